@@ -1,0 +1,111 @@
+// Every shape that both a kernel and the host see. `src/cull/layout.rs` holds the same shapes in the
+// same order; the test `layout` compares names, offsets and sizes of the two.
+
+// A workgroup of `vote` and `compact` owns one block; every thread handles BLOCK_ITEMS instances.
+const BLOCK: u32 = 1024u;
+const BLOCK_THREADS: u32 = 128u;
+const BLOCK_ITEMS: u32 = 8u;
+// Visibility words of one block in one row: one bit an instance.
+const BLOCK_WORDS: u32 = 32u;
+// Blocks whose survivors are counted and scanned by one workgroup of `scan`.
+const SCAN_TILE: u32 = 256u;
+
+// Chunk.flags
+const CHUNK_HAS_SCALE: u32 = 1u;
+const CHUNK_OFF_CENTRE: u32 = 2u;
+
+// One member of a set. `rotation` is a smallest-three quaternion (see instance.wgsl).
+struct PackedInstance {
+    position: vec3<f32>,
+    rotation: u32,
+}
+
+// What the stages of one batch need to know of its sizes.
+struct Batch {
+    // Blocks of all chunks: workgroups of `vote` and `compact`.
+    block_count: u32,
+    // Workgroups in x of a two-dimensional dispatch.
+    dispatch_width: u32,
+    // Counts (one for each row and block), without the closing total.
+    count_len: u32,
+    chunk_count: u32,
+    row_count: u32,
+    // Ids that the survivor arena holds.
+    survivor_capacity: u32,
+    pad_a: u32,
+    pad_b: u32,
+}
+
+// A run of instances of one set in one page, as one entity uses it: tested against `row_count` views.
+struct Chunk {
+    // Rows of the affine matrix that takes the set to the world.
+    world_x: vec4<f32>,
+    world_y: vec4<f32>,
+    world_z: vec4<f32>,
+    // Bounding sphere of the mesh in its own space: centre, radius.
+    sphere: vec4<f32>,
+    // The first instance, counted from the start of the page.
+    first_instance: u32,
+    instance_count: u32,
+    // The first block, counted over the chunks of the batch.
+    first_block: u32,
+    block_count: u32,
+    first_row: u32,
+    row_count: u32,
+    // The count of the first row's first block; row r's block b is at first_count + r * block_count + b.
+    first_count: u32,
+    flags: u32,
+    // The greatest stretch of the affine matrix: world radius = local radius * world_scale.
+    world_scale: f32,
+    pad_a: u32,
+    pad_b: u32,
+    pad_c: u32,
+}
+
+// One view of one chunk. The planes are in the set's own space, normals of length one inwards:
+// a sphere is outside when dot(plane, (centre, 1)) + radius <= 0 for any of them.
+struct Row {
+    left: vec4<f32>,
+    right: vec4<f32>,
+    top: vec4<f32>,
+    bottom: vec4<f32>,
+    near: vec4<f32>,
+    far: vec4<f32>,
+    // A light's reach in world space: centre, range. A negative range reaches everywhere.
+    reach: vec4<f32>,
+}
+
+// What `args` writes besides the instance count and the first instance, and where the row's counts lie.
+struct RowDraw {
+    // Indices of the mesh, or vertices when it has no indices.
+    element_count: u32,
+    first_element: u32,
+    base_vertex: i32,
+    // 1 when the mesh has indices.
+    indexed: u32,
+    first_count: u32,
+    block_count: u32,
+    pad_a: u32,
+    pad_b: u32,
+}
+
+// Indexed: index_count, instance_count, first_index, base_vertex, first_instance.
+// Else: vertex_count, instance_count, first_vertex, first_instance, 0.
+struct DrawArgs {
+    a: u32,
+    b: u32,
+    c: u32,
+    d: u32,
+    e: u32,
+}
+
+// Read back a few frames later.
+struct Totals {
+    // Survivors of all rows, also those that found no room.
+    survivors: u32,
+    // Survivors that found no room.
+    overflow: u32,
+    // Always 1: the count of a `multi_draw_*_indirect_count` of one draw.
+    draw_count: u32,
+    pad_a: u32,
+}

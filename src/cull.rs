@@ -1,0 +1,37 @@
+//! The culling engine: instance pages, views and requests in; survivor lists and indirect draws out.
+//!
+//! It needs wgpu, glam and bytemuck, and no Bevy. One frame in order:
+//!
+//! ```text
+//! CullFrame (views, requests) -> plan (chunks, rows; pure) -> tables on the GPU
+//!   vote     instances -> visibility words, one bit an instance and row
+//!   scan     words     -> exclusive prefixes of the survivors of each block and row
+//!   compact  words     -> survivor ids, in instance order
+//!   args     prefixes  -> indirect commands and totals
+//! ```
+//!
+//! Words used throughout: a *page* is a buffer of instances; a *chunk* is a run of one set's instances in one
+//! page as one request uses it; a *block* is 1,024 instances of a chunk; a *row* is one view of one chunk; a
+//! *batch* is what one dispatch of each stage covers: all chunks of a page.
+
+mod batch;
+mod error;
+mod frame;
+pub mod layout;
+mod pages;
+pub mod plan;
+mod readback;
+pub mod reference;
+pub mod shaders;
+mod stages;
+mod tier;
+mod view;
+
+pub use error::CullError;
+pub use frame::{CullFrame, CullRequest, Culler, CullerOptions, DrawSource, Residency};
+pub use pages::{Channels, Region, SetId};
+pub use plan::{BoundingSphere, DrawPart, DrawShape};
+pub use readback::{BatchData, FrameCounts, RowCount};
+pub use stages::Stage;
+pub use tier::CullingTier;
+pub use view::CullView;

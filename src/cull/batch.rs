@@ -1,0 +1,238 @@
+//! The GPU's side of a batch: tables, words, prefixes, survivors and commands.
+
+use crate::cull::{
+    layout::{DrawArgs, SCAN_TILE, args_offset},
+    pages::Page,
+    plan::BatchPlan,
+    reference,
+    stages::{Pipelines, Stage},
+};
+use bytemuck::{NoUninit, Zeroable};
+use wgpu::{BindGroup, Buffer, BufferDescriptor, BufferUsages, Device, Queue};
+
+/// A buffer that is replaced by a larger one when needed.
+struct Growable {
+    buffer: Buffer,
+    label: &'static str,
+    usage: BufferUsages,
+}
+
+impl Growable {
+    fn new(device: &Device, label: &'static str, usage: BufferUsages) -> Self {
+        // Never of size zero: an empty binding is an error.
+        Self { buffer: create(device, label, usage, 256), label, usage }
+    }
+
+    /// Room for `bytes`; true if the buffer was replaced (its contents are then gone).
+    fn reserve(&mut self, device: &Device, bytes: u64) -> bool {
+        if bytes <= self.buffer.size() {
+            return false;
+        }
+        self.buffer = create(device, self.label, self.usage, bytes.next_multiple_of(256));
+        true
+    }
+}
+
+fn create(device: &Device, label: &str, usage: BufferUsages, size: u64) -> Buffer {
+    device.create_buffer(&BufferDescriptor { label: Some(label), size, usage, mapped_at_creation: false })
+}
+
+/// A table that is uploaded when it differs from what the GPU has.
+struct Table {
+    gpu: Growable,
+    bytes: Vec<u8>,
+}
+
+impl Table {
+    fn new(device: &Device, label: &'static str, usage: BufferUsages) -> Self {
+        Self { gpu: Growable::new(device, label, usage | BufferUsages::COPY_DST), bytes: Vec::new() }
+    }
+
+    /// Bytes uploaded, and whether the buffer was replaced.
+    fn write<T: NoUninit>(&mut self, device: &Device, queue: &Queue, table: &[T]) -> (u64, bool) {
+        let bytes: &[u8] = bytemuck::cast_slice(table);
+        let replaced = self.gpu.reserve(device, bytes.len() as u64);
+        if !replaced && self.bytes == bytes {
+            return (0, false);
+        }
+        queue.write_buffer(&self.gpu.buffer, 0, bytes);
+        self.bytes.clear();
+        self.bytes.extend_from_slice(bytes);
+        (bytes.len() as u64, replaced)
+    }
+}
+
+/// What the GPU holds for a batch; kept from frame to frame.
+pub(crate) struct GpuBatch {
+    uniform: Table,
+    chunks: Table,
+    rows: Table,
+    row_draws: Table,
+    words: Growable,
+    counts: Growable,
+    partials: Growable,
+    survivors: Growable,
+    args: Growable,
+    /// Ids that the arena holds.
+    pub survivor_capacity: u32,
+    /// Changes when `survivors` or `args` is replaced: draws must bind anew.
+    pub generation: u64,
+    bind_groups: Option<[BindGroup; 4]>,
+    /// Pages' generation that the bind groups were made for.
+    bound_pages: u64,
+    /// The `Cpu` tier's commands, drawn directly.
+    pub cpu_args: Vec<DrawArgs>,
+    /// Frame in which the batch was last used.
+    pub last_used: u64,
+}
+
+impl GpuBatch {
+    pub fn new(device: &Device) -> Self {
+        let storage = BufferUsages::STORAGE | BufferUsages::COPY_SRC;
+        let written = storage | BufferUsages::COPY_DST;
+        Self {
+            uniform: Table::new(device, "gpu_culling batch", BufferUsages::UNIFORM),
+            chunks: Table::new(device, "gpu_culling chunks", BufferUsages::STORAGE),
+            rows: Table::new(device, "gpu_culling rows", BufferUsages::STORAGE),
+            row_draws: Table::new(device, "gpu_culling row draws", BufferUsages::STORAGE),
+            words: Growable::new(device, "gpu_culling words", storage),
+            counts: Growable::new(device, "gpu_culling counts", storage),
+            partials: Growable::new(device, "gpu_culling partials", storage),
+            survivors: Growable::new(device, "gpu_culling survivors", written),
+            args: Growable::new(device, "gpu_culling args", written | BufferUsages::INDIRECT),
+            survivor_capacity: 0,
+            generation: 0,
+            bind_groups: None,
+            bound_pages: 0,
+            cpu_args: Vec::new(),
+            last_used: 0,
+        }
+    }
+
+    pub fn survivors(&self) -> &Buffer {
+        &self.survivors.buffer
+    }
+
+    pub fn args(&self) -> &Buffer {
+        &self.args.buffer
+    }
+
+    pub fn words(&self) -> &Buffer {
+        &self.words.buffer
+    }
+
+    pub fn counts(&self) -> &Buffer {
+        &self.counts.buffer
+    }
+
+    pub fn partials(&self) -> &Buffer {
+        &self.partials.buffer
+    }
+
+    /// Bytes on the GPU.
+    pub fn bytes(&self) -> u64 {
+        let tables = [&self.uniform, &self.chunks, &self.rows, &self.row_draws].map(|table| table.gpu.buffer.size());
+        let arrays = [&self.words, &self.counts, &self.partials, &self.survivors, &self.args]
+            .map(|array| array.buffer.size());
+        tables.iter().chain(&arrays).sum()
+    }
+
+    /// The arena holds `capacity` ids from now on.
+    pub fn reserve_survivors(&mut self, device: &Device, capacity: u32) {
+        self.survivor_capacity = capacity;
+        if self.survivors.reserve(device, u64::from(capacity) * 4) {
+            self.generation += 1;
+            self.bind_groups = None;
+        }
+    }
+
+    /// Uploads what changed of the tables and makes room for what the stages write. Returns the bytes uploaded.
+    pub fn prepare(
+        &mut self,
+        device: &Device,
+        queue: &Queue,
+        pipelines: &Pipelines,
+        plan: &BatchPlan,
+        (page, pages_generation, no_channel): (&Page, u64, &Buffer),
+    ) -> u64 {
+        let batch = [layout_batch(plan, self.survivor_capacity)];
+        let written = [
+            self.uniform.write(device, queue, &batch),
+            self.chunks.write(device, queue, &plan.chunks),
+            self.rows.write(device, queue, &plan.rows),
+            self.row_draws.write(device, queue, &plan.row_draws),
+        ];
+        let mut replaced = written.iter().any(|(_, replaced)| *replaced);
+        replaced |= self.words.reserve(device, plan.word_len() * 4);
+        replaced |= self.counts.reserve(device, (u64::from(plan.batch.count_len) + 1) * 4);
+        replaced |= self.partials.reserve(device, u64::from(plan.tile_count()) * 4);
+        if self.args.reserve(device, args_offset(plan.batch.row_count)) {
+            self.generation += 1;
+            replaced = true;
+        }
+        if replaced || self.bound_pages != pages_generation || self.bind_groups.is_none() {
+            self.bound_pages = pages_generation;
+            self.bind_groups = Some(self.bind(device, pipelines, page, no_channel));
+        }
+        written.iter().map(|(bytes, _)| bytes).sum()
+    }
+
+    fn bind(&self, device: &Device, pipelines: &Pipelines, page: &Page, no_channel: &Buffer) -> [BindGroup; 4] {
+        let uniform = &self.uniform.gpu.buffer;
+        let (chunks, rows) = (&self.chunks.gpu.buffer, &self.rows.gpu.buffer);
+        let (words, counts, partials) = (self.words(), self.counts(), self.partials());
+        let scales = page.scales.as_ref().unwrap_or(no_channel);
+        Stage::ALL.map(|stage| {
+            let buffers: &[&Buffer] = match stage {
+                Stage::Vote => &[uniform, chunks, rows, &page.instances, scales, words],
+                Stage::Scan => &[uniform, words, counts, partials],
+                Stage::Compact => &[uniform, chunks, words, counts, partials, self.survivors()],
+                Stage::Args => &[uniform, &self.row_draws.gpu.buffer, counts, partials, self.args()],
+            };
+            pipelines.stage(stage).bind(device, stage, buffers)
+        })
+    }
+
+    pub fn bind_group(&self, stage: Stage) -> Option<&BindGroup> {
+        self.bind_groups.as_ref().map(|groups| &groups[stage as usize])
+    }
+
+    /// The frame of the `Cpu` tier: the twins of the stages, then survivors and commands are uploaded.
+    /// Returns the bytes uploaded and the totals.
+    pub fn cull_on_cpu(
+        &mut self,
+        device: &Device,
+        queue: &Queue,
+        plan: &BatchPlan,
+        page: &Page,
+    ) -> (u64, crate::cull::layout::Totals) {
+        let batch = &layout_batch(plan, self.survivor_capacity);
+        let mut words = vec![0; plan.word_len() as usize];
+        let mut counts = vec![0; batch.count_len as usize + 1];
+        let mut partials = vec![0; (batch.count_len / SCAN_TILE) as usize + 1];
+        let mut totals = crate::cull::layout::Totals::zeroed();
+        self.cpu_args.clear();
+        self.cpu_args.resize(batch.row_count as usize, DrawArgs::zeroed());
+        if let Some(cpu) = &page.cpu {
+            reference::vote(batch, &plan.chunks, &plan.rows, &cpu.instances, &cpu.scales, &mut words);
+        }
+        reference::scan(batch, &words, &mut counts, &mut partials);
+        reference::spine(batch, &mut partials);
+        let all = reference::place_of(&counts, &partials, batch.count_len);
+        let mut survivors = vec![0u32; all.min(batch.survivor_capacity) as usize];
+        reference::compact(batch, &plan.chunks, &words, &counts, &partials, &mut survivors);
+        reference::write_args(batch, &plan.row_draws, &counts, &partials, (&mut totals, &mut self.cpu_args));
+
+        if self.args.reserve(device, args_offset(batch.row_count)) {
+            self.generation += 1;
+        }
+        queue.write_buffer(self.survivors(), 0, bytemuck::cast_slice(&survivors));
+        queue.write_buffer(self.args(), 0, bytemuck::bytes_of(&totals));
+        queue.write_buffer(self.args(), args_offset(0), bytemuck::cast_slice(&self.cpu_args));
+        ((survivors.len() * 4) as u64 + args_offset(batch.row_count), totals)
+    }
+}
+
+fn layout_batch(plan: &BatchPlan, survivor_capacity: u32) -> crate::cull::layout::Batch {
+    crate::cull::layout::Batch { survivor_capacity, ..plan.batch }
+}

@@ -1,0 +1,344 @@
+//! Where instances lie on the GPU: pages, and the regions of them that belong to a set.
+
+use crate::{
+    cull::{CullError, layout::BLOCK},
+    instance::PackedInstance,
+};
+use core::ops::Range;
+use wgpu::{Buffer, BufferDescriptor, BufferUsages, Device, Queue};
+
+/// Names a set of instances; the caller chooses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SetId(pub u64);
+
+/// Optional channels of a set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Channels {
+    /// A uniform scale for each instance.
+    pub scale: bool,
+    /// A tag for each instance.
+    pub tag: bool,
+}
+
+/// A run of a set's instances in one page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// The page.
+    pub page: usize,
+    /// First instance of the region, counted from the start of the page; a multiple of [`BLOCK`].
+    pub first: u32,
+    /// Instances that the region has room for; a multiple of [`BLOCK`].
+    pub capacity: u32,
+}
+
+/// Sets of up to this many instances share pages.
+const SHARED_SET: u32 = 1 << 18;
+/// Instances of a shared page (16 MiB).
+const SHARED_PAGE: u32 = 1 << 20;
+/// Bytes that one write hands to the queue before it is flushed: a staging copy of this size exists at most.
+const WRITE: usize = 64 << 20;
+
+/// A buffer of instances, and the optional channels that lie beside it.
+pub(crate) struct Page {
+    pub instances: Buffer,
+    pub scales: Option<Buffer>,
+    pub tags: Option<Buffer>,
+    /// The copy that the `Cpu` tier culls.
+    pub cpu: Option<PageCopy>,
+    capacity: u32,
+    free: FreeBlocks,
+}
+
+/// A page in main memory.
+#[derive(Default)]
+pub(crate) struct PageCopy {
+    pub instances: Vec<PackedInstance>,
+    pub scales: Vec<f32>,
+}
+
+/// All pages of a culler.
+pub(crate) struct Pages {
+    slots: Vec<Option<Page>>,
+    /// Instances that one buffer may hold: a power of two, a multiple of [`BLOCK`].
+    page_limit: u32,
+    keep_cpu_copy: bool,
+    /// Increases whenever a buffer is created or dropped: bind groups made before are stale.
+    pub generation: u64,
+}
+
+/// Instances that a page may hold on an adapter with these limits: the largest power of two that one binding
+/// holds, at most 2^26 (ids and words of a page then stay far below 2^32 bytes).
+pub(crate) fn page_limit(limits: &wgpu::Limits) -> Result<u32, CullError> {
+    let bytes = binding_limit(limits);
+    let instances = bytes / size_of::<PackedInstance>() as u64;
+    if instances < u64::from(BLOCK) {
+        let needed = u64::from(BLOCK) * size_of::<PackedInstance>() as u64;
+        return Err(CullError::BindingTooSmall { limit: bytes, needed });
+    }
+    Ok(1 << instances.ilog2().min(26))
+}
+
+/// Bytes of the largest storage binding.
+pub(crate) fn binding_limit(limits: &wgpu::Limits) -> u64 {
+    limits.max_storage_buffer_binding_size.min(limits.max_buffer_size)
+}
+
+impl Pages {
+    pub fn new(page_limit: u32, keep_cpu_copy: bool) -> Self {
+        Self { slots: Vec::new(), page_limit, keep_cpu_copy, generation: 0 }
+    }
+
+    pub fn page(&self, index: usize) -> Option<&Page> {
+        self.slots.get(index)?.as_ref()
+    }
+
+    /// Room for `len` instances: shared pages for small sets, pages of their own for large ones.
+    pub fn allocate(&mut self, device: &Device, len: u32) -> Vec<Region> {
+        let mut regions = Vec::new();
+        let mut left = len;
+        while left > 0 {
+            let take = left.min(self.page_limit);
+            let blocks = take.div_ceil(BLOCK);
+            regions.push(if take <= SHARED_SET && len == take {
+                self.allocate_shared(device, blocks)
+            } else {
+                self.allocate_page(device, blocks, blocks)
+            });
+            left -= take;
+        }
+        regions
+    }
+
+    fn allocate_shared(&mut self, device: &Device, blocks: u32) -> Region {
+        let shared = SHARED_PAGE.min(self.page_limit) / BLOCK;
+        for (page, slot) in self.slots.iter_mut().enumerate() {
+            if let Some(slot) = slot
+                && slot.capacity == shared * BLOCK
+                && let Some(first) = slot.free.take(blocks)
+            {
+                return Region { page, first: first * BLOCK, capacity: blocks * BLOCK };
+            }
+        }
+        self.allocate_page(device, shared.max(blocks), blocks)
+    }
+
+    fn allocate_page(&mut self, device: &Device, page_blocks: u32, blocks: u32) -> Region {
+        let capacity = page_blocks * BLOCK;
+        let mut free = FreeBlocks::new(page_blocks);
+        let first = free.take(blocks).unwrap_or(0);
+        let page = Page {
+            instances: channel_buffer(device, "gpu_culling instances", capacity, size_of::<PackedInstance>()),
+            scales: None,
+            tags: None,
+            cpu: self.keep_cpu_copy.then(PageCopy::default),
+            capacity,
+            free,
+        };
+        self.generation += 1;
+        let slot = self.slots.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
+        self.slots[slot] = Some(page);
+        Region { page: slot, first: first * BLOCK, capacity: blocks * BLOCK }
+    }
+
+    /// Gives regions back; a page that nobody uses is dropped.
+    pub fn release(&mut self, regions: &[Region]) {
+        for region in regions {
+            let Some(Some(page)) = self.slots.get_mut(region.page) else { continue };
+            let first = region.first / BLOCK;
+            page.free.give(first..first + region.capacity / BLOCK);
+            if page.free.is_whole(page.capacity / BLOCK) {
+                self.slots[region.page] = None;
+                self.generation += 1;
+            }
+        }
+    }
+
+    pub fn write_instances(&mut self, queue: &Queue, regions: &[Region], first: usize, data: &[PackedInstance]) {
+        for (region, at, part) in split(regions, first, data) {
+            let Some(Some(page)) = self.slots.get_mut(region) else { continue };
+            write(queue, &page.instances, at, part);
+            if let Some(cpu) = &mut page.cpu {
+                store(&mut cpu.instances, page.capacity, at, part, PackedInstance::default());
+            }
+        }
+    }
+
+    pub fn write_scales(&mut self, queue: &Queue, regions: &[Region], first: usize, data: &[f32]) {
+        for (region, at, part) in split(regions, first, data) {
+            let Some(Some(page)) = self.slots.get_mut(region) else { continue };
+            if let Some(buffer) = &page.scales {
+                write(queue, buffer, at, part);
+            }
+            if let Some(cpu) = &mut page.cpu {
+                store(&mut cpu.scales, page.capacity, at, part, 1.0);
+            }
+        }
+    }
+
+    pub fn write_tags(&mut self, queue: &Queue, regions: &[Region], first: usize, data: &[u32]) {
+        for (region, at, part) in split(regions, first, data) {
+            if let Some(Some(page)) = self.slots.get_mut(region)
+                && let Some(buffer) = &page.tags
+            {
+                write(queue, buffer, at, part);
+            }
+        }
+    }
+
+    /// Buffers for the channels of a set that lies in `regions`.
+    pub fn add_channels(&mut self, device: &Device, regions: &[Region], channels: Channels) {
+        for region in regions {
+            let Some(Some(page)) = self.slots.get_mut(region.page) else { continue };
+            for (wanted, buffer, label) in [
+                (channels.scale, &mut page.scales, "gpu_culling scales"),
+                (channels.tag, &mut page.tags, "gpu_culling tags"),
+            ] {
+                if wanted && buffer.is_none() {
+                    *buffer = Some(channel_buffer(device, label, page.capacity, 4));
+                    self.generation += 1;
+                }
+            }
+            if channels.scale
+                && let Some(cpu) = &mut page.cpu
+            {
+                cpu.scales.resize(page.capacity as usize, 1.0);
+            }
+        }
+    }
+
+    /// Bytes on the GPU.
+    pub fn bytes(&self) -> u64 {
+        let size = |buffer: &Option<Buffer>| buffer.as_ref().map_or(0, Buffer::size);
+        self.slots.iter().flatten().map(|page| page.instances.size() + size(&page.scales) + size(&page.tags)).sum()
+    }
+}
+
+fn channel_buffer(device: &Device, label: &str, capacity: u32, stride: usize) -> Buffer {
+    device.create_buffer(&BufferDescriptor {
+        label: Some(label),
+        size: u64::from(capacity) * stride as u64,
+        usage: BufferUsages::STORAGE | BufferUsages::COPY_DST | BufferUsages::COPY_SRC,
+        mapped_at_creation: false,
+    })
+}
+
+/// `data`, which starts at instance `first` of the set, cut at the regions' borders: page, instance in the page, part.
+fn split<'a, T>(
+    regions: &'a [Region],
+    first: usize,
+    data: &'a [T],
+) -> impl Iterator<Item = (usize, usize, &'a [T])> + 'a {
+    let mut start = 0;
+    regions.iter().filter_map(move |region| {
+        let own = start..start + region.capacity as usize;
+        start = own.end;
+        let from = own.start.max(first);
+        let to = own.end.min(first + data.len());
+        (from < to).then(|| (region.page, region.first as usize + from - own.start, &data[from - first..to - first]))
+    })
+}
+
+fn write<T: bytemuck::NoUninit>(queue: &Queue, buffer: &Buffer, at: usize, data: &[T]) {
+    let per_write = WRITE / size_of::<T>();
+    for (k, part) in data.chunks(per_write).enumerate() {
+        if k > 0 {
+            queue.submit([]);
+        }
+        let offset = (at + k * per_write) * size_of::<T>();
+        queue.write_buffer(buffer, offset as u64, bytemuck::cast_slice(part));
+    }
+}
+
+fn store<T: Copy>(copy: &mut Vec<T>, capacity: u32, at: usize, data: &[T], empty: T) {
+    copy.resize(capacity as usize, empty);
+    copy[at..at + data.len()].copy_from_slice(data);
+}
+
+/// Free blocks of a page: sorted, disjoint, never touching.
+struct FreeBlocks(Vec<Range<u32>>);
+
+impl FreeBlocks {
+    fn new(blocks: u32) -> Self {
+        Self(vec![0..blocks])
+    }
+
+    /// The first fit.
+    fn take(&mut self, blocks: u32) -> Option<u32> {
+        let at = self.0.iter().position(|free| free.end - free.start >= blocks)?;
+        let first = self.0[at].start;
+        self.0[at].start += blocks;
+        if self.0[at].is_empty() {
+            self.0.remove(at);
+        }
+        Some(first)
+    }
+
+    fn give(&mut self, range: Range<u32>) {
+        let at = self.0.partition_point(|free| free.start < range.start);
+        self.0.insert(at, range);
+        if at + 1 < self.0.len() && self.0[at].end == self.0[at + 1].start {
+            self.0[at].end = self.0[at + 1].end;
+            self.0.remove(at + 1);
+        }
+        if at > 0 && self.0[at - 1].end == self.0[at].start {
+            self.0[at - 1].end = self.0[at].end;
+            self.0.remove(at);
+        }
+    }
+
+    fn is_whole(&self, blocks: u32) -> bool {
+        self.0.len() == 1 && self.0[0] == (0..blocks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn region(page: usize, first: u32, capacity: u32) -> Region {
+        Region { page, first, capacity }
+    }
+
+    #[test]
+    fn free_blocks_merge_with_both_neighbours() {
+        let mut free = FreeBlocks::new(10);
+        let (a, b, c) = (free.take(3), free.take(4), free.take(3));
+        assert_eq!((a, b, c), (Some(0), Some(3), Some(7)));
+        assert_eq!(free.take(1), None);
+        free.give(0..3);
+        free.give(7..10);
+        assert_eq!(free.0, [0..3, 7..10]);
+        free.give(3..7);
+        assert!(free.is_whole(10));
+    }
+
+    #[test]
+    fn the_first_gap_that_fits_is_taken() {
+        let mut free = FreeBlocks(vec![0..2, 4..9]);
+        assert_eq!(free.take(3), Some(4));
+        assert_eq!(free.0, [0..2, 7..9]);
+    }
+
+    #[test]
+    fn an_upload_is_cut_at_the_borders_of_regions() {
+        let regions = [region(4, 1024, 1024), region(2, 0, 2048)];
+        let data: Vec<u32> = (0..1500).collect();
+        let parts: Vec<_> = split(&regions, 1000, &data).map(|(page, at, part)| (page, at, part.len(), part[0])).collect();
+        assert_eq!(parts, [(4, 2024, 24, 0), (2, 0, 1476, 24)]);
+        assert_eq!(split(&regions, 0, &[] as &[u32]).count(), 0);
+    }
+
+    #[test]
+    fn pages_are_powers_of_two_within_the_binding() {
+        let mut limits = wgpu::Limits { max_storage_buffer_binding_size: 128 << 20, ..Default::default() };
+        assert_eq!(page_limit(&limits), Ok(1 << 23));
+        limits.max_storage_buffer_binding_size = (1 << 31) - 4;
+        limits.max_buffer_size = u64::MAX;
+        assert_eq!(page_limit(&limits), Ok(1 << 26));
+        limits.max_storage_buffer_binding_size = 16383;
+        assert!(matches!(page_limit(&limits), Err(CullError::BindingTooSmall { limit: 16383, needed: 16384 })));
+    }
+}

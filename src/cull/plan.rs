@@ -1,0 +1,331 @@
+//! From requests to tables: which chunks, rows and counts each batch has. Pure, and the one place where sizes
+//! and dispatch counts are derived.
+
+use crate::cull::{
+    layout::{BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTRE, Chunk, Row, RowDraw, SCAN_TILE},
+    pages::Region,
+    view::greatest_stretch,
+};
+use glam::{Affine3A, Vec3};
+
+/// A sphere around a mesh, in the mesh's own space.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BoundingSphere {
+    /// Centre.
+    pub centre: Vec3,
+    /// Radius, in the mesh's units.
+    pub radius: f32,
+}
+
+impl BoundingSphere {
+    /// The sphere around an axis-aligned box.
+    #[must_use]
+    pub fn around_box(centre: Vec3, half_extents: Vec3) -> Self {
+        Self { centre, radius: half_extents.length() }
+    }
+}
+
+/// What one draw call draws of a mesh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DrawShape {
+    /// A mesh with indices.
+    Indexed {
+        /// Indices of the mesh.
+        index_count: u32,
+        /// First index in the bound index buffer.
+        first_index: u32,
+        /// Added to each index.
+        base_vertex: i32,
+    },
+    /// A mesh without indices.
+    NonIndexed {
+        /// Vertices of the mesh.
+        vertex_count: u32,
+        /// First vertex in the bound vertex buffer.
+        first_vertex: u32,
+    },
+}
+
+impl DrawShape {
+    fn to_row_draw(self, first_count: u32, block_count: u32) -> RowDraw {
+        let draw = RowDraw { first_count, block_count, ..RowDraw::default() };
+        match self {
+            Self::Indexed { index_count, first_index, base_vertex } => RowDraw {
+                element_count: index_count,
+                first_element: first_index,
+                base_vertex,
+                indexed: 1,
+                ..draw
+            },
+            Self::NonIndexed { vertex_count, first_vertex } => {
+                RowDraw { element_count: vertex_count, first_element: first_vertex, ..draw }
+            }
+        }
+    }
+}
+
+/// Where the survivors of one view in one region of a set are: one draw call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DrawPart {
+    /// Index of the batch.
+    pub batch: usize,
+    /// Row in the batch.
+    pub row: u32,
+    /// Index of the set's region.
+    pub region: usize,
+}
+
+/// One request, resolved: what [`Plan::build`] takes.
+pub struct PlanRequest<'a> {
+    /// The set's regions, in order.
+    pub regions: &'a [Region],
+    /// Instances of the set.
+    pub len: u32,
+    /// Whether the set has a scale for each instance.
+    pub has_scale: bool,
+    /// Takes the set to the world.
+    pub world_from_local: Affine3A,
+    /// Around the mesh.
+    pub sphere: BoundingSphere,
+    /// What is drawn.
+    pub shape: DrawShape,
+    /// The views in the set's space.
+    pub rows: &'a [Row],
+}
+
+/// Tables of one batch.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BatchPlan {
+    /// The page whose instances it reads.
+    pub page: usize,
+    /// Sizes. The survivor capacity is filled in where the arena is allocated.
+    pub batch: Batch,
+    /// Chunks, in block order.
+    pub chunks: Vec<Chunk>,
+    /// Rows, chunk after chunk.
+    pub rows: Vec<Row>,
+    /// As many as rows.
+    pub row_draws: Vec<RowDraw>,
+    /// Instances of all rows: survivors if everything were visible.
+    pub most_survivors: u64,
+}
+
+impl BatchPlan {
+    /// Visibility words of all rows.
+    #[must_use]
+    pub fn word_len(&self) -> u64 {
+        u64::from(self.batch.count_len) * u64::from(BLOCK_WORDS)
+    }
+
+    /// Workgroups of `scan`: the counts and their closing entry.
+    #[must_use]
+    pub fn tile_count(&self) -> u32 {
+        self.batch.count_len / SCAN_TILE + 1
+    }
+
+    /// Workgroups of `vote` and `compact`, at most `limit` in each dimension.
+    #[must_use]
+    pub fn block_dispatch(&self) -> (u32, u32) {
+        (self.batch.dispatch_width, self.batch.block_count.div_ceil(self.batch.dispatch_width.max(1)))
+    }
+}
+
+/// The tables of a frame.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// The batches.
+    pub batches: Vec<BatchPlan>,
+    /// Draws of request r and its v-th view: `parts[r][v]`, in instance order.
+    pub parts: Vec<Vec<Vec<DrawPart>>>,
+}
+
+/// Limits that a plan keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlanLimits {
+    /// Counts (blocks x rows) of one batch.
+    pub counts: u32,
+    /// Workgroups in one dimension of a dispatch.
+    pub workgroups: u32,
+}
+
+impl PlanLimits {
+    /// A batch is so small that its words, and its ids if every instance is visible, fit one binding, and that
+    /// ids can be counted in 32 bits.
+    #[must_use]
+    pub fn new(binding_bytes: u64, workgroups: u32) -> Self {
+        let counts = (binding_bytes / (u64::from(BLOCK) * 4)).min(u64::from(u32::MAX / BLOCK - SCAN_TILE));
+        Self { counts: counts.max(1) as u32, workgroups }
+    }
+}
+
+impl Plan {
+    /// The tables for `requests`.
+    #[must_use]
+    pub fn build(requests: &[PlanRequest<'_>], limits: PlanLimits) -> Self {
+        let mut plan = Self::default();
+        for request in requests {
+            let mut parts = vec![Vec::new(); request.rows.len()];
+            let mut left = request.len;
+            for (index, region) in request.regions.iter().enumerate() {
+                let instances = left.min(region.capacity);
+                left -= instances;
+                if instances > 0 {
+                    plan.add_region(request, (index, region), instances, limits, &mut parts);
+                }
+            }
+            plan.parts.push(parts);
+        }
+        for batch in &mut plan.batches {
+            batch.batch.dispatch_width = batch.batch.block_count.min(limits.workgroups);
+        }
+        plan
+    }
+
+    /// One chunk for as many rows as a batch has room for, then the next.
+    fn add_region(
+        &mut self,
+        request: &PlanRequest<'_>,
+        (index, region): (usize, &Region),
+        instances: u32,
+        limits: PlanLimits,
+        parts: &mut [Vec<DrawPart>],
+    ) {
+        let blocks = instances.div_ceil(BLOCK);
+        let most_rows = (limits.counts / blocks).max(1) as usize;
+        for (group, rows) in request.rows.chunks(most_rows).enumerate() {
+            let counts = blocks * rows.len() as u32;
+            let at = self.open_batch(region.page, counts, limits);
+            let batch = &mut self.batches[at];
+            let first_row = batch.batch.row_count;
+            let world = request.world_from_local;
+            let mut flags = 0;
+            if request.has_scale {
+                flags |= CHUNK_HAS_SCALE;
+            }
+            if request.sphere.centre != Vec3::ZERO {
+                flags |= CHUNK_OFF_CENTRE;
+            }
+            let world_rows = world.matrix3.transpose();
+            let world_row = |axis: glam::Vec3A, offset: f32| Vec3::from(axis).extend(offset);
+            batch.chunks.push(Chunk {
+                world_x: world_row(world_rows.x_axis, world.translation.x),
+                world_y: world_row(world_rows.y_axis, world.translation.y),
+                world_z: world_row(world_rows.z_axis, world.translation.z),
+                sphere: request.sphere.centre.extend(request.sphere.radius),
+                first_instance: region.first,
+                instance_count: instances,
+                first_block: batch.batch.block_count,
+                block_count: blocks,
+                first_row,
+                row_count: rows.len() as u32,
+                first_count: batch.batch.count_len,
+                flags,
+                world_scale: greatest_stretch(&world.matrix3),
+                ..Chunk::default()
+            });
+            for (k, row) in rows.iter().enumerate() {
+                let first_count = batch.batch.count_len + k as u32 * blocks;
+                batch.rows.push(*row);
+                batch.row_draws.push(request.shape.to_row_draw(first_count, blocks));
+                parts[group * most_rows + k].push(DrawPart { batch: at, row: first_row + k as u32, region: index });
+            }
+            batch.batch.row_count += rows.len() as u32;
+            batch.batch.block_count += blocks;
+            batch.batch.count_len += counts;
+            batch.batch.chunk_count += 1;
+            batch.most_survivors += u64::from(instances) * rows.len() as u64;
+        }
+    }
+
+    /// The last batch of the page if it has room for `counts`, else a new one.
+    fn open_batch(&mut self, page: usize, counts: u32, limits: PlanLimits) -> usize {
+        let last = self.batches.iter().rposition(|batch| batch.page == page);
+        match last {
+            Some(at) if u64::from(self.batches[at].batch.count_len) + u64::from(counts) <= u64::from(limits.counts) => at,
+            _ => {
+                self.batches.push(BatchPlan { page, ..BatchPlan::default() });
+                self.batches.len() - 1
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request<'a>(regions: &'a [Region], len: u32, rows: &'a [Row]) -> PlanRequest<'a> {
+        PlanRequest {
+            regions,
+            len,
+            has_scale: false,
+            world_from_local: Affine3A::IDENTITY,
+            sphere: BoundingSphere { centre: Vec3::ZERO, radius: 1.0 },
+            shape: DrawShape::Indexed { index_count: 36, first_index: 3, base_vertex: -2 },
+            rows,
+        }
+    }
+
+    const LIMITS: PlanLimits = PlanLimits { counts: 1000, workgroups: 65_535 };
+
+    #[test]
+    fn an_empty_frame_has_no_batch() {
+        assert_eq!(Plan::build(&[], LIMITS).batches.len(), 0);
+        let region = [Region { page: 0, first: 0, capacity: 1024 }];
+        let plan = Plan::build(&[request(&region, 0, &[Row::default()]), request(&region, 5, &[])], LIMITS);
+        assert_eq!(plan.batches.len(), 0);
+        assert_eq!(plan.parts, [vec![vec![]], vec![]]);
+    }
+
+    #[test]
+    fn sets_of_one_page_share_a_batch_and_counts_lie_row_after_row() {
+        let a = [Region { page: 7, first: 0, capacity: 2048 }];
+        let b = [Region { page: 7, first: 2048, capacity: 1024 }];
+        let rows = [Row::default(); 3];
+        let plan = Plan::build(&[request(&a, 1025, &rows[..2]), request(&b, 1024, &rows)], LIMITS);
+        let [batch] = &plan.batches[..] else { panic!("{plan:?}") };
+        assert_eq!((batch.page, batch.batch.block_count, batch.batch.count_len, batch.batch.row_count), (7, 3, 7, 5));
+        let [first, second] = &batch.chunks[..] else { panic!("{batch:?}") };
+        assert_eq!((first.first_block, first.block_count, first.first_row, first.first_count), (0, 2, 0, 0));
+        assert_eq!((second.first_block, second.block_count, second.first_row, second.first_count), (2, 1, 2, 4));
+        assert_eq!(second.first_instance, 2048);
+        let counts: Vec<_> = batch.row_draws.iter().map(|draw| (draw.first_count, draw.block_count)).collect();
+        assert_eq!(counts, [(0, 2), (2, 2), (4, 1), (5, 1), (6, 1)]);
+        assert_eq!(plan.parts[1][2], [DrawPart { batch: 0, row: 4, region: 0 }]);
+        assert_eq!(batch.most_survivors, 1025 * 2 + 1024 * 3);
+    }
+
+    #[test]
+    fn rows_beyond_a_batch_go_to_the_next() {
+        let region = [Region { page: 0, first: 0, capacity: 400 * 1024 }];
+        let rows = [Row::default(); 5];
+        let plan = Plan::build(&[request(&region, 400 * 1024, &rows)], LIMITS);
+        let rows: Vec<_> = plan.batches.iter().map(|batch| batch.batch.row_count).collect();
+        assert_eq!(rows, [2, 2, 1]);
+        assert_eq!(plan.parts[0][4], [DrawPart { batch: 2, row: 0, region: 0 }]);
+    }
+
+    #[test]
+    fn a_set_of_two_pages_draws_twice_for_each_view() {
+        let regions =
+            [Region { page: 0, first: 0, capacity: 4096 }, Region { page: 1, first: 1024, capacity: 2048 }];
+        let plan = Plan::build(&[request(&regions, 4097, &[Row::default()])], LIMITS);
+        assert_eq!(plan.parts[0][0].len(), 2);
+        assert_eq!(plan.batches[1].chunks[0].instance_count, 1);
+    }
+
+    #[test]
+    fn dispatches_beyond_the_limit_are_two_dimensional() {
+        let region = [Region { page: 0, first: 0, capacity: 100 * 1024 }];
+        let limits = PlanLimits { counts: 1000, workgroups: 33 };
+        let plan = Plan::build(&[request(&region, 100 * 1024, &[Row::default()])], limits);
+        assert_eq!(plan.batches[0].block_dispatch(), (33, 4));
+    }
+
+    #[test]
+    fn limits_follow_the_binding_and_32_bits() {
+        assert_eq!(PlanLimits::new(128 << 20, 1).counts, 32_768);
+        assert!(u64::from(PlanLimits::new(u64::MAX, 1).counts) * 1024 < 1 << 32);
+        assert_eq!(PlanLimits::new(0, 1).counts, 1);
+    }
+}

@@ -1,0 +1,243 @@
+//! Results on their way back: counters without waiting, whole buffers for tests and verification.
+
+use crate::cull::{
+    CullError,
+    layout::{DrawArgs, Totals, args_offset},
+};
+use core::sync::atomic::{AtomicU8, Ordering};
+use std::sync::Arc;
+use wgpu::{Buffer, BufferDescriptor, BufferUsages, CommandEncoder, Device, MapMode, PollType, Queue};
+
+/// Survivors of one row of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowCount {
+    /// [`CullRequest::key`](crate::cull::CullRequest::key).
+    pub request: u64,
+    /// Index of the view in the frame.
+    pub view: u32,
+    /// Instances that were tested.
+    pub tested: u32,
+    /// Instances that the view keeps.
+    pub visible: u32,
+}
+
+/// Counters of one frame.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FrameCounts {
+    /// Number of the frame, counted by the culler.
+    pub frame: u64,
+    /// One for each chunk and view.
+    pub rows: Vec<RowCount>,
+    /// Survivors that found no room in the arena; the arena grows, so later frames have them.
+    pub overflow: u64,
+    /// Survivors of each batch, with its key (page, ordinal).
+    pub(crate) batches: Vec<((usize, usize), u32)>,
+}
+
+impl FrameCounts {
+    /// Instances tested and kept in view `view`, over all requests.
+    #[must_use]
+    pub fn view(&self, view: u32) -> (u64, u64) {
+        let rows = self.rows.iter().filter(|row| row.view == view);
+        rows.fold((0, 0), |(tested, visible), row| (tested + u64::from(row.tested), visible + u64::from(row.visible)))
+    }
+}
+
+/// Which rows a batch has, remembered until its counters arrive.
+#[derive(Clone)]
+pub(crate) struct BatchRows {
+    pub key: (usize, usize),
+    /// Request key, view and instances of each row.
+    pub rows: Vec<(u64, u32, u32)>,
+}
+
+impl BatchRows {
+    /// Adds the batch's counters to `counts`.
+    pub fn collect(&self, totals: &Totals, draws: &[DrawArgs], counts: &mut FrameCounts) {
+        counts.overflow += u64::from(totals.overflow);
+        counts.batches.push((self.key, totals.survivors));
+        counts.rows.extend(self.rows.iter().zip(draws).map(|(&(request, view, tested), draw)| RowCount {
+            request,
+            view,
+            tested,
+            visible: draw.instance_count(),
+        }));
+    }
+}
+
+const IDLE: u8 = 0;
+const RECORDED: u8 = 1;
+const MAPPING: u8 = 2;
+const READY: u8 = 3;
+const FAILED: u8 = 4;
+
+struct Slot {
+    buffer: Option<Buffer>,
+    state: Arc<AtomicU8>,
+    frame: u64,
+    bytes: u64,
+    batches: Vec<BatchRows>,
+}
+
+/// A ring of staging buffers. A frame that finds none idle is not read back.
+pub(crate) struct Readback {
+    slots: Vec<Slot>,
+}
+
+impl Readback {
+    pub fn new() -> Self {
+        let slot = || Slot {
+            buffer: None,
+            state: Arc::new(AtomicU8::new(IDLE)),
+            frame: 0,
+            bytes: 0,
+            batches: Vec::new(),
+        };
+        Self { slots: (0..4).map(|_| slot()).collect() }
+    }
+
+    /// Copies the counters of `batches` (their argument buffers) into an idle slot.
+    pub fn record<'a>(
+        &mut self,
+        device: &Device,
+        encoder: &mut CommandEncoder,
+        frame: u64,
+        batches: impl Iterator<Item = (&'a Buffer, BatchRows)>,
+    ) {
+        let Some(slot) = self.slots.iter_mut().find(|slot| slot.state.load(Ordering::Acquire) == IDLE) else {
+            return;
+        };
+        let batches: Vec<_> = batches.collect();
+        let bytes = batches.iter().map(|(_, rows)| args_offset(rows.rows.len() as u32)).sum();
+        if bytes == 0 {
+            return;
+        }
+        let buffer = match &slot.buffer {
+            Some(buffer) if buffer.size() >= bytes => buffer.clone(),
+            _ => device.create_buffer(&BufferDescriptor {
+                label: Some("gpu_culling counters"),
+                size: bytes.next_multiple_of(256),
+                usage: BufferUsages::COPY_DST | BufferUsages::MAP_READ,
+                mapped_at_creation: false,
+            }),
+        };
+        let mut at = 0;
+        slot.batches.clear();
+        for (args, rows) in batches {
+            let size = args_offset(rows.rows.len() as u32);
+            encoder.copy_buffer_to_buffer(args, 0, &buffer, at, size);
+            at += size;
+            slot.batches.push(rows);
+        }
+        slot.buffer = Some(buffer);
+        slot.frame = frame;
+        slot.bytes = bytes;
+        slot.state.store(RECORDED, Ordering::Release);
+    }
+
+    /// Asks for the buffers whose copies have been submitted.
+    pub fn after_submit(&mut self) {
+        for slot in &mut self.slots {
+            if slot.state.load(Ordering::Acquire) != RECORDED {
+                continue;
+            }
+            if let Some(buffer) = &slot.buffer {
+                slot.state.store(MAPPING, Ordering::Release);
+                let state = slot.state.clone();
+                buffer.slice(..slot.bytes).map_async(MapMode::Read, move |result| {
+                    state.store(if result.is_ok() { READY } else { FAILED }, Ordering::Release);
+                });
+            }
+        }
+    }
+
+    /// The newest counters that have arrived since the last call.
+    pub fn collect(&mut self) -> Option<FrameCounts> {
+        let mut newest: Option<FrameCounts> = None;
+        for slot in &mut self.slots {
+            match slot.state.load(Ordering::Acquire) {
+                READY => {
+                    if let Some(buffer) = &slot.buffer {
+                        if newest.as_ref().is_none_or(|counts| counts.frame < slot.frame) {
+                            newest = Some(slot.counts(&buffer.slice(..slot.bytes).get_mapped_range()));
+                        }
+                        buffer.unmap();
+                    }
+                    slot.state.store(IDLE, Ordering::Release);
+                }
+                FAILED => {
+                    slot.buffer = None;
+                    slot.state.store(IDLE, Ordering::Release);
+                }
+                _ => {}
+            }
+        }
+        newest
+    }
+}
+
+impl Slot {
+    fn counts(&self, bytes: &[u8]) -> FrameCounts {
+        let mut counts = FrameCounts { frame: self.frame, ..FrameCounts::default() };
+        let mut left = bytes;
+        for batch in &self.batches {
+            let (head, rest) = left.split_at(size_of::<Totals>());
+            let (draws, rest) = rest.split_at(batch.rows.len() * size_of::<DrawArgs>());
+            let totals: Totals = bytemuck::pod_read_unaligned(head);
+            let draws: Vec<DrawArgs> = bytemuck::pod_collect_to_vec(draws);
+            batch.collect(&totals, &draws, &mut counts);
+            left = rest;
+        }
+        counts
+    }
+}
+
+/// Everything that the stages wrote for one batch, read back with a wait: for tests and verification.
+#[derive(Clone, Debug, Default)]
+pub struct BatchData {
+    /// Visibility words.
+    pub words: Vec<u32>,
+    /// Exclusive prefixes within tiles, and the closing entry.
+    pub counts: Vec<u32>,
+    /// Exclusive prefixes of the tiles.
+    pub partials: Vec<u32>,
+    /// Survivor ids, counted from the start of the page.
+    pub survivors: Vec<u32>,
+    /// Totals.
+    pub totals: Totals,
+    /// Indirect commands, one a row.
+    pub draws: Vec<DrawArgs>,
+}
+
+/// Reads `len` values from the start of `source` and waits for them.
+pub(crate) fn read_buffer<T: bytemuck::AnyBitPattern + bytemuck::NoUninit>(
+    device: &Device,
+    queue: &Queue,
+    source: &Buffer,
+    offset: u64,
+    len: usize,
+) -> Result<Vec<T>, CullError> {
+    let bytes = (len * size_of::<T>()) as u64;
+    if bytes == 0 {
+        return Ok(Vec::new());
+    }
+    let failed = |what: &dyn core::fmt::Display| CullError::Readback(what.to_string());
+    let staging = device.create_buffer(&BufferDescriptor {
+        label: Some("gpu_culling readback"),
+        size: bytes,
+        usage: BufferUsages::COPY_DST | BufferUsages::MAP_READ,
+        mapped_at_creation: false,
+    });
+    let mut encoder = device.create_command_encoder(&Default::default());
+    encoder.copy_buffer_to_buffer(source, offset, &staging, 0, bytes);
+    queue.submit([encoder.finish()]);
+    let (send, receive) = std::sync::mpsc::channel();
+    staging.map_async(MapMode::Read, .., move |result| {
+        // The receiver is gone only if the wait below failed, which is reported there.
+        let _ = send.send(result);
+    });
+    device.poll(PollType::wait_indefinitely()).map_err(|error| failed(&error))?;
+    receive.recv().map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
+    let data = bytemuck::pod_collect_to_vec(&staging.get_mapped_range(..));
+    Ok(data)
+}

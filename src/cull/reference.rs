@@ -1,0 +1,13 @@
+//! A CPU twin of each stage: pure functions on slices, in the shader's argument order.
+//!
+//! The tests compare the stages with them, and the [`Cpu`](crate::cull::CullingTier::Cpu) tier runs them.
+
+mod args;
+mod compact;
+mod scan;
+mod vote;
+
+pub use args::write_args;
+pub use compact::compact;
+pub use scan::{place_of, scan, spine};
+pub use vote::{is_visible, least_distance, load_sphere, vote};

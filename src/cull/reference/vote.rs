@@ -1,0 +1,89 @@
+//! Twin of `shaders/vote.wgsl`, `frustum.wgsl` and `instance.wgsl`.
+
+use crate::{
+    cull::layout::{BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTRE, Chunk, Row},
+    instance::PackedInstance,
+};
+use glam::{Vec3, Vec4};
+
+/// Bounding sphere, in the set's space, of instance `i` of the chunk.
+#[must_use]
+pub fn load_sphere(chunk: &Chunk, instances: &[PackedInstance], scales: &[f32], i: u32) -> Vec4 {
+    let at = (chunk.first_instance + i) as usize;
+    let scale = if chunk.flags & CHUNK_HAS_SCALE != 0 { scales[at] } else { 1.0 };
+    let mut centre = instances[at].position();
+    if chunk.flags & CHUNK_OFF_CENTRE != 0 {
+        centre += rotate(instances[at].rotation().into(), chunk.sphere.truncate() * scale);
+    }
+    centre.extend(chunk.sphere.w * scale)
+}
+
+fn rotate(q: Vec4, v: Vec3) -> Vec3 {
+    let t = 2.0 * q.truncate().cross(v);
+    v + q.w * t + q.truncate().cross(t)
+}
+
+fn plane_distance(plane: Vec4, sphere: Vec4) -> f32 {
+    plane.truncate().dot(sphere.truncate()) + plane.w + sphere.w
+}
+
+/// How far the sphere is inside the nearest border of the view: not more than 0 means culled. In the set's
+/// units for planes, in the world's for a light's range; NaN when the sphere has one.
+#[must_use]
+pub fn least_distance(chunk: &Chunk, row: &Row, sphere: Vec4) -> f32 {
+    let mut least = f32::INFINITY;
+    for plane in row.planes() {
+        let distance = plane_distance(plane, sphere);
+        if distance.is_nan() {
+            return f32::NAN;
+        }
+        least = least.min(distance);
+    }
+    if row.reach.w >= 0.0 {
+        least = least.min(row.reach.w + sphere.w * chunk.world_scale - distance_to_light(chunk, row, sphere));
+    }
+    least
+}
+
+fn world_centre(chunk: &Chunk, sphere: Vec4) -> Vec3 {
+    let p = sphere.truncate().extend(1.0);
+    Vec3::new(chunk.world_x.dot(p), chunk.world_y.dot(p), chunk.world_z.dot(p))
+}
+
+fn distance_to_light(chunk: &Chunk, row: &Row, sphere: Vec4) -> f32 {
+    world_centre(chunk, sphere).distance(row.reach.truncate())
+}
+
+/// Whether the view keeps the sphere.
+#[must_use]
+pub fn is_visible(chunk: &Chunk, row: &Row, sphere: Vec4) -> bool {
+    let in_view = row.planes().into_iter().all(|plane| plane_distance(plane, sphere) > 0.0);
+    if !in_view || row.reach.w < 0.0 {
+        return in_view;
+    }
+    let reach = row.reach.w + sphere.w * chunk.world_scale;
+    world_centre(chunk, sphere).distance_squared(row.reach.truncate()) <= reach * reach
+}
+
+/// Sets the words of every row of every chunk: bit i % 32 of word i / 32 is instance i of the block.
+pub fn vote(
+    batch: &Batch,
+    chunks: &[Chunk],
+    rows: &[Row],
+    instances: &[PackedInstance],
+    scales: &[f32],
+    words: &mut [u32],
+) {
+    words[..(batch.count_len * BLOCK_WORDS) as usize].fill(0);
+    for chunk in &chunks[..batch.chunk_count as usize] {
+        for i in 0..chunk.instance_count {
+            let sphere = load_sphere(chunk, instances, scales, i);
+            for r in 0..chunk.row_count {
+                if is_visible(chunk, &rows[(chunk.first_row + r) as usize], sphere) {
+                    let count = chunk.first_count + r * chunk.block_count + i / BLOCK;
+                    words[(count * BLOCK_WORDS + i % BLOCK / 32) as usize] |= 1 << (i % 32);
+                }
+            }
+        }
+    }
+}

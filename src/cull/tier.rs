@@ -1,0 +1,140 @@
+//! What the adapter can do, decided once.
+
+use crate::cull::CullError;
+use wgpu::{Features, Limits};
+
+/// How the culling is computed. All tiers give the same survivors in the same order.
+///
+/// Ordered from the least to the most that an adapter can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "bevy", derive(bevy::reflect::Reflect))]
+pub enum CullingTier {
+    /// The twins of the stages on the CPU and an uploaded survivor list: works everywhere, needs no compute.
+    Cpu,
+    /// Compute through workgroup memory, without subgroup operations.
+    Workgroup,
+    /// Compute with ballots and subgroup prefix sums, at any subgroup size from 4 to 128.
+    Subgroup,
+}
+
+impl CullingTier {
+    /// All tiers, the most capable first.
+    pub const ALL: [Self; 3] = [Self::Subgroup, Self::Workgroup, Self::Cpu];
+
+    /// The most capable tier that `features` and `limits` allow, with the reason when it is not [`Self::Subgroup`].
+    #[must_use]
+    pub fn supported(features: Features, limits: &Limits) -> (Self, Option<String>) {
+        match Self::Workgroup.check(features, limits) {
+            Err(error) => (Self::Cpu, Some(error.to_string())),
+            Ok(()) => match Self::Subgroup.check(features, limits) {
+                Err(error) => (Self::Workgroup, Some(error.to_string())),
+                Ok(()) => (Self::Subgroup, None),
+            },
+        }
+    }
+
+    /// Whether this tier can run, else an error that names what is missing.
+    ///
+    /// # Errors
+    /// [`CullError::TierUnsupported`] with the missing feature or limit.
+    pub fn check(self, features: Features, limits: &Limits) -> Result<(), CullError> {
+        let missing = |what: String| Err(CullError::TierUnsupported { tier: self, missing: what });
+        if self == Self::Cpu {
+            return Ok(());
+        }
+        if !features.contains(Features::INDIRECT_FIRST_INSTANCE) {
+            return missing("the feature INDIRECT_FIRST_INSTANCE".into());
+        }
+        for (what, has, needs) in [
+            ("max_compute_invocations_per_workgroup", limits.max_compute_invocations_per_workgroup, 256),
+            ("max_compute_workgroup_size_x", limits.max_compute_workgroup_size_x, 256),
+            ("max_storage_buffers_per_shader_stage", limits.max_storage_buffers_per_shader_stage, 6),
+            ("max_compute_workgroups_per_dimension", limits.max_compute_workgroups_per_dimension, 65_535),
+        ] {
+            if has < needs {
+                return missing(format!("{what} of {needs} (it is {has})"));
+            }
+        }
+        if self == Self::Subgroup && !features.contains(Features::SUBGROUP) {
+            return missing("the feature SUBGROUP".into());
+        }
+        Ok(())
+    }
+
+    /// Features that the engine uses where the adapter has them; ask for their intersection with the adapter's.
+    #[must_use]
+    pub fn wanted_features() -> Features {
+        Features::SUBGROUP | Features::INDIRECT_FIRST_INSTANCE
+    }
+}
+
+impl core::fmt::Display for CullingTier {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Subgroup => "subgroup",
+            Self::Workgroup => "workgroup",
+            Self::Cpu => "cpu",
+        })
+    }
+}
+
+impl core::str::FromStr for CullingTier {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|tier| tier.to_string() == name)
+            .ok_or_else(|| format!("unknown tier \"{name}\": use subgroup, workgroup or cpu"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn full() -> (Features, Limits) {
+        (CullingTier::wanted_features(), Limits::default())
+    }
+
+    #[test]
+    fn the_best_tier_needs_no_reason() {
+        let (features, limits) = full();
+        assert_eq!(CullingTier::supported(features, &limits), (CullingTier::Subgroup, None));
+    }
+
+    #[test]
+    fn a_missing_feature_gives_the_next_tier_and_is_named() {
+        let (features, limits) = full();
+        let (tier, reason) = CullingTier::supported(features - Features::SUBGROUP, &limits);
+        assert_eq!(tier, CullingTier::Workgroup);
+        assert!(reason.is_some_and(|text| text.contains("SUBGROUP")));
+        let (tier, reason) = CullingTier::supported(features - Features::INDIRECT_FIRST_INSTANCE, &limits);
+        assert_eq!(tier, CullingTier::Cpu);
+        assert!(reason.is_some_and(|text| text.contains("INDIRECT_FIRST_INSTANCE")));
+    }
+
+    #[test]
+    fn a_small_limit_gives_the_cpu_tier_and_is_named() {
+        let (features, mut limits) = full();
+        limits.max_compute_invocations_per_workgroup = 128;
+        let (tier, reason) = CullingTier::supported(features, &limits);
+        assert_eq!(tier, CullingTier::Cpu);
+        let reason = reason.unwrap_or_default();
+        assert!(reason.contains("max_compute_invocations_per_workgroup of 256 (it is 128)"), "{reason}");
+    }
+
+    #[test]
+    fn names_are_parsed_back_and_an_unknown_one_lists_them() {
+        for tier in CullingTier::ALL {
+            assert_eq!(tier.to_string().parse(), Ok(tier));
+        }
+        let error = "warp".parse::<CullingTier>();
+        assert!(error.is_err_and(|text| text.contains("warp") && text.contains("workgroup")));
+    }
+
+    #[test]
+    fn tiers_are_ordered() {
+        assert!(CullingTier::Subgroup > CullingTier::Workgroup && CullingTier::Workgroup > CullingTier::Cpu);
+    }
+}

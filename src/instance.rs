@@ -1,0 +1,30 @@
+//! Instances as plain data on the CPU: what a caller fills and a renderer uploads.
+//!
+//! * [`InstanceTransform`]: one instance as a caller says it (position, rotation, uniform scale).
+//! * [`PackedInstance`]: the same in the 16 bytes that the shaders read, with a [`PackedQuat`].
+//! * [`InstanceSet`]: millions of them behind one handle, with optional scale and tag channels,
+//!   [`InstanceBounds`] and a record of what changed ([`SetChanges`]).
+//! * [`InstanceOrder`]: the way back from a set ordered by [`InstanceSet::sorted`].
+//! * [`InstanceError`]: what was wrong, at which index.
+//!
+//! Nothing here knows the GPU. An instance's index is a `u32`, as in the shaders.
+
+mod bounds;
+mod changes;
+mod channels;
+mod edit;
+mod error;
+mod morton;
+mod packed;
+mod quat;
+mod set;
+mod transform;
+
+pub use bounds::InstanceBounds;
+pub use changes::{ChangedRanges, SetChanges};
+pub use error::InstanceError;
+pub use morton::InstanceOrder;
+pub use packed::PackedInstance;
+pub use quat::PackedQuat;
+pub use set::InstanceSet;
+pub use transform::InstanceTransform;

@@ -1,0 +1,85 @@
+//! The box around a set.
+
+use glam::Vec3;
+
+use super::PackedInstance;
+
+/// A box around the positions of a set's instances, in the set's local space, and their largest
+/// scale.
+///
+/// It does not know the mesh: add the mesh's bounding radius times [`max_scale`](Self::max_scale)
+/// on each side for the box of what is drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct InstanceBounds {
+    /// The lowest x, y and z of any position.
+    pub min: Vec3,
+    /// The highest x, y and z of any position.
+    pub max: Vec3,
+    /// The largest scale; 1 in a set without scales.
+    pub max_scale: f32,
+}
+
+impl InstanceBounds {
+    /// The middle of the box.
+    #[must_use]
+    pub fn center(&self) -> Vec3 {
+        // Halved first: the sum of two large numbers overflows.
+        self.min * 0.5 + self.max * 0.5
+    }
+
+    /// Half the size of the box.
+    #[must_use]
+    pub fn half_extents(&self) -> Vec3 {
+        self.max * 0.5 - self.min * 0.5
+    }
+
+    /// Around one instance.
+    pub(super) fn of(position: Vec3, scale: f32) -> Self {
+        Self {
+            min: position,
+            max: position,
+            max_scale: scale,
+        }
+    }
+
+    /// Around both.
+    pub(super) fn union(self, other: Self) -> Self {
+        Self {
+            min: self.min.min(other.min),
+            max: self.max.max(other.max),
+            max_scale: self.max_scale.max(other.max_scale),
+        }
+    }
+
+    /// Around all; `None` when there are none.
+    pub(super) fn measure(instances: &[PackedInstance], scales: Option<&[f32]>) -> Option<Self> {
+        let first = instances.first()?.position();
+        let (min, max) = instances
+            .iter()
+            .fold((first, first), |(min, max), instance| {
+                (min.min(instance.position()), max.max(instance.position()))
+            });
+        let max_scale = scales.map_or(1.0, |scales| scales.iter().copied().fold(0.0, f32::max));
+        Some(Self {
+            min,
+            max,
+            max_scale,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn center_and_half_extents_survive_huge_boxes() {
+        let bounds = InstanceBounds {
+            min: Vec3::splat(-f32::MAX),
+            max: Vec3::splat(f32::MAX),
+            max_scale: 1.0,
+        };
+        assert_eq!(bounds.center(), Vec3::ZERO);
+        assert_eq!(bounds.half_extents(), Vec3::splat(f32::MAX));
+    }
+}

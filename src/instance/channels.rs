@@ -1,0 +1,228 @@
+//! The data of a set: one array a channel, all of one length, and the box around them.
+
+use super::transform::{check_position, check_rotation, check_scale};
+use super::{InstanceBounds, InstanceError, InstanceTransform, PackedInstance, PackedQuat};
+
+/// The most instances that a `u32` can count.
+const MAX_LEN: usize = u32::MAX as usize;
+
+/// An optional channel is there only when a value differs from its default, or the caller asked for
+/// it.
+#[derive(Clone, Default)]
+pub(super) struct Channels {
+    pub(super) instances: Vec<PackedInstance>,
+    pub(super) scales: Option<Vec<f32>>,
+    pub(super) tags: Option<Vec<u32>>,
+    /// Around all instances, never too small.
+    pub(super) bounds: Option<InstanceBounds>,
+}
+
+impl Channels {
+    /// Packs what will get the indices from `first` on.
+    pub(super) fn collect<T: Into<InstanceTransform>>(
+        transforms: impl IntoIterator<Item = T>,
+        first: usize,
+    ) -> Result<Self, InstanceError> {
+        let transforms = transforms.into_iter();
+        let mut channels = Self::default();
+        // Refuse a count that is known to be too large before memory is asked for.
+        let (least, _) = transforms.size_hint();
+        check_len(first.saturating_add(least))?;
+        channels.instances.reserve(least);
+        for transform in transforms {
+            let index = next_index(first + channels.len())?;
+            let (packed, scale) = transform.into().pack(index)?;
+            channels.push(packed, scale, 0);
+        }
+        Ok(channels)
+    }
+
+    /// Checks packed instances in place. Rotations a little off unit length are normalised.
+    pub(super) fn from_packed(mut instances: Vec<PackedInstance>) -> Result<Self, InstanceError> {
+        check_len(instances.len())?;
+        for (instance, index) in instances.iter_mut().zip(0u32..) {
+            check_position(instance.position(), index)?;
+            let rotation = instance.rotation();
+            check_rotation(rotation, index)?;
+            if !rotation.is_normalized() {
+                instance.rotation = PackedQuat::encode(rotation);
+            }
+        }
+        let bounds = InstanceBounds::measure(&instances, None);
+        Ok(Self {
+            instances,
+            bounds,
+            ..Self::default()
+        })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.instances.len()
+    }
+
+    /// The scale of an instance that there is.
+    pub(super) fn scale(&self, at: usize) -> f32 {
+        self.scales.as_ref().map_or(1.0, |scales| scales[at])
+    }
+
+    /// The tag of an instance that there is.
+    pub(super) fn tag(&self, at: usize) -> u32 {
+        self.tags.as_ref().map_or(0, |tags| tags[at])
+    }
+
+    /// Adds one. The optional channels appear with the first value that needs them.
+    pub(super) fn push(&mut self, packed: PackedInstance, scale: f32, tag: u32) {
+        push_value(&mut self.scales, self.instances.len(), scale, 1.0);
+        push_value(&mut self.tags, self.instances.len(), tag, 0);
+        self.instances.push(packed);
+        self.cover(InstanceBounds::of(packed.position(), scale));
+    }
+
+    /// Adds all of `tail`.
+    pub(super) fn append(&mut self, tail: Self) {
+        let (before, added) = (self.len(), tail.len());
+        append_values(&mut self.scales, tail.scales, before, added, 1.0);
+        append_values(&mut self.tags, tail.tags, before, added, 0);
+        if before == 0 {
+            self.instances = tail.instances;
+        } else {
+            self.instances.extend(tail.instances);
+        }
+        if let Some(bounds) = tail.bounds {
+            self.cover(bounds);
+        }
+    }
+
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.instances.truncate(len);
+        if let Some(scales) = &mut self.scales {
+            scales.truncate(len);
+        }
+        if let Some(tags) = &mut self.tags {
+            tags.truncate(len);
+        }
+        self.measure();
+    }
+
+    /// Gives every instance a scale.
+    pub(super) fn set_scales(&mut self, scales: Vec<f32>) -> Result<(), InstanceError> {
+        self.check_channel("scale", scales.len())?;
+        for (&scale, index) in scales.iter().zip(0u32..) {
+            check_scale(scale, index)?;
+        }
+        self.scales = Some(scales);
+        self.measure();
+        Ok(())
+    }
+
+    /// Gives every instance a tag.
+    pub(super) fn set_tags(&mut self, tags: Vec<u32>) -> Result<(), InstanceError> {
+        self.check_channel("tag", tags.len())?;
+        self.tags = Some(tags);
+        Ok(())
+    }
+
+    /// The tags, all 0 if there were none.
+    pub(super) fn tags_mut(&mut self) -> &mut Vec<u32> {
+        let len = self.len();
+        self.tags.get_or_insert_with(|| vec![0; len])
+    }
+
+    /// The scales, all 1 if there were none.
+    pub(super) fn scales_mut(&mut self) -> &mut Vec<f32> {
+        let len = self.len();
+        self.scales.get_or_insert_with(|| vec![1.0; len])
+    }
+
+    /// Grows the box.
+    pub(super) fn cover(&mut self, other: InstanceBounds) {
+        self.bounds = Some(self.bounds.map_or(other, |bounds| bounds.union(other)));
+    }
+
+    /// Makes the box tight.
+    pub(super) fn measure(&mut self) {
+        self.bounds = InstanceBounds::measure(&self.instances, self.scales.as_deref());
+    }
+
+    fn check_channel(&self, channel: &'static str, len: usize) -> Result<(), InstanceError> {
+        let expected = self.len();
+        if len == expected {
+            Ok(())
+        } else {
+            Err(InstanceError::ChannelLength {
+                channel,
+                len,
+                expected,
+            })
+        }
+    }
+}
+
+/// The index that comes after `len` instances.
+pub(super) fn next_index(len: usize) -> Result<u32, InstanceError> {
+    check_len(len.saturating_add(1))?;
+    Ok(len as u32)
+}
+
+fn check_len(len: usize) -> Result<(), InstanceError> {
+    if len <= MAX_LEN {
+        Ok(())
+    } else {
+        Err(InstanceError::TooMany {
+            len,
+            limit: MAX_LEN,
+        })
+    }
+}
+
+fn push_value<T: Copy + PartialEq>(
+    channel: &mut Option<Vec<T>>,
+    before: usize,
+    value: T,
+    default: T,
+) {
+    if value != default {
+        channel.get_or_insert_with(|| vec![default; before]);
+    }
+    if let Some(channel) = channel {
+        channel.push(value);
+    }
+}
+
+fn append_values<T: Copy>(
+    channel: &mut Option<Vec<T>>,
+    tail: Option<Vec<T>>,
+    before: usize,
+    added: usize,
+    default: T,
+) {
+    match (channel.as_mut(), tail) {
+        (Some(channel), Some(tail)) => channel.extend(tail),
+        (Some(channel), None) => channel.resize(before + added, default),
+        (None, Some(tail)) if before == 0 => *channel = Some(tail),
+        (None, Some(tail)) => {
+            let mut values = vec![default; before];
+            values.extend(tail);
+            *channel = Some(values);
+        }
+        (None, None) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_index_is_one_below_the_limit() {
+        assert_eq!(next_index(0), Ok(0));
+        assert_eq!(next_index(MAX_LEN - 1), Ok(u32::MAX - 1));
+        let error = InstanceError::TooMany {
+            len: MAX_LEN + 1,
+            limit: MAX_LEN,
+        };
+        assert_eq!(next_index(MAX_LEN), Err(error.clone()));
+        assert_eq!(check_len(MAX_LEN + 1), Err(error));
+        assert_eq!(check_len(MAX_LEN), Ok(()));
+    }
+}

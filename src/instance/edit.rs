@@ -1,0 +1,304 @@
+//! Edits of a set: each checks first, then writes, then logs.
+
+use super::channels::{Channels, next_index};
+use super::{InstanceBounds, InstanceError, InstanceSet, InstanceTransform};
+
+impl InstanceSet {
+    /// Adds an instance at the end and returns its index.
+    ///
+    /// # Errors
+    ///
+    /// What [`InstanceTransform`] does not allow, or [`InstanceError::TooMany`].
+    pub fn push(&mut self, transform: impl Into<InstanceTransform>) -> Result<u32, InstanceError> {
+        self.push_tagged(transform, 0)
+    }
+
+    /// Adds an instance with a tag at the end and returns its index.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push).
+    pub fn push_tagged(
+        &mut self,
+        transform: impl Into<InstanceTransform>,
+        tag: u32,
+    ) -> Result<u32, InstanceError> {
+        let before = self.len();
+        let index = next_index(before)?;
+        let (packed, scale) = transform.into().pack(index)?;
+        let shape = self.shape();
+        self.channels.push(packed, scale, tag);
+        self.log_append(before, shape);
+        Ok(index)
+    }
+
+    /// Adds instances at the end: all of them, or none when one is refused.
+    ///
+    /// They are packed aside first, so this needs room for them twice.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_transforms`](Self::from_transforms); the index is the one that the instance would
+    /// have got here.
+    pub fn extend<T: Into<InstanceTransform>>(
+        &mut self,
+        transforms: impl IntoIterator<Item = T>,
+    ) -> Result<(), InstanceError> {
+        let before = self.len();
+        let tail = Channels::collect(transforms, before)?;
+        if tail.len() > 0 {
+            let shape = self.shape();
+            self.channels.append(tail);
+            self.log_append(before, shape);
+        }
+        Ok(())
+    }
+
+    /// Replaces position, rotation and scale of an instance; it keeps its tag. The
+    /// [`bounds`](Self::bounds) grow, they never shrink here.
+    ///
+    /// # Errors
+    ///
+    /// [`InstanceError::IndexOutOfRange`], or what [`InstanceTransform`] does not allow.
+    pub fn set(
+        &mut self,
+        index: u32,
+        transform: impl Into<InstanceTransform>,
+    ) -> Result<(), InstanceError> {
+        let at = self.check_index(index)?;
+        let (packed, scale) = transform.into().pack(index)?;
+        let revision = self.log.begin();
+        self.channels.instances[at] = packed;
+        self.channels
+            .cover(InstanceBounds::of(packed.position(), scale));
+        self.log.instances.mark(at..at + 1, revision);
+        if self.channels.scale(at) != scale {
+            let appears = self.channels.scales.is_none();
+            self.channels.scales_mut()[at] = scale;
+            if appears {
+                self.log.mark_everything();
+            } else {
+                self.log.scales.mark(at..at + 1, revision);
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces the tag of an instance. Setting the tag that it has is no edit.
+    ///
+    /// # Errors
+    ///
+    /// [`InstanceError::IndexOutOfRange`].
+    pub fn set_tag(&mut self, index: u32, tag: u32) -> Result<(), InstanceError> {
+        let at = self.check_index(index)?;
+        if self.channels.tag(at) != tag {
+            let appears = self.channels.tags.is_none();
+            let revision = self.log.begin();
+            self.channels.tags_mut()[at] = tag;
+            if appears {
+                self.log.mark_everything();
+            } else {
+                self.log.tags.mark(at..at + 1, revision);
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops all instances from `len` on. Reads the rest to make the [`bounds`](Self::bounds)
+    /// tight. The channels stay.
+    pub fn truncate(&mut self, len: usize) {
+        if len < self.len() {
+            self.log.begin();
+            self.channels.truncate(len);
+        }
+    }
+
+    /// Drops all instances, and the scale and tag channels with them. Keeps the room of the packed
+    /// instances.
+    pub fn clear(&mut self) {
+        let shape = self.shape();
+        if !self.is_empty() || shape != (false, false) {
+            self.log.begin();
+            self.channels.truncate(0);
+            self.channels.scales = None;
+            self.channels.tags = None;
+            if shape != (false, false) {
+                self.log.mark_everything();
+            }
+        }
+    }
+
+    /// Reads all instances to make the [`bounds`](Self::bounds) tight again, after many calls of
+    /// [`set`](Self::set).
+    pub fn tighten_bounds(&mut self) {
+        let before = self.channels.bounds;
+        self.channels.measure();
+        if self.channels.bounds != before {
+            self.log.begin();
+        }
+    }
+
+    /// Which optional channels there are.
+    fn shape(&self) -> (bool, bool) {
+        (self.channels.scales.is_some(), self.channels.tags.is_some())
+    }
+
+    /// Logs what was added behind `before`; `shape` is the shape from then.
+    fn log_append(&mut self, before: usize, shape: (bool, bool)) {
+        let added = before..self.len();
+        let revision = self.log.begin();
+        if self.shape() != shape {
+            self.log.mark_everything();
+            return;
+        }
+        self.log.instances.mark(added.clone(), revision);
+        if self.channels.scales.is_some() {
+            self.log.scales.mark(added.clone(), revision);
+        }
+        if self.channels.tags.is_some() {
+            self.log.tags.mark(added, revision);
+        }
+    }
+
+    /// The index into the channels, if there is such an instance.
+    pub(super) fn check_index(&self, index: u32) -> Result<usize, InstanceError> {
+        let len = self.len();
+        if (index as usize) < len {
+            Ok(index as usize)
+        } else {
+            Err(InstanceError::IndexOutOfRange { index, len })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use glam::Vec3;
+
+    use super::*;
+    use crate::instance::{ChangedRanges, SetChanges};
+
+    fn at(x: f32) -> InstanceTransform {
+        Vec3::new(x, 0.0, 0.0).into()
+    }
+
+    fn line(len: usize) -> InstanceSet {
+        InstanceSet::from_transforms((0..len).map(|i| at(i as f32))).unwrap()
+    }
+
+    #[test]
+    fn channels_appear_with_the_first_value_that_needs_them() {
+        let mut set = line(2);
+        assert_eq!((set.scales(), set.tags()), (None, None));
+        set.push_tagged(at(2.0), 0).unwrap();
+        set.set(0, at(0.0).with_scale(1.0)).unwrap();
+        set.set_tag(0, 0).unwrap();
+        assert_eq!((set.scales(), set.tags()), (None, None));
+
+        set.push(at(3.0).with_scale(0.0)).unwrap();
+        assert_eq!(set.scales(), Some(&[1.0, 1.0, 1.0, 0.0][..]));
+        assert_eq!(set.tags(), None);
+        set.push_tagged(at(4.0), 9).unwrap();
+        assert_eq!(set.scales(), Some(&[1.0, 1.0, 1.0, 0.0, 1.0][..]));
+        assert_eq!(set.tags(), Some(&[0, 0, 0, 0, 9][..]));
+        assert_eq!(
+            (set.tag(3), set.tag(4), set.tag(5)),
+            (Some(0), Some(9), None)
+        );
+
+        set.truncate(2);
+        assert_eq!(
+            (set.scales(), set.tags()),
+            (Some(&[1.0, 1.0][..]), Some(&[0, 0][..]))
+        );
+        set.clear();
+        assert_eq!((set.scales(), set.tags()), (None, None));
+
+        let mut set = line(2);
+        set.set(1, at(1.0).with_scale(2.0)).unwrap();
+        assert_eq!(set.scales(), Some(&[1.0, 2.0][..]));
+        set.set_tag(0, 5).unwrap();
+        assert_eq!(set.tags(), Some(&[5, 0][..]));
+    }
+
+    #[test]
+    fn extend_joins_channels_in_all_four_ways() {
+        for (first, second) in [(1.0, 1.0), (2.0, 1.0), (1.0, 2.0), (2.0, 3.0)] {
+            let mut set = InstanceSet::new();
+            set.extend([at(0.0).with_scale(first); 2]).unwrap();
+            set.extend([at(0.0).with_scale(second); 3]).unwrap();
+            let got: Vec<f32> = set.iter().map(|t| t.scale.x).collect();
+            assert_eq!(got, [first, first, second, second, second]);
+            assert_eq!(set.scales().is_some(), (first, second) != (1.0, 1.0));
+        }
+    }
+
+    #[test]
+    fn every_entry_names_the_index_it_would_have_had() {
+        let bad = at(f32::NAN);
+        let index = |error| match error {
+            InstanceError::NonFinitePosition { index, .. } => index,
+            other => panic!("{other}"),
+        };
+        assert_eq!(
+            index(InstanceSet::from_transforms([at(0.0), bad]).unwrap_err()),
+            1
+        );
+        let mut set = line(4);
+        assert_eq!(index(set.push(bad).unwrap_err()), 4);
+        assert_eq!(index(set.push_tagged(bad, 1).unwrap_err()), 4);
+        assert_eq!(index(set.extend([at(0.0), bad]).unwrap_err()), 5);
+        assert_eq!(index(set.set(2, bad).unwrap_err()), 2);
+
+        let missing = InstanceError::IndexOutOfRange { index: 4, len: 4 };
+        assert_eq!(set.set(4, at(0.0)).unwrap_err(), missing);
+        assert_eq!(set.set_tag(4, 0).unwrap_err(), missing);
+        assert_eq!(set.revision(), 1, "refused edits are none");
+    }
+
+    #[test]
+    fn extend_is_all_or_nothing() {
+        let mut set = line(3);
+        let before = set.clone();
+        let bad = [at(50.0).with_scale(2.0), at(60.0), at(f32::NAN), at(70.0)];
+        set.extend(bad).unwrap_err();
+        assert_eq!(set.packed(), before.packed());
+        assert_eq!((set.scales(), set.tags()), (None, None));
+        assert_eq!(set.bounds(), before.bounds());
+        assert_eq!(set.revision(), before.revision());
+    }
+
+    #[test]
+    fn bounds_are_never_too_small() {
+        let mut set = line(3);
+        assert_eq!(set.bounds().unwrap().max, Vec3::X * 2.0);
+        set.set(1, at(-5.0).with_scale(4.0)).unwrap();
+        let wide = InstanceBounds {
+            min: Vec3::X * -5.0,
+            max: Vec3::X * 2.0,
+            max_scale: 4.0,
+        };
+        assert_eq!(set.bounds(), Some(wide));
+        set.set(1, at(0.5).with_scale(0.5)).unwrap();
+        assert_eq!(set.bounds(), Some(wide), "grows only");
+        let before = set.revision();
+        set.tighten_bounds();
+        let tight = InstanceBounds {
+            min: Vec3::ZERO,
+            max: Vec3::X * 2.0,
+            max_scale: 1.0,
+        };
+        assert_eq!(set.bounds(), Some(tight));
+        let only_bounds = SetChanges::Ranges(ChangedRanges::default());
+        assert_eq!(set.changes_since(before), only_bounds);
+        set.truncate(2);
+        assert_eq!(set.bounds().unwrap().max, Vec3::X * 0.5);
+        set.truncate(0);
+        assert_eq!(set.bounds(), None);
+
+        let all_small = line(2).with_scales(vec![0.25, 0.5]).unwrap();
+        assert_eq!(all_small.bounds().unwrap().max_scale, 0.5);
+    }
+}

@@ -1,0 +1,184 @@
+//! What can be wrong with instances, and where.
+
+use glam::{Quat, Vec3};
+use thiserror::Error;
+
+/// Why an [`InstanceSet`](super::InstanceSet) refused its input.
+///
+/// `index` is the index that the instance has, or would have got, in the set: for a new set the
+/// place in the input, for a set that already holds `n` the place in the input plus `n`.
+///
+/// A value that is NaN makes an error unequal to itself, as NaN does.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum InstanceError {
+    /// A position is NaN or infinite.
+    #[error(
+        "instance {index}: position {value} is not finite; leave the instance out or give it three finite numbers"
+    )]
+    NonFinitePosition {
+        /// Index of the instance.
+        index: u32,
+        /// The position as given.
+        value: Vec3,
+    },
+    /// A rotation has no length.
+    #[error(
+        "instance {index}: rotation {value} has length 0 and so no direction; use Quat::IDENTITY for no rotation"
+    )]
+    ZeroRotation {
+        /// Index of the instance.
+        index: u32,
+        /// The rotation as given.
+        value: Quat,
+    },
+    /// A rotation is NaN or infinite.
+    #[error("instance {index}: rotation {value} is not finite; check what it was computed from")]
+    NonFiniteRotation {
+        /// Index of the instance.
+        index: u32,
+        /// The rotation as given.
+        value: Quat,
+    },
+    /// A rotation's length is more than 1 % off. Smaller drift is normalised without a word.
+    #[error(
+        "instance {index}: rotation {value} has length {length}, which must be 1 within 1 %; call normalize() on it"
+    )]
+    RotationNotNormalized {
+        /// Index of the instance.
+        index: u32,
+        /// The rotation as given.
+        value: Quat,
+        /// Its length.
+        length: f32,
+    },
+    /// The scale differs between the axes, mirrors some of them or comes from a sheared matrix. An
+    /// instance has one scale for all three.
+    #[error(
+        "instance {index}: scale {value} is not uniform (the axes may differ by 0.1 %, without mirroring or shear); \
+         bake it into the mesh, or put it on the set's own Transform"
+    )]
+    NonUniformScale {
+        /// Index of the instance.
+        index: u32,
+        /// The scale as given.
+        value: Vec3,
+    },
+    /// A scale is NaN, infinite or negative. Zero is allowed and hides the instance.
+    #[error(
+        "instance {index}: scale {value} is not a finite number of at least 0; use 0 to hide an instance"
+    )]
+    InvalidScale {
+        /// Index of the instance.
+        index: u32,
+        /// The scale as given; of three, the first that is wrong.
+        value: f32,
+    },
+    /// A channel does not have one value for each instance.
+    #[error(
+        "the {channel} channel has {len} values for {expected} instances; give exactly one for each"
+    )]
+    ChannelLength {
+        /// `"scale"` or `"tag"`.
+        channel: &'static str,
+        /// Values given.
+        len: usize,
+        /// Instances in the set.
+        expected: usize,
+    },
+    /// There is no instance of this index.
+    #[error(
+        "there is no instance {index}: the set has {len}; use an index below that or push a new instance"
+    )]
+    IndexOutOfRange {
+        /// The index asked for.
+        index: u32,
+        /// Instances in the set.
+        len: usize,
+    },
+    /// More instances than an index of 32 bits can count.
+    #[error(
+        "{len} instances are more than the {limit} that one set can hold; spread them over several sets"
+    )]
+    TooMany {
+        /// Instances asked for.
+        len: usize,
+        /// The most that a set holds, `u32::MAX`.
+        limit: usize,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_name_the_index_the_value_and_the_limit() {
+        let value = Vec3::new(1.0, 2.0, 1.0);
+        let quat = Quat::from_xyzw(0.0, 0.0, 0.0, 2.0);
+        let cases: [(InstanceError, &[&str]); 9] = [
+            (
+                InstanceError::NonFinitePosition {
+                    index: 7,
+                    value: Vec3::new(0.0, f32::NAN, 0.0),
+                },
+                &["instance 7", "NaN", "finite"],
+            ),
+            (
+                InstanceError::ZeroRotation {
+                    index: 7,
+                    value: quat * 0.0,
+                },
+                &["instance 7", "length 0", "IDENTITY"],
+            ),
+            (
+                InstanceError::NonFiniteRotation {
+                    index: 7,
+                    value: quat,
+                },
+                &["instance 7", "finite"],
+            ),
+            (
+                InstanceError::RotationNotNormalized {
+                    index: 7,
+                    value: quat,
+                    length: 2.0,
+                },
+                &["instance 7", "length 2", "1 %", "normalize"],
+            ),
+            (
+                InstanceError::NonUniformScale { index: 7, value },
+                &["instance 7", "[1, 2, 1]", "0.1 %", "mesh"],
+            ),
+            (
+                InstanceError::InvalidScale {
+                    index: 7,
+                    value: -3.0,
+                },
+                &["instance 7", "-3", "at least 0"],
+            ),
+            (
+                InstanceError::ChannelLength {
+                    channel: "tag",
+                    len: 3,
+                    expected: 4,
+                },
+                &["tag channel", "3 values", "4 instances"],
+            ),
+            (
+                InstanceError::IndexOutOfRange { index: 9, len: 4 },
+                &["instance 9", "has 4"],
+            ),
+            (
+                InstanceError::TooMany { len: 11, limit: 10 },
+                &["11 instances", "10", "several sets"],
+            ),
+        ];
+        for (error, parts) in cases {
+            let text = error.to_string();
+            for part in parts {
+                assert!(text.contains(part), "{text:?} lacks {part:?}");
+            }
+        }
+    }
+}

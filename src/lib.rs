@@ -1,0 +1,3 @@
+//! GPU-driven culling.
+pub mod cull;
+pub mod instance;

@@ -1,0 +1,256 @@
+//! What the engine's tests share: a device, random scenes, and the comparison of the GPU with the twins.
+#![allow(clippy::unwrap_used, dead_code, reason = "a test may panic, and not every test uses every helper")]
+
+use bevy_gpu_culling::{
+    cull::{
+        BatchData, BoundingSphere, Channels, CullFrame, CullRequest, CullView, Culler, CullerOptions, CullingTier,
+        DrawShape, SetId,
+        layout::{BLOCK_WORDS, Totals},
+        plan::BatchPlan,
+        reference,
+    },
+    instance::{InstanceSet, InstanceTransform, PackedInstance},
+};
+use glam::{Affine3A, EulerRot, Mat4, Quat, Vec3, Vec4};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use wgpu::{Device, Queue};
+
+/// A device with all that the adapter has. The tests need one: software Vulkan (Mesa's lavapipe) will do.
+pub fn gpu() -> (Device, Queue, wgpu::AdapterInfo) {
+    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+    let adapter = pollster::block_on(instance.request_adapter(&wgpu::RequestAdapterOptions {
+        power_preference: wgpu::PowerPreference::HighPerformance,
+        ..Default::default()
+    }))
+    .expect("no GPU adapter: `cargo xtask test` installs a software one");
+    let (device, queue) = pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor {
+        required_features: adapter.features() & CullingTier::wanted_features(),
+        required_limits: adapter.limits(),
+        ..Default::default()
+    }))
+    .unwrap();
+    device.on_uncaptured_error(std::sync::Arc::new(|error| panic!("wgpu: {error}")));
+    (device, queue, adapter.get_info())
+}
+
+pub fn rng(seed: u64) -> ChaCha8Rng {
+    ChaCha8Rng::seed_from_u64(seed)
+}
+
+fn random_vec(rng: &mut ChaCha8Rng, size: f32) -> Vec3 {
+    Vec3::new(rng.random_range(-size..=size), rng.random_range(-size..=size), rng.random_range(-size..=size))
+}
+
+fn random_rotation(rng: &mut ChaCha8Rng) -> Quat {
+    let turn = random_vec(rng, core::f32::consts::PI);
+    Quat::from_euler(EulerRot::XYZ, turn.x, turn.y, turn.z)
+}
+
+/// `len` instances in a cube of side 100, with scales if `scaled`.
+pub fn random_set(rng: &mut ChaCha8Rng, len: usize, scaled: bool) -> InstanceSet {
+    InstanceSet::from_transforms((0..len).map(|_| InstanceTransform {
+        translation: random_vec(rng, 50.0),
+        rotation: random_rotation(rng),
+        scale: if scaled { Vec3::splat(rng.random_range(0.1..4.0)) } else { Vec3::ONE },
+    }))
+    .unwrap()
+}
+
+/// Cameras, cascades, cube faces, and views that keep everything or nothing.
+pub fn random_view(rng: &mut ChaCha8Rng) -> CullView {
+    let eye = random_vec(rng, 80.0);
+    let view = Mat4::look_at_rh(eye, random_vec(rng, 20.0), Vec3::Y);
+    let aspect = rng.random_range(0.5..2.0);
+    match rng.random_range(0..6) {
+        0 => CullView::EVERYTHING,
+        1 => CullView::from_planes([Vec4::new(0.0, 0.0, 1.0, -1e6); 6]),
+        2 => {
+            let side = rng.random_range(5.0..60.0);
+            let clip = Mat4::orthographic_rh(-side, side, -side, side, 200.0, 0.0);
+            CullView::from_clip_from_world(&(clip * view)).without_near()
+        }
+        3 => {
+            let clip = Mat4::perspective_infinite_reverse_rh(core::f32::consts::FRAC_PI_2, 1.0, 0.1);
+            CullView::from_clip_from_world(&(clip * view)).within(eye, rng.random_range(1.0..90.0))
+        }
+        _ => {
+            let clip = Mat4::perspective_infinite_reverse_rh(rng.random_range(0.2..2.0), aspect, 0.1);
+            CullView::from_clip_from_world(&(clip * view)).without_far()
+        }
+    }
+}
+
+/// A scene: sets, how they are used, and the views.
+pub struct Scene {
+    pub sets: Vec<InstanceSet>,
+    pub frame: CullFrame,
+}
+
+pub fn random_transform(rng: &mut ChaCha8Rng) -> Affine3A {
+    let scale = if rng.random() { Vec3::splat(rng.random_range(0.2..3.0)) } else { random_vec(rng, 1.0) + 1.5 };
+    Affine3A::from_scale_rotation_translation(scale, random_rotation(rng), random_vec(rng, 20.0))
+}
+
+/// A random scene of sets with these lengths.
+pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
+    let views: Vec<_> = (0..rng.random_range(1..=8)).map(|_| random_view(rng)).collect();
+    let sets: Vec<_> = lengths.iter().map(|len| { let scaled = rng.random(); random_set(rng, *len, scaled) }).collect();
+    let mut requests = Vec::new();
+    for (key, _) in sets.iter().enumerate() {
+        let centre = if rng.random() { Vec3::ZERO } else { random_vec(rng, 2.0) };
+        requests.push(CullRequest {
+            key: key as u64,
+            set: SetId(key as u64),
+            world_from_local: random_transform(rng),
+            sphere: BoundingSphere { centre, radius: rng.random_range(0.0..2.0) },
+            shape: if rng.random() {
+                DrawShape::Indexed { index_count: 36, first_index: 7, base_vertex: -3 }
+            } else {
+                DrawShape::NonIndexed { vertex_count: 9, first_vertex: 4 }
+            },
+            views: (0..views.len() as u32).filter(|_| rng.random_range(0..8) > 0).collect(),
+        });
+    }
+    Scene { sets, frame: CullFrame { views, requests } }
+}
+
+pub fn options(tier: CullingTier, shader_checks: bool) -> CullerOptions {
+    CullerOptions { tier: Some(tier), shader_checks, ..CullerOptions::default() }
+}
+
+/// Uploads the sets and runs the frame once.
+pub fn run(culler: &mut Culler, (device, queue): (&Device, &Queue), scene: &Scene) {
+    upload(culler, (device, queue), scene);
+    culler.prepare(device, queue, &scene.frame);
+    let mut encoder = device.create_command_encoder(&Default::default());
+    culler.record(device, &mut encoder);
+    queue.submit([encoder.finish()]);
+    culler.after_submit();
+}
+
+pub fn upload(culler: &mut Culler, (device, queue): (&Device, &Queue), scene: &Scene) {
+    for (id, set) in scene.sets.iter().enumerate() {
+        let id = SetId(id as u64);
+        let channels = Channels { scale: set.scales().is_some(), tag: set.tags().is_some() };
+        culler.reserve_set(device, id, set.len() as u32, channels);
+        culler.upload(queue, id, 0, set.packed()).unwrap();
+        if let Some(scales) = set.scales() {
+            culler.upload_scales(queue, id, 0, scales).unwrap();
+        }
+        if let Some(tags) = set.tags() {
+            culler.upload_tags(queue, id, 0, tags).unwrap();
+        }
+    }
+}
+
+/// The instances of a page as they lie on the GPU, where the scene's sets have put them.
+fn page_copy(culler: &Culler, scene: &Scene, page: usize) -> (Vec<PackedInstance>, Vec<f32>) {
+    let (mut instances, mut scales) = (Vec::new(), Vec::new());
+    for (id, set) in scene.sets.iter().enumerate() {
+        let mut done = 0;
+        for region in culler.set_regions(SetId(id as u64)) {
+            let take = (set.len() - done).min(region.capacity as usize);
+            if region.page == page {
+                let end = region.first as usize + take;
+                instances.resize(instances.len().max(end), PackedInstance::default());
+                scales.resize(scales.len().max(end), 1.0);
+                instances[region.first as usize..end].copy_from_slice(&set.packed()[done..done + take]);
+                if let Some(from) = set.scales() {
+                    scales[region.first as usize..end].copy_from_slice(&from[done..done + take]);
+                }
+            }
+            done += take;
+        }
+    }
+    (instances, scales)
+}
+
+/// What a comparison saw.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seen {
+    pub tested: u64,
+    pub visible: u64,
+    /// Differ from the twin and lie within 1e-4 of a border.
+    pub borderline: u64,
+}
+
+/// Compares everything that the GPU wrote with the twins: words within the tolerance, the rest exactly.
+pub fn compare(culler: &Culler, (device, queue): (&Device, &Queue), scene: &Scene) -> Result<Seen, String> {
+    let mut seen = Seen::default();
+    for (index, plan) in culler.plan().batches.iter().enumerate() {
+        let data = culler.read_batch(device, queue, index).map_err(|error| error.to_string())?;
+        let (instances, scales) = page_copy(culler, scene, plan.page);
+        if culler.tier() != CullingTier::Cpu {
+            compare_words(plan, &data, &instances, &scales, &mut seen)?;
+            compare_rest(plan, &data)?;
+        }
+    }
+    Ok(seen)
+}
+
+fn compare_words(
+    plan: &BatchPlan,
+    data: &BatchData,
+    instances: &[PackedInstance],
+    scales: &[f32],
+    seen: &mut Seen,
+) -> Result<(), String> {
+    let mut words = vec![0; plan.word_len() as usize];
+    reference::vote(&plan.batch, &plan.chunks, &plan.rows, instances, scales, &mut words);
+    for chunk in &plan.chunks {
+        for r in 0..chunk.row_count {
+            seen.tested += u64::from(chunk.instance_count);
+            let row = &plan.rows[(chunk.first_row + r) as usize];
+            let first = ((chunk.first_count + r * chunk.block_count) * BLOCK_WORDS) as usize;
+            let range = first..first + (chunk.block_count * BLOCK_WORDS) as usize;
+            for (w, (gpu, twin)) in data.words[range.clone()].iter().zip(&words[range]).enumerate() {
+                seen.visible += u64::from(gpu.count_ones());
+                let mut differ = gpu ^ twin;
+                while differ != 0 {
+                    let i = w as u32 * 32 + differ.trailing_zeros();
+                    differ &= differ - 1;
+                    if i >= chunk.instance_count {
+                        return Err(format!("instance {i} of {} is visible", chunk.instance_count));
+                    }
+                    let sphere = reference::load_sphere(chunk, instances, scales, i);
+                    let distance = reference::least_distance(chunk, row, sphere);
+                    if distance.is_nan() || distance.abs() > 1e-4 {
+                        return Err(format!("row {r}, instance {i}: {distance} from the border, GPU says {}", distance <= 0.0));
+                    }
+                    seen.borderline += 1;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Scan, compact and args of the GPU's own words.
+fn compare_rest(plan: &BatchPlan, data: &BatchData) -> Result<(), String> {
+    let capacity = data.totals.survivors - data.totals.overflow;
+    let mut batch = plan.batch;
+    batch.survivor_capacity = if data.totals.overflow > 0 { capacity } else { u32::MAX };
+    let mut counts = vec![0; data.counts.len()];
+    let mut partials = vec![0; data.partials.len()];
+    reference::scan(&batch, &data.words, &mut counts, &mut partials);
+    reference::spine(&batch, &mut partials);
+    equal("counts", &data.counts, &counts)?;
+    equal("partials", &data.partials, &partials)?;
+    let mut survivors = vec![0; capacity as usize];
+    reference::compact(&batch, &plan.chunks, &data.words, &counts, &partials, &mut survivors);
+    equal("survivors", &data.survivors, &survivors)?;
+    let mut totals = Totals::default();
+    let mut draws = vec![Default::default(); data.draws.len()];
+    reference::write_args(&batch, &plan.row_draws, &counts, &partials, (&mut totals, &mut draws));
+    equal("totals", &[data.totals], &[totals])?;
+    equal("draws", &data.draws, &draws)
+}
+
+fn equal<T: PartialEq + core::fmt::Debug>(what: &str, gpu: &[T], twin: &[T]) -> Result<(), String> {
+    match gpu.iter().zip(twin).position(|(a, b)| a != b) {
+        Some(i) => Err(format!("{what}[{i}]: {:?} on the GPU, {:?} in the twin", gpu[i], twin[i])),
+        None if gpu.len() != twin.len() => Err(format!("{what}: {} on the GPU, {} in the twin", gpu.len(), twin.len())),
+        None => Ok(()),
+    }
+}

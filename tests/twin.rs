@@ -1,0 +1,280 @@
+//! The stages on the GPU against their CPU twins, on every tier, at random and at the edges.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use bevy_gpu_culling::cull::{
+    BoundingSphere, CullError, CullFrame, CullRequest, CullView, Culler, CullerOptions, CullingTier, DrawShape, SetId,
+    shaders::Kernel,
+};
+use common::{Scene, compare, gpu, options, random_scene, random_set, rng, run};
+use glam::{Affine3A, Vec3, Vec4};
+use rand::RngExt;
+
+const GPU_TIERS: [CullingTier; 2] = [CullingTier::Subgroup, CullingTier::Workgroup];
+
+/// Sizes around every boundary: word, block, tile of the scan.
+const EDGES: [usize; 24] = [
+    0, 1, 2, 31, 32, 33, 63, 64, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 2047, 2048, 2049, 65_536, 262_143,
+    262_144, 262_145,
+];
+
+#[test]
+fn random_scenes_equal_the_twin() {
+    let (device, queue, info) = gpu();
+    let mut rng = rng(0x0b5);
+    let mut cullers: Vec<_> = GPU_TIERS
+        .iter()
+        .flat_map(|tier| [true, false].map(|checks| Culler::new(&device, options(*tier, checks)).unwrap().0))
+        .collect();
+    let (mut tested, mut visible, mut borderline) = (0, 0, 0);
+    for case in 0..200 {
+        let lengths: Vec<usize> = match EDGES.get(case) {
+            Some(len) => vec![*len],
+            None => (0..rng.random_range(1..=3)).map(|_| 10f32.powf(rng.random_range(0.0..4.7)) as usize).collect(),
+        };
+        // A large one now and then.
+        let lengths = if case == 100 { vec![300_000] } else { lengths };
+        let scene = random_scene(&mut rng, &lengths);
+        let mut survivors = Vec::new();
+        for culler in &mut cullers {
+            run(culler, (&device, &queue), &scene);
+            let seen = compare(culler, (&device, &queue), &scene)
+                .unwrap_or_else(|error| panic!("case {case}, sets of {lengths:?}, {}: {error}", culler.tier()));
+            tested += seen.tested;
+            visible += seen.visible;
+            borderline += seen.borderline;
+            survivors.push(seen.visible);
+        }
+        if case % 10 == 0 {
+            cpu_tier_equals(&device, &queue, &scene, &cullers[0]);
+        }
+    }
+    println!("{}: {tested} tests, {visible} visible, {borderline} within 1e-4 of a border differ", info.name);
+    assert!(borderline * 1000 < tested, "{borderline} of {tested}");
+    assert!(visible * 20 > tested && visible * 20 < tested * 19, "the scenes should be neither empty nor full");
+}
+
+/// The `Cpu` tier draws the same ids in the same order (borderline instances apart).
+fn cpu_tier_equals(device: &wgpu::Device, queue: &wgpu::Queue, scene: &Scene, other: &Culler) {
+    let (mut cpu, _) = Culler::new(device, options(CullingTier::Cpu, false)).unwrap();
+    run(&mut cpu, (device, queue), scene);
+    for (request, used) in scene.frame.requests.iter().enumerate() {
+        for view in 0..used.views.len() {
+            let ids = |culler: &Culler| culler.read_survivors((device, queue), &scene.frame, request, view).unwrap();
+            let (a, b) = (ids(&cpu), ids(other));
+            assert!(a.is_sorted_by(|x, y| x < y) && b.is_sorted_by(|x, y| x < y));
+            let differ = a.iter().filter(|id| b.binary_search(id).is_err()).count()
+                + b.iter().filter(|id| a.binary_search(id).is_err()).count();
+            assert!(differ * 1000 <= a.len(), "{differ} of {} differ", a.len());
+        }
+    }
+}
+
+#[test]
+fn a_set_of_many_pages_and_batches_equals_the_twin() {
+    let (device, queue, _) = gpu();
+    let mut rng = rng(7);
+    for tier in GPU_TIERS {
+        for (page, counts) in [(1024, 1), (2048, 7), (4096, 10_000)] {
+            let (mut culler, _) = Culler::new(&device, options(tier, true)).unwrap();
+            culler.limit_pages(page, counts);
+            let scene = random_scene(&mut rng, &[page as usize * 3 + 1, page as usize, 5]);
+            run(&mut culler, (&device, &queue), &scene);
+            assert!(culler.set_regions(SetId(0)).len() == 4);
+            compare(&culler, (&device, &queue), &scene).unwrap();
+            let expected = CullRequest { key: 0, ..scene.frame.requests[0].clone() };
+            for view in 0..expected.views.len() {
+                let ids = culler.read_survivors((&device, &queue), &scene.frame, 0, view).unwrap();
+                assert!(ids.is_sorted_by(|a, b| a < b), "ids of pages follow each other");
+                assert!(ids.iter().all(|id| (*id as usize) < scene.sets[0].len()));
+            }
+        }
+    }
+}
+
+/// A scene of one set in one view.
+fn one_view(set: bevy_gpu_culling::instance::InstanceSet, view: CullView) -> Scene {
+    let request = CullRequest {
+        key: 0,
+        set: SetId(0),
+        world_from_local: Affine3A::IDENTITY,
+        sphere: BoundingSphere { centre: Vec3::ZERO, radius: 0.5 },
+        shape: DrawShape::Indexed { index_count: 3, first_index: 0, base_vertex: 0 },
+        views: vec![0],
+    };
+    Scene { sets: vec![set], frame: CullFrame { views: vec![view], requests: vec![request] } }
+}
+
+#[test]
+fn all_and_none_survive_at_every_edge() {
+    let (device, queue, _) = gpu();
+    for tier in CullingTier::ALL {
+        for len in EDGES.into_iter().filter(|len| *len < 100_000) {
+            let set = random_set(&mut rng(len as u64), len, false);
+            let all = one_view(set.clone(), CullView::EVERYTHING);
+            let (mut culler, _) = Culler::new(&device, options(tier, true)).unwrap();
+            run(&mut culler, (&device, &queue), &all);
+            let ids = culler.read_survivors((&device, &queue), &all.frame, 0, 0).unwrap();
+            assert!(ids.iter().copied().eq(0..len as u32), "{tier}, {len}");
+            let none = one_view(set, CullView::from_planes([Vec4::new(1.0, 0.0, 0.0, -1e9); 6]));
+            run(&mut culler, (&device, &queue), &none);
+            assert_eq!(culler.read_survivors((&device, &queue), &none.frame, 0, 0).unwrap(), [] as [u32; 0]);
+        }
+    }
+}
+
+#[test]
+fn a_frame_without_sets_or_views_records_nothing() {
+    let (device, queue, _) = gpu();
+    let (mut culler, _) = Culler::new(&device, CullerOptions::default()).unwrap();
+    culler.prepare(&device, &queue, &CullFrame::default());
+    assert!(!culler.has_gpu_work());
+    let scene = one_view(random_set(&mut rng(1), 0, false), CullView::EVERYTHING);
+    run(&mut culler, (&device, &queue), &scene);
+    assert!(!culler.has_gpu_work(), "an empty set needs no pass");
+}
+
+#[test]
+fn an_arena_that_is_too_small_is_clamped_reported_and_grown() {
+    let (device, queue, _) = gpu();
+    for tier in GPU_TIERS {
+        let options = CullerOptions { survivor_capacity: 1000, ..options(tier, true) };
+        let (mut culler, _) = Culler::new(&device, options).unwrap();
+        let scene = one_view(random_set(&mut rng(3), 5000, false), CullView::EVERYTHING);
+        run(&mut culler, (&device, &queue), &scene);
+        compare(&culler, (&device, &queue), &scene).unwrap();
+        let data = culler.read_batch(&device, &queue, 0).unwrap();
+        assert_eq!((data.totals.survivors, data.totals.overflow), (5000, 4000));
+        assert_eq!(data.draws[0].instance_count(), 1000, "a draw never reads beyond the arena");
+        device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
+        let counts = culler.take_counts(&device).unwrap();
+        assert_eq!(counts.overflow, 4000);
+        run(&mut culler, (&device, &queue), &scene);
+        let ids = culler.read_survivors((&device, &queue), &scene.frame, 0, 0).unwrap();
+        assert_eq!(ids.len(), 5000, "grown");
+    }
+}
+
+#[test]
+fn counters_arrive_without_waiting_and_name_request_and_view() {
+    let (device, queue, _) = gpu();
+    for tier in CullingTier::ALL {
+        let (mut culler, _) = Culler::new(&device, options(tier, true)).unwrap();
+        let mut scene = one_view(random_set(&mut rng(3), 3000, false), CullView::EVERYTHING);
+        scene.frame.views.insert(0, CullView::from_planes([Vec4::new(0.0, 0.0, 1.0, -1e6); 6]));
+        scene.frame.requests[0].key = 42;
+        scene.frame.requests[0].views = vec![1, 0];
+        run(&mut culler, (&device, &queue), &scene);
+        device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
+        let counts = culler.take_counts(&device).unwrap();
+        assert_eq!(counts.view(1), (3000, 3000), "{tier}");
+        assert_eq!(counts.view(0), (3000, 0));
+        assert!(counts.rows.iter().all(|row| row.request == 42));
+    }
+}
+
+#[test]
+fn an_unchanged_frame_uploads_nothing() {
+    let (device, queue, _) = gpu();
+    let (mut culler, _) = Culler::new(&device, CullerOptions::default()).unwrap();
+    let scene = random_scene(&mut rng(11), &[5000, 70]);
+    run(&mut culler, (&device, &queue), &scene);
+    assert!(culler.take_uploaded() > 5070 * 16);
+    culler.prepare(&device, &queue, &scene.frame);
+    assert_eq!(culler.take_uploaded(), 0);
+}
+
+#[test]
+fn a_set_keeps_its_place_until_it_outgrows_it() {
+    use bevy_gpu_culling::cull::{Channels, Residency};
+    let (device, queue, _) = gpu();
+    let (mut culler, _) = Culler::new(&device, CullerOptions::default()).unwrap();
+    let reserve = |culler: &mut Culler, len| culler.reserve_set(&device, SetId(1), len, Channels::default());
+    assert_eq!(reserve(&mut culler, 1000), Residency::Moved);
+    assert_eq!(reserve(&mut culler, 1024), Residency::Kept);
+    assert_eq!(reserve(&mut culler, 1025), Residency::Moved);
+    assert_eq!(reserve(&mut culler, 2048), Residency::Kept, "half as much again, in whole blocks");
+    let data = random_set(&mut rng(1), 10, false);
+    let error = culler.upload(&queue, SetId(1), 2040, data.packed());
+    assert_eq!(error, Err(CullError::UploadOutOfRange { first: 2040, end: 2050, len: 2048 }));
+    culler.remove_set(SetId(1));
+    assert_eq!(culler.upload(&queue, SetId(1), 0, data.packed()), Err(CullError::UnknownSet(1)));
+    assert_eq!(culler.gpu_bytes(), 0, "a page without sets is dropped");
+}
+
+#[test]
+fn written_nan_is_invisible() {
+    let (device, queue, _) = gpu();
+    for tier in CullingTier::ALL {
+        let set = random_set(&mut rng(5), 100, false);
+        let mut broken = set.packed().to_vec();
+        broken[17].position[1] = f32::NAN;
+        broken[18].position[0] = f32::INFINITY;
+        let scene = one_view(set, CullView::EVERYTHING);
+        let (mut culler, _) = Culler::new(&device, options(tier, true)).unwrap();
+        common::upload(&mut culler, (&device, &queue), &scene);
+        culler.upload(&queue, SetId(0), 0, &broken).unwrap();
+        culler.prepare(&device, &queue, &scene.frame);
+        let mut encoder = device.create_command_encoder(&Default::default());
+        culler.record(&device, &mut encoder);
+        queue.submit([encoder.finish()]);
+        let ids = culler.read_survivors((&device, &queue), &scene.frame, 0, 0).unwrap();
+        assert_eq!(ids.len(), 98, "{tier}");
+        assert!(!ids.contains(&17) && !ids.contains(&18));
+    }
+}
+
+#[test]
+fn a_tier_that_the_device_lacks_is_refused_by_name() {
+    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+    let adapter = pollster::block_on(instance.request_adapter(&Default::default())).unwrap();
+    let (device, _) = pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor {
+        required_features: wgpu::Features::INDIRECT_FIRST_INSTANCE & adapter.features(),
+        ..Default::default()
+    }))
+    .unwrap();
+    let error = Culler::new(&device, options(CullingTier::Subgroup, false)).err().unwrap();
+    assert!(error.to_string().contains("SUBGROUP"), "{error}");
+    let (culler, reason) = Culler::new(&device, CullerOptions::default()).unwrap();
+    assert_eq!(culler.tier(), CullingTier::Workgroup);
+    assert!(reason.unwrap().contains("SUBGROUP"));
+}
+
+/// Each break of a kernel is seen by the comparison: it can fail.
+#[test]
+fn a_broken_kernel_is_seen() {
+    let (device, queue, _) = gpu();
+    let breaks: [(Kernel, &str, &str); 9] = [
+        (Kernel::Vote, "+ sphere.w > 0.0", "+ sphere.w > 0.01"),
+        (Kernel::Vote, "& plane_keeps(row.near, sphere) ", ""),
+        (Kernel::Vote, "(i < chunk.instance_count) &", "true &"),
+        (Kernel::Vote, "* chunk.world_scale", ""),
+        (Kernel::Vote, "chunk.sphere.xyz * scale", "chunk.sphere.xyz"),
+        (Kernel::Scan, "count < batch.count_len", "count + 1u < batch.count_len"),
+        (Kernel::Compact, "(bit - 1u)", "(bit - 1u) | bit"),
+        (Kernel::Compact, "+ before_word[i / 32u]", ""),
+        (Kernel::Args, "let instances = end - first;", "let instances = max(end - first, 1u) - 1u;"),
+    ];
+    for (kernel, from, to) in breaks {
+        for tier in GPU_TIERS {
+            let broken = |k: Kernel, tier| {
+                let source = k.source(tier);
+                if k != kernel {
+                    return source;
+                }
+                assert!(source.contains(from), "{from} is gone");
+                source.replace(from, to)
+            };
+            let mut culler = Culler::with_sources(&device, options(tier, true), broken).unwrap();
+            let caught = (0..20).any(|seed| {
+                let mut rng = rng(seed);
+                let lengths = [rng.random_range(1000..20_000), 77];
+                let scene = random_scene(&mut rng, &lengths);
+                run(&mut culler, (&device, &queue), &scene);
+                compare(&culler, (&device, &queue), &scene).is_err()
+            });
+            assert!(caught, "{kernel:?} with \"{to}\" for \"{from}\" passed on {tier}");
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! `cargo xtask ci`: everything that must hold, in the order in which it is quickest to fail.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use xshell::{Cmd, Shell};
+
+use crate::compare;
+use crate::project::{Demo, Project, cargo, exit_code};
+use crate::report::Report;
+use crate::setup::{self, Wants};
+use crate::steps::{self, Outcome, Step};
+use crate::{test, validation};
+
+/// A new check is one more line here.
+const STEPS: &[Step<Ci>] = &[
+    Step {
+        name: "tools",
+        run: tools,
+    },
+    Step {
+        name: "format",
+        run: format,
+    },
+    Step {
+        name: "clippy",
+        run: clippy,
+    },
+    Step {
+        name: "clippy, engine",
+        run: clippy_engine,
+    },
+    Step {
+        name: "docs",
+        run: docs,
+    },
+    Step {
+        name: "build, engine",
+        run: build_engine,
+    },
+    Step {
+        name: "adapter",
+        run: adapter,
+    },
+    Step {
+        name: "tests, engine",
+        run: |ci| ci.cargo(test::ENGINE),
+    },
+    Step {
+        name: "tests, workspace",
+        run: |ci| ci.cargo(test::WORKSPACE),
+    },
+    Step {
+        name: "demo, three tiers",
+        run: demo_tiers,
+    },
+    Step {
+        name: "picture against Bevy",
+        run: pictures,
+    },
+    Step {
+        name: "validation",
+        run: |ci| validation::check(&ci.project, ci.demo()?),
+    },
+];
+
+/// The tiers that must agree. The first is the one that the others are compared with.
+const TIERS: [&str; 3] = ["subgroup", "workgroup", "cpu"];
+
+/// Turns the validation layer off, so that a step does the same whether or not it is installed:
+/// the layer has a step of its own.
+const NO_LAYER: (&str, &str) = ("WGPU_VALIDATION", "0");
+
+/// What the steps share.
+struct Ci {
+    project: Project,
+    sh: Shell,
+    /// Built by the step `adapter`.
+    demo: Option<Demo>,
+}
+
+/// Runs all steps and returns the exit code.
+pub fn run(project: Project) -> Result<i32> {
+    let sh = project.shell()?;
+    Ok(steps::run_all(
+        STEPS,
+        &mut Ci {
+            project,
+            sh,
+            demo: None,
+        },
+    ))
+}
+
+impl Ci {
+    /// A cargo command without the layer; xshell would show its whole path, this shows its name.
+    fn command(&self, arguments: &[&str]) -> Cmd<'_> {
+        println!("$ cargo {}", arguments.join(" "));
+        let command = self.sh.cmd(cargo()).args(arguments);
+        command.env(NO_LAYER.0, NO_LAYER.1).quiet()
+    }
+
+    fn cargo(&mut self, arguments: &[&str]) -> Result<Outcome> {
+        self.command(arguments).run()?;
+        Ok(Outcome::Passed)
+    }
+
+    fn demo(&self) -> Result<&Demo> {
+        self.demo.as_ref().context("the demo is not built")
+    }
+
+    /// Runs the demo headless and returns what it printed; anything but exit code 0 is an error.
+    fn run_demo(&self, flags: &[&str], picture: &Path) -> Result<String> {
+        println!(
+            "$ orbs --headless {} --out {}",
+            flags.join(" "),
+            picture.display()
+        );
+        // A picture of an earlier run must not pass for this one's.
+        let _ = std::fs::remove_file(picture);
+        let mut command = self.demo()?.command();
+        command
+            .arg("--headless")
+            .args(flags)
+            .arg("--out")
+            .arg(picture)
+            .env(NO_LAYER.0, NO_LAYER.1);
+        command
+            .stdin(std::process::Stdio::null())
+            .stderr(std::process::Stdio::inherit());
+        let output = command.output().context("the demo does not start")?;
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        print!("{stdout}");
+        let code = exit_code(output.status);
+        ensure!(code == 0, "the demo ended with exit code {code}");
+        ensure!(picture.is_file(), "the demo wrote no {}", picture.display());
+        Ok(stdout)
+    }
+}
+
+/// A toolchain of rustup's minimal profile lacks rustfmt and clippy.
+fn tools(ci: &mut Ci) -> Result<Outcome> {
+    for (subcommand, component) in [("fmt", "rustfmt"), ("clippy", "clippy")] {
+        let asked = ci
+            .command(&[subcommand, "--version"])
+            .ignore_stdout()
+            .ignore_stderr();
+        if asked.run().is_err() {
+            let rustup = which::which("rustup")
+                .with_context(|| format!("cargo {subcommand} is not installed"))?;
+            ci.sh
+                .cmd(rustup)
+                .args(["component", "add", component])
+                .run()?;
+        }
+    }
+    Ok(Outcome::Passed)
+}
+
+fn format(ci: &mut Ci) -> Result<Outcome> {
+    ci.cargo(&["fmt", "--all", "--check"])
+}
+
+fn clippy(ci: &mut Ci) -> Result<Outcome> {
+    ci.cargo(&[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ])
+}
+
+fn clippy_engine(ci: &mut Ci) -> Result<Outcome> {
+    ci.cargo(&[
+        "clippy",
+        "--package",
+        "bevy_gpu_culling",
+        "--no-default-features",
+        "--",
+        "-D",
+        "warnings",
+    ])
+}
+
+/// With the examples, although few read their pages: then the dependencies have the features that
+/// clippy checked them with, and Bevy is not checked again.
+fn docs(ci: &mut Ci) -> Result<Outcome> {
+    let arguments = [
+        "doc",
+        "--workspace",
+        "--no-deps",
+        "--lib",
+        "--bins",
+        "--examples",
+    ];
+    ci.command(&arguments)
+        .env("RUSTDOCFLAGS", "-D warnings")
+        .run()?;
+    Ok(Outcome::Passed)
+}
+
+/// Without development dependencies: the proof that the engine needs no Bevy.
+fn build_engine(ci: &mut Ci) -> Result<Outcome> {
+    ci.cargo(&[
+        "build",
+        "--package",
+        "bevy_gpu_culling",
+        "--no-default-features",
+    ])
+}
+
+fn adapter(ci: &mut Ci) -> Result<Outcome> {
+    let demo = ci.demo.insert(ci.project.build_demo()?);
+    setup::make_ready(
+        demo,
+        Wants {
+            window: false,
+            verbose: true,
+        },
+    )?;
+    Ok(Outcome::Passed)
+}
+
+/// A hundred thousand orbs on every tier: each verified against the CPU twin, all equal.
+fn demo_tiers(ci: &mut Ci) -> Result<Outcome> {
+    let folder = ci.project.output_folder()?;
+    let mut first: Option<Report> = None;
+    for tier in TIERS {
+        let flags = [
+            "--count", "100000", "--frames", "4", "--verify", "--json", "--tier", tier,
+        ];
+        let report =
+            Report::from_output(&ci.run_demo(&flags, &folder.join(format!("orbs-{tier}.png")))?)?;
+        report.check(tier)?;
+        match &first {
+            None => first = Some(report),
+            Some(first) => report.same_visible(first)?,
+        }
+    }
+    Ok(Outcome::Passed)
+}
+
+/// The same scene with the plugin and as one entity an orb must look the same.
+fn pictures(ci: &mut Ci) -> Result<Outcome> {
+    let folder = ci.project.output_folder()?;
+    let (plugin, peer) = (
+        folder.join("picture-plugin.png"),
+        folder.join("picture-peer.png"),
+    );
+    let scene = [
+        "--count", "20000", "--seed", "7", "--size", "640x360", "--frames", "4",
+    ];
+    ci.run_demo(&scene, &plugin)?;
+    ci.run_demo(&[&scene[..], &["--peer", "bevy"]].concat(), &peer)?;
+    let difference = compare::files(&plugin, &peer)?;
+    println!("{difference}");
+    ensure!(
+        difference.is_small(),
+        "{difference}: see {} and {}",
+        plugin.display(),
+        peer.display()
+    );
+    Ok(Outcome::Passed)
+}

@@ -1,0 +1,133 @@
+//! The project's tasks: `cargo xtask <task>`.
+//!
+//! Every task does its own set-up, so a fresh machine with Rust needs one command to see the demo
+//! and one to run every test.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command-line tool talks by printing"
+)]
+
+mod ci;
+mod compare;
+mod orbs;
+mod project;
+mod report;
+mod setup;
+mod steps;
+mod test;
+mod validation;
+
+use std::ffi::OsString;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::project::Project;
+
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    about = "The tasks of bevy_gpu_culling",
+    version
+)]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+/// One variant a task, one arm in [`run`]; a task whose arguments belong to another program is also
+/// named in [`PASSES_ARGUMENTS_ON`].
+#[derive(Subcommand)]
+enum Task {
+    /// Builds and runs the demo: in a window, or headless where there is no display
+    Orbs {
+        /// Flags of the demo, passed on as they are (`cargo xtask orbs --help` lists them)
+        flags: Vec<OsString>,
+    },
+    /// Runs every test: the engine alone, then the whole workspace with its doc tests
+    Test {
+        /// Arguments of `cargo test`, passed on as they are
+        args: Vec<OsString>,
+    },
+    /// Runs what CI runs: format, lints, docs, tests, the demo's own checks, Vulkan validation
+    Ci,
+    /// Only the set-up: finds a GPU adapter, installs a software one where it may
+    Setup,
+}
+
+/// Tasks whose arguments go to the demo or to cargo, dashes, `--help` and `--` included.
+const PASSES_ARGUMENTS_ON: [&str; 2] = ["orbs", "test"];
+
+fn main() {
+    let cli = Cli::parse_from(verbatim(std::env::args_os().collect()));
+    let code = match run(cli.task) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            1
+        }
+    };
+    std::process::exit(code);
+}
+
+/// Runs one task and returns the exit code.
+fn run(task: Task) -> Result<i32> {
+    let project = Project::find()?;
+    match task {
+        Task::Orbs { flags } => orbs::run(&project, flags),
+        Task::Test { args } => test::run(&project, &args),
+        Task::Ci => ci::run(project),
+        Task::Setup => setup::run(&project),
+    }
+}
+
+/// Puts `--` behind a task that passes its arguments on, so that clap touches none of them.
+fn verbatim(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let passes_on = |task: &OsString| PASSES_ARGUMENTS_ON.iter().any(|name| task == name);
+    if arguments.get(1).is_some_and(passes_on) {
+        arguments.insert(2, "--".into());
+    }
+    arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parse(line: &str) -> Task {
+        let arguments = line.split(' ').map(OsString::from).collect();
+        Cli::parse_from(verbatim(arguments)).task
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_demos_flags_arrive_as_they_were_typed() {
+        let Task::Orbs { flags } = parse("xtask orbs --help --count=5 -x -- --tier cpu") else {
+            panic!("not the orbs task");
+        };
+        assert_eq!(flags, ["--help", "--count=5", "-x", "--", "--tier", "cpu"]);
+    }
+
+    #[test]
+    fn the_tests_arguments_keep_their_own_double_dash() {
+        let Task::Test { args } = parse("xtask test -- --nocapture") else {
+            panic!("not the test task");
+        };
+        assert_eq!(args, ["--", "--nocapture"]);
+        assert!(matches!(parse("xtask test"), Task::Test { args } if args.is_empty()));
+    }
+
+    #[test]
+    fn other_tasks_are_left_to_clap() {
+        assert!(matches!(parse("xtask ci"), Task::Ci));
+        assert!(Cli::try_parse_from(["xtask", "ci", "--nonsense"]).is_err());
+    }
+}

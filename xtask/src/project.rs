@@ -1,0 +1,153 @@
+//! Where the project lies, and how its programs are started.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use xshell::Shell;
+
+/// The workspace's folders.
+pub struct Project {
+    /// The folder of the workspace's `Cargo.toml`.
+    pub root: PathBuf,
+    /// Cargo's target folder, wherever the user put it.
+    pub target: PathBuf,
+}
+
+impl Project {
+    /// Asks cargo where the workspace and its target folder are.
+    pub fn find() -> Result<Self> {
+        #[derive(Deserialize)]
+        struct Metadata {
+            workspace_root: PathBuf,
+            target_directory: PathBuf,
+        }
+        let sh = Shell::new()?;
+        sh.change_dir(env!("CARGO_MANIFEST_DIR"));
+        let json = sh
+            .cmd(cargo())
+            .args(["metadata", "--no-deps", "--format-version=1"])
+            .quiet()
+            .read()?;
+        let metadata: Metadata = serde_json::from_str(&json).context("cargo metadata's answer")?;
+        Ok(Self {
+            root: metadata.workspace_root,
+            target: metadata.target_directory,
+        })
+    }
+
+    /// A shell in the workspace's root.
+    pub fn shell(&self) -> Result<Shell> {
+        let sh = Shell::new()?;
+        sh.change_dir(&self.root);
+        Ok(sh)
+    }
+
+    /// What CI leaves behind: pictures and logs, to look at after a failure.
+    pub fn output_folder(&self) -> Result<PathBuf> {
+        let folder = self.target.join("ci");
+        std::fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
+        Ok(folder)
+    }
+
+    /// Builds the demo and returns it; a failed build is an error, its messages already shown.
+    pub fn build_demo(&self) -> Result<Demo> {
+        let sh = self.shell()?;
+        let arguments = [
+            "build",
+            "--example",
+            "orbs",
+            "--message-format=json-render-diagnostics",
+        ];
+        let messages = sh
+            .cmd(cargo())
+            .args(arguments)
+            .quiet()
+            .read()
+            .context("the demo does not build")?;
+        match example_path(&messages, "orbs") {
+            Some(executable) => Ok(Demo {
+                executable,
+                root: self.root.clone(),
+            }),
+            None => bail!("cargo built the example orbs but named no executable"),
+        }
+    }
+}
+
+/// The demo's executable.
+pub struct Demo {
+    executable: PathBuf,
+    root: PathBuf,
+}
+
+impl Demo {
+    /// The demo as `cargo run` would start it, in the caller's folder: Bevy looks for assets under
+    /// `CARGO_MANIFEST_DIR`, which in here is this tool's own folder.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.executable);
+        command.env("CARGO_MANIFEST_DIR", &self.root);
+        command
+    }
+}
+
+/// The cargo that runs this tool, so that its toolchain builds the rest too.
+pub fn cargo() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+/// The exit code of a program, by the shells' habit 128 + n when signal n ended it.
+pub fn exit_code(status: ExitStatus) -> i32 {
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return 128 + signal;
+    }
+    status.code().unwrap_or(1)
+}
+
+/// Finds an example's executable in cargo's JSON messages, one a line.
+fn example_path(messages: &str, name: &str) -> Option<PathBuf> {
+    messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter(|message| {
+            message["target"]["name"] == name && message["target"]["kind"][0] == "example"
+        })
+        .find_map(|message| {
+            message["executable"]
+                .as_str()
+                .map(|path| Path::new(path).to_owned())
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_examples_path_is_read_from_cargos_messages() {
+        let messages = r#"{"reason":"compiler-artifact","target":{"kind":["lib"],"name":"orbs"},"executable":null}
+{"reason":"compiler-artifact","target":{"kind":["example"],"name":"minimal"},"executable":"/t/examples/minimal"}
+not json
+{"reason":"compiler-artifact","target":{"kind":["example"],"name":"orbs"},"executable":"/t/examples/orbs"}
+{"reason":"build-finished","success":true}"#;
+        assert_eq!(
+            example_path(messages, "orbs"),
+            Some(PathBuf::from("/t/examples/orbs"))
+        );
+        assert_eq!(example_path(messages, "absent"), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_signal_becomes_an_exit_code() -> Result<()> {
+        let status = Command::new("sh").args(["-c", "kill -9 $$"]).status()?;
+        assert_eq!(exit_code(status), 137);
+        let status = Command::new("sh").args(["-c", "exit 3"]).status()?;
+        assert_eq!(exit_code(status), 3);
+        Ok(())
+    }
+}
