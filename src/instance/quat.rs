@@ -295,7 +295,6 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         for _ in 0..100_000 {
             let q = random_rotation(&mut rng);
-            // The left-out component must be w, or the conjugate changes every code's sign at once.
             let there = PackedQuat::encode(q).decode();
             let back = PackedQuat::encode(q.conjugate()).decode();
             assert!(turn_between(there.conjugate(), back) < 1e-6, "{q}");
@@ -313,7 +312,7 @@ mod tests {
         assert_eq!(bits(0.5, 0.5, 0.5, 0.5), 0x368d_a368);
         // Left out -x makes the others negative: code 150.
         assert_eq!(bits(-0.5, 0.5, 0.5, 0.5), 150 << 20 | 150 << 10 | 150);
-        // A step is 0.0013838: 0.36 / 0.96 / 0.0 / 0.0 unscaled are 260.16 steps; code 771.
+        // 0.36 is 260.16 steps: code 771.
         assert_eq!(
             bits(0.36, 0.0, 0.0, 0.932_952),
             3 << 30 | 511 << 20 | 511 << 10 | 771

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use glam::Vec3;
-
 use super::changes::{ChangeLog, GRANULE};
 use super::channels::Channels;
 use super::{
@@ -299,7 +297,7 @@ impl Clone for Lineage {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-    use glam::Quat;
+    use glam::{Quat, Vec3};
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 

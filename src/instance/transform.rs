@@ -441,6 +441,14 @@ mod tests {
             .with_scale(2.0);
         let back = InstanceTransform::from(instance.to_affine());
         assert!(back.to_affine().abs_diff_eq(instance.to_affine(), 1e-5));
+
+        let mirrored = InstanceTransform {
+            scale: Vec3::new(2.0, 3.0, -4.0),
+            ..instance
+        };
+        let back = InstanceTransform::from(mirrored.to_affine());
+        assert_eq!(back.scale.signum(), Vec3::new(-1.0, 1.0, 1.0));
+        assert!(back.to_affine().abs_diff_eq(mirrored.to_affine(), 1e-5));
     }
 
     #[cfg(feature = "bevy")]
