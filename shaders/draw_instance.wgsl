@@ -1,0 +1,61 @@
+// What a vertex stage reads of a set: the survivor's id, its packed instance and its channels.
+#define_import_path bevy_gpu_culling::draw_instance
+
+#import bevy_gpu_culling::instance::{rotate, unpack_quat}
+
+// The same bytes as the entity's MeshUniform (group 2, binding 0), followed by what is ours.
+struct DrawSlot {
+    mesh_uniform: array<vec4<f32>, 11>,
+    flags: u32,
+    // First instance of the region in its page, and of the region in the set.
+    region_first: u32,
+    set_first: u32,
+    pad_a: u32,
+}
+
+struct PackedInstance {
+    position: vec3<f32>,
+    rotation: u32,
+}
+
+const DRAW_HAS_SCALE: u32 = 1u;
+const DRAW_HAS_TAG: u32 = 2u;
+
+@group(2) @binding(20) var<storage, read> slot: DrawSlot;
+@group(2) @binding(21) var<storage, read> survivors: array<u32>;
+@group(2) @binding(22) var<storage, read> instances: array<PackedInstance>;
+@group(2) @binding(23) var<storage, read> scales: array<f32>;
+@group(2) @binding(24) var<storage, read> tags: array<u32>;
+
+struct Instance {
+    position: vec3<f32>,
+    scale: f32,
+    rotation: vec4<f32>,
+    // Index in the set, and the set's tag of it (0 without tags).
+    index: u32,
+    tag: u32,
+}
+
+// `draw_instance` is the built-in instance index.
+fn load(draw_instance: u32) -> Instance {
+    let id = survivors[draw_instance];
+    let packed = instances[id];
+    var scale = 1.0;
+    if (slot.flags & DRAW_HAS_SCALE) != 0u {
+        scale = scales[id];
+    }
+    var tag = 0u;
+    if (slot.flags & DRAW_HAS_TAG) != 0u {
+        tag = tags[id];
+    }
+    return Instance(packed.position, scale, unpack_quat(packed.rotation), id - slot.region_first + slot.set_first, tag);
+}
+
+// From the mesh's space to the set's.
+fn position_to_set(instance: Instance, position: vec3<f32>) -> vec4<f32> {
+    return vec4<f32>(rotate(instance.rotation, position * instance.scale) + instance.position, 1.0);
+}
+
+fn direction_to_set(instance: Instance, direction: vec3<f32>) -> vec3<f32> {
+    return rotate(instance.rotation, direction);
+}

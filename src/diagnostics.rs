@@ -1,0 +1,72 @@
+//! The culling in Bevy's diagnostics: paths, measurements, and an overlay that shows them.
+//!
+//! The counters are those of [`CullingReport`](crate::render::CullingReport), some frames old. The GPU times are
+//! measured by Bevy's [`RenderDiagnosticsPlugin`](bevy::render::diagnostic::RenderDiagnosticsPlugin), which the app adds.
+
+#[cfg(feature = "overlay")]
+mod overlay;
+
+#[cfg(feature = "overlay")]
+pub use overlay::{CullingOverlayPlugin, culling_overlay};
+
+use crate::render::{CullingReport, GpuCullingSystems};
+use bevy::{
+    diagnostic::{Diagnostic, DiagnosticPath, Diagnostics, RegisterDiagnostic},
+    prelude::*,
+};
+
+/// Instances of all sets that some view saw.
+pub const INSTANCES: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/instances");
+/// Instances that cameras keep, summed over cameras.
+pub const VISIBLE: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/visible");
+/// Instances that cameras cull, summed over cameras.
+pub const CULLED: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/culled");
+/// Instances that shadow views keep, summed over cascades, cube faces and spot lights.
+pub const SHADOW_VISIBLE: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/shadow_visible");
+/// Views that culled sets.
+pub const VIEWS: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/views");
+/// Bytes uploaded in a frame: instances, channels and tables.
+pub const UPLOADED_BYTES: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/uploaded_bytes");
+/// Bytes that the culling holds on the GPU.
+pub const GPU_BYTES: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/gpu_bytes");
+/// GPU time of `vote`, in milliseconds.
+pub const VOTE_GPU: DiagnosticPath = DiagnosticPath::const_new("render/gpu_culling/vote/elapsed_gpu");
+/// GPU time of `scan`, in milliseconds.
+pub const SCAN_GPU: DiagnosticPath = DiagnosticPath::const_new("render/gpu_culling/scan/elapsed_gpu");
+/// GPU time of `compact`, in milliseconds.
+pub const COMPACT_GPU: DiagnosticPath = DiagnosticPath::const_new("render/gpu_culling/compact/elapsed_gpu");
+/// GPU time of `args`, in milliseconds.
+pub const ARGS_GPU: DiagnosticPath = DiagnosticPath::const_new("render/gpu_culling/args/elapsed_gpu");
+/// GPU times of all stages, with the stages' names.
+pub const STAGE_GPU: [(&str, DiagnosticPath); 4] =
+    [("vote", VOTE_GPU), ("scan", SCAN_GPU), ("compact", COMPACT_GPU), ("args", ARGS_GPU)];
+
+/// Registers the counters and measures them every frame.
+pub(crate) fn register(app: &mut App) {
+    for (path, suffix) in [
+        (INSTANCES, ""),
+        (VISIBLE, ""),
+        (CULLED, ""),
+        (SHADOW_VISIBLE, ""),
+        (VIEWS, ""),
+        (UPLOADED_BYTES, " B"),
+        (GPU_BYTES, " B"),
+    ] {
+        app.register_diagnostic(Diagnostic::new(path).with_suffix(suffix).with_max_history_length(60));
+    }
+    app.add_systems(PreUpdate, measure.after(GpuCullingSystems::Report));
+}
+
+fn measure(report: Res<CullingReport>, mut diagnostics: Diagnostics) {
+    if report.tier.is_none() {
+        return;
+    }
+    let (tested, visible) = report.cameras();
+    diagnostics.add_measurement(&INSTANCES, || report.instances as f64);
+    diagnostics.add_measurement(&VISIBLE, || visible as f64);
+    diagnostics.add_measurement(&CULLED, || (tested - visible) as f64);
+    diagnostics.add_measurement(&SHADOW_VISIBLE, || report.shadows().1 as f64);
+    diagnostics.add_measurement(&VIEWS, || report.views.len() as f64);
+    diagnostics.add_measurement(&UPLOADED_BYTES, || report.uploaded_bytes as f64);
+    diagnostics.add_measurement(&GPU_BYTES, || report.gpu_bytes as f64);
+}

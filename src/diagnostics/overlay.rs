@@ -1,0 +1,57 @@
+//! A preset of Bevy's diagnostics overlay.
+
+use super::{CULLED, GPU_BYTES, INSTANCES, SHADOW_VISIBLE, STAGE_GPU, UPLOADED_BYTES, VIEWS, VISIBLE};
+use bevy::{
+    dev_tools::diagnostics_overlay::{
+        DiagnosticsOverlay, DiagnosticsOverlayItem, DiagnosticsOverlayPlugin, DiagnosticsOverlayStatistic,
+    },
+    diagnostic::FrameTimeDiagnosticsPlugin,
+    prelude::*,
+    render::diagnostic::RenderDiagnosticsPlugin,
+};
+
+/// Shows the culling's counters and GPU times in a window of Bevy's diagnostics overlay: one line to add. It adds the
+/// plugins that it needs ([`DiagnosticsOverlayPlugin`], [`RenderDiagnosticsPlugin`],
+/// [`FrameTimeDiagnosticsPlugin`]) unless the app already has them.
+///
+/// ```no_run
+/// # use bevy::prelude::*;
+/// # use bevy_gpu_culling::prelude::*;
+/// App::new().add_plugins((DefaultPlugins, GpuCullingPlugin::default(), CullingOverlayPlugin)).run();
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CullingOverlayPlugin;
+
+impl Plugin for CullingOverlayPlugin {
+    fn build(&self, app: &mut App) {
+        if !app.is_plugin_added::<DiagnosticsOverlayPlugin>() {
+            app.add_plugins(DiagnosticsOverlayPlugin);
+        }
+        if !app.is_plugin_added::<RenderDiagnosticsPlugin>() {
+            app.add_plugins(RenderDiagnosticsPlugin);
+        }
+        if !app.is_plugin_added::<FrameTimeDiagnosticsPlugin>() {
+            app.add_plugins(FrameTimeDiagnosticsPlugin::default());
+        }
+        app.add_systems(Startup, |mut commands: Commands| {
+            commands.spawn(culling_overlay());
+        });
+    }
+}
+
+/// The window's content: spawn it where [`CullingOverlayPlugin`] is not wanted.
+#[must_use]
+pub fn culling_overlay() -> DiagnosticsOverlay {
+    let item = |path, statistic, precision| DiagnosticsOverlayItem { path, statistic, precision };
+    let mut items = vec![
+        item(FrameTimeDiagnosticsPlugin::FPS, DiagnosticsOverlayStatistic::Smoothed, 1),
+        item(FrameTimeDiagnosticsPlugin::FRAME_TIME, DiagnosticsOverlayStatistic::Smoothed, 2),
+    ];
+    for path in [INSTANCES, VISIBLE, CULLED, SHADOW_VISIBLE, VIEWS, UPLOADED_BYTES, GPU_BYTES] {
+        items.push(item(path, DiagnosticsOverlayStatistic::Value, 0));
+    }
+    for (_, path) in STAGE_GPU {
+        items.push(item(path, DiagnosticsOverlayStatistic::Smoothed, 4));
+    }
+    DiagnosticsOverlay::new("GPU culling", items)
+}

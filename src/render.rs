@@ -1,0 +1,31 @@
+//! The Bevy half: instance sets as ordinary mesh entities, culled by the engine and drawn by Bevy's own phases.
+//!
+//! One frame, in order:
+//!
+//! 1. `bounds` (main world): the entity's `Aabb` is that of the whole set, so Bevy's own visibility decides
+//!    which views see the entity at all.
+//! 2. `extract`: changed ranges of sets are uploaded; entities with sets are noted.
+//! 3. `material`: the entity's prepared material is filed once more under a private id, with our vertex stage and
+//!    our draw functions, so that Bevy's systems specialise and queue the entity into every phase.
+//! 4. `prepare`: all views of the frame and all sets become one [`CullFrame`](crate::cull::CullFrame).
+//! 5. `record`: vote, scan, compact, args, once, before any camera draws.
+//! 6. `draw`: one indirect draw for each phase item and page.
+//! 7. `readback`: counters of some frames ago, for `diagnostics`.
+
+mod bounds;
+mod components;
+mod draw;
+mod extract;
+mod material;
+mod pipeline;
+mod plugin;
+mod prepare;
+mod record;
+mod slots;
+pub mod verify;
+mod views;
+
+pub use components::{CullingRadius, FreezeCulling, GpuInstances};
+pub use plugin::{GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems};
+pub use record::{CullingReport, ViewReport};
+pub use views::ViewKind;

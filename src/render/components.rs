@@ -1,0 +1,84 @@
+//! What users attach to entities.
+
+use crate::instance::InstanceSet;
+use bevy::{
+    asset::AsAssetId,
+    camera::{
+        primitives::Frustum,
+        visibility::{NoAutoAabb, VisibilitySystems},
+    },
+    prelude::*,
+    render::batching::NoAutomaticBatching,
+};
+
+/// Draws the entity's mesh once for each instance of a set, culled on the GPU for every view.
+///
+/// Beside it the entity needs a [`Mesh3d`] and a [`MeshMaterial3d`](bevy::pbr::MeshMaterial3d), and has what every
+/// mesh entity has: its [`Transform`] moves the whole set; [`Visibility`],
+/// [`RenderLayers`](bevy::camera::visibility::RenderLayers), `NotShadowCaster` and `NotShadowReceiver` mean what
+/// they mean on a mesh. The entity's [`Aabb`](bevy::camera::primitives::Aabb) is that of the whole set.
+///
+/// Several entities may share one set. The set, the mesh and the material may be changed at any time.
+///
+/// ```
+/// # use bevy::prelude::*;
+/// # use bevy_gpu_culling::prelude::*;
+/// fn spawn(
+///     mut commands: Commands,
+///     mut sets: ResMut<Assets<InstanceSet>>,
+///     mut meshes: ResMut<Assets<Mesh>>,
+///     mut materials: ResMut<Assets<StandardMaterial>>,
+/// ) -> Result {
+///     let row = (0..1000).map(|i| Transform::from_xyz(i as f32 * 2.0, 0.0, 0.0));
+///     commands.spawn((
+///         Mesh3d(meshes.add(Sphere::new(0.5))),
+///         MeshMaterial3d(materials.add(StandardMaterial::default())),
+///         GpuInstances(sets.add(InstanceSet::from_transforms(row)?)),
+///     ));
+///     Ok(())
+/// }
+/// ```
+#[derive(Component, Reflect, Clone, Debug, Default, PartialEq, Eq, Deref, DerefMut)]
+#[reflect(Component, Default, Clone, PartialEq)]
+#[require(Transform, Visibility, NoAutomaticBatching, NoAutoAabb)]
+pub struct GpuInstances(pub Handle<InstanceSet>);
+
+impl AsAssetId for GpuInstances {
+    type Asset = InstanceSet;
+
+    fn as_asset_id(&self) -> AssetId<InstanceSet> {
+        self.id()
+    }
+}
+
+impl From<Handle<InstanceSet>> for GpuInstances {
+    fn from(handle: Handle<InstanceSet>) -> Self {
+        Self(handle)
+    }
+}
+
+/// Culls each instance by a sphere of this radius around its origin, in the mesh's units, instead of the sphere
+/// around the mesh's bounding box: for materials whose vertex stage moves vertices.
+#[derive(Component, Reflect, Clone, Copy, Debug, PartialEq)]
+#[reflect(Component, Clone, PartialEq)]
+pub struct CullingRadius(pub f32);
+
+/// On a camera: sets go on being culled by the camera's frustum of the moment this was added, while the camera
+/// moves on; one flies out and sees only what was kept. Remove it to cull by the camera again.
+#[derive(Component, Reflect, Clone, Debug, Default)]
+#[reflect(Component, Default, Clone)]
+pub struct FreezeCulling {
+    /// The frustum that culls; `None` until the end of the frame in which the component was added.
+    #[reflect(ignore)]
+    pub frustum: Option<Frustum>,
+}
+
+/// Fills in [`FreezeCulling::frustum`] after Bevy has updated the camera's.
+pub(super) fn freeze_frusta(mut cameras: Query<(&mut FreezeCulling, &Frustum), Added<FreezeCulling>>) {
+    for (mut freeze, frustum) in &mut cameras {
+        freeze.frustum.get_or_insert(*frustum);
+    }
+}
+
+/// The set in which Bevy updates frusta; ours follow it.
+pub(super) const AFTER_FRUSTA: VisibilitySystems = VisibilitySystems::UpdateFrusta;

@@ -1,0 +1,134 @@
+//! The draw functions of a set: Bevy's, with the mesh bind group and the draw call replaced by ours.
+
+use super::{extract::GpuCuller, prepare::SetDraws};
+use crate::cull::{
+    DrawSource,
+    layout::{DRAW_COUNT_OFFSET, DrawArgs},
+};
+use bevy::{
+    ecs::{
+        query::ROQueryItem,
+        system::{
+            SystemParamItem,
+            lifetimeless::{Read, SRes},
+        },
+    },
+    pbr::{
+        MATERIAL_BIND_GROUP_INDEX, RenderMeshInstances, SetMaterialBindGroup, SetMeshViewBindGroup,
+        SetMeshViewBindingArrayBindGroup, SetPrepassEmptyMaterialBindGroup, SetPrepassViewBindGroup,
+        SetPrepassViewEmptyBindGroup,
+    },
+    render::{
+        mesh::{RenderMesh, RenderMeshBufferInfo, allocator::MeshAllocator},
+        render_asset::RenderAssets,
+        render_phase::{PhaseItem, RenderCommand, RenderCommandResult, SetItemPipeline, TrackedRenderPass},
+        renderer::RenderDevice,
+        settings::WgpuFeatures,
+        view::ExtractedView,
+    },
+};
+
+/// Main passes.
+pub(super) type DrawSet = (
+    SetItemPipeline,
+    SetMeshViewBindGroup<0>,
+    SetMeshViewBindingArrayBindGroup<1>,
+    SetMaterialBindGroup<MATERIAL_BIND_GROUP_INDEX>,
+    DrawSurvivors<2>,
+);
+/// Prepasses and shadow maps whose fragment stage needs the material.
+pub(super) type DrawSetPrepass = (
+    SetItemPipeline,
+    SetPrepassViewBindGroup<0>,
+    SetPrepassViewEmptyBindGroup<1>,
+    SetMaterialBindGroup<3>,
+    DrawSurvivors<2>,
+);
+/// Prepasses and shadow maps that write depth only.
+pub(super) type DrawSetDepthOnly = (
+    SetItemPipeline,
+    SetPrepassViewBindGroup<0>,
+    SetPrepassViewEmptyBindGroup<1>,
+    SetPrepassEmptyMaterialBindGroup<3>,
+    DrawSurvivors<2>,
+);
+
+/// Binds a set at group `I` and draws its survivors in the view: one draw for each page.
+pub(super) struct DrawSurvivors<const I: usize>;
+
+impl<P: PhaseItem, const I: usize> RenderCommand<P> for DrawSurvivors<I> {
+    type Param = (
+        SRes<GpuCuller>,
+        SRes<SetDraws>,
+        SRes<RenderMeshInstances>,
+        SRes<RenderAssets<RenderMesh>>,
+        SRes<MeshAllocator>,
+        SRes<RenderDevice>,
+    );
+    type ViewQuery = Read<ExtractedView>;
+    type ItemQuery = ();
+
+    fn render<'w>(
+        item: &P,
+        view: ROQueryItem<'w, '_, Self::ViewQuery>,
+        _: Option<()>,
+        (gpu, draws, instances, meshes, allocator, device): SystemParamItem<'w, '_, Self::Param>,
+        pass: &mut TrackedRenderPass<'w>,
+    ) -> RenderCommandResult {
+        let (draws, meshes, allocator) = (draws.into_inner(), meshes.into_inner(), allocator.into_inner());
+        let Some(culler) = &gpu.into_inner().culler else { return RenderCommandResult::Skip };
+        let Some(id) = instances.mesh_asset_id(item.main_entity()) else { return RenderCommandResult::Skip };
+        let (Some(mesh), Some(vertices)) = (meshes.get(id), allocator.mesh_vertex_slice(&id)) else {
+            return RenderCommandResult::Skip;
+        };
+        pass.set_vertex_buffer(0, vertices.buffer.slice(..));
+        let indexed = match mesh.buffer_info {
+            RenderMeshBufferInfo::Indexed { index_format, .. } => {
+                let Some(indices) = allocator.mesh_index_slice(&id) else { return RenderCommandResult::Skip };
+                pass.set_index_buffer(indices.buffer.slice(..), index_format);
+                true
+            }
+            RenderMeshBufferInfo::NonIndexed => false,
+        };
+        // Bevy draws by the `_count` form; a driver (lavapipe of Mesa 22.3) has been seen to keep its count for a
+        // plain indirect draw that follows in the same pass.
+        let counted = device.features().contains(WgpuFeatures::MULTI_DRAW_INDIRECT_COUNT);
+        for (part, bind_group, offset) in draws.parts(culler, item.main_entity(), view.retained_view_entity) {
+            // One offset for the mesh uniform, one for the rest of the slot.
+            pass.set_bind_group(I, bind_group, &[offset, offset]);
+            match culler.draw_source(part) {
+                Some(DrawSource::Indirect { buffer, offset }) => {
+                    draw_indirect(pass, buffer, offset, indexed, counted);
+                }
+                Some(DrawSource::Direct(args)) => draw_direct(pass, args, indexed),
+                None => {}
+            }
+        }
+        RenderCommandResult::Success
+    }
+}
+
+fn draw_indirect(pass: &mut TrackedRenderPass<'_>, args: &wgpu::Buffer, offset: u64, indexed: bool, counted: bool) {
+    // The tracked pass wants Bevy's buffer type; the pass below it takes wgpu's.
+    let pass = pass.wgpu_pass();
+    match (indexed, counted) {
+        (true, true) => pass.multi_draw_indexed_indirect_count(args, offset, args, DRAW_COUNT_OFFSET, 1),
+        (true, false) => pass.draw_indexed_indirect(args, offset),
+        (false, true) => pass.multi_draw_indirect_count(args, offset, args, DRAW_COUNT_OFFSET, 1),
+        (false, false) => pass.draw_indirect(args, offset),
+    }
+}
+
+fn draw_direct(pass: &mut TrackedRenderPass<'_>, args: DrawArgs, indexed: bool) {
+    let first = args.first_instance(indexed);
+    let instances = first..first + args.instance_count();
+    let elements = args.c..args.c + args.a;
+    if instances.is_empty() {
+        return;
+    }
+    if indexed {
+        pass.draw_indexed(elements, args.d.cast_signed(), instances);
+    } else {
+        pass.draw(elements, instances);
+    }
+}

@@ -1,0 +1,166 @@
+//! From the main world: which entities use which sets, and what changed in the sets.
+
+use super::{bounds::SetSphere, components::GpuInstances, plugin::GpuCullingSettings, verify::Verifier};
+use crate::{
+    cull::{BoundingSphere, Channels, CullError, Culler, CullingTier, Residency, SetId},
+    instance::{InstanceSet, SetChanges},
+};
+use bevy::{
+    log::{error, info, warn},
+    math::Affine3A,
+    platform::collections::HashMap,
+    prelude::*,
+    render::{
+        Extract,
+        renderer::{RenderDevice, RenderQueue},
+        sync_world::{MainEntity, MainEntityHashMap},
+    },
+};
+
+/// The engine in the render world, and what it holds of the sets.
+#[derive(Resource, Default)]
+pub(super) struct GpuCuller {
+    /// `None` when the device cannot cull at all.
+    pub culler: Option<Culler>,
+    settings: GpuCullingSettings,
+    known: HashMap<AssetId<InstanceSet>, KnownSet>,
+    next_id: u64,
+    /// Entities with a set, this frame.
+    pub sets: MainEntityHashMap<ExtractedSet>,
+}
+
+/// What the GPU has of an asset.
+struct KnownSet {
+    id: SetId,
+    lineage: u64,
+    revision: u64,
+}
+
+/// One entity's use of a set.
+pub(super) struct ExtractedSet {
+    pub set: SetId,
+    pub sphere: BoundingSphere,
+    pub world_from_local: Affine3A,
+}
+
+/// Makes the culler for the device.
+pub(super) fn init_culler(mut gpu: ResMut<GpuCuller>, settings: Res<GpuCullingSettings>, device: Res<RenderDevice>) {
+    gpu.settings = settings.clone();
+    gpu.culler = make_culler(&device, &settings);
+}
+
+/// A culler as asked for, or the best that the device can do, with a line that says why.
+fn make_culler(device: &RenderDevice, settings: &GpuCullingSettings) -> Option<Culler> {
+    let device = device.wgpu_device();
+    let mut options = settings.options();
+    let made = Culler::new(device, options.clone()).or_else(|error| {
+        if matches!(error, CullError::TierUnsupported { .. }) {
+            warn!("{error}");
+            options.tier = None;
+        }
+        Culler::new(device, options)
+    });
+    match made {
+        Ok((culler, reason)) => {
+            match reason {
+                Some(reason) => info!("GPU culling at tier \"{}\": {reason}", culler.tier()),
+                None => info!("GPU culling at tier \"{}\"", culler.tier()),
+            }
+            Some(culler)
+        }
+        Err(error) => {
+            error!("GPU culling is off: {error}");
+            None
+        }
+    }
+}
+
+/// Notes the entities with sets and uploads what changed of their sets, straight from the assets' memory.
+pub(super) fn extract_sets(
+    mut gpu: ResMut<GpuCuller>,
+    settings: Res<GpuCullingSettings>,
+    entities: Extract<Query<(Entity, &GpuInstances, &SetSphere, &GlobalTransform)>>,
+    assets: Extract<Res<Assets<InstanceSet>>>,
+    (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
+    verifier: Res<Verifier>,
+) {
+    let gpu = &mut *gpu;
+    if gpu.settings != *settings {
+        gpu.settings = settings.clone();
+        gpu.culler = make_culler(&device, &settings);
+        gpu.known.clear();
+    }
+    gpu.sets.clear();
+    let Some(culler) = &mut gpu.culler else { return };
+    let mut used = HashMap::new();
+    for (entity, instances, sphere, transform) in &entities {
+        let asset = instances.id();
+        let Some(set) = assets.get(asset) else { continue };
+        let id = *used.entry(asset).or_insert_with(|| {
+            let known = gpu.known.entry(asset).or_insert_with(|| {
+                gpu.next_id += 1;
+                KnownSet { id: SetId(gpu.next_id), lineage: 0, revision: 0 }
+            });
+            if let Err(error) = upload(culler, (device.wgpu_device(), &queue), known, set) {
+                error!("a set could not be uploaded: {error}");
+            }
+            verifier.keep(known.id, set);
+            known.id
+        });
+        gpu.sets.insert(
+            MainEntity::from(entity),
+            ExtractedSet { set: id, sphere: sphere.0, world_from_local: transform.affine() },
+        );
+    }
+    // A set that no entity uses keeps its place as long as its asset lives.
+    gpu.known.retain(|asset, known| {
+        let lives = used.contains_key(asset) || assets.contains(*asset);
+        if !lives {
+            culler.remove_set(known.id);
+        }
+        lives
+    });
+}
+
+/// Uploads what changed since `known`.
+fn upload(
+    culler: &mut Culler,
+    (device, queue): (&wgpu::Device, &RenderQueue),
+    known: &mut KnownSet,
+    set: &InstanceSet,
+) -> Result<(), CullError> {
+    if known.lineage == set.lineage() && known.revision == set.revision() {
+        return Ok(());
+    }
+    let since = if known.lineage == set.lineage() { known.revision } else { 0 };
+    let mut changes = set.changes_since(since);
+    let channels = Channels { scale: set.scales().is_some(), tag: set.tags().is_some() };
+    if culler.reserve_set(device, known.id, set.len() as u32, channels) == Residency::Moved {
+        changes = SetChanges::Everything;
+    }
+    let all = core::slice::from_ref(&(0..set.len())).to_vec();
+    let (instances, scales, tags) = match changes {
+        SetChanges::Nothing => Default::default(),
+        SetChanges::Everything => (all.clone(), all.clone(), all),
+        SetChanges::Ranges(ranges) => (ranges.instances, ranges.scales, ranges.tags),
+    };
+    for range in instances {
+        culler.upload(queue, known.id, range.start, &set.packed()[range])?;
+    }
+    for (range, values) in scales.into_iter().filter_map(|range| Some((range.clone(), &set.scales()?[range]))) {
+        culler.upload_scales(queue, known.id, range.start, values)?;
+    }
+    for (range, values) in tags.into_iter().filter_map(|range| Some((range.clone(), &set.tags()?[range]))) {
+        culler.upload_tags(queue, known.id, range.start, values)?;
+    }
+    known.lineage = set.lineage();
+    known.revision = set.revision();
+    Ok(())
+}
+
+impl GpuCuller {
+    /// The tier in use.
+    pub fn tier(&self) -> Option<CullingTier> {
+        self.culler.as_ref().map(Culler::tier)
+    }
+}

@@ -1,0 +1,206 @@
+//! The material alias: a set's prepared material under a private id, with our pipelines and draw functions.
+//!
+//! Bevy's specialise and queue systems look a mesh entity's material up by its asset id and take pipeline and
+//! draw function from what they find. So a set's entity is given an id of ours, under which lies a copy of the
+//! prepared material that differs in just those two; every phase that Bevy has then comes along.
+
+use super::{
+    draw::{DrawSet, DrawSetDepthOnly, DrawSetPrepass},
+    extract::GpuCuller,
+    pipeline::{specialize_set, specialize_set_prepass},
+};
+use bevy::{
+    asset::{UntypedAssetId, uuid::Uuid},
+    core_pipeline::{
+        core_3d::{AlphaMask3d, Opaque3d, Transparent3d},
+        deferred::{AlphaMask3dDeferred, Opaque3dDeferred},
+        prepass::{AlphaMask3dPrepass, Opaque3dPrepass},
+    },
+    ecs::system::SystemParam,
+    material::MaterialProperties,
+    pbr::*,
+    platform::collections::{HashMap, HashSet},
+    prelude::*,
+    render::{
+        camera::DirtySpecializations,
+        erased_render_asset::ErasedRenderAssets,
+        render_phase::DrawFunctions,
+        sync_world::{MainEntity, MainEntityHashMap},
+    },
+};
+use std::sync::Arc;
+
+/// Private ids count up from here.
+const FIRST_ALIAS: u128 = 0x6770_755f_6375_6c6c_696e_6700_0000_0000;
+
+/// The aliases in use.
+#[derive(Resource, Default)]
+pub(super) struct MaterialAliases {
+    /// By the material's own id.
+    aliases: HashMap<UntypedAssetId, Alias>,
+    /// The material's own id, by the alias's.
+    originals: HashMap<UntypedAssetId, UntypedAssetId>,
+    /// Entities that have an alias, to take it back.
+    entities: MainEntityHashMap<UntypedAssetId>,
+    made: u128,
+}
+
+struct Alias {
+    id: UntypedAssetId,
+    /// What it was copied from: a changed material has new properties or another binding.
+    properties: Arc<MaterialProperties>,
+    binding: (u32, u32),
+}
+
+/// The phases' draw functions.
+#[derive(SystemParam)]
+pub(super) struct PhaseFunctions<'w> {
+    opaque: Res<'w, DrawFunctions<Opaque3d>>,
+    mask: Res<'w, DrawFunctions<AlphaMask3d>>,
+    transparent: Res<'w, DrawFunctions<Transparent3d>>,
+    prepass: Res<'w, DrawFunctions<Opaque3dPrepass>>,
+    prepass_mask: Res<'w, DrawFunctions<AlphaMask3dPrepass>>,
+    deferred: Res<'w, DrawFunctions<Opaque3dDeferred>>,
+    deferred_mask: Res<'w, DrawFunctions<AlphaMask3dDeferred>>,
+    shadow: Res<'w, DrawFunctions<Shadow>>,
+}
+
+/// Gives every entity with a set an alias of its material, and takes it back when it has no set any more.
+pub(super) fn alias_materials(
+    gpu: Res<GpuCuller>,
+    mut aliases: ResMut<MaterialAliases>,
+    mut instances: ResMut<RenderMaterialInstances>,
+    mut materials: ResMut<ErasedRenderAssets<PreparedMaterial>>,
+    mut bindings: ResMut<RenderMaterialBindings>,
+    mut dirty: ResMut<DirtySpecializations>,
+    functions: PhaseFunctions,
+) {
+    if gpu.sets.is_empty() && aliases.entities.is_empty() {
+        return;
+    }
+    let aliases = &mut *aliases;
+    let mut used = HashSet::new();
+    for entity in gpu.sets.keys() {
+        let Some(instance) = instances.instances.get_mut(entity) else { continue };
+        let original = aliases.originals.get(&instance.asset_id).copied().unwrap_or(instance.asset_id);
+        let Some(material) = materials.get(original) else { continue };
+        let (properties, binding) = (material.properties.clone(), material.binding);
+        used.insert(original);
+        let id = aliases.id_of(original, &properties, binding, &mut materials, &mut bindings, &functions);
+        if instance.asset_id != id.0 || id.1 {
+            instance.asset_id = id.0;
+            dirty.changed_renderables.insert(*entity);
+        }
+        aliases.entities.insert(*entity, original);
+    }
+    aliases.give_back(&gpu, &mut instances, &mut dirty);
+    aliases.sweep(&used, &mut materials, &mut bindings);
+}
+
+impl MaterialAliases {
+    /// The alias of a material, and whether it was made anew.
+    fn id_of(
+        &mut self,
+        original: UntypedAssetId,
+        properties: &Arc<MaterialProperties>,
+        binding: MaterialBindingId,
+        materials: &mut ErasedRenderAssets<PreparedMaterial>,
+        bindings: &mut RenderMaterialBindings,
+        functions: &PhaseFunctions,
+    ) -> (UntypedAssetId, bool) {
+        let place = (binding.group.0, binding.slot.0);
+        let known = self.aliases.get(&original);
+        if let Some(alias) = known
+            && Arc::ptr_eq(&alias.properties, properties)
+            && alias.binding == place
+        {
+            return (alias.id, false);
+        }
+        let id = known.map(|alias| alias.id).unwrap_or_else(|| {
+            self.made += 1;
+            UntypedAssetId::Uuid { type_id: original.type_id(), uuid: Uuid::from_u128(FIRST_ALIAS + self.made) }
+        });
+        let copy = Arc::new(alias_properties(properties, functions, original));
+        materials.insert(id, PreparedMaterial { binding, properties: copy });
+        bindings.insert(id, binding);
+        self.originals.insert(id, original);
+        self.aliases.insert(original, Alias { id, properties: properties.clone(), binding: place });
+        (id, true)
+    }
+
+    /// Entities that have lost their set get their own material back.
+    fn give_back(&mut self, gpu: &GpuCuller, instances: &mut RenderMaterialInstances, dirty: &mut DirtySpecializations) {
+        let lost: Vec<MainEntity> = self.entities.keys().filter(|entity| !gpu.sets.contains_key(*entity)).copied().collect();
+        for entity in lost {
+            let Some(original) = self.entities.remove(&entity) else { continue };
+            if let Some(instance) = instances.instances.get_mut(&entity)
+                && self.originals.contains_key(&instance.asset_id)
+            {
+                instance.asset_id = original;
+                dirty.changed_renderables.insert(entity);
+            }
+        }
+    }
+
+    /// Drops the aliases of materials that no set uses.
+    fn sweep(
+        &mut self,
+        used: &HashSet<UntypedAssetId>,
+        materials: &mut ErasedRenderAssets<PreparedMaterial>,
+        bindings: &mut RenderMaterialBindings,
+    ) {
+        let originals = &mut self.originals;
+        self.aliases.retain(|original, alias| {
+            let keep = used.contains(original);
+            if !keep {
+                materials.remove(alias.id);
+                bindings.remove(&alias.id);
+                originals.remove(&alias.id);
+            }
+            keep
+        });
+    }
+}
+
+/// A copy of a material's properties with our specialisers and draw functions. A material with a vertex stage of
+/// its own gets no draw function: nothing is drawn, and a line says so.
+fn alias_properties(from: &MaterialProperties, phases: &PhaseFunctions, id: UntypedAssetId) -> MaterialProperties {
+    let mut to = MaterialProperties {
+        render_method: from.render_method,
+        alpha_mode: from.alpha_mode,
+        mesh_pipeline_key_bits: from.mesh_pipeline_key_bits,
+        depth_bias: from.depth_bias,
+        reads_view_transmission_texture: from.reads_view_transmission_texture,
+        render_phase_type: from.render_phase_type,
+        material_layout: from.material_layout.clone(),
+        shaders: from.shaders.clone(),
+        bindless: from.bindless,
+        base_specialize: Some(specialize_set),
+        prepass_specialize: Some(specialize_set_prepass),
+        user_specialize: from.user_specialize,
+        material_key: from.material_key.clone(),
+        shadows_enabled: from.shadows_enabled,
+        prepass_enabled: from.prepass_enabled,
+        ..MaterialProperties::default()
+    };
+    if from.get_shader(MaterialVertexShader).is_some() || from.get_shader(PrepassVertexShader).is_some() {
+        error!(
+            "material {id:?} has a vertex shader of its own, which cannot read GpuInstances: sets with it are not \
+             drawn; use a material with a fragment shader only"
+        );
+        to.shadows_enabled = false;
+        to.prepass_enabled = false;
+        return to;
+    }
+    to.add_draw_function(MainPassOpaqueDrawFunction, phases.opaque.read().id::<DrawSet>());
+    to.add_draw_function(MainPassAlphaMaskDrawFunction, phases.mask.read().id::<DrawSet>());
+    to.add_draw_function(MainPassTransparentDrawFunction, phases.transparent.read().id::<DrawSet>());
+    to.add_draw_function(PrepassOpaqueDrawFunction, phases.prepass.read().id::<DrawSetPrepass>());
+    to.add_draw_function(PrepassOpaqueDepthOnlyDrawFunction, phases.prepass.read().id::<DrawSetDepthOnly>());
+    to.add_draw_function(PrepassAlphaMaskDrawFunction, phases.prepass_mask.read().id::<DrawSetPrepass>());
+    to.add_draw_function(DeferredOpaqueDrawFunction, phases.deferred.read().id::<DrawSetPrepass>());
+    to.add_draw_function(DeferredAlphaMaskDrawFunction, phases.deferred_mask.read().id::<DrawSetPrepass>());
+    to.add_draw_function(ShadowsDrawFunction, phases.shadow.read().id::<DrawSetPrepass>());
+    to.add_draw_function(ShadowsDepthOnlyDrawFunction, phases.shadow.read().id::<DrawSetDepthOnly>());
+    to
+}

@@ -1,0 +1,187 @@
+//! Bevy's material pipelines with our vertex stage: what a set's material specialises to.
+
+use crate::cull::shaders;
+use bevy::{
+    asset::uuid_handle,
+    material::{
+        MaterialProperties,
+        key::ErasedMaterialPipelineKey,
+        specialize::SpecializedMeshPipelineError,
+    },
+    mesh::MeshVertexBufferLayoutRef,
+    pbr::{
+        MATERIAL_BIND_GROUP_INDEX, MaterialFragmentShader, MaterialPipeline, MeshPipelineKey, PrepassPipeline,
+        PrepassPipelineSpecializer,
+    },
+    prelude::*,
+    render::render_resource::{
+        BindGroupLayoutDescriptor, BindGroupLayoutEntries, CachedRenderPipelineId, PipelineCache,
+        RenderPipelineDescriptor, ShaderStages, SpecializedMeshPipeline, SpecializedMeshPipelines,
+        binding_types::storage_buffer_read_only_sized,
+    },
+    shader::ShaderDefVal,
+};
+use std::sync::Arc;
+
+const INSTANCE_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a6c6f0e8a01");
+const DRAW_INSTANCE_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a6c6f0e8a02");
+const DRAW_MESH_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a6c6f0e8a03");
+const DRAW_PREPASS_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a6c6f0e8a04");
+
+/// Our vertex stages.
+#[derive(Resource, Clone)]
+pub(super) struct DrawShaders {
+    mesh: Handle<Shader>,
+    prepass: Handle<Shader>,
+}
+
+impl DrawShaders {
+    /// Registers the shaders; the decoding of an instance is the engine's own source.
+    pub fn load(app: &mut App) -> Self {
+        let decode = format!("#define_import_path bevy_gpu_culling::instance\n{}", shaders::INSTANCE);
+        let sources = [
+            (&INSTANCE_SHADER, decode, "instance.wgsl"),
+            (&DRAW_INSTANCE_SHADER, include_str!("../../shaders/draw_instance.wgsl").to_owned(), "draw_instance.wgsl"),
+            (&DRAW_MESH_SHADER, include_str!("../../shaders/draw_mesh.wgsl").to_owned(), "draw_mesh.wgsl"),
+            (&DRAW_PREPASS_SHADER, include_str!("../../shaders/draw_prepass.wgsl").to_owned(), "draw_prepass.wgsl"),
+        ];
+        if let Some(mut assets) = app.world_mut().get_resource_mut::<Assets<Shader>>() {
+            for (handle, source, name) in sources {
+                let shader = Shader::from_wgsl(source, format!("bevy_gpu_culling/shaders/{name}"));
+                if let Err(error) = assets.insert(handle.id(), shader) {
+                    error!("{name}: {error}");
+                }
+            }
+        }
+        Self { mesh: DRAW_MESH_SHADER, prepass: DRAW_PREPASS_SHADER }
+    }
+}
+
+/// Bevy's mesh bind group (group 2) with what our vertex stage reads: bindings 20 to 24 of
+/// `shaders/draw_instance.wgsl`. The mesh uniform and the slot lie at a dynamic offset.
+pub(super) fn set_layout(mesh: &BindGroupLayoutDescriptor) -> BindGroupLayoutDescriptor {
+    let mut layout = mesh.clone();
+    layout.label = "gpu_culling set layout".into();
+    for entry in &mut layout.entries {
+        if entry.binding == 0
+            && let bevy::render::render_resource::BindingType::Buffer { has_dynamic_offset, .. } = &mut entry.ty
+        {
+            *has_dynamic_offset = true;
+        }
+    }
+    let ours = BindGroupLayoutEntries::with_indices(
+        ShaderStages::VERTEX,
+        (
+            (20, storage_buffer_read_only_sized(true, None)),
+            (21, storage_buffer_read_only_sized(false, None)),
+            (22, storage_buffer_read_only_sized(false, None)),
+            (23, storage_buffer_read_only_sized(false, None)),
+            (24, storage_buffer_read_only_sized(false, None)),
+        ),
+    );
+    layout.entries.extend(ours.iter().copied());
+    layout
+}
+
+/// Pipelines of the main passes.
+pub(super) type SetPipelines = SpecializedMeshPipelines<SetSpecializer>;
+/// Pipelines of prepasses and shadow maps.
+pub(super) type SetPrepassPipelines = SpecializedMeshPipelines<SetPrepassSpecializer>;
+
+/// The main passes: as Bevy's `MaterialPipelineSpecializer`, with our vertex stage and bind group.
+pub(super) struct SetSpecializer {
+    pipeline: MaterialPipeline,
+    properties: Arc<MaterialProperties>,
+    shaders: DrawShaders,
+}
+
+impl SpecializedMeshPipeline for SetSpecializer {
+    type Key = ErasedMaterialPipelineKey;
+
+    fn specialize(
+        &self,
+        key: Self::Key,
+        layout: &MeshVertexBufferLayoutRef,
+    ) -> Result<RenderPipelineDescriptor, SpecializedMeshPipelineError> {
+        let mesh_key: MeshPipelineKey = key.mesh_key.downcast();
+        let mut descriptor = self.pipeline.mesh_pipeline.specialize(mesh_key, layout)?;
+        let group = ShaderDefVal::UInt("MATERIAL_BIND_GROUP".into(), MATERIAL_BIND_GROUP_INDEX as u32);
+        descriptor.vertex.shader_defs.push(group.clone());
+        descriptor.vertex.shader = self.shaders.mesh.clone();
+        if let Some(fragment) = &mut descriptor.fragment {
+            fragment.shader_defs.push(group);
+            if let Some(shader) = self.properties.get_shader(MaterialFragmentShader) {
+                fragment.shader = shader;
+            }
+        }
+        if let Some(material) = &self.properties.material_layout {
+            descriptor.layout.insert(MATERIAL_BIND_GROUP_INDEX, material.clone());
+        }
+        if let Some(specialize) = self.properties.user_specialize {
+            specialize(&self.pipeline, &mut descriptor, layout, key)?;
+        }
+        if self.properties.bindless {
+            descriptor.vertex.shader_defs.push("BINDLESS".into());
+            if let Some(fragment) = &mut descriptor.fragment {
+                fragment.shader_defs.push("BINDLESS".into());
+            }
+        }
+        descriptor.layout[2] = set_layout(&descriptor.layout[2]);
+        Ok(descriptor)
+    }
+}
+
+/// Prepasses and shadow maps: Bevy's own specialiser, with our vertex stage and bind group.
+pub(super) struct SetPrepassSpecializer {
+    inner: PrepassPipelineSpecializer,
+    shaders: DrawShaders,
+}
+
+impl SpecializedMeshPipeline for SetPrepassSpecializer {
+    type Key = ErasedMaterialPipelineKey;
+
+    fn specialize(
+        &self,
+        key: Self::Key,
+        layout: &MeshVertexBufferLayoutRef,
+    ) -> Result<RenderPipelineDescriptor, SpecializedMeshPipelineError> {
+        let mut descriptor = self.inner.specialize(key, layout)?;
+        descriptor.vertex.shader = self.shaders.prepass.clone();
+        descriptor.layout[2] = set_layout(&descriptor.layout[2]);
+        Ok(descriptor)
+    }
+}
+
+/// [`MaterialProperties::base_specialize`] of a set's material.
+pub(super) fn specialize_set(
+    world: &mut World,
+    key: ErasedMaterialPipelineKey,
+    layout: &MeshVertexBufferLayoutRef,
+    properties: &Arc<MaterialProperties>,
+) -> Result<CachedRenderPipelineId, SpecializedMeshPipelineError> {
+    world.resource_scope(|world, mut pipelines: Mut<SetPipelines>| {
+        let specializer = SetSpecializer {
+            pipeline: world.resource::<MaterialPipeline>().clone(),
+            properties: properties.clone(),
+            shaders: world.resource::<DrawShaders>().clone(),
+        };
+        pipelines.specialize(world.resource::<PipelineCache>(), &specializer, key, layout)
+    })
+}
+
+/// [`MaterialProperties::prepass_specialize`] of a set's material.
+pub(super) fn specialize_set_prepass(
+    world: &mut World,
+    key: ErasedMaterialPipelineKey,
+    layout: &MeshVertexBufferLayoutRef,
+    properties: &Arc<MaterialProperties>,
+) -> Result<CachedRenderPipelineId, SpecializedMeshPipelineError> {
+    world.resource_scope(|world, mut pipelines: Mut<SetPrepassPipelines>| {
+        let inner = PrepassPipelineSpecializer {
+            pipeline: world.resource::<PrepassPipeline>().clone(),
+            properties: properties.clone(),
+        };
+        let specializer = SetPrepassSpecializer { inner, shaders: world.resource::<DrawShaders>().clone() };
+        pipelines.specialize(world.resource::<PipelineCache>(), &specializer, key, layout)
+    })
+}

@@ -1,0 +1,190 @@
+//! The plugin: wiring only.
+
+use super::{
+    bounds::update_bounds,
+    components::{AFTER_FRUSTA, CullingRadius, FreezeCulling, GpuInstances, freeze_frusta},
+    draw::{DrawSet, DrawSetDepthOnly, DrawSetPrepass},
+    extract::{GpuCuller, extract_sets, init_culler},
+    material::{MaterialAliases, alias_materials},
+    pipeline::{DrawShaders, SetPipelines, SetPrepassPipelines},
+    prepare::{SetDraws, prepare_culling},
+    record::{CullingReport, ReportInbox, finish_culling, receive_report, record_culling},
+    slots::DrawSlots,
+    verify::Verifier,
+};
+use crate::{
+    cull::{CullerOptions, CullingTier},
+    instance::InstanceSet,
+};
+use bevy::{
+    camera::visibility::VisibilitySystems,
+    core_pipeline::{
+        core_3d::{AlphaMask3d, Opaque3d, Transparent3d},
+        deferred::{AlphaMask3dDeferred, Opaque3dDeferred},
+        prepass::{AlphaMask3dPrepass, Opaque3dPrepass},
+        schedule::camera_driver,
+    },
+    pbr::Shadow,
+    prelude::*,
+    render::{
+        ExtractSchedule, Render, RenderApp, RenderStartup, RenderSystems,
+        extract_resource::{ExtractResource, ExtractResourcePlugin},
+        render_phase::AddRenderCommand,
+        renderer::{RenderGraph, RenderGraphSystems},
+    },
+};
+
+/// Adds GPU-driven culling of instance sets ([`GpuInstances`]) to an app.
+///
+/// ```no_run
+/// use bevy::prelude::*;
+/// use bevy_gpu_culling::prelude::*;
+///
+/// App::new().add_plugins((DefaultPlugins, GpuCullingPlugin::default())).run();
+/// ```
+///
+/// The fields are the first values of [`GpuCullingSettings`], which can be changed at run time.
+#[derive(Clone, Debug, Default)]
+pub struct GpuCullingPlugin {
+    /// The tier; `None`, the default, takes the best that the adapter supports.
+    pub tier: Option<CullingTier>,
+    /// Keeps bounds checks in the compute kernels, for debugging. The default is `false`.
+    pub shader_checks: bool,
+    /// Survivor ids that each arena has room for from the start; `None`, the default, is 16,777,216 (64 MiB), or
+    /// fewer when so many cannot survive. An arena that proves too small grows, with a warning.
+    pub survivor_capacity: Option<u32>,
+}
+
+/// Settings of the culling. A change takes effect in the next frame; a change of tier uploads every set again.
+#[derive(Resource, ExtractResource, Reflect, Clone, Debug, Default, PartialEq)]
+#[reflect(Resource, Default, Clone, PartialEq)]
+pub struct GpuCullingSettings {
+    /// See [`GpuCullingPlugin::tier`].
+    pub tier: Option<CullingTier>,
+    /// See [`GpuCullingPlugin::shader_checks`].
+    pub shader_checks: bool,
+    /// See [`GpuCullingPlugin::survivor_capacity`].
+    pub survivor_capacity: Option<u32>,
+}
+
+impl GpuCullingSettings {
+    pub(super) fn options(&self) -> CullerOptions {
+        let default = CullerOptions::default();
+        CullerOptions {
+            tier: self.tier,
+            shader_checks: self.shader_checks,
+            survivor_capacity: self.survivor_capacity.unwrap_or(default.survivor_capacity),
+        }
+    }
+}
+
+/// What the plugin's systems do, in order.
+#[derive(SystemSet, Clone, Debug, PartialEq, Eq, Hash)]
+pub enum GpuCullingSystems {
+    /// `PreUpdate`: counters of some frames ago arrive in [`CullingReport`] and the diagnostics.
+    Report,
+    /// `PostUpdate`: the `Aabb` of sets, frozen frusta.
+    UpdateBounds,
+    /// `ExtractSchedule`: changed instances are uploaded.
+    Extract,
+    /// `Render`: materials get our vertex stage and draw functions.
+    AliasMaterials,
+    /// `Render`: views and sets become the frame's tables.
+    Prepare,
+    /// `RenderGraph`, before the cameras: the compute passes.
+    Record,
+    /// `RenderGraph`, after the submit: counters are asked for.
+    Finish,
+}
+
+impl Plugin for GpuCullingPlugin {
+    fn build(&self, app: &mut App) {
+        let inbox = ReportInbox::default();
+        let verifier = Verifier::default();
+        app.init_asset::<InstanceSet>()
+            .register_type::<GpuInstances>()
+            .register_type::<CullingRadius>()
+            .register_type::<FreezeCulling>()
+            .register_type::<GpuCullingSettings>()
+            .insert_resource(GpuCullingSettings {
+                tier: self.tier,
+                shader_checks: self.shader_checks,
+                survivor_capacity: self.survivor_capacity,
+            })
+            .init_resource::<CullingReport>()
+            .insert_resource(inbox.clone())
+            .insert_resource(verifier.clone())
+            .add_plugins(ExtractResourcePlugin::<GpuCullingSettings>::default())
+            .configure_sets(
+                PostUpdate,
+                GpuCullingSystems::UpdateBounds.after(AFTER_FRUSTA).before(VisibilitySystems::CheckVisibility),
+            )
+            .add_systems(PreUpdate, receive_report.in_set(GpuCullingSystems::Report))
+            .add_systems(
+                PostUpdate,
+                (update_bounds, freeze_frusta).in_set(GpuCullingSystems::UpdateBounds),
+            );
+        crate::diagnostics::register(app);
+        let shaders = DrawShaders::load(app);
+
+        let Some(render_app) = app.get_sub_app_mut(RenderApp) else {
+            warn!("GpuCullingPlugin: there is no renderer (or the plugin came before DefaultPlugins); no set is drawn");
+            return;
+        };
+        render_app
+            .insert_resource(inbox)
+            .insert_resource(verifier)
+            .insert_resource(shaders)
+            .init_resource::<GpuCuller>()
+            .init_resource::<MaterialAliases>()
+            .init_resource::<SetDraws>()
+            .init_resource::<DrawSlots>()
+            .init_resource::<SetPipelines>()
+            .init_resource::<SetPrepassPipelines>()
+            .add_render_command::<Opaque3d, DrawSet>()
+            .add_render_command::<AlphaMask3d, DrawSet>()
+            .add_render_command::<Transparent3d, DrawSet>()
+            .add_render_command::<Opaque3dPrepass, DrawSetPrepass>()
+            .add_render_command::<Opaque3dPrepass, DrawSetDepthOnly>()
+            .add_render_command::<AlphaMask3dPrepass, DrawSetPrepass>()
+            .add_render_command::<Opaque3dDeferred, DrawSetPrepass>()
+            .add_render_command::<AlphaMask3dDeferred, DrawSetPrepass>()
+            .add_render_command::<Shadow, DrawSetPrepass>()
+            .add_render_command::<Shadow, DrawSetDepthOnly>()
+            .configure_sets(
+                Render,
+                (
+                    GpuCullingSystems::AliasMaterials
+                        .after(RenderSystems::PrepareAssets)
+                        .before(RenderSystems::PrepareMeshes),
+                    GpuCullingSystems::Prepare.in_set(RenderSystems::PrepareBindGroups),
+                ),
+            )
+            .configure_sets(
+                RenderGraph,
+                (
+                    GpuCullingSystems::Record.in_set(RenderGraphSystems::Render).before(camera_driver),
+                    GpuCullingSystems::Finish.in_set(RenderGraphSystems::Finish),
+                ),
+            )
+            .add_systems(RenderStartup, init_culler)
+            .add_systems(
+                ExtractSchedule,
+                (extract_sets, super::views::extract_freeze).in_set(GpuCullingSystems::Extract),
+            )
+            .add_systems(
+                Render,
+                (
+                    alias_materials.in_set(GpuCullingSystems::AliasMaterials),
+                    prepare_culling.in_set(GpuCullingSystems::Prepare),
+                ),
+            )
+            .add_systems(
+                RenderGraph,
+                (
+                    record_culling.in_set(GpuCullingSystems::Record),
+                    (finish_culling, super::verify::verify_survivors).chain().in_set(GpuCullingSystems::Finish),
+                ),
+            );
+    }
+}

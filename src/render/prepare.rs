@@ -1,0 +1,211 @@
+//! All views and sets of the frame, as the engine's requests; and what the draws bind.
+
+use super::{
+    extract::{ExtractedSet, GpuCuller},
+    pipeline::set_layout,
+    slots::{DRAW_HAS_SCALE, DRAW_HAS_TAG, DrawSlots, MeshUniforms, SLOT_BYTES, SlotInfo},
+    views::{SetView, ViewKind, Views},
+};
+use crate::cull::{Channels, CullFrame, CullRequest, Culler, DrawPart, DrawShape};
+use bevy::{
+    ecs::system::{StaticSystemParam, SystemParam},
+    pbr::{MeshInputUniform, MeshPipeline, MeshUniform, RenderMeshInstances},
+    platform::collections::HashMap,
+    prelude::*,
+    render::{
+        batching::{GetBatchData, gpu_preprocessing::BatchedInstanceBuffers},
+        mesh::{RenderMesh, RenderMeshBufferInfo, allocator::MeshAllocator},
+        render_asset::RenderAssets,
+        render_resource::{BindGroup, BindGroupEntry, BindingResource, BufferBinding, PipelineCache},
+        renderer::{RenderDevice, RenderQueue},
+        sync_world::{MainEntity, MainEntityHashMap},
+        view::RetainedViewEntity,
+    },
+};
+use core::num::NonZero;
+
+/// What the draw functions look up.
+#[derive(Resource, Default)]
+pub(super) struct SetDraws {
+    /// The frame as the engine sees it.
+    pub frame: CullFrame,
+    /// Name and kind of each view of the frame.
+    pub views: Vec<(RetainedViewEntity, ViewKind, String)>,
+    /// Index of the entity's request.
+    requests: MainEntityHashMap<usize>,
+    /// Entity and slots (one for each region) of each request.
+    entities: Vec<(MainEntity, Vec<u32>)>,
+    /// By batch: bind group, and what it was made for.
+    bind_groups: HashMap<(usize, usize), ([u64; 2], BindGroup)>,
+}
+
+impl SetDraws {
+    /// The draws of an entity in a view: part, its bind group and the offset of its slot.
+    pub fn parts<'a>(
+        &'a self,
+        culler: &'a Culler,
+        entity: MainEntity,
+        view: RetainedViewEntity,
+    ) -> impl Iterator<Item = (&'a DrawPart, &'a BindGroup, u32)> {
+        let found = self.requests.get(&entity).and_then(|&request| {
+            let views = &self.frame.requests[request].views;
+            let slot = views.iter().position(|index| self.views[*index as usize].0 == view)?;
+            Some((request, slot))
+        });
+        found.into_iter().flat_map(move |(request, slot)| {
+            culler.draw_parts(request, slot).iter().filter_map(move |part| {
+                let (key, _) = culler.batch_version(part.batch)?;
+                let (_, bind_group) = self.bind_groups.get(&key)?;
+                Some((part, bind_group, *self.entities[request].1.get(part.region)?))
+            })
+        })
+    }
+
+    /// The entity of a request.
+    pub fn entity(&self, request: usize) -> Option<MainEntity> {
+        self.entities.get(request).map(|(entity, _)| *entity)
+    }
+}
+
+/// Bevy's meshes, as far as an indirect draw needs them.
+#[derive(SystemParam)]
+pub(super) struct Meshes<'w> {
+    instances: Res<'w, RenderMeshInstances>,
+    meshes: Res<'w, RenderAssets<RenderMesh>>,
+    allocator: Res<'w, MeshAllocator>,
+}
+
+impl Meshes<'_> {
+    /// Where the entity's mesh lies now. Slabs move, so this is asked every frame.
+    fn shape(&self, entity: MainEntity) -> Option<DrawShape> {
+        let id = self.instances.mesh_asset_id(entity)?;
+        let vertices = self.allocator.mesh_vertex_slice(&id)?.range;
+        Some(match self.meshes.get(id)?.buffer_info {
+            RenderMeshBufferInfo::Indexed { .. } => {
+                let indices = self.allocator.mesh_index_slice(&id)?.range;
+                DrawShape::Indexed {
+                    index_count: indices.end - indices.start,
+                    first_index: indices.start,
+                    base_vertex: vertices.start.cast_signed(),
+                }
+            }
+            RenderMeshBufferInfo::NonIndexed => {
+                DrawShape::NonIndexed { vertex_count: vertices.end - vertices.start, first_vertex: vertices.start }
+            }
+        })
+    }
+}
+
+/// Plans the frame, uploads its tables and makes the bind groups of its draws.
+pub(super) fn prepare_culling(
+    mut gpu: ResMut<GpuCuller>,
+    mut draws: ResMut<SetDraws>,
+    mut slots: ResMut<DrawSlots>,
+    views: Views,
+    meshes: Meshes,
+    inputs: Option<Res<BatchedInstanceBuffers<MeshUniform, MeshInputUniform>>>,
+    batch_data: StaticSystemParam<<MeshPipeline as GetBatchData>::Param>,
+    mesh_pipeline: Res<MeshPipeline>,
+    cache: Res<PipelineCache>,
+    (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
+) {
+    let GpuCuller { culler: Some(culler), sets, .. } = &mut *gpu else { return };
+    let draws = &mut *draws;
+    draws.requests.clear();
+    draws.entities.clear();
+    draws.frame.requests.clear();
+    draws.frame.views.clear();
+    draws.views.clear();
+    slots.clear();
+    if sets.is_empty() {
+        culler.prepare(device.wgpu_device(), &queue, &draws.frame);
+        return;
+    }
+
+    let views = views.collect();
+    draws.frame.views.extend(views.iter().map(|view| view.cull));
+    draws.views.extend(views.iter().map(|view| (view.key, view.kind, view.name.clone())));
+    let uniforms =
+        MeshUniforms { inputs: inputs.as_deref(), instances: &meshes.instances, cpu: &batch_data.into_inner() };
+    let mut sorted: Vec<_> = sets.iter().collect();
+    sorted.sort_unstable_by_key(|(entity, _)| **entity);
+    for (entity, set) in sorted {
+        add_request(draws, &mut slots, culler, (*entity, set), &views, &meshes, &uniforms);
+    }
+    culler.prepare(device.wgpu_device(), &queue, &draws.frame);
+    let moved = slots.upload(&device, &queue);
+    if moved {
+        draws.bind_groups.clear();
+    }
+    let layout = cache.get_bind_group_layout(&set_layout(&mesh_pipeline.mesh_layouts.model_only));
+    bind_batches(draws, culler, &slots, &device, &layout);
+}
+
+/// The entity's request, if any view sees it and its mesh is there.
+fn add_request(
+    draws: &mut SetDraws,
+    slots: &mut DrawSlots,
+    culler: &Culler,
+    (entity, set): (MainEntity, &ExtractedSet),
+    views: &[SetView],
+    meshes: &Meshes,
+    uniforms: &MeshUniforms,
+) {
+    let seeing: Vec<u32> = (0..).zip(views).filter(|(_, view)| view.sees(entity)).map(|(index, _)| index).collect();
+    if seeing.is_empty() {
+        return;
+    }
+    let (Some(shape), Some(uniform)) = (meshes.shape(entity), uniforms.get(entity)) else { return };
+    let Channels { scale, tag } = culler.set_channels(set.set).unwrap_or_default();
+    let flags = if scale { DRAW_HAS_SCALE } else { 0 } | if tag { DRAW_HAS_TAG } else { 0 };
+    let mut set_first = 0;
+    let offsets = culler.set_regions(set.set).iter().map(|region| {
+        let info = SlotInfo { flags, region_first: region.first, set_first, pad_a: 0 };
+        set_first += region.capacity;
+        slots.push(entity, uniform.clone(), info)
+    });
+    draws.entities.push((entity, offsets.collect()));
+    draws.requests.insert(entity, draws.frame.requests.len());
+    draws.frame.requests.push(CullRequest {
+        key: entity.to_bits(),
+        set: set.set,
+        world_from_local: set.world_from_local,
+        sphere: set.sphere,
+        shape,
+        views: seeing,
+    });
+}
+
+/// A bind group for each batch, made anew only when one of its buffers was replaced.
+fn bind_batches(
+    draws: &mut SetDraws,
+    culler: &Culler,
+    slots: &DrawSlots,
+    device: &RenderDevice,
+    layout: &bevy::render::render_resource::BindGroupLayout,
+) {
+    let Some(slot_buffer) = &slots.buffer else { return };
+    let mut live = Vec::new();
+    for batch in 0..culler.plan().batches.len() {
+        let (Some((key, version)), Some(buffers)) = (culler.batch_version(batch), culler.batch_buffers(batch)) else {
+            continue;
+        };
+        live.push(key);
+        if draws.bind_groups.get(&key).is_some_and(|(made_for, _)| *made_for == version) {
+            continue;
+        }
+        let slot = |bytes| {
+            BindingResource::Buffer(BufferBinding { buffer: slot_buffer, offset: 0, size: NonZero::new(bytes) })
+        };
+        let mut entries = vec![
+            BindGroupEntry { binding: 0, resource: slot(176) },
+            BindGroupEntry { binding: 20, resource: slot(SLOT_BYTES) },
+        ];
+        entries.extend(
+            (21..).zip(buffers).map(|(binding, buffer)| BindGroupEntry { binding, resource: buffer.as_entire_binding() }),
+        );
+        let bind_group = device.create_bind_group("gpu_culling set", layout, &entries);
+        draws.bind_groups.insert(key, (version, bind_group));
+    }
+    draws.bind_groups.retain(|key, _| live.contains(key));
+}

@@ -1,0 +1,164 @@
+//! The compute passes of the frame, and the counters on their way to the main world.
+
+use super::{extract::GpuCuller, prepare::SetDraws, views::ViewKind};
+use crate::cull::{CullingTier, FrameCounts, Stage};
+use bevy::{
+    log::{warn, warn_once},
+    prelude::*,
+    render::{
+        diagnostic::RecordDiagnostics,
+        renderer::{RenderContext, RenderDevice},
+        sync_world::MainEntity,
+    },
+};
+use std::sync::{Arc, Mutex};
+
+/// Names of the stages' spans: `render/gpu_culling/<stage>/elapsed_gpu` in the diagnostics.
+const SPANS: [&str; 4] = ["gpu_culling/vote", "gpu_culling/scan", "gpu_culling/compact", "gpu_culling/args"];
+
+/// What the culling did, some frames ago: read back from the GPU without waiting for it.
+#[derive(Resource, Clone, Debug, Default)]
+pub struct CullingReport {
+    /// The tier in use; `None` before the renderer has started, or when the device cannot cull.
+    pub tier: Option<CullingTier>,
+    /// Instances of all sets that some view saw.
+    pub instances: u64,
+    /// Each view.
+    pub views: Vec<ViewReport>,
+    /// Bytes uploaded in the last frame: instances, channels, tables.
+    pub uploaded_bytes: u64,
+    /// Bytes that instances, words and survivors take on the GPU.
+    pub gpu_bytes: u64,
+    /// Survivors that found no room in that frame.
+    pub overflow: u64,
+}
+
+/// Counters of one view.
+#[derive(Clone, Debug)]
+pub struct ViewReport {
+    /// The camera or light in the main world.
+    pub entity: MainEntity,
+    /// What kind of view it is.
+    pub kind: ViewKind,
+    /// `camera`, or the shadow pass's name.
+    pub name: String,
+    /// Instances tested.
+    pub tested: u64,
+    /// Instances kept.
+    pub visible: u64,
+}
+
+impl CullingReport {
+    /// Instances tested and kept by cameras.
+    #[must_use]
+    pub fn cameras(&self) -> (u64, u64) {
+        self.sum(|kind| kind == ViewKind::Camera)
+    }
+
+    /// Instances tested and kept by shadow views.
+    #[must_use]
+    pub fn shadows(&self) -> (u64, u64) {
+        self.sum(|kind| kind != ViewKind::Camera)
+    }
+
+    fn sum(&self, which: impl Fn(ViewKind) -> bool) -> (u64, u64) {
+        let views = self.views.iter().filter(|view| which(view.kind));
+        views.fold((0, 0), |(tested, visible), view| (tested + view.tested, visible + view.visible))
+    }
+}
+
+/// The newest report, on its way between the worlds.
+#[derive(Resource, Clone, Default)]
+pub(super) struct ReportInbox(Arc<Mutex<Option<CullingReport>>>);
+
+/// Records the stages of all sets and views: once a frame, before any camera.
+pub(super) fn record_culling(mut gpu: ResMut<GpuCuller>, device: Res<RenderDevice>, mut context: RenderContext) {
+    let Some(culler) = &mut gpu.culler else { return };
+    if !culler.has_gpu_work() {
+        return;
+    }
+    let recorder = context.diagnostic_recorder();
+    let recorder = recorder.as_deref();
+    let encoder = context.command_encoder();
+    for (stage, name) in Stage::ALL.into_iter().zip(SPANS) {
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+            label: Some(name),
+            timestamp_writes: None,
+        });
+        let span = recorder.time_span(&mut pass, name);
+        culler.record_stage(stage, &mut pass);
+        span.end(&mut pass);
+    }
+    culler.record_readback(device.wgpu_device(), encoder);
+}
+
+/// After the submit: asks for this frame's counters and sends the newest that have arrived.
+pub(super) fn finish_culling(
+    mut gpu: ResMut<GpuCuller>,
+    draws: Res<SetDraws>,
+    device: Res<RenderDevice>,
+    inbox: Res<ReportInbox>,
+    mut last: Local<CullingReport>,
+) {
+    let tier = gpu.tier();
+    let Some(culler) = &mut gpu.culler else { return };
+    culler.after_submit();
+    if let Some(counts) = culler.take_counts(device.wgpu_device()) {
+        if counts.overflow > 0 {
+            warn!(
+                "{} visible instances found no room and were not drawn in one frame: the arenas grow; set \
+                 GpuCullingPlugin::survivor_capacity to at least {} to have room from the start",
+                counts.overflow,
+                counts.overflow + counts.rows.iter().map(|row| u64::from(row.visible)).sum::<u64>()
+            );
+        }
+        fill(&mut last, &counts, &draws);
+    } else if draws.frame.requests.is_empty() {
+        last.views.clear();
+        last.instances = 0;
+    }
+    last.tier = tier;
+    last.uploaded_bytes = culler.take_uploaded();
+    last.gpu_bytes = culler.gpu_bytes();
+    match inbox.0.lock() {
+        Ok(mut inbox) => *inbox = Some(last.clone()),
+        Err(_) => warn_once!("the culling report is lost: a thread panicked while it held it"),
+    }
+}
+
+/// Counters, with the views' names. A view that has gone since is left out.
+fn fill(report: &mut CullingReport, counts: &FrameCounts, draws: &SetDraws) {
+    report.overflow = counts.overflow;
+    report.views.clear();
+    for (index, (key, kind, name)) in (0..).zip(&draws.views) {
+        if counts.rows.iter().any(|row| row.view == index) {
+            let (tested, visible) = counts.view(index);
+            let name = if *kind == ViewKind::Camera { "camera".to_owned() } else { name.clone() };
+            report.views.push(ViewReport { entity: key.main_entity, kind: *kind, name, tested, visible });
+        }
+    }
+    // Each set once, however many views tested it: a row for each of its chunks in the view that saw it first.
+    let mut seen: Vec<(u64, u32)> = Vec::new();
+    report.instances = 0;
+    for row in &counts.rows {
+        let first = match seen.iter().find(|(request, _)| *request == row.request) {
+            Some((_, view)) => *view,
+            None => {
+                seen.push((row.request, row.view));
+                row.view
+            }
+        };
+        if first == row.view {
+            report.instances += u64::from(row.tested);
+        }
+    }
+}
+
+/// Puts the newest report where users find it.
+pub(super) fn receive_report(inbox: Res<ReportInbox>, mut report: ResMut<CullingReport>) {
+    if let Ok(mut inbox) = inbox.0.lock()
+        && let Some(newest) = inbox.take()
+    {
+        *report = newest;
+    }
+}

@@ -1,0 +1,181 @@
+//! Checks the survivors on the GPU against the CPU twins, view by view and id by id.
+//!
+//! For tests, demos and bug reports: it waits for the GPU and copies whole sets.
+
+use super::{extract::GpuCuller, prepare::SetDraws, views::ViewKind};
+use crate::{
+    cull::{
+        CullFrame, CullRequest, Culler, SetId,
+        layout::{Chunk, Row},
+        reference,
+    },
+    instance::{InstanceSet, PackedInstance},
+};
+use bevy::{
+    platform::collections::HashMap,
+    prelude::*,
+    render::renderer::{RenderDevice, RenderQueue},
+};
+use std::sync::{Arc, Mutex};
+
+/// What the check found in one view of one set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// Entity of the set in the main world.
+    pub entity: Entity,
+    /// Camera or light in the main world.
+    pub view: Entity,
+    /// `camera`, or the shadow pass's name.
+    pub name: String,
+    /// Instances tested.
+    pub tested: u32,
+    /// Survivors on the GPU.
+    pub visible: u32,
+    /// Survivors that differ from the twin's but lie within 1e-4 of a border, where rounding decides.
+    pub borderline: u32,
+    /// What is wrong; `None` when the lists are equal, borderline instances apart.
+    pub error: Option<String>,
+}
+
+/// Asks the render world for a check of the next frame: [`request`](Self::request), run a frame, [`take`](Self::take).
+#[derive(Resource, Clone, Default)]
+pub struct Verifier(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    requested: bool,
+    sets: HashMap<SetId, Copied>,
+    verdicts: Option<Vec<Verdict>>,
+}
+
+struct Copied {
+    instances: Vec<PackedInstance>,
+    scales: Vec<f32>,
+}
+
+impl Verifier {
+    /// Checks the next frame that is rendered.
+    pub fn request(&self) {
+        if let Ok(mut state) = self.0.lock() {
+            *state = State { requested: true, ..State::default() };
+        }
+    }
+
+    /// The verdicts, once they are there: one for each set and view.
+    #[must_use]
+    pub fn take(&self) -> Option<Vec<Verdict>> {
+        self.0.lock().ok()?.verdicts.take()
+    }
+
+    /// Keeps a copy of a set for the check, if one is asked for.
+    pub(super) fn keep(&self, id: SetId, set: &InstanceSet) {
+        if let Ok(mut state) = self.0.lock()
+            && state.requested
+        {
+            let scales = set.scales().unwrap_or(&[]).to_vec();
+            state.sets.insert(id, Copied { instances: set.packed().to_vec(), scales });
+        }
+    }
+}
+
+/// Runs the check after the frame has been submitted.
+pub(super) fn verify_survivors(
+    verifier: Res<Verifier>,
+    gpu: Res<GpuCuller>,
+    draws: Res<SetDraws>,
+    (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
+) {
+    let Ok(mut state) = verifier.0.lock() else { return };
+    let Some(culler) = &gpu.culler else { return };
+    // The copies are made at extraction: a request that came after it is for the next frame.
+    if !state.requested || state.sets.is_empty() && !gpu.sets.is_empty() {
+        return;
+    }
+    let mut verdicts = Vec::new();
+    for (index, request) in draws.frame.requests.iter().enumerate() {
+        let (Some(set), Some(entity)) = (state.sets.get(&request.set), draws.entity(index)) else { continue };
+        for (slot, view) in request.views.iter().enumerate() {
+            let (key, kind, name) = &draws.views[*view as usize];
+            let mut verdict = Verdict {
+                entity: entity.id(),
+                view: key.main_entity.id(),
+                name: if *kind == ViewKind::Camera { "camera".into() } else { name.clone() },
+                tested: set.instances.len() as u32,
+                visible: 0,
+                borderline: 0,
+                error: None,
+            };
+            match culler.read_survivors((device.wgpu_device(), &queue), &draws.frame, index, slot) {
+                Ok(ids) => {
+                    verdict.visible = ids.len() as u32;
+                    compare(culler, &draws.frame, (request, slot), set, &ids, &mut verdict);
+                }
+                Err(error) => verdict.error = Some(error.to_string()),
+            }
+            verdicts.push(verdict);
+        }
+    }
+    *state = State { verdicts: Some(verdicts), ..State::default() };
+}
+
+/// The GPU's ids against the twin's.
+fn compare(
+    culler: &Culler,
+    frame: &CullFrame,
+    (request, slot): (&CullRequest, usize),
+    set: &Copied,
+    ids: &[u32],
+    verdict: &mut Verdict,
+) {
+    if !ids.is_sorted_by(|a, b| a < b) {
+        verdict.error = Some("the ids are not in order".into());
+        return;
+    }
+    let Some((chunk, row)) = twin_tables(culler, frame, request, slot) else {
+        verdict.error = Some("the set is not resident".into());
+        return;
+    };
+    let mut next = ids.iter().copied().peekable();
+    for i in 0..set.instances.len() as u32 {
+        let sphere = reference::load_sphere(&chunk, &set.instances, &set.scales, i);
+        let expected = reference::is_visible(&chunk, &row, sphere);
+        let found = next.next_if_eq(&i).is_some();
+        if expected != found {
+            let distance = reference::least_distance(&chunk, &row, sphere);
+            if distance.is_nan() || distance.abs() > 1e-4 {
+                verdict.error = Some(format!(
+                    "instance {i}, {distance} from the border, is {} on the GPU",
+                    if found { "visible" } else { "culled" }
+                ));
+                return;
+            }
+            verdict.borderline += 1;
+        }
+    }
+    if let Some(id) = next.next() {
+        verdict.error = Some(format!("id {id} is not of the set"));
+    }
+}
+
+/// One chunk for the whole set, as if it lay at the start of a page, and the view in its space.
+fn twin_tables(culler: &Culler, frame: &CullFrame, request: &CullRequest, slot: usize) -> Option<(Chunk, Row)> {
+    use crate::cull::plan::{Plan, PlanLimits, PlanRequest};
+    let view = frame.views.get(*request.views.get(slot)? as usize)?;
+    let row = view.to_row(&request.world_from_local);
+    let len = culler.set_len(request.set)?;
+    let region = [crate::cull::Region { page: 0, first: 0, capacity: len.next_multiple_of(1024) }];
+    let plan = Plan::build(
+        &[PlanRequest {
+            regions: &region,
+            len,
+            has_scale: culler.set_channels(request.set)?.scale,
+            world_from_local: request.world_from_local,
+            sphere: request.sphere,
+            shape: request.shape,
+            rows: &[row],
+        }],
+        PlanLimits { counts: u32::MAX, workgroups: u32::MAX },
+    );
+    let chunk = plan.batches.first().and_then(|batch| batch.chunks.first()).copied().unwrap_or_default();
+    Some((chunk, row))
+}

@@ -1,0 +1,133 @@
+//! Bevy's views as the engine's.
+
+use super::components::FreezeCulling;
+use crate::cull::CullView;
+use bevy::{
+    camera::primitives::Frustum,
+    ecs::{query::QueryData, system::SystemParam},
+    math::Vec4,
+    pbr::{ExtractedPointLight, LightEntity, ShadowView},
+    platform::collections::HashMap,
+    prelude::*,
+    render::{
+        camera::ExtractedCamera,
+        sync_world::MainEntity,
+        view::{ExtractedView, RenderShadowMapVisibleEntities, RenderVisibleEntities, RetainedViewEntity},
+    },
+};
+
+/// What kind of view it is: decides which planes are tested (see [`CullView`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ViewKind {
+    /// A camera.
+    Camera,
+    /// A cascade of a directional light.
+    Cascade,
+    /// A face of a point light's cube.
+    PointFace,
+    /// A spot light.
+    Spot,
+}
+
+#[derive(QueryData)]
+pub(super) struct ViewData {
+    view: &'static ExtractedView,
+    frustum: &'static Frustum,
+    camera: Option<&'static ExtractedCamera>,
+    frozen: Option<&'static ExtractedFreeze>,
+    visible: Option<&'static RenderVisibleEntities>,
+    shadow: Option<(&'static ShadowView, &'static LightEntity)>,
+}
+
+/// A camera's frozen frustum in the render world.
+#[derive(Component)]
+pub(super) struct ExtractedFreeze(Frustum);
+
+/// All views of the frame, and who sees what.
+#[derive(SystemParam)]
+pub(super) struct Views<'w, 's> {
+    views: Query<'w, 's, ViewData>,
+    lights: Query<'w, 's, (Option<&'static ExtractedPointLight>, &'static RenderShadowMapVisibleEntities)>,
+}
+
+/// A view of the frame.
+pub(super) struct SetView<'a> {
+    pub key: RetainedViewEntity,
+    pub kind: ViewKind,
+    pub name: String,
+    pub cull: CullView,
+    visible: &'a RenderVisibleEntities,
+}
+
+impl SetView<'_> {
+    /// Whether Bevy queues the entity in this view: visibility, render layers, range, and the set's `Aabb`.
+    pub fn sees(&self, entity: MainEntity) -> bool {
+        let class = self.visible.get::<Mesh3d>();
+        class.is_some_and(|class| class.entity_pair_is_visible(Entity::PLACEHOLDER, entity))
+    }
+}
+
+impl Views<'_, '_> {
+    /// Every view that can draw meshes.
+    pub fn collect(&self) -> Vec<SetView<'_>> {
+        let mut views: Vec<_> = self.views.iter().filter_map(|view| self.resolve(view)).collect();
+        // The order of entities may change from frame to frame; tables should not.
+        views.sort_by_key(|view| (view.key.main_entity, view.key.auxiliary_entity, view.key.subview_index));
+        views
+    }
+
+    fn resolve<'a>(&'a self, data: ViewDataItem<'a, '_>) -> Option<SetView<'a>> {
+        let key = data.view.retained_view_entity;
+        let Some((shadow, light)) = data.shadow else {
+            let frustum = data.frozen.map_or(data.frustum, |frozen| &frozen.0);
+            data.camera?;
+            return Some(SetView {
+                key,
+                kind: ViewKind::Camera,
+                name: String::new(),
+                cull: planes(frustum).without_far(),
+                visible: data.visible?,
+            });
+        };
+        let (kind, light_entity) = match *light {
+            LightEntity::Directional { light_entity, .. } => (ViewKind::Cascade, light_entity),
+            LightEntity::Point { light_entity, .. } => (ViewKind::PointFace, light_entity),
+            LightEntity::Spot { light_entity } => (ViewKind::Spot, light_entity),
+        };
+        let (light, seen) = self.lights.get(light_entity).ok()?;
+        let mut cull = planes(data.frustum);
+        if kind == ViewKind::Cascade {
+            cull = cull.without_near();
+        }
+        if let Some(light) = light {
+            cull = cull.within(light.transform.translation(), light.range);
+        }
+        Some(SetView { key, kind, name: shadow.pass_name.clone(), cull, visible: seen.subviews.get(&key)? })
+    }
+}
+
+fn planes(frustum: &Frustum) -> CullView {
+    CullView::from_planes(frustum.half_spaces.map(|half_space| -> Vec4 { half_space.normal_d() }))
+}
+
+/// Copies frozen frusta to the render world and removes those that have thawed.
+pub(super) fn extract_freeze(
+    mut commands: Commands,
+    cameras: bevy::render::Extract<Query<(&bevy::render::sync_world::RenderEntity, &FreezeCulling)>>,
+    old: Query<Entity, With<ExtractedFreeze>>,
+) {
+    let mut frozen = HashMap::new();
+    for (entity, freeze) in &cameras {
+        if let Some(frustum) = freeze.frustum {
+            frozen.insert(entity.id(), frustum);
+        }
+    }
+    for entity in &old {
+        if !frozen.contains_key(&entity) {
+            commands.entity(entity).remove::<ExtractedFreeze>();
+        }
+    }
+    for (entity, frustum) in frozen {
+        commands.entity(entity).insert(ExtractedFreeze(frustum));
+    }
+}
