@@ -99,6 +99,11 @@ pub enum GpuCullingSystems {
 
 impl Plugin for GpuCullingPlugin {
     fn build(&self, app: &mut App) {
+        let settings = GpuCullingSettings {
+            tier: self.tier,
+            shader_checks: self.shader_checks,
+            survivor_capacity: self.survivor_capacity,
+        };
         let inbox = ReportInbox::default();
         let verifier = Verifier::default();
         app.init_asset::<InstanceSet>()
@@ -106,11 +111,7 @@ impl Plugin for GpuCullingPlugin {
             .register_type::<CullingRadius>()
             .register_type::<FreezeCulling>()
             .register_type::<GpuCullingSettings>()
-            .insert_resource(GpuCullingSettings {
-                tier: self.tier,
-                shader_checks: self.shader_checks,
-                survivor_capacity: self.survivor_capacity,
-            })
+            .insert_resource(settings.clone())
             .init_resource::<CullingReport>()
             .insert_resource(inbox.clone())
             .insert_resource(verifier.clone())
@@ -131,7 +132,9 @@ impl Plugin for GpuCullingPlugin {
             warn!("GpuCullingPlugin: there is no renderer (or the plugin came before DefaultPlugins); no set is drawn");
             return;
         };
+        // The render world starts before the first extraction.
         render_app
+            .insert_resource(settings)
             .insert_resource(inbox)
             .insert_resource(verifier)
             .insert_resource(shaders)

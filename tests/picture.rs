@@ -1,0 +1,324 @@
+//! A set looks like the same scene of Bevy's own entities, and goes on doing so when things change.
+#![cfg(feature = "bevy")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod scene;
+
+use bevy::{
+    camera::visibility::RenderLayers,
+    pbr::{ExtendedMaterial, MaterialExtension},
+    prelude::*,
+    reflect::TypePath,
+    render::render_resource::AsBindGroup,
+    shader::ShaderRef,
+};
+use bevy_gpu_culling::prelude::*;
+use image::RgbaImage;
+use scene::{How, Stage, assert_same_picture, field};
+
+const EYE: Transform = Transform::from_xyz(0.0, 3.0, 7.0);
+
+fn eye() -> Transform {
+    EYE.looking_at(Vec3::new(0.5, 0.0, 0.0), Vec3::Y)
+}
+
+fn red() -> StandardMaterial {
+    StandardMaterial { base_color: Color::srgb(0.9, 0.3, 0.2), perceptual_roughness: 0.4, ..default() }
+}
+
+/// The picture of the same scene drawn by a set on a tier, and by entities.
+fn both(tier: Option<CullingTier>, build: impl Fn(&mut Stage)) -> (RgbaImage, RgbaImage) {
+    let draw = |how| {
+        let mut stage = Stage::new(how);
+        build(&mut stage);
+        stage.picture()
+    };
+    (draw(How::Set(tier)), draw(How::Entities))
+}
+
+fn moved() -> Transform {
+    Transform::from_xyz(0.5, -0.3, -1.0)
+        .with_rotation(Quat::from_rotation_y(0.3))
+        .with_scale(Vec3::new(1.1, 0.8, 1.2))
+}
+
+#[test]
+fn a_lit_set_looks_like_entities_on_every_tier() {
+    let build = |stage: &mut Stage| {
+        let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
+        let material = stage.standard(red());
+        stage.spawn_set(&field(1500, true), (mesh, material), moved());
+        stage.lights(false);
+        stage.camera(eye(), ());
+    };
+    let (first, entities) = both(None, build);
+    assert_same_picture("lit", &first, &entities);
+    for tier in [CullingTier::Workgroup, CullingTier::Cpu] {
+        let mut stage = Stage::new(How::Set(Some(tier)));
+        build(&mut stage);
+        assert_same_picture(&format!("lit-{tier}"), &stage.picture(), &entities);
+        assert_eq!(stage.verify().0, 1);
+        assert_eq!(stage.report().tier, Some(tier));
+    }
+}
+
+#[test]
+fn shadows_are_cast_and_received_and_every_light_view_is_verified() {
+    let build = |stage: &mut Stage| {
+        let mesh = stage.mesh(Sphere::new(0.3).mesh().ico(2).unwrap());
+        let material = stage.standard(red());
+        stage.spawn_set(&field(400, false), (mesh, material), Transform::from_xyz(0.0, 2.0, 0.0));
+        let ground = stage.mesh(Plane3d::new(Vec3::Y, Vec2::splat(12.0)));
+        let grey = stage.standard(StandardMaterial::from(Color::srgb(0.5, 0.5, 0.55)));
+        stage.spawn((Mesh3d(ground), grey, Transform::from_xyz(0.0, -2.5, 0.0)));
+        stage.lights(true);
+        stage.camera(eye(), ());
+    };
+    let (set, entities) = both(None, build);
+    assert_same_picture("shadows", &set, &entities);
+    let mut stage = Stage::new(How::Set(None));
+    build(&mut stage);
+    stage.update(4);
+    let (views, survivors) = stage.verify();
+    assert!(views > 5, "camera, cascades and cube faces: {views}");
+    assert!(survivors > 400);
+    let report = stage.report();
+    assert_eq!(report.instances, 400);
+    assert!(report.shadows().1 > 0 && report.cameras().0 == 400, "{report:?}");
+}
+
+#[derive(Asset, TypePath, AsBindGroup, Clone, Debug)]
+struct Stripes {
+    #[uniform(0)]
+    colour: LinearRgba,
+}
+
+const STRIPES: &str = "
+#import bevy_pbr::forward_io::VertexOutput
+@group(#{MATERIAL_BIND_GROUP}) @binding(0) var<uniform> colour: vec4<f32>;
+@fragment
+fn fragment(in: VertexOutput) -> @location(0) vec4<f32> {
+    let stripe = step(0.5, fract(in.world_position.y * 2.0));
+    return vec4(colour.rgb * (0.4 + 0.6 * stripe) * (0.5 + 0.5 * in.world_normal.y), 1.0);
+}";
+
+const STRIPES_SHADER: Handle<Shader> = bevy::asset::uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0b01");
+
+impl Material for Stripes {
+    fn fragment_shader() -> ShaderRef {
+        STRIPES_SHADER.into()
+    }
+}
+
+#[test]
+fn a_custom_material_looks_the_same() {
+    let draw = |how| {
+        let mut stage = Stage::with(how, |app| {
+            app.add_plugins(MaterialPlugin::<Stripes>::default());
+            let shader = Shader::from_wgsl(STRIPES, "stripes.wgsl");
+            app.world_mut().resource_mut::<Assets<Shader>>().insert(STRIPES_SHADER.id(), shader).unwrap();
+        });
+        let mesh = stage.mesh(Torus::new(0.15, 0.4));
+        let material = stage.add(Stripes { colour: LinearRgba::rgb(0.2, 0.8, 0.9) });
+        stage.spawn_set(&field(300, false), (mesh, MeshMaterial3d(material)), moved());
+        stage.camera(eye(), ());
+        stage.picture()
+    };
+    assert_same_picture("custom", &draw(How::Set(None)), &draw(How::Entities));
+}
+
+#[derive(Asset, TypePath, AsBindGroup, Clone, Debug, Default)]
+struct Nothing {
+    #[uniform(100)]
+    unused: Vec4,
+}
+
+impl MaterialExtension for Nothing {}
+
+#[test]
+fn an_extended_material_looks_the_same() {
+    let draw = |how| {
+        type Extended = ExtendedMaterial<StandardMaterial, Nothing>;
+        let mut stage = Stage::with(how, |app| {
+            app.add_plugins(MaterialPlugin::<Extended>::default());
+        });
+        let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
+        let material = stage.add(Extended { base: red(), extension: Nothing::default() });
+        stage.spawn_set(&field(300, true), (mesh, MeshMaterial3d(material)), moved());
+        stage.lights(false);
+        stage.camera(eye(), ());
+        stage.picture()
+    };
+    assert_same_picture("extended", &draw(How::Set(None)), &draw(How::Entities));
+}
+
+/// Steps through changes at run time, and compares after each.
+#[test]
+fn changes_at_run_time_are_drawn() {
+    let run = |how| {
+        let mut stage = Stage::new(how);
+        let cube = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
+        let cone = stage.mesh(Cone::new(0.3, 0.6));
+        let materials = [red(), StandardMaterial::from(Color::srgb(0.2, 0.5, 0.9))].map(|material| stage.add(material));
+        let sets = [field(500, false), field(700, true)];
+        stage.lights(false);
+        stage.camera(eye(), ());
+        let material = |index: usize| MeshMaterial3d(materials[index].clone());
+        let mut first = stage.spawn_set(&sets[0], (cube.clone(), material(0)), Transform::IDENTITY);
+        let mut pictures = vec![("start", stage.picture())];
+
+        let world = stage.app.world_mut();
+        world.get_mut::<Transform>(first).unwrap().rotate_y(0.5);
+        pictures.push(("moved", stage.picture()));
+
+        stage.app.world_mut().entity_mut(first).insert(Visibility::Hidden);
+        stage.spawn_set(&field(40, false), (cone.clone(), material(1)), Transform::IDENTITY);
+        pictures.push(("hidden", stage.picture()));
+
+        // An entity's handles are changed on the set and, one by one, on the entities that stand for it.
+        if how == How::Entities {
+            stage.app.world_mut().entity_mut(first).despawn();
+            let at = Transform::from_rotation(Quat::from_rotation_y(0.5));
+            first = stage.spawn_set(&sets[1], (cone.clone(), material(1)), at);
+        } else {
+            let handle = stage.add(sets[1].clone());
+            let mut entity = stage.app.world_mut().entity_mut(first);
+            entity.insert((Visibility::Inherited, GpuInstances(handle), Mesh3d(cone.clone()), material(1)));
+        }
+        pictures.push(("other set, mesh and material", stage.picture()));
+
+        let mut assets = stage.app.world_mut().resource_mut::<Assets<StandardMaterial>>();
+        assets.get_mut(&materials[1]).unwrap().base_color = Color::srgb(0.9, 0.9, 0.1);
+        pictures.push(("edited material", stage.picture()));
+
+        let grown = [Transform::from_xyz(0.0, 1.0, 5.0), Transform::from_xyz(1.0, 1.0, 4.5)];
+        if how == How::Entities {
+            for transform in grown {
+                stage.spawn((Mesh3d(cone.clone()), material(1), transform, ChildOf(first)));
+            }
+        } else {
+            let handle = stage.app.world().get::<GpuInstances>(first).unwrap().0.clone();
+            let mut assets = stage.app.world_mut().resource_mut::<Assets<InstanceSet>>();
+            assets.get_mut(&handle).unwrap().extend(grown).unwrap();
+        }
+        pictures.push(("pushed", stage.picture()));
+
+        stage.app.world_mut().entity_mut(first).despawn();
+        pictures.push(("despawned", stage.picture()));
+        stage.spawn_set(&sets[0], (cube, material(0)), Transform::from_xyz(0.0, 0.5, 0.0));
+        pictures.push(("respawned", stage.picture()));
+        if how != How::Entities {
+            stage.verify();
+        }
+        pictures
+    };
+    for ((name, set), (_, entities)) in run(How::Set(None)).into_iter().zip(run(How::Entities)) {
+        assert_same_picture(&name.replace(' ', "-"), &set, &entities);
+    }
+}
+
+#[test]
+fn render_layers_choose_the_camera() {
+    let draw = |how| {
+        let mut stage = Stage::new(how);
+        let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
+        let material = stage.standard(red());
+        stage.lights(false);
+        for layer in [0, 1] {
+            let at = Transform::from_xyz(layer as f32, 0.0, 0.0);
+            let set = stage.spawn_set(&field(150, false), (mesh.clone(), material.clone()), at);
+            let children = stage.app.world().get::<Children>(set).map(|children| children.to_vec()).unwrap_or_default();
+            for entity in children.into_iter().chain([set]) {
+                stage.app.world_mut().entity_mut(entity).insert(RenderLayers::layer(layer));
+            }
+        }
+        stage.camera(eye(), RenderLayers::layer(1));
+        // Lights light what shares a layer with them.
+        let world = stage.app.world_mut();
+        let lights: Vec<_> = world.query_filtered::<Entity, Or<(With<DirectionalLight>, With<PointLight>)>>().iter(world).collect();
+        for light in lights {
+            world.entity_mut(light).insert(RenderLayers::from_layers(&[0, 1]));
+        }
+        let picture = stage.picture();
+        if how != How::Entities {
+            assert_eq!(stage.verify().0, 1, "one set in the one camera");
+        }
+        picture
+    };
+    assert_same_picture("layers", &draw(How::Set(None)), &draw(How::Entities));
+}
+
+#[test]
+fn an_entity_that_loses_its_set_is_an_ordinary_mesh_again() {
+    let draw = |how| {
+        let mut stage = Stage::new(how);
+        let mesh = stage.mesh(Cuboid::new(2.0, 1.0, 2.0));
+        let material = stage.standard(red());
+        stage.lights(false);
+        stage.camera(eye(), ());
+        if how == How::Entities {
+            stage.spawn((Mesh3d(mesh), material));
+        } else {
+            let set = stage.spawn_set(&field(50, false), (mesh, material), Transform::IDENTITY);
+            stage.update(3);
+            stage.app.world_mut().entity_mut(set).remove::<GpuInstances>();
+        }
+        stage.picture()
+    };
+    assert_same_picture("ordinary", &draw(How::Set(None)), &draw(How::Entities));
+}
+
+#[test]
+fn a_frozen_camera_draws_what_it_kept() {
+    let mut stage = Stage::new(How::Set(None));
+    let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
+    let material = stage.standard(red());
+    stage.spawn_set(&field(2000, false), (mesh, material), Transform::IDENTITY);
+    let camera = stage.camera(eye(), ());
+    let kept = stage.report().cameras();
+    assert!(kept.1 > 0 && kept.1 < 2000, "{kept:?}");
+    stage.app.world_mut().entity_mut(camera).insert(FreezeCulling::default());
+    stage.update(1);
+    let away = Transform::from_xyz(0.0, 20.0, 40.0).looking_at(Vec3::ZERO, Vec3::Y);
+    stage.app.world_mut().entity_mut(camera).insert(away);
+    assert_eq!(stage.report().cameras(), kept);
+    stage.app.world_mut().entity_mut(camera).remove::<FreezeCulling>();
+    assert!(stage.report().cameras().1 > kept.1);
+}
+
+#[test]
+fn a_static_scene_uploads_nothing_and_an_empty_one_runs_no_pass() {
+    let mut stage = Stage::new(How::Set(None));
+    stage.camera(eye(), ());
+    assert_eq!(stage.report().views.len(), 0);
+    let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
+    let material = stage.standard(red());
+    let set = stage.spawn_set(&field(5000, false), (mesh, material), Transform::IDENTITY);
+    let report = stage.report();
+    assert_eq!((report.uploaded_bytes, report.instances), (0, 5000));
+    // One changed instance uploads its granule, not the set.
+    let handle = stage.app.world().get::<GpuInstances>(set).unwrap().0.clone();
+    let mut assets = stage.app.world_mut().resource_mut::<Assets<InstanceSet>>();
+    assets.get_mut(&handle).unwrap().set(3000, Transform::from_xyz(0.0, 1.0, 2.0)).unwrap();
+    stage.update(1);
+    stage.update(1);
+    let uploaded = stage.app.world().resource::<CullingReport>().uploaded_bytes;
+    assert!(uploaded > 0 && uploaded <= 16 * InstanceSet::CHANGE_GRANULE as u64, "{uploaded}");
+    stage.verify();
+}
+
+#[test]
+fn tiers_change_at_run_time() {
+    let mut stage = Stage::new(How::Set(None));
+    let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
+    let material = stage.standard(red());
+    stage.lights(false);
+    stage.camera(eye(), ());
+    stage.spawn_set(&field(1000, true), (mesh, material), Transform::IDENTITY);
+    let first = stage.picture();
+    for tier in CullingTier::ALL {
+        stage.app.world_mut().resource_mut::<GpuCullingSettings>().tier = Some(tier);
+        assert_same_picture(&format!("switched-{tier}"), &stage.picture(), &first);
+        stage.verify();
+    }
+}

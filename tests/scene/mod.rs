@@ -1,0 +1,215 @@
+//! A headless Bevy app that draws one scene either as instance sets or as one entity per instance.
+#![allow(clippy::unwrap_used, dead_code, reason = "a test may panic, and not every test uses every helper")]
+
+use bevy::{
+    app::PluginGroupBuilder,
+    asset::RenderAssetUsages,
+    camera::RenderTarget,
+    log::LogPlugin,
+    prelude::*,
+    render::{
+        RenderPlugin,
+        render_resource::{TextureFormat, TextureUsages},
+        view::screenshot::{Screenshot, ScreenshotCaptured},
+    },
+    window::ExitCondition,
+    winit::WinitPlugin,
+};
+use bevy_gpu_culling::{prelude::*, render::verify::Verifier};
+use image::RgbaImage;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::sync::{Arc, Mutex};
+
+pub const SIZE: UVec2 = UVec2::new(320, 200);
+
+/// How the scene is drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum How {
+    Set(Option<CullingTier>),
+    Entities,
+}
+
+/// A headless app with one render target.
+pub struct Stage {
+    pub app: App,
+    pub how: How,
+    pub target: Handle<Image>,
+}
+
+fn plugins() -> PluginGroupBuilder {
+    DefaultPlugins
+        .set(WindowPlugin { primary_window: None, exit_condition: ExitCondition::DontExit, ..default() })
+        .set(RenderPlugin { synchronous_pipeline_compilation: true, ..default() })
+        .disable::<LogPlugin>()
+        .disable::<WinitPlugin>()
+        .disable::<bevy::render::pipelined_rendering::PipelinedRenderingPlugin>()
+}
+
+impl Stage {
+    pub fn new(how: How) -> Self {
+        Self::with(how, |_| ())
+    }
+
+    /// A stage whose app gets more plugins.
+    pub fn with(how: How, more: impl FnOnce(&mut App)) -> Self {
+        let mut app = App::new();
+        app.add_plugins(plugins());
+        if let How::Set(tier) = how {
+            app.add_plugins(GpuCullingPlugin { tier, shader_checks: true, ..default() });
+        }
+        app.insert_resource(ClearColor(Color::srgb(0.05, 0.06, 0.1)));
+        more(&mut app);
+        app.finish();
+        app.cleanup();
+        let mut image = Image::new_target_texture(SIZE.x, SIZE.y, TextureFormat::Rgba8UnormSrgb, None);
+        image.texture_descriptor.usage |= TextureUsages::COPY_SRC;
+        image.asset_usage = RenderAssetUsages::default();
+        let target = app.world_mut().resource_mut::<Assets<Image>>().add(image);
+        Self { app, how, target }
+    }
+
+    pub fn add<A: Asset>(&mut self, asset: A) -> Handle<A> {
+        self.app.world_mut().resource_mut::<Assets<A>>().add(asset)
+    }
+
+    pub fn mesh(&mut self, mesh: impl Into<Mesh>) -> Handle<Mesh> {
+        self.add(mesh.into())
+    }
+
+    pub fn standard(&mut self, material: StandardMaterial) -> MeshMaterial3d<StandardMaterial> {
+        MeshMaterial3d(self.add(material))
+    }
+
+    pub fn spawn(&mut self, bundle: impl Bundle) -> Entity {
+        self.app.world_mut().spawn(bundle).id()
+    }
+
+    /// A camera on the target.
+    pub fn camera(&mut self, transform: Transform, more: impl Bundle) -> Entity {
+        let target = RenderTarget::Image(self.target.clone().into());
+        self.spawn((Camera3d::default(), target, Tonemapping::Reinhard, transform, more))
+    }
+
+    /// Lights: sun, point and spot, with shadows or not.
+    pub fn lights(&mut self, shadows: bool) {
+        self.spawn((
+            DirectionalLight { illuminance: 5_000.0, shadow_maps_enabled: shadows, ..default() },
+            Transform::from_xyz(4.0, 9.0, 3.0).looking_at(Vec3::ZERO, Vec3::Y),
+        ));
+        self.spawn((
+            PointLight {
+                intensity: 3_000_000.0,
+                range: 30.0,
+                shadow_maps_enabled: shadows,
+                color: Color::srgb(0.4, 0.6, 1.0),
+                ..default()
+            },
+            Transform::from_xyz(-6.0, 6.0, 2.0),
+        ));
+    }
+
+    /// The set as `GpuInstances`, or as children of one entity: the same transform, the same components.
+    pub fn spawn_set<M: Component + Clone>(&mut self, set: &InstanceSet, parts: (Handle<Mesh>, M), at: Transform) -> Entity {
+        let (mesh, material) = parts;
+        match self.how {
+            How::Set(_) => {
+                let handle = self.add(set.clone());
+                self.spawn((Mesh3d(mesh), material, GpuInstances(handle), at))
+            }
+            How::Entities => {
+                let parent = self.spawn((at, Visibility::default()));
+                for instance in set.iter() {
+                    let child = (Mesh3d(mesh.clone()), material.clone(), Transform::from(instance), ChildOf(parent));
+                    self.spawn(child);
+                }
+                parent
+            }
+        }
+    }
+
+    pub fn update(&mut self, frames: usize) {
+        for _ in 0..frames {
+            self.app.update();
+        }
+    }
+
+    /// The picture after some frames.
+    pub fn picture(&mut self) -> RgbaImage {
+        self.update(3);
+        let taken: Arc<Mutex<Option<Image>>> = default();
+        let into = taken.clone();
+        self.app.world_mut().spawn(Screenshot::image(self.target.clone())).observe(
+            move |captured: On<ScreenshotCaptured>| {
+                *into.lock().unwrap() = Some(captured.image.clone());
+            },
+        );
+        for _ in 0..50 {
+            self.app.update();
+            if let Some(image) = taken.lock().unwrap().take() {
+                return image.try_into_dynamic().unwrap().to_rgba8();
+            }
+            std::thread::sleep(core::time::Duration::from_millis(5));
+        }
+        panic!("no screenshot arrived");
+    }
+
+    /// Every view of every set against the twin; returns how many views were checked and the survivors of all.
+    pub fn verify(&mut self) -> (usize, u32) {
+        let verifier = self.app.world().resource::<Verifier>().clone();
+        verifier.request();
+        for _ in 0..5 {
+            self.app.update();
+            if let Some(verdicts) = verifier.take() {
+                for verdict in &verdicts {
+                    assert_eq!(verdict.error, None, "{verdict:?}");
+                }
+                return (verdicts.len(), verdicts.iter().map(|verdict| verdict.visible).sum());
+            }
+        }
+        panic!("no verdict arrived");
+    }
+
+    /// The app's report, once the counters of the current frame have arrived.
+    pub fn report(&mut self) -> CullingReport {
+        for _ in 0..8 {
+            self.app.update();
+            std::thread::sleep(core::time::Duration::from_millis(5));
+        }
+        self.app.world().resource::<CullingReport>().clone()
+    }
+}
+
+use bevy::core_pipeline::tonemapping::Tonemapping;
+
+/// A field around the origin. The rotations and positions are those that 16 bytes hold.
+pub fn field(count: usize, scaled: bool) -> InstanceSet {
+    let mut rng = ChaCha8Rng::seed_from_u64(count as u64);
+    let mut random = |size: f32| rng.random_range(-size..=size);
+    InstanceSet::from_transforms((0..count).map(|_| {
+        let rotation = Quat::from_euler(EulerRot::XYZ, random(3.0), random(3.0), random(3.0));
+        Transform {
+            translation: Vec3::new(random(9.0), random(4.0), random(9.0)),
+            rotation,
+            scale: if scaled { Vec3::splat(0.7 + random(0.5)) } else { Vec3::ONE },
+        }
+    }))
+    .unwrap()
+}
+
+/// Share of pixels that differ by more than 8/255 in any channel, in percent; on too many, both pictures are kept.
+pub fn assert_same_picture(name: &str, ours: &RgbaImage, bevys: &RgbaImage) {
+    assert_eq!(ours.dimensions(), bevys.dimensions());
+    let pixels = ours.pixels().zip(bevys.pixels());
+    let differ = pixels.filter(|(a, b)| a.0.iter().zip(b.0).any(|(a, b)| a.abs_diff(b) > 8)).count();
+    let colours: std::collections::HashSet<_> = bevys.pixels().collect();
+    assert!(colours.len() > 50, "{name}: the reference shows nothing");
+    let share = differ as f64 * 100.0 / (ours.width() * ours.height()) as f64;
+    if share > 0.05 {
+        let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("pictures");
+        std::fs::create_dir_all(&folder).unwrap();
+        ours.save(folder.join(format!("{name}-set.png"))).unwrap();
+        bevys.save(folder.join(format!("{name}-bevy.png"))).unwrap();
+        panic!("{name}: {share:.3} % of pixels differ by more than 8/255; both pictures are in {}", folder.display());
+    }
+}
