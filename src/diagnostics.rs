@@ -30,16 +30,24 @@ pub const UPLOADED_BYTES: DiagnosticPath = DiagnosticPath::const_new("gpu_cullin
 /// Bytes that the culling holds on the GPU.
 pub const GPU_BYTES: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/gpu_bytes");
 /// GPU time of `vote`, in milliseconds.
-pub const VOTE_GPU: DiagnosticPath = DiagnosticPath::const_new("render/gpu_culling/vote/elapsed_gpu");
+pub const VOTE_GPU: DiagnosticPath =
+    DiagnosticPath::const_new("render/gpu_culling/vote/elapsed_gpu");
 /// GPU time of `scan`, in milliseconds.
-pub const SCAN_GPU: DiagnosticPath = DiagnosticPath::const_new("render/gpu_culling/scan/elapsed_gpu");
+pub const SCAN_GPU: DiagnosticPath =
+    DiagnosticPath::const_new("render/gpu_culling/scan/elapsed_gpu");
 /// GPU time of `compact`, in milliseconds.
-pub const COMPACT_GPU: DiagnosticPath = DiagnosticPath::const_new("render/gpu_culling/compact/elapsed_gpu");
+pub const COMPACT_GPU: DiagnosticPath =
+    DiagnosticPath::const_new("render/gpu_culling/compact/elapsed_gpu");
 /// GPU time of `args`, in milliseconds.
-pub const ARGS_GPU: DiagnosticPath = DiagnosticPath::const_new("render/gpu_culling/args/elapsed_gpu");
+pub const ARGS_GPU: DiagnosticPath =
+    DiagnosticPath::const_new("render/gpu_culling/args/elapsed_gpu");
 /// GPU times of all stages, with the stages' names.
-pub const STAGE_GPU: [(&str, DiagnosticPath); 4] =
-    [("vote", VOTE_GPU), ("scan", SCAN_GPU), ("compact", COMPACT_GPU), ("args", ARGS_GPU)];
+pub const STAGE_GPU: [(&str, DiagnosticPath); 4] = [
+    ("vote", VOTE_GPU),
+    ("scan", SCAN_GPU),
+    ("compact", COMPACT_GPU),
+    ("args", ARGS_GPU),
+];
 
 /// Registers the counters and measures them every frame.
 pub(crate) fn register(app: &mut App) {
@@ -52,7 +60,11 @@ pub(crate) fn register(app: &mut App) {
         (UPLOADED_BYTES, " B"),
         (GPU_BYTES, " B"),
     ] {
-        app.register_diagnostic(Diagnostic::new(path).with_suffix(suffix).with_max_history_length(60));
+        app.register_diagnostic(
+            Diagnostic::new(path)
+                .with_suffix(suffix)
+                .with_max_history_length(60),
+        );
     }
     app.add_systems(PreUpdate, measure.after(GpuCullingSystems::Report));
 }

@@ -16,7 +16,7 @@ pub mod prelude {
     pub use crate::instance::{InstanceSet, InstanceTransform, PackedInstance, PackedQuat};
     #[cfg(feature = "bevy")]
     pub use crate::render::{
-        CullingRadius, CullingReport, FreezeCulling, GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems,
-        GpuInstances,
+        CullingRadius, CullingReport, FreezeCulling, GpuCullingPlugin, GpuCullingSettings,
+        GpuCullingSystems, GpuInstances,
     };
 }

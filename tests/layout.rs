@@ -9,14 +9,27 @@ use core::mem::offset_of;
 use naga::{Module, TypeInner};
 
 fn parse(source: &str) -> Module {
-    naga::front::wgsl::parse_str(source).unwrap_or_else(|error| panic!("{}", error.emit_to_string(source)))
+    naga::front::wgsl::parse_str(source)
+        .unwrap_or_else(|error| panic!("{}", error.emit_to_string(source)))
 }
 
 /// Fields (name, offset), and the size of a WGSL struct.
 fn wgsl_struct(module: &Module, name: &str) -> (Vec<(String, u32)>, u32) {
-    let (_, ty) = module.types.iter().find(|(_, ty)| ty.name.as_deref() == Some(name)).unwrap();
-    let TypeInner::Struct { members, span } = &ty.inner else { panic!("{name} is no struct") };
-    (members.iter().map(|member| (member.name.clone().unwrap(), member.offset)).collect(), *span)
+    let (_, ty) = module
+        .types
+        .iter()
+        .find(|(_, ty)| ty.name.as_deref() == Some(name))
+        .unwrap();
+    let TypeInner::Struct { members, span } = &ty.inner else {
+        panic!("{name} is no struct")
+    };
+    (
+        members
+            .iter()
+            .map(|member| (member.name.clone().unwrap(), member.offset))
+            .collect(),
+        *span,
+    )
 }
 
 /// Asserts that a struct has the same fields at the same offsets on both sides.
@@ -33,20 +46,80 @@ macro_rules! same {
 fn structs_are_the_same_on_both_sides() {
     let module = &parse(shaders::LAYOUT);
     same!(module, PackedInstance { position, rotation });
-    same!(module, Batch {
-        block_count, dispatch_width, count_len, chunk_count, row_count, survivor_capacity, pad_a, pad_b,
-    });
-    same!(module, Chunk {
-        world_x, world_y, world_z, sphere, first_instance, instance_count, first_block, block_count, first_row,
-        row_count, first_count, flags, world_scale, pad_a, pad_b, pad_c,
-    });
-    same!(module, Row { left, right, top, bottom, near, far, reach });
-    same!(module, RowDraw {
-        element_count, first_element, base_vertex, indexed, first_count, block_count, pad_a, pad_b,
-    });
+    same!(
+        module,
+        Batch {
+            block_count,
+            dispatch_width,
+            count_len,
+            chunk_count,
+            row_count,
+            survivor_capacity,
+            pad_a,
+            pad_b,
+        }
+    );
+    same!(
+        module,
+        Chunk {
+            world_x,
+            world_y,
+            world_z,
+            sphere,
+            first_instance,
+            instance_count,
+            first_block,
+            block_count,
+            first_row,
+            row_count,
+            first_count,
+            flags,
+            world_scale,
+            pad_a,
+            pad_b,
+            pad_c,
+        }
+    );
+    same!(
+        module,
+        Row {
+            left,
+            right,
+            top,
+            bottom,
+            near,
+            far,
+            reach
+        }
+    );
+    same!(
+        module,
+        RowDraw {
+            element_count,
+            first_element,
+            base_vertex,
+            indexed,
+            first_count,
+            block_count,
+            pad_a,
+            pad_b,
+        }
+    );
     same!(module, DrawArgs { a, b, c, d, e });
-    same!(module, Totals { survivors, overflow, draw_count, pad_a });
-    let structs = module.types.iter().filter(|(_, ty)| matches!(ty.inner, TypeInner::Struct { .. })).count();
+    same!(
+        module,
+        Totals {
+            survivors,
+            overflow,
+            draw_count,
+            pad_a
+        }
+    );
+    let structs = module
+        .types
+        .iter()
+        .filter(|(_, ty)| matches!(ty.inner, TypeInner::Struct { .. }))
+        .count();
     assert_eq!(structs, 7, "a struct of layout.wgsl is not compared");
 }
 
@@ -54,8 +127,17 @@ fn structs_are_the_same_on_both_sides() {
 fn the_argument_buffer_starts_with_the_totals() {
     let module = parse(&shaders::Kernel::Args.source(CullingTier::Subgroup));
     let (fields, _) = wgsl_struct(&module, "Args");
-    assert_eq!(fields, [("totals".to_owned(), 0), ("draws".to_owned(), args_offset(0) as u32)]);
-    assert_eq!(args_offset(2) - args_offset(1), size_of::<wgpu::util::DrawIndexedIndirectArgs>() as u64);
+    assert_eq!(
+        fields,
+        [
+            ("totals".to_owned(), 0),
+            ("draws".to_owned(), args_offset(0) as u32)
+        ]
+    );
+    assert_eq!(
+        args_offset(2) - args_offset(1),
+        size_of::<wgpu::util::DrawIndexedIndirectArgs>() as u64
+    );
     assert_eq!(DRAW_COUNT_OFFSET as usize, offset_of!(Totals, draw_count));
 }
 
@@ -72,29 +154,45 @@ fn constants_are_the_same_on_both_sides() {
         ("CHUNK_HAS_SCALE", CHUNK_HAS_SCALE),
         ("CHUNK_OFF_CENTRE", CHUNK_OFF_CENTRE),
     ] {
-        let (_, constant) = module.constants.iter().find(|(_, c)| c.name.as_deref() == Some(name)).unwrap();
+        let (_, constant) = module
+            .constants
+            .iter()
+            .find(|(_, c)| c.name.as_deref() == Some(name))
+            .unwrap();
         let value = &module.global_expressions[constant.init];
-        let naga::Expression::Literal(naga::Literal::U32(wgsl)) = value else { panic!("{name}: {value:?}") };
+        let naga::Expression::Literal(naga::Literal::U32(wgsl)) = value else {
+            panic!("{name}: {value:?}")
+        };
         assert_eq!(*wgsl, host, "{name}");
         seen += 1;
     }
-    assert_eq!(module.constants.len(), seen, "a constant of layout.wgsl is not compared");
+    assert_eq!(
+        module.constants.len(),
+        seen,
+        "a constant of layout.wgsl is not compared"
+    );
 }
 
 #[test]
 fn every_kernel_validates_without_subgroups_on_the_workgroup_tier() {
     use naga::valid::{Capabilities, ValidationFlags, Validator};
     for kernel in shaders::Kernel::ALL {
-        for (tier, capabilities) in
-            [(CullingTier::Workgroup, Capabilities::empty()), (CullingTier::Subgroup, Capabilities::SUBGROUP)]
-        {
+        for (tier, capabilities) in [
+            (CullingTier::Workgroup, Capabilities::empty()),
+            (CullingTier::Subgroup, Capabilities::SUBGROUP),
+        ] {
             let source = kernel.source(tier);
             let module = parse(&source);
             let mut validator = Validator::new(ValidationFlags::all(), capabilities);
             validator.subgroup_stages(naga::valid::ShaderStages::COMPUTE);
             validator.subgroup_operations(naga::valid::SubgroupOperationSet::all());
-            validator.validate(&module).unwrap_or_else(|error| panic!("{kernel:?} on {tier}: {}", error.emit_to_string(&source)));
-            assert!(!source.contains('#'), "the engine's WGSL has no preprocessor");
+            validator.validate(&module).unwrap_or_else(|error| {
+                panic!("{kernel:?} on {tier}: {}", error.emit_to_string(&source))
+            });
+            assert!(
+                !source.contains('#'),
+                "the engine's WGSL has no preprocessor"
+            );
         }
     }
 }

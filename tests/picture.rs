@@ -23,7 +23,11 @@ fn eye() -> Transform {
 }
 
 fn red() -> StandardMaterial {
-    StandardMaterial { base_color: Color::srgb(0.9, 0.3, 0.2), perceptual_roughness: 0.4, ..default() }
+    StandardMaterial {
+        base_color: Color::srgb(0.9, 0.3, 0.2),
+        perceptual_roughness: 0.4,
+        ..default()
+    }
 }
 
 /// The picture of the same scene drawn by a set on a tier, and by entities.
@@ -67,7 +71,11 @@ fn shadows_are_cast_and_received_and_every_light_view_is_verified() {
     let build = |stage: &mut Stage| {
         let mesh = stage.mesh(Sphere::new(0.3).mesh().ico(2).unwrap());
         let material = stage.standard(red());
-        stage.spawn_set(&field(400, false), (mesh, material), Transform::from_xyz(0.0, 2.0, 0.0));
+        stage.spawn_set(
+            &field(400, false),
+            (mesh, material),
+            Transform::from_xyz(0.0, 2.0, 0.0),
+        );
         let ground = stage.mesh(Plane3d::new(Vec3::Y, Vec2::splat(12.0)));
         let grey = stage.standard(StandardMaterial::from(Color::srgb(0.5, 0.5, 0.55)));
         stage.spawn((Mesh3d(ground), grey, Transform::from_xyz(0.0, -2.5, 0.0)));
@@ -84,7 +92,10 @@ fn shadows_are_cast_and_received_and_every_light_view_is_verified() {
     assert!(survivors > 400);
     let report = stage.report();
     assert_eq!(report.instances, 400);
-    assert!(report.shadows().1 > 0 && report.cameras().0 == 400, "{report:?}");
+    assert!(
+        report.shadows().1 > 0 && report.cameras().0 == 400,
+        "{report:?}"
+    );
 }
 
 #[derive(Asset, TypePath, AsBindGroup, Clone, Debug)]
@@ -102,7 +113,8 @@ fn fragment(in: VertexOutput) -> @location(0) vec4<f32> {
     return vec4(colour.rgb * (0.4 + 0.6 * stripe) * (0.5 + 0.5 * in.world_normal.y), 1.0);
 }";
 
-const STRIPES_SHADER: Handle<Shader> = bevy::asset::uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0b01");
+const STRIPES_SHADER: Handle<Shader> =
+    bevy::asset::uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0b01");
 
 impl Material for Stripes {
     fn fragment_shader() -> ShaderRef {
@@ -116,11 +128,20 @@ fn a_custom_material_looks_the_same() {
         let mut stage = Stage::with(how, |app| {
             app.add_plugins(MaterialPlugin::<Stripes>::default());
             let shader = Shader::from_wgsl(STRIPES, "stripes.wgsl");
-            app.world_mut().resource_mut::<Assets<Shader>>().insert(STRIPES_SHADER.id(), shader).unwrap();
+            app.world_mut()
+                .resource_mut::<Assets<Shader>>()
+                .insert(STRIPES_SHADER.id(), shader)
+                .unwrap();
         });
         let mesh = stage.mesh(Torus::new(0.15, 0.4));
-        let material = stage.add(Stripes { colour: LinearRgba::rgb(0.2, 0.8, 0.9) });
-        stage.spawn_set(&field(300, false), (mesh, MeshMaterial3d(material)), moved());
+        let material = stage.add(Stripes {
+            colour: LinearRgba::rgb(0.2, 0.8, 0.9),
+        });
+        stage.spawn_set(
+            &field(300, false),
+            (mesh, MeshMaterial3d(material)),
+            moved(),
+        );
         stage.camera(eye(), ());
         stage.picture()
     };
@@ -143,7 +164,10 @@ fn an_extended_material_looks_the_same() {
             app.add_plugins(MaterialPlugin::<Extended>::default());
         });
         let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
-        let material = stage.add(Extended { base: red(), extension: Nothing::default() });
+        let material = stage.add(Extended {
+            base: red(),
+            extension: Nothing::default(),
+        });
         stage.spawn_set(&field(300, true), (mesh, MeshMaterial3d(material)), moved());
         stage.lights(false);
         stage.camera(eye(), ());
@@ -159,7 +183,8 @@ fn changes_at_run_time_are_drawn() {
         let mut stage = Stage::new(how);
         let cube = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
         let cone = stage.mesh(Cone::new(0.3, 0.6));
-        let materials = [red(), StandardMaterial::from(Color::srgb(0.2, 0.5, 0.9))].map(|material| stage.add(material));
+        let materials = [red(), StandardMaterial::from(Color::srgb(0.2, 0.5, 0.9))]
+            .map(|material| stage.add(material));
         let sets = [field(500, false), field(700, true)];
         stage.lights(false);
         stage.camera(eye(), ());
@@ -171,8 +196,16 @@ fn changes_at_run_time_are_drawn() {
         world.get_mut::<Transform>(first).unwrap().rotate_y(0.5);
         pictures.push(("moved", stage.picture()));
 
-        stage.app.world_mut().entity_mut(first).insert(Visibility::Hidden);
-        stage.spawn_set(&field(40, false), (cone.clone(), material(1)), Transform::IDENTITY);
+        stage
+            .app
+            .world_mut()
+            .entity_mut(first)
+            .insert(Visibility::Hidden);
+        stage.spawn_set(
+            &field(40, false),
+            (cone.clone(), material(1)),
+            Transform::IDENTITY,
+        );
         pictures.push(("hidden", stage.picture()));
 
         // An entity's handles are changed on the set and, one by one, on the entities that stand for it.
@@ -183,21 +216,38 @@ fn changes_at_run_time_are_drawn() {
         } else {
             let handle = stage.add(sets[1].clone());
             let mut entity = stage.app.world_mut().entity_mut(first);
-            entity.insert((Visibility::Inherited, GpuInstances(handle), Mesh3d(cone.clone()), material(1)));
+            entity.insert((
+                Visibility::Inherited,
+                GpuInstances(handle),
+                Mesh3d(cone.clone()),
+                material(1),
+            ));
         }
         pictures.push(("other set, mesh and material", stage.picture()));
 
-        let mut assets = stage.app.world_mut().resource_mut::<Assets<StandardMaterial>>();
+        let mut assets = stage
+            .app
+            .world_mut()
+            .resource_mut::<Assets<StandardMaterial>>();
         assets.get_mut(&materials[1]).unwrap().base_color = Color::srgb(0.9, 0.9, 0.1);
         pictures.push(("edited material", stage.picture()));
 
-        let grown = [Transform::from_xyz(0.0, 1.0, 5.0), Transform::from_xyz(1.0, 1.0, 4.5)];
+        let grown = [
+            Transform::from_xyz(0.0, 1.0, 5.0),
+            Transform::from_xyz(1.0, 1.0, 4.5),
+        ];
         if how == How::Entities {
             for transform in grown {
                 stage.spawn((Mesh3d(cone.clone()), material(1), transform, ChildOf(first)));
             }
         } else {
-            let handle = stage.app.world().get::<GpuInstances>(first).unwrap().0.clone();
+            let handle = stage
+                .app
+                .world()
+                .get::<GpuInstances>(first)
+                .unwrap()
+                .0
+                .clone();
             let mut assets = stage.app.world_mut().resource_mut::<Assets<InstanceSet>>();
             assets.get_mut(&handle).unwrap().extend(grown).unwrap();
         }
@@ -205,7 +255,11 @@ fn changes_at_run_time_are_drawn() {
 
         stage.app.world_mut().entity_mut(first).despawn();
         pictures.push(("despawned", stage.picture()));
-        stage.spawn_set(&sets[0], (cube, material(0)), Transform::from_xyz(0.0, 0.5, 0.0));
+        stage.spawn_set(
+            &sets[0],
+            (cube, material(0)),
+            Transform::from_xyz(0.0, 0.5, 0.0),
+        );
         pictures.push(("respawned", stage.picture()));
         if how != How::Entities {
             stage.verify();
@@ -227,17 +281,31 @@ fn render_layers_choose_the_camera() {
         for layer in [0, 1] {
             let at = Transform::from_xyz(layer as f32, 0.0, 0.0);
             let set = stage.spawn_set(&field(150, false), (mesh.clone(), material.clone()), at);
-            let children = stage.app.world().get::<Children>(set).map(|children| children.to_vec()).unwrap_or_default();
+            let children = stage
+                .app
+                .world()
+                .get::<Children>(set)
+                .map(|children| children.to_vec())
+                .unwrap_or_default();
             for entity in children.into_iter().chain([set]) {
-                stage.app.world_mut().entity_mut(entity).insert(RenderLayers::layer(layer));
+                stage
+                    .app
+                    .world_mut()
+                    .entity_mut(entity)
+                    .insert(RenderLayers::layer(layer));
             }
         }
         stage.camera(eye(), RenderLayers::layer(1));
         // Lights light what shares a layer with them.
         let world = stage.app.world_mut();
-        let lights: Vec<_> = world.query_filtered::<Entity, Or<(With<DirectionalLight>, With<PointLight>)>>().iter(world).collect();
+        let lights: Vec<_> = world
+            .query_filtered::<Entity, Or<(With<DirectionalLight>, With<PointLight>)>>()
+            .iter(world)
+            .collect();
         for light in lights {
-            world.entity_mut(light).insert(RenderLayers::from_layers(&[0, 1]));
+            world
+                .entity_mut(light)
+                .insert(RenderLayers::from_layers(&[0, 1]));
         }
         let picture = stage.picture();
         if how != How::Entities {
@@ -261,7 +329,11 @@ fn an_entity_that_loses_its_set_is_an_ordinary_mesh_again() {
         } else {
             let set = stage.spawn_set(&field(50, false), (mesh, material), Transform::IDENTITY);
             stage.update(3);
-            stage.app.world_mut().entity_mut(set).remove::<GpuInstances>();
+            stage
+                .app
+                .world_mut()
+                .entity_mut(set)
+                .remove::<GpuInstances>();
         }
         stage.picture()
     };
@@ -277,12 +349,20 @@ fn a_frozen_camera_draws_what_it_kept() {
     let camera = stage.camera(eye(), ());
     let kept = stage.report().cameras();
     assert!(kept.1 > 0 && kept.1 < 2000, "{kept:?}");
-    stage.app.world_mut().entity_mut(camera).insert(FreezeCulling::default());
+    stage
+        .app
+        .world_mut()
+        .entity_mut(camera)
+        .insert(FreezeCulling::default());
     stage.update(1);
     let away = Transform::from_xyz(0.0, 20.0, 40.0).looking_at(Vec3::ZERO, Vec3::Y);
     stage.app.world_mut().entity_mut(camera).insert(away);
     assert_eq!(stage.report().cameras(), kept);
-    stage.app.world_mut().entity_mut(camera).remove::<FreezeCulling>();
+    stage
+        .app
+        .world_mut()
+        .entity_mut(camera)
+        .remove::<FreezeCulling>();
     assert!(stage.report().cameras().1 > kept.1);
 }
 
@@ -297,13 +377,26 @@ fn a_static_scene_uploads_nothing_and_an_empty_one_runs_no_pass() {
     let report = stage.report();
     assert_eq!((report.uploaded_bytes, report.instances), (0, 5000));
     // One changed instance uploads its granule, not the set.
-    let handle = stage.app.world().get::<GpuInstances>(set).unwrap().0.clone();
+    let handle = stage
+        .app
+        .world()
+        .get::<GpuInstances>(set)
+        .unwrap()
+        .0
+        .clone();
     let mut assets = stage.app.world_mut().resource_mut::<Assets<InstanceSet>>();
-    assets.get_mut(&handle).unwrap().set(3000, Transform::from_xyz(0.0, 1.0, 2.0)).unwrap();
+    assets
+        .get_mut(&handle)
+        .unwrap()
+        .set(3000, Transform::from_xyz(0.0, 1.0, 2.0))
+        .unwrap();
     stage.update(1);
     stage.update(1);
     let uploaded = stage.app.world().resource::<CullingReport>().uploaded_bytes;
-    assert!(uploaded > 0 && uploaded <= 16 * InstanceSet::CHANGE_GRANULE as u64, "{uploaded}");
+    assert!(
+        uploaded > 0 && uploaded <= 16 * InstanceSet::CHANGE_GRANULE as u64,
+        "{uploaded}"
+    );
     stage.verify();
 }
 
@@ -317,7 +410,11 @@ fn tiers_change_at_run_time() {
     stage.spawn_set(&field(1000, true), (mesh, material), Transform::IDENTITY);
     let first = stage.picture();
     for tier in CullingTier::ALL {
-        stage.app.world_mut().resource_mut::<GpuCullingSettings>().tier = Some(tier);
+        stage
+            .app
+            .world_mut()
+            .resource_mut::<GpuCullingSettings>()
+            .tier = Some(tier);
         assert_same_picture(&format!("switched-{tier}"), &stage.picture(), &first);
         stage.verify();
     }

@@ -4,8 +4,8 @@
 mod common;
 
 use bevy_gpu_culling::cull::{
-    BoundingSphere, CullError, CullFrame, CullRequest, CullView, Culler, CullerOptions, CullingTier, DrawShape, SetId,
-    shaders::Kernel,
+    BoundingSphere, CullError, CullFrame, CullRequest, CullView, Culler, CullerOptions,
+    CullingTier, DrawShape, SetId, shaders::Kernel,
 };
 use common::{Scene, compare, gpu, options, random_scene, random_set, rng, run};
 use glam::{Affine3A, Vec3, Vec4};
@@ -15,8 +15,8 @@ const GPU_TIERS: [CullingTier; 2] = [CullingTier::Subgroup, CullingTier::Workgro
 
 /// Sizes around every boundary: word, block, tile of the scan.
 const EDGES: [usize; 24] = [
-    0, 1, 2, 31, 32, 33, 63, 64, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 2047, 2048, 2049, 65_536, 262_143,
-    262_144, 262_145,
+    0, 1, 2, 31, 32, 33, 63, 64, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 2047, 2048, 2049,
+    65_536, 262_143, 262_144, 262_145,
 ];
 
 #[test]
@@ -25,13 +25,17 @@ fn random_scenes_equal_the_twin() {
     let mut rng = rng(0x0b5);
     let mut cullers: Vec<_> = GPU_TIERS
         .iter()
-        .flat_map(|tier| [true, false].map(|checks| Culler::new(&device, options(*tier, checks)).unwrap().0))
+        .flat_map(|tier| {
+            [true, false].map(|checks| Culler::new(&device, options(*tier, checks)).unwrap().0)
+        })
         .collect();
     let (mut tested, mut visible, mut borderline) = (0, 0, 0);
     for case in 0..200 {
         let lengths: Vec<usize> = match EDGES.get(case) {
             Some(len) => vec![*len],
-            None => (0..rng.random_range(1..=3)).map(|_| 10f32.powf(rng.random_range(0.0..4.7)) as usize).collect(),
+            None => (0..rng.random_range(1..=3))
+                .map(|_| 10f32.powf(rng.random_range(0.0..4.7)) as usize)
+                .collect(),
         };
         // A large one now and then.
         let lengths = if case == 100 { vec![300_000] } else { lengths };
@@ -39,8 +43,12 @@ fn random_scenes_equal_the_twin() {
         let mut survivors = Vec::new();
         for culler in &mut cullers {
             run(culler, (&device, &queue), &scene);
-            let seen = compare(culler, (&device, &queue), &scene)
-                .unwrap_or_else(|error| panic!("case {case}, sets of {lengths:?}, {}: {error}", culler.tier()));
+            let seen = compare(culler, (&device, &queue), &scene).unwrap_or_else(|error| {
+                panic!(
+                    "case {case}, sets of {lengths:?}, {}: {error}",
+                    culler.tier()
+                )
+            });
             tested += seen.tested;
             visible += seen.visible;
             borderline += seen.borderline;
@@ -50,9 +58,15 @@ fn random_scenes_equal_the_twin() {
             cpu_tier_equals(&device, &queue, &scene, &cullers[0]);
         }
     }
-    println!("{}: {tested} tests, {visible} visible, {borderline} within 1e-4 of a border differ", info.name);
+    println!(
+        "{}: {tested} tests, {visible} visible, {borderline} within 1e-4 of a border differ",
+        info.name
+    );
     assert!(borderline * 1000 < tested, "{borderline} of {tested}");
-    assert!(visible * 20 > tested && visible * 20 < tested * 19, "the scenes should be neither empty nor full");
+    assert!(
+        visible * 20 > tested && visible * 20 < tested * 19,
+        "the scenes should be neither empty nor full"
+    );
 }
 
 /// The `Cpu` tier draws the same ids in the same order (borderline instances apart).
@@ -61,7 +75,11 @@ fn cpu_tier_equals(device: &wgpu::Device, queue: &wgpu::Queue, scene: &Scene, ot
     run(&mut cpu, (device, queue), scene);
     for (request, used) in scene.frame.requests.iter().enumerate() {
         for view in 0..used.views.len() {
-            let ids = |culler: &Culler| culler.read_survivors((device, queue), &scene.frame, request, view).unwrap();
+            let ids = |culler: &Culler| {
+                culler
+                    .read_survivors((device, queue), &scene.frame, request, view)
+                    .unwrap()
+            };
             let (a, b) = (ids(&cpu), ids(other));
             assert!(a.is_sorted_by(|x, y| x < y) && b.is_sorted_by(|x, y| x < y));
             let differ = a.iter().filter(|id| b.binary_search(id).is_err()).count()
@@ -83,10 +101,18 @@ fn a_set_of_many_pages_and_batches_equals_the_twin() {
             run(&mut culler, (&device, &queue), &scene);
             assert!(culler.set_regions(SetId(0)).len() == 4);
             compare(&culler, (&device, &queue), &scene).unwrap();
-            let expected = CullRequest { key: 0, ..scene.frame.requests[0].clone() };
+            let expected = CullRequest {
+                key: 0,
+                ..scene.frame.requests[0].clone()
+            };
             for view in 0..expected.views.len() {
-                let ids = culler.read_survivors((&device, &queue), &scene.frame, 0, view).unwrap();
-                assert!(ids.is_sorted_by(|a, b| a < b), "ids of pages follow each other");
+                let ids = culler
+                    .read_survivors((&device, &queue), &scene.frame, 0, view)
+                    .unwrap();
+                assert!(
+                    ids.is_sorted_by(|a, b| a < b),
+                    "ids of pages follow each other"
+                );
                 assert!(ids.iter().all(|id| (*id as usize) < scene.sets[0].len()));
             }
         }
@@ -99,11 +125,24 @@ fn one_view(set: bevy_gpu_culling::instance::InstanceSet, view: CullView) -> Sce
         key: 0,
         set: SetId(0),
         world_from_local: Affine3A::IDENTITY,
-        sphere: BoundingSphere { centre: Vec3::ZERO, radius: 0.5 },
-        shape: DrawShape::Indexed { index_count: 3, first_index: 0, base_vertex: 0 },
+        sphere: BoundingSphere {
+            centre: Vec3::ZERO,
+            radius: 0.5,
+        },
+        shape: DrawShape::Indexed {
+            index_count: 3,
+            first_index: 0,
+            base_vertex: 0,
+        },
         views: vec![0],
     };
-    Scene { sets: vec![set], frame: CullFrame { views: vec![view], requests: vec![request] } }
+    Scene {
+        sets: vec![set],
+        frame: CullFrame {
+            views: vec![view],
+            requests: vec![request],
+        },
+    }
 }
 
 #[test]
@@ -115,11 +154,21 @@ fn all_and_none_survive_at_every_edge() {
             let all = one_view(set.clone(), CullView::EVERYTHING);
             let (mut culler, _) = Culler::new(&device, options(tier, true)).unwrap();
             run(&mut culler, (&device, &queue), &all);
-            let ids = culler.read_survivors((&device, &queue), &all.frame, 0, 0).unwrap();
+            let ids = culler
+                .read_survivors((&device, &queue), &all.frame, 0, 0)
+                .unwrap();
             assert!(ids.iter().copied().eq(0..len as u32), "{tier}, {len}");
-            let none = one_view(set, CullView::from_planes([Vec4::new(1.0, 0.0, 0.0, -1e9); 6]));
+            let none = one_view(
+                set,
+                CullView::from_planes([Vec4::new(1.0, 0.0, 0.0, -1e9); 6]),
+            );
             run(&mut culler, (&device, &queue), &none);
-            assert_eq!(culler.read_survivors((&device, &queue), &none.frame, 0, 0).unwrap(), [] as [u32; 0]);
+            assert_eq!(
+                culler
+                    .read_survivors((&device, &queue), &none.frame, 0, 0)
+                    .unwrap(),
+                [] as [u32; 0]
+            );
         }
     }
 }
@@ -139,19 +188,28 @@ fn a_frame_without_sets_or_views_records_nothing() {
 fn an_arena_that_is_too_small_is_clamped_reported_and_grown() {
     let (device, queue, _) = gpu();
     for tier in GPU_TIERS {
-        let options = CullerOptions { survivor_capacity: 1000, ..options(tier, true) };
+        let options = CullerOptions {
+            survivor_capacity: 1000,
+            ..options(tier, true)
+        };
         let (mut culler, _) = Culler::new(&device, options).unwrap();
         let scene = one_view(random_set(&mut rng(3), 5000, false), CullView::EVERYTHING);
         run(&mut culler, (&device, &queue), &scene);
         compare(&culler, (&device, &queue), &scene).unwrap();
         let data = culler.read_batch(&device, &queue, 0).unwrap();
         assert_eq!((data.totals.survivors, data.totals.overflow), (5000, 4000));
-        assert_eq!(data.draws[0].instance_count(), 1000, "a draw never reads beyond the arena");
+        assert_eq!(
+            data.draws[0].instance_count(),
+            1000,
+            "a draw never reads beyond the arena"
+        );
         device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
         let counts = culler.take_counts(&device).unwrap();
         assert_eq!(counts.overflow, 4000);
         run(&mut culler, (&device, &queue), &scene);
-        let ids = culler.read_survivors((&device, &queue), &scene.frame, 0, 0).unwrap();
+        let ids = culler
+            .read_survivors((&device, &queue), &scene.frame, 0, 0)
+            .unwrap();
         assert_eq!(ids.len(), 5000, "grown");
     }
 }
@@ -162,7 +220,10 @@ fn counters_arrive_without_waiting_and_name_request_and_view() {
     for tier in CullingTier::ALL {
         let (mut culler, _) = Culler::new(&device, options(tier, true)).unwrap();
         let mut scene = one_view(random_set(&mut rng(3), 3000, false), CullView::EVERYTHING);
-        scene.frame.views.insert(0, CullView::from_planes([Vec4::new(0.0, 0.0, 1.0, -1e6); 6]));
+        scene.frame.views.insert(
+            0,
+            CullView::from_planes([Vec4::new(0.0, 0.0, 1.0, -1e6); 6]),
+        );
         scene.frame.requests[0].key = 42;
         scene.frame.requests[0].views = vec![1, 0];
         run(&mut culler, (&device, &queue), &scene);
@@ -190,16 +251,31 @@ fn a_set_keeps_its_place_until_it_outgrows_it() {
     use bevy_gpu_culling::cull::{Channels, Residency};
     let (device, queue, _) = gpu();
     let (mut culler, _) = Culler::new(&device, CullerOptions::default()).unwrap();
-    let reserve = |culler: &mut Culler, len| culler.reserve_set(&device, SetId(1), len, Channels::default());
+    let reserve =
+        |culler: &mut Culler, len| culler.reserve_set(&device, SetId(1), len, Channels::default());
     assert_eq!(reserve(&mut culler, 1000), Residency::Moved);
     assert_eq!(reserve(&mut culler, 1024), Residency::Kept);
     assert_eq!(reserve(&mut culler, 1025), Residency::Moved);
-    assert_eq!(reserve(&mut culler, 2048), Residency::Kept, "half as much again, in whole blocks");
+    assert_eq!(
+        reserve(&mut culler, 2048),
+        Residency::Kept,
+        "half as much again, in whole blocks"
+    );
     let data = random_set(&mut rng(1), 10, false);
     let error = culler.upload(&queue, SetId(1), 2040, data.packed());
-    assert_eq!(error, Err(CullError::UploadOutOfRange { first: 2040, end: 2050, len: 2048 }));
+    assert_eq!(
+        error,
+        Err(CullError::UploadOutOfRange {
+            first: 2040,
+            end: 2050,
+            len: 2048
+        })
+    );
     culler.remove_set(SetId(1));
-    assert_eq!(culler.upload(&queue, SetId(1), 0, data.packed()), Err(CullError::UnknownSet(1)));
+    assert_eq!(
+        culler.upload(&queue, SetId(1), 0, data.packed()),
+        Err(CullError::UnknownSet(1))
+    );
     assert_eq!(culler.gpu_bytes(), 0, "a page without sets is dropped");
 }
 
@@ -219,7 +295,9 @@ fn written_nan_is_invisible() {
         let mut encoder = device.create_command_encoder(&Default::default());
         culler.record(&device, &mut encoder);
         queue.submit([encoder.finish()]);
-        let ids = culler.read_survivors((&device, &queue), &scene.frame, 0, 0).unwrap();
+        let ids = culler
+            .read_survivors((&device, &queue), &scene.frame, 0, 0)
+            .unwrap();
         assert_eq!(ids.len(), 98, "{tier}");
         assert!(!ids.contains(&17) && !ids.contains(&18));
     }
@@ -234,7 +312,9 @@ fn a_tier_that_the_device_lacks_is_refused_by_name() {
         ..Default::default()
     }))
     .unwrap();
-    let error = Culler::new(&device, options(CullingTier::Subgroup, false)).err().unwrap();
+    let error = Culler::new(&device, options(CullingTier::Subgroup, false))
+        .err()
+        .unwrap();
     assert!(error.to_string().contains("SUBGROUP"), "{error}");
     let (culler, reason) = Culler::new(&device, CullerOptions::default()).unwrap();
     assert_eq!(culler.tier(), CullingTier::Workgroup);
@@ -251,10 +331,18 @@ fn a_broken_kernel_is_seen() {
         (Kernel::Vote, "(i < chunk.instance_count) &", "true &"),
         (Kernel::Vote, "* chunk.world_scale", ""),
         (Kernel::Vote, "chunk.sphere.xyz * scale", "chunk.sphere.xyz"),
-        (Kernel::Scan, "count < batch.count_len", "count + 1u < batch.count_len"),
+        (
+            Kernel::Scan,
+            "count < batch.count_len",
+            "count + 1u < batch.count_len",
+        ),
         (Kernel::Compact, "(bit - 1u)", "(bit - 1u) | bit"),
         (Kernel::Compact, "+ before_word[i / 32u]", ""),
-        (Kernel::Args, "let instances = end - first;", "let instances = max(end - first, 1u) - 1u;"),
+        (
+            Kernel::Args,
+            "let instances = end - first;",
+            "let instances = max(end - first, 1u) - 1u;",
+        ),
     ];
     for (kernel, from, to) in breaks {
         for tier in GPU_TIERS {
@@ -274,7 +362,10 @@ fn a_broken_kernel_is_seen() {
                 run(&mut culler, (&device, &queue), &scene);
                 compare(&culler, (&device, &queue), &scene).is_err()
             });
-            assert!(caught, "{kernel:?} with \"{to}\" for \"{from}\" passed on {tier}");
+            assert!(
+                caught,
+                "{kernel:?} with \"{to}\" for \"{from}\" passed on {tier}"
+            );
         }
     }
 }

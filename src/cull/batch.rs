@@ -20,7 +20,11 @@ struct Growable {
 impl Growable {
     fn new(device: &Device, label: &'static str, usage: BufferUsages) -> Self {
         // Never of size zero: an empty binding is an error.
-        Self { buffer: create(device, label, usage, 256), label, usage }
+        Self {
+            buffer: create(device, label, usage, 256),
+            label,
+            usage,
+        }
     }
 
     /// Room for `bytes`; true if the buffer was replaced (its contents are then gone).
@@ -34,7 +38,12 @@ impl Growable {
 }
 
 fn create(device: &Device, label: &str, usage: BufferUsages, size: u64) -> Buffer {
-    device.create_buffer(&BufferDescriptor { label: Some(label), size, usage, mapped_at_creation: false })
+    device.create_buffer(&BufferDescriptor {
+        label: Some(label),
+        size,
+        usage,
+        mapped_at_creation: false,
+    })
 }
 
 /// A table that is uploaded when it differs from what the GPU has.
@@ -45,7 +54,10 @@ struct Table {
 
 impl Table {
     fn new(device: &Device, label: &'static str, usage: BufferUsages) -> Self {
-        Self { gpu: Growable::new(device, label, usage | BufferUsages::COPY_DST), bytes: Vec::new() }
+        Self {
+            gpu: Growable::new(device, label, usage | BufferUsages::COPY_DST),
+            bytes: Vec::new(),
+        }
     }
 
     /// Bytes uploaded, and whether the buffer was replaced.
@@ -131,9 +143,16 @@ impl GpuBatch {
 
     /// Bytes on the GPU.
     pub fn bytes(&self) -> u64 {
-        let tables = [&self.uniform, &self.chunks, &self.rows, &self.row_draws].map(|table| table.gpu.buffer.size());
-        let arrays = [&self.words, &self.counts, &self.partials, &self.survivors, &self.args]
-            .map(|array| array.buffer.size());
+        let tables = [&self.uniform, &self.chunks, &self.rows, &self.row_draws]
+            .map(|table| table.gpu.buffer.size());
+        let arrays = [
+            &self.words,
+            &self.counts,
+            &self.partials,
+            &self.survivors,
+            &self.args,
+        ]
+        .map(|array| array.buffer.size());
         tables.iter().chain(&arrays).sum()
     }
 
@@ -164,8 +183,12 @@ impl GpuBatch {
         ];
         let mut replaced = written.iter().any(|(_, replaced)| *replaced);
         replaced |= self.words.reserve(device, plan.word_len() * 4);
-        replaced |= self.counts.reserve(device, (u64::from(plan.batch.count_len) + 1) * 4);
-        replaced |= self.partials.reserve(device, u64::from(plan.tile_count()) * 4);
+        replaced |= self
+            .counts
+            .reserve(device, (u64::from(plan.batch.count_len) + 1) * 4);
+        replaced |= self
+            .partials
+            .reserve(device, u64::from(plan.tile_count()) * 4);
         if self.args.reserve(device, args_offset(plan.batch.row_count)) {
             self.generation += 1;
             replaced = true;
@@ -177,7 +200,13 @@ impl GpuBatch {
         written.iter().map(|(bytes, _)| bytes).sum()
     }
 
-    fn bind(&self, device: &Device, pipelines: &Pipelines, page: &Page, no_channel: &Buffer) -> [BindGroup; 4] {
+    fn bind(
+        &self,
+        device: &Device,
+        pipelines: &Pipelines,
+        page: &Page,
+        no_channel: &Buffer,
+    ) -> [BindGroup; 4] {
         let uniform = &self.uniform.gpu.buffer;
         let (chunks, rows) = (&self.chunks.gpu.buffer, &self.rows.gpu.buffer);
         let (words, counts, partials) = (self.words(), self.counts(), self.partials());
@@ -187,14 +216,22 @@ impl GpuBatch {
                 Stage::Vote => &[uniform, chunks, rows, &page.instances, scales, words],
                 Stage::Scan => &[uniform, words, counts, partials],
                 Stage::Compact => &[uniform, chunks, words, counts, partials, self.survivors()],
-                Stage::Args => &[uniform, &self.row_draws.gpu.buffer, counts, partials, self.args()],
+                Stage::Args => &[
+                    uniform,
+                    &self.row_draws.gpu.buffer,
+                    counts,
+                    partials,
+                    self.args(),
+                ],
             };
             pipelines.stage(stage).bind(device, stage, buffers)
         })
     }
 
     pub fn bind_group(&self, stage: Stage) -> Option<&BindGroup> {
-        self.bind_groups.as_ref().map(|groups| &groups[stage as usize])
+        self.bind_groups
+            .as_ref()
+            .map(|groups| &groups[stage as usize])
     }
 
     /// The frame of the `Cpu` tier: the twins of the stages, then survivors and commands are uploaded.
@@ -212,27 +249,58 @@ impl GpuBatch {
         let mut partials = vec![0; (batch.count_len / SCAN_TILE) as usize + 1];
         let mut totals = crate::cull::layout::Totals::zeroed();
         self.cpu_args.clear();
-        self.cpu_args.resize(batch.row_count as usize, DrawArgs::zeroed());
+        self.cpu_args
+            .resize(batch.row_count as usize, DrawArgs::zeroed());
         if let Some(cpu) = &page.cpu {
-            reference::vote(batch, &plan.chunks, &plan.rows, &cpu.instances, &cpu.scales, &mut words);
+            reference::vote(
+                batch,
+                &plan.chunks,
+                &plan.rows,
+                &cpu.instances,
+                &cpu.scales,
+                &mut words,
+            );
         }
         reference::scan(batch, &words, &mut counts, &mut partials);
         reference::spine(batch, &mut partials);
         let all = reference::place_of(&counts, &partials, batch.count_len);
         let mut survivors = vec![0u32; all.min(batch.survivor_capacity) as usize];
-        reference::compact(batch, &plan.chunks, &words, &counts, &partials, &mut survivors);
-        reference::write_args(batch, &plan.row_draws, &counts, &partials, (&mut totals, &mut self.cpu_args));
+        reference::compact(
+            batch,
+            &plan.chunks,
+            &words,
+            &counts,
+            &partials,
+            &mut survivors,
+        );
+        reference::write_args(
+            batch,
+            &plan.row_draws,
+            &counts,
+            &partials,
+            (&mut totals, &mut self.cpu_args),
+        );
 
         if self.args.reserve(device, args_offset(batch.row_count)) {
             self.generation += 1;
         }
         queue.write_buffer(self.survivors(), 0, bytemuck::cast_slice(&survivors));
         queue.write_buffer(self.args(), 0, bytemuck::bytes_of(&totals));
-        queue.write_buffer(self.args(), args_offset(0), bytemuck::cast_slice(&self.cpu_args));
-        ((survivors.len() * 4) as u64 + args_offset(batch.row_count), totals)
+        queue.write_buffer(
+            self.args(),
+            args_offset(0),
+            bytemuck::cast_slice(&self.cpu_args),
+        );
+        (
+            (survivors.len() * 4) as u64 + args_offset(batch.row_count),
+            totals,
+        )
     }
 }
 
 fn layout_batch(plan: &BatchPlan, survivor_capacity: u32) -> crate::cull::layout::Batch {
-    crate::cull::layout::Batch { survivor_capacity, ..plan.batch }
+    crate::cull::layout::Batch {
+        survivor_capacity,
+        ..plan.batch
+    }
 }

@@ -7,7 +7,9 @@ use crate::cull::CullingTier;
 #[non_exhaustive]
 pub enum CullError {
     /// The adapter lacks something that the tier needs.
-    #[error("the tier \"{tier}\" needs {missing}, which this adapter lacks: choose a lower tier or leave the choice to the plugin")]
+    #[error(
+        "the tier \"{tier}\" needs {missing}, which this adapter lacks: choose a lower tier or leave the choice to the plugin"
+    )]
     TierUnsupported {
         /// The tier that was asked for.
         tier: CullingTier,
@@ -25,7 +27,9 @@ pub enum CullError {
         message: String,
     },
     /// The adapter's buffers hold less than one block of instances.
-    #[error("this adapter binds {limit} bytes of storage, a block of instances needs {needed}: no set can be culled")]
+    #[error(
+        "this adapter binds {limit} bytes of storage, a block of instances needs {needed}: no set can be culled"
+    )]
     BindingTooSmall {
         /// The adapter's limit in bytes.
         limit: u64,
@@ -33,7 +37,9 @@ pub enum CullError {
         needed: u64,
     },
     /// A channel of an upload does not fit the set.
-    #[error("instances {first}..{end} are beyond the set's {len}: upload within the length that was reserved")]
+    #[error(
+        "instances {first}..{end} are beyond the set's {len}: upload within the length that was reserved"
+    )]
     UploadOutOfRange {
         /// First instance of the upload.
         first: usize,

@@ -30,7 +30,11 @@ pub struct CullerOptions {
 
 impl Default for CullerOptions {
     fn default() -> Self {
-        Self { tier: None, shader_checks: false, survivor_capacity: 1 << 24 }
+        Self {
+            tier: None,
+            shader_checks: false,
+            survivor_capacity: 1 << 24,
+        }
     }
 }
 
@@ -124,7 +128,10 @@ impl Culler {
     /// # Errors
     /// [`CullError::TierUnsupported`] when `options.tier` asks for what the device lacks,
     /// [`CullError::BindingTooSmall`] when it cannot bind a block of instances.
-    pub fn new(device: &Device, options: CullerOptions) -> Result<(Self, Option<String>), CullError> {
+    pub fn new(
+        device: &Device,
+        options: CullerOptions,
+    ) -> Result<(Self, Option<String>), CullError> {
         let (features, limits) = (device.features(), device.limits());
         let (mut tier, mut reason) = match options.tier {
             Some(tier) => {
@@ -142,7 +149,11 @@ impl Culler {
                 }
                 Err(error) => {
                     reason = Some(error.to_string());
-                    tier = if tier == CullingTier::Subgroup { CullingTier::Workgroup } else { CullingTier::Cpu };
+                    tier = if tier == CullingTier::Subgroup {
+                        CullingTier::Workgroup
+                    } else {
+                        CullingTier::Cpu
+                    };
                 }
             }
         }
@@ -150,7 +161,10 @@ impl Culler {
         let culler = Self {
             tier,
             page_limit,
-            plan_limits: PlanLimits::new(binding_limit(&limits), limits.max_compute_workgroups_per_dimension),
+            plan_limits: PlanLimits::new(
+                binding_limit(&limits),
+                limits.max_compute_workgroups_per_dimension,
+            ),
             most_survivors: binding_limit(&limits) / 4,
             pipelines,
             pages: Pages::new(page_limit, tier == CullingTier::Cpu),
@@ -204,7 +218,9 @@ impl Culler {
     /// Pages of at most `instances` from now on, rounded up to a block (a test makes many small ones).
     #[doc(hidden)]
     pub fn limit_pages(&mut self, instances: u32, counts_per_batch: u32) {
-        self.page_limit = instances.next_multiple_of(crate::cull::layout::BLOCK).min(self.page_limit);
+        self.page_limit = instances
+            .next_multiple_of(crate::cull::layout::BLOCK)
+            .min(self.page_limit);
         self.plan_limits.counts = counts_per_batch.min(self.plan_limits.counts);
         self.pages = Pages::new(self.page_limit, self.tier == CullingTier::Cpu);
         self.sets.clear();
@@ -214,15 +230,32 @@ impl Culler {
 
     /// Room for a set of `len` instances. A set that outgrows its room gets half as much again, so that pushing
     /// to it every frame does not move it every frame.
-    pub fn reserve_set(&mut self, device: &Device, id: SetId, len: u32, channels: Channels) -> Residency {
+    pub fn reserve_set(
+        &mut self,
+        device: &Device,
+        id: SetId,
+        len: u32,
+        channels: Channels,
+    ) -> Residency {
         let known = self.sets.get(&id).map(Set::capacity);
         let residency = if known.is_some_and(|capacity| capacity >= len) {
             Residency::Kept
         } else {
-            let room = if known.is_some_and(|capacity| capacity > 0) { len.saturating_add(len / 2) } else { len };
+            let room = if known.is_some_and(|capacity| capacity > 0) {
+                len.saturating_add(len / 2)
+            } else {
+                len
+            };
             self.remove_set(id);
             let regions = self.pages.allocate(device, room);
-            self.sets.insert(id, Set { len, channels, regions });
+            self.sets.insert(
+                id,
+                Set {
+                    len,
+                    channels,
+                    regions,
+                },
+            );
             Residency::Moved
         };
         if let Some(set) = self.sets.get_mut(&id) {
@@ -267,7 +300,13 @@ impl Culler {
     ///
     /// # Errors
     /// [`CullError::UnknownSet`], [`CullError::UploadOutOfRange`].
-    pub fn upload(&mut self, queue: &Queue, id: SetId, first: usize, data: &[PackedInstance]) -> Result<(), CullError> {
+    pub fn upload(
+        &mut self,
+        queue: &Queue,
+        id: SetId,
+        first: usize,
+        data: &[PackedInstance],
+    ) -> Result<(), CullError> {
         let set = checked(&self.sets, id, first, data.len())?;
         self.pages.write_instances(queue, &set.regions, first, data);
         self.uploaded += size_of_val(data) as u64;
@@ -331,17 +370,27 @@ impl Culler {
             self.prepare_batch(device, queue, index);
         }
         let now = self.frame;
-        self.batches.retain(|_, batch| batch.last_used + KEEP_FRAMES >= now);
+        self.batches
+            .retain(|_, batch| batch.last_used + KEEP_FRAMES >= now);
     }
 
     fn plan_frame(&mut self, frame: &CullFrame) {
-        let empty = Set { len: 0, channels: Channels::default(), regions: Vec::new() };
+        let empty = Set {
+            len: 0,
+            channels: Channels::default(),
+            regions: Vec::new(),
+        };
         let rows: Vec<Vec<Row>> = frame
             .requests
             .iter()
             .map(|request| {
-                let views = request.views.iter().filter_map(|view| frame.views.get(*view as usize));
-                views.map(|view| view.to_row(&request.world_from_local)).collect()
+                let views = request
+                    .views
+                    .iter()
+                    .filter_map(|view| frame.views.get(*view as usize));
+                views
+                    .map(|view| view.to_row(&request.world_from_local))
+                    .collect()
             })
             .collect();
         let requests: Vec<_> = frame
@@ -374,10 +423,18 @@ impl Culler {
 
     fn prepare_batch(&mut self, device: &Device, queue: &Queue, index: usize) {
         let plan = &self.plan.batches[index];
-        let Some(page) = self.pages.page(plan.page) else { return };
-        let batch = self.batches.entry(self.keys[index]).or_insert_with(|| GpuBatch::new(device));
+        let Some(page) = self.pages.page(plan.page) else {
+            return;
+        };
+        let batch = self
+            .batches
+            .entry(self.keys[index])
+            .or_insert_with(|| GpuBatch::new(device));
         batch.last_used = self.frame;
-        let enough = plan.most_survivors.min(u64::from(self.options.survivor_capacity)).max(1);
+        let enough = plan
+            .most_survivors
+            .min(u64::from(self.options.survivor_capacity))
+            .max(1);
         let capacity = enough.min(self.most_survivors) as u32;
         if batch.survivor_capacity < capacity {
             batch.reserve_survivors(device, capacity);
@@ -387,13 +444,19 @@ impl Culler {
             self.uploaded += batch.prepare(device, queue, pipelines, plan, page);
         } else {
             // Every survivor finds room: the count is known before the upload.
-            batch.reserve_survivors(device, plan.most_survivors.min(self.most_survivors).max(1) as u32);
+            batch.reserve_survivors(
+                device,
+                plan.most_survivors.min(self.most_survivors).max(1) as u32,
+            );
             let (bytes, totals) = batch.cull_on_cpu(device, queue, plan, page);
             self.uploaded += bytes;
             let frame = self.frame;
             let counts = match &mut self.cpu_counts {
                 Some(counts) if counts.frame == frame => counts,
-                counts => counts.insert(FrameCounts { frame, ..FrameCounts::default() }),
+                counts => counts.insert(FrameCounts {
+                    frame,
+                    ..FrameCounts::default()
+                }),
             };
             self.rows[index].collect(&totals, &batch.cpu_args, counts);
         }
@@ -436,12 +499,18 @@ impl Culler {
 
     /// Records one stage of all batches. The stages must follow each other in the order of [`Stage::ALL`].
     pub fn record_stage(&self, stage: Stage, pass: &mut ComputePass<'_>) {
-        let Some(pipelines) = &self.pipelines else { return };
+        let Some(pipelines) = &self.pipelines else {
+            return;
+        };
         // Entry point after entry point, so that batches, which share no buffer, run side by side.
         for (entry, pipeline) in pipelines.stage(stage).pipelines.iter().enumerate() {
             pass.set_pipeline(pipeline);
             for (plan, key) in self.plan.batches.iter().zip(&self.keys) {
-                let Some(bind_group) = self.batches.get(key).and_then(|batch| batch.bind_group(stage)) else {
+                let Some(bind_group) = self
+                    .batches
+                    .get(key)
+                    .and_then(|batch| batch.bind_group(stage))
+                else {
                     continue;
                 };
                 pass.set_bind_group(0, bind_group, &[]);
@@ -454,7 +523,8 @@ impl Culler {
     /// Records the copy of the counters.
     pub fn record_readback(&mut self, device: &Device, encoder: &mut CommandEncoder) {
         let batches = self.keys.iter().zip(&self.rows);
-        let batches = batches.filter_map(|(key, rows)| Some((self.batches.get(key)?.args(), rows.clone())));
+        let batches =
+            batches.filter_map(|(key, rows)| Some((self.batches.get(key)?.args(), rows.clone())));
         self.readback.record(device, encoder, self.frame, batches);
     }
 
@@ -475,7 +545,11 @@ impl Culler {
     /// The draws of request `request` and its `view`-th view (both as indices into the frame).
     #[must_use]
     pub fn draw_parts(&self, request: usize, view: usize) -> &[DrawPart] {
-        self.plan.parts.get(request).and_then(|views| views.get(view)).map_or(&[], Vec::as_slice)
+        self.plan
+            .parts
+            .get(request)
+            .and_then(|views| views.get(view))
+            .map_or(&[], Vec::as_slice)
     }
 
     /// The command of a draw.
@@ -485,7 +559,10 @@ impl Culler {
         Some(if self.tier == CullingTier::Cpu {
             DrawSource::Direct(*batch.cpu_args.get(part.row as usize)?)
         } else {
-            DrawSource::Indirect { buffer: batch.args(), offset: args_offset(part.row) }
+            DrawSource::Indirect {
+                buffer: batch.args(),
+                offset: args_offset(part.row),
+            }
         })
     }
 
@@ -493,7 +570,10 @@ impl Culler {
     #[must_use]
     pub fn batch_version(&self, batch: usize) -> Option<(BatchKey, [u64; 2])> {
         let key = *self.keys.get(batch)?;
-        Some((key, [self.batches.get(&key)?.generation, self.pages.generation]))
+        Some((
+            key,
+            [self.batches.get(&key)?.generation, self.pages.generation],
+        ))
     }
 
     /// What the vertex stage of a batch's draws reads: survivors, instances, scales, tags (the last two are of
@@ -524,7 +604,12 @@ impl Culler {
     ///
     /// # Errors
     /// [`CullError::Readback`].
-    pub fn read_batch(&self, device: &Device, queue: &Queue, batch: usize) -> Result<BatchData, CullError> {
+    pub fn read_batch(
+        &self,
+        device: &Device,
+        queue: &Queue,
+        batch: usize,
+    ) -> Result<BatchData, CullError> {
         let missing = || CullError::Readback(format!("batch {batch} is not in the frame"));
         let plan = self.plan.batches.get(batch).ok_or_else(missing)?;
         let gpu = self.batches.get(&self.keys[batch]).ok_or_else(missing)?;
@@ -534,11 +619,22 @@ impl Culler {
         let stored = totals.survivors - totals.overflow;
         let survivors = read_buffer(device, queue, gpu.survivors(), 0, stored as usize)?;
         if self.tier == CullingTier::Cpu {
-            return Ok(BatchData { survivors, totals, draws, ..BatchData::default() });
+            return Ok(BatchData {
+                survivors,
+                totals,
+                draws,
+                ..BatchData::default()
+            });
         }
         Ok(BatchData {
             words: read_buffer(device, queue, gpu.words(), 0, plan.word_len() as usize)?,
-            counts: read_buffer(device, queue, gpu.counts(), 0, plan.batch.count_len as usize + 1)?,
+            counts: read_buffer(
+                device,
+                queue,
+                gpu.counts(),
+                0,
+                plan.batch.count_len as usize + 1,
+            )?,
             partials: read_buffer(device, queue, gpu.partials(), 0, plan.tile_count() as usize)?,
             survivors,
             totals,
@@ -561,13 +657,26 @@ impl Culler {
         let regions = set.map_or(&[][..], |set| self.set_regions(set));
         let mut ids = Vec::new();
         for part in self.draw_parts(request, view) {
-            let gpu = self.keys.get(part.batch).and_then(|key| self.batches.get(key));
+            let gpu = self
+                .keys
+                .get(part.batch)
+                .and_then(|key| self.batches.get(key));
             let gpu = gpu.ok_or_else(|| CullError::Readback("the batch is gone".into()))?;
-            let draws: Vec<DrawArgs> = read_buffer(device, queue, gpu.args(), args_offset(part.row), 1)?;
+            let draws: Vec<DrawArgs> =
+                read_buffer(device, queue, gpu.args(), args_offset(part.row), 1)?;
             let indexed = self.plan.batches[part.batch].row_draws[part.row as usize].indexed != 0;
             let (first, len) = (draws[0].first_instance(indexed), draws[0].instance_count());
-            let page_ids: Vec<u32> = read_buffer(device, queue, gpu.survivors(), u64::from(first) * 4, len as usize)?;
-            let before: u32 = regions[..part.region].iter().map(|region| region.capacity).sum();
+            let page_ids: Vec<u32> = read_buffer(
+                device,
+                queue,
+                gpu.survivors(),
+                u64::from(first) * 4,
+                len as usize,
+            )?;
+            let before: u32 = regions[..part.region]
+                .iter()
+                .map(|region| region.capacity)
+                .sum();
             let first = regions[part.region].first;
             ids.extend(page_ids.into_iter().map(|id| id - first + before));
         }
@@ -581,11 +690,20 @@ impl Set {
     }
 }
 
-fn checked(sets: &HashMap<SetId, Set>, id: SetId, first: usize, len: usize) -> Result<&Set, CullError> {
+fn checked(
+    sets: &HashMap<SetId, Set>,
+    id: SetId,
+    first: usize,
+    len: usize,
+) -> Result<&Set, CullError> {
     let set = sets.get(&id).ok_or(CullError::UnknownSet(id.0))?;
     let end = first.saturating_add(len);
     if end > set.len as usize {
-        return Err(CullError::UploadOutOfRange { first, end, len: set.len as usize });
+        return Err(CullError::UploadOutOfRange {
+            first,
+            end,
+            len: set.len as usize,
+        });
     }
     Ok(set)
 }
@@ -606,7 +724,10 @@ fn batch_rows(frame: &CullFrame, plan: &Plan, keys: &[BatchKey]) -> Vec<BatchRow
         .batches
         .iter()
         .zip(keys)
-        .map(|(batch, key)| BatchRows { key: *key, rows: vec![(0, 0, 0); batch.rows.len()] })
+        .map(|(batch, key)| BatchRows {
+            key: *key,
+            rows: vec![(0, 0, 0); batch.rows.len()],
+        })
         .collect();
     for (request, parts) in frame.requests.iter().zip(&plan.parts) {
         for (view, parts) in request.views.iter().zip(parts) {
@@ -618,7 +739,9 @@ fn batch_rows(frame: &CullFrame, plan: &Plan, keys: &[BatchKey]) -> Vec<BatchRow
     for (batch, plan) in batches.iter_mut().zip(&plan.batches) {
         for chunk in &plan.chunks {
             let rows = chunk.first_row as usize..(chunk.first_row + chunk.row_count) as usize;
-            batch.rows[rows].iter_mut().for_each(|row| row.2 = chunk.instance_count);
+            batch.rows[rows]
+                .iter_mut()
+                .for_each(|row| row.2 = chunk.instance_count);
         }
     }
     batches

@@ -103,7 +103,14 @@ impl Row {
     /// The six planes.
     #[must_use]
     pub fn planes(&self) -> [Vec4; 6] {
-        [self.left, self.right, self.top, self.bottom, self.near, self.far]
+        [
+            self.left,
+            self.right,
+            self.top,
+            self.bottom,
+            self.near,
+            self.far,
+        ]
     }
 }
 

@@ -73,19 +73,29 @@ pub(crate) fn page_limit(limits: &wgpu::Limits) -> Result<u32, CullError> {
     let instances = bytes / size_of::<PackedInstance>() as u64;
     if instances < u64::from(BLOCK) {
         let needed = u64::from(BLOCK) * size_of::<PackedInstance>() as u64;
-        return Err(CullError::BindingTooSmall { limit: bytes, needed });
+        return Err(CullError::BindingTooSmall {
+            limit: bytes,
+            needed,
+        });
     }
     Ok(1 << instances.ilog2().min(26))
 }
 
 /// Bytes of the largest storage binding.
 pub(crate) fn binding_limit(limits: &wgpu::Limits) -> u64 {
-    limits.max_storage_buffer_binding_size.min(limits.max_buffer_size)
+    limits
+        .max_storage_buffer_binding_size
+        .min(limits.max_buffer_size)
 }
 
 impl Pages {
     pub fn new(page_limit: u32, keep_cpu_copy: bool) -> Self {
-        Self { slots: Vec::new(), page_limit, keep_cpu_copy, generation: 0 }
+        Self {
+            slots: Vec::new(),
+            page_limit,
+            keep_cpu_copy,
+            generation: 0,
+        }
     }
 
     pub fn page(&self, index: usize) -> Option<&Page> {
@@ -116,7 +126,11 @@ impl Pages {
                 && slot.capacity == shared * BLOCK
                 && let Some(first) = slot.free.take(blocks)
             {
-                return Region { page, first: first * BLOCK, capacity: blocks * BLOCK };
+                return Region {
+                    page,
+                    first: first * BLOCK,
+                    capacity: blocks * BLOCK,
+                };
             }
         }
         self.allocate_page(device, shared.max(blocks), blocks)
@@ -127,7 +141,12 @@ impl Pages {
         let mut free = FreeBlocks::new(page_blocks);
         let first = free.take(blocks).unwrap_or(0);
         let page = Page {
-            instances: channel_buffer(device, "gpu_culling instances", capacity, size_of::<PackedInstance>()),
+            instances: channel_buffer(
+                device,
+                "gpu_culling instances",
+                capacity,
+                size_of::<PackedInstance>(),
+            ),
             scales: None,
             tags: None,
             cpu: self.keep_cpu_copy.then(PageCopy::default),
@@ -135,18 +154,28 @@ impl Pages {
             free,
         };
         self.generation += 1;
-        let slot = self.slots.iter().position(Option::is_none).unwrap_or_else(|| {
-            self.slots.push(None);
-            self.slots.len() - 1
-        });
+        let slot = self
+            .slots
+            .iter()
+            .position(Option::is_none)
+            .unwrap_or_else(|| {
+                self.slots.push(None);
+                self.slots.len() - 1
+            });
         self.slots[slot] = Some(page);
-        Region { page: slot, first: first * BLOCK, capacity: blocks * BLOCK }
+        Region {
+            page: slot,
+            first: first * BLOCK,
+            capacity: blocks * BLOCK,
+        }
     }
 
     /// Gives regions back; a page that nobody uses is dropped.
     pub fn release(&mut self, regions: &[Region]) {
         for region in regions {
-            let Some(Some(page)) = self.slots.get_mut(region.page) else { continue };
+            let Some(Some(page)) = self.slots.get_mut(region.page) else {
+                continue;
+            };
             let first = region.first / BLOCK;
             page.free.give(first..first + region.capacity / BLOCK);
             if page.free.is_whole(page.capacity / BLOCK) {
@@ -156,19 +185,35 @@ impl Pages {
         }
     }
 
-    pub fn write_instances(&mut self, queue: &Queue, regions: &[Region], first: usize, data: &[PackedInstance]) {
+    pub fn write_instances(
+        &mut self,
+        queue: &Queue,
+        regions: &[Region],
+        first: usize,
+        data: &[PackedInstance],
+    ) {
         for (region, at, part) in split(regions, first, data) {
-            let Some(Some(page)) = self.slots.get_mut(region) else { continue };
+            let Some(Some(page)) = self.slots.get_mut(region) else {
+                continue;
+            };
             write(queue, &page.instances, at, part);
             if let Some(cpu) = &mut page.cpu {
-                store(&mut cpu.instances, page.capacity, at, part, PackedInstance::default());
+                store(
+                    &mut cpu.instances,
+                    page.capacity,
+                    at,
+                    part,
+                    PackedInstance::default(),
+                );
             }
         }
     }
 
     pub fn write_scales(&mut self, queue: &Queue, regions: &[Region], first: usize, data: &[f32]) {
         for (region, at, part) in split(regions, first, data) {
-            let Some(Some(page)) = self.slots.get_mut(region) else { continue };
+            let Some(Some(page)) = self.slots.get_mut(region) else {
+                continue;
+            };
             if let Some(buffer) = &page.scales {
                 write(queue, buffer, at, part);
             }
@@ -191,7 +236,9 @@ impl Pages {
     /// Buffers for the channels of a set that lies in `regions`.
     pub fn add_channels(&mut self, device: &Device, regions: &[Region], channels: Channels) {
         for region in regions {
-            let Some(Some(page)) = self.slots.get_mut(region.page) else { continue };
+            let Some(Some(page)) = self.slots.get_mut(region.page) else {
+                continue;
+            };
             for (wanted, buffer, label) in [
                 (channels.scale, &mut page.scales, "gpu_culling scales"),
                 (channels.tag, &mut page.tags, "gpu_culling tags"),
@@ -212,7 +259,11 @@ impl Pages {
     /// Bytes on the GPU.
     pub fn bytes(&self) -> u64 {
         let size = |buffer: &Option<Buffer>| buffer.as_ref().map_or(0, Buffer::size);
-        self.slots.iter().flatten().map(|page| page.instances.size() + size(&page.scales) + size(&page.tags)).sum()
+        self.slots
+            .iter()
+            .flatten()
+            .map(|page| page.instances.size() + size(&page.scales) + size(&page.tags))
+            .sum()
     }
 }
 
@@ -237,7 +288,13 @@ fn split<'a, T>(
         start = own.end;
         let from = own.start.max(first);
         let to = own.end.min(first + data.len());
-        (from < to).then(|| (region.page, region.first as usize + from - own.start, &data[from - first..to - first]))
+        (from < to).then(|| {
+            (
+                region.page,
+                region.first as usize + from - own.start,
+                &data[from - first..to - first],
+            )
+        })
     })
 }
 
@@ -267,7 +324,10 @@ impl FreeBlocks {
 
     /// The first fit.
     fn take(&mut self, blocks: u32) -> Option<u32> {
-        let at = self.0.iter().position(|free| free.end - free.start >= blocks)?;
+        let at = self
+            .0
+            .iter()
+            .position(|free| free.end - free.start >= blocks)?;
         let first = self.0[at].start;
         self.0[at].start += blocks;
         if self.0[at].is_empty() {
@@ -299,7 +359,11 @@ mod tests {
     use super::*;
 
     fn region(page: usize, first: u32, capacity: u32) -> Region {
-        Region { page, first, capacity }
+        Region {
+            page,
+            first,
+            capacity,
+        }
     }
 
     #[test]
@@ -326,19 +390,30 @@ mod tests {
     fn an_upload_is_cut_at_the_borders_of_regions() {
         let regions = [region(4, 1024, 1024), region(2, 0, 2048)];
         let data: Vec<u32> = (0..1500).collect();
-        let parts: Vec<_> = split(&regions, 1000, &data).map(|(page, at, part)| (page, at, part.len(), part[0])).collect();
+        let parts: Vec<_> = split(&regions, 1000, &data)
+            .map(|(page, at, part)| (page, at, part.len(), part[0]))
+            .collect();
         assert_eq!(parts, [(4, 2024, 24, 0), (2, 0, 1476, 24)]);
         assert_eq!(split(&regions, 0, &[] as &[u32]).count(), 0);
     }
 
     #[test]
     fn pages_are_powers_of_two_within_the_binding() {
-        let mut limits = wgpu::Limits { max_storage_buffer_binding_size: 128 << 20, ..Default::default() };
+        let mut limits = wgpu::Limits {
+            max_storage_buffer_binding_size: 128 << 20,
+            ..Default::default()
+        };
         assert_eq!(page_limit(&limits), Ok(1 << 23));
         limits.max_storage_buffer_binding_size = (1 << 31) - 4;
         limits.max_buffer_size = u64::MAX;
         assert_eq!(page_limit(&limits), Ok(1 << 26));
         limits.max_storage_buffer_binding_size = 16383;
-        assert!(matches!(page_limit(&limits), Err(CullError::BindingTooSmall { limit: 16383, needed: 16384 })));
+        assert!(matches!(
+            page_limit(&limits),
+            Err(CullError::BindingTooSmall {
+                limit: 16383,
+                needed: 16384
+            })
+        ));
     }
 }

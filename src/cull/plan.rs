@@ -2,7 +2,10 @@
 //! and dispatch counts are derived.
 
 use crate::cull::{
-    layout::{BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTRE, Chunk, Row, RowDraw, SCAN_TILE},
+    layout::{
+        BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTRE, Chunk, Row, RowDraw,
+        SCAN_TILE,
+    },
     pages::Region,
     view::greatest_stretch,
 };
@@ -21,7 +24,10 @@ impl BoundingSphere {
     /// The sphere around an axis-aligned box.
     #[must_use]
     pub fn around_box(centre: Vec3, half_extents: Vec3) -> Self {
-        Self { centre, radius: half_extents.length() }
+        Self {
+            centre,
+            radius: half_extents.length(),
+        }
     }
 }
 
@@ -48,18 +54,31 @@ pub enum DrawShape {
 
 impl DrawShape {
     fn to_row_draw(self, first_count: u32, block_count: u32) -> RowDraw {
-        let draw = RowDraw { first_count, block_count, ..RowDraw::default() };
+        let draw = RowDraw {
+            first_count,
+            block_count,
+            ..RowDraw::default()
+        };
         match self {
-            Self::Indexed { index_count, first_index, base_vertex } => RowDraw {
+            Self::Indexed {
+                index_count,
+                first_index,
+                base_vertex,
+            } => RowDraw {
                 element_count: index_count,
                 first_element: first_index,
                 base_vertex,
                 indexed: 1,
                 ..draw
             },
-            Self::NonIndexed { vertex_count, first_vertex } => {
-                RowDraw { element_count: vertex_count, first_element: first_vertex, ..draw }
-            }
+            Self::NonIndexed {
+                vertex_count,
+                first_vertex,
+            } => RowDraw {
+                element_count: vertex_count,
+                first_element: first_vertex,
+                ..draw
+            },
         }
     }
 }
@@ -126,7 +145,12 @@ impl BatchPlan {
     /// Workgroups of `vote` and `compact`, at most `limit` in each dimension.
     #[must_use]
     pub fn block_dispatch(&self) -> (u32, u32) {
-        (self.batch.dispatch_width, self.batch.block_count.div_ceil(self.batch.dispatch_width.max(1)))
+        (
+            self.batch.dispatch_width,
+            self.batch
+                .block_count
+                .div_ceil(self.batch.dispatch_width.max(1)),
+        )
     }
 }
 
@@ -153,8 +177,12 @@ impl PlanLimits {
     /// ids can be counted in 32 bits.
     #[must_use]
     pub fn new(binding_bytes: u64, workgroups: u32) -> Self {
-        let counts = (binding_bytes / (u64::from(BLOCK) * 4)).min(u64::from(u32::MAX / BLOCK - SCAN_TILE));
-        Self { counts: counts.max(1) as u32, workgroups }
+        let counts =
+            (binding_bytes / (u64::from(BLOCK) * 4)).min(u64::from(u32::MAX / BLOCK - SCAN_TILE));
+        Self {
+            counts: counts.max(1) as u32,
+            workgroups,
+        }
     }
 }
 
@@ -226,8 +254,14 @@ impl Plan {
             for (k, row) in rows.iter().enumerate() {
                 let first_count = batch.batch.count_len + k as u32 * blocks;
                 batch.rows.push(*row);
-                batch.row_draws.push(request.shape.to_row_draw(first_count, blocks));
-                parts[group * most_rows + k].push(DrawPart { batch: at, row: first_row + k as u32, region: index });
+                batch
+                    .row_draws
+                    .push(request.shape.to_row_draw(first_count, blocks));
+                parts[group * most_rows + k].push(DrawPart {
+                    batch: at,
+                    row: first_row + k as u32,
+                    region: index,
+                });
             }
             batch.batch.row_count += rows.len() as u32;
             batch.batch.block_count += blocks;
@@ -241,9 +275,17 @@ impl Plan {
     fn open_batch(&mut self, page: usize, counts: u32, limits: PlanLimits) -> usize {
         let last = self.batches.iter().rposition(|batch| batch.page == page);
         match last {
-            Some(at) if u64::from(self.batches[at].batch.count_len) + u64::from(counts) <= u64::from(limits.counts) => at,
+            Some(at)
+                if u64::from(self.batches[at].batch.count_len) + u64::from(counts)
+                    <= u64::from(limits.counts) =>
+            {
+                at
+            }
             _ => {
-                self.batches.push(BatchPlan { page, ..BatchPlan::default() });
+                self.batches.push(BatchPlan {
+                    page,
+                    ..BatchPlan::default()
+                });
                 self.batches.len() - 1
             }
         }
@@ -260,55 +302,150 @@ mod tests {
             len,
             has_scale: false,
             world_from_local: Affine3A::IDENTITY,
-            sphere: BoundingSphere { centre: Vec3::ZERO, radius: 1.0 },
-            shape: DrawShape::Indexed { index_count: 36, first_index: 3, base_vertex: -2 },
+            sphere: BoundingSphere {
+                centre: Vec3::ZERO,
+                radius: 1.0,
+            },
+            shape: DrawShape::Indexed {
+                index_count: 36,
+                first_index: 3,
+                base_vertex: -2,
+            },
             rows,
         }
     }
 
-    const LIMITS: PlanLimits = PlanLimits { counts: 1000, workgroups: 65_535 };
+    const LIMITS: PlanLimits = PlanLimits {
+        counts: 1000,
+        workgroups: 65_535,
+    };
 
     #[test]
     fn an_empty_frame_has_no_batch() {
         assert_eq!(Plan::build(&[], LIMITS).batches.len(), 0);
-        let region = [Region { page: 0, first: 0, capacity: 1024 }];
-        let plan = Plan::build(&[request(&region, 0, &[Row::default()]), request(&region, 5, &[])], LIMITS);
+        let region = [Region {
+            page: 0,
+            first: 0,
+            capacity: 1024,
+        }];
+        let plan = Plan::build(
+            &[
+                request(&region, 0, &[Row::default()]),
+                request(&region, 5, &[]),
+            ],
+            LIMITS,
+        );
         assert_eq!(plan.batches.len(), 0);
         assert_eq!(plan.parts, [vec![vec![]], vec![]]);
     }
 
     #[test]
     fn sets_of_one_page_share_a_batch_and_counts_lie_row_after_row() {
-        let a = [Region { page: 7, first: 0, capacity: 2048 }];
-        let b = [Region { page: 7, first: 2048, capacity: 1024 }];
+        let a = [Region {
+            page: 7,
+            first: 0,
+            capacity: 2048,
+        }];
+        let b = [Region {
+            page: 7,
+            first: 2048,
+            capacity: 1024,
+        }];
         let rows = [Row::default(); 3];
-        let plan = Plan::build(&[request(&a, 1025, &rows[..2]), request(&b, 1024, &rows)], LIMITS);
-        let [batch] = &plan.batches[..] else { panic!("{plan:?}") };
-        assert_eq!((batch.page, batch.batch.block_count, batch.batch.count_len, batch.batch.row_count), (7, 3, 7, 5));
-        let [first, second] = &batch.chunks[..] else { panic!("{batch:?}") };
-        assert_eq!((first.first_block, first.block_count, first.first_row, first.first_count), (0, 2, 0, 0));
-        assert_eq!((second.first_block, second.block_count, second.first_row, second.first_count), (2, 1, 2, 4));
+        let plan = Plan::build(
+            &[request(&a, 1025, &rows[..2]), request(&b, 1024, &rows)],
+            LIMITS,
+        );
+        let [batch] = &plan.batches[..] else {
+            panic!("{plan:?}")
+        };
+        assert_eq!(
+            (
+                batch.page,
+                batch.batch.block_count,
+                batch.batch.count_len,
+                batch.batch.row_count
+            ),
+            (7, 3, 7, 5)
+        );
+        let [first, second] = &batch.chunks[..] else {
+            panic!("{batch:?}")
+        };
+        assert_eq!(
+            (
+                first.first_block,
+                first.block_count,
+                first.first_row,
+                first.first_count
+            ),
+            (0, 2, 0, 0)
+        );
+        assert_eq!(
+            (
+                second.first_block,
+                second.block_count,
+                second.first_row,
+                second.first_count
+            ),
+            (2, 1, 2, 4)
+        );
         assert_eq!(second.first_instance, 2048);
-        let counts: Vec<_> = batch.row_draws.iter().map(|draw| (draw.first_count, draw.block_count)).collect();
+        let counts: Vec<_> = batch
+            .row_draws
+            .iter()
+            .map(|draw| (draw.first_count, draw.block_count))
+            .collect();
         assert_eq!(counts, [(0, 2), (2, 2), (4, 1), (5, 1), (6, 1)]);
-        assert_eq!(plan.parts[1][2], [DrawPart { batch: 0, row: 4, region: 0 }]);
+        assert_eq!(
+            plan.parts[1][2],
+            [DrawPart {
+                batch: 0,
+                row: 4,
+                region: 0
+            }]
+        );
         assert_eq!(batch.most_survivors, 1025 * 2 + 1024 * 3);
     }
 
     #[test]
     fn rows_beyond_a_batch_go_to_the_next() {
-        let region = [Region { page: 0, first: 0, capacity: 400 * 1024 }];
+        let region = [Region {
+            page: 0,
+            first: 0,
+            capacity: 400 * 1024,
+        }];
         let rows = [Row::default(); 5];
         let plan = Plan::build(&[request(&region, 400 * 1024, &rows)], LIMITS);
-        let rows: Vec<_> = plan.batches.iter().map(|batch| batch.batch.row_count).collect();
+        let rows: Vec<_> = plan
+            .batches
+            .iter()
+            .map(|batch| batch.batch.row_count)
+            .collect();
         assert_eq!(rows, [2, 2, 1]);
-        assert_eq!(plan.parts[0][4], [DrawPart { batch: 2, row: 0, region: 0 }]);
+        assert_eq!(
+            plan.parts[0][4],
+            [DrawPart {
+                batch: 2,
+                row: 0,
+                region: 0
+            }]
+        );
     }
 
     #[test]
     fn a_set_of_two_pages_draws_twice_for_each_view() {
-        let regions =
-            [Region { page: 0, first: 0, capacity: 4096 }, Region { page: 1, first: 1024, capacity: 2048 }];
+        let regions = [
+            Region {
+                page: 0,
+                first: 0,
+                capacity: 4096,
+            },
+            Region {
+                page: 1,
+                first: 1024,
+                capacity: 2048,
+            },
+        ];
         let plan = Plan::build(&[request(&regions, 4097, &[Row::default()])], LIMITS);
         assert_eq!(plan.parts[0][0].len(), 2);
         assert_eq!(plan.batches[1].chunks[0].instance_count, 1);
@@ -316,8 +453,15 @@ mod tests {
 
     #[test]
     fn dispatches_beyond_the_limit_are_two_dimensional() {
-        let region = [Region { page: 0, first: 0, capacity: 100 * 1024 }];
-        let limits = PlanLimits { counts: 1000, workgroups: 33 };
+        let region = [Region {
+            page: 0,
+            first: 0,
+            capacity: 100 * 1024,
+        }];
+        let limits = PlanLimits {
+            counts: 1000,
+            workgroups: 33,
+        };
         let plan = Plan::build(&[request(&region, 100 * 1024, &[Row::default()])], limits);
         assert_eq!(plan.batches[0].block_dispatch(), (33, 4));
     }

@@ -6,7 +6,9 @@ use crate::cull::{
 };
 use core::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Arc;
-use wgpu::{Buffer, BufferDescriptor, BufferUsages, CommandEncoder, Device, MapMode, PollType, Queue};
+use wgpu::{
+    Buffer, BufferDescriptor, BufferUsages, CommandEncoder, Device, MapMode, PollType, Queue,
+};
 
 /// Survivors of one row of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +41,12 @@ impl FrameCounts {
     #[must_use]
     pub fn view(&self, view: u32) -> (u64, u64) {
         let rows = self.rows.iter().filter(|row| row.view == view);
-        rows.fold((0, 0), |(tested, visible), row| (tested + u64::from(row.tested), visible + u64::from(row.visible)))
+        rows.fold((0, 0), |(tested, visible), row| {
+            (
+                tested + u64::from(row.tested),
+                visible + u64::from(row.visible),
+            )
+        })
     }
 }
 
@@ -56,12 +63,17 @@ impl BatchRows {
     pub fn collect(&self, totals: &Totals, draws: &[DrawArgs], counts: &mut FrameCounts) {
         counts.overflow += u64::from(totals.overflow);
         counts.batches.push((self.key, totals.survivors));
-        counts.rows.extend(self.rows.iter().zip(draws).map(|(&(request, view, tested), draw)| RowCount {
-            request,
-            view,
-            tested,
-            visible: draw.instance_count(),
-        }));
+        counts.rows.extend(
+            self.rows
+                .iter()
+                .zip(draws)
+                .map(|(&(request, view, tested), draw)| RowCount {
+                    request,
+                    view,
+                    tested,
+                    visible: draw.instance_count(),
+                }),
+        );
     }
 }
 
@@ -93,7 +105,9 @@ impl Readback {
             bytes: 0,
             batches: Vec::new(),
         };
-        Self { slots: (0..4).map(|_| slot()).collect() }
+        Self {
+            slots: (0..4).map(|_| slot()).collect(),
+        }
     }
 
     /// Copies the counters of `batches` (their argument buffers) into an idle slot.
@@ -104,11 +118,18 @@ impl Readback {
         frame: u64,
         batches: impl Iterator<Item = (&'a Buffer, BatchRows)>,
     ) {
-        let Some(slot) = self.slots.iter_mut().find(|slot| slot.state.load(Ordering::Acquire) == IDLE) else {
+        let Some(slot) = self
+            .slots
+            .iter_mut()
+            .find(|slot| slot.state.load(Ordering::Acquire) == IDLE)
+        else {
             return;
         };
         let batches: Vec<_> = batches.collect();
-        let bytes = batches.iter().map(|(_, rows)| args_offset(rows.rows.len() as u32)).sum();
+        let bytes = batches
+            .iter()
+            .map(|(_, rows)| args_offset(rows.rows.len() as u32))
+            .sum();
         if bytes == 0 {
             return;
         }
@@ -144,9 +165,14 @@ impl Readback {
             if let Some(buffer) = &slot.buffer {
                 slot.state.store(MAPPING, Ordering::Release);
                 let state = slot.state.clone();
-                buffer.slice(..slot.bytes).map_async(MapMode::Read, move |result| {
-                    state.store(if result.is_ok() { READY } else { FAILED }, Ordering::Release);
-                });
+                buffer
+                    .slice(..slot.bytes)
+                    .map_async(MapMode::Read, move |result| {
+                        state.store(
+                            if result.is_ok() { READY } else { FAILED },
+                            Ordering::Release,
+                        );
+                    });
             }
         }
     }
@@ -158,8 +184,12 @@ impl Readback {
             match slot.state.load(Ordering::Acquire) {
                 READY => {
                     if let Some(buffer) = &slot.buffer {
-                        if newest.as_ref().is_none_or(|counts| counts.frame < slot.frame) {
-                            newest = Some(slot.counts(&buffer.slice(..slot.bytes).get_mapped_range()));
+                        if newest
+                            .as_ref()
+                            .is_none_or(|counts| counts.frame < slot.frame)
+                        {
+                            newest =
+                                Some(slot.counts(&buffer.slice(..slot.bytes).get_mapped_range()));
                         }
                         buffer.unmap();
                     }
@@ -178,7 +208,10 @@ impl Readback {
 
 impl Slot {
     fn counts(&self, bytes: &[u8]) -> FrameCounts {
-        let mut counts = FrameCounts { frame: self.frame, ..FrameCounts::default() };
+        let mut counts = FrameCounts {
+            frame: self.frame,
+            ..FrameCounts::default()
+        };
         let mut left = bytes;
         for batch in &self.batches {
             let (head, rest) = left.split_at(size_of::<Totals>());
@@ -236,8 +269,13 @@ pub(crate) fn read_buffer<T: bytemuck::AnyBitPattern + bytemuck::NoUninit>(
         // The receiver is gone only if the wait below failed, which is reported there.
         let _ = send.send(result);
     });
-    device.poll(PollType::wait_indefinitely()).map_err(|error| failed(&error))?;
-    receive.recv().map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
+    device
+        .poll(PollType::wait_indefinitely())
+        .map_err(|error| failed(&error))?;
+    receive
+        .recv()
+        .map_err(|error| failed(&error))?
+        .map_err(|error| failed(&error))?;
     let data = bytemuck::pod_collect_to_vec(&staging.get_mapped_range(..));
     Ok(data)
 }

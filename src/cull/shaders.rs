@@ -5,7 +5,12 @@ use crate::cull::CullingTier;
 /// A source file of the `shaders` folder.
 macro_rules! wgsl {
     ($name:literal) => {
-        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/shaders/", $name, ".wgsl"))
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/shaders/",
+            $name,
+            ".wgsl"
+        ))
     };
 }
 
@@ -37,7 +42,8 @@ impl Kernel {
     #[must_use]
     pub fn source(self, tier: CullingTier) -> String {
         let subgroup = tier == CullingTier::Subgroup;
-        let pick = |with: &'static str, without: &'static str| if subgroup { with } else { without };
+        let pick =
+            |with: &'static str, without: &'static str| if subgroup { with } else { without };
         let parts: &[&str] = match self {
             Self::Vote => &[
                 INSTANCE,
@@ -46,7 +52,10 @@ impl Kernel {
                 wgsl!("vote"),
                 pick(wgsl!("vote_subgroup"), wgsl!("vote_workgroup")),
             ],
-            Self::Scan => &[wgsl!("scan"), pick(wgsl!("scan_subgroup"), wgsl!("scan_workgroup"))],
+            Self::Scan => &[
+                wgsl!("scan"),
+                pick(wgsl!("scan_subgroup"), wgsl!("scan_workgroup")),
+            ],
             Self::Compact => &[
                 BLOCKS,
                 wgsl!("compact"),

@@ -7,8 +7,9 @@ use core::{
 };
 use wgpu::{
     BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, BindGroupLayoutDescriptor,
-    BindGroupLayoutEntry, BindingType, Buffer, BufferBindingType, ComputePipeline, ComputePipelineDescriptor, Device,
-    ErrorFilter, PipelineLayoutDescriptor, ShaderModuleDescriptor, ShaderRuntimeChecks, ShaderSource, ShaderStages,
+    BindGroupLayoutEntry, BindingType, Buffer, BufferBindingType, ComputePipeline,
+    ComputePipelineDescriptor, Device, ErrorFilter, PipelineLayoutDescriptor,
+    ShaderModuleDescriptor, ShaderRuntimeChecks, ShaderSource, ShaderStages,
 };
 
 /// A step of the frame, in order; each has its own time in the diagnostics.
@@ -94,7 +95,13 @@ impl Pipelines {
     ) -> Result<Self, CullError> {
         let mut stages = Vec::with_capacity(4);
         for stage in Stage::ALL {
-            stages.push(build_stage(device, tier, stage, checks, source(stage.kernel(), tier))?);
+            stages.push(build_stage(
+                device,
+                tier,
+                stage,
+                checks,
+                source(stage.kernel(), tier),
+            )?);
         }
         let [vote, scan, compact, args] = stages.try_into().map_err(|_| CullError::Pipeline {
             tier,
@@ -115,7 +122,10 @@ impl StagePipelines {
         let entries: Vec<_> = buffers
             .iter()
             .zip(0..)
-            .map(|(buffer, binding)| BindGroupEntry { binding, resource: buffer.as_entire_binding() })
+            .map(|(buffer, binding)| BindGroupEntry {
+                binding,
+                resource: buffer.as_entire_binding(),
+            })
             .collect();
         device.create_bind_group(&BindGroupDescriptor {
             label: Some(stage.name()),
@@ -134,21 +144,37 @@ fn build_stage(
 ) -> Result<StagePipelines, CullError> {
     let label = stage.name();
     let scope = device.push_error_scope(ErrorFilter::Validation);
-    let descriptor = ShaderModuleDescriptor { label: Some(label), source: ShaderSource::Wgsl(source.into()) };
+    let descriptor = ShaderModuleDescriptor {
+        label: Some(label),
+        source: ShaderSource::Wgsl(source.into()),
+    };
     let module = shader_module(device, descriptor, checks);
 
     let entry = |binding, ty| BindGroupLayoutEntry {
         binding,
         visibility: ShaderStages::COMPUTE,
-        ty: BindingType::Buffer { ty, has_dynamic_offset: false, min_binding_size: None },
+        ty: BindingType::Buffer {
+            ty,
+            has_dynamic_offset: false,
+            min_binding_size: None,
+        },
         count: None,
     };
     let storage = stage.storage().iter().zip(1..).map(|(access, binding)| {
-        entry(binding, BufferBindingType::Storage { read_only: *access == Access::Read })
+        entry(
+            binding,
+            BufferBindingType::Storage {
+                read_only: *access == Access::Read,
+            },
+        )
     });
-    let entries: Vec<_> = core::iter::once(entry(0, BufferBindingType::Uniform)).chain(storage).collect();
-    let layout =
-        device.create_bind_group_layout(&BindGroupLayoutDescriptor { label: Some(label), entries: &entries });
+    let entries: Vec<_> = core::iter::once(entry(0, BufferBindingType::Uniform))
+        .chain(storage)
+        .collect();
+    let layout = device.create_bind_group_layout(&BindGroupLayoutDescriptor {
+        label: Some(label),
+        entries: &entries,
+    });
     let pipeline_layout = device.create_pipeline_layout(&PipelineLayoutDescriptor {
         label: Some(label),
         bind_group_layouts: &[Some(&layout)],
@@ -174,14 +200,25 @@ fn build_stage(
         })
         .collect();
     match now(scope.pop()).flatten() {
-        Some(error) => Err(CullError::Pipeline { tier, label, message: error.to_string() }),
+        Some(error) => Err(CullError::Pipeline {
+            tier,
+            label,
+            message: error.to_string(),
+        }),
         None => Ok(StagePipelines { layout, pipelines }),
     }
 }
 
 /// The module, without bounds checks unless asked for.
-#[expect(unsafe_code, reason = "bounds checks halve the speed of the memory-bound stages (docs/performance.md)")]
-fn shader_module(device: &Device, descriptor: ShaderModuleDescriptor<'_>, checks: bool) -> wgpu::ShaderModule {
+#[expect(
+    unsafe_code,
+    reason = "bounds checks halve the speed of the memory-bound stages (docs/performance.md)"
+)]
+fn shader_module(
+    device: &Device,
+    descriptor: ShaderModuleDescriptor<'_>,
+    checks: bool,
+) -> wgpu::ShaderModule {
     if checks {
         return device.create_shader_module(descriptor);
     }

@@ -38,7 +38,12 @@ impl CullingTier {
     /// # Errors
     /// [`CullError::TierUnsupported`] with the missing feature or limit.
     pub fn check(self, features: Features, limits: &Limits) -> Result<(), CullError> {
-        let missing = |what: String| Err(CullError::TierUnsupported { tier: self, missing: what });
+        let missing = |what: String| {
+            Err(CullError::TierUnsupported {
+                tier: self,
+                missing: what,
+            })
+        };
         if self == Self::Cpu {
             return Ok(());
         }
@@ -46,10 +51,26 @@ impl CullingTier {
             return missing("the feature INDIRECT_FIRST_INSTANCE".into());
         }
         for (what, has, needs) in [
-            ("max_compute_invocations_per_workgroup", limits.max_compute_invocations_per_workgroup, 256),
-            ("max_compute_workgroup_size_x", limits.max_compute_workgroup_size_x, 256),
-            ("max_storage_buffers_per_shader_stage", limits.max_storage_buffers_per_shader_stage, 6),
-            ("max_compute_workgroups_per_dimension", limits.max_compute_workgroups_per_dimension, 65_535),
+            (
+                "max_compute_invocations_per_workgroup",
+                limits.max_compute_invocations_per_workgroup,
+                256,
+            ),
+            (
+                "max_compute_workgroup_size_x",
+                limits.max_compute_workgroup_size_x,
+                256,
+            ),
+            (
+                "max_storage_buffers_per_shader_stage",
+                limits.max_storage_buffers_per_shader_stage,
+                6,
+            ),
+            (
+                "max_compute_workgroups_per_dimension",
+                limits.max_compute_workgroups_per_dimension,
+                65_535,
+            ),
         ] {
             if has < needs {
                 return missing(format!("{what} of {needs} (it is {has})"));
@@ -100,7 +121,10 @@ mod tests {
     #[test]
     fn the_best_tier_needs_no_reason() {
         let (features, limits) = full();
-        assert_eq!(CullingTier::supported(features, &limits), (CullingTier::Subgroup, None));
+        assert_eq!(
+            CullingTier::supported(features, &limits),
+            (CullingTier::Subgroup, None)
+        );
     }
 
     #[test]
@@ -109,7 +133,8 @@ mod tests {
         let (tier, reason) = CullingTier::supported(features - Features::SUBGROUP, &limits);
         assert_eq!(tier, CullingTier::Workgroup);
         assert!(reason.is_some_and(|text| text.contains("SUBGROUP")));
-        let (tier, reason) = CullingTier::supported(features - Features::INDIRECT_FIRST_INSTANCE, &limits);
+        let (tier, reason) =
+            CullingTier::supported(features - Features::INDIRECT_FIRST_INSTANCE, &limits);
         assert_eq!(tier, CullingTier::Cpu);
         assert!(reason.is_some_and(|text| text.contains("INDIRECT_FIRST_INSTANCE")));
     }
@@ -121,7 +146,10 @@ mod tests {
         let (tier, reason) = CullingTier::supported(features, &limits);
         assert_eq!(tier, CullingTier::Cpu);
         let reason = reason.unwrap_or_default();
-        assert!(reason.contains("max_compute_invocations_per_workgroup of 256 (it is 128)"), "{reason}");
+        assert!(
+            reason.contains("max_compute_invocations_per_workgroup of 256 (it is 128)"),
+            "{reason}"
+        );
     }
 
     #[test]
@@ -135,6 +163,9 @@ mod tests {
 
     #[test]
     fn tiers_are_ordered() {
-        assert!(CullingTier::Subgroup > CullingTier::Workgroup && CullingTier::Workgroup > CullingTier::Cpu);
+        assert!(
+            CullingTier::Subgroup > CullingTier::Workgroup
+                && CullingTier::Workgroup > CullingTier::Cpu
+        );
     }
 }

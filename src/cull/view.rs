@@ -27,12 +27,18 @@ pub struct CullView {
 
 impl CullView {
     /// A view that keeps everything.
-    pub const EVERYTHING: Self = Self { planes: [KEEP; 6], reach: Vec4::new(0.0, 0.0, 0.0, -1.0) };
+    pub const EVERYTHING: Self = Self {
+        planes: [KEEP; 6],
+        reach: Vec4::new(0.0, 0.0, 0.0, -1.0),
+    };
 
     /// A view from its six world-space half spaces, all tested.
     #[must_use]
     pub fn from_planes(planes: [Vec4; 6]) -> Self {
-        Self { planes, ..Self::EVERYTHING }
+        Self {
+            planes,
+            ..Self::EVERYTHING
+        }
     }
 
     /// A view from the matrix that takes the world to the clip space of a reverse-z projection (finite or
@@ -79,11 +85,20 @@ impl CullView {
     #[must_use]
     pub fn to_row(&self, world_from_local: &Affine3A) -> Row {
         let [left, right, top, bottom, near, far] = self.planes.map(|plane| {
-            let normal: Vec3 = (world_from_local.matrix3.transpose() * glam::Vec3A::from(plane.xyz())).into();
+            let normal: Vec3 =
+                (world_from_local.matrix3.transpose() * glam::Vec3A::from(plane.xyz())).into();
             let distance = plane.xyz().dot(world_from_local.translation.into()) + plane.w;
             normalized_plane(normal.extend(distance))
         });
-        Row { left, right, top, bottom, near, far, reach: self.reach }
+        Row {
+            left,
+            right,
+            top,
+            bottom,
+            near,
+            far,
+            reach: self.reach,
+        }
     }
 }
 
@@ -104,7 +119,10 @@ fn normalized_plane(plane: Vec4) -> Vec4 {
 #[must_use]
 pub(crate) fn greatest_stretch(matrix: &Mat3A) -> f32 {
     let (x, y, z) = (matrix.x_axis, matrix.y_axis, matrix.z_axis);
-    let longest = x.length_squared().max(y.length_squared()).max(z.length_squared());
+    let longest = x
+        .length_squared()
+        .max(y.length_squared())
+        .max(z.length_squared());
     let skew = x.dot(y).abs() + y.dot(z).abs() + z.dot(x).abs();
     // Gershgorin: the largest eigenvalue of MᵀM is at most its largest diagonal entry plus the row's others.
     (longest + skew).sqrt()
@@ -166,7 +184,8 @@ mod tests {
 
     #[test]
     fn the_greatest_stretch_is_a_bound() {
-        let matrix = Mat3A::from_quat(Quat::from_rotation_x(0.4)) * Mat3A::from_diagonal(Vec3::new(1.0, 3.0, 2.0));
+        let matrix = Mat3A::from_quat(Quat::from_rotation_x(0.4))
+            * Mat3A::from_diagonal(Vec3::new(1.0, 3.0, 2.0));
         assert!((greatest_stretch(&matrix) - 3.0).abs() < 1e-5);
         let sheared = matrix * Mat3A::from_quat(Quat::from_rotation_z(0.9));
         let stretch = greatest_stretch(&sheared);

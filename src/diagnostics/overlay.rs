@@ -1,9 +1,12 @@
 //! A preset of Bevy's diagnostics overlay.
 
-use super::{CULLED, GPU_BYTES, INSTANCES, SHADOW_VISIBLE, STAGE_GPU, UPLOADED_BYTES, VIEWS, VISIBLE};
+use super::{
+    CULLED, GPU_BYTES, INSTANCES, SHADOW_VISIBLE, STAGE_GPU, UPLOADED_BYTES, VIEWS, VISIBLE,
+};
 use bevy::{
     dev_tools::diagnostics_overlay::{
-        DiagnosticsOverlay, DiagnosticsOverlayItem, DiagnosticsOverlayPlugin, DiagnosticsOverlayStatistic,
+        DiagnosticsOverlay, DiagnosticsOverlayItem, DiagnosticsOverlayPlugin,
+        DiagnosticsOverlayStatistic,
     },
     diagnostic::FrameTimeDiagnosticsPlugin,
     prelude::*,
@@ -42,12 +45,32 @@ impl Plugin for CullingOverlayPlugin {
 /// The window's content: spawn it where [`CullingOverlayPlugin`] is not wanted.
 #[must_use]
 pub fn culling_overlay() -> DiagnosticsOverlay {
-    let item = |path, statistic, precision| DiagnosticsOverlayItem { path, statistic, precision };
+    let item = |path, statistic, precision| DiagnosticsOverlayItem {
+        path,
+        statistic,
+        precision,
+    };
     let mut items = vec![
-        item(FrameTimeDiagnosticsPlugin::FPS, DiagnosticsOverlayStatistic::Smoothed, 1),
-        item(FrameTimeDiagnosticsPlugin::FRAME_TIME, DiagnosticsOverlayStatistic::Smoothed, 2),
+        item(
+            FrameTimeDiagnosticsPlugin::FPS,
+            DiagnosticsOverlayStatistic::Smoothed,
+            1,
+        ),
+        item(
+            FrameTimeDiagnosticsPlugin::FRAME_TIME,
+            DiagnosticsOverlayStatistic::Smoothed,
+            2,
+        ),
     ];
-    for path in [INSTANCES, VISIBLE, CULLED, SHADOW_VISIBLE, VIEWS, UPLOADED_BYTES, GPU_BYTES] {
+    for path in [
+        INSTANCES,
+        VISIBLE,
+        CULLED,
+        SHADOW_VISIBLE,
+        VIEWS,
+        UPLOADED_BYTES,
+        GPU_BYTES,
+    ] {
         items.push(item(path, DiagnosticsOverlayStatistic::Value, 0));
     }
     for (_, path) in STAGE_GPU {

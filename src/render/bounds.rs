@@ -31,28 +31,43 @@ pub(super) fn update_bounds(
     skinned: Query<(), With<SkinnedMesh>>,
 ) {
     let mut radius_removed = radius_removed;
-    let removed = radius_removed.read().filter_map(|entity| all.get(entity).ok());
+    let removed = radius_removed
+        .read()
+        .filter_map(|entity| all.get(entity).ok());
     for (entity, instances, mesh, radius) in changed.iter().chain(removed) {
-        let (Some(set), Some(mesh)) = (sets.get(&instances.0), meshes.get(&mesh.0)) else { continue };
+        let (Some(set), Some(mesh)) = (sets.get(&instances.0), meshes.get(&mesh.0)) else {
+            continue;
+        };
         if skinned.contains(entity) || mesh.has_morph_targets() {
-            error!("{entity}: GpuInstances cannot draw a skinned or morphed mesh; the set is not drawn");
+            error!(
+                "{entity}: GpuInstances cannot draw a skinned or morphed mesh; the set is not drawn"
+            );
             commands.entity(entity).try_remove::<(SetSphere, Aabb)>();
             continue;
         }
         let sphere = match radius {
-            Some(CullingRadius(radius)) => BoundingSphere { centre: Vec3::ZERO, radius: *radius },
+            Some(CullingRadius(radius)) => BoundingSphere {
+                centre: Vec3::ZERO,
+                radius: *radius,
+            },
             None => match mesh.compute_aabb() {
-                Some(aabb) => BoundingSphere::around_box(aabb.center.into(), aabb.half_extents.into()),
+                Some(aabb) => {
+                    BoundingSphere::around_box(aabb.center.into(), aabb.half_extents.into())
+                }
                 None => continue,
             },
         };
-        commands.entity(entity).try_insert((SetSphere(sphere), set_aabb(set, sphere)));
+        commands
+            .entity(entity)
+            .try_insert((SetSphere(sphere), set_aabb(set, sphere)));
     }
 }
 
 /// A box around the spheres of all instances, whatever their rotation.
 fn set_aabb(set: &InstanceSet, sphere: BoundingSphere) -> Aabb {
-    let Some(bounds) = set.bounds() else { return Aabb::default() };
+    let Some(bounds) = set.bounds() else {
+        return Aabb::default();
+    };
     let reach = Vec3::splat((sphere.centre.length() + sphere.radius) * bounds.max_scale);
     Aabb::from_min_max(bounds.min - reach, bounds.max + reach)
 }
@@ -69,9 +84,24 @@ mod tests {
             InstanceTransform::from(Vec3::new(3.0, 5.0, 0.0)).with_scale(2.0),
         ])
         .unwrap_or_default();
-        let aabb = set_aabb(&set, BoundingSphere { centre: Vec3::Y, radius: 0.5 });
+        let aabb = set_aabb(
+            &set,
+            BoundingSphere {
+                centre: Vec3::Y,
+                radius: 0.5,
+            },
+        );
         assert_eq!(Vec3::from(aabb.min()), Vec3::new(-4.0, -3.0, -3.0));
         assert_eq!(Vec3::from(aabb.max()), Vec3::new(6.0, 8.0, 3.0));
-        assert_eq!(set_aabb(&InstanceSet::new(), BoundingSphere { centre: Vec3::ZERO, radius: 1.0 }), Aabb::default());
+        assert_eq!(
+            set_aabb(
+                &InstanceSet::new(),
+                BoundingSphere {
+                    centre: Vec3::ZERO,
+                    radius: 1.0
+                }
+            ),
+            Aabb::default()
+        );
     }
 }

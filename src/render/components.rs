@@ -74,7 +74,9 @@ pub struct FreezeCulling {
 }
 
 /// Fills in [`FreezeCulling::frustum`] after Bevy has updated the camera's.
-pub(super) fn freeze_frusta(mut cameras: Query<(&mut FreezeCulling, &Frustum), Added<FreezeCulling>>) {
+pub(super) fn freeze_frusta(
+    mut cameras: Query<(&mut FreezeCulling, &Frustum), Added<FreezeCulling>>,
+) {
     for (mut freeze, frustum) in &mut cameras {
         freeze.frustum.get_or_insert(*frustum);
     }

@@ -15,13 +15,15 @@ use bevy::{
     },
     pbr::{
         MATERIAL_BIND_GROUP_INDEX, RenderMeshInstances, SetMaterialBindGroup, SetMeshViewBindGroup,
-        SetMeshViewBindingArrayBindGroup, SetPrepassEmptyMaterialBindGroup, SetPrepassViewBindGroup,
-        SetPrepassViewEmptyBindGroup,
+        SetMeshViewBindingArrayBindGroup, SetPrepassEmptyMaterialBindGroup,
+        SetPrepassViewBindGroup, SetPrepassViewEmptyBindGroup,
     },
     render::{
         mesh::{RenderMesh, RenderMeshBufferInfo, allocator::MeshAllocator},
         render_asset::RenderAssets,
-        render_phase::{PhaseItem, RenderCommand, RenderCommandResult, SetItemPipeline, TrackedRenderPass},
+        render_phase::{
+            PhaseItem, RenderCommand, RenderCommandResult, SetItemPipeline, TrackedRenderPass,
+        },
         renderer::RenderDevice,
         settings::WgpuFeatures,
         view::ExtractedView,
@@ -75,16 +77,27 @@ impl<P: PhaseItem, const I: usize> RenderCommand<P> for DrawSurvivors<I> {
         (gpu, draws, instances, meshes, allocator, device): SystemParamItem<'w, '_, Self::Param>,
         pass: &mut TrackedRenderPass<'w>,
     ) -> RenderCommandResult {
-        let (draws, meshes, allocator) = (draws.into_inner(), meshes.into_inner(), allocator.into_inner());
-        let Some(culler) = &gpu.into_inner().culler else { return RenderCommandResult::Skip };
-        let Some(id) = instances.mesh_asset_id(item.main_entity()) else { return RenderCommandResult::Skip };
-        let (Some(mesh), Some(vertices)) = (meshes.get(id), allocator.mesh_vertex_slice(&id)) else {
+        let (draws, meshes, allocator) = (
+            draws.into_inner(),
+            meshes.into_inner(),
+            allocator.into_inner(),
+        );
+        let Some(culler) = &gpu.into_inner().culler else {
+            return RenderCommandResult::Skip;
+        };
+        let Some(id) = instances.mesh_asset_id(item.main_entity()) else {
+            return RenderCommandResult::Skip;
+        };
+        let (Some(mesh), Some(vertices)) = (meshes.get(id), allocator.mesh_vertex_slice(&id))
+        else {
             return RenderCommandResult::Skip;
         };
         pass.set_vertex_buffer(0, vertices.buffer.slice(..));
         let indexed = match mesh.buffer_info {
             RenderMeshBufferInfo::Indexed { index_format, .. } => {
-                let Some(indices) = allocator.mesh_index_slice(&id) else { return RenderCommandResult::Skip };
+                let Some(indices) = allocator.mesh_index_slice(&id) else {
+                    return RenderCommandResult::Skip;
+                };
                 pass.set_index_buffer(indices.buffer.slice(..), index_format);
                 true
             }
@@ -92,8 +105,12 @@ impl<P: PhaseItem, const I: usize> RenderCommand<P> for DrawSurvivors<I> {
         };
         // Bevy draws by the `_count` form; a driver (lavapipe of Mesa 22.3) has been seen to keep its count for a
         // plain indirect draw that follows in the same pass.
-        let counted = device.features().contains(WgpuFeatures::MULTI_DRAW_INDIRECT_COUNT);
-        for (part, bind_group, offset) in draws.parts(culler, item.main_entity(), view.retained_view_entity) {
+        let counted = device
+            .features()
+            .contains(WgpuFeatures::MULTI_DRAW_INDIRECT_COUNT);
+        for (part, bind_group, offset) in
+            draws.parts(culler, item.main_entity(), view.retained_view_entity)
+        {
             // One offset for the mesh uniform, one for the rest of the slot.
             pass.set_bind_group(I, bind_group, &[offset, offset]);
             match culler.draw_source(part) {
@@ -108,11 +125,19 @@ impl<P: PhaseItem, const I: usize> RenderCommand<P> for DrawSurvivors<I> {
     }
 }
 
-fn draw_indirect(pass: &mut TrackedRenderPass<'_>, args: &wgpu::Buffer, offset: u64, indexed: bool, counted: bool) {
+fn draw_indirect(
+    pass: &mut TrackedRenderPass<'_>,
+    args: &wgpu::Buffer,
+    offset: u64,
+    indexed: bool,
+    counted: bool,
+) {
     // The tracked pass wants Bevy's buffer type; the pass below it takes wgpu's.
     let pass = pass.wgpu_pass();
     match (indexed, counted) {
-        (true, true) => pass.multi_draw_indexed_indirect_count(args, offset, args, DRAW_COUNT_OFFSET, 1),
+        (true, true) => {
+            pass.multi_draw_indexed_indirect_count(args, offset, args, DRAW_COUNT_OFFSET, 1)
+        }
         (true, false) => pass.draw_indexed_indirect(args, offset),
         (false, true) => pass.multi_draw_indirect_count(args, offset, args, DRAW_COUNT_OFFSET, 1),
         (false, false) => pass.draw_indirect(args, offset),

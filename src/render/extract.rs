@@ -1,6 +1,8 @@
 //! From the main world: which entities use which sets, and what changed in the sets.
 
-use super::{bounds::SetSphere, components::GpuInstances, plugin::GpuCullingSettings, verify::Verifier};
+use super::{
+    bounds::SetSphere, components::GpuInstances, plugin::GpuCullingSettings, verify::Verifier,
+};
 use crate::{
     cull::{BoundingSphere, Channels, CullError, Culler, CullingTier, Residency, SetId},
     instance::{InstanceSet, SetChanges},
@@ -44,7 +46,11 @@ pub(super) struct ExtractedSet {
 }
 
 /// Makes the culler for the device.
-pub(super) fn init_culler(mut gpu: ResMut<GpuCuller>, settings: Res<GpuCullingSettings>, device: Res<RenderDevice>) {
+pub(super) fn init_culler(
+    mut gpu: ResMut<GpuCuller>,
+    settings: Res<GpuCullingSettings>,
+    device: Res<RenderDevice>,
+) {
     gpu.settings = settings.clone();
     gpu.culler = make_culler(&device, &settings);
 }
@@ -91,15 +97,23 @@ pub(super) fn extract_sets(
         gpu.known.clear();
     }
     gpu.sets.clear();
-    let Some(culler) = &mut gpu.culler else { return };
+    let Some(culler) = &mut gpu.culler else {
+        return;
+    };
     let mut used = HashMap::new();
     for (entity, instances, sphere, transform) in &entities {
         let asset = instances.id();
-        let Some(set) = assets.get(asset) else { continue };
+        let Some(set) = assets.get(asset) else {
+            continue;
+        };
         let id = *used.entry(asset).or_insert_with(|| {
             let known = gpu.known.entry(asset).or_insert_with(|| {
                 gpu.next_id += 1;
-                KnownSet { id: SetId(gpu.next_id), lineage: 0, revision: 0 }
+                KnownSet {
+                    id: SetId(gpu.next_id),
+                    lineage: 0,
+                    revision: 0,
+                }
             });
             if let Err(error) = upload(culler, (device.wgpu_device(), &queue), known, set) {
                 error!("a set could not be uploaded: {error}");
@@ -109,7 +123,11 @@ pub(super) fn extract_sets(
         });
         gpu.sets.insert(
             MainEntity::from(entity),
-            ExtractedSet { set: id, sphere: sphere.0, world_from_local: transform.affine() },
+            ExtractedSet {
+                set: id,
+                sphere: sphere.0,
+                world_from_local: transform.affine(),
+            },
         );
     }
     // A set that no entity uses keeps its place as long as its asset lives.
@@ -132,9 +150,16 @@ fn upload(
     if known.lineage == set.lineage() && known.revision == set.revision() {
         return Ok(());
     }
-    let since = if known.lineage == set.lineage() { known.revision } else { 0 };
+    let since = if known.lineage == set.lineage() {
+        known.revision
+    } else {
+        0
+    };
     let mut changes = set.changes_since(since);
-    let channels = Channels { scale: set.scales().is_some(), tag: set.tags().is_some() };
+    let channels = Channels {
+        scale: set.scales().is_some(),
+        tag: set.tags().is_some(),
+    };
     if culler.reserve_set(device, known.id, set.len() as u32, channels) == Residency::Moved {
         changes = SetChanges::Everything;
     }
@@ -147,10 +172,16 @@ fn upload(
     for range in instances {
         culler.upload(queue, known.id, range.start, &set.packed()[range])?;
     }
-    for (range, values) in scales.into_iter().filter_map(|range| Some((range.clone(), &set.scales()?[range]))) {
+    for (range, values) in scales
+        .into_iter()
+        .filter_map(|range| Some((range.clone(), &set.scales()?[range])))
+    {
         culler.upload_scales(queue, known.id, range.start, values)?;
     }
-    for (range, values) in tags.into_iter().filter_map(|range| Some((range.clone(), &set.tags()?[range]))) {
+    for (range, values) in tags
+        .into_iter()
+        .filter_map(|range| Some((range.clone(), &set.tags()?[range])))
+    {
         culler.upload_tags(queue, known.id, range.start, values)?;
     }
     known.lineage = set.lineage();

@@ -81,12 +81,27 @@ pub(super) fn alias_materials(
     let aliases = &mut *aliases;
     let mut used = HashSet::new();
     for entity in gpu.sets.keys() {
-        let Some(instance) = instances.instances.get_mut(entity) else { continue };
-        let original = aliases.originals.get(&instance.asset_id).copied().unwrap_or(instance.asset_id);
-        let Some(material) = materials.get(original) else { continue };
+        let Some(instance) = instances.instances.get_mut(entity) else {
+            continue;
+        };
+        let original = aliases
+            .originals
+            .get(&instance.asset_id)
+            .copied()
+            .unwrap_or(instance.asset_id);
+        let Some(material) = materials.get(original) else {
+            continue;
+        };
         let (properties, binding) = (material.properties.clone(), material.binding);
         used.insert(original);
-        let id = aliases.id_of(original, &properties, binding, &mut materials, &mut bindings, &functions);
+        let id = aliases.id_of(
+            original,
+            &properties,
+            binding,
+            &mut materials,
+            &mut bindings,
+            &functions,
+        );
         if instance.asset_id != id.0 || id.1 {
             instance.asset_id = id.0;
             dirty.changed_renderables.insert(*entity);
@@ -118,21 +133,49 @@ impl MaterialAliases {
         }
         let id = known.map(|alias| alias.id).unwrap_or_else(|| {
             self.made += 1;
-            UntypedAssetId::Uuid { type_id: original.type_id(), uuid: Uuid::from_u128(FIRST_ALIAS + self.made) }
+            UntypedAssetId::Uuid {
+                type_id: original.type_id(),
+                uuid: Uuid::from_u128(FIRST_ALIAS + self.made),
+            }
         });
         let copy = Arc::new(alias_properties(properties, functions, original));
-        materials.insert(id, PreparedMaterial { binding, properties: copy });
+        materials.insert(
+            id,
+            PreparedMaterial {
+                binding,
+                properties: copy,
+            },
+        );
         bindings.insert(id, binding);
         self.originals.insert(id, original);
-        self.aliases.insert(original, Alias { id, properties: properties.clone(), binding: place });
+        self.aliases.insert(
+            original,
+            Alias {
+                id,
+                properties: properties.clone(),
+                binding: place,
+            },
+        );
         (id, true)
     }
 
     /// Entities that have lost their set get their own material back.
-    fn give_back(&mut self, gpu: &GpuCuller, instances: &mut RenderMaterialInstances, dirty: &mut DirtySpecializations) {
-        let lost: Vec<MainEntity> = self.entities.keys().filter(|entity| !gpu.sets.contains_key(*entity)).copied().collect();
+    fn give_back(
+        &mut self,
+        gpu: &GpuCuller,
+        instances: &mut RenderMaterialInstances,
+        dirty: &mut DirtySpecializations,
+    ) {
+        let lost: Vec<MainEntity> = self
+            .entities
+            .keys()
+            .filter(|entity| !gpu.sets.contains_key(*entity))
+            .copied()
+            .collect();
         for entity in lost {
-            let Some(original) = self.entities.remove(&entity) else { continue };
+            let Some(original) = self.entities.remove(&entity) else {
+                continue;
+            };
             if let Some(instance) = instances.instances.get_mut(&entity)
                 && self.originals.contains_key(&instance.asset_id)
             {
@@ -164,7 +207,11 @@ impl MaterialAliases {
 
 /// A copy of a material's properties with our specialisers and draw functions. A material with a vertex stage of
 /// its own gets no draw function: nothing is drawn, and a line says so.
-fn alias_properties(from: &MaterialProperties, phases: &PhaseFunctions, id: UntypedAssetId) -> MaterialProperties {
+fn alias_properties(
+    from: &MaterialProperties,
+    phases: &PhaseFunctions,
+    id: UntypedAssetId,
+) -> MaterialProperties {
     let mut to = MaterialProperties {
         render_method: from.render_method,
         alpha_mode: from.alpha_mode,
@@ -183,7 +230,9 @@ fn alias_properties(from: &MaterialProperties, phases: &PhaseFunctions, id: Unty
         prepass_enabled: from.prepass_enabled,
         ..MaterialProperties::default()
     };
-    if from.get_shader(MaterialVertexShader).is_some() || from.get_shader(PrepassVertexShader).is_some() {
+    if from.get_shader(MaterialVertexShader).is_some()
+        || from.get_shader(PrepassVertexShader).is_some()
+    {
         error!(
             "material {id:?} has a vertex shader of its own, which cannot read GpuInstances: sets with it are not \
              drawn; use a material with a fragment shader only"
@@ -192,15 +241,45 @@ fn alias_properties(from: &MaterialProperties, phases: &PhaseFunctions, id: Unty
         to.prepass_enabled = false;
         return to;
     }
-    to.add_draw_function(MainPassOpaqueDrawFunction, phases.opaque.read().id::<DrawSet>());
-    to.add_draw_function(MainPassAlphaMaskDrawFunction, phases.mask.read().id::<DrawSet>());
-    to.add_draw_function(MainPassTransparentDrawFunction, phases.transparent.read().id::<DrawSet>());
-    to.add_draw_function(PrepassOpaqueDrawFunction, phases.prepass.read().id::<DrawSetPrepass>());
-    to.add_draw_function(PrepassOpaqueDepthOnlyDrawFunction, phases.prepass.read().id::<DrawSetDepthOnly>());
-    to.add_draw_function(PrepassAlphaMaskDrawFunction, phases.prepass_mask.read().id::<DrawSetPrepass>());
-    to.add_draw_function(DeferredOpaqueDrawFunction, phases.deferred.read().id::<DrawSetPrepass>());
-    to.add_draw_function(DeferredAlphaMaskDrawFunction, phases.deferred_mask.read().id::<DrawSetPrepass>());
-    to.add_draw_function(ShadowsDrawFunction, phases.shadow.read().id::<DrawSetPrepass>());
-    to.add_draw_function(ShadowsDepthOnlyDrawFunction, phases.shadow.read().id::<DrawSetDepthOnly>());
+    to.add_draw_function(
+        MainPassOpaqueDrawFunction,
+        phases.opaque.read().id::<DrawSet>(),
+    );
+    to.add_draw_function(
+        MainPassAlphaMaskDrawFunction,
+        phases.mask.read().id::<DrawSet>(),
+    );
+    to.add_draw_function(
+        MainPassTransparentDrawFunction,
+        phases.transparent.read().id::<DrawSet>(),
+    );
+    to.add_draw_function(
+        PrepassOpaqueDrawFunction,
+        phases.prepass.read().id::<DrawSetPrepass>(),
+    );
+    to.add_draw_function(
+        PrepassOpaqueDepthOnlyDrawFunction,
+        phases.prepass.read().id::<DrawSetDepthOnly>(),
+    );
+    to.add_draw_function(
+        PrepassAlphaMaskDrawFunction,
+        phases.prepass_mask.read().id::<DrawSetPrepass>(),
+    );
+    to.add_draw_function(
+        DeferredOpaqueDrawFunction,
+        phases.deferred.read().id::<DrawSetPrepass>(),
+    );
+    to.add_draw_function(
+        DeferredAlphaMaskDrawFunction,
+        phases.deferred_mask.read().id::<DrawSetPrepass>(),
+    );
+    to.add_draw_function(
+        ShadowsDrawFunction,
+        phases.shadow.read().id::<DrawSetPrepass>(),
+    );
+    to.add_draw_function(
+        ShadowsDepthOnlyDrawFunction,
+        phases.shadow.read().id::<DrawSetDepthOnly>(),
+    );
     to
 }

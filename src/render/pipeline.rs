@@ -4,14 +4,13 @@ use crate::cull::shaders;
 use bevy::{
     asset::uuid_handle,
     material::{
-        MaterialProperties,
-        key::ErasedMaterialPipelineKey,
+        MaterialProperties, key::ErasedMaterialPipelineKey,
         specialize::SpecializedMeshPipelineError,
     },
     mesh::MeshVertexBufferLayoutRef,
     pbr::{
-        MATERIAL_BIND_GROUP_INDEX, MaterialFragmentShader, MaterialPipeline, MeshPipelineKey, PrepassPipeline,
-        PrepassPipelineSpecializer,
+        MATERIAL_BIND_GROUP_INDEX, MaterialFragmentShader, MaterialPipeline, MeshPipelineKey,
+        PrepassPipeline, PrepassPipelineSpecializer,
     },
     prelude::*,
     render::render_resource::{
@@ -38,12 +37,27 @@ pub(super) struct DrawShaders {
 impl DrawShaders {
     /// Registers the shaders; the decoding of an instance is the engine's own source.
     pub fn load(app: &mut App) -> Self {
-        let decode = format!("#define_import_path bevy_gpu_culling::instance\n{}", shaders::INSTANCE);
+        let decode = format!(
+            "#define_import_path bevy_gpu_culling::instance\n{}",
+            shaders::INSTANCE
+        );
         let sources = [
             (&INSTANCE_SHADER, decode, "instance.wgsl"),
-            (&DRAW_INSTANCE_SHADER, include_str!("../../shaders/draw_instance.wgsl").to_owned(), "draw_instance.wgsl"),
-            (&DRAW_MESH_SHADER, include_str!("../../shaders/draw_mesh.wgsl").to_owned(), "draw_mesh.wgsl"),
-            (&DRAW_PREPASS_SHADER, include_str!("../../shaders/draw_prepass.wgsl").to_owned(), "draw_prepass.wgsl"),
+            (
+                &DRAW_INSTANCE_SHADER,
+                include_str!("../../shaders/draw_instance.wgsl").to_owned(),
+                "draw_instance.wgsl",
+            ),
+            (
+                &DRAW_MESH_SHADER,
+                include_str!("../../shaders/draw_mesh.wgsl").to_owned(),
+                "draw_mesh.wgsl",
+            ),
+            (
+                &DRAW_PREPASS_SHADER,
+                include_str!("../../shaders/draw_prepass.wgsl").to_owned(),
+                "draw_prepass.wgsl",
+            ),
         ];
         if let Some(mut assets) = app.world_mut().get_resource_mut::<Assets<Shader>>() {
             for (handle, source, name) in sources {
@@ -53,7 +67,10 @@ impl DrawShaders {
                 }
             }
         }
-        Self { mesh: DRAW_MESH_SHADER, prepass: DRAW_PREPASS_SHADER }
+        Self {
+            mesh: DRAW_MESH_SHADER,
+            prepass: DRAW_PREPASS_SHADER,
+        }
     }
 }
 
@@ -64,7 +81,9 @@ pub(super) fn set_layout(mesh: &BindGroupLayoutDescriptor) -> BindGroupLayoutDes
     layout.label = "gpu_culling set layout".into();
     for entry in &mut layout.entries {
         if entry.binding == 0
-            && let bevy::render::render_resource::BindingType::Buffer { has_dynamic_offset, .. } = &mut entry.ty
+            && let bevy::render::render_resource::BindingType::Buffer {
+                has_dynamic_offset, ..
+            } = &mut entry.ty
         {
             *has_dynamic_offset = true;
         }
@@ -105,7 +124,10 @@ impl SpecializedMeshPipeline for SetSpecializer {
     ) -> Result<RenderPipelineDescriptor, SpecializedMeshPipelineError> {
         let mesh_key: MeshPipelineKey = key.mesh_key.downcast();
         let mut descriptor = self.pipeline.mesh_pipeline.specialize(mesh_key, layout)?;
-        let group = ShaderDefVal::UInt("MATERIAL_BIND_GROUP".into(), MATERIAL_BIND_GROUP_INDEX as u32);
+        let group = ShaderDefVal::UInt(
+            "MATERIAL_BIND_GROUP".into(),
+            MATERIAL_BIND_GROUP_INDEX as u32,
+        );
         descriptor.vertex.shader_defs.push(group.clone());
         descriptor.vertex.shader = self.shaders.mesh.clone();
         if let Some(fragment) = &mut descriptor.fragment {
@@ -115,7 +137,9 @@ impl SpecializedMeshPipeline for SetSpecializer {
             }
         }
         if let Some(material) = &self.properties.material_layout {
-            descriptor.layout.insert(MATERIAL_BIND_GROUP_INDEX, material.clone());
+            descriptor
+                .layout
+                .insert(MATERIAL_BIND_GROUP_INDEX, material.clone());
         }
         if let Some(specialize) = self.properties.user_specialize {
             specialize(&self.pipeline, &mut descriptor, layout, key)?;
@@ -181,7 +205,10 @@ pub(super) fn specialize_set_prepass(
             pipeline: world.resource::<PrepassPipeline>().clone(),
             properties: properties.clone(),
         };
-        let specializer = SetPrepassSpecializer { inner, shaders: world.resource::<DrawShaders>().clone() };
+        let specializer = SetPrepassSpecializer {
+            inner,
+            shaders: world.resource::<DrawShaders>().clone(),
+        };
         pipelines.specialize(world.resource::<PipelineCache>(), &specializer, key, layout)
     })
 }

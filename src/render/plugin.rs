@@ -118,7 +118,9 @@ impl Plugin for GpuCullingPlugin {
             .add_plugins(ExtractResourcePlugin::<GpuCullingSettings>::default())
             .configure_sets(
                 PostUpdate,
-                GpuCullingSystems::UpdateBounds.after(AFTER_FRUSTA).before(VisibilitySystems::CheckVisibility),
+                GpuCullingSystems::UpdateBounds
+                    .after(AFTER_FRUSTA)
+                    .before(VisibilitySystems::CheckVisibility),
             )
             .add_systems(PreUpdate, receive_report.in_set(GpuCullingSystems::Report))
             .add_systems(
@@ -129,7 +131,9 @@ impl Plugin for GpuCullingPlugin {
         let shaders = DrawShaders::load(app);
 
         let Some(render_app) = app.get_sub_app_mut(RenderApp) else {
-            warn!("GpuCullingPlugin: there is no renderer (or the plugin came before DefaultPlugins); no set is drawn");
+            warn!(
+                "GpuCullingPlugin: there is no renderer (or the plugin came before DefaultPlugins); no set is drawn"
+            );
             return;
         };
         // The render world starts before the first extraction.
@@ -166,7 +170,9 @@ impl Plugin for GpuCullingPlugin {
             .configure_sets(
                 RenderGraph,
                 (
-                    GpuCullingSystems::Record.in_set(RenderGraphSystems::Render).before(camera_driver),
+                    GpuCullingSystems::Record
+                        .in_set(RenderGraphSystems::Render)
+                        .before(camera_driver),
                     GpuCullingSystems::Finish.in_set(RenderGraphSystems::Finish),
                 ),
             )
@@ -186,7 +192,9 @@ impl Plugin for GpuCullingPlugin {
                 RenderGraph,
                 (
                     record_culling.in_set(GpuCullingSystems::Record),
-                    (finish_culling, super::verify::verify_survivors).chain().in_set(GpuCullingSystems::Finish),
+                    (finish_culling, super::verify::verify_survivors)
+                        .chain()
+                        .in_set(GpuCullingSystems::Finish),
                 ),
             );
     }

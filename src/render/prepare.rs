@@ -16,7 +16,9 @@ use bevy::{
         batching::{GetBatchData, gpu_preprocessing::BatchedInstanceBuffers},
         mesh::{RenderMesh, RenderMeshBufferInfo, allocator::MeshAllocator},
         render_asset::RenderAssets,
-        render_resource::{BindGroup, BindGroupEntry, BindingResource, BufferBinding, PipelineCache},
+        render_resource::{
+            BindGroup, BindGroupEntry, BindingResource, BufferBinding, PipelineCache,
+        },
         renderer::{RenderDevice, RenderQueue},
         sync_world::{MainEntity, MainEntityHashMap},
         view::RetainedViewEntity,
@@ -49,15 +51,24 @@ impl SetDraws {
     ) -> impl Iterator<Item = (&'a DrawPart, &'a BindGroup, u32)> {
         let found = self.requests.get(&entity).and_then(|&request| {
             let views = &self.frame.requests[request].views;
-            let slot = views.iter().position(|index| self.views[*index as usize].0 == view)?;
+            let slot = views
+                .iter()
+                .position(|index| self.views[*index as usize].0 == view)?;
             Some((request, slot))
         });
         found.into_iter().flat_map(move |(request, slot)| {
-            culler.draw_parts(request, slot).iter().filter_map(move |part| {
-                let (key, _) = culler.batch_version(part.batch)?;
-                let (_, bind_group) = self.bind_groups.get(&key)?;
-                Some((part, bind_group, *self.entities[request].1.get(part.region)?))
-            })
+            culler
+                .draw_parts(request, slot)
+                .iter()
+                .filter_map(move |part| {
+                    let (key, _) = culler.batch_version(part.batch)?;
+                    let (_, bind_group) = self.bind_groups.get(&key)?;
+                    Some((
+                        part,
+                        bind_group,
+                        *self.entities[request].1.get(part.region)?,
+                    ))
+                })
         })
     }
 
@@ -89,9 +100,10 @@ impl Meshes<'_> {
                     base_vertex: vertices.start.cast_signed(),
                 }
             }
-            RenderMeshBufferInfo::NonIndexed => {
-                DrawShape::NonIndexed { vertex_count: vertices.end - vertices.start, first_vertex: vertices.start }
-            }
+            RenderMeshBufferInfo::NonIndexed => DrawShape::NonIndexed {
+                vertex_count: vertices.end - vertices.start,
+                first_vertex: vertices.start,
+            },
         })
     }
 }
@@ -109,7 +121,14 @@ pub(super) fn prepare_culling(
     cache: Res<PipelineCache>,
     (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
 ) {
-    let GpuCuller { culler: Some(culler), sets, .. } = &mut *gpu else { return };
+    let GpuCuller {
+        culler: Some(culler),
+        sets,
+        ..
+    } = &mut *gpu
+    else {
+        return;
+    };
     let draws = &mut *draws;
     draws.requests.clear();
     draws.entities.clear();
@@ -124,13 +143,28 @@ pub(super) fn prepare_culling(
 
     let views = views.collect();
     draws.frame.views.extend(views.iter().map(|view| view.cull));
-    draws.views.extend(views.iter().map(|view| (view.key, view.kind, view.name.clone())));
-    let uniforms =
-        MeshUniforms { inputs: inputs.as_deref(), instances: &meshes.instances, cpu: &batch_data.into_inner() };
+    draws.views.extend(
+        views
+            .iter()
+            .map(|view| (view.key, view.kind, view.name.clone())),
+    );
+    let uniforms = MeshUniforms {
+        inputs: inputs.as_deref(),
+        instances: &meshes.instances,
+        cpu: &batch_data.into_inner(),
+    };
     let mut sorted: Vec<_> = sets.iter().collect();
     sorted.sort_unstable_by_key(|(entity, _)| **entity);
     for (entity, set) in sorted {
-        add_request(draws, &mut slots, culler, (*entity, set), &views, &meshes, &uniforms);
+        add_request(
+            draws,
+            &mut slots,
+            culler,
+            (*entity, set),
+            &views,
+            &meshes,
+            &uniforms,
+        );
     }
     culler.prepare(device.wgpu_device(), &queue, &draws.frame);
     let moved = slots.upload(&device, &queue);
@@ -151,16 +185,27 @@ fn add_request(
     meshes: &Meshes,
     uniforms: &MeshUniforms,
 ) {
-    let seeing: Vec<u32> = (0..).zip(views).filter(|(_, view)| view.sees(entity)).map(|(index, _)| index).collect();
+    let seeing: Vec<u32> = (0..)
+        .zip(views)
+        .filter(|(_, view)| view.sees(entity))
+        .map(|(index, _)| index)
+        .collect();
     if seeing.is_empty() {
         return;
     }
-    let (Some(shape), Some(uniform)) = (meshes.shape(entity), uniforms.get(entity)) else { return };
+    let (Some(shape), Some(uniform)) = (meshes.shape(entity), uniforms.get(entity)) else {
+        return;
+    };
     let Channels { scale, tag } = culler.set_channels(set.set).unwrap_or_default();
     let flags = if scale { DRAW_HAS_SCALE } else { 0 } | if tag { DRAW_HAS_TAG } else { 0 };
     let mut set_first = 0;
     let offsets = culler.set_regions(set.set).iter().map(|region| {
-        let info = SlotInfo { flags, region_first: region.first, set_first, pad_a: 0 };
+        let info = SlotInfo {
+            flags,
+            region_first: region.first,
+            set_first,
+            pad_a: 0,
+        };
         set_first += region.capacity;
         slots.push(entity, uniform.clone(), info)
     });
@@ -184,26 +229,45 @@ fn bind_batches(
     device: &RenderDevice,
     layout: &bevy::render::render_resource::BindGroupLayout,
 ) {
-    let Some(slot_buffer) = &slots.buffer else { return };
+    let Some(slot_buffer) = &slots.buffer else {
+        return;
+    };
     let mut live = Vec::new();
     for batch in 0..culler.plan().batches.len() {
-        let (Some((key, version)), Some(buffers)) = (culler.batch_version(batch), culler.batch_buffers(batch)) else {
+        let (Some((key, version)), Some(buffers)) =
+            (culler.batch_version(batch), culler.batch_buffers(batch))
+        else {
             continue;
         };
         live.push(key);
-        if draws.bind_groups.get(&key).is_some_and(|(made_for, _)| *made_for == version) {
+        if draws
+            .bind_groups
+            .get(&key)
+            .is_some_and(|(made_for, _)| *made_for == version)
+        {
             continue;
         }
         let slot = |bytes| {
-            BindingResource::Buffer(BufferBinding { buffer: slot_buffer, offset: 0, size: NonZero::new(bytes) })
+            BindingResource::Buffer(BufferBinding {
+                buffer: slot_buffer,
+                offset: 0,
+                size: NonZero::new(bytes),
+            })
         };
         let mut entries = vec![
-            BindGroupEntry { binding: 0, resource: slot(176) },
-            BindGroupEntry { binding: 20, resource: slot(SLOT_BYTES) },
+            BindGroupEntry {
+                binding: 0,
+                resource: slot(176),
+            },
+            BindGroupEntry {
+                binding: 20,
+                resource: slot(SLOT_BYTES),
+            },
         ];
-        entries.extend(
-            (21..).zip(buffers).map(|(binding, buffer)| BindGroupEntry { binding, resource: buffer.as_entire_binding() }),
-        );
+        entries.extend((21..).zip(buffers).map(|(binding, buffer)| BindGroupEntry {
+            binding,
+            resource: buffer.as_entire_binding(),
+        }));
         let bind_group = device.create_bind_group("gpu_culling set", layout, &entries);
         draws.bind_groups.insert(key, (version, bind_group));
     }

@@ -14,7 +14,12 @@ use bevy::{
 use std::sync::{Arc, Mutex};
 
 /// Names of the stages' spans: `render/gpu_culling/<stage>/elapsed_gpu` in the diagnostics.
-const SPANS: [&str; 4] = ["gpu_culling/vote", "gpu_culling/scan", "gpu_culling/compact", "gpu_culling/args"];
+const SPANS: [&str; 4] = [
+    "gpu_culling/vote",
+    "gpu_culling/scan",
+    "gpu_culling/compact",
+    "gpu_culling/args",
+];
 
 /// What the culling did, some frames ago: read back from the GPU without waiting for it.
 #[derive(Resource, Clone, Debug, Default)]
@@ -63,7 +68,9 @@ impl CullingReport {
 
     fn sum(&self, which: impl Fn(ViewKind) -> bool) -> (u64, u64) {
         let views = self.views.iter().filter(|view| which(view.kind));
-        views.fold((0, 0), |(tested, visible), view| (tested + view.tested, visible + view.visible))
+        views.fold((0, 0), |(tested, visible), view| {
+            (tested + view.tested, visible + view.visible)
+        })
     }
 }
 
@@ -72,8 +79,14 @@ impl CullingReport {
 pub(super) struct ReportInbox(Arc<Mutex<Option<CullingReport>>>);
 
 /// Records the stages of all sets and views: once a frame, before any camera.
-pub(super) fn record_culling(mut gpu: ResMut<GpuCuller>, device: Res<RenderDevice>, mut context: RenderContext) {
-    let Some(culler) = &mut gpu.culler else { return };
+pub(super) fn record_culling(
+    mut gpu: ResMut<GpuCuller>,
+    device: Res<RenderDevice>,
+    mut context: RenderContext,
+) {
+    let Some(culler) = &mut gpu.culler else {
+        return;
+    };
     if !culler.has_gpu_work() {
         return;
     }
@@ -101,7 +114,9 @@ pub(super) fn finish_culling(
     mut last: Local<CullingReport>,
 ) {
     let tier = gpu.tier();
-    let Some(culler) = &mut gpu.culler else { return };
+    let Some(culler) = &mut gpu.culler else {
+        return;
+    };
     culler.after_submit();
     if let Some(counts) = culler.take_counts(device.wgpu_device()) {
         if counts.overflow > 0 {
@@ -109,7 +124,12 @@ pub(super) fn finish_culling(
                 "{} visible instances found no room and were not drawn in one frame: the arenas grow; set \
                  GpuCullingPlugin::survivor_capacity to at least {} to have room from the start",
                 counts.overflow,
-                counts.overflow + counts.rows.iter().map(|row| u64::from(row.visible)).sum::<u64>()
+                counts.overflow
+                    + counts
+                        .rows
+                        .iter()
+                        .map(|row| u64::from(row.visible))
+                        .sum::<u64>()
             );
         }
         fill(&mut last, &counts, &draws);
@@ -133,8 +153,18 @@ fn fill(report: &mut CullingReport, counts: &FrameCounts, draws: &SetDraws) {
     for (index, (key, kind, name)) in (0..).zip(&draws.views) {
         if counts.rows.iter().any(|row| row.view == index) {
             let (tested, visible) = counts.view(index);
-            let name = if *kind == ViewKind::Camera { "camera".to_owned() } else { name.clone() };
-            report.views.push(ViewReport { entity: key.main_entity, kind: *kind, name, tested, visible });
+            let name = if *kind == ViewKind::Camera {
+                "camera".to_owned()
+            } else {
+                name.clone()
+            };
+            report.views.push(ViewReport {
+                entity: key.main_entity,
+                kind: *kind,
+                name,
+                tested,
+                visible,
+            });
         }
     }
     // Each set once, however many views tested it: a row for each of its chunks in the view that saw it first.

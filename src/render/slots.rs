@@ -57,7 +57,10 @@ impl DrawSlots {
     /// Adds a slot and returns its byte offset.
     pub fn push(&mut self, entity: MainEntity, mut uniform: MeshUniform, info: SlotInfo) -> u32 {
         self.current.insert(entity, uniform.world_from_local);
-        uniform.previous_world_from_local = *self.previous.get(&entity).unwrap_or(&uniform.world_from_local);
+        uniform.previous_world_from_local = *self
+            .previous
+            .get(&entity)
+            .unwrap_or(&uniform.world_from_local);
         let offset = self.bytes.len();
         self.bytes.resize(offset + SLOT_STRIDE as usize, 0);
         let slot = &mut self.bytes[offset..offset + SLOT_BYTES as usize];
@@ -69,7 +72,10 @@ impl DrawSlots {
     /// Uploads the slots if they differ from the last frame's. True if the buffer was replaced.
     pub fn upload(&mut self, device: &RenderDevice, queue: &RenderQueue) -> bool {
         let bytes = self.bytes.len() as u64;
-        let fits = self.buffer.as_ref().is_some_and(|buffer| buffer.size() >= bytes);
+        let fits = self
+            .buffer
+            .as_ref()
+            .is_some_and(|buffer| buffer.size() >= bytes);
         if bytes == 0 || (fits && self.bytes == self.written) {
             return false;
         }
@@ -109,9 +115,13 @@ impl MeshUniforms<'_, '_, '_> {
     /// The entity's `MeshUniform`; `None` while Bevy has not prepared its mesh.
     pub fn get(&self, entity: MainEntity) -> Option<MeshUniform> {
         if matches!(self.instances, RenderMeshInstances::CpuBuilding(_)) {
-            return MeshPipeline::get_batch_data(self.cpu, (Entity::PLACEHOLDER, entity)).map(|(uniform, _)| uniform);
+            return MeshPipeline::get_batch_data(self.cpu, (Entity::PLACEHOLDER, entity))
+                .map(|(uniform, _)| uniform);
         }
-        let index = self.instances.render_mesh_queue_data(entity)?.current_uniform_index;
+        let index = self
+            .instances
+            .render_mesh_queue_data(entity)?
+            .current_uniform_index;
         let input = self.inputs?.current_input_buffer.get(index.0)?;
         let (a, b) = Affine3::from_transpose(input.world_from_local).inverse_transpose_3x3();
         Some(MeshUniform {

@@ -57,7 +57,10 @@ impl Verifier {
     /// Checks the next frame that is rendered.
     pub fn request(&self) {
         if let Ok(mut state) = self.0.lock() {
-            *state = State { requested: true, ..State::default() };
+            *state = State {
+                requested: true,
+                ..State::default()
+            };
         }
     }
 
@@ -73,7 +76,13 @@ impl Verifier {
             && state.requested
         {
             let scales = set.scales().unwrap_or(&[]).to_vec();
-            state.sets.insert(id, Copied { instances: set.packed().to_vec(), scales });
+            state.sets.insert(
+                id,
+                Copied {
+                    instances: set.packed().to_vec(),
+                    scales,
+                },
+            );
         }
     }
 }
@@ -85,7 +94,9 @@ pub(super) fn verify_survivors(
     draws: Res<SetDraws>,
     (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
 ) {
-    let Ok(mut state) = verifier.0.lock() else { return };
+    let Ok(mut state) = verifier.0.lock() else {
+        return;
+    };
     let Some(culler) = &gpu.culler else { return };
     // The copies are made at extraction: a request that came after it is for the next frame.
     if !state.requested || state.sets.is_empty() && !gpu.sets.is_empty() {
@@ -93,13 +104,19 @@ pub(super) fn verify_survivors(
     }
     let mut verdicts = Vec::new();
     for (index, request) in draws.frame.requests.iter().enumerate() {
-        let (Some(set), Some(entity)) = (state.sets.get(&request.set), draws.entity(index)) else { continue };
+        let (Some(set), Some(entity)) = (state.sets.get(&request.set), draws.entity(index)) else {
+            continue;
+        };
         for (slot, view) in request.views.iter().enumerate() {
             let (key, kind, name) = &draws.views[*view as usize];
             let mut verdict = Verdict {
                 entity: entity.id(),
                 view: key.main_entity.id(),
-                name: if *kind == ViewKind::Camera { "camera".into() } else { name.clone() },
+                name: if *kind == ViewKind::Camera {
+                    "camera".into()
+                } else {
+                    name.clone()
+                },
                 tested: set.instances.len() as u32,
                 visible: 0,
                 borderline: 0,
@@ -108,14 +125,24 @@ pub(super) fn verify_survivors(
             match culler.read_survivors((device.wgpu_device(), &queue), &draws.frame, index, slot) {
                 Ok(ids) => {
                     verdict.visible = ids.len() as u32;
-                    compare(culler, &draws.frame, (request, slot), set, &ids, &mut verdict);
+                    compare(
+                        culler,
+                        &draws.frame,
+                        (request, slot),
+                        set,
+                        &ids,
+                        &mut verdict,
+                    );
                 }
                 Err(error) => verdict.error = Some(error.to_string()),
             }
             verdicts.push(verdict);
         }
     }
-    *state = State { verdicts: Some(verdicts), ..State::default() };
+    *state = State {
+        verdicts: Some(verdicts),
+        ..State::default()
+    };
 }
 
 /// The GPU's ids against the twin's.
@@ -158,12 +185,21 @@ fn compare(
 }
 
 /// One chunk for the whole set, as if it lay at the start of a page, and the view in its space.
-fn twin_tables(culler: &Culler, frame: &CullFrame, request: &CullRequest, slot: usize) -> Option<(Chunk, Row)> {
+fn twin_tables(
+    culler: &Culler,
+    frame: &CullFrame,
+    request: &CullRequest,
+    slot: usize,
+) -> Option<(Chunk, Row)> {
     use crate::cull::plan::{Plan, PlanLimits, PlanRequest};
     let view = frame.views.get(*request.views.get(slot)? as usize)?;
     let row = view.to_row(&request.world_from_local);
     let len = culler.set_len(request.set)?;
-    let region = [crate::cull::Region { page: 0, first: 0, capacity: len.next_multiple_of(1024) }];
+    let region = [crate::cull::Region {
+        page: 0,
+        first: 0,
+        capacity: len.next_multiple_of(1024),
+    }];
     let plan = Plan::build(
         &[PlanRequest {
             regions: &region,
@@ -174,8 +210,16 @@ fn twin_tables(culler: &Culler, frame: &CullFrame, request: &CullRequest, slot: 
             shape: request.shape,
             rows: &[row],
         }],
-        PlanLimits { counts: u32::MAX, workgroups: u32::MAX },
+        PlanLimits {
+            counts: u32::MAX,
+            workgroups: u32::MAX,
+        },
     );
-    let chunk = plan.batches.first().and_then(|batch| batch.chunks.first()).copied().unwrap_or_default();
+    let chunk = plan
+        .batches
+        .first()
+        .and_then(|batch| batch.chunks.first())
+        .copied()
+        .unwrap_or_default();
     Some((chunk, row))
 }

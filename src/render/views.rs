@@ -12,7 +12,10 @@ use bevy::{
     render::{
         camera::ExtractedCamera,
         sync_world::MainEntity,
-        view::{ExtractedView, RenderShadowMapVisibleEntities, RenderVisibleEntities, RetainedViewEntity},
+        view::{
+            ExtractedView, RenderShadowMapVisibleEntities, RenderVisibleEntities,
+            RetainedViewEntity,
+        },
     },
 };
 
@@ -47,7 +50,14 @@ pub(super) struct ExtractedFreeze(Frustum);
 #[derive(SystemParam)]
 pub(super) struct Views<'w, 's> {
     views: Query<'w, 's, ViewData>,
-    lights: Query<'w, 's, (Option<&'static ExtractedPointLight>, &'static RenderShadowMapVisibleEntities)>,
+    lights: Query<
+        'w,
+        's,
+        (
+            Option<&'static ExtractedPointLight>,
+            &'static RenderShadowMapVisibleEntities,
+        ),
+    >,
 }
 
 /// A view of the frame.
@@ -70,9 +80,19 @@ impl SetView<'_> {
 impl Views<'_, '_> {
     /// Every view that can draw meshes.
     pub fn collect(&self) -> Vec<SetView<'_>> {
-        let mut views: Vec<_> = self.views.iter().filter_map(|view| self.resolve(view)).collect();
+        let mut views: Vec<_> = self
+            .views
+            .iter()
+            .filter_map(|view| self.resolve(view))
+            .collect();
         // The order of entities may change from frame to frame; tables should not.
-        views.sort_by_key(|view| (view.key.main_entity, view.key.auxiliary_entity, view.key.subview_index));
+        views.sort_by_key(|view| {
+            (
+                view.key.main_entity,
+                view.key.auxiliary_entity,
+                view.key.subview_index,
+            )
+        });
         views
     }
 
@@ -102,18 +122,30 @@ impl Views<'_, '_> {
         if let Some(light) = light {
             cull = cull.within(light.transform.translation(), light.range);
         }
-        Some(SetView { key, kind, name: shadow.pass_name.clone(), cull, visible: seen.subviews.get(&key)? })
+        Some(SetView {
+            key,
+            kind,
+            name: shadow.pass_name.clone(),
+            cull,
+            visible: seen.subviews.get(&key)?,
+        })
     }
 }
 
 fn planes(frustum: &Frustum) -> CullView {
-    CullView::from_planes(frustum.half_spaces.map(|half_space| -> Vec4 { half_space.normal_d() }))
+    CullView::from_planes(
+        frustum
+            .half_spaces
+            .map(|half_space| -> Vec4 { half_space.normal_d() }),
+    )
 }
 
 /// Copies frozen frusta to the render world and removes those that have thawed.
 pub(super) fn extract_freeze(
     mut commands: Commands,
-    cameras: bevy::render::Extract<Query<(&bevy::render::sync_world::RenderEntity, &FreezeCulling)>>,
+    cameras: bevy::render::Extract<
+        Query<(&bevy::render::sync_world::RenderEntity, &FreezeCulling)>,
+    >,
     old: Query<Entity, With<ExtractedFreeze>>,
 ) {
     let mut frozen = HashMap::new();

@@ -1,10 +1,14 @@
 //! What the engine's tests share: a device, random scenes, and the comparison of the GPU with the twins.
-#![allow(clippy::unwrap_used, dead_code, reason = "a test may panic, and not every test uses every helper")]
+#![allow(
+    clippy::unwrap_used,
+    dead_code,
+    reason = "a test may panic, and not every test uses every helper"
+)]
 
 use bevy_gpu_culling::{
     cull::{
-        BatchData, BoundingSphere, Channels, CullFrame, CullRequest, CullView, Culler, CullerOptions, CullingTier,
-        DrawShape, SetId,
+        BatchData, BoundingSphere, Channels, CullFrame, CullRequest, CullView, Culler,
+        CullerOptions, CullingTier, DrawShape, SetId,
         layout::{BLOCK_WORDS, Totals},
         plan::BatchPlan,
         reference,
@@ -39,7 +43,11 @@ pub fn rng(seed: u64) -> ChaCha8Rng {
 }
 
 fn random_vec(rng: &mut ChaCha8Rng, size: f32) -> Vec3 {
-    Vec3::new(rng.random_range(-size..=size), rng.random_range(-size..=size), rng.random_range(-size..=size))
+    Vec3::new(
+        rng.random_range(-size..=size),
+        rng.random_range(-size..=size),
+        rng.random_range(-size..=size),
+    )
 }
 
 fn random_rotation(rng: &mut ChaCha8Rng) -> Quat {
@@ -52,7 +60,11 @@ pub fn random_set(rng: &mut ChaCha8Rng, len: usize, scaled: bool) -> InstanceSet
     InstanceSet::from_transforms((0..len).map(|_| InstanceTransform {
         translation: random_vec(rng, 50.0),
         rotation: random_rotation(rng),
-        scale: if scaled { Vec3::splat(rng.random_range(0.1..4.0)) } else { Vec3::ONE },
+        scale: if scaled {
+            Vec3::splat(rng.random_range(0.1..4.0))
+        } else {
+            Vec3::ONE
+        },
     }))
     .unwrap()
 }
@@ -71,11 +83,13 @@ pub fn random_view(rng: &mut ChaCha8Rng) -> CullView {
             CullView::from_clip_from_world(&(clip * view)).without_near()
         }
         3 => {
-            let clip = Mat4::perspective_infinite_reverse_rh(core::f32::consts::FRAC_PI_2, 1.0, 0.1);
+            let clip =
+                Mat4::perspective_infinite_reverse_rh(core::f32::consts::FRAC_PI_2, 1.0, 0.1);
             CullView::from_clip_from_world(&(clip * view)).within(eye, rng.random_range(1.0..90.0))
         }
         _ => {
-            let clip = Mat4::perspective_infinite_reverse_rh(rng.random_range(0.2..2.0), aspect, 0.1);
+            let clip =
+                Mat4::perspective_infinite_reverse_rh(rng.random_range(0.2..2.0), aspect, 0.1);
             CullView::from_clip_from_world(&(clip * view)).without_far()
         }
     }
@@ -88,35 +102,70 @@ pub struct Scene {
 }
 
 pub fn random_transform(rng: &mut ChaCha8Rng) -> Affine3A {
-    let scale = if rng.random() { Vec3::splat(rng.random_range(0.2..3.0)) } else { random_vec(rng, 1.0) + 1.5 };
+    let scale = if rng.random() {
+        Vec3::splat(rng.random_range(0.2..3.0))
+    } else {
+        random_vec(rng, 1.0) + 1.5
+    };
     Affine3A::from_scale_rotation_translation(scale, random_rotation(rng), random_vec(rng, 20.0))
 }
 
 /// A random scene of sets with these lengths.
 pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
-    let views: Vec<_> = (0..rng.random_range(1..=8)).map(|_| random_view(rng)).collect();
-    let sets: Vec<_> = lengths.iter().map(|len| { let scaled = rng.random(); random_set(rng, *len, scaled) }).collect();
+    let views: Vec<_> = (0..rng.random_range(1..=8))
+        .map(|_| random_view(rng))
+        .collect();
+    let sets: Vec<_> = lengths
+        .iter()
+        .map(|len| {
+            let scaled = rng.random();
+            random_set(rng, *len, scaled)
+        })
+        .collect();
     let mut requests = Vec::new();
     for (key, _) in sets.iter().enumerate() {
-        let centre = if rng.random() { Vec3::ZERO } else { random_vec(rng, 2.0) };
+        let centre = if rng.random() {
+            Vec3::ZERO
+        } else {
+            random_vec(rng, 2.0)
+        };
         requests.push(CullRequest {
             key: key as u64,
             set: SetId(key as u64),
             world_from_local: random_transform(rng),
-            sphere: BoundingSphere { centre, radius: rng.random_range(0.0..2.0) },
-            shape: if rng.random() {
-                DrawShape::Indexed { index_count: 36, first_index: 7, base_vertex: -3 }
-            } else {
-                DrawShape::NonIndexed { vertex_count: 9, first_vertex: 4 }
+            sphere: BoundingSphere {
+                centre,
+                radius: rng.random_range(0.0..2.0),
             },
-            views: (0..views.len() as u32).filter(|_| rng.random_range(0..8) > 0).collect(),
+            shape: if rng.random() {
+                DrawShape::Indexed {
+                    index_count: 36,
+                    first_index: 7,
+                    base_vertex: -3,
+                }
+            } else {
+                DrawShape::NonIndexed {
+                    vertex_count: 9,
+                    first_vertex: 4,
+                }
+            },
+            views: (0..views.len() as u32)
+                .filter(|_| rng.random_range(0..8) > 0)
+                .collect(),
         });
     }
-    Scene { sets, frame: CullFrame { views, requests } }
+    Scene {
+        sets,
+        frame: CullFrame { views, requests },
+    }
 }
 
 pub fn options(tier: CullingTier, shader_checks: bool) -> CullerOptions {
-    CullerOptions { tier: Some(tier), shader_checks, ..CullerOptions::default() }
+    CullerOptions {
+        tier: Some(tier),
+        shader_checks,
+        ..CullerOptions::default()
+    }
 }
 
 /// Uploads the sets and runs the frame once.
@@ -132,7 +181,10 @@ pub fn run(culler: &mut Culler, (device, queue): (&Device, &Queue), scene: &Scen
 pub fn upload(culler: &mut Culler, (device, queue): (&Device, &Queue), scene: &Scene) {
     for (id, set) in scene.sets.iter().enumerate() {
         let id = SetId(id as u64);
-        let channels = Channels { scale: set.scales().is_some(), tag: set.tags().is_some() };
+        let channels = Channels {
+            scale: set.scales().is_some(),
+            tag: set.tags().is_some(),
+        };
         culler.reserve_set(device, id, set.len() as u32, channels);
         culler.upload(queue, id, 0, set.packed()).unwrap();
         if let Some(scales) = set.scales() {
@@ -155,7 +207,8 @@ fn page_copy(culler: &Culler, scene: &Scene, page: usize) -> (Vec<PackedInstance
                 let end = region.first as usize + take;
                 instances.resize(instances.len().max(end), PackedInstance::default());
                 scales.resize(scales.len().max(end), 1.0);
-                instances[region.first as usize..end].copy_from_slice(&set.packed()[done..done + take]);
+                instances[region.first as usize..end]
+                    .copy_from_slice(&set.packed()[done..done + take]);
                 if let Some(from) = set.scales() {
                     scales[region.first as usize..end].copy_from_slice(&from[done..done + take]);
                 }
@@ -176,10 +229,16 @@ pub struct Seen {
 }
 
 /// Compares everything that the GPU wrote with the twins: words within the tolerance, the rest exactly.
-pub fn compare(culler: &Culler, (device, queue): (&Device, &Queue), scene: &Scene) -> Result<Seen, String> {
+pub fn compare(
+    culler: &Culler,
+    (device, queue): (&Device, &Queue),
+    scene: &Scene,
+) -> Result<Seen, String> {
     let mut seen = Seen::default();
     for (index, plan) in culler.plan().batches.iter().enumerate() {
-        let data = culler.read_batch(device, queue, index).map_err(|error| error.to_string())?;
+        let data = culler
+            .read_batch(device, queue, index)
+            .map_err(|error| error.to_string())?;
         let (instances, scales) = page_copy(culler, scene, plan.page);
         if culler.tier() != CullingTier::Cpu {
             compare_words(plan, &data, &instances, &scales, &mut seen)?;
@@ -197,26 +256,43 @@ fn compare_words(
     seen: &mut Seen,
 ) -> Result<(), String> {
     let mut words = vec![0; plan.word_len() as usize];
-    reference::vote(&plan.batch, &plan.chunks, &plan.rows, instances, scales, &mut words);
+    reference::vote(
+        &plan.batch,
+        &plan.chunks,
+        &plan.rows,
+        instances,
+        scales,
+        &mut words,
+    );
     for chunk in &plan.chunks {
         for r in 0..chunk.row_count {
             seen.tested += u64::from(chunk.instance_count);
             let row = &plan.rows[(chunk.first_row + r) as usize];
             let first = ((chunk.first_count + r * chunk.block_count) * BLOCK_WORDS) as usize;
             let range = first..first + (chunk.block_count * BLOCK_WORDS) as usize;
-            for (w, (gpu, twin)) in data.words[range.clone()].iter().zip(&words[range]).enumerate() {
+            for (w, (gpu, twin)) in data.words[range.clone()]
+                .iter()
+                .zip(&words[range])
+                .enumerate()
+            {
                 seen.visible += u64::from(gpu.count_ones());
                 let mut differ = gpu ^ twin;
                 while differ != 0 {
                     let i = w as u32 * 32 + differ.trailing_zeros();
                     differ &= differ - 1;
                     if i >= chunk.instance_count {
-                        return Err(format!("instance {i} of {} is visible", chunk.instance_count));
+                        return Err(format!(
+                            "instance {i} of {} is visible",
+                            chunk.instance_count
+                        ));
                     }
                     let sphere = reference::load_sphere(chunk, instances, scales, i);
                     let distance = reference::least_distance(chunk, row, sphere);
                     if distance.is_nan() || distance.abs() > 1e-4 {
-                        return Err(format!("row {r}, instance {i}: {distance} from the border, GPU says {}", distance <= 0.0));
+                        return Err(format!(
+                            "row {r}, instance {i}: {distance} from the border, GPU says {}",
+                            distance <= 0.0
+                        ));
                     }
                     seen.borderline += 1;
                 }
@@ -230,7 +306,11 @@ fn compare_words(
 fn compare_rest(plan: &BatchPlan, data: &BatchData) -> Result<(), String> {
     let capacity = data.totals.survivors - data.totals.overflow;
     let mut batch = plan.batch;
-    batch.survivor_capacity = if data.totals.overflow > 0 { capacity } else { u32::MAX };
+    batch.survivor_capacity = if data.totals.overflow > 0 {
+        capacity
+    } else {
+        u32::MAX
+    };
     let mut counts = vec![0; data.counts.len()];
     let mut partials = vec![0; data.partials.len()];
     reference::scan(&batch, &data.words, &mut counts, &mut partials);
@@ -238,19 +318,39 @@ fn compare_rest(plan: &BatchPlan, data: &BatchData) -> Result<(), String> {
     equal("counts", &data.counts, &counts)?;
     equal("partials", &data.partials, &partials)?;
     let mut survivors = vec![0; capacity as usize];
-    reference::compact(&batch, &plan.chunks, &data.words, &counts, &partials, &mut survivors);
+    reference::compact(
+        &batch,
+        &plan.chunks,
+        &data.words,
+        &counts,
+        &partials,
+        &mut survivors,
+    );
     equal("survivors", &data.survivors, &survivors)?;
     let mut totals = Totals::default();
     let mut draws = vec![Default::default(); data.draws.len()];
-    reference::write_args(&batch, &plan.row_draws, &counts, &partials, (&mut totals, &mut draws));
+    reference::write_args(
+        &batch,
+        &plan.row_draws,
+        &counts,
+        &partials,
+        (&mut totals, &mut draws),
+    );
     equal("totals", &[data.totals], &[totals])?;
     equal("draws", &data.draws, &draws)
 }
 
 fn equal<T: PartialEq + core::fmt::Debug>(what: &str, gpu: &[T], twin: &[T]) -> Result<(), String> {
     match gpu.iter().zip(twin).position(|(a, b)| a != b) {
-        Some(i) => Err(format!("{what}[{i}]: {:?} on the GPU, {:?} in the twin", gpu[i], twin[i])),
-        None if gpu.len() != twin.len() => Err(format!("{what}: {} on the GPU, {} in the twin", gpu.len(), twin.len())),
+        Some(i) => Err(format!(
+            "{what}[{i}]: {:?} on the GPU, {:?} in the twin",
+            gpu[i], twin[i]
+        )),
+        None if gpu.len() != twin.len() => Err(format!(
+            "{what}: {} on the GPU, {} in the twin",
+            gpu.len(),
+            twin.len()
+        )),
         None => Ok(()),
     }
 }

@@ -1,5 +1,9 @@
 //! A headless Bevy app that draws one scene either as instance sets or as one entity per instance.
-#![allow(clippy::unwrap_used, dead_code, reason = "a test may panic, and not every test uses every helper")]
+#![allow(
+    clippy::unwrap_used,
+    dead_code,
+    reason = "a test may panic, and not every test uses every helper"
+)]
 
 use bevy::{
     app::PluginGroupBuilder,
@@ -39,8 +43,15 @@ pub struct Stage {
 
 fn plugins() -> PluginGroupBuilder {
     DefaultPlugins
-        .set(WindowPlugin { primary_window: None, exit_condition: ExitCondition::DontExit, ..default() })
-        .set(RenderPlugin { synchronous_pipeline_compilation: true, ..default() })
+        .set(WindowPlugin {
+            primary_window: None,
+            exit_condition: ExitCondition::DontExit,
+            ..default()
+        })
+        .set(RenderPlugin {
+            synchronous_pipeline_compilation: true,
+            ..default()
+        })
         .disable::<LogPlugin>()
         .disable::<WinitPlugin>()
         .disable::<bevy::render::pipelined_rendering::PipelinedRenderingPlugin>()
@@ -56,13 +67,18 @@ impl Stage {
         let mut app = App::new();
         app.add_plugins(plugins());
         if let How::Set(tier) = how {
-            app.add_plugins(GpuCullingPlugin { tier, shader_checks: true, ..default() });
+            app.add_plugins(GpuCullingPlugin {
+                tier,
+                shader_checks: true,
+                ..default()
+            });
         }
         app.insert_resource(ClearColor(Color::srgb(0.05, 0.06, 0.1)));
         more(&mut app);
         app.finish();
         app.cleanup();
-        let mut image = Image::new_target_texture(SIZE.x, SIZE.y, TextureFormat::Rgba8UnormSrgb, None);
+        let mut image =
+            Image::new_target_texture(SIZE.x, SIZE.y, TextureFormat::Rgba8UnormSrgb, None);
         image.texture_descriptor.usage |= TextureUsages::COPY_SRC;
         image.asset_usage = RenderAssetUsages::default();
         let target = app.world_mut().resource_mut::<Assets<Image>>().add(image);
@@ -88,13 +104,23 @@ impl Stage {
     /// A camera on the target.
     pub fn camera(&mut self, transform: Transform, more: impl Bundle) -> Entity {
         let target = RenderTarget::Image(self.target.clone().into());
-        self.spawn((Camera3d::default(), target, Tonemapping::Reinhard, transform, more))
+        self.spawn((
+            Camera3d::default(),
+            target,
+            Tonemapping::Reinhard,
+            transform,
+            more,
+        ))
     }
 
     /// Lights: sun, point and spot, with shadows or not.
     pub fn lights(&mut self, shadows: bool) {
         self.spawn((
-            DirectionalLight { illuminance: 5_000.0, shadow_maps_enabled: shadows, ..default() },
+            DirectionalLight {
+                illuminance: 5_000.0,
+                shadow_maps_enabled: shadows,
+                ..default()
+            },
             Transform::from_xyz(4.0, 9.0, 3.0).looking_at(Vec3::ZERO, Vec3::Y),
         ));
         self.spawn((
@@ -110,7 +136,12 @@ impl Stage {
     }
 
     /// The set as `GpuInstances`, or as children of one entity: the same transform, the same components.
-    pub fn spawn_set<M: Component + Clone>(&mut self, set: &InstanceSet, parts: (Handle<Mesh>, M), at: Transform) -> Entity {
+    pub fn spawn_set<M: Component + Clone>(
+        &mut self,
+        set: &InstanceSet,
+        parts: (Handle<Mesh>, M),
+        at: Transform,
+    ) -> Entity {
         let (mesh, material) = parts;
         match self.how {
             How::Set(_) => {
@@ -120,7 +151,12 @@ impl Stage {
             How::Entities => {
                 let parent = self.spawn((at, Visibility::default()));
                 for instance in set.iter() {
-                    let child = (Mesh3d(mesh.clone()), material.clone(), Transform::from(instance), ChildOf(parent));
+                    let child = (
+                        Mesh3d(mesh.clone()),
+                        material.clone(),
+                        Transform::from(instance),
+                        ChildOf(parent),
+                    );
                     self.spawn(child);
                 }
                 parent
@@ -139,11 +175,12 @@ impl Stage {
         self.update(3);
         let taken: Arc<Mutex<Option<Image>>> = default();
         let into = taken.clone();
-        self.app.world_mut().spawn(Screenshot::image(self.target.clone())).observe(
-            move |captured: On<ScreenshotCaptured>| {
+        self.app
+            .world_mut()
+            .spawn(Screenshot::image(self.target.clone()))
+            .observe(move |captured: On<ScreenshotCaptured>| {
                 *into.lock().unwrap() = Some(captured.image.clone());
-            },
-        );
+            });
         for _ in 0..50 {
             self.app.update();
             if let Some(image) = taken.lock().unwrap().take() {
@@ -164,7 +201,10 @@ impl Stage {
                 for verdict in &verdicts {
                     assert_eq!(verdict.error, None, "{verdict:?}");
                 }
-                return (verdicts.len(), verdicts.iter().map(|verdict| verdict.visible).sum());
+                return (
+                    verdicts.len(),
+                    verdicts.iter().map(|verdict| verdict.visible).sum(),
+                );
             }
         }
         panic!("no verdict arrived");
@@ -191,7 +231,11 @@ pub fn field(count: usize, scaled: bool) -> InstanceSet {
         Transform {
             translation: Vec3::new(random(9.0), random(4.0), random(9.0)),
             rotation,
-            scale: if scaled { Vec3::splat(0.7 + random(0.5)) } else { Vec3::ONE },
+            scale: if scaled {
+                Vec3::splat(0.7 + random(0.5))
+            } else {
+                Vec3::ONE
+            },
         }
     }))
     .unwrap()
@@ -201,7 +245,9 @@ pub fn field(count: usize, scaled: bool) -> InstanceSet {
 pub fn assert_same_picture(name: &str, ours: &RgbaImage, bevys: &RgbaImage) {
     assert_eq!(ours.dimensions(), bevys.dimensions());
     let pixels = ours.pixels().zip(bevys.pixels());
-    let differ = pixels.filter(|(a, b)| a.0.iter().zip(b.0).any(|(a, b)| a.abs_diff(b) > 8)).count();
+    let differ = pixels
+        .filter(|(a, b)| a.0.iter().zip(b.0).any(|(a, b)| a.abs_diff(b) > 8))
+        .count();
     let colours: std::collections::HashSet<_> = bevys.pixels().collect();
     assert!(colours.len() > 50, "{name}: the reference shows nothing");
     let share = differ as f64 * 100.0 / (ours.width() * ours.height()) as f64;
@@ -210,6 +256,9 @@ pub fn assert_same_picture(name: &str, ours: &RgbaImage, bevys: &RgbaImage) {
         std::fs::create_dir_all(&folder).unwrap();
         ours.save(folder.join(format!("{name}-set.png"))).unwrap();
         bevys.save(folder.join(format!("{name}-bevy.png"))).unwrap();
-        panic!("{name}: {share:.3} % of pixels differ by more than 8/255; both pictures are in {}", folder.display());
+        panic!(
+            "{name}: {share:.3} % of pixels differ by more than 8/255; both pictures are in {}",
+            folder.display()
+        );
     }
 }

@@ -15,12 +15,25 @@ pub fn write_args(
 ) {
     for (draw, args) in row_draws[..batch.row_count as usize].iter().zip(draws) {
         let first = place_of(counts, partials, draw.first_count).min(batch.survivor_capacity);
-        let end = place_of(counts, partials, draw.first_count + draw.block_count).min(batch.survivor_capacity);
+        let end = place_of(counts, partials, draw.first_count + draw.block_count)
+            .min(batch.survivor_capacity);
         let (a, b, c) = (draw.element_count, end - first, draw.first_element);
         *args = if draw.indexed != 0 {
-            DrawArgs { a, b, c, d: draw.base_vertex.cast_unsigned(), e: first }
+            DrawArgs {
+                a,
+                b,
+                c,
+                d: draw.base_vertex.cast_unsigned(),
+                e: first,
+            }
         } else {
-            DrawArgs { a, b, c, d: first, e: 0 }
+            DrawArgs {
+                a,
+                b,
+                c,
+                d: first,
+                e: 0,
+            }
         };
     }
     let survivors = place_of(counts, partials, batch.count_len);

@@ -13,7 +13,10 @@ pub fn scan(batch: &Batch, words: &[u32], counts: &mut [u32], partials: &mut [u3
         counts[count as usize] = sum;
         if count < batch.count_len {
             let first = (count * BLOCK_WORDS) as usize;
-            sum += words[first..first + BLOCK_WORDS as usize].iter().map(|word| word.count_ones()).sum::<u32>();
+            sum += words[first..first + BLOCK_WORDS as usize]
+                .iter()
+                .map(|word| word.count_ones())
+                .sum::<u32>();
         }
         partials[(count / SCAN_TILE) as usize] = sum;
     }

@@ -10,10 +10,17 @@ use glam::{Vec3, Vec4};
 #[must_use]
 pub fn load_sphere(chunk: &Chunk, instances: &[PackedInstance], scales: &[f32], i: u32) -> Vec4 {
     let at = (chunk.first_instance + i) as usize;
-    let scale = if chunk.flags & CHUNK_HAS_SCALE != 0 { scales[at] } else { 1.0 };
+    let scale = if chunk.flags & CHUNK_HAS_SCALE != 0 {
+        scales[at]
+    } else {
+        1.0
+    };
     let mut centre = instances[at].position();
     if chunk.flags & CHUNK_OFF_CENTRE != 0 {
-        centre += rotate(instances[at].rotation().into(), chunk.sphere.truncate() * scale);
+        centre += rotate(
+            instances[at].rotation().into(),
+            chunk.sphere.truncate() * scale,
+        );
     }
     centre.extend(chunk.sphere.w * scale)
 }
@@ -40,14 +47,20 @@ pub fn least_distance(chunk: &Chunk, row: &Row, sphere: Vec4) -> f32 {
         least = least.min(distance);
     }
     if row.reach.w >= 0.0 {
-        least = least.min(row.reach.w + sphere.w * chunk.world_scale - distance_to_light(chunk, row, sphere));
+        least = least.min(
+            row.reach.w + sphere.w * chunk.world_scale - distance_to_light(chunk, row, sphere),
+        );
     }
     least
 }
 
 fn world_centre(chunk: &Chunk, sphere: Vec4) -> Vec3 {
     let p = sphere.truncate().extend(1.0);
-    Vec3::new(chunk.world_x.dot(p), chunk.world_y.dot(p), chunk.world_z.dot(p))
+    Vec3::new(
+        chunk.world_x.dot(p),
+        chunk.world_y.dot(p),
+        chunk.world_z.dot(p),
+    )
 }
 
 fn distance_to_light(chunk: &Chunk, row: &Row, sphere: Vec4) -> f32 {
@@ -57,7 +70,10 @@ fn distance_to_light(chunk: &Chunk, row: &Row, sphere: Vec4) -> f32 {
 /// Whether the view keeps the sphere.
 #[must_use]
 pub fn is_visible(chunk: &Chunk, row: &Row, sphere: Vec4) -> bool {
-    let in_view = row.planes().into_iter().all(|plane| plane_distance(plane, sphere) > 0.0);
+    let in_view = row
+        .planes()
+        .into_iter()
+        .all(|plane| plane_distance(plane, sphere) > 0.0);
     if !in_view || row.reach.w < 0.0 {
         return in_view;
     }
