@@ -1,7 +1,7 @@
 // Decoding of a packed instance; the twin is `PackedQuat::decode` (src/instance/quat.rs).
 
 // 1/sqrt(2) over the 511 steps on each side of zero.
-const QUAT_STEP: f32 = 0.0013837708;
+const QUAT_STEP: f32 = 0.0013837706;
 
 // Smallest three: bits 31..30 name the largest component, three codes of 10 bits hold the others.
 fn unpack_quat(bits: u32) -> vec4<f32> {

@@ -1,5 +1,38 @@
-//! GPU-driven culling for Bevy.
-#![cfg_attr(docsrs, feature(doc_cfg))]
+//! GPU-driven culling for Bevy: one entity draws a thousand to a hundred million instances.
+//!
+//! Add [`GpuCullingPlugin`](prelude::GpuCullingPlugin), put an [`InstanceSet`](prelude::InstanceSet) into
+//! [`GpuInstances`](prelude::GpuInstances) beside a mesh and any material, and the GPU decides each frame and for
+//! each view which instances are drawn. The CPU does the same work for a hundred instances and for a
+//! hundred million.
+//!
+//! # One frame, in order
+//!
+//! ```text
+//! InstanceSet (asset) --changed ranges only--> instance pages on the GPU, 16 bytes an instance
+//!   views (cameras, shadow cascades, cube faces, spot lights), gathered once
+//!   vote      each instance is loaded once and tested against all views: one bit an instance and view
+//!   scan      bits -> exclusive prefixes: where the survivors of each block go
+//!   compact   bits -> survivor ids, in instance order
+//!   args      prefixes -> indirect draw commands
+//!   draw      Bevy's phases, pipelines and materials; our vertex stage; one indirect draw for each view
+//!   readback  counters, some frames late, never waited for -> DiagnosticsStore -> overlay
+//! ```
+//!
+//! # Rooms
+//!
+//! * [`instance`]: sets of instances as plain data.
+//! * [`cull`]: the engine. It needs wgpu, glam and bytemuck, and no Bevy (`--no-default-features`).
+//! * [`render`](crate::render): the Bevy half.
+//! * [`diagnostics`](crate::diagnostics): counters, GPU times, the overlay.
+//!
+//! # Features
+//!
+//! * `bevy` (default): the plugin.
+//! * `overlay` (default): [`CullingOverlayPlugin`](prelude::CullingOverlayPlugin), on Bevy's diagnostics overlay.
+#![cfg_attr(
+    not(feature = "bevy"),
+    allow(rustdoc::broken_intra_doc_links, reason = "the docs name the plugin")
+)]
 
 pub mod cull;
 #[cfg(feature = "bevy")]
@@ -20,3 +53,8 @@ pub mod prelude {
         GpuCullingSystems, GpuInstances,
     };
 }
+
+/// The README's examples are compiled with the tests.
+#[cfg(all(doctest, feature = "overlay"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -196,3 +196,45 @@ fn every_kernel_validates_without_subgroups_on_the_workgroup_tier() {
         }
     }
 }
+
+/// The draw shaders import through Bevy's preprocessor; without its lines, and with the decoding in front, the rest
+/// is plain WGSL.
+#[test]
+fn the_draw_slot_is_the_same_on_both_sides() {
+    let draw = include_str!("../shaders/draw_instance.wgsl");
+    let plain: String = draw
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .flat_map(|line| [line, "\n"])
+        .collect();
+    let module = &parse(&format!("{}{plain}", shaders::INSTANCE));
+    same!(module, PackedInstance { position, rotation });
+    let (fields, span) = wgsl_struct(module, "DrawSlot");
+    let expected = [
+        ("mesh_uniform", 0),
+        ("flags", 176),
+        ("region_first", 180),
+        ("set_first", 184),
+        ("pad_a", 188),
+    ];
+    assert_eq!(
+        fields,
+        expected.map(|(name, offset)| (name.to_owned(), offset))
+    );
+    assert_eq!(span, 192);
+}
+
+#[test]
+fn the_step_of_a_quaternion_is_the_same_on_both_sides() {
+    let module = parse(shaders::INSTANCE);
+    let (_, step) = module
+        .constants
+        .iter()
+        .find(|(_, c)| c.name.as_deref() == Some("QUAT_STEP"))
+        .unwrap();
+    let value = &module.global_expressions[step.init];
+    let naga::Expression::Literal(naga::Literal::F32(wgsl)) = value else {
+        panic!("{value:?}")
+    };
+    assert_eq!(*wgsl, bevy_gpu_culling::instance::PackedQuat::STEP);
+}

@@ -419,3 +419,69 @@ fn tiers_change_at_run_time() {
         stage.verify();
     }
 }
+
+/// A material that moves vertices in a vertex shader of its own.
+#[derive(Asset, TypePath, AsBindGroup, Clone, Debug, Default)]
+struct OwnVertexStage {}
+
+impl Material for OwnVertexStage {
+    fn vertex_shader() -> ShaderRef {
+        STRIPES_SHADER.into()
+    }
+}
+
+#[test]
+fn what_cannot_be_drawn_draws_nothing() {
+    let mut stage = Stage::with(How::Set(None), |app| {
+        app.add_plugins(MaterialPlugin::<OwnVertexStage>::default());
+    });
+    let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
+    let own = MeshMaterial3d(stage.add(OwnVertexStage {}));
+    stage.spawn_set(&field(100, false), (mesh.clone(), own), Transform::IDENTITY);
+    // Skinned: the joints' bind group is not ours to give.
+    let red = stage.standard(red());
+    let skinned = stage.spawn_set(&field(100, false), (mesh, red), Transform::IDENTITY);
+    stage
+        .app
+        .world_mut()
+        .entity_mut(skinned)
+        .insert(bevy::mesh::skinning::SkinnedMesh::default());
+    stage.camera(eye(), ());
+    let picture = stage.picture();
+    assert!(
+        picture
+            .pixels()
+            .all(|pixel| pixel == picture.get_pixel(0, 0)),
+        "something was drawn"
+    );
+}
+
+#[test]
+fn the_diagnostics_have_counters_and_stage_times() {
+    use bevy::diagnostic::DiagnosticsStore;
+    use bevy_gpu_culling::diagnostics;
+    let mut stage = Stage::with(How::Set(None), |app| {
+        app.add_plugins(bevy::render::diagnostic::RenderDiagnosticsPlugin);
+    });
+    let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
+    let material = stage.standard(red());
+    stage.spawn_set(&field(3000, false), (mesh, material), Transform::IDENTITY);
+    stage.camera(eye(), ());
+    let report = stage.report();
+    let store = stage.app.world().resource::<DiagnosticsStore>();
+    let value = |path| {
+        store
+            .get(&path)
+            .and_then(bevy::diagnostic::Diagnostic::value)
+            .unwrap()
+    };
+    let (tested, visible) = report.cameras();
+    assert_eq!(value(diagnostics::INSTANCES), 3000.0);
+    assert_eq!(value(diagnostics::VISIBLE), visible as f64);
+    assert_eq!(value(diagnostics::CULLED), (tested - visible) as f64);
+    assert_eq!(value(diagnostics::VIEWS), 1.0);
+    assert!(value(diagnostics::GPU_BYTES) > 3000.0 * 16.0);
+    for (name, path) in diagnostics::STAGE_GPU {
+        assert!(store.get(&path).is_some(), "no time of {name}");
+    }
+}

@@ -144,9 +144,12 @@ impl MeshUniforms<'_, '_, '_> {
 mod tests {
     use super::*;
 
+    /// The test `layout` compares the WGSL with the same offsets.
     #[test]
     fn a_slot_is_a_mesh_uniform_and_sixteen_bytes() {
         assert_eq!(MeshUniform::min_size().get(), 176);
         assert_eq!(176 + SlotInfo::min_size().get(), SLOT_BYTES);
+        let offsets = [0, 1, 2, 3].map(|field| SlotInfo::METADATA.offset(field));
+        assert_eq!(offsets, [0, 4, 8, 12]);
     }
 }
