@@ -430,22 +430,7 @@ impl Material for OwnVertexStage {
     }
 }
 
-#[test]
-fn what_cannot_be_drawn_draws_nothing() {
-    let mut stage = Stage::with(How::Set(None), |app| {
-        app.add_plugins(MaterialPlugin::<OwnVertexStage>::default());
-    });
-    let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
-    let own = MeshMaterial3d(stage.add(OwnVertexStage {}));
-    stage.spawn_set(&field(100, false), (mesh.clone(), own), Transform::IDENTITY);
-    // Skinned: the joints' bind group is not ours to give.
-    let red = stage.standard(red());
-    let skinned = stage.spawn_set(&field(100, false), (mesh, red), Transform::IDENTITY);
-    stage
-        .app
-        .world_mut()
-        .entity_mut(skinned)
-        .insert(bevy::mesh::skinning::SkinnedMesh::default());
+fn assert_nothing_drawn(stage: &mut Stage) {
     stage.camera(eye(), ());
     let picture = stage.picture();
     assert!(
@@ -454,6 +439,31 @@ fn what_cannot_be_drawn_draws_nothing() {
             .all(|pixel| pixel == picture.get_pixel(0, 0)),
         "something was drawn"
     );
+}
+
+#[test]
+fn a_material_with_its_own_vertex_stage_draws_nothing() {
+    let mut stage = Stage::with(How::Set(None), |app| {
+        app.add_plugins(MaterialPlugin::<OwnVertexStage>::default());
+    });
+    let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
+    let own = MeshMaterial3d(stage.add(OwnVertexStage {}));
+    stage.spawn_set(&field(100, false), (mesh, own), Transform::IDENTITY);
+    assert_nothing_drawn(&mut stage);
+}
+
+#[test]
+fn a_skinned_set_draws_nothing() {
+    let mut stage = Stage::new(How::Set(None));
+    let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
+    let red = stage.standard(red());
+    let set = stage.spawn_set(&field(100, false), (mesh, red), Transform::IDENTITY);
+    stage
+        .app
+        .world_mut()
+        .entity_mut(set)
+        .insert(bevy::mesh::skinning::SkinnedMesh::default());
+    assert_nothing_drawn(&mut stage);
 }
 
 #[test]

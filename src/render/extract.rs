@@ -15,7 +15,7 @@ use bevy::{
     render::{
         Extract,
         renderer::{RenderDevice, RenderQueue},
-        sync_world::{MainEntity, MainEntityHashMap},
+        sync_world::{MainEntity, MainEntityHashMap, MainEntityHashSet},
     },
 };
 
@@ -27,7 +27,10 @@ pub(super) struct GpuCuller {
     settings: GpuCullingSettings,
     known: HashMap<AssetId<InstanceSet>, KnownSet>,
     next_id: u64,
-    /// Entities with a set, this frame.
+    /// Entities with [`GpuInstances`], also those whose set or mesh is not loaded yet or was refused: Bevy must not
+    /// draw them as single meshes.
+    pub entities: MainEntityHashSet,
+    /// Entities whose set can be culled this frame.
     pub sets: MainEntityHashMap<ExtractedSet>,
 }
 
@@ -85,7 +88,7 @@ fn make_culler(device: &RenderDevice, settings: &GpuCullingSettings) -> Option<C
 pub(super) fn extract_sets(
     mut gpu: ResMut<GpuCuller>,
     settings: Res<GpuCullingSettings>,
-    entities: Extract<Query<(Entity, &GpuInstances, &SetSphere, &GlobalTransform)>>,
+    entities: Extract<Query<(Entity, &GpuInstances, Option<&SetSphere>, &GlobalTransform)>>,
     assets: Extract<Res<Assets<InstanceSet>>>,
     (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
     verifier: Res<Verifier>,
@@ -97,13 +100,16 @@ pub(super) fn extract_sets(
         gpu.known.clear();
     }
     gpu.sets.clear();
+    gpu.entities.clear();
+    gpu.entities
+        .extend(entities.iter().map(|(entity, ..)| MainEntity::from(entity)));
     let Some(culler) = &mut gpu.culler else {
         return;
     };
     let mut used = HashMap::new();
     for (entity, instances, sphere, transform) in &entities {
         let asset = instances.id();
-        let Some(set) = assets.get(asset) else {
+        let (Some(set), Some(sphere)) = (assets.get(asset), sphere) else {
             continue;
         };
         let id = *used.entry(asset).or_insert_with(|| {

@@ -57,6 +57,7 @@ struct Alias {
 pub(super) struct PhaseFunctions<'w> {
     opaque: Res<'w, DrawFunctions<Opaque3d>>,
     mask: Res<'w, DrawFunctions<AlphaMask3d>>,
+    transmissive: Res<'w, DrawFunctions<Transmissive3d>>,
     transparent: Res<'w, DrawFunctions<Transparent3d>>,
     prepass: Res<'w, DrawFunctions<Opaque3dPrepass>>,
     prepass_mask: Res<'w, DrawFunctions<AlphaMask3dPrepass>>,
@@ -75,12 +76,12 @@ pub(super) fn alias_materials(
     mut dirty: ResMut<DirtySpecializations>,
     functions: PhaseFunctions,
 ) {
-    if gpu.sets.is_empty() && aliases.entities.is_empty() {
+    if gpu.entities.is_empty() && aliases.entities.is_empty() {
         return;
     }
     let aliases = &mut *aliases;
     let mut used = HashSet::new();
-    for entity in gpu.sets.keys() {
+    for entity in &gpu.entities {
         let Some(instance) = instances.instances.get_mut(entity) else {
             continue;
         };
@@ -169,7 +170,7 @@ impl MaterialAliases {
         let lost: Vec<MainEntity> = self
             .entities
             .keys()
-            .filter(|entity| !gpu.sets.contains_key(*entity))
+            .filter(|entity| !gpu.entities.contains(*entity))
             .copied()
             .collect();
         for entity in lost {
@@ -248,6 +249,10 @@ fn alias_properties(
     to.add_draw_function(
         MainPassAlphaMaskDrawFunction,
         phases.mask.read().id::<DrawSet>(),
+    );
+    to.add_draw_function(
+        MainPassTransmissiveDrawFunction,
+        phases.transmissive.read().id::<DrawSet>(),
     );
     to.add_draw_function(
         MainPassTransparentDrawFunction,

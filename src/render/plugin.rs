@@ -24,7 +24,7 @@ use bevy::{
         prepass::{AlphaMask3dPrepass, Opaque3dPrepass},
         schedule::camera_driver,
     },
-    pbr::Shadow,
+    pbr::{Shadow, Transmissive3d},
     prelude::*,
     render::{
         ExtractSchedule, Render, RenderApp, RenderStartup, RenderSystems,
@@ -150,6 +150,7 @@ impl Plugin for GpuCullingPlugin {
             .init_resource::<SetPrepassPipelines>()
             .add_render_command::<Opaque3d, DrawSet>()
             .add_render_command::<AlphaMask3d, DrawSet>()
+            .add_render_command::<Transmissive3d, DrawSet>()
             .add_render_command::<Transparent3d, DrawSet>()
             .add_render_command::<Opaque3dPrepass, DrawSetPrepass>()
             .add_render_command::<Opaque3dPrepass, DrawSetDepthOnly>()
