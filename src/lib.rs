@@ -22,8 +22,8 @@
 //!
 //! * [`instance`]: sets of instances as plain data.
 //! * [`cull`]: the engine. It needs wgpu, glam and bytemuck, and no Bevy (`--no-default-features`).
-//! * [`render`](crate::render): the Bevy half.
-//! * [`diagnostics`](crate::diagnostics): counters, GPU times, the overlay.
+//! * [`render`]: the Bevy half.
+//! * [`diagnostics`]: counters, GPU times, the overlay.
 //!
 //! # Features
 //!

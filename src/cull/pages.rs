@@ -319,7 +319,7 @@ struct FreeBlocks(Vec<Range<u32>>);
 
 impl FreeBlocks {
     fn new(blocks: u32) -> Self {
-        Self(vec![0..blocks])
+        Self(core::iter::once(0..blocks).collect())
     }
 
     /// The first fit.

@@ -189,6 +189,6 @@ mod tests {
         assert!((greatest_stretch(&matrix) - 3.0).abs() < 1e-5);
         let sheared = matrix * Mat3A::from_quat(Quat::from_rotation_z(0.9));
         let stretch = greatest_stretch(&sheared);
-        assert!(stretch >= 3.0 && stretch < 4.0, "{stretch}");
+        assert!((3.0..4.0).contains(&stretch), "{stretch}");
     }
 }

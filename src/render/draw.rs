@@ -136,7 +136,7 @@ fn draw_indirect(
     let pass = pass.wgpu_pass();
     match (indexed, counted) {
         (true, true) => {
-            pass.multi_draw_indexed_indirect_count(args, offset, args, DRAW_COUNT_OFFSET, 1)
+            pass.multi_draw_indexed_indirect_count(args, offset, args, DRAW_COUNT_OFFSET, 1);
         }
         (true, false) => pass.draw_indexed_indirect(args, offset),
         (false, true) => pass.multi_draw_indirect_count(args, offset, args, DRAW_COUNT_OFFSET, 1),

@@ -48,6 +48,14 @@ pub(super) struct ExtractedSet {
     pub world_from_local: Affine3A,
 }
 
+/// What extraction reads of an entity with a set.
+type SetEntity = (
+    Entity,
+    &'static GpuInstances,
+    Option<&'static SetSphere>,
+    &'static GlobalTransform,
+);
+
 /// Makes the culler for the device.
 pub(super) fn init_culler(
     mut gpu: ResMut<GpuCuller>,
@@ -88,7 +96,7 @@ fn make_culler(device: &RenderDevice, settings: &GpuCullingSettings) -> Option<C
 pub(super) fn extract_sets(
     mut gpu: ResMut<GpuCuller>,
     settings: Res<GpuCullingSettings>,
-    entities: Extract<Query<(Entity, &GpuInstances, Option<&SetSphere>, &GlobalTransform)>>,
+    entities: Extract<Query<SetEntity>>,
     assets: Extract<Res<Assets<InstanceSet>>>,
     (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
     verifier: Res<Verifier>,

@@ -108,6 +108,10 @@ impl Meshes<'_> {
     }
 }
 
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a system's parameters are its data"
+)]
 /// Plans the frame, uploads its tables and makes the bind groups of its draws.
 pub(super) fn prepare_culling(
     mut gpu: ResMut<GpuCuller>,
