@@ -1,7 +1,7 @@
 //! The culling in Bevy's diagnostics: paths, measurements, and an overlay that shows them.
 //!
-//! The counters are those of [`CullingReport`](crate::render::CullingReport), some frames old. The GPU times are
-//! measured by Bevy's [`RenderDiagnosticsPlugin`], which the app adds.
+//! The counters are those of [`CullingReport`], some frames old. The GPU times are
+//! measured by Bevy's [`RenderDiagnosticsPlugin`](bevy::render::diagnostic::RenderDiagnosticsPlugin), which the app adds.
 
 #[cfg(feature = "overlay")]
 mod overlay;

@@ -1,5 +1,9 @@
 //! The stages on the GPU against their CPU twins, on every tier, at random and at the edges.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test may panic and tell what it saw"
+)]
 
 mod common;
 
