@@ -429,7 +429,7 @@ fn auto_follows_its_tuning_from_frame_to_frame() {
 #[test]
 fn what_the_tier_lacks_is_refused_by_name() {
     let (device, _, _) = gpu();
-    for compaction in [Compaction::BallotScan] {
+    for compaction in [Compaction::SubgroupAtomic, Compaction::BallotScan] {
         let error = Culler::new(&device, with(compaction, CullingTier::Workgroup, false)).err();
         assert!(
             matches!(error, Some(CullError::CompactionUnsupported { .. })),
@@ -465,10 +465,10 @@ fn stages_that_a_compaction_lacks_are_not_recorded() {
 #[test]
 fn a_broken_compaction_is_seen() {
     use Compaction::{
-        BallotScan, HillisSteele, NaiveAtomic, WorkgroupAtomic, WorkgroupScan,
+        BallotScan, HillisSteele, NaiveAtomic, SubgroupAtomic, WorkgroupAtomic, WorkgroupScan,
     };
     let (device, queue, _) = gpu();
-    let breaks: [(Compaction, &str, &str); 11] = [
+    let breaks: [(Compaction, &str, &str); 14] = [
         (NaiveAtomic, "reserve(chunk, r, 1u)", "region_of(chunk, r)"),
         (
             NaiveAtomic,
@@ -480,6 +480,13 @@ fn a_broken_compaction_is_seen() {
             "row_counts[id.x] = 0u;",
             "row_counts[id.x] = 1u;",
         ),
+        (
+            SubgroupAtomic,
+            "ballot_count(ballot))",
+            "ballot_count(ballot) + 1u)",
+        ),
+        (SubgroupAtomic, "+ ballot_before(ballot, lane)", ""),
+        (SubgroupAtomic, "subgroupBroadcastFirst(base)", "base"),
         (
             WorkgroupAtomic,
             "atomicStore(&group_count, 0u)",

@@ -82,6 +82,7 @@ macro_rules! compactions {
 
 compactions! {
     NaiveAtomic = naive_atomic, "naive-atomic", "Unordered: one global atomicAdd a survivor (articles 1 and 3).";
+    SubgroupAtomic = subgroup_atomic, "subgroup-atomic", "Unordered: ballot and bit count, one global atomicAdd a subgroup (articles 1 and 2). Needs subgroups.";
     WorkgroupAtomic = workgroup_atomic, "workgroup-atomic", "Unordered: three levels, one global atomicAdd a workgroup (article 1).";
     HillisSteele = hillis_steele, "hillis-steele", "Ordered: a u32 a vote, a scan of log2(n) passes over global memory, compact: the first rung of article 4. Needs 8 bytes for each instance and view besides.";
     WorkgroupScan = workgroup_scan, "workgroup-scan", "Unordered: a scan in workgroup memory, merged with compact; one global atomicAdd a block (article 4). Needs 4 bytes for each instance and view besides.";
