@@ -1,156 +1,28 @@
 //! Every compaction against the twin: on every tier where it runs, at every encoding, at random and at the edges.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod check;
+#[path = "../common/mod.rs"]
 mod common;
-#[path = "../benches/common/encoding.rs"]
+#[path = "../../benches/common/encoding.rs"]
 mod encoding;
+mod encodings;
 
 use bevy_gpu_culling::cull::{
-    BatchData, BoundingSphere, Compaction, Compactor, CompactorOptions, CullError, CullFrame,
-    CullRequest, CullView, Culler, CullerOptions, CullingTier, DrawShape, Region, SetId, Stage,
-    Tuning,
-    layout::{BLOCK, BLOCK_WORDS},
-    plan::{BatchPlan, Plan, PlanLimits, PlanRequest},
-    reference,
+    BoundingSphere, Compaction, Compactor, CompactorOptions, CullError, CullFrame, CullRequest,
+    CullView, Culler, CullerOptions, CullingTier, DrawShape, SetId, Stage, Tuning,
 };
-use bevy_gpu_culling::instance::PackedInstance;
-use common::{Scene, gpu, options, page_copy, random_scene, random_set, random_view, rng, run};
-use encoding::Encoding;
+use check::{GPU_TIERS, check, rungs, with};
+use common::{Scene, gpu, random_scene, random_set, random_view, rng, run};
 use glam::{Affine3A, Vec3, Vec4};
 use rand::RngExt;
-use wgpu::{BufferUsages, Device, Features, Queue, util::DeviceExt};
-
-const GPU_TIERS: [CullingTier; 2] = [CullingTier::Subgroup, CullingTier::Workgroup];
+use wgpu::Features;
 
 /// Sizes around every boundary: word, subgroup, workgroup, block, tile of the scan.
 const EDGES: [usize; 20] = [
     0, 1, 2, 31, 32, 33, 63, 64, 127, 128, 129, 255, 257, 1023, 1024, 1025, 2047, 2049, 65_536,
     262_145,
 ];
-
-/// Every compaction on every tier where it runs.
-fn rungs() -> impl Iterator<Item = (Compaction, CullingTier)> {
-    GPU_TIERS.into_iter().flat_map(|tier| {
-        Compaction::supported(tier, Features::SUBGROUP).map(move |compaction| (compaction, tier))
-    })
-}
-
-fn with(compaction: Compaction, tier: CullingTier, shader_checks: bool) -> CullerOptions {
-    CullerOptions {
-        compaction,
-        ..options(tier, shader_checks)
-    }
-}
-
-/// Compares the rows of a batch with the twin: as lists if the compaction is ordered, else as sets. Instances
-/// within 1e-4 of a border may differ. Returns the survivors.
-fn check_batch(
-    compaction: Compaction,
-    plan: &BatchPlan,
-    data: &BatchData,
-    instances: &[PackedInstance],
-    scales: &[f32],
-) -> Result<u64, String> {
-    let mut words = vec![0; plan.word_len() as usize];
-    reference::vote(
-        &plan.batch,
-        &plan.chunks,
-        &plan.rows,
-        instances,
-        scales,
-        &mut words,
-    );
-    let (mut survivors, mut needed, mut next) = (0, 0, 0);
-    for chunk in &plan.chunks {
-        for r in 0..chunk.row_count {
-            let row = (chunk.first_row + r) as usize;
-            let (draw, args) = (&plan.row_draws[row], &data.draws[row]);
-            let (first, count) = (
-                args.first_instance(draw.indexed != 0),
-                args.instance_count(),
-            );
-            let static_part = [
-                args.a,
-                args.c,
-                if draw.indexed != 0 { args.d } else { args.e },
-            ];
-            let base_vertex = if draw.indexed != 0 {
-                draw.base_vertex.cast_unsigned()
-            } else {
-                0
-            };
-            if static_part != [draw.element_count, draw.first_element, base_vertex] {
-                return Err(format!("row {row}: {args:?} is no command for {draw:?}"));
-            }
-            if compaction.is_ordered() && first != next {
-                return Err(format!(
-                    "row {row} starts at {first}, the rows before it end at {next}"
-                ));
-            }
-            // A region without survivors may begin behind the last id.
-            let ids = data.survivors.get(first as usize..(first + count) as usize);
-            let ids = if count == 0 { Some(&[][..]) } else { ids };
-            let mut ids = ids
-                .ok_or_else(|| format!("row {row} ends behind the arena: {args:?}"))?
-                .to_vec();
-            next = first + count;
-            survivors += count;
-            needed = if count > 0 { needed.max(next) } else { needed };
-            if !compaction.is_ordered() {
-                ids.sort_unstable();
-            }
-            if !ids.is_sorted_by(|a, b| a < b) {
-                return Err(format!(
-                    "row {row}: an id is there twice, or not in its place"
-                ));
-            }
-            let inside = chunk.first_instance..chunk.first_instance + chunk.instance_count;
-            if let Some(id) = ids.iter().find(|id| !inside.contains(id)) {
-                return Err(format!("row {row}: id {id} is not in {inside:?}"));
-            }
-            for i in 0..chunk.instance_count {
-                let bit = (chunk.first_count + r * chunk.block_count) * BLOCK_WORDS * 32 + i;
-                let expected = words[(bit / 32) as usize] & (1 << (bit % 32)) != 0;
-                if ids.binary_search(&(chunk.first_instance + i)).is_ok() != expected {
-                    let sphere = reference::load_sphere(chunk, instances, scales, i);
-                    let distance = reference::least_distance(chunk, &plan.rows[row], sphere);
-                    if distance.is_nan() || distance.abs() > 1e-4 {
-                        return Err(format!("row {row}, instance {i}: the twin says {expected}"));
-                    }
-                }
-            }
-        }
-    }
-    let totals = data.totals;
-    if (
-        totals.survivors,
-        totals.overflow,
-        totals.draw_count,
-        totals.needed,
-    ) != (survivors, 0, 1, needed)
-    {
-        return Err(format!(
-            "{totals:?} for {survivors} survivors up to place {needed}"
-        ));
-    }
-    Ok(u64::from(survivors))
-}
-
-fn check(
-    culler: &Culler,
-    (device, queue): (&Device, &Queue),
-    scene: &Scene,
-) -> Result<u64, String> {
-    let mut survivors = 0;
-    for (index, plan) in culler.plan().batches.iter().enumerate() {
-        let data = culler
-            .read_batch(device, queue, index)
-            .map_err(|error| error.to_string())?;
-        let (instances, scales) = page_copy(culler, scene, plan.page);
-        survivors += check_batch(culler.compaction(), plan, &data, &instances, &scales)?;
-    }
-    Ok(survivors)
-}
 
 #[test]
 fn random_scenes_equal_the_twin_in_every_compaction() {
@@ -281,118 +153,6 @@ fn an_arena_that_is_too_small_is_clamped_reported_and_grown() {
         run(&mut culler, (&device, &queue), &scene);
         let seen = check(&culler, (&device, &queue), &scene);
         assert_eq!(seen, Ok(10_000), "grown: {compaction} on {tier}");
-    }
-}
-
-/// A plan and its pages, cut at `page` instances.
-struct Input {
-    plan: Plan,
-    pages: Vec<wgpu::Buffer>,
-    instances: Vec<Vec<PackedInstance>>,
-}
-
-fn input(
-    device: &Device,
-    encoding: Encoding,
-    set: &[PackedInstance],
-    views: &[CullView],
-    page: usize,
-) -> Input {
-    let instances: Vec<_> = set.chunks(page).map(<[_]>::to_vec).collect();
-    let buffer = |instances: &Vec<PackedInstance>| {
-        let mut contents = Vec::new();
-        encoding.encode(instances, &mut contents);
-        let usage = BufferUsages::STORAGE;
-        device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
-            label: None,
-            contents: &contents,
-            usage,
-        })
-    };
-    let capacity = (page as u32).next_multiple_of(BLOCK);
-    let regions: Vec<_> = (0..instances.len())
-        .map(|page| Region {
-            page,
-            first: 0,
-            capacity,
-        })
-        .collect();
-    let rows: Vec<_> = views
-        .iter()
-        .map(|view| view.to_row(&Affine3A::IDENTITY))
-        .collect();
-    let request = PlanRequest {
-        regions: &regions,
-        len: set.len() as u32,
-        has_scale: false,
-        world_from_local: Affine3A::IDENTITY,
-        sphere: BoundingSphere {
-            centre: Vec3::new(0.3, -0.2, 0.5),
-            radius: 0.7,
-        },
-        shape: DrawShape::NonIndexed {
-            vertex_count: 3,
-            first_vertex: 0,
-        },
-        rows: &rows,
-    };
-    // Few workgroups in x, so that dispatches have two dimensions.
-    let plan = Plan::build(
-        &[request],
-        PlanLimits {
-            counts: 30_000,
-            workgroups: 7,
-        },
-    );
-    Input {
-        plan,
-        pages: instances.iter().map(buffer).collect(),
-        instances,
-    }
-}
-
-#[test]
-fn every_encoding_equals_the_twin_in_every_compaction() {
-    let (device, queue, _) = gpu();
-    let mut rng = rng(64);
-    let sets: Vec<_> = [1, 33, 1023, 1025, 5000, 30_000]
-        .map(|len| random_set(&mut rng, len, false))
-        .into();
-    for encoding in Encoding::ALL {
-        assert!(encoding.name().len() > 5 && encoding.bytes() >= 16);
-        for (compaction, tier) in rungs() {
-            let options = CompactorOptions {
-                tier,
-                compaction,
-                shader_checks: true,
-                encoding: encoding.wgsl(),
-            };
-            let mut compactor = Compactor::new(&device, options).unwrap();
-            for set in &sets {
-                let views: Vec<_> = (0..rng.random_range(1..=3))
-                    .map(|_| random_view(&mut rng))
-                    .collect();
-                let input = input(&device, encoding, set.packed(), &views, 8192);
-                compactor.prepare(&device, &queue, &input.plan, &input.pages);
-                let mut encoder = device.create_command_encoder(&Default::default());
-                let mut pass = encoder.begin_compute_pass(&Default::default());
-                compactor.record(&input.plan, &mut pass);
-                drop(pass);
-                queue.submit([encoder.finish()]);
-                for (index, plan) in input.plan.batches.iter().enumerate() {
-                    let data = compactor
-                        .read_batch(&device, &queue, &input.plan, index)
-                        .unwrap();
-                    check_batch(compaction, plan, &data, &input.instances[plan.page], &[])
-                        .unwrap_or_else(|error| {
-                            panic!(
-                                "{compaction} on {tier}, {encoding:?}, {} instances: {error}",
-                                set.len()
-                            )
-                        });
-                }
-            }
-        }
     }
 }
 
