@@ -30,6 +30,8 @@ pub mod shaders;
 mod stages;
 mod strategies;
 mod tier;
+#[cfg(feature = "tune")]
+pub mod tune;
 mod tuning;
 mod view;
 
