@@ -107,5 +107,6 @@ struct Totals {
     overflow: u32,
     // Always 1: the count of a `multi_draw_*_indirect_count` of one draw.
     draw_count: u32,
-    pad_a: u32,
+    // Ids that the arena must hold so that none is lost.
+    needed: u32,
 }

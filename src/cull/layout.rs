@@ -177,8 +177,8 @@ pub struct Totals {
     pub overflow: u32,
     /// Always 1: the count of a `multi_draw_*_indirect_count` of one draw.
     pub draw_count: u32,
-    /// Padding.
-    pub pad_a: u32,
+    /// Ids that the arena must hold so that none is lost.
+    pub needed: u32,
 }
 
 /// Byte offset of [`Totals::draw_count`] in the argument buffer.

@@ -13,7 +13,7 @@ use super::{
     verify::Verifier,
 };
 use crate::{
-    cull::{CullerOptions, CullingTier},
+    cull::{Compaction, CullerOptions, CullingTier},
     instance::InstanceSet,
 };
 use bevy::{
@@ -48,6 +48,9 @@ use bevy::{
 pub struct GpuCullingPlugin {
     /// The tier; `None`, the default, takes the best that the adapter supports.
     pub tier: Option<CullingTier>,
+    /// How visible instances become lists. The default keeps instance order; the others are the articles' (see
+    /// [`Compaction`]).
+    pub compaction: Compaction,
     /// Keeps bounds checks in the compute kernels, for debugging. The default is `false`.
     pub shader_checks: bool,
     /// Survivor ids that each arena has room for from the start; `None`, the default, is 16,777,216 (64 MiB), or
@@ -55,12 +58,14 @@ pub struct GpuCullingPlugin {
     pub survivor_capacity: Option<u32>,
 }
 
-/// Settings of the culling. A change takes effect in the next frame; a change of tier uploads every set again.
+/// Settings of the culling. A change takes effect in the next frame, and uploads every set again.
 #[derive(Resource, ExtractResource, Reflect, Clone, Debug, Default, PartialEq)]
 #[reflect(Resource, Default, Clone, PartialEq)]
 pub struct GpuCullingSettings {
     /// See [`GpuCullingPlugin::tier`].
     pub tier: Option<CullingTier>,
+    /// See [`GpuCullingPlugin::compaction`].
+    pub compaction: Compaction,
     /// See [`GpuCullingPlugin::shader_checks`].
     pub shader_checks: bool,
     /// See [`GpuCullingPlugin::survivor_capacity`].
@@ -72,8 +77,10 @@ impl GpuCullingSettings {
         let default = CullerOptions::default();
         CullerOptions {
             tier: self.tier,
+            compaction: self.compaction,
             shader_checks: self.shader_checks,
             survivor_capacity: self.survivor_capacity.unwrap_or(default.survivor_capacity),
+            ..default
         }
     }
 }
@@ -101,6 +108,7 @@ impl Plugin for GpuCullingPlugin {
     fn build(&self, app: &mut App) {
         let settings = GpuCullingSettings {
             tier: self.tier,
+            compaction: self.compaction,
             shader_checks: self.shader_checks,
             survivor_capacity: self.survivor_capacity,
         };

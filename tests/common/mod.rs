@@ -197,7 +197,7 @@ pub fn upload(culler: &mut Culler, (device, queue): (&Device, &Queue), scene: &S
 }
 
 /// The instances of a page as they lie on the GPU, where the scene's sets have put them.
-fn page_copy(culler: &Culler, scene: &Scene, page: usize) -> (Vec<PackedInstance>, Vec<f32>) {
+pub fn page_copy(culler: &Culler, scene: &Scene, page: usize) -> (Vec<PackedInstance>, Vec<f32>) {
     let (mut instances, mut scales) = (Vec::new(), Vec::new());
     for (id, set) in scene.sets.iter().enumerate() {
         let mut done = 0;
