@@ -191,6 +191,15 @@ impl Gpu {
     }
 }
 
+/// Ends the program: a failure in one line, and an exit code that says so.
+#[expect(clippy::print_stderr, reason = "a command-line tool talks by printing")]
+pub fn exit(result: Result<()>) {
+    if let Err(error) = result {
+        eprintln!("error: {error:#}");
+        std::process::exit(1);
+    }
+}
+
 /// A buffer of at least 4 bytes.
 pub fn buffer(device: &Device, label: &str, size: u64, usage: BufferUsages) -> Buffer {
     device.create_buffer(&BufferDescriptor {

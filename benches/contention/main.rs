@@ -39,8 +39,11 @@ struct Args {
 /// Workgroups in x, if there are so many.
 const WIDTH: u32 = 1 << 15;
 
-fn main() -> Result<()> {
-    let args = Args::parse();
+fn main() {
+    common::exit(run(Args::parse()));
+}
+
+fn run(args: Args) -> Result<()> {
     ensure!(args.runs > 0, "--runs of 0 measures nothing");
     let gpu = Gpu::new()?;
     let subgroups = gpu.device.features().contains(Features::SUBGROUP);

@@ -35,8 +35,11 @@ struct Args {
     bench: bool,
 }
 
-fn main() -> Result<()> {
-    let args = Args::parse();
+fn main() {
+    common::exit(run(Args::parse()));
+}
+
+fn run(args: Args) -> Result<()> {
     let gpu = Gpu::new()?;
     let best = CullingTier::supported(gpu.device.features(), &gpu.device.limits()).0;
     let tier = args.tier.unwrap_or(best);
