@@ -191,10 +191,13 @@ impl Gpu {
     }
 }
 
-/// Ends the program: a failure in one line, and an exit code that says so.
+/// Runs a benchmark and ends the program: a failure in one line, and an exit code that says so. `cargo test
+/// --all-targets` starts benchmarks without the flag `--bench`: then nothing is measured.
 #[expect(clippy::print_stderr, reason = "a command-line tool talks by printing")]
-pub fn exit(result: Result<()>) {
-    if let Err(error) = result {
+pub fn main(bench: bool, run: impl FnOnce() -> Result<()>) {
+    if !bench && std::env::var_os("CARGO_PKG_NAME").is_some() {
+        eprintln!("not measured: this is no `cargo bench`");
+    } else if let Err(error) = run() {
         eprintln!("error: {error:#}");
         std::process::exit(1);
     }

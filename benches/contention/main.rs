@@ -40,7 +40,8 @@ struct Args {
 const WIDTH: u32 = 1 << 15;
 
 fn main() {
-    common::exit(run(Args::parse()));
+    let args = Args::parse();
+    common::main(args.bench, || run(args));
 }
 
 fn run(args: Args) -> Result<()> {

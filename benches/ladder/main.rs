@@ -107,7 +107,8 @@ struct Bench {
 }
 
 fn main() {
-    common::exit(run(Args::parse()));
+    let args = Args::parse();
+    common::main(args.bench, || run(args));
 }
 
 fn run(mut args: Args) -> Result<()> {

@@ -36,7 +36,8 @@ struct Args {
 }
 
 fn main() {
-    common::exit(run(Args::parse()));
+    let args = Args::parse();
+    common::main(args.bench, || run(args));
 }
 
 fn run(args: Args) -> Result<()> {
