@@ -18,24 +18,23 @@ struct Doubling {
 @group(0) @binding(8) var<storage, read> sums: array<u32>;
 @group(0) @binding(9) var<storage, read_write> next_sums: array<u32>;
 
+// A thread a sum, as plain as the article's.
 @compute @workgroup_size(BLOCK_THREADS)
 fn scan(
     @builtin(workgroup_id) workgroup: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) thread: u32,
 ) {
-    let count = block_of(workgroup, groups.x);
-    if (count >= batch.count_len) {
+    let group = block_of(workgroup, groups.x);
+    if (group >= batch.count_len * BLOCK_ITEMS) {
         return;
     }
-    for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
-        let at = count * BLOCK + k * BLOCK_THREADS + thread;
-        var sum = sums[at];
-        if (at >= doubling.reach) {
-            sum += sums[at - doubling.reach];
-        }
-        next_sums[at] = sum;
+    let at = group * BLOCK_THREADS + thread;
+    var sum = sums[at];
+    if (at >= doubling.reach) {
+        sum += sums[at - doubling.reach];
     }
+    next_sums[at] = sum;
 }
 
 @compute @workgroup_size(BLOCK_THREADS)

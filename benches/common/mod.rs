@@ -191,6 +191,18 @@ impl Gpu {
     }
 }
 
+/// Runs a benchmark and ends the program: a failure in one line, and an exit code that says so. `cargo test
+/// --all-targets` starts benchmarks without the flag `--bench`: then nothing is measured.
+#[expect(clippy::print_stderr, reason = "a command-line tool talks by printing")]
+pub fn main(bench: bool, run: impl FnOnce() -> Result<()>) {
+    if !bench && std::env::var_os("CARGO_PKG_NAME").is_some() {
+        eprintln!("not measured: this is no `cargo bench`");
+    } else if let Err(error) = run() {
+        eprintln!("error: {error:#}");
+        std::process::exit(1);
+    }
+}
+
 /// A buffer of at least 4 bytes.
 pub fn buffer(device: &Device, label: &str, size: u64, usage: BufferUsages) -> Buffer {
     device.create_buffer(&BufferDescriptor {

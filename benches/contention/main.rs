@@ -39,8 +39,12 @@ struct Args {
 /// Workgroups in x, if there are so many.
 const WIDTH: u32 = 1 << 15;
 
-fn main() -> Result<()> {
+fn main() {
     let args = Args::parse();
+    common::main(args.bench, || run(args));
+}
+
+fn run(args: Args) -> Result<()> {
     ensure!(args.runs > 0, "--runs of 0 measures nothing");
     let gpu = Gpu::new()?;
     let subgroups = gpu.device.features().contains(Features::SUBGROUP);

@@ -106,8 +106,12 @@ struct Bench {
     rows: Vec<Row>,
 }
 
-fn main() -> Result<()> {
-    let mut args = Args::parse();
+fn main() {
+    let args = Args::parse();
+    common::main(args.bench, || run(args));
+}
+
+fn run(mut args: Args) -> Result<()> {
     ensure!(args.runs != Some(0), "--runs of 0 measures nothing");
     let shares_hold = args
         .visible
@@ -249,6 +253,7 @@ impl Bench {
         let read = self.time_read(shape, inputs)?;
         for (which, share) in self.args.visible.clone().into_iter().enumerate() {
             let plan = shape.plan(&self.gpu, share);
+            let first = self.rows.len();
             self.bar.inc(1);
             for (compaction, compactor) in compactors.iter_mut() {
                 let name = shape.encoding.name();
@@ -264,19 +269,17 @@ impl Bench {
                         )
                     })?;
                 let survivors = inputs[0].expected[which].survivors;
-                let row = Row::new(
-                    (*compaction, self.tier),
-                    shape,
-                    (share, survivors),
-                    (times, read),
-                    &self.rows,
-                );
-                if self.args.json {
-                    let line = serde_json::to_string(&row)?;
+                let case = (*compaction, self.tier);
+                self.rows
+                    .push(Row::new(case, shape, (share, survivors), (times, read)));
+                self.bar.inc(1);
+            }
+            row::fill_ratios(&mut self.rows, first);
+            if self.args.json {
+                for row in &self.rows[first..] {
+                    let line = serde_json::to_string(row)?;
                     self.bar.suspend(|| println!("{line}"));
                 }
-                self.rows.push(row);
-                self.bar.inc(1);
             }
         }
         Ok(())

@@ -53,28 +53,13 @@ fn order<S: Serializer>(order: &Order, to: S) -> Result<S::Ok, S::Error> {
 }
 
 impl Row {
-    /// `before` are the rows that the ratios refer to.
+    /// Without the ratios, which need the other rows of the case ([`fill_ratios`]).
     pub fn new(
         (strategy, tier): (Compaction, CullingTier),
         shape: &Shape,
         (visible, survivors): (f64, u32),
         (times, read): (Times, Times),
-        before: &[Self],
     ) -> Self {
-        let same_case = |row: &&Self| {
-            (row.count, row.order) == (shape.count, shape.order) && row.visible == visible
-        };
-        let ratio_to = |compaction, encoding| {
-            if (strategy, shape.encoding) == (compaction, encoding) {
-                return Some(1.0);
-            }
-            let of = |row: &&Self| row.strategy == compaction && row.encoding == encoding;
-            before
-                .iter()
-                .filter(same_case)
-                .find(of)
-                .map(|row| row.us / times.median)
-        };
         let count = u64::from(shape.count);
         let stride = shape.encoding.bytes() as u64;
         Self {
@@ -90,10 +75,30 @@ impl Row {
             ginst_s: count as f64 / times.median / 1e3,
             bytes: strategy.traffic(count, stride, u64::from(survivors)),
             read_fraction: read.median / times.median,
-            vs_naive: ratio_to(Compaction::NaiveAtomic, shape.encoding),
-            vs_first: ratio_to(Compaction::HillisSteele, Encoding::Matrix),
+            vs_naive: None,
+            vs_first: None,
             verified: true,
         }
+    }
+
+    fn same_case(&self, other: &Self) -> bool {
+        (self.count, self.order, self.visible) == (other.count, other.order, other.visible)
+    }
+}
+
+/// Fills the ratios of the rows from `first` on, as far as what they refer to was measured.
+pub fn fill_ratios(rows: &mut [Row], first: usize) {
+    for index in first..rows.len() {
+        let row = &rows[index];
+        let us = |strategy, encoding| {
+            let of = |other: &&Row| {
+                other.same_case(row) && (other.strategy, other.encoding) == (strategy, encoding)
+            };
+            rows.iter().find(of).map(|other| other.us / row.us)
+        };
+        let naive = us(Compaction::NaiveAtomic, row.encoding);
+        let first_rung = us(Compaction::HillisSteele, Encoding::Matrix);
+        (rows[index].vs_naive, rows[index].vs_first) = (naive, first_rung);
     }
 }
 

@@ -35,8 +35,12 @@ struct Args {
     bench: bool,
 }
 
-fn main() -> Result<()> {
+fn main() {
     let args = Args::parse();
+    common::main(args.bench, || run(args));
+}
+
+fn run(args: Args) -> Result<()> {
     let gpu = Gpu::new()?;
     let best = CullingTier::supported(gpu.device.features(), &gpu.device.limits()).0;
     let tier = args.tier.unwrap_or(best);

@@ -1,6 +1,7 @@
 //! Every compaction against the twin: on every tier where it runs, at every encoding, at random and at the edges.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod ballots;
 mod check;
 #[path = "../common/mod.rs"]
 mod common;

@@ -2,7 +2,7 @@
 
 use crate::cull::{
     CullingTier, Stage,
-    layout::{BLOCK, BLOCK_WORDS},
+    layout::{BLOCK, BLOCK_THREADS, BLOCK_WORDS},
     plan::BatchPlan,
     shaders,
 };
@@ -172,7 +172,7 @@ pub(crate) enum Dispatch {
     One,
     /// A thread for each row, 64 in a workgroup.
     Rows,
-    /// One for each count, once for each doubling of the reach until it covers all votes.
+    /// A thread for each vote, once for each doubling of the reach until it covers all votes.
     Doubling,
 }
 
@@ -185,9 +185,9 @@ impl Dispatch {
             Self::One => (1, 1),
             Self::Rows => (plan.batch.row_count.div_ceil(64), 1),
             Self::Doubling => {
-                let counts = plan.batch.count_len;
-                let width = plan.batch.dispatch_width.max(counts.div_ceil(limit)).max(1);
-                (width, counts.div_ceil(width))
+                let groups = plan.batch.count_len * (BLOCK / BLOCK_THREADS);
+                let width = plan.batch.dispatch_width.max(groups.div_ceil(limit)).max(1);
+                (width, groups.div_ceil(width))
             }
         }
     }
@@ -221,12 +221,9 @@ mod tests {
     fn a_dispatch_beyond_the_limit_is_two_dimensional() {
         let mut plan = BatchPlan::default();
         (plan.batch.count_len, plan.batch.dispatch_width) = (100, 33);
-        assert_eq!(Dispatch::Doubling.workgroups(&plan, 65_535), (33, 4));
+        assert_eq!(Dispatch::Doubling.workgroups(&plan, 65_535), (33, 25));
         (plan.batch.count_len, plan.batch.dispatch_width) = (100, 1);
-        assert_eq!(
-            Dispatch::Doubling.workgroups(&plan, 33),
-            (4, 25),
-            "many views of few blocks"
-        );
+        let many_views_of_few_blocks = Dispatch::Doubling.workgroups(&plan, 33);
+        assert_eq!(many_views_of_few_blocks, (25, 32));
     }
 }
