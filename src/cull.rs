@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! CullFrame (views, requests) -> plan (chunks, rows; pure) -> tables on the GPU
+//!   classify blocks    -> kept, dropped or crossed by each view (only crossed blocks go on to vote)
 //!   vote     instances -> visibility words, one bit an instance and row
 //!   scan     words     -> exclusive prefixes of the survivors of each block and row
 //!   compact  words     -> survivor ids, in instance order
@@ -17,6 +18,7 @@
 //! *batch* is what one dispatch of each stage covers: all chunks of a page.
 
 mod batch;
+mod bounds;
 mod compactor;
 mod error;
 mod frame;

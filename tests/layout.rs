@@ -115,12 +115,32 @@ fn structs_are_the_same_on_both_sides() {
             needed
         }
     );
+    same!(
+        module,
+        Bound {
+            centre,
+            radius,
+            max_scale,
+            pad_a,
+            pad_b,
+            pad_c
+        }
+    );
+    same!(
+        module,
+        BoundJob {
+            first_block,
+            block_count,
+            end,
+            has_scale
+        }
+    );
     let structs = module
         .types
         .iter()
         .filter(|(_, ty)| matches!(ty.inner, TypeInner::Struct { .. }))
         .count();
-    assert_eq!(structs, 7, "a struct of layout.wgsl is not compared");
+    assert_eq!(structs, 9, "a struct of layout.wgsl is not compared");
 }
 
 #[test]
@@ -151,6 +171,7 @@ fn constants_are_the_same_on_both_sides() {
         ("BLOCK_ITEMS", BLOCK_ITEMS),
         ("BLOCK_WORDS", BLOCK_WORDS),
         ("SCAN_TILE", SCAN_TILE),
+        ("CLASSIFY_THREADS", CLASSIFY_THREADS),
         ("CHUNK_HAS_SCALE", CHUNK_HAS_SCALE),
         ("CHUNK_OFF_CENTRE", CHUNK_OFF_CENTRE),
     ] {

@@ -86,6 +86,8 @@ pub(crate) struct PageBuffers<'a> {
     pub instances: &'a Buffer,
     /// Something else where no set of the page has scales.
     pub scales: &'a Buffer,
+    /// Something else where the compaction has no use for them.
+    pub bounds: &'a Buffer,
     /// Changes when one of them is replaced.
     pub generation: u64,
 }
@@ -137,6 +139,7 @@ impl GpuBatch {
                 Growable::new(device, "gpu_culling words", storage),
                 Growable::new(device, "gpu_culling counts", storage),
                 Growable::new(device, "gpu_culling partials", storage),
+                Growable::new(device, "gpu_culling live blocks", storage),
                 Growable::new(device, "gpu_culling row counts", storage),
                 Growable::new(device, "gpu_culling votes", storage),
                 Growable::new(device, "gpu_culling sums", storage),
@@ -241,6 +244,7 @@ impl GpuBatch {
             Resource::RowDraws => &self.row_draws.gpu.buffer,
             Resource::Instances => page.instances,
             Resource::Scales => page.scales,
+            Resource::Bounds => page.bounds,
             Resource::Survivors => self.survivors(),
             Resource::Args => self.args(),
             scratch => self.scratch(scratch).unwrap_or(page.scales),

@@ -3,19 +3,24 @@
 use crate::cull::{
     BatchData, Compaction, CullError, CullingTier,
     batch::{GpuBatch, PageBuffers, most_ids},
+    bounds::BoundsBuilder,
+    layout::{BLOCK, Bound, BoundJob},
     pipelines::{BuildOptions, Pipelines},
     plan::Plan,
     readback::read_batch,
     shaders,
     strategies::Sources,
 };
-use wgpu::{Buffer, ComputePass, Device, Queue};
+use wgpu::{Buffer, BufferDescriptor, BufferUsages, ComputePass, Device, Queue};
 
 /// Runs the passes of one [`Compaction`] without a [`Culler`](crate::cull::Culler): the caller has the instances
 /// and the plan, and nothing is read back or grown. Instances may have another encoding than 16 bytes.
 pub struct Compactor {
     pipelines: Pipelines,
     batches: Vec<GpuBatch>,
+    /// Where the compaction reads bounds; and the bounds of each page.
+    bounds: Option<BoundsBuilder>,
+    page_bounds: Vec<Buffer>,
     generation: u64,
 }
 
@@ -36,7 +41,7 @@ impl Default for CompactorOptions<'_> {
     fn default() -> Self {
         Self {
             tier: CullingTier::Subgroup,
-            compaction: Compaction::default(),
+            compaction: Compaction::VoteScanCompact,
             shader_checks: false,
             encoding: shaders::INSTANCE_PACKED,
         }
@@ -71,9 +76,19 @@ impl Compactor {
                 edit: &|_, source| source,
             },
         )?;
+        let bounds = match pipelines.needs_bounds() {
+            true => Some(BoundsBuilder::new(
+                device,
+                options.encoding,
+                options.shader_checks,
+            )?),
+            false => None,
+        };
         Ok(Self {
             pipelines,
             batches: Vec::new(),
+            bounds,
+            page_bounds: Vec::new(),
             generation: 0,
         })
     }
@@ -82,6 +97,7 @@ impl Compactor {
     /// survivor is lost. Batches whose page is missing are left out.
     pub fn prepare(&mut self, device: &Device, queue: &Queue, plan: &Plan, pages: &[Buffer]) {
         self.generation += 1;
+        self.make_bounds((device, queue), plan, pages);
         self.batches
             .resize_with(plan.batches.len(), || GpuBatch::new(device));
         for (batch, plan) in self.batches.iter_mut().zip(&plan.batches) {
@@ -94,9 +110,43 @@ impl Compactor {
             let page = PageBuffers {
                 instances,
                 scales: instances,
+                bounds: self.page_bounds.get(plan.page).unwrap_or(instances),
                 generation: self.generation,
             };
             batch.prepare(device, queue, &self.pipelines, plan, &page);
+        }
+    }
+
+    /// Bounds of all blocks that the plan has, where the compaction reads them.
+    fn make_bounds(&mut self, (device, queue): (&Device, &Queue), plan: &Plan, pages: &[Buffer]) {
+        let Some(builder) = &self.bounds else { return };
+        self.page_bounds.clear();
+        for (index, instances) in pages.iter().enumerate() {
+            let chunks = plan
+                .batches
+                .iter()
+                .filter(|batch| batch.page == index)
+                .flat_map(|batch| &batch.chunks);
+            let jobs: Vec<_> = chunks
+                .map(|chunk| BoundJob {
+                    first_block: chunk.first_instance / BLOCK,
+                    block_count: chunk.block_count,
+                    end: chunk.first_instance + chunk.instance_count,
+                    has_scale: 0,
+                })
+                .collect();
+            let blocks = jobs
+                .iter()
+                .map(|job| job.first_block + job.block_count)
+                .max();
+            let bounds = device.create_buffer(&BufferDescriptor {
+                label: Some("gpu_culling bounds"),
+                size: u64::from(blocks.unwrap_or(1)) * size_of::<Bound>() as u64,
+                usage: BufferUsages::STORAGE,
+                mapped_at_creation: false,
+            });
+            builder.run((device, queue), [instances, instances, &bounds], &jobs);
+            self.page_bounds.push(bounds);
         }
     }
 

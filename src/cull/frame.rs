@@ -5,7 +5,8 @@ use crate::{
         BatchData, Compaction, CullError, CullView, CullingTier, DrawPart, FrameCounts, Stage,
         Tuning,
         batch::{GpuBatch, PageBuffers, most_ids},
-        layout::{DrawArgs, Row, args_offset},
+        bounds::BoundsBuilder,
+        layout::{BLOCK, BoundJob, DrawArgs, Row, args_offset},
         pages::{Channels, Pages, Region, SetId, binding_limit, page_limit},
         pipelines::{BuildOptions, Pipelines},
         plan::{BoundingSphere, DrawShape, Plan, PlanLimits, PlanRequest},
@@ -28,7 +29,7 @@ pub struct CullerOptions {
     /// Survivor ids (4 bytes each) that a batch has room for from the start, if so many can survive at all. An
     /// arena that proves too small grows a few frames later. The default is 16,777,216.
     pub survivor_capacity: u32,
-    /// How survivors become lists; the default is [`Compaction::VoteScanCompact`].
+    /// How survivors become lists; the default is [`Compaction::Auto`].
     pub compaction: Compaction,
     /// What [`Compaction::Auto`] goes by; `None` is the rule for the tier.
     pub tuning: Option<Tuning>,
@@ -128,6 +129,10 @@ pub struct Culler {
     rows: Vec<BatchRows>,
     batches: HashMap<BatchKey, GpuBatch>,
     readback: Readback,
+    /// None on the `Cpu` tier.
+    bounds: Option<BoundsBuilder>,
+    /// Instances whose blocks' bounds are out of date.
+    stale: Vec<(SetId, core::ops::Range<usize>)>,
     /// Counters of the `Cpu` tier, known at once.
     cpu_counts: Option<FrameCounts>,
     frame: u64,
@@ -181,6 +186,14 @@ impl Culler {
             }
         }
         let page_limit = page_limit(&limits)?;
+        let bounds = match tier {
+            CullingTier::Cpu => None,
+            _ => Some(BoundsBuilder::new(
+                device,
+                crate::cull::shaders::INSTANCE_PACKED,
+                options.shader_checks,
+            )?),
+        };
         let culler = Self {
             tier,
             page_limit,
@@ -205,6 +218,8 @@ impl Culler {
             rows: Vec::new(),
             batches: HashMap::new(),
             readback: Readback::new(),
+            bounds,
+            stale: Vec::new(),
             cpu_counts: None,
             frame: 0,
             uploaded: 0,
@@ -244,7 +259,9 @@ impl Culler {
     pub fn compaction(&self) -> Compaction {
         self.pipelines
             .get(self.active)
-            .map_or(Compaction::default(), |pipelines| pipelines.compaction)
+            .map_or(Compaction::VoteScanCompact, |pipelines| {
+                pipelines.compaction
+            })
     }
 
     /// Instances that one page holds.
@@ -256,9 +273,7 @@ impl Culler {
     /// Pages of at most `instances` from now on, rounded up to a block (a test makes many small ones).
     #[doc(hidden)]
     pub fn limit_pages(&mut self, instances: u32, counts_per_batch: u32) {
-        self.page_limit = instances
-            .next_multiple_of(crate::cull::layout::BLOCK)
-            .min(self.page_limit);
+        self.page_limit = instances.next_multiple_of(BLOCK).min(self.page_limit);
         self.plan_limits.counts = counts_per_batch.min(self.plan_limits.counts);
         self.pages = Pages::new(self.page_limit, self.tier == CullingTier::Cpu);
         self.sets.clear();
@@ -347,6 +362,7 @@ impl Culler {
     ) -> Result<(), CullError> {
         let set = checked(&self.sets, id, first, data.len())?;
         self.pages.write_instances(queue, &set.regions, first, data);
+        self.stale.push((id, first..first + data.len()));
         self.uploaded += size_of_val(data) as u64;
         Ok(())
     }
@@ -364,6 +380,7 @@ impl Culler {
     ) -> Result<(), CullError> {
         let set = checked(&self.sets, id, first, data.len())?;
         self.pages.write_scales(queue, &set.regions, first, data);
+        self.stale.push((id, first..first + data.len()));
         self.uploaded += size_of_val(data) as u64;
         Ok(())
     }
@@ -405,12 +422,48 @@ impl Culler {
         self.learn_capacities(device);
         self.plan_frame(frame);
         self.choose_compaction();
+        self.update_bounds(device, queue);
         for index in 0..self.plan.batches.len() {
             self.prepare_batch(device, queue, index);
         }
         let now = self.frame;
         self.batches
             .retain(|_, batch| batch.last_used + KEEP_FRAMES >= now);
+    }
+
+    /// Makes the bounds of the blocks whose instances have changed since the last frame.
+    fn update_bounds(&mut self, device: &Device, queue: &Queue) {
+        let stale = core::mem::take(&mut self.stale);
+        let Some(builder) = &self.bounds else { return };
+        let mut jobs: HashMap<usize, Vec<BoundJob>> = HashMap::new();
+        for (id, range) in stale {
+            let Some(set) = self.sets.get(&id) else {
+                continue;
+            };
+            let mut before = 0;
+            for region in &set.regions {
+                let used = (set.len - before).min(region.capacity);
+                let from = (range.start as u32).max(before);
+                let to = (range.end as u32).min(before + used);
+                if from < to {
+                    let first_block = (region.first + from - before) / BLOCK;
+                    jobs.entry(region.page).or_default().push(BoundJob {
+                        first_block,
+                        block_count: (region.first + to - before).div_ceil(BLOCK) - first_block,
+                        end: region.first + used,
+                        has_scale: u32::from(set.channels.scale),
+                    });
+                }
+                before += used;
+            }
+        }
+        for (page, jobs) in jobs {
+            if let Some(page) = self.pages.page(page) {
+                let scales = page.scales.as_ref().unwrap_or(&self.no_channel);
+                let buffers = [&page.instances, scales, &page.bounds];
+                builder.run((device, queue), buffers, &jobs);
+            }
+        }
     }
 
     fn plan_frame(&mut self, frame: &CullFrame) {
@@ -501,6 +554,7 @@ impl Culler {
             let page = PageBuffers {
                 instances: &page.instances,
                 scales: page.scales.as_ref().unwrap_or(&self.no_channel),
+                bounds: &page.bounds,
                 generation: self.pages.generation,
             };
             self.uploaded += batch.prepare(device, queue, pipelines, plan, &page);

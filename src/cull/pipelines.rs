@@ -23,7 +23,7 @@ use wgpu::{
 pub(crate) struct BuiltPass {
     pub pass: &'static Pass,
     pub pipeline: ComputePipeline,
-    layout: BindGroupLayout,
+    pub layout: BindGroupLayout,
     /// A [`Dispatch::Doubling`] ran before: which of `Front` and `Back` is which depends on its steps.
     after_doubling: bool,
 }
@@ -69,6 +69,12 @@ impl Pipelines {
             steps: step_buffer(device),
             workgroups,
         })
+    }
+
+    /// Whether the passes read the bounds of blocks.
+    pub fn needs_bounds(&self) -> bool {
+        let mut binds = self.passes.iter().flat_map(|built| built.pass.binds());
+        binds.any(|bind| bind.slot == Resource::Bounds)
     }
 
     /// The buffers of [`Resource::SCRATCH`] that the passes bind.
@@ -198,7 +204,7 @@ fn step_buffer(device: &Device) -> Buffer {
     buffer
 }
 
-fn build_pass(
+pub(crate) fn build_pass(
     device: &Device,
     pass: &'static Pass,
     options: &BuildOptions<'_>,

@@ -23,8 +23,8 @@ pub const INSTANCE: &str = wgsl!("instance");
 /// Reading of an instance of 16 bytes. Another file with the same declarations makes the kernels read another
 /// encoding ([`Compactor`](crate::cull::Compactor)).
 pub const INSTANCE_PACKED: &str = wgsl!("instance_packed");
-const FRUSTUM: &str = wgsl!("frustum");
-const BLOCKS: &str = wgsl!("blocks");
+pub(crate) const FRUSTUM: &str = wgsl!("frustum");
+pub(crate) const BLOCKS: &str = wgsl!("blocks");
 
 /// A kernel of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,12 +55,14 @@ impl Kernel {
                 let mut parts = inputs(sources.encoding).to_vec();
                 parts.extend([
                     wgsl!("vote"),
+                    sources.pick(wgsl!("vote_row_subgroup"), ""),
                     sources.pick(wgsl!("vote_subgroup"), wgsl!("vote_workgroup")),
                 ]);
                 join(&parts)
             }
             Self::Scan => join(&[
                 wgsl!("scan"),
+                wgsl!("scan_words"),
                 sources.pick(wgsl!("scan_subgroup"), wgsl!("scan_workgroup")),
             ]),
             Self::Compact => join(&[
@@ -69,6 +71,7 @@ impl Kernel {
                 wgsl!("survivors"),
                 wgsl!("write_words"),
                 wgsl!("compact"),
+                sources.pick(wgsl!("words_subgroup"), wgsl!("words_workgroup")),
                 sources.pick(wgsl!("compact_subgroup"), wgsl!("compact_workgroup")),
             ]),
             Self::Args => join(&[wgsl!("draw"), wgsl!("args_prefix"), wgsl!("args")]),

@@ -3,6 +3,8 @@
 /// A step of the frame, in order; each has its own time in the diagnostics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
+    /// Blocks of instances to what a view keeps, drops or crosses.
+    Classify,
     /// Instances to votes: visibility words, or whatever the compaction keeps.
     Vote,
     /// Votes to places.
@@ -15,12 +17,19 @@ pub enum Stage {
 
 impl Stage {
     /// All stages, in the order of the frame.
-    pub const ALL: [Self; 4] = [Self::Vote, Self::Scan, Self::Compact, Self::Args];
+    pub const ALL: [Self; 5] = [
+        Self::Classify,
+        Self::Vote,
+        Self::Scan,
+        Self::Compact,
+        Self::Args,
+    ];
 
     /// The stem that names the stage in shaders, labels and diagnostics.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Classify => "classify",
             Self::Vote => "vote",
             Self::Scan => "scan",
             Self::Compact => "compact",

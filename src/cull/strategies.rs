@@ -45,7 +45,7 @@ macro_rules! compactions {
         /// in whether the ids are in instance order. The unordered ones learn a row's place only while they
         /// write, so their arena has a region for every row with room for all its instances: up to
         /// `4 bytes x instances x views`, where the others need 4 bytes for each survivor. The tier
-        /// [`Cpu`](CullingTier::Cpu) runs the default's twins whichever is chosen.
+        /// [`Cpu`](CullingTier::Cpu) runs the twins of `VoteScanCompact` whichever is chosen.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[cfg_attr(feature = "bevy", derive(bevy::reflect::Reflect))]
         #[non_exhaustive]
@@ -53,6 +53,7 @@ macro_rules! compactions {
             $(#[doc = $text] $(#[$attribute])? $variant,)+
             /// The fastest of the ordered ones for the frame's count: by a rule, or by a measurement on this
             /// adapter ([`Tuning`](crate::cull::Tuning)).
+            #[default]
             Auto,
         }
 
@@ -69,7 +70,7 @@ macro_rules! compactions {
                 }
             }
 
-            /// The strategy; for [`Self::Auto`] that of the default.
+            /// The strategy; for [`Self::Auto`] that of [`Self::VoteScanCompact`].
             pub(crate) const fn strategy(self) -> &'static Strategy {
                 match self {
                     $(Self::$variant => &$module::STRATEGY,)+
@@ -87,7 +88,8 @@ compactions! {
     HillisSteele = hillis_steele, "hillis-steele", "Ordered: a u32 a vote, a scan of log2(n) passes over global memory, compact: the first rung of article 4. Needs 8 bytes for each instance and view besides.";
     WorkgroupScan = workgroup_scan, "workgroup-scan", "Unordered: a scan in workgroup memory, merged with compact; one global atomicAdd a block (article 4). Needs 4 bytes for each instance and view besides.";
     BallotScan = ballot_scan, "ballot-scan", "Unordered: ballots as votes, a scan by subgroup operations, one global atomicAdd a block: the last rung of article 4. Needs subgroups.";
-    #[default] VoteScanCompact = vote_scan_compact, "vote-scan-compact", "Ordered: visibility bits, reduce, spine, downsweep. Its arena holds the survivors and nothing else.";
+    VoteScanCompact = vote_scan_compact, "vote-scan-compact", "Ordered: visibility bits, reduce, spine, downsweep. Its arena holds the survivors and nothing else.";
+    Classify = classify, "classify", "Ordered: `VoteScanCompact` on blocks that a view's border crosses; blocks outside cost nothing, blocks inside are not read. Needs 32 bytes for each 1,024 instances besides.";
 }
 
 impl Compaction {
@@ -194,14 +196,18 @@ mod tests {
 
     #[test]
     fn the_default_is_ordered_and_so_is_auto() {
-        assert_eq!(Compaction::default(), Compaction::VoteScanCompact);
+        assert_eq!(Compaction::default(), Compaction::Auto);
         let ordered: Vec<_> = Compaction::ALL
             .iter()
             .filter(|compaction| compaction.is_ordered())
             .collect();
         assert_eq!(
             ordered,
-            [&Compaction::HillisSteele, &Compaction::VoteScanCompact]
+            [
+                &Compaction::HillisSteele,
+                &Compaction::VoteScanCompact,
+                &Compaction::Classify
+            ]
         );
         assert!(Compaction::Auto.is_ordered());
     }
@@ -228,7 +234,7 @@ mod tests {
         assert!(error.contains("needs the tier \"subgroup\""), "{error}");
         assert_eq!(
             Compaction::supported(CullingTier::Workgroup, Features::empty()).count(),
-            5
+            6
         );
     }
 

@@ -11,17 +11,23 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// The rule without a measurement. On both tiers of compute the default is the fastest ordered compaction at
-    /// every count: its passes are few, and Hillis-Steele's grow with the count.
+    /// The rule without a measurement: few tests are not worth the two passes that [`Compaction::Classify`] has
+    /// more; many are, where instances that are near in the set are near in space ([`sorted`]), and lose a few
+    /// percent where they are not.
+    ///
+    /// [`sorted`]: crate::instance::InstanceSet::sorted
     #[must_use]
     pub fn rule(_tier: CullingTier) -> Self {
         Self {
-            steps: vec![(u64::MAX, Compaction::VoteScanCompact)],
+            steps: vec![
+                (2_000_000, Compaction::VoteScanCompact),
+                (u64::MAX, Compaction::Classify),
+            ],
         }
     }
 
     /// From `(most tests, compaction)` steps in any order; the largest step also serves every greater count.
-    /// [`Compaction::Auto`] among them is left out, and without steps the default serves every count.
+    /// [`Compaction::Auto`] among them is left out, and without steps [`Compaction::VoteScanCompact`] serves every count.
     #[must_use]
     pub fn new(steps: impl IntoIterator<Item = (u64, Compaction)>) -> Self {
         let mut steps: Vec<_> = steps
@@ -39,7 +45,7 @@ impl Tuning {
         });
         match steps.last_mut() {
             Some(last) => last.0 = u64::MAX,
-            None => steps.push((u64::MAX, Compaction::default())),
+            None => steps.push((u64::MAX, Compaction::VoteScanCompact)),
         }
         Self { steps }
     }
@@ -48,7 +54,7 @@ impl Tuning {
     #[must_use]
     pub fn pick(&self, tests: u64) -> Compaction {
         let step = self.steps.iter().find(|(most, _)| tests <= *most);
-        step.map_or(Compaction::default(), |(_, compaction)| *compaction)
+        step.map_or(Compaction::VoteScanCompact, |(_, compaction)| *compaction)
     }
 
     /// The steps: up to so many tests, this compaction.
@@ -118,7 +124,14 @@ mod tests {
             [(20, HillisSteele), (u64::MAX, VoteScanCompact)]
         );
         assert_eq!(tuning.compactions(), [HillisSteele, VoteScanCompact]);
-        assert_eq!(Tuning::new([]), Tuning::rule(CullingTier::Subgroup));
+        assert_eq!(Tuning::new([]).steps(), [(u64::MAX, VoteScanCompact)]);
+    }
+
+    #[test]
+    fn the_rule_classifies_many_instances() {
+        let rule = Tuning::rule(CullingTier::Subgroup);
+        assert_eq!(rule.pick(100_000), VoteScanCompact);
+        assert_eq!(rule.pick(16_000_000), Compaction::Classify);
     }
 
     #[test]

@@ -48,8 +48,8 @@ use bevy::{
 pub struct GpuCullingPlugin {
     /// The tier; `None`, the default, takes the best that the adapter supports.
     pub tier: Option<CullingTier>,
-    /// How visible instances become lists. The default keeps instance order; the others are the articles' (see
-    /// [`Compaction`]).
+    /// How visible instances become lists. The default, [`Compaction::Auto`], takes the best ordered one for the
+    /// frame's count; see [`Compaction`] for the others.
     pub compaction: Compaction,
     /// Keeps bounds checks in the compute kernels, for debugging. The default is `false`.
     pub shader_checks: bool,

@@ -14,7 +14,8 @@ use bevy::{
 use std::sync::{Arc, Mutex};
 
 /// Names of the stages' spans: `render/gpu_culling/<stage>/elapsed_gpu` in the diagnostics.
-const SPANS: [&str; 4] = [
+const SPANS: [&str; 5] = [
+    "gpu_culling/classify",
     "gpu_culling/vote",
     "gpu_culling/scan",
     "gpu_culling/compact",

@@ -164,6 +164,8 @@ pub fn options(tier: CullingTier, shader_checks: bool) -> CullerOptions {
     CullerOptions {
         tier: Some(tier),
         shader_checks,
+        // The comparison reads the words of every block.
+        compaction: bevy_gpu_culling::cull::Compaction::VoteScanCompact,
         ..CullerOptions::default()
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::cull::{
     CullingTier, Stage,
-    layout::{BLOCK, BLOCK_THREADS, BLOCK_WORDS},
+    layout::{BLOCK, BLOCK_THREADS, BLOCK_WORDS, CLASSIFY_THREADS},
     plan::BatchPlan,
     shaders,
 };
@@ -116,6 +116,8 @@ pub(crate) enum Resource {
     Instances,
     /// The page's scales, or something else that is never read.
     Scales,
+    /// The bounds of the page's blocks.
+    Bounds,
     /// The reach of a step of [`Dispatch::Doubling`].
     Step,
     /// Visibility words.
@@ -124,6 +126,8 @@ pub(crate) enum Resource {
     Counts,
     /// Prefixes of tiles.
     Partials,
+    /// Count and list of the blocks that some view keeps or crosses.
+    Live,
     /// A counter a row.
     RowCounts,
     /// A u32 an instance and row: what the last step wrote, or what no step has read.
@@ -138,10 +142,11 @@ pub(crate) enum Resource {
 
 impl Resource {
     /// Buffers that strategies own; the batch has the others in any case.
-    pub const SCRATCH: [Self; 6] = [
+    pub const SCRATCH: [Self; 7] = [
         Self::Words,
         Self::Counts,
         Self::Partials,
+        Self::Live,
         Self::RowCounts,
         Self::Front,
         Self::Back,
@@ -154,6 +159,7 @@ impl Resource {
             Self::Words => counts * u64::from(BLOCK_WORDS),
             Self::Counts => counts + 1,
             Self::Partials => u64::from(plan.tile_count()),
+            Self::Live => 1 + u64::from(plan.batch.block_count),
             Self::RowCounts => u64::from(plan.batch.row_count),
             Self::Front | Self::Back => counts * u64::from(BLOCK),
             _ => 0,
@@ -161,11 +167,18 @@ impl Resource {
     }
 }
 
+/// Workgroups of [`Dispatch::Live`]: 262,144 threads.
+const LIVE_WORKGROUPS: u32 = 2048;
+
 /// Workgroups of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dispatch {
     /// One for each block of each chunk.
     Blocks,
+    /// A thread for each block of each chunk.
+    BlockThreads,
+    /// As many as fill a large GPU; they stride over the list of live blocks.
+    Live,
     /// One for each tile of counts.
     Tiles,
     /// A single one.
@@ -181,6 +194,8 @@ impl Dispatch {
     pub fn workgroups(self, plan: &BatchPlan, limit: u32) -> (u32, u32) {
         match self {
             Self::Blocks => plan.block_dispatch(),
+            Self::BlockThreads => (plan.batch.block_count.div_ceil(CLASSIFY_THREADS), 1),
+            Self::Live => (plan.batch.block_count.min(LIVE_WORKGROUPS), 1),
             Self::Tiles => (plan.tile_count(), 1),
             Self::One => (1, 1),
             Self::Rows => (plan.batch.row_count.div_ceil(64), 1),

@@ -104,12 +104,12 @@ pub(super) fn fastest(measurements: &[Measurement]) -> crate::cull::Tuning {
                 .iter()
                 .filter(|measured| measured.count == *count)
         };
-        let default = case().find(|measured| measured.compaction == Compaction::default());
+        let default = case().find(|measured| measured.compaction == Compaction::VoteScanCompact);
         let best = case().min_by(|a, b| a.us.total_cmp(&b.us));
         let compaction = match (best, default) {
             (Some(best), Some(default)) if best.us < default.us * CLEARLY => best.compaction,
             (Some(best), None) => best.compaction,
-            _ => Compaction::default(),
+            _ => Compaction::VoteScanCompact,
         };
         let next = counts.get(index + 1);
         let most = next.map_or(u64::MAX, |next| {
