@@ -60,12 +60,16 @@ impl Combination {
         ground(stage);
         lights(stage, self.light);
         self.cameras(stage);
+        if self.pass == Pass::Blend {
+            queue_again(stage, set);
+        }
     }
 
     fn spawn_set(&self, stage: &mut Stage) -> Entity {
         let mesh = self.mesh();
         let mesh = stage.mesh(mesh);
-        let mut set = field(INSTANCES, true);
+        let mut set = field(INSTANCES, self.pass != Pass::Transmission);
+        let at = self.place();
         if self.pass == Pass::Blend {
             set = back_to_front(&set);
         }
@@ -77,17 +81,17 @@ impl Combination {
                     base,
                     extension: Tint { tint },
                 });
-                stage.spawn_set(&set, (mesh, MeshMaterial3d(material)), moved())
+                stage.spawn_set(&set, (mesh, MeshMaterial3d(material)), at)
             }
             Matter::CustomFragment => {
                 let colour = LinearRgba::rgb(0.2, 0.8, 0.9);
                 let material = stage.add(Stripes { colour });
-                stage.spawn_set(&set, (mesh, MeshMaterial3d(material)), moved())
+                stage.spawn_set(&set, (mesh, MeshMaterial3d(material)), at)
             }
             Matter::CustomVertex => {
                 let colour = LinearRgba::rgb(0.9, 0.5, 0.1);
                 let material = stage.add(Swollen { colour });
-                let spawned = stage.spawn_set(&set, (mesh, MeshMaterial3d(material)), moved());
+                let spawned = stage.spawn_set(&set, (mesh, MeshMaterial3d(material)), at);
                 // Bevy culls by the box of the mesh as it was, and so would miss what the vertex stage moves in.
                 for entity in members(stage, spawned) {
                     let mut entity = stage.app.world_mut().entity_mut(entity);
@@ -101,8 +105,16 @@ impl Combination {
             _ => {
                 let material = self.standard(stage);
                 let material = stage.standard(material);
-                stage.spawn_set(&set, (mesh, material), moved())
+                stage.spawn_set(&set, (mesh, material), at)
             }
+        }
+    }
+
+    /// Thickness is scaled by the entity, not by the instance: a set without scales, not stretched, has the same.
+    fn place(&self) -> Transform {
+        match self.pass {
+            Pass::Transmission => moved().with_scale(Vec3::ONE),
+            _ => moved(),
         }
     }
 
@@ -276,6 +288,17 @@ fn pane(stage: &mut Stage, camera: Entity) {
         NotShadowCaster,
         ChildOf(camera),
     ));
+}
+
+/// Bevy sorts an entity by its place when it was queued, which in its first frame may not be known yet.
+fn queue_again(stage: &mut Stage, set: Entity) {
+    stage.update(2);
+    for entity in members(stage, set) {
+        let mut entity = stage.app.world_mut().entity_mut(entity);
+        if let Some(mut material) = entity.get_mut::<MeshMaterial3d<StandardMaterial>>() {
+            material.set_changed();
+        }
+    }
 }
 
 /// What receives the shadows: an ordinary mesh in both pictures.
