@@ -1,4 +1,13 @@
 // What a vertex stage reads of a set: the survivor's id, its packed instance and its channels.
+//
+// A material's own vertex shader that imports this module may be used on sets. It may call:
+//   load(vertex.instance_index)           the instance, its tag and its index in the set;
+//   position_to_set, direction_to_set     the mesh's space to the set's (the entity's own space);
+//   bevy_pbr::mesh_functions with SET     the set's space to the world: get_world_from_local(SET),
+//                                         get_previous_world_from_local(SET), mesh_position_local_to_world,
+//                                         mesh_normal_local_to_world(.., SET), mesh_tangent_local_to_world(.., SET).
+// It must not pass `instance_index` to `mesh_functions`, nor use skinning, morph targets or `get_tag`; where it
+// hands an `instance_index` to a fragment stage of Bevy's, that is SET.
 #define_import_path bevy_gpu_culling::draw_instance
 
 #import bevy_gpu_culling::instance::{rotate, unpack_quat}
@@ -17,6 +26,9 @@ struct PackedInstance {
     position: vec3<f32>,
     rotation: u32,
 }
+
+// The one MeshUniform that is bound, that of the set's entity: the index for `bevy_pbr::mesh_functions`.
+const SET: u32 = 0u;
 
 const DRAW_HAS_SCALE: u32 = 1u;
 const DRAW_HAS_TAG: u32 = 2u;

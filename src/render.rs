@@ -16,6 +16,7 @@ mod bounds;
 mod components;
 mod draw;
 mod extract;
+mod imports;
 mod material;
 mod pipeline;
 mod plugin;

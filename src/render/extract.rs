@@ -10,6 +10,7 @@ use crate::{
     instance::{InstanceSet, SetChanges},
 };
 use bevy::{
+    camera::visibility::NoFrustumCulling,
     log::{error, info, warn},
     math::Affine3A,
     platform::collections::HashMap,
@@ -48,6 +49,8 @@ pub(super) struct ExtractedSet {
     pub set: SetId,
     pub sphere: BoundingSphere,
     pub world_from_local: Affine3A,
+    /// The entity has [`NoFrustumCulling`]: every view that sees it keeps every instance.
+    pub keep_all: bool,
 }
 
 /// What extraction reads of an entity with a set.
@@ -56,6 +59,7 @@ type SetEntity = (
     &'static GpuInstances,
     Option<&'static SetSphere>,
     &'static GlobalTransform,
+    Has<NoFrustumCulling>,
 );
 
 /// Makes the culler for the device.
@@ -127,7 +131,7 @@ pub(super) fn extract_sets(
         return;
     };
     let mut used = HashMap::new();
-    for (entity, instances, sphere, transform) in &entities {
+    for (entity, instances, sphere, transform, keep_all) in &entities {
         let asset = instances.id();
         let (Some(set), Some(sphere)) = (assets.get(asset), sphere) else {
             continue;
@@ -153,6 +157,7 @@ pub(super) fn extract_sets(
                 set: id,
                 sphere: sphere.0,
                 world_from_local: transform.affine(),
+                keep_all,
             },
         );
     }

@@ -7,6 +7,7 @@
 use super::{
     draw::{DrawSet, DrawSetDepthOnly, DrawSetPrepass},
     extract::GpuCuller,
+    imports::{InstancedShaders, VertexStage},
     pipeline::{specialize_set, specialize_set_prepass},
 };
 use bevy::{
@@ -50,6 +51,8 @@ struct Alias {
     /// What it was copied from: a changed material has new properties or another binding.
     properties: Arc<MaterialProperties>,
     binding: (u32, u32),
+    /// A shader that is loaded later, or changes, may read instances.
+    vertex: VertexStage,
 }
 
 /// The phases' draw functions.
@@ -69,6 +72,7 @@ pub(super) struct PhaseFunctions<'w> {
 /// Gives every entity with a set an alias of its material, and takes it back when it has no set any more.
 pub(super) fn alias_materials(
     gpu: Res<GpuCuller>,
+    shaders: Res<InstancedShaders>,
     mut aliases: ResMut<MaterialAliases>,
     mut instances: ResMut<RenderMaterialInstances>,
     mut materials: ResMut<ErasedRenderAssets<PreparedMaterial>>,
@@ -98,7 +102,7 @@ pub(super) fn alias_materials(
         let id = aliases.id_of(
             original,
             &properties,
-            binding,
+            (binding, shaders.vertex_stage(&properties)),
             &mut materials,
             &mut bindings,
             &functions,
@@ -119,7 +123,7 @@ impl MaterialAliases {
         &mut self,
         original: UntypedAssetId,
         properties: &Arc<MaterialProperties>,
-        binding: MaterialBindingId,
+        (binding, vertex): (MaterialBindingId, VertexStage),
         materials: &mut ErasedRenderAssets<PreparedMaterial>,
         bindings: &mut RenderMaterialBindings,
         functions: &PhaseFunctions,
@@ -129,6 +133,7 @@ impl MaterialAliases {
         if let Some(alias) = known
             && Arc::ptr_eq(&alias.properties, properties)
             && alias.binding == place
+            && alias.vertex == vertex
         {
             return (alias.id, false);
         }
@@ -139,7 +144,7 @@ impl MaterialAliases {
                 uuid: Uuid::from_u128(FIRST_ALIAS + self.made),
             }
         });
-        let copy = Arc::new(alias_properties(properties, functions, original));
+        let copy = Arc::new(alias_properties(properties, vertex, functions, original));
         materials.insert(
             id,
             PreparedMaterial {
@@ -155,6 +160,7 @@ impl MaterialAliases {
                 id,
                 properties: properties.clone(),
                 binding: place,
+                vertex,
             },
         );
         (id, true)
@@ -207,9 +213,10 @@ impl MaterialAliases {
 }
 
 /// A copy of a material's properties with our specialisers and draw functions. A material with a vertex stage of
-/// its own gets no draw function: nothing is drawn, and a line says so.
+/// its own that does not read instances gets no draw function: nothing is drawn, and a line says so.
 fn alias_properties(
     from: &MaterialProperties,
+    vertex: VertexStage,
     phases: &PhaseFunctions,
     id: UntypedAssetId,
 ) -> MaterialProperties {
@@ -231,13 +238,16 @@ fn alias_properties(
         prepass_enabled: from.prepass_enabled,
         ..MaterialProperties::default()
     };
-    if from.get_shader(MaterialVertexShader).is_some()
-        || from.get_shader(PrepassVertexShader).is_some()
-    {
-        error!(
-            "material {id:?} has a vertex shader of its own, which cannot read GpuInstances: sets with it are not \
-             drawn; use a material with a fragment shader only"
-        );
+    if vertex != VertexStage::Instanced {
+        if vertex == VertexStage::Foreign {
+            error!(
+                "material {id:?} has a vertex shader of its own, which does not read GpuInstances: sets with it are \
+                 not drawn; import bevy_gpu_culling::draw_instance in it, or use a fragment shader only"
+            );
+        }
+        // No pipeline either: a pipeline of the same key may be asked for once the shader is loaded.
+        to.base_specialize = None;
+        to.prepass_specialize = None;
         to.shadows_enabled = false;
         to.prepass_enabled = false;
         return to;

@@ -9,8 +9,9 @@ use bevy::{
     },
     mesh::MeshVertexBufferLayoutRef,
     pbr::{
-        MATERIAL_BIND_GROUP_INDEX, MaterialFragmentShader, MaterialPipeline, MeshPipelineKey,
-        PrepassPipeline, PrepassPipelineSpecializer,
+        DeferredVertexShader, MATERIAL_BIND_GROUP_INDEX, MaterialFragmentShader, MaterialPipeline,
+        MaterialVertexShader, MeshPipelineKey, PrepassPipeline, PrepassPipelineSpecializer,
+        PrepassVertexShader,
     },
     prelude::*,
     render::render_resource::{
@@ -26,6 +27,9 @@ const INSTANCE_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a
 const DRAW_INSTANCE_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a6c6f0e8a02");
 const DRAW_MESH_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a6c6f0e8a03");
 const DRAW_PREPASS_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a6c6f0e8a04");
+
+/// Defined in every stage of a set's pipelines, so that a material's shader can serve sets and ordinary meshes.
+const SET_DEF: &str = "GPU_INSTANCES";
 
 /// Our vertex stages.
 #[derive(Resource, Clone)]
@@ -129,9 +133,14 @@ impl SpecializedMeshPipeline for SetSpecializer {
             MATERIAL_BIND_GROUP_INDEX as u32,
         );
         descriptor.vertex.shader_defs.push(group.clone());
-        descriptor.vertex.shader = self.shaders.mesh.clone();
+        descriptor.vertex.shader_defs.push(SET_DEF.into());
+        descriptor.vertex.shader = self
+            .properties
+            .get_shader(MaterialVertexShader)
+            .unwrap_or_else(|| self.shaders.mesh.clone());
         if let Some(fragment) = &mut descriptor.fragment {
             fragment.shader_defs.push(group);
+            fragment.shader_defs.push(SET_DEF.into());
             if let Some(shader) = self.properties.get_shader(MaterialFragmentShader) {
                 fragment.shader = shader;
             }
@@ -170,7 +179,18 @@ impl SpecializedMeshPipeline for SetPrepassSpecializer {
         layout: &MeshVertexBufferLayoutRef,
     ) -> Result<RenderPipelineDescriptor, SpecializedMeshPipelineError> {
         let mut descriptor = self.inner.specialize(key, layout)?;
-        descriptor.vertex.shader = self.shaders.prepass.clone();
+        // A stage of the material's own reads instances: others have been refused.
+        let own = [
+            self.inner.properties.get_shader(PrepassVertexShader),
+            self.inner.properties.get_shader(DeferredVertexShader),
+        ];
+        if !own.contains(&Some(descriptor.vertex.shader.clone())) {
+            descriptor.vertex.shader = self.shaders.prepass.clone();
+        }
+        descriptor.vertex.shader_defs.push(SET_DEF.into());
+        if let Some(fragment) = &mut descriptor.fragment {
+            fragment.shader_defs.push(SET_DEF.into());
+        }
         descriptor.layout[2] = set_layout(&descriptor.layout[2]);
         Ok(descriptor)
     }

@@ -5,6 +5,7 @@ use super::{
     components::{AFTER_FRUSTA, CullingRadius, FreezeCulling, GpuInstances, freeze_frusta},
     draw::{DrawSet, DrawSetDepthOnly, DrawSetPrepass},
     extract::{GpuCuller, extract_sets, init_culler},
+    imports::{InstancedShaders, extract_imports},
     material::{MaterialAliases, alias_materials},
     pipeline::{DrawShaders, SetPipelines, SetPrepassPipelines},
     prepare::{SetDraws, prepare_culling},
@@ -151,6 +152,7 @@ impl Plugin for GpuCullingPlugin {
             .insert_resource(verifier)
             .insert_resource(shaders)
             .init_resource::<GpuCuller>()
+            .init_resource::<InstancedShaders>()
             .init_resource::<MaterialAliases>()
             .init_resource::<SetDraws>()
             .init_resource::<DrawSlots>()
@@ -188,7 +190,8 @@ impl Plugin for GpuCullingPlugin {
             .add_systems(RenderStartup, init_culler)
             .add_systems(
                 ExtractSchedule,
-                (extract_sets, super::views::extract_freeze).in_set(GpuCullingSystems::Extract),
+                (extract_sets, extract_imports, super::views::extract_freeze)
+                    .in_set(GpuCullingSystems::Extract),
             )
             .add_systems(
                 Render,

@@ -6,7 +6,7 @@ use super::{
     slots::{DRAW_HAS_SCALE, DRAW_HAS_TAG, DrawSlots, MeshUniforms, SLOT_BYTES, SlotInfo},
     views::{SetView, ViewKind, Views},
 };
-use crate::cull::{Channels, CullFrame, CullRequest, Culler, DrawPart, DrawShape};
+use crate::cull::{Channels, CullFrame, CullRequest, CullView, Culler, DrawPart, DrawShape};
 use bevy::{
     ecs::system::{StaticSystemParam, SystemParam},
     pbr::{MeshInputUniform, MeshPipeline, MeshUniform, RenderMeshInstances},
@@ -152,6 +152,12 @@ pub(super) fn prepare_culling(
             .iter()
             .map(|view| (view.key, view.kind, view.name.clone())),
     );
+    // The same views once more for sets without frustum culling, keeping everything.
+    if sets.values().any(|set| set.keep_all) {
+        let kept = views.iter().map(|_| CullView::EVERYTHING);
+        draws.frame.views.extend(kept);
+        draws.views.extend_from_within(..);
+    }
     let uniforms = MeshUniforms {
         inputs: inputs.as_deref(),
         instances: &meshes.instances,
@@ -189,7 +195,8 @@ fn add_request(
     meshes: &Meshes,
     uniforms: &MeshUniforms,
 ) {
-    let seeing: Vec<u32> = (0..)
+    let first = if set.keep_all { views.len() as u32 } else { 0 };
+    let seeing: Vec<u32> = (first..)
         .zip(views)
         .filter(|(_, view)| view.sees(entity))
         .map(|(index, _)| index)

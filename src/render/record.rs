@@ -9,6 +9,7 @@ use bevy::{
         diagnostic::RecordDiagnostics,
         renderer::{RenderContext, RenderDevice},
         sync_world::MainEntity,
+        view::RetainedViewEntity,
     },
 };
 use std::sync::{Arc, Mutex};
@@ -154,9 +155,18 @@ pub(super) fn finish_culling(
 fn fill(report: &mut CullingReport, counts: &FrameCounts, draws: &SetDraws) {
     report.overflow = counts.overflow;
     report.views.clear();
+    let mut keys: Vec<RetainedViewEntity> = Vec::new();
     for (index, (key, kind, name)) in (0..).zip(&draws.views) {
         if counts.rows.iter().any(|row| row.view == index) {
             let (tested, visible) = counts.view(index);
+            // A view comes a second time for sets without frustum culling.
+            let known = keys.iter().position(|known| known == key);
+            if let Some(view) = known.and_then(|known| report.views.get_mut(known)) {
+                view.tested += tested;
+                view.visible += visible;
+                continue;
+            }
+            keys.push(*key);
             let name = if *kind == ViewKind::Camera {
                 "camera".to_owned()
             } else {

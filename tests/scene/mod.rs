@@ -41,7 +41,17 @@ pub struct Stage {
     pub target: Handle<Image>,
 }
 
+/// Without a log, unless `TEST_LOG` asks for one.
 fn plugins() -> PluginGroupBuilder {
+    let group = headless();
+    if std::env::var_os("TEST_LOG").is_some() {
+        group
+    } else {
+        group.disable::<LogPlugin>()
+    }
+}
+
+fn headless() -> PluginGroupBuilder {
     DefaultPlugins
         .set(WindowPlugin {
             primary_window: None,
@@ -52,7 +62,6 @@ fn plugins() -> PluginGroupBuilder {
             synchronous_pipeline_compilation: true,
             ..default()
         })
-        .disable::<LogPlugin>()
         .disable::<WinitPlugin>()
         .disable::<bevy::render::pipelined_rendering::PipelinedRenderingPlugin>()
 }
@@ -83,6 +92,21 @@ impl Stage {
         image.asset_usage = RenderAssetUsages::default();
         let target = app.world_mut().resource_mut::<Assets<Image>>().add(image);
         Self { app, how, target }
+    }
+
+    /// Despawns the scene, everything that has a place in space, and counts frames from zero (shaders take noise
+    /// from their number).
+    pub fn clear(&mut self) {
+        let world = self.app.world_mut();
+        let placed: Vec<_> = world
+            .query_filtered::<Entity, (With<Transform>, Without<ChildOf>)>()
+            .iter(world)
+            .collect();
+        for entity in placed {
+            world.despawn(entity);
+        }
+        self.update(1);
+        self.app.insert_resource(bevy::diagnostic::FrameCount(0));
     }
 
     pub fn add<A: Asset>(&mut self, asset: A) -> Handle<A> {
@@ -242,23 +266,34 @@ pub fn field(count: usize, scaled: bool) -> InstanceSet {
 }
 
 /// Share of pixels that differ by more than 8/255 in any channel, in percent; on too many, both pictures are kept.
-pub fn assert_same_picture(name: &str, ours: &RgbaImage, bevys: &RgbaImage) {
+pub fn different_pixels(name: &str, ours: &RgbaImage, bevys: &RgbaImage) -> Result<f64, String> {
     assert_eq!(ours.dimensions(), bevys.dimensions());
     let pixels = ours.pixels().zip(bevys.pixels());
     let differ = pixels
         .filter(|(a, b)| a.0.iter().zip(b.0).any(|(a, b)| a.abs_diff(b) > 8))
         .count();
     let colours: std::collections::HashSet<_> = bevys.pixels().collect();
-    assert!(colours.len() > 50, "{name}: the reference shows nothing");
     let share = differ as f64 * 100.0 / (ours.width() * ours.height()) as f64;
-    if share > 0.05 {
-        let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("pictures");
-        std::fs::create_dir_all(&folder).unwrap();
-        ours.save(folder.join(format!("{name}-set.png"))).unwrap();
-        bevys.save(folder.join(format!("{name}-bevy.png"))).unwrap();
-        panic!(
-            "{name}: {share:.3} % of pixels differ by more than 8/255; both pictures are in {}",
-            folder.display()
-        );
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("pictures");
+    let wrong = if colours.len() <= 50 {
+        format!("{name}: the reference shows nothing")
+    } else if share > 0.05 {
+        format!("{name}: {share:.3} % of pixels differ by more than 8/255")
+    } else {
+        return Ok(share);
+    };
+    std::fs::create_dir_all(&folder).unwrap();
+    ours.save(folder.join(format!("{name}-set.png"))).unwrap();
+    bevys.save(folder.join(format!("{name}-bevy.png"))).unwrap();
+    Err(format!(
+        "{wrong}; both pictures are in {}",
+        folder.display()
+    ))
+}
+
+/// Panics when the pictures are not [the same](different_pixels).
+pub fn assert_same_picture(name: &str, ours: &RgbaImage, bevys: &RgbaImage) {
+    if let Err(wrong) = different_pixels(name, ours, bevys) {
+        panic!("{wrong}");
     }
 }

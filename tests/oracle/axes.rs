@@ -1,0 +1,149 @@
+//! What is combined.
+
+use bevy::render::view::Msaa;
+
+/// How the set's material is drawn, and into what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pass {
+    Forward,
+    DepthPrepass,
+    /// Depth, normals and motion vectors, which the picture shows; set and camera move.
+    FullPrepass,
+    Deferred,
+    Mask,
+    AlphaToCoverage,
+    /// The set's order is back to front, as Bevy sorts entities.
+    Blend,
+    Transmission,
+}
+
+/// Which light, with shadows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Light {
+    None,
+    Directional,
+    Point,
+    Spot,
+    All,
+}
+
+/// Mesh and material.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Matter {
+    Plain,
+    /// Base colour, normal, metallic-roughness, emissive and occlusion maps.
+    Textured,
+    VertexColours,
+    TwoUvSets,
+    NonIndexed,
+    Extended,
+    CustomFragment,
+    CustomVertex,
+}
+
+/// The camera, and what is done to its picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Eye {
+    Perspective,
+    Orthographic,
+    /// An off-centre, oblique, infinite projection of our own.
+    Custom,
+    SplitScreen,
+    Hdr,
+    Skybox,
+    Fog,
+    Ssao,
+    Bloom,
+    MotionBlur,
+}
+
+/// One scene.
+pub struct Combination {
+    pub pass: Pass,
+    pub msaa: Msaa,
+    pub light: Light,
+    pub matter: Matter,
+    pub eye: Eye,
+}
+
+impl Combination {
+    pub fn name(&self) -> String {
+        format!(
+            "{:?}-{:?}-{:?}-{:?}-{:?}",
+            self.pass, self.msaa, self.light, self.matter, self.eye
+        )
+        .to_lowercase()
+    }
+
+    /// Views that see the set: cameras, and for each of them the cascades; the faces around a point light.
+    pub fn least_views(&self) -> usize {
+        let cameras = if self.eye == Eye::SplitScreen { 2 } else { 1 };
+        cameras
+            + match self.light {
+                Light::None => 0,
+                Light::Directional => 2 * cameras,
+                Light::Point => 6,
+                Light::Spot => 1,
+                Light::All => 2 * cameras + 7,
+            }
+    }
+}
+
+const fn c(pass: Pass, msaa: Msaa, light: Light, matter: Matter, eye: Eye) -> Combination {
+    Combination {
+        pass,
+        msaa,
+        light,
+        matter,
+        eye,
+    }
+}
+
+const OFF: Msaa = Msaa::Off;
+const TWO: Msaa = Msaa::Sample2;
+const FOUR: Msaa = Msaa::Sample4;
+const EIGHT: Msaa = Msaa::Sample8;
+
+/// Every value of every axis, most of them several times.
+#[rustfmt::skip]
+pub const COMBINATIONS: &[Combination] = &[
+    c(Pass::Forward,         OFF,   Light::None,        Matter::Plain,          Eye::Perspective),
+    c(Pass::Forward,         FOUR,  Light::Directional, Matter::Plain,          Eye::Perspective),
+    c(Pass::Forward,         FOUR,  Light::Point,       Matter::Textured,       Eye::Perspective),
+    c(Pass::Forward,         FOUR,  Light::Spot,        Matter::VertexColours,  Eye::Orthographic),
+    c(Pass::Forward,         OFF,   Light::Directional, Matter::TwoUvSets,      Eye::Custom),
+    c(Pass::Forward,         FOUR,  Light::All,         Matter::Plain,          Eye::SplitScreen),
+    c(Pass::Forward,         FOUR,  Light::All,         Matter::Extended,       Eye::Perspective),
+    c(Pass::Forward,         OFF,   Light::Point,       Matter::CustomFragment, Eye::Perspective),
+    c(Pass::Forward,         FOUR,  Light::Directional, Matter::CustomVertex,   Eye::Perspective),
+    c(Pass::Forward,         OFF,   Light::Spot,        Matter::NonIndexed,     Eye::Perspective),
+    c(Pass::Forward,         TWO,   Light::Directional, Matter::Plain,          Eye::Perspective),
+    c(Pass::Forward,         EIGHT, Light::Directional, Matter::Plain,          Eye::Perspective),
+    c(Pass::Forward,         FOUR,  Light::Point,       Matter::Plain,          Eye::Hdr),
+    c(Pass::Forward,         FOUR,  Light::Directional, Matter::Textured,       Eye::Orthographic),
+    c(Pass::DepthPrepass,    FOUR,  Light::Directional, Matter::Plain,          Eye::Perspective),
+    c(Pass::DepthPrepass,    OFF,   Light::Spot,        Matter::Textured,       Eye::SplitScreen),
+    c(Pass::DepthPrepass,    FOUR,  Light::None,        Matter::NonIndexed,     Eye::Custom),
+    c(Pass::FullPrepass,     OFF,   Light::None,        Matter::Plain,          Eye::Perspective),
+    c(Pass::FullPrepass,     FOUR,  Light::Directional, Matter::Textured,       Eye::Perspective),
+    c(Pass::FullPrepass,     OFF,   Light::None,        Matter::VertexColours,  Eye::Orthographic),
+    c(Pass::FullPrepass,     OFF,   Light::None,        Matter::CustomFragment, Eye::Hdr),
+    c(Pass::Deferred,        OFF,   Light::All,         Matter::Plain,          Eye::Perspective),
+    c(Pass::Deferred,        OFF,   Light::Directional, Matter::Textured,       Eye::Orthographic),
+    c(Pass::Deferred,        OFF,   Light::Point,       Matter::TwoUvSets,      Eye::Hdr),
+    c(Pass::Deferred,        OFF,   Light::Spot,        Matter::Extended,       Eye::SplitScreen),
+    c(Pass::Mask,            FOUR,  Light::Directional, Matter::Textured,       Eye::Perspective),
+    c(Pass::Mask,            OFF,   Light::Point,       Matter::Textured,       Eye::Custom),
+    c(Pass::Mask,            OFF,   Light::Spot,        Matter::TwoUvSets,      Eye::Perspective),
+    c(Pass::AlphaToCoverage, FOUR,  Light::Directional, Matter::Textured,       Eye::Perspective),
+    c(Pass::AlphaToCoverage, FOUR,  Light::None,        Matter::VertexColours,  Eye::Hdr),
+    c(Pass::Blend,           FOUR,  Light::Directional, Matter::Plain,          Eye::Perspective),
+    c(Pass::Blend,           OFF,   Light::Point,       Matter::Textured,       Eye::Perspective),
+    c(Pass::Transmission,    OFF,   Light::Directional, Matter::Plain,          Eye::Perspective),
+    c(Pass::Transmission,    FOUR,  Light::Point,       Matter::Textured,       Eye::Hdr),
+    c(Pass::Forward,         FOUR,  Light::Directional, Matter::Plain,          Eye::Skybox),
+    c(Pass::Forward,         FOUR,  Light::Spot,        Matter::Plain,          Eye::Fog),
+    c(Pass::Forward,         OFF,   Light::Directional, Matter::Plain,          Eye::Ssao),
+    c(Pass::Forward,         FOUR,  Light::Point,       Matter::Textured,       Eye::Bloom),
+    c(Pass::FullPrepass,     OFF,   Light::Directional, Matter::Plain,          Eye::MotionBlur),
+];

@@ -1,0 +1,426 @@
+//! A combination as a scene.
+
+use crate::{
+    axes::{Combination, Eye, Light, Matter, Pass},
+    materials::{self, Extended, ShowPrepass, Stripes, Swollen, Tint},
+    scene::{How, SIZE, Stage, field},
+};
+use bevy::{
+    camera::{CameraProjection, Hdr, SubCameraView, Viewport, visibility::NoFrustumCulling},
+    core_pipeline::prepass::{DeferredPrepass, DepthPrepass, MotionVectorPrepass, NormalPrepass},
+    image::Image,
+    light::{NotShadowCaster, Skybox},
+    material::OpaqueRendererMethod,
+    math::Vec3A,
+    mesh::UvChannel,
+    pbr::{DistanceFog, FogFalloff, ScreenSpaceAmbientOcclusion},
+    post_process::{bloom::Bloom, motion_blur::MotionBlur},
+    prelude::*,
+};
+use bevy_gpu_culling::prelude::*;
+
+const INSTANCES: usize = 250;
+
+/// Moves by this much in every frame.
+#[derive(Component, Clone, Copy)]
+pub struct Drift(pub Vec3);
+
+pub fn drift(mut moving: Query<(&Drift, &mut Transform)>) {
+    for (drift, mut transform) in &mut moving {
+        transform.translation += drift.0;
+    }
+}
+
+/// Stretched and turned: what an entity's own transform may do to a set.
+pub fn moved() -> Transform {
+    Transform::from_xyz(0.3, 0.2, -1.0)
+        .with_rotation(Quat::from_rotation_y(0.3))
+        .with_scale(Vec3::new(1.1, 0.9, 1.2))
+}
+
+pub fn eye() -> Transform {
+    Transform::from_xyz(0.0, 3.0, 8.0).looking_at(Vec3::new(0.5, 0.0, 0.0), Vec3::Y)
+}
+
+/// The members of what `Stage::spawn_set` spawned: the set's entity, or the entities that stand for it.
+pub fn members(stage: &Stage, of: Entity) -> Vec<Entity> {
+    match stage.app.world().get::<Children>(of) {
+        Some(children) => children.to_vec(),
+        None => vec![of],
+    }
+}
+
+impl Combination {
+    pub fn build(&self, stage: &mut Stage) {
+        let set = self.spawn_set(stage);
+        if self.pass == Pass::FullPrepass {
+            let drift = Drift(Vec3::new(0.06, 0.02, 0.0));
+            stage.app.world_mut().entity_mut(set).insert(drift);
+        }
+        ground(stage);
+        lights(stage, self.light);
+        self.cameras(stage);
+        if self.pass == Pass::Blend {
+            queue_again(stage, set);
+        }
+    }
+
+    fn spawn_set(&self, stage: &mut Stage) -> Entity {
+        let mesh = self.mesh();
+        let mesh = stage.mesh(mesh);
+        let mut set = field(INSTANCES, self.pass != Pass::Transmission);
+        let at = self.place();
+        if self.pass == Pass::Blend {
+            set = back_to_front(&set);
+        }
+        match self.matter {
+            Matter::Extended => {
+                let base = self.standard(stage);
+                let tint = LinearRgba::rgb(0.5, 1.0, 0.7);
+                let material = stage.add(Extended {
+                    base,
+                    extension: Tint { tint },
+                });
+                stage.spawn_set(&set, (mesh, MeshMaterial3d(material)), at)
+            }
+            Matter::CustomFragment => {
+                let colour = LinearRgba::rgb(0.2, 0.8, 0.9);
+                let material = stage.add(Stripes { colour });
+                stage.spawn_set(&set, (mesh, MeshMaterial3d(material)), at)
+            }
+            Matter::CustomVertex => {
+                let colour = LinearRgba::rgb(0.9, 0.5, 0.1);
+                let material = stage.add(Swollen { colour });
+                let spawned = stage.spawn_set(&set, (mesh, MeshMaterial3d(material)), at);
+                // Bevy culls by the box of the mesh as it was, and so would miss what the vertex stage moves in.
+                for entity in members(stage, spawned) {
+                    let mut entity = stage.app.world_mut().entity_mut(entity);
+                    match stage.how {
+                        How::Set(_) => entity.insert(CullingRadius(1.0)),
+                        How::Entities => entity.insert(NoFrustumCulling),
+                    };
+                }
+                spawned
+            }
+            _ => {
+                let material = self.standard(stage);
+                let material = stage.standard(material);
+                stage.spawn_set(&set, (mesh, material), at)
+            }
+        }
+    }
+
+    /// Thickness is scaled by the entity, not by the instance: a set without scales, not stretched, has the same.
+    fn place(&self) -> Transform {
+        match self.pass {
+            Pass::Transmission => moved().with_scale(Vec3::ONE),
+            _ => moved(),
+        }
+    }
+
+    fn mesh(&self) -> Mesh {
+        let cuboid = Mesh::from(Cuboid::new(0.5, 0.4, 0.6));
+        match self.matter {
+            Matter::Textured => cuboid.with_generated_tangents().unwrap(),
+            Matter::VertexColours => materials::coloured(Sphere::new(0.35).mesh().ico(2).unwrap()),
+            Matter::TwoUvSets => materials::with_second_uvs(cuboid),
+            Matter::NonIndexed => cuboid
+                .with_duplicated_vertices()
+                .with_computed_flat_normals(),
+            Matter::CustomFragment => Mesh::from(Torus::new(0.15, 0.4)),
+            _ => cuboid,
+        }
+    }
+
+    fn standard(&self, stage: &mut Stage) -> StandardMaterial {
+        let mut material = StandardMaterial {
+            base_color: Color::srgb(0.9, 0.4, 0.3),
+            perceptual_roughness: 0.5,
+            ..default()
+        };
+        if matches!(self.matter, Matter::Textured | Matter::TwoUvSets) {
+            material.base_color = Color::WHITE;
+            material.base_color_texture = Some(stage.add(materials::checker()));
+            let glow = stage.add(materials::texture(true, |x, y| {
+                [0, if x == 3 { 255 } else { 0 }, (y * 8) as u8, 255]
+            }));
+            material.emissive_texture = Some(glow);
+            material.emissive = LinearRgba::rgb(0.5, 0.5, 0.5);
+        }
+        match self.matter {
+            Matter::Textured => self.add_maps(stage, &mut material),
+            Matter::TwoUvSets => material.base_color_channel = UvChannel::Uv1,
+            _ => {}
+        }
+        match self.pass {
+            Pass::Deferred => material.opaque_render_method = OpaqueRendererMethod::Deferred,
+            Pass::Mask => material.alpha_mode = AlphaMode::Mask(0.6),
+            Pass::AlphaToCoverage => material.alpha_mode = AlphaMode::AlphaToCoverage,
+            Pass::Blend => {
+                material.alpha_mode = AlphaMode::Blend;
+                material.base_color.set_alpha(0.6);
+            }
+            Pass::Transmission => {
+                material.specular_transmission = 0.8;
+                material.thickness = 0.3;
+                material.ior = 1.3;
+            }
+            Pass::Forward | Pass::DepthPrepass | Pass::FullPrepass => {}
+        }
+        material
+    }
+
+    fn add_maps(&self, stage: &mut Stage, material: &mut StandardMaterial) {
+        let bumps = |x: u32, y: u32| [128 + 8 * (x % 8) as u8, 100 + 8 * (y % 8) as u8, 230, 255];
+        material.normal_map_texture = Some(stage.add(materials::texture(false, bumps)));
+        let rough = |x: u32, y: u32| {
+            [
+                (200 - 4 * y) as u8,
+                60 + 12 * (y as u8),
+                (x * 15) as u8,
+                255,
+            ]
+        };
+        let rough = stage.add(materials::texture(false, rough));
+        material.occlusion_texture = Some(rough.clone());
+        material.metallic_roughness_texture = Some(rough);
+        material.metallic = 0.7;
+        material.perceptual_roughness = 0.9;
+    }
+
+    fn cameras(&self, stage: &mut Stage) {
+        let first = stage.camera(eye(), self.msaa);
+        let mut cameras = vec![first];
+        if self.eye == Eye::SplitScreen {
+            let away = Transform::from_xyz(-7.0, 2.0, 3.0).looking_at(Vec3::ZERO, Vec3::Y);
+            cameras.push(stage.camera(away, self.msaa));
+        }
+        let look = self.eye_image(stage);
+        for (order, camera) in cameras.iter().enumerate() {
+            let mut entity = stage.app.world_mut().entity_mut(*camera);
+            if cameras.len() > 1 {
+                let half = UVec2::new(SIZE.x / 2, SIZE.y);
+                let viewport = Viewport {
+                    physical_position: UVec2::new(half.x * order as u32, 0),
+                    physical_size: half,
+                    ..default()
+                };
+                entity.insert(Camera {
+                    order: order as isize,
+                    viewport: Some(viewport),
+                    ..default()
+                });
+            }
+            match self.pass {
+                Pass::DepthPrepass => {
+                    entity.insert(DepthPrepass);
+                }
+                Pass::FullPrepass => {
+                    entity.insert((DepthPrepass, NormalPrepass, MotionVectorPrepass));
+                    entity.insert(Drift(Vec3::new(0.0, 0.03, -0.05)));
+                }
+                Pass::Deferred => {
+                    entity.insert((DepthPrepass, DeferredPrepass));
+                }
+                _ => {}
+            }
+            match self.eye {
+                Eye::Perspective | Eye::SplitScreen => {}
+                Eye::Orthographic => {
+                    entity.insert(Projection::from(OrthographicProjection {
+                        scale: 0.035,
+                        ..OrthographicProjection::default_3d()
+                    }));
+                }
+                Eye::Custom => {
+                    entity.insert(Projection::custom(Oblique { aspect: 1.0 }));
+                }
+                Eye::Hdr => {
+                    entity.insert(Hdr);
+                }
+                Eye::Skybox => {
+                    entity.insert(Skybox {
+                        image: look.clone(),
+                        brightness: 800.0,
+                        ..default()
+                    });
+                }
+                Eye::Fog => {
+                    entity.insert(DistanceFog {
+                        color: Color::srgb(0.5, 0.6, 0.7),
+                        falloff: FogFalloff::Linear {
+                            start: 4.0,
+                            end: 16.0,
+                        },
+                        ..default()
+                    });
+                }
+                Eye::Ssao => {
+                    entity.insert(ScreenSpaceAmbientOcclusion::default());
+                }
+                Eye::Bloom => {
+                    entity.insert(Bloom::NATURAL);
+                }
+                Eye::MotionBlur => {
+                    entity.insert(MotionBlur::default());
+                }
+            }
+            // The prepasses' textures are shown by a pane before the camera.
+            if self.pass == Pass::FullPrepass && self.eye != Eye::MotionBlur {
+                let camera = *camera;
+                pane(stage, camera);
+            }
+        }
+    }
+
+    fn eye_image(&self, stage: &mut Stage) -> Option<Handle<Image>> {
+        (self.eye == Eye::Skybox).then(|| stage.add(materials::cubemap()))
+    }
+}
+
+fn pane(stage: &mut Stage, camera: Entity) {
+    let mesh = stage.mesh(Rectangle::new(20.0, 12.0));
+    let material = stage.add(ShowPrepass::default());
+    stage.spawn((
+        Mesh3d(mesh),
+        MeshMaterial3d(material),
+        Transform::from_xyz(0.0, 0.0, -1.0),
+        NotShadowCaster,
+        ChildOf(camera),
+    ));
+}
+
+/// Bevy sorts an entity by its place when it was queued, which in its first frame may not be known yet.
+fn queue_again(stage: &mut Stage, set: Entity) {
+    stage.update(2);
+    for entity in members(stage, set) {
+        let mut entity = stage.app.world_mut().entity_mut(entity);
+        if let Some(mut material) = entity.get_mut::<MeshMaterial3d<StandardMaterial>>() {
+            material.set_changed();
+        }
+    }
+}
+
+/// What receives the shadows: an ordinary mesh in both pictures.
+pub fn ground(stage: &mut Stage) -> Entity {
+    let ground = stage.mesh(Plane3d::new(Vec3::Y, Vec2::splat(12.0)));
+    let grey = stage.standard(StandardMaterial::from(Color::srgb(0.5, 0.5, 0.55)));
+    stage.spawn((Mesh3d(ground), grey, Transform::from_xyz(0.0, -3.0, 0.0)))
+}
+
+pub fn lights(stage: &mut Stage, light: Light) {
+    if matches!(light, Light::Directional | Light::All) {
+        sun(stage);
+    }
+    if matches!(light, Light::Point | Light::All) {
+        lamp(stage);
+    }
+    if matches!(light, Light::Spot | Light::All) {
+        spot(stage);
+    }
+    if light == Light::None {
+        let sun = sun(stage);
+        let mut sun = stage.app.world_mut().entity_mut(sun);
+        sun.get_mut::<DirectionalLight>()
+            .unwrap()
+            .shadow_maps_enabled = false;
+    }
+}
+
+pub fn sun(stage: &mut Stage) -> Entity {
+    stage.spawn((
+        DirectionalLight {
+            illuminance: 5_000.0,
+            shadow_maps_enabled: true,
+            ..default()
+        },
+        Transform::from_xyz(4.0, 9.0, 3.0).looking_at(Vec3::ZERO, Vec3::Y),
+    ))
+}
+
+/// In the middle of the field, so that every face sees some of it.
+pub fn lamp(stage: &mut Stage) -> Entity {
+    stage.spawn((
+        PointLight {
+            intensity: 3_000_000.0,
+            range: 14.0,
+            shadow_maps_enabled: true,
+            color: Color::srgb(0.4, 0.6, 1.0),
+            ..default()
+        },
+        Transform::from_xyz(-1.0, 1.5, 0.5),
+    ))
+}
+
+pub fn spot(stage: &mut Stage) -> Entity {
+    stage.spawn((
+        SpotLight {
+            intensity: 9_000_000.0,
+            range: 25.0,
+            outer_angle: 0.7,
+            inner_angle: 0.5,
+            shadow_maps_enabled: true,
+            ..default()
+        },
+        Transform::from_xyz(3.0, 8.0, 5.0).looking_at(Vec3::ZERO, Vec3::Y),
+    ))
+}
+
+/// The set in the order in which Bevy sorts entities for the camera.
+fn back_to_front(set: &InstanceSet) -> InstanceSet {
+    let view = eye().compute_affine().inverse() * moved().compute_affine();
+    let mut instances: Vec<_> = set.iter().collect();
+    instances.sort_by(|a, b| {
+        let depth = |at: &InstanceTransform| view.transform_point3(at.translation).z;
+        depth(a).total_cmp(&depth(b))
+    });
+    InstanceSet::from_transforms(instances).unwrap()
+}
+
+/// An infinite reverse-z projection whose centre lies beside the screen's, sheared in depth.
+#[derive(Clone, Debug)]
+struct Oblique {
+    aspect: f32,
+}
+
+impl CameraProjection for Oblique {
+    fn get_clip_from_view(&self) -> Mat4 {
+        let mut clip = Mat4::perspective_infinite_reverse_rh(0.9, self.aspect, 0.1);
+        clip.z_axis.x = 0.25;
+        clip.z_axis.y = -0.15;
+        clip
+    }
+
+    fn get_clip_from_view_for_sub(&self, _: &SubCameraView) -> Mat4 {
+        self.get_clip_from_view()
+    }
+
+    fn update(&mut self, width: f32, height: f32) {
+        self.aspect = width / height;
+    }
+
+    fn far(&self) -> f32 {
+        1000.0
+    }
+
+    fn get_frustum_corners(&self, z_near: f32, z_far: f32) -> [Vec3A; 8] {
+        let view_from_clip = self.get_clip_from_view().inverse();
+        let corner = |x: f32, y: f32, z: f32| {
+            let depth = 0.1 / -z;
+            let at = view_from_clip.project_point3(Vec3::new(x, y, depth));
+            Vec3A::from(at)
+        };
+        [z_near, z_far]
+            .map(|z| {
+                [
+                    corner(1.0, -1.0, z),
+                    corner(1.0, 1.0, z),
+                    corner(-1.0, 1.0, z),
+                    corner(-1.0, -1.0, z),
+                ]
+            })
+            .concat()
+            .try_into()
+            .unwrap()
+    }
+}

@@ -1,0 +1,95 @@
+//! The picture oracle: what Bevy draws of one entity per instance, a set draws too, pass by pass, light by light,
+//! material by material and camera by camera; and every view's survivors are those of the CPU twin.
+//!
+//! `docs/compatibility.md` is generated from the same lists; `UPDATE_DOCS=1` rewrites it.
+#![cfg(feature = "bevy")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test may panic, and says what it skips"
+)]
+
+mod axes;
+mod build;
+mod changes;
+mod materials;
+#[path = "../scene/mod.rs"]
+mod scene;
+mod table;
+
+use axes::{COMBINATIONS, Combination};
+use bevy::{
+    light::{DirectionalLightShadowMap, PointLightShadowMap},
+    prelude::*,
+    render::{render_resource::TextureFormat, renderer::RenderAdapter},
+};
+use image::RgbaImage;
+use scene::{How, Stage, different_pixels};
+use std::time::Instant;
+
+/// A stage with everything that the oracle's scenes need.
+fn stage(how: How) -> Stage {
+    let mut stage = Stage::with(how, |app| {
+        materials::register(app, how);
+        app.add_systems(Update, build::drift)
+            .insert_resource(DirectionalLightShadowMap { size: 1024 })
+            .insert_resource(PointLightShadowMap { size: 512 });
+    });
+    stage.update(1);
+    stage
+}
+
+/// Whether the adapter draws colour and depth with so many samples.
+fn has_samples(stage: &Stage, samples: u32) -> bool {
+    let adapter = stage.app.world().resource::<RenderAdapter>();
+    [TextureFormat::Rgba8UnormSrgb, TextureFormat::Depth32Float]
+        .iter()
+        .all(|format| {
+            let flags = adapter.get_texture_format_features(*format).flags;
+            flags.sample_count_supported(samples)
+        })
+}
+
+#[test]
+fn every_combination_looks_like_bevys_entities() {
+    let start = Instant::now();
+    let only = std::env::var("ORACLE").unwrap_or_default();
+    let mut stages = [stage(How::Set(None)), stage(How::Entities)];
+    let (mut failures, mut drawn) = (Vec::new(), 0);
+    for combination in COMBINATIONS {
+        let name = combination.name();
+        if !name.contains(&only) {
+            continue;
+        }
+        if !has_samples(&stages[0], combination.msaa.samples()) {
+            println!("{name}: skipped, the adapter has no {:?}", combination.msaa);
+            continue;
+        }
+        let begun = Instant::now();
+        let pictures = stages.each_mut().map(|stage| draw(stage, combination));
+        let wrong = views_are_wrong(&mut stages[0], combination);
+        let [set, bevy] = pictures;
+        drawn += 1;
+        let result = different_pixels(&name, &set, &bevy);
+        println!("{name}: {result:?}, {:.1?}", begun.elapsed());
+        failures.extend(result.err());
+        failures.extend(wrong.map(|wrong| format!("{name}: {wrong}")));
+    }
+    println!("{drawn} combinations in {:.0?}", start.elapsed());
+    assert!(drawn >= 24 || !only.is_empty(), "only {drawn} were drawn");
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+fn draw(stage: &mut Stage, combination: &Combination) -> RgbaImage {
+    stage.clear();
+    combination.build(stage);
+    stage.picture()
+}
+
+/// Fewer views than the lights and cameras of a combination have, if so. Each view is compared with the twin.
+fn views_are_wrong(stage: &mut Stage, combination: &Combination) -> Option<String> {
+    let (views, survivors) = stage.verify();
+    let least = combination.least_views();
+    (views < least || survivors == 0)
+        .then(|| format!("{views} views with {survivors} survivors, not {least} or more"))
+}

@@ -1,0 +1,179 @@
+//! `docs/compatibility.md`, from the lists that the other tests work off.
+
+use crate::{
+    axes::{COMBINATIONS, Combination, Eye, Light, Matter, Pass},
+    changes::STEPS,
+};
+use bevy::prelude::Msaa;
+use std::fmt::Write as _;
+
+const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/compatibility.md");
+
+/// A feature that combinations draw, and how to find them.
+type Feature = (&'static str, &'static str, fn(&Combination) -> bool);
+
+#[rustfmt::skip]
+const FEATURES: &[Feature] = &[
+    ("Pass", "forward", |c| c.pass == Pass::Forward),
+    ("Pass", "depth prepass", |c| c.pass == Pass::DepthPrepass),
+    ("Pass", "normal prepass, compared itself", |c| c.pass == Pass::FullPrepass),
+    ("Pass", "motion vectors of a moving entity and a moving camera, compared themselves", |c| c.pass == Pass::FullPrepass),
+    ("Pass", "deferred", |c| c.pass == Pass::Deferred),
+    ("Pass", "alpha mask", |c| c.pass == Pass::Mask),
+    ("Pass", "alpha to coverage", |c| c.pass == Pass::AlphaToCoverage),
+    ("Pass", "blend; instances are drawn in the set's order, not sorted: here back to front", |c| c.pass == Pass::Blend),
+    ("Pass", "transmission; thickness follows the entity's scale, not the instance's", |c| c.pass == Pass::Transmission),
+    ("MSAA", "off", |c| c.msaa == Msaa::Off),
+    ("MSAA", "2, where the adapter has it", |c| c.msaa == Msaa::Sample2),
+    ("MSAA", "4", |c| c.msaa == Msaa::Sample4),
+    ("MSAA", "8, where the adapter has it", |c| c.msaa == Msaa::Sample8),
+    ("Light", "directional, shadow cascades", |c| matches!(c.light, Light::Directional | Light::All)),
+    ("Light", "point, six shadow faces", |c| matches!(c.light, Light::Point | Light::All)),
+    ("Light", "spot, shadow map", |c| matches!(c.light, Light::Spot | Light::All)),
+    ("Light", "without shadow maps", |c| c.light == Light::None),
+    ("Material", "`StandardMaterial`", |c| c.matter == Matter::Plain),
+    ("Material", "base colour, normal, metallic-roughness, occlusion and emissive maps, tangents", |c| c.matter == Matter::Textured),
+    ("Material", "`ExtendedMaterial`", |c| c.matter == Matter::Extended),
+    ("Material", "`Material` with its own fragment shader", |c| c.matter == Matter::CustomFragment),
+    ("Material", "`Material` with its own vertex shader that imports `bevy_gpu_culling::draw_instance`", |c| c.matter == Matter::CustomVertex),
+    ("Mesh", "vertex colours", |c| c.matter == Matter::VertexColours),
+    ("Mesh", "two UV sets", |c| c.matter == Matter::TwoUvSets),
+    ("Mesh", "without indices", |c| c.matter == Matter::NonIndexed),
+    ("Camera", "perspective (infinite, reverse z)", |c| c.eye == Eye::Perspective),
+    ("Camera", "orthographic", |c| c.eye == Eye::Orthographic),
+    ("Camera", "a projection of one's own, off-centre", |c| c.eye == Eye::Custom),
+    ("Camera", "split screen: two cameras with viewports and an order", |c| c.eye == Eye::SplitScreen),
+    ("Camera", "HDR", |c| c.eye == Eye::Hdr),
+    ("Camera", "image target", |_| true),
+    ("Effect", "skybox", |c| c.eye == Eye::Skybox),
+    ("Effect", "distance fog", |c| c.eye == Eye::Fog),
+    ("Effect", "screen-space ambient occlusion", |c| c.eye == Eye::Ssao),
+    ("Effect", "bloom", |c| c.eye == Eye::Bloom),
+    ("Effect", "motion blur", |c| c.eye == Eye::MotionBlur),
+];
+
+/// Features that tests elsewhere prove.
+const PROVEN: &[(&str, &str, &str)] = &[
+    (
+        "Culling",
+        "a caster that no camera sees, but a light",
+        "a_caster_that_no_camera_sees_casts_its_shadow",
+    ),
+    (
+        "Culling",
+        "`NoFrustumCulling`",
+        "without_frustum_culling_every_instance_is_drawn_in_every_view",
+    ),
+    (
+        "Culling",
+        "`FreezeCulling` on a camera",
+        "a_frozen_camera_draws_what_it_kept",
+    ),
+];
+
+/// What a set does not do, and why.
+const REFUSED: &[(&str, &str)] = &[
+    (
+        "`Material` with a vertex shader that knows nothing of instances",
+        "refused by name, once; nothing is drawn",
+    ),
+    (
+        "skinned and morphed meshes",
+        "refused with an error; nothing is drawn: all instances would share one pose",
+    ),
+    (
+        "motion vectors of instances that `InstanceSet::set` moved",
+        "not yet: they have those of their entity",
+    ),
+    (
+        "occlusion culling",
+        "not yet: a set ignores `OcclusionCulling` and is drawn whole",
+    ),
+    (
+        "`get_tag` in a fragment shader",
+        "one tag an entity; an instance's comes at location 14 (README)",
+    ),
+    (
+        "sorting a blended set's instances by depth",
+        "one phase item a set; give the set the order that you want",
+    ),
+];
+
+/// What Bevy itself does not do, with or without sets.
+const NOT_BEVYS: &[(&str, &str)] = &[
+    (
+        "MSAA with deferred, or with screen-space ambient occlusion",
+        "Bevy needs `Msaa::Off`",
+    ),
+    ("alpha to coverage without MSAA", "Bevy draws it as a mask"),
+    (
+        "blended and transmissive materials in prepasses",
+        "Bevy leaves them out",
+    ),
+];
+
+/// What this table does not know, for want of a test.
+const UNTESTED: &[(&str, &str)] = &[
+    (
+        "temporal anti-aliasing",
+        "needs `bevy_anti_alias`, which the tests do not build; the motion vectors are compared",
+    ),
+    (
+        "a window as target",
+        "tests have no display; the demo draws into one",
+    ),
+    (
+        "bindless materials",
+        "software Vulkan has none; nothing in a set's pipeline depends on it",
+    ),
+    ("lightmaps, light textures, decals, wireframes", ""),
+];
+
+fn generate() -> String {
+    let mut text = String::from(
+        "# Compatibility\n\nWhat Bevy 0.19.1 does to a mesh, and whether it does it to an instance set. Generated by \
+         `tests/oracle`, which draws every feature that works twice, as a set and as one entity an instance: at most \
+         0.05 % of the pixels may differ by more than 8/255, and the survivors of every view are those of the CPU \
+         twin. `UPDATE_DOCS=1 cargo test --test oracle` rewrites this file.\n\n| | feature | | scenes |\n| --- | --- | --- | --- |\n",
+    );
+    for (area, feature, uses) in FEATURES {
+        let scenes = COMBINATIONS.iter().filter(|c| uses(c)).count();
+        assert!(scenes > 0, "{feature}: no combination draws it");
+        let _ = writeln!(text, "| {area} | {feature} | works | {scenes} |");
+    }
+    for (name, _) in STEPS {
+        let _ = writeln!(text, "| Change | {name} | works | 1 |");
+    }
+    for (area, feature, test) in PROVEN {
+        let _ = writeln!(text, "| {area} | {feature} | works | `{test}` |");
+    }
+    for (kind, rows) in [
+        ("No", REFUSED),
+        ("Not Bevy", NOT_BEVYS),
+        ("Untested", UNTESTED),
+    ] {
+        for (feature, reason) in rows {
+            let result = match kind {
+                "No" => "refused or missing",
+                "Not Bevy" => "not supported by Bevy",
+                _ => "not tested",
+            };
+            let _ = writeln!(text, "| {kind} | {feature} | {result} | {reason} |");
+        }
+    }
+    text
+}
+
+#[test]
+fn the_table_is_what_the_tests_draw() {
+    let expected = generate();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::create_dir_all(std::path::Path::new(PATH).parent().unwrap()).unwrap();
+        std::fs::write(PATH, &expected).unwrap();
+    }
+    let committed = std::fs::read_to_string(PATH).unwrap_or_default();
+    assert!(
+        committed.replace("\r\n", "\n") == expected,
+        "docs/compatibility.md is not what the tests draw: UPDATE_DOCS=1 cargo test --test oracle"
+    );
+}
