@@ -33,11 +33,13 @@ fn spawn(mut commands: Commands) {
             ..default()
         },
         TextColor(Color::srgb(0.85, 0.88, 0.95)),
-        TextShadow::default(),
+        BackgroundColor(Color::srgba(0.02, 0.02, 0.05, 0.7)),
         Node {
             position_type: PositionType::Absolute,
             left: px(12),
             bottom: px(10),
+            padding: UiRect::all(px(6)),
+            border_radius: BorderRadius::all(px(4)),
             ..default()
         },
     ));
@@ -102,7 +104,7 @@ fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.char_indices() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(' ');
         }
         text.push(digit);

@@ -62,7 +62,7 @@ pub fn request(world: &mut World, target: Handle<Image>) {
     world.init_resource::<Captured>();
     world.spawn(Screenshot::image(target)).observe(
         |captured: On<ScreenshotCaptured>, mut keep: ResMut<Captured>| {
-            keep.0 = Some(captured.image.clone())
+            keep.0 = Some(captured.image.clone());
         },
     );
 }
