@@ -85,7 +85,7 @@ pub fn material(finish: Finish) -> StandardMaterial {
         ..base(color, 0.0, 1.0)
     };
     match finish {
-        Finish::Ice => base(Color::srgb(0.70, 0.76, 0.86), 0.2, 0.16),
+        Finish::Ice => base(Color::srgb(0.58, 0.73, 0.93), 0.2, 0.16),
         Finish::Amethyst => base(Color::srgb(0.55, 0.30, 0.85), 0.85, 0.28),
         Finish::Ember => StandardMaterial {
             emissive: LinearRgba::rgb(1.5, 0.42, 0.06),
@@ -262,7 +262,7 @@ const LIGHTS: [(Vec3, f32, Color); 13] = [
     ),
     (
         Vec3::new(0.30, 0.22, 0.00),
-        1.5,
+        2.4,
         Color::srgb(0.25, 0.75, 1.0),
     ),
     (

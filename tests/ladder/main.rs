@@ -239,7 +239,7 @@ fn a_broken_compaction_is_seen() {
         WorkgroupScan,
     };
     let (device, queue, _) = gpu();
-    let breaks: [(Compaction, &str, &str); 20] = [
+    let breaks: [(Compaction, &str, &str); 19] = [
         (NaiveAtomic, "reserve(chunk, r, 1u)", "region_of(chunk, r)"),
         (
             NaiveAtomic,
@@ -272,7 +272,6 @@ fn a_broken_compaction_is_seen() {
             "reach < BLOCK_THREADS / 2u;",
         ),
         (WorkgroupScan, "place += 1u;", ""),
-        (BallotScan, "before += subgroup_totals[s];", ""),
         (
             BallotScan,
             "BLOCK_WORDS - 1u && before",

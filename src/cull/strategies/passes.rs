@@ -167,8 +167,8 @@ impl Resource {
     }
 }
 
-/// Workgroups of [`Dispatch::Live`]: 2,097,152 threads.
-const LIVE_WORKGROUPS: u32 = 16_384;
+/// Workgroups of [`Dispatch::Live`]: 262,144 threads.
+const LIVE_WORKGROUPS: u32 = 2048;
 
 /// Workgroups of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
