@@ -1,34 +1,10 @@
 // Stage 3. A workgroup turns the words of its block into ids, in instance order, at the place that the scan
-// gave to the block. Ids count from the start of the page.
-//
-//     words of a block (4 bits each here)    0110 1001
-//     survivors before each word             0    2
-//     bit 4 of the block: 2 + bits below it in its word (0) = place 2 in the block
+// gave to the block (write_words.wgsl). The entry points (compact_subgroup.wgsl, compact_workgroup.wgsl) differ
+// only in how the survivors before each word are added up.
 
-@group(0) @binding(0) var<uniform> batch: Batch;
-@group(0) @binding(1) var<storage, read> chunks: array<Chunk>;
-@group(0) @binding(2) var<storage, read> words: array<u32>;
 @group(0) @binding(3) var<storage, read> counts: array<u32>;
 @group(0) @binding(4) var<storage, read> partials: array<u32>;
-@group(0) @binding(5) var<storage, read_write> survivors: array<u32>;
-
-var<workgroup> block_words: array<u32, BLOCK_WORDS>;
-// Survivors of the block before each word.
-var<workgroup> before_word: array<u32, BLOCK_WORDS>;
 
 fn place_of(count: u32) -> u32 {
     return counts[count] + partials[count / SCAN_TILE];
-}
-
-fn write_survivors(place: u32, first_id: u32, thread: u32) {
-    for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
-        let i = k * BLOCK_THREADS + thread;
-        let word = block_words[i / 32u];
-        let bit = 1u << (i % 32u);
-        let at = place + before_word[i / 32u] + countOneBits(word & (bit - 1u));
-        // An arena that is too small loses survivors; `args` counts them.
-        if ((word & bit) != 0u && at < batch.survivor_capacity) {
-            survivors[at] = first_id + i;
-        }
-    }
 }

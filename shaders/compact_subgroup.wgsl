@@ -1,7 +1,4 @@
-// Survivors before each of the block's 32 words by a subgroup prefix sum.
-
-// Survivors of each subgroup's words: 8 when subgroups have four lanes.
-var<workgroup> subgroup_totals: array<u32, 8>;
+// Compact on every block; words by words_subgroup.wgsl.
 
 @compute @workgroup_size(BLOCK_THREADS)
 fn compact(
@@ -25,31 +22,7 @@ fn compact(
         if (place_of(count + 1u) == place) {
             continue;
         }
-        var word = 0u;
-        if (thread < BLOCK_WORDS) {
-            word = words[count * BLOCK_WORDS + thread];
-        }
-        let bits = countOneBits(word);
-        let before = subgroupExclusiveAdd(bits);
-        // A subgroup may be larger than the 32 words (then the first has them all) or smaller.
-        if (thread < BLOCK_WORDS) {
-            block_words[thread] = word;
-            before_word[thread] = before;
-            if (lane == size - 1u) {
-                subgroup_totals[subgroup] = before + bits;
-            }
-        }
-        workgroupBarrier();
-        if (size < BLOCK_WORDS) {
-            if (thread < BLOCK_WORDS) {
-                var sum = before;
-                for (var s = 0u; s < subgroup; s += 1u) {
-                    sum += subgroup_totals[s];
-                }
-                before_word[thread] = sum;
-            }
-            workgroupBarrier();
-        }
+        load_words(count, thread, subgroup, lane, size);
         write_survivors(place, chunk.first_instance + block * BLOCK, thread);
         // The next row overwrites the words.
         workgroupBarrier();

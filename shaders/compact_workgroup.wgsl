@@ -1,4 +1,4 @@
-// Survivors before each of the block's 32 words, added up from workgroup memory.
+// Compact on every block; words by words_workgroup.wgsl.
 
 @compute @workgroup_size(BLOCK_THREADS)
 fn compact(
@@ -19,18 +19,7 @@ fn compact(
         if (place_of(count + 1u) == place) {
             continue;
         }
-        if (thread < BLOCK_WORDS) {
-            block_words[thread] = words[count * BLOCK_WORDS + thread];
-        }
-        workgroupBarrier();
-        if (thread < BLOCK_WORDS) {
-            var sum = 0u;
-            for (var w = 0u; w < thread; w += 1u) {
-                sum += countOneBits(block_words[w]);
-            }
-            before_word[thread] = sum;
-        }
-        workgroupBarrier();
+        load_words(count, thread);
         write_survivors(place, chunk.first_instance + block * BLOCK, thread);
         // The next row overwrites the words.
         workgroupBarrier();

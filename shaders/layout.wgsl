@@ -9,6 +9,8 @@ const BLOCK_ITEMS: u32 = 8u;
 const BLOCK_WORDS: u32 = 32u;
 // Blocks whose survivors are counted and scanned by one workgroup of `scan`.
 const SCAN_TILE: u32 = 256u;
+// Threads of a workgroup of `classify`: a thread a block.
+const CLASSIFY_THREADS: u32 = 256u;
 
 // Chunk.flags
 const CHUNK_HAS_SCALE: u32 = 1u;
@@ -89,6 +91,29 @@ struct RowDraw {
     pad_b: u32,
 }
 
+// Around the positions of a block's instances, in the set's space, whatever mesh they draw.
+struct Bound {
+    centre: vec3<f32>,
+    // Infinite when a position is not finite: no view can then take the block as a whole.
+    radius: f32,
+    // The greatest scale of an instance.
+    max_scale: f32,
+    pad_a: u32,
+    pad_b: u32,
+    pad_c: u32,
+}
+
+// A run of blocks of one page whose bounds are to be made.
+struct BoundJob {
+    // The first block, counted from the start of the page.
+    first_block: u32,
+    block_count: u32,
+    // End of the instances, counted from the start of the page: the last block may not be full.
+    end: u32,
+    // 1 when the page has a scale for each instance.
+    has_scale: u32,
+}
+
 // Indexed: index_count, instance_count, first_index, base_vertex, first_instance.
 // Else: vertex_count, instance_count, first_vertex, first_instance, 0.
 struct DrawArgs {
@@ -107,5 +132,6 @@ struct Totals {
     overflow: u32,
     // Always 1: the count of a `multi_draw_*_indirect_count` of one draw.
     draw_count: u32,
-    pad_a: u32,
+    // Ids that the arena must hold so that none is lost.
+    needed: u32,
 }

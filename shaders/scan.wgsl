@@ -1,5 +1,4 @@
-// Stage 2. Counts the survivors of each (row, block) from its words and turns the counts, which lie row
-// after row, into exclusive prefixes: the place of a block's first survivor in the arena. Two levels:
+// Stage 2. Turns the survivors of each (row, block), which lie row after row, into exclusive prefixes: the place of a block's first survivor in the arena. Two levels:
 //     scan   a workgroup counts 256 blocks, scans them and keeps the tile's total
 //     spine  one workgroup scans the totals
 // so that the place of block c is counts[c] + partials[c / 256]. A closing entry holds the sum of all.
@@ -10,7 +9,6 @@
 //     place of block 3                     4 + 3 = 7
 
 @group(0) @binding(0) var<uniform> batch: Batch;
-@group(0) @binding(1) var<storage, read> words: array<vec4<u32>>;
 @group(0) @binding(2) var<storage, read_write> counts: array<u32>;
 @group(0) @binding(3) var<storage, read_write> partials: array<u32>;
 
@@ -19,18 +17,6 @@ struct Prefix {
     exclusive: u32,
     // Sum of all values of the workgroup.
     total: u32,
-}
-
-fn count_survivors(count: u32) -> u32 {
-    var survivors = 0u;
-    if (count < batch.count_len) {
-        let first = count * (BLOCK_WORDS / 4u);
-        for (var k = 0u; k < BLOCK_WORDS / 4u; k += 1u) {
-            let bits = countOneBits(words[first + k]);
-            survivors += bits.x + bits.y + bits.z + bits.w;
-        }
-    }
-    return survivors;
 }
 
 fn store_tile(tile: u32, thread: u32, prefix: Prefix) {

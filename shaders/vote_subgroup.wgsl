@@ -1,14 +1,4 @@
-// Votes by ballot, at any subgroup size from 4 to 128.
-//
-// A subgroup of S lanes owns S * 8 instances in a row and asks 8 times, each time about S instances that
-// lie side by side; that makes S / 4 words, of which lane w keeps word w:
-//     S =   8: ballot k holds bits 8k.. of the subgroup's 64: word k / 4, shifted by 8 * (k % 4)
-//     S =  32: ballot k is word k
-//     S = 128: ballot k is words 4k .. 4k + 3, its four components
-
-fn component(ballot: vec4<u32>, i: u32) -> u32 {
-    return select(select(ballot.x, ballot.y, i == 1u), select(ballot.z, ballot.w, i == 3u), i > 1u);
-}
+// Votes by ballot (vote_row_subgroup.wgsl) on every block.
 
 @compute @workgroup_size(BLOCK_THREADS)
 fn vote(
@@ -29,21 +19,8 @@ fn vote(
     for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
         spheres[k] = load_sphere(chunk, first + k * size);
     }
-
-    let words_each = size >> 5u;
-    let words_log = firstTrailingBit(max(words_each, 1u));
     for (var r = 0u; r < chunk.row_count; r += 1u) {
-        let row = rows[chunk.first_row + r];
-        var word = 0u;
-        for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
-            let ballot = subgroupBallot(is_visible(chunk, row, spheres[k], first + k * size));
-            if (words_each == 0u) {
-                let bit = k * size;
-                word |= select(0u, ballot.x << (bit & 31u), lane == (bit >> 5u));
-            } else if ((lane >> words_log) == k) {
-                word = component(ballot, lane & (words_each - 1u));
-            }
-        }
+        let word = vote_row(chunk, rows[chunk.first_row + r], &spheres, first, lane, size);
         if (lane < (size >> 2u)) {
             words[first_word(chunk, r, block) + subgroup * (size >> 2u) + lane] = word;
         }

@@ -4,34 +4,47 @@
 //!
 //! ```text
 //! CullFrame (views, requests) -> plan (chunks, rows; pure) -> tables on the GPU
+//!   classify blocks    -> kept, dropped or crossed by each view (only crossed blocks go on to vote)
 //!   vote     instances -> visibility words, one bit an instance and row
 //!   scan     words     -> exclusive prefixes of the survivors of each block and row
 //!   compact  words     -> survivor ids, in instance order
 //!   args     prefixes  -> indirect commands and totals
 //! ```
 //!
+//! These are the passes of the default [`Compaction`]; the others have their own, with the same inputs and outputs.
+//!
 //! Words used throughout: a *page* is a buffer of instances; a *chunk* is a run of one set's instances in one
 //! page as one request uses it; a *block* is 1,024 instances of a chunk; a *row* is one view of one chunk; a
 //! *batch* is what one dispatch of each stage covers: all chunks of a page.
 
 mod batch;
+mod bounds;
+mod compactor;
 mod error;
 mod frame;
 pub mod layout;
 mod pages;
+mod pipelines;
 pub mod plan;
 mod readback;
 pub mod reference;
 pub mod shaders;
 mod stages;
+mod strategies;
 mod tier;
+#[cfg(feature = "tune")]
+pub mod tune;
+mod tuning;
 mod view;
 
+pub use compactor::{Compactor, CompactorOptions};
 pub use error::CullError;
 pub use frame::{CullFrame, CullRequest, Culler, CullerOptions, DrawSource, Residency};
 pub use pages::{Channels, Region, SetId};
 pub use plan::{BoundingSphere, DrawPart, DrawShape};
 pub use readback::{BatchData, FrameCounts, RowCount};
 pub use stages::Stage;
+pub use strategies::Compaction;
 pub use tier::CullingTier;
+pub use tuning::Tuning;
 pub use view::CullView;

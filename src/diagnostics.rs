@@ -29,6 +29,9 @@ pub const VIEWS: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/views")
 pub const UPLOADED_BYTES: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/uploaded_bytes");
 /// Bytes that the culling holds on the GPU.
 pub const GPU_BYTES: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/gpu_bytes");
+/// GPU time of `classify`, in milliseconds.
+pub const CLASSIFY_GPU: DiagnosticPath =
+    DiagnosticPath::const_new("render/gpu_culling/classify/elapsed_gpu");
 /// GPU time of `vote`, in milliseconds.
 pub const VOTE_GPU: DiagnosticPath =
     DiagnosticPath::const_new("render/gpu_culling/vote/elapsed_gpu");
@@ -42,7 +45,8 @@ pub const COMPACT_GPU: DiagnosticPath =
 pub const ARGS_GPU: DiagnosticPath =
     DiagnosticPath::const_new("render/gpu_culling/args/elapsed_gpu");
 /// GPU times of all stages, with the stages' names.
-pub const STAGE_GPU: [(&str, DiagnosticPath); 4] = [
+pub const STAGE_GPU: [(&str, DiagnosticPath); 5] = [
+    ("classify", CLASSIFY_GPU),
     ("vote", VOTE_GPU),
     ("scan", SCAN_GPU),
     ("compact", COMPACT_GPU),

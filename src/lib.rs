@@ -43,7 +43,7 @@ pub mod render;
 
 /// What an app needs: `use bevy_gpu_culling::prelude::*;`
 pub mod prelude {
-    pub use crate::cull::CullingTier;
+    pub use crate::cull::{Compaction, CullingTier};
     #[cfg(feature = "overlay")]
     pub use crate::diagnostics::CullingOverlayPlugin;
     pub use crate::instance::{InstanceSet, InstanceTransform, PackedInstance, PackedQuat};

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use bevy_gpu_culling::{
-    cull::{CullingTier, layout::*, shaders},
+    cull::{Compaction, CullingTier, layout::*, shaders},
     instance::PackedInstance,
 };
 use core::mem::offset_of;
@@ -112,7 +112,27 @@ fn structs_are_the_same_on_both_sides() {
             survivors,
             overflow,
             draw_count,
-            pad_a
+            needed
+        }
+    );
+    same!(
+        module,
+        Bound {
+            centre,
+            radius,
+            max_scale,
+            pad_a,
+            pad_b,
+            pad_c
+        }
+    );
+    same!(
+        module,
+        BoundJob {
+            first_block,
+            block_count,
+            end,
+            has_scale
         }
     );
     let structs = module
@@ -120,7 +140,7 @@ fn structs_are_the_same_on_both_sides() {
         .iter()
         .filter(|(_, ty)| matches!(ty.inner, TypeInner::Struct { .. }))
         .count();
-    assert_eq!(structs, 7, "a struct of layout.wgsl is not compared");
+    assert_eq!(structs, 9, "a struct of layout.wgsl is not compared");
 }
 
 #[test]
@@ -151,6 +171,7 @@ fn constants_are_the_same_on_both_sides() {
         ("BLOCK_ITEMS", BLOCK_ITEMS),
         ("BLOCK_WORDS", BLOCK_WORDS),
         ("SCAN_TILE", SCAN_TILE),
+        ("CLASSIFY_THREADS", CLASSIFY_THREADS),
         ("CHUNK_HAS_SCALE", CHUNK_HAS_SCALE),
         ("CHUNK_OFF_CENTRE", CHUNK_OFF_CENTRE),
     ] {
@@ -176,18 +197,18 @@ fn constants_are_the_same_on_both_sides() {
 #[test]
 fn every_kernel_validates_without_subgroups_on_the_workgroup_tier() {
     use naga::valid::{Capabilities, ValidationFlags, Validator};
-    for kernel in shaders::Kernel::ALL {
-        for (tier, capabilities) in [
-            (CullingTier::Workgroup, Capabilities::empty()),
-            (CullingTier::Subgroup, Capabilities::SUBGROUP),
-        ] {
-            let source = kernel.source(tier);
+    for (tier, capabilities) in [
+        (CullingTier::Workgroup, Capabilities::empty()),
+        (CullingTier::Subgroup, Capabilities::SUBGROUP),
+    ] {
+        let compactions = Compaction::supported(tier, wgpu::Features::empty());
+        for (kernel, source) in compactions.flat_map(|compaction| compaction.sources(tier)) {
             let module = parse(&source);
             let mut validator = Validator::new(ValidationFlags::all(), capabilities);
             validator.subgroup_stages(naga::valid::ShaderStages::COMPUTE);
             validator.subgroup_operations(naga::valid::SubgroupOperationSet::all());
             validator.validate(&module).unwrap_or_else(|error| {
-                panic!("{kernel:?} on {tier}: {}", error.emit_to_string(&source))
+                panic!("{kernel} on {tier}: {}", error.emit_to_string(&source))
             });
             assert!(
                 !source.contains('#'),

@@ -401,6 +401,27 @@ fn a_static_scene_uploads_nothing_and_an_empty_one_runs_no_pass() {
 }
 
 #[test]
+fn compactions_change_at_run_time() {
+    let mut stage = Stage::new(How::Set(None));
+    let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
+    let material = stage.standard(red());
+    stage.lights(false);
+    stage.camera(eye(), ());
+    stage.spawn_set(&field(3000, true), (mesh, material), Transform::IDENTITY);
+    let first = stage.picture();
+    for &compaction in Compaction::ALL {
+        stage
+            .app
+            .world_mut()
+            .resource_mut::<GpuCullingSettings>()
+            .compaction = compaction;
+        assert_same_picture(&format!("switched-{compaction}"), &stage.picture(), &first);
+        stage.verify();
+        assert_eq!(stage.report().compaction, compaction);
+    }
+}
+
+#[test]
 fn tiers_change_at_run_time() {
     let mut stage = Stage::new(How::Set(None));
     let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));

@@ -1,11 +1,13 @@
 //! The GPU's side of a batch: tables, words, prefixes, survivors and commands.
 
 use crate::cull::{
-    layout::{DrawArgs, SCAN_TILE, args_offset},
+    Compaction,
+    layout::{BLOCK, DrawArgs, SCAN_TILE, args_offset},
     pages::Page,
+    pipelines::Pipelines,
     plan::BatchPlan,
     reference,
-    stages::{Pipelines, Stage},
+    strategies::{Arena, Resource},
 };
 use bytemuck::{NoUninit, Zeroable};
 use wgpu::{BindGroup, Buffer, BufferDescriptor, BufferUsages, Device, Queue};
@@ -34,6 +36,11 @@ impl Growable {
         }
         self.buffer = create(device, self.label, self.usage, bytes.next_multiple_of(256));
         true
+    }
+
+    /// Gives the room back.
+    fn shrink(&mut self, device: &Device) {
+        *self = Self::new(device, self.label, self.usage);
     }
 }
 
@@ -74,24 +81,45 @@ impl Table {
     }
 }
 
+/// The buffers of a page that passes read.
+pub(crate) struct PageBuffers<'a> {
+    pub instances: &'a Buffer,
+    /// Something else where no set of the page has scales.
+    pub scales: &'a Buffer,
+    /// Something else where the compaction has no use for them.
+    pub bounds: &'a Buffer,
+    /// Changes when one of them is replaced.
+    pub generation: u64,
+}
+
+/// Ids that an arena must hold so that nothing can be lost.
+pub(crate) fn most_ids(plan: &BatchPlan, compaction: Compaction) -> u64 {
+    match compaction.strategy().arena {
+        Arena::Dense => plan.most_survivors,
+        Arena::Regions => u64::from(plan.batch.count_len) * u64::from(BLOCK),
+    }
+}
+
 /// What the GPU holds for a batch; kept from frame to frame.
 pub(crate) struct GpuBatch {
     uniform: Table,
     chunks: Table,
     rows: Table,
     row_draws: Table,
-    words: Growable,
-    counts: Growable,
-    partials: Growable,
+    /// In the order of [`Resource::SCRATCH`].
+    scratch: [Growable; Resource::SCRATCH.len()],
     survivors: Growable,
     args: Growable,
     /// Ids that the arena holds.
     pub survivor_capacity: u32,
     /// Changes when `survivors` or `args` is replaced: draws must bind anew.
     pub generation: u64,
-    bind_groups: Option<[BindGroup; 4]>,
-    /// Pages' generation that the bind groups were made for.
+    /// Those of each pass; empty when they must be made anew.
+    bind_groups: Vec<Vec<BindGroup>>,
+    /// Generation of the pages that the bind groups were made for.
     bound_pages: u64,
+    /// Compaction that they were made for.
+    bound_compaction: Compaction,
     /// The `Cpu` tier's commands, drawn directly.
     pub cpu_args: Vec<DrawArgs>,
     /// Frame in which the batch was last used.
@@ -107,15 +135,22 @@ impl GpuBatch {
             chunks: Table::new(device, "gpu_culling chunks", BufferUsages::STORAGE),
             rows: Table::new(device, "gpu_culling rows", BufferUsages::STORAGE),
             row_draws: Table::new(device, "gpu_culling row draws", BufferUsages::STORAGE),
-            words: Growable::new(device, "gpu_culling words", storage),
-            counts: Growable::new(device, "gpu_culling counts", storage),
-            partials: Growable::new(device, "gpu_culling partials", storage),
+            scratch: [
+                Growable::new(device, "gpu_culling words", storage),
+                Growable::new(device, "gpu_culling counts", storage),
+                Growable::new(device, "gpu_culling partials", storage),
+                Growable::new(device, "gpu_culling live blocks", storage),
+                Growable::new(device, "gpu_culling row counts", storage),
+                Growable::new(device, "gpu_culling votes", storage),
+                Growable::new(device, "gpu_culling sums", storage),
+            ],
             survivors: Growable::new(device, "gpu_culling survivors", written),
             args: Growable::new(device, "gpu_culling args", written | BufferUsages::INDIRECT),
             survivor_capacity: 0,
             generation: 0,
-            bind_groups: None,
+            bind_groups: Vec::new(),
             bound_pages: 0,
+            bound_compaction: Compaction::Auto,
             cpu_args: Vec::new(),
             last_used: 0,
         }
@@ -129,31 +164,27 @@ impl GpuBatch {
         &self.args.buffer
     }
 
-    pub fn words(&self) -> &Buffer {
-        &self.words.buffer
+    /// A buffer of [`Resource::SCRATCH`]; of the least size if the compaction has no use for it.
+    pub fn scratch(&self, slot: Resource) -> Option<&Buffer> {
+        let at = Resource::SCRATCH.iter().position(|other| *other == slot)?;
+        Some(&self.scratch[at].buffer)
     }
 
-    pub fn counts(&self) -> &Buffer {
-        &self.counts.buffer
-    }
-
-    pub fn partials(&self) -> &Buffer {
-        &self.partials.buffer
+    /// Bind groups of each pass of the compaction.
+    pub fn bind_groups(&self) -> &[Vec<BindGroup>] {
+        &self.bind_groups
     }
 
     /// Bytes on the GPU.
     pub fn bytes(&self) -> u64 {
         let tables = [&self.uniform, &self.chunks, &self.rows, &self.row_draws]
             .map(|table| table.gpu.buffer.size());
-        let arrays = [
-            &self.words,
-            &self.counts,
-            &self.partials,
-            &self.survivors,
-            &self.args,
-        ]
-        .map(|array| array.buffer.size());
-        tables.iter().chain(&arrays).sum()
+        let arrays = self
+            .scratch
+            .iter()
+            .chain([&self.survivors, &self.args])
+            .map(|array| array.buffer.size());
+        tables.into_iter().chain(arrays).sum()
     }
 
     /// The arena holds `capacity` ids from now on.
@@ -161,18 +192,18 @@ impl GpuBatch {
         self.survivor_capacity = capacity;
         if self.survivors.reserve(device, u64::from(capacity) * 4) {
             self.generation += 1;
-            self.bind_groups = None;
+            self.bind_groups.clear();
         }
     }
 
-    /// Uploads what changed of the tables and makes room for what the stages write. Returns the bytes uploaded.
+    /// Uploads what changed of the tables and makes room for what the passes write. Returns the bytes uploaded.
     pub fn prepare(
         &mut self,
         device: &Device,
         queue: &Queue,
         pipelines: &Pipelines,
         plan: &BatchPlan,
-        (page, pages_generation, no_channel): (&Page, u64, &Buffer),
+        page: &PageBuffers<'_>,
     ) -> u64 {
         let batch = [layout_batch(plan, self.survivor_capacity)];
         let written = [
@@ -182,56 +213,42 @@ impl GpuBatch {
             self.row_draws.write(device, queue, &plan.row_draws),
         ];
         let mut replaced = written.iter().any(|(_, replaced)| *replaced);
-        replaced |= self.words.reserve(device, plan.word_len() * 4);
-        replaced |= self
-            .counts
-            .reserve(device, (u64::from(plan.batch.count_len) + 1) * 4);
-        replaced |= self
-            .partials
-            .reserve(device, u64::from(plan.tile_count()) * 4);
+        if self.bound_compaction != pipelines.compaction {
+            self.scratch
+                .iter_mut()
+                .for_each(|scratch| scratch.shrink(device));
+            self.bound_compaction = pipelines.compaction;
+            replaced = true;
+        }
+        for slot in pipelines.scratch() {
+            if let Some(at) = Resource::SCRATCH.iter().position(|other| *other == slot) {
+                replaced |= self.scratch[at].reserve(device, slot.scratch_bytes(plan));
+            }
+        }
         if self.args.reserve(device, args_offset(plan.batch.row_count)) {
             self.generation += 1;
             replaced = true;
         }
-        if replaced || self.bound_pages != pages_generation || self.bind_groups.is_none() {
-            self.bound_pages = pages_generation;
-            self.bind_groups = Some(self.bind(device, pipelines, page, no_channel));
+        if replaced || self.bound_pages != page.generation || self.bind_groups.is_empty() {
+            self.bound_pages = page.generation;
+            self.bind_groups = pipelines.bind(device, |slot| self.buffer(slot, page));
         }
         written.iter().map(|(bytes, _)| bytes).sum()
     }
 
-    fn bind(
-        &self,
-        device: &Device,
-        pipelines: &Pipelines,
-        page: &Page,
-        no_channel: &Buffer,
-    ) -> [BindGroup; 4] {
-        let uniform = &self.uniform.gpu.buffer;
-        let (chunks, rows) = (&self.chunks.gpu.buffer, &self.rows.gpu.buffer);
-        let (words, counts, partials) = (self.words(), self.counts(), self.partials());
-        let scales = page.scales.as_ref().unwrap_or(no_channel);
-        Stage::ALL.map(|stage| {
-            let buffers: &[&Buffer] = match stage {
-                Stage::Vote => &[uniform, chunks, rows, &page.instances, scales, words],
-                Stage::Scan => &[uniform, words, counts, partials],
-                Stage::Compact => &[uniform, chunks, words, counts, partials, self.survivors()],
-                Stage::Args => &[
-                    uniform,
-                    &self.row_draws.gpu.buffer,
-                    counts,
-                    partials,
-                    self.args(),
-                ],
-            };
-            pipelines.stage(stage).bind(device, stage, buffers)
-        })
-    }
-
-    pub fn bind_group(&self, stage: Stage) -> Option<&BindGroup> {
-        self.bind_groups
-            .as_ref()
-            .map(|groups| &groups[stage as usize])
+    fn buffer<'a>(&'a self, slot: Resource, page: &PageBuffers<'a>) -> &'a Buffer {
+        match slot {
+            Resource::Batch | Resource::Step => &self.uniform.gpu.buffer,
+            Resource::Chunks => &self.chunks.gpu.buffer,
+            Resource::Rows => &self.rows.gpu.buffer,
+            Resource::RowDraws => &self.row_draws.gpu.buffer,
+            Resource::Instances => page.instances,
+            Resource::Scales => page.scales,
+            Resource::Bounds => page.bounds,
+            Resource::Survivors => self.survivors(),
+            Resource::Args => self.args(),
+            scratch => self.scratch(scratch).unwrap_or(page.scales),
+        }
     }
 
     /// The frame of the `Cpu` tier: the twins of the stages, then survivors and commands are uploaded.

@@ -1,6 +1,6 @@
 //! What can go wrong in the engine.
 
-use crate::cull::CullingTier;
+use crate::cull::{Compaction, CullingTier};
 
 /// An error of the culling engine. None of them leaves the engine unusable.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -14,6 +14,14 @@ pub enum CullError {
         /// The tier that was asked for.
         tier: CullingTier,
         /// The feature or limit, with its values.
+        missing: String,
+    },
+    /// The adapter, or the tier that was asked for, lacks something that the compaction needs.
+    #[error("the compaction \"{compaction}\" needs {missing}: choose another or \"auto\"")]
+    CompactionUnsupported {
+        /// The compaction that was asked for.
+        compaction: Compaction,
+        /// The feature, or the tier.
         missing: String,
     },
     /// A pipeline of the tier did not build.

@@ -2,13 +2,16 @@
 
 use crate::{
     cull::{
-        BatchData, CullError, CullView, CullingTier, DrawPart, FrameCounts, Stage,
-        batch::GpuBatch,
-        layout::{DrawArgs, Row, args_offset},
+        BatchData, Compaction, CullError, CullView, CullingTier, DrawPart, FrameCounts, Stage,
+        Tuning,
+        batch::{GpuBatch, PageBuffers, most_ids},
+        bounds::BoundsBuilder,
+        layout::{BLOCK, BoundJob, DrawArgs, Row, args_offset},
         pages::{Channels, Pages, Region, SetId, binding_limit, page_limit},
-        plan::{BatchPlan, BoundingSphere, DrawShape, Plan, PlanLimits, PlanRequest},
-        readback::{BatchRows, Readback, read_buffer},
-        stages::Pipelines,
+        pipelines::{BuildOptions, Pipelines},
+        plan::{BoundingSphere, DrawShape, Plan, PlanLimits, PlanRequest},
+        readback::{BatchRows, Readback, read_batch, read_buffer},
+        strategies::Sources,
     },
     instance::PackedInstance,
 };
@@ -26,6 +29,10 @@ pub struct CullerOptions {
     /// Survivor ids (4 bytes each) that a batch has room for from the start, if so many can survive at all. An
     /// arena that proves too small grows a few frames later. The default is 16,777,216.
     pub survivor_capacity: u32,
+    /// How survivors become lists; the default is [`Compaction::Auto`].
+    pub compaction: Compaction,
+    /// What [`Compaction::Auto`] goes by; `None` is the rule for the tier.
+    pub tuning: Option<Tuning>,
 }
 
 impl Default for CullerOptions {
@@ -34,6 +41,8 @@ impl Default for CullerOptions {
             tier: None,
             shader_checks: false,
             survivor_capacity: 1 << 24,
+            compaction: Compaction::default(),
+            tuning: None,
         }
     }
 }
@@ -105,7 +114,11 @@ pub struct Culler {
     page_limit: u32,
     plan_limits: PlanLimits,
     most_survivors: u64,
-    pipelines: Option<Pipelines>,
+    /// Those of the compaction, or of each that `Auto` may take; none on the `Cpu` tier.
+    pipelines: Vec<Pipelines>,
+    /// The ones of the current frame.
+    active: usize,
+    tuning: Tuning,
     pages: Pages,
     sets: HashMap<SetId, Set>,
     /// Bound where a page has no scales.
@@ -116,6 +129,10 @@ pub struct Culler {
     rows: Vec<BatchRows>,
     batches: HashMap<BatchKey, GpuBatch>,
     readback: Readback,
+    /// None on the `Cpu` tier.
+    bounds: Option<BoundsBuilder>,
+    /// Instances whose blocks' bounds are out of date.
+    stale: Vec<(SetId, core::ops::Range<usize>)>,
     /// Counters of the `Cpu` tier, known at once.
     cpu_counts: Option<FrameCounts>,
     frame: u64,
@@ -127,6 +144,7 @@ impl Culler {
     ///
     /// # Errors
     /// [`CullError::TierUnsupported`] when `options.tier` asks for what the device lacks,
+    /// [`CullError::CompactionUnsupported`] when `options.compaction` does,
     /// [`CullError::BindingTooSmall`] when it cannot bind a block of instances.
     pub fn new(
         device: &Device,
@@ -140,11 +158,21 @@ impl Culler {
             }
             None => CullingTier::supported(features, &limits),
         };
-        let mut pipelines = None;
-        while tier != CullingTier::Cpu {
-            match Pipelines::new(device, tier, options.shader_checks) {
+        let mut pipelines = Vec::new();
+        let mut tuning;
+        loop {
+            options.compaction.check(tier, features)?;
+            tuning = options
+                .tuning
+                .clone()
+                .unwrap_or_else(|| Tuning::rule(tier))
+                .supported(tier, features);
+            if tier == CullingTier::Cpu {
+                break;
+            }
+            match build(device, tier, &options, &tuning, &|_, source| source) {
                 Ok(built) => {
-                    pipelines = Some(built);
+                    pipelines = built;
                     break;
                 }
                 Err(error) => {
@@ -158,6 +186,14 @@ impl Culler {
             }
         }
         let page_limit = page_limit(&limits)?;
+        let bounds = match tier {
+            CullingTier::Cpu => None,
+            _ => Some(BoundsBuilder::new(
+                device,
+                crate::cull::shaders::INSTANCE_PACKED,
+                options.shader_checks,
+            )?),
+        };
         let culler = Self {
             tier,
             page_limit,
@@ -167,6 +203,8 @@ impl Culler {
             ),
             most_survivors: binding_limit(&limits) / 4,
             pipelines,
+            active: 0,
+            tuning,
             pages: Pages::new(page_limit, tier == CullingTier::Cpu),
             sets: HashMap::new(),
             no_channel: device.create_buffer(&BufferDescriptor {
@@ -180,6 +218,8 @@ impl Culler {
             rows: Vec::new(),
             batches: HashMap::new(),
             readback: Readback::new(),
+            bounds,
+            stale: Vec::new(),
             cpu_counts: None,
             frame: 0,
             uploaded: 0,
@@ -188,7 +228,7 @@ impl Culler {
         Ok((culler, reason))
     }
 
-    /// A culler whose kernels come from `source` instead of the shipped ones: a test breaks them on purpose.
+    /// A culler whose kernels `edit` changes, given a pass's name and WGSL: a test breaks them on purpose.
     ///
     /// # Errors
     /// As [`Self::new`], and [`CullError::Pipeline`] when a kernel does not build.
@@ -196,10 +236,14 @@ impl Culler {
     pub fn with_sources(
         device: &Device,
         options: CullerOptions,
-        source: impl Fn(crate::cull::shaders::Kernel, CullingTier) -> String,
+        edit: impl Fn(&str, String) -> String,
     ) -> Result<Self, CullError> {
         let (mut culler, _) = Self::new(device, options)?;
-        culler.pipelines = Some(Pipelines::with_sources(device, culler.tier, true, source)?);
+        let options = CullerOptions {
+            shader_checks: true,
+            ..culler.options.clone()
+        };
+        culler.pipelines = build(device, culler.tier, &options, &culler.tuning, &edit)?;
         Ok(culler)
     }
 
@@ -207,6 +251,17 @@ impl Culler {
     #[must_use]
     pub fn tier(&self) -> CullingTier {
         self.tier
+    }
+
+    /// The compaction in use: that of the options, or what [`Compaction::Auto`] took for the frame that was
+    /// prepared last. On the `Cpu` tier the default, whose twins run there.
+    #[must_use]
+    pub fn compaction(&self) -> Compaction {
+        self.pipelines
+            .get(self.active)
+            .map_or(Compaction::VoteScanCompact, |pipelines| {
+                pipelines.compaction
+            })
     }
 
     /// Instances that one page holds.
@@ -218,9 +273,7 @@ impl Culler {
     /// Pages of at most `instances` from now on, rounded up to a block (a test makes many small ones).
     #[doc(hidden)]
     pub fn limit_pages(&mut self, instances: u32, counts_per_batch: u32) {
-        self.page_limit = instances
-            .next_multiple_of(crate::cull::layout::BLOCK)
-            .min(self.page_limit);
+        self.page_limit = instances.next_multiple_of(BLOCK).min(self.page_limit);
         self.plan_limits.counts = counts_per_batch.min(self.plan_limits.counts);
         self.pages = Pages::new(self.page_limit, self.tier == CullingTier::Cpu);
         self.sets.clear();
@@ -309,6 +362,7 @@ impl Culler {
     ) -> Result<(), CullError> {
         let set = checked(&self.sets, id, first, data.len())?;
         self.pages.write_instances(queue, &set.regions, first, data);
+        self.stale.push((id, first..first + data.len()));
         self.uploaded += size_of_val(data) as u64;
         Ok(())
     }
@@ -326,6 +380,7 @@ impl Culler {
     ) -> Result<(), CullError> {
         let set = checked(&self.sets, id, first, data.len())?;
         self.pages.write_scales(queue, &set.regions, first, data);
+        self.stale.push((id, first..first + data.len()));
         self.uploaded += size_of_val(data) as u64;
         Ok(())
     }
@@ -366,12 +421,49 @@ impl Culler {
         self.frame += 1;
         self.learn_capacities(device);
         self.plan_frame(frame);
+        self.choose_compaction();
+        self.update_bounds(device, queue);
         for index in 0..self.plan.batches.len() {
             self.prepare_batch(device, queue, index);
         }
         let now = self.frame;
         self.batches
             .retain(|_, batch| batch.last_used + KEEP_FRAMES >= now);
+    }
+
+    /// Makes the bounds of the blocks whose instances have changed since the last frame.
+    fn update_bounds(&mut self, device: &Device, queue: &Queue) {
+        let stale = core::mem::take(&mut self.stale);
+        let Some(builder) = &self.bounds else { return };
+        let mut jobs: HashMap<usize, Vec<BoundJob>> = HashMap::new();
+        for (id, range) in stale {
+            let Some(set) = self.sets.get(&id) else {
+                continue;
+            };
+            let mut before = 0;
+            for region in &set.regions {
+                let used = (set.len - before).min(region.capacity);
+                let from = (range.start as u32).max(before);
+                let to = (range.end as u32).min(before + used);
+                if from < to {
+                    let first_block = (region.first + from - before) / BLOCK;
+                    jobs.entry(region.page).or_default().push(BoundJob {
+                        first_block,
+                        block_count: (region.first + to - before).div_ceil(BLOCK) - first_block,
+                        end: region.first + used,
+                        has_scale: u32::from(set.channels.scale),
+                    });
+                }
+                before += used;
+            }
+        }
+        for (page, jobs) in jobs {
+            if let Some(page) = self.pages.page(page) {
+                let scales = page.scales.as_ref().unwrap_or(&self.no_channel);
+                let buffers = [&page.instances, scales, &page.bounds];
+                builder.run((device, queue), buffers, &jobs);
+            }
+        }
     }
 
     fn plan_frame(&mut self, frame: &CullFrame) {
@@ -421,6 +513,24 @@ impl Culler {
         self.rows = batch_rows(frame, &self.plan, &self.keys);
     }
 
+    /// The pipelines for the frame's count, where there is a choice.
+    fn choose_compaction(&mut self) {
+        if self.pipelines.len() > 1 {
+            let tests = self
+                .plan
+                .batches
+                .iter()
+                .map(|batch| batch.most_survivors)
+                .sum();
+            let pick = self.tuning.pick(tests);
+            let position = self
+                .pipelines
+                .iter()
+                .position(|pipelines| pipelines.compaction == pick);
+            self.active = position.unwrap_or(0);
+        }
+    }
+
     fn prepare_batch(&mut self, device: &Device, queue: &Queue, index: usize) {
         let plan = &self.plan.batches[index];
         let Some(page) = self.pages.page(plan.page) else {
@@ -431,17 +541,23 @@ impl Culler {
             .entry(self.keys[index])
             .or_insert_with(|| GpuBatch::new(device));
         batch.last_used = self.frame;
-        let enough = plan
-            .most_survivors
-            .min(u64::from(self.options.survivor_capacity))
-            .max(1);
+        let most = self
+            .pipelines
+            .get(self.active)
+            .map_or(plan.most_survivors, |p| most_ids(plan, p.compaction));
+        let enough = most.min(u64::from(self.options.survivor_capacity)).max(1);
         let capacity = enough.min(self.most_survivors) as u32;
         if batch.survivor_capacity < capacity {
             batch.reserve_survivors(device, capacity);
         }
-        if let Some(pipelines) = &self.pipelines {
-            let page = (page, self.pages.generation, &self.no_channel);
-            self.uploaded += batch.prepare(device, queue, pipelines, plan, page);
+        if let Some(pipelines) = self.pipelines.get(self.active) {
+            let page = PageBuffers {
+                instances: &page.instances,
+                scales: page.scales.as_ref().unwrap_or(&self.no_channel),
+                bounds: &page.bounds,
+                generation: self.pages.generation,
+            };
+            self.uploaded += batch.prepare(device, queue, pipelines, plan, &page);
         } else {
             // Every survivor finds room: the count is known before the upload.
             batch.reserve_survivors(
@@ -480,7 +596,7 @@ impl Culler {
     /// Records all stages and the copy of the counters; nothing on the `Cpu` tier.
     pub fn record(&mut self, device: &Device, encoder: &mut CommandEncoder) {
         if self.has_gpu_work() {
-            for stage in Stage::ALL {
+            for stage in self.compaction().stages() {
                 let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
                     label: Some(stage.name()),
                     timestamp_writes: None,
@@ -494,30 +610,19 @@ impl Culler {
     /// Whether the frame has anything for the GPU to cull.
     #[must_use]
     pub fn has_gpu_work(&self) -> bool {
-        self.pipelines.is_some() && !self.plan.batches.is_empty()
+        !self.pipelines.is_empty() && !self.plan.batches.is_empty()
     }
 
-    /// Records one stage of all batches. The stages must follow each other in the order of [`Stage::ALL`].
+    /// Records one stage of all batches. The stages must follow each other in the order of [`Stage::ALL`]; those
+    /// that the compaction does not have ([`Compaction::stages`]) record nothing.
     pub fn record_stage(&self, stage: Stage, pass: &mut ComputePass<'_>) {
-        let Some(pipelines) = &self.pipelines else {
+        let Some(pipelines) = self.pipelines.get(self.active) else {
             return;
         };
-        // Entry point after entry point, so that batches, which share no buffer, run side by side.
-        for (entry, pipeline) in pipelines.stage(stage).pipelines.iter().enumerate() {
-            pass.set_pipeline(pipeline);
-            for (plan, key) in self.plan.batches.iter().zip(&self.keys) {
-                let Some(bind_group) = self
-                    .batches
-                    .get(key)
-                    .and_then(|batch| batch.bind_group(stage))
-                else {
-                    continue;
-                };
-                pass.set_bind_group(0, bind_group, &[]);
-                let (x, y) = dispatch(stage, entry, plan);
-                pass.dispatch_workgroups(x, y, 1);
-            }
-        }
+        let batches = self.plan.batches.iter().zip(&self.keys);
+        let batches =
+            batches.filter_map(|(plan, key)| Some((plan, self.batches.get(key)?.bind_groups())));
+        pipelines.record(stage, batches, pass);
     }
 
     /// Records the copy of the counters.
@@ -613,33 +718,7 @@ impl Culler {
         let missing = || CullError::Readback(format!("batch {batch} is not in the frame"));
         let plan = self.plan.batches.get(batch).ok_or_else(missing)?;
         let gpu = self.batches.get(&self.keys[batch]).ok_or_else(missing)?;
-        let totals: Vec<_> = read_buffer(device, queue, gpu.args(), 0, 1)?;
-        let totals: crate::cull::layout::Totals = totals[0];
-        let draws = read_buffer(device, queue, gpu.args(), args_offset(0), plan.rows.len())?;
-        let stored = totals.survivors - totals.overflow;
-        let survivors = read_buffer(device, queue, gpu.survivors(), 0, stored as usize)?;
-        if self.tier == CullingTier::Cpu {
-            return Ok(BatchData {
-                survivors,
-                totals,
-                draws,
-                ..BatchData::default()
-            });
-        }
-        Ok(BatchData {
-            words: read_buffer(device, queue, gpu.words(), 0, plan.word_len() as usize)?,
-            counts: read_buffer(
-                device,
-                queue,
-                gpu.counts(),
-                0,
-                plan.batch.count_len as usize + 1,
-            )?,
-            partials: read_buffer(device, queue, gpu.partials(), 0, plan.tile_count() as usize)?,
-            survivors,
-            totals,
-            draws,
-        })
+        read_batch((device, queue), gpu, plan, self.pipelines.get(self.active))
     }
 
     /// The survivors of request `request` in its `view`-th view, as indices into the set, in order; waits.
@@ -708,14 +787,33 @@ fn checked(
     Ok(set)
 }
 
-/// Workgroups of a stage's entry point.
-fn dispatch(stage: Stage, entry: usize, plan: &BatchPlan) -> (u32, u32) {
-    match (stage, entry) {
-        (Stage::Vote | Stage::Compact, _) => plan.block_dispatch(),
-        (Stage::Scan, 0) => (plan.tile_count(), 1),
-        (Stage::Scan, _) => (1, 1),
-        (Stage::Args, _) => (plan.batch.row_count.div_ceil(64), 1),
-    }
+/// Pipelines of the compaction, or of each that `Auto` may take.
+fn build(
+    device: &Device,
+    tier: CullingTier,
+    options: &CullerOptions,
+    tuning: &Tuning,
+    edit: &dyn Fn(&str, String) -> String,
+) -> Result<Vec<Pipelines>, CullError> {
+    let fixed = [options.compaction];
+    let compactions = if options.compaction == Compaction::Auto {
+        tuning.compactions()
+    } else {
+        fixed.to_vec()
+    };
+    let build = |compaction| {
+        let checks = options.shader_checks;
+        Pipelines::build(
+            device,
+            &BuildOptions {
+                sources: Sources::new(tier),
+                compaction,
+                checks,
+                edit,
+            },
+        )
+    };
+    compactions.into_iter().map(build).collect()
 }
 
 /// Which request and view each row of each batch belongs to.

@@ -1,7 +1,7 @@
 //! Every shape that a kernel sees, in the order of `shaders/layout.wgsl`; the test `layout` compares the two.
 
 use bytemuck::{Pod, Zeroable};
-use glam::Vec4;
+use glam::{Vec3, Vec4};
 
 /// Instances of one block: the unit of work of `vote` and `compact`, and the grain in which pages are divided.
 pub const BLOCK: u32 = 1024;
@@ -13,6 +13,8 @@ pub const BLOCK_ITEMS: u32 = BLOCK / BLOCK_THREADS;
 pub const BLOCK_WORDS: u32 = BLOCK / 32;
 /// Block counts that one workgroup of `scan` handles.
 pub const SCAN_TILE: u32 = 256;
+/// Threads of a workgroup of `classify`: a thread a block.
+pub const CLASSIFY_THREADS: u32 = 256;
 
 /// [`Chunk::flags`]: the page has a scale for each instance.
 pub const CHUNK_HAS_SCALE: u32 = 1;
@@ -136,6 +138,39 @@ pub struct RowDraw {
     pub pad_b: u32,
 }
 
+/// Around the positions of a block's instances, in the set's space, whatever mesh they draw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Bound {
+    /// Centre of the box around the positions.
+    pub centre: Vec3,
+    /// The greatest distance of a position from it. Infinite when a position is not finite: no view can then take
+    /// the block as a whole.
+    pub radius: f32,
+    /// The greatest scale of an instance.
+    pub max_scale: f32,
+    /// Padding.
+    pub pad_a: u32,
+    /// Padding.
+    pub pad_b: u32,
+    /// Padding.
+    pub pad_c: u32,
+}
+
+/// A run of blocks of one page whose bounds are to be made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct BoundJob {
+    /// The first block, counted from the start of the page.
+    pub first_block: u32,
+    /// Blocks.
+    pub block_count: u32,
+    /// End of the instances, counted from the start of the page: the last block may not be full.
+    pub end: u32,
+    /// 1 when the page has a scale for each instance.
+    pub has_scale: u32,
+}
+
 /// An indirect command. Indexed: index count, instance count, first index, base vertex, first instance.
 /// Else: vertex count, instance count, first vertex, first instance, 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
@@ -177,8 +212,8 @@ pub struct Totals {
     pub overflow: u32,
     /// Always 1: the count of a `multi_draw_*_indirect_count` of one draw.
     pub draw_count: u32,
-    /// Padding.
-    pub pad_a: u32,
+    /// Ids that the arena must hold so that none is lost.
+    pub needed: u32,
 }
 
 /// Byte offset of [`Totals::draw_count`] in the argument buffer.

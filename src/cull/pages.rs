@@ -1,7 +1,10 @@
 //! Where instances lie on the GPU: pages, and the regions of them that belong to a set.
 
 use crate::{
-    cull::{CullError, layout::BLOCK},
+    cull::{
+        CullError,
+        layout::{BLOCK, Bound},
+    },
     instance::PackedInstance,
 };
 use core::ops::Range;
@@ -43,6 +46,8 @@ pub(crate) struct Page {
     pub instances: Buffer,
     pub scales: Option<Buffer>,
     pub tags: Option<Buffer>,
+    /// Bounds of the page's blocks.
+    pub bounds: Buffer,
     /// The copy that the `Cpu` tier culls.
     pub cpu: Option<PageCopy>,
     capacity: u32,
@@ -149,6 +154,12 @@ impl Pages {
             ),
             scales: None,
             tags: None,
+            bounds: channel_buffer(
+                device,
+                "gpu_culling bounds",
+                page_blocks,
+                size_of::<Bound>(),
+            ),
             cpu: self.keep_cpu_copy.then(PageCopy::default),
             capacity,
             free,
@@ -262,7 +273,9 @@ impl Pages {
         self.slots
             .iter()
             .flatten()
-            .map(|page| page.instances.size() + size(&page.scales) + size(&page.tags))
+            .map(|page| {
+                page.instances.size() + page.bounds.size() + size(&page.scales) + size(&page.tags)
+            })
             .sum()
     }
 }

@@ -2,7 +2,11 @@
 
 use crate::cull::{
     CullError,
+    batch::GpuBatch,
     layout::{DrawArgs, Totals, args_offset},
+    pipelines::Pipelines,
+    plan::BatchPlan,
+    strategies::Resource,
 };
 use core::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Arc;
@@ -32,7 +36,7 @@ pub struct FrameCounts {
     pub rows: Vec<RowCount>,
     /// Survivors that found no room in the arena; the arena grows, so later frames have them.
     pub overflow: u64,
-    /// Survivors of each batch, with its key (page, ordinal).
+    /// Ids that the arena of each batch must hold, with its key (page, ordinal).
     pub(crate) batches: Vec<((usize, usize), u32)>,
 }
 
@@ -62,7 +66,7 @@ impl BatchRows {
     /// Adds the batch's counters to `counts`.
     pub fn collect(&self, totals: &Totals, draws: &[DrawArgs], counts: &mut FrameCounts) {
         counts.overflow += u64::from(totals.overflow);
-        counts.batches.push((self.key, totals.survivors));
+        counts.batches.push((self.key, totals.needed));
         counts.rows.extend(
             self.rows
                 .iter()
@@ -225,7 +229,8 @@ impl Slot {
     }
 }
 
-/// Everything that the stages wrote for one batch, read back with a wait: for tests and verification.
+/// Everything that the stages wrote for one batch, read back with a wait: for tests and verification. What the
+/// compaction does not have is empty.
 #[derive(Clone, Debug, Default)]
 pub struct BatchData {
     /// Visibility words.
@@ -234,12 +239,48 @@ pub struct BatchData {
     pub counts: Vec<u32>,
     /// Exclusive prefixes of the tiles.
     pub partials: Vec<u32>,
-    /// Survivor ids, counted from the start of the page.
+    /// What the arena holds: survivor ids, counted from the start of the page. Rows lie where their commands say;
+    /// between the regions of an unordered compaction there is nothing of meaning.
     pub survivors: Vec<u32>,
     /// Totals.
     pub totals: Totals,
     /// Indirect commands, one a row.
     pub draws: Vec<DrawArgs>,
+}
+
+/// Everything of one batch; without pipelines (the `Cpu` tier) only arena, totals and commands.
+pub(crate) fn read_batch(
+    (device, queue): (&Device, &Queue),
+    gpu: &GpuBatch,
+    plan: &BatchPlan,
+    pipelines: Option<&Pipelines>,
+) -> Result<BatchData, CullError> {
+    let totals: Vec<Totals> = read_buffer(device, queue, gpu.args(), 0, 1)?;
+    let totals = totals[0];
+    let scratch = |slot: Resource| match gpu.scratch(slot) {
+        Some(buffer)
+            if pipelines
+                .is_some_and(|pipelines| pipelines.scratch().any(|other| other == slot)) =>
+        {
+            read_buffer(
+                device,
+                queue,
+                buffer,
+                0,
+                slot.scratch_bytes(plan) as usize / 4,
+            )
+        }
+        _ => Ok(Vec::new()),
+    };
+    let stored = totals.needed.min(gpu.survivor_capacity) as usize;
+    Ok(BatchData {
+        words: scratch(Resource::Words)?,
+        counts: scratch(Resource::Counts)?,
+        partials: scratch(Resource::Partials)?,
+        survivors: read_buffer(device, queue, gpu.survivors(), 0, stored)?,
+        totals,
+        draws: read_buffer(device, queue, gpu.args(), args_offset(0), plan.rows.len())?,
+    })
 }
 
 /// Reads `len` values from the start of `source` and waits for them.

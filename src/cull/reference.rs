@@ -3,11 +3,13 @@
 //! The tests compare the stages with them, and the [`Cpu`](crate::cull::CullingTier::Cpu) tier runs them.
 
 mod args;
+mod classify;
 mod compact;
 mod scan;
 mod vote;
 
 pub use args::write_args;
+pub use classify::{BlockState, block_state, bound};
 pub use compact::compact;
 pub use scan::{place_of, scan, spine};
 pub use vote::{is_visible, least_distance, load_sphere, vote};

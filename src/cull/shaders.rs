@@ -1,6 +1,6 @@
 //! The shipped WGSL, and how a kernel is put together: helpers first, the stage, then the tier's entry points.
 
-use crate::cull::CullingTier;
+use crate::cull::{CullingTier, strategies::Sources};
 
 /// A source file of the `shaders` folder.
 macro_rules! wgsl {
@@ -14,12 +14,17 @@ macro_rules! wgsl {
     };
 }
 
+pub(crate) use wgsl;
+
 /// Shapes and constants that the host shares.
 pub const LAYOUT: &str = wgsl!("layout");
 /// Decoding of an instance.
 pub const INSTANCE: &str = wgsl!("instance");
-const FRUSTUM: &str = wgsl!("frustum");
-const BLOCKS: &str = wgsl!("blocks");
+/// Reading of an instance of 16 bytes. Another file with the same declarations makes the kernels read another
+/// encoding ([`Compactor`](crate::cull::Compactor)).
+pub const INSTANCE_PACKED: &str = wgsl!("instance_packed");
+pub(crate) const FRUSTUM: &str = wgsl!("frustum");
+pub(crate) const BLOCKS: &str = wgsl!("blocks");
 
 /// A kernel of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,34 +46,46 @@ impl Kernel {
     /// The whole WGSL of the kernel on `tier` (the `Cpu` tier has none and gets that of `Workgroup`).
     #[must_use]
     pub fn source(self, tier: CullingTier) -> String {
-        let subgroup = tier == CullingTier::Subgroup;
-        let pick =
-            |with: &'static str, without: &'static str| if subgroup { with } else { without };
-        let parts: &[&str] = match self {
-            Self::Vote => &[
-                INSTANCE,
-                FRUSTUM,
-                BLOCKS,
-                wgsl!("vote"),
-                pick(wgsl!("vote_subgroup"), wgsl!("vote_workgroup")),
-            ],
-            Self::Scan => &[
+        self.source_with(&Sources::new(tier))
+    }
+
+    pub(crate) fn source_with(self, sources: &Sources<'_>) -> String {
+        match self {
+            Self::Vote => {
+                let mut parts = inputs(sources.encoding).to_vec();
+                parts.extend([
+                    wgsl!("vote"),
+                    sources.pick(wgsl!("vote_row_subgroup"), ""),
+                    sources.pick(wgsl!("vote_subgroup"), wgsl!("vote_workgroup")),
+                ]);
+                join(&parts)
+            }
+            Self::Scan => join(&[
                 wgsl!("scan"),
-                pick(wgsl!("scan_subgroup"), wgsl!("scan_workgroup")),
-            ],
-            Self::Compact => &[
+                wgsl!("scan_words"),
+                sources.pick(wgsl!("scan_subgroup"), wgsl!("scan_workgroup")),
+            ]),
+            Self::Compact => join(&[
+                wgsl!("block_tables"),
                 BLOCKS,
+                wgsl!("survivors"),
+                wgsl!("write_words"),
                 wgsl!("compact"),
-                pick(wgsl!("compact_subgroup"), wgsl!("compact_workgroup")),
-            ],
-            Self::Args => &[wgsl!("args")],
-        };
-        join(parts)
+                sources.pick(wgsl!("words_subgroup"), wgsl!("words_workgroup")),
+                sources.pick(wgsl!("compact_subgroup"), wgsl!("compact_workgroup")),
+            ]),
+            Self::Args => join(&[wgsl!("draw"), wgsl!("args_prefix"), wgsl!("args")]),
+        }
     }
 }
 
+/// What a kernel that tests instances starts with; `encoding` reads an instance.
+pub(crate) fn inputs(encoding: &str) -> [&str; 5] {
+    [INSTANCE, encoding, FRUSTUM, wgsl!("visible"), BLOCKS]
+}
+
 /// Helpers and stages in one module; every kernel starts with the layout.
-fn join(parts: &[&str]) -> String {
+pub(crate) fn join(parts: &[&str]) -> String {
     let mut source = String::from(LAYOUT);
     for part in parts {
         source.push('\n');

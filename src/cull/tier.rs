@@ -64,7 +64,7 @@ impl CullingTier {
             (
                 "max_storage_buffers_per_shader_stage",
                 limits.max_storage_buffers_per_shader_stage,
-                6,
+                8,
             ),
             (
                 "max_compute_workgroups_per_dimension",

@@ -4,7 +4,9 @@ use super::{
     bounds::SetSphere, components::GpuInstances, plugin::GpuCullingSettings, verify::Verifier,
 };
 use crate::{
-    cull::{BoundingSphere, Channels, CullError, Culler, CullingTier, Residency, SetId},
+    cull::{
+        BoundingSphere, Channels, Compaction, CullError, Culler, CullingTier, Residency, SetId,
+    },
     instance::{InstanceSet, SetChanges},
 };
 use bevy::{
@@ -74,18 +76,28 @@ pub(super) fn init_culler(
 fn make_culler(device: &RenderDevice, settings: &GpuCullingSettings) -> Option<Culler> {
     let device = device.wgpu_device();
     let mut options = settings.options();
-    let made = Culler::new(device, options.clone()).or_else(|error| {
-        if matches!(error, CullError::TierUnsupported { .. }) {
-            warn!("{error}");
-            options.tier = None;
+    let mut made = Culler::new(device, options.clone());
+    // What the device lacks gives way to what it has, one thing at a time.
+    for _ in 0..2 {
+        match &made {
+            Err(error @ CullError::TierUnsupported { .. }) => {
+                warn!("{error}");
+                options.tier = None;
+            }
+            Err(error @ CullError::CompactionUnsupported { .. }) => {
+                warn!("{error}");
+                options.compaction = Compaction::default();
+            }
+            _ => break,
         }
-        Culler::new(device, options)
-    });
+        made = Culler::new(device, options.clone());
+    }
     match made {
         Ok((culler, reason)) => {
+            let (tier, compaction) = (culler.tier(), culler.compaction());
             match reason {
-                Some(reason) => info!("GPU culling at tier \"{}\": {reason}", culler.tier()),
-                None => info!("GPU culling at tier \"{}\"", culler.tier()),
+                Some(reason) => info!("GPU culling at tier \"{tier}\" ({compaction}): {reason}"),
+                None => info!("GPU culling at tier \"{tier}\" ({compaction})"),
             }
             Some(culler)
         }

@@ -70,6 +70,10 @@ pub(super) struct PhaseFunctions<'w> {
 }
 
 /// Gives every entity with a set an alias of its material, and takes it back when it has no set any more.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a system's parameters are its data"
+)]
 pub(super) fn alias_materials(
     gpu: Res<GpuCuller>,
     shaders: Res<InstancedShaders>,

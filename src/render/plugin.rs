@@ -14,7 +14,7 @@ use super::{
     verify::Verifier,
 };
 use crate::{
-    cull::{CullerOptions, CullingTier},
+    cull::{Compaction, CullerOptions, CullingTier},
     instance::InstanceSet,
 };
 use bevy::{
@@ -49,6 +49,9 @@ use bevy::{
 pub struct GpuCullingPlugin {
     /// The tier; `None`, the default, takes the best that the adapter supports.
     pub tier: Option<CullingTier>,
+    /// How visible instances become lists. The default, [`Compaction::Auto`], takes the best ordered one for the
+    /// frame's count; see [`Compaction`] for the others.
+    pub compaction: Compaction,
     /// Keeps bounds checks in the compute kernels, for debugging. The default is `false`.
     pub shader_checks: bool,
     /// Survivor ids that each arena has room for from the start; `None`, the default, is 16,777,216 (64 MiB), or
@@ -56,12 +59,14 @@ pub struct GpuCullingPlugin {
     pub survivor_capacity: Option<u32>,
 }
 
-/// Settings of the culling. A change takes effect in the next frame; a change of tier uploads every set again.
+/// Settings of the culling. A change takes effect in the next frame, and uploads every set again.
 #[derive(Resource, ExtractResource, Reflect, Clone, Debug, Default, PartialEq)]
 #[reflect(Resource, Default, Clone, PartialEq)]
 pub struct GpuCullingSettings {
     /// See [`GpuCullingPlugin::tier`].
     pub tier: Option<CullingTier>,
+    /// See [`GpuCullingPlugin::compaction`].
+    pub compaction: Compaction,
     /// See [`GpuCullingPlugin::shader_checks`].
     pub shader_checks: bool,
     /// See [`GpuCullingPlugin::survivor_capacity`].
@@ -73,8 +78,10 @@ impl GpuCullingSettings {
         let default = CullerOptions::default();
         CullerOptions {
             tier: self.tier,
+            compaction: self.compaction,
             shader_checks: self.shader_checks,
             survivor_capacity: self.survivor_capacity.unwrap_or(default.survivor_capacity),
+            ..default
         }
     }
 }
@@ -102,6 +109,7 @@ impl Plugin for GpuCullingPlugin {
     fn build(&self, app: &mut App) {
         let settings = GpuCullingSettings {
             tier: self.tier,
+            compaction: self.compaction,
             shader_checks: self.shader_checks,
             survivor_capacity: self.survivor_capacity,
         };

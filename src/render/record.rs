@@ -1,7 +1,7 @@
 //! The compute passes of the frame, and the counters on their way to the main world.
 
 use super::{extract::GpuCuller, prepare::SetDraws, views::ViewKind};
-use crate::cull::{CullingTier, FrameCounts, Stage};
+use crate::cull::{Compaction, CullingTier, FrameCounts, Stage};
 use bevy::{
     log::{warn, warn_once},
     prelude::*,
@@ -15,7 +15,8 @@ use bevy::{
 use std::sync::{Arc, Mutex};
 
 /// Names of the stages' spans: `render/gpu_culling/<stage>/elapsed_gpu` in the diagnostics.
-const SPANS: [&str; 4] = [
+const SPANS: [&str; 5] = [
+    "gpu_culling/classify",
     "gpu_culling/vote",
     "gpu_culling/scan",
     "gpu_culling/compact",
@@ -27,6 +28,8 @@ const SPANS: [&str; 4] = [
 pub struct CullingReport {
     /// The tier in use; `None` before the renderer has started, or when the device cannot cull.
     pub tier: Option<CullingTier>,
+    /// The compaction in use; never [`Compaction::Auto`].
+    pub compaction: Compaction,
     /// Instances of all sets that some view saw.
     pub instances: u64,
     /// Each view.
@@ -139,6 +142,7 @@ pub(super) fn finish_culling(
         last.instances = 0;
     }
     last.tier = tier;
+    last.compaction = culler.compaction();
     last.uploaded_bytes = culler.take_uploaded();
     last.gpu_bytes = culler.gpu_bytes();
     match inbox.0.lock() {

@@ -1,5 +1,7 @@
 //! Checks the survivors on the GPU against the CPU twins, view by view and id by id.
 //!
+//! Those of an unordered compaction are compared as sets.
+//!
 //! For tests, demos and bug reports: it waits for the GPU and copies whole sets.
 
 use super::{extract::GpuCuller, prepare::SetDraws, views::ViewKind};
@@ -123,7 +125,10 @@ pub(super) fn verify_survivors(
                 error: None,
             };
             match culler.read_survivors((device.wgpu_device(), &queue), &draws.frame, index, slot) {
-                Ok(ids) => {
+                Ok(mut ids) => {
+                    if !culler.compaction().is_ordered() {
+                        ids.sort_unstable();
+                    }
                     verdict.visible = ids.len() as u32;
                     compare(
                         culler,

@@ -164,6 +164,8 @@ pub fn options(tier: CullingTier, shader_checks: bool) -> CullerOptions {
     CullerOptions {
         tier: Some(tier),
         shader_checks,
+        // The comparison reads the words of every block.
+        compaction: bevy_gpu_culling::cull::Compaction::VoteScanCompact,
         ..CullerOptions::default()
     }
 }
@@ -197,7 +199,7 @@ pub fn upload(culler: &mut Culler, (device, queue): (&Device, &Queue), scene: &S
 }
 
 /// The instances of a page as they lie on the GPU, where the scene's sets have put them.
-fn page_copy(culler: &Culler, scene: &Scene, page: usize) -> (Vec<PackedInstance>, Vec<f32>) {
+pub fn page_copy(culler: &Culler, scene: &Scene, page: usize) -> (Vec<PackedInstance>, Vec<f32>) {
     let (mut instances, mut scales) = (Vec::new(), Vec::new());
     for (id, set) in scene.sets.iter().enumerate() {
         let mut done = 0;

@@ -9,6 +9,7 @@
     reason = "a command-line tool talks by printing"
 )]
 
+mod bench;
 mod ci;
 mod compare;
 mod orbs;
@@ -52,14 +53,24 @@ enum Task {
         /// Arguments of `cargo test`, passed on as they are
         args: Vec<OsString>,
     },
+    /// Runs a benchmark of the engine on this adapter: ladder, contention
+    Bench {
+        /// The benchmark and its flags, passed on as they are
+        arguments: Vec<OsString>,
+    },
+    /// Measures which compaction is the fastest on this adapter, for `Compaction::Auto`, and keeps the answer
+    Tune {
+        /// Flags of the benchmark, passed on as they are
+        flags: Vec<OsString>,
+    },
     /// Runs what CI runs: format, lints, docs, tests, the demo's own checks, Vulkan validation
     Ci,
     /// Only the set-up: finds a GPU adapter, installs a software one where it may
     Setup,
 }
 
-/// Tasks whose arguments go to the demo or to cargo, dashes, `--help` and `--` included.
-const PASSES_ARGUMENTS_ON: [&str; 2] = ["orbs", "test"];
+/// Tasks whose arguments go to another program, dashes, `--help` and `--` included.
+const PASSES_ARGUMENTS_ON: [&str; 4] = ["orbs", "test", "bench", "tune"];
 
 fn main() {
     let cli = Cli::parse_from(verbatim(std::env::args_os().collect()));
@@ -79,6 +90,8 @@ fn run(task: Task) -> Result<i32> {
     match task {
         Task::Orbs { flags } => orbs::run(&project, flags),
         Task::Test { args } => test::run(&project, &args),
+        Task::Bench { arguments } => bench::run(&project, &arguments),
+        Task::Tune { flags } => bench::tune(&project, &flags),
         Task::Ci => ci::run(project),
         Task::Setup => setup::run(&project),
     }
@@ -123,6 +136,15 @@ mod tests {
         };
         assert_eq!(args, ["--", "--nocapture"]);
         assert!(matches!(parse("xtask test"), Task::Test { args } if args.is_empty()));
+    }
+
+    #[test]
+    fn a_benchmark_keeps_its_name_and_flags() {
+        let Task::Bench { arguments } = parse("xtask bench ladder --count 1k,2k --json") else {
+            panic!("not the bench task");
+        };
+        assert_eq!(arguments, ["ladder", "--count", "1k,2k", "--json"]);
+        assert!(matches!(parse("xtask tune --show"), Task::Tune { flags } if flags == ["--show"]));
     }
 
     #[test]

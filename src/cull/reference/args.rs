@@ -41,6 +41,6 @@ pub fn write_args(
         survivors,
         overflow: survivors.saturating_sub(batch.survivor_capacity),
         draw_count: 1,
-        pad_a: 0,
+        needed: survivors,
     };
 }

@@ -1,0 +1,131 @@
+//! A measured case, as a line of the table or as JSON.
+
+use crate::{
+    common::{encoding::Encoding, stats::Times},
+    input::{Order, Shape},
+};
+use bevy_gpu_culling::cull::{Compaction, CullingTier};
+use core::fmt::Write as _;
+use serde::{Serialize, Serializer};
+
+/// One compaction in one case. All of its runs were verified.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    #[serde(serialize_with = "text")]
+    pub strategy: Compaction,
+    #[serde(serialize_with = "encoding")]
+    pub encoding: Encoding,
+    #[serde(serialize_with = "text")]
+    pub tier: CullingTier,
+    pub count: u32,
+    /// The share that was asked for.
+    pub visible: f64,
+    #[serde(serialize_with = "order")]
+    pub order: Order,
+    /// Survivors of the first input set.
+    pub survivors: u32,
+    /// Median.
+    pub us: f64,
+    /// From the tenth to the ninetieth hundredth of the runs, as a share of the median.
+    pub spread: f64,
+    pub ginst_s: f64,
+    /// Bytes that the strategy moves at least.
+    pub bytes: u64,
+    /// Time of a plain read of the same instances over the strategy's.
+    pub read_fraction: f64,
+    /// How many times faster than `naive-atomic` in the same case.
+    pub vs_naive: Option<f64>,
+    /// How many times faster than the article's first rung (`hillis-steele` over matrices) in the same case.
+    pub vs_first: Option<f64>,
+    pub verified: bool,
+}
+
+fn text<T: core::fmt::Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(value)
+}
+
+fn encoding<S: Serializer>(encoding: &Encoding, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(encoding.name())
+}
+
+fn order<S: Serializer>(order: &Order, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(order.name())
+}
+
+impl Row {
+    /// Without the ratios, which need the other rows of the case ([`fill_ratios`]).
+    pub fn new(
+        (strategy, tier): (Compaction, CullingTier),
+        shape: &Shape,
+        (visible, survivors): (f64, u32),
+        (times, read): (Times, Times),
+    ) -> Self {
+        let count = u64::from(shape.count);
+        let stride = shape.encoding.bytes() as u64;
+        Self {
+            strategy,
+            encoding: shape.encoding,
+            tier,
+            count: shape.count,
+            visible,
+            order: shape.order,
+            survivors,
+            us: times.median,
+            spread: times.spread,
+            ginst_s: count as f64 / times.median / 1e3,
+            bytes: strategy.traffic(count, stride, u64::from(survivors)),
+            read_fraction: read.median / times.median,
+            vs_naive: None,
+            vs_first: None,
+            verified: true,
+        }
+    }
+
+    fn same_case(&self, other: &Self) -> bool {
+        (self.count, self.order, self.visible) == (other.count, other.order, other.visible)
+    }
+}
+
+/// Fills the ratios of the rows from `first` on, as far as what they refer to was measured.
+pub fn fill_ratios(rows: &mut [Row], first: usize) {
+    for index in first..rows.len() {
+        let row = &rows[index];
+        let us = |strategy, encoding| {
+            let of = |other: &&Row| {
+                other.same_case(row) && (other.strategy, other.encoding) == (strategy, encoding)
+            };
+            rows.iter().find(of).map(|other| other.us / row.us)
+        };
+        let naive = us(Compaction::NaiveAtomic, row.encoding);
+        let first_rung = us(Compaction::HillisSteele, Encoding::Matrix);
+        (rows[index].vs_naive, rows[index].vs_first) = (naive, first_rung);
+    }
+}
+
+/// The rows as a Markdown table, case after case.
+pub fn table(rows: &[Row]) -> String {
+    let mut table = String::from(
+        "| count | visible | order | encoding | strategy | us | spread | G inst/s | MB | of a plain read | x naive | x first rung |\n\
+         | --: | --: | --- | --- | --- | --: | --: | --: | --: | --: | --: | --: |\n",
+    );
+    let ratio = |ratio: Option<f64>| ratio.map_or("-".into(), |ratio| format!("{ratio:.2}"));
+    for row in rows {
+        let _ = writeln!(
+            table,
+            "| {} | {:.0} % | {} | {} | {} | {:.1} | {:.0} % | {:.3} | {:.1} | {:.2} | {} | {} |",
+            row.count,
+            row.visible * 100.0,
+            row.order.name(),
+            row.encoding.name(),
+            row.strategy,
+            row.us,
+            row.spread * 100.0,
+            row.ginst_s,
+            row.bytes as f64 / 1e6,
+            row.read_fraction,
+            ratio(row.vs_naive),
+            ratio(row.vs_first),
+        );
+    }
+    table
+}

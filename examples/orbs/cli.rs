@@ -1,0 +1,307 @@
+//! The flags.
+
+use crate::{Failure, picture};
+use bevy::math::UVec2;
+use bevy_gpu_culling::prelude::{Compaction, CullingTier};
+use clap::{Parser, ValueEnum, builder::PossibleValue};
+use std::{path::PathBuf, sync::LazyLock};
+
+/// The largest side of a picture: what a texture may have on most devices.
+const MAX_SIDE: u32 = 16_384;
+
+/// A field of orbs, culled on the GPU.
+///
+/// Opens a window to fly through (H lists the keys), or with --headless draws some frames into a picture and reports
+/// what was visible and what it cost.
+#[derive(Parser, Debug)]
+#[command(name = "orbs", version)]
+pub struct Cli {
+    /// How many orbs; the field grows with them, their density stays
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100_000,
+        allow_negative_numbers = true
+    )]
+    pub count: u32,
+    /// Another seed scatters the orbs differently
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Draw without a window
+    #[arg(long)]
+    pub headless: bool,
+    /// Frames to draw and to measure
+    #[arg(long, value_name = "K", default_value_t = 8, requires = "headless", value_parser = clap::value_parser!(u32).range(1..))]
+    pub frames: u32,
+    /// Size of the picture or the window
+    #[arg(long, value_name = "WxH", default_value = "1280x720", value_parser = parse_size)]
+    pub size: UVec2,
+    /// Write the last frame to this PNG file
+    #[arg(long, value_name = "FILE.png", requires = "headless")]
+    pub out: Option<PathBuf>,
+    /// Print the report as one line of JSON, the last line of the output
+    #[arg(long, requires = "headless")]
+    pub json: bool,
+    /// Compare the survivors with the CPU twin's, id by id; exit code 1 if any differs
+    #[arg(long, requires = "headless", conflicts_with = "peer")]
+    pub verify: bool,
+    /// How to cull; without it the best that the adapter supports
+    #[arg(long, value_enum, value_name = "TIER", conflicts_with = "peer")]
+    pub tier: Option<Tier>,
+    /// How the survivors are packed
+    #[arg(
+        long,
+        value_enum,
+        value_name = "C",
+        default_value_t,
+        conflicts_with = "peer"
+    )]
+    pub compaction: Packing,
+    /// Freeze the culling at frame K, then fly the camera out: the picture shows the frustum and only what it kept
+    #[arg(long, value_name = "K", requires = "headless", conflicts_with = "peer", value_parser = clap::value_parser!(u32).range(1..))]
+    pub freeze_at: Option<u32>,
+    /// Draw the same scene another way, to compare
+    #[arg(long, value_enum, value_name = "PEER")]
+    pub peer: Option<Peer>,
+    /// List the adapters, one a line; exit code 3 without any
+    #[arg(long, hide = true)]
+    pub probe: bool,
+}
+
+impl Cli {
+    /// What the parser cannot see in one flag alone.
+    pub fn check(&self) -> Result<(), Failure> {
+        if let Some(at) = self.freeze_at
+            && at >= self.frames
+        {
+            return Err(Failure::new(
+                Failure::USAGE,
+                format!(
+                    "--freeze-at {at} leaves no frame to fly out: --frames is {}, it must be more than {at}",
+                    self.frames
+                ),
+            ));
+        }
+        match &self.out {
+            Some(path) => picture::check_writable(path),
+            None => Ok(()),
+        }
+    }
+}
+
+/// [`CullingTier`] as a flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tier(pub CullingTier);
+
+impl ValueEnum for Tier {
+    fn value_variants<'a>() -> &'a [Self] {
+        const {
+            &[
+                Tier(CullingTier::ALL[0]),
+                Tier(CullingTier::ALL[1]),
+                Tier(CullingTier::ALL[2]),
+            ]
+        }
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self.0 {
+            CullingTier::Subgroup => {
+                PossibleValue::new("subgroup").help("Compute with subgroup ballots")
+            }
+            CullingTier::Workgroup => {
+                PossibleValue::new("workgroup").help("Compute without subgroup operations")
+            }
+            CullingTier::Cpu => PossibleValue::new("cpu").help("On the CPU"),
+        })
+    }
+}
+
+/// [`Compaction`] as a flag.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Packing(pub Compaction);
+
+impl ValueEnum for Packing {
+    fn value_variants<'a>() -> &'a [Self] {
+        static ALL: LazyLock<Vec<Packing>> = LazyLock::new(|| {
+            let all = Compaction::ALL.iter().copied().chain([Compaction::Auto]);
+            all.map(Packing).collect()
+        });
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.name()))
+    }
+}
+
+/// Another way to draw the scene.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// One entity an orb, Bevy's own path
+    Bevy,
+}
+
+fn parse_size(text: &str) -> Result<UVec2, String> {
+    let sides = text
+        .split_once('x')
+        .and_then(|(width, height)| Some(UVec2::new(width.parse().ok()?, height.parse().ok()?)));
+    match sides {
+        None => Err("write width and height in pixels, such as 1280x720".into()),
+        Some(size) if size.min_element() == 0 => {
+            Err("a picture needs at least one pixel on each side".into())
+        }
+        Some(size) if size.max_element() > MAX_SIDE => {
+            Err(format!("a side may have at most {MAX_SIDE} pixels"))
+        }
+        Some(size) => Ok(size),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{CommandFactory, error::ErrorKind};
+
+    fn parse(flags: &str) -> Result<Cli, clap::Error> {
+        Cli::try_parse_from(["orbs"].into_iter().chain(flags.split_whitespace()))
+    }
+
+    fn rejected(flags: &str) -> clap::Error {
+        parse(flags).expect_err(flags)
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_defaults_are_a_hundred_thousand_orbs_at_720p() -> Result<(), clap::Error> {
+        let cli = parse("")?;
+        assert_eq!(
+            (cli.count, cli.frames, cli.size),
+            (100_000, 8, UVec2::new(1280, 720))
+        );
+        assert_eq!(
+            (cli.tier, cli.compaction, cli.peer),
+            (None, Packing::default(), None)
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn sizes_are_two_numbers_within_bounds() {
+        assert_eq!(parse_size("1x16384"), Ok(UVec2::new(1, 16_384)));
+        for bad in [
+            "",
+            "x",
+            "640",
+            "640x",
+            "x480",
+            "640x480x3",
+            "-1x5",
+            "6.5x4",
+            "0x720",
+            "720x0",
+            "16385x1",
+        ] {
+            assert!(parse_size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_lists_the_known_ones() {
+        let error = rejected("--tier warp");
+        assert_eq!(error.kind(), ErrorKind::InvalidValue);
+        let text = error.to_string();
+        assert!(
+            CullingTier::ALL
+                .iter()
+                .all(|tier| text.contains(&tier.to_string())),
+            "{text}"
+        );
+        assert!(
+            rejected("--compaction zip")
+                .to_string()
+                .contains("vote-scan-compact")
+        );
+        assert!(rejected("--peer unity").to_string().contains("bevy"));
+    }
+
+    #[test]
+    fn numbers_out_of_range_are_rejected() {
+        assert!(parse("--count 4294967295").is_ok());
+        for flags in [
+            "--count 4294967296",
+            "--count -1",
+            "--headless --frames 0",
+            "--headless --freeze-at 0",
+        ] {
+            assert_eq!(
+                rejected(flags).kind(),
+                ErrorKind::ValueValidation,
+                "{flags}"
+            );
+        }
+    }
+
+    #[test]
+    fn flags_of_the_report_need_headless_and_those_of_the_plugin_no_peer() {
+        for flag in [
+            "--out a.png",
+            "--json",
+            "--verify",
+            "--frames 3",
+            "--freeze-at 3",
+        ] {
+            assert_eq!(
+                rejected(flag).kind(),
+                ErrorKind::MissingRequiredArgument,
+                "{flag}"
+            );
+        }
+        for flag in [
+            "--verify",
+            "--tier cpu",
+            "--freeze-at 3",
+            "--compaction vote-scan-compact",
+        ] {
+            let flags = format!("--headless --peer bevy {flag}");
+            assert_eq!(
+                rejected(&flags).kind(),
+                ErrorKind::ArgumentConflict,
+                "{flags}"
+            );
+        }
+    }
+
+    #[test]
+    fn freezing_leaves_frames_to_fly_out() -> Result<(), clap::Error> {
+        assert!(
+            parse("--headless --frames 4 --freeze-at 3")?
+                .check()
+                .is_ok()
+        );
+        let failure = parse("--headless --frames 4 --freeze-at 4")?.check();
+        assert!(failure.is_err_and(|failure| failure.code == Failure::USAGE));
+        Ok(())
+    }
+
+    #[test]
+    fn every_compaction_has_its_name() -> Result<(), clap::Error> {
+        for compaction in Compaction::ALL.iter().copied().chain([Compaction::Auto]) {
+            let cli = parse(&format!("--compaction {compaction}"))?;
+            assert_eq!(cli.compaction, Packing(compaction));
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn names_of_tiers_are_the_librarys() {
+        for tier in Tier::value_variants() {
+            let value = tier.to_possible_value().expect("every tier has a name");
+            assert_eq!(value.get_name(), tier.0.to_string());
+        }
+    }
+}

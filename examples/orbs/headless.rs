@@ -1,0 +1,369 @@
+//! Frames without a window: warm up, measure, then wait for the picture, the counters and the verdicts.
+
+use crate::{
+    Failure,
+    cli::Cli,
+    freeze::{FreezePlugin, way_out},
+    log_plugin, look, picture,
+    report::{Report, View},
+    scene::{Field, Orbs, show},
+};
+use bevy::{
+    app::{PluginsState, TerminalCtrlCHandlerPlugin},
+    camera::{RenderTarget, ShadowLodOrigin, visibility::VisibleEntities},
+    post_process::bloom::Bloom,
+    prelude::*,
+    render::{
+        RenderApp, RenderPlugin,
+        diagnostic::RenderDiagnosticsPlugin,
+        pipelined_rendering::PipelinedRenderingPlugin,
+        render_resource::{PipelineCache, PollType},
+        renderer::RenderDevice,
+    },
+    window::ExitCondition,
+    winit::WinitPlugin,
+};
+use bevy_gpu_culling::{
+    prelude::{CullingReport, FreezeCulling, GpuCullingPlugin},
+    render::verify::{Verdict, Verifier},
+};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::{any::TypeId, time::Instant};
+
+/// Updates after which a pipeline, a counter or a picture that is still missing will not come.
+const PATIENCE: u32 = 60;
+
+/// Draws the frames that the flags ask for, and reports.
+pub fn run(cli: &Cli) -> Result<(), Failure> {
+    let progress = Progress::new(cli);
+    let mut stage = Stage::set(cli, &progress)?;
+    stage.warm_up(&progress)?;
+    let frames = stage.measure(cli, &progress);
+    let verdicts = stage.wait_for_results(cli, &progress)?;
+    progress.done();
+
+    if let Some(path) = &cli.out {
+        picture::save(stage.app.world_mut(), path)?;
+    }
+    let report = Report::new(
+        cli,
+        stage.app.world(),
+        frames,
+        stage.views(cli, verdicts.as_deref()),
+    );
+    print!("{report}");
+    if cli.json {
+        println!("{}", report.json());
+    }
+    match verdicts {
+        Some(verdicts) => check(&verdicts, stage.orbs_seen()),
+        None => Ok(()),
+    }
+}
+
+/// The app, and what it draws with.
+struct Stage {
+    app: App,
+    camera: Entity,
+    target: Handle<Image>,
+}
+
+impl Stage {
+    /// Builds the app and the field.
+    fn set(cli: &Cli, progress: &Progress) -> Result<Self, Failure> {
+        progress.say("starting the renderer");
+        let mut app = app(cli);
+        let device = app.world().resource::<RenderDevice>();
+        let limit = device.limits().max_texture_dimension_2d;
+        if cli.size.max_element() > limit {
+            let message = format!(
+                "--size {}x{}: this adapter draws at most {limit} pixels a side",
+                cli.size.x, cli.size.y
+            );
+            return Err(Failure::new(Failure::USAGE, message));
+        }
+        progress.say("scattering the orbs");
+        let field = Field::new(cli);
+        let radius = field.radius();
+        let sets = field
+            .generate()
+            .map_err(|error| Failure::new(Failure::WORK, error.to_string()))?;
+        let world = app.world_mut();
+        show(world, field, sets);
+        let target = world
+            .resource_mut::<Assets<Image>>()
+            .add(picture::target(cli.size));
+        let camera = look::camera(world, radius);
+        // Without a window Bevy asks which camera is the one that shadows' details follow.
+        let camera = world
+            .spawn((
+                camera,
+                ShadowLodOrigin,
+                RenderTarget::Image(target.clone().into()),
+            ))
+            .id();
+        if cli.size.x > 16 * cli.size.y {
+            // Bevy's bloom makes its textures of a strip longer than a texture may be.
+            world.entity_mut(camera).remove::<Bloom>();
+        }
+        Ok(Self {
+            app,
+            camera,
+            target,
+        })
+    }
+
+    /// Shaders load in the background: draws until no pipeline waits for one.
+    fn warm_up(&mut self, progress: &Progress) -> Result<(), Failure> {
+        progress.say("warming up");
+        for _ in 0..PATIENCE {
+            self.frame();
+            let cache = self
+                .app
+                .sub_app(RenderApp)
+                .world()
+                .resource::<PipelineCache>();
+            if cache.waiting_pipelines().next().is_none() {
+                return Ok(());
+            }
+        }
+        Err(Failure::new(
+            Failure::WORK,
+            "the renderer's pipelines are not ready: the log says which shader fails",
+        ))
+    }
+
+    /// Draws the frames and returns how long each took, in milliseconds.
+    fn measure(&mut self, cli: &Cli, progress: &Progress) -> Vec<f64> {
+        let radius = self.app.world().resource::<Field>().radius();
+        progress.count(cli.frames);
+        (1..=cli.frames)
+            .map(|frame| {
+                match cli.freeze_at {
+                    Some(at) if frame == at => {
+                        self.app
+                            .world_mut()
+                            .entity_mut(self.camera)
+                            .insert(FreezeCulling::default());
+                    }
+                    Some(at) if frame > at => {
+                        let place = way_out(radius, (frame - at) as f32 / (cli.frames - at) as f32);
+                        let mist = look::fog(place.translation, radius);
+                        self.app
+                            .world_mut()
+                            .entity_mut(self.camera)
+                            .insert((place, mist));
+                    }
+                    _ => {}
+                }
+                let milliseconds = self.frame();
+                progress.step();
+                milliseconds
+            })
+            .collect()
+    }
+
+    /// One frame from start to end, the GPU's part included: nothing of the next one overlaps it.
+    fn frame(&mut self) -> f64 {
+        let start = Instant::now();
+        self.app.update();
+        let device = self.app.world().resource::<RenderDevice>();
+        if let Err(error) = device.poll(PollType::wait_indefinitely()) {
+            warn!("the GPU did not finish the frame: {error}");
+        }
+        start.elapsed().as_secs_f64() * 1000.0
+    }
+
+    /// Draws on, the same picture, until what comes some frames later is there.
+    fn wait_for_results(
+        &mut self,
+        cli: &Cli,
+        progress: &Progress,
+    ) -> Result<Option<Vec<Verdict>>, Failure> {
+        progress.say("waiting for the results");
+        let target = self.target.clone();
+        let world = self.app.world_mut();
+        if cli.out.is_some() {
+            picture::request(world, target);
+        }
+        let verifier = world
+            .get_resource::<Verifier>()
+            .filter(|_| cli.verify)
+            .cloned();
+        if let Some(verifier) = &verifier {
+            verifier.request();
+        }
+        let mut verdicts = None;
+        let mut missing = "";
+        for updates in 1..=PATIENCE {
+            self.frame();
+            let world = self.app.world();
+            if let Some(verifier) = &verifier {
+                verdicts = verdicts.or_else(|| verifier.take());
+            }
+            let counted = world
+                .get_resource::<CullingReport>()
+                .is_none_or(|report| !report.views.is_empty());
+            missing = if cli.out.is_some() && !picture::is_there(world) {
+                "the picture"
+            } else if verifier.is_some() && verdicts.is_none() {
+                "the verdicts"
+            } else if !counted && self.orbs_seen() > 0 {
+                "the counters"
+            } else {
+                ""
+            };
+            // The counters are a frame or two old, and the last frame measured is what they should tell of.
+            if missing.is_empty() && updates >= 2 {
+                return Ok(verdicts);
+            }
+        }
+        Err(Failure::new(
+            Failure::WORK,
+            format!("{missing} did not come within {PATIENCE} frames"),
+        ))
+    }
+
+    /// Entities that draw orbs and that Bevy found in the camera's view: sets, or the peer's orbs.
+    fn orbs_seen(&self) -> usize {
+        let world = self.app.world();
+        let seen = world.get::<VisibleEntities>(self.camera);
+        seen.into_iter()
+            .flat_map(|seen| seen.iter(TypeId::of::<Mesh3d>()))
+            .filter(|entity| world.get::<Orbs>(**entity).is_some())
+            .count()
+    }
+
+    /// What each view saw: the plugin's counters, or how many entities Bevy found visible.
+    fn views(&self, cli: &Cli, verdicts: Option<&[Verdict]>) -> Vec<View> {
+        let world = self.app.world();
+        let mut views: Vec<View> = Vec::new();
+        if let Some(report) = world.get_resource::<CullingReport>() {
+            for view in &report.views {
+                let at = views
+                    .iter()
+                    .position(|one| one.name == view.name)
+                    .unwrap_or_else(|| {
+                        views.push(View::new(&view.name));
+                        views.len() - 1
+                    });
+                views[at].tested += view.tested;
+                views[at].visible += view.visible;
+            }
+        }
+        if cli.peer.is_some() && cli.count > 0 {
+            views.push(View {
+                tested: cli.count.into(),
+                visible: self.orbs_seen() as u64,
+                ..View::new("camera")
+            });
+        }
+        for view in &mut views {
+            view.verified = verdicts.map(|verdicts| {
+                let mut of_view = verdicts
+                    .iter()
+                    .filter(|verdict| verdict.name == view.name)
+                    .peekable();
+                of_view.peek().is_some() && of_view.all(|verdict| verdict.error.is_none())
+            });
+        }
+        views
+    }
+}
+
+/// An error when a survivor list differs from the CPU twin's, or when there was none to compare.
+fn check(verdicts: &[Verdict], sets_seen: usize) -> Result<(), Failure> {
+    if verdicts.is_empty() && sets_seen > 0 {
+        return Err(Failure::new(
+            Failure::WORK,
+            "--verify compared nothing, although sets are in view",
+        ));
+    }
+    let wrong = verdicts.iter().filter_map(|verdict| {
+        let error = verdict.error.as_ref()?;
+        Some(format!(
+            "{} of set {}: {error}",
+            verdict.name, verdict.entity
+        ))
+    });
+    let wrong: Vec<_> = wrong.collect();
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(
+        Failure::WORK,
+        format!("survivors differ from the CPU twin's: {}", wrong.join("; ")),
+    ))
+}
+
+/// Bevy without a window, a frame for each update.
+fn app(cli: &Cli) -> App {
+    let mut app = App::new();
+    app.add_plugins(
+        DefaultPlugins
+            .set(log_plugin())
+            .set(WindowPlugin {
+                primary_window: None,
+                exit_condition: ExitCondition::DontExit,
+                ..default()
+            })
+            .set(RenderPlugin {
+                synchronous_pipeline_compilation: true,
+                ..default()
+            })
+            // Nothing here asks whether Ctrl-C was typed: let it end the program.
+            .disable::<TerminalCtrlCHandlerPlugin>()
+            .disable::<PipelinedRenderingPlugin>()
+            .disable::<WinitPlugin>(),
+    )
+    .add_plugins((RenderDiagnosticsPlugin, FreezePlugin))
+    .insert_resource(ClearColor(Color::BLACK));
+    if cli.peer.is_none() {
+        app.add_plugins(GpuCullingPlugin {
+            tier: cli.tier.map(|tier| tier.0),
+            compaction: cli.compaction.0,
+            ..default()
+        });
+    }
+    while app.plugins_state() == PluginsState::Adding {
+        bevy::tasks::tick_global_task_pools_on_main_thread();
+    }
+    app.finish();
+    app.cleanup();
+    app
+}
+
+/// A bar on stderr, where that is a terminal.
+struct Progress(ProgressBar);
+
+impl Progress {
+    fn new(cli: &Cli) -> Self {
+        let bar = ProgressBar::new_spinner();
+        bar.set_prefix(format!("{} orbs", cli.count));
+        let style = ProgressStyle::with_template("{spinner} {prefix}: {msg} [{elapsed}]");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        bar.enable_steady_tick(std::time::Duration::from_millis(200));
+        Self(bar)
+    }
+
+    fn say(&self, what: &'static str) {
+        self.0.set_message(what);
+    }
+
+    fn count(&self, frames: u32) {
+        let style = ProgressStyle::with_template(
+            "{spinner} {prefix}: frame {pos} of {len} {wide_bar} {elapsed}, {eta} left",
+        );
+        self.0
+            .set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        self.0.set_length(frames.into());
+    }
+
+    fn step(&self) {
+        self.0.inc(1);
+    }
+
+    fn done(&self) {
+        self.0.finish_and_clear();
+    }
+}

@@ -1,0 +1,98 @@
+//! A field of orbs, culled on the GPU: in a window to fly through, or headless into a picture and a report.
+//!
+//! `cargo xtask orbs` runs it with all the set-up that a machine needs; `--help` lists the flags.
+//!
+//! * `cli`: the flags.
+//! * `field`: where the orbs are, as pure data.
+//! * `look`: meshes, materials, sky, lights and camera.
+//! * `scene`: the field in the world, as instance sets or as one entity an orb.
+//! * `freeze`: culling held still while the camera flies on.
+//! * `windowed`, `help`: keys and on-screen text.
+//! * `headless`, `picture`, `report`: frames without a window, the PNG, the table and the JSON line.
+//! * `adapters`: what there is to draw with.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command-line tool talks by printing"
+)]
+
+mod adapters;
+mod cli;
+mod field;
+mod freeze;
+mod headless;
+mod help;
+mod look;
+mod picture;
+mod report;
+mod scene;
+mod windowed;
+
+use bevy::{
+    log::{BoxedFmtLayer, LogPlugin, tracing_subscriber},
+    prelude::*,
+};
+use clap::Parser;
+use cli::Cli;
+use std::process::ExitCode;
+
+/// What went wrong, as a person reads it, with the exit code.
+#[derive(Debug)]
+struct Failure {
+    code: u8,
+    message: String,
+}
+
+impl Failure {
+    /// The work failed or did not prove right.
+    const WORK: u8 = 1;
+    /// The flags ask for what cannot be done.
+    const USAGE: u8 = 2;
+    /// There is nothing to draw with.
+    const NO_ADAPTER: u8 = 3;
+
+    fn new(code: u8, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    match run(&Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {}", failure.message);
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<(), Failure> {
+    if cli.probe {
+        return adapters::list();
+    }
+    cli.check()?;
+    adapters::require_one()?;
+    if cli.headless {
+        headless::run(cli)
+    } else {
+        windowed::run(cli)
+    }
+}
+
+/// Warnings, and what the plugin says of itself, on stderr: stdout is for the report. `RUST_LOG` says otherwise.
+fn log_plugin() -> LogPlugin {
+    LogPlugin {
+        // The Vulkan loader's word about drivers that it skipped is no news.
+        filter: "warn,bevy_gpu_culling=info,orbs=info,wgpu_hal=error".into(),
+        fmt_layer: |_| -> Option<BoxedFmtLayer> {
+            Some(Box::new(
+                tracing_subscriber::fmt::Layer::default().with_writer(std::io::stderr),
+            ))
+        },
+        ..default()
+    }
+}

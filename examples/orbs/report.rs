@@ -1,0 +1,237 @@
+//! What was drawn and what it cost: a table for people, a line of JSON for programs.
+
+use crate::{
+    cli::{Cli, Peer},
+    scene::Field,
+};
+use bevy::{
+    diagnostic::{DiagnosticPath, DiagnosticsStore},
+    prelude::*,
+    render::renderer::RenderAdapterInfo,
+};
+use bevy_gpu_culling::{diagnostics::STAGE_GPU, prelude::CullingReport};
+use clap::ValueEnum;
+use serde::{Serialize, Serializer};
+use std::fmt;
+
+/// The report. Field names and order are the JSON line's.
+#[derive(Serialize)]
+pub struct Report {
+    adapter: String,
+    backend: String,
+    tier: Option<String>,
+    compaction: Option<String>,
+    instances: u64,
+    bytes_per_instance: Option<f64>,
+    frames: usize,
+    frame_ms_median: f64,
+    #[serde(serialize_with = "in_order")]
+    gpu_ms: Vec<(&'static str, Option<f64>)>,
+    views: Vec<View>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peer: Option<String>,
+}
+
+/// What one view saw of all sets.
+#[derive(Serialize, Default)]
+pub struct View {
+    pub name: String,
+    pub tested: u64,
+    pub visible: u64,
+    /// Whether the survivors are the CPU twin's; `None` when nobody compared.
+    pub verified: Option<bool>,
+}
+
+impl View {
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            ..Self::default()
+        }
+    }
+}
+
+impl Report {
+    /// `frames` are the frames' times in milliseconds.
+    pub fn new(cli: &Cli, world: &World, mut frames: Vec<f64>, views: Vec<View>) -> Self {
+        let drawn = frames.len();
+        if drawn > 1 {
+            // The first one still pays for what the others reuse.
+            frames.remove(0);
+        }
+        let adapter = world.resource::<RenderAdapterInfo>();
+        let field = world.resource::<Field>();
+        let culling = world.get_resource::<CullingReport>();
+        let tier = culling.and_then(|report| report.tier);
+        let diagnostics = world.resource::<DiagnosticsStore>();
+        Self {
+            adapter: adapter.name.clone(),
+            backend: adapter.backend.to_string(),
+            tier: tier.map(|tier| tier.to_string()),
+            compaction: culling.map(|report| report.compaction.to_string()),
+            instances: field.count.into(),
+            bytes_per_instance: (field.count > 0 && cli.peer.is_none())
+                .then(|| rounded(field.bytes as f64 / f64::from(field.count), 100.0)),
+            frames: drawn,
+            frame_ms_median: rounded(median(frames).unwrap_or(0.0), 1000.0),
+            gpu_ms: STAGE_GPU
+                .iter()
+                .map(|(stage, path)| (*stage, gpu_ms(diagnostics, path)))
+                .collect(),
+            views,
+            peer: cli.peer.map(name),
+        }
+    }
+
+    /// One line of JSON.
+    pub fn json(&self) -> String {
+        // Plain numbers and strings: nothing in it can fail to be JSON.
+        serde_json::to_string(self).unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"))
+    }
+}
+
+/// A JSON object with its fields in the stages' order.
+fn in_order<S: Serializer>(
+    stages: &[(&'static str, Option<f64>)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(stages.iter().copied())
+}
+
+fn name(peer: Peer) -> String {
+    peer.to_possible_value()
+        .map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// Median of the measurements that Bevy keeps of a span.
+fn gpu_ms(diagnostics: &DiagnosticsStore, path: &DiagnosticPath) -> Option<f64> {
+    let times = diagnostics.get(path)?.values().copied().collect();
+    median(times).map(|time| rounded(time, 10_000.0))
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    let upper = *values.get(middle)?;
+    Some(if values.len() % 2 == 1 {
+        upper
+    } else {
+        f64::midpoint(values[middle - 1], upper)
+    })
+}
+
+fn rounded(value: f64, steps: f64) -> f64 {
+    (value * steps).round() / steps
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut row = |what: &str, value: String| writeln!(f, "{what:<10} {value}");
+        row("adapter", format!("{} ({})", self.adapter, self.backend))?;
+        match (&self.peer, &self.tier) {
+            (Some(peer), _) => row("drawn by", format!("{peer}, an entity for each orb"))?,
+            (None, tier) => {
+                let tier = tier.as_deref().unwrap_or("none: this device cannot cull");
+                row(
+                    "tier",
+                    format!("{tier}, {}", self.compaction.as_deref().unwrap_or_default()),
+                )?;
+            }
+        }
+        let bytes = self
+            .bytes_per_instance
+            .map_or_else(String::new, |bytes| format!(", {bytes} bytes each"));
+        row("instances", format!("{}{bytes}", self.instances))?;
+        for view in &self.views {
+            let share = 100.0 * view.visible as f64 / view.tested.max(1) as f64;
+            let verified = match view.verified {
+                None => "",
+                Some(true) => ", verified",
+                Some(false) => ", DIFFERS FROM THE CPU TWIN",
+            };
+            row(
+                &view.name,
+                format!(
+                    "{} of {} visible ({share:.1} %){verified}",
+                    view.visible, view.tested
+                ),
+            )?;
+        }
+        row(
+            "frame",
+            format!("{} ms (median of {})", self.frame_ms_median, self.frames),
+        )?;
+        let stages: Vec<_> = self
+            .gpu_ms
+            .iter()
+            .filter_map(|(stage, time)| Some(format!("{stage} {} ms", (*time)?)))
+            .collect();
+        if !stages.is_empty() {
+            row("GPU", stages.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_middle() {
+        assert_eq!(median(vec![]), None);
+        assert_eq!(median(vec![3.0]), Some(3.0));
+        assert_eq!(median(vec![9.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 100.0]), Some(3.0));
+    }
+
+    #[test]
+    fn the_json_line_has_the_contracts_fields() -> Result<(), serde_json::Error> {
+        let report = Report {
+            adapter: "a \"quoted\" name".into(),
+            backend: "vulkan".into(),
+            tier: Some("cpu".into()),
+            compaction: Some("vote-scan-compact".into()),
+            instances: 7,
+            bytes_per_instance: Some(16.0),
+            frames: 2,
+            frame_ms_median: 1.5,
+            gpu_ms: vec![("vote", Some(0.1)), ("scan", None)],
+            views: vec![View {
+                tested: 7,
+                visible: 3,
+                verified: Some(true),
+                ..View::new("camera")
+            }],
+            peer: None,
+        };
+        let line = report.json();
+        assert!(!line.contains('\n'));
+        assert!(
+            line.contains(r#""gpu_ms":{"vote":0.1,"scan":null}"#),
+            "{line}"
+        );
+        let value: serde_json::Value = serde_json::from_str(&line)?;
+        let keys: Vec<_> = value
+            .as_object()
+            .into_iter()
+            .flat_map(|object| object.keys())
+            .collect();
+        let mut expected = vec![
+            "adapter",
+            "backend",
+            "tier",
+            "compaction",
+            "instances",
+            "bytes_per_instance",
+            "frames",
+            "frame_ms_median",
+            "gpu_ms",
+            "views",
+        ];
+        expected.sort_unstable();
+        assert_eq!(keys, expected);
+        assert_eq!(value["views"][0]["verified"], true);
+        Ok(())
+    }
+}

@@ -1,0 +1,266 @@
+//! The window: fly, freeze, and change what culls and how many orbs there are.
+
+use crate::{
+    Failure,
+    cli::Cli,
+    field::LayerSet,
+    freeze::FreezePlugin,
+    help::HelpPlugin,
+    log_plugin, look,
+    scene::{Field, show},
+};
+use bevy::{
+    camera_controller::free_camera::{FreeCamera, FreeCameraPlugin},
+    dev_tools::diagnostics_overlay::{DiagnosticsOverlay, DiagnosticsOverlayPlugin},
+    diagnostic::FrameTimeDiagnosticsPlugin,
+    input::{common_conditions::input_just_pressed, keyboard::Key},
+    prelude::*,
+    render::renderer::RenderDevice,
+    tasks::{AsyncComputeTaskPool, Task, futures::check_ready},
+    window::{PresentMode, WindowResolution},
+};
+use bevy_gpu_culling::{instance::InstanceError, prelude::*};
+
+/// More orbs than this do not come from doubling: `--count` takes them all.
+const MOST: u32 = 1 << 28;
+
+/// Opens the window and returns when it is closed.
+pub fn run(cli: &Cli) -> Result<(), Failure> {
+    require_display()?;
+    let field = Field::new(cli);
+    let sets = field
+        .generate()
+        .map_err(|error| Failure::new(Failure::WORK, error.to_string()))?;
+
+    let mut app = App::new();
+    app.add_plugins(DefaultPlugins.set(log_plugin()).set(WindowPlugin {
+        primary_window: Some(Window {
+            title: "orbs: bevy_gpu_culling".into(),
+            resolution: WindowResolution::new(cli.size.x, cli.size.y),
+            // The overlay shows what a frame costs, not what the display waits for.
+            present_mode: PresentMode::AutoNoVsync,
+            ..default()
+        }),
+        ..default()
+    }))
+    .add_plugins((FreeCameraPlugin, HelpPlugin))
+    .insert_resource(ClearColor(Color::BLACK))
+    .add_systems(
+        Update,
+        (
+            finish_rebuild,
+            quit.run_if(input_just_pressed(KeyCode::Escape)),
+            change_count.run_if(not(resource_exists::<Rebuild>)),
+            thin_fog,
+        ),
+    );
+    if cli.peer.is_none() {
+        app.add_plugins((
+            GpuCullingPlugin {
+                tier: cli.tier.map(|tier| tier.0),
+                compaction: cli.compaction.0,
+                ..default()
+            },
+            CullingOverlayPlugin,
+            FreezePlugin,
+        ))
+        .add_systems(
+            Update,
+            (
+                toggle_freeze.run_if(input_just_pressed(KeyCode::KeyF)),
+                cycle_tier.run_if(input_just_pressed(KeyCode::KeyT)),
+                cycle_compaction.run_if(input_just_pressed(KeyCode::KeyC)),
+            ),
+        );
+    } else {
+        app.add_plugins((
+            DiagnosticsOverlayPlugin,
+            FrameTimeDiagnosticsPlugin::default(),
+        ));
+        app.add_systems(Startup, |mut commands: Commands| {
+            commands.spawn(DiagnosticsOverlay::fps());
+        });
+    }
+    let mut opening = Some((field, sets));
+    app.add_systems(Startup, move |world: &mut World| {
+        if let Some((field, sets)) = opening.take() {
+            open(world, field, sets);
+        }
+    });
+    match app.run() {
+        AppExit::Success => Ok(()),
+        AppExit::Error(code) => Err(Failure::new(
+            code.get(),
+            "the app ended with an error: the log says which",
+        )),
+    }
+}
+
+/// Puts the first field and the camera into the world.
+fn open(world: &mut World, field: Field, sets: Vec<LayerSet>) {
+    let radius = field.radius();
+    show(world, field, sets);
+    let camera = look::camera(world, radius);
+    let mut camera = world.spawn((camera, pilot(radius)));
+    if let Some(mut place) = camera.get_mut::<Transform>() {
+        // The free camera knows no roll and would jerk out of it.
+        let ahead = place.forward();
+        place.look_to(ahead, Vec3::Y);
+    }
+}
+
+/// Without a display winit panics; this says what to do about it.
+fn require_display() -> Result<(), Failure> {
+    let names_one = std::env::var_os("DISPLAY").is_some_and(|display| !display.is_empty());
+    if cfg!(any(windows, target_os = "macos")) || names_one {
+        return Ok(());
+    }
+    Err(Failure::new(
+        Failure::USAGE,
+        "no X11 display (DISPLAY is not set): add --headless to draw into a picture",
+    ))
+}
+
+/// A fly camera as fast as the field is large.
+fn pilot(radius: f32) -> FreeCamera {
+    FreeCamera {
+        walk_speed: 0.15 * radius,
+        run_speed: 0.6 * radius,
+        friction: 12.0,
+        ..default()
+    }
+}
+
+/// Another field in the making.
+#[derive(Resource)]
+pub struct Rebuild {
+    /// Taken when it is done.
+    field: Option<Field>,
+    sets: Task<Result<Vec<LayerSet>, InstanceError>>,
+}
+
+fn quit(mut exit: MessageWriter<AppExit>) {
+    exit.write(AppExit::Success);
+}
+
+fn toggle_freeze(
+    mut commands: Commands,
+    cameras: Query<(Entity, Has<FreezeCulling>), With<FreeCamera>>,
+) {
+    for (camera, frozen) in &cameras {
+        if frozen {
+            commands.entity(camera).remove::<FreezeCulling>();
+        } else {
+            commands.entity(camera).insert(FreezeCulling::default());
+        }
+    }
+}
+
+/// The next tier that the device supports.
+fn cycle_tier(
+    mut settings: ResMut<GpuCullingSettings>,
+    report: Res<CullingReport>,
+    device: Res<RenderDevice>,
+) {
+    let tiers = CullingTier::ALL;
+    let now = settings.tier.or(report.tier);
+    let at = tiers
+        .iter()
+        .position(|tier| Some(*tier) == now)
+        .unwrap_or(0);
+    for step in 1..=tiers.len() {
+        let next = tiers[(at + step) % tiers.len()];
+        match next.check(device.features(), &device.limits()) {
+            Ok(()) => {
+                settings.tier = Some(next);
+                return;
+            }
+            Err(error) => info!("{error}"),
+        }
+    }
+}
+
+/// The next compaction that the tier supports.
+fn cycle_compaction(
+    mut settings: ResMut<GpuCullingSettings>,
+    report: Res<CullingReport>,
+    device: Res<RenderDevice>,
+) {
+    let tier = settings.tier.or(report.tier).unwrap_or(CullingTier::Cpu);
+    let all: Vec<_> = Compaction::supported(tier, device.features()).collect();
+    let at = all.iter().position(|one| *one == settings.compaction);
+    if let Some(next) = all.get(at.map_or(0, |at| (at + 1) % all.len())) {
+        settings.compaction = *next;
+    }
+}
+
+/// Starts another field of twice or half the orbs, in the background.
+fn change_count(mut commands: Commands, keys: Res<ButtonInput<Key>>, field: Res<Field>) {
+    let typed = |key: &str| keys.just_pressed(Key::Character(key.into()));
+    let count = if typed("+") || typed("=") {
+        field
+            .count
+            .saturating_mul(2)
+            .clamp(1, MOST.max(field.count))
+    } else if typed("-") || typed("_") {
+        (field.count / 2).max(1)
+    } else {
+        return;
+    };
+    if count == field.count {
+        return;
+    }
+    let next = Field {
+        count,
+        ..field.clone()
+    };
+    let worker = next.clone();
+    let sets = AsyncComputeTaskPool::get().spawn(async move { worker.generate() });
+    commands.insert_resource(Rebuild {
+        field: Some(next),
+        sets,
+    });
+}
+
+/// Shows the field that was in the making, from the same place in it.
+fn finish_rebuild(world: &mut World) {
+    let Some(mut rebuild) = world.get_resource_mut::<Rebuild>() else {
+        return;
+    };
+    let Some(sets) = check_ready(&mut rebuild.sets) else {
+        return;
+    };
+    let field = rebuild.field.take();
+    world.remove_resource::<Rebuild>();
+    let (sets, field) = match (sets, field) {
+        (Ok(sets), Some(field)) => (sets, field),
+        (Err(error), _) => return error!("the count stays: {error}"),
+        _ => return,
+    };
+    let radius = field.radius();
+    let growth = radius / world.resource::<Field>().radius();
+    show(world, field, sets);
+    let cameras: Vec<Entity> = world
+        .query_filtered::<Entity, With<FreeCamera>>()
+        .iter(world)
+        .collect();
+    for camera in cameras {
+        let mut camera = world.entity_mut(camera);
+        if let Some(mut place) = camera.get_mut::<Transform>() {
+            place.translation *= growth;
+        }
+        // A frustum frozen in the old field means nothing in the new one.
+        camera
+            .remove::<FreezeCulling>()
+            .insert((look::lens(radius), pilot(radius)));
+    }
+}
+
+fn thin_fog(
+    field: Res<Field>,
+    mut cameras: Query<(&Transform, &mut DistanceFog), Changed<Transform>>,
+) {
+    for (place, mut fog) in &mut cameras {
+        *fog = look::fog(place.translation, field.radius());
+    }
+}

@@ -1,0 +1,110 @@
+//! The bounds of blocks, made on the GPU when instances change.
+
+use crate::cull::{
+    CullError, CullingTier, Stage,
+    layout::BoundJob,
+    pipelines::{BuildOptions, BuiltPass, build_pass},
+    shaders::{INSTANCE, join, wgsl},
+    strategies::{Bind, Dispatch, Pass, Resource, Sources},
+};
+use core::num::NonZeroU64;
+use wgpu::{
+    BindGroupDescriptor, BindGroupEntry, BindingResource, Buffer, BufferBinding, BufferDescriptor,
+    BufferUsages, Device, Queue,
+};
+
+/// Not a pass of a frame: it runs between frames, on the blocks that have changed.
+static BOUND: Pass = Pass {
+    stage: Stage::Classify,
+    name: "bound",
+    source: |sources| join(&[INSTANCE, sources.encoding, wgsl!("bound")]),
+    entry: "bound",
+    binds: &[&[
+        Bind::uniform(0, Resource::Batch),
+        Bind::read(3, Resource::Instances),
+        Bind::read(4, Resource::Scales),
+        Bind::write(5, Resource::Bounds),
+    ]],
+    dispatch: Dispatch::One,
+};
+
+/// Distance of the jobs' uniforms: the strictest alignment.
+const JOB_STRIDE: usize = 256;
+
+/// Makes bounds.
+pub(crate) struct BoundsBuilder {
+    built: BuiltPass,
+    workgroups: u32,
+}
+
+impl BoundsBuilder {
+    pub fn new(device: &Device, encoding: &str, checks: bool) -> Result<Self, CullError> {
+        let options = BuildOptions {
+            sources: Sources {
+                tier: CullingTier::Workgroup,
+                encoding,
+            },
+            compaction: crate::cull::Compaction::Classify,
+            checks,
+            edit: &|_, source| source,
+        };
+        Ok(Self {
+            built: build_pass(device, &BOUND, &options, false)?,
+            workgroups: device.limits().max_compute_workgroups_per_dimension,
+        })
+    }
+
+    /// Submits the jobs of one page.
+    pub fn run(
+        &self,
+        (device, queue): (&Device, &Queue),
+        [instances, scales, bounds]: [&Buffer; 3],
+        jobs: &[BoundJob],
+    ) {
+        if jobs.is_empty() {
+            return;
+        }
+        let mut bytes = vec![0u8; jobs.len() * JOB_STRIDE];
+        for (job, slot) in jobs.iter().zip(bytes.chunks_exact_mut(JOB_STRIDE)) {
+            slot[..size_of::<BoundJob>()].copy_from_slice(bytemuck::bytes_of(job));
+        }
+        let uniforms = device.create_buffer(&BufferDescriptor {
+            label: Some("gpu_culling bound jobs"),
+            size: bytes.len() as u64,
+            usage: BufferUsages::UNIFORM | BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        queue.write_buffer(&uniforms, 0, &bytes);
+        let mut encoder = device.create_command_encoder(&Default::default());
+        {
+            let mut pass = encoder.begin_compute_pass(&Default::default());
+            pass.set_pipeline(&self.built.pipeline);
+            for (index, job) in jobs.iter().enumerate() {
+                let uniform = BindingResource::Buffer(BufferBinding {
+                    buffer: &uniforms,
+                    offset: (index * JOB_STRIDE) as u64,
+                    size: NonZeroU64::new(size_of::<BoundJob>() as u64),
+                });
+                let buffers = [instances, scales, bounds].map(Buffer::as_entire_binding);
+                let mut entries = vec![BindGroupEntry {
+                    binding: 0,
+                    resource: uniform,
+                }];
+                entries.extend(
+                    (3..)
+                        .zip(buffers)
+                        .map(|(binding, resource)| BindGroupEntry { binding, resource }),
+                );
+                let bind_group = device.create_bind_group(&BindGroupDescriptor {
+                    label: Some("bound"),
+                    layout: &self.built.layout,
+                    entries: &entries,
+                });
+                pass.set_bind_group(0, &bind_group, &[]);
+                let width = job.block_count.min(self.workgroups);
+                pass.dispatch_workgroups(width, job.block_count.div_ceil(width.max(1)), 1);
+            }
+        }
+        queue.submit([encoder.finish()]);
+    }
+}

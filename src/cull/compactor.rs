@@ -1,0 +1,194 @@
+//! One compaction over buffers of the caller: for benchmarks, and for tests of other instance encodings.
+
+use crate::cull::{
+    BatchData, Compaction, CullError, CullingTier,
+    batch::{GpuBatch, PageBuffers, most_ids},
+    bounds::BoundsBuilder,
+    layout::{BLOCK, Bound, BoundJob},
+    pipelines::{BuildOptions, Pipelines},
+    plan::Plan,
+    readback::read_batch,
+    shaders,
+    strategies::Sources,
+};
+use wgpu::{Buffer, BufferDescriptor, BufferUsages, ComputePass, Device, Queue};
+
+/// Runs the passes of one [`Compaction`] without a [`Culler`](crate::cull::Culler): the caller has the instances
+/// and the plan, and nothing is read back or grown. Instances may have another encoding than 16 bytes.
+pub struct Compactor {
+    pipelines: Pipelines,
+    batches: Vec<GpuBatch>,
+    /// Where the compaction reads bounds; and the bounds of each page.
+    bounds: Option<BoundsBuilder>,
+    page_bounds: Vec<Buffer>,
+    generation: u64,
+}
+
+/// How a [`Compactor`] is made.
+#[derive(Clone, Copy, Debug)]
+pub struct CompactorOptions<'a> {
+    /// The tier; not `Cpu`.
+    pub tier: CullingTier,
+    /// The compaction; `Auto` is the default's.
+    pub compaction: Compaction,
+    /// Keeps the bounds checks of the kernels.
+    pub shader_checks: bool,
+    /// WGSL that declares `instances` and reads them, as [`shaders::INSTANCE_PACKED`] does.
+    pub encoding: &'a str,
+}
+
+impl Default for CompactorOptions<'_> {
+    fn default() -> Self {
+        Self {
+            tier: CullingTier::Subgroup,
+            compaction: Compaction::VoteScanCompact,
+            shader_checks: false,
+            encoding: shaders::INSTANCE_PACKED,
+        }
+    }
+}
+
+impl Compactor {
+    /// Compiles the passes.
+    ///
+    /// # Errors
+    /// [`CullError::TierUnsupported`], [`CullError::CompactionUnsupported`], [`CullError::Pipeline`].
+    pub fn new(device: &Device, options: CompactorOptions<'_>) -> Result<Self, CullError> {
+        let (features, limits) = (device.features(), device.limits());
+        options.tier.check(features, &limits)?;
+        options.compaction.check(options.tier, features)?;
+        if options.tier == CullingTier::Cpu {
+            let missing = "compute: a compactor has no CPU form".into();
+            return Err(CullError::TierUnsupported {
+                tier: options.tier,
+                missing,
+            });
+        }
+        let pipelines = Pipelines::build(
+            device,
+            &BuildOptions {
+                sources: Sources {
+                    tier: options.tier,
+                    encoding: options.encoding,
+                },
+                compaction: options.compaction,
+                checks: options.shader_checks,
+                edit: &|_, source| source,
+            },
+        )?;
+        let bounds = match pipelines.needs_bounds() {
+            true => Some(BoundsBuilder::new(
+                device,
+                options.encoding,
+                options.shader_checks,
+            )?),
+            false => None,
+        };
+        Ok(Self {
+            pipelines,
+            batches: Vec::new(),
+            bounds,
+            page_bounds: Vec::new(),
+            generation: 0,
+        })
+    }
+
+    /// Makes room for the plan's batches and binds their pages: batch b reads `pages[plan.batches[b].page]`. No
+    /// survivor is lost. Batches whose page is missing are left out.
+    pub fn prepare(&mut self, device: &Device, queue: &Queue, plan: &Plan, pages: &[Buffer]) {
+        self.generation += 1;
+        self.make_bounds((device, queue), plan, pages);
+        self.batches
+            .resize_with(plan.batches.len(), || GpuBatch::new(device));
+        for (batch, plan) in self.batches.iter_mut().zip(&plan.batches) {
+            let Some(instances) = pages.get(plan.page) else {
+                continue;
+            };
+            let most = most_ids(plan, self.pipelines.compaction);
+            batch.reserve_survivors(device, most.clamp(1, u64::from(u32::MAX)) as u32);
+            // No plan of a compactor has scales: something that is never read stands in for them.
+            let page = PageBuffers {
+                instances,
+                scales: instances,
+                bounds: self.page_bounds.get(plan.page).unwrap_or(instances),
+                generation: self.generation,
+            };
+            batch.prepare(device, queue, &self.pipelines, plan, &page);
+        }
+    }
+
+    /// Bounds of all blocks that the plan has, where the compaction reads them.
+    fn make_bounds(&mut self, (device, queue): (&Device, &Queue), plan: &Plan, pages: &[Buffer]) {
+        let Some(builder) = &self.bounds else { return };
+        self.page_bounds.clear();
+        for (index, instances) in pages.iter().enumerate() {
+            let chunks = plan
+                .batches
+                .iter()
+                .filter(|batch| batch.page == index)
+                .flat_map(|batch| &batch.chunks);
+            let jobs: Vec<_> = chunks
+                .map(|chunk| BoundJob {
+                    first_block: chunk.first_instance / BLOCK,
+                    block_count: chunk.block_count,
+                    end: chunk.first_instance + chunk.instance_count,
+                    has_scale: 0,
+                })
+                .collect();
+            let blocks = jobs
+                .iter()
+                .map(|job| job.first_block + job.block_count)
+                .max();
+            let bounds = device.create_buffer(&BufferDescriptor {
+                label: Some("gpu_culling bounds"),
+                size: u64::from(blocks.unwrap_or(1)) * size_of::<Bound>() as u64,
+                usage: BufferUsages::STORAGE,
+                mapped_at_creation: false,
+            });
+            builder.run((device, queue), [instances, instances, &bounds], &jobs);
+            self.page_bounds.push(bounds);
+        }
+    }
+
+    /// Records all passes over the batches that were prepared for `plan`.
+    pub fn record(&self, plan: &Plan, pass: &mut ComputePass<'_>) {
+        let batches = plan
+            .batches
+            .iter()
+            .zip(self.batches.iter().map(GpuBatch::bind_groups));
+        for stage in self.pipelines.compaction.stages() {
+            self.pipelines.record(stage, batches.clone(), pass);
+        }
+    }
+
+    /// Totals and commands of a batch, and its arena.
+    #[must_use]
+    pub fn outputs(&self, batch: usize) -> Option<(&Buffer, &Buffer)> {
+        self.batches
+            .get(batch)
+            .map(|batch| (batch.args(), batch.survivors()))
+    }
+
+    /// Bytes of all buffers, without the pages.
+    #[must_use]
+    pub fn gpu_bytes(&self) -> u64 {
+        self.batches.iter().map(GpuBatch::bytes).sum()
+    }
+
+    /// Reads everything that the passes wrote for a batch and waits for it.
+    ///
+    /// # Errors
+    /// [`CullError::Readback`].
+    pub fn read_batch(
+        &self,
+        device: &Device,
+        queue: &Queue,
+        plan: &Plan,
+        batch: usize,
+    ) -> Result<BatchData, CullError> {
+        let missing = || CullError::Readback(format!("batch {batch} was not prepared"));
+        let gpu = self.batches.get(batch).ok_or_else(missing)?;
+        let plan = plan.batches.get(batch).ok_or_else(missing)?;
+        read_batch((device, queue), gpu, plan, Some(&self.pipelines))
+    }
+}

@@ -1,0 +1,297 @@
+//! The compiled passes of a compaction: layouts, pipelines, bind groups, dispatches.
+
+use crate::cull::{
+    Compaction, CullError, Stage,
+    layout::BLOCK,
+    plan::BatchPlan,
+    strategies::{Access, Dispatch, Pass, Resource, Sources, doublings},
+};
+use core::{
+    future::Future,
+    num::NonZeroU64,
+    task::{Context, Poll, Waker},
+};
+use wgpu::{
+    BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, BindGroupLayoutDescriptor,
+    BindGroupLayoutEntry, BindingResource, BindingType, Buffer, BufferBinding, BufferBindingType,
+    BufferDescriptor, BufferUsages, ComputePass, ComputePipeline, ComputePipelineDescriptor,
+    Device, ErrorFilter, PipelineLayoutDescriptor, ShaderModuleDescriptor, ShaderRuntimeChecks,
+    ShaderSource, ShaderStages,
+};
+
+/// One pass of a strategy, compiled.
+pub(crate) struct BuiltPass {
+    pub pass: &'static Pass,
+    pub pipeline: ComputePipeline,
+    pub layout: BindGroupLayout,
+    /// A [`Dispatch::Doubling`] ran before: which of `Front` and `Back` is which depends on its steps.
+    after_doubling: bool,
+}
+
+/// The passes of one compaction on one tier.
+pub(crate) struct Pipelines {
+    pub compaction: Compaction,
+    pub passes: Vec<BuiltPass>,
+    /// The reach of each step of a doubling, [`STEP_STRIDE`] bytes apart; of use where a pass binds it.
+    steps: Buffer,
+    /// Workgroups in one dimension.
+    workgroups: u32,
+}
+
+/// Distance of uniforms that are bound one at a time: WebGPU's greatest required alignment.
+const STEP_STRIDE: u64 = 256;
+/// Steps until a reach of 32 bits covers everything.
+const STEPS: usize = 32;
+
+/// How to build [`Pipelines`].
+pub(crate) struct BuildOptions<'a> {
+    pub sources: Sources<'a>,
+    pub compaction: Compaction,
+    /// Keeps the bounds checks that a release leaves out.
+    pub checks: bool,
+    /// Changes the WGSL of a pass, given its name (a test breaks it).
+    pub edit: &'a dyn Fn(&str, String) -> String,
+}
+
+impl Pipelines {
+    /// Compiles the passes.
+    pub fn build(device: &Device, options: &BuildOptions<'_>) -> Result<Self, CullError> {
+        let mut passes = Vec::new();
+        let mut after_doubling = false;
+        for pass in options.compaction.strategy().passes {
+            passes.push(build_pass(device, pass, options, after_doubling)?);
+            after_doubling |= pass.dispatch == Dispatch::Doubling;
+        }
+        let workgroups = device.limits().max_compute_workgroups_per_dimension;
+        Ok(Self {
+            compaction: options.compaction,
+            passes,
+            steps: step_buffer(device),
+            workgroups,
+        })
+    }
+
+    /// Whether the passes read the bounds of blocks.
+    pub fn needs_bounds(&self) -> bool {
+        let mut binds = self.passes.iter().flat_map(|built| built.pass.binds());
+        binds.any(|bind| bind.slot == Resource::Bounds)
+    }
+
+    /// The buffers of [`Resource::SCRATCH`] that the passes bind.
+    pub fn scratch(&self) -> impl Iterator<Item = Resource> {
+        let binds = |slot: &Resource| {
+            self.passes
+                .iter()
+                .any(|built| built.pass.binds().any(|bind| bind.slot == *slot))
+        };
+        Resource::SCRATCH.into_iter().filter(binds)
+    }
+
+    /// Bind groups of every pass, over what `buffer` gives for a slot: one, or two that swap `Front` and `Back`,
+    /// or one for each step.
+    pub fn bind<'a>(
+        &'a self,
+        device: &Device,
+        buffer: impl Fn(Resource) -> &'a Buffer,
+    ) -> Vec<Vec<BindGroup>> {
+        let front_votes = buffer(Resource::Front).size() / 4;
+        self.passes
+            .iter()
+            .map(|built| {
+                let groups = match built.pass.dispatch {
+                    Dispatch::Doubling => doublings(front_votes).min(STEPS),
+                    _ if built.after_doubling => 2,
+                    _ => 1,
+                };
+                (0..groups)
+                    .map(|step| self.bind_step(device, built, step, &buffer))
+                    .collect()
+            })
+            .collect()
+    }
+
+    fn bind_step<'a>(
+        &'a self,
+        device: &Device,
+        built: &BuiltPass,
+        step: usize,
+        buffer: &impl Fn(Resource) -> &'a Buffer,
+    ) -> BindGroup {
+        let entries: Vec<_> = built
+            .pass
+            .binds()
+            .map(|bind| {
+                let whole = |slot| buffer(slot).as_entire_binding();
+                let resource = match bind.slot {
+                    Resource::Step => BindingResource::Buffer(BufferBinding {
+                        buffer: &self.steps,
+                        offset: step as u64 * STEP_STRIDE,
+                        size: NonZeroU64::new(16),
+                    }),
+                    Resource::Front if step % 2 == 1 => whole(Resource::Back),
+                    Resource::Back if step % 2 == 1 => whole(Resource::Front),
+                    slot => whole(slot),
+                };
+                BindGroupEntry {
+                    binding: bind.number,
+                    resource,
+                }
+            })
+            .collect();
+        device.create_bind_group(&BindGroupDescriptor {
+            label: Some(built.pass.name),
+            layout: &built.layout,
+            entries: &entries,
+        })
+    }
+
+    /// Records the passes of `stage` for all batches: pass after pass, so that batches, which share no buffer,
+    /// run side by side.
+    pub fn record<'a>(
+        &self,
+        stage: Stage,
+        batches: impl Iterator<Item = (&'a BatchPlan, &'a [Vec<BindGroup>])> + Clone,
+        compute: &mut ComputePass<'_>,
+    ) {
+        for (index, built) in self
+            .passes
+            .iter()
+            .enumerate()
+            .filter(|(_, built)| built.pass.stage == stage)
+        {
+            compute.set_pipeline(&built.pipeline);
+            for (plan, bind_groups) in batches.clone() {
+                let Some(groups) = bind_groups.get(index) else {
+                    continue;
+                };
+                let steps = doublings(u64::from(plan.batch.count_len) * u64::from(BLOCK));
+                let groups = match built.pass.dispatch {
+                    Dispatch::Doubling => &groups[..steps.min(groups.len())],
+                    _ if built.after_doubling => &groups[steps % 2..=steps % 2],
+                    _ => &groups[..],
+                };
+                let (x, y) = built.pass.dispatch.workgroups(plan, self.workgroups);
+                for group in groups {
+                    compute.set_bind_group(0, group, &[]);
+                    compute.dispatch_workgroups(x, y, 1);
+                }
+            }
+        }
+    }
+}
+
+/// Reaches 1, 2, 4 and so on.
+fn step_buffer(device: &Device) -> Buffer {
+    let buffer = device.create_buffer(&BufferDescriptor {
+        label: Some("gpu_culling steps"),
+        size: STEPS as u64 * STEP_STRIDE,
+        usage: BufferUsages::UNIFORM,
+        mapped_at_creation: true,
+    });
+    let mut words = vec![0u32; buffer.size() as usize / 4];
+    for (step, reach) in words
+        .iter_mut()
+        .step_by(STEP_STRIDE as usize / 4)
+        .enumerate()
+    {
+        *reach = 1 << step;
+    }
+    buffer
+        .slice(..)
+        .get_mapped_range_mut()
+        .copy_from_slice(bytemuck::cast_slice(&words));
+    buffer.unmap();
+    buffer
+}
+
+pub(crate) fn build_pass(
+    device: &Device,
+    pass: &'static Pass,
+    options: &BuildOptions<'_>,
+    after_doubling: bool,
+) -> Result<BuiltPass, CullError> {
+    let label = pass.name;
+    let source = (options.edit)(label, (pass.source)(&options.sources));
+    let scope = device.push_error_scope(ErrorFilter::Validation);
+    let descriptor = ShaderModuleDescriptor {
+        label: Some(label),
+        source: ShaderSource::Wgsl(source.into()),
+    };
+    let module = shader_module(device, descriptor, options.checks);
+    let entries: Vec<_> = pass
+        .binds()
+        .map(|bind| BindGroupLayoutEntry {
+            binding: bind.number,
+            visibility: ShaderStages::COMPUTE,
+            ty: BindingType::Buffer {
+                ty: match bind.access {
+                    Access::Uniform => BufferBindingType::Uniform,
+                    access => BufferBindingType::Storage {
+                        read_only: access == Access::Read,
+                    },
+                },
+                has_dynamic_offset: false,
+                min_binding_size: None,
+            },
+            count: None,
+        })
+        .collect();
+    let layout = device.create_bind_group_layout(&BindGroupLayoutDescriptor {
+        label: Some(label),
+        entries: &entries,
+    });
+    let pipeline_layout = device.create_pipeline_layout(&PipelineLayoutDescriptor {
+        label: Some(label),
+        bind_group_layouts: &[Some(&layout)],
+        immediate_size: 0,
+    });
+    let pipeline = device.create_compute_pipeline(&ComputePipelineDescriptor {
+        label: Some(label),
+        layout: Some(&pipeline_layout),
+        module: &module,
+        entry_point: Some(pass.entry),
+        compilation_options: Default::default(),
+        cache: None,
+    });
+    match now(scope.pop()).flatten() {
+        Some(error) => Err(CullError::Pipeline {
+            tier: options.sources.tier,
+            label,
+            message: error.to_string(),
+        }),
+        None => Ok(BuiltPass {
+            pass,
+            pipeline,
+            layout,
+            after_doubling,
+        }),
+    }
+}
+
+/// The module, without bounds checks unless asked for.
+#[expect(
+    unsafe_code,
+    reason = "bounds checks halve the speed of the memory-bound stages (docs/performance.md)"
+)]
+fn shader_module(
+    device: &Device,
+    descriptor: ShaderModuleDescriptor<'_>,
+    checks: bool,
+) -> wgpu::ShaderModule {
+    if checks {
+        return device.create_shader_module(descriptor);
+    }
+    // SAFETY: the WGSL is ours (or a benchmark's, for the reading of an instance) and every index in it is
+    // bounded by construction: instances are clamped to the chunk; words, counts, votes, sums and counters are
+    // within the sizes that `Plan` derives and the buffers are made from; survivors are compared with the
+    // capacity; loops end. The tests run the same kernels with the checks on.
+    unsafe { device.create_shader_module_trusted(descriptor, ShaderRuntimeChecks::unchecked()) }
+}
+
+/// The value of a future that is ready at once, as error scopes of native backends are; elsewhere `None`.
+fn now<T>(future: impl Future<Output = T>) -> Option<T> {
+    match core::pin::pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
+}

@@ -1,0 +1,244 @@
+//! What a pass of a strategy is: a kernel, what it binds, how many workgroups it has.
+
+use crate::cull::{
+    CullingTier, Stage,
+    layout::{BLOCK, BLOCK_THREADS, BLOCK_WORDS, CLASSIFY_THREADS},
+    plan::BatchPlan,
+    shaders,
+};
+
+/// One kernel of a strategy.
+pub(crate) struct Pass {
+    /// The stage that it belongs to: its row in the timings.
+    pub stage: Stage,
+    /// Label, and name in errors.
+    pub name: &'static str,
+    /// The WGSL.
+    pub source: fn(&Sources) -> String,
+    /// Entry point.
+    pub entry: &'static str,
+    /// Bindings of group 0, in lists that passes share.
+    pub binds: &'static [&'static [Bind]],
+    /// Workgroups.
+    pub dispatch: Dispatch,
+}
+
+impl Pass {
+    pub fn binds(&self) -> impl Iterator<Item = Bind> {
+        self.binds.iter().copied().flatten().copied()
+    }
+}
+
+/// What the WGSL of a pass depends on.
+pub(crate) struct Sources<'a> {
+    /// With or without subgroup operations.
+    pub tier: CullingTier,
+    /// WGSL that reads an instance (`shaders/instance_packed.wgsl`).
+    pub encoding: &'a str,
+}
+
+impl Sources<'static> {
+    pub fn new(tier: CullingTier) -> Self {
+        Self {
+            tier,
+            encoding: shaders::INSTANCE_PACKED,
+        }
+    }
+}
+
+impl Sources<'_> {
+    /// The first with subgroup operations, the second without.
+    pub fn pick(&self, subgroup: &'static str, workgroup: &'static str) -> &'static str {
+        if self.tier == CullingTier::Subgroup {
+            subgroup
+        } else {
+            workgroup
+        }
+    }
+}
+
+/// A binding of a pass.
+#[derive(Clone, Copy)]
+pub(crate) struct Bind {
+    /// `@binding(number)`.
+    pub number: u32,
+    /// The buffer.
+    pub slot: Resource,
+    /// Uniform, read or written.
+    pub access: Access,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Uniform,
+    Read,
+    Write,
+}
+
+impl Bind {
+    pub const fn uniform(number: u32, slot: Resource) -> Self {
+        Self {
+            number,
+            slot,
+            access: Access::Uniform,
+        }
+    }
+
+    pub const fn read(number: u32, slot: Resource) -> Self {
+        Self {
+            number,
+            slot,
+            access: Access::Read,
+        }
+    }
+
+    pub const fn write(number: u32, slot: Resource) -> Self {
+        Self {
+            number,
+            slot,
+            access: Access::Write,
+        }
+    }
+}
+
+/// A buffer of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resource {
+    /// The batch's sizes.
+    Batch,
+    /// Chunks.
+    Chunks,
+    /// Rows.
+    Rows,
+    /// Draws of the rows.
+    RowDraws,
+    /// The page's instances.
+    Instances,
+    /// The page's scales, or something else that is never read.
+    Scales,
+    /// The bounds of the page's blocks.
+    Bounds,
+    /// The reach of a step of [`Dispatch::Doubling`].
+    Step,
+    /// Visibility words.
+    Words,
+    /// Prefixes of blocks within tiles, and the closing entry.
+    Counts,
+    /// Prefixes of tiles.
+    Partials,
+    /// Count and list of the blocks that some view keeps or crosses.
+    Live,
+    /// A counter a row.
+    RowCounts,
+    /// A u32 an instance and row: what the last step wrote, or what no step has read.
+    Front,
+    /// As many: what the next step writes. Each step of [`Dispatch::Doubling`] swaps the two.
+    Back,
+    /// The arena.
+    Survivors,
+    /// Totals and commands.
+    Args,
+}
+
+impl Resource {
+    /// Buffers that strategies own; the batch has the others in any case.
+    pub const SCRATCH: [Self; 7] = [
+        Self::Words,
+        Self::Counts,
+        Self::Partials,
+        Self::Live,
+        Self::RowCounts,
+        Self::Front,
+        Self::Back,
+    ];
+
+    /// Bytes of a buffer of [`Self::SCRATCH`], for the tables of `plan`.
+    pub fn scratch_bytes(self, plan: &BatchPlan) -> u64 {
+        let counts = u64::from(plan.batch.count_len);
+        4 * match self {
+            Self::Words => counts * u64::from(BLOCK_WORDS),
+            Self::Counts => counts + 1,
+            Self::Partials => u64::from(plan.tile_count()),
+            Self::Live => 1 + u64::from(plan.batch.block_count),
+            Self::RowCounts => u64::from(plan.batch.row_count),
+            Self::Front | Self::Back => counts * u64::from(BLOCK),
+            _ => 0,
+        }
+    }
+}
+
+/// Workgroups of [`Dispatch::Live`]: 2,097,152 threads.
+const LIVE_WORKGROUPS: u32 = 16_384;
+
+/// Workgroups of a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dispatch {
+    /// One for each block of each chunk.
+    Blocks,
+    /// A thread for each block of each chunk.
+    BlockThreads,
+    /// As many as fill a large GPU; they stride over the list of live blocks.
+    Live,
+    /// One for each tile of counts.
+    Tiles,
+    /// A single one.
+    One,
+    /// A thread for each row, 64 in a workgroup.
+    Rows,
+    /// A thread for each vote, once for each doubling of the reach until it covers all votes.
+    Doubling,
+}
+
+impl Dispatch {
+    /// Workgroups in x and y, at most `limit` in each.
+    pub fn workgroups(self, plan: &BatchPlan, limit: u32) -> (u32, u32) {
+        match self {
+            Self::Blocks => plan.block_dispatch(),
+            Self::BlockThreads => (plan.batch.block_count.div_ceil(CLASSIFY_THREADS), 1),
+            Self::Live => (plan.batch.block_count.min(LIVE_WORKGROUPS), 1),
+            Self::Tiles => (plan.tile_count(), 1),
+            Self::One => (1, 1),
+            Self::Rows => (plan.batch.row_count.div_ceil(64), 1),
+            Self::Doubling => {
+                let groups = plan.batch.count_len * (BLOCK / BLOCK_THREADS);
+                let width = plan.batch.dispatch_width.max(groups.div_ceil(limit)).max(1);
+                (width, groups.div_ceil(width))
+            }
+        }
+    }
+}
+
+/// Steps of [`Dispatch::Doubling`] over so many votes.
+pub(crate) fn doublings(votes: u64) -> usize {
+    votes.max(1).next_power_of_two().trailing_zeros() as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doublings_reach_all_votes() {
+        for (votes, steps) in [
+            (0, 0),
+            (1, 0),
+            (2, 1),
+            (3, 2),
+            (1024, 10),
+            (1025, 11),
+            (1 << 31, 31),
+        ] {
+            assert_eq!(doublings(votes), steps, "{votes}");
+        }
+    }
+
+    #[test]
+    fn a_dispatch_beyond_the_limit_is_two_dimensional() {
+        let mut plan = BatchPlan::default();
+        (plan.batch.count_len, plan.batch.dispatch_width) = (100, 33);
+        assert_eq!(Dispatch::Doubling.workgroups(&plan, 65_535), (33, 25));
+        (plan.batch.count_len, plan.batch.dispatch_width) = (100, 1);
+        let many_views_of_few_blocks = Dispatch::Doubling.workgroups(&plan, 33);
+        assert_eq!(many_views_of_few_blocks, (25, 32));
+    }
+}

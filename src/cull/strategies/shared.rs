@@ -1,0 +1,75 @@
+//! Bindings and passes that strategies share.
+
+use super::{Bind, Dispatch, Pass, Resource, Sources};
+use crate::cull::{
+    Stage,
+    shaders::{self, Kernel, join, wgsl},
+};
+
+/// What every kernel that tests instances reads (`visible.wgsl`).
+pub(super) const INPUTS: &[Bind] = &[
+    Bind::uniform(0, Resource::Batch),
+    Bind::read(1, Resource::Chunks),
+    Bind::read(2, Resource::Rows),
+    Bind::read(3, Resource::Instances),
+    Bind::read(4, Resource::Scales),
+];
+
+/// The WGSL of a kernel that tests instances: what reads them, then `parts`.
+pub(super) fn testing(sources: &Sources<'_>, parts: &[&str]) -> String {
+    let mut all = shaders::inputs(sources.encoding).to_vec();
+    all.extend_from_slice(parts);
+    join(&all)
+}
+
+/// Instances to visibility words.
+pub(super) const VOTE_WORDS: Pass = Pass {
+    stage: Stage::Vote,
+    name: "vote",
+    source: |sources| Kernel::Vote.source_with(sources),
+    entry: "vote",
+    binds: &[INPUTS, &[Bind::write(5, Resource::Words)]],
+    dispatch: Dispatch::Blocks,
+};
+
+/// Instances to votes of 32 bits.
+pub(super) const VOTE_FLAGS: Pass = Pass {
+    stage: Stage::Vote,
+    name: "vote_flags",
+    source: |sources| testing(sources, &[wgsl!("vote_flags")]),
+    entry: "vote_flags",
+    binds: &[INPUTS, &[Bind::write(5, Resource::Front)]],
+    dispatch: Dispatch::Blocks,
+};
+
+fn args_regions(_: &Sources<'_>) -> String {
+    join(&[wgsl!("draw"), wgsl!("args_regions")])
+}
+
+/// Survivors of each row back to none: before the pass that counts them, in its stage.
+pub(super) const CLEAR_ROWS: Pass = Pass {
+    stage: Stage::Compact,
+    name: "clear_rows",
+    source: args_regions,
+    entry: "clear_rows",
+    binds: &[&[
+        Bind::uniform(0, Resource::Batch),
+        Bind::write(2, Resource::RowCounts),
+    ]],
+    dispatch: Dispatch::Rows,
+};
+
+/// Commands of an arena of regions.
+pub(super) const ARGS_REGIONS: Pass = Pass {
+    stage: Stage::Args,
+    name: "args_regions",
+    source: args_regions,
+    entry: "write_args",
+    binds: &[&[
+        Bind::uniform(0, Resource::Batch),
+        Bind::read(1, Resource::RowDraws),
+        Bind::write(2, Resource::RowCounts),
+        Bind::write(4, Resource::Args),
+    ]],
+    dispatch: Dispatch::Rows,
+};

@@ -1,0 +1,40 @@
+//! Ballot and bit count: one global `atomicAdd` a subgroup, whose result is broadcast.
+
+use super::{
+    Arena, Bind, Dispatch, Pass, Resource, Strategy,
+    shared::{ARGS_REGIONS, CLEAR_ROWS, INPUTS, testing},
+};
+use crate::cull::{Stage, shaders::wgsl};
+
+pub(super) const STRATEGY: Strategy = Strategy {
+    ordered: false,
+    needs_subgroups: true,
+    arena: Arena::Regions,
+    passes: &[CLEAR_ROWS, COMPACT, ARGS_REGIONS],
+    traffic: |_| 0,
+};
+
+const COMPACT: Pass = Pass {
+    stage: Stage::Compact,
+    name: "compact_subgroup_atomic",
+    source: |sources| {
+        testing(
+            sources,
+            &[
+                wgsl!("survivors"),
+                wgsl!("regions"),
+                wgsl!("ballot"),
+                wgsl!("compact_subgroup_atomic"),
+            ],
+        )
+    },
+    entry: "compact",
+    binds: &[
+        INPUTS,
+        &[
+            Bind::write(5, Resource::Survivors),
+            Bind::write(6, Resource::RowCounts),
+        ],
+    ],
+    dispatch: Dispatch::Blocks,
+};

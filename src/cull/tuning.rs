@@ -1,0 +1,143 @@
+//! Which compaction [`Compaction::Auto`] takes.
+
+use crate::cull::{Compaction, CullingTier};
+use wgpu::Features;
+
+/// The compaction for each count of tests (instances times views) of a frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tuning {
+    /// Up to so many tests, this compaction; in increasing order, the last one up to [`u64::MAX`].
+    steps: Vec<(u64, Compaction)>,
+}
+
+impl Tuning {
+    /// The rule without a measurement: few tests are not worth the two passes that [`Compaction::Classify`] has
+    /// more; many are, where instances that are near in the set are near in space ([`sorted`]), and lose a few
+    /// percent where they are not.
+    ///
+    /// [`sorted`]: crate::instance::InstanceSet::sorted
+    #[must_use]
+    pub fn rule(_tier: CullingTier) -> Self {
+        Self {
+            steps: vec![
+                (2_000_000, Compaction::VoteScanCompact),
+                (u64::MAX, Compaction::Classify),
+            ],
+        }
+    }
+
+    /// From `(most tests, compaction)` steps in any order; the largest step also serves every greater count.
+    /// [`Compaction::Auto`] among them is left out, and without steps [`Compaction::VoteScanCompact`] serves every count.
+    #[must_use]
+    pub fn new(steps: impl IntoIterator<Item = (u64, Compaction)>) -> Self {
+        let mut steps: Vec<_> = steps
+            .into_iter()
+            .filter(|(_, compaction)| *compaction != Compaction::Auto)
+            .collect();
+        steps.sort_unstable_by_key(|(most, _)| *most);
+        // Neighbours with the same compaction are one step.
+        steps.dedup_by(|next, step| {
+            let same = next.1 == step.1;
+            if same {
+                step.0 = next.0;
+            }
+            same
+        });
+        match steps.last_mut() {
+            Some(last) => last.0 = u64::MAX,
+            None => steps.push((u64::MAX, Compaction::VoteScanCompact)),
+        }
+        Self { steps }
+    }
+
+    /// The compaction for a frame of so many tests.
+    #[must_use]
+    pub fn pick(&self, tests: u64) -> Compaction {
+        let step = self.steps.iter().find(|(most, _)| tests <= *most);
+        step.map_or(Compaction::VoteScanCompact, |(_, compaction)| *compaction)
+    }
+
+    /// The steps: up to so many tests, this compaction.
+    #[must_use]
+    pub fn steps(&self) -> &[(u64, Compaction)] {
+        &self.steps
+    }
+
+    /// Every compaction that [`Self::pick`] may give, once.
+    #[must_use]
+    pub fn compactions(&self) -> Vec<Compaction> {
+        let mut all: Vec<_> = self
+            .steps
+            .iter()
+            .map(|(_, compaction)| *compaction)
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Without what cannot run on `tier` (a measurement may come from another one).
+    #[must_use]
+    pub(crate) fn supported(self, tier: CullingTier, features: Features) -> Self {
+        Self::new(
+            self.steps
+                .into_iter()
+                .filter(|(_, compaction)| compaction.check(tier, features).is_ok()),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Compaction::{Auto, BallotScan, HillisSteele, VoteScanCompact};
+
+    #[test]
+    fn the_step_of_a_count_is_the_first_that_reaches_it() {
+        let tuning = Tuning::new([
+            (1000, HillisSteele),
+            (100, VoteScanCompact),
+            (50_000, BallotScan),
+        ]);
+        let picks = [0, 100, 101, 1000, 1001, u64::MAX].map(|tests| tuning.pick(tests));
+        let expected = [
+            VoteScanCompact,
+            VoteScanCompact,
+            HillisSteele,
+            HillisSteele,
+            BallotScan,
+            BallotScan,
+        ];
+        assert_eq!(picks, expected);
+    }
+
+    #[test]
+    fn neighbours_of_one_kind_merge_and_auto_is_no_answer() {
+        let tuning = Tuning::new([
+            (1, Auto),
+            (10, HillisSteele),
+            (20, HillisSteele),
+            (30, VoteScanCompact),
+        ]);
+        assert_eq!(
+            tuning.steps(),
+            [(20, HillisSteele), (u64::MAX, VoteScanCompact)]
+        );
+        assert_eq!(tuning.compactions(), [HillisSteele, VoteScanCompact]);
+        assert_eq!(Tuning::new([]).steps(), [(u64::MAX, VoteScanCompact)]);
+    }
+
+    #[test]
+    fn the_rule_classifies_many_instances() {
+        let rule = Tuning::rule(CullingTier::Subgroup);
+        assert_eq!(rule.pick(100_000), VoteScanCompact);
+        assert_eq!(rule.pick(16_000_000), Compaction::Classify);
+    }
+
+    #[test]
+    fn what_the_tier_lacks_is_left_out() {
+        let tuning = Tuning::new([(10, BallotScan), (20, HillisSteele)]);
+        let left = tuning.supported(CullingTier::Workgroup, Features::empty());
+        assert_eq!(left.steps(), [(u64::MAX, HillisSteele)]);
+    }
+}

@@ -1,0 +1,138 @@
+//! What every compaction must have written.
+
+use crate::common::{Scene, options, page_copy};
+use bevy_gpu_culling::{
+    cull::{
+        BatchData, Compaction, Culler, CullerOptions, CullingTier, layout::BLOCK_WORDS,
+        plan::BatchPlan, reference,
+    },
+    instance::PackedInstance,
+};
+use wgpu::{Device, Features, Queue};
+
+pub const GPU_TIERS: [CullingTier; 2] = [CullingTier::Subgroup, CullingTier::Workgroup];
+
+/// Every compaction on every tier where it runs.
+pub fn rungs() -> impl Iterator<Item = (Compaction, CullingTier)> {
+    GPU_TIERS.into_iter().flat_map(|tier| {
+        Compaction::supported(tier, Features::SUBGROUP).map(move |compaction| (compaction, tier))
+    })
+}
+
+pub fn with(compaction: Compaction, tier: CullingTier, shader_checks: bool) -> CullerOptions {
+    CullerOptions {
+        compaction,
+        ..options(tier, shader_checks)
+    }
+}
+
+/// Compares the rows of a batch with the twin: as lists if the compaction is ordered, else as sets. Instances
+/// within 1e-4 of a border may differ. Returns the survivors.
+pub fn check_batch(
+    compaction: Compaction,
+    plan: &BatchPlan,
+    data: &BatchData,
+    instances: &[PackedInstance],
+    scales: &[f32],
+) -> Result<u64, String> {
+    let mut words = vec![0; plan.word_len() as usize];
+    reference::vote(
+        &plan.batch,
+        &plan.chunks,
+        &plan.rows,
+        instances,
+        scales,
+        &mut words,
+    );
+    let (mut survivors, mut needed, mut next) = (0, 0, 0);
+    for chunk in &plan.chunks {
+        for r in 0..chunk.row_count {
+            let row = (chunk.first_row + r) as usize;
+            let (draw, args) = (&plan.row_draws[row], &data.draws[row]);
+            let (first, count) = (
+                args.first_instance(draw.indexed != 0),
+                args.instance_count(),
+            );
+            let static_part = [
+                args.a,
+                args.c,
+                if draw.indexed != 0 { args.d } else { args.e },
+            ];
+            let base_vertex = if draw.indexed != 0 {
+                draw.base_vertex.cast_unsigned()
+            } else {
+                0
+            };
+            if static_part != [draw.element_count, draw.first_element, base_vertex] {
+                return Err(format!("row {row}: {args:?} is no command for {draw:?}"));
+            }
+            if compaction.is_ordered() && first != next {
+                return Err(format!(
+                    "row {row} starts at {first}, the rows before it end at {next}"
+                ));
+            }
+            // A region without survivors may begin behind the last id.
+            let ids = data.survivors.get(first as usize..(first + count) as usize);
+            let ids = if count == 0 { Some(&[][..]) } else { ids };
+            let mut ids = ids
+                .ok_or_else(|| format!("row {row} ends behind the arena: {args:?}"))?
+                .to_vec();
+            next = first + count;
+            survivors += count;
+            needed = if count > 0 { needed.max(next) } else { needed };
+            if !compaction.is_ordered() {
+                ids.sort_unstable();
+            }
+            if !ids.is_sorted_by(|a, b| a < b) {
+                return Err(format!(
+                    "row {row}: an id is there twice, or not in its place"
+                ));
+            }
+            let inside = chunk.first_instance..chunk.first_instance + chunk.instance_count;
+            if let Some(id) = ids.iter().find(|id| !inside.contains(id)) {
+                return Err(format!("row {row}: id {id} is not in {inside:?}"));
+            }
+            for i in 0..chunk.instance_count {
+                let bit = (chunk.first_count + r * chunk.block_count) * BLOCK_WORDS * 32 + i;
+                let expected = words[(bit / 32) as usize] & (1 << (bit % 32)) != 0;
+                if ids.binary_search(&(chunk.first_instance + i)).is_ok() != expected {
+                    let sphere = reference::load_sphere(chunk, instances, scales, i);
+                    let distance = reference::least_distance(chunk, &plan.rows[row], sphere);
+                    if distance.is_nan() || distance.abs() > 1e-4 {
+                        return Err(format!("row {row}, instance {i}: the twin says {expected}"));
+                    }
+                }
+            }
+        }
+    }
+    let totals = data.totals;
+    if (
+        totals.survivors,
+        totals.overflow,
+        totals.draw_count,
+        totals.needed,
+    ) != (survivors, 0, 1, needed)
+    {
+        return Err(format!(
+            "{totals:?} for {survivors} survivors up to place {needed}"
+        ));
+    }
+    Ok(u64::from(survivors))
+}
+
+/// [`check_batch`] for all batches of the frame.
+pub fn check(
+    culler: &Culler,
+    (device, queue): (&Device, &Queue),
+    scene: &Scene,
+) -> Result<u64, String> {
+    let mut survivors = 0;
+    for (index, plan) in culler.plan().batches.iter().enumerate() {
+        let data = culler
+            .read_batch(device, queue, index)
+            .map_err(|error| error.to_string())?;
+        let (instances, scales) = page_copy(culler, scene, plan.page);
+        survivors += check_batch(culler.compaction(), plan, &data, &instances, &scales)?;
+    }
+    Ok(survivors)
+}

@@ -1,0 +1,326 @@
+//! Every compaction against the twin: on every tier where it runs, at every encoding, at random and at the edges.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod ballots;
+mod check;
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../../benches/common/encoding.rs"]
+mod encoding;
+mod encodings;
+
+use bevy_gpu_culling::cull::{
+    BoundingSphere, Compaction, Compactor, CompactorOptions, CullError, CullFrame, CullRequest,
+    CullView, Culler, CullerOptions, CullingTier, DrawShape, SetId, Stage, Tuning,
+};
+use check::{GPU_TIERS, check, rungs, with};
+use common::{Scene, gpu, random_scene, random_set, random_view, rng, run};
+use glam::{Affine3A, Vec3, Vec4};
+use rand::RngExt;
+use wgpu::Features;
+
+/// Sizes around every boundary: word, subgroup, workgroup, block, tile of the scan.
+const EDGES: [usize; 20] = [
+    0, 1, 2, 31, 32, 33, 63, 64, 127, 128, 129, 255, 257, 1023, 1024, 1025, 2047, 2049, 65_536,
+    262_145,
+];
+
+#[test]
+fn random_scenes_equal_the_twin_in_every_compaction() {
+    let (device, queue, _) = gpu();
+    let mut rng = rng(0x1ad);
+    let mut cullers: Vec<_> = rungs()
+        .enumerate()
+        .map(|(k, (compaction, tier))| {
+            Culler::new(&device, with(compaction, tier, k % 2 == 0))
+                .unwrap()
+                .0
+        })
+        .collect();
+    for case in 0..70 {
+        let lengths: Vec<usize> = match EDGES.get(case) {
+            Some(len) => vec![*len],
+            None => (0..rng.random_range(1..=3))
+                .map(|_| 10f32.powf(rng.random_range(0.0..4.5)) as usize)
+                .collect(),
+        };
+        let mut scene = random_scene(&mut rng, &lengths);
+        if case % 2 == 1 {
+            for set in &mut scene.sets {
+                *set = core::mem::take(set).sorted().0;
+            }
+        }
+        if lengths[0] > 100_000 {
+            scene.frame.requests[0].views.truncate(2);
+        }
+        for culler in &mut cullers {
+            run(culler, (&device, &queue), &scene);
+            check(culler, (&device, &queue), &scene).unwrap_or_else(|error| {
+                panic!(
+                    "case {case}, sets of {lengths:?}, {} on {}: {error}",
+                    culler.compaction(),
+                    culler.tier()
+                )
+            });
+        }
+    }
+}
+
+fn one_view(set: bevy_gpu_culling::instance::InstanceSet, views: Vec<CullView>) -> Scene {
+    let request = CullRequest {
+        key: 0,
+        set: SetId(0),
+        world_from_local: Affine3A::IDENTITY,
+        sphere: BoundingSphere {
+            centre: Vec3::ZERO,
+            radius: 0.5,
+        },
+        shape: DrawShape::Indexed {
+            index_count: 3,
+            first_index: 0,
+            base_vertex: 0,
+        },
+        views: (0..views.len() as u32).collect(),
+    };
+    Scene {
+        sets: vec![set],
+        frame: CullFrame {
+            views,
+            requests: vec![request],
+        },
+    }
+}
+
+#[test]
+fn all_and_none_survive_at_every_edge() {
+    let (device, queue, _) = gpu();
+    let none = CullView::from_planes([Vec4::new(1.0, 0.0, 0.0, -1e9); 6]);
+    for (compaction, tier) in rungs() {
+        let (mut culler, _) = Culler::new(&device, with(compaction, tier, true)).unwrap();
+        for len in EDGES.into_iter().filter(|len| *len < 10_000) {
+            let set = random_set(&mut rng(len as u64), len, false);
+            let scene = one_view(set, vec![CullView::EVERYTHING, none, CullView::EVERYTHING]);
+            run(&mut culler, (&device, &queue), &scene);
+            for (view, expected) in [len, 0, len].into_iter().enumerate() {
+                let mut ids = culler
+                    .read_survivors((&device, &queue), &scene.frame, 0, view)
+                    .unwrap();
+                ids.sort_unstable();
+                assert!(
+                    ids.into_iter().eq(0..expected as u32),
+                    "{compaction} on {tier}, {len}, view {view}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_set_of_many_pages_and_batches_equals_the_twin() {
+    let (device, queue, _) = gpu();
+    let mut rng = rng(8);
+    for (compaction, tier) in rungs() {
+        let (mut culler, _) = Culler::new(&device, with(compaction, tier, true)).unwrap();
+        culler.limit_pages(4096, 10);
+        let scene = random_scene(&mut rng, &[20_000, 300, 9000]);
+        run(&mut culler, (&device, &queue), &scene);
+        assert!(culler.plan().batches.len() > 5);
+        check(&culler, (&device, &queue), &scene).unwrap();
+    }
+}
+
+#[test]
+fn an_arena_that_is_too_small_is_clamped_reported_and_grown() {
+    let (device, queue, _) = gpu();
+    for (compaction, tier) in rungs() {
+        let options = CullerOptions {
+            survivor_capacity: 1000,
+            ..with(compaction, tier, true)
+        };
+        let (mut culler, _) = Culler::new(&device, options).unwrap();
+        let set = random_set(&mut rng(3), 5000, false);
+        let scene = one_view(set, vec![CullView::EVERYTHING, CullView::EVERYTHING]);
+        run(&mut culler, (&device, &queue), &scene);
+        let data = culler.read_batch(&device, &queue, 0).unwrap();
+        let totals = data.totals;
+        assert_eq!(
+            (totals.survivors, totals.overflow),
+            (10_000, 9000),
+            "{compaction} on {tier}"
+        );
+        let counts: Vec<_> = data
+            .draws
+            .iter()
+            .map(|draw| draw.instance_count())
+            .collect();
+        assert_eq!(counts, [1000, 0], "a draw never reads beyond the arena");
+        device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
+        assert_eq!(culler.take_counts(&device).unwrap().overflow, 9000);
+        run(&mut culler, (&device, &queue), &scene);
+        let seen = check(&culler, (&device, &queue), &scene);
+        assert_eq!(seen, Ok(10_000), "grown: {compaction} on {tier}");
+    }
+}
+
+#[test]
+fn auto_follows_its_tuning_from_frame_to_frame() {
+    let (device, queue, _) = gpu();
+    let tuning = Tuning::new([
+        (100, Compaction::NaiveAtomic),
+        (3000, Compaction::HillisSteele),
+        (u64::MAX, Compaction::VoteScanCompact),
+    ]);
+    for tier in GPU_TIERS {
+        let options = CullerOptions {
+            tuning: Some(tuning.clone()),
+            ..with(Compaction::Auto, tier, true)
+        };
+        let (mut culler, reason) = Culler::new(&device, options).unwrap();
+        assert_eq!(reason, None);
+        for len in [50, 2000, 50, 9000, 2500, 9000, 70] {
+            let scene = one_view(
+                random_set(&mut rng(len), len as usize, false),
+                vec![random_view(&mut rng(len))],
+            );
+            run(&mut culler, (&device, &queue), &scene);
+            assert_eq!(culler.compaction(), tuning.pick(len));
+            check(&culler, (&device, &queue), &scene).unwrap();
+        }
+    }
+    let (culler, _) =
+        Culler::new(&device, with(Compaction::Auto, CullingTier::Cpu, false)).unwrap();
+    assert_eq!(culler.compaction(), Compaction::VoteScanCompact);
+}
+
+#[test]
+fn what_the_tier_lacks_is_refused_by_name() {
+    let (device, _, _) = gpu();
+    for compaction in [Compaction::SubgroupAtomic, Compaction::BallotScan] {
+        let error = Culler::new(&device, with(compaction, CullingTier::Workgroup, false)).err();
+        assert!(
+            matches!(error, Some(CullError::CompactionUnsupported { .. })),
+            "{error:?}"
+        );
+        assert!(Culler::new(&device, with(compaction, CullingTier::Cpu, false)).is_ok());
+    }
+    let options = CompactorOptions {
+        tier: CullingTier::Cpu,
+        ..CompactorOptions::default()
+    };
+    assert!(matches!(
+        Compactor::new(&device, options),
+        Err(CullError::TierUnsupported { .. })
+    ));
+}
+
+#[test]
+fn stages_that_a_compaction_lacks_are_not_recorded() {
+    let stages = |compaction: Compaction| compaction.stages().collect::<Vec<_>>();
+    assert_eq!(
+        stages(Compaction::NaiveAtomic),
+        [Stage::Compact, Stage::Args]
+    );
+    assert_eq!(
+        stages(Compaction::BallotScan),
+        [Stage::Vote, Stage::Compact, Stage::Args]
+    );
+    assert_eq!(
+        stages(Compaction::VoteScanCompact),
+        [Stage::Vote, Stage::Scan, Stage::Compact, Stage::Args]
+    );
+    assert_eq!(stages(Compaction::Classify), Stage::ALL);
+}
+
+/// Each break of a compaction is seen by the comparison: it can fail.
+#[test]
+fn a_broken_compaction_is_seen() {
+    use Compaction::{
+        BallotScan, Classify, HillisSteele, NaiveAtomic, SubgroupAtomic, WorkgroupAtomic,
+        WorkgroupScan,
+    };
+    let (device, queue, _) = gpu();
+    let breaks: [(Compaction, &str, &str); 20] = [
+        (NaiveAtomic, "reserve(chunk, r, 1u)", "region_of(chunk, r)"),
+        (
+            NaiveAtomic,
+            "atomicAdd(&row_counts[chunk.first_row + row], count)",
+            "atomicAdd(&row_counts[0], count)",
+        ),
+        (
+            NaiveAtomic,
+            "row_counts[id.x] = 0u;",
+            "row_counts[id.x] = 1u;",
+        ),
+        (
+            SubgroupAtomic,
+            "ballot_count(ballot))",
+            "ballot_count(ballot) + 1u)",
+        ),
+        (SubgroupAtomic, "+ ballot_before(ballot, lane)", ""),
+        (SubgroupAtomic, "subgroupBroadcastFirst(base)", "base"),
+        (
+            WorkgroupAtomic,
+            "atomicStore(&group_count, 0u)",
+            "atomicStore(&group_count, 1u)",
+        ),
+        (WorkgroupAtomic, "base + places[k]", "base + k"),
+        (HillisSteele, "at >= doubling.reach", "at > doubling.reach"),
+        (HillisSteele, "sums[at - 1u]", "sums[at] - 1u"),
+        (
+            WorkgroupScan,
+            "reach < BLOCK_THREADS;",
+            "reach < BLOCK_THREADS / 2u;",
+        ),
+        (WorkgroupScan, "place += 1u;", ""),
+        (BallotScan, "before += subgroup_totals[s];", ""),
+        (
+            BallotScan,
+            "BLOCK_WORDS - 1u && before",
+            "BLOCK_WORDS - 2u && before",
+        ),
+        (
+            Classify,
+            "least + reach + slack <= 0.0",
+            "least + slack <= 0.0",
+        ),
+        (
+            Classify,
+            "least - bound.radius - aside - slack > 0.0",
+            "least - slack > 0.0",
+        ),
+        (Classify, "(reach + slack) * chunk.world_scale", "0.0"),
+        (
+            Classify,
+            "place = atomicAdd(&own_count, 1u);",
+            "atomicAdd(&own_count, 1u);",
+        ),
+        (Classify, "atomicStore(&live.count, 0u);", ""),
+        (Classify, "if (survivors == len)", "if (survivors > 0u)"),
+    ];
+    for (compaction, from, to) in breaks {
+        for tier in GPU_TIERS
+            .into_iter()
+            .filter(|tier| compaction.check(*tier, Features::SUBGROUP).is_ok())
+        {
+            let passes = compaction.sources(tier);
+            assert!(
+                passes.iter().any(|(_, source)| source.contains(from)),
+                "{from} is gone"
+            );
+            let edit = |_: &str, source: String| source.replace(from, to);
+            let mut culler =
+                Culler::with_sources(&device, with(compaction, tier, true), edit).unwrap();
+            let caught = (0..6).any(|seed| {
+                let mut scene = random_scene(&mut rng(seed), &[3000 + seed as usize * 7000, 77]);
+                // Compact blocks: some are inside a view and some outside.
+                scene.sets[0] = scene.sets[0].clone().sorted().0;
+                run(&mut culler, (&device, &queue), &scene);
+                check(&culler, (&device, &queue), &scene).is_err()
+            });
+            assert!(
+                caught,
+                "{compaction} with \"{to}\" for \"{from}\" passed on {tier}"
+            );
+        }
+    }
+}

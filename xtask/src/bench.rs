@@ -1,0 +1,100 @@
+//! `cargo xtask bench` and `cargo xtask tune`: the engine's benchmarks, built without the plugin.
+
+use std::ffi::OsString;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::project::{Project, cargo, exit_code};
+
+/// The benchmarks, each with what it answers.
+const BENCHMARKS: [(&str, &str); 2] = [
+    (
+        "ladder",
+        "every compaction of the seeds, timed and verified",
+    ),
+    ("contention", "which way of counting this adapter likes"),
+];
+
+/// Runs the benchmark that the first argument names, with the others; returns its exit code.
+pub fn run(project: &Project, arguments: &[OsString]) -> Result<i32> {
+    let name = arguments.first().and_then(|name| name.to_str());
+    let Some((name, _)) = BENCHMARKS.iter().find(|(known, _)| Some(*known) == name) else {
+        let asks = matches!(name, Some("--help" | "-h"));
+        eprint!("{}", usage());
+        return Ok(if asks { 0 } else { 2 });
+    };
+    let mut flags = arguments[1..].to_vec();
+    if *name == "ladder" && !names_chart(&flags) {
+        let folder = project.target.join("bench");
+        std::fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
+        flags.extend(["--chart".into(), folder.join("ladder.svg").into()]);
+    }
+    cargo_bench(project, name, &[], &flags)
+}
+
+/// Measures which compaction `Auto` takes on this adapter, and keeps the answer.
+pub fn tune(project: &Project, flags: &[OsString]) -> Result<i32> {
+    cargo_bench(project, "tune", &["--features", "tune"], flags)
+}
+
+/// The profile is the one of all other tasks, so that nothing is built twice.
+fn cargo_bench(
+    project: &Project,
+    name: &str,
+    features: &[&str],
+    flags: &[OsString],
+) -> Result<i32> {
+    let mut command = Command::new(cargo());
+    command.args(["bench", "--quiet", "--profile", "dev"]);
+    command.args(["--package", "bevy_gpu_culling", "--no-default-features"]);
+    command
+        .args(features)
+        .args(["--bench", name, "--"])
+        .args(flags);
+    command.current_dir(&project.root);
+    let status = command.status().context("cargo bench does not start")?;
+    Ok(exit_code(status))
+}
+
+fn usage() -> String {
+    let mut usage = String::from("Usage: cargo xtask bench <benchmark> [flags]\n\n");
+    for (name, what) in BENCHMARKS {
+        usage += &format!("  {name:<12}{what}\n");
+    }
+    usage + "\n`cargo xtask bench <benchmark> --help` lists the flags.\n"
+}
+
+/// Whether the flags say where the chart goes, or draw none.
+fn names_chart(flags: &[OsString]) -> bool {
+    flags.iter().any(|flag| {
+        let flag = flag.to_string_lossy();
+        flag.starts_with("--chart") || flag == "--help" || flag == "-h"
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usage_names_every_benchmark() {
+        for (name, what) in BENCHMARKS {
+            assert!(usage().contains(name) && usage().contains(what));
+        }
+    }
+
+    #[test]
+    fn a_chart_is_added_only_where_none_is_named() {
+        let flags = |line: &str| {
+            line.split_whitespace()
+                .map(OsString::from)
+                .collect::<Vec<_>>()
+        };
+        assert!(!names_chart(&flags("--count 1k --json")));
+        assert!(names_chart(&flags("--chart=a.svg")));
+        assert!(names_chart(&flags("--chart a.svg")));
+        assert!(names_chart(&flags("--help")));
+    }
+}
