@@ -3,15 +3,15 @@
 use crate::{
     axes::{Combination, Eye, Light, Matter, Pass},
     materials::{self, Extended, ShowPrepass, Stripes, Swollen, Tint},
+    oblique::Oblique,
     scene::{How, SIZE, Stage, field},
 };
 use bevy::{
-    camera::{CameraProjection, Hdr, SubCameraView, Viewport, visibility::NoFrustumCulling},
+    camera::{Hdr, Viewport, visibility::NoFrustumCulling},
     core_pipeline::prepass::{DeferredPrepass, DepthPrepass, MotionVectorPrepass, NormalPrepass},
     image::Image,
     light::{NotShadowCaster, Skybox},
     material::OpaqueRendererMethod,
-    math::Vec3A,
     mesh::UvChannel,
     pbr::{DistanceFog, FogFalloff, ScreenSpaceAmbientOcclusion},
     post_process::{bloom::Bloom, motion_blur::MotionBlur},
@@ -375,52 +375,4 @@ fn back_to_front(set: &InstanceSet) -> InstanceSet {
         depth(a).total_cmp(&depth(b))
     });
     InstanceSet::from_transforms(instances).unwrap()
-}
-
-/// An infinite reverse-z projection whose centre lies beside the screen's, sheared in depth.
-#[derive(Clone, Debug)]
-struct Oblique {
-    aspect: f32,
-}
-
-impl CameraProjection for Oblique {
-    fn get_clip_from_view(&self) -> Mat4 {
-        let mut clip = Mat4::perspective_infinite_reverse_rh(0.9, self.aspect, 0.1);
-        clip.z_axis.x = 0.25;
-        clip.z_axis.y = -0.15;
-        clip
-    }
-
-    fn get_clip_from_view_for_sub(&self, _: &SubCameraView) -> Mat4 {
-        self.get_clip_from_view()
-    }
-
-    fn update(&mut self, width: f32, height: f32) {
-        self.aspect = width / height;
-    }
-
-    fn far(&self) -> f32 {
-        1000.0
-    }
-
-    fn get_frustum_corners(&self, z_near: f32, z_far: f32) -> [Vec3A; 8] {
-        let view_from_clip = self.get_clip_from_view().inverse();
-        let corner = |x: f32, y: f32, z: f32| {
-            let depth = 0.1 / -z;
-            let at = view_from_clip.project_point3(Vec3::new(x, y, depth));
-            Vec3A::from(at)
-        };
-        [z_near, z_far]
-            .map(|z| {
-                [
-                    corner(1.0, -1.0, z),
-                    corner(1.0, 1.0, z),
-                    corner(-1.0, 1.0, z),
-                    corner(-1.0, -1.0, z),
-                ]
-            })
-            .concat()
-            .try_into()
-            .unwrap()
-    }
 }

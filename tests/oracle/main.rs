@@ -13,6 +13,7 @@ mod axes;
 mod build;
 mod changes;
 mod materials;
+mod oblique;
 #[path = "../scene/mod.rs"]
 mod scene;
 mod table;
@@ -92,4 +93,21 @@ fn views_are_wrong(stage: &mut Stage, combination: &Combination) -> Option<Strin
     let least = combination.least_views();
     (views < least || survivors == 0)
         .then(|| format!("{views} views with {survivors} survivors, not {least} or more"))
+}
+
+/// A comparison must be seen to fail.
+#[test]
+fn a_moved_set_is_not_the_same_picture() {
+    let mut stage = stage(How::Set(None));
+    let combination = &COMBINATIONS[0];
+    let first = draw(&mut stage, combination);
+    assert!(different_pixels("self", &first, &first).is_ok());
+    let world = stage.app.world_mut();
+    let mut sets =
+        world.query_filtered::<&mut Transform, With<bevy_gpu_culling::prelude::GpuInstances>>();
+    for mut place in sets.iter_mut(world) {
+        place.translation.x += 0.05;
+    }
+    let moved = stage.picture();
+    assert!(different_pixels("moved-on-purpose", &moved, &first).is_err());
 }

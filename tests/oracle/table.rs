@@ -24,9 +24,9 @@ const FEATURES: &[Feature] = &[
     ("Pass", "blend; instances are drawn in the set's order, not sorted: here back to front", |c| c.pass == Pass::Blend),
     ("Pass", "transmission; thickness follows the entity's scale, not the instance's", |c| c.pass == Pass::Transmission),
     ("MSAA", "off", |c| c.msaa == Msaa::Off),
-    ("MSAA", "2, where the adapter has it", |c| c.msaa == Msaa::Sample2),
+    ("MSAA", "2", |c| c.msaa == Msaa::Sample2),
     ("MSAA", "4", |c| c.msaa == Msaa::Sample4),
-    ("MSAA", "8, where the adapter has it", |c| c.msaa == Msaa::Sample8),
+    ("MSAA", "8", |c| c.msaa == Msaa::Sample8),
     ("Light", "directional, shadow cascades", |c| matches!(c.light, Light::Directional | Light::All)),
     ("Light", "point, six shadow faces", |c| matches!(c.light, Light::Point | Light::All)),
     ("Light", "spot, shadow map", |c| matches!(c.light, Light::Spot | Light::All)),
@@ -87,7 +87,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "occlusion culling",
-        "not yet: a set ignores `OcclusionCulling` and is drawn whole",
+        "not yet: `OcclusionCulling` on a camera or light does nothing for a set",
     ),
     (
         "`get_tag` in a fragment shader",
@@ -122,11 +122,11 @@ const UNTESTED: &[(&str, &str)] = &[
         "a window as target",
         "tests have no display; the demo draws into one",
     ),
+    ("bindless materials", "software Vulkan has none"),
     (
-        "bindless materials",
-        "software Vulkan has none; nothing in a set's pipeline depends on it",
+        "lightmaps, light textures, decals, wireframes",
+        "no scene has them yet",
     ),
-    ("lightmaps, light textures, decals, wireframes", ""),
 ];
 
 fn generate() -> String {
@@ -139,7 +139,13 @@ fn generate() -> String {
     for (area, feature, uses) in FEATURES {
         let scenes = COMBINATIONS.iter().filter(|c| uses(c)).count();
         assert!(scenes > 0, "{feature}: no combination draws it");
-        let _ = writeln!(text, "| {area} | {feature} | works | {scenes} |");
+        // Software Vulkan, on which this table was made, has one and four samples only.
+        let result = if matches!((*area, *feature), ("MSAA", "2" | "8")) {
+            "compared where the adapter has it, skipped on software Vulkan"
+        } else {
+            "works"
+        };
+        let _ = writeln!(text, "| {area} | {feature} | {result} | {scenes} |");
     }
     for (name, _) in STEPS {
         let _ = writeln!(text, "| Change | {name} | works | 1 |");

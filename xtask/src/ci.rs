@@ -59,6 +59,10 @@ const STEPS: &[Step<Ci>] = &[
         run: pictures,
     },
     Step {
+        name: "examples",
+        run: examples,
+    },
+    Step {
         name: "validation",
         run: |ci| validation::check(&ci.project, ci.demo()?),
     },
@@ -66,6 +70,16 @@ const STEPS: &[Step<Ci>] = &[
 
 /// The tiers that must agree. The first is the one that the others are compared with.
 const TIERS: [&str; 3] = ["subgroup", "workgroup", "cpu"];
+
+/// The small examples: each draws a picture, and fails when it shows nothing.
+const EXAMPLES: [&str; 6] = [
+    "minimal",
+    "shadows",
+    "split_screen",
+    "custom_material",
+    "tags",
+    "dynamic",
+];
 
 /// Turns the validation layer off, so that a step does the same whether or not it is installed:
 /// the layer has a step of its own.
@@ -262,5 +276,26 @@ fn pictures(ci: &mut Ci) -> Result<Outcome> {
         plugin.display(),
         peer.display()
     );
+    Ok(Outcome::Passed)
+}
+
+/// Each small example, headless.
+fn examples(ci: &mut Ci) -> Result<Outcome> {
+    let folder = ci.project.output_folder()?;
+    for name in EXAMPLES {
+        let picture = folder.join(format!("example-{name}.png"));
+        // A picture of an earlier run must not pass for this one's.
+        let _ = std::fs::remove_file(&picture);
+        println!("$ {name} --headless --out {}", picture.display());
+        let arguments = ["run", "--quiet", "--example", name, "--", "--headless"];
+        let command = ci
+            .sh
+            .cmd(cargo())
+            .args(arguments)
+            .arg("--out")
+            .arg(&picture);
+        command.env(NO_LAYER.0, NO_LAYER.1).quiet().run()?;
+        ensure!(picture.is_file(), "{name} wrote no {}", picture.display());
+    }
     Ok(Outcome::Passed)
 }

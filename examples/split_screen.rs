@@ -1,0 +1,73 @@
+//! Two cameras, side by side: the set is culled for each of them, in one vote.
+
+mod common;
+
+use bevy::{
+    camera::{RenderTarget, Viewport},
+    prelude::*,
+    window::PrimaryWindow,
+};
+use bevy_gpu_culling::prelude::*;
+
+fn main() -> AppExit {
+    common::run(|app| {
+        app.add_systems(Startup, spawn)
+            .add_systems(Update, halve_the_target);
+    })
+}
+
+/// Which half a camera draws into.
+#[derive(Component)]
+struct Half(u32);
+
+fn spawn(
+    mut commands: Commands,
+    mut sets: ResMut<Assets<InstanceSet>>,
+    mut meshes: ResMut<Assets<Mesh>>,
+    mut materials: ResMut<Assets<StandardMaterial>>,
+) -> Result {
+    let (set, _order) = InstanceSet::from_transforms(common::waves(120, 1.2))?.sorted();
+    commands.spawn((
+        Mesh3d(meshes.add(Sphere::new(0.4).mesh().ico(1)?)),
+        MeshMaterial3d(materials.add(Color::srgb(0.3, 0.7, 0.9))),
+        GpuInstances(sets.add(set)),
+    ));
+    commands.spawn(common::sun(false));
+    for (half, eye) in [Vec3::new(0.0, 3.0, 20.0), Vec3::new(30.0, 40.0, 0.0)]
+        .into_iter()
+        .enumerate()
+    {
+        commands.spawn((
+            Camera3d::default(),
+            Camera {
+                order: half as isize,
+                ..default()
+            },
+            Half(half as u32),
+            Transform::from_translation(eye).looking_at(Vec3::ZERO, Vec3::Y),
+        ));
+    }
+    Ok(())
+}
+
+/// Gives each camera its half, whatever the size.
+fn halve_the_target(
+    mut cameras: Query<(&mut Camera, &RenderTarget, &Half)>,
+    windows: Query<&Window, With<PrimaryWindow>>,
+    images: Res<Assets<Image>>,
+) {
+    for (mut camera, target, half) in &mut cameras {
+        let size = match target {
+            RenderTarget::Image(image) => images.get(&image.handle).map(Image::size),
+            _ => windows.single().ok().map(Window::physical_size),
+        };
+        if let Some(size) = size {
+            let size = UVec2::new(size.x / 2, size.y).max(UVec2::ONE);
+            camera.viewport = Some(Viewport {
+                physical_position: UVec2::new(size.x * half.0, 0),
+                physical_size: size,
+                ..default()
+            });
+        }
+    }
+}

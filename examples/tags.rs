@@ -1,0 +1,81 @@
+//! A colour for each instance: the set carries a tag for each, and the fragment shader looks it up in a palette.
+
+mod common;
+
+use bevy::{
+    asset::uuid_handle,
+    pbr::{ExtendedMaterial, MaterialExtension},
+    prelude::*,
+    reflect::TypePath,
+    render::render_resource::AsBindGroup,
+    shader::ShaderRef,
+};
+use bevy_gpu_culling::prelude::*;
+
+const SHADER: Handle<Shader> = uuid_handle!("5b1e6b0e-6a2e-4f0c-9f7e-0c5b8c1d0002");
+const COLOURS: u32 = 8;
+
+/// Extends Bevy's own material: lit, with shadows, and a base colour from the palette.
+#[derive(Asset, TypePath, AsBindGroup, Clone)]
+struct Palette {
+    #[uniform(100)]
+    colours: [Vec4; COLOURS as usize],
+}
+
+impl MaterialExtension for Palette {
+    fn fragment_shader() -> ShaderRef {
+        SHADER.into()
+    }
+}
+
+type Tagged = ExtendedMaterial<StandardMaterial, Palette>;
+
+fn main() -> AppExit {
+    common::run(|app| {
+        let shader = Shader::from_wgsl(include_str!("shaders/tags.wgsl"), "tags.wgsl");
+        if let Err(error) = app
+            .world_mut()
+            .resource_mut::<Assets<Shader>>()
+            .insert(SHADER.id(), shader)
+        {
+            error!("{error}");
+        }
+        app.add_plugins(MaterialPlugin::<Tagged>::default())
+            .add_systems(Startup, spawn);
+    })
+}
+
+fn spawn(
+    mut commands: Commands,
+    mut sets: ResMut<Assets<InstanceSet>>,
+    mut meshes: ResMut<Assets<Mesh>>,
+    mut materials: ResMut<Assets<Tagged>>,
+) -> Result {
+    let side = 1000;
+    // Rings of colours, from the instance's place in the grid.
+    let ring = |i: u32| {
+        let place = Vec2::new((i % side) as f32, (i / side) as f32) - side as f32 / 2.0;
+        (place.length() * 0.4) as u32 % COLOURS
+    };
+    let set = InstanceSet::from_transforms(common::waves(side, 1.0))?
+        .with_tags((0..side * side).map(ring).collect::<Vec<_>>())?;
+    let (set, _order) = set.sorted();
+    let colours = core::array::from_fn(|i| {
+        let hue = i as f32 * 360.0 / COLOURS as f32;
+        LinearRgba::from(Hsla::hsl(hue, 0.7, 0.5)).to_vec4()
+    });
+    commands.spawn((
+        Mesh3d(meshes.add(Cuboid::from_length(0.6))),
+        MeshMaterial3d(materials.add(Tagged {
+            base: StandardMaterial::default(),
+            extension: Palette { colours },
+        })),
+        GpuInstances(sets.add(set)),
+    ));
+    commands.spawn((
+        Camera3d::default(),
+        Transform::from_xyz(0.0, 22.0, 36.0).looking_at(Vec3::ZERO, Vec3::Y),
+    ));
+    commands.spawn(common::sun(true));
+    Ok(())
+}
