@@ -83,7 +83,9 @@ fn is_module(import: &ShaderImport) -> bool {
 mod tests {
     use super::*;
 
-    fn imports(source: &'static str) -> bool {
+    /// A shader that imports and calls (an import that is not used does not count).
+    fn imports(line: &str, call: &str) -> bool {
+        let source = format!("{line}\nfn f() {{ let i = {call}(0u); }}\n");
         Shader::from_wgsl(source, "test.wgsl")
             .imports
             .iter()
@@ -92,19 +94,26 @@ mod tests {
 
     #[test]
     fn every_way_to_import_the_module_counts() {
-        assert!(imports("#import bevy_gpu_culling::draw_instance"));
-        assert!(imports("#import bevy_gpu_culling::draw_instance as d"));
+        let module = "#import bevy_gpu_culling::draw_instance";
+        assert!(imports(module, "draw_instance::load"));
+        assert!(imports(&format!("{module} as d"), "d::load"));
         assert!(imports(
-            "#import bevy_gpu_culling::draw_instance::{load, SET}"
+            &format!("{module}::{{load, position_to_set}}"),
+            "load"
         ));
+        assert!(imports(&format!("{module}::load"), "load"));
         assert!(imports(
-            "#import bevy_gpu_culling::draw_instance::load\nfn f() {}"
+            "#import bevy_gpu_culling::{draw_instance::{load}}",
+            "load"
         ));
-        assert!(imports(
-            "#import bevy_gpu_culling::{draw_instance::{load, SET}}"
+        assert!(!imports(
+            "#import bevy_gpu_culling::instance",
+            "instance::unpack_quat"
         ));
-        assert!(!imports("#import bevy_gpu_culling::instance"));
-        assert!(!imports("#import bevy_pbr::mesh_functions"));
-        assert!(!imports("fn f() {}"));
+        assert!(!imports(
+            "#import bevy_pbr::mesh_functions",
+            "mesh_functions::get_tag"
+        ));
+        assert!(!imports("", "load"));
     }
 }
