@@ -22,10 +22,14 @@ pub fn run(project: &Project, mut flags: Vec<OsString>) -> Result<i32> {
         )?;
         if !headless && !windowed {
             eprintln!(
-                "No display (neither DISPLAY nor WAYLAND_DISPLAY is set): adding --headless."
+                "No display (DISPLAY is not set; a Wayland session needs XWayland): adding --headless."
             );
             // In front, so that a `--` among the flags cannot hide it.
             flags.insert(0, "--headless".into());
+            if !options(&flags).any(is_out) {
+                eprintln!("No --out: the picture goes to orbs.png.");
+                flags.splice(0..0, ["--out".into(), "orbs.png".into()]);
+            }
         }
     }
     let status = demo
@@ -39,12 +43,17 @@ pub fn run(project: &Project, mut flags: Vec<OsString>) -> Result<i32> {
 /// Whether a window can open here. Only Linux and its kin say so in the environment.
 fn has_display() -> bool {
     let names_one = |variable| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
-    cfg!(any(windows, target_os = "macos")) || names_one("DISPLAY") || names_one("WAYLAND_DISPLAY")
+    cfg!(any(windows, target_os = "macos")) || names_one("DISPLAY")
 }
 
 /// Whether the flags ask for a picture instead of a window.
 fn is_headless(flags: &[OsString]) -> bool {
     options(flags).any(|flag| flag == "--headless")
+}
+
+/// Whether the flag says where the picture goes.
+fn is_out(flag: &OsStr) -> bool {
+    flag == "--out" || flag.to_string_lossy().starts_with("--out=")
 }
 
 /// Whether the flags only ask the demo something that needs no adapter.
@@ -77,6 +86,13 @@ mod tests {
         assert!(is_headless(&flags("--count 5 --headless")));
         assert!(!is_headless(&flags("--count 5")));
         assert!(!is_headless(&flags("--count 5 -- --headless")));
+    }
+
+    #[test]
+    fn the_pictures_place_is_seen_in_both_spellings() {
+        let says_where = |line: &str| options(&flags(line)).any(is_out);
+        assert!(says_where("--count 5 --out a.png") && says_where("--out=a.png"));
+        assert!(!says_where("--count 5 -- --out a.png"));
     }
 
     #[test]
