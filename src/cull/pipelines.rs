@@ -212,11 +212,19 @@ pub(crate) fn build_pass(
 ) -> Result<BuiltPass, CullError> {
     let label = pass.name;
     let source = (options.edit)(label, (pass.source)(&options.sources));
-    let scope = device.push_error_scope(ErrorFilter::Validation);
+    // Parsed here, as Bevy does: with the text, a debug build names WGSL as the source language in SPIR-V, which
+    // the validation layer of Debian 12 calls invalid.
+    let parsed =
+        wgpu::naga::front::wgsl::parse_str(&source).map_err(|error| CullError::Pipeline {
+            tier: options.sources.tier,
+            label,
+            message: error.emit_to_string(&source),
+        })?;
     let descriptor = ShaderModuleDescriptor {
         label: Some(label),
-        source: ShaderSource::Wgsl(source.into()),
+        source: ShaderSource::Naga(std::borrow::Cow::Owned(parsed)),
     };
+    let scope = device.push_error_scope(ErrorFilter::Validation);
     let module = shader_module(device, descriptor, options.checks);
     let entries: Vec<_> = pass
         .binds()
