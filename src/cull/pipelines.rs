@@ -16,7 +16,7 @@ use wgpu::{
     BindGroupLayoutEntry, BindingResource, BindingType, Buffer, BufferBinding, BufferBindingType,
     BufferDescriptor, BufferUsages, ComputePass, ComputePipeline, ComputePipelineDescriptor,
     Device, ErrorFilter, PipelineLayoutDescriptor, ShaderModuleDescriptor, ShaderRuntimeChecks,
-    ShaderSource, ShaderStages,
+    ShaderSource, ShaderStages, naga::front::wgsl::parse_str,
 };
 
 /// One pass of a strategy, compiled.
@@ -214,12 +214,11 @@ pub(crate) fn build_pass(
     let source = (options.edit)(label, (pass.source)(&options.sources));
     // Parsed here, as Bevy does: with the text, a debug build names WGSL as the source language in SPIR-V, which
     // the validation layer of Debian 12 calls invalid.
-    let parsed =
-        wgpu::naga::front::wgsl::parse_str(&source).map_err(|error| CullError::Pipeline {
-            tier: options.sources.tier,
-            label,
-            message: error.emit_to_string(&source),
-        })?;
+    let parsed = parse_str(&source).map_err(|error| CullError::Pipeline {
+        tier: options.sources.tier,
+        label,
+        message: error.emit_to_string(&source),
+    })?;
     let descriptor = ShaderModuleDescriptor {
         label: Some(label),
         source: ShaderSource::Naga(std::borrow::Cow::Owned(parsed)),
