@@ -38,6 +38,7 @@ pub mod cull;
 #[cfg(feature = "bevy")]
 pub mod diagnostics;
 pub mod instance;
+mod parallel;
 #[cfg(feature = "bevy")]
 pub mod render;
 
@@ -50,7 +51,7 @@ pub mod prelude {
     #[cfg(feature = "bevy")]
     pub use crate::render::{
         CullingRadius, CullingReport, FreezeCulling, GpuCullingPlugin, GpuCullingSettings,
-        GpuCullingSystems, GpuInstances,
+        GpuCullingSystems, GpuInstances, InstanceUploadProgress,
     };
 }
 

@@ -614,15 +614,15 @@ impl Culler {
     }
 
     /// Records one stage of all batches. The stages must follow each other in the order of [`Stage::ALL`]; those
-    /// that the compaction does not have ([`Compaction::stages`]) record nothing.
-    pub fn record_stage(&self, stage: Stage, pass: &mut ComputePass<'_>) {
+    /// that the compaction does not have ([`Compaction::stages`]) record nothing. Returns the number of dispatches.
+    pub fn record_stage(&self, stage: Stage, pass: &mut ComputePass<'_>) -> u32 {
         let Some(pipelines) = self.pipelines.get(self.active) else {
-            return;
+            return 0;
         };
         let batches = self.plan.batches.iter().zip(&self.keys);
         let batches =
             batches.filter_map(|(plan, key)| Some((plan, self.batches.get(key)?.bind_groups())));
-        pipelines.record(stage, batches, pass);
+        pipelines.record(stage, batches, pass)
     }
 
     /// Records the copy of the counters.

@@ -1,7 +1,8 @@
 //! A preset of Bevy's diagnostics overlay.
 
 use super::{
-    CULLED, GPU_BYTES, INSTANCES, SHADOW_VISIBLE, STAGE_GPU, UPLOADED_BYTES, VIEWS, VISIBLE,
+    CPU_TOTAL, CULLED, DISPATCHES, GPU_BYTES, INSTANCES, PASSES, SHADOW_VISIBLE, STAGE_CPU,
+    STAGE_GPU, UPLOADED_BYTES, VIEWS, VISIBLE,
 };
 use bevy::{
     dev_tools::diagnostics_overlay::{
@@ -13,7 +14,7 @@ use bevy::{
     render::diagnostic::RenderDiagnosticsPlugin,
 };
 
-/// Shows the culling's counters and GPU times in a window of Bevy's diagnostics overlay: one line to add. It adds the
+/// Shows the culling's counters, CPU times and GPU times in a window of Bevy's diagnostics overlay: one line to add. It adds the
 /// plugins that it needs ([`DiagnosticsOverlayPlugin`], [`RenderDiagnosticsPlugin`],
 /// [`FrameTimeDiagnosticsPlugin`]) unless the app already has them.
 ///
@@ -70,8 +71,14 @@ pub fn culling_overlay() -> DiagnosticsOverlay {
         VIEWS,
         UPLOADED_BYTES,
         GPU_BYTES,
+        PASSES,
+        DISPATCHES,
     ] {
         items.push(item(path, DiagnosticsOverlayStatistic::Value, 0));
+    }
+    let cpu = STAGE_CPU.map(|(_, path)| path);
+    for path in [CPU_TOTAL].into_iter().chain(cpu) {
+        items.push(item(path, DiagnosticsOverlayStatistic::Smoothed, 4));
     }
     for (_, path) in STAGE_GPU {
         items.push(item(path, DiagnosticsOverlayStatistic::Smoothed, 4));

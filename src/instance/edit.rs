@@ -23,6 +23,7 @@ impl InstanceSet {
         transform: impl Into<InstanceTransform>,
         tag: u32,
     ) -> Result<u32, InstanceError> {
+        self.channels.check_here()?;
         let before = self.len();
         let index = next_index(before)?;
         let (packed, scale) = transform.into().pack(index)?;
@@ -44,6 +45,7 @@ impl InstanceSet {
         &mut self,
         transforms: impl IntoIterator<Item = T>,
     ) -> Result<(), InstanceError> {
+        self.channels.check_here()?;
         let before = self.len();
         let tail = Channels::collect(transforms, before)?;
         if tail.len() > 0 {
@@ -65,6 +67,7 @@ impl InstanceSet {
         index: u32,
         transform: impl Into<InstanceTransform>,
     ) -> Result<(), InstanceError> {
+        self.channels.check_here()?;
         let at = self.check_index(index)?;
         let (packed, scale) = transform.into().pack(index)?;
         let revision = self.log.begin();
@@ -90,6 +93,7 @@ impl InstanceSet {
     ///
     /// [`InstanceError::IndexOutOfRange`].
     pub fn set_tag(&mut self, index: u32, tag: u32) -> Result<(), InstanceError> {
+        self.channels.check_here()?;
         let at = self.check_index(index)?;
         if self.channels.tag(at) != tag {
             let appears = self.channels.tags.is_none();
@@ -105,7 +109,7 @@ impl InstanceSet {
     }
 
     /// Drops all instances from `len` on. Reads the rest to make the [`bounds`](Self::bounds)
-    /// tight. The channels stay.
+    /// tight (not in a [released](Self::is_released) set). The channels stay.
     pub fn truncate(&mut self, len: usize) {
         if len < self.len() {
             self.log.begin();
@@ -114,14 +118,17 @@ impl InstanceSet {
     }
 
     /// Drops all instances, and the scale and tag channels with them. Keeps the room of the packed
-    /// instances.
+    /// instances. A [released](Self::is_released) set can then be filled again.
     pub fn clear(&mut self) {
         let shape = self.shape();
         if !self.is_empty() || shape != (false, false) {
             self.log.begin();
-            self.channels.truncate(0);
-            self.channels.scales = None;
-            self.channels.tags = None;
+            let mut instances = core::mem::take(&mut self.channels.instances);
+            instances.clear();
+            self.channels = Channels {
+                instances,
+                ..Channels::default()
+            };
             if shape != (false, false) {
                 self.log.mark_everything();
             }
@@ -140,7 +147,7 @@ impl InstanceSet {
 
     /// Which optional channels there are.
     fn shape(&self) -> (bool, bool) {
-        (self.channels.scales.is_some(), self.channels.tags.is_some())
+        self.channels.shape()
     }
 
     /// Logs what was added behind `before`; `shape` is the shape from then.

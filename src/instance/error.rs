@@ -106,6 +106,11 @@ pub enum InstanceError {
         /// The most that a set holds, `u32::MAX`.
         limit: usize,
     },
+    /// The set's data was dropped on the CPU after its upload.
+    #[error(
+        "the set's instances were dropped on the CPU after their upload; keep MAIN_WORLD in its asset_usage to edit them, or put a new set in its place"
+    )]
+    Released,
 }
 
 #[cfg(test)]
@@ -172,6 +177,10 @@ mod tests {
             (
                 InstanceError::TooMany { len: 11, limit: 10 },
                 &["11 instances", "10", "several sets"],
+            ),
+            (
+                InstanceError::Released,
+                &["after their upload", "MAIN_WORLD", "asset_usage"],
             ),
         ];
         for (error, parts) in cases {

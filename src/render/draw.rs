@@ -1,6 +1,10 @@
 //! The draw functions of a set: Bevy's, with the mesh bind group and the draw call replaced by ours.
 
-use super::{extract::GpuCuller, prepare::SetDraws};
+use super::{
+    clock::{CpuClock, CpuStage},
+    extract::GpuCuller,
+    prepare::SetDraws,
+};
 use crate::cull::{
     DrawSource,
     layout::{DRAW_COUNT_OFFSET, DrawArgs},
@@ -66,6 +70,7 @@ impl<P: PhaseItem, const I: usize> RenderCommand<P> for DrawSurvivors<I> {
         SRes<RenderAssets<RenderMesh>>,
         SRes<MeshAllocator>,
         SRes<RenderDevice>,
+        SRes<CpuClock>,
     );
     type ViewQuery = Read<ExtractedView>;
     type ItemQuery = ();
@@ -74,9 +79,14 @@ impl<P: PhaseItem, const I: usize> RenderCommand<P> for DrawSurvivors<I> {
         item: &P,
         view: ROQueryItem<'w, '_, Self::ViewQuery>,
         _: Option<()>,
-        (gpu, draws, instances, meshes, allocator, device): SystemParamItem<'w, '_, Self::Param>,
+        (gpu, draws, instances, meshes, allocator, device, clock): SystemParamItem<
+            'w,
+            '_,
+            Self::Param,
+        >,
         pass: &mut TrackedRenderPass<'w>,
     ) -> RenderCommandResult {
+        let _running = clock.into_inner().start(CpuStage::Draw);
         let (draws, meshes, allocator) = (
             draws.into_inner(),
             meshes.into_inner(),

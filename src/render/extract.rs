@@ -1,15 +1,20 @@
 //! From the main world: which entities use which sets, and what changed in the sets.
 
 use super::{
-    bounds::SetSphere, components::GpuInstances, plugin::GpuCullingSettings, verify::Verifier,
+    bounds::SetSphere,
+    clock::{CpuClock, CpuStage},
+    components::GpuInstances,
+    plugin::GpuCullingSettings,
+    record::Recorded,
+    upload::{KnownSet, UploadInbox, Uploads},
+    verify::Verifier,
 };
 use crate::{
-    cull::{
-        BoundingSphere, Channels, Compaction, CullError, Culler, CullingTier, Residency, SetId,
-    },
-    instance::{InstanceSet, SetChanges},
+    cull::{BoundingSphere, Compaction, CullError, Culler, CullingTier, SetId},
+    instance::InstanceSet,
 };
 use bevy::{
+    asset::RenderAssetUsages,
     camera::visibility::NoFrustumCulling,
     log::{error, info, warn},
     math::Affine3A,
@@ -18,7 +23,7 @@ use bevy::{
     render::{
         Extract,
         renderer::{RenderDevice, RenderQueue},
-        sync_world::{MainEntity, MainEntityHashMap, MainEntityHashSet},
+        sync_world::MainEntity,
     },
 };
 
@@ -30,22 +35,20 @@ pub(super) struct GpuCuller {
     settings: GpuCullingSettings,
     known: HashMap<AssetId<InstanceSet>, KnownSet>,
     next_id: u64,
+    /// Counts extractions.
+    frame: u64,
     /// Entities with [`GpuInstances`], also those whose set or mesh is not loaded yet or was refused: Bevy must not
     /// draw them as single meshes.
-    pub entities: MainEntityHashSet,
-    /// Entities whose set can be culled this frame.
-    pub sets: MainEntityHashMap<ExtractedSet>,
-}
-
-/// What the GPU has of an asset.
-struct KnownSet {
-    id: SetId,
-    lineage: u64,
-    revision: u64,
+    pub entities: Vec<MainEntity>,
+    /// Entities whose set can be culled this frame, in an order that stays while entities do.
+    pub sets: Vec<ExtractedSet>,
+    /// What was recorded of the frame.
+    pub recorded: Recorded,
 }
 
 /// One entity's use of a set.
 pub(super) struct ExtractedSet {
+    pub entity: MainEntity,
     pub set: SetId,
     pub sphere: BoundingSphere,
     pub world_from_local: Affine3A,
@@ -116,108 +119,73 @@ pub(super) fn extract_sets(
     assets: Extract<Res<Assets<InstanceSet>>>,
     (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
     verifier: Res<Verifier>,
+    (clock, inbox): (Res<CpuClock>, Res<UploadInbox>),
 ) {
+    let _running = clock.start(CpuStage::Extract);
     let gpu = &mut *gpu;
     if gpu.settings != *settings {
+        if !gpu.settings.same_culler(&settings) {
+            gpu.culler = make_culler(&device, &settings);
+            gpu.known.clear();
+        }
         gpu.settings = settings.clone();
-        gpu.culler = make_culler(&device, &settings);
-        gpu.known.clear();
     }
+    gpu.frame += 1;
     gpu.sets.clear();
     gpu.entities.clear();
-    gpu.entities
-        .extend(entities.iter().map(|(entity, ..)| MainEntity::from(entity)));
     let Some(culler) = &mut gpu.culler else {
+        gpu.entities
+            .extend(entities.iter().map(|(entity, ..)| MainEntity::from(entity)));
         return;
     };
-    let mut used = HashMap::new();
+    let copies = verifier.is_requested();
+    let mut uploads = Uploads::new(culler, device.wgpu_device(), &queue);
     for (entity, instances, sphere, transform, keep_all) in &entities {
+        let entity = MainEntity::from(entity);
+        gpu.entities.push(entity);
         let asset = instances.id();
         let (Some(set), Some(sphere)) = (assets.get(asset), sphere) else {
             continue;
         };
-        let id = *used.entry(asset).or_insert_with(|| {
-            let known = gpu.known.entry(asset).or_insert_with(|| {
-                gpu.next_id += 1;
-                KnownSet {
-                    id: SetId(gpu.next_id),
-                    lineage: 0,
-                    revision: 0,
-                }
-            });
-            if let Err(error) = upload(culler, (device.wgpu_device(), &queue), known, set) {
+        if !set.asset_usage.contains(RenderAssetUsages::RENDER_WORLD) {
+            continue;
+        }
+        let known = gpu.known.entry(asset).or_insert_with(|| {
+            gpu.next_id += 1;
+            KnownSet::new(SetId(gpu.next_id))
+        });
+        if known.used_in != gpu.frame {
+            known.used_in = gpu.frame;
+            if let Err(error) = uploads.catch_up(asset, known, set) {
                 error!("a set could not be uploaded: {error}");
             }
-            verifier.keep(known.id, set);
-            known.id
+        }
+        gpu.sets.push(ExtractedSet {
+            entity,
+            set: known.id,
+            sphere: sphere.0,
+            world_from_local: transform.affine(),
+            keep_all,
         });
-        gpu.sets.insert(
-            MainEntity::from(entity),
-            ExtractedSet {
-                set: id,
-                sphere: sphere.0,
-                world_from_local: transform.affine(),
-                keep_all,
-            },
-        );
     }
+    if let Err(error) = uploads.advance(&mut gpu.known, &assets, settings.upload_bytes()) {
+        error!("a set could not be uploaded: {error}");
+    }
+    uploads.send(&inbox);
     // A set that no entity uses keeps its place as long as its asset lives.
+    let frame = gpu.frame;
     gpu.known.retain(|asset, known| {
-        let lives = used.contains_key(asset) || assets.contains(*asset);
+        let lives = known.used_in == frame || assets.contains(*asset);
         if !lives {
             culler.remove_set(known.id);
+        } else if copies
+            && known.used_in == frame
+            && let Some(set) = assets.get(*asset)
+        {
+            verifier.keep(known.id, set, known.arrived);
         }
         lives
     });
-}
-
-/// Uploads what changed since `known`.
-fn upload(
-    culler: &mut Culler,
-    (device, queue): (&wgpu::Device, &RenderQueue),
-    known: &mut KnownSet,
-    set: &InstanceSet,
-) -> Result<(), CullError> {
-    if known.lineage == set.lineage() && known.revision == set.revision() {
-        return Ok(());
-    }
-    let since = if known.lineage == set.lineage() {
-        known.revision
-    } else {
-        0
-    };
-    let mut changes = set.changes_since(since);
-    let channels = Channels {
-        scale: set.scales().is_some(),
-        tag: set.tags().is_some(),
-    };
-    if culler.reserve_set(device, known.id, set.len() as u32, channels) == Residency::Moved {
-        changes = SetChanges::Everything;
-    }
-    let all = core::slice::from_ref(&(0..set.len())).to_vec();
-    let (instances, scales, tags) = match changes {
-        SetChanges::Nothing => Default::default(),
-        SetChanges::Everything => (all.clone(), all.clone(), all),
-        SetChanges::Ranges(ranges) => (ranges.instances, ranges.scales, ranges.tags),
-    };
-    for range in instances {
-        culler.upload(queue, known.id, range.start, &set.packed()[range])?;
-    }
-    for (range, values) in scales
-        .into_iter()
-        .filter_map(|range| Some((range.clone(), &set.scales()?[range])))
-    {
-        culler.upload_scales(queue, known.id, range.start, values)?;
-    }
-    for (range, values) in tags
-        .into_iter()
-        .filter_map(|range| Some((range.clone(), &set.tags()?[range])))
-    {
-        culler.upload_tags(queue, known.id, range.start, values)?;
-    }
-    known.lineage = set.lineage();
-    known.revision = set.revision();
-    Ok(())
 }
 
 impl GpuCuller {

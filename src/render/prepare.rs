@@ -1,9 +1,12 @@
 //! All views and sets of the frame, as the engine's requests; and what the draws bind.
 
 use super::{
+    clock::{CpuClock, CpuStage},
     extract::{ExtractedSet, GpuCuller},
     pipeline::set_layout,
-    slots::{DRAW_HAS_SCALE, DRAW_HAS_TAG, DrawSlots, MeshUniforms, SLOT_BYTES, SlotInfo},
+    slots::{
+        DRAW_HAS_SCALE, DRAW_HAS_TAG, DrawSlots, MeshUniforms, SLOT_BYTES, SLOT_STRIDE, SlotInfo,
+    },
     views::{SetView, ViewKind, Views},
 };
 use crate::cull::{Channels, CullFrame, CullRequest, CullView, Culler, DrawPart, DrawShape};
@@ -35,10 +38,12 @@ pub(super) struct SetDraws {
     pub views: Vec<(RetainedViewEntity, ViewKind, String)>,
     /// Index of the entity's request.
     requests: MainEntityHashMap<usize>,
-    /// Entity and slots (one for each region) of each request.
-    entities: Vec<(MainEntity, Vec<u32>)>,
-    /// By batch: bind group, and what it was made for.
+    /// Entity of each request, and the offset of its first slot; those of its other regions follow.
+    entities: Vec<(MainEntity, u32)>,
+    /// Bind groups that were made, by the batch's key, and what for.
     bind_groups: HashMap<(usize, usize), ([u64; 2], BindGroup)>,
+    /// The bind group of each batch of the frame.
+    batches: Vec<Option<BindGroup>>,
 }
 
 impl SetDraws {
@@ -61,13 +66,9 @@ impl SetDraws {
                 .draw_parts(request, slot)
                 .iter()
                 .filter_map(move |part| {
-                    let (key, _) = culler.batch_version(part.batch)?;
-                    let (_, bind_group) = self.bind_groups.get(&key)?;
-                    Some((
-                        part,
-                        bind_group,
-                        *self.entities[request].1.get(part.region)?,
-                    ))
+                    let bind_group = self.batches.get(part.batch)?.as_ref()?;
+                    let slot = self.entities[request].1 + part.region as u32 * SLOT_STRIDE as u32;
+                    Some((part, bind_group, slot))
                 })
         })
     }
@@ -124,7 +125,9 @@ pub(super) fn prepare_culling(
     mesh_pipeline: Res<MeshPipeline>,
     cache: Res<PipelineCache>,
     (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
+    clock: Res<CpuClock>,
 ) {
+    let _running = clock.start(CpuStage::Prepare);
     let GpuCuller {
         culler: Some(culler),
         sets,
@@ -136,11 +139,12 @@ pub(super) fn prepare_culling(
     let draws = &mut *draws;
     draws.requests.clear();
     draws.entities.clear();
-    draws.frame.requests.clear();
     draws.frame.views.clear();
     draws.views.clear();
+    draws.batches.clear();
     slots.clear();
     if sets.is_empty() {
+        draws.frame.requests.clear();
         culler.prepare(device.wgpu_device(), &queue, &draws.frame);
         return;
     }
@@ -153,7 +157,7 @@ pub(super) fn prepare_culling(
             .map(|view| (view.key, view.kind, view.name.clone())),
     );
     // The same views once more for sets without frustum culling, keeping everything.
-    if sets.values().any(|set| set.keep_all) {
+    if sets.iter().any(|set| set.keep_all) {
         let kept = views.iter().map(|_| CullView::EVERYTHING);
         draws.frame.views.extend(kept);
         draws.views.extend_from_within(..);
@@ -163,14 +167,16 @@ pub(super) fn prepare_culling(
         instances: &meshes.instances,
         cpu: &batch_data.into_inner(),
     };
-    let mut sorted: Vec<_> = sets.iter().collect();
-    sorted.sort_unstable_by_key(|(entity, _)| **entity);
-    for (entity, set) in sorted {
+    // Requests of the last frame, for the room that their lists have.
+    let mut spare = core::mem::take(&mut draws.frame.requests);
+    draws.frame.requests.reserve(sets.len());
+    for set in sets.iter() {
+        let seeing = spare.pop().map_or_else(Vec::new, |request| request.views);
         add_request(
             draws,
             &mut slots,
             culler,
-            (*entity, set),
+            (set, seeing),
             &views,
             &meshes,
             &uniforms,
@@ -190,17 +196,20 @@ fn add_request(
     draws: &mut SetDraws,
     slots: &mut DrawSlots,
     culler: &Culler,
-    (entity, set): (MainEntity, &ExtractedSet),
+    (set, mut seeing): (&ExtractedSet, Vec<u32>),
     views: &[SetView],
     meshes: &Meshes,
     uniforms: &MeshUniforms,
 ) {
+    let entity = set.entity;
     let first = if set.keep_all { views.len() as u32 } else { 0 };
-    let seeing: Vec<u32> = (first..)
-        .zip(views)
-        .filter(|(_, view)| view.sees(entity))
-        .map(|(index, _)| index)
-        .collect();
+    seeing.clear();
+    seeing.extend(
+        (first..)
+            .zip(views)
+            .filter(|(_, view)| view.sees(entity))
+            .map(|(index, _)| index),
+    );
     if seeing.is_empty() {
         return;
     }
@@ -210,7 +219,8 @@ fn add_request(
     let Channels { scale, tag } = culler.set_channels(set.set).unwrap_or_default();
     let flags = if scale { DRAW_HAS_SCALE } else { 0 } | if tag { DRAW_HAS_TAG } else { 0 };
     let mut set_first = 0;
-    let offsets = culler.set_regions(set.set).iter().map(|region| {
+    draws.entities.push((entity, slots.len()));
+    for region in culler.set_regions(set.set) {
         let info = SlotInfo {
             flags,
             region_first: region.first,
@@ -218,9 +228,8 @@ fn add_request(
             pad_a: 0,
         };
         set_first += region.capacity;
-        slots.push(entity, uniform.clone(), info)
-    });
-    draws.entities.push((entity, offsets.collect()));
+        slots.push(entity, uniform.clone(), info);
+    }
     draws.requests.insert(entity, draws.frame.requests.len());
     draws.frame.requests.push(CullRequest {
         key: entity.to_bits(),
@@ -243,19 +252,19 @@ fn bind_batches(
     let Some(slot_buffer) = &slots.buffer else {
         return;
     };
-    let mut live = Vec::new();
+    let mut old = core::mem::take(&mut draws.bind_groups);
     for batch in 0..culler.plan().batches.len() {
         let (Some((key, version)), Some(buffers)) =
             (culler.batch_version(batch), culler.batch_buffers(batch))
         else {
+            draws.batches.push(None);
             continue;
         };
-        live.push(key);
-        if draws
-            .bind_groups
-            .get(&key)
-            .is_some_and(|(made_for, _)| *made_for == version)
+        if let Some(made) = old.remove(&key)
+            && made.0 == version
         {
+            draws.batches.push(Some(made.1.clone()));
+            draws.bind_groups.insert(key, made);
             continue;
         }
         let slot = |bytes| {
@@ -280,7 +289,7 @@ fn bind_batches(
             resource: buffer.as_entire_binding(),
         }));
         let bind_group = device.create_bind_group("gpu_culling set", layout, &entries);
+        draws.batches.push(Some(bind_group.clone()));
         draws.bind_groups.insert(key, (version, bind_group));
     }
-    draws.bind_groups.retain(|key, _| live.contains(key));
 }

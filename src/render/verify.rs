@@ -53,6 +53,8 @@ struct State {
 struct Copied {
     instances: Vec<PackedInstance>,
     scales: Vec<f32>,
+    /// There is nothing to compare with.
+    released: bool,
 }
 
 impl Verifier {
@@ -72,19 +74,23 @@ impl Verifier {
         self.0.lock().ok()?.verdicts.take()
     }
 
-    /// Keeps a copy of a set for the check, if one is asked for.
-    pub(super) fn keep(&self, id: SetId, set: &InstanceSet) {
-        if let Ok(mut state) = self.0.lock()
-            && state.requested
-        {
-            let scales = set.scales().unwrap_or(&[]).to_vec();
-            state.sets.insert(
-                id,
-                Copied {
-                    instances: set.packed().to_vec(),
-                    scales,
-                },
-            );
+    /// Whether a check is asked for.
+    pub(super) fn is_requested(&self) -> bool {
+        self.0.lock().is_ok_and(|state| state.requested)
+    }
+
+    /// Keeps a copy of the first `arrived` instances of a set for the check.
+    pub(super) fn keep(&self, id: SetId, set: &InstanceSet, arrived: usize) {
+        if let Ok(mut state) = self.0.lock() {
+            let released = set.is_released();
+            let arrived = if released { 0 } else { arrived };
+            let scales = set.scales().map_or(&[][..], |scales| &scales[..arrived]);
+            let copied = Copied {
+                instances: set.packed()[..arrived].to_vec(),
+                scales: scales.to_vec(),
+                released,
+            };
+            state.sets.insert(id, copied);
         }
     }
 }
@@ -124,6 +130,13 @@ pub(super) fn verify_survivors(
                 borderline: 0,
                 error: None,
             };
+            if set.released {
+                verdict.error = Some(
+                    "the set was dropped on the CPU after its upload: there is nothing to compare with".into(),
+                );
+                verdicts.push(verdict);
+                continue;
+            }
             match culler.read_survivors((device.wgpu_device(), &queue), &draws.frame, index, slot) {
                 Ok(mut ids) => {
                     if !culler.compaction().is_ordered() {
