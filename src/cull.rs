@@ -24,6 +24,7 @@ mod error;
 mod frame;
 mod inspect;
 pub mod layout;
+mod memory;
 mod pages;
 mod pipelines;
 pub mod plan;

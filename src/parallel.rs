@@ -37,6 +37,15 @@ fn on_threads<T: Send, R: Send>(
     })
 }
 
+/// Works on every item, each on a thread of its own: for few and large ones.
+pub(crate) fn each<T: Send>(items: impl ExactSizeIterator<Item = T>, work: impl Fn(T) + Sync) {
+    if cfg!(target_family = "wasm") {
+        items.for_each(work);
+    } else {
+        on_threads(items, work);
+    }
+}
+
 /// What `make` gives for 0, 1 and so on.
 pub(crate) fn collect<T: Copy + Default + Send>(
     len: usize,

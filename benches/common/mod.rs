@@ -3,6 +3,7 @@
 
 pub mod encoding;
 pub mod stats;
+pub mod verify;
 
 use anyhow::{Context, Result, bail, ensure};
 use bevy_gpu_culling::cull::CullingTier;
@@ -201,6 +202,22 @@ pub fn main(bench: bool, run: impl FnOnce() -> Result<()>) {
         eprintln!("error: {error:#}");
         std::process::exit(1);
     }
+}
+
+/// 64000, 64k or 64M.
+pub fn parse_count(text: &str) -> Result<u32, String> {
+    let (digits, unit) = match text.as_bytes().last() {
+        Some(b'k' | b'K') => (&text[..text.len() - 1], 1000),
+        Some(b'm' | b'M') => (&text[..text.len() - 1], 1_000_000),
+        _ => (text, 1),
+    };
+    let count = digits
+        .parse::<u32>()
+        .ok()
+        .and_then(|count| count.checked_mul(unit));
+    count
+        .filter(|count| *count > 0)
+        .ok_or_else(|| format!("\"{text}\" is no count like 64000, 64k or 64M"))
 }
 
 /// A buffer of at least 4 bytes.

@@ -11,17 +11,15 @@ mod chart;
 mod common;
 mod input;
 mod row;
-mod verify;
 
 use anyhow::{Context, Result, ensure};
 use bevy_gpu_culling::cull::{Compaction, Compactor, CompactorOptions, CullingTier, plan::Plan};
 use clap::Parser;
-use common::{Gpu, buffer, encoding::Encoding, groups, stats::Times};
+use common::{Gpu, buffer, encoding::Encoding, groups, stats::Times, verify::Verifier};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use input::{Input, Order, Shape};
 use row::Row;
 use std::path::PathBuf;
-use verify::Verifier;
 use wgpu::{Buffer, BufferUsages, CommandEncoder, ComputePass, ComputePipeline};
 
 /// Measures every compaction of the seeds on this adapter.
@@ -29,7 +27,7 @@ use wgpu::{Buffer, BufferUsages, CommandEncoder, ComputePass, ComputePipeline};
 #[command(name = "ladder", version)]
 struct Args {
     /// Instances: 64000, 64k or 64M; several are separated by commas [default: 1k to 64M, 1k to 1M in software]
-    #[arg(long, value_delimiter = ',', value_parser = parse_count)]
+    #[arg(long, value_delimiter = ',', value_parser = common::parse_count)]
     count: Vec<u32>,
     /// Shares of the instances that are visible
     #[arg(long, value_delimiter = ',', default_values_t = [0.02, 0.25, 1.0])]
@@ -71,22 +69,6 @@ struct Args {
     /// What `cargo bench` adds
     #[arg(long, hide = true)]
     bench: bool,
-}
-
-/// 64000, 64k or 64M.
-fn parse_count(text: &str) -> Result<u32, String> {
-    let (digits, unit) = match text.as_bytes().last() {
-        Some(b'k' | b'K') => (&text[..text.len() - 1], 1000),
-        Some(b'm' | b'M') => (&text[..text.len() - 1], 1_000_000),
-        _ => (text, 1),
-    };
-    let count = digits
-        .parse::<u32>()
-        .ok()
-        .and_then(|count| count.checked_mul(unit));
-    count
-        .filter(|count| *count > 0)
-        .ok_or_else(|| format!("\"{text}\" is no count like 64000, 64k or 64M"))
 }
 
 /// What all cases share.
@@ -164,7 +146,11 @@ fn run(mut args: Args) -> Result<()> {
     let cache = args.cache.unwrap_or(cache).clamp(1, 1 << 16);
     let mut bench = Bench {
         verifier: Verifier::new(&gpu, args.spoil),
-        read: gpu.pipeline("read", include_str!("read.wgsl").into(), "read_page"),
+        read: gpu.pipeline(
+            "read",
+            include_str!("../common/read.wgsl").into(),
+            "read_page",
+        ),
         filler: buffer(
             &gpu.device,
             "filler",
@@ -347,8 +333,14 @@ impl Bench {
                 |encoder| self.fill_cache(shape, inputs, encoder),
                 |pass| compactor.record(plan, pass),
                 |encoder| {
-                    self.verifier
-                        .record(gpu, encoder, compactor, plan, shape.page_len);
+                    self.verifier.clear(encoder);
+                    for (batch, tables) in plan.batches.iter().enumerate() {
+                        let first = tables.page as u32 * shape.page_len;
+                        if let Some(outputs) = compactor.outputs(batch) {
+                            let verifier = &self.verifier;
+                            verifier.add(gpu, encoder, outputs, first, (0, false));
+                        }
+                    }
                 },
                 Some(self.verifier.digest()),
             )?;

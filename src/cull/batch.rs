@@ -174,16 +174,13 @@ impl GpuBatch {
         &self.bind_groups
     }
 
-    /// Bytes on the GPU.
-    pub fn bytes(&self) -> u64 {
-        let tables = [&self.uniform, &self.chunks, &self.rows, &self.row_draws]
-            .map(|table| table.gpu.buffer.size());
-        let arrays = self
-            .scratch
-            .iter()
-            .chain([&self.survivors, &self.args])
-            .map(|array| array.buffer.size());
-        tables.into_iter().chain(arrays).sum()
+    /// Label and bytes of each buffer.
+    pub fn sizes(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let tables =
+            [&self.uniform, &self.chunks, &self.rows, &self.row_draws].map(|table| &table.gpu);
+        let arrays = self.scratch.iter().chain([&self.survivors, &self.args]);
+        let all = tables.into_iter().chain(arrays);
+        all.map(|array| (array.label, array.buffer.size()))
     }
 
     /// The arena holds `capacity` ids from now on.

@@ -1,7 +1,7 @@
 //! One frame, in order: what a [`Culler`] does with views and requests.
 
 use crate::cull::{
-    Compaction, CullView, Culler, CullingTier, FrameCounts, Stage,
+    CullView, Culler, FrameCounts, Stage,
     batch::{GpuBatch, PageBuffers, most_ids},
     culler::BatchKey,
     layout::Row,

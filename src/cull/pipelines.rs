@@ -71,6 +71,11 @@ impl Pipelines {
         })
     }
 
+    /// Label and bytes of the buffer that the passes share.
+    pub fn size(&self) -> (&'static str, u64) {
+        ("gpu_culling steps", self.steps.size())
+    }
+
     /// Whether the passes read the bounds of blocks.
     pub fn needs_bounds(&self) -> bool {
         let mut binds = self.passes.iter().flat_map(|built| built.pass.binds());

@@ -114,6 +114,12 @@ impl Readback {
         }
     }
 
+    /// Bytes of the staging buffers.
+    pub fn bytes(&self) -> u64 {
+        let buffers = self.slots.iter().filter_map(|slot| slot.buffer.as_ref());
+        buffers.map(Buffer::size).sum()
+    }
+
     /// Copies the counters of `batches` (their argument buffers) into an idle slot.
     pub fn record<'a>(
         &mut self,

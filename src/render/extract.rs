@@ -125,8 +125,15 @@ pub(super) fn extract_sets(
     let gpu = &mut *gpu;
     if gpu.settings != *settings {
         if !gpu.settings.same_culler(&settings) {
+            let mut old = gpu.culler.take();
             gpu.culler = make_culler(&device, &settings);
-            gpu.known.clear();
+            let adopted = match (&mut gpu.culler, &mut old) {
+                (Some(culler), Some(old)) => culler.adopt_sets(old),
+                _ => false,
+            };
+            if !adopted {
+                gpu.known.clear();
+            }
         }
         gpu.settings = settings.clone();
     }

@@ -65,8 +65,8 @@ pub struct GpuCullingPlugin {
     pub upload_budget: Option<u64>,
 }
 
-/// Settings of the culling. A change takes effect in the next frame; one of tier, compaction, checks or capacity uploads
-/// every set again.
+/// Settings of the culling. A change takes effect in the next frame; one from or to the tier `Cpu` uploads every set
+/// again (and loses those that were dropped on the CPU: [`InstanceSet::asset_usage`]).
 #[derive(Resource, ExtractResource, Reflect, Clone, Debug, Default, PartialEq)]
 #[reflect(Resource, Default, Clone, PartialEq)]
 pub struct GpuCullingSettings {

@@ -124,7 +124,8 @@ pub(super) fn record_culling(
     let recorder = context.diagnostic_recorder();
     let recorder = recorder.as_deref();
     let encoder = context.command_encoder();
-    for (stage, name) in Stage::ALL.into_iter().zip(SPANS) {
+    for stage in culler.compaction().stages() {
+        let name = SPANS[stage as usize];
         let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
             label: Some(name),
             timestamp_writes: None,
