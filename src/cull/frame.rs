@@ -65,24 +65,21 @@ impl Culler {
             channels: Channels::default(),
             regions: Vec::new(),
         };
-        let rows: Vec<Vec<Row>> = frame
-            .requests
-            .iter()
-            .map(|request| {
-                let views = request
-                    .views
-                    .iter()
-                    .filter_map(|view| frame.views.get(*view as usize));
-                views
-                    .map(|view| view.to_row(&request.world_from_local))
-                    .collect()
-            })
-            .collect();
+        let mut rows: Vec<Row> = Vec::new();
+        let mut ends = Vec::with_capacity(frame.requests.len());
+        for request in &frame.requests {
+            let views = request.views.iter();
+            let views = views.filter_map(|view| frame.views.get(*view as usize));
+            rows.extend(views.map(|view| view.to_row(&request.world_from_local)));
+            ends.push(rows.len());
+        }
+        let mut begin = 0;
         let requests: Vec<_> = frame
             .requests
             .iter()
-            .zip(&rows)
-            .map(|(request, rows)| {
+            .zip(ends)
+            .map(|(request, end)| {
+                let rows = &rows[core::mem::replace(&mut begin, end)..end];
                 let set = self.sets.get(&request.set).unwrap_or(&empty);
                 PlanRequest {
                     regions: &set.regions,
@@ -250,9 +247,9 @@ fn batch_rows(frame: &CullFrame, plan: &Plan, keys: &[BatchKey]) -> Vec<BatchRow
             rows: vec![(0, 0, 0); batch.rows.len()],
         })
         .collect();
-    for (request, parts) in frame.requests.iter().zip(&plan.parts) {
-        for (view, parts) in request.views.iter().zip(parts) {
-            for part in parts {
+    for (index, request) in frame.requests.iter().enumerate() {
+        for (slot, view) in request.views.iter().enumerate() {
+            for part in plan.parts(index, slot) {
                 batches[part.batch].rows[part.row as usize] = (request.key, *view, 0);
             }
         }

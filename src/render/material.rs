@@ -125,7 +125,7 @@ pub(super) fn alias_materials(
                 let alias = aliases.id_of(
                     original,
                     &properties,
-                    (binding, shaders.vertex_stage(&properties)),
+                    (binding, &shaders),
                     &mut materials,
                     &mut bindings,
                     &functions,
@@ -154,16 +154,22 @@ impl MaterialAliases {
         &mut self,
         original: UntypedAssetId,
         properties: &Arc<MaterialProperties>,
-        (binding, vertex): (MaterialBindingId, VertexStage),
+        (binding, shaders): (MaterialBindingId, &Res<InstancedShaders>),
         materials: &mut ErasedRenderAssets<PreparedMaterial>,
         bindings: &mut RenderMaterialBindings,
         functions: &PhaseFunctions,
     ) -> (UntypedAssetId, bool) {
         let place = (binding.group.0, binding.slot.0);
         let known = self.aliases.get(&original);
-        if let Some(alias) = known
-            && Arc::ptr_eq(&alias.properties, properties)
-            && alias.binding == place
+        let same = known
+            .filter(|alias| Arc::ptr_eq(&alias.properties, properties) && alias.binding == place);
+        if let Some(alias) = same
+            && !shaders.is_changed()
+        {
+            return (alias.id, false);
+        }
+        let vertex = shaders.vertex_stage(properties);
+        if let Some(alias) = same
             && alias.vertex == vertex
         {
             return (alias.id, false);

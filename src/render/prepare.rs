@@ -20,7 +20,8 @@ use bevy::{
         mesh::{RenderMesh, RenderMeshBufferInfo, allocator::MeshAllocator},
         render_asset::RenderAssets,
         render_resource::{
-            BindGroup, BindGroupEntry, BindingResource, BufferBinding, PipelineCache,
+            BindGroup, BindGroupEntry, BindGroupLayout, BindingResource, BufferBinding,
+            PipelineCache,
         },
         renderer::{RenderDevice, RenderQueue},
         sync_world::{MainEntity, MainEntityHashMap},
@@ -187,8 +188,9 @@ pub(super) fn prepare_culling(
     if moved {
         draws.bind_groups.clear();
     }
-    let layout = cache.get_bind_group_layout(&set_layout(&mesh_pipeline.mesh_layouts.model_only));
-    bind_batches(draws, culler, &slots, &device, &layout);
+    let layout =
+        || cache.get_bind_group_layout(&set_layout(&mesh_pipeline.mesh_layouts.model_only));
+    bind_batches(draws, culler, &slots, &device, layout);
 }
 
 /// The entity's request, if any view sees it and its mesh is there.
@@ -247,7 +249,7 @@ fn bind_batches(
     culler: &Culler,
     slots: &DrawSlots,
     device: &RenderDevice,
-    layout: &bevy::render::render_resource::BindGroupLayout,
+    layout: impl Fn() -> BindGroupLayout,
 ) {
     let Some(slot_buffer) = &slots.buffer else {
         return;
@@ -288,7 +290,7 @@ fn bind_batches(
             binding,
             resource: buffer.as_entire_binding(),
         }));
-        let bind_group = device.create_bind_group("gpu_culling set", layout, &entries);
+        let bind_group = device.create_bind_group("gpu_culling set", &layout(), &entries);
         draws.batches.push(Some(bind_group.clone()));
         draws.bind_groups.insert(key, (version, bind_group));
     }

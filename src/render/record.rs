@@ -6,7 +6,7 @@ use super::{
     prepare::SetDraws,
     views::ViewKind,
 };
-use crate::cull::{Compaction, CullingTier, FrameCounts, Stage};
+use crate::cull::{Compaction, CullingTier, FrameCounts};
 use bevy::{
     log::{warn, warn_once},
     platform::collections::HashMap,
