@@ -6,7 +6,7 @@
 //     S =  32: ballot k is word k
 //     S = 128: ballot k is words 4k .. 4k + 3, its four components
 
-// The word of this lane for one row; of lanes from size / 4 on: nothing.
+// The word of this lane for one row; of lanes from size / 4 on: nothing. Only the words of `asked` (bit w) are voted on.
 fn vote_row(
     chunk: Chunk,
     row: Row,
@@ -14,12 +14,14 @@ fn vote_row(
     first: u32,
     lane: u32,
     size: u32,
+    asked: u32,
 ) -> u32 {
     let words_each = size >> 5u;
     let words_log = firstTrailingBit(max(words_each, 1u));
     var word = 0u;
     for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
-        let ballot = subgroupBallot(is_visible(chunk, row, (*spheres)[k], first + k * size));
+        let is_asked = ((asked >> ((k * size + lane) >> 5u)) & 1u) != 0u;
+        let ballot = subgroupBallot(is_asked & is_visible(chunk, row, (*spheres)[k], first + k * size));
         if (words_each == 0u) {
             let bit = k * size;
             word |= select(0u, ballot.x << (bit & 31u), lane == (bit >> 5u));

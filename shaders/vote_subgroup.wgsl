@@ -20,7 +20,7 @@ fn vote(
         spheres[k] = load_sphere(chunk, first + k * size);
     }
     for (var r = 0u; r < chunk.row_count; r += 1u) {
-        let word = vote_row(chunk, rows[chunk.first_row + r], &spheres, first, lane, size);
+        let word = vote_row(chunk, rows[chunk.first_row + r], &spheres, first, lane, size, 0xffffffffu);
         if (lane < (size >> 2u)) {
             words[first_word(chunk, r, block) + subgroup * (size >> 2u) + lane] = word;
             add_word(r, word);

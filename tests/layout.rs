@@ -55,8 +55,8 @@ fn structs_are_the_same_on_both_sides() {
             chunk_count,
             row_count,
             survivor_capacity,
+            is_scanned,
             pad_a,
-            pad_b,
         }
     );
     same!(
@@ -173,6 +173,8 @@ fn constants_are_the_same_on_both_sides() {
         ("BLOCK_WORDS", BLOCK_WORDS),
         ("SCAN_TILE", SCAN_TILE),
         ("CLASSIFY_THREADS", CLASSIFY_THREADS),
+        ("COUNTS_EACH", COUNTS_EACH),
+        ("MOST_TILES", MOST_TILES),
         ("CHUNK_HAS_SCALE", CHUNK_HAS_SCALE),
         ("CHUNK_OFF_CENTRE", CHUNK_OFF_CENTRE),
     ] {

@@ -212,7 +212,8 @@ impl Culler {
 
     /// Pages of at most `instances` from now on, rounded up to a block (a test makes many small ones).
     #[doc(hidden)]
-    pub fn limit_pages(&mut self, instances: u32, counts_per_batch: u32) {
+    pub fn limit_pages(&mut self, instances: u32, counts_per_batch: u32, few_counts: u32) {
+        self.plan_limits.few_counts = few_counts;
         self.page_limit = instances.next_multiple_of(BLOCK).min(self.page_limit);
         self.plan_limits.counts = counts_per_batch.min(self.plan_limits.counts);
         self.pages = Pages::new(self.page_limit, self.tier == CullingTier::Cpu);

@@ -1,7 +1,7 @@
 //! One frame, in order: what a [`Culler`] does with views and requests.
 
 use crate::cull::{
-    Compaction, CullView, Culler, CullingTier, FrameCounts, Stage,
+    CullView, Culler, FrameCounts, Stage,
     batch::{GpuBatch, PageBuffers, most_ids},
     culler::BatchKey,
     layout::Row,
@@ -207,7 +207,7 @@ impl Culler {
     }
 
     /// Records one stage of all batches. The stages must follow each other in the order of [`Stage::ALL`]; those
-    /// that the compaction does not have ([`Compaction::stages`]) record nothing.
+    /// that the compaction does not have ([`Compaction::stages`](crate::cull::Compaction::stages)) record nothing.
     pub fn record_stage(&self, stage: Stage, pass: &mut ComputePass<'_>) {
         let Some(pipelines) = self.pipelines.get(self.active) else {
             return;

@@ -31,13 +31,15 @@ pub(crate) const BLOCKS: &str = wgsl!("blocks");
 pub enum Kernel {
     /// Instances to visibility words.
     Vote,
+    /// Survivors of blocks and rows to prefixes, where they are many.
+    Scan,
     /// Words to survivor ids, and their numbers to indirect commands.
     Compact,
 }
 
 impl Kernel {
     /// All kernels, in the order of the frame.
-    pub const ALL: [Self; 2] = [Self::Vote, Self::Compact];
+    pub const ALL: [Self; 3] = [Self::Vote, Self::Scan, Self::Compact];
 
     /// The whole WGSL of the kernel on `tier` (the `Cpu` tier has none and gets that of `Workgroup`).
     #[must_use]
@@ -47,12 +49,17 @@ impl Kernel {
 
     pub(crate) fn source_with(self, sources: &Sources<'_>) -> String {
         match self {
-            Self::Vote => vote(sources, &[wgsl!("progress"), wgsl!("vote_counts")]),
+            Self::Vote => vote(sources, &[wgsl!("vote_counts")]),
+            Self::Scan => join(&[
+                wgsl!("scan"),
+                sources.pick(wgsl!("scan_subgroup"), wgsl!("scan_workgroup")),
+            ]),
             Self::Compact => join(&[
                 wgsl!("block_tables"),
                 wgsl!("survivors"),
-                wgsl!("progress"),
+                wgsl!("crossed"),
                 wgsl!("draw"),
+                sources.pick(wgsl!("ballot_component"), ""),
                 wgsl!("compact"),
                 sources.pick(wgsl!("compact_subgroup"), wgsl!("compact_workgroup")),
             ]),

@@ -217,6 +217,7 @@ fn twin_tables(
         }],
         PlanLimits {
             counts: u32::MAX,
+            few_counts: u32::MAX,
             workgroups: u32::MAX,
         },
     );

@@ -177,6 +177,7 @@ mod tests {
             PlanLimits {
                 counts: 100,
                 workgroups: 100,
+                few_counts: 100,
             },
         )
         .batches[0]
