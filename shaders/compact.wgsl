@@ -4,10 +4,14 @@
 // Few counts (batch.is_scanned is 0): a workgroup has COUNTS_EACH counts side by side and adds up all before them.
 // Many: `scan` has added up tiles; a workgroup adds up the tiles' totals once, and strides over the counts.
 //
-// The tier's file (compact_subgroup.wgsl, compact_workgroup.wgsl) says who writes the ids of a block, and adds up over a
-// workgroup.
+// 32 threads side by side write the ids of a count: each reads all words and has a bit of every one, so that nobody
+// waits for anybody. The tier's file (compact_subgroup.wgsl, compact_workgroup.wgsl) adds up over a workgroup.
+//
+//     words of a block (4 bits each here)    0110 1001
+//     survivors before each word             0    2
+//     bit 3 of the second: 2 + bits below it in its word (1) = place 3 in the block
 
-@group(0) @binding(2) var<storage, read> words: array<u32>;
+@group(0) @binding(2) var<storage, read> words: array<vec4<u32>>;
 @group(0) @binding(6) var<storage, read> counts: array<u32>;
 @group(0) @binding(8) var<storage, read> partials: array<u32>;
 
@@ -65,7 +69,7 @@ fn compact_all(workgroup: u32, workgroups: u32, own: Own) {
             let first = row_draws[row].first_count;
             write_row(row, place_of(first), place_of(first + row_draws[row].block_count));
         }
-        compact_many(workgroup, workgroups, own);
+        compact_many(workgroup, workgroups, own.thread);
         return;
     }
     let first_count = workgroup * COUNTS_EACH;
@@ -84,7 +88,7 @@ fn compact_all(workgroup: u32, workgroups: u32, own: Own) {
             write_row(row, sums.y, sums.z);
         }
     }
-    compact_few(first_count, min(first_count + COUNTS_EACH, batch.count_len), place, own);
+    compact_few(first_count, place, own.thread);
 }
 
 // The last chunk whose first count is not after `count`.
@@ -100,4 +104,68 @@ fn chunk_of_count(count: u32) -> u32 {
         }
     }
     return low;
+}
+
+// Writes the ids of a word's bit, if it is set, and returns the place behind the word.
+fn write_word(word: u32, place: u32, first_id: u32, bit: u32) -> u32 {
+    if (((word >> bit) & 1u) != 0u) {
+        store(place + countOneBits(word & ((1u << bit) - 1u)), first_id + bit);
+    }
+    return place + countOneBits(word);
+}
+
+// Writes the ids of one count from `first_place` on.
+fn write_count(count: u32, first_place: u32, survivors: u32, bit: u32) {
+    let chunk = chunks[chunk_of_count(count)];
+    let block = (count - chunk.first_count) % chunk.block_count;
+    let len = min(chunk.instance_count - block * BLOCK, BLOCK);
+    let first_id = chunk.first_instance + block * BLOCK;
+    if (survivors == len) {
+        // All of them: there may be no words.
+        for (var i = bit; i < len; i += 32u) {
+            store(first_place + i, first_id + i);
+        }
+        return;
+    }
+    let fours = BLOCK_WORDS / 4u;
+    var place = first_place;
+    var next = words[count * fours];
+    for (var w = 0u; w < fours; w += 1u) {
+        let four = next;
+        next = words[count * fours + min(w + 1u, fours - 1u)];
+        if ((four.x | four.y | four.z | four.w) != 0u) {
+            let id = first_id + w * 128u;
+            place = write_word(four.x, place, id, bit);
+            place = write_word(four.y, place, id + 32u, bit);
+            place = write_word(four.z, place, id + 64u, bit);
+            place = write_word(four.w, place, id + 96u, bit);
+        }
+    }
+}
+
+// The counts from `first_count` on; `place` is that of the first.
+fn compact_few(first_count: u32, place: u32, thread: u32) {
+    let count = first_count + thread / 32u;
+    if (count >= batch.count_len) {
+        return;
+    }
+    var before = place;
+    for (var c = first_count; c < count; c += 1u) {
+        before += counts[c];
+    }
+    let survivors = counts[count];
+    if (survivors > 0u) {
+        write_count(count, before, survivors, thread % 32u);
+    }
+}
+
+fn compact_many(workgroup: u32, workgroups: u32, thread: u32) {
+    let step = workgroups * COUNTS_EACH;
+    for (var count = workgroup * COUNTS_EACH + thread / 32u; count < batch.count_len; count += step) {
+        let place = place_of(count);
+        let survivors = place_of(count + 1u) - place;
+        if (survivors > 0u) {
+            write_count(count, place, survivors, thread % 32u);
+        }
+    }
 }

@@ -11,7 +11,7 @@ const BLOCK_WORDS: u32 = 32u;
 const SCAN_TILE: u32 = 256u;
 // Tiles of a batch: `compact` keeps their places in workgroup memory.
 const MOST_TILES: u32 = 2048u;
-// Counts of a workgroup of `compact` where they are few.
+// Counts that a workgroup of `compact` handles at once: 32 threads each.
 const COUNTS_EACH: u32 = 4u;
 // Threads of a workgroup of `classify`: a thread a block.
 const CLASSIFY_THREADS: u32 = 256u;

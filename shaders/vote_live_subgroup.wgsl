@@ -23,7 +23,6 @@ fn vote(
 fn vote_group(chunk: Chunk, block: u32, group: u32, subgroup: u32, lane: u32, size: u32) {
     let first_row = chunk.first_row + group;
     let at = chunk.first_instance / BLOCK + block;
-    let len = block_len(chunk, block);
     let words_each = size >> 2u;
     let first_word = subgroup * words_each;
     let crossing = crossing_rows(chunk, first_row, min(chunk.row_count - group, ROW_GROUP), at);
@@ -35,31 +34,61 @@ fn vote_group(chunk: Chunk, block: u32, group: u32, subgroup: u32, lane: u32, si
     let asked = subgroupBallot((state >> ROW_GROUP) != 0u).x;
 
     let first = block * BLOCK + first_word * 32u + lane;
-    var spheres: array<vec4<f32>, BLOCK_ITEMS>;
-    for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
-        if (((asked >> ((k * size + lane) >> 5u)) & 1u) != 0u) {
-            spheres[k] = load_sphere(chunk, first + k * size);
+    if (is_fast(chunk, first, lane, size)) {
+        var centres: array<vec3<f32>, BLOCK_ITEMS>;
+        for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
+            // Of a word that nobody asks for all lanes load the same: a branch would keep the array out of registers.
+            let is_asked = ((asked >> ((k * size + lane) >> 5u)) & 1u) != 0u;
+            centres[k] = load_instance(chunk.first_instance + select(first - lane, first + k * size, is_asked)).position;
+        }
+        var left = crossing;
+        while (left != 0u) {
+            let r = firstTrailingBit(left);
+            left &= left - 1u;
+            let word = vote_centres(chunk, rows[first_row + r], &centres, lane, size);
+            store_word(chunk, block, group, r, word, state, subgroup, lane, size);
+        }
+    } else {
+        var spheres: array<vec4<f32>, BLOCK_ITEMS>;
+        for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
+            if (((asked >> ((k * size + lane) >> 5u)) & 1u) != 0u) {
+                spheres[k] = load_sphere(chunk, first + k * size);
+            }
+        }
+        var left = crossing;
+        while (left != 0u) {
+            let r = firstTrailingBit(left);
+            left &= left - 1u;
+            let word = vote_spheres(chunk, rows[first_row + r], &spheres, first, lane, size);
+            store_word(chunk, block, group, r, word, state, subgroup, lane, size);
         }
     }
-    var left = crossing;
-    while (left != 0u) {
-        let r = firstTrailingBit(left);
-        left &= left - 1u;
-        let crossed_words = subgroupBallot(((state >> (r + ROW_GROUP)) & 1u) != 0u).x;
-        var word = vote_row(chunk, rows[first_row + r], &spheres, first, lane, size, crossed_words);
-        if (((state >> r) & 1u) != 0u) {
-            word = full_word(first_word + lane, len);
-        }
-        if (lane >= words_each) {
-            word = 0u;
-        }
-        let count = chunk.first_count + (group + r) * chunk.block_count + block;
-        if (lane < words_each) {
-            words[count * BLOCK_WORDS + first_word + lane] = word;
-        }
-        let survivors = subgroupAdd(countOneBits(word));
-        if (lane == 0u && survivors > 0u) {
-            atomicAdd(&counts[count], survivors);
-        }
+}
+
+// `voted` counts where the row crosses the lane's word; else its state knows the answer.
+fn store_word(
+    chunk: Chunk,
+    block: u32,
+    group: u32,
+    r: u32,
+    voted: u32,
+    state: u32,
+    subgroup: u32,
+    lane: u32,
+    size: u32,
+) {
+    let words_each = size >> 2u;
+    let own = subgroup * words_each + lane;
+    var word = select(0u, voted, ((state >> (r + ROW_GROUP)) & 1u) != 0u);
+    if (((state >> r) & 1u) != 0u) {
+        word = full_word(own, block_len(chunk, block));
+    }
+    let count = chunk.first_count + (group + r) * chunk.block_count + block;
+    if (lane < words_each) {
+        words[count * BLOCK_WORDS + own] = word;
+    }
+    let survivors = subgroupAdd(countOneBits(word));
+    if (lane == 0u && survivors > 0u) {
+        atomicAdd(&counts[count], survivors);
     }
 }

@@ -15,7 +15,7 @@ pub const BLOCK_WORDS: u32 = BLOCK / 32;
 pub const SCAN_TILE: u32 = 256;
 /// Tiles of counts of a batch: `compact` keeps their places in workgroup memory.
 pub const MOST_TILES: u32 = 2048;
-/// Counts of a workgroup of `compact` where they are few.
+/// Counts that a workgroup of `compact` handles at once: 32 threads each.
 pub const COUNTS_EACH: u32 = 4;
 /// Threads of a workgroup of `classify`: a thread a block.
 pub const CLASSIFY_THREADS: u32 = 256;

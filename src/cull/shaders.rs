@@ -59,7 +59,6 @@ impl Kernel {
                 wgsl!("survivors"),
                 wgsl!("crossed"),
                 wgsl!("draw"),
-                sources.pick(wgsl!("ballot_component"), ""),
                 wgsl!("compact"),
                 sources.pick(wgsl!("compact_subgroup"), wgsl!("compact_workgroup")),
             ]),

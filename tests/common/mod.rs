@@ -330,6 +330,11 @@ fn compare_rest(plan: &BatchPlan, data: &BatchData) -> Result<(), String> {
             .collect();
         equal("partials", &data.partials, &totals)?;
     }
+    equal(
+        "survivors of all rows",
+        &[data.totals.survivors],
+        &places[places.len() - 1..],
+    )?;
     let mut survivors = vec![0; capacity as usize];
     reference::compact(&batch, &plan.chunks, &data.words, &places, &mut survivors);
     equal("survivors", &data.survivors, &survivors)?;

@@ -197,13 +197,13 @@ impl Dispatch {
         match self {
             Self::Blocks => plan.block_dispatch(),
             Self::BlockThreads => (plan.batch.block_count.div_ceil(CLASSIFY_THREADS), 1),
-            Self::Crossed => (plan.batch.block_count.min(STRIDING_WORKGROUPS), 1),
+            Self::Crossed => (plan.batch.block_count.min(std::env::var("GC_LIVE").ok().and_then(|v| v.parse().ok()).unwrap_or(STRIDING_WORKGROUPS)), 1),
             Self::Counts if plan.batch.is_scanned == 0 => {
                 (plan.batch.count_len.div_ceil(COUNTS_EACH), 1)
             }
             Self::Counts => {
                 let most = plan.batch.count_len.div_ceil(COUNTS_EACH);
-                (most.min(STRIDING_WORKGROUPS), 1)
+                (most.min(std::env::var("GC_COMP").ok().and_then(|v| v.parse().ok()).unwrap_or(STRIDING_WORKGROUPS)), 1)
             }
             Self::Tiles if plan.batch.is_scanned == 0 => (0, 0),
             Self::Tiles => (plan.tile_count(), 1),
