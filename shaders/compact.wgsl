@@ -50,7 +50,7 @@ fn sums_before(own: Own, a: u32, b: u32, c: u32) -> vec3<u32> {
     return add_up(own, sum);
 }
 
-// Commands of the rows `row`, `row` + step and so on; the last row ends where all end.
+// The command of a row; the last row ends where all end.
 fn write_row(row: u32, place: u32, end: u32) {
     write_draw(row, place, end);
     if (row + 1u == batch.row_count) {
@@ -69,7 +69,7 @@ fn compact_all(workgroup: u32, workgroups: u32, own: Own) {
             let first = row_draws[row].first_count;
             write_row(row, place_of(first), place_of(first + row_draws[row].block_count));
         }
-        compact_many(workgroup, workgroups, own.thread);
+        compact_many(workgroup, workgroups, own);
         return;
     }
     let first_count = workgroup * COUNTS_EACH;
@@ -88,7 +88,7 @@ fn compact_all(workgroup: u32, workgroups: u32, own: Own) {
             write_row(row, sums.y, sums.z);
         }
     }
-    compact_few(first_count, place, own.thread);
+    compact_few(first_count, place, own);
 }
 
 // The last chunk whose first count is not after `count`.
@@ -115,7 +115,8 @@ fn write_word(word: u32, place: u32, first_id: u32, bit: u32) -> u32 {
 }
 
 // Writes the ids of one count from `first_place` on.
-fn write_count(count: u32, first_place: u32, survivors: u32, bit: u32) {
+fn write_count(count: u32, first_place: u32, survivors: u32, own: Own) {
+    let bit = own.thread % 32u;
     let chunk = chunks[chunk_of_count(count)];
     let block = (count - chunk.first_count) % chunk.block_count;
     let len = min(chunk.instance_count - block * BLOCK, BLOCK);
@@ -127,6 +128,12 @@ fn write_count(count: u32, first_place: u32, survivors: u32, bit: u32) {
         }
         return;
     }
+    if (!write_words_together(count, first_place, survivors, first_id, own)) {
+        write_words(count, first_place, first_id, bit);
+    }
+}
+
+fn write_words(count: u32, first_place: u32, first_id: u32, bit: u32) {
     let fours = BLOCK_WORDS / 4u;
     var place = first_place;
     var next = words[count * fours];
@@ -144,8 +151,8 @@ fn write_count(count: u32, first_place: u32, survivors: u32, bit: u32) {
 }
 
 // The counts from `first_count` on; `place` is that of the first.
-fn compact_few(first_count: u32, place: u32, thread: u32) {
-    let count = first_count + thread / 32u;
+fn compact_few(first_count: u32, place: u32, own: Own) {
+    let count = first_count + own.thread / 32u;
     if (count >= batch.count_len) {
         return;
     }
@@ -155,17 +162,23 @@ fn compact_few(first_count: u32, place: u32, thread: u32) {
     }
     let survivors = counts[count];
     if (survivors > 0u) {
-        write_count(count, before, survivors, thread % 32u);
+        write_count(count, before, survivors, own);
     }
 }
 
-fn compact_many(workgroup: u32, workgroups: u32, thread: u32) {
+fn compact_many(workgroup: u32, workgroups: u32, own: Own) {
     let step = workgroups * COUNTS_EACH;
-    for (var count = workgroup * COUNTS_EACH + thread / 32u; count < batch.count_len; count += step) {
-        let place = place_of(count);
-        let survivors = place_of(count + 1u) - place;
-        if (survivors > 0u) {
-            write_count(count, place, survivors, thread % 32u);
+    for (var count = workgroup * COUNTS_EACH + own.thread / 32u; count < batch.count_len; count += 4u * step) {
+        // Most counts may be zero: four at a time. A count behind the last stands for the closing entry.
+        let counts_of = min(vec4<u32>(count, count + step, count + 2u * step, count + 3u * step), vec4<u32>(batch.count_len));
+        let places = vec4<u32>(
+            place_of(counts_of.x), place_of(counts_of.y), place_of(counts_of.z), place_of(counts_of.w));
+        let ends = min(counts_of + 1u, vec4<u32>(batch.count_len));
+        let survivors = vec4<u32>(place_of(ends.x), place_of(ends.y), place_of(ends.z), place_of(ends.w)) - places;
+        for (var k = 0u; k < 4u; k += 1u) {
+            if (survivors[k] > 0u) {
+                write_count(counts_of[k], places[k], survivors[k], own);
+            }
         }
     }
 }

@@ -40,6 +40,29 @@ fn scan_up(own: Own, value: u32) -> u32 {
     return before;
 }
 
+// Up to so many survivors of every word, each lane writes those of its own, one after the other.
+const SPARSE: u32 = 12u;
+
+// A word a lane, where a subgroup has 32 lanes and survivors are few in all words; false elsewhere.
+fn write_words_together(count: u32, first_place: u32, survivors: u32, first_id: u32, own: Own) -> bool {
+    if (own.size != 32u || survivors > SPARSE * BLOCK_WORDS) {
+        return false;
+    }
+    let lane = own.lane;
+    var word = words[count * (BLOCK_WORDS / 4u) + lane / 4u][lane & 3u];
+    let bits = countOneBits(word);
+    if (subgroupMax(bits) > SPARSE) {
+        return false;
+    }
+    var place = first_place + subgroupExclusiveAdd(bits);
+    while (word != 0u) {
+        store(place, first_id + lane * 32u + firstTrailingBit(word));
+        place += 1u;
+        word &= word - 1u;
+    }
+    return true;
+}
+
 @compute @workgroup_size(BLOCK_THREADS)
 fn compact(
     @builtin(workgroup_id) workgroup: vec3<u32>,

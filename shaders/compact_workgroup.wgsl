@@ -40,6 +40,10 @@ fn scan_up(own: Own, value: u32) -> u32 {
     return inclusive - value;
 }
 
+fn write_words_together(count: u32, first_place: u32, survivors: u32, first_id: u32, own: Own) -> bool {
+    return false;
+}
+
 @compute @workgroup_size(BLOCK_THREADS)
 fn compact(
     @builtin(workgroup_id) workgroup: vec3<u32>,

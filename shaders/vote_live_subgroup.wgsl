@@ -34,7 +34,32 @@ fn vote_group(chunk: Chunk, block: u32, group: u32, subgroup: u32, lane: u32, si
     let asked = subgroupBallot((state >> ROW_GROUP) != 0u).x;
 
     let first = block * BLOCK + first_word * 32u + lane;
-    if (is_fast(chunk, first, lane, size)) {
+    if (is_fast(chunk, first, lane, size) & (size == 32u) & (crossing == 1u) & (rows[first_row].reach.w < 0.0)) {
+        // One view, and a word a ballot: only what is asked for, four words at a time.
+        let wide = widened(rows[first_row], chunk.sphere.w);
+        let at_first = chunk.first_instance + first;
+        var voted = 0u;
+        var left = asked;
+        while (left != 0u) {
+            let a = firstTrailingBit(left);
+            left &= left - 1u;
+            let b = select(a, firstTrailingBit(left), left != 0u);
+            left &= left - 1u;
+            let c = select(a, firstTrailingBit(left), left != 0u);
+            left &= left - 1u;
+            let d = select(a, firstTrailingBit(left), left != 0u);
+            left &= left - 1u;
+            let centre_a = load_instance(at_first + a * 32u).position;
+            let centre_b = load_instance(at_first + b * 32u).position;
+            let centre_c = load_instance(at_first + c * 32u).position;
+            let centre_d = load_instance(at_first + d * 32u).position;
+            voted = select(voted, subgroupBallot(centre_in_view(wide, centre_a)).x, lane == a);
+            voted = select(voted, subgroupBallot(centre_in_view(wide, centre_b)).x, lane == b);
+            voted = select(voted, subgroupBallot(centre_in_view(wide, centre_c)).x, lane == c);
+            voted = select(voted, subgroupBallot(centre_in_view(wide, centre_d)).x, lane == d);
+        }
+        store_word(chunk, block, group, 0u, voted, state, subgroup, lane, size);
+    } else if (is_fast(chunk, first, lane, size)) {
         var centres: array<vec3<f32>, BLOCK_ITEMS>;
         for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
             // Of a word that nobody asks for all lanes load the same: a branch would keep the array out of registers.

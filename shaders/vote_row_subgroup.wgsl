@@ -34,7 +34,13 @@ fn vote_centres(
 ) -> u32 {
     let wide = widened(row, chunk.sphere.w);
     var word = 0u;
-    if (row.reach.w < 0.0) {
+    if ((row.reach.w < 0.0) & (size == 32u)) {
+        // What most GPUs run: a ballot is a word.
+        for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
+            let ballot = subgroupBallot(centre_in_view(wide, (*centres)[k]));
+            word = select(word, ballot.x, lane == k);
+        }
+    } else if (row.reach.w < 0.0) {
         for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
             let ballot = subgroupBallot(centre_in_view(wide, (*centres)[k]));
             word = keep_ballot(word, k, ballot, lane, size);

@@ -260,7 +260,7 @@ pub(crate) fn build_pass(
         layout: Some(&pipeline_layout),
         module: &module,
         entry_point: Some(pass.entry),
-        compilation_options: wgpu::PipelineCompilationOptions { zero_initialize_workgroup_memory: std::env::var("GC_NZ").is_err() || pass.name != "compact", ..Default::default() },
+        compilation_options: Default::default(),
         cache: None,
     });
     match now(scope.pop()).flatten() {

@@ -169,6 +169,9 @@ impl Resource {
 
 /// Workgroups of passes that stride over their work: 262,144 threads fill a large GPU.
 const STRIDING_WORKGROUPS: u32 = 2048;
+/// Workgroups of `vote` over crossed blocks: more, because each waits for memory several times in a row. Measured
+/// (docs/performance.md).
+const CROSSED_WORKGROUPS: u32 = 8192;
 
 /// Workgroups of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,13 +200,13 @@ impl Dispatch {
         match self {
             Self::Blocks => plan.block_dispatch(),
             Self::BlockThreads => (plan.batch.block_count.div_ceil(CLASSIFY_THREADS), 1),
-            Self::Crossed => (plan.batch.block_count.min(std::env::var("GC_LIVE").ok().and_then(|v| v.parse().ok()).unwrap_or(STRIDING_WORKGROUPS)), 1),
+            Self::Crossed => (plan.batch.block_count.min(CROSSED_WORKGROUPS), 1),
             Self::Counts if plan.batch.is_scanned == 0 => {
                 (plan.batch.count_len.div_ceil(COUNTS_EACH), 1)
             }
             Self::Counts => {
                 let most = plan.batch.count_len.div_ceil(COUNTS_EACH);
-                (most.min(std::env::var("GC_COMP").ok().and_then(|v| v.parse().ok()).unwrap_or(STRIDING_WORKGROUPS)), 1)
+                (most.min(STRIDING_WORKGROUPS), 1)
             }
             Self::Tiles if plan.batch.is_scanned == 0 => (0, 0),
             Self::Tiles => (plan.tile_count(), 1),
