@@ -361,7 +361,7 @@ fn a_broken_kernel_is_seen() {
         ("compact", true, "row + 1u == batch.row_count", "row == 0u"),
         ("compact", false, "i < b)", "i <= b)"),
         ("compact", false, "before += ", "before = "),
-        ("compact", false, "(bit - 1u)", "(bit - 1u) | bit"),
+        ("compact", false, "(1u << bit) - 1u", "(2u << bit) - 1u"),
         ("compact", false, "survivors == len", "survivors > 31u"),
         (
             "compact",
