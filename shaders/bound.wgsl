@@ -15,6 +15,10 @@ fn is_finite(v: vec3<f32>) -> bool {
     return all(exponents != vec3<u32>(0x7f800000u));
 }
 
+fn f32_max() -> f32 {
+    return bitcast<f32>(0x7f7fffffu);
+}
+
 @compute @workgroup_size(BLOCK_THREADS)
 fn bound(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -29,24 +33,24 @@ fn bound(
     let first = block * BLOCK + thread;
     let last = job.end - 1u;
 
-    // The fourth components: whether all positions are finite (1 or 0), and the greatest scale.
+    // The fourth components: whether all instances are finite (1 or 0), and the greatest scale. What is not finite
+    // is never visible, and counts for nothing else.
     var low = vec4<f32>(vec3<f32>(3e38), 1.0);
     var high = vec4<f32>(vec3<f32>(-3e38), 0.0);
     for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
         let at = min(first + k * BLOCK_THREADS, last);
         let instance = load_instance(at);
         let position = instance.position;
-        if (is_finite(position)) {
-            low = vec4<f32>(min(low.xyz, position), low.w);
-            high = vec4<f32>(max(high.xyz, position), high.w);
-        } else {
-            low.w = 0.0;
-        }
         var scale = instance_scale(instance);
         if (job.has_scale != 0u) {
             scale *= scales[at];
         }
-        high.w = max(high.w, scale);
+        if (is_finite(position) && is_finite(vec3<f32>(scale))) {
+            low = vec4<f32>(min(low.xyz, position), low.w);
+            high = vec4<f32>(max(high.xyz, position), max(high.w, scale));
+        } else {
+            low.w = 0.0;
+        }
     }
     lows[thread] = low;
     highs[thread] = high;
@@ -58,6 +62,7 @@ fn bound(
         }
         workgroupBarrier();
     }
+    let empty = lows[0].x > highs[0].x;
     let centre = (lows[0].xyz + highs[0].xyz) * 0.5;
     let finite = lows[0].w;
     let max_scale = highs[0].w;
@@ -77,7 +82,9 @@ fn bound(
         workgroupBarrier();
     }
     if (thread == 0u) {
-        let radius = select(bitcast<f32>(0x7f7fffffu), highs[0].w, finite == 1.0);
+        // A block of nothing visible is outside of every view, one with some of it never inside.
+        let unknown = select(f32_max(), -f32_max(), empty);
+        let radius = select(unknown, highs[0].w, finite == 1.0);
         bounds[block] = Bound(centre, radius, max_scale, 0u, 0u, 0u);
     }
 }

@@ -4,7 +4,8 @@
 //!
 //! 1. `bounds` (main world): the entity's `Aabb` is that of the whole set, so Bevy's own visibility decides
 //!    which views see the entity at all.
-//! 2. `extract`: changed ranges of sets are uploaded; entities with sets are noted.
+//! 2. `extract`: changed ranges of sets are uploaded; entities with sets are noted; `buffers` has those that a
+//!    compute pass of the user's writes.
 //! 3. `material`: the entity's prepared material is filed once more under a private id, with our vertex stage and
 //!    our draw functions, so that Bevy's systems specialise and queue the entity into every phase.
 //! 4. `prepare`: all views of the frame and all sets become one [`CullFrame`](crate::cull::CullFrame).
@@ -13,6 +14,7 @@
 //! 7. `readback`: counters of some frames ago, for `diagnostics`.
 
 mod bounds;
+mod buffers;
 mod components;
 mod draw;
 mod extract;
@@ -26,6 +28,7 @@ mod slots;
 pub mod verify;
 mod views;
 
+pub use buffers::{InstanceBuffer, InstanceBuffers};
 pub use components::{CullingRadius, FreezeCulling, GpuInstances};
 pub use plugin::{GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems};
 pub use record::{CullingReport, ViewReport};

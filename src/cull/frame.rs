@@ -7,11 +7,13 @@ use crate::{
         batch::{GpuBatch, PageBuffers, most_ids},
         bounds::BoundsBuilder,
         layout::{BLOCK, BoundJob, DrawArgs, Row, args_offset},
-        pages::{Channels, Pages, Region, SetId, binding_limit, page_limit},
+        pages::{Channels, Pages, Region, Room, SetId, binding_limit, page_limit},
         pipelines::{BuildOptions, Pipelines},
         plan::{BoundingSphere, DrawShape, Plan, PlanLimits, PlanRequest},
+        previous::Previous,
         readback::{BatchRows, Readback, read_batch, read_buffer},
         strategies::Sources,
+        written::WrittenRoom,
     },
     instance::PackedInstance,
 };
@@ -95,10 +97,14 @@ pub enum DrawSource<'a> {
     Direct(DrawArgs),
 }
 
-struct Set {
-    len: u32,
-    channels: Channels,
-    regions: Vec<Region>,
+#[derive(Default)]
+pub(super) struct Set {
+    pub len: u32,
+    pub channels: Channels,
+    pub regions: Vec<Region>,
+    pub room: Room,
+    /// Instances that the GPU may write; `None` where the CPU uploads them.
+    pub written: Option<WrittenRoom>,
 }
 
 /// Key of a batch from frame to frame: page, and ordinal among the page's batches.
@@ -119,10 +125,11 @@ pub struct Culler {
     /// The ones of the current frame.
     active: usize,
     tuning: Tuning,
-    pages: Pages,
-    sets: HashMap<SetId, Set>,
+    pub(super) pages: Pages,
+    pub(super) sets: HashMap<SetId, Set>,
+    pub(super) previous: Previous,
     /// Bound where a page has no scales.
-    no_channel: Buffer,
+    pub(super) no_channel: Buffer,
     plan: Plan,
     /// Keys of the plan's batches.
     keys: Vec<BatchKey>,
@@ -130,7 +137,7 @@ pub struct Culler {
     batches: HashMap<BatchKey, GpuBatch>,
     readback: Readback,
     /// None on the `Cpu` tier.
-    bounds: Option<BoundsBuilder>,
+    pub(super) bounds: Option<BoundsBuilder>,
     /// Instances whose blocks' bounds are out of date.
     stale: Vec<(SetId, core::ops::Range<usize>)>,
     /// Counters of the `Cpu` tier, known at once.
@@ -207,6 +214,7 @@ impl Culler {
             tuning,
             pages: Pages::new(page_limit, tier == CullingTier::Cpu),
             sets: HashMap::new(),
+            previous: Previous::default(),
             no_channel: device.create_buffer(&BufferDescriptor {
                 label: Some("gpu_culling no channel"),
                 size: 256,
@@ -290,25 +298,40 @@ impl Culler {
         len: u32,
         channels: Channels,
     ) -> Residency {
-        let known = self.sets.get(&id).map(Set::capacity);
+        let room = Room {
+            previous: channels.previous,
+            own: false,
+        };
+        let old = self.sets.get(&id);
+        let known = old
+            .filter(|old| old.room == room && old.written.is_none())
+            .map(Set::capacity);
         let residency = if known.is_some_and(|capacity| capacity >= len) {
             Residency::Kept
         } else {
-            let room = if known.is_some_and(|capacity| capacity > 0) {
+            let instances = if known.is_some_and(|capacity| capacity > 0) {
                 len.saturating_add(len / 2)
             } else {
                 len
             };
-            self.remove_set(id);
-            let regions = self.pages.allocate(device, room);
-            self.sets.insert(
-                id,
-                Set {
-                    len,
-                    channels,
-                    regions,
-                },
-            );
+            let old = if channels.previous {
+                // Its data is where the instances were.
+                self.sets.remove(&id)
+            } else {
+                self.remove_set(id);
+                None
+            };
+            let set = Set {
+                len,
+                channels,
+                regions: self.pages.allocate(device, instances, room),
+                room,
+                written: None,
+            };
+            if let Some(old) = old {
+                self.previous.move_set(&self.pages, old, &set);
+            }
+            self.sets.insert(id, set);
             Residency::Moved
         };
         if let Some(set) = self.sets.get_mut(&id) {
@@ -340,7 +363,7 @@ impl Culler {
     /// Gives the set's room back.
     pub fn remove_set(&mut self, id: SetId) {
         if let Some(set) = self.sets.remove(&id) {
-            self.pages.release(&set.regions);
+            self.pages.release(&set.regions, set.room);
         }
     }
 
@@ -410,7 +433,9 @@ impl Culler {
     /// Bytes that pages and batches hold on the GPU.
     #[must_use]
     pub fn gpu_bytes(&self) -> u64 {
-        self.pages.bytes() + self.batches.values().map(GpuBatch::bytes).sum::<u64>()
+        self.pages.bytes()
+            + self.previous.bytes()
+            + self.batches.values().map(GpuBatch::bytes).sum::<u64>()
     }
 
     // ---- the frame
@@ -419,6 +444,7 @@ impl Culler {
     /// set is not resident are drawn in no view.
     pub fn prepare(&mut self, device: &Device, queue: &Queue, frame: &CullFrame) {
         self.frame += 1;
+        self.keep_before_writes(device, queue);
         self.learn_capacities(device);
         self.plan_frame(frame);
         self.choose_compaction();
@@ -467,11 +493,7 @@ impl Culler {
     }
 
     fn plan_frame(&mut self, frame: &CullFrame) {
-        let empty = Set {
-            len: 0,
-            channels: Channels::default(),
-            regions: Vec::new(),
-        };
+        let empty = Set::default();
         let rows: Vec<Vec<Row>> = frame
             .requests
             .iter()
@@ -595,6 +617,7 @@ impl Culler {
 
     /// Records all stages and the copy of the counters; nothing on the `Cpu` tier.
     pub fn record(&mut self, device: &Device, encoder: &mut CommandEncoder) {
+        self.record_written(device, encoder);
         if self.has_gpu_work() {
             for stage in self.compaction().stages() {
                 let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
@@ -605,6 +628,12 @@ impl Culler {
             }
             self.record_readback(device, encoder);
         }
+    }
+
+    /// Whether the passes of the frame read the bounds of blocks.
+    pub(super) fn reads_bounds(&self) -> bool {
+        let pipelines = self.pipelines.get(self.active);
+        pipelines.is_some_and(Pipelines::needs_bounds) && !self.plan.batches.is_empty()
     }
 
     /// Whether the frame has anything for the GPU to cull.
@@ -764,12 +793,12 @@ impl Culler {
 }
 
 impl Set {
-    fn capacity(&self) -> u32 {
+    pub fn capacity(&self) -> u32 {
         self.regions.iter().map(|region| region.capacity).sum()
     }
 }
 
-fn checked(
+pub(super) fn checked(
     sets: &HashMap<SetId, Set>,
     id: SetId,
     first: usize,

@@ -2,6 +2,7 @@
 
 use super::{
     bounds::update_bounds,
+    buffers::InstanceBuffers,
     components::{AFTER_FRUSTA, CullingRadius, FreezeCulling, GpuInstances, freeze_frusta},
     draw::{DrawSet, DrawSetDepthOnly, DrawSetPrepass},
     extract::{GpuCuller, extract_sets, init_culler},
@@ -99,6 +100,9 @@ pub enum GpuCullingSystems {
     AliasMaterials,
     /// `Render`: views and sets become the frame's tables.
     Prepare,
+    /// `RenderGraph`, before [`Record`](Self::Record): compute passes of yours that write instances
+    /// ([`InstanceBuffers`]). Nothing of the plugin's runs in it.
+    WriteInstances,
     /// `RenderGraph`, before the cameras: the compute passes.
     Record,
     /// `RenderGraph`, after the submit: counters are asked for.
@@ -152,6 +156,7 @@ impl Plugin for GpuCullingPlugin {
             .insert_resource(verifier)
             .insert_resource(shaders)
             .init_resource::<GpuCuller>()
+            .init_resource::<InstanceBuffers>()
             .init_resource::<InstancedShaders>()
             .init_resource::<MaterialAliases>()
             .init_resource::<SetDraws>()
@@ -181,6 +186,9 @@ impl Plugin for GpuCullingPlugin {
             .configure_sets(
                 RenderGraph,
                 (
+                    GpuCullingSystems::WriteInstances
+                        .in_set(RenderGraphSystems::Render)
+                        .before(GpuCullingSystems::Record),
                     GpuCullingSystems::Record
                         .in_set(RenderGraphSystems::Render)
                         .before(camera_driver),

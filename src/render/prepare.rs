@@ -207,7 +207,11 @@ fn add_request(
     let (Some(shape), Some(uniform)) = (meshes.shape(entity), uniforms.get(entity)) else {
         return;
     };
-    let Channels { scale, tag } = culler.set_channels(set.set).unwrap_or_default();
+    let Channels {
+        scale,
+        tag,
+        previous,
+    } = culler.set_channels(set.set).unwrap_or_default();
     let flags = if scale { DRAW_HAS_SCALE } else { 0 } | if tag { DRAW_HAS_TAG } else { 0 };
     let mut set_first = 0;
     let offsets = culler.set_regions(set.set).iter().map(|region| {
@@ -215,7 +219,7 @@ fn add_request(
             flags,
             region_first: region.first,
             set_first,
-            pad_a: 0,
+            previous_offset: if previous { region.capacity } else { 0 },
         };
         set_first += region.capacity;
         slots.push(entity, uniform.clone(), info)

@@ -32,7 +32,8 @@ pub(super) struct SlotInfo {
     pub flags: u32,
     pub region_first: u32,
     pub set_first: u32,
-    pub pad_a: u32,
+    /// How far behind an instance lies where it was in the frame before; 0 where that is not kept.
+    pub previous_offset: u32,
 }
 
 /// The slots of a frame, one for each set's region.

@@ -20,23 +20,26 @@ pub enum BlockState {
 /// Around the positions of a block's instances; `scales` is empty without the channel.
 #[must_use]
 pub fn bound(instances: &[PackedInstance], scales: &[f32]) -> Bound {
-    let positions = || instances.iter().map(PackedInstance::position);
-    let finite = positions().all(Vec3::is_finite);
-    let corners = positions().filter(|position| position.is_finite());
-    let (low, high) = corners.fold((Vec3::MAX, Vec3::MIN), |(low, high), position| {
+    let scale = |at: usize| scales.get(at).copied().unwrap_or(1.0);
+    let all = || instances.iter().map(PackedInstance::position).enumerate();
+    let finite = || all().filter(|(at, position)| position.is_finite() && scale(*at).is_finite());
+    let (low, high) = finite().fold((Vec3::MAX, Vec3::MIN), |(low, high), (_, position)| {
         (low.min(position), high.max(position))
     });
     let centre = (low + high) * 0.5;
-    let radius = positions()
-        .map(|position| position.distance(centre))
+    let radius = finite()
+        .map(|(_, position)| position.distance(centre))
         .fold(0.0, f32::max);
-    let max_scale = scales
-        .iter()
-        .copied()
-        .fold(if scales.is_empty() { 1.0 } else { 0.0 }, f32::max);
+    let max_scale = finite().map(|(at, _)| scale(at)).fold(0.0, f32::max);
+    let radius = match finite().count() {
+        // What is not finite is never visible: outside of every view.
+        0 => -f32::MAX,
+        count if count == instances.len() => radius,
+        _ => f32::MAX,
+    };
     Bound {
         centre,
-        radius: if finite { radius } else { f32::MAX },
+        radius,
         max_scale,
         ..Bound::default()
     }
@@ -152,6 +155,26 @@ mod tests {
                 let visible = is_visible(&chunk, &row, load_sphere(&chunk, &instances, &scales, i));
                 prop_assert!(state != BlockState::Outside || !visible, "instance {i} of a block outside");
                 prop_assert!(state != BlockState::Inside || visible, "instance {i} of a block inside");
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_without_a_finite_instance_is_outside_of_every_view() {
+        let nowhere = PackedInstance::new(Vec3::NAN, Quat::IDENTITY);
+        let sphere = BoundingSphere {
+            centre: Vec3::ZERO,
+            radius: 1.0,
+        };
+        let chunk = chunk_of(2, sphere, Affine3A::IDENTITY, true);
+        let unscaled = bound(&[PackedInstance::default(); 2], &[f32::NAN, f32::INFINITY]);
+        for bound in [bound(&[nowhere; 2], &[]), unscaled] {
+            for view in [
+                CullView::EVERYTHING,
+                CullView::EVERYTHING.within(Vec3::ZERO, 5.0),
+            ] {
+                let row = view.to_row(&Affine3A::IDENTITY);
+                assert_eq!(block_state(&chunk, &row, &bound), BlockState::Outside);
             }
         }
     }
