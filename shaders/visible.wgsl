@@ -6,8 +6,8 @@
 // Binding 3 is `instances`, declared with its encoding (instance_packed.wgsl).
 @group(0) @binding(4) var<storage, read> scales: array<f32>;
 
-// A radius by which no view keeps a sphere.
-const NOTHING: f32 = -3e38;
+// A radius by which no view keeps a sphere, not even one whose planes keep everything: the lowest number.
+const NOTHING: f32 = -3.40282347e38;
 
 // Bounding sphere, in the set's space, of instance `i` of the chunk (clamped to its last one).
 fn load_sphere(chunk: Chunk, i: u32) -> vec4<f32> {

@@ -10,6 +10,7 @@
 //!    our draw functions, so that Bevy's systems specialise and queue the entity into every phase.
 //! 4. `prepare`: all views of the frame and all sets become one [`CullFrame`](crate::cull::CullFrame).
 //! 5. `record`: vote, scan, compact, args, once, before any camera draws.
+//!    `uniforms`: a `MeshUniform` for each survivor of sets that are drawn by Bevy's own vertex stages.
 //! 6. `draw`: one indirect draw for each phase item and page.
 //! 7. `readback`: counters of some frames ago, for `diagnostics`.
 
@@ -25,11 +26,12 @@ mod plugin;
 mod prepare;
 mod record;
 mod slots;
+mod uniforms;
 pub mod verify;
 mod views;
 
 pub use buffers::{InstanceBuffer, InstanceBuffers};
-pub use components::{CullingRadius, FreezeCulling, GpuInstances};
+pub use components::{CullingRadius, FreezeCulling, GpuInstances, InstanceMeshUniforms};
 pub use plugin::{GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems};
 pub use record::{CullingReport, ViewReport};
 pub use views::ViewKind;

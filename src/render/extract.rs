@@ -1,8 +1,11 @@
 //! From the main world: which entities use which sets, and what changed in the sets.
 
 use super::{
-    bounds::SetSphere, buffers::InstanceBuffers, components::GpuInstances,
-    plugin::GpuCullingSettings, verify::Verifier,
+    bounds::SetSphere,
+    buffers::InstanceBuffers,
+    components::{GpuInstances, InstanceMeshUniforms},
+    plugin::GpuCullingSettings,
+    verify::Verifier,
 };
 use crate::{
     cull::{
@@ -37,6 +40,8 @@ pub(super) struct GpuCuller {
     /// Entities with [`GpuInstances`], also those whose set or mesh is not loaded yet or was refused: Bevy must not
     /// draw them as single meshes.
     pub entities: MainEntityHashSet,
+    /// Those that ask for a `MeshUniform` for each survivor.
+    pub by_uniforms: MainEntityHashSet,
     /// Entities whose set can be culled this frame.
     pub sets: MainEntityHashMap<ExtractedSet>,
 }
@@ -69,6 +74,7 @@ type SetEntity = (
     Option<&'static SetSphere>,
     &'static GlobalTransform,
     Has<NoFrustumCulling>,
+    Has<InstanceMeshUniforms>,
 );
 
 /// Makes the culler for the device.
@@ -138,11 +144,15 @@ pub(super) fn extract_sets(
     gpu.entities.clear();
     gpu.entities
         .extend(entities.iter().map(|(entity, ..)| MainEntity::from(entity)));
+    gpu.by_uniforms.clear();
+    let asking = entities.iter().filter(|entity| entity.5);
+    gpu.by_uniforms
+        .extend(asking.map(|(entity, ..)| MainEntity::from(entity)));
     let Some(culler) = &mut gpu.culler else {
         return;
     };
     let mut used = HashMap::new();
-    for (entity, instances, sphere, transform, keep_all) in &entities {
+    for (entity, instances, sphere, transform, keep_all, _) in &entities {
         let asset = instances.id();
         let (Some(set), Some(sphere)) = (assets.get(asset), sphere) else {
             continue;

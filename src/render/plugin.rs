@@ -3,7 +3,10 @@
 use super::{
     bounds::update_bounds,
     buffers::InstanceBuffers,
-    components::{AFTER_FRUSTA, CullingRadius, FreezeCulling, GpuInstances, freeze_frusta},
+    components::{
+        AFTER_FRUSTA, CullingRadius, FreezeCulling, GpuInstances, InstanceMeshUniforms,
+        freeze_frusta,
+    },
     draw::{DrawSet, DrawSetDepthOnly, DrawSetPrepass},
     extract::{GpuCuller, extract_sets, init_culler},
     imports::{InstancedShaders, extract_imports},
@@ -12,6 +15,7 @@ use super::{
     prepare::{SetDraws, prepare_culling},
     record::{CullingReport, ReportInbox, finish_culling, receive_report, record_culling},
     slots::DrawSlots,
+    uniforms::SurvivorUniforms,
     verify::Verifier,
 };
 use crate::{
@@ -123,6 +127,7 @@ impl Plugin for GpuCullingPlugin {
             .register_type::<GpuInstances>()
             .register_type::<CullingRadius>()
             .register_type::<FreezeCulling>()
+            .register_type::<InstanceMeshUniforms>()
             .register_type::<GpuCullingSettings>()
             .insert_resource(settings.clone())
             .init_resource::<CullingReport>()
@@ -161,6 +166,7 @@ impl Plugin for GpuCullingPlugin {
             .init_resource::<MaterialAliases>()
             .init_resource::<SetDraws>()
             .init_resource::<DrawSlots>()
+            .init_resource::<SurvivorUniforms>()
             .init_resource::<SetPipelines>()
             .init_resource::<SetPrepassPipelines>()
             .add_render_command::<Opaque3d, DrawSet>()

@@ -42,6 +42,8 @@ pub(super) struct DrawSlots {
     bytes: Vec<u8>,
     written: Vec<u8>,
     pub buffer: Option<Buffer>,
+    /// Changes when the buffer is replaced.
+    pub generation: u64,
     /// Where each entity was last frame, for motion vectors.
     previous: MainEntityHashMap<[Vec4; 3]>,
     current: MainEntityHashMap<[Vec4; 3]>,
@@ -81,6 +83,7 @@ impl DrawSlots {
             return false;
         }
         if !fits {
+            self.generation += 1;
             self.buffer = Some(device.create_buffer(&BufferDescriptor {
                 label: Some("gpu_culling slots"),
                 size: bytes.next_power_of_two(),

@@ -6,8 +6,8 @@ use crate::{
 };
 use glam::{Vec3, Vec4};
 
-/// A radius by which no view keeps a sphere.
-const NOTHING: f32 = -3e38;
+/// A radius by which no view keeps a sphere, not even one whose planes keep everything.
+const NOTHING: f32 = f32::MIN;
 
 /// Bounding sphere, in the set's space, of instance `i` of the chunk.
 #[must_use]
