@@ -101,8 +101,8 @@ fn ends(range: &impl RangeBounds<usize>, len: usize) -> Result<(usize, usize), I
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
     #![allow(
-        clippy::reversed_empty_ranges,
-        reason = "a range that is wrong on purpose"
+        clippy::single_range_in_vec_init,
+        reason = "lists of ranges that happen to have one"
     )]
 
     use glam::Vec3;

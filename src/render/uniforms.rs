@@ -4,14 +4,10 @@
 //! ([`InstanceMeshUniforms`](super::InstanceMeshUniforms)), are drawn by Bevy's own pipelines: a pass after the culling
 //! writes 176 bytes for each survivor and view, and a command whose instances start there.
 
-use super::{
-    extract::GpuCuller,
-    prepare::SetDraws,
-    slots::{DrawSlots, SLOT_BYTES},
-};
+use super::slots::{DrawSlots, SLOT_BYTES};
 use crate::cull::{
-    CullError, Culler, CullingTier, DrawPart, DrawShape, DrawSource, FrameCounts,
-    layout::{DRAW_COUNT_OFFSET, Totals, args_offset},
+    Culler, CullingTier, DrawPart, DrawShape, DrawSource, FrameCounts,
+    layout::{Totals, args_offset},
     shaders,
 };
 use bevy::{
@@ -31,6 +27,7 @@ use wgpu::{
     BindingResource, BindingType, Buffer, BufferBinding, BufferBindingType, BufferDescriptor,
     BufferUsages, ComputePass, ComputePipeline, ComputePipelineDescriptor, Device,
     PipelineLayoutDescriptor, ShaderModuleDescriptor, ShaderSource, ShaderStages,
+    naga::front::wgsl::parse_str,
 };
 
 /// Bytes of a `MeshUniform`.
@@ -423,8 +420,7 @@ fn source() -> String {
 fn build(device: &Device) -> Result<Built, String> {
     let source = source();
     // Parsed here, as the engine's kernels are.
-    let parsed = wgpu::naga::front::wgsl::parse_str(&source)
-        .map_err(|error| error.emit_to_string(&source))?;
+    let parsed = parse_str(&source).map_err(|error| error.emit_to_string(&source))?;
     let module = device.create_shader_module(ShaderModuleDescriptor {
         label: Some("mesh_uniforms"),
         source: ShaderSource::Naga(std::borrow::Cow::Owned(parsed)),
@@ -468,9 +464,6 @@ fn build(device: &Device) -> Result<Built, String> {
     Ok(Built { pipeline, layout })
 }
 
-/// Where the count of a counted draw of one of the commands lies.
-pub(super) const COUNT_OFFSET: u64 = DRAW_COUNT_OFFSET;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -480,7 +473,7 @@ mod tests {
 
     fn fields(name: &str) -> (Vec<(String, u32)>, u32) {
         let source = source();
-        let module = naga::front::wgsl::parse_str(&source).unwrap_or_default();
+        let module = parse_str(&source).unwrap_or_default();
         let found = module
             .types
             .iter()
