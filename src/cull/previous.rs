@@ -4,8 +4,8 @@
 //! frame before. A buffer cannot be copied onto itself, so what is kept goes by way of a staging buffer.
 
 use crate::cull::{
-    frame::Set,
     pages::{Pages, runs},
+    sets::Set,
 };
 use core::ops::Range;
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, CommandEncoder, Device};

@@ -3,11 +3,11 @@
 use crate::{
     cull::{
         Channels, CullError, Culler, CullingTier, Residency, SetId,
-        frame::Set,
         layout::{BLOCK, Bound, BoundJob},
         pages::{Room, write},
         previous::copies,
         readback::read_buffer,
+        sets::{Set, checked},
     },
     instance::{PackedInstance, PackedQuat},
 };
@@ -212,7 +212,7 @@ impl Culler {
         first: usize,
         (instances, scales): (&[PackedInstance], Option<&[f32]>),
     ) -> Result<(), CullError> {
-        let set = super::frame::checked(&self.sets, id, first, instances.len())?;
+        let set = checked(&self.sets, id, first, instances.len())?;
         if set.channels.previous {
             let data = (instances, scales);
             self.pages.write_previous(queue, &set.regions, first, data);
