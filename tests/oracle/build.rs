@@ -92,20 +92,14 @@ impl Combination {
                 let colour = LinearRgba::rgb(0.9, 0.5, 0.1);
                 let material = stage.add(Swollen { colour });
                 let spawned = stage.spawn_set(&set, (mesh, MeshMaterial3d(material)), at);
-                // Bevy culls by the box of the mesh as it was, and so would miss what the vertex stage moves in.
-                for entity in members(stage, spawned) {
-                    let mut entity = stage.app.world_mut().entity_mut(entity);
-                    match stage.how {
-                        How::Set(_) => entity.insert(CullingRadius(1.0)),
-                        How::Entities => entity.insert(NoFrustumCulling),
-                    };
-                }
+                reach_further(stage, spawned);
                 spawned
             }
             Matter::MeshVertex => {
                 let set = with_tags(set);
                 let material = stage.add(Wavy {});
                 let spawned = stage.spawn_set(&set, (mesh, MeshMaterial3d(material)), at);
+                reach_further(stage, spawned);
                 tag_members(stage, spawned);
                 spawned
             }
@@ -296,7 +290,7 @@ impl Combination {
     }
 }
 
-fn pane(stage: &mut Stage, camera: Entity) {
+pub fn pane(stage: &mut Stage, camera: Entity) {
     let mesh = stage.mesh(Rectangle::new(20.0, 12.0));
     let material = stage.add(ShowPrepass::default());
     stage.spawn((
@@ -306,6 +300,17 @@ fn pane(stage: &mut Stage, camera: Entity) {
         NotShadowCaster,
         ChildOf(camera),
     ));
+}
+
+/// Bevy culls by the box of the mesh as it was, and so would miss what a vertex stage moves into view.
+fn reach_further(stage: &mut Stage, of: Entity) {
+    for entity in members(stage, of) {
+        let mut entity = stage.app.world_mut().entity_mut(entity);
+        match stage.how {
+            How::Set(_) => entity.insert(CullingRadius(1.0)),
+            How::Entities => entity.insert(NoFrustumCulling),
+        };
+    }
 }
 
 /// A tag for each instance, its index.

@@ -70,6 +70,9 @@ impl Material for Wavy {
     fn fragment_shader() -> ShaderRef {
         BANDS.into()
     }
+    fn prepass_vertex_shader() -> ShaderRef {
+        WAVY_PREPASS.into()
+    }
 }
 
 pub type Tagged = ExtendedMaterial<StandardMaterial, ByTag>;
@@ -104,6 +107,7 @@ const TINT: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0c01"
 const STRIPES: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0c02");
 const SWOLLEN: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0c03");
 const WAVY: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0c05");
+const WAVY_PREPASS: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0c08");
 const BANDS: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0c06");
 const TAGGED: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0c07");
 const SHOW_PREPASS: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0c04");
@@ -132,6 +136,11 @@ pub fn register(app: &mut App, how: How) {
             "swollen.wgsl",
         ),
         (WAVY, include_str!("shaders/wavy.wgsl"), "wavy.wgsl"),
+        (
+            WAVY_PREPASS,
+            include_str!("shaders/wavy_prepass.wgsl"),
+            "wavy_prepass.wgsl",
+        ),
         (BANDS, include_str!("shaders/bands.wgsl"), "bands.wgsl"),
         (TAGGED, include_str!("shaders/tagged.wgsl"), "tagged.wgsl"),
         (

@@ -139,14 +139,20 @@ fn generate() -> String {
          twin. `UPDATE_DOCS=1 cargo test --test oracle` rewrites this file.\n\n| | feature | | scenes |\n| --- | --- | --- | --- |\n",
     );
     for (area, feature, uses) in FEATURES {
-        let scenes = COMBINATIONS.iter().filter(|c| uses(c)).count();
-        assert!(scenes > 0, "{feature}: no combination draws it");
-        // Software Vulkan, on which this table was made, has one and four samples only.
-        let result = if matches!((*area, *feature), ("MSAA", "2" | "8")) {
-            "compared where the adapter has it, skipped on software Vulkan"
-        } else {
-            "works"
+        // Software Vulkan, on which this table was made, has one and four samples only: what needs others counts for
+        // nothing here, whatever it was on an adapter that has them.
+        let drawn = |c: &&Combination| uses(c) && matches!(c.msaa, Msaa::Off | Msaa::Sample4);
+        let scenes = COMBINATIONS.iter().filter(drawn).count();
+        let result = match (*area, scenes) {
+            ("MSAA", 0) => {
+                "not compared: software Vulkan lacks it; drawn and compared where the adapter has it"
+            }
+            _ => "works",
         };
+        assert!(
+            scenes > 0 || *area == "MSAA",
+            "{feature}: no combination draws it"
+        );
         let _ = writeln!(text, "| {area} | {feature} | {result} | {scenes} |");
     }
     for (name, _) in STEPS {
