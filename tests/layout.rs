@@ -231,7 +231,8 @@ fn the_draw_slot_is_the_same_on_both_sides() {
         .filter(|line| !line.starts_with('#'))
         .flat_map(|line| [line, "\n"])
         .collect();
-    let module = &parse(&format!("{}{plain}", shaders::INSTANCE));
+    let (decode, encode) = (shaders::INSTANCE, shaders::INSTANCE_PACK);
+    let module = &parse(&format!("{decode}{encode}{plain}"));
     same!(module, PackedInstance { position, rotation });
     let (fields, span) = wgsl_struct(module, "DrawSlot");
     let expected = [
@@ -239,7 +240,7 @@ fn the_draw_slot_is_the_same_on_both_sides() {
         ("flags", 176),
         ("region_first", 180),
         ("set_first", 184),
-        ("pad_a", 188),
+        ("previous_offset", 188),
     ];
     assert_eq!(
         fields,

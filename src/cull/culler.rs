@@ -8,6 +8,7 @@ use crate::cull::{
     pages::{Pages, SetId, binding_limit, page_limit},
     pipelines::{BuildOptions, Pipelines},
     plan::{Plan, PlanLimits},
+    previous::Previous,
     readback::{BatchRows, Readback},
     sets::Set,
     shaders,
@@ -61,6 +62,7 @@ pub struct Culler {
     pub(super) tuning: Tuning,
     pub(super) pages: Pages,
     pub(super) sets: HashMap<SetId, Set>,
+    pub(super) previous: Previous,
     /// Bound where a page has no scales.
     pub(super) no_channel: Buffer,
     pub(super) plan: Plan,
@@ -147,6 +149,7 @@ impl Culler {
             tuning,
             pages: Pages::new(page_limit, tier == CullingTier::Cpu),
             sets: HashMap::new(),
+            previous: Previous::default(),
             no_channel: device.create_buffer(&BufferDescriptor {
                 label: Some("gpu_culling no channel"),
                 size: 256,

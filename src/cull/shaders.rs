@@ -20,6 +20,9 @@ pub(crate) use wgsl;
 pub const LAYOUT: &str = wgsl!("layout");
 /// Decoding of an instance.
 pub const INSTANCE: &str = wgsl!("instance");
+/// Encoding of an instance, for kernels that write instances; to be joined with [`INSTANCE`], which decodes. In a Bevy
+/// app both are the module `bevy_gpu_culling::instance`.
+pub const INSTANCE_PACK: &str = wgsl!("instance_pack");
 /// Reading of an instance of 16 bytes. Another file with the same declarations makes the kernels read another
 /// encoding ([`Compactor`](crate::cull::Compactor)).
 pub const INSTANCE_PACKED: &str = wgsl!("instance_packed");

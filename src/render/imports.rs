@@ -19,7 +19,9 @@ pub(super) struct InstancedShaders(HashMap<AssetId<Shader>, bool>);
 /// Who transforms the vertices of a material on a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum VertexStage {
-    /// Ours, or one of the material's own that reads instances.
+    /// The material has none of its own: ours, or Bevy's.
+    Default,
+    /// One of the material's own that reads instances.
     Instanced,
     /// One of the material's own that has not been loaded.
     Loading,
@@ -35,9 +37,10 @@ impl InstancedShaders {
             material.get_shader(PrepassVertexShader),
             material.get_shader(DeferredVertexShader),
         ];
-        let mut stage = VertexStage::Instanced;
+        let mut stage = VertexStage::Default;
         for shader in own.iter().flatten() {
             match self.0.get(&shader.id()) {
+                Some(true) if stage == VertexStage::Default => stage = VertexStage::Instanced,
                 Some(true) => {}
                 Some(false) => return VertexStage::Foreign,
                 None => stage = VertexStage::Loading,

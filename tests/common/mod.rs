@@ -184,6 +184,7 @@ pub fn upload(culler: &mut Culler, (device, queue): (&Device, &Queue), scene: &S
     for (id, set) in scene.sets.iter().enumerate() {
         let id = SetId(id as u64);
         let channels = Channels {
+            previous: set.keeps_previous(),
             scale: set.scales().is_some(),
             tag: set.tags().is_some(),
         };
