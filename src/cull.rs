@@ -21,6 +21,7 @@ mod batch;
 mod bounds;
 mod compactor;
 mod error;
+pub mod expand;
 mod frame;
 pub mod layout;
 mod pages;
@@ -39,6 +40,7 @@ mod view;
 
 pub use compactor::{Compactor, CompactorOptions};
 pub use error::CullError;
+pub use expand::{Expander, Expansion};
 pub use frame::{CullFrame, CullRequest, Culler, CullerOptions, DrawSource, Residency};
 pub use pages::{Channels, Region, SetId};
 pub use plan::{BoundingSphere, DrawPart, DrawShape};
