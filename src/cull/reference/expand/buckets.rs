@@ -1,9 +1,7 @@
 //! Twin of `shaders/expand_bits.wgsl`, `expand_po2_buckets.wgsl`, `expand_one_bucket.wgsl`,
 //! `expand_plan_buckets.wgsl` and of pass 2 of both.
 
-use crate::cull::layout::expand::{
-    EXPAND_BUCKETS, EXPAND_CHUNK, EXPAND_MOST_ITEMS, ExpandBucket,
-};
+use crate::cull::layout::expand::{EXPAND_BUCKETS, EXPAND_CHUNK, EXPAND_MOST_ITEMS, ExpandBucket};
 
 /// Entries, bucket after bucket, and where each bucket begins; the last value is the end of all.
 #[derive(Clone, Debug, PartialEq, Eq)]
