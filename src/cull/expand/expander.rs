@@ -335,6 +335,13 @@ impl Expander {
         Ok(true)
     }
 
+    /// Gives the room back. Nothing is then prepared.
+    pub fn shrink(&mut self, device: &Device) {
+        self.bound = None;
+        self.entry_capacity = 0;
+        self.arena = create(device, 16, BufferUsages::STORAGE | BufferUsages::COPY_SRC);
+    }
+
     fn bind(
         &mut self,
         (device, queue): (&Device, &Queue),
