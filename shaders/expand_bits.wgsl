@@ -1,7 +1,7 @@
 // Pass 1 of the buckets. A tile's sources are transposed to bits: bit s of masks[w * 32 + b] says that source
-// 32 w + s of the tile has an entry in bucket b. `count` counts the entries of each tile and bucket; they are
-// scanned bucket after bucket, so that all buckets lie side by side in the arena, as large as they must be;
-// `write` does the same again and writes. Both stride over the tiles.
+// 32 w + s of the tile has an entry in bucket b. A first kernel counts the entries
+// of each tile and bucket; a scan of them, bucket after bucket, lets all buckets lie side by side in the arena, as
+// large as they must be; a last kernel does the same again and writes.
 //
 //     N of 4 sources       5 = 0101   2 = 0010   7 = 0111   0 = 0000
 //     bit 0 of each        1 0 1 0    bucket 0: items of size 1 of sources 0 and 2
@@ -58,42 +58,4 @@ fn entries_before(index: u32, segment: u32) -> u32 {
         entries += segments[s * EXPAND_BUCKETS + index % EXPAND_BUCKETS];
     }
     return entries;
-}
-
-@compute @workgroup_size(EXPAND_THREADS)
-fn count(
-    thread: Thread,
-    @builtin(workgroup_id) workgroup: vec3<u32>,
-    @builtin(num_workgroups) workgroups: vec3<u32>,
-) {
-    let sources = source_count();
-    let tiles = tile_count();
-    let index = index_of(thread);
-    for (var tile = workgroup.x; tile < tiles; tile += workgroups.x) {
-        load_masks(tile, sources, true, thread);
-        if (index < EXPAND_BUCKETS) {
-            arena[params.prefix_at + index * tiles + tile] = entries_before(index, EXPAND_THREADS / EXPAND_BUCKETS);
-        }
-        // The next tile overwrites masks and segments.
-        workgroupBarrier();
-    }
-    store_sums(workgroup.x, index);
-}
-
-@compute @workgroup_size(EXPAND_THREADS)
-fn write(
-    thread: Thread,
-    @builtin(workgroup_id) workgroup: vec3<u32>,
-    @builtin(num_workgroups) workgroups: vec3<u32>,
-) {
-    let sources = source_count();
-    let tiles = tile_count();
-    let index = index_of(thread);
-    for (var tile = workgroup.x; tile < tiles; tile += workgroups.x) {
-        load_masks(tile, sources, false, thread);
-        let place = place_of(index % EXPAND_BUCKETS * tiles + tile)
-            + entries_before(index, index / EXPAND_BUCKETS);
-        write_entries(tile, sources, place, index);
-        workgroupBarrier();
-    }
 }

@@ -2,7 +2,8 @@
 // 2^(b + 1) - 1 items.
 
 fn expand_chunk(chunk: u32, thread: u32) {
-    let bucket = state.buckets[bucket_of(chunk)];
+    find_bucket(chunk);
+    let bucket = own;
     let i = (chunk - bucket.first_chunk) * EXPAND_CHUNK + thread;
     let entry = i >> bucket.lanes;
     if (entry >= bucket.entry_count) {

@@ -23,8 +23,9 @@ fn higher_bits(items: u32, b: u32) -> u32 {
 }
 
 fn expand_chunk(chunk: u32, thread: u32) {
-    let b = bucket_of(chunk);
-    let bucket = state.buckets[b];
+    find_bucket(chunk);
+    let b = own_bucket;
+    let bucket = own;
     let i = (chunk - bucket.first_chunk) * EXPAND_CHUNK + thread;
     let entry = i >> bucket.lanes;
     if (entry >= bucket.entry_count) {

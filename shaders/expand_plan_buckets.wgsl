@@ -6,27 +6,8 @@ var<workgroup> first_entries: array<u32, 33>;
 // A thread takes more items, up to 2^3, when there are more threads than this without.
 const ENOUGH_THREADS: u32 = 1048576u;
 
-fn partial_count() -> u32 {
-    let values = tile_count() * EXPAND_BUCKETS;
-    return (values + EXPAND_TILE - 1u) / EXPAND_TILE;
-}
-
-fn plan(total: u32, thread: u32) {
-    // The spine's own prefixes are read back.
-    storageBarrier();
-    let tiles = tile_count();
-    let items = sum_all(thread);
-    if (thread <= EXPAND_BUCKETS) {
-        var first = total;
-        if (thread < EXPAND_BUCKETS && tiles > 0u) {
-            first = place_of(thread * tiles);
-        }
-        first_entries[thread] = min(first, params.entry_capacity);
-    }
-    workgroupBarrier();
-    if (thread != 0u) {
-        return;
-    }
+// With `first_entries` filled, by one thread.
+fn plan_buckets(items: u32, total: u32) {
     let runs = items <= EXPAND_MOST_ITEMS;
     var share = 0u;
     for (; share < 3u; share += 1u) {

@@ -377,6 +377,15 @@ fn cases() -> Vec<(String, Vec<u32>)> {
         "power law",
         (0..60_000).map(|_| power_law(&mut rng)).collect(),
     );
+    // The most for which the buckets have a pass 1 without a scan, and one more.
+    for sources in [262_144, 262_145] {
+        let counts = (0..sources).map(|_| rng.random_range(0..5)).collect();
+        case(&format!("{sources} sources"), counts);
+    }
+    case(
+        "power law, many",
+        (0..300_000).map(|_| power_law(&mut rng)).collect(),
+    );
     // More than one step of the spine: 4,096 tiles.
     let mut long = vec![0; 4_300_000];
     for _ in 0..2000 {
@@ -714,6 +723,14 @@ fn a_broken_expansion_is_seen() {
             "entries_before(index, index / EXPAND_BUCKETS)",
             "0u",
         ),
+        (Po2Buckets, "select(0u, entries, t < tile)", "entries"),
+        (
+            Po2Buckets,
+            "place_of(index % EXPAND_BUCKETS * tiles + tile)",
+            "place_of(index % EXPAND_BUCKETS * tiles)",
+        ),
+        (OneBucket, "firsts[bucket] + add", "add"),
+        (OneBucket, "place_of(thread * tiles)", "place_of(thread)"),
         (Po2Buckets, "chunk += chunks;", ""),
         (Po2Buckets, "bucket += step;", "bucket += step / 2u;"),
         (
@@ -754,8 +771,8 @@ fn a_broken_expansion_is_seen() {
             };
             let edit = |_: &str, source: String| source.replace(from, to);
             let mut expander = Expander::with_sources(&gpu.device, &options, edit).unwrap();
-            // Only the longest has a second step of the spine.
-            let all = from.contains("carry");
+            // Only long ones have a scan of the table, only the longest a second step of the spine.
+            let all = from.contains("carry") || from.contains("tiles");
             let small = cases
                 .iter()
                 .filter(|(_, counts)| all || counts.len() < 4000);

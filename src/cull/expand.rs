@@ -122,7 +122,8 @@ impl Expansion {
             body: "fn expand_item(source: u32, item: u32) {}\nfn expand_done() {}\n",
         };
         let strategy = self.strategy();
-        let passes = strategy.passes.iter().chain([&strategy.items]);
+        let first = strategy.passes.iter().chain(strategy.few);
+        let passes = first.chain([&strategy.items]);
         passes
             .map(|pass| (pass.name, pass.source(&sources)))
             .collect()

@@ -2,7 +2,7 @@
 
 use super::{
     ExpandReport, Expansion,
-    passes::{ExpandPass, Groups, LIVE_WORKGROUPS, WgslSources, divide},
+    passes::{ExpandPass, FEW_TILES, Groups, LIVE_WORKGROUPS, WgslSources, divide, tiles},
 };
 use crate::cull::{
     CullError, CullingTier,
@@ -142,6 +142,8 @@ pub struct Expander {
     merged: bool,
     has_counts: bool,
     passes: Vec<Kernel>,
+    /// Pass 1 for few sources; may be empty.
+    few: Vec<Kernel>,
     items: Kernel,
     params: Buffer,
     slices: Buffer,
@@ -238,11 +240,9 @@ impl Expander {
                 layout,
             })
         };
-        let passes = strategy
-            .passes
-            .iter()
-            .map(build)
-            .collect::<Result<_, _>>()?;
+        let build_all = |passes: &'static [ExpandPass]| passes.iter().map(build).collect();
+        let passes: Result<_, _> = build_all(strategy.passes);
+        let few: Result<_, _> = build_all(strategy.few);
         let storage = BufferUsages::STORAGE | BufferUsages::COPY_SRC;
         Ok(Self {
             expansion,
@@ -250,7 +250,8 @@ impl Expander {
             dispatch: options.dispatch,
             merged: options.merged || !strategy.buckets,
             has_counts: options.counting.is_none(),
-            passes,
+            passes: passes?,
+            few: few?,
             items: build(&strategy.items)?,
             params: create(
                 device,
@@ -429,7 +430,12 @@ impl Expander {
     /// Records pass 1. `group` is what [`ExpanderOptions::counting`] binds.
     pub fn record_sources(&self, pass: &mut ComputePass<'_>, group: Option<&BindGroup>) {
         let Some(bound) = &self.bound else { return };
-        for kernel in &self.passes {
+        let is_few = tiles(bound.params.source_capacity) <= u64::from(FEW_TILES);
+        let kernels = match is_few && !self.few.is_empty() {
+            true => &self.few,
+            false => &self.passes,
+        };
+        for kernel in kernels {
             pass.set_pipeline(&kernel.pipeline);
             pass.set_bind_group(0, &bound.sources, &[]);
             if let Some(group) = group {

@@ -31,6 +31,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
             groups: Groups::One,
         },
     ],
+    few: &[],
     items: ExpandPass {
         name: "expand_items_fixed",
         parts: |sources| sources.expanding(&[wgsl!("expand_items_fixed")]),

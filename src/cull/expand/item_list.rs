@@ -20,6 +20,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
         most_entries: None,
     },
     passes: &[SCAN_ITEMS, SPINE, LIST],
+    few: &[],
     items: ExpandPass {
         name: "expand_items_list",
         parts: |sources| sources.expanding(&[wgsl!("expand_items_list")]),

@@ -35,6 +35,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
                     wgsl!("expand_plan"),
                     wgsl!("expand_lanes_one_bucket"),
                     wgsl!("expand_plan_buckets"),
+                    wgsl!("expand_plan_table"),
                     wgsl!("expand_spine"),
                 ])
             },
@@ -44,6 +45,20 @@ pub(super) const STRATEGY: Strategy = Strategy {
         ExpandPass {
             name: "expand_write_one_bucket",
             parts: bits,
+            entry: "write",
+            groups: Groups::Tiles,
+        },
+    ],
+    few: &[
+        ExpandPass {
+            name: "expand_count_few_one_bucket",
+            parts: few,
+            entry: "count",
+            groups: Groups::Tiles,
+        },
+        ExpandPass {
+            name: "expand_write_few_one_bucket",
+            parts: few,
             entry: "write",
             groups: Groups::Tiles,
         },
@@ -62,5 +77,15 @@ pub(super) const STRATEGY: Strategy = Strategy {
 };
 
 fn bits<'a>(sources: &WgslSources<'a>) -> Vec<&'a str> {
-    sources.transposing(&[wgsl!("expand_one_bucket")])
+    sources.transposing(&[wgsl!("expand_one_bucket"), wgsl!("expand_bits_many")])
+}
+
+fn few<'a>(sources: &WgslSources<'a>) -> Vec<&'a str> {
+    sources.transposing(&[
+        wgsl!("expand_one_bucket"),
+        wgsl!("expand_plan"),
+        wgsl!("expand_lanes_one_bucket"),
+        wgsl!("expand_plan_buckets"),
+        wgsl!("expand_bits_few"),
+    ])
 }

@@ -37,6 +37,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
             groups: Groups::One,
         },
     ],
+    few: &[],
     items: ExpandPass {
         name: "expand_items_packed",
         parts: |sources| sources.expanding(&[wgsl!("expand_items_packed")]),

@@ -21,6 +21,8 @@ pub(super) struct Strategy {
     pub arena: Arena,
     /// Pass 1, in order.
     pub passes: &'static [ExpandPass],
+    /// Pass 1 for few sources, where that has fewer dispatches; else empty.
+    pub few: &'static [ExpandPass],
     /// Pass 2.
     pub items: ExpandPass,
 }
@@ -70,6 +72,9 @@ pub(super) enum Groups {
     /// As the options of the expander say.
     Items,
 }
+
+/// Tiles up to which [`Strategy::few`] runs: a workgroup reads the counts of all of them.
+pub(super) const FEW_TILES: u32 = 256;
 
 /// Workgroups that fill a large GPU.
 pub(super) const LIVE_WORKGROUPS: u32 = 2048;

@@ -36,6 +36,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
                     wgsl!("expand_plan"),
                     wgsl!("expand_lanes_po2_buckets"),
                     wgsl!("expand_plan_buckets"),
+                    wgsl!("expand_plan_table"),
                     wgsl!("expand_spine"),
                 ])
             },
@@ -45,6 +46,20 @@ pub(super) const STRATEGY: Strategy = Strategy {
         ExpandPass {
             name: "expand_write_po2_buckets",
             parts: bits,
+            entry: "write",
+            groups: Groups::Tiles,
+        },
+    ],
+    few: &[
+        ExpandPass {
+            name: "expand_count_few_po2_buckets",
+            parts: few,
+            entry: "count",
+            groups: Groups::Tiles,
+        },
+        ExpandPass {
+            name: "expand_write_few_po2_buckets",
+            parts: few,
             entry: "write",
             groups: Groups::Tiles,
         },
@@ -63,7 +78,17 @@ pub(super) const STRATEGY: Strategy = Strategy {
 };
 
 fn bits<'a>(sources: &WgslSources<'a>) -> Vec<&'a str> {
-    sources.transposing(&[wgsl!("expand_po2_buckets")])
+    sources.transposing(&[wgsl!("expand_po2_buckets"), wgsl!("expand_bits_many")])
+}
+
+fn few<'a>(sources: &WgslSources<'a>) -> Vec<&'a str> {
+    sources.transposing(&[
+        wgsl!("expand_po2_buckets"),
+        wgsl!("expand_plan"),
+        wgsl!("expand_lanes_po2_buckets"),
+        wgsl!("expand_plan_buckets"),
+        wgsl!("expand_bits_few"),
+    ])
 }
 
 /// A bit that all W words have costs W 2^b items, and there are less than 2^32: with P whole buckets, W (2^P - 1)

@@ -20,6 +20,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
         most_entries: Some(|_| 0),
     },
     passes: &[SCAN_ITEMS, SPINE],
+    few: &[],
     items: ExpandPass {
         name: "expand_items_search",
         parts: |sources| sources.expanding(&[wgsl!("expand_items_search")]),

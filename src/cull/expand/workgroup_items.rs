@@ -17,6 +17,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
         most_entries: None,
     },
     passes: &[SCAN, SPINE, LIST],
+    few: &[],
     items: ExpandPass {
         name: "expand_items_groups",
         parts: |sources| sources.expanding(&[wgsl!("expand_items_groups")]),
