@@ -10,7 +10,7 @@ mod scan;
 mod vote;
 
 pub use args::write_args;
-pub use classify::{BlockState, block_state, bound};
+pub use classify::{BoundState, bound, bound_state, word_bound};
 pub use compact::compact;
-pub use scan::{place_of, scan, spine};
+pub use scan::{count, scan};
 pub use vote::{is_visible, least_distance, load_sphere, vote};
