@@ -16,7 +16,7 @@ var<workgroup> segments: array<u32, EXPAND_THREADS>;
 
 const SEGMENT: u32 = TILE_WORDS * EXPAND_BUCKETS / EXPAND_THREADS;
 
-fn load_masks(tile: u32, sources: u32, note: bool, thread: Thread) {
+fn load_masks(tile: u32, sources: u32, thread: Thread) {
     let index = index_of(thread);
     for (var i = index; i < EXPAND_TILE; i += EXPAND_THREADS) {
         atomicStore(&masks[i], 0u);
@@ -27,9 +27,6 @@ fn load_masks(tile: u32, sources: u32, note: bool, thread: Thread) {
         var items = 0u;
         if (source < sources) {
             items = items_of(source);
-        }
-        if (note) {
-            note_items(items);
         }
         transpose(bits_of(items), place, thread);
     }

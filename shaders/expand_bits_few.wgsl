@@ -9,10 +9,9 @@ var<workgroup> firsts: array<u32, 33>;
 @compute @workgroup_size(EXPAND_THREADS)
 fn count(thread: Thread, @builtin(workgroup_id) workgroup: vec3<u32>) {
     let index = index_of(thread);
-    load_masks(workgroup.x, source_count(), true, thread);
+    let entries = count_tile(workgroup.x, source_count(), thread);
     if (index < EXPAND_BUCKETS) {
-        arena[params.prefix_at + workgroup.x * EXPAND_BUCKETS + index] =
-            entries_before(index, EXPAND_THREADS / EXPAND_BUCKETS);
+        arena[params.prefix_at + workgroup.x * EXPAND_BUCKETS + index] = entries;
     }
     store_sums(workgroup.x, index);
 }
@@ -40,7 +39,7 @@ fn write(thread: Thread, @builtin(workgroup_id) workgroup: vec3<u32>) {
     }
     sums_before[index] = before;
     sums_all[index] = all;
-    load_masks(tile, source_count(), false, thread);
+    load_masks(tile, source_count(), thread);
     if (index <= EXPAND_BUCKETS) {
         var first = 0u;
         for (var b = 0u; b < index; b += 1u) {

@@ -11,11 +11,11 @@ fn count(
     let tiles = tile_count();
     let index = index_of(thread);
     for (var tile = workgroup.x; tile < tiles; tile += workgroups.x) {
-        load_masks(tile, sources, true, thread);
+        let entries = count_tile(tile, sources, thread);
         if (index < EXPAND_BUCKETS) {
-            arena[params.prefix_at + index * tiles + tile] = entries_before(index, EXPAND_THREADS / EXPAND_BUCKETS);
+            arena[params.prefix_at + index * tiles + tile] = entries;
         }
-        // The next tile overwrites masks and segments.
+        // The next tile overwrites what was counted in.
         workgroupBarrier();
     }
     store_sums(workgroup.x, index);
@@ -31,7 +31,7 @@ fn write(
     let tiles = tile_count();
     let index = index_of(thread);
     for (var tile = workgroup.x; tile < tiles; tile += workgroups.x) {
-        load_masks(tile, sources, false, thread);
+        load_masks(tile, sources, thread);
         let place = place_of(index % EXPAND_BUCKETS * tiles + tile)
             + entries_before(index, index / EXPAND_BUCKETS);
         write_entries(tile, sources, place, index);

@@ -22,3 +22,32 @@ fn write_entries(tile: u32, sources: u32, first: u32, index: u32) {
         }
     }
 }
+
+// Bits that some source of the word has: an entry for each.
+var<workgroup> words: array<atomic<u32>, TILE_WORDS>;
+
+// Entries of bucket `index` in the tile, to the first threads. No masks are needed for that.
+fn count_tile(tile: u32, sources: u32, thread: Thread) -> u32 {
+    let index = index_of(thread);
+    if (index < TILE_WORDS) {
+        atomicStore(&words[index], 0u);
+    }
+    workgroupBarrier();
+    for (var at = index; at < EXPAND_TILE; at += EXPAND_THREADS) {
+        let source = tile * EXPAND_TILE + at;
+        var items = 0u;
+        if (source < sources) {
+            items = items_of(source);
+        }
+        note_items(items);
+        gather(items, at / 32u, thread);
+    }
+    workgroupBarrier();
+    var entries = 0u;
+    if (index < EXPAND_BUCKETS) {
+        for (var w = 0u; w < TILE_WORDS; w += 1u) {
+            entries += (atomicLoad(&words[w]) >> index) & 1u;
+        }
+    }
+    return entries;
+}

@@ -731,6 +731,16 @@ fn a_broken_expansion_is_seen() {
         ),
         (OneBucket, "firsts[bucket] + add", "add"),
         (OneBucket, "place_of(thread * tiles)", "place_of(thread)"),
+        (
+            Po2Buckets,
+            "atomicOr(&words[word], bits)",
+            "atomicAnd(&words[word], bits)",
+        ),
+        (
+            Po2Buckets,
+            "atomicOr(&words[word], all)",
+            "atomicOr(&words[word], bits)",
+        ),
         (Po2Buckets, "chunk += chunks;", ""),
         (Po2Buckets, "bucket += step;", "bucket += step / 2u;"),
         (

@@ -114,7 +114,7 @@ pub(super) struct WgslSources<'a> {
 
 impl<'a> WgslSources<'a> {
     /// The first with subgroup operations, the second without.
-    fn pick(&self, subgroup: &'static str, workgroup: &'static str) -> &'static str {
+    pub fn pick(&self, subgroup: &'static str, workgroup: &'static str) -> &'static str {
         if self.tier == CullingTier::Subgroup {
             subgroup
         } else {

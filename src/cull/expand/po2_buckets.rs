@@ -78,11 +78,23 @@ pub(super) const STRATEGY: Strategy = Strategy {
 };
 
 fn bits<'a>(sources: &WgslSources<'a>) -> Vec<&'a str> {
-    sources.transposing(&[wgsl!("expand_po2_buckets"), wgsl!("expand_bits_many")])
+    sources.transposing(&[
+        gather(sources),
+        wgsl!("expand_po2_buckets"),
+        wgsl!("expand_bits_many"),
+    ])
+}
+
+fn gather(sources: &WgslSources<'_>) -> &'static str {
+    sources.pick(
+        wgsl!("expand_gather_subgroup"),
+        wgsl!("expand_gather_workgroup"),
+    )
 }
 
 fn few<'a>(sources: &WgslSources<'a>) -> Vec<&'a str> {
     sources.transposing(&[
+        gather(sources),
         wgsl!("expand_po2_buckets"),
         wgsl!("expand_plan"),
         wgsl!("expand_lanes_po2_buckets"),
