@@ -8,6 +8,8 @@ const EXPAND_TILE: u32 = 1024u;
 const EXPAND_SPINE_RUN: u32 = 16u;
 // Threads of a workgroup of pass 2: a chunk.
 const EXPAND_CHUNK: u32 = 128u;
+// Items that a workgroup of `workgroup-search` takes at a time.
+const EXPAND_SPAN: u32 = 1024u;
 // Bucket b is for 2^b items.
 const EXPAND_BUCKETS: u32 = 32u;
 // More items than this are refused, so that no index wraps.

@@ -254,6 +254,10 @@ impl Gpu {
                 scanned()?;
                 equal("chunks", &[state.chunks], &[chunks(items)])
             }
+            Expansion::WorkgroupSearch => {
+                scanned()?;
+                equal("chunks", &[state.chunks], &[items.div_ceil(EXPAND_SPAN)])
+            }
             Expansion::PackedAtomic => {
                 let sources = read(params.entries_at, counts.len());
                 let mut tiles = Vec::new();
@@ -710,6 +714,18 @@ fn a_broken_expansion_is_seen() {
             "index_of(thread));",
         ),
         (PrefixSearch, "+ prefixes[r]", ""),
+        (
+            WorkgroupSearch,
+            "select(begin, end - 1u, thread == 1u)",
+            "begin",
+        ),
+        (WorkgroupSearch, "if (before <= i)", "if (before < i)"),
+        (WorkgroupSearch, "count <= SPAN_ROOM", "true"),
+        (
+            WorkgroupSearch,
+            "span_firsts[k] = first_item_of(first + k);",
+            "span_firsts[k] = first_item_of(first);",
+        ),
         (PackedAtomic, "let place = own_count + i", "let place = i"),
         (PackedAtomic, "return own_sum;", "return 0u;"),
         (PackedAtomic, "<= i)", "< i)"),
@@ -731,11 +747,7 @@ fn a_broken_expansion_is_seen() {
         ),
         (OneBucket, "firsts[bucket] + add", "add"),
         (OneBucket, "place_of(thread * tiles)", "place_of(thread)"),
-        (
-            Po2Buckets,
-            "atomicOr(&words[word], bits)",
-            "atomicAnd(&words[word], bits)",
-        ),
+        (Po2Buckets, "(atomicLoad(&words[w]) >> index) & 1u", "1u"),
         (
             Po2Buckets,
             "atomicOr(&words[word], all)",
@@ -781,11 +793,14 @@ fn a_broken_expansion_is_seen() {
             };
             let edit = |_: &str, source: String| source.replace(from, to);
             let mut expander = Expander::with_sources(&gpu.device, &options, edit).unwrap();
-            // Only long ones have a scan of the table, only the longest a second step of the spine.
-            let all = from.contains("carry") || from.contains("tiles");
-            let small = cases
+            // Only long ones have a scan of the table or long spans, only the longest a second step of the spine.
+            let long = ["carry", "tiles", "ROOM"]
                 .iter()
-                .filter(|(_, counts)| all || counts.len() < 4000);
+                .any(|part| from.contains(part));
+            let small = cases.iter().filter(|(_, counts)| match long {
+                true => counts.len() > 262_144,
+                false => counts.len() < 4000,
+            });
             let caught = small
                 .map(|(_, counts)| counts)
                 .chain([&random])

@@ -247,6 +247,7 @@ fn constants_are_the_same_on_both_sides() {
             ("EXPAND_TILE", EXPAND_TILE),
             ("EXPAND_SPINE_RUN", EXPAND_SPINE_RUN),
             ("EXPAND_CHUNK", EXPAND_CHUNK),
+            ("EXPAND_SPAN", EXPAND_SPAN),
             ("EXPAND_BUCKETS", EXPAND_BUCKETS),
             ("EXPAND_MOST_ITEMS", EXPAND_MOST_ITEMS),
             ("EXPAND_KNOWN", EXPAND_KNOWN),

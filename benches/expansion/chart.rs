@@ -8,11 +8,12 @@ use std::path::Path;
 const PANEL: u32 = 420;
 const HEIGHT: u32 = 560;
 /// Told apart also by those who do not see red and green apart (Okabe and Ito).
-const COLOURS: [RGBColor; 7] = [
+const COLOURS: [RGBColor; 8] = [
     RGBColor(120, 120, 120),
     RGBColor(86, 180, 233),
     RGBColor(204, 121, 167),
     RGBColor(0, 114, 178),
+    RGBColor(0, 0, 0),
     RGBColor(230, 159, 0),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
@@ -66,6 +67,8 @@ pub fn write(path: &Path, adapter: &str, rows: &[Row]) -> Result<()> {
             .configure_mesh()
             .x_desc("sources")
             .y_desc("G items a second")
+            .x_labels(4)
+            .max_light_lines(1)
             .x_label_formatter(&|count| format!("{count:.0e}"))
             .draw()
             .map_err(|error| failed(&error))?;

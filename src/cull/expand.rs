@@ -59,6 +59,7 @@ expansions! {
     ItemList = item_list, "item-list", "Solution 1: an entry (source, item) for each item, 8 bytes. In source order.";
     WorkgroupItems = workgroup_items, "workgroup-items", "Solution 1 with workgroups: an entry, 8 bytes, for each workgroup of 128 items. In source order.";
     PrefixSearch = prefix_search, "prefix-search", "Solution 2: a prefix sum of N, and a binary search a thread. In source order.";
+    WorkgroupSearch = workgroup_search, "workgroup-search", "Solution 2 with the search shared: a workgroup takes 1,024 items, searches once, and its threads look among the prefixes in between. In source order.";
     PackedAtomic = packed_atomic, "packed-atomic", "Solution 2.5: count and sum in one 64-bit atomic, so that a single pass makes the prefixes, in the order of arrival. Needs `SHADER_INT64_ATOMIC_ALL_OPS`, else [`Self::PrefixSearch`] takes its place.";
     Po2Buckets = po2_buckets, "po2-buckets", "Solution 3: an entry in bucket b for each set bit b of N, no search. The entries of 32 neighbouring sources share 8 bytes, and the buckets lie side by side.";
     #[default] OneBucket = one_bucket, "one-bucket", "Solution 3's later form: one entry, 4 bytes, for each source, in bucket floor(log2 N).";

@@ -23,7 +23,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     few: &[],
     items: ExpandPass {
         name: "expand_items_search",
-        parts: |sources| sources.expanding(&[wgsl!("expand_items_search")]),
+        parts: |sources| sources.expanding(&[wgsl!("expand_search"), wgsl!("expand_items_search")]),
         entry: "expand",
         groups: Groups::Items,
     },

@@ -11,6 +11,8 @@ pub const EXPAND_TILE: u32 = 1024;
 pub const EXPAND_SPINE_RUN: u32 = 16;
 /// Threads of a workgroup of pass 2: a chunk.
 pub const EXPAND_CHUNK: u32 = 128;
+/// Items that a workgroup of `workgroup-search` takes at a time.
+pub const EXPAND_SPAN: u32 = 1024;
 /// Buckets: bucket b is for 2^b items.
 pub const EXPAND_BUCKETS: u32 = 32;
 /// More items than this are refused, so that no index wraps.

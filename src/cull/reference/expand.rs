@@ -13,7 +13,7 @@ pub use buckets::{
 };
 pub use lists::{item_list, list_items, weight_of_groups, workgroup_items};
 pub use scan::{exact_items, expand_place_of, expand_scan, expand_spine, measure, sum_items};
-pub use search::{Packed, fixed_items, pack, packed_items, search, search_items};
+pub use search::{Packed, fixed_items, pack, packed_items, search, search_items, span_items};
 
 #[cfg(test)]
 mod tests {
@@ -51,6 +51,8 @@ mod tests {
             let list = item_list(&counts, &prefixes, &partials, u32::MAX);
             prop_assert_eq!(seen(|expand| list_items(&list, expand)), all.clone());
             let found = seen(|expand| search_items(&prefixes, &partials, total, expand));
+            prop_assert_eq!(found, all.clone());
+            let found = seen(|expand| span_items(&prefixes, &partials, total, expand));
             prop_assert_eq!(found, all.clone());
             let reversed: Vec<_> = (0..counts.len().div_ceil(1024) as u32).rev().collect();
             let packed = pack(&counts, &reversed);

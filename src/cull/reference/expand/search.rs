@@ -1,7 +1,7 @@
-//! Twin of `shaders/expand_items_search.wgsl`, `expand_pack.wgsl`, `expand_items_packed.wgsl` and
+//! Twin of `shaders/expand_search.wgsl`, `expand_items_search.wgsl`, `expand_items_spans.wgsl`, `expand_pack.wgsl`, `expand_items_packed.wgsl` and
 //! `expand_items_fixed.wgsl`.
 
-use crate::cull::layout::expand::EXPAND_TILE;
+use crate::cull::layout::expand::{EXPAND_SPAN, EXPAND_TILE};
 
 /// The source and the item of thread `i`, which is below the sum of all.
 #[must_use]
@@ -25,6 +25,27 @@ pub fn search_items(
     for i in 0..total {
         let (source, item) = search(prefixes, partials, i);
         expand(source, item);
+    }
+}
+
+/// Items of `workgroup-search`: span after span, the sources of a span's ends first.
+pub fn span_items(
+    prefixes: &[u32],
+    partials: &[u32],
+    total: u32,
+    mut expand: impl FnMut(u32, u32),
+) {
+    let first_item_of =
+        |source: u32| prefixes[source as usize] + partials[(source / EXPAND_TILE) as usize];
+    for begin in (0..total).step_by(EXPAND_SPAN as usize) {
+        let end = total.min(begin.saturating_add(EXPAND_SPAN));
+        let first = search(prefixes, partials, begin).0;
+        let last = search(prefixes, partials, end - 1).0;
+        let firsts: Vec<_> = (first..=last).map(first_item_of).collect();
+        for i in begin..end {
+            let k = firsts.partition_point(|before| *before <= i) - 1;
+            expand(first + k as u32, i - firsts[k]);
+        }
     }
 }
 
