@@ -1,5 +1,7 @@
 //! Every shape that a kernel sees, in the order of `shaders/layout.wgsl`; the test `layout` compares the two.
 
+pub mod expand;
+
 use bytemuck::{Pod, Zeroable};
 use glam::{Vec3, Vec4};
 

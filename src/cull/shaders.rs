@@ -26,6 +26,11 @@ pub const INSTANCE_PACK: &str = wgsl!("instance_pack");
 /// Reading of an instance of 16 bytes. Another file with the same declarations makes the kernels read another
 /// encoding ([`Compactor`](crate::cull::Compactor)).
 pub const INSTANCE_PACKED: &str = wgsl!("instance_packed");
+/// Shapes and constants of the expansions.
+pub const EXPAND_LAYOUT: &str = wgsl!("expand_layout");
+/// The items of a source, from a buffer. A caller may bring other WGSL with the same function
+/// ([`ExpanderOptions`](crate::cull::expand::ExpanderOptions)).
+pub const EXPAND_COUNTS: &str = wgsl!("expand_counts");
 pub(crate) const FRUSTUM: &str = wgsl!("frustum");
 pub(crate) const BLOCKS: &str = wgsl!("blocks");
 
@@ -90,7 +95,12 @@ pub(crate) fn inputs(encoding: &str) -> [&str; 5] {
 
 /// Helpers and stages in one module; every kernel starts with the layout.
 pub(crate) fn join(parts: &[&str]) -> String {
-    let mut source = String::from(LAYOUT);
+    join_after(LAYOUT, parts)
+}
+
+/// Helpers and stages in one module, after another layout.
+pub(crate) fn join_after(layout: &str, parts: &[&str]) -> String {
+    let mut source = String::from(layout);
     for part in parts {
         source.push('\n');
         source.push_str(part);

@@ -8,7 +8,7 @@
 use bevy_gpu_culling::{
     cull::{
         BatchData, BoundingSphere, Channels, CullFrame, CullRequest, CullView, Culler,
-        CullerOptions, CullingTier, DrawShape, SetId,
+        CullerOptions, CullingTier, DrawShape, Expansion, SetId,
         layout::{BLOCK_WORDS, SCAN_TILE, Totals},
         plan::BatchPlan,
         reference,
@@ -29,7 +29,8 @@ pub fn gpu() -> (Device, Queue, wgpu::AdapterInfo) {
     }))
     .expect("no GPU adapter: `cargo xtask test` installs a software one");
     let (device, queue) = pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor {
-        required_features: adapter.features() & CullingTier::wanted_features(),
+        required_features: adapter.features()
+            & (CullingTier::wanted_features() | Expansion::wanted_features()),
         required_limits: adapter.limits(),
         ..Default::default()
     }))
