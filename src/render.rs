@@ -29,6 +29,7 @@ mod slots;
 mod uniforms;
 pub mod verify;
 mod views;
+mod wireframe;
 
 pub use buffers::{InstanceBuffer, InstanceBuffers};
 pub use components::{CullingRadius, FreezeCulling, GpuInstances, InstanceMeshUniforms};

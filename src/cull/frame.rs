@@ -186,7 +186,9 @@ impl Culler {
 
     /// Records all stages and the copy of the counters; nothing on the `Cpu` tier.
     pub fn record(&mut self, device: &Device, encoder: &mut CommandEncoder) {
-        self.record_written(device, encoder);
+        if self.has_written_sets() {
+            self.record_written(device, encoder);
+        }
         if self.has_gpu_work() {
             for stage in self.compaction().stages() {
                 let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {

@@ -5,7 +5,7 @@ use crate::{
         Channels, CullError, Culler, CullingTier, Residency, SetId,
         layout::{BLOCK, Bound, BoundJob},
         pages::{Room, write},
-        previous::copies,
+        previous::{Copy, copies},
         readback::read_buffer,
         sets::{Set, checked},
     },
@@ -177,7 +177,8 @@ impl Culler {
     }
 
     /// Notes that instances in `ranges` are about to change: what they are now is kept as the frame before. To be
-    /// called before the uploads, with what changed in the frame before. Nothing without [`Channels::previous`].
+    /// called between [`Self::reserve_set`] and the uploads, with what changed in the frame before; with nothing where
+    /// the set was moved, as it takes along what it was. Does nothing without [`Channels::previous`].
     ///
     /// # Errors
     /// [`CullError::UnknownSet`].
@@ -190,13 +191,11 @@ impl Culler {
         let set = self.sets.get(&id).ok_or(CullError::UnknownSet(id.0))?;
         if set.channels.previous {
             let pages = &self.pages;
-            let all: Vec<_> = ranges
+            let kept = ranges
                 .into_iter()
                 .flat_map(|range| copies(pages, set, range))
                 .collect();
-            let mut encoder = device.create_command_encoder(&Default::default());
-            self.previous.record(device, &mut encoder, &all);
-            queue.submit([encoder.finish()]);
+            self.submit_copies((device, queue), kept);
         }
         Ok(())
     }
@@ -223,7 +222,7 @@ impl Culler {
     /// Before anything is written in the frame: what the GPU wrote in the one before is kept, and so is what sets
     /// that were moved have left behind.
     pub(super) fn keep_before_writes(&mut self, device: &Device, queue: &Queue) {
-        let mut all = core::mem::take(&mut self.previous.moves);
+        let mut all = Vec::new();
         for set in self.sets.values_mut() {
             if let Some(written) = &mut set.written
                 && set.channels.previous
@@ -233,6 +232,13 @@ impl Culler {
                 all.extend(copies(&self.pages, set, range));
             }
         }
+        self.submit_copies((device, queue), all);
+    }
+
+    /// Submits copies, behind those of sets that were moved.
+    fn submit_copies(&mut self, (device, queue): (&Device, &Queue), copies: Vec<Copy>) {
+        let mut all = core::mem::take(&mut self.previous.moves);
+        all.extend(copies);
         if !all.is_empty() {
             let mut encoder = device.create_command_encoder(&Default::default());
             self.previous.record(device, &mut encoder, &all);
@@ -241,6 +247,12 @@ impl Culler {
         for set in self.previous.retired.drain(..) {
             self.pages.release(&set.regions, set.room);
         }
+    }
+
+    /// Whether [`Self::record_written`] has anything to do.
+    #[must_use]
+    pub fn has_written_sets(&self) -> bool {
+        self.sets.values().any(|set| set.written.is_some())
     }
 
     /// Records what must happen between the GPU's writes and the stages: bounds of the blocks that the stages read,

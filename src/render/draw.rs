@@ -55,10 +55,11 @@ pub(super) type DrawSetDepthOnly = (
     DrawSurvivors<2>,
 );
 
-/// Binds a set at group `I` and draws its survivors in the view: one draw for each page.
-pub(super) struct DrawSurvivors<const I: usize>;
+/// Binds a set at group `I` and draws its survivors in the view: one draw for each page. With `BEVYS`, only if its
+/// pipelines are Bevy's own, which read `MeshUniform`s.
+pub(super) struct DrawSurvivors<const I: usize, const BEVYS: bool = false>;
 
-impl<P: PhaseItem, const I: usize> RenderCommand<P> for DrawSurvivors<I> {
+impl<P: PhaseItem, const I: usize, const BEVYS: bool> RenderCommand<P> for DrawSurvivors<I, BEVYS> {
     type Param = (
         SRes<GpuCuller>,
         SRes<SetDraws>,
@@ -125,6 +126,9 @@ impl<P: PhaseItem, const I: usize> RenderCommand<P> for DrawSurvivors<I> {
                 draw_indirect(pass, commands, offset, indexed, counted);
             }
             return RenderCommandResult::Success;
+        }
+        if BEVYS {
+            return RenderCommandResult::Skip;
         }
         for (part, bind_group, offset) in
             draws.parts(culler, item.main_entity(), view.retained_view_entity)

@@ -218,11 +218,11 @@ fn upload(
     known: &mut KnownSet,
     set: &InstanceSet,
 ) -> Result<(), CullError> {
-    let moved = core::mem::take(&mut known.moved);
-    if set.keeps_previous() && !moved.is_empty() {
-        culler.keep_previous((device, queue), known.id, moved)?;
-    }
+    let mut moved = core::mem::take(&mut known.moved);
     if known.lineage == set.lineage() && known.revision == set.revision() {
+        if set.keeps_previous() && !moved.is_empty() {
+            culler.keep_previous((device, queue), known.id, moved)?;
+        }
         return Ok(());
     }
     let since = if known.lineage == set.lineage() {
@@ -239,6 +239,11 @@ fn upload(
     let nowhere = nowhere_before(&changes, if since == 0 { 0 } else { known.len }, set.len());
     if culler.reserve_set(device, known.id, set.len() as u32, channels) == Residency::Moved {
         changes = SetChanges::Everything;
+        // It brought along where it was.
+        moved.clear();
+    }
+    if channels.previous {
+        culler.keep_previous((device, queue), known.id, moved)?;
     }
     let all = core::slice::from_ref(&(0..set.len())).to_vec();
     let (instances, scales, tags) = match changes {

@@ -27,6 +27,8 @@ pub(super) enum VertexStage {
     Loading,
     /// One of the material's own that knows nothing of instances.
     Foreign,
+    /// Of the material's own (main pass, prepass, deferred) one reads instances, another does not.
+    Mixed,
 }
 
 impl InstancedShaders {
@@ -37,16 +39,18 @@ impl InstancedShaders {
             material.get_shader(PrepassVertexShader),
             material.get_shader(DeferredVertexShader),
         ];
-        let mut stage = VertexStage::Default;
-        for shader in own.iter().flatten() {
-            match self.0.get(&shader.id()) {
-                Some(true) if stage == VertexStage::Default => stage = VertexStage::Instanced,
-                Some(true) => {}
-                Some(false) => return VertexStage::Foreign,
-                None => stage = VertexStage::Loading,
-            }
+        let known: Vec<_> = own
+            .iter()
+            .flatten()
+            .map(|shader| self.0.get(&shader.id()).copied())
+            .collect();
+        match (known.contains(&Some(true)), known.contains(&Some(false))) {
+            _ if known.contains(&None) => VertexStage::Loading,
+            (true, true) => VertexStage::Mixed,
+            (true, false) => VertexStage::Instanced,
+            (false, true) => VertexStage::Foreign,
+            (false, false) => VertexStage::Default,
         }
-        stage
     }
 }
 

@@ -20,7 +20,7 @@ use bevy::{
     },
     ecs::system::SystemParam,
     material::MaterialProperties,
-    pbr::*,
+    pbr::{wireframe::RenderWireframeInstances, *},
     platform::collections::{HashMap, HashSet},
     prelude::*,
     render::{
@@ -60,12 +60,15 @@ enum DrawnBy {
     Loading,
     /// Not at all: nobody could write the uniforms that its vertex stage wants.
     Refused,
+    /// Not at all: its vertex stages want to be drawn in two ways.
+    Mixed,
 }
 
 impl DrawnBy {
     fn new(vertex: VertexStage, asked: bool, can_write: bool) -> Self {
         match vertex {
             VertexStage::Loading => Self::Loading,
+            VertexStage::Mixed => Self::Mixed,
             VertexStage::Foreign if can_write => Self::Uniforms,
             VertexStage::Foreign => Self::Refused,
             VertexStage::Default if asked && can_write => Self::Uniforms,
@@ -108,6 +111,7 @@ pub(super) fn alias_materials(
     mut materials: ResMut<ErasedRenderAssets<PreparedMaterial>>,
     mut bindings: ResMut<RenderMaterialBindings>,
     mut dirty: ResMut<DirtySpecializations>,
+    wireframes: Option<Res<RenderWireframeInstances>>,
     functions: PhaseFunctions,
 ) {
     if gpu.entities.is_empty() && aliases.entities.is_empty() {
@@ -132,7 +136,12 @@ pub(super) fn alias_materials(
         let (properties, binding) = (material.properties.clone(), material.binding);
         // A shader that is loaded later, or changes, may read instances.
         let vertex = shaders.vertex_stage(&properties);
-        let drawn = DrawnBy::new(vertex, gpu.by_uniforms.contains(entity), can_write);
+        // Bevy's wireframes, too, read a MeshUniform for each instance.
+        let is_wired = wireframes
+            .as_ref()
+            .is_some_and(|wireframes| wireframes.contains_key(entity));
+        let asked = is_wired || gpu.by_uniforms.contains(entity);
+        let drawn = DrawnBy::new(vertex, asked, can_write);
         if drawn == DrawnBy::Uniforms {
             aliases.by_uniforms.insert(*entity);
         }
@@ -278,7 +287,14 @@ fn alias_properties(
         to.base_specialize = from.base_specialize;
         to.prepass_specialize = from.prepass_specialize;
     }
-    if matches!(drawn, DrawnBy::Loading | DrawnBy::Refused) {
+    if matches!(drawn, DrawnBy::Loading | DrawnBy::Refused | DrawnBy::Mixed) {
+        if drawn == DrawnBy::Mixed {
+            error!(
+                "material {id:?}: some of its vertex shaders (main pass, prepass, deferred) import \
+                 bevy_gpu_culling::draw_instance and some do not: sets with it are not drawn; import it in all of \
+                 them, or in none"
+            );
+        }
         if drawn == DrawnBy::Refused {
             error!(
                 "material {id:?} has a vertex shader of its own, which does not read GpuInstances, and the tier \

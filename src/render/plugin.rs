@@ -17,6 +17,7 @@ use super::{
     slots::DrawSlots,
     uniforms::SurvivorUniforms,
     verify::Verifier,
+    wireframe::{redirect_wireframes, register_wireframes},
 };
 use crate::{
     cull::{Compaction, CullerOptions, CullingTier},
@@ -201,7 +202,7 @@ impl Plugin for GpuCullingPlugin {
                     GpuCullingSystems::Finish.in_set(RenderGraphSystems::Finish),
                 ),
             )
-            .add_systems(RenderStartup, init_culler)
+            .add_systems(RenderStartup, (init_culler, register_wireframes))
             .add_systems(
                 ExtractSchedule,
                 (extract_sets, extract_imports, super::views::extract_freeze)
@@ -211,6 +212,9 @@ impl Plugin for GpuCullingPlugin {
                 Render,
                 (
                     alias_materials.in_set(GpuCullingSystems::AliasMaterials),
+                    redirect_wireframes
+                        .after(RenderSystems::QueueMeshes)
+                        .before(RenderSystems::PhaseSort),
                     prepare_culling.in_set(GpuCullingSystems::Prepare),
                 ),
             )

@@ -92,7 +92,9 @@ pub(super) fn record_culling(
     let Some(culler) = &mut gpu.culler else {
         return;
     };
-    culler.record_written(device.wgpu_device(), context.command_encoder());
+    if culler.has_written_sets() {
+        culler.record_written(device.wgpu_device(), context.command_encoder());
+    }
     if !culler.has_gpu_work() {
         return;
     }

@@ -43,6 +43,10 @@ fn spawn(stage: &mut Stage, set: &InstanceSet) -> Scene {
     let material = stage.standard(StandardMaterial::from(Color::srgb(0.9, 0.4, 0.3)));
     let entity = stage.spawn_set(set, (mesh.clone(), material.clone()), moved());
     ground(stage);
+    // Something colourful that no edit changes.
+    let ball = stage.mesh(crate::materials::coloured(Sphere::new(1.0).into()));
+    let white = stage.standard(StandardMaterial::default());
+    stage.spawn((Mesh3d(ball), white, Transform::from_xyz(2.0, -1.5, 2.0)));
     build::lights(stage, Light::Directional);
     stage.camera(eye(), ());
     Scene {

@@ -19,6 +19,7 @@ mod oblique;
 #[path = "../scene/mod.rs"]
 mod scene;
 mod table;
+mod wireframe;
 mod written;
 
 use axes::{COMBINATIONS, Combination};

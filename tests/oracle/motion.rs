@@ -164,33 +164,51 @@ fn moved_instances_have_the_motion_of_moved_entities() {
     assert!(different_pixels("motion-not-kept", &still[0], &entities[0]).is_err());
 }
 
-/// After a splice other instances are at the indices: they have not moved there.
+/// After a splice other instances are at the indices: they have not moved there. Nor have they when the set needs new
+/// room for it.
 #[test]
 fn spliced_instances_have_no_motion() {
-    let after = |how: How| {
-        let mut stage = stage(how);
-        let entity = spawn(&mut stage, By::Set, true, false);
-        let mut swarm = stage.app.world_mut().get_mut::<Swarm>(entity).unwrap();
-        swarm.moving = false;
-        stage.update(4);
-        match how {
-            How::Entities => {
-                let gone: Vec<_> = members(&stage, entity)[10..30].to_vec();
-                for entity in gone {
-                    stage.app.world_mut().despawn(entity);
-                }
+    for count in [0, 1500] {
+        let (set, entities) = (
+            spliced(How::Set(None), count),
+            spliced(How::Entities, count),
+        );
+        let result = different_pixels(&format!("motion-spliced-{count}"), &set, &entities);
+        assert!(result.is_ok(), "{result:?}");
+    }
+}
+
+/// The frame in which twenty instances that do not move went, and others came.
+fn spliced(how: How, count: usize) -> image::RgbaImage {
+    let came = || field(2000, true).iter().take(count).collect::<Vec<_>>();
+    let mut stage = stage(how);
+    let entity = spawn(&mut stage, By::Set, true, false);
+    let mut swarm = stage.app.world_mut().get_mut::<Swarm>(entity).unwrap();
+    swarm.moving = false;
+    stage.update(4);
+    match how {
+        How::Entities => {
+            let gone: Vec<_> = members(&stage, entity)[10..30].to_vec();
+            for entity in gone {
+                stage.app.world_mut().despawn(entity);
             }
-            How::Set(_) => {
-                let world = stage.app.world_mut();
-                let handle = world.get::<GpuInstances>(entity).unwrap().0.clone();
-                let mut sets = world.resource_mut::<Assets<InstanceSet>>();
-                let mut set = sets.get_mut(&handle).unwrap();
-                set.splice(10..30, [Vec3::ZERO; 0]).unwrap();
+            let world = stage.app.world();
+            let alike = members(&stage, entity)[0];
+            let mesh = world.get::<Mesh3d>(alike).unwrap().clone();
+            let material = world.get::<MeshMaterial3d<StandardMaterial>>(alike);
+            let material = material.unwrap().clone();
+            for at in came() {
+                let parts = (mesh.clone(), material.clone());
+                stage.spawn((parts, Transform::from(at), ChildOf(entity)));
             }
         }
-        stage.picture_now()
-    };
-    let (set, entities) = (after(How::Set(None)), after(How::Entities));
-    let result = different_pixels("motion-spliced", &set, &entities);
-    assert!(result.is_ok(), "{result:?}");
+        How::Set(_) => {
+            let world = stage.app.world_mut();
+            let handle = world.get::<GpuInstances>(entity).unwrap().0.clone();
+            let mut sets = world.resource_mut::<Assets<InstanceSet>>();
+            let mut set = sets.get_mut(&handle).unwrap();
+            set.splice(10..30, came()).unwrap();
+        }
+    }
+    stage.picture_now()
 }

@@ -71,6 +71,36 @@ const PROVEN: &[(&str, &str, &str)] = &[
         "`FreezeCulling` on a camera",
         "a_frozen_camera_draws_what_it_kept",
     ),
+    (
+        "Pass",
+        "motion vectors of instances that move within their set, with `InstanceSet::keep_previous`: changed by `set`, or written by the GPU",
+        "moved_instances_have_the_motion_of_moved_entities",
+    ),
+    (
+        "Pass",
+        "motion vectors of instances that `splice` shifts: none, in that frame",
+        "spliced_instances_have_no_motion",
+    ),
+    (
+        "Pass",
+        "`Wireframe` (`WireframePlugin`), lines of width 1",
+        "a_wireframe_goes_around_each_instance",
+    ),
+    (
+        "Change",
+        "`splice`, `extend`, `truncate`, `clear`: the set is whole in every frame",
+        "a_set_that_grows_or_shrinks_is_whole_in_every_frame",
+    ),
+    (
+        "Change",
+        "the same beyond the sizes of shared pages",
+        "a_large_set_that_grows_is_whole_in_every_frame",
+    ),
+    (
+        "Change",
+        "instances that a compute pass writes each frame: picture and survivors of the same instances uploaded",
+        "a_written_set_looks_like_the_same_instances_uploaded",
+    ),
 ];
 
 /// What a set does not do, and why.
@@ -86,6 +116,18 @@ const REFUSED: &[(&str, &str)] = &[
     (
         "motion vectors of moved instances without `InstanceSet::keep_previous`",
         "they have those of their entity",
+    ),
+    (
+        "`Material` of which one vertex shader imports `bevy_gpu_culling::draw_instance` and another does not",
+        "refused by name, once; nothing is drawn",
+    ),
+    (
+        "instances that the GPU writes, on the tier `Cpu`",
+        "refused, once; nothing is drawn (`a_written_set_is_refused_on_the_tier_cpu`)",
+    ),
+    (
+        "wireframes of wide lines or quads, of materials that import `bevy_gpu_culling::draw_instance`, and on the tier `Cpu`",
+        "left out, with one line (`a_wireframe_that_cannot_be_drawn_is_left_out`)",
     ),
     (
         "occlusion culling",
@@ -125,10 +167,7 @@ const UNTESTED: &[(&str, &str)] = &[
         "tests have no display; the demo draws into one",
     ),
     ("bindless materials", "software Vulkan has none"),
-    (
-        "lightmaps, light textures, decals, wireframes",
-        "no scene has them yet",
-    ),
+    ("lightmaps, light textures, decals", "no scene has them yet"),
 ];
 
 fn generate() -> String {
