@@ -72,6 +72,7 @@ fn channels_are_paid_for_by_the_sets_that_have_them() {
     let channels = Channels {
         scale: true,
         tag: true,
+        ..Channels::default()
     };
     let memory = culler(len, channels, Compaction::Auto).memory();
     let blocks = u64::from(len.div_ceil(1024) * 1024);
@@ -93,6 +94,7 @@ fn every_buffer_is_in_the_documentation() {
     let channels = Channels {
         scale: true,
         tag: true,
+        ..Channels::default()
     };
     for label in culler(5000, channels, Compaction::Auto).memory().keys() {
         let name = label.strip_prefix("gpu_culling ").unwrap();

@@ -2,11 +2,12 @@
 #![allow(dead_code, reason = "not every benchmark uses every helper")]
 
 pub mod encoding;
+pub mod reader;
 pub mod stats;
 pub mod verify;
 
 use anyhow::{Context, Result, bail, ensure};
-use bevy_gpu_culling::cull::CullingTier;
+use bevy_gpu_culling::cull::{CullingTier, Expansion};
 use wgpu::{
     Buffer, BufferDescriptor, BufferUsages, CommandEncoder, ComputePass, ComputePassDescriptor,
     ComputePassTimestampWrites, ComputePipeline, ComputePipelineDescriptor, Device, Features,
@@ -44,7 +45,9 @@ impl Gpu {
             "{} lacks the feature TIMESTAMP_QUERY, which a benchmark needs",
             info.name
         );
-        let wanted = CullingTier::wanted_features() | Features::TIMESTAMP_QUERY;
+        let wanted = CullingTier::wanted_features()
+            | Expansion::wanted_features()
+            | Features::TIMESTAMP_QUERY;
         let (device, queue) =
             pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor {
                 required_features: adapter.features() & wanted,

@@ -23,7 +23,8 @@ use bevy_gpu_culling::{
 };
 use clap::{Parser, ValueEnum};
 use common::{
-    Gpu, buffer, groups,
+    Gpu,
+    reader::Reader,
     stats::Times,
     verify::{Expected, Verifier},
 };
@@ -33,7 +34,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use points::{Order, RADIUS};
 use row::{Peer, Row};
 use std::{collections::BTreeMap, path::PathBuf, time::Instant};
-use wgpu::{Buffer, BufferUsages, CommandEncoder, ComputePass, ComputePipeline, PollType};
+use wgpu::{Buffer, CommandEncoder, PollType};
 
 /// Measures how the culling scales on this adapter.
 #[derive(Parser)]
@@ -109,9 +110,8 @@ struct Bench {
     tier: CullingTier,
     runs: usize,
     verifier: Verifier,
-    read: ComputePipeline,
+    reader: Reader,
     filler: Buffer,
-    kept: Buffer,
     demo: Option<Demo>,
     bar: ProgressBar,
     rows: Vec<Row>,
@@ -162,17 +162,10 @@ fn run(mut args: Args) -> Result<()> {
     )?);
     let (runs, cache) = if software { (5, 4) } else { (21, 128) };
     let cache = args.cache.unwrap_or(cache).clamp(1, 1 << 16);
-    let storage = BufferUsages::STORAGE;
-    let filler = (cache << 20).min(gpu.binding_limit());
     let mut bench = Bench {
         verifier: Verifier::new(&gpu, args.spoil),
-        read: gpu.pipeline(
-            "read",
-            include_str!("../common/read.wgsl").into(),
-            "read_page",
-        ),
-        filler: buffer(&gpu.device, "filler", filler, storage),
-        kept: buffer(&gpu.device, "kept", 4, storage),
+        reader: Reader::new(&gpu),
+        filler: Reader::filler(&gpu, cache),
         demo: args.orbs.as_deref().map(Demo::new),
         runs: args.runs.unwrap_or(runs),
         bar,
@@ -484,7 +477,8 @@ impl Bench {
                         let instances = culler.plan().batches[*batch].chunks.iter();
                         let instances = instances.map(|chunk| u64::from(chunk.instance_count));
                         if let Some([_, page, ..]) = culler.batch_buffers(*batch) {
-                            self.record_read(page, instances.sum(), pass);
+                            self.reader
+                                .record_first(&self.gpu, page, instances.sum(), pass);
                         }
                     }
                 },
@@ -500,16 +494,7 @@ impl Bench {
 
     fn fill_cache(&self, encoder: &mut CommandEncoder) {
         let mut pass = encoder.begin_compute_pass(&Default::default());
-        self.record_read(&self.filler, self.filler.size() / 16, &mut pass);
-    }
-
-    /// Reads the first `instances` of 16 bytes.
-    fn record_read(&self, page: &Buffer, instances: u64, pass: &mut ComputePass<'_>) {
-        let group = self.gpu.bind(&self.read, &[page, &self.kept]);
-        pass.set_pipeline(&self.read);
-        pass.set_bind_group(0, &group, &[]);
-        let (x, y) = groups(instances.div_ceil(1024));
-        pass.dispatch_workgroups(x, y, 1);
+        self.reader.record(&self.gpu, &self.filler, &mut pass);
     }
 
     /// The demo against Bevy's entities.

@@ -13,6 +13,7 @@ impl Culler {
         let others = [
             ("gpu_culling no channel", self.no_channel.size()),
             ("gpu_culling counters", counters),
+            ("gpu_culling previous", self.previous.bytes()),
         ];
         let pipelines = self.pipelines.iter().map(|pipelines| pipelines.size());
         let all = self
@@ -34,7 +35,7 @@ impl Culler {
         let pipelines = self.pipelines.iter().map(|pipelines| pipelines.size());
         let named = self.pages.sizes().chain(batches).chain(pipelines);
         let named: u64 = named.map(|(_, size)| size).sum();
-        named + self.no_channel.size() + self.readback.bytes()
+        named + self.no_channel.size() + self.readback.bytes() + self.previous.bytes()
     }
 
     /// Ids that the survivor arenas hold, all together; 4 bytes each.

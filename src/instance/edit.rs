@@ -1,5 +1,7 @@
 //! Edits of a set: each checks first, then writes, then logs.
 
+use std::ops::Range;
+
 use super::channels::{Channels, next_index};
 use super::{InstanceBounds, InstanceError, InstanceSet, InstanceTransform};
 
@@ -24,6 +26,7 @@ impl InstanceSet {
         tag: u32,
     ) -> Result<u32, InstanceError> {
         self.channels.check_here()?;
+        self.check_not_written()?;
         let before = self.len();
         let index = next_index(before)?;
         let (packed, scale) = transform.into().pack(index)?;
@@ -46,6 +49,7 @@ impl InstanceSet {
         transforms: impl IntoIterator<Item = T>,
     ) -> Result<(), InstanceError> {
         self.channels.check_here()?;
+        self.check_not_written()?;
         let before = self.len();
         let tail = Channels::collect(transforms, before)?;
         if tail.len() > 0 {
@@ -109,11 +113,17 @@ impl InstanceSet {
     }
 
     /// Drops all instances from `len` on. Reads the rest to make the [`bounds`](Self::bounds)
-    /// tight (not in a [released](Self::is_released) set). The channels stay.
+    /// tight (not in a [released](Self::is_released) set). The channels stay. Of a set that the GPU writes, the live
+    /// instances become fewer.
     pub fn truncate(&mut self, len: usize) {
-        if len < self.len() {
+        let before = self.len();
+        if len < before {
             self.log.begin();
-            self.channels.truncate(len);
+            self.log.mark_renumbered(before..before, before);
+            match &mut self.written {
+                Some(written) => written.live = len as u32,
+                None => self.channels.truncate(len),
+            }
         }
     }
 
@@ -121,8 +131,11 @@ impl InstanceSet {
     /// instances. A [released](Self::is_released) set can then be filled again.
     pub fn clear(&mut self) {
         let shape = self.shape();
-        if !self.is_empty() || shape != (false, false) {
+        if self.written.is_some() {
+            self.truncate(0);
+        } else if !self.is_empty() || shape != (false, false) {
             self.log.begin();
+            self.log.mark_renumbered(0..0, self.len());
             let mut instances = core::mem::take(&mut self.channels.instances);
             instances.clear();
             self.channels = Channels {
@@ -138,6 +151,9 @@ impl InstanceSet {
     /// Reads all instances to make the [`bounds`](Self::bounds) tight again, after many calls of
     /// [`set`](Self::set).
     pub fn tighten_bounds(&mut self) {
+        if self.written.is_some() {
+            return;
+        }
         let before = self.channels.bounds;
         self.channels.measure();
         if self.channels.bounds != before {
@@ -146,7 +162,7 @@ impl InstanceSet {
     }
 
     /// Which optional channels there are.
-    fn shape(&self) -> (bool, bool) {
+    pub(super) fn shape(&self) -> (bool, bool) {
         self.channels.shape()
     }
 
@@ -158,17 +174,24 @@ impl InstanceSet {
             self.log.mark_everything();
             return;
         }
-        self.log.instances.mark(added.clone(), revision);
+        self.log.mark_renumbered(added.clone(), before);
+        self.mark_channels(added, revision);
+    }
+
+    /// All channels were written in `range`.
+    pub(super) fn mark_channels(&mut self, range: Range<usize>, revision: u64) {
+        self.log.instances.mark(range.clone(), revision);
         if self.channels.scales.is_some() {
-            self.log.scales.mark(added.clone(), revision);
+            self.log.scales.mark(range.clone(), revision);
         }
         if self.channels.tags.is_some() {
-            self.log.tags.mark(added, revision);
+            self.log.tags.mark(range, revision);
         }
     }
 
     /// The index into the channels, if there is such an instance.
     pub(super) fn check_index(&self, index: u32) -> Result<usize, InstanceError> {
+        self.check_not_written()?;
         let len = self.len();
         if (index as usize) < len {
             Ok(index as usize)

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::changes::{ChangeLog, GRANULE};
 use super::channels::Channels;
+use super::written::Written;
 use super::{
     InstanceBounds, InstanceError, InstanceOrder, InstanceTransform, PackedInstance, SetChanges,
 };
@@ -55,6 +56,9 @@ pub struct InstanceSet {
     /// Where the data is kept; see [Memory](Self#memory).
     #[cfg(feature = "bevy")]
     pub asset_usage: bevy::asset::RenderAssetUsages,
+    /// Set where a compute pass writes the instances; the channels are then empty.
+    pub(super) written: Option<Written>,
+    pub(super) previous: bool,
 }
 
 impl InstanceSet {
@@ -114,6 +118,7 @@ impl InstanceSet {
     /// [`InstanceError::ChannelLength`] unless there is one for each;
     /// [`InstanceError::InvalidScale`].
     pub fn with_scales(mut self, scales: Vec<f32>) -> Result<Self, InstanceError> {
+        self.check_not_written()?;
         self.channels.set_scales(scales)?;
         self.log.begin();
         self.log.mark_everything();
@@ -127,6 +132,7 @@ impl InstanceSet {
     ///
     /// [`InstanceError::ChannelLength`] unless there is one for each.
     pub fn with_tags(mut self, tags: Vec<u32>) -> Result<Self, InstanceError> {
+        self.check_not_written()?;
         self.channels.set_tags(tags)?;
         self.log.begin();
         self.log.mark_everything();
@@ -154,10 +160,14 @@ impl InstanceSet {
         self.channels.release()
     }
 
-    /// How many instances there are, also in a [released](Self::is_released) set.
+    /// How many instances there are, also in a [released](Self::is_released) set; of a set that the GPU writes, how many
+    /// are live.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.channels.len()
+        match &self.written {
+            Some(written) => written.live as usize,
+            None => self.channels.len(),
+        }
     }
 
     /// Whether there are none.
@@ -191,7 +201,7 @@ impl InstanceSet {
         (0..self.channels.instances.len()).map(|at| self.decoded(at))
     }
 
-    /// Positions and rotations, as the shaders read them.
+    /// Positions and rotations, as the shaders read them; empty for a set that the GPU writes.
     #[must_use]
     pub fn packed(&self) -> &[PackedInstance] {
         &self.channels.instances
@@ -242,9 +252,10 @@ impl InstanceSet {
     /// itself while it works, on all cores. A [released](Self::is_released) set comes back as it is.
     #[must_use]
     pub fn sorted(self) -> (Self, InstanceOrder) {
-        if self.is_released() {
+        if self.is_released() || self.written.is_some() {
             return (self, InstanceOrder::default());
         }
+        let previous = self.previous;
         let Channels {
             instances,
             scales,
@@ -261,11 +272,35 @@ impl InstanceSet {
         channels.measure();
         let sorted = Self {
             channels,
+            previous,
             #[cfg(feature = "bevy")]
             asset_usage: self.asset_usage,
             ..Self::default()
         };
         (sorted, order)
+    }
+
+    /// Keeps on the GPU where each instance was in the frame before, so that motion vectors
+    /// (`MotionVectorPrepass`: temporal anti-aliasing, motion blur) follow instances that move within
+    /// the set, by [`set`](Self::set) or written by the GPU. Without it they follow the entity alone.
+    ///
+    /// It doubles the set's memory on the GPU, and each frame copies what the frame before it changed.
+    /// Instances go by their index: those that [`push`](Self::push), [`extend`](Self::extend) and
+    /// [`splice`](Self::splice) put or shift to an index have no motion in that frame.
+    #[must_use]
+    pub fn keep_previous(mut self, keep: bool) -> Self {
+        if self.previous != keep {
+            self.previous = keep;
+            self.log.begin();
+            self.log.mark_everything();
+        }
+        self
+    }
+
+    /// Whether the set [keeps](Self::keep_previous) where its instances were.
+    #[must_use]
+    pub fn keeps_previous(&self) -> bool {
+        self.previous
     }
 
     /// Counts edits. 1 for a set that was just made, more after each edit.
@@ -325,6 +360,8 @@ impl fmt::Debug for InstanceSet {
             .field("bounds", &self.channels.bounds)
             .field("released", &self.is_released())
             .field("revision", &self.revision())
+            .field("written", &self.written)
+            .field("previous", &self.previous)
             .finish_non_exhaustive()
     }
 }

@@ -2,8 +2,9 @@
 
 use super::{
     bounds::SetSphere,
+    buffers::InstanceBuffers,
     clock::{CpuClock, CpuStage},
-    components::GpuInstances,
+    components::{GpuInstances, InstanceMeshUniforms},
     plugin::GpuCullingSettings,
     record::Recorded,
     upload::{KnownSet, UploadInbox, Uploads},
@@ -13,6 +14,8 @@ use crate::{
     cull::{BoundingSphere, Compaction, CullError, Culler, CullingTier, SetId},
     instance::InstanceSet,
 };
+use core::ops::Range;
+
 use bevy::{
     asset::RenderAssetUsages,
     camera::visibility::NoFrustumCulling,
@@ -23,7 +26,7 @@ use bevy::{
     render::{
         Extract,
         renderer::{RenderDevice, RenderQueue},
-        sync_world::MainEntity,
+        sync_world::{MainEntity, MainEntityHashSet},
     },
 };
 
@@ -40,6 +43,8 @@ pub(super) struct GpuCuller {
     /// Entities with [`GpuInstances`], also those whose set or mesh is not loaded yet or was refused: Bevy must not
     /// draw them as single meshes.
     pub entities: Vec<MainEntity>,
+    /// Those that ask for a `MeshUniform` for each survivor.
+    pub by_uniforms: MainEntityHashSet,
     /// Entities whose set can be culled this frame, in an order that stays while entities do.
     pub sets: Vec<ExtractedSet>,
     /// What was recorded of the frame.
@@ -63,6 +68,7 @@ type SetEntity = (
     Option<&'static SetSphere>,
     &'static GlobalTransform,
     Has<NoFrustumCulling>,
+    Has<InstanceMeshUniforms>,
 );
 
 /// Makes the culler for the device.
@@ -119,7 +125,7 @@ pub(super) fn extract_sets(
     assets: Extract<Res<Assets<InstanceSet>>>,
     (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
     verifier: Res<Verifier>,
-    (clock, inbox): (Res<CpuClock>, Res<UploadInbox>),
+    (mut buffers, clock, inbox): (ResMut<InstanceBuffers>, Res<CpuClock>, Res<UploadInbox>),
 ) {
     let _running = clock.start(CpuStage::Extract);
     let gpu = &mut *gpu;
@@ -133,6 +139,7 @@ pub(super) fn extract_sets(
             };
             if !adopted {
                 gpu.known.clear();
+                buffers.clear();
             }
         }
         gpu.settings = settings.clone();
@@ -140,6 +147,10 @@ pub(super) fn extract_sets(
     gpu.frame += 1;
     gpu.sets.clear();
     gpu.entities.clear();
+    gpu.by_uniforms.clear();
+    let asking = entities.iter().filter(|entity| entity.5);
+    gpu.by_uniforms
+        .extend(asking.map(|(entity, ..)| MainEntity::from(entity)));
     let Some(culler) = &mut gpu.culler else {
         gpu.entities
             .extend(entities.iter().map(|(entity, ..)| MainEntity::from(entity)));
@@ -147,7 +158,7 @@ pub(super) fn extract_sets(
     };
     let copies = verifier.is_requested();
     let mut uploads = Uploads::new(culler, device.wgpu_device(), &queue);
-    for (entity, instances, sphere, transform, keep_all) in &entities {
+    for (entity, instances, sphere, transform, keep_all, _) in &entities {
         let entity = MainEntity::from(entity);
         gpu.entities.push(entity);
         let asset = instances.id();
@@ -163,9 +174,23 @@ pub(super) fn extract_sets(
         });
         if known.used_in != gpu.frame {
             known.used_in = gpu.frame;
-            if let Err(error) = uploads.catch_up(asset, known, set) {
+            let result = if set.written().is_some() {
+                uploads.reserve_written(known, set).map(|regions| {
+                    if let Some(regions) = regions {
+                        buffers.insert(asset, regions);
+                    }
+                    buffers.set_live(asset, set.len() as u32);
+                })
+            } else {
+                buffers.remove(asset);
+                uploads.catch_up(asset, known, set)
+            };
+            if let Err(error) = &result
+                && !known.refused
+            {
                 error!("a set could not be uploaded: {error}");
             }
+            known.refused = result.is_err();
         }
         gpu.sets.push(ExtractedSet {
             entity,
@@ -185,6 +210,7 @@ pub(super) fn extract_sets(
         let lives = known.used_in == frame || assets.contains(*asset);
         if !lives {
             culler.remove_set(known.id);
+            buffers.remove(*asset);
         } else if copies
             && known.used_in == frame
             && let Some(set) = assets.get(*asset)

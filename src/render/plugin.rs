@@ -2,8 +2,12 @@
 
 use super::{
     bounds::update_bounds,
+    buffers::InstanceBuffers,
     clock::CpuClock,
-    components::{AFTER_FRUSTA, CullingRadius, FreezeCulling, GpuInstances, freeze_frusta},
+    components::{
+        AFTER_FRUSTA, CullingRadius, FreezeCulling, GpuInstances, InstanceMeshUniforms,
+        freeze_frusta,
+    },
     draw::{DrawSet, DrawSetDepthOnly, DrawSetPrepass},
     extract::{GpuCuller, extract_sets, init_culler},
     imports::{InstancedShaders, extract_imports},
@@ -12,8 +16,10 @@ use super::{
     prepare::{SetDraws, prepare_culling},
     record::{CullingReport, ReportInbox, finish_culling, receive_report, record_culling},
     slots::DrawSlots,
+    uniforms::SurvivorUniforms,
     upload::{InstanceUploadProgress, UploadInbox, receive_uploads},
     verify::Verifier,
+    wireframe::{redirect_wireframes, register_wireframes},
 };
 use crate::{
     cull::{Compaction, CullerOptions, CullingTier},
@@ -109,6 +115,9 @@ pub enum GpuCullingSystems {
     AliasMaterials,
     /// `Render`: views and sets become the frame's tables.
     Prepare,
+    /// `RenderGraph`, before [`Record`](Self::Record): compute passes of yours that write instances
+    /// ([`InstanceBuffers`]). Nothing of the plugin's runs in it.
+    WriteInstances,
     /// `RenderGraph`, before the cameras: the compute passes.
     Record,
     /// `RenderGraph`, after the submit: counters are asked for.
@@ -131,6 +140,7 @@ impl Plugin for GpuCullingPlugin {
             .register_type::<GpuInstances>()
             .register_type::<CullingRadius>()
             .register_type::<FreezeCulling>()
+            .register_type::<InstanceMeshUniforms>()
             .register_type::<GpuCullingSettings>()
             .insert_resource(settings.clone())
             .init_resource::<CullingReport>()
@@ -172,10 +182,12 @@ impl Plugin for GpuCullingPlugin {
             .insert_resource(uploads)
             .insert_resource(shaders)
             .init_resource::<GpuCuller>()
+            .init_resource::<InstanceBuffers>()
             .init_resource::<InstancedShaders>()
             .init_resource::<MaterialAliases>()
             .init_resource::<SetDraws>()
             .init_resource::<DrawSlots>()
+            .init_resource::<SurvivorUniforms>()
             .init_resource::<SetPipelines>()
             .init_resource::<SetPrepassPipelines>()
             .add_render_command::<Opaque3d, DrawSet>()
@@ -201,13 +213,16 @@ impl Plugin for GpuCullingPlugin {
             .configure_sets(
                 RenderGraph,
                 (
+                    GpuCullingSystems::WriteInstances
+                        .in_set(RenderGraphSystems::Render)
+                        .before(GpuCullingSystems::Record),
                     GpuCullingSystems::Record
                         .in_set(RenderGraphSystems::Render)
                         .before(camera_driver),
                     GpuCullingSystems::Finish.in_set(RenderGraphSystems::Finish),
                 ),
             )
-            .add_systems(RenderStartup, init_culler)
+            .add_systems(RenderStartup, (init_culler, register_wireframes))
             .add_systems(
                 ExtractSchedule,
                 (extract_sets, extract_imports, super::views::extract_freeze)
@@ -217,6 +232,9 @@ impl Plugin for GpuCullingPlugin {
                 Render,
                 (
                     alias_materials.in_set(GpuCullingSystems::AliasMaterials),
+                    redirect_wireframes
+                        .after(RenderSystems::QueueMeshes)
+                        .before(RenderSystems::PhaseSort),
                     prepare_culling.in_set(GpuCullingSystems::Prepare),
                 ),
             )

@@ -5,7 +5,7 @@ use super::{
     plugin::GpuCullingSettings,
 };
 use crate::{
-    cull::{Channels, CullError, Culler, Residency, SetId, layout::BLOCK},
+    cull::{Channels, CullError, Culler, Residency, SetId, WrittenRegion, layout::BLOCK},
     instance::{InstanceSet, SetChanges},
 };
 use bevy::{
@@ -49,6 +49,10 @@ pub(super) struct KnownSet {
     len: usize,
     /// The last extraction that met an entity with it.
     pub used_in: u64,
+    /// What the last frame uploaded: it moved in that frame, and does not any more.
+    moved: Vec<Range<usize>>,
+    /// It was refused, and a line said so.
+    pub refused: bool,
 }
 
 impl KnownSet {
@@ -60,6 +64,8 @@ impl KnownSet {
             arrived: 0,
             len: 0,
             used_in: 0,
+            moved: Vec::new(),
+            refused: false,
         }
     }
 }
@@ -103,7 +109,10 @@ impl<'a> Uploads<'a> {
         known: &mut KnownSet,
         set: &InstanceSet,
     ) -> Result<(), CullError> {
-        if known.lineage != set.lineage() {
+        if set.keeps_previous() && !set.is_released() {
+            // Its motion is that of whole frames.
+            upload_with_previous(self.culler, (self.device, self.queue), known, set)?;
+        } else if known.lineage != set.lineage() {
             self.start(known, set);
         } else if known.revision != set.revision() {
             self.change(known, set)?;
@@ -116,6 +125,15 @@ impl<'a> Uploads<'a> {
             self.arrived.complete.push(complete);
         }
         Ok(())
+    }
+
+    /// Room for what the GPU writes; the buffers, if they are not those of the last frame.
+    pub fn reserve_written(
+        &mut self,
+        known: &mut KnownSet,
+        set: &InstanceSet,
+    ) -> Result<Option<Vec<WrittenRegion>>, CullError> {
+        reserve_written(self.culler, (self.device, self.queue), known, set)
     }
 
     /// Room for a set that the GPU has nothing of.
@@ -241,6 +259,7 @@ impl<'a> Uploads<'a> {
         let channels = Channels {
             scale: set.has_scales(),
             tag: set.has_tags(),
+            previous: set.keeps_previous(),
         };
         self.culler
             .reserve_set(self.device, known.id, len as u32, channels)
@@ -288,6 +307,123 @@ impl<'a> Uploads<'a> {
         self.culler
             .upload_tags(self.queue, id, range.start, &tags[range])
     }
+}
+
+/// Uploads all that changed since `known`, of a set that keeps where its instances were, and moves what it has of them.
+fn upload_with_previous(
+    culler: &mut Culler,
+    (device, queue): (&wgpu::Device, &wgpu::Queue),
+    known: &mut KnownSet,
+    set: &InstanceSet,
+) -> Result<(), CullError> {
+    let mut moved = core::mem::take(&mut known.moved);
+    if known.lineage == set.lineage() && known.revision == set.revision() {
+        if set.keeps_previous() && !moved.is_empty() {
+            culler.keep_previous((device, queue), known.id, moved)?;
+        }
+        return Ok(());
+    }
+    let since = if known.lineage == set.lineage() {
+        known.revision
+    } else {
+        0
+    };
+    let mut changes = set.changes_since(since);
+    let channels = Channels {
+        scale: set.has_scales(),
+        tag: set.has_tags(),
+        previous: set.keeps_previous(),
+    };
+    let nowhere = nowhere_before(&changes, if since == 0 { 0 } else { known.len }, set.len());
+    if culler.reserve_set(device, known.id, set.len() as u32, channels) == Residency::Moved {
+        changes = SetChanges::Everything;
+        // It brought along where it was.
+        moved.clear();
+    }
+    if channels.previous {
+        culler.keep_previous((device, queue), known.id, moved)?;
+    }
+    let all = core::slice::from_ref(&(0..set.len())).to_vec();
+    let (instances, scales, tags) = match changes {
+        SetChanges::Nothing => Default::default(),
+        SetChanges::Everything => (all.clone(), all.clone(), all),
+        SetChanges::Ranges(ranges) => (ranges.instances, ranges.scales, ranges.tags),
+    };
+    if channels.previous {
+        known.moved = instances.iter().chain(&scales).cloned().collect();
+        for range in nowhere {
+            let data = (
+                &set.packed()[range.clone()],
+                set.scales().map(|scales| &scales[range.clone()]),
+            );
+            culler.upload_previous(queue, known.id, range.start, data)?;
+        }
+    }
+    for range in instances {
+        culler.upload(queue, known.id, range.start, &set.packed()[range])?;
+    }
+    for (range, values) in scales
+        .into_iter()
+        .filter_map(|range| Some((range.clone(), &set.scales()?[range])))
+    {
+        culler.upload_scales(queue, known.id, range.start, values)?;
+    }
+    for (range, values) in tags
+        .into_iter()
+        .filter_map(|range| Some((range.clone(), &set.tags()?[range])))
+    {
+        culler.upload_tags(queue, known.id, range.start, values)?;
+    }
+    known.lineage = set.lineage();
+    known.revision = set.revision();
+    known.len = set.len();
+    known.arrived = known.len;
+    Ok(())
+}
+
+/// Instances that were nowhere in the frame before, when the set had `before` of them: they have no motion.
+fn nowhere_before(changes: &SetChanges, before: usize, len: usize) -> Vec<Range<usize>> {
+    match changes {
+        SetChanges::Nothing => Vec::new(),
+        SetChanges::Everything => core::slice::from_ref(&(0..len)).to_vec(),
+        SetChanges::Ranges(ranges) => {
+            let grown = before.min(len)..len;
+            let renumbered = ranges.renumbered.iter().cloned();
+            renumbered
+                .chain([grown])
+                .filter(|range| !range.is_empty())
+                .collect()
+        }
+    }
+}
+
+/// Room for what the GPU writes; the buffers, if they are not those of the last frame.
+fn reserve_written(
+    culler: &mut Culler,
+    on: (&wgpu::Device, &wgpu::Queue),
+    known: &mut KnownSet,
+    set: &InstanceSet,
+) -> Result<Option<Vec<WrittenRegion>>, CullError> {
+    let (Some(settings), Some(capacity)) = (set.written(), set.written_capacity()) else {
+        return Ok(None);
+    };
+    let channels = Channels {
+        scale: settings.scales,
+        tag: settings.tags,
+        previous: set.keeps_previous(),
+    };
+    let (device, queue) = on;
+    let residency = culler.reserve_written(
+        (device, queue),
+        known.id,
+        (capacity, set.len() as u32),
+        channels,
+        settings.classify,
+    )?;
+    // Another set in its place has nothing in common with it.
+    known.lineage = 0;
+    known.moved.clear();
+    Ok((residency == Residency::Moved).then(|| culler.written_regions(known.id)))
 }
 
 /// Bytes of an instance with its channels.

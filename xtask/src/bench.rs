@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use crate::project::{Project, cargo, exit_code};
 
 /// The benchmarks, each with what it answers.
-const BENCHMARKS: [(&str, &str); 3] = [
+const BENCHMARKS: [(&str, &str); 4] = [
     (
         "ladder",
         "every compaction of the seeds, timed and verified",
@@ -18,7 +18,14 @@ const BENCHMARKS: [(&str, &str); 3] = [
         "a thousand instances to as many as fit: stages, CPU, memory, start; --peer bevy",
     ),
     ("contention", "which way of counting this adapter likes"),
+    (
+        "expansion",
+        "every way to give the items of sources to threads, timed and verified",
+    ),
 ];
+
+/// Those that draw a chart.
+const CHARTS: [&str; 3] = ["ladder", "scale", "expansion"];
 
 /// Runs the benchmark that the first argument names, with the others; returns its exit code.
 pub fn run(project: &Project, arguments: &[OsString]) -> Result<i32> {
@@ -29,12 +36,11 @@ pub fn run(project: &Project, arguments: &[OsString]) -> Result<i32> {
         return Ok(if asks { 0 } else { 2 });
     };
     let mut flags = arguments[1..].to_vec();
-    if ["ladder", "scale"].contains(name) && !names(&flags, "--chart") {
+    if CHARTS.contains(name) && !names(&flags, "--chart") {
         let folder = project.target.join("bench");
         std::fs::create_dir_all(&folder)
             .with_context(|| format!("cannot create {}", folder.display()))?;
-        let file = folder.join(format!("{name}.svg"));
-        flags.extend(["--chart".into(), file.into()]);
+        flags.extend(["--chart".into(), folder.join(format!("{name}.svg")).into()]);
     }
     if *name == "scale" && !names(&flags, "--orbs") {
         // CPU times are those of the plugin in the demo.
