@@ -23,6 +23,7 @@ mod compactor;
 mod error;
 mod frame;
 pub mod layout;
+pub mod meshlets;
 mod pages;
 mod pipelines;
 pub mod plan;
@@ -30,6 +31,7 @@ mod readback;
 pub mod reference;
 pub mod shaders;
 mod stages;
+mod staging;
 mod strategies;
 mod tier;
 #[cfg(feature = "tune")]

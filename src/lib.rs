@@ -21,6 +21,7 @@
 //! # Rooms
 //!
 //! * [`instance`]: sets of instances as plain data.
+//! * [`meshlet`]: meshes cut into meshlets, as plain data.
 //! * [`cull`]: the engine. It needs wgpu, glam and bytemuck, and no Bevy (`--no-default-features`).
 //! * [`render`]: the Bevy half.
 //! * [`diagnostics`]: counters, GPU times, the overlay.
@@ -38,6 +39,7 @@ pub mod cull;
 #[cfg(feature = "bevy")]
 pub mod diagnostics;
 pub mod instance;
+pub mod meshlet;
 #[cfg(feature = "bevy")]
 pub mod render;
 

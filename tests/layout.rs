@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use bevy_gpu_culling::{
-    cull::{Compaction, CullingTier, layout::*, shaders},
+    cull::{Compaction, CullingTier, layout::*, meshlets::MeshletStage, shaders},
     instance::PackedInstance,
 };
 use core::mem::offset_of;
@@ -144,6 +144,114 @@ fn structs_are_the_same_on_both_sides() {
 }
 
 #[test]
+fn structs_of_the_meshlet_stages_are_the_same_on_both_sides() {
+    use bevy_gpu_culling::cull::meshlets::layout::*;
+    let vote = parse(&MeshletStage::Vote.source(CullingTier::Subgroup));
+    let module = &parse(&MeshletStage::Args.source(CullingTier::Subgroup));
+    same!(
+        module,
+        GpuMeshlet {
+            sphere,
+            cone,
+            first_index,
+            index_count,
+            pad_a
+        }
+    );
+    same!(
+        module,
+        MeshletSizes {
+            row_count,
+            cell_capacity,
+            pair_capacity,
+            pad_a
+        }
+    );
+    same!(
+        module,
+        MeshletRow {
+            row,
+            chunk,
+            eye,
+            draw_row,
+            first_meshlet,
+            meshlet_count,
+            first_draw,
+            first_index,
+            base_vertex,
+            pad_a,
+            pad_b,
+        }
+    );
+    same!(
+        module,
+        MeshletSpan {
+            first_item,
+            first_cell,
+            tile_count,
+            survivor_count,
+            first_survivor,
+            outside,
+            pad_a,
+            pad_b,
+        }
+    );
+    same!(
+        module,
+        MeshletTotals {
+            item_count,
+            cell_count,
+            needed_cells,
+            needed_pairs
+        }
+    );
+    same!(
+        module,
+        MeshletResult {
+            draw_count,
+            survivor_count,
+            visible,
+            outside,
+            triangles,
+            triangles_high,
+            whole,
+            pad_a,
+        }
+    );
+    // The vote's own view of a span, with a field that it adds up.
+    assert_eq!(
+        wgsl_struct(&vote, "VoteSpan"),
+        wgsl_struct(module, "MeshletSpan")
+    );
+    assert_eq!(
+        wgsl_struct(module, "MeshletResults").0[1].1 as u64,
+        result_offset(0)
+    );
+    for (name, host) in [
+        ("MESHLET_TILE", MESHLET_TILE),
+        ("CELL_WORDS", CELL_WORDS),
+        ("ITEM_MESHLETS", ITEM_MESHLETS),
+        ("CELL_TILE", CELL_TILE),
+        ("ROW_THREADS", ROW_THREADS),
+    ] {
+        assert_eq!(constant(module, name), host, "{name}");
+    }
+    // The WGSL of the vote writes this product as a number.
+    assert_eq!(ITEM_MESHLETS * CELL_WORDS, 32);
+}
+
+fn constant(module: &Module, name: &str) -> u32 {
+    let constants = module.constants.iter();
+    let found = constants.map(|(_, constant)| constant);
+    let constant = found.filter(|c| c.name.as_deref() == Some(name)).next();
+    let value = &module.global_expressions[constant.unwrap().init];
+    let naga::Expression::Literal(naga::Literal::U32(value)) = value else {
+        panic!("{name}: {value:?}")
+    };
+    *value
+}
+
+#[test]
 fn the_argument_buffer_starts_with_the_totals() {
     let module = parse(&shaders::Kernel::Args.source(CullingTier::Subgroup));
     let (fields, _) = wgsl_struct(&module, "Args");
@@ -202,7 +310,9 @@ fn every_kernel_validates_without_subgroups_on_the_workgroup_tier() {
         (CullingTier::Subgroup, Capabilities::SUBGROUP),
     ] {
         let compactions = Compaction::supported(tier, wgpu::Features::empty());
-        for (kernel, source) in compactions.flat_map(|compaction| compaction.sources(tier)) {
+        let meshlets = MeshletStage::ALL.map(|stage| (stage.name(), stage.source(tier)));
+        let sources = compactions.flat_map(|compaction| compaction.sources(tier));
+        for (kernel, source) in sources.chain(meshlets) {
             let module = parse(&source);
             let mut validator = Validator::new(ValidationFlags::all(), capabilities);
             validator.subgroup_stages(naga::valid::ShaderStages::COMPUTE);

@@ -5,11 +5,16 @@
 mod args;
 mod classify;
 mod compact;
+mod meshlet;
 mod scan;
 mod vote;
 
 pub use args::write_args;
 pub use classify::{BlockState, block_state, bound};
 pub use compact::compact;
+pub use meshlet::{
+    MeshletVote, Survivor, distance_behind, expand, load_survivor, meshlet_args, meshlet_compact,
+    meshlet_place, meshlet_scan, meshlet_vote, nearest_border, place_sphere, vote_meshlet,
+};
 pub use scan::{place_of, scan, spine};
 pub use vote::{is_visible, least_distance, load_sphere, vote};
