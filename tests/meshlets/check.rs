@@ -52,8 +52,7 @@ pub fn compare(
         }
         let failed = |error: bevy_gpu_culling::cull::CullError| error.to_string();
         let data = meshlets.read_batch(gpu, index).map_err(failed)?;
-        let (draws, survivors) =
-            MeshletCuller::read_inputs(gpu, culler, index).map_err(failed)?;
+        let (draws, survivors) = MeshletCuller::read_inputs(gpu, culler, index).map_err(failed)?;
         let mut spans = vec![Default::default(); data.spans.len()];
         let mut totals = Default::default();
         expand(&data.sizes, &data.rows, &draws, &mut totals, &mut spans);
@@ -64,14 +63,25 @@ pub fn compare(
             span.outside = gpu_span.outside;
             equal("spans", &[gpu_span], &[*span])?;
             let before = seen.outside;
-            compare_votes(&data, r, (&instances, &scales), &survivors, &table, &mut seen)?;
+            compare_votes(
+                &data,
+                r,
+                (&instances, &scales),
+                &survivors,
+                &table,
+                &mut seen,
+            )?;
             let (found, expected) = (u64::from(gpu_span.outside), seen.outside - before);
             if found.abs_diff(expected) > seen.borderline {
                 return Err(format!("row {r}: {found} outside, {expected} in the twin"));
             }
         }
         compare_rest(&data, &draws, &survivors, &table)?;
-        seen.whole += data.results.iter().map(|result| u64::from(result.whole)).sum::<u64>();
+        seen.whole += data
+            .results
+            .iter()
+            .map(|result| u64::from(result.whole))
+            .sum::<u64>();
     }
     Ok(seen)
 }
@@ -142,7 +152,15 @@ fn compare_rest(
     let mut pairs = vec![0; data.pairs.len()];
     let places = (&counts[..], &partials[..]);
     let (sizes, rows) = (&data.sizes, &data.rows);
-    meshlet_compact(sizes, rows, survivors, &data.spans, &data.words, places, &mut pairs);
+    meshlet_compact(
+        sizes,
+        rows,
+        survivors,
+        &data.spans,
+        &data.words,
+        places,
+        &mut pairs,
+    );
     equal("pairs", &data.pairs, &pairs)?;
     let mut draws = vec![Default::default(); data.draws.len()];
     let mut results = vec![Default::default(); data.results.len()];
