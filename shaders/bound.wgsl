@@ -1,18 +1,33 @@
-// A workgroup a block: a sphere around the positions of its instances, and their greatest scale. It runs when
-// instances have changed, not every frame.
+// A workgroup a block: a sphere around the positions of its instances, their greatest scale, and a sphere around
+// each 32 of them (word_bound.wgsl). It runs when instances have changed, not every frame. Thread t has instances
+// 8t .. 8t + 7; four threads have a word.
 
 @group(0) @binding(0) var<uniform> job: BoundJob;
 // Binding 3 is `instances`, declared with its encoding (instance_packed.wgsl).
 @group(0) @binding(4) var<storage, read> scales: array<f32>;
 @group(0) @binding(5) var<storage, read_write> bounds: array<Bound>;
 
+// Word bounds that reach this far on average, in steps, are not worth a look: neighbours are not near each other.
+const LOOSE: u32 = 100u;
+
 var<workgroup> lows: array<vec4<f32>, BLOCK_THREADS>;
 var<workgroup> highs: array<vec4<f32>, BLOCK_THREADS>;
+var<workgroup> reaches: array<f32, BLOCK_THREADS>;
+var<workgroup> word_codes: array<u32, BLOCK_WORDS>;
 
 // Compared as bits: a compiler may take it that there is no NaN.
 fn is_finite(v: vec3<f32>) -> bool {
     let exponents = bitcast<vec3<u32>>(v) & vec3<u32>(0x7f800000u);
     return all(exponents != vec3<u32>(0x7f800000u));
+}
+
+// The greatest distance of the thread's positions from `centre`.
+fn reach_from(centre: vec3<f32>, positions: ptr<function, array<vec3<f32>, BLOCK_ITEMS>>) -> f32 {
+    var reach = 0.0;
+    for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
+        reach = max(reach, distance((*positions)[k], centre));
+    }
+    return reach;
 }
 
 @compute @workgroup_size(BLOCK_THREADS)
@@ -26,19 +41,20 @@ fn bound(
         return;
     }
     let block = job.first_block + own;
-    let first = block * BLOCK + thread;
+    let first = block * BLOCK + thread * BLOCK_ITEMS;
     let last = job.end - 1u;
 
     // The fourth components: whether all positions are finite (1 or 0), and the greatest scale.
     var low = vec4<f32>(vec3<f32>(3e38), 1.0);
     var high = vec4<f32>(vec3<f32>(-3e38), 0.0);
+    var positions: array<vec3<f32>, BLOCK_ITEMS>;
     for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
-        let at = min(first + k * BLOCK_THREADS, last);
+        let at = min(first + k, last);
         let instance = load_instance(at);
-        let position = instance.position;
-        if (is_finite(position)) {
-            low = vec4<f32>(min(low.xyz, position), low.w);
-            high = vec4<f32>(max(high.xyz, position), high.w);
+        positions[k] = instance.position;
+        if (is_finite(positions[k])) {
+            low = vec4<f32>(min(low.xyz, positions[k]), low.w);
+            high = vec4<f32>(max(high.xyz, positions[k]), high.w);
         } else {
             low.w = 0.0;
         }
@@ -51,6 +67,13 @@ fn bound(
     lows[thread] = low;
     highs[thread] = high;
     workgroupBarrier();
+    let word = thread / 4u;
+    for (var part = 0u; part < 4u; part += 1u) {
+        low = min(low, lows[word * 4u + part]);
+        high = max(high, highs[word * 4u + part]);
+    }
+    let middle = (low.xyz + high.xyz) * 0.5;
+    workgroupBarrier();
     for (var span = BLOCK_THREADS / 2u; span > 0u; span /= 2u) {
         if (thread < span) {
             lows[thread] = min(lows[thread], lows[thread + span]);
@@ -59,25 +82,44 @@ fn bound(
         workgroupBarrier();
     }
     let centre = (lows[0].xyz + highs[0].xyz) * 0.5;
-    let finite = lows[0].w;
+    let is_whole = lows[0].w == 1.0;
     let max_scale = highs[0].w;
-    workgroupBarrier();
 
-    var reach = 0.0;
-    for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
-        let instance = load_instance(min(first + k * BLOCK_THREADS, last));
-        reach = max(reach, distance(instance.position, centre));
-    }
-    highs[thread].w = reach;
+    reaches[thread] = reach_from(centre, &positions);
     workgroupBarrier();
     for (var span = BLOCK_THREADS / 2u; span > 0u; span /= 2u) {
         if (thread < span) {
-            highs[thread].w = max(highs[thread].w, highs[thread + span].w);
+            reaches[thread] = max(reaches[thread], reaches[thread + span]);
         }
         workgroupBarrier();
     }
+    let radius = reaches[0];
+    workgroupBarrier();
+
+    // The word's centre as it will be read, and the reach from there.
+    let step = radius / WORD_STEPS;
+    let away = clamp((middle - centre) / max(step, 1e-30), vec3<f32>(-127.0), vec3<f32>(127.0));
+    let steps = vec3<u32>(vec3<i32>(round(away)) + 128);
+    reaches[thread] = reach_from(word_centre(centre, step, steps), &positions);
+    workgroupBarrier();
+    if ((thread % 4u) == 0u) {
+        let reach = max(max(reaches[thread], reaches[thread + 1u]), max(reaches[thread + 2u], reaches[thread + 3u]));
+        // Twice the radius at most; the hundredth of a step is for rounding.
+        let reach_steps = min(u32(ceil(reach / max(step, 1e-30) + 0.01)), 255u);
+        word_codes[word] = steps.x | (steps.y << 8u) | (steps.z << 16u) | (reach_steps << 24u);
+    }
+    workgroupBarrier();
+    if (thread < BLOCK_WORDS) {
+        bounds[block].words[thread] = word_codes[thread];
+    }
     if (thread == 0u) {
-        let radius = select(bitcast<f32>(0x7f7fffffu), highs[0].w, finite == 1.0);
-        bounds[block] = Bound(centre, radius, max_scale, 0u, 0u, 0u);
+        var sum = 0u;
+        for (var w = 0u; w < BLOCK_WORDS; w += 1u) {
+            sum += word_codes[w] >> 24u;
+        }
+        bounds[block].centre = centre;
+        bounds[block].radius = select(bitcast<f32>(0x7f7fffffu), radius, is_whole);
+        bounds[block].max_scale = max_scale;
+        bounds[block].loose = select(1u, 0u, is_whole && sum < LOOSE * BLOCK_WORDS);
     }
 }

@@ -1,7 +1,7 @@
-// A row's indirect command, clamped to the arena; shared by the kernels that write commands.
+// A row's indirect command, clamped to the arena; shared by the kernels that write commands. Comes after
+// block_tables.wgsl.
 
-@group(0) @binding(0) var<uniform> batch: Batch;
-@group(0) @binding(1) var<storage, read> row_draws: array<RowDraw>;
+@group(0) @binding(3) var<storage, read> row_draws: array<RowDraw>;
 @group(0) @binding(4) var<storage, read_write> args: Args;
 
 struct Args {

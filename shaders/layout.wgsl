@@ -98,9 +98,12 @@ struct Bound {
     radius: f32,
     // The greatest scale of an instance.
     max_scale: f32,
+    // 1 when the words' bounds are not worth a look: neighbours are not near each other.
+    loose: u32,
     pad_a: u32,
     pad_b: u32,
-    pad_c: u32,
+    // Around each word's instances (word_bound.wgsl).
+    words: array<u32, BLOCK_WORDS>,
 }
 
 // A run of blocks of one page whose bounds are to be made.

@@ -4,7 +4,7 @@
 @group(0) @binding(0) var<uniform> sizes: MeshletSizes;
 @group(0) @binding(5) var<storage, read> survivors: array<u32>;
 @group(0) @binding(6) var<storage, read> spans: MeshletSpans;
-@group(0) @binding(8) var<storage, read> words: array<u32>;
+@group(0) @binding(8) var<storage, read> words: array<vec4<u32>>; // CELL_WORDS each
 @group(0) @binding(9) var<storage, read> counts: array<u32>;
 @group(0) @binding(10) var<storage, read> partials: array<u32>;
 @group(0) @binding(11) var<storage, read_write> pairs: array<u32>;
@@ -31,15 +31,15 @@ fn compact(
         let id = survivors[span.first_survivor + i];
         for (var m = work.first; m < min(work.first + ITEM_MESHLETS, work.end); m += 1u) {
             let cell = span.first_cell + m * span.tile_count + work.tile;
-            let word = words[cell * CELL_WORDS + thread / 32u];
+            let cell_words = words[cell];
+            let word = cell_words[thread / 32u];
             let bit = 1u << (thread % 32u);
             if ((word & bit) == 0u) {
                 continue;
             }
-            var place = counts[cell] + partials[cell / CELL_TILE] + countOneBits(word & (bit - 1u));
-            for (var w = 0u; w < thread / 32u; w += 1u) {
-                place += countOneBits(words[cell * CELL_WORDS + w]);
-            }
+            let before = select(vec4<u32>(0u), countOneBits(cell_words), vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(thread / 32u));
+            let place = counts[cell] + partials[cell / CELL_TILE] + before.x + before.y + before.z
+                + countOneBits(word & (bit - 1u));
             // A row that finds no room for all its ids is drawn whole.
             if (place < sizes.pair_capacity) {
                 pairs[place] = id;

@@ -3,8 +3,6 @@
 //     words[(first_count + row * block_count + block) * BLOCK_WORDS + i / 32].
 // The entry points (vote_subgroup.wgsl, vote_workgroup.wgsl) differ only in how 32 answers become a word.
 
-@group(0) @binding(5) var<storage, read_write> words: array<u32>;
-
 fn first_word(chunk: Chunk, row: u32, block: u32) -> u32 {
     return (chunk.first_count + row * chunk.block_count + block) * BLOCK_WORDS;
 }

@@ -1,7 +1,23 @@
-// Votes by ballot (vote_row_subgroup.wgsl), on the blocks that a view crosses and in the rows of those views.
+// Answers by ballot, at any subgroup size from 4 to 128: a ballot holds a part of a word, a word, or several.
 
-@group(0) @binding(7) var<storage, read_write> counts: array<atomic<u32>>;
-@group(0) @binding(8) var<storage, read> live: Live;
+struct Own {
+    // Threads are numbered subgroup by subgroup.
+    thread: u32,
+    lane: u32,
+    size: u32,
+}
+
+// Of 32 threads side by side, all with the same `word`.
+fn answer(own: Own, word: u32, visible: bool) {
+    let ballot = subgroupBallot(visible);
+    if (own.size >= 32u) {
+        if ((own.lane & 31u) == 0u) {
+            atomicOr(&answers[word], component(ballot, own.lane >> 5u));
+        }
+    } else if (own.lane == 0u) {
+        atomicOr(&answers[word], ballot.x << (own.thread & 31u));
+    }
+}
 
 @compute @workgroup_size(BLOCK_THREADS)
 fn vote(
@@ -11,34 +27,5 @@ fn vote(
     @builtin(subgroup_invocation_id) lane: u32,
     @builtin(subgroup_size) size: u32,
 ) {
-    for (var at = workgroup.x; at < live.count; at += workgroups.x) {
-        let entry = live.blocks[at];
-        if ((entry & CROSSED) == 0u) {
-            continue;
-        }
-        let block_in_batch = entry & ~CROSSED;
-        let chunk = chunks[chunk_of(block_in_batch, batch.chunk_count)];
-        let block = block_in_batch - chunk.first_block;
-        let bound = bounds[chunk.first_instance / BLOCK + block];
-        let first = block * BLOCK + subgroup * size * BLOCK_ITEMS + lane;
-
-        var spheres: array<vec4<f32>, BLOCK_ITEMS>;
-        for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
-            spheres[k] = load_sphere(chunk, first + k * size);
-        }
-        for (var r = 0u; r < chunk.row_count; r += 1u) {
-            let row = rows[chunk.first_row + r];
-            if (block_state(chunk, row, bound) != PARTIAL) {
-                continue;
-            }
-            let word = vote_row(chunk, row, &spheres, first, lane, size);
-            if (lane < (size >> 2u)) {
-                words[first_word(chunk, r, block) + subgroup * (size >> 2u) + lane] = word;
-            }
-            let survivors = subgroupAdd(countOneBits(word));
-            if (lane == 0u) {
-                atomicAdd(&counts[chunk.first_count + r * chunk.block_count + block], survivors);
-            }
-        }
-    }
+    vote_live(workgroup.x, workgroups.x, Own(subgroup * size + lane, lane, size));
 }

@@ -6,10 +6,6 @@
 //     S =  32: ballot k is word k
 //     S = 128: ballot k is words 4k .. 4k + 3, its four components
 
-fn component(ballot: vec4<u32>, i: u32) -> u32 {
-    return select(select(ballot.x, ballot.y, i == 1u), select(ballot.z, ballot.w, i == 3u), i > 1u);
-}
-
 // The word of this lane for one row; of lanes from size / 4 on: nothing.
 fn vote_row(
     chunk: Chunk,

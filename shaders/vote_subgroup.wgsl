@@ -23,6 +23,8 @@ fn vote(
         let word = vote_row(chunk, rows[chunk.first_row + r], &spheres, first, lane, size);
         if (lane < (size >> 2u)) {
             words[first_word(chunk, r, block) + subgroup * (size >> 2u) + lane] = word;
+            add_word(r, word);
         }
+        close_row(chunk, block, r, subgroup * size + lane);
     }
 }

@@ -30,9 +30,11 @@ fn vote(
         workgroupBarrier();
         if (thread < BLOCK_WORDS) {
             let at = thread * 4u;
-            words[first_word(chunk, r, block) + thread] = bytes[at] | (bytes[at + 1u] << 8u)
-                | (bytes[at + 2u] << 16u) | (bytes[at + 3u] << 24u);
+            let word = bytes[at] | (bytes[at + 1u] << 8u) | (bytes[at + 2u] << 16u) | (bytes[at + 3u] << 24u);
+            words[first_word(chunk, r, block) + thread] = word;
+            add_word(r, word);
         }
+        close_row(chunk, block, r, thread);
         // The next row overwrites the bytes.
         workgroupBarrier();
     }

@@ -5,10 +5,8 @@
 //! ```text
 //! CullFrame (views, requests) -> plan (chunks, rows; pure) -> tables on the GPU
 //!   classify blocks    -> kept, dropped or crossed by each view (only crossed blocks go on to vote)
-//!   vote     instances -> visibility words, one bit an instance and row
-//!   scan     words     -> exclusive prefixes of the survivors of each block and row
-//!   compact  words     -> survivor ids, in instance order
-//!   args     prefixes  -> indirect commands and totals
+//!   vote     instances -> visibility words, one bit an instance and row; survivors of each block and row
+//!   compact  words     -> survivor ids, in instance order; indirect commands and totals
 //! ```
 //!
 //! These are the passes of the default [`Compaction`]; the others have their own, with the same inputs and outputs.
@@ -20,8 +18,11 @@
 mod batch;
 mod bounds;
 mod compactor;
+mod culler;
+mod draws;
 mod error;
 mod frame;
+mod inspect;
 pub mod layout;
 pub mod meshlets;
 mod pages;
@@ -29,6 +30,7 @@ mod pipelines;
 pub mod plan;
 mod readback;
 pub mod reference;
+mod sets;
 pub mod shaders;
 mod stages;
 mod staging;
@@ -40,11 +42,14 @@ mod tuning;
 mod view;
 
 pub use compactor::{Compactor, CompactorOptions};
+pub use culler::{Culler, CullerOptions};
+pub use draws::DrawSource;
 pub use error::CullError;
-pub use frame::{CullFrame, CullRequest, Culler, CullerOptions, DrawSource, Residency};
+pub use frame::{CullFrame, CullRequest};
 pub use pages::{Channels, Region, SetId};
 pub use plan::{BoundingSphere, DrawPart, DrawShape};
 pub use readback::{BatchData, FrameCounts, RowCount};
+pub use sets::Residency;
 pub use stages::Stage;
 pub use strategies::Compaction;
 pub use tier::CullingTier;

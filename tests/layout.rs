@@ -121,9 +121,10 @@ fn structs_are_the_same_on_both_sides() {
             centre,
             radius,
             max_scale,
+            loose,
             pad_a,
             pad_b,
-            pad_c
+            words
         }
     );
     same!(
@@ -253,7 +254,7 @@ fn constant(module: &Module, name: &str) -> u32 {
 
 #[test]
 fn the_argument_buffer_starts_with_the_totals() {
-    let module = parse(&shaders::Kernel::Args.source(CullingTier::Subgroup));
+    let module = parse(&shaders::Kernel::Compact.source(CullingTier::Subgroup));
     let (fields, _) = wgsl_struct(&module, "Args");
     assert_eq!(
         fields,

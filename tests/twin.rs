@@ -329,21 +329,20 @@ fn a_tier_that_the_device_lacks_is_refused_by_name() {
 #[test]
 fn a_broken_kernel_is_seen() {
     let (device, queue, _) = gpu();
-    let breaks: [(&str, &str, &str); 9] = [
+    let breaks: [(&str, &str, &str); 12] = [
         ("vote", "+ sphere.w > 0.0", "+ sphere.w > 0.01"),
         ("vote", "& plane_keeps(row.near, sphere) ", ""),
         ("vote", "(i < chunk.instance_count) &", "true &"),
         ("vote", "* chunk.world_scale", ""),
         ("vote", "chunk.sphere.xyz * scale", "chunk.sphere.xyz"),
-        (
-            "scan",
-            "count < batch.count_len",
-            "count + 1u < batch.count_len",
-        ),
+        ("vote", "own < 15u &&", "own < 1u &&"),
+        ("compact", "c < count;", "c + 1u < count;"),
+        ("compact", "before_tile += sum.x;", ""),
         ("compact", "(bit - 1u)", "(bit - 1u) | bit"),
-        ("compact", "+ before_word[i / 32u]", ""),
+        ("compact", "+ before_word[w]", ""),
+        ("compact", "atomicStore(&progress.tiles[t], 0u);", ""),
         (
-            "args",
+            "compact",
             "let instances = end - first;",
             "let instances = max(end - first, 1u) - 1u;",
         ),

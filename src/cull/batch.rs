@@ -2,7 +2,7 @@
 
 use crate::cull::{
     Compaction,
-    layout::{BLOCK, DrawArgs, SCAN_TILE, args_offset},
+    layout::{BLOCK, DrawArgs, args_offset},
     pages::Page,
     pipelines::Pipelines,
     plan::BatchPlan,
@@ -143,8 +143,7 @@ impl GpuBatch {
             scratch: [
                 Growable::new(device, "gpu_culling words", storage),
                 Growable::new(device, "gpu_culling counts", storage),
-                Growable::new(device, "gpu_culling partials", storage),
-                Growable::new(device, "gpu_culling live blocks", storage),
+                Growable::new(device, "gpu_culling progress", storage),
                 Growable::new(device, "gpu_culling row counts", storage),
                 Growable::new(device, "gpu_culling votes", storage),
                 Growable::new(device, "gpu_culling sums", storage),
@@ -267,8 +266,7 @@ impl GpuBatch {
     ) -> (u64, crate::cull::layout::Totals) {
         let batch = &layout_batch(plan, self.survivor_capacity);
         let mut words = vec![0; plan.word_len() as usize];
-        let mut counts = vec![0; batch.count_len as usize + 1];
-        let mut partials = vec![0; (batch.count_len / SCAN_TILE) as usize + 1];
+        let mut counts = vec![0; batch.count_len as usize];
         let mut totals = crate::cull::layout::Totals::zeroed();
         self.cpu_args.clear();
         self.cpu_args
@@ -283,23 +281,15 @@ impl GpuBatch {
                 &mut words,
             );
         }
-        reference::scan(batch, &words, &mut counts, &mut partials);
-        reference::spine(batch, &mut partials);
-        let all = reference::place_of(&counts, &partials, batch.count_len);
+        reference::count(batch, &words, &mut counts);
+        let places = reference::scan(batch, &counts);
+        let all = places[batch.count_len as usize];
         let mut survivors = vec![0u32; all.min(batch.survivor_capacity) as usize];
-        reference::compact(
-            batch,
-            &plan.chunks,
-            &words,
-            &counts,
-            &partials,
-            &mut survivors,
-        );
+        reference::compact(batch, &plan.chunks, &words, &places, &mut survivors);
         reference::write_args(
             batch,
             &plan.row_draws,
-            &counts,
-            &partials,
+            &places,
             (&mut totals, &mut self.cpu_args),
         );
 

@@ -1,7 +1,7 @@
 //! One compaction over buffers of the caller: for benchmarks, and for tests of other instance encodings.
 
 use crate::cull::{
-    BatchData, Compaction, CullError, CullingTier,
+    BatchData, Compaction, CullError, CullingTier, Stage,
     batch::{GpuBatch, PageBuffers, most_ids},
     bounds::BoundsBuilder,
     layout::{BLOCK, Bound, BoundJob},
@@ -152,13 +152,16 @@ impl Compactor {
 
     /// Records all passes over the batches that were prepared for `plan`.
     pub fn record(&self, plan: &Plan, pass: &mut ComputePass<'_>) {
-        let batches = plan
-            .batches
-            .iter()
-            .zip(self.batches.iter().map(GpuBatch::bind_groups));
         for stage in self.pipelines.compaction.stages() {
-            self.pipelines.record(stage, batches.clone(), pass);
+            self.record_stage(plan, stage, pass);
         }
+    }
+
+    /// Records the passes of one stage; the stages must follow each other in the order of [`Compaction::stages`].
+    pub fn record_stage(&self, plan: &Plan, stage: Stage, pass: &mut ComputePass<'_>) {
+        let groups = self.batches.iter().map(GpuBatch::bind_groups);
+        let batches = plan.batches.iter().zip(groups);
+        self.pipelines.record(stage, batches, pass);
     }
 
     /// Totals and commands of a batch, and its arena.

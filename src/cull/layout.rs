@@ -149,12 +149,15 @@ pub struct Bound {
     pub radius: f32,
     /// The greatest scale of an instance.
     pub max_scale: f32,
+    /// 1 when the words' bounds are not worth a look: neighbours are not near each other.
+    pub loose: u32,
     /// Padding.
     pub pad_a: u32,
     /// Padding.
     pub pad_b: u32,
-    /// Padding.
-    pub pad_c: u32,
+    /// Around each word's 32 instances: centre as three signed bytes (128 is zero) and radius, in steps of
+    /// `radius / 127`.
+    pub words: [u32; BLOCK_WORDS as usize],
 }
 
 /// A run of blocks of one page whose bounds are to be made.

@@ -136,7 +136,7 @@ impl BatchPlan {
         u64::from(self.batch.count_len) * u64::from(BLOCK_WORDS)
     }
 
-    /// Workgroups of `scan`: the counts and their closing entry.
+    /// Tiles of counts that `compact` adds up.
     #[must_use]
     pub fn tile_count(&self) -> u32 {
         self.batch.count_len / SCAN_TILE + 1

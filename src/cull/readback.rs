@@ -137,10 +137,10 @@ impl Readback {
 pub struct BatchData {
     /// Visibility words.
     pub words: Vec<u32>,
-    /// Exclusive prefixes within tiles, and the closing entry.
+    /// Survivors of each block and row.
     pub counts: Vec<u32>,
-    /// Exclusive prefixes of the tiles.
-    pub partials: Vec<u32>,
+    /// What the passes added up on the way: all zero again.
+    pub progress: Vec<u32>,
     /// What the arena holds: survivor ids, counted from the start of the page. Rows lie where their commands say;
     /// between the regions of an unordered compaction there is nothing of meaning.
     pub survivors: Vec<u32>,
@@ -174,11 +174,13 @@ pub(crate) fn read_batch(
         }
         _ => Ok(Vec::new()),
     };
+    let mut counts = scratch(Resource::Counts)?;
+    counts.truncate(plan.batch.count_len as usize);
     let stored = totals.needed.min(gpu.survivor_capacity) as usize;
     Ok(BatchData {
         words: scratch(Resource::Words)?,
-        counts: scratch(Resource::Counts)?,
-        partials: scratch(Resource::Partials)?,
+        counts,
+        progress: scratch(Resource::Progress)?,
         survivors: read_buffer(device, queue, gpu.survivors(), 0, stored)?,
         totals,
         draws: read_buffer(device, queue, gpu.args(), args_offset(0), plan.rows.len())?,

@@ -10,11 +10,11 @@ mod scan;
 mod vote;
 
 pub use args::write_args;
-pub use classify::{BlockState, block_state, bound};
+pub use classify::{BoundState, bound, bound_state, word_bound};
 pub use compact::compact;
 pub use meshlet::{
-    MeshletVote, Survivor, distance_behind, expand, load_survivor, meshlet_args, meshlet_compact,
+    MeshletVote, Survivor, distance_behind, load_survivor, meshlet_args, meshlet_compact, meshlet_expand,
     meshlet_place, meshlet_scan, meshlet_vote, nearest_border, place_sphere, vote_meshlet,
 };
-pub use scan::{place_of, scan, spine};
+pub use scan::{count, scan};
 pub use vote::{is_visible, least_distance, load_sphere, vote};

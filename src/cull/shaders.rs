@@ -31,17 +31,13 @@ pub(crate) const BLOCKS: &str = wgsl!("blocks");
 pub enum Kernel {
     /// Instances to visibility words.
     Vote,
-    /// Words to counts to exclusive prefixes (entry points `scan` and `spine`).
-    Scan,
-    /// Words to survivor ids.
+    /// Words to survivor ids, and their numbers to indirect commands.
     Compact,
-    /// Prefixes to indirect commands.
-    Args,
 }
 
 impl Kernel {
     /// All kernels, in the order of the frame.
-    pub const ALL: [Self; 4] = [Self::Vote, Self::Scan, Self::Compact, Self::Args];
+    pub const ALL: [Self; 2] = [Self::Vote, Self::Compact];
 
     /// The whole WGSL of the kernel on `tier` (the `Cpu` tier has none and gets that of `Workgroup`).
     #[must_use]
@@ -51,32 +47,31 @@ impl Kernel {
 
     pub(crate) fn source_with(self, sources: &Sources<'_>) -> String {
         match self {
-            Self::Vote => {
-                let mut parts = inputs(sources.encoding).to_vec();
-                parts.extend([
-                    wgsl!("vote"),
-                    sources.pick(wgsl!("vote_row_subgroup"), ""),
-                    sources.pick(wgsl!("vote_subgroup"), wgsl!("vote_workgroup")),
-                ]);
-                join(&parts)
-            }
-            Self::Scan => join(&[
-                wgsl!("scan"),
-                wgsl!("scan_words"),
-                sources.pick(wgsl!("scan_subgroup"), wgsl!("scan_workgroup")),
-            ]),
+            Self::Vote => vote(sources, &[wgsl!("progress"), wgsl!("vote_counts")]),
             Self::Compact => join(&[
                 wgsl!("block_tables"),
-                BLOCKS,
                 wgsl!("survivors"),
-                wgsl!("write_words"),
+                wgsl!("progress"),
+                wgsl!("draw"),
                 wgsl!("compact"),
-                sources.pick(wgsl!("words_subgroup"), wgsl!("words_workgroup")),
                 sources.pick(wgsl!("compact_subgroup"), wgsl!("compact_workgroup")),
             ]),
-            Self::Args => join(&[wgsl!("draw"), wgsl!("args_prefix"), wgsl!("args")]),
         }
     }
+}
+
+/// The vote on every block; `counting` says what becomes of the words' numbers.
+pub(crate) fn vote(sources: &Sources<'_>, counting: &[&str]) -> String {
+    let mut parts = inputs(sources.encoding).to_vec();
+    parts.extend(counting);
+    parts.extend([
+        wgsl!("words"),
+        wgsl!("vote"),
+        sources.pick(wgsl!("ballot_component"), ""),
+        sources.pick(wgsl!("vote_row_subgroup"), ""),
+        sources.pick(wgsl!("vote_subgroup"), wgsl!("vote_workgroup")),
+    ]);
+    join(&parts)
 }
 
 /// What a kernel that tests instances starts with; `encoding` reads an instance.

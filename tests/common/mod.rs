@@ -314,30 +314,17 @@ fn compare_rest(plan: &BatchPlan, data: &BatchData) -> Result<(), String> {
         u32::MAX
     };
     let mut counts = vec![0; data.counts.len()];
-    let mut partials = vec![0; data.partials.len()];
-    reference::scan(&batch, &data.words, &mut counts, &mut partials);
-    reference::spine(&batch, &mut partials);
+    reference::count(&batch, &data.words, &mut counts);
     equal("counts", &data.counts, &counts)?;
-    equal("partials", &data.partials, &partials)?;
+    let places = reference::scan(&batch, &counts);
+    let zero = vec![0; plan.tile_count() as usize + 2];
+    equal("progress", &data.progress, &zero)?;
     let mut survivors = vec![0; capacity as usize];
-    reference::compact(
-        &batch,
-        &plan.chunks,
-        &data.words,
-        &counts,
-        &partials,
-        &mut survivors,
-    );
+    reference::compact(&batch, &plan.chunks, &data.words, &places, &mut survivors);
     equal("survivors", &data.survivors, &survivors)?;
     let mut totals = Totals::default();
     let mut draws = vec![Default::default(); data.draws.len()];
-    reference::write_args(
-        &batch,
-        &plan.row_draws,
-        &counts,
-        &partials,
-        (&mut totals, &mut draws),
-    );
+    reference::write_args(&batch, &plan.row_draws, &places, (&mut totals, &mut draws));
     equal("totals", &[data.totals], &[totals])?;
     equal("draws", &data.draws, &draws)
 }

@@ -226,7 +226,7 @@ fn stages_that_a_compaction_lacks_are_not_recorded() {
     );
     assert_eq!(
         stages(Compaction::VoteScanCompact),
-        [Stage::Vote, Stage::Scan, Stage::Compact, Stage::Args]
+        [Stage::Vote, Stage::Compact]
     );
     assert_eq!(stages(Compaction::Classify), Stage::ALL);
 }

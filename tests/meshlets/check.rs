@@ -8,7 +8,7 @@ use bevy_gpu_culling::cull::{
         layout::{CELL_WORDS, GpuMeshlet, MESHLET_TILE},
     },
     reference::{
-        MeshletVote, expand, load_survivor, meshlet_args, meshlet_compact, meshlet_scan,
+        MeshletVote, load_survivor, meshlet_args, meshlet_compact, meshlet_expand, meshlet_scan,
         nearest_border, vote_meshlet,
     },
 };
@@ -55,7 +55,7 @@ pub fn compare(
         let (draws, survivors) = MeshletCuller::read_inputs(gpu, culler, index).map_err(failed)?;
         let mut spans = vec![Default::default(); data.spans.len()];
         let mut totals = Default::default();
-        expand(&data.sizes, &data.rows, &draws, &mut totals, &mut spans);
+        meshlet_expand(&data.sizes, &data.rows, &draws, &mut totals, &mut spans);
         equal("totals", &[data.totals], &[totals])?;
         let (instances, scales) = page_copy(culler, scene, plan.page);
         for (r, span) in spans.iter_mut().enumerate() {

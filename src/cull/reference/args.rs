@@ -1,22 +1,18 @@
-//! Twin of `shaders/args.wgsl`.
+//! Twin of `shaders/draw.wgsl`.
 
-use crate::cull::{
-    layout::{Batch, DrawArgs, RowDraw, Totals},
-    reference::place_of,
-};
+use crate::cull::layout::{Batch, DrawArgs, RowDraw, Totals};
 
 /// The indirect command of each row, and the totals.
 pub fn write_args(
     batch: &Batch,
     row_draws: &[RowDraw],
-    counts: &[u32],
-    partials: &[u32],
+    places: &[u32],
     (totals, draws): (&mut Totals, &mut [DrawArgs]),
 ) {
     for (draw, args) in row_draws[..batch.row_count as usize].iter().zip(draws) {
-        let first = place_of(counts, partials, draw.first_count).min(batch.survivor_capacity);
-        let end = place_of(counts, partials, draw.first_count + draw.block_count)
-            .min(batch.survivor_capacity);
+        let place_of = |count: u32| places[count as usize].min(batch.survivor_capacity);
+        let first = place_of(draw.first_count);
+        let end = place_of(draw.first_count + draw.block_count);
         let (a, b, c) = (draw.element_count, end - first, draw.first_element);
         *args = if draw.indexed != 0 {
             DrawArgs {
@@ -36,7 +32,7 @@ pub fn write_args(
             }
         };
     }
-    let survivors = place_of(counts, partials, batch.count_len);
+    let survivors = places[batch.count_len as usize];
     *totals = Totals {
         survivors,
         overflow: survivors.saturating_sub(batch.survivor_capacity),

@@ -1,61 +1,123 @@
-//! Twin of `shaders/bound.wgsl` and `shaders/block_state.wgsl`.
+//! Twin of `shaders/bound.wgsl`, `shaders/word_bound.wgsl` and `shaders/block_state.wgsl`.
 
 use crate::{
-    cull::layout::{Bound, Chunk, Row},
+    cull::layout::{BLOCK_WORDS, Bound, Chunk, Row},
     instance::PackedInstance,
 };
 use glam::Vec3;
 
-/// A block as a whole in a view.
+/// A block, or a word of it, as a whole in a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BlockState {
+pub enum BoundState {
     /// No instance can be visible.
     Outside,
-    /// The view's border crosses the block.
+    /// The view's border crosses it.
     Partial,
     /// All instances are visible.
     Inside,
 }
+
+/// Steps of a word's bound in the block's radius.
+const WORD_STEPS: f32 = 127.0;
+/// Mean reach of the words, in steps, from which they are not worth a look.
+const LOOSE: u32 = 100;
 
 /// Around the positions of a block's instances; `scales` is empty without the channel.
 #[must_use]
 pub fn bound(instances: &[PackedInstance], scales: &[f32]) -> Bound {
     let positions = || instances.iter().map(PackedInstance::position);
     let finite = positions().all(Vec3::is_finite);
-    let corners = positions().filter(|position| position.is_finite());
-    let (low, high) = corners.fold((Vec3::MAX, Vec3::MIN), |(low, high), position| {
-        (low.min(position), high.max(position))
-    });
+    let (low, high) = corners(instances);
     let centre = (low + high) * 0.5;
-    let radius = positions()
-        .map(|position| position.distance(centre))
-        .fold(0.0, f32::max);
+    let radius = reach_from(centre, instances);
     let max_scale = scales
         .iter()
         .copied()
         .fold(if scales.is_empty() { 1.0 } else { 0.0 }, f32::max);
+    let mut words = [0; BLOCK_WORDS as usize];
+    for (w, word) in words.iter_mut().enumerate() {
+        // Behind the last instance there are copies of it.
+        let first = (w * 32).min(instances.len() - 1);
+        let end = (w * 32 + 32).clamp(first + 1, instances.len().max(first + 1));
+        *word = word_code(centre, radius, &instances[first..end]);
+    }
+    let reach: u32 = words.iter().map(|word| word >> 24).sum();
+    let loose = !finite || reach >= LOOSE * BLOCK_WORDS;
     Bound {
         centre,
         radius: if finite { radius } else { f32::MAX },
         max_scale,
+        loose: u32::from(loose),
+        words,
         ..Bound::default()
     }
 }
 
-/// The block against the view. Cautious on both sides: rounding never makes a block inside or outside that is not.
+fn corners(instances: &[PackedInstance]) -> (Vec3, Vec3) {
+    let positions = instances.iter().map(PackedInstance::position);
+    let finite = positions.filter(|position| position.is_finite());
+    finite.fold(
+        (Vec3::splat(3e38), Vec3::splat(-3e38)),
+        |(low, high), position| (low.min(position), high.max(position)),
+    )
+}
+
+fn reach_from(centre: Vec3, instances: &[PackedInstance]) -> f32 {
+    let positions = instances.iter().map(PackedInstance::position);
+    positions
+        .map(|position| position.distance(centre))
+        .fold(0.0, f32::max)
+}
+
+/// Around a word's instances, in steps of the block's radius / 127 from the block's centre: three signed bytes (128
+/// is zero) for the centre, one for the radius, rounded up.
+fn word_code(centre: Vec3, radius: f32, instances: &[PackedInstance]) -> u32 {
+    let (low, high) = corners(instances);
+    let step = radius / WORD_STEPS;
+    let away = ((low + high) * 0.5 - centre) / step.max(1e-30);
+    let steps = away
+        .to_array()
+        .map(|away| (away.clamp(-WORD_STEPS, WORD_STEPS).round_ties_even() as i32 + 128) as u32);
+    let reach = reach_from(word_centre(centre, step, steps), instances);
+    let reach = ((reach / step.max(1e-30) + 0.01).ceil() as u32).min(255);
+    steps[0] | steps[1] << 8 | steps[2] << 16 | reach << 24
+}
+
+fn word_centre(centre: Vec3, step: f32, steps: [u32; 3]) -> Vec3 {
+    centre + Vec3::from(steps.map(|steps| steps as f32 - 128.0)) * step
+}
+
+/// Centre and radius around the instances of word `word` of the block.
 #[must_use]
-pub fn block_state(chunk: &Chunk, row: &Row, bound: &Bound) -> BlockState {
-    let p = bound.centre.extend(1.0);
+pub fn word_bound(bound: &Bound, word: usize) -> (Vec3, f32) {
+    let step = bound.radius / WORD_STEPS;
+    let [x, y, z, reach] = bound.words[word].to_le_bytes().map(u32::from);
+    (
+        word_centre(bound.centre, step, [x, y, z]),
+        reach as f32 * step,
+    )
+}
+
+/// The bound against the view. Cautious on both sides: rounding never makes one inside or outside that is not.
+#[must_use]
+pub fn bound_state(
+    chunk: &Chunk,
+    row: &Row,
+    centre: Vec3,
+    radius: f32,
+    max_scale: f32,
+) -> BoundState {
+    let p = centre.extend(1.0);
     let least = row
         .planes()
         .map(|plane| plane.dot(p))
         .into_iter()
         .fold(f32::INFINITY, f32::min);
-    let aside = chunk.sphere.truncate().length() * bound.max_scale;
-    let reach = bound.radius + aside + chunk.sphere.w * bound.max_scale;
-    let slack = 1e-5 * (bound.centre.abs().element_sum() + least.abs() + reach);
+    let aside = chunk.sphere.truncate().length() * max_scale;
+    let reach = radius + aside + chunk.sphere.w * max_scale;
+    let slack = 1e-5 * (centre.abs().element_sum() + least.abs() + reach);
     if least + reach + slack <= 0.0 {
-        return BlockState::Outside;
+        return BoundState::Outside;
     }
     if row.reach.w >= 0.0 {
         let world = Vec3::new(
@@ -66,15 +128,15 @@ pub fn block_state(chunk: &Chunk, row: &Row, bound: &Bound) -> BlockState {
         let range = row.reach.w + (reach + slack) * chunk.world_scale;
         let beyond = world.distance(row.reach.truncate()) * 0.99999 > range;
         return if beyond {
-            BlockState::Outside
+            BoundState::Outside
         } else {
-            BlockState::Partial
+            BoundState::Partial
         };
     }
-    if least - bound.radius - aside - slack > 0.0 {
-        BlockState::Inside
+    if least - radius - aside - slack > 0.0 {
+        BoundState::Inside
     } else {
-        BlockState::Partial
+        BoundState::Partial
     }
 }
 
@@ -121,14 +183,18 @@ mod tests {
             .chunks[0]
     }
 
+    fn state(chunk: &Chunk, row: &Row, bound: &Bound) -> BoundState {
+        bound_state(chunk, row, bound.centre, bound.radius, bound.max_scale)
+    }
+
     proptest! {
         /// What the block says holds for each of its instances.
         #[test]
         fn a_block_outside_has_no_survivor_and_one_inside_has_no_other(
-            positions in prop::collection::vec(prop::array::uniform3(-1.0f32..1.0), 1..40),
+            positions in prop::collection::vec(prop::array::uniform3(-1.0f32..1.0), 1..200),
             size in 0.01f32..30.0,
             at in prop::array::uniform3(-60.0f32..60.0),
-            scales in prop::collection::vec(0.1f32..3.0, 40),
+            scales in prop::collection::vec(0.1f32..3.0, 200),
             (centre, radius) in (prop::array::uniform3(-1.0f32..1.0), 0.0f32..2.0),
             (turn, stretch) in (0.0f32..6.0, 0.2f32..3.0),
             range in prop::option::of(1.0f32..60.0),
@@ -147,11 +213,16 @@ mod tests {
                 view = view.within(Vec3::ZERO, range);
             }
             let row = view.to_row(&world);
-            let state = block_state(&chunk, &row, &bound(&instances, &scales[..instances.len()]));
-            for i in 0..instances.len() as u32 {
-                let visible = is_visible(&chunk, &row, load_sphere(&chunk, &instances, &scales, i));
-                prop_assert!(state != BlockState::Outside || !visible, "instance {i} of a block outside");
-                prop_assert!(state != BlockState::Inside || visible, "instance {i} of a block inside");
+            let bound = bound(&instances, &scales[..instances.len()]);
+            let state = state(&chunk, &row, &bound);
+            for i in 0..instances.len() {
+                let visible = is_visible(&chunk, &row, load_sphere(&chunk, &instances, &scales, i as u32));
+                prop_assert!(state != BoundState::Outside || !visible, "instance {i} of a block outside");
+                prop_assert!(state != BoundState::Inside || visible, "instance {i} of a block inside");
+                let (centre, radius) = word_bound(&bound, i / 32);
+                let state = bound_state(&chunk, &row, centre, radius, bound.max_scale);
+                prop_assert!(state != BoundState::Outside || !visible, "instance {i} of a word outside");
+                prop_assert!(state != BoundState::Inside || visible, "instance {i} of a word inside");
             }
         }
     }
@@ -172,12 +243,10 @@ mod tests {
             false,
         );
         let everything = CullView::EVERYTHING.to_row(&Affine3A::IDENTITY);
-        assert_eq!(
-            block_state(&chunk, &everything, &bound),
-            BlockState::Partial
-        );
+        assert_eq!(state(&chunk, &everything, &bound), BoundState::Partial);
+        assert_eq!(bound.loose, 1, "no word is taken for what it is not");
         let nothing =
             CullView::from_planes([Vec4::new(1.0, 0.0, 0.0, -5.0); 6]).to_row(&Affine3A::IDENTITY);
-        assert_eq!(block_state(&chunk, &nothing, &bound), BlockState::Partial);
+        assert_eq!(state(&chunk, &nothing, &bound), BoundState::Partial);
     }
 }

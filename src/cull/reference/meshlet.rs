@@ -113,7 +113,7 @@ pub fn nearest_border(
 }
 
 /// What the survivors of each row (those of `draws`) expand to.
-pub fn expand(
+pub fn meshlet_expand(
     sizes: &MeshletSizes,
     meshlet_rows: &[MeshletRow],
     draws: &[DrawArgs],

@@ -57,12 +57,19 @@ const COMPACT: Pass = Pass {
 const ARGS: Pass = Pass {
     stage: Stage::Args,
     name: "args_sums",
-    source: |_| join(&[wgsl!("draw"), wgsl!("args_sums"), wgsl!("args")]),
+    source: |_| {
+        join(&[
+            wgsl!("block_tables"),
+            wgsl!("draw"),
+            wgsl!("args_sums"),
+            wgsl!("args"),
+        ])
+    },
     entry: "write_args",
     binds: &[&[
         Bind::uniform(0, Resource::Batch),
-        Bind::read(1, Resource::RowDraws),
         Bind::read(2, Resource::Front),
+        Bind::read(3, Resource::RowDraws),
         Bind::write(4, Resource::Args),
     ]],
     dispatch: Dispatch::Rows,

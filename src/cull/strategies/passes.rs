@@ -122,12 +122,10 @@ pub(crate) enum Resource {
     Step,
     /// Visibility words.
     Words,
-    /// Prefixes of blocks within tiles, and the closing entry.
+    /// Survivors of each block and row; behind them the list of the blocks that some view crosses.
     Counts,
-    /// Prefixes of tiles.
-    Partials,
-    /// Count and list of the blocks that some view keeps or crosses.
-    Live,
+    /// What the passes add up on the way; zero between frames.
+    Progress,
     /// A counter a row.
     RowCounts,
     /// A u32 an instance and row: what the last step wrote, or what no step has read.
@@ -142,11 +140,10 @@ pub(crate) enum Resource {
 
 impl Resource {
     /// Buffers that strategies own; the batch has the others in any case.
-    pub const SCRATCH: [Self; 7] = [
+    pub const SCRATCH: [Self; 6] = [
         Self::Words,
         Self::Counts,
-        Self::Partials,
-        Self::Live,
+        Self::Progress,
         Self::RowCounts,
         Self::Front,
         Self::Back,
@@ -157,9 +154,8 @@ impl Resource {
         let counts = u64::from(plan.batch.count_len);
         4 * match self {
             Self::Words => counts * u64::from(BLOCK_WORDS),
-            Self::Counts => counts + 1,
-            Self::Partials => u64::from(plan.tile_count()),
-            Self::Live => 1 + u64::from(plan.batch.block_count),
+            Self::Counts => counts + u64::from(plan.batch.block_count),
+            Self::Progress => 2 + u64::from(plan.tile_count()),
             Self::RowCounts => u64::from(plan.batch.row_count),
             Self::Front | Self::Back => counts * u64::from(BLOCK),
             _ => 0,
@@ -167,8 +163,8 @@ impl Resource {
     }
 }
 
-/// Workgroups of [`Dispatch::Live`]: 262,144 threads.
-const LIVE_WORKGROUPS: u32 = 2048;
+/// Workgroups of passes that stride over their work: 262,144 threads fill a large GPU.
+const STRIDING_WORKGROUPS: u32 = 2048;
 
 /// Workgroups of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,10 +173,10 @@ pub(crate) enum Dispatch {
     Blocks,
     /// A thread for each block of each chunk.
     BlockThreads,
-    /// As many as fill a large GPU; they stride over the list of live blocks.
-    Live,
-    /// One for each tile of counts.
-    Tiles,
+    /// As many as fill a large GPU; they stride over the list of crossed blocks.
+    Crossed,
+    /// As many; they stride over the counts.
+    Counts,
     /// A single one.
     One,
     /// A thread for each row, 64 in a workgroup.
@@ -195,8 +191,8 @@ impl Dispatch {
         match self {
             Self::Blocks => plan.block_dispatch(),
             Self::BlockThreads => (plan.batch.block_count.div_ceil(CLASSIFY_THREADS), 1),
-            Self::Live => (plan.batch.block_count.min(LIVE_WORKGROUPS), 1),
-            Self::Tiles => (plan.tile_count(), 1),
+            Self::Crossed => (plan.batch.block_count.min(STRIDING_WORKGROUPS), 1),
+            Self::Counts => (plan.batch.count_len.min(STRIDING_WORKGROUPS), 1),
             Self::One => (1, 1),
             Self::Rows => (plan.batch.row_count.div_ceil(64), 1),
             Self::Doubling => {

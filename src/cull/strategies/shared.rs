@@ -25,11 +25,30 @@ pub(super) fn testing(sources: &Sources<'_>, parts: &[&str]) -> String {
 /// Instances to visibility words.
 pub(super) const VOTE_WORDS: Pass = Pass {
     stage: Stage::Vote,
-    name: "vote",
-    source: |sources| Kernel::Vote.source_with(sources),
+    name: "vote_words",
+    source: |sources| shaders::vote(sources, &[wgsl!("vote_no_counts")]),
     entry: "vote",
     binds: &[INPUTS, &[Bind::write(5, Resource::Words)]],
     dispatch: Dispatch::Blocks,
+};
+
+/// Words to ids in instance order, the scan of the counts, and the commands.
+pub(super) const COMPACT: Pass = Pass {
+    stage: Stage::Compact,
+    name: "compact",
+    source: |sources| Kernel::Compact.source_with(sources),
+    entry: "compact",
+    binds: &[&[
+        Bind::uniform(0, Resource::Batch),
+        Bind::read(1, Resource::Chunks),
+        Bind::read(2, Resource::Words),
+        Bind::read(3, Resource::RowDraws),
+        Bind::write(4, Resource::Args),
+        Bind::write(5, Resource::Survivors),
+        Bind::write(6, Resource::Counts),
+        Bind::write(7, Resource::Progress),
+    ]],
+    dispatch: Dispatch::Counts,
 };
 
 /// Instances to votes of 32 bits.
@@ -43,7 +62,7 @@ pub(super) const VOTE_FLAGS: Pass = Pass {
 };
 
 fn args_regions(_: &Sources<'_>) -> String {
-    join(&[wgsl!("draw"), wgsl!("args_regions")])
+    join(&[wgsl!("block_tables"), wgsl!("draw"), wgsl!("args_regions")])
 }
 
 /// Survivors of each row back to none: before the pass that counts them, in its stage.
@@ -67,8 +86,8 @@ pub(super) const ARGS_REGIONS: Pass = Pass {
     entry: "write_args",
     binds: &[&[
         Bind::uniform(0, Resource::Batch),
-        Bind::read(1, Resource::RowDraws),
         Bind::write(2, Resource::RowCounts),
+        Bind::read(3, Resource::RowDraws),
         Bind::write(4, Resource::Args),
     ]],
     dispatch: Dispatch::Rows,

@@ -1,69 +1,33 @@
-//! The default: visibility bits, a scan of the blocks' counts (reduce, spine), compact as its downsweep.
+//! Visibility bits and the blocks' counts, then ids in instance order. Two passes: each workgroup of `compact` adds up the
+//! counts before its own, so the scan needs none of its own.
 
-use super::{Arena, Bind, Dispatch, Pass, Resource, Strategy, shared::VOTE_WORDS};
+use super::{
+    Arena, Bind, Dispatch, Pass, Resource, Strategy,
+    shared::{COMPACT, INPUTS},
+};
 use crate::cull::{Stage, shaders::Kernel};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     ordered: true,
     needs_subgroups: false,
     arena: Arena::Dense,
-    passes: &[VOTE_WORDS, SCAN, SPINE, COMPACT, ARGS],
-    // A bit is written and read twice.
-    traffic: |instances| instances * 3 / 8,
+    passes: &[VOTE, COMPACT],
+    // A bit is written and read.
+    traffic: |instances| instances / 4,
 };
 
-const SCANNED: &[Bind] = &[
-    Bind::uniform(0, Resource::Batch),
-    Bind::read(1, Resource::Words),
-    Bind::write(2, Resource::Counts),
-    Bind::write(3, Resource::Partials),
-];
-
-const SCAN: Pass = Pass {
-    stage: Stage::Scan,
-    name: "scan",
-    source: |sources| Kernel::Scan.source_with(sources),
-    entry: "scan",
-    binds: &[SCANNED],
-    dispatch: Dispatch::Tiles,
-};
-
-const SPINE: Pass = Pass {
-    stage: Stage::Scan,
-    name: "spine",
-    source: |sources| Kernel::Scan.source_with(sources),
-    entry: "spine",
-    binds: &[SCANNED],
-    dispatch: Dispatch::One,
-};
-
-const COMPACT: Pass = Pass {
-    stage: Stage::Compact,
-    name: "compact",
-    source: |sources| Kernel::Compact.source_with(sources),
-    entry: "compact",
-    binds: &[&[
-        Bind::uniform(0, Resource::Batch),
-        Bind::read(1, Resource::Chunks),
-        Bind::read(2, Resource::Words),
-        Bind::read(3, Resource::Counts),
-        Bind::read(4, Resource::Partials),
-        Bind::write(5, Resource::Survivors),
-    ]],
+const VOTE: Pass = Pass {
+    stage: Stage::Vote,
+    name: "vote",
+    source: |sources| Kernel::Vote.source_with(sources),
+    entry: "vote",
+    binds: &[
+        INPUTS,
+        &[
+            Bind::write(5, Resource::Words),
+            Bind::write(6, Resource::Counts),
+            Bind::write(7, Resource::Progress),
+        ],
+    ],
     dispatch: Dispatch::Blocks,
-};
-
-const ARGS: Pass = Pass {
-    stage: Stage::Args,
-    name: "args",
-    source: |sources| Kernel::Args.source_with(sources),
-    entry: "write_args",
-    binds: &[&[
-        Bind::uniform(0, Resource::Batch),
-        Bind::read(1, Resource::RowDraws),
-        Bind::read(2, Resource::Counts),
-        Bind::read(3, Resource::Partials),
-        Bind::write(4, Resource::Args),
-    ]],
-    dispatch: Dispatch::Rows,
 };

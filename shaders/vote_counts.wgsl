@@ -1,0 +1,24 @@
+// The vote counts the survivors of its block in every row (progress.wgsl), 16 rows at a time.
+
+var<workgroup> row_survivors: array<atomic<u32>, 16>;
+
+// To be called for each word of the block.
+fn add_word(row: u32, word: u32) {
+    if (word != 0u) {
+        atomicAdd(&row_survivors[row & 15u], countOneBits(word));
+    }
+}
+
+// To be called by all threads when the row's words have been added.
+fn close_row(chunk: Chunk, block: u32, row: u32, thread: u32) {
+    let own = row & 15u;
+    if (own < 15u && row + 1u < chunk.row_count) {
+        return;
+    }
+    workgroupBarrier();
+    if (thread <= own) {
+        let survivors = atomicExchange(&row_survivors[thread], 0u);
+        set_count(chunk.first_count + (row - own + thread) * chunk.block_count + block, survivors);
+    }
+    workgroupBarrier();
+}

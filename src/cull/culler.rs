@@ -1,0 +1,250 @@
+//! The engine as a whole: what it holds, and how it is made.
+
+use crate::cull::{
+    Compaction, CullError, CullingTier, FrameCounts, Tuning,
+    batch::GpuBatch,
+    bounds::BoundsBuilder,
+    layout::BLOCK,
+    pages::{Pages, SetId, binding_limit, page_limit},
+    pipelines::{BuildOptions, Pipelines},
+    plan::{Plan, PlanLimits},
+    readback::{BatchRows, Readback},
+    sets::Set,
+    shaders,
+    strategies::Sources,
+};
+use core::ops::Range;
+use std::collections::HashMap;
+use wgpu::{Buffer, BufferDescriptor, BufferUsages, Device};
+/// How a [`Culler`] is made.
+#[derive(Clone, Debug)]
+pub struct CullerOptions {
+    /// The tier; `None` takes the best that the adapter supports.
+    pub tier: Option<CullingTier>,
+    /// Keeps the bounds checks of the kernels (for tests; off by default).
+    pub shader_checks: bool,
+    /// Survivor ids (4 bytes each) that a batch has room for from the start, if so many can survive at all. An
+    /// arena that proves too small grows a few frames later. The default is 16,777,216.
+    pub survivor_capacity: u32,
+    /// How survivors become lists; the default is [`Compaction::Auto`].
+    pub compaction: Compaction,
+    /// What [`Compaction::Auto`] goes by; `None` is the rule for the tier.
+    pub tuning: Option<Tuning>,
+}
+
+impl Default for CullerOptions {
+    fn default() -> Self {
+        Self {
+            tier: None,
+            shader_checks: false,
+            survivor_capacity: 1 << 24,
+            compaction: Compaction::default(),
+            tuning: None,
+        }
+    }
+}
+
+/// Key of a batch from frame to frame: page, and ordinal among the page's batches.
+pub(super) type BatchKey = (usize, usize);
+
+/// The engine: instance pages, pipelines of one tier, and the batches of the current frame.
+pub struct Culler {
+    pub(super) tier: CullingTier,
+    pub(super) options: CullerOptions,
+    pub(super) page_limit: u32,
+    pub(super) plan_limits: PlanLimits,
+    pub(super) most_survivors: u64,
+    /// Those of the compaction, or of each that `Auto` may take; none on the `Cpu` tier.
+    pub(super) pipelines: Vec<Pipelines>,
+    /// The ones of the current frame.
+    pub(super) active: usize,
+    pub(super) tuning: Tuning,
+    pub(super) pages: Pages,
+    pub(super) sets: HashMap<SetId, Set>,
+    /// Bound where a page has no scales.
+    pub(super) no_channel: Buffer,
+    pub(super) plan: Plan,
+    /// Keys of the plan's batches.
+    pub(super) keys: Vec<BatchKey>,
+    pub(super) rows: Vec<BatchRows>,
+    pub(super) batches: HashMap<BatchKey, GpuBatch>,
+    pub(super) readback: Readback,
+    /// None on the `Cpu` tier.
+    pub(super) bounds: Option<BoundsBuilder>,
+    /// Instances whose blocks' bounds are out of date.
+    pub(super) stale: Vec<(SetId, Range<usize>)>,
+    /// Counters of the `Cpu` tier, known at once.
+    pub(super) cpu_counts: Option<FrameCounts>,
+    pub(super) frame: u64,
+    pub(super) uploaded: u64,
+}
+
+impl Culler {
+    /// A culler on `device`. A tier whose pipelines do not build gives way to the next; the reason is the second value.
+    ///
+    /// # Errors
+    /// [`CullError::TierUnsupported`] when `options.tier` asks for what the device lacks,
+    /// [`CullError::CompactionUnsupported`] when `options.compaction` does,
+    /// [`CullError::BindingTooSmall`] when it cannot bind a block of instances.
+    pub fn new(
+        device: &Device,
+        options: CullerOptions,
+    ) -> Result<(Self, Option<String>), CullError> {
+        let (features, limits) = (device.features(), device.limits());
+        let (mut tier, mut reason) = match options.tier {
+            Some(tier) => {
+                tier.check(features, &limits)?;
+                (tier, None)
+            }
+            None => CullingTier::supported(features, &limits),
+        };
+        let mut pipelines = Vec::new();
+        let mut tuning;
+        loop {
+            options.compaction.check(tier, features)?;
+            tuning = options
+                .tuning
+                .clone()
+                .unwrap_or_else(|| Tuning::rule(tier))
+                .supported(tier, features);
+            if tier == CullingTier::Cpu {
+                break;
+            }
+            match build(device, tier, &options, &tuning, &|_, source| source) {
+                Ok(built) => {
+                    pipelines = built;
+                    break;
+                }
+                Err(error) => {
+                    reason = Some(error.to_string());
+                    tier = if tier == CullingTier::Subgroup {
+                        CullingTier::Workgroup
+                    } else {
+                        CullingTier::Cpu
+                    };
+                }
+            }
+        }
+        let page_limit = page_limit(&limits)?;
+        let bounds = match tier {
+            CullingTier::Cpu => None,
+            _ => Some(BoundsBuilder::new(
+                device,
+                shaders::INSTANCE_PACKED,
+                options.shader_checks,
+            )?),
+        };
+        let culler = Self {
+            tier,
+            page_limit,
+            plan_limits: PlanLimits::new(
+                binding_limit(&limits),
+                limits.max_compute_workgroups_per_dimension,
+            ),
+            most_survivors: binding_limit(&limits) / 4,
+            pipelines,
+            active: 0,
+            tuning,
+            pages: Pages::new(page_limit, tier == CullingTier::Cpu),
+            sets: HashMap::new(),
+            no_channel: device.create_buffer(&BufferDescriptor {
+                label: Some("gpu_culling no channel"),
+                size: 256,
+                usage: BufferUsages::STORAGE,
+                mapped_at_creation: false,
+            }),
+            plan: Plan::default(),
+            keys: Vec::new(),
+            rows: Vec::new(),
+            batches: HashMap::new(),
+            readback: Readback::new(),
+            bounds,
+            stale: Vec::new(),
+            cpu_counts: None,
+            frame: 0,
+            uploaded: 0,
+            options,
+        };
+        Ok((culler, reason))
+    }
+
+    /// A culler whose kernels `edit` changes, given a pass's name and WGSL: a test breaks them on purpose.
+    ///
+    /// # Errors
+    /// As [`Self::new`], and [`CullError::Pipeline`] when a kernel does not build.
+    #[doc(hidden)]
+    pub fn with_sources(
+        device: &Device,
+        options: CullerOptions,
+        edit: impl Fn(&str, String) -> String,
+    ) -> Result<Self, CullError> {
+        let (mut culler, _) = Self::new(device, options)?;
+        let options = CullerOptions {
+            shader_checks: true,
+            ..culler.options.clone()
+        };
+        culler.pipelines = build(device, culler.tier, &options, &culler.tuning, &edit)?;
+        Ok(culler)
+    }
+
+    /// The tier in use.
+    #[must_use]
+    pub fn tier(&self) -> CullingTier {
+        self.tier
+    }
+
+    /// The compaction in use: that of the options, or what [`Compaction::Auto`] took for the frame that was
+    /// prepared last. On the `Cpu` tier the default, whose twins run there.
+    #[must_use]
+    pub fn compaction(&self) -> Compaction {
+        self.pipelines
+            .get(self.active)
+            .map_or(Compaction::VoteScanCompact, |pipelines| {
+                pipelines.compaction
+            })
+    }
+
+    /// Instances that one page holds.
+    #[must_use]
+    pub fn page_limit(&self) -> u32 {
+        self.page_limit
+    }
+
+    /// Pages of at most `instances` from now on, rounded up to a block (a test makes many small ones).
+    #[doc(hidden)]
+    pub fn limit_pages(&mut self, instances: u32, counts_per_batch: u32) {
+        self.page_limit = instances.next_multiple_of(BLOCK).min(self.page_limit);
+        self.plan_limits.counts = counts_per_batch.min(self.plan_limits.counts);
+        self.pages = Pages::new(self.page_limit, self.tier == CullingTier::Cpu);
+        self.sets.clear();
+    }
+}
+
+/// Pipelines of the compaction, or of each that `Auto` may take.
+fn build(
+    device: &Device,
+    tier: CullingTier,
+    options: &CullerOptions,
+    tuning: &Tuning,
+    edit: &dyn Fn(&str, String) -> String,
+) -> Result<Vec<Pipelines>, CullError> {
+    let fixed = [options.compaction];
+    let compactions = if options.compaction == Compaction::Auto {
+        tuning.compactions()
+    } else {
+        fixed.to_vec()
+    };
+    let build = |compaction| {
+        let checks = options.shader_checks;
+        Pipelines::build(
+            device,
+            &BuildOptions {
+                sources: Sources::new(tier),
+                compaction,
+                checks,
+                edit,
+            },
+        )
+    };
+    compactions.into_iter().map(build).collect()
+}

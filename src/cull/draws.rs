@@ -1,0 +1,71 @@
+//! What the frame's draws are made of: commands, and the buffers that their vertex stage reads.
+
+use crate::cull::{
+    Culler, CullingTier, DrawPart,
+    culler::BatchKey,
+    layout::{DrawArgs, args_offset},
+};
+use wgpu::Buffer;
+/// Where a draw's command comes from.
+pub enum DrawSource<'a> {
+    /// The GPU wrote it: draw indirect from `buffer` at `offset`.
+    Indirect {
+        /// The argument buffer.
+        buffer: &'a Buffer,
+        /// Byte offset of the command.
+        offset: u64,
+    },
+    /// The CPU knows it.
+    Direct(DrawArgs),
+}
+
+impl Culler {
+    /// The draws of request `request` and its `view`-th view (both as indices into the frame).
+    #[must_use]
+    pub fn draw_parts(&self, request: usize, view: usize) -> &[DrawPart] {
+        self.plan
+            .parts
+            .get(request)
+            .and_then(|views| views.get(view))
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// The command of a draw.
+    #[must_use]
+    pub fn draw_source(&self, part: &DrawPart) -> Option<DrawSource<'_>> {
+        let batch = self.batches.get(self.keys.get(part.batch)?)?;
+        Some(if self.tier == CullingTier::Cpu {
+            DrawSource::Direct(*batch.cpu_args.get(part.row as usize)?)
+        } else {
+            DrawSource::Indirect {
+                buffer: batch.args(),
+                offset: args_offset(part.row),
+            }
+        })
+    }
+
+    /// Key of the batch, and a number that changes when the buffers of [`Self::batch_buffers`] do.
+    #[must_use]
+    pub fn batch_version(&self, batch: usize) -> Option<(BatchKey, [u64; 2])> {
+        let key = *self.keys.get(batch)?;
+        Some((
+            key,
+            [self.batches.get(&key)?.generation, self.pages.generation],
+        ))
+    }
+
+    /// What the vertex stage of a batch's draws reads: survivors, instances, scales, tags (the last two are of
+    /// no meaning where no set of the page has the channel).
+    #[must_use]
+    pub fn batch_buffers(&self, batch: usize) -> Option<[&Buffer; 4]> {
+        let key = self.keys.get(batch)?;
+        let page = self.pages.page(key.0)?;
+        let survivors = self.batches.get(key)?.survivors();
+        Some([
+            survivors,
+            &page.instances,
+            page.scales.as_ref().unwrap_or(&self.no_channel),
+            page.tags.as_ref().unwrap_or(&self.no_channel),
+        ])
+    }
+}

@@ -1,0 +1,74 @@
+//! Reading back what the passes wrote, with a wait: for tests and verification, not for frames.
+
+use crate::cull::{
+    BatchData, CullError, CullFrame, Culler,
+    layout::{DrawArgs, args_offset},
+    plan::Plan,
+    readback::{read_batch, read_buffer},
+};
+use wgpu::{Device, Queue};
+impl Culler {
+    /// The tables of the current frame.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Reads everything that the stages wrote for a batch and waits for it: for tests and verification, not
+    /// for frames. On the `Cpu` tier words and prefixes are empty.
+    ///
+    /// # Errors
+    /// [`CullError::Readback`].
+    pub fn read_batch(
+        &self,
+        device: &Device,
+        queue: &Queue,
+        batch: usize,
+    ) -> Result<BatchData, CullError> {
+        let missing = || CullError::Readback(format!("batch {batch} is not in the frame"));
+        let plan = self.plan.batches.get(batch).ok_or_else(missing)?;
+        let gpu = self.batches.get(&self.keys[batch]).ok_or_else(missing)?;
+        read_batch((device, queue), gpu, plan, self.pipelines.get(self.active))
+    }
+
+    /// The survivors of request `request` in its `view`-th view, as indices into the set, in order; waits.
+    ///
+    /// # Errors
+    /// [`CullError::Readback`].
+    pub fn read_survivors(
+        &self,
+        (device, queue): (&Device, &Queue),
+        frame: &CullFrame,
+        request: usize,
+        view: usize,
+    ) -> Result<Vec<u32>, CullError> {
+        let set = frame.requests.get(request).map(|request| request.set);
+        let regions = set.map_or(&[][..], |set| self.set_regions(set));
+        let mut ids = Vec::new();
+        for part in self.draw_parts(request, view) {
+            let gpu = self
+                .keys
+                .get(part.batch)
+                .and_then(|key| self.batches.get(key));
+            let gpu = gpu.ok_or_else(|| CullError::Readback("the batch is gone".into()))?;
+            let draws: Vec<DrawArgs> =
+                read_buffer(device, queue, gpu.args(), args_offset(part.row), 1)?;
+            let indexed = self.plan.batches[part.batch].row_draws[part.row as usize].indexed != 0;
+            let (first, len) = (draws[0].first_instance(indexed), draws[0].instance_count());
+            let page_ids: Vec<u32> = read_buffer(
+                device,
+                queue,
+                gpu.survivors(),
+                u64::from(first) * 4,
+                len as usize,
+            )?;
+            let before: u32 = regions[..part.region]
+                .iter()
+                .map(|region| region.capacity)
+                .sum();
+            let first = regions[part.region].first;
+            ids.extend(page_ids.into_iter().map(|id| id - first + before));
+        }
+        Ok(ids)
+    }
+}

@@ -1,0 +1,221 @@
+//! Sets on the GPU: their room in the pages, and uploads.
+
+use crate::{
+    cull::{
+        CullError, Culler,
+        batch::GpuBatch,
+        layout::{BLOCK, BoundJob},
+        pages::{Channels, Region, SetId},
+    },
+    instance::PackedInstance,
+};
+use std::collections::HashMap;
+use wgpu::{Device, Queue};
+/// What [`Culler::reserve_set`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Residency {
+    /// The set's instances are where they were.
+    Kept,
+    /// The set has new room: upload all of it.
+    Moved,
+}
+
+/// A set that is resident.
+pub(super) struct Set {
+    pub(super) len: u32,
+    pub(super) channels: Channels,
+    pub(super) regions: Vec<Region>,
+}
+
+impl Culler {
+    /// Room for a set of `len` instances. A set that outgrows its room gets half as much again, so that pushing
+    /// to it every frame does not move it every frame.
+    pub fn reserve_set(
+        &mut self,
+        device: &Device,
+        id: SetId,
+        len: u32,
+        channels: Channels,
+    ) -> Residency {
+        let known = self.sets.get(&id).map(Set::capacity);
+        let residency = if known.is_some_and(|capacity| capacity >= len) {
+            Residency::Kept
+        } else {
+            let room = if known.is_some_and(|capacity| capacity > 0) {
+                len.saturating_add(len / 2)
+            } else {
+                len
+            };
+            self.remove_set(id);
+            let regions = self.pages.allocate(device, room);
+            self.sets.insert(
+                id,
+                Set {
+                    len,
+                    channels,
+                    regions,
+                },
+            );
+            Residency::Moved
+        };
+        if let Some(set) = self.sets.get_mut(&id) {
+            set.len = len;
+            set.channels = channels;
+            self.pages.add_channels(device, &set.regions, channels);
+        }
+        residency
+    }
+
+    /// The set's channels, if it is resident.
+    #[must_use]
+    pub fn set_channels(&self, id: SetId) -> Option<Channels> {
+        self.sets.get(&id).map(|set| set.channels)
+    }
+
+    /// Instances of the set, if it is resident.
+    #[must_use]
+    pub fn set_len(&self, id: SetId) -> Option<u32> {
+        self.sets.get(&id).map(|set| set.len)
+    }
+
+    /// The set's regions, in order.
+    #[must_use]
+    pub fn set_regions(&self, id: SetId) -> &[Region] {
+        self.sets.get(&id).map_or(&[], |set| &set.regions)
+    }
+
+    /// Gives the set's room back.
+    pub fn remove_set(&mut self, id: SetId) {
+        if let Some(set) = self.sets.remove(&id) {
+            self.pages.release(&set.regions);
+        }
+    }
+
+    /// Names of all resident sets.
+    pub fn set_ids(&self) -> impl Iterator<Item = SetId> + '_ {
+        self.sets.keys().copied()
+    }
+
+    /// Writes instances from `first` on.
+    ///
+    /// # Errors
+    /// [`CullError::UnknownSet`], [`CullError::UploadOutOfRange`].
+    pub fn upload(
+        &mut self,
+        queue: &Queue,
+        id: SetId,
+        first: usize,
+        data: &[PackedInstance],
+    ) -> Result<(), CullError> {
+        let set = checked(&self.sets, id, first, data.len())?;
+        self.pages.write_instances(queue, &set.regions, first, data);
+        self.stale.push((id, first..first + data.len()));
+        self.uploaded += size_of_val(data) as u64;
+        Ok(())
+    }
+
+    /// Writes uniform scales from `first` on.
+    ///
+    /// # Errors
+    /// As [`Self::upload`].
+    pub fn upload_scales(
+        &mut self,
+        queue: &Queue,
+        id: SetId,
+        first: usize,
+        data: &[f32],
+    ) -> Result<(), CullError> {
+        let set = checked(&self.sets, id, first, data.len())?;
+        self.pages.write_scales(queue, &set.regions, first, data);
+        self.stale.push((id, first..first + data.len()));
+        self.uploaded += size_of_val(data) as u64;
+        Ok(())
+    }
+
+    /// Writes tags from `first` on.
+    ///
+    /// # Errors
+    /// As [`Self::upload`].
+    pub fn upload_tags(
+        &mut self,
+        queue: &Queue,
+        id: SetId,
+        first: usize,
+        data: &[u32],
+    ) -> Result<(), CullError> {
+        let set = checked(&self.sets, id, first, data.len())?;
+        self.pages.write_tags(queue, &set.regions, first, data);
+        self.uploaded += size_of_val(data) as u64;
+        Ok(())
+    }
+
+    /// Makes the bounds of the blocks whose instances have changed since the last frame.
+    pub(super) fn update_bounds(&mut self, device: &Device, queue: &Queue) {
+        let stale = core::mem::take(&mut self.stale);
+        let Some(builder) = &self.bounds else { return };
+        let mut jobs: HashMap<usize, Vec<BoundJob>> = HashMap::new();
+        for (id, range) in stale {
+            let Some(set) = self.sets.get(&id) else {
+                continue;
+            };
+            let mut before = 0;
+            for region in &set.regions {
+                let used = (set.len - before).min(region.capacity);
+                let from = (range.start as u32).max(before);
+                let to = (range.end as u32).min(before + used);
+                if from < to {
+                    let first_block = (region.first + from - before) / BLOCK;
+                    jobs.entry(region.page).or_default().push(BoundJob {
+                        first_block,
+                        block_count: (region.first + to - before).div_ceil(BLOCK) - first_block,
+                        end: region.first + used,
+                        has_scale: u32::from(set.channels.scale),
+                    });
+                }
+                before += used;
+            }
+        }
+        for (page, jobs) in jobs {
+            if let Some(page) = self.pages.page(page) {
+                let scales = page.scales.as_ref().unwrap_or(&self.no_channel);
+                let buffers = [&page.instances, scales, &page.bounds];
+                builder.run((device, queue), buffers, &jobs);
+            }
+        }
+    }
+
+    /// Bytes uploaded since the last call: instances, channels and tables.
+    pub fn take_uploaded(&mut self) -> u64 {
+        core::mem::take(&mut self.uploaded)
+    }
+
+    /// Bytes that pages and batches hold on the GPU.
+    #[must_use]
+    pub fn gpu_bytes(&self) -> u64 {
+        self.pages.bytes() + self.batches.values().map(GpuBatch::bytes).sum::<u64>()
+    }
+}
+
+impl Set {
+    pub(super) fn capacity(&self) -> u32 {
+        self.regions.iter().map(|region| region.capacity).sum()
+    }
+}
+
+fn checked(
+    sets: &HashMap<SetId, Set>,
+    id: SetId,
+    first: usize,
+    len: usize,
+) -> Result<&Set, CullError> {
+    let set = sets.get(&id).ok_or(CullError::UnknownSet(id.0))?;
+    let end = first.saturating_add(len);
+    if end > set.len as usize {
+        return Err(CullError::UploadOutOfRange {
+            first,
+            end,
+            len: set.len as usize,
+        });
+    }
+    Ok(set)
+}
