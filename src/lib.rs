@@ -50,6 +50,12 @@ pub mod prelude {
     pub use crate::diagnostics::CullingOverlayPlugin;
     pub use crate::instance::{InstanceSet, InstanceTransform, PackedInstance, PackedQuat};
     #[cfg(feature = "bevy")]
+    pub use crate::meshlet::{MeshletMesh, MeshletSettings};
+    #[cfg(feature = "bevy")]
+    pub use crate::render::MeshletMesh3d;
+    #[cfg(all(feature = "bevy", feature = "meshlets"))]
+    pub use crate::render::{BuildMeshlets, MeshletsBuilt};
+    #[cfg(feature = "bevy")]
     pub use crate::render::{
         CullingRadius, CullingReport, FreezeCulling, GpuCullingPlugin, GpuCullingSettings,
         GpuCullingSystems, GpuInstances,

@@ -17,7 +17,14 @@ use wgpu::{
 static BOUND: Pass = Pass {
     stage: Stage::Classify,
     name: "bound",
-    source: |sources| join(&[INSTANCE, sources.encoding, wgsl!("word_bound"), wgsl!("bound")]),
+    source: |sources| {
+        join(&[
+            INSTANCE,
+            sources.encoding,
+            wgsl!("word_bound"),
+            wgsl!("bound"),
+        ])
+    },
     entry: "bound",
     binds: &[&[
         Bind::uniform(0, Resource::Batch),

@@ -108,7 +108,10 @@ impl<M: Clone> StagingRing<M> {
             match slot.state.load(Ordering::Acquire) {
                 READY => {
                     if let (Some(buffer), Some(meaning)) = (&slot.buffer, &slot.meaning) {
-                        if newest.as_ref().is_none_or(|(frame, ..)| *frame < slot.frame) {
+                        if newest
+                            .as_ref()
+                            .is_none_or(|(frame, ..)| *frame < slot.frame)
+                        {
                             let bytes = buffer.slice(..slot.bytes).get_mapped_range().to_vec();
                             newest = Some((slot.frame, bytes, meaning.clone()));
                         }

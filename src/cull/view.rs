@@ -62,6 +62,13 @@ impl CullView {
         self
     }
 
+    /// Says through which matrix the planes' content is seen, whatever the planes themselves are; see [`Self::with_eye`].
+    #[must_use]
+    pub fn seen_through(mut self, clip_from_world: &Mat4) -> Self {
+        self.eye = Self::from_clip_from_world(clip_from_world).eye;
+        self
+    }
+
     /// Where the view looks from, in homogeneous world coordinates of length one: a point, or with `w` = 0 the direction
     /// towards an eye at infinity (orthographic views). Its sign is that of the screen: a triangle with normal `n`
     /// (counter-clockwise) through a point `p` shows its front when `dot(n, eye.xyz - eye.w * p)` is above 0, also in a view
@@ -142,7 +149,8 @@ impl CullView {
 /// a mirroring projection changes.
 fn eye_of([left, right, top, ..]: [Vec4; 6]) -> Vec4 {
     let [a, b, c] = [left, right, top].map(|plane| plane.as_dvec4());
-    let minor = |pick: fn(DVec4) -> DVec3| DMat3::from_cols(pick(a), pick(b), pick(c)).determinant();
+    let minor =
+        |pick: fn(DVec4) -> DVec3| DMat3::from_cols(pick(a), pick(b), pick(c)).determinant();
     unit(DVec4::new(
         minor(|p| DVec3::new(p.y, p.z, p.w)),
         -minor(|p| DVec3::new(p.x, p.z, p.w)),
@@ -264,7 +272,13 @@ mod tests {
             Mat4::orthographic_rh(-6.0, 6.0, -4.0, 4.0, 50.0, 0.0),
         ];
         let stretch = Vec3::new(2.0, 0.5, 1.5);
-        let sets = [Vec3::ONE, stretch, stretch * Vec3::new(-1.0, 1.0, 1.0), -stretch].map(|scale| {
+        let sets = [
+            Vec3::ONE,
+            stretch,
+            stretch * Vec3::new(-1.0, 1.0, 1.0),
+            -stretch,
+        ]
+        .map(|scale| {
             let placed = Affine3A::from_rotation_translation(Quat::from_rotation_z(0.4), Vec3::X);
             placed * Affine3A::from_scale(scale) * Affine3A::from_rotation_x(0.7)
         });

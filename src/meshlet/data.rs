@@ -222,7 +222,9 @@ impl MeshletMesh {
 
 /// The positions of a mesh; `None` without an attribute of three `f32` for them.
 pub(super) fn positions(attributes: &[VertexAttribute]) -> Option<Vec<Vec3>> {
-    let attribute = attributes.iter().find(|attribute| attribute.id == POSITION)?;
+    let attribute = attributes
+        .iter()
+        .find(|attribute| attribute.id == POSITION)?;
     (attribute.stride == 12).then(|| bytemuck::pod_collect_to_vec(&attribute.bytes))
 }
 

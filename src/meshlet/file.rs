@@ -104,17 +104,20 @@ impl MeshletMesh {
         let content: Content<'_> = postcard::from_bytes(content)
             .map_err(|error| MeshletError::Content(error.to_string()))?;
         let mut first_index = 0u32;
-        let meshlets = content.meshlets.iter().map(|Record(sphere, cone, triangles)| {
-            let meshlet = Meshlet {
-                centre: Vec3::new(sphere[0], sphere[1], sphere[2]),
-                radius: sphere[3],
-                cone: NormalCone::from_bits(*cone),
-                first_index,
-                triangle_count: *triangles,
-            };
-            first_index = first_index.saturating_add(triangles.saturating_mul(3));
-            meshlet
-        });
+        let meshlets = content
+            .meshlets
+            .iter()
+            .map(|Record(sphere, cone, triangles)| {
+                let meshlet = Meshlet {
+                    centre: Vec3::new(sphere[0], sphere[1], sphere[2]),
+                    radius: sphere[3],
+                    cone: NormalCone::from_bits(*cone),
+                    first_index,
+                    triangle_count: *triangles,
+                };
+                first_index = first_index.saturating_add(triangles.saturating_mul(3));
+                meshlet
+            });
         let meshlets = meshlets.collect();
         Self::from_parts(
             content.vertex_count,
@@ -159,10 +162,7 @@ mod tests {
                 0..8 => assert!(matches!(error, Some(MeshletError::NotMeshlets { .. }))),
                 8..12 => assert!(matches!(error, Some(MeshletError::Version { .. }))),
                 16..24 => assert!(matches!(error, Some(MeshletError::Length { .. }))),
-                _ => assert!(
-                    matches!(error, Some(MeshletError::Checksum { .. })),
-                    "{at}"
-                ),
+                _ => assert!(matches!(error, Some(MeshletError::Checksum { .. })), "{at}"),
             }
         }
         Ok(())

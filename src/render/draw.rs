@@ -1,9 +1,10 @@
 //! The draw functions of a set: Bevy's, with the mesh bind group and the draw call replaced by ours.
 
-use super::{extract::GpuCuller, prepare::SetDraws};
+use super::{extract::GpuCuller, meshlets::GpuMeshlets, prepare::SetDraws};
 use crate::cull::{
     DrawSource,
     layout::{DRAW_COUNT_OFFSET, DrawArgs},
+    meshlets::MeshletDraw,
 };
 use bevy::{
     ecs::{
@@ -62,6 +63,7 @@ impl<P: PhaseItem, const I: usize> RenderCommand<P> for DrawSurvivors<I> {
     type Param = (
         SRes<GpuCuller>,
         SRes<SetDraws>,
+        SRes<GpuMeshlets>,
         SRes<RenderMeshInstances>,
         SRes<RenderAssets<RenderMesh>>,
         SRes<MeshAllocator>,
@@ -74,11 +76,16 @@ impl<P: PhaseItem, const I: usize> RenderCommand<P> for DrawSurvivors<I> {
         item: &P,
         view: ROQueryItem<'w, '_, Self::ViewQuery>,
         _: Option<()>,
-        (gpu, draws, instances, meshes, allocator, device): SystemParamItem<'w, '_, Self::Param>,
+        (gpu, draws, meshlets, instances, meshes, allocator, device): SystemParamItem<
+            'w,
+            '_,
+            Self::Param,
+        >,
         pass: &mut TrackedRenderPass<'w>,
     ) -> RenderCommandResult {
-        let (draws, meshes, allocator) = (
+        let (draws, meshlets, meshes, allocator) = (
             draws.into_inner(),
+            meshlets.into_inner(),
             meshes.into_inner(),
             allocator.into_inner(),
         );
@@ -113,6 +120,13 @@ impl<P: PhaseItem, const I: usize> RenderCommand<P> for DrawSurvivors<I> {
         {
             // One offset for the mesh uniform, one for the rest of the slot.
             pass.set_bind_group(I, bind_group, &[offset, offset]);
+            if let Some((draw, bind_group)) = meshlets.draw(culler, part) {
+                let (commands, at) = draw.whole;
+                draw_indirect(pass, commands, at, true, counted);
+                pass.set_bind_group(I, bind_group, &[offset, offset]);
+                draw_meshlets(pass, &draw, counted);
+                continue;
+            }
             match culler.draw_source(part) {
                 Some(DrawSource::Indirect { buffer, offset }) => {
                     draw_indirect(pass, buffer, offset, indexed, counted);
@@ -141,6 +155,16 @@ fn draw_indirect(
         (true, false) => pass.draw_indexed_indirect(args, offset),
         (false, true) => pass.multi_draw_indirect_count(args, offset, args, DRAW_COUNT_OFFSET, 1),
         (false, false) => pass.draw_indirect(args, offset),
+    }
+}
+
+fn draw_meshlets(pass: &mut TrackedRenderPass<'_>, draw: &MeshletDraw<'_>, counted: bool) {
+    let pass = pass.wgpu_pass();
+    let ((commands, at), (counts, count_at)) = (draw.meshlets, draw.count);
+    if counted {
+        pass.multi_draw_indexed_indirect_count(commands, at, counts, count_at, draw.most);
+    } else {
+        pass.multi_draw_indexed_indirect(commands, at, draw.most);
     }
 }
 

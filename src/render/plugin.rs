@@ -7,6 +7,7 @@ use super::{
     extract::{GpuCuller, extract_sets, init_culler},
     imports::{InstancedShaders, extract_imports},
     material::{MaterialAliases, alias_materials},
+    meshlets::{self, DrawnFaces, GpuMeshlets, extract_meshlets, prepare_meshlets},
     pipeline::{DrawShaders, SetPipelines, SetPrepassPipelines},
     prepare::{SetDraws, prepare_culling},
     record::{CullingReport, ReportInbox, finish_culling, receive_report, record_culling},
@@ -136,6 +137,7 @@ impl Plugin for GpuCullingPlugin {
                 PostUpdate,
                 (update_bounds, freeze_frusta).in_set(GpuCullingSystems::UpdateBounds),
             );
+        meshlets::build(app);
         crate::diagnostics::register(app);
         let shaders = DrawShaders::load(app);
 
@@ -152,6 +154,8 @@ impl Plugin for GpuCullingPlugin {
             .insert_resource(verifier)
             .insert_resource(shaders)
             .init_resource::<GpuCuller>()
+            .init_resource::<GpuMeshlets>()
+            .init_resource::<DrawnFaces>()
             .init_resource::<InstancedShaders>()
             .init_resource::<MaterialAliases>()
             .init_resource::<SetDraws>()
@@ -190,14 +194,20 @@ impl Plugin for GpuCullingPlugin {
             .add_systems(RenderStartup, init_culler)
             .add_systems(
                 ExtractSchedule,
-                (extract_sets, extract_imports, super::views::extract_freeze)
+                (
+                    (extract_sets, extract_meshlets).chain(),
+                    extract_imports,
+                    super::views::extract_freeze,
+                )
                     .in_set(GpuCullingSystems::Extract),
             )
             .add_systems(
                 Render,
                 (
                     alias_materials.in_set(GpuCullingSystems::AliasMaterials),
-                    prepare_culling.in_set(GpuCullingSystems::Prepare),
+                    (prepare_culling, prepare_meshlets)
+                        .chain()
+                        .in_set(GpuCullingSystems::Prepare),
                 ),
             )
             .add_systems(

@@ -367,10 +367,8 @@ impl MeshletCuller {
                         room
                     }
                 };
-                batch.room.cells =
-                    grown(batch.room.cells, totals.needed_cells, self.limits.cells);
-                batch.room.pairs =
-                    grown(batch.room.pairs, totals.needed_pairs, self.limits.pairs);
+                batch.room.cells = grown(batch.room.cells, totals.needed_cells, self.limits.cells);
+                batch.room.pairs = grown(batch.room.pairs, totals.needed_pairs, self.limits.pairs);
             }
             left = rest;
         }
@@ -486,8 +484,7 @@ impl MeshletCuller {
         let [words, counts, partials] = batch.scratch();
         let head = size_of::<MeshletTotals>() as u64;
         let totals: Vec<MeshletTotals> = read_buffer(device, queue, batch.spans(), 0, 1)?;
-        let result_totals: Vec<MeshletTotals> =
-            read_buffer(device, queue, batch.results(), 0, 1)?;
+        let result_totals: Vec<MeshletTotals> = read_buffer(device, queue, batch.results(), 0, 1)?;
         let cells = totals[0].cell_count as usize;
         let stored = result_totals[0].needed_pairs.min(batch.room.pairs) as usize;
         let draws = batch.draw_count() as usize;

@@ -214,7 +214,12 @@ impl Pipelines {
         let mut built = Vec::new();
         for stage in MeshletStage::ALL {
             for kernel in stage.kernels() {
-                built.push(build(device, (stage, kernel), (tier, options.shader_checks), edit)?);
+                built.push(build(
+                    device,
+                    (stage, kernel),
+                    (tier, options.shader_checks),
+                    edit,
+                )?);
             }
         }
         let workgroups = device.limits().max_compute_workgroups_per_dimension;
@@ -226,11 +231,7 @@ impl Pipelines {
     }
 
     /// Bind groups of every kernel.
-    pub fn bind<'a>(
-        &self,
-        device: &Device,
-        buffer: impl Fn(Slot) -> &'a Buffer,
-    ) -> Vec<BindGroup> {
+    pub fn bind<'a>(&self, device: &Device, buffer: impl Fn(Slot) -> &'a Buffer) -> Vec<BindGroup> {
         let group = |built: &Built| {
             let slots = built.kernel.reads.iter().chain(built.kernel.writes);
             let entries: Vec<_> = slots
