@@ -46,11 +46,13 @@ pub mod prelude {
     pub use crate::cull::{Compaction, CullingTier};
     #[cfg(feature = "overlay")]
     pub use crate::diagnostics::CullingOverlayPlugin;
-    pub use crate::instance::{InstanceSet, InstanceTransform, PackedInstance, PackedQuat};
+    pub use crate::instance::{
+        GpuWritten, InstanceSet, InstanceTransform, PackedInstance, PackedQuat,
+    };
     #[cfg(feature = "bevy")]
     pub use crate::render::{
         CullingRadius, CullingReport, FreezeCulling, GpuCullingPlugin, GpuCullingSettings,
-        GpuCullingSystems, GpuInstances,
+        GpuCullingSystems, GpuInstances, InstanceMeshUniforms,
     };
 }
 

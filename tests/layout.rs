@@ -59,8 +59,8 @@ fn structs_are_the_same_on_both_sides() {
             chunk_count,
             row_count,
             survivor_capacity,
+            is_scanned,
             pad_a,
-            pad_b,
         }
     );
     same!(
@@ -236,6 +236,8 @@ fn constants_are_the_same_on_both_sides() {
             ("BLOCK_WORDS", BLOCK_WORDS),
             ("SCAN_TILE", SCAN_TILE),
             ("CLASSIFY_THREADS", CLASSIFY_THREADS),
+            ("COUNTS_EACH", COUNTS_EACH),
+            ("MOST_TILES", MOST_TILES),
             ("CHUNK_HAS_SCALE", CHUNK_HAS_SCALE),
             ("CHUNK_OFF_CENTRE", CHUNK_OFF_CENTRE),
         ],
@@ -326,7 +328,8 @@ fn the_draw_slot_is_the_same_on_both_sides() {
         .filter(|line| !line.starts_with('#'))
         .flat_map(|line| [line, "\n"])
         .collect();
-    let module = &parse(&format!("{}{plain}", shaders::INSTANCE));
+    let (decode, encode) = (shaders::INSTANCE, shaders::INSTANCE_PACK);
+    let module = &parse(&format!("{decode}{encode}{plain}"));
     same!(module, PackedInstance { position, rotation });
     let (fields, span) = wgsl_struct(module, "DrawSlot");
     let expected = [
@@ -334,7 +337,7 @@ fn the_draw_slot_is_the_same_on_both_sides() {
         ("flags", 176),
         ("region_first", 180),
         ("set_first", 184),
-        ("pad_a", 188),
+        ("previous_offset", 188),
     ];
     assert_eq!(
         fields,

@@ -118,6 +118,11 @@ pub enum CullError {
     /// The set is not known to the engine.
     #[error("set {0} is not resident: upload it before it is culled")]
     UnknownSet(u64),
+    /// The tier `Cpu` cannot see what the GPU writes.
+    #[error(
+        "set {0} is written on the GPU, which the tier \"cpu\" cannot cull: it is not drawn; choose another tier"
+    )]
+    WrittenOnCpu(u64),
     /// A read of the GPU's results failed.
     #[error("the GPU's results could not be read: {0}")]
     Readback(String),

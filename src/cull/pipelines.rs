@@ -171,6 +171,9 @@ impl Pipelines {
                     _ => &groups[..],
                 };
                 let (x, y) = built.pass.dispatch.workgroups(plan, self.workgroups);
+                if x * y == 0 {
+                    continue;
+                }
                 for group in groups {
                     compute.set_bind_group(0, group, &[]);
                     compute.dispatch_workgroups(x, y, 1);
