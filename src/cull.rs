@@ -28,6 +28,7 @@ mod frame;
 mod inspect;
 pub mod layout;
 mod memory;
+pub mod meshlets;
 mod pages;
 mod pipelines;
 pub mod plan;
@@ -37,6 +38,7 @@ pub mod reference;
 mod sets;
 pub mod shaders;
 mod stages;
+mod staging;
 mod strategies;
 mod tier;
 #[cfg(feature = "tune")]

@@ -1,7 +1,8 @@
 //! A preset of Bevy's diagnostics overlay.
 
 use super::{
-    CPU_TOTAL, CULLED, DISPATCHES, GPU_BYTES, INSTANCES, PASSES, SHADOW_VISIBLE, STAGE_CPU,
+    CPU_TOTAL, CULLED, DISPATCHES, GPU_BYTES, INSTANCES, MESHLET_TRIANGLES, MESHLETS,
+    MESHLETS_CULLED_BY_CONE, MESHLETS_CULLED_BY_FRUSTUM, PASSES, SHADOW_VISIBLE, STAGE_CPU,
     STAGE_GPU, UPLOADED_BYTES, VIEWS, VISIBLE,
 };
 use bevy::{
@@ -73,6 +74,10 @@ pub fn culling_overlay() -> DiagnosticsOverlay {
         GPU_BYTES,
         PASSES,
         DISPATCHES,
+        MESHLETS,
+        MESHLETS_CULLED_BY_FRUSTUM,
+        MESHLETS_CULLED_BY_CONE,
+        MESHLET_TRIANGLES,
     ] {
         items.push(item(path, DiagnosticsOverlayStatistic::Value, 0));
     }

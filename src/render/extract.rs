@@ -36,6 +36,8 @@ pub(super) struct GpuCuller {
     /// `None` when the device cannot cull at all.
     pub culler: Option<Culler>,
     settings: GpuCullingSettings,
+    /// Increases with every culler that is made.
+    pub made: u64,
     known: HashMap<AssetId<InstanceSet>, KnownSet>,
     next_id: u64,
     /// Counts extractions.
@@ -45,6 +47,8 @@ pub(super) struct GpuCuller {
     pub entities: Vec<MainEntity>,
     /// Those that ask for a `MeshUniform` for each survivor.
     pub by_uniforms: MainEntityHashSet,
+    /// Those with [`NoFrustumCulling`].
+    pub unculled: MainEntityHashSet,
     /// Entities whose set can be culled this frame, in an order that stays while entities do.
     pub sets: Vec<ExtractedSet>,
     /// What was recorded of the frame.
@@ -79,6 +83,7 @@ pub(super) fn init_culler(
 ) {
     gpu.settings = settings.clone();
     gpu.culler = make_culler(&device, &settings);
+    gpu.made += 1;
 }
 
 /// A culler as asked for, or the best that the device can do, with a line that says why.
@@ -132,6 +137,7 @@ pub(super) fn extract_sets(
     if gpu.settings != *settings {
         if !gpu.settings.same_culler(&settings) {
             let mut old = gpu.culler.take();
+            gpu.made += 1;
             gpu.culler = make_culler(&device, &settings);
             let adopted = match (&mut gpu.culler, &mut old) {
                 (Some(culler), Some(old)) => culler.adopt_sets(old),
@@ -147,6 +153,7 @@ pub(super) fn extract_sets(
     gpu.frame += 1;
     gpu.sets.clear();
     gpu.entities.clear();
+    gpu.unculled.clear();
     gpu.by_uniforms.clear();
     let asking = entities.iter().filter(|entity| entity.5);
     gpu.by_uniforms
@@ -191,6 +198,9 @@ pub(super) fn extract_sets(
                 error!("a set could not be uploaded: {error}");
             }
             known.refused = result.is_err();
+        }
+        if keep_all {
+            gpu.unculled.insert(entity);
         }
         gpu.sets.push(ExtractedSet {
             entity,

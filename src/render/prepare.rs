@@ -22,7 +22,7 @@ use bevy::{
         mesh::{RenderMesh, RenderMeshBufferInfo, allocator::MeshAllocator},
         render_asset::RenderAssets,
         render_resource::{
-            BindGroup, BindGroupEntry, BindGroupLayout, BindingResource, BufferBinding,
+            BindGroup, BindGroupEntry, BindGroupLayout, BindingResource, Buffer, BufferBinding,
             PipelineCache,
         },
         renderer::{RenderDevice, RenderQueue},
@@ -324,29 +324,39 @@ fn bind_batches(
             draws.bind_groups.insert(key, made);
             continue;
         }
-        let slot = |bytes| {
-            BindingResource::Buffer(BufferBinding {
-                buffer: slot_buffer,
-                offset: 0,
-                size: NonZero::new(bytes),
-            })
-        };
-        let mut entries = vec![
-            BindGroupEntry {
-                binding: 0,
-                resource: slot(176),
-            },
-            BindGroupEntry {
-                binding: 20,
-                resource: slot(SLOT_BYTES),
-            },
-        ];
-        entries.extend((21..).zip(buffers).map(|(binding, buffer)| BindGroupEntry {
-            binding,
-            resource: buffer.as_entire_binding(),
-        }));
-        let bind_group = device.create_bind_group("gpu_culling set", &layout(), &entries);
+        let bind_group = set_bind_group(device, &layout(), slot_buffer, &buffers);
         draws.batches.push(Some(bind_group.clone()));
         draws.bind_groups.insert(key, (version, bind_group));
     }
+}
+
+/// What a set's draws bind: slots, and the buffers of [`Culler::batch_buffers`].
+pub(super) fn set_bind_group(
+    device: &RenderDevice,
+    layout: &BindGroupLayout,
+    slot_buffer: &Buffer,
+    buffers: &[&wgpu::Buffer],
+) -> BindGroup {
+    let slot = |bytes| {
+        BindingResource::Buffer(BufferBinding {
+            buffer: slot_buffer,
+            offset: 0,
+            size: NonZero::new(bytes),
+        })
+    };
+    let mut entries = vec![
+        BindGroupEntry {
+            binding: 0,
+            resource: slot(176),
+        },
+        BindGroupEntry {
+            binding: 20,
+            resource: slot(SLOT_BYTES),
+        },
+    ];
+    entries.extend((21..).zip(buffers).map(|(binding, buffer)| BindGroupEntry {
+        binding,
+        resource: buffer.as_entire_binding(),
+    }));
+    device.create_bind_group("gpu_culling set", layout, &entries)
 }

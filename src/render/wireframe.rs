@@ -55,6 +55,11 @@ pub(super) fn redirect_wireframes(
         return;
     };
     let thin = functions.id::<DrawWireframe3dThin>();
+    let has_phase = phases.values().any(|phase| !phase.unbatchable_meshes.is_empty());
+    if !has_phase {
+        return;
+    }
+    let with_sets: MainEntityHashSet = gpu.entities.iter().copied().collect();
     for phase in phases.values_mut() {
         let mut found = Vec::new();
         for ((set_key, bin_key), entities) in &phase.unbatchable_meshes {
@@ -64,7 +69,7 @@ pub(super) fn redirect_wireframes(
             let sets = entities
                 .entities
                 .iter()
-                .filter(|(main, _)| gpu.entities.contains(*main));
+                .filter(|(main, _)| with_sets.contains(*main));
             found.extend(
                 sets.map(|(main, entity)| (set_key.clone(), bin_key.clone(), (*entity, *main))),
             );

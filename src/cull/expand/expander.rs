@@ -284,7 +284,7 @@ impl Expander {
         self.fallback.as_deref()
     }
 
-    /// Binds the input and makes room. The lists of [`Expansion::ItemList`] and [`Expansion::WorkgroupItems`] start
+    /// Binds the input and makes room; does nothing where all is as it was, so it may be called each frame. The lists of [`Expansion::ItemList`] and [`Expansion::WorkgroupItems`] start
     /// with an entry a source and [grow](Self::grow) to what is needed; all others have room for whatever N are.
     ///
     /// # Errors
@@ -350,12 +350,18 @@ impl Expander {
         source_words: Buffer,
         (source_word, most): (u32, u32),
     ) -> Result<(), CullError> {
-        self.bound = None;
         let (params, words) = divide(self.expansion.strategy(), most, self.entry_capacity);
         let params = ExpandParams {
             source_word,
             ..params
         };
+        let same = |bound: &Bound| {
+            (&bound.counts, &bound.source_words, bound.params) == (&counts, &source_words, params)
+        };
+        if self.bound.as_ref().is_some_and(same) {
+            return Ok(());
+        }
+        self.bound = None;
         let limits = device.limits();
         let limit = limits
             .max_storage_buffer_binding_size
