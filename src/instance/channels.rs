@@ -169,7 +169,7 @@ impl Channels {
             instances: self.instances.splice(range, new.instances).collect(),
             scales,
             tags,
-            bounds: None,
+            ..Self::default()
         };
         removed.measure();
         match new.bounds {

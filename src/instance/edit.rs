@@ -25,7 +25,6 @@ impl InstanceSet {
         transform: impl Into<InstanceTransform>,
         tag: u32,
     ) -> Result<u32, InstanceError> {
-        self.channels.check_here()?;
         self.check_not_written()?;
         let before = self.len();
         let index = next_index(before)?;
@@ -48,7 +47,6 @@ impl InstanceSet {
         &mut self,
         transforms: impl IntoIterator<Item = T>,
     ) -> Result<(), InstanceError> {
-        self.channels.check_here()?;
         self.check_not_written()?;
         let before = self.len();
         let tail = Channels::collect(transforms, before)?;
@@ -71,7 +69,6 @@ impl InstanceSet {
         index: u32,
         transform: impl Into<InstanceTransform>,
     ) -> Result<(), InstanceError> {
-        self.channels.check_here()?;
         let at = self.check_index(index)?;
         let (packed, scale) = transform.into().pack(index)?;
         let revision = self.log.begin();
@@ -97,7 +94,6 @@ impl InstanceSet {
     ///
     /// [`InstanceError::IndexOutOfRange`].
     pub fn set_tag(&mut self, index: u32, tag: u32) -> Result<(), InstanceError> {
-        self.channels.check_here()?;
         let at = self.check_index(index)?;
         if self.channels.tag(at) != tag {
             let appears = self.channels.tags.is_none();

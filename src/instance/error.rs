@@ -168,7 +168,7 @@ mod tests {
             max: Vec3::ZERO,
             max_scale: 7.5,
         };
-        let cases: [(InstanceError, &[&str]); 13] = [
+        let cases: [(InstanceError, &[&str]); 14] = [
             (
                 InstanceError::NonFinitePosition {
                     index: 7,

@@ -180,7 +180,6 @@ impl InstanceSet {
     /// [released](Self::is_released) set.
     #[must_use]
     pub fn get(&self, index: u32) -> Option<InstanceTransform> {
-        self.channels.check_here().ok()?;
         let at = self.check_index(index).ok()?;
         Some(self.decoded(at))
     }
@@ -189,7 +188,6 @@ impl InstanceSet {
     /// [released](Self::is_released) set.
     #[must_use]
     pub fn tag(&self, index: u32) -> Option<u32> {
-        self.channels.check_here().ok()?;
         let at = self.check_index(index).ok()?;
         Some(self.channels.tag(at))
     }
@@ -500,6 +498,7 @@ mod tests {
         assert_eq!((set.iter().len(), set.packed().len()), (0, 0));
         assert_eq!(set.clone().len(), 5);
         let refused = Err(InstanceError::Released);
+        assert_eq!(set.splice(1..2, [at(0.0)]).map(|_| ()), refused);
         assert_eq!(set.push(at(0.0)).map(|_| ()), refused);
         assert_eq!(set.extend([at(0.0)]), refused);
         assert_eq!(set.set(0, at(0.0)), refused);

@@ -14,7 +14,6 @@ use crate::{
     cull::{BoundingSphere, Compaction, CullError, Culler, CullingTier, SetId},
     instance::InstanceSet,
 };
-use core::ops::Range;
 
 use bevy::{
     asset::RenderAssetUsages,

@@ -11,9 +11,12 @@ use bevy::{
         wireframe::{DrawWireframe3dThin, SetWireframe3dThinImmediates, Wireframe3d},
     },
     prelude::*,
-    render::render_phase::{
-        BinnedRenderPhaseType, DrawFunctions, RenderCommandState, SetItemPipeline,
-        ViewBinnedRenderPhases,
+    render::{
+        render_phase::{
+            BinnedRenderPhaseType, DrawFunctions, RenderCommandState, SetItemPipeline,
+            ViewBinnedRenderPhases,
+        },
+        sync_world::MainEntityHashSet,
     },
 };
 
