@@ -27,6 +27,7 @@ pub mod expand;
 mod frame;
 mod inspect;
 pub mod layout;
+pub mod meshlets;
 mod pages;
 mod pipelines;
 pub mod plan;
@@ -36,6 +37,7 @@ pub mod reference;
 mod sets;
 pub mod shaders;
 mod stages;
+mod staging;
 mod strategies;
 mod tier;
 #[cfg(feature = "tune")]

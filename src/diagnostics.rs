@@ -44,6 +44,41 @@ pub const COMPACT_GPU: DiagnosticPath =
 /// GPU time of `args`, in milliseconds.
 pub const ARGS_GPU: DiagnosticPath =
     DiagnosticPath::const_new("render/gpu_culling/args/elapsed_gpu");
+/// Meshlets of visible instances that cameras tested.
+pub const MESHLETS: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/meshlets");
+/// Meshlets that cameras cull by the frustum.
+pub const MESHLETS_CULLED_BY_FRUSTUM: DiagnosticPath =
+    DiagnosticPath::const_new("gpu_culling/meshlets_culled_by_frustum");
+/// Meshlets that cameras cull by the cone of their normals.
+pub const MESHLETS_CULLED_BY_CONE: DiagnosticPath =
+    DiagnosticPath::const_new("gpu_culling/meshlets_culled_by_cone");
+/// Triangles of the meshlets that cameras draw.
+pub const MESHLET_TRIANGLES: DiagnosticPath =
+    DiagnosticPath::const_new("gpu_culling/meshlet_triangles");
+/// GPU times of the stages of meshlets, in milliseconds, with the stages' names; measured while a set is drawn by
+/// meshlets.
+pub const MESHLET_STAGE_GPU: [(&str, DiagnosticPath); 5] = [
+    (
+        "meshlet_expand",
+        DiagnosticPath::const_new("render/gpu_culling/meshlet_expand/elapsed_gpu"),
+    ),
+    (
+        "meshlet_vote",
+        DiagnosticPath::const_new("render/gpu_culling/meshlet_vote/elapsed_gpu"),
+    ),
+    (
+        "meshlet_scan",
+        DiagnosticPath::const_new("render/gpu_culling/meshlet_scan/elapsed_gpu"),
+    ),
+    (
+        "meshlet_compact",
+        DiagnosticPath::const_new("render/gpu_culling/meshlet_compact/elapsed_gpu"),
+    ),
+    (
+        "meshlet_args",
+        DiagnosticPath::const_new("render/gpu_culling/meshlet_args/elapsed_gpu"),
+    ),
+];
 /// GPU times of all stages, with the stages' names.
 pub const STAGE_GPU: [(&str, DiagnosticPath); 5] = [
     ("classify", CLASSIFY_GPU),
@@ -63,6 +98,10 @@ pub(crate) fn register(app: &mut App) {
         (VIEWS, ""),
         (UPLOADED_BYTES, " B"),
         (GPU_BYTES, " B"),
+        (MESHLETS, ""),
+        (MESHLETS_CULLED_BY_FRUSTUM, ""),
+        (MESHLETS_CULLED_BY_CONE, ""),
+        (MESHLET_TRIANGLES, ""),
     ] {
         app.register_diagnostic(
             Diagnostic::new(path)
@@ -84,5 +123,12 @@ fn measure(report: Res<CullingReport>, mut diagnostics: Diagnostics) {
     diagnostics.add_measurement(&SHADOW_VISIBLE, || report.shadows().1 as f64);
     diagnostics.add_measurement(&VIEWS, || report.views.len() as f64);
     diagnostics.add_measurement(&UPLOADED_BYTES, || report.uploaded_bytes as f64);
+    let meshlets = report.meshlets;
+    diagnostics.add_measurement(&MESHLETS, || meshlets.tested as f64);
+    diagnostics.add_measurement(&MESHLETS_CULLED_BY_FRUSTUM, || {
+        meshlets.culled_by_frustum as f64
+    });
+    diagnostics.add_measurement(&MESHLETS_CULLED_BY_CONE, || meshlets.culled_by_cone as f64);
+    diagnostics.add_measurement(&MESHLET_TRIANGLES, || meshlets.triangles as f64);
     diagnostics.add_measurement(&GPU_BYTES, || report.gpu_bytes as f64);
 }

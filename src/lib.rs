@@ -21,6 +21,7 @@
 //! # Rooms
 //!
 //! * [`instance`]: sets of instances as plain data.
+//! * [`meshlet`]: meshes cut into meshlets, as plain data.
 //! * [`cull`]: the engine. It needs wgpu, glam and bytemuck, and no Bevy (`--no-default-features`).
 //! * [`render`]: the Bevy half.
 //! * [`diagnostics`]: counters, GPU times, the overlay.
@@ -38,6 +39,7 @@ pub mod cull;
 #[cfg(feature = "bevy")]
 pub mod diagnostics;
 pub mod instance;
+pub mod meshlet;
 #[cfg(feature = "bevy")]
 pub mod render;
 
@@ -49,6 +51,12 @@ pub mod prelude {
     pub use crate::instance::{
         GpuWritten, InstanceSet, InstanceTransform, PackedInstance, PackedQuat,
     };
+    #[cfg(feature = "bevy")]
+    pub use crate::meshlet::{MeshletMesh, MeshletSettings};
+    #[cfg(feature = "bevy")]
+    pub use crate::render::MeshletMesh3d;
+    #[cfg(all(feature = "bevy", feature = "meshlets"))]
+    pub use crate::render::{BuildMeshlets, MeshletsBuilt};
     #[cfg(feature = "bevy")]
     pub use crate::render::{
         CullingRadius, CullingReport, FreezeCulling, GpuCullingPlugin, GpuCullingSettings,

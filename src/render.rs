@@ -9,6 +9,7 @@
 //! 3. `material`: the entity's prepared material is filed once more under a private id, with our vertex stage and
 //!    our draw functions, so that Bevy's systems specialise and queue the entity into every phase.
 //! 4. `prepare`: all views of the frame and all sets become one [`CullFrame`](crate::cull::CullFrame).
+//!    `meshlets` add which of them are drawn by meshlets.
 //! 5. `record`: vote, scan, compact, args, once, before any camera draws.
 //!    `uniforms`: a `MeshUniform` for each survivor of sets that are drawn by Bevy's own vertex stages.
 //! 6. `draw`: one indirect draw for each phase item and page.
@@ -21,6 +22,7 @@ mod draw;
 mod extract;
 mod imports;
 mod material;
+mod meshlets;
 mod pipeline;
 mod plugin;
 mod prepare;
@@ -33,6 +35,11 @@ mod wireframe;
 
 pub use buffers::{InstanceBuffer, InstanceBuffers};
 pub use components::{CullingRadius, FreezeCulling, GpuInstances, InstanceMeshUniforms};
+pub use meshlets::MeshletMesh3d;
+#[cfg(feature = "meshlets")]
+pub use meshlets::{
+    BuildMeshlets, MeshletBuilds, MeshletMeshLoader, MeshletMeshSaver, MeshletsBuilt,
+};
 pub use plugin::{GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems};
-pub use record::{CullingReport, ViewReport};
+pub use record::{CullingReport, MeshletReport, ViewReport};
 pub use views::ViewKind;

@@ -5,6 +5,7 @@ use bevy_gpu_culling::{
     cull::{
         Compaction, CullingTier, Expansion,
         layout::{expand::*, *},
+        meshlets::MeshletStage,
         shaders,
     },
     instance::PackedInstance,
@@ -146,6 +147,114 @@ fn structs_are_the_same_on_both_sides() {
         .filter(|(_, ty)| matches!(ty.inner, TypeInner::Struct { .. }))
         .count();
     assert_eq!(structs, 9, "a struct of layout.wgsl is not compared");
+}
+
+#[test]
+fn structs_of_the_meshlet_stages_are_the_same_on_both_sides() {
+    use bevy_gpu_culling::cull::meshlets::layout::*;
+    let vote = parse(&MeshletStage::Vote.source(CullingTier::Subgroup));
+    let module = &parse(&MeshletStage::Args.source(CullingTier::Subgroup));
+    same!(
+        module,
+        GpuMeshlet {
+            sphere,
+            cone,
+            first_index,
+            index_count,
+            pad_a
+        }
+    );
+    same!(
+        module,
+        MeshletSizes {
+            row_count,
+            cell_capacity,
+            pair_capacity,
+            pad_a
+        }
+    );
+    same!(
+        module,
+        MeshletRow {
+            row,
+            chunk,
+            eye,
+            draw_row,
+            first_meshlet,
+            meshlet_count,
+            first_draw,
+            first_index,
+            base_vertex,
+            pad_a,
+            pad_b,
+        }
+    );
+    same!(
+        module,
+        MeshletSpan {
+            first_item,
+            first_cell,
+            tile_count,
+            survivor_count,
+            first_survivor,
+            outside,
+            pad_a,
+            pad_b,
+        }
+    );
+    same!(
+        module,
+        MeshletTotals {
+            item_count,
+            cell_count,
+            needed_cells,
+            needed_pairs
+        }
+    );
+    same!(
+        module,
+        MeshletResult {
+            draw_count,
+            survivor_count,
+            visible,
+            outside,
+            triangles,
+            triangles_high,
+            whole,
+            pad_a,
+        }
+    );
+    // The vote's own view of a span, with a field that it adds up.
+    assert_eq!(
+        wgsl_struct(&vote, "VoteSpan"),
+        wgsl_struct(module, "MeshletSpan")
+    );
+    assert_eq!(
+        wgsl_struct(module, "MeshletResults").0[1].1 as u64,
+        result_offset(0)
+    );
+    for (name, host) in [
+        ("MESHLET_TILE", MESHLET_TILE),
+        ("CELL_WORDS", CELL_WORDS),
+        ("ITEM_MESHLETS", ITEM_MESHLETS),
+        ("CELL_TILE", CELL_TILE),
+        ("ROW_THREADS", ROW_THREADS),
+    ] {
+        assert_eq!(constant(module, name), host, "{name}");
+    }
+    // The WGSL of the vote writes this product as a number.
+    assert_eq!(ITEM_MESHLETS * CELL_WORDS, 32);
+}
+
+fn constant(module: &Module, name: &str) -> u32 {
+    let constants = module.constants.iter();
+    let found = constants.map(|(_, constant)| constant);
+    let constant = found.filter(|c| c.name.as_deref() == Some(name)).next();
+    let value = &module.global_expressions[constant.unwrap().init];
+    let naga::Expression::Literal(naga::Literal::U32(value)) = value else {
+        panic!("{name}: {value:?}")
+    };
+    *value
 }
 
 #[test]
@@ -302,7 +411,9 @@ fn every_kernel_validates_without_subgroups_on_the_workgroup_tier() {
             let kernels = expansion.sources(tier).into_iter();
             kernels.map(move |kernel| (kernel, capabilities | more))
         });
-        for ((kernel, source), capabilities) in compactions.chain(expansions) {
+        let meshlets =
+            MeshletStage::ALL.map(|stage| ((stage.name(), stage.source(tier)), capabilities));
+        for ((kernel, source), capabilities) in compactions.chain(expansions).chain(meshlets) {
             let module = parse(&source);
             let mut validator = Validator::new(ValidationFlags::all(), capabilities);
             validator.subgroup_stages(naga::valid::ShaderStages::COMPUTE);

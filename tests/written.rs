@@ -305,7 +305,7 @@ fn a_written_set_has_the_survivors_of_the_same_instances_uploaded() {
                 options.compaction = compaction;
                 let (mut culler, _) = Culler::new(&device, options).unwrap();
                 if let Some(pages) = pages {
-                    culler.limit_pages(pages, 10_000);
+                    culler.limit_pages(pages, 10_000, 10_000);
                 }
                 let channels = Channels {
                     scale: scaled,

@@ -13,14 +13,14 @@ use bytemuck::{NoUninit, Zeroable};
 use wgpu::{BindGroup, Buffer, BufferDescriptor, BufferUsages, Device, Queue};
 
 /// A buffer that is replaced by a larger one when needed.
-struct Growable {
-    buffer: Buffer,
+pub(crate) struct Growable {
+    pub buffer: Buffer,
     label: &'static str,
     usage: BufferUsages,
 }
 
 impl Growable {
-    fn new(device: &Device, label: &'static str, usage: BufferUsages) -> Self {
+    pub fn new(device: &Device, label: &'static str, usage: BufferUsages) -> Self {
         // Never of size zero: an empty binding is an error.
         Self {
             buffer: create(device, label, usage, 256),
@@ -30,7 +30,7 @@ impl Growable {
     }
 
     /// Room for `bytes`; true if the buffer was replaced (its contents are then gone).
-    fn reserve(&mut self, device: &Device, bytes: u64) -> bool {
+    pub fn reserve(&mut self, device: &Device, bytes: u64) -> bool {
         if bytes <= self.buffer.size() {
             return false;
         }
@@ -54,13 +54,13 @@ fn create(device: &Device, label: &str, usage: BufferUsages, size: u64) -> Buffe
 }
 
 /// A table that is uploaded when it differs from what the GPU has.
-struct Table {
-    gpu: Growable,
+pub(crate) struct Table {
+    pub gpu: Growable,
     bytes: Vec<u8>,
 }
 
 impl Table {
-    fn new(device: &Device, label: &'static str, usage: BufferUsages) -> Self {
+    pub fn new(device: &Device, label: &'static str, usage: BufferUsages) -> Self {
         Self {
             gpu: Growable::new(device, label, usage | BufferUsages::COPY_DST),
             bytes: Vec::new(),
@@ -68,7 +68,12 @@ impl Table {
     }
 
     /// Bytes uploaded, and whether the buffer was replaced.
-    fn write<T: NoUninit>(&mut self, device: &Device, queue: &Queue, table: &[T]) -> (u64, bool) {
+    pub fn write<T: NoUninit>(
+        &mut self,
+        device: &Device,
+        queue: &Queue,
+        table: &[T],
+    ) -> (u64, bool) {
         let bytes: &[u8] = bytemuck::cast_slice(table);
         let replaced = self.gpu.reserve(device, bytes.len() as u64);
         if !replaced && self.bytes == bytes {

@@ -103,6 +103,18 @@ pub enum CullError {
         /// Bytes of one block.
         needed: u64,
     },
+    /// More meshlets than one buffer binds.
+    #[error(
+        "a mesh of {meshlets} meshlets finds no room beside {held} others: this adapter binds {limit} meshlets at most"
+    )]
+    TooManyMeshlets {
+        /// Meshlets of the mesh.
+        meshlets: usize,
+        /// Meshlets of all other meshes.
+        held: u64,
+        /// The most that the adapter binds.
+        limit: u64,
+    },
     /// A channel of an upload does not fit the set.
     #[error(
         "instances {first}..{end} are beyond the set's {len}: upload within the length that was reserved"

@@ -318,7 +318,7 @@ pub(crate) fn compile_kernel(
     unsafe_code,
     reason = "bounds checks halve the speed of the memory-bound stages (docs/performance.md)"
 )]
-fn shader_module(
+pub(crate) fn shader_module(
     device: &Device,
     descriptor: ShaderModuleDescriptor<'_>,
     checks: bool,
@@ -334,7 +334,7 @@ fn shader_module(
 }
 
 /// The value of a future that is ready at once, as error scopes of native backends are; elsewhere `None`.
-fn now<T>(future: impl Future<Output = T>) -> Option<T> {
+pub(crate) fn now<T>(future: impl Future<Output = T>) -> Option<T> {
     match core::pin::pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => Some(value),
         Poll::Pending => None,

@@ -6,10 +6,9 @@ use crate::cull::{
     layout::{DrawArgs, Totals, args_offset},
     pipelines::Pipelines,
     plan::BatchPlan,
+    staging::StagingRing,
     strategies::Resource,
 };
-use core::sync::atomic::{AtomicU8, Ordering};
-use std::sync::Arc;
 use wgpu::{
     Buffer, BufferDescriptor, BufferUsages, CommandEncoder, Device, MapMode, PollType, Queue,
 };
@@ -81,40 +80,19 @@ impl BatchRows {
     }
 }
 
-const IDLE: u8 = 0;
-const RECORDED: u8 = 1;
-const MAPPING: u8 = 2;
-const READY: u8 = 3;
-const FAILED: u8 = 4;
-
-struct Slot {
-    buffer: Option<Buffer>,
-    state: Arc<AtomicU8>,
-    frame: u64,
-    bytes: u64,
-    batches: Vec<BatchRows>,
-}
-
-/// A ring of staging buffers. A frame that finds none idle is not read back.
+/// Counters on their way back.
 pub(crate) struct Readback {
-    slots: Vec<Slot>,
+    ring: StagingRing<Vec<BatchRows>>,
 }
 
 impl Readback {
     pub fn new() -> Self {
-        let slot = || Slot {
-            buffer: None,
-            state: Arc::new(AtomicU8::new(IDLE)),
-            frame: 0,
-            bytes: 0,
-            batches: Vec::new(),
-        };
         Self {
-            slots: (0..4).map(|_| slot()).collect(),
+            ring: StagingRing::new("gpu_culling counters"),
         }
     }
 
-    /// Copies the counters of `batches` (their argument buffers) into an idle slot.
+    /// Copies the counters of `batches` (their argument buffers), unless all staging buffers are under way.
     pub fn record<'a>(
         &mut self,
         device: &Device,
@@ -122,102 +100,26 @@ impl Readback {
         frame: u64,
         batches: impl Iterator<Item = (&'a Buffer, BatchRows)>,
     ) {
-        let Some(slot) = self
-            .slots
-            .iter_mut()
-            .find(|slot| slot.state.load(Ordering::Acquire) == IDLE)
-        else {
-            return;
-        };
-        let batches: Vec<_> = batches.collect();
-        let bytes = batches
-            .iter()
-            .map(|(_, rows)| args_offset(rows.rows.len() as u32))
-            .sum();
-        if bytes == 0 {
-            return;
-        }
-        let buffer = match &slot.buffer {
-            Some(buffer) if buffer.size() >= bytes => buffer.clone(),
-            _ => device.create_buffer(&BufferDescriptor {
-                label: Some("gpu_culling counters"),
-                size: bytes.next_multiple_of(256),
-                usage: BufferUsages::COPY_DST | BufferUsages::MAP_READ,
-                mapped_at_creation: false,
-            }),
-        };
-        let mut at = 0;
-        slot.batches.clear();
-        for (args, rows) in batches {
-            let size = args_offset(rows.rows.len() as u32);
-            encoder.copy_buffer_to_buffer(args, 0, &buffer, at, size);
-            at += size;
-            slot.batches.push(rows);
-        }
-        slot.buffer = Some(buffer);
-        slot.frame = frame;
-        slot.bytes = bytes;
-        slot.state.store(RECORDED, Ordering::Release);
+        let (buffers, rows): (Vec<_>, Vec<_>) = batches.unzip();
+        let bytes = |rows: &BatchRows| args_offset(rows.rows.len() as u32);
+        let copies: Vec<_> = buffers.into_iter().zip(rows.iter().map(bytes)).collect();
+        self.ring.record(device, encoder, frame, &copies, rows);
     }
 
     /// Asks for the buffers whose copies have been submitted.
     pub fn after_submit(&mut self) {
-        for slot in &mut self.slots {
-            if slot.state.load(Ordering::Acquire) != RECORDED {
-                continue;
-            }
-            if let Some(buffer) = &slot.buffer {
-                slot.state.store(MAPPING, Ordering::Release);
-                let state = slot.state.clone();
-                buffer
-                    .slice(..slot.bytes)
-                    .map_async(MapMode::Read, move |result| {
-                        state.store(
-                            if result.is_ok() { READY } else { FAILED },
-                            Ordering::Release,
-                        );
-                    });
-            }
-        }
+        self.ring.after_submit();
     }
 
     /// The newest counters that have arrived since the last call.
     pub fn collect(&mut self) -> Option<FrameCounts> {
-        let mut newest: Option<FrameCounts> = None;
-        for slot in &mut self.slots {
-            match slot.state.load(Ordering::Acquire) {
-                READY => {
-                    if let Some(buffer) = &slot.buffer {
-                        if newest
-                            .as_ref()
-                            .is_none_or(|counts| counts.frame < slot.frame)
-                        {
-                            newest =
-                                Some(slot.counts(&buffer.slice(..slot.bytes).get_mapped_range()));
-                        }
-                        buffer.unmap();
-                    }
-                    slot.state.store(IDLE, Ordering::Release);
-                }
-                FAILED => {
-                    slot.buffer = None;
-                    slot.state.store(IDLE, Ordering::Release);
-                }
-                _ => {}
-            }
-        }
-        newest
-    }
-}
-
-impl Slot {
-    fn counts(&self, bytes: &[u8]) -> FrameCounts {
+        let (frame, bytes, batches) = self.ring.collect()?;
         let mut counts = FrameCounts {
-            frame: self.frame,
+            frame,
             ..FrameCounts::default()
         };
-        let mut left = bytes;
-        for batch in &self.batches {
+        let mut left = &bytes[..];
+        for batch in &batches {
             let (head, rest) = left.split_at(size_of::<Totals>());
             let (draws, rest) = rest.split_at(batch.rows.len() * size_of::<DrawArgs>());
             let totals: Totals = bytemuck::pod_read_unaligned(head);
@@ -225,7 +127,7 @@ impl Slot {
             batch.collect(&totals, &draws, &mut counts);
             left = rest;
         }
-        counts
+        Some(counts)
     }
 }
 

@@ -6,11 +6,17 @@ mod args;
 mod classify;
 mod compact;
 pub mod expand;
+mod meshlet;
 mod scan;
 mod vote;
 
 pub use args::write_args;
 pub use classify::{BoundState, bound, bound_state, word_bound};
 pub use compact::compact;
+pub use meshlet::{
+    MeshletVote, Survivor, distance_behind, load_survivor, meshlet_args, meshlet_compact,
+    meshlet_expand, meshlet_place, meshlet_scan, meshlet_vote, nearest_border, place_sphere,
+    vote_meshlet,
+};
 pub use scan::{count, scan};
 pub use vote::{is_visible, least_distance, load_sphere, vote};

@@ -1,7 +1,7 @@
 //! Views, and what they become in a set's own space.
 
 use crate::cull::layout::Row;
-use glam::{Affine3A, Mat3A, Mat4, Vec3, Vec4, Vec4Swizzles};
+use glam::{Affine3A, DMat3, DVec3, DVec4, Mat3A, Mat4, Vec3, Vec4, Vec4Swizzles};
 
 /// A plane that keeps everything.
 const KEEP: Vec4 = Vec4::new(0.0, 0.0, 0.0, f32::MAX);
@@ -23,6 +23,7 @@ const DROP: Vec4 = Vec4::new(0.0, 0.0, 0.0, -f32::MAX);
 pub struct CullView {
     planes: [Vec4; 6],
     reach: Vec4,
+    eye: Vec4,
 }
 
 impl CullView {
@@ -30,6 +31,7 @@ impl CullView {
     pub const EVERYTHING: Self = Self {
         planes: [KEEP; 6],
         reach: Vec4::new(0.0, 0.0, 0.0, -1.0),
+        eye: Vec4::ZERO,
     };
 
     /// A view from its six world-space half spaces, all tested.
@@ -49,7 +51,48 @@ impl CullView {
         let rows = clip_from_world.transpose();
         let (x, y, z, w) = (rows.x_axis, rows.y_axis, rows.z_axis, rows.w_axis);
         // Reverse z: near is z <= w, far is z >= 0 (an infinite far plane has no normal: it keeps everything).
-        Self::from_planes([w + x, w - x, w - y, w + y, w - z, z].map(normalized_plane))
+        Self::from_planes([w + x, w - x, w - y, w + y, w - z, z].map(normalized_plane)).with_eye()
+    }
+
+    /// Says that the planes are those of a camera or light, which sees them from where its four sides meet; only
+    /// such a view can tell what turns its back on it. [`Self::from_clip_from_world`] does so itself.
+    #[must_use]
+    pub fn with_eye(mut self) -> Self {
+        self.eye = eye_of(self.planes);
+        self
+    }
+
+    /// Says through which matrix the planes' content is seen, whatever the planes themselves are; see [`Self::with_eye`].
+    #[must_use]
+    pub fn seen_through(mut self, clip_from_world: &Mat4) -> Self {
+        self.eye = Self::from_clip_from_world(clip_from_world).eye;
+        self
+    }
+
+    /// Where the view looks from, in homogeneous world coordinates of length one: a point, or with `w` = 0 the direction
+    /// towards an eye at infinity (orthographic views). Its sign is that of the screen: a triangle with normal `n`
+    /// (counter-clockwise) through a point `p` shows its front when `dot(n, eye.xyz - eye.w * p)` is above 0, also in a view
+    /// that mirrors. Zero when the view has no eye.
+    #[must_use]
+    pub fn eye(&self) -> Vec4 {
+        self.eye
+    }
+
+    /// [`Self::eye`] in the space of a set. A set that mirrors turns the sign, as it turns its triangles.
+    #[must_use]
+    pub fn eye_in(&self, world_from_local: &Affine3A) -> Vec4 {
+        let matrix = DMat3::from_cols(
+            world_from_local.matrix3.x_axis.as_dvec3(),
+            world_from_local.matrix3.y_axis.as_dvec3(),
+            world_from_local.matrix3.z_axis.as_dvec3(),
+        );
+        let (x, y, z) = (matrix.x_axis, matrix.y_axis, matrix.z_axis);
+        // The adjugate: the inverse times the determinant, which a flattened set has too.
+        let adjugate = DMat3::from_cols(y.cross(z), z.cross(x), x.cross(y)).transpose();
+        let eye = self.eye.as_dvec4();
+        let offset = world_from_local.translation.as_dvec3() * eye.w;
+        let local = adjugate * (eye.truncate() - offset);
+        unit(local.extend(eye.w * matrix.determinant()))
     }
 
     /// Does not test the near plane.
@@ -100,6 +143,25 @@ impl CullView {
             reach: self.reach,
         }
     }
+}
+
+/// The point in which the left, right and top planes meet, in homogeneous coordinates. Its sign follows their order, which
+/// a mirroring projection changes.
+fn eye_of([left, right, top, ..]: [Vec4; 6]) -> Vec4 {
+    let [a, b, c] = [left, right, top].map(|plane| plane.as_dvec4());
+    let minor =
+        |pick: fn(DVec4) -> DVec3| DMat3::from_cols(pick(a), pick(b), pick(c)).determinant();
+    unit(DVec4::new(
+        minor(|p| DVec3::new(p.y, p.z, p.w)),
+        -minor(|p| DVec3::new(p.x, p.z, p.w)),
+        minor(|p| DVec3::new(p.x, p.y, p.w)),
+        -minor(|p| DVec3::new(p.x, p.y, p.z)),
+    ))
+}
+
+/// Of length one; zero when it has no direction.
+fn unit(value: DVec4) -> Vec4 {
+    value.try_normalize().unwrap_or(DVec4::ZERO).as_vec4()
 }
 
 /// A plane with a normal of length one. One without a normal keeps all or nothing, by the sign of its distance.
@@ -180,6 +242,68 @@ mod tests {
         for plane in row.planes() {
             assert!(plane.is_finite());
         }
+    }
+
+    #[test]
+    fn the_eye_of_a_camera_is_where_it_stands_and_that_of_a_cascade_is_its_direction() {
+        let eye = camera().eye();
+        assert!(eye.w > 0.0, "{eye}");
+        assert!(
+            (eye.xyz() / eye.w).abs_diff_eq(Vec3::new(1.0, 2.0, 3.0), 1e-5),
+            "{eye}"
+        );
+        let towards = Vec3::new(1.0, 2.0, 3.0).normalize();
+        let clip = Mat4::orthographic_rh(-4.0, 4.0, -3.0, 3.0, 50.0, 0.0);
+        let view = Mat4::look_at_rh(towards * 20.0, Vec3::ZERO, Vec3::Y);
+        let eye = CullView::from_clip_from_world(&(clip * view)).eye();
+        assert!(eye.abs_diff_eq(towards.extend(0.0), 1e-5), "{eye}");
+        assert_eq!(CullView::EVERYTHING.with_eye().eye(), Vec4::ZERO);
+        assert_eq!(CullView::from_planes(*camera().planes()).eye(), Vec4::ZERO);
+    }
+
+    /// Against the winding on the screen, for projections and sets that mirror, stretch and shear.
+    #[test]
+    fn the_side_of_a_triangle_is_that_of_its_winding_on_the_screen() {
+        let view = Mat4::look_at_rh(Vec3::new(3.0, 2.0, 9.0), Vec3::ZERO, Vec3::Y);
+        let mirror = Mat4::from_scale(Vec3::new(-1.0, 1.0, 1.0));
+        let projections = [
+            Mat4::perspective_infinite_reverse_rh(1.0, 1.5, 0.1),
+            mirror * Mat4::perspective_infinite_reverse_rh(1.3, 1.0, 0.1),
+            Mat4::orthographic_rh(-6.0, 6.0, -4.0, 4.0, 50.0, 0.0),
+        ];
+        let stretch = Vec3::new(2.0, 0.5, 1.5);
+        let sets = [
+            Vec3::ONE,
+            stretch,
+            stretch * Vec3::new(-1.0, 1.0, 1.0),
+            -stretch,
+        ]
+        .map(|scale| {
+            let placed = Affine3A::from_rotation_translation(Quat::from_rotation_z(0.4), Vec3::X);
+            placed * Affine3A::from_scale(scale) * Affine3A::from_rotation_x(0.7)
+        });
+        let mut sides = [0, 0];
+        for projection in projections {
+            let clip = projection * view;
+            let view = CullView::from_clip_from_world(&clip);
+            for set in sets {
+                let eye = view.eye_in(&set);
+                for i in 0..200 {
+                    let spread = |k: f32| ((i as f32 + k) * 12.9898).sin();
+                    let point = |k: f32| Vec3::new(spread(k), spread(k + 0.3), spread(k + 0.7));
+                    let [a, b, c] = [point(0.0), point(3.1), point(5.7)];
+                    let [p, q, r] = [a, b, c].map(|p| {
+                        let clip = clip * set.transform_point3(p).extend(1.0);
+                        clip.xy() / clip.w
+                    });
+                    let area = (q - p).perp_dot(r - p);
+                    let side = (b - a).cross(c - a).dot(eye.xyz() - eye.w * a);
+                    assert_eq!(side > 0.0, area > 0.0, "{side} {area}");
+                    sides[usize::from(area > 0.0)] += 1;
+                }
+            }
+        }
+        assert!(sides[0] > 500 && sides[1] > 500, "{sides:?}");
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! A preset of Bevy's diagnostics overlay.
 
 use super::{
-    CULLED, GPU_BYTES, INSTANCES, SHADOW_VISIBLE, STAGE_GPU, UPLOADED_BYTES, VIEWS, VISIBLE,
+    CULLED, GPU_BYTES, INSTANCES, MESHLET_TRIANGLES, MESHLETS, MESHLETS_CULLED_BY_CONE,
+    MESHLETS_CULLED_BY_FRUSTUM, SHADOW_VISIBLE, STAGE_GPU, UPLOADED_BYTES, VIEWS, VISIBLE,
 };
 use bevy::{
     dev_tools::diagnostics_overlay::{
@@ -70,6 +71,10 @@ pub fn culling_overlay() -> DiagnosticsOverlay {
         VIEWS,
         UPLOADED_BYTES,
         GPU_BYTES,
+        MESHLETS,
+        MESHLETS_CULLED_BY_FRUSTUM,
+        MESHLETS_CULLED_BY_CONE,
+        MESHLET_TRIANGLES,
     ] {
         items.push(item(path, DiagnosticsOverlayStatistic::Value, 0));
     }

@@ -38,7 +38,7 @@ pub(super) fn update_bounds(
         let (Some(set), Some(mesh)) = (sets.get(&instances.0), meshes.get(&mesh.0)) else {
             continue;
         };
-        if skinned.contains(entity) || mesh.has_morph_targets() {
+        if skinned.contains(entity) || mesh.try_has_morph_targets().unwrap_or(false) {
             error!(
                 "{entity}: GpuInstances cannot draw a skinned or morphed mesh; the set is not drawn"
             );

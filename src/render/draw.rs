@@ -1,9 +1,12 @@
 //! The draw functions of a set: Bevy's, with the mesh bind group and the draw call replaced by ours.
 
-use super::{extract::GpuCuller, prepare::SetDraws, uniforms::SurvivorUniforms};
+use super::{
+    extract::GpuCuller, meshlets::GpuMeshlets, prepare::SetDraws, uniforms::SurvivorUniforms,
+};
 use crate::cull::{
     DrawSource,
     layout::{DRAW_COUNT_OFFSET, DrawArgs},
+    meshlets::MeshletDraw,
 };
 use bevy::{
     ecs::{
@@ -64,6 +67,7 @@ impl<P: PhaseItem, const I: usize, const BEVYS: bool> RenderCommand<P> for DrawS
         SRes<GpuCuller>,
         SRes<SetDraws>,
         SRes<SurvivorUniforms>,
+        SRes<GpuMeshlets>,
         SRes<RenderMeshInstances>,
         SRes<RenderAssets<RenderMesh>>,
         SRes<MeshAllocator>,
@@ -76,16 +80,17 @@ impl<P: PhaseItem, const I: usize, const BEVYS: bool> RenderCommand<P> for DrawS
         item: &P,
         view: ROQueryItem<'w, '_, Self::ViewQuery>,
         _: Option<()>,
-        (gpu, draws, uniforms, instances, meshes, allocator, device): SystemParamItem<
+        (gpu, draws, uniforms, meshlets, instances, meshes, allocator, device): SystemParamItem<
             'w,
             '_,
             Self::Param,
         >,
         pass: &mut TrackedRenderPass<'w>,
     ) -> RenderCommandResult {
-        let (draws, uniforms, meshes, allocator) = (
+        let (draws, uniforms, meshlets, meshes, allocator) = (
             draws.into_inner(),
             uniforms.into_inner(),
+            meshlets.into_inner(),
             meshes.into_inner(),
             allocator.into_inner(),
         );
@@ -135,6 +140,13 @@ impl<P: PhaseItem, const I: usize, const BEVYS: bool> RenderCommand<P> for DrawS
         {
             // One offset for the mesh uniform, one for the rest of the slot.
             pass.set_bind_group(I, bind_group, &[offset, offset]);
+            if let Some((draw, bind_group)) = meshlets.draw(culler, part) {
+                let (commands, at) = draw.whole;
+                draw_indirect(pass, commands, at, true, counted);
+                pass.set_bind_group(I, bind_group, &[offset, offset]);
+                draw_meshlets(pass, &draw, counted);
+                continue;
+            }
             match culler.draw_source(part) {
                 Some(DrawSource::Indirect { buffer, offset }) => {
                     draw_indirect(pass, buffer, offset, indexed, counted);
@@ -163,6 +175,16 @@ fn draw_indirect(
         (true, false) => pass.draw_indexed_indirect(args, offset),
         (false, true) => pass.multi_draw_indirect_count(args, offset, args, DRAW_COUNT_OFFSET, 1),
         (false, false) => pass.draw_indirect(args, offset),
+    }
+}
+
+fn draw_meshlets(pass: &mut TrackedRenderPass<'_>, draw: &MeshletDraw<'_>, counted: bool) {
+    let pass = pass.wgpu_pass();
+    let ((commands, at), (counts, count_at)) = (draw.meshlets, draw.count);
+    if counted {
+        pass.multi_draw_indexed_indirect_count(commands, at, counts, count_at, draw.most);
+    } else {
+        pass.multi_draw_indexed_indirect(commands, at, draw.most);
     }
 }
 

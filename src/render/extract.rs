@@ -35,6 +35,8 @@ pub(super) struct GpuCuller {
     /// `None` when the device cannot cull at all.
     pub culler: Option<Culler>,
     settings: GpuCullingSettings,
+    /// Increases with every culler that is made.
+    pub made: u64,
     known: HashMap<AssetId<InstanceSet>, KnownSet>,
     next_id: u64,
     /// Entities with [`GpuInstances`], also those whose set or mesh is not loaded yet or was refused: Bevy must not
@@ -85,6 +87,7 @@ pub(super) fn init_culler(
 ) {
     gpu.settings = settings.clone();
     gpu.culler = make_culler(&device, &settings);
+    gpu.made += 1;
 }
 
 /// A culler as asked for, or the best that the device can do, with a line that says why.
@@ -137,6 +140,7 @@ pub(super) fn extract_sets(
     if gpu.settings != *settings {
         gpu.settings = settings.clone();
         gpu.culler = make_culler(&device, &settings);
+        gpu.made += 1;
         gpu.known.clear();
         buffers.clear();
     }

@@ -1,6 +1,7 @@
 //! Bevy's material pipelines with our vertex stage: what a set's material specialises to.
 
-use crate::cull::shaders;
+use super::meshlets::{DrawnFaces, PassKind, seen_faces};
+use crate::cull::{meshlets::SeenFaces, shaders};
 use bevy::{
     asset::uuid_handle,
     material::{
@@ -21,6 +22,7 @@ use bevy::{
     },
     shader::ShaderDefVal,
 };
+use core::cell::Cell;
 use std::sync::Arc;
 
 const INSTANCE_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a6c6f0e8a01");
@@ -117,6 +119,8 @@ pub(super) struct SetSpecializer {
     pipeline: MaterialPipeline,
     properties: Arc<MaterialProperties>,
     shaders: DrawShaders,
+    /// Faces that a pipeline draws, if it was made and not known.
+    made: Cell<Option<SeenFaces>>,
 }
 
 impl SpecializedMeshPipeline for SetSpecializer {
@@ -161,6 +165,7 @@ impl SpecializedMeshPipeline for SetSpecializer {
             }
         }
         descriptor.layout[2] = set_layout(&descriptor.layout[2]);
+        self.made.set(Some(seen_faces(&descriptor.primitive)));
         Ok(descriptor)
     }
 }
@@ -169,6 +174,8 @@ impl SpecializedMeshPipeline for SetSpecializer {
 pub(super) struct SetPrepassSpecializer {
     inner: PrepassPipelineSpecializer,
     shaders: DrawShaders,
+    /// As in [`SetSpecializer`].
+    made: Cell<Option<SeenFaces>>,
 }
 
 impl SpecializedMeshPipeline for SetPrepassSpecializer {
@@ -193,6 +200,7 @@ impl SpecializedMeshPipeline for SetPrepassSpecializer {
             fragment.shader_defs.push(SET_DEF.into());
         }
         descriptor.layout[2] = set_layout(&descriptor.layout[2]);
+        self.made.set(Some(seen_faces(&descriptor.primitive)));
         Ok(descriptor)
     }
 }
@@ -209,8 +217,13 @@ pub(super) fn specialize_set(
             pipeline: world.resource::<MaterialPipeline>().clone(),
             properties: properties.clone(),
             shaders: world.resource::<DrawShaders>().clone(),
+            made: Cell::default(),
         };
-        pipelines.specialize(world.resource::<PipelineCache>(), &specializer, key, layout)
+        let cache = world.resource::<PipelineCache>();
+        let id = pipelines.specialize(cache, &specializer, key, layout)?;
+        let mut faces = world.resource_mut::<DrawnFaces>();
+        faces.note(properties, PassKind::Main, id, specializer.made.get());
+        Ok(id)
     })
 }
 
@@ -229,7 +242,12 @@ pub(super) fn specialize_set_prepass(
         let specializer = SetPrepassSpecializer {
             inner,
             shaders: world.resource::<DrawShaders>().clone(),
+            made: Cell::default(),
         };
-        pipelines.specialize(world.resource::<PipelineCache>(), &specializer, key, layout)
+        let cache = world.resource::<PipelineCache>();
+        let id = pipelines.specialize(cache, &specializer, key, layout)?;
+        let mut faces = world.resource_mut::<DrawnFaces>();
+        faces.note(properties, PassKind::Prepass, id, specializer.made.get());
+        Ok(id)
     })
 }

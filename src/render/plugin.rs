@@ -11,6 +11,7 @@ use super::{
     extract::{GpuCuller, extract_sets, init_culler},
     imports::{InstancedShaders, extract_imports},
     material::{MaterialAliases, alias_materials},
+    meshlets::{self, DrawnFaces, GpuMeshlets, extract_meshlets, prepare_meshlets},
     pipeline::{DrawShaders, SetPipelines, SetPrepassPipelines},
     prepare::{SetDraws, prepare_culling},
     record::{CullingReport, ReportInbox, finish_culling, receive_report, record_culling},
@@ -146,6 +147,7 @@ impl Plugin for GpuCullingPlugin {
                 PostUpdate,
                 (update_bounds, freeze_frusta).in_set(GpuCullingSystems::UpdateBounds),
             );
+        meshlets::build(app);
         crate::diagnostics::register(app);
         let shaders = DrawShaders::load(app);
 
@@ -163,6 +165,8 @@ impl Plugin for GpuCullingPlugin {
             .insert_resource(shaders)
             .init_resource::<GpuCuller>()
             .init_resource::<InstanceBuffers>()
+            .init_resource::<GpuMeshlets>()
+            .init_resource::<DrawnFaces>()
             .init_resource::<InstancedShaders>()
             .init_resource::<MaterialAliases>()
             .init_resource::<SetDraws>()
@@ -205,7 +209,11 @@ impl Plugin for GpuCullingPlugin {
             .add_systems(RenderStartup, (init_culler, register_wireframes))
             .add_systems(
                 ExtractSchedule,
-                (extract_sets, extract_imports, super::views::extract_freeze)
+                (
+                    (extract_sets, extract_meshlets).chain(),
+                    extract_imports,
+                    super::views::extract_freeze,
+                )
                     .in_set(GpuCullingSystems::Extract),
             )
             .add_systems(
@@ -215,7 +223,9 @@ impl Plugin for GpuCullingPlugin {
                     redirect_wireframes
                         .after(RenderSystems::QueueMeshes)
                         .before(RenderSystems::PhaseSort),
-                    prepare_culling.in_set(GpuCullingSystems::Prepare),
+                    (prepare_culling, prepare_meshlets)
+                        .chain()
+                        .in_set(GpuCullingSystems::Prepare),
                 ),
             )
             .add_systems(

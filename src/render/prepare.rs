@@ -19,7 +19,8 @@ use bevy::{
         mesh::{RenderMesh, RenderMeshBufferInfo, allocator::MeshAllocator},
         render_asset::RenderAssets,
         render_resource::{
-            BindGroup, BindGroupEntry, BindingResource, BufferBinding, PipelineCache,
+            BindGroup, BindGroupEntry, BindGroupLayout, BindingResource, Buffer, BufferBinding,
+            PipelineCache,
         },
         renderer::{RenderDevice, RenderQueue},
         sync_world::{MainEntity, MainEntityHashMap, MainEntityHashSet},
@@ -291,7 +292,7 @@ fn bind_batches(
     culler: &Culler,
     slots: &DrawSlots,
     device: &RenderDevice,
-    layout: &bevy::render::render_resource::BindGroupLayout,
+    layout: &BindGroupLayout,
 ) {
     let Some(slot_buffer) = &slots.buffer else {
         return;
@@ -311,29 +312,39 @@ fn bind_batches(
         {
             continue;
         }
-        let slot = |bytes| {
-            BindingResource::Buffer(BufferBinding {
-                buffer: slot_buffer,
-                offset: 0,
-                size: NonZero::new(bytes),
-            })
-        };
-        let mut entries = vec![
-            BindGroupEntry {
-                binding: 0,
-                resource: slot(176),
-            },
-            BindGroupEntry {
-                binding: 20,
-                resource: slot(SLOT_BYTES),
-            },
-        ];
-        entries.extend((21..).zip(buffers).map(|(binding, buffer)| BindGroupEntry {
-            binding,
-            resource: buffer.as_entire_binding(),
-        }));
-        let bind_group = device.create_bind_group("gpu_culling set", layout, &entries);
+        let bind_group = set_bind_group(device, layout, slot_buffer, &buffers);
         draws.bind_groups.insert(key, (version, bind_group));
     }
     draws.bind_groups.retain(|key, _| live.contains(key));
+}
+
+/// What a set's draws bind: slots, and the buffers of [`Culler::batch_buffers`].
+pub(super) fn set_bind_group(
+    device: &RenderDevice,
+    layout: &BindGroupLayout,
+    slot_buffer: &Buffer,
+    buffers: &[&wgpu::Buffer],
+) -> BindGroup {
+    let slot = |bytes| {
+        BindingResource::Buffer(BufferBinding {
+            buffer: slot_buffer,
+            offset: 0,
+            size: NonZero::new(bytes),
+        })
+    };
+    let mut entries = vec![
+        BindGroupEntry {
+            binding: 0,
+            resource: slot(176),
+        },
+        BindGroupEntry {
+            binding: 20,
+            resource: slot(SLOT_BYTES),
+        },
+    ];
+    entries.extend((21..).zip(buffers).map(|(binding, buffer)| BindGroupEntry {
+        binding,
+        resource: buffer.as_entire_binding(),
+    }));
+    device.create_bind_group("gpu_culling set", layout, &entries)
 }

@@ -1,7 +1,13 @@
 //! The compute passes of the frame, and the counters on their way to the main world.
 
-use super::{extract::GpuCuller, prepare::SetDraws, uniforms::SurvivorUniforms, views::ViewKind};
-use crate::cull::{Compaction, CullingTier, FrameCounts, Stage};
+use super::{
+    extract::GpuCuller, meshlets::GpuMeshlets, prepare::SetDraws, uniforms::SurvivorUniforms,
+    views::ViewKind,
+};
+use crate::cull::{
+    Compaction, CullingTier, FrameCounts, Stage,
+    meshlets::{MeshletCounts, MeshletStage},
+};
 use bevy::{
     log::{warn, warn_once},
     prelude::*,
@@ -23,6 +29,15 @@ const SPANS: [&str; 5] = [
     "gpu_culling/args",
 ];
 
+/// The same of the stages of meshlets.
+const MESHLET_SPANS: [&str; 5] = [
+    "gpu_culling/meshlet_expand",
+    "gpu_culling/meshlet_vote",
+    "gpu_culling/meshlet_scan",
+    "gpu_culling/meshlet_compact",
+    "gpu_culling/meshlet_args",
+];
+
 /// What the culling did, some frames ago: read back from the GPU without waiting for it.
 #[derive(Resource, Clone, Debug, Default)]
 pub struct CullingReport {
@@ -40,6 +55,29 @@ pub struct CullingReport {
     pub gpu_bytes: u64,
     /// Survivors that found no room in that frame.
     pub overflow: u64,
+    /// Meshlets in the views of cameras.
+    pub meshlets: MeshletReport,
+    /// Meshlets in shadow views.
+    pub shadow_meshlets: MeshletReport,
+}
+
+/// Counters of the sets that are drawn by meshlets ([`MeshletMesh3d`](crate::render::MeshletMesh3d)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MeshletReport {
+    /// Meshlets of visible instances that were tested.
+    pub tested: u64,
+    /// Culled by the frustum, or a light's range.
+    pub culled_by_frustum: u64,
+    /// Culled because all their triangles face away.
+    pub culled_by_cone: u64,
+    /// Drawn.
+    pub drawn: u64,
+    /// Triangles drawn: exactly those of the meshlets drawn.
+    pub triangles: u64,
+    /// Triangles that the visible instances have.
+    pub whole_triangles: u64,
+    /// Rows (a view of a set) that were drawn whole for want of room; the room grows.
+    pub rows_drawn_whole: u64,
 }
 
 /// Counters of one view.
@@ -86,6 +124,7 @@ pub(super) struct ReportInbox(Arc<Mutex<Option<CullingReport>>>);
 pub(super) fn record_culling(
     mut gpu: ResMut<GpuCuller>,
     uniforms: Res<SurvivorUniforms>,
+    mut meshlets: ResMut<GpuMeshlets>,
     device: Res<RenderDevice>,
     mut context: RenderContext,
 ) {
@@ -122,11 +161,29 @@ pub(super) fn record_culling(
         span.end(&mut pass);
     }
     culler.record_readback(device.wgpu_device(), encoder);
+    let Some(parts) = meshlets
+        .culler
+        .as_mut()
+        .filter(|parts| parts.has_gpu_work())
+    else {
+        return;
+    };
+    for (stage, name) in MeshletStage::ALL.into_iter().zip(MESHLET_SPANS) {
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+            label: Some(name),
+            timestamp_writes: None,
+        });
+        let span = recorder.time_span(&mut pass, name);
+        parts.record_stage(stage, &mut pass);
+        span.end(&mut pass);
+    }
+    parts.record_readback(device.wgpu_device(), encoder);
 }
 
 /// After the submit: asks for this frame's counters and sends the newest that have arrived.
 pub(super) fn finish_culling(
     mut gpu: ResMut<GpuCuller>,
+    mut meshlets: ResMut<GpuMeshlets>,
     draws: Res<SetDraws>,
     device: Res<RenderDevice>,
     inbox: Res<ReportInbox>,
@@ -159,10 +216,23 @@ pub(super) fn finish_culling(
         last.views.clear();
         last.instances = 0;
     }
+    if let Some(parts) = &mut meshlets.culler {
+        parts.after_submit();
+        if let Some(counts) = parts.take_counts() {
+            fill_meshlets(&mut last, &counts, &draws);
+        } else if !parts.has_gpu_work() {
+            (last.meshlets, last.shadow_meshlets) = Default::default();
+        }
+        last.gpu_bytes = parts.gpu_bytes();
+        last.uploaded_bytes = parts.take_uploaded();
+    } else {
+        (last.gpu_bytes, last.uploaded_bytes) = (0, 0);
+        (last.meshlets, last.shadow_meshlets) = Default::default();
+    }
     last.tier = tier;
     last.compaction = culler.compaction();
-    last.uploaded_bytes = culler.take_uploaded();
-    last.gpu_bytes = culler.gpu_bytes();
+    last.uploaded_bytes += culler.take_uploaded();
+    last.gpu_bytes += culler.gpu_bytes();
     match inbox.0.lock() {
         Ok(mut inbox) => *inbox = Some(last.clone()),
         Err(_) => warn_once!("the culling report is lost: a thread panicked while it held it"),
@@ -213,6 +283,28 @@ fn fill(report: &mut CullingReport, counts: &FrameCounts, draws: &SetDraws) {
         if first == row.view {
             report.instances += u64::from(row.tested);
         }
+    }
+}
+
+/// Counters of meshlets, cameras and shadow views apart.
+fn fill_meshlets(report: &mut CullingReport, counts: &MeshletCounts, draws: &SetDraws) {
+    (report.meshlets, report.shadow_meshlets) = Default::default();
+    for row in &counts.rows {
+        let Some((_, kind, _)) = draws.views.get(row.view as usize) else {
+            continue;
+        };
+        let sum = if *kind == ViewKind::Camera {
+            &mut report.meshlets
+        } else {
+            &mut report.shadow_meshlets
+        };
+        sum.tested += row.tested;
+        sum.culled_by_frustum += row.outside;
+        sum.culled_by_cone += row.facing_away;
+        sum.drawn += row.visible;
+        sum.triangles += row.triangles;
+        sum.whole_triangles += row.whole_triangles;
+        sum.rows_drawn_whole += u64::from(row.whole);
     }
 }
 

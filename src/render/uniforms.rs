@@ -11,6 +11,7 @@ use crate::cull::{
     shaders,
 };
 use bevy::{
+    log::warn_once,
     platform::collections::HashMap,
     prelude::*,
     render::{
@@ -78,6 +79,8 @@ pub(super) struct SurvivorUniforms {
     pub mesh_bind_group: Option<BindGroup>,
     /// The most survivors that were counted.
     peaks: HashMap<(u64, RetainedViewEntity), u32>,
+    /// There is no more room to be had: what one binding holds is taken.
+    is_full: bool,
 }
 
 struct Built {
@@ -172,6 +175,7 @@ impl SurvivorUniforms {
             .min(limits.max_buffer_size)
             / UNIFORM;
         let total = self.divide_room(most);
+        self.is_full = total >= most;
         let jobs: Vec<u8> = self.job_bytes();
         let usage = BufferUsages::STORAGE | BufferUsages::COPY_DST;
         let mut replaced = reserve(
@@ -372,11 +376,15 @@ impl SurvivorUniforms {
             let peak = self.peaks.entry(key).or_default();
             *peak = (*peak).max(*visible);
         }
-        if missing > 0 {
+        if missing > 0 && self.is_full {
+            warn_once!(
+                "{missing} visible instances have no room for their MeshUniform and are not drawn: this adapter binds \
+                 no more; a vertex shader that imports bevy_gpu_culling::draw_instance needs none"
+            );
+        } else if missing > 0 {
             warn!(
                 "{missing} visible instances had no room for their MeshUniform and were not drawn in one frame: the \
-                 room grows, up to what one binding holds; a vertex shader that imports \
-                 bevy_gpu_culling::draw_instance needs none"
+                 room grows"
             );
         }
     }

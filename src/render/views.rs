@@ -99,13 +99,16 @@ impl Views<'_, '_> {
     fn resolve<'a>(&'a self, data: ViewDataItem<'a, '_>) -> Option<SetView<'a>> {
         let key = data.view.retained_view_entity;
         let Some((shadow, light)) = data.shadow else {
-            let frustum = data.frozen.map_or(data.frustum, |frozen| &frozen.0);
             data.camera?;
+            let cull = match data.frozen {
+                Some(frozen) => planes(&frozen.0).with_eye(),
+                None => planes(data.frustum).seen_through(&clip_from_world(data.view)),
+            };
             return Some(SetView {
                 key,
                 kind: ViewKind::Camera,
                 name: String::new(),
-                cull: planes(frustum).without_far(),
+                cull: cull.without_far(),
                 visible: data.visible?,
             });
         };
@@ -115,7 +118,7 @@ impl Views<'_, '_> {
             LightEntity::Spot { light_entity } => (ViewKind::Spot, light_entity),
         };
         let (light, seen) = self.lights.get(light_entity).ok()?;
-        let mut cull = planes(data.frustum);
+        let mut cull = planes(data.frustum).seen_through(&clip_from_world(data.view));
         if kind == ViewKind::Cascade {
             cull = cull.without_near();
         }
@@ -133,11 +136,16 @@ impl Views<'_, '_> {
 }
 
 fn planes(frustum: &Frustum) -> CullView {
-    CullView::from_planes(
-        frustum
-            .half_spaces
-            .map(|half_space| -> Vec4 { half_space.normal_d() }),
-    )
+    // Bevy has the bottom before the top.
+    let [left, right, bottom, top, near, far] = frustum
+        .half_spaces
+        .map(|half_space| -> Vec4 { half_space.normal_d() });
+    CullView::from_planes([left, right, top, bottom, near, far])
+}
+
+fn clip_from_world(view: &ExtractedView) -> Mat4 {
+    view.clip_from_world
+        .unwrap_or_else(|| view.clip_from_view * view.world_from_view.to_matrix().inverse())
 }
 
 /// Copies frozen frusta to the render world and removes those that have thawed.

@@ -19,6 +19,7 @@ mod oblique;
 #[path = "../scene/mod.rs"]
 mod scene;
 mod table;
+mod uniforms;
 mod wireframe;
 mod written;
 

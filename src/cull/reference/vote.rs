@@ -33,7 +33,7 @@ pub fn load_sphere(chunk: &Chunk, instances: &[PackedInstance], scales: &[f32], 
     })
 }
 
-fn rotate(q: Vec4, v: Vec3) -> Vec3 {
+pub(super) fn rotate(q: Vec4, v: Vec3) -> Vec3 {
     let t = 2.0 * q.truncate().cross(v);
     v + q.w * t + q.truncate().cross(t)
 }

@@ -1,0 +1,200 @@
+//! The GPU's side of a batch's meshlet stages.
+
+use super::{
+    layout::{
+        CELL_TILE, CELL_WORDS, MESHLET_TILE, MeshletRow, MeshletSizes, MeshletSpan, MeshletTotals,
+        result_offset,
+    },
+    pipelines::{Pipelines, Slot},
+};
+use crate::cull::{
+    batch::{Growable, Table},
+    layout::DrawArgs,
+};
+use wgpu::{BindGroup, Buffer, BufferUsages, Device, Queue};
+
+/// Buffers of others that the kernels read.
+pub(super) struct Inputs<'a> {
+    pub batch_args: &'a Buffer,
+    pub survivors: &'a Buffer,
+    pub instances: &'a Buffer,
+    pub scales: &'a Buffer,
+    pub meshlets: &'a Buffer,
+    /// Changes when one of them is replaced.
+    pub generation: [u64; 3],
+}
+
+/// Room of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Room {
+    pub cells: u32,
+    pub pairs: u32,
+}
+
+/// Kept from frame to frame.
+pub(super) struct MeshletBatch {
+    sizes: Table,
+    rows: Table,
+    spans: Growable,
+    words: Growable,
+    counts: Growable,
+    partials: Growable,
+    pairs: Growable,
+    draws: Growable,
+    results: Growable,
+    pub room: Room,
+    /// Changes when `pairs` is replaced: draws must bind anew.
+    pub generation: u64,
+    bind_groups: Vec<BindGroup>,
+    bound: [u64; 3],
+    /// The tables of the current frame.
+    pub row_table: Vec<MeshletRow>,
+    /// Work items if every instance survived.
+    pub most_items: u64,
+    /// Frame in which the batch was last used.
+    pub last_used: u64,
+}
+
+impl MeshletBatch {
+    pub fn new(device: &Device) -> Self {
+        let storage = BufferUsages::STORAGE | BufferUsages::COPY_SRC;
+        let drawn = storage | BufferUsages::INDIRECT;
+        let new = |label, usage| Growable::new(device, label, usage);
+        Self {
+            sizes: Table::new(device, "gpu_culling meshlet sizes", BufferUsages::UNIFORM),
+            rows: Table::new(device, "gpu_culling meshlet rows", BufferUsages::STORAGE),
+            spans: new("gpu_culling meshlet spans", storage),
+            words: new("gpu_culling meshlet words", storage),
+            counts: new("gpu_culling meshlet counts", storage),
+            partials: new("gpu_culling meshlet partials", storage),
+            pairs: new("gpu_culling meshlet survivors", storage),
+            draws: new("gpu_culling meshlet draws", drawn),
+            results: new("gpu_culling meshlet results", drawn),
+            room: Room::default(),
+            generation: 0,
+            bind_groups: Vec::new(),
+            bound: [0; 3],
+            row_table: Vec::new(),
+            most_items: 0,
+            last_used: 0,
+        }
+    }
+
+    pub fn pairs(&self) -> &Buffer {
+        &self.pairs.buffer
+    }
+
+    pub fn draws(&self) -> &Buffer {
+        &self.draws.buffer
+    }
+
+    pub fn results(&self) -> &Buffer {
+        &self.results.buffer
+    }
+
+    pub fn spans(&self) -> &Buffer {
+        &self.spans.buffer
+    }
+
+    /// Words, counts and partials.
+    pub fn scratch(&self) -> [&Buffer; 3] {
+        [&self.words, &self.counts, &self.partials].map(|array| &array.buffer)
+    }
+
+    pub fn bind_groups(&self) -> &[BindGroup] {
+        &self.bind_groups
+    }
+
+    pub fn sizes(&self) -> MeshletSizes {
+        MeshletSizes {
+            row_count: self.row_table.len() as u32,
+            cell_capacity: self.room.cells,
+            pair_capacity: self.room.pairs,
+            pad_a: 0,
+        }
+    }
+
+    /// Commands of all rows: for each the one that draws whole meshes, and one a meshlet.
+    pub fn draw_count(&self) -> u32 {
+        let last = self.row_table.last();
+        last.map_or(0, |row| row.first_draw + row.meshlet_count + 1)
+    }
+
+    /// Bytes on the GPU.
+    pub fn bytes(&self) -> u64 {
+        let arrays = [
+            &self.sizes.gpu,
+            &self.rows.gpu,
+            &self.spans,
+            &self.words,
+            &self.counts,
+            &self.partials,
+            &self.pairs,
+            &self.draws,
+            &self.results,
+        ];
+        arrays.map(|array| array.buffer.size()).iter().sum()
+    }
+
+    /// Uploads the tables and makes room. Returns the bytes uploaded.
+    pub fn prepare(
+        &mut self,
+        device: &Device,
+        queue: &Queue,
+        pipelines: &Pipelines,
+        inputs: &Inputs<'_>,
+    ) -> u64 {
+        let rows = self.row_table.len() as u64;
+        let cells = u64::from(self.room.cells);
+        let written = [
+            self.sizes.write(device, queue, &[self.sizes()]),
+            self.rows.write(device, queue, &self.row_table),
+        ];
+        let spans = size_of::<MeshletTotals>() as u64 + rows * size_of::<MeshletSpan>() as u64;
+        let draws = u64::from(self.draw_count()) * size_of::<DrawArgs>() as u64;
+        let mut replaced = written.iter().any(|(_, replaced)| *replaced);
+        for (array, bytes) in [
+            (&mut self.spans, spans),
+            (&mut self.words, cells * u64::from(CELL_WORDS) * 4),
+            (&mut self.counts, (cells + 1) * 4),
+            (&mut self.partials, (cells / u64::from(CELL_TILE) + 1) * 4),
+            (&mut self.draws, draws),
+            (&mut self.results, result_offset(rows as u32)),
+        ] {
+            replaced |= array.reserve(device, bytes);
+        }
+        if self.pairs.reserve(device, u64::from(self.room.pairs) * 4) {
+            self.generation += 1;
+            replaced = true;
+        }
+        if replaced || self.bound != inputs.generation || self.bind_groups.is_empty() {
+            self.bound = inputs.generation;
+            self.bind_groups = pipelines.bind(device, |slot| match slot {
+                Slot::Sizes => &self.sizes.gpu.buffer,
+                Slot::Rows => &self.rows.gpu.buffer,
+                Slot::BatchArgs => inputs.batch_args,
+                Slot::Instances => inputs.instances,
+                Slot::Scales => inputs.scales,
+                Slot::Survivors => inputs.survivors,
+                Slot::Spans => &self.spans.buffer,
+                Slot::Meshlets => inputs.meshlets,
+                Slot::Words => &self.words.buffer,
+                Slot::Counts => &self.counts.buffer,
+                Slot::Partials => &self.partials.buffer,
+                Slot::Pairs => &self.pairs.buffer,
+                Slot::Draws => &self.draws.buffer,
+                Slot::Results => &self.results.buffer,
+            });
+        }
+        written.iter().map(|(bytes, _)| bytes).sum()
+    }
+}
+
+/// The room that a batch's rows would need if every instance survived and showed everything.
+pub(super) fn most_cells(rows: &[MeshletRow]) -> u64 {
+    let cells = |row: &MeshletRow| {
+        let tiles = row.chunk.instance_count.div_ceil(MESHLET_TILE);
+        u64::from(tiles) * u64::from(row.meshlet_count)
+    };
+    rows.iter().map(cells).sum()
+}

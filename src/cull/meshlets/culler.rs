@@ -1,0 +1,539 @@
+//! The meshlet stages after a culler's: prepare, record, draw, read back.
+
+use super::{
+    batch::{Inputs, MeshletBatch, Room, most_cells},
+    layout::{
+        CELL_TILE, CELL_WORDS, ITEM_MESHLETS, MESHLET_TILE, MeshletResult, MeshletRow,
+        MeshletTotals, result_offset,
+    },
+    pipelines::{MeshletStage, Pipelines},
+    readback::{MeshletBatchData, MeshletCounts, RowMeaning},
+    tables::{MeshletMeshId, Tables},
+};
+use crate::{
+    cull::{
+        CullError, CullFrame, Culler, CullingTier, DrawPart, DrawSource,
+        layout::{DrawArgs, args_offset},
+        pages::binding_limit,
+        plan::BatchPlan,
+        readback::read_buffer,
+        staging::StagingRing,
+    },
+    meshlet::Meshlet,
+};
+use glam::Vec4;
+use std::collections::HashMap;
+use wgpu::{Buffer, CommandEncoder, ComputePass, Device, Queue};
+
+/// How a [`MeshletCuller`] is made.
+#[derive(Clone, Copy, Debug)]
+pub struct MeshletOptions {
+    /// Keeps the bounds checks of the kernels (for tests; off by default).
+    pub shader_checks: bool,
+    /// Meshlets of tiles of 128 survivors (20 bytes each) that a batch has room for from the start, if there can be so many. A
+    /// row that finds no room is drawn whole; the room grows a few frames later. The default is 262,144.
+    pub cell_capacity: u32,
+    /// Ids (4 bytes each), one for each meshlet drawn of each survivor, that a batch has room for from the start. The default
+    /// is 4,194,304.
+    pub pair_capacity: u32,
+    /// Workgroups of 128 threads that share the work of a stage whose amount only the GPU knows, at most. The default is
+    /// 4,096: more threads than any GPU runs at once.
+    pub workgroups: u32,
+}
+
+impl Default for MeshletOptions {
+    fn default() -> Self {
+        Self {
+            shader_checks: false,
+            cell_capacity: 1 << 18,
+            pair_capacity: 1 << 22,
+            workgroups: 4096,
+        }
+    }
+}
+
+/// Which faces of triangles a pipeline draws: what cones may cull.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SeenFaces {
+    /// Backs are not drawn: the usual.
+    Front,
+    /// Fronts are not drawn.
+    Back,
+    /// Both sides are drawn: cones cull nothing.
+    #[default]
+    Both,
+}
+
+/// A request of the frame whose mesh has meshlets.
+#[derive(Clone, Debug)]
+pub struct MeshletRequest {
+    /// Index of the request in [`CullFrame::requests`]. Its shape must be that of the mesh of meshlets, with indices.
+    pub request: usize,
+    /// The mesh.
+    pub mesh: MeshletMeshId,
+    /// What is drawn in each of the request's views; [`SeenFaces::Both`] where there are fewer than views.
+    pub faces: Vec<SeenFaces>,
+}
+
+/// The draws of a part: one of them draws nothing.
+pub struct MeshletDraw<'a> {
+    /// Survivors drawn whole, for want of room: an indexed command, with the culler's own survivors bound.
+    pub whole: (&'a Buffer, u64),
+    /// Indexed commands of meshlets, 20 bytes each, with [`MeshletCuller::pairs`] bound in place of the survivors.
+    pub meshlets: (&'a Buffer, u64),
+    /// Commands at most; those beyond the count draw nothing.
+    pub most: u32,
+    /// Where the GPU wrote how many commands draw something.
+    pub count: (&'a Buffer, u64),
+}
+
+type BatchKey = (usize, usize);
+
+/// Batches that were not used for so many frames are dropped.
+const KEEP_FRAMES: u64 = 120;
+/// Cells at most: ids and tests are counted in 32 bits.
+const MOST_CELLS: u64 = 1 << 24;
+
+/// Culls meshlets of what a [`Culler`] has found to survive.
+pub struct MeshletCuller {
+    pipelines: Pipelines,
+    options: MeshletOptions,
+    limits: Room,
+    most_draws: u64,
+    tables: Tables,
+    batches: HashMap<BatchKey, MeshletBatch>,
+    /// Keys of the current frame's batches, by index of the culler's batch.
+    keys: Vec<(usize, BatchKey)>,
+    /// Index of the meshlet row, by index of the batch and row of the batch.
+    lookup: HashMap<(usize, u32), u32>,
+    meanings: HashMap<BatchKey, Vec<RowMeaning>>,
+    readback: StagingRing<Vec<(BatchKey, Vec<RowMeaning>)>>,
+    counts: Option<MeshletCounts>,
+    frame: u64,
+    uploaded: u64,
+}
+
+impl MeshletCuller {
+    /// Meshlet stages for a culler's tier; `None` on [`CullingTier::Cpu`], which draws survivors whole.
+    ///
+    /// # Errors
+    /// [`CullError::Pipeline`], when a kernel does not build.
+    pub fn new(
+        device: &Device,
+        tier: CullingTier,
+        options: MeshletOptions,
+    ) -> Result<Option<Self>, CullError> {
+        Self::with_sources(device, tier, options, |_, source| source)
+    }
+
+    /// Meshlet stages whose kernels `edit` changes: a test breaks them on purpose.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    #[doc(hidden)]
+    pub fn with_sources(
+        device: &Device,
+        tier: CullingTier,
+        options: MeshletOptions,
+        edit: impl Fn(MeshletStage, String) -> String,
+    ) -> Result<Option<Self>, CullError> {
+        if tier == CullingTier::Cpu {
+            return Ok(None);
+        }
+        let binding = binding_limit(&device.limits());
+        let cells = (binding / (u64::from(CELL_WORDS) * 4)).min(MOST_CELLS) as u32;
+        Ok(Some(Self {
+            pipelines: Pipelines::build(device, tier, &options, &edit)?,
+            limits: Room {
+                cells: cells - 1,
+                pairs: (binding / 4).min(u64::from(u32::MAX)) as u32,
+            },
+            most_draws: (binding / size_of::<DrawArgs>() as u64).min(u64::from(u32::MAX)),
+            options,
+            tables: Tables::new(device, binding),
+            batches: HashMap::new(),
+            keys: Vec::new(),
+            lookup: HashMap::new(),
+            meanings: HashMap::new(),
+            readback: StagingRing::new("gpu_culling meshlet counters"),
+            counts: None,
+            frame: 0,
+            uploaded: 0,
+        }))
+    }
+
+    /// Makes the meshlets of a mesh known, or replaces them.
+    ///
+    /// # Errors
+    /// [`CullError::TooManyMeshlets`].
+    pub fn insert_mesh(
+        &mut self,
+        id: MeshletMeshId,
+        meshlets: &[Meshlet],
+    ) -> Result<(), CullError> {
+        self.tables.insert(id, meshlets)
+    }
+
+    /// Forgets a mesh.
+    pub fn remove_mesh(&mut self, id: MeshletMeshId) {
+        self.tables.remove(id);
+    }
+
+    /// Bytes on the GPU.
+    #[must_use]
+    pub fn gpu_bytes(&self) -> u64 {
+        self.tables.buffer().size() + self.batches.values().map(MeshletBatch::bytes).sum::<u64>()
+    }
+
+    /// Bytes uploaded since the last call.
+    pub fn take_uploaded(&mut self) -> u64 {
+        core::mem::take(&mut self.uploaded)
+    }
+
+    // ---- the frame
+
+    /// Plans the frame, after the culler has prepared it: what survives of `requests` is drawn by meshlets.
+    /// Requests whose mesh is not known, or that have no indices, are left out.
+    pub fn prepare(
+        &mut self,
+        (device, queue): (&Device, &Queue),
+        culler: &Culler,
+        frame: &CullFrame,
+        requests: &[MeshletRequest],
+    ) {
+        self.frame += 1;
+        self.learn();
+        self.keys.clear();
+        self.lookup.clear();
+        self.uploaded += self.tables.upload(device, queue);
+        for batch in self.batches.values_mut() {
+            batch.row_table.clear();
+        }
+        self.meanings.clear();
+        for request in requests {
+            self.add_request(device, culler, frame, request);
+        }
+        for index in 0..self.keys.len() {
+            self.prepare_batch((device, queue), culler, self.keys[index]);
+        }
+        let now = self.frame;
+        self.batches
+            .retain(|_, batch| batch.last_used + KEEP_FRAMES >= now);
+    }
+
+    fn add_request(
+        &mut self,
+        device: &Device,
+        culler: &Culler,
+        frame: &CullFrame,
+        meshlet_request: &MeshletRequest,
+    ) {
+        let Some(range) = self.tables.range(meshlet_request.mesh) else {
+            return;
+        };
+        let Some(request) = frame.requests.get(meshlet_request.request) else {
+            return;
+        };
+        for (slot, &view) in request.views.iter().enumerate() {
+            let faces = meshlet_request.faces.get(slot).copied().unwrap_or_default();
+            let eye = frame.views.get(view as usize).map_or(Vec4::ZERO, |view| {
+                let eye = view.eye_in(&request.world_from_local);
+                match faces {
+                    SeenFaces::Front => eye,
+                    SeenFaces::Back => -eye,
+                    SeenFaces::Both => Vec4::ZERO,
+                }
+            });
+            for part in culler.draw_parts(meshlet_request.request, slot) {
+                let Some((key, _)) = culler.batch_version(part.batch) else {
+                    continue;
+                };
+                let plan = &culler.plan().batches[part.batch];
+                let draw = plan.row_draws[part.row as usize];
+                let batch = self
+                    .batches
+                    .entry(key)
+                    .or_insert_with(|| MeshletBatch::new(device));
+                let first_draw = batch.draw_count();
+                let draws = u64::from(first_draw) + range.len() as u64 + 1;
+                let Some(chunk) = chunk_of(plan, part.row) else {
+                    continue;
+                };
+                if draw.indexed == 0 || range.is_empty() || draws > self.most_draws {
+                    continue;
+                }
+                if !self.keys.iter().any(|(_, known)| *known == key) {
+                    self.keys.push((part.batch, key));
+                }
+                let row = batch.row_table.len() as u32;
+                self.lookup.insert((part.batch, part.row), row);
+                batch.row_table.push(MeshletRow {
+                    row: plan.rows[part.row as usize],
+                    chunk,
+                    eye,
+                    draw_row: part.row,
+                    first_meshlet: range.start,
+                    meshlet_count: range.len() as u32,
+                    first_draw,
+                    first_index: draw.first_element,
+                    base_vertex: draw.base_vertex,
+                    ..MeshletRow::default()
+                });
+                self.meanings.entry(key).or_default().push(RowMeaning {
+                    request: request.key,
+                    view,
+                    meshlets: range.len() as u32,
+                    triangles: draw.element_count / 3,
+                });
+            }
+        }
+    }
+
+    fn prepare_batch(
+        &mut self,
+        (device, queue): (&Device, &Queue),
+        culler: &Culler,
+        (index, key): (usize, BatchKey),
+    ) {
+        let (Some(batch), Some([survivors, instances, scales, _]), Some((_, version))) = (
+            self.batches.get_mut(&key),
+            culler.batch_buffers(index),
+            culler.batch_version(index),
+        ) else {
+            return;
+        };
+        let part = DrawPart {
+            batch: index,
+            row: 0,
+            region: 0,
+        };
+        let Some(DrawSource::Indirect { buffer, .. }) = culler.draw_source(&part) else {
+            return;
+        };
+        batch.last_used = self.frame;
+        let cells = most_cells(&batch.row_table);
+        let groups = |row: &MeshletRow| {
+            let tiles = row.chunk.instance_count.div_ceil(MESHLET_TILE);
+            u64::from(tiles) * u64::from(row.meshlet_count.div_ceil(ITEM_MESHLETS))
+        };
+        batch.most_items = batch.row_table.iter().map(groups).sum();
+        let most_pairs = cells.saturating_mul(u64::from(MESHLET_TILE));
+        let start = |asked: u32, most: u64, limit: u32| {
+            let room = u64::from(asked).min(most).min(u64::from(limit));
+            room.max(1) as u32
+        };
+        let first = Room {
+            cells: start(self.options.cell_capacity, cells, self.limits.cells),
+            pairs: start(self.options.pair_capacity, most_pairs, self.limits.pairs),
+        };
+        batch.room.cells = batch.room.cells.max(first.cells);
+        batch.room.pairs = batch.room.pairs.max(first.pairs);
+        let inputs = Inputs {
+            batch_args: buffer,
+            survivors,
+            instances,
+            scales,
+            meshlets: self.tables.buffer(),
+            generation: [version[0], version[1], self.tables.generation],
+        };
+        self.uploaded += batch.prepare(device, queue, &self.pipelines, &inputs);
+    }
+
+    /// Grows what was too small some frames ago.
+    fn learn(&mut self) {
+        let Some((frame, bytes, batches)) = self.readback.collect() else {
+            return;
+        };
+        let mut counts = MeshletCounts {
+            frame,
+            rows: Vec::new(),
+        };
+        let mut left = &bytes[..];
+        for (key, meanings) in batches {
+            let (head, rest) = left.split_at(size_of::<MeshletTotals>());
+            let (rows, rest) = rest.split_at(meanings.len() * size_of::<MeshletResult>());
+            let totals: MeshletTotals = bytemuck::pod_read_unaligned(head);
+            let results: Vec<MeshletResult> = bytemuck::pod_collect_to_vec(rows);
+            let found = meanings.iter().zip(&results);
+            counts
+                .rows
+                .extend(found.map(|(meaning, result)| meaning.count(result)));
+            if let Some(batch) = self.batches.get_mut(&key) {
+                let grown = |room: u32, needed: u32, limit: u32| {
+                    let more = u64::from(needed) + u64::from(needed) / 4;
+                    if needed > room {
+                        more.min(u64::from(limit)) as u32
+                    } else {
+                        room
+                    }
+                };
+                batch.room.cells = grown(batch.room.cells, totals.needed_cells, self.limits.cells);
+                batch.room.pairs = grown(batch.room.pairs, totals.needed_pairs, self.limits.pairs);
+            }
+            left = rest;
+        }
+        self.counts = Some(counts);
+    }
+
+    /// Records all stages and the copy of the counters, after the culler's stages.
+    pub fn record(&mut self, device: &Device, encoder: &mut CommandEncoder) {
+        if !self.has_gpu_work() {
+            return;
+        }
+        for stage in MeshletStage::ALL {
+            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+                label: Some(stage.name()),
+                timestamp_writes: None,
+            });
+            self.record_stage(stage, &mut pass);
+        }
+        self.record_readback(device, encoder);
+    }
+
+    /// Whether the frame has meshlets to cull.
+    #[must_use]
+    pub fn has_gpu_work(&self) -> bool {
+        !self.keys.is_empty()
+    }
+
+    /// Records one stage of all batches, in the order of [`MeshletStage::ALL`].
+    pub fn record_stage(&self, stage: MeshletStage, pass: &mut ComputePass<'_>) {
+        let batches = self.keys.iter().filter_map(|(_, key)| {
+            let batch = self.batches.get(key)?;
+            let rows = batch.row_table.len() as u32;
+            Some((rows, batch.most_items, batch.bind_groups()))
+        });
+        self.pipelines.record(stage, batches, pass);
+    }
+
+    /// Records the copy of the counters.
+    pub fn record_readback(&mut self, device: &Device, encoder: &mut CommandEncoder) {
+        let mut copies = Vec::new();
+        let mut meaning = Vec::new();
+        for (_, key) in &self.keys {
+            if let (Some(batch), Some(rows)) = (self.batches.get(key), self.meanings.get(key)) {
+                copies.push((batch.results(), result_offset(rows.len() as u32)));
+                meaning.push((*key, rows.clone()));
+            }
+        }
+        self.readback
+            .record(device, encoder, self.frame, &copies, meaning);
+    }
+
+    /// To be called when the recorded commands have been submitted.
+    pub fn after_submit(&mut self) {
+        self.readback.after_submit();
+    }
+
+    /// Counters that have arrived since the last call: a few frames old, never waited for.
+    pub fn take_counts(&mut self) -> Option<MeshletCounts> {
+        self.learn();
+        self.counts.take()
+    }
+
+    // ---- draws
+
+    /// The draws of a part of the culler's; `None` when it is drawn as the culler says.
+    #[must_use]
+    pub fn draw(&self, part: &DrawPart) -> Option<MeshletDraw<'_>> {
+        let index = *self.lookup.get(&(part.batch, part.row))?;
+        let batch = self.batch(part.batch)?;
+        let row = batch.row_table.get(index as usize)?;
+        let offset = |draw: u32| u64::from(draw) * size_of::<DrawArgs>() as u64;
+        Some(MeshletDraw {
+            whole: (batch.draws(), offset(row.first_draw)),
+            meshlets: (batch.draws(), offset(row.first_draw + 1)),
+            most: row.meshlet_count,
+            count: (batch.results(), result_offset(index)),
+        })
+    }
+
+    /// What takes the place of the survivors of a batch of the culler's when meshlets are drawn, and a number that changes
+    /// when it is replaced.
+    #[must_use]
+    pub fn pairs(&self, batch: usize) -> Option<(&Buffer, u64)> {
+        let batch = self.batch(batch)?;
+        Some((batch.pairs(), batch.generation))
+    }
+
+    fn batch(&self, index: usize) -> Option<&MeshletBatch> {
+        let (_, key) = self.keys.iter().find(|(batch, _)| *batch == index)?;
+        self.batches.get(key)
+    }
+
+    // ---- verification
+
+    /// The meshlets of all meshes, as they lie on the GPU.
+    #[must_use]
+    pub fn meshlets(&self) -> Vec<super::layout::GpuMeshlet> {
+        self.tables.all()
+    }
+
+    /// Reads everything that the stages wrote for a batch of the culler's and waits for it: for tests.
+    ///
+    /// # Errors
+    /// [`CullError::Readback`].
+    pub fn read_batch(
+        &self,
+        (device, queue): (&Device, &Queue),
+        batch: usize,
+    ) -> Result<MeshletBatchData, CullError> {
+        let missing = || CullError::Readback(format!("batch {batch} has no meshlets"));
+        let batch = self.batch(batch).ok_or_else(missing)?;
+        let rows = batch.row_table.len();
+        let [words, counts, partials] = batch.scratch();
+        let head = size_of::<MeshletTotals>() as u64;
+        let totals: Vec<MeshletTotals> = read_buffer(device, queue, batch.spans(), 0, 1)?;
+        let result_totals: Vec<MeshletTotals> = read_buffer(device, queue, batch.results(), 0, 1)?;
+        let cells = totals[0].cell_count as usize;
+        let stored = result_totals[0].needed_pairs.min(batch.room.pairs) as usize;
+        let draws = batch.draw_count() as usize;
+        Ok(MeshletBatchData {
+            sizes: batch.sizes(),
+            rows: batch.row_table.clone(),
+            totals: totals[0],
+            spans: read_buffer(device, queue, batch.spans(), head, rows)?,
+            words: read_buffer(device, queue, words, 0, cells * CELL_WORDS as usize)?,
+            counts: read_buffer(device, queue, counts, 0, cells + 1)?,
+            partials: read_buffer(device, queue, partials, 0, cells / CELL_TILE as usize + 1)?,
+            pairs: read_buffer(device, queue, batch.pairs(), 0, stored)?,
+            draws: read_buffer(device, queue, batch.draws(), 0, draws)?,
+            result_totals: result_totals[0],
+            results: read_buffer(device, queue, batch.results(), head, rows)?,
+        })
+    }
+
+    /// The commands and survivors of a batch of the culler's, which the stages start from; waits.
+    ///
+    /// # Errors
+    /// [`CullError::Readback`].
+    pub fn read_inputs(
+        (device, queue): (&Device, &Queue),
+        culler: &Culler,
+        batch: usize,
+    ) -> Result<(Vec<DrawArgs>, Vec<u32>), CullError> {
+        let missing = || CullError::Readback(format!("batch {batch} is not in the frame"));
+        let part = DrawPart {
+            batch,
+            row: 0,
+            region: 0,
+        };
+        let (Some(DrawSource::Indirect { buffer, .. }), Some([survivors, ..])) =
+            (culler.draw_source(&part), culler.batch_buffers(batch))
+        else {
+            return Err(missing());
+        };
+        let rows = culler.plan().batches[batch].rows.len();
+        let draws = read_buffer(device, queue, buffer, args_offset(0), rows)?;
+        let len = survivors.size() as usize / 4;
+        Ok((draws, read_buffer(device, queue, survivors, 0, len)?))
+    }
+}
+
+fn chunk_of(plan: &BatchPlan, row: u32) -> Option<crate::cull::layout::Chunk> {
+    let mut chunks = plan.chunks.iter();
+    let owns = |chunk: &&crate::cull::layout::Chunk| {
+        (chunk.first_row..chunk.first_row + chunk.row_count).contains(&row)
+    };
+    chunks.find(owns).copied()
+}

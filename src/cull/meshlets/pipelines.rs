@@ -1,0 +1,342 @@
+//! The kernels of the meshlet stages: sources, bindings, pipelines.
+
+use super::culler::MeshletOptions;
+use crate::cull::{
+    CullError, CullingTier,
+    pipelines::{now, shader_module},
+    shaders::{FRUSTUM, INSTANCE, INSTANCE_PACKED, join, wgsl},
+};
+use std::borrow::Cow;
+use wgpu::{
+    BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, BindGroupLayoutDescriptor,
+    BindGroupLayoutEntry, BindingType, Buffer, BufferBindingType, ComputePipeline,
+    ComputePipelineDescriptor, Device, ErrorFilter, PipelineLayoutDescriptor,
+    ShaderModuleDescriptor, ShaderSource, ShaderStages, naga::front::wgsl::parse_str,
+};
+
+/// A step from survivors to meshlet draws, in order; each has its own time in the diagnostics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MeshletStage {
+    /// What survivors expand to.
+    Expand,
+    /// Meshlets of survivors to bits.
+    Vote,
+    /// Counts to places.
+    Scan,
+    /// Bits to ids, meshlet by meshlet.
+    Compact,
+    /// Meshlets to indirect commands.
+    Args,
+}
+
+impl MeshletStage {
+    /// All stages, in order.
+    pub const ALL: [Self; 5] = [
+        Self::Expand,
+        Self::Vote,
+        Self::Scan,
+        Self::Compact,
+        Self::Args,
+    ];
+
+    /// The stem that names the stage in shaders, labels and diagnostics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Expand => "meshlet_expand",
+            Self::Vote => "meshlet_vote",
+            Self::Scan => "meshlet_scan",
+            Self::Compact => "meshlet_compact",
+            Self::Args => "meshlet_args",
+        }
+    }
+
+    /// The whole WGSL of the stage on `tier` (the `Cpu` tier has none and gets that of `Workgroup`).
+    #[must_use]
+    pub fn source(self, tier: CullingTier) -> String {
+        const LAYOUT: &str = wgsl!("meshlet_layout");
+        match self {
+            Self::Expand => join(&[LAYOUT, wgsl!("meshlet_expand")]),
+            Self::Vote => join(&[
+                LAYOUT,
+                INSTANCE,
+                INSTANCE_PACKED,
+                FRUSTUM,
+                wgsl!("meshlet_visible"),
+                wgsl!("meshlet_span"),
+                wgsl!("meshlet_vote"),
+                if tier == CullingTier::Subgroup {
+                    wgsl!("meshlet_vote_subgroup")
+                } else {
+                    wgsl!("meshlet_vote_workgroup")
+                },
+            ]),
+            Self::Scan => join(&[LAYOUT, wgsl!("meshlet_scan")]),
+            Self::Compact => join(&[LAYOUT, wgsl!("meshlet_span"), wgsl!("meshlet_compact")]),
+            Self::Args => join(&[LAYOUT, wgsl!("meshlet_args")]),
+        }
+    }
+
+    fn kernels(self) -> &'static [Kernel] {
+        match self {
+            Self::Expand => &[EXPAND],
+            Self::Vote => &[VOTE],
+            Self::Scan => &[SCAN, SPINE],
+            Self::Compact => &[COMPACT],
+            Self::Args => &[ARGS],
+        }
+    }
+}
+
+/// A buffer that a kernel binds; its number in the shaders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slot {
+    Sizes = 0,
+    Rows = 1,
+    BatchArgs = 2,
+    Instances = 3,
+    Scales = 4,
+    Survivors = 5,
+    Spans = 6,
+    Meshlets = 7,
+    Words = 8,
+    Counts = 9,
+    Partials = 10,
+    Pairs = 11,
+    Draws = 12,
+    Results = 13,
+}
+
+/// An entry point: what it reads, what it writes, how it is dispatched.
+struct Kernel {
+    entry: &'static str,
+    reads: &'static [Slot],
+    writes: &'static [Slot],
+    dispatch: Dispatch,
+}
+
+/// Workgroups of a kernel.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Dispatch {
+    /// A single one.
+    One,
+    /// They stride over the work items or tiles, of which only the GPU knows how many there are.
+    Stride,
+    /// One for each row; they stride where there are more than a dispatch may have.
+    Rows,
+}
+
+const EXPAND: Kernel = Kernel {
+    entry: "expand",
+    reads: &[Slot::Sizes, Slot::Rows, Slot::BatchArgs],
+    writes: &[Slot::Spans],
+    dispatch: Dispatch::One,
+};
+const VOTE: Kernel = Kernel {
+    entry: "vote",
+    reads: &[
+        Slot::Sizes,
+        Slot::Rows,
+        Slot::Instances,
+        Slot::Scales,
+        Slot::Survivors,
+        Slot::Meshlets,
+    ],
+    writes: &[Slot::Spans, Slot::Words, Slot::Counts],
+    dispatch: Dispatch::Stride,
+};
+const SCAN: Kernel = Kernel {
+    entry: "scan",
+    reads: &[Slot::Spans],
+    writes: &[Slot::Counts, Slot::Partials],
+    dispatch: Dispatch::Stride,
+};
+const SPINE: Kernel = Kernel {
+    entry: "spine",
+    reads: &[Slot::Spans],
+    writes: &[Slot::Counts, Slot::Partials],
+    dispatch: Dispatch::One,
+};
+const COMPACT: Kernel = Kernel {
+    entry: "compact",
+    reads: &[
+        Slot::Sizes,
+        Slot::Rows,
+        Slot::Survivors,
+        Slot::Spans,
+        Slot::Words,
+        Slot::Counts,
+        Slot::Partials,
+    ],
+    writes: &[Slot::Pairs],
+    dispatch: Dispatch::Stride,
+};
+const ARGS: Kernel = Kernel {
+    entry: "write_args",
+    reads: &[
+        Slot::Sizes,
+        Slot::Rows,
+        Slot::BatchArgs,
+        Slot::Spans,
+        Slot::Meshlets,
+        Slot::Counts,
+        Slot::Partials,
+    ],
+    writes: &[Slot::Draws, Slot::Results],
+    dispatch: Dispatch::Rows,
+};
+
+/// A compiled kernel.
+struct Built {
+    stage: MeshletStage,
+    kernel: &'static Kernel,
+    pipeline: ComputePipeline,
+    layout: BindGroupLayout,
+}
+
+/// All kernels of one tier.
+pub(super) struct Pipelines {
+    built: Vec<Built>,
+    /// Workgroups of a dispatch at most.
+    workgroups: u32,
+    /// Workgroups of [`Dispatch::Stride`] at most.
+    stride: u32,
+}
+
+impl Pipelines {
+    /// Compiles the kernels; `edit` may change the WGSL of a stage (a test breaks it).
+    pub fn build(
+        device: &Device,
+        tier: CullingTier,
+        options: &MeshletOptions,
+        edit: &dyn Fn(MeshletStage, String) -> String,
+    ) -> Result<Self, CullError> {
+        let mut built = Vec::new();
+        for stage in MeshletStage::ALL {
+            for kernel in stage.kernels() {
+                built.push(build(
+                    device,
+                    (stage, kernel),
+                    (tier, options.shader_checks),
+                    edit,
+                )?);
+            }
+        }
+        let workgroups = device.limits().max_compute_workgroups_per_dimension;
+        Ok(Self {
+            built,
+            workgroups,
+            stride: options.workgroups.clamp(1, workgroups),
+        })
+    }
+
+    /// Bind groups of every kernel.
+    pub fn bind<'a>(&self, device: &Device, buffer: impl Fn(Slot) -> &'a Buffer) -> Vec<BindGroup> {
+        let group = |built: &Built| {
+            let slots = built.kernel.reads.iter().chain(built.kernel.writes);
+            let entries: Vec<_> = slots
+                .map(|slot| BindGroupEntry {
+                    binding: *slot as u32,
+                    resource: buffer(*slot).as_entire_binding(),
+                })
+                .collect();
+            device.create_bind_group(&BindGroupDescriptor {
+                label: Some(built.stage.name()),
+                layout: &built.layout,
+                entries: &entries,
+            })
+        };
+        self.built.iter().map(group).collect()
+    }
+
+    /// Records a stage of all batches: rows and most work items of each, and its bind groups.
+    pub fn record<'a>(
+        &self,
+        stage: MeshletStage,
+        batches: impl Iterator<Item = (u32, u64, &'a [BindGroup])> + Clone,
+        pass: &mut wgpu::ComputePass<'_>,
+    ) {
+        let kernels = self.built.iter().enumerate();
+        for (index, built) in kernels.filter(|(_, built)| built.stage == stage) {
+            pass.set_pipeline(&built.pipeline);
+            for (rows, most_items, groups) in batches.clone() {
+                let Some(group) = groups.get(index) else {
+                    continue;
+                };
+                let workgroups = match built.kernel.dispatch {
+                    Dispatch::One => 1,
+                    Dispatch::Stride => most_items.clamp(1, u64::from(self.stride)) as u32,
+                    Dispatch::Rows => rows,
+                };
+                pass.set_bind_group(0, group, &[]);
+                pass.dispatch_workgroups(workgroups.min(self.workgroups), 1, 1);
+            }
+        }
+    }
+}
+
+fn build(
+    device: &Device,
+    (stage, kernel): (MeshletStage, &'static Kernel),
+    (tier, checks): (CullingTier, bool),
+    edit: &dyn Fn(MeshletStage, String) -> String,
+) -> Result<Built, CullError> {
+    let label = stage.name();
+    let failed = |message| CullError::Pipeline {
+        tier,
+        label,
+        message,
+    };
+    let source = edit(stage, stage.source(tier));
+    // Parsed here: see `cull::pipelines`.
+    let parsed = parse_str(&source).map_err(|error| failed(error.emit_to_string(&source)))?;
+    let descriptor = ShaderModuleDescriptor {
+        label: Some(label),
+        source: ShaderSource::Naga(Cow::Owned(parsed)),
+    };
+    let scope = device.push_error_scope(ErrorFilter::Validation);
+    let module = shader_module(device, descriptor, checks);
+    let entry = |slot: &Slot, read_only| BindGroupLayoutEntry {
+        binding: *slot as u32,
+        visibility: ShaderStages::COMPUTE,
+        ty: BindingType::Buffer {
+            ty: if *slot == Slot::Sizes {
+                BufferBindingType::Uniform
+            } else {
+                BufferBindingType::Storage { read_only }
+            },
+            has_dynamic_offset: false,
+            min_binding_size: None,
+        },
+        count: None,
+    };
+    let reads = kernel.reads.iter().map(|slot| entry(slot, true));
+    let writes = kernel.writes.iter().map(|slot| entry(slot, false));
+    let entries: Vec<_> = reads.chain(writes).collect();
+    let layout = device.create_bind_group_layout(&BindGroupLayoutDescriptor {
+        label: Some(label),
+        entries: &entries,
+    });
+    let pipeline_layout = device.create_pipeline_layout(&PipelineLayoutDescriptor {
+        label: Some(label),
+        bind_group_layouts: &[Some(&layout)],
+        immediate_size: 0,
+    });
+    let pipeline = device.create_compute_pipeline(&ComputePipelineDescriptor {
+        label: Some(label),
+        layout: Some(&pipeline_layout),
+        module: &module,
+        entry_point: Some(kernel.entry),
+        compilation_options: Default::default(),
+        cache: None,
+    });
+    match now(scope.pop()).flatten() {
+        Some(error) => Err(failed(error.to_string())),
+        None => Ok(Built {
+            stage,
+            kernel,
+            pipeline,
+            layout,
+        }),
+    }
+}

@@ -1,0 +1,99 @@
+//! What the meshlet stages found, on its way back.
+
+use super::layout::{MeshletResult, MeshletRow, MeshletSizes, MeshletSpan, MeshletTotals};
+use crate::cull::layout::DrawArgs;
+
+/// What one view drew of one chunk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MeshletRowCount {
+    /// [`CullRequest::key`](crate::cull::CullRequest::key).
+    pub request: u64,
+    /// Index of the view in the frame.
+    pub view: u32,
+    /// Survivors whose meshlets were tested.
+    pub survivors: u64,
+    /// Meshlets tested: survivors times the mesh's meshlets.
+    pub tested: u64,
+    /// Meshlets outside the view.
+    pub outside: u64,
+    /// Meshlets all of whose triangles face away.
+    pub facing_away: u64,
+    /// Meshlets drawn.
+    pub visible: u64,
+    /// Triangles drawn.
+    pub triangles: u64,
+    /// Triangles that the survivors would have drawn whole.
+    pub whole_triangles: u64,
+    /// The survivors were drawn whole, for want of room.
+    pub whole: bool,
+}
+
+/// Counters of one frame.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MeshletCounts {
+    /// Number of the frame, counted by the meshlet culler.
+    pub frame: u64,
+    /// One for each chunk and view whose mesh has meshlets.
+    pub rows: Vec<MeshletRowCount>,
+}
+
+/// What a row's result means, remembered until it arrives.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RowMeaning {
+    pub request: u64,
+    pub view: u32,
+    pub meshlets: u32,
+    pub triangles: u32,
+}
+
+impl RowMeaning {
+    pub fn count(&self, result: &MeshletResult) -> MeshletRowCount {
+        let survivors = u64::from(result.survivor_count);
+        let whole = result.whole != 0;
+        let tested = if whole {
+            0
+        } else {
+            survivors * u64::from(self.meshlets)
+        };
+        let (outside, visible) = (u64::from(result.outside), u64::from(result.visible));
+        MeshletRowCount {
+            request: self.request,
+            view: self.view,
+            survivors,
+            tested,
+            outside: outside.min(tested),
+            facing_away: tested.saturating_sub(outside + visible),
+            visible,
+            triangles: result.triangle_count(),
+            whole_triangles: survivors * u64::from(self.triangles),
+            whole,
+        }
+    }
+}
+
+/// Everything that the stages read and wrote for one batch, read back with a wait: for tests.
+#[derive(Clone, Debug, Default)]
+pub struct MeshletBatchData {
+    /// Sizes.
+    pub sizes: MeshletSizes,
+    /// Rows.
+    pub rows: Vec<MeshletRow>,
+    /// Sums that `meshlet_expand` wrote.
+    pub totals: MeshletTotals,
+    /// What each row expands to.
+    pub spans: Vec<MeshletSpan>,
+    /// Bits of all cells.
+    pub words: Vec<u32>,
+    /// Prefixes of cells within tiles, and the closing entry.
+    pub counts: Vec<u32>,
+    /// Prefixes of tiles.
+    pub partials: Vec<u32>,
+    /// Ids, meshlet after meshlet.
+    pub pairs: Vec<u32>,
+    /// Commands.
+    pub draws: Vec<DrawArgs>,
+    /// Sums that `meshlet_args` wrote.
+    pub result_totals: MeshletTotals,
+    /// Results of the rows.
+    pub results: Vec<MeshletResult>,
+}

@@ -1,0 +1,298 @@
+//! Twins of `shaders/meshlet_*.wgsl`.
+
+use crate::{
+    cull::{
+        layout::{CHUNK_HAS_SCALE, Chunk, DrawArgs, Row},
+        meshlets::layout::{
+            CELL_TILE, CELL_WORDS, GpuMeshlet, ITEM_MESHLETS, MESHLET_TILE, MeshletResult,
+            MeshletRow, MeshletSizes, MeshletSpan, MeshletTotals,
+        },
+        reference::{is_visible, least_distance, vote::rotate},
+    },
+    instance::PackedInstance,
+    meshlet::NormalCone,
+};
+use glam::{Vec3, Vec4, Vec4Swizzles};
+
+/// What a view finds of one meshlet of one survivor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MeshletVote {
+    /// It is drawn.
+    Visible,
+    /// Its sphere is outside the view.
+    Outside,
+    /// All its triangles show their backs.
+    FacesAway,
+}
+
+/// A survivor in its set's space.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Survivor {
+    /// Position.
+    pub position: Vec3,
+    /// Scale.
+    pub scale: f32,
+    /// Rotation, as the shader decodes it.
+    pub rotation: Vec4,
+}
+
+/// Reads a survivor by its id.
+#[must_use]
+pub fn load_survivor(
+    chunk_flags: u32,
+    instances: &[PackedInstance],
+    scales: &[f32],
+    id: u32,
+) -> Survivor {
+    let instance = &instances[id as usize];
+    Survivor {
+        position: instance.position(),
+        scale: if chunk_flags & CHUNK_HAS_SCALE != 0 {
+            scales[id as usize]
+        } else {
+            1.0
+        },
+        rotation: instance.rotation().into(),
+    }
+}
+
+/// A meshlet's sphere in the set's space.
+#[must_use]
+pub fn place_sphere(survivor: &Survivor, sphere: Vec4) -> Vec4 {
+    let centre = rotate(survivor.rotation, sphere.xyz() * survivor.scale) + survivor.position;
+    centre.extend(sphere.w * survivor.scale)
+}
+
+/// How far the eye is behind all triangles of a cone: above 0 it sees their backs only. In the units of `eye`, which is
+/// of length one.
+#[must_use]
+pub fn distance_behind(eye: Vec4, axis: Vec3, cutoff: f32, sphere: Vec4) -> f32 {
+    if cutoff >= 1.0 {
+        return f32::NEG_INFINITY;
+    }
+    let to_eye = eye.xyz() - eye.w * sphere.xyz();
+    -axis.dot(to_eye) - (cutoff * to_eye.length() + eye.w.abs() * sphere.w)
+}
+
+/// One meshlet of one survivor in one view.
+#[must_use]
+pub fn vote_meshlet(
+    (row, chunk, eye): (&Row, &Chunk, Vec4),
+    survivor: &Survivor,
+    meshlet: &GpuMeshlet,
+) -> MeshletVote {
+    let cone = NormalCone::from_bits(meshlet.cone);
+    let sphere = place_sphere(survivor, meshlet.sphere);
+    let axis = rotate(survivor.rotation, cone.axis());
+    if !is_visible(chunk, row, sphere) {
+        MeshletVote::Outside
+    } else if distance_behind(eye, axis, cone.cutoff(), sphere) > 0.0 {
+        MeshletVote::FacesAway
+    } else {
+        MeshletVote::Visible
+    }
+}
+
+/// How near the meshlet is to being voted on otherwise: the least distance from a border of the view (in the set's or the
+/// world's units) and from the cone's, or NaN.
+#[must_use]
+pub fn nearest_border(
+    (row, chunk, eye): (&Row, &Chunk, Vec4),
+    survivor: &Survivor,
+    meshlet: &GpuMeshlet,
+) -> f32 {
+    let cone = NormalCone::from_bits(meshlet.cone);
+    let sphere = place_sphere(survivor, meshlet.sphere);
+    let axis = rotate(survivor.rotation, cone.axis());
+    let view = least_distance(chunk, row, sphere);
+    let behind = distance_behind(eye, axis, cone.cutoff(), sphere);
+    if view.is_nan() || behind.is_nan() {
+        return f32::NAN;
+    }
+    view.abs().min(behind.abs())
+}
+
+/// What the survivors of each row (those of `draws`) expand to.
+pub fn meshlet_expand(
+    sizes: &MeshletSizes,
+    meshlet_rows: &[MeshletRow],
+    draws: &[DrawArgs],
+    totals: &mut MeshletTotals,
+    spans: &mut [MeshletSpan],
+) {
+    let (mut cells, mut items) = (0u64, 0u64);
+    *totals = MeshletTotals::default();
+    for (row, span) in meshlet_rows[..sizes.row_count as usize].iter().zip(spans) {
+        let draw = &draws[row.draw_row as usize];
+        let tile_count = draw.b.div_ceil(MESHLET_TILE);
+        *span = MeshletSpan {
+            first_item: clamp(items),
+            first_cell: clamp(cells),
+            tile_count,
+            survivor_count: draw.b,
+            first_survivor: draw.e,
+            ..MeshletSpan::default()
+        };
+        let groups = row.meshlet_count.div_ceil(ITEM_MESHLETS);
+        items += u64::from(tile_count) * u64::from(groups);
+        cells += u64::from(tile_count) * u64::from(row.meshlet_count);
+        if cells <= u64::from(sizes.cell_capacity) {
+            (totals.cell_count, totals.item_count) = (clamp(cells), clamp(items));
+        } else {
+            span.tile_count = 0;
+        }
+        if span.tile_count == 0 {
+            span.first_cell = 0;
+        }
+    }
+    totals.needed_cells = clamp(cells);
+}
+
+fn clamp(sum: u64) -> u32 {
+    sum.min(u64::from(u32::MAX)) as u32
+}
+
+/// The bits and counts of all cells, and what lies outside.
+pub fn meshlet_vote(
+    sizes: &MeshletSizes,
+    meshlet_rows: &[MeshletRow],
+    (instances, scales): (&[PackedInstance], &[f32]),
+    survivors: &[u32],
+    spans: &mut [MeshletSpan],
+    meshlets: &[GpuMeshlet],
+    (words, counts): (&mut [u32], &mut [u32]),
+) {
+    for (row, span) in meshlet_rows[..sizes.row_count as usize].iter().zip(spans) {
+        let view = (&row.row, &row.chunk, row.eye);
+        for tile in 0..span.tile_count {
+            let first = tile * MESHLET_TILE;
+            let end = span.survivor_count.min(first + MESHLET_TILE);
+            for m in 0..row.meshlet_count {
+                let meshlet = &meshlets[(row.first_meshlet + m) as usize];
+                let cell = (span.first_cell + m * span.tile_count + tile) as usize;
+                let bits = &mut words[cell * CELL_WORDS as usize..][..CELL_WORDS as usize];
+                bits.fill(0);
+                for i in first..end {
+                    let id = survivors[(span.first_survivor + i) as usize];
+                    let survivor = load_survivor(row.chunk.flags, instances, scales, id);
+                    match vote_meshlet(view, &survivor, meshlet) {
+                        MeshletVote::Visible => {
+                            bits[((i - first) / 32) as usize] |= 1 << (i % 32);
+                        }
+                        MeshletVote::Outside => span.outside += 1,
+                        MeshletVote::FacesAway => {}
+                    }
+                }
+                counts[cell] = bits.iter().map(|word| word.count_ones()).sum();
+            }
+        }
+    }
+}
+
+/// Counts to exclusive prefixes: of cells within tiles, and of tiles.
+pub fn meshlet_scan(cell_count: u32, counts: &mut [u32], partials: &mut [u32]) {
+    counts[cell_count as usize] = 0;
+    let tiles = counts[..=cell_count as usize].chunks_mut(CELL_TILE as usize);
+    let mut before = 0;
+    for (tile, partial) in tiles.zip(partials) {
+        *partial = before;
+        let mut sum = 0;
+        for count in tile {
+            sum += core::mem::replace(count, sum);
+        }
+        before += sum;
+    }
+}
+
+/// Ids before those of a cell.
+#[must_use]
+pub fn meshlet_place(counts: &[u32], partials: &[u32], cell: u32) -> u32 {
+    counts[cell as usize] + partials[(cell / CELL_TILE) as usize]
+}
+
+/// Bits to ids, meshlet after meshlet; an id beyond the capacity is lost.
+pub fn meshlet_compact(
+    sizes: &MeshletSizes,
+    meshlet_rows: &[MeshletRow],
+    survivors: &[u32],
+    spans: &[MeshletSpan],
+    words: &[u32],
+    (counts, partials): (&[u32], &[u32]),
+    pairs: &mut [u32],
+) {
+    for (row, span) in meshlet_rows[..sizes.row_count as usize].iter().zip(spans) {
+        for m in 0..row.meshlet_count {
+            for tile in 0..span.tile_count {
+                let cell = span.first_cell + m * span.tile_count + tile;
+                let mut place = meshlet_place(counts, partials, cell);
+                for i in 0..MESHLET_TILE {
+                    let word = words[(cell * CELL_WORDS + i / 32) as usize];
+                    if word & 1 << (i % 32) != 0 {
+                        if place < sizes.pair_capacity {
+                            let at = span.first_survivor + tile * MESHLET_TILE + i;
+                            pairs[place as usize] = survivors[at as usize];
+                        }
+                        place += 1;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Commands and results of all rows. `batch_draws` are the commands of the batch's rows.
+pub fn meshlet_args(
+    sizes: &MeshletSizes,
+    meshlet_rows: &[MeshletRow],
+    batch_draws: &[DrawArgs],
+    (totals, spans): (&MeshletTotals, &[MeshletSpan]),
+    meshlets: &[GpuMeshlet],
+    (counts, partials): (&[u32], &[u32]),
+    draws: &mut [DrawArgs],
+    (total_results, results): (&mut MeshletTotals, &mut [MeshletResult]),
+) {
+    let place = |cell| meshlet_place(counts, partials, cell);
+    let rows = meshlet_rows[..sizes.row_count as usize].iter();
+    for ((row, span), result) in rows.zip(spans).zip(results) {
+        let cells = span.tile_count * row.meshlet_count;
+        let whole = span.survivor_count > 0
+            && (span.tile_count == 0 || place(span.first_cell + cells) > sizes.pair_capacity);
+        let own = &mut draws[row.first_draw as usize..][..=row.meshlet_count as usize];
+        own.fill(DrawArgs::default());
+        *result = MeshletResult {
+            survivor_count: span.survivor_count,
+            outside: span.outside,
+            whole: u32::from(whole),
+            ..MeshletResult::default()
+        };
+        let mut triangles = 0u64;
+        if whole {
+            own[0] = batch_draws[row.draw_row as usize];
+            triangles = u64::from(own[0].b) * u64::from(own[0].a / 3);
+        } else {
+            for m in 0..row.meshlet_count {
+                let meshlet = &meshlets[(row.first_meshlet + m) as usize];
+                let cell = span.first_cell + m * span.tile_count;
+                let first = place(cell);
+                let instances = place(cell + span.tile_count) - first;
+                if instances > 0 {
+                    result.draw_count += 1;
+                    result.visible += instances;
+                    triangles += u64::from(instances) * u64::from(meshlet.index_count / 3);
+                    own[result.draw_count as usize] = DrawArgs {
+                        a: meshlet.index_count,
+                        b: instances,
+                        c: row.first_index + meshlet.first_index,
+                        d: row.base_vertex.cast_unsigned(),
+                        e: first,
+                    };
+                }
+            }
+        }
+        (result.triangles, result.triangles_high) = (triangles as u32, (triangles >> 32) as u32);
+    }
+    *total_results = MeshletTotals {
+        needed_pairs: place(totals.cell_count),
+        ..*totals
+    };
+}

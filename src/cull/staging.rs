@@ -1,0 +1,131 @@
+//! Staging buffers for results that are read back some frames later, never waited for.
+
+use core::sync::atomic::{AtomicU8, Ordering};
+use std::sync::Arc;
+use wgpu::{Buffer, BufferDescriptor, BufferUsages, CommandEncoder, Device, MapMode};
+
+const IDLE: u8 = 0;
+const RECORDED: u8 = 1;
+const MAPPING: u8 = 2;
+const READY: u8 = 3;
+const FAILED: u8 = 4;
+
+struct Slot<M> {
+    buffer: Option<Buffer>,
+    state: Arc<AtomicU8>,
+    frame: u64,
+    bytes: u64,
+    meaning: Option<M>,
+}
+
+/// A ring of staging buffers. A frame that finds none idle is not read back. `M` says what the bytes are.
+pub(crate) struct StagingRing<M> {
+    label: &'static str,
+    slots: Vec<Slot<M>>,
+}
+
+impl<M: Clone> StagingRing<M> {
+    pub fn new(label: &'static str) -> Self {
+        let slot = || Slot {
+            buffer: None,
+            state: Arc::new(AtomicU8::new(IDLE)),
+            frame: 0,
+            bytes: 0,
+            meaning: None,
+        };
+        Self {
+            label,
+            slots: (0..4).map(|_| slot()).collect(),
+        }
+    }
+
+    /// Copies the starts of buffers, so many bytes of each, one after the other.
+    pub fn record(
+        &mut self,
+        device: &Device,
+        encoder: &mut CommandEncoder,
+        frame: u64,
+        copies: &[(&Buffer, u64)],
+        meaning: M,
+    ) {
+        let Some(slot) = self
+            .slots
+            .iter_mut()
+            .find(|slot| slot.state.load(Ordering::Acquire) == IDLE)
+        else {
+            return;
+        };
+        let bytes = copies.iter().map(|(_, size)| size).sum();
+        if bytes == 0 {
+            return;
+        }
+        let buffer = match &slot.buffer {
+            Some(buffer) if buffer.size() >= bytes => buffer.clone(),
+            _ => device.create_buffer(&BufferDescriptor {
+                label: Some(self.label),
+                size: bytes.next_multiple_of(256),
+                usage: BufferUsages::COPY_DST | BufferUsages::MAP_READ,
+                mapped_at_creation: false,
+            }),
+        };
+        let mut at = 0;
+        for (source, size) in copies {
+            encoder.copy_buffer_to_buffer(source, 0, &buffer, at, *size);
+            at += size;
+        }
+        slot.buffer = Some(buffer);
+        slot.frame = frame;
+        slot.bytes = bytes;
+        slot.meaning = Some(meaning);
+        slot.state.store(RECORDED, Ordering::Release);
+    }
+
+    /// Asks for the buffers whose copies have been submitted.
+    pub fn after_submit(&mut self) {
+        for slot in &mut self.slots {
+            if slot.state.load(Ordering::Acquire) != RECORDED {
+                continue;
+            }
+            if let Some(buffer) = &slot.buffer {
+                slot.state.store(MAPPING, Ordering::Release);
+                let state = slot.state.clone();
+                buffer
+                    .slice(..slot.bytes)
+                    .map_async(MapMode::Read, move |result| {
+                        state.store(
+                            if result.is_ok() { READY } else { FAILED },
+                            Ordering::Release,
+                        );
+                    });
+            }
+        }
+    }
+
+    /// The newest results that have arrived since the last call: frame, bytes, what they are.
+    pub fn collect(&mut self) -> Option<(u64, Vec<u8>, M)> {
+        let mut newest: Option<(u64, Vec<u8>, M)> = None;
+        for slot in &mut self.slots {
+            match slot.state.load(Ordering::Acquire) {
+                READY => {
+                    if let (Some(buffer), Some(meaning)) = (&slot.buffer, &slot.meaning) {
+                        if newest
+                            .as_ref()
+                            .is_none_or(|(frame, ..)| *frame < slot.frame)
+                        {
+                            let bytes = buffer.slice(..slot.bytes).get_mapped_range().to_vec();
+                            newest = Some((slot.frame, bytes, meaning.clone()));
+                        }
+                        buffer.unmap();
+                    }
+                    slot.state.store(IDLE, Ordering::Release);
+                }
+                FAILED => {
+                    slot.buffer = None;
+                    slot.state.store(IDLE, Ordering::Release);
+                }
+                _ => {}
+            }
+        }
+        newest
+    }
+}

@@ -1,0 +1,290 @@
+//! A mesh of meshlets, and what it is made of.
+
+use super::{MeshletError, NormalCone};
+use glam::Vec3;
+
+/// [`VertexAttribute::id`] of positions, as Bevy's `Mesh::ATTRIBUTE_POSITION` has it.
+pub const POSITION: u64 = 0;
+
+/// Bytes of a vertex in one attribute at most: what meshoptimizer compares.
+const MOST_STRIDE: u32 = 256;
+
+/// One attribute of all vertices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "meshlets", derive(serde::Serialize, serde::Deserialize))]
+pub struct VertexAttribute {
+    /// Which attribute; [`POSITION`] are the positions.
+    pub id: u64,
+    /// A code for the renderer's vertex format; of no meaning here.
+    pub format: u32,
+    /// Bytes of a vertex.
+    pub stride: u32,
+    /// `stride` bytes for each vertex.
+    pub bytes: Vec<u8>,
+}
+
+/// A list of triangles with all its vertex attributes, as a caller has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MeshData {
+    /// Vertices.
+    pub vertex_count: u32,
+    /// Attributes of the vertices; positions (three `f32`) are needed.
+    pub attributes: Vec<VertexAttribute>,
+    /// Three a triangle; `None` when each three vertices are one.
+    pub indices: Option<Vec<u32>>,
+}
+
+impl MeshData {
+    /// Triangles between points, without other attributes.
+    #[must_use]
+    pub fn from_positions(positions: &[Vec3], indices: Option<Vec<u32>>) -> Self {
+        Self {
+            vertex_count: positions.len() as u32,
+            attributes: vec![VertexAttribute {
+                id: POSITION,
+                format: 0,
+                stride: 12,
+                bytes: bytemuck::cast_slice(positions).to_vec(),
+            }],
+            indices,
+        }
+    }
+}
+
+/// How a mesh is cut.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "bevy", derive(bevy::reflect::Reflect))]
+pub struct MeshletSettings {
+    /// Vertices of a meshlet at most, 3 to 256. The default is 64: two subgroups of 32 on today's GPUs.
+    pub max_vertices: u32,
+    /// Triangles of a meshlet at most, 1 to 512. The default is 124.
+    pub max_triangles: u32,
+    /// 0 makes meshlets round, 1 makes them face one way, so that more are culled by their cones. The default is 0.5.
+    pub cone_weight: f32,
+}
+
+impl Default for MeshletSettings {
+    fn default() -> Self {
+        Self {
+            max_vertices: 64,
+            max_triangles: 124,
+            cone_weight: 0.5,
+        }
+    }
+}
+
+impl MeshletSettings {
+    /// Refuses values out of range.
+    ///
+    /// # Errors
+    /// [`MeshletError::Setting`].
+    pub fn check(&self) -> Result<(), MeshletError> {
+        for (name, value, least, most) in [
+            ("max_vertices", f64::from(self.max_vertices), 3.0, 256.0),
+            ("max_triangles", f64::from(self.max_triangles), 1.0, 512.0),
+            ("cone_weight", f64::from(self.cone_weight), 0.0, 1.0),
+        ] {
+            if !(least..=most).contains(&value) {
+                return Err(MeshletError::Setting {
+                    name,
+                    value,
+                    least,
+                    most,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A run of a mesh's triangles, and what a view needs to cull it. In the mesh's units and space.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Meshlet {
+    /// Centre of a sphere around its vertices.
+    pub centre: Vec3,
+    /// Radius of the sphere.
+    pub radius: f32,
+    /// The directions that its triangles face.
+    pub cone: NormalCone,
+    /// Its first index in [`MeshletMesh::indices`].
+    pub first_index: u32,
+    /// Triangles: three indices each.
+    pub triangle_count: u32,
+}
+
+/// A mesh whose triangles are grouped into meshlets.
+///
+/// It is an ordinary indexed mesh: drawn whole it looks like the mesh that it was built from. All vertex attributes are kept; vertices
+/// that are equal in all of them are stored once, and vertices lie in the order in which the meshlets need them.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "bevy", derive(bevy::asset::Asset, bevy::reflect::TypePath))]
+pub struct MeshletMesh {
+    pub(super) vertex_count: u32,
+    pub(super) attributes: Vec<VertexAttribute>,
+    pub(super) indices: Vec<u32>,
+    pub(super) meshlets: Vec<Meshlet>,
+}
+
+impl MeshletMesh {
+    /// A mesh from its parts: meshlets of another tool, for instance.
+    ///
+    /// # Errors
+    /// [`MeshletError`], when the parts do not fit each other: every index must point to a vertex, every attribute
+    /// have its bytes, and the meshlets follow each other from the first index to the last.
+    pub fn from_parts(
+        vertex_count: u32,
+        attributes: Vec<VertexAttribute>,
+        indices: Vec<u32>,
+        meshlets: Vec<Meshlet>,
+    ) -> Result<Self, MeshletError> {
+        check_indices(Some(&indices), vertex_count)?;
+        check_attributes(&attributes, vertex_count)?;
+        let mut expected = 0;
+        for (meshlet, at) in meshlets.iter().zip(0..) {
+            if u64::from(meshlet.first_index) != expected || meshlet.triangle_count == 0 {
+                return Err(MeshletError::MeshletRange {
+                    meshlet: at,
+                    start: u64::from(meshlet.first_index),
+                    expected,
+                    indices: indices.len(),
+                });
+            }
+            if !meshlet.centre.is_finite() || !(0.0..f32::INFINITY).contains(&meshlet.radius) {
+                return Err(MeshletError::MeshletSphere {
+                    meshlet: at,
+                    centre: meshlet.centre,
+                    radius: meshlet.radius,
+                });
+            }
+            expected += u64::from(meshlet.triangle_count) * 3;
+        }
+        if expected != indices.len() as u64 {
+            return Err(MeshletError::MeshletRange {
+                meshlet: meshlets.len(),
+                start: indices.len() as u64,
+                expected,
+                indices: indices.len(),
+            });
+        }
+        Ok(Self {
+            vertex_count,
+            attributes,
+            indices,
+            meshlets,
+        })
+    }
+
+    /// The meshlets, in the order of their indices.
+    #[must_use]
+    pub fn meshlets(&self) -> &[Meshlet] {
+        &self.meshlets
+    }
+
+    /// The indices, meshlet after meshlet, three a triangle.
+    #[must_use]
+    pub fn indices(&self) -> &[u32] {
+        &self.indices
+    }
+
+    /// Indices of a meshlet's triangles.
+    #[must_use]
+    pub fn meshlet_indices(&self, meshlet: &Meshlet) -> &[u32] {
+        let first = meshlet.first_index as usize;
+        self.indices
+            .get(first..first + meshlet.triangle_count as usize * 3)
+            .unwrap_or_default()
+    }
+
+    /// Triangles of all meshlets.
+    #[must_use]
+    pub fn triangle_count(&self) -> u32 {
+        (self.indices.len() / 3) as u32
+    }
+
+    /// Vertices.
+    #[must_use]
+    pub fn vertex_count(&self) -> u32 {
+        self.vertex_count
+    }
+
+    /// The vertex attributes.
+    #[must_use]
+    pub fn attributes(&self) -> &[VertexAttribute] {
+        &self.attributes
+    }
+
+    /// Positions of the vertices.
+    #[must_use]
+    pub fn positions(&self) -> Vec<Vec3> {
+        positions(&self.attributes).unwrap_or_default()
+    }
+}
+
+/// The positions of a mesh; `None` without an attribute of three `f32` for them.
+pub(super) fn positions(attributes: &[VertexAttribute]) -> Option<Vec<Vec3>> {
+    let attribute = attributes
+        .iter()
+        .find(|attribute| attribute.id == POSITION)?;
+    (attribute.stride == 12).then(|| bytemuck::pod_collect_to_vec(&attribute.bytes))
+}
+
+/// Refuses indices that are no list of triangles between the vertices.
+pub(super) fn check_indices(indices: Option<&[u32]>, vertices: u32) -> Result<(), MeshletError> {
+    let count = indices.map_or(vertices as usize, <[u32]>::len);
+    if count > u32::MAX as usize {
+        return Err(MeshletError::TooLarge {
+            what: "indices",
+            count,
+            limit: u32::MAX,
+        });
+    }
+    if count < 3 {
+        return Err(MeshletError::NoTriangles { indices: count });
+    }
+    if !count.is_multiple_of(3) {
+        return Err(MeshletError::NotTriangles { indices: count });
+    }
+    let indices = indices.unwrap_or_default();
+    match indices.iter().position(|index| *index >= vertices) {
+        Some(at) => Err(MeshletError::IndexOutOfRange {
+            at,
+            index: indices[at],
+            vertices,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Refuses attributes without positions, with too few or too many bytes, or with positions that are not finite.
+pub(super) fn check_attributes(
+    attributes: &[VertexAttribute],
+    vertices: u32,
+) -> Result<(), MeshletError> {
+    for attribute in attributes {
+        if attribute.stride > MOST_STRIDE {
+            return Err(MeshletError::TooLarge {
+                what: "bytes in a vertex of one attribute",
+                count: attribute.stride as usize,
+                limit: MOST_STRIDE,
+            });
+        }
+        let expected = u64::from(attribute.stride) * u64::from(vertices);
+        if attribute.bytes.len() as u64 != expected || attribute.stride == 0 {
+            return Err(MeshletError::AttributeLength {
+                id: attribute.id,
+                bytes: attribute.bytes.len(),
+                expected,
+                vertices,
+                stride: attribute.stride,
+            });
+        }
+    }
+    let positions = positions(attributes).ok_or(MeshletError::NoPositions)?;
+    match (0..).zip(&positions).find(|(_, value)| !value.is_finite()) {
+        Some((vertex, value)) => Err(MeshletError::NonFinitePosition {
+            vertex,
+            value: *value,
+        }),
+        None => Ok(()),
+    }
+}

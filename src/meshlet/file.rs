@@ -1,0 +1,238 @@
+//! The file of a mesh of meshlets.
+//!
+//! | bytes | what |
+//! | --- | --- |
+//! | 8 | `GPUMSHLT` |
+//! | 4 | [`VERSION`], little-endian like all numbers |
+//! | 4 | CRC-32 (IEEE) of the content |
+//! | 8 | bytes of the content |
+//! | rest | the content, by `postcard`: vertex count, attributes, indices, meshlets |
+
+use super::{Meshlet, MeshletError, MeshletMesh, NormalCone, VertexAttribute};
+use glam::Vec3;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// Extension of files of meshlets.
+pub const EXTENSION: &str = "meshlets";
+/// Version of the files that this build writes, and the only one that it reads.
+pub const VERSION: u32 = 1;
+
+const MAGIC: [u8; 8] = *b"GPUMSHLT";
+const HEAD: usize = 24;
+
+#[derive(Serialize, Deserialize)]
+struct Content<'a> {
+    vertex_count: u32,
+    attributes: Cow<'a, [VertexAttribute]>,
+    indices: Cow<'a, [u32]>,
+    meshlets: Vec<Record>,
+}
+
+/// [`Meshlet`]: centre and radius, cone, triangles. Where the indices start follows from the meshlets before.
+#[derive(Serialize, Deserialize)]
+struct Record([f32; 4], u32, u32);
+
+impl MeshletMesh {
+    /// The bytes of a file.
+    ///
+    /// # Errors
+    /// [`MeshletError::Content`], when memory runs out.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, MeshletError> {
+        let records = self.meshlets.iter().map(|meshlet| {
+            Record(
+                meshlet.centre.extend(meshlet.radius).to_array(),
+                meshlet.cone.to_bits(),
+                meshlet.triangle_count,
+            )
+        });
+        let content = Content {
+            vertex_count: self.vertex_count,
+            attributes: Cow::Borrowed(&self.attributes),
+            indices: Cow::Borrowed(&self.indices),
+            meshlets: records.collect(),
+        };
+        let head = vec![0; HEAD];
+        let mut bytes = postcard::to_extend(&content, head)
+            .map_err(|error| MeshletError::Content(error.to_string()))?;
+        let (head, content) = bytes.split_at_mut(HEAD);
+        head[..8].copy_from_slice(&MAGIC);
+        head[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        head[12..16].copy_from_slice(&crc32fast::hash(content).to_le_bytes());
+        head[16..].copy_from_slice(&(content.len() as u64).to_le_bytes());
+        Ok(bytes)
+    }
+
+    /// The mesh that [`Self::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// [`MeshletError::NotMeshlets`], [`MeshletError::Version`], [`MeshletError::Length`],
+    /// [`MeshletError::Checksum`]; and whatever [`Self::from_parts`] finds in a file of another tool.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, MeshletError> {
+        let found = bytes.get(..8).unwrap_or(bytes);
+        if found != MAGIC {
+            let found = found.to_vec();
+            return Err(MeshletError::NotMeshlets { found });
+        }
+        let Some((head, content)) = bytes.split_at_checked(HEAD) else {
+            return Err(MeshletError::Length {
+                found: bytes.len() as u64,
+                expected: HEAD as u64,
+            });
+        };
+        let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| head[at + i]));
+        if word(8) != VERSION {
+            return Err(MeshletError::Version {
+                found: word(8),
+                supported: VERSION,
+            });
+        }
+        let expected = u64::from(word(16)) | u64::from(word(20)) << 32;
+        if content.len() as u64 != expected {
+            return Err(MeshletError::Length {
+                found: content.len() as u64,
+                expected,
+            });
+        }
+        let checksum = crc32fast::hash(content);
+        if checksum != word(12) {
+            return Err(MeshletError::Checksum {
+                found: checksum,
+                expected: word(12),
+            });
+        }
+        let content: Content<'_> = postcard::from_bytes(content)
+            .map_err(|error| MeshletError::Content(error.to_string()))?;
+        let mut first_index = 0u32;
+        let meshlets = content
+            .meshlets
+            .iter()
+            .map(|Record(sphere, cone, triangles)| {
+                let meshlet = Meshlet {
+                    centre: Vec3::new(sphere[0], sphere[1], sphere[2]),
+                    radius: sphere[3],
+                    cone: NormalCone::from_bits(*cone),
+                    first_index,
+                    triangle_count: *triangles,
+                };
+                first_index = first_index.saturating_add(triangles.saturating_mul(3));
+                meshlet
+            });
+        let meshlets = meshlets.collect();
+        Self::from_parts(
+            content.vertex_count,
+            content.attributes.into_owned(),
+            content.indices.into_owned(),
+            meshlets,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meshlet::{MeshData, MeshletSettings};
+
+    fn mesh() -> Result<MeshletMesh, MeshletError> {
+        let points: Vec<_> = (0..300)
+            .map(|i| Vec3::new(i as f32, (i % 7) as f32, (i % 3) as f32))
+            .collect();
+        let indices = (0..298).flat_map(|i| [i, i + 1, i + 2]).collect();
+        MeshletMesh::build(
+            &MeshData::from_positions(&points, Some(indices)),
+            &MeshletSettings::default(),
+        )
+    }
+
+    #[test]
+    fn a_file_comes_back_bit_by_bit() -> Result<(), MeshletError> {
+        let mesh = mesh()?;
+        assert_eq!(MeshletMesh::from_bytes(&mesh.to_bytes()?)?, mesh);
+        Ok(())
+    }
+
+    #[test]
+    fn a_damaged_file_is_an_error_wherever_it_is_damaged() -> Result<(), MeshletError> {
+        let good = mesh()?.to_bytes()?;
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 0x10;
+            let error = MeshletMesh::from_bytes(&bad).err();
+            match at {
+                0..8 => assert!(matches!(error, Some(MeshletError::NotMeshlets { .. }))),
+                8..12 => assert!(matches!(error, Some(MeshletError::Version { .. }))),
+                16..24 => assert!(matches!(error, Some(MeshletError::Length { .. }))),
+                _ => assert!(matches!(error, Some(MeshletError::Checksum { .. })), "{at}"),
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_short_a_long_and_a_foreign_file_are_errors() -> Result<(), MeshletError> {
+        let good = mesh()?.to_bytes()?;
+        for len in 0..good.len() {
+            let error = MeshletMesh::from_bytes(&good[..len]).err();
+            match len {
+                0..8 => assert!(matches!(error, Some(MeshletError::NotMeshlets { .. }))),
+                _ => assert!(matches!(error, Some(MeshletError::Length { .. })), "{len}"),
+            }
+        }
+        let mut long = good.clone();
+        long.push(0);
+        assert_eq!(
+            MeshletMesh::from_bytes(&long).err(),
+            Some(MeshletError::Length {
+                found: good.len() as u64 - 23,
+                expected: good.len() as u64 - 24
+            })
+        );
+        let foreign = MeshletMesh::from_bytes(b"\x89PNG\r\n\x1a\n and so on").err();
+        assert!(matches!(foreign, Some(MeshletError::NotMeshlets { found }) if found[1] == b'P'));
+        Ok(())
+    }
+
+    /// A file that is whole but was written by someone who does not know the rules.
+    #[test]
+    fn a_whole_file_with_impossible_content_is_an_error() -> Result<(), MeshletError> {
+        let sealed = |mesh: &MeshletMesh| mesh.to_bytes();
+        let good = mesh()?;
+        let mut beyond = good.clone();
+        beyond.indices[5] = 4000;
+        let mut short = good.clone();
+        short.meshlets.pop();
+        let mut hollow = good.clone();
+        hollow.meshlets[0].radius = f32::NAN;
+        let mut bare = good.clone();
+        bare.attributes[0].bytes.pop();
+        let error = |mesh: &MeshletMesh| MeshletMesh::from_bytes(&sealed(mesh)?);
+        assert!(matches!(
+            error(&beyond).err(),
+            Some(MeshletError::IndexOutOfRange { at: 5, .. })
+        ));
+        assert!(matches!(
+            error(&short).err(),
+            Some(MeshletError::MeshletRange { .. })
+        ));
+        assert!(matches!(
+            error(&hollow).err(),
+            Some(MeshletError::MeshletSphere { meshlet: 0, .. })
+        ));
+        assert!(matches!(
+            error(&bare).err(),
+            Some(MeshletError::AttributeLength { .. })
+        ));
+        // Content that is no mesh at all.
+        let mut bytes = good.to_bytes()?;
+        bytes.truncate(HEAD);
+        bytes.extend([0xff; 40]);
+        let checksum = crc32fast::hash(&bytes[HEAD..]).to_le_bytes();
+        bytes[12..16].copy_from_slice(&checksum);
+        bytes[16..24].copy_from_slice(&40u64.to_le_bytes());
+        assert!(matches!(
+            MeshletMesh::from_bytes(&bytes).err(),
+            Some(MeshletError::Content(_))
+        ));
+        Ok(())
+    }
+}

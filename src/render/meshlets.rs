@@ -1,0 +1,46 @@
+//! Meshlets of sets: the asset, how it is built and loaded, and how what survives is drawn by meshlets.
+//!
+//! 1. `asset`: files of meshlets; [`MeshletMesh`](crate::meshlet::MeshletMesh) from and to Bevy's `Mesh` (`convert`).
+//! 2. `component`: [`MeshletMesh3d`] gives its entity the mesh, an ordinary `Mesh3d`.
+//! 3. `build`: [`BuildMeshlets`] cuts an entity's mesh off the main thread.
+//! 4. `extract`, `prepare`: which requests of the frame have meshlets, and which faces their pipelines draw (`faces`).
+
+#[cfg(feature = "meshlets")]
+mod asset;
+#[cfg(feature = "meshlets")]
+mod build;
+mod component;
+mod convert;
+mod extract;
+mod faces;
+mod prepare;
+
+#[cfg(feature = "meshlets")]
+pub use asset::{MeshletMeshLoader, MeshletMeshSaver};
+#[cfg(feature = "meshlets")]
+pub use build::{BuildMeshlets, MeshletBuilds, MeshletsBuilt};
+pub use component::MeshletMesh3d;
+
+pub(super) use component::{MeshletMeshes, give_meshes};
+pub(super) use extract::{GpuMeshlets, extract_meshlets};
+pub(super) use faces::{DrawnFaces, PassKind, seen_faces};
+pub(super) use prepare::prepare_meshlets;
+
+use crate::meshlet::MeshletMesh;
+use bevy::prelude::*;
+
+/// Assets, loaders and systems of the main world. `give_meshes` runs before the bounds of sets are updated.
+pub(super) fn build(app: &mut App) {
+    app.init_asset::<MeshletMesh>()
+        .register_type::<MeshletMesh3d>()
+        .init_resource::<MeshletMeshes>()
+        .add_systems(
+            PostUpdate,
+            give_meshes.before(super::plugin::GpuCullingSystems::UpdateBounds),
+        );
+    #[cfg(feature = "meshlets")]
+    app.register_type::<BuildMeshlets>()
+        .init_resource::<MeshletBuilds>()
+        .register_asset_loader(MeshletMeshLoader)
+        .add_systems(PreUpdate, build::build_meshlets);
+}

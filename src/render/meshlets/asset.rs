@@ -1,0 +1,64 @@
+//! Files of meshlets as assets.
+
+use crate::meshlet::{EXTENSION, MeshletError, MeshletMesh};
+use bevy::{
+    asset::{
+        AssetLoader, AssetPath, AsyncWriteExt, LoadContext,
+        io::{Reader, Writer},
+        saver::{AssetSaver, SavedAsset},
+    },
+    reflect::TypePath,
+};
+
+/// Loads [`MeshletMesh`] from files with the extension `meshlets`; the plugin registers it. A damaged, cut off or foreign file, or one of
+/// another version, is a [`MeshletError`].
+#[derive(Clone, Copy, Debug, Default, TypePath)]
+pub struct MeshletMeshLoader;
+
+impl AssetLoader for MeshletMeshLoader {
+    type Asset = MeshletMesh;
+    type Settings = ();
+    type Error = MeshletError;
+
+    async fn load(
+        &self,
+        reader: &mut dyn Reader,
+        (): &(),
+        _: &mut LoadContext<'_>,
+    ) -> Result<MeshletMesh, MeshletError> {
+        let mut bytes = Vec::new();
+        reader
+            .read_to_end(&mut bytes)
+            .await
+            .map_err(|error| MeshletError::Io(error.to_string()))?;
+        MeshletMesh::from_bytes(&bytes)
+    }
+
+    fn extensions(&self) -> &[&str] {
+        &[EXTENSION]
+    }
+}
+
+/// Saves [`MeshletMesh`] to files that [`MeshletMeshLoader`] loads: for asset processors, or `std::fs::write` the bytes of
+/// [`MeshletMesh::to_bytes`].
+#[derive(Clone, Copy, Debug, Default, TypePath)]
+pub struct MeshletMeshSaver;
+
+impl AssetSaver for MeshletMeshSaver {
+    type Asset = MeshletMesh;
+    type Settings = ();
+    type OutputLoader = MeshletMeshLoader;
+    type Error = MeshletError;
+
+    async fn save(
+        &self,
+        writer: &mut Writer,
+        asset: SavedAsset<'_, '_, MeshletMesh>,
+        (): &(),
+        _: AssetPath<'_>,
+    ) -> Result<(), MeshletError> {
+        let bytes = asset.to_bytes()?;
+        let written = writer.write_all(&bytes).await;
+        written.map_err(|error| MeshletError::Io(error.to_string()))
+    }
+}

@@ -1,0 +1,624 @@
+//! A set drawn by meshlets looks like the same set drawn whole: from outside, inside and near, closed and open meshes, with
+//! shadows and prepasses, and through changes at run time.
+#![cfg(all(feature = "bevy", feature = "meshlets"))]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod scene;
+
+use bevy::{
+    camera::ScalingMode,
+    core_pipeline::prepass::{DeferredPrepass, DepthPrepass, MotionVectorPrepass, NormalPrepass},
+    mesh::{Indices, PrimitiveTopology},
+    pbr::DefaultOpaqueRendererMethod,
+    prelude::*,
+    reflect::TypePath,
+    render::render_resource::{AsBindGroup, Face},
+    shader::ShaderRef,
+};
+use bevy_gpu_culling::{
+    cull::CullingTier,
+    meshlet::{MeshletError, MeshletMesh, MeshletSettings},
+    prelude::*,
+    render::{BuildMeshlets, MeshletBuilds, MeshletReport, MeshletsBuilt},
+};
+use image::RgbaImage;
+use scene::{How, Stage, assert_same_picture, field};
+use std::sync::{Arc, Mutex};
+
+/// A closed mesh of 4,096 triangles.
+fn torus() -> Mesh {
+    let shape = Torus::new(0.2, 0.5).mesh();
+    shape.major_resolution(64).minor_resolution(32).build()
+}
+
+/// A closed mesh of 5,120 triangles, smooth.
+fn ball() -> Mesh {
+    Sphere::new(0.4).mesh().ico(15).unwrap()
+}
+
+/// An open, bumpy sheet of 2,048 triangles that faces up.
+fn sheet() -> Mesh {
+    let mut mesh = Mesh::from(
+        Plane3d::new(Vec3::Y, Vec2::splat(0.6))
+            .mesh()
+            .subdivisions(31),
+    );
+    let values = mesh.attribute_mut(Mesh::ATTRIBUTE_POSITION).unwrap();
+    let bevy::mesh::VertexAttributeValues::Float32x3(points) = values else {
+        panic!("positions are three f32")
+    };
+    for [x, y, z] in points {
+        *y = (*x * 9.0).sin() * (*z * 7.0).cos() * 0.25;
+    }
+    mesh.with_duplicated_vertices().with_computed_normals()
+}
+
+fn red() -> StandardMaterial {
+    StandardMaterial {
+        base_color: Color::srgb(0.9, 0.3, 0.2),
+        perceptual_roughness: 0.4,
+        ..default()
+    }
+}
+
+/// Spawns a set, whole or by meshlets.
+fn spawn<M: Component + Clone>(
+    stage: &mut Stage,
+    by_meshlets: bool,
+    set: &InstanceSet,
+    mesh: &Mesh,
+    material: M,
+    at: Transform,
+) -> Entity {
+    if !by_meshlets {
+        let mesh = stage.mesh(mesh.clone());
+        return stage.spawn_set(set, (mesh, material), at);
+    }
+    let meshlets = MeshletMesh::from_mesh(mesh, &MeshletSettings::default()).unwrap();
+    assert!(meshlets.meshlets().len() > 15);
+    let meshlets = MeshletMesh3d(stage.add(meshlets));
+    let set = GpuInstances(stage.add(set.clone()));
+    stage.spawn((meshlets, material, set, at))
+}
+
+/// Compares the pictures and returns what the meshlets' counters said.
+fn compare(name: &str, build: impl Fn(&mut Stage, bool)) -> (MeshletReport, MeshletReport) {
+    compare_in(name, How::Set(None), |_| (), build)
+}
+
+fn compare_in(
+    name: &str,
+    how: How,
+    more: impl Fn(&mut App),
+    build: impl Fn(&mut Stage, bool),
+) -> (MeshletReport, MeshletReport) {
+    let draw = |by_meshlets| {
+        let mut stage = Stage::with(how, &more);
+        build(&mut stage, by_meshlets);
+        let picture = stage.picture();
+        (picture, stage.report())
+    };
+    let (whole, none) = draw(false);
+    assert_eq!(none.meshlets, MeshletReport::default());
+    let (parts, report) = draw(true);
+    keep(name, &parts);
+    assert_same_picture(name, &parts, &whole);
+    (report.meshlets, report.shadow_meshlets)
+}
+
+/// Pictures to look at, if `KEEP_PICTURES` names a folder.
+fn keep(name: &str, picture: &RgbaImage) {
+    if let Some(folder) = std::env::var_os("KEEP_PICTURES") {
+        let folder = std::path::Path::new(&folder);
+        picture
+            .save(folder.join(format!("meshlets-{name}.png")))
+            .unwrap();
+    }
+}
+
+fn culls_both_ways(report: &MeshletReport) {
+    assert!(report.culled_by_cone * 10 > report.tested, "{report:?}");
+    assert!(report.culled_by_frustum > 0, "{report:?}");
+    assert!(
+        report.triangles * 10 < report.whole_triangles * 9,
+        "{report:?}"
+    );
+    let sum = report.culled_by_frustum + report.culled_by_cone + report.drawn;
+    assert_eq!(sum, report.tested);
+    assert_eq!(report.rows_drawn_whole, 0);
+}
+
+fn eyes() -> [(&'static str, Transform); 3] {
+    let outside = Transform::from_xyz(0.0, 9.0, 20.0).looking_at(Vec3::ZERO, Vec3::Y);
+    let inside = Transform::from_xyz(0.5, 0.0, 2.0).looking_at(Vec3::new(-1.0, 0.2, -3.0), Vec3::Y);
+    // The first instance, from so near that it fills the picture.
+    let target = field(150, true).iter().next().unwrap().translation;
+    let near = Transform::from_translation(target + Vec3::new(0.45, 0.5, 0.6));
+    [
+        ("outside", outside),
+        ("inside", inside),
+        ("near", near.looking_at(target, Vec3::Y)),
+    ]
+}
+
+#[test]
+fn closed_and_open_meshes_look_whole_from_outside_inside_and_near() {
+    for (mesh_name, mesh) in [("torus", torus()), ("ball", ball()), ("sheet", sheet())] {
+        for (eye_name, eye) in eyes() {
+            let name = format!("{mesh_name}-{eye_name}");
+            let (cameras, _) = compare(&name, |stage, by_meshlets| {
+                let material = stage.standard(red());
+                let set = field(150, true);
+                spawn(
+                    stage,
+                    by_meshlets,
+                    &set,
+                    &mesh,
+                    material,
+                    Transform::IDENTITY,
+                );
+                stage.lights(false);
+                stage.camera(eye, ());
+            });
+            assert!(
+                cameras.culled_by_cone * 20 > cameras.tested,
+                "{name}: {cameras:?}"
+            );
+            if eye_name == "inside" {
+                culls_both_ways(&cameras);
+            }
+            println!("{name}: {cameras:?}");
+        }
+    }
+}
+
+/// Sets that mirror, stretch and turn; an orthographic camera.
+#[test]
+fn stretched_and_mirrored_sets_look_whole() {
+    let mirrors = [
+        Vec3::new(1.0, 0.5, 1.6),
+        Vec3::new(-1.0, 0.7, 1.2),
+        Vec3::new(-1.0, -1.0, -0.6),
+    ];
+    for (index, scale) in mirrors.into_iter().enumerate() {
+        for orthographic in [false, true] {
+            let name = format!("stretched-{index}-{orthographic}");
+            let (cameras, _) = compare(&name, |stage, by_meshlets| {
+                let material = stage.standard(red());
+                let at = Transform::from_xyz(0.3, -0.2, 0.5)
+                    .with_rotation(Quat::from_euler(EulerRot::XYZ, 0.4, 0.9, -0.3))
+                    .with_scale(scale);
+                spawn(
+                    stage,
+                    by_meshlets,
+                    &field(150, true),
+                    &torus(),
+                    material,
+                    at,
+                );
+                stage.lights(false);
+                let eye = Transform::from_xyz(0.0, 3.0, 6.0).looking_at(Vec3::ZERO, Vec3::Y);
+                let camera = stage.camera(eye, ());
+                if orthographic {
+                    let projection = OrthographicProjection {
+                        scaling_mode: ScalingMode::FixedVertical {
+                            viewport_height: 5.0,
+                        },
+                        ..OrthographicProjection::default_3d()
+                    };
+                    let mut camera = stage.app.world_mut().entity_mut(camera);
+                    camera.insert(Projection::Orthographic(projection));
+                }
+            });
+            culls_both_ways(&cameras);
+        }
+    }
+}
+
+#[test]
+fn shadows_are_those_of_the_whole() {
+    for (name, mesh) in [("torus", torus()), ("sheet", sheet())] {
+        let (cameras, shadows) = compare(&format!("shadows-{name}"), |stage, by_meshlets| {
+            let material = stage.standard(red());
+            let at = Transform::from_xyz(0.0, 2.0, 0.0);
+            spawn(stage, by_meshlets, &field(60, false), &mesh, material, at);
+            let ground = stage.mesh(Plane3d::new(Vec3::Y, Vec2::splat(12.0)));
+            let grey = stage.standard(StandardMaterial::from(Color::srgb(0.5, 0.5, 0.55)));
+            stage.spawn((Mesh3d(ground), grey, Transform::from_xyz(0.0, -2.5, 0.0)));
+            stage.lights(true);
+            stage.camera(eyes()[0].1, ());
+        });
+        assert!(cameras.culled_by_cone > 0);
+        culls_both_ways(&shadows);
+    }
+}
+
+#[test]
+fn prepasses_and_deferred_are_those_of_the_whole() {
+    let all = (DepthPrepass, NormalPrepass, MotionVectorPrepass, Msaa::Off);
+    for deferred in [false, true] {
+        let more = move |app: &mut App| {
+            if deferred {
+                app.insert_resource(DefaultOpaqueRendererMethod::deferred());
+            }
+        };
+        let name = format!("prepass-{deferred}");
+        let (cameras, _) = compare_in(&name, How::Set(None), more, |stage, by_meshlets| {
+            let material = stage.standard(red());
+            let set = field(150, true);
+            spawn(
+                stage,
+                by_meshlets,
+                &set,
+                &torus(),
+                material,
+                Transform::IDENTITY,
+            );
+            stage.lights(true);
+            let camera = stage.camera(eyes()[1].1, all.clone());
+            if deferred {
+                stage
+                    .app
+                    .world_mut()
+                    .entity_mut(camera)
+                    .insert(DeferredPrepass);
+            }
+        });
+        culls_both_ways(&cameras);
+    }
+}
+
+/// What the material draws of a triangle decides what a cone may cull.
+#[test]
+fn faces_follow_the_material() {
+    for (name, cull_mode) in [("both", None), ("fronts-off", Some(Face::Front))] {
+        for mask in [false, true] {
+            let name = format!("{name}-{mask}");
+            let (cameras, _) = compare(&name, |stage, by_meshlets| {
+                let material = stage.standard(StandardMaterial {
+                    cull_mode,
+                    double_sided: cull_mode.is_none(),
+                    alpha_mode: if mask {
+                        AlphaMode::Mask(0.5)
+                    } else {
+                        AlphaMode::Opaque
+                    },
+                    ..red()
+                });
+                let set = field(150, true);
+                spawn(
+                    stage,
+                    by_meshlets,
+                    &set,
+                    &sheet(),
+                    material,
+                    Transform::IDENTITY,
+                );
+                stage.lights(true);
+                stage.camera(eyes()[1].1, ());
+            });
+            if cull_mode.is_none() {
+                assert_eq!(cameras.culled_by_cone, 0);
+                assert!(cameras.culled_by_frustum > 0);
+            } else {
+                culls_both_ways(&cameras);
+            }
+        }
+    }
+}
+
+#[derive(Asset, TypePath, AsBindGroup, Clone, Debug)]
+struct Stripes {
+    #[uniform(0)]
+    colour: LinearRgba,
+}
+
+const STRIPES: &str = "
+#import bevy_pbr::forward_io::VertexOutput
+@group(#{MATERIAL_BIND_GROUP}) @binding(0) var<uniform> colour: vec4<f32>;
+@fragment
+fn fragment(
+    in: VertexOutput,
+#ifdef GPU_INSTANCES
+    @location(14) @interpolate(flat) instance: vec2<u32>,
+#endif
+) -> @location(0) vec4<f32> {
+    var shade = 1.0;
+#ifdef GPU_INSTANCES
+    shade = 0.5 + 0.1 * f32(instance.y % 6u);
+#endif
+    let stripe = step(0.5, fract(in.world_position.y * 2.0));
+    return vec4(colour.rgb * shade * (0.4 + 0.6 * stripe) * (0.6 + 0.4 * in.world_normal.y), 1.0);
+}";
+
+const STRIPES_SHADER: Handle<Shader> =
+    bevy::asset::uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0b31");
+
+impl Material for Stripes {
+    fn fragment_shader() -> ShaderRef {
+        STRIPES_SHADER.into()
+    }
+}
+
+/// A material of one's own, that tells instances apart.
+#[test]
+fn a_custom_material_looks_whole() {
+    let more = |app: &mut App| {
+        app.add_plugins(MaterialPlugin::<Stripes>::default());
+        let shader = Shader::from_wgsl(STRIPES, "stripes.wgsl");
+        let mut shaders = app.world_mut().resource_mut::<Assets<Shader>>();
+        shaders.insert(STRIPES_SHADER.id(), shader).unwrap();
+    };
+    let (cameras, _) = compare_in("custom", How::Set(None), more, |stage, by_meshlets| {
+        let colour = LinearRgba::rgb(0.2, 0.8, 0.9);
+        let material = MeshMaterial3d(stage.add(Stripes { colour }));
+        let set = field(150, true);
+        spawn(
+            stage,
+            by_meshlets,
+            &set,
+            &torus(),
+            material,
+            Transform::IDENTITY,
+        );
+        stage.camera(eyes()[1].1, ());
+    });
+    culls_both_ways(&cameras);
+}
+
+/// The mesh of the meshlets: the same triangles in another order, which a blended material shows.
+fn reordered(mesh: &Mesh) -> Mesh {
+    let meshlets = MeshletMesh::from_mesh(mesh, &MeshletSettings::default()).unwrap();
+    meshlets.to_mesh().unwrap()
+}
+
+/// Where the order of triangles matters, where vertices move, and without a GPU to cull on, sets are drawn whole.
+#[test]
+fn what_cannot_be_parted_is_drawn_whole() {
+    let blend = |stage: &mut Stage, by_meshlets: bool| {
+        let material = stage.standard(StandardMaterial {
+            base_color: Color::srgba(0.9, 0.3, 0.2, 0.5),
+            alpha_mode: AlphaMode::Blend,
+            ..default()
+        });
+        let set = field(60, false);
+        let mesh = if by_meshlets {
+            torus()
+        } else {
+            reordered(&torus())
+        };
+        spawn(
+            stage,
+            by_meshlets,
+            &set,
+            &mesh,
+            material,
+            Transform::IDENTITY,
+        );
+        stage.lights(false);
+        stage.camera(eyes()[1].1, ());
+    };
+    let nothing = MeshletReport::default();
+    assert_eq!(compare("blend", blend).0, nothing);
+    let opaque = |stage: &mut Stage, by_meshlets: bool| {
+        let material = stage.standard(red());
+        let set = field(60, false);
+        let set = spawn(
+            stage,
+            by_meshlets,
+            &set,
+            &torus(),
+            material,
+            Transform::IDENTITY,
+        );
+        stage.lights(false);
+        stage.camera(eyes()[1].1, ());
+        set
+    };
+    let cpu = How::Set(Some(CullingTier::Cpu));
+    let report = compare_in(
+        "cpu",
+        cpu,
+        |_| (),
+        |stage, by_meshlets| {
+            opaque(stage, by_meshlets);
+        },
+    );
+    assert_eq!(report.0, nothing);
+    let report = compare("radius", |stage, by_meshlets| {
+        let set = opaque(stage, by_meshlets);
+        stage
+            .app
+            .world_mut()
+            .entity_mut(set)
+            .insert(CullingRadius(0.8));
+    });
+    assert_eq!(report.0, nothing);
+    let workgroup = How::Set(Some(CullingTier::Workgroup));
+    let report = compare_in(
+        "workgroup",
+        workgroup,
+        |_| (),
+        |stage, by_meshlets| {
+            opaque(stage, by_meshlets);
+        },
+    );
+    culls_both_ways(&report.0);
+}
+
+/// Through the life of an entity: meshlets come and go, change, are frozen; each picture is that of the whole.
+#[test]
+fn changes_at_run_time_are_drawn() {
+    let run = |by_meshlets: bool| {
+        let mut stage = Stage::new(How::Set(None));
+        stage.lights(false);
+        let camera = stage.camera(eyes()[1].1, ());
+        let material = stage.standard(red());
+        let set = field(150, true);
+        let entity = spawn(
+            &mut stage,
+            by_meshlets,
+            &set,
+            &torus(),
+            material,
+            Transform::IDENTITY,
+        );
+        let mut pictures = vec![("start", stage.picture())];
+        let handle = stage.app.world().get::<MeshletMesh3d>(entity).cloned();
+        // Another mesh in the same asset.
+        if let Some(handle) = &handle {
+            let other = MeshletMesh::from_mesh(&ball(), &MeshletSettings::default()).unwrap();
+            let mut assets = stage.app.world_mut().resource_mut::<Assets<MeshletMesh>>();
+            assets.insert(handle.id(), other).unwrap();
+        } else {
+            let other = stage.mesh(ball());
+            stage
+                .app
+                .world_mut()
+                .entity_mut(entity)
+                .insert(Mesh3d(other));
+        }
+        pictures.push(("other mesh", stage.picture()));
+        let before = stage.report().meshlets;
+        assert_eq!(before.tested > 0, by_meshlets);
+        // Another tier: other kernels, other buffers.
+        let mut settings = stage.app.world_mut().resource_mut::<GpuCullingSettings>();
+        settings.tier = Some(CullingTier::Workgroup);
+        pictures.push(("other tier", stage.picture()));
+        assert_eq!(stage.report().meshlets, before);
+        // What a frozen camera kept, seen from elsewhere: only fronts of then.
+        stage
+            .app
+            .world_mut()
+            .entity_mut(camera)
+            .insert(FreezeCulling::default());
+        stage.update(2);
+        let away = Transform::from_xyz(9.0, 6.0, -9.0).looking_at(Vec3::ZERO, Vec3::Y);
+        stage.app.world_mut().entity_mut(camera).insert(away);
+        assert_eq!(stage.report().meshlets, before);
+        stage
+            .app
+            .world_mut()
+            .entity_mut(camera)
+            .remove::<FreezeCulling>();
+        pictures.push(("thawed", stage.picture()));
+        // Without the component the mesh stays, and is drawn whole.
+        stage
+            .app
+            .world_mut()
+            .entity_mut(entity)
+            .remove::<MeshletMesh3d>();
+        pictures.push(("without meshlets", stage.picture()));
+        assert_eq!(stage.report().meshlets, MeshletReport::default());
+        stage.app.world_mut().entity_mut(entity).despawn();
+        pictures
+    };
+    for ((name, whole), (_, parts)) in run(false).into_iter().zip(run(true)) {
+        assert_same_picture(&name.replace(' ', "-"), &parts, &whole);
+    }
+}
+
+type Outcomes = Arc<Mutex<Vec<MeshletsBuilt>>>;
+
+fn watch(stage: &mut Stage) -> Outcomes {
+    let outcomes = Outcomes::default();
+    let into = outcomes.clone();
+    stage.app.add_observer(move |built: On<MeshletsBuilt>| {
+        into.lock().unwrap().push(built.event().clone());
+    });
+    outcomes
+}
+
+#[test]
+fn meshlets_are_built_in_the_background() {
+    let mut stage = Stage::new(How::Set(None));
+    let outcomes = watch(&mut stage);
+    stage.lights(false);
+    stage.camera(eyes()[1].1, ());
+    let material = stage.standard(red());
+    let mesh = stage.mesh(torus());
+    let set = field(150, true);
+    // Two sets with one mesh, and a mesh that cannot be cut.
+    let at = Transform::from_xyz(0.0, 1.0, 0.0);
+    for at in [Transform::IDENTITY, at] {
+        let entity = stage.spawn_set(&set, (mesh.clone(), material.clone()), at);
+        stage
+            .app
+            .world_mut()
+            .entity_mut(entity)
+            .insert(BuildMeshlets::default());
+    }
+    let mut lines = Mesh::new(PrimitiveTopology::LineList, default());
+    lines.insert_attribute(Mesh::ATTRIBUTE_POSITION, vec![[0.0f32; 3]; 2]);
+    lines.insert_indices(Indices::U32(vec![0, 1]));
+    let lines = stage.mesh(lines);
+    stage.spawn((Mesh3d(lines), BuildMeshlets::default()));
+    let whole = stage.picture();
+    for _ in 0..500 {
+        stage.update(1);
+        if outcomes.lock().unwrap().len() == 3 {
+            break;
+        }
+        let builds = stage.app.world().resource::<MeshletBuilds>();
+        let progress = builds.progress(mesh.id());
+        assert!(progress.is_none_or(|progress| (0.0..=1.0).contains(&progress)));
+        std::thread::sleep(core::time::Duration::from_millis(5));
+    }
+    let outcomes = outcomes.lock().unwrap().clone();
+    let built: Vec<_> = outcomes
+        .iter()
+        .filter_map(|o| o.result.clone().ok())
+        .collect();
+    assert_eq!(built.len(), 2, "{outcomes:?}");
+    assert_eq!(built[0], built[1], "what is built is shared");
+    let refused = outcomes.iter().find_map(|o| o.result.clone().err());
+    assert!(
+        matches!(refused, Some(MeshletError::Topology { .. })),
+        "{refused:?}"
+    );
+    assert!(stage.app.world().resource::<MeshletBuilds>().is_empty());
+    assert_same_picture("built", &stage.picture(), &whole);
+    assert!(stage.report().meshlets.culled_by_cone > 0);
+}
+
+#[test]
+fn files_are_loaded_and_damaged_ones_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let meshlets = MeshletMesh::from_mesh(&torus(), &MeshletSettings::default()).unwrap();
+    let bytes = meshlets.to_bytes().unwrap();
+    std::fs::write(folder.path().join("torus.meshlets"), &bytes).unwrap();
+    std::fs::write(
+        folder.path().join("short.meshlets"),
+        &bytes[..bytes.len() / 2],
+    )
+    .unwrap();
+    let mut app = App::new();
+    app.add_plugins((
+        MinimalPlugins,
+        AssetPlugin {
+            file_path: folder.path().to_str().unwrap().into(),
+            ..default()
+        },
+        bevy::mesh::MeshPlugin,
+        ImagePlugin::default(),
+    ));
+    app.init_asset::<MeshletMesh>();
+    app.register_asset_loader(bevy_gpu_culling::render::MeshletMeshLoader);
+    let server = app.world().resource::<AssetServer>().clone();
+    let good: Handle<MeshletMesh> = server.load("torus.meshlets");
+    let bad: Handle<MeshletMesh> = server.load("short.meshlets");
+    for _ in 0..500 {
+        app.update();
+        if server.load_state(&good).is_loaded() && server.load_state(&bad).is_failed() {
+            break;
+        }
+        std::thread::sleep(core::time::Duration::from_millis(5));
+    }
+    let assets = app.world().resource::<Assets<MeshletMesh>>();
+    assert_eq!(assets.get(&good), Some(&meshlets));
+    let bevy::asset::LoadState::Failed(error) = server.load_state(&bad) else {
+        panic!("{:?}", server.load_state(&bad))
+    };
+    let text = format!("{error:?}{error}");
+    assert!(text.contains("damaged"), "{text}");
+}

@@ -1,0 +1,196 @@
+//! Everything that the meshlet stages wrote against the twins: votes within the tolerance, the rest exactly.
+
+use crate::common::{Scene, page_copy};
+use bevy_gpu_culling::cull::{
+    Culler,
+    meshlets::{
+        MeshletBatchData, MeshletCuller,
+        layout::{CELL_WORDS, GpuMeshlet, MESHLET_TILE},
+    },
+    reference::{
+        MeshletVote, load_survivor, meshlet_args, meshlet_compact, meshlet_expand, meshlet_scan,
+        nearest_border, vote_meshlet,
+    },
+};
+use core::ops::AddAssign;
+use wgpu::{Device, Queue};
+
+/// What a comparison saw.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seen {
+    pub tested: u64,
+    pub visible: u64,
+    pub outside: u64,
+    pub facing_away: u64,
+    /// Rows drawn whole.
+    pub whole: u64,
+    /// Differ from the twin and lie within the tolerance of a border.
+    pub borderline: u64,
+}
+
+impl AddAssign for Seen {
+    fn add_assign(&mut self, other: Self) {
+        self.tested += other.tested;
+        self.visible += other.visible;
+        self.outside += other.outside;
+        self.facing_away += other.facing_away;
+        self.whole += other.whole;
+        self.borderline += other.borderline;
+    }
+}
+
+pub fn compare(
+    (culler, meshlets): (&Culler, &MeshletCuller),
+    gpu: (&Device, &Queue),
+    scene: &Scene,
+) -> Result<Seen, String> {
+    let mut seen = Seen::default();
+    let table = meshlets.meshlets();
+    for (index, plan) in culler.plan().batches.iter().enumerate() {
+        if meshlets.pairs(index).is_none() {
+            continue;
+        }
+        let failed = |error: bevy_gpu_culling::cull::CullError| error.to_string();
+        let data = meshlets.read_batch(gpu, index).map_err(failed)?;
+        let (draws, survivors) = MeshletCuller::read_inputs(gpu, culler, index).map_err(failed)?;
+        let mut spans = vec![Default::default(); data.spans.len()];
+        let mut totals = Default::default();
+        meshlet_expand(&data.sizes, &data.rows, &draws, &mut totals, &mut spans);
+        equal("totals", &[data.totals], &[totals])?;
+        let (instances, scales) = page_copy(culler, scene, plan.page);
+        for (r, span) in spans.iter_mut().enumerate() {
+            let gpu_span = data.spans[r];
+            span.outside = gpu_span.outside;
+            equal("spans", &[gpu_span], &[*span])?;
+            let before = seen.outside;
+            compare_votes(
+                &data,
+                r,
+                (&instances, &scales),
+                &survivors,
+                &table,
+                &mut seen,
+            )?;
+            let (found, expected) = (u64::from(gpu_span.outside), seen.outside - before);
+            if found.abs_diff(expected) > seen.borderline {
+                return Err(format!("row {r}: {found} outside, {expected} in the twin"));
+            }
+        }
+        compare_rest(&data, &draws, &survivors, &table)?;
+        seen.whole += data
+            .results
+            .iter()
+            .map(|result| u64::from(result.whole))
+            .sum::<u64>();
+    }
+    Ok(seen)
+}
+
+fn compare_votes(
+    data: &MeshletBatchData,
+    r: usize,
+    (instances, scales): (&[bevy_gpu_culling::instance::PackedInstance], &[f32]),
+    survivors: &[u32],
+    table: &[GpuMeshlet],
+    seen: &mut Seen,
+) -> Result<(), String> {
+    let (row, span) = (&data.rows[r], &data.spans[r]);
+    let view = (&row.row, &row.chunk, row.eye);
+    for i in 0..span.tile_count * MESHLET_TILE {
+        let (tile, bit) = (i / MESHLET_TILE, i % MESHLET_TILE);
+        for m in 0..row.meshlet_count {
+            let cell = span.first_cell + m * span.tile_count + tile;
+            let word = data.words[(cell * CELL_WORDS + bit / 32) as usize];
+            let found = word & 1 << (bit % 32) != 0;
+            if i >= span.survivor_count {
+                if found {
+                    return Err(format!("row {r}: survivor {i} does not exist"));
+                }
+                continue;
+            }
+            let id = survivors[(span.first_survivor + i) as usize];
+            let survivor = load_survivor(row.chunk.flags, instances, scales, id);
+            let meshlet = &table[(row.first_meshlet + m) as usize];
+            let vote = vote_meshlet(view, &survivor, meshlet);
+            seen.tested += 1;
+            match vote {
+                MeshletVote::Visible => seen.visible += 1,
+                MeshletVote::Outside => seen.outside += 1,
+                MeshletVote::FacesAway => seen.facing_away += 1,
+            }
+            if found != (vote == MeshletVote::Visible) {
+                let distance = nearest_border(view, &survivor, meshlet);
+                if distance.is_nan() || distance > 1e-4 {
+                    return Err(format!(
+                        "row {r}, survivor {i} (id {id}), meshlet {m}: {vote:?}, {distance} from a border, the GPU says {found}"
+                    ));
+                }
+                seen.borderline += 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Scan, compact and args of the GPU's own words.
+fn compare_rest(
+    data: &MeshletBatchData,
+    batch_draws: &[bevy_gpu_culling::cull::layout::DrawArgs],
+    survivors: &[u32],
+    table: &[GpuMeshlet],
+) -> Result<(), String> {
+    let cells = data.totals.cell_count;
+    let words = data.words.chunks(CELL_WORDS as usize);
+    let mut counts: Vec<u32> = words
+        .map(|words| words.iter().map(|word| word.count_ones()).sum())
+        .collect();
+    counts.push(0);
+    let mut partials = vec![0; data.partials.len()];
+    meshlet_scan(cells, &mut counts, &mut partials);
+    equal("counts", &data.counts, &counts)?;
+    equal("partials", &data.partials, &partials)?;
+    let mut pairs = vec![0; data.pairs.len()];
+    let places = (&counts[..], &partials[..]);
+    let (sizes, rows) = (&data.sizes, &data.rows);
+    meshlet_compact(
+        sizes,
+        rows,
+        survivors,
+        &data.spans,
+        &data.words,
+        places,
+        &mut pairs,
+    );
+    equal("pairs", &data.pairs, &pairs)?;
+    let mut draws = vec![Default::default(); data.draws.len()];
+    let mut results = vec![Default::default(); data.results.len()];
+    let mut totals = Default::default();
+    meshlet_args(
+        sizes,
+        rows,
+        batch_draws,
+        (&data.totals, &data.spans),
+        table,
+        places,
+        &mut draws,
+        (&mut totals, &mut results),
+    );
+    equal("draws", &data.draws, &draws)?;
+    equal("results", &data.results, &results)?;
+    equal("result totals", &[data.result_totals], &[totals])
+}
+
+fn equal<T: PartialEq + core::fmt::Debug>(what: &str, gpu: &[T], twin: &[T]) -> Result<(), String> {
+    match gpu.iter().zip(twin).position(|(a, b)| a != b) {
+        Some(i) => Err(format!(
+            "{what}[{i}]: {:?} on the GPU, {:?} in the twin",
+            gpu[i], twin[i]
+        )),
+        None if gpu.len() != twin.len() => Err(format!(
+            "{what}: {} on the GPU, {} in the twin",
+            gpu.len(),
+            twin.len()
+        )),
+        None => Ok(()),
+    }
+}

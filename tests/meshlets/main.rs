@@ -1,0 +1,423 @@
+//! The meshlet stages on the GPU against their twins: random scenes, all edges, both tiers.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod check;
+
+use bevy_gpu_culling::{
+    cull::{
+        CullRequest, CullView, Culler, CullingTier, DrawShape, SetId,
+        meshlets::{
+            MeshletCuller, MeshletMeshId, MeshletOptions, MeshletRequest, MeshletStage, SeenFaces,
+        },
+    },
+    meshlet::{Meshlet, NormalCone},
+};
+use check::{Seen, compare};
+use common::{Scene, gpu, options, random_scene, rng};
+use glam::{DVec3, Mat4, Quat, Vec3};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use wgpu::{Device, Queue};
+
+const TIERS: [CullingTier; 2] = [CullingTier::Subgroup, CullingTier::Workgroup];
+
+/// Meshlets on a ball of radius 2, with narrow and wide cones.
+fn random_meshlets(rng: &mut ChaCha8Rng, count: usize) -> Vec<Meshlet> {
+    let mut first_index = 0;
+    (0..count)
+        .map(|_| {
+            let turn = Quat::from_euler(
+                glam::EulerRot::XYZ,
+                rng.random_range(-3.0..3.0),
+                rng.random_range(-3.0..3.0),
+                0.0,
+            );
+            let out = turn * Vec3::Z;
+            let tilt = Quat::from_axis_angle(turn * Vec3::X, rng.random_range(0.0..1.5));
+            let meshlet = Meshlet {
+                centre: out * rng.random_range(0.0..2.0),
+                radius: rng.random_range(0.0..1.0),
+                cone: NormalCone::around(out, [DVec3::from(tilt * out), out.as_dvec3()]),
+                first_index,
+                triangle_count: rng.random_range(1..=124),
+            };
+            first_index += meshlet.triangle_count * 3;
+            meshlet
+        })
+        .collect()
+}
+
+/// A scene whose requests, but for some, draw meshes of meshlets.
+struct MeshletScene {
+    scene: Scene,
+    meshes: Vec<Vec<Meshlet>>,
+    requests: Vec<MeshletRequest>,
+}
+
+fn meshlet_scene(rng: &mut ChaCha8Rng, lengths: &[usize], counts: &[usize]) -> MeshletScene {
+    let mut scene = random_scene(rng, lengths);
+    let meshes: Vec<_> = counts
+        .iter()
+        .map(|count| random_meshlets(rng, *count))
+        .collect();
+    let mut requests = Vec::new();
+    for (index, request) in scene.frame.requests.iter_mut().enumerate() {
+        let mesh = index % meshes.len();
+        let triangles: u32 = meshes[mesh].iter().map(|m| m.triangle_count).sum();
+        request.sphere.radius = 3.0;
+        request.shape = DrawShape::Indexed {
+            index_count: triangles * 3,
+            first_index: 300 + index as u32,
+            base_vertex: -5,
+        };
+        let mut face = || match rng.random_range(0..4) {
+            0 => SeenFaces::Both,
+            1 => SeenFaces::Back,
+            _ => SeenFaces::Front,
+        };
+        let faces = request.views.iter().map(|_| face()).collect();
+        requests.push(MeshletRequest {
+            request: index,
+            mesh: MeshletMeshId(mesh as u64),
+            faces,
+        });
+    }
+    MeshletScene {
+        scene,
+        meshes,
+        requests,
+    }
+}
+
+struct Run {
+    culler: Culler,
+    meshlets: MeshletCuller,
+}
+
+fn cullers(device: &Device, tier: CullingTier, room: MeshletOptions) -> Run {
+    let (culler, _) = Culler::new(device, options(tier, true)).unwrap();
+    let meshlets = MeshletCuller::new(device, tier, room).unwrap().unwrap();
+    Run { culler, meshlets }
+}
+
+/// So few workgroups that each has much to do.
+fn checked() -> MeshletOptions {
+    MeshletOptions {
+        shader_checks: true,
+        workgroups: 5,
+        ..MeshletOptions::default()
+    }
+}
+
+impl Run {
+    fn frame(&mut self, gpu: (&Device, &Queue), scene: &MeshletScene) {
+        let (device, queue) = gpu;
+        common::upload(&mut self.culler, gpu, &scene.scene);
+        for (id, meshlets) in (0..).zip(&scene.meshes) {
+            let id = MeshletMeshId(id);
+            self.meshlets.insert_mesh(id, meshlets).unwrap();
+        }
+        let frame = &scene.scene.frame;
+        self.culler.prepare(device, queue, frame);
+        self.meshlets
+            .prepare(gpu, &self.culler, frame, &scene.requests);
+        let mut encoder = device.create_command_encoder(&Default::default());
+        self.culler.record(device, &mut encoder);
+        self.meshlets.record(device, &mut encoder);
+        queue.submit([encoder.finish()]);
+        self.culler.after_submit();
+        self.meshlets.after_submit();
+    }
+
+    fn check(&self, gpu: (&Device, &Queue), scene: &MeshletScene) -> Result<Seen, String> {
+        compare((&self.culler, &self.meshlets), gpu, &scene.scene)
+    }
+}
+
+#[test]
+fn random_scenes_are_the_twins_on_both_tiers() {
+    let (device, queue, _) = gpu();
+    let gpu = (&device, &queue);
+    let mut seen = Seen::default();
+    for tier in TIERS {
+        let mut run = cullers(&device, tier, checked());
+        for seed in 0..12 {
+            let mut rng = rng(seed);
+            let lengths: Vec<_> = (0..rng.random_range(1..4))
+                .map(|_| rng.random_range(0..1500))
+                .collect();
+            let counts = [rng.random_range(1..40), rng.random_range(1..200)];
+            let scene = meshlet_scene(&mut rng, &lengths, &counts);
+            run.frame(gpu, &scene);
+            seen += run
+                .check(gpu, &scene)
+                .unwrap_or_else(|error| panic!("{tier}, seed {seed}: {error}"));
+        }
+    }
+    println!("{seen:?}");
+    let some = seen.tested / 20;
+    assert!(
+        seen.visible > some && seen.outside > some && seen.facing_away > some,
+        "{seen:?}"
+    );
+    assert!(seen.borderline < seen.tested / 10_000, "{seen:?}");
+}
+
+/// One view that keeps everything, and one camera in the middle.
+fn fixed_scene(instances: usize, meshlets: usize) -> MeshletScene {
+    let mut rng = rng(instances as u64 * 1000 + meshlets as u64);
+    let mut scene = meshlet_scene(&mut rng, &[instances], &[meshlets]);
+    let view = Mat4::look_at_rh(Vec3::ZERO, Vec3::X, Vec3::Y);
+    let clip = Mat4::perspective_infinite_reverse_rh(1.2, 1.3, 0.1) * view;
+    let everything = CullView::EVERYTHING;
+    scene.scene.frame.views = vec![everything, CullView::from_clip_from_world(&clip)];
+    scene.scene.frame.requests[0].views = vec![0, 1];
+    scene.requests[0].faces = vec![SeenFaces::Both, SeenFaces::Front];
+    scene
+}
+
+#[test]
+fn every_edge_of_tiles_words_groups_and_scans_is_the_twins() {
+    let (device, queue, _) = gpu();
+    let gpu = (&device, &queue);
+    for tier in TIERS {
+        let mut run = cullers(&device, tier, checked());
+        // Around a word, a tile, a block.
+        for instances in [
+            0, 1, 2, 31, 32, 33, 127, 128, 129, 255, 256, 257, 1023, 1025,
+        ] {
+            // Around a group, a workgroup of args; with the tiles around a tile of the scan.
+            for meshlets in [1, 7, 8, 9, 127, 128, 129, 257] {
+                let scene = fixed_scene(instances, meshlets);
+                run.frame(gpu, &scene);
+                let seen = run.check(gpu, &scene);
+                let seen = seen.unwrap_or_else(|e| panic!("{tier}, {instances} x {meshlets}: {e}"));
+                // The first view keeps all.
+                assert!(seen.visible >= (instances * meshlets) as u64);
+            }
+        }
+    }
+}
+
+/// More cells than one round of the spine holds, and more ids than there is room for at first.
+#[test]
+fn many_meshlets_are_the_twins() {
+    let (device, queue, _) = gpu();
+    let gpu = (&device, &queue);
+    // With few workgroups each would loop more often than lavapipe lets a shader loop (65,535 times).
+    let room = MeshletOptions {
+        workgroups: MeshletOptions::default().workgroups,
+        ..checked()
+    };
+    for tier in TIERS {
+        let mut run = cullers(&device, tier, room);
+        let scene = fixed_scene(1500, 6000);
+        run.frame(gpu, &scene);
+        let seen = run.check(gpu, &scene).unwrap();
+        assert!(seen.whole > 0 && seen.tested > 8_000_000, "{seen:?}");
+    }
+}
+
+#[test]
+fn rows_without_room_are_drawn_whole_until_it_has_grown() {
+    let (device, queue, _) = gpu();
+    let gpu = (&device, &queue);
+    for (cells, pairs) in [(40, 1 << 20), (1 << 16, 500), (1, 1)] {
+        let room = MeshletOptions {
+            cell_capacity: cells,
+            pair_capacity: pairs,
+            ..checked()
+        };
+        for tier in TIERS {
+            let mut run = cullers(&device, tier, room);
+            let scene = meshlet_scene(&mut rng(5), &[900, 300, 700], &[30, 50]);
+            run.frame(gpu, &scene);
+            let first = run.check(gpu, &scene).unwrap();
+            assert!(first.whole > 0, "{first:?}");
+            let mut last = first;
+            for _ in 0..6 {
+                device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
+                run.frame(gpu, &scene);
+                last = run.check(gpu, &scene).unwrap();
+            }
+            assert_eq!(last.whole, 0, "{cells} {pairs} {last:?}");
+        }
+    }
+}
+
+#[test]
+fn counters_arrive_and_add_up() {
+    let (device, queue, _) = gpu();
+    let gpu = (&device, &queue);
+    let mut run = cullers(&device, TIERS[0], checked());
+    let scene = fixed_scene(700, 33);
+    run.frame(gpu, &scene);
+    device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
+    let counts = run.meshlets.take_counts().unwrap();
+    let seen = run.check(gpu, &scene).unwrap();
+    let sum = |of: fn(&bevy_gpu_culling::cull::meshlets::MeshletRowCount) -> u64| {
+        counts.rows.iter().map(of).sum::<u64>()
+    };
+    assert_eq!(counts.rows.len(), 2);
+    assert_eq!(sum(|row| row.tested), seen.tested);
+    assert_eq!(sum(|row| row.visible), seen.visible);
+    assert_eq!(sum(|row| row.outside), seen.outside);
+    assert_eq!(sum(|row| row.facing_away), seen.facing_away);
+    assert!(seen.facing_away > 0 && seen.outside > 0);
+    let all = &counts.rows[0];
+    assert_eq!(all.triangles, all.whole_triangles);
+    assert!(counts.rows[1].triangles < counts.rows[1].whole_triangles);
+    assert!(run.meshlets.take_counts().is_none());
+}
+
+#[test]
+fn frames_without_meshlets_do_nothing() {
+    let (device, queue, _) = gpu();
+    let gpu = (&device, &queue);
+    let mut run = cullers(&device, TIERS[0], checked());
+    let mut scene = fixed_scene(100, 4);
+    // A mesh that nobody has told of, a mesh without indices, a request that is not there.
+    scene.requests[0].mesh = MeshletMeshId(9);
+    run.frame(gpu, &scene);
+    assert!(!run.meshlets.has_gpu_work());
+    scene.requests[0].mesh = MeshletMeshId(0);
+    scene.scene.frame.requests[0].shape = DrawShape::NonIndexed {
+        vertex_count: 9,
+        first_vertex: 0,
+    };
+    run.frame(gpu, &scene);
+    assert!(!run.meshlets.has_gpu_work());
+    scene.requests[0].request = 7;
+    run.frame(gpu, &scene);
+    let part = run.culler.draw_parts(0, 0)[0];
+    assert!(run.meshlets.draw(&part).is_none() && !run.meshlets.has_gpu_work());
+    assert!(
+        MeshletCuller::new(&device, CullingTier::Cpu, checked())
+            .unwrap()
+            .is_none()
+    );
+}
+
+/// Two entities, one set, two meshes; then other meshes in other frames.
+#[test]
+fn meshes_come_and_go() {
+    let (device, queue, _) = gpu();
+    let gpu = (&device, &queue);
+    let mut run = cullers(&device, TIERS[0], checked());
+    let mut scene = fixed_scene(500, 20);
+    let second = CullRequest {
+        key: 1,
+        set: SetId(0),
+        ..scene.scene.frame.requests[0].clone()
+    };
+    scene.scene.frame.requests.push(second);
+    scene.meshes.push(random_meshlets(&mut rng(1), 90));
+    scene.requests.push(MeshletRequest {
+        request: 1,
+        mesh: MeshletMeshId(1),
+        faces: vec![SeenFaces::Front; 2],
+    });
+    for meshlets in [90, 3, 300] {
+        scene.meshes[1] = random_meshlets(&mut rng(2), meshlets);
+        run.frame(gpu, &scene);
+        run.check(gpu, &scene).unwrap();
+    }
+    run.meshlets.remove_mesh(MeshletMeshId(0));
+    scene.requests.remove(0);
+    scene.meshes[0].clear();
+    run.frame(gpu, &scene);
+    run.check(gpu, &scene).unwrap();
+}
+
+/// Each of these kernels is wrong, and is seen to be.
+#[test]
+fn a_broken_kernel_is_seen() {
+    let (device, queue, _) = gpu();
+    let gpu = (&device, &queue);
+    for (stage, from, to) in [
+        (MeshletStage::Expand, "+ MESHLET_TILE - 1u", ""),
+        (
+            MeshletStage::Expand,
+            "span.first_item = end.y - own.y",
+            "span.first_item = end.y",
+        ),
+        (MeshletStage::Vote, "cutoff * length(to_eye) + ", ""),
+        (
+            MeshletStage::Vote,
+            "inside & !faces_away",
+            "inside | !faces_away",
+        ),
+        (
+            MeshletStage::Vote,
+            "sphere.w * survivor.scale);",
+            "sphere.w);",
+        ),
+        (
+            MeshletStage::Vote,
+            "rotate(survivor.rotation, cone.xyz)",
+            "cone.xyz",
+        ),
+        (
+            MeshletStage::Vote,
+            "atomicStore(&item_words[thread], 0u);",
+            "",
+        ),
+        (
+            MeshletStage::Vote,
+            "select(0u, 1u, survives & !inside)",
+            "select(0u, 1u, !inside)",
+        ),
+        (MeshletStage::Scan, "inclusive - count", "inclusive"),
+        (
+            MeshletStage::Scan,
+            "carry + inclusive - total",
+            "inclusive - total",
+        ),
+        (MeshletStage::Compact, "(bit - 1u)", "bit"),
+        (MeshletStage::Compact, " + before.z", ""),
+        (
+            MeshletStage::Args,
+            "first_index + meshlet.first_index",
+            "meshlet.first_index",
+        ),
+        (
+            MeshletStage::Args,
+            "first_draw + 1u + draw_count + rank",
+            "first_draw + 1u + rank",
+        ),
+        (
+            MeshletStage::Args,
+            "meshlet.index_count / 3u",
+            "meshlet.index_count",
+        ),
+    ] {
+        let (culler, _) = Culler::new(&device, options(TIERS[0], true)).unwrap();
+        let edit = |of: MeshletStage, source: String| {
+            if of == stage {
+                assert!(source.contains(from), "{stage:?} has no {from:?}");
+                source.replace(from, to)
+            } else {
+                source
+            }
+        };
+        let meshlets = MeshletCuller::with_sources(&device, TIERS[0], checked(), edit);
+        let meshlets = meshlets.unwrap().unwrap();
+        let mut run = Run { culler, meshlets };
+        let mut seen = false;
+        let mut scenes =
+            (0..3).map(|seed| meshlet_scene(&mut rng(seed), &[3000, 2000], &[150, 20]));
+        while let Some(scene) = (!seen).then(|| scenes.next()).flatten() {
+            run.frame(gpu, &scene);
+            seen = run.check(gpu, &scene).is_err();
+        }
+        if !seen && stage == MeshletStage::Scan {
+            let scene = fixed_scene(1500, 6000);
+            run.frame(gpu, &scene);
+            seen = run.check(gpu, &scene).is_err();
+        }
+        assert!(seen, "{stage:?}: {from:?} -> {to:?} is not seen");
+    }
+}
