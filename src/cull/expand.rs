@@ -6,11 +6,13 @@
 //! own, and one line in the table below; [`Expander`] runs it.
 
 mod expander;
+mod options;
 mod passes;
 mod report;
 mod shared;
 
-pub use expander::{ExpandCode, ExpandDispatch, ExpandInput, Expander, ExpanderOptions, Sources};
+pub use expander::Expander;
+pub use options::{ExpandCode, ExpandDispatch, ExpandInput, ExpanderOptions, Sources};
 pub use report::ExpandReport;
 
 use crate::cull::{CullError, CullingTier};
