@@ -58,7 +58,9 @@ pub(super) fn redirect_wireframes(
         return;
     };
     let thin = functions.id::<DrawWireframe3dThin>();
-    let has_phase = phases.values().any(|phase| !phase.unbatchable_meshes.is_empty());
+    let has_phase = phases
+        .values()
+        .any(|phase| !phase.unbatchable_meshes.is_empty());
     if !has_phase {
         return;
     }
