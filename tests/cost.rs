@@ -195,7 +195,9 @@ fn nine_point_lights_with_shadows_add_views_but_no_pass() {
     let lit = recorded(&mut stage);
     let views = stage.report().views.len();
     assert!(views > 9 * 4, "the camera and the lights' faces: {views}");
-    assert_eq!(lit, dark, "passes and dispatches");
+    assert_eq!(lit.0, dark.0, "passes");
+    // A scan of few blocks and views is part of another dispatch; else each pass has one of its own, and no more.
+    assert!(dark.1 <= dark.0 && lit.1 <= lit.0, "{dark:?} {lit:?}");
 }
 
 /// Messages since the last call.
