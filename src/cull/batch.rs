@@ -216,9 +216,13 @@ impl GpuBatch {
         ];
         let mut replaced = written.iter().any(|(_, replaced)| *replaced);
         if self.bound_compaction != pipelines.compaction {
-            self.scratch
-                .iter_mut()
-                .for_each(|scratch| scratch.shrink(device));
+            // What both have stays: `Auto` may go back and forth.
+            let unused = |slot: &Resource| !pipelines.scratch().any(|used| used == *slot);
+            for (scratch, slot) in self.scratch.iter_mut().zip(Resource::SCRATCH) {
+                if unused(&slot) {
+                    scratch.shrink(device);
+                }
+            }
             self.bound_compaction = pipelines.compaction;
             replaced = true;
         }

@@ -1,7 +1,7 @@
 //! One frame, in order: what a [`Culler`] does with views and requests.
 
 use crate::cull::{
-    CullView, Culler, FrameCounts, Stage,
+    Compaction, CullView, Culler, FrameCounts, Stage,
     batch::{GpuBatch, PageBuffers, most_ids},
     culler::BatchKey,
     layout::Row,
@@ -110,12 +110,17 @@ impl Culler {
                 .iter()
                 .map(|batch| batch.most_survivors)
                 .sum();
-            let pick = self.tuning.pick(tests);
+            let pick = self.auto.pick(&self.tuning, tests, self.frame);
             let position = self
                 .pipelines
                 .iter()
                 .position(|pipelines| pipelines.compaction == pick);
             self.active = position.unwrap_or(0);
+        }
+        if self.compaction() == Compaction::Classify {
+            for (rows, batch) in self.rows.iter_mut().zip(&self.plan.batches) {
+                rows.blocks = Some(batch.batch.block_count);
+            }
         }
     }
 
@@ -177,6 +182,7 @@ impl Culler {
                     batch.reserve_survivors(device, room.min(self.most_survivors) as u32);
                 }
             }
+            self.auto.learn(&counts);
             self.cpu_counts = Some(counts);
         }
     }
@@ -253,6 +259,7 @@ fn batch_rows(frame: &CullFrame, plan: &Plan, keys: &[BatchKey]) -> Vec<BatchRow
         .map(|(batch, key)| BatchRows {
             key: *key,
             rows: vec![(0, 0, 0); batch.rows.len()],
+            blocks: None,
         })
         .collect();
     for (index, request) in frame.requests.iter().enumerate() {
