@@ -110,7 +110,7 @@ pub(in crate::render) fn prepare_meshlets(
         let Some(entity) = draws.entity(index) else {
             continue;
         };
-        let keeps_all = gpu.sets.get(&entity).is_none_or(|set| set.keep_all);
+        let keeps_all = gpu.unculled.contains(&entity);
         let Some(own) = meshlets.entities.get(&entity).filter(|_| !keeps_all) else {
             continue;
         };
