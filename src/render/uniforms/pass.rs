@@ -1,6 +1,9 @@
 //! The pass that writes a `MeshUniform` for each survivor.
 
-use crate::{cull::shaders, render::slots::SLOT_BYTES};
+use crate::{
+    cull::{layout::Totals, shaders},
+    render::slots::SLOT_BYTES,
+};
 use bytemuck::{Pod, Zeroable};
 use core::num::NonZeroU64;
 use wgpu::{
@@ -34,7 +37,9 @@ pub(in crate::render) struct Built {
 
 /// The WGSL of the pass: plain, without a preprocessor.
 fn source() -> String {
+    let totals = size_of::<Totals>() / 4;
     [
+        &format!("const TOTALS_WORDS: u32 = {totals}u;"),
         shaders::INSTANCE,
         shaders::INSTANCE_PACK,
         include_str!("../../../shaders/mesh_uniforms.wgsl"),
@@ -93,6 +98,7 @@ pub(in crate::render) fn build(device: &Device) -> Result<Built, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cull::layout::args_offset;
     use bevy::{pbr::MeshUniform, render::render_resource::ShaderType};
     use core::mem::offset_of;
     use wgpu::naga;
@@ -138,6 +144,8 @@ mod tests {
             .collect();
         let ours: Vec<_> = mesh.iter().map(|(_, offset)| *offset).collect();
         assert_eq!(ours, bevys);
+        let (args, _) = fields("Args");
+        assert_eq!(args[1], ("draws".to_owned(), args_offset(0) as u32));
         let (slot, span) = fields("DrawSlot");
         assert_eq!(u64::from(span), SLOT_BYTES);
         assert_eq!(
