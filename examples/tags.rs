@@ -1,4 +1,7 @@
-//! A colour for each instance: the set carries a tag for each, and the fragment shader looks it up in a palette.
+//! A colour for each instance of a million: the set carries a tag for each, and the fragment shader looks it up in a
+//! palette, a storage buffer.
+//!
+//! `--count N` for more or fewer.
 
 mod common;
 
@@ -7,19 +10,19 @@ use bevy::{
     pbr::{ExtendedMaterial, MaterialExtension},
     prelude::*,
     reflect::TypePath,
-    render::render_resource::AsBindGroup,
+    render::{render_resource::AsBindGroup, storage::ShaderBuffer},
     shader::ShaderRef,
 };
 use bevy_gpu_culling::prelude::*;
 
 const SHADER: Handle<Shader> = uuid_handle!("5b1e6b0e-6a2e-4f0c-9f7e-0c5b8c1d0002");
-const COLOURS: u32 = 8;
+const COLOURS: u32 = 48;
 
 /// Extends Bevy's own material: lit, with shadows, and a base colour from the palette.
 #[derive(Asset, TypePath, AsBindGroup, Clone)]
 struct Palette {
-    #[uniform(100)]
-    colours: [Vec4; COLOURS as usize],
+    #[storage(100, read_only)]
+    colours: Handle<ShaderBuffer>,
 }
 
 impl MaterialExtension for Palette {
@@ -50,8 +53,10 @@ fn spawn(
     mut sets: ResMut<Assets<InstanceSet>>,
     mut meshes: ResMut<Assets<Mesh>>,
     mut materials: ResMut<Assets<Tagged>>,
+    mut buffers: ResMut<Assets<ShaderBuffer>>,
+    count: Res<common::Count>,
 ) -> Result {
-    let side = 1000;
+    let side = count.or(1_000_000).isqrt();
     // Rings of colours, from the instance's place in the grid.
     let ring = |i: u32| {
         let place = Vec2::new((i % side) as f32, (i / side) as f32) - side as f32 / 2.0;
@@ -60,10 +65,12 @@ fn spawn(
     let set = InstanceSet::from_transforms(common::waves(side, 1.0))?
         .with_tags((0..side * side).map(ring).collect::<Vec<_>>())?;
     let (set, _order) = set.sorted();
-    let colours = core::array::from_fn(|i| {
+    let colour = |i| {
         let hue = i as f32 * 360.0 / COLOURS as f32;
         LinearRgba::from(Hsla::hsl(hue, 0.7, 0.5)).to_vec4()
-    });
+    };
+    let colours: Vec<Vec4> = (0..COLOURS).map(colour).collect();
+    let colours = buffers.add(ShaderBuffer::from(colours));
     commands.spawn((
         Mesh3d(meshes.add(Cuboid::from_length(0.6))),
         MeshMaterial3d(materials.add(Tagged {

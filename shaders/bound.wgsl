@@ -44,7 +44,8 @@ fn bound(
     let first = block * BLOCK + thread * BLOCK_ITEMS;
     let last = job.end - 1u;
 
-    // The fourth components: whether all positions are finite (1 or 0), and the greatest scale.
+    // The fourth components: whether all instances are finite (1 or 0), and the greatest scale. What is not finite
+    // is never visible, and counts for nothing else.
     var low = vec4<f32>(vec3<f32>(3e38), 1.0);
     var high = vec4<f32>(vec3<f32>(-3e38), 0.0);
     var positions: array<vec3<f32>, BLOCK_ITEMS>;
@@ -52,17 +53,16 @@ fn bound(
         let at = min(first + k, last);
         let instance = load_instance(at);
         positions[k] = instance.position;
-        if (is_finite(positions[k])) {
-            low = vec4<f32>(min(low.xyz, positions[k]), low.w);
-            high = vec4<f32>(max(high.xyz, positions[k]), high.w);
-        } else {
-            low.w = 0.0;
-        }
         var scale = instance_scale(instance);
         if (job.has_scale != 0u) {
             scale *= scales[at];
         }
-        high.w = max(high.w, scale);
+        if (is_finite(positions[k]) && is_finite(vec3<f32>(scale))) {
+            low = vec4<f32>(min(low.xyz, positions[k]), low.w);
+            high = vec4<f32>(max(high.xyz, positions[k]), max(high.w, scale));
+        } else {
+            low.w = 0.0;
+        }
     }
     lows[thread] = low;
     highs[thread] = high;
@@ -83,6 +83,7 @@ fn bound(
     }
     let centre = (lows[0].xyz + highs[0].xyz) * 0.5;
     let is_whole = lows[0].w == 1.0;
+    let is_empty = lows[0].x > highs[0].x;
     let max_scale = highs[0].w;
 
     reaches[thread] = reach_from(centre, &positions);
@@ -118,7 +119,9 @@ fn bound(
             sum += word_codes[w] >> 24u;
         }
         bounds[block].centre = centre;
-        bounds[block].radius = select(bitcast<f32>(0x7f7fffffu), radius, is_whole);
+        // A block of nothing visible is outside of every view, one with some of it never inside.
+        let most = bitcast<f32>(0x7f7fffffu);
+        bounds[block].radius = select(select(most, -most, is_empty), radius, is_whole);
         bounds[block].max_scale = max_scale;
         bounds[block].loose = select(1u, 0u, is_whole && sum < LOOSE * BLOCK_WORDS);
     }

@@ -1,10 +1,11 @@
 // Stage 0. A thread a block tests the block's bounds against every view of its chunk. Counts start as what is
-// known: all of the block's instances where it is inside, else none. Blocks that some view crosses go to a list,
-// in any order; the others cost nothing further.
+// known: all of the block's instances where it is inside, else none. Blocks that some view crosses go to a list;
+// the others cost nothing further.
 
 @group(0) @binding(0) var<uniform> batch: Batch;
 @group(0) @binding(1) var<storage, read> chunks: array<Chunk>;
 @group(0) @binding(2) var<storage, read> rows: array<Row>;
+@group(0) @binding(6) var<storage, read_write> counts: array<u32>;
 
 var<workgroup> own_count: atomic<u32>;
 var<workgroup> own_first: u32;
@@ -26,9 +27,8 @@ fn classify(
         for (var r = 0u; r < chunk.row_count; r += 1u) {
             let state = bound_state(chunk, rows[chunk.first_row + r], centre, radius, max_scale);
             is_crossed = is_crossed | (state == PARTIAL);
-            set_count(
-                chunk.first_count + r * chunk.block_count + block,
-                select(0u, block_len(chunk, block), state == INSIDE));
+            counts[chunk.first_count + r * chunk.block_count + block] =
+                select(0u, block_len(chunk, block), state == INSIDE);
         }
     }
     // One global atomic a workgroup.
@@ -40,11 +40,11 @@ fn classify(
     if (thread == 0u) {
         let own = atomicLoad(&own_count);
         if (own > 0u) {
-            own_first = atomicAdd(&progress.crossed, own);
+            own_first = atomicAdd(&crossed.count, own);
         }
     }
     workgroupBarrier();
     if (is_crossed) {
-        counts[batch.count_len + own_first + place] = block_in_batch;
+        crossed.blocks[own_first + place] = block_in_batch;
     }
 }

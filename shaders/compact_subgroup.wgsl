@@ -8,43 +8,59 @@ struct Own {
     size: u32,
 }
 
-// Of each subgroup: 32 when subgroups have four lanes. Twice, as `block_words`.
-var<workgroup> subgroup_sums: array<vec2<u32>, 64>;
-// Survivors of each subgroup's words.
-var<workgroup> word_totals: array<u32, 8>;
+// Of each subgroup: 32 when subgroups have four lanes.
+var<workgroup> subgroup_sums: array<vec3<u32>, 32>;
 
-// The sum of `value` over all threads; keeps the words, of the threads below 32, on a side of `block_words`.
-fn add_up(own: Own, value: vec2<u32>, word: u32, side: u32) -> vec2<u32> {
+// The sum of `value` over all threads.
+fn add_up(own: Own, value: vec3<u32>) -> vec3<u32> {
     let sum = subgroupAdd(value);
-    let bits = countOneBits(word);
-    let before = subgroupExclusiveAdd(bits);
     if (own.lane == 0u) {
-        subgroup_sums[side + own.subgroup] = sum;
-    }
-    if (own.thread < BLOCK_WORDS) {
-        block_words[side + own.thread] = word;
-        before_word[side + own.thread] = before;
-        if (own.lane == own.size - 1u && own.size < BLOCK_WORDS) {
-            word_totals[own.subgroup] = before + bits;
-        }
+        subgroup_sums[own.subgroup] = sum;
     }
     workgroupBarrier();
-    // A subgroup smaller than the 32 words: add those of the subgroups before.
-    if (own.size < BLOCK_WORDS) {
-        if (own.thread < BLOCK_WORDS) {
-            var sum_of_words = before;
-            for (var s = 0u; s < own.subgroup; s += 1u) {
-                sum_of_words += word_totals[s];
-            }
-            before_word[side + own.thread] = sum_of_words;
-        }
-        workgroupBarrier();
-    }
-    var total = vec2<u32>(0u);
+    var total = vec3<u32>(0u);
     for (var s = 0u; s < BLOCK_THREADS / own.size; s += 1u) {
-        total += subgroup_sums[side + s];
+        total += subgroup_sums[s];
     }
+    // The next call overwrites the sums.
+    workgroupBarrier();
     return total;
+}
+
+// The sum of `value` over the threads before.
+fn scan_up(own: Own, value: u32) -> u32 {
+    var before = subgroupExclusiveAdd(value);
+    if (own.lane == own.size - 1u) {
+        subgroup_sums[own.subgroup].x = before + value;
+    }
+    workgroupBarrier();
+    for (var s = 0u; s < own.subgroup; s += 1u) {
+        before += subgroup_sums[s].x;
+    }
+    return before;
+}
+
+// Up to so many survivors of every word, each lane writes those of its own, one after the other.
+const SPARSE: u32 = 12u;
+
+// A word a lane, where a subgroup has 32 lanes and survivors are few in all words; false elsewhere.
+fn write_words_together(count: u32, first_place: u32, survivors: u32, first_id: u32, own: Own) -> bool {
+    if (own.size != 32u || survivors > SPARSE * BLOCK_WORDS) {
+        return false;
+    }
+    let lane = own.lane;
+    var word = words[count * (BLOCK_WORDS / 4u) + lane / 4u][lane & 3u];
+    let bits = countOneBits(word);
+    if (subgroupMax(bits) > SPARSE) {
+        return false;
+    }
+    var place = first_place + subgroupExclusiveAdd(bits);
+    while (word != 0u) {
+        store(place, first_id + lane * 32u + firstTrailingBit(word));
+        place += 1u;
+        word &= word - 1u;
+    }
+    return true;
 }
 
 @compute @workgroup_size(BLOCK_THREADS)

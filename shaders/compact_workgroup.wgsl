@@ -4,35 +4,44 @@ struct Own {
     thread: u32,
 }
 
-// Twice, as `block_words`.
-var<workgroup> sums: array<atomic<u32>, 4>;
+var<workgroup> thread_sums: array<vec3<u32>, BLOCK_THREADS>;
 
-// The sum of `value` over all threads; keeps the words, of the threads below 32, on a side of `block_words`.
-fn add_up(own: Own, value: vec2<u32>, word: u32, side: u32) -> vec2<u32> {
-    let at = select(0u, 2u, side != 0u);
-    if (value.x != 0u) {
-        atomicAdd(&sums[at], value.x);
-    }
-    if (value.y != 0u) {
-        atomicAdd(&sums[at + 1u], value.y);
-    }
-    if (own.thread < BLOCK_WORDS) {
-        block_words[side + own.thread] = word;
-    }
+// The sum of `value` over all threads.
+fn add_up(own: Own, value: vec3<u32>) -> vec3<u32> {
+    thread_sums[own.thread] = value;
     workgroupBarrier();
-    if (own.thread < BLOCK_WORDS) {
-        var before = 0u;
-        for (var w = 0u; w < own.thread; w += 1u) {
-            before += countOneBits(block_words[side + w]);
+    for (var span = BLOCK_THREADS / 2u; span > 0u; span /= 2u) {
+        if (own.thread < span) {
+            thread_sums[own.thread] += thread_sums[own.thread + span];
         }
-        before_word[side + own.thread] = before;
+        workgroupBarrier();
     }
-    let total = vec2<u32>(atomicLoad(&sums[at]), atomicLoad(&sums[at + 1u]));
+    let total = thread_sums[0];
+    // The next call overwrites the sums.
     workgroupBarrier();
-    if (own.thread < 2u) {
-        atomicStore(&sums[at + own.thread], 0u);
-    }
     return total;
+}
+
+// The sum of `value` over the threads before.
+fn scan_up(own: Own, value: u32) -> u32 {
+    var inclusive = value;
+    thread_sums[own.thread].x = inclusive;
+    workgroupBarrier();
+    for (var reach = 1u; reach < BLOCK_THREADS; reach *= 2u) {
+        var before = 0u;
+        if (own.thread >= reach) {
+            before = thread_sums[own.thread - reach].x;
+        }
+        workgroupBarrier();
+        inclusive += before;
+        thread_sums[own.thread].x = inclusive;
+        workgroupBarrier();
+    }
+    return inclusive - value;
+}
+
+fn write_words_together(count: u32, first_place: u32, survivors: u32, first_id: u32, own: Own) -> bool {
+    return false;
 }
 
 @compute @workgroup_size(BLOCK_THREADS)

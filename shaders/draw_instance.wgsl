@@ -2,6 +2,7 @@
 //
 // A material's own vertex shader that imports this module may be used on sets. It may call:
 //   load(vertex.instance_index)           the instance, its tag and its index in the set;
+//   load_previous(vertex.instance_index)  the same as it was in the frame before, for motion vectors;
 //   position_to_set, direction_to_set     the mesh's space to the set's (the entity's own space);
 //   bevy_pbr::mesh_functions with SET     the set's space to the world: get_world_from_local(SET),
 //                                         get_previous_world_from_local(SET), mesh_position_local_to_world,
@@ -10,7 +11,7 @@
 // hands an `instance_index` to a fragment stage of Bevy's, that is SET.
 #define_import_path bevy_gpu_culling::draw_instance
 
-#import bevy_gpu_culling::instance::{rotate, unpack_quat}
+#import bevy_gpu_culling::instance::{PackedInstance, rotate, unpack_quat}
 
 // The same bytes as the entity's MeshUniform (group 2, binding 0), followed by what is ours.
 struct DrawSlot {
@@ -19,12 +20,8 @@ struct DrawSlot {
     // First instance of the region in its page, and of the region in the set.
     region_first: u32,
     set_first: u32,
-    pad_a: u32,
-}
-
-struct PackedInstance {
-    position: vec3<f32>,
-    rotation: u32,
+    // How far behind an instance lies where it was in the frame before; 0 where that is not kept.
+    previous_offset: u32,
 }
 
 // The one MeshUniform that is bound, that of the set's entity: the index for `bevy_pbr::mesh_functions`.
@@ -51,10 +48,25 @@ struct Instance {
 // `draw_instance` is the built-in instance index.
 fn load(draw_instance: u32) -> Instance {
     let id = survivors[draw_instance];
-    let packed = instances[id];
+    return load_at(id, id);
+}
+
+// The instance as it was in the frame before; as it is, if that is not kept or it was nowhere.
+fn load_previous(draw_instance: u32) -> Instance {
+    let id = survivors[draw_instance];
+    var at = id + slot.previous_offset;
+    let exponents = bitcast<vec3<u32>>(instances[at].position) & vec3<u32>(0x7f800000u);
+    if any(exponents == vec3<u32>(0x7f800000u)) {
+        at = id;
+    }
+    return load_at(id, at);
+}
+
+fn load_at(id: u32, at: u32) -> Instance {
+    let packed = instances[at];
     var scale = 1.0;
     if (slot.flags & DRAW_HAS_SCALE) != 0u {
-        scale = scales[id];
+        scale = scales[at];
     }
     var tag = 0u;
     if (slot.flags & DRAW_HAS_TAG) != 0u {

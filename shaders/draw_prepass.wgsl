@@ -74,9 +74,10 @@ fn vertex(vertex: Vertex) -> SetVertexOutput {
     out.color = vertex.color;
 #endif
 #ifdef MOTION_VECTOR_PREPASS
-    // The entity's motion; the instances have not moved within the set.
+    let previous = draw_instance::load_previous(vertex.instance_index);
     out.previous_world_position = mesh_functions::mesh_position_local_to_world(
-        mesh_functions::get_previous_world_from_local(draw_instance::SET), position);
+        mesh_functions::get_previous_world_from_local(draw_instance::SET),
+        draw_instance::position_to_set(previous, vertex.position));
 #endif
 #ifdef VERTEX_OUTPUT_INSTANCE_INDEX
     out.instance_index = draw_instance::SET;

@@ -9,6 +9,9 @@ fn load_instance(at: u32) -> Instance {
     return instances[at];
 }
 
+// Whether `instance_scale` is always 1.
+const INSTANCE_IS_RIGID: bool = true;
+
 // Scale that the instance itself holds, beside the optional channel.
 fn instance_scale(instance: Instance) -> f32 {
     return 1.0;

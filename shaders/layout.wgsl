@@ -9,6 +9,10 @@ const BLOCK_ITEMS: u32 = 8u;
 const BLOCK_WORDS: u32 = 32u;
 // Blocks whose survivors are counted and scanned by one workgroup of `scan`.
 const SCAN_TILE: u32 = 256u;
+// Tiles of a batch: `compact` keeps their places in workgroup memory.
+const MOST_TILES: u32 = 2048u;
+// Counts that a workgroup of `compact` handles at once: 32 threads each.
+const COUNTS_EACH: u32 = 4u;
 // Threads of a workgroup of `classify`: a thread a block.
 const CLASSIFY_THREADS: u32 = 256u;
 
@@ -34,8 +38,9 @@ struct Batch {
     row_count: u32,
     // Ids that the survivor arena holds.
     survivor_capacity: u32,
+    // 1 when `scan` runs: there are many counts.
+    is_scanned: u32,
     pad_a: u32,
-    pad_b: u32,
 }
 
 // A run of instances of one set in one page, as one entity uses it: tested against `row_count` views.

@@ -6,6 +6,9 @@
 // Binding 3 is `instances`, declared with its encoding (instance_packed.wgsl).
 @group(0) @binding(4) var<storage, read> scales: array<f32>;
 
+// A radius by which no view keeps a sphere, not even one whose planes keep everything: the lowest number.
+const NOTHING: f32 = -3.40282347e38;
+
 // Bounding sphere, in the set's space, of instance `i` of the chunk (clamped to its last one).
 fn load_sphere(chunk: Chunk, i: u32) -> vec4<f32> {
     let at = chunk.first_instance + min(i, chunk.instance_count - 1u);
@@ -18,7 +21,9 @@ fn load_sphere(chunk: Chunk, i: u32) -> vec4<f32> {
     if ((chunk.flags & CHUNK_OFF_CENTRE) != 0u) {
         centre += instance_turn(instance, chunk.sphere.xyz * scale);
     }
-    return vec4<f32>(centre, chunk.sphere.w * scale);
+    // A scale that is not a number, infinite or negative is that of nothing (a NaN in the centre fails the planes).
+    let radius = chunk.sphere.w * scale;
+    return vec4<f32>(centre, select(NOTHING, radius, (radius >= 0.0) & (radius < 3e38)));
 }
 
 fn is_visible(chunk: Chunk, row: Row, sphere: vec4<f32>, i: u32) -> bool {

@@ -1,4 +1,6 @@
-// The vote counts the survivors of its block in every row (progress.wgsl), 16 rows at a time.
+// The vote counts the survivors of its block in every row, 16 rows at a time.
+
+@group(0) @binding(6) var<storage, read_write> counts: array<u32>;
 
 var<workgroup> row_survivors: array<atomic<u32>, 16>;
 
@@ -18,7 +20,7 @@ fn close_row(chunk: Chunk, block: u32, row: u32, thread: u32) {
     workgroupBarrier();
     if (thread <= own) {
         let survivors = atomicExchange(&row_survivors[thread], 0u);
-        set_count(chunk.first_count + (row - own + thread) * chunk.block_count + block, survivors);
+        counts[chunk.first_count + (row - own + thread) * chunk.block_count + block] = survivors;
     }
     workgroupBarrier();
 }

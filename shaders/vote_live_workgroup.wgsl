@@ -1,14 +1,12 @@
-// Answers through workgroup memory.
+// Stage 1 on crossed blocks, through workgroup memory: 32 threads side by side answer for a crossed word.
 
-struct Own {
-    thread: u32,
-}
-
-fn answer(own: Own, word: u32, visible: bool) {
-    if (visible) {
-        atomicOr(&answers[word], 1u << (own.thread & 31u));
-    }
-}
+// As word_state.wgsl has it, for each word.
+var<workgroup> states: array<u32, BLOCK_WORDS>;
+// The words that some row of the group crosses, in any order.
+var<workgroup> crossed_words: array<u32, BLOCK_WORDS>;
+var<workgroup> crossed_len: atomic<u32>;
+// Answers of the crossed words in the row at hand.
+var<workgroup> answers: array<atomic<u32>, BLOCK_WORDS>;
 
 @compute @workgroup_size(BLOCK_THREADS)
 fn vote(
@@ -16,5 +14,69 @@ fn vote(
     @builtin(num_workgroups) workgroups: vec3<u32>,
     @builtin(local_invocation_index) thread: u32,
 ) {
-    vote_live(workgroup.x, workgroups.x, Own(thread));
+    let count = atomicLoad(&crossed.count);
+    for (var item = workgroup.x; item < count; item += workgroups.x) {
+        let block_in_batch = crossed.blocks[item];
+        let chunk = chunks[chunk_of(block_in_batch, batch.chunk_count)];
+        for (var group = 0u; group < chunk.row_count; group += ROW_GROUP) {
+            vote_group(chunk, block_in_batch - chunk.first_block, group, thread);
+        }
+    }
+}
+
+fn vote_group(chunk: Chunk, block: u32, group: u32, thread: u32) {
+    let first_row = chunk.first_row + group;
+    let at = chunk.first_instance / BLOCK + block;
+    let len = block_len(chunk, block);
+    // The same for all threads.
+    let crossing = crossing_rows(chunk, first_row, min(chunk.row_count - group, ROW_GROUP), at);
+    if (thread < BLOCK_WORDS) {
+        let state = word_state(chunk, first_row, at, thread, crossing);
+        if ((state >> ROW_GROUP) != 0u) {
+            crossed_words[atomicAdd(&crossed_len, 1u)] = thread;
+        }
+        states[thread] = state;
+    }
+    workgroupBarrier();
+
+    let asked = atomicLoad(&crossed_len);
+    let first = block * BLOCK + thread % 32u;
+    var spheres: array<vec4<f32>, BLOCK_ITEMS>;
+    for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
+        let j = k * (BLOCK_THREADS / 32u) + thread / 32u;
+        if (j < asked) {
+            spheres[k] = load_sphere(chunk, first + crossed_words[j] * 32u);
+        }
+    }
+    var left = crossing;
+    while (left != 0u) {
+        let r = firstTrailingBit(left);
+        left &= left - 1u;
+        let row = rows[first_row + r];
+        for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
+            let j = k * (BLOCK_THREADS / 32u) + thread / 32u;
+            if (j < asked) {
+                let word = crossed_words[j];
+                let is_asked = ((states[word] >> (r + ROW_GROUP)) & 1u) != 0u;
+                if (is_asked && is_visible(chunk, row, spheres[k], first + word * 32u)) {
+                    atomicOr(&answers[word], 1u << (thread % 32u));
+                }
+            }
+        }
+        workgroupBarrier();
+        if (thread < BLOCK_WORDS) {
+            var word = atomicExchange(&answers[thread], 0u);
+            if (((states[thread] >> r) & 1u) != 0u) {
+                word = full_word(thread, len);
+            }
+            let count = chunk.first_count + (group + r) * chunk.block_count + block;
+            words[count * BLOCK_WORDS + thread] = word;
+            atomicAdd(&counts[count], countOneBits(word));
+        }
+        workgroupBarrier();
+    }
+    if (thread == 0u) {
+        atomicStore(&crossed_len, 0u);
+    }
+    workgroupBarrier();
 }

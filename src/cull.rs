@@ -11,6 +11,8 @@
 //!
 //! These are the passes of the default [`Compaction`]; the others have their own, with the same inputs and outputs.
 //!
+//! Apart from the frame, [`Expander`] gives each item of each source a thread ([`Expansion`]).
+//!
 //! Words used throughout: a *page* is a buffer of instances; a *chunk* is a run of one set's instances in one
 //! page as one request uses it; a *block* is 1,024 instances of a chunk; a *row* is one view of one chunk; a
 //! *batch* is what one dispatch of each stage covers: all chunks of a page.
@@ -21,6 +23,7 @@ mod compactor;
 mod culler;
 mod draws;
 mod error;
+pub mod expand;
 mod frame;
 mod inspect;
 pub mod layout;
@@ -28,6 +31,7 @@ pub mod meshlets;
 mod pages;
 mod pipelines;
 pub mod plan;
+mod previous;
 mod readback;
 pub mod reference;
 mod sets;
@@ -40,11 +44,13 @@ mod tier;
 pub mod tune;
 mod tuning;
 mod view;
+mod written;
 
 pub use compactor::{Compactor, CompactorOptions};
 pub use culler::{Culler, CullerOptions};
 pub use draws::DrawSource;
 pub use error::CullError;
+pub use expand::{Expander, Expansion};
 pub use frame::{CullFrame, CullRequest};
 pub use pages::{Channels, Region, SetId};
 pub use plan::{BoundingSphere, DrawPart, DrawShape};
@@ -55,3 +61,4 @@ pub use strategies::Compaction;
 pub use tier::CullingTier;
 pub use tuning::Tuning;
 pub use view::CullView;
+pub use written::WrittenRegion;

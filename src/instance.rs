@@ -5,6 +5,7 @@
 //! * [`InstanceSet`]: millions of them behind one handle, with optional scale and tag channels,
 //!   [`InstanceBounds`] and a record of what changed ([`SetChanges`]).
 //! * [`InstanceOrder`]: the way back from a set ordered by [`InstanceSet::sorted`].
+//! * [`GpuWritten`]: a set whose instances a compute pass of yours writes.
 //! * [`InstanceError`]: what was wrong, at which index.
 //!
 //! Nothing here knows the GPU. An instance's index is a `u32`, as in the shaders.
@@ -18,7 +19,9 @@ mod morton;
 mod packed;
 mod quat;
 mod set;
+mod splice;
 mod transform;
+mod written;
 
 pub use bounds::InstanceBounds;
 pub use changes::{ChangedRanges, SetChanges};
@@ -28,3 +31,4 @@ pub use packed::PackedInstance;
 pub use quat::PackedQuat;
 pub use set::InstanceSet;
 pub use transform::InstanceTransform;
+pub use written::GpuWritten;

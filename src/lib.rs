@@ -48,7 +48,9 @@ pub mod prelude {
     pub use crate::cull::{Compaction, CullingTier};
     #[cfg(feature = "overlay")]
     pub use crate::diagnostics::CullingOverlayPlugin;
-    pub use crate::instance::{InstanceSet, InstanceTransform, PackedInstance, PackedQuat};
+    pub use crate::instance::{
+        GpuWritten, InstanceSet, InstanceTransform, PackedInstance, PackedQuat,
+    };
     #[cfg(feature = "bevy")]
     pub use crate::meshlet::{MeshletMesh, MeshletSettings};
     #[cfg(feature = "bevy")]
@@ -58,7 +60,7 @@ pub mod prelude {
     #[cfg(feature = "bevy")]
     pub use crate::render::{
         CullingRadius, CullingReport, FreezeCulling, GpuCullingPlugin, GpuCullingSettings,
-        GpuCullingSystems, GpuInstances,
+        GpuCullingSystems, GpuInstances, InstanceMeshUniforms,
     };
 }
 

@@ -4,16 +4,19 @@
 //!
 //! 1. `bounds` (main world): the entity's `Aabb` is that of the whole set, so Bevy's own visibility decides
 //!    which views see the entity at all.
-//! 2. `extract`: changed ranges of sets are uploaded; entities with sets are noted.
+//! 2. `extract`: changed ranges of sets are uploaded; entities with sets are noted; `buffers` has those that a
+//!    compute pass of the user's writes.
 //! 3. `material`: the entity's prepared material is filed once more under a private id, with our vertex stage and
 //!    our draw functions, so that Bevy's systems specialise and queue the entity into every phase.
 //! 4. `prepare`: all views of the frame and all sets become one [`CullFrame`](crate::cull::CullFrame).
 //!    `meshlets` add which of them are drawn by meshlets.
 //! 5. `record`: vote, scan, compact, args, once, before any camera draws.
+//!    `uniforms`: a `MeshUniform` for each survivor of sets that are drawn by Bevy's own vertex stages.
 //! 6. `draw`: one indirect draw for each phase item and page.
 //! 7. `readback`: counters of some frames ago, for `diagnostics`.
 
 mod bounds;
+mod buffers;
 mod components;
 mod draw;
 mod extract;
@@ -25,10 +28,13 @@ mod plugin;
 mod prepare;
 mod record;
 mod slots;
+mod uniforms;
 pub mod verify;
 mod views;
+mod wireframe;
 
-pub use components::{CullingRadius, FreezeCulling, GpuInstances};
+pub use buffers::{InstanceBuffer, InstanceBuffers};
+pub use components::{CullingRadius, FreezeCulling, GpuInstances, InstanceMeshUniforms};
 pub use meshlets::MeshletMesh3d;
 #[cfg(feature = "meshlets")]
 pub use meshlets::{

@@ -2,7 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use bevy_gpu_culling::{
-    cull::{Compaction, CullingTier, layout::*, meshlets::MeshletStage, shaders},
+    cull::{
+        Compaction, CullingTier, Expansion,
+        layout::{expand::*, *},
+        meshlets::MeshletStage,
+        shaders,
+    },
     instance::PackedInstance,
 };
 use core::mem::offset_of;
@@ -55,8 +60,8 @@ fn structs_are_the_same_on_both_sides() {
             chunk_count,
             row_count,
             survivor_capacity,
+            is_scanned,
             pad_a,
-            pad_b,
         }
     );
     same!(
@@ -271,35 +276,118 @@ fn the_argument_buffer_starts_with_the_totals() {
 }
 
 #[test]
+fn structs_of_the_expansions_are_the_same_on_both_sides() {
+    let module = &parse(shaders::EXPAND_LAYOUT);
+    same!(
+        module,
+        ExpandParams {
+            source_capacity,
+            source_word,
+            entry_capacity,
+            workgroups,
+            prefix_at,
+            partials_at,
+            sums_at,
+            entries_at,
+        }
+    );
+    same!(
+        module,
+        ExpandState {
+            sources,
+            items,
+            needed,
+            status,
+            chunks,
+            width,
+            pad_a,
+            pad_b,
+            buckets,
+            dispatches,
+        }
+    );
+    same!(
+        module,
+        ExpandBucket {
+            first_entry,
+            entry_count,
+            first_chunk,
+            lanes
+        }
+    );
+    same!(
+        module,
+        ExpandSlice {
+            bucket,
+            pad_a,
+            pad_b,
+            pad_c
+        }
+    );
+    let is_struct = |ty: &&naga::Type| matches!(ty.inner, TypeInner::Struct { .. });
+    let structs = module.types.iter().map(|(_, ty)| ty).filter(is_struct);
+    assert_eq!(
+        structs.count(),
+        4,
+        "a struct of expand_layout.wgsl is not compared"
+    );
+    assert_eq!(dispatch_offset(1) - dispatch_offset(0), 16);
+}
+
+#[test]
 fn constants_are_the_same_on_both_sides() {
-    let module = parse(shaders::LAYOUT);
-    let mut seen = 0;
-    for (name, host) in [
-        ("BLOCK", BLOCK),
-        ("BLOCK_THREADS", BLOCK_THREADS),
-        ("BLOCK_ITEMS", BLOCK_ITEMS),
-        ("BLOCK_WORDS", BLOCK_WORDS),
-        ("SCAN_TILE", SCAN_TILE),
-        ("CLASSIFY_THREADS", CLASSIFY_THREADS),
-        ("CHUNK_HAS_SCALE", CHUNK_HAS_SCALE),
-        ("CHUNK_OFF_CENTRE", CHUNK_OFF_CENTRE),
-    ] {
+    compare_constants(
+        shaders::LAYOUT,
+        &[
+            ("BLOCK", BLOCK),
+            ("BLOCK_THREADS", BLOCK_THREADS),
+            ("BLOCK_ITEMS", BLOCK_ITEMS),
+            ("BLOCK_WORDS", BLOCK_WORDS),
+            ("SCAN_TILE", SCAN_TILE),
+            ("CLASSIFY_THREADS", CLASSIFY_THREADS),
+            ("COUNTS_EACH", COUNTS_EACH),
+            ("MOST_TILES", MOST_TILES),
+            ("CHUNK_HAS_SCALE", CHUNK_HAS_SCALE),
+            ("CHUNK_OFF_CENTRE", CHUNK_OFF_CENTRE),
+        ],
+    );
+    compare_constants(
+        shaders::EXPAND_LAYOUT,
+        &[
+            ("EXPAND_THREADS", EXPAND_THREADS),
+            ("EXPAND_TILE", EXPAND_TILE),
+            ("EXPAND_SPINE_RUN", EXPAND_SPINE_RUN),
+            ("EXPAND_CHUNK", EXPAND_CHUNK),
+            ("EXPAND_SPAN", EXPAND_SPAN),
+            ("EXPAND_BUCKETS", EXPAND_BUCKETS),
+            ("EXPAND_MOST_ITEMS", EXPAND_MOST_ITEMS),
+            ("EXPAND_KNOWN", EXPAND_KNOWN),
+            ("EXPAND_TOO_MANY_ITEMS", EXPAND_TOO_MANY_ITEMS),
+            ("EXPAND_TOO_MANY_THREADS", EXPAND_TOO_MANY_THREADS),
+            ("EXPAND_NO_ROOM", EXPAND_NO_ROOM),
+        ],
+    );
+}
+
+/// Every constant of the module, with the host's value.
+fn compare_constants(source: &str, constants: &[(&str, u32)]) {
+    let module = parse(source);
+    for (name, host) in constants {
         let (_, constant) = module
             .constants
             .iter()
-            .find(|(_, c)| c.name.as_deref() == Some(name))
+            .find(|(_, c)| c.name.as_deref() == Some(*name))
             .unwrap();
         let value = &module.global_expressions[constant.init];
         let naga::Expression::Literal(naga::Literal::U32(wgsl)) = value else {
             panic!("{name}: {value:?}")
         };
-        assert_eq!(*wgsl, host, "{name}");
-        seen += 1;
+        assert_eq!(wgsl, host, "{name}");
     }
     assert_eq!(
         module.constants.len(),
-        seen,
-        "a constant of layout.wgsl is not compared"
+        constants.len(),
+        "a constant is not compared"
     );
 }
 
@@ -310,10 +398,22 @@ fn every_kernel_validates_without_subgroups_on_the_workgroup_tier() {
         (CullingTier::Workgroup, Capabilities::empty()),
         (CullingTier::Subgroup, Capabilities::SUBGROUP),
     ] {
-        let compactions = Compaction::supported(tier, wgpu::Features::empty());
-        let meshlets = MeshletStage::ALL.map(|stage| (stage.name(), stage.source(tier)));
-        let sources = compactions.flat_map(|compaction| compaction.sources(tier));
-        for (kernel, source) in sources.chain(meshlets) {
+        let none = wgpu::Features::empty();
+        let compactions = Compaction::supported(tier, none)
+            .flat_map(|compaction| compaction.sources(tier))
+            .map(|kernel| (kernel, capabilities));
+        let int64 = Capabilities::SHADER_INT64 | Capabilities::SHADER_INT64_ATOMIC_ALL_OPS;
+        let expansions = Expansion::ALL.iter().flat_map(|expansion| {
+            let more = match expansion.check(none) {
+                Ok(()) => Capabilities::empty(),
+                Err(_) => int64,
+            };
+            let kernels = expansion.sources(tier).into_iter();
+            kernels.map(move |kernel| (kernel, capabilities | more))
+        });
+        let meshlets =
+            MeshletStage::ALL.map(|stage| ((stage.name(), stage.source(tier)), capabilities));
+        for ((kernel, source), capabilities) in compactions.chain(expansions).chain(meshlets) {
             let module = parse(&source);
             let mut validator = Validator::new(ValidationFlags::all(), capabilities);
             validator.subgroup_stages(naga::valid::ShaderStages::COMPUTE);
@@ -339,7 +439,8 @@ fn the_draw_slot_is_the_same_on_both_sides() {
         .filter(|line| !line.starts_with('#'))
         .flat_map(|line| [line, "\n"])
         .collect();
-    let module = &parse(&format!("{}{plain}", shaders::INSTANCE));
+    let (decode, encode) = (shaders::INSTANCE, shaders::INSTANCE_PACK);
+    let module = &parse(&format!("{decode}{encode}{plain}"));
     same!(module, PackedInstance { position, rotation });
     let (fields, span) = wgsl_struct(module, "DrawSlot");
     let expected = [
@@ -347,7 +448,7 @@ fn the_draw_slot_is_the_same_on_both_sides() {
         ("flags", 176),
         ("region_first", 180),
         ("set_first", 184),
-        ("pad_a", 188),
+        ("previous_offset", 188),
     ];
     assert_eq!(
         fields,

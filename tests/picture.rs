@@ -463,8 +463,8 @@ fn assert_nothing_drawn(stage: &mut Stage) {
 }
 
 #[test]
-fn a_material_with_its_own_vertex_stage_draws_nothing() {
-    let mut stage = Stage::with(How::Set(None), |app| {
+fn a_vertex_stage_for_meshes_is_refused_where_nobody_writes_its_uniforms() {
+    let mut stage = Stage::with(How::Set(Some(CullingTier::Cpu)), |app| {
         app.add_plugins(MaterialPlugin::<OwnVertexStage>::default());
     });
     let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));

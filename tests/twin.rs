@@ -33,6 +33,10 @@ fn random_scenes_equal_the_twin() {
             [true, false].map(|checks| Culler::new(&device, options(*tier, checks)).unwrap().0)
         })
         .collect();
+    // Two of them scan even few counts.
+    for culler in cullers.iter_mut().step_by(2) {
+        culler.limit_pages(1 << 20, 1 << 20, 0);
+    }
     let (mut tested, mut visible, mut borderline) = (0, 0, 0);
     for case in 0..200 {
         let lengths: Vec<usize> = match EDGES.get(case) {
@@ -100,7 +104,7 @@ fn a_set_of_many_pages_and_batches_equals_the_twin() {
     for tier in GPU_TIERS {
         for (page, counts) in [(1024, 1), (2048, 7), (4096, 10_000)] {
             let (mut culler, _) = Culler::new(&device, options(tier, true)).unwrap();
-            culler.limit_pages(page, counts);
+            culler.limit_pages(page, counts, page / 1000);
             let scene = random_scene(&mut rng, &[page as usize * 3 + 1, page as usize, 5]);
             run(&mut culler, (&device, &queue), &scene);
             assert!(culler.set_regions(SetId(0)).len() == 4);
@@ -329,25 +333,44 @@ fn a_tier_that_the_device_lacks_is_refused_by_name() {
 #[test]
 fn a_broken_kernel_is_seen() {
     let (device, queue, _) = gpu();
-    let breaks: [(&str, &str, &str); 12] = [
-        ("vote", "+ sphere.w > 0.0", "+ sphere.w > 0.01"),
-        ("vote", "& plane_keeps(row.near, sphere) ", ""),
-        ("vote", "(i < chunk.instance_count) &", "true &"),
-        ("vote", "* chunk.world_scale", ""),
-        ("vote", "chunk.sphere.xyz * scale", "chunk.sphere.xyz"),
-        ("vote", "own < 15u &&", "own < 1u &&"),
-        ("compact", "c < count;", "c + 1u < count;"),
-        ("compact", "before_tile += sum.x;", ""),
-        ("compact", "(bit - 1u)", "(bit - 1u) | bit"),
-        ("compact", "+ before_word[w]", ""),
-        ("compact", "atomicStore(&progress.tiles[t], 0u);", ""),
+    // Kernel, whether the counts are scanned, text, what stands for it.
+    let breaks: [(&str, bool, &str, &str); 14] = [
+        ("vote", false, "+ sphere.w > 0.0", "+ sphere.w > 0.01"),
+        ("vote", false, "& plane_keeps(row.near, sphere) ", ""),
+        ("vote", false, "(i < chunk.instance_count) &", "true &"),
+        ("vote", false, "* chunk.world_scale", ""),
+        (
+            "vote",
+            false,
+            "chunk.sphere.xyz * scale",
+            "chunk.sphere.xyz",
+        ),
+        ("vote", false, "own < 15u &&", "own < 1u &&"),
+        (
+            "scan",
+            true,
+            "count < batch.count_len",
+            "count + 1u < batch.count_len",
+        ),
         (
             "compact",
+            true,
+            "tile_places[tile] = place;",
+            "tile_places[tile] = 0u;",
+        ),
+        ("compact", true, "row + 1u == batch.row_count", "row == 0u"),
+        ("compact", false, "i < b)", "i <= b)"),
+        ("compact", false, "before += ", "before = "),
+        ("compact", false, "(1u << bit) - 1u", "(2u << bit) - 1u"),
+        ("compact", false, "survivors == len", "survivors > 31u"),
+        (
+            "compact",
+            false,
             "let instances = end - first;",
             "let instances = max(end - first, 1u) - 1u;",
         ),
     ];
-    for (kernel, from, to) in breaks {
+    for (kernel, is_scanned, from, to) in breaks {
         for tier in GPU_TIERS {
             let broken = |pass: &str, source: String| {
                 if pass != kernel {
@@ -357,9 +380,11 @@ fn a_broken_kernel_is_seen() {
                 source.replace(from, to)
             };
             let mut culler = Culler::with_sources(&device, options(tier, true), broken).unwrap();
+            culler.limit_pages(1 << 20, 1 << 20, if is_scanned { 0 } else { u32::MAX });
             let caught = (0..20).any(|seed| {
                 let mut rng = rng(seed);
-                let lengths = [rng.random_range(1000..20_000), 77];
+                let most = if is_scanned { 300_000 } else { 20_000 };
+                let lengths = [rng.random_range(most / 20..most), 77];
                 let scene = random_scene(&mut rng, &lengths);
                 run(&mut culler, (&device, &queue), &scene);
                 compare(&culler, (&device, &queue), &scene).is_err()

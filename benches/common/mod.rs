@@ -2,10 +2,11 @@
 #![allow(dead_code, reason = "not every benchmark uses every helper")]
 
 pub mod encoding;
+pub mod reader;
 pub mod stats;
 
 use anyhow::{Context, Result, bail, ensure};
-use bevy_gpu_culling::cull::CullingTier;
+use bevy_gpu_culling::cull::{CullingTier, Expansion};
 use wgpu::{
     Buffer, BufferDescriptor, BufferUsages, CommandEncoder, ComputePass, ComputePassDescriptor,
     ComputePassTimestampWrites, ComputePipeline, ComputePipelineDescriptor, Device, Features,
@@ -43,7 +44,9 @@ impl Gpu {
             "{} lacks the feature TIMESTAMP_QUERY, which a benchmark needs",
             info.name
         );
-        let wanted = CullingTier::wanted_features() | Features::TIMESTAMP_QUERY;
+        let wanted = CullingTier::wanted_features()
+            | Expansion::wanted_features()
+            | Features::TIMESTAMP_QUERY;
         let (device, queue) =
             pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor {
                 required_features: adapter.features() & wanted,
@@ -217,4 +220,20 @@ pub fn buffer(device: &Device, label: &str, size: u64, usage: BufferUsages) -> B
 pub fn groups(count: u64) -> (u32, u32) {
     let width = count.clamp(1, 65_535);
     (width as u32, count.div_ceil(width).max(1) as u32)
+}
+
+/// 64000, 64k or 64M.
+pub fn parse_count(text: &str) -> Result<u32, String> {
+    let (digits, unit) = match text.as_bytes().last() {
+        Some(b'k' | b'K') => (&text[..text.len() - 1], 1000),
+        Some(b'm' | b'M') => (&text[..text.len() - 1], 1_000_000),
+        _ => (text, 1),
+    };
+    let count = digits
+        .parse::<u32>()
+        .ok()
+        .and_then(|count| count.checked_mul(unit));
+    count
+        .filter(|count| *count > 0)
+        .ok_or_else(|| format!("\"{text}\" is no count like 64000, 64k or 64M"))
 }

@@ -16,13 +16,13 @@ mod verify;
 use anyhow::{Context, Result, ensure};
 use bevy_gpu_culling::cull::{Compaction, Compactor, CompactorOptions, CullingTier, plan::Plan};
 use clap::Parser;
-use common::{Gpu, buffer, encoding::Encoding, groups, stats::Times};
+use common::{Gpu, encoding::Encoding, parse_count, reader::Reader, stats::Times};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use input::{Input, Order, Shape};
 use row::Row;
 use std::path::PathBuf;
 use verify::Verifier;
-use wgpu::{Buffer, BufferUsages, CommandEncoder, ComputePass, ComputePipeline};
+use wgpu::{Buffer, CommandEncoder};
 
 /// Measures every compaction of the seeds on this adapter.
 #[derive(Parser)]
@@ -73,22 +73,6 @@ struct Args {
     bench: bool,
 }
 
-/// 64000, 64k or 64M.
-fn parse_count(text: &str) -> Result<u32, String> {
-    let (digits, unit) = match text.as_bytes().last() {
-        Some(b'k' | b'K') => (&text[..text.len() - 1], 1000),
-        Some(b'm' | b'M') => (&text[..text.len() - 1], 1_000_000),
-        _ => (text, 1),
-    };
-    let count = digits
-        .parse::<u32>()
-        .ok()
-        .and_then(|count| count.checked_mul(unit));
-    count
-        .filter(|count| *count > 0)
-        .ok_or_else(|| format!("\"{text}\" is no count like 64000, 64k or 64M"))
-}
-
 /// What all cases share.
 struct Bench {
     gpu: Gpu,
@@ -98,10 +82,9 @@ struct Bench {
     /// MiB.
     cache: u64,
     verifier: Verifier,
-    read: ComputePipeline,
+    reader: Reader,
     /// Read before a run so that the cache holds nothing of the instances.
     filler: Buffer,
-    kept: Buffer,
     bar: ProgressBar,
     rows: Vec<Row>,
 }
@@ -150,7 +133,6 @@ fn run(mut args: Args) -> Result<()> {
     if gpu.is_software() {
         eprintln!("This adapter is software: its times say nothing about a GPU.");
     }
-    let storage = BufferUsages::STORAGE;
     let cases = args.encoding.len() * args.count.len() * args.order.len() * args.visible.len();
     let bar = ProgressBar::with_draw_target(
         Some((cases * (args.strategy.len() + 1)) as u64),
@@ -164,14 +146,8 @@ fn run(mut args: Args) -> Result<()> {
     let cache = args.cache.unwrap_or(cache).clamp(1, 1 << 16);
     let mut bench = Bench {
         verifier: Verifier::new(&gpu, args.spoil),
-        read: gpu.pipeline("read", include_str!("read.wgsl").into(), "read_page"),
-        filler: buffer(
-            &gpu.device,
-            "filler",
-            (cache << 20).min(gpu.binding_limit()),
-            storage,
-        ),
-        kept: buffer(&gpu.device, "kept", 4, storage),
+        reader: Reader::new(&gpu),
+        filler: Reader::filler(&gpu, cache),
         bar,
         rows: Vec::new(),
         gpu,
@@ -291,15 +267,7 @@ impl Bench {
             return;
         }
         let mut pass = encoder.begin_compute_pass(&Default::default());
-        self.record_read(&self.filler, &mut pass);
-    }
-
-    fn record_read(&self, page: &Buffer, pass: &mut ComputePass<'_>) {
-        let group = self.gpu.bind(&self.read, &[page, &self.kept]);
-        pass.set_pipeline(&self.read);
-        pass.set_bind_group(0, &group, &[]);
-        let (x, y) = groups((page.size() / 16).div_ceil(1024));
-        pass.dispatch_workgroups(x, y, 1);
+        self.reader.record(&self.gpu, &self.filler, &mut pass);
     }
 
     /// A plain read of the instances.
@@ -313,7 +281,7 @@ impl Bench {
                     input
                         .pages
                         .iter()
-                        .for_each(|page| self.record_read(page, pass));
+                        .for_each(|page| self.reader.record(&self.gpu, page, pass));
                 },
                 |_| (),
                 None,

@@ -27,6 +27,20 @@ struct Flags {
     /// Where the picture goes
     #[arg(long, value_name = "FILE.png")]
     out: Option<PathBuf>,
+    /// How many instances, where the example lets one choose
+    #[arg(long, value_name = "N")]
+    count: Option<u32>,
+}
+
+/// The flag `--count`.
+#[derive(Resource)]
+pub struct Count(Option<u32>);
+
+impl Count {
+    /// As many as asked for, or `most` if nobody asked.
+    pub fn or(&self, most: u32) -> u32 {
+        self.0.unwrap_or(most)
+    }
 }
 
 /// Frames before the picture: time for assets and pipelines.
@@ -38,6 +52,7 @@ const PATIENCE: u32 = 60;
 pub fn run(setup: impl FnOnce(&mut App)) -> AppExit {
     let flags = Flags::parse();
     let mut app = App::new();
+    app.insert_resource(Count(flags.count));
     let Some(out) = flags.out.filter(|_| flags.headless) else {
         app.add_plugins((DefaultPlugins, GpuCullingPlugin::default()));
         setup(&mut app);

@@ -143,7 +143,8 @@ impl GpuBatch {
             scratch: [
                 Growable::new(device, "gpu_culling words", storage),
                 Growable::new(device, "gpu_culling counts", storage),
-                Growable::new(device, "gpu_culling progress", storage),
+                Growable::new(device, "gpu_culling partials", storage),
+                Growable::new(device, "gpu_culling crossed blocks", storage),
                 Growable::new(device, "gpu_culling row counts", storage),
                 Growable::new(device, "gpu_culling votes", storage),
                 Growable::new(device, "gpu_culling sums", storage),

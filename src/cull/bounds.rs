@@ -9,8 +9,8 @@ use crate::cull::{
 };
 use core::num::NonZeroU64;
 use wgpu::{
-    BindGroupDescriptor, BindGroupEntry, BindingResource, Buffer, BufferBinding, BufferDescriptor,
-    BufferUsages, Device, Queue,
+    BindGroup, BindGroupDescriptor, BindGroupEntry, BindingResource, Buffer, BufferBinding,
+    BufferDescriptor, BufferUsages, ComputePass, Device, Queue,
 };
 
 /// Not a pass of a frame: it runs between frames, on the blocks that have changed.
@@ -65,12 +65,42 @@ impl BoundsBuilder {
     pub fn run(
         &self,
         (device, queue): (&Device, &Queue),
-        [instances, scales, bounds]: [&Buffer; 3],
+        buffers: [&Buffer; 3],
         jobs: &[BoundJob],
     ) {
         if jobs.is_empty() {
             return;
         }
+        let bind_groups = self.bind(device, buffers, jobs);
+        let mut encoder = device.create_command_encoder(&Default::default());
+        {
+            let mut pass = encoder.begin_compute_pass(&Default::default());
+            self.record(&mut pass, jobs.iter().zip(&bind_groups));
+        }
+        queue.submit([encoder.finish()]);
+    }
+
+    /// Records jobs with their bind groups.
+    pub fn record<'a>(
+        &self,
+        pass: &mut ComputePass<'_>,
+        jobs: impl Iterator<Item = (&'a BoundJob, &'a BindGroup)>,
+    ) {
+        pass.set_pipeline(&self.built.pipeline);
+        for (job, bind_group) in jobs {
+            pass.set_bind_group(0, bind_group, &[]);
+            let width = job.block_count.min(self.workgroups);
+            pass.dispatch_workgroups(width, job.block_count.div_ceil(width.max(1)), 1);
+        }
+    }
+
+    /// A bind group for each job of one page.
+    pub fn bind(
+        &self,
+        device: &Device,
+        [instances, scales, bounds]: [&Buffer; 3],
+        jobs: &[BoundJob],
+    ) -> Vec<BindGroup> {
         let mut bytes = vec![0u8; jobs.len() * JOB_STRIDE];
         for (job, slot) in jobs.iter().zip(bytes.chunks_exact_mut(JOB_STRIDE)) {
             slot[..size_of::<BoundJob>()].copy_from_slice(bytemuck::bytes_of(job));
@@ -78,15 +108,16 @@ impl BoundsBuilder {
         let uniforms = device.create_buffer(&BufferDescriptor {
             label: Some("gpu_culling bound jobs"),
             size: bytes.len() as u64,
-            usage: BufferUsages::UNIFORM | BufferUsages::COPY_DST,
-            mapped_at_creation: false,
+            usage: BufferUsages::UNIFORM,
+            mapped_at_creation: true,
         });
-        queue.write_buffer(&uniforms, 0, &bytes);
-        let mut encoder = device.create_command_encoder(&Default::default());
-        {
-            let mut pass = encoder.begin_compute_pass(&Default::default());
-            pass.set_pipeline(&self.built.pipeline);
-            for (index, job) in jobs.iter().enumerate() {
+        uniforms
+            .slice(..)
+            .get_mapped_range_mut()
+            .copy_from_slice(&bytes);
+        uniforms.unmap();
+        (0..jobs.len())
+            .map(|index| {
                 let uniform = BindingResource::Buffer(BufferBinding {
                     buffer: &uniforms,
                     offset: (index * JOB_STRIDE) as u64,
@@ -102,16 +133,12 @@ impl BoundsBuilder {
                         .zip(buffers)
                         .map(|(binding, resource)| BindGroupEntry { binding, resource }),
                 );
-                let bind_group = device.create_bind_group(&BindGroupDescriptor {
+                device.create_bind_group(&BindGroupDescriptor {
                     label: Some("bound"),
                     layout: &self.built.layout,
                     entries: &entries,
-                });
-                pass.set_bind_group(0, &bind_group, &[]);
-                let width = job.block_count.min(self.workgroups);
-                pass.dispatch_workgroups(width, job.block_count.div_ceil(width.max(1)), 1);
-            }
-        }
-        queue.submit([encoder.finish()]);
+                })
+            })
+            .collect()
     }
 }

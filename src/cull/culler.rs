@@ -8,6 +8,7 @@ use crate::cull::{
     pages::{Pages, SetId, binding_limit, page_limit},
     pipelines::{BuildOptions, Pipelines},
     plan::{Plan, PlanLimits},
+    previous::Previous,
     readback::{BatchRows, Readback},
     sets::Set,
     shaders,
@@ -61,6 +62,7 @@ pub struct Culler {
     pub(super) tuning: Tuning,
     pub(super) pages: Pages,
     pub(super) sets: HashMap<SetId, Set>,
+    pub(super) previous: Previous,
     /// Bound where a page has no scales.
     pub(super) no_channel: Buffer,
     pub(super) plan: Plan,
@@ -147,6 +149,7 @@ impl Culler {
             tuning,
             pages: Pages::new(page_limit, tier == CullingTier::Cpu),
             sets: HashMap::new(),
+            previous: Previous::default(),
             no_channel: device.create_buffer(&BufferDescriptor {
                 label: Some("gpu_culling no channel"),
                 size: 256,
@@ -212,7 +215,8 @@ impl Culler {
 
     /// Pages of at most `instances` from now on, rounded up to a block (a test makes many small ones).
     #[doc(hidden)]
-    pub fn limit_pages(&mut self, instances: u32, counts_per_batch: u32) {
+    pub fn limit_pages(&mut self, instances: u32, counts_per_batch: u32, few_counts: u32) {
+        self.plan_limits.few_counts = few_counts;
         self.page_limit = instances.next_multiple_of(BLOCK).min(self.page_limit);
         self.plan_limits.counts = counts_per_batch.min(self.plan_limits.counts);
         self.pages = Pages::new(self.page_limit, self.tier == CullingTier::Cpu);

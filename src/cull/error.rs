@@ -1,6 +1,6 @@
 //! What can go wrong in the engine.
 
-use crate::cull::{Compaction, CullingTier};
+use crate::cull::{Compaction, CullingTier, Expansion};
 
 /// An error of the culling engine. None of them leaves the engine unusable.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -23,6 +23,65 @@ pub enum CullError {
         compaction: Compaction,
         /// The feature, or the tier.
         missing: String,
+    },
+    /// The adapter lacks something that the expansion needs.
+    #[error(
+        "the expansion \"{expansion}\" needs {missing}, which this adapter lacks: choose another"
+    )]
+    ExpansionUnsupported {
+        /// The expansion that was asked for.
+        expansion: Expansion,
+        /// The features.
+        missing: String,
+    },
+    /// The sources of an expansion spawn more items than indices of 32 bits can tell apart.
+    #[error(
+        "{sources} sources spawn {}{items} items, at most {limit} can be expanded at once: expand fewer sources at a time",
+        if *items == u32::MAX { "at least " } else { "" }
+    )]
+    TooManyItems {
+        /// Sources.
+        sources: u32,
+        /// Items; the greatest u32 stands for all beyond.
+        items: u32,
+        /// The most that are expanded.
+        limit: u32,
+    },
+    /// The greatest source, times the number of sources, is more than a dispatch can have.
+    #[error(
+        "{sources} sources with up to {most} items need more than {limit} threads with \"fixed-max\": choose another expansion"
+    )]
+    TooManyThreads {
+        /// Sources.
+        sources: u32,
+        /// Items of the greatest source.
+        most: u32,
+        /// The most threads.
+        limit: u32,
+    },
+    /// The arena of an expansion is larger than a binding.
+    #[error(
+        "the expansion \"{expansion}\" needs {bytes} bytes for {sources} sources, this adapter binds {limit}: expand fewer sources at a time, or choose another"
+    )]
+    ExpansionTooLarge {
+        /// The expansion.
+        expansion: Expansion,
+        /// The most sources.
+        sources: u32,
+        /// Bytes of the arena.
+        bytes: u64,
+        /// The adapter's limit in bytes.
+        limit: u64,
+    },
+    /// The arena of an expansion holds less than its entries: items are missing until it has grown.
+    #[error(
+        "{needed} entries of the expansion, room for {capacity}: items are missing until `Expander::grow` has made room"
+    )]
+    ExpansionOverflow {
+        /// Entries that are needed.
+        needed: u32,
+        /// Entries that the arena holds.
+        capacity: u32,
     },
     /// A pipeline of the tier did not build.
     #[error("the pipeline {label} of the tier \"{tier}\" did not build: {message}")]
@@ -71,6 +130,11 @@ pub enum CullError {
     /// The set is not known to the engine.
     #[error("set {0} is not resident: upload it before it is culled")]
     UnknownSet(u64),
+    /// The tier `Cpu` cannot see what the GPU writes.
+    #[error(
+        "set {0} is written on the GPU, which the tier \"cpu\" cannot cull: it is not drawn; choose another tier"
+    )]
+    WrittenOnCpu(u64),
     /// A read of the GPU's results failed.
     #[error("the GPU's results could not be read: {0}")]
     Readback(String),

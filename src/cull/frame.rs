@@ -1,11 +1,12 @@
 //! One frame, in order: what a [`Culler`] does with views and requests.
 
 use crate::cull::{
-    Compaction, CullView, Culler, CullingTier, FrameCounts, Stage,
+    CullView, Culler, FrameCounts, Stage,
     batch::{GpuBatch, PageBuffers, most_ids},
     culler::BatchKey,
     layout::Row,
-    pages::{Channels, SetId},
+    pages::SetId,
+    pipelines::Pipelines,
     plan::{BoundingSphere, DrawShape, Plan, PlanRequest},
     readback::BatchRows,
     sets::Set,
@@ -47,6 +48,7 @@ impl Culler {
     /// set is not resident are drawn in no view.
     pub fn prepare(&mut self, device: &Device, queue: &Queue, frame: &CullFrame) {
         self.frame += 1;
+        self.keep_before_writes(device, queue);
         self.learn_capacities(device);
         self.plan_frame(frame);
         self.choose_compaction();
@@ -60,11 +62,7 @@ impl Culler {
     }
 
     fn plan_frame(&mut self, frame: &CullFrame) {
-        let empty = Set {
-            len: 0,
-            channels: Channels::default(),
-            regions: Vec::new(),
-        };
+        let empty = Set::default();
         let rows: Vec<Vec<Row>> = frame
             .requests
             .iter()
@@ -188,6 +186,9 @@ impl Culler {
 
     /// Records all stages and the copy of the counters; nothing on the `Cpu` tier.
     pub fn record(&mut self, device: &Device, encoder: &mut CommandEncoder) {
+        if self.has_written_sets() {
+            self.record_written(device, encoder);
+        }
         if self.has_gpu_work() {
             for stage in self.compaction().stages() {
                 let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
@@ -200,6 +201,12 @@ impl Culler {
         }
     }
 
+    /// Whether the passes of the frame read the bounds of blocks.
+    pub(super) fn reads_bounds(&self) -> bool {
+        let pipelines = self.pipelines.get(self.active);
+        pipelines.is_some_and(Pipelines::needs_bounds) && !self.plan.batches.is_empty()
+    }
+
     /// Whether the frame has anything for the GPU to cull.
     #[must_use]
     pub fn has_gpu_work(&self) -> bool {
@@ -207,7 +214,7 @@ impl Culler {
     }
 
     /// Records one stage of all batches. The stages must follow each other in the order of [`Stage::ALL`]; those
-    /// that the compaction does not have ([`Compaction::stages`]) record nothing.
+    /// that the compaction does not have ([`Compaction::stages`](crate::cull::Compaction::stages)) record nothing.
     pub fn record_stage(&self, stage: Stage, pass: &mut ComputePass<'_>) {
         let Some(pipelines) = self.pipelines.get(self.active) else {
             return;

@@ -1,5 +1,7 @@
 //! Every shape that a kernel sees, in the order of `shaders/layout.wgsl`; the test `layout` compares the two.
 
+pub mod expand;
+
 use bytemuck::{Pod, Zeroable};
 use glam::{Vec3, Vec4};
 
@@ -13,6 +15,10 @@ pub const BLOCK_ITEMS: u32 = BLOCK / BLOCK_THREADS;
 pub const BLOCK_WORDS: u32 = BLOCK / 32;
 /// Block counts that one workgroup of `scan` handles.
 pub const SCAN_TILE: u32 = 256;
+/// Tiles of counts of a batch: `compact` keeps their places in workgroup memory.
+pub const MOST_TILES: u32 = 2048;
+/// Counts that a workgroup of `compact` handles at once: 32 threads each.
+pub const COUNTS_EACH: u32 = 4;
 /// Threads of a workgroup of `classify`: a thread a block.
 pub const CLASSIFY_THREADS: u32 = 256;
 
@@ -37,10 +43,10 @@ pub struct Batch {
     pub row_count: u32,
     /// Ids that the survivor arena holds.
     pub survivor_capacity: u32,
+    /// 1 when `scan` runs: there are many counts.
+    pub is_scanned: u32,
     /// Padding.
     pub pad_a: u32,
-    /// Padding.
-    pub pad_b: u32,
 }
 
 /// A run of instances of one set in one page, as one entity uses it: tested against `row_count` views.

@@ -21,6 +21,25 @@ pub struct Channels {
     pub scale: bool,
     /// A tag for each instance.
     pub tag: bool,
+    /// Where each instance was in the frame before, for motion vectors: twice the room. In each page it lies behind
+    /// the region, [`Region::capacity`] further on.
+    pub previous: bool,
+}
+
+/// How a set's room is laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Room {
+    /// As much again behind each region.
+    pub previous: bool,
+    /// Pages of its own, which do not move until the set does.
+    pub own: bool,
+}
+
+impl Room {
+    /// What a region takes for each instance that it has room for.
+    fn factor(self) -> u32 {
+        if self.previous { 2 } else { 1 }
+    }
 }
 
 /// A run of a set's instances in one page.
@@ -108,40 +127,45 @@ impl Pages {
     }
 
     /// Room for `len` instances: shared pages for small sets, pages of their own for large ones.
-    pub fn allocate(&mut self, device: &Device, len: u32) -> Vec<Region> {
+    pub fn allocate(&mut self, device: &Device, len: u32, room: Room) -> Vec<Region> {
         let mut regions = Vec::new();
+        let most = (self.page_limit / room.factor()).max(BLOCK);
         let mut left = len;
         while left > 0 {
-            let take = left.min(self.page_limit);
-            let blocks = take.div_ceil(BLOCK);
-            regions.push(if take <= SHARED_SET && len == take {
+            let take = left.min(most);
+            let capacity = take.next_multiple_of(BLOCK);
+            let blocks = capacity / BLOCK * room.factor();
+            let shared = !room.own && len == take && blocks <= SHARED_SET / BLOCK;
+            let (page, first) = if shared {
                 self.allocate_shared(device, blocks)
             } else {
                 self.allocate_page(device, blocks, blocks)
+            };
+            regions.push(Region {
+                page,
+                first,
+                capacity,
             });
             left -= take;
         }
         regions
     }
 
-    fn allocate_shared(&mut self, device: &Device, blocks: u32) -> Region {
+    /// Page, and first instance in it.
+    fn allocate_shared(&mut self, device: &Device, blocks: u32) -> (usize, u32) {
         let shared = SHARED_PAGE.min(self.page_limit) / BLOCK;
         for (page, slot) in self.slots.iter_mut().enumerate() {
             if let Some(slot) = slot
                 && slot.capacity == shared * BLOCK
                 && let Some(first) = slot.free.take(blocks)
             {
-                return Region {
-                    page,
-                    first: first * BLOCK,
-                    capacity: blocks * BLOCK,
-                };
+                return (page, first * BLOCK);
             }
         }
         self.allocate_page(device, shared.max(blocks), blocks)
     }
 
-    fn allocate_page(&mut self, device: &Device, page_blocks: u32, blocks: u32) -> Region {
+    fn allocate_page(&mut self, device: &Device, page_blocks: u32, blocks: u32) -> (usize, u32) {
         let capacity = page_blocks * BLOCK;
         let mut free = FreeBlocks::new(page_blocks);
         let first = free.take(blocks).unwrap_or(0);
@@ -174,21 +198,18 @@ impl Pages {
                 self.slots.len() - 1
             });
         self.slots[slot] = Some(page);
-        Region {
-            page: slot,
-            first: first * BLOCK,
-            capacity: blocks * BLOCK,
-        }
+        (slot, first * BLOCK)
     }
 
     /// Gives regions back; a page that nobody uses is dropped.
-    pub fn release(&mut self, regions: &[Region]) {
+    pub fn release(&mut self, regions: &[Region], room: Room) {
         for region in regions {
             let Some(Some(page)) = self.slots.get_mut(region.page) else {
                 continue;
             };
             let first = region.first / BLOCK;
-            page.free.give(first..first + region.capacity / BLOCK);
+            page.free
+                .give(first..first + region.capacity / BLOCK * room.factor());
             if page.free.is_whole(page.capacity / BLOCK) {
                 self.slots[region.page] = None;
                 self.generation += 1;
@@ -204,7 +225,7 @@ impl Pages {
         data: &[PackedInstance],
     ) {
         for (region, at, part) in split(regions, first, data) {
-            let Some(Some(page)) = self.slots.get_mut(region) else {
+            let Some(Some(page)) = self.slots.get_mut(region.page) else {
                 continue;
             };
             write(queue, &page.instances, at, part);
@@ -222,7 +243,7 @@ impl Pages {
 
     pub fn write_scales(&mut self, queue: &Queue, regions: &[Region], first: usize, data: &[f32]) {
         for (region, at, part) in split(regions, first, data) {
-            let Some(Some(page)) = self.slots.get_mut(region) else {
+            let Some(Some(page)) = self.slots.get_mut(region.page) else {
                 continue;
             };
             if let Some(buffer) = &page.scales {
@@ -236,10 +257,30 @@ impl Pages {
 
     pub fn write_tags(&mut self, queue: &Queue, regions: &[Region], first: usize, data: &[u32]) {
         for (region, at, part) in split(regions, first, data) {
-            if let Some(Some(page)) = self.slots.get_mut(region)
+            if let Some(Some(page)) = self.slots.get_mut(region.page)
                 && let Some(buffer) = &page.tags
             {
                 write(queue, buffer, at, part);
+            }
+        }
+    }
+
+    /// Writes instances where those of the frame before are kept.
+    pub fn write_previous(
+        &self,
+        queue: &Queue,
+        regions: &[Region],
+        first: usize,
+        (instances, scales): (&[PackedInstance], Option<&[f32]>),
+    ) {
+        for (region, at, part) in split(regions, first, instances) {
+            if let Some(page) = self.page(region.page) {
+                write(queue, &page.instances, at + region.capacity as usize, part);
+            }
+        }
+        for (region, at, part) in split(regions, first, scales.unwrap_or(&[])) {
+            if let Some(buffer) = self.page(region.page).and_then(|page| page.scales.as_ref()) {
+                write(queue, buffer, at + region.capacity as usize, part);
             }
         }
     }
@@ -289,29 +330,34 @@ fn channel_buffer(device: &Device, label: &str, capacity: u32, stride: usize) ->
     })
 }
 
-/// `data`, which starts at instance `first` of the set, cut at the regions' borders: page, instance in the page, part.
+/// `data`, which starts at instance `first` of the set, cut at the regions' borders: region, instance in the page, part.
 fn split<'a, T>(
     regions: &'a [Region],
     first: usize,
     data: &'a [T],
-) -> impl Iterator<Item = (usize, usize, &'a [T])> + 'a {
+) -> impl Iterator<Item = (&'a Region, usize, &'a [T])> + 'a {
+    runs(regions, first..first + data.len()).map(move |(region, at, part)| {
+        let part = part.start - first..part.end - first;
+        (region, at, &data[part])
+    })
+}
+
+/// `range` of a set, cut at the regions' borders: region, instance in the page, instances of the set.
+pub(crate) fn runs(
+    regions: &[Region],
+    range: Range<usize>,
+) -> impl Iterator<Item = (&Region, usize, Range<usize>)> {
     let mut start = 0;
     regions.iter().filter_map(move |region| {
         let own = start..start + region.capacity as usize;
         start = own.end;
-        let from = own.start.max(first);
-        let to = own.end.min(first + data.len());
-        (from < to).then(|| {
-            (
-                region.page,
-                region.first as usize + from - own.start,
-                &data[from - first..to - first],
-            )
-        })
+        let part = own.start.max(range.start)..own.end.min(range.end);
+        let at = region.first as usize + part.start.saturating_sub(own.start);
+        (part.start < part.end).then_some((region, at, part))
     })
 }
 
-fn write<T: bytemuck::NoUninit>(queue: &Queue, buffer: &Buffer, at: usize, data: &[T]) {
+pub(crate) fn write<T: bytemuck::NoUninit>(queue: &Queue, buffer: &Buffer, at: usize, data: &[T]) {
     let per_write = WRITE / size_of::<T>();
     for (k, part) in data.chunks(per_write).enumerate() {
         if k > 0 {
@@ -404,7 +450,7 @@ mod tests {
         let regions = [region(4, 1024, 1024), region(2, 0, 2048)];
         let data: Vec<u32> = (0..1500).collect();
         let parts: Vec<_> = split(&regions, 1000, &data)
-            .map(|(page, at, part)| (page, at, part.len(), part[0]))
+            .map(|(region, at, part)| (region.page, at, part.len(), part[0]))
             .collect();
         assert_eq!(parts, [(4, 2024, 24, 0), (2, 0, 1476, 24)]);
         assert_eq!(split(&regions, 0, &[] as &[u32]).count(), 0);

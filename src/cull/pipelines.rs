@@ -1,7 +1,7 @@
 //! The compiled passes of a compaction: layouts, pipelines, bind groups, dispatches.
 
 use crate::cull::{
-    Compaction, CullError, Stage,
+    Compaction, CullError, CullingTier, Stage,
     layout::BLOCK,
     plan::BatchPlan,
     strategies::{Access, Dispatch, Pass, Resource, Sources, doublings},
@@ -171,6 +171,9 @@ impl Pipelines {
                     _ => &groups[..],
                 };
                 let (x, y) = built.pass.dispatch.workgroups(plan, self.workgroups);
+                if x * y == 0 {
+                    continue;
+                }
                 for group in groups {
                     compute.set_bind_group(0, group, &[]);
                     compute.dispatch_workgroups(x, y, 1);
@@ -211,67 +214,102 @@ pub(crate) fn build_pass(
     after_doubling: bool,
 ) -> Result<BuiltPass, CullError> {
     let label = pass.name;
-    let source = (options.edit)(label, (pass.source)(&options.sources));
-    // Parsed here, as Bevy does: with the text, a debug build names WGSL as the source language in SPIR-V, which
-    // the validation layer of Debian 12 calls invalid.
-    let parsed = parse_str(&source).map_err(|error| CullError::Pipeline {
+    let job = KernelJob {
         tier: options.sources.tier,
         label,
-        message: error.emit_to_string(&source),
+        source: (options.edit)(label, (pass.source)(&options.sources)),
+        entry: pass.entry,
+        checks: options.checks,
+    };
+    let entries: Vec<_> = pass
+        .binds()
+        .map(|bind| layout_entry(bind.number, bind.access))
+        .collect();
+    let (pipeline, layout) = compile_kernel(device, &job, &entries, None)?;
+    Ok(BuiltPass {
+        pass,
+        pipeline,
+        layout,
+        after_doubling,
+    })
+}
+
+/// A buffer of a compute pass.
+pub(crate) fn layout_entry(binding: u32, access: Access) -> BindGroupLayoutEntry {
+    BindGroupLayoutEntry {
+        binding,
+        visibility: ShaderStages::COMPUTE,
+        ty: BindingType::Buffer {
+            ty: match access {
+                Access::Uniform => BufferBindingType::Uniform,
+                access => BufferBindingType::Storage {
+                    read_only: access == Access::Read,
+                },
+            },
+            has_dynamic_offset: false,
+            min_binding_size: None,
+        },
+        count: None,
+    }
+}
+
+/// A kernel to compile.
+pub(crate) struct KernelJob<'a> {
+    pub tier: CullingTier,
+    pub label: &'static str,
+    /// The whole WGSL.
+    pub source: String,
+    pub entry: &'a str,
+    /// Keeps the bounds checks.
+    pub checks: bool,
+}
+
+/// The pipeline of a kernel and the layout of its group 0; group 1 is the caller's, if there is one.
+pub(crate) fn compile_kernel(
+    device: &Device,
+    job: &KernelJob<'_>,
+    entries: &[BindGroupLayoutEntry],
+    callers: Option<&BindGroupLayout>,
+) -> Result<(ComputePipeline, BindGroupLayout), CullError> {
+    let label = job.label;
+    // Parsed here, as Bevy does: with the text, a debug build names WGSL as the source language in SPIR-V, which
+    // the validation layer of Debian 12 calls invalid.
+    let parsed = parse_str(&job.source).map_err(|error| CullError::Pipeline {
+        tier: job.tier,
+        label,
+        message: error.emit_to_string(&job.source),
     })?;
     let descriptor = ShaderModuleDescriptor {
         label: Some(label),
         source: ShaderSource::Naga(std::borrow::Cow::Owned(parsed)),
     };
     let scope = device.push_error_scope(ErrorFilter::Validation);
-    let module = shader_module(device, descriptor, options.checks);
-    let entries: Vec<_> = pass
-        .binds()
-        .map(|bind| BindGroupLayoutEntry {
-            binding: bind.number,
-            visibility: ShaderStages::COMPUTE,
-            ty: BindingType::Buffer {
-                ty: match bind.access {
-                    Access::Uniform => BufferBindingType::Uniform,
-                    access => BufferBindingType::Storage {
-                        read_only: access == Access::Read,
-                    },
-                },
-                has_dynamic_offset: false,
-                min_binding_size: None,
-            },
-            count: None,
-        })
-        .collect();
+    let module = shader_module(device, descriptor, job.checks);
     let layout = device.create_bind_group_layout(&BindGroupLayoutDescriptor {
         label: Some(label),
-        entries: &entries,
+        entries,
     });
+    let groups = [Some(&layout), callers];
     let pipeline_layout = device.create_pipeline_layout(&PipelineLayoutDescriptor {
         label: Some(label),
-        bind_group_layouts: &[Some(&layout)],
+        bind_group_layouts: &groups[..1 + usize::from(callers.is_some())],
         immediate_size: 0,
     });
     let pipeline = device.create_compute_pipeline(&ComputePipelineDescriptor {
         label: Some(label),
         layout: Some(&pipeline_layout),
         module: &module,
-        entry_point: Some(pass.entry),
+        entry_point: Some(job.entry),
         compilation_options: Default::default(),
         cache: None,
     });
     match now(scope.pop()).flatten() {
         Some(error) => Err(CullError::Pipeline {
-            tier: options.sources.tier,
+            tier: job.tier,
             label,
             message: error.to_string(),
         }),
-        None => Ok(BuiltPass {
-            pass,
-            pipeline,
-            layout,
-            after_doubling,
-        }),
+        None => Ok((pipeline, layout)),
     }
 }
 

@@ -3,8 +3,8 @@
 
 use crate::cull::{
     layout::{
-        BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTRE, Chunk, Row, RowDraw,
-        SCAN_TILE,
+        BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTRE, Chunk, MOST_TILES, Row,
+        RowDraw, SCAN_TILE,
     },
     pages::Region,
     view::greatest_stretch,
@@ -170,18 +170,26 @@ pub struct PlanLimits {
     pub counts: u32,
     /// Workgroups in one dimension of a dispatch.
     pub workgroups: u32,
+    /// Up to so many counts of a batch are added up in `compact`; more are scanned by a pass of their own.
+    pub few_counts: u32,
 }
+
+/// What every workgroup of `compact` can well read: 8 KiB.
+const FEW_COUNTS: u32 = 2048;
 
 impl PlanLimits {
     /// A batch is so small that its words, and its ids if every instance is visible, fit one binding, and that
     /// ids can be counted in 32 bits.
     #[must_use]
     pub fn new(binding_bytes: u64, workgroups: u32) -> Self {
-        let counts =
-            (binding_bytes / (u64::from(BLOCK) * 4)).min(u64::from(u32::MAX / BLOCK - SCAN_TILE));
+        let tiles = u64::from(MOST_TILES * SCAN_TILE - 1);
+        let counts = (binding_bytes / (u64::from(BLOCK) * 4))
+            .min(u64::from(u32::MAX / BLOCK - SCAN_TILE))
+            .min(tiles);
         Self {
             counts: counts.max(1) as u32,
             workgroups,
+            few_counts: FEW_COUNTS,
         }
     }
 }
@@ -205,6 +213,7 @@ impl Plan {
         }
         for batch in &mut plan.batches {
             batch.batch.dispatch_width = batch.batch.block_count.min(limits.workgroups);
+            batch.batch.is_scanned = u32::from(batch.batch.count_len > limits.few_counts);
         }
         plan
     }
@@ -318,6 +327,7 @@ mod tests {
     const LIMITS: PlanLimits = PlanLimits {
         counts: 1000,
         workgroups: 65_535,
+        few_counts: FEW_COUNTS,
     };
 
     #[test]
@@ -461,6 +471,7 @@ mod tests {
         let limits = PlanLimits {
             counts: 1000,
             workgroups: 33,
+            few_counts: FEW_COUNTS,
         };
         let plan = Plan::build(&[request(&region, 100 * 1024, &[Row::default()])], limits);
         assert_eq!(plan.batches[0].block_dispatch(), (33, 4));

@@ -137,10 +137,11 @@ impl Readback {
 pub struct BatchData {
     /// Visibility words.
     pub words: Vec<u32>,
-    /// Survivors of each block and row.
+    /// Survivors of each block and row; where [`Batch::is_scanned`](crate::cull::layout::Batch::is_scanned) is set
+    /// their exclusive prefixes within tiles, and the closing entry.
     pub counts: Vec<u32>,
-    /// What the passes added up on the way: all zero again.
-    pub progress: Vec<u32>,
+    /// Totals of the tiles, where it is set.
+    pub partials: Vec<u32>,
     /// What the arena holds: survivor ids, counted from the start of the page. Rows lie where their commands say;
     /// between the regions of an unordered compaction there is nothing of meaning.
     pub survivors: Vec<u32>,
@@ -175,12 +176,16 @@ pub(crate) fn read_batch(
         _ => Ok(Vec::new()),
     };
     let mut counts = scratch(Resource::Counts)?;
-    counts.truncate(plan.batch.count_len as usize);
+    let mut partials = scratch(Resource::Partials)?;
+    if plan.batch.is_scanned == 0 {
+        counts.truncate(plan.batch.count_len as usize);
+        partials.clear();
+    }
     let stored = totals.needed.min(gpu.survivor_capacity) as usize;
     Ok(BatchData {
         words: scratch(Resource::Words)?,
         counts,
-        progress: scratch(Resource::Progress)?,
+        partials,
         survivors: read_buffer(device, queue, gpu.survivors(), 0, stored)?,
         totals,
         draws: read_buffer(device, queue, gpu.args(), args_offset(0), plan.rows.len())?,

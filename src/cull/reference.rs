@@ -5,6 +5,7 @@
 mod args;
 mod classify;
 mod compact;
+pub mod expand;
 mod meshlet;
 mod scan;
 mod vote;

@@ -5,7 +5,8 @@ use crate::{
         CullError, Culler,
         batch::GpuBatch,
         layout::{BLOCK, BoundJob},
-        pages::{Channels, Region, SetId},
+        pages::{Channels, Region, Room, SetId},
+        written::WrittenRoom,
     },
     instance::PackedInstance,
 };
@@ -21,10 +22,14 @@ pub enum Residency {
 }
 
 /// A set that is resident.
+#[derive(Default)]
 pub(super) struct Set {
     pub(super) len: u32,
     pub(super) channels: Channels,
     pub(super) regions: Vec<Region>,
+    pub(super) room: Room,
+    /// Where the GPU writes the instances.
+    pub(super) written: Option<WrittenRoom>,
 }
 
 impl Culler {
@@ -37,25 +42,40 @@ impl Culler {
         len: u32,
         channels: Channels,
     ) -> Residency {
-        let known = self.sets.get(&id).map(Set::capacity);
+        let room = Room {
+            previous: channels.previous,
+            own: false,
+        };
+        let old = self.sets.get(&id);
+        let known = old
+            .filter(|old| old.room == room && old.written.is_none())
+            .map(Set::capacity);
         let residency = if known.is_some_and(|capacity| capacity >= len) {
             Residency::Kept
         } else {
-            let room = if known.is_some_and(|capacity| capacity > 0) {
+            let instances = if known.is_some_and(|capacity| capacity > 0) {
                 len.saturating_add(len / 2)
             } else {
                 len
             };
-            self.remove_set(id);
-            let regions = self.pages.allocate(device, room);
-            self.sets.insert(
-                id,
-                Set {
-                    len,
-                    channels,
-                    regions,
-                },
-            );
+            let old = if channels.previous {
+                // Its data is where the instances were.
+                self.sets.remove(&id)
+            } else {
+                self.remove_set(id);
+                None
+            };
+            let set = Set {
+                len,
+                channels,
+                regions: self.pages.allocate(device, instances, room),
+                room,
+                written: None,
+            };
+            if let Some(old) = old {
+                self.previous.move_set(&self.pages, old, &set);
+            }
+            self.sets.insert(id, set);
             Residency::Moved
         };
         if let Some(set) = self.sets.get_mut(&id) {
@@ -87,7 +107,7 @@ impl Culler {
     /// Gives the set's room back.
     pub fn remove_set(&mut self, id: SetId) {
         if let Some(set) = self.sets.remove(&id) {
-            self.pages.release(&set.regions);
+            self.pages.release(&set.regions, set.room);
         }
     }
 
@@ -192,7 +212,9 @@ impl Culler {
     /// Bytes that pages and batches hold on the GPU.
     #[must_use]
     pub fn gpu_bytes(&self) -> u64 {
-        self.pages.bytes() + self.batches.values().map(GpuBatch::bytes).sum::<u64>()
+        self.pages.bytes()
+            + self.previous.bytes()
+            + self.batches.values().map(GpuBatch::bytes).sum::<u64>()
     }
 }
 
@@ -202,7 +224,7 @@ impl Set {
     }
 }
 
-fn checked(
+pub(super) fn checked(
     sets: &HashMap<SetId, Set>,
     id: SetId,
     first: usize,

@@ -35,6 +35,9 @@ pub struct ChangedRanges {
     pub scales: Vec<Range<usize>>,
     /// In [`InstanceSet::tags`](super::InstanceSet::tags).
     pub tags: Vec<Range<usize>>,
+    /// Indices at which other instances are now than before: these have not moved there. Indices that the set did
+    /// not have before are not among them.
+    pub renumbered: Vec<Range<usize>>,
 }
 
 /// The revisions of one set.
@@ -46,6 +49,9 @@ pub(super) struct ChangeLog {
     pub(super) instances: Stamps,
     pub(super) scales: Stamps,
     pub(super) tags: Stamps,
+    renumbered: Stamps,
+    /// The greatest length that the set has had.
+    longest: usize,
 }
 
 impl ChangeLog {
@@ -57,6 +63,14 @@ impl ChangeLog {
     pub(super) fn begin(&mut self) -> u64 {
         self.revision += 1;
         self.revision
+    }
+
+    /// The current edit put other instances at these indices; `before` is the length before it.
+    pub(super) fn mark_renumbered(&mut self, range: Range<usize>, before: usize) {
+        self.longest = self.longest.max(before);
+        // Beyond the longest length there never was another instance.
+        self.renumbered
+            .mark(range.start..range.end.min(self.longest), self.revision);
     }
 
     /// The current edit changed more than ranges can say.
@@ -78,6 +92,7 @@ impl ChangeLog {
                 instances: self.instances.since(revision, len),
                 scales: self.scales.since(revision, len),
                 tags: self.tags.since(revision, len),
+                renumbered: self.renumbered.since(revision, len),
             })
         }
     }
@@ -91,6 +106,8 @@ impl Default for ChangeLog {
             instances: Stamps::default(),
             scales: Stamps::default(),
             tags: Stamps::default(),
+            renumbered: Stamps::default(),
+            longest: 0,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The data of a set: one array a channel, all of one length, and the box around them.
 
+use std::ops::Range;
+
 use super::transform::{check_position, check_rotation, check_scale};
 use super::{InstanceBounds, InstanceError, InstanceTransform, PackedInstance, PackedQuat};
 
@@ -23,16 +25,27 @@ impl Channels {
         transforms: impl IntoIterator<Item = T>,
         first: usize,
     ) -> Result<Self, InstanceError> {
-        let transforms = transforms.into_iter();
+        let tagged = transforms.into_iter().map(|transform| (transform, 0));
+        Self::collect_tagged(tagged, first, 0)
+    }
+
+    /// Packs what will get the indices from `first` on, with tags; `after` more will follow them.
+    pub(super) fn collect_tagged<T: Into<InstanceTransform>>(
+        instances: impl IntoIterator<Item = (T, u32)>,
+        first: usize,
+        after: usize,
+    ) -> Result<Self, InstanceError> {
+        let instances = instances.into_iter();
         let mut channels = Self::default();
         // Refuse a count that is known to be too large before memory is asked for.
-        let (least, _) = transforms.size_hint();
-        check_len(first.saturating_add(least))?;
+        let (least, _) = instances.size_hint();
+        check_len(first.saturating_add(least).saturating_add(after))?;
         channels.instances.reserve(least);
-        for transform in transforms {
-            let index = next_index(first + channels.len())?;
-            let (packed, scale) = transform.into().pack(index)?;
-            channels.push(packed, scale, 0);
+        for (transform, tag) in instances {
+            let at = first + channels.len();
+            check_len(at.saturating_add(1).saturating_add(after))?;
+            let (packed, scale) = transform.into().pack(at as u32)?;
+            channels.push(packed, scale, tag);
         }
         Ok(channels)
     }
@@ -91,6 +104,32 @@ impl Channels {
         if let Some(bounds) = tail.bounds {
             self.cover(bounds);
         }
+    }
+
+    /// Puts `new` in the place of `range`, and returns what was there.
+    pub(super) fn splice(&mut self, range: Range<usize>, new: Self) -> Self {
+        let (before, added) = (self.len(), new.len());
+        let scales = splice_values(
+            &mut self.scales,
+            new.scales,
+            range.clone(),
+            (before, added),
+            1.0,
+        );
+        let tags = splice_values(&mut self.tags, new.tags, range.clone(), (before, added), 0);
+        let mut removed = Self {
+            instances: self.instances.splice(range, new.instances).collect(),
+            scales,
+            tags,
+            bounds: None,
+        };
+        removed.measure();
+        match new.bounds {
+            _ if self.len() == 0 => self.bounds = None,
+            Some(bounds) => self.cover(bounds),
+            None => {}
+        }
+        removed
     }
 
     pub(super) fn truncate(&mut self, len: usize) {
@@ -207,6 +246,24 @@ fn append_values<T: Copy>(
         }
         (None, None) => {}
     }
+}
+
+/// [`Vec::splice`] on a channel that may be missing on either side; returns what was there.
+fn splice_values<T: Copy>(
+    channel: &mut Option<Vec<T>>,
+    new: Option<Vec<T>>,
+    range: Range<usize>,
+    (before, added): (usize, usize),
+    default: T,
+) -> Option<Vec<T>> {
+    if channel.is_none() && new.is_none() {
+        return None;
+    }
+    let had = channel.is_some();
+    let values = channel.get_or_insert_with(|| vec![default; before]);
+    let new = new.unwrap_or_else(|| vec![default; added]);
+    let removed = values.splice(range, new).collect();
+    had.then_some(removed)
 }
 
 #[cfg(test)]

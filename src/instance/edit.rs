@@ -1,5 +1,7 @@
 //! Edits of a set: each checks first, then writes, then logs.
 
+use std::ops::Range;
+
 use super::channels::{Channels, next_index};
 use super::{InstanceBounds, InstanceError, InstanceSet, InstanceTransform};
 
@@ -23,6 +25,7 @@ impl InstanceSet {
         transform: impl Into<InstanceTransform>,
         tag: u32,
     ) -> Result<u32, InstanceError> {
+        self.check_not_written()?;
         let before = self.len();
         let index = next_index(before)?;
         let (packed, scale) = transform.into().pack(index)?;
@@ -44,6 +47,7 @@ impl InstanceSet {
         &mut self,
         transforms: impl IntoIterator<Item = T>,
     ) -> Result<(), InstanceError> {
+        self.check_not_written()?;
         let before = self.len();
         let tail = Channels::collect(transforms, before)?;
         if tail.len() > 0 {
@@ -105,11 +109,16 @@ impl InstanceSet {
     }
 
     /// Drops all instances from `len` on. Reads the rest to make the [`bounds`](Self::bounds)
-    /// tight. The channels stay.
+    /// tight. The channels stay. Of a set that the GPU writes, the live instances become fewer.
     pub fn truncate(&mut self, len: usize) {
-        if len < self.len() {
+        let before = self.len();
+        if len < before {
             self.log.begin();
-            self.channels.truncate(len);
+            self.log.mark_renumbered(before..before, before);
+            match &mut self.written {
+                Some(written) => written.live = len as u32,
+                None => self.channels.truncate(len),
+            }
         }
     }
 
@@ -117,8 +126,11 @@ impl InstanceSet {
     /// instances.
     pub fn clear(&mut self) {
         let shape = self.shape();
-        if !self.is_empty() || shape != (false, false) {
+        if self.written.is_some() {
+            self.truncate(0);
+        } else if !self.is_empty() || shape != (false, false) {
             self.log.begin();
+            self.log.mark_renumbered(0..0, self.len());
             self.channels.truncate(0);
             self.channels.scales = None;
             self.channels.tags = None;
@@ -131,6 +143,9 @@ impl InstanceSet {
     /// Reads all instances to make the [`bounds`](Self::bounds) tight again, after many calls of
     /// [`set`](Self::set).
     pub fn tighten_bounds(&mut self) {
+        if self.written.is_some() {
+            return;
+        }
         let before = self.channels.bounds;
         self.channels.measure();
         if self.channels.bounds != before {
@@ -139,7 +154,7 @@ impl InstanceSet {
     }
 
     /// Which optional channels there are.
-    fn shape(&self) -> (bool, bool) {
+    pub(super) fn shape(&self) -> (bool, bool) {
         (self.channels.scales.is_some(), self.channels.tags.is_some())
     }
 
@@ -151,17 +166,24 @@ impl InstanceSet {
             self.log.mark_everything();
             return;
         }
-        self.log.instances.mark(added.clone(), revision);
+        self.log.mark_renumbered(added.clone(), before);
+        self.mark_channels(added, revision);
+    }
+
+    /// All channels were written in `range`.
+    pub(super) fn mark_channels(&mut self, range: Range<usize>, revision: u64) {
+        self.log.instances.mark(range.clone(), revision);
         if self.channels.scales.is_some() {
-            self.log.scales.mark(added.clone(), revision);
+            self.log.scales.mark(range.clone(), revision);
         }
         if self.channels.tags.is_some() {
-            self.log.tags.mark(added, revision);
+            self.log.tags.mark(range, revision);
         }
     }
 
     /// The index into the channels, if there is such an instance.
     pub(super) fn check_index(&self, index: u32) -> Result<usize, InstanceError> {
+        self.check_not_written()?;
         let len = self.len();
         if (index as usize) < len {
             Ok(index as usize)

@@ -3,6 +3,8 @@
 use glam::{Quat, Vec3};
 use thiserror::Error;
 
+use super::InstanceBounds;
+
 /// Why an [`InstanceSet`](super::InstanceSet) refused its input.
 ///
 /// `index` is the index that the instance has, or would have got, in the set: for a new set the
@@ -96,6 +98,46 @@ pub enum InstanceError {
         /// Instances in the set.
         len: usize,
     },
+    /// There are no such indices.
+    #[error(
+        "there are no instances {start}..{end}: the set has {len}; use a range that ends there or before"
+    )]
+    RangeOutOfBounds {
+        /// First index asked for.
+        start: usize,
+        /// End of the indices asked for.
+        end: usize,
+        /// Instances in the set.
+        len: usize,
+    },
+    /// The set's instances are written on the GPU: there is nothing to edit here.
+    #[error(
+        "the set's instances are written on the GPU (InstanceSet::gpu_written): write them there, or use set_live"
+    )]
+    GpuWritten,
+    /// The set's instances are not written on the GPU.
+    #[error(
+        "the set has its data on the CPU and measures its own bounds: only InstanceSet::gpu_written is told them"
+    )]
+    NotWritten,
+    /// More live instances than the GPU may write.
+    #[error(
+        "{live} live instances are more than the {capacity} that the GPU may write; make a set of a larger capacity"
+    )]
+    LiveOutOfRange {
+        /// Instances asked for.
+        live: u32,
+        /// The set's capacity.
+        capacity: u32,
+    },
+    /// The box around a written set is not one.
+    #[error(
+        "{bounds:?} is not a box around instances: min must not be above max, and all of it, max_scale too, finite"
+    )]
+    InvalidBounds {
+        /// The box as given.
+        bounds: InstanceBounds,
+    },
     /// More instances than an index of 32 bits can count.
     #[error(
         "{len} instances are more than the {limit} that one set can hold; spread them over several sets"
@@ -116,7 +158,12 @@ mod tests {
     fn messages_name_the_index_the_value_and_the_limit() {
         let value = Vec3::new(1.0, 2.0, 1.0);
         let quat = Quat::from_xyzw(0.0, 0.0, 0.0, 2.0);
-        let cases: [(InstanceError, &[&str]); 9] = [
+        let bounds = InstanceBounds {
+            min: Vec3::ONE,
+            max: Vec3::ZERO,
+            max_scale: 7.5,
+        };
+        let cases: [(InstanceError, &[&str]); 13] = [
             (
                 InstanceError::NonFinitePosition {
                     index: 7,
@@ -173,6 +220,23 @@ mod tests {
                 InstanceError::TooMany { len: 11, limit: 10 },
                 &["11 instances", "10", "several sets"],
             ),
+            (
+                InstanceError::RangeOutOfBounds {
+                    start: 2,
+                    end: 9,
+                    len: 4,
+                },
+                &["2..9", "has 4"],
+            ),
+            (InstanceError::GpuWritten, &["on the GPU", "set_live"]),
+            (
+                InstanceError::LiveOutOfRange {
+                    live: 9,
+                    capacity: 4,
+                },
+                &["9 live", "the 4", "larger capacity"],
+            ),
+            (InstanceError::InvalidBounds { bounds }, &["7.5", "finite"]),
         ];
         for (error, parts) in cases {
             let text = error.to_string();

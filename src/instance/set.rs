@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::changes::{ChangeLog, GRANULE};
 use super::channels::Channels;
+use super::written::Written;
 use super::{
     InstanceBounds, InstanceError, InstanceOrder, InstanceTransform, PackedInstance, SetChanges,
 };
@@ -44,6 +45,9 @@ pub struct InstanceSet {
     pub(super) channels: Channels,
     pub(super) log: ChangeLog,
     lineage: Lineage,
+    /// Set where a compute pass writes the instances; the channels are then empty.
+    pub(super) written: Option<Written>,
+    pub(super) previous: bool,
 }
 
 impl InstanceSet {
@@ -103,6 +107,7 @@ impl InstanceSet {
     /// [`InstanceError::ChannelLength`] unless there is one for each;
     /// [`InstanceError::InvalidScale`].
     pub fn with_scales(mut self, scales: Vec<f32>) -> Result<Self, InstanceError> {
+        self.check_not_written()?;
         self.channels.set_scales(scales)?;
         self.log.begin();
         self.log.mark_everything();
@@ -116,16 +121,20 @@ impl InstanceSet {
     ///
     /// [`InstanceError::ChannelLength`] unless there is one for each.
     pub fn with_tags(mut self, tags: Vec<u32>) -> Result<Self, InstanceError> {
+        self.check_not_written()?;
         self.channels.set_tags(tags)?;
         self.log.begin();
         self.log.mark_everything();
         Ok(self)
     }
 
-    /// How many instances there are.
+    /// How many instances there are; of a set that the GPU writes, how many are live.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.channels.len()
+        match &self.written {
+            Some(written) => written.live as usize,
+            None => self.channels.len(),
+        }
     }
 
     /// Whether there are none.
@@ -152,10 +161,10 @@ impl InstanceSet {
     pub fn iter(
         &self,
     ) -> impl ExactSizeIterator<Item = InstanceTransform> + DoubleEndedIterator + '_ {
-        (0..self.len()).map(|at| self.decoded(at))
+        (0..self.channels.len()).map(|at| self.decoded(at))
     }
 
-    /// Positions and rotations, as the shaders read them.
+    /// Positions and rotations, as the shaders read them; empty for a set that the GPU writes.
     #[must_use]
     pub fn packed(&self) -> &[PackedInstance] {
         &self.channels.instances
@@ -194,6 +203,10 @@ impl InstanceSet {
     /// second or two and 400 MB on top of the set itself.
     #[must_use]
     pub fn sorted(self) -> (Self, InstanceOrder) {
+        if self.written.is_some() {
+            return (self, InstanceOrder::default());
+        }
+        let previous = self.previous;
         let Channels {
             instances,
             scales,
@@ -211,10 +224,34 @@ impl InstanceSet {
         (
             Self {
                 channels,
+                previous,
                 ..Self::default()
             },
             order,
         )
+    }
+
+    /// Keeps on the GPU where each instance was in the frame before, so that motion vectors
+    /// (`MotionVectorPrepass`: temporal anti-aliasing, motion blur) follow instances that move within
+    /// the set, by [`set`](Self::set) or written by the GPU. Without it they follow the entity alone.
+    ///
+    /// It doubles the set's memory on the GPU, and each frame copies what the frame before it changed.
+    /// Instances go by their index: those that [`push`](Self::push), [`extend`](Self::extend) and
+    /// [`splice`](Self::splice) put or shift to an index have no motion in that frame.
+    #[must_use]
+    pub fn keep_previous(mut self, keep: bool) -> Self {
+        if self.previous != keep {
+            self.previous = keep;
+            self.log.begin();
+            self.log.mark_everything();
+        }
+        self
+    }
+
+    /// Whether the set [keeps](Self::keep_previous) where its instances were.
+    #[must_use]
+    pub fn keeps_previous(&self) -> bool {
+        self.previous
     }
 
     /// Counts edits. 1 for a set that was just made, more after each edit.
@@ -273,6 +310,8 @@ impl fmt::Debug for InstanceSet {
             .field("tags", &self.channels.tags.is_some())
             .field("bounds", &self.channels.bounds)
             .field("revision", &self.revision())
+            .field("written", &self.written)
+            .field("previous", &self.previous)
             .finish_non_exhaustive()
     }
 }

@@ -63,6 +63,17 @@ impl From<Handle<InstanceSet>> for GpuInstances {
 #[reflect(Component, Clone, PartialEq)]
 pub struct CullingRadius(pub f32);
 
+/// On a set: each frame Bevy's own `MeshUniform` is written for every survivor, so that any shader for meshes works on
+/// the set, without a word of instances in it: a vertex shader of one's own that calls
+/// `bevy_pbr::mesh_functions`, and `get_tag` in a vertex or fragment shader, which gives the instance's tag.
+///
+/// It costs 176 bytes on the GPU for each instance that survives in each view, where a set is else drawn from its
+/// 16. A set whose material has a vertex shader that does not import `bevy_gpu_culling::draw_instance` is drawn this way
+/// without the component; a set whose material imports it, or on the tier `Cpu`, is not in any case.
+#[derive(Component, Reflect, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[reflect(Component, Default, Clone, PartialEq)]
+pub struct InstanceMeshUniforms;
+
 /// On a camera: sets go on being culled by the camera's frustum of the moment this was added, while the camera
 /// moves on; one flies out and sees only what was kept. Remove it to cull by the camera again.
 #[derive(Component, Reflect, Clone, Debug, Default)]

@@ -1,6 +1,8 @@
 //! The draw functions of a set: Bevy's, with the mesh bind group and the draw call replaced by ours.
 
-use super::{extract::GpuCuller, meshlets::GpuMeshlets, prepare::SetDraws};
+use super::{
+    extract::GpuCuller, meshlets::GpuMeshlets, prepare::SetDraws, uniforms::SurvivorUniforms,
+};
 use crate::cull::{
     DrawSource,
     layout::{DRAW_COUNT_OFFSET, DrawArgs},
@@ -56,13 +58,15 @@ pub(super) type DrawSetDepthOnly = (
     DrawSurvivors<2>,
 );
 
-/// Binds a set at group `I` and draws its survivors in the view: one draw for each page.
-pub(super) struct DrawSurvivors<const I: usize>;
+/// Binds a set at group `I` and draws its survivors in the view: one draw for each page. With `BEVYS`, only if its
+/// pipelines are Bevy's own, which read `MeshUniform`s.
+pub(super) struct DrawSurvivors<const I: usize, const BEVYS: bool = false>;
 
-impl<P: PhaseItem, const I: usize> RenderCommand<P> for DrawSurvivors<I> {
+impl<P: PhaseItem, const I: usize, const BEVYS: bool> RenderCommand<P> for DrawSurvivors<I, BEVYS> {
     type Param = (
         SRes<GpuCuller>,
         SRes<SetDraws>,
+        SRes<SurvivorUniforms>,
         SRes<GpuMeshlets>,
         SRes<RenderMeshInstances>,
         SRes<RenderAssets<RenderMesh>>,
@@ -76,15 +80,16 @@ impl<P: PhaseItem, const I: usize> RenderCommand<P> for DrawSurvivors<I> {
         item: &P,
         view: ROQueryItem<'w, '_, Self::ViewQuery>,
         _: Option<()>,
-        (gpu, draws, meshlets, instances, meshes, allocator, device): SystemParamItem<
+        (gpu, draws, uniforms, meshlets, instances, meshes, allocator, device): SystemParamItem<
             'w,
             '_,
             Self::Param,
         >,
         pass: &mut TrackedRenderPass<'w>,
     ) -> RenderCommandResult {
-        let (draws, meshlets, meshes, allocator) = (
+        let (draws, uniforms, meshlets, meshes, allocator) = (
             draws.into_inner(),
+            uniforms.into_inner(),
             meshlets.into_inner(),
             meshes.into_inner(),
             allocator.into_inner(),
@@ -115,6 +120,21 @@ impl<P: PhaseItem, const I: usize> RenderCommand<P> for DrawSurvivors<I> {
         let counted = device
             .features()
             .contains(WgpuFeatures::MULTI_DRAW_INDIRECT_COUNT);
+        if draws.is_by_uniforms(item.main_entity()) {
+            let Some(bind_group) = &uniforms.mesh_bind_group else {
+                return RenderCommandResult::Skip;
+            };
+            pass.set_bind_group(I, bind_group, &[]);
+            for (commands, offset) in
+                uniforms.commands(item.main_entity(), view.retained_view_entity)
+            {
+                draw_indirect(pass, commands, offset, indexed, counted);
+            }
+            return RenderCommandResult::Success;
+        }
+        if BEVYS {
+            return RenderCommandResult::Skip;
+        }
         for (part, bind_group, offset) in
             draws.parts(culler, item.main_entity(), view.retained_view_entity)
         {

@@ -1,14 +1,21 @@
 //! From the main world: which entities use which sets, and what changed in the sets.
 
 use super::{
-    bounds::SetSphere, components::GpuInstances, plugin::GpuCullingSettings, verify::Verifier,
+    bounds::SetSphere,
+    buffers::InstanceBuffers,
+    components::{GpuInstances, InstanceMeshUniforms},
+    plugin::GpuCullingSettings,
+    verify::Verifier,
 };
 use crate::{
     cull::{
         BoundingSphere, Channels, Compaction, CullError, Culler, CullingTier, Residency, SetId,
+        WrittenRegion,
     },
     instance::{InstanceSet, SetChanges},
 };
+use core::ops::Range;
+
 use bevy::{
     camera::visibility::NoFrustumCulling,
     log::{error, info, warn},
@@ -35,6 +42,8 @@ pub(super) struct GpuCuller {
     /// Entities with [`GpuInstances`], also those whose set or mesh is not loaded yet or was refused: Bevy must not
     /// draw them as single meshes.
     pub entities: MainEntityHashSet,
+    /// Those that ask for a `MeshUniform` for each survivor.
+    pub by_uniforms: MainEntityHashSet,
     /// Entities whose set can be culled this frame.
     pub sets: MainEntityHashMap<ExtractedSet>,
 }
@@ -44,6 +53,11 @@ struct KnownSet {
     id: SetId,
     lineage: u64,
     revision: u64,
+    len: usize,
+    /// What the last frame uploaded: it moved in that frame, and does not any more.
+    moved: Vec<Range<usize>>,
+    /// It was refused, and a line said so.
+    refused: bool,
 }
 
 /// One entity's use of a set.
@@ -62,6 +76,7 @@ type SetEntity = (
     Option<&'static SetSphere>,
     &'static GlobalTransform,
     Has<NoFrustumCulling>,
+    Has<InstanceMeshUniforms>,
 );
 
 /// Makes the culler for the device.
@@ -119,6 +134,7 @@ pub(super) fn extract_sets(
     assets: Extract<Res<Assets<InstanceSet>>>,
     (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
     verifier: Res<Verifier>,
+    mut buffers: ResMut<InstanceBuffers>,
 ) {
     let gpu = &mut *gpu;
     if gpu.settings != *settings {
@@ -126,16 +142,21 @@ pub(super) fn extract_sets(
         gpu.culler = make_culler(&device, &settings);
         gpu.made += 1;
         gpu.known.clear();
+        buffers.clear();
     }
     gpu.sets.clear();
     gpu.entities.clear();
     gpu.entities
         .extend(entities.iter().map(|(entity, ..)| MainEntity::from(entity)));
+    gpu.by_uniforms.clear();
+    let asking = entities.iter().filter(|entity| entity.5);
+    gpu.by_uniforms
+        .extend(asking.map(|(entity, ..)| MainEntity::from(entity)));
     let Some(culler) = &mut gpu.culler else {
         return;
     };
     let mut used = HashMap::new();
-    for (entity, instances, sphere, transform, keep_all) in &entities {
+    for (entity, instances, sphere, transform, keep_all, _) in &entities {
         let asset = instances.id();
         let (Some(set), Some(sphere)) = (assets.get(asset), sphere) else {
             continue;
@@ -147,11 +168,29 @@ pub(super) fn extract_sets(
                     id: SetId(gpu.next_id),
                     lineage: 0,
                     revision: 0,
+                    len: 0,
+                    moved: Vec::new(),
+                    refused: false,
                 }
             });
-            if let Err(error) = upload(culler, (device.wgpu_device(), &queue), known, set) {
+            let result = if set.written().is_some() {
+                let device = device.wgpu_device();
+                reserve_written(culler, (device, &queue), known, set).map(|regions| {
+                    if let Some(regions) = regions {
+                        buffers.insert(asset, regions);
+                    }
+                    buffers.set_live(asset, set.len() as u32);
+                })
+            } else {
+                buffers.remove(asset);
+                upload(culler, (device.wgpu_device(), &queue), known, set)
+            };
+            if let Err(error) = &result
+                && !known.refused
+            {
                 error!("a set could not be uploaded: {error}");
             }
+            known.refused = result.is_err();
             verifier.keep(known.id, set);
             known.id
         });
@@ -170,6 +209,7 @@ pub(super) fn extract_sets(
         let lives = used.contains_key(asset) || assets.contains(*asset);
         if !lives {
             culler.remove_set(known.id);
+            buffers.remove(*asset);
         }
         lives
     });
@@ -182,7 +222,11 @@ fn upload(
     known: &mut KnownSet,
     set: &InstanceSet,
 ) -> Result<(), CullError> {
+    let mut moved = core::mem::take(&mut known.moved);
     if known.lineage == set.lineage() && known.revision == set.revision() {
+        if set.keeps_previous() && !moved.is_empty() {
+            culler.keep_previous((device, queue), known.id, moved)?;
+        }
         return Ok(());
     }
     let since = if known.lineage == set.lineage() {
@@ -194,9 +238,16 @@ fn upload(
     let channels = Channels {
         scale: set.scales().is_some(),
         tag: set.tags().is_some(),
+        previous: set.keeps_previous(),
     };
+    let nowhere = nowhere_before(&changes, if since == 0 { 0 } else { known.len }, set.len());
     if culler.reserve_set(device, known.id, set.len() as u32, channels) == Residency::Moved {
         changes = SetChanges::Everything;
+        // It brought along where it was.
+        moved.clear();
+    }
+    if channels.previous {
+        culler.keep_previous((device, queue), known.id, moved)?;
     }
     let all = core::slice::from_ref(&(0..set.len())).to_vec();
     let (instances, scales, tags) = match changes {
@@ -204,6 +255,16 @@ fn upload(
         SetChanges::Everything => (all.clone(), all.clone(), all),
         SetChanges::Ranges(ranges) => (ranges.instances, ranges.scales, ranges.tags),
     };
+    if channels.previous {
+        known.moved = instances.iter().chain(&scales).cloned().collect();
+        for range in nowhere {
+            let data = (
+                &set.packed()[range.clone()],
+                set.scales().map(|scales| &scales[range.clone()]),
+            );
+            culler.upload_previous(queue, known.id, range.start, data)?;
+        }
+    }
     for range in instances {
         culler.upload(queue, known.id, range.start, &set.packed()[range])?;
     }
@@ -221,7 +282,53 @@ fn upload(
     }
     known.lineage = set.lineage();
     known.revision = set.revision();
+    known.len = set.len();
     Ok(())
+}
+
+/// Instances that were nowhere in the frame before, when the set had `before` of them: they have no motion.
+fn nowhere_before(changes: &SetChanges, before: usize, len: usize) -> Vec<Range<usize>> {
+    match changes {
+        SetChanges::Nothing => Vec::new(),
+        SetChanges::Everything => core::slice::from_ref(&(0..len)).to_vec(),
+        SetChanges::Ranges(ranges) => {
+            let grown = before.min(len)..len;
+            let renumbered = ranges.renumbered.iter().cloned();
+            renumbered
+                .chain([grown])
+                .filter(|range| !range.is_empty())
+                .collect()
+        }
+    }
+}
+
+/// Room for what the GPU writes; the buffers, if they are not those of the last frame.
+fn reserve_written(
+    culler: &mut Culler,
+    on: (&wgpu::Device, &RenderQueue),
+    known: &mut KnownSet,
+    set: &InstanceSet,
+) -> Result<Option<Vec<WrittenRegion>>, CullError> {
+    let (Some(settings), Some(capacity)) = (set.written(), set.written_capacity()) else {
+        return Ok(None);
+    };
+    let channels = Channels {
+        scale: settings.scales,
+        tag: settings.tags,
+        previous: set.keeps_previous(),
+    };
+    let (device, queue) = on;
+    let residency = culler.reserve_written(
+        (device, queue),
+        known.id,
+        (capacity, set.len() as u32),
+        channels,
+        settings.classify,
+    )?;
+    // Another set in its place has nothing in common with it.
+    known.lineage = 0;
+    known.moved.clear();
+    Ok((residency == Residency::Moved).then(|| culler.written_regions(known.id)))
 }
 
 impl GpuCuller {

@@ -19,12 +19,16 @@ pub(super) struct InstancedShaders(HashMap<AssetId<Shader>, bool>);
 /// Who transforms the vertices of a material on a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum VertexStage {
-    /// Ours, or one of the material's own that reads instances.
+    /// The material has none of its own: ours, or Bevy's.
+    Default,
+    /// One of the material's own that reads instances.
     Instanced,
     /// One of the material's own that has not been loaded.
     Loading,
     /// One of the material's own that knows nothing of instances.
     Foreign,
+    /// Of the material's own (main pass, prepass, deferred) one reads instances, another does not.
+    Mixed,
 }
 
 impl InstancedShaders {
@@ -35,15 +39,18 @@ impl InstancedShaders {
             material.get_shader(PrepassVertexShader),
             material.get_shader(DeferredVertexShader),
         ];
-        let mut stage = VertexStage::Instanced;
-        for shader in own.iter().flatten() {
-            match self.0.get(&shader.id()) {
-                Some(true) => {}
-                Some(false) => return VertexStage::Foreign,
-                None => stage = VertexStage::Loading,
-            }
+        let known: Vec<_> = own
+            .iter()
+            .flatten()
+            .map(|shader| self.0.get(&shader.id()).copied())
+            .collect();
+        match (known.contains(&Some(true)), known.contains(&Some(false))) {
+            _ if known.contains(&None) => VertexStage::Loading,
+            (true, true) => VertexStage::Mixed,
+            (true, false) => VertexStage::Instanced,
+            (false, true) => VertexStage::Foreign,
+            (false, false) => VertexStage::Default,
         }
-        stage
     }
 }
 

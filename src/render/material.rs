@@ -9,6 +9,7 @@ use super::{
     extract::GpuCuller,
     imports::{InstancedShaders, VertexStage},
     pipeline::{specialize_set, specialize_set_prepass},
+    uniforms::can_write,
 };
 use bevy::{
     asset::{UntypedAssetId, uuid::Uuid},
@@ -19,14 +20,14 @@ use bevy::{
     },
     ecs::system::SystemParam,
     material::MaterialProperties,
-    pbr::*,
+    pbr::{wireframe::RenderWireframeInstances, *},
     platform::collections::{HashMap, HashSet},
     prelude::*,
     render::{
         camera::DirtySpecializations,
         erased_render_asset::ErasedRenderAssets,
         render_phase::DrawFunctions,
-        sync_world::{MainEntity, MainEntityHashMap},
+        sync_world::{MainEntity, MainEntityHashMap, MainEntityHashSet},
     },
 };
 use std::sync::Arc;
@@ -37,13 +38,43 @@ const FIRST_ALIAS: u128 = 0x6770_755f_6375_6c6c_696e_6700_0000_0000;
 /// The aliases in use.
 #[derive(Resource, Default)]
 pub(super) struct MaterialAliases {
-    /// By the material's own id.
-    aliases: HashMap<UntypedAssetId, Alias>,
+    /// By the material's own id, and how it is drawn.
+    aliases: HashMap<(UntypedAssetId, DrawnBy), Alias>,
     /// The material's own id, by the alias's.
     originals: HashMap<UntypedAssetId, UntypedAssetId>,
     /// Entities that have an alias, to take it back.
     entities: MainEntityHashMap<UntypedAssetId>,
     made: u128,
+    /// Entities that are drawn by Bevy's own vertex stages.
+    pub by_uniforms: MainEntityHashSet,
+}
+
+/// How a set's material is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum DrawnBy {
+    /// A vertex stage that reads instances.
+    Instances,
+    /// Bevy's own pipelines, from a `MeshUniform` for each survivor.
+    Uniforms,
+    /// Not at all: a shader is not loaded yet.
+    Loading,
+    /// Not at all: nobody could write the uniforms that its vertex stage wants.
+    Refused,
+    /// Not at all: its vertex stages want to be drawn in two ways.
+    Mixed,
+}
+
+impl DrawnBy {
+    fn new(vertex: VertexStage, asked: bool, can_write: bool) -> Self {
+        match vertex {
+            VertexStage::Loading => Self::Loading,
+            VertexStage::Mixed => Self::Mixed,
+            VertexStage::Foreign if can_write => Self::Uniforms,
+            VertexStage::Foreign => Self::Refused,
+            VertexStage::Default if asked && can_write => Self::Uniforms,
+            VertexStage::Default | VertexStage::Instanced => Self::Instances,
+        }
+    }
 }
 
 struct Alias {
@@ -51,8 +82,6 @@ struct Alias {
     /// What it was copied from: a changed material has new properties or another binding.
     properties: Arc<MaterialProperties>,
     binding: (u32, u32),
-    /// A shader that is loaded later, or changes, may read instances.
-    vertex: VertexStage,
 }
 
 /// The phases' draw functions.
@@ -82,6 +111,7 @@ pub(super) fn alias_materials(
     mut materials: ResMut<ErasedRenderAssets<PreparedMaterial>>,
     mut bindings: ResMut<RenderMaterialBindings>,
     mut dirty: ResMut<DirtySpecializations>,
+    wireframes: Option<Res<RenderWireframeInstances>>,
     functions: PhaseFunctions,
 ) {
     if gpu.entities.is_empty() && aliases.entities.is_empty() {
@@ -89,6 +119,8 @@ pub(super) fn alias_materials(
     }
     let aliases = &mut *aliases;
     let mut used = HashSet::new();
+    let can_write = can_write(gpu.culler.as_ref());
+    aliases.by_uniforms.clear();
     for entity in &gpu.entities {
         let Some(instance) = instances.instances.get_mut(entity) else {
             continue;
@@ -102,11 +134,22 @@ pub(super) fn alias_materials(
             continue;
         };
         let (properties, binding) = (material.properties.clone(), material.binding);
-        used.insert(original);
+        // A shader that is loaded later, or changes, may read instances.
+        let vertex = shaders.vertex_stage(&properties);
+        // Bevy's wireframes, too, read a MeshUniform for each instance.
+        let is_wired = wireframes
+            .as_ref()
+            .is_some_and(|wireframes| wireframes.contains_key(entity));
+        let asked = is_wired || gpu.by_uniforms.contains(entity);
+        let drawn = DrawnBy::new(vertex, asked, can_write);
+        if drawn == DrawnBy::Uniforms {
+            aliases.by_uniforms.insert(*entity);
+        }
+        used.insert((original, drawn));
         let id = aliases.id_of(
-            original,
+            (original, drawn),
             &properties,
-            (binding, shaders.vertex_stage(&properties)),
+            binding,
             &mut materials,
             &mut bindings,
             &functions,
@@ -125,19 +168,18 @@ impl MaterialAliases {
     /// The alias of a material, and whether it was made anew.
     fn id_of(
         &mut self,
-        original: UntypedAssetId,
+        (original, drawn): (UntypedAssetId, DrawnBy),
         properties: &Arc<MaterialProperties>,
-        (binding, vertex): (MaterialBindingId, VertexStage),
+        binding: MaterialBindingId,
         materials: &mut ErasedRenderAssets<PreparedMaterial>,
         bindings: &mut RenderMaterialBindings,
         functions: &PhaseFunctions,
     ) -> (UntypedAssetId, bool) {
         let place = (binding.group.0, binding.slot.0);
-        let known = self.aliases.get(&original);
+        let known = self.aliases.get(&(original, drawn));
         if let Some(alias) = known
             && Arc::ptr_eq(&alias.properties, properties)
             && alias.binding == place
-            && alias.vertex == vertex
         {
             return (alias.id, false);
         }
@@ -148,7 +190,7 @@ impl MaterialAliases {
                 uuid: Uuid::from_u128(FIRST_ALIAS + self.made),
             }
         });
-        let copy = Arc::new(alias_properties(properties, vertex, functions, original));
+        let copy = Arc::new(alias_properties(properties, drawn, functions, original));
         materials.insert(
             id,
             PreparedMaterial {
@@ -159,12 +201,11 @@ impl MaterialAliases {
         bindings.insert(id, binding);
         self.originals.insert(id, original);
         self.aliases.insert(
-            original,
+            (original, drawn),
             Alias {
                 id,
                 properties: properties.clone(),
                 binding: place,
-                vertex,
             },
         );
         (id, true)
@@ -199,7 +240,7 @@ impl MaterialAliases {
     /// Drops the aliases of materials that no set uses.
     fn sweep(
         &mut self,
-        used: &HashSet<UntypedAssetId>,
+        used: &HashSet<(UntypedAssetId, DrawnBy)>,
         materials: &mut ErasedRenderAssets<PreparedMaterial>,
         bindings: &mut RenderMaterialBindings,
     ) {
@@ -216,11 +257,11 @@ impl MaterialAliases {
     }
 }
 
-/// A copy of a material's properties with our specialisers and draw functions. A material with a vertex stage of
-/// its own that does not read instances gets no draw function: nothing is drawn, and a line says so.
+/// A copy of a material's properties with our draw functions, and with our specialisers or Bevy's. Without a way to
+/// draw it there is no draw function: nothing is drawn, and a line says so.
 fn alias_properties(
     from: &MaterialProperties,
-    vertex: VertexStage,
+    drawn: DrawnBy,
     phases: &PhaseFunctions,
     id: UntypedAssetId,
 ) -> MaterialProperties {
@@ -242,11 +283,23 @@ fn alias_properties(
         prepass_enabled: from.prepass_enabled,
         ..MaterialProperties::default()
     };
-    if vertex != VertexStage::Instanced {
-        if vertex == VertexStage::Foreign {
+    if drawn == DrawnBy::Uniforms {
+        to.base_specialize = from.base_specialize;
+        to.prepass_specialize = from.prepass_specialize;
+    }
+    if matches!(drawn, DrawnBy::Loading | DrawnBy::Refused | DrawnBy::Mixed) {
+        if drawn == DrawnBy::Mixed {
             error!(
-                "material {id:?} has a vertex shader of its own, which does not read GpuInstances: sets with it are \
-                 not drawn; import bevy_gpu_culling::draw_instance in it, or use a fragment shader only"
+                "material {id:?}: some of its vertex shaders (main pass, prepass, deferred) import \
+                 bevy_gpu_culling::draw_instance and some do not: sets with it are not drawn; import it in all of \
+                 them, or in none"
+            );
+        }
+        if drawn == DrawnBy::Refused {
+            error!(
+                "material {id:?} has a vertex shader of its own, which does not read GpuInstances, and the tier \
+                 \"cpu\" writes no MeshUniforms for it: sets with it are not drawn; import \
+                 bevy_gpu_culling::draw_instance in it, or use a fragment shader only"
             );
         }
         // No pipeline either: a pipeline of the same key may be asked for once the shader is loaded.

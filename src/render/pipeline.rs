@@ -44,8 +44,9 @@ impl DrawShaders {
     /// Registers the shaders; the decoding of an instance is the engine's own source.
     pub fn load(app: &mut App) -> Self {
         let decode = format!(
-            "#define_import_path bevy_gpu_culling::instance\n{}",
-            shaders::INSTANCE
+            "#define_import_path bevy_gpu_culling::instance\n{}\n{}",
+            shaders::INSTANCE,
+            shaders::INSTANCE_PACK
         );
         let sources = [
             (&INSTANCE_SHADER, decode, "instance.wgsl"),

@@ -2,7 +2,11 @@
 
 use super::{
     bounds::update_bounds,
-    components::{AFTER_FRUSTA, CullingRadius, FreezeCulling, GpuInstances, freeze_frusta},
+    buffers::InstanceBuffers,
+    components::{
+        AFTER_FRUSTA, CullingRadius, FreezeCulling, GpuInstances, InstanceMeshUniforms,
+        freeze_frusta,
+    },
     draw::{DrawSet, DrawSetDepthOnly, DrawSetPrepass},
     extract::{GpuCuller, extract_sets, init_culler},
     imports::{InstancedShaders, extract_imports},
@@ -12,7 +16,9 @@ use super::{
     prepare::{SetDraws, prepare_culling},
     record::{CullingReport, ReportInbox, finish_culling, receive_report, record_culling},
     slots::DrawSlots,
+    uniforms::SurvivorUniforms,
     verify::Verifier,
+    wireframe::{redirect_wireframes, register_wireframes},
 };
 use crate::{
     cull::{Compaction, CullerOptions, CullingTier},
@@ -100,6 +106,9 @@ pub enum GpuCullingSystems {
     AliasMaterials,
     /// `Render`: views and sets become the frame's tables.
     Prepare,
+    /// `RenderGraph`, before [`Record`](Self::Record): compute passes of yours that write instances
+    /// ([`InstanceBuffers`]). Nothing of the plugin's runs in it.
+    WriteInstances,
     /// `RenderGraph`, before the cameras: the compute passes.
     Record,
     /// `RenderGraph`, after the submit: counters are asked for.
@@ -120,6 +129,7 @@ impl Plugin for GpuCullingPlugin {
             .register_type::<GpuInstances>()
             .register_type::<CullingRadius>()
             .register_type::<FreezeCulling>()
+            .register_type::<InstanceMeshUniforms>()
             .register_type::<GpuCullingSettings>()
             .insert_resource(settings.clone())
             .init_resource::<CullingReport>()
@@ -154,12 +164,14 @@ impl Plugin for GpuCullingPlugin {
             .insert_resource(verifier)
             .insert_resource(shaders)
             .init_resource::<GpuCuller>()
+            .init_resource::<InstanceBuffers>()
             .init_resource::<GpuMeshlets>()
             .init_resource::<DrawnFaces>()
             .init_resource::<InstancedShaders>()
             .init_resource::<MaterialAliases>()
             .init_resource::<SetDraws>()
             .init_resource::<DrawSlots>()
+            .init_resource::<SurvivorUniforms>()
             .init_resource::<SetPipelines>()
             .init_resource::<SetPrepassPipelines>()
             .add_render_command::<Opaque3d, DrawSet>()
@@ -185,13 +197,16 @@ impl Plugin for GpuCullingPlugin {
             .configure_sets(
                 RenderGraph,
                 (
+                    GpuCullingSystems::WriteInstances
+                        .in_set(RenderGraphSystems::Render)
+                        .before(GpuCullingSystems::Record),
                     GpuCullingSystems::Record
                         .in_set(RenderGraphSystems::Render)
                         .before(camera_driver),
                     GpuCullingSystems::Finish.in_set(RenderGraphSystems::Finish),
                 ),
             )
-            .add_systems(RenderStartup, init_culler)
+            .add_systems(RenderStartup, (init_culler, register_wireframes))
             .add_systems(
                 ExtractSchedule,
                 (
@@ -205,6 +220,9 @@ impl Plugin for GpuCullingPlugin {
                 Render,
                 (
                     alias_materials.in_set(GpuCullingSystems::AliasMaterials),
+                    redirect_wireframes
+                        .after(RenderSystems::QueueMeshes)
+                        .before(RenderSystems::PhaseSort),
                     (prepare_culling, prepare_meshlets)
                         .chain()
                         .in_set(GpuCullingSystems::Prepare),

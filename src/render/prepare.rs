@@ -2,8 +2,10 @@
 
 use super::{
     extract::{ExtractedSet, GpuCuller},
+    material::MaterialAliases,
     pipeline::set_layout,
     slots::{DRAW_HAS_SCALE, DRAW_HAS_TAG, DrawSlots, MeshUniforms, SLOT_BYTES, SlotInfo},
+    uniforms::{SurvivorUniforms, UniformRequest},
     views::{SetView, ViewKind, Views},
 };
 use crate::cull::{Channels, CullFrame, CullRequest, CullView, Culler, DrawPart, DrawShape};
@@ -21,7 +23,7 @@ use bevy::{
             PipelineCache,
         },
         renderer::{RenderDevice, RenderQueue},
-        sync_world::{MainEntity, MainEntityHashMap},
+        sync_world::{MainEntity, MainEntityHashMap, MainEntityHashSet},
         view::RetainedViewEntity,
     },
 };
@@ -38,6 +40,8 @@ pub(super) struct SetDraws {
     requests: MainEntityHashMap<usize>,
     /// Entity and slots (one for each region) of each request.
     entities: Vec<(MainEntity, Vec<u32>)>,
+    /// Entities that are drawn by Bevy's own vertex stages.
+    by_uniforms: MainEntityHashSet,
     /// By batch: bind group, and what it was made for.
     bind_groups: HashMap<(usize, usize), ([u64; 2], BindGroup)>,
 }
@@ -71,6 +75,11 @@ impl SetDraws {
                     ))
                 })
         })
+    }
+
+    /// Whether Bevy's own vertex stages draw the entity, from a `MeshUniform` for each survivor.
+    pub fn is_by_uniforms(&self, entity: MainEntity) -> bool {
+        self.by_uniforms.contains(&entity)
     }
 
     /// The entity of a request.
@@ -117,7 +126,8 @@ impl Meshes<'_> {
 pub(super) fn prepare_culling(
     mut gpu: ResMut<GpuCuller>,
     mut draws: ResMut<SetDraws>,
-    mut slots: ResMut<DrawSlots>,
+    (mut slots, mut uniforms_out): (ResMut<DrawSlots>, ResMut<SurvivorUniforms>),
+    aliases: Res<MaterialAliases>,
     views: Views,
     meshes: Meshes,
     inputs: Option<Res<BatchedInstanceBuffers<MeshUniform, MeshInputUniform>>>,
@@ -140,7 +150,9 @@ pub(super) fn prepare_culling(
     draws.frame.requests.clear();
     draws.frame.views.clear();
     draws.views.clear();
+    draws.by_uniforms.clone_from(&aliases.by_uniforms);
     slots.clear();
+    uniforms_out.clear();
     if sets.is_empty() {
         culler.prepare(device.wgpu_device(), &queue, &draws.frame);
         return;
@@ -184,6 +196,43 @@ pub(super) fn prepare_culling(
     }
     let layout = cache.get_bind_group_layout(&set_layout(&mesh_pipeline.mesh_layouts.model_only));
     bind_batches(draws, culler, &slots, &device, &layout);
+    add_uniforms(draws, culler, &mut uniforms_out);
+    let layout = cache.get_bind_group_layout(&mesh_pipeline.mesh_layouts.model_only);
+    uniforms_out.prepare(culler, &slots, (&device, &queue), &layout);
+}
+
+/// The requests that are drawn by uniforms.
+fn add_uniforms(draws: &SetDraws, culler: &Culler, uniforms: &mut SurvivorUniforms) {
+    if draws.by_uniforms.is_empty() {
+        return;
+    }
+    for (index, (request, (entity, slots))) in
+        draws.frame.requests.iter().zip(&draws.entities).enumerate()
+    {
+        if !draws.by_uniforms.contains(entity) {
+            continue;
+        }
+        let views: Vec<_> = request
+            .views
+            .iter()
+            .map(|view| draws.views[*view as usize].0)
+            .collect();
+        let mut left = culler.set_len(request.set).unwrap_or(0);
+        let mut instances = Vec::new();
+        for region in culler.set_regions(request.set) {
+            instances.push(left.min(region.capacity));
+            left -= left.min(region.capacity);
+        }
+        let request = UniformRequest {
+            index,
+            entity: *entity,
+            shape: request.shape,
+            views: &views,
+            slots,
+            instances: &instances,
+        };
+        uniforms.add(culler, &request);
+    }
 }
 
 /// The entity's request, if any view sees it and its mesh is there.
@@ -208,7 +257,11 @@ fn add_request(
     let (Some(shape), Some(uniform)) = (meshes.shape(entity), uniforms.get(entity)) else {
         return;
     };
-    let Channels { scale, tag } = culler.set_channels(set.set).unwrap_or_default();
+    let Channels {
+        scale,
+        tag,
+        previous,
+    } = culler.set_channels(set.set).unwrap_or_default();
     let flags = if scale { DRAW_HAS_SCALE } else { 0 } | if tag { DRAW_HAS_TAG } else { 0 };
     let mut set_first = 0;
     let offsets = culler.set_regions(set.set).iter().map(|region| {
@@ -216,7 +269,7 @@ fn add_request(
             flags,
             region_first: region.first,
             set_first,
-            pad_a: 0,
+            previous_offset: if previous { region.capacity } else { 0 },
         };
         set_first += region.capacity;
         slots.push(entity, uniform.clone(), info)

@@ -1,6 +1,9 @@
 //! The compute passes of the frame, and the counters on their way to the main world.
 
-use super::{extract::GpuCuller, meshlets::GpuMeshlets, prepare::SetDraws, views::ViewKind};
+use super::{
+    extract::GpuCuller, meshlets::GpuMeshlets, prepare::SetDraws, uniforms::SurvivorUniforms,
+    views::ViewKind,
+};
 use crate::cull::{
     Compaction, CullingTier, FrameCounts, Stage,
     meshlets::{MeshletCounts, MeshletStage},
@@ -120,6 +123,7 @@ pub(super) struct ReportInbox(Arc<Mutex<Option<CullingReport>>>);
 /// Records the stages of all sets and views: once a frame, before any camera.
 pub(super) fn record_culling(
     mut gpu: ResMut<GpuCuller>,
+    uniforms: Res<SurvivorUniforms>,
     mut meshlets: ResMut<GpuMeshlets>,
     device: Res<RenderDevice>,
     mut context: RenderContext,
@@ -127,6 +131,9 @@ pub(super) fn record_culling(
     let Some(culler) = &mut gpu.culler else {
         return;
     };
+    if culler.has_written_sets() {
+        culler.record_written(device.wgpu_device(), context.command_encoder());
+    }
     if !culler.has_gpu_work() {
         return;
     }
@@ -140,6 +147,17 @@ pub(super) fn record_culling(
         });
         let span = recorder.time_span(&mut pass, name);
         culler.record_stage(stage, &mut pass);
+        span.end(&mut pass);
+    }
+    if uniforms.has_work() {
+        let name = "gpu_culling/mesh_uniforms";
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+            label: Some(name),
+            timestamp_writes: None,
+        });
+        let span = recorder.time_span(&mut pass, name);
+        let limit = device.limits().max_compute_workgroups_per_dimension;
+        uniforms.record(culler, &mut pass, limit);
         span.end(&mut pass);
     }
     culler.record_readback(device.wgpu_device(), encoder);
@@ -169,6 +187,7 @@ pub(super) fn finish_culling(
     draws: Res<SetDraws>,
     device: Res<RenderDevice>,
     inbox: Res<ReportInbox>,
+    mut uniforms: ResMut<SurvivorUniforms>,
     mut last: Local<CullingReport>,
 ) {
     let tier = gpu.tier();
@@ -190,6 +209,8 @@ pub(super) fn finish_culling(
                         .sum::<u64>()
             );
         }
+        let views: Vec<_> = draws.views.iter().map(|(key, ..)| *key).collect();
+        uniforms.learn(&counts, &views);
         fill(&mut last, &counts, &draws);
     } else if draws.frame.requests.is_empty() {
         last.views.clear();

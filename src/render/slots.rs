@@ -32,7 +32,8 @@ pub(super) struct SlotInfo {
     pub flags: u32,
     pub region_first: u32,
     pub set_first: u32,
-    pub pad_a: u32,
+    /// How far behind an instance lies where it was in the frame before; 0 where that is not kept.
+    pub previous_offset: u32,
 }
 
 /// The slots of a frame, one for each set's region.
@@ -41,6 +42,8 @@ pub(super) struct DrawSlots {
     bytes: Vec<u8>,
     written: Vec<u8>,
     pub buffer: Option<Buffer>,
+    /// Changes when the buffer is replaced.
+    pub generation: u64,
     /// Where each entity was last frame, for motion vectors.
     previous: MainEntityHashMap<[Vec4; 3]>,
     current: MainEntityHashMap<[Vec4; 3]>,
@@ -80,6 +83,7 @@ impl DrawSlots {
             return false;
         }
         if !fits {
+            self.generation += 1;
             self.buffer = Some(device.create_buffer(&BufferDescriptor {
                 label: Some("gpu_culling slots"),
                 size: bytes.next_power_of_two(),

@@ -46,7 +46,8 @@ pub struct Verifier(Arc<Mutex<State>>);
 #[derive(Default)]
 struct State {
     requested: bool,
-    sets: HashMap<SetId, Copied>,
+    /// None where the GPU writes the instances: they are read when the frame is done.
+    sets: HashMap<SetId, Option<Copied>>,
     verdicts: Option<Vec<Verdict>>,
 }
 
@@ -77,14 +78,11 @@ impl Verifier {
         if let Ok(mut state) = self.0.lock()
             && state.requested
         {
-            let scales = set.scales().unwrap_or(&[]).to_vec();
-            state.sets.insert(
-                id,
-                Copied {
-                    instances: set.packed().to_vec(),
-                    scales,
-                },
-            );
+            let copied = set.written().is_none().then(|| Copied {
+                instances: set.packed().to_vec(),
+                scales: set.scales().unwrap_or(&[]).to_vec(),
+            });
+            state.sets.insert(id, copied);
         }
     }
 }
@@ -104,9 +102,18 @@ pub(super) fn verify_survivors(
     if !state.requested || state.sets.is_empty() && !gpu.sets.is_empty() {
         return;
     }
+    for (id, copied) in &mut state.sets {
+        if copied.is_none() {
+            let read = culler.read_instances((device.wgpu_device(), &queue), *id);
+            *copied = read
+                .ok()
+                .map(|(instances, scales)| Copied { instances, scales });
+        }
+    }
     let mut verdicts = Vec::new();
     for (index, request) in draws.frame.requests.iter().enumerate() {
-        let (Some(set), Some(entity)) = (state.sets.get(&request.set), draws.entity(index)) else {
+        let (Some(Some(set)), Some(entity)) = (state.sets.get(&request.set), draws.entity(index))
+        else {
             continue;
         };
         for (slot, view) in request.views.iter().enumerate() {
@@ -217,6 +224,7 @@ fn twin_tables(
         }],
         PlanLimits {
             counts: u32::MAX,
+            few_counts: u32::MAX,
             workgroups: u32::MAX,
         },
     );

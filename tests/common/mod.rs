@@ -8,8 +8,8 @@
 use bevy_gpu_culling::{
     cull::{
         BatchData, BoundingSphere, Channels, CullFrame, CullRequest, CullView, Culler,
-        CullerOptions, CullingTier, DrawShape, SetId,
-        layout::{BLOCK_WORDS, Totals},
+        CullerOptions, CullingTier, DrawShape, Expansion, SetId,
+        layout::{BLOCK_WORDS, SCAN_TILE, Totals},
         plan::BatchPlan,
         reference,
     },
@@ -29,7 +29,8 @@ pub fn gpu() -> (Device, Queue, wgpu::AdapterInfo) {
     }))
     .expect("no GPU adapter: `cargo xtask test` installs a software one");
     let (device, queue) = pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor {
-        required_features: adapter.features() & CullingTier::wanted_features(),
+        required_features: adapter.features()
+            & (CullingTier::wanted_features() | Expansion::wanted_features()),
         required_limits: adapter.limits(),
         ..Default::default()
     }))
@@ -184,6 +185,7 @@ pub fn upload(culler: &mut Culler, (device, queue): (&Device, &Queue), scene: &S
     for (id, set) in scene.sets.iter().enumerate() {
         let id = SetId(id as u64);
         let channels = Channels {
+            previous: set.keeps_previous(),
             scale: set.scales().is_some(),
             tag: set.tags().is_some(),
         };
@@ -313,12 +315,28 @@ fn compare_rest(plan: &BatchPlan, data: &BatchData) -> Result<(), String> {
     } else {
         u32::MAX
     };
-    let mut counts = vec![0; data.counts.len()];
+    let mut counts = vec![0; batch.count_len as usize];
     reference::count(&batch, &data.words, &mut counts);
-    equal("counts", &data.counts, &counts)?;
     let places = reference::scan(&batch, &counts);
-    let zero = vec![0; plan.tile_count() as usize + 2];
-    equal("progress", &data.progress, &zero)?;
+    if batch.is_scanned == 0 {
+        equal("counts", &data.counts, &counts)?;
+    } else {
+        let tiles = || places.chunks(SCAN_TILE as usize);
+        let prefixes: Vec<_> = tiles()
+            .flat_map(|tile| tile.iter().map(|place| place - tile[0]))
+            .collect();
+        equal("counts", &data.counts, &prefixes)?;
+        let mut counts = counts.chunks(SCAN_TILE as usize);
+        let totals: Vec<u32> = tiles()
+            .map(|_| counts.next().unwrap_or_default().iter().sum())
+            .collect();
+        equal("partials", &data.partials, &totals)?;
+    }
+    equal(
+        "survivors of all rows",
+        &[data.totals.survivors],
+        &places[places.len() - 1..],
+    )?;
     let mut survivors = vec![0; capacity as usize];
     reference::compact(&batch, &plan.chunks, &data.words, &places, &mut survivors);
     equal("survivors", &data.survivors, &survivors)?;

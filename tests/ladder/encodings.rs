@@ -75,6 +75,7 @@ fn input(
         PlanLimits {
             counts: 30_000,
             workgroups: 7,
+            few_counts: 5,
         },
     );
     Input {

@@ -38,7 +38,12 @@ pub enum Matter {
     NonIndexed,
     Extended,
     CustomFragment,
+    /// Imports `bevy_gpu_culling::draw_instance`.
     CustomVertex,
+    /// Calls Bevy's `mesh_functions`, `get_tag` among them, and knows nothing of instances.
+    MeshVertex,
+    /// `StandardMaterial`, by `InstanceMeshUniforms`: `get_tag` in its fragment stage.
+    FragmentTag,
 }
 
 /// The camera, and what is done to its picture.
@@ -146,4 +151,9 @@ pub const COMBINATIONS: &[Combination] = &[
     c(Pass::Forward,         OFF,   Light::Directional, Matter::Plain,          Eye::Ssao),
     c(Pass::Forward,         FOUR,  Light::Point,       Matter::Textured,       Eye::Bloom),
     c(Pass::FullPrepass,     OFF,   Light::Directional, Matter::Plain,          Eye::MotionBlur),
+    c(Pass::Forward,         OFF,   Light::Directional, Matter::MeshVertex,     Eye::Perspective),
+    c(Pass::Forward,         FOUR,  Light::All,         Matter::MeshVertex,     Eye::SplitScreen),
+    c(Pass::FullPrepass,     FOUR,  Light::Spot,        Matter::MeshVertex,     Eye::Orthographic),
+    c(Pass::Forward,         OFF,   Light::Point,       Matter::FragmentTag,    Eye::Perspective),
+    c(Pass::FullPrepass,     OFF,   Light::Directional, Matter::FragmentTag,    Eye::Perspective),
 ];

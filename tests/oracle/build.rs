@@ -2,7 +2,7 @@
 
 use crate::{
     axes::{Combination, Eye, Light, Matter, Pass},
-    materials::{self, Extended, ShowPrepass, Stripes, Swollen, Tint},
+    materials::{self, Extended, ShowPrepass, Stripes, Swollen, Tagged, Tint, Wavy},
     oblique::Oblique,
     scene::{How, SIZE, Stage, field},
 };
@@ -12,7 +12,7 @@ use bevy::{
     image::Image,
     light::{NotShadowCaster, Skybox},
     material::OpaqueRendererMethod,
-    mesh::UvChannel,
+    mesh::{MeshTag, UvChannel},
     pbr::{DistanceFog, FogFalloff, ScreenSpaceAmbientOcclusion},
     post_process::{bloom::Bloom, motion_blur::MotionBlur},
     prelude::*,
@@ -92,14 +92,26 @@ impl Combination {
                 let colour = LinearRgba::rgb(0.9, 0.5, 0.1);
                 let material = stage.add(Swollen { colour });
                 let spawned = stage.spawn_set(&set, (mesh, MeshMaterial3d(material)), at);
-                // Bevy culls by the box of the mesh as it was, and so would miss what the vertex stage moves in.
-                for entity in members(stage, spawned) {
-                    let mut entity = stage.app.world_mut().entity_mut(entity);
-                    match stage.how {
-                        How::Set(_) => entity.insert(CullingRadius(1.0)),
-                        How::Entities => entity.insert(NoFrustumCulling),
-                    };
-                }
+                reach_further(stage, spawned);
+                spawned
+            }
+            Matter::MeshVertex => {
+                let set = with_tags(set);
+                let material = stage.add(Wavy {});
+                let spawned = stage.spawn_set(&set, (mesh, MeshMaterial3d(material)), at);
+                reach_further(stage, spawned);
+                tag_members(stage, spawned);
+                spawned
+            }
+            Matter::FragmentTag => {
+                let set = with_tags(set);
+                let base = self.standard(stage);
+                let material = stage.add(Tagged {
+                    base,
+                    extension: default(),
+                });
+                let spawned = stage.spawn_set(&set, (mesh, MeshMaterial3d(material)), at);
+                tag_members(stage, spawned);
                 spawned
             }
             _ => {
@@ -278,7 +290,7 @@ impl Combination {
     }
 }
 
-fn pane(stage: &mut Stage, camera: Entity) {
+pub fn pane(stage: &mut Stage, camera: Entity) {
     let mesh = stage.mesh(Rectangle::new(20.0, 12.0));
     let material = stage.add(ShowPrepass::default());
     stage.spawn((
@@ -288,6 +300,34 @@ fn pane(stage: &mut Stage, camera: Entity) {
         NotShadowCaster,
         ChildOf(camera),
     ));
+}
+
+/// Bevy culls by the box of the mesh as it was, and so would miss what a vertex stage moves into view.
+fn reach_further(stage: &mut Stage, of: Entity) {
+    for entity in members(stage, of) {
+        let mut entity = stage.app.world_mut().entity_mut(entity);
+        match stage.how {
+            How::Set(_) => entity.insert(CullingRadius(1.0)),
+            How::Entities => entity.insert(NoFrustumCulling),
+        };
+    }
+}
+
+/// A tag for each instance, its index.
+fn with_tags(set: InstanceSet) -> InstanceSet {
+    let tags = (0..set.len() as u32).collect();
+    set.with_tags(tags).unwrap()
+}
+
+/// The entities that stand for a set have its tags; the set is drawn by mesh uniforms, so that `get_tag` finds them.
+fn tag_members(stage: &mut Stage, of: Entity) {
+    for (tag, entity) in (0..).zip(members(stage, of)) {
+        let mut entity = stage.app.world_mut().entity_mut(entity);
+        match stage.how {
+            How::Set(_) => entity.insert(InstanceMeshUniforms),
+            How::Entities => entity.insert(MeshTag(tag)),
+        };
+    }
 }
 
 /// Bevy sorts an entity by its place when it was queued, which in its first frame may not be known yet.

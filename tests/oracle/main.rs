@@ -12,11 +12,16 @@
 mod axes;
 mod build;
 mod changes;
+mod growth;
 mod materials;
+mod motion;
 mod oblique;
 #[path = "../scene/mod.rs"]
 mod scene;
 mod table;
+mod uniforms;
+mod wireframe;
+mod written;
 
 use axes::{COMBINATIONS, Combination};
 use bevy::{
@@ -32,7 +37,8 @@ use std::time::Instant;
 fn stage(how: How) -> Stage {
     let mut stage = Stage::with(how, |app| {
         materials::register(app, how);
-        app.add_systems(Update, build::drift)
+        written::register(app);
+        app.add_systems(Update, (build::drift, motion::swarm))
             .insert_resource(DirectionalLightShadowMap { size: 1024 })
             .insert_resource(PointLightShadowMap { size: 512 });
     });

@@ -59,6 +59,37 @@ impl Material for Swollen {
     }
 }
 
+/// Waves, by a vertex stage that is written for meshes.
+#[derive(Asset, TypePath, AsBindGroup, Clone, Debug, Default)]
+pub struct Wavy {}
+
+impl Material for Wavy {
+    fn vertex_shader() -> ShaderRef {
+        WAVY.into()
+    }
+    fn fragment_shader() -> ShaderRef {
+        BANDS.into()
+    }
+    fn prepass_vertex_shader() -> ShaderRef {
+        WAVY_PREPASS.into()
+    }
+}
+
+pub type Tagged = ExtendedMaterial<StandardMaterial, ByTag>;
+
+/// A base colour from `get_tag`.
+#[derive(Asset, TypePath, AsBindGroup, Clone, Debug, Default)]
+pub struct ByTag {
+    #[uniform(100)]
+    unused: Vec4,
+}
+
+impl MaterialExtension for ByTag {
+    fn fragment_shader() -> ShaderRef {
+        TAGGED.into()
+    }
+}
+
 /// Shows what the prepasses wrote behind it.
 #[derive(Asset, TypePath, AsBindGroup, Clone, Debug, Default)]
 pub struct ShowPrepass {}
@@ -75,6 +106,10 @@ impl Material for ShowPrepass {
 const TINT: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0c01");
 const STRIPES: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0c02");
 const SWOLLEN: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0c03");
+const WAVY: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0c05");
+const WAVY_PREPASS: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0c08");
+const BANDS: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0c06");
+const TAGGED: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0c07");
 const SHOW_PREPASS: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0c04");
 
 /// Materials and their shaders; for Bevy's entities without the imports that are ours.
@@ -84,6 +119,8 @@ pub fn register(app: &mut App, how: How) {
         MaterialPlugin::<Stripes>::default(),
         MaterialPlugin::<Swollen>::default(),
         MaterialPlugin::<ShowPrepass>::default(),
+        MaterialPlugin::<Wavy>::default(),
+        MaterialPlugin::<Tagged>::default(),
     ));
     let mut shaders = app.world_mut().resource_mut::<Assets<Shader>>();
     for (handle, source, name) in [
@@ -98,6 +135,14 @@ pub fn register(app: &mut App, how: How) {
             include_str!("shaders/swollen.wgsl"),
             "swollen.wgsl",
         ),
+        (WAVY, include_str!("shaders/wavy.wgsl"), "wavy.wgsl"),
+        (
+            WAVY_PREPASS,
+            include_str!("shaders/wavy_prepass.wgsl"),
+            "wavy_prepass.wgsl",
+        ),
+        (BANDS, include_str!("shaders/bands.wgsl"), "bands.wgsl"),
+        (TAGGED, include_str!("shaders/tagged.wgsl"), "tagged.wgsl"),
         (
             SHOW_PREPASS,
             include_str!("shaders/show_prepass.wgsl"),

@@ -197,6 +197,11 @@ impl Stage {
     /// The picture after some frames.
     pub fn picture(&mut self) -> RgbaImage {
         self.update(3);
+        self.picture_now()
+    }
+
+    /// The picture of the next frame.
+    pub fn picture_now(&mut self) -> RgbaImage {
         let taken: Arc<Mutex<Option<Image>>> = default();
         let into = taken.clone();
         self.app

@@ -8,13 +8,20 @@ use anyhow::{Context, Result};
 use crate::project::{Project, cargo, exit_code};
 
 /// The benchmarks, each with what it answers.
-const BENCHMARKS: [(&str, &str); 2] = [
+const BENCHMARKS: [(&str, &str); 3] = [
     (
         "ladder",
         "every compaction of the seeds, timed and verified",
     ),
     ("contention", "which way of counting this adapter likes"),
+    (
+        "expansion",
+        "every way to give the items of sources to threads, timed and verified",
+    ),
 ];
+
+/// Those that draw a chart.
+const CHARTS: [&str; 2] = ["ladder", "expansion"];
 
 /// Runs the benchmark that the first argument names, with the others; returns its exit code.
 pub fn run(project: &Project, arguments: &[OsString]) -> Result<i32> {
@@ -25,11 +32,11 @@ pub fn run(project: &Project, arguments: &[OsString]) -> Result<i32> {
         return Ok(if asks { 0 } else { 2 });
     };
     let mut flags = arguments[1..].to_vec();
-    if *name == "ladder" && !names_chart(&flags) {
+    if CHARTS.contains(name) && !names_chart(&flags) {
         let folder = project.target.join("bench");
         std::fs::create_dir_all(&folder)
             .with_context(|| format!("cannot create {}", folder.display()))?;
-        flags.extend(["--chart".into(), folder.join("ladder.svg").into()]);
+        flags.extend(["--chart".into(), folder.join(format!("{name}.svg")).into()]);
     }
     cargo_bench(project, name, &[], &flags)
 }

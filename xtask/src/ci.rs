@@ -71,14 +71,16 @@ const STEPS: &[Step<Ci>] = &[
 /// The tiers that must agree. The first is the one that the others are compared with.
 const TIERS: [&str; 3] = ["subgroup", "workgroup", "cpu"];
 
-/// The small examples: each draws a picture, and fails when it shows nothing.
-const EXAMPLES: [&str; 6] = [
-    "minimal",
-    "shadows",
-    "split_screen",
-    "custom_material",
-    "tags",
-    "dynamic",
+/// The small examples, and how many instances they draw here if not as many as they would: each draws a picture, and
+/// fails when it shows nothing.
+const EXAMPLES: [(&str, Option<&str>); 7] = [
+    ("minimal", None),
+    ("shadows", None),
+    ("split_screen", None),
+    ("custom_material", None),
+    ("tags", None),
+    ("dynamic", None),
+    ("gpu_written", Some("50000")),
 ];
 
 /// Turns the validation layer off, so that a step does the same whether or not it is installed:
@@ -282,7 +284,7 @@ fn pictures(ci: &mut Ci) -> Result<Outcome> {
 /// Each small example, headless.
 fn examples(ci: &mut Ci) -> Result<Outcome> {
     let folder = ci.project.output_folder()?;
-    for name in EXAMPLES {
+    for (name, count) in EXAMPLES {
         let picture = folder.join(format!("example-{name}.png"));
         // A picture of an earlier run must not pass for this one's.
         let _ = std::fs::remove_file(&picture);
@@ -293,7 +295,8 @@ fn examples(ci: &mut Ci) -> Result<Outcome> {
             .cmd(cargo())
             .args(arguments)
             .arg("--out")
-            .arg(&picture);
+            .arg(&picture)
+            .args(count.iter().flat_map(|count| ["--count", count]));
         command.env(NO_LAYER.0, NO_LAYER.1).quiet().run()?;
         ensure!(picture.is_file(), "{name} wrote no {}", picture.display());
     }

@@ -53,7 +53,7 @@ enum Task {
         /// Arguments of `cargo test`, passed on as they are
         args: Vec<OsString>,
     },
-    /// Runs a benchmark of the engine on this adapter: ladder, contention
+    /// Runs a benchmark of the engine on this adapter: ladder, contention, expansion
     Bench {
         /// The benchmark and its flags, passed on as they are
         arguments: Vec<OsString>,

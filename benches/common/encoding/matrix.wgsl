@@ -21,6 +21,9 @@ fn load_instance(at: u32) -> Instance {
     return Instance(matrix.x.xyz, matrix.y.xyz, matrix.z.xyz, matrix.w.xyz);
 }
 
+// Whether `instance_scale` is always 1.
+const INSTANCE_IS_RIGID: bool = false;
+
 fn instance_scale(instance: Instance) -> f32 {
     return sqrt(max(max(dot(instance.x, instance.x), dot(instance.y, instance.y)), dot(instance.z, instance.z)));
 }

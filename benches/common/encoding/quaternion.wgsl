@@ -17,6 +17,9 @@ fn load_instance(at: u32) -> Instance {
     return Instance(placed.position.xyz, placed.rotation);
 }
 
+// Whether `instance_scale` is always 1.
+const INSTANCE_IS_RIGID: bool = true;
+
 fn instance_scale(instance: Instance) -> f32 {
     return 1.0;
 }

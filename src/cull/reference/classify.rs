@@ -25,15 +25,17 @@ const LOOSE: u32 = 100;
 /// Around the positions of a block's instances; `scales` is empty without the channel.
 #[must_use]
 pub fn bound(instances: &[PackedInstance], scales: &[f32]) -> Bound {
-    let positions = || instances.iter().map(PackedInstance::position);
-    let finite = positions().all(Vec3::is_finite);
-    let (low, high) = corners(instances);
+    let scale = |at: usize| scales.get(at).copied().unwrap_or(1.0);
+    // What is not finite is never visible, and counts for nothing.
+    let is_finite = |(at, instance): &(usize, &PackedInstance)| {
+        instance.position().is_finite() && scale(*at).is_finite()
+    };
+    let seen: Vec<_> = instances.iter().enumerate().filter(is_finite).collect();
+    let finite = seen.len() == instances.len();
+    let (low, high) = corners(seen.iter().map(|(_, instance)| *instance));
     let centre = (low + high) * 0.5;
     let radius = reach_from(centre, instances);
-    let max_scale = scales
-        .iter()
-        .copied()
-        .fold(if scales.is_empty() { 1.0 } else { 0.0 }, f32::max);
+    let max_scale = seen.iter().map(|(at, _)| scale(*at)).fold(0.0, f32::max);
     let mut words = [0; BLOCK_WORDS as usize];
     for (w, word) in words.iter_mut().enumerate() {
         // Behind the last instance there are copies of it.
@@ -45,7 +47,11 @@ pub fn bound(instances: &[PackedInstance], scales: &[f32]) -> Bound {
     let loose = !finite || reach >= LOOSE * BLOCK_WORDS;
     Bound {
         centre,
-        radius: if finite { radius } else { f32::MAX },
+        radius: match seen.len() {
+            0 => -f32::MAX,
+            _ if finite => radius,
+            _ => f32::MAX,
+        },
         max_scale,
         loose: u32::from(loose),
         words,
@@ -53,8 +59,8 @@ pub fn bound(instances: &[PackedInstance], scales: &[f32]) -> Bound {
     }
 }
 
-fn corners(instances: &[PackedInstance]) -> (Vec3, Vec3) {
-    let positions = instances.iter().map(PackedInstance::position);
+fn corners<'a>(instances: impl IntoIterator<Item = &'a PackedInstance>) -> (Vec3, Vec3) {
+    let positions = instances.into_iter().map(PackedInstance::position);
     let finite = positions.filter(|position| position.is_finite());
     finite.fold(
         (Vec3::splat(3e38), Vec3::splat(-3e38)),
@@ -177,6 +183,7 @@ mod tests {
             PlanLimits {
                 counts: 100,
                 workgroups: 100,
+                few_counts: 100,
             },
         )
         .batches[0]
@@ -223,6 +230,27 @@ mod tests {
                 let state = bound_state(&chunk, &row, centre, radius, bound.max_scale);
                 prop_assert!(state != BoundState::Outside || !visible, "instance {i} of a word outside");
                 prop_assert!(state != BoundState::Inside || visible, "instance {i} of a word inside");
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_without_a_finite_instance_is_outside_of_every_view() {
+        let nowhere = PackedInstance::new(Vec3::NAN, Quat::IDENTITY);
+        let sphere = BoundingSphere {
+            centre: Vec3::ZERO,
+            radius: 1.0,
+        };
+        let chunk = chunk_of(2, sphere, Affine3A::IDENTITY, true);
+        let unscaled = bound(&[PackedInstance::default(); 2], &[f32::NAN, f32::INFINITY]);
+        for bound in [bound(&[nowhere; 2], &[]), unscaled] {
+            for view in [
+                CullView::EVERYTHING,
+                CullView::EVERYTHING.within(Vec3::ZERO, 5.0),
+            ] {
+                let row = view.to_row(&Affine3A::IDENTITY);
+                let state = bound_state(&chunk, &row, bound.centre, bound.radius, bound.max_scale);
+                assert_eq!(state, BoundState::Outside);
             }
         }
     }

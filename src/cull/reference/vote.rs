@@ -6,6 +6,9 @@ use crate::{
 };
 use glam::{Vec3, Vec4};
 
+/// A radius by which no view keeps a sphere, not even one whose planes keep everything.
+const NOTHING: f32 = f32::MIN;
+
 /// Bounding sphere, in the set's space, of instance `i` of the chunk.
 #[must_use]
 pub fn load_sphere(chunk: &Chunk, instances: &[PackedInstance], scales: &[f32], i: u32) -> Vec4 {
@@ -22,7 +25,12 @@ pub fn load_sphere(chunk: &Chunk, instances: &[PackedInstance], scales: &[f32], 
             chunk.sphere.truncate() * scale,
         );
     }
-    centre.extend(chunk.sphere.w * scale)
+    let radius = chunk.sphere.w * scale;
+    centre.extend(if (0.0..3e38).contains(&radius) {
+        radius
+    } else {
+        NOTHING
+    })
 }
 
 pub(super) fn rotate(q: Vec4, v: Vec3) -> Vec3 {

@@ -2,7 +2,7 @@
 
 use super::{
     Arena, Bind, Dispatch, Pass, Resource, Strategy,
-    shared::{COMPACT, INPUTS},
+    shared::{COMPACT, INPUTS, SCAN},
 };
 use crate::cull::{
     Stage,
@@ -13,7 +13,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     ordered: true,
     needs_subgroups: false,
     arena: Arena::Dense,
-    passes: &[CLASSIFY, VOTE, COMPACT],
+    passes: &[CLASSIFY, VOTE, SCAN, COMPACT],
     // A bit is written and read, of crossed blocks at most.
     traffic: |instances| instances / 4,
 };
@@ -24,7 +24,7 @@ const CLASSIFY: Pass = Pass {
     source: |_| {
         join(&[
             FRUSTUM,
-            wgsl!("progress"),
+            wgsl!("crossed"),
             wgsl!("block_state"),
             BLOCKS,
             wgsl!("classify"),
@@ -36,7 +36,7 @@ const CLASSIFY: Pass = Pass {
         Bind::read(1, Resource::Chunks),
         Bind::read(2, Resource::Rows),
         Bind::write(6, Resource::Counts),
-        Bind::write(7, Resource::Progress),
+        Bind::write(7, Resource::Crossed),
         Bind::read(8, Resource::Bounds),
     ]],
     dispatch: Dispatch::BlockThreads,
@@ -48,12 +48,13 @@ const VOTE: Pass = Pass {
     source: |sources| {
         let mut parts = inputs(sources.encoding).to_vec();
         parts.extend([
-            wgsl!("progress"),
+            wgsl!("crossed"),
             wgsl!("words"),
             wgsl!("word_bound"),
             wgsl!("block_state"),
+            wgsl!("word_state"),
             sources.pick(wgsl!("ballot_component"), ""),
-            wgsl!("vote_live"),
+            sources.pick(wgsl!("vote_row_subgroup"), ""),
             sources.pick(wgsl!("vote_live_subgroup"), wgsl!("vote_live_workgroup")),
         ]);
         join(&parts)
@@ -64,7 +65,7 @@ const VOTE: Pass = Pass {
         &[
             Bind::write(5, Resource::Words),
             Bind::write(6, Resource::Counts),
-            Bind::write(7, Resource::Progress),
+            Bind::write(7, Resource::Crossed),
             Bind::read(8, Resource::Bounds),
         ],
     ],

@@ -2,7 +2,7 @@
 
 use crate::cull::{
     CullingTier, Stage,
-    layout::{BLOCK, BLOCK_THREADS, BLOCK_WORDS, CLASSIFY_THREADS},
+    layout::{BLOCK, BLOCK_THREADS, BLOCK_WORDS, CLASSIFY_THREADS, COUNTS_EACH},
     plan::BatchPlan,
     shaders,
 };
@@ -19,7 +19,7 @@ pub(crate) struct Pass {
     pub entry: &'static str,
     /// Bindings of group 0, in lists that passes share.
     pub binds: &'static [&'static [Bind]],
-    /// Workgroups.
+    /// Workgroups; the pass is left out where there is none.
     pub dispatch: Dispatch,
 }
 
@@ -122,10 +122,12 @@ pub(crate) enum Resource {
     Step,
     /// Visibility words.
     Words,
-    /// Survivors of each block and row; behind them the list of the blocks that some view crosses.
+    /// Survivors of each block and row, or their prefixes within tiles; a closing entry.
     Counts,
-    /// What the passes add up on the way; zero between frames.
-    Progress,
+    /// Totals of the tiles.
+    Partials,
+    /// Count and list of the blocks that some view crosses; the count is zero between frames.
+    Crossed,
     /// A counter a row.
     RowCounts,
     /// A u32 an instance and row: what the last step wrote, or what no step has read.
@@ -140,10 +142,11 @@ pub(crate) enum Resource {
 
 impl Resource {
     /// Buffers that strategies own; the batch has the others in any case.
-    pub const SCRATCH: [Self; 6] = [
+    pub const SCRATCH: [Self; 7] = [
         Self::Words,
         Self::Counts,
-        Self::Progress,
+        Self::Partials,
+        Self::Crossed,
         Self::RowCounts,
         Self::Front,
         Self::Back,
@@ -154,8 +157,9 @@ impl Resource {
         let counts = u64::from(plan.batch.count_len);
         4 * match self {
             Self::Words => counts * u64::from(BLOCK_WORDS),
-            Self::Counts => counts + u64::from(plan.batch.block_count),
-            Self::Progress => 2 + u64::from(plan.tile_count()),
+            Self::Counts => counts + 1,
+            Self::Partials => u64::from(plan.tile_count()),
+            Self::Crossed => 1 + u64::from(plan.batch.block_count),
             Self::RowCounts => u64::from(plan.batch.row_count),
             Self::Front | Self::Back => counts * u64::from(BLOCK),
             _ => 0,
@@ -165,6 +169,9 @@ impl Resource {
 
 /// Workgroups of passes that stride over their work: 262,144 threads fill a large GPU.
 const STRIDING_WORKGROUPS: u32 = 2048;
+/// Workgroups of `vote` over crossed blocks: more, because each waits for memory several times in a row. Measured
+/// (docs/performance.md).
+const CROSSED_WORKGROUPS: u32 = 8192;
 
 /// Workgroups of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,8 +182,10 @@ pub(crate) enum Dispatch {
     BlockThreads,
     /// As many as fill a large GPU; they stride over the list of crossed blocks.
     Crossed,
-    /// As many; they stride over the counts.
+    /// One for [`COUNTS_EACH`] counts; as many as fill a large GPU where they are many, and stride over them.
     Counts,
+    /// One for each tile of counts; none where they are few.
+    Tiles,
     /// A single one.
     One,
     /// A thread for each row, 64 in a workgroup.
@@ -191,8 +200,16 @@ impl Dispatch {
         match self {
             Self::Blocks => plan.block_dispatch(),
             Self::BlockThreads => (plan.batch.block_count.div_ceil(CLASSIFY_THREADS), 1),
-            Self::Crossed => (plan.batch.block_count.min(STRIDING_WORKGROUPS), 1),
-            Self::Counts => (plan.batch.count_len.min(STRIDING_WORKGROUPS), 1),
+            Self::Crossed => (plan.batch.block_count.min(CROSSED_WORKGROUPS), 1),
+            Self::Counts if plan.batch.is_scanned == 0 => {
+                (plan.batch.count_len.div_ceil(COUNTS_EACH), 1)
+            }
+            Self::Counts => {
+                let most = plan.batch.count_len.div_ceil(COUNTS_EACH);
+                (most.min(STRIDING_WORKGROUPS), 1)
+            }
+            Self::Tiles if plan.batch.is_scanned == 0 => (0, 0),
+            Self::Tiles => (plan.tile_count(), 1),
             Self::One => (1, 1),
             Self::Rows => (plan.batch.row_count.div_ceil(64), 1),
             Self::Doubling => {

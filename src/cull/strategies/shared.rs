@@ -32,7 +32,7 @@ pub(super) const VOTE_WORDS: Pass = Pass {
     dispatch: Dispatch::Blocks,
 };
 
-/// Words to ids in instance order, the scan of the counts, and the commands.
+/// Words to ids in instance order, and the commands.
 pub(super) const COMPACT: Pass = Pass {
     stage: Stage::Compact,
     name: "compact",
@@ -45,10 +45,25 @@ pub(super) const COMPACT: Pass = Pass {
         Bind::read(3, Resource::RowDraws),
         Bind::write(4, Resource::Args),
         Bind::write(5, Resource::Survivors),
-        Bind::write(6, Resource::Counts),
-        Bind::write(7, Resource::Progress),
+        Bind::read(6, Resource::Counts),
+        Bind::write(7, Resource::Crossed),
+        Bind::read(8, Resource::Partials),
     ]],
     dispatch: Dispatch::Counts,
+};
+
+/// Counts to prefixes, where they are many.
+pub(super) const SCAN: Pass = Pass {
+    stage: Stage::Scan,
+    name: "scan",
+    source: |sources| Kernel::Scan.source_with(sources),
+    entry: "scan",
+    binds: &[&[
+        Bind::uniform(0, Resource::Batch),
+        Bind::write(6, Resource::Counts),
+        Bind::write(8, Resource::Partials),
+    ]],
+    dispatch: Dispatch::Tiles,
 };
 
 /// Instances to votes of 32 bits.

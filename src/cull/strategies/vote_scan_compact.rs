@@ -1,9 +1,8 @@
-//! Visibility bits and the blocks' counts, then ids in instance order. Two passes: each workgroup of `compact` adds up the
-//! counts before its own, so the scan needs none of its own.
+//! Visibility bits and the blocks' counts; prefixes of the counts, where they are many; ids in instance order.
 
 use super::{
     Arena, Bind, Dispatch, Pass, Resource, Strategy,
-    shared::{COMPACT, INPUTS},
+    shared::{COMPACT, INPUTS, SCAN},
 };
 use crate::cull::{Stage, shaders::Kernel};
 
@@ -11,7 +10,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     ordered: true,
     needs_subgroups: false,
     arena: Arena::Dense,
-    passes: &[VOTE, COMPACT],
+    passes: &[VOTE, SCAN, COMPACT],
     // A bit is written and read.
     traffic: |instances| instances / 4,
 };
@@ -26,7 +25,6 @@ const VOTE: Pass = Pass {
         &[
             Bind::write(5, Resource::Words),
             Bind::write(6, Resource::Counts),
-            Bind::write(7, Resource::Progress),
         ],
     ],
     dispatch: Dispatch::Blocks,

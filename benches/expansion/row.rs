@@ -1,0 +1,142 @@
+//! A measured case, as a line of the table or as JSON.
+
+use crate::{common::stats::Times, input::Distribution};
+use bevy_gpu_culling::cull::{CullingTier, Expansion, expand::ExpandDispatch};
+use core::fmt::Write as _;
+use serde::{Serialize, Serializer};
+
+/// One expansion in one case. All of its runs were verified.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    #[serde(serialize_with = "text")]
+    pub expansion: Expansion,
+    #[serde(serialize_with = "distribution")]
+    pub distribution: Distribution,
+    pub sources: u32,
+    pub items: u64,
+    /// Median.
+    pub pass1_us: f64,
+    /// Median.
+    pub pass2_us: f64,
+    /// From the tenth to the ninetieth hundredth of the runs, as a share of the median.
+    pub pass1_spread: f64,
+    pub pass2_spread: f64,
+    /// Items over the time of both passes.
+    pub gitems_s: f64,
+    /// Of all buffers of the expansion, without the counts.
+    pub bytes: u64,
+    /// Its bytes over those of `prefix-search`.
+    pub vs_prefix_bytes: Option<f64>,
+    /// The time of both passes of `prefix-search` over its own.
+    pub vs_prefix: Option<f64>,
+    #[serde(serialize_with = "text")]
+    pub tier: CullingTier,
+    #[serde(serialize_with = "dispatch")]
+    pub dispatch: ExpandDispatch,
+    /// All buckets in one dispatch; `null` where there are none.
+    pub merged: Option<bool>,
+    pub verified: bool,
+}
+
+fn text<T: core::fmt::Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(value)
+}
+
+fn distribution<S: Serializer>(value: &Distribution, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(value.name())
+}
+
+fn dispatch<S: Serializer>(value: &ExpandDispatch, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(value.name())
+}
+
+/// What a row is of.
+#[derive(Clone, Copy)]
+pub struct Case {
+    pub expansion: Expansion,
+    pub tier: CullingTier,
+    pub dispatch: ExpandDispatch,
+    pub merged: bool,
+}
+
+impl Row {
+    /// Without the ratios, which need the other rows of the case ([`fill_ratios`]).
+    pub fn new(
+        case: Case,
+        (distribution, sources, items): (Distribution, u32, u64),
+        [first, second]: [Times; 2],
+        bytes: u64,
+    ) -> Self {
+        Self {
+            expansion: case.expansion,
+            distribution,
+            sources,
+            items,
+            pass1_us: first.median,
+            pass2_us: second.median,
+            pass1_spread: first.spread,
+            pass2_spread: second.spread,
+            gitems_s: items as f64 / (first.median + second.median) / 1e3,
+            bytes,
+            vs_prefix_bytes: None,
+            vs_prefix: None,
+            tier: case.tier,
+            dispatch: case.dispatch,
+            merged: case.expansion.has_buckets().then_some(case.merged),
+            verified: true,
+        }
+    }
+
+    pub fn us(&self) -> f64 {
+        self.pass1_us + self.pass2_us
+    }
+}
+
+/// Fills the ratios of the rows from `first` on, which are all of one input, as far as `prefix-search` was measured
+/// with the same dispatch.
+pub fn fill_ratios(rows: &mut [Row], first: usize) {
+    let prefix: Vec<_> = rows[first..]
+        .iter()
+        .filter(|row| row.expansion == Expansion::PrefixSearch)
+        .map(|row| (row.dispatch, row.us(), row.bytes))
+        .collect();
+    for row in &mut rows[first..] {
+        let same = prefix
+            .iter()
+            .find(|(dispatch, ..)| *dispatch == row.dispatch);
+        row.vs_prefix = same.map(|(_, us, _)| us / row.us());
+        row.vs_prefix_bytes = same.map(|(_, _, bytes)| row.bytes as f64 / *bytes as f64);
+    }
+}
+
+/// The rows as a Markdown table, case after case.
+pub fn table(rows: &[Row]) -> String {
+    let mut table = String::from(
+        "| distribution | sources | items | expansion | dispatch | pass 1 us | pass 2 us | G items/s | KB | x prefix-search | x its bytes |\n\
+         | --- | --: | --: | --- | --- | --: | --: | --: | --: | --: | --: |\n",
+    );
+    let ratio = |ratio: Option<f64>| ratio.map_or("-".into(), |ratio| format!("{ratio:.2}"));
+    for row in rows {
+        let separate = if row.merged == Some(false) {
+            ", separate"
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            table,
+            "| {} | {} | {} | {} | {}{separate} | {:.1} | {:.1} | {:.2} | {:.0} | {} | {} |",
+            row.distribution.name(),
+            row.sources,
+            row.items,
+            row.expansion,
+            row.dispatch.name(),
+            row.pass1_us,
+            row.pass2_us,
+            row.gitems_s,
+            row.bytes as f64 / 1e3,
+            ratio(row.vs_prefix),
+            ratio(row.vs_prefix_bytes),
+        );
+    }
+    table
+}

@@ -1,0 +1,74 @@
+// Pass 1 of `packed-atomic`: places and prefixes from one 64-bit counter, its upper half the sources that were
+// taken, its lower half their items. A workgroup adds a whole tile at once, so tiles lie in the order of arrival.
+
+const RUN: u32 = EXPAND_TILE / EXPAND_THREADS;
+
+struct Packed {
+    count_sum: atomic<u64>,
+    status: atomic<u32>,
+    pad_a: u32,
+}
+
+@group(0) @binding(5) var<storage, read_write> packed: Packed;
+
+var<private> sources: u32;
+var<private> tile_first: u32;
+var<workgroup> own_count: u32;
+var<workgroup> own_sum: u32;
+
+fn load_value(i: u32) -> u32 {
+    var items = 0u;
+    if (i < sources) {
+        items = items_of(i);
+    }
+    return items;
+}
+
+fn tile_base(total: u32, thread: u32) -> u32 {
+    if (thread == 0u) {
+        let count = min(sources - tile_first, EXPAND_TILE);
+        let before = atomicAdd(&packed.count_sum, (u64(count) << 32u) + u64(total));
+        own_count = u32(before >> 32u);
+        own_sum = u32(before);
+        // Said by the first tile that goes beyond: from then on the sum may carry into the count.
+        if (total > EXPAND_MOST_ITEMS || own_sum > EXPAND_MOST_ITEMS - total) {
+            atomicOr(&packed.status, EXPAND_TOO_MANY_ITEMS);
+        }
+    }
+    workgroupBarrier();
+    return own_sum;
+}
+
+fn store_prefix(i: u32, prefix: u32) {
+    let place = own_count + i - tile_first;
+    if (i < sources && place < params.source_capacity) {
+        arena[params.prefix_at + place] = prefix;
+        arena[params.entries_at + place] = i;
+    }
+}
+
+@compute @workgroup_size(1)
+fn clear_packed() {
+    atomicStore(&packed.count_sum, u64(0u));
+    atomicStore(&packed.status, 0u);
+}
+
+@compute @workgroup_size(EXPAND_THREADS)
+fn pack(
+    thread: Thread,
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+) {
+    sources = source_count();
+    for (var tile = workgroup.x; tile < tile_count(); tile += workgroups.x) {
+        tile_first = tile * EXPAND_TILE;
+        scan_tile(tile_first, thread);
+    }
+}
+
+@compute @workgroup_size(1)
+fn plan_packed() {
+    let status = atomicLoad(&packed.status);
+    let total = select(u32(atomicLoad(&packed.count_sum)), 0xffffffffu, status != 0u);
+    write_plan(total, 0u, total, chunks_of(total), status);
+}

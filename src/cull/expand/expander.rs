@@ -1,0 +1,588 @@
+//! One expansion over buffers of the caller.
+
+use super::{
+    ExpandReport, Expansion,
+    passes::{ExpandPass, FEW_TILES, Groups, LIVE_WORKGROUPS, WgslSources, divide, tiles},
+};
+use crate::cull::{
+    CullError, CullingTier,
+    layout::expand::{
+        EXPAND_BUCKETS, EXPAND_KNOWN, ExpandParams, ExpandSlice, ExpandState, dispatch_offset,
+    },
+    pipelines::{KernelJob, compile_kernel, layout_entry},
+    readback::read_buffer,
+    shaders,
+    strategies::Access,
+};
+use bytemuck::Zeroable;
+use core::num::NonZeroU64;
+use wgpu::{
+    BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, BindingResource, Buffer,
+    BufferBinding, BufferDescriptor, BufferUsages, ComputePass, ComputePipeline, Device, Queue,
+};
+
+/// WGSL of the caller, and what it binds as group 1.
+///
+/// It may use every name of `shaders/expand_layout.wgsl`, and must not declare `params`, `state`, `arena`, `slice`,
+/// `counts` or a function of the expansion's kernels; a prefix of its own keeps it safe.
+#[derive(Clone, Copy, Debug)]
+pub struct ExpandCode<'a> {
+    /// Functions and bindings of group 1.
+    pub wgsl: &'a str,
+    /// The layout of group 1. Storage buffers beyond four may be more than an adapter allows a kernel.
+    pub layout: Option<&'a BindGroupLayout>,
+}
+
+/// How pass 2 gets its workgroups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ExpandDispatch {
+    /// As many as fill a large GPU; they stride over the work that pass 1 counted. Nothing is read from the GPU by
+    /// the command, so wgpu has nothing to validate before it.
+    #[default]
+    Persistent,
+    /// As many as pass 1 wrote for the command. wgpu runs a small pass before each that validates it.
+    Indirect,
+}
+
+impl ExpandDispatch {
+    /// The name on command lines and in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Persistent => "persistent",
+            Self::Indirect => "indirect",
+        }
+    }
+}
+
+/// How an [`Expander`] is made.
+#[derive(Clone, Copy, Debug)]
+pub struct ExpanderOptions<'a> {
+    /// The tier; not `Cpu`.
+    pub tier: CullingTier,
+    /// The expansion.
+    pub expansion: Expansion,
+    /// How pass 2 is dispatched.
+    pub dispatch: ExpandDispatch,
+    /// One dispatch for all buckets; else one for each. Of no meaning without buckets.
+    pub merged: bool,
+    /// Keeps the bounds checks of the kernels.
+    pub shader_checks: bool,
+    /// Declares `fn items_of(source: u32) -> u32`: how many items a source spawns, the same each time it is asked.
+    /// Both passes call it; what it binds must be in the layouts of both. `None`: it is read from
+    /// [`ExpandInput::counts`].
+    pub counting: Option<ExpandCode<'a>>,
+    /// Declares `fn expand_item(source: u32, item: u32)`, called once for every item of every source, by threads
+    /// side by side and in any order; and `fn expand_done()`, called once by every thread after its last item.
+    /// `expand_item` is not called by all threads of a workgroup or subgroup at once; `expand_done` is.
+    pub body: ExpandCode<'a>,
+}
+
+impl<'a> ExpanderOptions<'a> {
+    /// The default expansion with this body, counts from a buffer.
+    #[must_use]
+    pub fn new(tier: CullingTier, body: ExpandCode<'a>) -> Self {
+        Self {
+            tier,
+            expansion: Expansion::default(),
+            dispatch: ExpandDispatch::default(),
+            merged: true,
+            shader_checks: false,
+            counting: None,
+            body,
+        }
+    }
+}
+
+/// How many sources there are.
+#[derive(Clone, Copy, Debug)]
+pub enum Sources<'a> {
+    /// So many.
+    Known(u32),
+    /// What a word of a buffer says when pass 1 runs, but at most `most`.
+    Buffer {
+        /// A storage buffer.
+        buffer: &'a Buffer,
+        /// Byte offset of the word, a multiple of 4.
+        offset: u64,
+        /// The most sources.
+        most: u32,
+    },
+}
+
+/// What is expanded.
+#[derive(Clone, Copy, Debug)]
+pub struct ExpandInput<'a> {
+    /// A u32 a source: its items. `None` with [`ExpanderOptions::counting`].
+    pub counts: Option<&'a Buffer>,
+    /// How many sources there are.
+    pub sources: Sources<'a>,
+}
+
+struct Kernel {
+    pass: &'static ExpandPass,
+    pipeline: ComputePipeline,
+    layout: BindGroupLayout,
+}
+
+/// Runs an [`Expansion`]: pass 1 and pass 2 in compute passes of the caller.
+///
+/// ```text
+/// Expander::new(device, options)      once: compiles
+///   prepare(device, queue, input)     when the input's buffers or most sources change
+///   record_sources(pass, ..)          each time: pass 1
+///   record_items(pass, ..)            each time: pass 2
+///   read(device, queue)               counts; or a copy of state(), some frames later
+///   grow(device, &report)             room for what had none
+/// ```
+pub struct Expander {
+    expansion: Expansion,
+    fallback: Option<String>,
+    dispatch: ExpandDispatch,
+    merged: bool,
+    has_counts: bool,
+    passes: Vec<Kernel>,
+    /// Pass 1 for few sources; may be empty.
+    few: Vec<Kernel>,
+    items: Kernel,
+    params: Buffer,
+    slices: Buffer,
+    state: Buffer,
+    packed: Buffer,
+    arena: Buffer,
+    /// Stands for inputs that there are not.
+    nothing: Buffer,
+    entry_capacity: u32,
+    bound: Option<Bound>,
+}
+
+/// What [`Expander::prepare`] bound.
+struct Bound {
+    counts: Buffer,
+    source_words: Buffer,
+    params: ExpandParams,
+    sources: BindGroup,
+    /// All buckets, then each.
+    items: Vec<BindGroup>,
+}
+
+/// Distance of slices: WebGPU's greatest required alignment.
+const SLICE_STRIDE: u64 = 256;
+
+impl Expander {
+    /// Compiles the passes. An expansion that the device cannot run gives way to [`Expansion::PrefixSearch`], and
+    /// [`Self::fallback`] says why.
+    ///
+    /// # Errors
+    /// [`CullError::TierUnsupported`], [`CullError::Pipeline`].
+    pub fn new(device: &Device, options: &ExpanderOptions<'_>) -> Result<Self, CullError> {
+        Self::with_sources(device, options, |_, source| source)
+    }
+
+    /// An expander whose kernels `edit` changes, given a pass's name and WGSL: a test breaks them on purpose.
+    ///
+    /// # Errors
+    /// As [`Self::new`], and [`CullError::Pipeline`] when a kernel does not build.
+    #[doc(hidden)]
+    pub fn with_sources(
+        device: &Device,
+        options: &ExpanderOptions<'_>,
+        edit: impl Fn(&str, String) -> String,
+    ) -> Result<Self, CullError> {
+        let (tier, features) = (options.tier, device.features());
+        tier.check(features, &device.limits())?;
+        if tier == CullingTier::Cpu {
+            let missing = "compute: an expander has no CPU form".into();
+            return Err(CullError::TierUnsupported { tier, missing });
+        }
+        let (expansion, fallback) = options.expansion.supported(features);
+        let strategy = expansion.strategy();
+        let sources = WgslSources {
+            tier,
+            counting: options
+                .counting
+                .map_or(shaders::EXPAND_COUNTS, |code| code.wgsl),
+            body: options.body.wgsl,
+        };
+        let build = |pass: &'static ExpandPass| {
+            let job = KernelJob {
+                tier,
+                label: pass.name,
+                source: edit(pass.name, pass.source(&sources)),
+                entry: pass.entry,
+                checks: options.shader_checks,
+            };
+            let second = pass.groups == Groups::Items;
+            let mut binds = vec![
+                layout_entry(0, Access::Uniform),
+                layout_entry(3, if second { Access::Read } else { Access::Write }),
+                layout_entry(4, if second { Access::Read } else { Access::Write }),
+            ];
+            if options.counting.is_none() {
+                binds.push(layout_entry(2, Access::Read));
+            }
+            if second {
+                binds.push(layout_entry(5, Access::Uniform));
+            } else {
+                binds.push(layout_entry(1, Access::Read));
+                if strategy.packed {
+                    binds.push(layout_entry(5, Access::Write));
+                }
+            }
+            let callers = match second {
+                true => options.body.layout,
+                false => options.counting.and_then(|code| code.layout),
+            };
+            let (pipeline, layout) = compile_kernel(device, &job, &binds, callers)?;
+            Ok(Kernel {
+                pass,
+                pipeline,
+                layout,
+            })
+        };
+        let build_all = |passes: &'static [ExpandPass]| passes.iter().map(build).collect();
+        let passes: Result<_, _> = build_all(strategy.passes);
+        let few: Result<_, _> = build_all(strategy.few);
+        let storage = BufferUsages::STORAGE | BufferUsages::COPY_SRC;
+        Ok(Self {
+            expansion,
+            fallback,
+            dispatch: options.dispatch,
+            merged: options.merged || !strategy.buckets,
+            has_counts: options.counting.is_none(),
+            passes: passes?,
+            few: few?,
+            items: build(&strategy.items)?,
+            params: create(
+                device,
+                size_of::<ExpandParams>() as u64,
+                BufferUsages::UNIFORM | BufferUsages::COPY_DST,
+            ),
+            slices: slices(device),
+            state: create(
+                device,
+                size_of::<ExpandState>() as u64,
+                storage | BufferUsages::INDIRECT,
+            ),
+            packed: create(device, 16, storage),
+            arena: create(device, 16, storage),
+            nothing: create(device, 16, storage),
+            entry_capacity: 0,
+            bound: None,
+        })
+    }
+
+    /// The expansion that runs.
+    #[must_use]
+    pub fn expansion(&self) -> Expansion {
+        self.expansion
+    }
+
+    /// Why it is not the one that was asked for: a line for the log.
+    #[must_use]
+    pub fn fallback(&self) -> Option<&str> {
+        self.fallback.as_deref()
+    }
+
+    /// Binds the input and makes room; does nothing where all is as it was, so it may be called each frame. The lists of [`Expansion::ItemList`] and [`Expansion::WorkgroupItems`] start
+    /// with an entry a source and [grow](Self::grow) to what is needed; all others have room for whatever N are.
+    ///
+    /// # Errors
+    /// [`CullError::ExpansionTooLarge`]; what was prepared before is then gone.
+    pub fn prepare(
+        &mut self,
+        device: &Device,
+        queue: &Queue,
+        input: &ExpandInput<'_>,
+    ) -> Result<(), CullError> {
+        let counts = input.counts.unwrap_or(&self.nothing).clone();
+        let (source_words, word, most) = match input.sources {
+            Sources::Known(count) => (self.nothing.clone(), EXPAND_KNOWN, count),
+            Sources::Buffer {
+                buffer,
+                offset,
+                most,
+            } => (buffer.clone(), (offset / 4) as u32, most),
+        };
+        let strategy = self.expansion.strategy();
+        self.entry_capacity = match strategy.arena.most_entries {
+            Some(entries) => entries(most),
+            None => self.entry_capacity.max(most).max(1),
+        };
+        self.bind((device, queue), counts, source_words, (word, most))
+    }
+
+    /// Room for what `report` says is needed, and an eighth more; true if that was not there. What pass 1 wrote
+    /// before is then gone.
+    ///
+    /// # Errors
+    /// [`CullError::ExpansionTooLarge`]; what was prepared before is then gone.
+    pub fn grow(
+        &mut self,
+        device: &Device,
+        queue: &Queue,
+        report: &ExpandReport,
+    ) -> Result<bool, CullError> {
+        if report.needed <= self.entry_capacity {
+            return Ok(false);
+        }
+        let Some(bound) = self.bound.take() else {
+            return Ok(false);
+        };
+        self.entry_capacity = report.needed.saturating_add(report.needed / 8);
+        let (counts, source_words) = (bound.counts, bound.source_words);
+        let source = (bound.params.source_word, bound.params.source_capacity);
+        self.bind((device, queue), counts, source_words, source)?;
+        Ok(true)
+    }
+
+    /// Gives the room back. Nothing is then prepared.
+    pub fn shrink(&mut self, device: &Device) {
+        self.bound = None;
+        self.entry_capacity = 0;
+        self.arena = create(device, 16, BufferUsages::STORAGE | BufferUsages::COPY_SRC);
+    }
+
+    fn bind(
+        &mut self,
+        (device, queue): (&Device, &Queue),
+        counts: Buffer,
+        source_words: Buffer,
+        (source_word, most): (u32, u32),
+    ) -> Result<(), CullError> {
+        let (params, words) = divide(self.expansion.strategy(), most, self.entry_capacity);
+        let params = ExpandParams {
+            source_word,
+            ..params
+        };
+        let same = |bound: &Bound| {
+            (&bound.counts, &bound.source_words, bound.params) == (&counts, &source_words, params)
+        };
+        if self.bound.as_ref().is_some_and(same) {
+            return Ok(());
+        }
+        self.bound = None;
+        let limits = device.limits();
+        let limit = limits
+            .max_storage_buffer_binding_size
+            .min(limits.max_buffer_size);
+        // A place in the arena is a u32.
+        let limit = limit.min(4 * u64::from(u32::MAX));
+        let bytes = (words * 4).max(16);
+        if bytes > limit {
+            return Err(CullError::ExpansionTooLarge {
+                expansion: self.expansion,
+                sources: most,
+                bytes,
+                limit,
+            });
+        }
+        if bytes > self.arena.size() {
+            // The old one first: both may not fit.
+            self.arena = self.nothing.clone();
+            let usage = BufferUsages::STORAGE | BufferUsages::COPY_SRC;
+            self.arena = create(device, bytes, usage);
+        }
+        queue.write_buffer(&self.params, 0, bytemuck::bytes_of(&params));
+        let group = |layout: &BindGroupLayout, slice: Option<u64>, has_counts: bool| {
+            let mut entries = vec![
+                entry(0, &self.params),
+                entry(3, &self.state),
+                entry(4, &self.arena),
+            ];
+            if has_counts {
+                entries.push(entry(2, &counts));
+            }
+            match slice {
+                Some(index) => entries.push(BindGroupEntry {
+                    binding: 5,
+                    resource: BindingResource::Buffer(BufferBinding {
+                        buffer: &self.slices,
+                        offset: index * SLICE_STRIDE,
+                        size: NonZeroU64::new(size_of::<ExpandSlice>() as u64),
+                    }),
+                }),
+                None => {
+                    entries.push(entry(1, &source_words));
+                    if self.expansion.strategy().packed {
+                        entries.push(entry(5, &self.packed));
+                    }
+                }
+            }
+            device.create_bind_group(&BindGroupDescriptor {
+                label: Some(self.expansion.name()),
+                layout,
+                entries: &entries,
+            })
+        };
+        let has_counts = self.has_counts;
+        let Some(first) = self.passes.first() else {
+            return Ok(());
+        };
+        let slices = if self.merged { 1 } else { EXPAND_BUCKETS + 1 };
+        let bound = Bound {
+            sources: group(&first.layout, None, has_counts),
+            items: (0..u64::from(slices))
+                .map(|index| group(&self.items.layout, Some(index), has_counts))
+                .collect(),
+            params,
+            counts: counts.clone(),
+            source_words: source_words.clone(),
+        };
+        self.bound = Some(bound);
+        Ok(())
+    }
+
+    /// Records pass 1. `group` is what [`ExpanderOptions::counting`] binds.
+    pub fn record_sources(&self, pass: &mut ComputePass<'_>, group: Option<&BindGroup>) {
+        let Some(bound) = &self.bound else { return };
+        let is_few = tiles(bound.params.source_capacity) <= u64::from(FEW_TILES);
+        let kernels = match is_few && !self.few.is_empty() {
+            true => &self.few,
+            false => &self.passes,
+        };
+        for kernel in kernels {
+            pass.set_pipeline(&kernel.pipeline);
+            pass.set_bind_group(0, &bound.sources, &[]);
+            if let Some(group) = group {
+                pass.set_bind_group(1, group, &[]);
+            }
+            let workgroups = kernel.pass.groups.count(bound.params.source_capacity);
+            pass.dispatch_workgroups(workgroups, 1, 1);
+        }
+    }
+
+    /// Records pass 2, which follows pass 1. `group` is what [`ExpanderOptions::body`] binds.
+    pub fn record_items(&self, pass: &mut ComputePass<'_>, group: Option<&BindGroup>) {
+        let Some(bound) = &self.bound else { return };
+        pass.set_pipeline(&self.items.pipeline);
+        if let Some(group) = group {
+            pass.set_bind_group(1, group, &[]);
+        }
+        let slices = if self.merged {
+            0..1
+        } else {
+            1..EXPAND_BUCKETS + 1
+        };
+        for slice in slices {
+            let Some(items) = bound.items.get(slice as usize) else {
+                continue;
+            };
+            pass.set_bind_group(0, items, &[]);
+            match self.dispatch {
+                ExpandDispatch::Persistent => pass.dispatch_workgroups(LIVE_WORKGROUPS, 1, 1),
+                ExpandDispatch::Indirect => {
+                    pass.dispatch_workgroups_indirect(&self.state, dispatch_offset(slice));
+                }
+            }
+        }
+    }
+
+    /// An [`ExpandState`], written by pass 1.
+    #[must_use]
+    pub fn state(&self) -> &Buffer {
+        &self.state
+    }
+
+    /// What pass 1 left for pass 2, divided as [`Self::params`] says.
+    #[must_use]
+    pub fn arena(&self) -> &Buffer {
+        &self.arena
+    }
+
+    /// How the arena is divided.
+    #[must_use]
+    pub fn params(&self) -> ExpandParams {
+        self.bound
+            .as_ref()
+            .map_or_else(ExpandParams::zeroed, |bound| bound.params)
+    }
+
+    /// Entries that the arena holds.
+    #[must_use]
+    pub fn entry_capacity(&self) -> u32 {
+        self.entry_capacity
+    }
+
+    /// Bytes of all buffers, without the input.
+    #[must_use]
+    pub fn gpu_bytes(&self) -> u64 {
+        let fixed = [&self.params, &self.state, &self.arena].map(Buffer::size);
+        fixed.iter().sum()
+    }
+
+    /// Reads what pass 1 found and waits for it.
+    ///
+    /// # Errors
+    /// [`CullError::Readback`].
+    pub fn read(&self, device: &Device, queue: &Queue) -> Result<ExpandReport, CullError> {
+        Ok(ExpandReport::new(
+            &self.read_state(device, queue)?,
+            self.entry_capacity,
+        ))
+    }
+
+    /// Reads the whole state and waits for it.
+    ///
+    /// # Errors
+    /// [`CullError::Readback`].
+    pub fn read_state(&self, device: &Device, queue: &Queue) -> Result<ExpandState, CullError> {
+        let words: Vec<u32> =
+            read_buffer(device, queue, &self.state, 0, size_of::<ExpandState>() / 4)?;
+        Ok(bytemuck::pod_read_unaligned(bytemuck::cast_slice(&words)))
+    }
+
+    /// Reads `len` words of the arena from word `at` on and waits for them: for tests.
+    ///
+    /// # Errors
+    /// [`CullError::Readback`].
+    pub fn read_arena(
+        &self,
+        device: &Device,
+        queue: &Queue,
+        at: u32,
+        len: usize,
+    ) -> Result<Vec<u32>, CullError> {
+        read_buffer(device, queue, &self.arena, u64::from(at) * 4, len)
+    }
+}
+
+fn create(device: &Device, size: u64, usage: BufferUsages) -> Buffer {
+    device.create_buffer(&BufferDescriptor {
+        label: Some("gpu_culling expansion"),
+        size,
+        usage,
+        mapped_at_creation: false,
+    })
+}
+
+fn entry(binding: u32, buffer: &Buffer) -> BindGroupEntry<'_> {
+    BindGroupEntry {
+        binding,
+        resource: buffer.as_entire_binding(),
+    }
+}
+
+/// The slices: all buckets, then each.
+fn slices(device: &Device) -> Buffer {
+    let buffer = device.create_buffer(&BufferDescriptor {
+        label: Some("gpu_culling expansion slices"),
+        size: (u64::from(EXPAND_BUCKETS) + 1) * SLICE_STRIDE,
+        usage: BufferUsages::UNIFORM,
+        mapped_at_creation: true,
+    });
+    let mut bytes = vec![0u8; buffer.size() as usize];
+    for (index, bytes) in bytes.chunks_exact_mut(SLICE_STRIDE as usize).enumerate() {
+        let slice = ExpandSlice {
+            bucket: (index as u32).checked_sub(1).unwrap_or(EXPAND_BUCKETS),
+            ..ExpandSlice::default()
+        };
+        bytes[..size_of::<ExpandSlice>()].copy_from_slice(bytemuck::bytes_of(&slice));
+    }
+    buffer
+        .slice(..)
+        .get_mapped_range_mut()
+        .copy_from_slice(&bytes);
+    buffer.unmap();
+    buffer
+}

@@ -1,0 +1,57 @@
+//! Solution 1: an entry for each item, at the place that a scan of N gives.
+
+use super::{
+    passes::{Arena, ExpandPass, Groups, Strategy, tiles},
+    shared::SCAN_ITEMS,
+};
+use crate::cull::shaders::wgsl;
+use wgpu::Features;
+
+pub(super) const STRATEGY: Strategy = Strategy {
+    ordered: true,
+    buckets: false,
+    packed: false,
+    features: Features::empty(),
+    arena: Arena {
+        prefixes: u64::from,
+        partials: tiles,
+        sums: false,
+        entry: 2,
+        most_entries: None,
+    },
+    passes: &[SCAN_ITEMS, SPINE, LIST],
+    few: &[],
+    items: ExpandPass {
+        name: "expand_items_list",
+        parts: |sources| sources.expanding(&[wgsl!("expand_items_list")]),
+        entry: "expand",
+        groups: Groups::Items,
+    },
+};
+
+const SPINE: ExpandPass = ExpandPass {
+    name: "expand_spine_list",
+    parts: |sources| {
+        sources.scanning(&[
+            wgsl!("expand_plan"),
+            wgsl!("expand_plan_list"),
+            wgsl!("expand_spine"),
+        ])
+    },
+    entry: "spine",
+    groups: Groups::One,
+};
+
+const LIST: ExpandPass = ExpandPass {
+    name: "expand_list",
+    parts: |sources| {
+        vec![
+            wgsl!("expand_sources"),
+            sources.counting,
+            wgsl!("expand_weight_items"),
+            wgsl!("expand_list"),
+        ]
+    },
+    entry: "list",
+    groups: Groups::Threads,
+};

@@ -1,0 +1,239 @@
+//! What an expansion is made of: kernels, the division of its arena, how many entries it may need.
+
+use crate::cull::{
+    CullingTier,
+    layout::expand::{EXPAND_BUCKETS, EXPAND_TILE, ExpandParams},
+    shaders::{self, wgsl},
+};
+use wgpu::Features;
+
+/// One expansion.
+pub(super) struct Strategy {
+    /// What pass 1 writes is the same in every run.
+    pub ordered: bool,
+    /// Pass 2 may be a dispatch for each bucket.
+    pub buckets: bool,
+    /// Counts in a 64-bit atomic at binding 5 of pass 1.
+    pub packed: bool,
+    /// What the device must have beyond the tier.
+    pub features: Features,
+    /// How the arena is divided.
+    pub arena: Arena,
+    /// Pass 1, in order.
+    pub passes: &'static [ExpandPass],
+    /// Pass 1 for few sources, where that has fewer dispatches; else empty.
+    pub few: &'static [ExpandPass],
+    /// Pass 2.
+    pub items: ExpandPass,
+}
+
+/// Words of the arena for so many sources.
+pub(super) struct Arena {
+    pub prefixes: fn(u32) -> u64,
+    pub partials: fn(u32) -> u64,
+    /// A sum for each workgroup of pass 1.
+    pub sums: bool,
+    /// Words of an entry.
+    pub entry: u64,
+    /// Entries that can be needed at most, where that is little enough to have room for all.
+    pub most_entries: Option<fn(u32) -> u32>,
+}
+
+/// One kernel.
+pub(super) struct ExpandPass {
+    /// Label, and name in errors.
+    pub name: &'static str,
+    /// The WGSL after `expand_layout.wgsl`.
+    pub parts: for<'a> fn(&WgslSources<'a>) -> Vec<&'a str>,
+    /// Entry point.
+    pub entry: &'static str,
+    /// Workgroups.
+    pub groups: Groups,
+}
+
+impl ExpandPass {
+    /// The whole WGSL.
+    pub fn source(&self, sources: &WgslSources<'_>) -> String {
+        shaders::join_after(shaders::EXPAND_LAYOUT, &(self.parts)(sources))
+    }
+}
+
+/// Workgroups of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Groups {
+    /// A single one.
+    One,
+    /// One for each tile of sources, as far as they fill a large GPU; they stride over the tiles.
+    Tiles,
+    /// One for each tile of the table of tiles and buckets; they stride.
+    TableTiles,
+    /// One for each 256 sources; they stride.
+    Threads,
+    /// As the options of the expander say.
+    Items,
+}
+
+/// Tiles up to which [`Strategy::few`] runs: a workgroup reads the counts of all of them.
+pub(super) const FEW_TILES: u32 = 256;
+
+/// Workgroups that fill a large GPU.
+pub(super) const LIVE_WORKGROUPS: u32 = 2048;
+
+impl Groups {
+    /// Workgroups for so many sources.
+    pub fn count(self, sources: u32) -> u32 {
+        let wanted = match self {
+            Self::One => 1,
+            Self::Tiles => tiles(sources),
+            Self::TableTiles => table_tiles(sources),
+            Self::Threads => u64::from(sources.div_ceil(256)),
+            Self::Items => u64::from(LIVE_WORKGROUPS),
+        };
+        wanted.clamp(1, u64::from(LIVE_WORKGROUPS)) as u32
+    }
+}
+
+/// Tiles of so many sources.
+pub(super) fn tiles(sources: u32) -> u64 {
+    u64::from(sources.div_ceil(EXPAND_TILE))
+}
+
+/// Tiles of the scan of the table.
+pub(super) fn table_tiles(sources: u32) -> u64 {
+    (tiles(sources) * u64::from(EXPAND_BUCKETS)).div_ceil(u64::from(EXPAND_TILE))
+}
+
+/// What the WGSL depends on.
+pub(super) struct WgslSources<'a> {
+    pub tier: CullingTier,
+    /// `items_of`.
+    pub counting: &'a str,
+    /// `expand_item` and `expand_done`.
+    pub body: &'a str,
+}
+
+impl<'a> WgslSources<'a> {
+    /// The first with subgroup operations, the second without.
+    pub fn pick(&self, subgroup: &'static str, workgroup: &'static str) -> &'static str {
+        if self.tier == CullingTier::Subgroup {
+            subgroup
+        } else {
+            workgroup
+        }
+    }
+
+    /// What every kernel of pass 1 starts with, and the numbers of its threads.
+    fn threads(&self) -> Vec<&'a str> {
+        let thread = self.pick(
+            wgsl!("expand_thread_subgroup"),
+            wgsl!("expand_thread_workgroup"),
+        );
+        vec![wgsl!("expand_sources"), thread]
+    }
+
+    /// A kernel of pass 1 that scans tiles.
+    pub fn scanning(&self, parts: &[&'a str]) -> Vec<&'a str> {
+        let mut all = self.threads();
+        all.push(self.pick(
+            wgsl!("expand_tile_subgroup"),
+            wgsl!("expand_tile_workgroup"),
+        ));
+        all.extend_from_slice(parts);
+        all
+    }
+
+    /// A kernel of pass 1 that transposes the bits of the sources.
+    pub fn transposing(&self, parts: &[&'a str]) -> Vec<&'a str> {
+        let mut all = self.threads();
+        all.extend([
+            self.counting,
+            wgsl!("expand_sums"),
+            self.pick(
+                wgsl!("expand_transpose_subgroup"),
+                wgsl!("expand_transpose_workgroup"),
+            ),
+            wgsl!("expand_bits"),
+        ]);
+        all.extend_from_slice(parts);
+        all
+    }
+
+    /// Pass 2, with a way to find the items of a thread.
+    pub fn expanding(&self, parts: &[&'a str]) -> Vec<&'a str> {
+        let mut all = vec![self.counting, self.body, wgsl!("expand_items")];
+        all.extend_from_slice(parts);
+        all
+    }
+}
+
+/// Places of the parts of an arena, and its words.
+pub(super) fn divide(
+    strategy: &Strategy,
+    sources: u32,
+    entry_capacity: u32,
+) -> (ExpandParams, u64) {
+    let workgroups = Groups::Tiles.count(sources);
+    let arena = &strategy.arena;
+    let mut end = 0;
+    let mut take = |words: u64| {
+        let at = end;
+        end += words;
+        // A place beyond what a binding holds is refused by the caller.
+        at.min(u64::from(u32::MAX)) as u32
+    };
+    let params = ExpandParams {
+        source_capacity: sources,
+        source_word: 0,
+        entry_capacity,
+        workgroups,
+        prefix_at: take((arena.prefixes)(sources)),
+        partials_at: take((arena.partials)(sources).max(1)),
+        sums_at: take(if arena.sums { u64::from(workgroups) } else { 0 }),
+        entries_at: take(arena.entry * u64::from(entry_capacity)),
+    };
+    (params, end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Expansion;
+    use super::*;
+
+    fn words(expansion: Expansion, sources: u32) -> u64 {
+        let strategy = expansion.strategy();
+        let entries = strategy.arena.most_entries.map_or(0, |most| most(sources));
+        divide(strategy, sources, entries).1
+    }
+
+    #[test]
+    fn the_buckets_never_need_more_than_twice_the_memory_of_the_prefixes() {
+        for power in 6..31 {
+            for sources in [1u32 << power, (1 << power) + 1, (1 << power) + 777] {
+                let prefixes = words(Expansion::PrefixSearch, sources);
+                for expansion in [Expansion::Po2Buckets, Expansion::OneBucket] {
+                    // With the state, which all have.
+                    let state = size_of::<crate::cull::layout::expand::ExpandState>() as u64 / 4;
+                    let buckets = words(expansion, sources);
+                    assert!(
+                        buckets + state <= 2 * (prefixes + state),
+                        "{expansion}, {sources} sources: {buckets} words against {prefixes}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_pass_is_without_workgroups() {
+        for sources in [0, 1, 1024, 1025, u32::MAX] {
+            for groups in [
+                Groups::One,
+                Groups::Tiles,
+                Groups::TableTiles,
+                Groups::Threads,
+            ] {
+                assert!((1..=LIVE_WORKGROUPS).contains(&groups.count(sources)));
+            }
+        }
+    }
+}

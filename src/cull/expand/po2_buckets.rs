@@ -1,0 +1,138 @@
+//! Solution 3: a set bit b of N is an entry in bucket b; the entries of 32 neighbouring sources share a mask.
+
+use super::{
+    passes::{Arena, ExpandPass, Groups, Strategy, WgslSources, table_tiles, tiles},
+    shared::SCAN_TABLE,
+};
+use crate::cull::{layout::expand::EXPAND_BUCKETS, shaders::wgsl};
+use wgpu::Features;
+
+pub(super) const STRATEGY: Strategy = Strategy {
+    ordered: true,
+    buckets: true,
+    packed: false,
+    features: Features::empty(),
+    arena: Arena {
+        prefixes: |sources| tiles(sources) * EXPAND_BUCKETS as u64,
+        partials: table_tiles,
+        sums: true,
+        // The index of a word of 32 sources, and which of them have the bit.
+        entry: 2,
+        most_entries: Some(most_entries),
+    },
+    passes: &[
+        ExpandPass {
+            name: "expand_count_po2_buckets",
+            parts: bits,
+            entry: "count",
+            groups: Groups::Tiles,
+        },
+        SCAN_TABLE,
+        ExpandPass {
+            name: "expand_spine_po2_buckets",
+            parts: |sources| {
+                sources.scanning(&[
+                    wgsl!("expand_sums"),
+                    wgsl!("expand_plan"),
+                    wgsl!("expand_lanes_po2_buckets"),
+                    wgsl!("expand_plan_buckets"),
+                    wgsl!("expand_plan_table"),
+                    wgsl!("expand_spine"),
+                ])
+            },
+            entry: "spine",
+            groups: Groups::One,
+        },
+        ExpandPass {
+            name: "expand_write_po2_buckets",
+            parts: bits,
+            entry: "write",
+            groups: Groups::Tiles,
+        },
+    ],
+    few: &[
+        ExpandPass {
+            name: "expand_count_few_po2_buckets",
+            parts: few,
+            entry: "count",
+            groups: Groups::Tiles,
+        },
+        ExpandPass {
+            name: "expand_write_few_po2_buckets",
+            parts: few,
+            entry: "write",
+            groups: Groups::Tiles,
+        },
+    ],
+    items: ExpandPass {
+        name: "expand_items_po2_buckets",
+        parts: |sources| {
+            sources.expanding(&[
+                wgsl!("expand_find_bucket"),
+                wgsl!("expand_items_po2_buckets"),
+            ])
+        },
+        entry: "expand",
+        groups: Groups::Items,
+    },
+};
+
+fn bits<'a>(sources: &WgslSources<'a>) -> Vec<&'a str> {
+    sources.transposing(&[
+        gather(sources),
+        wgsl!("expand_po2_buckets"),
+        wgsl!("expand_bits_many"),
+    ])
+}
+
+fn gather(sources: &WgslSources<'_>) -> &'static str {
+    sources.pick(
+        wgsl!("expand_gather_subgroup"),
+        wgsl!("expand_gather_workgroup"),
+    )
+}
+
+fn few<'a>(sources: &WgslSources<'a>) -> Vec<&'a str> {
+    sources.transposing(&[
+        gather(sources),
+        wgsl!("expand_po2_buckets"),
+        wgsl!("expand_plan"),
+        wgsl!("expand_lanes_po2_buckets"),
+        wgsl!("expand_plan_buckets"),
+        wgsl!("expand_bits_few"),
+    ])
+}
+
+/// A bit that all W words have costs W 2^b items, and there are less than 2^32: with P whole buckets, W (2^P - 1)
+/// items, and what is left is less than one more.
+fn most_entries(sources: u32) -> u32 {
+    let words = u64::from(sources.div_ceil(32)).max(1);
+    let whole = ((1u64 << 32) / words + 1).ilog2();
+    (words * u64::from((whole + 1).min(EXPAND_BUCKETS))) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_counts_below_the_limit_need_more_entries() {
+        // The cheapest way to many entries: each word's next bit, the cheapest first.
+        for sources in [1u32, 32, 33, 64, 1000, 32_768, 100_000] {
+            let words = u64::from(sources.div_ceil(32));
+            let (mut items, mut entries) = (0u64, 0u64);
+            'full: for bit in 0..EXPAND_BUCKETS {
+                for _ in 0..words {
+                    items += 1 << bit;
+                    if items >= 1 << 32 {
+                        break 'full;
+                    }
+                    entries += 1;
+                }
+            }
+            let most = u64::from(most_entries(sources));
+            assert!(entries <= most, "{sources}: {entries} > {most}");
+            assert!(most <= entries + words, "{sources}: {most} for {entries}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What an expansion has found, read back.
+
+use crate::cull::{
+    CullError,
+    layout::expand::{
+        EXPAND_MOST_ITEMS, EXPAND_NO_ROOM, EXPAND_TOO_MANY_ITEMS, EXPAND_TOO_MANY_THREADS,
+        ExpandState,
+    },
+};
+
+/// Counts of one expansion. Get it from [`Expander::read`](super::Expander::read), which waits, or from a copy of
+/// [`Expander::state`](super::Expander::state) some frames later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExpandReport {
+    /// Sources.
+    pub sources: u32,
+    /// Items of all sources, also those that found no room; [`u32::MAX`] stands for all beyond.
+    pub items: u32,
+    /// Entries that the arena must hold so that no item is lost.
+    pub needed: u32,
+    /// Entries that the arena holds.
+    pub capacity: u32,
+    /// Items of the greatest source, where the expansion measures them (`fixed-max`), else 0.
+    pub most: u32,
+    status: u32,
+}
+
+impl ExpandReport {
+    /// From the state that pass 1 wrote for an arena of `capacity` entries.
+    #[must_use]
+    pub fn new(state: &ExpandState, capacity: u32) -> Self {
+        let measured = state.status & EXPAND_TOO_MANY_THREADS != 0;
+        Self {
+            sources: state.sources,
+            items: state.items,
+            needed: state.needed,
+            capacity,
+            most: if measured { state.width } else { 0 },
+            status: state.status,
+        }
+    }
+
+    /// Whether every item was given to pass 2.
+    ///
+    /// # Errors
+    /// [`CullError::TooManyItems`] and [`CullError::TooManyThreads`]: none was. [`CullError::ExpansionOverflow`]:
+    /// those of the last entries were not; [`Expander::grow`](super::Expander::grow) makes room.
+    pub fn check(&self) -> Result<(), CullError> {
+        let limit = EXPAND_MOST_ITEMS;
+        let sources = self.sources;
+        if self.status & EXPAND_TOO_MANY_ITEMS != 0 {
+            let items = self.items;
+            return Err(CullError::TooManyItems {
+                sources,
+                items,
+                limit,
+            });
+        }
+        if self.status & EXPAND_TOO_MANY_THREADS != 0 {
+            let most = self.most;
+            return Err(CullError::TooManyThreads {
+                sources,
+                most,
+                limit,
+            });
+        }
+        if self.status & EXPAND_NO_ROOM != 0 {
+            return Err(CullError::ExpansionOverflow {
+                needed: self.needed,
+                capacity: self.capacity,
+            });
+        }
+        Ok(())
+    }
+}

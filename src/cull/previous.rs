@@ -1,0 +1,154 @@
+//! Where instances were in the frame before: copies within the pages, for motion vectors.
+//!
+//! A set with [`Channels::previous`](crate::cull::Channels) has twice the room: behind each region, as much again for the
+//! frame before. A buffer cannot be copied onto itself, so what is kept goes by way of a staging buffer.
+
+use crate::cull::{
+    pages::{Pages, runs},
+    sets::Set,
+};
+use core::ops::Range;
+use wgpu::{Buffer, BufferDescriptor, BufferUsages, CommandEncoder, Device};
+
+/// Bytes of the staging buffer at most: what is more goes in turns.
+const STAGING: u64 = 16 << 20;
+
+/// Bytes of an instance, and of its scale.
+const INSTANCE: u64 = 16;
+const SCALE: u64 = 4;
+
+/// A copy that waits.
+pub(super) struct Copy {
+    from: Buffer,
+    from_at: u64,
+    to: Buffer,
+    to_at: u64,
+    bytes: u64,
+}
+
+/// The staging buffer, and what sets that were moved leave behind.
+#[derive(Default)]
+pub(super) struct Previous {
+    staging: Option<Buffer>,
+    /// From where sets were to where they are kept now.
+    pub moves: Vec<Copy>,
+    /// Sets that were moved: their room is given back when the copies are on their way.
+    pub retired: Vec<Set>,
+}
+
+impl Previous {
+    /// Bytes on the GPU.
+    pub fn bytes(&self) -> u64 {
+        self.staging.as_ref().map_or(0, Buffer::size)
+    }
+
+    /// Notes that `old` became `new`: the data of the one is the other's of the frame before.
+    pub fn move_set(&mut self, pages: &Pages, old: Set, new: &Set) {
+        let both = 0..old.len.min(new.len) as usize;
+        for (region, at, part) in runs(&old.regions, both) {
+            for (to, to_at, to_part) in runs(&new.regions, part.clone()) {
+                let Some((from_page, to_page)) = pages.page(region.page).zip(pages.page(to.page))
+                else {
+                    continue;
+                };
+                let from_at = (at + to_part.start - part.start) as u64;
+                let to_at = (to_at + to.capacity as usize) as u64;
+                let copy = |from: &Buffer, to: &Buffer, stride: u64| Copy {
+                    from: from.clone(),
+                    from_at: from_at * stride,
+                    to: to.clone(),
+                    to_at: to_at * stride,
+                    bytes: to_part.len() as u64 * stride,
+                };
+                self.moves
+                    .push(copy(&from_page.instances, &to_page.instances, INSTANCE));
+                if old.channels.scale
+                    && let (Some(from), Some(to)) = (&from_page.scales, &to_page.scales)
+                {
+                    self.moves.push(copy(from, to, SCALE));
+                }
+            }
+        }
+        self.retired.push(old);
+    }
+
+    /// Records the copies.
+    pub fn record(&mut self, device: &Device, encoder: &mut CommandEncoder, copies: &[Copy]) {
+        let total: u64 = copies.iter().map(|copy| copy.bytes).sum();
+        if total == 0 {
+            return;
+        }
+        let size = total.next_power_of_two().min(STAGING);
+        let staging = match &self.staging {
+            Some(staging) if staging.size() >= size => staging.clone(),
+            _ => device.create_buffer(&BufferDescriptor {
+                label: Some("gpu_culling previous"),
+                size,
+                usage: BufferUsages::COPY_SRC | BufferUsages::COPY_DST,
+                mapped_at_creation: false,
+            }),
+        };
+        // In turns, each of which fills the staging buffer: all copies in, then all out.
+        let mut turn: Vec<(&Copy, Range<u64>)> = Vec::new();
+        let mut room = staging.size();
+        for copy in copies {
+            let mut done = 0;
+            while done < copy.bytes {
+                let part = (copy.bytes - done).min(room);
+                turn.push((copy, done..done + part));
+                done += part;
+                room -= part;
+                if room == 0 {
+                    take_turn(encoder, &staging, &turn);
+                    turn.clear();
+                    room = staging.size();
+                }
+            }
+        }
+        take_turn(encoder, &staging, &turn);
+        self.staging = Some(staging);
+    }
+}
+
+fn take_turn(encoder: &mut CommandEncoder, staging: &Buffer, turn: &[(&Copy, Range<u64>)]) {
+    let mut at = 0;
+    for (copy, part) in turn {
+        let bytes = part.end - part.start;
+        encoder.copy_buffer_to_buffer(&copy.from, copy.from_at + part.start, staging, at, bytes);
+        at += bytes;
+    }
+    at = 0;
+    for (copy, part) in turn {
+        let bytes = part.end - part.start;
+        encoder.copy_buffer_to_buffer(staging, at, &copy.to, copy.to_at + part.start, bytes);
+        at += bytes;
+    }
+}
+
+/// The copies that keep `range` of a set: from its instances to those of the frame before.
+pub(super) fn copies<'a>(
+    pages: &'a Pages,
+    set: &'a Set,
+    range: Range<usize>,
+) -> impl Iterator<Item = Copy> + 'a {
+    let range = range.start..range.end.min(set.len as usize);
+    runs(&set.regions, range).flat_map(move |(region, at, part)| {
+        let page = pages.page(region.page);
+        let instances = page.map(|page| (&page.instances, INSTANCE));
+        let scales = page
+            .filter(|_| set.channels.scale)
+            .and_then(|page| page.scales.as_ref())
+            .map(|scales| (scales, SCALE));
+        let behind = u64::from(region.capacity);
+        instances
+            .into_iter()
+            .chain(scales)
+            .map(move |(buffer, stride)| Copy {
+                from: buffer.clone(),
+                from_at: at as u64 * stride,
+                to: buffer.clone(),
+                to_at: (at as u64 + behind) * stride,
+                bytes: part.len() as u64 * stride,
+            })
+    })
+}

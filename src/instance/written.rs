@@ -1,0 +1,250 @@
+//! Sets whose instances a compute pass writes.
+
+use glam::Vec3;
+
+use super::{InstanceBounds, InstanceError, InstanceSet};
+
+/// What a set must know of instances that it never sees: see [`InstanceSet::gpu_written`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GpuWritten {
+    /// A box around every position that the compute pass may write, and the largest scale. Bevy decides by it
+    /// which cameras and lights see the set at all; an instance outside it may be missing there.
+    pub bounds: InstanceBounds,
+    /// The pass also writes a uniform scale for each instance.
+    pub scales: bool,
+    /// The pass also writes a tag for each instance.
+    pub tags: bool,
+    /// Bounds of blocks of 1,024 instances are made anew each frame, so that blocks outside a view are not read
+    /// again for it. That reads every instance twice: worth it where neighbours in the buffer are neighbours in space and
+    /// most of them are out of view. Where they are not, `false` saves it: every instance is then tested.
+    pub classify: bool,
+}
+
+impl GpuWritten {
+    /// Positions between two corners; neither scales nor tags; blocks are classified.
+    #[must_use]
+    pub fn within(min: Vec3, max: Vec3) -> Self {
+        Self {
+            bounds: InstanceBounds {
+                min,
+                max,
+                max_scale: 1.0,
+            },
+            scales: false,
+            tags: false,
+            classify: true,
+        }
+    }
+
+    /// The pass also writes scales, up to `max_scale`.
+    #[must_use]
+    pub fn with_scales(mut self, max_scale: f32) -> Self {
+        self.scales = true;
+        self.bounds.max_scale = max_scale;
+        self
+    }
+
+    /// The pass also writes tags.
+    #[must_use]
+    pub fn with_tags(mut self) -> Self {
+        self.tags = true;
+        self
+    }
+
+    /// Whether blocks are classified.
+    #[must_use]
+    pub fn with_classify(mut self, classify: bool) -> Self {
+        self.classify = classify;
+        self
+    }
+}
+
+/// A written set's settings and counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Written {
+    pub settings: GpuWritten,
+    pub capacity: u32,
+    pub live: u32,
+}
+
+impl InstanceSet {
+    /// A set without data on the CPU: a compute pass of yours writes up to `capacity` instances into the buffer that
+    /// the culling and the draws read, in any frame, and nothing is read back.
+    ///
+    /// All are live at first ([`set_live`](Self::set_live)) and invisible until they are written. The plugin's
+    /// `InstanceBuffers` (render world) hands out the buffers, `GpuCullingSystems::WriteInstances` is
+    /// the place in the frame, and the shader module `bevy_gpu_culling::instance` has `pack`, `unpack` and
+    /// `hidden`. An instance whose position or scale is not a finite number is never drawn.
+    ///
+    /// Everything that edits single instances ([`push`](Self::push), [`set`](Self::set), ..) is refused with
+    /// [`InstanceError::GpuWritten`]; for another capacity, put another set in its place.
+    ///
+    /// # Errors
+    ///
+    /// [`InstanceError::InvalidBounds`] when `settings.bounds` is not a finite box.
+    ///
+    /// ```
+    /// use bevy_gpu_culling::instance::{GpuWritten, InstanceSet};
+    /// use glam::Vec3;
+    ///
+    /// let box_of_swarm = GpuWritten::within(Vec3::splat(-50.0), Vec3::splat(50.0)).with_tags();
+    /// let mut swarm = InstanceSet::gpu_written(1_000_000, box_of_swarm)?.keep_previous(true);
+    /// swarm.set_live(200_000)?;
+    /// assert_eq!(swarm.len(), 200_000);
+    /// # Ok::<(), bevy_gpu_culling::instance::InstanceError>(())
+    /// ```
+    pub fn gpu_written(capacity: u32, settings: GpuWritten) -> Result<Self, InstanceError> {
+        let mut set = Self::default();
+        set.written = Some(Written {
+            settings,
+            capacity,
+            live: capacity,
+        });
+        set.set_written_bounds(settings.bounds)?;
+        Ok(set)
+    }
+
+    /// What the set was told of the instances that the GPU writes; `None` for a set with data on the CPU.
+    #[must_use]
+    pub fn written(&self) -> Option<GpuWritten> {
+        self.written.map(|written| written.settings)
+    }
+
+    /// How many instances the GPU may write; `None` for a set with data on the CPU.
+    #[must_use]
+    pub fn written_capacity(&self) -> Option<u32> {
+        self.written.map(|written| written.capacity)
+    }
+
+    /// The first `live` instances are culled and drawn, the others are not looked at. Where only the GPU knows how
+    /// many there are, leave all live and write `hidden()` to the rest: blocks of nothing else cost next to nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`InstanceError::LiveOutOfRange`] above the capacity, which is 0 for a set with data on the CPU.
+    pub fn set_live(&mut self, live: u32) -> Result<(), InstanceError> {
+        match &mut self.written {
+            Some(written) if live <= written.capacity => {
+                if written.live != live {
+                    written.live = live;
+                    self.log.begin();
+                }
+                Ok(())
+            }
+            written => Err(InstanceError::LiveOutOfRange {
+                live,
+                capacity: written.map_or(0, |written| written.capacity),
+            }),
+        }
+    }
+
+    /// Another box around the positions that the GPU writes.
+    ///
+    /// # Errors
+    ///
+    /// [`InstanceError::InvalidBounds`]; [`InstanceError::NotWritten`] for a set with data on the CPU.
+    pub fn set_written_bounds(&mut self, bounds: InstanceBounds) -> Result<(), InstanceError> {
+        let Some(written) = &mut self.written else {
+            return Err(InstanceError::NotWritten);
+        };
+        let InstanceBounds {
+            min,
+            max,
+            max_scale,
+        } = bounds;
+        let ordered = min.cmple(max).all() && min.is_finite() && max.is_finite();
+        if !ordered || !max_scale.is_finite() || max_scale < 0.0 {
+            return Err(InstanceError::InvalidBounds { bounds });
+        }
+        written.settings.bounds = bounds;
+        self.channels.bounds = Some(bounds);
+        self.log.begin();
+        Ok(())
+    }
+
+    /// Refuses edits of instances that are not here.
+    pub(super) fn check_not_written(&self) -> Result<(), InstanceError> {
+        match self.written {
+            Some(_) => Err(InstanceError::GpuWritten),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn settings() -> GpuWritten {
+        GpuWritten::within(Vec3::splat(-2.0), Vec3::splat(3.0)).with_scales(4.0)
+    }
+
+    #[test]
+    fn a_written_set_has_a_length_and_bounds_but_no_data() {
+        let mut set = InstanceSet::gpu_written(100, settings()).unwrap();
+        assert_eq!((set.len(), set.written_capacity()), (100, Some(100)));
+        assert!(set.packed().is_empty() && set.scales().is_none() && set.iter().len() == 0);
+        assert_eq!(set.bounds(), Some(settings().bounds));
+        assert_eq!((set.get(0), set.tag(0)), (None, None));
+
+        let seen = set.revision();
+        set.set_live(100).unwrap();
+        assert_eq!(set.revision(), seen, "as many as before");
+        set.set_live(7).unwrap();
+        assert!(set.len() == 7 && set.revision() > seen);
+        set.truncate(9);
+        assert_eq!(set.len(), 7);
+        set.clear();
+        assert_eq!((set.len(), set.bounds()), (0, Some(settings().bounds)));
+        set.set_live(100).unwrap();
+        let error = set.set_live(101).unwrap_err();
+        let (live, capacity) = (101, 100);
+        assert_eq!(error, InstanceError::LiveOutOfRange { live, capacity });
+        set.tighten_bounds();
+        let (sorted, order) = set.sorted();
+        assert!(order.is_empty() && sorted.len() == 100);
+        assert_eq!(sorted.bounds(), Some(settings().bounds));
+    }
+
+    #[test]
+    fn edits_of_instances_that_are_not_here_are_refused() {
+        let mut set = InstanceSet::gpu_written(4, settings()).unwrap();
+        let refused = InstanceError::GpuWritten;
+        assert_eq!(set.push(Vec3::ZERO).unwrap_err(), refused);
+        assert_eq!(set.extend([Vec3::ZERO]).unwrap_err(), refused);
+        assert_eq!(set.set(0, Vec3::ZERO).unwrap_err(), refused);
+        assert_eq!(set.set_tag(0, 1).unwrap_err(), refused);
+        assert_eq!(set.splice(.., [Vec3::ZERO]).unwrap_err(), refused);
+        assert_eq!(set.clone().with_tags(vec![]).unwrap_err(), refused);
+        assert_eq!(set.with_scales(vec![]).unwrap_err(), refused);
+        assert_eq!(
+            InstanceSet::new().set_live(1).unwrap_err(),
+            InstanceError::LiveOutOfRange {
+                live: 1,
+                capacity: 0
+            }
+        );
+    }
+
+    #[test]
+    fn bounds_must_be_a_finite_box() {
+        let bad = [
+            GpuWritten::within(Vec3::ONE, Vec3::ZERO),
+            GpuWritten::within(Vec3::ZERO, Vec3::splat(f32::INFINITY)),
+            GpuWritten::within(Vec3::splat(f32::NAN), Vec3::ONE),
+            settings().with_scales(f32::NAN),
+            settings().with_scales(-1.0),
+        ];
+        for settings in bad {
+            let error = InstanceSet::gpu_written(1, settings).unwrap_err();
+            assert!(
+                matches!(error, InstanceError::InvalidBounds { .. }),
+                "{error}"
+            );
+        }
+        let error = InstanceSet::new().set_written_bounds(settings().bounds);
+        assert_eq!(error, Err(InstanceError::NotWritten));
+    }
+}

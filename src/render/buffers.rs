@@ -1,0 +1,111 @@
+//! The buffers that compute passes of the user's write.
+
+use crate::{cull::WrittenRegion, instance::InstanceSet};
+use bevy::{platform::collections::HashMap, prelude::*};
+
+/// Render world: the buffers of every set of [`InstanceSet::gpu_written`] that an entity uses.
+///
+/// A compute pass of yours fills them in any frame, on the GPU, and nothing is read back:
+///
+/// 1. The buffers are there from the extraction on: make bind groups in
+///    [`RenderSystems::PrepareBindGroups`](bevy::render::RenderSystems), anew when
+///    [`InstanceBuffer::version`] differs.
+/// 2. Record the pass by a system in [`GpuCullingSystems::WriteInstances`](super::GpuCullingSystems) of the schedule
+///    [`RenderGraph`](bevy::render::renderer::RenderGraph): it runs before the culling and the cameras.
+/// 3. The shader imports `bevy_gpu_culling::instance`: `PackedInstance`, `pack(position, rotation)`, `unpack`,
+///    `pack_quat`, `unpack_quat` and `hidden()`, an instance that no view sees. Scales are `f32`, tags `u32`.
+///
+/// What a frame does not write stays as it was, so a pass may also go on from where it left the instances.
+///
+/// ```
+/// use bevy::{prelude::*, render::{renderer::{RenderContext, RenderGraph}, RenderApp}};
+/// use bevy_gpu_culling::{prelude::*, render::InstanceBuffers};
+///
+/// fn plugin(app: &mut App) {
+///     if let Some(render_app) = app.get_sub_app_mut(RenderApp) {
+///         render_app.add_systems(RenderGraph, swirl.in_set(GpuCullingSystems::WriteInstances));
+///     }
+/// }
+///
+/// #[derive(Resource)]
+/// struct Swarm(AssetId<InstanceSet>); // extracted from the main world
+///
+/// fn swirl(swarm: Option<Res<Swarm>>, buffers: Res<InstanceBuffers>, mut context: RenderContext) {
+///     let Some(buffer) = swarm.and_then(|swarm| buffers.get(swarm.0)) else {
+///         return;
+///     };
+///     for region in buffer.regions() {
+///         // bind region.instances_binding() and dispatch over region.capacity instances
+///         let _pass = context.command_encoder().begin_compute_pass(&Default::default());
+///     }
+/// }
+/// ```
+///
+/// The example `gpu_written` is a whole one.
+#[derive(Resource, Default)]
+pub struct InstanceBuffers {
+    sets: HashMap<AssetId<InstanceSet>, InstanceBuffer>,
+    made: u64,
+}
+
+/// The buffers of one set.
+#[derive(Clone, Debug)]
+pub struct InstanceBuffer {
+    regions: Vec<WrittenRegion>,
+    live: u32,
+    version: u64,
+}
+
+impl InstanceBuffers {
+    /// The buffers of a set; `None` for a set with data on the CPU, or that no entity uses, or that is not loaded, or
+    /// on the tier `Cpu`.
+    #[must_use]
+    pub fn get(&self, set: impl Into<AssetId<InstanceSet>>) -> Option<&InstanceBuffer> {
+        self.sets.get(&set.into())
+    }
+
+    pub(super) fn insert(&mut self, set: AssetId<InstanceSet>, regions: Vec<WrittenRegion>) {
+        self.made += 1;
+        let buffer = InstanceBuffer {
+            regions,
+            live: 0,
+            version: self.made,
+        };
+        self.sets.insert(set, buffer);
+    }
+
+    pub(super) fn set_live(&mut self, set: AssetId<InstanceSet>, live: u32) {
+        if let Some(buffer) = self.sets.get_mut(&set) {
+            buffer.live = live;
+        }
+    }
+
+    pub(super) fn remove(&mut self, set: AssetId<InstanceSet>) {
+        self.sets.remove(&set);
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.sets.clear();
+    }
+}
+
+impl InstanceBuffer {
+    /// The runs of the set, in order: one, or several where one binding does not hold them all (more than 8 million
+    /// on an adapter that binds 128 MiB, half of it with [`InstanceSet::keep_previous`]).
+    #[must_use]
+    pub fn regions(&self) -> &[WrittenRegion] {
+        &self.regions
+    }
+
+    /// Instances that are live ([`InstanceSet::set_live`]): those from here on are not looked at.
+    #[must_use]
+    pub fn live(&self) -> u32 {
+        self.live
+    }
+
+    /// Another number whenever the buffers are other ones: bind groups must then be made anew.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+}

@@ -1,0 +1,586 @@
+//! A `MeshUniform` for each survivor: what Bevy's own vertex stages, and any that call `mesh_functions`, read.
+//!
+//! Sets whose material has a vertex shader that knows nothing of instances, and sets that ask for it
+//! ([`InstanceMeshUniforms`](super::InstanceMeshUniforms)), are drawn by Bevy's own pipelines: a pass after the culling
+//! writes 176 bytes for each survivor and view, and a command whose instances start there.
+
+use super::slots::{DrawSlots, SLOT_BYTES};
+use crate::cull::{
+    Culler, CullingTier, DrawPart, DrawShape, DrawSource, FrameCounts,
+    layout::{Totals, args_offset},
+    shaders,
+};
+use bevy::{
+    log::warn_once,
+    platform::collections::HashMap,
+    prelude::*,
+    render::{
+        render_resource::{BindGroup, BindGroupLayout},
+        renderer::{RenderDevice, RenderQueue},
+        sync_world::MainEntity,
+        view::RetainedViewEntity,
+    },
+};
+use bytemuck::{Pod, Zeroable};
+use core::num::NonZeroU64;
+use wgpu::{
+    BindGroupDescriptor, BindGroupEntry, BindGroupLayoutDescriptor, BindGroupLayoutEntry,
+    BindingResource, BindingType, Buffer, BufferBinding, BufferBindingType, BufferDescriptor,
+    BufferUsages, ComputePass, ComputePipeline, ComputePipelineDescriptor, Device,
+    PipelineLayoutDescriptor, ShaderModuleDescriptor, ShaderSource, ShaderStages,
+    naga::front::wgsl::parse_str,
+};
+
+/// Bytes of a `MeshUniform`.
+const UNIFORM: u64 = 176;
+/// Distance of the jobs' uniforms: the strictest alignment.
+const JOB_STRIDE: usize = 256;
+/// Uniforms that there is room for without asking how many survive (176 MiB); beyond, room follows the counters.
+const BUDGET: u64 = 1 << 20;
+
+/// `UniformJob` of `shaders/mesh_uniforms.wgsl`; the test `layout` compares the two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+struct UniformJob {
+    row: u32,
+    indexed: u32,
+    draw: u32,
+    first: u32,
+    room: u32,
+    pad_a: u32,
+    pad_b: u32,
+    pad_c: u32,
+}
+
+/// A draw of a set by uniforms.
+struct UniformDraw {
+    job: UniformJob,
+    batch: usize,
+    /// Byte offset of the entity's slot.
+    slot: u32,
+    key: (MainEntity, RetainedViewEntity),
+}
+
+/// The uniforms of the frame, and the pass that writes them.
+#[derive(Resource, Default)]
+pub(super) struct SurvivorUniforms {
+    pass: Option<Result<Built, String>>,
+    draws: Vec<UniformDraw>,
+    /// Draws of an entity in a view.
+    by_view: HashMap<(MainEntity, RetainedViewEntity), Vec<usize>>,
+    jobs: Option<Buffer>,
+    uniforms: Option<Buffer>,
+    commands: Option<Buffer>,
+    /// Changes when one of the three is replaced.
+    generation: u64,
+    /// By batch: what the pass binds, and what it was made for.
+    bind_groups: HashMap<(usize, usize), ([u64; 4], wgpu::BindGroup)>,
+    /// What Bevy's pipelines bind at group 2.
+    pub mesh_bind_group: Option<BindGroup>,
+    /// The most survivors that were counted.
+    peaks: HashMap<(u64, RetainedViewEntity), u32>,
+    /// There is no more room to be had: what one binding holds is taken.
+    is_full: bool,
+}
+
+struct Built {
+    pipeline: ComputePipeline,
+    layout: wgpu::BindGroupLayout,
+}
+
+/// Whether sets can be drawn by uniforms: there must be compute passes.
+pub(super) fn can_write(culler: Option<&Culler>) -> bool {
+    culler.is_some_and(|culler| culler.tier() != CullingTier::Cpu)
+}
+
+/// A request that is drawn by uniforms.
+pub(super) struct UniformRequest<'a> {
+    pub index: usize,
+    pub entity: MainEntity,
+    pub shape: DrawShape,
+    pub views: &'a [RetainedViewEntity],
+    /// Offset of the slot of each region.
+    pub slots: &'a [u32],
+    /// Instances of each region.
+    pub instances: &'a [u32],
+}
+
+impl SurvivorUniforms {
+    /// Starts a frame.
+    pub fn clear(&mut self) {
+        self.draws.clear();
+        self.by_view.clear();
+    }
+
+    /// Notes the draws of a request.
+    pub fn add(&mut self, culler: &Culler, request: &UniformRequest<'_>) {
+        for (slot, view) in request.views.iter().enumerate() {
+            for part in culler.draw_parts(request.index, slot) {
+                self.add_draw(request, *view, part);
+            }
+        }
+    }
+
+    fn add_draw(
+        &mut self,
+        request: &UniformRequest<'_>,
+        view: RetainedViewEntity,
+        part: &DrawPart,
+    ) {
+        let (Some(slot), Some(instances)) = (
+            request.slots.get(part.region),
+            request.instances.get(part.region),
+        ) else {
+            return;
+        };
+        let key = (request.entity, view);
+        let draw = self.draws.len();
+        self.by_view.entry(key).or_default().push(draw);
+        self.draws.push(UniformDraw {
+            job: UniformJob {
+                row: part.row,
+                indexed: u32::from(matches!(request.shape, DrawShape::Indexed { .. })),
+                draw: draw as u32,
+                room: *instances,
+                ..UniformJob::default()
+            },
+            batch: part.batch,
+            slot: *slot,
+            key,
+        });
+    }
+
+    /// Divides the room, uploads the jobs and binds what the pass and the draws need.
+    pub fn prepare(
+        &mut self,
+        culler: &Culler,
+        slots: &DrawSlots,
+        (device, queue): (&RenderDevice, &RenderQueue),
+        mesh_layout: &BindGroupLayout,
+    ) {
+        if self.draws.is_empty() {
+            return;
+        }
+        let wgpu_device = device.wgpu_device();
+        if self.pass.is_none() {
+            let built = build(wgpu_device);
+            if let Err(error) = &built {
+                error!("sets by mesh uniforms are not drawn: {error}");
+            }
+            self.pass = Some(built);
+        }
+        let limits = wgpu_device.limits();
+        let most = limits
+            .max_storage_buffer_binding_size
+            .min(limits.max_buffer_size)
+            / UNIFORM;
+        let total = self.divide_room(most);
+        self.is_full = total >= most;
+        let jobs: Vec<u8> = self.job_bytes();
+        let usage = BufferUsages::STORAGE | BufferUsages::COPY_DST;
+        let mut replaced = reserve(
+            wgpu_device,
+            &mut self.jobs,
+            ("gpu_culling uniform jobs", jobs.len() as u64),
+            BufferUsages::UNIFORM | BufferUsages::COPY_DST,
+        );
+        replaced |= reserve(
+            wgpu_device,
+            &mut self.commands,
+            (
+                "gpu_culling uniform commands",
+                args_offset(self.draws.len() as u32),
+            ),
+            usage | BufferUsages::INDIRECT,
+        );
+        let room = reserve(
+            wgpu_device,
+            &mut self.uniforms,
+            ("gpu_culling mesh uniforms", total.max(1) * UNIFORM),
+            usage,
+        );
+        if room || self.mesh_bind_group.is_none() {
+            self.mesh_bind_group = self.uniforms.as_ref().map(|uniforms| {
+                let entry = BindGroupEntry {
+                    binding: 0,
+                    resource: uniforms.as_entire_binding(),
+                };
+                device.create_bind_group("gpu_culling mesh uniforms", mesh_layout, &[entry])
+            });
+        }
+        if replaced || room {
+            self.generation += 1;
+        }
+        if let (Some(buffer), Some(commands)) = (&self.jobs, &self.commands) {
+            queue.write_buffer(buffer, 0, &jobs);
+            let totals = Totals {
+                draw_count: 1,
+                ..Totals::default()
+            };
+            queue.write_buffer(commands, 0, bytemuck::bytes_of(&totals));
+        }
+        self.bind(culler, slots, wgpu_device);
+    }
+
+    /// Gives each draw its place: room for all its instances, or, where that is too much, twice the survivors that were
+    /// counted and a share. Returns the uniforms of all.
+    fn divide_room(&mut self, most: u64) -> u64 {
+        let all: u64 = self.draws.iter().map(|draw| u64::from(draw.job.room)).sum();
+        let budget = BUDGET.min(most);
+        let mut first = 0u64;
+        for draw in &mut self.draws {
+            let job = &mut draw.job;
+            if all > budget {
+                let key = (draw.key.0.to_bits(), draw.key.1);
+                let counted = 2 * u64::from(self.peaks.get(&key).copied().unwrap_or(0));
+                let share = (budget / 2) * u64::from(job.room) / all;
+                job.room = u64::from(job.room).min(counted.max(share)) as u32;
+            }
+            job.room = u64::from(job.room).min(most.saturating_sub(first)) as u32;
+            job.first = first as u32;
+            first += u64::from(job.room);
+        }
+        first
+    }
+
+    fn job_bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![0; self.draws.len() * JOB_STRIDE];
+        for (draw, slot) in self.draws.iter().zip(bytes.chunks_exact_mut(JOB_STRIDE)) {
+            slot[..size_of::<UniformJob>()].copy_from_slice(bytemuck::bytes_of(&draw.job));
+        }
+        bytes
+    }
+
+    fn bind(&mut self, culler: &Culler, slots: &DrawSlots, device: &Device) {
+        let (Some(Ok(built)), Some(jobs), Some(uniforms), Some(commands), Some(slot_buffer)) = (
+            &self.pass,
+            &self.jobs,
+            &self.uniforms,
+            &self.commands,
+            &slots.buffer,
+        ) else {
+            return;
+        };
+        let mut live = Vec::new();
+        for draw in &self.draws {
+            let Some((key, [batch, pages])) = culler.batch_version(draw.batch) else {
+                continue;
+            };
+            if live.contains(&key) {
+                continue;
+            }
+            live.push(key);
+            let version = [batch, pages, self.generation, slots.generation];
+            if let Some((made_for, _)) = self.bind_groups.get(&key)
+                && *made_for == version
+            {
+                continue;
+            }
+            let part = DrawPart {
+                batch: draw.batch,
+                row: 0,
+                region: 0,
+            };
+            let (Some(buffers), Some(DrawSource::Indirect { buffer: args, .. })) =
+                (culler.batch_buffers(draw.batch), culler.draw_source(&part))
+            else {
+                continue;
+            };
+            let sized = |buffer, bytes| {
+                BindingResource::Buffer(BufferBinding {
+                    buffer,
+                    offset: 0,
+                    size: NonZeroU64::new(bytes),
+                })
+            };
+            let [survivors, instances, scales, tags] = buffers.map(Buffer::as_entire_binding);
+            let resources = [
+                sized(jobs, size_of::<UniformJob>() as u64),
+                sized(slot_buffer, SLOT_BYTES),
+                survivors,
+                instances,
+                scales,
+                tags,
+                args.as_entire_binding(),
+                uniforms.as_entire_binding(),
+                commands.as_entire_binding(),
+            ];
+            let entries: Vec<_> = (0..)
+                .zip(resources)
+                .map(|(binding, resource)| BindGroupEntry { binding, resource })
+                .collect();
+            let bind_group = device.create_bind_group(&BindGroupDescriptor {
+                label: Some("gpu_culling mesh uniforms"),
+                layout: &built.layout,
+                entries: &entries,
+            });
+            self.bind_groups.insert(key, (version, bind_group));
+        }
+        self.bind_groups.retain(|key, _| live.contains(key));
+    }
+
+    /// Whether the frame has any.
+    pub fn has_work(&self) -> bool {
+        matches!(self.pass, Some(Ok(_))) && !self.draws.is_empty()
+    }
+
+    /// Records the pass, behind the stages of the culling.
+    pub fn record(&self, culler: &Culler, pass: &mut ComputePass<'_>, limit: u32) {
+        let Some(Ok(built)) = &self.pass else { return };
+        pass.set_pipeline(&built.pipeline);
+        for (index, draw) in self.draws.iter().enumerate() {
+            let group = culler
+                .batch_version(draw.batch)
+                .and_then(|(key, _)| self.bind_groups.get(&key));
+            if let Some((_, group)) = group {
+                let offsets = [(index * JOB_STRIDE) as u32, draw.slot];
+                pass.set_bind_group(0, group, &offsets);
+                let groups = draw.job.room.div_ceil(64).max(1);
+                let width = groups.min(limit);
+                pass.dispatch_workgroups(width, groups.div_ceil(width), 1);
+            }
+        }
+    }
+
+    /// The commands of an entity in a view: the argument buffer and the offset of each.
+    pub fn commands(
+        &self,
+        entity: MainEntity,
+        view: RetainedViewEntity,
+    ) -> impl Iterator<Item = (&Buffer, u64)> {
+        let draws = self.by_view.get(&(entity, view)).into_iter().flatten();
+        let commands = self.commands.as_ref().filter(|_| self.has_work());
+        draws.filter_map(move |draw| Some((commands?, args_offset(*draw as u32))))
+    }
+
+    /// Learns from counters of some frames ago, and says if there was no room.
+    pub fn learn(&mut self, counts: &FrameCounts, views: &[RetainedViewEntity]) {
+        if self.draws.is_empty() {
+            self.peaks.clear();
+            return;
+        }
+        let mut sums: HashMap<(u64, RetainedViewEntity), u32> = HashMap::new();
+        for row in &counts.rows {
+            if let Some(view) = views.get(row.view as usize) {
+                *sums.entry((row.request, *view)).or_default() += row.visible;
+            }
+        }
+        let mut missing = 0;
+        for (key, draws) in &self.by_view {
+            let key = (key.0.to_bits(), key.1);
+            let Some(visible) = sums.get(&key) else {
+                continue;
+            };
+            let room: u32 = draws.iter().map(|draw| self.draws[*draw].job.room).sum();
+            missing += visible.saturating_sub(room);
+            let peak = self.peaks.entry(key).or_default();
+            *peak = (*peak).max(*visible);
+        }
+        if missing > 0 && self.is_full {
+            warn_once!(
+                "{missing} visible instances have no room for their MeshUniform and are not drawn: this adapter binds \
+                 no more; a vertex shader that imports bevy_gpu_culling::draw_instance needs none"
+            );
+        } else if missing > 0 {
+            warn!(
+                "{missing} visible instances had no room for their MeshUniform and were not drawn in one frame: the \
+                 room grows"
+            );
+        }
+    }
+}
+
+/// Makes room; true if the buffer was replaced.
+fn reserve(
+    device: &Device,
+    buffer: &mut Option<Buffer>,
+    (label, bytes): (&str, u64),
+    usage: BufferUsages,
+) -> bool {
+    if buffer.as_ref().is_some_and(|buffer| buffer.size() >= bytes) {
+        return false;
+    }
+    // A quarter more, so that a set that grows does not replace it every frame; within what can be bound.
+    let limits = device.limits();
+    let most = limits
+        .max_storage_buffer_binding_size
+        .min(limits.max_buffer_size);
+    let size = (bytes + bytes / 4).min(most).max(bytes);
+    *buffer = Some(device.create_buffer(&BufferDescriptor {
+        label: Some(label),
+        size: size.next_multiple_of(16),
+        usage,
+        mapped_at_creation: false,
+    }));
+    true
+}
+
+/// The WGSL of the pass: plain, without a preprocessor.
+fn source() -> String {
+    [
+        shaders::INSTANCE,
+        shaders::INSTANCE_PACK,
+        include_str!("../../shaders/mesh_uniforms.wgsl"),
+    ]
+    .join("\n")
+}
+
+fn build(device: &Device) -> Result<Built, String> {
+    let source = source();
+    // Parsed here, as the engine's kernels are.
+    let parsed = parse_str(&source).map_err(|error| error.emit_to_string(&source))?;
+    let module = device.create_shader_module(ShaderModuleDescriptor {
+        label: Some("mesh_uniforms"),
+        source: ShaderSource::Naga(std::borrow::Cow::Owned(parsed)),
+    });
+    let entry = |binding, ty, has_dynamic_offset, bytes| BindGroupLayoutEntry {
+        binding,
+        visibility: ShaderStages::COMPUTE,
+        ty: BindingType::Buffer {
+            ty,
+            has_dynamic_offset,
+            min_binding_size: NonZeroU64::new(bytes),
+        },
+        count: None,
+    };
+    let read = BufferBindingType::Storage { read_only: true };
+    let write = BufferBindingType::Storage { read_only: false };
+    let job = size_of::<UniformJob>() as u64;
+    let mut entries = vec![
+        entry(0, BufferBindingType::Uniform, true, job),
+        entry(1, read, true, SLOT_BYTES),
+    ];
+    entries.extend((2..=6).map(|binding| entry(binding, read, false, 0)));
+    entries.extend((7..=8).map(|binding| entry(binding, write, false, 0)));
+    let layout = device.create_bind_group_layout(&BindGroupLayoutDescriptor {
+        label: Some("mesh_uniforms"),
+        entries: &entries,
+    });
+    let pipeline_layout = device.create_pipeline_layout(&PipelineLayoutDescriptor {
+        label: Some("mesh_uniforms"),
+        bind_group_layouts: &[Some(&layout)],
+        immediate_size: 0,
+    });
+    let pipeline = device.create_compute_pipeline(&ComputePipelineDescriptor {
+        label: Some("mesh_uniforms"),
+        layout: Some(&pipeline_layout),
+        module: &module,
+        entry_point: Some("mesh_uniforms"),
+        compilation_options: Default::default(),
+        cache: None,
+    });
+    Ok(Built { pipeline, layout })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bevy::{pbr::MeshUniform, render::render_resource::ShaderType};
+    use core::mem::offset_of;
+    use wgpu::naga;
+
+    fn fields(name: &str) -> (Vec<(String, u32)>, u32) {
+        let source = source();
+        let module = parse_str(&source).unwrap_or_default();
+        let found = module
+            .types
+            .iter()
+            .find(|(_, ty)| ty.name.as_deref() == Some(name));
+        match found.map(|(_, ty)| &ty.inner) {
+            Some(naga::TypeInner::Struct { members, span }) => {
+                let named = members
+                    .iter()
+                    .map(|member| (member.name.clone().unwrap_or_default(), member.offset));
+                (named.collect(), *span)
+            }
+            _ => (Vec::new(), 0),
+        }
+    }
+
+    #[test]
+    fn structs_are_those_of_the_host_and_of_bevy() {
+        let (job, span) = fields("UniformJob");
+        let host = [
+            ("row", offset_of!(UniformJob, row)),
+            ("indexed", offset_of!(UniformJob, indexed)),
+            ("draw", offset_of!(UniformJob, draw)),
+            ("first", offset_of!(UniformJob, first)),
+            ("room", offset_of!(UniformJob, room)),
+        ];
+        let host = host.map(|(name, offset)| (name.to_owned(), offset as u32));
+        assert_eq!(
+            (&job[..5], span as usize),
+            (&host[..], size_of::<UniformJob>())
+        );
+        let (mesh, span) = fields("Mesh");
+        assert_eq!(u64::from(span), UNIFORM);
+        assert_eq!(MeshUniform::min_size().get(), UNIFORM);
+        let bevys: Vec<_> = (0..mesh.len())
+            .map(|field| MeshUniform::METADATA.offset(field) as u32)
+            .collect();
+        let ours: Vec<_> = mesh.iter().map(|(_, offset)| *offset).collect();
+        assert_eq!(ours, bevys);
+        let (slot, span) = fields("DrawSlot");
+        assert_eq!(u64::from(span), SLOT_BYTES);
+        assert_eq!(
+            slot[1..],
+            [
+                ("flags".to_owned(), 176),
+                ("region_first".to_owned(), 180),
+                ("set_first".to_owned(), 184),
+                ("previous_offset".to_owned(), 188),
+            ]
+        );
+    }
+
+    fn draw(room: u32, entity: u32) -> UniformDraw {
+        let entity = Entity::from_raw_u32(entity).unwrap_or(Entity::PLACEHOLDER);
+        let view = RetainedViewEntity::new(MainEntity::from(Entity::PLACEHOLDER), None, 0);
+        UniformDraw {
+            job: UniformJob {
+                room,
+                ..UniformJob::default()
+            },
+            batch: 0,
+            slot: 0,
+            key: (MainEntity::from(entity), view),
+        }
+    }
+
+    #[test]
+    fn room_is_for_all_or_follows_the_counters() {
+        let rooms = |uniforms: &mut SurvivorUniforms, most| {
+            let total = uniforms.divide_room(most);
+            let rooms: Vec<_> = uniforms
+                .draws
+                .iter()
+                .map(|draw| (draw.job.first, draw.job.room))
+                .collect();
+            (total, rooms)
+        };
+        let mut uniforms = SurvivorUniforms {
+            draws: vec![draw(100, 1), draw(50, 2)],
+            ..default()
+        };
+        assert_eq!(rooms(&mut uniforms, 1000), (150, vec![(0, 100), (100, 50)]));
+        // Too much for a binding: shares of half of it, then what was counted.
+        uniforms.draws = vec![draw(3000, 1), draw(1000, 2)];
+        assert_eq!(
+            rooms(&mut uniforms, 1000),
+            (500, vec![(0, 375), (375, 125)])
+        );
+        let key = uniforms.draws[1].key;
+        uniforms.peaks.insert((key.0.to_bits(), key.1), 200);
+        uniforms.draws = vec![draw(3000, 1), draw(1000, 2)];
+        assert_eq!(
+            rooms(&mut uniforms, 1000),
+            (775, vec![(0, 375), (375, 400)])
+        );
+        uniforms.peaks.insert((key.0.to_bits(), key.1), 900);
+        uniforms.draws = vec![draw(3000, 1), draw(1000, 2)];
+        assert_eq!(
+            rooms(&mut uniforms, 1000),
+            (1000, vec![(0, 375), (375, 625)])
+        );
+    }
+}

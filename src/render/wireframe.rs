@@ -1,0 +1,96 @@
+//! Bevy's wireframes on sets.
+//!
+//! Bevy's `WireframePlugin` queues an entity with `Wireframe` into a phase of its own, which would draw a set's mesh
+//! once, where the entity is. Its items of sets are given a draw function of ours, over the `MeshUniform`s of the survivors.
+
+use super::{draw::DrawSurvivors, extract::GpuCuller, material::MaterialAliases};
+use bevy::{
+    log::warn_once,
+    pbr::{
+        RenderMeshInstances, SetMeshViewBindGroup, SetMeshViewBindingArrayBindGroup,
+        wireframe::{DrawWireframe3dThin, SetWireframe3dThinImmediates, Wireframe3d},
+    },
+    prelude::*,
+    render::render_phase::{
+        BinnedRenderPhaseType, DrawFunctions, RenderCommandState, SetItemPipeline,
+        ViewBinnedRenderPhases,
+    },
+};
+
+/// Bevy's `DrawWireframe3dThin` for sets.
+type DrawSetWireframe = (
+    SetItemPipeline,
+    SetMeshViewBindGroup<0>,
+    SetMeshViewBindingArrayBindGroup<1>,
+    SetWireframe3dThinImmediates,
+    DrawSurvivors<2, true>,
+);
+
+/// Registers the draw function, if the app has wireframes (their plugin does so when it is finished).
+pub(super) fn register_wireframes(world: &mut World) {
+    if !world.contains_resource::<DrawFunctions<Wireframe3d>>() {
+        return;
+    }
+    let function = RenderCommandState::<Wireframe3d, DrawSetWireframe>::new(world);
+    let functions = world.resource::<DrawFunctions<Wireframe3d>>();
+    functions.write().add_with::<DrawSetWireframe, _>(function);
+}
+
+/// Gives queued wireframes of sets our draw function; those that cannot be drawn are taken out.
+pub(super) fn redirect_wireframes(
+    gpu: Res<GpuCuller>,
+    aliases: Res<MaterialAliases>,
+    instances: Res<RenderMeshInstances>,
+    functions: Option<Res<DrawFunctions<Wireframe3d>>>,
+    phases: Option<ResMut<ViewBinnedRenderPhases<Wireframe3d>>>,
+) {
+    let (Some(functions), Some(mut phases)) = (functions, phases) else {
+        return;
+    };
+    if gpu.entities.is_empty() {
+        return;
+    }
+    let functions = functions.read();
+    let Some(ours) = functions.get_id::<DrawSetWireframe>() else {
+        return;
+    };
+    let thin = functions.id::<DrawWireframe3dThin>();
+    for phase in phases.values_mut() {
+        let mut found = Vec::new();
+        for ((set_key, bin_key), entities) in &phase.unbatchable_meshes {
+            if set_key.draw_function == ours {
+                continue;
+            }
+            let sets = entities
+                .entities
+                .iter()
+                .filter(|(main, _)| gpu.entities.contains(*main));
+            found.extend(
+                sets.map(|(main, entity)| (set_key.clone(), bin_key.clone(), (*entity, *main))),
+            );
+        }
+        for (mut set_key, bin_key, entity) in found {
+            phase.remove(entity.1);
+            let mesh = instances.render_mesh_queue_data(entity.1);
+            let is_drawn = set_key.draw_function == thin && aliases.by_uniforms.contains(&entity.1);
+            match mesh {
+                Some(mesh) if is_drawn => {
+                    set_key.draw_function = ours;
+                    phase.add(
+                        set_key,
+                        bin_key,
+                        entity,
+                        mesh.current_uniform_index,
+                        BinnedRenderPhaseType::UnbatchableMesh,
+                    );
+                }
+                _ => warn_once!(
+                    "{}: its wireframe is not drawn: a set has one only with lines of width 1 in the topology \
+                     `Triangles`, a material without a vertex shader that imports bevy_gpu_culling, and a tier \
+                     above \"cpu\"",
+                    entity.1.id()
+                ),
+            }
+        }
+    }
+}

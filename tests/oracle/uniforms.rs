@@ -1,0 +1,38 @@
+//! Sets that are drawn from a `MeshUniform` for each survivor.
+
+use crate::{
+    build::{eye, moved, sun},
+    scene::{How, different_pixels, field},
+    stage,
+};
+use bevy::prelude::*;
+use bevy_gpu_culling::prelude::*;
+
+/// More instances than there is room for uniforms: the room is for those that survive.
+#[test]
+fn room_for_uniforms_follows_the_survivors() {
+    let near = field(2000, true);
+    // Beyond the view.
+    let far = (0..1_200_000).map(|i| InstanceTransform::from(Vec3::new(i as f32, 0.0, 500.0)));
+    let set = InstanceSet::from_transforms(far.chain(near.iter())).unwrap();
+    let draw = |uniforms: bool| {
+        let mut stage = stage(How::Set(None));
+        let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
+        let material = stage.standard(StandardMaterial::from(Color::srgb(0.9, 0.4, 0.3)));
+        let entity = stage.spawn_set(&set, (mesh, material), moved());
+        if uniforms {
+            let world = stage.app.world_mut();
+            world.entity_mut(entity).insert(InstanceMeshUniforms);
+        }
+        let sun = sun(&mut stage);
+        let world = stage.app.world_mut();
+        let mut sun = world.get_mut::<DirectionalLight>(sun).unwrap();
+        sun.shadow_maps_enabled = false;
+        stage.camera(eye(), Msaa::Off);
+        // Counters take some frames.
+        stage.report();
+        stage.picture()
+    };
+    let result = different_pixels("uniforms-many", &draw(true), &draw(false));
+    assert!(result.is_ok(), "{result:?}");
+}

@@ -1,0 +1,485 @@
+//! Sets that a compute pass writes: encoded as on the CPU, culled as the same instances uploaded, and kept for a frame.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use bevy_gpu_culling::{
+    cull::{
+        BoundingSphere, Channels, Compaction, CullError, CullFrame, CullRequest, CullView, Culler,
+        CullingTier, DrawShape, Residency, SetId, layout::BLOCK, shaders,
+    },
+    instance::{PackedInstance, PackedQuat},
+};
+use common::{gpu, options, random_set, random_view, rng};
+use glam::{Affine3A, Quat, Vec3};
+use rand::RngExt;
+use wgpu::{Buffer, BufferUsages, Device, Queue, util::DeviceExt};
+
+/// Writes what `give` returns, from rotations and positions that are plain numbers.
+const KERNEL: &str = "
+struct Plain { position: vec3<f32>, scale: f32, rotation: vec4<f32> }
+
+@group(0) @binding(0) var<storage, read> plain: array<Plain>;
+@group(0) @binding(1) var<storage, read_write> written: array<PackedInstance>;
+@group(0) @binding(2) var<storage, read_write> scales: array<f32>;
+
+@compute @workgroup_size(64)
+fn write(@builtin(global_invocation_id) id: vec3<u32>) {
+    if (id.x < arrayLength(&plain)) {
+        let given = plain[id.x];
+        if (given.scale < 0.0) {
+            written[id.x] = hidden();
+        } else {
+            written[id.x] = pack(given.position, given.rotation);
+        }
+        scales[id.x] = given.scale;
+    }
+}
+";
+
+/// An instance before it is packed: position, scale (negative: hidden), rotation.
+type Plain = [f32; 8];
+
+fn plain(position: Vec3, scale: f32, rotation: Quat) -> Plain {
+    let (p, q) = (position, rotation);
+    [p.x, p.y, p.z, scale, q.x, q.y, q.z, q.w]
+}
+
+/// The user's pass.
+struct Writer {
+    pipeline: wgpu::ComputePipeline,
+}
+
+impl Writer {
+    fn new(device: &Device) -> Self {
+        let source = [shaders::INSTANCE, shaders::INSTANCE_PACK, KERNEL].join("\n");
+        let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+            label: None,
+            source: wgpu::ShaderSource::Wgsl(source.into()),
+        });
+        let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: None,
+            layout: None,
+            module: &module,
+            entry_point: Some("write"),
+            compilation_options: Default::default(),
+            cache: None,
+        });
+        Self { pipeline }
+    }
+
+    /// Records the write of `data` from the start of the buffers on.
+    fn record(
+        &self,
+        device: &Device,
+        encoder: &mut wgpu::CommandEncoder,
+        data: &[Plain],
+        [written, scales]: [wgpu::BindingResource<'_>; 2],
+    ) {
+        let input = device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
+            label: None,
+            contents: bytemuck::cast_slice(data),
+            usage: BufferUsages::STORAGE,
+        });
+        let resources = [input.as_entire_binding(), written, scales];
+        let entries: Vec<_> = (0..)
+            .zip(resources)
+            .map(|(binding, resource)| wgpu::BindGroupEntry { binding, resource })
+            .collect();
+        let bind_group = device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: None,
+            layout: &self.pipeline.get_bind_group_layout(0),
+            entries: &entries,
+        });
+        let mut pass = encoder.begin_compute_pass(&Default::default());
+        pass.set_pipeline(&self.pipeline);
+        pass.set_bind_group(0, &bind_group, &[]);
+        pass.dispatch_workgroups(data.len().div_ceil(64) as u32, 1, 1);
+    }
+
+    /// Writes a set region by region.
+    fn write_set(
+        &self,
+        device: &Device,
+        encoder: &mut wgpu::CommandEncoder,
+        (culler, id): (&Culler, SetId),
+        data: &[Plain],
+    ) {
+        let spare = buffer(device, u64::from(BLOCK) * 1024 * 4);
+        for region in culler.written_regions(id) {
+            let from = region.first as usize;
+            let to = (from + region.capacity as usize).min(data.len());
+            if from < to {
+                let scales = region.scales_binding();
+                let scales = scales.unwrap_or(spare.as_entire_binding());
+                let bindings = [region.instances_binding(), scales];
+                self.record(device, encoder, &data[from..to], bindings);
+            }
+        }
+    }
+}
+
+fn buffer(device: &Device, size: u64) -> Buffer {
+    device.create_buffer(&wgpu::BufferDescriptor {
+        label: None,
+        size,
+        usage: BufferUsages::STORAGE | BufferUsages::COPY_SRC,
+        mapped_at_creation: false,
+    })
+}
+
+fn read<T: bytemuck::AnyBitPattern + bytemuck::NoUninit>(
+    (device, queue): (&Device, &Queue),
+    from: &Buffer,
+    offset: u64,
+    len: usize,
+) -> Vec<T> {
+    let size = (len * size_of::<T>()) as u64;
+    let staging = device.create_buffer(&wgpu::BufferDescriptor {
+        label: None,
+        size,
+        usage: BufferUsages::MAP_READ | BufferUsages::COPY_DST,
+        mapped_at_creation: false,
+    });
+    let mut encoder = device.create_command_encoder(&Default::default());
+    encoder.copy_buffer_to_buffer(from, offset, &staging, 0, size);
+    queue.submit([encoder.finish()]);
+    staging.map_async(wgpu::MapMode::Read, .., |result| result.unwrap());
+    device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
+    bytemuck::pod_collect_to_vec(&staging.get_mapped_range(..))
+}
+
+#[test]
+fn the_gpu_encodes_the_same_rotations() {
+    let (device, queue, _) = gpu();
+    let mut rng = rng(91);
+    let mut quaternions: Vec<Quat> = (0..50_000)
+        .map(|_| Quat::from_array(core::array::from_fn(|_| rng.random_range(-1.0f32..1.0))))
+        .collect();
+    // What encodes exactly: the rotations that 32 bits hold.
+    for q in quaternions.clone().iter().take(20_000) {
+        quaternions.push(PackedQuat::encode(*q).decode());
+    }
+    let directionless = quaternions.len();
+    quaternions.extend([
+        Quat::from_xyzw(0.0, 0.0, 0.0, 0.0),
+        Quat::from_xyzw(0.0, f32::NAN, 0.0, 1.0),
+        Quat::from_xyzw(f32::INFINITY, 0.0, 0.0, 1.0),
+        Quat::IDENTITY,
+        -Quat::IDENTITY,
+    ]);
+    for axis in [Vec3::X, Vec3::Y, Vec3::Z, Vec3::NEG_Y] {
+        for turn in [0.0, 0.5, 1.0, 1.5, 2.0] {
+            quaternions.push(Quat::from_axis_angle(axis, turn * core::f32::consts::PI));
+        }
+    }
+    for signs in 0..16u32 {
+        let sign = |bit: u32| if signs >> bit & 1 == 0 { 0.5 } else { -0.5 };
+        quaternions.push(Quat::from_xyzw(sign(0), sign(1), sign(2), sign(3)));
+    }
+    quaternions.extend([1e-30, 1e30].map(|length| quaternions[0] * length));
+    let data: Vec<Plain> = quaternions
+        .iter()
+        .map(|q| plain(Vec3::new(q.x, 2.0, 3.0), 1.0, *q))
+        .collect();
+    let len = data.len();
+    let (written, scales) = (
+        buffer(&device, len as u64 * 16),
+        buffer(&device, len as u64 * 4),
+    );
+    let mut encoder = device.create_command_encoder(&Default::default());
+    let bindings = [written.as_entire_binding(), scales.as_entire_binding()];
+    Writer::new(&device).record(&device, &mut encoder, &data, bindings);
+    queue.submit([encoder.finish()]);
+    let words: Vec<[u32; 4]> = read((&device, &queue), &written, 0, len);
+    let mut differ = 0;
+    for (index, (q, got)) in quaternions.iter().zip(&words).enumerate() {
+        assert_eq!(got[..2], [q.x.to_bits(), 2f32.to_bits()]);
+        let (cpu, gpu) = (PackedQuat::encode(*q), PackedQuat::from_bits(got[3]));
+        if cpu == gpu {
+            continue;
+        }
+        differ += 1;
+        assert!(
+            !(directionless..directionless + 5).contains(&index),
+            "{q}: {gpu:?}"
+        );
+        // A division may round differently: at the border of two codes, or of two largest components.
+        let turn = q.normalize().angle_between(gpu.decode());
+        assert!(turn <= PackedQuat::MAX_ERROR_RADIANS * 1.001, "{q}: {turn}");
+    }
+    assert!(differ * 1000 <= len, "{differ} of {len} differ");
+}
+
+fn random_plain(rng: &mut rand_chacha::ChaCha8Rng, len: usize, scaled: bool) -> Vec<Plain> {
+    let set = random_set(rng, len, scaled);
+    let instances = set.iter();
+    instances
+        .map(|at| plain(at.translation, at.scale.x, at.rotation))
+        .collect()
+}
+
+fn request(views: usize) -> CullRequest {
+    CullRequest {
+        key: 0,
+        set: SetId(0),
+        world_from_local: Affine3A::from_rotation_y(0.4),
+        sphere: BoundingSphere {
+            centre: Vec3::new(0.1, 0.0, 0.2),
+            radius: 0.8,
+        },
+        shape: DrawShape::Indexed {
+            index_count: 3,
+            first_index: 0,
+            base_vertex: 0,
+        },
+        views: (0..views as u32).collect(),
+    }
+}
+
+/// A frame of a written set, and the survivors of each view.
+fn written_frame(
+    (device, queue): (&Device, &Queue),
+    culler: &mut Culler,
+    (writer, data): (&Writer, &[Plain]),
+    frame: &CullFrame,
+) -> Vec<Vec<u32>> {
+    culler.prepare(device, queue, frame);
+    let mut encoder = device.create_command_encoder(&Default::default());
+    writer.write_set(device, &mut encoder, (culler, SetId(0)), data);
+    culler.record(device, &mut encoder);
+    queue.submit([encoder.finish()]);
+    culler.after_submit();
+    survivors((device, queue), culler, frame)
+}
+
+fn survivors(on: (&Device, &Queue), culler: &Culler, frame: &CullFrame) -> Vec<Vec<u32>> {
+    (0..frame.views.len())
+        .map(|view| culler.read_survivors(on, frame, 0, view).unwrap())
+        .collect()
+}
+
+/// The survivors of the same instances, uploaded: what the GPU encoded is read back for it, so that they are the same
+/// to the bit.
+fn uploaded(
+    (device, queue): (&Device, &Queue),
+    from: &Culler,
+    compaction: Compaction,
+    frame: &CullFrame,
+) -> Vec<Vec<u32>> {
+    let (instances, scales) = from.read_instances((device, queue), SetId(0)).unwrap();
+    let mut options = options(from.tier(), true);
+    options.compaction = compaction;
+    let (mut culler, _) = Culler::new(device, options).unwrap();
+    let channels = Channels {
+        scale: !scales.is_empty(),
+        ..Channels::default()
+    };
+    culler.reserve_set(device, SetId(0), instances.len() as u32, channels);
+    culler.upload(queue, SetId(0), 0, &instances).unwrap();
+    culler.upload_scales(queue, SetId(0), 0, &scales).unwrap();
+    culler.prepare(device, queue, frame);
+    let mut encoder = device.create_command_encoder(&Default::default());
+    culler.record(device, &mut encoder);
+    queue.submit([encoder.finish()]);
+    survivors((device, queue), &culler, frame)
+}
+
+#[test]
+fn a_written_set_has_the_survivors_of_the_same_instances_uploaded() {
+    let (device, queue, _) = gpu();
+    let on = (&device, &queue);
+    let writer = Writer::new(&device);
+    let mut rng = rng(17);
+    let (mut kept, mut culled) = (0, 0);
+    for tier in [CullingTier::Subgroup, CullingTier::Workgroup] {
+        for compaction in [Compaction::VoteScanCompact, Compaction::Classify] {
+            for (len, scaled, classify, pages) in [
+                (1, false, true, None),
+                (1025, true, true, None),
+                (30_000, false, true, None),
+                (30_000, true, false, None),
+                (9_000, true, true, Some(4096)),
+            ] {
+                let mut options = options(tier, true);
+                options.compaction = compaction;
+                let (mut culler, _) = Culler::new(&device, options).unwrap();
+                if let Some(pages) = pages {
+                    culler.limit_pages(pages, 10_000, 10_000);
+                }
+                let channels = Channels {
+                    scale: scaled,
+                    ..Channels::default()
+                };
+                let room = (len as u32, len as u32);
+                let made = culler.reserve_written(on, SetId(0), room, channels, classify);
+                assert_eq!(made, Ok(Residency::Moved));
+                let views: Vec<CullView> = (0..3).map(|_| random_view(&mut rng)).collect();
+                let frame = CullFrame {
+                    requests: vec![request(views.len())],
+                    views,
+                };
+                // Three frames of other instances each: the bounds must follow.
+                for _ in 0..3 {
+                    let data = random_plain(&mut rng, len, scaled);
+                    let ids = written_frame(on, &mut culler, (&writer, &data), &frame);
+                    let again = culler.reserve_written(on, SetId(0), room, channels, classify);
+                    assert_eq!(again, Ok(Residency::Kept));
+                    let expected = uploaded(on, &culler, compaction, &frame);
+                    assert_eq!(ids, expected, "{tier}, {compaction}, {len}");
+                    kept += ids.iter().map(Vec::len).sum::<usize>();
+                    culled += 3 * len - ids.iter().map(Vec::len).sum::<usize>();
+                }
+                assert_eq!(
+                    culler.written_regions(SetId(0)).len(),
+                    if pages.is_some() { 3 } else { 1 }
+                );
+            }
+        }
+    }
+    assert!(kept > 1000 && culled > 1000, "{kept} kept, {culled} culled");
+}
+
+#[test]
+fn what_is_not_written_hidden_or_not_a_number_is_invisible() {
+    let (device, queue, _) = gpu();
+    let on = (&device, &queue);
+    let writer = Writer::new(&device);
+    let views = vec![
+        CullView::EVERYTHING,
+        CullView::EVERYTHING.within(Vec3::ZERO, 1e6),
+    ];
+    let mut frame = CullFrame {
+        requests: vec![request(views.len())],
+        views,
+    };
+    // A centre beside the origin would be scaled too.
+    frame.requests[0].sphere.centre = Vec3::ZERO;
+    for tier in [CullingTier::Subgroup, CullingTier::Workgroup] {
+        for compaction in [Compaction::VoteScanCompact, Compaction::Classify] {
+            for classify in [true, false] {
+                let mut options = options(tier, true);
+                options.compaction = compaction;
+                let (mut culler, _) = Culler::new(&device, options).unwrap();
+                let channels = Channels {
+                    scale: true,
+                    ..Channels::default()
+                };
+                let live = |culler: &mut Culler, live: u32| {
+                    let room = (5000, live);
+                    culler
+                        .reserve_written(on, SetId(0), room, channels, classify)
+                        .unwrap();
+                };
+                live(&mut culler, 5000);
+                let nothing = vec![Vec::<u32>::new(); 2];
+                let ids = written_frame(on, &mut culler, (&writer, &[]), &frame);
+                assert_eq!(ids, nothing, "nothing is written yet");
+
+                let mut data = random_plain(&mut rng(3), 5000, true);
+                let broken: [(usize, usize, f32); 7] = [
+                    (7, 0, f32::NAN),
+                    (8, 1, f32::INFINITY),
+                    (9, 2, f32::NEG_INFINITY),
+                    (10, 3, -1.0),
+                    // The only one of its block: NaN must not get lost in a maximum.
+                    (1030, 3, f32::NAN),
+                    (4999, 3, f32::INFINITY),
+                    (4998, 3, f32::NEG_INFINITY),
+                ];
+                for (index, field, value) in broken {
+                    data[index][field] = value;
+                }
+                // Two blocks of nothing, one of which has a hole that is not a number.
+                for at in &mut data[2048..4096] {
+                    at[3] = -1.0;
+                }
+                data[3000][3] = f32::NAN;
+                let expected = |live: u32| -> Vec<u32> {
+                    (0..live)
+                        .filter(|id| {
+                            !(2048..4096).contains(id)
+                                && broken.iter().all(|(index, ..)| *index != *id as usize)
+                        })
+                        .collect()
+                };
+                let ids = written_frame(on, &mut culler, (&writer, &data), &frame);
+                assert_eq!(ids[0], expected(5000), "{tier}, {compaction}, {classify}");
+                assert_eq!(ids[1], ids[0]);
+                for count in [4500, 1024, 0, 1, 5000] {
+                    live(&mut culler, count);
+                    let ids = written_frame(on, &mut culler, (&writer, &[]), &frame);
+                    assert_eq!(ids[0], expected(count), "{count} live");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_frame_before_is_kept() {
+    let (device, queue, _) = gpu();
+    let on = (&device, &queue);
+    let writer = Writer::new(&device);
+    let mut rng = rng(4);
+    let (mut culler, _) = Culler::new(&device, options(CullingTier::Workgroup, true)).unwrap();
+    let channels = Channels {
+        scale: true,
+        previous: true,
+        ..Channels::default()
+    };
+    let frame = CullFrame {
+        requests: vec![request(1)],
+        views: vec![CullView::EVERYTHING],
+    };
+    let instances = |data: &[Plain]| -> Vec<(PackedInstance, f32)> {
+        let packed = data.iter().map(|at| {
+            let position = Vec3::new(at[0], at[1], at[2]);
+            let rotation = Quat::from_xyzw(at[4], at[5], at[6], at[7]);
+            (PackedInstance::new(position, rotation), at[3])
+        });
+        packed.collect()
+    };
+    // What lies behind the region, as far as it is live.
+    let before = |culler: &Culler, len: usize| -> Vec<(PackedInstance, f32)> {
+        let region = &culler.set_regions(SetId(0))[0];
+        let at = u64::from(region.first + region.capacity);
+        let buffers = culler.batch_buffers(0).unwrap();
+        let packed: Vec<PackedInstance> = read(on, buffers[1], at * 16, len);
+        let scales: Vec<f32> = read(on, buffers[2], at * 4, len);
+        packed.into_iter().zip(scales).collect()
+    };
+    let frames: Vec<Vec<Plain>> = (0..4).map(|_| random_plain(&mut rng, 3000, true)).collect();
+    let live = [2000, 2000, 3000, 1000];
+    let mut seen: Vec<(PackedInstance, f32)> = Vec::new();
+    for (data, live) in frames.iter().zip(live) {
+        let room = (3000, live);
+        culler
+            .reserve_written(on, SetId(0), room, channels, true)
+            .unwrap();
+        let data = &data[..live as usize];
+        written_frame(on, &mut culler, (&writer, data), &frame);
+        let now = instances(data);
+        // Those that were nowhere are where they are.
+        let mut expected = now.clone();
+        let known = seen.len().min(expected.len());
+        expected[..known].copy_from_slice(&seen[..known]);
+        assert!(before(&culler, live as usize) == expected, "{live} live");
+        seen = now;
+    }
+}
+
+#[test]
+fn the_tier_cpu_refuses_what_it_cannot_see() {
+    let (device, queue, _) = gpu();
+    let (mut culler, _) = Culler::new(&device, options(CullingTier::Cpu, true)).unwrap();
+    let refused = culler.reserve_written(
+        (&device, &queue),
+        SetId(3),
+        (10, 10),
+        Channels::default(),
+        true,
+    );
+    assert_eq!(refused, Err(CullError::WrittenOnCpu(3)));
+    assert!(culler.written_regions(SetId(3)).is_empty());
+}
