@@ -501,7 +501,6 @@ fn changes_at_run_time_are_drawn() {
             .world_mut()
             .entity_mut(camera)
             .remove::<FreezeCulling>();
-        println!("DEBUG {by_meshlets} {:?}", stage.report().cameras());
         pictures.push(("thawed", stage.picture()));
         // Without the component the mesh stays, and is drawn whole.
         stage
@@ -509,7 +508,6 @@ fn changes_at_run_time_are_drawn() {
             .world_mut()
             .entity_mut(entity)
             .remove::<MeshletMesh3d>();
-        println!("DEBUG {by_meshlets} {:?}", stage.report().cameras());
         pictures.push(("without meshlets", stage.picture()));
         assert_eq!(stage.report().meshlets, MeshletReport::default());
         stage.app.world_mut().entity_mut(entity).despawn();
