@@ -11,6 +11,6 @@ fn write_args(@builtin(global_invocation_id) id: vec3<u32>) {
     if (row == 0u) {
         let survivors = place_of(batch.count_len);
         let overflow = max(survivors, batch.survivor_capacity) - batch.survivor_capacity;
-        args.totals = Totals(survivors, overflow, 1u, survivors);
+        args.totals = Totals(survivors, overflow, 1u, survivors, 0u);
     }
 }

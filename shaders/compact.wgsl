@@ -55,14 +55,12 @@ fn write_row(row: u32, place: u32, end: u32) {
     write_draw(row, place, end);
     if (row + 1u == batch.row_count) {
         let overflow = max(end, batch.survivor_capacity) - batch.survivor_capacity;
-        args.totals = Totals(end, overflow, 1u, end);
+        // The list is empty for the next frame.
+        args.totals = Totals(end, overflow, 1u, end, atomicExchange(&crossed.count, 0u));
     }
 }
 
 fn compact_all(workgroup: u32, workgroups: u32, own: Own) {
-    if (workgroup == 0u && own.thread == 0u) {
-        atomicStore(&crossed.count, 0u);
-    }
     if (batch.is_scanned != 0u) {
         add_up_tiles(own);
         for (var row = workgroup * BLOCK_THREADS + own.thread; row < batch.row_count; row += workgroups * BLOCK_THREADS) {

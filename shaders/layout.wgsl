@@ -142,4 +142,6 @@ struct Totals {
     draw_count: u32,
     // Ids that the arena must hold so that none is lost.
     needed: u32,
+    // Blocks that some view crosses, where the compaction classifies blocks.
+    crossed: u32,
 }

@@ -50,7 +50,7 @@ struct DrawArgs {
 }
 
 struct Args {
-    totals: array<u32, 4>,
+    totals: array<u32, 5>,
     draws: array<DrawArgs>,
 }
 

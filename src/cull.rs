@@ -17,6 +17,7 @@
 //! page as one request uses it; a *block* is 1,024 instances of a chunk; a *row* is one view of one chunk; a
 //! *batch* is what one dispatch of each stage covers: all chunks of a page.
 
+mod auto;
 mod batch;
 mod bounds;
 mod compactor;
@@ -27,6 +28,7 @@ pub mod expand;
 mod frame;
 mod inspect;
 pub mod layout;
+mod memory;
 pub mod meshlets;
 mod pages;
 mod pipelines;

@@ -1,7 +1,7 @@
 //! The culling in Bevy's diagnostics: paths, measurements, and an overlay that shows them.
 //!
-//! The counters are those of [`CullingReport`], some frames old. The GPU times are
-//! measured by Bevy's [`RenderDiagnosticsPlugin`](bevy::render::diagnostic::RenderDiagnosticsPlugin), which the app adds.
+//! The counters are those of [`CullingReport`], some frames old; so are the CPU times, which the plugin's own systems
+//! measure. The GPU times are measured by Bevy's [`RenderDiagnosticsPlugin`](bevy::render::diagnostic::RenderDiagnosticsPlugin), which the app adds.
 
 #[cfg(feature = "overlay")]
 mod overlay;
@@ -9,7 +9,7 @@ mod overlay;
 #[cfg(feature = "overlay")]
 pub use overlay::{CullingOverlayPlugin, culling_overlay};
 
-use crate::render::{CullingReport, GpuCullingSystems};
+use crate::render::{CpuStage, CullingReport, GpuCullingSystems};
 use bevy::{
     diagnostic::{Diagnostic, DiagnosticPath, Diagnostics, RegisterDiagnostic},
     prelude::*,
@@ -29,6 +29,43 @@ pub const VIEWS: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/views")
 pub const UPLOADED_BYTES: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/uploaded_bytes");
 /// Bytes that the culling holds on the GPU.
 pub const GPU_BYTES: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/gpu_bytes");
+/// Compute passes of the culling in a frame, however many views there are; none without a set.
+pub const PASSES: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/passes");
+/// Dispatches in those passes.
+pub const DISPATCHES: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/dispatches");
+/// CPU time of all of the plugin's systems in a frame, in milliseconds.
+pub const CPU_TOTAL: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/cpu/total");
+/// CPU times of the parts of [`CPU_TOTAL`], in milliseconds, with the parts' names; see [`CpuStage`].
+pub const STAGE_CPU: [(CpuStage, DiagnosticPath); 7] = [
+    (
+        CpuStage::Main,
+        DiagnosticPath::const_new("gpu_culling/cpu/main"),
+    ),
+    (
+        CpuStage::Extract,
+        DiagnosticPath::const_new("gpu_culling/cpu/extract"),
+    ),
+    (
+        CpuStage::Queue,
+        DiagnosticPath::const_new("gpu_culling/cpu/queue"),
+    ),
+    (
+        CpuStage::Prepare,
+        DiagnosticPath::const_new("gpu_culling/cpu/prepare"),
+    ),
+    (
+        CpuStage::Record,
+        DiagnosticPath::const_new("gpu_culling/cpu/record"),
+    ),
+    (
+        CpuStage::Draw,
+        DiagnosticPath::const_new("gpu_culling/cpu/draw"),
+    ),
+    (
+        CpuStage::Finish,
+        DiagnosticPath::const_new("gpu_culling/cpu/finish"),
+    ),
+];
 /// GPU time of `classify`, in milliseconds.
 pub const CLASSIFY_GPU: DiagnosticPath =
     DiagnosticPath::const_new("render/gpu_culling/classify/elapsed_gpu");
@@ -98,11 +135,17 @@ pub(crate) fn register(app: &mut App) {
         (VIEWS, ""),
         (UPLOADED_BYTES, " B"),
         (GPU_BYTES, " B"),
+        (PASSES, ""),
+        (DISPATCHES, ""),
+        (CPU_TOTAL, " ms"),
         (MESHLETS, ""),
         (MESHLETS_CULLED_BY_FRUSTUM, ""),
         (MESHLETS_CULLED_BY_CONE, ""),
         (MESHLET_TRIANGLES, ""),
-    ] {
+    ]
+    .into_iter()
+    .chain(STAGE_CPU.map(|(_, path)| (path, " ms")))
+    {
         app.register_diagnostic(
             Diagnostic::new(path)
                 .with_suffix(suffix)
@@ -131,4 +174,10 @@ fn measure(report: Res<CullingReport>, mut diagnostics: Diagnostics) {
     diagnostics.add_measurement(&MESHLETS_CULLED_BY_CONE, || meshlets.culled_by_cone as f64);
     diagnostics.add_measurement(&MESHLET_TRIANGLES, || meshlets.triangles as f64);
     diagnostics.add_measurement(&GPU_BYTES, || report.gpu_bytes as f64);
+    diagnostics.add_measurement(&PASSES, || f64::from(report.passes));
+    diagnostics.add_measurement(&DISPATCHES, || f64::from(report.dispatches));
+    diagnostics.add_measurement(&CPU_TOTAL, || report.cpu.total().as_secs_f64() * 1e3);
+    for (stage, path) in &STAGE_CPU {
+        diagnostics.add_measurement(path, || report.cpu.of(*stage).as_secs_f64() * 1e3);
+    }
 }

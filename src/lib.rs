@@ -40,6 +40,7 @@ pub mod cull;
 pub mod diagnostics;
 pub mod instance;
 pub mod meshlet;
+mod parallel;
 #[cfg(feature = "bevy")]
 pub mod render;
 
@@ -60,7 +61,7 @@ pub mod prelude {
     #[cfg(feature = "bevy")]
     pub use crate::render::{
         CullingRadius, CullingReport, FreezeCulling, GpuCullingPlugin, GpuCullingSettings,
-        GpuCullingSystems, GpuInstances, InstanceMeshUniforms,
+        GpuCullingSystems, GpuInstances, InstanceMeshUniforms, InstanceUploadProgress,
     };
 }
 

@@ -4,8 +4,8 @@
 //!
 //! 1. `bounds` (main world): the entity's `Aabb` is that of the whole set, so Bevy's own visibility decides
 //!    which views see the entity at all.
-//! 2. `extract`: changed ranges of sets are uploaded; entities with sets are noted; `buffers` has those that a
-//!    compute pass of the user's writes.
+//! 2. `extract`: entities with sets are noted; `upload`: changed ranges of sets, and new sets slice by slice; `buffers` has
+//!    those that a compute pass of the user's writes.
 //! 3. `material`: the entity's prepared material is filed once more under a private id, with our vertex stage and
 //!    our draw functions, so that Bevy's systems specialise and queue the entity into every phase.
 //! 4. `prepare`: all views of the frame and all sets become one [`CullFrame`](crate::cull::CullFrame).
@@ -17,6 +17,7 @@
 
 mod bounds;
 mod buffers;
+mod clock;
 mod components;
 mod draw;
 mod extract;
@@ -29,11 +30,13 @@ mod prepare;
 mod record;
 mod slots;
 mod uniforms;
+mod upload;
 pub mod verify;
 mod views;
 mod wireframe;
 
 pub use buffers::{InstanceBuffer, InstanceBuffers};
+pub use clock::{CpuStage, CpuTimes};
 pub use components::{CullingRadius, FreezeCulling, GpuInstances, InstanceMeshUniforms};
 pub use meshlets::MeshletMesh3d;
 #[cfg(feature = "meshlets")]
@@ -42,4 +45,5 @@ pub use meshlets::{
 };
 pub use plugin::{GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems};
 pub use record::{CullingReport, MeshletReport, ViewReport};
+pub use upload::InstanceUploadProgress;
 pub use views::ViewKind;

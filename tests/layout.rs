@@ -248,8 +248,8 @@ fn structs_of_the_meshlet_stages_are_the_same_on_both_sides() {
 
 fn constant(module: &Module, name: &str) -> u32 {
     let constants = module.constants.iter();
-    let found = constants.map(|(_, constant)| constant);
-    let constant = found.filter(|c| c.name.as_deref() == Some(name)).next();
+    let mut found = constants.map(|(_, constant)| constant);
+    let constant = found.find(|c| c.name.as_deref() == Some(name));
     let value = &module.global_expressions[constant.unwrap().init];
     let naga::Expression::Literal(naga::Literal::U32(value)) = value else {
         panic!("{name}: {value:?}")

@@ -4,6 +4,7 @@
 pub mod encoding;
 pub mod reader;
 pub mod stats;
+pub mod verify;
 
 use anyhow::{Context, Result, bail, ensure};
 use bevy_gpu_culling::cull::{CullingTier, Expansion};
@@ -206,22 +207,6 @@ pub fn main(bench: bool, run: impl FnOnce() -> Result<()>) {
     }
 }
 
-/// A buffer of at least 4 bytes.
-pub fn buffer(device: &Device, label: &str, size: u64, usage: BufferUsages) -> Buffer {
-    device.create_buffer(&BufferDescriptor {
-        label: Some(label),
-        size: size.max(4),
-        usage,
-        mapped_at_creation: false,
-    })
-}
-
-/// Workgroups in x and y, at most 65,535 in x.
-pub fn groups(count: u64) -> (u32, u32) {
-    let width = count.clamp(1, 65_535);
-    (width as u32, count.div_ceil(width).max(1) as u32)
-}
-
 /// 64000, 64k or 64M.
 pub fn parse_count(text: &str) -> Result<u32, String> {
     let (digits, unit) = match text.as_bytes().last() {
@@ -236,4 +221,20 @@ pub fn parse_count(text: &str) -> Result<u32, String> {
     count
         .filter(|count| *count > 0)
         .ok_or_else(|| format!("\"{text}\" is no count like 64000, 64k or 64M"))
+}
+
+/// A buffer of at least 4 bytes.
+pub fn buffer(device: &Device, label: &str, size: u64, usage: BufferUsages) -> Buffer {
+    device.create_buffer(&BufferDescriptor {
+        label: Some(label),
+        size: size.max(4),
+        usage,
+        mapped_at_creation: false,
+    })
+}
+
+/// Workgroups in x and y, at most 65,535 in x.
+pub fn groups(count: u64) -> (u32, u32) {
+    let width = count.clamp(1, 65_535);
+    (width as u32, count.div_ceil(width).max(1) as u32)
 }

@@ -22,11 +22,17 @@ impl Reader {
         buffer(&gpu.device, "filler", size, BufferUsages::STORAGE)
     }
 
+    /// Reads all of it.
     pub fn record(&self, gpu: &Gpu, page: &Buffer, pass: &mut ComputePass<'_>) {
+        self.record_first(gpu, page, page.size() / 16, pass);
+    }
+
+    /// Reads the first `count` times 16 bytes.
+    pub fn record_first(&self, gpu: &Gpu, page: &Buffer, count: u64, pass: &mut ComputePass<'_>) {
         let group = gpu.bind(&self.pipeline, &[page, &self.kept]);
         pass.set_pipeline(&self.pipeline);
         pass.set_bind_group(0, &group, &[]);
-        let (x, y) = groups((page.size() / 16).div_ceil(1024));
+        let (x, y) = groups(count.div_ceil(1024));
         pass.dispatch_workgroups(x, y, 1);
     }
 }

@@ -1,9 +1,6 @@
 //! Instances to cull: points in a cube, in spatial or in random order, cut into pages.
 
-use crate::{
-    common::{Gpu, buffer, encoding::Encoding},
-    verify::Expected,
-};
+use crate::common::{Gpu, buffer, encoding::Encoding, verify::Expected};
 use anyhow::Result;
 use bevy_gpu_culling::{
     cull::{

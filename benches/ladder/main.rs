@@ -11,17 +11,17 @@ mod chart;
 mod common;
 mod input;
 mod row;
-mod verify;
 
 use anyhow::{Context, Result, ensure};
 use bevy_gpu_culling::cull::{Compaction, Compactor, CompactorOptions, CullingTier, plan::Plan};
 use clap::Parser;
-use common::{Gpu, encoding::Encoding, parse_count, reader::Reader, stats::Times};
+use common::{
+    Gpu, encoding::Encoding, parse_count, reader::Reader, stats::Times, verify::Verifier,
+};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use input::{Input, Order, Shape};
 use row::Row;
 use std::path::PathBuf;
-use verify::Verifier;
 use wgpu::{Buffer, CommandEncoder};
 
 /// Measures every compaction of the seeds on this adapter.
@@ -29,7 +29,7 @@ use wgpu::{Buffer, CommandEncoder};
 #[command(name = "ladder", version)]
 struct Args {
     /// Instances: 64000, 64k or 64M; several are separated by commas [default: 1k to 64M, 1k to 1M in software]
-    #[arg(long, value_delimiter = ',', value_parser = parse_count)]
+    #[arg(long, value_delimiter = ',', value_parser = common::parse_count)]
     count: Vec<u32>,
     /// Shares of the instances that are visible
     #[arg(long, value_delimiter = ',', default_values_t = [0.02, 0.25, 1.0])]
@@ -315,8 +315,14 @@ impl Bench {
                 |encoder| self.fill_cache(shape, inputs, encoder),
                 |pass| compactor.record(plan, pass),
                 |encoder| {
-                    self.verifier
-                        .record(gpu, encoder, compactor, plan, shape.page_len);
+                    self.verifier.clear(encoder);
+                    for (batch, tables) in plan.batches.iter().enumerate() {
+                        let first = tables.page as u32 * shape.page_len;
+                        if let Some(outputs) = compactor.outputs(batch) {
+                            let verifier = &self.verifier;
+                            verifier.add(gpu, encoder, outputs, first, (0, false));
+                        }
+                    }
                 },
                 Some(self.verifier.digest()),
             )?;

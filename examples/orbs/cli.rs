@@ -66,6 +66,36 @@ pub struct Cli {
     /// Each meshlet in a colour of its own
     #[arg(long, requires = "meshlets")]
     pub color_meshlets: bool,
+    /// Spread the orbs over at least so many sets
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        hide_default_value = true,
+        conflicts_with = "peer"
+    )]
+    pub sets: u32,
+    /// Add so many point lights with shadows
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub lights: u32,
+    /// Cameras; those after the first draw small pictures from elsewhere
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "headless", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub views: u32,
+    /// Narrow the camera's field of view until it sees about so many orbs
+    #[arg(long, value_name = "V", requires = "headless", value_parser = clap::value_parser!(u32).range(1..))]
+    pub visible: Option<u32>,
+    /// Draw so many of the orbs: those that the camera sees, then others; the picture stays the same
+    #[arg(long, value_name = "K", requires = "headless")]
+    pub keep: Option<u32>,
+    /// Warm up with a small field, then report how the large one streams to the GPU, beside a plain buffer's rate
+    #[arg(long, requires = "headless", conflicts_with = "peer")]
+    pub upload: bool,
+    /// MiB of new sets that a frame uploads at most [default: 128]
+    #[arg(long, value_name = "MIB", conflicts_with = "peer", value_parser = clap::value_parser!(u64).range(1..))]
+    pub upload_budget: Option<u64>,
+    /// Drop the orbs on the CPU once they are on the GPU
+    #[arg(long, conflicts_with_all = ["peer", "verify"])]
+    pub gpu_only: bool,
     /// Draw the same scene another way, to compare
     #[arg(long, value_enum, value_name = "PEER")]
     pub peer: Option<Peer>,

@@ -4,10 +4,11 @@
 //! a larger field is wider, not denser.
 
 use bevy::{math::ops, prelude::*};
-use bevy_gpu_culling::instance::{InstanceError, InstanceSet, InstanceTransform};
+use bevy_gpu_culling::instance::{InstanceError, InstanceSet, PackedInstance};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::f32::consts::{PI, TAU};
+use std::{sync::Mutex, thread};
 
 /// Mesh of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,32 +125,103 @@ pub fn radius(count: u32) -> f32 {
 pub const EYE: Vec3 = Vec3::new(0.46, 0.11, 0.34);
 pub const TARGET: Vec3 = Vec3::new(0.125, 0.015, -0.35);
 
-/// All sets that have orbs, one thread each.
+/// Orbs that are made at once, from random numbers of their own.
+const PART: usize = 1 << 18;
+
+/// All sets that have orbs: a layer after the other, each on all cores.
 pub fn generate(count: u32, seed: u64) -> Result<Vec<LayerSet>, InstanceError> {
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..LAYERS.len())
-            .map(|index| (index, layer_count(count, index)))
-            .filter(|(_, count)| *count > 0)
-            .map(|(index, of_layer)| {
-                scope.spawn(move || {
-                    let set =
-                        InstanceSet::from_transforms(orbs(index, of_layer, seed, radius(count)))?;
-                    Ok(LayerSet {
-                        layer: LAYERS[index],
-                        set: set.sorted().0,
-                    })
-                })
+    (0..LAYERS.len())
+        .map(|index| (index, layer_count(count, index)))
+        .filter(|(_, of_layer)| *of_layer > 0)
+        .map(|(index, of_layer)| {
+            let set = layer_set(index, of_layer as usize, seed, radius(count))?;
+            Ok(LayerSet {
+                layer: LAYERS[index],
+                set: set.sorted().0,
             })
-            .collect();
-        workers
-            .into_iter()
-            .map(|worker| {
-                worker
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            })
-            .collect()
-    })
+        })
+        .collect()
+}
+
+/// Cuts the sets into neighbouring pieces, so that there are about `sets` of them in all, and at least as many as before.
+pub fn split(layers: Vec<LayerSet>, sets: u32) -> Result<Vec<LayerSet>, InstanceError> {
+    let all: usize = layers.iter().map(|layer| layer.set.len()).sum();
+    let piece = all.div_ceil(sets.max(1) as usize).max(1);
+    let mut pieces = Vec::new();
+    for LayerSet { layer, set } in layers {
+        if set.len() <= piece {
+            pieces.push(LayerSet { layer, set });
+            continue;
+        }
+        let mut scales = set.scales().map(|scales| scales.chunks(piece));
+        for packed in set.packed().chunks(piece) {
+            let mut set = InstanceSet::from_packed(packed.to_vec())?;
+            if let Some(scales) = scales.as_mut().and_then(Iterator::next) {
+                set = set.with_scales(scales.to_vec())?;
+            }
+            pieces.push(LayerSet { layer, set });
+        }
+    }
+    Ok(pieces)
+}
+
+/// Works on all items, each core on the next one that is left.
+fn each_core<T: Send>(items: impl Iterator<Item = T> + Send, work: impl Fn(T) + Sync) {
+    let items = Mutex::new(items);
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                let next = || items.lock().ok().and_then(|mut items| items.next());
+                while let Some(item) = next() {
+                    work(item);
+                }
+            });
+        }
+    });
+}
+
+/// Parts of the scales, one for each of the instances; without scales empty ones for ever.
+fn scale_parts(scales: &mut [f32]) -> impl Iterator<Item = &mut [f32]> {
+    let none = scales.is_empty();
+    let empty = std::iter::repeat_with(|| &mut [][..]).take_while(move |_| none);
+    scales.chunks_mut(PART).chain(empty)
+}
+
+/// The orbs of a layer, in no order.
+fn layer_set(
+    index: usize,
+    count: usize,
+    seed: u64,
+    radius: f32,
+) -> Result<InstanceSet, InstanceError> {
+    let layer = LAYERS[index];
+    let streams = Stream::all(seed);
+    let mut instances = vec![PackedInstance::default(); count];
+    let mut scales = vec![1.0; if layer.sizes.is_some() { count } else { 0 }];
+    let roll = |part: usize, instances: &mut [PackedInstance], scales: &mut [f32]| {
+        let stream = index + 1 + part * (LAYERS.len() + 1);
+        let mut dice = Dice::new(seed, stream as u64);
+        for (at, instance) in instances.iter_mut().enumerate() {
+            let (place, rotation) = layer.place.roll(&mut dice, &streams);
+            let place = clear_of_the_eye(place * radius, EYE * radius);
+            *instance = PackedInstance::new(place, rotation);
+            if let (Some((least, most)), Some(scale)) = (layer.sizes, scales.get_mut(at)) {
+                *scale = least * ops::powf(most / least, ops::powf(dice.unit(), 2.5));
+            }
+        }
+    };
+    let parts = instances.chunks_mut(PART).enumerate();
+    each_core(
+        parts.zip(scale_parts(&mut scales)),
+        |((part, instances), scales)| {
+            roll(part, instances, scales);
+        },
+    );
+    if scales.is_empty() {
+        return InstanceSet::from_packed(instances);
+    }
+    InstanceSet::from_packed(instances)?.with_scales(scales)
 }
 
 /// How many of `count` orbs are of a layer: rounded so that all layers together have `count`.
@@ -159,29 +231,6 @@ fn layer_count(count: u32, layer: usize) -> u32 {
         (u64::from(count) * u64::from(share) / 1000) as u32
     };
     up_to(&LAYERS[..=layer]) - up_to(&LAYERS[..layer])
-}
-
-/// The orbs of a layer.
-fn orbs(
-    index: usize,
-    count: u32,
-    seed: u64,
-    radius: f32,
-) -> impl Iterator<Item = InstanceTransform> {
-    let layer = LAYERS[index];
-    let streams = Stream::all(seed);
-    let mut dice = Dice::new(seed, index as u64 + 1);
-    (0..count).map(move |_| {
-        let (place, rotation) = layer.place.roll(&mut dice, &streams);
-        let orb = InstanceTransform::from(clear_of_the_eye(place * radius, EYE * radius))
-            .with_rotation(rotation);
-        match layer.sizes {
-            Some((least, most)) => {
-                orb.with_scale(least * ops::powf(most / least, ops::powf(dice.unit(), 2.5)))
-            }
-            None => orb,
-        }
-    })
 }
 
 /// Pushes an orb out of the clearing around the first view.
@@ -374,6 +423,31 @@ mod tests {
         };
         assert_eq!(packed(5)?, packed(5)?);
         assert_ne!(packed(5)?, packed(6)?);
+        Ok(())
+    }
+
+    #[test]
+    fn pieces_are_the_sets_they_were_cut_from() -> Result<(), InstanceError> {
+        let whole = generate(5000, 7)?;
+        let pieces = split(generate(5000, 7)?, 100)?;
+        assert!((100..=109).contains(&pieces.len()), "{}", pieces.len());
+        for layer in &whole {
+            let finish = |piece: &&LayerSet| piece.layer.finish == layer.layer.finish;
+            let packed = pieces
+                .iter()
+                .filter(finish)
+                .flat_map(|piece| piece.set.packed());
+            assert!(packed.eq(layer.set.packed()));
+            let scales = pieces
+                .iter()
+                .filter(finish)
+                .filter_map(|piece| piece.set.scales());
+            assert_eq!(
+                scales.flatten().count(),
+                layer.set.scales().map_or(0, <[f32]>::len)
+            );
+        }
+        assert_eq!(split(whole, 0)?.len(), LAYERS.len());
         Ok(())
     }
 

@@ -3,14 +3,18 @@
 use crate::{
     Failure,
     cli::Cli,
+    field::LayerSet,
     freeze::{FreezePlugin, way_out},
     log_plugin, look, picture,
-    report::{Report, View},
+    report::{Report, Start, Upload, View},
     scene::{Field, Orbs, show},
+    upload::{Watch, plain_rate},
+    zoom,
 };
 use bevy::{
     app::{PluginsState, TerminalCtrlCHandlerPlugin},
     camera::{RenderTarget, ShadowLodOrigin, visibility::VisibleEntities},
+    math::ops,
     post_process::bloom::Bloom,
     prelude::*,
     render::{
@@ -24,20 +28,31 @@ use bevy::{
     winit::WinitPlugin,
 };
 use bevy_gpu_culling::{
+    instance::InstanceError,
     prelude::{CullingReport, FreezeCulling, GpuCullingPlugin},
     render::verify::{Verdict, Verifier},
 };
 use indicatif::{ProgressBar, ProgressStyle};
 use std::{any::TypeId, time::Instant};
 
+/// Orbs to warm up with where the large field's upload is measured.
+const SMALL: u32 = 9000;
+/// MiB that a frame uploads where no flag says otherwise.
+const BUDGET: u64 = 128;
+
 /// Updates after which a pipeline, a counter or a picture that is still missing will not come.
 const PATIENCE: u32 = 60;
 
 /// Draws the frames that the flags ask for, and reports.
 pub fn run(cli: &Cli) -> Result<(), Failure> {
+    let begin = Instant::now();
     let progress = Progress::new(cli);
-    let mut stage = Stage::set(cli, &progress)?;
+    let (mut stage, mut start) = Stage::set(cli, &progress)?;
+    let warm_up = Instant::now();
     stage.warm_up(&progress)?;
+    let upload = stage.load(cli, &progress)?;
+    start.warm_up = milliseconds(warm_up);
+    start.total = milliseconds(begin);
     let frames = stage.measure(cli, &progress);
     let verdicts = stage.wait_for_results(cli, &progress)?;
     progress.done();
@@ -50,6 +65,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         stage.app.world(),
         frames,
         stage.views(cli, verdicts.as_deref()),
+        (start, upload),
     );
     print!("{report}");
     if cli.json {
@@ -66,13 +82,21 @@ struct Stage {
     app: App,
     camera: Entity,
     target: Handle<Image>,
+    /// A field that comes when all is warm, to see how it streams.
+    later: Option<(Field, Vec<LayerSet>)>,
+}
+
+fn milliseconds(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1000.0
 }
 
 impl Stage {
     /// Builds the app and the field.
-    fn set(cli: &Cli, progress: &Progress) -> Result<Self, Failure> {
+    fn set(cli: &Cli, progress: &Progress) -> Result<(Self, Start), Failure> {
         progress.say("starting the renderer");
+        let begin = Instant::now();
         let mut app = app(cli);
+        let renderer = milliseconds(begin);
         let device = app.world().resource::<RenderDevice>();
         let limit = device.limits().max_texture_dimension_2d;
         if cli.size.max_element() > limit {
@@ -85,11 +109,29 @@ impl Stage {
         progress.say("scattering the orbs");
         let field = Field::new(cli);
         let radius = field.radius();
-        let sets = field
-            .generate()
-            .map_err(|error| Failure::new(Failure::WORK, error.to_string()))?;
+        let begin = Instant::now();
+        let wrong = |error: InstanceError| Failure::new(Failure::WORK, error.to_string());
+        let sets = field.generate().map_err(wrong)?;
+        let (sets, tangent) = choose(cli, radius, sets)?;
+        let start = Start {
+            renderer,
+            generate: milliseconds(begin),
+            ..Start::default()
+        };
+        let mut later = None;
         let world = app.world_mut();
-        show(world, field, sets);
+        if cli.upload {
+            let small = Field {
+                count: SMALL.min(cli.count),
+                least_sets: 0,
+                ..field.clone()
+            };
+            let few = small.generate().map_err(wrong)?;
+            show(world, small, few);
+            later = Some((field, sets));
+        } else {
+            show(world, field, sets);
+        }
         let target = world
             .resource_mut::<Assets<Image>>()
             .add(picture::target(cli.size));
@@ -106,11 +148,72 @@ impl Stage {
             // Bevy's bloom makes its textures of a strip longer than a texture may be.
             world.entity_mut(camera).remove::<Bloom>();
         }
-        Ok(Self {
+        if let Some(tangent) = tangent
+            && let Some(mut lens) = world.get_mut::<Projection>(camera)
+            && let Projection::Perspective(perspective) = &mut *lens
+        {
+            perspective.fov = 2.0 * ops::atan(tangent);
+        }
+        for view in 1..cli.views {
+            let picture = picture::target(UVec2::splat(64));
+            let picture = world.resource_mut::<Assets<Image>>().add(picture);
+            let mut place = look::start(radius);
+            place.rotate_around(Vec3::ZERO, Quat::from_rotation_y(view as f32));
+            let order = -(view as isize);
+            world.spawn((
+                Camera3d::default(),
+                Camera { order, ..default() },
+                Msaa::Off,
+                look::lens(radius),
+                place,
+                RenderTarget::Image(picture.into()),
+            ));
+        }
+        let stage = Self {
             app,
             camera,
             target,
-        })
+            later,
+        };
+        Ok((stage, start))
+    }
+
+    /// Draws until all sets are on the GPU; with `--upload` the large field only comes now, and is measured.
+    fn load(&mut self, cli: &Cli, progress: &Progress) -> Result<Option<Upload>, Failure> {
+        if cli.peer.is_some() || cli.count == 0 {
+            return Ok(None);
+        }
+        progress.say("uploading");
+        let mut watch = Watch::default();
+        let measured = self.later.take();
+        if let Some((field, sets)) = measured {
+            // Gone before the other comes, so that its end is no part of the first frame.
+            show(self.app.world_mut(), field.clone(), Vec::new());
+            self.frame();
+            self.frame();
+            show(self.app.world_mut(), field, sets);
+        }
+        // The slowest budget brings a block of 1,024 a frame.
+        let most = u64::from(cli.count) / 1024 + u64::from(PATIENCE);
+        let mut frames = 0;
+        while !watch.is_complete(self.app.world_mut()) {
+            if frames > most {
+                let message = format!("the sets did not arrive within {most} frames");
+                return Err(Failure::new(Failure::WORK, message));
+            }
+            frames += 1;
+            let time = self.frame();
+            watch.is_complete(self.app.world_mut());
+            watch.note(time);
+        }
+        if !cli.upload {
+            return Ok(None);
+        }
+        let bytes = self.app.world().resource::<Field>().bytes;
+        let slice = cli.upload_budget.unwrap_or(BUDGET) << 20;
+        Ok(Some(
+            watch.report(bytes, plain_rate(&self.app, bytes, slice)),
+        ))
     }
 
     /// Shaders load in the background: draws until no pipeline waits for one.
@@ -171,7 +274,7 @@ impl Stage {
         if let Err(error) = device.poll(PollType::wait_indefinitely()) {
             warn!("the GPU did not finish the frame: {error}");
         }
-        start.elapsed().as_secs_f64() * 1000.0
+        milliseconds(start)
     }
 
     /// Draws on, the same picture, until what comes some frames later is there.
@@ -271,6 +374,35 @@ impl Stage {
     }
 }
 
+/// The orbs to draw, and the tangent of half the field of view where the flags ask for one.
+fn choose(
+    cli: &Cli,
+    radius: f32,
+    sets: Vec<LayerSet>,
+) -> Result<(Vec<LayerSet>, Option<f32>), Failure> {
+    if cli.visible.is_none() && cli.keep.is_none() {
+        return Ok((sets, None));
+    }
+    let aspect = cli.size.x as f32 / cli.size.y as f32;
+    let tangents = zoom::tangents(&sets, &look::start(radius), aspect);
+    let tangent = match (cli.visible, look::lens(radius)) {
+        (Some(visible), _) => zoom::tangent_for(&tangents, visible),
+        (None, Projection::Perspective(lens)) => ops::tan(lens.fov / 2.0),
+        (None, _) => 1.0,
+    };
+    let Some(keep) = cli.keep else {
+        return Ok((sets, Some(tangent)));
+    };
+    match zoom::keep(sets, &tangents, tangent, keep) {
+        Some(Ok(kept)) => Ok((kept, Some(tangent))),
+        Some(Err(error)) => Err(Failure::new(Failure::WORK, error.to_string())),
+        None => Err(Failure::new(
+            Failure::USAGE,
+            format!("--keep {keep}: the camera sees more orbs than that; narrow it with --visible"),
+        )),
+    }
+}
+
 /// An error when a survivor list differs from the CPU twin's, or when there was none to compare.
 fn check(verdicts: &[Verdict], sets_seen: usize) -> Result<(), Failure> {
     if verdicts.is_empty() && sets_seen > 0 {
@@ -322,6 +454,7 @@ fn app(cli: &Cli) -> App {
         app.add_plugins(GpuCullingPlugin {
             tier: cli.tier.map(|tier| tier.0),
             compaction: cli.compaction.0,
+            upload_budget: cli.upload_budget.map(|mib| mib << 20),
             ..default()
         });
     }

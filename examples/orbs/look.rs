@@ -360,6 +360,22 @@ const LIGHTS: [(Vec3, f32, Color); 13] = [
 #[derive(Component)]
 pub struct Mood;
 
+/// Lights with shadows, around the first view.
+pub fn spawn_shadow_lights(world: &mut World, radius: f32, count: u32) {
+    for light in 0..count {
+        let (sin, cos) = ops::sin_cos(light as f32 / count as f32 * core::f32::consts::TAU);
+        let away = Vec3::new(cos, 0.3, sin) * 0.12;
+        let light = PointLight {
+            intensity: 200.0 * radius * radius,
+            range: 0.3 * radius,
+            shadow_maps_enabled: true,
+            ..default()
+        };
+        let place = Transform::from_translation((field::EYE + away) * radius);
+        world.spawn((Mood, light, place));
+    }
+}
+
 /// A dozen coloured lights in the field and a dim one from afar; none casts shadows.
 pub fn spawn_lights(world: &mut World, radius: f32) {
     // Light falls off with the square of the distance, and distances grow with the field.

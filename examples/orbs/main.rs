@@ -9,6 +9,7 @@
 //! * `freeze`: culling held still while the camera flies on.
 //! * `windowed`, `help`: keys and on-screen text.
 //! * `headless`, `picture`, `report`: frames without a window, the PNG, the table and the JSON line.
+//! * `upload`: how a field streams to the GPU. `zoom`: fields of view that see so many orbs.
 //! * `adapters`: what there is to draw with.
 
 #![allow(
@@ -27,7 +28,9 @@ mod look;
 mod picture;
 mod report;
 mod scene;
+mod upload;
 mod windowed;
+mod zoom;
 
 use bevy::{
     log::{BoxedFmtLayer, LogPlugin, tracing_subscriber},

@@ -10,7 +10,8 @@ use bevy::{
     render::renderer::RenderAdapterInfo,
 };
 use bevy_gpu_culling::{
-    diagnostics::{MESHLET_STAGE_GPU, STAGE_GPU},
+    diagnostics::{CPU_TOTAL, MESHLET_STAGE_GPU, STAGE_CPU, STAGE_GPU},
+    instance::InstanceSet,
     prelude::CullingReport,
     render::MeshletReport,
 };
@@ -26,11 +27,26 @@ pub struct Report {
     tier: Option<String>,
     compaction: Option<String>,
     instances: u64,
+    sets: usize,
     bytes_per_instance: Option<f64>,
+    /// All that the culling holds on the GPU.
+    gpu_bytes: Option<u64>,
+    /// What the sets hold on the CPU.
+    cpu_bytes: u64,
+    /// Compute passes of the culling in a frame, and their dispatches.
+    passes: Option<u32>,
+    dispatches: Option<u32>,
     frames: usize,
     frame_ms_median: f64,
+    frame_ms_max: f64,
+    #[serde(serialize_with = "in_order")]
+    start_ms: Vec<(&'static str, Option<f64>)>,
+    #[serde(serialize_with = "in_order")]
+    cpu_ms: Vec<(&'static str, Option<f64>)>,
     #[serde(serialize_with = "in_order")]
     gpu_ms: Vec<(&'static str, Option<f64>)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upload: Option<Upload>,
     views: Vec<View>,
     /// With `--meshlets`: counters of the camera, and the GPU time of the main pass.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,7 +74,7 @@ pub struct Parts {
 
 impl Parts {
     fn new(how: Meshlets, counts: MeshletReport, diagnostics: &DiagnosticsStore) -> Self {
-        let stages = MESHLET_STAGE_GPU.map(|(_, path)| gpu_ms(diagnostics, &path));
+        let stages = MESHLET_STAGE_GPU.map(|(_, path)| diagnosed(diagnostics, &path));
         Self {
             by: match how {
                 Meshlets::Parts => "parts",
@@ -74,7 +90,7 @@ impl Parts {
                 .into_iter()
                 .sum::<Option<f64>>()
                 .map(|sum| rounded(sum, 10_000.0)),
-            draw_ms: gpu_ms(diagnostics, &MAIN_PASS_GPU),
+            draw_ms: diagnosed(diagnostics, &MAIN_PASS_GPU),
         }
     }
 }
@@ -82,6 +98,31 @@ impl Parts {
 /// Bevy's own measurement of its main pass.
 const MAIN_PASS_GPU: DiagnosticPath =
     DiagnosticPath::const_new("render/main_opaque_pass_3d/elapsed_gpu");
+
+/// How the field streamed to the GPU.
+#[derive(Serialize, Clone, Debug)]
+pub struct Upload {
+    pub bytes: u64,
+    /// Frames that brought some of it.
+    pub frames: usize,
+    /// From the first of them to the last.
+    pub ms: f64,
+    pub frame_ms_median: f64,
+    pub frame_ms_max: f64,
+    pub gb_s: f64,
+    /// A plain buffer, written in slices as large.
+    pub plain_gb_s: f64,
+}
+
+/// Times of a start, in milliseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Start {
+    pub renderer: f64,
+    pub generate: f64,
+    pub warm_up: f64,
+    /// From the start of the program to the first measured frame.
+    pub total: f64,
+}
 
 /// What one view saw of all sets.
 #[derive(Serialize, Default)]
@@ -104,7 +145,13 @@ impl View {
 
 impl Report {
     /// `frames` are the frames' times in milliseconds.
-    pub fn new(cli: &Cli, world: &World, mut frames: Vec<f64>, views: Vec<View>) -> Self {
+    pub fn new(
+        cli: &Cli,
+        world: &World,
+        mut frames: Vec<f64>,
+        views: Vec<View>,
+        (start, upload): (Start, Option<Upload>),
+    ) -> Self {
         let drawn = frames.len();
         if drawn > 1 {
             // The first one still pays for what the others reuse.
@@ -122,15 +169,38 @@ impl Report {
             backend: adapter.backend.to_string(),
             tier: tier.map(|tier| tier.to_string()),
             compaction: culling.map(|report| report.compaction.to_string()),
-            instances: field.count.into(),
-            bytes_per_instance: (field.count > 0 && cli.peer.is_none())
-                .then(|| rounded(field.bytes as f64 / f64::from(field.count), 100.0)),
+            instances: field.drawn,
+            sets: field.sets,
+            bytes_per_instance: (field.drawn > 0 && cli.peer.is_none())
+                .then(|| rounded(field.bytes as f64 / field.drawn as f64, 100.0)),
+            gpu_bytes: culling.map(|report| report.gpu_bytes),
+            cpu_bytes: match world.get_resource::<Assets<InstanceSet>>() {
+                Some(sets) => sets.iter().map(|(_, set)| cpu_bytes(set)).sum(),
+                None => 0,
+            },
+            passes: culling.map(|report| report.passes),
+            dispatches: culling.map(|report| report.dispatches),
             frames: drawn,
+            frame_ms_max: rounded(frames.iter().copied().fold(0.0, f64::max), 1000.0),
             frame_ms_median: rounded(median(frames).unwrap_or(0.0), 1000.0),
+            start_ms: [
+                ("renderer", start.renderer),
+                ("generate", start.generate),
+                ("warm_up", start.warm_up),
+                ("total", start.total),
+            ]
+            .map(|(what, time)| (what, Some(rounded(time, 10.0))))
+            .to_vec(),
+            cpu_ms: [("total", CPU_TOTAL)]
+                .into_iter()
+                .chain(STAGE_CPU.map(|(stage, path)| (stage.name(), path)))
+                .map(|(stage, path)| (stage, diagnosed(diagnostics, &path)))
+                .collect(),
+            upload,
             gpu_ms: STAGE_GPU
                 .iter()
                 .chain(MESHLET_STAGE_GPU.iter().filter(|_| parts))
-                .map(|(stage, path)| (*stage, gpu_ms(diagnostics, path)))
+                .map(|(stage, path)| (*stage, diagnosed(diagnostics, path)))
                 .collect(),
             views,
             meshlets: cli.meshlets.map(|how| Parts::new(how, counts, diagnostics)),
@@ -158,13 +228,19 @@ fn name(peer: Peer) -> String {
         .map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-/// Median of the measurements that Bevy keeps of a span.
-fn gpu_ms(diagnostics: &DiagnosticsStore, path: &DiagnosticPath) -> Option<f64> {
+/// Bytes that a set holds on the CPU.
+fn cpu_bytes(set: &InstanceSet) -> u64 {
+    let channels = set.scales().map_or(0, <[f32]>::len) + set.tags().map_or(0, <[u32]>::len);
+    (size_of_val(set.packed()) + 4 * channels) as u64
+}
+
+/// Median of the measurements that Bevy keeps of a path.
+fn diagnosed(diagnostics: &DiagnosticsStore, path: &DiagnosticPath) -> Option<f64> {
     let times = diagnostics.get(path)?.values().copied().collect();
     median(times).map(|time| rounded(time, 10_000.0))
 }
 
-fn median(mut values: Vec<f64>) -> Option<f64> {
+pub fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     let upper = *values.get(middle)?;
@@ -175,7 +251,7 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     })
 }
 
-fn rounded(value: f64, steps: f64) -> f64 {
+pub fn rounded(value: f64, steps: f64) -> f64 {
     (value * steps).round() / steps
 }
 
@@ -196,7 +272,18 @@ impl fmt::Display for Report {
         let bytes = self
             .bytes_per_instance
             .map_or_else(String::new, |bytes| format!(", {bytes} bytes each"));
-        row("instances", format!("{}{bytes}", self.instances))?;
+        let sets = if self.sets == 1 { "set" } else { "sets" };
+        let spread = format!("{} in {} {sets}{bytes}", self.instances, self.sets);
+        row("instances", spread)?;
+        if let Some(gpu) = self.gpu_bytes {
+            let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+            let bytes = format!(
+                "{:.1} MiB on the GPU, {:.1} on the CPU",
+                mib(gpu),
+                mib(self.cpu_bytes)
+            );
+            row("memory", bytes)?;
+        }
         for view in &self.views {
             let share = 100.0 * view.visible as f64 / view.tested.max(1) as f64;
             let verified = match view.verified {
@@ -216,13 +303,36 @@ impl fmt::Display for Report {
             "frame",
             format!("{} ms (median of {})", self.frame_ms_median, self.frames),
         )?;
-        let stages: Vec<_> = self
-            .gpu_ms
-            .iter()
-            .filter_map(|(stage, time)| Some(format!("{stage} {} ms", (*time)?)))
-            .collect();
-        if !stages.is_empty() {
-            row("GPU", stages.join(", "))?;
+        if let Some(upload) = &self.upload {
+            let Upload {
+                bytes,
+                frames,
+                ms,
+                gb_s,
+                plain_gb_s,
+                ..
+            } = upload;
+            let rates = format!("{gb_s} GB/s, a plain buffer {plain_gb_s} GB/s");
+            row(
+                "upload",
+                format!("{bytes} bytes in {frames} frames, {ms} ms: {rates}"),
+            )?;
+        }
+        for (what, times) in [
+            ("start", &self.start_ms),
+            ("CPU", &self.cpu_ms),
+            ("GPU", &self.gpu_ms),
+        ] {
+            let times = times
+                .iter()
+                .filter_map(|(part, time)| Some(format!("{part} {} ms", (*time)?)));
+            let times: Vec<_> = times.collect();
+            if !times.is_empty() {
+                row(what, times.join(", "))?;
+            }
+        }
+        if let (Some(passes), Some(dispatches)) = (self.passes, self.dispatches) {
+            row("passes", format!("{passes}, {dispatches} dispatches"))?;
         }
         if let Some(parts) = &self.meshlets {
             let share = |part: u64| 100.0 * part as f64 / parts.tested.max(1) as f64;
@@ -267,9 +377,18 @@ mod tests {
             tier: Some("cpu".into()),
             compaction: Some("vote-scan-compact".into()),
             instances: 7,
+            sets: 1,
             bytes_per_instance: Some(16.0),
+            gpu_bytes: Some(112),
+            cpu_bytes: 112,
+            passes: Some(0),
+            dispatches: Some(0),
             frames: 2,
             frame_ms_median: 1.5,
+            frame_ms_max: 1.6,
+            start_ms: vec![("generate", Some(2.0))],
+            cpu_ms: vec![("extract", Some(0.01))],
+            upload: None,
             gpu_ms: vec![("vote", Some(0.1)), ("scan", None)],
             views: vec![View {
                 tested: 7,
@@ -298,9 +417,17 @@ mod tests {
             "tier",
             "compaction",
             "instances",
+            "sets",
             "bytes_per_instance",
+            "gpu_bytes",
+            "cpu_bytes",
+            "passes",
+            "dispatches",
             "frames",
             "frame_ms_median",
+            "frame_ms_max",
+            "start_ms",
+            "cpu_ms",
             "gpu_ms",
             "views",
         ];

@@ -5,7 +5,7 @@ use crate::{
     field::{self, LAYERS, LayerSet},
     look,
 };
-use bevy::prelude::*;
+use bevy::{asset::RenderAssetUsages, prelude::*};
 use bevy_gpu_culling::{
     instance::{InstanceError, InstanceSet, InstanceTransform},
     prelude::{GpuInstances, MeshletMesh, MeshletMesh3d, MeshletSettings},
@@ -21,6 +21,16 @@ pub struct Field {
     pub meshlets: Option<Meshlets>,
     /// Each meshlet has a colour of its own.
     pub colored: bool,
+    /// Sets to spread the orbs over, at least.
+    pub least_sets: u32,
+    /// Point lights with shadows.
+    pub lights: u32,
+    /// The sets are dropped on the CPU once they are on the GPU.
+    pub gpu_only: bool,
+    /// Orbs that are drawn: all, or those that were kept.
+    pub drawn: u64,
+    /// Sets that they are in.
+    pub sets: usize,
     /// Bytes of all sets.
     pub bytes: u64,
 }
@@ -33,6 +43,11 @@ impl Field {
             peer: cli.peer,
             meshlets: cli.meshlets,
             colored: cli.color_meshlets,
+            least_sets: cli.sets,
+            lights: cli.lights,
+            gpu_only: cli.gpu_only,
+            drawn: 0,
+            sets: 0,
             bytes: 0,
         }
     }
@@ -43,7 +58,11 @@ impl Field {
 
     /// Makes the sets: the slow part, for any thread.
     pub fn generate(&self) -> Result<Vec<LayerSet>, InstanceError> {
-        field::generate(self.count, self.seed)
+        let sets = field::generate(self.count, self.seed)?;
+        if self.least_sets == 0 {
+            return Ok(sets);
+        }
+        field::split(sets, self.least_sets)
     }
 }
 
@@ -139,6 +158,8 @@ pub fn show(world: &mut World, mut field: Field, sets: Vec<LayerSet>) {
     }
     let radius = field.radius();
     field.bytes = sets.iter().map(|layer| bytes(&layer.set)).sum();
+    field.drawn = sets.iter().map(|layer| layer.set.len() as u64).sum();
+    field.sets = sets.len();
     for LayerSet { layer, set } in sets {
         let Some(index) = LAYERS.iter().position(|one| one.finish == layer.finish) else {
             continue;
@@ -150,6 +171,10 @@ pub fn show(world: &mut World, mut field: Field, sets: Vec<LayerSet>) {
         } = world.resource::<Palette>().0[index].clone();
         match field.peer {
             None => {
+                let set = match field.gpu_only {
+                    true => set.with_asset_usage(RenderAssetUsages::RENDER_WORLD),
+                    false => set,
+                };
                 let set = GpuInstances(add(world, set));
                 match parts.filter(|_| field.meshlets == Some(Meshlets::Parts)) {
                     Some(parts) => {
@@ -179,6 +204,7 @@ pub fn show(world: &mut World, mut field: Field, sets: Vec<LayerSet>) {
         }
     }
     look::spawn_lights(world, radius);
+    look::spawn_shadow_lights(world, radius, field.lights);
     world.insert_resource(field);
 }
 

@@ -59,6 +59,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
             GpuCullingPlugin {
                 tier: cli.tier.map(|tier| tier.0),
                 compaction: cli.compaction.0,
+                upload_budget: cli.upload_budget.map(|mib| mib << 20),
                 ..default()
             },
             CullingOverlayPlugin,

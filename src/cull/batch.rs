@@ -180,16 +180,13 @@ impl GpuBatch {
         &self.bind_groups
     }
 
-    /// Bytes on the GPU.
-    pub fn bytes(&self) -> u64 {
-        let tables = [&self.uniform, &self.chunks, &self.rows, &self.row_draws]
-            .map(|table| table.gpu.buffer.size());
-        let arrays = self
-            .scratch
-            .iter()
-            .chain([&self.survivors, &self.args])
-            .map(|array| array.buffer.size());
-        tables.into_iter().chain(arrays).sum()
+    /// Label and bytes of each buffer.
+    pub fn sizes(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let tables =
+            [&self.uniform, &self.chunks, &self.rows, &self.row_draws].map(|table| &table.gpu);
+        let arrays = self.scratch.iter().chain([&self.survivors, &self.args]);
+        let all = tables.into_iter().chain(arrays);
+        all.map(|array| (array.label, array.buffer.size()))
     }
 
     /// The arena holds `capacity` ids from now on.
@@ -219,9 +216,13 @@ impl GpuBatch {
         ];
         let mut replaced = written.iter().any(|(_, replaced)| *replaced);
         if self.bound_compaction != pipelines.compaction {
-            self.scratch
-                .iter_mut()
-                .for_each(|scratch| scratch.shrink(device));
+            // What both have stays: `Auto` may go back and forth.
+            let unused = |slot: &Resource| !pipelines.scratch().any(|used| used == *slot);
+            for (scratch, slot) in self.scratch.iter_mut().zip(Resource::SCRATCH) {
+                if unused(&slot) {
+                    scratch.shrink(device);
+                }
+            }
             self.bound_compaction = pipelines.compaction;
             replaced = true;
         }

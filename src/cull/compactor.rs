@@ -175,7 +175,8 @@ impl Compactor {
     /// Bytes of all buffers, without the pages.
     #[must_use]
     pub fn gpu_bytes(&self) -> u64 {
-        self.batches.iter().map(GpuBatch::bytes).sum()
+        let sizes = self.batches.iter().flat_map(GpuBatch::sizes);
+        sizes.map(|(_, size)| size).sum()
     }
 
     /// Reads everything that the passes wrote for a batch and waits for it.

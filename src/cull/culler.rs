@@ -2,6 +2,7 @@
 
 use crate::cull::{
     Compaction, CullError, CullingTier, FrameCounts, Tuning,
+    auto::Auto,
     batch::GpuBatch,
     bounds::BoundsBuilder,
     layout::BLOCK,
@@ -60,6 +61,8 @@ pub struct Culler {
     /// The ones of the current frame.
     pub(super) active: usize,
     pub(super) tuning: Tuning,
+    /// What [`Compaction::Auto`] has seen.
+    pub(super) auto: Auto,
     pub(super) pages: Pages,
     pub(super) sets: HashMap<SetId, Set>,
     pub(super) previous: Previous,
@@ -147,6 +150,7 @@ impl Culler {
             pipelines,
             active: 0,
             tuning,
+            auto: Auto::default(),
             pages: Pages::new(page_limit, tier == CullingTier::Cpu),
             sets: HashMap::new(),
             previous: Previous::default(),

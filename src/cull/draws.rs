@@ -23,11 +23,7 @@ impl Culler {
     /// The draws of request `request` and its `view`-th view (both as indices into the frame).
     #[must_use]
     pub fn draw_parts(&self, request: usize, view: usize) -> &[DrawPart] {
-        self.plan
-            .parts
-            .get(request)
-            .and_then(|views| views.get(view))
-            .map_or(&[], Vec::as_slice)
+        self.plan.parts(request, view)
     }
 
     /// The command of a draw.

@@ -2,15 +2,17 @@
 //! outputs.
 //!
 //! Pass 1 reads N of every source and leaves whatever its solution needs to find an item's source again; pass 2 finds
-//! it for every item and calls the caller's WGSL. An expansion is a list of passes ([`Strategy`]) in a file of its
+//! it for every item and calls the caller's WGSL. An expansion is a list of passes (a `Strategy`) in a file of its
 //! own, and one line in the table below; [`Expander`] runs it.
 
 mod expander;
+mod options;
 mod passes;
 mod report;
 mod shared;
 
-pub use expander::{ExpandCode, ExpandDispatch, ExpandInput, Expander, ExpanderOptions, Sources};
+pub use expander::Expander;
+pub use options::{ExpandCode, ExpandDispatch, ExpandInput, ExpanderOptions, Sources};
 pub use report::ExpandReport;
 
 use crate::cull::{CullError, CullingTier};

@@ -1,7 +1,7 @@
 //! One frame, in order: what a [`Culler`] does with views and requests.
 
 use crate::cull::{
-    CullView, Culler, FrameCounts, Stage,
+    Compaction, CullView, Culler, FrameCounts, Stage,
     batch::{GpuBatch, PageBuffers, most_ids},
     culler::BatchKey,
     layout::Row,
@@ -63,24 +63,21 @@ impl Culler {
 
     fn plan_frame(&mut self, frame: &CullFrame) {
         let empty = Set::default();
-        let rows: Vec<Vec<Row>> = frame
-            .requests
-            .iter()
-            .map(|request| {
-                let views = request
-                    .views
-                    .iter()
-                    .filter_map(|view| frame.views.get(*view as usize));
-                views
-                    .map(|view| view.to_row(&request.world_from_local))
-                    .collect()
-            })
-            .collect();
+        let mut rows: Vec<Row> = Vec::new();
+        let mut ends = Vec::with_capacity(frame.requests.len());
+        for request in &frame.requests {
+            let views = request.views.iter();
+            let views = views.filter_map(|view| frame.views.get(*view as usize));
+            rows.extend(views.map(|view| view.to_row(&request.world_from_local)));
+            ends.push(rows.len());
+        }
+        let mut begin = 0;
         let requests: Vec<_> = frame
             .requests
             .iter()
-            .zip(&rows)
-            .map(|(request, rows)| {
+            .zip(ends)
+            .map(|(request, end)| {
+                let rows = &rows[core::mem::replace(&mut begin, end)..end];
                 let set = self.sets.get(&request.set).unwrap_or(&empty);
                 PlanRequest {
                     regions: &set.regions,
@@ -113,12 +110,17 @@ impl Culler {
                 .iter()
                 .map(|batch| batch.most_survivors)
                 .sum();
-            let pick = self.tuning.pick(tests);
+            let pick = self.auto.pick(&self.tuning, tests, self.frame);
             let position = self
                 .pipelines
                 .iter()
                 .position(|pipelines| pipelines.compaction == pick);
             self.active = position.unwrap_or(0);
+        }
+        if self.compaction() == Compaction::Classify {
+            for (rows, batch) in self.rows.iter_mut().zip(&self.plan.batches) {
+                rows.blocks = Some(batch.batch.block_count);
+            }
         }
     }
 
@@ -180,6 +182,7 @@ impl Culler {
                     batch.reserve_survivors(device, room.min(self.most_survivors) as u32);
                 }
             }
+            self.auto.learn(&counts);
             self.cpu_counts = Some(counts);
         }
     }
@@ -214,15 +217,16 @@ impl Culler {
     }
 
     /// Records one stage of all batches. The stages must follow each other in the order of [`Stage::ALL`]; those
-    /// that the compaction does not have ([`Compaction::stages`](crate::cull::Compaction::stages)) record nothing.
-    pub fn record_stage(&self, stage: Stage, pass: &mut ComputePass<'_>) {
+    /// that the compaction does not have ([`Compaction::stages`](crate::cull::Compaction::stages)) record nothing. Returns the
+    /// number of dispatches.
+    pub fn record_stage(&self, stage: Stage, pass: &mut ComputePass<'_>) -> u32 {
         let Some(pipelines) = self.pipelines.get(self.active) else {
-            return;
+            return 0;
         };
         let batches = self.plan.batches.iter().zip(&self.keys);
         let batches =
             batches.filter_map(|(plan, key)| Some((plan, self.batches.get(key)?.bind_groups())));
-        pipelines.record(stage, batches, pass);
+        pipelines.record(stage, batches, pass)
     }
 
     /// Records the copy of the counters.
@@ -255,11 +259,12 @@ fn batch_rows(frame: &CullFrame, plan: &Plan, keys: &[BatchKey]) -> Vec<BatchRow
         .map(|(batch, key)| BatchRows {
             key: *key,
             rows: vec![(0, 0, 0); batch.rows.len()],
+            blocks: None,
         })
         .collect();
-    for (request, parts) in frame.requests.iter().zip(&plan.parts) {
-        for (view, parts) in request.views.iter().zip(parts) {
-            for part in parts {
+    for (index, request) in frame.requests.iter().enumerate() {
+        for (slot, view) in request.views.iter().enumerate() {
+            for part in plan.parts(index, slot) {
                 batches[part.batch].rows[part.row as usize] = (request.key, *view, 0);
             }
         }

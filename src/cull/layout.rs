@@ -223,6 +223,8 @@ pub struct Totals {
     pub draw_count: u32,
     /// Ids that the arena must hold so that none is lost.
     pub needed: u32,
+    /// Blocks that some view crosses, where the compaction classifies blocks.
+    pub crossed: u32,
 }
 
 /// Byte offset of [`Totals::draw_count`] in the argument buffer.

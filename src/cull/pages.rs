@@ -6,8 +6,9 @@ use crate::{
         layout::{BLOCK, Bound},
     },
     instance::PackedInstance,
+    parallel,
 };
-use core::ops::Range;
+use core::{num::NonZeroU64, ops::Range};
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, Device, Queue};
 
 /// Names a set of instances; the caller chooses it.
@@ -59,6 +60,10 @@ const SHARED_SET: u32 = 1 << 18;
 const SHARED_PAGE: u32 = 1 << 20;
 /// Bytes that one write hands to the queue before it is flushed: a staging copy of this size exists at most.
 const WRITE: usize = 64 << 20;
+/// Writes from so many bytes on are copied by several threads.
+const LARGE_WRITE: usize = 4 << 20;
+/// So many: more than that a memory bus does not feed.
+const COPY_THREADS: usize = 8;
 
 /// A buffer of instances, and the optional channels that lie beside it.
 pub(crate) struct Page {
@@ -79,6 +84,9 @@ pub(crate) struct PageCopy {
     pub instances: Vec<PackedInstance>,
     pub scales: Vec<f32>,
 }
+
+/// Where the next culler's pages start to count: what was bound for one culler is never taken for another's.
+static FIRST_GENERATION: AtomicU64 = AtomicU64::new(0);
 
 /// All pages of a culler.
 pub(crate) struct Pages {
@@ -118,7 +126,7 @@ impl Pages {
             slots: Vec::new(),
             page_limit,
             keep_cpu_copy,
-            generation: 0,
+            generation: FIRST_GENERATION.fetch_add(1 << 32, Ordering::Relaxed),
         }
     }
 
@@ -308,16 +316,23 @@ impl Pages {
         }
     }
 
-    /// Bytes on the GPU.
-    pub fn bytes(&self) -> u64 {
-        let size = |buffer: &Option<Buffer>| buffer.as_ref().map_or(0, Buffer::size);
-        self.slots
-            .iter()
-            .flatten()
-            .map(|page| {
-                page.instances.size() + page.bounds.size() + size(&page.scales) + size(&page.tags)
-            })
-            .sum()
+    /// Label and bytes of each buffer.
+    pub fn sizes(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.slots.iter().flatten().flat_map(|page| {
+            let channels = [
+                ("gpu_culling scales", page.scales.as_ref()),
+                ("gpu_culling tags", page.tags.as_ref()),
+            ];
+            let channels = channels
+                .into_iter()
+                .filter_map(|(label, buffer)| Some((label, buffer?)));
+            let always = [
+                ("gpu_culling instances", &page.instances),
+                ("gpu_culling bounds", &page.bounds),
+            ];
+            let all = always.into_iter().chain(channels);
+            all.map(|(label, buffer)| (label, buffer.size()))
+        })
     }
 }
 
@@ -363,9 +378,30 @@ pub(crate) fn write<T: bytemuck::NoUninit>(queue: &Queue, buffer: &Buffer, at: u
         if k > 0 {
             queue.submit([]);
         }
-        let offset = (at + k * per_write) * size_of::<T>();
-        queue.write_buffer(buffer, offset as u64, bytemuck::cast_slice(part));
+        let offset = ((at + k * per_write) * size_of::<T>()) as u64;
+        let bytes: &[u8] = bytemuck::cast_slice(part);
+        if bytes.len() < LARGE_WRITE || !write_large(queue, buffer, offset, bytes) {
+            queue.write_buffer(buffer, offset, bytes);
+        }
     }
+}
+
+/// Copies on several cores: one alone does not reach the memory's rate. False if there is no room to stage so much.
+fn write_large(queue: &Queue, buffer: &Buffer, offset: u64, bytes: &[u8]) -> bool {
+    let part = (bytes.len() / COPY_THREADS).next_multiple_of(4096);
+    let views: Option<Vec<_>> = (offset..)
+        .step_by(part)
+        .zip(bytes.chunks(part))
+        .map(|(offset, from)| {
+            let size = NonZeroU64::new(from.len() as u64)?;
+            Some((queue.write_buffer_with(buffer, offset, size)?, from))
+        })
+        .collect();
+    let Some(views) = views else { return false };
+    parallel::each(views.into_iter(), |(mut into, from)| {
+        into.copy_from_slice(from);
+    });
+    true
 }
 
 fn store<T: Copy>(copy: &mut Vec<T>, capacity: u32, at: usize, data: &[T], empty: T) {

@@ -71,6 +71,11 @@ impl Pipelines {
         })
     }
 
+    /// Label and bytes of the buffer that the passes share.
+    pub fn size(&self) -> (&'static str, u64) {
+        ("gpu_culling steps", self.steps.size())
+    }
+
     /// Whether the passes read the bounds of blocks.
     pub fn needs_bounds(&self) -> bool {
         let mut binds = self.passes.iter().flat_map(|built| built.pass.binds());
@@ -146,13 +151,14 @@ impl Pipelines {
     }
 
     /// Records the passes of `stage` for all batches: pass after pass, so that batches, which share no buffer,
-    /// run side by side.
+    /// run side by side. Returns the number of dispatches.
     pub fn record<'a>(
         &self,
         stage: Stage,
         batches: impl Iterator<Item = (&'a BatchPlan, &'a [Vec<BindGroup>])> + Clone,
         compute: &mut ComputePass<'_>,
-    ) {
+    ) -> u32 {
+        let mut dispatches = 0;
         for (index, built) in self
             .passes
             .iter()
@@ -177,9 +183,11 @@ impl Pipelines {
                 for group in groups {
                     compute.set_bind_group(0, group, &[]);
                     compute.dispatch_workgroups(x, y, 1);
+                    dispatches += 1;
                 }
             }
         }
+        dispatches
     }
 }
 

@@ -159,8 +159,12 @@ impl BatchPlan {
 pub struct Plan {
     /// The batches.
     pub batches: Vec<BatchPlan>,
-    /// Draws of request r and its v-th view: `parts[r][v]`, in instance order.
-    pub parts: Vec<Vec<Vec<DrawPart>>>,
+    /// Draws of all requests and views, those of one view of one request side by side; [`Self::parts`] finds them.
+    pub draws: Vec<DrawPart>,
+    /// For each view of each request, request after request: the end of its draws. They begin where those before end.
+    ends: Vec<u32>,
+    /// For each request: how many views come before it; and the sum.
+    first_views: Vec<u32>,
 }
 
 /// Limits that a plan keeps.
@@ -199,23 +203,49 @@ impl Plan {
     #[must_use]
     pub fn build(requests: &[PlanRequest<'_>], limits: PlanLimits) -> Self {
         let mut plan = Self::default();
+        // By page: its last batch.
+        let mut last = Vec::new();
+        let mut parts: Vec<Vec<DrawPart>> = Vec::new();
+        plan.first_views.push(0);
         for request in requests {
-            let mut parts = vec![Vec::new(); request.rows.len()];
+            let views = request.rows.len();
+            if parts.len() < views {
+                parts.resize_with(views, Vec::new);
+            }
             let mut left = request.len;
             for (index, region) in request.regions.iter().enumerate() {
                 let instances = left.min(region.capacity);
                 left -= instances;
                 if instances > 0 {
-                    plan.add_region(request, (index, region), instances, limits, &mut parts);
+                    let to = (&mut last, &mut parts[..]);
+                    plan.add_region(request, (index, region), instances, limits, to);
                 }
             }
-            plan.parts.push(parts);
+            for view in &mut parts[..views] {
+                plan.draws.append(view);
+                plan.ends.push(plan.draws.len() as u32);
+            }
+            plan.first_views.push(plan.ends.len() as u32);
         }
         for batch in &mut plan.batches {
             batch.batch.dispatch_width = batch.batch.block_count.min(limits.workgroups);
             batch.batch.is_scanned = u32::from(batch.batch.count_len > limits.few_counts);
         }
         plan
+    }
+
+    /// The draws of a request and its `view`-th view, in instance order.
+    #[must_use]
+    pub fn parts(&self, request: usize, view: usize) -> &[DrawPart] {
+        let Some([first, next]) = self.first_views.get(request..request + 2) else {
+            return &[];
+        };
+        let at = *first as usize + view;
+        if at >= *next as usize {
+            return &[];
+        }
+        let begin = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.draws[begin as usize..self.ends[at] as usize]
     }
 
     /// One chunk for as many rows as a batch has room for, then the next.
@@ -225,13 +255,13 @@ impl Plan {
         (index, region): (usize, &Region),
         instances: u32,
         limits: PlanLimits,
-        parts: &mut [Vec<DrawPart>],
+        (last, parts): (&mut Vec<Option<usize>>, &mut [Vec<DrawPart>]),
     ) {
         let blocks = instances.div_ceil(BLOCK);
         let most_rows = (limits.counts / blocks).max(1) as usize;
         for (group, rows) in request.rows.chunks(most_rows).enumerate() {
             let counts = blocks * rows.len() as u32;
-            let at = self.open_batch(region.page, counts, limits);
+            let at = self.open_batch(region.page, counts, limits, last);
             let batch = &mut self.batches[at];
             let first_row = batch.batch.row_count;
             let world = request.world_from_local;
@@ -281,9 +311,17 @@ impl Plan {
     }
 
     /// The last batch of the page if it has room for `counts`, else a new one.
-    fn open_batch(&mut self, page: usize, counts: u32, limits: PlanLimits) -> usize {
-        let last = self.batches.iter().rposition(|batch| batch.page == page);
-        match last {
+    fn open_batch(
+        &mut self,
+        page: usize,
+        counts: u32,
+        limits: PlanLimits,
+        last: &mut Vec<Option<usize>>,
+    ) -> usize {
+        if last.len() <= page {
+            last.resize(page + 1, None);
+        }
+        match last[page] {
             Some(at)
                 if u64::from(self.batches[at].batch.count_len) + u64::from(counts)
                     <= u64::from(limits.counts) =>
@@ -295,6 +333,7 @@ impl Plan {
                     page,
                     ..BatchPlan::default()
                 });
+                last[page] = Some(self.batches.len() - 1);
                 self.batches.len() - 1
             }
         }
@@ -346,7 +385,8 @@ mod tests {
             LIMITS,
         );
         assert_eq!(plan.batches.len(), 0);
-        assert_eq!(plan.parts, [vec![vec![]], vec![]]);
+        assert!(plan.parts(0, 0).is_empty() && plan.parts(1, 0).is_empty());
+        assert!(plan.parts(2, 0).is_empty() && plan.draws.is_empty());
     }
 
     #[test]
@@ -407,7 +447,7 @@ mod tests {
             .collect();
         assert_eq!(counts, [(0, 2), (2, 2), (4, 1), (5, 1), (6, 1)]);
         assert_eq!(
-            plan.parts[1][2],
+            plan.parts(1, 2),
             [DrawPart {
                 batch: 0,
                 row: 4,
@@ -433,7 +473,7 @@ mod tests {
             .collect();
         assert_eq!(rows, [2, 2, 1]);
         assert_eq!(
-            plan.parts[0][4],
+            plan.parts(0, 4),
             [DrawPart {
                 batch: 2,
                 row: 0,
@@ -457,7 +497,7 @@ mod tests {
             },
         ];
         let plan = Plan::build(&[request(&regions, 4097, &[Row::default()])], LIMITS);
-        assert_eq!(plan.parts[0][0].len(), 2);
+        assert_eq!(plan.parts(0, 0).len(), 2);
         assert_eq!(plan.batches[1].chunks[0].instance_count, 1);
     }
 

@@ -35,6 +35,9 @@ pub struct FrameCounts {
     pub rows: Vec<RowCount>,
     /// Survivors that found no room in the arena; the arena grows, so later frames have them.
     pub overflow: u64,
+    /// Blocks of 1,024 instances, and how many of them some view crosses; none where the compaction did not
+    /// classify them.
+    pub crossed_blocks: Option<(u64, u64)>,
     /// Ids that the arena of each batch must hold, with its key (page, ordinal).
     pub(crate) batches: Vec<((usize, usize), u32)>,
 }
@@ -59,6 +62,8 @@ pub(crate) struct BatchRows {
     pub key: (usize, usize),
     /// Request key, view and instances of each row.
     pub rows: Vec<(u64, u32, u32)>,
+    /// Blocks, if the compaction classifies them.
+    pub blocks: Option<u32>,
 }
 
 impl BatchRows {
@@ -66,6 +71,11 @@ impl BatchRows {
     pub fn collect(&self, totals: &Totals, draws: &[DrawArgs], counts: &mut FrameCounts) {
         counts.overflow += u64::from(totals.overflow);
         counts.batches.push((self.key, totals.needed));
+        if let Some(own) = self.blocks {
+            let (blocks, crossed) = counts.crossed_blocks.get_or_insert_default();
+            *blocks += u64::from(own);
+            *crossed += u64::from(totals.crossed);
+        }
         counts.rows.extend(
             self.rows
                 .iter()
@@ -90,6 +100,11 @@ impl Readback {
         Self {
             ring: StagingRing::new("gpu_culling counters"),
         }
+    }
+
+    /// Bytes of the staging buffers.
+    pub fn bytes(&self) -> u64 {
+        self.ring.bytes()
     }
 
     /// Copies the counters of `batches` (their argument buffers), unless all staging buffers are under way.

@@ -2,8 +2,7 @@
 
 use crate::{
     cull::{
-        CullError, Culler,
-        batch::GpuBatch,
+        CullError, Culler, CullingTier,
         layout::{BLOCK, BoundJob},
         pages::{Channels, Region, Room, SetId},
         written::WrittenRoom,
@@ -84,6 +83,22 @@ impl Culler {
             self.pages.add_channels(device, &set.regions, channels);
         }
         residency
+    }
+
+    /// Takes the sets of another culler over, where they lie on the GPU. False, and nothing is taken, when one of the two culls on
+    /// the CPU, which has a copy of its own.
+    pub fn adopt_sets(&mut self, other: &mut Self) -> bool {
+        let on_cpu = |culler: &Self| culler.tier == CullingTier::Cpu;
+        if on_cpu(self) || on_cpu(other) || self.page_limit != other.page_limit {
+            return false;
+        }
+        let generation = self.pages.generation.max(other.pages.generation) + 1;
+        core::mem::swap(&mut self.pages, &mut other.pages);
+        self.pages.generation = generation;
+        self.sets = core::mem::take(&mut other.sets);
+        self.stale = core::mem::take(&mut other.stale);
+        self.previous = core::mem::take(&mut other.previous);
+        true
     }
 
     /// The set's channels, if it is resident.
@@ -207,14 +222,6 @@ impl Culler {
     /// Bytes uploaded since the last call: instances, channels and tables.
     pub fn take_uploaded(&mut self) -> u64 {
         core::mem::take(&mut self.uploaded)
-    }
-
-    /// Bytes that pages and batches hold on the GPU.
-    #[must_use]
-    pub fn gpu_bytes(&self) -> u64 {
-        self.pages.bytes()
-            + self.previous.bytes()
-            + self.batches.values().map(GpuBatch::bytes).sum::<u64>()
     }
 }
 

@@ -39,6 +39,12 @@ impl<M: Clone> StagingRing<M> {
         }
     }
 
+    /// Bytes of all staging buffers.
+    pub fn bytes(&self) -> u64 {
+        let buffers = self.slots.iter().filter_map(|slot| slot.buffer.as_ref());
+        buffers.map(Buffer::size).sum()
+    }
+
     /// Copies the starts of buffers, so many bytes of each, one after the other.
     pub fn record(
         &mut self,

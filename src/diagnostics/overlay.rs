@@ -1,8 +1,9 @@
 //! A preset of Bevy's diagnostics overlay.
 
 use super::{
-    CULLED, GPU_BYTES, INSTANCES, MESHLET_TRIANGLES, MESHLETS, MESHLETS_CULLED_BY_CONE,
-    MESHLETS_CULLED_BY_FRUSTUM, SHADOW_VISIBLE, STAGE_GPU, UPLOADED_BYTES, VIEWS, VISIBLE,
+    CPU_TOTAL, CULLED, DISPATCHES, GPU_BYTES, INSTANCES, MESHLET_TRIANGLES, MESHLETS,
+    MESHLETS_CULLED_BY_CONE, MESHLETS_CULLED_BY_FRUSTUM, PASSES, SHADOW_VISIBLE, STAGE_CPU,
+    STAGE_GPU, UPLOADED_BYTES, VIEWS, VISIBLE,
 };
 use bevy::{
     dev_tools::diagnostics_overlay::{
@@ -14,7 +15,7 @@ use bevy::{
     render::diagnostic::RenderDiagnosticsPlugin,
 };
 
-/// Shows the culling's counters and GPU times in a window of Bevy's diagnostics overlay: one line to add. It adds the
+/// Shows the culling's counters, CPU times and GPU times in a window of Bevy's diagnostics overlay: one line to add. It adds the
 /// plugins that it needs ([`DiagnosticsOverlayPlugin`], [`RenderDiagnosticsPlugin`],
 /// [`FrameTimeDiagnosticsPlugin`]) unless the app already has them.
 ///
@@ -71,12 +72,18 @@ pub fn culling_overlay() -> DiagnosticsOverlay {
         VIEWS,
         UPLOADED_BYTES,
         GPU_BYTES,
+        PASSES,
+        DISPATCHES,
         MESHLETS,
         MESHLETS_CULLED_BY_FRUSTUM,
         MESHLETS_CULLED_BY_CONE,
         MESHLET_TRIANGLES,
     ] {
         items.push(item(path, DiagnosticsOverlayStatistic::Value, 0));
+    }
+    let cpu = STAGE_CPU.map(|(_, path)| path);
+    for path in [CPU_TOTAL].into_iter().chain(cpu) {
+        items.push(item(path, DiagnosticsOverlayStatistic::Smoothed, 4));
     }
     for (_, path) in STAGE_GPU {
         items.push(item(path, DiagnosticsOverlayStatistic::Smoothed, 4));

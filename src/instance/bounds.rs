@@ -3,6 +3,7 @@
 use glam::Vec3;
 
 use super::PackedInstance;
+use crate::parallel;
 
 /// A box around the positions of a set's instances, in the set's local space, and their largest
 /// scale.
@@ -53,13 +54,20 @@ impl InstanceBounds {
 
     /// Around all; `None` when there are none.
     pub(super) fn measure(instances: &[PackedInstance], scales: Option<&[f32]>) -> Option<Self> {
-        let first = instances.first()?.position();
-        let (min, max) = instances
-            .iter()
-            .fold((first, first), |(min, max), instance| {
-                (min.min(instance.position()), max.max(instance.position()))
-            });
-        let max_scale = scales.map_or(1.0, |scales| scales.iter().copied().fold(0.0, f32::max));
+        let empty = (Vec3::INFINITY, Vec3::NEG_INFINITY);
+        let (min, max) = parallel::reduce(
+            instances,
+            |part| {
+                part.iter().fold(empty, |(min, max), instance| {
+                    (min.min(instance.position()), max.max(instance.position()))
+                })
+            },
+            |a, b| (a.0.min(b.0), a.1.max(b.1)),
+        )?;
+        let largest = |scales: &[f32]| scales.iter().copied().fold(0.0, f32::max);
+        let max_scale = scales.map_or(1.0, |scales| {
+            parallel::reduce(scales, largest, f32::max).unwrap_or(0.0)
+        });
         Some(Self {
             min,
             max,

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::transform::{check_position, check_rotation, check_scale};
 use super::{InstanceBounds, InstanceError, InstanceTransform, PackedInstance, PackedQuat};
+use crate::parallel;
 
 /// The most instances that a `u32` can count.
 const MAX_LEN: usize = u32::MAX as usize;
@@ -17,6 +18,16 @@ pub(super) struct Channels {
     pub(super) tags: Option<Vec<u32>>,
     /// Around all instances, never too small.
     pub(super) bounds: Option<InstanceBounds>,
+    /// What there was when the arrays were given away; `None` while they are here.
+    pub(super) released: Option<Released>,
+}
+
+/// What is known of channels whose arrays are gone.
+#[derive(Clone, Copy)]
+pub(super) struct Released {
+    pub(super) len: usize,
+    pub(super) scales: bool,
+    pub(super) tags: bool,
 }
 
 impl Channels {
@@ -53,14 +64,17 @@ impl Channels {
     /// Checks packed instances in place. Rotations a little off unit length are normalised.
     pub(super) fn from_packed(mut instances: Vec<PackedInstance>) -> Result<Self, InstanceError> {
         check_len(instances.len())?;
-        for (instance, index) in instances.iter_mut().zip(0u32..) {
-            check_position(instance.position(), index)?;
-            let rotation = instance.rotation();
-            check_rotation(rotation, index)?;
-            if !rotation.is_normalized() {
-                instance.rotation = PackedQuat::encode(rotation);
+        parallel::try_each_part(&mut instances, |first, part| {
+            for (instance, index) in part.iter_mut().zip(first as u32..) {
+                check_position(instance.position(), index)?;
+                let rotation = instance.rotation();
+                check_rotation(rotation, index)?;
+                if !rotation.is_normalized() {
+                    instance.rotation = PackedQuat::encode(rotation);
+                }
             }
-        }
+            Ok(())
+        })?;
         let bounds = InstanceBounds::measure(&instances, None);
         Ok(Self {
             instances,
@@ -70,7 +84,41 @@ impl Channels {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.instances.len()
+        let released = self.released.map(|released| released.len);
+        released.unwrap_or(self.instances.len())
+    }
+
+    /// Which optional channels there are.
+    pub(super) fn shape(&self) -> (bool, bool) {
+        match self.released {
+            Some(released) => (released.scales, released.tags),
+            None => (self.scales.is_some(), self.tags.is_some()),
+        }
+    }
+
+    /// Gives the arrays away and keeps what is known of them.
+    pub(super) fn release(&mut self) -> Self {
+        let (scales, tags) = self.shape();
+        let released = Released {
+            len: self.len(),
+            scales,
+            tags,
+        };
+        let bounds = self.bounds;
+        let kept = Self {
+            bounds,
+            released: Some(released),
+            ..Self::default()
+        };
+        core::mem::replace(self, kept)
+    }
+
+    /// An error when the arrays are gone.
+    pub(super) fn check_here(&self) -> Result<(), InstanceError> {
+        match self.released {
+            None => Ok(()),
+            Some(_) => Err(InstanceError::Released),
+        }
     }
 
     /// The scale of an instance that there is.
@@ -121,7 +169,7 @@ impl Channels {
             instances: self.instances.splice(range, new.instances).collect(),
             scales,
             tags,
-            bounds: None,
+            ..Self::default()
         };
         removed.measure();
         match new.bounds {
@@ -133,6 +181,12 @@ impl Channels {
     }
 
     pub(super) fn truncate(&mut self, len: usize) {
+        if let Some(released) = &mut self.released {
+            // The box stays large: nobody can measure it again.
+            released.len = len;
+            self.bounds = self.bounds.filter(|_| len > 0);
+            return;
+        }
         self.instances.truncate(len);
         if let Some(scales) = &mut self.scales {
             scales.truncate(len);
@@ -145,6 +199,7 @@ impl Channels {
 
     /// Gives every instance a scale.
     pub(super) fn set_scales(&mut self, scales: Vec<f32>) -> Result<(), InstanceError> {
+        self.check_here()?;
         self.check_channel("scale", scales.len())?;
         for (&scale, index) in scales.iter().zip(0u32..) {
             check_scale(scale, index)?;
@@ -156,6 +211,7 @@ impl Channels {
 
     /// Gives every instance a tag.
     pub(super) fn set_tags(&mut self, tags: Vec<u32>) -> Result<(), InstanceError> {
+        self.check_here()?;
         self.check_channel("tag", tags.len())?;
         self.tags = Some(tags);
         Ok(())
@@ -180,7 +236,9 @@ impl Channels {
 
     /// Makes the box tight.
     pub(super) fn measure(&mut self) {
-        self.bounds = InstanceBounds::measure(&self.instances, self.scales.as_deref());
+        if self.released.is_none() {
+            self.bounds = InstanceBounds::measure(&self.instances, self.scales.as_deref());
+        }
     }
 
     fn check_channel(&self, channel: &'static str, len: usize) -> Result<(), InstanceError> {

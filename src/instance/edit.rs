@@ -109,7 +109,8 @@ impl InstanceSet {
     }
 
     /// Drops all instances from `len` on. Reads the rest to make the [`bounds`](Self::bounds)
-    /// tight. The channels stay. Of a set that the GPU writes, the live instances become fewer.
+    /// tight (not in a [released](Self::is_released) set). The channels stay. Of a set that the GPU writes, the live
+    /// instances become fewer.
     pub fn truncate(&mut self, len: usize) {
         let before = self.len();
         if len < before {
@@ -123,7 +124,7 @@ impl InstanceSet {
     }
 
     /// Drops all instances, and the scale and tag channels with them. Keeps the room of the packed
-    /// instances.
+    /// instances. A [released](Self::is_released) set can then be filled again.
     pub fn clear(&mut self) {
         let shape = self.shape();
         if self.written.is_some() {
@@ -131,9 +132,12 @@ impl InstanceSet {
         } else if !self.is_empty() || shape != (false, false) {
             self.log.begin();
             self.log.mark_renumbered(0..0, self.len());
-            self.channels.truncate(0);
-            self.channels.scales = None;
-            self.channels.tags = None;
+            let mut instances = core::mem::take(&mut self.channels.instances);
+            instances.clear();
+            self.channels = Channels {
+                instances,
+                ..Channels::default()
+            };
             if shape != (false, false) {
                 self.log.mark_everything();
             }
@@ -155,7 +159,7 @@ impl InstanceSet {
 
     /// Which optional channels there are.
     pub(super) fn shape(&self) -> (bool, bool) {
-        (self.channels.scales.is_some(), self.channels.tags.is_some())
+        self.channels.shape()
     }
 
     /// Logs what was added behind `before`; `shape` is the shape from then.

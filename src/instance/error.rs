@@ -148,6 +148,11 @@ pub enum InstanceError {
         /// The most that a set holds, `u32::MAX`.
         limit: usize,
     },
+    /// The set's data was dropped on the CPU after its upload.
+    #[error(
+        "the set's instances were dropped on the CPU after their upload; keep MAIN_WORLD in its asset_usage to edit them, or put a new set in its place"
+    )]
+    Released,
 }
 
 #[cfg(test)]
@@ -163,7 +168,7 @@ mod tests {
             max: Vec3::ZERO,
             max_scale: 7.5,
         };
-        let cases: [(InstanceError, &[&str]); 13] = [
+        let cases: [(InstanceError, &[&str]); 14] = [
             (
                 InstanceError::NonFinitePosition {
                     index: 7,
@@ -219,6 +224,10 @@ mod tests {
             (
                 InstanceError::TooMany { len: 11, limit: 10 },
                 &["11 instances", "10", "several sets"],
+            ),
+            (
+                InstanceError::Released,
+                &["after their upload", "MAIN_WORLD", "asset_usage"],
             ),
             (
                 InstanceError::RangeOutOfBounds {

@@ -1,14 +1,16 @@
 //! The order along a Morton curve, and the way back.
 
 use glam::Vec3;
+use std::sync::OnceLock;
 
 use super::{InstanceBounds, PackedInstance};
+use crate::parallel;
 
 /// Bits an axis; three axes fill 63 bits.
 const AXIS_BITS: u32 = 21;
 
 /// Which instance went where in [`InstanceSet::sorted`](super::InstanceSet::sorted): a permutation
-/// and its inverse, 8 bytes an instance.
+/// and its inverse, 4 bytes an instance; the inverse as much again, from when it is first asked for.
 ///
 /// ```
 /// use bevy_gpu_culling::instance::InstanceSet;
@@ -21,11 +23,20 @@ const AXIS_BITS: u32 = 21;
 /// assert_eq!(sorted.get(order.sorted(0)).map(|t| t.translation), Some(Vec3::X * 9.0));
 /// # Ok::<(), bevy_gpu_culling::instance::InstanceError>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct InstanceOrder {
     originals: Vec<u32>,
-    sorted: Vec<u32>,
+    /// The inverse.
+    sorted: OnceLock<Vec<u32>>,
 }
+
+impl PartialEq for InstanceOrder {
+    fn eq(&self, other: &Self) -> bool {
+        self.originals == other.originals
+    }
+}
+
+impl Eq for InstanceOrder {}
 
 impl InstanceOrder {
     /// The caller's index of the instance that is now at `sorted`.
@@ -45,7 +56,14 @@ impl InstanceOrder {
     /// If `original` is not below [`len`](Self::len).
     #[must_use]
     pub fn sorted(&self, original: u32) -> u32 {
-        self.sorted[original as usize]
+        let inverse = self.sorted.get_or_init(|| {
+            let mut sorted = vec![0; self.originals.len()];
+            for (&original, place) in self.originals.iter().zip(0u32..) {
+                sorted[original as usize] = place;
+            }
+            sorted
+        });
+        inverse[original as usize]
     }
 
     /// The caller's index of each instance, in sorted order.
@@ -74,27 +92,21 @@ impl InstanceOrder {
         };
         let grid = Grid::new(&bounds);
         // The index makes every pair different, so the quicker unstable sort is stable here.
-        let mut keys: Vec<(u64, u32)> = instances
-            .iter()
-            .zip(0u32..)
-            .map(|(instance, index)| (grid.key(instance.position()), index))
-            .collect();
-        keys.sort_unstable();
-
-        let originals: Vec<u32> = keys.into_iter().map(|(_, original)| original).collect();
-        let mut sorted = vec![0; originals.len()];
-        for (&original, place) in originals.iter().zip(0u32..) {
-            sorted[original as usize] = place;
+        let mut keys = parallel::collect(instances.len(), |index| {
+            (grid.key(instances[index].position()), index as u32)
+        });
+        parallel::sort(&mut keys);
+        Self {
+            originals: parallel::collect(keys.len(), |place| keys[place].1),
+            sorted: OnceLock::new(),
         }
-        Self { originals, sorted }
     }
 
     /// A channel in this order.
-    pub(super) fn gather<T: Copy>(&self, channel: &[T]) -> Vec<T> {
-        self.originals
-            .iter()
-            .map(|&original| channel[original as usize])
-            .collect()
+    pub(super) fn gather<T: Copy + Default + Send + Sync>(&self, channel: &[T]) -> Vec<T> {
+        parallel::collect(self.originals.len(), |place| {
+            channel[self.originals[place] as usize]
+        })
     }
 }
 

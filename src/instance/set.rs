@@ -28,6 +28,14 @@ use super::{
 /// A clone is another set: it starts with the same data and revision, but what it changes later is
 /// its own, so a renderer that meets it in the place of the first uploads all of it.
 ///
+/// # Memory
+///
+/// In an app the data stays on the CPU by default, so that it can be read and edited. A set whose `asset_usage` is
+/// `RenderAssetUsages::RENDER_WORLD` alone is *released* when it has been uploaded, as a Bevy mesh or image is: length, bounds
+/// and which channels there are stay known, the data is gone. Then the methods that edit return
+/// [`InstanceError::Released`] ([`truncate`](Self::truncate) and [`clear`](Self::clear) go on working), those that
+/// read find nothing, and a clone is as empty. With `MAIN_WORLD` alone a set is never uploaded.
+///
 /// ```
 /// use bevy_gpu_culling::instance::{InstanceSet, InstanceTransform};
 /// use glam::{Quat, Vec3};
@@ -45,6 +53,9 @@ pub struct InstanceSet {
     pub(super) channels: Channels,
     pub(super) log: ChangeLog,
     lineage: Lineage,
+    /// Where the data is kept; see [Memory](Self#memory).
+    #[cfg(feature = "bevy")]
+    pub asset_usage: bevy::asset::RenderAssetUsages,
     /// Set where a compute pass writes the instances; the channels are then empty.
     pub(super) written: Option<Written>,
     pub(super) previous: bool,
@@ -128,7 +139,29 @@ impl InstanceSet {
         Ok(self)
     }
 
-    /// How many instances there are; of a set that the GPU writes, how many are live.
+    /// Says where the data is kept: `RenderAssetUsages::RENDER_WORLD` drops it on the CPU when it has been uploaded. See
+    /// [Memory](Self#memory).
+    #[cfg(feature = "bevy")]
+    #[must_use]
+    pub fn with_asset_usage(mut self, usage: bevy::asset::RenderAssetUsages) -> Self {
+        self.asset_usage = usage;
+        self
+    }
+
+    /// Whether the data was dropped on the CPU after its upload. See [Memory](Self#memory).
+    #[must_use]
+    pub fn is_released(&self) -> bool {
+        self.channels.released.is_some()
+    }
+
+    /// Releases the set and returns what it held, to be dropped where that may take time. It is no edit.
+    #[doc(hidden)]
+    pub fn release(&mut self) -> impl Send + 'static + use<> {
+        self.channels.release()
+    }
+
+    /// How many instances there are, also in a [released](Self::is_released) set; of a set that the GPU writes, how many
+    /// are live.
     #[must_use]
     pub fn len(&self) -> usize {
         match &self.written {
@@ -143,25 +176,27 @@ impl InstanceSet {
         self.len() == 0
     }
 
-    /// An instance, decoded: its rotation is the quantised one.
+    /// An instance, decoded: its rotation is the quantised one. `None` beyond the end, and in a
+    /// [released](Self::is_released) set.
     #[must_use]
     pub fn get(&self, index: u32) -> Option<InstanceTransform> {
         let at = self.check_index(index).ok()?;
         Some(self.decoded(at))
     }
 
-    /// The tag of an instance; 0 in a set without tags.
+    /// The tag of an instance; 0 in a set without tags. `None` beyond the end, and in a
+    /// [released](Self::is_released) set.
     #[must_use]
     pub fn tag(&self, index: u32) -> Option<u32> {
         let at = self.check_index(index).ok()?;
         Some(self.channels.tag(at))
     }
 
-    /// All instances in index order, decoded.
+    /// All instances in index order, decoded; none of a [released](Self::is_released) set.
     pub fn iter(
         &self,
     ) -> impl ExactSizeIterator<Item = InstanceTransform> + DoubleEndedIterator + '_ {
-        (0..self.channels.len()).map(|at| self.decoded(at))
+        (0..self.channels.instances.len()).map(|at| self.decoded(at))
     }
 
     /// Positions and rotations, as the shaders read them; empty for a set that the GPU writes.
@@ -182,6 +217,18 @@ impl InstanceSet {
         self.channels.tags.as_deref()
     }
 
+    /// Whether there is a scale channel, also in a [released](Self::is_released) set.
+    #[must_use]
+    pub fn has_scales(&self) -> bool {
+        self.channels.shape().0
+    }
+
+    /// Whether there is a tag channel, also in a [released](Self::is_released) set.
+    #[must_use]
+    pub fn has_tags(&self) -> bool {
+        self.channels.shape().1
+    }
+
     /// The box around all positions, and the largest scale; `None` for an empty set. Costs nothing
     /// to ask.
     ///
@@ -199,11 +246,11 @@ impl InstanceSet {
     /// neighbours in space. The curve has 2²¹ cells along the longest side of the box around the
     /// set; instances in one cell keep their order. Scales and tags follow.
     ///
-    /// The result is another set with a revision of its own. For 10 million instances this takes a
-    /// second or two and 400 MB on top of the set itself.
+    /// The result is another set with a revision of its own. It takes 40 bytes an instance on top of the set
+    /// itself while it works, on all cores. A [released](Self::is_released) set comes back as it is.
     #[must_use]
     pub fn sorted(self) -> (Self, InstanceOrder) {
-        if self.written.is_some() {
+        if self.is_released() || self.written.is_some() {
             return (self, InstanceOrder::default());
         }
         let previous = self.previous;
@@ -218,17 +265,17 @@ impl InstanceSet {
             instances: order.gather(&instances),
             scales: scales.map(|scales| order.gather(&scales)),
             tags: tags.map(|tags| order.gather(&tags)),
-            bounds: None,
+            ..Channels::default()
         };
         channels.measure();
-        (
-            Self {
-                channels,
-                previous,
-                ..Self::default()
-            },
-            order,
-        )
+        let sorted = Self {
+            channels,
+            previous,
+            #[cfg(feature = "bevy")]
+            asset_usage: self.asset_usage,
+            ..Self::default()
+        };
+        (sorted, order)
     }
 
     /// Keeps on the GPU where each instance was in the frame before, so that motion vectors
@@ -306,9 +353,10 @@ impl fmt::Debug for InstanceSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("InstanceSet")
             .field("len", &self.len())
-            .field("scales", &self.channels.scales.is_some())
-            .field("tags", &self.channels.tags.is_some())
+            .field("scales", &self.has_scales())
+            .field("tags", &self.has_tags())
             .field("bounds", &self.channels.bounds)
+            .field("released", &self.is_released())
             .field("revision", &self.revision())
             .field("written", &self.written)
             .field("previous", &self.previous)
@@ -433,6 +481,45 @@ mod tests {
                 "{error}"
             );
         }
+    }
+
+    #[test]
+    fn a_released_set_is_known_but_not_there() {
+        let mut set = line(5).with_tags(vec![3; 5]).unwrap();
+        let (revision, bounds, lineage) = (set.revision(), set.bounds(), set.lineage());
+        drop(set.release());
+        assert!(set.is_released());
+        assert_eq!(
+            (set.revision(), set.bounds(), set.lineage(), set.len()),
+            (revision, bounds, lineage, 5)
+        );
+        assert_eq!((set.has_scales(), set.has_tags()), (false, true));
+        assert_eq!((set.get(0), set.tag(0)), (None, None));
+        assert_eq!((set.iter().len(), set.packed().len()), (0, 0));
+        assert_eq!(set.clone().len(), 5);
+        let refused = Err(InstanceError::Released);
+        assert_eq!(set.splice(1..2, [at(0.0)]).map(|_| ()), refused);
+        assert_eq!(set.push(at(0.0)).map(|_| ()), refused);
+        assert_eq!(set.extend([at(0.0)]), refused);
+        assert_eq!(set.set(0, at(0.0)), refused);
+        assert_eq!(set.set_tag(0, 3), refused);
+        assert_eq!(set.clone().with_scales(vec![1.0; 5]).map(|_| ()), refused);
+        assert_eq!(set.clone().with_tags(vec![1; 5]).map(|_| ()), refused);
+        set.tighten_bounds();
+        let (mut set, order) = set.sorted();
+        assert!(set.is_released() && order.is_empty());
+        assert_eq!((set.revision(), set.bounds()), (revision, bounds));
+
+        set.truncate(2);
+        assert_eq!((set.len(), set.bounds()), (2, bounds));
+        assert!(set.revision() > revision);
+        drop(set.release());
+        assert_eq!((set.len(), set.has_tags()), (2, true));
+        set.clear();
+        assert!(!set.is_released() && set.is_empty());
+        assert_eq!((set.bounds(), set.has_tags()), (None, false));
+        assert_eq!(set.push(at(7.0)), Ok(0));
+        assert_eq!(set.changes_since(revision), SetChanges::Everything);
     }
 
     #[test]

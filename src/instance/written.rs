@@ -162,11 +162,11 @@ impl InstanceSet {
         Ok(())
     }
 
-    /// Refuses edits of instances that are not here.
+    /// Refuses edits of instances that are not here: the GPU writes them, or they were released.
     pub(super) fn check_not_written(&self) -> Result<(), InstanceError> {
         match self.written {
             Some(_) => Err(InstanceError::GpuWritten),
-            None => Ok(()),
+            None => self.channels.check_here(),
         }
     }
 }

@@ -1,6 +1,9 @@
 //! The bounds of a set: the sphere around its mesh, and the box around all of its instances.
 
-use super::components::{CullingRadius, GpuInstances};
+use super::{
+    clock::{CpuClock, CpuStage},
+    components::{CullingRadius, GpuInstances},
+};
 use crate::{cull::BoundingSphere, instance::InstanceSet};
 use bevy::{
     camera::primitives::{Aabb, MeshAabb},
@@ -24,13 +27,13 @@ type Changed3d = Or<(
 pub(super) fn update_bounds(
     mut commands: Commands,
     changed: Query<(Entity, &GpuInstances, &Mesh3d, Option<&CullingRadius>), Changed3d>,
-    radius_removed: RemovedComponents<CullingRadius>,
+    mut radius_removed: RemovedComponents<CullingRadius>,
     all: Query<(Entity, &GpuInstances, &Mesh3d, Option<&CullingRadius>)>,
-    sets: Res<Assets<InstanceSet>>,
-    meshes: Res<Assets<Mesh>>,
+    (sets, meshes): (Res<Assets<InstanceSet>>, Res<Assets<Mesh>>),
     skinned: Query<(), With<SkinnedMesh>>,
+    clock: Res<CpuClock>,
 ) {
-    let mut radius_removed = radius_removed;
+    let _running = clock.start(CpuStage::Main);
     let removed = radius_removed
         .read()
         .filter_map(|entity| all.get(entity).ok());

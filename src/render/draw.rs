@@ -1,7 +1,11 @@
 //! The draw functions of a set: Bevy's, with the mesh bind group and the draw call replaced by ours.
 
 use super::{
-    extract::GpuCuller, meshlets::GpuMeshlets, prepare::SetDraws, uniforms::SurvivorUniforms,
+    clock::{CpuClock, CpuStage},
+    extract::GpuCuller,
+    meshlets::GpuMeshlets,
+    prepare::SetDraws,
+    uniforms::SurvivorUniforms,
 };
 use crate::cull::{
     DrawSource,
@@ -72,6 +76,7 @@ impl<P: PhaseItem, const I: usize, const BEVYS: bool> RenderCommand<P> for DrawS
         SRes<RenderAssets<RenderMesh>>,
         SRes<MeshAllocator>,
         SRes<RenderDevice>,
+        SRes<CpuClock>,
     );
     type ViewQuery = Read<ExtractedView>;
     type ItemQuery = ();
@@ -80,13 +85,14 @@ impl<P: PhaseItem, const I: usize, const BEVYS: bool> RenderCommand<P> for DrawS
         item: &P,
         view: ROQueryItem<'w, '_, Self::ViewQuery>,
         _: Option<()>,
-        (gpu, draws, uniforms, meshlets, instances, meshes, allocator, device): SystemParamItem<
+        (gpu, draws, uniforms, meshlets, instances, meshes, allocator, device, clock): SystemParamItem<
             'w,
             '_,
             Self::Param,
         >,
         pass: &mut TrackedRenderPass<'w>,
     ) -> RenderCommandResult {
+        let _running = clock.into_inner().start(CpuStage::Draw);
         let (draws, uniforms, meshlets, meshes, allocator) = (
             draws.into_inner(),
             uniforms.into_inner(),

@@ -3,20 +3,20 @@
 use super::{
     bounds::SetSphere,
     buffers::InstanceBuffers,
+    clock::{CpuClock, CpuStage},
     components::{GpuInstances, InstanceMeshUniforms},
     plugin::GpuCullingSettings,
+    record::Recorded,
+    upload::{KnownSet, UploadInbox, Uploads},
     verify::Verifier,
 };
 use crate::{
-    cull::{
-        BoundingSphere, Channels, Compaction, CullError, Culler, CullingTier, Residency, SetId,
-        WrittenRegion,
-    },
-    instance::{InstanceSet, SetChanges},
+    cull::{BoundingSphere, Compaction, CullError, Culler, CullingTier, SetId},
+    instance::InstanceSet,
 };
-use core::ops::Range;
 
 use bevy::{
+    asset::RenderAssetUsages,
     camera::visibility::NoFrustumCulling,
     log::{error, info, warn},
     math::Affine3A,
@@ -25,7 +25,7 @@ use bevy::{
     render::{
         Extract,
         renderer::{RenderDevice, RenderQueue},
-        sync_world::{MainEntity, MainEntityHashMap, MainEntityHashSet},
+        sync_world::{MainEntity, MainEntityHashSet},
     },
 };
 
@@ -39,29 +39,24 @@ pub(super) struct GpuCuller {
     pub made: u64,
     known: HashMap<AssetId<InstanceSet>, KnownSet>,
     next_id: u64,
+    /// Counts extractions.
+    frame: u64,
     /// Entities with [`GpuInstances`], also those whose set or mesh is not loaded yet or was refused: Bevy must not
     /// draw them as single meshes.
-    pub entities: MainEntityHashSet,
+    pub entities: Vec<MainEntity>,
     /// Those that ask for a `MeshUniform` for each survivor.
     pub by_uniforms: MainEntityHashSet,
-    /// Entities whose set can be culled this frame.
-    pub sets: MainEntityHashMap<ExtractedSet>,
-}
-
-/// What the GPU has of an asset.
-struct KnownSet {
-    id: SetId,
-    lineage: u64,
-    revision: u64,
-    len: usize,
-    /// What the last frame uploaded: it moved in that frame, and does not any more.
-    moved: Vec<Range<usize>>,
-    /// It was refused, and a line said so.
-    refused: bool,
+    /// Those with [`NoFrustumCulling`].
+    pub unculled: MainEntityHashSet,
+    /// Entities whose set can be culled this frame, in an order that stays while entities do.
+    pub sets: Vec<ExtractedSet>,
+    /// What was recorded of the frame.
+    pub recorded: Recorded,
 }
 
 /// One entity's use of a set.
 pub(super) struct ExtractedSet {
+    pub entity: MainEntity,
     pub set: SetId,
     pub sphere: BoundingSphere,
     pub world_from_local: Affine3A,
@@ -134,48 +129,59 @@ pub(super) fn extract_sets(
     assets: Extract<Res<Assets<InstanceSet>>>,
     (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
     verifier: Res<Verifier>,
-    mut buffers: ResMut<InstanceBuffers>,
+    (mut buffers, clock, inbox): (ResMut<InstanceBuffers>, Res<CpuClock>, Res<UploadInbox>),
 ) {
+    let _running = clock.start(CpuStage::Extract);
     let gpu = &mut *gpu;
     if gpu.settings != *settings {
+        if !gpu.settings.same_culler(&settings) {
+            let mut old = gpu.culler.take();
+            gpu.made += 1;
+            gpu.culler = make_culler(&device, &settings);
+            let adopted = match (&mut gpu.culler, &mut old) {
+                (Some(culler), Some(old)) => culler.adopt_sets(old),
+                _ => false,
+            };
+            if !adopted {
+                gpu.known.clear();
+                buffers.clear();
+            }
+        }
         gpu.settings = settings.clone();
-        gpu.culler = make_culler(&device, &settings);
-        gpu.made += 1;
-        gpu.known.clear();
-        buffers.clear();
     }
+    gpu.frame += 1;
     gpu.sets.clear();
     gpu.entities.clear();
-    gpu.entities
-        .extend(entities.iter().map(|(entity, ..)| MainEntity::from(entity)));
+    gpu.unculled.clear();
     gpu.by_uniforms.clear();
     let asking = entities.iter().filter(|entity| entity.5);
     gpu.by_uniforms
         .extend(asking.map(|(entity, ..)| MainEntity::from(entity)));
     let Some(culler) = &mut gpu.culler else {
+        gpu.entities
+            .extend(entities.iter().map(|(entity, ..)| MainEntity::from(entity)));
         return;
     };
-    let mut used = HashMap::new();
+    let copies = verifier.is_requested();
+    let mut uploads = Uploads::new(culler, device.wgpu_device(), &queue);
     for (entity, instances, sphere, transform, keep_all, _) in &entities {
+        let entity = MainEntity::from(entity);
+        gpu.entities.push(entity);
         let asset = instances.id();
         let (Some(set), Some(sphere)) = (assets.get(asset), sphere) else {
             continue;
         };
-        let id = *used.entry(asset).or_insert_with(|| {
-            let known = gpu.known.entry(asset).or_insert_with(|| {
-                gpu.next_id += 1;
-                KnownSet {
-                    id: SetId(gpu.next_id),
-                    lineage: 0,
-                    revision: 0,
-                    len: 0,
-                    moved: Vec::new(),
-                    refused: false,
-                }
-            });
+        if !set.asset_usage.contains(RenderAssetUsages::RENDER_WORLD) {
+            continue;
+        }
+        let known = gpu.known.entry(asset).or_insert_with(|| {
+            gpu.next_id += 1;
+            KnownSet::new(SetId(gpu.next_id))
+        });
+        if known.used_in != gpu.frame {
+            known.used_in = gpu.frame;
             let result = if set.written().is_some() {
-                let device = device.wgpu_device();
-                reserve_written(culler, (device, &queue), known, set).map(|regions| {
+                uploads.reserve_written(known, set).map(|regions| {
                     if let Some(regions) = regions {
                         buffers.insert(asset, regions);
                     }
@@ -183,7 +189,7 @@ pub(super) fn extract_sets(
                 })
             } else {
                 buffers.remove(asset);
-                upload(culler, (device.wgpu_device(), &queue), known, set)
+                uploads.catch_up(asset, known, set)
             };
             if let Err(error) = &result
                 && !known.refused
@@ -191,144 +197,37 @@ pub(super) fn extract_sets(
                 error!("a set could not be uploaded: {error}");
             }
             known.refused = result.is_err();
-            verifier.keep(known.id, set);
-            known.id
+        }
+        if keep_all {
+            gpu.unculled.insert(entity);
+        }
+        gpu.sets.push(ExtractedSet {
+            entity,
+            set: known.id,
+            sphere: sphere.0,
+            world_from_local: transform.affine(),
+            keep_all,
         });
-        gpu.sets.insert(
-            MainEntity::from(entity),
-            ExtractedSet {
-                set: id,
-                sphere: sphere.0,
-                world_from_local: transform.affine(),
-                keep_all,
-            },
-        );
     }
+    if let Err(error) = uploads.advance(&mut gpu.known, &assets, settings.upload_bytes()) {
+        error!("a set could not be uploaded: {error}");
+    }
+    uploads.send(&inbox);
     // A set that no entity uses keeps its place as long as its asset lives.
+    let frame = gpu.frame;
     gpu.known.retain(|asset, known| {
-        let lives = used.contains_key(asset) || assets.contains(*asset);
+        let lives = known.used_in == frame || assets.contains(*asset);
         if !lives {
             culler.remove_set(known.id);
             buffers.remove(*asset);
+        } else if copies
+            && known.used_in == frame
+            && let Some(set) = assets.get(*asset)
+        {
+            verifier.keep(known.id, set, known.arrived);
         }
         lives
     });
-}
-
-/// Uploads what changed since `known`.
-fn upload(
-    culler: &mut Culler,
-    (device, queue): (&wgpu::Device, &RenderQueue),
-    known: &mut KnownSet,
-    set: &InstanceSet,
-) -> Result<(), CullError> {
-    let mut moved = core::mem::take(&mut known.moved);
-    if known.lineage == set.lineage() && known.revision == set.revision() {
-        if set.keeps_previous() && !moved.is_empty() {
-            culler.keep_previous((device, queue), known.id, moved)?;
-        }
-        return Ok(());
-    }
-    let since = if known.lineage == set.lineage() {
-        known.revision
-    } else {
-        0
-    };
-    let mut changes = set.changes_since(since);
-    let channels = Channels {
-        scale: set.scales().is_some(),
-        tag: set.tags().is_some(),
-        previous: set.keeps_previous(),
-    };
-    let nowhere = nowhere_before(&changes, if since == 0 { 0 } else { known.len }, set.len());
-    if culler.reserve_set(device, known.id, set.len() as u32, channels) == Residency::Moved {
-        changes = SetChanges::Everything;
-        // It brought along where it was.
-        moved.clear();
-    }
-    if channels.previous {
-        culler.keep_previous((device, queue), known.id, moved)?;
-    }
-    let all = core::slice::from_ref(&(0..set.len())).to_vec();
-    let (instances, scales, tags) = match changes {
-        SetChanges::Nothing => Default::default(),
-        SetChanges::Everything => (all.clone(), all.clone(), all),
-        SetChanges::Ranges(ranges) => (ranges.instances, ranges.scales, ranges.tags),
-    };
-    if channels.previous {
-        known.moved = instances.iter().chain(&scales).cloned().collect();
-        for range in nowhere {
-            let data = (
-                &set.packed()[range.clone()],
-                set.scales().map(|scales| &scales[range.clone()]),
-            );
-            culler.upload_previous(queue, known.id, range.start, data)?;
-        }
-    }
-    for range in instances {
-        culler.upload(queue, known.id, range.start, &set.packed()[range])?;
-    }
-    for (range, values) in scales
-        .into_iter()
-        .filter_map(|range| Some((range.clone(), &set.scales()?[range])))
-    {
-        culler.upload_scales(queue, known.id, range.start, values)?;
-    }
-    for (range, values) in tags
-        .into_iter()
-        .filter_map(|range| Some((range.clone(), &set.tags()?[range])))
-    {
-        culler.upload_tags(queue, known.id, range.start, values)?;
-    }
-    known.lineage = set.lineage();
-    known.revision = set.revision();
-    known.len = set.len();
-    Ok(())
-}
-
-/// Instances that were nowhere in the frame before, when the set had `before` of them: they have no motion.
-fn nowhere_before(changes: &SetChanges, before: usize, len: usize) -> Vec<Range<usize>> {
-    match changes {
-        SetChanges::Nothing => Vec::new(),
-        SetChanges::Everything => core::slice::from_ref(&(0..len)).to_vec(),
-        SetChanges::Ranges(ranges) => {
-            let grown = before.min(len)..len;
-            let renumbered = ranges.renumbered.iter().cloned();
-            renumbered
-                .chain([grown])
-                .filter(|range| !range.is_empty())
-                .collect()
-        }
-    }
-}
-
-/// Room for what the GPU writes; the buffers, if they are not those of the last frame.
-fn reserve_written(
-    culler: &mut Culler,
-    on: (&wgpu::Device, &RenderQueue),
-    known: &mut KnownSet,
-    set: &InstanceSet,
-) -> Result<Option<Vec<WrittenRegion>>, CullError> {
-    let (Some(settings), Some(capacity)) = (set.written(), set.written_capacity()) else {
-        return Ok(None);
-    };
-    let channels = Channels {
-        scale: settings.scales,
-        tag: settings.tags,
-        previous: set.keeps_previous(),
-    };
-    let (device, queue) = on;
-    let residency = culler.reserve_written(
-        (device, queue),
-        known.id,
-        (capacity, set.len() as u32),
-        channels,
-        settings.classify,
-    )?;
-    // Another set in its place has nothing in common with it.
-    known.lineage = 0;
-    known.moved.clear();
-    Ok((residency == Residency::Moved).then(|| culler.written_regions(known.id)))
 }
 
 impl GpuCuller {

@@ -5,6 +5,7 @@
 //! prepared material that differs in just those two; every phase that Bevy has then comes along.
 
 use super::{
+    clock::{CpuClock, CpuStage},
     draw::{DrawSet, DrawSetDepthOnly, DrawSetPrepass},
     extract::GpuCuller,
     imports::{InstancedShaders, VertexStage},
@@ -21,13 +22,13 @@ use bevy::{
     ecs::system::SystemParam,
     material::MaterialProperties,
     pbr::{wireframe::RenderWireframeInstances, *},
-    platform::collections::{HashMap, HashSet},
+    platform::collections::HashMap,
     prelude::*,
     render::{
         camera::DirtySpecializations,
         erased_render_asset::ErasedRenderAssets,
         render_phase::DrawFunctions,
-        sync_world::{MainEntity, MainEntityHashMap, MainEntityHashSet},
+        sync_world::{MainEntityHashMap, MainEntityHashSet},
     },
 };
 use std::sync::Arc;
@@ -43,10 +44,20 @@ pub(super) struct MaterialAliases {
     /// The material's own id, by the alias's.
     originals: HashMap<UntypedAssetId, UntypedAssetId>,
     /// Entities that have an alias, to take it back.
-    entities: MainEntityHashMap<UntypedAssetId>,
+    entities: MainEntityHashMap<Aliased>,
     made: u128,
     /// Entities that are drawn by Bevy's own vertex stages.
     pub by_uniforms: MainEntityHashSet,
+    /// Counts runs.
+    run: u64,
+}
+
+/// An entity with an alias.
+struct Aliased {
+    /// Its material's own id.
+    original: UntypedAssetId,
+    /// The last run that met it.
+    run: u64,
 }
 
 /// How a set's material is drawn.
@@ -84,6 +95,9 @@ struct Alias {
     binding: (u32, u32),
 }
 
+/// The aliases that a run has looked after, and whether they were made anew.
+type Used = HashMap<(UntypedAssetId, DrawnBy), (UntypedAssetId, bool)>;
+
 /// The phases' draw functions.
 #[derive(SystemParam)]
 pub(super) struct PhaseFunctions<'w> {
@@ -113,14 +127,21 @@ pub(super) fn alias_materials(
     mut dirty: ResMut<DirtySpecializations>,
     wireframes: Option<Res<RenderWireframeInstances>>,
     functions: PhaseFunctions,
+    clock: Res<CpuClock>,
 ) {
+    let _running = clock.start(CpuStage::Queue);
     if gpu.entities.is_empty() && aliases.entities.is_empty() {
         return;
     }
     let aliases = &mut *aliases;
-    let mut used = HashSet::new();
+    aliases.run += 1;
+    let run = aliases.run;
     let can_write = can_write(gpu.culler.as_ref());
     aliases.by_uniforms.clear();
+    // Many sets share few materials: each is looked after once.
+    let mut vertices: HashMap<UntypedAssetId, VertexStage> = HashMap::new();
+    let mut used = Used::new();
+    let mut met = 0;
     for entity in &gpu.entities {
         let Some(instance) = instances.instances.get_mut(entity) else {
             continue;
@@ -130,12 +151,18 @@ pub(super) fn alias_materials(
             .get(&instance.asset_id)
             .copied()
             .unwrap_or(instance.asset_id);
-        let Some(material) = materials.get(original) else {
-            continue;
+        let vertex = match vertices.get(&original) {
+            Some(vertex) => *vertex,
+            None => {
+                let Some(material) = materials.get(original) else {
+                    continue;
+                };
+                // A shader that is loaded later, or changes, may read instances.
+                let vertex = shaders.vertex_stage(&material.properties);
+                vertices.insert(original, vertex);
+                vertex
+            }
         };
-        let (properties, binding) = (material.properties.clone(), material.binding);
-        // A shader that is loaded later, or changes, may read instances.
-        let vertex = shaders.vertex_stage(&properties);
         // Bevy's wireframes, too, read a MeshUniform for each instance.
         let is_wired = wireframes
             .as_ref()
@@ -145,22 +172,36 @@ pub(super) fn alias_materials(
         if drawn == DrawnBy::Uniforms {
             aliases.by_uniforms.insert(*entity);
         }
-        used.insert((original, drawn));
-        let id = aliases.id_of(
-            (original, drawn),
-            &properties,
-            binding,
-            &mut materials,
-            &mut bindings,
-            &functions,
-        );
-        if instance.asset_id != id.0 || id.1 {
-            instance.asset_id = id.0;
+        let (id, is_new) = match used.get(&(original, drawn)) {
+            Some(alias) => *alias,
+            None => {
+                let Some(material) = materials.get(original) else {
+                    continue;
+                };
+                let (properties, binding) = (material.properties.clone(), material.binding);
+                let alias = aliases.id_of(
+                    (original, drawn),
+                    &properties,
+                    binding,
+                    &mut materials,
+                    &mut bindings,
+                    &functions,
+                );
+                used.insert((original, drawn), alias);
+                alias
+            }
+        };
+        if instance.asset_id != id || is_new {
+            instance.asset_id = id;
             dirty.changed_renderables.insert(*entity);
         }
-        aliases.entities.insert(*entity, original);
+        met += 1;
+        aliases.entities.insert(*entity, Aliased { original, run });
     }
-    aliases.give_back(&gpu, &mut instances, &mut dirty);
+    // All that have an alias were met: none has lost its set.
+    if met < aliases.entities.len() {
+        aliases.give_back(&gpu, &mut instances, &mut dirty);
+    }
     aliases.sweep(&used, &mut materials, &mut bindings);
 }
 
@@ -218,16 +259,13 @@ impl MaterialAliases {
         instances: &mut RenderMaterialInstances,
         dirty: &mut DirtySpecializations,
     ) {
-        let lost: Vec<MainEntity> = self
+        // Without a material for the moment, but still with a set: those keep it.
+        let still: MainEntityHashSet = gpu.entities.iter().copied().collect();
+        let run = self.run;
+        let lost = self
             .entities
-            .keys()
-            .filter(|entity| !gpu.entities.contains(*entity))
-            .copied()
-            .collect();
-        for entity in lost {
-            let Some(original) = self.entities.remove(&entity) else {
-                continue;
-            };
+            .extract_if(|entity, aliased| aliased.run != run && !still.contains(entity));
+        for (entity, Aliased { original, .. }) in lost {
             if let Some(instance) = instances.instances.get_mut(&entity)
                 && self.originals.contains_key(&instance.asset_id)
             {
@@ -240,13 +278,13 @@ impl MaterialAliases {
     /// Drops the aliases of materials that no set uses.
     fn sweep(
         &mut self,
-        used: &HashSet<(UntypedAssetId, DrawnBy)>,
+        used: &Used,
         materials: &mut ErasedRenderAssets<PreparedMaterial>,
         bindings: &mut RenderMaterialBindings,
     ) {
         let originals = &mut self.originals;
         self.aliases.retain(|original, alias| {
-            let keep = used.contains(original);
+            let keep = used.contains_key(original);
             if !keep {
                 materials.remove(alias.id);
                 bindings.remove(&alias.id);

@@ -3,6 +3,7 @@
 use super::{
     bounds::update_bounds,
     buffers::InstanceBuffers,
+    clock::CpuClock,
     components::{
         AFTER_FRUSTA, CullingRadius, FreezeCulling, GpuInstances, InstanceMeshUniforms,
         freeze_frusta,
@@ -17,6 +18,7 @@ use super::{
     record::{CullingReport, ReportInbox, finish_culling, receive_report, record_culling},
     slots::DrawSlots,
     uniforms::SurvivorUniforms,
+    upload::{InstanceUploadProgress, UploadInbox, receive_uploads},
     verify::Verifier,
     wireframe::{redirect_wireframes, register_wireframes},
 };
@@ -64,9 +66,14 @@ pub struct GpuCullingPlugin {
     /// Survivor ids that each arena has room for from the start; `None`, the default, is 16,777,216 (64 MiB), or
     /// fewer when so many cannot survive. An arena that proves too small grows, with a warning.
     pub survivor_capacity: Option<u32>,
+    /// Bytes of new sets that one frame uploads at most, so that it does not wait for a large one; `None`, the default,
+    /// is 134,217,728 (128 MiB: 8 million instances). At least 1,024 instances come in any frame. A new set is drawn as
+    /// far as it has arrived, see [`InstanceUploadProgress`]; changes to a set that is there come at once.
+    pub upload_budget: Option<u64>,
 }
 
-/// Settings of the culling. A change takes effect in the next frame, and uploads every set again.
+/// Settings of the culling. A change takes effect in the next frame; one from or to the tier `Cpu` uploads every set
+/// again (and loses those that were dropped on the CPU: [`InstanceSet::asset_usage`]).
 #[derive(Resource, ExtractResource, Reflect, Clone, Debug, Default, PartialEq)]
 #[reflect(Resource, Default, Clone, PartialEq)]
 pub struct GpuCullingSettings {
@@ -78,6 +85,8 @@ pub struct GpuCullingSettings {
     pub shader_checks: bool,
     /// See [`GpuCullingPlugin::survivor_capacity`].
     pub survivor_capacity: Option<u32>,
+    /// See [`GpuCullingPlugin::upload_budget`].
+    pub upload_budget: Option<u64>,
 }
 
 impl GpuCullingSettings {
@@ -96,7 +105,8 @@ impl GpuCullingSettings {
 /// What the plugin's systems do, in order.
 #[derive(SystemSet, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum GpuCullingSystems {
-    /// `PreUpdate`: counters of some frames ago arrive in [`CullingReport`] and the diagnostics.
+    /// `PreUpdate`: counters of some frames ago arrive in [`CullingReport`] and the diagnostics, upload progress in
+    /// [`InstanceUploadProgress`]; sets that are wanted on the GPU only are released.
     Report,
     /// `PostUpdate`: the `Aabb` of sets, frozen frusta.
     UpdateBounds,
@@ -122,7 +132,9 @@ impl Plugin for GpuCullingPlugin {
             compaction: self.compaction,
             shader_checks: self.shader_checks,
             survivor_capacity: self.survivor_capacity,
+            upload_budget: self.upload_budget,
         };
+        let (clock, uploads) = (CpuClock::default(), UploadInbox::default());
         let inbox = ReportInbox::default();
         let verifier = Verifier::default();
         app.init_asset::<InstanceSet>()
@@ -135,6 +147,9 @@ impl Plugin for GpuCullingPlugin {
             .init_resource::<CullingReport>()
             .insert_resource(inbox.clone())
             .insert_resource(verifier.clone())
+            .insert_resource(clock.clone())
+            .insert_resource(uploads.clone())
+            .add_message::<InstanceUploadProgress>()
             .add_plugins(ExtractResourcePlugin::<GpuCullingSettings>::default())
             .configure_sets(
                 PostUpdate,
@@ -142,7 +157,10 @@ impl Plugin for GpuCullingPlugin {
                     .after(AFTER_FRUSTA)
                     .before(VisibilitySystems::CheckVisibility),
             )
-            .add_systems(PreUpdate, receive_report.in_set(GpuCullingSystems::Report))
+            .add_systems(
+                PreUpdate,
+                (receive_report, receive_uploads).in_set(GpuCullingSystems::Report),
+            )
             .add_systems(
                 PostUpdate,
                 (update_bounds, freeze_frusta).in_set(GpuCullingSystems::UpdateBounds),
@@ -162,6 +180,8 @@ impl Plugin for GpuCullingPlugin {
             .insert_resource(settings)
             .insert_resource(inbox)
             .insert_resource(verifier)
+            .insert_resource(clock)
+            .insert_resource(uploads)
             .insert_resource(shaders)
             .init_resource::<GpuCuller>()
             .init_resource::<InstanceBuffers>()

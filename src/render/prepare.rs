@@ -1,10 +1,13 @@
 //! All views and sets of the frame, as the engine's requests; and what the draws bind.
 
 use super::{
+    clock::{CpuClock, CpuStage},
     extract::{ExtractedSet, GpuCuller},
     material::MaterialAliases,
     pipeline::set_layout,
-    slots::{DRAW_HAS_SCALE, DRAW_HAS_TAG, DrawSlots, MeshUniforms, SLOT_BYTES, SlotInfo},
+    slots::{
+        DRAW_HAS_SCALE, DRAW_HAS_TAG, DrawSlots, MeshUniforms, SLOT_BYTES, SLOT_STRIDE, SlotInfo,
+    },
     uniforms::{SurvivorUniforms, UniformRequest},
     views::{SetView, ViewKind, Views},
 };
@@ -38,12 +41,14 @@ pub(super) struct SetDraws {
     pub views: Vec<(RetainedViewEntity, ViewKind, String)>,
     /// Index of the entity's request.
     requests: MainEntityHashMap<usize>,
-    /// Entity and slots (one for each region) of each request.
-    entities: Vec<(MainEntity, Vec<u32>)>,
+    /// Entity of each request, and the offset of its first slot; those of its other regions follow.
+    entities: Vec<(MainEntity, u32)>,
     /// Entities that are drawn by Bevy's own vertex stages.
     by_uniforms: MainEntityHashSet,
-    /// By batch: bind group, and what it was made for.
+    /// Bind groups that were made, by the batch's key, and what for.
     bind_groups: HashMap<(usize, usize), ([u64; 2], BindGroup)>,
+    /// The bind group of each batch of the frame.
+    batches: Vec<Option<BindGroup>>,
 }
 
 impl SetDraws {
@@ -66,13 +71,9 @@ impl SetDraws {
                 .draw_parts(request, slot)
                 .iter()
                 .filter_map(move |part| {
-                    let (key, _) = culler.batch_version(part.batch)?;
-                    let (_, bind_group) = self.bind_groups.get(&key)?;
-                    Some((
-                        part,
-                        bind_group,
-                        *self.entities[request].1.get(part.region)?,
-                    ))
+                    let bind_group = self.batches.get(part.batch)?.as_ref()?;
+                    let slot = self.entities[request].1 + part.region as u32 * SLOT_STRIDE as u32;
+                    Some((part, bind_group, slot))
                 })
         })
     }
@@ -135,7 +136,9 @@ pub(super) fn prepare_culling(
     mesh_pipeline: Res<MeshPipeline>,
     cache: Res<PipelineCache>,
     (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
+    clock: Res<CpuClock>,
 ) {
+    let _running = clock.start(CpuStage::Prepare);
     let GpuCuller {
         culler: Some(culler),
         sets,
@@ -147,13 +150,14 @@ pub(super) fn prepare_culling(
     let draws = &mut *draws;
     draws.requests.clear();
     draws.entities.clear();
-    draws.frame.requests.clear();
     draws.frame.views.clear();
     draws.views.clear();
+    draws.batches.clear();
     draws.by_uniforms.clone_from(&aliases.by_uniforms);
     slots.clear();
     uniforms_out.clear();
     if sets.is_empty() {
+        draws.frame.requests.clear();
         culler.prepare(device.wgpu_device(), &queue, &draws.frame);
         return;
     }
@@ -166,7 +170,7 @@ pub(super) fn prepare_culling(
             .map(|view| (view.key, view.kind, view.name.clone())),
     );
     // The same views once more for sets without frustum culling, keeping everything.
-    if sets.values().any(|set| set.keep_all) {
+    if sets.iter().any(|set| set.keep_all) {
         let kept = views.iter().map(|_| CullView::EVERYTHING);
         draws.frame.views.extend(kept);
         draws.views.extend_from_within(..);
@@ -176,14 +180,16 @@ pub(super) fn prepare_culling(
         instances: &meshes.instances,
         cpu: &batch_data.into_inner(),
     };
-    let mut sorted: Vec<_> = sets.iter().collect();
-    sorted.sort_unstable_by_key(|(entity, _)| **entity);
-    for (entity, set) in sorted {
+    // Requests of the last frame, for the room that their lists have.
+    let mut spare = core::mem::take(&mut draws.frame.requests);
+    draws.frame.requests.reserve(sets.len());
+    for set in sets.iter() {
+        let seeing = spare.pop().map_or_else(Vec::new, |request| request.views);
         add_request(
             draws,
             &mut slots,
             culler,
-            (*entity, set),
+            (set, seeing),
             &views,
             &meshes,
             &uniforms,
@@ -194,11 +200,12 @@ pub(super) fn prepare_culling(
     if moved {
         draws.bind_groups.clear();
     }
-    let layout = cache.get_bind_group_layout(&set_layout(&mesh_pipeline.mesh_layouts.model_only));
-    bind_batches(draws, culler, &slots, &device, &layout);
+    let layout =
+        || cache.get_bind_group_layout(&set_layout(&mesh_pipeline.mesh_layouts.model_only));
+    bind_batches(draws, culler, &slots, &device, layout);
     add_uniforms(draws, culler, &mut uniforms_out);
-    let layout = cache.get_bind_group_layout(&mesh_pipeline.mesh_layouts.model_only);
-    uniforms_out.prepare(culler, &slots, (&device, &queue), &layout);
+    let layout = || cache.get_bind_group_layout(&mesh_pipeline.mesh_layouts.model_only);
+    uniforms_out.prepare(culler, &slots, (&device, &queue), layout);
 }
 
 /// The requests that are drawn by uniforms.
@@ -206,7 +213,7 @@ fn add_uniforms(draws: &SetDraws, culler: &Culler, uniforms: &mut SurvivorUnifor
     if draws.by_uniforms.is_empty() {
         return;
     }
-    for (index, (request, (entity, slots))) in
+    for (index, (request, (entity, first_slot))) in
         draws.frame.requests.iter().zip(&draws.entities).enumerate()
     {
         if !draws.by_uniforms.contains(entity) {
@@ -218,9 +225,11 @@ fn add_uniforms(draws: &SetDraws, culler: &Culler, uniforms: &mut SurvivorUnifor
             .map(|view| draws.views[*view as usize].0)
             .collect();
         let mut left = culler.set_len(request.set).unwrap_or(0);
-        let mut instances = Vec::new();
-        for region in culler.set_regions(request.set) {
+        let (mut instances, mut slots) = (Vec::new(), Vec::new());
+        let offsets = (*first_slot..).step_by(SLOT_STRIDE as usize);
+        for (region, offset) in culler.set_regions(request.set).iter().zip(offsets) {
             instances.push(left.min(region.capacity));
+            slots.push(offset);
             left -= left.min(region.capacity);
         }
         let request = UniformRequest {
@@ -228,7 +237,7 @@ fn add_uniforms(draws: &SetDraws, culler: &Culler, uniforms: &mut SurvivorUnifor
             entity: *entity,
             shape: request.shape,
             views: &views,
-            slots,
+            slots: &slots,
             instances: &instances,
         };
         uniforms.add(culler, &request);
@@ -240,17 +249,20 @@ fn add_request(
     draws: &mut SetDraws,
     slots: &mut DrawSlots,
     culler: &Culler,
-    (entity, set): (MainEntity, &ExtractedSet),
+    (set, mut seeing): (&ExtractedSet, Vec<u32>),
     views: &[SetView],
     meshes: &Meshes,
     uniforms: &MeshUniforms,
 ) {
+    let entity = set.entity;
     let first = if set.keep_all { views.len() as u32 } else { 0 };
-    let seeing: Vec<u32> = (first..)
-        .zip(views)
-        .filter(|(_, view)| view.sees(entity))
-        .map(|(index, _)| index)
-        .collect();
+    seeing.clear();
+    seeing.extend(
+        (first..)
+            .zip(views)
+            .filter(|(_, view)| view.sees(entity))
+            .map(|(index, _)| index),
+    );
     if seeing.is_empty() {
         return;
     }
@@ -264,7 +276,8 @@ fn add_request(
     } = culler.set_channels(set.set).unwrap_or_default();
     let flags = if scale { DRAW_HAS_SCALE } else { 0 } | if tag { DRAW_HAS_TAG } else { 0 };
     let mut set_first = 0;
-    let offsets = culler.set_regions(set.set).iter().map(|region| {
+    draws.entities.push((entity, slots.len()));
+    for region in culler.set_regions(set.set) {
         let info = SlotInfo {
             flags,
             region_first: region.first,
@@ -272,9 +285,8 @@ fn add_request(
             previous_offset: if previous { region.capacity } else { 0 },
         };
         set_first += region.capacity;
-        slots.push(entity, uniform.clone(), info)
-    });
-    draws.entities.push((entity, offsets.collect()));
+        slots.push(entity, uniform.clone(), info);
+    }
     draws.requests.insert(entity, draws.frame.requests.len());
     draws.frame.requests.push(CullRequest {
         key: entity.to_bits(),
@@ -292,30 +304,30 @@ fn bind_batches(
     culler: &Culler,
     slots: &DrawSlots,
     device: &RenderDevice,
-    layout: &BindGroupLayout,
+    layout: impl Fn() -> BindGroupLayout,
 ) {
     let Some(slot_buffer) = &slots.buffer else {
         return;
     };
-    let mut live = Vec::new();
+    let mut old = core::mem::take(&mut draws.bind_groups);
     for batch in 0..culler.plan().batches.len() {
         let (Some((key, version)), Some(buffers)) =
             (culler.batch_version(batch), culler.batch_buffers(batch))
         else {
+            draws.batches.push(None);
             continue;
         };
-        live.push(key);
-        if draws
-            .bind_groups
-            .get(&key)
-            .is_some_and(|(made_for, _)| *made_for == version)
+        if let Some(made) = old.remove(&key)
+            && made.0 == version
         {
+            draws.batches.push(Some(made.1.clone()));
+            draws.bind_groups.insert(key, made);
             continue;
         }
-        let bind_group = set_bind_group(device, layout, slot_buffer, &buffers);
+        let bind_group = set_bind_group(device, &layout(), slot_buffer, &buffers);
+        draws.batches.push(Some(bind_group.clone()));
         draws.bind_groups.insert(key, (version, bind_group));
     }
-    draws.bind_groups.retain(|key, _| live.contains(key));
 }
 
 /// What a set's draws bind: slots, and the buffers of [`Culler::batch_buffers`].

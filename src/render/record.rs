@@ -1,15 +1,20 @@
 //! The compute passes of the frame, and the counters on their way to the main world.
 
 use super::{
-    extract::GpuCuller, meshlets::GpuMeshlets, prepare::SetDraws, uniforms::SurvivorUniforms,
+    clock::{CpuClock, CpuStage, CpuTimes},
+    extract::GpuCuller,
+    meshlets::GpuMeshlets,
+    prepare::SetDraws,
+    uniforms::SurvivorUniforms,
     views::ViewKind,
 };
 use crate::cull::{
-    Compaction, CullingTier, FrameCounts, Stage,
+    Compaction, CullingTier, FrameCounts,
     meshlets::{MeshletCounts, MeshletStage},
 };
 use bevy::{
     log::{warn, warn_once},
+    platform::collections::HashMap,
     prelude::*,
     render::{
         diagnostic::RecordDiagnostics,
@@ -55,6 +60,13 @@ pub struct CullingReport {
     pub gpu_bytes: u64,
     /// Survivors that found no room in that frame.
     pub overflow: u64,
+    /// Time of the plugin's systems on the CPU in the last frame.
+    pub cpu: CpuTimes,
+    /// Compute passes of the culling in the last frame, those of meshlets apart: as many with one view as with a hundred,
+    /// none without a set.
+    pub passes: u32,
+    /// Dispatches in those passes.
+    pub dispatches: u32,
     /// Meshlets in the views of cameras.
     pub meshlets: MeshletReport,
     /// Meshlets in shadow views.
@@ -120,6 +132,13 @@ impl CullingReport {
 #[derive(Resource, Clone, Default)]
 pub(super) struct ReportInbox(Arc<Mutex<Option<CullingReport>>>);
 
+/// What [`record_culling`] recorded in a frame.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Recorded {
+    pub passes: u32,
+    pub dispatches: u32,
+}
+
 /// Records the stages of all sets and views: once a frame, before any camera.
 pub(super) fn record_culling(
     mut gpu: ResMut<GpuCuller>,
@@ -127,10 +146,18 @@ pub(super) fn record_culling(
     mut meshlets: ResMut<GpuMeshlets>,
     device: Res<RenderDevice>,
     mut context: RenderContext,
+    clock: Res<CpuClock>,
 ) {
-    let Some(culler) = &mut gpu.culler else {
+    let _running = clock.start(CpuStage::Record);
+    let GpuCuller {
+        culler: Some(culler),
+        recorded,
+        ..
+    } = &mut *gpu
+    else {
         return;
     };
+    *recorded = Recorded::default();
     if culler.has_written_sets() {
         culler.record_written(device.wgpu_device(), context.command_encoder());
     }
@@ -140,13 +167,15 @@ pub(super) fn record_culling(
     let recorder = context.diagnostic_recorder();
     let recorder = recorder.as_deref();
     let encoder = context.command_encoder();
-    for (stage, name) in Stage::ALL.into_iter().zip(SPANS) {
+    for stage in culler.compaction().stages() {
+        let name = SPANS[stage as usize];
         let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
             label: Some(name),
             timestamp_writes: None,
         });
         let span = recorder.time_span(&mut pass, name);
-        culler.record_stage(stage, &mut pass);
+        recorded.passes += 1;
+        recorded.dispatches += culler.record_stage(stage, &mut pass);
         span.end(&mut pass);
     }
     if uniforms.has_work() {
@@ -189,8 +218,10 @@ pub(super) fn finish_culling(
     inbox: Res<ReportInbox>,
     mut uniforms: ResMut<SurvivorUniforms>,
     mut last: Local<CullingReport>,
+    clock: Res<CpuClock>,
 ) {
-    let tier = gpu.tier();
+    let running = clock.start(CpuStage::Finish);
+    let (tier, recorded) = (gpu.tier(), gpu.recorded);
     let Some(culler) = &mut gpu.culler else {
         return;
     };
@@ -233,6 +264,9 @@ pub(super) fn finish_culling(
     last.compaction = culler.compaction();
     last.uploaded_bytes += culler.take_uploaded();
     last.gpu_bytes += culler.gpu_bytes();
+    (last.passes, last.dispatches) = (recorded.passes, recorded.dispatches);
+    drop(running);
+    last.cpu = clock.take();
     match inbox.0.lock() {
         Ok(mut inbox) => *inbox = Some(last.clone()),
         Err(_) => warn_once!("the culling report is lost: a thread panicked while it held it"),
@@ -243,46 +277,46 @@ pub(super) fn finish_culling(
 fn fill(report: &mut CullingReport, counts: &FrameCounts, draws: &SetDraws) {
     report.overflow = counts.overflow;
     report.views.clear();
-    let mut keys: Vec<RetainedViewEntity> = Vec::new();
-    for (index, (key, kind, name)) in (0..).zip(&draws.views) {
-        if counts.rows.iter().any(|row| row.view == index) {
-            let (tested, visible) = counts.view(index);
-            // A view comes a second time for sets without frustum culling.
-            let known = keys.iter().position(|known| known == key);
-            if let Some(view) = known.and_then(|known| report.views.get_mut(known)) {
-                view.tested += tested;
-                view.visible += visible;
-                continue;
-            }
-            keys.push(*key);
-            let name = if *kind == ViewKind::Camera {
-                "camera".to_owned()
-            } else {
-                name.clone()
-            };
-            report.views.push(ViewReport {
-                entity: key.main_entity,
-                kind: *kind,
-                name,
-                tested,
-                visible,
-            });
-        }
-    }
+    // Tested and kept by each view; `None` where no row is of the view.
+    let mut sums: Vec<Option<(u64, u64)>> = vec![None; draws.views.len()];
     // Each set once, however many views tested it: a row for each of its chunks in the view that saw it first.
-    let mut seen: Vec<(u64, u32)> = Vec::new();
+    let mut first_view: HashMap<u64, u32> = HashMap::new();
     report.instances = 0;
     for row in &counts.rows {
-        let first = match seen.iter().find(|(request, _)| *request == row.request) {
-            Some((_, view)) => *view,
-            None => {
-                seen.push((row.request, row.view));
-                row.view
-            }
-        };
-        if first == row.view {
+        if let Some(sum) = sums.get_mut(row.view as usize) {
+            let (tested, visible) = sum.get_or_insert_default();
+            *tested += u64::from(row.tested);
+            *visible += u64::from(row.visible);
+        }
+        if *first_view.entry(row.request).or_insert(row.view) == row.view {
             report.instances += u64::from(row.tested);
         }
+    }
+    let mut keys: Vec<RetainedViewEntity> = Vec::new();
+    for ((key, kind, name), sum) in draws.views.iter().zip(sums) {
+        let Some((tested, visible)) = sum else {
+            continue;
+        };
+        // A view comes a second time for sets without frustum culling.
+        let known = keys.iter().position(|known| known == key);
+        if let Some(view) = known.and_then(|known| report.views.get_mut(known)) {
+            view.tested += tested;
+            view.visible += visible;
+            continue;
+        }
+        keys.push(*key);
+        let name = if *kind == ViewKind::Camera {
+            "camera".to_owned()
+        } else {
+            name.clone()
+        };
+        report.views.push(ViewReport {
+            entity: key.main_entity,
+            kind: *kind,
+            name,
+            tested,
+            visible,
+        });
     }
 }
 
@@ -309,7 +343,12 @@ fn fill_meshlets(report: &mut CullingReport, counts: &MeshletCounts, draws: &Set
 }
 
 /// Puts the newest report where users find it.
-pub(super) fn receive_report(inbox: Res<ReportInbox>, mut report: ResMut<CullingReport>) {
+pub(super) fn receive_report(
+    inbox: Res<ReportInbox>,
+    mut report: ResMut<CullingReport>,
+    clock: Res<CpuClock>,
+) {
+    let _running = clock.start(CpuStage::Main);
     if let Ok(mut inbox) = inbox.0.lock()
         && let Some(newest) = inbox.take()
     {

@@ -57,8 +57,13 @@ impl DrawSlots {
         self.current.clear();
     }
 
-    /// Adds a slot and returns its byte offset.
-    pub fn push(&mut self, entity: MainEntity, mut uniform: MeshUniform, info: SlotInfo) -> u32 {
+    /// Where the next slot will be, in bytes.
+    pub fn len(&self) -> u32 {
+        self.bytes.len() as u32
+    }
+
+    /// Adds a slot.
+    pub fn push(&mut self, entity: MainEntity, mut uniform: MeshUniform, info: SlotInfo) {
         self.current.insert(entity, uniform.world_from_local);
         uniform.previous_world_from_local = *self
             .previous
@@ -69,7 +74,6 @@ impl DrawSlots {
         let slot = &mut self.bytes[offset..offset + SLOT_BYTES as usize];
         write(&uniform, slot);
         write(&info, &mut slot[176..]);
-        offset as u32
     }
 
     /// Uploads the slots if they differ from the last frame's. True if the buffer was replaced.

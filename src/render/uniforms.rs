@@ -156,7 +156,7 @@ impl SurvivorUniforms {
         culler: &Culler,
         slots: &DrawSlots,
         (device, queue): (&RenderDevice, &RenderQueue),
-        mesh_layout: &BindGroupLayout,
+        mesh_layout: impl Fn() -> BindGroupLayout,
     ) {
         if self.draws.is_empty() {
             return;
@@ -205,7 +205,7 @@ impl SurvivorUniforms {
                     binding: 0,
                     resource: uniforms.as_entire_binding(),
                 };
-                device.create_bind_group("gpu_culling mesh uniforms", mesh_layout, &[entry])
+                device.create_bind_group("gpu_culling mesh uniforms", &mesh_layout(), &[entry])
             });
         }
         if replaced || room {

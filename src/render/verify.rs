@@ -73,14 +73,21 @@ impl Verifier {
         self.0.lock().ok()?.verdicts.take()
     }
 
-    /// Keeps a copy of a set for the check, if one is asked for.
-    pub(super) fn keep(&self, id: SetId, set: &InstanceSet) {
-        if let Ok(mut state) = self.0.lock()
-            && state.requested
-        {
-            let copied = set.written().is_none().then(|| Copied {
-                instances: set.packed().to_vec(),
-                scales: set.scales().unwrap_or(&[]).to_vec(),
+    /// Whether a check is asked for.
+    pub(super) fn is_requested(&self) -> bool {
+        self.0.lock().is_ok_and(|state| state.requested)
+    }
+
+    /// Keeps a copy of the first `arrived` instances of a set for the check. What is on the GPU only is read back.
+    pub(super) fn keep(&self, id: SetId, set: &InstanceSet, arrived: usize) {
+        if let Ok(mut state) = self.0.lock() {
+            let is_here = set.written().is_none() && !set.is_released();
+            let copied = is_here.then(|| Copied {
+                instances: set.packed()[..arrived].to_vec(),
+                scales: set
+                    .scales()
+                    .map_or(&[][..], |scales| &scales[..arrived])
+                    .to_vec(),
             });
             state.sets.insert(id, copied);
         }

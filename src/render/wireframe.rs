@@ -11,9 +11,12 @@ use bevy::{
         wireframe::{DrawWireframe3dThin, SetWireframe3dThinImmediates, Wireframe3d},
     },
     prelude::*,
-    render::render_phase::{
-        BinnedRenderPhaseType, DrawFunctions, RenderCommandState, SetItemPipeline,
-        ViewBinnedRenderPhases,
+    render::{
+        render_phase::{
+            BinnedRenderPhaseType, DrawFunctions, RenderCommandState, SetItemPipeline,
+            ViewBinnedRenderPhases,
+        },
+        sync_world::MainEntityHashSet,
     },
 };
 
@@ -55,6 +58,13 @@ pub(super) fn redirect_wireframes(
         return;
     };
     let thin = functions.id::<DrawWireframe3dThin>();
+    let has_phase = phases
+        .values()
+        .any(|phase| !phase.unbatchable_meshes.is_empty());
+    if !has_phase {
+        return;
+    }
+    let with_sets: MainEntityHashSet = gpu.entities.iter().copied().collect();
     for phase in phases.values_mut() {
         let mut found = Vec::new();
         for ((set_key, bin_key), entities) in &phase.unbatchable_meshes {
@@ -64,7 +74,7 @@ pub(super) fn redirect_wireframes(
             let sets = entities
                 .entities
                 .iter()
-                .filter(|(main, _)| gpu.entities.contains(*main));
+                .filter(|(main, _)| with_sets.contains(*main));
             found.extend(
                 sets.map(|(main, entity)| (set_key.clone(), bin_key.clone(), (*entity, *main))),
             );

@@ -296,7 +296,11 @@ fn a_broken_compaction_is_seen() {
             "place = atomicAdd(&own_count, 1u);",
             "atomicAdd(&own_count, 1u);",
         ),
-        (Classify, "atomicStore(&crossed.count, 0u);", ""),
+        (
+            Classify,
+            "atomicExchange(&crossed.count, 0u)",
+            "atomicLoad(&crossed.count)",
+        ),
         (Classify, "if (survivors == len)", "if (survivors > 0u)"),
         (
             Classify,

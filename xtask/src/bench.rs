@@ -8,10 +8,14 @@ use anyhow::{Context, Result};
 use crate::project::{Project, cargo, exit_code};
 
 /// The benchmarks, each with what it answers.
-const BENCHMARKS: [(&str, &str); 3] = [
+const BENCHMARKS: [(&str, &str); 4] = [
     (
         "ladder",
         "every compaction of the seeds, timed and verified",
+    ),
+    (
+        "scale",
+        "a thousand instances to as many as fit: stages, CPU, memory, start; --peer bevy",
     ),
     ("contention", "which way of counting this adapter likes"),
     (
@@ -21,7 +25,7 @@ const BENCHMARKS: [(&str, &str); 3] = [
 ];
 
 /// Those that draw a chart.
-const CHARTS: [&str; 2] = ["ladder", "expansion"];
+const CHARTS: [&str; 3] = ["ladder", "scale", "expansion"];
 
 /// Runs the benchmark that the first argument names, with the others; returns its exit code.
 pub fn run(project: &Project, arguments: &[OsString]) -> Result<i32> {
@@ -32,11 +36,16 @@ pub fn run(project: &Project, arguments: &[OsString]) -> Result<i32> {
         return Ok(if asks { 0 } else { 2 });
     };
     let mut flags = arguments[1..].to_vec();
-    if CHARTS.contains(name) && !names_chart(&flags) {
+    if CHARTS.contains(name) && !names(&flags, "--chart") {
         let folder = project.target.join("bench");
         std::fs::create_dir_all(&folder)
             .with_context(|| format!("cannot create {}", folder.display()))?;
         flags.extend(["--chart".into(), folder.join(format!("{name}.svg")).into()]);
+    }
+    if *name == "scale" && !names(&flags, "--orbs") {
+        // CPU times are those of the plugin in the demo.
+        let demo = project.build_demo()?;
+        flags.extend(["--orbs".into(), demo.path().into()]);
     }
     cargo_bench(project, name, &[], &flags)
 }
@@ -73,11 +82,12 @@ fn usage() -> String {
     usage + "\n`cargo xtask bench <benchmark> --help` lists the flags.\n"
 }
 
-/// Whether the flags say where the chart goes, or draw none.
-fn names_chart(flags: &[OsString]) -> bool {
+/// Whether the option is among the flags, in either spelling, or help is asked for.
+fn names(flags: &[OsString], option: &str) -> bool {
     flags.iter().any(|flag| {
         let flag = flag.to_string_lossy();
-        flag.starts_with("--chart") || flag == "--help" || flag == "-h"
+        let name = flag.split('=').next();
+        name == Some(option) || flag == "--help" || flag == "-h"
     })
 }
 
@@ -93,15 +103,16 @@ mod tests {
     }
 
     #[test]
-    fn a_chart_is_added_only_where_none_is_named() {
+    fn an_option_is_added_only_where_it_is_not_named() {
         let flags = |line: &str| {
             line.split_whitespace()
                 .map(OsString::from)
                 .collect::<Vec<_>>()
         };
-        assert!(!names_chart(&flags("--count 1k --json")));
-        assert!(names_chart(&flags("--chart=a.svg")));
-        assert!(names_chart(&flags("--chart a.svg")));
-        assert!(names_chart(&flags("--help")));
+        assert!(!names(&flags("--count 1k --json"), "--chart"));
+        assert!(names(&flags("--chart=a.svg"), "--chart"));
+        assert!(names(&flags("--chart a.svg"), "--chart"));
+        assert!(!names(&flags("--chart a.svg"), "--orbs"));
+        assert!(names(&flags("--help"), "--orbs"));
     }
 }

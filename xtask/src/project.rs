@@ -85,6 +85,11 @@ pub struct Demo {
 }
 
 impl Demo {
+    /// Where the executable lies.
+    pub fn path(&self) -> &Path {
+        &self.executable
+    }
+
     /// The demo as `cargo run` would start it, in the caller's folder: Bevy looks for assets under
     /// `CARGO_MANIFEST_DIR`, which in here is this tool's own folder.
     pub fn command(&self) -> Command {

@@ -38,5 +38,6 @@ pub fn write_args(
         overflow: survivors.saturating_sub(batch.survivor_capacity),
         draw_count: 1,
         needed: survivors,
+        crossed: 0,
     };
 }

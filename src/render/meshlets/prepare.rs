@@ -113,7 +113,7 @@ pub(in crate::render) fn prepare_meshlets(
         if draws.is_by_uniforms(entity) {
             continue;
         }
-        let keeps_all = gpu.sets.get(&entity).is_none_or(|set| set.keep_all);
+        let keeps_all = gpu.unculled.contains(&entity);
         let Some(own) = meshlets.entities.get(&entity).filter(|_| !keeps_all) else {
             continue;
         };

@@ -1,8 +1,8 @@
 //! Whether a run kept what the twin keeps.
 
-use crate::common::{Gpu, buffer};
+use super::{Gpu, buffer};
 use anyhow::{Result, bail};
-use bevy_gpu_culling::cull::{Compaction, Compactor, plan::Plan};
+use bevy_gpu_culling::cull::Compaction;
 use core::ops::AddAssign;
 use wgpu::{Buffer, BufferUsages, CommandEncoder, ComputePipeline, util::DeviceExt};
 
@@ -62,34 +62,34 @@ impl Verifier {
         &self.digest
     }
 
-    /// Records the digest of all batches of `compactor`.
-    pub fn record(
+    /// Starts a digest.
+    pub fn clear(&self, encoder: &mut CommandEncoder) {
+        encoder.clear_buffer(&self.digest, 0, None);
+    }
+
+    /// Adds the survivors of a row of a batch: `args` and `survivors` are the batch's, `first` is added to its ids, `several`
+    /// says whether it has other rows.
+    pub fn add(
         &self,
         gpu: &Gpu,
         encoder: &mut CommandEncoder,
-        compactor: &Compactor,
-        plan: &Plan,
-        page_len: u32,
+        (args, survivors): (&Buffer, &Buffer),
+        first: u32,
+        (row, several): (u32, bool),
     ) {
-        encoder.clear_buffer(&self.digest, 0, None);
-        for (batch, tables) in plan.batches.iter().enumerate() {
-            let Some((args, survivors)) = compactor.outputs(batch) else {
-                continue;
-            };
-            let page = [tables.page as u32 * page_len, u32::from(self.spoil), 0, 0];
-            let page = gpu
-                .device
-                .create_buffer_init(&wgpu::util::BufferInitDescriptor {
-                    label: Some("digest page"),
-                    contents: bytemuck::cast_slice(&page),
-                    usage: BufferUsages::UNIFORM,
-                });
-            let group = gpu.bind(&self.pipeline, &[&page, args, survivors, &self.digest]);
-            let mut pass = encoder.begin_compute_pass(&Default::default());
-            pass.set_pipeline(&self.pipeline);
-            pass.set_bind_group(0, &group, &[]);
-            pass.dispatch_workgroups(256, 1, 1);
-        }
+        let page = [first, u32::from(self.spoil), row, u32::from(several)];
+        let page = gpu
+            .device
+            .create_buffer_init(&wgpu::util::BufferInitDescriptor {
+                label: Some("digest page"),
+                contents: bytemuck::cast_slice(&page),
+                usage: BufferUsages::UNIFORM,
+            });
+        let group = gpu.bind(&self.pipeline, &[&page, args, survivors, &self.digest]);
+        let mut pass = encoder.begin_compute_pass(&Default::default());
+        pass.set_pipeline(&self.pipeline);
+        pass.set_bind_group(0, &group, &[]);
+        pass.dispatch_workgroups(256, 1, 1);
     }
 
     /// Compares what was read with what the twin keeps.

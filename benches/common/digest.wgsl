@@ -14,12 +14,14 @@ struct Page {
     first: u32,
     // Added to the first id: a result that must be refused.
     spoil: u32,
-    pad_a: u32,
-    pad_b: u32,
+    // The view whose command it is.
+    row: u32,
+    // 1 when the command is not the only one.
+    several: u32,
 }
 
 @group(0) @binding(0) var<uniform> page: Page;
-// Totals (survivors, overflow, draw count, needed), then the command of the one row.
+// Totals (survivors, overflow, draw count, needed), then a command of five words for each row.
 @group(0) @binding(1) var<storage, read> args: array<u32>;
 @group(0) @binding(2) var<storage, read> survivors: array<u32>;
 @group(0) @binding(3) var<storage, read_write> digest: Digest;
@@ -41,8 +43,9 @@ fn digest_survivors(
 ) {
     // The command has no indices: vertices, instances, first vertex, first instance.
     let last = arrayLength(&survivors);
-    let count = min(args[5], last);
-    let first = min(args[7], last - count);
+    let command = 4u + page.row * 5u;
+    let count = min(args[command + 1u], last);
+    let first = min(args[command + 3u], last - count);
     var sum = vec3<u32>(0u);
     for (var i = id.x; i < count; i += groups.x * 256u) {
         var survivor = survivors[first + i];
@@ -66,7 +69,8 @@ fn digest_survivors(
         atomicAdd(&digest.descents, sum.z);
         if (id.x == 0u) {
             atomicAdd(&digest.survivors, count);
-            atomicAdd(&digest.overflow, args[1] + (max(args[0], count) - min(args[0], count)));
+            // Of several rows the totals are the sum: only an excess can be seen here.
+            atomicAdd(&digest.overflow, args[1] + max(args[0], count) - select(min(args[0], count), args[0], page.several == 1u));
         }
     }
 }

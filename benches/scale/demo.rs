@@ -1,0 +1,89 @@
+//! The demo as a part of the benchmark: what a frame costs on the CPU in Bevy.
+
+use crate::row::Peer;
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// The demo's program, and what it has said so far.
+pub struct Demo {
+    path: PathBuf,
+    cpu: BTreeMap<(u32, u32), (BTreeMap<String, Option<f64>>, f64)>,
+}
+
+impl Demo {
+    pub fn new(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            cpu: BTreeMap::new(),
+        }
+    }
+
+    /// CPU times of a frame of `count` orbs in so many views, and bytes an orb on the CPU when all are uploaded. Small pictures
+    /// of few orbs: what is drawn is no part of it.
+    pub fn cpu(&mut self, count: u32, views: u32) -> Result<(BTreeMap<String, Option<f64>>, f64)> {
+        if let Some(known) = self.cpu.get(&(count, views)) {
+            return Ok(known.clone());
+        }
+        let (count_flag, views_flag) = (count.to_string(), views.to_string());
+        let flags = ["--count", &count_flag, "--views", &views_flag];
+        let small = [
+            "--size",
+            "64x64",
+            "--visible",
+            "1000",
+            "--frames",
+            "24",
+            "--gpu-only",
+        ];
+        let report = self.run(&[&flags[..], &small[..]].concat())?;
+        let times = report["cpu_ms"].as_object().context("no cpu_ms")?;
+        let times = times
+            .iter()
+            .map(|(part, time)| (part.clone(), time.as_f64()));
+        let bytes = report["cpu_bytes"].as_f64().unwrap_or(f64::NAN) / f64::from(count);
+        let found = (times.collect(), bytes);
+        self.cpu.insert((count, views), found.clone());
+        Ok(found)
+    }
+
+    /// The same scene as sets and as entities.
+    pub fn peers(&self, count: u32) -> Result<[Peer; 2]> {
+        let count_flag = count.to_string();
+        let flags = ["--count", &count_flag, "--frames", "12"];
+        let ours = self.run(&flags)?;
+        let theirs = self.run(&[&flags[..], &["--peer", "bevy"]].concat())?;
+        let peer = |peer, report: &Value| Peer {
+            count,
+            peer,
+            frame_ms: report["frame_ms_median"].as_f64(),
+            cpu_ms: report["cpu_ms"]["total"].as_f64(),
+            start_ms: report["start_ms"]["total"].as_f64(),
+            visible: report["views"][0]["visible"].as_u64(),
+        };
+        Ok([peer("sets", &ours), peer("bevy", &theirs)])
+    }
+
+    fn run(&self, flags: &[&str]) -> Result<Value> {
+        let output = Command::new(&self.path)
+            .args(["--headless", "--json"])
+            .args(flags)
+            .output()
+            .with_context(|| format!("{} does not start", self.path.display()))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            bail!(
+                "orbs {}: {}",
+                flags.join(" "),
+                said.lines().last().unwrap_or("failed")
+            );
+        }
+        let said = String::from_utf8_lossy(&output.stdout);
+        let line = said.lines().last().context("the demo said nothing")?;
+        serde_json::from_str(line).context("the demo's last line is no JSON")
+    }
+}

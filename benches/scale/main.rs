@@ -1,0 +1,516 @@
+//! The engine from a thousand instances to as many as fit: all stages in one pass and each alone, CPU time, memory, upload and
+//! start; each run's result is compared with the twin.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command-line tool talks by printing"
+)]
+
+mod chart;
+#[path = "../common/mod.rs"]
+mod common;
+mod demo;
+mod points;
+mod row;
+
+use anyhow::{Context, Result, ensure};
+use bevy_gpu_culling::{
+    cull::{
+        BoundingSphere, Channels, Compaction, CullFrame, CullRequest, Culler, CullerOptions,
+        CullingTier, DrawShape, DrawSource, SetId, Stage,
+    },
+    instance::InstanceSet,
+};
+use clap::{Parser, ValueEnum};
+use common::{
+    Gpu,
+    reader::Reader,
+    stats::Times,
+    verify::{Expected, Verifier},
+};
+use demo::Demo;
+use glam::{Affine3A, Vec3};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use points::{Order, RADIUS};
+use row::{Peer, Row};
+use std::{collections::BTreeMap, path::PathBuf, time::Instant};
+use wgpu::{Buffer, CommandEncoder, PollType};
+
+/// Measures how the culling scales on this adapter.
+#[derive(Parser)]
+#[command(name = "scale", version)]
+struct Args {
+    /// Instances: 64000, 64k or 64M; several are separated by commas [default: 1k to 100M, 1k to 1M in software]
+    #[arg(long, value_delimiter = ',', value_parser = common::parse_count)]
+    count: Vec<u32>,
+    /// Shares of the instances that each view sees
+    #[arg(long, value_delimiter = ',', default_values_t = [0.0, 0.02, 0.25, 1.0])]
+    visible: Vec<f64>,
+    /// Orders of the instances [default: both]
+    #[arg(long, value_delimiter = ',')]
+    order: Vec<Order>,
+    /// Numbers of views
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 4, 8], value_parser = clap::value_parser!(u32).range(1..=64))]
+    views: Vec<u32>,
+    /// Whether blocks are tested before instances [default: both]
+    #[arg(long, value_delimiter = ',')]
+    classify: Vec<Switch>,
+    /// The tier [default: the best that the adapter supports]
+    #[arg(long)]
+    tier: Option<CullingTier>,
+    /// Timed runs of each case [default: 21, 5 in software]
+    #[arg(long)]
+    runs: Option<usize>,
+    /// Runs before them
+    #[arg(long, default_value_t = 3)]
+    warm_up: usize,
+    /// So many MiB are read before each run, so that the cache holds nothing of the instances [default: 128, 4 in software]
+    #[arg(long)]
+    cache: Option<u64>,
+    /// The demo's program: CPU times are those of the plugin in Bevy, and `--peer` can be asked for
+    #[arg(long, value_name = "PATH")]
+    orbs: Option<PathBuf>,
+    /// Compares the demo with the same scene drawn as entities
+    #[arg(long, requires = "orbs")]
+    peer: Option<PeerName>,
+    /// One JSON object a line instead of the table
+    #[arg(long)]
+    json: bool,
+    /// An SVG of the times is written here
+    #[arg(long)]
+    chart: Option<PathBuf>,
+    /// Checks the check: changes an id of every result, so that the benchmark must fail
+    #[arg(long)]
+    spoil: bool,
+    /// What `cargo bench` adds
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum PeerName {
+    Bevy,
+}
+
+/// More entities than this are no peer: they take minutes to start.
+const MOST_ENTITIES: u32 = 4_000_000;
+/// The one set.
+const SET: SetId = SetId(1);
+
+/// What all cases share.
+struct Bench {
+    gpu: Gpu,
+    args: Args,
+    tier: CullingTier,
+    runs: usize,
+    verifier: Verifier,
+    reader: Reader,
+    filler: Buffer,
+    demo: Option<Demo>,
+    bar: ProgressBar,
+    rows: Vec<Row>,
+}
+
+fn main() {
+    let args = Args::parse();
+    common::main(args.bench, || run(args));
+}
+
+fn run(mut args: Args) -> Result<()> {
+    ensure!(args.runs != Some(0), "--runs of 0 measures nothing");
+    let shares_hold = args.visible.iter().all(|share| (0.0..=1.0).contains(share));
+    ensure!(shares_hold, "--visible takes shares from 0 to 1");
+    let gpu = Gpu::new()?;
+    let (features, limits) = (gpu.device.features(), gpu.device.limits());
+    let tier = args
+        .tier
+        .unwrap_or(CullingTier::supported(features, &limits).0);
+    ensure!(
+        tier != CullingTier::Cpu,
+        "the tier \"cpu\" has nothing for the GPU to time"
+    );
+    tier.check(features, &limits)?;
+    let software = gpu.is_software();
+    if args.count.is_empty() {
+        args.count = vec![1000, 10_000, 100_000, 1_000_000];
+        if !software {
+            args.count
+                .extend([4_000_000, 16_000_000, 67_108_864, 100_000_000]);
+        }
+    }
+    if args.order.is_empty() {
+        args.order = Order::value_variants().to_vec();
+    }
+    if args.classify.is_empty() {
+        args.classify = Switch::value_variants().to_vec();
+    }
+    eprintln!("{}, tier {tier}", gpu.name());
+    if software {
+        eprintln!("This adapter is software: its times say nothing about a GPU.");
+    }
+    let cases = args.count.len() * args.order.len() * args.classify.len();
+    let cases = cases * args.visible.len() * args.views.len();
+    let bar = ProgressBar::with_draw_target(Some(cases as u64), ProgressDrawTarget::stderr());
+    bar.set_style(ProgressStyle::with_template(
+        "{wide_bar} {pos}/{len} {msg} ({eta})",
+    )?);
+    let (runs, cache) = if software { (5, 4) } else { (21, 128) };
+    let cache = args.cache.unwrap_or(cache).clamp(1, 1 << 16);
+    let mut bench = Bench {
+        verifier: Verifier::new(&gpu, args.spoil),
+        reader: Reader::new(&gpu),
+        filler: Reader::filler(&gpu, cache),
+        demo: args.orbs.as_deref().map(Demo::new),
+        runs: args.runs.unwrap_or(runs),
+        bar,
+        rows: Vec::new(),
+        gpu,
+        args,
+        tier,
+    };
+    for count in bench.args.count.clone() {
+        for order in bench.args.order.clone() {
+            bench.measure_set(count, order)?;
+        }
+    }
+    bench.bar.finish_and_clear();
+    let peers = bench.peers()?;
+    if bench.args.json {
+        for peer in &peers {
+            println!("{}", serde_json::to_string(peer)?);
+        }
+    } else {
+        print!("{}", row::table(&bench.rows));
+        if !peers.is_empty() {
+            print!("\n{}", row::peer_table(&peers));
+        }
+    }
+    if let Some(path) = &bench.args.chart {
+        chart::write(path, &bench.gpu.name(), &bench.rows)?;
+        eprintln!("chart: {}", path.display());
+    }
+    Ok(())
+}
+
+/// A culler with the set, and what its start took.
+struct Loaded {
+    culler: Culler,
+    start_ms: Vec<(&'static str, f64)>,
+    upload_gb_s: f64,
+}
+
+fn milliseconds(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1e3
+}
+
+impl Bench {
+    fn measure_set(&mut self, count: u32, order: Order) -> Result<()> {
+        let cases = self.args.classify.len() * self.args.visible.len() * self.args.views.len();
+        let what = format!("{count} {}", order.name());
+        self.bar.set_message(format!("{what}: instances"));
+        let most_views = self.args.views.iter().copied().max().unwrap_or(1);
+        let shares = self.args.visible.clone();
+        let begin = Instant::now();
+        let set = points::points(count, order, &shares, most_views)?;
+        let generate = milliseconds(begin);
+        let expected = points::expected(&set, &shares, most_views);
+        for (index, switch) in self.args.classify.clone().into_iter().enumerate() {
+            let loaded = self.load(&set, switch, generate);
+            let mut loaded = match loaded {
+                Ok(loaded) => loaded,
+                Err(error) => {
+                    self.bar.suspend(|| eprintln!("skipped: {what}: {error:#}"));
+                    self.bar.inc(
+                        (cases / self.args.classify.len() * (self.args.classify.len() - index))
+                            as u64,
+                    );
+                    return Ok(());
+                }
+            };
+            for views in self.args.views.clone() {
+                let read = self.time_read(&mut loaded.culler, views)?;
+                for (share, expected) in shares.iter().zip(&expected) {
+                    let classify = switch == Switch::On;
+                    let name = format!("{what}, {share} visible, {views} views");
+                    self.bar.set_message(name.clone());
+                    let row = self
+                        .measure_case(
+                            &mut loaded,
+                            (count, order),
+                            (*share, views, classify),
+                            expected,
+                            read,
+                        )
+                        .with_context(|| format!("{name}, classify {classify}"))?;
+                    if self.args.json {
+                        let line = serde_json::to_string(&row)?;
+                        self.bar.suspend(|| println!("{line}"));
+                    }
+                    self.rows.push(row);
+                    self.bar.inc(1);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A culler that has the set; an error when the memory is not there.
+    fn load(&self, set: &InstanceSet, switch: Switch, generate: f64) -> Result<Loaded> {
+        let (device, queue) = (&self.gpu.device, &self.gpu.queue);
+        let begin = Instant::now();
+        let options = CullerOptions {
+            tier: Some(self.tier),
+            compaction: match switch {
+                Switch::On => Compaction::Classify,
+                Switch::Off => Compaction::VoteScanCompact,
+            },
+            // Room for all: no run is lost to an arena that has yet to grow.
+            survivor_capacity: u32::MAX,
+            ..CullerOptions::default()
+        };
+        let (mut culler, _) = Culler::new(device, options)?;
+        let pipelines = milliseconds(begin);
+        self.gpu.within_memory(|| {
+            culler.reserve_set(device, SET, set.len() as u32, Channels::default());
+            Ok(())
+        })?;
+        // The driver makes room at the first use.
+        queue.submit([]);
+        device.poll(PollType::wait_indefinitely())?;
+        let begin = Instant::now();
+        culler.upload(queue, SET, 0, set.packed())?;
+        queue.submit([]);
+        device.poll(PollType::wait_indefinitely())?;
+        let upload = milliseconds(begin);
+        Ok(Loaded {
+            culler,
+            start_ms: vec![
+                ("generate", generate),
+                ("pipelines", pipelines),
+                ("upload", upload),
+            ],
+            upload_gb_s: size_of_val(set.packed()) as f64 / upload.max(1e-6) / 1e6,
+        })
+    }
+
+    fn frame(share: f64, views: u32) -> CullFrame {
+        CullFrame {
+            views: (0..views).map(|at| points::view(share, at)).collect(),
+            requests: vec![CullRequest {
+                key: 0,
+                set: SET,
+                world_from_local: Affine3A::IDENTITY,
+                sphere: BoundingSphere {
+                    centre: Vec3::ZERO,
+                    radius: RADIUS,
+                },
+                shape: DrawShape::NonIndexed {
+                    vertex_count: 3,
+                    first_vertex: 0,
+                },
+                views: (0..views).collect(),
+            }],
+        }
+    }
+
+    fn measure_case(
+        &mut self,
+        loaded: &mut Loaded,
+        (count, order): (u32, Order),
+        (share, views, classify): (f64, u32, bool),
+        expected: &[Expected],
+        read: Times,
+    ) -> Result<Row> {
+        let frame = Self::frame(share, views);
+        let culler = &mut loaded.culler;
+        let (mut totals, mut prepares, mut records) = (Vec::new(), Vec::new(), Vec::new());
+        let mut dispatches = 0;
+        for run in 0..self.args.warm_up + self.runs {
+            let begin = Instant::now();
+            self.gpu.within_memory(|| {
+                culler.prepare(&self.gpu.device, &self.gpu.queue, &frame);
+                Ok(())
+            })?;
+            let prepare = milliseconds(begin);
+            let mut record = 0.0;
+            dispatches = 0;
+            let mut expected_of_all = Expected::default();
+            expected
+                .iter()
+                .take(views as usize)
+                .for_each(|one| expected_of_all += *one);
+            let (us, digest) = self.gpu.run(
+                |encoder| self.fill_cache(encoder),
+                |pass| {
+                    let begin = Instant::now();
+                    for stage in culler.compaction().stages() {
+                        dispatches += culler.record_stage(stage, pass);
+                    }
+                    record = milliseconds(begin);
+                },
+                |encoder| self.digest(culler, views, encoder),
+                Some(self.verifier.digest()),
+            )?;
+            self.verifier
+                .check(culler.compaction(), &digest, &expected_of_all)?;
+            if run >= self.args.warm_up {
+                totals.push(us);
+                prepares.push(prepare);
+                records.push(record);
+            }
+        }
+        let stage_us = self.time_stages(culler)?;
+        let total = Times::of(totals);
+        let (prepare, record) = (Times::of(prepares).median, Times::of(records).median);
+        let engine: BTreeMap<_, _> = [("prepare", prepare), ("record", record)]
+            .map(|(part, time)| (part.to_owned(), Some(time)))
+            .into();
+        let (cpu_ms, cpu_bytes) = match &mut self.demo {
+            Some(demo) => demo.cpu(count, views)?,
+            None => (engine, 0.0),
+        };
+        let survivor_bytes = culler.survivor_capacity() * 4;
+        Ok(Row {
+            count,
+            visible: share,
+            order,
+            views,
+            classify,
+            tier: self.tier.to_string(),
+            survivors: expected
+                .iter()
+                .take(views as usize)
+                .map(|one| u64::from(one.survivors))
+                .sum(),
+            stage_us,
+            total_us: total.median,
+            spread: total.spread,
+            read_fraction: read.median / total.median,
+            dispatches,
+            cpu_ms,
+            bytes_per_instance: (culler.gpu_bytes() - survivor_bytes) as f64 / f64::from(count),
+            cpu_bytes_per_instance: cpu_bytes,
+            survivor_bytes,
+            start_ms: loaded.start_ms.clone(),
+            upload_gb_s: loaded.upload_gb_s,
+            verified: true,
+        })
+    }
+
+    /// Medians of the stages, each in a pass of its own behind one with those before it.
+    fn time_stages(&self, culler: &Culler) -> Result<Vec<(&'static str, f64)>> {
+        let stages: Vec<Stage> = culler.compaction().stages().collect();
+        let mut medians = Vec::new();
+        for (index, stage) in stages.iter().enumerate() {
+            let mut times = Vec::new();
+            for run in 0..self.args.warm_up + self.runs {
+                let (us, _) = self.gpu.run(
+                    |encoder| {
+                        self.fill_cache(encoder);
+                        let mut pass = encoder.begin_compute_pass(&Default::default());
+                        for stage in &stages[..index] {
+                            culler.record_stage(*stage, &mut pass);
+                        }
+                    },
+                    |pass| {
+                        culler.record_stage(*stage, pass);
+                    },
+                    |_| (),
+                    None,
+                )?;
+                if run >= self.args.warm_up {
+                    times.push(us);
+                }
+            }
+            medians.push((stage.name(), Times::of(times).median));
+        }
+        Ok(medians)
+    }
+
+    /// The survivors of all views.
+    fn digest(&self, culler: &Culler, views: u32, encoder: &mut CommandEncoder) {
+        self.verifier.clear(encoder);
+        for view in 0..views as usize {
+            for part in culler.draw_parts(0, view) {
+                let region = &culler.set_regions(SET)[part.region];
+                let rows = culler.plan().batches[part.batch].batch.row_count;
+                if let (Some(DrawSource::Indirect { buffer, .. }), Some([survivors, ..])) =
+                    (culler.draw_source(part), culler.batch_buffers(part.batch))
+                {
+                    let first: u32 = culler.set_regions(SET)[..part.region]
+                        .iter()
+                        .map(|region| region.capacity)
+                        .sum();
+                    let first = first.wrapping_sub(region.first);
+                    let outputs = (buffer, survivors);
+                    self.verifier
+                        .add(&self.gpu, encoder, outputs, first, (part.row, rows > 1));
+                }
+            }
+        }
+    }
+
+    /// A plain read of the instances.
+    fn time_read(&self, culler: &mut Culler, views: u32) -> Result<Times> {
+        let (device, queue) = (&self.gpu.device, &self.gpu.queue);
+        self.gpu.within_memory(|| {
+            culler.prepare(device, queue, &Self::frame(0.0, views));
+            Ok(())
+        })?;
+        let culler = &*culler;
+        let mut pages: Vec<_> = (0..culler.plan().batches.len())
+            .map(|batch| (culler.plan().batches[batch].page, batch))
+            .collect();
+        pages.dedup_by_key(|(page, _)| *page);
+        let mut times = Vec::new();
+        for run in 0..self.args.warm_up + self.runs {
+            let (us, _) = self.gpu.run(
+                |encoder| self.fill_cache(encoder),
+                |pass| {
+                    for (_, batch) in &pages {
+                        let instances = culler.plan().batches[*batch].chunks.iter();
+                        let instances = instances.map(|chunk| u64::from(chunk.instance_count));
+                        if let Some([_, page, ..]) = culler.batch_buffers(*batch) {
+                            self.reader
+                                .record_first(&self.gpu, page, instances.sum(), pass);
+                        }
+                    }
+                },
+                |_| (),
+                None,
+            )?;
+            if run >= self.args.warm_up {
+                times.push(us);
+            }
+        }
+        Ok(Times::of(times))
+    }
+
+    fn fill_cache(&self, encoder: &mut CommandEncoder) {
+        let mut pass = encoder.begin_compute_pass(&Default::default());
+        self.reader.record(&self.gpu, &self.filler, &mut pass);
+    }
+
+    /// The demo against Bevy's entities.
+    fn peers(&self) -> Result<Vec<Peer>> {
+        let (Some(demo), Some(PeerName::Bevy)) = (&self.demo, self.args.peer) else {
+            return Ok(Vec::new());
+        };
+        let counts = self
+            .args
+            .count
+            .iter()
+            .filter(|count| **count <= MOST_ENTITIES);
+        let mut peers = Vec::new();
+        for count in counts {
+            peers.extend(demo.peers(*count)?);
+        }
+        Ok(peers)
+    }
+}

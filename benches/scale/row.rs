@@ -1,0 +1,124 @@
+//! A measured case, as a line of the table or as JSON.
+
+use crate::points::Order;
+use core::fmt::Write as _;
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+
+/// One case. All of its runs were verified.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    pub count: u32,
+    /// The share that was asked for.
+    pub visible: f64,
+    #[serde(serialize_with = "order")]
+    pub order: Order,
+    pub views: u32,
+    /// Whether blocks are tested before instances.
+    #[serde(serialize_with = "on_or_off")]
+    pub classify: bool,
+    pub tier: String,
+    /// Survivors of all views.
+    pub survivors: u64,
+    /// Medians of each stage in a pass of its own.
+    #[serde(serialize_with = "in_order")]
+    pub stage_us: Vec<(&'static str, f64)>,
+    /// Median of all stages in one pass.
+    pub total_us: f64,
+    /// From the tenth to the ninetieth hundredth of the runs, as a share of the median.
+    pub spread: f64,
+    /// Time of a plain read of the same instances over the total.
+    pub read_fraction: f64,
+    pub dispatches: u32,
+    /// CPU times of a frame: of the plugin's systems in the demo, or, without it, of the engine alone.
+    pub cpu_ms: BTreeMap<String, Option<f64>>,
+    /// Of the GPU's memory, without the survivors' arena.
+    pub bytes_per_instance: f64,
+    /// Of the CPU's memory: what the caller keeps (0 if it drops the instances after their upload).
+    pub cpu_bytes_per_instance: f64,
+    /// The arena, 4 bytes for each survivor it has room for.
+    pub survivor_bytes: u64,
+    /// Times of a start, for the count and order.
+    #[serde(serialize_with = "in_order")]
+    pub start_ms: Vec<(&'static str, f64)>,
+    /// Rate of the upload.
+    pub upload_gb_s: f64,
+    pub verified: bool,
+}
+
+fn order<S: Serializer>(order: &Order, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(order.name())
+}
+
+fn on_or_off<S: Serializer>(on: &bool, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(if *on { "on" } else { "off" })
+}
+
+fn in_order<S: Serializer>(pairs: &[(&'static str, f64)], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(pairs.iter().copied())
+}
+
+/// The rows as a Markdown table.
+pub fn table(rows: &[Row]) -> String {
+    let mut table = String::from(
+        "| count | visible | order | views | classify | stages, us | total us | spread | of a plain read | CPU ms | bytes an instance |\n\
+         | --: | --: | --- | --: | --- | --- | --: | --: | --: | --: | --: |\n",
+    );
+    for row in rows {
+        let stages = row
+            .stage_us
+            .iter()
+            .map(|(stage, us)| format!("{stage} {us:.1}"));
+        let stages: Vec<_> = stages.collect();
+        let cpu = row.cpu_ms.get("total").copied().flatten();
+        let _ = writeln!(
+            table,
+            "| {} | {:.0} % | {} | {} | {} | {} | {:.1} | {:.0} % | {:.2} | {} | {:.2} |",
+            row.count,
+            row.visible * 100.0,
+            row.order.name(),
+            row.views,
+            if row.classify { "on" } else { "off" },
+            stages.join(", "),
+            row.total_us,
+            row.spread * 100.0,
+            row.read_fraction,
+            cpu.map_or("-".into(), |cpu| format!("{cpu:.3}")),
+            row.bytes_per_instance,
+        );
+    }
+    table
+}
+
+/// The same scene in the demo, as sets and as entities.
+#[derive(Clone, Debug, Serialize)]
+pub struct Peer {
+    pub count: u32,
+    pub peer: &'static str,
+    pub frame_ms: Option<f64>,
+    pub cpu_ms: Option<f64>,
+    pub start_ms: Option<f64>,
+    pub visible: Option<u64>,
+}
+
+/// The peers as a Markdown table.
+pub fn peer_table(rows: &[Peer]) -> String {
+    let mut table = String::from(
+        "| orbs | drawn by | frame ms | CPU ms of the culling | start ms | visible |\n| --: | --- | --: | --: | --: | --: |\n",
+    );
+    let number = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.3}"));
+    for row in rows {
+        let _ = writeln!(
+            table,
+            "| {} | {} | {} | {} | {} | {} |",
+            row.count,
+            row.peer,
+            number(row.frame_ms),
+            number(row.cpu_ms),
+            number(row.start_ms),
+            row.visible
+                .map_or("-".into(), |visible| visible.to_string()),
+        );
+    }
+    table
+}

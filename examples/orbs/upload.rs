@@ -1,0 +1,100 @@
+//! How a field streams to the GPU: measured against a plain buffer that is written the same way.
+
+use crate::report::{Upload, median, rounded};
+use bevy::{
+    ecs::message::MessageCursor,
+    platform::collections::HashMap,
+    prelude::*,
+    render::{
+        RenderApp,
+        render_resource::PollType,
+        renderer::{RenderDevice, RenderQueue},
+    },
+};
+use bevy_gpu_culling::prelude::*;
+use std::time::Instant;
+use wgpu::{BufferDescriptor, BufferUsages};
+
+/// Bytes of the plain buffer, at most.
+const PLAIN: u64 = 1 << 30;
+
+/// Follows the progress of all sets.
+#[derive(Default)]
+pub struct Watch {
+    cursor: MessageCursor<InstanceUploadProgress>,
+    arrived: HashMap<AssetId<InstanceSet>, InstanceUploadProgress>,
+    /// Times of the frames, and instances that had arrived after each.
+    frames: Vec<(f64, u64)>,
+}
+
+impl Watch {
+    /// Reads what has come; true when every set is there.
+    pub fn is_complete(&mut self, world: &mut World) -> bool {
+        if let Some(messages) = world.get_resource::<Messages<InstanceUploadProgress>>() {
+            for progress in self.cursor.read(messages) {
+                self.arrived.insert(progress.set, *progress);
+            }
+        }
+        let mut sets = world.query::<&GpuInstances>();
+        sets.iter(world).all(|set| {
+            let arrived = self.arrived.get(&set.id());
+            arrived.is_some_and(InstanceUploadProgress::is_complete)
+        })
+    }
+
+    /// Notes a frame.
+    pub fn note(&mut self, milliseconds: f64) {
+        let arrived = self.arrived.values().map(|set| u64::from(set.uploaded));
+        self.frames.push((milliseconds, arrived.sum()));
+    }
+
+    /// What was noted, of a field of so many bytes.
+    pub fn report(&self, bytes: u64, plain_gb_s: f64) -> Upload {
+        // Progress is told a frame after the upload: the frames until the last message, but for that one.
+        let all = self.frames.last().map_or(0, |(_, arrived)| *arrived);
+        let streaming = self.frames.iter().take_while(|(_, arrived)| *arrived < all);
+        let times: Vec<f64> = streaming.map(|(time, _)| *time).collect();
+        let ms: f64 = times.iter().sum();
+        Upload {
+            bytes,
+            frames: times.len(),
+            ms: rounded(ms, 100.0),
+            frame_ms_max: rounded(times.iter().copied().fold(0.0, f64::max), 100.0),
+            frame_ms_median: rounded(median(times).unwrap_or(0.0), 100.0),
+            gb_s: rounded(bytes as f64 / ms.max(1e-6) / 1e6, 100.0),
+            plain_gb_s: rounded(plain_gb_s, 100.0),
+        }
+    }
+}
+
+/// GB a second of a plain buffer written in slices of so many bytes, each awaited as a frame is.
+pub fn plain_rate(app: &App, bytes: u64, slice: u64) -> f64 {
+    let world = app.world();
+    let device = world.resource::<RenderDevice>();
+    let queue = app.sub_app(RenderApp).world().resource::<RenderQueue>();
+    let size = bytes.min(PLAIN).min(device.limits().max_buffer_size) / 4 * 4;
+    let slice = slice.min(size).max(4) / 4 * 4;
+    let buffer = device.create_buffer(&BufferDescriptor {
+        label: Some("plain"),
+        size: size.max(4),
+        usage: BufferUsages::STORAGE | BufferUsages::COPY_DST,
+        mapped_at_creation: false,
+    });
+    // Not zeros: pages of zeros may be one page.
+    let data: Vec<u32> = (0..slice / 4).map(|i| i as u32).collect();
+    let write_all = || {
+        let start = Instant::now();
+        for at in (0..size).step_by(slice as usize) {
+            let len = slice.min(size - at) as usize;
+            queue.write_buffer(&buffer, at, &bytemuck::cast_slice(&data)[..len]);
+            queue.submit([]);
+            if let Err(error) = device.poll(PollType::wait_indefinitely()) {
+                warn!("the GPU did not finish a copy: {error}");
+            }
+        }
+        size as f64 / start.elapsed().as_secs_f64() / 1e9
+    };
+    // The first time the driver makes room.
+    write_all();
+    write_all()
+}

@@ -1,0 +1,151 @@
+//! What [`Compaction::Auto`] learns from the counters of earlier frames.
+
+use crate::cull::{Compaction, FrameCounts, Tuning};
+
+/// Percent of the tests that are visible from which blocks are worth a look whatever the count: most are inside, and
+/// nothing of them is read.
+const NEARLY_ALL: u64 = 95;
+/// Percent of the blocks that views cross from which classifying them does not pay: instances are in no spatial order.
+const NEARLY_ALL_CROSSED: u64 = 80;
+/// After so many frames without it, blocks are classified once more, to see whether they are still crossed.
+const LOOK_AGAIN: u64 = 240;
+/// Or when the visible share has changed by so many percent of the tests.
+const MOVED: u64 = 10;
+
+/// The choice between [`Compaction::VoteScanCompact`] and [`Compaction::Classify`], where a [`Tuning`] names one of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Auto {
+    /// Percent of the tests of the newest frame that were visible.
+    visible: Option<u64>,
+    /// Whether nearly all blocks were crossed when they were last classified.
+    is_crossed: bool,
+    /// Where they were: frame, tests, visible percent.
+    plain: Option<(u64, u64, u64)>,
+}
+
+impl Auto {
+    /// Takes the counters of a frame that has arrived.
+    pub fn learn(&mut self, counts: &FrameCounts) {
+        let sums = counts.rows.iter().fold((0, 0), |(tested, visible), row| {
+            (
+                tested + u64::from(row.tested),
+                visible + u64::from(row.visible),
+            )
+        });
+        self.visible = (sums.0 > 0).then(|| sums.1 * 100 / sums.0);
+        if let Some((blocks, crossed)) = counts.crossed_blocks {
+            self.is_crossed = crossed * 100 >= blocks * NEARLY_ALL_CROSSED;
+        }
+    }
+
+    /// The compaction for a frame of so many tests.
+    pub fn pick(&mut self, tuning: &Tuning, tests: u64, frame: u64) -> Compaction {
+        let step = tuning.pick(tests);
+        let both = [Compaction::VoteScanCompact, Compaction::Classify];
+        let compactions = tuning.compactions();
+        if !both.iter().all(|one| compactions.contains(one)) || !both.contains(&step) {
+            return step;
+        }
+        let visible = self.visible.unwrap_or(0);
+        if visible >= NEARLY_ALL {
+            self.plain = None;
+            return Compaction::Classify;
+        }
+        if step == Compaction::VoteScanCompact {
+            return step;
+        }
+        if let Some((since, of, share)) = self.plain {
+            let is_same = of.abs_diff(tests) * 10 <= of && share.abs_diff(visible) <= MOVED;
+            if is_same && frame - since < LOOK_AGAIN {
+                return Compaction::VoteScanCompact;
+            }
+            // Classified until its counters have arrived.
+            (self.plain, self.is_crossed) = (None, false);
+        } else if self.is_crossed {
+            self.plain = Some((frame, tests, visible));
+            return Compaction::VoteScanCompact;
+        }
+        Compaction::Classify
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cull::RowCount;
+    use Compaction::{Classify, VoteScanCompact};
+
+    fn counts(tested: u32, visible: u32, crossed_blocks: Option<(u64, u64)>) -> FrameCounts {
+        FrameCounts {
+            rows: vec![RowCount {
+                request: 0,
+                view: 0,
+                tested,
+                visible,
+            }],
+            crossed_blocks,
+            ..FrameCounts::default()
+        }
+    }
+
+    fn tuning() -> Tuning {
+        Tuning::new([(1000, VoteScanCompact), (u64::MAX, Classify)])
+    }
+
+    #[test]
+    fn without_counters_the_tuning_says_all() {
+        let mut auto = Auto::default();
+        assert_eq!(auto.pick(&tuning(), 1000, 1), VoteScanCompact);
+        assert_eq!(auto.pick(&tuning(), 1001, 2), Classify);
+    }
+
+    #[test]
+    fn few_instances_are_classified_when_all_are_visible() {
+        let mut auto = Auto::default();
+        auto.learn(&counts(100, 96, None));
+        assert_eq!(auto.pick(&tuning(), 100, 1), Classify);
+        auto.learn(&counts(100, 50, Some((1, 1))));
+        assert_eq!(auto.pick(&tuning(), 100, 2), VoteScanCompact);
+    }
+
+    #[test]
+    fn crossed_blocks_are_left_alone_until_something_changes_or_time_has_passed() {
+        let mut auto = Auto::default();
+        auto.learn(&counts(10_000, 2500, Some((10, 9))));
+        assert_eq!(auto.pick(&tuning(), 10_000, 1), VoteScanCompact);
+        auto.learn(&counts(10_000, 2600, None));
+        assert_eq!(auto.pick(&tuning(), 10_000, 2), VoteScanCompact);
+        // The view turned.
+        auto.learn(&counts(10_000, 5000, None));
+        assert_eq!(auto.pick(&tuning(), 10_000, 3), Classify);
+        assert_eq!(auto.pick(&tuning(), 10_000, 4), Classify);
+        auto.learn(&counts(10_000, 5000, Some((10, 10))));
+        assert_eq!(auto.pick(&tuning(), 10_000, 5), VoteScanCompact);
+        // Instances came.
+        assert_eq!(auto.pick(&tuning(), 12_000, 6), Classify);
+        auto.learn(&counts(12_000, 5000, Some((10, 10))));
+        assert_eq!(auto.pick(&tuning(), 12_000, 7), VoteScanCompact);
+        assert_eq!(
+            auto.pick(&tuning(), 12_000, 7 + LOOK_AGAIN - 1),
+            VoteScanCompact
+        );
+        assert_eq!(auto.pick(&tuning(), 12_000, 7 + LOOK_AGAIN), Classify);
+    }
+
+    #[test]
+    fn sorted_instances_stay_classified() {
+        let mut auto = Auto::default();
+        for frame in 0..1000 {
+            assert_eq!(auto.pick(&tuning(), 10_000, frame), Classify);
+            auto.learn(&counts(10_000, 2500, Some((10, 3))));
+        }
+    }
+
+    #[test]
+    fn a_tuning_without_one_of_them_is_followed() {
+        let mut auto = Auto::default();
+        auto.learn(&counts(100, 100, None));
+        let tuning = Tuning::new([(u64::MAX, VoteScanCompact)]);
+        assert_eq!(auto.pick(&tuning, 100, 1), VoteScanCompact);
+    }
+}

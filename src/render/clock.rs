@@ -1,0 +1,128 @@
+//! What our systems cost on the CPU, part by part.
+
+use bevy::{platform::time::Instant, prelude::*};
+use core::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+use std::sync::Arc;
+
+/// A part of a frame's work on the CPU, in the order of the frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CpuStage {
+    /// Main world: bounds of sets that changed, frozen frusta, reports that have arrived.
+    Main,
+    /// `ExtractSchedule`: entities with sets are noted, changed instances are uploaded.
+    Extract,
+    /// `Render`: materials get our vertex stage and draw functions, so that Bevy queues the sets.
+    Queue,
+    /// `Render`: views and sets become the frame's tables and bind groups.
+    Prepare,
+    /// `RenderGraph`: the compute passes are recorded.
+    Record,
+    /// Bevy's passes: our draw functions record indirect draws.
+    Draw,
+    /// After the submit: counters are asked for and taken.
+    Finish,
+}
+
+impl CpuStage {
+    /// All, in order.
+    pub const ALL: [Self; 7] = [
+        Self::Main,
+        Self::Extract,
+        Self::Queue,
+        Self::Prepare,
+        Self::Record,
+        Self::Draw,
+        Self::Finish,
+    ];
+
+    /// Name in diagnostics and reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Main => "main",
+            Self::Extract => "extract",
+            Self::Queue => "queue",
+            Self::Prepare => "prepare",
+            Self::Record => "record",
+            Self::Draw => "draw",
+            Self::Finish => "finish",
+        }
+    }
+}
+
+/// Time that our systems took on the CPU in one frame: between their first and last line, without Bevy's scheduling
+/// around them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTimes([Duration; CpuStage::ALL.len()]);
+
+impl CpuTimes {
+    /// Time of a part.
+    #[must_use]
+    pub fn of(&self, stage: CpuStage) -> Duration {
+        self.0[stage as usize]
+    }
+
+    /// Time of all parts.
+    #[must_use]
+    pub fn total(&self) -> Duration {
+        self.0.iter().sum()
+    }
+}
+
+/// Adds up nanoseconds; shared by both worlds.
+#[derive(Resource, Clone, Default)]
+pub(super) struct CpuClock(Arc<[AtomicU64; CpuStage::ALL.len()]>);
+
+impl CpuClock {
+    /// Counts until what it returns is dropped.
+    pub fn start(&self, stage: CpuStage) -> Running<'_> {
+        Running {
+            total: &self.0[stage as usize],
+            since: Instant::now(),
+        }
+    }
+
+    /// What has been counted since the last call.
+    pub fn take(&self) -> CpuTimes {
+        let times = CpuStage::ALL.map(|stage| self.0[stage as usize].swap(0, Ordering::Relaxed));
+        CpuTimes(times.map(Duration::from_nanos))
+    }
+}
+
+/// Counts while it lives.
+#[must_use]
+pub(super) struct Running<'a> {
+    total: &'a AtomicU64,
+    since: Instant,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let nanoseconds = self.since.elapsed().as_nanos() as u64;
+        self.total.fetch_add(nanoseconds, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stages_are_in_order_and_counted_apart() {
+        for (index, stage) in CpuStage::ALL.into_iter().enumerate() {
+            assert_eq!(stage as usize, index);
+        }
+        let clock = CpuClock::default();
+        for _ in 0..2 {
+            let _running = clock.start(CpuStage::Prepare);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let times = clock.take();
+        assert!(times.of(CpuStage::Prepare) >= Duration::from_millis(4));
+        assert_eq!(times.total(), times.of(CpuStage::Prepare));
+        assert_eq!(clock.take(), CpuTimes::default());
+    }
+}

@@ -1,0 +1,479 @@
+//! Instances on their way to the GPU: changes at once, new sets in slices, so that no frame waits for a large one.
+
+use super::{
+    clock::{CpuClock, CpuStage},
+    plugin::GpuCullingSettings,
+};
+use crate::{
+    cull::{Channels, CullError, Culler, Residency, SetId, WrittenRegion, layout::BLOCK},
+    instance::{InstanceSet, SetChanges},
+};
+use bevy::{
+    asset::RenderAssetUsages, log::warn_once, platform::collections::HashMap, prelude::*,
+    tasks::AsyncComputeTaskPool,
+};
+use core::ops::Range;
+use std::sync::{Arc, Mutex};
+
+/// Instances of a new set have arrived on the GPU: written in each frame that brings some, until all are there.
+///
+/// A set that is new to the renderer is uploaded in slices of at most
+/// [`GpuCullingPlugin::upload_budget`](super::GpuCullingPlugin::upload_budget) bytes a frame, all sets together, those
+/// with the least to go first. Until it is complete, its first [`uploaded`](Self::uploaded) instances are culled, drawn
+/// and counted; the entity's `Aabb` is that of the whole set from the start.
+#[derive(Message, Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstanceUploadProgress {
+    /// The set.
+    pub set: AssetId<InstanceSet>,
+    /// Instances that have arrived.
+    pub uploaded: u32,
+    /// Instances of the set.
+    pub total: u32,
+}
+
+impl InstanceUploadProgress {
+    /// Whether the whole set has arrived.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.uploaded == self.total
+    }
+}
+
+/// What the GPU has of an asset.
+pub(super) struct KnownSet {
+    pub id: SetId,
+    lineage: u64,
+    revision: u64,
+    /// Instances that have arrived, from the first on.
+    pub arrived: usize,
+    len: usize,
+    /// The last extraction that met an entity with it.
+    pub used_in: u64,
+    /// What the last frame uploaded: it moved in that frame, and does not any more.
+    moved: Vec<Range<usize>>,
+    /// It was refused, and a line said so.
+    pub refused: bool,
+}
+
+impl KnownSet {
+    pub fn new(id: SetId) -> Self {
+        Self {
+            id,
+            lineage: 0,
+            revision: 0,
+            arrived: 0,
+            len: 0,
+            used_in: 0,
+            moved: Vec::new(),
+            refused: false,
+        }
+    }
+}
+
+/// What the main world is told.
+#[derive(Resource, Clone, Default)]
+pub(super) struct UploadInbox(Arc<Mutex<Arrived>>);
+
+#[derive(Default)]
+struct Arrived {
+    progress: Vec<InstanceUploadProgress>,
+    /// Sets whose data is not needed any more, with lineage and revision of what was uploaded.
+    complete: Vec<(AssetId<InstanceSet>, u64, u64)>,
+}
+
+/// The uploads of one frame.
+pub(super) struct Uploads<'a> {
+    pub culler: &'a mut Culler,
+    pub device: &'a wgpu::Device,
+    pub queue: &'a wgpu::Queue,
+    /// Sets that have not arrived in whole: bytes to go, asset.
+    pending: Vec<(u64, AssetId<InstanceSet>)>,
+    arrived: Arrived,
+}
+
+impl<'a> Uploads<'a> {
+    pub fn new(culler: &'a mut Culler, device: &'a wgpu::Device, queue: &'a wgpu::Queue) -> Self {
+        Self {
+            culler,
+            device,
+            queue,
+            pending: Vec::new(),
+            arrived: Arrived::default(),
+        }
+    }
+
+    /// Uploads what has changed of what the GPU has of a set, and notes what is to come.
+    pub fn catch_up(
+        &mut self,
+        asset: AssetId<InstanceSet>,
+        known: &mut KnownSet,
+        set: &InstanceSet,
+    ) -> Result<(), CullError> {
+        if set.keeps_previous() && !set.is_released() {
+            // Its motion is that of whole frames.
+            upload_with_previous(self.culler, (self.device, self.queue), known, set)?;
+        } else if known.lineage != set.lineage() {
+            self.start(known, set);
+        } else if known.revision != set.revision() {
+            self.change(known, set)?;
+        }
+        if known.arrived < known.len {
+            let left = (known.len - known.arrived) as u64;
+            self.pending.push((left * instance_bytes(set), asset));
+        } else if set.asset_usage == RenderAssetUsages::RENDER_WORLD && !set.is_released() {
+            let complete = (asset, known.lineage, known.revision);
+            self.arrived.complete.push(complete);
+        }
+        Ok(())
+    }
+
+    /// Room for what the GPU writes; the buffers, if they are not those of the last frame.
+    pub fn reserve_written(
+        &mut self,
+        known: &mut KnownSet,
+        set: &InstanceSet,
+    ) -> Result<Option<Vec<WrittenRegion>>, CullError> {
+        reserve_written(self.culler, (self.device, self.queue), known, set)
+    }
+
+    /// Room for a set that the GPU has nothing of.
+    fn start(&mut self, known: &mut KnownSet, set: &InstanceSet) {
+        known.lineage = set.lineage();
+        known.revision = set.revision();
+        known.arrived = 0;
+        if set.is_released() {
+            known.len = 0;
+            self.culler.remove_set(known.id);
+            error!(
+                "a set of {} instances was dropped on the CPU after an upload that is no longer on the GPU: it is not drawn; \
+                 keep MAIN_WORLD in its asset_usage, or put a new set in its place",
+                set.len()
+            );
+            return;
+        }
+        known.len = set.len();
+        self.reserve(known, set, known.len);
+        self.show_arrived(known, set);
+    }
+
+    /// Uploads the changes, whole and in this frame: no picture shows half of an edit.
+    fn change(&mut self, known: &mut KnownSet, set: &InstanceSet) -> Result<(), CullError> {
+        let mut changes = set.changes_since(known.revision);
+        let was_whole = known.arrived == known.len;
+        known.revision = set.revision();
+        if set.is_released() {
+            // Only a shorter length can have changed.
+            known.len = set.len();
+            known.arrived = known.arrived.min(known.len);
+            self.show_arrived(known, set);
+            return Ok(());
+        }
+        known.len = set.len();
+        let moved = self.reserve(known, set, known.len) == Residency::Moved;
+        if moved {
+            changes = SetChanges::Everything;
+        }
+        known.arrived = match was_whole {
+            true => known.len,
+            false if moved => 0,
+            false => known.arrived.min(known.len),
+        };
+        let all = 0..known.len;
+        let one = core::slice::from_ref(&all);
+        let (instances, scales, tags) = match &changes {
+            SetChanges::Nothing => (&[][..], &[][..], &[][..]),
+            SetChanges::Everything => (one, one, one),
+            SetChanges::Ranges(ranges) => {
+                (&ranges.instances[..], &ranges.scales[..], &ranges.tags[..])
+            }
+        };
+        let end = known.arrived;
+        let within =
+            |range: &Range<usize>| (range.start < end).then(|| range.start..range.end.min(end));
+        for range in instances.iter().filter_map(within) {
+            self.upload_instances(known.id, set, range)?;
+        }
+        for range in scales.iter().filter_map(within) {
+            self.upload_scales(known.id, set, range)?;
+        }
+        for range in tags.iter().filter_map(within) {
+            self.upload_tags(known.id, set, range)?;
+        }
+        self.show_arrived(known, set);
+        Ok(())
+    }
+
+    /// The next slices of the sets that have not arrived, within the budget.
+    pub fn advance(
+        &mut self,
+        known: &mut HashMap<AssetId<InstanceSet>, KnownSet>,
+        sets: &Assets<InstanceSet>,
+        budget: u64,
+    ) -> Result<(), CullError> {
+        let mut pending = core::mem::take(&mut self.pending);
+        pending.sort_unstable_by_key(|(bytes, _)| *bytes);
+        let mut left = budget;
+        for (index, (_, asset)) in pending.into_iter().enumerate() {
+            let (Some(known), Some(set)) = (known.get_mut(&asset), sets.get(asset)) else {
+                continue;
+            };
+            let bytes = instance_bytes(set);
+            // Whole blocks; at least one in a frame, whatever the budget.
+            let blocks = (left / bytes / u64::from(BLOCK)).max(u64::from(index == 0));
+            let room = (blocks * u64::from(BLOCK)).min(usize::MAX as u64) as usize;
+            let end = known.arrived.saturating_add(room).min(known.len);
+            if end == known.arrived {
+                continue;
+            }
+            left = left.saturating_sub((end - known.arrived) as u64 * bytes);
+            let slice = known.arrived..end;
+            known.arrived = end;
+            self.show_arrived(known, set);
+            self.upload_instances(known.id, set, slice.clone())?;
+            self.upload_scales(known.id, set, slice.clone())?;
+            self.upload_tags(known.id, set, slice)?;
+            self.arrived.progress.push(InstanceUploadProgress {
+                set: asset,
+                uploaded: end as u32,
+                total: known.len as u32,
+            });
+        }
+        Ok(())
+    }
+
+    /// Tells the main world.
+    pub fn send(self, inbox: &UploadInbox) {
+        if self.arrived.progress.is_empty() && self.arrived.complete.is_empty() {
+            return;
+        }
+        match inbox.0.lock() {
+            Ok(mut inbox) => {
+                inbox.progress.extend(self.arrived.progress);
+                inbox.complete = self.arrived.complete;
+            }
+            Err(_) => warn_once!("upload progress is lost: a thread panicked while it held it"),
+        }
+    }
+
+    fn reserve(&mut self, known: &KnownSet, set: &InstanceSet, len: usize) -> Residency {
+        let channels = Channels {
+            scale: set.has_scales(),
+            tag: set.has_tags(),
+            previous: set.keeps_previous(),
+        };
+        self.culler
+            .reserve_set(self.device, known.id, len as u32, channels)
+    }
+
+    /// Culls and draws what has arrived. There is room for it, so nothing moves.
+    fn show_arrived(&mut self, known: &KnownSet, set: &InstanceSet) {
+        if self.culler.set_len(known.id) != Some(known.arrived as u32) {
+            self.reserve(known, set, known.arrived);
+        }
+    }
+
+    fn upload_instances(
+        &mut self,
+        id: SetId,
+        set: &InstanceSet,
+        range: Range<usize>,
+    ) -> Result<(), CullError> {
+        self.culler
+            .upload(self.queue, id, range.start, &set.packed()[range])
+    }
+
+    fn upload_scales(
+        &mut self,
+        id: SetId,
+        set: &InstanceSet,
+        range: Range<usize>,
+    ) -> Result<(), CullError> {
+        let Some(scales) = set.scales() else {
+            return Ok(());
+        };
+        self.culler
+            .upload_scales(self.queue, id, range.start, &scales[range])
+    }
+
+    fn upload_tags(
+        &mut self,
+        id: SetId,
+        set: &InstanceSet,
+        range: Range<usize>,
+    ) -> Result<(), CullError> {
+        let Some(tags) = set.tags() else {
+            return Ok(());
+        };
+        self.culler
+            .upload_tags(self.queue, id, range.start, &tags[range])
+    }
+}
+
+/// Uploads all that changed since `known`, of a set that keeps where its instances were, and moves what it has of them.
+fn upload_with_previous(
+    culler: &mut Culler,
+    (device, queue): (&wgpu::Device, &wgpu::Queue),
+    known: &mut KnownSet,
+    set: &InstanceSet,
+) -> Result<(), CullError> {
+    let mut moved = core::mem::take(&mut known.moved);
+    if known.lineage == set.lineage() && known.revision == set.revision() {
+        if set.keeps_previous() && !moved.is_empty() {
+            culler.keep_previous((device, queue), known.id, moved)?;
+        }
+        return Ok(());
+    }
+    let since = if known.lineage == set.lineage() {
+        known.revision
+    } else {
+        0
+    };
+    let mut changes = set.changes_since(since);
+    let channels = Channels {
+        scale: set.has_scales(),
+        tag: set.has_tags(),
+        previous: set.keeps_previous(),
+    };
+    let nowhere = nowhere_before(&changes, if since == 0 { 0 } else { known.len }, set.len());
+    if culler.reserve_set(device, known.id, set.len() as u32, channels) == Residency::Moved {
+        changes = SetChanges::Everything;
+        // It brought along where it was.
+        moved.clear();
+    }
+    if channels.previous {
+        culler.keep_previous((device, queue), known.id, moved)?;
+    }
+    let all = core::slice::from_ref(&(0..set.len())).to_vec();
+    let (instances, scales, tags) = match changes {
+        SetChanges::Nothing => Default::default(),
+        SetChanges::Everything => (all.clone(), all.clone(), all),
+        SetChanges::Ranges(ranges) => (ranges.instances, ranges.scales, ranges.tags),
+    };
+    if channels.previous {
+        known.moved = instances.iter().chain(&scales).cloned().collect();
+        for range in nowhere {
+            let data = (
+                &set.packed()[range.clone()],
+                set.scales().map(|scales| &scales[range.clone()]),
+            );
+            culler.upload_previous(queue, known.id, range.start, data)?;
+        }
+    }
+    for range in instances {
+        culler.upload(queue, known.id, range.start, &set.packed()[range])?;
+    }
+    for (range, values) in scales
+        .into_iter()
+        .filter_map(|range| Some((range.clone(), &set.scales()?[range])))
+    {
+        culler.upload_scales(queue, known.id, range.start, values)?;
+    }
+    for (range, values) in tags
+        .into_iter()
+        .filter_map(|range| Some((range.clone(), &set.tags()?[range])))
+    {
+        culler.upload_tags(queue, known.id, range.start, values)?;
+    }
+    known.lineage = set.lineage();
+    known.revision = set.revision();
+    known.len = set.len();
+    known.arrived = known.len;
+    Ok(())
+}
+
+/// Instances that were nowhere in the frame before, when the set had `before` of them: they have no motion.
+fn nowhere_before(changes: &SetChanges, before: usize, len: usize) -> Vec<Range<usize>> {
+    match changes {
+        SetChanges::Nothing => Vec::new(),
+        SetChanges::Everything => core::slice::from_ref(&(0..len)).to_vec(),
+        SetChanges::Ranges(ranges) => {
+            let grown = before.min(len)..len;
+            let renumbered = ranges.renumbered.iter().cloned();
+            renumbered
+                .chain([grown])
+                .filter(|range| !range.is_empty())
+                .collect()
+        }
+    }
+}
+
+/// Room for what the GPU writes; the buffers, if they are not those of the last frame.
+fn reserve_written(
+    culler: &mut Culler,
+    on: (&wgpu::Device, &wgpu::Queue),
+    known: &mut KnownSet,
+    set: &InstanceSet,
+) -> Result<Option<Vec<WrittenRegion>>, CullError> {
+    let (Some(settings), Some(capacity)) = (set.written(), set.written_capacity()) else {
+        return Ok(None);
+    };
+    let channels = Channels {
+        scale: settings.scales,
+        tag: settings.tags,
+        previous: set.keeps_previous(),
+    };
+    let (device, queue) = on;
+    let residency = culler.reserve_written(
+        (device, queue),
+        known.id,
+        (capacity, set.len() as u32),
+        channels,
+        settings.classify,
+    )?;
+    // Another set in its place has nothing in common with it.
+    known.lineage = 0;
+    known.moved.clear();
+    Ok((residency == Residency::Moved).then(|| culler.written_regions(known.id)))
+}
+
+/// Bytes of an instance with its channels.
+fn instance_bytes(set: &InstanceSet) -> u64 {
+    16 + 4 * u64::from(set.has_scales()) + 4 * u64::from(set.has_tags())
+}
+
+/// Passes the progress on, and releases sets that are on the GPU and wanted only there.
+pub(super) fn receive_uploads(
+    inbox: Res<UploadInbox>,
+    mut sets: ResMut<Assets<InstanceSet>>,
+    mut progress: MessageWriter<InstanceUploadProgress>,
+    clock: Res<CpuClock>,
+) {
+    let _running = clock.start(CpuStage::Main);
+    let Ok(mut inbox) = inbox.0.lock() else {
+        return;
+    };
+    progress.write_batch(inbox.progress.drain(..));
+    if inbox.complete.is_empty() {
+        return;
+    }
+    // Untracked, and past the change detection of `ResMut`: for others nothing has changed.
+    let sets = sets.bypass_change_detection();
+    for (asset, lineage, revision) in inbox.complete.drain(..) {
+        let Some(set) = sets.get_mut_untracked(asset) else {
+            continue;
+        };
+        if set.lineage() == lineage && set.revision() == revision && !set.is_released() {
+            let data = set.release();
+            // Giving back gigabytes takes a while.
+            AsyncComputeTaskPool::get()
+                .spawn(async move { drop(data) })
+                .detach();
+        }
+    }
+}
+
+impl GpuCullingSettings {
+    /// Bytes of new sets that a frame may upload.
+    pub(super) fn upload_bytes(&self) -> u64 {
+        self.upload_budget.unwrap_or(128 << 20)
+    }
+
+    /// Whether the same culler serves both.
+    pub(super) fn same_culler(&self, other: &Self) -> bool {
+        let same_budget = Self {
+            upload_budget: self.upload_budget,
+            ..other.clone()
+        };
+        *self == same_budget
+    }
+}

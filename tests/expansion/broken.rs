@@ -1,0 +1,139 @@
+//! Broken kernels, each of which must be seen.
+
+use crate::{
+    GPU_TIERS,
+    cases::{cases, is_out_of_reach},
+    common::rng,
+    harness::Gpu,
+};
+use bevy_gpu_culling::cull::{Expander, Expansion, expand::ExpanderOptions};
+use rand::RngExt;
+
+#[test]
+fn a_broken_expansion_is_seen() {
+    use Expansion::*;
+    let gpu = Gpu::new();
+    let breaks: &[(Expansion, &str, &str)] = &[
+        (FixedMax, "i % state.width", "i % (state.width + 1u)"),
+        (FixedMax, "most = max(most, items);", "most = items;"),
+        (
+            FixedMax,
+            "item < items_of(source)",
+            "item <= items_of(source)",
+        ),
+        (ItemList, "arena[at + 1u] = k;", "arena[at + 1u] = k + 1u;"),
+        (ItemList, "(place + k);", "place;"),
+        (ItemList, "return carry;", "return 0u;"),
+        (
+            WorkgroupItems,
+            "+ select(0u, 1u, items % EXPAND_CHUNK != 0u)",
+            "",
+        ),
+        (WorkgroupItems, "item < items_of(source)", "true"),
+        (PrefixSearch, "<= in_tile", "< in_tile"),
+        (PrefixSearch, "<= i)", "< i)"),
+        (
+            PrefixSearch,
+            "index_of(thread)) + before;",
+            "index_of(thread));",
+        ),
+        (PrefixSearch, "+ prefixes[r]", ""),
+        (
+            WorkgroupSearch,
+            "select(begin, end - 1u, thread == 1u)",
+            "begin",
+        ),
+        (WorkgroupSearch, "if (before <= i)", "if (before < i)"),
+        (WorkgroupSearch, "count <= SPAN_ROOM", "true"),
+        (
+            WorkgroupSearch,
+            "span_firsts[k] = first_item_of(first + k);",
+            "span_firsts[k] = first_item_of(first);",
+        ),
+        (PackedAtomic, "let place = own_count + i", "let place = i"),
+        (PackedAtomic, "return own_sum;", "return 0u;"),
+        (PackedAtomic, "<= i)", "< i)"),
+        (Po2Buckets, "& ~((2u << b) - 1u)", "& ~((1u << b) - 1u)"),
+        (Po2Buckets, "k & (size - 1u)", "k"),
+        (Po2Buckets, "place += 1u;", ""),
+        (Po2Buckets, "left >= below", "left > below"),
+        (Po2Buckets, "bit += width;", ""),
+        (
+            Po2Buckets,
+            "entries_before(index, index / EXPAND_BUCKETS)",
+            "0u",
+        ),
+        (Po2Buckets, "select(0u, entries, t < tile)", "entries"),
+        (
+            Po2Buckets,
+            "place_of(index % EXPAND_BUCKETS * tiles + tile)",
+            "place_of(index % EXPAND_BUCKETS * tiles)",
+        ),
+        (OneBucket, "firsts[bucket] + add", "add"),
+        (Po2Buckets, "(atomicLoad(&words[w]) >> index) & 1u", "1u"),
+        (
+            Po2Buckets,
+            "atomicOr(&words[word], all)",
+            "atomicOr(&words[word], bits)",
+        ),
+        (Po2Buckets, "chunk += chunks;", ""),
+        (Po2Buckets, "bucket += step;", "bucket += step / 2u;"),
+        (
+            OneBucket,
+            "places[slot] + countOneBits(before)",
+            "places[slot]",
+        ),
+        (OneBucket, "place += entries_of(mask_at(index, k));", ""),
+        (OneBucket, "item += lanes", "item += lanes + 1u"),
+        (
+            OneBucket,
+            "1u << firstLeadingBit(items)",
+            "1u << firstTrailingBit(items)",
+        ),
+    ];
+    let cases = cases();
+    let mut rng = rng(3);
+    let random: Vec<u32> = (0..9000).map(|_| rng.random_range(0..300)).collect();
+    for (expansion, from, to) in breaks {
+        if expansion.check(gpu.device.features()).is_err() {
+            continue;
+        }
+        for tier in GPU_TIERS {
+            let sources = expansion.sources(tier);
+            if !sources.iter().any(|(_, source)| source.contains(from)) {
+                let other = GPU_TIERS.iter().any(|tier| {
+                    expansion
+                        .sources(*tier)
+                        .iter()
+                        .any(|(_, source)| source.contains(from))
+                });
+                assert!(other, "{from} is gone");
+                continue;
+            }
+            let options = ExpanderOptions {
+                shader_checks: true,
+                ..gpu.options(tier, *expansion)
+            };
+            let edit = |_: &str, source: String| source.replace(from, to);
+            let mut expander = Expander::with_sources(&gpu.device, &options, edit).unwrap();
+            // Only long ones have a scan of the table or long spans, only the longest a second step of the spine.
+            let long = ["carry", "tiles", "ROOM"]
+                .iter()
+                .any(|part| from.contains(part));
+            let small = cases.iter().filter(|(_, counts)| match long {
+                // Not too many items for one thread that is given a wrong source.
+                true => counts.len() > 262_144 && counts.iter().all(|items| *items < 1000),
+                false => counts.len() < 4000,
+            });
+            let caught = small
+                .map(|(_, counts)| counts)
+                .chain([&random])
+                .filter(|counts| !is_out_of_reach(*expansion, counts))
+                .any(|counts| gpu.check(&mut expander, counts).is_err());
+            assert!(
+                caught,
+                "{expansion} with \"{to}\" for \"{from}\" passed on {tier}"
+            );
+        }
+    }
+}
