@@ -60,6 +60,12 @@ pub struct Cli {
     /// Freeze the culling at frame K, then fly the camera out: the picture shows the frustum and only what it kept
     #[arg(long, value_name = "K", requires = "headless", conflicts_with = "peer", value_parser = clap::value_parser!(u32).range(1..))]
     pub freeze_at: Option<u32>,
+    /// Orbs of more than 10,000 triangles each, drawn by meshlets, or whole to compare
+    #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "parts")]
+    pub meshlets: Option<Meshlets>,
+    /// Each meshlet in a colour of its own
+    #[arg(long, requires = "meshlets")]
+    pub color_meshlets: bool,
     /// Spread the orbs over at least so many sets
     #[arg(
         long,
@@ -163,6 +169,15 @@ impl ValueEnum for Packing {
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(PossibleValue::new(self.0.name()))
     }
+}
+
+/// How orbs of many triangles are drawn.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meshlets {
+    /// Of each visible orb the meshlets that the view can see
+    Parts,
+    /// Each visible orb as a whole
+    Whole,
 }
 
 /// Another way to draw the scene.
@@ -315,6 +330,17 @@ mod tests {
         );
         let failure = parse("--headless --frames 4 --freeze-at 4")?.check();
         assert!(failure.is_err_and(|failure| failure.code == Failure::USAGE));
+        Ok(())
+    }
+
+    #[test]
+    fn meshlets_are_parts_unless_they_are_whole() -> Result<(), clap::Error> {
+        assert_eq!(parse("")?.meshlets, None);
+        assert_eq!(parse("--meshlets")?.meshlets, Some(Meshlets::Parts));
+        assert_eq!(parse("--meshlets=whole")?.meshlets, Some(Meshlets::Whole));
+        let colors = parse("--color-meshlets").map(|cli| cli.color_meshlets);
+        assert!(colors.is_err());
+        assert!(parse("--meshlets --color-meshlets")?.color_meshlets);
         Ok(())
     }
 

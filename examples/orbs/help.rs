@@ -1,12 +1,17 @@
 //! The text at the bottom left: what is drawn, how it is culled, and the keys.
 
-use crate::{cli::Peer, scene::Field, windowed::Rebuild};
+use crate::{
+    cli::{Meshlets, Peer},
+    scene::Field,
+    windowed::Rebuild,
+};
 use bevy::{input::common_conditions::input_just_pressed, prelude::*};
 use bevy_gpu_culling::prelude::{CullingReport, FreezeCulling};
 
 const FLY: &str =
-    "W A S D Q E fly, Shift faster, right mouse button or M looks around, wheel sets the speed";
+    "W A S D Q E fly, Shift faster, right mouse button or L looks around, wheel sets the speed";
 const PLUGIN_KEYS: &str = "F freezes the culling, T next tier, C next compaction, + - more or fewer orbs, H hides this, Esc quits";
+const MESHLET_KEYS: &str = "M colours meshlets, ";
 const PEER_KEYS: &str = "+ - more or fewer orbs, H hides this, Esc quits";
 
 /// Adds the text.
@@ -78,8 +83,12 @@ fn write(
             } else {
                 ", FROZEN: fly out and see what was kept"
             };
+            let meshlets = match field.meshlets {
+                Some(Meshlets::Parts) => MESHLET_KEYS,
+                Some(Meshlets::Whole) | None => "",
+            };
             format!(
-                "{} orbs, {} visible, tier {tier}, {}{frozen}{making}\n{FLY}\n{PLUGIN_KEYS}",
+                "{} orbs, {} visible, tier {tier}, {}{frozen}{making}\n{FLY}\n{meshlets}{PLUGIN_KEYS}",
                 grouped(field.count.into()),
                 grouped(visible),
                 report.compaction

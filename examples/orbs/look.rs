@@ -44,6 +44,39 @@ pub fn mesh(shape: Shape) -> Mesh {
     }
 }
 
+/// The mesh of a shape, closed, of more than 10,000 triangles: for meshlets.
+pub fn dense_mesh(shape: Shape) -> Mesh {
+    match shape {
+        Shape::Orb => ball(22),
+        Shape::Rock => {
+            let mut mesh = bumpy(22);
+            mesh.compute_smooth_normals();
+            mesh
+        }
+        Shape::Capsule => Capsule3d::new(0.17, 1.1)
+            .mesh()
+            .longitudes(80)
+            .latitudes(64)
+            .build(),
+        Shape::Ring => Torus {
+            minor_radius: 0.13,
+            major_radius: RADIUS,
+        }
+        .mesh()
+        .major_resolution(128)
+        .minor_resolution(42)
+        .build(),
+    }
+}
+
+/// What shows the colours of meshlets.
+pub fn neutral_material() -> StandardMaterial {
+    StandardMaterial {
+        perceptual_roughness: 0.6,
+        ..default()
+    }
+}
+
 fn ball(subdivisions: u32) -> Mesh {
     match Sphere::new(RADIUS).mesh().ico(subdivisions) {
         Ok(mesh) => mesh,
@@ -54,7 +87,15 @@ fn ball(subdivisions: u32) -> Mesh {
 
 /// A ball with bumps and flat faces.
 fn rock() -> Mesh {
-    let mut mesh = ball(1);
+    let mut mesh = bumpy(1);
+    mesh.duplicate_vertices();
+    mesh.compute_flat_normals();
+    mesh
+}
+
+/// A ball with bumps, and the normals of one without.
+fn bumpy(subdivisions: u32) -> Mesh {
+    let mut mesh = ball(subdivisions);
     if let Some(VertexAttributeValues::Float32x3(places)) =
         mesh.attribute_mut(Mesh::ATTRIBUTE_POSITION)
     {
@@ -66,8 +107,6 @@ fn rock() -> Mesh {
             *place = (Vec3::from(*place) * (0.9 + 0.11 * bump)).to_array();
         }
     }
-    mesh.duplicate_vertices();
-    mesh.compute_flat_normals();
     mesh
 }
 
@@ -377,6 +416,17 @@ mod tests {
                 (80..=320).contains(&(corners / 3)),
                 "{shape:?}: {} triangles",
                 corners / 3
+            );
+        }
+    }
+
+    #[test]
+    fn dense_meshes_have_ten_thousand_triangles() {
+        for shape in [Shape::Orb, Shape::Rock, Shape::Capsule, Shape::Ring] {
+            let triangles = dense_mesh(shape).indices().map(|indices| indices.len() / 3);
+            assert!(
+                triangles.is_some_and(|triangles| (10_000..13_000).contains(&triangles)),
+                "{shape:?}: {triangles:?}"
             );
         }
     }

@@ -1,7 +1,7 @@
 //! What was drawn and what it cost: a table for people, a line of JSON for programs.
 
 use crate::{
-    cli::{Cli, Peer},
+    cli::{Cli, Meshlets, Peer},
     scene::Field,
 };
 use bevy::{
@@ -10,9 +10,10 @@ use bevy::{
     render::renderer::RenderAdapterInfo,
 };
 use bevy_gpu_culling::{
-    diagnostics::{CPU_TOTAL, STAGE_CPU, STAGE_GPU},
+    diagnostics::{CPU_TOTAL, MESHLET_STAGE_GPU, STAGE_CPU, STAGE_GPU},
     instance::InstanceSet,
     prelude::CullingReport,
+    render::MeshletReport,
 };
 use clap::ValueEnum;
 use serde::{Serialize, Serializer};
@@ -47,9 +48,56 @@ pub struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     upload: Option<Upload>,
     views: Vec<View>,
+    /// With `--meshlets`: counters of the camera, and the GPU time of the main pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    meshlets: Option<Parts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     peer: Option<String>,
 }
+
+/// What meshlets do to the triangles, and what it costs to draw them.
+#[derive(Serialize, Default)]
+pub struct Parts {
+    /// Drawn by meshlets, or whole.
+    by: &'static str,
+    tested: u64,
+    culled_by_frustum: u64,
+    culled_by_cone: u64,
+    drawn: u64,
+    triangles: u64,
+    whole_triangles: u64,
+    /// Milliseconds of the GPU from survivors to the commands of meshlets; `None` when it was not measured.
+    cull_ms: Option<f64>,
+    /// Milliseconds of the GPU in the main pass.
+    draw_ms: Option<f64>,
+}
+
+impl Parts {
+    fn new(how: Meshlets, counts: MeshletReport, diagnostics: &DiagnosticsStore) -> Self {
+        let stages = MESHLET_STAGE_GPU.map(|(_, path)| diagnosed(diagnostics, &path));
+        Self {
+            by: match how {
+                Meshlets::Parts => "parts",
+                Meshlets::Whole => "whole",
+            },
+            tested: counts.tested,
+            culled_by_frustum: counts.culled_by_frustum,
+            culled_by_cone: counts.culled_by_cone,
+            drawn: counts.drawn,
+            triangles: counts.triangles,
+            whole_triangles: counts.whole_triangles,
+            cull_ms: stages
+                .into_iter()
+                .sum::<Option<f64>>()
+                .map(|sum| rounded(sum, 10_000.0)),
+            draw_ms: diagnosed(diagnostics, &MAIN_PASS_GPU),
+        }
+    }
+}
+
+/// Bevy's own measurement of its main pass.
+const MAIN_PASS_GPU: DiagnosticPath =
+    DiagnosticPath::const_new("render/main_opaque_pass_3d/elapsed_gpu");
 
 /// How the field streamed to the GPU.
 #[derive(Serialize, Clone, Debug)]
@@ -114,6 +162,8 @@ impl Report {
         let culling = world.get_resource::<CullingReport>();
         let tier = culling.and_then(|report| report.tier);
         let diagnostics = world.resource::<DiagnosticsStore>();
+        let counts = culling.map(|report| report.meshlets).unwrap_or_default();
+        let parts = cli.meshlets == Some(Meshlets::Parts) && cli.peer.is_none();
         Self {
             adapter: adapter.name.clone(),
             backend: adapter.backend.to_string(),
@@ -149,9 +199,11 @@ impl Report {
             upload,
             gpu_ms: STAGE_GPU
                 .iter()
+                .chain(MESHLET_STAGE_GPU.iter().filter(|_| parts))
                 .map(|(stage, path)| (*stage, diagnosed(diagnostics, path)))
                 .collect(),
             views,
+            meshlets: cli.meshlets.map(|how| Parts::new(how, counts, diagnostics)),
             peer: cli.peer.map(name),
         }
     }
@@ -282,6 +334,25 @@ impl fmt::Display for Report {
         if let (Some(passes), Some(dispatches)) = (self.passes, self.dispatches) {
             row("passes", format!("{passes}, {dispatches} dispatches"))?;
         }
+        if let Some(parts) = &self.meshlets {
+            let share = |part: u64| 100.0 * part as f64 / parts.tested.max(1) as f64;
+            if parts.tested > 0 {
+                row(
+                    "meshlets",
+                    format!(
+                        "{} tested, {:.1} % culled by frustum, {:.1} % by cone; {} of {} triangles drawn",
+                        parts.tested,
+                        share(parts.culled_by_frustum),
+                        share(parts.culled_by_cone),
+                        parts.triangles,
+                        parts.whole_triangles
+                    ),
+                )?;
+            }
+            if let Some(time) = parts.draw_ms {
+                row("main pass", format!("{time} ms on the GPU"))?;
+            }
+        }
         Ok(())
     }
 }
@@ -325,6 +396,7 @@ mod tests {
                 verified: Some(true),
                 ..View::new("camera")
             }],
+            meshlets: None,
             peer: None,
         };
         let line = report.json();

@@ -1,14 +1,14 @@
 //! The field in the world: as instance sets, or as one entity an orb.
 
 use crate::{
-    cli::{Cli, Peer},
+    cli::{Cli, Meshlets, Peer},
     field::{self, LAYERS, LayerSet},
     look,
 };
 use bevy::{asset::RenderAssetUsages, prelude::*};
 use bevy_gpu_culling::{
     instance::{InstanceError, InstanceSet, InstanceTransform},
-    prelude::GpuInstances,
+    prelude::{GpuInstances, MeshletMesh, MeshletMesh3d, MeshletSettings},
 };
 
 /// What is drawn at the moment.
@@ -17,6 +17,10 @@ pub struct Field {
     pub count: u32,
     pub seed: u64,
     pub peer: Option<Peer>,
+    /// Orbs of many triangles, and how they are drawn.
+    pub meshlets: Option<Meshlets>,
+    /// Each meshlet has a colour of its own.
+    pub colored: bool,
     /// Sets to spread the orbs over, at least.
     pub least_sets: u32,
     /// Point lights with shadows.
@@ -37,6 +41,8 @@ impl Field {
             count: cli.count,
             seed: cli.seed,
             peer: cli.peer,
+            meshlets: cli.meshlets,
+            colored: cli.color_meshlets,
             least_sets: cli.sets,
             lights: cli.lights,
             gpu_only: cli.gpu_only,
@@ -60,22 +66,76 @@ impl Field {
     }
 }
 
-/// The layers' meshes and materials: made once, shared by all fields that are drawn after each other.
+/// The layers' looks: made once, shared by all fields that are drawn after each other.
 #[derive(Resource)]
-struct Palette(Vec<(Handle<Mesh>, Handle<StandardMaterial>)>);
+struct Palette(Vec<Look>);
 
-impl FromWorld for Palette {
-    fn from_world(world: &mut World) -> Self {
-        let handles = LAYERS.iter().map(|layer| {
-            let mesh = world
-                .resource_mut::<Assets<Mesh>>()
-                .add(look::mesh(layer.shape));
-            let material = world
-                .resource_mut::<Assets<StandardMaterial>>()
-                .add(look::material(layer.finish));
-            (mesh, material)
+/// Mesh and material of a layer.
+#[derive(Clone)]
+struct Look {
+    mesh: Handle<Mesh>,
+    material: Handle<StandardMaterial>,
+    parts: Option<Parts>,
+}
+
+/// The mesh cut into meshlets: as it is, and with each meshlet in a colour of its own.
+#[derive(Component, Clone)]
+pub struct Parts {
+    plain: (Handle<MeshletMesh>, Handle<StandardMaterial>),
+    colored: (Handle<MeshletMesh>, Handle<StandardMaterial>),
+}
+
+impl Parts {
+    fn look(&self, colored: bool) -> (MeshletMesh3d, MeshMaterial3d<StandardMaterial>) {
+        let look = if colored { &self.colored } else { &self.plain };
+        let (mesh, material) = look.clone();
+        (MeshletMesh3d(mesh), MeshMaterial3d(material))
+    }
+}
+
+impl Palette {
+    /// A peer has no assets of meshlets.
+    fn new(world: &mut World, meshlets: Option<Meshlets>, cut: bool) -> Self {
+        let neutral = add(world, look::neutral_material());
+        let looks = LAYERS.iter().map(|layer| {
+            let material = add(world, look::material(layer.finish));
+            let mesh = match meshlets {
+                None => look::mesh(layer.shape),
+                Some(_) => look::dense_mesh(layer.shape),
+            };
+            let parts = meshlets.filter(|_| cut).and_then(|_| {
+                let parts = MeshletMesh::from_mesh(&mesh, &MeshletSettings::default());
+                let parts = parts.inspect_err(|error| error!("{:?}: {error}", layer.shape));
+                parts.ok()
+            });
+            // What is drawn whole has its triangles in the same order.
+            let whole = parts.as_ref().and_then(|parts| parts.to_mesh().ok());
+            Look {
+                mesh: add(world, whole.unwrap_or(mesh)),
+                parts: parts.map(|parts| Parts {
+                    colored: (add(world, parts.with_meshlet_colors()), neutral.clone()),
+                    plain: (add(world, parts), material.clone()),
+                }),
+                material,
+            }
         });
-        Self(handles.collect())
+        Self(looks.collect())
+    }
+}
+
+fn add<A: Asset>(world: &mut World, asset: A) -> Handle<A> {
+    world.resource_mut::<Assets<A>>().add(asset)
+}
+
+/// Colours meshlets, or gives the orbs their own looks back.
+pub fn toggle_colors(
+    mut commands: Commands,
+    mut field: ResMut<Field>,
+    orbs: Query<(Entity, &Parts)>,
+) {
+    field.colored = !field.colored;
+    for (entity, parts) in &orbs {
+        commands.entity(entity).insert(parts.look(field.colored));
     }
 }
 
@@ -92,7 +152,10 @@ pub fn show(world: &mut World, mut field: Field, sets: Vec<LayerSet>) {
     for entity in old {
         world.despawn(entity);
     }
-    world.init_resource::<Palette>();
+    if !world.contains_resource::<Palette>() {
+        let palette = Palette::new(world, field.meshlets, field.peer.is_none());
+        world.insert_resource(palette);
+    }
     let radius = field.radius();
     field.bytes = sets.iter().map(|layer| bytes(&layer.set)).sum();
     field.drawn = sets.iter().map(|layer| layer.set.len() as u64).sum();
@@ -101,20 +164,27 @@ pub fn show(world: &mut World, mut field: Field, sets: Vec<LayerSet>) {
         let Some(index) = LAYERS.iter().position(|one| one.finish == layer.finish) else {
             continue;
         };
-        let (mesh, material) = world.resource::<Palette>().0[index].clone();
+        let Look {
+            mesh,
+            material,
+            parts,
+        } = world.resource::<Palette>().0[index].clone();
         match field.peer {
             None => {
                 let set = match field.gpu_only {
                     true => set.with_asset_usage(RenderAssetUsages::RENDER_WORLD),
                     false => set,
                 };
-                let set = world.resource_mut::<Assets<InstanceSet>>().add(set);
-                world.spawn((
-                    Orbs,
-                    Mesh3d(mesh),
-                    MeshMaterial3d(material),
-                    GpuInstances(set),
-                ));
+                let set = GpuInstances(add(world, set));
+                match parts.filter(|_| field.meshlets == Some(Meshlets::Parts)) {
+                    Some(parts) => {
+                        let look = parts.look(field.colored);
+                        world.spawn((Orbs, look, parts, set));
+                    }
+                    None => {
+                        world.spawn((Orbs, Mesh3d(mesh), MeshMaterial3d(material), set));
+                    }
+                }
             }
             // Decoded from the packed set, so that both draw the very same rotations.
             Some(Peer::Bevy) => {

@@ -7,7 +7,7 @@ use crate::{
     freeze::FreezePlugin,
     help::HelpPlugin,
     log_plugin, look,
-    scene::{Field, show},
+    scene::{Field, show, toggle_colors},
 };
 use bevy::{
     camera_controller::free_camera::{FreeCamera, FreeCameraPlugin},
@@ -69,6 +69,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
             Update,
             (
                 toggle_freeze.run_if(input_just_pressed(KeyCode::KeyF)),
+                toggle_colors.run_if(input_just_pressed(KeyCode::KeyM)),
                 cycle_tier.run_if(input_just_pressed(KeyCode::KeyT)),
                 cycle_compaction.run_if(input_just_pressed(KeyCode::KeyC)),
             ),
@@ -128,6 +129,8 @@ fn pilot(radius: f32) -> FreeCamera {
         walk_speed: 0.15 * radius,
         run_speed: 0.6 * radius,
         friction: 12.0,
+        // M colours meshlets.
+        keyboard_key_toggle_cursor_grab: KeyCode::KeyL,
         ..default()
     }
 }

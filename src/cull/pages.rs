@@ -85,6 +85,9 @@ pub(crate) struct PageCopy {
     pub scales: Vec<f32>,
 }
 
+/// Where the next culler's pages start to count: what was bound for one culler is never taken for another's.
+static FIRST_GENERATION: AtomicU64 = AtomicU64::new(0);
+
 /// All pages of a culler.
 pub(crate) struct Pages {
     slots: Vec<Option<Page>>,
@@ -123,7 +126,7 @@ impl Pages {
             slots: Vec::new(),
             page_limit,
             keep_cpu_copy,
-            generation: 0,
+            generation: FIRST_GENERATION.fetch_add(1 << 32, Ordering::Relaxed),
         }
     }
 

@@ -110,6 +110,9 @@ pub(in crate::render) fn prepare_meshlets(
         let Some(entity) = draws.entity(index) else {
             continue;
         };
+        if draws.is_by_uniforms(entity) {
+            continue;
+        }
         let keeps_all = gpu.unculled.contains(&entity);
         let Some(own) = meshlets.entities.get(&entity).filter(|_| !keeps_all) else {
             continue;
