@@ -8,7 +8,11 @@ use crate::{
     instance::PackedInstance,
     parallel,
 };
-use core::{num::NonZeroU64, ops::Range};
+use core::{
+    num::NonZeroU64,
+    ops::Range,
+    sync::atomic::{AtomicU64, Ordering},
+};
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, Device, Queue};
 
 /// Names a set of instances; the caller chooses it.
