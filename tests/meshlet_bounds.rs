@@ -173,6 +173,7 @@ impl Case {
         let limits = PlanLimits {
             counts: 1000,
             workgroups: 1000,
+            few_counts: u32::MAX,
         };
         let plan = Plan::build(&[request], limits);
         (row, plan.batches[0].chunks[0], view.eye_in(&self.world()))

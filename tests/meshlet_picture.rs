@@ -167,7 +167,6 @@ fn closed_and_open_meshes_look_whole_from_outside_inside_and_near() {
             if eye_name == "inside" {
                 culls_both_ways(&cameras);
             }
-            println!("{name}: {cameras:?}");
         }
     }
 }

@@ -172,8 +172,7 @@ fn compare_rest(
         (&data.totals, &data.spans),
         table,
         places,
-        &mut draws,
-        (&mut totals, &mut results),
+        (&mut draws, &mut totals, &mut results),
     );
     equal("draws", &data.draws, &draws)?;
     equal("results", &data.results, &results)?;

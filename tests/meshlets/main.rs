@@ -157,7 +157,6 @@ fn random_scenes_are_the_twins_on_both_tiers() {
                 .unwrap_or_else(|error| panic!("{tier}, seed {seed}: {error}"));
         }
     }
-    println!("{seen:?}");
     let some = seen.tested / 20;
     assert!(
         seen.visible > some && seen.outside > some && seen.facing_away > some,

@@ -248,8 +248,7 @@ pub fn meshlet_args(
     (totals, spans): (&MeshletTotals, &[MeshletSpan]),
     meshlets: &[GpuMeshlet],
     (counts, partials): (&[u32], &[u32]),
-    draws: &mut [DrawArgs],
-    (total_results, results): (&mut MeshletTotals, &mut [MeshletResult]),
+    (draws, total_results, results): (&mut [DrawArgs], &mut MeshletTotals, &mut [MeshletResult]),
 ) {
     let place = |cell| meshlet_place(counts, partials, cell);
     let rows = meshlet_rows[..sizes.row_count as usize].iter();
