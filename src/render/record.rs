@@ -210,6 +210,10 @@ pub(super) fn record_culling(
 }
 
 /// After the submit: asks for this frame's counters and sends the newest that have arrived.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a system's parameters are its data"
+)]
 pub(super) fn finish_culling(
     mut gpu: ResMut<GpuCuller>,
     mut meshlets: ResMut<GpuMeshlets>,
