@@ -49,8 +49,9 @@ struct DrawArgs {
     e: u32,
 }
 
+// TOTALS_WORDS, the host's size of `Totals`, stands in front of this file.
 struct Args {
-    totals: array<u32, 5>,
+    totals: array<u32, TOTALS_WORDS>,
     draws: array<DrawArgs>,
 }
 

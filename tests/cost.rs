@@ -88,7 +88,7 @@ fn without_a_set_there_is_no_pass_and_nearly_no_cost() {
     // The same app with a set has passes: what was looked for can be seen.
     stage.spawn_set(&field(100, false), parts, Transform::default());
     let (passes, dispatches) = recorded(&mut stage);
-    assert!(passes > 0 && dispatches >= passes, "{passes} {dispatches}");
+    assert!(passes > 0 && dispatches > 0, "{passes} {dispatches}");
     let device = stage.app.world().resource::<RenderDevice>().clone();
     for _ in 0..20 {
         stage.update(1);
@@ -166,6 +166,9 @@ fn two_thousand_sets_are_a_few_dispatches() {
 fn nine_point_lights_with_shadows_add_views_but_no_pass() {
     let mut stage = Stage::new(How::Set(None));
     stage.app.insert_resource(PointLightShadowMap { size: 64 });
+    // `Auto` would take another with so many more tests.
+    let mut settings = stage.app.world_mut().resource_mut::<GpuCullingSettings>();
+    settings.compaction = Compaction::Classify;
     let mesh = stage.mesh(Cuboid::from_length(0.05));
     let material = stage.standard(StandardMaterial::default());
     stage.spawn_set(
@@ -192,7 +195,9 @@ fn nine_point_lights_with_shadows_add_views_but_no_pass() {
     let lit = recorded(&mut stage);
     let views = stage.report().views.len();
     assert!(views > 9 * 4, "the camera and the lights' faces: {views}");
-    assert_eq!(lit, dark, "passes and dispatches");
+    assert_eq!(lit.0, dark.0, "passes");
+    // A scan of few blocks and views is part of another dispatch; else each pass has one of its own, and no more.
+    assert!(dark.1 <= dark.0 && lit.1 <= lit.0, "{dark:?} {lit:?}");
 }
 
 /// Messages since the last call.

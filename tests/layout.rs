@@ -117,7 +117,8 @@ fn structs_are_the_same_on_both_sides() {
             survivors,
             overflow,
             draw_count,
-            needed
+            needed,
+            crossed
         }
     );
     same!(

@@ -21,7 +21,7 @@ struct Page {
 }
 
 @group(0) @binding(0) var<uniform> page: Page;
-// Totals (survivors, overflow, draw count, needed), then a command of five words for each row.
+// Totals (survivors, overflow, draw count, needed, crossed), then a command of five words for each row.
 @group(0) @binding(1) var<storage, read> args: array<u32>;
 @group(0) @binding(2) var<storage, read> survivors: array<u32>;
 @group(0) @binding(3) var<storage, read_write> digest: Digest;
@@ -43,7 +43,7 @@ fn digest_survivors(
 ) {
     // The command has no indices: vertices, instances, first vertex, first instance.
     let last = arrayLength(&survivors);
-    let command = 4u + page.row * 5u;
+    let command = 5u + page.row * 5u;
     let count = min(args[command + 1u], last);
     let first = min(args[command + 3u], last - count);
     var sum = vec3<u32>(0u);

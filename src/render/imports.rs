@@ -100,6 +100,35 @@ mod tests {
     }
 
     #[test]
+    fn the_vertex_stages_of_a_material_are_of_one_kind_or_mixed() {
+        use bevy::asset::uuid_handle;
+        let reads: Handle<Shader> = uuid_handle!("b2f0a7c4-7a4e-4a3b-9a53-0d8c4a5e6f01");
+        let foreign: Handle<Shader> = uuid_handle!("b2f0a7c4-7a4e-4a3b-9a53-0d8c4a5e6f02");
+        let missing: Handle<Shader> = uuid_handle!("b2f0a7c4-7a4e-4a3b-9a53-0d8c4a5e6f03");
+        let known = [(reads.id(), true), (foreign.id(), false)];
+        let shaders = InstancedShaders(known.into_iter().collect());
+        let stage = |main: Option<&Handle<Shader>>, prepass: Option<&Handle<Shader>>| {
+            let mut material = MaterialProperties::default();
+            if let Some(shader) = main {
+                material.add_shader(MaterialVertexShader, shader.clone());
+            }
+            if let Some(shader) = prepass {
+                material.add_shader(PrepassVertexShader, shader.clone());
+            }
+            shaders.vertex_stage(&material)
+        };
+        let (reads, foreign, missing) = (Some(&reads), Some(&foreign), Some(&missing));
+        assert_eq!(stage(None, None), VertexStage::Default);
+        assert_eq!(stage(reads, None), VertexStage::Instanced);
+        assert_eq!(stage(reads, reads), VertexStage::Instanced);
+        assert_eq!(stage(foreign, None), VertexStage::Foreign);
+        assert_eq!(stage(None, foreign), VertexStage::Foreign);
+        assert_eq!(stage(reads, foreign), VertexStage::Mixed);
+        assert_eq!(stage(foreign, reads), VertexStage::Mixed);
+        assert_eq!(stage(foreign, missing), VertexStage::Loading);
+    }
+
+    #[test]
     fn every_way_to_import_the_module_counts() {
         let module = "#import bevy_gpu_culling::draw_instance";
         assert!(imports(module, "draw_instance::load"));

@@ -80,7 +80,7 @@ const EXAMPLES: [(&str, Option<&str>); 7] = [
     ("custom_material", None),
     ("tags", None),
     ("dynamic", None),
-    ("gpu_written", Some("50000")),
+    ("gpu_written", Some("20000")),
 ];
 
 /// Turns the validation layer off, so that a step does the same whether or not it is installed:

@@ -1,0 +1,161 @@
+//! The pass that writes a `MeshUniform` for each survivor.
+
+use crate::{
+    cull::{layout::Totals, shaders},
+    render::slots::SLOT_BYTES,
+};
+use bytemuck::{Pod, Zeroable};
+use core::num::NonZeroU64;
+use wgpu::{
+    BindGroupLayoutDescriptor, BindGroupLayoutEntry, BindingType, BufferBindingType,
+    ComputePipeline, ComputePipelineDescriptor, Device, PipelineLayoutDescriptor,
+    ShaderModuleDescriptor, ShaderSource, ShaderStages, naga::front::wgsl::parse_str,
+};
+
+/// Bytes of a `MeshUniform`.
+pub(in crate::render) const UNIFORM: u64 = 176;
+
+/// `UniformJob` of `shaders/mesh_uniforms.wgsl`; the test `layout` compares the two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(in crate::render) struct UniformJob {
+    pub row: u32,
+    pub indexed: u32,
+    pub draw: u32,
+    pub first: u32,
+    pub room: u32,
+    pub pad_a: u32,
+    pub pad_b: u32,
+    pub pad_c: u32,
+}
+
+/// The pass, compiled.
+pub(in crate::render) struct Built {
+    pub pipeline: ComputePipeline,
+    pub layout: wgpu::BindGroupLayout,
+}
+
+/// The WGSL of the pass: plain, without a preprocessor.
+fn source() -> String {
+    let totals = size_of::<Totals>() / 4;
+    [
+        &format!("const TOTALS_WORDS: u32 = {totals}u;"),
+        shaders::INSTANCE,
+        shaders::INSTANCE_PACK,
+        include_str!("../../../shaders/mesh_uniforms.wgsl"),
+    ]
+    .join("\n")
+}
+
+/// Compiles the pass.
+pub(in crate::render) fn build(device: &Device) -> Result<Built, String> {
+    let source = source();
+    // Parsed here, as the engine's kernels are.
+    let parsed = parse_str(&source).map_err(|error| error.emit_to_string(&source))?;
+    let module = device.create_shader_module(ShaderModuleDescriptor {
+        label: Some("mesh_uniforms"),
+        source: ShaderSource::Naga(std::borrow::Cow::Owned(parsed)),
+    });
+    let entry = |binding, ty, has_dynamic_offset, bytes| BindGroupLayoutEntry {
+        binding,
+        visibility: ShaderStages::COMPUTE,
+        ty: BindingType::Buffer {
+            ty,
+            has_dynamic_offset,
+            min_binding_size: NonZeroU64::new(bytes),
+        },
+        count: None,
+    };
+    let read = BufferBindingType::Storage { read_only: true };
+    let write = BufferBindingType::Storage { read_only: false };
+    let job = size_of::<UniformJob>() as u64;
+    let mut entries = vec![
+        entry(0, BufferBindingType::Uniform, true, job),
+        entry(1, read, true, SLOT_BYTES),
+    ];
+    entries.extend((2..=6).map(|binding| entry(binding, read, false, 0)));
+    entries.extend((7..=8).map(|binding| entry(binding, write, false, 0)));
+    let layout = device.create_bind_group_layout(&BindGroupLayoutDescriptor {
+        label: Some("mesh_uniforms"),
+        entries: &entries,
+    });
+    let pipeline_layout = device.create_pipeline_layout(&PipelineLayoutDescriptor {
+        label: Some("mesh_uniforms"),
+        bind_group_layouts: &[Some(&layout)],
+        immediate_size: 0,
+    });
+    let pipeline = device.create_compute_pipeline(&ComputePipelineDescriptor {
+        label: Some("mesh_uniforms"),
+        layout: Some(&pipeline_layout),
+        module: &module,
+        entry_point: Some("mesh_uniforms"),
+        compilation_options: Default::default(),
+        cache: None,
+    });
+    Ok(Built { pipeline, layout })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cull::layout::args_offset;
+    use bevy::{pbr::MeshUniform, render::render_resource::ShaderType};
+    use core::mem::offset_of;
+    use wgpu::naga;
+
+    fn fields(name: &str) -> (Vec<(String, u32)>, u32) {
+        let source = source();
+        let module = parse_str(&source).unwrap_or_default();
+        let found = module
+            .types
+            .iter()
+            .find(|(_, ty)| ty.name.as_deref() == Some(name));
+        match found.map(|(_, ty)| &ty.inner) {
+            Some(naga::TypeInner::Struct { members, span }) => {
+                let named = members
+                    .iter()
+                    .map(|member| (member.name.clone().unwrap_or_default(), member.offset));
+                (named.collect(), *span)
+            }
+            _ => (Vec::new(), 0),
+        }
+    }
+
+    #[test]
+    fn structs_are_those_of_the_host_and_of_bevy() {
+        let (job, span) = fields("UniformJob");
+        let host = [
+            ("row", offset_of!(UniformJob, row)),
+            ("indexed", offset_of!(UniformJob, indexed)),
+            ("draw", offset_of!(UniformJob, draw)),
+            ("first", offset_of!(UniformJob, first)),
+            ("room", offset_of!(UniformJob, room)),
+        ];
+        let host = host.map(|(name, offset)| (name.to_owned(), offset as u32));
+        assert_eq!(
+            (&job[..5], span as usize),
+            (&host[..], size_of::<UniformJob>())
+        );
+        let (mesh, span) = fields("Mesh");
+        assert_eq!(u64::from(span), UNIFORM);
+        assert_eq!(MeshUniform::min_size().get(), UNIFORM);
+        let bevys: Vec<_> = (0..mesh.len())
+            .map(|field| MeshUniform::METADATA.offset(field) as u32)
+            .collect();
+        let ours: Vec<_> = mesh.iter().map(|(_, offset)| *offset).collect();
+        assert_eq!(ours, bevys);
+        let (args, _) = fields("Args");
+        assert_eq!(args[1], ("draws".to_owned(), args_offset(0) as u32));
+        let (slot, span) = fields("DrawSlot");
+        assert_eq!(u64::from(span), SLOT_BYTES);
+        assert_eq!(
+            slot[1..],
+            [
+                ("flags".to_owned(), 176),
+                ("region_first".to_owned(), 180),
+                ("set_first".to_owned(), 184),
+                ("previous_offset".to_owned(), 188),
+            ]
+        );
+    }
+}
