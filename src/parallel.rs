@@ -113,7 +113,7 @@ mod tests {
         let mut values = vec![0usize; 8 * LEAST];
         let done = try_each_part(&mut values, |first, part| {
             part.iter_mut().zip(first..).for_each(|(v, i)| *v = i);
-            if part.iter().any(|v| *v == 3 * LEAST) {
+            if part.contains(&(3 * LEAST)) {
                 Err(part.len())
             } else {
                 Ok(())
