@@ -129,6 +129,23 @@ impl Gpu {
         Ok((us, bytemuck::pod_collect_to_vec(words)))
     }
 
+    /// Keeps the GPU busy with what `record` records until it runs at its full clock: an idle one may be slower by several
+    /// times, and is idle while a benchmark makes its input.
+    pub fn warm_up(&self, record: impl Fn(&mut ComputePass<'_>)) -> Result<()> {
+        let begin = std::time::Instant::now();
+        let busy = std::time::Duration::from_millis(if self.is_software() { 0 } else { 1000 });
+        while begin.elapsed() < busy {
+            let mut encoder = self.device.create_command_encoder(&Default::default());
+            {
+                let mut pass = encoder.begin_compute_pass(&Default::default());
+                (0..20).for_each(|_| record(&mut pass));
+            }
+            self.queue.submit([encoder.finish()]);
+            self.device.poll(PollType::wait_indefinitely())?;
+        }
+        Ok(())
+    }
+
     fn map(&self, staging: &Buffer) -> Result<Vec<u8>> {
         let (send, receive) = std::sync::mpsc::channel();
         staging.map_async(MapMode::Read, .., move |result| {

@@ -226,6 +226,8 @@ impl Bench {
         inputs: &[Input],
         compactors: &mut [(Compaction, Compactor)],
     ) -> Result<()> {
+        self.gpu
+            .warm_up(|pass| self.reader.record(&self.gpu, &self.filler, pass))?;
         let read = self.time_read(shape, inputs)?;
         for (which, share) in self.args.visible.clone().into_iter().enumerate() {
             let plan = shape.plan(&self.gpu, share);

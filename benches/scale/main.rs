@@ -234,6 +234,8 @@ impl Bench {
                 }
             };
             for views in self.args.views.clone() {
+                self.gpu
+                    .warm_up(|pass| self.reader.record(&self.gpu, &self.filler, pass))?;
                 let read = self.time_read(&mut loaded.culler, views)?;
                 for (share, expected) in shares.iter().zip(&expected) {
                     let classify = switch == Switch::On;
