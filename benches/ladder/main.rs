@@ -29,7 +29,7 @@ use wgpu::{Buffer, CommandEncoder};
 #[command(name = "ladder", version)]
 struct Args {
     /// Instances: 64000, 64k or 64M; several are separated by commas [default: 1k to 64M, 1k to 1M in software]
-    #[arg(long, value_delimiter = ',', value_parser = common::parse_count)]
+    #[arg(long, value_delimiter = ',', value_parser = parse_count)]
     count: Vec<u32>,
     /// Shares of the instances that are visible
     #[arg(long, value_delimiter = ',', default_values_t = [0.02, 0.25, 1.0])]
