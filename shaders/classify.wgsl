@@ -44,7 +44,8 @@ fn classify(
         }
     }
     workgroupBarrier();
-    if (is_crossed) {
+    // A list that nobody has emptied (a frame without `compact`) loses blocks rather than overflow.
+    if (is_crossed && own_first + place < batch.block_count) {
         crossed.blocks[own_first + place] = block_in_batch;
     }
 }

@@ -9,7 +9,7 @@ fn vote(
     @builtin(subgroup_invocation_id) lane: u32,
     @builtin(subgroup_size) size: u32,
 ) {
-    let count = atomicLoad(&crossed.count);
+    let count = min(atomicLoad(&crossed.count), batch.block_count);
     for (var item = workgroup.x; item < count; item += workgroups.x) {
         let block_in_batch = crossed.blocks[item];
         let chunk = chunks[chunk_of(block_in_batch, batch.chunk_count)];

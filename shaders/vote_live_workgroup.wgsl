@@ -14,7 +14,7 @@ fn vote(
     @builtin(num_workgroups) workgroups: vec3<u32>,
     @builtin(local_invocation_index) thread: u32,
 ) {
-    let count = atomicLoad(&crossed.count);
+    let count = min(atomicLoad(&crossed.count), batch.block_count);
     for (var item = workgroup.x; item < count; item += workgroups.x) {
         let block_in_batch = crossed.blocks[item];
         let chunk = chunks[chunk_of(block_in_batch, batch.chunk_count)];

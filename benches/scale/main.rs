@@ -421,7 +421,13 @@ impl Bench {
                     |pass| {
                         culler.record_stage(*stage, pass);
                     },
-                    |_| (),
+                    |encoder| {
+                        // A frame has all stages: the last ones leave what the first ones expect.
+                        let mut pass = encoder.begin_compute_pass(&Default::default());
+                        for stage in &stages[index + 1..] {
+                            culler.record_stage(*stage, &mut pass);
+                        }
+                    },
                     None,
                 )?;
                 if run >= self.args.warm_up {
