@@ -14,6 +14,7 @@
 //!   scan      bits -> exclusive prefixes: where the survivors of each block go
 //!   compact   bits -> survivor ids, in instance order
 //!   args      prefixes -> indirect draw commands
+//!   meshlets  of survivors, where a set has them: culled by frustum and cone, a draw command each
 //!   draw      Bevy's phases, pipelines and materials; our vertex stage; one indirect draw for each view
 //!   readback  counters, some frames late, never waited for -> DiagnosticsStore -> overlay
 //! ```

@@ -18,9 +18,11 @@
 
 mod batch;
 mod culler;
+mod inspect;
 pub mod layout;
 mod pipelines;
 mod readback;
+mod rows;
 mod tables;
 
 pub use culler::{MeshletCuller, MeshletDraw, MeshletOptions, MeshletRequest, SeenFaces};

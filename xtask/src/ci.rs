@@ -59,6 +59,10 @@ const STEPS: &[Step<Ci>] = &[
         run: pictures,
     },
     Step {
+        name: "picture by meshlets",
+        run: meshlets,
+    },
+    Step {
         name: "examples",
         run: examples,
     },
@@ -260,23 +264,36 @@ fn demo_tiers(ci: &mut Ci) -> Result<Outcome> {
 
 /// The same scene with the plugin and as one entity an orb must look the same.
 fn pictures(ci: &mut Ci) -> Result<Outcome> {
-    let folder = ci.project.output_folder()?;
-    let (plugin, peer) = (
-        folder.join("picture-plugin.png"),
-        folder.join("picture-peer.png"),
-    );
     let scene = [
         "--count", "20000", "--seed", "7", "--size", "640x360", "--frames", "4",
     ];
-    ci.run_demo(&scene, &plugin)?;
-    ci.run_demo(&[&scene[..], &["--peer", "bevy"]].concat(), &peer)?;
-    let difference = compare::files(&plugin, &peer)?;
+    same_picture(ci, &scene, [("plugin", &[]), ("peer", &["--peer", "bevy"])])
+}
+
+/// Orbs of many triangles must look the same by meshlets and whole.
+fn meshlets(ci: &mut Ci) -> Result<Outcome> {
+    let scene = ["--count", "1000", "--size", "640x360", "--frames", "2"];
+    let ways: [(&str, &[&str]); 2] = [
+        ("meshlets", &["--meshlets"]),
+        ("whole", &["--meshlets=whole"]),
+    ];
+    same_picture(ci, &scene, ways)
+}
+
+/// A scene of the demo, drawn in two ways with these names and flags.
+fn same_picture(ci: &mut Ci, scene: &[&str], ways: [(&str, &[&str]); 2]) -> Result<Outcome> {
+    let folder = ci.project.output_folder()?;
+    let [first, second] = ways.map(|(name, _)| folder.join(format!("picture-{name}.png")));
+    for ((_, flags), picture) in ways.iter().zip([&first, &second]) {
+        ci.run_demo(&[scene, flags].concat(), picture)?;
+    }
+    let difference = compare::files(&first, &second)?;
     println!("{difference}");
     ensure!(
         difference.is_small(),
         "{difference}: see {} and {}",
-        plugin.display(),
-        peer.display()
+        first.display(),
+        second.display()
     );
     Ok(Outcome::Passed)
 }

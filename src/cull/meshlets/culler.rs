@@ -3,25 +3,20 @@
 use super::{
     batch::{Inputs, MeshletBatch, Room, most_cells},
     layout::{
-        CELL_TILE, CELL_WORDS, ITEM_MESHLETS, MESHLET_TILE, MeshletResult, MeshletRow,
-        MeshletTotals, result_offset,
+        CELL_WORDS, ITEM_MESHLETS, MESHLET_TILE, MeshletResult, MeshletRow, MeshletTotals,
+        result_offset,
     },
     pipelines::{MeshletStage, Pipelines},
-    readback::{MeshletBatchData, MeshletCounts, RowMeaning},
+    readback::{MeshletCounts, RowMeaning},
     tables::{MeshletMeshId, Tables},
 };
 use crate::{
     cull::{
-        CullError, CullFrame, Culler, CullingTier, DrawPart, DrawSource,
-        layout::{DrawArgs, args_offset},
-        pages::binding_limit,
-        plan::BatchPlan,
-        readback::read_buffer,
-        staging::StagingRing,
+        CullError, CullFrame, Culler, CullingTier, DrawPart, DrawSource, layout::DrawArgs,
+        pages::binding_limit, staging::StagingRing,
     },
     meshlet::Meshlet,
 };
-use glam::Vec4;
 use std::collections::HashMap;
 use wgpu::{Buffer, CommandEncoder, ComputePass, Device, Queue};
 
@@ -87,7 +82,7 @@ pub struct MeshletDraw<'a> {
     pub count: (&'a Buffer, u64),
 }
 
-type BatchKey = (usize, usize);
+pub(super) type BatchKey = (usize, usize);
 
 /// Batches that were not used for so many frames are dropped.
 const KEEP_FRAMES: u64 = 120;
@@ -99,14 +94,14 @@ pub struct MeshletCuller {
     pipelines: Pipelines,
     options: MeshletOptions,
     limits: Room,
-    most_draws: u64,
-    tables: Tables,
-    batches: HashMap<BatchKey, MeshletBatch>,
+    pub(super) most_draws: u64,
+    pub(super) tables: Tables,
+    pub(super) batches: HashMap<BatchKey, MeshletBatch>,
     /// Keys of the current frame's batches, by index of the culler's batch.
-    keys: Vec<(usize, BatchKey)>,
+    pub(super) keys: Vec<(usize, BatchKey)>,
     /// Index of the meshlet row, by index of the batch and row of the batch.
-    lookup: HashMap<(usize, u32), u32>,
-    meanings: HashMap<BatchKey, Vec<RowMeaning>>,
+    pub(super) lookup: HashMap<(usize, u32), u32>,
+    pub(super) meanings: HashMap<BatchKey, Vec<RowMeaning>>,
     readback: StagingRing<Vec<(BatchKey, Vec<RowMeaning>)>>,
     counts: Option<MeshletCounts>,
     frame: u64,
@@ -219,74 +214,6 @@ impl MeshletCuller {
         let now = self.frame;
         self.batches
             .retain(|_, batch| batch.last_used + KEEP_FRAMES >= now);
-    }
-
-    fn add_request(
-        &mut self,
-        device: &Device,
-        culler: &Culler,
-        frame: &CullFrame,
-        meshlet_request: &MeshletRequest,
-    ) {
-        let Some(range) = self.tables.range(meshlet_request.mesh) else {
-            return;
-        };
-        let Some(request) = frame.requests.get(meshlet_request.request) else {
-            return;
-        };
-        for (slot, &view) in request.views.iter().enumerate() {
-            let faces = meshlet_request.faces.get(slot).copied().unwrap_or_default();
-            let eye = frame.views.get(view as usize).map_or(Vec4::ZERO, |view| {
-                let eye = view.eye_in(&request.world_from_local);
-                match faces {
-                    SeenFaces::Front => eye,
-                    SeenFaces::Back => -eye,
-                    SeenFaces::Both => Vec4::ZERO,
-                }
-            });
-            for part in culler.draw_parts(meshlet_request.request, slot) {
-                let Some((key, _)) = culler.batch_version(part.batch) else {
-                    continue;
-                };
-                let plan = &culler.plan().batches[part.batch];
-                let draw = plan.row_draws[part.row as usize];
-                let batch = self
-                    .batches
-                    .entry(key)
-                    .or_insert_with(|| MeshletBatch::new(device));
-                let first_draw = batch.draw_count();
-                let draws = u64::from(first_draw) + range.len() as u64 + 1;
-                let Some(chunk) = chunk_of(plan, part.row) else {
-                    continue;
-                };
-                if draw.indexed == 0 || range.is_empty() || draws > self.most_draws {
-                    continue;
-                }
-                if !self.keys.iter().any(|(_, known)| *known == key) {
-                    self.keys.push((part.batch, key));
-                }
-                let row = batch.row_table.len() as u32;
-                self.lookup.insert((part.batch, part.row), row);
-                batch.row_table.push(MeshletRow {
-                    row: plan.rows[part.row as usize],
-                    chunk,
-                    eye,
-                    draw_row: part.row,
-                    first_meshlet: range.start,
-                    meshlet_count: range.len() as u32,
-                    first_draw,
-                    first_index: draw.first_element,
-                    base_vertex: draw.base_vertex,
-                    ..MeshletRow::default()
-                });
-                self.meanings.entry(key).or_default().push(RowMeaning {
-                    request: request.key,
-                    view,
-                    meshlets: range.len() as u32,
-                    triangles: draw.element_count / 3,
-                });
-            }
-        }
     }
 
     fn prepare_batch(
@@ -456,84 +383,8 @@ impl MeshletCuller {
         Some((batch.pairs(), batch.generation))
     }
 
-    fn batch(&self, index: usize) -> Option<&MeshletBatch> {
+    pub(super) fn batch(&self, index: usize) -> Option<&MeshletBatch> {
         let (_, key) = self.keys.iter().find(|(batch, _)| *batch == index)?;
         self.batches.get(key)
     }
-
-    // ---- verification
-
-    /// The meshlets of all meshes, as they lie on the GPU.
-    #[must_use]
-    pub fn meshlets(&self) -> Vec<super::layout::GpuMeshlet> {
-        self.tables.all()
-    }
-
-    /// Reads everything that the stages wrote for a batch of the culler's and waits for it: for tests.
-    ///
-    /// # Errors
-    /// [`CullError::Readback`].
-    pub fn read_batch(
-        &self,
-        (device, queue): (&Device, &Queue),
-        batch: usize,
-    ) -> Result<MeshletBatchData, CullError> {
-        let missing = || CullError::Readback(format!("batch {batch} has no meshlets"));
-        let batch = self.batch(batch).ok_or_else(missing)?;
-        let rows = batch.row_table.len();
-        let [words, counts, partials] = batch.scratch();
-        let head = size_of::<MeshletTotals>() as u64;
-        let totals: Vec<MeshletTotals> = read_buffer(device, queue, batch.spans(), 0, 1)?;
-        let result_totals: Vec<MeshletTotals> = read_buffer(device, queue, batch.results(), 0, 1)?;
-        let cells = totals[0].cell_count as usize;
-        let stored = result_totals[0].needed_pairs.min(batch.room.pairs) as usize;
-        let draws = batch.draw_count() as usize;
-        Ok(MeshletBatchData {
-            sizes: batch.sizes(),
-            rows: batch.row_table.clone(),
-            totals: totals[0],
-            spans: read_buffer(device, queue, batch.spans(), head, rows)?,
-            words: read_buffer(device, queue, words, 0, cells * CELL_WORDS as usize)?,
-            counts: read_buffer(device, queue, counts, 0, cells + 1)?,
-            partials: read_buffer(device, queue, partials, 0, cells / CELL_TILE as usize + 1)?,
-            pairs: read_buffer(device, queue, batch.pairs(), 0, stored)?,
-            draws: read_buffer(device, queue, batch.draws(), 0, draws)?,
-            result_totals: result_totals[0],
-            results: read_buffer(device, queue, batch.results(), head, rows)?,
-        })
-    }
-
-    /// The commands and survivors of a batch of the culler's, which the stages start from; waits.
-    ///
-    /// # Errors
-    /// [`CullError::Readback`].
-    pub fn read_inputs(
-        (device, queue): (&Device, &Queue),
-        culler: &Culler,
-        batch: usize,
-    ) -> Result<(Vec<DrawArgs>, Vec<u32>), CullError> {
-        let missing = || CullError::Readback(format!("batch {batch} is not in the frame"));
-        let part = DrawPart {
-            batch,
-            row: 0,
-            region: 0,
-        };
-        let (Some(DrawSource::Indirect { buffer, .. }), Some([survivors, ..])) =
-            (culler.draw_source(&part), culler.batch_buffers(batch))
-        else {
-            return Err(missing());
-        };
-        let rows = culler.plan().batches[batch].rows.len();
-        let draws = read_buffer(device, queue, buffer, args_offset(0), rows)?;
-        let len = survivors.size() as usize / 4;
-        Ok((draws, read_buffer(device, queue, survivors, 0, len)?))
-    }
-}
-
-fn chunk_of(plan: &BatchPlan, row: u32) -> Option<crate::cull::layout::Chunk> {
-    let mut chunks = plan.chunks.iter();
-    let owns = |chunk: &&crate::cull::layout::Chunk| {
-        (chunk.first_row..chunk.first_row + chunk.row_count).contains(&row)
-    };
-    chunks.find(owns).copied()
 }

@@ -1,0 +1,81 @@
+//! What the meshlet stages read and wrote, read back with a wait: for tests.
+
+use super::{
+    culler::MeshletCuller,
+    layout::{CELL_TILE, CELL_WORDS, GpuMeshlet, MeshletTotals},
+    readback::MeshletBatchData,
+};
+use crate::cull::{
+    CullError, Culler, DrawPart, DrawSource,
+    layout::{DrawArgs, args_offset},
+    readback::read_buffer,
+};
+use wgpu::{Device, Queue};
+
+impl MeshletCuller {
+    /// The meshlets of all meshes, as they lie on the GPU.
+    #[must_use]
+    pub fn meshlets(&self) -> Vec<GpuMeshlet> {
+        self.tables.all()
+    }
+
+    /// Reads everything that the stages wrote for a batch of the culler's and waits for it: for tests.
+    ///
+    /// # Errors
+    /// [`CullError::Readback`].
+    pub fn read_batch(
+        &self,
+        (device, queue): (&Device, &Queue),
+        batch: usize,
+    ) -> Result<MeshletBatchData, CullError> {
+        let missing = || CullError::Readback(format!("batch {batch} has no meshlets"));
+        let batch = self.batch(batch).ok_or_else(missing)?;
+        let rows = batch.row_table.len();
+        let [words, counts, partials] = batch.scratch();
+        let head = size_of::<MeshletTotals>() as u64;
+        let totals: Vec<MeshletTotals> = read_buffer(device, queue, batch.spans(), 0, 1)?;
+        let result_totals: Vec<MeshletTotals> = read_buffer(device, queue, batch.results(), 0, 1)?;
+        let cells = totals[0].cell_count as usize;
+        let stored = result_totals[0].needed_pairs.min(batch.room.pairs) as usize;
+        let draws = batch.draw_count() as usize;
+        Ok(MeshletBatchData {
+            sizes: batch.sizes(),
+            rows: batch.row_table.clone(),
+            totals: totals[0],
+            spans: read_buffer(device, queue, batch.spans(), head, rows)?,
+            words: read_buffer(device, queue, words, 0, cells * CELL_WORDS as usize)?,
+            counts: read_buffer(device, queue, counts, 0, cells + 1)?,
+            partials: read_buffer(device, queue, partials, 0, cells / CELL_TILE as usize + 1)?,
+            pairs: read_buffer(device, queue, batch.pairs(), 0, stored)?,
+            draws: read_buffer(device, queue, batch.draws(), 0, draws)?,
+            result_totals: result_totals[0],
+            results: read_buffer(device, queue, batch.results(), head, rows)?,
+        })
+    }
+
+    /// The commands and survivors of a batch of the culler's, which the stages start from; waits.
+    ///
+    /// # Errors
+    /// [`CullError::Readback`].
+    pub fn read_inputs(
+        (device, queue): (&Device, &Queue),
+        culler: &Culler,
+        batch: usize,
+    ) -> Result<(Vec<DrawArgs>, Vec<u32>), CullError> {
+        let missing = || CullError::Readback(format!("batch {batch} is not in the frame"));
+        let part = DrawPart {
+            batch,
+            row: 0,
+            region: 0,
+        };
+        let (Some(DrawSource::Indirect { buffer, .. }), Some([survivors, ..])) =
+            (culler.draw_source(&part), culler.batch_buffers(batch))
+        else {
+            return Err(missing());
+        };
+        let rows = culler.plan().batches[batch].rows.len();
+        let draws = read_buffer(device, queue, buffer, args_offset(0), rows)?;
+        let len = survivors.size() as usize / 4;
+        Ok((draws, read_buffer(device, queue, survivors, 0, len)?))
+    }
+}

@@ -1,0 +1,88 @@
+//! From requests to the rows of the meshlet stages.
+
+use super::{
+    batch::MeshletBatch,
+    culler::{MeshletCuller, MeshletRequest, SeenFaces},
+    layout::MeshletRow,
+    readback::RowMeaning,
+};
+use crate::cull::{CullFrame, Culler, layout::Chunk, plan::BatchPlan};
+use glam::Vec4;
+use wgpu::Device;
+
+impl MeshletCuller {
+    /// Adds the rows of a request, where its mesh is known and has indices.
+    pub(super) fn add_request(
+        &mut self,
+        device: &Device,
+        culler: &Culler,
+        frame: &CullFrame,
+        meshlet_request: &MeshletRequest,
+    ) {
+        let Some(range) = self.tables.range(meshlet_request.mesh) else {
+            return;
+        };
+        let Some(request) = frame.requests.get(meshlet_request.request) else {
+            return;
+        };
+        for (slot, &view) in request.views.iter().enumerate() {
+            let faces = meshlet_request.faces.get(slot).copied().unwrap_or_default();
+            let eye = frame.views.get(view as usize).map_or(Vec4::ZERO, |view| {
+                let eye = view.eye_in(&request.world_from_local);
+                match faces {
+                    SeenFaces::Front => eye,
+                    SeenFaces::Back => -eye,
+                    SeenFaces::Both => Vec4::ZERO,
+                }
+            });
+            for part in culler.draw_parts(meshlet_request.request, slot) {
+                let Some((key, _)) = culler.batch_version(part.batch) else {
+                    continue;
+                };
+                let plan = &culler.plan().batches[part.batch];
+                let draw = plan.row_draws[part.row as usize];
+                let batch = self
+                    .batches
+                    .entry(key)
+                    .or_insert_with(|| MeshletBatch::new(device));
+                let first_draw = batch.draw_count();
+                let draws = u64::from(first_draw) + range.len() as u64 + 1;
+                let Some(chunk) = chunk_of(plan, part.row) else {
+                    continue;
+                };
+                if draw.indexed == 0 || range.is_empty() || draws > self.most_draws {
+                    continue;
+                }
+                if !self.keys.iter().any(|(_, known)| *known == key) {
+                    self.keys.push((part.batch, key));
+                }
+                let row = batch.row_table.len() as u32;
+                self.lookup.insert((part.batch, part.row), row);
+                batch.row_table.push(MeshletRow {
+                    row: plan.rows[part.row as usize],
+                    chunk,
+                    eye,
+                    draw_row: part.row,
+                    first_meshlet: range.start,
+                    meshlet_count: range.len() as u32,
+                    first_draw,
+                    first_index: draw.first_element,
+                    base_vertex: draw.base_vertex,
+                    ..MeshletRow::default()
+                });
+                self.meanings.entry(key).or_default().push(RowMeaning {
+                    request: request.key,
+                    view,
+                    meshlets: range.len() as u32,
+                    triangles: draw.element_count / 3,
+                });
+            }
+        }
+    }
+}
+
+fn chunk_of(plan: &BatchPlan, row: u32) -> Option<Chunk> {
+    let mut chunks = plan.chunks.iter();
+    let owns = |chunk: &&Chunk| (chunk.first_row..chunk.first_row + chunk.row_count).contains(&row);
+    chunks.find(owns).copied()
+}
