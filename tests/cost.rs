@@ -1,6 +1,10 @@
 //! What the plugin costs on the CPU, what it records, and how sets come to the GPU, whatever their size and number.
 #![cfg(feature = "bevy")]
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test may panic and tell what it saw"
+)]
 
 mod scene;
 

@@ -1,5 +1,9 @@
 //! Every byte on the GPU is accounted for, and the documentation tells of each.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test may panic and tell what it saw"
+)]
 
 mod common;
 

@@ -9,10 +9,14 @@ use std::{
     process::Command,
 };
 
+/// Milliseconds of each part of a frame, and bytes an orb on the CPU.
+type CpuCost = (BTreeMap<String, Option<f64>>, f64);
+
 /// The demo's program, and what it has said so far.
 pub struct Demo {
     path: PathBuf,
-    cpu: BTreeMap<(u32, u32), (BTreeMap<String, Option<f64>>, f64)>,
+    /// By instances and views.
+    cpu: BTreeMap<(u32, u32), CpuCost>,
 }
 
 impl Demo {
@@ -25,7 +29,7 @@ impl Demo {
 
     /// CPU times of a frame of `count` orbs in so many views, and bytes an orb on the CPU when all are uploaded. Small pictures
     /// of few orbs: what is drawn is no part of it.
-    pub fn cpu(&mut self, count: u32, views: u32) -> Result<(BTreeMap<String, Option<f64>>, f64)> {
+    pub fn cpu(&mut self, count: u32, views: u32) -> Result<CpuCost> {
         if let Some(known) = self.cpu.get(&(count, views)) {
             return Ok(known.clone());
         }

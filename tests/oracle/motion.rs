@@ -33,7 +33,7 @@ pub struct Swarm {
 /// Every third stands still, some turn, some grow.
 fn place(start: &InstanceTransform, index: usize, tick: u32) -> InstanceTransform {
     let (mut at, t) = (*start, tick as f32);
-    if index % 3 == 0 {
+    if index.is_multiple_of(3) {
         return at;
     }
     let way = Vec3::new((index as f32).sin(), (index as f32 * 0.7).cos(), 0.4);
