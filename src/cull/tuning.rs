@@ -11,16 +11,16 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// The rule without a measurement: few tests are not worth the two passes that [`Compaction::Classify`] has
-    /// more; many are, where instances that are near in the set are near in space ([`sorted`]), and lose a few
-    /// percent where they are not.
+    /// The rule without a measurement: few tests are not worth the pass that [`Compaction::Classify`] has
+    /// more; many are, where instances that are near in the set are near in space ([`sorted`]). Where they are not,
+    /// or all are visible, [`Compaction::Auto`] sees it in the counters and takes the other.
     ///
     /// [`sorted`]: crate::instance::InstanceSet::sorted
     #[must_use]
     pub fn rule(_tier: CullingTier) -> Self {
         Self {
             steps: vec![
-                (2_000_000, Compaction::VoteScanCompact),
+                (700_000, Compaction::VoteScanCompact),
                 (u64::MAX, Compaction::Classify),
             ],
         }

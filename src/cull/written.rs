@@ -126,6 +126,8 @@ impl Culler {
                 let unknown = Bound {
                     radius: f32::MAX,
                     max_scale: 1.0,
+                    // Nor is anything known of their words.
+                    loose: 1,
                     ..Bound::default()
                 };
                 let blocks = (region.capacity / BLOCK) as usize;

@@ -330,9 +330,12 @@ fn tag_members(stage: &mut Stage, of: Entity) {
     }
 }
 
+/// Frames until an entity's material and pipelines are there and it has been queued.
+const QUEUED: usize = 12;
+
 /// Bevy sorts an entity by its place when it was queued, which in its first frame may not be known yet.
 fn queue_again(stage: &mut Stage, set: Entity) {
-    stage.update(2);
+    stage.update(QUEUED);
     for entity in members(stage, set) {
         let mut entity = stage.app.world_mut().entity_mut(entity);
         if let Some(mut material) = entity.get_mut::<MeshMaterial3d<StandardMaterial>>() {
