@@ -6,6 +6,7 @@
 //! CullFrame (views, requests) -> plan (chunks, rows; pure) -> tables on the GPU
 //!   classify blocks    -> kept, dropped or crossed by each view (only crossed blocks go on to vote)
 //!   vote     instances -> visibility words, one bit an instance and row; survivors of each block and row
+//!   scan     counts    -> their exclusive prefixes (large batches; small ones are added up in compact)
 //!   compact  words     -> survivor ids, in instance order; indirect commands and totals
 //! ```
 //!

@@ -10,7 +10,7 @@
 //!    our draw functions, so that Bevy's systems specialise and queue the entity into every phase.
 //! 4. `prepare`: all views of the frame and all sets become one [`CullFrame`](crate::cull::CullFrame).
 //!    `meshlets` add which of them are drawn by meshlets.
-//! 5. `record`: vote, scan, compact, args, once, before any camera draws.
+//! 5. `record`: the stages of the compaction, once, before any camera draws.
 //!    `uniforms`: a `MeshUniform` for each survivor of sets that are drawn by Bevy's own vertex stages.
 //! 6. `draw`: one indirect draw for each phase item and page.
 //! 7. `readback`: counters of some frames ago, for `diagnostics`.

@@ -42,8 +42,8 @@ impl Auto {
     pub fn pick(&mut self, tuning: &Tuning, tests: u64, frame: u64) -> Compaction {
         let step = tuning.pick(tests);
         let both = [Compaction::VoteScanCompact, Compaction::Classify];
-        let compactions = tuning.compactions();
-        if !both.iter().all(|one| compactions.contains(one)) || !both.contains(&step) {
+        let has = |one: &Compaction| tuning.steps().iter().any(|(_, other)| other == one);
+        if !both.iter().all(has) || !both.contains(&step) {
             return step;
         }
         let visible = self.visible.unwrap_or(0);

@@ -88,8 +88,8 @@ compactions! {
     HillisSteele = hillis_steele, "hillis-steele", "Ordered: a u32 a vote, a scan of log2(n) passes over global memory, compact: the first rung of article 4. Needs 8 bytes for each instance and view besides.";
     WorkgroupScan = workgroup_scan, "workgroup-scan", "Unordered: a scan in workgroup memory, merged with compact; one global atomicAdd a block (article 4). Needs 4 bytes for each instance and view besides.";
     BallotScan = ballot_scan, "ballot-scan", "Unordered: ballots as votes, a scan by subgroup operations, one global atomicAdd a block: the last rung of article 4. Needs subgroups.";
-    VoteScanCompact = vote_scan_compact, "vote-scan-compact", "Ordered: visibility bits, reduce, spine, downsweep. Its arena holds the survivors and nothing else.";
-    Classify = classify, "classify", "Ordered: `VoteScanCompact` on blocks that a view's border crosses; blocks outside cost nothing, blocks inside are not read. Needs 32 bytes for each 1,024 instances besides.";
+    VoteScanCompact = vote_scan_compact, "vote-scan-compact", "Ordered: visibility bits and the blocks' counts; prefixes of the counts, where they are many, in a pass of their own. Its arena holds the survivors and nothing else.";
+    Classify = classify, "classify", "Ordered: `VoteScanCompact` on blocks that a view's border crosses; blocks outside cost nothing, blocks inside are not read, nor words of 32 instances that no border crosses. Needs 164 bytes for each 1,024 instances besides.";
 }
 
 impl Compaction {
