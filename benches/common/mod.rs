@@ -1,6 +1,7 @@
 //! What the benchmarks share: a device with timestamps, timed runs, their statistics.
 #![allow(dead_code, reason = "not every benchmark uses every helper")]
 
+pub mod chart;
 pub mod encoding;
 pub mod reader;
 pub mod stats;
