@@ -19,6 +19,7 @@ const HEIGHT: u32 = 620;
 
 /// What is drawn.
 pub struct Chart {
+    /// Lines above the panels.
     pub title: String,
     /// What the axes are.
     pub axes: [&'static str; 2],
@@ -59,9 +60,10 @@ impl Chart {
         let width = self.panel_width * self.panels.len() as u32;
         let area = SVGBackend::new(path, (width, HEIGHT)).into_drawing_area();
         area.fill(&WHITE).map_err(|error| failed(&error))?;
-        let area = area
-            .titled(&self.title, ("sans-serif", 20))
-            .map_err(|error| failed(&error))?;
+        let area = self.title.lines().try_fold(area, |area, line| {
+            area.titled(line, ("sans-serif", 20))
+                .map_err(|error| failed(&error))
+        })?;
         let parts = area.split_evenly((1, self.panels.len()));
         for (part, panel) in parts.iter().zip(self.panels) {
             let mut chart = ChartBuilder::on(part)

@@ -40,7 +40,7 @@ pub fn write(path: &Path, adapter: &str, rows: &[Row]) -> Result<()> {
             .collect(),
     };
     Chart {
-        title: format!("Items expanded, both passes. {adapter}"),
+        title: format!("Items expanded, both passes\n{adapter}"),
         axes: ["sources", "G items a second"],
         panel_width: 420,
         panels: Distribution::ALL

@@ -44,7 +44,7 @@ pub fn write(path: &Path, adapter: &str, rows: &[Row]) -> Result<()> {
     });
     Chart {
         title: format!(
-            "Instances culled and compacted: {:.0} % visible, {} order. {adapter}",
+            "Instances culled and compacted: {:.0} % visible, {} order\n{adapter}",
             share * 100.0,
             last.order.name()
         ),

@@ -44,7 +44,7 @@ pub fn write(path: &Path, adapter: &str, rows: &[Row]) -> Result<()> {
     };
     let has = |order: &Order| shown.iter().any(|row| row.order == *order);
     Chart {
-        title: format!("Time of all stages, {views} view(s). {adapter}"),
+        title: format!("Time of all stages, {views} view(s)\n{adapter}"),
         axes: ["instances", "microseconds"],
         panel_width: 650,
         panels: [Order::Sorted, Order::Random]

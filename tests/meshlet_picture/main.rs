@@ -3,12 +3,14 @@
 #![cfg(all(feature = "bevy", feature = "meshlets"))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod assets;
+mod changes;
+#[path = "../scene/mod.rs"]
 mod scene;
 
 use bevy::{
     camera::ScalingMode,
     core_pipeline::prepass::{DeferredPrepass, DepthPrepass, MotionVectorPrepass, NormalPrepass},
-    mesh::{Indices, PrimitiveTopology},
     pbr::DefaultOpaqueRendererMethod,
     prelude::*,
     reflect::TypePath,
@@ -17,13 +19,12 @@ use bevy::{
 };
 use bevy_gpu_culling::{
     cull::CullingTier,
-    meshlet::{MeshletError, MeshletMesh, MeshletSettings},
+    meshlet::{MeshletMesh, MeshletSettings},
     prelude::*,
-    render::{BuildMeshlets, MeshletBuilds, MeshletReport, MeshletsBuilt},
+    render::MeshletReport,
 };
 use image::RgbaImage;
 use scene::{How, Stage, assert_same_picture, field};
-use std::sync::{Arc, Mutex};
 
 /// A closed mesh of 4,096 triangles.
 fn torus() -> Mesh {
@@ -443,181 +444,4 @@ fn what_cannot_be_parted_is_drawn_whole() {
         },
     );
     culls_both_ways(&report.0);
-}
-
-/// Through the life of an entity: meshlets come and go, change, are frozen; each picture is that of the whole.
-#[test]
-fn changes_at_run_time_are_drawn() {
-    let run = |by_meshlets: bool| {
-        let mut stage = Stage::new(How::Set(None));
-        stage.lights(false);
-        let camera = stage.camera(eyes()[1].1, ());
-        let material = stage.standard(red());
-        let set = field(150, true);
-        let entity = spawn(
-            &mut stage,
-            by_meshlets,
-            &set,
-            &torus(),
-            material,
-            Transform::IDENTITY,
-        );
-        let mut pictures = vec![("start", stage.picture())];
-        let handle = stage.app.world().get::<MeshletMesh3d>(entity).cloned();
-        // Another mesh in the same asset.
-        if let Some(handle) = &handle {
-            let other = MeshletMesh::from_mesh(&ball(), &MeshletSettings::default()).unwrap();
-            let mut assets = stage.app.world_mut().resource_mut::<Assets<MeshletMesh>>();
-            assets.insert(handle.id(), other).unwrap();
-        } else {
-            let other = stage.mesh(ball());
-            stage
-                .app
-                .world_mut()
-                .entity_mut(entity)
-                .insert(Mesh3d(other));
-        }
-        pictures.push(("other mesh", stage.picture()));
-        let before = stage.report().meshlets;
-        assert_eq!(before.tested > 0, by_meshlets);
-        // Another tier: other kernels, other buffers.
-        let mut settings = stage.app.world_mut().resource_mut::<GpuCullingSettings>();
-        settings.tier = Some(CullingTier::Workgroup);
-        pictures.push(("other tier", stage.picture()));
-        assert_eq!(stage.report().meshlets, before);
-        // What a frozen camera kept, seen from elsewhere: only fronts of then.
-        stage
-            .app
-            .world_mut()
-            .entity_mut(camera)
-            .insert(FreezeCulling::default());
-        stage.update(2);
-        let away = Transform::from_xyz(9.0, 6.0, -9.0).looking_at(Vec3::ZERO, Vec3::Y);
-        stage.app.world_mut().entity_mut(camera).insert(away);
-        assert_eq!(stage.report().meshlets, before);
-        stage
-            .app
-            .world_mut()
-            .entity_mut(camera)
-            .remove::<FreezeCulling>();
-        pictures.push(("thawed", stage.picture()));
-        // Without the component the mesh stays, and is drawn whole.
-        stage
-            .app
-            .world_mut()
-            .entity_mut(entity)
-            .remove::<MeshletMesh3d>();
-        pictures.push(("without meshlets", stage.picture()));
-        assert_eq!(stage.report().meshlets, MeshletReport::default());
-        stage.app.world_mut().entity_mut(entity).despawn();
-        pictures
-    };
-    for ((name, whole), (_, parts)) in run(false).into_iter().zip(run(true)) {
-        assert_same_picture(&name.replace(' ', "-"), &parts, &whole);
-    }
-}
-
-type Outcomes = Arc<Mutex<Vec<MeshletsBuilt>>>;
-
-fn watch(stage: &mut Stage) -> Outcomes {
-    let outcomes = Outcomes::default();
-    let into = outcomes.clone();
-    stage.app.add_observer(move |built: On<MeshletsBuilt>| {
-        into.lock().unwrap().push(built.event().clone());
-    });
-    outcomes
-}
-
-#[test]
-fn meshlets_are_built_in_the_background() {
-    let mut stage = Stage::new(How::Set(None));
-    let outcomes = watch(&mut stage);
-    stage.lights(false);
-    stage.camera(eyes()[1].1, ());
-    let material = stage.standard(red());
-    let mesh = stage.mesh(torus());
-    let set = field(150, true);
-    // Two sets with one mesh, and a mesh that cannot be cut.
-    let at = Transform::from_xyz(0.0, 1.0, 0.0);
-    for at in [Transform::IDENTITY, at] {
-        let entity = stage.spawn_set(&set, (mesh.clone(), material.clone()), at);
-        stage
-            .app
-            .world_mut()
-            .entity_mut(entity)
-            .insert(BuildMeshlets::default());
-    }
-    let mut lines = Mesh::new(PrimitiveTopology::LineList, default());
-    lines.insert_attribute(Mesh::ATTRIBUTE_POSITION, vec![[0.0f32; 3]; 2]);
-    lines.insert_indices(Indices::U32(vec![0, 1]));
-    let lines = stage.mesh(lines);
-    stage.spawn((Mesh3d(lines), BuildMeshlets::default()));
-    let whole = stage.picture();
-    for _ in 0..500 {
-        stage.update(1);
-        if outcomes.lock().unwrap().len() == 3 {
-            break;
-        }
-        let builds = stage.app.world().resource::<MeshletBuilds>();
-        let progress = builds.progress(mesh.id());
-        assert!(progress.is_none_or(|progress| (0.0..=1.0).contains(&progress)));
-        std::thread::sleep(core::time::Duration::from_millis(5));
-    }
-    let outcomes = outcomes.lock().unwrap().clone();
-    let built: Vec<_> = outcomes
-        .iter()
-        .filter_map(|o| o.result.clone().ok())
-        .collect();
-    assert_eq!(built.len(), 2, "{outcomes:?}");
-    assert_eq!(built[0], built[1], "what is built is shared");
-    let refused = outcomes.iter().find_map(|o| o.result.clone().err());
-    assert!(
-        matches!(refused, Some(MeshletError::Topology { .. })),
-        "{refused:?}"
-    );
-    assert!(stage.app.world().resource::<MeshletBuilds>().is_empty());
-    assert_same_picture("built", &stage.picture(), &whole);
-    assert!(stage.report().meshlets.culled_by_cone > 0);
-}
-
-#[test]
-fn files_are_loaded_and_damaged_ones_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let meshlets = MeshletMesh::from_mesh(&torus(), &MeshletSettings::default()).unwrap();
-    let bytes = meshlets.to_bytes().unwrap();
-    std::fs::write(folder.path().join("torus.meshlets"), &bytes).unwrap();
-    std::fs::write(
-        folder.path().join("short.meshlets"),
-        &bytes[..bytes.len() / 2],
-    )
-    .unwrap();
-    let mut app = App::new();
-    app.add_plugins((
-        MinimalPlugins,
-        AssetPlugin {
-            file_path: folder.path().to_str().unwrap().into(),
-            ..default()
-        },
-        bevy::mesh::MeshPlugin,
-        ImagePlugin::default(),
-    ));
-    app.init_asset::<MeshletMesh>();
-    app.register_asset_loader(bevy_gpu_culling::render::MeshletMeshLoader);
-    let server = app.world().resource::<AssetServer>().clone();
-    let good: Handle<MeshletMesh> = server.load("torus.meshlets");
-    let bad: Handle<MeshletMesh> = server.load("short.meshlets");
-    for _ in 0..500 {
-        app.update();
-        if server.load_state(&good).is_loaded() && server.load_state(&bad).is_failed() {
-            break;
-        }
-        std::thread::sleep(core::time::Duration::from_millis(5));
-    }
-    let assets = app.world().resource::<Assets<MeshletMesh>>();
-    assert_eq!(assets.get(&good), Some(&meshlets));
-    let bevy::asset::LoadState::Failed(error) = server.load_state(&bad) else {
-        panic!("{:?}", server.load_state(&bad))
-    };
-    let text = format!("{error:?}{error}");
-    assert!(text.contains("damaged"), "{text}");
 }

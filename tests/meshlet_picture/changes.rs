@@ -1,0 +1,83 @@
+//! Changes at run time.
+
+use super::{ball, eyes, red, spawn, torus};
+use crate::scene::{How, Stage, assert_same_picture, field};
+use bevy::prelude::*;
+use bevy_gpu_culling::{
+    cull::CullingTier,
+    meshlet::{MeshletMesh, MeshletSettings},
+    prelude::*,
+    render::MeshletReport,
+};
+
+/// Through the life of an entity: meshlets come and go, change, are frozen; each picture is that of the whole.
+#[test]
+fn changes_at_run_time_are_drawn() {
+    let run = |by_meshlets: bool| {
+        let mut stage = Stage::new(How::Set(None));
+        stage.lights(false);
+        let camera = stage.camera(eyes()[1].1, ());
+        let material = stage.standard(red());
+        let set = field(150, true);
+        let entity = spawn(
+            &mut stage,
+            by_meshlets,
+            &set,
+            &torus(),
+            material,
+            Transform::IDENTITY,
+        );
+        let mut pictures = vec![("start", stage.picture())];
+        let handle = stage.app.world().get::<MeshletMesh3d>(entity).cloned();
+        // Another mesh in the same asset.
+        if let Some(handle) = &handle {
+            let other = MeshletMesh::from_mesh(&ball(), &MeshletSettings::default()).unwrap();
+            let mut assets = stage.app.world_mut().resource_mut::<Assets<MeshletMesh>>();
+            assets.insert(handle.id(), other).unwrap();
+        } else {
+            let other = stage.mesh(ball());
+            stage
+                .app
+                .world_mut()
+                .entity_mut(entity)
+                .insert(Mesh3d(other));
+        }
+        pictures.push(("other mesh", stage.picture()));
+        let before = stage.report().meshlets;
+        assert_eq!(before.tested > 0, by_meshlets);
+        // Another tier: other kernels, other buffers.
+        let mut settings = stage.app.world_mut().resource_mut::<GpuCullingSettings>();
+        settings.tier = Some(CullingTier::Workgroup);
+        pictures.push(("other tier", stage.picture()));
+        assert_eq!(stage.report().meshlets, before);
+        // What a frozen camera kept, seen from elsewhere: only fronts of then.
+        stage
+            .app
+            .world_mut()
+            .entity_mut(camera)
+            .insert(FreezeCulling::default());
+        stage.update(2);
+        let away = Transform::from_xyz(9.0, 6.0, -9.0).looking_at(Vec3::ZERO, Vec3::Y);
+        stage.app.world_mut().entity_mut(camera).insert(away);
+        assert_eq!(stage.report().meshlets, before);
+        stage
+            .app
+            .world_mut()
+            .entity_mut(camera)
+            .remove::<FreezeCulling>();
+        pictures.push(("thawed", stage.picture()));
+        // Without the component the mesh stays, and is drawn whole.
+        stage
+            .app
+            .world_mut()
+            .entity_mut(entity)
+            .remove::<MeshletMesh3d>();
+        pictures.push(("without meshlets", stage.picture()));
+        assert_eq!(stage.report().meshlets, MeshletReport::default());
+        stage.app.world_mut().entity_mut(entity).despawn();
+        pictures
+    };
+    for ((name, whole), (_, parts)) in run(false).into_iter().zip(run(true)) {
+        assert_same_picture(&name.replace(' ', "-"), &parts, &whole);
+    }
+}
