@@ -16,19 +16,30 @@ var<workgroup> segments: array<u32, EXPAND_THREADS>;
 
 const SEGMENT: u32 = TILE_WORDS * EXPAND_BUCKETS / EXPAND_THREADS;
 
+const RUN: u32 = EXPAND_TILE / EXPAND_THREADS;
+
+// N of sources `index`, `index` + 256 and so on of the tile: all are on their way before the first is used.
+fn tile_items(tile: u32, sources: u32, index: u32) -> array<u32, RUN> {
+    var items: array<u32, RUN>;
+    for (var r = 0u; r < RUN; r += 1u) {
+        let source = tile * EXPAND_TILE + r * EXPAND_THREADS + index;
+        if (source < sources) {
+            items[r] = items_of(source);
+        }
+    }
+    return items;
+}
+
 fn load_masks(tile: u32, sources: u32, thread: Thread) {
     let index = index_of(thread);
+    var items = tile_items(tile, sources, index);
     for (var i = index; i < EXPAND_TILE; i += EXPAND_THREADS) {
         atomicStore(&masks[i], 0u);
     }
     workgroupBarrier();
-    for (var place = index; place < EXPAND_TILE; place += EXPAND_THREADS) {
-        let source = tile * EXPAND_TILE + place;
-        var items = 0u;
-        if (source < sources) {
-            items = items_of(source);
-        }
-        transpose(bits_of(items), place, thread);
+    for (var r = 0u; r < RUN; r += 1u) {
+        note_items(items[r]);
+        transpose(bits_of(items[r]), r * EXPAND_THREADS + index, thread);
     }
     workgroupBarrier();
     var entries = 0u;

@@ -42,11 +42,5 @@ fn write_entries(tile: u32, sources: u32, first: u32, index: u32) {
 fn count_tile(tile: u32, sources: u32, thread: Thread) -> u32 {
     let index = index_of(thread);
     load_masks(tile, sources, thread);
-    for (var at = index; at < EXPAND_TILE; at += EXPAND_THREADS) {
-        let source = tile * EXPAND_TILE + at;
-        if (source < sources) {
-            note_items(items_of(source));
-        }
-    }
     return entries_before(index, EXPAND_THREADS / EXPAND_BUCKETS);
 }

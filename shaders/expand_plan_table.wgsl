@@ -18,7 +18,5 @@ fn plan(total: u32, thread: u32) {
         first_entries[thread] = min(first, params.entry_capacity);
     }
     workgroupBarrier();
-    if (thread == 0u) {
-        plan_buckets(items, total);
-    }
+    plan_buckets(items, total, thread);
 }

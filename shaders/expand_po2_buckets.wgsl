@@ -29,18 +29,14 @@ var<workgroup> words: array<atomic<u32>, TILE_WORDS>;
 // Entries of bucket `index` in the tile, to the first threads. No masks are needed for that.
 fn count_tile(tile: u32, sources: u32, thread: Thread) -> u32 {
     let index = index_of(thread);
+    var items = tile_items(tile, sources, index);
     if (index < TILE_WORDS) {
         atomicStore(&words[index], 0u);
     }
     workgroupBarrier();
-    for (var at = index; at < EXPAND_TILE; at += EXPAND_THREADS) {
-        let source = tile * EXPAND_TILE + at;
-        var items = 0u;
-        if (source < sources) {
-            items = items_of(source);
-        }
-        note_items(items);
-        gather(items, at / 32u, thread);
+    for (var r = 0u; r < RUN; r += 1u) {
+        note_items(items[r]);
+        gather(items[r], (r * EXPAND_THREADS + index) / 32u, thread);
     }
     workgroupBarrier();
     var entries = 0u;

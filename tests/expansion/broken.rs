@@ -69,14 +69,14 @@ fn a_broken_expansion_is_seen() {
             "place_of(index % EXPAND_BUCKETS * tiles + tile)",
             "place_of(index % EXPAND_BUCKETS * tiles)",
         ),
-        (OneBucket, "firsts[bucket] + add", "add"),
+        (OneBucket, "firsts[bucket] + before", "before"),
         (Po2Buckets, "(atomicLoad(&words[w]) >> index) & 1u", "1u"),
         (
             Po2Buckets,
             "atomicOr(&words[word], all)",
             "atomicOr(&words[word], bits)",
         ),
-        (Po2Buckets, "chunk += chunks;", ""),
+        (Po2Buckets, "first_chunk += chunks_in[b];", ""),
         (Po2Buckets, "bucket += step;", "bucket += step / 2u;"),
         (
             OneBucket,

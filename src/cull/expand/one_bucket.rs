@@ -60,7 +60,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
             name: "expand_write_few_one_bucket",
             parts: few,
             entry: "write",
-            groups: Groups::Tiles,
+            groups: Groups::TilesAndPlan,
         },
     ],
     items: ExpandPass {

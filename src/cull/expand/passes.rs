@@ -65,6 +65,8 @@ pub(super) enum Groups {
     One,
     /// One for each tile of sources, as far as they fill a large GPU; they stride over the tiles.
     Tiles,
+    /// One for each tile of few sources, and one.
+    TilesAndPlan,
     /// One for each tile of the table of tiles and buckets; they stride.
     TableTiles,
     /// One for each 256 sources; they stride.
@@ -85,6 +87,7 @@ impl Groups {
         let wanted = match self {
             Self::One => 1,
             Self::Tiles => tiles(sources),
+            Self::TilesAndPlan => tiles(sources).max(1) + 1,
             Self::TableTiles => table_tiles(sources),
             Self::Threads => u64::from(sources.div_ceil(256)),
             Self::Items => u64::from(LIVE_WORKGROUPS),
@@ -229,6 +232,7 @@ mod tests {
             for groups in [
                 Groups::One,
                 Groups::Tiles,
+                Groups::TilesAndPlan,
                 Groups::TableTiles,
                 Groups::Threads,
             ] {

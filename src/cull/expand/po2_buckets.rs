@@ -61,7 +61,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
             name: "expand_write_few_po2_buckets",
             parts: few,
             entry: "write",
-            groups: Groups::Tiles,
+            groups: Groups::TilesAndPlan,
         },
     ],
     items: ExpandPass {
