@@ -2,7 +2,7 @@
 // sum of all counts before it. It also writes the commands of the rows, and empties the list of crossed blocks.
 //
 // Few counts (batch.is_scanned is 0): a workgroup has COUNTS_EACH counts side by side and adds up all before them.
-// Many: `scan` has added up tiles; a workgroup adds up the tiles' totals once, and strides over the counts.
+// Many: `scan` has added up tiles; a workgroup has MANY_EACH counts and adds up the tiles before each COUNTS_EACH of them.
 //
 // 32 threads side by side write the ids of a count: each reads all words and has a bit of every one, so that nobody
 // waits for anybody. The tier's file (compact_subgroup.wgsl, compact_workgroup.wgsl) adds up over a workgroup.
@@ -15,37 +15,22 @@
 @group(0) @binding(6) var<storage, read> counts: array<u32>;
 @group(0) @binding(8) var<storage, read> partials: array<u32>;
 
-// Survivors before each tile.
-var<workgroup> tile_places: array<u32, MOST_TILES>;
-
-fn add_up_tiles(own: Own) {
-    let tiles = batch.count_len / SCAN_TILE + 1u;
-    // Tiles side by side belong to a thread.
-    let each = (tiles + BLOCK_THREADS - 1u) / BLOCK_THREADS;
-    let first = own.thread * each;
-    let end = min(first + each, tiles);
-    var sum = 0u;
-    for (var tile = first; tile < end; tile += 1u) {
-        sum += partials[tile];
+// Survivors of all tiles before each of four.
+fn tiles_before(own: Own, tiles: vec4<u32>) -> vec4<u32> {
+    var sum = vec4<u32>(0u);
+    let end = max(max(tiles.x, tiles.y), max(tiles.z, tiles.w));
+    for (var tile = own.thread; tile < end; tile += BLOCK_THREADS) {
+        sum += select(vec4<u32>(0u), vec4<u32>(partials[tile]), vec4<u32>(tile) < tiles);
     }
-    var place = scan_up(own, sum);
-    for (var tile = first; tile < end; tile += 1u) {
-        tile_places[tile] = place;
-        place += partials[tile];
-    }
-    workgroupBarrier();
+    return add_up(own, sum);
 }
 
-fn place_of(count: u32) -> u32 {
-    return counts[count] + tile_places[count / SCAN_TILE];
-}
-
-// Survivors before `a`, before `b` and before `c`, where counts are few.
-fn sums_before(own: Own, a: u32, b: u32, c: u32) -> vec3<u32> {
-    var sum = vec3<u32>(0u);
-    for (var i = own.thread; i < max(a, c); i += BLOCK_THREADS) {
-        let survivors = counts[i];
-        sum += vec3<u32>(select(0u, survivors, i < a), select(0u, survivors, i < b), select(0u, survivors, i < c));
+// Survivors before each of four counts, where counts are few.
+fn sums_before(own: Own, ends: vec4<u32>) -> vec4<u32> {
+    var sum = vec4<u32>(0u);
+    let end = max(max(ends.x, ends.y), max(ends.z, ends.w));
+    for (var i = own.thread; i < end; i += BLOCK_THREADS) {
+        sum += select(vec4<u32>(0u), vec4<u32>(counts[i]), vec4<u32>(i) < ends);
     }
     return add_up(own, sum);
 }
@@ -61,32 +46,34 @@ fn write_row(row: u32, place: u32, end: u32) {
 }
 
 fn compact_all(workgroup: u32, workgroups: u32, own: Own) {
-    if (batch.is_scanned != 0u) {
-        add_up_tiles(own);
-        for (var row = workgroup * BLOCK_THREADS + own.thread; row < batch.row_count; row += workgroups * BLOCK_THREADS) {
-            let first = row_draws[row].first_count;
-            write_row(row, place_of(first), place_of(first + row_draws[row].block_count));
-        }
-        compact_many(workgroup, workgroups, own);
-        return;
-    }
+    let is_scanned = batch.is_scanned != 0u;
     let first_count = workgroup * COUNTS_EACH;
     var place = 0u;
     // A row a workgroup, in the same sum as the workgroup's own place.
-    for (var row = workgroup; row == workgroup || row < batch.row_count; row += workgroups) {
+    for (var row = workgroup; (row == workgroup && !is_scanned) || row < batch.row_count; row += workgroups) {
         var first = 0u;
         var end = 0u;
         if (row < batch.row_count) {
             first = row_draws[row].first_count;
             end = first + row_draws[row].block_count;
         }
-        let sums = sums_before(own, first_count, first, end);
+        var sums: vec4<u32>;
+        if (is_scanned) {
+            sums = tiles_before(own, vec4<u32>(0u, first / SCAN_TILE, end / SCAN_TILE, 0u));
+            sums += vec4<u32>(0u, counts[first], counts[end], 0u);
+        } else {
+            sums = sums_before(own, vec4<u32>(first_count, first, end, 0u));
+        }
         place = sums.x;
         if (own.thread == 0u && row < batch.row_count) {
             write_row(row, sums.y, sums.z);
         }
     }
-    compact_few(first_count, place, own);
+    if (is_scanned) {
+        compact_many(first_count, workgroups * COUNTS_EACH, own);
+    } else {
+        compact_few(first_count, place, own);
+    }
 }
 
 // The last chunk whose first count is not after `count`.
@@ -127,7 +114,7 @@ fn write_count(count: u32, first_place: u32, survivors: u32, own: Own) {
         return;
     }
     if (!write_words_together(count, first_place, survivors, first_id, own)) {
-        write_words(count, first_place, first_id, bit);
+        write_dense_words(count, first_place, first_id, own);
     }
 }
 
@@ -164,18 +151,35 @@ fn compact_few(first_count: u32, place: u32, own: Own) {
     }
 }
 
-fn compact_many(workgroup: u32, workgroups: u32, own: Own) {
-    let step = workgroups * COUNTS_EACH;
-    for (var count = workgroup * COUNTS_EACH + own.thread / 32u; count < batch.count_len; count += 4u * step) {
-        // Most counts may be zero: four at a time. A count behind the last stands for the closing entry.
-        let counts_of = min(vec4<u32>(count, count + step, count + 2u * step, count + 3u * step), vec4<u32>(batch.count_len));
-        let places = vec4<u32>(
-            place_of(counts_of.x), place_of(counts_of.y), place_of(counts_of.z), place_of(counts_of.w));
-        let ends = min(counts_of + 1u, vec4<u32>(batch.count_len));
-        let survivors = vec4<u32>(place_of(ends.x), place_of(ends.y), place_of(ends.z), place_of(ends.w)) - places;
-        for (var k = 0u; k < 4u; k += 1u) {
-            if (survivors[k] > 0u) {
-                write_count(counts_of[k], places[k], survivors[k], own);
+// Survivors of COUNTS_EACH counts of a tile up to `count`, from the start of the tile on; the last tile ends with the batch.
+fn place_in_tile(tile: u32, count: u32) -> u32 {
+    var place = partials[min(tile, batch.count_len / SCAN_TILE)];
+    if (count < min((tile + 1u) * SCAN_TILE, batch.count_len)) {
+        place = counts[count];
+    }
+    return place;
+}
+
+// Four times COUNTS_EACH counts, `step` apart, so that those of one region, which may all be full, are everybody's.
+fn compact_many(first_count: u32, step: u32, own: Own) {
+    let firsts = vec4<u32>(first_count) + vec4<u32>(0u, step, 2u * step, 3u * step);
+    let tiles = firsts / SCAN_TILE;
+    var survivors = 0u;
+    for (var k = 0u; k < MANY_EACH / COUNTS_EACH; k += 1u) {
+        survivors |= place_in_tile(tiles[k], firsts[k] + COUNTS_EACH) - place_in_tile(tiles[k], firsts[k]);
+    }
+    // The same for the whole workgroup.
+    if (survivors == 0u) {
+        return;
+    }
+    let places = tiles_before(own, tiles);
+    for (var k = 0u; k < MANY_EACH / COUNTS_EACH; k += 1u) {
+        let count = firsts[k] + own.thread / 32u;
+        if (count < batch.count_len) {
+            let before = place_in_tile(tiles[k], count);
+            let behind = place_in_tile(tiles[k], count + 1u);
+            if (behind > before) {
+                write_count(count, places[k] + before, behind - before, own);
             }
         }
     }

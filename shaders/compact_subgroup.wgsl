@@ -9,35 +9,22 @@ struct Own {
 }
 
 // Of each subgroup: 32 when subgroups have four lanes.
-var<workgroup> subgroup_sums: array<vec3<u32>, 32>;
+var<workgroup> subgroup_sums: array<vec4<u32>, 32>;
 
 // The sum of `value` over all threads.
-fn add_up(own: Own, value: vec3<u32>) -> vec3<u32> {
+fn add_up(own: Own, value: vec4<u32>) -> vec4<u32> {
     let sum = subgroupAdd(value);
     if (own.lane == 0u) {
         subgroup_sums[own.subgroup] = sum;
     }
     workgroupBarrier();
-    var total = vec3<u32>(0u);
+    var total = vec4<u32>(0u);
     for (var s = 0u; s < BLOCK_THREADS / own.size; s += 1u) {
         total += subgroup_sums[s];
     }
     // The next call overwrites the sums.
     workgroupBarrier();
     return total;
-}
-
-// The sum of `value` over the threads before.
-fn scan_up(own: Own, value: u32) -> u32 {
-    var before = subgroupExclusiveAdd(value);
-    if (own.lane == own.size - 1u) {
-        subgroup_sums[own.subgroup].x = before + value;
-    }
-    workgroupBarrier();
-    for (var s = 0u; s < own.subgroup; s += 1u) {
-        before += subgroup_sums[s].x;
-    }
-    return before;
 }
 
 // Up to so many survivors of every word, each lane writes those of its own, one after the other.
@@ -61,6 +48,10 @@ fn write_words_together(count: u32, first_place: u32, survivors: u32, first_id: 
         word &= word - 1u;
     }
     return true;
+}
+
+fn write_dense_words(count: u32, first_place: u32, first_id: u32, own: Own) {
+    write_words(count, first_place, first_id, own.thread % 32u);
 }
 
 @compute @workgroup_size(BLOCK_THREADS)

@@ -4,10 +4,10 @@ struct Own {
     thread: u32,
 }
 
-var<workgroup> thread_sums: array<vec3<u32>, BLOCK_THREADS>;
+var<workgroup> thread_sums: array<vec4<u32>, BLOCK_THREADS>;
 
 // The sum of `value` over all threads.
-fn add_up(own: Own, value: vec3<u32>) -> vec3<u32> {
+fn add_up(own: Own, value: vec4<u32>) -> vec4<u32> {
     thread_sums[own.thread] = value;
     workgroupBarrier();
     for (var span = BLOCK_THREADS / 2u; span > 0u; span /= 2u) {
@@ -22,26 +22,12 @@ fn add_up(own: Own, value: vec3<u32>) -> vec3<u32> {
     return total;
 }
 
-// The sum of `value` over the threads before.
-fn scan_up(own: Own, value: u32) -> u32 {
-    var inclusive = value;
-    thread_sums[own.thread].x = inclusive;
-    workgroupBarrier();
-    for (var reach = 1u; reach < BLOCK_THREADS; reach *= 2u) {
-        var before = 0u;
-        if (own.thread >= reach) {
-            before = thread_sums[own.thread - reach].x;
-        }
-        workgroupBarrier();
-        inclusive += before;
-        thread_sums[own.thread].x = inclusive;
-        workgroupBarrier();
-    }
-    return inclusive - value;
-}
-
 fn write_words_together(count: u32, first_place: u32, survivors: u32, first_id: u32, own: Own) -> bool {
     return false;
+}
+
+fn write_dense_words(count: u32, first_place: u32, first_id: u32, own: Own) {
+    write_words(count, first_place, first_id, own.thread % 32u);
 }
 
 @compute @workgroup_size(BLOCK_THREADS)

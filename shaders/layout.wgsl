@@ -9,10 +9,12 @@ const BLOCK_ITEMS: u32 = 8u;
 const BLOCK_WORDS: u32 = 32u;
 // Blocks whose survivors are counted and scanned by one workgroup of `scan`.
 const SCAN_TILE: u32 = 256u;
-// Tiles of a batch: `compact` keeps their places in workgroup memory.
+// Tiles of a batch: each workgroup of `compact` adds up those before its own.
 const MOST_TILES: u32 = 2048u;
 // Counts that a workgroup of `compact` handles at once: 32 threads each.
 const COUNTS_EACH: u32 = 4u;
+// The same where counts are many: COUNTS_EACH at a time.
+const MANY_EACH: u32 = 16u;
 // Threads of a workgroup of `classify`: a thread a block.
 const CLASSIFY_THREADS: u32 = 256u;
 

@@ -20,96 +20,176 @@ fn vote(
     }
 }
 
+// The rows of the group that cross the block, a row a lane.
+fn crossing_rows(chunk: Chunk, first_row: u32, row_count: u32, at: u32, lane: u32, size: u32) -> u32 {
+    if (chunk.row_count == 1u) {
+        // Else the block were not in the list.
+        return 1u;
+    }
+    var crossing = 0u;
+    for (var first = 0u; first < row_count; first += size) {
+        let r = first + lane;
+        var crosses = false;
+        if (r < row_count) {
+            crosses = row_crosses_block(chunk, first_row + r, at);
+        }
+        crossing |= subgroupBallot(crosses).x << first;
+    }
+    return crossing;
+}
+
 fn vote_group(chunk: Chunk, block: u32, group: u32, subgroup: u32, lane: u32, size: u32) {
-    let first_row = chunk.first_row + group;
     let at = chunk.first_instance / BLOCK + block;
     let words_each = size >> 2u;
     let first_word = subgroup * words_each;
-    let crossing = crossing_rows(chunk, first_row, min(chunk.row_count - group, ROW_GROUP), at);
-    var state = 0u;
-    if (lane < words_each) {
-        state = word_state(chunk, first_row, at, first_word + lane, crossing);
-    }
-    // Bit w: some row crosses word w of the subgroup.
-    let asked = subgroupBallot((state >> ROW_GROUP) != 0u).x;
-
+    let row_count = min(chunk.row_count - group, ROW_GROUP);
+    let crossing = crossing_rows(chunk, chunk.first_row + group, row_count, at, lane, size);
     let first = block * BLOCK + first_word * 32u + lane;
-    if (is_fast(chunk, first, lane, size) & (size == 32u) & (crossing == 1u) & (rows[first_row].reach.w < 0.0)) {
-        // One view, and a word a ballot: only what is asked for, four words at a time.
-        let wide = widened(rows[first_row], chunk.sphere.w);
-        let at_first = chunk.first_instance + first;
-        var voted = 0u;
-        var left = asked;
-        while (left != 0u) {
-            let a = firstTrailingBit(left);
-            left &= left - 1u;
-            let b = select(a, firstTrailingBit(left), left != 0u);
-            left &= left - 1u;
-            let c = select(a, firstTrailingBit(left), left != 0u);
-            left &= left - 1u;
-            let d = select(a, firstTrailingBit(left), left != 0u);
-            left &= left - 1u;
-            let centre_a = load_instance(at_first + a * 32u).position;
-            let centre_b = load_instance(at_first + b * 32u).position;
-            let centre_c = load_instance(at_first + c * 32u).position;
-            let centre_d = load_instance(at_first + d * 32u).position;
-            voted = select(voted, subgroupBallot(centre_in_view(wide, centre_a)).x, lane == a);
-            voted = select(voted, subgroupBallot(centre_in_view(wide, centre_b)).x, lane == b);
-            voted = select(voted, subgroupBallot(centre_in_view(wide, centre_c)).x, lane == c);
-            voted = select(voted, subgroupBallot(centre_in_view(wide, centre_d)).x, lane == d);
+    let by_words = is_fast(chunk, first, lane, size) & (size == 32u);
+    for (var r = 0u; (crossing >> r) != 0u; r += 4u) {
+        let four = (crossing >> r) & 15u;
+        if (four == 0u) {
+            continue;
         }
-        store_word(chunk, block, group, 0u, voted, state, subgroup, lane, size);
-    } else if (is_fast(chunk, first, lane, size)) {
-        var centres: array<vec3<f32>, BLOCK_ITEMS>;
-        for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
-            // Of a word that nobody asks for all lanes load the same: a branch would keep the array out of registers.
-            let is_asked = ((asked >> ((k * size + lane) >> 5u)) & 1u) != 0u;
-            centres[k] = load_instance(chunk.first_instance + select(first - lane, first + k * size, is_asked)).position;
+        // Four rows and a quarter of the lanes in words: a lane has a word in a row.
+        let first_row = chunk.first_row + group + r;
+        let own_word = lane % words_each;
+        let own_row = lane / words_each;
+        var own = OUTSIDE;
+        if (((four >> own_row) & 1u) != 0u) {
+            own = word_state(chunk, first_row + own_row, at, first_word + own_word);
         }
-        var left = crossing;
-        while (left != 0u) {
-            let r = firstTrailingBit(left);
-            left &= left - 1u;
-            let word = vote_centres(chunk, rows[first_row + r], &centres, lane, size);
-            store_word(chunk, block, group, r, word, state, subgroup, lane, size);
+        // The word's in each row.
+        var states = vec4<u32>(own, OUTSIDE, OUTSIDE, OUTSIDE);
+        if (four != 1u) {
+            states = vec4<u32>(
+                subgroupShuffle(own, own_word),
+                subgroupShuffle(own, own_word + words_each),
+                subgroupShuffle(own, own_word + 2u * words_each),
+                subgroupShuffle(own, own_word + 3u * words_each));
         }
-    } else {
-        var spheres: array<vec4<f32>, BLOCK_ITEMS>;
-        for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
-            if (((asked >> ((k * size + lane) >> 5u)) & 1u) != 0u) {
-                spheres[k] = load_sphere(chunk, first + k * size);
+        // Bit w: one of the four rows crosses word w of the subgroup.
+        let is_asked = (lane < words_each) & any(states == vec4<u32>(PARTIAL));
+        let asked = subgroupBallot(is_asked).x;
+        var voted: vec4<u32>;
+        if (by_words) {
+            voted = vote_asked_words(chunk, first_row, four, chunk.first_instance + first, asked, lane);
+        } else {
+            voted = vote_asked(chunk, first_row, four, first, asked, lane, size);
+        }
+        for (var k = 0u; k < 4u; k += 1u) {
+            if (((four >> k) & 1u) != 0u) {
+                store_word(chunk, block, group + r + k, voted[k], states[k], first_word, lane, words_each);
             }
         }
-        var left = crossing;
-        while (left != 0u) {
-            let r = firstTrailingBit(left);
-            left &= left - 1u;
-            let word = vote_spheres(chunk, rows[first_row + r], &spheres, first, lane, size);
-            store_word(chunk, block, group, r, word, state, subgroup, lane, size);
+    }
+}
+
+// Votes of four rows, of which `four` has a bit each. The loads are shared, and nobody stores before all ballots are
+// cast. Where a word is a ballot and positions are all there is to load: only words that are asked for, four at a time.
+fn vote_asked_words(chunk: Chunk, first_row: u32, four: u32, at: u32, asked: u32, lane: u32) -> vec4<u32> {
+    var voted = vec4<u32>(0u);
+    var left = asked;
+    while (left != 0u) {
+        let a = firstTrailingBit(left);
+        left &= left - 1u;
+        let b = select(a, firstTrailingBit(left), left != 0u);
+        left &= left - 1u;
+        let c = select(a, firstTrailingBit(left), left != 0u);
+        left &= left - 1u;
+        let d = select(a, firstTrailingBit(left), left != 0u);
+        left &= left - 1u;
+        let centres = Centres(
+            load_instance(at + a * 32u).position,
+            load_instance(at + b * 32u).position,
+            load_instance(at + c * 32u).position,
+            load_instance(at + d * 32u).position);
+        let four_words = vec4<u32>(a, b, c, d);
+        if ((four & 1u) != 0u) {
+            voted.x = vote_centres_of(voted.x, chunk, rows[first_row], centres, four_words, lane);
+        }
+        if ((four & 2u) != 0u) {
+            voted.y = vote_centres_of(voted.y, chunk, rows[first_row + 1u], centres, four_words, lane);
+        }
+        if ((four & 4u) != 0u) {
+            voted.z = vote_centres_of(voted.z, chunk, rows[first_row + 2u], centres, four_words, lane);
+        }
+        if ((four & 8u) != 0u) {
+            voted.w = vote_centres_of(voted.w, chunk, rows[first_row + 3u], centres, four_words, lane);
         }
     }
+    return voted;
+}
+
+struct Centres {
+    a: vec3<f32>,
+    b: vec3<f32>,
+    c: vec3<f32>,
+    d: vec3<f32>,
+}
+
+// The ballots of one row on words `own`; the lanes of these keep them.
+fn vote_centres_of(voted: u32, chunk: Chunk, row: Row, centres: Centres, own: vec4<u32>, lane: u32) -> u32 {
+    let wide = widened(row, chunk.sphere.w);
+    var word = voted;
+    word = select(word, subgroupBallot(keeps_centre(chunk, row, wide, centres.a)).x, lane == own.x);
+    word = select(word, subgroupBallot(keeps_centre(chunk, row, wide, centres.b)).x, lane == own.y);
+    word = select(word, subgroupBallot(keeps_centre(chunk, row, wide, centres.c)).x, lane == own.z);
+    word = select(word, subgroupBallot(keeps_centre(chunk, row, wide, centres.d)).x, lane == own.w);
+    return word;
+}
+
+fn keeps_centre(chunk: Chunk, row: Row, wide: Row, centre: vec3<f32>) -> bool {
+    var keeps = centre_in_view(wide, centre);
+    if (row.reach.w >= 0.0) {
+        keeps = keeps & sphere_in_reach(row, chunk, vec4<f32>(centre, chunk.sphere.w));
+    }
+    return keeps;
+}
+
+// The same from bounding spheres, at any subgroup size, four ballots at a time; `first` is the lane's first instance,
+// counted from the start of the chunk.
+fn vote_asked(chunk: Chunk, first_row: u32, four: u32, first: u32, asked: u32, lane: u32, size: u32) -> vec4<u32> {
+    var voted = vec4<u32>(0u);
+    for (var k = 0u; k < BLOCK_ITEMS; k += 4u) {
+        var spheres: array<vec4<f32>, 4>;
+        for (var s = 0u; s < 4u; s += 1u) {
+            if (((asked >> (((k + s) * size + lane) >> 5u)) & 1u) != 0u) {
+                spheres[s] = load_sphere(chunk, first + (k + s) * size);
+            }
+        }
+        for (var r = 0u; r < 4u; r += 1u) {
+            if (((four >> r) & 1u) != 0u) {
+                let row = rows[first_row + r];
+                for (var s = 0u; s < 4u; s += 1u) {
+                    let ballot = subgroupBallot(is_visible(chunk, row, spheres[s], first + (k + s) * size));
+                    voted[r] = keep_ballot(voted[r], k + s, ballot, lane, size);
+                }
+            }
+        }
+    }
+    return voted;
 }
 
 // `voted` counts where the row crosses the lane's word; else its state knows the answer.
 fn store_word(
     chunk: Chunk,
     block: u32,
-    group: u32,
-    r: u32,
+    row: u32,
     voted: u32,
     state: u32,
-    subgroup: u32,
+    first_word: u32,
     lane: u32,
-    size: u32,
+    words_each: u32,
 ) {
-    let words_each = size >> 2u;
-    let own = subgroup * words_each + lane;
-    var word = select(0u, voted, ((state >> (r + ROW_GROUP)) & 1u) != 0u);
-    if (((state >> r) & 1u) != 0u) {
-        word = full_word(own, block_len(chunk, block));
-    }
-    let count = chunk.first_count + (group + r) * chunk.block_count + block;
+    let count = chunk.first_count + row * chunk.block_count + block;
+    var word = 0u;
     if (lane < words_each) {
+        let own = first_word + lane;
+        word = select(0u, voted, state == PARTIAL);
+        if (state == INSIDE) {
+            word = full_word(own, block_len(chunk, block));
+        }
         words[count * BLOCK_WORDS + own] = word;
     }
     let survivors = subgroupAdd(countOneBits(word));

@@ -1,6 +1,6 @@
 // Stage 1 on crossed blocks, through workgroup memory: 32 threads side by side answer for a crossed word.
 
-// As word_state.wgsl has it, for each word.
+// For each word: bit r says that it is inside row r of the group, bit 16 + r that the row crosses it.
 var<workgroup> states: array<u32, BLOCK_WORDS>;
 // The words that some row of the group crosses, in any order.
 var<workgroup> crossed_words: array<u32, BLOCK_WORDS>;
@@ -24,6 +24,27 @@ fn vote(
     }
 }
 
+// The rows of the group that cross the block.
+fn crossing_rows(chunk: Chunk, first_row: u32, row_count: u32, at: u32) -> u32 {
+    var crossing = 0u;
+    for (var r = 0u; r < row_count; r += 1u) {
+        crossing |= select(0u, 1u << r, row_crosses_block(chunk, first_row + r, at));
+    }
+    return crossing;
+}
+
+fn word_states(chunk: Chunk, first_row: u32, at: u32, word: u32, crossing: u32) -> u32 {
+    var states = 0u;
+    var left = crossing;
+    while (left != 0u) {
+        let r = firstTrailingBit(left);
+        left &= left - 1u;
+        let state = word_state(chunk, first_row + r, at, word);
+        states |= select(0u, 1u << r, state == INSIDE) | select(0u, 1u << (r + ROW_GROUP), state == PARTIAL);
+    }
+    return states;
+}
+
 fn vote_group(chunk: Chunk, block: u32, group: u32, thread: u32) {
     let first_row = chunk.first_row + group;
     let at = chunk.first_instance / BLOCK + block;
@@ -31,7 +52,7 @@ fn vote_group(chunk: Chunk, block: u32, group: u32, thread: u32) {
     // The same for all threads.
     let crossing = crossing_rows(chunk, first_row, min(chunk.row_count - group, ROW_GROUP), at);
     if (thread < BLOCK_WORDS) {
-        let state = word_state(chunk, first_row, at, thread, crossing);
+        let state = word_states(chunk, first_row, at, thread, crossing);
         if ((state >> ROW_GROUP) != 0u) {
             crossed_words[atomicAdd(&crossed_len, 1u)] = thread;
         }

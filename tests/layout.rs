@@ -347,6 +347,7 @@ fn constants_are_the_same_on_both_sides() {
             ("SCAN_TILE", SCAN_TILE),
             ("CLASSIFY_THREADS", CLASSIFY_THREADS),
             ("COUNTS_EACH", COUNTS_EACH),
+            ("MANY_EACH", MANY_EACH),
             ("MOST_TILES", MOST_TILES),
             ("CHUNK_HAS_SCALE", CHUNK_HAS_SCALE),
             ("CHUNK_OFF_CENTRE", CHUNK_OFF_CENTRE),

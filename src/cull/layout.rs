@@ -15,10 +15,12 @@ pub const BLOCK_ITEMS: u32 = BLOCK / BLOCK_THREADS;
 pub const BLOCK_WORDS: u32 = BLOCK / 32;
 /// Block counts that one workgroup of `scan` handles.
 pub const SCAN_TILE: u32 = 256;
-/// Tiles of counts of a batch: `compact` keeps their places in workgroup memory.
+/// Tiles of counts of a batch: each workgroup of `compact` adds up those before its own.
 pub const MOST_TILES: u32 = 2048;
 /// Counts that a workgroup of `compact` handles at once: 32 threads each.
 pub const COUNTS_EACH: u32 = 4;
+/// The same where counts are many, a part of a tile: [`COUNTS_EACH`] at a time.
+pub const MANY_EACH: u32 = 16;
 /// Threads of a workgroup of `classify`: a thread a block.
 pub const CLASSIFY_THREADS: u32 = 256;
 

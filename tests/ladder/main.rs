@@ -313,7 +313,7 @@ fn a_broken_compaction_is_seen() {
             "(vec3<f32>(steps) - 128.0)",
             "(vec3<f32>(steps) - 100.0)",
         ),
-        (Classify, "own == PARTIAL)", "own == INSIDE)"),
+        (Classify, "max_scale) == PARTIAL;", "max_scale) == INSIDE;"),
         (Classify, "word = full_word(", "word = 0u * full_word("),
     ];
     for (compaction, from, to) in breaks {

@@ -2,7 +2,7 @@
 
 use crate::cull::{
     CullingTier, Stage,
-    layout::{BLOCK, BLOCK_THREADS, BLOCK_WORDS, CLASSIFY_THREADS, COUNTS_EACH},
+    layout::{BLOCK, BLOCK_THREADS, BLOCK_WORDS, CLASSIFY_THREADS, COUNTS_EACH, MANY_EACH},
     plan::BatchPlan,
     shaders,
 };
@@ -167,8 +167,6 @@ impl Resource {
     }
 }
 
-/// Workgroups of passes that stride over their work: 262,144 threads fill a large GPU.
-const STRIDING_WORKGROUPS: u32 = 2048;
 /// Workgroups of `vote` over crossed blocks: more, because each waits for memory several times in a row. Measured
 /// (docs/performance.md).
 const CROSSED_WORKGROUPS: u32 = 8192;
@@ -182,7 +180,7 @@ pub(crate) enum Dispatch {
     BlockThreads,
     /// As many as fill a large GPU; they stride over the list of crossed blocks.
     Crossed,
-    /// One for [`COUNTS_EACH`] counts; as many as fill a large GPU where they are many, and stride over them.
+    /// One for [`COUNTS_EACH`] counts, or [`MANY_EACH`] where they are many.
     Counts,
     /// One for each tile of counts; none where they are few.
     Tiles,
@@ -204,10 +202,7 @@ impl Dispatch {
             Self::Counts if plan.batch.is_scanned == 0 => {
                 (plan.batch.count_len.div_ceil(COUNTS_EACH), 1)
             }
-            Self::Counts => {
-                let most = plan.batch.count_len.div_ceil(COUNTS_EACH);
-                (most.min(STRIDING_WORKGROUPS), 1)
-            }
+            Self::Counts => (plan.batch.count_len.div_ceil(MANY_EACH), 1),
             Self::Tiles if plan.batch.is_scanned == 0 => (0, 0),
             Self::Tiles => (plan.tile_count(), 1),
             Self::One => (1, 1),
