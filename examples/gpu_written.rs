@@ -1,6 +1,7 @@
 //! A million orbs in a vortex: a compute pass writes each of them in each frame, and nothing is read back.
 //!
-//! `--count N` for more or fewer.
+//! `--count N` for more or fewer; `--still` draws a set of the same orbs that was uploaded once, to compare:
+//! `--headless --out vortex.png --frames 60` says how long a frame takes.
 
 mod common;
 
@@ -56,19 +57,26 @@ struct Swarm {
 
 fn spawn(
     mut commands: Commands,
-    count: Res<common::Count>,
+    (count, still): (Res<common::Count>, Res<common::Still>),
     mut sets: ResMut<Assets<InstanceSet>>,
     mut meshes: ResMut<Assets<Mesh>>,
     mut materials: ResMut<Assets<StandardMaterial>>,
 ) -> Result {
     let around = GpuWritten::within(Vec3::new(-45.0, -21.0, -45.0), Vec3::new(45.0, 23.0, 45.0));
     // The camera has no motion vector prepass; with one, `keep_previous(true)` gives each orb its motion.
-    let set = InstanceSet::gpu_written(count.or(1_000_000), around.with_scales(1.5))?;
-    let set = sets.add(set);
-    commands.insert_resource(Swarm {
-        set: set.id(),
-        time: 0.0,
-    });
+    let count = count.or(1_000_000);
+    let set = if still.0 {
+        sets.add(InstanceSet::from_transforms(
+            (0..count).map(|orb| orb_at_rest(orb, count)),
+        )?)
+    } else {
+        let set = sets.add(InstanceSet::gpu_written(count, around.with_scales(1.5))?);
+        commands.insert_resource(Swarm {
+            set: set.id(),
+            time: 0.0,
+        });
+        set
+    };
     commands.spawn((
         Mesh3d(meshes.add(Sphere::new(0.1).mesh().ico(1)?)),
         MeshMaterial3d(materials.add(Color::srgb(0.45, 0.65, 0.95))),
@@ -82,8 +90,32 @@ fn spawn(
     Ok(())
 }
 
-fn tick(time: Res<Time>, mut swarm: ResMut<Swarm>) {
-    swarm.time = time.elapsed_secs();
+fn tick(time: Res<Time>, swarm: Option<ResMut<Swarm>>) {
+    if let Some(mut swarm) = swarm {
+        swarm.time = time.elapsed_secs();
+    }
+}
+
+/// What the shader's `swirl` makes of an orb at time 0.
+fn orb_at_rest(orb: u32, count: u32) -> Transform {
+    let random = |use_of_it: u32| {
+        let state = (orb.wrapping_mul(8).wrapping_add(use_of_it))
+            .wrapping_mul(747_796_405)
+            .wrapping_add(2_891_336_453);
+        let word = ((state >> ((state >> 28) + 4)) ^ state).wrapping_mul(277_803_737);
+        (((word >> 22) ^ word) >> 8) as f32 / 16_777_216.0
+    };
+    let height = orb as f32 / count as f32;
+    let radius = (1.0 + 30.0 * height.powf(1.6)) * (0.85 + 0.3 * random(0));
+    let angle = core::f32::consts::TAU * random(1);
+    let place = Vec3::new(
+        radius * angle.cos() + (4.0 * height).sin() * 3.0 * height,
+        40.0 * (height - 0.5) + 2.0 * random(2),
+        radius * angle.sin() + (3.0 * height).cos() * 3.0 * height,
+    );
+    Transform::from_translation(place)
+        .with_rotation(Quat::from_rotation_y(-angle))
+        .with_scale(Vec3::splat(0.5 + random(3)))
 }
 
 /// `Vortex` of the shader.

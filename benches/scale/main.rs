@@ -100,6 +100,8 @@ enum PeerName {
 
 /// More entities than this are no peer: they take minutes to start.
 const MOST_ENTITIES: u32 = 4_000_000;
+/// Times that all stages run in a row for `repeated_us`.
+const REPEATS: u32 = 10;
 /// The one set.
 const SET: SetId = SetId(1);
 
@@ -333,6 +335,11 @@ impl Bench {
         let culler = &mut loaded.culler;
         let (mut totals, mut prepares, mut records) = (Vec::new(), Vec::new(), Vec::new());
         let mut dispatches = 0;
+        let mut expected_of_all = Expected::default();
+        expected
+            .iter()
+            .take(views as usize)
+            .for_each(|one| expected_of_all += *one);
         for run in 0..self.args.warm_up + self.runs {
             let begin = Instant::now();
             self.gpu.within_memory(|| {
@@ -342,11 +349,6 @@ impl Bench {
             let prepare = milliseconds(begin);
             let mut record = 0.0;
             dispatches = 0;
-            let mut expected_of_all = Expected::default();
-            expected
-                .iter()
-                .take(views as usize)
-                .for_each(|one| expected_of_all += *one);
             let (us, digest) = self.gpu.run(
                 |encoder| self.fill_cache(encoder),
                 |pass| {
@@ -367,6 +369,7 @@ impl Bench {
                 records.push(record);
             }
         }
+        let repeated = self.time_repeated(culler, views, &expected_of_all)?;
         let stage_us = self.time_stages(culler)?;
         let total = Times::of(totals);
         let (prepare, record) = (Times::of(prepares).median, Times::of(records).median);
@@ -392,6 +395,7 @@ impl Bench {
                 .sum(),
             stage_us,
             total_us: total.median,
+            repeated_us: repeated.median,
             spread: total.spread,
             read_fraction: read.median / total.median,
             dispatches,
@@ -403,6 +407,29 @@ impl Bench {
             upload_gb_s: loaded.upload_gb_s,
             verified: true,
         })
+    }
+
+    /// All stages several times in a row: what they take when code and tables are in the caches.
+    fn time_repeated(&self, culler: &Culler, views: u32, expected: &Expected) -> Result<Times> {
+        let mut times = Vec::new();
+        for _ in 0..self.runs {
+            let (us, digest) = self.gpu.run(
+                |_| (),
+                |pass| {
+                    for _ in 0..REPEATS {
+                        for stage in culler.compaction().stages() {
+                            culler.record_stage(stage, pass);
+                        }
+                    }
+                },
+                |encoder| self.digest(culler, views, encoder),
+                Some(self.verifier.digest()),
+            )?;
+            self.verifier
+                .check(culler.compaction(), &digest, expected)?;
+            times.push(us / f64::from(REPEATS));
+        }
+        Ok(Times::of(times))
     }
 
     /// Medians of the stages, each in a pass of its own behind one with those before it.

@@ -1,5 +1,9 @@
 //! What the small examples share: a window, or with `--headless --out FILE.png` a picture.
-#![allow(dead_code, reason = "not every example uses every helper")]
+#![allow(
+    dead_code,
+    clippy::print_stdout,
+    reason = "not every example uses every helper; one says how long frames take"
+)]
 
 use bevy::{
     app::PluginsState,
@@ -8,7 +12,8 @@ use bevy::{
     render::{
         RenderPlugin,
         pipelined_rendering::PipelinedRenderingPlugin,
-        render_resource::{TextureFormat, TextureUsages},
+        render_resource::{PollType, TextureFormat, TextureUsages},
+        renderer::RenderDevice,
         view::screenshot::{Screenshot, ScreenshotCaptured},
     },
     window::ExitCondition,
@@ -16,7 +21,7 @@ use bevy::{
 };
 use bevy_gpu_culling::prelude::*;
 use clap::Parser;
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Instant};
 
 /// Flags of every example.
 #[derive(Parser)]
@@ -30,7 +35,17 @@ struct Flags {
     /// How many instances, where the example lets one choose
     #[arg(long, value_name = "N")]
     count: Option<u32>,
+    /// Times so many frames, and says their median
+    #[arg(long, value_name = "N", requires = "headless")]
+    frames: Option<usize>,
+    /// Nothing moves, where the example has a still form to compare with
+    #[arg(long)]
+    still: bool,
 }
+
+/// The flag `--still`.
+#[derive(Resource)]
+pub struct Still(pub bool);
 
 /// The flag `--count`.
 #[derive(Resource)]
@@ -53,6 +68,7 @@ pub fn run(setup: impl FnOnce(&mut App)) -> AppExit {
     let flags = Flags::parse();
     let mut app = App::new();
     app.insert_resource(Count(flags.count));
+    app.insert_resource(Still(flags.still));
     let Some(out) = flags.out.filter(|_| flags.headless) else {
         app.add_plugins((DefaultPlugins, GpuCullingPlugin::default()));
         setup(&mut app);
@@ -79,7 +95,30 @@ pub fn run(setup: impl FnOnce(&mut App)) -> AppExit {
     }
     app.finish();
     app.cleanup();
-    picture(&mut app, out)
+    let exit = picture(&mut app, out);
+    if let Some(frames) = flags.frames
+        && exit.is_success()
+    {
+        println!("median frame: {:.2} ms", median_frame(&mut app, frames));
+    }
+    exit
+}
+
+/// Milliseconds of a frame, until the GPU is done with it.
+fn median_frame(app: &mut App, frames: usize) -> f64 {
+    let mut times: Vec<_> = (0..frames.max(1))
+        .map(|_| {
+            let start = Instant::now();
+            app.update();
+            let device = app.world().resource::<RenderDevice>();
+            if let Err(error) = device.poll(PollType::wait_indefinitely()) {
+                error!("the GPU did not finish a frame: {error}");
+            }
+            start.elapsed().as_secs_f64() * 1e3
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
 }
 
 /// What came of the picture.
