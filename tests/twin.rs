@@ -17,10 +17,11 @@ use rand::RngExt;
 
 const GPU_TIERS: [CullingTier; 2] = [CullingTier::Subgroup, CullingTier::Workgroup];
 
-/// Sizes around every boundary: word, block, tile of the scan.
-const EDGES: [usize; 24] = [
+/// Sizes around every boundary: word, block, blocks of a workgroup of `compact` (4, and 16 where they are many), tile of
+/// the scan.
+const EDGES: [usize; 30] = [
     0, 1, 2, 31, 32, 33, 63, 64, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 2047, 2048, 2049,
-    65_536, 262_143, 262_144, 262_145,
+    4095, 4096, 4097, 16_383, 16_384, 16_385, 65_536, 262_143, 262_144, 262_145,
 ];
 
 #[test]
