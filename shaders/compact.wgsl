@@ -114,7 +114,7 @@ fn write_count(count: u32, first_place: u32, survivors: u32, own: Own) {
         return;
     }
     if (!write_words_together(count, first_place, survivors, first_id, own)) {
-        write_dense_words(count, first_place, first_id, own);
+        write_words(count, first_place, first_id, bit);
     }
 }
 
@@ -151,7 +151,7 @@ fn compact_few(first_count: u32, place: u32, own: Own) {
     }
 }
 
-// Survivors of COUNTS_EACH counts of a tile up to `count`, from the start of the tile on; the last tile ends with the batch.
+// Survivors of the tile before `count`, or all of the tile's where `count` is behind it; the last tile ends with the batch.
 fn place_in_tile(tile: u32, count: u32) -> u32 {
     var place = partials[min(tile, batch.count_len / SCAN_TILE)];
     if (count < min((tile + 1u) * SCAN_TILE, batch.count_len)) {
@@ -159,6 +159,8 @@ fn place_in_tile(tile: u32, count: u32) -> u32 {
     }
     return place;
 }
+
+const_assert MANY_EACH == 4u * COUNTS_EACH;
 
 // Four times COUNTS_EACH counts, `step` apart, so that those of one region, which may all be full, are everybody's.
 fn compact_many(first_count: u32, step: u32, own: Own) {

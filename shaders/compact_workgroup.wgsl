@@ -26,10 +26,6 @@ fn write_words_together(count: u32, first_place: u32, survivors: u32, first_id: 
     return false;
 }
 
-fn write_dense_words(count: u32, first_place: u32, first_id: u32, own: Own) {
-    write_words(count, first_place, first_id, own.thread % 32u);
-}
-
 @compute @workgroup_size(BLOCK_THREADS)
 fn compact(
     @builtin(workgroup_id) workgroup: vec3<u32>,

@@ -21,7 +21,7 @@ fn count(thread: Thread, @builtin(workgroup_id) workgroup: vec3<u32>) {
     store_sums(workgroup.x, index);
 }
 
-// Adds up the table: what lies before the tile, and all, for a bucket and every eighth tile.
+// Adds up the table: entries of each bucket before the tile and in all tiles; then where each bucket begins.
 fn add_table(tile: u32, index: u32) {
     var before = 0u;
     var all = 0u;

@@ -1,7 +1,7 @@
 // Every shape that both a kernel and the host see. `src/cull/layout.rs` holds the same shapes in the
 // same order; the test `layout` compares names, offsets and sizes of the two.
 
-// A workgroup of `vote` and `compact` owns one block; every thread handles BLOCK_ITEMS instances.
+// A workgroup of `vote` owns one block; every thread handles BLOCK_ITEMS instances.
 const BLOCK: u32 = 1024u;
 const BLOCK_THREADS: u32 = 128u;
 const BLOCK_ITEMS: u32 = 8u;
@@ -13,7 +13,7 @@ const SCAN_TILE: u32 = 256u;
 const MOST_TILES: u32 = 2048u;
 // Counts that a workgroup of `compact` handles at once: 32 threads each.
 const COUNTS_EACH: u32 = 4u;
-// The same where counts are many: COUNTS_EACH at a time.
+// The same where counts are many: COUNTS_EACH side by side, four times, far apart.
 const MANY_EACH: u32 = 16u;
 // Threads of a workgroup of `classify`: a thread a block.
 const CLASSIFY_THREADS: u32 = 256u;
@@ -30,7 +30,7 @@ struct PackedInstance {
 
 // What the stages of one batch need to know of its sizes.
 struct Batch {
-    // Blocks of all chunks: workgroups of `vote` and `compact`.
+    // Blocks of all chunks: workgroups of `vote`.
     block_count: u32,
     // Workgroups in x of a two-dimensional dispatch.
     dispatch_width: u32,

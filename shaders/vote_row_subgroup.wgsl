@@ -18,8 +18,8 @@ fn keep_ballot(word: u32, k: u32, ballot: vec4<u32>, lane: u32, size: u32) -> u3
 }
 
 // Whether the subgroup can do without what few chunks need: scales, a centre off the origin, a last instance. Then
-// positions are all there is to load. Two ways, each with an array of its own, so that compilers keep the fast one's in
-// registers (in memory it took twice as long).
+// positions are all there is to load. `vote` has two ways, each with an array of its own, so that compilers keep the fast
+// one's in registers (in memory it took twice as long).
 fn is_fast(chunk: Chunk, first: u32, lane: u32, size: u32) -> bool {
     return INSTANCE_IS_RIGID & (chunk.flags == 0u) & (first - lane + size * BLOCK_ITEMS <= chunk.instance_count);
 }

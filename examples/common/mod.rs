@@ -36,7 +36,7 @@ struct Flags {
     #[arg(long, value_name = "N")]
     count: Option<u32>,
     /// Times so many frames, and says their median
-    #[arg(long, value_name = "N", requires = "headless")]
+    #[arg(long, value_name = "N", requires_all = ["headless", "out"])]
     frames: Option<usize>,
     /// Nothing moves, where the example has a still form to compare with
     #[arg(long)]

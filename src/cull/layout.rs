@@ -7,7 +7,7 @@ use glam::{Vec3, Vec4};
 
 /// Instances of one block: the unit of work of `vote` and `compact`, and the grain in which pages are divided.
 pub const BLOCK: u32 = 1024;
-/// Threads of a workgroup of `vote` and `compact`.
+/// Threads of a workgroup of `vote` and of `compact`.
 pub const BLOCK_THREADS: u32 = 128;
 /// Instances that one thread of `vote` or `compact` handles.
 pub const BLOCK_ITEMS: u32 = BLOCK / BLOCK_THREADS;
@@ -19,7 +19,7 @@ pub const SCAN_TILE: u32 = 256;
 pub const MOST_TILES: u32 = 2048;
 /// Counts that a workgroup of `compact` handles at once: 32 threads each.
 pub const COUNTS_EACH: u32 = 4;
-/// The same where counts are many, a part of a tile: [`COUNTS_EACH`] at a time.
+/// The same where counts are many: [`COUNTS_EACH`] side by side, four times, far apart.
 pub const MANY_EACH: u32 = 16;
 /// Threads of a workgroup of `classify`: a thread a block.
 pub const CLASSIFY_THREADS: u32 = 256;
@@ -33,7 +33,7 @@ pub const CHUNK_OFF_CENTRE: u32 = 2;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Batch {
-    /// Blocks of all chunks: workgroups of `vote` and `compact`.
+    /// Blocks of all chunks: workgroups of `vote`.
     pub block_count: u32,
     /// Workgroups in x of a two-dimensional dispatch.
     pub dispatch_width: u32,
