@@ -20,6 +20,8 @@ mod packed;
 mod quat;
 mod set;
 mod splice;
+#[cfg(test)]
+mod test_sets;
 mod transform;
 mod written;
 

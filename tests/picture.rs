@@ -196,11 +196,7 @@ fn changes_at_run_time_are_drawn() {
         world.get_mut::<Transform>(first).unwrap().rotate_y(0.5);
         pictures.push(("moved", stage.picture()));
 
-        stage
-            .app
-            .world_mut()
-            .entity_mut(first)
-            .insert(Visibility::Hidden);
+        stage.entity(first).insert(Visibility::Hidden);
         stage.spawn_set(
             &field(40, false),
             (cone.clone(), material(1)),
@@ -210,12 +206,12 @@ fn changes_at_run_time_are_drawn() {
 
         // An entity's handles are changed on the set and, one by one, on the entities that stand for it.
         if how == How::Entities {
-            stage.app.world_mut().entity_mut(first).despawn();
+            stage.entity(first).despawn();
             let at = Transform::from_rotation(Quat::from_rotation_y(0.5));
             first = stage.spawn_set(&sets[1], (cone.clone(), material(1)), at);
         } else {
             let handle = stage.add(sets[1].clone());
-            let mut entity = stage.app.world_mut().entity_mut(first);
+            let mut entity = stage.entity(first);
             entity.insert((
                 Visibility::Inherited,
                 GpuInstances(handle),
@@ -253,7 +249,7 @@ fn changes_at_run_time_are_drawn() {
         }
         pictures.push(("pushed", stage.picture()));
 
-        stage.app.world_mut().entity_mut(first).despawn();
+        stage.entity(first).despawn();
         pictures.push(("despawned", stage.picture()));
         stage.spawn_set(
             &sets[0],
@@ -288,11 +284,7 @@ fn render_layers_choose_the_camera() {
                 .map(|children| children.to_vec())
                 .unwrap_or_default();
             for entity in children.into_iter().chain([set]) {
-                stage
-                    .app
-                    .world_mut()
-                    .entity_mut(entity)
-                    .insert(RenderLayers::layer(layer));
+                stage.entity(entity).insert(RenderLayers::layer(layer));
             }
         }
         stage.camera(eye(), RenderLayers::layer(1));
@@ -329,11 +321,7 @@ fn an_entity_that_loses_its_set_is_an_ordinary_mesh_again() {
         } else {
             let set = stage.spawn_set(&field(50, false), (mesh, material), Transform::IDENTITY);
             stage.update(3);
-            stage
-                .app
-                .world_mut()
-                .entity_mut(set)
-                .remove::<GpuInstances>();
+            stage.entity(set).remove::<GpuInstances>();
         }
         stage.picture()
     };
@@ -349,20 +337,12 @@ fn a_frozen_camera_draws_what_it_kept() {
     let camera = stage.camera(eye(), ());
     let kept = stage.report().cameras();
     assert!(kept.1 > 0 && kept.1 < 2000, "{kept:?}");
-    stage
-        .app
-        .world_mut()
-        .entity_mut(camera)
-        .insert(FreezeCulling::default());
+    stage.entity(camera).insert(FreezeCulling::default());
     stage.update(1);
     let away = Transform::from_xyz(0.0, 20.0, 40.0).looking_at(Vec3::ZERO, Vec3::Y);
-    stage.app.world_mut().entity_mut(camera).insert(away);
+    stage.entity(camera).insert(away);
     assert_eq!(stage.report().cameras(), kept);
-    stage
-        .app
-        .world_mut()
-        .entity_mut(camera)
-        .remove::<FreezeCulling>();
+    stage.entity(camera).remove::<FreezeCulling>();
     assert!(stage.report().cameras().1 > kept.1);
 }
 
@@ -480,9 +460,7 @@ fn a_skinned_set_draws_nothing() {
     let red = stage.standard(red());
     let set = stage.spawn_set(&field(100, false), (mesh, red), Transform::IDENTITY);
     stage
-        .app
-        .world_mut()
-        .entity_mut(set)
+        .entity(set)
         .insert(bevy::mesh::skinning::SkinnedMesh::default());
     assert_nothing_drawn(&mut stage);
 }

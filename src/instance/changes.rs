@@ -155,11 +155,11 @@ impl Stamps {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-    use glam::Vec3;
     use proptest::prelude::*;
 
     use super::*;
-    use crate::instance::{InstanceSet, InstanceTransform, PackedInstance};
+    use crate::instance::test_sets::{at, line};
+    use crate::instance::{InstanceSet, PackedInstance};
 
     #[test]
     fn neighbours_join_and_the_end_is_clipped() {
@@ -198,14 +198,6 @@ mod tests {
         log.mark_everything();
         assert_eq!(log.since(2, 10), SetChanges::Everything);
         assert_eq!(log.since(3, 10), SetChanges::Nothing);
-    }
-
-    fn at(x: f32) -> InstanceTransform {
-        Vec3::new(x, 0.0, 0.0).into()
-    }
-
-    fn line(len: usize) -> InstanceSet {
-        InstanceSet::from_transforms((0..len).map(|i| at(i as f32))).unwrap()
     }
 
     type Pairs = Vec<(usize, usize)>;

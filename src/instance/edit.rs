@@ -204,15 +204,8 @@ mod tests {
     use glam::Vec3;
 
     use super::*;
+    use crate::instance::test_sets::{at, line};
     use crate::instance::{ChangedRanges, SetChanges};
-
-    fn at(x: f32) -> InstanceTransform {
-        Vec3::new(x, 0.0, 0.0).into()
-    }
-
-    fn line(len: usize) -> InstanceSet {
-        InstanceSet::from_transforms((0..len).map(|i| at(i as f32))).unwrap()
-    }
 
     #[test]
     fn channels_appear_with_the_first_value_that_needs_them() {

@@ -36,11 +36,7 @@ fn meshlets_are_built_in_the_background() {
     let at = Transform::from_xyz(0.0, 1.0, 0.0);
     for at in [Transform::IDENTITY, at] {
         let entity = stage.spawn_set(&set, (mesh.clone(), material.clone()), at);
-        stage
-            .app
-            .world_mut()
-            .entity_mut(entity)
-            .insert(BuildMeshlets::default());
+        stage.entity(entity).insert(BuildMeshlets::default());
     }
     let mut lines = Mesh::new(PrimitiveTopology::LineList, default());
     lines.insert_attribute(Mesh::ATTRIBUTE_POSITION, vec![[0.0f32; 3]; 2]);

@@ -19,14 +19,7 @@ fn changes_at_run_time_are_drawn() {
         let camera = stage.camera(eyes()[1].1, ());
         let material = stage.standard(red());
         let set = field(150, true);
-        let entity = spawn(
-            &mut stage,
-            by_meshlets,
-            &set,
-            &torus(),
-            material,
-            Transform::IDENTITY,
-        );
+        let entity = spawn(&mut stage, by_meshlets, &set, &torus(), material);
         let mut pictures = vec![("start", stage.picture())];
         let handle = stage.app.world().get::<MeshletMesh3d>(entity).cloned();
         // Another mesh in the same asset.
@@ -36,11 +29,7 @@ fn changes_at_run_time_are_drawn() {
             assets.insert(handle.id(), other).unwrap();
         } else {
             let other = stage.mesh(ball());
-            stage
-                .app
-                .world_mut()
-                .entity_mut(entity)
-                .insert(Mesh3d(other));
+            stage.entity(entity).insert(Mesh3d(other));
         }
         pictures.push(("other mesh", stage.picture()));
         let before = stage.report().meshlets;
@@ -51,30 +40,18 @@ fn changes_at_run_time_are_drawn() {
         pictures.push(("other tier", stage.picture()));
         assert_eq!(stage.report().meshlets, before);
         // What a frozen camera kept, seen from elsewhere: only fronts of then.
-        stage
-            .app
-            .world_mut()
-            .entity_mut(camera)
-            .insert(FreezeCulling::default());
+        stage.entity(camera).insert(FreezeCulling::default());
         stage.update(2);
         let away = Transform::from_xyz(9.0, 6.0, -9.0).looking_at(Vec3::ZERO, Vec3::Y);
-        stage.app.world_mut().entity_mut(camera).insert(away);
+        stage.entity(camera).insert(away);
         assert_eq!(stage.report().meshlets, before);
-        stage
-            .app
-            .world_mut()
-            .entity_mut(camera)
-            .remove::<FreezeCulling>();
+        stage.entity(camera).remove::<FreezeCulling>();
         pictures.push(("thawed", stage.picture()));
         // Without the component the mesh stays, and is drawn whole.
-        stage
-            .app
-            .world_mut()
-            .entity_mut(entity)
-            .remove::<MeshletMesh3d>();
+        stage.entity(entity).remove::<MeshletMesh3d>();
         pictures.push(("without meshlets", stage.picture()));
         assert_eq!(stage.report().meshlets, MeshletReport::default());
-        stage.app.world_mut().entity_mut(entity).despawn();
+        stage.entity(entity).despawn();
         pictures
     };
     for ((name, whole), (_, parts)) in run(false).into_iter().zip(run(true)) {

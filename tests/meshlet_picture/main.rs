@@ -62,8 +62,18 @@ fn red() -> StandardMaterial {
     }
 }
 
-/// Spawns a set, whole or by meshlets.
+/// Spawns a set where the world begins, whole or by meshlets.
 fn spawn<M: Component + Clone>(
+    stage: &mut Stage,
+    by_meshlets: bool,
+    set: &InstanceSet,
+    mesh: &Mesh,
+    material: M,
+) -> Entity {
+    spawn_at(stage, by_meshlets, set, mesh, material, Transform::IDENTITY)
+}
+
+fn spawn_at<M: Component + Clone>(
     stage: &mut Stage,
     by_meshlets: bool,
     set: &InstanceSet,
@@ -150,14 +160,7 @@ fn closed_and_open_meshes_look_whole_from_outside_inside_and_near() {
             let (cameras, _) = compare(&name, |stage, by_meshlets| {
                 let material = stage.standard(red());
                 let set = field(150, true);
-                spawn(
-                    stage,
-                    by_meshlets,
-                    &set,
-                    &mesh,
-                    material,
-                    Transform::IDENTITY,
-                );
+                spawn(stage, by_meshlets, &set, &mesh, material);
                 stage.lights(false);
                 stage.camera(eye, ());
             });
@@ -188,7 +191,7 @@ fn stretched_and_mirrored_sets_look_whole() {
                 let at = Transform::from_xyz(0.3, -0.2, 0.5)
                     .with_rotation(Quat::from_euler(EulerRot::XYZ, 0.4, 0.9, -0.3))
                     .with_scale(scale);
-                spawn(
+                spawn_at(
                     stage,
                     by_meshlets,
                     &field(150, true),
@@ -206,7 +209,7 @@ fn stretched_and_mirrored_sets_look_whole() {
                         },
                         ..OrthographicProjection::default_3d()
                     };
-                    let mut camera = stage.app.world_mut().entity_mut(camera);
+                    let mut camera = stage.entity(camera);
                     camera.insert(Projection::Orthographic(projection));
                 }
             });
@@ -221,7 +224,7 @@ fn shadows_are_those_of_the_whole() {
         let (cameras, shadows) = compare(&format!("shadows-{name}"), |stage, by_meshlets| {
             let material = stage.standard(red());
             let at = Transform::from_xyz(0.0, 2.0, 0.0);
-            spawn(stage, by_meshlets, &field(60, false), &mesh, material, at);
+            spawn_at(stage, by_meshlets, &field(60, false), &mesh, material, at);
             let ground = stage.mesh(Plane3d::new(Vec3::Y, Vec2::splat(12.0)));
             let grey = stage.standard(StandardMaterial::from(Color::srgb(0.5, 0.5, 0.55)));
             stage.spawn((Mesh3d(ground), grey, Transform::from_xyz(0.0, -2.5, 0.0)));
@@ -246,22 +249,11 @@ fn prepasses_and_deferred_are_those_of_the_whole() {
         let (cameras, _) = compare_in(&name, How::Set(None), more, |stage, by_meshlets| {
             let material = stage.standard(red());
             let set = field(150, true);
-            spawn(
-                stage,
-                by_meshlets,
-                &set,
-                &torus(),
-                material,
-                Transform::IDENTITY,
-            );
+            spawn(stage, by_meshlets, &set, &torus(), material);
             stage.lights(true);
             let camera = stage.camera(eyes()[1].1, all.clone());
             if deferred {
-                stage
-                    .app
-                    .world_mut()
-                    .entity_mut(camera)
-                    .insert(DeferredPrepass);
+                stage.entity(camera).insert(DeferredPrepass);
             }
         });
         culls_both_ways(&cameras);
@@ -286,14 +278,7 @@ fn faces_follow_the_material() {
                     ..red()
                 });
                 let set = field(150, true);
-                spawn(
-                    stage,
-                    by_meshlets,
-                    &set,
-                    &sheet(),
-                    material,
-                    Transform::IDENTITY,
-                );
+                spawn(stage, by_meshlets, &set, &sheet(), material);
                 stage.lights(true);
                 stage.camera(eyes()[1].1, ());
             });
@@ -353,14 +338,7 @@ fn a_custom_material_looks_whole() {
         let colour = LinearRgba::rgb(0.2, 0.8, 0.9);
         let material = MeshMaterial3d(stage.add(Stripes { colour }));
         let set = field(150, true);
-        spawn(
-            stage,
-            by_meshlets,
-            &set,
-            &torus(),
-            material,
-            Transform::IDENTITY,
-        );
+        spawn(stage, by_meshlets, &set, &torus(), material);
         stage.camera(eyes()[1].1, ());
     });
     culls_both_ways(&cameras);
@@ -387,14 +365,7 @@ fn what_cannot_be_parted_is_drawn_whole() {
         } else {
             reordered(&torus())
         };
-        spawn(
-            stage,
-            by_meshlets,
-            &set,
-            &mesh,
-            material,
-            Transform::IDENTITY,
-        );
+        spawn(stage, by_meshlets, &set, &mesh, material);
         stage.lights(false);
         stage.camera(eyes()[1].1, ());
     };
@@ -403,14 +374,7 @@ fn what_cannot_be_parted_is_drawn_whole() {
     let opaque = |stage: &mut Stage, by_meshlets: bool| {
         let material = stage.standard(red());
         let set = field(60, false);
-        let set = spawn(
-            stage,
-            by_meshlets,
-            &set,
-            &torus(),
-            material,
-            Transform::IDENTITY,
-        );
+        let set = spawn(stage, by_meshlets, &set, &torus(), material);
         stage.lights(false);
         stage.camera(eyes()[1].1, ());
         set
@@ -427,11 +391,7 @@ fn what_cannot_be_parted_is_drawn_whole() {
     assert_eq!(report.0, nothing);
     let report = compare("radius", |stage, by_meshlets| {
         let set = opaque(stage, by_meshlets);
-        stage
-            .app
-            .world_mut()
-            .entity_mut(set)
-            .insert(CullingRadius(0.8));
+        stage.entity(set).insert(CullingRadius(0.8));
     });
     assert_eq!(report.0, nothing);
     let workgroup = How::Set(Some(CullingTier::Workgroup));

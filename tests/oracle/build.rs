@@ -55,7 +55,7 @@ impl Combination {
         let set = self.spawn_set(stage);
         if self.pass == Pass::FullPrepass {
             let drift = Drift(Vec3::new(0.06, 0.02, 0.0));
-            stage.app.world_mut().entity_mut(set).insert(drift);
+            stage.entity(set).insert(drift);
         }
         ground(stage);
         lights(stage, self.light);
@@ -209,7 +209,7 @@ impl Combination {
         }
         let look = self.eye_image(stage);
         for (order, camera) in cameras.iter().enumerate() {
-            let mut entity = stage.app.world_mut().entity_mut(*camera);
+            let mut entity = stage.entity(*camera);
             if cameras.len() > 1 {
                 let half = UVec2::new(SIZE.x / 2, SIZE.y);
                 let viewport = Viewport {
@@ -305,8 +305,9 @@ pub fn pane(stage: &mut Stage, camera: Entity) {
 /// Bevy culls by the box of the mesh as it was, and so would miss what a vertex stage moves into view.
 fn reach_further(stage: &mut Stage, of: Entity) {
     for entity in members(stage, of) {
-        let mut entity = stage.app.world_mut().entity_mut(entity);
-        match stage.how {
+        let how = stage.how;
+        let mut entity = stage.entity(entity);
+        match how {
             How::Set(_) => entity.insert(CullingRadius(1.0)),
             How::Entities => entity.insert(NoFrustumCulling),
         };
@@ -322,8 +323,9 @@ fn with_tags(set: InstanceSet) -> InstanceSet {
 /// The entities that stand for a set have its tags; the set is drawn by mesh uniforms, so that `get_tag` finds them.
 fn tag_members(stage: &mut Stage, of: Entity) {
     for (tag, entity) in (0..).zip(members(stage, of)) {
-        let mut entity = stage.app.world_mut().entity_mut(entity);
-        match stage.how {
+        let how = stage.how;
+        let mut entity = stage.entity(entity);
+        match how {
             How::Set(_) => entity.insert(InstanceMeshUniforms),
             How::Entities => entity.insert(MeshTag(tag)),
         };
@@ -337,7 +339,7 @@ const QUEUED: usize = 12;
 fn queue_again(stage: &mut Stage, set: Entity) {
     stage.update(QUEUED);
     for entity in members(stage, set) {
-        let mut entity = stage.app.world_mut().entity_mut(entity);
+        let mut entity = stage.entity(entity);
         if let Some(mut material) = entity.get_mut::<MeshMaterial3d<StandardMaterial>>() {
             material.set_changed();
         }
@@ -363,7 +365,7 @@ pub fn lights(stage: &mut Stage, light: Light) {
     }
     if light == Light::None {
         let sun = sun(stage);
-        let mut sun = stage.app.world_mut().entity_mut(sun);
+        let mut sun = stage.entity(sun);
         sun.get_mut::<DirectionalLight>()
             .unwrap()
             .shadow_maps_enabled = false;

@@ -72,7 +72,7 @@ pub const STEPS: &[(&str, Change)] = &[
         scene.guest = Some(build::spot(stage));
     }),
     ("a light moved", |stage, scene| {
-        let mut sun = stage.app.world_mut().entity_mut(scene.sun);
+        let mut sun = stage.entity(scene.sun);
         sun.get_mut::<Transform>().unwrap().rotate_y(0.6);
         take_guest(stage, scene);
     }),
@@ -176,7 +176,7 @@ pub const STEPS: &[(&str, Change)] = &[
         },
     ),
     ("the first of them despawned", |stage, scene| {
-        stage.app.world_mut().entity_mut(scene.set).despawn();
+        stage.entity(scene.set).despawn();
         scene.set = scene.guest.take().unwrap();
     }),
     ("`Visibility::Hidden`", |stage, scene| {
@@ -187,28 +187,20 @@ pub const STEPS: &[(&str, Change)] = &[
         |stage, scene| {
             insert(stage, scene.set, Visibility::Inherited);
             let parent = stage.spawn((Transform::from_xyz(0.5, 0.3, 0.2), Visibility::default()));
-            stage
-                .app
-                .world_mut()
-                .entity_mut(scene.set)
-                .insert(ChildOf(parent));
+            stage.entity(scene.set).insert(ChildOf(parent));
         },
     ),
 ];
 
 fn insert(stage: &mut Stage, entity: Entity, bundle: impl Bundle + Clone) {
     for entity in members(stage, entity) {
-        stage
-            .app
-            .world_mut()
-            .entity_mut(entity)
-            .insert(bundle.clone());
+        stage.entity(entity).insert(bundle.clone());
     }
 }
 
 fn remove<B: Bundle>(stage: &mut Stage, entity: Entity) {
     for entity in members(stage, entity) {
-        stage.app.world_mut().entity_mut(entity).remove::<B>();
+        stage.entity(entity).remove::<B>();
     }
 }
 
@@ -235,7 +227,7 @@ fn active(stage: &mut Stage, scene: &Scene, active: bool) {
 }
 
 fn respawn(stage: &mut Stage, scene: &mut Scene) {
-    stage.app.world_mut().entity_mut(scene.set).despawn();
+    stage.entity(scene.set).despawn();
     let parts = (scene.mesh.clone(), MeshMaterial3d(scene.material.clone()));
     scene.set = stage.spawn_set(&field(250, true), parts, moved());
 }

@@ -117,7 +117,7 @@ fn spawn(stage: &mut Stage, by: By, keep: bool, uniforms: bool) -> Entity {
         tick,
         moving,
     };
-    stage.app.world_mut().entity_mut(entity).insert(swarm);
+    stage.entity(entity).insert(swarm);
     let prepasses = (DepthPrepass, NormalPrepass, MotionVectorPrepass);
     let camera = stage.camera(eye(), (prepasses, Msaa::Off));
     pane(stage, camera);

@@ -36,7 +36,7 @@ fn spawn(stage: &mut Stage, material: impl Component + Clone) -> Entity {
 fn wire(stage: &mut Stage, set: Entity) {
     let color = Color::srgb(0.1, 1.0, 0.3);
     for entity in members(stage, set) {
-        let mut entity = stage.app.world_mut().entity_mut(entity);
+        let mut entity = stage.entity(entity);
         entity.insert((Wireframe, WireframeColor { color }));
     }
 }
@@ -54,7 +54,7 @@ fn a_wireframe_goes_around_each_instance() {
         wire(&mut stage, set);
         let lines = stage.picture();
         for entity in members(&stage, set) {
-            let mut entity = stage.app.world_mut().entity_mut(entity);
+            let mut entity = stage.entity(entity);
             entity.remove::<(Wireframe, WireframeColor)>();
         }
         Some([plain, lines, stage.picture()])

@@ -125,6 +125,11 @@ impl Stage {
         self.app.world_mut().spawn(bundle).id()
     }
 
+    /// An entity, to change it.
+    pub fn entity(&mut self, entity: Entity) -> EntityWorldMut<'_> {
+        self.app.world_mut().entity_mut(entity)
+    }
+
     /// A camera on the target.
     pub fn camera(&mut self, transform: Transform, more: impl Bundle) -> Entity {
         let target = RenderTarget::Image(self.target.clone().into());

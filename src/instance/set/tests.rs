@@ -5,14 +5,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-
-fn at(x: f32) -> InstanceTransform {
-    Vec3::new(x, 0.0, 0.0).into()
-}
-
-fn line(len: usize) -> InstanceSet {
-    InstanceSet::from_transforms((0..len).map(|i| at(i as f32))).unwrap()
-}
+use crate::instance::test_sets::{at, line};
 
 #[test]
 fn an_empty_set_is_ordinary() {
