@@ -9,8 +9,6 @@ fn write_args(@builtin(global_invocation_id) id: vec3<u32>) {
         write_draw(row, place_of(draw.first_count), place_of(draw.first_count + draw.block_count));
     }
     if (row == 0u) {
-        let survivors = place_of(batch.count_len);
-        let overflow = max(survivors, batch.survivor_capacity) - batch.survivor_capacity;
-        args.totals = Totals(survivors, overflow, 1u, survivors, 0u);
+        write_totals(place_of(batch.count_len), 0u);
     }
 }

@@ -5,7 +5,8 @@
 // Many: `scan` has added up tiles; a workgroup has MANY_EACH counts and adds up the tiles before each COUNTS_EACH of them.
 //
 // 32 threads side by side write the ids of a count: each reads all words and has a bit of every one, so that nobody
-// waits for anybody. The tier's file (compact_subgroup.wgsl, compact_workgroup.wgsl) adds up over a workgroup.
+// waits for anybody. The tier's file (compact_subgroup.wgsl, compact_workgroup.wgsl) adds up over a workgroup, and may
+// know a better way for words of few bits (`write_count_together`).
 //
 //     words of a block (4 bits each here)    0110 1001
 //     survivors before each word             0    2
@@ -39,9 +40,8 @@ fn sums_before(own: Own, ends: vec4<u32>) -> vec4<u32> {
 fn write_row(row: u32, place: u32, end: u32) {
     write_draw(row, place, end);
     if (row + 1u == batch.row_count) {
-        let overflow = max(end, batch.survivor_capacity) - batch.survivor_capacity;
         // The list is empty for the next frame.
-        args.totals = Totals(end, overflow, 1u, end, atomicExchange(&crossed.count, 0u));
+        write_totals(end, atomicExchange(&crossed.count, 0u));
     }
 }
 
@@ -99,22 +99,27 @@ fn write_word(word: u32, place: u32, first_id: u32, bit: u32) -> u32 {
     return place + countOneBits(word);
 }
 
-// Writes the ids of one count from `first_place` on.
-fn write_count(count: u32, first_place: u32, survivors: u32, own: Own) {
-    let bit = own.thread % 32u;
+// What a count counts: instances whose ids begin with `first_id`.
+struct Counted {
+    first_id: u32,
+    len: u32,
+}
+
+fn counted(count: u32) -> Counted {
     let chunk = chunks[chunk_of_count(count)];
     let block = (count - chunk.first_count) % chunk.block_count;
-    let len = min(chunk.instance_count - block * BLOCK, BLOCK);
-    let first_id = chunk.first_instance + block * BLOCK;
-    if (survivors == len) {
+    return Counted(chunk.first_instance + block * BLOCK, min(chunk.instance_count - block * BLOCK, BLOCK));
+}
+
+// Writes the ids of one count from `place` on, by 32 threads.
+fn write_count(count: u32, block: Counted, place: u32, survivors: u32, bit: u32) {
+    if (survivors == block.len) {
         // All of them: there may be no words.
-        for (var i = bit; i < len; i += 32u) {
-            store(first_place + i, first_id + i);
+        for (var i = bit; i < block.len; i += 32u) {
+            store(place + i, block.first_id + i);
         }
-        return;
-    }
-    if (!write_words_together(count, first_place, survivors, first_id, own)) {
-        write_words(count, first_place, first_id, bit);
+    } else {
+        write_words(count, place, block.first_id, bit);
     }
 }
 
@@ -138,17 +143,16 @@ fn write_words(count: u32, first_place: u32, first_id: u32, bit: u32) {
 // The counts from `first_count` on; `place` is that of the first.
 fn compact_few(first_count: u32, place: u32, own: Own) {
     let count = first_count + own.thread / 32u;
-    if (count >= batch.count_len) {
-        return;
-    }
     var before = place;
-    for (var c = first_count; c < count; c += 1u) {
-        before += counts[c];
+    var survivors = 0u;
+    if (count < batch.count_len) {
+        for (var c = first_count; c < count; c += 1u) {
+            before += counts[c];
+        }
+        survivors = counts[count];
     }
-    let survivors = counts[count];
-    if (survivors > 0u) {
-        write_count(count, before, survivors, own);
-    }
+    let word = words_of(vec4<u32>(count), vec4<u32>(survivors, 0u, 0u, 0u), own).x;
+    write_count_together(count, word, before, survivors, own);
 }
 
 // Survivors of the tile before `count`, or all of the tile's where `count` is behind it; the last tile ends with the batch.
@@ -174,15 +178,19 @@ fn compact_many(first_count: u32, step: u32, own: Own) {
     if (survivors == 0u) {
         return;
     }
-    let places = tiles_before(own, tiles);
+    // What each 32 threads have in each of the four turns; all loads are on their way before the sums are waited for.
+    let counts_own = firsts + own.thread / 32u;
+    var before = vec4<u32>(0u);
+    var survivors_own = vec4<u32>(0u);
     for (var k = 0u; k < MANY_EACH / COUNTS_EACH; k += 1u) {
-        let count = firsts[k] + own.thread / 32u;
-        if (count < batch.count_len) {
-            let before = place_in_tile(tiles[k], count);
-            let behind = place_in_tile(tiles[k], count + 1u);
-            if (behind > before) {
-                write_count(count, places[k] + before, behind - before, own);
-            }
+        if (counts_own[k] < batch.count_len) {
+            before[k] = place_in_tile(tiles[k], counts_own[k]);
+            survivors_own[k] = place_in_tile(tiles[k], counts_own[k] + 1u) - before[k];
         }
+    }
+    let words_own = words_of(counts_own, survivors_own, own);
+    let places = tiles_before(own, tiles) + before;
+    for (var k = 0u; k < MANY_EACH / COUNTS_EACH; k += 1u) {
+        write_count_together(counts_own[k], words_own[k], places[k], survivors_own[k], own);
     }
 }

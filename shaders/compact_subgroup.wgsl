@@ -27,27 +27,61 @@ fn add_up(own: Own, value: vec4<u32>) -> vec4<u32> {
     return total;
 }
 
-// Up to so many survivors of every word, each lane writes those of its own, one after the other.
-const SPARSE: u32 = 12u;
+// Where a subgroup has 32 lanes, each can have a word of a block and go through its bits: a lane with eight bits takes
+// eight steps, where 32 lanes with a bit each take one for every word. Up to so many survivors of a block, lanes store
+// what they find.
+const FEW_SURVIVORS: u32 = 64u;
+// Up to so many, what they find is put side by side in workgroup memory first, and stored in one go. Beyond, words are
+// so full that lanes with a bit each have enough to do.
+const MOST_STAGED: u32 = 320u;
 
-// A word a lane, where a subgroup has 32 lanes and survivors are few in all words; false elsewhere.
-fn write_words_together(count: u32, first_place: u32, survivors: u32, first_id: u32, own: Own) -> bool {
-    if (own.size != 32u || survivors > SPARSE * BLOCK_WORDS) {
-        return false;
+var<workgroup> staged: array<u32, COUNTS_EACH * MOST_STAGED>;
+
+// The lane's word of each of four counts, where survivors are few.
+fn words_of(counts: vec4<u32>, survivors: vec4<u32>, own: Own) -> vec4<u32> {
+    var own_words = vec4<u32>(0u);
+    for (var k = 0u; k < 4u; k += 1u) {
+        if (own.size == 32u && survivors[k] > 0u && survivors[k] <= MOST_STAGED) {
+            own_words[k] = words[counts[k] * (BLOCK_WORDS / 4u) + own.lane / 4u][own.lane & 3u];
+        }
     }
-    let lane = own.lane;
-    var word = words[count * (BLOCK_WORDS / 4u) + lane / 4u][lane & 3u];
-    let bits = countOneBits(word);
-    if (subgroupMax(bits) > SPARSE) {
-        return false;
+    return own_words;
+}
+
+// Writes the ids of one count a 32 threads; to be called by all threads of the workgroup.
+fn write_count_together(count: u32, own_word: u32, place: u32, survivors: u32, own: Own) {
+    var block = Counted(0u, 0u);
+    if (survivors > 0u) {
+        block = counted(count);
     }
-    var place = first_place + subgroupExclusiveAdd(bits);
-    while (word != 0u) {
-        store(place, first_id + lane * 32u + firstTrailingBit(word));
-        place += 1u;
-        word &= word - 1u;
+    let by_words = (own.size == 32u) & (survivors < block.len) & (survivors <= MOST_STAGED);
+    let is_staged = by_words & (survivors > FEW_SURVIVORS);
+    let first_staged = own.subgroup * MOST_STAGED;
+    if (by_words) {
+        let first_id = block.first_id + own.lane * 32u;
+        var word = own_word;
+        var at = subgroupExclusiveAdd(countOneBits(word));
+        while (word != 0u) {
+            let id = first_id + firstTrailingBit(word);
+            if (is_staged) {
+                staged[first_staged + at] = id;
+            } else {
+                store(place + at, id);
+            }
+            at += 1u;
+            word &= word - 1u;
+        }
+    } else if (survivors > 0u) {
+        write_count(count, block, place, survivors, own.thread % 32u);
     }
-    return true;
+    workgroupBarrier();
+    if (is_staged) {
+        for (var i = own.lane; i < survivors; i += 32u) {
+            store(place + i, staged[first_staged + i]);
+        }
+    }
+    // The next call overwrites what is staged.
+    workgroupBarrier();
 }
 
 @compute @workgroup_size(BLOCK_THREADS)

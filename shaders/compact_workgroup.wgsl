@@ -22,8 +22,14 @@ fn add_up(own: Own, value: vec4<u32>) -> vec4<u32> {
     return total;
 }
 
-fn write_words_together(count: u32, first_place: u32, survivors: u32, first_id: u32, own: Own) -> bool {
-    return false;
+fn words_of(counts: vec4<u32>, survivors: vec4<u32>, own: Own) -> vec4<u32> {
+    return vec4<u32>(0u);
+}
+
+fn write_count_together(count: u32, own_word: u32, place: u32, survivors: u32, own: Own) {
+    if (survivors > 0u) {
+        write_count(count, counted(count), place, survivors, own.thread % 32u);
+    }
 }
 
 @compute @workgroup_size(BLOCK_THREADS)

@@ -1,23 +1,34 @@
-// A row's indirect command, clamped to the arena; shared by the kernels that write commands. Comes after
-// block_tables.wgsl.
+// Totals and indirect commands, clamped to the arena; shared by the kernels that write them.
 
-@group(0) @binding(3) var<storage, read> row_draws: array<RowDraw>;
-@group(0) @binding(4) var<storage, read_write> args: Args;
+@group(0) @binding(10) var<storage, read_write> args: Args;
 
 struct Args {
     totals: Totals,
     draws: array<DrawArgs>,
 }
 
-// The row's survivors have the places from `first` up to `end`; those beyond the arena found no room.
-fn write_draw(row: u32, first_place: u32, end_place: u32) {
-    let draw = row_draws[row];
+// The row's survivors have the places from `first_place` up to `end_place`; those beyond the arena found no room.
+fn write_command(
+    row: u32,
+    element_count: u32,
+    first_element: u32,
+    base_vertex: i32,
+    indexed: u32,
+    first_place: u32,
+    end_place: u32,
+) {
     let first = min(first_place, batch.survivor_capacity);
     let end = min(end_place, batch.survivor_capacity);
     let instances = end - first;
-    if (draw.indexed != 0u) {
-        args.draws[row] = DrawArgs(draw.element_count, instances, draw.first_element, bitcast<u32>(draw.base_vertex), first);
+    if (indexed != 0u) {
+        args.draws[row] = DrawArgs(element_count, instances, first_element, bitcast<u32>(base_vertex), first);
     } else {
-        args.draws[row] = DrawArgs(draw.element_count, instances, draw.first_element, first, 0u);
+        args.draws[row] = DrawArgs(element_count, instances, first_element, first, 0u);
     }
+}
+
+// A dense arena: all survivors need as many places as they are.
+fn write_totals(survivors: u32, crossed: u32) {
+    let overflow = max(survivors, batch.survivor_capacity) - batch.survivor_capacity;
+    args.totals = Totals(survivors, overflow, 1u, survivors, crossed);
 }

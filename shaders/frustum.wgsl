@@ -40,3 +40,12 @@ fn centre_in_view(wide: Row, p: vec3<f32>) -> bool {
     return on_side(wide.left, p) & on_side(wide.right, p) & on_side(wide.top, p)
         & on_side(wide.bottom, p) & on_side(wide.near, p) & on_side(wide.far, p);
 }
+
+// The same within the reach of a light, if the view is one's.
+fn keeps_centre(chunk: Chunk, row: Row, wide: Row, centre: vec3<f32>) -> bool {
+    var keeps = centre_in_view(wide, centre);
+    if (row.reach.w >= 0.0) {
+        keeps = keeps & sphere_in_reach(row, chunk, vec4<f32>(centre, chunk.sphere.w));
+    }
+    return keeps;
+}

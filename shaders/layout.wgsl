@@ -11,10 +11,17 @@ const BLOCK_WORDS: u32 = 32u;
 const SCAN_TILE: u32 = 256u;
 // Tiles of a batch: each workgroup of `compact` adds up those before its own.
 const MOST_TILES: u32 = 2048u;
+// Blocks of a workgroup of `vote_own`: one for each subgroup of 32 lanes.
+const OWN_BLOCKS: u32 = 4u;
 // Counts that a workgroup of `compact` handles at once: 32 threads each.
 const COUNTS_EACH: u32 = 4u;
 // The same where counts are many: COUNTS_EACH side by side, four times, far apart.
 const MANY_EACH: u32 = 16u;
+// Blocks of the largest strip: what a workgroup culls in one pass.
+const MOST_STRIP_BLOCKS: u32 = 8u;
+const MOST_STRIP_WORDS: u32 = MOST_STRIP_BLOCKS * BLOCK_WORDS;
+// Turns in which the workgroup votes on a strip, BLOCK_THREADS words in each.
+const MOST_STRIP_TURNS: u32 = MOST_STRIP_WORDS / BLOCK_THREADS;
 // Threads of a workgroup of `classify`: a thread a block.
 const CLASSIFY_THREADS: u32 = 256u;
 
@@ -42,7 +49,13 @@ struct Batch {
     survivor_capacity: u32,
     // 1 when `scan` runs: there are many counts.
     is_scanned: u32,
+    // Strips of all rows.
+    strip_count: u32,
+    // Blocks of a strip: a power of two up to MOST_STRIP_BLOCKS; a row ends with a shorter one.
+    strip_blocks: u32,
     pad_a: u32,
+    pad_b: u32,
+    pad_c: u32,
 }
 
 // A run of instances of one set in one page, as one entity uses it: tested against `row_count` views.
@@ -66,9 +79,15 @@ struct Chunk {
     flags: u32,
     // The greatest stretch of the affine matrix: world radius = local radius * world_scale.
     world_scale: f32,
+    // The first row's first strip, counted over the batch.
+    first_strip: u32,
+    // What a survivor draws: as in RowDraw.
+    element_count: u32,
+    first_element: u32,
+    base_vertex: i32,
+    indexed: u32,
     pad_a: u32,
     pad_b: u32,
-    pad_c: u32,
 }
 
 // One view of one chunk. The planes are in the set's own space, normals of length one inwards:

@@ -1,5 +1,9 @@
-// Stage 1 on crossed blocks, by ballot, at any subgroup size from 4 to 128. A subgroup of S lanes owns S * 8
-// instances of the block, S / 4 words; lane w has word w. Subgroups do not wait for each other.
+// Stage 1 on crossed blocks, by ballot, at any subgroup size from 4 to 128. Subgroups do not wait for each other.
+//
+// With 32 lanes a subgroup has a block of its own, and lane w its word w: the more subgroups wait for memory side by
+// side, the better. With another size S a workgroup shares a block, and a subgroup owns S / 4 of its words.
+
+@group(0) @binding(6) var<storage, read_write> counts: array<atomic<u32>>;
 
 @compute @workgroup_size(BLOCK_THREADS)
 fn vote(
@@ -10,12 +14,17 @@ fn vote(
     @builtin(subgroup_size) size: u32,
 ) {
     let count = min(atomicLoad(&crossed.count), batch.block_count);
-    for (var item = workgroup.x; item < count; item += workgroups.x) {
+    let shares = select(1u, BLOCK_THREADS / 32u, size == 32u);
+    for (var item = workgroup.x * shares + subgroup % shares; item < count; item += workgroups.x * shares) {
         let block_in_batch = crossed.blocks[item];
         let chunk = chunks[chunk_of(block_in_batch, batch.chunk_count)];
         let block = block_in_batch - chunk.first_block;
         for (var group = 0u; group < chunk.row_count; group += ROW_GROUP) {
-            vote_group(chunk, block, group, subgroup, lane, size);
+            if (size == 32u) {
+                vote_block(chunk, block, group, lane);
+            } else {
+                vote_part(chunk, block, group, subgroup, lane, size);
+            }
         }
     }
 }
@@ -38,14 +47,49 @@ fn crossing_rows(chunk: Chunk, first_row: u32, row_count: u32, at: u32, lane: u3
     return crossing;
 }
 
-fn vote_group(chunk: Chunk, block: u32, group: u32, subgroup: u32, lane: u32, size: u32) {
+// All words of a block, one a lane, in rows from `group` on.
+fn vote_block(chunk: Chunk, block: u32, group: u32, lane: u32) {
+    let at = chunk.first_instance / BLOCK + block;
+    let row_count = min(chunk.row_count - group, ROW_GROUP);
+    let crossing = crossing_rows(chunk, chunk.first_row + group, row_count, at, lane, 32u);
+    let by_positions = INSTANCE_IS_RIGID & (chunk.flags == 0u) & (block_len(chunk, block) == BLOCK);
+    let first = block * BLOCK + lane;
+    for (var r = 0u; (crossing >> r) != 0u; r += 4u) {
+        let four = (crossing >> r) & 15u;
+        if (four == 0u) {
+            continue;
+        }
+        let first_row = chunk.first_row + group + r;
+        var states = vec4<u32>(OUTSIDE);
+        for (var k = 0u; k < 4u; k += 1u) {
+            if (((four >> k) & 1u) != 0u) {
+                states[k] = word_state(chunk, first_row + k, at, lane);
+            }
+        }
+        // Bit w: one of the four rows crosses word w.
+        let asked = subgroupBallot(any(states == vec4<u32>(PARTIAL))).x;
+        var voted: vec4<u32>;
+        if (by_positions) {
+            voted = vote_asked_words(chunk, first_row, four, chunk.first_instance + first, asked, lane);
+        } else {
+            voted = vote_asked_spheres(chunk, first_row, four, first, asked, lane);
+        }
+        for (var k = 0u; k < 4u; k += 1u) {
+            if (((four >> k) & 1u) != 0u) {
+                store_word(chunk, block, group + r + k, voted[k], states[k], 0u, lane, 32u);
+            }
+        }
+    }
+}
+
+// The words of a block that a subgroup has, in rows from `group` on.
+fn vote_part(chunk: Chunk, block: u32, group: u32, subgroup: u32, lane: u32, size: u32) {
     let at = chunk.first_instance / BLOCK + block;
     let words_each = size >> 2u;
     let first_word = subgroup * words_each;
     let row_count = min(chunk.row_count - group, ROW_GROUP);
     let crossing = crossing_rows(chunk, chunk.first_row + group, row_count, at, lane, size);
     let first = block * BLOCK + first_word * 32u + lane;
-    let by_words = is_fast(chunk, first, lane, size) & (size == 32u);
     for (var r = 0u; (crossing >> r) != 0u; r += 4u) {
         let four = (crossing >> r) & 15u;
         if (four == 0u) {
@@ -71,12 +115,7 @@ fn vote_group(chunk: Chunk, block: u32, group: u32, subgroup: u32, lane: u32, si
         // Bit w: one of the four rows crosses word w of the subgroup.
         let is_asked = (lane < words_each) & any(states == vec4<u32>(PARTIAL));
         let asked = subgroupBallot(is_asked).x;
-        var voted: vec4<u32>;
-        if (by_words) {
-            voted = vote_asked_words(chunk, first_row, four, chunk.first_instance + first, asked, lane);
-        } else {
-            voted = vote_asked(chunk, first_row, four, first, asked, lane, size);
-        }
+        let voted = vote_asked(chunk, first_row, four, first, asked, lane, size);
         for (var k = 0u; k < 4u; k += 1u) {
             if (((four >> k) & 1u) != 0u) {
                 store_word(chunk, block, group + r + k, voted[k], states[k], first_word, lane, words_each);
@@ -139,15 +178,25 @@ fn vote_centres_of(voted: u32, chunk: Chunk, row: Row, centres: Centres, own: ve
     return word;
 }
 
-fn keeps_centre(chunk: Chunk, row: Row, wide: Row, centre: vec3<f32>) -> bool {
-    var keeps = centre_in_view(wide, centre);
-    if (row.reach.w >= 0.0) {
-        keeps = keeps & sphere_in_reach(row, chunk, vec4<f32>(centre, chunk.sphere.w));
+// The same from bounding spheres; `first` is the lane's instance in the block's first word, counted from the start of the
+// chunk.
+fn vote_asked_spheres(chunk: Chunk, first_row: u32, four: u32, first: u32, asked: u32, lane: u32) -> vec4<u32> {
+    var voted = vec4<u32>(0u);
+    for (var left = asked; left != 0u; left &= left - 1u) {
+        let own = firstTrailingBit(left);
+        let i = first + own * 32u;
+        let sphere = load_sphere(chunk, i);
+        for (var r = 0u; r < 4u; r += 1u) {
+            if (((four >> r) & 1u) != 0u) {
+                let ballot = subgroupBallot(is_visible(chunk, rows[first_row + r], sphere, i)).x;
+                voted[r] = select(voted[r], ballot, lane == own);
+            }
+        }
     }
-    return keeps;
+    return voted;
 }
 
-// The same from bounding spheres, at any subgroup size, four ballots at a time; `first` is the lane's first instance,
+// The same at any subgroup size, four ballots at a time; `first` is the lane's first instance,
 // counted from the start of the chunk.
 fn vote_asked(chunk: Chunk, first_row: u32, four: u32, first: u32, asked: u32, lane: u32, size: u32) -> vec4<u32> {
     var voted = vec4<u32>(0u);

@@ -1,5 +1,7 @@
 // Stage 1 on crossed blocks, through workgroup memory: 32 threads side by side answer for a crossed word.
 
+@group(0) @binding(6) var<storage, read_write> counts: array<atomic<u32>>;
+
 // For each word: bit r says that it is inside row r of the group, bit 16 + r that the row crosses it.
 var<workgroup> states: array<u32, BLOCK_WORDS>;
 // The words that some row of the group crosses, in any order.

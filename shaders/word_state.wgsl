@@ -5,8 +5,6 @@
 //
 // Only crossed words read their instances.
 
-@group(0) @binding(6) var<storage, read_write> counts: array<atomic<u32>>;
-
 // Rows that are told apart by the bits of a u32.
 const ROW_GROUP: u32 = 16u;
 

@@ -61,7 +61,11 @@ fn structs_are_the_same_on_both_sides() {
             row_count,
             survivor_capacity,
             is_scanned,
+            strip_count,
+            strip_blocks,
             pad_a,
+            pad_b,
+            pad_c,
         }
     );
     same!(
@@ -80,9 +84,13 @@ fn structs_are_the_same_on_both_sides() {
             first_count,
             flags,
             world_scale,
+            first_strip,
+            element_count,
+            first_element,
+            base_vertex,
+            indexed,
             pad_a,
             pad_b,
-            pad_c,
         }
     );
     same!(
@@ -346,8 +354,12 @@ fn constants_are_the_same_on_both_sides() {
             ("BLOCK_WORDS", BLOCK_WORDS),
             ("SCAN_TILE", SCAN_TILE),
             ("CLASSIFY_THREADS", CLASSIFY_THREADS),
+            ("OWN_BLOCKS", OWN_BLOCKS),
             ("COUNTS_EACH", COUNTS_EACH),
             ("MANY_EACH", MANY_EACH),
+            ("MOST_STRIP_BLOCKS", MOST_STRIP_BLOCKS),
+            ("MOST_STRIP_WORDS", MOST_STRIP_WORDS),
+            ("MOST_STRIP_TURNS", MOST_STRIP_TURNS),
             ("MOST_TILES", MOST_TILES),
             ("CHUNK_HAS_SCALE", CHUNK_HAS_SCALE),
             ("CHUNK_OFF_CENTRE", CHUNK_OFF_CENTRE),

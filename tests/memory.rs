@@ -56,7 +56,11 @@ fn culler(len: u32, channels: Channels, compaction: Compaction) -> Culler {
 #[test]
 fn a_plain_set_takes_sixteen_bytes_and_less_than_one_more_an_instance() {
     let len = 1 << 20;
-    for compaction in [Compaction::VoteScanCompact, Compaction::Classify] {
+    for compaction in [
+        Compaction::VoteScanCompact,
+        Compaction::Classify,
+        Compaction::LookBack,
+    ] {
         let culler = culler(len, Channels::default(), compaction);
         let memory = culler.memory();
         assert_eq!(memory.values().sum::<u64>(), culler.gpu_bytes());
@@ -100,8 +104,10 @@ fn every_buffer_is_in_the_documentation() {
         tag: true,
         ..Channels::default()
     };
-    for label in culler(5000, channels, Compaction::Auto).memory().keys() {
-        let name = label.strip_prefix("gpu_culling ").unwrap();
-        assert!(rows.contains(&name), "{name} is not in the table: {rows:?}");
+    for compaction in [Compaction::Auto, Compaction::Classify] {
+        for label in culler(5000, channels, compaction).memory().keys() {
+            let name = label.strip_prefix("gpu_culling ").unwrap();
+            assert!(rows.contains(&name), "{name} is not in the table: {rows:?}");
+        }
     }
 }

@@ -293,7 +293,14 @@ fn a_written_set_has_the_survivors_of_the_same_instances_uploaded() {
     let mut rng = rng(17);
     let (mut kept, mut culled) = (0, 0);
     for tier in [CullingTier::Subgroup, CullingTier::Workgroup] {
-        for compaction in [Compaction::VoteScanCompact, Compaction::Classify] {
+        for compaction in [
+            Compaction::VoteScanCompact,
+            Compaction::Classify,
+            Compaction::LookBack,
+        ] {
+            if compaction.check(tier, device.features()).is_err() {
+                continue;
+            }
             for (len, scaled, classify, pages) in [
                 (1, false, true, None),
                 (1025, true, true, None),
@@ -356,7 +363,14 @@ fn what_is_not_written_hidden_or_not_a_number_is_invisible() {
     // A centre beside the origin would be scaled too.
     frame.requests[0].sphere.centre = Vec3::ZERO;
     for tier in [CullingTier::Subgroup, CullingTier::Workgroup] {
-        for compaction in [Compaction::VoteScanCompact, Compaction::Classify] {
+        for compaction in [
+            Compaction::VoteScanCompact,
+            Compaction::Classify,
+            Compaction::LookBack,
+        ] {
+            if compaction.check(tier, device.features()).is_err() {
+                continue;
+            }
             for classify in [true, false] {
                 let mut options = options(tier, true);
                 options.compaction = compaction;

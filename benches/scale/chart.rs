@@ -17,19 +17,23 @@ pub fn write(path: &Path, adapter: &str, rows: &[Row]) -> Result<()> {
     let mut shares: Vec<_> = shown.iter().map(|row| row.visible).collect();
     shares.sort_by(f64::total_cmp);
     shares.dedup();
-    let line = |order: Order, colour: usize, share: f64, classify: bool| {
-        let with = if classify { "" } else { ", without classify" };
-        Line {
-            name: format!("{:.0} % visible{with}", share * 100.0),
-            colour,
-            width: if classify { 3 } else { 1 },
-            points: shown
-                .iter()
-                .filter(|row| row.order == order && row.visible == share)
-                .filter(|row| row.classify == classify)
-                .map(|row| (f64::from(row.count), row.total_us))
-                .collect(),
-        }
+    let mut compactions: Vec<_> = shown.iter().map(|row| row.compaction).collect();
+    compactions.sort_unstable();
+    compactions.dedup();
+    let line = |order: Order, colour: usize, share: f64, compaction: usize| Line {
+        name: format!(
+            "{:.0} % visible, {}",
+            share * 100.0,
+            compactions[compaction]
+        ),
+        colour,
+        width: 1 + compaction as u32,
+        points: shown
+            .iter()
+            .filter(|row| row.order == order && row.visible == share)
+            .filter(|row| row.compaction == compactions[compaction])
+            .map(|row| (f64::from(row.count), row.total_us))
+            .collect(),
     };
     let panel = |order: Order| Panel {
         caption: order.name().to_owned(),
@@ -37,7 +41,7 @@ pub fn write(path: &Path, adapter: &str, rows: &[Row]) -> Result<()> {
             .iter()
             .enumerate()
             .flat_map(|(colour, share)| {
-                [true, false].map(|classify| line(order, colour, *share, classify))
+                (0..compactions.len()).map(move |at| line(order, colour, *share, at))
             })
             .filter(|line| !line.points.is_empty())
             .collect(),

@@ -55,6 +55,9 @@ struct Args {
     /// Whether blocks are tested before instances [default: both]
     #[arg(long, value_delimiter = ',')]
     classify: Vec<Switch>,
+    /// Compactions [default: what --classify says: look-back and classify test blocks, vote-scan-compact does not]
+    #[arg(long, value_delimiter = ',', conflicts_with = "classify")]
+    compaction: Vec<Compaction>,
     /// The tier [default: the best that the adapter supports]
     #[arg(long)]
     tier: Option<CullingTier>,
@@ -91,6 +94,15 @@ struct Args {
 enum Switch {
     On,
     Off,
+}
+
+impl Switch {
+    fn of(compaction: Compaction) -> Self {
+        match compaction {
+            Compaction::Classify | Compaction::LookBack => Self::On,
+            _ => Self::Off,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -152,11 +164,25 @@ fn run(mut args: Args) -> Result<()> {
     if args.classify.is_empty() {
         args.classify = Switch::value_variants().to_vec();
     }
+    if args.compaction.is_empty() {
+        args.compaction = [
+            Compaction::LookBack,
+            Compaction::Classify,
+            Compaction::VoteScanCompact,
+        ]
+        .into_iter()
+        .filter(|compaction| args.classify.contains(&Switch::of(*compaction)))
+        .filter(|compaction| compaction.check(tier, features).is_ok())
+        .collect();
+    }
+    for compaction in &args.compaction {
+        compaction.check(tier, features)?;
+    }
     eprintln!("{}, tier {tier}", gpu.name());
     if software {
         eprintln!("This adapter is software: its times say nothing about a GPU.");
     }
-    let cases = args.count.len() * args.order.len() * args.classify.len();
+    let cases = args.count.len() * args.order.len() * args.compaction.len();
     let cases = cases * args.visible.len() * args.views.len();
     let bar = ProgressBar::with_draw_target(Some(cases as u64), ProgressDrawTarget::stderr());
     bar.set_style(ProgressStyle::with_template(
@@ -213,7 +239,8 @@ fn milliseconds(since: Instant) -> f64 {
 
 impl Bench {
     fn measure_set(&mut self, count: u32, order: Order) -> Result<()> {
-        let cases = self.args.classify.len() * self.args.visible.len() * self.args.views.len();
+        let cases = self.args.visible.len() * self.args.views.len();
+        let compactions = self.args.compaction.clone();
         let what = format!("{count} {}", order.name());
         self.bar.set_message(format!("{what}: instances"));
         let most_views = self.args.views.iter().copied().max().unwrap_or(1);
@@ -222,16 +249,13 @@ impl Bench {
         let set = points::points(count, order, &shares, most_views)?;
         let generate = milliseconds(begin);
         let expected = points::expected(&set, &shares, most_views);
-        for (index, switch) in self.args.classify.clone().into_iter().enumerate() {
-            let loaded = self.load(&set, switch, generate);
+        for (index, compaction) in compactions.iter().copied().enumerate() {
+            let loaded = self.load(&set, compaction, generate);
             let mut loaded = match loaded {
                 Ok(loaded) => loaded,
                 Err(error) => {
                     self.bar.suspend(|| eprintln!("skipped: {what}: {error:#}"));
-                    self.bar.inc(
-                        (cases / self.args.classify.len() * (self.args.classify.len() - index))
-                            as u64,
-                    );
+                    self.bar.inc((cases * (compactions.len() - index)) as u64);
                     return Ok(());
                 }
             };
@@ -240,18 +264,11 @@ impl Bench {
                     .warm_up(|pass| self.reader.record(&self.gpu, &self.filler, pass))?;
                 let read = self.time_read(&mut loaded.culler, views)?;
                 for (share, expected) in shares.iter().zip(&expected) {
-                    let classify = switch == Switch::On;
                     let name = format!("{what}, {share} visible, {views} views");
                     self.bar.set_message(name.clone());
                     let row = self
-                        .measure_case(
-                            &mut loaded,
-                            (count, order),
-                            (*share, views, classify),
-                            expected,
-                            read,
-                        )
-                        .with_context(|| format!("{name}, classify {classify}"))?;
+                        .measure_case(&mut loaded, (count, order), (*share, views), expected, read)
+                        .with_context(|| format!("{name}, {compaction}"))?;
                     if self.args.json {
                         let line = serde_json::to_string(&row)?;
                         self.bar.suspend(|| println!("{line}"));
@@ -265,15 +282,12 @@ impl Bench {
     }
 
     /// A culler that has the set; an error when the memory is not there.
-    fn load(&self, set: &InstanceSet, switch: Switch, generate: f64) -> Result<Loaded> {
+    fn load(&self, set: &InstanceSet, compaction: Compaction, generate: f64) -> Result<Loaded> {
         let (device, queue) = (&self.gpu.device, &self.gpu.queue);
         let begin = Instant::now();
         let options = CullerOptions {
             tier: Some(self.tier),
-            compaction: match switch {
-                Switch::On => Compaction::Classify,
-                Switch::Off => Compaction::VoteScanCompact,
-            },
+            compaction,
             // Room for all: no run is lost to an arena that has yet to grow.
             survivor_capacity: u32::MAX,
             ..CullerOptions::default()
@@ -327,7 +341,7 @@ impl Bench {
         &mut self,
         loaded: &mut Loaded,
         (count, order): (u32, Order),
-        (share, views, classify): (f64, u32, bool),
+        (share, views): (f64, u32),
         expected: &[Expected],
         read: Times,
     ) -> Result<Row> {
@@ -386,7 +400,8 @@ impl Bench {
             visible: share,
             order,
             views,
-            classify,
+            compaction: culler.compaction(),
+            classify: Switch::of(culler.compaction()) == Switch::On,
             tier: self.tier.to_string(),
             survivors: expected
                 .iter()

@@ -1,6 +1,7 @@
 //! A measured case, as a line of the table or as JSON.
 
 use crate::points::Order;
+use bevy_gpu_culling::cull::Compaction;
 use core::fmt::Write as _;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -14,6 +15,8 @@ pub struct Row {
     #[serde(serialize_with = "order")]
     pub order: Order,
     pub views: u32,
+    #[serde(serialize_with = "name")]
+    pub compaction: Compaction,
     /// Whether blocks are tested before instances.
     #[serde(serialize_with = "on_or_off")]
     pub classify: bool,
@@ -52,6 +55,10 @@ fn order<S: Serializer>(order: &Order, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(order.name())
 }
 
+fn name<S: Serializer>(compaction: &Compaction, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(compaction.name())
+}
+
 fn on_or_off<S: Serializer>(on: &bool, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(if *on { "on" } else { "off" })
 }
@@ -63,7 +70,7 @@ fn in_order<S: Serializer>(pairs: &[(&'static str, f64)], to: S) -> Result<S::Ok
 /// The rows as a Markdown table.
 pub fn table(rows: &[Row]) -> String {
     let mut table = String::from(
-        "| count | visible | order | views | classify | stages, us | total us | repeated us | spread | of a plain read | CPU ms | bytes an instance |\n\
+        "| count | visible | order | views | compaction | stages, us | total us | repeated us | spread | of a plain read | CPU ms | bytes an instance |\n\
          | --: | --: | --- | --: | --- | --- | --: | --: | --: | --: | --: | --: |\n",
     );
     for row in rows {
@@ -80,7 +87,7 @@ pub fn table(rows: &[Row]) -> String {
             row.visible * 100.0,
             row.order.name(),
             row.views,
-            if row.classify { "on" } else { "off" },
+            row.compaction,
             stages.join(", "),
             row.total_us,
             row.repeated_us,

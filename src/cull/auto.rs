@@ -12,7 +12,11 @@ const LOOK_AGAIN: u64 = 240;
 /// Or when the visible share has changed by so many percent of the tests.
 const MOVED: u64 = 10;
 
-/// The choice between [`Compaction::VoteScanCompact`] and [`Compaction::Classify`], where a [`Tuning`] names one of them.
+/// A strip costs something however small its set is: beyond so many, one pass does not pay.
+const MOST_STRIPS: u64 = 4096;
+
+/// The choice between [`Compaction::VoteScanCompact`] and [`Compaction::Classify`], where a [`Tuning`] has both, and between
+/// [`Compaction::LookBack`] and the first for many small sets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Auto {
     /// Percent of the tests of the newest frame that were visible.
@@ -38,20 +42,24 @@ impl Auto {
         }
     }
 
-    /// The compaction for a frame of so many tests.
-    pub fn pick(&mut self, tuning: &Tuning, tests: u64, frame: u64) -> Compaction {
-        let step = tuning.pick(tests);
-        let both = [Compaction::VoteScanCompact, Compaction::Classify];
-        let has = |one: &Compaction| tuning.steps().iter().any(|(_, other)| other == one);
-        if !both.iter().all(has) || !both.contains(&step) {
+    /// The compaction for a frame of so many tests in so many strips.
+    pub fn pick(&mut self, tuning: &Tuning, tests: u64, strips: u64, frame: u64) -> Compaction {
+        let mut step = tuning.pick(tests);
+        let compactions = tuning.compactions();
+        let has = |one: Compaction| compactions.contains(&one);
+        if !has(Compaction::VoteScanCompact) {
             return step;
         }
+        if step == Compaction::LookBack && strips > MOST_STRIPS {
+            step = Compaction::VoteScanCompact;
+        }
         let visible = self.visible.unwrap_or(0);
-        if visible >= NEARLY_ALL {
-            self.plain = None;
+        let nearly_all = visible >= NEARLY_ALL && has(Compaction::Classify);
+        if step == Compaction::VoteScanCompact && nearly_all {
             return Compaction::Classify;
         }
-        if step == Compaction::VoteScanCompact {
+        if step != Compaction::Classify || nearly_all {
+            self.plain = self.plain.filter(|_| !nearly_all);
             return step;
         }
         if let Some((since, of, share)) = self.plain {
@@ -72,8 +80,8 @@ impl Auto {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cull::RowCount;
-    use Compaction::{Classify, VoteScanCompact};
+    use crate::cull::{CullingTier, RowCount};
+    use Compaction::{Classify, LookBack, VoteScanCompact};
 
     fn counts(tested: u32, visible: u32, crossed_blocks: Option<(u64, u64)>) -> FrameCounts {
         FrameCounts {
@@ -95,50 +103,70 @@ mod tests {
     #[test]
     fn without_counters_the_tuning_says_all() {
         let mut auto = Auto::default();
-        assert_eq!(auto.pick(&tuning(), 1000, 1), VoteScanCompact);
-        assert_eq!(auto.pick(&tuning(), 1001, 2), Classify);
+        assert_eq!(auto.pick(&tuning(), 1000, 1, 1), VoteScanCompact);
+        assert_eq!(auto.pick(&tuning(), 1001, 1, 2), Classify);
     }
 
     #[test]
     fn few_instances_are_classified_when_all_are_visible() {
         let mut auto = Auto::default();
         auto.learn(&counts(100, 96, None));
-        assert_eq!(auto.pick(&tuning(), 100, 1), Classify);
+        assert_eq!(auto.pick(&tuning(), 100, 1, 1), Classify);
         auto.learn(&counts(100, 50, Some((1, 1))));
-        assert_eq!(auto.pick(&tuning(), 100, 2), VoteScanCompact);
+        assert_eq!(auto.pick(&tuning(), 100, 1, 2), VoteScanCompact);
     }
 
     #[test]
     fn crossed_blocks_are_left_alone_until_something_changes_or_time_has_passed() {
         let mut auto = Auto::default();
         auto.learn(&counts(10_000, 2500, Some((10, 9))));
-        assert_eq!(auto.pick(&tuning(), 10_000, 1), VoteScanCompact);
+        assert_eq!(auto.pick(&tuning(), 10_000, 1, 1), VoteScanCompact);
         auto.learn(&counts(10_000, 2600, None));
-        assert_eq!(auto.pick(&tuning(), 10_000, 2), VoteScanCompact);
+        assert_eq!(auto.pick(&tuning(), 10_000, 1, 2), VoteScanCompact);
         // The view turned.
         auto.learn(&counts(10_000, 5000, None));
-        assert_eq!(auto.pick(&tuning(), 10_000, 3), Classify);
-        assert_eq!(auto.pick(&tuning(), 10_000, 4), Classify);
+        assert_eq!(auto.pick(&tuning(), 10_000, 1, 3), Classify);
+        assert_eq!(auto.pick(&tuning(), 10_000, 1, 4), Classify);
         auto.learn(&counts(10_000, 5000, Some((10, 10))));
-        assert_eq!(auto.pick(&tuning(), 10_000, 5), VoteScanCompact);
+        assert_eq!(auto.pick(&tuning(), 10_000, 1, 5), VoteScanCompact);
         // Instances came.
-        assert_eq!(auto.pick(&tuning(), 12_000, 6), Classify);
+        assert_eq!(auto.pick(&tuning(), 12_000, 1, 6), Classify);
         auto.learn(&counts(12_000, 5000, Some((10, 10))));
-        assert_eq!(auto.pick(&tuning(), 12_000, 7), VoteScanCompact);
+        assert_eq!(auto.pick(&tuning(), 12_000, 1, 7), VoteScanCompact);
         assert_eq!(
-            auto.pick(&tuning(), 12_000, 7 + LOOK_AGAIN - 1),
+            auto.pick(&tuning(), 12_000, 1, 7 + LOOK_AGAIN - 1),
             VoteScanCompact
         );
-        assert_eq!(auto.pick(&tuning(), 12_000, 7 + LOOK_AGAIN), Classify);
+        assert_eq!(auto.pick(&tuning(), 12_000, 1, 7 + LOOK_AGAIN), Classify);
     }
 
     #[test]
     fn sorted_instances_stay_classified() {
         let mut auto = Auto::default();
         for frame in 0..1000 {
-            assert_eq!(auto.pick(&tuning(), 10_000, frame), Classify);
+            assert_eq!(auto.pick(&tuning(), 10_000, 1, frame), Classify);
             auto.learn(&counts(10_000, 2500, Some((10, 3))));
         }
+    }
+
+    #[test]
+    fn one_pass_serves_few_tests_but_not_many_small_sets() {
+        let rule = Tuning::rule(CullingTier::Subgroup);
+        let mut auto = Auto::default();
+        assert_eq!(auto.pick(&rule, 1_000_000, 1000, 1), LookBack);
+        assert_eq!(auto.pick(&rule, 1_000_000, 10_000, 2), VoteScanCompact);
+        assert_eq!(auto.pick(&rule, 100_000_000, 10_000, 3), Classify);
+        auto.learn(&counts(100, 100, None));
+        assert_eq!(auto.pick(&rule, 1_000_000, 1000, 4), LookBack);
+        assert_eq!(auto.pick(&rule, 1_000_000, 10_000, 5), Classify);
+    }
+
+    #[test]
+    fn the_rule_leaves_crossed_blocks_alone() {
+        let rule = Tuning::rule(CullingTier::Subgroup);
+        let mut auto = Auto::default();
+        auto.learn(&counts(100_000_000, 25_000_000, Some((10, 10))));
+        assert_eq!(auto.pick(&rule, 100_000_000, 1, 1), VoteScanCompact);
     }
 
     #[test]
@@ -146,6 +174,6 @@ mod tests {
         let mut auto = Auto::default();
         auto.learn(&counts(100, 100, None));
         let tuning = Tuning::new([(u64::MAX, VoteScanCompact)]);
-        assert_eq!(auto.pick(&tuning, 100, 1), VoteScanCompact);
+        assert_eq!(auto.pick(&tuning, 100, 1, 1), VoteScanCompact);
     }
 }

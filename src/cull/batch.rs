@@ -145,6 +145,7 @@ impl GpuBatch {
                 Growable::new(device, "gpu_culling counts", storage),
                 Growable::new(device, "gpu_culling partials", storage),
                 Growable::new(device, "gpu_culling crossed blocks", storage),
+                Growable::new(device, "gpu_culling look back", storage),
                 Growable::new(device, "gpu_culling row counts", storage),
                 Growable::new(device, "gpu_culling votes", storage),
                 Growable::new(device, "gpu_culling sums", storage),

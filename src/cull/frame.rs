@@ -104,13 +104,13 @@ impl Culler {
     /// The pipelines for the frame's count, where there is a choice.
     fn choose_compaction(&mut self) {
         if self.pipelines.len() > 1 {
-            let tests = self
-                .plan
-                .batches
+            let batches = &self.plan.batches;
+            let tests = batches.iter().map(|batch| batch.most_survivors).sum();
+            let strips = batches
                 .iter()
-                .map(|batch| batch.most_survivors)
+                .map(|batch| u64::from(batch.batch.strip_count))
                 .sum();
-            let pick = self.auto.pick(&self.tuning, tests, self.frame);
+            let pick = self.auto.pick(&self.tuning, tests, strips, self.frame);
             let position = self
                 .pipelines
                 .iter()

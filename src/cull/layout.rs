@@ -17,10 +17,18 @@ pub const BLOCK_WORDS: u32 = BLOCK / 32;
 pub const SCAN_TILE: u32 = 256;
 /// Tiles of counts of a batch: each workgroup of `compact` adds up those before its own.
 pub const MOST_TILES: u32 = 2048;
+/// Blocks of a workgroup of `vote_own`: one for each subgroup of 32 lanes.
+pub const OWN_BLOCKS: u32 = 4;
 /// Counts that a workgroup of `compact` handles at once: 32 threads each.
 pub const COUNTS_EACH: u32 = 4;
 /// The same where counts are many: [`COUNTS_EACH`] side by side, four times, far apart.
 pub const MANY_EACH: u32 = 16;
+/// Blocks of the largest strip: what a workgroup culls in one pass.
+pub const MOST_STRIP_BLOCKS: u32 = 8;
+/// Visibility words of the largest strip.
+pub const MOST_STRIP_WORDS: u32 = MOST_STRIP_BLOCKS * BLOCK_WORDS;
+/// Turns in which a workgroup votes on it, [`BLOCK_THREADS`] words in each.
+pub const MOST_STRIP_TURNS: u32 = MOST_STRIP_WORDS / BLOCK_THREADS;
 /// Threads of a workgroup of `classify`: a thread a block.
 pub const CLASSIFY_THREADS: u32 = 256;
 
@@ -47,8 +55,16 @@ pub struct Batch {
     pub survivor_capacity: u32,
     /// 1 when `scan` runs: there are many counts.
     pub is_scanned: u32,
+    /// Strips of all rows.
+    pub strip_count: u32,
+    /// Blocks of a strip: a power of two up to [`MOST_STRIP_BLOCKS`]; a row ends with a shorter one.
+    pub strip_blocks: u32,
     /// Padding.
     pub pad_a: u32,
+    /// Padding.
+    pub pad_b: u32,
+    /// Padding.
+    pub pad_c: u32,
 }
 
 /// A run of instances of one set in one page, as one entity uses it: tested against `row_count` views.
@@ -81,12 +97,20 @@ pub struct Chunk {
     pub flags: u32,
     /// The greatest stretch of the affine matrix: world radius = local radius * world_scale.
     pub world_scale: f32,
+    /// The first row's first strip, counted over the batch; a row has `block_count / strip_blocks` of them, rounded up.
+    pub first_strip: u32,
+    /// What a survivor draws: as [`RowDraw::element_count`].
+    pub element_count: u32,
+    /// As [`RowDraw::first_element`].
+    pub first_element: u32,
+    /// As [`RowDraw::base_vertex`].
+    pub base_vertex: i32,
+    /// As [`RowDraw::indexed`].
+    pub indexed: u32,
     /// Padding.
     pub pad_a: u32,
     /// Padding.
     pub pad_b: u32,
-    /// Padding.
-    pub pad_c: u32,
 }
 
 /// One view of one chunk: planes in the set's own space, normals of length one inwards.

@@ -4,7 +4,7 @@ use crate::cull::{
     Compaction, CullError, CullingTier, Stage,
     layout::BLOCK,
     plan::BatchPlan,
-    strategies::{Access, Dispatch, Pass, Resource, Sources, doublings},
+    strategies::{Access, Dispatch, DispatchLimits, Pass, Resource, Sources, doublings},
 };
 use core::{
     future::Future,
@@ -34,8 +34,8 @@ pub(crate) struct Pipelines {
     pub passes: Vec<BuiltPass>,
     /// The reach of each step of a doubling, [`STEP_STRIDE`] bytes apart; of use where a pass binds it.
     steps: Buffer,
-    /// Workgroups in one dimension.
-    workgroups: u32,
+    /// What dispatches depend on.
+    limits: DispatchLimits,
 }
 
 /// Distance of uniforms that are bound one at a time: WebGPU's greatest required alignment.
@@ -56,18 +56,24 @@ pub(crate) struct BuildOptions<'a> {
 impl Pipelines {
     /// Compiles the passes.
     pub fn build(device: &Device, options: &BuildOptions<'_>) -> Result<Self, CullError> {
+        let info = device.adapter_info();
+        let limits = DispatchLimits {
+            workgroups: device.limits().max_compute_workgroups_per_dimension,
+            subgroups_of_32: options.sources.tier == CullingTier::Subgroup
+                && (info.subgroup_min_size, info.subgroup_max_size) == (32, 32),
+        };
         let mut passes = Vec::new();
         let mut after_doubling = false;
-        for pass in options.compaction.strategy().passes {
+        let runs = |pass: &&Pass| pass.dispatch != Dispatch::OwnBlocks || limits.subgroups_of_32;
+        for pass in options.compaction.strategy().passes.iter().filter(runs) {
             passes.push(build_pass(device, pass, options, after_doubling)?);
             after_doubling |= pass.dispatch == Dispatch::Doubling;
         }
-        let workgroups = device.limits().max_compute_workgroups_per_dimension;
         Ok(Self {
             compaction: options.compaction,
             passes,
             steps: step_buffer(device),
-            workgroups,
+            limits,
         })
     }
 
@@ -165,7 +171,7 @@ impl Pipelines {
             .enumerate()
             .filter(|(_, built)| built.pass.stage == stage)
         {
-            compute.set_pipeline(&built.pipeline);
+            let mut is_set = false;
             for (plan, bind_groups) in batches.clone() {
                 let Some(groups) = bind_groups.get(index) else {
                     continue;
@@ -176,9 +182,12 @@ impl Pipelines {
                     _ if built.after_doubling => &groups[steps % 2..=steps % 2],
                     _ => &groups[..],
                 };
-                let (x, y) = built.pass.dispatch.workgroups(plan, self.workgroups);
+                let (x, y) = built.pass.dispatch.workgroups(plan, self.limits);
                 if x * y == 0 {
                     continue;
+                }
+                if !core::mem::replace(&mut is_set, true) {
+                    compute.set_pipeline(&built.pipeline);
                 }
                 for group in groups {
                     compute.set_bind_group(0, group, &[]);

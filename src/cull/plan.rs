@@ -3,8 +3,8 @@
 
 use crate::cull::{
     layout::{
-        BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTRE, Chunk, MOST_TILES, Row,
-        RowDraw, SCAN_TILE,
+        BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTRE, Chunk, MOST_STRIP_BLOCKS,
+        MOST_TILES, Row, RowDraw, SCAN_TILE,
     },
     pages::Region,
     view::greatest_stretch,
@@ -127,9 +127,23 @@ pub struct BatchPlan {
     pub row_draws: Vec<RowDraw>,
     /// Instances of all rows: survivors if everything were visible.
     pub most_survivors: u64,
+    /// Counts are so many, and rows so few, that subgroups may vote on blocks of their own.
+    pub votes_alone: bool,
 }
 
 impl BatchPlan {
+    /// Strips so small that a large GPU has work for all its processors, but no larger than needed: each looks back.
+    fn number_strips(&mut self) {
+        let blocks = (self.batch.count_len / ONE_BLOCK_STRIPS).next_power_of_two();
+        self.batch.strip_blocks = blocks.clamp(1, MOST_STRIP_BLOCKS);
+        self.batch.strip_count = 0;
+        for chunk in &mut self.chunks {
+            chunk.first_strip = self.batch.strip_count;
+            let each = chunk.block_count.div_ceil(self.batch.strip_blocks);
+            self.batch.strip_count += each * chunk.row_count;
+        }
+    }
+
     /// Visibility words of all rows.
     #[must_use]
     pub fn word_len(&self) -> u64 {
@@ -181,6 +195,12 @@ pub struct PlanLimits {
 /// What every workgroup of `compact` can well read: 8 KiB.
 const FEW_COUNTS: u32 = 2048;
 
+/// Beyond so many times as many, subgroups vote on blocks of their own: with fewer, the last of them are waited for.
+const MANY_BLOCKS: u32 = 16;
+
+/// Up to so many counts a strip is one block; twice as many: two.
+const ONE_BLOCK_STRIPS: u32 = 1024;
+
 impl PlanLimits {
     /// A batch is so small that its words, and its ids if every instance is visible, fit one binding, and that
     /// ids can be counted in 32 bits.
@@ -230,6 +250,9 @@ impl Plan {
         for batch in &mut plan.batches {
             batch.batch.dispatch_width = batch.batch.block_count.min(limits.workgroups);
             batch.batch.is_scanned = u32::from(batch.batch.count_len > limits.few_counts);
+            batch.votes_alone = batch.batch.row_count == batch.batch.chunk_count
+                && batch.batch.count_len > limits.few_counts.saturating_mul(MANY_BLOCKS);
+            batch.number_strips();
         }
         plan
     }
@@ -274,6 +297,7 @@ impl Plan {
             }
             let world_rows = world.matrix3.transpose();
             let world_row = |axis: glam::Vec3A, offset: f32| Vec3::from(axis).extend(offset);
+            let shape = request.shape.to_row_draw(0, 0);
             batch.chunks.push(Chunk {
                 world_x: world_row(world_rows.x_axis, world.translation.x),
                 world_y: world_row(world_rows.y_axis, world.translation.y),
@@ -288,6 +312,10 @@ impl Plan {
                 first_count: batch.batch.count_len,
                 flags,
                 world_scale: greatest_stretch(&world.matrix3),
+                element_count: shape.element_count,
+                first_element: shape.first_element,
+                base_vertex: shape.base_vertex,
+                indexed: shape.indexed,
                 ..Chunk::default()
             });
             for (k, row) in rows.iter().enumerate() {
@@ -515,6 +543,60 @@ mod tests {
         };
         let plan = Plan::build(&[request(&region, 100 * 1024, &[Row::default()])], limits);
         assert_eq!(plan.batches[0].block_dispatch(), (33, 4));
+    }
+
+    #[test]
+    fn strips_number_the_blocks_of_every_row() {
+        let region = |page, first, blocks| Region {
+            page,
+            first,
+            capacity: blocks * BLOCK,
+        };
+        let rows = [Row::default(); 3];
+        let limits = PlanLimits {
+            counts: 100_000,
+            ..LIMITS
+        };
+        for (blocks, strip_blocks, strips) in [
+            (1, 1, 1 + 3),
+            (340, 1, 1 + 3 * 340),
+            (683, 2, 1 + 3 * 342),
+            (1367, 4, 1 + 3 * 342),
+            (10_000, 8, 1 + 3 * 1250),
+        ] {
+            let (a, b) = ([region(0, 0, 1)], [region(0, BLOCK, blocks)]);
+            let requests = [
+                request(&a, 1, &rows[..1]),
+                request(&b, blocks * BLOCK, &rows),
+            ];
+            let plan = Plan::build(&requests, limits);
+            let batch = &plan.batches[0];
+            assert_eq!(
+                (batch.batch.strip_blocks, batch.batch.strip_count),
+                (strip_blocks, strips),
+                "{blocks}"
+            );
+            assert_eq!(
+                (batch.chunks[0].first_strip, batch.chunks[1].first_strip),
+                (0, 1)
+            );
+            let shape = &batch.chunks[1];
+            let draw = &batch.row_draws[1];
+            assert_eq!(
+                (
+                    shape.element_count,
+                    shape.first_element,
+                    shape.base_vertex,
+                    shape.indexed
+                ),
+                (
+                    draw.element_count,
+                    draw.first_element,
+                    draw.base_vertex,
+                    draw.indexed
+                )
+            );
+        }
     }
 
     #[test]

@@ -67,6 +67,7 @@ impl Kernel {
                 wgsl!("survivors"),
                 wgsl!("crossed"),
                 wgsl!("draw"),
+                wgsl!("row_draw"),
                 wgsl!("compact"),
                 sources.pick(wgsl!("compact_subgroup"), wgsl!("compact_workgroup")),
             ]),

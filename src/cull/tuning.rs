@@ -8,21 +8,30 @@ use wgpu::Features;
 pub struct Tuning {
     /// Up to so many tests, this compaction; in increasing order, the last one up to [`u64::MAX`].
     steps: Vec<(u64, Compaction)>,
+    /// What [`Compaction::Auto`] may take besides, by what it sees in the counters.
+    besides: Vec<Compaction>,
 }
 
+/// Up to so many tests one pass takes less than several that share their loads and their work out better (measured,
+/// docs/performance.md).
+const ONE_PASS: u64 = 8_000_000;
+
 impl Tuning {
-    /// The rule without a measurement: few tests are not worth the pass that [`Compaction::Classify`] has
-    /// more; many are, where instances that are near in the set are near in space ([`sorted`]). Where they are not,
-    /// or all are visible, [`Compaction::Auto`] sees it in the counters and takes the other.
+    /// The rule without a measurement. With subgroups, everything in one pass ([`Compaction::LookBack`]) up to some millions of
+    /// tests. Beyond, blocks first ([`Compaction::Classify`]), where instances that are near in the set are near in
+    /// space ([`sorted`]); where they are not, [`Compaction::Auto`] sees it in the counters and takes
+    /// [`Compaction::VoteScanCompact`]. Without subgroups that one serves few tests, too.
     ///
     /// [`sorted`]: crate::instance::InstanceSet::sorted
     #[must_use]
-    pub fn rule(_tier: CullingTier) -> Self {
+    pub fn rule(tier: CullingTier) -> Self {
+        let few = match tier {
+            CullingTier::Subgroup => (ONE_PASS, Compaction::LookBack),
+            _ => (700_000, Compaction::VoteScanCompact),
+        };
         Self {
-            steps: vec![
-                (700_000, Compaction::VoteScanCompact),
-                (u64::MAX, Compaction::Classify),
-            ],
+            besides: vec![Compaction::VoteScanCompact],
+            ..Self::new([few, (u64::MAX, Compaction::Classify)])
         }
     }
 
@@ -47,7 +56,10 @@ impl Tuning {
             Some(last) => last.0 = u64::MAX,
             None => steps.push((u64::MAX, Compaction::VoteScanCompact)),
         }
-        Self { steps }
+        Self {
+            steps,
+            besides: Vec::new(),
+        }
     }
 
     /// The compaction for a frame of so many tests.
@@ -63,13 +75,14 @@ impl Tuning {
         &self.steps
     }
 
-    /// Every compaction that [`Self::pick`] may give, once.
+    /// Every compaction that [`Compaction::Auto`] may take, once.
     #[must_use]
     pub fn compactions(&self) -> Vec<Compaction> {
         let mut all: Vec<_> = self
             .steps
             .iter()
             .map(|(_, compaction)| *compaction)
+            .chain(self.besides.iter().copied())
             .collect();
         all.sort_unstable();
         all.dedup();
@@ -79,11 +92,12 @@ impl Tuning {
     /// Without what cannot run on `tier` (a measurement may come from another one).
     #[must_use]
     pub(crate) fn supported(self, tier: CullingTier, features: Features) -> Self {
-        Self::new(
-            self.steps
-                .into_iter()
-                .filter(|(_, compaction)| compaction.check(tier, features).is_ok()),
-        )
+        let runs = |compaction: &Compaction| compaction.check(tier, features).is_ok();
+        let steps = self.steps.into_iter();
+        Self {
+            besides: self.besides.into_iter().filter(runs).collect(),
+            ..Self::new(steps.filter(|(_, compaction)| runs(compaction)))
+        }
     }
 }
 
@@ -129,9 +143,18 @@ mod tests {
 
     #[test]
     fn the_rule_classifies_many_instances() {
-        let rule = Tuning::rule(CullingTier::Subgroup);
-        assert_eq!(rule.pick(100_000), VoteScanCompact);
-        assert_eq!(rule.pick(16_000_000), Compaction::Classify);
+        for (tier, few) in [
+            (CullingTier::Subgroup, Compaction::LookBack),
+            (CullingTier::Workgroup, VoteScanCompact),
+        ] {
+            let rule = Tuning::rule(tier);
+            assert_eq!(rule.pick(100_000), few);
+            assert_eq!(rule.pick(16_000_000), Compaction::Classify);
+            // Blocks may be left alone.
+            assert!(rule.compactions().contains(&VoteScanCompact));
+            let kept = rule.clone().supported(tier, Features::SUBGROUP);
+            assert_eq!(kept, rule);
+        }
     }
 
     #[test]

@@ -232,17 +232,18 @@ fn stages_that_a_compaction_lacks_are_not_recorded() {
         stages(Compaction::Classify),
         [Stage::Classify, Stage::Vote, Stage::Scan, Stage::Compact]
     );
+    assert_eq!(stages(Compaction::LookBack), [Stage::Compact]);
 }
 
 /// Each break of a compaction is seen by the comparison: it can fail.
 #[test]
 fn a_broken_compaction_is_seen() {
     use Compaction::{
-        BallotScan, Classify, HillisSteele, NaiveAtomic, SubgroupAtomic, WorkgroupAtomic,
+        BallotScan, Classify, HillisSteele, LookBack, NaiveAtomic, SubgroupAtomic, WorkgroupAtomic,
         WorkgroupScan,
     };
     let (device, queue, _) = gpu();
-    let breaks: [(Compaction, &str, &str); 28] = [
+    let breaks: [(Compaction, &str, &str); 36] = [
         (NaiveAtomic, "reserve(chunk, r, 1u)", "region_of(chunk, r)"),
         (
             NaiveAtomic,
@@ -301,11 +302,15 @@ fn a_broken_compaction_is_seen() {
             "atomicExchange(&crossed.count, 0u)",
             "atomicLoad(&crossed.count)",
         ),
-        (Classify, "if (survivors == len)", "if (survivors > 0u)"),
+        (
+            Classify,
+            "if (survivors == block.len)",
+            "if (survivors > 0u)",
+        ),
         (
             Classify,
             "atomicAdd(&counts[count],",
-            "atomicStore(&counts[count],",
+            "atomicAdd(&counts[count], 1u +",
         ),
         (Classify, "f32(steps.w) * step", "f32(steps.w) * step * 0.5"),
         (
@@ -315,10 +320,42 @@ fn a_broken_compaction_is_seen() {
         ),
         (Classify, "max_scale) == PARTIAL;", "max_scale) == INSIDE;"),
         (Classify, "word = full_word(", "word = 0u * full_word("),
-        (Classify, "own_word + 2u * words_each", "own_word"),
-        (Classify, "(crosses).x << first", "(crosses).x"),
+        (Classify, "voted[k], states[k]", "voted[k], states[0]"),
         (Classify, "r += 4u) {", "r += 8u) {"),
         (Classify, "states[thread] >> r", "states[thread]"),
+        (
+            LookBack,
+            "STATUS_VALUE, lane < end",
+            "STATUS_VALUE, lane <= end",
+        ),
+        (
+            LookBack,
+            "subgroupAdd(select(0u, status",
+            "subgroupAdd(select(1u, status",
+        ),
+        (LookBack, "atomicAdd(&look_back.epoch, 1u);", ""),
+        (
+            LookBack,
+            "atomicStore(&look_back.statuses[half_len - half + i], 0u);",
+            "",
+        ),
+        (
+            LookBack,
+            "if (!is_end || at == row_strip)",
+            "if (at == strip)",
+        ),
+        (
+            LookBack,
+            "* words_each + lane] += total",
+            "* words_each + lane] += 0u",
+        ),
+        (
+            LookBack,
+            "own.strip * word_count;",
+            "own.strip * word_count / 2u;",
+        ),
+        (LookBack, "first_row + own / each", "first_row"),
+        (LookBack, "word = full_word(", "word = 0u * full_word("),
     ];
     for (compaction, from, to) in breaks {
         let tiers = GPU_TIERS.into_iter().filter(|tier| {
@@ -347,4 +384,42 @@ fn a_broken_compaction_is_seen() {
             );
         }
     }
+}
+
+/// Strips that nobody publishes: those behind them must count them on their own.
+#[test]
+fn a_strip_that_waits_in_vain_counts_what_is_missing() {
+    let (device, queue, _) = gpu();
+    // Odd strips publish neither their total nor their prefix.
+    let silent = |source: String| {
+        let total = "atomicStore(&look_back.statuses[half + strip], select(AGGREGATE, PREFIX, strip == 0u) | total);";
+        let prefix = "atomicStore(&look_back.statuses[half + strip], PREFIX | end);";
+        assert!(source.contains(total) && source.contains(prefix));
+        let if_even = |store: &str| format!("if (strip % 2u == 0u) {{ {store} }}");
+        let source = source.replace(total, &if_even(total));
+        source.replace(prefix, &if_even(prefix))
+    };
+    let survivors = |edit: &dyn Fn(&str, String) -> String| -> Result<u64, String> {
+        let options = with(Compaction::LookBack, CullingTier::Subgroup, true);
+        let mut culler = Culler::with_sources(&device, options, edit).unwrap();
+        let mut survivors = 0;
+        for (seed, len) in [(1, 5000), (2, 70_000), (3, 2_200_000)] {
+            let mut scene = random_scene(&mut rng(seed), &[len, 77, 3000]);
+            // As many views as there are make nine million tests.
+            scene.frame.views.truncate(4);
+            scene.sets[0] = scene.sets[0].clone().sorted().0;
+            run(&mut culler, (&device, &queue), &scene);
+            survivors += check(&culler, (&device, &queue), &scene)?;
+        }
+        Ok(survivors)
+    };
+    let all = survivors(&|_, source| source).unwrap();
+    assert!(all > 0);
+    assert_eq!(survivors(&|_, source| silent(source)), Ok(all));
+    let miscounted = |_: &str, source: String| {
+        let from = "total += subgroupAdd(countOneBits(word));";
+        assert!(source.contains(from));
+        silent(source).replace(from, "total += 1u;")
+    };
+    assert!(survivors(&miscounted).is_err());
 }

@@ -61,6 +61,7 @@ const ARGS: Pass = Pass {
         join(&[
             wgsl!("block_tables"),
             wgsl!("draw"),
+            wgsl!("row_draw"),
             wgsl!("args_sums"),
             wgsl!("args"),
         ])
@@ -70,7 +71,7 @@ const ARGS: Pass = Pass {
         Bind::uniform(0, Resource::Batch),
         Bind::read(2, Resource::Front),
         Bind::read(3, Resource::RowDraws),
-        Bind::write(4, Resource::Args),
+        Bind::write(10, Resource::Args),
     ]],
     dispatch: Dispatch::Rows,
 };

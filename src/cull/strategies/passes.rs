@@ -2,7 +2,9 @@
 
 use crate::cull::{
     CullingTier, Stage,
-    layout::{BLOCK, BLOCK_THREADS, BLOCK_WORDS, CLASSIFY_THREADS, COUNTS_EACH, MANY_EACH},
+    layout::{
+        BLOCK, BLOCK_THREADS, BLOCK_WORDS, CLASSIFY_THREADS, COUNTS_EACH, MANY_EACH, OWN_BLOCKS,
+    },
     plan::BatchPlan,
     shaders,
 };
@@ -24,6 +26,11 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
+    /// Whether it has a form for `tier`.
+    pub fn runs_on(&self, tier: CullingTier) -> bool {
+        self.dispatch != Dispatch::OwnBlocks || tier == CullingTier::Subgroup
+    }
+
     pub fn binds(&self) -> impl Iterator<Item = Bind> {
         self.binds.iter().copied().flatten().copied()
     }
@@ -128,6 +135,8 @@ pub(crate) enum Resource {
     Partials,
     /// Count and list of the blocks that some view crosses; the count is zero between frames.
     Crossed,
+    /// Statuses of the strips.
+    LookBack,
     /// A counter a row.
     RowCounts,
     /// A u32 an instance and row: what the last step wrote, or what no step has read.
@@ -142,11 +151,12 @@ pub(crate) enum Resource {
 
 impl Resource {
     /// Buffers that strategies own; the batch has the others in any case.
-    pub const SCRATCH: [Self; 7] = [
+    pub const SCRATCH: [Self; 8] = [
         Self::Words,
         Self::Counts,
         Self::Partials,
         Self::Crossed,
+        Self::LookBack,
         Self::RowCounts,
         Self::Front,
         Self::Back,
@@ -160,6 +170,7 @@ impl Resource {
             Self::Counts => counts + 1,
             Self::Partials => u64::from(plan.tile_count()),
             Self::Crossed => 1 + u64::from(plan.batch.block_count),
+            Self::LookBack => 3 + 2 * u64::from(plan.batch.strip_count),
             Self::RowCounts => u64::from(plan.batch.row_count),
             Self::Front | Self::Back => counts * u64::from(BLOCK),
             _ => 0,
@@ -169,19 +180,25 @@ impl Resource {
 
 /// Workgroups of `vote` over crossed blocks: more, because each waits for memory several times in a row. Measured
 /// (docs/performance.md).
-const CROSSED_WORKGROUPS: u32 = 8192;
+const CROSSED_WORKGROUPS: u32 = 4096;
 
 /// Workgroups of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dispatch {
     /// One for each block of each chunk.
     Blocks,
+    /// One for each block of each chunk, unless subgroups have blocks of their own.
+    SharedBlocks,
+    /// One for [`OWN_BLOCKS`] blocks, where subgroups have blocks of their own.
+    OwnBlocks,
     /// A thread for each block of each chunk.
     BlockThreads,
     /// As many as fill a large GPU; they stride over the list of crossed blocks.
     Crossed,
     /// One for [`COUNTS_EACH`] counts, or [`MANY_EACH`] where they are many.
     Counts,
+    /// One for each strip.
+    Strips,
     /// One for each tile of counts; none where they are few.
     Tiles,
     /// A single one.
@@ -192,17 +209,41 @@ pub(crate) enum Dispatch {
     Doubling,
 }
 
+/// What the device says about dispatches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DispatchLimits {
+    /// Workgroups in one dimension.
+    pub workgroups: u32,
+    /// Every subgroup has 32 lanes, and kernels may know it.
+    pub subgroups_of_32: bool,
+}
+
+/// So many workgroups in x and y.
+fn within(workgroups: u32, limit: u32) -> (u32, u32) {
+    let width = workgroups.min(limit).max(1);
+    (width, workgroups.div_ceil(width))
+}
+
 impl Dispatch {
-    /// Workgroups in x and y, at most `limit` in each.
-    pub fn workgroups(self, plan: &BatchPlan, limit: u32) -> (u32, u32) {
+    /// Workgroups in x and y on a device of such `limits`.
+    pub fn workgroups(self, plan: &BatchPlan, limits: DispatchLimits) -> (u32, u32) {
+        let limit = limits.workgroups;
+        let has_own_blocks = limits.subgroups_of_32 && plan.votes_alone;
         match self {
             Self::Blocks => plan.block_dispatch(),
+            Self::SharedBlocks if has_own_blocks => (0, 0),
+            Self::SharedBlocks => plan.block_dispatch(),
+            Self::OwnBlocks if has_own_blocks => {
+                within(plan.batch.block_count.div_ceil(OWN_BLOCKS), limit)
+            }
+            Self::OwnBlocks => (0, 0),
             Self::BlockThreads => (plan.batch.block_count.div_ceil(CLASSIFY_THREADS), 1),
             Self::Crossed => (plan.batch.block_count.min(CROSSED_WORKGROUPS), 1),
             Self::Counts if plan.batch.is_scanned == 0 => {
                 (plan.batch.count_len.div_ceil(COUNTS_EACH), 1)
             }
             Self::Counts => (plan.batch.count_len.div_ceil(MANY_EACH), 1),
+            Self::Strips => within(plan.batch.strip_count, limit),
             Self::Tiles if plan.batch.is_scanned == 0 => (0, 0),
             Self::Tiles => (plan.tile_count(), 1),
             Self::One => (1, 1),
@@ -240,13 +281,42 @@ mod tests {
         }
     }
 
+    fn limits(workgroups: u32) -> DispatchLimits {
+        DispatchLimits {
+            workgroups,
+            subgroups_of_32: true,
+        }
+    }
+
+    #[test]
+    fn blocks_are_voted_on_once() {
+        let mut plan = BatchPlan::default();
+        (plan.batch.block_count, plan.batch.dispatch_width) = (1001, 1001);
+        let both = |plan: &BatchPlan, limits| {
+            [Dispatch::SharedBlocks, Dispatch::OwnBlocks]
+                .map(|dispatch| dispatch.workgroups(plan, limits))
+        };
+        assert_eq!(both(&plan, limits(2000)), [(1001, 1), (0, 0)]);
+        plan.votes_alone = true;
+        assert_eq!(both(&plan, limits(2000)), [(0, 0), (251, 1)]);
+        assert_eq!(both(&plan, limits(200)), [(0, 0), (200, 2)]);
+        let other_sizes = DispatchLimits {
+            subgroups_of_32: false,
+            ..limits(2000)
+        };
+        assert_eq!(both(&plan, other_sizes), [(1001, 1), (0, 0)]);
+    }
+
     #[test]
     fn a_dispatch_beyond_the_limit_is_two_dimensional() {
         let mut plan = BatchPlan::default();
         (plan.batch.count_len, plan.batch.dispatch_width) = (100, 33);
-        assert_eq!(Dispatch::Doubling.workgroups(&plan, 65_535), (33, 25));
+        assert_eq!(
+            Dispatch::Doubling.workgroups(&plan, limits(65_535)),
+            (33, 25)
+        );
         (plan.batch.count_len, plan.batch.dispatch_width) = (100, 1);
-        let many_views_of_few_blocks = Dispatch::Doubling.workgroups(&plan, 33);
+        let many_views_of_few_blocks = Dispatch::Doubling.workgroups(&plan, limits(33));
         assert_eq!(many_views_of_few_blocks, (25, 32));
     }
 }

@@ -43,7 +43,7 @@ pub(super) const COMPACT: Pass = Pass {
         Bind::read(1, Resource::Chunks),
         Bind::read(2, Resource::Words),
         Bind::read(3, Resource::RowDraws),
-        Bind::write(4, Resource::Args),
+        Bind::write(10, Resource::Args),
         Bind::write(5, Resource::Survivors),
         Bind::read(6, Resource::Counts),
         Bind::write(7, Resource::Crossed),
@@ -77,7 +77,12 @@ pub(super) const VOTE_FLAGS: Pass = Pass {
 };
 
 fn args_regions(_: &Sources<'_>) -> String {
-    join(&[wgsl!("block_tables"), wgsl!("draw"), wgsl!("args_regions")])
+    join(&[
+        wgsl!("block_tables"),
+        wgsl!("draw"),
+        wgsl!("row_draw"),
+        wgsl!("args_regions"),
+    ])
 }
 
 /// Survivors of each row back to none: before the pass that counts them, in its stage.
@@ -103,7 +108,7 @@ pub(super) const ARGS_REGIONS: Pass = Pass {
         Bind::uniform(0, Resource::Batch),
         Bind::write(2, Resource::RowCounts),
         Bind::read(3, Resource::RowDraws),
-        Bind::write(4, Resource::Args),
+        Bind::write(10, Resource::Args),
     ]],
     dispatch: Dispatch::Rows,
 };

@@ -4,13 +4,16 @@ use super::{
     Arena, Bind, Dispatch, Pass, Resource, Strategy,
     shared::{COMPACT, INPUTS, SCAN},
 };
-use crate::cull::{Stage, shaders::Kernel};
+use crate::cull::{
+    Stage,
+    shaders::{Kernel, join, inputs, wgsl},
+};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     ordered: true,
     needs_subgroups: false,
     arena: Arena::Dense,
-    passes: &[VOTE, SCAN, COMPACT],
+    passes: &[VOTE, VOTE_OWN, SCAN, COMPACT],
     // A bit is written and read.
     traffic: |instances| instances / 4,
 };
@@ -27,5 +30,26 @@ const VOTE: Pass = Pass {
             Bind::write(6, Resource::Counts),
         ],
     ],
-    dispatch: Dispatch::Blocks,
+    dispatch: Dispatch::SharedBlocks,
+};
+
+/// Instead of `VOTE`, where that pays.
+const VOTE_OWN: Pass = Pass {
+    stage: Stage::Vote,
+    name: "vote_own",
+    source: |sources| {
+        let mut parts = inputs(sources.encoding).to_vec();
+        parts.extend([
+            wgsl!("words"),
+            wgsl!("vote_counts"),
+            wgsl!("vote"),
+            wgsl!("ballot_component"),
+            wgsl!("vote_row_subgroup"),
+            wgsl!("vote_own"),
+        ]);
+        join(&parts)
+    },
+    entry: "vote_own",
+    dispatch: Dispatch::OwnBlocks,
+    ..VOTE
 };

@@ -1,0 +1,48 @@
+//! All stages in one pass: places by decoupled look-back instead of passes of their own.
+
+use super::{Arena, Bind, Dispatch, Pass, Resource, Strategy, shared::INPUTS};
+use crate::cull::{
+    Stage,
+    shaders::{inputs, join, wgsl},
+};
+
+pub(super) const STRATEGY: Strategy = Strategy {
+    ordered: true,
+    needs_subgroups: true,
+    arena: Arena::Dense,
+    passes: &[LOOK_BACK],
+    // Only statuses of strips, one in thousands of instances.
+    traffic: |_| 0,
+};
+
+const LOOK_BACK: Pass = Pass {
+    stage: Stage::Compact,
+    name: "look_back",
+    source: |sources| {
+        let mut parts = inputs(sources.encoding).to_vec();
+        parts.extend([
+            wgsl!("survivors"),
+            wgsl!("draw"),
+            wgsl!("word_bound"),
+            wgsl!("block_state"),
+            wgsl!("word_state"),
+            wgsl!("ballot_component"),
+            wgsl!("vote_row_subgroup"),
+            wgsl!("strip_vote"),
+            wgsl!("look_back"),
+            wgsl!("strip"),
+        ]);
+        join(&parts)
+    },
+    entry: "cull",
+    binds: &[
+        INPUTS,
+        &[
+            Bind::write(5, Resource::Survivors),
+            Bind::write(7, Resource::LookBack),
+            Bind::read(8, Resource::Bounds),
+            Bind::write(10, Resource::Args),
+        ],
+    ],
+    dispatch: Dispatch::Strips,
+};
