@@ -142,6 +142,8 @@ fn a_written_set_looks_like_the_same_instances_uploaded() {
     let expected = uploaded.picture();
     let survivors = uploaded.verify();
     for (tier, compaction, classify) in [
+        (CullingTier::Subgroup, Compaction::LookBack, true),
+        (CullingTier::Subgroup, Compaction::LookBack, false),
         (CullingTier::Subgroup, Compaction::VoteScanCompact, true),
         (CullingTier::Subgroup, Compaction::Classify, true),
         (CullingTier::Workgroup, Compaction::Classify, true),
