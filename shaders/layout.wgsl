@@ -20,7 +20,7 @@ const MANY_EACH: u32 = 16u;
 // Blocks of the largest strip: what a workgroup culls in one pass.
 const MOST_STRIP_BLOCKS: u32 = 8u;
 const MOST_STRIP_WORDS: u32 = MOST_STRIP_BLOCKS * BLOCK_WORDS;
-// Turns in which the workgroup votes on a strip, BLOCK_THREADS words in each.
+// Turns in which the workgroup votes on the largest strip, BLOCK_THREADS words in each; fewer words on a strip below four blocks.
 const MOST_STRIP_TURNS: u32 = MOST_STRIP_WORDS / BLOCK_THREADS;
 // Threads of a workgroup of `classify`: a thread a block.
 const CLASSIFY_THREADS: u32 = 256u;

@@ -8,16 +8,17 @@
 //
 // Workgroups take strips in order, so a strip's predecessors have workgroups that run or have run. Nothing says that
 // these run on while ours waits, so after SPINS looks the missing strip is counted here (`count_strip`, strip.wgsl) and
-// published for all (as in Smith, Levien and Owens, "Decoupled Fallback", 2025).
+// published for all (as in Smith, Levien and Owens, "Decoupled Fallback: A Portable Single-Pass GPU Scan", 2025). Each turn
+// of a loop gets ahead by a strip at least, or is one of SPINS: nothing here waits for ever, whatever others do.
 
 struct LookBack {
-    // Frames so far; the last bit says which half of the statuses is this frame's.
+    // Dispatches so far; the last bit says which half of the statuses is this one's.
     epoch: atomic<u32>,
-    // Strips of this frame that have a workgroup.
+    // Strips of this dispatch that have a workgroup.
     taken: atomic<u32>,
-    // Workgroups of this frame that need no status any more.
+    // Workgroups of this dispatch that need no status any more.
     finished: atomic<u32>,
-    // Of each strip, twice: zero until it has published something. A frame clears the other half for the next.
+    // Of each strip, twice: zero until it has published something. A dispatch clears the other half for the next.
     statuses: array<atomic<u32>>,
 }
 
@@ -26,10 +27,12 @@ struct LookBack {
 const AGGREGATE: u32 = 0x40000000u;
 const PREFIX: u32 = 0x80000000u;
 const STATUS_VALUE: u32 = 0x3fffffffu;
+// The survivors of a batch fit.
+const_assert MOST_TILES * SCAN_TILE * BLOCK <= STATUS_VALUE;
 // Looks at a strip that has published nothing until it is counted here.
 const SPINS: u32 = 64u;
 
-// What a strip of this frame has published; before the first strip all is known.
+// What a strip has published; before the first strip all is known.
 fn status_of(half: u32, strip: i32) -> u32 {
     var status = PREFIX;
     if (strip >= 0) {
@@ -38,7 +41,7 @@ fn status_of(half: u32, strip: i32) -> u32 {
     return status;
 }
 
-// The sum of all strips before `strip`, for all lanes of the subgroup that calls; `half` is where this frame's begin.
+// The sum of all strips before `strip`, for all lanes of the subgroup that calls; `half` is where this dispatch's begin.
 fn sum_before(half: u32, strip: u32, lane: u32, size: u32) -> u32 {
     let lanes = min(size, 32u);
     var sum = 0u;
@@ -55,26 +58,34 @@ fn sum_before(half: u32, strip: u32, lane: u32, size: u32) -> u32 {
             break;
         }
         at -= end;
-        if (first_missing < lanes && !is_published(half + at - 1u, lane)) {
-            let total = count_strip(at - 1u, lane, size);
-            if (lane == 0u) {
-                atomicMax(&look_back.statuses[half + at - 1u], AGGREGATE | total);
+        if (first_missing < lanes) {
+            at -= 1u;
+            var status_at = wait_for(half + at, lane);
+            if (status_at == 0u) {
+                status_at = AGGREGATE | count_strip(at, lane, size);
+                if (lane == 0u) {
+                    // Not over a prefix that has come meanwhile.
+                    atomicMax(&look_back.statuses[half + at], status_at);
+                }
+            }
+            sum += status_at & STATUS_VALUE;
+            if (status_at >= PREFIX) {
+                break;
             }
         }
     }
     return sum;
 }
 
-// Waits for a strip, not for ever. One lane looks: where all of them do, they slow down those that they wait for.
-fn is_published(status: u32, lane: u32) -> bool {
-    for (var spin = 0u; spin < SPINS; spin += 1u) {
-        var is_there = false;
+// What a strip publishes; zero if it does not in time. One lane looks: where all of them do, they slow down those that
+// they wait for.
+fn wait_for(at: u32, lane: u32) -> u32 {
+    var status = 0u;
+    for (var spin = 0u; spin < SPINS && status == 0u; spin += 1u) {
         if (lane == 0u) {
-            is_there = atomicLoad(&look_back.statuses[status]) != 0u;
+            status = atomicLoad(&look_back.statuses[at]);
         }
-        if (subgroupAny(is_there)) {
-            return true;
-        }
+        status = subgroupBroadcastFirst(status);
     }
-    return false;
+    return status;
 }

@@ -5,10 +5,9 @@
 struct Strip {
     chunk: u32,
     row: u32,
-    // In its row.
-    strip: u32,
-    // Of the row.
-    strip_count: u32,
+    // Its number in the row, and how many the row has.
+    in_row: u32,
+    of_row: u32,
 }
 
 var<workgroup> strip_words: array<u32, MOST_STRIP_WORDS>;
@@ -46,17 +45,18 @@ fn words_of_turn(size: u32) -> u32 {
     return size / BLOCK_SHARES * min(batch.strip_blocks, BLOCK_SHARES);
 }
 
-// Subgroups of 32 lanes that have the words of four blocks: one each.
+// Blocks that have as many words as a workgroup has threads.
 const BLOCK_SHARES: u32 = BLOCK_THREADS / BLOCK_WORDS;
 
-// Survivors of a strip whose workgroup has not shown up, by the subgroup that waits for it.
+// Survivors of a strip whose workgroup has not shown up, by the subgroup that waits for it: by the strip's own vote, so
+// that both have the same answer.
 fn count_strip(strip: u32, lane: u32, size: u32) -> u32 {
     let own = strip_at(strip);
     let words_each = words_of_turn(size);
     let word_count = batch.strip_blocks * BLOCK_WORDS;
     var total = 0u;
     for (var w = 0u; w < word_count; w += words_each) {
-        let word = vote_words(chunks[own.chunk], own.row, own.strip * word_count + w, words_each, lane, size);
+        let word = vote_words(chunks[own.chunk], own.row, own.in_row * word_count + w, words_each, lane, size);
         total += subgroupAdd(countOneBits(word));
     }
     return total;
@@ -92,7 +92,7 @@ fn cull_strip(strip: u32, half: u32, half_len: u32, subgroup: u32, lane: u32, si
     let own = strip_at(strip);
     let chunk = chunks[own.chunk];
     let word_count = batch.strip_blocks * BLOCK_WORDS;
-    let first_word = own.strip * word_count;
+    let first_word = own.in_row * word_count;
 
     let words_each = words_of_turn(size);
     let subgroups = BLOCK_THREADS / size;
@@ -119,7 +119,7 @@ fn cull_strip(strip: u32, half: u32, half_len: u32, subgroup: u32, lane: u32, si
         total += turn_sums[t];
     }
     if (thread == 0u) {
-        publish(half, half_len, strip, total);
+        atomicStore(&look_back.statuses[half + strip], select(AGGREGATE, PREFIX, strip == 0u) | total);
     }
     if (subgroup == 0u) {
         place_strip(own, strip, total, half, lane, size);
@@ -128,20 +128,16 @@ fn cull_strip(strip: u32, half: u32, half_len: u32, subgroup: u32, lane: u32, si
     if (total > 0u) {
         write_strip(chunk.first_instance + first_word * 32u, place, total, thread);
     }
-}
-
-// The strip's total to all; and nothing where the next frame's statuses will be.
-fn publish(half: u32, half_len: u32, strip: u32, total: u32) {
-    atomicStore(&look_back.statuses[half + strip], select(AGGREGATE, PREFIX, strip == 0u) | total);
-    for (var i = strip; i < half_len; i += batch.strip_count) {
+    // Nothing where the next dispatch's statuses will be.
+    for (var i = strip * BLOCK_THREADS + thread; i < half_len; i += batch.strip_count * BLOCK_THREADS) {
         atomicStore(&look_back.statuses[half_len - half + i], 0u);
     }
 }
 
 // The strip's place; where the strip ends a row, the row's as well, and with it the row's command.
 fn place_strip(own: Strip, strip: u32, total: u32, half: u32, lane: u32, size: u32) {
-    let is_end = own.strip + 1u == own.strip_count;
-    let row_strip = strip - own.strip;
+    let is_end = own.in_row + 1u == own.of_row;
+    let row_strip = strip - own.in_row;
     var at = strip;
     var end = 0u;
     loop {

@@ -12,7 +12,7 @@ const LOOK_AGAIN: u64 = 240;
 /// Or when the visible share has changed by so many percent of the tests.
 const MOVED: u64 = 10;
 
-/// A strip costs something however small its set is: beyond so many, one pass does not pay.
+/// A strip costs something however small its set is: beyond twice as many as one pass was seen to pay for, it is not tried.
 const MOST_STRIPS: u64 = 4096;
 
 /// The choice between [`Compaction::VoteScanCompact`] and [`Compaction::Classify`], where a [`Tuning`] has both, and between

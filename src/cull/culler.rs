@@ -110,7 +110,7 @@ impl Culler {
             tuning = options
                 .tuning
                 .clone()
-                .unwrap_or_else(|| Tuning::rule(tier))
+                .unwrap_or_else(|| rule(device, tier))
                 .supported(tier, features);
             if tier == CullingTier::Cpu {
                 break;
@@ -225,6 +225,16 @@ impl Culler {
         self.plan_limits.counts = counts_per_batch.min(self.plan_limits.counts);
         self.pages = Pages::new(self.page_limit, self.tier == CullingTier::Cpu);
         self.sets.clear();
+    }
+}
+
+/// What `Auto` goes by without a measurement.
+fn rule(device: &Device, tier: CullingTier) -> Tuning {
+    // wgpu 29 translates atomic loads to plain ones for DX12 (wgpu issue 9242): strips would wait for what they cannot see,
+    // and count it themselves. Right, but slow.
+    match device.adapter_info().backend {
+        wgpu::Backend::Dx12 => Tuning::rule(CullingTier::Workgroup),
+        _ => Tuning::rule(tier),
     }
 }
 

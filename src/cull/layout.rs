@@ -27,7 +27,7 @@ pub const MANY_EACH: u32 = 16;
 pub const MOST_STRIP_BLOCKS: u32 = 8;
 /// Visibility words of the largest strip.
 pub const MOST_STRIP_WORDS: u32 = MOST_STRIP_BLOCKS * BLOCK_WORDS;
-/// Turns in which a workgroup votes on it, [`BLOCK_THREADS`] words in each.
+/// Turns in which a workgroup votes on it, [`BLOCK_THREADS`] words in each; smaller strips have one turn of what words they have.
 pub const MOST_STRIP_TURNS: u32 = MOST_STRIP_WORDS / BLOCK_THREADS;
 /// Threads of a workgroup of `classify`: a thread a block.
 pub const CLASSIFY_THREADS: u32 = 256;

@@ -127,14 +127,15 @@ pub struct BatchPlan {
     pub row_draws: Vec<RowDraw>,
     /// Instances of all rows: survivors if everything were visible.
     pub most_survivors: u64,
-    /// Counts are so many, and rows so few, that subgroups may vote on blocks of their own.
+    /// Counts are so many, and each chunk has a single row, that subgroups may vote on blocks of their own.
     pub votes_alone: bool,
 }
 
 impl BatchPlan {
-    /// Strips so small that a large GPU has work for all its processors, but no larger than needed: each looks back.
-    fn number_strips(&mut self) {
-        let blocks = (self.batch.count_len / ONE_BLOCK_STRIPS).next_power_of_two();
+    /// Strips of as many blocks as `one_block` is contained in the counts, rounded up to a power of two: small enough that a
+    /// large GPU has work for all its processors, and no smaller, because each looks back.
+    fn number_strips(&mut self, one_block: u32) {
+        let blocks = (self.batch.count_len / one_block.max(1)).next_power_of_two();
         self.batch.strip_blocks = blocks.clamp(1, MOST_STRIP_BLOCKS);
         self.batch.strip_count = 0;
         for chunk in &mut self.chunks {
@@ -198,9 +199,6 @@ const FEW_COUNTS: u32 = 2048;
 /// Beyond so many times as many, subgroups vote on blocks of their own: with fewer, the last of them are waited for.
 const MANY_BLOCKS: u32 = 16;
 
-/// Up to so many counts a strip is one block; twice as many: two.
-const ONE_BLOCK_STRIPS: u32 = 1024;
-
 impl PlanLimits {
     /// A batch is so small that its words, and its ids if every instance is visible, fit one binding, and that
     /// ids can be counted in 32 bits.
@@ -252,7 +250,7 @@ impl Plan {
             batch.batch.is_scanned = u32::from(batch.batch.count_len > limits.few_counts);
             batch.votes_alone = batch.batch.row_count == batch.batch.chunk_count
                 && batch.batch.count_len > limits.few_counts.saturating_mul(MANY_BLOCKS);
-            batch.number_strips();
+            batch.number_strips(limits.few_counts / 2);
         }
         plan
     }

@@ -8,12 +8,10 @@ use wgpu::Features;
 pub struct Tuning {
     /// Up to so many tests, this compaction; in increasing order, the last one up to [`u64::MAX`].
     steps: Vec<(u64, Compaction)>,
-    /// What [`Compaction::Auto`] may take besides, by what it sees in the counters.
-    besides: Vec<Compaction>,
 }
 
-/// Up to so many tests one pass takes less than several that share their loads and their work out better (measured,
-/// docs/performance.md).
+/// Up to so many tests [`Compaction::LookBack`] serves: between the four million where it was seen to win by far and the sixteen
+/// where it loses (docs/performance.md).
 const ONE_PASS: u64 = 8_000_000;
 
 impl Tuning {
@@ -29,14 +27,12 @@ impl Tuning {
             CullingTier::Subgroup => (ONE_PASS, Compaction::LookBack),
             _ => (700_000, Compaction::VoteScanCompact),
         };
-        Self {
-            besides: vec![Compaction::VoteScanCompact],
-            ..Self::new([few, (u64::MAX, Compaction::Classify)])
-        }
+        Self::new([few, (u64::MAX, Compaction::Classify)])
     }
 
     /// From `(most tests, compaction)` steps in any order; the largest step also serves every greater count.
     /// [`Compaction::Auto`] among them is left out, and without steps [`Compaction::VoteScanCompact`] serves every count.
+    /// As the largest step, [`Compaction::LookBack`] serves eight million tests at most, then [`Compaction::Classify`] does.
     #[must_use]
     pub fn new(steps: impl IntoIterator<Item = (u64, Compaction)>) -> Self {
         let mut steps: Vec<_> = steps
@@ -53,13 +49,14 @@ impl Tuning {
             same
         });
         match steps.last_mut() {
+            Some((most, Compaction::LookBack)) => {
+                *most = (*most).min(ONE_PASS);
+                steps.push((u64::MAX, Compaction::Classify));
+            }
             Some(last) => last.0 = u64::MAX,
             None => steps.push((u64::MAX, Compaction::VoteScanCompact)),
         }
-        Self {
-            steps,
-            besides: Vec::new(),
-        }
+        Self { steps }
     }
 
     /// The compaction for a frame of so many tests.
@@ -82,8 +79,11 @@ impl Tuning {
             .steps
             .iter()
             .map(|(_, compaction)| *compaction)
-            .chain(self.besides.iter().copied())
             .collect();
+        if all.contains(&Compaction::LookBack) {
+            // For sets that are many and small, and for blocks that are not worth a look.
+            all.push(Compaction::VoteScanCompact);
+        }
         all.sort_unstable();
         all.dedup();
         all
@@ -92,12 +92,11 @@ impl Tuning {
     /// Without what cannot run on `tier` (a measurement may come from another one).
     #[must_use]
     pub(crate) fn supported(self, tier: CullingTier, features: Features) -> Self {
-        let runs = |compaction: &Compaction| compaction.check(tier, features).is_ok();
-        let steps = self.steps.into_iter();
-        Self {
-            besides: self.besides.into_iter().filter(runs).collect(),
-            ..Self::new(steps.filter(|(_, compaction)| runs(compaction)))
-        }
+        Self::new(
+            self.steps
+                .into_iter()
+                .filter(|(_, compaction)| compaction.check(tier, features).is_ok()),
+        )
     }
 }
 
@@ -139,6 +138,21 @@ mod tests {
         );
         assert_eq!(tuning.compactions(), [HillisSteele, VoteScanCompact]);
         assert_eq!(Tuning::new([]).steps(), [(u64::MAX, VoteScanCompact)]);
+    }
+
+    #[test]
+    fn one_pass_serves_no_more_than_it_was_measured_for() {
+        use Compaction::{Classify, LookBack};
+        let tuning = Tuning::new([(100, LookBack), (4_000_000, LookBack)]);
+        assert_eq!(
+            tuning.steps(),
+            [(4_000_000, LookBack), (u64::MAX, Classify)]
+        );
+        let tuning = Tuning::new([(u64::MAX, LookBack)]);
+        assert_eq!(tuning.steps(), [(ONE_PASS, LookBack), (u64::MAX, Classify)]);
+        // As it comes back from a file.
+        assert_eq!(Tuning::new(tuning.steps().to_vec()), tuning);
+        assert_eq!(tuning.compactions(), [VoteScanCompact, Classify, LookBack]);
     }
 
     #[test]

@@ -168,6 +168,7 @@ fn auto_follows_its_tuning_from_frame_to_frame() {
     let tuning = Tuning::new([
         (100, Compaction::NaiveAtomic),
         (3000, Compaction::HillisSteele),
+        (10_000, Compaction::LookBack),
         (u64::MAX, Compaction::VoteScanCompact),
     ]);
     for tier in GPU_TIERS {
@@ -177,13 +178,19 @@ fn auto_follows_its_tuning_from_frame_to_frame() {
         };
         let (mut culler, reason) = Culler::new(&device, options).unwrap();
         assert_eq!(reason, None);
-        for len in [50, 2000, 50, 9000, 2500, 9000, 70] {
+        for len in [50, 2000, 50, 9000, 2500, 20_000, 9000, 6000, 70] {
             let scene = one_view(
                 random_set(&mut rng(len), len as usize, false),
                 vec![random_view(&mut rng(len))],
             );
             run(&mut culler, (&device, &queue), &scene);
-            assert_eq!(culler.compaction(), tuning.pick(len));
+            let expected = match tuning.pick(len) {
+                Compaction::LookBack if tier == CullingTier::Workgroup => {
+                    Compaction::VoteScanCompact
+                }
+                pick => pick,
+            };
+            assert_eq!(culler.compaction(), expected);
             check(&culler, (&device, &queue), &scene).unwrap();
         }
     }
@@ -382,6 +389,28 @@ fn a_broken_compaction_is_seen() {
                 caught,
                 "{compaction} with \"{to}\" for \"{from}\" passed on {tier}"
             );
+        }
+    }
+}
+
+/// Strips of one, two, four and eight blocks, with rows that end within one.
+#[test]
+fn strips_of_any_size_equal_the_twin() {
+    let (device, queue, _) = gpu();
+    for (few_counts, blocks) in [(400, 1), (30, 2), (14, 4), (2, 8)] {
+        let options = with(Compaction::LookBack, CullingTier::Subgroup, true);
+        let (mut culler, _) = Culler::new(&device, options).unwrap();
+        culler.limit_pages(1 << 20, 1 << 20, few_counts);
+        for (seed, len) in [(1, 29_000), (2, 29 * 1024), (3, 29 * 1024 + 1), (4, 30_700)] {
+            let scene = one_view(
+                random_set(&mut rng(seed), len, seed % 2 == 0),
+                vec![random_view(&mut rng(seed))],
+            );
+            for _ in 0..3 {
+                run(&mut culler, (&device, &queue), &scene);
+                assert_eq!(culler.plan().batches[0].batch.strip_blocks, blocks);
+                check(&culler, (&device, &queue), &scene).unwrap();
+            }
         }
     }
 }
