@@ -25,6 +25,9 @@ pub(crate) struct Auto {
     is_crossed: bool,
     /// Where they were: frame, tests, visible percent.
     plain: Option<(u64, u64, u64)>,
+    /// The last frame was one of [`Compaction::LookBack`]. It shares no buffer with the others: a tenth beyond a border does
+    /// not end it, so that going back and forth about one does not make buffers anew.
+    one_pass: bool,
 }
 
 impl Auto {
@@ -44,13 +47,19 @@ impl Auto {
 
     /// The compaction for a frame of so many tests in so many strips.
     pub fn pick(&mut self, tuning: &Tuning, tests: u64, strips: u64, frame: u64) -> Compaction {
+        let tenth = |value: u64| if self.one_pass { value / 10 } else { 0 };
         let mut step = tuning.pick(tests);
+        if tuning.pick(tests - tenth(tests)) == Compaction::LookBack {
+            step = Compaction::LookBack;
+        }
+        let most_strips = MOST_STRIPS + tenth(MOST_STRIPS);
+        self.one_pass = step == Compaction::LookBack && strips <= most_strips;
         let compactions = tuning.compactions();
         let has = |one: Compaction| compactions.contains(&one);
         if !has(Compaction::VoteScanCompact) {
             return step;
         }
-        if step == Compaction::LookBack && strips > MOST_STRIPS {
+        if step == Compaction::LookBack && !self.one_pass {
             step = Compaction::VoteScanCompact;
         }
         let visible = self.visible.unwrap_or(0);
@@ -159,6 +168,19 @@ mod tests {
         auto.learn(&counts(100, 100, None));
         assert_eq!(auto.pick(&rule, 1_000_000, 1000, 4), LookBack);
         assert_eq!(auto.pick(&rule, 1_000_000, 10_000, 5), Classify);
+    }
+
+    #[test]
+    fn a_tenth_about_a_border_changes_nothing() {
+        let rule = Tuning::rule(CullingTier::Subgroup);
+        let mut auto = Auto::default();
+        let mut picks = |frames: [(u64, u64); 6]| {
+            frames.map(|(tests, strips)| auto.pick(&rule, tests, strips, 1) == LookBack)
+        };
+        let tests = [8, 9, 8, 10, 9, 7].map(|millions| (millions * 980_000, 1));
+        assert_eq!(picks(tests), [true, true, true, false, false, true]);
+        let strips = [4000, 4500, 4100, 5000, 4500, 4000].map(|strips| (1_000_000, strips));
+        assert_eq!(picks(strips), [true, true, true, false, false, true]);
     }
 
     #[test]

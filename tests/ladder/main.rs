@@ -358,8 +358,8 @@ fn a_broken_compaction_is_seen() {
         ),
         (
             LookBack,
-            "own.strip * word_count;",
-            "own.strip * word_count / 2u;",
+            "own.in_row * word_count;",
+            "own.in_row * word_count / 2u;",
         ),
         (LookBack, "first_row + own / each", "first_row"),
         (LookBack, "word = full_word(", "word = 0u * full_word("),
@@ -397,7 +397,7 @@ fn a_broken_compaction_is_seen() {
 #[test]
 fn strips_of_any_size_equal_the_twin() {
     let (device, queue, _) = gpu();
-    for (few_counts, blocks) in [(400, 1), (30, 2), (14, 4), (2, 8)] {
+    for (few_counts, blocks) in [(400, 1), (28, 2), (14, 4), (2, 8)] {
         let options = with(Compaction::LookBack, CullingTier::Subgroup, true);
         let (mut culler, _) = Culler::new(&device, options).unwrap();
         culler.limit_pages(1 << 20, 1 << 20, few_counts);
