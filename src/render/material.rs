@@ -22,7 +22,7 @@ use bevy::{
     ecs::system::SystemParam,
     material::MaterialProperties,
     pbr::{wireframe::RenderWireframeInstances, *},
-    platform::collections::HashMap,
+    platform::collections::{HashMap, hash_map::Entry},
     prelude::*,
     render::{
         camera::DirtySpecializations,
@@ -54,6 +54,8 @@ pub(super) struct MaterialAliases {
 
 /// An entity with an alias.
 struct Aliased {
+    /// The alias's id.
+    alias: UntypedAssetId,
     /// Its material's own id.
     original: UntypedAssetId,
     /// The last run that met it.
@@ -95,8 +97,15 @@ struct Alias {
     binding: (u32, u32),
 }
 
-/// The aliases that a run has looked after, and whether they were made anew.
-type Used = HashMap<(UntypedAssetId, DrawnBy), (UntypedAssetId, bool)>;
+/// What a run has found out about a material: many sets share few materials.
+struct Met {
+    vertex: VertexStage,
+    /// Its aliases, by [`DrawnBy`], and whether they were made anew.
+    aliases: [Option<(UntypedAssetId, bool)>; 5],
+}
+
+/// By the material's own id.
+type AllMet = HashMap<UntypedAssetId, Met>;
 
 /// The phases' draw functions.
 #[derive(SystemParam)]
@@ -138,29 +147,30 @@ pub(super) fn alias_materials(
     let run = aliases.run;
     let can_write = can_write(gpu.culler.as_ref());
     aliases.by_uniforms.clear();
-    // Many sets share few materials: each is looked after once.
-    let mut vertices: HashMap<UntypedAssetId, VertexStage> = HashMap::new();
-    let mut used = Used::new();
-    let mut met = 0;
+    let mut all_met = AllMet::new();
+    let mut count = 0;
     for entity in &gpu.entities {
         let Some(instance) = instances.instances.get_mut(entity) else {
             continue;
         };
-        let original = aliases
-            .originals
-            .get(&instance.asset_id)
-            .copied()
-            .unwrap_or(instance.asset_id);
-        let vertex = match vertices.get(&original) {
-            Some(vertex) => *vertex,
-            None => {
+        let original = match aliases.entities.get(entity) {
+            Some(known) if known.alias == instance.asset_id => known.original,
+            _ => *aliases
+                .originals
+                .get(&instance.asset_id)
+                .unwrap_or(&instance.asset_id),
+        };
+        let met = match all_met.entry(original) {
+            Entry::Occupied(met) => met.into_mut(),
+            Entry::Vacant(vacant) => {
                 let Some(material) = materials.get(original) else {
                     continue;
                 };
-                // A shader that is loaded later, or changes, may read instances.
-                let vertex = shaders.vertex_stage(&material.properties);
-                vertices.insert(original, vertex);
-                vertex
+                vacant.insert(Met {
+                    // A shader that is loaded later, or changes, may read instances.
+                    vertex: shaders.vertex_stage(&material.properties),
+                    aliases: [None; 5],
+                })
             }
         };
         // Bevy's wireframes, too, read a MeshUniform for each instance.
@@ -168,41 +178,45 @@ pub(super) fn alias_materials(
             .as_ref()
             .is_some_and(|wireframes| wireframes.contains_key(entity));
         let asked = is_wired || gpu.by_uniforms.contains(entity);
-        let drawn = DrawnBy::new(vertex, asked, can_write);
+        let drawn = DrawnBy::new(met.vertex, asked, can_write);
         if drawn == DrawnBy::Uniforms {
             aliases.by_uniforms.insert(*entity);
         }
-        let (id, is_new) = match used.get(&(original, drawn)) {
-            Some(alias) => *alias,
+        let alias = &mut met.aliases[drawn as usize];
+        let (id, is_new) = match *alias {
+            Some(known) => known,
             None => {
                 let Some(material) = materials.get(original) else {
                     continue;
                 };
                 let (properties, binding) = (material.properties.clone(), material.binding);
-                let alias = aliases.id_of(
+                *alias.insert(aliases.id_of(
                     (original, drawn),
                     &properties,
                     binding,
                     &mut materials,
                     &mut bindings,
                     &functions,
-                );
-                used.insert((original, drawn), alias);
-                alias
+                ))
             }
         };
         if instance.asset_id != id || is_new {
             instance.asset_id = id;
             dirty.changed_renderables.insert(*entity);
         }
-        met += 1;
-        aliases.entities.insert(*entity, Aliased { original, run });
+        count += 1;
+        let aliased = Aliased {
+            alias: id,
+            original,
+            run,
+        };
+        aliases.entities.insert(*entity, aliased);
     }
     // All that have an alias were met: none has lost its set.
-    if met < aliases.entities.len() {
+    if count < aliases.entities.len() {
         aliases.give_back(&gpu, &mut instances, &mut dirty);
     }
-    aliases.sweep(&used, &mut materials, &mut bindings);
+    aliases.sweep(&all_met, &mut materials, &mut bindings);
 }
 
 impl MaterialAliases {
@@ -278,13 +292,14 @@ impl MaterialAliases {
     /// Drops the aliases of materials that no set uses.
     fn sweep(
         &mut self,
-        used: &Used,
+        met: &AllMet,
         materials: &mut ErasedRenderAssets<PreparedMaterial>,
         bindings: &mut RenderMaterialBindings,
     ) {
         let originals = &mut self.originals;
-        self.aliases.retain(|original, alias| {
-            let keep = used.contains_key(original);
+        self.aliases.retain(|(original, drawn), alias| {
+            let met = met.get(original);
+            let keep = met.is_some_and(|met| met.aliases[*drawn as usize].is_some());
             if !keep {
                 materials.remove(alias.id);
                 bindings.remove(&alias.id);
