@@ -50,6 +50,8 @@ pub(super) struct MaterialAliases {
     pub by_uniforms: MainEntityHashSet,
     /// Counts runs.
     run: u64,
+    /// Materials of sets, by their own id: many sets share few of them.
+    met: AllMet,
 }
 
 /// An entity with an alias.
@@ -97,14 +99,17 @@ struct Alias {
     binding: (u32, u32),
 }
 
-/// What a run has found out about a material: many sets share few materials.
+/// What runs have found out about a material.
 struct Met {
+    /// The last run that met it.
+    run: u64,
+    /// What `vertex` is known of: a changed material has new properties.
+    properties: Arc<MaterialProperties>,
     vertex: VertexStage,
-    /// Its aliases, by [`DrawnBy`], and whether they were made anew.
+    /// Its aliases in that run, by [`DrawnBy`], and whether they were made anew.
     aliases: [Option<(UntypedAssetId, bool)>; 5],
 }
 
-/// By the material's own id.
 type AllMet = HashMap<UntypedAssetId, Met>;
 
 /// The phases' draw functions.
@@ -147,7 +152,11 @@ pub(super) fn alias_materials(
     let run = aliases.run;
     let can_write = can_write(gpu.culler.as_ref());
     aliases.by_uniforms.clear();
-    let mut all_met = AllMet::new();
+    let mut all_met = core::mem::take(&mut aliases.met);
+    if shaders.is_changed() {
+        // A shader that was loaded later, or has changed, may read instances.
+        all_met.clear();
+    }
     let mut count = 0;
     for entity in &gpu.entities {
         let Some(instance) = instances.instances.get_mut(entity) else {
@@ -161,16 +170,27 @@ pub(super) fn alias_materials(
                 .unwrap_or(&instance.asset_id),
         };
         let met = match all_met.entry(original) {
-            Entry::Occupied(met) => met.into_mut(),
-            Entry::Vacant(vacant) => {
+            Entry::Occupied(met) if met.get().run == run => met.into_mut(),
+            entry => {
                 let Some(material) = materials.get(original) else {
                     continue;
                 };
-                vacant.insert(Met {
-                    // A shader that is loaded later, or changes, may read instances.
-                    vertex: shaders.vertex_stage(&material.properties),
-                    aliases: [None; 5],
-                })
+                let known = match &entry {
+                    Entry::Occupied(met) => Some(met.get()),
+                    Entry::Vacant(_) => None,
+                };
+                // A material has many shaders to ask for.
+                let vertex = known
+                    .filter(|met| Arc::ptr_eq(&met.properties, &material.properties))
+                    .map_or_else(|| shaders.vertex_stage(&material.properties), |met| met.vertex);
+                entry
+                    .insert(Met {
+                        run,
+                        properties: material.properties.clone(),
+                        vertex,
+                        aliases: [None; 5],
+                    })
+                    .into_mut()
             }
         };
         // Bevy's wireframes, too, read a MeshUniform for each instance.
@@ -216,7 +236,9 @@ pub(super) fn alias_materials(
     if count < aliases.entities.len() {
         aliases.give_back(&gpu, &mut instances, &mut dirty);
     }
+    all_met.retain(|_, met| met.run == run);
     aliases.sweep(&all_met, &mut materials, &mut bindings);
+    aliases.met = all_met;
 }
 
 impl MaterialAliases {
