@@ -54,8 +54,7 @@ impl Auto {
         }
         let most_strips = MOST_STRIPS + tenth(MOST_STRIPS);
         self.one_pass = step == Compaction::LookBack && strips <= most_strips;
-        let compactions = tuning.compactions();
-        let has = |one: Compaction| compactions.contains(&one);
+        let has = |one: Compaction| tuning.has(one);
         if !has(Compaction::VoteScanCompact) {
             return step;
         }

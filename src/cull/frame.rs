@@ -12,7 +12,6 @@ use crate::cull::{
     sets::Set,
 };
 use glam::Affine3A;
-use std::collections::HashMap;
 use wgpu::{CommandEncoder, ComputePass, Device, Queue};
 /// One use of a set in a frame: which views cull it, and what its survivors draw.
 #[derive(Clone, Debug)]
@@ -91,12 +90,20 @@ impl Culler {
             })
             .collect();
         self.plan = Plan::build(&requests, self.plan_limits);
-        let mut ordinals = HashMap::new();
+        // Batches of each page so far; pages are few and numbered from zero.
+        let mut ordinals = vec![
+            0;
+            self.plan
+                .batches
+                .iter()
+                .map(|b| b.page + 1)
+                .max()
+                .unwrap_or(0)
+        ];
         self.keys.clear();
         for batch in &self.plan.batches {
-            let ordinal = ordinals.entry(batch.page).or_insert(0);
-            self.keys.push((batch.page, *ordinal));
-            *ordinal += 1;
+            self.keys.push((batch.page, ordinals[batch.page]));
+            ordinals[batch.page] += 1;
         }
         self.rows = batch_rows(frame, &self.plan, &self.keys);
     }

@@ -72,21 +72,21 @@ impl Tuning {
         &self.steps
     }
 
+    /// Whether [`Compaction::Auto`] may take it.
+    pub(crate) fn has(&self, compaction: Compaction) -> bool {
+        let has = |one| self.steps.iter().any(|(_, other)| *other == one);
+        // Beside one pass: for sets that are many and small, and for blocks that are not worth a look.
+        has(compaction) || compaction == Compaction::VoteScanCompact && has(Compaction::LookBack)
+    }
+
     /// Every compaction that [`Compaction::Auto`] may take, once.
     #[must_use]
     pub fn compactions(&self) -> Vec<Compaction> {
-        let mut all: Vec<_> = self
-            .steps
+        Compaction::ALL
             .iter()
-            .map(|(_, compaction)| *compaction)
-            .collect();
-        if all.contains(&Compaction::LookBack) {
-            // For sets that are many and small, and for blocks that are not worth a look.
-            all.push(Compaction::VoteScanCompact);
-        }
-        all.sort_unstable();
-        all.dedup();
-        all
+            .copied()
+            .filter(|compaction| self.has(*compaction))
+            .collect()
     }
 
     /// Without what cannot run on `tier` (a measurement may come from another one).

@@ -182,7 +182,10 @@ pub(super) fn alias_materials(
                 // A material has many shaders to ask for.
                 let vertex = known
                     .filter(|met| Arc::ptr_eq(&met.properties, &material.properties))
-                    .map_or_else(|| shaders.vertex_stage(&material.properties), |met| met.vertex);
+                    .map_or_else(
+                        || shaders.vertex_stage(&material.properties),
+                        |met| met.vertex,
+                    );
                 entry
                     .insert(Met {
                         run,
