@@ -285,6 +285,23 @@ fn uploaded(
     survivors((device, queue), &culler, frame)
 }
 
+/// What the default may take, on every tier where it runs.
+fn rungs(device: &Device) -> impl Iterator<Item = (CullingTier, Compaction)> {
+    let features = device.features();
+    [CullingTier::Subgroup, CullingTier::Workgroup]
+        .into_iter()
+        .flat_map(move |tier| {
+            let all = [
+                Compaction::VoteScanCompact,
+                Compaction::Classify,
+                Compaction::LookBack,
+            ];
+            all.into_iter()
+                .filter(move |compaction| compaction.check(tier, features).is_ok())
+                .map(move |compaction| (tier, compaction))
+        })
+}
+
 #[test]
 fn a_written_set_has_the_survivors_of_the_same_instances_uploaded() {
     let (device, queue, _) = gpu();
@@ -292,56 +309,47 @@ fn a_written_set_has_the_survivors_of_the_same_instances_uploaded() {
     let writer = Writer::new(&device);
     let mut rng = rng(17);
     let (mut kept, mut culled) = (0, 0);
-    for tier in [CullingTier::Subgroup, CullingTier::Workgroup] {
-        for compaction in [
-            Compaction::VoteScanCompact,
-            Compaction::Classify,
-            Compaction::LookBack,
+    for (tier, compaction) in rungs(&device) {
+        for (len, scaled, classify, pages) in [
+            (1, false, true, None),
+            (1025, true, true, None),
+            (30_000, false, true, None),
+            (30_000, true, false, None),
+            (9_000, true, true, Some(4096)),
         ] {
-            if compaction.check(tier, device.features()).is_err() {
-                continue;
+            let mut options = options(tier, true);
+            options.compaction = compaction;
+            let (mut culler, _) = Culler::new(&device, options).unwrap();
+            if let Some(pages) = pages {
+                culler.limit_pages(pages, 10_000, 10_000);
             }
-            for (len, scaled, classify, pages) in [
-                (1, false, true, None),
-                (1025, true, true, None),
-                (30_000, false, true, None),
-                (30_000, true, false, None),
-                (9_000, true, true, Some(4096)),
-            ] {
-                let mut options = options(tier, true);
-                options.compaction = compaction;
-                let (mut culler, _) = Culler::new(&device, options).unwrap();
-                if let Some(pages) = pages {
-                    culler.limit_pages(pages, 10_000, 10_000);
-                }
-                let channels = Channels {
-                    scale: scaled,
-                    ..Channels::default()
-                };
-                let room = (len as u32, len as u32);
-                let made = culler.reserve_written(on, SetId(0), room, channels, classify);
-                assert_eq!(made, Ok(Residency::Moved));
-                let views: Vec<CullView> = (0..3).map(|_| random_view(&mut rng)).collect();
-                let frame = CullFrame {
-                    requests: vec![request(views.len())],
-                    views,
-                };
-                // Three frames of other instances each: the bounds must follow.
-                for _ in 0..3 {
-                    let data = random_plain(&mut rng, len, scaled);
-                    let ids = written_frame(on, &mut culler, (&writer, &data), &frame);
-                    let again = culler.reserve_written(on, SetId(0), room, channels, classify);
-                    assert_eq!(again, Ok(Residency::Kept));
-                    let expected = uploaded(on, &culler, compaction, &frame);
-                    assert_eq!(ids, expected, "{tier}, {compaction}, {len}");
-                    kept += ids.iter().map(Vec::len).sum::<usize>();
-                    culled += 3 * len - ids.iter().map(Vec::len).sum::<usize>();
-                }
-                assert_eq!(
-                    culler.written_regions(SetId(0)).len(),
-                    if pages.is_some() { 3 } else { 1 }
-                );
+            let channels = Channels {
+                scale: scaled,
+                ..Channels::default()
+            };
+            let room = (len as u32, len as u32);
+            let made = culler.reserve_written(on, SetId(0), room, channels, classify);
+            assert_eq!(made, Ok(Residency::Moved));
+            let views: Vec<CullView> = (0..3).map(|_| random_view(&mut rng)).collect();
+            let frame = CullFrame {
+                requests: vec![request(views.len())],
+                views,
+            };
+            // Three frames of other instances each: the bounds must follow.
+            for _ in 0..3 {
+                let data = random_plain(&mut rng, len, scaled);
+                let ids = written_frame(on, &mut culler, (&writer, &data), &frame);
+                let again = culler.reserve_written(on, SetId(0), room, channels, classify);
+                assert_eq!(again, Ok(Residency::Kept));
+                let expected = uploaded(on, &culler, compaction, &frame);
+                assert_eq!(ids, expected, "{tier}, {compaction}, {len}");
+                kept += ids.iter().map(Vec::len).sum::<usize>();
+                culled += 3 * len - ids.iter().map(Vec::len).sum::<usize>();
             }
+            assert_eq!(
+                culler.written_regions(SetId(0)).len(),
+                if pages.is_some() { 3 } else { 1 }
+            );
         }
     }
     assert!(kept > 1000 && culled > 1000, "{kept} kept, {culled} culled");
@@ -362,69 +370,60 @@ fn what_is_not_written_hidden_or_not_a_number_is_invisible() {
     };
     // A centre beside the origin would be scaled too.
     frame.requests[0].sphere.centre = Vec3::ZERO;
-    for tier in [CullingTier::Subgroup, CullingTier::Workgroup] {
-        for compaction in [
-            Compaction::VoteScanCompact,
-            Compaction::Classify,
-            Compaction::LookBack,
-        ] {
-            if compaction.check(tier, device.features()).is_err() {
-                continue;
-            }
-            for classify in [true, false] {
-                let mut options = options(tier, true);
-                options.compaction = compaction;
-                let (mut culler, _) = Culler::new(&device, options).unwrap();
-                let channels = Channels {
-                    scale: true,
-                    ..Channels::default()
-                };
-                let live = |culler: &mut Culler, live: u32| {
-                    let room = (5000, live);
-                    culler
-                        .reserve_written(on, SetId(0), room, channels, classify)
-                        .unwrap();
-                };
-                live(&mut culler, 5000);
-                let nothing = vec![Vec::<u32>::new(); 2];
-                let ids = written_frame(on, &mut culler, (&writer, &[]), &frame);
-                assert_eq!(ids, nothing, "nothing is written yet");
+    for (tier, compaction) in rungs(&device) {
+        for classify in [true, false] {
+            let mut options = options(tier, true);
+            options.compaction = compaction;
+            let (mut culler, _) = Culler::new(&device, options).unwrap();
+            let channels = Channels {
+                scale: true,
+                ..Channels::default()
+            };
+            let live = |culler: &mut Culler, live: u32| {
+                let room = (5000, live);
+                culler
+                    .reserve_written(on, SetId(0), room, channels, classify)
+                    .unwrap();
+            };
+            live(&mut culler, 5000);
+            let nothing = vec![Vec::<u32>::new(); 2];
+            let ids = written_frame(on, &mut culler, (&writer, &[]), &frame);
+            assert_eq!(ids, nothing, "nothing is written yet");
 
-                let mut data = random_plain(&mut rng(3), 5000, true);
-                let broken: [(usize, usize, f32); 7] = [
-                    (7, 0, f32::NAN),
-                    (8, 1, f32::INFINITY),
-                    (9, 2, f32::NEG_INFINITY),
-                    (10, 3, -1.0),
-                    // The only one of its block: NaN must not get lost in a maximum.
-                    (1030, 3, f32::NAN),
-                    (4999, 3, f32::INFINITY),
-                    (4998, 3, f32::NEG_INFINITY),
-                ];
-                for (index, field, value) in broken {
-                    data[index][field] = value;
-                }
-                // Two blocks of nothing, one of which has a hole that is not a number.
-                for at in &mut data[2048..4096] {
-                    at[3] = -1.0;
-                }
-                data[3000][3] = f32::NAN;
-                let expected = |live: u32| -> Vec<u32> {
-                    (0..live)
-                        .filter(|id| {
-                            !(2048..4096).contains(id)
-                                && broken.iter().all(|(index, ..)| *index != *id as usize)
-                        })
-                        .collect()
-                };
-                let ids = written_frame(on, &mut culler, (&writer, &data), &frame);
-                assert_eq!(ids[0], expected(5000), "{tier}, {compaction}, {classify}");
-                assert_eq!(ids[1], ids[0]);
-                for count in [4500, 1024, 0, 1, 5000] {
-                    live(&mut culler, count);
-                    let ids = written_frame(on, &mut culler, (&writer, &[]), &frame);
-                    assert_eq!(ids[0], expected(count), "{count} live");
-                }
+            let mut data = random_plain(&mut rng(3), 5000, true);
+            let broken: [(usize, usize, f32); 7] = [
+                (7, 0, f32::NAN),
+                (8, 1, f32::INFINITY),
+                (9, 2, f32::NEG_INFINITY),
+                (10, 3, -1.0),
+                // The only one of its block: NaN must not get lost in a maximum.
+                (1030, 3, f32::NAN),
+                (4999, 3, f32::INFINITY),
+                (4998, 3, f32::NEG_INFINITY),
+            ];
+            for (index, field, value) in broken {
+                data[index][field] = value;
+            }
+            // Two blocks of nothing, one of which has a hole that is not a number.
+            for at in &mut data[2048..4096] {
+                at[3] = -1.0;
+            }
+            data[3000][3] = f32::NAN;
+            let expected = |live: u32| -> Vec<u32> {
+                (0..live)
+                    .filter(|id| {
+                        !(2048..4096).contains(id)
+                            && broken.iter().all(|(index, ..)| *index != *id as usize)
+                    })
+                    .collect()
+            };
+            let ids = written_frame(on, &mut culler, (&writer, &data), &frame);
+            assert_eq!(ids[0], expected(5000), "{tier}, {compaction}, {classify}");
+            assert_eq!(ids[1], ids[0]);
+            for count in [4500, 1024, 0, 1, 5000] {
+                live(&mut culler, count);
+                let ids = written_frame(on, &mut culler, (&writer, &[]), &frame);
+                assert_eq!(ids[0], expected(count), "{count} live");
             }
         }
     }

@@ -256,3 +256,11 @@ pub fn groups(count: u64) -> (u32, u32) {
     let width = count.clamp(1, 65_535);
     (width as u32, count.div_ceil(width).max(1) as u32)
 }
+
+/// For `serialize_with`: as it is displayed.
+pub fn text<T: core::fmt::Display, S: serde::Serializer>(
+    value: &T,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    to.collect_str(value)
+}

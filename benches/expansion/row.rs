@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 /// One expansion in one case. All of its runs were verified.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    #[serde(serialize_with = "text")]
+    #[serde(serialize_with = "crate::common::text")]
     pub expansion: Expansion,
     #[serde(serialize_with = "distribution")]
     pub distribution: Distribution,
@@ -29,17 +29,13 @@ pub struct Row {
     pub vs_prefix_bytes: Option<f64>,
     /// The time of both passes of `prefix-search` over its own.
     pub vs_prefix: Option<f64>,
-    #[serde(serialize_with = "text")]
+    #[serde(serialize_with = "crate::common::text")]
     pub tier: CullingTier,
     #[serde(serialize_with = "dispatch")]
     pub dispatch: ExpandDispatch,
     /// All buckets in one dispatch; `null` where there are none.
     pub merged: Option<bool>,
     pub verified: bool,
-}
-
-fn text<T: core::fmt::Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(value)
 }
 
 fn distribution<S: Serializer>(value: &Distribution, to: S) -> Result<S::Ok, S::Error> {

@@ -11,11 +11,11 @@ use serde::{Serialize, Serializer};
 /// One compaction in one case. All of its runs were verified.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    #[serde(serialize_with = "text")]
+    #[serde(serialize_with = "crate::common::text")]
     pub strategy: Compaction,
     #[serde(serialize_with = "encoding")]
     pub encoding: Encoding,
-    #[serde(serialize_with = "text")]
+    #[serde(serialize_with = "crate::common::text")]
     pub tier: CullingTier,
     pub count: u32,
     /// The share that was asked for.
@@ -38,10 +38,6 @@ pub struct Row {
     /// How many times faster than the article's first rung (`hillis-steele` over matrices) in the same case.
     pub vs_first: Option<f64>,
     pub verified: bool,
-}
-
-fn text<T: core::fmt::Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(value)
 }
 
 fn encoding<S: Serializer>(encoding: &Encoding, to: S) -> Result<S::Ok, S::Error> {

@@ -15,7 +15,7 @@ pub struct Row {
     #[serde(serialize_with = "order")]
     pub order: Order,
     pub views: u32,
-    #[serde(serialize_with = "name")]
+    #[serde(serialize_with = "crate::common::text")]
     pub compaction: Compaction,
     /// Whether blocks are tested before instances.
     #[serde(serialize_with = "on_or_off")]
@@ -53,10 +53,6 @@ pub struct Row {
 
 fn order<S: Serializer>(order: &Order, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(order.name())
-}
-
-fn name<S: Serializer>(compaction: &Compaction, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(compaction.name())
 }
 
 fn on_or_off<S: Serializer>(on: &bool, to: S) -> Result<S::Ok, S::Error> {

@@ -63,11 +63,11 @@ impl Auto {
         }
         let visible = self.visible.unwrap_or(0);
         let nearly_all = visible >= NEARLY_ALL && has(Compaction::Classify);
-        if step == Compaction::VoteScanCompact && nearly_all {
+        if nearly_all && [Compaction::VoteScanCompact, Compaction::Classify].contains(&step) {
+            self.plain = None;
             return Compaction::Classify;
         }
-        if step != Compaction::Classify || nearly_all {
-            self.plain = self.plain.filter(|_| !nearly_all);
+        if step != Compaction::Classify {
             return step;
         }
         if let Some((since, of, share)) = self.plain {
@@ -146,6 +146,17 @@ mod tests {
             VoteScanCompact
         );
         assert_eq!(auto.pick(&tuning(), 12_000, 1, 7 + LOOK_AGAIN), Classify);
+    }
+
+    #[test]
+    fn what_was_crossed_is_forgotten_when_all_is_visible() {
+        let mut auto = Auto::default();
+        auto.learn(&counts(10_000, 2500, Some((10, 10))));
+        assert_eq!(auto.pick(&tuning(), 10_000, 1, 1), VoteScanCompact);
+        auto.learn(&counts(100, 100, None));
+        assert_eq!(auto.pick(&tuning(), 100, 1, 2), Classify);
+        auto.learn(&counts(10_000, 2500, Some((10, 3))));
+        assert_eq!(auto.pick(&tuning(), 10_000, 1, 3), Classify);
     }
 
     #[test]

@@ -91,15 +91,8 @@ impl Culler {
             .collect();
         self.plan = Plan::build(&requests, self.plan_limits);
         // Batches of each page so far; pages are few and numbered from zero.
-        let mut ordinals = vec![
-            0;
-            self.plan
-                .batches
-                .iter()
-                .map(|b| b.page + 1)
-                .max()
-                .unwrap_or(0)
-        ];
+        let pages = self.plan.batches.iter().map(|batch| batch.page + 1).max();
+        let mut ordinals = vec![0; pages.unwrap_or(0)];
         self.keys.clear();
         for batch in &self.plan.batches {
             self.keys.push((batch.page, ordinals[batch.page]));

@@ -64,8 +64,8 @@ impl Pipelines {
         };
         let mut passes = Vec::new();
         let mut after_doubling = false;
-        let runs = |pass: &&Pass| pass.dispatch != Dispatch::OwnBlocks || limits.subgroups_of_32;
-        for pass in options.compaction.strategy().passes.iter().filter(runs) {
+        let all = options.compaction.strategy().passes.iter();
+        for pass in all.filter(|pass| pass.runs_with(limits.subgroups_of_32)) {
             passes.push(build_pass(device, pass, options, after_doubling)?);
             after_doubling |= pass.dispatch == Dispatch::Doubling;
         }

@@ -146,7 +146,7 @@ impl Compaction {
         let sources = Sources::new(tier);
         let passes = self.strategy().passes.iter();
         passes
-            .filter(|pass| pass.runs_on(tier))
+            .filter(|pass| pass.runs_with(tier == CullingTier::Subgroup))
             .map(|pass| (pass.name, (pass.source)(&sources)))
             .collect()
     }

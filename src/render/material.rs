@@ -80,6 +80,9 @@ enum DrawnBy {
 }
 
 impl DrawnBy {
+    /// How many ways there are.
+    const COUNT: usize = Self::Mixed as usize + 1;
+
     fn new(vertex: VertexStage, asked: bool, can_write: bool) -> Self {
         match vertex {
             VertexStage::Loading => Self::Loading,
@@ -107,7 +110,7 @@ struct Met {
     properties: Arc<MaterialProperties>,
     vertex: VertexStage,
     /// Its aliases in that run, by [`DrawnBy`], and whether they were made anew.
-    aliases: [Option<(UntypedAssetId, bool)>; 5],
+    aliases: [Option<(UntypedAssetId, bool)>; DrawnBy::COUNT],
 }
 
 type AllMet = HashMap<UntypedAssetId, Met>;
@@ -191,7 +194,7 @@ pub(super) fn alias_materials(
                         run,
                         properties: material.properties.clone(),
                         vertex,
-                        aliases: [None; 5],
+                        aliases: [None; DrawnBy::COUNT],
                     })
                     .into_mut()
             }

@@ -26,9 +26,9 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    /// Whether it has a form for `tier`.
-    pub fn runs_on(&self, tier: CullingTier) -> bool {
-        self.dispatch != Dispatch::OwnBlocks || tier == CullingTier::Subgroup
+    /// Whether it is of use where all subgroups have 32 lanes, or where they do not.
+    pub fn runs_with(&self, subgroups_of_32: bool) -> bool {
+        self.dispatch != Dispatch::OwnBlocks || subgroups_of_32
     }
 
     pub fn binds(&self) -> impl Iterator<Item = Bind> {
