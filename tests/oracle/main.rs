@@ -23,7 +23,7 @@ mod uniforms;
 mod wireframe;
 mod written;
 
-use axes::{COMBINATIONS, Combination, Pass};
+use axes::{COMBINATIONS, Combination, Matter, Pass};
 use bevy::{
     light::{DirectionalLightShadowMap, PointLightShadowMap},
     prelude::*,
@@ -133,4 +133,21 @@ fn a_moved_set_is_not_the_same_picture() {
     }
     let moved = stage.picture();
     assert!(different_pixels("moved-on-purpose", &moved, &first).is_err());
+}
+
+/// What is known of a material's shaders is asked again when one of them comes.
+#[test]
+fn a_vertex_shader_that_comes_later_is_drawn() {
+    let custom = |combination: &&Combination| combination.matter == Matter::CustomVertex;
+    let combination = COMBINATIONS.iter().find(custom).unwrap();
+    let expected = draw(&mut stage(How::Set(None)), combination);
+    let mut late = stage(How::Set(None));
+    let mut shaders = late.app.world_mut().resource_mut::<Assets<Shader>>();
+    let shader = shaders.remove(&materials::SWOLLEN).unwrap();
+    let before = draw(&mut late, combination);
+    assert!(different_pixels("late-shader-before", &before, &expected).is_err());
+    let mut shaders = late.app.world_mut().resource_mut::<Assets<Shader>>();
+    shaders.insert(&materials::SWOLLEN, shader).unwrap();
+    let result = different_pixels("late-shader", &late.picture(), &expected);
+    assert!(result.is_ok(), "{result:?}");
 }
