@@ -16,6 +16,9 @@ fn classify(
     @builtin(local_invocation_index) thread: u32,
 ) {
     let block_in_batch = workgroup.x * CLASSIFY_THREADS + thread;
+    if (block_in_batch == 0u) {
+        atomicStore(&lists.live_count, 0u);
+    }
     var is_crossed = false;
     if (block_in_batch < batch.block_count) {
         let chunk = chunks[chunk_of(block_in_batch, batch.chunk_count)];
@@ -40,12 +43,12 @@ fn classify(
     if (thread == 0u) {
         let own = atomicLoad(&own_count);
         if (own > 0u) {
-            own_first = atomicAdd(&crossed.count, own);
+            own_first = atomicAdd(&lists.crossed_count, own);
         }
     }
     workgroupBarrier();
     // A list that nobody has emptied (a frame without `compact`) loses blocks rather than overflow.
     if (is_crossed && own_first + place < batch.block_count) {
-        crossed.blocks[own_first + place] = block_in_batch;
+        lists.entries[own_first + place] = block_in_batch;
     }
 }

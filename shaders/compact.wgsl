@@ -2,7 +2,8 @@
 // sum of all counts before it. It also writes the commands of the rows, and empties the list of crossed blocks.
 //
 // Few counts (batch.is_scanned is 0): a workgroup has COUNTS_EACH counts side by side and adds up all before them.
-// Many: `scan` has added up tiles; a workgroup has MANY_EACH counts and adds up the tiles before each COUNTS_EACH of them.
+// Many: `scan` has added up tiles and listed the live counts, which have survivors; workgroups stride over these, COUNTS_EACH
+// at a time, and add up the tiles before each.
 //
 // 32 threads side by side write the ids of a count: each reads all words and has a bit of every one, so that nobody
 // waits for anybody. The tier's file (compact_subgroup.wgsl, compact_workgroup.wgsl) adds up over a workgroup, and may
@@ -41,7 +42,7 @@ fn write_row(row: u32, place: u32, end: u32) {
     write_draw(row, place, end);
     if (row + 1u == batch.row_count) {
         // The list is empty for the next frame.
-        write_totals(end, atomicExchange(&crossed.count, 0u));
+        write_totals(end, atomicExchange(&lists.crossed_count, 0u));
     }
 }
 
@@ -70,7 +71,7 @@ fn compact_all(workgroup: u32, workgroups: u32, own: Own) {
         }
     }
     if (is_scanned) {
-        compact_many(first_count, workgroups * COUNTS_EACH, own);
+        compact_live(first_count, workgroups * COUNTS_EACH, own);
     } else {
         compact_few(first_count, place, own);
     }
@@ -115,12 +116,20 @@ fn counted(count: u32) -> Counted {
 fn write_count(count: u32, block: Counted, place: u32, survivors: u32, bit: u32) {
     if (survivors == block.len) {
         // All of them: there may be no words.
-        for (var i = bit; i < block.len; i += 32u) {
-            store(place + i, block.first_id + i);
+        for (var i = first_of_line(place, bit); i < i32(survivors); i += 32) {
+            if (i >= 0) {
+                store(place + u32(i), block.first_id + u32(i));
+            }
         }
     } else {
         write_words(count, place, block.first_id, bit);
     }
+}
+
+// What a thread writes first of a run that begins at `place`, so that 32 threads write 128 bytes of one line at a time;
+// what comes before the run is negative.
+fn first_of_line(place: u32, bit: u32) -> i32 {
+    return i32(bit) - i32(place % 32u);
 }
 
 fn write_words(count: u32, first_place: u32, first_id: u32, bit: u32) {
@@ -151,46 +160,49 @@ fn compact_few(first_count: u32, place: u32, own: Own) {
         }
         survivors = counts[count];
     }
-    let word = words_of(vec4<u32>(count), vec4<u32>(survivors, 0u, 0u, 0u), own).x;
-    write_count_together(count, word, before, survivors, own);
+    write_count_together(count, word_of(count, survivors, own), before, survivors, own);
 }
 
-// Survivors of the tile before `count`, or all of the tile's where `count` is behind it; the last tile ends with the batch.
-fn place_in_tile(tile: u32, count: u32) -> u32 {
-    var place = partials[min(tile, batch.count_len / SCAN_TILE)];
-    if (count < min((tile + 1u) * SCAN_TILE, batch.count_len)) {
-        place = counts[count];
-    }
-    return place;
+// A count with survivors.
+struct Live {
+    count: u32,
+    survivors: u32,
+    // Survivors of its tile before it.
+    in_tile: u32,
 }
 
-const_assert MANY_EACH == 4u * COUNTS_EACH;
+var<workgroup> live_count: u32;
 
-// Four times COUNTS_EACH counts, `step` apart, so that those of one region, which may all be full, are everybody's.
-fn compact_many(first_count: u32, step: u32, own: Own) {
-    let firsts = vec4<u32>(first_count) + vec4<u32>(0u, step, 2u * step, 3u * step);
-    let tiles = firsts / SCAN_TILE;
-    var survivors = 0u;
-    for (var k = 0u; k < MANY_EACH / COUNTS_EACH; k += 1u) {
-        survivors |= place_in_tile(tiles[k], firsts[k] + COUNTS_EACH) - place_in_tile(tiles[k], firsts[k]);
+// Nothing behind the list.
+fn live_at(place: u32, end: u32) -> Live {
+    var live = Live(0u, 0u, 0u);
+    if (place < end) {
+        let entry = lists.entries[2u * place];
+        live = Live(entry >> LIVE_SHIFT, entry & LIVE_SURVIVORS, lists.entries[2u * place + 1u]);
     }
-    // The same for the whole workgroup.
-    if (survivors == 0u) {
-        return;
+    return live;
+}
+
+// The live counts from `first` on, COUNTS_EACH at every `step`.
+fn compact_live(first: u32, step: u32, own: Own) {
+    if (own.thread == 0u) {
+        live_count = min(atomicLoad(&lists.live_count), batch.count_len);
     }
-    // What each 32 threads have in each of the four turns; all loads are on their way before the sums are waited for.
-    let counts_own = firsts + own.thread / 32u;
-    var before = vec4<u32>(0u);
-    var survivors_own = vec4<u32>(0u);
-    for (var k = 0u; k < MANY_EACH / COUNTS_EACH; k += 1u) {
-        if (counts_own[k] < batch.count_len) {
-            before[k] = place_in_tile(tiles[k], counts_own[k]);
-            survivors_own[k] = place_in_tile(tiles[k], counts_own[k] + 1u) - before[k];
-        }
+    let end = workgroupUniformLoad(&live_count);
+    for (var at = first; at < end; at += step) {
+        let live = live_at(at + own.thread / 32u, end);
+        // On its way before the sums are waited for.
+        let word = word_of(live.count, live.survivors, own);
+        let place = place_of_live(at, end, live, own);
+        write_count_together(live.count, word, place, live.survivors, own);
     }
-    let words_own = words_of(counts_own, survivors_own, own);
-    let places = tiles_before(own, tiles) + before;
-    for (var k = 0u; k < MANY_EACH / COUNTS_EACH; k += 1u) {
-        write_count_together(counts_own[k], words_own[k], places[k], survivors_own[k], own);
-    }
+}
+
+// The tiles of COUNTS_EACH live counts.
+fn tiles_of_live(at: u32, end: u32) -> vec4<u32> {
+    return vec4<u32>(
+        live_at(at, end).count,
+        live_at(at + 1u, end).count,
+        live_at(at + 2u, end).count,
+        live_at(at + 3u, end).count) / SCAN_TILE;
 }

@@ -37,15 +37,25 @@ const MOST_STAGED: u32 = 320u;
 
 var<workgroup> staged: array<u32, COUNTS_EACH * MOST_STAGED>;
 
-// The lane's word of each of four counts, where survivors are few.
-fn words_of(counts: vec4<u32>, survivors: vec4<u32>, own: Own) -> vec4<u32> {
-    var own_words = vec4<u32>(0u);
-    for (var k = 0u; k < 4u; k += 1u) {
-        if (own.size == 32u && survivors[k] > 0u && survivors[k] <= MOST_STAGED) {
-            own_words[k] = words[counts[k] * (BLOCK_WORDS / 4u) + own.lane / 4u][own.lane & 3u];
-        }
+// The lane's word of a count, where survivors are few.
+fn word_of(count: u32, survivors: u32, own: Own) -> u32 {
+    var word = 0u;
+    if (own.size == 32u && survivors > 0u && survivors <= MOST_STAGED) {
+        word = words[count * (BLOCK_WORDS / 4u) + own.lane / 4u][own.lane & 3u];
     }
-    return own_words;
+    return word;
+}
+
+// The place of the live count of one's 32 threads. A subgroup of 32 lanes adds up its own tiles and waits for nobody.
+fn place_of_live(at: u32, end: u32, live: Live, own: Own) -> u32 {
+    if (own.size == 32u) {
+        var sum = 0u;
+        for (var tile = own.lane; tile < live.count / SCAN_TILE; tile += 32u) {
+            sum += partials[tile];
+        }
+        return subgroupAdd(sum) + live.in_tile;
+    }
+    return tiles_before(own, tiles_of_live(at, end))[own.thread / 32u] + live.in_tile;
 }
 
 // Writes the ids of one count a 32 threads; to be called by all threads of the workgroup.
@@ -76,8 +86,10 @@ fn write_count_together(count: u32, own_word: u32, place: u32, survivors: u32, o
     }
     workgroupBarrier();
     if (is_staged) {
-        for (var i = own.lane; i < survivors; i += 32u) {
-            store(place + i, staged[first_staged + i]);
+        for (var i = first_of_line(place, own.lane); i < i32(survivors); i += 32) {
+            if (i >= 0) {
+                store(place + u32(i), staged[first_staged + u32(i)]);
+            }
         }
     }
     // The next call overwrites what is staged.

@@ -22,8 +22,12 @@ fn add_up(own: Own, value: vec4<u32>) -> vec4<u32> {
     return total;
 }
 
-fn words_of(counts: vec4<u32>, survivors: vec4<u32>, own: Own) -> vec4<u32> {
-    return vec4<u32>(0u);
+fn word_of(count: u32, survivors: u32, own: Own) -> u32 {
+    return 0u;
+}
+
+fn place_of_live(at: u32, end: u32, live: Live, own: Own) -> u32 {
+    return tiles_before(own, tiles_of_live(at, end))[own.thread / 32u] + live.in_tile;
 }
 
 fn write_count_together(count: u32, own_word: u32, place: u32, survivors: u32, own: Own) {

@@ -32,8 +32,12 @@ fn widened(row: Row, radius: f32) -> Row {
     return wide;
 }
 
+fn along(plane: vec4<f32>, p: vec3<f32>) -> f32 {
+    return fma(plane.x, p.x, fma(plane.y, p.y, fma(plane.z, p.z, plane.w)));
+}
+
 fn on_side(plane: vec4<f32>, p: vec3<f32>) -> bool {
-    return fma(plane.x, p.x, fma(plane.y, p.y, fma(plane.z, p.z, plane.w))) > 0.0;
+    return along(plane, p) > 0.0;
 }
 
 fn centre_in_view(wide: Row, p: vec3<f32>) -> bool {

@@ -8,15 +8,15 @@ const BLOCK_ITEMS: u32 = 8u;
 // Visibility words of one block in one row: one bit an instance.
 const BLOCK_WORDS: u32 = 32u;
 // Blocks whose survivors are counted and scanned by one workgroup of `scan`.
-const SCAN_TILE: u32 = 256u;
+const SCAN_TILE: u32 = 1024u;
+// Threads of a workgroup of `scan`.
+const SCAN_THREADS: u32 = 256u;
 // Tiles of a batch: each workgroup of `compact` adds up those before its own.
-const MOST_TILES: u32 = 2048u;
+const MOST_TILES: u32 = 512u;
 // Blocks of a workgroup of `vote_own`: one for each subgroup of 32 lanes.
 const OWN_BLOCKS: u32 = 4u;
 // Counts that a workgroup of `compact` handles at once: 32 threads each.
 const COUNTS_EACH: u32 = 4u;
-// The same where counts are many: COUNTS_EACH side by side, four times, far apart.
-const MANY_EACH: u32 = 16u;
 // Blocks of the largest strip: what a workgroup culls in one pass.
 const MOST_STRIP_BLOCKS: u32 = 8u;
 const MOST_STRIP_WORDS: u32 = MOST_STRIP_BLOCKS * BLOCK_WORDS;
@@ -101,6 +101,27 @@ struct Row {
     far: vec4<f32>,
     // A light's reach in world space: centre, range. A negative range reaches everywhere.
     reach: vec4<f32>,
+    // The same planes in pairs.
+    pairs: Pairs,
+}
+
+// Planes that face each other about an axis. With d = dot(depth, (centre, 1)), a sphere is kept when
+// |dot(x, (centre, 1))| < slopes.x * d + slopes.y + radius, as much for y and the other slope, and
+// low - radius < d < high + radius.
+struct Pairs {
+    // Half of left minus right; half of top minus bottom.
+    x: vec4<f32>,
+    y: vec4<f32>,
+    // Distance along the view.
+    depth: vec4<f32>,
+    // Half the width at a depth: slope, offset; half the height.
+    slopes: vec4<f32>,
+    // Depths of the near and the far plane.
+    low: f32,
+    high: f32,
+    // 1 when the planes are as said above; else they are tested one by one.
+    is_paired: u32,
+    pad: u32,
 }
 
 // What `args` writes besides the instance count and the first instance, and where the row's counts lie.

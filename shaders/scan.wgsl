@@ -6,25 +6,58 @@
 //     counts after scan                    0 3 | 0 4 | 0 2     (2 = closing entry)
 //     partials                             3     5     2
 //     place of block 3                     3 + 4 = 7
+//     live counts                          0 2 3 4             (tile after tile in any order)
+//
+// A thread has SCAN_ITEMS counts side by side. One sum counts survivors and, above them, live counts.
 
 @group(0) @binding(0) var<uniform> batch: Batch;
 @group(0) @binding(6) var<storage, read_write> counts: array<u32>;
 @group(0) @binding(8) var<storage, read_write> partials: array<u32>;
 
-fn count_at(count: u32) -> u32 {
-    var survivors = 0u;
-    if (count < batch.count_len) {
-        survivors = counts[count];
+const SCAN_ITEMS: u32 = SCAN_TILE / SCAN_THREADS;
+const_assert SCAN_ITEMS == 4u;
+
+// A live count in a sum.
+const LIVE: u32 = 1u << 21u;
+const_assert SCAN_TILE * BLOCK < LIVE;
+const_assert SCAN_TILE < 1u << 11u;
+
+// The place of the tile's live counts in the list.
+var<workgroup> tile_first: u32;
+
+// What the thread's counts add to the sum.
+fn weights_of(tile: u32, thread: u32) -> vec4<u32> {
+    let first = tile * SCAN_TILE + thread * SCAN_ITEMS;
+    var weights = vec4<u32>(0u);
+    for (var k = 0u; k < SCAN_ITEMS; k += 1u) {
+        if (first + k < batch.count_len) {
+            let survivors = counts[first + k];
+            weights[k] = survivors + select(0u, LIVE, survivors > 0u);
+        }
     }
-    return survivors;
+    return weights;
 }
 
-fn store_tile(tile: u32, thread: u32, exclusive: u32, total: u32) {
-    let count = tile * SCAN_TILE + thread;
-    if (count <= batch.count_len) {
-        counts[count] = exclusive;
-    }
+// To be called by all threads: `before` is the sum before the thread's counts, `total` that of the tile.
+fn store_tile(tile: u32, thread: u32, weights: vec4<u32>, before: u32, total: u32) {
     if (thread == 0u) {
-        partials[tile] = total;
+        partials[tile] = total % LIVE;
+        tile_first = atomicAdd(&lists.live_count, total / LIVE);
+    }
+    workgroupBarrier();
+    let first = tile * SCAN_TILE + thread * SCAN_ITEMS;
+    var sum = before;
+    for (var k = 0u; k < SCAN_ITEMS; k += 1u) {
+        let count = first + k;
+        let place = tile_first + sum / LIVE;
+        if (count <= batch.count_len) {
+            counts[count] = sum % LIVE;
+        }
+        // A list that nobody has emptied (a frame without a vote) loses counts rather than overflow.
+        if (weights[k] > 0u && place < batch.count_len) {
+            lists.entries[2u * place] = (count << LIVE_SHIFT) | (weights[k] % LIVE);
+            lists.entries[2u * place + 1u] = sum % LIVE;
+        }
+        sum += weights[k];
     }
 }

@@ -4,6 +4,13 @@
 
 var<workgroup> row_survivors: array<atomic<u32>, 16>;
 
+// To be called by all threads of the batch. The list of live counts is empty for `scan`.
+fn begin_vote(block_in_batch: u32, thread: u32) {
+    if (block_in_batch == 0u && thread == 0u) {
+        atomicStore(&lists.live_count, 0u);
+    }
+}
+
 // To be called for each word of the block.
 fn add_word(row: u32, word: u32) {
     if (word != 0u) {

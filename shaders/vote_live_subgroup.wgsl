@@ -1,9 +1,13 @@
 // Stage 1 on crossed blocks, by ballot, at any subgroup size from 4 to 128. Subgroups do not wait for each other.
 //
 // With 32 lanes a subgroup has a block of its own, and lane w its word w: the more subgroups wait for memory side by
-// side, the better. With another size S a workgroup shares a block, and a subgroup owns S / 4 of its words.
+// side, the better. With another size S, or so few blocks that there are workgroups enough, a workgroup shares a block,
+// and a subgroup owns S / 4 of its words.
 
 @group(0) @binding(6) var<storage, read_write> counts: array<atomic<u32>>;
+
+// Up to so many blocks are shared: 14 us instead of 28 for ten of them, as fast at a thousand (docs/performance.md).
+const FEW_CROSSED: u32 = 512u;
 
 @compute @workgroup_size(BLOCK_THREADS)
 fn vote(
@@ -13,14 +17,15 @@ fn vote(
     @builtin(subgroup_invocation_id) lane: u32,
     @builtin(subgroup_size) size: u32,
 ) {
-    let count = min(atomicLoad(&crossed.count), batch.block_count);
-    let shares = select(1u, BLOCK_THREADS / 32u, size == 32u);
+    let count = min(atomicLoad(&lists.crossed_count), batch.block_count);
+    let is_own = size == 32u && count > FEW_CROSSED;
+    let shares = select(1u, BLOCK_THREADS / 32u, is_own);
     for (var item = workgroup.x * shares + subgroup % shares; item < count; item += workgroups.x * shares) {
-        let block_in_batch = crossed.blocks[item];
+        let block_in_batch = lists.entries[item];
         let chunk = chunks[chunk_of(block_in_batch, batch.chunk_count)];
         let block = block_in_batch - chunk.first_block;
         for (var group = 0u; group < chunk.row_count; group += ROW_GROUP) {
-            if (size == 32u) {
+            if (is_own) {
                 vote_block(chunk, block, group, lane);
             } else {
                 vote_part(chunk, block, group, subgroup, lane, size);

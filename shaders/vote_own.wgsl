@@ -12,6 +12,7 @@ fn vote_own(
     if (block_in_batch >= batch.block_count) {
         return;
     }
+    begin_vote(block_in_batch, lane);
     let chunk = chunks[chunk_of(block_in_batch, batch.chunk_count)];
     let block = block_in_batch - chunk.first_block;
     let row = rows[chunk.first_row];

@@ -56,6 +56,24 @@ fn vote_centres(
     return word;
 }
 
+// The same for a row whose planes are paired and that has no reach.
+fn vote_pairs(wide: Pairs, centres: ptr<function, array<vec3<f32>, BLOCK_ITEMS>>, lane: u32, size: u32) -> u32 {
+    var word = 0u;
+    if (size == 32u) {
+        // What most GPUs run: a ballot is a word.
+        for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
+            let ballot = subgroupBallot(centre_in_pairs(wide, (*centres)[k]));
+            word = select(word, ballot.x, lane == k);
+        }
+    } else {
+        for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
+            let ballot = subgroupBallot(centre_in_pairs(wide, (*centres)[k]));
+            word = keep_ballot(word, k, ballot, lane, size);
+        }
+    }
+    return word;
+}
+
 // The same from bounding spheres; `first` is the lane's first instance, counted from the start of the chunk.
 fn vote_spheres(
     chunk: Chunk,

@@ -11,6 +11,7 @@ fn vote(
     if (block_in_batch >= batch.block_count) {
         return;
     }
+    begin_vote(block_in_batch, thread);
     let chunk = chunks[chunk_of(block_in_batch, batch.chunk_count)];
     let block = block_in_batch - chunk.first_block;
     let first = block * BLOCK + thread * BLOCK_ITEMS;

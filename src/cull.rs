@@ -32,6 +32,7 @@ pub mod layout;
 mod memory;
 pub mod meshlets;
 mod pages;
+mod pairs;
 mod pipelines;
 pub mod plan;
 mod previous;

@@ -340,7 +340,7 @@ fn a_tier_that_the_device_lacks_is_refused_by_name() {
 fn a_broken_kernel_is_seen() {
     let (device, queue, _) = gpu();
     // Kernel, whether the counts are scanned, text, what stands for it.
-    let breaks: [(&str, bool, &str, &str); 14] = [
+    let breaks: [(&str, bool, &str, &str); 21] = [
         ("vote", false, "+ sphere.w > 0.0", "+ sphere.w > 0.01"),
         ("vote", false, "& plane_keeps(row.near, sphere) ", ""),
         ("vote", false, "(i < chunk.instance_count) &", "true &"),
@@ -355,9 +355,26 @@ fn a_broken_kernel_is_seen() {
         (
             "scan",
             true,
-            "count < batch.count_len",
-            "count + 1u < batch.count_len",
+            "first + k < batch.count_len",
+            "first + k + 1u < batch.count_len",
         ),
+        ("scan", true, "total / LIVE);", "total / LIVE + 1u);"),
+        ("scan", true, "= sum % LIVE;", "= sum;"),
+        (
+            "scan",
+            true,
+            "(count << LIVE_SHIFT) |",
+            "((count + 1u) << LIVE_SHIFT) |",
+        ),
+        ("vote", true, "atomicStore(&lists.live_count, 0u);", ""),
+        ("compact", true, "LIVE_SURVIVORS, lists", "1u, lists"),
+        (
+            "compact",
+            true,
+            "lists.entries[2u * place + 1u]);",
+            "lists.entries[2u * place + 1u] + 1u);",
+        ),
+        ("compact", true, "- i32(place % 32u)", "+ i32(place % 32u)"),
         (
             "compact",
             true,

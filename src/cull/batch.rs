@@ -144,7 +144,7 @@ impl GpuBatch {
                 Growable::new(device, "gpu_culling words", storage),
                 Growable::new(device, "gpu_culling counts", storage),
                 Growable::new(device, "gpu_culling partials", storage),
-                Growable::new(device, "gpu_culling crossed blocks", storage),
+                Growable::new(device, "gpu_culling lists", storage),
                 Growable::new(device, "gpu_culling look back", storage),
                 Growable::new(device, "gpu_culling row counts", storage),
                 Growable::new(device, "gpu_culling votes", storage),

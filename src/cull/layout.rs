@@ -14,15 +14,15 @@ pub const BLOCK_ITEMS: u32 = BLOCK / BLOCK_THREADS;
 /// Visibility words of one block in one row.
 pub const BLOCK_WORDS: u32 = BLOCK / 32;
 /// Block counts that one workgroup of `scan` handles.
-pub const SCAN_TILE: u32 = 256;
+pub const SCAN_TILE: u32 = 1024;
+/// Threads of a workgroup of `scan`.
+pub const SCAN_THREADS: u32 = 256;
 /// Tiles of counts of a batch: each workgroup of `compact` adds up those before its own.
-pub const MOST_TILES: u32 = 2048;
+pub const MOST_TILES: u32 = 512;
 /// Blocks of a workgroup of `vote_own`: one for each subgroup of 32 lanes.
 pub const OWN_BLOCKS: u32 = 4;
 /// Counts that a workgroup of `compact` handles at once: 32 threads each.
 pub const COUNTS_EACH: u32 = 4;
-/// The same where counts are many: [`COUNTS_EACH`] side by side, four times, far apart.
-pub const MANY_EACH: u32 = 16;
 /// Blocks of the largest strip: what a workgroup culls in one pass.
 pub const MOST_STRIP_BLOCKS: u32 = 8;
 /// Visibility words of the largest strip.
@@ -131,6 +131,31 @@ pub struct Row {
     pub far: Vec4,
     /// A light's reach in world space: centre, range. A negative range reaches everywhere.
     pub reach: Vec4,
+    /// The same planes in pairs.
+    pub pairs: Pairs,
+}
+
+/// Planes that face each other about an axis. With `d = dot(depth, (centre, 1))`, a sphere is kept when `|dot(x, (centre, 1))|` is
+/// less than `slopes.x * d + slopes.y + radius`, as much for `y` and the other slope, and `low - radius < d < high + radius`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Pairs {
+    /// Half of left minus right.
+    pub x: Vec4,
+    /// Half of top minus bottom.
+    pub y: Vec4,
+    /// Distance along the view.
+    pub depth: Vec4,
+    /// Half the width at a depth: slope, offset; half the height.
+    pub slopes: Vec4,
+    /// The near plane's depth.
+    pub low: f32,
+    /// The far plane's depth.
+    pub high: f32,
+    /// 1 when the planes are as said above; else they are tested one by one.
+    pub is_paired: u32,
+    /// Padding.
+    pub pad: u32,
 }
 
 impl Row {

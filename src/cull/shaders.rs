@@ -57,15 +57,16 @@ impl Kernel {
 
     pub(crate) fn source_with(self, sources: &Sources<'_>) -> String {
         match self {
-            Self::Vote => vote(sources, &[wgsl!("vote_counts")]),
+            Self::Vote => vote(sources, &[wgsl!("lists"), wgsl!("vote_counts")]),
             Self::Scan => join(&[
+                wgsl!("lists"),
                 wgsl!("scan"),
                 sources.pick(wgsl!("scan_subgroup"), wgsl!("scan_workgroup")),
             ]),
             Self::Compact => join(&[
                 wgsl!("block_tables"),
                 wgsl!("survivors"),
-                wgsl!("crossed"),
+                wgsl!("lists"),
                 wgsl!("draw"),
                 wgsl!("row_draw"),
                 wgsl!("compact"),
@@ -83,6 +84,7 @@ pub(crate) fn vote(sources: &Sources<'_>, counting: &[&str]) -> String {
         wgsl!("words"),
         wgsl!("vote"),
         sources.pick(wgsl!("ballot_component"), ""),
+        sources.pick(wgsl!("pairs"), ""),
         sources.pick(wgsl!("vote_row_subgroup"), ""),
         sources.pick(wgsl!("vote_subgroup"), wgsl!("vote_workgroup")),
     ]);

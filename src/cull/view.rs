@@ -1,6 +1,6 @@
 //! Views, and what they become in a set's own space.
 
-use crate::cull::layout::Row;
+use crate::cull::layout::{Pairs, Row};
 use glam::{Affine3A, DMat3, DVec3, DVec4, Mat3A, Mat4, Vec3, Vec4, Vec4Swizzles};
 
 /// A plane that keeps everything.
@@ -127,12 +127,13 @@ impl CullView {
     /// unevenly is tested exactly (its spheres are ellipsoids in the world).
     #[must_use]
     pub fn to_row(&self, world_from_local: &Affine3A) -> Row {
-        let [left, right, top, bottom, near, far] = self.planes.map(|plane| {
+        let planes = self.planes.map(|plane| {
             let normal: Vec3 =
                 (world_from_local.matrix3.transpose() * glam::Vec3A::from(plane.xyz())).into();
             let distance = plane.xyz().dot(world_from_local.translation.into()) + plane.w;
             normalized_plane(normal.extend(distance))
         });
+        let [left, right, top, bottom, near, far] = planes;
         Row {
             left,
             right,
@@ -141,6 +142,7 @@ impl CullView {
             near,
             far,
             reach: self.reach,
+            pairs: Pairs::of_planes(planes),
         }
     }
 }

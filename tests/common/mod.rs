@@ -81,7 +81,12 @@ pub fn random_view(rng: &mut ChaCha8Rng) -> CullView {
         2 => {
             let side = rng.random_range(5.0..60.0);
             let clip = Mat4::orthographic_rh(-side, side, -side, side, 200.0, 0.0);
-            CullView::from_clip_from_world(&(clip * view)).without_near()
+            let view = CullView::from_clip_from_world(&(clip * view));
+            if rng.random() {
+                view
+            } else {
+                view.without_near()
+            }
         }
         3 => {
             let clip =
@@ -89,8 +94,8 @@ pub fn random_view(rng: &mut ChaCha8Rng) -> CullView {
             CullView::from_clip_from_world(&(clip * view)).within(eye, rng.random_range(1.0..90.0))
         }
         _ => {
-            let clip =
-                Mat4::perspective_infinite_reverse_rh(rng.random_range(0.2..2.0), aspect, 0.1);
+            let (angle, near) = (rng.random_range(0.2..2.0), rng.random_range(0.1..40.0));
+            let clip = Mat4::perspective_infinite_reverse_rh(angle, aspect, near);
             CullView::from_clip_from_world(&(clip * view)).without_far()
         }
     }
@@ -102,8 +107,9 @@ pub struct Scene {
     pub frame: CullFrame,
 }
 
-pub fn random_transform(rng: &mut ChaCha8Rng) -> Affine3A {
-    let scale = if rng.random() {
+/// Of any stretch, or `even`.
+pub fn random_transform(rng: &mut ChaCha8Rng, even: bool) -> Affine3A {
+    let scale = if even || rng.random() {
         Vec3::splat(rng.random_range(0.2..3.0))
     } else {
         random_vec(rng, 1.0) + 1.5
@@ -118,16 +124,18 @@ pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
     let views: Vec<_> = (0..rng.random_range(1..=most))
         .map(|_| random_view(rng))
         .collect();
+    // Often what most sets are: instances as they come, nothing stretched.
+    let plain = rng.random_bool(0.4);
     let sets: Vec<_> = lengths
         .iter()
         .map(|len| {
-            let scaled = rng.random();
+            let scaled = rng.random() && !plain;
             random_set(rng, *len, scaled)
         })
         .collect();
     let mut requests = Vec::new();
     for (key, _) in sets.iter().enumerate() {
-        let centre = if rng.random() {
+        let centre = if plain || rng.random() {
             Vec3::ZERO
         } else {
             random_vec(rng, 2.0)
@@ -135,7 +143,7 @@ pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
         requests.push(CullRequest {
             key: key as u64,
             set: SetId(key as u64),
-            world_from_local: random_transform(rng),
+            world_from_local: random_transform(rng, plain),
             sphere: BoundingSphere {
                 centre,
                 radius: rng.random_range(0.0..2.0),

@@ -246,8 +246,8 @@ fn stages_that_a_compaction_lacks_are_not_recorded() {
 #[test]
 fn a_broken_compaction_is_seen() {
     use Compaction::{
-        BallotScan, Classify, HillisSteele, LookBack, NaiveAtomic, SubgroupAtomic, WorkgroupAtomic,
-        WorkgroupScan,
+        BallotScan, Classify, HillisSteele, LookBack, NaiveAtomic, SubgroupAtomic, VoteScanCompact,
+        WorkgroupAtomic, WorkgroupScan,
     };
     let (device, queue, info) = gpu();
     let mut breaks = vec![
@@ -306,8 +306,8 @@ fn a_broken_compaction_is_seen() {
         ),
         (
             Classify,
-            "atomicExchange(&crossed.count, 0u)",
-            "atomicLoad(&crossed.count)",
+            "atomicExchange(&lists.crossed_count, 0u)",
+            "atomicLoad(&lists.crossed_count)",
         ),
         (
             Classify,
@@ -361,6 +361,14 @@ fn a_broken_compaction_is_seen() {
             "own.in_row * word_count;",
             "own.in_row * word_count / 2u;",
         ),
+        (VoteScanCompact, "(depth > wide.low) & ", ""),
+        (VoteScanCompact, " & (depth < wide.high)", ""),
+        (
+            VoteScanCompact,
+            "wide.slopes.x, depth,",
+            "wide.slopes.x, 1.0,",
+        ),
+        (VoteScanCompact, "group + thread].pairs", "group].pairs"),
         (LookBack, "first_row + own / each", "first_row"),
         (LookBack, "word = full_word(", "word = 0u * full_word("),
     ];

@@ -24,7 +24,7 @@ const CLASSIFY: Pass = Pass {
     source: |_| {
         join(&[
             FRUSTUM,
-            wgsl!("crossed"),
+            wgsl!("lists"),
             wgsl!("block_state"),
             BLOCKS,
             wgsl!("classify"),
@@ -36,7 +36,7 @@ const CLASSIFY: Pass = Pass {
         Bind::read(1, Resource::Chunks),
         Bind::read(2, Resource::Rows),
         Bind::write(6, Resource::Counts),
-        Bind::write(7, Resource::Crossed),
+        Bind::write(7, Resource::Lists),
         Bind::read(8, Resource::Bounds),
     ]],
     dispatch: Dispatch::BlockThreads,
@@ -48,12 +48,13 @@ const VOTE: Pass = Pass {
     source: |sources| {
         let mut parts = inputs(sources.encoding).to_vec();
         parts.extend([
-            wgsl!("crossed"),
+            wgsl!("lists"),
             wgsl!("words"),
             wgsl!("word_bound"),
             wgsl!("block_state"),
             wgsl!("word_state"),
             sources.pick(wgsl!("ballot_component"), ""),
+            sources.pick(wgsl!("pairs"), ""),
             sources.pick(wgsl!("vote_row_subgroup"), ""),
             sources.pick(wgsl!("vote_live_subgroup"), wgsl!("vote_live_workgroup")),
         ]);
@@ -65,7 +66,7 @@ const VOTE: Pass = Pass {
         &[
             Bind::write(5, Resource::Words),
             Bind::write(6, Resource::Counts),
-            Bind::write(7, Resource::Crossed),
+            Bind::write(7, Resource::Lists),
             Bind::read(8, Resource::Bounds),
         ],
     ],

@@ -27,6 +27,7 @@ const LOOK_BACK: Pass = Pass {
             wgsl!("block_state"),
             wgsl!("word_state"),
             wgsl!("ballot_component"),
+            wgsl!("pairs"),
             wgsl!("vote_row_subgroup"),
             wgsl!("strip_vote"),
             wgsl!("look_back"),

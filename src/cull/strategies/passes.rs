@@ -2,9 +2,7 @@
 
 use crate::cull::{
     CullingTier, Stage,
-    layout::{
-        BLOCK, BLOCK_THREADS, BLOCK_WORDS, CLASSIFY_THREADS, COUNTS_EACH, MANY_EACH, OWN_BLOCKS,
-    },
+    layout::{BLOCK, BLOCK_THREADS, BLOCK_WORDS, CLASSIFY_THREADS, COUNTS_EACH, OWN_BLOCKS},
     plan::BatchPlan,
     shaders,
 };
@@ -133,8 +131,8 @@ pub(crate) enum Resource {
     Counts,
     /// Totals of the tiles.
     Partials,
-    /// Count and list of the blocks that some view crosses; the count is zero between frames.
-    Crossed,
+    /// The lists of crossed blocks and of live counts (`shaders/lists.wgsl`).
+    Lists,
     /// Statuses of the strips.
     LookBack,
     /// A counter a row.
@@ -155,7 +153,7 @@ impl Resource {
         Self::Words,
         Self::Counts,
         Self::Partials,
-        Self::Crossed,
+        Self::Lists,
         Self::LookBack,
         Self::RowCounts,
         Self::Front,
@@ -169,7 +167,10 @@ impl Resource {
             Self::Words => counts * u64::from(BLOCK_WORDS),
             Self::Counts => counts + 1,
             Self::Partials => u64::from(plan.tile_count()),
-            Self::Crossed => 1 + u64::from(plan.batch.block_count),
+            Self::Lists => {
+                2 + u64::from(plan.batch.block_count)
+                    .max(2 * counts * u64::from(plan.batch.is_scanned))
+            }
             Self::LookBack => 3 + 2 * u64::from(plan.batch.strip_count),
             Self::RowCounts => u64::from(plan.batch.row_count),
             Self::Front | Self::Back => counts * u64::from(BLOCK),
@@ -181,6 +182,9 @@ impl Resource {
 /// Workgroups of `vote` over crossed blocks: more, because each waits for memory several times in a row. Measured
 /// (docs/performance.md).
 const CROSSED_WORKGROUPS: u32 = 4096;
+
+/// Workgroups of `compact` over live counts. Measured (docs/performance.md).
+const LIVE_WORKGROUPS: u32 = 4096;
 
 /// Workgroups of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,7 +199,7 @@ pub(crate) enum Dispatch {
     BlockThreads,
     /// As many as fill a large GPU; they stride over the list of crossed blocks.
     Crossed,
-    /// One for [`COUNTS_EACH`] counts, or [`MANY_EACH`] where they are many.
+    /// One for [`COUNTS_EACH`] counts; where these are many, as fill a large GPU, which stride over the live ones.
     Counts,
     /// One for each strip.
     Strips,
@@ -239,10 +243,11 @@ impl Dispatch {
             Self::OwnBlocks => (0, 0),
             Self::BlockThreads => (plan.batch.block_count.div_ceil(CLASSIFY_THREADS), 1),
             Self::Crossed => (plan.batch.block_count.min(CROSSED_WORKGROUPS), 1),
-            Self::Counts if plan.batch.is_scanned == 0 => {
-                (plan.batch.count_len.div_ceil(COUNTS_EACH), 1)
+            Self::Counts => {
+                let groups = plan.batch.count_len.div_ceil(COUNTS_EACH);
+                let most = [groups, LIVE_WORKGROUPS][plan.batch.is_scanned as usize];
+                (groups.min(most), 1)
             }
-            Self::Counts => (plan.batch.count_len.div_ceil(MANY_EACH), 1),
             Self::Strips => within(plan.batch.strip_count, limit),
             Self::Tiles if plan.batch.is_scanned == 0 => (0, 0),
             Self::Tiles => (plan.tile_count(), 1),

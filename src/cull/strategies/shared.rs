@@ -46,7 +46,7 @@ pub(super) const COMPACT: Pass = Pass {
         Bind::write(10, Resource::Args),
         Bind::write(5, Resource::Survivors),
         Bind::read(6, Resource::Counts),
-        Bind::write(7, Resource::Crossed),
+        Bind::write(7, Resource::Lists),
         Bind::read(8, Resource::Partials),
     ]],
     dispatch: Dispatch::Counts,
@@ -61,6 +61,7 @@ pub(super) const SCAN: Pass = Pass {
     binds: &[&[
         Bind::uniform(0, Resource::Batch),
         Bind::write(6, Resource::Counts),
+        Bind::write(7, Resource::Lists),
         Bind::write(8, Resource::Partials),
     ]],
     dispatch: Dispatch::Tiles,

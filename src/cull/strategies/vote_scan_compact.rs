@@ -28,6 +28,7 @@ const VOTE: Pass = Pass {
         &[
             Bind::write(5, Resource::Words),
             Bind::write(6, Resource::Counts),
+            Bind::write(7, Resource::Lists),
         ],
     ],
     dispatch: Dispatch::SharedBlocks,
@@ -41,9 +42,11 @@ const VOTE_OWN: Pass = Pass {
         let mut parts = inputs(sources.encoding).to_vec();
         parts.extend([
             wgsl!("words"),
+            wgsl!("lists"),
             wgsl!("vote_counts"),
             wgsl!("vote"),
             wgsl!("ballot_component"),
+            wgsl!("pairs"),
             wgsl!("vote_row_subgroup"),
             wgsl!("vote_own"),
         ]);
