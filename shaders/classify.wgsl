@@ -49,6 +49,6 @@ fn classify(
     workgroupBarrier();
     // A list that nobody has emptied (a frame without `compact`) loses blocks rather than overflow.
     if (is_crossed && own_first + place < batch.block_count) {
-        lists.entries[own_first + place] = block_in_batch;
+        lists.entries[own_first + place].x = block_in_batch;
     }
 }

@@ -163,46 +163,56 @@ fn compact_few(first_count: u32, place: u32, own: Own) {
     write_count_together(count, word_of(count, survivors, own), before, survivors, own);
 }
 
-// A count with survivors.
-struct Live {
-    count: u32,
-    survivors: u32,
-    // Survivors of its tile before it.
-    in_tile: u32,
+var<workgroup> live_end: u32;
+
+// Live counts at four places of the list.
+struct Lives {
+    counts: vec4<u32>,
+    // Zero behind the list.
+    survivors: vec4<u32>,
+    // Survivors of its tile before each.
+    in_tile: vec4<u32>,
 }
 
-var<workgroup> live_count: u32;
-
-// Nothing behind the list.
-fn live_at(place: u32, end: u32) -> Live {
-    var live = Live(0u, 0u, 0u);
-    if (place < end) {
-        let entry = lists.entries[2u * place];
-        live = Live(entry >> LIVE_SHIFT, entry & LIVE_SURVIVORS, lists.entries[2u * place + 1u]);
+fn lives_at(places: vec4<u32>, end: u32) -> Lives {
+    var lives: Lives;
+    for (var k = 0u; k < 4u; k += 1u) {
+        if (places[k] < end) {
+            let entry = lists.entries[places[k]];
+            lives.counts[k] = entry.x >> LIVE_SHIFT;
+            lives.survivors[k] = entry.x & LIVE_SURVIVORS;
+            lives.in_tile[k] = entry.y;
+        }
     }
-    return live;
+    return lives;
 }
 
-// The live counts from `first` on, COUNTS_EACH at every `step`.
+// The live counts from `first` on, COUNTS_EACH at every `step`; those of four steps are on their way at once.
 fn compact_live(first: u32, step: u32, own: Own) {
     if (own.thread == 0u) {
-        live_count = min(atomicLoad(&lists.live_count), batch.count_len);
+        live_end = min(atomicLoad(&lists.live_count), batch.count_len);
     }
-    let end = workgroupUniformLoad(&live_count);
-    for (var at = first; at < end; at += step) {
-        let live = live_at(at + own.thread / 32u, end);
-        // On its way before the sums are waited for.
-        let word = word_of(live.count, live.survivors, own);
-        let place = place_of_live(at, end, live, own);
-        write_count_together(live.count, word, place, live.survivors, own);
+    let end = workgroupUniformLoad(&live_end);
+    for (var at = first; at < end; at += 4u * step) {
+        let firsts = vec4<u32>(at) + vec4<u32>(0u, step, 2u * step, 3u * step);
+        let lives = lives_at(firsts + own.thread / 32u, end);
+        var own_words: vec4<u32>;
+        for (var k = 0u; k < 4u; k += 1u) {
+            own_words[k] = word_of(lives.counts[k], lives.survivors[k], own);
+        }
+        let places = tiles_before_lives(firsts, end, lives, own) + lives.in_tile;
+        for (var k = 0u; k < 4u && firsts[k] < end; k += 1u) {
+            write_count_together(lives.counts[k], own_words[k], places[k], lives.survivors[k], own);
+        }
     }
 }
 
-// The tiles of COUNTS_EACH live counts.
-fn tiles_of_live(at: u32, end: u32) -> vec4<u32> {
-    return vec4<u32>(
-        live_at(at, end).count,
-        live_at(at + 1u, end).count,
-        live_at(at + 2u, end).count,
-        live_at(at + 3u, end).count) / SCAN_TILE;
+// Survivors of all tiles before those of the thread's four live counts, for any size of subgroup.
+fn tiles_before_all(firsts: vec4<u32>, end: u32, own: Own) -> vec4<u32> {
+    var sums: vec4<u32>;
+    for (var k = 0u; k < 4u && firsts[k] < end; k += 1u) {
+        let lives = lives_at(vec4<u32>(firsts[k]) + vec4<u32>(0u, 1u, 2u, 3u), end);
+        sums[k] = tiles_before(own, lives.counts / SCAN_TILE)[own.thread / 32u];
+    }
+    return sums;
 }

@@ -46,16 +46,18 @@ fn word_of(count: u32, survivors: u32, own: Own) -> u32 {
     return word;
 }
 
-// The place of the live count of one's 32 threads. A subgroup of 32 lanes adds up its own tiles and waits for nobody.
-fn place_of_live(at: u32, end: u32, live: Live, own: Own) -> u32 {
-    if (own.size == 32u) {
-        var sum = 0u;
-        for (var tile = own.lane; tile < live.count / SCAN_TILE; tile += 32u) {
-            sum += partials[tile];
-        }
-        return subgroupAdd(sum) + live.in_tile;
+// Survivors of all tiles before those of four live counts. A subgroup of 32 lanes has live counts of its own.
+fn tiles_before_lives(firsts: vec4<u32>, end: u32, lives: Lives, own: Own) -> vec4<u32> {
+    if (own.size != 32u) {
+        return tiles_before_all(firsts, end, own);
     }
-    return tiles_before(own, tiles_of_live(at, end))[own.thread / 32u] + live.in_tile;
+    let tiles = lives.counts / SCAN_TILE;
+    let last = max(max(tiles.x, tiles.y), max(tiles.z, tiles.w));
+    var sums = vec4<u32>(0u);
+    for (var tile = own.lane; tile < last; tile += 32u) {
+        sums += select(vec4<u32>(0u), vec4<u32>(partials[tile]), vec4<u32>(tile) < tiles);
+    }
+    return subgroupAdd(sums);
 }
 
 // Writes the ids of one count a 32 threads; to be called by all threads of the workgroup.

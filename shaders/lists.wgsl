@@ -8,14 +8,14 @@ struct Lists {
     crossed_count: atomic<u32>,
     // Live counts: emptied by the first pass of a frame, filled by `scan`.
     live_count: atomic<u32>,
-    // Blocks, counted over the batch; or live counts (`live_at`, compact.wgsl).
-    entries: array<u32>,
+    // In x: blocks, counted over the batch. Or live counts (`live_at`, compact.wgsl).
+    entries: array<vec2<u32>>,
 }
 
 @group(0) @binding(7) var<storage, read_write> lists: Lists;
 
-// A live count's first word: its survivors, up to BLOCK, and above these bits which count it is. The second word is
-// the survivors of its tile before it.
+// A live count in x: its survivors, up to BLOCK, and above these bits which count it is. In y: the survivors of its
+// tile before it.
 const LIVE_SHIFT: u32 = 11u;
 const LIVE_SURVIVORS: u32 = (1u << LIVE_SHIFT) - 1u;
 const_assert BLOCK <= LIVE_SURVIVORS;

@@ -11,7 +11,7 @@
 // A thread has SCAN_ITEMS counts side by side. One sum counts survivors and, above them, live counts.
 
 @group(0) @binding(0) var<uniform> batch: Batch;
-@group(0) @binding(6) var<storage, read_write> counts: array<u32>;
+@group(0) @binding(6) var<storage, read_write> counts: array<vec4<u32>>;
 @group(0) @binding(8) var<storage, read_write> partials: array<u32>;
 
 const SCAN_ITEMS: u32 = SCAN_TILE / SCAN_THREADS;
@@ -25,17 +25,15 @@ const_assert SCAN_TILE < 1u << 11u;
 // The place of the tile's live counts in the list.
 var<workgroup> tile_first: u32;
 
-// What the thread's counts add to the sum.
+// What the thread's counts add to the sum. Behind the last one lies what an earlier frame has left.
 fn weights_of(tile: u32, thread: u32) -> vec4<u32> {
     let first = tile * SCAN_TILE + thread * SCAN_ITEMS;
-    var weights = vec4<u32>(0u);
-    for (var k = 0u; k < SCAN_ITEMS; k += 1u) {
-        if (first + k < batch.count_len) {
-            let survivors = counts[first + k];
-            weights[k] = survivors + select(0u, LIVE, survivors > 0u);
-        }
+    var survivors = vec4<u32>(0u);
+    if (first < batch.count_len) {
+        let is_own = vec4<u32>(first) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(batch.count_len);
+        survivors = select(survivors, counts[first / SCAN_ITEMS], is_own);
     }
-    return weights;
+    return survivors + select(vec4<u32>(0u), vec4<u32>(LIVE), survivors > vec4<u32>(0u));
 }
 
 // To be called by all threads: `before` is the sum before the thread's counts, `total` that of the tile.
@@ -44,20 +42,18 @@ fn store_tile(tile: u32, thread: u32, weights: vec4<u32>, before: u32, total: u3
         partials[tile] = total % LIVE;
         tile_first = atomicAdd(&lists.live_count, total / LIVE);
     }
-    workgroupBarrier();
     let first = tile * SCAN_TILE + thread * SCAN_ITEMS;
-    var sum = before;
+    let two = weights.x + weights.y;
+    let sums = vec4<u32>(before) + vec4<u32>(0u, weights.x, two, two + weights.z);
+    if (first <= batch.count_len) {
+        counts[first / SCAN_ITEMS] = sums % LIVE;
+    }
+    workgroupBarrier();
     for (var k = 0u; k < SCAN_ITEMS; k += 1u) {
-        let count = first + k;
-        let place = tile_first + sum / LIVE;
-        if (count <= batch.count_len) {
-            counts[count] = sum % LIVE;
-        }
+        let place = tile_first + sums[k] / LIVE;
         // A list that nobody has emptied (a frame without a vote) loses counts rather than overflow.
         if (weights[k] > 0u && place < batch.count_len) {
-            lists.entries[2u * place] = (count << LIVE_SHIFT) | (weights[k] % LIVE);
-            lists.entries[2u * place + 1u] = sum % LIVE;
+            lists.entries[place] = vec2<u32>(((first + k) << LIVE_SHIFT) | (weights[k] % LIVE), sums[k] % LIVE);
         }
-        sum += weights[k];
     }
 }

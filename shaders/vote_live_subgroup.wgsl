@@ -21,7 +21,7 @@ fn vote(
     let is_own = size == 32u && count > FEW_CROSSED;
     let shares = select(1u, BLOCK_THREADS / 32u, is_own);
     for (var item = workgroup.x * shares + subgroup % shares; item < count; item += workgroups.x * shares) {
-        let block_in_batch = lists.entries[item];
+        let block_in_batch = lists.entries[item].x;
         let chunk = chunks[chunk_of(block_in_batch, batch.chunk_count)];
         let block = block_in_batch - chunk.first_block;
         for (var group = 0u; group < chunk.row_count; group += ROW_GROUP) {
@@ -174,8 +174,16 @@ struct Centres {
 
 // The ballots of one row on words `own`; the lanes of these keep them.
 fn vote_centres_of(voted: u32, chunk: Chunk, row: Row, centres: Centres, own: vec4<u32>, lane: u32) -> u32 {
-    let wide = widened(row, chunk.sphere.w);
     var word = voted;
+    if ((row.pairs.is_paired != 0u) & (row.reach.w < 0.0)) {
+        let wide = widened_pairs(row.pairs, chunk.sphere.w);
+        word = select(word, subgroupBallot(centre_in_pairs(wide, centres.a)).x, lane == own.x);
+        word = select(word, subgroupBallot(centre_in_pairs(wide, centres.b)).x, lane == own.y);
+        word = select(word, subgroupBallot(centre_in_pairs(wide, centres.c)).x, lane == own.z);
+        word = select(word, subgroupBallot(centre_in_pairs(wide, centres.d)).x, lane == own.w);
+        return word;
+    }
+    let wide = widened(row, chunk.sphere.w);
     word = select(word, subgroupBallot(keeps_centre(chunk, row, wide, centres.a)).x, lane == own.x);
     word = select(word, subgroupBallot(keeps_centre(chunk, row, wide, centres.b)).x, lane == own.y);
     word = select(word, subgroupBallot(keeps_centre(chunk, row, wide, centres.c)).x, lane == own.z);

@@ -165,12 +165,11 @@ impl Resource {
         let counts = u64::from(plan.batch.count_len);
         4 * match self {
             Self::Words => counts * u64::from(BLOCK_WORDS),
+            // `scan` reads four at a time: buffers end with a multiple of 256 bytes.
             Self::Counts => counts + 1,
             Self::Partials => u64::from(plan.tile_count()),
-            Self::Lists => {
-                2 + u64::from(plan.batch.block_count)
-                    .max(2 * counts * u64::from(plan.batch.is_scanned))
-            }
+            Self::Lists if plan.batch.is_scanned == 0 => 2 + 2 * u64::from(plan.batch.block_count),
+            Self::Lists => 2 + 2 * counts,
             Self::LookBack => 3 + 2 * u64::from(plan.batch.strip_count),
             Self::RowCounts => u64::from(plan.batch.row_count),
             Self::Front | Self::Back => counts * u64::from(BLOCK),
