@@ -46,18 +46,16 @@ fn word_of(count: u32, survivors: u32, own: Own) -> u32 {
     return word;
 }
 
-// Survivors of all tiles before those of four live counts. A subgroup of 32 lanes has live counts of its own.
-fn tiles_before_lives(firsts: vec4<u32>, end: u32, lives: Lives, own: Own) -> vec4<u32> {
+// Survivors of all tiles before that of the thread's live count. A subgroup of 32 lanes has one of its own.
+fn tiles_before_live(at: u32, end: u32, live: Live, own: Own) -> u32 {
     if (own.size != 32u) {
-        return tiles_before_all(firsts, end, own);
+        return tiles_before_any(at, end, own);
     }
-    let tiles = lives.counts / SCAN_TILE;
-    let last = max(max(tiles.x, tiles.y), max(tiles.z, tiles.w));
-    var sums = vec4<u32>(0u);
-    for (var tile = own.lane; tile < last; tile += 32u) {
-        sums += select(vec4<u32>(0u), vec4<u32>(partials[tile]), vec4<u32>(tile) < tiles);
+    var sum = 0u;
+    for (var tile = own.lane; tile < live.count / SCAN_TILE; tile += 32u) {
+        sum += partials[tile];
     }
-    return subgroupAdd(sums);
+    return subgroupAdd(sum);
 }
 
 // Writes the ids of one count a 32 threads; to be called by all threads of the workgroup.
@@ -88,10 +86,9 @@ fn write_count_together(count: u32, own_word: u32, place: u32, survivors: u32, o
     }
     workgroupBarrier();
     if (is_staged) {
-        for (var i = first_of_line(place, own.lane); i < i32(survivors); i += 32) {
-            if (i >= 0) {
-                store(place + u32(i), staged[first_staged + u32(i)]);
-            }
+        let room = room_for(place, survivors);
+        for (var i = own.lane; i < room; i += 32u) {
+            put(place + i, staged[first_staged + i]);
         }
     }
     // The next call overwrites what is staged.

@@ -26,8 +26,8 @@ fn word_of(count: u32, survivors: u32, own: Own) -> u32 {
     return 0u;
 }
 
-fn tiles_before_lives(firsts: vec4<u32>, end: u32, lives: Lives, own: Own) -> vec4<u32> {
-    return tiles_before_all(firsts, end, own);
+fn tiles_before_live(at: u32, end: u32, live: Live, own: Own) -> u32 {
+    return tiles_before_any(at, end, own);
 }
 
 fn write_count_together(count: u32, own_word: u32, place: u32, survivors: u32, own: Own) {

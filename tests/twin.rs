@@ -367,14 +367,14 @@ fn a_broken_kernel_is_seen() {
             "((first + k + 1u) << LIVE_SHIFT) |",
         ),
         ("vote", true, "atomicStore(&lists.live_count, 0u);", ""),
-        ("compact", true, "& LIVE_SURVIVORS;", "& 1u;"),
+        ("compact", true, "& LIVE_SURVIVORS,", "& 1u,"),
         (
             "compact",
             true,
-            "in_tile[k] = entry.y;",
-            "in_tile[k] = entry.y + 1u;",
+            "LIVE_SURVIVORS, entry.y);",
+            "LIVE_SURVIVORS, entry.y + 1u);",
         ),
-        ("compact", true, "- i32(place % 32u)", "+ i32(place % 32u)"),
+        ("compact", true, "bit < before", "bit > before"),
         (
             "compact",
             true,

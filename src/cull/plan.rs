@@ -127,7 +127,9 @@ pub struct BatchPlan {
     pub row_draws: Vec<RowDraw>,
     /// Instances of all rows: survivors if everything were visible.
     pub most_survivors: u64,
-    /// Counts are so many, and each chunk has a single row, that subgroups may vote on blocks of their own.
+    /// Each chunk has a single row, and counts are many: subgroups may vote on crossed blocks of their own.
+    pub crosses_alone: bool,
+    /// The same, and counts are so many that they may on all blocks.
     pub votes_alone: bool,
 }
 
@@ -248,7 +250,9 @@ impl Plan {
         for batch in &mut plan.batches {
             batch.batch.dispatch_width = batch.batch.block_count.min(limits.workgroups);
             batch.batch.is_scanned = u32::from(batch.batch.count_len > limits.few_counts);
-            batch.votes_alone = batch.batch.row_count == batch.batch.chunk_count
+            batch.crosses_alone = batch.batch.row_count == batch.batch.chunk_count
+                && batch.batch.count_len > limits.few_counts;
+            batch.votes_alone = batch.crosses_alone
                 && batch.batch.count_len > limits.few_counts.saturating_mul(MANY_BLOCKS);
             batch.number_strips(limits.few_counts / 2);
         }

@@ -72,7 +72,9 @@ pub fn check_batch(
                 ));
             }
             // A region without survivors may begin behind the last id.
-            let ids = data.survivors.get(first as usize..(first + count) as usize);
+            let ids = data
+                .survivors
+                .get(first as usize..first as usize + count as usize);
             let ids = if count == 0 { Some(&[][..]) } else { ids };
             let mut ids = ids
                 .ok_or_else(|| format!("row {row} ends behind the arena: {args:?}"))?

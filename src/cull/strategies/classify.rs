@@ -13,7 +13,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     ordered: true,
     needs_subgroups: false,
     arena: Arena::Dense,
-    passes: &[CLASSIFY, VOTE, SCAN, COMPACT],
+    passes: &[CLASSIFY, VOTE, VOTE_OWN, SCAN, COMPACT],
     // A bit is written and read, of crossed blocks at most.
     traffic: |instances| instances / 4,
 };
@@ -70,5 +70,25 @@ const VOTE: Pass = Pass {
             Bind::read(8, Resource::Bounds),
         ],
     ],
-    dispatch: Dispatch::Crossed,
+    dispatch: Dispatch::SharedCrossed,
+};
+
+/// Instead of `VOTE`, where that pays.
+const VOTE_OWN: Pass = Pass {
+    name: "vote_live_own",
+    source: |sources| {
+        let mut parts = inputs(sources.encoding).to_vec();
+        parts.extend([
+            wgsl!("lists"),
+            wgsl!("words"),
+            wgsl!("word_bound"),
+            wgsl!("block_state"),
+            wgsl!("word_state"),
+            wgsl!("vote_asked"),
+            wgsl!("vote_live_own"),
+        ]);
+        join(&parts)
+    },
+    dispatch: Dispatch::OwnCrossed,
+    ..VOTE
 };

@@ -29,6 +29,7 @@ const LOOK_BACK: Pass = Pass {
             wgsl!("ballot_component"),
             wgsl!("pairs"),
             wgsl!("vote_row_subgroup"),
+            wgsl!("vote_asked"),
             wgsl!("strip_vote"),
             wgsl!("look_back"),
             wgsl!("strip"),

@@ -26,7 +26,8 @@ pub(crate) struct Pass {
 impl Pass {
     /// Whether it is of use where all subgroups have 32 lanes, or where they do not.
     pub fn runs_with(&self, subgroups_of_32: bool) -> bool {
-        self.dispatch != Dispatch::OwnBlocks || subgroups_of_32
+        let is_own = [Dispatch::OwnBlocks, Dispatch::OwnCrossed].contains(&self.dispatch);
+        subgroups_of_32 || !is_own
     }
 
     pub fn binds(&self) -> impl Iterator<Item = Bind> {
@@ -196,8 +197,10 @@ pub(crate) enum Dispatch {
     OwnBlocks,
     /// A thread for each block of each chunk.
     BlockThreads,
-    /// As many as fill a large GPU; they stride over the list of crossed blocks.
-    Crossed,
+    /// As many as fill a large GPU; they stride over the list of crossed blocks, unless subgroups with one row do.
+    SharedCrossed,
+    /// The same where each block has one row, and subgroups have blocks of their own.
+    OwnCrossed,
     /// One for [`COUNTS_EACH`] counts; where these are many, as fill a large GPU, which stride over the live ones.
     Counts,
     /// One for each strip.
@@ -232,6 +235,7 @@ impl Dispatch {
     pub fn workgroups(self, plan: &BatchPlan, limits: DispatchLimits) -> (u32, u32) {
         let limit = limits.workgroups;
         let has_own_blocks = limits.subgroups_of_32 && plan.votes_alone;
+        let has_own_crossed = limits.subgroups_of_32 && plan.crosses_alone;
         match self {
             Self::Blocks => plan.block_dispatch(),
             Self::SharedBlocks if has_own_blocks => (0, 0),
@@ -241,7 +245,11 @@ impl Dispatch {
             }
             Self::OwnBlocks => (0, 0),
             Self::BlockThreads => (plan.batch.block_count.div_ceil(CLASSIFY_THREADS), 1),
-            Self::Crossed => (plan.batch.block_count.min(CROSSED_WORKGROUPS), 1),
+            Self::SharedCrossed if has_own_crossed => (0, 0),
+            Self::OwnCrossed if !has_own_crossed => (0, 0),
+            Self::SharedCrossed | Self::OwnCrossed => {
+                (plan.batch.block_count.min(CROSSED_WORKGROUPS), 1)
+            }
             Self::Counts => {
                 let groups = plan.batch.count_len.div_ceil(COUNTS_EACH);
                 let most = [groups, LIVE_WORKGROUPS][plan.batch.is_scanned as usize];
@@ -309,6 +317,27 @@ mod tests {
             ..limits(2000)
         };
         assert_eq!(both(&plan, other_sizes), [(1001, 1), (0, 0)]);
+    }
+
+    #[test]
+    fn crossed_blocks_are_voted_on_once() {
+        let mut plan = BatchPlan::default();
+        plan.batch.block_count = 100_000;
+        for (alone, subgroups_of_32) in [(false, true), (true, false), (true, true)] {
+            plan.crosses_alone = alone;
+            let limits = DispatchLimits {
+                workgroups: 65_535,
+                subgroups_of_32,
+            };
+            let [shared, own] = [Dispatch::SharedCrossed, Dispatch::OwnCrossed]
+                .map(|dispatch| dispatch.workgroups(&plan, limits));
+            let all = (CROSSED_WORKGROUPS, 1);
+            let is_own = alone && subgroups_of_32;
+            assert_eq!(
+                (shared, own),
+                if is_own { ((0, 0), all) } else { (all, (0, 0)) }
+            );
+        }
     }
 
     #[test]
