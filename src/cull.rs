@@ -20,6 +20,7 @@
 
 mod auto;
 mod batch;
+mod belt;
 mod bounds;
 mod compactor;
 mod culler;

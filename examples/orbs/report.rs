@@ -109,6 +109,8 @@ pub struct Upload {
     pub ms: f64,
     pub frame_ms_median: f64,
     pub frame_ms_max: f64,
+    /// Each of them.
+    pub frame_ms: Vec<f64>,
     pub gb_s: f64,
     /// A plain buffer, written in slices as large.
     pub plain_gb_s: f64,

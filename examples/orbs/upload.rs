@@ -59,6 +59,7 @@ impl Watch {
             bytes,
             frames: times.len(),
             ms: rounded(ms, 100.0),
+            frame_ms: times.iter().map(|time| rounded(*time, 100.0)).collect(),
             frame_ms_max: rounded(times.iter().copied().fold(0.0, f64::max), 100.0),
             frame_ms_median: rounded(median(times).unwrap_or(0.0), 100.0),
             gb_s: rounded(bytes as f64 / ms.max(1e-6) / 1e6, 100.0),

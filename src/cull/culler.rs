@@ -151,7 +151,7 @@ impl Culler {
             active: 0,
             tuning,
             auto: Auto::default(),
-            pages: Pages::new(page_limit, tier == CullingTier::Cpu),
+            pages: Pages::new(device, page_limit, tier == CullingTier::Cpu),
             sets: HashMap::new(),
             previous: Previous::default(),
             no_channel: device.create_buffer(&BufferDescriptor {
@@ -223,7 +223,7 @@ impl Culler {
         self.plan_limits.few_counts = few_counts;
         self.page_limit = instances.next_multiple_of(BLOCK).min(self.page_limit);
         self.plan_limits.counts = counts_per_batch.min(self.plan_limits.counts);
-        self.pages = Pages::new(self.page_limit, self.tier == CullingTier::Cpu);
+        self.pages.clear(self.page_limit);
         self.sets.clear();
     }
 }

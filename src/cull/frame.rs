@@ -52,6 +52,7 @@ impl Culler {
         self.plan_frame(frame);
         self.choose_compaction();
         self.update_bounds(device, queue);
+        self.pages.belt.end_frame();
         for index in 0..self.plan.batches.len() {
             self.prepare_batch(device, queue, index);
         }

@@ -3,13 +3,12 @@
 use crate::{
     cull::{
         CullError,
+        belt::UploadBelt,
         layout::{BLOCK, Bound},
     },
     instance::PackedInstance,
-    parallel,
 };
 use core::{
-    num::NonZeroU64,
     ops::Range,
     sync::atomic::{AtomicU64, Ordering},
 };
@@ -62,13 +61,6 @@ pub struct Region {
 const SHARED_SET: u32 = 1 << 18;
 /// Instances of a shared page (16 MiB).
 const SHARED_PAGE: u32 = 1 << 20;
-/// Bytes that one write hands to the queue before it is flushed: a staging copy of this size exists at most.
-const WRITE: usize = 64 << 20;
-/// Writes from so many bytes on are copied by several threads.
-const LARGE_WRITE: usize = 4 << 20;
-/// So many: more than that a memory bus does not feed.
-const COPY_THREADS: usize = 8;
-
 /// A buffer of instances, and the optional channels that lie beside it.
 pub(crate) struct Page {
     pub instances: Buffer,
@@ -98,6 +90,7 @@ pub(crate) struct Pages {
     /// Instances that one buffer may hold: a power of two, a multiple of [`BLOCK`].
     page_limit: u32,
     keep_cpu_copy: bool,
+    pub belt: UploadBelt,
     /// Increases whenever a buffer is created or dropped: bind groups made before are stale.
     pub generation: u64,
 }
@@ -125,13 +118,21 @@ pub(crate) fn binding_limit(limits: &wgpu::Limits) -> u64 {
 }
 
 impl Pages {
-    pub fn new(page_limit: u32, keep_cpu_copy: bool) -> Self {
+    pub fn new(device: &Device, page_limit: u32, keep_cpu_copy: bool) -> Self {
         Self {
             slots: Vec::new(),
             page_limit,
             keep_cpu_copy,
+            belt: UploadBelt::new(device),
             generation: FIRST_GENERATION.fetch_add(1 << 32, Ordering::Relaxed),
         }
+    }
+
+    /// Without any page, and pages of at most so many instances from now on.
+    pub fn clear(&mut self, page_limit: u32) {
+        self.slots.clear();
+        self.page_limit = page_limit;
+        self.generation += 1;
     }
 
     pub fn page(&self, index: usize) -> Option<&Page> {
@@ -240,7 +241,7 @@ impl Pages {
             let Some(Some(page)) = self.slots.get_mut(region.page) else {
                 continue;
             };
-            write(queue, &page.instances, at, part);
+            self.belt.write(queue, &page.instances, at, part);
             if let Some(cpu) = &mut page.cpu {
                 store(
                     &mut cpu.instances,
@@ -259,7 +260,7 @@ impl Pages {
                 continue;
             };
             if let Some(buffer) = &page.scales {
-                write(queue, buffer, at, part);
+                self.belt.write(queue, buffer, at, part);
             }
             if let Some(cpu) = &mut page.cpu {
                 store(&mut cpu.scales, page.capacity, at, part, 1.0);
@@ -272,27 +273,31 @@ impl Pages {
             if let Some(Some(page)) = self.slots.get_mut(region.page)
                 && let Some(buffer) = &page.tags
             {
-                write(queue, buffer, at, part);
+                self.belt.write(queue, buffer, at, part);
             }
         }
     }
 
     /// Writes instances where those of the frame before are kept.
     pub fn write_previous(
-        &self,
+        &mut self,
         queue: &Queue,
         regions: &[Region],
         first: usize,
         (instances, scales): (&[PackedInstance], Option<&[f32]>),
     ) {
         for (region, at, part) in split(regions, first, instances) {
-            if let Some(page) = self.page(region.page) {
-                write(queue, &page.instances, at + region.capacity as usize, part);
+            if let Some(Some(page)) = self.slots.get(region.page) {
+                let at = at + region.capacity as usize;
+                self.belt.write(queue, &page.instances, at, part);
             }
         }
         for (region, at, part) in split(regions, first, scales.unwrap_or(&[])) {
-            if let Some(buffer) = self.page(region.page).and_then(|page| page.scales.as_ref()) {
-                write(queue, buffer, at + region.capacity as usize, part);
+            if let Some(Some(page)) = self.slots.get(region.page)
+                && let Some(buffer) = &page.scales
+            {
+                let at = at + region.capacity as usize;
+                self.belt.write(queue, buffer, at, part);
             }
         }
     }
@@ -374,38 +379,6 @@ pub(crate) fn runs(
         let at = region.first as usize + part.start.saturating_sub(own.start);
         (part.start < part.end).then_some((region, at, part))
     })
-}
-
-pub(crate) fn write<T: bytemuck::NoUninit>(queue: &Queue, buffer: &Buffer, at: usize, data: &[T]) {
-    let per_write = WRITE / size_of::<T>();
-    for (k, part) in data.chunks(per_write).enumerate() {
-        if k > 0 {
-            queue.submit([]);
-        }
-        let offset = ((at + k * per_write) * size_of::<T>()) as u64;
-        let bytes: &[u8] = bytemuck::cast_slice(part);
-        if bytes.len() < LARGE_WRITE || !write_large(queue, buffer, offset, bytes) {
-            queue.write_buffer(buffer, offset, bytes);
-        }
-    }
-}
-
-/// Copies on several cores: one alone does not reach the memory's rate. False if there is no room to stage so much.
-fn write_large(queue: &Queue, buffer: &Buffer, offset: u64, bytes: &[u8]) -> bool {
-    let part = (bytes.len() / COPY_THREADS).next_multiple_of(4096);
-    let views: Option<Vec<_>> = (offset..)
-        .step_by(part)
-        .zip(bytes.chunks(part))
-        .map(|(offset, from)| {
-            let size = NonZeroU64::new(from.len() as u64)?;
-            Some((queue.write_buffer_with(buffer, offset, size)?, from))
-        })
-        .collect();
-    let Some(views) = views else { return false };
-    parallel::each(views.into_iter(), |(mut into, from)| {
-        into.copy_from_slice(from);
-    });
-    true
 }
 
 fn store<T: Copy>(copy: &mut Vec<T>, capacity: u32, at: usize, data: &[T], empty: T) {

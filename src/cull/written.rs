@@ -4,7 +4,7 @@ use crate::{
     cull::{
         Channels, CullError, Culler, CullingTier, Residency, SetId,
         layout::{BLOCK, Bound, BoundJob},
-        pages::{Room, write},
+        pages::Room,
         previous::{Copy, copies},
         readback::read_buffer,
         sets::{Set, checked},
@@ -120,7 +120,12 @@ impl Culler {
             let instances = region.capacity as usize * if room.previous { 2 } else { 1 };
             for first in (0..instances).step_by(hidden.len().max(1)) {
                 let len = hidden.len().min(instances - first);
-                write(queue, &page.instances, first, &hidden[..len]);
+                let offset = (first * size_of::<PackedInstance>()) as u64;
+                queue.write_buffer(
+                    &page.instances,
+                    offset,
+                    bytemuck::cast_slice(&hidden[..len]),
+                );
             }
             if !classify {
                 let unknown = Bound {
@@ -131,7 +136,11 @@ impl Culler {
                     ..Bound::default()
                 };
                 let blocks = (region.capacity / BLOCK) as usize;
-                write(queue, &page.bounds, 0, &vec![unknown; blocks]);
+                queue.write_buffer(
+                    &page.bounds,
+                    0,
+                    bytemuck::cast_slice(&vec![unknown; blocks]),
+                );
             }
         }
         let written = WrittenRoom {

@@ -1,0 +1,103 @@
+//! Large writes, through staging buffers that are kept while uploads go on.
+
+use super::pipelines::now;
+use crate::parallel;
+use core::num::NonZeroU64;
+use wgpu::{
+    Buffer, COPY_BUFFER_ALIGNMENT, CommandEncoderDescriptor, Device, ErrorFilter, Queue,
+    util::StagingBelt,
+};
+
+/// Bytes of a staging buffer: the GPU copies one while the CPU fills the next.
+const CHUNK: usize = 32 << 20;
+/// Writes from so many bytes on are staged here and copied by several threads; others are the queue's.
+const LARGE_WRITE: usize = 4 << 20;
+/// So many: more than that a memory bus does not feed.
+const COPY_THREADS: usize = 8;
+/// Frames without a large write after which the staging buffers go.
+const IDLE_FRAMES: u32 = 30;
+
+/// Writes to buffers. Staging memory that is made anew in every frame takes longer to make than to fill; this is kept.
+pub(crate) struct UploadBelt {
+    device: Device,
+    belt: Option<StagingBelt>,
+    /// Frames since the last large write.
+    idle: u32,
+}
+
+impl UploadBelt {
+    pub fn new(device: &Device) -> Self {
+        Self {
+            device: device.clone(),
+            belt: None,
+            idle: 0,
+        }
+    }
+
+    /// Writes `data` from element `at` on. What was written before through the queue comes before.
+    pub fn write<T: bytemuck::NoUninit>(
+        &mut self,
+        queue: &Queue,
+        buffer: &Buffer,
+        at: usize,
+        data: &[T],
+    ) {
+        let bytes: &[u8] = bytemuck::cast_slice(data);
+        let offset = (at * size_of::<T>()) as u64;
+        if bytes.len() < LARGE_WRITE {
+            queue.write_buffer(buffer, offset, bytes);
+            return;
+        }
+        self.idle = 0;
+        for (offset, part) in (offset..).step_by(CHUNK).zip(bytes.chunks(CHUNK)) {
+            if self.stage(queue, buffer, offset, part).is_none() {
+                // No room to stage so much: the queue's own way, which reports it where it fails as well.
+                self.belt = None;
+                queue.write_buffer(buffer, offset, part);
+                queue.submit([]);
+            }
+        }
+    }
+
+    /// `None` if there is no memory for it.
+    fn stage(&mut self, queue: &Queue, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Option<()> {
+        let belt = self
+            .belt
+            .get_or_insert_with(|| StagingBelt::new(self.device.clone(), CHUNK as u64));
+        let mut encoder = self
+            .device
+            .create_command_encoder(&CommandEncoderDescriptor {
+                label: Some("gpu_culling upload"),
+            });
+        let alignment = NonZeroU64::new(COPY_BUFFER_ALIGNMENT)?;
+        let part = bytes.len().div_ceil(COPY_THREADS).next_multiple_of(4096);
+        let mut parts = Vec::with_capacity(COPY_THREADS);
+        for (offset, from) in (offset..).step_by(part).zip(bytes.chunks(part)) {
+            let size = NonZeroU64::new(from.len() as u64)?;
+            let scope = self.device.push_error_scope(ErrorFilter::OutOfMemory);
+            let staged = belt.allocate(size, alignment);
+            if now(scope.pop()).flatten().is_some() {
+                return None;
+            }
+            let (chunk, at) = (staged.buffer(), staged.offset());
+            encoder.copy_buffer_to_buffer(chunk, at, buffer, offset, size.get());
+            parts.push((staged.get_mapped_range_mut(), from));
+        }
+        // One core alone does not reach the memory's rate.
+        parallel::each(parts.into_iter(), |(mut into, from)| {
+            into.copy_from_slice(from);
+        });
+        belt.finish();
+        queue.submit([encoder.finish()]);
+        belt.recall();
+        Some(())
+    }
+
+    /// To be called once a frame.
+    pub fn end_frame(&mut self) {
+        self.idle = self.idle.saturating_add(1);
+        if self.idle > IDLE_FRAMES {
+            self.belt = None;
+        }
+    }
+}
