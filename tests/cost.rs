@@ -306,6 +306,41 @@ fn a_large_set_streams_within_the_budget() {
 }
 
 #[test]
+fn one_frame_makes_room_for_one_large_set() {
+    let mut stage = Stage::new(How::Set(None));
+    stage
+        .app
+        .world_mut()
+        .resource_mut::<GpuCullingSettings>()
+        .upload_budget = Some(1 << 20);
+    let mesh = stage.mesh(Cuboid::from_length(0.05));
+    let material = stage.standard(StandardMaterial::default());
+    // More than may share a page with others.
+    let large = field(300_000, false);
+    for _ in 0..3 {
+        stage.spawn_set(
+            &large,
+            (mesh.clone(), material.clone()),
+            Transform::default(),
+        );
+    }
+    stage.camera(eye(), ());
+    let mut pages = Vec::new();
+    for _ in 0..6 {
+        stage.update(1);
+        let bytes = stage.app.world().resource::<CullingReport>().gpu_bytes;
+        pages.push(bytes / (300_000 * 16));
+    }
+    let mut fewer = pages.clone();
+    fewer.dedup();
+    assert_eq!(fewer.last(), Some(&3), "{pages:?}");
+    assert!(
+        fewer.contains(&1) && fewer.contains(&2),
+        "one at a time: {pages:?}"
+    );
+}
+
+#[test]
 fn a_set_for_the_gpu_only_is_dropped_on_the_cpu() {
     let mut stage = Stage::new(How::Set(None));
     let mesh = stage.mesh(Cuboid::from_length(0.3));

@@ -36,9 +36,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::{any::TypeId, time::Instant};
 
 /// Orbs to warm up with where the large field's upload is measured.
-const SMALL: u32 = 9000;
+const SMALL: u32 = 100_000;
 /// MiB that a frame uploads where no flag says otherwise.
-const BUDGET: u64 = 128;
+const BUDGET: u64 = 256;
 
 /// Updates after which a pipeline, a counter or a picture that is still missing will not come.
 const PATIENCE: u32 = 60;

@@ -163,7 +163,8 @@ pub(super) fn extract_sets(
         return;
     };
     let copies = verifier.is_requested();
-    let mut uploads = Uploads::new(culler, device.wgpu_device(), &queue);
+    let budget = settings.upload_bytes();
+    let mut uploads = Uploads::new(culler, (device.wgpu_device(), &queue), budget);
     for (entity, instances, sphere, transform, keep_all, _) in &entities {
         let entity = MainEntity::from(entity);
         gpu.entities.push(entity);
@@ -209,7 +210,7 @@ pub(super) fn extract_sets(
             keep_all,
         });
     }
-    if let Err(error) = uploads.advance(&mut gpu.known, &assets, settings.upload_bytes()) {
+    if let Err(error) = uploads.advance(&mut gpu.known, &assets) {
         error!("a set could not be uploaded: {error}");
     }
     uploads.send(&inbox);

@@ -86,17 +86,27 @@ pub(super) struct Uploads<'a> {
     pub culler: &'a mut Culler,
     pub device: &'a wgpu::Device,
     pub queue: &'a wgpu::Queue,
+    /// Bytes of new sets that the frame may bring.
+    budget: u64,
+    /// Bytes of the new sets that were given room in this frame.
+    reserved: u64,
     /// Sets that have not arrived in whole: bytes to go, asset.
     pending: Vec<(u64, AssetId<InstanceSet>)>,
     arrived: Arrived,
 }
 
 impl<'a> Uploads<'a> {
-    pub fn new(culler: &'a mut Culler, device: &'a wgpu::Device, queue: &'a wgpu::Queue) -> Self {
+    pub fn new(
+        culler: &'a mut Culler,
+        (device, queue): (&'a wgpu::Device, &'a wgpu::Queue),
+        budget: u64,
+    ) -> Self {
         Self {
             culler,
             device,
             queue,
+            budget,
+            reserved: 0,
             pending: Vec::new(),
             arrived: Arrived::default(),
         }
@@ -113,6 +123,13 @@ impl<'a> Uploads<'a> {
             // Its motion is that of whole frames.
             upload_with_previous(self.culler, (self.device, self.queue), known, set)?;
         } else if known.lineage != set.lineage() {
+            let bytes = set.len() as u64 * instance_bytes(set);
+            if known.lineage == 0 && self.reserved > 0 && self.reserved + bytes > self.budget {
+                // Room for gigabytes takes as long as their upload: its turn comes in a later frame.
+                return Ok(());
+            }
+            // Half of what a frame may bring is left to small ones.
+            self.reserved += bytes.min(self.budget / 2);
             self.start(known, set);
         } else if known.revision != set.revision() {
             self.change(known, set)?;
@@ -208,11 +225,10 @@ impl<'a> Uploads<'a> {
         &mut self,
         known: &mut HashMap<AssetId<InstanceSet>, KnownSet>,
         sets: &Assets<InstanceSet>,
-        budget: u64,
     ) -> Result<(), CullError> {
         let mut pending = core::mem::take(&mut self.pending);
         pending.sort_unstable_by_key(|(bytes, _)| *bytes);
-        let mut left = budget;
+        let mut left = self.budget;
         for (index, (_, asset)) in pending.into_iter().enumerate() {
             let (Some(known), Some(set)) = (known.get_mut(&asset), sets.get(asset)) else {
                 continue;
@@ -465,7 +481,7 @@ pub(super) fn receive_uploads(
 impl GpuCullingSettings {
     /// Bytes of new sets that a frame may upload.
     pub(super) fn upload_bytes(&self) -> u64 {
-        self.upload_budget.unwrap_or(128 << 20)
+        self.upload_budget.unwrap_or(256 << 20)
     }
 
     /// Whether the same culler serves both.
