@@ -36,6 +36,7 @@ mod pages;
 mod pairs;
 mod pipelines;
 pub mod plan;
+mod planner;
 mod previous;
 mod readback;
 pub mod reference;

@@ -9,6 +9,7 @@ use crate::cull::{
     pages::{Pages, SetId, binding_limit, page_limit},
     pipelines::{BuildOptions, Pipelines},
     plan::{Plan, PlanLimits},
+    planner::PlanInputs,
     previous::Previous,
     readback::{BatchRows, Readback},
     sets::Set,
@@ -69,6 +70,9 @@ pub struct Culler {
     /// Bound where a page has no scales.
     pub(super) no_channel: Buffer,
     pub(super) plan: Plan,
+    /// What it was made from, and the room of those of the frame before.
+    pub(super) plan_inputs: PlanInputs,
+    pub(super) spare_inputs: PlanInputs,
     /// Keys of the plan's batches.
     pub(super) keys: Vec<BatchKey>,
     pub(super) rows: Vec<BatchRows>,
@@ -161,6 +165,8 @@ impl Culler {
                 mapped_at_creation: false,
             }),
             plan: Plan::default(),
+            plan_inputs: PlanInputs::default(),
+            spare_inputs: PlanInputs::default(),
             keys: Vec::new(),
             rows: Vec::new(),
             batches: HashMap::new(),
@@ -224,6 +230,7 @@ impl Culler {
         self.page_limit = instances.next_multiple_of(BLOCK).min(self.page_limit);
         self.plan_limits.counts = counts_per_batch.min(self.plan_limits.counts);
         self.pages.clear(self.page_limit);
+        self.plan_inputs = PlanInputs::default();
         self.sets.clear();
     }
 }

@@ -3,16 +3,13 @@
 use crate::cull::{
     Compaction, CullView, Culler, FrameCounts, Stage,
     batch::{GpuBatch, PageBuffers, most_ids},
-    culler::BatchKey,
-    layout::Row,
     pages::SetId,
     pipelines::Pipelines,
-    plan::{BoundingSphere, DrawShape, Plan, PlanRequest},
-    readback::BatchRows,
-    sets::Set,
+    plan::{BoundingSphere, DrawShape},
 };
 use glam::Affine3A;
 use wgpu::{CommandEncoder, ComputePass, Device, Queue};
+
 /// One use of a set in a frame: which views cull it, and what its survivors draw.
 #[derive(Clone, Debug)]
 pub struct CullRequest {
@@ -61,47 +58,6 @@ impl Culler {
             .retain(|_, batch| batch.last_used + KEEP_FRAMES >= now);
     }
 
-    fn plan_frame(&mut self, frame: &CullFrame) {
-        let empty = Set::default();
-        let mut rows: Vec<Row> = Vec::new();
-        let mut ends = Vec::with_capacity(frame.requests.len());
-        for request in &frame.requests {
-            let views = request.views.iter();
-            let views = views.filter_map(|view| frame.views.get(*view as usize));
-            rows.extend(views.map(|view| view.to_row(&request.world_from_local)));
-            ends.push(rows.len());
-        }
-        let mut begin = 0;
-        let requests: Vec<_> = frame
-            .requests
-            .iter()
-            .zip(ends)
-            .map(|(request, end)| {
-                let rows = &rows[core::mem::replace(&mut begin, end)..end];
-                let set = self.sets.get(&request.set).unwrap_or(&empty);
-                PlanRequest {
-                    regions: &set.regions,
-                    len: set.len,
-                    has_scale: set.channels.scale,
-                    world_from_local: request.world_from_local,
-                    sphere: request.sphere,
-                    shape: request.shape,
-                    rows,
-                }
-            })
-            .collect();
-        self.plan = Plan::build(&requests, self.plan_limits);
-        // Batches of each page so far; pages are few and numbered from zero.
-        let pages = self.plan.batches.iter().map(|batch| batch.page + 1).max();
-        let mut ordinals = vec![0; pages.unwrap_or(0)];
-        self.keys.clear();
-        for batch in &self.plan.batches {
-            self.keys.push((batch.page, ordinals[batch.page]));
-            ordinals[batch.page] += 1;
-        }
-        self.rows = batch_rows(frame, &self.plan, &self.keys);
-    }
-
     /// The pipelines for the frame's count, where there is a choice.
     fn choose_compaction(&mut self) {
         if self.pipelines.len() > 1 {
@@ -118,10 +74,9 @@ impl Culler {
                 .position(|pipelines| pipelines.compaction == pick);
             self.active = position.unwrap_or(0);
         }
-        if self.compaction() == Compaction::Classify {
-            for (rows, batch) in self.rows.iter_mut().zip(&self.plan.batches) {
-                rows.blocks = Some(batch.batch.block_count);
-            }
+        let has_blocks = self.compaction() == Compaction::Classify;
+        for (rows, batch) in self.rows.iter_mut().zip(&self.plan.batches) {
+            rows.blocks = has_blocks.then_some(batch.batch.block_count);
         }
     }
 
@@ -249,34 +204,4 @@ impl Culler {
         self.learn_capacities(device);
         self.cpu_counts.take()
     }
-}
-
-/// Which request and view each row of each batch belongs to.
-fn batch_rows(frame: &CullFrame, plan: &Plan, keys: &[BatchKey]) -> Vec<BatchRows> {
-    let mut batches: Vec<_> = plan
-        .batches
-        .iter()
-        .zip(keys)
-        .map(|(batch, key)| BatchRows {
-            key: *key,
-            rows: vec![(0, 0, 0); batch.rows.len()],
-            blocks: None,
-        })
-        .collect();
-    for (index, request) in frame.requests.iter().enumerate() {
-        for (slot, view) in request.views.iter().enumerate() {
-            for part in plan.parts(index, slot) {
-                batches[part.batch].rows[part.row as usize] = (request.key, *view, 0);
-            }
-        }
-    }
-    for (batch, plan) in batches.iter_mut().zip(&plan.batches) {
-        for chunk in &plan.chunks {
-            let rows = chunk.first_row as usize..(chunk.first_row + chunk.row_count) as usize;
-            batch.rows[rows]
-                .iter_mut()
-                .for_each(|row| row.2 = chunk.instance_count);
-        }
-    }
-    batches
 }

@@ -9,6 +9,7 @@ use crate::cull::{
     pages::Region,
     view::greatest_stretch,
 };
+use core::ops::Range;
 use glam::{Affine3A, Vec3};
 
 /// A sphere around a mesh, in the mesh's own space.
@@ -259,18 +260,29 @@ impl Plan {
         plan
     }
 
+    /// What a request's `view`-th view sees from now on.
+    pub(crate) fn set_row(&mut self, request: usize, view: usize, row: Row) {
+        for part in &self.draws[self.part_range(request, view)] {
+            self.batches[part.batch].rows[part.row as usize] = row;
+        }
+    }
+
     /// The draws of a request and its `view`-th view, in instance order.
     #[must_use]
     pub fn parts(&self, request: usize, view: usize) -> &[DrawPart] {
+        &self.draws[self.part_range(request, view)]
+    }
+
+    fn part_range(&self, request: usize, view: usize) -> Range<usize> {
         let Some([first, next]) = self.first_views.get(request..request + 2) else {
-            return &[];
+            return 0..0;
         };
         let at = *first as usize + view;
         if at >= *next as usize {
-            return &[];
+            return 0..0;
         }
         let begin = at.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.draws[begin as usize..self.ends[at] as usize]
+        begin as usize..self.ends[at] as usize
     }
 
     /// One chunk for as many rows as a batch has room for, then the next.
