@@ -11,7 +11,7 @@ use bevy_gpu_culling::cull::{
     BoundingSphere, CullError, CullFrame, CullRequest, CullView, Culler, CullerOptions,
     CullingTier, DrawShape, SetId,
 };
-use common::{Scene, compare, gpu, options, random_scene, random_set, rng, run};
+use common::{Scene, compare, gpu, options, random_scene, random_set, random_view, rng, run};
 use glam::{Affine3A, Vec3, Vec4};
 use rand::RngExt;
 
@@ -257,6 +257,42 @@ fn an_unchanged_frame_uploads_nothing() {
     assert!(culler.take_uploaded() > 5070 * 16);
     culler.prepare(&device, &queue, &scene.frame);
     assert_eq!(culler.take_uploaded(), 0);
+}
+
+#[test]
+fn a_plan_that_is_kept_is_that_of_a_new_culler() {
+    let (device, queue, _) = gpu();
+    let mut rng = rng(23);
+    for _ in 0..4 {
+        let mut scene = random_scene(&mut rng, &[5000, 70, 1025]);
+        let (mut culler, _) = Culler::new(&device, options(CullingTier::Workgroup, true)).unwrap();
+        run(&mut culler, (&device, &queue), &scene);
+        let mut last = culler.plan().clone();
+        for change in 0..6 {
+            match change {
+                // The views move; nothing changes; a set moves.
+                0 => scene.frame.views.iter_mut().for_each(|view| {
+                    *view = random_view(&mut rng);
+                }),
+                1 => {}
+                2 => scene.frame.requests[1].world_from_local.translation.x += 1.0,
+                // One view fewer sees a set; a set is drawn with another mesh, and gets shorter.
+                3 => drop(scene.frame.requests[0].views.pop()),
+                4 => scene.frame.requests[2].sphere.radius += 0.5,
+                _ => scene.sets[2].truncate(900),
+            }
+            run(&mut culler, (&device, &queue), &scene);
+            compare(&culler, (&device, &queue), &scene).unwrap();
+            let (mut other, _) =
+                Culler::new(&device, options(CullingTier::Workgroup, true)).unwrap();
+            common::upload(&mut other, (&device, &queue), &scene);
+            other.prepare(&device, &queue, &scene.frame);
+            assert_eq!(culler.plan(), other.plan(), "change {change}");
+            let is_same = *culler.plan() == last;
+            assert!(is_same || change != 1, "nothing has changed");
+            last = culler.plan().clone();
+        }
+    }
 }
 
 #[test]
