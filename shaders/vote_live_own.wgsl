@@ -40,12 +40,27 @@ fn vote(
 
 // From bounding spheres; `first` is the lane's instance in the block's first word, counted from the start of the chunk.
 fn vote_asked_spheres(chunk: Chunk, asked: u32, first: u32, lane: u32) -> u32 {
+    let row = rows[chunk.first_row];
     var word = 0u;
-    for (var left = asked; left != 0u; left &= left - 1u) {
-        let own = firstTrailingBit(left);
-        let i = first + own * 32u;
-        let ballot = subgroupBallot(is_visible(chunk, rows[chunk.first_row], load_sphere(chunk, i), i)).x;
-        word = select(word, ballot, lane == own);
+    var left = asked;
+    while (left != 0u) {
+        // Behind the last one, the first of the four once more.
+        let a = firstTrailingBit(left);
+        left &= left - 1u;
+        let b = select(a, firstTrailingBit(left), left != 0u);
+        left &= left - 1u;
+        let c = select(a, firstTrailingBit(left), left != 0u);
+        left &= left - 1u;
+        let d = select(a, firstTrailingBit(left), left != 0u);
+        left &= left - 1u;
+        let sa = load_sphere(chunk, first + a * 32u);
+        let sb = load_sphere(chunk, first + b * 32u);
+        let sc = load_sphere(chunk, first + c * 32u);
+        let sd = load_sphere(chunk, first + d * 32u);
+        word = select(word, subgroupBallot(is_visible(chunk, row, sa, first + a * 32u)).x, lane == a);
+        word = select(word, subgroupBallot(is_visible(chunk, row, sb, first + b * 32u)).x, lane == b);
+        word = select(word, subgroupBallot(is_visible(chunk, row, sc, first + c * 32u)).x, lane == c);
+        word = select(word, subgroupBallot(is_visible(chunk, row, sd, first + d * 32u)).x, lane == d);
     }
     return word;
 }

@@ -195,14 +195,30 @@ fn vote_centres_of(voted: u32, chunk: Chunk, row: Row, centres: Centres, own: ve
 // chunk.
 fn vote_asked_spheres(chunk: Chunk, first_row: u32, four: u32, first: u32, asked: u32, lane: u32) -> vec4<u32> {
     var voted = vec4<u32>(0u);
-    for (var left = asked; left != 0u; left &= left - 1u) {
-        let own = firstTrailingBit(left);
-        let i = first + own * 32u;
-        let sphere = load_sphere(chunk, i);
+    var left = asked;
+    while (left != 0u) {
+        // Behind the last one, the first of the four once more.
+        let a = firstTrailingBit(left);
+        left &= left - 1u;
+        let b = select(a, firstTrailingBit(left), left != 0u);
+        left &= left - 1u;
+        let c = select(a, firstTrailingBit(left), left != 0u);
+        left &= left - 1u;
+        let d = select(a, firstTrailingBit(left), left != 0u);
+        left &= left - 1u;
+        let sa = load_sphere(chunk, first + a * 32u);
+        let sb = load_sphere(chunk, first + b * 32u);
+        let sc = load_sphere(chunk, first + c * 32u);
+        let sd = load_sphere(chunk, first + d * 32u);
         for (var r = 0u; r < 4u; r += 1u) {
             if (((four >> r) & 1u) != 0u) {
-                let ballot = subgroupBallot(is_visible(chunk, rows[first_row + r], sphere, i)).x;
-                voted[r] = select(voted[r], ballot, lane == own);
+                let row = rows[first_row + r];
+                var word = voted[r];
+                word = select(word, subgroupBallot(is_visible(chunk, row, sa, first + a * 32u)).x, lane == a);
+                word = select(word, subgroupBallot(is_visible(chunk, row, sb, first + b * 32u)).x, lane == b);
+                word = select(word, subgroupBallot(is_visible(chunk, row, sc, first + c * 32u)).x, lane == c);
+                word = select(word, subgroupBallot(is_visible(chunk, row, sd, first + d * 32u)).x, lane == d);
+                voted[r] = word;
             }
         }
     }

@@ -61,6 +61,7 @@ impl Pipelines {
             workgroups: device.limits().max_compute_workgroups_per_dimension,
             subgroups_of_32: options.sources.tier == CullingTier::Subgroup
                 && (info.subgroup_min_size, info.subgroup_max_size) == (32, 32),
+            batches: 1,
         };
         let mut passes = Vec::new();
         let mut after_doubling = false;
@@ -165,6 +166,11 @@ impl Pipelines {
         compute: &mut ComputePass<'_>,
     ) -> u32 {
         let mut dispatches = 0;
+        let limits = DispatchLimits {
+            // Their number, without going through them.
+            batches: batches.size_hint().1.unwrap_or(1) as u32,
+            ..self.limits
+        };
         for (index, built) in self
             .passes
             .iter()
@@ -182,7 +188,7 @@ impl Pipelines {
                     _ if built.after_doubling => &groups[steps % 2..=steps % 2],
                     _ => &groups[..],
                 };
-                let (x, y) = built.pass.dispatch.workgroups(plan, self.limits);
+                let (x, y) = built.pass.dispatch.workgroups(plan, limits);
                 if x * y == 0 {
                     continue;
                 }

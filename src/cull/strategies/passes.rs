@@ -179,12 +179,12 @@ impl Resource {
     }
 }
 
-/// Workgroups of `vote` over crossed blocks: more, because each waits for memory several times in a row. Measured
-/// (docs/performance.md).
-const CROSSED_WORKGROUPS: u32 = 4096;
+/// Workgroups that stride over a list, of crossed blocks or of live counts: they wait for memory several times in a row, so
+/// many. Measured (docs/performance.md).
+const LIST_WORKGROUPS: u32 = 4096;
 
-/// Workgroups of `compact` over live counts. Measured (docs/performance.md).
-const LIVE_WORKGROUPS: u32 = 4096;
+/// At least so many, where batches run side by side.
+const LEAST_LIST_WORKGROUPS: u32 = 1024;
 
 /// Workgroups of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -222,6 +222,16 @@ pub(crate) struct DispatchLimits {
     pub workgroups: u32,
     /// Every subgroup has 32 lanes, and kernels may know it.
     pub subgroups_of_32: bool,
+    /// Batches whose dispatches run side by side.
+    pub batches: u32,
+}
+
+impl DispatchLimits {
+    /// Workgroups over a list for up to `most` of them: batches share the GPU.
+    fn over_list(self, most: u32) -> u32 {
+        let share = LIST_WORKGROUPS / self.batches.max(1);
+        most.min(share.max(LEAST_LIST_WORKGROUPS))
+    }
 }
 
 /// So many workgroups in x and y.
@@ -247,14 +257,14 @@ impl Dispatch {
             Self::BlockThreads => (plan.batch.block_count.div_ceil(CLASSIFY_THREADS), 1),
             Self::SharedCrossed if has_own_crossed => (0, 0),
             Self::OwnCrossed if !has_own_crossed => (0, 0),
-            Self::SharedCrossed | Self::OwnCrossed => {
-                (plan.batch.block_count.min(CROSSED_WORKGROUPS), 1)
+            Self::SharedCrossed | Self::OwnCrossed => (limits.over_list(plan.batch.block_count), 1),
+            Self::Counts if plan.batch.is_scanned == 0 => {
+                (plan.batch.count_len.div_ceil(COUNTS_EACH), 1)
             }
-            Self::Counts => {
-                let groups = plan.batch.count_len.div_ceil(COUNTS_EACH);
-                let most = [groups, LIVE_WORKGROUPS][plan.batch.is_scanned as usize];
-                (groups.min(most), 1)
-            }
+            Self::Counts => (
+                limits.over_list(plan.batch.count_len.div_ceil(COUNTS_EACH)),
+                1,
+            ),
             Self::Strips => within(plan.batch.strip_count, limit),
             Self::Tiles if plan.batch.is_scanned == 0 => (0, 0),
             Self::Tiles => (plan.tile_count(), 1),
@@ -297,6 +307,7 @@ mod tests {
         DispatchLimits {
             workgroups,
             subgroups_of_32: true,
+            batches: 1,
         }
     }
 
@@ -326,17 +337,35 @@ mod tests {
         for (alone, subgroups_of_32) in [(false, true), (true, false), (true, true)] {
             plan.crosses_alone = alone;
             let limits = DispatchLimits {
-                workgroups: 65_535,
                 subgroups_of_32,
+                ..limits(65_535)
             };
             let [shared, own] = [Dispatch::SharedCrossed, Dispatch::OwnCrossed]
                 .map(|dispatch| dispatch.workgroups(&plan, limits));
-            let all = (CROSSED_WORKGROUPS, 1);
+            let all = (LIST_WORKGROUPS, 1);
             let is_own = alone && subgroups_of_32;
             assert_eq!(
                 (shared, own),
                 if is_own { ((0, 0), all) } else { (all, (0, 0)) }
             );
+        }
+    }
+
+    #[test]
+    fn batches_share_the_workgroups_over_their_lists() {
+        for (batches, most, expected) in [
+            (1, 10_000, 4096),
+            (1, 100, 100),
+            (0, 10_000, 4096),
+            (2, 10_000, 2048),
+            (9, 10_000, 1024),
+            (9, 100, 100),
+        ] {
+            let limits = DispatchLimits {
+                batches,
+                ..limits(65_535)
+            };
+            assert_eq!(limits.over_list(most), expected, "{batches}, {most}");
         }
     }
 
