@@ -11,7 +11,7 @@ const BLOCK_WORDS: u32 = 32u;
 const SCAN_TILE: u32 = 1024u;
 // Threads of a workgroup of `scan`.
 const SCAN_THREADS: u32 = 256u;
-// Tiles of a batch: each workgroup of `compact` adds up those before its own.
+// Tiles of a batch: `compact` adds up those before each count's.
 const MOST_TILES: u32 = 512u;
 // Blocks of a workgroup of `vote_own`: one for each subgroup of 32 lanes.
 const OWN_BLOCKS: u32 = 4u;

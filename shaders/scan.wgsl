@@ -31,7 +31,8 @@ fn weights_of(tile: u32, thread: u32) -> vec4<u32> {
     var survivors = vec4<u32>(0u);
     if (first < batch.count_len) {
         let is_own = vec4<u32>(first) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(batch.count_len);
-        survivors = select(survivors, counts[first / SCAN_ITEMS], is_own);
+        // What more than a block has is no count (a frame without a vote): it must not spill over into other bits.
+        survivors = select(survivors, min(counts[first / SCAN_ITEMS], vec4<u32>(BLOCK)), is_own);
     }
     return survivors + select(vec4<u32>(0u), vec4<u32>(LIVE), survivors > vec4<u32>(0u));
 }
@@ -51,7 +52,7 @@ fn store_tile(tile: u32, thread: u32, weights: vec4<u32>, before: u32, total: u3
     workgroupBarrier();
     for (var k = 0u; k < SCAN_ITEMS; k += 1u) {
         let place = tile_first + sums[k] / LIVE;
-        // A list that nobody has emptied (a frame without a vote) loses counts rather than overflow.
+        // A list that nobody has emptied (a frame without stage 0 or 1) loses counts rather than overflow.
         if (weights[k] > 0u && place < batch.count_len) {
             lists.entries[place] = vec2<u32>(((first + k) << LIVE_SHIFT) | (weights[k] % LIVE), sums[k] % LIVE);
         }

@@ -32,7 +32,7 @@ fn vote_words(chunk: Chunk, row: u32, first_word: u32, words_each: u32, lane: u3
     return select(word, 0u, state == OUTSIDE);
 }
 
-// The same from bounding spheres, at any subgroup size; `first` is the lane's first instance, counted from the start
+// From bounding spheres, at any subgroup size; `first` is the lane's first instance, counted from the start
 // of the chunk.
 fn vote_asked(chunk: Chunk, row: Row, asked: vec4<u32>, first: u32, words_each: u32, lane: u32, size: u32) -> u32 {
     var word = 0u;

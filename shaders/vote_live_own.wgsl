@@ -12,7 +12,8 @@ fn vote(
 ) {
     let end = min(atomicLoad(&lists.crossed_count), batch.block_count);
     for (var item = workgroup.x * OWN_BLOCKS + subgroup; item < end; item += workgroups.x * OWN_BLOCKS) {
-        let block_in_batch = lists.entries[item].x;
+        // In bounds also where an earlier frame, which ended before `compact`, has left something else.
+        let block_in_batch = min(lists.entries[item].x, batch.block_count - 1u);
         let chunk = chunks[chunk_of(block_in_batch, batch.chunk_count)];
         let block = block_in_batch - chunk.first_block;
         let len = block_len(chunk, block);

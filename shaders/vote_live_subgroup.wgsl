@@ -21,7 +21,8 @@ fn vote(
     let is_own = size == 32u && count > FEW_CROSSED;
     let shares = select(1u, BLOCK_THREADS / 32u, is_own);
     for (var item = workgroup.x * shares + subgroup % shares; item < count; item += workgroups.x * shares) {
-        let block_in_batch = lists.entries[item].x;
+        // In bounds also where an earlier frame, which ended before `compact`, has left something else.
+        let block_in_batch = min(lists.entries[item].x, batch.block_count - 1u);
         let chunk = chunks[chunk_of(block_in_batch, batch.chunk_count)];
         let block = block_in_batch - chunk.first_block;
         for (var group = 0u; group < chunk.row_count; group += ROW_GROUP) {

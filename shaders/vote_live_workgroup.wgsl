@@ -18,7 +18,8 @@ fn vote(
 ) {
     let count = min(atomicLoad(&lists.crossed_count), batch.block_count);
     for (var item = workgroup.x; item < count; item += workgroups.x) {
-        let block_in_batch = lists.entries[item].x;
+        // In bounds also where an earlier frame, which ended before `compact`, has left something else.
+        let block_in_batch = min(lists.entries[item].x, batch.block_count - 1u);
         let chunk = chunks[chunk_of(block_in_batch, batch.chunk_count)];
         for (var group = 0u; group < chunk.row_count; group += ROW_GROUP) {
             vote_group(chunk, block_in_batch - chunk.first_block, group, thread);

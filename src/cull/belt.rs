@@ -11,7 +11,7 @@ use wgpu::{
 /// Bytes of a staging buffer: the GPU copies one while the CPU fills the next.
 const CHUNK: usize = 32 << 20;
 /// Writes from so many bytes on are staged here and copied by several threads; others are the queue's.
-const LARGE_WRITE: usize = 4 << 20;
+const LARGE_WRITE: usize = 8 << 20;
 /// So many: more than that a memory bus does not feed.
 const COPY_THREADS: usize = 8;
 /// Frames without a large write after which the staging buffers go.
@@ -50,7 +50,10 @@ impl UploadBelt {
         }
         self.idle = 0;
         for (offset, part) in (offset..).step_by(CHUNK).zip(bytes.chunks(CHUNK)) {
-            if self.stage(queue, buffer, offset, part).is_none() {
+            // What is left of a write is not worth a staging buffer.
+            if part.len() < LARGE_WRITE {
+                queue.write_buffer(buffer, offset, part);
+            } else if self.stage(queue, buffer, offset, part).is_none() {
                 // No room to stage so much: the queue's own way, which reports it where it fails as well.
                 self.belt = None;
                 queue.write_buffer(buffer, offset, part);

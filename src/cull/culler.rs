@@ -231,6 +231,7 @@ impl Culler {
         self.plan_limits.counts = counts_per_batch.min(self.plan_limits.counts);
         self.pages.clear(self.page_limit);
         self.plan_inputs = PlanInputs::default();
+        (self.plan, self.keys, self.rows) = Default::default();
         self.sets.clear();
     }
 }

@@ -17,7 +17,7 @@ pub const BLOCK_WORDS: u32 = BLOCK / 32;
 pub const SCAN_TILE: u32 = 1024;
 /// Threads of a workgroup of `scan`.
 pub const SCAN_THREADS: u32 = 256;
-/// Tiles of counts of a batch: each workgroup of `compact` adds up those before its own.
+/// Tiles of counts of a batch: `compact` adds up those before each count's.
 pub const MOST_TILES: u32 = 512;
 /// Blocks of a workgroup of `vote_own`: one for each subgroup of 32 lanes.
 pub const OWN_BLOCKS: u32 = 4;

@@ -61,6 +61,7 @@ pub struct Region {
 const SHARED_SET: u32 = 1 << 18;
 /// Instances of a shared page (16 MiB).
 const SHARED_PAGE: u32 = 1 << 20;
+
 /// A buffer of instances, and the optional channels that lie beside it.
 pub(crate) struct Page {
     pub instances: Buffer,

@@ -91,7 +91,7 @@ compactions! {
     WorkgroupScan = workgroup_scan, "workgroup-scan", "Unordered: a scan in workgroup memory, merged with compact; one global atomicAdd a block (article 4). Needs 4 bytes for each instance and view besides.";
     BallotScan = ballot_scan, "ballot-scan", "Unordered: ballots as votes, a scan by subgroup operations, one global atomicAdd a block: the last rung of article 4. Needs subgroups.";
     VoteScanCompact = vote_scan_compact, "vote-scan-compact", "Ordered: visibility bits and the blocks' counts; prefixes of the counts, where they are many, in a pass of their own. Its arena holds the survivors and nothing else.";
-    Classify = classify, "classify", "Ordered: `VoteScanCompact` on blocks that a view's border crosses; blocks outside cost nothing, blocks inside are not read, nor words of 32 instances that no border crosses. Needs 164 bytes for each 1,024 instances besides.";
+    Classify = classify, "classify", "Ordered: `VoteScanCompact` on blocks that a view's border crosses; blocks outside cost nothing, blocks inside are not read, nor words of 32 instances that no border crosses. Needs 160 bytes for each 1,024 instances besides.";
     LookBack = look_back, "look-back", "Ordered: all of `Classify` in one pass, each workgroup finding its place by decoupled look-back; fastest up to some millions of tests, and without words or counts in memory. All of its time is that of the stage [`Compact`](Stage::Compact). Needs subgroups, and 160 bytes for each 1,024 instances besides.";
 }
 

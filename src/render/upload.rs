@@ -88,8 +88,8 @@ pub(super) struct Uploads<'a> {
     pub queue: &'a wgpu::Queue,
     /// Bytes of new sets that the frame may bring.
     budget: u64,
-    /// Bytes of the new sets that were given room in this frame.
-    reserved: u64,
+    /// A large new set was given room in this frame.
+    has_made_room: bool,
     /// Sets that have not arrived in whole: bytes to go, asset.
     pending: Vec<(u64, AssetId<InstanceSet>)>,
     arrived: Arrived,
@@ -106,7 +106,7 @@ impl<'a> Uploads<'a> {
             device,
             queue,
             budget,
-            reserved: 0,
+            has_made_room: false,
             pending: Vec::new(),
             arrived: Arrived::default(),
         }
@@ -123,13 +123,14 @@ impl<'a> Uploads<'a> {
             // Its motion is that of whole frames.
             upload_with_previous(self.culler, (self.device, self.queue), known, set)?;
         } else if known.lineage != set.lineage() {
+            // Room for gigabytes takes as long as their upload: one large set a frame. Small ones do not wait.
             let bytes = set.len() as u64 * instance_bytes(set);
-            if known.lineage == 0 && self.reserved > 0 && self.reserved + bytes > self.budget {
-                // Room for gigabytes takes as long as their upload: its turn comes in a later frame.
+            let is_large = bytes > self.budget / 4;
+            let is_new = self.culler.set_len(known.id).is_none();
+            if is_large && is_new && self.has_made_room {
                 return Ok(());
             }
-            // Half of what a frame may bring is left to small ones.
-            self.reserved += bytes.min(self.budget / 2);
+            self.has_made_room |= is_large && is_new;
             self.start(known, set);
         } else if known.revision != set.revision() {
             self.change(known, set)?;
