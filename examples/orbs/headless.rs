@@ -37,8 +37,6 @@ use std::{any::TypeId, time::Instant};
 
 /// Orbs to warm up with where the large field's upload is measured.
 const SMALL: u32 = 100_000;
-/// MiB that a frame uploads where no flag says otherwise.
-const BUDGET: u64 = 256;
 
 /// Updates after which a pipeline, a counter or a picture that is still missing will not come.
 const PATIENCE: u32 = 60;
@@ -210,7 +208,9 @@ impl Stage {
             return Ok(None);
         }
         let bytes = self.app.world().resource::<Field>().bytes;
-        let slice = cli.upload_budget.unwrap_or(BUDGET) << 20;
+        let slice = cli
+            .upload_budget
+            .map_or(GpuCullingPlugin::DEFAULT_UPLOAD_BUDGET, |mib| mib << 20);
         Ok(Some(
             watch.report(bytes, plain_rate(&self.app, bytes, slice)),
         ))

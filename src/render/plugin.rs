@@ -89,6 +89,11 @@ pub struct GpuCullingSettings {
     pub upload_budget: Option<u64>,
 }
 
+impl GpuCullingPlugin {
+    /// [`Self::upload_budget`] where it is `None`: 256 MiB.
+    pub const DEFAULT_UPLOAD_BUDGET: u64 = 256 << 20;
+}
+
 impl GpuCullingSettings {
     pub(super) fn options(&self) -> CullerOptions {
         let default = CullerOptions::default();

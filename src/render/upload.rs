@@ -2,7 +2,7 @@
 
 use super::{
     clock::{CpuClock, CpuStage},
-    plugin::GpuCullingSettings,
+    plugin::{GpuCullingPlugin, GpuCullingSettings},
 };
 use crate::{
     cull::{Channels, CullError, Culler, Residency, SetId, WrittenRegion, layout::BLOCK},
@@ -482,7 +482,8 @@ pub(super) fn receive_uploads(
 impl GpuCullingSettings {
     /// Bytes of new sets that a frame may upload.
     pub(super) fn upload_bytes(&self) -> u64 {
-        self.upload_budget.unwrap_or(256 << 20)
+        self.upload_budget
+            .unwrap_or(GpuCullingPlugin::DEFAULT_UPLOAD_BUDGET)
     }
 
     /// Whether the same culler serves both.

@@ -94,7 +94,14 @@ pub fn random_view(rng: &mut ChaCha8Rng) -> CullView {
             CullView::from_clip_from_world(&(clip * view)).within(eye, rng.random_range(1.0..90.0))
         }
         _ => {
-            let (angle, near) = (rng.random_range(0.2..2.0), rng.random_range(0.1..40.0));
+            let angle = rng.random_range(0.2..2.0);
+            // Mostly near, as cameras have it; else far enough to matter.
+            let far_off = rng.random_bool(0.25);
+            let near = if far_off {
+                rng.random_range(1.0..40.0)
+            } else {
+                0.1
+            };
             let clip = Mat4::perspective_infinite_reverse_rh(angle, aspect, near);
             CullView::from_clip_from_world(&(clip * view)).without_far()
         }

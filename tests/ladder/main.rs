@@ -122,7 +122,12 @@ fn a_set_of_many_pages_and_batches_equals_the_twin() {
     for (compaction, tier) in rungs() {
         let (mut culler, _) = Culler::new(&device, with(compaction, tier, true)).unwrap();
         culler.limit_pages(4096, 10, 3);
-        let scene = random_scene(&mut rng, &[20_000, 300, 9000]);
+        let mut scene = random_scene(&mut rng, &[20_000, 300, 9000]);
+        // One view at least for each set.
+        let views = 0..scene.frame.views.len() as u32;
+        for request in &mut scene.frame.requests {
+            request.views = views.clone().collect();
+        }
         run(&mut culler, (&device, &queue), &scene);
         assert!(culler.plan().batches.len() > 5);
         check(&culler, (&device, &queue), &scene).unwrap();

@@ -1,12 +1,12 @@
 //! Blocks first, then words: only words that a view's border crosses read their instances.
 
 use super::{
-    Arena, Bind, Dispatch, Pass, Resource, Strategy,
-    shared::{COMPACT, INPUTS, SCAN},
+    Arena, Bind, Dispatch, Pass, Resource, Sources, Strategy,
+    shared::{COMPACT, INPUTS, SCAN, testing},
 };
 use crate::cull::{
     Stage,
-    shaders::{BLOCKS, FRUSTUM, inputs, join, wgsl},
+    shaders::{BLOCKS, FRUSTUM, join, wgsl},
 };
 
 pub(super) const STRATEGY: Strategy = Strategy {
@@ -46,19 +46,15 @@ const VOTE: Pass = Pass {
     stage: Stage::Vote,
     name: "vote_live",
     source: |sources| {
-        let mut parts = inputs(sources.encoding).to_vec();
-        parts.extend([
-            wgsl!("lists"),
-            wgsl!("words"),
-            wgsl!("word_bound"),
-            wgsl!("block_state"),
-            wgsl!("word_state"),
-            sources.pick(wgsl!("ballot_component"), ""),
-            sources.pick(wgsl!("pairs"), ""),
-            sources.pick(wgsl!("vote_row_subgroup"), ""),
-            sources.pick(wgsl!("vote_live_subgroup"), wgsl!("vote_live_workgroup")),
-        ]);
-        join(&parts)
+        vote_live(
+            sources,
+            &[
+                sources.pick(wgsl!("ballot_component"), ""),
+                sources.pick(wgsl!("pairs"), ""),
+                sources.pick(wgsl!("vote_row_subgroup"), ""),
+                sources.pick(wgsl!("vote_live_subgroup"), wgsl!("vote_live_workgroup")),
+            ],
+        )
     },
     entry: "vote",
     binds: &[
@@ -76,19 +72,20 @@ const VOTE: Pass = Pass {
 /// Instead of `VOTE`, where that pays.
 const VOTE_OWN: Pass = Pass {
     name: "vote_live_own",
-    source: |sources| {
-        let mut parts = inputs(sources.encoding).to_vec();
-        parts.extend([
-            wgsl!("lists"),
-            wgsl!("words"),
-            wgsl!("word_bound"),
-            wgsl!("block_state"),
-            wgsl!("word_state"),
-            wgsl!("vote_asked"),
-            wgsl!("vote_live_own"),
-        ]);
-        join(&parts)
-    },
+    source: |sources| vote_live(sources, &[wgsl!("vote_asked"), wgsl!("vote_live_own")]),
     dispatch: Dispatch::OwnCrossed,
     ..VOTE
 };
+
+/// The WGSL of a vote on crossed blocks.
+fn vote_live(sources: &Sources<'_>, kernel: &[&str]) -> String {
+    let mut parts = vec![
+        wgsl!("lists"),
+        wgsl!("words"),
+        wgsl!("word_bound"),
+        wgsl!("block_state"),
+        wgsl!("word_state"),
+    ];
+    parts.extend_from_slice(kernel);
+    testing(sources, &parts)
+}

@@ -1,10 +1,10 @@
 //! All stages in one pass: places by decoupled look-back instead of passes of their own.
 
-use super::{Arena, Bind, Dispatch, Pass, Resource, Strategy, shared::INPUTS};
-use crate::cull::{
-    Stage,
-    shaders::{inputs, join, wgsl},
+use super::{
+    Arena, Bind, Dispatch, Pass, Resource, Strategy,
+    shared::{INPUTS, testing},
 };
+use crate::cull::{Stage, shaders::wgsl};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     ordered: true,
@@ -19,22 +19,23 @@ const LOOK_BACK: Pass = Pass {
     stage: Stage::Compact,
     name: "look_back",
     source: |sources| {
-        let mut parts = inputs(sources.encoding).to_vec();
-        parts.extend([
-            wgsl!("survivors"),
-            wgsl!("draw"),
-            wgsl!("word_bound"),
-            wgsl!("block_state"),
-            wgsl!("word_state"),
-            wgsl!("ballot_component"),
-            wgsl!("pairs"),
-            wgsl!("vote_row_subgroup"),
-            wgsl!("vote_asked"),
-            wgsl!("strip_vote"),
-            wgsl!("look_back"),
-            wgsl!("strip"),
-        ]);
-        join(&parts)
+        testing(
+            sources,
+            &[
+                wgsl!("survivors"),
+                wgsl!("draw"),
+                wgsl!("word_bound"),
+                wgsl!("block_state"),
+                wgsl!("word_state"),
+                wgsl!("ballot_component"),
+                wgsl!("pairs"),
+                wgsl!("vote_row_subgroup"),
+                wgsl!("vote_asked"),
+                wgsl!("strip_vote"),
+                wgsl!("look_back"),
+                wgsl!("strip"),
+            ],
+        )
     },
     entry: "cull",
     binds: &[

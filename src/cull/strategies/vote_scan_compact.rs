@@ -2,11 +2,11 @@
 
 use super::{
     Arena, Bind, Dispatch, Pass, Resource, Strategy,
-    shared::{COMPACT, INPUTS, SCAN},
+    shared::{COMPACT, INPUTS, SCAN, testing},
 };
 use crate::cull::{
     Stage,
-    shaders::{Kernel, join, inputs, wgsl},
+    shaders::{Kernel, wgsl},
 };
 
 pub(super) const STRATEGY: Strategy = Strategy {
@@ -39,18 +39,19 @@ const VOTE_OWN: Pass = Pass {
     stage: Stage::Vote,
     name: "vote_own",
     source: |sources| {
-        let mut parts = inputs(sources.encoding).to_vec();
-        parts.extend([
-            wgsl!("words"),
-            wgsl!("lists"),
-            wgsl!("vote_counts"),
-            wgsl!("vote"),
-            wgsl!("ballot_component"),
-            wgsl!("pairs"),
-            wgsl!("vote_row_subgroup"),
-            wgsl!("vote_own"),
-        ]);
-        join(&parts)
+        testing(
+            sources,
+            &[
+                wgsl!("words"),
+                wgsl!("lists"),
+                wgsl!("vote_counts"),
+                wgsl!("vote"),
+                wgsl!("ballot_component"),
+                wgsl!("pairs"),
+                wgsl!("vote_row_subgroup"),
+                wgsl!("vote_own"),
+            ],
+        )
     },
     entry: "vote_own",
     dispatch: Dispatch::OwnBlocks,
