@@ -58,7 +58,7 @@ pub use draws::DrawSource;
 pub use error::CullError;
 pub use expand::{Expander, Expansion};
 pub use frame::{CullFrame, CullRequest};
-pub use pages::{Channels, Region, SetId};
+pub use pages::{Channels, Region, SMALL_SET, SetId};
 pub use plan::{BoundingSphere, DrawPart, DrawShape};
 pub use readback::{BatchData, FrameCounts, RowCount};
 pub use sets::Residency;

@@ -91,6 +91,73 @@ fn channels_are_paid_for_by_the_sets_that_have_them() {
 }
 
 #[test]
+fn large_sets_that_come_together_share_the_pages_of_their_kind() {
+    let (device, ..) = gpu();
+    let plain = Channels::default();
+    let scaled = Channels {
+        scale: true,
+        ..plain
+    };
+    let sets = [
+        (SetId(1), 300_000, plain),
+        (SetId(2), 400_000, scaled),
+        (SetId(3), 1_100_000, plain),
+        (SetId(4), 262_145, scaled),
+        // Small: in a page with others of any kind.
+        (SetId(5), 262_144, scaled),
+    ];
+    let (mut culler, _) = Culler::new(&device, CullerOptions::default()).unwrap();
+    culler.limit_pages(1 << 21, u32::MAX, u32::MAX);
+    culler.expect_sets(sets);
+    assert!(!culler.has_room(300_000, plain));
+    for (id, len, channels) in sets {
+        culler.reserve_set(&device, id, len, channels);
+    }
+    let page = |culler: &Culler, id| culler.set_regions(SetId(id))[0].page;
+    assert_eq!(page(&culler, 1), page(&culler, 3));
+    assert_eq!(page(&culler, 2), page(&culler, 4));
+    assert_ne!(page(&culler, 1), page(&culler, 2));
+    assert!(page(&culler, 5) != page(&culler, 1) && page(&culler, 5) != page(&culler, 2));
+    let (sum, shared) = (
+        |lens: &[u64]| -> u64 { lens.iter().map(|len| len.next_multiple_of(1024)).sum() },
+        1 << 20,
+    );
+    let (plain_sum, scaled_sum) = (sum(&[300_000, 1_100_000]), sum(&[400_000, 262_145]));
+    let memory = culler.memory();
+    assert_eq!(
+        memory["gpu_culling instances"],
+        16 * (plain_sum + scaled_sum + shared)
+    );
+    assert_eq!(
+        memory["gpu_culling scales"],
+        4 * (scaled_sum + shared),
+        "plain sets pay for none"
+    );
+
+    // Their room is used again, by their like, and goes with the last.
+    assert!(!culler.has_room(300_000, plain));
+    culler.remove_set(SetId(1));
+    assert!(culler.has_room(300_000, plain) && !culler.has_room(300_000, scaled));
+    assert_eq!(culler.memory(), memory);
+    culler.reserve_set(&device, SetId(6), 290_000, plain);
+    assert_eq!(page(&culler, 6), page(&culler, 3));
+    assert_eq!(culler.memory(), memory);
+    for id in [3, 6] {
+        culler.remove_set(SetId(id));
+    }
+    assert_eq!(
+        culler.memory()["gpu_culling instances"],
+        16 * (scaled_sum + shared)
+    );
+    // Nothing is expected any more: a page has room for one.
+    culler.reserve_set(&device, SetId(7), 300_000, plain);
+    assert_eq!(
+        culler.memory()["gpu_culling instances"],
+        16 * (scaled_sum + shared + sum(&[300_000]))
+    );
+}
+
+#[test]
 fn every_buffer_is_in_the_documentation() {
     let docs = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/performance.md"));
     let docs = docs.unwrap();

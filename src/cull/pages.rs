@@ -1,5 +1,8 @@
 //! Where instances lie on the GPU: pages, and the regions of them that belong to a set.
 
+mod expected;
+mod free;
+
 use crate::{
     cull::{
         CullError,
@@ -12,6 +15,8 @@ use core::{
     ops::Range,
     sync::atomic::{AtomicU64, Ordering},
 };
+use expected::Expected;
+use free::FreeBlocks;
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, Device, Queue};
 
 /// Names a set of instances; the caller chooses it.
@@ -40,6 +45,14 @@ pub(crate) struct Room {
 }
 
 impl Room {
+    /// That of a set which is uploaded.
+    pub fn of(channels: Channels) -> Self {
+        Self {
+            previous: channels.previous,
+            own: false,
+        }
+    }
+
     /// What a region takes for each instance that it has room for.
     fn factor(self) -> u32 {
         if self.previous { 2 } else { 1 }
@@ -57,10 +70,21 @@ pub struct Region {
     pub capacity: u32,
 }
 
-/// Sets of up to this many instances share pages.
-const SHARED_SET: u32 = 1 << 18;
+/// Sets of up to this many instances share pages with others of any kind.
+pub const SMALL_SET: u32 = 1 << 18;
 /// Instances of a shared page (16 MiB).
 const SHARED_PAGE: u32 = 1 << 20;
+
+/// Whom a page is for.
+#[derive(Clone, Copy, PartialEq)]
+enum Tenants {
+    /// Small sets of any kind.
+    Small,
+    /// Large sets with these channels: nobody's instances take more for a neighbour's.
+    Large(Channels),
+    /// The set that it was made for.
+    One,
+}
 
 /// A buffer of instances, and the optional channels that lie beside it.
 pub(crate) struct Page {
@@ -71,6 +95,7 @@ pub(crate) struct Page {
     pub bounds: Buffer,
     /// The copy that the `Cpu` tier culls.
     pub cpu: Option<PageCopy>,
+    tenants: Tenants,
     capacity: u32,
     free: FreeBlocks,
 }
@@ -88,7 +113,8 @@ static FIRST_GENERATION: AtomicU64 = AtomicU64::new(0);
 /// All pages of a culler.
 pub(crate) struct Pages {
     slots: Vec<Option<Page>>,
-    /// Instances that one buffer may hold: a power of two, a multiple of [`BLOCK`].
+    expected: Expected,
+    /// Instances that one buffer may hold: a multiple of [`BLOCK`].
     page_limit: u32,
     keep_cpu_copy: bool,
     pub belt: UploadBelt,
@@ -96,8 +122,8 @@ pub(crate) struct Pages {
     pub generation: u64,
 }
 
-/// Instances that a page may hold on an adapter with these limits: the largest power of two that one binding
-/// holds, at most 2^26 (ids and words of a page then stay far below 2^32 bytes).
+/// Instances that a page may hold on an adapter with these limits: the whole blocks that one binding holds, at most
+/// 2^27 instances (ids and words of a page then stay far below 2^32 bytes).
 pub(crate) fn page_limit(limits: &wgpu::Limits) -> Result<u32, CullError> {
     let bytes = binding_limit(limits);
     let instances = bytes / size_of::<PackedInstance>() as u64;
@@ -108,7 +134,8 @@ pub(crate) fn page_limit(limits: &wgpu::Limits) -> Result<u32, CullError> {
             needed,
         });
     }
-    Ok(1 << instances.ilog2().min(26))
+    let whole = instances - instances % u64::from(BLOCK);
+    Ok(whole.min(1 << 27) as u32)
 }
 
 /// Bytes of the largest storage binding.
@@ -122,6 +149,7 @@ impl Pages {
     pub fn new(device: &Device, page_limit: u32, keep_cpu_copy: bool) -> Self {
         Self {
             slots: Vec::new(),
+            expected: Expected::default(),
             page_limit,
             keep_cpu_copy,
             belt: UploadBelt::new(device),
@@ -140,21 +168,40 @@ impl Pages {
         self.slots.get(index)?.as_ref()
     }
 
-    /// Room for `len` instances: shared pages for small sets, pages of their own for large ones.
-    pub fn allocate(&mut self, device: &Device, len: u32, room: Room) -> Vec<Region> {
+    /// Large sets that get room next, in this order, instead of those that were expected before.
+    pub fn expect(&mut self, sets: impl IntoIterator<Item = (SetId, u32, Channels)>) {
+        self.expected = Expected::new(sets, self.page_limit / BLOCK);
+    }
+
+    /// Room for `len` instances, next to what is like them; for large sets in a page of their own where nothing is.
+    pub fn allocate(
+        &mut self,
+        device: &Device,
+        (id, len): (SetId, u32),
+        room: Room,
+        channels: Channels,
+    ) -> Vec<Region> {
+        self.expected.remove(id);
         let mut regions = Vec::new();
-        let most = (self.page_limit / room.factor()).max(BLOCK);
+        let most = self.most_together(room);
         let mut left = len;
         while left > 0 {
             let take = left.min(most);
             let capacity = take.next_multiple_of(BLOCK);
             let blocks = capacity / BLOCK * room.factor();
-            let shared = !room.own && len == take && blocks <= SHARED_SET / BLOCK;
-            let (page, first) = if shared {
-                self.allocate_shared(device, blocks)
+            let tenants = if room.own {
+                Tenants::One
+            } else if len == take && blocks <= SMALL_SET / BLOCK {
+                Tenants::Small
             } else {
-                self.allocate_page(device, blocks, blocks)
+                Tenants::Large(channels)
             };
+            let found = self.with_room(tenants, blocks).and_then(|page| {
+                let first = self.slots[page].as_mut()?.free.take(blocks)?;
+                Some((page, first * BLOCK))
+            });
+            let (page, first) =
+                found.unwrap_or_else(|| self.allocate_page(device, tenants, blocks));
             regions.push(Region {
                 page,
                 first,
@@ -165,21 +212,41 @@ impl Pages {
         regions
     }
 
-    /// Page, and first instance in it.
-    fn allocate_shared(&mut self, device: &Device, blocks: u32) -> (usize, u32) {
-        let shared = SHARED_PAGE.min(self.page_limit) / BLOCK;
-        for (page, slot) in self.slots.iter_mut().enumerate() {
-            if let Some(slot) = slot
-                && slot.capacity == shared * BLOCK
-                && let Some(first) = slot.free.take(blocks)
-            {
-                return (page, first * BLOCK);
-            }
-        }
-        self.allocate_page(device, shared.max(blocks), blocks)
+    /// Instances that one region may hold.
+    fn most_together(&self, room: Room) -> u32 {
+        (self.page_limit / BLOCK / room.factor()).max(1) * BLOCK
     }
 
-    fn allocate_page(&mut self, device: &Device, page_blocks: u32, blocks: u32) -> (usize, u32) {
+    /// Whether there is room for a set of so many instances without another page.
+    pub fn has_room(&self, len: u32, channels: Channels) -> bool {
+        let room = Room::of(channels);
+        let blocks = len.div_ceil(BLOCK) * room.factor();
+        let tenants = if blocks <= SMALL_SET / BLOCK {
+            Tenants::Small
+        } else {
+            Tenants::Large(channels)
+        };
+        len <= self.most_together(room) && self.with_room(tenants, blocks).is_some()
+    }
+
+    /// The first page for such tenants that has so many blocks left.
+    fn with_room(&self, tenants: Tenants, blocks: u32) -> Option<usize> {
+        let has_room = |page: &Page| page.tenants == tenants && page.free.has(blocks);
+        let found = |slot: &Option<Page>| slot.as_ref().is_some_and(has_room);
+        self.slots
+            .iter()
+            .position(found)
+            .filter(|_| tenants != Tenants::One)
+    }
+
+    /// A page whose first tenant takes so many blocks: its number, and the first instance.
+    fn allocate_page(&mut self, device: &Device, tenants: Tenants, blocks: u32) -> (usize, u32) {
+        let limit = self.page_limit / BLOCK;
+        let page_blocks = match tenants {
+            Tenants::Small => (SHARED_PAGE / BLOCK).min(limit).max(blocks),
+            Tenants::Large(channels) => self.expected.page_blocks(blocks, channels, limit),
+            Tenants::One => blocks,
+        };
         let capacity = page_blocks * BLOCK;
         let mut free = FreeBlocks::new(page_blocks);
         let first = free.take(blocks).unwrap_or(0);
@@ -199,6 +266,7 @@ impl Pages {
                 size_of::<Bound>(),
             ),
             cpu: self.keep_cpu_copy.then(PageCopy::default),
+            tenants,
             capacity,
             free,
         };
@@ -387,46 +455,6 @@ fn store<T: Copy>(copy: &mut Vec<T>, capacity: u32, at: usize, data: &[T], empty
     copy[at..at + data.len()].copy_from_slice(data);
 }
 
-/// Free blocks of a page: sorted, disjoint, never touching.
-struct FreeBlocks(Vec<Range<u32>>);
-
-impl FreeBlocks {
-    fn new(blocks: u32) -> Self {
-        Self(core::iter::once(0..blocks).collect())
-    }
-
-    /// The first fit.
-    fn take(&mut self, blocks: u32) -> Option<u32> {
-        let at = self
-            .0
-            .iter()
-            .position(|free| free.end - free.start >= blocks)?;
-        let first = self.0[at].start;
-        self.0[at].start += blocks;
-        if self.0[at].is_empty() {
-            self.0.remove(at);
-        }
-        Some(first)
-    }
-
-    fn give(&mut self, range: Range<u32>) {
-        let at = self.0.partition_point(|free| free.start < range.start);
-        self.0.insert(at, range);
-        if at + 1 < self.0.len() && self.0[at].end == self.0[at + 1].start {
-            self.0[at].end = self.0[at + 1].end;
-            self.0.remove(at + 1);
-        }
-        if at > 0 && self.0[at - 1].end == self.0[at].start {
-            self.0[at - 1].end = self.0[at].end;
-            self.0.remove(at);
-        }
-    }
-
-    fn is_whole(&self, blocks: u32) -> bool {
-        self.0.len() == 1 && self.0[0] == (0..blocks)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -437,26 +465,6 @@ mod tests {
             first,
             capacity,
         }
-    }
-
-    #[test]
-    fn free_blocks_merge_with_both_neighbours() {
-        let mut free = FreeBlocks::new(10);
-        let (a, b, c) = (free.take(3), free.take(4), free.take(3));
-        assert_eq!((a, b, c), (Some(0), Some(3), Some(7)));
-        assert_eq!(free.take(1), None);
-        free.give(0..3);
-        free.give(7..10);
-        assert_eq!(free.0, [0..3, 7..10]);
-        free.give(3..7);
-        assert!(free.is_whole(10));
-    }
-
-    #[test]
-    fn the_first_gap_that_fits_is_taken() {
-        let mut free = FreeBlocks(vec![0..2, 4..9]);
-        assert_eq!(free.take(3), Some(4));
-        assert_eq!(free.0, [0..2, 7..9]);
     }
 
     #[test]
@@ -471,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_powers_of_two_within_the_binding() {
+    fn pages_are_whole_blocks_within_the_binding() {
         let mut limits = wgpu::Limits {
             max_storage_buffer_binding_size: 128 << 20,
             ..Default::default()
@@ -479,7 +487,9 @@ mod tests {
         assert_eq!(page_limit(&limits), Ok(1 << 23));
         limits.max_storage_buffer_binding_size = (1 << 31) - 4;
         limits.max_buffer_size = u64::MAX;
-        assert_eq!(page_limit(&limits), Ok(1 << 26));
+        assert_eq!(page_limit(&limits), Ok((1 << 27) - BLOCK));
+        limits.max_storage_buffer_binding_size = u64::MAX;
+        assert_eq!(page_limit(&limits), Ok(1 << 27));
         limits.max_storage_buffer_binding_size = 16383;
         assert!(matches!(
             page_limit(&limits),

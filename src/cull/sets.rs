@@ -41,10 +41,7 @@ impl Culler {
         len: u32,
         channels: Channels,
     ) -> Residency {
-        let room = Room {
-            previous: channels.previous,
-            own: false,
-        };
+        let room = Room::of(channels);
         let old = self.sets.get(&id);
         let known = old
             .filter(|old| old.room == room && old.written.is_none())
@@ -67,7 +64,7 @@ impl Culler {
             let set = Set {
                 len,
                 channels,
-                regions: self.pages.allocate(device, instances, room),
+                regions: self.pages.allocate(device, (id, instances), room, channels),
                 room,
                 written: None,
             };
@@ -83,6 +80,21 @@ impl Culler {
             self.pages.add_channels(device, &set.regions, channels);
         }
         residency
+    }
+
+    /// Sets of more than [`SMALL_SET`](crate::cull::SMALL_SET) instances that will get room next, in this order: those with the same channels lie side by side, in one
+    /// page as far as one binding holds them, and a stage is one dispatch for all. What was expected before is forgotten.
+    ///
+    /// A page that several sets share is given back with the last of them; until then, sets with the same channels may take the room
+    /// of those that are gone.
+    pub fn expect_sets(&mut self, sets: impl IntoIterator<Item = (SetId, u32, Channels)>) {
+        self.pages.expect(sets);
+    }
+
+    /// Whether [`Self::reserve_set`] finds room for such a set where there is memory already.
+    #[must_use]
+    pub fn has_room(&self, len: u32, channels: Channels) -> bool {
+        self.pages.has_room(len, channels)
     }
 
     /// Takes the sets of another culler over, where they lie on the GPU. False, and nothing is taken, when one of the two culls on

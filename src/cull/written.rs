@@ -109,7 +109,7 @@ impl Culler {
             return Ok(Residency::Kept);
         }
         self.remove_set(id);
-        let regions = self.pages.allocate(device, capacity, room);
+        let regions = self.pages.allocate(device, (id, capacity), room, channels);
         self.pages.add_channels(device, &regions, channels);
         // A megabyte at a time.
         let hidden = vec![HIDDEN; (1 << 16).min(capacity as usize)];

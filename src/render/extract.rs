@@ -7,7 +7,7 @@ use super::{
     components::{GpuInstances, InstanceMeshUniforms},
     plugin::GpuCullingSettings,
     record::Recorded,
-    upload::{KnownSet, UploadInbox, Uploads},
+    upload::{KnownSet, KnownSets, UploadInbox, Uploads},
     verify::Verifier,
 };
 use crate::{
@@ -20,7 +20,6 @@ use bevy::{
     camera::visibility::NoFrustumCulling,
     log::{error, info, warn},
     math::Affine3A,
-    platform::collections::HashMap,
     prelude::*,
     render::{
         Extract,
@@ -37,7 +36,9 @@ pub(super) struct GpuCuller {
     settings: GpuCullingSettings,
     /// Increases with every culler that is made.
     pub made: u64,
-    known: HashMap<AssetId<InstanceSet>, KnownSet>,
+    known: KnownSets,
+    /// Bytes of new sets that the last frame brought.
+    streamed: u64,
     next_id: u64,
     /// Counts extractions.
     frame: u64,
@@ -164,7 +165,8 @@ pub(super) fn extract_sets(
     };
     let copies = verifier.is_requested();
     let budget = settings.upload_bytes();
-    let mut uploads = Uploads::new(culler, (device.wgpu_device(), &queue), budget);
+    let on: (_, &wgpu::Queue) = (device.wgpu_device(), &queue);
+    let mut uploads = Uploads::new(culler, on, budget, gpu.streamed);
     for (entity, instances, sphere, transform, keep_all, _) in &entities {
         let entity = MainEntity::from(entity);
         gpu.entities.push(entity);
@@ -213,6 +215,7 @@ pub(super) fn extract_sets(
     if let Err(error) = uploads.advance(&mut gpu.known, &assets) {
         error!("a set could not be uploaded: {error}");
     }
+    gpu.streamed = uploads.streamed;
     uploads.send(&inbox);
     // A set that no entity uses keeps its place as long as its asset lives.
     let frame = gpu.frame;

@@ -67,8 +67,9 @@ pub struct GpuCullingPlugin {
     /// fewer when so many cannot survive. An arena that proves too small grows, with a warning.
     pub survivor_capacity: Option<u32>,
     /// Bytes of new sets that one frame uploads at most, so that it does not wait for a large one; `None`, the default,
-    /// is 268,435,456 (256 MiB: 16 million instances). At least 1,024 instances come in any frame. A new set is drawn as
-    /// far as it has arrived, see [`InstanceUploadProgress`]; changes to a set that is there come at once.
+    /// is 268,435,456 (256 MiB: 16 million instances). The first frame brings a quarter of it, the next half; at least
+    /// 1,024 instances come in any frame. A new set is drawn as far as it has arrived, see [`InstanceUploadProgress`];
+    /// changes to a set that is there come at once.
     pub upload_budget: Option<u64>,
 }
 

@@ -5,7 +5,9 @@ use super::{
     plugin::{GpuCullingPlugin, GpuCullingSettings},
 };
 use crate::{
-    cull::{Channels, CullError, Culler, Residency, SetId, WrittenRegion, layout::BLOCK},
+    cull::{
+        Channels, CullError, Culler, Residency, SMALL_SET, SetId, WrittenRegion, layout::BLOCK,
+    },
     instance::{InstanceSet, SetChanges},
 };
 use bevy::{
@@ -70,6 +72,13 @@ impl KnownSet {
     }
 }
 
+/// What the GPU has, by asset.
+pub(super) type KnownSets = HashMap<AssetId<InstanceSet>, KnownSet>;
+
+/// The first frame with something new brings the budget divided by this, the next up to twice as much, and so on: staging memory has
+/// to be got before it can be filled, which takes about as long.
+const FIRST_SLICE: u64 = 4;
+
 /// What the main world is told.
 #[derive(Resource, Clone, Default)]
 pub(super) struct UploadInbox(Arc<Mutex<Arrived>>);
@@ -88,25 +97,30 @@ pub(super) struct Uploads<'a> {
     pub queue: &'a wgpu::Queue,
     /// Bytes of new sets that the frame may bring.
     budget: u64,
-    /// A large new set was given room in this frame.
-    has_made_room: bool,
+    /// Those that it brings.
+    pub streamed: u64,
+    /// Large sets that the GPU has nothing of.
+    newcomers: Vec<AssetId<InstanceSet>>,
     /// Sets that have not arrived in whole: bytes to go, asset.
     pending: Vec<(u64, AssetId<InstanceSet>)>,
     arrived: Arrived,
 }
 
 impl<'a> Uploads<'a> {
+    /// With a budget of so many bytes, after a frame that brought so many.
     pub fn new(
         culler: &'a mut Culler,
         (device, queue): (&'a wgpu::Device, &'a wgpu::Queue),
         budget: u64,
+        streamed_before: u64,
     ) -> Self {
         Self {
             culler,
             device,
             queue,
-            budget,
-            has_made_room: false,
+            budget: budget.min((budget / FIRST_SLICE).max(streamed_before * 2)),
+            streamed: 0,
+            newcomers: Vec::new(),
             pending: Vec::new(),
             arrived: Arrived::default(),
         }
@@ -123,14 +137,10 @@ impl<'a> Uploads<'a> {
             // Its motion is that of whole frames.
             upload_with_previous(self.culler, (self.device, self.queue), known, set)?;
         } else if known.lineage != set.lineage() {
-            // Room for gigabytes takes as long as their upload: one large set a frame. Small ones do not wait.
-            let bytes = set.len() as u64 * instance_bytes(set);
-            let is_large = bytes > self.budget / 4;
-            let is_new = self.culler.set_len(known.id).is_none();
-            if is_large && is_new && self.has_made_room {
+            if set.len() > SMALL_SET as usize && self.culler.set_len(known.id).is_none() {
+                self.newcomers.push(asset);
                 return Ok(());
             }
-            self.has_made_room |= is_large && is_new;
             self.start(known, set);
         } else if known.revision != set.revision() {
             self.change(known, set)?;
@@ -221,12 +231,41 @@ impl<'a> Uploads<'a> {
         Ok(())
     }
 
+    /// Room for large sets, for those that are alike side by side. To get gigabytes takes as long as to fill them: one page a
+    /// frame, and what needs another one waits.
+    fn make_room(&mut self, known: &mut KnownSets, sets: &Assets<InstanceSet>) {
+        let newcomers = core::mem::take(&mut self.newcomers);
+        let expected = newcomers.iter().filter_map(|asset| {
+            let set = sets.get(*asset)?;
+            Some((known.get(asset)?.id, set.len() as u32, channels(set)))
+        });
+        self.culler.expect_sets(expected);
+        let mut has_made_room = false;
+        for asset in newcomers {
+            let (Some(known), Some(set)) = (known.get_mut(&asset), sets.get(asset)) else {
+                continue;
+            };
+            if !self.culler.has_room(set.len() as u32, channels(set)) {
+                if has_made_room {
+                    continue;
+                }
+                has_made_room = true;
+            }
+            self.start(known, set);
+            let bytes = known.len as u64 * instance_bytes(set);
+            self.pending.push((bytes, asset));
+        }
+    }
+
     /// The next slices of the sets that have not arrived, within the budget.
     pub fn advance(
         &mut self,
-        known: &mut HashMap<AssetId<InstanceSet>, KnownSet>,
+        known: &mut KnownSets,
         sets: &Assets<InstanceSet>,
     ) -> Result<(), CullError> {
+        if !self.newcomers.is_empty() {
+            self.make_room(known, sets);
+        }
         let mut pending = core::mem::take(&mut self.pending);
         pending.sort_unstable_by_key(|(bytes, _)| *bytes);
         let mut left = self.budget;
@@ -242,7 +281,9 @@ impl<'a> Uploads<'a> {
             if end == known.arrived {
                 continue;
             }
-            left = left.saturating_sub((end - known.arrived) as u64 * bytes);
+            let slice_bytes = (end - known.arrived) as u64 * bytes;
+            left = left.saturating_sub(slice_bytes);
+            self.streamed += slice_bytes;
             let slice = known.arrived..end;
             known.arrived = end;
             self.show_arrived(known, set);
@@ -273,13 +314,8 @@ impl<'a> Uploads<'a> {
     }
 
     fn reserve(&mut self, known: &KnownSet, set: &InstanceSet, len: usize) -> Residency {
-        let channels = Channels {
-            scale: set.has_scales(),
-            tag: set.has_tags(),
-            previous: set.keeps_previous(),
-        };
         self.culler
-            .reserve_set(self.device, known.id, len as u32, channels)
+            .reserve_set(self.device, known.id, len as u32, channels(set))
     }
 
     /// Culls and draws what has arrived. There is room for it, so nothing moves.
@@ -346,11 +382,7 @@ fn upload_with_previous(
         0
     };
     let mut changes = set.changes_since(since);
-    let channels = Channels {
-        scale: set.has_scales(),
-        tag: set.has_tags(),
-        previous: set.keeps_previous(),
-    };
+    let channels = channels(set);
     let nowhere = nowhere_before(&changes, if since == 0 { 0 } else { known.len }, set.len());
     if culler.reserve_set(device, known.id, set.len() as u32, channels) == Residency::Moved {
         changes = SetChanges::Everything;
@@ -441,6 +473,15 @@ fn reserve_written(
     known.lineage = 0;
     known.moved.clear();
     Ok((residency == Residency::Moved).then(|| culler.written_regions(known.id)))
+}
+
+/// The channels of a set that is uploaded.
+fn channels(set: &InstanceSet) -> Channels {
+    Channels {
+        scale: set.has_scales(),
+        tag: set.has_tags(),
+        previous: set.keeps_previous(),
+    }
 }
 
 /// Bytes of an instance with its channels.

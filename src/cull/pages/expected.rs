@@ -1,0 +1,103 @@
+//! Large sets that are about to come: a page is made with room for those that go with its first.
+
+use super::{Channels, Room, SMALL_SET, SetId};
+use crate::cull::layout::BLOCK;
+
+/// Sets that have no room yet, in the order in which they will get it.
+#[derive(Default)]
+pub(super) struct Expected(Vec<Newcomer>);
+
+struct Newcomer {
+    id: SetId,
+    channels: Channels,
+    /// Those that do not fill a page of their own.
+    blocks: u32,
+}
+
+impl Expected {
+    /// Sets with so many instances, in pages of at most `limit` blocks. Small ones go elsewhere.
+    pub fn new(sets: impl IntoIterator<Item = (SetId, u32, Channels)>, limit: u32) -> Self {
+        let newcomer = |(id, len, channels): (SetId, u32, Channels)| {
+            let factor = Room::of(channels).factor();
+            let most = (limit / factor).max(1);
+            let blocks = len.div_ceil(BLOCK);
+            let is_large = blocks > most || blocks * factor > SMALL_SET / BLOCK;
+            is_large.then_some(Newcomer {
+                id,
+                channels,
+                blocks: blocks % most * factor,
+            })
+        };
+        Self(sets.into_iter().filter_map(newcomer).collect())
+    }
+
+    /// The set has come.
+    pub fn remove(&mut self, id: SetId) {
+        self.0.retain(|newcomer| newcomer.id != id);
+    }
+
+    /// Blocks for a page of at most `limit` whose first set takes `blocks`: those that follow and have the same channels get
+    /// theirs, each that still fits.
+    pub fn page_blocks(&self, blocks: u32, channels: Channels, limit: u32) -> u32 {
+        let alike = self.0.iter().filter(|other| other.channels == channels);
+        alike.fold(blocks, |all, other| match all + other.blocks {
+            more if more <= limit => more,
+            _ => all,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: Channels = Channels {
+        scale: false,
+        tag: false,
+        previous: false,
+    };
+    const SCALED: Channels = Channels {
+        scale: true,
+        ..PLAIN
+    };
+    /// Blocks of a page.
+    const LIMIT: u32 = 1000;
+
+    #[test]
+    fn a_page_has_room_for_those_that_follow_and_fit() {
+        let sets = [
+            (SetId(1), 300 * BLOCK - 7, PLAIN),
+            (SetId(2), 500 * BLOCK, SCALED),
+            // Does not fit any more, what comes after it does.
+            (SetId(3), 900 * BLOCK, PLAIN),
+            (SetId(4), 700 * BLOCK, PLAIN),
+            (SetId(5), 256 * BLOCK, PLAIN),
+        ];
+        let mut expected = Expected::new(sets, LIMIT);
+        expected.remove(SetId(1));
+        assert_eq!(expected.page_blocks(300, PLAIN, LIMIT), 1000);
+        assert_eq!(expected.page_blocks(300, SCALED, LIMIT), 800);
+        expected.remove(SetId(4));
+        assert_eq!(
+            expected.page_blocks(300, PLAIN, LIMIT),
+            300,
+            "small ones do not count"
+        );
+        assert_eq!(Expected::default().page_blocks(3, PLAIN, LIMIT), 3);
+    }
+
+    #[test]
+    fn what_fills_pages_of_its_own_counts_with_its_rest() {
+        let previous = Channels {
+            previous: true,
+            ..PLAIN
+        };
+        let sets = [
+            (SetId(1), 2003 * BLOCK, PLAIN),
+            (SetId(2), 502 * BLOCK, previous),
+        ];
+        let expected = Expected::new(sets, LIMIT);
+        assert_eq!(expected.page_blocks(300, PLAIN, LIMIT), 303);
+        assert_eq!(expected.page_blocks(300, previous, LIMIT), 304);
+    }
+}
