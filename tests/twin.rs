@@ -249,6 +249,41 @@ fn counters_arrive_without_waiting_and_name_request_and_view() {
 }
 
 #[test]
+fn counters_are_wanted_of_changes_of_full_arenas_and_of_every_fourth_frame() {
+    let (device, queue, _) = gpu();
+    let options = CullerOptions {
+        survivor_capacity: 1000,
+        ..CullerOptions::default()
+    };
+    let (mut culler, _) = Culler::new(&device, options).unwrap();
+    let row = (0..5000).map(|i| Vec3::new(i as f32, 0.0, 0.0));
+    let set = bevy_gpu_culling::instance::InstanceSet::from_transforms(row).unwrap();
+    // Sees those below `x`.
+    let below = |x| CullView::from_planes([Vec4::new(-1.0, 0.0, 0.0, x); 6]);
+    let mut scene = one_view(set, below(200.0));
+    let mut wanted = |scene: &Scene, frames: usize| -> Vec<bool> {
+        let frame = |_| {
+            run(&mut culler, (&device, &queue), scene);
+            device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
+            culler.wants_counts()
+        };
+        (0..frames).map(frame).collect()
+    };
+    let seldom = [false, false, false, true];
+    assert_eq!(wanted(&scene, 4), [true; 4]);
+    assert_eq!(wanted(&scene, 4), seldom);
+    scene.frame.views[0] = below(210.0);
+    assert_eq!(wanted(&scene, 4), seldom, "the plan is the same");
+    scene.frame.requests[0].sphere.radius = 0.25;
+    assert_eq!(wanted(&scene, 8), [&[true; 4][..], &seldom].concat());
+    // Counters that say so arrive with the next frame.
+    scene.frame.views[0] = below(300.0);
+    assert_eq!(wanted(&scene, 4), [false, true, true, true]);
+    scene.frame.views[0] = below(200.0);
+    assert_eq!(wanted(&scene, 4), [true, false, false, true]);
+}
+
+#[test]
 fn an_unchanged_frame_uploads_nothing() {
     let (device, queue, _) = gpu();
     let (mut culler, _) = Culler::new(&device, CullerOptions::default()).unwrap();

@@ -117,6 +117,8 @@ pub(crate) struct GpuBatch {
     args: Growable,
     /// Ids that the arena holds.
     pub survivor_capacity: u32,
+    /// Ids of all instances in all views.
+    pub most: u64,
     /// Changes when `survivors` or `args` is replaced: draws must bind anew.
     pub generation: u64,
     /// Those of each pass; empty when they must be made anew.
@@ -153,6 +155,7 @@ impl GpuBatch {
             survivors: Growable::new(device, "gpu_culling survivors", written),
             args: Growable::new(device, "gpu_culling args", written | BufferUsages::INDIRECT),
             survivor_capacity: 0,
+            most: 0,
             generation: 0,
             bind_groups: Vec::new(),
             bound_pages: 0,

@@ -85,6 +85,10 @@ pub struct Culler {
     /// Counters of the `Cpu` tier, known at once.
     pub(super) cpu_counts: Option<FrameCounts>,
     pub(super) frame: u64,
+    /// The last frame with another plan or compaction than the one before.
+    pub(super) changed_in: u64,
+    /// By the newest counters, some arena may soon be too small.
+    pub(super) may_overflow: bool,
     pub(super) uploaded: u64,
 }
 
@@ -175,6 +179,8 @@ impl Culler {
             stale: Vec::new(),
             cpu_counts: None,
             frame: 0,
+            changed_in: 0,
+            may_overflow: false,
             uploaded: 0,
             options,
         };

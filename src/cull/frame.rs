@@ -36,6 +36,9 @@ pub struct CullFrame {
     pub requests: Vec<CullRequest>,
 }
 
+/// Counters of every so many frames are read back where nothing asks for those of each.
+const COUNT_EVERY: u64 = 4;
+
 /// Batches that were not used for so many frames are dropped.
 const KEEP_FRAMES: u64 = 120;
 
@@ -72,7 +75,10 @@ impl Culler {
                 .pipelines
                 .iter()
                 .position(|pipelines| pipelines.compaction == pick);
-            self.active = position.unwrap_or(0);
+            let active = position.unwrap_or(0);
+            if core::mem::replace(&mut self.active, active) != active {
+                self.changed_in = self.frame;
+            }
         }
         let has_blocks = self.compaction() == Compaction::Classify;
         for (rows, batch) in self.rows.iter_mut().zip(&self.plan.batches) {
@@ -90,6 +96,7 @@ impl Culler {
             .entry(self.keys[index])
             .or_insert_with(|| GpuBatch::new(device));
         batch.last_used = self.frame;
+        batch.most = plan.most_survivors;
         let most = self
             .pipelines
             .get(self.active)
@@ -130,13 +137,17 @@ impl Culler {
     /// Grows the arenas that overflowed some frames ago.
     fn learn_capacities(&mut self, device: &Device) {
         if let Some(counts) = self.readback.collect() {
+            self.may_overflow = false;
             for (key, survivors) in &counts.batches {
-                if let Some(batch) = self.batches.get_mut(key)
-                    && *survivors > batch.survivor_capacity
-                {
+                let Some(batch) = self.batches.get_mut(key) else {
+                    continue;
+                };
+                if *survivors > batch.survivor_capacity {
                     let room = u64::from(*survivors) + u64::from(*survivors) / 4;
                     batch.reserve_survivors(device, room.min(self.most_survivors) as u32);
                 }
+                let capacity = batch.survivor_capacity;
+                self.may_overflow |= *survivors > capacity / 4 && u64::from(capacity) < batch.most;
             }
             self.auto.learn(&counts);
             self.cpu_counts = Some(counts);
@@ -183,6 +194,15 @@ impl Culler {
         let batches =
             batches.filter_map(|(plan, key)| Some((plan, self.batches.get(key)?.bind_groups())));
         pipelines.record(stage, batches, pass)
+    }
+
+    /// Whether the counters of this frame should be read back: the first frames of a plan or a compaction, every frame while an
+    /// arena that cannot hold everything is a quarter full, else every fourth. To read them costs as much as to record a stage.
+    #[must_use]
+    pub fn wants_counts(&self) -> bool {
+        self.frame < self.changed_in + COUNT_EVERY
+            || self.may_overflow
+            || self.frame.is_multiple_of(COUNT_EVERY)
     }
 
     /// Records the copy of the counters.

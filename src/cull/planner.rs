@@ -88,6 +88,7 @@ impl Culler {
     }
 
     fn plan_all(&mut self, frame: &CullFrame) {
+        self.changed_in = self.frame;
         let inputs = &self.plan_inputs;
         let mut rows: Vec<Row> = Vec::with_capacity(inputs.views.len());
         for request in &frame.requests {

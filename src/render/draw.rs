@@ -21,18 +21,14 @@ use bevy::{
         },
     },
     pbr::{
-        MATERIAL_BIND_GROUP_INDEX, RenderMeshInstances, SetMaterialBindGroup, SetMeshViewBindGroup,
+        MATERIAL_BIND_GROUP_INDEX, SetMaterialBindGroup, SetMeshViewBindGroup,
         SetMeshViewBindingArrayBindGroup, SetPrepassEmptyMaterialBindGroup,
         SetPrepassViewBindGroup, SetPrepassViewEmptyBindGroup,
     },
     render::{
-        mesh::{RenderMesh, RenderMeshBufferInfo, allocator::MeshAllocator},
-        render_asset::RenderAssets,
         render_phase::{
             PhaseItem, RenderCommand, RenderCommandResult, SetItemPipeline, TrackedRenderPass,
         },
-        renderer::RenderDevice,
-        settings::WgpuFeatures,
         view::ExtractedView,
     },
 };
@@ -72,10 +68,6 @@ impl<P: PhaseItem, const I: usize, const BEVYS: bool> RenderCommand<P> for DrawS
         SRes<SetDraws>,
         SRes<SurvivorUniforms>,
         SRes<GpuMeshlets>,
-        SRes<RenderMeshInstances>,
-        SRes<RenderAssets<RenderMesh>>,
-        SRes<MeshAllocator>,
-        SRes<RenderDevice>,
         SRes<CpuClock>,
     );
     type ViewQuery = Read<ExtractedView>;
@@ -85,47 +77,29 @@ impl<P: PhaseItem, const I: usize, const BEVYS: bool> RenderCommand<P> for DrawS
         item: &P,
         view: ROQueryItem<'w, '_, Self::ViewQuery>,
         _: Option<()>,
-        (gpu, draws, uniforms, meshlets, instances, meshes, allocator, device, clock): SystemParamItem<
-            'w,
-            '_,
-            Self::Param,
-        >,
+        (gpu, draws, uniforms, meshlets, clock): SystemParamItem<'w, '_, Self::Param>,
         pass: &mut TrackedRenderPass<'w>,
     ) -> RenderCommandResult {
         let _running = clock.into_inner().start(CpuStage::Draw);
-        let (draws, uniforms, meshlets, meshes, allocator) = (
+        let (draws, uniforms, meshlets) = (
             draws.into_inner(),
             uniforms.into_inner(),
             meshlets.into_inner(),
-            meshes.into_inner(),
-            allocator.into_inner(),
         );
         let Some(culler) = &gpu.into_inner().culler else {
             return RenderCommandResult::Skip;
         };
-        let Some(id) = instances.mesh_asset_id(item.main_entity()) else {
+        let Some((request, mesh)) = draws.find(item.main_entity()) else {
             return RenderCommandResult::Skip;
         };
-        let (Some(mesh), Some(vertices)) = (meshes.get(id), allocator.mesh_vertex_slice(&id))
-        else {
-            return RenderCommandResult::Skip;
-        };
-        pass.set_vertex_buffer(0, vertices.buffer.slice(..));
-        let indexed = match mesh.buffer_info {
-            RenderMeshBufferInfo::Indexed { index_format, .. } => {
-                let Some(indices) = allocator.mesh_index_slice(&id) else {
-                    return RenderCommandResult::Skip;
-                };
-                pass.set_index_buffer(indices.buffer.slice(..), index_format);
-                true
-            }
-            RenderMeshBufferInfo::NonIndexed => false,
-        };
+        pass.set_vertex_buffer(0, mesh.vertices.slice(..));
+        if let Some((indices, format)) = &mesh.indices {
+            pass.set_index_buffer(indices.slice(..), *format);
+        }
+        let indexed = mesh.indices.is_some();
         // Bevy draws by the `_count` form; a driver (lavapipe of Mesa 22.3) has been seen to keep its count for a
         // plain indirect draw that follows in the same pass.
-        let counted = device
-            .features()
-            .contains(WgpuFeatures::MULTI_DRAW_INDIRECT_COUNT);
+        let counted = draws.counted;
         if draws.is_by_uniforms(item.main_entity()) {
             let Some(bind_group) = &uniforms.mesh_bind_group else {
                 return RenderCommandResult::Skip;
@@ -141,9 +115,7 @@ impl<P: PhaseItem, const I: usize, const BEVYS: bool> RenderCommand<P> for DrawS
         if BEVYS {
             return RenderCommandResult::Skip;
         }
-        for (part, bind_group, offset) in
-            draws.parts(culler, item.main_entity(), view.retained_view_entity)
-        {
+        for (part, bind_group, offset) in draws.parts(culler, request, view.retained_view_entity) {
             // One offset for the mesh uniform, one for the rest of the slot.
             pass.set_bind_group(I, bind_group, &[offset, offset]);
             if let Some((draw, bind_group)) = meshlets.draw(culler, part) {

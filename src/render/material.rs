@@ -4,6 +4,8 @@
 //! draw function from what they find. So a set's entity is given an id of ours, under which lies a copy of the
 //! prepared material that differs in just those two; every phase that Bevy has then comes along.
 
+mod settled;
+
 use super::{
     clock::{CpuClock, CpuStage},
     draw::{DrawSet, DrawSetDepthOnly, DrawSetPrepass},
@@ -28,9 +30,10 @@ use bevy::{
         camera::DirtySpecializations,
         erased_render_asset::ErasedRenderAssets,
         render_phase::DrawFunctions,
-        sync_world::{MainEntityHashMap, MainEntityHashSet},
+        sync_world::{MainEntity, MainEntityHashMap, MainEntityHashSet},
     },
 };
+use settled::{Settled, SettledMaterial};
 use std::sync::Arc;
 
 /// Private ids count up from here.
@@ -52,6 +55,8 @@ pub(super) struct MaterialAliases {
     run: u64,
     /// Materials of sets, by their own id: many sets share few of them.
     met: AllMet,
+    /// What the last run has found.
+    settled: Settled,
 }
 
 /// An entity with an alias.
@@ -151,9 +156,22 @@ pub(super) fn alias_materials(
         return;
     }
     let aliases = &mut *aliases;
+    let can_write = can_write(gpu.culler.as_ref());
+    // Bevy's wireframes, too, read a MeshUniform for each instance.
+    let asked = |entity: &MainEntity| {
+        let wired = wireframes.as_ref();
+        wired.is_some_and(|wired| wired.contains_key(entity)) || gpu.by_uniforms.contains(entity)
+    };
+    let settled = &aliases.settled;
+    if !shaders.is_changed()
+        && settled.holds(&gpu.entities, can_write, asked, &instances, &materials)
+    {
+        return;
+    }
+    aliases.settled.entities.clear();
+    aliases.settled.can_write = can_write;
     aliases.run += 1;
     let run = aliases.run;
-    let can_write = can_write(gpu.culler.as_ref());
     aliases.by_uniforms.clear();
     let mut all_met = core::mem::take(&mut aliases.met);
     if shaders.is_changed() {
@@ -163,6 +181,7 @@ pub(super) fn alias_materials(
     let mut count = 0;
     for entity in &gpu.entities {
         let Some(instance) = instances.instances.get_mut(entity) else {
+            aliases.settled.entities.push((*entity, None));
             continue;
         };
         let original = match aliases.entities.get(entity) {
@@ -199,38 +218,40 @@ pub(super) fn alias_materials(
                     .into_mut()
             }
         };
-        // Bevy's wireframes, too, read a MeshUniform for each instance.
-        let is_wired = wireframes
-            .as_ref()
-            .is_some_and(|wireframes| wireframes.contains_key(entity));
-        let asked = is_wired || gpu.by_uniforms.contains(entity);
+        let asked = asked(entity);
         let drawn = DrawnBy::new(met.vertex, asked, can_write);
         if drawn == DrawnBy::Uniforms {
             aliases.by_uniforms.insert(*entity);
         }
         let alias = &mut met.aliases[drawn as usize];
+        let Some(material) = materials.get(original) else {
+            continue;
+        };
+        let (properties, binding) = (material.properties.clone(), material.binding);
         let (id, is_new) = match *alias {
             Some(known) => known,
-            None => {
-                let Some(material) = materials.get(original) else {
-                    continue;
-                };
-                let (properties, binding) = (material.properties.clone(), material.binding);
-                *alias.insert(aliases.id_of(
-                    (original, drawn),
-                    &properties,
-                    binding,
-                    &mut materials,
-                    &mut bindings,
-                    &functions,
-                ))
-            }
+            None => *alias.insert(aliases.id_of(
+                (original, drawn),
+                &properties,
+                binding,
+                &mut materials,
+                &mut bindings,
+                &functions,
+            )),
         };
         if instance.asset_id != id || is_new {
             instance.asset_id = id;
             dirty.changed_renderables.insert(*entity);
         }
         count += 1;
+        let known = SettledMaterial {
+            alias: id,
+            original,
+            properties,
+            binding,
+            asked,
+        };
+        aliases.settled.entities.push((*entity, Some(known)));
         let aliased = Aliased {
             alias: id,
             original,

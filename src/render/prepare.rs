@@ -23,9 +23,10 @@ use bevy::{
         render_asset::RenderAssets,
         render_resource::{
             BindGroup, BindGroupEntry, BindGroupLayout, BindingResource, Buffer, BufferBinding,
-            PipelineCache,
+            IndexFormat, PipelineCache,
         },
         renderer::{RenderDevice, RenderQueue},
+        settings::WgpuFeatures,
         sync_world::{MainEntity, MainEntityHashMap, MainEntityHashSet},
         view::RetainedViewEntity,
     },
@@ -41,8 +42,13 @@ pub(super) struct SetDraws {
     pub views: Vec<(RetainedViewEntity, ViewKind, String)>,
     /// Index of the entity's request.
     requests: MainEntityHashMap<usize>,
-    /// Entity of each request, and the offset of its first slot; those of its other regions follow.
-    entities: Vec<(MainEntity, u32)>,
+    /// What each request draws.
+    drawn: Vec<Drawn>,
+    /// Meshes of the frame's requests, each once.
+    meshes: Vec<MeshBuffers>,
+    mesh_places: HashMap<AssetId<Mesh>, usize>,
+    /// Indirect draws take their number from a buffer.
+    pub counted: bool,
     /// Entities that are drawn by Bevy's own vertex stages.
     by_uniforms: MainEntityHashSet,
     /// Bind groups that were made, by the batch's key, and what for.
@@ -51,30 +57,60 @@ pub(super) struct SetDraws {
     batches: Vec<Option<BindGroup>>,
 }
 
+/// What a request draws.
+struct Drawn {
+    entity: MainEntity,
+    /// Offset of its first slot; those of its other regions follow.
+    first_slot: u32,
+    /// Index of its mesh.
+    mesh: usize,
+}
+
+/// A mesh as draws bind it.
+pub(super) struct MeshBuffers {
+    shape: DrawShape,
+    /// Bevy's, with the meshes that share it.
+    pub vertices: Buffer,
+    /// `None` for a mesh without indices.
+    pub indices: Option<(Buffer, IndexFormat)>,
+}
+
 impl SetDraws {
-    /// The draws of an entity in a view: part, its bind group and the offset of its slot.
+    /// The request of an entity that is drawn, with its mesh.
+    pub fn find(&self, entity: MainEntity) -> Option<(usize, &MeshBuffers)> {
+        let request = *self.requests.get(&entity)?;
+        Some((request, self.meshes.get(self.drawn.get(request)?.mesh)?))
+    }
+
+    /// Index of the entity's mesh.
+    fn place_of(&mut self, meshes: &Meshes, entity: MainEntity) -> Option<usize> {
+        let id = meshes.id(entity)?;
+        if let Some(place) = self.mesh_places.get(&id) {
+            return Some(*place);
+        }
+        self.meshes.push(meshes.buffers(id)?);
+        self.mesh_places.insert(id, self.meshes.len() - 1);
+        Some(self.meshes.len() - 1)
+    }
+
+    /// The draws of a request in a view: part, its bind group and the offset of its slot.
     pub fn parts<'a>(
         &'a self,
         culler: &'a Culler,
-        entity: MainEntity,
+        request: usize,
         view: RetainedViewEntity,
     ) -> impl Iterator<Item = (&'a DrawPart, &'a BindGroup, u32)> {
-        let found = self.requests.get(&entity).and_then(|&request| {
-            let views = &self.frame.requests[request].views;
-            let slot = views
-                .iter()
-                .position(|index| self.views[*index as usize].0 == view)?;
-            Some((request, slot))
-        });
-        found.into_iter().flat_map(move |(request, slot)| {
-            culler
-                .draw_parts(request, slot)
-                .iter()
-                .filter_map(move |part| {
-                    let bind_group = self.batches.get(part.batch)?.as_ref()?;
-                    let slot = self.entities[request].1 + part.region as u32 * SLOT_STRIDE as u32;
-                    Some((part, bind_group, slot))
-                })
+        let views = &self.frame.requests[request].views;
+        let seeing = |index: &u32| self.views[*index as usize].0 == view;
+        let parts = views
+            .iter()
+            .position(seeing)
+            .map_or(&[][..], |place| culler.draw_parts(request, place));
+        let first_slot = self.drawn[request].first_slot;
+        parts.iter().filter_map(move |part| {
+            let bind_group = self.batches.get(part.batch)?.as_ref()?;
+            let slot = first_slot + part.region as u32 * SLOT_STRIDE as u32;
+            Some((part, bind_group, slot))
         })
     }
 
@@ -85,7 +121,7 @@ impl SetDraws {
 
     /// The entity of a request.
     pub fn entity(&self, request: usize) -> Option<MainEntity> {
-        self.entities.get(request).map(|(entity, _)| *entity)
+        self.drawn.get(request).map(|drawn| drawn.entity)
     }
 }
 
@@ -98,22 +134,35 @@ pub(super) struct Meshes<'w> {
 }
 
 impl Meshes<'_> {
-    /// Where the entity's mesh lies now. Slabs move, so this is asked every frame.
-    fn shape(&self, entity: MainEntity) -> Option<DrawShape> {
-        let id = self.instances.mesh_asset_id(entity)?;
-        let vertices = self.allocator.mesh_vertex_slice(&id)?.range;
+    fn id(&self, entity: MainEntity) -> Option<AssetId<Mesh>> {
+        self.instances.mesh_asset_id(entity)
+    }
+
+    /// Where a mesh lies now. Slabs move, so this is asked every frame.
+    fn buffers(&self, id: AssetId<Mesh>) -> Option<MeshBuffers> {
+        let slice = self.allocator.mesh_vertex_slice(&id)?;
+        let (buffer, vertices) = (slice.buffer.clone(), slice.range);
         Some(match self.meshes.get(id)?.buffer_info {
-            RenderMeshBufferInfo::Indexed { .. } => {
-                let indices = self.allocator.mesh_index_slice(&id)?.range;
-                DrawShape::Indexed {
-                    index_count: indices.end - indices.start,
-                    first_index: indices.start,
-                    base_vertex: vertices.start.cast_signed(),
+            RenderMeshBufferInfo::Indexed { index_format, .. } => {
+                let slice = self.allocator.mesh_index_slice(&id)?;
+                let (index_buffer, indices) = (slice.buffer.clone(), slice.range);
+                MeshBuffers {
+                    shape: DrawShape::Indexed {
+                        index_count: indices.end - indices.start,
+                        first_index: indices.start,
+                        base_vertex: vertices.start.cast_signed(),
+                    },
+                    vertices: buffer,
+                    indices: Some((index_buffer, index_format)),
                 }
             }
-            RenderMeshBufferInfo::NonIndexed => DrawShape::NonIndexed {
-                vertex_count: vertices.end - vertices.start,
-                first_vertex: vertices.start,
+            RenderMeshBufferInfo::NonIndexed => MeshBuffers {
+                shape: DrawShape::NonIndexed {
+                    vertex_count: vertices.end - vertices.start,
+                    first_vertex: vertices.start,
+                },
+                vertices: buffer,
+                indices: None,
             },
         })
     }
@@ -149,7 +198,9 @@ pub(super) fn prepare_culling(
     };
     let draws = &mut *draws;
     draws.requests.clear();
-    draws.entities.clear();
+    draws.drawn.clear();
+    draws.meshes.clear();
+    draws.mesh_places.clear();
     draws.frame.views.clear();
     draws.views.clear();
     draws.batches.clear();
@@ -195,6 +246,8 @@ pub(super) fn prepare_culling(
             &uniforms,
         );
     }
+    let counted = WgpuFeatures::MULTI_DRAW_INDIRECT_COUNT;
+    draws.counted = device.features().contains(counted);
     culler.prepare(device.wgpu_device(), &queue, &draws.frame);
     let moved = slots.upload(&device, &queue);
     if moved {
@@ -213,10 +266,8 @@ fn add_uniforms(draws: &SetDraws, culler: &Culler, uniforms: &mut SurvivorUnifor
     if draws.by_uniforms.is_empty() {
         return;
     }
-    for (index, (request, (entity, first_slot))) in
-        draws.frame.requests.iter().zip(&draws.entities).enumerate()
-    {
-        if !draws.by_uniforms.contains(entity) {
+    for (index, (request, drawn)) in draws.frame.requests.iter().zip(&draws.drawn).enumerate() {
+        if !draws.by_uniforms.contains(&drawn.entity) {
             continue;
         }
         let views: Vec<_> = request
@@ -226,7 +277,7 @@ fn add_uniforms(draws: &SetDraws, culler: &Culler, uniforms: &mut SurvivorUnifor
             .collect();
         let mut left = culler.set_len(request.set).unwrap_or(0);
         let (mut instances, mut slots) = (Vec::new(), Vec::new());
-        let offsets = (*first_slot..).step_by(SLOT_STRIDE as usize);
+        let offsets = (drawn.first_slot..).step_by(SLOT_STRIDE as usize);
         for (region, offset) in culler.set_regions(request.set).iter().zip(offsets) {
             instances.push(left.min(region.capacity));
             slots.push(offset);
@@ -234,7 +285,7 @@ fn add_uniforms(draws: &SetDraws, culler: &Culler, uniforms: &mut SurvivorUnifor
         }
         let request = UniformRequest {
             index,
-            entity: *entity,
+            entity: drawn.entity,
             shape: request.shape,
             views: &views,
             slots: &slots,
@@ -266,7 +317,7 @@ fn add_request(
     if seeing.is_empty() {
         return;
     }
-    let (Some(shape), Some(uniform)) = (meshes.shape(entity), uniforms.get(entity)) else {
+    let (Some(mesh), Some(uniform)) = (draws.place_of(meshes, entity), uniforms.get(entity)) else {
         return;
     };
     let Channels {
@@ -276,7 +327,11 @@ fn add_request(
     } = culler.set_channels(set.set).unwrap_or_default();
     let flags = if scale { DRAW_HAS_SCALE } else { 0 } | if tag { DRAW_HAS_TAG } else { 0 };
     let mut set_first = 0;
-    draws.entities.push((entity, slots.len()));
+    draws.drawn.push(Drawn {
+        entity,
+        first_slot: slots.len(),
+        mesh,
+    });
     for region in culler.set_regions(set.set) {
         let info = SlotInfo {
             flags,
@@ -293,7 +348,7 @@ fn add_request(
         set: set.set,
         world_from_local: set.world_from_local,
         sphere: set.sphere,
-        shape,
+        shape: draws.meshes[mesh].shape,
         views: seeing,
     });
 }

@@ -189,7 +189,10 @@ pub(super) fn record_culling(
         uniforms.record(culler, &mut pass, limit);
         span.end(&mut pass);
     }
-    culler.record_readback(device.wgpu_device(), encoder);
+    // Rooms for uniforms grow by the counters.
+    if culler.wants_counts() || uniforms.has_work() {
+        culler.record_readback(device.wgpu_device(), encoder);
+    }
     let Some(parts) = meshlets
         .culler
         .as_mut()

@@ -44,9 +44,11 @@ pub(super) struct DrawSlots {
     pub buffer: Option<Buffer>,
     /// Changes when the buffer is replaced.
     pub generation: u64,
-    /// Where each entity was last frame, for motion vectors.
-    previous: MainEntityHashMap<[Vec4; 3]>,
-    current: MainEntityHashMap<[Vec4; 3]>,
+    /// Where each entity is, and was last frame, for motion vectors.
+    current: Vec<(MainEntity, [Vec4; 3])>,
+    previous: Vec<(MainEntity, [Vec4; 3])>,
+    /// Where each entity was, once one is not at the place that it had in the last frame.
+    moved: Option<MainEntityHashMap<[Vec4; 3]>>,
 }
 
 impl DrawSlots {
@@ -55,6 +57,21 @@ impl DrawSlots {
         self.bytes.clear();
         core::mem::swap(&mut self.previous, &mut self.current);
         self.current.clear();
+        self.moved = None;
+    }
+
+    /// Where the entity of the next slot was in the last frame.
+    fn was_at(&mut self, entity: MainEntity) -> Option<[Vec4; 3]> {
+        match self.previous.get(self.current.len()) {
+            Some((same, was)) if *same == entity => Some(*was),
+            _ => {
+                let previous = || self.previous.iter().copied().collect();
+                self.moved
+                    .get_or_insert_with(previous)
+                    .get(&entity)
+                    .copied()
+            }
+        }
     }
 
     /// Where the next slot will be, in bytes.
@@ -64,11 +81,9 @@ impl DrawSlots {
 
     /// Adds a slot.
     pub fn push(&mut self, entity: MainEntity, mut uniform: MeshUniform, info: SlotInfo) {
-        self.current.insert(entity, uniform.world_from_local);
-        uniform.previous_world_from_local = *self
-            .previous
-            .get(&entity)
-            .unwrap_or(&uniform.world_from_local);
+        let now = uniform.world_from_local;
+        uniform.previous_world_from_local = self.was_at(entity).unwrap_or(now);
+        self.current.push((entity, now));
         let offset = self.bytes.len();
         self.bytes.resize(offset + SLOT_STRIDE as usize, 0);
         let slot = &mut self.bytes[offset..offset + SLOT_BYTES as usize];
