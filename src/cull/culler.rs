@@ -17,7 +17,7 @@ use crate::cull::{
     strategies::Sources,
 };
 use core::ops::Range;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, Device};
 /// How a [`Culler`] is made.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use crate::{
     },
     instance::PackedInstance,
 };
-use std::collections::HashMap;
+use hashbrown::HashMap;
 use wgpu::{Device, Queue};
 /// What [`Culler::reserve_set`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -44,7 +44,7 @@ pub(super) struct SetDraws {
     requests: MainEntityHashMap<usize>,
     /// What each request draws.
     drawn: Vec<Drawn>,
-    /// Meshes of the frame's requests, each once.
+    /// Meshes of the requests of this frame and earlier ones, each once; none is kept when Bevy changes one.
     meshes: Vec<MeshBuffers>,
     mesh_places: HashMap<AssetId<Mesh>, usize>,
     /// Indirect draws take their number from a buffer.
@@ -82,9 +82,8 @@ impl SetDraws {
         Some((request, self.meshes.get(self.drawn.get(request)?.mesh)?))
     }
 
-    /// Index of the entity's mesh.
-    fn place_of(&mut self, meshes: &Meshes, entity: MainEntity) -> Option<usize> {
-        let id = meshes.id(entity)?;
+    /// Index of a mesh.
+    fn place_of(&mut self, meshes: &Meshes, id: AssetId<Mesh>) -> Option<usize> {
         if let Some(place) = self.mesh_places.get(&id) {
             return Some(*place);
         }
@@ -134,11 +133,7 @@ pub(super) struct Meshes<'w> {
 }
 
 impl Meshes<'_> {
-    fn id(&self, entity: MainEntity) -> Option<AssetId<Mesh>> {
-        self.instances.mesh_asset_id(entity)
-    }
-
-    /// Where a mesh lies now. Slabs move, so this is asked every frame.
+    /// Where a mesh lies now.
     fn buffers(&self, id: AssetId<Mesh>) -> Option<MeshBuffers> {
         let slice = self.allocator.mesh_vertex_slice(&id)?;
         let (buffer, vertices) = (slice.buffer.clone(), slice.range);
@@ -199,8 +194,11 @@ pub(super) fn prepare_culling(
     let draws = &mut *draws;
     draws.requests.clear();
     draws.drawn.clear();
-    draws.meshes.clear();
-    draws.mesh_places.clear();
+    // Slabs move when a mesh comes, changes or goes, and at no other time.
+    if meshes.meshes.is_changed() {
+        draws.meshes.clear();
+        draws.mesh_places.clear();
+    }
     draws.frame.views.clear();
     draws.views.clear();
     draws.batches.clear();
@@ -317,7 +315,11 @@ fn add_request(
     if seeing.is_empty() {
         return;
     }
-    let (Some(mesh), Some(uniform)) = (draws.place_of(meshes, entity), uniforms.get(entity)) else {
+    let Some(instance) = meshes.instances.render_mesh_queue_data(entity) else {
+        return;
+    };
+    let mesh = draws.place_of(meshes, instance.mesh_asset_id());
+    let (Some(mesh), Some(uniform)) = (mesh, uniforms.get(entity, &instance)) else {
         return;
     };
     let Channels {

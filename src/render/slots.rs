@@ -3,7 +3,7 @@
 use bevy::{
     ecs::system::SystemParamItem,
     math::{Affine3, Affine3Ext, Vec4},
-    pbr::{MeshInputUniform, MeshPipeline, MeshUniform, RenderMeshInstances},
+    pbr::{MeshInputUniform, MeshPipeline, MeshUniform, RenderMeshInstances, RenderMeshQueueData},
     prelude::*,
     render::{
         batching::{GetBatchData, gpu_preprocessing::BatchedInstanceBuffers},
@@ -136,15 +136,16 @@ pub(super) struct MeshUniforms<'a, 'w: 'a, 's: 'a> {
 
 impl MeshUniforms<'_, '_, '_> {
     /// The entity's `MeshUniform`; `None` while Bevy has not prepared its mesh.
-    pub fn get(&self, entity: MainEntity) -> Option<MeshUniform> {
+    pub fn get(
+        &self,
+        entity: MainEntity,
+        instance: &RenderMeshQueueData<'_>,
+    ) -> Option<MeshUniform> {
         if matches!(self.instances, RenderMeshInstances::CpuBuilding(_)) {
             return MeshPipeline::get_batch_data(self.cpu, (Entity::PLACEHOLDER, entity))
                 .map(|(uniform, _)| uniform);
         }
-        let index = self
-            .instances
-            .render_mesh_queue_data(entity)?
-            .current_uniform_index;
+        let index = instance.current_uniform_index;
         let input = self.inputs?.current_input_buffer.get(index.0)?;
         let (a, b) = Affine3::from_transpose(input.world_from_local).inverse_transpose_3x3();
         Some(MeshUniform {
