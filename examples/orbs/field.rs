@@ -116,6 +116,21 @@ pub struct LayerSet {
     pub set: InstanceSet,
 }
 
+impl LayerSet {
+    /// Some of its orbs.
+    pub fn take(&self, indices: &[usize]) -> Result<Self, InstanceError> {
+        let packed = indices.iter().map(|at| self.set.packed()[*at]).collect();
+        let mut set = InstanceSet::from_packed(packed)?;
+        if let Some(scales) = self.set.scales() {
+            set = set.with_scales(indices.iter().map(|at| scales[*at]).collect())?;
+        }
+        Ok(Self {
+            layer: self.layer,
+            set,
+        })
+    }
+}
+
 /// Radius of a field of so many orbs, in world units.
 pub fn radius(count: u32) -> f32 {
     3.0 * ops::cbrt(count.max(1000) as f32)

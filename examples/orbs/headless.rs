@@ -119,13 +119,14 @@ impl Stage {
         let mut later = None;
         let world = app.world_mut();
         if cli.upload {
-            let small = Field {
-                count: SMALL.min(cli.count),
-                least_sets: 0,
-                ..field.clone()
+            // As large, so that the camera sees the same layers and nothing is left to compile.
+            let step = (field.count / SMALL).max(1) as usize;
+            let few = |layer: &LayerSet| {
+                let takes: Vec<_> = (0..layer.set.len()).step_by(step).collect();
+                layer.take(&takes)
             };
-            let few = small.generate().map_err(wrong)?;
-            show(world, small, few);
+            let few = sets.iter().map(few).collect::<Result<_, _>>();
+            show(world, field.clone(), few.map_err(wrong)?);
             later = Some((field, sets));
         } else {
             show(world, field, sets);

@@ -2,7 +2,7 @@
 
 use crate::{field::LayerSet, look};
 use bevy::{camera::primitives::MeshAabb, math::ops, prelude::*};
-use bevy_gpu_culling::instance::{InstanceError, InstanceSet};
+use bevy_gpu_culling::instance::InstanceError;
 use std::thread;
 
 /// Room for rounding: what is this much further out counts as seen.
@@ -84,29 +84,21 @@ pub fn keep(
     let others = u64::from(keep).min(all).checked_sub(seen)?;
     let unseen = (all - seen).max(1);
     let mut met = 0u64;
-    let kept = layers
-        .into_iter()
-        .zip(tangents)
-        .map(|(LayerSet { layer, set }, tangents)| {
-            let mut takes = Vec::new();
-            for (at, needed) in tangents.iter().enumerate() {
-                if is_seen(*needed) {
+    let kept = layers.into_iter().zip(tangents).map(|(layer, tangents)| {
+        let mut takes = Vec::new();
+        for (at, needed) in tangents.iter().enumerate() {
+            if is_seen(*needed) {
+                takes.push(at);
+            } else {
+                // Every so many, by the remainder that steps over.
+                if (met + 1) * others / unseen > met * others / unseen {
                     takes.push(at);
-                } else {
-                    // Every so many, by the remainder that steps over.
-                    if (met + 1) * others / unseen > met * others / unseen {
-                        takes.push(at);
-                    }
-                    met += 1;
                 }
+                met += 1;
             }
-            let packed = takes.iter().map(|at| set.packed()[*at]).collect();
-            let mut few = InstanceSet::from_packed(packed)?;
-            if let Some(scales) = set.scales() {
-                few = few.with_scales(takes.iter().map(|at| scales[*at]).collect())?;
-            }
-            Ok(LayerSet { layer, set: few })
-        });
+        }
+        layer.take(&takes)
+    });
     Some(kept.collect())
 }
 
