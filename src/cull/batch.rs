@@ -127,6 +127,8 @@ pub(crate) struct GpuBatch {
     bound_pages: u64,
     /// Compaction that they were made for.
     bound_compaction: Compaction,
+    /// The plan and the capacity that the tables are of, but for the rows.
+    tables_of: Option<(u64, u32)>,
     /// The `Cpu` tier's commands, drawn directly.
     pub cpu_args: Vec<DrawArgs>,
     /// Frame in which the batch was last used.
@@ -160,6 +162,7 @@ impl GpuBatch {
             bind_groups: Vec::new(),
             bound_pages: 0,
             bound_compaction: Compaction::Auto,
+            tables_of: None,
             cpu_args: Vec::new(),
             last_used: 0,
         }
@@ -202,22 +205,28 @@ impl GpuBatch {
         }
     }
 
-    /// Uploads what changed of the tables and makes room for what the passes write. Returns the bytes uploaded.
+    /// Uploads what changed of the tables and makes room for what the passes write; of the plan with the same number only the rows
+    /// can have changed. Returns the bytes uploaded.
     pub fn prepare(
         &mut self,
-        device: &Device,
-        queue: &Queue,
+        (device, queue): (&Device, &Queue),
         pipelines: &Pipelines,
-        plan: &BatchPlan,
+        (plan, number): (&BatchPlan, u64),
         page: &PageBuffers<'_>,
     ) -> u64 {
-        let batch = [layout_batch(plan, self.survivor_capacity)];
-        let written = [
-            self.uniform.write(device, queue, &batch),
-            self.chunks.write(device, queue, &plan.chunks),
-            self.rows.write(device, queue, &plan.rows),
-            self.row_draws.write(device, queue, &plan.row_draws),
-        ];
+        let mut written = [self.rows.write(device, queue, &plan.rows), (0, false)];
+        let tables_of = Some((number, self.survivor_capacity));
+        if self.tables_of != tables_of {
+            self.tables_of = tables_of;
+            let batch = [layout_batch(plan, self.survivor_capacity)];
+            let tables = [
+                self.uniform.write(device, queue, &batch),
+                self.chunks.write(device, queue, &plan.chunks),
+                self.row_draws.write(device, queue, &plan.row_draws),
+            ];
+            let bytes = tables.iter().map(|(bytes, _)| bytes).sum();
+            written[1] = (bytes, tables.iter().any(|(_, replaced)| *replaced));
+        }
         let mut replaced = written.iter().any(|(_, replaced)| *replaced);
         if self.bound_compaction != pipelines.compaction {
             // What both have stays: `Auto` may go back and forth.

@@ -113,7 +113,8 @@ impl Compactor {
                 bounds: self.page_bounds.get(plan.page).unwrap_or(instances),
                 generation: self.generation,
             };
-            batch.prepare(device, queue, &self.pipelines, plan, &page);
+            let numbered = (plan, self.generation);
+            batch.prepare((device, queue), &self.pipelines, numbered, &page);
         }
     }
 

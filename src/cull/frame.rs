@@ -113,7 +113,8 @@ impl Culler {
                 bounds: &page.bounds,
                 generation: self.pages.generation,
             };
-            self.uploaded += batch.prepare(device, queue, pipelines, plan, &page);
+            let numbered = (plan, self.changed_in);
+            self.uploaded += batch.prepare((device, queue), pipelines, numbered, &page);
         } else {
             // Every survivor finds room: the count is known before the upload.
             batch.reserve_survivors(

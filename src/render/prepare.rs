@@ -44,6 +44,8 @@ pub(super) struct SetDraws {
     requests: MainEntityHashMap<usize>,
     /// What each request draws.
     drawn: Vec<Drawn>,
+    /// The same of the last frame.
+    drawn_before: Vec<Drawn>,
     /// Meshes of the requests of this frame and earlier ones, each once; none is kept when Bevy changes one.
     meshes: Vec<MeshBuffers>,
     mesh_places: HashMap<AssetId<Mesh>, usize>,
@@ -51,11 +53,14 @@ pub(super) struct SetDraws {
     pub counted: bool,
     /// Entities that are drawn by Bevy's own vertex stages.
     by_uniforms: MainEntityHashSet,
-    /// Bind groups that were made, by the batch's key, and what for.
-    bind_groups: HashMap<(usize, usize), ([u64; 2], BindGroup)>,
     /// The bind group of each batch of the frame.
     batches: Vec<Option<BindGroup>>,
+    /// What they were made for.
+    bound: Vec<Option<Bound>>,
 }
+
+/// Key and version of a batch, and the generation of the slots: a bind group serves while they stay.
+type Bound = ((usize, usize), [u64; 2], u64);
 
 /// What a request draws.
 struct Drawn {
@@ -80,6 +85,18 @@ impl SetDraws {
     pub fn find(&self, entity: MainEntity) -> Option<(usize, &MeshBuffers)> {
         let request = *self.requests.get(&entity)?;
         Some((request, self.meshes.get(self.drawn.get(request)?.mesh)?))
+    }
+
+    /// The index of each entity's request, where they are not those of the last frame.
+    fn number_requests(&mut self) {
+        let entity = |drawn: &Drawn| drawn.entity;
+        let before = self.drawn_before.iter().map(entity);
+        let now = self.drawn.iter().map(entity);
+        if now.len() == self.requests.len() && now.clone().eq(before) {
+            return;
+        }
+        self.requests.clear();
+        self.requests.extend(now.zip(0..));
     }
 
     /// Index of a mesh.
@@ -192,7 +209,7 @@ pub(super) fn prepare_culling(
         return;
     };
     let draws = &mut *draws;
-    draws.requests.clear();
+    core::mem::swap(&mut draws.drawn, &mut draws.drawn_before);
     draws.drawn.clear();
     // Slabs move when a mesh comes, changes or goes, and at no other time.
     if meshes.meshes.is_changed() {
@@ -201,12 +218,12 @@ pub(super) fn prepare_culling(
     }
     draws.frame.views.clear();
     draws.views.clear();
-    draws.batches.clear();
     draws.by_uniforms.clone_from(&aliases.by_uniforms);
     slots.clear();
     uniforms_out.clear();
     if sets.is_empty() {
         draws.frame.requests.clear();
+        draws.requests.clear();
         culler.prepare(device.wgpu_device(), &queue, &draws.frame);
         return;
     }
@@ -244,13 +261,11 @@ pub(super) fn prepare_culling(
             &uniforms,
         );
     }
+    draws.number_requests();
     let counted = WgpuFeatures::MULTI_DRAW_INDIRECT_COUNT;
     draws.counted = device.features().contains(counted);
     culler.prepare(device.wgpu_device(), &queue, &draws.frame);
-    let moved = slots.upload(&device, &queue);
-    if moved {
-        draws.bind_groups.clear();
-    }
+    slots.upload(&device, &queue);
     let layout =
         || cache.get_bind_group_layout(&set_layout(&mesh_pipeline.mesh_layouts.model_only));
     bind_batches(draws, culler, &slots, &device, layout);
@@ -344,7 +359,6 @@ fn add_request(
         set_first += region.capacity;
         slots.push(entity, uniform.clone(), info);
     }
-    draws.requests.insert(entity, draws.frame.requests.len());
     draws.frame.requests.push(CullRequest {
         key: entity.to_bits(),
         set: set.set,
@@ -364,26 +378,22 @@ fn bind_batches(
     layout: impl Fn() -> BindGroupLayout,
 ) {
     let Some(slot_buffer) = &slots.buffer else {
+        draws.batches.clear();
+        draws.bound.clear();
         return;
     };
-    let mut old = core::mem::take(&mut draws.bind_groups);
-    for batch in 0..culler.plan().batches.len() {
-        let (Some((key, version)), Some(buffers)) =
-            (culler.batch_version(batch), culler.batch_buffers(batch))
-        else {
-            draws.batches.push(None);
-            continue;
-        };
-        if let Some(made) = old.remove(&key)
-            && made.0 == version
-        {
-            draws.batches.push(Some(made.1.clone()));
-            draws.bind_groups.insert(key, made);
+    let count = culler.plan().batches.len();
+    draws.batches.resize(count, None);
+    draws.bound.resize(count, None);
+    for (batch, (made, bound)) in draws.batches.iter_mut().zip(&mut draws.bound).enumerate() {
+        let version = culler.batch_version(batch);
+        let wanted = version.map(|(key, version)| (key, version, slots.generation));
+        if wanted.is_some() && *bound == wanted {
             continue;
         }
-        let bind_group = set_bind_group(device, &layout(), slot_buffer, &buffers);
-        draws.batches.push(Some(bind_group.clone()));
-        draws.bind_groups.insert(key, (version, bind_group));
+        let buffers = culler.batch_buffers(batch).filter(|_| wanted.is_some());
+        *made = buffers.map(|buffers| set_bind_group(device, &layout(), slot_buffer, &buffers));
+        *bound = wanted.filter(|_| made.is_some());
     }
 }
 

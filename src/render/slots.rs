@@ -91,15 +91,15 @@ impl DrawSlots {
         write(&info, &mut slot[176..]);
     }
 
-    /// Uploads the slots if they differ from the last frame's. True if the buffer was replaced.
-    pub fn upload(&mut self, device: &RenderDevice, queue: &RenderQueue) -> bool {
+    /// Uploads the slots if they differ from the last frame's.
+    pub fn upload(&mut self, device: &RenderDevice, queue: &RenderQueue) {
         let bytes = self.bytes.len() as u64;
         let fits = self
             .buffer
             .as_ref()
             .is_some_and(|buffer| buffer.size() >= bytes);
         if bytes == 0 || (fits && self.bytes == self.written) {
-            return false;
+            return;
         }
         if !fits {
             self.generation += 1;
@@ -114,7 +114,6 @@ impl DrawSlots {
             queue.write_buffer(buffer, 0, &self.bytes);
         }
         self.written.clone_from(&self.bytes);
-        !fits
     }
 }
 
