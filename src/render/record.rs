@@ -62,8 +62,8 @@ pub struct CullingReport {
     pub overflow: u64,
     /// Time of the plugin's systems on the CPU in the last frame.
     pub cpu: CpuTimes,
-    /// Compute passes of the culling in the last frame, those of meshlets apart: one for all views, sets and stages, none
-    /// without a set.
+    /// Compute passes of the culling in the last frame, those of meshlets apart: as many with one view as with a hundred,
+    /// none without a set.
     pub passes: u32,
     /// Dispatches in those passes.
     pub dispatches: u32,
@@ -167,18 +167,23 @@ pub(super) fn record_culling(
     let recorder = context.diagnostic_recorder();
     let recorder = recorder.as_deref();
     let encoder = context.command_encoder();
-    // One pass for all stages: a pass costs the CPU as much as five dispatches.
-    let mut pass = begin_pass(encoder, "gpu_culling");
     for stage in culler.compaction().stages() {
-        let span = recorder.time_span(&mut pass, SPANS[stage as usize]);
+        let name = SPANS[stage as usize];
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+            label: Some(name),
+            timestamp_writes: None,
+        });
+        let span = recorder.time_span(&mut pass, name);
+        recorded.passes += 1;
         recorded.dispatches += culler.record_stage(stage, &mut pass);
         span.end(&mut pass);
     }
-    drop(pass);
-    recorded.passes = 1;
     if uniforms.has_work() {
         let name = "gpu_culling/mesh_uniforms";
-        let mut pass = begin_pass(encoder, name);
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+            label: Some(name),
+            timestamp_writes: None,
+        });
         let span = recorder.time_span(&mut pass, name);
         let limit = device.limits().max_compute_workgroups_per_dimension;
         uniforms.record(culler, &mut pass, limit);
@@ -195,24 +200,16 @@ pub(super) fn record_culling(
     else {
         return;
     };
-    let mut pass = begin_pass(encoder, "gpu_culling meshlets");
     for (stage, name) in MeshletStage::ALL.into_iter().zip(MESHLET_SPANS) {
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+            label: Some(name),
+            timestamp_writes: None,
+        });
         let span = recorder.time_span(&mut pass, name);
         parts.record_stage(stage, &mut pass);
         span.end(&mut pass);
     }
-    drop(pass);
     parts.record_readback(device.wgpu_device(), encoder);
-}
-
-fn begin_pass<'a>(
-    encoder: &'a mut wgpu::CommandEncoder,
-    label: &'static str,
-) -> wgpu::ComputePass<'a> {
-    encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
-        label: Some(label),
-        timestamp_writes: None,
-    })
 }
 
 /// After the submit: asks for this frame's counters and sends the newest that have arrived.
