@@ -43,7 +43,8 @@ const MESHLET_SPANS: [&str; 5] = [
     "gpu_culling/meshlet_args",
 ];
 
-/// What the culling did, some frames ago: read back from the GPU without waiting for it.
+/// What the culling did, some frames ago: read back from the GPU without waiting for it, in every fourth frame while sets and views
+/// are the same ([`Culler::wants_counts`](crate::cull::Culler::wants_counts)).
 #[derive(Resource, Clone, Debug, Default)]
 pub struct CullingReport {
     /// The tier in use; `None` before the renderer has started, or when the device cannot cull.
