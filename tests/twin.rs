@@ -284,6 +284,23 @@ fn counters_are_wanted_of_changes_of_full_arenas_and_of_every_fourth_frame() {
 }
 
 #[test]
+fn what_was_bound_for_a_batch_is_not_taken_for_one_made_later() {
+    let (device, queue, _) = gpu();
+    let (mut culler, _) = Culler::new(&device, CullerOptions::default()).unwrap();
+    let scene = random_scene(&mut rng(12), &[5000]);
+    run(&mut culler, (&device, &queue), &scene);
+    let before = culler.batch_version(0).unwrap();
+    culler.prepare(&device, &queue, &scene.frame);
+    assert_eq!(culler.batch_version(0), Some(before), "the same buffers");
+    // Long enough without it for the batch to be dropped.
+    for _ in 0..200 {
+        culler.prepare(&device, &queue, &CullFrame::default());
+    }
+    culler.prepare(&device, &queue, &scene.frame);
+    assert_ne!(culler.batch_version(0), Some(before));
+}
+
+#[test]
 fn an_unchanged_frame_uploads_nothing() {
     let (device, queue, _) = gpu();
     let (mut culler, _) = Culler::new(&device, CullerOptions::default()).unwrap();

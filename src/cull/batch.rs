@@ -10,6 +10,7 @@ use crate::cull::{
     strategies::{Arena, Resource},
 };
 use bytemuck::{NoUninit, Zeroable};
+use core::sync::atomic::{AtomicU64, Ordering};
 use wgpu::{BindGroup, Buffer, BufferDescriptor, BufferUsages, Device, Queue};
 
 /// A buffer that is replaced by a larger one when needed.
@@ -105,6 +106,9 @@ pub(crate) fn most_ids(plan: &BatchPlan, compaction: Compaction) -> u64 {
     }
 }
 
+/// Where the next batch's generations start: what was bound for one is never taken for another's with the same key.
+static FIRST_GENERATION: AtomicU64 = AtomicU64::new(0);
+
 /// What the GPU holds for a batch; kept from frame to frame.
 pub(crate) struct GpuBatch {
     uniform: Table,
@@ -117,7 +121,7 @@ pub(crate) struct GpuBatch {
     args: Growable,
     /// Ids that the arena holds.
     pub survivor_capacity: u32,
-    /// Ids of all instances in all views.
+    /// Ids that the arena must hold so that nothing can be lost.
     pub most: u64,
     /// Changes when `survivors` or `args` is replaced: draws must bind anew.
     pub generation: u64,
@@ -158,7 +162,7 @@ impl GpuBatch {
             args: Growable::new(device, "gpu_culling args", written | BufferUsages::INDIRECT),
             survivor_capacity: 0,
             most: 0,
-            generation: 0,
+            generation: FIRST_GENERATION.fetch_add(1 << 32, Ordering::Relaxed),
             bind_groups: Vec::new(),
             bound_pages: 0,
             bound_compaction: Compaction::Auto,

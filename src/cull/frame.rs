@@ -96,11 +96,11 @@ impl Culler {
             .entry(self.keys[index])
             .or_insert_with(|| GpuBatch::new(device));
         batch.last_used = self.frame;
-        batch.most = plan.most_survivors;
         let most = self
             .pipelines
             .get(self.active)
             .map_or(plan.most_survivors, |p| most_ids(plan, p.compaction));
+        batch.most = most;
         let enough = most.min(u64::from(self.options.survivor_capacity)).max(1);
         let capacity = enough.min(self.most_survivors) as u32;
         if batch.survivor_capacity < capacity {

@@ -80,7 +80,7 @@ const SHARED_PAGE: u32 = 1 << 20;
 enum Tenants {
     /// Small sets of any kind.
     Small,
-    /// Large sets with these channels: nobody's instances take more for a neighbour's.
+    /// Large sets that came with these channels: nobody pays for those of a neighbour.
     Large(Channels),
     /// The set that it was made for.
     One,
@@ -160,6 +160,7 @@ impl Pages {
     /// Without any page, and pages of at most so many instances from now on.
     pub fn clear(&mut self, page_limit: u32) {
         self.slots.clear();
+        self.expected = Expected::default();
         self.page_limit = page_limit;
         self.generation += 1;
     }

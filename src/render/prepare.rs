@@ -200,6 +200,11 @@ pub(super) fn prepare_culling(
     clock: Res<CpuClock>,
 ) {
     let _running = clock.start(CpuStage::Prepare);
+    // Slabs move when a mesh comes, changes or goes, and at no other time.
+    if meshes.meshes.is_changed() {
+        draws.meshes.clear();
+        draws.mesh_places.clear();
+    }
     let GpuCuller {
         culler: Some(culler),
         sets,
@@ -211,11 +216,6 @@ pub(super) fn prepare_culling(
     let draws = &mut *draws;
     core::mem::swap(&mut draws.drawn, &mut draws.drawn_before);
     draws.drawn.clear();
-    // Slabs move when a mesh comes, changes or goes, and at no other time.
-    if meshes.meshes.is_changed() {
-        draws.meshes.clear();
-        draws.mesh_places.clear();
-    }
     draws.frame.views.clear();
     draws.views.clear();
     draws.by_uniforms.clone_from(&aliases.by_uniforms);
@@ -224,6 +224,8 @@ pub(super) fn prepare_culling(
     if sets.is_empty() {
         draws.frame.requests.clear();
         draws.requests.clear();
+        draws.batches.clear();
+        draws.bound.clear();
         culler.prepare(device.wgpu_device(), &queue, &draws.frame);
         return;
     }

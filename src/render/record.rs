@@ -237,7 +237,7 @@ pub(super) fn finish_culling(
     if let Some(counts) = culler.take_counts(device.wgpu_device()) {
         if counts.overflow > 0 {
             warn!(
-                "{} visible instances found no room and were not drawn in one frame: the arenas grow; set \
+                "{} visible instances found no room and were not drawn in a frame, and perhaps in some after it: the arenas grow; set \
                  GpuCullingPlugin::survivor_capacity to at least {} to have room from the start",
                 counts.overflow,
                 counts.overflow

@@ -136,6 +136,7 @@ impl SurvivorUniforms {
         mesh_layout: impl Fn() -> BindGroupLayout,
     ) {
         if self.draws.is_empty() {
+            self.bind_groups.clear();
             return;
         }
         let wgpu_device = device.wgpu_device();

@@ -137,7 +137,8 @@ impl<'a> Uploads<'a> {
             // Its motion is that of whole frames.
             upload_with_previous(self.culler, (self.device, self.queue), known, set)?;
         } else if known.lineage != set.lineage() {
-            if set.len() > SMALL_SET as usize && self.culler.set_len(known.id).is_none() {
+            let is_large = set.len() > SMALL_SET as usize && !set.is_released();
+            if is_large && self.culler.set_len(known.id).is_none() {
                 self.newcomers.push(asset);
                 return Ok(());
             }
@@ -231,14 +232,19 @@ impl<'a> Uploads<'a> {
         Ok(())
     }
 
-    /// Room for large sets, for those that are alike side by side. To get gigabytes takes as long as to fill them: one page a
-    /// frame, and what needs another one waits.
+    /// Room for large sets, for those that are alike side by side. To get gigabytes takes as long as to fill them: after one set
+    /// that finds no room in the pages that are there, others like it wait for the next frame.
     fn make_room(&mut self, known: &mut KnownSets, sets: &Assets<InstanceSet>) {
         let newcomers = core::mem::take(&mut self.newcomers);
         let expected = newcomers.iter().filter_map(|asset| {
             let set = sets.get(*asset)?;
+            // Who finds room already needs none in a new page.
+            if self.culler.has_room(set.len() as u32, channels(set)) {
+                return None;
+            }
             Some((known.get(asset)?.id, set.len() as u32, channels(set)))
         });
+        let expected: Vec<_> = expected.collect();
         self.culler.expect_sets(expected);
         let mut has_made_room = false;
         for asset in newcomers {
@@ -255,6 +261,8 @@ impl<'a> Uploads<'a> {
             let bytes = known.len as u64 * instance_bytes(set);
             self.pending.push((bytes, asset));
         }
+        // Who waits is expected anew in the next frame, if it is still there.
+        self.culler.expect_sets([]);
     }
 
     /// The next slices of the sets that have not arrived, within the budget.
