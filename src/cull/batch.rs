@@ -3,14 +3,13 @@
 use crate::cull::{
     Compaction,
     layout::{BLOCK, DrawArgs, args_offset},
-    pages::Page,
+    pages::{Page, first_generation},
     pipelines::Pipelines,
     plan::BatchPlan,
     reference,
     strategies::{Arena, Resource},
 };
 use bytemuck::{NoUninit, Zeroable};
-use core::sync::atomic::{AtomicU64, Ordering};
 use wgpu::{BindGroup, Buffer, BufferDescriptor, BufferUsages, Device, Queue};
 
 /// A buffer that is replaced by a larger one when needed.
@@ -106,9 +105,6 @@ pub(crate) fn most_ids(plan: &BatchPlan, compaction: Compaction) -> u64 {
     }
 }
 
-/// Where the next batch's generations start: what was bound for one is never taken for another's with the same key.
-static FIRST_GENERATION: AtomicU64 = AtomicU64::new(0);
-
 /// What the GPU holds for a batch; kept from frame to frame.
 pub(crate) struct GpuBatch {
     uniform: Table,
@@ -162,7 +158,7 @@ impl GpuBatch {
             args: Growable::new(device, "gpu_culling args", written | BufferUsages::INDIRECT),
             survivor_capacity: 0,
             most: 0,
-            generation: FIRST_GENERATION.fetch_add(1 << 32, Ordering::Relaxed),
+            generation: first_generation(),
             bind_groups: Vec::new(),
             bound_pages: 0,
             bound_compaction: Compaction::Auto,
@@ -218,20 +214,19 @@ impl GpuBatch {
         (plan, number): (&BatchPlan, u64),
         page: &PageBuffers<'_>,
     ) -> u64 {
-        let mut written = [self.rows.write(device, queue, &plan.rows), (0, false)];
+        let (mut bytes, mut replaced) = self.rows.write(device, queue, &plan.rows);
         let tables_of = Some((number, self.survivor_capacity));
         if self.tables_of != tables_of {
             self.tables_of = tables_of;
             let batch = [layout_batch(plan, self.survivor_capacity)];
-            let tables = [
+            let written = [
                 self.uniform.write(device, queue, &batch),
                 self.chunks.write(device, queue, &plan.chunks),
                 self.row_draws.write(device, queue, &plan.row_draws),
             ];
-            let bytes = tables.iter().map(|(bytes, _)| bytes).sum();
-            written[1] = (bytes, tables.iter().any(|(_, replaced)| *replaced));
+            bytes += written.iter().map(|(bytes, _)| bytes).sum::<u64>();
+            replaced |= written.iter().any(|(_, replaced)| *replaced);
         }
-        let mut replaced = written.iter().any(|(_, replaced)| *replaced);
         if self.bound_compaction != pipelines.compaction {
             // What both have stays: `Auto` may go back and forth.
             let unused = |slot: &Resource| !pipelines.scratch().any(|used| used == *slot);
@@ -256,7 +251,7 @@ impl GpuBatch {
             self.bound_pages = page.generation;
             self.bind_groups = pipelines.bind(device, |slot| self.buffer(slot, page));
         }
-        written.iter().map(|(bytes, _)| bytes).sum()
+        bytes
     }
 
     fn buffer<'a>(&'a self, slot: Resource, page: &PageBuffers<'a>) -> &'a Buffer {

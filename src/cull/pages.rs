@@ -107,8 +107,11 @@ pub(crate) struct PageCopy {
     pub scales: Vec<f32>,
 }
 
-/// Where the next culler's pages start to count: what was bound for one culler is never taken for another's.
-static FIRST_GENERATION: AtomicU64 = AtomicU64::new(0);
+/// Where the next holder of buffers starts to count its generations: what was bound for one is never taken for another's.
+pub(crate) fn first_generation() -> u64 {
+    static FIRST: AtomicU64 = AtomicU64::new(0);
+    FIRST.fetch_add(1 << 32, Ordering::Relaxed)
+}
 
 /// All pages of a culler.
 pub(crate) struct Pages {
@@ -153,7 +156,7 @@ impl Pages {
             page_limit,
             keep_cpu_copy,
             belt: UploadBelt::new(device),
-            generation: FIRST_GENERATION.fetch_add(1 << 32, Ordering::Relaxed),
+            generation: first_generation(),
         }
     }
 
@@ -170,8 +173,12 @@ impl Pages {
     }
 
     /// Large sets that get room next, in this order, instead of those that were expected before.
-    pub fn expect(&mut self, sets: impl IntoIterator<Item = (SetId, u32, Channels)>) {
-        self.expected = Expected::new(sets, self.page_limit / BLOCK);
+    pub fn expect_sets(&mut self, sets: impl IntoIterator<Item = (SetId, u32, Channels)>) {
+        let is_large = |(_, len, channels): &(SetId, u32, Channels)| {
+            self.tenants(*len, Room::of(*channels), *channels) != Tenants::Small
+        };
+        let large = sets.into_iter().filter(is_large);
+        self.expected = Expected::new(large, self.page_limit / BLOCK);
     }
 
     /// Room for `len` instances, next to what is like them; for large sets in a page of their own where nothing is.
@@ -185,18 +192,12 @@ impl Pages {
         self.expected.remove(id);
         let mut regions = Vec::new();
         let most = self.most_together(room);
+        let tenants = self.tenants(len, room, channels);
         let mut left = len;
         while left > 0 {
             let take = left.min(most);
             let capacity = take.next_multiple_of(BLOCK);
             let blocks = capacity / BLOCK * room.factor();
-            let tenants = if room.own {
-                Tenants::One
-            } else if len == take && blocks <= SMALL_SET / BLOCK {
-                Tenants::Small
-            } else {
-                Tenants::Large(channels)
-            };
             let found = self.with_room(tenants, blocks).and_then(|page| {
                 let first = self.slots[page].as_mut()?.free.take(blocks)?;
                 Some((page, first * BLOCK))
@@ -218,15 +219,23 @@ impl Pages {
         (self.page_limit / BLOCK / room.factor()).max(1) * BLOCK
     }
 
+    /// Whom the pages of a set of so many instances are for.
+    fn tenants(&self, len: u32, room: Room, channels: Channels) -> Tenants {
+        let blocks = len.div_ceil(BLOCK) * room.factor();
+        if room.own {
+            Tenants::One
+        } else if len <= self.most_together(room) && blocks <= SMALL_SET / BLOCK {
+            Tenants::Small
+        } else {
+            Tenants::Large(channels)
+        }
+    }
+
     /// Whether there is room for a set of so many instances without another page.
     pub fn has_room(&self, len: u32, channels: Channels) -> bool {
         let room = Room::of(channels);
         let blocks = len.div_ceil(BLOCK) * room.factor();
-        let tenants = if blocks <= SMALL_SET / BLOCK {
-            Tenants::Small
-        } else {
-            Tenants::Large(channels)
-        };
+        let tenants = self.tenants(len, room, channels);
         len <= self.most_together(room) && self.with_room(tenants, blocks).is_some()
     }
 

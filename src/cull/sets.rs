@@ -82,13 +82,14 @@ impl Culler {
         residency
     }
 
-    /// Sets of more than [`SMALL_SET`](crate::cull::SMALL_SET) instances that will get room next, in this order: those with the same channels lie side by side, in one
-    /// page as far as one binding holds them, and a stage is one dispatch for all. What was expected before is forgotten.
+    /// Sets of more than [`SMALL_SET`](crate::cull::SMALL_SET) instances that will get room next, in this order: those with
+    /// the same channels lie side by side, in one page as far as one binding holds them, and a stage is one dispatch for
+    /// all. What was expected before is forgotten.
     ///
     /// A page that several sets share is given back with the last of them; until then, sets with the same channels may take the room
     /// of those that are gone.
     pub fn expect_sets(&mut self, sets: impl IntoIterator<Item = (SetId, u32, Channels)>) {
-        self.pages.expect(sets);
+        self.pages.expect_sets(sets);
     }
 
     /// Whether [`Self::reserve_set`] finds room for such a set where there is memory already.

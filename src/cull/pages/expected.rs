@@ -1,6 +1,6 @@
 //! Large sets that are about to come: a page is made with room for those that go with its first.
 
-use super::{Channels, Room, SMALL_SET, SetId};
+use super::{Channels, Room, SetId};
 use crate::cull::layout::BLOCK;
 
 /// Sets that have no room yet, in the order in which they will get it.
@@ -15,20 +15,18 @@ struct Newcomer {
 }
 
 impl Expected {
-    /// Sets with so many instances, in pages of at most `limit` blocks. Small ones go elsewhere.
+    /// Sets with so many instances, in pages of at most `limit` blocks.
     pub fn new(sets: impl IntoIterator<Item = (SetId, u32, Channels)>, limit: u32) -> Self {
         let newcomer = |(id, len, channels): (SetId, u32, Channels)| {
             let factor = Room::of(channels).factor();
             let most = (limit / factor).max(1);
-            let blocks = len.div_ceil(BLOCK);
-            let is_large = blocks > most || blocks * factor > SMALL_SET / BLOCK;
-            is_large.then_some(Newcomer {
+            Newcomer {
                 id,
                 channels,
-                blocks: blocks % most * factor,
-            })
+                blocks: len.div_ceil(BLOCK) % most * factor,
+            }
         };
-        Self(sets.into_iter().filter_map(newcomer).collect())
+        Self(sets.into_iter().map(newcomer).collect())
     }
 
     /// The set has come.
@@ -71,18 +69,13 @@ mod tests {
             // Does not fit any more, what comes after it does.
             (SetId(3), 900 * BLOCK, PLAIN),
             (SetId(4), 700 * BLOCK, PLAIN),
-            (SetId(5), 256 * BLOCK, PLAIN),
         ];
         let mut expected = Expected::new(sets, LIMIT);
         expected.remove(SetId(1));
         assert_eq!(expected.page_blocks(300, PLAIN, LIMIT), 1000);
         assert_eq!(expected.page_blocks(300, SCALED, LIMIT), 800);
         expected.remove(SetId(4));
-        assert_eq!(
-            expected.page_blocks(300, PLAIN, LIMIT),
-            300,
-            "small ones do not count"
-        );
+        assert_eq!(expected.page_blocks(300, PLAIN, LIMIT), 300);
         assert_eq!(Expected::default().page_blocks(3, PLAIN, LIMIT), 3);
     }
 
