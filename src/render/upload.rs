@@ -1,5 +1,7 @@
 //! Instances on their way to the GPU: changes at once, new sets in slices, so that no frame waits for a large one.
 
+mod previous;
+
 use super::{
     clock::{CpuClock, CpuStage},
     plugin::{GpuCullingPlugin, GpuCullingSettings},
@@ -15,6 +17,7 @@ use bevy::{
     tasks::AsyncComputeTaskPool,
 };
 use core::ops::Range;
+use previous::upload_with_previous;
 use std::sync::{Arc, Mutex};
 
 /// Instances of a new set have arrived on the GPU: written in each frame that brings some, until all are there.
@@ -367,90 +370,6 @@ impl<'a> Uploads<'a> {
         };
         self.culler
             .upload_tags(self.queue, id, range.start, &tags[range])
-    }
-}
-
-/// Uploads all that changed since `known`, of a set that keeps where its instances were, and moves what it has of them.
-fn upload_with_previous(
-    culler: &mut Culler,
-    (device, queue): (&wgpu::Device, &wgpu::Queue),
-    known: &mut KnownSet,
-    set: &InstanceSet,
-) -> Result<(), CullError> {
-    let mut moved = core::mem::take(&mut known.moved);
-    if known.lineage == set.lineage() && known.revision == set.revision() {
-        if set.keeps_previous() && !moved.is_empty() {
-            culler.keep_previous((device, queue), known.id, moved)?;
-        }
-        return Ok(());
-    }
-    let since = if known.lineage == set.lineage() {
-        known.revision
-    } else {
-        0
-    };
-    let mut changes = set.changes_since(since);
-    let channels = channels(set);
-    let nowhere = nowhere_before(&changes, if since == 0 { 0 } else { known.len }, set.len());
-    if culler.reserve_set(device, known.id, set.len() as u32, channels) == Residency::Moved {
-        changes = SetChanges::Everything;
-        // It brought along where it was.
-        moved.clear();
-    }
-    if channels.previous {
-        culler.keep_previous((device, queue), known.id, moved)?;
-    }
-    let all = core::slice::from_ref(&(0..set.len())).to_vec();
-    let (instances, scales, tags) = match changes {
-        SetChanges::Nothing => Default::default(),
-        SetChanges::Everything => (all.clone(), all.clone(), all),
-        SetChanges::Ranges(ranges) => (ranges.instances, ranges.scales, ranges.tags),
-    };
-    if channels.previous {
-        known.moved = instances.iter().chain(&scales).cloned().collect();
-        for range in nowhere {
-            let data = (
-                &set.packed()[range.clone()],
-                set.scales().map(|scales| &scales[range.clone()]),
-            );
-            culler.upload_previous(queue, known.id, range.start, data)?;
-        }
-    }
-    for range in instances {
-        culler.upload(queue, known.id, range.start, &set.packed()[range])?;
-    }
-    for (range, values) in scales
-        .into_iter()
-        .filter_map(|range| Some((range.clone(), &set.scales()?[range])))
-    {
-        culler.upload_scales(queue, known.id, range.start, values)?;
-    }
-    for (range, values) in tags
-        .into_iter()
-        .filter_map(|range| Some((range.clone(), &set.tags()?[range])))
-    {
-        culler.upload_tags(queue, known.id, range.start, values)?;
-    }
-    known.lineage = set.lineage();
-    known.revision = set.revision();
-    known.len = set.len();
-    known.arrived = known.len;
-    Ok(())
-}
-
-/// Instances that were nowhere in the frame before, when the set had `before` of them: they have no motion.
-fn nowhere_before(changes: &SetChanges, before: usize, len: usize) -> Vec<Range<usize>> {
-    match changes {
-        SetChanges::Nothing => Vec::new(),
-        SetChanges::Everything => core::slice::from_ref(&(0..len)).to_vec(),
-        SetChanges::Ranges(ranges) => {
-            let grown = before.min(len)..len;
-            let renumbered = ranges.renumbered.iter().cloned();
-            renumbered
-                .chain([grown])
-                .filter(|range| !range.is_empty())
-                .collect()
-        }
     }
 }
 
