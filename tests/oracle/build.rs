@@ -51,7 +51,8 @@ pub fn members(stage: &Stage, of: Entity) -> Vec<Entity> {
 }
 
 impl Combination {
-    pub fn build(&self, stage: &mut Stage) {
+    /// Its scene; the set, or the entity that all of it are children of.
+    pub fn build(&self, stage: &mut Stage) -> Entity {
         let set = self.spawn_set(stage);
         if self.pass == Pass::FullPrepass {
             let drift = Drift(Vec3::new(0.06, 0.02, 0.0));
@@ -63,6 +64,7 @@ impl Combination {
         if self.pass == Pass::Blend {
             queue_again(stage, set);
         }
+        set
     }
 
     fn spawn_set(&self, stage: &mut Stage) -> Entity {
@@ -336,7 +338,7 @@ fn tag_members(stage: &mut Stage, of: Entity) {
 const QUEUED: usize = 12;
 
 /// Bevy sorts an entity by its place when it was queued, which in its first frame may not be known yet.
-fn queue_again(stage: &mut Stage, set: Entity) {
+pub fn queue_again(stage: &mut Stage, set: Entity) {
     stage.update(QUEUED);
     for entity in members(stage, set) {
         let mut entity = stage.entity(entity);

@@ -30,6 +30,7 @@ use bevy::{
     render::{render_resource::TextureFormat, renderer::RenderAdapter},
 };
 use bevy_gpu_culling::{cull::Compaction, prelude::GpuCullingSettings};
+use build::queue_again;
 use image::RgbaImage;
 use scene::{How, Stage, different_pixels};
 use std::time::Instant;
@@ -90,11 +91,19 @@ fn every_combination_looks_like_bevys_entities() {
         if settings.compaction != compaction {
             settings.compaction = compaction;
         }
-        let pictures = stages.each_mut().map(|stage| draw(stage, combination));
+        let [(_, set), (bevys, mut bevy)] = stages.each_mut().map(|stage| draw(stage, combination));
         let wrong = views_are_wrong(&mut stages[0], combination);
-        let [set, bevy] = pictures;
         drawn += 1;
-        let result = different_pixels(&name, &set, &bevy);
+        let mut result = different_pixels(&name, &set, &bevy);
+        for _ in 0..BLEND_ATTEMPTS {
+            if combination.pass != Pass::Blend || result.is_ok() {
+                break;
+            }
+            println!("{name}: once more");
+            queue_again(&mut stages[1], bevys);
+            bevy = stages[1].picture();
+            result = different_pixels(&name, &set, &bevy);
+        }
         println!("{name}: {result:?}, {:.1?}", begun.elapsed());
         failures.extend(result.err());
         failures.extend(wrong.map(|wrong| format!("{name}: {wrong}")));
@@ -104,10 +113,12 @@ fn every_combination_looks_like_bevys_entities() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-fn draw(stage: &mut Stage, combination: &Combination) -> RgbaImage {
+/// One frame in five or so, Bevy sorts a few blended entities by places that are not theirs: queued again, they are right.
+const BLEND_ATTEMPTS: usize = 5;
+
+fn draw(stage: &mut Stage, combination: &Combination) -> (Entity, RgbaImage) {
     stage.clear();
-    combination.build(stage);
-    stage.picture()
+    (combination.build(stage), stage.picture())
 }
 
 /// Fewer views than the lights and cameras of a combination have, if so. Each view is compared with the twin.
@@ -123,7 +134,7 @@ fn views_are_wrong(stage: &mut Stage, combination: &Combination) -> Option<Strin
 fn a_moved_set_is_not_the_same_picture() {
     let mut stage = stage(How::Set(None));
     let combination = &COMBINATIONS[0];
-    let first = draw(&mut stage, combination);
+    let (_, first) = draw(&mut stage, combination);
     assert!(different_pixels("self", &first, &first).is_ok());
     let world = stage.app.world_mut();
     let mut sets =
@@ -140,11 +151,11 @@ fn a_moved_set_is_not_the_same_picture() {
 fn a_vertex_shader_that_comes_later_is_drawn() {
     let custom = |combination: &&Combination| combination.matter == Matter::CustomVertex;
     let combination = COMBINATIONS.iter().find(custom).unwrap();
-    let expected = draw(&mut stage(How::Set(None)), combination);
+    let (_, expected) = draw(&mut stage(How::Set(None)), combination);
     let mut late = stage(How::Set(None));
     let mut shaders = late.app.world_mut().resource_mut::<Assets<Shader>>();
     let shader = shaders.remove(&materials::SWOLLEN).unwrap();
-    let before = draw(&mut late, combination);
+    let (_, before) = draw(&mut late, combination);
     assert!(different_pixels("late-shader-before", &before, &expected).is_err());
     let mut shaders = late.app.world_mut().resource_mut::<Assets<Shader>>();
     shaders.insert(&materials::SWOLLEN, shader).unwrap();
