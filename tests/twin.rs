@@ -320,7 +320,7 @@ fn a_plan_that_is_kept_is_that_of_a_new_culler() {
         let (mut culler, _) = Culler::new(&device, options(CullingTier::Workgroup, true)).unwrap();
         run(&mut culler, (&device, &queue), &scene);
         let mut last = culler.plan().clone();
-        for change in 0..6 {
+        for change in 0..8 {
             match change {
                 // The views move; nothing changes; a set moves.
                 0 => scene.frame.views.iter_mut().for_each(|view| {
@@ -331,7 +331,18 @@ fn a_plan_that_is_kept_is_that_of_a_new_culler() {
                 // One view fewer sees a set; a mesh is larger; a set is shorter.
                 3 => drop(scene.frame.requests[0].views.pop()),
                 4 => scene.frame.requests[2].sphere.radius += 0.5,
-                _ => scene.sets[2].truncate(900),
+                5 => scene.sets[2].truncate(900),
+                // All views see all sets; then a view fewer sees one of two sets that lie at one place.
+                6 => {
+                    let all = 0..scene.frame.views.len() as u32;
+                    let requests = scene.frame.requests.iter_mut();
+                    requests.for_each(|request| request.views = all.clone().collect());
+                }
+                _ => {
+                    scene.frame.requests[1].world_from_local =
+                        scene.frame.requests[0].world_from_local;
+                    scene.frame.requests[1].views.pop();
+                }
             }
             run(&mut culler, (&device, &queue), &scene);
             compare(&culler, (&device, &queue), &scene).unwrap();
@@ -340,6 +351,15 @@ fn a_plan_that_is_kept_is_that_of_a_new_culler() {
             common::upload(&mut other, (&device, &queue), &scene);
             other.prepare(&device, &queue, &scene.frame);
             assert_eq!(culler.plan(), other.plan(), "change {change}");
+            for (index, request) in scene.frame.requests.iter().enumerate() {
+                for (slot, view) in request.views.iter().enumerate() {
+                    let seen = scene.frame.views[*view as usize].to_row(&request.world_from_local);
+                    for part in culler.plan().parts(index, slot) {
+                        let row = culler.plan().batches[part.batch].rows[part.row as usize];
+                        assert_eq!(row, seen, "request {index}, view {view}");
+                    }
+                }
+            }
             let is_same = *culler.plan() == last;
             assert!(is_same || change != 1, "nothing has changed");
             last = culler.plan().clone();

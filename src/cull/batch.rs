@@ -226,6 +226,15 @@ impl GpuBatch {
             ];
             bytes += written.iter().map(|(bytes, _)| bytes).sum::<u64>();
             replaced |= written.iter().any(|(_, replaced)| *replaced);
+            for slot in pipelines.scratch() {
+                if let Some(at) = Resource::SCRATCH.iter().position(|other| *other == slot) {
+                    replaced |= self.scratch[at].reserve(device, slot.scratch_bytes(plan));
+                }
+            }
+            if self.args.reserve(device, args_offset(plan.batch.row_count)) {
+                self.generation += 1;
+                replaced = true;
+            }
         }
         if self.bound_compaction != pipelines.compaction {
             // What both have stays: `Auto` may go back and forth.
@@ -236,15 +245,6 @@ impl GpuBatch {
                 }
             }
             self.bound_compaction = pipelines.compaction;
-            replaced = true;
-        }
-        for slot in pipelines.scratch() {
-            if let Some(at) = Resource::SCRATCH.iter().position(|other| *other == slot) {
-                replaced |= self.scratch[at].reserve(device, slot.scratch_bytes(plan));
-            }
-        }
-        if self.args.reserve(device, args_offset(plan.batch.row_count)) {
-            self.generation += 1;
             replaced = true;
         }
         if replaced || self.bound_pages != page.generation || self.bind_groups.is_empty() {

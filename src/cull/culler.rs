@@ -12,9 +12,10 @@ use crate::cull::{
     planner::PlanInputs,
     previous::Previous,
     readback::{BatchRows, Readback},
-    sets::Set,
+    residents::ResidentSets,
     shaders,
     strategies::Sources,
+    written::WrittenRoom,
 };
 use core::ops::Range;
 use hashbrown::HashMap;
@@ -65,14 +66,15 @@ pub struct Culler {
     /// What [`Compaction::Auto`] has seen.
     pub(super) auto: Auto,
     pub(super) pages: Pages,
-    pub(super) sets: HashMap<SetId, Set>,
+    pub(super) sets: ResidentSets,
+    /// Those of them that the GPU writes.
+    pub(super) written: HashMap<SetId, WrittenRoom>,
     pub(super) previous: Previous,
     /// Bound where a page has no scales.
     pub(super) no_channel: Buffer,
     pub(super) plan: Plan,
-    /// What it was made from, and the room of those of the frame before.
-    pub(super) plan_inputs: PlanInputs,
-    pub(super) spare_inputs: PlanInputs,
+    /// What it was made from; `None` before the first.
+    pub(super) plan_inputs: Option<PlanInputs>,
     /// Keys of the plan's batches.
     pub(super) keys: Vec<BatchKey>,
     pub(super) rows: Vec<BatchRows>,
@@ -160,7 +162,8 @@ impl Culler {
             tuning,
             auto: Auto::default(),
             pages: Pages::new(device, page_limit, tier == CullingTier::Cpu),
-            sets: HashMap::new(),
+            sets: ResidentSets::default(),
+            written: HashMap::new(),
             previous: Previous::default(),
             no_channel: device.create_buffer(&BufferDescriptor {
                 label: Some("gpu_culling no channel"),
@@ -169,8 +172,7 @@ impl Culler {
                 mapped_at_creation: false,
             }),
             plan: Plan::default(),
-            plan_inputs: PlanInputs::default(),
-            spare_inputs: PlanInputs::default(),
+            plan_inputs: None,
             keys: Vec::new(),
             rows: Vec::new(),
             batches: HashMap::new(),
@@ -236,9 +238,10 @@ impl Culler {
         self.page_limit = instances.next_multiple_of(BLOCK).min(self.page_limit);
         self.plan_limits.counts = counts_per_batch.min(self.plan_limits.counts);
         self.pages.clear(self.page_limit);
-        self.plan_inputs = PlanInputs::default();
+        self.plan_inputs = None;
         (self.plan, self.keys, self.rows) = Default::default();
-        self.sets.clear();
+        self.sets = ResidentSets::default();
+        self.written.clear();
     }
 }
 

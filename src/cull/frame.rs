@@ -56,9 +56,11 @@ impl Culler {
         for index in 0..self.plan.batches.len() {
             self.prepare_batch(device, queue, index);
         }
-        let now = self.frame;
-        self.batches
-            .retain(|_, batch| batch.last_used + KEEP_FRAMES >= now);
+        if self.batches.len() > self.keys.len() {
+            let now = self.frame;
+            self.batches
+                .retain(|_, batch| batch.last_used + KEEP_FRAMES >= now);
+        }
     }
 
     /// The pipelines for the frame's count, where there is a choice.

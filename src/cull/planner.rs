@@ -1,23 +1,24 @@
 //! The plan of a frame: made anew where requests or sets have changed, else only its rows are.
 
 use crate::cull::{
-    CullFrame, CullView, Culler,
+    CullFrame, CullRequest, CullView, Culler,
     culler::BatchKey,
     layout::Row,
-    pages::{Region, SetId},
+    pages::SetId,
     plan::{BoundingSphere, DrawShape, Plan, PlanRequest},
     readback::BatchRows,
-    sets::Set,
+    residents::Set,
 };
+use core::ops::Range;
 use glam::Affine3A;
 
-/// What a plan depends on, but for what the views see. Lists of all requests lie one after the other: a frame fills them
-/// without an allocation.
-#[derive(Default, PartialEq)]
+/// What a plan depends on, but for what the views see.
 pub(super) struct PlanInputs {
+    /// [`ResidentSets::version`](crate::cull::residents::ResidentSets::version)
+    sets: u64,
     requests: Vec<RequestInputs>,
+    /// Views of all requests, one after the other.
     views: Vec<u32>,
-    regions: Vec<Region>,
 }
 
 #[derive(PartialEq)]
@@ -27,93 +28,121 @@ struct RequestInputs {
     world_from_local: Affine3A,
     sphere: BoundingSphere,
     shape: DrawShape,
-    len: u32,
-    has_scale: bool,
-    /// Ends of its lists.
+    /// End of its views.
     views: usize,
-    regions: usize,
+}
+
+impl RequestInputs {
+    fn new(request: &CullRequest, views: usize) -> Self {
+        Self {
+            key: request.key,
+            set: request.set,
+            world_from_local: request.world_from_local,
+            sphere: request.sphere,
+            shape: request.shape,
+            views,
+        }
+    }
 }
 
 impl PlanInputs {
-    fn clear(&mut self) {
-        self.requests.clear();
-        self.views.clear();
-        self.regions.clear();
+    fn of(frame: &CullFrame, sets: u64) -> Self {
+        let (mut requests, mut views) = (Vec::new(), Vec::new());
+        for request in &frame.requests {
+            views.extend(views_of(frame, &request.views).map(|(view, _)| view));
+            requests.push(RequestInputs::new(request, views.len()));
+        }
+        Self {
+            sets,
+            requests,
+            views,
+        }
+    }
+
+    /// Each request's views.
+    fn views(&self) -> impl Iterator<Item = Range<usize>> {
+        let mut first = 0;
+        let ends = self.requests.iter().map(|request| request.views);
+        ends.map(move |end| core::mem::replace(&mut first, end)..end)
+    }
+
+    /// Whether a frame has the same, as it does but for frames in which something comes, goes or changes.
+    fn are_of(&self, frame: &CullFrame, sets: u64) -> bool {
+        let known = self.requests.iter().zip(self.views());
+        self.sets == sets
+            && self.requests.len() == frame.requests.len()
+            && known.zip(&frame.requests).all(|((known, own), request)| {
+                let views = views_of(frame, &request.views).map(|(view, _)| view);
+                *known == RequestInputs::new(request, known.views)
+                    && views.eq(self.views[own].iter().copied())
+            })
+    }
+}
+
+/// The rows of one request after the other. Those of sets that lie in the world as the one before are not made anew.
+#[derive(Default)]
+struct RequestRows<'a> {
+    of: Option<&'a CullRequest>,
+    rows: Vec<Row>,
+}
+
+impl<'a> RequestRows<'a> {
+    fn of(&mut self, frame: &CullFrame, request: &'a CullRequest) -> &[Row] {
+        let same = |of: &CullRequest| {
+            of.world_from_local == request.world_from_local && of.views == request.views
+        };
+        if !self.of.is_some_and(same) {
+            let views = views_of(frame, &request.views);
+            self.rows.clear();
+            self.rows
+                .extend(views.map(|(_, view)| view.to_row(&request.world_from_local)));
+            self.of = Some(request);
+        }
+        &self.rows
     }
 }
 
 impl Culler {
     pub(super) fn plan_frame(&mut self, frame: &CullFrame) {
-        let mut inputs = core::mem::take(&mut self.spare_inputs);
-        self.fill_inputs(frame, &mut inputs);
-        self.spare_inputs = core::mem::replace(&mut self.plan_inputs, inputs);
-        if self.plan_inputs == self.spare_inputs {
-            self.plan_rows(frame);
-        } else {
-            self.plan_all(frame);
-        }
-    }
-
-    fn fill_inputs(&self, frame: &CullFrame, inputs: &mut PlanInputs) {
-        let empty = Set::default();
-        inputs.clear();
-        for request in &frame.requests {
-            let set = self.sets.get(&request.set).unwrap_or(&empty);
-            inputs
-                .views
-                .extend(views_of(frame, &request.views).map(|(view, _)| view));
-            inputs.regions.extend_from_slice(&set.regions);
-            inputs.requests.push(RequestInputs {
-                key: request.key,
-                set: request.set,
-                world_from_local: request.world_from_local,
-                sphere: request.sphere,
-                shape: request.shape,
-                len: set.len,
-                has_scale: set.channels.scale,
-                views: inputs.views.len(),
-                regions: inputs.regions.len(),
-            });
+        let sets = self.sets.version();
+        match &self.plan_inputs {
+            Some(inputs) if inputs.are_of(frame, sets) => self.plan_rows(frame),
+            _ => self.plan_all(frame, PlanInputs::of(frame, sets)),
         }
     }
 
     /// The views have moved, if anything.
     fn plan_rows(&mut self, frame: &CullFrame) {
+        let mut rows = RequestRows::default();
         for (index, request) in frame.requests.iter().enumerate() {
-            for (slot, (_, view)) in views_of(frame, &request.views).enumerate() {
-                let row = view.to_row(&request.world_from_local);
-                self.plan.set_row(index, slot, row);
+            for (slot, row) in rows.of(frame, request).iter().enumerate() {
+                self.plan.set_row(index, slot, *row);
             }
         }
     }
 
-    fn plan_all(&mut self, frame: &CullFrame) {
+    fn plan_all(&mut self, frame: &CullFrame, inputs: PlanInputs) {
         self.changed_in = self.frame;
-        let inputs = &self.plan_inputs;
         let mut rows: Vec<Row> = Vec::with_capacity(inputs.views.len());
+        let mut each = RequestRows::default();
         for request in &frame.requests {
-            let views = views_of(frame, &request.views);
-            rows.extend(views.map(|(_, view)| view.to_row(&request.world_from_local)));
+            rows.extend_from_slice(each.of(frame, request));
         }
-        let (mut first_view, mut first_region) = (0, 0);
-        let requests: Vec<_> = inputs
-            .requests
-            .iter()
-            .map(|request| {
-                let views = core::mem::replace(&mut first_view, request.views)..request.views;
-                let regions =
-                    core::mem::replace(&mut first_region, request.regions)..request.regions;
-                PlanRequest {
-                    regions: &inputs.regions[regions],
-                    len: request.len,
-                    has_scale: request.has_scale,
-                    world_from_local: request.world_from_local,
-                    sphere: request.sphere,
-                    shape: request.shape,
-                    rows: &rows[views],
-                }
-            })
-            .collect();
+        let gone = Set::default();
+        let requests = frame.requests.iter().zip(inputs.views());
+        let requests = requests.map(|(request, views)| {
+            let set = self.sets.get(request.set).unwrap_or(&gone);
+            PlanRequest {
+                regions: &set.regions,
+                len: set.len,
+                has_scale: set.channels.scale,
+                world_from_local: request.world_from_local,
+                sphere: request.sphere,
+                shape: request.shape,
+                rows: &rows[views],
+            }
+        });
+        let requests: Vec<_> = requests.collect();
         self.plan = Plan::build(&requests, self.plan_limits);
         // Batches of each page so far; pages are few and numbered from zero.
         let pages = self.plan.batches.iter().map(|batch| batch.page + 1).max();
@@ -124,6 +153,7 @@ impl Culler {
             ordinals[batch.page] += 1;
         }
         self.rows = batch_rows(frame, &self.plan, &self.keys);
+        self.plan_inputs = Some(inputs);
     }
 }
 
@@ -141,27 +171,29 @@ fn batch_rows(frame: &CullFrame, plan: &Plan, keys: &[BatchKey]) -> Vec<BatchRow
     let mut batches: Vec<_> = plan
         .batches
         .iter()
-        .zip(keys)
-        .map(|(batch, key)| BatchRows {
-            key: *key,
-            rows: vec![(0, 0, 0); batch.rows.len()],
-            blocks: None,
-        })
+        .map(|batch| vec![(0, 0, 0); batch.rows.len()])
         .collect();
     for (index, request) in frame.requests.iter().enumerate() {
         for (slot, (view, _)) in views_of(frame, &request.views).enumerate() {
             for part in plan.parts(index, slot) {
-                batches[part.batch].rows[part.row as usize] = (request.key, view, 0);
+                batches[part.batch][part.row as usize] = (request.key, view, 0);
             }
         }
     }
-    for (batch, plan) in batches.iter_mut().zip(&plan.batches) {
+    for (rows, plan) in batches.iter_mut().zip(&plan.batches) {
         for chunk in &plan.chunks {
-            let rows = chunk.first_row as usize..(chunk.first_row + chunk.row_count) as usize;
-            batch.rows[rows]
+            let own = chunk.first_row as usize..(chunk.first_row + chunk.row_count) as usize;
+            rows[own]
                 .iter_mut()
                 .for_each(|row| row.2 = chunk.instance_count);
         }
     }
+    let batches = keys.iter().zip(batches);
     batches
+        .map(|(key, rows)| BatchRows {
+            key: *key,
+            rows: rows.into(),
+            blocks: None,
+        })
+        .collect()
 }

@@ -5,7 +5,7 @@
 
 use crate::cull::{
     pages::{Pages, runs},
-    sets::Set,
+    residents::Set,
 };
 use core::ops::Range;
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, CommandEncoder, Device};

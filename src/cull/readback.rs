@@ -9,6 +9,7 @@ use crate::cull::{
     staging::StagingRing,
     strategies::Resource,
 };
+use std::sync::Arc;
 use wgpu::{
     Buffer, BufferDescriptor, BufferUsages, CommandEncoder, Device, MapMode, PollType, Queue,
 };
@@ -61,7 +62,7 @@ impl FrameCounts {
 pub(crate) struct BatchRows {
     pub key: (usize, usize),
     /// Request key, view and instances of each row.
-    pub rows: Vec<(u64, u32, u32)>,
+    pub rows: Arc<[(u64, u32, u32)]>,
     /// Blocks, if the compaction classifies them.
     pub blocks: Option<u32>,
 }

@@ -5,7 +5,7 @@ use crate::{
         CullError, Culler, CullingTier,
         layout::{BLOCK, BoundJob},
         pages::{Channels, Region, Room, SetId},
-        written::WrittenRoom,
+        residents::{ResidentSets, Set},
     },
     instance::PackedInstance,
 };
@@ -20,17 +20,6 @@ pub enum Residency {
     Moved,
 }
 
-/// A set that is resident.
-#[derive(Default)]
-pub(super) struct Set {
-    pub(super) len: u32,
-    pub(super) channels: Channels,
-    pub(super) regions: Vec<Region>,
-    pub(super) room: Room,
-    /// Where the GPU writes the instances.
-    pub(super) written: Option<WrittenRoom>,
-}
-
 impl Culler {
     /// Room for a set of `len` instances. A set that outgrows its room gets half as much again, so that pushing
     /// to it every frame does not move it every frame.
@@ -42,10 +31,8 @@ impl Culler {
         channels: Channels,
     ) -> Residency {
         let room = Room::of(channels);
-        let old = self.sets.get(&id);
-        let known = old
-            .filter(|old| old.room == room && old.written.is_none())
-            .map(Set::capacity);
+        let old = self.sets.get(id);
+        let known = old.filter(|old| old.room == room).map(Set::capacity);
         let residency = if known.is_some_and(|capacity| capacity >= len) {
             Residency::Kept
         } else {
@@ -56,7 +43,8 @@ impl Culler {
             };
             let old = if channels.previous {
                 // Its data is where the instances were.
-                self.sets.remove(&id)
+                self.written.remove(&id);
+                self.sets.remove(id)
             } else {
                 self.remove_set(id);
                 None
@@ -66,7 +54,6 @@ impl Culler {
                 channels,
                 regions: self.pages.allocate(device, (id, instances), room, channels),
                 room,
-                written: None,
             };
             if let Some(old) = old {
                 self.previous.move_set(&self.pages, old, &set);
@@ -74,9 +61,8 @@ impl Culler {
             self.sets.insert(id, set);
             Residency::Moved
         };
-        if let Some(set) = self.sets.get_mut(&id) {
-            set.len = len;
-            set.channels = channels;
+        self.sets.resize(id, len, channels);
+        if let Some(set) = self.sets.get(id) {
             self.pages.add_channels(device, &set.regions, channels);
         }
         residency
@@ -109,6 +95,7 @@ impl Culler {
         core::mem::swap(&mut self.pages, &mut other.pages);
         self.pages.generation = generation;
         self.sets = core::mem::take(&mut other.sets);
+        self.written = core::mem::take(&mut other.written);
         self.stale = core::mem::take(&mut other.stale);
         self.previous = core::mem::take(&mut other.previous);
         true
@@ -117,31 +104,45 @@ impl Culler {
     /// The set's channels, if it is resident.
     #[must_use]
     pub fn set_channels(&self, id: SetId) -> Option<Channels> {
-        self.sets.get(&id).map(|set| set.channels)
+        self.sets.get(id).map(|set| set.channels)
     }
 
     /// Instances of the set, if it is resident.
     #[must_use]
     pub fn set_len(&self, id: SetId) -> Option<u32> {
-        self.sets.get(&id).map(|set| set.len)
+        self.sets.get(id).map(|set| set.len)
+    }
+
+    /// Changes when a set comes, goes, or has another length, other channels or other regions.
+    #[cfg(feature = "bevy")]
+    pub(crate) fn sets_version(&self) -> u64 {
+        self.sets.version()
+    }
+
+    /// The set's channels and its regions, in order, if it is resident.
+    #[cfg(feature = "bevy")]
+    pub(crate) fn resident(&self, id: SetId) -> Option<(Channels, &[Region])> {
+        let set = self.sets.get(id)?;
+        Some((set.channels, &set.regions))
     }
 
     /// The set's regions, in order.
     #[must_use]
     pub fn set_regions(&self, id: SetId) -> &[Region] {
-        self.sets.get(&id).map_or(&[], |set| &set.regions)
+        self.sets.get(id).map_or(&[], |set| &set.regions)
     }
 
     /// Gives the set's room back.
     pub fn remove_set(&mut self, id: SetId) {
-        if let Some(set) = self.sets.remove(&id) {
+        self.written.remove(&id);
+        if let Some(set) = self.sets.remove(id) {
             self.pages.release(&set.regions, set.room);
         }
     }
 
     /// Names of all resident sets.
     pub fn set_ids(&self) -> impl Iterator<Item = SetId> + '_ {
-        self.sets.keys().copied()
+        self.sets.ids()
     }
 
     /// Writes instances from `first` on.
@@ -199,11 +200,14 @@ impl Culler {
 
     /// Makes the bounds of the blocks whose instances have changed since the last frame.
     pub(super) fn update_bounds(&mut self, device: &Device, queue: &Queue) {
+        if self.stale.is_empty() {
+            return;
+        }
         let stale = core::mem::take(&mut self.stale);
         let Some(builder) = &self.bounds else { return };
         let mut jobs: HashMap<usize, Vec<BoundJob>> = HashMap::new();
         for (id, range) in stale {
-            let Some(set) = self.sets.get(&id) else {
+            let Some(set) = self.sets.get(id) else {
                 continue;
             };
             let mut before = 0;
@@ -238,19 +242,13 @@ impl Culler {
     }
 }
 
-impl Set {
-    pub(super) fn capacity(&self) -> u32 {
-        self.regions.iter().map(|region| region.capacity).sum()
-    }
-}
-
 pub(super) fn checked(
-    sets: &HashMap<SetId, Set>,
+    sets: &ResidentSets,
     id: SetId,
     first: usize,
     len: usize,
 ) -> Result<&Set, CullError> {
-    let set = sets.get(&id).ok_or(CullError::UnknownSet(id.0))?;
+    let set = sets.get(id).ok_or(CullError::UnknownSet(id.0))?;
     let end = first.saturating_add(len);
     if end > set.len as usize {
         return Err(CullError::UploadOutOfRange {

@@ -1,6 +1,6 @@
 //! Staging buffers for results that are read back some frames later, never waited for.
 
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::Arc;
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, CommandEncoder, Device, MapMode};
 
@@ -22,9 +22,14 @@ struct Slot<M> {
 pub(crate) struct StagingRing<M> {
     label: &'static str,
     slots: Vec<Slot<M>>,
+    /// Some slot waits for its submit.
+    recorded: bool,
+    /// Mappings that have been answered, and those of them that were looked at: most calls find no more.
+    answered: Arc<AtomicU64>,
+    seen: u64,
 }
 
-impl<M: Clone> StagingRing<M> {
+impl<M> StagingRing<M> {
     pub fn new(label: &'static str) -> Self {
         let slot = || Slot {
             buffer: None,
@@ -36,6 +41,9 @@ impl<M: Clone> StagingRing<M> {
         Self {
             label,
             slots: (0..4).map(|_| slot()).collect(),
+            recorded: false,
+            answered: Arc::default(),
+            seen: 0,
         }
     }
 
@@ -84,17 +92,21 @@ impl<M: Clone> StagingRing<M> {
         slot.bytes = bytes;
         slot.meaning = Some(meaning);
         slot.state.store(RECORDED, Ordering::Release);
+        self.recorded = true;
     }
 
     /// Asks for the buffers whose copies have been submitted.
     pub fn after_submit(&mut self) {
+        if !core::mem::take(&mut self.recorded) {
+            return;
+        }
         for slot in &mut self.slots {
             if slot.state.load(Ordering::Acquire) != RECORDED {
                 continue;
             }
             if let Some(buffer) = &slot.buffer {
                 slot.state.store(MAPPING, Ordering::Release);
-                let state = slot.state.clone();
+                let (state, answered) = (slot.state.clone(), self.answered.clone());
                 buffer
                     .slice(..slot.bytes)
                     .map_async(MapMode::Read, move |result| {
@@ -102,6 +114,7 @@ impl<M: Clone> StagingRing<M> {
                             if result.is_ok() { READY } else { FAILED },
                             Ordering::Release,
                         );
+                        answered.fetch_add(1, Ordering::Release);
                     });
             }
         }
@@ -110,24 +123,29 @@ impl<M: Clone> StagingRing<M> {
     /// The newest results that have arrived since the last call: frame, bytes, what they are.
     pub fn collect(&mut self) -> Option<(u64, Vec<u8>, M)> {
         let mut newest: Option<(u64, Vec<u8>, M)> = None;
+        if self.answered.load(Ordering::Acquire) == self.seen {
+            return newest;
+        }
         for slot in &mut self.slots {
             match slot.state.load(Ordering::Acquire) {
                 READY => {
-                    if let (Some(buffer), Some(meaning)) = (&slot.buffer, &slot.meaning) {
+                    if let (Some(buffer), Some(meaning)) = (&slot.buffer, slot.meaning.take()) {
                         if newest
                             .as_ref()
                             .is_none_or(|(frame, ..)| *frame < slot.frame)
                         {
                             let bytes = buffer.slice(..slot.bytes).get_mapped_range().to_vec();
-                            newest = Some((slot.frame, bytes, meaning.clone()));
+                            newest = Some((slot.frame, bytes, meaning));
                         }
                         buffer.unmap();
                     }
                     slot.state.store(IDLE, Ordering::Release);
+                    self.seen += 1;
                 }
                 FAILED => {
                     slot.buffer = None;
                     slot.state.store(IDLE, Ordering::Release);
+                    self.seen += 1;
                 }
                 _ => {}
             }

@@ -7,7 +7,8 @@ use crate::{
         pages::Room,
         previous::{Copy, copies},
         readback::read_buffer,
-        sets::{Set, checked},
+        residents::Set,
+        sets::checked,
     },
     instance::{PackedInstance, PackedQuat},
 };
@@ -99,13 +100,13 @@ impl Culler {
             own: true,
         };
         let live = live.min(capacity);
-        if let Some(set) = self.sets.get_mut(&id)
-            && let Some(written) = &set.written
+        if let Some(set) = self.sets.get(id)
+            && let Some(written) = self.written.get(&id)
             && set.room == room
             && set.channels == channels
             && (written.capacity, written.classify) == (capacity, classify)
         {
-            set.len = live;
+            self.sets.resize(id, live, channels);
             return Ok(Residency::Kept);
         }
         self.remove_set(id);
@@ -154,9 +155,9 @@ impl Culler {
             channels,
             regions,
             room,
-            written: Some(written),
         };
         self.sets.insert(id, set);
+        self.written.insert(id, written);
         Ok(Residency::Moved)
     }
 
@@ -164,11 +165,7 @@ impl Culler {
     /// for other sets. They stay the same until [`Self::reserve_written`] says [`Residency::Moved`].
     #[must_use]
     pub fn written_regions(&self, id: SetId) -> Vec<WrittenRegion> {
-        let Some((set, written)) = self
-            .sets
-            .get(&id)
-            .and_then(|set| Some((set, set.written.as_ref()?)))
-        else {
+        let Some((set, written)) = self.sets.get(id).zip(self.written.get(&id)) else {
             return Vec::new();
         };
         let mut first = 0;
@@ -199,7 +196,7 @@ impl Culler {
         id: SetId,
         ranges: impl IntoIterator<Item = Range<usize>>,
     ) -> Result<(), CullError> {
-        let set = self.sets.get(&id).ok_or(CullError::UnknownSet(id.0))?;
+        let set = self.sets.get(id).ok_or(CullError::UnknownSet(id.0))?;
         if set.channels.previous {
             let pages = &self.pages;
             let kept = ranges
@@ -234,8 +231,8 @@ impl Culler {
     /// that were moved have left behind.
     pub(super) fn keep_before_writes(&mut self, device: &Device, queue: &Queue) {
         let mut all = Vec::new();
-        for set in self.sets.values_mut() {
-            if let Some(written) = &mut set.written
+        for (id, written) in &mut self.written {
+            if let Some(set) = self.sets.get(*id)
                 && set.channels.previous
             {
                 written.kept = written.kept.min(set.len);
@@ -263,7 +260,7 @@ impl Culler {
     /// Whether [`Self::record_written`] has anything to do.
     #[must_use]
     pub fn has_written_sets(&self) -> bool {
-        self.sets.values().any(|set| set.written.is_some())
+        !self.written.is_empty()
     }
 
     /// Records what must happen between the GPU's writes and the stages: bounds of the blocks that the stages read,
@@ -272,8 +269,8 @@ impl Culler {
         let mut fresh = Vec::new();
         let reads_bounds = self.reads_bounds();
         let generation = self.pages.generation;
-        for set in self.sets.values_mut() {
-            let Some(mut written) = set.written.take() else {
+        for (id, written) in &mut self.written {
+            let Some(set) = self.sets.get(*id) else {
                 continue;
             };
             if set.channels.previous && written.kept < set.len {
@@ -305,12 +302,11 @@ impl Culler {
                     written.bounds = Some((generation, bound));
                 }
             }
-            set.written = Some(written);
         }
         self.previous.record(device, encoder, &fresh);
         if let Some(bounds) = self.bounds.as_ref().filter(|_| reads_bounds) {
             let mut jobs = Vec::new();
-            let written = self.sets.values().filter_map(|set| set.written.as_ref());
+            let written = self.written.values();
             for (_, made) in written
                 .filter(|written| written.classify)
                 .filter_map(|written| written.bounds.as_ref())
@@ -337,7 +333,7 @@ impl Culler {
         (device, queue): (&Device, &Queue),
         id: SetId,
     ) -> Result<(Vec<PackedInstance>, Vec<f32>), CullError> {
-        let set = self.sets.get(&id).ok_or(CullError::UnknownSet(id.0))?;
+        let set = self.sets.get(id).ok_or(CullError::UnknownSet(id.0))?;
         let (mut instances, mut scales) = (Vec::new(), Vec::new());
         for (region, at, part) in super::pages::runs(&set.regions, 0..set.len as usize) {
             let Some(page) = self.pages.page(region.page) else {
