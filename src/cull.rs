@@ -40,6 +40,7 @@ mod planner;
 mod previous;
 mod readback;
 pub mod reference;
+mod residents;
 mod sets;
 pub mod shaders;
 mod stages;

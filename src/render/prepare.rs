@@ -4,14 +4,16 @@ use super::{
     clock::{CpuClock, CpuStage},
     extract::{ExtractedSet, GpuCuller},
     material::MaterialAliases,
+    meshlets::GpuMeshlets,
     pipeline::set_layout,
     slots::{
-        DRAW_HAS_SCALE, DRAW_HAS_TAG, DrawSlots, MeshUniforms, SLOT_BYTES, SLOT_STRIDE, SlotInfo,
+        DRAW_HAS_SCALE, DRAW_HAS_TAG, DrawSlots, MeshData, MeshUniforms, SLOT_BYTES, SLOT_STRIDE,
+        SlotInfo,
     },
     uniforms::{SurvivorUniforms, UniformRequest},
     views::{SetView, ViewKind, Views},
 };
-use crate::cull::{Channels, CullFrame, CullRequest, CullView, Culler, DrawPart, DrawShape};
+use crate::cull::{Channels, CullFrame, CullRequest, CullView, Culler, DrawPart, DrawShape, SetId};
 use bevy::{
     ecs::system::{StaticSystemParam, SystemParam},
     pbr::{MeshInputUniform, MeshPipeline, MeshUniform, RenderMeshInstances},
@@ -46,6 +48,9 @@ pub(super) struct SetDraws {
     drawn: Vec<Drawn>,
     /// The same of the last frame.
     drawn_before: Vec<Drawn>,
+    /// The version of the culler's sets then, and whether it still is that.
+    sets: u64,
+    sets_stay: bool,
     /// Meshes of the requests of this frame and earlier ones, each once; none is kept when Bevy changes one.
     meshes: Vec<MeshBuffers>,
     mesh_places: HashMap<AssetId<Mesh>, usize>,
@@ -65,9 +70,13 @@ type Bound = ((usize, usize), [u64; 2], u64);
 /// What a request draws.
 struct Drawn {
     entity: MainEntity,
+    set: SetId,
     /// Offset of its first slot; those of its other regions follow.
     first_slot: u32,
-    /// Index of its mesh.
+    /// Its slots.
+    slots: u32,
+    /// Its mesh, and the index of that.
+    mesh_id: AssetId<Mesh>,
     mesh: usize,
 }
 
@@ -99,8 +108,13 @@ impl SetDraws {
         self.requests.extend(now.zip(0..));
     }
 
-    /// Index of a mesh.
+    /// Index of the mesh of the next request.
     fn place_of(&mut self, meshes: &Meshes, id: AssetId<Mesh>) -> Option<usize> {
+        if let Some(before) = self.drawn_before.get(self.drawn.len())
+            && before.mesh_id == id
+        {
+            return Some(before.mesh);
+        }
         if let Some(place) = self.mesh_places.get(&id) {
             return Some(*place);
         }
@@ -190,7 +204,7 @@ pub(super) fn prepare_culling(
     mut draws: ResMut<SetDraws>,
     (mut slots, mut uniforms_out): (ResMut<DrawSlots>, ResMut<SurvivorUniforms>),
     aliases: Res<MaterialAliases>,
-    views: Views,
+    (views, meshlets): (Views, Res<GpuMeshlets>),
     meshes: Meshes,
     inputs: Option<Res<BatchedInstanceBuffers<MeshUniform, MeshInputUniform>>>,
     batch_data: StaticSystemParam<<MeshPipeline as GetBatchData>::Param>,
@@ -204,6 +218,8 @@ pub(super) fn prepare_culling(
     if meshes.meshes.is_changed() {
         draws.meshes.clear();
         draws.mesh_places.clear();
+        // Nor are the places of the last frame any.
+        draws.drawn.clear();
     }
     let GpuCuller {
         culler: Some(culler),
@@ -218,7 +234,9 @@ pub(super) fn prepare_culling(
     draws.drawn.clear();
     draws.frame.views.clear();
     draws.views.clear();
-    draws.by_uniforms.clone_from(&aliases.by_uniforms);
+    if draws.by_uniforms != aliases.by_uniforms {
+        draws.by_uniforms.clone_from(&aliases.by_uniforms);
+    }
     slots.clear();
     uniforms_out.clear();
     if sets.is_empty() {
@@ -230,7 +248,7 @@ pub(super) fn prepare_culling(
         return;
     }
 
-    let views = views.collect();
+    let views = views.collect(!meshlets.entities.is_empty());
     draws.frame.views.extend(views.iter().map(|view| view.cull));
     draws.views.extend(
         views
@@ -243,6 +261,8 @@ pub(super) fn prepare_culling(
         draws.frame.views.extend(kept);
         draws.views.extend_from_within(..);
     }
+    let version = culler.sets_version();
+    draws.sets_stay = core::mem::replace(&mut draws.sets, version) == version;
     let uniforms = MeshUniforms {
         inputs: inputs.as_deref(),
         instances: &meshes.instances,
@@ -335,32 +355,29 @@ fn add_request(
     let Some(instance) = meshes.instances.render_mesh_queue_data(entity) else {
         return;
     };
-    let mesh = draws.place_of(meshes, instance.mesh_asset_id());
-    let (Some(mesh), Some(uniform)) = (mesh, uniforms.get(entity, &instance)) else {
+    let mesh_id = instance.mesh_asset_id();
+    let mesh = draws.place_of(meshes, mesh_id);
+    let (Some(mesh), Some(data)) = (mesh, uniforms.get(entity, &instance)) else {
         return;
     };
-    let Channels {
-        scale,
-        tag,
-        previous,
-    } = culler.set_channels(set.set).unwrap_or_default();
-    let flags = if scale { DRAW_HAS_SCALE } else { 0 } | if tag { DRAW_HAS_TAG } else { 0 };
-    let mut set_first = 0;
+    let first_slot = slots.len();
+    let before = draws.drawn_before.get(draws.drawn.len());
+    let is_kept = before.is_some_and(|before| {
+        draws.sets_stay
+            && (before.entity, before.set) == (entity, set.set)
+            && slots.keep(before.slots, entity, &data)
+    });
+    if !is_kept {
+        add_slots(slots, culler, set, &data);
+    }
     draws.drawn.push(Drawn {
         entity,
-        first_slot: slots.len(),
+        set: set.set,
+        first_slot,
+        slots: (slots.len() - first_slot) / SLOT_STRIDE as u32,
+        mesh_id,
         mesh,
     });
-    for region in culler.set_regions(set.set) {
-        let info = SlotInfo {
-            flags,
-            region_first: region.first,
-            set_first,
-            previous_offset: if previous { region.capacity } else { 0 },
-        };
-        set_first += region.capacity;
-        slots.push(entity, uniform.clone(), info);
-    }
     draws.frame.requests.push(CullRequest {
         key: entity.to_bits(),
         set: set.set,
@@ -369,6 +386,28 @@ fn add_request(
         shape: draws.meshes[mesh].shape,
         views: seeing,
     });
+}
+
+/// A slot for each region of the set.
+fn add_slots(slots: &mut DrawSlots, culler: &Culler, set: &ExtractedSet, data: &MeshData) {
+    let (channels, regions) = culler.resident(set.set).unwrap_or_default();
+    let Channels {
+        scale,
+        tag,
+        previous,
+    } = channels;
+    let flags = if scale { DRAW_HAS_SCALE } else { 0 } | if tag { DRAW_HAS_TAG } else { 0 };
+    let mut set_first = 0;
+    for region in regions {
+        let info = SlotInfo {
+            flags,
+            region_first: region.first,
+            set_first,
+            previous_offset: if previous { region.capacity } else { 0 },
+        };
+        set_first += region.capacity;
+        slots.push(set.entity, data, info);
+    }
 }
 
 /// A bind group for each batch, made anew only when one of its buffers was replaced.

@@ -14,7 +14,7 @@ use bevy::{
         sync_world::MainEntity,
         view::{
             ExtractedView, RenderShadowMapVisibleEntities, RenderVisibleEntities,
-            RetainedViewEntity,
+            RenderVisibleEntitiesClass, RetainedViewEntity,
         },
     },
 };
@@ -66,24 +66,27 @@ pub(super) struct SetView<'a> {
     pub kind: ViewKind,
     pub name: String,
     pub cull: CullView,
-    visible: &'a RenderVisibleEntities,
+    /// Bevy's list of the view's meshes.
+    visible: Option<&'a RenderVisibleEntitiesClass>,
 }
 
 impl SetView<'_> {
     /// Whether Bevy queues the entity in this view: visibility, render layers, range, and the set's `Aabb`.
     pub fn sees(&self, entity: MainEntity) -> bool {
-        let class = self.visible.get::<Mesh3d>();
-        class.is_some_and(|class| class.entity_pair_is_visible(Entity::PLACEHOLDER, entity))
+        let sees = |class: &RenderVisibleEntitiesClass| {
+            class.entity_pair_is_visible(Entity::PLACEHOLDER, entity)
+        };
+        self.visible.is_some_and(sees)
     }
 }
 
 impl Views<'_, '_> {
-    /// Every view that can draw meshes.
-    pub fn collect(&self) -> Vec<SetView<'_>> {
+    /// Every view that can draw meshes, `with_eyes` where something is culled by the way it faces.
+    pub fn collect(&self, with_eyes: bool) -> Vec<SetView<'_>> {
         let mut views: Vec<_> = self
             .views
             .iter()
-            .filter_map(|view| self.resolve(view))
+            .filter_map(|view| self.resolve(view, with_eyes))
             .collect();
         // The order of entities may change from frame to frame; tables should not.
         views.sort_by_key(|view| {
@@ -96,20 +99,24 @@ impl Views<'_, '_> {
         views
     }
 
-    fn resolve<'a>(&'a self, data: ViewDataItem<'a, '_>) -> Option<SetView<'a>> {
+    fn resolve<'a>(&'a self, data: ViewDataItem<'a, '_>, with_eyes: bool) -> Option<SetView<'a>> {
         let key = data.view.retained_view_entity;
+        let seen = |frustum: &Frustum| match with_eyes {
+            true => planes(frustum).seen_through(&clip_from_world(data.view)),
+            false => planes(frustum),
+        };
         let Some((shadow, light)) = data.shadow else {
             data.camera?;
             let cull = match data.frozen {
                 Some(frozen) => planes(&frozen.0).with_eye(),
-                None => planes(data.frustum).seen_through(&clip_from_world(data.view)),
+                None => seen(data.frustum),
             };
             return Some(SetView {
                 key,
                 kind: ViewKind::Camera,
                 name: String::new(),
                 cull: cull.without_far(),
-                visible: data.visible?,
+                visible: data.visible?.get::<Mesh3d>(),
             });
         };
         let (kind, light_entity) = match *light {
@@ -117,8 +124,8 @@ impl Views<'_, '_> {
             LightEntity::Point { light_entity, .. } => (ViewKind::PointFace, light_entity),
             LightEntity::Spot { light_entity } => (ViewKind::Spot, light_entity),
         };
-        let (light, seen) = self.lights.get(light_entity).ok()?;
-        let mut cull = planes(data.frustum).seen_through(&clip_from_world(data.view));
+        let (light, visible) = self.lights.get(light_entity).ok()?;
+        let mut cull = seen(data.frustum);
         if kind == ViewKind::Cascade {
             cull = cull.without_near();
         }
@@ -130,7 +137,7 @@ impl Views<'_, '_> {
             kind,
             name: shadow.pass_name.clone(),
             cull,
-            visible: seen.subviews.get(&key)?,
+            visible: visible.subviews.get(&key)?.get::<Mesh3d>(),
         })
     }
 }
