@@ -34,7 +34,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use points::{Order, RADIUS};
 use row::{Peer, Row};
 use std::{collections::BTreeMap, path::PathBuf, time::Instant};
-use wgpu::{Buffer, CommandEncoder, PollType};
+use wgpu::{Buffer, CommandEncoder, ComputePass, PollType};
 
 /// Measures how the culling scales on this adapter.
 #[derive(Parser)]
@@ -383,7 +383,8 @@ impl Bench {
                 records.push(record);
             }
         }
-        let repeated = self.time_repeated(culler, views, &expected_of_all)?;
+        let again = self.time_again(culler, views, &expected_of_all, 1)?;
+        let repeated = self.time_again(culler, views, &expected_of_all, REPEATS)?;
         let stage_us = self.time_stages(culler)?;
         let total = Times::of(totals);
         let (prepare, record) = (Times::of(prepares).median, Times::of(records).median);
@@ -410,6 +411,7 @@ impl Bench {
                 .sum(),
             stage_us,
             total_us: total.median,
+            again_us: again.median,
             repeated_us: repeated.median,
             spread: total.spread,
             read_fraction: read.median / total.median,
@@ -424,25 +426,32 @@ impl Bench {
         })
     }
 
-    /// All stages several times in a row: what they take when code and tables are in the caches.
-    fn time_repeated(&self, culler: &Culler, views: u32, expected: &Expected) -> Result<Times> {
+    /// All stages, `repeats` times in a pass, behind a pass of the same: what they take when code and tables are in the caches.
+    fn time_again(
+        &self,
+        culler: &Culler,
+        views: u32,
+        expected: &Expected,
+        repeats: u32,
+    ) -> Result<Times> {
+        let record = |pass: &mut ComputePass<'_>, repeats| {
+            for _ in 0..repeats {
+                for stage in culler.compaction().stages() {
+                    culler.record_stage(stage, pass);
+                }
+            }
+        };
         let mut times = Vec::new();
         for _ in 0..self.runs {
             let (us, digest) = self.gpu.run(
-                |_| (),
-                |pass| {
-                    for _ in 0..REPEATS {
-                        for stage in culler.compaction().stages() {
-                            culler.record_stage(stage, pass);
-                        }
-                    }
-                },
+                |encoder| record(&mut encoder.begin_compute_pass(&Default::default()), 1),
+                |pass| record(pass, repeats),
                 |encoder| self.digest(culler, views, encoder),
                 Some(self.verifier.digest()),
             )?;
             self.verifier
                 .check(culler.compaction(), &digest, expected)?;
-            times.push(us / f64::from(REPEATS));
+            times.push(us / f64::from(repeats));
         }
         Ok(Times::of(times))
     }

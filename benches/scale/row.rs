@@ -28,6 +28,8 @@ pub struct Row {
     pub stage_us: Vec<(&'static str, f64)>,
     /// Median of all stages in one pass, behind something else that has filled the cache.
     pub total_us: f64,
+    /// The same behind a pass of the same.
+    pub again_us: f64,
     /// The same of ten repetitions in one pass, a tenth of it: code and tables are in the caches.
     pub repeated_us: f64,
     /// From the tenth to the ninetieth hundredth of the runs, as a share of the median.
@@ -66,8 +68,8 @@ fn in_order<S: Serializer>(pairs: &[(&'static str, f64)], to: S) -> Result<S::Ok
 /// The rows as a Markdown table.
 pub fn table(rows: &[Row]) -> String {
     let mut table = String::from(
-        "| count | visible | order | views | compaction | stages, us | total us | repeated us | spread | of a plain read | CPU ms | bytes an instance |\n\
-         | --: | --: | --- | --: | --- | --- | --: | --: | --: | --: | --: | --: |\n",
+        "| count | visible | order | views | compaction | stages, us | total us | again us | repeated us | spread | of a plain read | CPU ms | bytes an instance |\n\
+         | --: | --: | --- | --: | --- | --- | --: | --: | --: | --: | --: | --: | --: |\n",
     );
     for row in rows {
         let stages = row
@@ -78,7 +80,7 @@ pub fn table(rows: &[Row]) -> String {
         let cpu = row.cpu_ms.get("total").copied().flatten();
         let _ = writeln!(
             table,
-            "| {} | {:.0} % | {} | {} | {} | {} | {:.1} | {:.1} | {:.0} % | {:.2} | {} | {:.2} |",
+            "| {} | {:.0} % | {} | {} | {} | {} | {:.1} | {:.1} | {:.1} | {:.0} % | {:.2} | {} | {:.2} |",
             row.count,
             row.visible * 100.0,
             row.order.name(),
@@ -86,6 +88,7 @@ pub fn table(rows: &[Row]) -> String {
             row.compaction,
             stages.join(", "),
             row.total_us,
+            row.again_us,
             row.repeated_us,
             row.spread * 100.0,
             row.read_fraction,
