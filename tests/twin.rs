@@ -276,6 +276,10 @@ fn counters_are_wanted_of_changes_of_full_arenas_and_of_every_fourth_frame() {
     assert_eq!(wanted(&scene, 4), seldom, "the plan is the same");
     scene.frame.requests[0].sphere.radius = 0.25;
     assert_eq!(wanted(&scene, 8), [&[true; 4][..], &seldom].concat());
+    scene.sets.push(random_set(&mut rng(4), 70, false));
+    assert_eq!(wanted(&scene, 4), seldom, "no request asks for the new set");
+    scene.sets[1].truncate(60);
+    assert_eq!(wanted(&scene, 4), seldom, "nor for it when it has changed");
     // Counters that say so arrive with the next frame.
     scene.frame.views[0] = below(300.0);
     assert_eq!(wanted(&scene, 4), [false, true, true, true]);

@@ -127,8 +127,8 @@ pub(crate) struct GpuBatch {
     bound_pages: u64,
     /// Compaction that they were made for.
     bound_compaction: Compaction,
-    /// The plan and the capacity that the tables are of, but for the rows.
-    tables_of: Option<(u64, u32)>,
+    /// Plan, capacity and compaction that the tables, but for the rows, and the sizes of scratch and commands are of.
+    tables_of: Option<(u64, u32, Compaction)>,
     /// The `Cpu` tier's commands, drawn directly.
     pub cpu_args: Vec<DrawArgs>,
     /// Frame in which the batch was last used.
@@ -205,8 +205,8 @@ impl GpuBatch {
         }
     }
 
-    /// Uploads what changed of the tables and makes room for what the passes write; of the plan with the same number only the rows
-    /// can have changed. Returns the bytes uploaded.
+    /// Uploads what changed of the tables and makes room for what the passes write; of the plan with the same number, for
+    /// the same compaction, only the rows can have changed. Returns the bytes uploaded.
     pub fn prepare(
         &mut self,
         (device, queue): (&Device, &Queue),
@@ -215,7 +215,7 @@ impl GpuBatch {
         page: &PageBuffers<'_>,
     ) -> u64 {
         let (mut bytes, mut replaced) = self.rows.write(device, queue, &plan.rows);
-        let tables_of = Some((number, self.survivor_capacity));
+        let tables_of = Some((number, self.survivor_capacity, pipelines.compaction));
         if self.tables_of != tables_of {
             self.tables_of = tables_of;
             let batch = [layout_batch(plan, self.survivor_capacity)];

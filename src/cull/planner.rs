@@ -7,16 +7,18 @@ use crate::cull::{
     pages::SetId,
     plan::{BoundingSphere, DrawShape, Plan, PlanRequest},
     readback::BatchRows,
-    residents::Set,
+    residents::{ResidentSets, Set},
 };
 use core::ops::Range;
 use glam::Affine3A;
 
 /// What a plan depends on, but for what the views see.
 pub(super) struct PlanInputs {
-    /// [`ResidentSets::version`](crate::cull::residents::ResidentSets::version)
+    /// [`ResidentSets::version`]
     sets: u64,
     requests: Vec<RequestInputs>,
+    /// [`Set::version`] of each; `None` where it is not resident.
+    versions: Vec<Option<u64>>,
     /// Views of all requests, one after the other.
     views: Vec<u32>,
 }
@@ -29,31 +31,32 @@ struct RequestInputs {
     sphere: BoundingSphere,
     shape: DrawShape,
     /// End of its views.
-    views: usize,
+    views_end: usize,
 }
 
 impl RequestInputs {
-    fn new(request: &CullRequest, views: usize) -> Self {
+    fn new(request: &CullRequest, views_end: usize) -> Self {
         Self {
             key: request.key,
             set: request.set,
             world_from_local: request.world_from_local,
             sphere: request.sphere,
             shape: request.shape,
-            views,
+            views_end,
         }
     }
 }
 
 impl PlanInputs {
-    fn of(frame: &CullFrame, sets: u64) -> Self {
+    fn of(frame: &CullFrame, sets: &ResidentSets) -> Self {
         let (mut requests, mut views) = (Vec::new(), Vec::new());
         for request in &frame.requests {
             views.extend(views_of(frame, &request.views).map(|(view, _)| view));
             requests.push(RequestInputs::new(request, views.len()));
         }
         Self {
-            sets,
+            sets: sets.version(),
+            versions: versions(frame, sets).collect(),
             requests,
             views,
         }
@@ -62,41 +65,59 @@ impl PlanInputs {
     /// Each request's views.
     fn views(&self) -> impl Iterator<Item = Range<usize>> {
         let mut first = 0;
-        let ends = self.requests.iter().map(|request| request.views);
+        let ends = self.requests.iter().map(|request| request.views_end);
         ends.map(move |end| core::mem::replace(&mut first, end)..end)
     }
 
     /// Whether a frame has the same, as it does but for frames in which something comes, goes or changes.
-    fn are_of(&self, frame: &CullFrame, sets: u64) -> bool {
+    fn are_of(&mut self, frame: &CullFrame, sets: &ResidentSets) -> bool {
+        if !self.have_requests_of(frame) {
+            return false;
+        }
+        // Where only sets have changed that are not asked for, those that are need no second look.
+        let stay =
+            self.sets == sets.version() || versions(frame, sets).eq(self.versions.iter().copied());
+        if stay {
+            self.sets = sets.version();
+        }
+        stay
+    }
+
+    fn have_requests_of(&self, frame: &CullFrame) -> bool {
         let known = self.requests.iter().zip(self.views());
-        self.sets == sets
-            && self.requests.len() == frame.requests.len()
+        self.requests.len() == frame.requests.len()
             && known.zip(&frame.requests).all(|((known, own), request)| {
                 let views = views_of(frame, &request.views).map(|(view, _)| view);
-                *known == RequestInputs::new(request, known.views)
+                *known == RequestInputs::new(request, known.views_end)
                     && views.eq(self.views[own].iter().copied())
             })
     }
 }
 
+/// The version of the set of each request.
+fn versions(frame: &CullFrame, sets: &ResidentSets) -> impl Iterator<Item = Option<u64>> {
+    let requests = frame.requests.iter();
+    requests.map(|request| sets.get(request.set).map(Set::version))
+}
+
 /// The rows of one request after the other. Those of sets that lie in the world as the one before are not made anew.
 #[derive(Default)]
 struct RequestRows<'a> {
-    of: Option<&'a CullRequest>,
+    last: Option<&'a CullRequest>,
     rows: Vec<Row>,
 }
 
 impl<'a> RequestRows<'a> {
     fn of(&mut self, frame: &CullFrame, request: &'a CullRequest) -> &[Row] {
-        let same = |of: &CullRequest| {
-            of.world_from_local == request.world_from_local && of.views == request.views
+        let same = |last: &CullRequest| {
+            last.world_from_local == request.world_from_local && last.views == request.views
         };
-        if !self.of.is_some_and(same) {
+        if !self.last.is_some_and(same) {
             let views = views_of(frame, &request.views);
             self.rows.clear();
             self.rows
                 .extend(views.map(|(_, view)| view.to_row(&request.world_from_local)));
-            self.of = Some(request);
+            self.last = Some(request);
         }
         &self.rows
     }
@@ -104,10 +125,11 @@ impl<'a> RequestRows<'a> {
 
 impl Culler {
     pub(super) fn plan_frame(&mut self, frame: &CullFrame) {
-        let sets = self.sets.version();
-        match &self.plan_inputs {
-            Some(inputs) if inputs.are_of(frame, sets) => self.plan_rows(frame),
-            _ => self.plan_all(frame, PlanInputs::of(frame, sets)),
+        let inputs = self.plan_inputs.as_mut();
+        if inputs.is_some_and(|inputs| inputs.are_of(frame, &self.sets)) {
+            self.plan_rows(frame);
+        } else {
+            self.plan_all(frame, PlanInputs::of(frame, &self.sets));
         }
     }
 

@@ -6,6 +6,8 @@ use hashbrown::HashMap;
 /// A set that is resident.
 #[derive(Default)]
 pub(super) struct Set {
+    /// What [`ResidentSets::version`] became when it came or changed.
+    version: u64,
     pub(super) len: u32,
     pub(super) channels: Channels,
     pub(super) regions: Vec<Region>,
@@ -13,6 +15,21 @@ pub(super) struct Set {
 }
 
 impl Set {
+    pub(super) fn new(len: u32, channels: Channels, (regions, room): (Vec<Region>, Room)) -> Self {
+        Self {
+            version: 0,
+            len,
+            channels,
+            regions,
+            room,
+        }
+    }
+
+    /// Stays while the set is as it was.
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+
     pub(super) fn capacity(&self) -> u32 {
         self.regions.iter().map(|region| region.capacity).sum()
     }
@@ -49,12 +66,14 @@ impl ResidentSets {
 
     pub(super) fn insert(&mut self, id: SetId, set: Set) {
         self.version += 1;
-        self.sets.insert(id, set);
+        let version = self.version;
+        self.sets.insert(id, Set { version, ..set });
     }
 
     pub(super) fn remove(&mut self, id: SetId) -> Option<Set> {
-        self.version += 1;
-        self.sets.remove(&id)
+        let removed = self.sets.remove(&id);
+        self.version += u64::from(removed.is_some());
+        removed
     }
 
     /// Instances and channels of a set are these from now on, where its regions are.
@@ -64,6 +83,47 @@ impl ResidentSets {
         {
             (set.len, set.channels) = (len, channels);
             self.version += 1;
+            set.version = self.version;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_changes_are_counted_and_each_set_knows_its_own() {
+        let (one, other) = (SetId(1), SetId(2));
+        let plain = Channels::default();
+        let set = || Set::new(5, plain, (Vec::new(), Room::of(plain)));
+        let mut sets = ResidentSets::default();
+        let empty = sets.version();
+        assert!(sets.remove(one).is_none());
+        assert_eq!(sets.version(), empty, "nothing was removed");
+        sets.insert(one, set());
+        sets.insert(other, set());
+        let versions = |sets: &ResidentSets| {
+            let own = [one, other].map(|id| sets.get(id).map(Set::version));
+            (sets.version(), own)
+        };
+        let before = versions(&sets);
+        assert_ne!(before.0, empty);
+        sets.resize(one, 5, plain);
+        assert_eq!(versions(&sets), before, "it has that length already");
+        sets.resize(one, 4, plain);
+        let shorter = versions(&sets);
+        assert_ne!(shorter.0, before.0);
+        assert_ne!(shorter.1[0], before.1[0]);
+        assert_eq!(shorter.1[1], before.1[1]);
+        let gone = sets.remove(one).map(|set| set.len);
+        assert_eq!(gone, Some(4));
+        sets.insert(one, set());
+        assert_ne!(
+            versions(&sets).1[0],
+            before.1[0],
+            "another set in its place"
+        );
+        assert_ne!(ResidentSets::default().version(), empty, "other sets");
     }
 }

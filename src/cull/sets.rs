@@ -32,6 +32,7 @@ impl Culler {
     ) -> Residency {
         let room = Room::of(channels);
         let old = self.sets.get(id);
+        // A set that the GPU writes has room of its own, which is not that.
         let known = old.filter(|old| old.room == room).map(Set::capacity);
         let residency = if known.is_some_and(|capacity| capacity >= len) {
             Residency::Kept
@@ -49,12 +50,8 @@ impl Culler {
                 self.remove_set(id);
                 None
             };
-            let set = Set {
-                len,
-                channels,
-                regions: self.pages.allocate(device, (id, instances), room, channels),
-                room,
-            };
+            let regions = self.pages.allocate(device, (id, instances), room, channels);
+            let set = Set::new(len, channels, (regions, room));
             if let Some(old) = old {
                 self.previous.move_set(&self.pages, old, &set);
             }

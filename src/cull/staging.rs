@@ -24,7 +24,7 @@ pub(crate) struct StagingRing<M> {
     slots: Vec<Slot<M>>,
     /// Some slot waits for its submit.
     recorded: bool,
-    /// Mappings that have been answered, and those of them that were looked at: most calls find no more.
+    /// Mappings that have been answered, and those that were looked at: most calls find as many. An answer may be seen before it is counted.
     answered: Arc<AtomicU64>,
     seen: u64,
 }

@@ -150,12 +150,7 @@ impl Culler {
             kept: 0,
             bounds: None,
         };
-        let set = Set {
-            len: live,
-            channels,
-            regions,
-            room,
-        };
+        let set = Set::new(live, channels, (regions, room));
         self.sets.insert(id, set);
         self.written.insert(id, written);
         Ok(Residency::Moved)

@@ -81,9 +81,6 @@ impl InstanceBuffers {
     }
 
     pub(super) fn remove(&mut self, set: AssetId<InstanceSet>) {
-        if self.sets.is_empty() {
-            return;
-        }
         self.sets.remove(&set);
     }
 

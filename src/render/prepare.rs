@@ -48,8 +48,9 @@ pub(super) struct SetDraws {
     drawn: Vec<Drawn>,
     /// The same of the last frame.
     drawn_before: Vec<Drawn>,
-    /// The version of the culler's sets then, and whether it still is that.
-    sets: u64,
+    /// [`Culler::sets_version`] of the last frame.
+    sets_version: u64,
+    /// It is that of this one.
     sets_stay: bool,
     /// Meshes of the requests of this frame and earlier ones, each once; none is kept when Bevy changes one.
     meshes: Vec<MeshBuffers>,
@@ -262,7 +263,7 @@ pub(super) fn prepare_culling(
         draws.views.extend_from_within(..);
     }
     let version = culler.sets_version();
-    draws.sets_stay = core::mem::replace(&mut draws.sets, version) == version;
+    draws.sets_stay = core::mem::replace(&mut draws.sets_version, version) == version;
     let uniforms = MeshUniforms {
         inputs: inputs.as_deref(),
         instances: &meshes.instances,

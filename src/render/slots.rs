@@ -153,15 +153,21 @@ impl DrawSlots {
         });
     }
 
+    /// All slots of the frame are there: whether the GPU has others.
+    fn finish(&mut self) -> bool {
+        self.bytes.truncate(self.len() as usize);
+        self.changed
+    }
+
     /// Uploads the slots if they differ from the last frame's.
     pub fn upload(&mut self, device: &RenderDevice, queue: &RenderQueue) {
-        self.bytes.truncate(self.len() as usize);
+        let changed = self.finish();
         let bytes = self.bytes.len() as u64;
         let fits = self
             .buffer
             .as_ref()
             .is_some_and(|buffer| buffer.size() >= bytes);
-        if bytes == 0 || (fits && !self.changed) {
+        if bytes == 0 || (fits && !changed) {
             return;
         }
         if !fits {
@@ -355,9 +361,9 @@ mod tests {
                         slots.push(entity, &data, info(*first, region));
                     }
                 }
-                slots.bytes.truncate(slots.len() as usize);
-                if core::mem::take(&mut slots.changed) {
+                if slots.finish() {
                     uploaded.clone_from(&slots.bytes);
+                    slots.changed = false;
                 }
                 let wanted = made_anew(&frame, &before);
                 prop_assert_eq!(&slots.bytes, &wanted);
