@@ -113,7 +113,7 @@ fn every_combination_looks_like_bevys_entities() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// One frame in five or so, Bevy sorts a few blended entities by places that are not theirs: queued again, they are right.
+/// In one run of five or so, Bevy sorts a few blended entities by places that are not theirs: queued again, they are right.
 const BLEND_ATTEMPTS: usize = 5;
 
 fn draw(stage: &mut Stage, combination: &Combination) -> (Entity, RgbaImage) {
