@@ -91,7 +91,8 @@ fn every_combination_looks_like_bevys_entities() {
         if settings.compaction != compaction {
             settings.compaction = compaction;
         }
-        let [(_, set), (bevys, mut bevy)] = stages.each_mut().map(|stage| draw(stage, combination));
+        let [(_, set), (parent, mut bevy)] =
+            stages.each_mut().map(|stage| draw(stage, combination));
         let wrong = views_are_wrong(&mut stages[0], combination);
         drawn += 1;
         let mut result = different_pixels(&name, &set, &bevy);
@@ -100,7 +101,7 @@ fn every_combination_looks_like_bevys_entities() {
                 break;
             }
             println!("{name}: once more");
-            queue_again(&mut stages[1], bevys);
+            queue_again(&mut stages[1], parent);
             bevy = stages[1].picture();
             result = different_pixels(&name, &set, &bevy);
         }
