@@ -90,6 +90,31 @@ fn indirect_and_separate_dispatches_expand_the_same() {
     }
 }
 
+/// The arena is larger than its parts and the kernels check no bounds, so that what they write beyond
+/// the parts is seen.
+#[test]
+fn without_sources_nothing_is_written_beyond_the_parts_of_the_arena() {
+    let gpu = Gpu::new();
+    let counts: Vec<u32> = (0..20_000).map(|source| source % 300).collect();
+    let mut compared = 0;
+    for expansion in Expansion::ALL {
+        for tier in GPU_TIERS {
+            let mut expander = Expander::new(&gpu.device, &gpu.options(tier, *expansion)).unwrap();
+            gpu.check(&mut expander, &counts).unwrap();
+            let before = gpu.read(expander.arena());
+            gpu.check(&mut expander, &[]).unwrap();
+            let after = gpu.read(expander.arena());
+            let params = expander.params();
+            let words = 2 * params.entry_capacity as usize;
+            let end = (params.entries_at as usize + words).min(before.len());
+            let changed = (end..before.len()).find(|at| before[*at] != after[*at]);
+            assert_eq!(changed, None, "{expansion} on {tier}, {params:?}");
+            compared += before.len() - end;
+        }
+    }
+    assert!(compared > 0, "every arena is as large as its parts");
+}
+
 fn marks_no_thread(dispatch: ExpandDispatch, counts: &[u32]) -> bool {
     dispatch == ExpandDispatch::Indirect && twin::sum_items(counts) == 0
 }

@@ -1,10 +1,10 @@
 //! Solution 3's later form: one entry for each source, in bucket floor(log2 N).
 
 use super::{
-    passes::{Arena, ExpandPass, Groups, Strategy, WgslSources, table_tiles, tiles},
+    passes::{Arena, ExpandPass, Groups, Strategy, WgslSources, table, table_tiles},
     shared::SCAN_TABLE,
 };
-use crate::cull::{layout::expand::EXPAND_BUCKETS, shaders::wgsl};
+use crate::cull::shaders::wgsl;
 use wgpu::Features;
 
 pub(super) const STRATEGY: Strategy = Strategy {
@@ -13,7 +13,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     packed: false,
     features: Features::empty(),
     arena: Arena {
-        prefixes: |sources| tiles(sources) * EXPAND_BUCKETS as u64,
+        prefixes: table,
         partials: table_tiles,
         sums: true,
         entry: 1,

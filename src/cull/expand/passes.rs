@@ -101,9 +101,14 @@ pub(super) fn tiles(sources: u32) -> u64 {
     u64::from(sources.div_ceil(EXPAND_TILE))
 }
 
+/// Words of the table of tiles and buckets. Without sources one workgroup counts all the same.
+pub(super) fn table(sources: u32) -> u64 {
+    tiles(sources).max(1) * u64::from(EXPAND_BUCKETS)
+}
+
 /// Tiles of the scan of the table.
 pub(super) fn table_tiles(sources: u32) -> u64 {
-    (tiles(sources) * u64::from(EXPAND_BUCKETS)).div_ceil(u64::from(EXPAND_TILE))
+    table(sources).div_ceil(u64::from(EXPAND_TILE))
 }
 
 /// What the WGSL depends on.
@@ -222,6 +227,21 @@ mod tests {
                         "{expansion}, {sources} sources: {buckets} words against {prefixes}"
                     );
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn every_workgroup_that_counts_has_its_line_of_the_table() {
+        for sources in [0, 1, 1024, 1025, FEW_TILES * EXPAND_TILE] {
+            let bucketed = Expansion::ALL.iter().filter(|one| one.has_buckets());
+            for expansion in bucketed {
+                let (params, _) = divide(expansion.strategy(), sources, 0);
+                let table = Groups::Tiles.count(sources) * EXPAND_BUCKETS;
+                assert!(
+                    params.prefix_at + table <= params.partials_at,
+                    "{expansion}, {sources} sources: {table} words, {params:?}"
+                );
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Solution 3: a set bit b of N is an entry in bucket b; the entries of 32 neighbouring sources share a mask.
 
 use super::{
-    passes::{Arena, ExpandPass, Groups, Strategy, WgslSources, table_tiles, tiles},
+    passes::{Arena, ExpandPass, Groups, Strategy, WgslSources, table, table_tiles},
     shared::SCAN_TABLE,
 };
 use crate::cull::{layout::expand::EXPAND_BUCKETS, shaders::wgsl};
@@ -13,7 +13,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     packed: false,
     features: Features::empty(),
     arena: Arena {
-        prefixes: |sources| tiles(sources) * EXPAND_BUCKETS as u64,
+        prefixes: table,
         partials: table_tiles,
         sums: true,
         // The index of a word of 32 sources, and which of them have the bit.
