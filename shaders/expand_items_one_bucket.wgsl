@@ -12,7 +12,8 @@ fn expand_chunk(chunk: u32, thread: u32) {
     let lanes = 1u << bucket.lanes;
     let source = arena[params.entries_at + bucket.first_entry + entry];
     let items = items_of(source);
-    for (var item = i & (lanes - 1u); item < items; item += lanes) {
+    // The last step could wrap: 15 * 2^28 + 2^28 is 2^32.
+    for (var item = i & (lanes - 1u); item < items; item += min(lanes, items - item)) {
         expand_item(source, item);
     }
 }

@@ -9,8 +9,11 @@ fn measure(
     @builtin(num_workgroups) workgroups: vec3<u32>,
 ) {
     let sources = source_count();
+    let stride = workgroups.x * EXPAND_THREADS;
     var most = 0u;
-    for (var source = workgroup.x * EXPAND_THREADS + thread; source < sources; source += workgroups.x * EXPAND_THREADS) {
+    let first = workgroup.x * EXPAND_THREADS + thread;
+    // The last step could wrap.
+    for (var source = first; source < sources; source += min(stride, sources - source)) {
         let items = items_of(source);
         note_items(items);
         most = max(most, items);

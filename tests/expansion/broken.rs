@@ -84,7 +84,7 @@ fn a_broken_expansion_is_seen() {
             "places[slot]",
         ),
         (OneBucket, "place += entries_of(mask_at(index, k));", ""),
-        (OneBucket, "item += lanes", "item += lanes + 1u"),
+        (OneBucket, "min(lanes, items - item)", "lanes + 1u"),
         (
             OneBucket,
             "1u << firstLeadingBit(items)",

@@ -133,15 +133,19 @@ impl Gpu {
     /// Both passes; what pass 1 found, and the marks (errors, threads that were done, items).
     pub fn expand(&self, expander: &Expander, counts: &[u32]) -> (ExpandReport, Vec<u32>) {
         let (marks, group) = self.marks(counts);
+        (self.expand_into(expander, &group), self.read(&marks))
+    }
+
+    /// Both passes with `group` for the body; what pass 1 found.
+    pub fn expand_into(&self, expander: &Expander, group: &BindGroup) -> ExpandReport {
         let mut encoder = self.device.create_command_encoder(&Default::default());
         {
             let mut pass = encoder.begin_compute_pass(&Default::default());
             expander.record_sources(&mut pass, None);
-            expander.record_items(&mut pass, Some(&group));
+            expander.record_items(&mut pass, Some(group));
         }
         self.queue.submit([encoder.finish()]);
-        let report = expander.read(&self.device, &self.queue).unwrap();
-        (report, self.read(&marks))
+        expander.read(&self.device, &self.queue).unwrap()
     }
 
     /// Prepares, expands, grows where a list had too little room, and compares everything with the twin.

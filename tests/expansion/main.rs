@@ -11,6 +11,7 @@ mod cases;
 #[path = "../common/mod.rs"]
 mod common;
 mod harness;
+mod wraps;
 
 use bevy_gpu_culling::cull::{
     CullError, CullingTier, Expander, Expansion,
