@@ -83,6 +83,32 @@ pub enum CullError {
         /// Entries that the arena holds.
         capacity: u32,
     },
+    /// The counts of an expansion are fewer than its sources.
+    #[error(
+        "the buffer of counts holds {counts}, but there may be {sources} sources: give it 4 bytes per source"
+    )]
+    TooFewCounts {
+        /// Counts that the buffer holds.
+        counts: u64,
+        /// The most sources.
+        sources: u32,
+    },
+    /// An expansion reads its counts from a buffer, and there is none.
+    #[error(
+        "there is no buffer of counts: set `ExpandInput::counts`, or count with `ExpanderOptions::counting`"
+    )]
+    NoCounts,
+    /// The number of sources is not in its buffer.
+    #[error(
+        "the number of sources is at byte {offset} of a buffer of {bytes} bytes: the offset must be a multiple of 4, and at most {}",
+        bytes.saturating_sub(4)
+    )]
+    SourceCountOffset {
+        /// The offset as given.
+        offset: u64,
+        /// Bytes of the buffer.
+        bytes: u64,
+    },
     /// A pipeline of the tier did not build.
     #[error("the pipeline {label} of the tier \"{tier}\" did not build: {message}")]
     Pipeline {

@@ -44,6 +44,27 @@ pub struct Gpu {
 impl Gpu {
     pub fn new() -> Self {
         let (device, queue, _) = gpu();
+        Self::on(device, queue)
+    }
+
+    /// A device that binds at most `bytes` of storage.
+    pub fn with_limit(bytes: u64) -> Self {
+        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+        let adapter = pollster::block_on(instance.request_adapter(&Default::default())).unwrap();
+        let (device, queue) = pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor {
+            required_features: adapter.features() & CullingTier::wanted_features(),
+            required_limits: wgpu::Limits {
+                max_storage_buffer_binding_size: bytes,
+                ..adapter.limits()
+            },
+            ..Default::default()
+        }))
+        .unwrap();
+        device.on_uncaptured_error(std::sync::Arc::new(|error| panic!("wgpu: {error}")));
+        Self::on(device, queue)
+    }
+
+    fn on(device: Device, queue: Queue) -> Self {
         let entry = |binding, read_only| wgpu::BindGroupLayoutEntry {
             binding,
             visibility: wgpu::ShaderStages::COMPUTE,

@@ -11,6 +11,7 @@ mod cases;
 #[path = "../common/mod.rs"]
 mod common;
 mod harness;
+mod input;
 mod wraps;
 
 use bevy_gpu_culling::cull::{
@@ -269,12 +270,18 @@ fn an_arena_beyond_a_binding_is_refused_and_leaves_nothing_half_done() {
         println!("this adapter binds {most} bytes: no arena is too large");
         return;
     }
-    let options = gpu.options(CullingTier::Subgroup, Expansion::PrefixSearch);
+    // No buffer holds the counts of the most sources.
+    let options = ExpanderOptions {
+        counting: Some(ExpandCode {
+            wgsl: "fn items_of(source: u32) -> u32 { return source + 1u; }",
+            layout: None,
+        }),
+        ..gpu.options(CullingTier::Subgroup, Expansion::PrefixSearch)
+    };
     let mut expander = Expander::new(&gpu.device, &options).unwrap();
-    let buffer = gpu.buffer(&[1, 2, 3]);
     let prepare = |expander: &mut Expander, count| {
         let input = ExpandInput {
-            counts: Some(&buffer),
+            counts: None,
             sources: Sources::Known(count),
         };
         expander.prepare(&gpu.device, &gpu.queue, &input)

@@ -2,13 +2,16 @@
 
 use super::{
     ExpandDispatch, ExpandInput, ExpandReport, ExpanderOptions, Expansion, Sources,
-    passes::{ExpandPass, FEW_TILES, Groups, LIVE_WORKGROUPS, WgslSources, divide, tiles},
+    passes::{
+        ExpandPass, FEW_TILES, Groups, LIVE_WORKGROUPS, WgslSources, divide, most_entries, tiles,
+    },
 };
 use crate::cull::{
     CullError, CullingTier,
     layout::expand::{
         EXPAND_BUCKETS, EXPAND_KNOWN, ExpandParams, ExpandSlice, ExpandState, dispatch_offset,
     },
+    pages::binding_limit,
     pipelines::{KernelJob, compile_kernel, layout_entry},
     readback::read_buffer,
     shaders,
@@ -60,12 +63,23 @@ pub struct Expander {
 
 /// What [`Expander::prepare`] bound.
 struct Bound {
-    counts: Buffer,
-    source_words: Buffer,
+    source: Source,
     params: ExpandParams,
     sources: BindGroup,
     /// All buckets, then each.
     items: Vec<BindGroup>,
+}
+
+/// An [`ExpandInput`] that was checked.
+#[derive(Clone, PartialEq)]
+struct Source {
+    counts: Buffer,
+    /// Holds the number of sources.
+    words: Buffer,
+    /// The word of it, or [`EXPAND_KNOWN`].
+    word: u32,
+    /// The most sources.
+    most: u32,
 }
 
 /// Distance of slices: WebGPU's greatest required alignment.
@@ -186,39 +200,44 @@ impl Expander {
         self.fallback.as_deref()
     }
 
-    /// Binds the input and makes room; does nothing where all is as it was, so it may be called each frame. The lists of [`Expansion::ItemList`] and [`Expansion::WorkgroupItems`] start
-    /// with an entry a source and [grow](Self::grow) to what is needed; all others have room for whatever N are.
+    /// Binds the input and makes room. It does nothing if all is as it was, so it may be called each
+    /// frame. The lists of [`Expansion::ItemList`] and [`Expansion::WorkgroupItems`] start with one
+    /// entry per source and [grow](Self::grow) to what is needed; all others have room for any N.
     ///
     /// # Errors
-    /// [`CullError::ExpansionTooLarge`]; what was prepared before is then gone.
+    /// [`CullError::ExpansionTooLarge`]. [`CullError::NoCounts`], [`CullError::TooFewCounts`] and
+    /// [`CullError::SourceCountOffset`], if a buffer does not hold what the kernels read from it.
+    /// What was prepared before is then gone.
     pub fn prepare(
         &mut self,
         device: &Device,
         queue: &Queue,
         input: &ExpandInput<'_>,
     ) -> Result<(), CullError> {
-        let counts = input.counts.unwrap_or(&self.nothing).clone();
-        let (source_words, word, most) = match input.sources {
-            Sources::Known(count) => (self.nothing.clone(), EXPAND_KNOWN, count),
-            Sources::Buffer {
-                buffer,
-                offset,
-                most,
-            } => (buffer.clone(), (offset / 4) as u32, most),
-        };
-        let strategy = self.expansion.strategy();
-        self.entry_capacity = match strategy.arena.most_entries {
-            Some(entries) => entries(most),
-            None => self.entry_capacity.max(most).max(1),
-        };
-        self.bind((device, queue), counts, source_words, (word, most))
+        let prepared = self.source(input).and_then(|source| {
+            let strategy = self.expansion.strategy();
+            let entries = match strategy.arena.most_entries {
+                Some(entries) => entries(source.most),
+                // A list that has grown stays long, if these sources leave room for it.
+                None => {
+                    let room = most_entries(strategy, source.most, arena_limit(device));
+                    let kept = self.entry_capacity.min(room);
+                    kept.max(source.most).max(1)
+                }
+            };
+            self.bind((device, queue), source, entries)
+        });
+        if prepared.is_err() {
+            self.bound = None;
+        }
+        prepared
     }
 
-    /// Room for what `report` says is needed, and an eighth more; true if that was not there. What pass 1 wrote
-    /// before is then gone.
+    /// Makes room for what `report` says is needed, and for an eighth more if one binding holds it;
+    /// true if that room was not there. What pass 1 wrote before is then gone.
     ///
     /// # Errors
-    /// [`CullError::ExpansionTooLarge`]; what was prepared before is then gone.
+    /// [`CullError::ExpansionTooLarge`]. What was prepared before stays, with the room that it had.
     pub fn grow(
         &mut self,
         device: &Device,
@@ -228,13 +247,14 @@ impl Expander {
         if report.needed <= self.entry_capacity {
             return Ok(false);
         }
-        let Some(bound) = self.bound.take() else {
+        let Some(source) = self.bound.as_ref().map(|bound| bound.source.clone()) else {
             return Ok(false);
         };
-        self.entry_capacity = report.needed.saturating_add(report.needed / 8);
-        let (counts, source_words) = (bound.counts, bound.source_words);
-        let source = (bound.params.source_word, bound.params.source_capacity);
-        self.bind((device, queue), counts, source_words, source)?;
+        let room = most_entries(self.expansion.strategy(), source.most, arena_limit(device));
+        let wanted = report.needed.saturating_add(report.needed / 8);
+        // If what is needed does not fit, `bind` refuses it.
+        let entries = wanted.min(room).max(report.needed);
+        self.bind((device, queue), source, entries)?;
         Ok(true)
     }
 
@@ -245,40 +265,74 @@ impl Expander {
         self.arena = create(device, 16, BufferUsages::STORAGE | BufferUsages::COPY_SRC);
     }
 
+    /// Checks that the buffers hold what the kernels read: the kernels do not.
+    fn source(&self, input: &ExpandInput<'_>) -> Result<Source, CullError> {
+        let (words, word, most) = match input.sources {
+            Sources::Known(count) => (&self.nothing, EXPAND_KNOWN, count),
+            Sources::Buffer {
+                buffer,
+                offset,
+                most,
+            } => {
+                let bytes = buffer.size();
+                let ends = offset.checked_add(4).is_some_and(|end| end <= bytes);
+                let word = u32::try_from(offset / 4).unwrap_or(EXPAND_KNOWN);
+                if !ends || !offset.is_multiple_of(4) || word == EXPAND_KNOWN {
+                    return Err(CullError::SourceCountOffset { offset, bytes });
+                }
+                (buffer, word, most)
+            }
+        };
+        let counts = match input.counts {
+            _ if !self.has_counts => &self.nothing,
+            None => return Err(CullError::NoCounts),
+            // Nothing is read, and an empty buffer cannot be bound.
+            Some(_) if most == 0 => &self.nothing,
+            Some(buffer) => {
+                let counts = buffer.size() / 4;
+                if counts < u64::from(most) {
+                    let sources = most;
+                    return Err(CullError::TooFewCounts { counts, sources });
+                }
+                buffer
+            }
+        };
+        Ok(Source {
+            counts: counts.clone(),
+            words: words.clone(),
+            word,
+            most,
+        })
+    }
+
+    /// Binds the input to an arena of `entry_capacity` entries. An error leaves all as it was.
     fn bind(
         &mut self,
         (device, queue): (&Device, &Queue),
-        counts: Buffer,
-        source_words: Buffer,
-        (source_word, most): (u32, u32),
+        source: Source,
+        entry_capacity: u32,
     ) -> Result<(), CullError> {
-        let (params, words) = divide(self.expansion.strategy(), most, self.entry_capacity);
+        let (params, words) = divide(self.expansion.strategy(), source.most, entry_capacity);
         let params = ExpandParams {
-            source_word,
+            source_word: source.word,
             ..params
         };
-        let same = |bound: &Bound| {
-            (&bound.counts, &bound.source_words, bound.params) == (&counts, &source_words, params)
-        };
+        let same = |bound: &Bound| (&bound.source, bound.params) == (&source, params);
         if self.bound.as_ref().is_some_and(same) {
             return Ok(());
         }
-        self.bound = None;
-        let limits = device.limits();
-        let limit = limits
-            .max_storage_buffer_binding_size
-            .min(limits.max_buffer_size);
-        // A place in the arena is a u32.
-        let limit = limit.min(4 * u64::from(u32::MAX));
+        let limit = arena_limit(device);
         let bytes = (words * 4).max(16);
         if bytes > limit {
             return Err(CullError::ExpansionTooLarge {
                 expansion: self.expansion,
-                sources: most,
+                sources: source.most,
                 bytes,
                 limit,
             });
         }
+        self.bound = None;
+        self.entry_capacity = entry_capacity;
         if bytes > self.arena.size() {
             // The old one first: both may not fit.
             self.arena = self.nothing.clone();
@@ -293,7 +347,7 @@ impl Expander {
                 entry(4, &self.arena),
             ];
             if has_counts {
-                entries.push(entry(2, &counts));
+                entries.push(entry(2, &source.counts));
             }
             match slice {
                 Some(index) => entries.push(BindGroupEntry {
@@ -305,7 +359,7 @@ impl Expander {
                     }),
                 }),
                 None => {
-                    entries.push(entry(1, &source_words));
+                    entries.push(entry(1, &source.words));
                     if self.expansion.strategy().packed {
                         entries.push(entry(5, &self.packed));
                     }
@@ -328,8 +382,7 @@ impl Expander {
                 .map(|index| group(&self.items.layout, Some(index), has_counts))
                 .collect(),
             params,
-            counts: counts.clone(),
-            source_words: source_words.clone(),
+            source,
         };
         self.bound = Some(bound);
         Ok(())
@@ -447,6 +500,11 @@ impl Expander {
     ) -> Result<Vec<u32>, CullError> {
         read_buffer(device, queue, &self.arena, u64::from(at) * 4, len)
     }
+}
+
+/// The most bytes of an arena: one binding, whose places a u32 counts.
+fn arena_limit(device: &Device) -> u64 {
+    binding_limit(&device.limits()).min(4 * u64::from(u32::MAX))
 }
 
 fn create(device: &Device, size: u64, usage: BufferUsages) -> Buffer {

@@ -86,7 +86,7 @@ pub enum Sources<'a> {
     Buffer {
         /// A storage buffer.
         buffer: &'a Buffer,
-        /// Byte offset of the word, a multiple of 4.
+        /// Byte offset of the word: a multiple of 4, at least 4 below the end of the buffer.
         offset: u64,
         /// The most sources.
         most: u32,
@@ -96,7 +96,8 @@ pub enum Sources<'a> {
 /// What is expanded.
 #[derive(Clone, Copy, Debug)]
 pub struct ExpandInput<'a> {
-    /// A u32 a source: its items. `None` with [`ExpanderOptions::counting`].
+    /// The items of each source: one u32 per source, for the most sources that there can be. Not
+    /// read with [`ExpanderOptions::counting`].
     pub counts: Option<&'a Buffer>,
     /// How many sources there are.
     pub sources: Sources<'a>,

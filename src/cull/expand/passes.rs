@@ -202,6 +202,14 @@ pub(super) fn divide(
     (params, end)
 }
 
+/// The most entries that an arena of `bytes` holds beside its other parts.
+pub(super) fn most_entries(strategy: &Strategy, sources: u32, bytes: u64) -> u32 {
+    let (_, others) = divide(strategy, sources, 0);
+    let words = (bytes / 4).saturating_sub(others);
+    let entries = words.checked_div(strategy.arena.entry).unwrap_or(0);
+    entries.min(u64::from(u32::MAX)) as u32
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::Expansion;
@@ -244,6 +252,28 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn the_most_entries_fit_and_one_more_does_not() {
+        for expansion in [Expansion::ItemList, Expansion::WorkgroupItems] {
+            let strategy = expansion.strategy();
+            for (sources, bytes) in [
+                (0, 64),
+                (1, 1 << 20),
+                (100_000, 1 << 20),
+                (7, (1 << 31) - 4),
+            ] {
+                let most = most_entries(strategy, sources, bytes);
+                let fits = |entries| divide(strategy, sources, entries).1 * 4 <= bytes;
+                assert!(
+                    fits(most) && !fits(most + 1),
+                    "{expansion}, {sources}: {most}"
+                );
+            }
+            assert_eq!(most_entries(strategy, u32::MAX, 1 << 20), 0);
+        }
+        assert_eq!(most_entries(Expansion::FixedMax.strategy(), 1, 1 << 20), 0);
     }
 
     #[test]
