@@ -17,6 +17,10 @@ pub enum CullingTier {
     Subgroup,
 }
 
+/// Lanes of the smallest subgroup that the kernels are written for. With fewer, a turn of a strip
+/// takes no word, and the loop over its words never ends.
+const LEAST_SUBGROUP: u32 = 4;
+
 impl CullingTier {
     /// All tiers, the most capable first.
     pub const ALL: [Self; 3] = [Self::Subgroup, Self::Workgroup, Self::Cpu];
@@ -80,6 +84,21 @@ impl CullingTier {
             return missing("the feature SUBGROUP".into());
         }
         Ok(())
+    }
+
+    /// Whether this tier can run where a subgroup may have as few lanes as `min`
+    /// ([`wgpu::AdapterInfo::subgroup_min_size`]), else an error that names the limit.
+    ///
+    /// # Errors
+    /// [`CullError::TierUnsupported`].
+    pub fn check_subgroup_size(self, min: u32) -> Result<(), CullError> {
+        if self != Self::Subgroup || min >= LEAST_SUBGROUP {
+            return Ok(());
+        }
+        Err(CullError::TierUnsupported {
+            tier: self,
+            missing: format!("subgroup_min_size of {LEAST_SUBGROUP} (it is {min})"),
+        })
     }
 
     /// Features that the engine uses where the adapter has them; ask for their intersection with the adapter's.
@@ -150,6 +169,24 @@ mod tests {
             reason.contains("max_compute_invocations_per_workgroup of 256 (it is 128)"),
             "{reason}"
         );
+    }
+
+    #[test]
+    fn subgroups_below_four_lanes_are_refused_and_named() {
+        for min in [0, 1, 2, 3] {
+            let error = CullingTier::Subgroup.check_subgroup_size(min);
+            let text = error.err().map(|error| error.to_string());
+            let text = text.unwrap_or_default();
+            assert!(
+                text.contains("subgroup_min_size of 4") && text.contains(&format!("it is {min}")),
+                "{min}: {text:?}"
+            );
+            assert_eq!(CullingTier::Workgroup.check_subgroup_size(min), Ok(()));
+            assert_eq!(CullingTier::Cpu.check_subgroup_size(min), Ok(()));
+        }
+        for min in [4, 8, 32, 128] {
+            assert_eq!(CullingTier::Subgroup.check_subgroup_size(min), Ok(()));
+        }
     }
 
     #[test]

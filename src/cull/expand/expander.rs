@@ -107,6 +107,7 @@ impl Expander {
     ) -> Result<Self, CullError> {
         let (tier, features) = (options.tier, device.features());
         tier.check(features, &device.limits())?;
+        tier.check_subgroup_size(device.adapter_info().subgroup_min_size)?;
         if tier == CullingTier::Cpu {
             let missing = "compute: an expander has no CPU form".into();
             return Err(CullError::TierUnsupported { tier, missing });
