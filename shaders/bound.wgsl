@@ -44,8 +44,9 @@ fn bound(
     let first = block * BLOCK + thread * BLOCK_ITEMS;
     let last = job.end - 1u;
 
-    // The fourth components: whether all instances are finite (1 or 0), and the greatest scale. What is not finite
-    // is never visible, and counts for nothing else.
+    // The fourth components: whether all instances may be seen (1 or 0), and the greatest scale.
+    // What is not finite, or has a negative scale, is never visible (`load_sphere`), and counts for
+    // nothing else.
     var low = vec4<f32>(vec3<f32>(3e38), 1.0);
     var high = vec4<f32>(vec3<f32>(-3e38), 0.0);
     var positions: array<vec3<f32>, BLOCK_ITEMS>;
@@ -57,7 +58,7 @@ fn bound(
         if (job.has_scale != 0u) {
             scale *= scales[at];
         }
-        if (is_finite(positions[k]) && is_finite(vec3<f32>(scale))) {
+        if (is_finite(positions[k]) && is_finite(vec3<f32>(scale)) && scale >= 0.0) {
             low = vec4<f32>(min(low.xyz, positions[k]), low.w);
             high = vec4<f32>(max(high.xyz, positions[k]), max(high.w, scale));
         } else {

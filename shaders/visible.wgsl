@@ -23,7 +23,8 @@ fn load_sphere(chunk: Chunk, i: u32) -> vec4<f32> {
     }
     // A scale that is not a number, infinite or negative is that of nothing (a NaN in the centre fails the planes).
     let radius = chunk.sphere.w * scale;
-    return vec4<f32>(centre, select(NOTHING, radius, (radius >= 0.0) & (radius < 3e38)));
+    // The scale, not the radius: that of a point is 0 for every scale.
+    return vec4<f32>(centre, select(NOTHING, radius, (scale >= 0.0) & (radius < 3e38)));
 }
 
 fn is_visible(chunk: Chunk, row: Row, sphere: vec4<f32>, i: u32) -> bool {

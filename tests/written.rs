@@ -27,7 +27,7 @@ struct Plain { position: vec3<f32>, scale: f32, rotation: vec4<f32> }
 fn write(@builtin(global_invocation_id) id: vec3<u32>) {
     if (id.x < arrayLength(&plain)) {
         let given = plain[id.x];
-        if (given.scale < 0.0) {
+        if (given.scale == -1.0) {
             written[id.x] = hidden();
         } else {
             written[id.x] = pack(given.position, given.rotation);
@@ -37,7 +37,7 @@ fn write(@builtin(global_invocation_id) id: vec3<u32>) {
 }
 ";
 
-/// An instance before it is packed: position, scale (negative: hidden), rotation.
+/// An instance before it is packed: position, scale (-1: hidden), rotation.
 type Plain = [f32; 8];
 
 fn plain(position: Vec3, scale: f32, rotation: Quat) -> Plain {
@@ -427,6 +427,60 @@ fn what_is_not_written_hidden_or_not_a_number_is_invisible() {
             }
         }
     }
+}
+
+/// Its position is finite: only the scale hides it, in blocks that a view keeps as a whole too.
+#[test]
+fn an_instance_of_negative_scale_is_invisible_to_every_compaction() {
+    let (device, queue, _) = gpu();
+    let on = (&device, &queue);
+    let writer = Writer::new(&device);
+    let len = 3 * BLOCK;
+    let mut data = random_plain(&mut rng(5), len as usize, true);
+    data[5][3] = -0.5;
+    for at in &mut data[2 * BLOCK as usize..] {
+        at[3] = -2.0;
+    }
+    let expected: Vec<u32> = (0..2 * BLOCK).filter(|id| *id != 5).collect();
+    let wide = [
+        Vec3::X,
+        Vec3::NEG_X,
+        Vec3::Y,
+        Vec3::NEG_Y,
+        Vec3::Z,
+        Vec3::NEG_Z,
+    ];
+    let views = vec![
+        CullView::EVERYTHING,
+        CullView::from_planes(wide.map(|normal| normal.extend(1e4))),
+        CullView::EVERYTHING.within(Vec3::ZERO, 1e6),
+    ];
+    let mut frame = CullFrame {
+        requests: vec![request(views.len())],
+        views,
+    };
+    let mut wrong = Vec::new();
+    for (tier, compaction) in rungs(&device) {
+        for (classify, radius) in [(true, 0.8), (false, 0.8), (true, 0.0), (false, 0.0)] {
+            frame.requests[0].sphere.radius = radius;
+            let mut options = options(tier, true);
+            options.compaction = compaction;
+            let (mut culler, _) = Culler::new(&device, options).unwrap();
+            let channels = Channels {
+                scale: true,
+                ..Channels::default()
+            };
+            culler
+                .reserve_written(on, SetId(0), (len, len), channels, classify)
+                .unwrap();
+            let ids = written_frame(on, &mut culler, (&writer, &data), &frame);
+            for (view, ids) in ids.iter().enumerate().filter(|(_, ids)| **ids != expected) {
+                let ids = ids.len();
+                wrong.push((tier, compaction, classify, radius, view, ids));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "not {}: {wrong:?}", expected.len());
 }
 
 #[test]

@@ -74,7 +74,7 @@ impl InstanceSet {
     /// All are live at first ([`set_live`](Self::set_live)) and invisible until they are written. The plugin's
     /// `InstanceBuffers` (render world) hands out the buffers, `GpuCullingSystems::WriteInstances` is
     /// the place in the frame, and the shader module `bevy_gpu_culling::instance` has `pack`, `unpack` and
-    /// `hidden`. An instance whose position or scale is not a finite number is never drawn.
+    /// `hidden`. An instance whose position or scale is not a finite number, or whose scale is negative, is never drawn.
     ///
     /// Everything that edits single instances ([`push`](Self::push), [`set`](Self::set), ..) is refused with
     /// [`InstanceError::GpuWritten`]; for another capacity, put another set in its place.

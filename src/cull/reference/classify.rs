@@ -26,12 +26,13 @@ const LOOSE: u32 = 100;
 #[must_use]
 pub fn bound(instances: &[PackedInstance], scales: &[f32]) -> Bound {
     let scale = |at: usize| scales.get(at).copied().unwrap_or(1.0);
-    // What is not finite is never visible, and counts for nothing.
-    let is_finite = |(at, instance): &(usize, &PackedInstance)| {
-        instance.position().is_finite() && scale(*at).is_finite()
+    // What is not finite, or has a negative scale, is never visible, and counts for nothing.
+    let may_be_seen = |(at, instance): &(usize, &PackedInstance)| {
+        let scale = scale(*at);
+        instance.position().is_finite() && scale.is_finite() && scale >= 0.0
     };
-    let seen: Vec<_> = instances.iter().enumerate().filter(is_finite).collect();
-    let finite = seen.len() == instances.len();
+    let seen: Vec<_> = instances.iter().enumerate().filter(may_be_seen).collect();
+    let whole = seen.len() == instances.len();
     let (low, high) = corners(seen.iter().map(|(_, instance)| *instance));
     let centre = (low + high) * 0.5;
     let radius = reach_from(centre, instances);
@@ -44,12 +45,12 @@ pub fn bound(instances: &[PackedInstance], scales: &[f32]) -> Bound {
         *word = word_code(centre, radius, &instances[first..end]);
     }
     let reach: u32 = words.iter().map(|word| word >> 24).sum();
-    let loose = !finite || reach >= LOOSE * BLOCK_WORDS;
+    let loose = !whole || reach >= LOOSE * BLOCK_WORDS;
     Bound {
         centre,
         radius: match seen.len() {
             0 => -f32::MAX,
-            _ if finite => radius,
+            _ if whole => radius,
             _ => f32::MAX,
         },
         max_scale,
@@ -224,8 +225,13 @@ mod tests {
             (centre, radius) in (point(1.0), float(0.0..2.0)),
             (turn, stretch) in (float(0.0..6.0), float(0.2..3.0)),
             range in prop::option::of(float(1.0..60.0)),
+            negative in prop::bool::ANY,
         ) {
             let at = Vec3::from(at);
+            let mut scales = scales;
+            if negative {
+                scales[0] = -scales[0];
+            }
             let instances: Vec<_> = positions
                 .iter()
                 .map(|p| PackedInstance::new(Vec3::from(*p) * size + at, Quat::from_rotation_y(p[0] * 3.0)))
@@ -245,6 +251,10 @@ mod tests {
                 let visible = is_visible(&chunk, &row, load_sphere(&chunk, &instances, &scales, i as u32));
                 prop_assert!(state != BoundState::Outside || !visible, "instance {i} of a block outside");
                 prop_assert!(state != BoundState::Inside || visible, "instance {i} of a block inside");
+                if negative {
+                    prop_assert!(bound.loose != 0, "no word is looked at");
+                    continue;
+                }
                 let (centre, radius) = word_bound(&bound, i / 32);
                 let state = bound_state(&chunk, &row, centre, radius, bound.max_scale);
                 prop_assert!(state != BoundState::Outside || !visible, "instance {i} of a word outside");
@@ -271,6 +281,33 @@ mod tests {
                 let state = bound_state(&chunk, &row, bound.centre, bound.radius, bound.max_scale);
                 assert_eq!(state, BoundState::Outside);
             }
+        }
+    }
+
+    #[test]
+    fn a_negative_scale_is_that_of_nothing_whatever_the_radius() {
+        let instances = [PackedInstance::default(); 3];
+        let everything = CullView::EVERYTHING.to_row(&Affine3A::IDENTITY);
+        for radius in [1.0, 0.0] {
+            let sphere = BoundingSphere {
+                centre: Vec3::ZERO,
+                radius,
+            };
+            let chunk = chunk_of(3, sphere, Affine3A::IDENTITY, true);
+            let some = [1.0, -1.0, 2.0];
+            let none = [-1.0; 3];
+            let seen = |scales: &[f32], i| {
+                is_visible(
+                    &chunk,
+                    &everything,
+                    load_sphere(&chunk, &instances, scales, i),
+                )
+            };
+            assert_eq!([0, 1, 2].map(|i| seen(&some, i)), [true, false, true]);
+            let whole = state(&chunk, &everything, &bound(&instances, &some));
+            assert_eq!(whole, BoundState::Partial);
+            let whole = state(&chunk, &everything, &bound(&instances, &none));
+            assert_eq!(whole, BoundState::Outside);
         }
     }
 

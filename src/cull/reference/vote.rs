@@ -26,7 +26,8 @@ pub fn load_sphere(chunk: &Chunk, instances: &[PackedInstance], scales: &[f32], 
         );
     }
     let radius = chunk.sphere.w * scale;
-    centre.extend(if (0.0..3e38).contains(&radius) {
+    // The scale, not the radius: that of a point is 0 for every scale.
+    centre.extend(if scale >= 0.0 && radius < 3e38 {
         radius
     } else {
         NOTHING
