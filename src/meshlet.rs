@@ -18,7 +18,9 @@ mod error;
 mod file;
 
 pub use cone::NormalCone;
-pub use data::{MeshData, Meshlet, MeshletMesh, MeshletSettings, POSITION, VertexAttribute};
+pub use data::{
+    MeshData, Meshlet, MeshletMesh, MeshletSettings, POSITION, POSITION_FORMAT, VertexAttribute,
+};
 pub use error::MeshletError;
 #[cfg(feature = "meshlets")]
 pub use file::{EXTENSION, VERSION};

@@ -6,6 +6,9 @@ use glam::Vec3;
 /// [`VertexAttribute::id`] of positions, as Bevy's `Mesh::ATTRIBUTE_POSITION` has it.
 pub const POSITION: u64 = 0;
 
+/// [`VertexAttribute::format`] of positions: three `f32`.
+pub const POSITION_FORMAT: u32 = 0;
+
 /// Bytes of a vertex in one attribute at most: what meshoptimizer compares.
 const MOST_STRIDE: u32 = 256;
 
@@ -15,7 +18,8 @@ const MOST_STRIDE: u32 = 256;
 pub struct VertexAttribute {
     /// Which attribute; [`POSITION`] are the positions.
     pub id: u64,
-    /// A code for the renderer's vertex format; of no meaning here.
+    /// A code for the renderer's vertex format: [`POSITION_FORMAT`] for positions, else of no
+    /// meaning here.
     pub format: u32,
     /// Bytes of a vertex.
     pub stride: u32,
@@ -42,7 +46,7 @@ impl MeshData {
             vertex_count: positions.len() as u32,
             attributes: vec![VertexAttribute {
                 id: POSITION,
-                format: 0,
+                format: POSITION_FORMAT,
                 stride: 12,
                 bytes: bytemuck::cast_slice(positions).to_vec(),
             }],
@@ -225,7 +229,8 @@ pub(super) fn positions(attributes: &[VertexAttribute]) -> Option<Vec<Vec3>> {
     let attribute = attributes
         .iter()
         .find(|attribute| attribute.id == POSITION)?;
-    (attribute.stride == 12).then(|| bytemuck::pod_collect_to_vec(&attribute.bytes))
+    let is_vec3 = attribute.stride == 12 && attribute.format == POSITION_FORMAT;
+    is_vec3.then(|| bytemuck::pod_collect_to_vec(&attribute.bytes))
 }
 
 /// Refuses indices that are no list of triangles between the vertices.

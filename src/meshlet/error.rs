@@ -20,7 +20,11 @@ pub enum MeshletError {
         most: f64,
     },
     /// There is no attribute of positions, or it is not three `f32` a vertex.
-    #[error("the mesh has no positions of three f32 (attribute {POSITION}): meshlets are cut by position", POSITION = super::POSITION)]
+    #[error(
+        "the mesh has no positions of three f32 (attribute {}, format {}): meshlets are cut by position",
+        super::POSITION,
+        super::POSITION_FORMAT
+    )]
     NoPositions,
     /// A mesh without triangles.
     #[error("the mesh has {indices} indices, which make no triangle: three or more are needed")]
@@ -126,6 +130,18 @@ pub enum MeshletError {
         id: u64,
         /// The format's code.
         format: u32,
+    },
+    /// An attribute that shaders read as another kind of number.
+    #[error(
+        "attribute {id} has the format {format}, but shaders read it as {expected}: give it a format of that kind"
+    )]
+    AttributeFormat {
+        /// The attribute.
+        id: u64,
+        /// Name of its format.
+        format: String,
+        /// Name of the format that the renderer itself gives it.
+        expected: String,
     },
     /// Not a file of meshlets.
     #[error("this is not a file of meshlets: it starts with {found:02x?}")]

@@ -205,6 +205,8 @@ mod tests {
         hollow.meshlets[0].radius = f32::NAN;
         let mut bare = good.clone();
         bare.attributes[0].bytes.pop();
+        let mut odd = good.clone();
+        odd.attributes[0].format += 6;
         let error = |mesh: &MeshletMesh| MeshletMesh::from_bytes(&sealed(mesh)?);
         assert!(matches!(
             error(&beyond).err(),
@@ -222,6 +224,7 @@ mod tests {
             error(&bare).err(),
             Some(MeshletError::AttributeLength { .. })
         ));
+        assert_eq!(error(&odd).err(), Some(MeshletError::NoPositions));
         // Content that is no mesh at all.
         let mut bytes = good.to_bytes()?;
         bytes.truncate(HEAD);

@@ -1,6 +1,6 @@
 //! The component, and the mesh that it gives to its entity.
 
-use crate::meshlet::MeshletMesh;
+use crate::meshlet::{MeshletError, MeshletMesh};
 use bevy::{asset::AsAssetId, platform::collections::HashMap, prelude::*};
 
 /// Draws the set of its entity ([`GpuInstances`](crate::render::GpuInstances)) by meshlets: of what survives, only the parts of the mesh that
@@ -52,7 +52,8 @@ impl From<Handle<MeshletMesh>> for MeshletMesh3d {
 /// The meshes that were made for meshes of meshlets.
 #[derive(Resource, Default)]
 pub(in crate::render) struct MeshletMeshes {
-    meshes: HashMap<AssetId<MeshletMesh>, Made>,
+    /// `None` for one that no mesh can be made for: it is not tried again until it changes.
+    meshes: HashMap<AssetId<MeshletMesh>, Option<Made>>,
     /// Increases with every mesh that is made.
     made: u64,
 }
@@ -66,7 +67,7 @@ struct Made {
 impl MeshletMeshes {
     /// The mesh that was made, and a number that is another for each.
     pub fn get(&self, id: AssetId<MeshletMesh>) -> Option<(AssetId<Mesh>, u64)> {
-        let made = self.meshes.get(&id)?;
+        let made = self.meshes.get(&id)?.as_ref()?;
         Some((made.mesh.id(), made.version))
     }
 }
@@ -96,25 +97,104 @@ pub(in crate::render) fn give_meshes(
             let Some(asset) = assets.get(id) else {
                 continue;
             };
-            match asset.to_mesh() {
+            let mesh = match asset.to_mesh() {
                 Ok(mesh) => {
                     made.made += 1;
                     let version = made.made;
                     let mesh = meshes.add(mesh);
-                    made.meshes.insert(id, Made { mesh, version });
+                    Some(Made { mesh, version })
                 }
                 Err(error) => {
-                    error_once!("{entity}: a mesh of meshlets cannot be drawn: {error}");
-                    continue;
+                    error!("{}", not_drawn(entity, meshlets, &error));
+                    None
                 }
-            }
+            };
+            made.meshes.insert(id, mesh);
         }
-        if let Some(made) = made.meshes.get(&id)
+        if let Some(Some(made)) = made.meshes.get(&id)
             && mesh.is_none_or(|mesh| mesh.id() != made.mesh.id())
         {
             commands
                 .entity(entity)
                 .try_insert(Mesh3d(made.mesh.clone()));
+        }
+    }
+}
+
+/// A line for the log, which names the asset by its path, if it has one.
+fn not_drawn(entity: Entity, meshlets: &Handle<MeshletMesh>, error: &MeshletError) -> String {
+    let asset = meshlets
+        .path()
+        .map_or_else(|| meshlets.id().to_string(), ToString::to_string);
+    format!("{entity}: the mesh of meshlets {asset} cannot be drawn: {error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meshlet::{MeshData, Meshlet, NormalCone, VertexAttribute};
+
+    /// A triangle with an attribute of this format, of 12 bytes.
+    fn triangle(format: u32) -> Result<MeshletMesh, MeshletError> {
+        let points = [Vec3::ZERO, Vec3::X, Vec3::Y];
+        let mut attributes = MeshData::from_positions(&points, None).attributes;
+        attributes.push(VertexAttribute {
+            id: 1,
+            format,
+            stride: 12,
+            bytes: vec![0; 36],
+        });
+        let meshlet = Meshlet {
+            centre: Vec3::ZERO,
+            radius: 2.0,
+            cone: NormalCone::from_bits(0),
+            first_index: 0,
+            triangle_count: 1,
+        };
+        MeshletMesh::from_parts(3, attributes, vec![0, 1, 2], vec![meshlet])
+    }
+
+    #[test]
+    fn what_cannot_be_drawn_is_not_tried_again_until_it_changes() -> Result {
+        let mut world = World::new();
+        world.init_resource::<Assets<MeshletMesh>>();
+        world.init_resource::<Assets<Mesh>>();
+        world.init_resource::<Messages<AssetEvent<MeshletMesh>>>();
+        world.init_resource::<MeshletMeshes>();
+        let system = world.register_system(give_meshes);
+        // No format has this code.
+        let mut assets = world.resource_mut::<Assets<MeshletMesh>>();
+        let handle = assets.add(triangle(1000)?);
+        let id = handle.id();
+        let entity = world.spawn(MeshletMesh3d(handle)).id();
+        world.run_system(system)?;
+        assert!(!world.entity(entity).contains::<Mesh3d>());
+
+        let mut assets = world.resource_mut::<Assets<MeshletMesh>>();
+        let asset = assets.get_mut_untracked(id).ok_or("the asset is gone")?;
+        *asset = triangle(0)?;
+        world.run_system(system)?;
+        assert!(
+            !world.entity(entity).contains::<Mesh3d>(),
+            "it was tried again"
+        );
+
+        world.write_message(AssetEvent::Modified { id });
+        world.run_system(system)?;
+        assert!(world.entity(entity).contains::<Mesh3d>());
+        Ok(())
+    }
+
+    #[test]
+    fn the_log_names_the_entity_the_asset_and_what_is_wrong() {
+        let handle = Handle::Uuid(
+            bevy::asset::uuid::Uuid::from_u128(0xabcd_ef01),
+            core::marker::PhantomData,
+        );
+        let entity = Entity::from_raw_u32(77).unwrap_or(Entity::PLACEHOLDER);
+        let line = not_drawn(entity, &handle, &MeshletError::NoPositions);
+        for part in ["77v", "abcdef01", "positions"] {
+            assert!(line.contains(part), "{line:?} lacks {part:?}");
         }
     }
 }

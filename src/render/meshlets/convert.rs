@@ -84,6 +84,28 @@ const KNOWN: [MeshVertexAttribute; 8] = [
 ];
 const OTHER: &str = "Vertex_Custom";
 
+/// What a shader reads an attribute as. wgpu refuses a pipeline that reads another kind, and Bevy
+/// then quits.
+#[derive(PartialEq)]
+enum Kind {
+    Float,
+    Signed,
+    Unsigned,
+}
+
+impl Kind {
+    fn of(format: VertexFormat) -> Self {
+        use VertexFormat::*;
+        match format {
+            Uint8 | Uint8x2 | Uint8x4 | Uint16 | Uint16x2 | Uint16x4 | Uint32 | Uint32x2
+            | Uint32x3 | Uint32x4 => Self::Unsigned,
+            Sint8 | Sint8x2 | Sint8x4 | Sint16 | Sint16x2 | Sint16x4 | Sint32 | Sint32x2
+            | Sint32x3 | Sint32x4 => Self::Signed,
+            _ => Self::Float,
+        }
+    }
+}
+
 /// A mesh's triangles and attributes.
 impl TryFrom<&Mesh> for MeshData {
     type Error = MeshletError;
@@ -173,7 +195,8 @@ impl MeshletMesh {
     /// The whole as an ordinary mesh, which lives on the GPU alone.
     ///
     /// # Errors
-    /// [`MeshletError::UnknownFormat`].
+    /// [`MeshletError::UnknownFormat`]; [`MeshletError::AttributeFormat`], if Bevy knows the attribute
+    /// and its shaders cannot read the format: they read floats and it has integers, for instance.
     pub fn to_mesh(&self) -> Result<Mesh, MeshletError> {
         let mut mesh = Mesh::new(
             PrimitiveTopology::TriangleList,
@@ -193,9 +216,19 @@ impl MeshletMesh {
             };
             let known = KNOWN
                 .into_iter()
-                .find(|known| attribute_id(known) == attribute.id && known.format == format);
-            let kind = known.unwrap_or(MeshVertexAttribute::new(OTHER, attribute.id, format));
-            mesh.insert_attribute(kind, values);
+                .find(|known| attribute_id(known) == attribute.id);
+            if let Some(known) = &known
+                && Kind::of(known.format) != Kind::of(format)
+            {
+                return Err(MeshletError::AttributeFormat {
+                    id: attribute.id,
+                    format: format!("{format:?}"),
+                    expected: format!("{:?}", known.format),
+                });
+            }
+            let same = known.filter(|known| known.format == format);
+            let own = same.unwrap_or(MeshVertexAttribute::new(OTHER, attribute.id, format));
+            mesh.insert_attribute(own, values);
         }
         let small = self.vertex_count() <= u32::from(u16::MAX);
         mesh.insert_indices(if small {
@@ -259,12 +292,15 @@ impl MeshletMesh {
 #[cfg(all(test, feature = "meshlets"))]
 mod tests {
     use super::*;
+    use crate::meshlet::{Meshlet, NormalCone, POSITION_FORMAT};
 
     #[test]
     fn ids_are_the_numbers_that_bevy_gives() {
         for (number, attribute) in (0..).zip(&KNOWN) {
             assert_eq!(attribute_id(attribute), number);
         }
+        let positions = FORMATS[POSITION_FORMAT as usize];
+        assert_eq!(positions, Mesh::ATTRIBUTE_POSITION.format);
         let own = MeshVertexAttribute::new("Own", 988_540_917, VertexFormat::Float32);
         assert_eq!(attribute_id(&own), 988_540_917);
     }
@@ -291,6 +327,69 @@ mod tests {
             Some(meshlets.indices().len())
         );
         Ok(())
+    }
+
+    /// A triangle with positions and this attribute.
+    fn triangle(id: u64, format: usize) -> Result<MeshletMesh, MeshletError> {
+        let points = [Vec3::ZERO, Vec3::X, Vec3::Y];
+        let mut attributes = MeshData::from_positions(&points, None).attributes;
+        let stride = FORMATS[format].size() as u32;
+        let own = VertexAttribute {
+            id,
+            format: format as u32,
+            stride,
+            bytes: vec![0; 3 * stride as usize],
+        };
+        attributes.retain(|other| other.id != id);
+        attributes.push(own);
+        let meshlet = Meshlet {
+            centre: Vec3::ZERO,
+            radius: 1.0,
+            cone: NormalCone::from_bits(0),
+            first_index: 0,
+            triangle_count: 1,
+        };
+        MeshletMesh::from_parts(3, attributes, vec![0, 1, 2], vec![meshlet])
+    }
+
+    /// The attribute's values are of the kind that shaders read, in `format` too.
+    fn is_read_as(known: VertexFormat, format: VertexFormat) -> bool {
+        let is = |format: VertexFormat, kind: &str| format!("{format:?}").starts_with(kind);
+        ["Uint", "Sint"]
+            .iter()
+            .all(|kind| is(known, kind) == is(format, kind))
+    }
+
+    #[test]
+    fn a_known_attribute_of_a_format_that_no_shader_reads_is_refused() {
+        for known in &KNOWN {
+            let id = attribute_id(known);
+            let (mut fit, mut refused) = (0, 0);
+            for (code, format) in FORMATS.iter().enumerate() {
+                let made = triangle(id, code);
+                if id == 0 {
+                    // Positions are what bounds are made from: three f32 and nothing else.
+                    assert_eq!(made.is_ok(), *format == known.format, "{format:?}");
+                }
+                let Ok(made) = made else { continue };
+                let mesh = made.to_mesh();
+                let fits = is_read_as(known.format, *format);
+                assert_eq!(mesh.is_ok(), fits, "{}, {format:?}: {mesh:?}", known.name);
+                if let Err(error) = mesh {
+                    let text = error.to_string();
+                    let parts = [format!("attribute {id} "), format!("{format:?}")];
+                    assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+                    refused += 1;
+                } else {
+                    fit += 1;
+                }
+            }
+            assert!(fit > 0 && (refused > 0 || id == 0), "{}", known.name);
+        }
+        // Nobody knows what an attribute of the user's is read as.
+        for code in 0..FORMATS.len() {
+            assert!(triangle(988_540_917, code).is_ok_and(|made| made.to_mesh().is_ok()));
+        }
     }
 
     #[test]
