@@ -1,6 +1,9 @@
 //! The sets that are on the GPU, and whether any has changed.
 
-use crate::cull::pages::{Channels, Region, Room, SetId, first_generation};
+use crate::{
+    cull::pages::{Channels, Region, Room, SetId, first_generation},
+    instance::InstanceSet,
+};
 use hashbrown::HashMap;
 
 /// A set that is resident.
@@ -31,7 +34,16 @@ impl Set {
     }
 
     pub(super) fn capacity(&self) -> u32 {
-        self.regions.iter().map(|region| region.capacity).sum()
+        let capacities = self.regions.iter().map(|region| region.capacity);
+        // The whole blocks of `u32::MAX` instances have 2^32 places.
+        capacities.fold(0, u32::saturating_add)
+    }
+
+    /// Room for a set of `len` instances that outgrew what it had: half as much again, as far as 32
+    /// bits count the places of its whole blocks.
+    pub(super) fn grown(len: u32) -> u32 {
+        let most = InstanceSet::MAX_LEN as u32;
+        len.saturating_add(len / 2).min(most).max(len)
     }
 }
 
@@ -91,6 +103,7 @@ impl ResidentSets {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cull::layout::BLOCK;
 
     #[test]
     fn only_changes_are_counted_and_each_set_knows_its_own() {
@@ -125,5 +138,46 @@ mod tests {
             "another set in its place"
         );
         assert_ne!(ResidentSets::default().version(), empty, "other sets");
+    }
+
+    #[test]
+    fn a_set_of_whole_blocks_up_to_the_last_index_has_room_for_all_of_them() {
+        let plain = Channels::default();
+        let region = |page| Region {
+            page,
+            first: 0,
+            capacity: 1 << 27,
+        };
+        let regions: Vec<_> = (0..32).map(region).collect();
+        let set = Set::new(u32::MAX, plain, (regions, Room::of(plain)));
+        assert_eq!(set.capacity(), u32::MAX);
+    }
+
+    #[test]
+    fn the_whole_blocks_of_a_set_that_grows_are_counted_in_32_bits() {
+        let most = InstanceSet::MAX_LEN as u32;
+        for len in [
+            0,
+            1,
+            BLOCK,
+            1 << 31,
+            most / 3 * 2,
+            most - BLOCK,
+            most - 1,
+            most,
+        ] {
+            let room = Set::grown(len);
+            assert!((len..=most).contains(&room), "{len}: {room}");
+            assert!(
+                room.checked_next_multiple_of(BLOCK).is_some(),
+                "{len}: {room}"
+            );
+        }
+        assert_eq!(
+            [1000, most / 2].map(Set::grown),
+            [1500, most / 2 + most / 4]
+        );
+        assert_eq!(most.checked_next_multiple_of(BLOCK), Some(most));
+        assert_eq!((most + 1).checked_next_multiple_of(BLOCK), None);
     }
 }

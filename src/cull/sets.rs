@@ -38,7 +38,7 @@ impl Culler {
             Residency::Kept
         } else {
             let instances = if known.is_some_and(|capacity| capacity > 0) {
-                len.saturating_add(len / 2)
+                Set::grown(len)
             } else {
                 len
             };

@@ -6,8 +6,9 @@ use super::transform::{check_position, check_rotation, check_scale};
 use super::{InstanceBounds, InstanceError, InstanceTransform, PackedInstance, PackedQuat};
 use crate::parallel;
 
-/// The most instances that a `u32` can count.
-const MAX_LEN: usize = u32::MAX as usize;
+/// The most instances of a set. On the GPU a set has whole blocks of 1,024 places, and 32 bits could
+/// not count those of a longer set.
+pub(super) const MAX_LEN: usize = u32::MAX as usize - 1023;
 
 /// An optional channel is there only when a value differs from its default, or the caller asked for
 /// it.
@@ -261,7 +262,7 @@ pub(super) fn next_index(len: usize) -> Result<u32, InstanceError> {
     Ok(len as u32)
 }
 
-fn check_len(len: usize) -> Result<(), InstanceError> {
+pub(super) fn check_len(len: usize) -> Result<(), InstanceError> {
     if len <= MAX_LEN {
         Ok(())
     } else {
@@ -331,7 +332,7 @@ mod tests {
     #[test]
     fn the_last_index_is_one_below_the_limit() {
         assert_eq!(next_index(0), Ok(0));
-        assert_eq!(next_index(MAX_LEN - 1), Ok(u32::MAX - 1));
+        assert_eq!(next_index(MAX_LEN - 1), Ok(u32::MAX - 1024));
         let error = InstanceError::TooMany {
             len: MAX_LEN + 1,
             limit: MAX_LEN,

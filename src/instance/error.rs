@@ -138,14 +138,14 @@ pub enum InstanceError {
         /// The box as given.
         bounds: InstanceBounds,
     },
-    /// More instances than an index of 32 bits can count.
+    /// More instances than a set can hold.
     #[error(
         "{len} instances are more than the {limit} that one set can hold; spread them over several sets"
     )]
     TooMany {
         /// Instances asked for.
         len: usize,
-        /// The most that a set holds, `u32::MAX`.
+        /// The most that a set holds: [`InstanceSet::MAX_LEN`](super::InstanceSet::MAX_LEN).
         limit: usize,
     },
     /// The set's data was dropped on the CPU after its upload.

@@ -4,13 +4,13 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::changes::{ChangeLog, GRANULE};
-use super::channels::Channels;
+use super::channels::{Channels, MAX_LEN};
 use super::written::Written;
 use super::{
     InstanceBounds, InstanceError, InstanceOrder, InstanceTransform, PackedInstance, SetChanges,
 };
 
-/// Up to `u32::MAX` instances, packed for the GPU: the asset that an entity draws.
+/// Up to [`MAX_LEN`](Self::MAX_LEN) instances, packed for the GPU: the asset that an entity draws.
 ///
 /// | channel | bytes an instance | there when |
 /// | --- | --- | --- |
@@ -65,6 +65,10 @@ impl InstanceSet {
     /// [`changes_since`](Self::changes_since) rounds its ranges outwards to this many instances (4
     /// KiB of packed data).
     pub const CHANGE_GRANULE: usize = GRANULE;
+
+    /// The most instances of a set: 4,294,966,272 (2^32 - 1,024). More are
+    /// [`InstanceError::TooMany`].
+    pub const MAX_LEN: usize = MAX_LEN;
 
     /// An empty set.
     #[must_use]

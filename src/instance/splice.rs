@@ -159,7 +159,7 @@ mod tests {
             "{error}"
         );
         assert_eq!((set.len(), set.revision()), (4, 1));
-        let limit = u32::MAX as usize;
+        let limit = InstanceSet::MAX_LEN;
         let endless = std::iter::repeat_n(Vec3::ZERO, limit);
         let error = set.splice(1..3, endless).unwrap_err();
         assert_eq!(

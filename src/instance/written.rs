@@ -2,6 +2,7 @@
 
 use glam::Vec3;
 
+use super::channels::check_len;
 use super::{InstanceBounds, InstanceError, InstanceSet};
 
 /// What a set must know of instances that it never sees: see [`InstanceSet::gpu_written`].
@@ -74,14 +75,16 @@ impl InstanceSet {
     /// All are live at first ([`set_live`](Self::set_live)) and invisible until they are written. The plugin's
     /// `InstanceBuffers` (render world) hands out the buffers, `GpuCullingSystems::WriteInstances` is
     /// the place in the frame, and the shader module `bevy_gpu_culling::instance` has `pack`, `unpack` and
-    /// `hidden`. An instance whose position or scale is not a finite number, or whose scale is negative, is never drawn.
+    /// `hidden`. An instance is never drawn if its position or scale is not a finite number, or if
+    /// its scale is negative.
     ///
     /// Everything that edits single instances ([`push`](Self::push), [`set`](Self::set), ..) is refused with
     /// [`InstanceError::GpuWritten`]; for another capacity, put another set in its place.
     ///
     /// # Errors
     ///
-    /// [`InstanceError::InvalidBounds`] when `settings.bounds` is not a finite box.
+    /// [`InstanceError::InvalidBounds`] when `settings.bounds` is not a finite box;
+    /// [`InstanceError::TooMany`] above [`MAX_LEN`](Self::MAX_LEN).
     ///
     /// ```
     /// use bevy_gpu_culling::instance::{GpuWritten, InstanceSet};
@@ -94,6 +97,7 @@ impl InstanceSet {
     /// # Ok::<(), bevy_gpu_culling::instance::InstanceError>(())
     /// ```
     pub fn gpu_written(capacity: u32, settings: GpuWritten) -> Result<Self, InstanceError> {
+        check_len(capacity as usize)?;
         let mut set = Self::default();
         set.written = Some(Written {
             settings,
@@ -226,6 +230,19 @@ mod tests {
                 capacity: 0
             }
         );
+    }
+
+    #[test]
+    fn a_capacity_beyond_the_limit_is_refused() {
+        let most = InstanceSet::MAX_LEN as u32;
+        assert_eq!(most, 4_294_966_272);
+        let set = InstanceSet::gpu_written(most, settings()).unwrap();
+        assert_eq!(set.len(), most as usize);
+        for capacity in [most + 1, u32::MAX] {
+            let error = InstanceSet::gpu_written(capacity, settings()).unwrap_err();
+            let (len, limit) = (capacity as usize, most as usize);
+            assert_eq!(error, InstanceError::TooMany { len, limit });
+        }
     }
 
     #[test]

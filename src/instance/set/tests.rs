@@ -167,7 +167,7 @@ fn packed_instances_are_checked_and_taken_over() {
 
 #[test]
 fn too_many_are_refused_before_memory_is_asked_for() {
-    let limit = u32::MAX as usize;
+    let limit = InstanceSet::MAX_LEN;
     let endless = std::iter::repeat_n(Vec3::ZERO, limit + 1);
     let error = InstanceSet::from_transforms(endless.clone()).unwrap_err();
     assert_eq!(
