@@ -28,6 +28,7 @@ mod draws;
 mod error;
 pub mod expand;
 mod frame;
+mod guard;
 mod inspect;
 pub mod layout;
 mod memory;
@@ -53,12 +54,17 @@ mod tuning;
 mod view;
 mod written;
 
+#[cfg(feature = "bevy")]
+pub(crate) use guard::{growing_size, guarded};
+#[cfg(feature = "bevy")]
+pub(crate) use pipelines::{KernelJob, compile_kernel};
+
 pub use compactor::{Compactor, CompactorOptions};
 pub use culler::{Culler, CullerOptions};
-pub use draws::DrawSource;
+pub use draws::{DrawSource, IndirectDraws};
 pub use error::CullError;
 pub use expand::{Expander, Expansion};
-pub use frame::{CullFrame, CullRequest};
+pub use frame::{CullFrame, CullRequest, Refusal};
 pub use pages::{Channels, Region, SMALL_SET, SetId};
 pub use plan::{BoundingSphere, DrawPart, DrawShape};
 pub use readback::{BatchData, FrameCounts, RowCount};

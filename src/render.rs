@@ -21,9 +21,11 @@ mod clock;
 mod components;
 mod draw;
 mod extract;
+mod history;
 mod imports;
 mod material;
 mod meshlets;
+mod names;
 mod pipeline;
 mod plugin;
 mod prepare;
@@ -39,6 +41,8 @@ pub use buffers::{InstanceBuffer, InstanceBuffers};
 pub use clock::{CpuStage, CpuTimes};
 pub use components::{CullingRadius, FreezeCulling, GpuInstances, InstanceMeshUniforms};
 pub use meshlets::MeshletMesh3d;
+#[doc(hidden)]
+pub use meshlets::MeshletRoom;
 #[cfg(feature = "meshlets")]
 pub use meshlets::{
     BuildMeshlets, MeshletBuilds, MeshletMeshLoader, MeshletMeshSaver, MeshletsBuilt,

@@ -14,7 +14,7 @@ use bevy_gpu_culling::{
     },
     instance::InstanceSet,
 };
-use common::gpu;
+use common::{gpu, gpu_with};
 use glam::{Affine3A, Vec3};
 
 /// A culler with a set of `len` instances that one view sees in whole.
@@ -27,7 +27,9 @@ fn culler(len: u32, channels: Channels, compaction: Compaction) -> Culler {
     let (mut culler, _) = Culler::new(&device, options).unwrap();
     let grid = (0..len).map(|i| Vec3::new((i % 100) as f32, (i / 100) as f32, 0.0));
     let set = InstanceSet::from_transforms(grid).unwrap();
-    culler.reserve_set(&device, SetId(1), len, channels);
+    culler
+        .reserve_set(&device, SetId(1), len, channels)
+        .unwrap();
     culler.upload(&queue, SetId(1), 0, set.packed()).unwrap();
     let frame = CullFrame {
         views: vec![CullView::EVERYTHING],
@@ -48,7 +50,7 @@ fn culler(len: u32, channels: Channels, compaction: Compaction) -> Culler {
     };
     culler.prepare(&device, &queue, &frame);
     let mut encoder = device.create_command_encoder(&Default::default());
-    culler.record(&device, &mut encoder);
+    culler.record(&device, &queue, &mut encoder);
     queue.submit([encoder.finish()]);
     culler
 }
@@ -111,7 +113,7 @@ fn large_sets_that_come_together_share_the_pages_of_their_kind() {
     culler.expect_sets(sets);
     assert!(!culler.has_room(300_000, plain));
     for (id, len, channels) in sets {
-        culler.reserve_set(&device, id, len, channels);
+        culler.reserve_set(&device, id, len, channels).unwrap();
     }
     let page = |culler: &Culler, id| culler.set_regions(SetId(id))[0].page;
     assert_eq!(page(&culler, 1), page(&culler, 3));
@@ -139,7 +141,9 @@ fn large_sets_that_come_together_share_the_pages_of_their_kind() {
     culler.remove_set(SetId(1));
     assert!(culler.has_room(300_000, plain) && !culler.has_room(300_000, scaled));
     assert_eq!(culler.memory(), memory);
-    culler.reserve_set(&device, SetId(6), 290_000, plain);
+    culler
+        .reserve_set(&device, SetId(6), 290_000, plain)
+        .unwrap();
     assert_eq!(page(&culler, 6), page(&culler, 3));
     assert_eq!(culler.memory(), memory);
     for id in [3, 6] {
@@ -150,7 +154,9 @@ fn large_sets_that_come_together_share_the_pages_of_their_kind() {
         16 * (scaled_sum + shared)
     );
     // Nothing is expected any more: a page has room for one.
-    culler.reserve_set(&device, SetId(7), 300_000, plain);
+    culler
+        .reserve_set(&device, SetId(7), 300_000, plain)
+        .unwrap();
     assert_eq!(
         culler.memory()["gpu_culling instances"],
         16 * (scaled_sum + shared + sum(&[300_000]))
@@ -176,5 +182,63 @@ fn every_buffer_is_in_the_documentation() {
             let name = label.strip_prefix("gpu_culling ").unwrap();
             assert!(rows.contains(&name), "{name} is not in the table: {rows:?}");
         }
+    }
+}
+
+/// A binding limit need not be a multiple of anything above 4: desktop Vulkan and DX12 have 2^31 - 4.
+#[test]
+fn an_arena_grows_to_what_can_be_bound_and_no_further() {
+    let limit = (1u64 << 20) - 4;
+    let (device, queue, _) = gpu_with(|limits| limits.max_storage_buffer_binding_size = limit);
+    for compaction in [Compaction::VoteScanCompact, Compaction::Classify] {
+        let options = CullerOptions {
+            survivor_capacity: 1000,
+            compaction,
+            ..CullerOptions::default()
+        };
+        let (mut culler, _) = Culler::new(&device, options).unwrap();
+        let len = 60_000;
+        let set = InstanceSet::from_transforms(vec![Vec3::ZERO; len as usize]).unwrap();
+        let plain = Channels::default();
+        culler.reserve_set(&device, SetId(1), len, plain).unwrap();
+        culler.upload(&queue, SetId(1), 0, set.packed()).unwrap();
+        // A quarter more than these survivors is more than one binding holds.
+        let frame = CullFrame {
+            views: vec![CullView::EVERYTHING; 4],
+            requests: vec![CullRequest {
+                key: 0,
+                set: SetId(1),
+                world_from_local: Affine3A::IDENTITY,
+                sphere: BoundingSphere {
+                    centre: Vec3::ZERO,
+                    radius: 0.5,
+                },
+                shape: DrawShape::NonIndexed {
+                    vertex_count: 3,
+                    first_vertex: 0,
+                },
+                views: vec![0, 1, 2, 3],
+            }],
+        };
+        let mut overflows = Vec::new();
+        for _ in 0..6 {
+            culler.prepare(&device, &queue, &frame);
+            let mut encoder = device.create_command_encoder(&Default::default());
+            culler.record(&device, &queue, &mut encoder);
+            queue.submit([encoder.finish()]);
+            culler.after_submit();
+            device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
+            assert_eq!(culler.take_refusals(), []);
+            if let Some(counts) = culler.take_counts(&device) {
+                overflows.push(counts.overflow);
+            }
+        }
+        assert_eq!(
+            overflows.first(),
+            Some(&(4 * u64::from(len) - 1000)),
+            "{compaction}"
+        );
+        assert_eq!(overflows.last(), Some(&0), "{compaction}: {overflows:?}");
+        assert_eq!(culler.survivor_capacity(), limit / 4, "{compaction}");
     }
 }

@@ -465,6 +465,204 @@ fn a_skinned_set_draws_nothing() {
     assert_nothing_drawn(&mut stage);
 }
 
+/// Bevy's pipelines bind joints where the mesh has them, whatever components the entity has.
+#[test]
+fn a_mesh_with_joints_draws_nothing() {
+    let mut stage = Stage::new(How::Set(None));
+    let count = Mesh::from(Cuboid::new(0.5, 0.4, 0.6)).count_vertices();
+    let joints = bevy::mesh::VertexAttributeValues::Uint16x4(vec![[0; 4]; count]);
+    let mesh = Mesh::from(Cuboid::new(0.5, 0.4, 0.6))
+        .with_inserted_attribute(Mesh::ATTRIBUTE_JOINT_INDEX, joints)
+        .with_inserted_attribute(
+            Mesh::ATTRIBUTE_JOINT_WEIGHT,
+            vec![[1.0, 0.0, 0.0, 0.0]; count],
+        );
+    let (mesh, red) = (stage.mesh(mesh), stage.standard(red()));
+    stage.spawn_set(&field(100, false), (mesh, red), Transform::IDENTITY);
+    assert_nothing_drawn(&mut stage);
+    stage.assert_runs("joints");
+}
+
+#[test]
+fn a_lightmapped_set_draws_nothing() {
+    let mut stage = Stage::new(How::Set(None));
+    let mesh = Mesh::from(Cuboid::new(0.5, 0.4, 0.6));
+    let uvs = mesh.attribute(Mesh::ATTRIBUTE_UV_0).unwrap().clone();
+    let mesh = stage.mesh(mesh.with_inserted_attribute(Mesh::ATTRIBUTE_UV_1, uvs));
+    let red = stage.standard(red());
+    let image = stage.add(Image::default());
+    let set = stage.spawn_set(&field(100, false), (mesh, red), Transform::IDENTITY);
+    stage
+        .entity(set)
+        .insert(bevy::pbr::Lightmap { image, ..default() });
+    assert_nothing_drawn(&mut stage);
+    stage.assert_runs("a lightmap");
+    // Without it, the set is drawn, by pipelines that bind none.
+    stage.entity(set).remove::<bevy::pbr::Lightmap>();
+    let report = stage.report();
+    assert!(report.cameras().1 > 0, "{report:?}");
+    stage.assert_runs("no lightmap");
+}
+
+/// The box of the set must go with it: it is where the instances were.
+#[test]
+fn a_far_set_that_is_removed_leaves_no_box() {
+    let draw = |how| {
+        let mut stage = Stage::new(how);
+        let mesh = stage.mesh(Cuboid::new(2.0, 1.0, 2.0));
+        let material = stage.standard(red());
+        stage.lights(false);
+        stage.camera(eye(), ());
+        if how == How::Entities {
+            stage.spawn((Mesh3d(mesh), material));
+        } else {
+            let far = [Vec3::new(1000.0, 0.0, 0.0), Vec3::new(1001.0, 0.0, 0.0)];
+            let far = InstanceSet::from_transforms(far).unwrap();
+            let set = stage.spawn_set(&far, (mesh, material), Transform::IDENTITY);
+            stage.update(3);
+            stage.entity(set).remove::<GpuInstances>();
+        }
+        stage.picture()
+    };
+    assert_same_picture("no-box", &draw(How::Set(None)), &draw(How::Entities));
+}
+
+#[test]
+fn a_camera_that_is_frozen_again_stays_frozen() {
+    let mut stage = Stage::new(How::Set(None));
+    let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
+    let material = stage.standard(red());
+    stage.spawn_set(&field(2000, false), (mesh, material), Transform::IDENTITY);
+    let camera = stage.camera(eye(), ());
+    stage.entity(camera).insert(FreezeCulling::default());
+    let kept = stage.report().cameras();
+    stage.entity(camera).insert(FreezeCulling::default());
+    stage.update(1);
+    let away = Transform::from_xyz(0.0, 20.0, 40.0).looking_at(Vec3::ZERO, Vec3::Y);
+    stage.entity(camera).insert(away);
+    assert_eq!(stage.report().cameras(), kept);
+    assert!(kept.1 > 0 && kept.1 < 2000, "{kept:?}");
+}
+
+/// A radius that cannot cull is ignored: every tier and compaction keeps the same instances as without it.
+#[test]
+fn a_radius_that_is_no_radius_is_ignored() {
+    let mut counts = Vec::new();
+    for tier in CullingTier::ALL {
+        let mut stage = Stage::new(How::Set(Some(tier)));
+        let bad = [f32::INFINITY, f32::NAN, -1.0, 3e38].map(Some);
+        for radius in [None].into_iter().chain(bad) {
+            stage.clear();
+            let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
+            let material = stage.standard(red());
+            // The last block is not full.
+            let set = stage.spawn_set(&field(1100, false), (mesh, material), Transform::IDENTITY);
+            if let Some(radius) = radius {
+                stage.entity(set).insert(CullingRadius(radius));
+            }
+            stage.camera(eye(), ());
+            counts.push((radius, tier, stage.report().cameras()));
+        }
+    }
+    let first = counts[0].2;
+    assert!(first.1 > 0 && first.1 < 1100, "{first:?}");
+    assert!(
+        counts.iter().all(|(.., count)| *count == first),
+        "{counts:?}"
+    );
+}
+
+/// Counters come back some frames late: they are those of the views of their frame.
+#[test]
+fn counters_stay_with_their_views() {
+    let mut stage = Stage::new(How::Set(None));
+    let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
+    let material = stage.standard(red());
+    stage.spawn_set(&field(1000, false), (mesh, material), Transform::IDENTITY);
+    let few = Transform::from_xyz(0.0, 0.0, 8.0).looking_to(Vec3::new(0.9, 0.0, -0.4), Vec3::Y);
+    let first = stage.camera(few, ());
+    let all = Transform::from_xyz(0.0, 0.0, 60.0).looking_at(Vec3::ZERO, Vec3::Y);
+    let second = stage.camera(
+        all,
+        Camera {
+            order: 1,
+            ..default()
+        },
+    );
+    let of = |report: &CullingReport, entity: Entity| {
+        let view = report.views.iter().find(|view| view.entity.id() == entity);
+        view.map(|view| view.visible)
+    };
+    let report = stage.report();
+    assert!(
+        of(&report, first).is_some_and(|visible| visible < 500),
+        "{report:?}"
+    );
+    assert_eq!(of(&report, second), Some(1000));
+    stage.entity(first).despawn();
+    for _ in 0..6 {
+        stage.update(1);
+        let report = stage.app.world().resource::<CullingReport>();
+        assert_eq!(of(report, second), Some(1000));
+    }
+    assert_eq!(stage.report().views.len(), 1);
+}
+
+/// A set's box moves in the frame in which its instances do, or the set is culled as a whole for a frame.
+#[test]
+fn a_set_that_leaves_its_box_is_drawn_in_the_same_frame() {
+    let mut stage = Stage::new(How::Set(None));
+    let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
+    let material = stage.standard(red());
+    let near = field(300, false);
+    let far = |at: f32| {
+        let moved = move |instance: InstanceTransform| instance.translation + Vec3::X * at;
+        near.iter().map(moved).collect::<Vec<_>>()
+    };
+    let away = InstanceSet::from_transforms(far(-1000.0)).unwrap();
+    let set = stage.spawn_set(&away, (mesh, material), Transform::IDENTITY);
+    stage.camera(eye(), ());
+    let empty = stage.picture();
+    let handle = stage
+        .app
+        .world()
+        .get::<GpuInstances>(set)
+        .unwrap()
+        .0
+        .clone();
+    let mut sets = stage.app.world_mut().resource_mut::<Assets<InstanceSet>>();
+    sets.get_mut(&handle)
+        .unwrap()
+        .splice(0..300, far(0.0))
+        .unwrap();
+    let now = stage.picture_now();
+    assert_same_picture("left-its-box", &now, &stage.picture());
+    assert_ne!(now, empty);
+}
+
+/// The order that makes it so, which the schedule's executor could else choose the other way round.
+#[test]
+fn bounds_are_updated_after_asset_events() {
+    use bevy::{asset::AssetEventSystems, ecs::schedule::Schedules};
+    let builds = |before: bool| {
+        let mut stage = Stage::with(How::Set(None), |app| {
+            let set = GpuCullingSystems::UpdateBounds;
+            match before {
+                true => app.configure_sets(PostUpdate, set.before(AssetEventSystems)),
+                false => app.configure_sets(PostUpdate, set.after(AssetEventSystems)),
+            };
+        });
+        let world = stage.app.world_mut();
+        let mut schedule = world
+            .resource_mut::<Schedules>()
+            .remove(PostUpdate)
+            .unwrap();
+        schedule.initialize(world).is_ok()
+    };
+    assert!(builds(false));
+    assert!(!builds(true), "the other order is possible");
+}
+
 #[test]
 fn the_diagnostics_have_counters_and_stage_times() {
     use bevy::diagnostic::DiagnosticsStore;

@@ -377,8 +377,11 @@ fn a_set_keeps_its_place_until_it_outgrows_it() {
     let (device, queue, _) = gpu();
     let (mut culler, _) = Culler::new(&device, CullerOptions::default()).unwrap();
     let bytes = culler.gpu_bytes();
-    let reserve =
-        |culler: &mut Culler, len| culler.reserve_set(&device, SetId(1), len, Channels::default());
+    let reserve = |culler: &mut Culler, len| {
+        culler
+            .reserve_set(&device, SetId(1), len, Channels::default())
+            .unwrap()
+    };
     assert_eq!(reserve(&mut culler, 1000), Residency::Moved);
     assert_eq!(reserve(&mut culler, 1024), Residency::Kept);
     assert_eq!(reserve(&mut culler, 1025), Residency::Moved);
@@ -419,7 +422,7 @@ fn written_nan_is_invisible() {
         culler.upload(&queue, SetId(0), 0, &broken).unwrap();
         culler.prepare(&device, &queue, &scene.frame);
         let mut encoder = device.create_command_encoder(&Default::default());
-        culler.record(&device, &mut encoder);
+        culler.record(&device, &queue, &mut encoder);
         queue.submit([encoder.finish()]);
         let ids = culler
             .read_survivors((&device, &queue), &scene.frame, 0, 0)

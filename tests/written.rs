@@ -247,7 +247,7 @@ fn written_frame(
     culler.prepare(device, queue, frame);
     let mut encoder = device.create_command_encoder(&Default::default());
     writer.write_set(device, &mut encoder, (culler, SetId(0)), data);
-    culler.record(device, &mut encoder);
+    culler.record(device, queue, &mut encoder);
     queue.submit([encoder.finish()]);
     culler.after_submit();
     survivors((device, queue), culler, frame)
@@ -275,12 +275,14 @@ fn uploaded(
         scale: !scales.is_empty(),
         ..Channels::default()
     };
-    culler.reserve_set(device, SetId(0), instances.len() as u32, channels);
+    culler
+        .reserve_set(device, SetId(0), instances.len() as u32, channels)
+        .unwrap();
     culler.upload(queue, SetId(0), 0, &instances).unwrap();
     culler.upload_scales(queue, SetId(0), 0, &scales).unwrap();
     culler.prepare(device, queue, frame);
     let mut encoder = device.create_command_encoder(&Default::default());
-    culler.record(device, &mut encoder);
+    culler.record(device, queue, &mut encoder);
     queue.submit([encoder.finish()]);
     survivors((device, queue), &culler, frame)
 }

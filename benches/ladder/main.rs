@@ -309,8 +309,7 @@ impl Bench {
         for run in 0..self.args.warm_up + self.runs {
             let input = &inputs[run % inputs.len()];
             gpu.within_memory(|| {
-                compactor.prepare(&gpu.device, &gpu.queue, plan, &input.pages);
-                Ok(())
+                Ok(compactor.prepare(&gpu.device, &gpu.queue, plan, &input.pages)?)
             })?;
             let compactor = &*compactor;
             let (us, digest) = gpu.run(

@@ -17,7 +17,7 @@ use anyhow::{Context, Result, ensure};
 use bevy_gpu_culling::{
     cull::{
         BoundingSphere, Channels, Compaction, CullFrame, CullRequest, Culler, CullerOptions,
-        CullingTier, DrawShape, DrawSource, SetId, Stage,
+        CullingTier, DrawShape, DrawSource, IndirectDraws, SetId, Stage,
     },
     instance::InstanceSet,
 };
@@ -295,7 +295,7 @@ impl Bench {
         let (mut culler, _) = Culler::new(device, options)?;
         let pipelines = milliseconds(begin);
         self.gpu.within_memory(|| {
-            culler.reserve_set(device, SET, set.len() as u32, Channels::default());
+            culler.reserve_set(device, SET, set.len() as u32, Channels::default())?;
             Ok(())
         })?;
         // The driver makes room at the first use.
@@ -499,8 +499,10 @@ impl Bench {
             for part in culler.draw_parts(0, view) {
                 let region = &culler.set_regions(SET)[part.region];
                 let rows = culler.plan().batches[part.batch].batch.row_count;
-                if let (Some(DrawSource::Indirect { buffer, .. }), Some([survivors, ..])) =
-                    (culler.draw_source(part), culler.batch_buffers(part.batch))
+                if let (
+                    Some(DrawSource::Indirect(IndirectDraws { buffer, .. })),
+                    Some([survivors, ..]),
+                ) = (culler.draw_source(part), culler.batch_buffers(part.batch))
                 {
                     let first: u32 = culler.set_regions(SET)[..part.region]
                         .iter()

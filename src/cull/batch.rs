@@ -1,7 +1,8 @@
 //! The GPU's side of a batch: tables, words, prefixes, survivors and commands.
 
 use crate::cull::{
-    Compaction,
+    Compaction, CullError,
+    guard::{buffer_size, guarded},
     layout::{BLOCK, DrawArgs, args_offset},
     pages::{Page, first_generation},
     pipelines::Pipelines,
@@ -20,6 +21,7 @@ pub(crate) struct Growable {
 }
 
 impl Growable {
+    /// Small, and unguarded: whoever makes many makes them [`guarded`].
     pub fn new(device: &Device, label: &'static str, usage: BufferUsages) -> Self {
         // Never of size zero: an empty binding is an error.
         Self {
@@ -29,13 +31,16 @@ impl Growable {
         }
     }
 
-    /// Room for `bytes`; true if the buffer was replaced (its contents are then gone).
-    pub fn reserve(&mut self, device: &Device, bytes: u64) -> bool {
+    /// Room for `bytes`; true if the buffer was replaced (its contents are then gone). On an error the old one stays.
+    pub fn reserve(&mut self, device: &Device, bytes: u64) -> Result<bool, CullError> {
         if bytes <= self.buffer.size() {
-            return false;
+            return Ok(false);
         }
-        self.buffer = create(device, self.label, self.usage, bytes.next_multiple_of(256));
-        true
+        let size = buffer_size(bytes, &device.limits());
+        self.buffer = guarded(device, self.label, || {
+            create(device, self.label, self.usage, size)
+        })?;
+        Ok(true)
     }
 
     /// Gives the room back.
@@ -67,22 +72,22 @@ impl Table {
         }
     }
 
-    /// Bytes uploaded, and whether the buffer was replaced.
+    /// Bytes uploaded, and whether the buffer was replaced. On an error nothing is uploaded.
     pub fn write<T: NoUninit>(
         &mut self,
         device: &Device,
         queue: &Queue,
         table: &[T],
-    ) -> (u64, bool) {
+    ) -> Result<(u64, bool), CullError> {
         let bytes: &[u8] = bytemuck::cast_slice(table);
-        let replaced = self.gpu.reserve(device, bytes.len() as u64);
+        let replaced = self.gpu.reserve(device, bytes.len() as u64)?;
         if !replaced && self.bytes == bytes {
-            return (0, false);
+            return Ok((0, false));
         }
         queue.write_buffer(&self.gpu.buffer, 0, bytes);
         self.bytes.clear();
         self.bytes.extend_from_slice(bytes);
-        (bytes.len() as u64, replaced)
+        Ok((bytes.len() as u64, replaced))
     }
 }
 
@@ -136,7 +141,11 @@ pub(crate) struct GpuBatch {
 }
 
 impl GpuBatch {
-    pub fn new(device: &Device) -> Self {
+    pub fn new(device: &Device) -> Result<Self, CullError> {
+        guarded(device, "buffers of the culling", || Self::unguarded(device))
+    }
+
+    fn unguarded(device: &Device) -> Self {
         let storage = BufferUsages::STORAGE | BufferUsages::COPY_SRC;
         let written = storage | BufferUsages::COPY_DST;
         Self {
@@ -196,42 +205,46 @@ impl GpuBatch {
         all.map(|array| (array.label, array.buffer.size()))
     }
 
-    /// The arena holds `capacity` ids from now on.
-    pub fn reserve_survivors(&mut self, device: &Device, capacity: u32) {
-        self.survivor_capacity = capacity;
-        if self.survivors.reserve(device, u64::from(capacity) * 4) {
+    /// The arena holds `capacity` ids from now on; on an error as many as before.
+    pub fn reserve_survivors(&mut self, device: &Device, capacity: u32) -> Result<(), CullError> {
+        if self.survivors.reserve(device, u64::from(capacity) * 4)? {
             self.generation += 1;
             self.bind_groups.clear();
         }
+        self.survivor_capacity = capacity;
+        Ok(())
     }
 
     /// Uploads what changed of the tables and makes room for what the passes write; of the plan with the same number, for
-    /// the same compaction, only the rows can have changed. Returns the bytes uploaded.
+    /// the same compaction, only the rows can have changed. Returns the bytes uploaded. After an error the batch is of no use.
     pub fn prepare(
         &mut self,
         (device, queue): (&Device, &Queue),
         pipelines: &Pipelines,
         (plan, number): (&BatchPlan, u64),
         page: &PageBuffers<'_>,
-    ) -> u64 {
-        let (mut bytes, mut replaced) = self.rows.write(device, queue, &plan.rows);
+    ) -> Result<u64, CullError> {
+        let (mut bytes, mut replaced) = self.rows.write(device, queue, &plan.rows)?;
         let tables_of = Some((number, self.survivor_capacity, pipelines.compaction));
         if self.tables_of != tables_of {
             self.tables_of = tables_of;
             let batch = [layout_batch(plan, self.survivor_capacity)];
             let written = [
-                self.uniform.write(device, queue, &batch),
-                self.chunks.write(device, queue, &plan.chunks),
-                self.row_draws.write(device, queue, &plan.row_draws),
+                self.uniform.write(device, queue, &batch)?,
+                self.chunks.write(device, queue, &plan.chunks)?,
+                self.row_draws.write(device, queue, &plan.row_draws)?,
             ];
             bytes += written.iter().map(|(bytes, _)| bytes).sum::<u64>();
             replaced |= written.iter().any(|(_, replaced)| *replaced);
             for slot in pipelines.scratch() {
                 if let Some(at) = Resource::SCRATCH.iter().position(|other| *other == slot) {
-                    replaced |= self.scratch[at].reserve(device, slot.scratch_bytes(plan));
+                    replaced |= self.scratch[at].reserve(device, slot.scratch_bytes(plan))?;
                 }
             }
-            if self.args.reserve(device, args_offset(plan.batch.row_count)) {
+            if self
+                .args
+                .reserve(device, args_offset(plan.batch.row_count))?
+            {
                 self.generation += 1;
                 replaced = true;
             }
@@ -249,9 +262,11 @@ impl GpuBatch {
         }
         if replaced || self.bound_pages != page.generation || self.bind_groups.is_empty() {
             self.bound_pages = page.generation;
-            self.bind_groups = pipelines.bind(device, |slot| self.buffer(slot, page));
+            self.bind_groups = guarded(device, "bind groups of the culling", || {
+                pipelines.bind((device, queue), |slot| self.buffer(slot, page))
+            })?;
         }
-        bytes
+        Ok(bytes)
     }
 
     fn buffer<'a>(&'a self, slot: Resource, page: &PageBuffers<'a>) -> &'a Buffer {
@@ -270,14 +285,14 @@ impl GpuBatch {
     }
 
     /// The frame of the `Cpu` tier: the twins of the stages, then survivors and commands are uploaded.
-    /// Returns the bytes uploaded and the totals.
+    /// Returns the bytes uploaded and the totals. After an error the batch is of no use.
     pub fn cull_on_cpu(
         &mut self,
         device: &Device,
         queue: &Queue,
         plan: &BatchPlan,
         page: &Page,
-    ) -> (u64, crate::cull::layout::Totals) {
+    ) -> Result<(u64, crate::cull::layout::Totals), CullError> {
         let batch = &layout_batch(plan, self.survivor_capacity);
         let mut words = vec![0; plan.word_len() as usize];
         let mut counts = vec![0; batch.count_len as usize];
@@ -307,7 +322,7 @@ impl GpuBatch {
             (&mut totals, &mut self.cpu_args),
         );
 
-        if self.args.reserve(device, args_offset(batch.row_count)) {
+        if self.args.reserve(device, args_offset(batch.row_count))? {
             self.generation += 1;
         }
         queue.write_buffer(self.survivors(), 0, bytemuck::cast_slice(&survivors));
@@ -317,10 +332,10 @@ impl GpuBatch {
             args_offset(0),
             bytemuck::cast_slice(&self.cpu_args),
         );
-        (
+        Ok((
             (survivors.len() * 4) as u64 + args_offset(batch.row_count),
             totals,
-        )
+        ))
     }
 }
 

@@ -1,11 +1,10 @@
 //! Large writes, through staging buffers that are kept while uploads go on.
 
-use super::pipelines::now;
+use super::guard::guarded;
 use crate::parallel;
 use core::num::NonZeroU64;
 use wgpu::{
-    Buffer, COPY_BUFFER_ALIGNMENT, CommandEncoderDescriptor, Device, ErrorFilter, Queue,
-    util::StagingBelt,
+    Buffer, COPY_BUFFER_ALIGNMENT, CommandEncoderDescriptor, Device, Queue, util::StagingBelt,
 };
 
 /// Bytes of a staging buffer: the GPU copies one while the CPU fills the next.
@@ -62,7 +61,7 @@ impl UploadBelt {
         }
     }
 
-    /// `None` if there is no memory for it.
+    /// `None` if there is no memory for it, or no device any more.
     fn stage(&mut self, queue: &Queue, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Option<()> {
         let belt = self
             .belt
@@ -73,15 +72,17 @@ impl UploadBelt {
                 label: Some("gpu_culling upload"),
             });
         let alignment = NonZeroU64::new(COPY_BUFFER_ALIGNMENT)?;
+        // A lost device refuses memory without an error, and wgpu panics if such a buffer is mapped. What this writes is
+        // overwritten by the copies below.
+        drop(queue.write_buffer_with(buffer, offset, alignment)?);
         let part = bytes.len().div_ceil(COPY_THREADS).next_multiple_of(4096);
         let mut parts = Vec::with_capacity(COPY_THREADS);
         for (offset, from) in (offset..).step_by(part).zip(bytes.chunks(part)) {
             let size = NonZeroU64::new(from.len() as u64)?;
-            let scope = self.device.push_error_scope(ErrorFilter::OutOfMemory);
-            let staged = belt.allocate(size, alignment);
-            if now(scope.pop()).flatten().is_some() {
-                return None;
-            }
+            let staged = guarded(&self.device, "gpu_culling upload", || {
+                belt.allocate(size, alignment)
+            })
+            .ok()?;
             let (chunk, at) = (staged.buffer(), staged.offset());
             encoder.copy_buffer_to_buffer(chunk, at, buffer, offset, size.get());
             parts.push((staged.get_mapped_range_mut(), from));

@@ -2,6 +2,7 @@
 
 use crate::cull::{
     CullError, CullingTier, Stage,
+    guard::guarded,
     layout::BoundJob,
     pipelines::{BuildOptions, BuiltPass, build_pass},
     shaders::{INSTANCE, join, wgsl},
@@ -62,22 +63,26 @@ impl BoundsBuilder {
     }
 
     /// Submits the jobs of one page.
+    ///
+    /// # Errors
+    /// [`CullError::Gpu`]; the bounds are then those of before.
     pub fn run(
         &self,
         (device, queue): (&Device, &Queue),
         buffers: [&Buffer; 3],
         jobs: &[BoundJob],
-    ) {
+    ) -> Result<(), CullError> {
         if jobs.is_empty() {
-            return;
+            return Ok(());
         }
-        let bind_groups = self.bind(device, buffers, jobs);
+        let bind_groups = self.bind((device, queue), buffers, jobs)?;
         let mut encoder = device.create_command_encoder(&Default::default());
         {
             let mut pass = encoder.begin_compute_pass(&Default::default());
             self.record(&mut pass, jobs.iter().zip(&bind_groups));
         }
         queue.submit([encoder.finish()]);
+        Ok(())
     }
 
     /// Records jobs with their bind groups.
@@ -97,48 +102,53 @@ impl BoundsBuilder {
     /// A bind group for each job of one page.
     pub fn bind(
         &self,
-        device: &Device,
-        [instances, scales, bounds]: [&Buffer; 3],
+        (device, queue): (&Device, &Queue),
+        buffers: [&Buffer; 3],
         jobs: &[BoundJob],
-    ) -> Vec<BindGroup> {
+    ) -> Result<Vec<BindGroup>, CullError> {
         let mut bytes = vec![0u8; jobs.len() * JOB_STRIDE];
         for (job, slot) in jobs.iter().zip(bytes.chunks_exact_mut(JOB_STRIDE)) {
             slot[..size_of::<BoundJob>()].copy_from_slice(bytemuck::bytes_of(job));
         }
-        let uniforms = device.create_buffer(&BufferDescriptor {
-            label: Some("gpu_culling bound jobs"),
-            size: bytes.len() as u64,
-            usage: BufferUsages::UNIFORM,
-            mapped_at_creation: true,
+        guarded(device, "bounds of blocks", || {
+            // Not mapped at its creation: wgpu panics if a buffer that it could not make is mapped.
+            let uniforms = device.create_buffer(&BufferDescriptor {
+                label: Some("gpu_culling bound jobs"),
+                size: bytes.len() as u64,
+                usage: BufferUsages::UNIFORM | BufferUsages::COPY_DST,
+                mapped_at_creation: false,
+            });
+            queue.write_buffer(&uniforms, 0, &bytes);
+            let bind = |index| self.bind_job(device, &uniforms, index, buffers);
+            (0..jobs.len()).map(bind).collect()
+        })
+    }
+
+    fn bind_job(
+        &self,
+        device: &Device,
+        uniforms: &Buffer,
+        index: usize,
+        buffers: [&Buffer; 3],
+    ) -> BindGroup {
+        let uniform = BindingResource::Buffer(BufferBinding {
+            buffer: uniforms,
+            offset: (index * JOB_STRIDE) as u64,
+            size: NonZeroU64::new(size_of::<BoundJob>() as u64),
         });
-        uniforms
-            .slice(..)
-            .get_mapped_range_mut()
-            .copy_from_slice(&bytes);
-        uniforms.unmap();
-        (0..jobs.len())
-            .map(|index| {
-                let uniform = BindingResource::Buffer(BufferBinding {
-                    buffer: &uniforms,
-                    offset: (index * JOB_STRIDE) as u64,
-                    size: NonZeroU64::new(size_of::<BoundJob>() as u64),
-                });
-                let buffers = [instances, scales, bounds].map(Buffer::as_entire_binding);
-                let mut entries = vec![BindGroupEntry {
-                    binding: 0,
-                    resource: uniform,
-                }];
-                entries.extend(
-                    (3..)
-                        .zip(buffers)
-                        .map(|(binding, resource)| BindGroupEntry { binding, resource }),
-                );
-                device.create_bind_group(&BindGroupDescriptor {
-                    label: Some("bound"),
-                    layout: &self.built.layout,
-                    entries: &entries,
-                })
-            })
-            .collect()
+        let mut entries = vec![BindGroupEntry {
+            binding: 0,
+            resource: uniform,
+        }];
+        let numbered = (3..).zip(buffers);
+        entries.extend(numbered.map(|(binding, buffer)| BindGroupEntry {
+            binding,
+            resource: buffer.as_entire_binding(),
+        }));
+        device.create_bind_group(&BindGroupDescriptor {
+            label: Some("bound"),
+            layout: &self.built.layout,
+            entries: &entries,
+        })
     }
 }

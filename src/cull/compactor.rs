@@ -4,6 +4,7 @@ use crate::cull::{
     BatchData, Compaction, CullError, CullingTier, Stage,
     batch::{GpuBatch, PageBuffers, most_ids},
     bounds::BoundsBuilder,
+    guard::guarded,
     layout::{BLOCK, Bound, BoundJob},
     pipelines::{BuildOptions, Pipelines},
     plan::Plan,
@@ -56,6 +57,8 @@ impl Compactor {
     pub fn new(device: &Device, options: CompactorOptions<'_>) -> Result<Self, CullError> {
         let (features, limits) = (device.features(), device.limits());
         options.tier.check(features, &limits)?;
+        let min = device.adapter_info().subgroup_min_size;
+        options.tier.check_subgroup_size(min)?;
         options.compaction.check(options.tier, features)?;
         if options.tier == CullingTier::Cpu {
             let missing = "compute: a compactor has no CPU form".into();
@@ -95,17 +98,41 @@ impl Compactor {
 
     /// Makes room for the plan's batches and binds their pages: batch b reads `pages[plan.batches[b].page]`. No
     /// survivor is lost. Batches whose page is missing are left out.
-    pub fn prepare(&mut self, device: &Device, queue: &Queue, plan: &Plan, pages: &[Buffer]) {
+    ///
+    /// # Errors
+    /// [`CullError::Gpu`], when the device has no room. Nothing is then prepared.
+    pub fn prepare(
+        &mut self,
+        device: &Device,
+        queue: &Queue,
+        plan: &Plan,
+        pages: &[Buffer],
+    ) -> Result<(), CullError> {
         self.generation += 1;
-        self.make_bounds((device, queue), plan, pages);
-        self.batches
-            .resize_with(plan.batches.len(), || GpuBatch::new(device));
+        let prepared = self.prepare_batches((device, queue), plan, pages);
+        if prepared.is_err() {
+            self.batches.clear();
+        }
+        prepared
+    }
+
+    fn prepare_batches(
+        &mut self,
+        (device, queue): (&Device, &Queue),
+        plan: &Plan,
+        pages: &[Buffer],
+    ) -> Result<(), CullError> {
+        self.make_bounds((device, queue), plan, pages)?;
+        self.batches.truncate(plan.batches.len());
+        while self.batches.len() < plan.batches.len() {
+            self.batches.push(GpuBatch::new(device)?);
+        }
         for (batch, plan) in self.batches.iter_mut().zip(&plan.batches) {
             let Some(instances) = pages.get(plan.page) else {
                 continue;
             };
             let most = most_ids(plan, self.pipelines.compaction);
-            batch.reserve_survivors(device, most.clamp(1, u64::from(u32::MAX)) as u32);
+            batch.reserve_survivors(device, most.clamp(1, u64::from(u32::MAX)) as u32)?;
             // No plan of a compactor has scales: something that is never read stands in for them.
             let page = PageBuffers {
                 instances,
@@ -114,13 +141,21 @@ impl Compactor {
                 generation: self.generation,
             };
             let numbered = (plan, self.generation);
-            batch.prepare((device, queue), &self.pipelines, numbered, &page);
+            batch.prepare((device, queue), &self.pipelines, numbered, &page)?;
         }
+        Ok(())
     }
 
     /// Bounds of all blocks that the plan has, where the compaction reads them.
-    fn make_bounds(&mut self, (device, queue): (&Device, &Queue), plan: &Plan, pages: &[Buffer]) {
-        let Some(builder) = &self.bounds else { return };
+    fn make_bounds(
+        &mut self,
+        (device, queue): (&Device, &Queue),
+        plan: &Plan,
+        pages: &[Buffer],
+    ) -> Result<(), CullError> {
+        let Some(builder) = &self.bounds else {
+            return Ok(());
+        };
         self.page_bounds.clear();
         for (index, instances) in pages.iter().enumerate() {
             let chunks = plan
@@ -140,15 +175,18 @@ impl Compactor {
                 .iter()
                 .map(|job| job.first_block + job.block_count)
                 .max();
-            let bounds = device.create_buffer(&BufferDescriptor {
-                label: Some("gpu_culling bounds"),
-                size: u64::from(blocks.unwrap_or(1)) * size_of::<Bound>() as u64,
-                usage: BufferUsages::STORAGE,
-                mapped_at_creation: false,
-            });
-            builder.run((device, queue), [instances, instances, &bounds], &jobs);
+            let bounds = guarded(device, "gpu_culling bounds", || {
+                device.create_buffer(&BufferDescriptor {
+                    label: Some("gpu_culling bounds"),
+                    size: u64::from(blocks.unwrap_or(1)) * size_of::<Bound>() as u64,
+                    usage: BufferUsages::STORAGE,
+                    mapped_at_creation: false,
+                })
+            })?;
+            builder.run((device, queue), [instances, instances, &bounds], &jobs)?;
             self.page_bounds.push(bounds);
         }
+        Ok(())
     }
 
     /// Records all passes over the batches that were prepared for `plan`.

@@ -5,6 +5,8 @@ use crate::cull::{
     auto::Auto,
     batch::GpuBatch,
     bounds::BoundsBuilder,
+    frame::Refusal,
+    guard::guarded,
     layout::BLOCK,
     pages::{Pages, SetId, binding_limit, page_limit},
     pipelines::{BuildOptions, Pipelines},
@@ -92,6 +94,10 @@ pub struct Culler {
     /// By the newest counters, some arena may soon be too small.
     pub(super) may_overflow: bool,
     pub(super) uploaded: u64,
+    /// Batches that the device has no room for, and [`Self::changed_in`] when it said so.
+    pub(super) refused: HashMap<BatchKey, u64>,
+    /// What the device has refused since anybody asked.
+    pub(super) refusals: Vec<Refusal>,
 }
 
 impl Culler {
@@ -113,42 +119,33 @@ impl Culler {
             }
             None => CullingTier::supported(features, &limits),
         };
-        let mut pipelines = Vec::new();
-        let mut tuning;
-        loop {
-            options.compaction.check(tier, features)?;
-            tuning = options
-                .tuning
-                .clone()
-                .unwrap_or_else(|| rule(device, tier))
-                .supported(tier, features);
-            if tier == CullingTier::Cpu {
-                break;
+        if tier == CullingTier::Subgroup
+            && let Err(error) = tier.check_subgroup_size(device.adapter_info().subgroup_min_size)
+        {
+            if options.tier.is_some() {
+                return Err(error);
             }
-            match build(device, tier, &options, &tuning, &|_, source| source) {
-                Ok(built) => {
-                    pipelines = built;
-                    break;
-                }
-                Err(error) => {
-                    reason = Some(error.to_string());
-                    tier = if tier == CullingTier::Subgroup {
-                        CullingTier::Workgroup
-                    } else {
-                        CullingTier::Cpu
-                    };
-                }
-            }
+            (tier, reason) = (CullingTier::Workgroup, Some(error.to_string()));
         }
         let page_limit = page_limit(&limits)?;
-        let bounds = match tier {
-            CullingTier::Cpu => None,
-            _ => Some(BoundsBuilder::new(
-                device,
-                shaders::INSTANCE_PACKED,
-                options.shader_checks,
-            )?),
-        };
+        let (tier, kernels, failure) = best_tier(tier, |tier| {
+            options.compaction.check(tier, features)?;
+            Kernels::build(device, tier, &options)
+        })?;
+        reason = failure.or(reason);
+        let Kernels {
+            pipelines,
+            bounds,
+            tuning,
+        } = kernels;
+        let no_channel = guarded(device, "gpu_culling no channel", || {
+            device.create_buffer(&BufferDescriptor {
+                label: Some("gpu_culling no channel"),
+                size: 256,
+                usage: BufferUsages::STORAGE,
+                mapped_at_creation: false,
+            })
+        })?;
         let culler = Self {
             tier,
             page_limit,
@@ -165,12 +162,7 @@ impl Culler {
             sets: ResidentSets::default(),
             written: HashMap::new(),
             previous: Previous::default(),
-            no_channel: device.create_buffer(&BufferDescriptor {
-                label: Some("gpu_culling no channel"),
-                size: 256,
-                usage: BufferUsages::STORAGE,
-                mapped_at_creation: false,
-            }),
+            no_channel,
             plan: Plan::default(),
             plan_inputs: None,
             keys: Vec::new(),
@@ -184,6 +176,8 @@ impl Culler {
             changed_in: 0,
             may_overflow: false,
             uploaded: 0,
+            refused: HashMap::new(),
+            refusals: Vec::new(),
             options,
         };
         Ok((culler, reason))
@@ -206,6 +200,12 @@ impl Culler {
         };
         culler.pipelines = build(device, culler.tier, &options, &culler.tuning, &edit)?;
         Ok(culler)
+    }
+
+    /// Number of the frame that was prepared last: that of its [`FrameCounts`].
+    #[must_use]
+    pub fn frame(&self) -> u64 {
+        self.frame
     }
 
     /// The tier in use.
@@ -242,6 +242,64 @@ impl Culler {
         (self.plan, self.keys, self.rows) = Default::default();
         self.sets = ResidentSets::default();
         self.written.clear();
+    }
+}
+
+/// What a tier compiles: nothing on [`CullingTier::Cpu`].
+struct Kernels {
+    pipelines: Vec<Pipelines>,
+    bounds: Option<BoundsBuilder>,
+    tuning: Tuning,
+}
+
+impl Kernels {
+    fn build(
+        device: &Device,
+        tier: CullingTier,
+        options: &CullerOptions,
+    ) -> Result<Self, CullError> {
+        let tuning = options
+            .tuning
+            .clone()
+            .unwrap_or_else(|| rule(device, tier))
+            .supported(tier, device.features());
+        if tier == CullingTier::Cpu {
+            return Ok(Self {
+                pipelines: Vec::new(),
+                bounds: None,
+                tuning,
+            });
+        }
+        let (encoding, checks) = (shaders::INSTANCE_PACKED, options.shader_checks);
+        Ok(Self {
+            pipelines: build(device, tier, options, &tuning, &|_, source| source)?,
+            bounds: Some(BoundsBuilder::new(device, encoding, checks)?),
+            tuning,
+        })
+    }
+}
+
+/// What `build` makes of the first tier, from `first` downwards, that the device does not refuse. The last value says why it
+/// is not `first`.
+fn best_tier<T>(
+    first: CullingTier,
+    mut build: impl FnMut(CullingTier) -> Result<T, CullError>,
+) -> Result<(CullingTier, T, Option<String>), CullError> {
+    let (mut tier, mut reason) = (first, None);
+    loop {
+        let lower = match tier {
+            CullingTier::Subgroup => Some(CullingTier::Workgroup),
+            CullingTier::Workgroup => Some(CullingTier::Cpu),
+            CullingTier::Cpu => None,
+        };
+        match (build(tier), lower) {
+            (Ok(made), _) => return Ok((tier, made, reason)),
+            (Err(error @ (CullError::Pipeline { .. } | CullError::Gpu { .. })), Some(lower)) => {
+                reason = Some(error.to_string());
+                tier = lower;
+            }
+            (Err(error), _) => return Err(error),
+        }
     }
 }
 
@@ -282,4 +340,47 @@ fn build(
         )
     };
     compactions.into_iter().map(build).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cull::guard::refused;
+
+    fn internal(tier: CullingTier) -> CullError {
+        let error = wgpu::Error::Internal {
+            source: "driver".into(),
+            description: "driver".into(),
+        };
+        CullError::Pipeline {
+            tier,
+            label: "vote",
+            message: refused("vote", &error).to_string(),
+        }
+    }
+
+    #[test]
+    fn a_refusal_of_any_kind_takes_the_tier_down() {
+        use CullingTier::{Cpu, Subgroup, Workgroup};
+        let supported = |best: CullingTier| {
+            best_tier(Subgroup, |tier| {
+                if tier > best {
+                    Err(internal(tier))
+                } else {
+                    Ok(tier)
+                }
+            })
+        };
+        assert_eq!(supported(Subgroup), Ok((Subgroup, Subgroup, None)));
+        for best in [Workgroup, Cpu] {
+            let (tier, made, reason) = supported(best).unwrap_or((Subgroup, Subgroup, None));
+            assert_eq!((tier, made), (best, best));
+            assert!(reason.is_some_and(|reason| reason.contains("internal error")));
+        }
+        // What no lower tier would mend is an error.
+        let asked = best_tier(Subgroup, |_| -> Result<(), _> {
+            Err(CullError::UnknownSet(1))
+        });
+        assert_eq!(asked, Err(CullError::UnknownSet(1)));
+    }
 }

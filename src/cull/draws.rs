@@ -3,18 +3,44 @@
 use crate::cull::{
     Culler, CullingTier, DrawPart,
     culler::BatchKey,
-    layout::{DrawArgs, args_offset},
+    layout::{DRAW_COUNT_OFFSET, DrawArgs, args_offset},
 };
 use wgpu::Buffer;
+
+/// Commands that the GPU wrote, 20 bytes each ([`DrawArgs`]), and the word that says how many of them to draw.
+///
+/// A device with `MULTI_DRAW_INDIRECT_COUNT` reads the word; another draws [`most`](Self::most) commands, of which those
+/// beyond the count draw nothing. Both ways draw the same.
+#[derive(Clone, Copy, Debug)]
+pub struct IndirectDraws<'a> {
+    /// The argument buffer.
+    pub buffer: &'a Buffer,
+    /// Byte offset of the first command.
+    pub offset: u64,
+    /// Buffer and byte offset of the count.
+    pub count: (&'a Buffer, u64),
+    /// The most commands that the count can ask for.
+    pub most: u32,
+}
+
+impl<'a> IndirectDraws<'a> {
+    /// The one command at `offset` of `buffer`. `args` starts with [`Totals`](crate::cull::layout::Totals), whose draw
+    /// count is 1.
+    #[must_use]
+    pub const fn one(buffer: &'a Buffer, offset: u64, args: &'a Buffer) -> Self {
+        Self {
+            buffer,
+            offset,
+            count: (args, DRAW_COUNT_OFFSET),
+            most: 1,
+        }
+    }
+}
+
 /// Where a draw's command comes from.
 pub enum DrawSource<'a> {
-    /// The GPU wrote it: draw indirect from `buffer` at `offset`.
-    Indirect {
-        /// The argument buffer.
-        buffer: &'a Buffer,
-        /// Byte offset of the command.
-        offset: u64,
-    },
+    /// The GPU wrote it.
+    Indirect(IndirectDraws<'a>),
     /// The CPU knows it.
     Direct(DrawArgs),
 }
@@ -33,10 +59,8 @@ impl Culler {
         Some(if self.tier == CullingTier::Cpu {
             DrawSource::Direct(*batch.cpu_args.get(part.row as usize)?)
         } else {
-            DrawSource::Indirect {
-                buffer: batch.args(),
-                offset: args_offset(part.row),
-            }
+            let args = batch.args();
+            DrawSource::Indirect(IndirectDraws::one(args, args_offset(part.row), args))
         })
     }
 

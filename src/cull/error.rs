@@ -161,6 +161,14 @@ pub enum CullError {
         "set {0} is written on the GPU, which the tier \"cpu\" cannot cull: it is not drawn; choose another tier"
     )]
     WrittenOnCpu(u64),
+    /// The device refused to make something, or ran out of memory.
+    #[error("the GPU refused {what}: {message}")]
+    Gpu {
+        /// What was to be made.
+        what: &'static str,
+        /// What the device said.
+        message: String,
+    },
     /// A read of the GPU's results failed.
     #[error("the GPU's results could not be read: {0}")]
     Readback(String),

@@ -1,13 +1,14 @@
 //! One frame, in order: what a [`Culler`] does with views and requests.
 
 use crate::cull::{
-    Compaction, CullView, Culler, FrameCounts, Stage,
+    Compaction, CullError, CullView, Culler, FrameCounts, Stage,
     batch::{GpuBatch, PageBuffers, most_ids},
     pages::SetId,
     pipelines::Pipelines,
     plan::{BoundingSphere, DrawShape},
 };
 use glam::Affine3A;
+use hashbrown::hash_map::Entry;
 use wgpu::{CommandEncoder, ComputePass, Device, Queue};
 
 /// One use of a set in a frame: which views cull it, and what its survivors draw.
@@ -36,6 +37,25 @@ pub struct CullFrame {
     pub requests: Vec<CullRequest>,
 }
 
+/// Something that the device refused to make for a frame.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusal {
+    /// What it said.
+    pub error: CullError,
+    /// [Keys](CullRequest::key) of the requests that are not drawn for it, until sets or views change. None if something
+    /// else is missing: bounds of blocks, motion vectors, room for more survivors.
+    pub requests: Vec<u64>,
+}
+
+impl From<CullError> for Refusal {
+    fn from(error: CullError) -> Self {
+        Self {
+            error,
+            requests: Vec::new(),
+        }
+    }
+}
+
 /// Counters of every so many frames are read back where nothing asks for those of each.
 const COUNT_EVERY: u64 = 4;
 
@@ -53,8 +73,10 @@ impl Culler {
         self.choose_compaction();
         self.update_bounds(device, queue);
         self.pages.belt.end_frame();
+        let changed_in = self.changed_in;
+        self.refused.retain(|_, since| *since == changed_in);
         for index in 0..self.plan.batches.len() {
-            self.prepare_batch(device, queue, index);
+            self.try_batch(device, queue, index);
         }
         if self.batches.len() > self.keys.len() {
             let now = self.frame;
@@ -88,15 +110,39 @@ impl Culler {
         }
     }
 
-    fn prepare_batch(&mut self, device: &Device, queue: &Queue, index: usize) {
+    /// Prepares a batch. If the device refuses what it needs, its sets are not drawn until the plan changes.
+    fn try_batch(&mut self, device: &Device, queue: &Queue, index: usize) {
+        let key = self.keys[index];
+        if self.refused.contains_key(&key) {
+            return;
+        }
+        if let Err(error) = self.prepare_batch(device, queue, index) {
+            let rows = self.rows.get(index).map(|batch| batch.rows.clone());
+            let mut requests: Vec<_> = rows
+                .iter()
+                .flat_map(|rows| rows.iter().map(|row| row.0))
+                .collect();
+            requests.dedup();
+            self.refusals.push(Refusal { error, requests });
+            self.batches.remove(&key);
+            self.refused.insert(key, self.changed_in);
+        }
+    }
+
+    fn prepare_batch(
+        &mut self,
+        device: &Device,
+        queue: &Queue,
+        index: usize,
+    ) -> Result<(), CullError> {
         let plan = &self.plan.batches[index];
         let Some(page) = self.pages.page(plan.page) else {
-            return;
+            return Ok(());
         };
-        let batch = self
-            .batches
-            .entry(self.keys[index])
-            .or_insert_with(|| GpuBatch::new(device));
+        let batch = match self.batches.entry(self.keys[index]) {
+            Entry::Occupied(batch) => batch.into_mut(),
+            Entry::Vacant(place) => place.insert(GpuBatch::new(device)?),
+        };
         batch.last_used = self.frame;
         let most = self
             .pipelines
@@ -106,7 +152,7 @@ impl Culler {
         let enough = most.min(u64::from(self.options.survivor_capacity)).max(1);
         let capacity = enough.min(self.most_survivors) as u32;
         if batch.survivor_capacity < capacity {
-            batch.reserve_survivors(device, capacity);
+            batch.reserve_survivors(device, capacity)?;
         }
         if let Some(pipelines) = self.pipelines.get(self.active) {
             let page = PageBuffers {
@@ -116,14 +162,14 @@ impl Culler {
                 generation: self.pages.generation,
             };
             let numbered = (plan, self.changed_in);
-            self.uploaded += batch.prepare((device, queue), pipelines, numbered, &page);
+            self.uploaded += batch.prepare((device, queue), pipelines, numbered, &page)?;
         } else {
             // Every survivor finds room: the count is known before the upload.
             batch.reserve_survivors(
                 device,
                 plan.most_survivors.min(self.most_survivors).max(1) as u32,
-            );
-            let (bytes, totals) = batch.cull_on_cpu(device, queue, plan, page);
+            )?;
+            let (bytes, totals) = batch.cull_on_cpu(device, queue, plan, page)?;
             self.uploaded += bytes;
             let frame = self.frame;
             let counts = match &mut self.cpu_counts {
@@ -135,6 +181,7 @@ impl Culler {
             };
             self.rows[index].collect(&totals, &batch.cpu_args, counts);
         }
+        Ok(())
     }
 
     /// Grows the arenas that overflowed some frames ago.
@@ -147,7 +194,9 @@ impl Culler {
                 };
                 if *survivors > batch.survivor_capacity {
                     let room = u64::from(*survivors) + u64::from(*survivors) / 4;
-                    batch.reserve_survivors(device, room.min(self.most_survivors) as u32);
+                    let grown =
+                        batch.reserve_survivors(device, room.min(self.most_survivors) as u32);
+                    self.refusals.extend(grown.err().map(Refusal::from));
                 }
                 let capacity = batch.survivor_capacity;
                 self.may_overflow |= *survivors > capacity / 4 && u64::from(capacity) < batch.most;
@@ -158,9 +207,9 @@ impl Culler {
     }
 
     /// Records all stages and the copy of the counters; nothing on the `Cpu` tier.
-    pub fn record(&mut self, device: &Device, encoder: &mut CommandEncoder) {
+    pub fn record(&mut self, device: &Device, queue: &Queue, encoder: &mut CommandEncoder) {
         if self.has_written_sets() {
-            self.record_written(device, encoder);
+            self.record_written((device, queue), encoder);
         }
         if self.has_gpu_work() {
             for stage in self.compaction().stages() {
@@ -219,6 +268,11 @@ impl Culler {
     /// To be called when the recorded commands have been submitted.
     pub fn after_submit(&mut self) {
         self.readback.after_submit();
+    }
+
+    /// What the device has refused since the last call.
+    pub fn take_refusals(&mut self) -> Vec<Refusal> {
+        core::mem::take(&mut self.refusals)
     }
 
     /// Counters that have arrived since the last call: a few frames old, never waited for. Device polling is the

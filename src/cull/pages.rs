@@ -7,6 +7,7 @@ use crate::{
     cull::{
         CullError,
         belt::UploadBelt,
+        guard::guarded,
         layout::{BLOCK, Bound},
     },
     instance::PackedInstance,
@@ -182,13 +183,16 @@ impl Pages {
     }
 
     /// Room for `len` instances, next to what is like them; for large sets in a page of their own where nothing is.
+    ///
+    /// # Errors
+    /// [`CullError::Gpu`]; nothing is then taken.
     pub fn allocate(
         &mut self,
         device: &Device,
         (id, len): (SetId, u32),
         room: Room,
         channels: Channels,
-    ) -> Vec<Region> {
+    ) -> Result<Vec<Region>, CullError> {
         self.expected.remove(id);
         let mut regions = Vec::new();
         let most = self.most_together(room);
@@ -202,8 +206,17 @@ impl Pages {
                 let first = self.slots[page].as_mut()?.free.take(blocks)?;
                 Some((page, first * BLOCK))
             });
-            let (page, first) =
-                found.unwrap_or_else(|| self.allocate_page(device, tenants, blocks));
+            let made = match found {
+                Some(found) => Ok(found),
+                None => self.allocate_page(device, tenants, blocks),
+            };
+            let (page, first) = match made {
+                Ok(made) => made,
+                Err(error) => {
+                    self.release(&regions, room);
+                    return Err(error);
+                }
+            };
             regions.push(Region {
                 page,
                 first,
@@ -211,7 +224,7 @@ impl Pages {
             });
             left -= take;
         }
-        regions
+        Ok(regions)
     }
 
     /// Instances that one region may hold.
@@ -250,7 +263,12 @@ impl Pages {
     }
 
     /// A page whose first tenant takes so many blocks: its number, and the first instance.
-    fn allocate_page(&mut self, device: &Device, tenants: Tenants, blocks: u32) -> (usize, u32) {
+    fn allocate_page(
+        &mut self,
+        device: &Device,
+        tenants: Tenants,
+        blocks: u32,
+    ) -> Result<(usize, u32), CullError> {
         let limit = self.page_limit / BLOCK;
         let page_blocks = match tenants {
             Tenants::Small => (SHARED_PAGE / BLOCK).min(limit).max(blocks),
@@ -266,7 +284,7 @@ impl Pages {
                 "gpu_culling instances",
                 capacity,
                 size_of::<PackedInstance>(),
-            ),
+            )?,
             scales: None,
             tags: None,
             bounds: channel_buffer(
@@ -274,7 +292,7 @@ impl Pages {
                 "gpu_culling bounds",
                 page_blocks,
                 size_of::<Bound>(),
-            ),
+            )?,
             cpu: self.keep_cpu_copy.then(PageCopy::default),
             tenants,
             capacity,
@@ -290,7 +308,7 @@ impl Pages {
                 self.slots.len() - 1
             });
         self.slots[slot] = Some(page);
-        (slot, first * BLOCK)
+        Ok((slot, first * BLOCK))
     }
 
     /// Gives regions back; a page that nobody uses is dropped.
@@ -382,7 +400,15 @@ impl Pages {
     }
 
     /// Buffers for the channels of a set that lies in `regions`.
-    pub fn add_channels(&mut self, device: &Device, regions: &[Region], channels: Channels) {
+    ///
+    /// # Errors
+    /// [`CullError::Gpu`]; some pages may have them then.
+    pub fn add_channels(
+        &mut self,
+        device: &Device,
+        regions: &[Region],
+        channels: Channels,
+    ) -> Result<(), CullError> {
         for region in regions {
             let Some(Some(page)) = self.slots.get_mut(region.page) else {
                 continue;
@@ -392,7 +418,7 @@ impl Pages {
                 (channels.tag, &mut page.tags, "gpu_culling tags"),
             ] {
                 if wanted && buffer.is_none() {
-                    *buffer = Some(channel_buffer(device, label, page.capacity, 4));
+                    *buffer = Some(channel_buffer(device, label, page.capacity, 4)?);
                     self.generation += 1;
                 }
             }
@@ -402,6 +428,7 @@ impl Pages {
                 cpu.scales.resize(page.capacity as usize, 1.0);
             }
         }
+        Ok(())
     }
 
     /// Label and bytes of each buffer.
@@ -424,12 +451,19 @@ impl Pages {
     }
 }
 
-fn channel_buffer(device: &Device, label: &str, capacity: u32, stride: usize) -> Buffer {
-    device.create_buffer(&BufferDescriptor {
-        label: Some(label),
-        size: u64::from(capacity) * stride as u64,
-        usage: BufferUsages::STORAGE | BufferUsages::COPY_DST | BufferUsages::COPY_SRC,
-        mapped_at_creation: false,
+fn channel_buffer(
+    device: &Device,
+    label: &'static str,
+    capacity: u32,
+    stride: usize,
+) -> Result<Buffer, CullError> {
+    guarded(device, label, || {
+        device.create_buffer(&BufferDescriptor {
+            label: Some(label),
+            size: u64::from(capacity) * stride as u64,
+            usage: BufferUsages::STORAGE | BufferUsages::COPY_DST | BufferUsages::COPY_SRC,
+            mapped_at_creation: false,
+        })
     })
 }
 

@@ -2,20 +2,17 @@
 
 use crate::cull::{
     Compaction, CullError, CullingTier, Stage,
+    guard::guarded,
     layout::BLOCK,
     plan::BatchPlan,
     strategies::{Access, Dispatch, DispatchLimits, Pass, Resource, Sources, doublings},
 };
-use core::{
-    future::Future,
-    num::NonZeroU64,
-    task::{Context, Poll, Waker},
-};
+use core::num::NonZeroU64;
 use wgpu::{
     BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, BindGroupLayoutDescriptor,
     BindGroupLayoutEntry, BindingResource, BindingType, Buffer, BufferBinding, BufferBindingType,
     BufferDescriptor, BufferUsages, ComputePass, ComputePipeline, ComputePipelineDescriptor,
-    Device, ErrorFilter, PipelineLayoutDescriptor, ShaderModuleDescriptor, ShaderRuntimeChecks,
+    Device, PipelineLayoutDescriptor, Queue, ShaderModuleDescriptor, ShaderRuntimeChecks,
     ShaderSource, ShaderStages, naga::front::wgsl::parse_str,
 };
 
@@ -73,7 +70,7 @@ impl Pipelines {
         Ok(Self {
             compaction: options.compaction,
             passes,
-            steps: step_buffer(device),
+            steps: guarded(device, "gpu_culling steps", || step_buffer(device))?,
             limits,
         })
     }
@@ -103,9 +100,12 @@ impl Pipelines {
     /// or one for each step.
     pub fn bind<'a>(
         &'a self,
-        device: &Device,
+        (device, queue): (&Device, &Queue),
         buffer: impl Fn(Resource) -> &'a Buffer,
     ) -> Vec<Vec<BindGroup>> {
+        if self.passes.iter().any(|built| built.after_doubling) {
+            queue.write_buffer(&self.steps, 0, &step_bytes());
+        }
         let front_votes = buffer(Resource::Front).size() / 4;
         self.passes
             .iter()
@@ -206,28 +206,23 @@ impl Pipelines {
     }
 }
 
-/// Reaches 1, 2, 4 and so on.
+/// Not mapped at its creation: wgpu panics if a buffer that it could not make is mapped.
 fn step_buffer(device: &Device) -> Buffer {
-    let buffer = device.create_buffer(&BufferDescriptor {
+    device.create_buffer(&BufferDescriptor {
         label: Some("gpu_culling steps"),
         size: STEPS as u64 * STEP_STRIDE,
-        usage: BufferUsages::UNIFORM,
-        mapped_at_creation: true,
-    });
-    let mut words = vec![0u32; buffer.size() as usize / 4];
-    for (step, reach) in words
-        .iter_mut()
-        .step_by(STEP_STRIDE as usize / 4)
-        .enumerate()
-    {
-        *reach = 1 << step;
+        usage: BufferUsages::UNIFORM | BufferUsages::COPY_DST,
+        mapped_at_creation: false,
+    })
+}
+
+/// Reaches 1, 2, 4 and so on.
+fn step_bytes() -> Vec<u8> {
+    let mut bytes = vec![0; STEPS * STEP_STRIDE as usize];
+    for (step, place) in bytes.chunks_exact_mut(STEP_STRIDE as usize).enumerate() {
+        place[..4].copy_from_slice(&(1u32 << step).to_le_bytes());
     }
-    buffer
-        .slice(..)
-        .get_mapped_range_mut()
-        .copy_from_slice(bytemuck::cast_slice(&words));
-    buffer.unmap();
-    buffer
+    bytes
 }
 
 pub(crate) fn build_pass(
@@ -306,34 +301,33 @@ pub(crate) fn compile_kernel(
         label: Some(label),
         source: ShaderSource::Naga(std::borrow::Cow::Owned(parsed)),
     };
-    let scope = device.push_error_scope(ErrorFilter::Validation);
-    let module = shader_module(device, descriptor, job.checks);
-    let layout = device.create_bind_group_layout(&BindGroupLayoutDescriptor {
-        label: Some(label),
-        entries,
+    let built = guarded(device, label, || {
+        let module = shader_module(device, descriptor, job.checks);
+        let layout = device.create_bind_group_layout(&BindGroupLayoutDescriptor {
+            label: Some(label),
+            entries,
+        });
+        let groups = [Some(&layout), callers];
+        let pipeline_layout = device.create_pipeline_layout(&PipelineLayoutDescriptor {
+            label: Some(label),
+            bind_group_layouts: &groups[..1 + usize::from(callers.is_some())],
+            immediate_size: 0,
+        });
+        let pipeline = device.create_compute_pipeline(&ComputePipelineDescriptor {
+            label: Some(label),
+            layout: Some(&pipeline_layout),
+            module: &module,
+            entry_point: Some(job.entry),
+            compilation_options: Default::default(),
+            cache: None,
+        });
+        (pipeline, layout)
     });
-    let groups = [Some(&layout), callers];
-    let pipeline_layout = device.create_pipeline_layout(&PipelineLayoutDescriptor {
-        label: Some(label),
-        bind_group_layouts: &groups[..1 + usize::from(callers.is_some())],
-        immediate_size: 0,
-    });
-    let pipeline = device.create_compute_pipeline(&ComputePipelineDescriptor {
-        label: Some(label),
-        layout: Some(&pipeline_layout),
-        module: &module,
-        entry_point: Some(job.entry),
-        compilation_options: Default::default(),
-        cache: None,
-    });
-    match now(scope.pop()).flatten() {
-        Some(error) => Err(CullError::Pipeline {
-            tier: job.tier,
-            label,
-            message: error.to_string(),
-        }),
-        None => Ok((pipeline, layout)),
-    }
+    built.map_err(|error| CullError::Pipeline {
+        tier: job.tier,
+        label,
+        message: error.to_string(),
+    })
 }
 
 /// The module, without bounds checks unless asked for.
@@ -354,12 +348,4 @@ pub(crate) fn shader_module(
     // within the sizes that `Plan` derives and the buffers are made from; survivors are compared with the
     // capacity; loops end. The tests run the same kernels with the checks on.
     unsafe { device.create_shader_module_trusted(descriptor, ShaderRuntimeChecks::unchecked()) }
-}
-
-/// The value of a future that is ready at once, as error scopes of native backends are; elsewhere `None`.
-pub(crate) fn now<T>(future: impl Future<Output = T>) -> Option<T> {
-    match core::pin::pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(value) => Some(value),
-        Poll::Pending => None,
-    }
 }

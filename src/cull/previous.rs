@@ -4,6 +4,8 @@
 //! frame before. A buffer cannot be copied onto itself, so what is kept goes by way of a staging buffer.
 
 use crate::cull::{
+    CullError,
+    guard::guarded,
     pages::{Pages, runs},
     residents::Set,
 };
@@ -73,20 +75,30 @@ impl Previous {
     }
 
     /// Records the copies.
-    pub fn record(&mut self, device: &Device, encoder: &mut CommandEncoder, copies: &[Copy]) {
+    ///
+    /// # Errors
+    /// [`CullError::Gpu`]; then nothing is copied, and what has moved is drawn without motion.
+    pub fn record(
+        &mut self,
+        device: &Device,
+        encoder: &mut CommandEncoder,
+        copies: &[Copy],
+    ) -> Result<(), CullError> {
         let total: u64 = copies.iter().map(|copy| copy.bytes).sum();
         if total == 0 {
-            return;
+            return Ok(());
         }
         let size = total.next_power_of_two().min(STAGING);
         let staging = match &self.staging {
             Some(staging) if staging.size() >= size => staging.clone(),
-            _ => device.create_buffer(&BufferDescriptor {
-                label: Some("gpu_culling previous"),
-                size,
-                usage: BufferUsages::COPY_SRC | BufferUsages::COPY_DST,
-                mapped_at_creation: false,
-            }),
+            _ => guarded(device, "gpu_culling previous", || {
+                device.create_buffer(&BufferDescriptor {
+                    label: Some("gpu_culling previous"),
+                    size,
+                    usage: BufferUsages::COPY_SRC | BufferUsages::COPY_DST,
+                    mapped_at_creation: false,
+                })
+            })?,
         };
         // In turns, each of which fills the staging buffer: all copies in, then all out.
         let mut turn: Vec<(&Copy, Range<u64>)> = Vec::new();
@@ -107,6 +119,7 @@ impl Previous {
         }
         take_turn(encoder, &staging, &turn);
         self.staging = Some(staging);
+        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     cull::{
-        CullError, Culler, CullingTier,
+        CullError, Culler, CullingTier, Refusal,
         layout::{BLOCK, BoundJob},
         pages::{Channels, Region, Room, SetId},
         residents::{ResidentSets, Set},
@@ -23,13 +23,16 @@ pub enum Residency {
 impl Culler {
     /// Room for a set of `len` instances. A set that outgrows its room gets half as much again, so that pushing
     /// to it every frame does not move it every frame.
+    ///
+    /// # Errors
+    /// [`CullError::Gpu`], when the device has no room. The set is then not resident.
     pub fn reserve_set(
         &mut self,
         device: &Device,
         id: SetId,
         len: u32,
         channels: Channels,
-    ) -> Residency {
+    ) -> Result<Residency, CullError> {
         let room = Room::of(channels);
         let old = self.sets.get(id);
         // A set that the GPU writes has room of its own, which is not that.
@@ -50,7 +53,16 @@ impl Culler {
                 self.remove_set(id);
                 None
             };
-            let regions = self.pages.allocate(device, (id, instances), room, channels);
+            let made = self.pages.allocate(device, (id, instances), room, channels);
+            let regions = match made {
+                Ok(regions) => regions,
+                Err(error) => {
+                    if let Some(old) = old {
+                        self.pages.release(&old.regions, old.room);
+                    }
+                    return Err(error);
+                }
+            };
             let set = Set::new(len, channels, (regions, room));
             if let Some(old) = old {
                 self.previous.move_set(&self.pages, old, &set);
@@ -59,10 +71,13 @@ impl Culler {
             Residency::Moved
         };
         self.sets.resize(id, len, channels);
-        if let Some(set) = self.sets.get(id) {
-            self.pages.add_channels(device, &set.regions, channels);
+        if let Some(set) = self.sets.get(id)
+            && let Err(error) = self.pages.add_channels(device, &set.regions, channels)
+        {
+            self.remove_set(id);
+            return Err(error);
         }
-        residency
+        Ok(residency)
     }
 
     /// Sets of more than [`SMALL_SET`](crate::cull::SMALL_SET) instances that will get room next, in this order: those with
@@ -228,7 +243,8 @@ impl Culler {
             if let Some(page) = self.pages.page(page) {
                 let scales = page.scales.as_ref().unwrap_or(&self.no_channel);
                 let buffers = [&page.instances, scales, &page.bounds];
-                builder.run((device, queue), buffers, &jobs);
+                let made = builder.run((device, queue), buffers, &jobs);
+                self.refusals.extend(made.err().map(Refusal::from));
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Staging buffers for results that are read back some frames later, never waited for.
 
+use crate::cull::guard::guarded;
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::Arc;
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, CommandEncoder, Device, MapMode};
@@ -53,7 +54,8 @@ impl<M> StagingRing<M> {
         buffers.map(Buffer::size).sum()
     }
 
-    /// Copies the starts of buffers, so many bytes of each, one after the other.
+    /// Copies the starts of buffers, as many bytes of each as given, one after the other. Without memory for it, the frame
+    /// is not read back.
     pub fn record(
         &mut self,
         device: &Device,
@@ -75,12 +77,20 @@ impl<M> StagingRing<M> {
         }
         let buffer = match &slot.buffer {
             Some(buffer) if buffer.size() >= bytes => buffer.clone(),
-            _ => device.create_buffer(&BufferDescriptor {
-                label: Some(self.label),
-                size: bytes.next_multiple_of(256),
-                usage: BufferUsages::COPY_DST | BufferUsages::MAP_READ,
-                mapped_at_creation: false,
-            }),
+            _ => {
+                let made = guarded(device, self.label, || {
+                    device.create_buffer(&BufferDescriptor {
+                        label: Some(self.label),
+                        size: bytes.next_multiple_of(256),
+                        usage: BufferUsages::COPY_DST | BufferUsages::MAP_READ,
+                        mapped_at_creation: false,
+                    })
+                });
+                let Ok(buffer) = made else {
+                    return;
+                };
+                buffer
+            }
         };
         let mut at = 0;
         for (source, size) in copies {

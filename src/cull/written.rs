@@ -2,7 +2,7 @@
 
 use crate::{
     cull::{
-        Channels, CullError, Culler, CullingTier, Residency, SetId,
+        Channels, CullError, Culler, CullingTier, Refusal, Residency, SetId,
         layout::{BLOCK, Bound, BoundJob},
         pages::Room,
         previous::{Copy, copies},
@@ -82,7 +82,8 @@ impl Culler {
     /// reads them, else every instance is tested.
     ///
     /// # Errors
-    /// [`CullError::WrittenOnCpu`] on the tier `Cpu`.
+    /// [`CullError::WrittenOnCpu`] on the tier `Cpu`; [`CullError::Gpu`], when the device has no room. The set is then not
+    /// resident.
     pub fn reserve_written(
         &mut self,
         (device, queue): (&Device, &Queue),
@@ -110,8 +111,13 @@ impl Culler {
             return Ok(Residency::Kept);
         }
         self.remove_set(id);
-        let regions = self.pages.allocate(device, (id, capacity), room, channels);
-        self.pages.add_channels(device, &regions, channels);
+        let regions = self
+            .pages
+            .allocate(device, (id, capacity), room, channels)?;
+        if let Err(error) = self.pages.add_channels(device, &regions, channels) {
+            self.pages.release(&regions, room);
+            return Err(error);
+        }
         // A megabyte at a time.
         let hidden = vec![HIDDEN; (1 << 16).min(capacity as usize)];
         for region in &regions {
@@ -163,11 +169,12 @@ impl Culler {
         let Some((set, written)) = self.sets.get(id).zip(self.written.get(&id)) else {
             return Vec::new();
         };
-        let mut first = 0;
+        let mut first = 0u32;
         let region = |region: &crate::cull::Region| {
             let page = self.pages.page(region.page)?;
             let at = first;
-            first += region.capacity;
+            // Behind the last region, nobody reads it.
+            first = first.wrapping_add(region.capacity);
             Some(WrittenRegion {
                 instances: page.instances.clone(),
                 scales: page.scales.clone().filter(|_| set.channels.scale),
@@ -244,7 +251,8 @@ impl Culler {
         all.extend(copies);
         if !all.is_empty() {
             let mut encoder = device.create_command_encoder(&Default::default());
-            self.previous.record(device, &mut encoder, &all);
+            let recorded = self.previous.record(device, &mut encoder, &all);
+            self.refusals.extend(recorded.err().map(Refusal::from));
             queue.submit([encoder.finish()]);
         }
         for set in self.previous.retired.drain(..) {
@@ -260,7 +268,11 @@ impl Culler {
 
     /// Records what must happen between the GPU's writes and the stages: bounds of the blocks that the stages read,
     /// and the first place of instances that were nowhere before. [`Self::record`] does it.
-    pub fn record_written(&mut self, device: &Device, encoder: &mut CommandEncoder) {
+    pub fn record_written(
+        &mut self,
+        (device, queue): (&Device, &Queue),
+        encoder: &mut CommandEncoder,
+    ) {
         let mut fresh = Vec::new();
         let reads_bounds = self.reads_bounds();
         let generation = self.pages.generation;
@@ -290,7 +302,11 @@ impl Culler {
                         let page = self.pages.page(page)?;
                         let scales = page.scales.as_ref().unwrap_or(&self.no_channel);
                         let buffers = [&page.instances, scales, &page.bounds];
-                        let group = bounds.bind(device, buffers, &[job]).pop()?;
+                        let made = bounds.bind((device, queue), buffers, &[job]);
+                        let group = made
+                            .map_err(|error| self.refusals.push(error.into()))
+                            .ok()?
+                            .pop()?;
                         Some((job, group))
                     };
                     let bound = live.into_iter().filter_map(bind).collect();
@@ -298,7 +314,8 @@ impl Culler {
                 }
             }
         }
-        self.previous.record(device, encoder, &fresh);
+        let recorded = self.previous.record(device, encoder, &fresh);
+        self.refusals.extend(recorded.err().map(Refusal::from));
         if let Some(bounds) = self.bounds.as_ref().filter(|_| reads_bounds) {
             let mut jobs = Vec::new();
             let written = self.written.values();

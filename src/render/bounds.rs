@@ -3,11 +3,18 @@
 use super::{
     clock::{CpuClock, CpuStage},
     components::{CullingRadius, GpuInstances},
+    meshlets::MeshletMesh3d,
 };
 use crate::{cull::BoundingSphere, instance::InstanceSet};
 use bevy::{
-    camera::primitives::{Aabb, MeshAabb},
+    camera::{
+        primitives::{Aabb, MeshAabb},
+        visibility::NoAutoAabb,
+    },
+    ecs::system::SystemParam,
     mesh::skinning::SkinnedMesh,
+    pbr::Lightmap,
+    platform::collections::{HashMap, HashSet},
     prelude::*,
 };
 
@@ -15,54 +22,170 @@ use bevy::{
 #[derive(Component, Clone, Copy, PartialEq)]
 pub(super) struct SetSphere(pub BoundingSphere);
 
+type SetEntity = (
+    Entity,
+    &'static GpuInstances,
+    &'static Mesh3d,
+    Option<&'static CullingRadius>,
+    Has<SkinnedMesh>,
+    Has<Lightmap>,
+);
+
 type Changed3d = Or<(
     Changed<GpuInstances>,
     AssetChanged<GpuInstances>,
     Changed<Mesh3d>,
     AssetChanged<Mesh3d>,
     Changed<CullingRadius>,
+    Added<SkinnedMesh>,
+    Added<Lightmap>,
 )>;
+
+/// Components whose removal changes what [`update_bounds`] decides.
+#[derive(SystemParam)]
+pub(super) struct Removals<'w, 's> {
+    radius: RemovedComponents<'w, 's, CullingRadius>,
+    skin: RemovedComponents<'w, 's, SkinnedMesh>,
+    lightmap: RemovedComponents<'w, 's, Lightmap>,
+    set: RemovedComponents<'w, 's, GpuInstances>,
+}
+
+/// What is wrong with a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Problem {
+    Skinned,
+    Lightmapped,
+    NoBounds,
+    BadRadius,
+    NoMesh,
+}
+
+impl Problem {
+    /// What is wrong, and what to do about it.
+    fn text(self) -> &'static str {
+        match self {
+            Self::Skinned => {
+                "the set is not drawn, because it cannot have a SkinnedMesh. Bake the pose into the mesh, or move its \
+                 vertices in a vertex shader that imports bevy_gpu_culling::draw_instance"
+            }
+            Self::Lightmapped => {
+                "the set is not drawn, because its instances cannot share one Lightmap. Remove the component"
+            }
+            Self::NoBounds => {
+                "the set is not drawn, because its mesh has no positions of three floats to compute bounds from. Add a \
+                 CullingRadius"
+            }
+            Self::BadRadius => {
+                "its CullingRadius is ignored, because it is not between 0 and CullingRadius::MAX. To keep every \
+                 instance, use NoFrustumCulling"
+            }
+            Self::NoMesh => {
+                "the set is not drawn, because the entity has neither a Mesh3d nor a MeshletMesh3d. Add one"
+            }
+        }
+    }
+}
+
+/// Problems that the log names already.
+#[derive(Default)]
+pub(super) struct Told(HashSet<(Entity, Problem)>);
+
+impl Told {
+    fn tell(&mut self, entity: Entity, problem: Problem) {
+        if self.0.insert((entity, problem)) {
+            warn!("GpuInstances on {entity}: {}", problem.text());
+        }
+    }
+}
 
 /// Recomputes the bounds of sets whose instances, mesh or radius changed.
 pub(super) fn update_bounds(
     mut commands: Commands,
-    changed: Query<(Entity, &GpuInstances, &Mesh3d, Option<&CullingRadius>), Changed3d>,
-    mut radius_removed: RemovedComponents<CullingRadius>,
-    all: Query<(Entity, &GpuInstances, &Mesh3d, Option<&CullingRadius>)>,
+    changed: Query<SetEntity, Changed3d>,
+    mut removals: Removals,
+    all: Query<SetEntity>,
     (sets, meshes): (Res<Assets<InstanceSet>>, Res<Assets<Mesh>>),
-    skinned: Query<(), With<SkinnedMesh>>,
+    mut told: Local<Told>,
     clock: Res<CpuClock>,
 ) {
     let _running = clock.start(CpuStage::Main);
-    let removed = radius_removed
-        .read()
+    for entity in removals.set.read() {
+        if all.contains(entity) {
+            continue;
+        }
+        // An ordinary mesh again: Bevy computes its box.
+        if let Ok(mut entity) = commands.get_entity(entity) {
+            entity.try_remove::<(SetSphere, Aabb, NoAutoAabb)>();
+        }
+    }
+    let removed = (removals.radius.read())
+        .chain(removals.skin.read())
+        .chain(removals.lightmap.read())
         .filter_map(|entity| all.get(entity).ok());
-    for (entity, instances, mesh, radius) in changed.iter().chain(removed) {
+    for (entity, instances, mesh, radius, is_skinned, is_lightmapped) in
+        changed.iter().chain(removed)
+    {
         let (Some(set), Some(mesh)) = (sets.get(&instances.0), meshes.get(&mesh.0)) else {
             continue;
         };
-        if skinned.contains(entity) || mesh.try_has_morph_targets().unwrap_or(false) {
-            error!(
-                "{entity}: GpuInstances cannot draw a skinned or morphed mesh; the set is not drawn"
-            );
-            commands.entity(entity).try_remove::<(SetSphere, Aabb)>();
-            continue;
-        }
-        let sphere = match radius {
-            Some(CullingRadius(radius)) => BoundingSphere {
-                centre: Vec3::ZERO,
-                radius: *radius,
-            },
-            None => match mesh.compute_aabb() {
-                Some(aabb) => {
-                    BoundingSphere::around_box(aabb.center.into(), aabb.half_extents.into())
-                }
-                None => continue,
-            },
+        let sphere = if is_skinned {
+            Err(Problem::Skinned)
+        } else if is_lightmapped {
+            Err(Problem::Lightmapped)
+        } else {
+            culling_sphere(mesh, radius, || told.tell(entity, Problem::BadRadius))
         };
-        commands
-            .entity(entity)
-            .try_insert((SetSphere(sphere), set_aabb(set, sphere)));
+        match sphere {
+            Ok(sphere) => {
+                let bounds = (SetSphere(sphere), set_aabb(set, sphere));
+                commands.entity(entity).try_insert(bounds);
+            }
+            Err(problem) => {
+                told.tell(entity, problem);
+                commands.entity(entity).try_remove::<(SetSphere, Aabb)>();
+            }
+        }
+    }
+}
+
+/// The sphere of the radius if it is valid, else the sphere around the mesh.
+fn culling_sphere(
+    mesh: &Mesh,
+    radius: Option<&CullingRadius>,
+    bad_radius: impl FnOnce(),
+) -> Result<BoundingSphere, Problem> {
+    if let Some(radius) = radius {
+        if let Some(radius) = radius.checked() {
+            return Ok(BoundingSphere {
+                centre: Vec3::ZERO,
+                radius,
+            });
+        }
+        bad_radius();
+    }
+    let aabb = mesh.compute_aabb().ok_or(Problem::NoBounds)?;
+    Ok(BoundingSphere::around_box(
+        aabb.center.into(),
+        aabb.half_extents.into(),
+    ))
+}
+
+/// Frames that an entity may wait for its mesh.
+const PATIENCE: u8 = 30;
+
+/// Warns of entities with a set that have had no mesh for some frames.
+pub(super) fn warn_of_missing_meshes(
+    without: Query<Entity, (With<GpuInstances>, Without<Mesh3d>, Without<MeshletMesh3d>)>,
+    mut waiting: Local<HashMap<Entity, u8>>,
+    mut told: Local<Told>,
+) {
+    waiting.retain(|entity, _| without.contains(*entity));
+    for entity in &without {
+        let frames = waiting.entry(entity).or_default();
+        *frames = frames.saturating_add(1);
+        if *frames > PATIENCE {
+            told.tell(entity, Problem::NoMesh);
+        }
     }
 }
 

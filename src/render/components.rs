@@ -59,9 +59,22 @@ impl From<Handle<InstanceSet>> for GpuInstances {
 
 /// Culls each instance by a sphere of this radius around its origin, in the mesh's units, instead of the sphere
 /// around the mesh's bounding box: for materials whose vertex stage moves vertices.
+///
+/// It must be between 0 and [`CullingRadius::MAX`]. Any other value is ignored with a warning; to keep every instance,
+/// use [`NoFrustumCulling`](bevy::camera::visibility::NoFrustumCulling).
 #[derive(Component, Reflect, Clone, Copy, Debug, PartialEq)]
 #[reflect(Component, Clone, PartialEq)]
 pub struct CullingRadius(pub f32);
+
+impl CullingRadius {
+    /// The largest radius: its square is a finite `f32`, also in a world of some millions of units.
+    pub const MAX: f32 = 1e12;
+
+    /// The radius, if it can cull.
+    pub(super) fn checked(self) -> Option<f32> {
+        (0.0..=Self::MAX).contains(&self.0).then_some(self.0)
+    }
+}
 
 /// On a set: each frame Bevy's own `MeshUniform` is written for every survivor, so that any shader for meshes works on
 /// the set, without a word of instances in it: a vertex shader of one's own that calls
@@ -84,12 +97,15 @@ pub struct FreezeCulling {
     pub frustum: Option<Frustum>,
 }
 
-/// Fills in [`FreezeCulling::frustum`] after Bevy has updated the camera's.
+/// Fills in [`FreezeCulling::frustum`] after Bevy has updated the camera's: also where the component was inserted again,
+/// which is no addition.
 pub(super) fn freeze_frusta(
-    mut cameras: Query<(&mut FreezeCulling, &Frustum), Added<FreezeCulling>>,
+    mut cameras: Query<(&mut FreezeCulling, &Frustum), Changed<FreezeCulling>>,
 ) {
     for (mut freeze, frustum) in &mut cameras {
-        freeze.frustum.get_or_insert(*frustum);
+        if freeze.frustum.is_none() {
+            freeze.frustum = Some(*frustum);
+        }
     }
 }
 

@@ -7,11 +7,7 @@ use super::{
     prepare::SetDraws,
     uniforms::SurvivorUniforms,
 };
-use crate::cull::{
-    DrawSource,
-    layout::{DRAW_COUNT_OFFSET, DrawArgs},
-    meshlets::MeshletDraw,
-};
+use crate::cull::{DrawSource, IndirectDraws, layout::DrawArgs};
 use bevy::{
     ecs::{
         query::ROQueryItem,
@@ -105,10 +101,8 @@ impl<P: PhaseItem, const I: usize, const BEVYS: bool> RenderCommand<P> for DrawS
                 return RenderCommandResult::Skip;
             };
             pass.set_bind_group(I, bind_group, &[]);
-            for (commands, offset) in
-                uniforms.commands(item.main_entity(), view.retained_view_entity)
-            {
-                draw_indirect(pass, commands, offset, indexed, counted);
+            for command in uniforms.commands(item.main_entity(), view.retained_view_entity) {
+                draw_indirect(pass, &command, indexed, counted);
             }
             return RenderCommandResult::Success;
         }
@@ -119,15 +113,14 @@ impl<P: PhaseItem, const I: usize, const BEVYS: bool> RenderCommand<P> for DrawS
             // One offset for the mesh uniform, one for the rest of the slot.
             pass.set_bind_group(I, bind_group, &[offset, offset]);
             if let Some((draw, bind_group)) = meshlets.draw(culler, part) {
-                let (commands, at) = draw.whole;
-                draw_indirect(pass, commands, at, true, counted);
+                draw_indirect(pass, &draw.whole, true, counted);
                 pass.set_bind_group(I, bind_group, &[offset, offset]);
-                draw_meshlets(pass, &draw, counted);
+                draw_indirect(pass, &draw.meshlets, true, counted);
                 continue;
             }
             match culler.draw_source(part) {
-                Some(DrawSource::Indirect { buffer, offset }) => {
-                    draw_indirect(pass, buffer, offset, indexed, counted);
+                Some(DrawSource::Indirect(command)) => {
+                    draw_indirect(pass, &command, indexed, counted);
                 }
                 Some(DrawSource::Direct(args)) => draw_direct(pass, args, indexed),
                 None => {}
@@ -137,32 +130,37 @@ impl<P: PhaseItem, const I: usize, const BEVYS: bool> RenderCommand<P> for DrawS
     }
 }
 
+/// Whether indirect draws take their number from a buffer.
+///
+/// On DX12 they would lose the first instance, by which every draw but the first finds its survivors (wgpu issue 7974:
+/// `*_count` draws use the command signature without it). Bevy leaves the form out there for the same reason.
+pub(super) fn counts_draws(features: wgpu::Features, backend: wgpu::Backend) -> bool {
+    features.contains(wgpu::Features::MULTI_DRAW_INDIRECT_COUNT) && backend != wgpu::Backend::Dx12
+}
+
 fn draw_indirect(
     pass: &mut TrackedRenderPass<'_>,
-    args: &wgpu::Buffer,
-    offset: u64,
+    draws: &IndirectDraws<'_>,
     indexed: bool,
     counted: bool,
 ) {
     // The tracked pass wants Bevy's buffer type; the pass below it takes wgpu's.
     let pass = pass.wgpu_pass();
+    let &IndirectDraws {
+        buffer,
+        offset,
+        count: (counts, count_at),
+        most,
+    } = draws;
     match (indexed, counted) {
         (true, true) => {
-            pass.multi_draw_indexed_indirect_count(args, offset, args, DRAW_COUNT_OFFSET, 1);
+            pass.multi_draw_indexed_indirect_count(buffer, offset, counts, count_at, most);
         }
-        (true, false) => pass.draw_indexed_indirect(args, offset),
-        (false, true) => pass.multi_draw_indirect_count(args, offset, args, DRAW_COUNT_OFFSET, 1),
-        (false, false) => pass.draw_indirect(args, offset),
-    }
-}
-
-fn draw_meshlets(pass: &mut TrackedRenderPass<'_>, draw: &MeshletDraw<'_>, counted: bool) {
-    let pass = pass.wgpu_pass();
-    let ((commands, at), (counts, count_at)) = (draw.meshlets, draw.count);
-    if counted {
-        pass.multi_draw_indexed_indirect_count(commands, at, counts, count_at, draw.most);
-    } else {
-        pass.multi_draw_indexed_indirect(commands, at, draw.most);
+        (true, false) if most == 1 => pass.draw_indexed_indirect(buffer, offset),
+        (true, false) => pass.multi_draw_indexed_indirect(buffer, offset, most),
+        (false, true) => pass.multi_draw_indirect_count(buffer, offset, counts, count_at, most),
+        (false, false) if most == 1 => pass.draw_indirect(buffer, offset),
+        (false, false) => pass.multi_draw_indirect(buffer, offset, most),
     }
 }
 
@@ -177,5 +175,18 @@ fn draw_direct(pass: &mut TrackedRenderPass<'_>, args: DrawArgs, indexed: bool) 
         pass.draw_indexed(elements, args.d.cast_signed(), instances);
     } else {
         pass.draw(elements, instances);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_take_their_number_from_a_buffer_where_they_keep_their_first_instance() {
+        use wgpu::{Backend, Features};
+        assert!(counts_draws(Features::all(), Backend::Vulkan));
+        assert!(!counts_draws(Features::all(), Backend::Dx12));
+        assert!(!counts_draws(Features::empty(), Backend::Vulkan));
     }
 }

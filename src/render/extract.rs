@@ -5,9 +5,11 @@ use super::{
     buffers::InstanceBuffers,
     clock::{CpuClock, CpuStage},
     components::{GpuInstances, InstanceMeshUniforms},
+    names::AssetNames,
+    pipeline::can_draw_sets,
     plugin::GpuCullingSettings,
     record::Recorded,
-    upload::{KnownSet, KnownSets, UploadInbox, Uploads},
+    upload::{KnownSet, KnownSets, Reserved, UploadInbox, Uploads},
     verify::Verifier,
 };
 use crate::{
@@ -18,8 +20,11 @@ use crate::{
 use bevy::{
     asset::RenderAssetUsages,
     camera::visibility::NoFrustumCulling,
+    ecs::change_detection::Tick,
     log::{error, info, warn},
     math::Affine3A,
+    pbr::Lightmap,
+    platform::collections::HashSet,
     prelude::*,
     render::{
         Extract,
@@ -33,10 +38,19 @@ use bevy::{
 pub(super) struct GpuCuller {
     /// `None` when the device cannot cull at all.
     pub culler: Option<Culler>,
+    /// When Bevy made the device that the culler is for: it makes another when it recovers from a lost one. Devices of
+    /// two instances of wgpu may compare as equal.
+    device: Option<Tick>,
+    /// Storage buffers that a vertex stage may have on it.
+    pub vertex_buffers: u32,
+    /// A device was lost: what only the GPU had is gone.
+    has_lost_device: bool,
     settings: GpuCullingSettings,
     /// Increases with every culler that is made.
     pub made: u64,
     known: KnownSets,
+    /// Sets of which a warning was logged.
+    told: HashSet<AssetId<InstanceSet>>,
     /// Bytes of new sets that the last frame brought.
     streamed: u64,
     next_id: u64,
@@ -47,6 +61,8 @@ pub(super) struct GpuCuller {
     pub entities: Vec<MainEntity>,
     /// Those that ask for a `MeshUniform` for each survivor.
     pub by_uniforms: MainEntityHashSet,
+    /// Those with a [`Lightmap`], which are not drawn: Bevy's pipelines would bind it.
+    pub lightmapped: MainEntityHashSet,
     /// Those with [`NoFrustumCulling`].
     pub unculled: MainEntityHashSet,
     /// Entities whose set can be culled this frame, in an order that stays while entities do.
@@ -73,33 +89,55 @@ type SetEntity = (
     &'static GlobalTransform,
     Has<NoFrustumCulling>,
     Has<InstanceMeshUniforms>,
+    Has<Lightmap>,
 );
 
-/// Makes the culler for the device.
+/// Makes the culler for the device: when the renderer starts, and when it starts again after a lost device.
 pub(super) fn init_culler(
     mut gpu: ResMut<GpuCuller>,
+    mut buffers: ResMut<InstanceBuffers>,
     settings: Res<GpuCullingSettings>,
     device: Res<RenderDevice>,
 ) {
+    gpu.leave_device(&mut buffers);
     gpu.settings = settings.clone();
     gpu.culler = make_culler(&device, &settings);
-    gpu.made += 1;
+    gpu.device = Some(device.last_changed());
+    gpu.vertex_buffers = device.limits().max_storage_buffers_per_shader_stage;
+}
+
+impl GpuCuller {
+    /// Forgets all that lies on the device. Sets are then uploaded again, as far as the CPU has them.
+    fn leave_device(&mut self, buffers: &mut InstanceBuffers) {
+        self.has_lost_device |= self.device.take().is_some();
+        self.culler = None;
+        self.made += 1;
+        self.known.clear();
+        self.sets.clear();
+        self.streamed = 0;
+        self.recorded = Recorded::default();
+        buffers.clear();
+    }
 }
 
 /// A culler as asked for, or the best that the device can do, with a line that says why.
 fn make_culler(device: &RenderDevice, settings: &GpuCullingSettings) -> Option<Culler> {
     let device = device.wgpu_device();
+    if let Err(missing) = can_draw_sets(&device.limits()) {
+        error!("GPU culling is off, no GpuInstances are drawn: {missing}");
+        return None;
+    }
     let mut options = settings.options();
     let mut made = Culler::new(device, options.clone());
     // What the device lacks gives way to what it has, one thing at a time.
     for _ in 0..2 {
         match &made {
             Err(error @ CullError::TierUnsupported { .. }) => {
-                warn!("{error}");
+                warn!("{error}; the best tier that it supports is used instead");
                 options.tier = None;
             }
             Err(error @ CullError::CompactionUnsupported { .. }) => {
-                warn!("{error}");
+                warn!("{error}; \"auto\" is used instead");
                 options.compaction = Compaction::default();
             }
             _ => break,
@@ -116,7 +154,7 @@ fn make_culler(device: &RenderDevice, settings: &GpuCullingSettings) -> Option<C
             Some(culler)
         }
         Err(error) => {
-            error!("GPU culling is off: {error}");
+            error!("GPU culling is off, no GpuInstances are drawn: {error}");
             None
         }
     }
@@ -131,10 +169,16 @@ pub(super) fn extract_sets(
     (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
     verifier: Res<Verifier>,
     (mut buffers, clock, inbox): (ResMut<InstanceBuffers>, Res<CpuClock>, Res<UploadInbox>),
+    server: Option<Res<AssetServer>>,
 ) {
     let _running = clock.start(CpuStage::Extract);
     let gpu = &mut *gpu;
-    if gpu.settings != *settings {
+    let names = AssetNames(server.as_deref());
+    if gpu.device != Some(device.last_changed()) {
+        // Between two devices: the renderer has not started on the new one.
+        gpu.leave_device(&mut buffers);
+    }
+    if gpu.settings != *settings && gpu.device.is_some() {
         if !gpu.settings.same_culler(&settings) {
             let mut old = gpu.culler.take();
             gpu.made += 1;
@@ -155,9 +199,13 @@ pub(super) fn extract_sets(
     gpu.entities.clear();
     gpu.unculled.clear();
     gpu.by_uniforms.clear();
+    gpu.lightmapped.clear();
     let asking = entities.iter().filter(|entity| entity.5);
     gpu.by_uniforms
         .extend(asking.map(|(entity, ..)| MainEntity::from(entity)));
+    let lightmapped = entities.iter().filter(|entity| entity.6);
+    gpu.lightmapped
+        .extend(lightmapped.map(|(entity, ..)| MainEntity::from(entity)));
     let Some(culler) = &mut gpu.culler else {
         gpu.entities
             .extend(entities.iter().map(|(entity, ..)| MainEntity::from(entity)));
@@ -167,7 +215,7 @@ pub(super) fn extract_sets(
     let budget = settings.upload_bytes();
     let on: (_, &wgpu::Queue) = (device.wgpu_device(), &queue);
     let mut uploads = Uploads::new(culler, on, budget, gpu.streamed);
-    for (entity, instances, sphere, transform, keep_all, _) in &entities {
+    for (entity, instances, sphere, transform, keep_all, ..) in &entities {
         let entity = MainEntity::from(entity);
         gpu.entities.push(entity);
         let asset = instances.id();
@@ -175,6 +223,13 @@ pub(super) fn extract_sets(
             continue;
         };
         if !set.asset_usage.contains(RenderAssetUsages::RENDER_WORLD) {
+            if gpu.told.insert(asset) {
+                warn!(
+                    "GpuInstances on {}: {} is not drawn, because its asset_usage lacks RENDER_WORLD: add it",
+                    entity.id(),
+                    names.of(asset)
+                );
+            }
             continue;
         }
         let known = gpu.known.entry(asset).or_insert_with(|| {
@@ -183,23 +238,27 @@ pub(super) fn extract_sets(
         });
         if known.used_in != gpu.frame {
             known.used_in = gpu.frame;
-            let result = if set.written().is_some() {
-                uploads.reserve_written(known, set).map(|regions| {
-                    if let Some(regions) = regions {
+            known.user = Some(entity);
+            if set.written().is_some() {
+                match uploads.reserve_written(asset, known, set) {
+                    Reserved::Moved(regions) => {
+                        if gpu.has_lost_device && gpu.told.insert(asset) {
+                            warn!(
+                                "{}: the device was lost, and with it what the GPU wrote: the set is empty until it is \
+                                 written again",
+                                names.of(asset)
+                            );
+                        }
                         buffers.insert(asset, regions);
                     }
-                    buffers.set_live(asset, set.len() as u32);
-                })
+                    Reserved::Kept => {}
+                    Reserved::Refused => buffers.remove(asset),
+                }
+                buffers.set_live(asset, set.len() as u32);
             } else {
                 buffers.remove(asset);
-                uploads.catch_up(asset, known, set)
-            };
-            if let Err(error) = &result
-                && !known.refused
-            {
-                error!("a set could not be uploaded: {error}");
+                uploads.catch_up(asset, known, set);
             }
-            known.refused = result.is_err();
         }
         if keep_all {
             gpu.unculled.insert(entity);
@@ -212,10 +271,15 @@ pub(super) fn extract_sets(
             keep_all,
         });
     }
-    if let Err(error) = uploads.advance(&mut gpu.known, &assets) {
-        error!("a set could not be uploaded: {error}");
-    }
+    uploads.advance(&mut gpu.known, &assets);
     gpu.streamed = uploads.streamed;
+    for (asset, problem) in core::mem::take(&mut uploads.problems) {
+        let entity = gpu.known.get(&asset).and_then(|known| known.user);
+        let entity = entity.map_or_else(String::new, |user| {
+            format!("GpuInstances on {}: ", user.id())
+        });
+        error!("{entity}{} is not drawn: {problem}", names.of(asset));
+    }
     uploads.send(&inbox);
     // A set that no entity uses keeps its place as long as its asset lives.
     let frame = gpu.frame;

@@ -11,7 +11,7 @@ use super::{
     draw::{DrawSet, DrawSetDepthOnly, DrawSetPrepass},
     extract::GpuCuller,
     imports::{InstancedShaders, VertexStage},
-    pipeline::{specialize_set, specialize_set_prepass},
+    pipeline::{specialize_set, specialize_set_prepass, storage_buffers_with},
     uniforms::can_write,
 };
 use bevy::{
@@ -33,7 +33,7 @@ use bevy::{
         sync_world::{MainEntity, MainEntityHashMap, MainEntityHashSet},
     },
 };
-use settled::{Settled, SettledMaterial};
+use settled::{Able, Settled, SettledMaterial};
 use std::sync::Arc;
 
 /// Private ids count up from here.
@@ -55,6 +55,8 @@ pub(super) struct MaterialAliases {
     run: u64,
     /// Materials of sets, by their own id: many sets share few of them.
     met: AllMet,
+    /// Entities with a lightmap in the last run.
+    lightmapped: MainEntityHashSet,
     /// What the last run has found.
     settled: Settled,
 }
@@ -82,19 +84,26 @@ enum DrawnBy {
     Refused,
     /// Not at all: its vertex stages want to be drawn in two ways.
     Mixed,
+    /// Not at all: with ours, its vertex stage has more storage buffers than the device binds.
+    Crowded,
+    /// Not at all: the device draws no sets, or not this one.
+    Off,
 }
 
 impl DrawnBy {
     /// How many ways there are.
-    const COUNT: usize = Self::Mixed as usize + 1;
+    const COUNT: usize = Self::Off as usize + 1;
 
-    fn new(vertex: VertexStage, asked: bool, can_write: bool) -> Self {
+    fn new((vertex, buffers): (VertexStage, u32), asked: bool, able: Able) -> Self {
+        let can_write = able.can_write;
         match vertex {
+            _ if !able.is_on => Self::Off,
             VertexStage::Loading => Self::Loading,
             VertexStage::Mixed => Self::Mixed,
             VertexStage::Foreign if can_write => Self::Uniforms,
             VertexStage::Foreign => Self::Refused,
             VertexStage::Default if asked && can_write => Self::Uniforms,
+            _ if buffers > able.vertex_buffers => Self::Crowded,
             VertexStage::Default | VertexStage::Instanced => Self::Instances,
         }
     }
@@ -114,6 +123,8 @@ struct Met {
     /// What `vertex` is known of: a changed material has new properties.
     properties: Arc<MaterialProperties>,
     vertex: VertexStage,
+    /// Storage buffers of its vertex stage, with ours.
+    buffers: u32,
     /// Its aliases in that run, by [`DrawnBy`], and whether they were made anew.
     aliases: [Option<(UntypedAssetId, bool)>; DrawnBy::COUNT],
 }
@@ -156,7 +167,11 @@ pub(super) fn alias_materials(
         return;
     }
     let aliases = &mut *aliases;
-    let can_write = can_write(gpu.culler.as_ref());
+    let able = Able {
+        is_on: gpu.culler.is_some(),
+        can_write: can_write(gpu.culler.as_ref()),
+        vertex_buffers: gpu.vertex_buffers,
+    };
     // Bevy's wireframes, too, read a MeshUniform for each instance.
     let asked = |entity: &MainEntity| {
         let wired = wireframes.as_ref();
@@ -164,12 +179,14 @@ pub(super) fn alias_materials(
     };
     let settled = &aliases.settled;
     if !shaders.is_changed()
-        && settled.holds(&gpu.entities, can_write, asked, &instances, &materials)
+        && aliases.lightmapped == gpu.lightmapped
+        && settled.holds(&gpu.entities, able, asked, &instances, &materials)
     {
         return;
     }
     aliases.settled.entities.clear();
-    aliases.settled.can_write = can_write;
+    aliases.settled.able = able;
+    aliases.lightmapped.clone_from(&gpu.lightmapped);
     aliases.run += 1;
     let run = aliases.run;
     aliases.by_uniforms.clear();
@@ -211,6 +228,7 @@ pub(super) fn alias_materials(
                 entry
                     .insert(Met {
                         run,
+                        buffers: storage_buffers_with(&material.properties),
                         properties: material.properties.clone(),
                         vertex,
                         aliases: [None; DrawnBy::COUNT],
@@ -219,7 +237,10 @@ pub(super) fn alias_materials(
             }
         };
         let asked = asked(entity);
-        let drawn = DrawnBy::new(met.vertex, asked, can_write);
+        let drawn = match gpu.lightmapped.contains(entity) {
+            true => DrawnBy::Off,
+            false => DrawnBy::new((met.vertex, met.buffers), asked, able),
+        };
         if drawn == DrawnBy::Uniforms {
             aliases.by_uniforms.insert(*entity);
         }
@@ -389,7 +410,14 @@ fn alias_properties(
         to.base_specialize = from.base_specialize;
         to.prepass_specialize = from.prepass_specialize;
     }
-    if matches!(drawn, DrawnBy::Loading | DrawnBy::Refused | DrawnBy::Mixed) {
+    let is_drawn = matches!(drawn, DrawnBy::Instances | DrawnBy::Uniforms);
+    if !is_drawn {
+        if drawn == DrawnBy::Crowded {
+            error!(
+                "material {id:?}: its storage buffers and those of GpuInstances are more than this device binds in a vertex \
+                 stage: sets with it are not drawn; let its vertex stage see fewer (#[storage(.., visibility(fragment))])"
+            );
+        }
         if drawn == DrawnBy::Mixed {
             error!(
                 "material {id:?}: some of its vertex shaders (main pass, prepass, deferred) import \

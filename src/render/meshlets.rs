@@ -22,6 +22,8 @@ pub use build::{BuildMeshlets, MeshletBuilds, MeshletsBuilt};
 pub use component::MeshletMesh3d;
 
 pub(super) use component::{MeshletMeshes, give_meshes};
+#[doc(hidden)]
+pub use extract::MeshletRoom;
 pub(super) use extract::{GpuMeshlets, extract_meshlets};
 pub(super) use faces::{DrawnFaces, PassKind, seen_faces};
 pub(super) use prepare::prepare_meshlets;
@@ -36,11 +38,16 @@ pub(super) fn build(app: &mut App) {
         .init_resource::<MeshletMeshes>()
         .add_systems(
             PostUpdate,
-            give_meshes.before(super::plugin::GpuCullingSystems::UpdateBounds),
+            give_meshes
+                .run_if(resource_exists::<Assets<Mesh>>)
+                .before(super::plugin::GpuCullingSystems::UpdateBounds),
         );
     #[cfg(feature = "meshlets")]
     app.register_type::<BuildMeshlets>()
         .init_resource::<MeshletBuilds>()
         .register_asset_loader(MeshletMeshLoader)
-        .add_systems(PreUpdate, build::build_meshlets);
+        .add_systems(
+            PreUpdate,
+            build::build_meshlets.run_if(resource_exists::<Assets<Mesh>>),
+        );
 }

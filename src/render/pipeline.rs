@@ -109,6 +109,63 @@ pub(super) fn set_layout(mesh: &BindGroupLayoutDescriptor) -> BindGroupLayoutDes
     layout
 }
 
+/// Storage buffers of the vertex stage without the material's: ours (bindings 20 to 24), Bevy's mesh uniforms and its
+/// visibility ranges.
+const VERTEX_STORAGE_BUFFERS: u32 = 7;
+/// Those of them that are bound at a dynamic offset: mesh uniform and slot.
+const DYNAMIC_STORAGE_BUFFERS: u32 = 2;
+
+/// Whether the vertex stage of sets can be bound on a device with these limits, else what it lacks. The tier makes no
+/// difference: all draw with the same vertex stage.
+pub(super) fn can_draw_sets(limits: &wgpu::Limits) -> Result<(), String> {
+    let needs = [
+        (
+            "max_storage_buffers_per_shader_stage",
+            limits.max_storage_buffers_per_shader_stage,
+            VERTEX_STORAGE_BUFFERS,
+        ),
+        (
+            "max_dynamic_storage_buffers_per_pipeline_layout",
+            limits.max_dynamic_storage_buffers_per_pipeline_layout,
+            DYNAMIC_STORAGE_BUFFERS,
+        ),
+    ];
+    for (limit, has, needed) in needs {
+        if has < needed {
+            return Err(format!(
+                "{limit} is {has} on this device, their vertex stage needs {needed}. WebGL2 has no storage buffers: build \
+                 for WebGPU (the feature \"webgpu\" of Bevy)"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Storage buffers that a bind group layout adds to the vertex stage.
+fn vertex_storage_buffers(layout: &BindGroupLayoutDescriptor) -> u32 {
+    let is_one = |entry: &&wgpu::BindGroupLayoutEntry| {
+        let storage = wgpu::BufferBindingType::Storage { read_only: true };
+        let writable = wgpu::BufferBindingType::Storage { read_only: false };
+        let is_storage = matches!(
+            entry.ty,
+            wgpu::BindingType::Buffer { ty, .. } if ty == storage || ty == writable
+        );
+        is_storage && entry.visibility.contains(ShaderStages::VERTEX)
+    };
+    let own = layout.entries.iter().filter(is_one);
+    own.map(|entry| entry.count.map_or(1, |count| count.get()))
+        .sum()
+}
+
+/// Storage buffers of the vertex stage of a set with this material.
+pub(super) fn storage_buffers_with(material: &MaterialProperties) -> u32 {
+    let own = material
+        .material_layout
+        .as_ref()
+        .map_or(0, vertex_storage_buffers);
+    VERTEX_STORAGE_BUFFERS + own
+}
+
 /// Pipelines of the main passes.
 pub(super) type SetPipelines = SpecializedMeshPipelines<SetSpecializer>;
 /// Pipelines of prepasses and shadow maps.
@@ -250,4 +307,45 @@ pub(super) fn specialize_set_prepass(
         faces.note(properties, PassKind::Prepass, id, specializer.made.get());
         Ok(id)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_that_cannot_bind_the_vertex_stage_are_told_apart() {
+        let mut limits = wgpu::Limits::default();
+        assert_eq!(can_draw_sets(&limits), Ok(()));
+        limits.max_storage_buffers_per_shader_stage = VERTEX_STORAGE_BUFFERS;
+        assert_eq!(can_draw_sets(&limits), Ok(()));
+        limits.max_storage_buffers_per_shader_stage -= 1;
+        let missing = can_draw_sets(&limits).err().unwrap_or_default();
+        assert!(missing.contains("is 6 on this device"), "{missing}");
+        let webgl2 = wgpu::Limits::downlevel_webgl2_defaults();
+        assert!(can_draw_sets(&webgl2).is_err());
+        let webgpu = wgpu::Limits::downlevel_defaults();
+        assert_eq!(
+            can_draw_sets(&webgpu).is_ok(),
+            webgpu.max_storage_buffers_per_shader_stage >= 7
+        );
+    }
+
+    #[test]
+    fn a_materials_storage_buffers_count_where_the_vertex_stage_sees_them() {
+        let entries = BindGroupLayoutEntries::sequential(
+            ShaderStages::VERTEX_FRAGMENT,
+            (
+                storage_buffer_read_only_sized(false, None),
+                storage_buffer_read_only_sized(false, None).visibility(ShaderStages::FRAGMENT),
+            ),
+        );
+        let material = MaterialProperties {
+            material_layout: Some(BindGroupLayoutDescriptor::new("test", &entries)),
+            ..MaterialProperties::default()
+        };
+        assert_eq!(storage_buffers_with(&material), VERTEX_STORAGE_BUFFERS + 1);
+        let none = MaterialProperties::default();
+        assert_eq!(storage_buffers_with(&none), VERTEX_STORAGE_BUFFERS);
+    }
 }

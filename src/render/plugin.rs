@@ -1,7 +1,7 @@
 //! The plugin: wiring only.
 
 use super::{
-    bounds::update_bounds,
+    bounds::{update_bounds, warn_of_missing_meshes},
     buffers::InstanceBuffers,
     clock::CpuClock,
     components::{
@@ -12,9 +12,9 @@ use super::{
     extract::{GpuCuller, extract_sets, init_culler},
     imports::{InstancedShaders, extract_imports},
     material::{MaterialAliases, alias_materials},
-    meshlets::{self, DrawnFaces, GpuMeshlets, extract_meshlets, prepare_meshlets},
+    meshlets::{self, DrawnFaces, GpuMeshlets, MeshletRoom, extract_meshlets, prepare_meshlets},
     pipeline::{DrawShaders, SetPipelines, SetPrepassPipelines},
-    prepare::{SetDraws, prepare_culling},
+    prepare::{SetDraws, prepare_culling, warn_of_missing_materials},
     record::{CullingReport, ReportInbox, finish_culling, receive_report, record_culling},
     slots::DrawSlots,
     uniforms::SurvivorUniforms,
@@ -27,6 +27,7 @@ use crate::{
     instance::InstanceSet,
 };
 use bevy::{
+    asset::AssetEventSystems,
     camera::visibility::VisibilitySystems,
     core_pipeline::{
         core_3d::{AlphaMask3d, Opaque3d, Transparent3d},
@@ -37,8 +38,8 @@ use bevy::{
     pbr::{Shadow, Transmissive3d},
     prelude::*,
     render::{
-        ExtractSchedule, Render, RenderApp, RenderStartup, RenderSystems,
-        extract_resource::{ExtractResource, ExtractResourcePlugin},
+        ExtractSchedule, GpuResourceAppExt, Render, RenderApp, RenderStartup, RenderSystems,
+        extract_resource::{ExtractResource, extract_resource},
         render_phase::AddRenderCommand,
         renderer::{RenderGraph, RenderGraphSystems},
     },
@@ -133,6 +134,27 @@ pub enum GpuCullingSystems {
 
 impl Plugin for GpuCullingPlugin {
     fn build(&self, app: &mut App) {
+        // Before DefaultPlugins there are neither assets nor a renderer: everything then waits for `finish`.
+        if app.world().contains_resource::<AssetServer>() {
+            self.install(app);
+        }
+    }
+
+    fn finish(&self, app: &mut App) {
+        if app.world().contains_resource::<GpuCullingSettings>() {
+            return;
+        }
+        if app.world().contains_resource::<AssetServer>() {
+            self.install(app);
+        } else {
+            error!("GpuCullingPlugin does nothing: the app has no AssetPlugin. Add DefaultPlugins");
+        }
+    }
+}
+
+impl GpuCullingPlugin {
+    /// Everything that the plugin adds to the app.
+    fn install(&self, app: &mut App) {
         let settings = GpuCullingSettings {
             tier: self.tier,
             compaction: self.compaction,
@@ -156,11 +178,12 @@ impl Plugin for GpuCullingPlugin {
             .insert_resource(clock.clone())
             .insert_resource(uploads.clone())
             .add_message::<InstanceUploadProgress>()
-            .add_plugins(ExtractResourcePlugin::<GpuCullingSettings>::default())
             .configure_sets(
                 PostUpdate,
                 GpuCullingSystems::UpdateBounds
                     .after(AFTER_FRUSTA)
+                    // As Bevy's own bounds: an edited asset is seen in the frame of the edit.
+                    .after(AssetEventSystems)
                     .before(VisibilitySystems::CheckVisibility),
             )
             .add_systems(
@@ -169,16 +192,19 @@ impl Plugin for GpuCullingPlugin {
             )
             .add_systems(
                 PostUpdate,
-                (update_bounds, freeze_frusta).in_set(GpuCullingSystems::UpdateBounds),
+                (
+                    update_bounds.run_if(resource_exists::<Assets<Mesh>>),
+                    warn_of_missing_meshes,
+                    freeze_frusta,
+                )
+                    .in_set(GpuCullingSystems::UpdateBounds),
             );
         meshlets::build(app);
         crate::diagnostics::register(app);
         let shaders = DrawShaders::load(app);
 
         let Some(render_app) = app.get_sub_app_mut(RenderApp) else {
-            warn!(
-                "GpuCullingPlugin: there is no renderer (or the plugin came before DefaultPlugins); no set is drawn"
-            );
+            warn!("GpuCullingPlugin: the app has no renderer; no GpuInstances are drawn");
             return;
         };
         // The render world starts before the first extraction.
@@ -191,15 +217,17 @@ impl Plugin for GpuCullingPlugin {
             .insert_resource(shaders)
             .init_resource::<GpuCuller>()
             .init_resource::<InstanceBuffers>()
-            .init_resource::<GpuMeshlets>()
-            .init_resource::<DrawnFaces>()
+            .init_resource::<MeshletRoom>()
             .init_resource::<InstancedShaders>()
             .init_resource::<MaterialAliases>()
-            .init_resource::<SetDraws>()
-            .init_resource::<DrawSlots>()
-            .init_resource::<SurvivorUniforms>()
-            .init_resource::<SetPipelines>()
-            .init_resource::<SetPrepassPipelines>()
+            // Of one device: made again when Bevy recovers from a lost one.
+            .init_gpu_resource::<GpuMeshlets>()
+            .init_gpu_resource::<DrawnFaces>()
+            .init_gpu_resource::<SetDraws>()
+            .init_gpu_resource::<DrawSlots>()
+            .init_gpu_resource::<SurvivorUniforms>()
+            .init_gpu_resource::<SetPipelines>()
+            .init_gpu_resource::<SetPrepassPipelines>()
             .add_render_command::<Opaque3d, DrawSet>()
             .add_render_command::<AlphaMask3d, DrawSet>()
             .add_render_command::<Transmissive3d, DrawSet>()
@@ -236,6 +264,7 @@ impl Plugin for GpuCullingPlugin {
             .add_systems(
                 ExtractSchedule,
                 (
+                    extract_resource::<GpuCullingSettings, ()>.before(extract_sets),
                     (extract_sets, extract_meshlets).chain(),
                     extract_imports,
                     super::views::extract_freeze,
@@ -249,7 +278,7 @@ impl Plugin for GpuCullingPlugin {
                     redirect_wireframes
                         .after(RenderSystems::QueueMeshes)
                         .before(RenderSystems::PhaseSort),
-                    (prepare_culling, prepare_meshlets)
+                    (prepare_culling, prepare_meshlets, warn_of_missing_materials)
                         .chain()
                         .in_set(GpuCullingSystems::Prepare),
                 ),

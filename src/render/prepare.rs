@@ -2,7 +2,9 @@
 
 use super::{
     clock::{CpuClock, CpuStage},
+    draw::counts_draws,
     extract::{ExtractedSet, GpuCuller},
+    history::{FrameView, ViewHistory},
     material::MaterialAliases,
     meshlets::GpuMeshlets,
     pipeline::set_layout,
@@ -11,12 +13,18 @@ use super::{
         SlotInfo,
     },
     uniforms::{SurvivorUniforms, UniformRequest},
-    views::{SetView, ViewKind, Views},
+    views::{SetView, Views},
 };
-use crate::cull::{Channels, CullFrame, CullRequest, CullView, Culler, DrawPart, DrawShape, SetId};
+use crate::cull::{
+    Channels, CullError, CullFrame, CullRequest, CullView, Culler, DrawPart, DrawShape, SetId,
+    guarded,
+};
 use bevy::{
     ecs::system::{StaticSystemParam, SystemParam},
-    pbr::{MeshInputUniform, MeshPipeline, MeshUniform, RenderMeshInstances},
+    mesh::BaseMeshPipelineKey,
+    pbr::{
+        MeshInputUniform, MeshPipeline, MeshUniform, RenderMaterialInstances, RenderMeshInstances,
+    },
     platform::collections::HashMap,
     prelude::*,
     render::{
@@ -27,8 +35,7 @@ use bevy::{
             BindGroup, BindGroupEntry, BindGroupLayout, BindingResource, Buffer, BufferBinding,
             IndexFormat, PipelineCache,
         },
-        renderer::{RenderDevice, RenderQueue},
-        settings::WgpuFeatures,
+        renderer::{RenderAdapterInfo, RenderDevice, RenderQueue},
         sync_world::{MainEntity, MainEntityHashMap, MainEntityHashSet},
         view::RetainedViewEntity,
     },
@@ -41,7 +48,9 @@ pub(super) struct SetDraws {
     /// The frame as the engine sees it.
     pub frame: CullFrame,
     /// Name and kind of each view of the frame.
-    pub views: Vec<(RetainedViewEntity, ViewKind, String)>,
+    pub views: Vec<FrameView>,
+    /// Those of earlier frames.
+    pub history: ViewHistory,
     /// Index of the entity's request.
     requests: MainEntityHashMap<usize>,
     /// What each request draws.
@@ -63,6 +72,8 @@ pub(super) struct SetDraws {
     batches: Vec<Option<BindGroup>>,
     /// What they were made for.
     bound: Vec<Option<Bound>>,
+    /// Entities of which an error was logged.
+    told: MainEntityHashSet,
 }
 
 /// Key and version of a batch, and the generation of the slots: a bind group serves while they stay.
@@ -88,6 +99,17 @@ pub(super) struct MeshBuffers {
     pub vertices: Buffer,
     /// `None` for a mesh without indices.
     pub indices: Option<(Buffer, IndexFormat)>,
+    /// Bevy draws it with joints or morph targets, which a set does not bind.
+    is_deformed: bool,
+}
+
+/// Whether Bevy's pipelines for a mesh bind joints or morph targets: that goes by the mesh, not by the entity's
+/// components.
+fn is_deformed(mesh: &RenderMesh) -> bool {
+    let layout = &mesh.layout.0;
+    layout.contains(Mesh::ATTRIBUTE_JOINT_INDEX)
+        || layout.contains(Mesh::ATTRIBUTE_JOINT_WEIGHT)
+        || mesh.key_bits.contains(BaseMeshPipelineKey::MORPH_TARGETS)
 }
 
 impl SetDraws {
@@ -145,6 +167,18 @@ impl SetDraws {
         })
     }
 
+    /// Says once that a set with a skinned or morphed mesh is not drawn.
+    fn refuse_deformed(&mut self, entity: MainEntity, mesh: AssetId<Mesh>) {
+        if self.told.insert(entity) {
+            error!(
+                "GpuInstances on {} are not drawn: the mesh {mesh} has joints or morph targets, which a set does not \
+                 pose. Remove its attributes JOINT_INDEX and JOINT_WEIGHT or its morph targets, or bake the pose into its \
+                 vertices",
+                entity.id()
+            );
+        }
+    }
+
     /// Whether Bevy's own vertex stages draw the entity, from a `MeshUniform` for each survivor.
     pub fn is_by_uniforms(&self, entity: MainEntity) -> bool {
         self.by_uniforms.contains(&entity)
@@ -167,9 +201,10 @@ pub(super) struct Meshes<'w> {
 impl Meshes<'_> {
     /// Where a mesh lies now.
     fn buffers(&self, id: AssetId<Mesh>) -> Option<MeshBuffers> {
+        let mesh = self.meshes.get(id)?;
         let slice = self.allocator.mesh_vertex_slice(&id)?;
         let (buffer, vertices) = (slice.buffer.clone(), slice.range);
-        Some(match self.meshes.get(id)?.buffer_info {
+        Some(match mesh.buffer_info {
             RenderMeshBufferInfo::Indexed { index_format, .. } => {
                 let slice = self.allocator.mesh_index_slice(&id)?;
                 let (index_buffer, indices) = (slice.buffer.clone(), slice.range);
@@ -181,6 +216,7 @@ impl Meshes<'_> {
                     },
                     vertices: buffer,
                     indices: Some((index_buffer, index_format)),
+                    is_deformed: is_deformed(mesh),
                 }
             }
             RenderMeshBufferInfo::NonIndexed => MeshBuffers {
@@ -190,6 +226,7 @@ impl Meshes<'_> {
                 },
                 vertices: buffer,
                 indices: None,
+                is_deformed: is_deformed(mesh),
             },
         })
     }
@@ -211,7 +248,7 @@ pub(super) fn prepare_culling(
     batch_data: StaticSystemParam<<MeshPipeline as GetBatchData>::Param>,
     mesh_pipeline: Res<MeshPipeline>,
     cache: Res<PipelineCache>,
-    (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
+    (device, queue, adapter): (Res<RenderDevice>, Res<RenderQueue>, Res<RenderAdapterInfo>),
     clock: Res<CpuClock>,
 ) {
     let _running = clock.start(CpuStage::Prepare);
@@ -285,9 +322,9 @@ pub(super) fn prepare_culling(
         );
     }
     draws.number_requests();
-    let counted = WgpuFeatures::MULTI_DRAW_INDIRECT_COUNT;
-    draws.counted = device.features().contains(counted);
+    draws.counted = counts_draws(device.features(), adapter.backend);
     culler.prepare(device.wgpu_device(), &queue, &draws.frame);
+    draws.history.push(culler.frame(), &draws.views);
     slots.upload(&device, &queue);
     let layout =
         || cache.get_bind_group_layout(&set_layout(&mesh_pipeline.mesh_layouts.model_only));
@@ -295,6 +332,37 @@ pub(super) fn prepare_culling(
     add_uniforms(draws, culler, &mut uniforms_out);
     let layout = || cache.get_bind_group_layout(&mesh_pipeline.mesh_layouts.model_only);
     uniforms_out.prepare(culler, &slots, (&device, &queue), layout);
+}
+
+/// Frames between two looks at the materials of sets.
+const LOOK_EVERY: u32 = 32;
+
+/// Warns of sets that views see and that have had no material for some frames.
+pub(super) fn warn_of_missing_materials(
+    draws: Res<SetDraws>,
+    materials: Res<RenderMaterialInstances>,
+    mut frame: Local<u32>,
+    mut waiting: Local<MainEntityHashSet>,
+    mut told: Local<MainEntityHashSet>,
+) {
+    *frame = frame.wrapping_add(1);
+    if !frame.is_multiple_of(LOOK_EVERY) {
+        return;
+    }
+    let entities = draws.drawn.iter().map(|drawn| drawn.entity);
+    let without: MainEntityHashSet = entities
+        .filter(|entity| !materials.instances.contains_key(entity))
+        .collect();
+    for entity in without.intersection(&waiting) {
+        if told.insert(*entity) {
+            warn!(
+                "GpuInstances on {}: the set is not drawn, because the entity has no material. Add a MeshMaterial3d, and \
+                 the MaterialPlugin of its type",
+                entity.id()
+            );
+        }
+    }
+    *waiting = without;
 }
 
 /// The requests that are drawn by uniforms.
@@ -358,6 +426,10 @@ fn add_request(
     };
     let mesh_id = instance.mesh_asset_id();
     let mesh = draws.place_of(meshes, mesh_id);
+    if mesh.is_some_and(|mesh| draws.meshes[mesh].is_deformed) {
+        draws.refuse_deformed(entity, mesh_id);
+        return;
+    }
     let (Some(mesh), Some(data)) = (mesh, uniforms.get(entity, &instance)) else {
         return;
     };
@@ -434,8 +506,14 @@ fn bind_batches(
             continue;
         }
         let buffers = culler.batch_buffers(batch).filter(|_| wanted.is_some());
-        *made = buffers.map(|buffers| set_bind_group(device, &layout(), slot_buffer, &buffers));
-        *bound = wanted.filter(|_| made.is_some());
+        let result =
+            buffers.map(|buffers| set_bind_group(device, &layout(), slot_buffer, &buffers));
+        // What was refused is not tried again until its buffers are others.
+        *bound = wanted.filter(|_| result.is_some());
+        *made = result.transpose().unwrap_or_else(|error| {
+            warn!("some GpuInstances are not drawn: {error}");
+            None
+        });
     }
 }
 
@@ -445,7 +523,7 @@ pub(super) fn set_bind_group(
     layout: &BindGroupLayout,
     slot_buffer: &Buffer,
     buffers: &[&wgpu::Buffer],
-) -> BindGroup {
+) -> Result<BindGroup, CullError> {
     let slot = |bytes| {
         BindingResource::Buffer(BufferBinding {
             buffer: slot_buffer,
@@ -467,5 +545,7 @@ pub(super) fn set_bind_group(
         binding,
         resource: buffer.as_entire_binding(),
     }));
-    device.create_bind_group("gpu_culling set", layout, &entries)
+    guarded(device.wgpu_device(), "gpu_culling set", || {
+        device.create_bind_group("gpu_culling set", layout, &entries)
+    })
 }

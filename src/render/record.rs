@@ -3,13 +3,14 @@
 use super::{
     clock::{CpuClock, CpuStage, CpuTimes},
     extract::GpuCuller,
+    history::FrameView,
     meshlets::GpuMeshlets,
     prepare::SetDraws,
     uniforms::SurvivorUniforms,
     views::ViewKind,
 };
 use crate::cull::{
-    Compaction, CullingTier, FrameCounts,
+    Compaction, CullingTier, FrameCounts, Refusal,
     meshlets::{MeshletCounts, MeshletStage},
 };
 use bevy::{
@@ -18,7 +19,7 @@ use bevy::{
     prelude::*,
     render::{
         diagnostic::RecordDiagnostics,
-        renderer::{RenderContext, RenderDevice},
+        renderer::{RenderContext, RenderDevice, RenderQueue},
         sync_world::MainEntity,
         view::RetainedViewEntity,
     },
@@ -145,7 +146,7 @@ pub(super) fn record_culling(
     mut gpu: ResMut<GpuCuller>,
     uniforms: Res<SurvivorUniforms>,
     mut meshlets: ResMut<GpuMeshlets>,
-    device: Res<RenderDevice>,
+    (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
     mut context: RenderContext,
     clock: Res<CpuClock>,
 ) {
@@ -160,7 +161,8 @@ pub(super) fn record_culling(
     };
     *recorded = Recorded::default();
     if culler.has_written_sets() {
-        culler.record_written(device.wgpu_device(), context.command_encoder());
+        let queue: &wgpu::Queue = &queue;
+        culler.record_written((device.wgpu_device(), queue), context.command_encoder());
     }
     if !culler.has_gpu_work() {
         return;
@@ -234,6 +236,18 @@ pub(super) fn finish_culling(
         return;
     };
     culler.after_submit();
+    for Refusal { error, requests } in culler.take_refusals() {
+        let entities: Vec<_> = requests
+            .into_iter()
+            .filter_map(Entity::try_from_bits)
+            .collect();
+        match entities[..] {
+            [] => warn!("GPU culling: {error}"),
+            _ => error!(
+                "GpuInstances on {entities:?} are not drawn until sets or views change: {error}"
+            ),
+        }
+    }
     if let Some(counts) = culler.take_counts(device.wgpu_device()) {
         if counts.overflow > 0 {
             warn!(
@@ -248,17 +262,24 @@ pub(super) fn finish_culling(
                         .sum::<u64>()
             );
         }
-        let views: Vec<_> = draws.views.iter().map(|(key, ..)| *key).collect();
-        uniforms.learn(&counts, &views);
-        fill(&mut last, &counts, &draws);
+        // They are of an earlier frame, which may have had other views.
+        if let Some(views) = draws.history.views(counts.frame) {
+            uniforms.learn(&counts, views);
+            fill(&mut last, &counts, views);
+        }
     } else if draws.frame.requests.is_empty() {
         last.views.clear();
         last.instances = 0;
     }
     if let Some(parts) = &mut meshlets.culler {
         parts.after_submit();
+        for error in parts.take_errors() {
+            warn!("meshes of meshlets are drawn whole: {error}");
+        }
         if let Some(counts) = parts.take_counts() {
-            fill_meshlets(&mut last, &counts, &draws);
+            if let Some(views) = draws.history.views(counts.frame) {
+                fill_meshlets(&mut last, &counts, views);
+            }
         } else if !parts.has_gpu_work() {
             (last.meshlets, last.shadow_meshlets) = Default::default();
         }
@@ -281,12 +302,12 @@ pub(super) fn finish_culling(
     }
 }
 
-/// Counters, with the views' names. A view that has gone since is left out.
-fn fill(report: &mut CullingReport, counts: &FrameCounts, draws: &SetDraws) {
+/// Counters, with the names of the views of their frame.
+fn fill(report: &mut CullingReport, counts: &FrameCounts, views: &[FrameView]) {
     report.overflow = counts.overflow;
     report.views.clear();
     // Tested and kept by each view; `None` where no row is of the view.
-    let mut sums: Vec<Option<(u64, u64)>> = vec![None; draws.views.len()];
+    let mut sums: Vec<Option<(u64, u64)>> = vec![None; views.len()];
     // Each set once, however many views tested it: a row for each of its chunks in the view that saw it first.
     let mut first_view: HashMap<u64, u32> = HashMap::new();
     report.instances = 0;
@@ -301,7 +322,7 @@ fn fill(report: &mut CullingReport, counts: &FrameCounts, draws: &SetDraws) {
         }
     }
     let mut keys: Vec<RetainedViewEntity> = Vec::new();
-    for ((key, kind, name), sum) in draws.views.iter().zip(sums) {
+    for ((key, kind, name), sum) in views.iter().zip(sums) {
         let Some((tested, visible)) = sum else {
             continue;
         };
@@ -329,10 +350,10 @@ fn fill(report: &mut CullingReport, counts: &FrameCounts, draws: &SetDraws) {
 }
 
 /// Counters of meshlets, cameras and shadow views apart.
-fn fill_meshlets(report: &mut CullingReport, counts: &MeshletCounts, draws: &SetDraws) {
+fn fill_meshlets(report: &mut CullingReport, counts: &MeshletCounts, views: &[FrameView]) {
     (report.meshlets, report.shadow_meshlets) = Default::default();
     for row in &counts.rows {
-        let Some((_, kind, _)) = draws.views.get(row.view as usize) else {
+        let Some((_, kind, _)) = views.get(row.view as usize) else {
             continue;
         };
         let sum = if *kind == ViewKind::Camera {

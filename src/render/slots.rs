@@ -1,7 +1,9 @@
 //! What a draw's vertex stage needs to know of its entity: Bevy's `MeshUniform`, and where the set lies.
 
+use crate::cull::{growing_size, guarded};
 use bevy::{
     ecs::system::SystemParamItem,
+    log::warn_once,
     math::{Affine3, Affine3Ext, Vec4},
     pbr::{MeshInputUniform, MeshPipeline, MeshUniform, RenderMeshInstances, RenderMeshQueueData},
     prelude::*,
@@ -172,12 +174,22 @@ impl DrawSlots {
         }
         if !fits {
             self.generation += 1;
-            self.buffer = Some(device.create_buffer(&BufferDescriptor {
-                label: Some("gpu_culling slots"),
-                size: bytes.next_power_of_two(),
-                usage: BufferUsages::STORAGE | BufferUsages::COPY_DST,
-                mapped_at_creation: false,
-            }));
+            self.buffer = None;
+            let size = growing_size(bytes, &device.limits());
+            let made = guarded(device.wgpu_device(), "gpu_culling slots", || {
+                device.create_buffer(&BufferDescriptor {
+                    label: Some("gpu_culling slots"),
+                    size,
+                    usage: BufferUsages::STORAGE | BufferUsages::COPY_DST,
+                    mapped_at_creation: false,
+                })
+            });
+            match made {
+                Ok(buffer) => self.buffer = Some(buffer),
+                Err(error) => {
+                    warn_once!("no GpuInstances are drawn until there are fewer: {error}")
+                }
+            }
         }
         if let Some(buffer) = &self.buffer {
             queue.write_buffer(buffer, 0, &self.bytes);

@@ -6,9 +6,13 @@
 
 mod pass;
 
-use super::slots::{DrawSlots, SLOT_BYTES};
+use super::{
+    history::FrameView,
+    slots::{DrawSlots, SLOT_BYTES},
+};
 use crate::cull::{
-    Culler, CullingTier, DrawPart, DrawShape, DrawSource, FrameCounts,
+    CullError, Culler, CullingTier, DrawPart, DrawShape, DrawSource, FrameCounts, IndirectDraws,
+    growing_size, guarded,
     layout::{Totals, args_offset},
 };
 use bevy::{
@@ -46,7 +50,9 @@ struct UniformDraw {
 /// The uniforms of the frame, and the pass that writes them.
 #[derive(Resource, Default)]
 pub(super) struct SurvivorUniforms {
-    pass: Option<Result<Built, String>>,
+    pass: Option<Result<Built, CullError>>,
+    /// The device has refused room, and the log says so.
+    is_refused: bool,
     draws: Vec<UniformDraw>,
     /// Draws of an entity in a view.
     by_view: HashMap<(MainEntity, RetainedViewEntity), Vec<usize>>,
@@ -143,7 +149,9 @@ impl SurvivorUniforms {
         if self.pass.is_none() {
             let built = build(wgpu_device);
             if let Err(error) = &built {
-                error!("sets by mesh uniforms are not drawn: {error}");
+                error!(
+                    "GpuInstances with InstanceMeshUniforms, or with a vertex shader for single meshes, are not drawn: {error}"
+                );
             }
             self.pass = Some(built);
         }
@@ -155,40 +163,24 @@ impl SurvivorUniforms {
         let total = self.divide_room(most);
         self.is_full = total >= most;
         let jobs: Vec<u8> = self.job_bytes();
-        let usage = BufferUsages::STORAGE | BufferUsages::COPY_DST;
-        let mut replaced = reserve(
-            wgpu_device,
-            &mut self.jobs,
-            ("gpu_culling uniform jobs", jobs.len() as u64),
-            BufferUsages::UNIFORM | BufferUsages::COPY_DST,
-        );
-        replaced |= reserve(
-            wgpu_device,
-            &mut self.commands,
-            (
-                "gpu_culling uniform commands",
-                args_offset(self.draws.len() as u32),
-            ),
-            usage | BufferUsages::INDIRECT,
-        );
-        let room = reserve(
-            wgpu_device,
-            &mut self.uniforms,
-            ("gpu_culling mesh uniforms", total.max(1) * UNIFORM),
-            usage,
-        );
-        if room || self.mesh_bind_group.is_none() {
-            self.mesh_bind_group = self.uniforms.as_ref().map(|uniforms| {
-                let entry = BindGroupEntry {
-                    binding: 0,
-                    resource: uniforms.as_entire_binding(),
-                };
-                device.create_bind_group("gpu_culling mesh uniforms", &mesh_layout(), &[entry])
-            });
+        let wanted = Wanted {
+            jobs: jobs.len() as u64,
+            commands: args_offset(self.draws.len() as u32),
+            uniforms: total.max(1) * UNIFORM,
+        };
+        let made = self
+            .make_room(device, &wanted, mesh_layout)
+            .and_then(|()| self.bind(culler, slots, wgpu_device));
+        if let Err(error) = made {
+            if !core::mem::replace(&mut self.is_refused, true) {
+                error!(
+                    "GpuInstances with InstanceMeshUniforms, or with a vertex shader for single meshes, are not drawn: {error}"
+                );
+            }
+            self.clear();
+            return;
         }
-        if replaced || room {
-            self.generation += 1;
-        }
+        self.is_refused = false;
         if let (Some(buffer), Some(commands)) = (&self.jobs, &self.commands) {
             queue.write_buffer(buffer, 0, &jobs);
             let totals = Totals {
@@ -197,7 +189,52 @@ impl SurvivorUniforms {
             };
             queue.write_buffer(commands, 0, bytemuck::bytes_of(&totals));
         }
-        self.bind(culler, slots, wgpu_device);
+    }
+
+    /// Buffers that hold what is wanted, and what Bevy's pipelines bind of them.
+    fn make_room(
+        &mut self,
+        device: &RenderDevice,
+        wanted: &Wanted,
+        mesh_layout: impl Fn() -> BindGroupLayout,
+    ) -> Result<(), CullError> {
+        let usage = BufferUsages::STORAGE | BufferUsages::COPY_DST;
+        let wgpu_device = device.wgpu_device();
+        let mut replaced = reserve(
+            wgpu_device,
+            &mut self.jobs,
+            ("gpu_culling uniform jobs", wanted.jobs),
+            BufferUsages::UNIFORM | BufferUsages::COPY_DST,
+        )?;
+        replaced |= reserve(
+            wgpu_device,
+            &mut self.commands,
+            ("gpu_culling uniform commands", wanted.commands),
+            usage | BufferUsages::INDIRECT,
+        )?;
+        let room = reserve(
+            wgpu_device,
+            &mut self.uniforms,
+            ("gpu_culling mesh uniforms", wanted.uniforms),
+            usage,
+        )?;
+        if replaced || room {
+            self.generation += 1;
+        }
+        if let Some(uniforms) = &self.uniforms
+            && (room || self.mesh_bind_group.is_none())
+        {
+            let entry = BindGroupEntry {
+                binding: 0,
+                resource: uniforms.as_entire_binding(),
+            };
+            let label = "gpu_culling mesh uniforms";
+            self.mesh_bind_group = None;
+            self.mesh_bind_group = Some(guarded(wgpu_device, label, || {
+                device.create_bind_group(label, &mesh_layout(), &[entry])
+            })?);
+        }
+        Ok(())
     }
 
     /// Gives each draw its place: room for all its instances, or, where that is too much, twice the survivors that were
@@ -229,7 +266,12 @@ impl SurvivorUniforms {
         bytes
     }
 
-    fn bind(&mut self, culler: &Culler, slots: &DrawSlots, device: &Device) {
+    fn bind(
+        &mut self,
+        culler: &Culler,
+        slots: &DrawSlots,
+        device: &Device,
+    ) -> Result<(), CullError> {
         let (Some(Ok(built)), Some(jobs), Some(uniforms), Some(commands), Some(slot_buffer)) = (
             &self.pass,
             &self.jobs,
@@ -237,7 +279,7 @@ impl SurvivorUniforms {
             &self.commands,
             &slots.buffer,
         ) else {
-            return;
+            return Ok(());
         };
         let mut live = Vec::new();
         for draw in &self.draws {
@@ -259,7 +301,7 @@ impl SurvivorUniforms {
                 row: 0,
                 region: 0,
             };
-            let (Some(buffers), Some(DrawSource::Indirect { buffer: args, .. })) =
+            let (Some(buffers), Some(DrawSource::Indirect(IndirectDraws { buffer: args, .. }))) =
                 (culler.batch_buffers(draw.batch), culler.draw_source(&part))
             else {
                 continue;
@@ -287,14 +329,17 @@ impl SurvivorUniforms {
                 .zip(resources)
                 .map(|(binding, resource)| BindGroupEntry { binding, resource })
                 .collect();
-            let bind_group = device.create_bind_group(&BindGroupDescriptor {
-                label: Some("gpu_culling mesh uniforms"),
-                layout: &built.layout,
-                entries: &entries,
-            });
+            let bind_group = guarded(device, "gpu_culling mesh uniforms", || {
+                device.create_bind_group(&BindGroupDescriptor {
+                    label: Some("gpu_culling mesh uniforms"),
+                    layout: &built.layout,
+                    entries: &entries,
+                })
+            })?;
             self.bind_groups.insert(key, (version, bind_group));
         }
         self.bind_groups.retain(|key, _| live.contains(key));
+        Ok(())
     }
 
     /// Whether the frame has any.
@@ -320,26 +365,30 @@ impl SurvivorUniforms {
         }
     }
 
-    /// The commands of an entity in a view: the argument buffer and the offset of each.
+    /// The commands of an entity in a view.
     pub fn commands(
         &self,
         entity: MainEntity,
         view: RetainedViewEntity,
-    ) -> impl Iterator<Item = (&Buffer, u64)> {
+    ) -> impl Iterator<Item = IndirectDraws<'_>> {
         let draws = self.by_view.get(&(entity, view)).into_iter().flatten();
         let commands = self.commands.as_ref().filter(|_| self.has_work());
-        draws.filter_map(move |draw| Some((commands?, args_offset(*draw as u32))))
+        draws.filter_map(move |draw| {
+            let commands = commands?;
+            let offset = args_offset(*draw as u32);
+            Some(IndirectDraws::one(commands, offset, commands))
+        })
     }
 
     /// Learns from counters of some frames ago, and says if there was no room.
-    pub fn learn(&mut self, counts: &FrameCounts, views: &[RetainedViewEntity]) {
+    pub fn learn(&mut self, counts: &FrameCounts, views: &[FrameView]) {
         if self.draws.is_empty() {
             self.peaks.clear();
             return;
         }
         let mut sums: HashMap<(u64, RetainedViewEntity), u32> = HashMap::new();
         for row in &counts.rows {
-            if let Some(view) = views.get(row.view as usize) {
+            if let Some((view, ..)) = views.get(row.view as usize) {
                 *sums.entry((row.request, *view)).or_default() += row.visible;
             }
         }
@@ -368,29 +417,32 @@ impl SurvivorUniforms {
     }
 }
 
+/// Bytes that the buffers must hold.
+struct Wanted {
+    jobs: u64,
+    commands: u64,
+    uniforms: u64,
+}
+
 /// Makes room; true if the buffer was replaced.
 fn reserve(
     device: &Device,
     buffer: &mut Option<Buffer>,
-    (label, bytes): (&str, u64),
+    (label, bytes): (&'static str, u64),
     usage: BufferUsages,
-) -> bool {
+) -> Result<bool, CullError> {
     if buffer.as_ref().is_some_and(|buffer| buffer.size() >= bytes) {
-        return false;
+        return Ok(false);
     }
-    // A quarter more, so that a set that grows does not replace it every frame; within what can be bound.
-    let limits = device.limits();
-    let most = limits
-        .max_storage_buffer_binding_size
-        .min(limits.max_buffer_size);
-    let size = (bytes + bytes / 4).min(most).max(bytes);
-    *buffer = Some(device.create_buffer(&BufferDescriptor {
-        label: Some(label),
-        size: size.next_multiple_of(16),
-        usage,
-        mapped_at_creation: false,
-    }));
-    true
+    *buffer = Some(guarded(device, label, || {
+        device.create_buffer(&BufferDescriptor {
+            label: Some(label),
+            size: growing_size(bytes, &device.limits()),
+            usage,
+            mapped_at_creation: false,
+        })
+    })?);
+    Ok(true)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::{
 };
 use bevy::{
     asset::RenderAssetUsages, log::warn_once, platform::collections::HashMap, prelude::*,
-    tasks::AsyncComputeTaskPool,
+    render::sync_world::MainEntity, tasks::AsyncComputeTaskPool,
 };
 use core::ops::Range;
 use previous::upload_with_previous;
@@ -56,8 +56,10 @@ pub(super) struct KnownSet {
     pub used_in: u64,
     /// What the last frame uploaded: it moved in that frame, and does not any more.
     moved: Vec<Range<usize>>,
-    /// It was refused, and a line said so.
-    pub refused: bool,
+    /// An entity that uses it, for the log.
+    pub user: Option<MainEntity>,
+    /// Lineage and revision that were refused: tried again when the set has changed.
+    refused: Option<(u64, u64)>,
 }
 
 impl KnownSet {
@@ -70,9 +72,32 @@ impl KnownSet {
             len: 0,
             used_in: 0,
             moved: Vec::new(),
-            refused: false,
+            user: None,
+            refused: None,
         }
     }
+
+    /// Nothing of it is on the GPU.
+    fn forget(&mut self) {
+        (self.lineage, self.revision) = (0, 0);
+        (self.arrived, self.len) = (0, 0);
+        self.moved.clear();
+    }
+
+    /// Whether this was refused already.
+    fn is_refused(&self, set: &InstanceSet) -> bool {
+        self.refused == Some((set.lineage(), set.revision()))
+    }
+}
+
+/// What became of the room for a set that the GPU writes.
+pub(super) enum Reserved {
+    /// It has new buffers.
+    Moved(Vec<WrittenRegion>),
+    /// The buffers are those of the last frame.
+    Kept,
+    /// It has none.
+    Refused,
 }
 
 /// What the GPU has, by asset.
@@ -107,6 +132,22 @@ pub(super) struct Uploads<'a> {
     /// Sets that have not arrived in whole: bytes to go, asset.
     pending: Vec<(u64, AssetId<InstanceSet>)>,
     arrived: Arrived,
+    /// Sets that are not drawn, and why: news only.
+    pub problems: Vec<(AssetId<InstanceSet>, UploadProblem)>,
+}
+
+/// Why a set is not drawn.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum UploadProblem {
+    /// The engine refused it.
+    #[error("{0}")]
+    Refused(#[from] CullError),
+    /// Only the GPU had its data.
+    #[error(
+        "its {0} instances were dropped on the CPU after an upload that is no longer on the GPU: keep MAIN_WORLD in its \
+         asset_usage, or put a new set in its place"
+    )]
+    Dropped(usize),
 }
 
 impl<'a> Uploads<'a> {
@@ -126,6 +167,7 @@ impl<'a> Uploads<'a> {
             newcomers: Vec::new(),
             pending: Vec::new(),
             arrived: Arrived::default(),
+            problems: Vec::new(),
         }
     }
 
@@ -135,7 +177,51 @@ impl<'a> Uploads<'a> {
         asset: AssetId<InstanceSet>,
         known: &mut KnownSet,
         set: &InstanceSet,
-    ) -> Result<(), CullError> {
+    ) {
+        if known.is_refused(set) {
+            return;
+        }
+        let result = self.try_to_catch_up(asset, known, set);
+        self.note(asset, known, set, result);
+    }
+
+    /// Notes that a set is refused, or not any more.
+    fn note(
+        &mut self,
+        asset: AssetId<InstanceSet>,
+        known: &mut KnownSet,
+        set: &InstanceSet,
+        result: Result<(), UploadProblem>,
+    ) {
+        let Err(problem) = result else {
+            known.refused = None;
+            return;
+        };
+        self.culler.remove_set(known.id);
+        known.forget();
+        let now = (set.lineage(), set.revision());
+        // An edit of a set that is refused anyway is no news.
+        if known
+            .refused
+            .replace(now)
+            .is_none_or(|(lineage, _)| lineage != now.0)
+        {
+            self.problems.push((asset, problem));
+        }
+    }
+
+    fn try_to_catch_up(
+        &mut self,
+        asset: AssetId<InstanceSet>,
+        known: &mut KnownSet,
+        set: &InstanceSet,
+    ) -> Result<(), UploadProblem> {
+        if set.is_released() && known.lineage == set.lineage() {
+            // It was released in the frame in which it moved.
+            let moved = core::mem::take(&mut known.moved);
+            self.culler
+                .keep_previous((self.device, self.queue), known.id, moved)?;
+        }
         if set.keeps_previous() && !set.is_released() {
             // Its motion is that of whole frames.
             upload_with_previous(self.culler, (self.device, self.queue), known, set)?;
@@ -145,7 +231,7 @@ impl<'a> Uploads<'a> {
                 self.newcomers.push(asset);
                 return Ok(());
             }
-            self.start(known, set);
+            self.start(known, set)?;
         } else if known.revision != set.revision() {
             self.change(known, set)?;
         }
@@ -162,30 +248,35 @@ impl<'a> Uploads<'a> {
     /// Room for what the GPU writes; the buffers, if they are not those of the last frame.
     pub fn reserve_written(
         &mut self,
+        asset: AssetId<InstanceSet>,
         known: &mut KnownSet,
         set: &InstanceSet,
-    ) -> Result<Option<Vec<WrittenRegion>>, CullError> {
-        reserve_written(self.culler, (self.device, self.queue), known, set)
+    ) -> Reserved {
+        if known.is_refused(set) {
+            return Reserved::Refused;
+        }
+        let made = reserve_written(self.culler, (self.device, self.queue), known, set);
+        let (reserved, result) = match made {
+            Ok(Some(regions)) => (Reserved::Moved(regions), Ok(())),
+            Ok(None) => (Reserved::Kept, Ok(())),
+            Err(error) => (Reserved::Refused, Err(error.into())),
+        };
+        self.note(asset, known, set, result);
+        reserved
     }
 
     /// Room for a set that the GPU has nothing of.
-    fn start(&mut self, known: &mut KnownSet, set: &InstanceSet) {
+    fn start(&mut self, known: &mut KnownSet, set: &InstanceSet) -> Result<(), UploadProblem> {
+        if set.is_released() {
+            return Err(UploadProblem::Dropped(set.len()));
+        }
+        self.reserve(known, set, set.len())?;
         known.lineage = set.lineage();
         known.revision = set.revision();
         known.arrived = 0;
-        if set.is_released() {
-            known.len = 0;
-            self.culler.remove_set(known.id);
-            error!(
-                "a set of {} instances was dropped on the CPU after an upload that is no longer on the GPU: it is not drawn; \
-                 keep MAIN_WORLD in its asset_usage, or put a new set in its place",
-                set.len()
-            );
-            return;
-        }
         known.len = set.len();
-        self.reserve(known, set, known.len);
-        self.show_arrived(known, set);
+        self.show_arrived(known, set)?;
+        Ok(())
     }
 
     /// Uploads the changes, whole and in this frame: no picture shows half of an edit.
@@ -197,11 +288,11 @@ impl<'a> Uploads<'a> {
             // Only a shorter length can have changed.
             known.len = set.len();
             known.arrived = known.arrived.min(known.len);
-            self.show_arrived(known, set);
+            self.show_arrived(known, set)?;
             return Ok(());
         }
         known.len = set.len();
-        let moved = self.reserve(known, set, known.len) == Residency::Moved;
+        let moved = self.reserve(known, set, known.len)? == Residency::Moved;
         if moved {
             changes = SetChanges::Everything;
         }
@@ -231,8 +322,7 @@ impl<'a> Uploads<'a> {
         for range in tags.iter().filter_map(within) {
             self.upload_tags(known.id, set, range)?;
         }
-        self.show_arrived(known, set);
-        Ok(())
+        self.show_arrived(known, set)
     }
 
     /// Room for large sets, for those that are alike side by side. To get gigabytes takes as long as to fill them: after one set
@@ -260,20 +350,20 @@ impl<'a> Uploads<'a> {
                 }
                 has_made_room = true;
             }
-            self.start(known, set);
-            let bytes = known.len as u64 * instance_bytes(set);
-            self.pending.push((bytes, asset));
+            let result = self.start(known, set);
+            let is_started = result.is_ok();
+            self.note(asset, known, set, result);
+            if is_started {
+                let bytes = known.len as u64 * instance_bytes(set);
+                self.pending.push((bytes, asset));
+            }
         }
         // Who waits is expected anew in the next frame, if it is still there.
         self.culler.expect_sets([]);
     }
 
     /// The next slices of the sets that have not arrived, within the budget.
-    pub fn advance(
-        &mut self,
-        known: &mut KnownSets,
-        sets: &Assets<InstanceSet>,
-    ) -> Result<(), CullError> {
+    pub fn advance(&mut self, known: &mut KnownSets, sets: &Assets<InstanceSet>) {
         if !self.newcomers.is_empty() {
             self.make_room(known, sets);
         }
@@ -297,17 +387,30 @@ impl<'a> Uploads<'a> {
             self.streamed += slice_bytes;
             let slice = known.arrived..end;
             known.arrived = end;
-            self.show_arrived(known, set);
-            self.upload_instances(known.id, set, slice.clone())?;
-            self.upload_scales(known.id, set, slice.clone())?;
-            self.upload_tags(known.id, set, slice)?;
-            self.arrived.progress.push(InstanceUploadProgress {
-                set: asset,
-                uploaded: end as u32,
-                total: known.len as u32,
-            });
+            let total = known.len as u32;
+            let result = self.upload_slice(known, set, slice);
+            let has_arrived = result.is_ok();
+            self.note(asset, known, set, result.map_err(UploadProblem::from));
+            if has_arrived {
+                self.arrived.progress.push(InstanceUploadProgress {
+                    set: asset,
+                    uploaded: end as u32,
+                    total,
+                });
+            }
         }
-        Ok(())
+    }
+
+    fn upload_slice(
+        &mut self,
+        known: &KnownSet,
+        set: &InstanceSet,
+        slice: Range<usize>,
+    ) -> Result<(), CullError> {
+        self.show_arrived(known, set)?;
+        self.upload_instances(known.id, set, slice.clone())?;
+        self.upload_scales(known.id, set, slice.clone())?;
+        self.upload_tags(known.id, set, slice)
     }
 
     /// Tells the main world.
@@ -324,16 +427,22 @@ impl<'a> Uploads<'a> {
         }
     }
 
-    fn reserve(&mut self, known: &KnownSet, set: &InstanceSet, len: usize) -> Residency {
+    fn reserve(
+        &mut self,
+        known: &KnownSet,
+        set: &InstanceSet,
+        len: usize,
+    ) -> Result<Residency, CullError> {
         self.culler
             .reserve_set(self.device, known.id, len as u32, channels(set))
     }
 
     /// Culls and draws what has arrived. There is room for it, so nothing moves.
-    fn show_arrived(&mut self, known: &KnownSet, set: &InstanceSet) {
+    fn show_arrived(&mut self, known: &KnownSet, set: &InstanceSet) -> Result<(), CullError> {
         if self.culler.set_len(known.id) != Some(known.arrived as u32) {
-            self.reserve(known, set, known.arrived);
+            self.reserve(known, set, known.arrived)?;
         }
+        Ok(())
     }
 
     fn upload_instances(
@@ -389,6 +498,10 @@ fn reserve_written(
         previous: set.keeps_previous(),
     };
     let (device, queue) = on;
+    if known.lineage != set.lineage() {
+        // Another set in its place is hidden until it is written, even if it has the same shape.
+        culler.remove_set(known.id);
+    }
     let residency = culler.reserve_written(
         (device, queue),
         known.id,
@@ -396,9 +509,8 @@ fn reserve_written(
         channels,
         settings.classify,
     )?;
-    // Another set in its place has nothing in common with it.
-    known.lineage = 0;
-    known.moved.clear();
+    known.forget();
+    known.lineage = set.lineage();
     Ok((residency == Residency::Moved).then(|| culler.written_regions(known.id)))
 }
 

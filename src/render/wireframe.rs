@@ -31,7 +31,9 @@ type DrawSetWireframe = (
 
 /// Registers the draw function, if the app has wireframes (their plugin does so when it is finished).
 pub(super) fn register_wireframes(world: &mut World) {
-    if !world.contains_resource::<DrawFunctions<Wireframe3d>>() {
+    let known = world.get_resource::<DrawFunctions<Wireframe3d>>();
+    // The renderer starts again after a lost device.
+    if known.is_none_or(|known| known.read().get_id::<DrawSetWireframe>().is_some()) {
         return;
     }
     let function = RenderCommandState::<Wireframe3d, DrawSetWireframe>::new(world);

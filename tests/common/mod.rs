@@ -22,16 +22,23 @@ use wgpu::{Device, Queue};
 
 /// A device with all that the adapter has. The tests need one: software Vulkan (Mesa's lavapipe) will do.
 pub fn gpu() -> (Device, Queue, wgpu::AdapterInfo) {
+    gpu_with(|_| ())
+}
+
+/// The same, with limits that `lower` lowers.
+pub fn gpu_with(lower: impl Fn(&mut wgpu::Limits)) -> (Device, Queue, wgpu::AdapterInfo) {
     let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
     let adapter = pollster::block_on(instance.request_adapter(&wgpu::RequestAdapterOptions {
         power_preference: wgpu::PowerPreference::HighPerformance,
         ..Default::default()
     }))
     .expect("no GPU adapter: `cargo xtask test` installs a software one");
+    let mut limits = adapter.limits();
+    lower(&mut limits);
     let (device, queue) = pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor {
         required_features: adapter.features()
             & (CullingTier::wanted_features() | Expansion::wanted_features()),
-        required_limits: adapter.limits(),
+        required_limits: limits,
         ..Default::default()
     }))
     .unwrap();
@@ -193,7 +200,7 @@ pub fn run(culler: &mut Culler, (device, queue): (&Device, &Queue), scene: &Scen
     upload(culler, (device, queue), scene);
     culler.prepare(device, queue, &scene.frame);
     let mut encoder = device.create_command_encoder(&Default::default());
-    culler.record(device, &mut encoder);
+    culler.record(device, queue, &mut encoder);
     queue.submit([encoder.finish()]);
     culler.after_submit();
 }
@@ -206,7 +213,9 @@ pub fn upload(culler: &mut Culler, (device, queue): (&Device, &Queue), scene: &S
             scale: set.scales().is_some(),
             tag: set.tags().is_some(),
         };
-        culler.reserve_set(device, id, set.len() as u32, channels);
+        culler
+            .reserve_set(device, id, set.len() as u32, channels)
+            .unwrap();
         culler.upload(queue, id, 0, set.packed()).unwrap();
         if let Some(scales) = set.scales() {
             culler.upload_scales(queue, id, 0, scales).unwrap();

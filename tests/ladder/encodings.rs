@@ -107,7 +107,8 @@ fn every_encoding_equals_the_twin_in_every_compaction() {
                     .map(|_| random_view(&mut rng))
                     .collect();
                 let input = input(&device, encoding, set.packed(), &views, 8192);
-                compactor.prepare(&device, &queue, &input.plan, &input.pages);
+                let prepared = compactor.prepare(&device, &queue, &input.plan, &input.pages);
+                assert_eq!(prepared, Ok(()));
                 let mut encoder = device.create_command_encoder(&Default::default());
                 let mut pass = encoder.begin_compute_pass(&Default::default());
                 compactor.record(&input.plan, &mut pass);

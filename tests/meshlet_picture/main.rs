@@ -127,6 +127,43 @@ fn keep(name: &str, picture: &RgbaImage) {
     }
 }
 
+/// Rows whose meshlets do not fit are drawn whole: the room grows, and where it cannot, they stay so.
+#[test]
+fn rows_without_room_are_drawn_whole() {
+    use bevy::render::RenderApp;
+    use bevy_gpu_culling::{cull::meshlets::MeshletOptions, render::MeshletRoom};
+    let build = |stage: &mut Stage, by_meshlets| {
+        // Two sets in one page: the first row's command is not the one that counts.
+        for (x, count) in [(-2.0, 40), (2.0, 60)] {
+            let (set, at) = (field(count, false), Transform::from_xyz(x, 0.0, 0.0));
+            let red = stage.standard(red());
+            spawn_at(stage, by_meshlets, &set, &torus(), red, at);
+        }
+        stage.lights(false);
+        stage.camera(
+            Transform::from_xyz(0.0, 3.0, 12.0).looking_at(Vec3::ZERO, Vec3::Y),
+            (),
+        );
+    };
+    let small = |app: &mut App| {
+        let room = MeshletRoom(MeshletOptions {
+            cell_capacity: 1,
+            pair_capacity: 1,
+            keeps_capacity: true,
+            ..MeshletOptions::default()
+        });
+        if let Some(render_app) = app.get_sub_app_mut(RenderApp) {
+            render_app.insert_resource(room);
+        }
+    };
+    let (report, _) = compare_in("without-room", How::Set(None), small, build);
+    assert_eq!(
+        (report.rows_drawn_whole, report.drawn),
+        (2, 0),
+        "{report:?}"
+    );
+}
+
 fn culls_both_ways(report: &MeshletReport) {
     assert!(report.culled_by_cone * 10 > report.tested, "{report:?}");
     assert!(report.culled_by_frustum > 0, "{report:?}");

@@ -125,7 +125,7 @@ impl Run {
         self.meshlets
             .prepare(gpu, &self.culler, frame, &scene.requests);
         let mut encoder = device.create_command_encoder(&Default::default());
-        self.culler.record(device, &mut encoder);
+        self.culler.record(device, queue, &mut encoder);
         self.meshlets.record(device, &mut encoder);
         queue.submit([encoder.finish()]);
         self.culler.after_submit();
@@ -292,7 +292,7 @@ fn frames_without_meshlets_do_nothing() {
     scene.requests[0].request = 7;
     run.frame(gpu, &scene);
     let part = run.culler.draw_parts(0, 0)[0];
-    assert!(run.meshlets.draw(&part).is_none() && !run.meshlets.has_gpu_work());
+    assert!(run.meshlets.draw(&run.culler, &part).is_none() && !run.meshlets.has_gpu_work());
     assert!(
         MeshletCuller::new(&device, CullingTier::Cpu, checked())
             .unwrap()

@@ -7,6 +7,7 @@ use crate::{
     stage, written,
 };
 use bevy::{
+    asset::RenderAssetUsages,
     core_pipeline::prepass::{DepthPrepass, MotionVectorPrepass, NormalPrepass},
     prelude::*,
 };
@@ -211,4 +212,37 @@ fn spliced(how: How, count: usize) -> image::RgbaImage {
         }
     }
     stage.picture_now()
+}
+
+/// A set that is released on the CPU in the frame of its last edit has moved in that frame only.
+#[test]
+fn a_set_that_is_released_in_the_frame_of_an_edit_comes_to_rest() {
+    let picture = |usage: Option<RenderAssetUsages>| {
+        let mut stage = stage(How::Set(None));
+        let entity = spawn(&mut stage, By::Set, true, false);
+        stage.update(3);
+        let world = stage.app.world_mut();
+        world.get_mut::<Swarm>(entity).unwrap().moving = false;
+        let start = world.get::<Swarm>(entity).unwrap().start.clone();
+        let handle = world.get::<GpuInstances>(entity).unwrap().0.clone();
+        let mut sets = world.resource_mut::<Assets<InstanceSet>>();
+        let mut set = sets.get_mut(&handle).unwrap();
+        for (index, at) in start.iter().enumerate() {
+            set.set(index as u32, place(at, index, 20)).unwrap();
+        }
+        set.asset_usage = usage.unwrap_or(set.asset_usage);
+        drop(set);
+        let moving = stage.picture_now();
+        stage.update(4);
+        let sets = stage.app.world().resource::<Assets<InstanceSet>>();
+        assert_eq!(sets.get(&handle).unwrap().is_released(), usage.is_some());
+        (moving, stage.picture_now())
+    };
+    let (moving, rest) = picture(None);
+    assert!(different_pixels("motion-released-moving", &moving, &rest).is_err());
+    let (_, released) = picture(Some(RenderAssetUsages::RENDER_WORLD));
+    assert_eq!(
+        different_pixels("motion-released", &released, &rest),
+        Ok(0.0)
+    );
 }

@@ -181,3 +181,22 @@ fn a_written_set_is_refused_on_the_tier_cpu() {
     let result = different_pixels("written-cpu", &stage.picture(), &expected);
     assert_eq!(result, Ok(0.0));
 }
+
+/// Another set under the same handle is hidden until it is written, also one of the same shape.
+#[test]
+fn a_written_set_that_is_swapped_shows_nothing_of_the_old_one() {
+    let around = GpuWritten::within(Vec3::splat(-9.0), Vec3::splat(9.0)).with_scales(1.2);
+    let mut stage = stage(How::Set(None));
+    let set = field(500, true);
+    let entity = spawn(&mut stage, Some(around), &set);
+    assert!(stage.report().cameras().1 > 0);
+    stage.app.insert_resource(Writes::default());
+    let kept = stage.report().cameras().1;
+    assert!(kept > 0, "what is not written again stays");
+    let world = stage.app.world_mut();
+    let handle = world.get::<GpuInstances>(entity).unwrap().0.clone();
+    let mut sets = world.resource_mut::<Assets<InstanceSet>>();
+    let other = InstanceSet::gpu_written(set.len() as u32, around).unwrap();
+    *sets.get_mut(&handle).unwrap() = other;
+    assert_eq!(stage.report().cameras().1, 0);
+}

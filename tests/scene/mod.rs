@@ -13,7 +13,9 @@ use bevy::{
     prelude::*,
     render::{
         RenderPlugin,
-        render_resource::{TextureFormat, TextureUsages},
+        render_resource::{PollType, TextureFormat, TextureUsages},
+        renderer::RenderDevice,
+        settings::WgpuSettings,
         view::screenshot::{Screenshot, ScreenshotCaptured},
     },
     window::ExitCondition,
@@ -42,8 +44,8 @@ pub struct Stage {
 }
 
 /// Without a log, unless `TEST_LOG` asks for one.
-fn plugins() -> PluginGroupBuilder {
-    let group = headless();
+fn plugins(settings: WgpuSettings) -> PluginGroupBuilder {
+    let group = headless(settings);
     if std::env::var_os("TEST_LOG").is_some() {
         group
     } else {
@@ -51,7 +53,7 @@ fn plugins() -> PluginGroupBuilder {
     }
 }
 
-fn headless() -> PluginGroupBuilder {
+fn headless(settings: WgpuSettings) -> PluginGroupBuilder {
     DefaultPlugins
         .set(WindowPlugin {
             primary_window: None,
@@ -60,6 +62,7 @@ fn headless() -> PluginGroupBuilder {
         })
         .set(RenderPlugin {
             synchronous_pipeline_compilation: true,
+            render_creation: settings.into(),
             ..default()
         })
         .disable::<WinitPlugin>()
@@ -73,8 +76,13 @@ impl Stage {
 
     /// A stage whose app gets more plugins.
     pub fn with(how: How, more: impl FnOnce(&mut App)) -> Self {
+        Self::on(how, WgpuSettings::default(), more)
+    }
+
+    /// A stage on a device with these settings.
+    pub fn on(how: How, settings: WgpuSettings, more: impl FnOnce(&mut App)) -> Self {
         let mut app = App::new();
-        app.add_plugins(plugins());
+        app.add_plugins(plugins(settings));
         if let How::Set(tier) = how {
             app.add_plugins(GpuCullingPlugin {
                 tier,
@@ -193,6 +201,11 @@ impl Stage {
         }
     }
 
+    /// Panics if the app wants to end.
+    pub fn assert_runs(&self, name: &str) {
+        assert_eq!(self.app.should_exit(), None, "{name}: the app ended");
+    }
+
     pub fn update(&mut self, frames: usize) {
         for _ in 0..frames {
             self.app.update();
@@ -220,9 +233,16 @@ impl Stage {
             if let Some(image) = taken.lock().unwrap().take() {
                 return image.try_into_dynamic().unwrap().to_rgba8();
             }
-            std::thread::sleep(core::time::Duration::from_millis(5));
+            self.wait_for_gpu();
         }
         panic!("no screenshot arrived");
+    }
+
+    /// Waits for the GPU: a busy machine may take longer for a frame than any number of updates.
+    fn wait_for_gpu(&self) {
+        let device = self.app.world().resource::<RenderDevice>();
+        // A lost device has nothing to wait for.
+        let _ = device.poll(PollType::wait_indefinitely());
     }
 
     /// Every view of every set against the twin; returns how many views were checked and the survivors of all.
@@ -248,7 +268,7 @@ impl Stage {
     pub fn report(&mut self) -> CullingReport {
         for _ in 0..8 {
             self.app.update();
-            std::thread::sleep(core::time::Duration::from_millis(5));
+            self.wait_for_gpu();
         }
         self.app.world().resource::<CullingReport>().clone()
     }

@@ -8,7 +8,9 @@ use super::{
     pipelines::{Pipelines, Slot},
 };
 use crate::cull::{
+    CullError,
     batch::{Growable, Table},
+    guard::guarded,
     layout::DrawArgs,
 };
 use wgpu::{BindGroup, Buffer, BufferUsages, Device, Queue};
@@ -56,7 +58,11 @@ pub(super) struct MeshletBatch {
 }
 
 impl MeshletBatch {
-    pub fn new(device: &Device) -> Self {
+    pub fn new(device: &Device) -> Result<Self, CullError> {
+        guarded(device, "buffers of meshlets", || Self::unguarded(device))
+    }
+
+    fn unguarded(device: &Device) -> Self {
         let storage = BufferUsages::STORAGE | BufferUsages::COPY_SRC;
         let drawn = storage | BufferUsages::INDIRECT;
         let new = |label, usage| Growable::new(device, label, usage);
@@ -136,19 +142,19 @@ impl MeshletBatch {
         arrays.map(|array| array.buffer.size()).iter().sum()
     }
 
-    /// Uploads the tables and makes room. Returns the bytes uploaded.
+    /// Uploads the tables and makes room. Returns the bytes uploaded. After an error the batch is of no use.
     pub fn prepare(
         &mut self,
         device: &Device,
         queue: &Queue,
         pipelines: &Pipelines,
         inputs: &Inputs<'_>,
-    ) -> u64 {
+    ) -> Result<u64, CullError> {
         let rows = self.row_table.len() as u64;
         let cells = u64::from(self.room.cells);
         let written = [
-            self.sizes.write(device, queue, &[self.sizes()]),
-            self.rows.write(device, queue, &self.row_table),
+            self.sizes.write(device, queue, &[self.sizes()])?,
+            self.rows.write(device, queue, &self.row_table)?,
         ];
         let spans = size_of::<MeshletTotals>() as u64 + rows * size_of::<MeshletSpan>() as u64;
         let draws = u64::from(self.draw_count()) * size_of::<DrawArgs>() as u64;
@@ -161,15 +167,15 @@ impl MeshletBatch {
             (&mut self.draws, draws),
             (&mut self.results, result_offset(rows as u32)),
         ] {
-            replaced |= array.reserve(device, bytes);
+            replaced |= array.reserve(device, bytes)?;
         }
-        if self.pairs.reserve(device, u64::from(self.room.pairs) * 4) {
+        if self.pairs.reserve(device, u64::from(self.room.pairs) * 4)? {
             self.generation += 1;
             replaced = true;
         }
         if replaced || self.bound != inputs.generation || self.bind_groups.is_empty() {
             self.bound = inputs.generation;
-            self.bind_groups = pipelines.bind(device, |slot| match slot {
+            let buffer = |slot| match slot {
                 Slot::Sizes => &self.sizes.gpu.buffer,
                 Slot::Rows => &self.rows.gpu.buffer,
                 Slot::BatchArgs => inputs.batch_args,
@@ -184,9 +190,12 @@ impl MeshletBatch {
                 Slot::Pairs => &self.pairs.buffer,
                 Slot::Draws => &self.draws.buffer,
                 Slot::Results => &self.results.buffer,
-            });
+            };
+            self.bind_groups = guarded(device, "bind groups of meshlets", || {
+                pipelines.bind(device, buffer)
+            })?;
         }
-        written.iter().map(|(bytes, _)| bytes).sum()
+        Ok(written.iter().map(|(bytes, _)| bytes).sum())
     }
 }
 

@@ -12,12 +12,12 @@ use super::{
 };
 use crate::{
     cull::{
-        CullError, CullFrame, Culler, CullingTier, DrawPart, DrawSource, layout::DrawArgs,
-        pages::binding_limit, staging::StagingRing,
+        CullError, CullFrame, Culler, CullingTier, DrawPart, DrawSource, IndirectDraws,
+        layout::DrawArgs, pages::binding_limit, staging::StagingRing,
     },
     meshlet::Meshlet,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use wgpu::{Buffer, CommandEncoder, ComputePass, Device, Queue};
 
 /// How a [`MeshletCuller`] is made.
@@ -34,6 +34,8 @@ pub struct MeshletOptions {
     /// Workgroups of 128 threads that share the work of a stage whose amount only the GPU knows, at most. The default is
     /// 4,096: more threads than any GPU runs at once.
     pub workgroups: u32,
+    /// The capacities stay as they are, so what does not fit is always drawn whole (for tests; off by default).
+    pub keeps_capacity: bool,
 }
 
 impl Default for MeshletOptions {
@@ -43,6 +45,7 @@ impl Default for MeshletOptions {
             cell_capacity: 1 << 18,
             pair_capacity: 1 << 22,
             workgroups: 4096,
+            keeps_capacity: false,
         }
     }
 }
@@ -72,14 +75,10 @@ pub struct MeshletRequest {
 
 /// The draws of a part: one of them draws nothing.
 pub struct MeshletDraw<'a> {
-    /// Survivors drawn whole, for want of room: an indexed command, with the culler's own survivors bound.
-    pub whole: (&'a Buffer, u64),
-    /// Indexed commands of meshlets, 20 bytes each, with [`MeshletCuller::pairs`] bound in place of the survivors.
-    pub meshlets: (&'a Buffer, u64),
-    /// Commands at most; those beyond the count draw nothing.
-    pub most: u32,
-    /// Where the GPU wrote how many commands draw something.
-    pub count: (&'a Buffer, u64),
+    /// Survivors drawn whole, because their meshlets did not fit: an indexed command, with the culler's own survivors bound.
+    pub whole: IndirectDraws<'a>,
+    /// Indexed commands of meshlets, with [`MeshletCuller::pairs`] bound in place of the survivors.
+    pub meshlets: IndirectDraws<'a>,
 }
 
 pub(super) type BatchKey = (usize, usize);
@@ -106,6 +105,9 @@ pub struct MeshletCuller {
     counts: Option<MeshletCounts>,
     frame: u64,
     uploaded: u64,
+    /// Batches that the device has no room for.
+    pub(super) refused: HashSet<BatchKey>,
+    errors: Vec<CullError>,
 }
 
 impl MeshletCuller {
@@ -154,6 +156,8 @@ impl MeshletCuller {
             counts: None,
             frame: 0,
             uploaded: 0,
+            refused: HashSet::new(),
+            errors: Vec::new(),
         }))
     }
 
@@ -196,11 +200,14 @@ impl MeshletCuller {
         frame: &CullFrame,
         requests: &[MeshletRequest],
     ) {
-        self.frame += 1;
+        self.frame = culler.frame();
         self.learn();
         self.keys.clear();
         self.lookup.clear();
-        self.uploaded += self.tables.upload(device, queue);
+        match self.tables.upload(device, queue) {
+            Ok(bytes) => self.uploaded += bytes,
+            Err(error) => self.errors.push(error),
+        }
         for batch in self.batches.values_mut() {
             batch.row_table.clear();
         }
@@ -211,6 +218,7 @@ impl MeshletCuller {
         for index in 0..self.keys.len() {
             self.prepare_batch((device, queue), culler, self.keys[index]);
         }
+        self.keys.retain(|(_, key)| self.batches.contains_key(key));
         let now = self.frame;
         self.batches
             .retain(|_, batch| batch.last_used + KEEP_FRAMES >= now);
@@ -234,7 +242,7 @@ impl MeshletCuller {
             row: 0,
             region: 0,
         };
-        let Some(DrawSource::Indirect { buffer, .. }) = culler.draw_source(&part) else {
+        let Some(DrawSource::Indirect(args)) = culler.draw_source(&part) else {
             return;
         };
         batch.last_used = self.frame;
@@ -256,14 +264,29 @@ impl MeshletCuller {
         batch.room.cells = batch.room.cells.max(first.cells);
         batch.room.pairs = batch.room.pairs.max(first.pairs);
         let inputs = Inputs {
-            batch_args: buffer,
+            batch_args: args.buffer,
             survivors,
             instances,
             scales,
             meshlets: self.tables.buffer(),
             generation: [version[0], version[1], self.tables.generation],
         };
-        self.uploaded += batch.prepare(device, queue, &self.pipelines, &inputs);
+        match batch.prepare(device, queue, &self.pipelines, &inputs) {
+            Ok(bytes) => self.uploaded += bytes,
+            Err(error) => self.refuse(key, error),
+        }
+    }
+
+    /// The device has no room for a batch: what survives in it is drawn whole from now on.
+    pub(super) fn refuse(&mut self, key: BatchKey, error: CullError) {
+        self.errors.push(error);
+        self.batches.remove(&key);
+        self.refused.insert(key);
+    }
+
+    /// What the device has refused since the last call. Sets that need it are drawn whole.
+    pub fn take_errors(&mut self) -> Vec<CullError> {
+        core::mem::take(&mut self.errors)
     }
 
     /// Grows what was too small some frames ago.
@@ -285,7 +308,9 @@ impl MeshletCuller {
             counts
                 .rows
                 .extend(found.map(|(meaning, result)| meaning.count(result)));
-            if let Some(batch) = self.batches.get_mut(&key) {
+            if let Some(batch) = self.batches.get_mut(&key)
+                && !self.options.keeps_capacity
+            {
                 let grown = |room: u32, needed: u32, limit: u32| {
                     let more = u64::from(needed) + u64::from(needed) / 4;
                     if needed > room {
@@ -362,16 +387,24 @@ impl MeshletCuller {
 
     /// The draws of a part of the culler's; `None` when it is drawn as the culler says.
     #[must_use]
-    pub fn draw(&self, part: &DrawPart) -> Option<MeshletDraw<'_>> {
+    pub fn draw<'a>(&'a self, culler: &'a Culler, part: &DrawPart) -> Option<MeshletDraw<'a>> {
         let index = *self.lookup.get(&(part.batch, part.row))?;
         let batch = self.batch(part.batch)?;
         let row = batch.row_table.get(index as usize)?;
         let offset = |draw: u32| u64::from(draw) * size_of::<DrawArgs>() as u64;
+        let Some(DrawSource::Indirect(args)) = culler.draw_source(part) else {
+            return None;
+        };
+        let draws = batch.draws();
         Some(MeshletDraw {
-            whole: (batch.draws(), offset(row.first_draw)),
-            meshlets: (batch.draws(), offset(row.first_draw + 1)),
-            most: row.meshlet_count,
-            count: (batch.results(), result_offset(index)),
+            // The commands of meshlets have no count of one in front, the culler's have.
+            whole: IndirectDraws::one(draws, offset(row.first_draw), args.buffer),
+            meshlets: IndirectDraws {
+                buffer: draws,
+                offset: offset(row.first_draw + 1),
+                count: (batch.results(), result_offset(index)),
+                most: row.meshlet_count,
+            },
         })
     }
 

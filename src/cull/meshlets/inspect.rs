@@ -6,7 +6,7 @@ use super::{
     readback::MeshletBatchData,
 };
 use crate::cull::{
-    CullError, Culler, DrawPart, DrawSource,
+    CullError, Culler, DrawPart, DrawSource, IndirectDraws,
     layout::{DrawArgs, args_offset},
     readback::read_buffer,
 };
@@ -68,7 +68,7 @@ impl MeshletCuller {
             row: 0,
             region: 0,
         };
-        let (Some(DrawSource::Indirect { buffer, .. }), Some([survivors, ..])) =
+        let (Some(DrawSource::Indirect(IndirectDraws { buffer, .. })), Some([survivors, ..])) =
             (culler.draw_source(&part), culler.batch_buffers(batch))
         else {
             return Err(missing());

@@ -3,15 +3,13 @@
 use super::culler::MeshletOptions;
 use crate::cull::{
     CullError, CullingTier,
-    pipelines::{now, shader_module},
+    pipelines::{KernelJob, compile_kernel, layout_entry},
     shaders::{FRUSTUM, INSTANCE, INSTANCE_PACKED, join, wgsl},
+    strategies::Access,
 };
-use std::borrow::Cow;
 use wgpu::{
-    BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, BindGroupLayoutDescriptor,
-    BindGroupLayoutEntry, BindingType, Buffer, BufferBindingType, ComputePipeline,
-    ComputePipelineDescriptor, Device, ErrorFilter, PipelineLayoutDescriptor,
-    ShaderModuleDescriptor, ShaderSource, ShaderStages, naga::front::wgsl::parse_str,
+    BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, Buffer, ComputePipeline,
+    Device,
 };
 
 /// A step from survivors to meshlet draws, in order; each has its own time in the diagnostics.
@@ -282,61 +280,28 @@ fn build(
     edit: &dyn Fn(MeshletStage, String) -> String,
 ) -> Result<Built, CullError> {
     let label = stage.name();
-    let failed = |message| CullError::Pipeline {
+    let job = KernelJob {
         tier,
         label,
-        message,
+        source: edit(stage, stage.source(tier)),
+        entry: kernel.entry,
+        checks,
     };
-    let source = edit(stage, stage.source(tier));
-    // Parsed here: see `cull::pipelines`.
-    let parsed = parse_str(&source).map_err(|error| failed(error.emit_to_string(&source)))?;
-    let descriptor = ShaderModuleDescriptor {
-        label: Some(label),
-        source: ShaderSource::Naga(Cow::Owned(parsed)),
+    let entry = |slot: &Slot, access| {
+        let access = match slot {
+            Slot::Sizes => Access::Uniform,
+            _ => access,
+        };
+        layout_entry(*slot as u32, access)
     };
-    let scope = device.push_error_scope(ErrorFilter::Validation);
-    let module = shader_module(device, descriptor, checks);
-    let entry = |slot: &Slot, read_only| BindGroupLayoutEntry {
-        binding: *slot as u32,
-        visibility: ShaderStages::COMPUTE,
-        ty: BindingType::Buffer {
-            ty: if *slot == Slot::Sizes {
-                BufferBindingType::Uniform
-            } else {
-                BufferBindingType::Storage { read_only }
-            },
-            has_dynamic_offset: false,
-            min_binding_size: None,
-        },
-        count: None,
-    };
-    let reads = kernel.reads.iter().map(|slot| entry(slot, true));
-    let writes = kernel.writes.iter().map(|slot| entry(slot, false));
+    let reads = kernel.reads.iter().map(|slot| entry(slot, Access::Read));
+    let writes = kernel.writes.iter().map(|slot| entry(slot, Access::Write));
     let entries: Vec<_> = reads.chain(writes).collect();
-    let layout = device.create_bind_group_layout(&BindGroupLayoutDescriptor {
-        label: Some(label),
-        entries: &entries,
-    });
-    let pipeline_layout = device.create_pipeline_layout(&PipelineLayoutDescriptor {
-        label: Some(label),
-        bind_group_layouts: &[Some(&layout)],
-        immediate_size: 0,
-    });
-    let pipeline = device.create_compute_pipeline(&ComputePipelineDescriptor {
-        label: Some(label),
-        layout: Some(&pipeline_layout),
-        module: &module,
-        entry_point: Some(kernel.entry),
-        compilation_options: Default::default(),
-        cache: None,
-    });
-    match now(scope.pop()).flatten() {
-        Some(error) => Err(failed(error.to_string())),
-        None => Ok(Built {
-            stage,
-            kernel,
-            pipeline,
-            layout,
-        }),
-    }
+    let (pipeline, layout) = compile_kernel(device, &job, &entries, None)?;
+    Ok(Built {
+        stage,
+        kernel,
+        pipeline,
+        layout,
+    })
 }

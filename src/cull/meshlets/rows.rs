@@ -8,6 +8,7 @@ use super::{
 };
 use crate::cull::{CullFrame, Culler, layout::Chunk, plan::BatchPlan};
 use glam::Vec4;
+use std::collections::hash_map::Entry;
 use wgpu::Device;
 
 impl MeshletCuller {
@@ -41,10 +42,19 @@ impl MeshletCuller {
                 };
                 let plan = &culler.plan().batches[part.batch];
                 let draw = plan.row_draws[part.row as usize];
-                let batch = self
-                    .batches
-                    .entry(key)
-                    .or_insert_with(|| MeshletBatch::new(device));
+                if self.refused.contains(&key) {
+                    continue;
+                }
+                let batch = match self.batches.entry(key) {
+                    Entry::Occupied(batch) => batch.into_mut(),
+                    Entry::Vacant(place) => match MeshletBatch::new(device) {
+                        Ok(batch) => place.insert(batch),
+                        Err(error) => {
+                            self.refuse(key, error);
+                            continue;
+                        }
+                    },
+                };
                 let first_draw = batch.draw_count();
                 let draws = u64::from(first_draw) + range.len() as u64 + 1;
                 let Some(chunk) = chunk_of(plan, part.row) else {

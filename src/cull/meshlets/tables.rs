@@ -58,10 +58,11 @@ impl Tables {
         self.changed |= self.meshes.remove(&id).is_some();
     }
 
-    /// Uploads the table if meshes came or went. Returns the bytes uploaded.
-    pub fn upload(&mut self, device: &Device, queue: &Queue) -> u64 {
+    /// Uploads the table if meshes came or went. Returns the bytes uploaded. On an error no mesh is in the table until
+    /// meshes come or go again.
+    pub fn upload(&mut self, device: &Device, queue: &Queue) -> Result<u64, CullError> {
         if !core::mem::take(&mut self.changed) {
-            return 0;
+            return Ok(0);
         }
         let mut all = Vec::new();
         self.ranges.clear();
@@ -70,9 +71,12 @@ impl Tables {
             all.extend_from_slice(meshlets);
             self.ranges.insert(*id, first..all.len() as u32);
         }
-        let (bytes, replaced) = self.table.write(device, queue, &all);
+        let (bytes, replaced) = self
+            .table
+            .write(device, queue, &all)
+            .inspect_err(|_| self.ranges.clear())?;
         self.generation += u64::from(replaced);
-        bytes
+        Ok(bytes)
     }
 
     /// Where a mesh's meshlets are in the table.

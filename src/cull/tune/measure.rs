@@ -74,7 +74,7 @@ pub fn measure(
         let pages = [instances(device, queue, count)];
         let plan = plan(&limits, count);
         for (compaction, compactor) in &mut compactors {
-            compactor.prepare(device, queue, &plan, &pages);
+            compactor.prepare(device, queue, &plan, &pages)?;
             let mut times = Vec::new();
             for run in 0..WARM_UP + RUNS {
                 let us = stopwatch.time(device, queue, compactor, &plan)?;

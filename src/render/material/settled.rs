@@ -13,7 +13,18 @@ use std::sync::Arc;
 pub(super) struct Settled {
     /// With their materials; `None` where Bevy has none, as for what no view sees.
     pub entities: Vec<(MainEntity, Option<SettledMaterial>)>,
+    pub able: Able,
+}
+
+/// What the device can do for materials.
+#[derive(Clone, Copy, Default, PartialEq)]
+pub(super) struct Able {
+    /// Sets are drawn at all.
+    pub is_on: bool,
+    /// A compute pass can write a `MeshUniform` per survivor.
     pub can_write: bool,
+    /// Storage buffers that a vertex stage may have.
+    pub vertex_buffers: u32,
 }
 
 /// A material whose alias the entity has.
@@ -32,7 +43,7 @@ impl Settled {
     pub fn holds(
         &self,
         entities: &[MainEntity],
-        can_write: bool,
+        able: Able,
         asked: impl Fn(&MainEntity) -> bool,
         instances: &RenderMaterialInstances,
         materials: &ErasedRenderAssets<PreparedMaterial>,
@@ -46,7 +57,7 @@ impl Settled {
                         && material.binding.slot == known.binding.slot
                 })
         };
-        self.can_write == can_write
+        self.able == able
             && self.entities.len() == entities.len()
             && entities.iter().zip(&self.entities).all(|(entity, known)| {
                 *entity == known.0

@@ -1,7 +1,10 @@
 //! The component, and the mesh that it gives to its entity.
 
 use crate::meshlet::{MeshletError, MeshletMesh};
-use bevy::{asset::AsAssetId, platform::collections::HashMap, prelude::*};
+use bevy::{
+    asset::AsAssetId, ecs::change_detection::Tick, platform::collections::HashMap, prelude::*,
+    render::renderer::RenderDevice,
+};
 
 /// Draws the set of its entity ([`GpuInstances`](crate::render::GpuInstances)) by meshlets: of what survives, only the parts of the mesh that
 /// a view can see.
@@ -80,7 +83,15 @@ pub(in crate::render) fn give_meshes(
     assets: Res<Assets<MeshletMesh>>,
     mut meshes: ResMut<Assets<Mesh>>,
     mut made: ResMut<MeshletMeshes>,
+    device: Option<Res<RenderDevice>>,
+    mut made_for: Local<Option<Tick>>,
 ) {
+    // Only the GPU has the vertices: those of a lost device are gone.
+    let device = device.map(|device| device.last_changed());
+    if made_for.is_some() && *made_for != device {
+        made.meshes.clear();
+    }
+    *made_for = device;
     for event in events.read() {
         match event {
             AssetEvent::Modified { id } | AssetEvent::Removed { id } => {

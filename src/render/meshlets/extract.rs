@@ -7,7 +7,10 @@ use crate::{
         meshlets::{MeshletCuller, MeshletDraw, MeshletMeshId, MeshletOptions},
     },
     meshlet::MeshletMesh,
-    render::{components::CullingRadius, extract::GpuCuller, plugin::GpuCullingSettings},
+    render::{
+        components::CullingRadius, extract::GpuCuller, names::AssetNames,
+        plugin::GpuCullingSettings,
+    },
 };
 use bevy::{
     platform::collections::HashMap,
@@ -19,6 +22,11 @@ use bevy::{
         sync_world::{MainEntity, MainEntityHashMap},
     },
 };
+
+/// Render world: how much room the meshlet stages start with. For tests, which make it too small.
+#[doc(hidden)]
+#[derive(Resource, Default)]
+pub struct MeshletRoom(pub MeshletOptions);
 
 /// The meshlet stages in the render world.
 #[derive(Resource, Default)]
@@ -39,10 +47,10 @@ impl GpuMeshlets {
     /// The draws of a part and their bind group, when it is drawn by meshlets.
     pub fn draw<'a>(
         &'a self,
-        culler: &Culler,
+        culler: &'a Culler,
         part: &DrawPart,
     ) -> Option<(MeshletDraw<'a>, &'a BindGroup)> {
-        let draw = self.culler.as_ref()?.draw(part)?;
+        let draw = self.culler.as_ref()?.draw(culler, part)?;
         let (key, _) = culler.batch_version(part.batch)?;
         let (_, bind_group) = self.bind_groups.get(&key)?;
         Some((draw, bind_group))
@@ -79,7 +87,8 @@ pub(in crate::render) fn extract_meshlets(
     entities: Extract<Query<MeshletEntity, Without<CullingRadius>>>,
     assets: Extract<Res<Assets<MeshletMesh>>>,
     made: Extract<Res<MeshletMeshes>>,
-    device: Res<RenderDevice>,
+    (device, room): (Res<RenderDevice>, Res<MeshletRoom>),
+    server: Option<Res<AssetServer>>,
 ) {
     let gpu = &mut *gpu;
     gpu.entities.clear();
@@ -90,7 +99,7 @@ pub(in crate::render) fn extract_meshlets(
         *gpu = GpuMeshlets {
             made_for: sets.made,
             next_id: gpu.next_id,
-            culler: make_culler(&sets, &settings, &device),
+            culler: make_culler(&sets, &settings, &device, room.0),
             ..GpuMeshlets::default()
         };
     }
@@ -115,7 +124,8 @@ pub(in crate::render) fn extract_meshlets(
             let result = culler.insert_mesh(known.id, mesh.meshlets());
             known.refused = result.is_err();
             if let Err(error) = result {
-                error!("a mesh of meshlets is drawn whole: {error}");
+                let name = AssetNames(server.as_deref()).of(asset);
+                error!("MeshletMesh3d on {entity}: {name} is drawn whole: {error}");
             }
         }
         if !known.refused {
@@ -141,10 +151,11 @@ fn make_culler(
     sets: &GpuCuller,
     settings: &GpuCullingSettings,
     device: &RenderDevice,
+    room: MeshletOptions,
 ) -> Option<MeshletCuller> {
     let options = MeshletOptions {
         shader_checks: settings.shader_checks,
-        ..MeshletOptions::default()
+        ..room
     };
     match MeshletCuller::new(device.wgpu_device(), sets.tier()?, options) {
         Ok(Some(culler)) => Some(culler),

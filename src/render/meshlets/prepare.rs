@@ -17,6 +17,7 @@ use crate::{
 use bevy::{
     core_pipeline::prepass::{DeferredPrepass, DepthPrepass, MotionVectorPrepass, NormalPrepass},
     ecs::system::SystemParam,
+    log::warn_once,
     material::{MaterialProperties, RenderPhaseType},
     pbr::{
         DeferredVertexShader, MaterialVertexShader, MeshPipeline, PreparedMaterial,
@@ -168,8 +169,15 @@ pub(in crate::render) fn prepare_meshlets(
             continue;
         }
         buffers[0] = pairs;
-        let bind_group = set_bind_group(&device, &layout, slot_buffer, &buffers);
-        meshlets.bind_groups.insert(key, (bound, bind_group));
+        match set_bind_group(&device, &layout, slot_buffer, &buffers) {
+            Ok(bind_group) => {
+                meshlets.bind_groups.insert(key, (bound, bind_group));
+            }
+            Err(error) => {
+                warn_once!("meshes of meshlets are drawn whole: {error}");
+                meshlets.bind_groups.remove(&key);
+            }
+        }
     }
     meshlets.bind_groups.retain(|key, _| live.contains(key));
 }

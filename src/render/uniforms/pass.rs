@@ -1,15 +1,13 @@
 //! The pass that writes a `MeshUniform` for each survivor.
 
 use crate::{
-    cull::{layout::Totals, shaders},
+    cull::{CullError, CullingTier, KernelJob, compile_kernel, layout::Totals, shaders},
     render::slots::SLOT_BYTES,
 };
 use bytemuck::{Pod, Zeroable};
 use core::num::NonZeroU64;
 use wgpu::{
-    BindGroupLayoutDescriptor, BindGroupLayoutEntry, BindingType, BufferBindingType,
-    ComputePipeline, ComputePipelineDescriptor, Device, PipelineLayoutDescriptor,
-    ShaderModuleDescriptor, ShaderSource, ShaderStages, naga::front::wgsl::parse_str,
+    BindGroupLayoutEntry, BindingType, BufferBindingType, ComputePipeline, Device, ShaderStages,
 };
 
 /// Bytes of a `MeshUniform`.
@@ -48,14 +46,7 @@ fn source() -> String {
 }
 
 /// Compiles the pass.
-pub(in crate::render) fn build(device: &Device) -> Result<Built, String> {
-    let source = source();
-    // Parsed here, as the engine's kernels are.
-    let parsed = parse_str(&source).map_err(|error| error.emit_to_string(&source))?;
-    let module = device.create_shader_module(ShaderModuleDescriptor {
-        label: Some("mesh_uniforms"),
-        source: ShaderSource::Naga(std::borrow::Cow::Owned(parsed)),
-    });
+pub(in crate::render) fn build(device: &Device) -> Result<Built, CullError> {
     let entry = |binding, ty, has_dynamic_offset, bytes| BindGroupLayoutEntry {
         binding,
         visibility: ShaderStages::COMPUTE,
@@ -68,30 +59,21 @@ pub(in crate::render) fn build(device: &Device) -> Result<Built, String> {
     };
     let read = BufferBindingType::Storage { read_only: true };
     let write = BufferBindingType::Storage { read_only: false };
-    let job = size_of::<UniformJob>() as u64;
+    let job_bytes = size_of::<UniformJob>() as u64;
     let mut entries = vec![
-        entry(0, BufferBindingType::Uniform, true, job),
+        entry(0, BufferBindingType::Uniform, true, job_bytes),
         entry(1, read, true, SLOT_BYTES),
     ];
     entries.extend((2..=6).map(|binding| entry(binding, read, false, 0)));
     entries.extend((7..=8).map(|binding| entry(binding, write, false, 0)));
-    let layout = device.create_bind_group_layout(&BindGroupLayoutDescriptor {
-        label: Some("mesh_uniforms"),
-        entries: &entries,
-    });
-    let pipeline_layout = device.create_pipeline_layout(&PipelineLayoutDescriptor {
-        label: Some("mesh_uniforms"),
-        bind_group_layouts: &[Some(&layout)],
-        immediate_size: 0,
-    });
-    let pipeline = device.create_compute_pipeline(&ComputePipelineDescriptor {
-        label: Some("mesh_uniforms"),
-        layout: Some(&pipeline_layout),
-        module: &module,
-        entry_point: Some("mesh_uniforms"),
-        compilation_options: Default::default(),
-        cache: None,
-    });
+    let job = KernelJob {
+        tier: CullingTier::Workgroup,
+        label: "mesh_uniforms",
+        source: source(),
+        entry: "mesh_uniforms",
+        checks: true,
+    };
+    let (pipeline, layout) = compile_kernel(device, &job, &entries, None)?;
     Ok(Built { pipeline, layout })
 }
 
@@ -101,7 +83,7 @@ mod tests {
     use crate::cull::layout::args_offset;
     use bevy::{pbr::MeshUniform, render::render_resource::ShaderType};
     use core::mem::offset_of;
-    use wgpu::naga;
+    use wgpu::naga::{self, front::wgsl::parse_str};
 
     fn fields(name: &str) -> (Vec<(String, u32)>, u32) {
         let source = source();

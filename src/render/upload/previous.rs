@@ -29,7 +29,7 @@ pub(super) fn upload_with_previous(
     let mut changes = set.changes_since(since);
     let channels = channels(set);
     let nowhere = nowhere_before(&changes, if since == 0 { 0 } else { known.len }, set.len());
-    if culler.reserve_set(device, known.id, set.len() as u32, channels) == Residency::Moved {
+    if culler.reserve_set(device, known.id, set.len() as u32, channels)? == Residency::Moved {
         changes = SetChanges::Everything;
         // It brought along where it was.
         moved.clear();

@@ -1,0 +1,38 @@
+//! How log lines name assets.
+
+use bevy::{asset::UntypedAssetId, prelude::*};
+use core::fmt;
+
+/// Names assets by their path, if they were loaded from one.
+pub(super) struct AssetNames<'a>(pub Option<&'a AssetServer>);
+
+/// An asset, as a person finds it again.
+pub(super) struct AssetName {
+    path: Option<String>,
+    id: UntypedAssetId,
+    kind: &'static str,
+}
+
+impl AssetNames<'_> {
+    /// The name of an asset.
+    pub fn of<A: Asset>(&self, id: AssetId<A>) -> AssetName {
+        let path = self.0.and_then(|server| server.get_path(id));
+        AssetName {
+            path: path.map(|path| path.to_string()),
+            id: id.untyped(),
+            kind: A::short_type_path(),
+        }
+    }
+}
+
+impl fmt::Display for AssetName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.path, self.id) {
+            (Some(path), _) => write!(f, "the {} \"{path}\"", self.kind),
+            (None, UntypedAssetId::Index { index, .. }) => {
+                write!(f, "the {} {index:?}", self.kind)
+            }
+            (None, UntypedAssetId::Uuid { uuid, .. }) => write!(f, "the {} {uuid}", self.kind),
+        }
+    }
+}

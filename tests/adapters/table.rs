@@ -1,0 +1,56 @@
+//! The part of `docs/compatibility.md` on devices.
+
+use crate::devices::{DEVICES, Expected};
+use bevy_gpu_culling::prelude::CullingTier;
+use std::fmt::Write as _;
+
+const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/compatibility.md");
+/// Where the part begins; what is above is made by `tests/oracle`.
+const HEADING: &str = "\n## Devices\n";
+
+fn generate() -> String {
+    let mut text = format!(
+        "{HEADING}\nWhat `tests/adapters` has drawn on devices that lack things, simulated by asking an adapter for fewer \
+         features and lower limits. On each, the app runs on, and what is drawn is what Bevy's own entities look like \
+         there. `UPDATE_DOCS=1 cargo test --test adapters` rewrites this table.\n\n| device | tier | sets |\n| --- | --- | --- |\n"
+    );
+    for device in DEVICES {
+        let (tier, sets) = match device.expected {
+            Expected::Drawn(CullingTier::Cpu) => (
+                "`Cpu`",
+                "drawn; not those that the GPU writes, nor with vertex shaders for single meshes"
+                    .to_owned(),
+            ),
+            Expected::Drawn(tier) => (
+                match tier {
+                    CullingTier::Subgroup => "`Subgroup`",
+                    _ => "`Workgroup`",
+                },
+                "drawn".to_owned(),
+            ),
+            Expected::Refused(limit) => (
+                "none",
+                format!("not drawn; one error in the log names `{limit}`"),
+            ),
+        };
+        let _ = writeln!(text, "| {} | {tier} | {sets} |", device.name);
+    }
+    text
+}
+
+#[test]
+fn the_table_is_what_the_devices_do() {
+    let expected = generate();
+    let committed = std::fs::read_to_string(PATH)
+        .unwrap_or_default()
+        .replace("\r\n", "\n");
+    let (above, own) = committed.split_at(committed.find(HEADING).unwrap_or(committed.len()));
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(PATH, format!("{above}{expected}")).unwrap();
+        return;
+    }
+    assert!(
+        own == expected,
+        "docs/compatibility.md is not what the devices do: UPDATE_DOCS=1 cargo test --test adapters"
+    );
+}

@@ -1,0 +1,251 @@
+//! Bevy recovers from a lost device, and sets with it.
+#![cfg(feature = "bevy")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+#[path = "scene/log.rs"]
+mod log;
+mod scene;
+
+use bevy::{
+    asset::{RenderAssetUsages, uuid_handle},
+    prelude::*,
+    reflect::TypePath,
+    render::{
+        Extract, ExtractSchedule, RenderApp, RenderStartup,
+        error_handler::{RenderErrorHandler, RenderErrorPolicy},
+        render_resource::AsBindGroup,
+        renderer::{RenderDevice, RenderGraph, RenderQueue},
+        settings::{RenderCreation, WgpuSettings},
+    },
+    shader::ShaderRef,
+};
+use bevy_gpu_culling::{prelude::*, render::InstanceBuffers};
+use image::RgbaImage;
+use log::Log;
+use scene::{How, Stage, assert_same_picture, field};
+
+/// Moves vertices in a vertex shader that reads instances.
+#[derive(Asset, TypePath, AsBindGroup, Clone, Debug, Default)]
+struct Swollen {}
+
+const SWOLLEN: Handle<Shader> = uuid_handle!("2a4f6d0e-6f6b-4f0e-9a49-0a3f5b6d7e01");
+
+impl Material for Swollen {
+    fn vertex_shader() -> ShaderRef {
+        SWOLLEN.into()
+    }
+
+    fn fragment_shader() -> ShaderRef {
+        SWOLLEN.into()
+    }
+}
+
+const SWOLLEN_WGSL: &str = "
+#import bevy_pbr::{
+    mesh_functions,
+    forward_io::{Vertex, VertexOutput},
+    view_transformations::position_world_to_clip,
+}
+#import bevy_gpu_culling::draw_instance::{load, position_to_set, SET}
+
+@vertex
+fn vertex(vertex: Vertex) -> VertexOutput {
+    var out: VertexOutput;
+    let instance = load(vertex.instance_index);
+    let position = position_to_set(instance, vertex.position * 1.3);
+    let world_from_local = mesh_functions::get_world_from_local(SET);
+    out.world_position = mesh_functions::mesh_position_local_to_world(world_from_local, position);
+    out.position = position_world_to_clip(out.world_position.xyz);
+    return out;
+}
+
+@fragment
+fn fragment(in: VertexOutput) -> @location(0) vec4<f32> {
+    return vec4(fract(in.world_position.xyz * 0.5), 1.0);
+}
+";
+
+fn stage() -> Stage {
+    let mut stage = Stage::with(How::Set(None), |app| {
+        app.add_plugins(MaterialPlugin::<Swollen>::default());
+        let shader = Shader::from_wgsl(SWOLLEN_WGSL, "swollen.wgsl");
+        let mut shaders = app.world_mut().resource_mut::<Assets<Shader>>();
+        shaders.insert(SWOLLEN.id(), shader).unwrap();
+        app.insert_resource(RenderErrorHandler(|_, _, _| {
+            RenderErrorPolicy::Recover(RenderCreation::Automatic(Box::<WgpuSettings>::default()))
+        }));
+        app.init_resource::<Written>();
+        let render_app = app.get_sub_app_mut(RenderApp).unwrap();
+        render_app
+            .init_resource::<Written>()
+            .init_resource::<Starts>()
+            .add_systems(RenderStartup, |mut starts: ResMut<Starts>| starts.0 += 1)
+            .add_systems(ExtractSchedule, extract_written)
+            .add_systems(RenderGraph, write.in_set(GpuCullingSystems::WriteInstances));
+    });
+    stage.lights(false);
+    let eye = Transform::from_xyz(0.0, 3.0, 7.0).looking_at(Vec3::new(0.5, 0.0, 0.0), Vec3::Y);
+    stage.camera(eye, Msaa::Off);
+    stage
+}
+
+/// How often the renderer has started.
+#[derive(Resource, Default)]
+struct Starts(u32);
+
+/// The set whose instances are copied to the GPU's buffers in each frame.
+#[derive(Resource, Clone, Default)]
+struct Written(Option<(AssetId<InstanceSet>, InstanceSet)>);
+
+fn extract_written(mut written: ResMut<Written>, from: Extract<Res<Written>>) {
+    written.0.clone_from(&from.0);
+}
+
+fn write(written: Res<Written>, buffers: Res<InstanceBuffers>, queue: Res<RenderQueue>) {
+    let Some((id, set)) = &written.0 else { return };
+    let Some(buffer) = buffers.get(*id) else {
+        return;
+    };
+    let instances = &buffer.regions()[0].instances;
+    queue.write_buffer(instances, 0, bytemuck::cast_slice(set.packed()));
+}
+
+/// Destroys the device and lets the app run until Bevy has another and has drawn with it.
+fn lose_device(stage: &mut Stage) {
+    let old = stage.app.world().resource::<RenderDevice>().clone();
+    let old = old.wgpu_device();
+    let starts = |stage: &Stage| {
+        let render_world = stage.app.sub_app(RenderApp).world();
+        render_world.resource::<Starts>().0
+    };
+    let before = starts(stage);
+    let wait = || drop(old.poll(wgpu::PollType::wait_indefinitely()));
+    // Bevy 0.19.1 itself panics if a readback of its own is under way (`clustering metadata staging buffer`), or if it
+    // draws once more before it knows of the loss (`StorageBuffer::write_buffer` maps a buffer that was refused).
+    wait();
+    old.destroy();
+    wait();
+    for _ in 0..100 {
+        stage.update(1);
+        if starts(stage) > before {
+            stage.update(5);
+            stage.assert_runs("a lost device");
+            return;
+        }
+    }
+    panic!("Bevy has made no other device");
+}
+
+fn red(stage: &mut Stage) -> MeshMaterial3d<StandardMaterial> {
+    stage.standard(StandardMaterial::from(Color::srgb(0.9, 0.3, 0.2)))
+}
+
+/// Pictures before and after, and the stage.
+fn around_a_loss(mut stage: Stage) -> (RgbaImage, RgbaImage, Stage) {
+    let before = stage.picture();
+    lose_device(&mut stage);
+    let after = stage.picture();
+    stage.assert_runs("after a lost device");
+    (before, after, stage)
+}
+
+#[test]
+fn sets_are_drawn_as_before() {
+    let log = Log::start();
+    let mut stage = stage();
+    let cube = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
+    let red = red(&mut stage);
+    let at = |x| Transform::from_xyz(x, 0.0, 0.0);
+    stage.spawn_set(&field(700, true), (cube.clone(), red.clone()), at(0.0));
+    let swollen = MeshMaterial3d(stage.add(Swollen::default()));
+    stage.spawn_set(&field(60, false), (cube.clone(), swollen), at(0.5));
+    let uniforms = stage.spawn_set(&field(90, true), (cube, red), at(-0.5));
+    stage.entity(uniforms).insert(InstanceMeshUniforms);
+    let (before, after, mut stage) = around_a_loss(stage);
+    assert_same_picture("recovered", &after, &before);
+    let (views, survivors) = stage.verify();
+    assert!(views == 3 && survivors > 100, "{views} {survivors}");
+    assert_eq!(stage.report().instances, 700 + 60 + 90);
+    assert_eq!(log.lines(), Vec::<String>::new());
+}
+
+#[cfg(feature = "meshlets")]
+#[test]
+fn meshlets_are_drawn_as_before() {
+    let log = Log::start();
+    let mut stage = stage();
+    let torus = Torus::new(0.2, 0.5).mesh();
+    let torus = torus.major_resolution(64).minor_resolution(32).build();
+    let meshlets = MeshletMesh::from_mesh(&torus, &MeshletSettings::default()).unwrap();
+    let meshlets = MeshletMesh3d(stage.add(meshlets));
+    let set = GpuInstances(stage.add(field(100, false)));
+    let red = red(&mut stage);
+    stage.spawn((meshlets, red, set));
+    let (before, after, mut stage) = around_a_loss(stage);
+    assert_same_picture("recovered-meshlets", &after, &before);
+    let meshlets = stage.report().meshlets;
+    assert!(
+        meshlets.drawn > 0 && meshlets.rows_drawn_whole == 0,
+        "{meshlets:?}"
+    );
+    assert_eq!(log.lines(), Vec::<String>::new());
+}
+
+#[test]
+fn a_set_that_was_dropped_on_the_cpu_is_named_and_left_out() {
+    let log = Log::start();
+    let mut stage = stage();
+    let cube = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
+    let red = red(&mut stage);
+    stage.spawn_set(
+        &field(300, true),
+        (cube.clone(), red.clone()),
+        Transform::IDENTITY,
+    );
+    let without = stage.picture();
+    let mut dropped = field(200, false);
+    dropped.asset_usage = RenderAssetUsages::RENDER_WORLD;
+    let entity = stage.spawn_set(&dropped, (cube, red), Transform::from_xyz(0.0, 0.5, 0.0));
+    let (before, after, mut stage) = around_a_loss(stage);
+    assert_ne!(before, without, "both sets are drawn before");
+    assert_same_picture("recovered-without", &after, &without);
+    stage.update(5);
+    log.assert_once(&[
+        &format!("GpuInstances on {entity}"),
+        "200 instances were dropped on the CPU",
+        "keep MAIN_WORLD",
+    ]);
+    assert_eq!(log.lines().len(), 1);
+}
+
+#[test]
+fn a_set_that_the_gpu_writes_is_empty_until_it_is_written_again() {
+    let log = Log::start();
+    let mut stage = stage();
+    let cube = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
+    let red = red(&mut stage);
+    stage.spawn_set(
+        &field(300, true),
+        (cube.clone(), red.clone()),
+        Transform::IDENTITY,
+    );
+    let without = stage.picture();
+    let around = GpuWritten::within(Vec3::splat(-15.0), Vec3::splat(15.0));
+    let set = stage.add(InstanceSet::gpu_written(200, around).unwrap());
+    let instances = field(200, false);
+    stage
+        .app
+        .insert_resource(Written(Some((set.id(), instances))));
+    stage.spawn((Mesh3d(cube), red, GpuInstances(set)));
+    let before = stage.picture();
+    assert_ne!(before, without, "both sets are drawn before");
+    // What was written once is gone.
+    let written = stage.app.world_mut().remove_resource::<Written>().unwrap();
+    stage.app.insert_resource(Written::default());
+    lose_device(&mut stage);
+    assert_same_picture("recovered-empty", &stage.picture(), &without);
+    log.assert_once(&["the device was lost", "empty until it is written again"]);
+    stage.app.insert_resource(written);
+    assert_same_picture("recovered-written", &stage.picture(), &before);
+    assert_eq!(log.lines().len(), 1);
+}
