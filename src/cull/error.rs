@@ -8,7 +8,7 @@ use crate::cull::{Compaction, CullingTier, Expansion};
 pub enum CullError {
     /// The adapter lacks something that the tier needs.
     #[error(
-        "the tier \"{tier}\" needs {missing}, which this adapter lacks: choose a lower tier or leave the choice to the plugin"
+        "the tier \"{tier}\" needs {missing}, which this adapter lacks"
     )]
     TierUnsupported {
         /// The tier that was asked for.
@@ -110,7 +110,9 @@ pub enum CullError {
         bytes: u64,
     },
     /// A pipeline of the tier did not build.
-    #[error("the pipeline {label} of the tier \"{tier}\" did not build: {message}")]
+    #[error(
+        "the pipeline {label} of the tier \"{tier}\" did not build: {message}. Please report this, with the adapter's name"
+    )]
     Pipeline {
         /// The tier whose pipeline it is.
         tier: CullingTier,
@@ -131,7 +133,7 @@ pub enum CullError {
     },
     /// More meshlets than one buffer binds.
     #[error(
-        "a mesh of {meshlets} meshlets finds no room beside {held} others: this adapter binds {limit} meshlets at most"
+        "a mesh of {meshlets} meshlets does not fit beside {held} others: this adapter binds {limit} meshlets at most. Draw it by Mesh3d"
     )]
     TooManyMeshlets {
         /// Meshlets of the mesh.

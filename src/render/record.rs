@@ -251,7 +251,7 @@ pub(super) fn finish_culling(
     if let Some(counts) = culler.take_counts(device.wgpu_device()) {
         if counts.overflow > 0 {
             warn!(
-                "{} visible instances found no room and were not drawn in a frame, and perhaps in some after it: the arenas grow; set \
+                "{} visible instances did not fit and were not drawn for a few frames: the lists grow. Set \
                  GpuCullingPlugin::survivor_capacity to at least {} to have room from the start",
                 counts.overflow,
                 counts.overflow
