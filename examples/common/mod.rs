@@ -5,15 +5,16 @@
     reason = "not every example uses every helper; one says how long frames take"
 )]
 
+pub mod end;
+
 use bevy::{
-    app::PluginsState,
+    app::{PluginsState, TerminalCtrlCHandlerPlugin},
     camera::RenderTarget,
     prelude::*,
     render::{
         RenderPlugin,
         pipelined_rendering::PipelinedRenderingPlugin,
-        render_resource::{PollType, TextureFormat, TextureUsages},
-        renderer::RenderDevice,
+        render_resource::{TextureFormat, TextureUsages},
         view::screenshot::{Screenshot, ScreenshotCaptured},
     },
     window::ExitCondition,
@@ -21,7 +22,8 @@ use bevy::{
 };
 use bevy_gpu_culling::prelude::*;
 use clap::Parser;
-use std::{path::PathBuf, time::Instant};
+use end::CleanEnd;
+use std::path::PathBuf;
 
 /// Flags of every example.
 #[derive(Parser)]
@@ -66,11 +68,19 @@ const PATIENCE: u32 = 60;
 /// Runs an example: `setup` adds what it shows.
 pub fn run(setup: impl FnOnce(&mut App)) -> AppExit {
     let flags = Flags::parse();
+    // Before the app, because it must be dropped after the app.
+    let end = CleanEnd::new();
     let mut app = App::new();
     app.insert_resource(Count(flags.count));
     app.insert_resource(Still(flags.still));
     let Some(out) = flags.out.filter(|_| flags.headless) else {
-        app.add_plugins((DefaultPlugins, GpuCullingPlugin::default()));
+        app.add_plugins((
+            DefaultPlugins
+                .build()
+                .disable::<TerminalCtrlCHandlerPlugin>(),
+            end.plugin(),
+            GpuCullingPlugin::default(),
+        ));
         setup(&mut app);
         return app.run();
     };
@@ -85,8 +95,10 @@ pub fn run(setup: impl FnOnce(&mut App)) -> AppExit {
                 synchronous_pipeline_compilation: true,
                 ..default()
             })
+            .disable::<TerminalCtrlCHandlerPlugin>()
             .disable::<PipelinedRenderingPlugin>()
             .disable::<WinitPlugin>(),
+        end.plugin(),
         GpuCullingPlugin::default(),
     ));
     setup(&mut app);
@@ -95,30 +107,28 @@ pub fn run(setup: impl FnOnce(&mut App)) -> AppExit {
     }
     app.finish();
     app.cleanup();
-    let exit = picture(&mut app, out);
-    if let Some(frames) = flags.frames
-        && exit.is_success()
-    {
-        println!("median frame: {:.2} ms", median_frame(&mut app, frames));
+    match draw(&mut app, out, flags.frames) {
+        Ok(()) => AppExit::Success,
+        Err(exit) => exit,
     }
-    exit
+}
+
+/// Draws the picture, then the frames to time; an error says that the app wants to end.
+fn draw(app: &mut App, out: PathBuf, frames: Option<usize>) -> Result<(), AppExit> {
+    picture(app, out)?;
+    if let Some(frames) = frames {
+        println!("median frame: {:.2} ms", median_frame(app, frames)?);
+    }
+    Ok(())
 }
 
 /// Milliseconds of a frame, until the GPU is done with it.
-fn median_frame(app: &mut App, frames: usize) -> f64 {
-    let mut times: Vec<_> = (0..frames.max(1))
-        .map(|_| {
-            let start = Instant::now();
-            app.update();
-            let device = app.world().resource::<RenderDevice>();
-            if let Err(error) = device.poll(PollType::wait_indefinitely()) {
-                error!("the GPU did not finish a frame: {error}");
-            }
-            start.elapsed().as_secs_f64() * 1e3
-        })
-        .collect();
+fn median_frame(app: &mut App, frames: usize) -> Result<f64, AppExit> {
+    let mut times = (0..frames.max(1))
+        .map(|_| end::frame(app))
+        .collect::<Result<Vec<_>, _>>()?;
     times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
+    Ok(times[times.len() / 2])
 }
 
 /// What came of the picture.
@@ -126,7 +136,7 @@ fn median_frame(app: &mut App, frames: usize) -> f64 {
 struct Saved(Result<(), String>);
 
 /// Points every camera at an image, draws, and saves it.
-fn picture(app: &mut App, out: PathBuf) -> AppExit {
+fn picture(app: &mut App, out: PathBuf) -> Result<(), AppExit> {
     let mut image = Image::new_target_texture(640, 360, TextureFormat::Rgba8UnormSrgb, None);
     image.texture_descriptor.usage |= TextureUsages::COPY_SRC;
     let target = app.world_mut().resource_mut::<Assets<Image>>().add(image);
@@ -142,7 +152,7 @@ fn picture(app: &mut App, out: PathBuf) -> AppExit {
         },
     );
     for _ in 0..FRAMES {
-        app.update();
+        end::frame(app)?;
     }
     app.world_mut().spawn(Screenshot::image(target)).observe(
         move |captured: On<ScreenshotCaptured>, mut commands: Commands| {
@@ -150,18 +160,18 @@ fn picture(app: &mut App, out: PathBuf) -> AppExit {
         },
     );
     for _ in 0..PATIENCE {
-        app.update();
+        end::frame(app)?;
         match app.world().get_resource::<Saved>() {
-            Some(Saved(Ok(()))) => return AppExit::Success,
+            Some(Saved(Ok(()))) => return Ok(()),
             Some(Saved(Err(reason))) => {
                 error!("{reason}");
-                return AppExit::error();
+                return Err(AppExit::error());
             }
             None => std::thread::sleep(core::time::Duration::from_millis(5)),
         }
     }
     error!("the renderer gave no picture");
-    AppExit::error()
+    Err(AppExit::error())
 }
 
 /// Writes a picture that shows something.

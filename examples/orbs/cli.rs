@@ -2,7 +2,7 @@
 
 use crate::{Failure, picture};
 use bevy::math::UVec2;
-use bevy_gpu_culling::prelude::{Compaction, CullingTier};
+use bevy_gpu_culling::prelude::{Compaction, CullingTier, GpuCullingPlugin};
 use clap::{Parser, ValueEnum, builder::PossibleValue};
 use std::{path::PathBuf, sync::LazyLock};
 
@@ -14,7 +14,7 @@ const MAX_SIDE: u32 = 16_384;
 /// Opens a window to fly through (H lists the keys), or with --headless draws some frames into a picture and reports
 /// what was visible and what it cost.
 #[derive(Parser, Debug)]
-#[command(name = "orbs", version)]
+#[command(name = "orbs", version, after_help = EXIT_CODES)]
 pub struct Cli {
     /// How many orbs; the field grows with them, their density stays
     #[arg(
@@ -90,9 +90,15 @@ pub struct Cli {
     /// Warm up with a small field, then report how the large one streams to the GPU, beside a plain buffer's rate
     #[arg(long, requires = "headless", conflicts_with = "peer")]
     pub upload: bool,
-    /// MiB of new sets that a frame uploads at most [default: 128]
-    #[arg(long, value_name = "MIB", conflicts_with = "peer", value_parser = clap::value_parser!(u64).range(1..))]
-    pub upload_budget: Option<u64>,
+    /// MiB of new sets that a frame uploads at most
+    #[arg(
+        long,
+        value_name = "MIB",
+        default_value_t = GpuCullingPlugin::DEFAULT_UPLOAD_BUDGET >> 20,
+        conflicts_with = "peer",
+        value_parser = clap::value_parser!(u64).range(1..1 << 44)
+    )]
+    pub upload_budget: u64,
     /// Drop the orbs on the CPU once they are on the GPU
     #[arg(long, conflicts_with_all = ["peer", "verify"])]
     pub gpu_only: bool,
@@ -102,9 +108,26 @@ pub struct Cli {
     /// List the adapters, one a line; exit code 3 without any
     #[arg(long, hide = true)]
     pub probe: bool,
+    /// End after this many frames, without a report and while pipelines are compiled: a test of ends
+    #[arg(long, value_name = "K", hide = true, requires = "headless")]
+    pub end_after: Option<u32>,
 }
 
+/// The end of the help.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    all went well
+  1    the work failed, or --verify found a difference
+  2    the flags ask for something that cannot be done
+  3    there is no GPU adapter
+  130  Ctrl-C, after the current frame or five seconds; a second Ctrl-C ends at once";
+
 impl Cli {
+    /// The upload budget in bytes.
+    pub fn upload_bytes(&self) -> u64 {
+        self.upload_budget << 20
+    }
+
     /// What the parser cannot see in one flag alone.
     pub fn check(&self) -> Result<(), Failure> {
         if let Some(at) = self.freeze_at
@@ -350,6 +373,26 @@ mod tests {
             let cli = parse(&format!("--compaction {compaction}"))?;
             assert_eq!(cli.compaction, Packing(compaction));
         }
+        Ok(())
+    }
+
+    #[test]
+    fn the_help_names_the_default_upload_budget() -> Result<(), clap::Error> {
+        let budget = GpuCullingPlugin::DEFAULT_UPLOAD_BUDGET;
+        assert_eq!(parse("")?.upload_bytes(), budget);
+        let help = Cli::command().render_help().to_string();
+        let of_budget = help.split("--upload-budget").nth(1).unwrap_or_default();
+        let text = of_budget.split("--").next().unwrap_or_default();
+        let default = format!("[default: {}]", budget >> 20);
+        assert!(text.contains(&default), "{text}");
+        Ok(())
+    }
+
+    #[test]
+    fn a_default_budget_is_no_flag_of_the_plugin() -> Result<(), clap::Error> {
+        assert!(parse("--peer bevy").is_ok());
+        assert!(parse("--peer bevy --upload-budget 8").is_err());
+        assert_eq!(parse("--upload-budget 8")?.upload_bytes(), 8 << 20);
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use crate::{
     Failure,
     cli::Cli,
+    end::{self, CleanEnd},
     field::LayerSet,
     freeze::{FreezePlugin, way_out},
     log_plugin, look, picture,
@@ -18,10 +19,8 @@ use bevy::{
     post_process::bloom::Bloom,
     prelude::*,
     render::{
-        RenderApp, RenderPlugin,
-        diagnostic::RenderDiagnosticsPlugin,
-        pipelined_rendering::PipelinedRenderingPlugin,
-        render_resource::{PipelineCache, PollType},
+        RenderApp, RenderPlugin, diagnostic::RenderDiagnosticsPlugin,
+        pipelined_rendering::PipelinedRenderingPlugin, render_resource::PipelineCache,
         renderer::RenderDevice,
     },
     window::ExitCondition,
@@ -42,16 +41,19 @@ const SMALL: u32 = 100_000;
 const PATIENCE: u32 = 60;
 
 /// Draws the frames that the flags ask for, and reports.
-pub fn run(cli: &Cli) -> Result<(), Failure> {
+pub fn run(cli: &Cli, end: &CleanEnd) -> Result<(), Failure> {
     let begin = Instant::now();
     let progress = Progress::new(cli);
-    let (mut stage, mut start) = Stage::set(cli, &progress)?;
+    let (mut stage, mut start) = Stage::set(cli, end, &progress)?;
+    if let Some(frames) = cli.end_after {
+        return (0..frames).try_for_each(|_| stage.frame().map(drop));
+    }
     let warm_up = Instant::now();
     stage.warm_up(&progress)?;
     let upload = stage.load(cli, &progress)?;
     start.warm_up = milliseconds(warm_up);
     start.total = milliseconds(begin);
-    let frames = stage.measure(cli, &progress);
+    let frames = stage.measure(cli, &progress)?;
     let verdicts = stage.wait_for_results(cli, &progress)?;
     progress.done();
 
@@ -90,10 +92,10 @@ fn milliseconds(since: Instant) -> f64 {
 
 impl Stage {
     /// Builds the app and the field.
-    fn set(cli: &Cli, progress: &Progress) -> Result<(Self, Start), Failure> {
+    fn set(cli: &Cli, end: &CleanEnd, progress: &Progress) -> Result<(Self, Start), Failure> {
         progress.say("starting the renderer");
         let begin = Instant::now();
-        let mut app = app(cli);
+        let mut app = app(cli, end);
         let renderer = milliseconds(begin);
         let device = app.world().resource::<RenderDevice>();
         let limit = device.limits().max_texture_dimension_2d;
@@ -188,8 +190,8 @@ impl Stage {
         if let Some((field, sets)) = measured {
             // Gone before the other comes, so that its end is no part of the first frame.
             show(self.app.world_mut(), field.clone(), Vec::new());
-            self.frame();
-            self.frame();
+            self.frame()?;
+            self.frame()?;
             show(self.app.world_mut(), field, sets);
         }
         // The slowest budget brings a block of 1,024 a frame.
@@ -201,7 +203,7 @@ impl Stage {
                 return Err(Failure::new(Failure::WORK, message));
             }
             frames += 1;
-            let time = self.frame();
+            let time = self.frame()?;
             watch.is_complete(self.app.world_mut());
             watch.note(time);
         }
@@ -209,19 +211,15 @@ impl Stage {
             return Ok(None);
         }
         let bytes = self.app.world().resource::<Field>().bytes;
-        let slice = cli
-            .upload_budget
-            .map_or(GpuCullingPlugin::DEFAULT_UPLOAD_BUDGET, |mib| mib << 20);
-        Ok(Some(
-            watch.report(bytes, plain_rate(&self.app, bytes, slice)),
-        ))
+        let plain = plain_rate(&self.app, bytes, cli.upload_bytes());
+        Ok(Some(watch.report(bytes, plain)))
     }
 
     /// Shaders load in the background: draws until no pipeline waits for one.
     fn warm_up(&mut self, progress: &Progress) -> Result<(), Failure> {
         progress.say("warming up");
         for _ in 0..PATIENCE {
-            self.frame();
+            self.frame()?;
             let cache = self
                 .app
                 .sub_app(RenderApp)
@@ -238,7 +236,7 @@ impl Stage {
     }
 
     /// Draws the frames and returns how long each took, in milliseconds.
-    fn measure(&mut self, cli: &Cli, progress: &Progress) -> Vec<f64> {
+    fn measure(&mut self, cli: &Cli, progress: &Progress) -> Result<Vec<f64>, Failure> {
         let radius = self.app.world().resource::<Field>().radius();
         progress.count(cli.frames);
         (1..=cli.frames)
@@ -260,22 +258,19 @@ impl Stage {
                     }
                     _ => {}
                 }
-                let milliseconds = self.frame();
+                let milliseconds = self.frame()?;
                 progress.step();
-                milliseconds
+                Ok(milliseconds)
             })
             .collect()
     }
 
     /// One frame from start to end, the GPU's part included: nothing of the next one overlaps it.
-    fn frame(&mut self) -> f64 {
-        let start = Instant::now();
-        self.app.update();
-        let device = self.app.world().resource::<RenderDevice>();
-        if let Err(error) = device.poll(PollType::wait_indefinitely()) {
-            warn!("the GPU did not finish the frame: {error}");
-        }
-        milliseconds(start)
+    fn frame(&mut self) -> Result<f64, Failure> {
+        end::frame(&mut self.app).map_err(|exit| {
+            let quit = || Failure::new(Failure::WORK, "the app ended before its work was done");
+            Failure::of_app(exit).unwrap_or_else(quit)
+        })
     }
 
     /// Draws on, the same picture, until what comes some frames later is there.
@@ -300,7 +295,7 @@ impl Stage {
         let mut verdicts = None;
         let mut missing = "";
         for updates in 1..=PATIENCE {
-            self.frame();
+            self.frame()?;
             let world = self.app.world();
             if let Some(verifier) = &verifier {
                 verdicts = verdicts.or_else(|| verifier.take());
@@ -430,7 +425,7 @@ fn check(verdicts: &[Verdict], sets_seen: usize) -> Result<(), Failure> {
 }
 
 /// Bevy without a window, a frame for each update.
-fn app(cli: &Cli) -> App {
+fn app(cli: &Cli, end: &CleanEnd) -> App {
     let mut app = App::new();
     app.add_plugins(
         DefaultPlugins
@@ -441,21 +436,21 @@ fn app(cli: &Cli) -> App {
                 ..default()
             })
             .set(RenderPlugin {
-                synchronous_pipeline_compilation: true,
+                // A test of ends wants pipelines in the making.
+                synchronous_pipeline_compilation: cli.end_after.is_none(),
                 ..default()
             })
-            // Nothing here asks whether Ctrl-C was typed: let it end the program.
             .disable::<TerminalCtrlCHandlerPlugin>()
             .disable::<PipelinedRenderingPlugin>()
             .disable::<WinitPlugin>(),
     )
-    .add_plugins((RenderDiagnosticsPlugin, FreezePlugin))
+    .add_plugins((end.plugin(), RenderDiagnosticsPlugin, FreezePlugin))
     .insert_resource(ClearColor(Color::BLACK));
     if cli.peer.is_none() {
         app.add_plugins(GpuCullingPlugin {
             tier: cli.tier.map(|tier| tier.0),
             compaction: cli.compaction.0,
-            upload_budget: cli.upload_budget.map(|mib| mib << 20),
+            upload_budget: Some(cli.upload_bytes()),
             ..default()
         });
     }

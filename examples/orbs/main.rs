@@ -11,6 +11,7 @@
 //! * `headless`, `picture`, `report`: frames without a window, the PNG, the table and the JSON line.
 //! * `upload`: how a field streams to the GPU. `zoom`: fields of view that see so many orbs.
 //! * `adapters`: what there is to draw with.
+//! * `end`: a clean end, shared with the small examples.
 
 #![allow(
     clippy::print_stdout,
@@ -20,6 +21,8 @@
 
 mod adapters;
 mod cli;
+#[path = "../common/end.rs"]
+mod end;
 mod field;
 mod freeze;
 mod headless;
@@ -38,7 +41,8 @@ use bevy::{
 };
 use clap::Parser;
 use cli::Cli;
-use std::process::ExitCode;
+use end::CleanEnd;
+use std::{io::IsTerminal, process::ExitCode};
 
 /// What went wrong, as a person reads it, with the exit code.
 #[derive(Debug)]
@@ -54,6 +58,8 @@ impl Failure {
     const USAGE: u8 = 2;
     /// There is nothing to draw with.
     const NO_ADAPTER: u8 = 3;
+    /// Ctrl-C.
+    const INTERRUPTED: u8 = end::INTERRUPTED;
 
     fn new(code: u8, message: impl Into<String>) -> Self {
         Self {
@@ -61,28 +67,46 @@ impl Failure {
             message: message.into(),
         }
     }
+
+    /// What the app's own end says; `None` if all is well.
+    fn of_app(exit: AppExit) -> Option<Self> {
+        let AppExit::Error(code) = exit else {
+            return None;
+        };
+        let message = if code.get() == Self::INTERRUPTED {
+            "interrupted"
+        } else {
+            "the app ended with an error: the log says which"
+        };
+        Some(Self::new(code.get(), message))
+    }
 }
 
 fn main() -> ExitCode {
     match run(&Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("error: {}", failure.message);
+            // Whoever typed Ctrl-C knows.
+            if failure.code != Failure::INTERRUPTED {
+                eprintln!("error: {}", failure.message);
+            }
             ExitCode::from(failure.code)
         }
     }
 }
 
 fn run(cli: &Cli) -> Result<(), Failure> {
+    // First, because it answers Ctrl-C; and dropped last, after the app.
+    let end = CleanEnd::new();
     if cli.probe {
         return adapters::list();
     }
     cli.check()?;
     adapters::require_one()?;
     if cli.headless {
-        headless::run(cli)
+        headless::run(cli, &end)
     } else {
-        windowed::run(cli)
+        windowed::run(cli, &end)
     }
 }
 
@@ -92,9 +116,8 @@ fn log_plugin() -> LogPlugin {
         // The Vulkan loader's word about drivers that it skipped is no news.
         filter: "warn,bevy_gpu_culling=info,orbs=info,wgpu_hal=error".into(),
         fmt_layer: |_| -> Option<BoxedFmtLayer> {
-            Some(Box::new(
-                tracing_subscriber::fmt::Layer::default().with_writer(std::io::stderr),
-            ))
+            let layer = tracing_subscriber::fmt::Layer::default().with_writer(std::io::stderr);
+            Some(Box::new(layer.with_ansi(std::io::stderr().is_terminal())))
         },
         ..default()
     }

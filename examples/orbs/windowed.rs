@@ -3,6 +3,7 @@
 use crate::{
     Failure,
     cli::Cli,
+    end::CleanEnd,
     field::LayerSet,
     freeze::FreezePlugin,
     help::HelpPlugin,
@@ -10,6 +11,7 @@ use crate::{
     scene::{Field, show, toggle_colors},
 };
 use bevy::{
+    app::TerminalCtrlCHandlerPlugin,
     camera_controller::free_camera::{FreeCamera, FreeCameraPlugin},
     dev_tools::diagnostics_overlay::{DiagnosticsOverlay, DiagnosticsOverlayPlugin},
     diagnostic::FrameTimeDiagnosticsPlugin,
@@ -25,15 +27,14 @@ use bevy_gpu_culling::{instance::InstanceError, prelude::*};
 const MOST: u32 = 1 << 28;
 
 /// Opens the window and returns when it is closed.
-pub fn run(cli: &Cli) -> Result<(), Failure> {
+pub fn run(cli: &Cli, end: &CleanEnd) -> Result<(), Failure> {
     require_display()?;
     let field = Field::new(cli);
     let sets = field
         .generate()
         .map_err(|error| Failure::new(Failure::WORK, error.to_string()))?;
 
-    let mut app = App::new();
-    app.add_plugins(DefaultPlugins.set(log_plugin()).set(WindowPlugin {
+    let window = WindowPlugin {
         primary_window: Some(Window {
             title: "orbs: bevy_gpu_culling".into(),
             resolution: WindowResolution::new(cli.size.x, cli.size.y),
@@ -42,8 +43,15 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
             ..default()
         }),
         ..default()
-    }))
-    .add_plugins((FreeCameraPlugin, HelpPlugin))
+    };
+    let mut app = App::new();
+    app.add_plugins(
+        DefaultPlugins
+            .set(log_plugin())
+            .set(window)
+            .disable::<TerminalCtrlCHandlerPlugin>(),
+    )
+    .add_plugins((end.plugin(), FreeCameraPlugin, HelpPlugin))
     .insert_resource(ClearColor(Color::BLACK))
     .add_systems(
         Update,
@@ -59,7 +67,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
             GpuCullingPlugin {
                 tier: cli.tier.map(|tier| tier.0),
                 compaction: cli.compaction.0,
-                upload_budget: cli.upload_budget.map(|mib| mib << 20),
+                upload_budget: Some(cli.upload_bytes()),
                 ..default()
             },
             CullingOverlayPlugin,
@@ -89,13 +97,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
             open(world, field, sets);
         }
     });
-    match app.run() {
-        AppExit::Success => Ok(()),
-        AppExit::Error(code) => Err(Failure::new(
-            code.get(),
-            "the app ended with an error: the log says which",
-        )),
-    }
+    Failure::of_app(app.run()).map_or(Ok(()), Err)
 }
 
 /// Puts the first field and the camera into the world.

@@ -1,11 +1,10 @@
 //! `cargo xtask bench` and `cargo xtask tune`: the engine's benchmarks, built without the plugin.
 
 use std::ffi::OsString;
-use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::project::{Project, cargo, exit_code};
+use crate::project::{Project, exit_code};
 
 /// The benchmarks, each with what it answers.
 const BENCHMARKS: [(&str, &str); 4] = [
@@ -62,14 +61,13 @@ fn cargo_bench(
     features: &[&str],
     flags: &[OsString],
 ) -> Result<i32> {
-    let mut command = Command::new(cargo());
+    let mut command = project.cargo();
     command.args(["bench", "--quiet", "--profile", "dev"]);
     command.args(["--package", "bevy_gpu_culling", "--no-default-features"]);
     command
         .args(features)
         .args(["--bench", name, "--"])
         .args(flags);
-    command.current_dir(&project.root);
     let status = command.status().context("cargo bench does not start")?;
     Ok(exit_code(status))
 }

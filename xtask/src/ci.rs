@@ -10,7 +10,7 @@ use crate::project::{Demo, Project, cargo, exit_code};
 use crate::report::Report;
 use crate::setup::{self, Wants};
 use crate::steps::{self, Outcome, Step};
-use crate::{test, validation};
+use crate::{ends, test, validation};
 
 /// A new check is one more line here.
 const STEPS: &[Step<Ci>] = &[
@@ -53,6 +53,10 @@ const STEPS: &[Step<Ci>] = &[
     Step {
         name: "demo, three tiers",
         run: demo_tiers,
+    },
+    Step {
+        name: "clean ends",
+        run: |ci| ends::check(&ci.project, ci.demo()?),
     },
     Step {
         name: "picture against Bevy",
@@ -233,13 +237,13 @@ fn build_engine(ci: &mut Ci) -> Result<Outcome> {
 
 fn adapter(ci: &mut Ci) -> Result<Outcome> {
     let demo = ci.demo.insert(ci.project.build_demo()?);
-    setup::make_ready(
-        demo,
-        Wants {
-            window: false,
-            verbose: true,
-        },
-    )?;
+    let wants = Wants {
+        window: false,
+        verbose: true,
+    };
+    for name in setup::make_ready(demo, wants)? {
+        println!("adapter: {name}");
+    }
     Ok(Outcome::Passed)
 }
 

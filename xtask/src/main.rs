@@ -12,15 +12,19 @@
 mod bench;
 mod ci;
 mod compare;
+mod ends;
+mod journal;
 mod orbs;
 mod project;
 mod report;
 mod setup;
 mod steps;
 mod test;
+mod transcript;
 mod validation;
 
 use std::ffi::OsString;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -76,6 +80,8 @@ fn main() {
     let cli = Cli::parse_from(verbatim(std::env::args_os().collect()));
     let code = match run(cli.task) {
         Ok(code) => code,
+        // What failed was ended on purpose.
+        Err(_) if CTRL_C.load(Ordering::Relaxed) => INTERRUPTED,
         Err(error) => {
             eprintln!("error: {error:#}");
             1
@@ -84,8 +90,23 @@ fn main() {
     std::process::exit(code);
 }
 
+/// The exit code after Ctrl-C, by the shells' habit: 128 + SIGINT.
+const INTERRUPTED: i32 = 130;
+
+/// Whether Ctrl-C was typed.
+static CTRL_C: AtomicBool = AtomicBool::new(false);
+
+/// On a terminal, Ctrl-C reaches the program that a task runs as well. Lets that program end in its
+/// own way first; the second Ctrl-C ends the task too.
+fn on_ctrl_c() {
+    if CTRL_C.swap(true, Ordering::Relaxed) {
+        std::process::exit(INTERRUPTED);
+    }
+}
+
 /// Runs one task and returns the exit code.
 fn run(task: Task) -> Result<i32> {
+    ctrlc::set_handler(on_ctrl_c)?;
     let project = Project::find()?;
     match task {
         Task::Orbs { flags } => orbs::run(&project, flags),

@@ -1,6 +1,7 @@
 //! Where the project lies, and how its programs are started.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
@@ -45,6 +46,13 @@ impl Project {
         Ok(sh)
     }
 
+    /// A cargo command in the workspace's root.
+    pub fn cargo(&self) -> Command {
+        let mut command = Command::new(cargo());
+        command.current_dir(&self.root);
+        command
+    }
+
     /// What CI leaves behind: pictures and logs, to look at after a failure.
     pub fn output_folder(&self) -> Result<PathBuf> {
         let folder = self.target.join("ci");
@@ -55,6 +63,9 @@ impl Project {
 
     /// Builds the demo and returns it; a failed build is an error, its messages already shown.
     pub fn build_demo(&self) -> Result<Demo> {
+        let name = format!("orbs{}", std::env::consts::EXE_SUFFIX);
+        let built = self.target.join("debug/examples").join(name).is_file();
+        eprintln!("{}", announcement(built));
         let sh = self.shell()?;
         let arguments = [
             "build",
@@ -78,6 +89,16 @@ impl Project {
     }
 }
 
+/// What to say before the demo is built.
+fn announcement(built: bool) -> &'static str {
+    if built {
+        "Building the demo."
+    } else {
+        "Building the demo. The first build compiles Bevy: 8 to 15 minutes on two cores. Later builds \
+         take seconds."
+    }
+}
+
 /// The demo's executable.
 pub struct Demo {
     executable: PathBuf,
@@ -96,6 +117,14 @@ impl Demo {
         let mut command = Command::new(&self.executable);
         command.env("CARGO_MANIFEST_DIR", &self.root);
         command
+    }
+}
+
+impl fmt::Display for Demo {
+    /// Its path, short if it lies in the workspace.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.executable.strip_prefix(&self.root);
+        path.unwrap_or(&self.executable).display().fmt(f)
     }
 }
 
@@ -144,6 +173,19 @@ not json
             Some(PathBuf::from("/t/examples/orbs"))
         );
         assert_eq!(example_path(messages, "absent"), None);
+    }
+
+    #[test]
+    fn the_first_build_says_how_long_it_takes() {
+        assert!(announcement(false).contains("8 to 15 minutes"));
+        assert!(!announcement(true).contains("minutes"));
+    }
+
+    /// `.cargo/config.toml` sets it if the session does not.
+    #[test]
+    fn programs_that_draw_have_a_runtime_folder() {
+        let folder = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        assert!(folder.is_some_and(|folder| folder.is_absolute()));
     }
 
     #[cfg(unix)]

@@ -42,26 +42,27 @@ pub fn run(project: &Project) -> Result<i32> {
         Some(apt) => println!("packages: installed when needed, by {apt}"),
         None => println!("packages: never installed from here, the line to type is printed"),
     }
-    println!("building the demo, which looks for adapters as it will when it runs");
+    // It looks for adapters as it will when it runs.
     let demo = project.build_demo()?;
-    make_ready(
-        &demo,
-        Wants {
-            window: true,
-            verbose: true,
-        },
-    )?;
+    let wants = Wants {
+        window: true,
+        verbose: true,
+    };
+    for name in make_ready(&demo, wants)? {
+        println!("adapter: {name}");
+    }
     println!("ready: cargo xtask orbs, cargo xtask test");
     Ok(0)
 }
 
-/// Makes sure that the demo finds an adapter, and its window the libraries that it loads.
-pub fn make_ready(demo: &Demo, wants: Wants) -> Result<()> {
+/// Makes sure that the demo finds an adapter, and its window the libraries that it loads; returns
+/// the adapters' names.
+pub fn make_ready(demo: &Demo, wants: Wants) -> Result<Vec<String>> {
     let system = System::detect();
     if wants.window {
         window_libraries(&system, wants)?;
     }
-    adapter(demo, &system, wants)
+    adapter(demo, &system)
 }
 
 /// Installs what a window lacks. A package that cannot be installed is only a warning: a library
@@ -95,12 +96,12 @@ fn window_libraries(system: &System, wants: Wants) -> Result<()> {
 }
 
 /// Asks the demo for an adapter; where there is none, installs a software one, or says how.
-fn adapter(demo: &Demo, system: &System, wants: Wants) -> Result<()> {
+fn adapter(demo: &Demo, system: &System) -> Result<Vec<String>> {
     let mut names = probe(demo)?;
     if names.is_none()
         && let Some(apt) = Apt::find(system)
     {
-        eprintln!("No GPU adapter found: installing the Vulkan loader and Mesa's software driver.");
+        eprintln!("No GPU adapter found: the Vulkan loader and Mesa's software driver are needed.");
         apt.install(DEBIAN_ADAPTER)?;
         names = probe(demo)?;
         if names.is_none() {
@@ -110,26 +111,21 @@ fn adapter(demo: &Demo, system: &System, wants: Wants) -> Result<()> {
             );
         }
     }
-    let Some(names) = names else {
-        bail!("no GPU adapter found. {}", system.adapter_advice());
-    };
-    if wants.verbose {
-        for name in names.lines() {
-            println!("adapter: {name}");
-        }
-    }
-    Ok(())
+    names.with_context(|| format!("no GPU adapter found. {}", system.adapter_advice()))
 }
 
-/// The adapters that the demo sees, a line each; `None` without any.
-fn probe(demo: &Demo) -> Result<Option<String>> {
+/// The names of the adapters that the demo sees; `None` without any.
+fn probe(demo: &Demo) -> Result<Option<Vec<String>>> {
     let output = demo
         .command()
         .arg("--probe")
         .output()
         .context("the demo does not start")?;
     match exit_code(output.status) {
-        0 => Ok(Some(String::from_utf8_lossy(&output.stdout).into_owned())),
+        0 => {
+            let names = String::from_utf8_lossy(&output.stdout);
+            Ok(Some(names.lines().map(str::to_owned).collect()))
+        }
         NO_ADAPTER => Ok(None),
         code => {
             eprint!("{}", String::from_utf8_lossy(&output.stderr));
@@ -268,10 +264,20 @@ impl Apt {
         sudo.run().is_ok().then_some(Self { sudo: true })
     }
 
-    /// Installs packages; the commands are shown as they run.
+    /// Installs packages. What apt-get prints is shown only if it fails.
     pub fn install(self, packages: &[&str]) -> Result<()> {
+        eprintln!("Installing {} by {self}.", packages.join(" "));
         let sh = Shell::new()?;
-        let run = |command: &[String]| sh.cmd(&command[0]).args(&command[1..]).run();
+        let run = |command: &[String]| -> Result<()> {
+            let command = sh.cmd(&command[0]).args(&command[1..]);
+            let output = command.quiet().ignore_status().output()?;
+            if !output.status.success() {
+                eprint!("{}", String::from_utf8_lossy(&output.stdout));
+                eprint!("{}", String::from_utf8_lossy(&output.stderr));
+                bail!("apt-get ended with exit code {}", exit_code(output.status));
+            }
+            Ok(())
+        };
         let [update, install] = self.commands(packages);
         // One unreachable list of many is no reason to stop: the installation itself decides.
         if let Err(error) = run(&update) {

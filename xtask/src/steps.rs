@@ -85,7 +85,7 @@ fn table(lines: &[Line]) -> String {
 }
 
 /// Seconds to a tenth, from a minute on minutes and seconds.
-fn readable(time: Duration) -> String {
+pub fn readable(time: Duration) -> String {
     if time < Duration::from_secs(60) {
         format!("{:.1} s", time.as_secs_f64())
     } else {

@@ -1,12 +1,15 @@
 //! `cargo xtask test`: every test of the workspace.
 
 use std::ffi::OsString;
-use std::process::Command;
+use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::process::Stdio;
 
 use anyhow::{Context, Result};
 
-use crate::project::{Project, cargo, exit_code};
+use crate::journal::Journal;
+use crate::project::{Project, exit_code};
 use crate::setup::{self, Wants};
+use crate::transcript::{Kind, Tests, Transcript};
 
 /// The engine alone, without Bevy. First, because it is the quickest to fail.
 pub const ENGINE: &[&str] = &[
@@ -19,6 +22,28 @@ pub const ENGINE: &[&str] = &[
 
 /// Everything, doc tests included.
 pub const WORKSPACE: &[&str] = &["test", "--workspace"];
+
+/// A `cargo test` with its own features.
+struct Suite {
+    name: &'static str,
+    what: &'static str,
+    /// Arguments of cargo, `test` first.
+    arguments: &'static [&'static str],
+}
+
+/// All suites, in order.
+const SUITES: [Suite; 2] = [
+    Suite {
+        name: "engine",
+        what: "the engine alone, without Bevy",
+        arguments: ENGINE,
+    },
+    Suite {
+        name: "workspace",
+        what: "the whole workspace with its doc tests",
+        arguments: WORKSPACE,
+    },
+];
 
 /// Flags of `cargo test` that choose what is tested.
 const SELECTORS: [&str; 14] = [
@@ -38,49 +63,168 @@ const SELECTORS: [&str; 14] = [
     "-p",
 ];
 
-/// Makes sure of an adapter, then runs [`ENGINE`] and [`WORKSPACE`] with the caller's arguments;
-/// returns the exit code of the first that fails.
+/// Flags of `cargo test` that do not go with a build of their own before the tests run.
+const NO_BUILD: [&str; 5] = ["--doc", "--help", "-h", "--message-format", "--no-run"];
+
+/// Makes sure of an adapter, then runs the [`SUITES`] with the caller's arguments; returns the exit
+/// code of the first that fails.
 pub fn run(project: &Project, arguments: &[OsString]) -> Result<i32> {
-    let demo = project.build_demo()?;
+    let journal = Journal::begin();
+    let demo = journal.step("build", || project.build_demo(), ToString::to_string)?;
     let wants = Wants {
         window: false,
         verbose: false,
     };
-    setup::make_ready(&demo, wants)?;
+    let adapters = || setup::make_ready(&demo, wants);
+    journal.step("adapter", adapters, |names| names.join(", "))?;
+
+    let mut all = Transcript::default();
+    let mut code = 0;
     for suite in suites(arguments) {
-        eprintln!("$ cargo {}", suite.join(" "));
-        let mut command = Command::new(cargo());
-        command.args(*suite).args(arguments);
-        command.current_dir(&project.root);
-        let code = exit_code(command.status().context("cargo test does not start")?);
+        eprintln!("\nTesting {}.", suite.what);
+        if !names(arguments, &NO_BUILD) {
+            let build = || build(project, suite, arguments);
+            code = journal.step("build", build, told)?;
+        }
+        if code == 0 {
+            let run = || test(project, suite, arguments);
+            let (ended, transcript) =
+                journal.step(suite.name, run, |(code, transcript)| match code {
+                    0 => format!("{} tests passed", transcript.total().passed),
+                    code => told(code),
+                })?;
+            code = ended;
+            all.append(transcript);
+        }
         if code != 0 {
-            return Ok(code);
+            break;
         }
     }
-    Ok(0)
+    if code != 0 || all.total() != Tests::default() {
+        eprint!("\n{all}");
+    }
+    journal.end(&told(&code));
+    Ok(code)
 }
 
-/// Both suites, unless the caller chose a target, which the engine alone may not have.
-fn suites(arguments: &[OsString]) -> &'static [&'static [&'static str]] {
-    let chooses = |argument: &OsString| {
-        let text = argument.to_string_lossy();
-        SELECTORS.contains(&text.split('=').next().unwrap_or_default())
-    };
-    let mut for_cargo = arguments.iter().take_while(|argument| *argument != "--");
-    if for_cargo.any(chooses) {
-        &[WORKSPACE]
-    } else {
-        &[ENGINE, WORKSPACE]
+/// What an exit code says.
+fn told(code: &i32) -> String {
+    match code {
+        0 => String::new(),
+        code => format!("FAILED with exit code {code}"),
     }
+}
+
+/// Builds the tests of a suite, with cargo's own progress; returns the exit code.
+fn build(project: &Project, suite: &Suite, arguments: &[OsString]) -> Result<i32> {
+    let mut command = project.cargo();
+    command
+        .args(suite.arguments)
+        // Otherwise cargo lists all programs that it has built.
+        .args(["--no-run", "--message-format", "json-render-diagnostics"])
+        .args(arguments)
+        .stdout(Stdio::null());
+    let status = command.status().context("cargo test does not start")?;
+    Ok(exit_code(status))
+}
+
+/// Runs the tests of a suite, already built, and shows what is news; returns the exit code and what
+/// was said.
+fn test(project: &Project, suite: &Suite, arguments: &[OsString]) -> Result<(i32, Transcript)> {
+    // One pipe for both streams: cargo names a program on stderr, its tests are on stdout, and
+    // their order says which belong together.
+    let (reader, writer) = std::io::pipe()?;
+    let mut command = project.cargo();
+    command.args(suite.arguments).args(arguments);
+    command.stdout(writer.try_clone()?).stderr(writer);
+    let mut child = command.spawn().context("cargo test does not start")?;
+    // It holds the pipe's other end: the end of the output would never come.
+    drop(command);
+
+    let mut transcript = Transcript::default();
+    let mut screen = Screen::new(arguments.is_empty());
+    for line in BufReader::new(reader).split(b'\n') {
+        let line = line?;
+        let line = String::from_utf8_lossy(&line);
+        let kind = transcript.read(&line);
+        screen.show(&line, kind)?;
+    }
+    screen.end()?;
+    Ok((exit_code(child.wait()?), transcript))
+}
+
+/// Where lines are shown.
+struct Screen {
+    /// Leaves out what is no news. Whoever chose tests wants to see their names.
+    only_news: bool,
+    /// On a terminal, how many tests have passed since the last news is shown as it changes.
+    counts: bool,
+    passed: u32,
+}
+
+impl Screen {
+    fn new(only_news: bool) -> Self {
+        Self {
+            only_news,
+            counts: only_news && std::io::stdout().is_terminal(),
+            passed: 0,
+        }
+    }
+
+    fn show(&mut self, line: &str, kind: Kind) -> Result<()> {
+        let mut out = std::io::stdout().lock();
+        if !self.only_news || kind == Kind::News {
+            self.clear(&mut out)?;
+            writeln!(out, "{line}")?;
+        } else if self.counts && kind == Kind::Test {
+            self.passed += 1;
+            write!(out, "\r{} tests done", self.passed)?;
+            out.flush()?;
+        }
+        Ok(())
+    }
+
+    fn end(mut self) -> Result<()> {
+        self.clear(&mut std::io::stdout().lock())
+    }
+
+    /// Takes the count back.
+    fn clear(&mut self, out: &mut impl Write) -> Result<()> {
+        if std::mem::take(&mut self.passed) > 0 {
+            write!(out, "\r\x1b[K")?;
+        }
+        Ok(())
+    }
+}
+
+/// All suites, unless the caller chose a target, which the engine alone may not have.
+fn suites(arguments: &[OsString]) -> &'static [Suite] {
+    if names(arguments, &SELECTORS) {
+        &SUITES[1..]
+    } else {
+        &SUITES
+    }
+}
+
+/// Whether one of these flags is among cargo's own arguments.
+fn names(arguments: &[OsString], flags: &[&str]) -> bool {
+    let mut for_cargo = arguments.iter().take_while(|argument| *argument != "--");
+    for_cargo.any(|argument| {
+        let text = argument.to_string_lossy();
+        flags.contains(&text.split('=').next().unwrap_or_default())
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn arguments(line: &str) -> Vec<OsString> {
+        line.split_whitespace().map(OsString::from).collect()
+    }
+
     fn count(line: &str) -> usize {
-        let arguments: Vec<_> = line.split_whitespace().map(OsString::from).collect();
-        suites(&arguments).len()
+        suites(&arguments(line)).len()
     }
 
     #[test]
@@ -97,5 +241,13 @@ mod tests {
         assert_eq!(count("--test=layout"), 1);
         assert_eq!(count("-p xtask"), 1);
         assert_eq!(count("--doc -- --nocapture"), 1);
+        assert_eq!(suites(&arguments("-p xtask"))[0].arguments, WORKSPACE);
+    }
+
+    #[test]
+    fn doc_tests_are_not_built_beforehand() {
+        assert!(names(&arguments("--doc"), &NO_BUILD));
+        assert!(names(&arguments("--message-format=json"), &NO_BUILD));
+        assert!(!names(&arguments("vote -- --list -h"), &NO_BUILD));
     }
 }
