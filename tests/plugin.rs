@@ -71,6 +71,23 @@ fn the_order_of_plugins_does_not_matter() {
 }
 
 #[test]
+fn the_plugin_may_come_between_those_that_it_needs() {
+    let log = Log::start();
+    for after_assets in [true, false] {
+        let group = headless().build();
+        let plugin = GpuCullingPlugin::default();
+        let mut app = App::new();
+        app.add_plugins(match after_assets {
+            true => group.add_after::<AssetPlugin>(plugin),
+            false => group.add_before::<bevy::pbr::PbrPlugin>(plugin),
+        });
+        run(&mut app);
+        assert!(app.world().resource::<CullingReport>().tier.is_some());
+    }
+    assert_eq!(log.lines(), Vec::<String>::new());
+}
+
+#[test]
 fn an_app_without_assets_meshes_or_renderer_runs() {
     let log = Log::start();
     let mut app = App::new();

@@ -112,6 +112,11 @@ fn write(written: Res<Written>, buffers: Res<InstanceBuffers>, queue: Res<Render
 
 /// Destroys the device and lets the app run until Bevy has another and has drawn with it.
 fn lose_device(stage: &mut Stage) {
+    lose_device_and(stage, |_| ());
+}
+
+/// The same, with something that the app does before it knows.
+fn lose_device_and(stage: &mut Stage, meanwhile: impl FnOnce(&mut Stage)) {
     let old = stage.app.world().resource::<RenderDevice>().clone();
     let old = old.wgpu_device();
     let starts = |stage: &Stage| {
@@ -125,6 +130,7 @@ fn lose_device(stage: &mut Stage) {
     wait();
     old.destroy();
     wait();
+    meanwhile(stage);
     for _ in 0..100 {
         stage.update(1);
         if starts(stage) > before {
@@ -167,6 +173,58 @@ fn sets_are_drawn_as_before() {
     assert!(views == 3 && survivors > 100, "{views} {survivors}");
     assert_eq!(stage.report().instances, 700 + 60 + 90);
     assert_eq!(log.lines(), Vec::<String>::new());
+}
+
+/// Nothing can be made on a lost device, and nothing says so. (Entities that are spawned meanwhile are lost to Bevy 0.19.1
+/// itself, so these were there before.)
+#[test]
+fn instances_that_come_while_the_device_is_lost_are_drawn_afterwards() {
+    let log = Log::start();
+    let draw = |is_lost: bool| {
+        let mut stage = stage();
+        let cube = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
+        let red = red(&mut stage);
+        let sets = [0.0, 0.5, 1000.0].map(|z| {
+            let set = stage.add(field(100, true));
+            let at = Transform::from_xyz(0.0, z, z);
+            stage.spawn((
+                Mesh3d(cube.clone()),
+                red.clone(),
+                GpuInstances(set.clone()),
+                at,
+            ));
+            set
+        });
+        stage.update(3);
+        let edit = move |stage: &mut Stage| {
+            let world = stage.app.world_mut();
+            let mut assets = world.resource_mut::<Assets<InstanceSet>>();
+            // One that outgrows its room, one in its place, and one of a page of its own, out of sight: a software
+            // adapter would draw it for long.
+            let more = field(2000, true);
+            assets
+                .get_mut(&sets[0])
+                .unwrap()
+                .extend(more.iter())
+                .unwrap();
+            *assets.get_mut(&sets[1]).unwrap() = field(150, false);
+            let many = InstanceSet::from_transforms(vec![Vec3::ZERO; 300_000]).unwrap();
+            *assets.get_mut(&sets[2]).unwrap() = many;
+        };
+        match is_lost {
+            true => lose_device_and(&mut stage, edit),
+            false => edit(&mut stage),
+        }
+        let picture = stage.picture();
+        stage.assert_runs("instances that come while the device is lost");
+        (picture, stage.verify())
+    };
+    let (expected, survivors) = draw(false);
+    let (recovered, recovered_survivors) = draw(true);
+    assert_same_picture("recovered-newcomers", &recovered, &expected);
+    assert_eq!(recovered_survivors, survivors);
+    let text = log.text();
+    assert!(!text.contains("Caught rendering error"), "{text}");
 }
 
 #[cfg(feature = "meshlets")]

@@ -45,7 +45,12 @@ impl Growable {
 
     /// Gives the room back.
     fn shrink(&mut self, device: &Device) {
-        *self = Self::new(device, self.label, self.usage);
+        let small = guarded(device, self.label, || {
+            Self::new(device, self.label, self.usage)
+        });
+        if let Ok(small) = small {
+            *self = small;
+        }
     }
 }
 
@@ -124,6 +129,8 @@ pub(crate) struct GpuBatch {
     pub survivor_capacity: u32,
     /// Ids that the arena must hold so that nothing can be lost.
     pub most: u64,
+    /// The device has no room for a larger arena.
+    pub is_at_limit: bool,
     /// Changes when `survivors` or `args` is replaced: draws must bind anew.
     pub generation: u64,
     /// Those of each pass; empty when they must be made anew.
@@ -167,6 +174,7 @@ impl GpuBatch {
             args: Growable::new(device, "gpu_culling args", written | BufferUsages::INDIRECT),
             survivor_capacity: 0,
             most: 0,
+            is_at_limit: false,
             generation: first_generation(),
             bind_groups: Vec::new(),
             bound_pages: 0,

@@ -9,6 +9,8 @@ use wgpu::{
 
 /// Bytes of a staging buffer: the GPU copies one while the CPU fills the next.
 const CHUNK: usize = 32 << 20;
+/// Bytes of a write if there is no memory for more.
+const LITTLE: usize = 1 << 20;
 /// Writes from so many bytes on are staged here and copied by several threads; others are the queue's.
 const LARGE_WRITE: usize = 8 << 20;
 /// So many: more than that a memory bus does not feed.
@@ -53,10 +55,13 @@ impl UploadBelt {
             if part.len() < LARGE_WRITE {
                 queue.write_buffer(buffer, offset, part);
             } else if self.stage(queue, buffer, offset, part).is_none() {
-                // No room to stage so much: the queue's own way, which reports it where it fails as well.
+                // No room to stage so much. If the queue's own way fails as well, wgpu takes the device for lost: little at a
+                // time, which is given back with each submission.
                 self.belt = None;
-                queue.write_buffer(buffer, offset, part);
-                queue.submit([]);
+                for (offset, little) in (offset..).step_by(LITTLE).zip(part.chunks(LITTLE)) {
+                    queue.write_buffer(buffer, offset, little);
+                    queue.submit([]);
+                }
             }
         }
     }
@@ -95,6 +100,11 @@ impl UploadBelt {
         queue.submit([encoder.finish()]);
         belt.recall();
         Some(())
+    }
+
+    /// The device that the buffers are on.
+    pub fn device(&self) -> &Device {
+        &self.device
     }
 
     /// To be called once a frame.

@@ -5,7 +5,7 @@ use crate::cull::{
     auto::Auto,
     batch::GpuBatch,
     bounds::BoundsBuilder,
-    frame::Refusal,
+    frame::Refusals,
     guard::guarded,
     layout::BLOCK,
     pages::{Pages, SetId, binding_limit, page_limit},
@@ -94,10 +94,9 @@ pub struct Culler {
     /// By the newest counters, some arena may soon be too small.
     pub(super) may_overflow: bool,
     pub(super) uploaded: u64,
-    /// Batches that the device has no room for, and [`Self::changed_in`] when it said so.
+    /// Batches that the device has no room for, and the frame in which it said so.
     pub(super) refused: HashMap<BatchKey, u64>,
-    /// What the device has refused since anybody asked.
-    pub(super) refusals: Vec<Refusal>,
+    pub(super) refusals: Refusals,
 }
 
 impl Culler {
@@ -177,7 +176,7 @@ impl Culler {
             may_overflow: false,
             uploaded: 0,
             refused: HashMap::new(),
-            refusals: Vec::new(),
+            refusals: Refusals::default(),
             options,
         };
         Ok((culler, reason))

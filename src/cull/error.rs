@@ -7,9 +7,7 @@ use crate::cull::{Compaction, CullingTier, Expansion};
 #[non_exhaustive]
 pub enum CullError {
     /// The adapter lacks something that the tier needs.
-    #[error(
-        "the tier \"{tier}\" needs {missing}, which this adapter lacks"
-    )]
+    #[error("the tier \"{tier}\" needs {missing}, which this adapter lacks")]
     TierUnsupported {
         /// The tier that was asked for.
         tier: CullingTier,

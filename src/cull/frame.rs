@@ -8,7 +8,7 @@ use crate::cull::{
     plan::{BoundingSphere, DrawShape},
 };
 use glam::Affine3A;
-use hashbrown::hash_map::Entry;
+use hashbrown::{HashSet, hash_map::Entry};
 use wgpu::{CommandEncoder, ComputePass, Device, Queue};
 
 /// One use of a set in a frame: which views cull it, and what its survivors draw.
@@ -37,13 +37,40 @@ pub struct CullFrame {
     pub requests: Vec<CullRequest>,
 }
 
+/// Frames after which a batch is tried again that the device had no room for: something else may have gone.
+pub(super) const RETRY_AFTER: u64 = 120;
+
+/// What the device has refused.
+#[derive(Default)]
+pub(super) struct Refusals {
+    /// Since anybody asked.
+    news: Vec<Refusal>,
+    /// Texts that are no news any more.
+    told: HashSet<String>,
+}
+
+impl Refusals {
+    pub(super) fn push(&mut self, refusal: Refusal) {
+        self.news.push(refusal);
+    }
+
+    /// Notes an error that no request is named by, once.
+    pub(super) fn note<T>(&mut self, result: Result<T, CullError>) {
+        if let Err(error) = result
+            && self.told.insert(error.to_string())
+        {
+            self.news.push(error.into());
+        }
+    }
+}
+
 /// Something that the device refused to make for a frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refusal {
     /// What it said.
     pub error: CullError,
-    /// [Keys](CullRequest::key) of the requests that are not drawn for it, until sets or views change. None if something
-    /// else is missing: bounds of blocks, motion vectors, room for more survivors.
+    /// [Keys](CullRequest::key) of the requests that are not drawn. They are tried again every 120 frames. Empty if
+    /// something else is missing: bounds of blocks, motion vectors, room for more survivors.
     pub requests: Vec<u64>,
 }
 
@@ -73,8 +100,10 @@ impl Culler {
         self.choose_compaction();
         self.update_bounds(device, queue);
         self.pages.belt.end_frame();
-        let changed_in = self.changed_in;
-        self.refused.retain(|_, since| *since == changed_in);
+        if self.refused.len() > self.keys.len() {
+            let keys = &self.keys;
+            self.refused.retain(|key, _| keys.contains(key));
+        }
         for index in 0..self.plan.batches.len() {
             self.try_batch(device, queue, index);
         }
@@ -110,22 +139,29 @@ impl Culler {
         }
     }
 
-    /// Prepares a batch. If the device refuses what it needs, its sets are not drawn until the plan changes.
+    /// Prepares a batch. If the device refuses what it needs, its sets are not drawn; it is tried again some frames later.
     fn try_batch(&mut self, device: &Device, queue: &Queue, index: usize) {
         let key = self.keys[index];
-        if self.refused.contains_key(&key) {
+        let before = self.refused.get(&key).copied();
+        if before.is_some_and(|refused_in| self.frame < refused_in + RETRY_AFTER) {
             return;
         }
-        if let Err(error) = self.prepare_batch(device, queue, index) {
+        let result = self.prepare_batch(device, queue, index);
+        if result.is_ok() && before.is_some() {
+            self.refused.remove(&key);
+        }
+        if let Err(error) = result {
             let rows = self.rows.get(index).map(|batch| batch.rows.clone());
             let mut requests: Vec<_> = rows
                 .iter()
                 .flat_map(|rows| rows.iter().map(|row| row.0))
                 .collect();
             requests.dedup();
-            self.refusals.push(Refusal { error, requests });
+            if before.is_none() {
+                self.refusals.push(Refusal { error, requests });
+            }
             self.batches.remove(&key);
-            self.refused.insert(key, self.changed_in);
+            self.refused.insert(key, self.frame);
         }
     }
 
@@ -192,11 +228,13 @@ impl Culler {
                 let Some(batch) = self.batches.get_mut(key) else {
                     continue;
                 };
-                if *survivors > batch.survivor_capacity {
+                if *survivors > batch.survivor_capacity && !batch.is_at_limit {
                     let room = u64::from(*survivors) + u64::from(*survivors) / 4;
                     let grown =
                         batch.reserve_survivors(device, room.min(self.most_survivors) as u32);
-                    self.refusals.extend(grown.err().map(Refusal::from));
+                    // The list stays as long as it is: it is not asked for again.
+                    batch.is_at_limit = grown.is_err();
+                    self.refusals.note(grown);
                 }
                 let capacity = batch.survivor_capacity;
                 self.may_overflow |= *survivors > capacity / 4 && u64::from(capacity) < batch.most;
@@ -272,7 +310,7 @@ impl Culler {
 
     /// What the device has refused since the last call.
     pub fn take_refusals(&mut self) -> Vec<Refusal> {
-        core::mem::take(&mut self.refusals)
+        core::mem::take(&mut self.refusals.news)
     }
 
     /// Counters that have arrived since the last call: a few frames old, never waited for. Device polling is the

@@ -96,6 +96,8 @@ pub(crate) struct Page {
     pub bounds: Buffer,
     /// The copy that the `Cpu` tier culls.
     pub cpu: Option<PageCopy>,
+    /// The device was seen to have the buffers: a lost device makes none, and does not say so.
+    is_proven: bool,
     tenants: Tenants,
     capacity: u32,
     free: FreeBlocks,
@@ -275,6 +277,32 @@ impl Pages {
             Tenants::Large(channels) => self.expected.page_blocks(blocks, channels, limit),
             Tenants::One => blocks,
         };
+        let made = self.make_page(device, tenants, (page_blocks, blocks));
+        let (page, first) = match made {
+            // The sets that are expected beside it do not fit: this one alone may.
+            Err(_) if page_blocks > blocks => self.make_page(device, tenants, (blocks, blocks))?,
+            made => made?,
+        };
+        self.generation += 1;
+        let slot = self
+            .slots
+            .iter()
+            .position(Option::is_none)
+            .unwrap_or_else(|| {
+                self.slots.push(None);
+                self.slots.len() - 1
+            });
+        self.slots[slot] = Some(page);
+        Ok((slot, first * BLOCK))
+    }
+
+    /// A page of `page_blocks`, of which `blocks` are taken: the page, and its first taken block.
+    fn make_page(
+        &self,
+        device: &Device,
+        tenants: Tenants,
+        (page_blocks, blocks): (u32, u32),
+    ) -> Result<(Page, u32), CullError> {
         let capacity = page_blocks * BLOCK;
         let mut free = FreeBlocks::new(page_blocks);
         let first = free.take(blocks).unwrap_or(0);
@@ -294,21 +322,12 @@ impl Pages {
                 size_of::<Bound>(),
             )?,
             cpu: self.keep_cpu_copy.then(PageCopy::default),
+            is_proven: false,
             tenants,
             capacity,
             free,
         };
-        self.generation += 1;
-        let slot = self
-            .slots
-            .iter()
-            .position(Option::is_none)
-            .unwrap_or_else(|| {
-                self.slots.push(None);
-                self.slots.len() - 1
-            });
-        self.slots[slot] = Some(page);
-        Ok((slot, first * BLOCK))
+        Ok((page, first))
     }
 
     /// Gives regions back; a page that nobody uses is dropped.
@@ -325,6 +344,30 @@ impl Pages {
                 self.generation += 1;
             }
         }
+    }
+
+    /// Makes sure that the buffers of regions are there, before anything is written to them.
+    ///
+    /// # Errors
+    /// [`CullError::Gpu`], on a lost device.
+    pub fn prove(&mut self, queue: &Queue, regions: &[Region]) -> Result<(), CullError> {
+        for region in regions {
+            let Some(Some(page)) = self.slots.get_mut(region.page) else {
+                continue;
+            };
+            if page.is_proven {
+                continue;
+            }
+            guarded(self.belt.device(), "gpu_culling instances", || {
+                let channels = [page.scales.as_ref(), page.tags.as_ref()];
+                let always = [&page.instances, &page.bounds];
+                for buffer in always.into_iter().chain(channels.into_iter().flatten()) {
+                    queue.write_buffer(buffer, 0, &[]);
+                }
+            })?;
+            page.is_proven = true;
+        }
+        Ok(())
     }
 
     pub fn write_instances(
@@ -419,6 +462,7 @@ impl Pages {
             ] {
                 if wanted && buffer.is_none() {
                     *buffer = Some(channel_buffer(device, label, page.capacity, 4)?);
+                    page.is_proven = false;
                     self.generation += 1;
                 }
             }

@@ -77,7 +77,7 @@ impl Previous {
     /// Records the copies.
     ///
     /// # Errors
-    /// [`CullError::Gpu`]; then nothing is copied, and what has moved is drawn without motion.
+    /// [`CullError::Gpu`]; then nothing is copied.
     pub fn record(
         &mut self,
         device: &Device,

@@ -2,7 +2,7 @@
 
 use crate::{
     cull::{
-        CullError, Culler, CullingTier, Refusal,
+        CullError, Culler, CullingTier,
         layout::{BLOCK, BoundJob},
         pages::{Channels, Region, Room, SetId},
         residents::{ResidentSets, Set},
@@ -54,6 +54,13 @@ impl Culler {
                 None
             };
             let made = self.pages.allocate(device, (id, instances), room, channels);
+            // With the channels, before anything is copied there.
+            let made = made.and_then(|regions| {
+                let added = self.pages.add_channels(device, &regions, channels);
+                added
+                    .inspect_err(|_| self.pages.release(&regions, room))
+                    .map(|()| regions)
+            });
             let regions = match made {
                 Ok(regions) => regions,
                 Err(error) => {
@@ -169,6 +176,7 @@ impl Culler {
         data: &[PackedInstance],
     ) -> Result<(), CullError> {
         let set = checked(&self.sets, id, first, data.len())?;
+        self.pages.prove(queue, &set.regions)?;
         self.pages.write_instances(queue, &set.regions, first, data);
         self.stale.push((id, first..first + data.len()));
         self.uploaded += size_of_val(data) as u64;
@@ -187,6 +195,7 @@ impl Culler {
         data: &[f32],
     ) -> Result<(), CullError> {
         let set = checked(&self.sets, id, first, data.len())?;
+        self.pages.prove(queue, &set.regions)?;
         self.pages.write_scales(queue, &set.regions, first, data);
         self.stale.push((id, first..first + data.len()));
         self.uploaded += size_of_val(data) as u64;
@@ -205,6 +214,7 @@ impl Culler {
         data: &[u32],
     ) -> Result<(), CullError> {
         let set = checked(&self.sets, id, first, data.len())?;
+        self.pages.prove(queue, &set.regions)?;
         self.pages.write_tags(queue, &set.regions, first, data);
         self.uploaded += size_of_val(data) as u64;
         Ok(())
@@ -216,9 +226,10 @@ impl Culler {
             return;
         }
         let stale = core::mem::take(&mut self.stale);
+        let mut is_refused = false;
         let Some(builder) = &self.bounds else { return };
         let mut jobs: HashMap<usize, Vec<BoundJob>> = HashMap::new();
-        for (id, range) in stale {
+        for (id, range) in stale.iter().cloned() {
             let Some(set) = self.sets.get(id) else {
                 continue;
             };
@@ -244,8 +255,13 @@ impl Culler {
                 let scales = page.scales.as_ref().unwrap_or(&self.no_channel);
                 let buffers = [&page.instances, scales, &page.bounds];
                 let made = builder.run((device, queue), buffers, &jobs);
-                self.refusals.extend(made.err().map(Refusal::from));
+                is_refused |= made.is_err();
+                self.refusals.note(made);
             }
+        }
+        if is_refused {
+            // Without bounds, new blocks are never kept: again in the next frame.
+            self.stale = stale;
         }
     }
 

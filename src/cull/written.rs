@@ -2,7 +2,7 @@
 
 use crate::{
     cull::{
-        Channels, CullError, Culler, CullingTier, Refusal, Residency, SetId,
+        Channels, CullError, Culler, CullingTier, Residency, SetId,
         layout::{BLOCK, Bound, BoundJob},
         pages::Room,
         previous::{Copy, copies},
@@ -114,7 +114,8 @@ impl Culler {
         let regions = self
             .pages
             .allocate(device, (id, capacity), room, channels)?;
-        if let Err(error) = self.pages.add_channels(device, &regions, channels) {
+        let added = self.pages.add_channels(device, &regions, channels);
+        if let Err(error) = added.and_then(|()| self.pages.prove(queue, &regions)) {
             self.pages.release(&regions, room);
             return Err(error);
         }
@@ -224,6 +225,7 @@ impl Culler {
         let set = checked(&self.sets, id, first, instances.len())?;
         if set.channels.previous {
             let data = (instances, scales);
+            self.pages.prove(queue, &set.regions)?;
             self.pages.write_previous(queue, &set.regions, first, data);
         }
         Ok(())
@@ -252,7 +254,13 @@ impl Culler {
         if !all.is_empty() {
             let mut encoder = device.create_command_encoder(&Default::default());
             let recorded = self.previous.record(device, &mut encoder, &all);
-            self.refusals.extend(recorded.err().map(Refusal::from));
+            let is_refused = recorded.is_err();
+            self.refusals.note(recorded);
+            if is_refused {
+                // In the next frame again; what has moved is drawn with the motion of before until then.
+                self.previous.moves = all;
+                return;
+            }
             queue.submit([encoder.finish()]);
         }
         for set in self.previous.retired.drain(..) {
@@ -304,7 +312,7 @@ impl Culler {
                         let buffers = [&page.instances, scales, &page.bounds];
                         let made = bounds.bind((device, queue), buffers, &[job]);
                         let group = made
-                            .map_err(|error| self.refusals.push(error.into()))
+                            .map_err(|error| self.refusals.note::<()>(Err(error)))
                             .ok()?
                             .pop()?;
                         Some((job, group))
@@ -315,7 +323,7 @@ impl Culler {
             }
         }
         let recorded = self.previous.record(device, encoder, &fresh);
-        self.refusals.extend(recorded.err().map(Refusal::from));
+        self.refusals.note(recorded);
         if let Some(bounds) = self.bounds.as_ref().filter(|_| reads_bounds) {
             let mut jobs = Vec::new();
             let written = self.written.values();

@@ -12,7 +12,7 @@ use bevy::{
         visibility::NoAutoAabb,
     },
     ecs::system::SystemParam,
-    mesh::skinning::SkinnedMesh,
+    mesh::{VertexAttributeValues, skinning::SkinnedMesh},
     pbr::Lightmap,
     platform::collections::{HashMap, HashSet},
     prelude::*,
@@ -103,14 +103,14 @@ pub(super) fn update_bounds(
     mut commands: Commands,
     changed: Query<SetEntity, Changed3d>,
     mut removals: Removals,
-    all: Query<SetEntity>,
+    (all, with_sets): (Query<SetEntity>, Query<(), With<GpuInstances>>),
     (sets, meshes): (Res<Assets<InstanceSet>>, Res<Assets<Mesh>>),
     mut told: Local<Told>,
     clock: Res<CpuClock>,
 ) {
     let _running = clock.start(CpuStage::Main);
     for entity in removals.set.read() {
-        if all.contains(entity) {
+        if with_sets.contains(entity) {
             continue;
         }
         // An ordinary mesh again: Bevy computes its box.
@@ -141,11 +141,20 @@ pub(super) fn update_bounds(
                 commands.entity(entity).try_insert(bounds);
             }
             Err(problem) => {
-                told.tell(entity, problem);
+                // A mesh without vertices has nothing to draw, and nothing is wrong with it.
+                if problem != Problem::NoBounds || !is_empty(mesh) {
+                    told.tell(entity, problem);
+                }
                 commands.entity(entity).try_remove::<(SetSphere, Aabb)>();
             }
         }
     }
+}
+
+/// Whether a mesh has positions of three floats, but none yet.
+fn is_empty(mesh: &Mesh) -> bool {
+    let points = mesh.try_attribute(Mesh::ATTRIBUTE_POSITION);
+    matches!(points, Ok(VertexAttributeValues::Float32x3(points)) if points.is_empty())
 }
 
 /// The sphere of the radius if it is valid, else the sphere around the mesh.

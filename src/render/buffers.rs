@@ -84,6 +84,11 @@ impl InstanceBuffers {
         self.sets.remove(&set);
     }
 
+    /// The sets that have buffers.
+    pub(super) fn ids(&self) -> impl Iterator<Item = AssetId<InstanceSet>> {
+        self.sets.keys().copied()
+    }
+
     pub(super) fn clear(&mut self) {
         self.sets.clear();
     }

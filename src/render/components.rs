@@ -97,8 +97,7 @@ pub struct FreezeCulling {
     pub frustum: Option<Frustum>,
 }
 
-/// Fills in [`FreezeCulling::frustum`] after Bevy has updated the camera's: also where the component was inserted again,
-/// which is no addition.
+/// Fills in [`FreezeCulling::frustum`] after Bevy has updated the camera's, also if the component was inserted again.
 pub(super) fn freeze_frusta(
     mut cameras: Query<(&mut FreezeCulling, &Frustum), Changed<FreezeCulling>>,
 ) {

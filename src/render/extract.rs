@@ -20,7 +20,6 @@ use crate::{
 use bevy::{
     asset::RenderAssetUsages,
     camera::visibility::NoFrustumCulling,
-    ecs::change_detection::Tick,
     log::{error, info, warn},
     math::Affine3A,
     pbr::Lightmap,
@@ -38,13 +37,15 @@ use bevy::{
 pub(super) struct GpuCuller {
     /// `None` when the device cannot cull at all.
     pub culler: Option<Culler>,
-    /// When Bevy made the device that the culler is for: it makes another when it recovers from a lost one. Devices of
+    /// The renderer has started on the device at hand. Bevy makes another when it recovers from a lost one; devices of
     /// two instances of wgpu may compare as equal.
-    device: Option<Tick>,
+    has_started: bool,
+    /// It has started since the last extraction.
+    is_fresh: bool,
     /// Storage buffers that a vertex stage may have on it.
     pub vertex_buffers: u32,
-    /// A device was lost: what only the GPU had is gone.
-    has_lost_device: bool,
+    /// Sets whose instances the GPU wrote on a device that was lost.
+    lost: HashSet<AssetId<InstanceSet>>,
     settings: GpuCullingSettings,
     /// Increases with every culler that is made.
     pub made: u64,
@@ -102,14 +103,15 @@ pub(super) fn init_culler(
     gpu.leave_device(&mut buffers);
     gpu.settings = settings.clone();
     gpu.culler = make_culler(&device, &settings);
-    gpu.device = Some(device.last_changed());
+    (gpu.has_started, gpu.is_fresh) = (true, true);
     gpu.vertex_buffers = device.limits().max_storage_buffers_per_shader_stage;
 }
 
 impl GpuCuller {
     /// Forgets all that lies on the device. Sets are then uploaded again, as far as the CPU has them.
     fn leave_device(&mut self, buffers: &mut InstanceBuffers) {
-        self.has_lost_device |= self.device.take().is_some();
+        self.has_started = false;
+        self.lost.extend(buffers.ids());
         self.culler = None;
         self.made += 1;
         self.known.clear();
@@ -174,11 +176,12 @@ pub(super) fn extract_sets(
     let _running = clock.start(CpuStage::Extract);
     let gpu = &mut *gpu;
     let names = AssetNames(server.as_deref());
-    if gpu.device != Some(device.last_changed()) {
+    let is_fresh = core::mem::take(&mut gpu.is_fresh);
+    if device.is_changed() && !is_fresh {
         // Between two devices: the renderer has not started on the new one.
         gpu.leave_device(&mut buffers);
     }
-    if gpu.settings != *settings && gpu.device.is_some() {
+    if gpu.settings != *settings && gpu.has_started {
         if !gpu.settings.same_culler(&settings) {
             let mut old = gpu.culler.take();
             gpu.made += 1;
@@ -211,10 +214,19 @@ pub(super) fn extract_sets(
             .extend(entities.iter().map(|(entity, ..)| MainEntity::from(entity)));
         return;
     };
+    // Their room is free for what comes. An unused set keeps its place as long as its asset lives.
+    gpu.known.retain(|asset, known| {
+        let lives = assets.contains(*asset);
+        if !lives {
+            culler.remove_set(known.id);
+            buffers.remove(*asset);
+        }
+        lives
+    });
     let copies = verifier.is_requested();
     let budget = settings.upload_bytes();
     let on: (_, &wgpu::Queue) = (device.wgpu_device(), &queue);
-    let mut uploads = Uploads::new(culler, on, budget, gpu.streamed);
+    let mut uploads = Uploads::new(culler, on, budget, (gpu.streamed, gpu.frame));
     for (entity, instances, sphere, transform, keep_all, ..) in &entities {
         let entity = MainEntity::from(entity);
         gpu.entities.push(entity);
@@ -242,7 +254,7 @@ pub(super) fn extract_sets(
             if set.written().is_some() {
                 match uploads.reserve_written(asset, known, set) {
                     Reserved::Moved(regions) => {
-                        if gpu.has_lost_device && gpu.told.insert(asset) {
+                        if gpu.lost.remove(&asset) {
                             warn!(
                                 "{}: the device was lost, and with it what the GPU wrote: the set is empty until it is \
                                  written again",
@@ -281,21 +293,17 @@ pub(super) fn extract_sets(
         error!("{entity}{} is not drawn: {problem}", names.of(asset));
     }
     uploads.send(&inbox);
-    // A set that no entity uses keeps its place as long as its asset lives.
-    let frame = gpu.frame;
-    gpu.known.retain(|asset, known| {
-        let lives = known.used_in == frame || assets.contains(*asset);
-        if !lives {
-            culler.remove_set(known.id);
-            buffers.remove(*asset);
-        } else if copies
-            && known.used_in == frame
-            && let Some(set) = assets.get(*asset)
-        {
-            verifier.keep(known.id, set, known.arrived);
+    if copies {
+        let used = gpu
+            .known
+            .iter()
+            .filter(|(_, known)| known.used_in == gpu.frame);
+        for (asset, known) in used {
+            if let Some(set) = assets.get(*asset) {
+                verifier.keep(known.id, set, known.arrived);
+            }
         }
-        lives
-    });
+    }
 }
 
 impl GpuCuller {

@@ -19,10 +19,8 @@ pub(super) struct ViewHistory {
 impl ViewHistory {
     /// Remembers the views of a frame.
     pub fn push(&mut self, frame: u64, views: &[FrameView]) {
-        let key = |view: &FrameView| (view.0, view.1);
-        let stays = |before: &Arc<[FrameView]>| before.iter().map(key).eq(views.iter().map(key));
         let last = self.frames.back().map(|(_, last)| last);
-        let views = match last.filter(|last| stays(last)) {
+        let views = match last.filter(|last| ***last == *views) {
             Some(last) => last.clone(),
             None => views.into(),
         };

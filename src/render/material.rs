@@ -24,7 +24,7 @@ use bevy::{
     ecs::system::SystemParam,
     material::MaterialProperties,
     pbr::{wireframe::RenderWireframeInstances, *},
-    platform::collections::{HashMap, hash_map::Entry},
+    platform::collections::{HashMap, HashSet, hash_map::Entry},
     prelude::*,
     render::{
         camera::DirtySpecializations,
@@ -49,6 +49,8 @@ pub(super) struct MaterialAliases {
     /// Entities that have an alias, to take it back.
     entities: MainEntityHashMap<Aliased>,
     made: u128,
+    /// Materials of which the log says why sets with them are not drawn.
+    told: HashSet<(UntypedAssetId, DrawnBy)>,
     /// Entities that are drawn by Bevy's own vertex stages.
     pub by_uniforms: MainEntityHashSet,
     /// Counts runs.
@@ -315,7 +317,10 @@ impl MaterialAliases {
                 uuid: Uuid::from_u128(FIRST_ALIAS + self.made),
             }
         });
-        let copy = Arc::new(alias_properties(properties, drawn, functions, original));
+        if self.told.insert((original, drawn)) {
+            tell(original, drawn);
+        }
+        let copy = Arc::new(alias_properties(properties, drawn, functions));
         materials.insert(
             id,
             PreparedMaterial {
@@ -380,13 +385,33 @@ impl MaterialAliases {
     }
 }
 
+/// Says why sets with a material are not drawn.
+fn tell(id: UntypedAssetId, drawn: DrawnBy) {
+    match drawn {
+        DrawnBy::Crowded => error!(
+            "material {id:?}: its storage buffers and those of GpuInstances are more than this device binds in a vertex \
+             stage: sets with it are not drawn; let its vertex stage see fewer (#[storage(.., visibility(fragment))])"
+        ),
+        DrawnBy::Mixed => error!(
+            "material {id:?}: some of its vertex shaders (main pass, prepass, deferred) import \
+             bevy_gpu_culling::draw_instance and some do not: sets with it are not drawn; import it in all of \
+             them, or in none"
+        ),
+        DrawnBy::Refused => error!(
+            "material {id:?} has a vertex shader of its own, which does not read GpuInstances, and the tier \
+             \"cpu\" writes no MeshUniforms for it: sets with it are not drawn; import \
+             bevy_gpu_culling::draw_instance in it, or use a fragment shader only"
+        ),
+        DrawnBy::Instances | DrawnBy::Uniforms | DrawnBy::Loading | DrawnBy::Off => {}
+    }
+}
+
 /// A copy of a material's properties with our draw functions, and with our specialisers or Bevy's. Without a way to
-/// draw it there is no draw function: nothing is drawn, and a line says so.
+/// draw it there is no draw function, and nothing is drawn.
 fn alias_properties(
     from: &MaterialProperties,
     drawn: DrawnBy,
     phases: &PhaseFunctions,
-    id: UntypedAssetId,
 ) -> MaterialProperties {
     let mut to = MaterialProperties {
         render_method: from.render_method,
@@ -412,26 +437,6 @@ fn alias_properties(
     }
     let is_drawn = matches!(drawn, DrawnBy::Instances | DrawnBy::Uniforms);
     if !is_drawn {
-        if drawn == DrawnBy::Crowded {
-            error!(
-                "material {id:?}: its storage buffers and those of GpuInstances are more than this device binds in a vertex \
-                 stage: sets with it are not drawn; let its vertex stage see fewer (#[storage(.., visibility(fragment))])"
-            );
-        }
-        if drawn == DrawnBy::Mixed {
-            error!(
-                "material {id:?}: some of its vertex shaders (main pass, prepass, deferred) import \
-                 bevy_gpu_culling::draw_instance and some do not: sets with it are not drawn; import it in all of \
-                 them, or in none"
-            );
-        }
-        if drawn == DrawnBy::Refused {
-            error!(
-                "material {id:?} has a vertex shader of its own, which does not read GpuInstances, and the tier \
-                 \"cpu\" writes no MeshUniforms for it: sets with it are not drawn; import \
-                 bevy_gpu_culling::draw_instance in it, or use a fragment shader only"
-            );
-        }
         // No pipeline either: a pipeline of the same key may be asked for once the shader is loaded.
         to.base_specialize = None;
         to.prepass_specialize = None;

@@ -1,6 +1,9 @@
 //! Bevy's material pipelines with our vertex stage: what a set's material specialises to.
 
-use super::meshlets::{DrawnFaces, PassKind, seen_faces};
+use super::{
+    extract::GpuCuller,
+    meshlets::{DrawnFaces, PassKind, seen_faces},
+};
 use crate::cull::{meshlets::SeenFaces, shaders};
 use bevy::{
     asset::uuid_handle,
@@ -8,7 +11,7 @@ use bevy::{
         MaterialProperties, key::ErasedMaterialPipelineKey,
         specialize::SpecializedMeshPipelineError,
     },
-    mesh::MeshVertexBufferLayoutRef,
+    mesh::{MeshVertexAttribute, MeshVertexBufferLayoutRef, VertexFormat},
     pbr::{
         DeferredVertexShader, MATERIAL_BIND_GROUP_INDEX, MaterialFragmentShader, MaterialPipeline,
         MaterialVertexShader, MeshPipelineKey, PrepassPipeline, PrepassPipelineSpecializer,
@@ -132,9 +135,13 @@ pub(super) fn can_draw_sets(limits: &wgpu::Limits) -> Result<(), String> {
     ];
     for (limit, has, needed) in needs {
         if has < needed {
+            // As on WebGL2.
+            let advice = match has {
+                0 => ". In a browser, build for WebGPU (Bevy's feature \"webgpu\")",
+                _ => "",
+            };
             return Err(format!(
-                "{limit} is {has} on this device, their vertex stage needs {needed}. WebGL2 has no storage buffers: build \
-                 for WebGPU (the feature \"webgpu\" of Bevy)"
+                "{limit} is {has} on this device, their vertex stage needs {needed}{advice}"
             ));
         }
     }
@@ -150,11 +157,10 @@ fn vertex_storage_buffers(layout: &BindGroupLayoutDescriptor) -> u32 {
             entry.ty,
             wgpu::BindingType::Buffer { ty, .. } if ty == storage || ty == writable
         );
-        is_storage && entry.visibility.contains(ShaderStages::VERTEX)
+        // Binding arrays have a limit of their own.
+        is_storage && entry.count.is_none() && entry.visibility.contains(ShaderStages::VERTEX)
     };
-    let own = layout.entries.iter().filter(is_one);
-    own.map(|entry| entry.count.map_or(1, |count| count.get()))
-        .sum()
+    layout.entries.iter().filter(is_one).count() as u32
 }
 
 /// Storage buffers of the vertex stage of a set with this material.
@@ -176,6 +182,8 @@ pub(super) struct SetSpecializer {
     pipeline: MaterialPipeline,
     properties: Arc<MaterialProperties>,
     shaders: DrawShaders,
+    /// Storage buffers that a vertex stage may have.
+    most_buffers: u32,
     /// Faces that a pipeline draws, if it was made and not known.
     made: Cell<Option<SeenFaces>>,
 }
@@ -222,15 +230,39 @@ impl SpecializedMeshPipeline for SetSpecializer {
             }
         }
         descriptor.layout[2] = set_layout(&descriptor.layout[2]);
+        check_storage_buffers(&descriptor, layout, self.most_buffers)?;
         self.made.set(Some(seen_faces(&descriptor.primitive)));
         Ok(descriptor)
     }
 }
 
+/// An error if the layout has more storage buffers in the vertex stage than the device: a mesh with joints has more.
+fn check_storage_buffers(
+    descriptor: &RenderPipelineDescriptor,
+    mesh: &MeshVertexBufferLayoutRef,
+    most: u32,
+) -> Result<(), SpecializedMeshPipelineError> {
+    let buffers: u32 = descriptor.layout.iter().map(vertex_storage_buffers).sum();
+    if buffers > most {
+        // Bevy's error has no other kind than a missing attribute. No mesh has this one.
+        mesh.0
+            .get_layout(&[TOO_MANY_BUFFERS.at_shader_location(0)])?;
+    }
+    Ok(())
+}
+
+/// Its name is what Bevy logs.
+const TOO_MANY_BUFFERS: MeshVertexAttribute = MeshVertexAttribute::new(
+    "(none: a GpuInstances pipeline has more storage buffers than this device binds in a vertex stage)",
+    0x6770_755f_6375_6c6c,
+    VertexFormat::Float32,
+);
+
 /// Prepasses and shadow maps: Bevy's own specialiser, with our vertex stage and bind group.
 pub(super) struct SetPrepassSpecializer {
     inner: PrepassPipelineSpecializer,
     shaders: DrawShaders,
+    most_buffers: u32,
     /// As in [`SetSpecializer`].
     made: Cell<Option<SeenFaces>>,
 }
@@ -257,6 +289,7 @@ impl SpecializedMeshPipeline for SetPrepassSpecializer {
             fragment.shader_defs.push(SET_DEF.into());
         }
         descriptor.layout[2] = set_layout(&descriptor.layout[2]);
+        check_storage_buffers(&descriptor, layout, self.most_buffers)?;
         self.made.set(Some(seen_faces(&descriptor.primitive)));
         Ok(descriptor)
     }
@@ -274,6 +307,7 @@ pub(super) fn specialize_set(
             pipeline: world.resource::<MaterialPipeline>().clone(),
             properties: properties.clone(),
             shaders: world.resource::<DrawShaders>().clone(),
+            most_buffers: world.resource::<GpuCuller>().vertex_buffers,
             made: Cell::default(),
         };
         let cache = world.resource::<PipelineCache>();
@@ -299,6 +333,7 @@ pub(super) fn specialize_set_prepass(
         let specializer = SetPrepassSpecializer {
             inner,
             shaders: world.resource::<DrawShaders>().clone(),
+            most_buffers: world.resource::<GpuCuller>().vertex_buffers,
             made: Cell::default(),
         };
         let cache = world.resource::<PipelineCache>();

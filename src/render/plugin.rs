@@ -40,7 +40,7 @@ use bevy::{
     render::{
         ExtractSchedule, GpuResourceAppExt, Render, RenderApp, RenderStartup, RenderSystems,
         extract_resource::{ExtractResource, extract_resource},
-        render_phase::AddRenderCommand,
+        render_phase::{AddRenderCommand, DrawFunctions},
         renderer::{RenderGraph, RenderGraphSystems},
     },
 };
@@ -132,51 +132,76 @@ pub enum GpuCullingSystems {
     Finish,
 }
 
+/// In each world: the plugin has added to it what it adds.
+#[derive(Resource)]
+struct Installed;
+
 impl Plugin for GpuCullingPlugin {
+    /// What is there already is used at once. The rest waits for `finish`, so that the plugin may come before others.
     fn build(&self, app: &mut App) {
-        // Before DefaultPlugins there are neither assets nor a renderer: everything then waits for `finish`.
         if app.world().contains_resource::<AssetServer>() {
-            self.install(app);
+            self.install_main(app);
+            if has_phases(app) {
+                self.install_render(app);
+            }
         }
     }
 
     fn finish(&self, app: &mut App) {
-        if app.world().contains_resource::<GpuCullingSettings>() {
+        if !app.world().contains_resource::<AssetServer>() {
+            error!("GpuCullingPlugin does nothing: the app has no AssetPlugin. Add DefaultPlugins");
             return;
         }
-        if app.world().contains_resource::<AssetServer>() {
-            self.install(app);
+        self.install_main(app);
+        if has_phases(app) {
+            self.install_render(app);
+        } else if app.get_sub_app(RenderApp).is_some() {
+            warn!("GpuCullingPlugin: the app has no PbrPlugin; no GpuInstances are drawn. Add it");
         } else {
-            error!("GpuCullingPlugin does nothing: the app has no AssetPlugin. Add DefaultPlugins");
+            warn!("GpuCullingPlugin: the app has no renderer; no GpuInstances are drawn");
         }
     }
 }
 
+/// Whether the renderer has the phases into which sets are queued.
+fn has_phases(app: &App) -> bool {
+    let render_world = app.get_sub_app(RenderApp).map(SubApp::world);
+    render_world.is_some_and(|world| {
+        world.contains_resource::<DrawFunctions<Opaque3d>>()
+            && world.contains_resource::<DrawFunctions<Transmissive3d>>()
+            && world.contains_resource::<DrawFunctions<Shadow>>()
+    })
+}
+
 impl GpuCullingPlugin {
-    /// Everything that the plugin adds to the app.
-    fn install(&self, app: &mut App) {
-        let settings = GpuCullingSettings {
+    fn settings(&self) -> GpuCullingSettings {
+        GpuCullingSettings {
             tier: self.tier,
             compaction: self.compaction,
             shader_checks: self.shader_checks,
             survivor_capacity: self.survivor_capacity,
             upload_budget: self.upload_budget,
-        };
-        let (clock, uploads) = (CpuClock::default(), UploadInbox::default());
-        let inbox = ReportInbox::default();
-        let verifier = Verifier::default();
+        }
+    }
+
+    /// What the plugin adds to the main world, once.
+    fn install_main(&self, app: &mut App) {
+        if app.world().contains_resource::<Installed>() {
+            return;
+        }
+        app.insert_resource(Installed);
         app.init_asset::<InstanceSet>()
             .register_type::<GpuInstances>()
             .register_type::<CullingRadius>()
             .register_type::<FreezeCulling>()
             .register_type::<InstanceMeshUniforms>()
             .register_type::<GpuCullingSettings>()
-            .insert_resource(settings.clone())
+            .insert_resource(self.settings())
             .init_resource::<CullingReport>()
-            .insert_resource(inbox.clone())
-            .insert_resource(verifier.clone())
-            .insert_resource(clock.clone())
-            .insert_resource(uploads.clone())
+            .init_resource::<ReportInbox>()
+            .init_resource::<Verifier>()
+            .init_resource::<CpuClock>()
+            .init_resource::<UploadInbox>()
             .add_message::<InstanceUploadProgress>()
             .configure_sets(
                 PostUpdate,
@@ -201,14 +226,30 @@ impl GpuCullingPlugin {
             );
         meshlets::build(app);
         crate::diagnostics::register(app);
-        let shaders = DrawShaders::load(app);
+    }
 
+    /// What it adds to the render world, once. The worlds share what goes between them.
+    fn install_render(&self, app: &mut App) {
+        let shaders = DrawShaders::load(app);
+        let world = app.world();
+        let (inbox, uploads) = (
+            world.resource::<ReportInbox>().clone(),
+            world.resource::<UploadInbox>().clone(),
+        );
+        let (clock, verifier) = (
+            world.resource::<CpuClock>().clone(),
+            world.resource::<Verifier>().clone(),
+        );
+        let settings = world.resource::<GpuCullingSettings>().clone();
         let Some(render_app) = app.get_sub_app_mut(RenderApp) else {
-            warn!("GpuCullingPlugin: the app has no renderer; no GpuInstances are drawn");
             return;
         };
+        if render_app.world().contains_resource::<Installed>() {
+            return;
+        }
         // The render world starts before the first extraction.
         render_app
+            .insert_resource(Installed)
             .insert_resource(settings)
             .insert_resource(inbox)
             .insert_resource(verifier)

@@ -107,9 +107,9 @@ pub(super) struct MeshBuffers {
 /// components.
 fn is_deformed(mesh: &RenderMesh) -> bool {
     let layout = &mesh.layout.0;
-    layout.contains(Mesh::ATTRIBUTE_JOINT_INDEX)
-        || layout.contains(Mesh::ATTRIBUTE_JOINT_WEIGHT)
-        || mesh.key_bits.contains(BaseMeshPipelineKey::MORPH_TARGETS)
+    let is_skinned = layout.contains(Mesh::ATTRIBUTE_JOINT_INDEX)
+        && layout.contains(Mesh::ATTRIBUTE_JOINT_WEIGHT);
+    is_skinned || mesh.key_bits.contains(BaseMeshPipelineKey::MORPH_TARGETS)
 }
 
 impl SetDraws {

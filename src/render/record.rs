@@ -243,9 +243,18 @@ pub(super) fn finish_culling(
             .collect();
         match entities[..] {
             [] => warn!("GPU culling: {error}"),
-            _ => error!(
-                "GpuInstances on {entities:?} are not drawn until sets or views change: {error}"
-            ),
+            _ => {
+                // A page may have a hundred thousand small sets.
+                let named: Vec<_> = entities.iter().take(8).map(Entity::to_string).collect();
+                let more = match entities.len() - named.len() {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                error!(
+                    "GpuInstances on {}{more} are not drawn: {error}. They are tried again every 120 frames",
+                    named.join(", ")
+                );
+            }
         }
     }
     if let Some(counts) = culler.take_counts(device.wgpu_device()) {

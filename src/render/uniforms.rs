@@ -53,6 +53,8 @@ pub(super) struct SurvivorUniforms {
     pass: Option<Result<Built, CullError>>,
     /// The device has refused room, and the log says so.
     is_refused: bool,
+    /// Bytes of uniforms that it may be asked for since then.
+    most_bytes: Option<u64>,
     draws: Vec<UniformDraw>,
     /// Draws of an entity in a view.
     by_view: HashMap<(MainEntity, RetainedViewEntity), Vec<usize>>,
@@ -159,6 +161,7 @@ impl SurvivorUniforms {
         let most = limits
             .max_storage_buffer_binding_size
             .min(limits.max_buffer_size)
+            .min(self.most_bytes.unwrap_or(u64::MAX))
             / UNIFORM;
         let total = self.divide_room(most);
         self.is_full = total >= most;
@@ -180,7 +183,6 @@ impl SurvivorUniforms {
             self.clear();
             return;
         }
-        self.is_refused = false;
         if let (Some(buffer), Some(commands)) = (&self.jobs, &self.commands) {
             queue.write_buffer(buffer, 0, &jobs);
             let totals = Totals {
@@ -200,27 +202,24 @@ impl SurvivorUniforms {
     ) -> Result<(), CullError> {
         let usage = BufferUsages::STORAGE | BufferUsages::COPY_DST;
         let wgpu_device = device.wgpu_device();
-        let mut replaced = reserve(
-            wgpu_device,
-            &mut self.jobs,
-            ("gpu_culling uniform jobs", wanted.jobs),
-            BufferUsages::UNIFORM | BufferUsages::COPY_DST,
-        )?;
-        replaced |= reserve(
+        let generation = &mut self.generation;
+        let jobs = ("gpu_culling uniform jobs", wanted.jobs);
+        let usage_of_jobs = BufferUsages::UNIFORM | BufferUsages::COPY_DST;
+        *generation += u64::from(reserve(wgpu_device, &mut self.jobs, jobs, usage_of_jobs)?);
+        let commands = ("gpu_culling uniform commands", wanted.commands);
+        let indirect = usage | BufferUsages::INDIRECT;
+        *generation += u64::from(reserve(
             wgpu_device,
             &mut self.commands,
-            ("gpu_culling uniform commands", wanted.commands),
-            usage | BufferUsages::INDIRECT,
-        )?;
-        let room = reserve(
-            wgpu_device,
-            &mut self.uniforms,
-            ("gpu_culling mesh uniforms", wanted.uniforms),
-            usage,
-        )?;
-        if replaced || room {
-            self.generation += 1;
-        }
+            commands,
+            indirect,
+        )?);
+        let uniforms = ("gpu_culling mesh uniforms", wanted.uniforms);
+        let room = reserve(wgpu_device, &mut self.uniforms, uniforms, usage).inspect_err(|_| {
+            let had = self.uniforms.as_ref().map_or(0, Buffer::size);
+            self.most_bytes = Some(had.max(wanted.uniforms / 2));
+        })?;
+        *generation += u64::from(room);
         if let Some(uniforms) = &self.uniforms
             && (room || self.mesh_bind_group.is_none())
         {

@@ -44,6 +44,18 @@ impl InstanceUploadProgress {
     }
 }
 
+/// Frames after which a set is tried again that the device had no room for: something else may have gone.
+const RETRY_AFTER: u64 = 120;
+
+/// A set that was refused. It is tried again when it has changed, or after [`RETRY_AFTER`] frames.
+#[derive(Clone, Copy)]
+struct RefusedSet {
+    lineage: u64,
+    revision: u64,
+    /// The extraction in which it was.
+    frame: u64,
+}
+
 /// What the GPU has of an asset.
 pub(super) struct KnownSet {
     pub id: SetId,
@@ -58,8 +70,8 @@ pub(super) struct KnownSet {
     moved: Vec<Range<usize>>,
     /// An entity that uses it, for the log.
     pub user: Option<MainEntity>,
-    /// Lineage and revision that were refused: tried again when the set has changed.
-    refused: Option<(u64, u64)>,
+    /// What was refused.
+    refused: Option<RefusedSet>,
 }
 
 impl KnownSet {
@@ -85,8 +97,11 @@ impl KnownSet {
     }
 
     /// Whether this was refused already.
-    fn is_refused(&self, set: &InstanceSet) -> bool {
-        self.refused == Some((set.lineage(), set.revision()))
+    fn is_refused(&self, set: &InstanceSet, frame: u64) -> bool {
+        self.refused.is_some_and(|refused| {
+            (refused.lineage, refused.revision) == (set.lineage(), set.revision())
+                && frame < refused.frame + RETRY_AFTER
+        })
     }
 }
 
@@ -127,6 +142,7 @@ pub(super) struct Uploads<'a> {
     budget: u64,
     /// Those that it brings.
     pub streamed: u64,
+    frame: u64,
     /// Large sets that the GPU has nothing of.
     newcomers: Vec<AssetId<InstanceSet>>,
     /// Sets that have not arrived in whole: bytes to go, asset.
@@ -134,6 +150,14 @@ pub(super) struct Uploads<'a> {
     arrived: Arrived,
     /// Sets that are not drawn, and why: news only.
     pub problems: Vec<(AssetId<InstanceSet>, UploadProblem)>,
+}
+
+/// What catching up has come to.
+enum Progress {
+    /// What the GPU has is what it should have, or on its way.
+    Made,
+    /// A large set: it is tried when all sets are known.
+    Waits,
 }
 
 /// Why a set is not drawn.
@@ -151,12 +175,12 @@ pub(super) enum UploadProblem {
 }
 
 impl<'a> Uploads<'a> {
-    /// With a budget of so many bytes, after a frame that brought so many.
+    /// With a budget of bytes, in this frame, after one that brought `streamed_before` bytes.
     pub fn new(
         culler: &'a mut Culler,
         (device, queue): (&'a wgpu::Device, &'a wgpu::Queue),
         budget: u64,
-        streamed_before: u64,
+        (streamed_before, frame): (u64, u64),
     ) -> Self {
         Self {
             culler,
@@ -164,6 +188,7 @@ impl<'a> Uploads<'a> {
             queue,
             budget: budget.min((budget / FIRST_SLICE).max(streamed_before * 2)),
             streamed: 0,
+            frame,
             newcomers: Vec::new(),
             pending: Vec::new(),
             arrived: Arrived::default(),
@@ -178,11 +203,15 @@ impl<'a> Uploads<'a> {
         known: &mut KnownSet,
         set: &InstanceSet,
     ) {
-        if known.is_refused(set) {
+        if known.is_refused(set, self.frame) {
             return;
         }
-        let result = self.try_to_catch_up(asset, known, set);
-        self.note(asset, known, set, result);
+        match self.try_to_catch_up(asset, known, set) {
+            // It has not been tried yet.
+            Ok(Progress::Waits) => {}
+            Ok(Progress::Made) => self.note(asset, known, set, Ok(())),
+            Err(problem) => self.note(asset, known, set, Err(problem)),
+        }
     }
 
     /// Notes that a set is refused, or not any more.
@@ -199,13 +228,14 @@ impl<'a> Uploads<'a> {
         };
         self.culler.remove_set(known.id);
         known.forget();
-        let now = (set.lineage(), set.revision());
+        let now = RefusedSet {
+            lineage: set.lineage(),
+            revision: set.revision(),
+            frame: self.frame,
+        };
         // An edit of a set that is refused anyway is no news.
-        if known
-            .refused
-            .replace(now)
-            .is_none_or(|(lineage, _)| lineage != now.0)
-        {
+        let before = known.refused.replace(now);
+        if before.is_none_or(|before| before.lineage != now.lineage) {
             self.problems.push((asset, problem));
         }
     }
@@ -215,7 +245,7 @@ impl<'a> Uploads<'a> {
         asset: AssetId<InstanceSet>,
         known: &mut KnownSet,
         set: &InstanceSet,
-    ) -> Result<(), UploadProblem> {
+    ) -> Result<Progress, UploadProblem> {
         if set.is_released() && known.lineage == set.lineage() {
             // It was released in the frame in which it moved.
             let moved = core::mem::take(&mut known.moved);
@@ -229,7 +259,7 @@ impl<'a> Uploads<'a> {
             let is_large = set.len() > SMALL_SET as usize && !set.is_released();
             if is_large && self.culler.set_len(known.id).is_none() {
                 self.newcomers.push(asset);
-                return Ok(());
+                return Ok(Progress::Waits);
             }
             self.start(known, set)?;
         } else if known.revision != set.revision() {
@@ -242,7 +272,7 @@ impl<'a> Uploads<'a> {
             let complete = (asset, known.lineage, known.revision);
             self.arrived.complete.push(complete);
         }
-        Ok(())
+        Ok(Progress::Made)
     }
 
     /// Room for what the GPU writes; the buffers, if they are not those of the last frame.
@@ -252,7 +282,7 @@ impl<'a> Uploads<'a> {
         known: &mut KnownSet,
         set: &InstanceSet,
     ) -> Reserved {
-        if known.is_refused(set) {
+        if known.is_refused(set, self.frame) {
             return Reserved::Refused;
         }
         let made = reserve_written(self.culler, (self.device, self.queue), known, set);

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::cull::{
     CullError, CullingTier,
+    guard::guarded,
     layout::expand::{
         EXPAND_BUCKETS, EXPAND_KNOWN, ExpandParams, ExpandSlice, ExpandState, dispatch_offset,
     },
@@ -338,7 +339,9 @@ impl Expander {
             // The old one first: both may not fit.
             self.arena = self.nothing.clone();
             let usage = BufferUsages::STORAGE | BufferUsages::COPY_SRC;
-            self.arena = create(device, bytes, usage);
+            self.arena = guarded(device, "gpu_culling expansion", || {
+                create(device, bytes, usage)
+            })?;
         }
         queue.write_buffer(&self.params, 0, bytemuck::bytes_of(&params));
         let group = |layout: &BindGroupLayout, slice: Option<u64>, has_counts: bool| {

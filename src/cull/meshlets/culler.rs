@@ -13,11 +13,11 @@ use super::{
 use crate::{
     cull::{
         CullError, CullFrame, Culler, CullingTier, DrawPart, DrawSource, IndirectDraws,
-        layout::DrawArgs, pages::binding_limit, staging::StagingRing,
+        frame::RETRY_AFTER, layout::DrawArgs, pages::binding_limit, staging::StagingRing,
     },
     meshlet::Meshlet,
 };
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use wgpu::{Buffer, CommandEncoder, ComputePass, Device, Queue};
 
 /// How a [`MeshletCuller`] is made.
@@ -105,8 +105,8 @@ pub struct MeshletCuller {
     counts: Option<MeshletCounts>,
     frame: u64,
     uploaded: u64,
-    /// Batches that the device has no room for.
-    pub(super) refused: HashSet<BatchKey>,
+    /// Batches that the device has no room for, and the frame in which it said so.
+    pub(super) refused: HashMap<BatchKey, u64>,
     errors: Vec<CullError>,
 }
 
@@ -156,7 +156,7 @@ impl MeshletCuller {
             counts: None,
             frame: 0,
             uploaded: 0,
-            refused: HashSet::new(),
+            refused: HashMap::new(),
             errors: Vec::new(),
         }))
     }
@@ -272,16 +272,26 @@ impl MeshletCuller {
             generation: [version[0], version[1], self.tables.generation],
         };
         match batch.prepare(device, queue, &self.pipelines, &inputs) {
-            Ok(bytes) => self.uploaded += bytes,
+            Ok(bytes) => {
+                self.uploaded += bytes;
+                self.refused.remove(&key);
+            }
             Err(error) => self.refuse(key, error),
         }
     }
 
-    /// The device has no room for a batch: what survives in it is drawn whole from now on.
+    /// The device has no room for a batch: what survives in it is drawn whole, until it is tried again some frames later.
     pub(super) fn refuse(&mut self, key: BatchKey, error: CullError) {
-        self.errors.push(error);
         self.batches.remove(&key);
-        self.refused.insert(key);
+        if self.refused.insert(key, self.frame).is_none() {
+            self.errors.push(error);
+        }
+    }
+
+    /// Whether the device has had no room for a batch a short time ago.
+    pub(super) fn is_refused(&self, key: BatchKey) -> bool {
+        let refused_in = self.refused.get(&key);
+        refused_in.is_some_and(|refused_in| self.frame < refused_in + RETRY_AFTER)
     }
 
     /// What the device has refused since the last call. Sets that need it are drawn whole.

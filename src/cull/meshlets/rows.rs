@@ -42,7 +42,7 @@ impl MeshletCuller {
                 };
                 let plan = &culler.plan().batches[part.batch];
                 let draw = plan.row_draws[part.row as usize];
-                if self.refused.contains(&key) {
+                if self.is_refused(key) {
                     continue;
                 }
                 let batch = match self.batches.entry(key) {

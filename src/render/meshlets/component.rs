@@ -2,8 +2,7 @@
 
 use crate::meshlet::{MeshletError, MeshletMesh};
 use bevy::{
-    asset::AsAssetId, ecs::change_detection::Tick, platform::collections::HashMap, prelude::*,
-    render::renderer::RenderDevice,
+    asset::AsAssetId, platform::collections::HashMap, prelude::*, render::renderer::RenderDevice,
 };
 
 /// Draws the set of its entity ([`GpuInstances`](crate::render::GpuInstances)) by meshlets: of what survives, only the parts of the mesh that
@@ -84,14 +83,13 @@ pub(in crate::render) fn give_meshes(
     mut meshes: ResMut<Assets<Mesh>>,
     mut made: ResMut<MeshletMeshes>,
     device: Option<Res<RenderDevice>>,
-    mut made_for: Local<Option<Tick>>,
+    mut has_run: Local<bool>,
 ) {
     // Only the GPU has the vertices: those of a lost device are gone.
-    let device = device.map(|device| device.last_changed());
-    if made_for.is_some() && *made_for != device {
+    let is_new = device.is_some_and(|device| device.is_changed());
+    if core::mem::replace(&mut *has_run, true) && is_new {
         made.meshes.clear();
     }
-    *made_for = device;
     for event in events.read() {
         match event {
             AssetEvent::Modified { id } | AssetEvent::Removed { id } => {
