@@ -52,7 +52,7 @@ fn the_order_of_plugins_does_not_matter() {
         }
         run(&mut app);
         let report = app.world().resource::<CullingReport>();
-        assert_eq!(report.tier.is_some(), true, "the plugin first: {first}");
+        assert!(report.tier.is_some(), "the plugin first: {first}");
         app.insert_resource(GpuCullingSettings {
             tier: Some(CullingTier::Cpu),
             ..default()

@@ -32,10 +32,10 @@ pub(crate) fn guarded<T>(
     let scopes = KINDS.map(|kind| device.push_error_scope(kind));
     let made = work();
     // Scopes are popped in the reverse order.
-    let mut errors = scopes.into_iter().rev().map(|scope| now(scope.pop()));
     let mut first = None;
-    while let Some(answer) = errors.next() {
-        first = first.or(answer.flatten());
+    for scope in scopes.into_iter().rev() {
+        let error = now(scope.pop()).flatten();
+        first = first.or(error);
     }
     match first {
         Some(error) => Err(refused(what, &error)),

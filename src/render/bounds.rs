@@ -179,12 +179,14 @@ fn culling_sphere(
     ))
 }
 
+type WithoutMesh = (With<GpuInstances>, Without<Mesh3d>, Without<MeshletMesh3d>);
+
 /// Frames that an entity may wait for its mesh.
 const PATIENCE: u8 = 30;
 
 /// Warns of entities with a set that have had no mesh for some frames.
 pub(super) fn warn_of_missing_meshes(
-    without: Query<Entity, (With<GpuInstances>, Without<Mesh3d>, Without<MeshletMesh3d>)>,
+    without: Query<Entity, WithoutMesh>,
     mut waiting: Local<HashMap<Entity, u8>>,
     mut told: Local<Told>,
 ) {

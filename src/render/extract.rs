@@ -169,9 +169,8 @@ pub(super) fn extract_sets(
     entities: Extract<Query<SetEntity>>,
     assets: Extract<Res<Assets<InstanceSet>>>,
     (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
-    verifier: Res<Verifier>,
+    (verifier, server): (Res<Verifier>, Option<Res<AssetServer>>),
     (mut buffers, clock, inbox): (ResMut<InstanceBuffers>, Res<CpuClock>, Res<UploadInbox>),
-    server: Option<Res<AssetServer>>,
 ) {
     let _running = clock.start(CpuStage::Extract);
     let gpu = &mut *gpu;

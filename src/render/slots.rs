@@ -187,7 +187,7 @@ impl DrawSlots {
             match made {
                 Ok(buffer) => self.buffer = Some(buffer),
                 Err(error) => {
-                    warn_once!("no GpuInstances are drawn until there are fewer: {error}")
+                    warn_once!("no GpuInstances are drawn until there are fewer: {error}");
                 }
             }
         }

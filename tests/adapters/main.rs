@@ -2,7 +2,11 @@
 //!
 //! They are simulated: the device is asked for with fewer features and lower limits than the adapter has.
 #![cfg(feature = "bevy")]
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test may panic, and says what it draws"
+)]
 
 mod devices;
 mod memory;

@@ -80,8 +80,7 @@ pub(in crate::render) fn give_meshes(
     mut events: MessageReader<AssetEvent<MeshletMesh>>,
     entities: Query<(Entity, &MeshletMesh3d, Option<&Mesh3d>)>,
     assets: Res<Assets<MeshletMesh>>,
-    mut meshes: ResMut<Assets<Mesh>>,
-    mut made: ResMut<MeshletMeshes>,
+    (mut meshes, mut made): (ResMut<Assets<Mesh>>, ResMut<MeshletMeshes>),
     device: Option<Res<RenderDevice>>,
     mut has_run: Local<bool>,
 ) {

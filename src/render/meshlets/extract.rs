@@ -82,8 +82,7 @@ type MeshletEntity = (Entity, &'static MeshletMesh3d);
 /// Notes the entities with meshlets, and uploads the bounds of meshes that are new.
 pub(in crate::render) fn extract_meshlets(
     mut gpu: ResMut<GpuMeshlets>,
-    sets: Res<GpuCuller>,
-    settings: Res<GpuCullingSettings>,
+    (sets, settings): (Res<GpuCuller>, Res<GpuCullingSettings>),
     entities: Extract<Query<MeshletEntity, Without<CullingRadius>>>,
     assets: Extract<Res<Assets<MeshletMesh>>>,
     made: Extract<Res<MeshletMeshes>>,
