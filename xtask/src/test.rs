@@ -178,7 +178,7 @@ impl Screen {
             writeln!(out, "{line}")?;
         } else if self.counts && kind == Kind::Test {
             self.passed += 1;
-            write!(out, "\r{} tests done", self.passed)?;
+            write!(out, "\rtests done: {}", self.passed)?;
             out.flush()?;
         }
         Ok(())
