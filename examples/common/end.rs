@@ -21,7 +21,7 @@ use bevy::{
 };
 use std::{
     sync::{
-        Arc, Barrier, OnceLock,
+        Arc, OnceLock, RwLock,
         atomic::{AtomicBool, Ordering},
         mpsc,
     },
@@ -144,21 +144,25 @@ fn background_tasks_end(patience: Duration) -> bool {
     let Some(pool) = AsyncComputeTaskPool::try_get() else {
         return true;
     };
-    // One task per thread, each of which waits for all others: they meet only when no thread of
-    // the pool runs anything else.
-    let threads = pool.thread_num();
-    let all_here = Arc::new(Barrier::new(threads));
-    let (running, ended) = mpsc::channel::<()>();
-    for _ in 0..threads {
-        let (all_here, running) = (Arc::clone(&all_here), running.clone());
+    // One task per thread, each of which waits at the gate: they are all there only when no thread
+    // of the pool runs anything else.
+    let gate = Arc::new(RwLock::new(()));
+    let closed = gate.write();
+    let (arrive, arrivals) = mpsc::channel();
+    for _ in 0..pool.thread_num() {
+        let (gate, arrive) = (Arc::clone(&gate), arrive.clone());
         pool.spawn(async move {
-            all_here.wait();
-            drop(running);
+            let _ = arrive.send(());
+            drop(gate.read());
         })
         .detach();
     }
-    drop(running);
-    ended.recv_timeout(patience) == Err(mpsc::RecvTimeoutError::Disconnected)
+    let begin = Instant::now();
+    let mut arrived = (0..pool.thread_num())
+        .map(|_| arrivals.recv_timeout(patience.saturating_sub(begin.elapsed())));
+    let all_there = arrived.all(|arrival| arrival.is_ok());
+    drop(closed);
+    all_there
 }
 
 /// Ends the process with the exit code of Ctrl-C, whatever its other threads do.

@@ -35,12 +35,12 @@ struct Suite {
 const SUITES: [Suite; 2] = [
     Suite {
         name: "engine",
-        what: "the engine alone, without Bevy",
+        what: "the engine alone, without Bevy. Their first build takes a minute",
         arguments: ENGINE,
     },
     Suite {
         name: "workspace",
-        what: "the whole workspace with its doc tests",
+        what: "the whole workspace and its documents. Their first build takes 3 to 6 minutes",
         arguments: WORKSPACE,
     },
 ];
@@ -81,7 +81,7 @@ pub fn run(project: &Project, arguments: &[OsString]) -> Result<i32> {
     let mut all = Transcript::default();
     let mut code = 0;
     for suite in suites(arguments) {
-        eprintln!("\nTesting {}.", suite.what);
+        eprintln!("\nThe tests of {}.", suite.what);
         if !names(arguments, &NO_BUILD) {
             let build = || build(project, suite, arguments);
             code = journal.step("build", build, told)?;
@@ -94,7 +94,7 @@ pub fn run(project: &Project, arguments: &[OsString]) -> Result<i32> {
                     code => told(code),
                 })?;
             code = ended;
-            all.append(transcript);
+            all.append(suite.name, transcript);
         }
         if code != 0 {
             break;
@@ -178,7 +178,7 @@ impl Screen {
             writeln!(out, "{line}")?;
         } else if self.counts && kind == Kind::Test {
             self.passed += 1;
-            write!(out, "\r{} tests done", self.passed)?;
+            write!(out, "\rtests done: {}", self.passed)?;
             out.flush()?;
         }
         Ok(())

@@ -14,6 +14,8 @@ pub struct Transcript {
 /// One test program, or the doc tests of a package.
 #[derive(Default)]
 struct Program {
+    /// What was tested.
+    suite: &'static str,
     name: String,
     tests: Tests,
     time: Duration,
@@ -66,9 +68,11 @@ impl Transcript {
         kind(line)
     }
 
-    /// Takes the programs of another one in.
-    pub fn append(&mut self, mut other: Self) {
-        self.programs.append(&mut other.programs);
+    /// Takes the programs of a suite in.
+    pub fn append(&mut self, suite: &'static str, other: Self) {
+        let programs = other.programs.into_iter();
+        self.programs
+            .extend(programs.map(|program| Program { suite, ..program }));
     }
 
     /// All tests so far.
@@ -87,32 +91,50 @@ impl Tests {
         self.failed += other.failed;
         self.ignored += other.ignored;
     }
+
+    fn texts(self) -> [String; 3] {
+        [self.passed, self.failed, self.ignored].map(|number| number.to_string())
+    }
 }
 
 impl fmt::Display for Transcript {
     /// A row per program that had tests, and the sum.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut row = |cells: [&dyn fmt::Display; 5]| {
-            let [name, passed, failed, ignored, time] = cells.map(ToString::to_string);
-            writeln!(f, "{name:<28}{passed:>8}{failed:>8}{ignored:>9}{time:>12}")
+        let mut row = |suite: &str, name: &str, counts: [&str; 3], time: &str| {
+            let [passed, failed, ignored] = counts;
+            writeln!(
+                f,
+                "{suite:<11}{name:<30}{passed:>8}{failed:>8}{ignored:>9}{time:>12}"
+            )
         };
-        row([&"test program", &"passed", &"failed", &"ignored", &"time"])?;
+        row(
+            "suite",
+            "test program",
+            ["passed", "failed", "ignored"],
+            "time",
+        )?;
         for program in &self.programs {
-            let Tests {
-                passed,
-                failed,
-                ignored,
-            } = program.tests;
             if !program.ended {
-                row([&program.name, &"-", &"-", &"-", &"no result"])?;
+                row(program.suite, &program.name, ["-"; 3], "no result")?;
             } else if program.tests != Tests::default() {
-                let time = readable(program.time);
-                row([&program.name, &passed, &failed, &ignored, &time])?;
+                let counts = program.tests.texts();
+                let counts = counts.each_ref().map(String::as_str);
+                row(
+                    program.suite,
+                    &program.name,
+                    counts,
+                    &readable(program.time),
+                )?;
             }
         }
-        let total = self.total();
-        let time = readable(self.programs.iter().map(|program| program.time).sum());
-        row([&"all", &total.passed, &total.failed, &total.ignored, &time])
+        let total = self.total().texts();
+        let time = self.programs.iter().map(|program| program.time).sum();
+        row(
+            "all",
+            "",
+            total.each_ref().map(String::as_str),
+            &readable(time),
+        )
     }
 }
 
@@ -224,19 +246,22 @@ test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
         for line in SAID.lines() {
             transcript.read(line);
         }
-        let table = transcript.to_string();
+        let total = transcript.total();
+        let mut all = Transcript::default();
+        all.append("workspace", transcript);
+        assert_eq!(all.total(), total);
+        let table = all.to_string();
         let cells = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         let rows: Vec<_> = table.lines().map(cells).collect();
         let expected = [
-            "test program passed failed ignored time",
-            "bevy_gpu_culling, unit tests 2 0 1 1 min 01 s",
-            "oracle 1 1 0 0.5 s",
-            "crash - - - no result",
-            "bevy_gpu_culling, doc tests 7 0 0 3.0 s",
+            "suite test program passed failed ignored time",
+            "workspace bevy_gpu_culling, unit tests 2 0 1 1 min 01 s",
+            "workspace oracle 1 1 0 0.5 s",
+            "workspace crash - - - no result",
+            "workspace bevy_gpu_culling, doc tests 7 0 0 3.0 s",
             "all 10 1 1 1 min 04 s",
         ];
         assert_eq!(rows, expected);
-        let total = transcript.total();
         assert_eq!((total.passed, total.failed, total.ignored), (10, 1, 1));
     }
 
