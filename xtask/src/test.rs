@@ -63,7 +63,7 @@ const SELECTORS: [&str; 14] = [
     "-p",
 ];
 
-/// Flags of `cargo test` that do not go with a build of their own before the tests run.
+/// Flags of `cargo test` that do not go with `--no-run`.
 const NO_BUILD: [&str; 5] = ["--doc", "--help", "-h", "--message-format", "--no-run"];
 
 /// Makes sure of an adapter, then runs the [`SUITES`] with the caller's arguments; returns the exit
