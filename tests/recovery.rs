@@ -8,6 +8,7 @@ mod scene;
 
 use bevy::{
     asset::{RenderAssetUsages, uuid_handle},
+    core_pipeline::prepass::{DepthPrepass, NormalPrepass},
     prelude::*,
     reflect::TypePath,
     render::{
@@ -162,6 +163,13 @@ fn sets_are_drawn_as_before() {
     let cube = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
     let red = red(&mut stage);
     let at = |x| Transform::from_xyz(x, 0.0, 0.0);
+    // Prepasses and shadow maps have pipelines of their own.
+    stage.lights(true);
+    let world = stage.app.world_mut();
+    let mut cameras = world.query_filtered::<Entity, With<Camera3d>>();
+    let camera = cameras.single(world).unwrap();
+    let prepasses = (DepthPrepass, NormalPrepass);
+    stage.entity(camera).insert(prepasses);
     stage.spawn_set(&field(700, true), (cube.clone(), red.clone()), at(0.0));
     let swollen = MeshMaterial3d(stage.add(Swollen::default()));
     stage.spawn_set(&field(60, false), (cube.clone(), swollen), at(0.5));
@@ -170,7 +178,7 @@ fn sets_are_drawn_as_before() {
     let (before, after, mut stage) = around_a_loss(stage);
     assert_same_picture("recovered", &after, &before);
     let (views, survivors) = stage.verify();
-    assert!(views == 3 && survivors > 100, "{views} {survivors}");
+    assert!(views > 3 && survivors > 100, "{views} {survivors}");
     assert_eq!(stage.report().instances, 700 + 60 + 90);
     assert_eq!(log.lines(), Vec::<String>::new());
 }

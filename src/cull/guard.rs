@@ -73,6 +73,7 @@ pub(crate) fn buffer_size(bytes: u64, limits: &Limits) -> u64 {
 }
 
 /// As [`buffer_size`], with room for a quarter more, so that a buffer that grows is not replaced every frame.
+#[cfg(any(feature = "bevy", test))]
 pub(crate) fn growing_size(bytes: u64, limits: &Limits) -> u64 {
     within((bytes + bytes / 4).next_multiple_of(256), bytes, limits)
 }

@@ -11,8 +11,8 @@ const HEADING: &str = "\n## Devices\n";
 fn generate() -> String {
     let mut text = format!(
         "{HEADING}\nWhat `tests/adapters` has drawn on devices that lack things, simulated by asking an adapter for fewer \
-         features and lower limits. On each, the app runs on, and what is drawn is what Bevy's own entities look like \
-         there. `UPDATE_DOCS=1 cargo test --test adapters` rewrites this table.\n\n| device | tier | sets |\n| --- | --- | --- |\n"
+         features and lower limits. On each, the app runs on, unless Bevy itself ends \
+         it, and what is drawn is what Bevy's own entities look like there. `UPDATE_DOCS=1 cargo test --test adapters` rewrites this table.\n\n| device | tier | sets |\n| --- | --- | --- |\n"
     );
     for device in DEVICES {
         let (tier, sets) = match device.expected {
@@ -31,6 +31,10 @@ fn generate() -> String {
             Expected::Refused(limit) => (
                 "none",
                 format!("not drawn; one error in the log names `{limit}`"),
+            ),
+            Expected::BevyEnds(_) => (
+                "-",
+                "Bevy 0.19.1 ends the app itself, with or without sets".to_owned(),
             ),
         };
         let _ = writeln!(text, "| {} | {tier} | {sets} |", device.name);
