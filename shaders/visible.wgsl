@@ -23,7 +23,7 @@ fn load_sphere(chunk: Chunk, i: u32) -> vec4<f32> {
     }
     // A scale that is not a number, infinite or negative is that of nothing (a NaN in the centre fails the planes).
     let radius = chunk.sphere.w * scale;
-    // The scale, not the radius: that of a point is 0 for every scale.
+    // The scale, not the radius: a point has a radius of 0 at every scale.
     return vec4<f32>(centre, select(NOTHING, radius, (scale >= 0.0) & (radius < 3e38)));
 }
 

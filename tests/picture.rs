@@ -572,7 +572,7 @@ fn a_radius_that_is_no_radius_is_ignored() {
     );
 }
 
-/// Counters come back some frames late: they are those of the views of their frame. Every fourth frame's are read back, so
+/// Counters come back some frames late: they belong to the views of their frame. Every fourth frame's are read back, so
 /// the view goes at each place between two readbacks.
 #[test]
 fn counters_stay_with_their_views() {

@@ -201,7 +201,7 @@ impl Culler {
         Ok(culler)
     }
 
-    /// Number of the frame that was prepared last: that of its [`FrameCounts`].
+    /// Number of the frame that was prepared last; its [`FrameCounts`] have the same.
     #[must_use]
     pub fn frame(&self) -> u64 {
         self.frame

@@ -1,137 +1,29 @@
 //! Instances on their way to the GPU: changes at once, new sets in slices, so that no frame waits for a large one.
 
+mod arrived;
+mod known;
 mod previous;
 
-use super::{
-    clock::{CpuClock, CpuStage},
-    plugin::{GpuCullingPlugin, GpuCullingSettings},
-};
+pub use arrived::InstanceUploadProgress;
+pub(super) use arrived::{UploadInbox, receive_uploads};
+pub(super) use known::{KnownSet, KnownSets, Reserved, UploadProblem};
+
+use super::plugin::{GpuCullingPlugin, GpuCullingSettings};
 use crate::{
     cull::{
         Channels, CullError, Culler, Residency, SMALL_SET, SetId, WrittenRegion, layout::BLOCK,
     },
     instance::{InstanceSet, SetChanges},
 };
-use bevy::{
-    asset::RenderAssetUsages, log::warn_once, platform::collections::HashMap, prelude::*,
-    render::sync_world::MainEntity, tasks::AsyncComputeTaskPool,
-};
+use arrived::Arrived;
+use bevy::{asset::RenderAssetUsages, prelude::*};
 use core::ops::Range;
+use known::RefusedSet;
 use previous::upload_with_previous;
-use std::sync::{Arc, Mutex};
-
-/// Instances of a new set have arrived on the GPU: written in each frame that brings some, until all are there.
-///
-/// A set that is new to the renderer is uploaded in slices of at most
-/// [`GpuCullingPlugin::upload_budget`](super::GpuCullingPlugin::upload_budget) bytes a frame, all sets together, those
-/// with the least to go first. Until it is complete, its first [`uploaded`](Self::uploaded) instances are culled, drawn
-/// and counted; the entity's `Aabb` is that of the whole set from the start.
-#[derive(Message, Clone, Copy, Debug, PartialEq, Eq)]
-pub struct InstanceUploadProgress {
-    /// The set.
-    pub set: AssetId<InstanceSet>,
-    /// Instances that have arrived.
-    pub uploaded: u32,
-    /// Instances of the set.
-    pub total: u32,
-}
-
-impl InstanceUploadProgress {
-    /// Whether the whole set has arrived.
-    #[must_use]
-    pub fn is_complete(&self) -> bool {
-        self.uploaded == self.total
-    }
-}
-
-/// Frames after which a set is tried again that the device had no room for: something else may have gone.
-const RETRY_AFTER: u64 = 120;
-
-/// A set that was refused. It is tried again when it has changed, or after [`RETRY_AFTER`] frames.
-#[derive(Clone, Copy)]
-struct RefusedSet {
-    lineage: u64,
-    revision: u64,
-    /// The extraction in which it was.
-    frame: u64,
-}
-
-/// What the GPU has of an asset.
-pub(super) struct KnownSet {
-    pub id: SetId,
-    lineage: u64,
-    revision: u64,
-    /// Instances that have arrived, from the first on.
-    pub arrived: usize,
-    len: usize,
-    /// The last extraction that met an entity with it.
-    pub used_in: u64,
-    /// What the last frame uploaded: it moved in that frame, and does not any more.
-    moved: Vec<Range<usize>>,
-    /// An entity that uses it, for the log.
-    pub user: Option<MainEntity>,
-    /// What was refused.
-    refused: Option<RefusedSet>,
-}
-
-impl KnownSet {
-    pub fn new(id: SetId) -> Self {
-        Self {
-            id,
-            lineage: 0,
-            revision: 0,
-            arrived: 0,
-            len: 0,
-            used_in: 0,
-            moved: Vec::new(),
-            user: None,
-            refused: None,
-        }
-    }
-
-    /// Nothing of it is on the GPU.
-    fn forget(&mut self) {
-        (self.lineage, self.revision) = (0, 0);
-        (self.arrived, self.len) = (0, 0);
-        self.moved.clear();
-    }
-
-    /// Whether this was refused already.
-    fn is_refused(&self, set: &InstanceSet, frame: u64) -> bool {
-        self.refused.is_some_and(|refused| {
-            (refused.lineage, refused.revision) == (set.lineage(), set.revision())
-                && frame < refused.frame + RETRY_AFTER
-        })
-    }
-}
-
-/// What became of the room for a set that the GPU writes.
-pub(super) enum Reserved {
-    /// It has new buffers.
-    Moved(Vec<WrittenRegion>),
-    /// The buffers are those of the last frame.
-    Kept,
-    /// It has none.
-    Refused,
-}
-
-/// What the GPU has, by asset.
-pub(super) type KnownSets = HashMap<AssetId<InstanceSet>, KnownSet>;
 
 /// The first frame with something new brings the budget divided by this, the next up to twice as much, and so on: staging memory has
 /// to be got before it can be filled, which takes about as long.
 const FIRST_SLICE: u64 = 4;
-
-/// What the main world is told.
-#[derive(Resource, Clone, Default)]
-pub(super) struct UploadInbox(Arc<Mutex<Arrived>>);
-
-#[derive(Default)]
-struct Arrived {
-    progress: Vec<InstanceUploadProgress>,
-    /// Sets whose data is not needed any more, with lineage and revision of what was uploaded.
-    complete: Vec<(AssetId<InstanceSet>, u64, u64)>,
-}
 
 /// The uploads of one frame.
 pub(super) struct Uploads<'a> {
@@ -152,26 +44,12 @@ pub(super) struct Uploads<'a> {
     pub problems: Vec<(AssetId<InstanceSet>, UploadProblem)>,
 }
 
-/// What catching up has come to.
+/// The result of catching up.
 enum Progress {
     /// What the GPU has is what it should have, or on its way.
     Made,
     /// A large set: it is tried when all sets are known.
     Waits,
-}
-
-/// Why a set is not drawn.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum UploadProblem {
-    /// The engine refused it.
-    #[error("{0}")]
-    Refused(#[from] CullError),
-    /// Only the GPU had its data.
-    #[error(
-        "its {0} instances were dropped on the CPU after an upload that is no longer on the GPU: keep MAIN_WORLD in its \
-         asset_usage, or put a new set in its place"
-    )]
-    Dropped(usize),
 }
 
 impl<'a> Uploads<'a> {
@@ -445,16 +323,7 @@ impl<'a> Uploads<'a> {
 
     /// Tells the main world.
     pub fn send(self, inbox: &UploadInbox) {
-        if self.arrived.progress.is_empty() && self.arrived.complete.is_empty() {
-            return;
-        }
-        match inbox.0.lock() {
-            Ok(mut inbox) => {
-                inbox.progress.extend(self.arrived.progress);
-                inbox.complete = self.arrived.complete;
-            }
-            Err(_) => warn_once!("upload progress is lost: a thread panicked while it held it"),
-        }
+        inbox.send(self.arrived);
     }
 
     fn reserve(
@@ -556,37 +425,6 @@ fn channels(set: &InstanceSet) -> Channels {
 /// Bytes of an instance with its channels.
 fn instance_bytes(set: &InstanceSet) -> u64 {
     16 + 4 * u64::from(set.has_scales()) + 4 * u64::from(set.has_tags())
-}
-
-/// Passes the progress on, and releases sets that are on the GPU and wanted only there.
-pub(super) fn receive_uploads(
-    inbox: Res<UploadInbox>,
-    mut sets: ResMut<Assets<InstanceSet>>,
-    mut progress: MessageWriter<InstanceUploadProgress>,
-    clock: Res<CpuClock>,
-) {
-    let _running = clock.start(CpuStage::Main);
-    let Ok(mut inbox) = inbox.0.lock() else {
-        return;
-    };
-    progress.write_batch(inbox.progress.drain(..));
-    if inbox.complete.is_empty() {
-        return;
-    }
-    // Untracked, and past the change detection of `ResMut`: for others nothing has changed.
-    let sets = sets.bypass_change_detection();
-    for (asset, lineage, revision) in inbox.complete.drain(..) {
-        let Some(set) = sets.get_mut_untracked(asset) else {
-            continue;
-        };
-        if set.lineage() == lineage && set.revision() == revision && !set.is_released() {
-            let data = set.release();
-            // Giving back gigabytes takes a while.
-            AsyncComputeTaskPool::get()
-                .spawn(async move { drop(data) })
-                .detach();
-        }
-    }
 }
 
 impl GpuCullingSettings {

@@ -22,8 +22,8 @@ pub enum Expected {
     Drawn(CullingTier),
     /// They are not drawn, and an error names this limit.
     Refused(&'static str),
-    /// Bevy 0.19.1 itself ends an app there, with or without sets. None of the errors is ours, but for the one that names
-    /// the limit, if there is one.
+    /// Bevy 0.19.1 itself ends an app there, with or without sets. At most one of the errors is ours: it
+    /// names the limit.
     BevyEnds(Option<&'static str>),
 }
 

@@ -26,7 +26,7 @@ pub fn load_sphere(chunk: &Chunk, instances: &[PackedInstance], scales: &[f32], 
         );
     }
     let radius = chunk.sphere.w * scale;
-    // The scale, not the radius: that of a point is 0 for every scale.
+    // The scale, not the radius: a point has a radius of 0 at every scale.
     centre.extend(if scale >= 0.0 && radius < 3e38 {
         radius
     } else {
