@@ -18,60 +18,54 @@
 //! page as one request uses it; a *block* is 1,024 instances of a chunk; a *row* is one view of one chunk; a
 //! *batch* is what one dispatch of each stage covers: all chunks of a page.
 
-mod auto;
-mod batch;
-mod belt;
 mod bounds;
+mod choose;
 mod compactor;
 mod culler;
-mod draws;
 mod error;
 pub mod expand;
-mod frame;
-mod guard;
-mod inspect;
+mod gpu;
 pub mod layout;
-mod memory;
 pub mod meshlets;
-mod pages;
-mod pairs;
 mod pipelines;
 pub mod plan;
-mod planner;
-mod previous;
-mod readback;
+pub mod policy;
 pub mod reference;
-mod residents;
-mod sets;
+mod refusal;
+mod request;
+mod run;
 pub mod shaders;
 mod stages;
-mod staging;
+mod store;
 mod strategies;
 mod tier;
 #[cfg(feature = "tune")]
 pub mod tune;
-mod tuning;
-mod view;
-mod written;
 
 #[cfg(feature = "bevy")]
-pub(crate) use guard::{growing_size, guarded};
+pub(crate) use gpu::{guard::guarded, limits::growing_size};
 #[cfg(feature = "bevy")]
 pub(crate) use pipelines::{KernelJob, compile_kernel};
 
+pub use choose::tuning::Tuning;
 pub use compactor::{Compactor, CompactorOptions};
-pub use culler::{Culler, CullerOptions};
-pub use draws::{DrawSource, IndirectDraws};
+pub use culler::{
+    Culler, CullerOptions, DrawSource, Follower, Frame, IndirectDraws, PassRecorder, Recorded,
+};
 pub use error::CullError;
 pub use expand::{Expander, Expansion};
-pub use frame::{CullFrame, CullRequest, Refusal};
-pub use pages::{Channels, Region, SMALL_SET, SetId};
-pub use plan::{BoundingSphere, DrawPart, DrawShape};
-pub use readback::{BatchData, FrameCounts, RowCount};
-pub use sets::Residency;
+pub use gpu::{Gpu, version::Version};
+pub use plan::{BoundingSphere, DrawPart, DrawShape, planner::BatchKey, view::CullView};
+pub use refusal::Refusal;
+pub use request::{CullFrame, CullRequest};
+pub use run::{
+    BatchVersion,
+    readback::{BatchData, FrameCounts, RowCount},
+};
 pub use stages::Stage;
+pub use store::{
+    InstanceStore, Residency, SMALL_SET, WrittenRegion, WrittenSize,
+    region::{Channels, Region, SetId},
+};
 pub use strategies::Compaction;
 pub use tier::CullingTier;
-pub use tuning::Tuning;
-pub use view::CullView;
-pub use written::WrittenRegion;

@@ -2,7 +2,7 @@
 
 use crate::cull::{
     CullError, CullingTier, Stage,
-    guard::guarded,
+    gpu::guard::guarded,
     layout::BoundJob,
     pipelines::{BuildOptions, BuiltPass, build_pass},
     shaders::{INSTANCE, join, wgsl},

@@ -1,15 +1,18 @@
 //! One compaction over buffers of the caller: for benchmarks, and for tests of other instance encodings.
 
 use crate::cull::{
-    BatchData, Compaction, CullError, CullingTier, Stage,
-    batch::{GpuBatch, PageBuffers, most_ids},
+    BatchData, Compaction, CullError, CullingTier, Gpu, Stage, Version,
     bounds::BoundsBuilder,
-    guard::guarded,
+    gpu::guard::guarded,
     layout::{BLOCK, Bound, BoundJob},
     pipelines::{BuildOptions, Pipelines},
     plan::Plan,
-    readback::read_batch,
+    run::{
+        batch::{GpuBatch, most_ids},
+        readback::read_batch,
+    },
     shaders,
+    store::PageBuffers,
     strategies::Sources,
 };
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, ComputePass, Device, Queue};
@@ -22,7 +25,9 @@ pub struct Compactor {
     /// Where the compaction reads bounds; and the bounds of each page.
     bounds: Option<BoundsBuilder>,
     page_bounds: Vec<Buffer>,
-    generation: u64,
+    version: Version,
+    /// Number of calls of [`Self::prepare`].
+    prepared: u64,
 }
 
 /// How a [`Compactor`] is made.
@@ -92,7 +97,8 @@ impl Compactor {
             batches: Vec::new(),
             bounds,
             page_bounds: Vec::new(),
-            generation: 0,
+            version: Version::new(),
+            prepared: 0,
         })
     }
 
@@ -108,7 +114,8 @@ impl Compactor {
         plan: &Plan,
         pages: &[Buffer],
     ) -> Result<(), CullError> {
-        self.generation += 1;
+        self.version.bump();
+        self.prepared += 1;
         let prepared = self.prepare_batches((device, queue), plan, pages);
         if prepared.is_err() {
             self.batches.clear();
@@ -138,10 +145,10 @@ impl Compactor {
                 instances,
                 scales: instances,
                 bounds: self.page_bounds.get(plan.page).unwrap_or(instances),
-                generation: self.generation,
             };
-            let numbered = (plan, self.generation);
-            batch.prepare((device, queue), &self.pipelines, numbered, &page)?;
+            let gpu = Gpu::new(device, queue);
+            let page = (&page, self.version);
+            batch.prepare(gpu, &self.pipelines, plan, self.prepared, page)?;
         }
         Ok(())
     }
@@ -232,6 +239,6 @@ impl Compactor {
         let missing = || CullError::Readback(format!("batch {batch} was not prepared"));
         let gpu = self.batches.get(batch).ok_or_else(missing)?;
         let plan = plan.batches.get(batch).ok_or_else(missing)?;
-        read_batch((device, queue), gpu, plan, Some(&self.pipelines))
+        read_batch(Gpu::new(device, queue), gpu, plan, Some(&self.pipelines))
     }
 }

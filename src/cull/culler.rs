@@ -1,27 +1,28 @@
-//! The engine as a whole: what it holds, and how it is made.
+//! The engine: what it holds, and how it is made. [`frame`] has the frame.
+
+mod draws;
+mod frame;
+mod inspect;
+mod memory;
+
+pub use draws::{DrawSource, IndirectDraws};
+pub use frame::{Follower, Frame, PassRecorder, Recorded};
 
 use crate::cull::{
-    Compaction, CullError, CullingTier, FrameCounts, Tuning,
-    auto::Auto,
-    batch::GpuBatch,
+    Compaction, CullError, CullingTier, Tuning,
     bounds::BoundsBuilder,
-    frame::Refusals,
-    guard::guarded,
+    choose::Choice,
+    gpu::limits::binding_limit,
     layout::BLOCK,
-    pages::{Pages, SetId, binding_limit, page_limit},
     pipelines::{BuildOptions, Pipelines},
-    plan::{Plan, PlanLimits},
-    planner::PlanInputs,
-    previous::Previous,
-    readback::{BatchRows, Readback},
-    residents::ResidentSets,
+    plan::{PlanLimits, planner::Planner},
+    run::{FrameNumber, Runner},
     shaders,
+    store::{InstanceStore, StoreOptions, page_limit},
     strategies::Sources,
-    written::WrittenRoom,
 };
-use core::ops::Range;
-use hashbrown::HashMap;
-use wgpu::{Buffer, BufferDescriptor, BufferUsages, Device};
+use wgpu::Device;
+
 /// How a [`Culler`] is made.
 #[derive(Clone, Debug)]
 pub struct CullerOptions {
@@ -29,12 +30,12 @@ pub struct CullerOptions {
     pub tier: Option<CullingTier>,
     /// Keeps the bounds checks of the kernels (for tests; off by default).
     pub shader_checks: bool,
-    /// Survivor ids (4 bytes each) that a batch has room for from the start, if so many can survive at all. An
-    /// arena that proves too small grows a few frames later. The default is 16,777,216.
+    /// Number of survivor ids (4 bytes each) that the arena of a new batch holds, if as many can
+    /// survive. An arena that is too small grows a few frames later. The default is 16,777,216.
     pub survivor_capacity: u32,
     /// How survivors become lists; the default is [`Compaction::Auto`].
     pub compaction: Compaction,
-    /// What [`Compaction::Auto`] goes by; `None` is the rule for the tier.
+    /// What [`Compaction::Auto`] follows; `None` is the rule of the tier.
     pub tuning: Option<Tuning>,
 }
 
@@ -50,62 +51,29 @@ impl Default for CullerOptions {
     }
 }
 
-/// Key of a batch from frame to frame: page, and ordinal among the page's batches.
-pub(super) type BatchKey = (usize, usize);
-
-/// The engine: instance pages, pipelines of one tier, and the batches of the current frame.
+/// Culls sets of instances in views, on the GPU.
+///
+/// It has four parts, each of which owns its fields: the *store* has the sets, the *planner* turns a
+/// frame's requests into tables, the *choice* picks the compaction, the *runner* has the batches and
+/// their passes. Only [`Culler`] sees all four.
 pub struct Culler {
-    pub(super) tier: CullingTier,
-    pub(super) options: CullerOptions,
-    pub(super) page_limit: u32,
-    pub(super) plan_limits: PlanLimits,
-    pub(super) most_survivors: u64,
-    /// Those of the compaction, or of each that `Auto` may take; none on the `Cpu` tier.
-    pub(super) pipelines: Vec<Pipelines>,
-    /// The ones of the current frame.
-    pub(super) active: usize,
-    pub(super) tuning: Tuning,
-    /// What [`Compaction::Auto`] has seen.
-    pub(super) auto: Auto,
-    pub(super) pages: Pages,
-    pub(super) sets: ResidentSets,
-    /// Those of them that the GPU writes.
-    pub(super) written: HashMap<SetId, WrittenRoom>,
-    pub(super) previous: Previous,
-    /// Bound where a page has no scales.
-    pub(super) no_channel: Buffer,
-    pub(super) plan: Plan,
-    /// What it was made from; `None` before the first.
-    pub(super) plan_inputs: Option<PlanInputs>,
-    /// Keys of the plan's batches.
-    pub(super) keys: Vec<BatchKey>,
-    pub(super) rows: Vec<BatchRows>,
-    pub(super) batches: HashMap<BatchKey, GpuBatch>,
-    pub(super) readback: Readback,
-    /// None on the `Cpu` tier.
-    pub(super) bounds: Option<BoundsBuilder>,
-    /// Instances whose blocks' bounds are out of date.
-    pub(super) stale: Vec<(SetId, Range<usize>)>,
-    /// Counters of the `Cpu` tier, known at once.
-    pub(super) cpu_counts: Option<FrameCounts>,
-    pub(super) frame: u64,
-    /// The last frame with another plan or compaction than the one before.
-    pub(super) changed_in: u64,
-    /// By the newest counters, some arena may soon be too small.
-    pub(super) may_overflow: bool,
-    pub(super) uploaded: u64,
-    /// Batches that the device has no room for, and the frame in which it said so.
-    pub(super) refused: HashMap<BatchKey, u64>,
-    pub(super) refusals: Refusals,
+    tier: CullingTier,
+    options: CullerOptions,
+    store: InstanceStore,
+    planner: Planner,
+    choice: Choice,
+    runner: Runner,
+    frame: FrameNumber,
 }
 
 impl Culler {
-    /// A culler on `device`. A tier whose pipelines do not build gives way to the next; the reason is the second value.
+    /// A culler on `device`. If the pipelines of a tier do not build, the next lower tier is taken; the
+    /// second value then says why.
     ///
     /// # Errors
-    /// [`CullError::TierUnsupported`] when `options.tier` asks for what the device lacks,
-    /// [`CullError::CompactionUnsupported`] when `options.compaction` does,
-    /// [`CullError::BindingTooSmall`] when it cannot bind a block of instances.
+    /// [`CullError::TierUnsupported`] if the device lacks what `options.tier` needs,
+    /// [`CullError::CompactionUnsupported`] if it lacks what `options.compaction` needs,
+    /// [`CullError::BindingTooSmall`] if it cannot bind a block of instances.
     pub fn new(
         device: &Device,
         options: CullerOptions,
@@ -131,61 +99,31 @@ impl Culler {
             options.compaction.check(tier, features)?;
             Kernels::build(device, tier, &options)
         })?;
-        reason = failure.or(reason);
-        let Kernels {
-            pipelines,
-            bounds,
-            tuning,
-        } = kernels;
-        let no_channel = guarded(device, "gpu_culling no channel", || {
-            device.create_buffer(&BufferDescriptor {
-                label: Some("gpu_culling no channel"),
-                size: 256,
-                usage: BufferUsages::STORAGE,
-                mapped_at_creation: false,
-            })
-        })?;
+        let store = StoreOptions {
+            keeps_cpu_copy: tier == CullingTier::Cpu,
+            page_limit,
+            bounds: kernels.bounds,
+        };
+        let plan_limits = PlanLimits::new(
+            binding_limit(&limits),
+            limits.max_compute_workgroups_per_dimension,
+        );
         let culler = Self {
             tier,
-            page_limit,
-            plan_limits: PlanLimits::new(
-                binding_limit(&limits),
-                limits.max_compute_workgroups_per_dimension,
-            ),
-            most_survivors: binding_limit(&limits) / 4,
-            pipelines,
-            active: 0,
-            tuning,
-            auto: Auto::default(),
-            pages: Pages::new(device, page_limit, tier == CullingTier::Cpu),
-            sets: ResidentSets::default(),
-            written: HashMap::new(),
-            previous: Previous::default(),
-            no_channel,
-            plan: Plan::default(),
-            plan_inputs: None,
-            keys: Vec::new(),
-            rows: Vec::new(),
-            batches: HashMap::new(),
-            readback: Readback::new(),
-            bounds,
-            stale: Vec::new(),
-            cpu_counts: None,
-            frame: 0,
-            changed_in: 0,
-            may_overflow: false,
-            uploaded: 0,
-            refused: HashMap::new(),
-            refusals: Refusals::default(),
+            store: InstanceStore::new(device, store)?,
+            planner: Planner::new(plan_limits),
+            choice: kernels.choice,
+            runner: Runner::new(device, kernels.pipelines, options.survivor_capacity),
+            frame: FrameNumber::default(),
             options,
         };
-        Ok((culler, reason))
+        Ok((culler, failure.or(reason)))
     }
 
-    /// A culler whose kernels `edit` changes, given a pass's name and WGSL: a test breaks them on purpose.
+    /// A culler whose kernels `edit` changes, given a pass's name and WGSL: a test breaks them.
     ///
     /// # Errors
-    /// As [`Self::new`], and [`CullError::Pipeline`] when a kernel does not build.
+    /// Same as [`Self::new`], and [`CullError::Pipeline`] if a kernel does not build.
     #[doc(hidden)]
     pub fn with_sources(
         device: &Device,
@@ -197,14 +135,16 @@ impl Culler {
             shader_checks: true,
             ..culler.options.clone()
         };
-        culler.pipelines = build(device, culler.tier, &options, &culler.tuning, &edit)?;
+        let pipelines = build(device, culler.tier, &options, &culler.choice, &edit)?;
+        culler.runner.set_pipelines(pipelines);
         Ok(culler)
     }
 
-    /// Number of the frame that was prepared last; its [`FrameCounts`] have the same.
+    /// Number of the frame that was prepared last; its [`FrameCounts`](crate::cull::FrameCounts) have
+    /// the same.
     #[must_use]
-    pub fn frame(&self) -> u64 {
-        self.frame
+    pub fn frame_number(&self) -> u64 {
+        self.frame.now
     }
 
     /// The tier in use.
@@ -213,34 +153,34 @@ impl Culler {
         self.tier
     }
 
-    /// The compaction in use: that of the options, or what [`Compaction::Auto`] took for the frame that was
-    /// prepared last. On the `Cpu` tier the default, whose twins run there.
+    /// The compaction in use: that of the options, or what [`Compaction::Auto`] took for the frame that
+    /// was prepared last. On the `Cpu` tier always [`Compaction::VoteScanCompact`], whose twins run
+    /// there.
     #[must_use]
     pub fn compaction(&self) -> Compaction {
-        self.pipelines
-            .get(self.active)
-            .map_or(Compaction::VoteScanCompact, |pipelines| {
-                pipelines.compaction
-            })
+        self.runner.compaction()
     }
 
-    /// Instances that one page holds.
+    /// The sets on the GPU.
     #[must_use]
-    pub fn page_limit(&self) -> u32 {
-        self.page_limit
+    pub fn store(&self) -> &InstanceStore {
+        &self.store
     }
 
-    /// Pages of at most `instances` from now on, rounded up to a block (a test makes many small ones).
+    /// The sets on the GPU, to upload, change and remove them. Changes between
+    /// [`prepare`](Self::prepare) and the recording of a frame concern the next frame.
+    #[must_use]
+    pub fn store_mut(&mut self) -> &mut InstanceStore {
+        &mut self.store
+    }
+
+    /// Drops every set and limits new pages to `instances`, rounded up to a block (a test makes many
+    /// small ones).
     #[doc(hidden)]
     pub fn limit_pages(&mut self, instances: u32, counts_per_batch: u32, few_counts: u32) {
-        self.plan_limits.few_counts = few_counts;
-        self.page_limit = instances.next_multiple_of(BLOCK).min(self.page_limit);
-        self.plan_limits.counts = counts_per_batch.min(self.plan_limits.counts);
-        self.pages.clear(self.page_limit);
-        self.plan_inputs = None;
-        (self.plan, self.keys, self.rows) = Default::default();
-        self.sets = ResidentSets::default();
-        self.written.clear();
+        let limit = instances.next_multiple_of(BLOCK);
+        self.store.clear(limit.min(self.store.page_limit()));
+        self.planner.limit(counts_per_batch, few_counts);
     }
 }
 
@@ -248,7 +188,7 @@ impl Culler {
 struct Kernels {
     pipelines: Vec<Pipelines>,
     bounds: Option<BoundsBuilder>,
-    tuning: Tuning,
+    choice: Choice,
 }
 
 impl Kernels {
@@ -257,29 +197,45 @@ impl Kernels {
         tier: CullingTier,
         options: &CullerOptions,
     ) -> Result<Self, CullError> {
-        let tuning = options
-            .tuning
-            .clone()
-            .unwrap_or_else(|| rule(device, tier))
-            .supported(tier, device.features());
+        let choice = Choice::new(device, tier, options.compaction, options.tuning.as_ref());
         if tier == CullingTier::Cpu {
             return Ok(Self {
                 pipelines: Vec::new(),
                 bounds: None,
-                tuning,
+                choice,
             });
         }
         let (encoding, checks) = (shaders::INSTANCE_PACKED, options.shader_checks);
         Ok(Self {
-            pipelines: build(device, tier, options, &tuning, &|_, source| source)?,
+            pipelines: build(device, tier, options, &choice, &|_, source| source)?,
             bounds: Some(BoundsBuilder::new(device, encoding, checks)?),
-            tuning,
+            choice,
         })
     }
 }
 
-/// What `build` makes of the first tier, from `first` downwards, that the device does not refuse. The last value says why it
-/// is not `first`.
+/// The pipelines of every compaction that may run.
+fn build(
+    device: &Device,
+    tier: CullingTier,
+    options: &CullerOptions,
+    choice: &Choice,
+    edit: &dyn Fn(&str, String) -> String,
+) -> Result<Vec<Pipelines>, CullError> {
+    let build = |compaction| {
+        let options = BuildOptions {
+            sources: Sources::new(tier),
+            compaction,
+            checks: options.shader_checks,
+            edit,
+        };
+        Pipelines::build(device, &options)
+    };
+    choice.compactions().into_iter().map(build).collect()
+}
+
+/// What `build` makes of the best tier, from `first` down, that the device does not refuse. The last
+/// value says why it is not `first`.
 fn best_tier<T>(
     first: CullingTier,
     mut build: impl FnMut(CullingTier) -> Result<T, CullError>,
@@ -302,49 +258,10 @@ fn best_tier<T>(
     }
 }
 
-/// What `Auto` goes by without a measurement.
-fn rule(device: &Device, tier: CullingTier) -> Tuning {
-    // wgpu 29 translates atomic loads to plain ones for DX12 (wgpu issue 9242): strips would wait for what they cannot see,
-    // and count it themselves. Right, but slow.
-    match device.adapter_info().backend {
-        wgpu::Backend::Dx12 => Tuning::rule(CullingTier::Workgroup),
-        _ => Tuning::rule(tier),
-    }
-}
-
-/// Pipelines of the compaction, or of each that `Auto` may take.
-fn build(
-    device: &Device,
-    tier: CullingTier,
-    options: &CullerOptions,
-    tuning: &Tuning,
-    edit: &dyn Fn(&str, String) -> String,
-) -> Result<Vec<Pipelines>, CullError> {
-    let fixed = [options.compaction];
-    let compactions = if options.compaction == Compaction::Auto {
-        tuning.compactions()
-    } else {
-        fixed.to_vec()
-    };
-    let build = |compaction| {
-        let checks = options.shader_checks;
-        Pipelines::build(
-            device,
-            &BuildOptions {
-                sources: Sources::new(tier),
-                compaction,
-                checks,
-                edit,
-            },
-        )
-    };
-    compactions.into_iter().map(build).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cull::guard::refused;
+    use crate::cull::gpu::guard::refused;
 
     fn internal(tier: CullingTier) -> CullError {
         let error = wgpu::Error::Internal {
@@ -376,7 +293,7 @@ mod tests {
             assert_eq!((tier, made), (best, best));
             assert!(reason.is_some_and(|reason| reason.contains("internal error")));
         }
-        // What no lower tier would mend is an error.
+        // An error that no lower tier would mend ends the search.
         let asked = best_tier(Subgroup, |_| -> Result<(), _> {
             Err(CullError::UnknownSet(1))
         });

@@ -20,12 +20,14 @@ mod batch;
 mod culler;
 mod inspect;
 pub mod layout;
+mod options;
 mod pipelines;
 mod readback;
 mod rows;
 mod tables;
 
-pub use culler::{MeshletCuller, MeshletDraw, MeshletOptions, MeshletRequest, SeenFaces};
+pub use culler::{MeshletCuller, MeshletDraw, MeshletRequest, SeenFaces};
+pub use options::MeshletOptions;
 pub use pipelines::MeshletStage;
 pub use readback::{MeshletBatchData, MeshletCounts, MeshletRowCount};
 pub use tables::MeshletMeshId;

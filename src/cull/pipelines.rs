@@ -2,7 +2,7 @@
 
 use crate::cull::{
     Compaction, CullError, CullingTier, Stage,
-    guard::guarded,
+    gpu::guard::guarded,
     layout::BLOCK,
     plan::BatchPlan,
     strategies::{Access, Dispatch, DispatchLimits, Pass, Resource, Sources, doublings},

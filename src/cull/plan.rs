@@ -1,16 +1,21 @@
 //! From requests to tables: which chunks, rows and counts each batch has. Pure, and the one place where sizes
 //! and dispatch counts are derived.
 
+mod pairs;
+pub(super) mod planner;
+pub(super) mod view;
+
 use crate::cull::{
     layout::{
         BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTRE, Chunk, MOST_STRIP_BLOCKS,
         MOST_TILES, Row, RowDraw, SCAN_TILE,
     },
-    pages::Region,
-    view::greatest_stretch,
+    policy::{FEW_COUNTS, MANY_BLOCKS},
+    store::region::Region,
 };
 use core::ops::Range;
 use glam::{Affine3A, Vec3};
+use view::greatest_stretch;
 
 /// A sphere around a mesh, in the mesh's own space.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -84,12 +89,14 @@ impl DrawShape {
     }
 }
 
-/// Where the survivors of one view in one region of a set are: one draw call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The survivors of one view in one region of a set: one draw call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DrawPart {
     /// Index of the batch.
     pub batch: usize,
-    /// Row in the batch.
+    /// Index of the chunk in the batch.
+    pub chunk: u32,
+    /// Index of the row in the batch.
     pub row: u32,
     /// Index of the set's region.
     pub region: usize,
@@ -195,12 +202,6 @@ pub struct PlanLimits {
     /// Up to so many counts of a batch are added up in `compact`; more are scanned by a pass of their own.
     pub few_counts: u32,
 }
-
-/// What every workgroup of `compact` can well read: 8 KiB.
-const FEW_COUNTS: u32 = 2048;
-
-/// Beyond so many times as many, subgroups vote on blocks of their own: with fewer, the last of them are waited for.
-const MANY_BLOCKS: u32 = 16;
 
 impl PlanLimits {
     /// A batch is so small that its words, and its ids if every instance is visible, fit one binding, and that
@@ -340,6 +341,7 @@ impl Plan {
                     .push(request.shape.to_row_draw(first_count, blocks));
                 parts[group * most_rows + k].push(DrawPart {
                     batch: at,
+                    chunk: batch.batch.chunk_count,
                     row: first_row + k as u32,
                     region: index,
                 });

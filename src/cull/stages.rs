@@ -36,4 +36,16 @@ impl Stage {
             Self::Args => "args",
         }
     }
+
+    /// The label of its compute pass, and the name of its time span.
+    #[must_use]
+    pub const fn span(self) -> &'static str {
+        match self {
+            Self::Classify => "gpu_culling/classify",
+            Self::Vote => "gpu_culling/vote",
+            Self::Scan => "gpu_culling/scan",
+            Self::Compact => "gpu_culling/compact",
+            Self::Args => "gpu_culling/args",
+        }
+    }
 }

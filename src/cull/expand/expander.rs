@@ -8,13 +8,11 @@ use super::{
 };
 use crate::cull::{
     CullError, CullingTier,
-    guard::guarded,
+    gpu::{Gpu, guard::guarded, limits::binding_limit, readback::read_buffer},
     layout::expand::{
         EXPAND_BUCKETS, EXPAND_KNOWN, ExpandParams, ExpandSlice, ExpandState, dispatch_offset,
     },
-    pages::binding_limit,
     pipelines::{KernelJob, compile_kernel, layout_entry},
-    readback::read_buffer,
     shaders,
     strategies::Access,
 };
@@ -486,8 +484,12 @@ impl Expander {
     /// # Errors
     /// [`CullError::Readback`].
     pub fn read_state(&self, device: &Device, queue: &Queue) -> Result<ExpandState, CullError> {
-        let words: Vec<u32> =
-            read_buffer(device, queue, &self.state, 0, size_of::<ExpandState>() / 4)?;
+        let words: Vec<u32> = read_buffer(
+            Gpu::new(device, queue),
+            &self.state,
+            0,
+            size_of::<ExpandState>() / 4,
+        )?;
         Ok(bytemuck::pod_read_unaligned(bytemuck::cast_slice(&words)))
     }
 
@@ -502,7 +504,7 @@ impl Expander {
         at: u32,
         len: usize,
     ) -> Result<Vec<u32>, CullError> {
-        read_buffer(device, queue, &self.arena, u64::from(at) * 4, len)
+        read_buffer(Gpu::new(device, queue), &self.arena, u64::from(at) * 4, len)
     }
 }
 

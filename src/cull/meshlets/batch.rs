@@ -8,12 +8,14 @@ use super::{
     pipelines::{Pipelines, Slot},
 };
 use crate::cull::{
-    CullError,
-    batch::{Growable, Table},
-    guard::guarded,
+    BatchVersion, CullError, Gpu, Version,
+    gpu::{
+        buffer::{Growable, Table},
+        guard::guarded,
+    },
     layout::DrawArgs,
 };
-use wgpu::{BindGroup, Buffer, BufferUsages, Device, Queue};
+use wgpu::{BindGroup, Buffer, BufferUsages, Device};
 
 /// Buffers of others that the kernels read.
 pub(super) struct Inputs<'a> {
@@ -22,8 +24,8 @@ pub(super) struct Inputs<'a> {
     pub instances: &'a Buffer,
     pub scales: &'a Buffer,
     pub meshlets: &'a Buffer,
-    /// Changes when one of them is replaced.
-    pub generation: [u64; 3],
+    /// Versions of the culler's buffers and of the meshlets' table.
+    pub version: (BatchVersion, Version),
 }
 
 /// Room of a batch.
@@ -45,10 +47,11 @@ pub(super) struct MeshletBatch {
     draws: Growable,
     results: Growable,
     pub room: Room,
-    /// Changes when `pairs` is replaced: draws must bind anew.
-    pub generation: u64,
+    /// Bumped when `pairs` is replaced: draws must bind it again.
+    pub version: Version,
     bind_groups: Vec<BindGroup>,
-    bound: [u64; 3],
+    /// What the bind groups were made for.
+    bound: Option<(BatchVersion, Version)>,
     /// The tables of the current frame.
     pub row_table: Vec<MeshletRow>,
     /// Work items if every instance survived.
@@ -77,9 +80,9 @@ impl MeshletBatch {
             draws: new("gpu_culling meshlet draws", drawn),
             results: new("gpu_culling meshlet results", drawn),
             room: Room::default(),
-            generation: 0,
+            version: Version::new(),
             bind_groups: Vec::new(),
-            bound: [0; 3],
+            bound: None,
             row_table: Vec::new(),
             most_items: 0,
             last_used: 0,
@@ -145,20 +148,19 @@ impl MeshletBatch {
     /// Uploads the tables and makes room. Returns the bytes uploaded. After an error the batch is of no use.
     pub fn prepare(
         &mut self,
-        device: &Device,
-        queue: &Queue,
+        gpu: Gpu<'_>,
         pipelines: &Pipelines,
         inputs: &Inputs<'_>,
     ) -> Result<u64, CullError> {
         let rows = self.row_table.len() as u64;
         let cells = u64::from(self.room.cells);
         let written = [
-            self.sizes.write(device, queue, &[self.sizes()])?,
-            self.rows.write(device, queue, &self.row_table)?,
+            self.sizes.write(gpu, &[self.sizes()])?,
+            self.rows.write(gpu, &self.row_table)?,
         ];
         let spans = size_of::<MeshletTotals>() as u64 + rows * size_of::<MeshletSpan>() as u64;
         let draws = u64::from(self.draw_count()) * size_of::<DrawArgs>() as u64;
-        let mut replaced = written.iter().any(|(_, replaced)| *replaced);
+        let mut replaced = written.iter().any(|written| written.replaced);
         for (array, bytes) in [
             (&mut self.spans, spans),
             (&mut self.words, cells * u64::from(CELL_WORDS) * 4),
@@ -167,14 +169,17 @@ impl MeshletBatch {
             (&mut self.draws, draws),
             (&mut self.results, result_offset(rows as u32)),
         ] {
-            replaced |= array.reserve(device, bytes)?;
+            replaced |= array.reserve(gpu.device, bytes)?;
         }
-        if self.pairs.reserve(device, u64::from(self.room.pairs) * 4)? {
-            self.generation += 1;
+        if self
+            .pairs
+            .reserve(gpu.device, u64::from(self.room.pairs) * 4)?
+        {
+            self.version.bump();
             replaced = true;
         }
-        if replaced || self.bound != inputs.generation || self.bind_groups.is_empty() {
-            self.bound = inputs.generation;
+        if replaced || self.bound != Some(inputs.version) || self.bind_groups.is_empty() {
+            self.bound = Some(inputs.version);
             let buffer = |slot| match slot {
                 Slot::Sizes => &self.sizes.gpu.buffer,
                 Slot::Rows => &self.rows.gpu.buffer,
@@ -191,11 +196,11 @@ impl MeshletBatch {
                 Slot::Draws => &self.draws.buffer,
                 Slot::Results => &self.results.buffer,
             };
-            self.bind_groups = guarded(device, "bind groups of meshlets", || {
-                pipelines.bind(device, buffer)
+            self.bind_groups = guarded(gpu.device, "bind groups of meshlets", || {
+                pipelines.bind(gpu.device, buffer)
             })?;
         }
-        Ok(written.iter().map(|(bytes, _)| bytes).sum())
+        Ok(written.iter().map(|written| written.bytes).sum())
     }
 }
 

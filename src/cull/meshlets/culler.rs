@@ -1,4 +1,4 @@
-//! The meshlet stages after a culler's: prepare, record, draw, read back.
+//! The meshlet stages, which follow a culler's: prepare, record, draw, read back.
 
 use super::{
     batch::{Inputs, MeshletBatch, Room, most_cells},
@@ -6,49 +6,23 @@ use super::{
         CELL_WORDS, ITEM_MESHLETS, MESHLET_TILE, MeshletResult, MeshletRow, MeshletTotals,
         result_offset,
     },
+    options::MeshletOptions,
     pipelines::{MeshletStage, Pipelines},
     readback::{MeshletCounts, RowMeaning},
     tables::{MeshletMeshId, Tables},
 };
 use crate::{
     cull::{
-        CullError, CullFrame, Culler, CullingTier, DrawPart, DrawSource, IndirectDraws,
-        frame::RETRY_AFTER, layout::DrawArgs, pages::binding_limit, staging::StagingRing,
+        BatchKey, CullError, CullFrame, Culler, CullingTier, DrawPart, DrawSource, Follower, Gpu,
+        IndirectDraws, PassRecorder, Version,
+        gpu::{limits::binding_limit, staging::StagingRing},
+        layout::DrawArgs,
+        policy::{KEEP_FRAMES, RETRY_AFTER},
     },
     meshlet::Meshlet,
 };
 use std::collections::HashMap;
-use wgpu::{Buffer, CommandEncoder, ComputePass, Device, Queue};
-
-/// How a [`MeshletCuller`] is made.
-#[derive(Clone, Copy, Debug)]
-pub struct MeshletOptions {
-    /// Keeps the bounds checks of the kernels (for tests; off by default).
-    pub shader_checks: bool,
-    /// Meshlets of tiles of 128 survivors (20 bytes each) that a batch has room for from the start, if there can be so many. A
-    /// row that finds no room is drawn whole; the room grows a few frames later. The default is 262,144.
-    pub cell_capacity: u32,
-    /// Ids (4 bytes each), one for each meshlet drawn of each survivor, that a batch has room for from the start. The default
-    /// is 4,194,304.
-    pub pair_capacity: u32,
-    /// Workgroups of 128 threads that share the work of a stage whose amount only the GPU knows, at most. The default is
-    /// 4,096: more threads than any GPU runs at once.
-    pub workgroups: u32,
-    /// The capacities stay as they are, so what does not fit is always drawn whole (for tests; off by default).
-    pub keeps_capacity: bool,
-}
-
-impl Default for MeshletOptions {
-    fn default() -> Self {
-        Self {
-            shader_checks: false,
-            cell_capacity: 1 << 18,
-            pair_capacity: 1 << 22,
-            workgroups: 4096,
-            keeps_capacity: false,
-        }
-    }
-}
+use wgpu::{Buffer, CommandEncoder, ComputePass, Device};
 
 /// Which faces of triangles a pipeline draws: what cones may cull.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,11 +55,7 @@ pub struct MeshletDraw<'a> {
     pub meshlets: IndirectDraws<'a>,
 }
 
-pub(super) type BatchKey = (usize, usize);
-
-/// Batches that were not used for so many frames are dropped.
-const KEEP_FRAMES: u64 = 120;
-/// Cells at most: ids and tests are counted in 32 bits.
+/// Largest number of cells: ids and tests are counted in 32 bits.
 const MOST_CELLS: u64 = 1 << 24;
 
 /// Culls meshlets of what a [`Culler`] has found to survive.
@@ -195,16 +165,16 @@ impl MeshletCuller {
     /// Requests whose mesh is not known, or that have no indices, are left out.
     pub fn prepare(
         &mut self,
-        (device, queue): (&Device, &Queue),
+        gpu: Gpu<'_>,
         culler: &Culler,
         frame: &CullFrame,
         requests: &[MeshletRequest],
     ) {
-        self.frame = culler.frame();
+        self.frame = culler.frame_number();
         self.learn();
         self.keys.clear();
         self.lookup.clear();
-        match self.tables.upload(device, queue) {
+        match self.tables.upload(gpu) {
             Ok(bytes) => self.uploaded += bytes,
             Err(error) => self.errors.push(error),
         }
@@ -213,10 +183,11 @@ impl MeshletCuller {
         }
         self.meanings.clear();
         for request in requests {
-            self.add_request(device, culler, frame, request);
+            self.add_request(gpu.device, culler, frame, request);
         }
         for index in 0..self.keys.len() {
-            self.prepare_batch((device, queue), culler, self.keys[index]);
+            let (batch, key) = self.keys[index];
+            self.prepare_batch(gpu, culler, batch, key);
         }
         self.keys.retain(|(_, key)| self.batches.contains_key(key));
         let now = self.frame;
@@ -224,13 +195,8 @@ impl MeshletCuller {
             .retain(|_, batch| batch.last_used + KEEP_FRAMES >= now);
     }
 
-    fn prepare_batch(
-        &mut self,
-        (device, queue): (&Device, &Queue),
-        culler: &Culler,
-        (index, key): (usize, BatchKey),
-    ) {
-        let (Some(batch), Some([survivors, instances, scales, _]), Some((_, version))) = (
+    fn prepare_batch(&mut self, gpu: Gpu<'_>, culler: &Culler, index: usize, key: BatchKey) {
+        let (Some(batch), Some([survivors, instances, scales, _]), Some(version)) = (
             self.batches.get_mut(&key),
             culler.batch_buffers(index),
             culler.batch_version(index),
@@ -239,8 +205,7 @@ impl MeshletCuller {
         };
         let part = DrawPart {
             batch: index,
-            row: 0,
-            region: 0,
+            ..DrawPart::default()
         };
         let Some(DrawSource::Indirect(args)) = culler.draw_source(&part) else {
             return;
@@ -269,9 +234,9 @@ impl MeshletCuller {
             instances,
             scales,
             meshlets: self.tables.buffer(),
-            generation: [version[0], version[1], self.tables.generation],
+            version: (version, self.tables.version),
         };
-        match batch.prepare(device, queue, &self.pipelines, &inputs) {
+        match batch.prepare(gpu, &self.pipelines, &inputs) {
             Ok(bytes) => {
                 self.uploaded += bytes;
                 self.refused.remove(&key);
@@ -280,7 +245,8 @@ impl MeshletCuller {
         }
     }
 
-    /// The device has no room for a batch: what survives in it is drawn whole, until it is tried again some frames later.
+    /// Notes that the device refused a batch: its survivors are drawn whole until it is tried again
+    /// [`RETRY_AFTER`] frames later.
     pub(super) fn refuse(&mut self, key: BatchKey, error: CullError) {
         self.batches.remove(&key);
         if self.refused.insert(key, self.frame).is_none() {
@@ -288,7 +254,7 @@ impl MeshletCuller {
         }
     }
 
-    /// Whether the device has had no room for a batch a short time ago.
+    /// Whether the device refused a batch less than [`RETRY_AFTER`] frames ago.
     pub(super) fn is_refused(&self, key: BatchKey) -> bool {
         let refused_in = self.refused.get(&key);
         refused_in.is_some_and(|refused_in| self.frame < refused_in + RETRY_AFTER)
@@ -337,21 +303,6 @@ impl MeshletCuller {
         self.counts = Some(counts);
     }
 
-    /// Records all stages and the copy of the counters, after the culler's stages.
-    pub fn record(&mut self, device: &Device, encoder: &mut CommandEncoder) {
-        if !self.has_gpu_work() {
-            return;
-        }
-        for stage in MeshletStage::ALL {
-            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
-                label: Some(stage.name()),
-                timestamp_writes: None,
-            });
-            self.record_stage(stage, &mut pass);
-        }
-        self.record_readback(device, encoder);
-    }
-
     /// Whether the frame has meshlets to cull.
     #[must_use]
     pub fn has_gpu_work(&self) -> bool {
@@ -359,7 +310,7 @@ impl MeshletCuller {
     }
 
     /// Records one stage of all batches, in the order of [`MeshletStage::ALL`].
-    pub fn record_stage(&self, stage: MeshletStage, pass: &mut ComputePass<'_>) {
+    fn record_stage(&self, stage: MeshletStage, pass: &mut ComputePass<'_>) {
         let batches = self.keys.iter().filter_map(|(_, key)| {
             let batch = self.batches.get(key)?;
             let rows = batch.row_table.len() as u32;
@@ -369,7 +320,7 @@ impl MeshletCuller {
     }
 
     /// Records the copy of the counters.
-    pub fn record_readback(&mut self, device: &Device, encoder: &mut CommandEncoder) {
+    fn record_readback(&mut self, device: &Device, encoder: &mut CommandEncoder) {
         let mut copies = Vec::new();
         let mut meaning = Vec::new();
         for (_, key) in &self.keys {
@@ -382,8 +333,8 @@ impl MeshletCuller {
             .record(device, encoder, self.frame, &copies, meaning);
     }
 
-    /// To be called when the recorded commands have been submitted.
-    pub fn after_submit(&mut self) {
+    /// Ends a frame after its commands were submitted.
+    pub fn finish(&mut self) {
         self.readback.after_submit();
     }
 
@@ -418,16 +369,37 @@ impl MeshletCuller {
         })
     }
 
-    /// What takes the place of the survivors of a batch of the culler's when meshlets are drawn, and a number that changes
-    /// when it is replaced.
+    /// The ids that meshlet draws of a batch bind in place of the culler's survivors, and a version that
+    /// changes when the buffer is replaced.
     #[must_use]
-    pub fn pairs(&self, batch: usize) -> Option<(&Buffer, u64)> {
+    pub fn pairs(&self, batch: usize) -> Option<(&Buffer, Version)> {
         let batch = self.batch(batch)?;
-        Some((batch.pairs(), batch.generation))
+        Some((batch.pairs(), batch.version))
     }
 
     pub(super) fn batch(&self, index: usize) -> Option<&MeshletBatch> {
         let (_, key) = self.keys.iter().find(|(batch, _)| *batch == index)?;
         self.batches.get(key)
+    }
+}
+
+impl Follower for MeshletCuller {
+    fn has_work(&self) -> bool {
+        self.has_gpu_work()
+    }
+
+    fn record(
+        &mut self,
+        _: &Culler,
+        device: &Device,
+        encoder: &mut CommandEncoder,
+        passes: &mut dyn PassRecorder,
+    ) {
+        for stage in MeshletStage::ALL {
+            passes.pass(encoder, stage.span(), &mut |pass| {
+                self.record_stage(stage, pass);
+            });
+        }
+        self.record_readback(device, encoder);
     }
 }

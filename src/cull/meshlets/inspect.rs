@@ -6,11 +6,10 @@ use super::{
     readback::MeshletBatchData,
 };
 use crate::cull::{
-    CullError, Culler, DrawPart, DrawSource, IndirectDraws,
+    CullError, Culler, DrawPart, DrawSource, Gpu, IndirectDraws,
+    gpu::readback::read_buffer,
     layout::{DrawArgs, args_offset},
-    readback::read_buffer,
 };
-use wgpu::{Device, Queue};
 
 impl MeshletCuller {
     /// The meshlets of all meshes, as they lie on the GPU.
@@ -23,18 +22,14 @@ impl MeshletCuller {
     ///
     /// # Errors
     /// [`CullError::Readback`].
-    pub fn read_batch(
-        &self,
-        (device, queue): (&Device, &Queue),
-        batch: usize,
-    ) -> Result<MeshletBatchData, CullError> {
+    pub fn read_batch(&self, gpu: Gpu<'_>, batch: usize) -> Result<MeshletBatchData, CullError> {
         let missing = || CullError::Readback(format!("batch {batch} has no meshlets"));
         let batch = self.batch(batch).ok_or_else(missing)?;
         let rows = batch.row_table.len();
         let [words, counts, partials] = batch.scratch();
         let head = size_of::<MeshletTotals>() as u64;
-        let totals: Vec<MeshletTotals> = read_buffer(device, queue, batch.spans(), 0, 1)?;
-        let result_totals: Vec<MeshletTotals> = read_buffer(device, queue, batch.results(), 0, 1)?;
+        let totals: Vec<MeshletTotals> = read_buffer(gpu, batch.spans(), 0, 1)?;
+        let result_totals: Vec<MeshletTotals> = read_buffer(gpu, batch.results(), 0, 1)?;
         let cells = totals[0].cell_count as usize;
         let stored = result_totals[0].needed_pairs.min(batch.room.pairs) as usize;
         let draws = batch.draw_count() as usize;
@@ -42,14 +37,14 @@ impl MeshletCuller {
             sizes: batch.sizes(),
             rows: batch.row_table.clone(),
             totals: totals[0],
-            spans: read_buffer(device, queue, batch.spans(), head, rows)?,
-            words: read_buffer(device, queue, words, 0, cells * CELL_WORDS as usize)?,
-            counts: read_buffer(device, queue, counts, 0, cells + 1)?,
-            partials: read_buffer(device, queue, partials, 0, cells / CELL_TILE as usize + 1)?,
-            pairs: read_buffer(device, queue, batch.pairs(), 0, stored)?,
-            draws: read_buffer(device, queue, batch.draws(), 0, draws)?,
+            spans: read_buffer(gpu, batch.spans(), head, rows)?,
+            words: read_buffer(gpu, words, 0, cells * CELL_WORDS as usize)?,
+            counts: read_buffer(gpu, counts, 0, cells + 1)?,
+            partials: read_buffer(gpu, partials, 0, cells / CELL_TILE as usize + 1)?,
+            pairs: read_buffer(gpu, batch.pairs(), 0, stored)?,
+            draws: read_buffer(gpu, batch.draws(), 0, draws)?,
             result_totals: result_totals[0],
-            results: read_buffer(device, queue, batch.results(), head, rows)?,
+            results: read_buffer(gpu, batch.results(), head, rows)?,
         })
     }
 
@@ -58,15 +53,14 @@ impl MeshletCuller {
     /// # Errors
     /// [`CullError::Readback`].
     pub fn read_inputs(
-        (device, queue): (&Device, &Queue),
+        gpu: Gpu<'_>,
         culler: &Culler,
         batch: usize,
     ) -> Result<(Vec<DrawArgs>, Vec<u32>), CullError> {
         let missing = || CullError::Readback(format!("batch {batch} is not in the frame"));
         let part = DrawPart {
             batch,
-            row: 0,
-            region: 0,
+            ..DrawPart::default()
         };
         let (Some(DrawSource::Indirect(IndirectDraws { buffer, .. })), Some([survivors, ..])) =
             (culler.draw_source(&part), culler.batch_buffers(batch))
@@ -74,8 +68,8 @@ impl MeshletCuller {
             return Err(missing());
         };
         let rows = culler.plan().batches[batch].rows.len();
-        let draws = read_buffer(device, queue, buffer, args_offset(0), rows)?;
+        let draws = read_buffer(gpu, buffer, args_offset(0), rows)?;
         let len = survivors.size() as usize / 4;
-        Ok((draws, read_buffer(device, queue, survivors, 0, len)?))
+        Ok((draws, read_buffer(gpu, survivors, 0, len)?))
     }
 }

@@ -1,6 +1,6 @@
 //! The kernels of the meshlet stages: sources, bindings, pipelines.
 
-use super::culler::MeshletOptions;
+use super::options::MeshletOptions;
 use crate::cull::{
     CullError, CullingTier,
     pipelines::{KernelJob, compile_kernel, layout_entry},
@@ -46,6 +46,18 @@ impl MeshletStage {
             Self::Scan => "meshlet_scan",
             Self::Compact => "meshlet_compact",
             Self::Args => "meshlet_args",
+        }
+    }
+
+    /// The label of its compute pass, and the name of its time span.
+    #[must_use]
+    pub const fn span(self) -> &'static str {
+        match self {
+            Self::Expand => "gpu_culling/meshlet_expand",
+            Self::Vote => "gpu_culling/meshlet_vote",
+            Self::Scan => "gpu_culling/meshlet_scan",
+            Self::Compact => "gpu_culling/meshlet_compact",
+            Self::Args => "gpu_culling/meshlet_args",
         }
     }
 

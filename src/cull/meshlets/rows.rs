@@ -6,13 +6,13 @@ use super::{
     layout::MeshletRow,
     readback::RowMeaning,
 };
-use crate::cull::{CullFrame, Culler, layout::Chunk, plan::BatchPlan};
+use crate::cull::{CullFrame, Culler};
 use glam::Vec4;
 use std::collections::hash_map::Entry;
 use wgpu::Device;
 
 impl MeshletCuller {
-    /// Adds the rows of a request, where its mesh is known and has indices.
+    /// Adds the rows of a request if its mesh is known and has indices.
     pub(super) fn add_request(
         &mut self,
         device: &Device,
@@ -37,9 +37,10 @@ impl MeshletCuller {
                 }
             });
             for part in culler.draw_parts(meshlet_request.request, slot) {
-                let Some((key, _)) = culler.batch_version(part.batch) else {
+                let Some(version) = culler.batch_version(part.batch) else {
                     continue;
                 };
+                let key = version.key;
                 let plan = &culler.plan().batches[part.batch];
                 let draw = plan.row_draws[part.row as usize];
                 if self.is_refused(key) {
@@ -57,7 +58,7 @@ impl MeshletCuller {
                 };
                 let first_draw = batch.draw_count();
                 let draws = u64::from(first_draw) + range.len() as u64 + 1;
-                let Some(chunk) = chunk_of(plan, part.row) else {
+                let Some(chunk) = plan.chunks.get(part.chunk as usize) else {
                     continue;
                 };
                 if draw.indexed == 0 || range.is_empty() || draws > self.most_draws {
@@ -70,7 +71,7 @@ impl MeshletCuller {
                 self.lookup.insert((part.batch, part.row), row);
                 batch.row_table.push(MeshletRow {
                     row: plan.rows[part.row as usize],
-                    chunk,
+                    chunk: *chunk,
                     eye,
                     draw_row: part.row,
                     first_meshlet: range.start,
@@ -89,10 +90,4 @@ impl MeshletCuller {
             }
         }
     }
-}
-
-fn chunk_of(plan: &BatchPlan, row: u32) -> Option<Chunk> {
-    let mut chunks = plan.chunks.iter();
-    let owns = |chunk: &&Chunk| (chunk.first_row..chunk.first_row + chunk.row_count).contains(&row);
-    chunks.find(owns).copied()
 }

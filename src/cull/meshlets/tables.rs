@@ -2,12 +2,12 @@
 
 use super::layout::GpuMeshlet;
 use crate::{
-    cull::{CullError, batch::Table},
+    cull::{CullError, Gpu, Version, gpu::buffer::Table},
     meshlet::Meshlet,
 };
 use core::ops::Range;
 use std::collections::BTreeMap;
-use wgpu::{Buffer, BufferUsages, Device, Queue};
+use wgpu::{Buffer, BufferUsages, Device};
 
 /// Names a mesh of meshlets; the caller chooses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,8 +21,8 @@ pub(super) struct Tables {
     /// Meshlets that one binding holds.
     limit: u64,
     changed: bool,
-    /// Changes when the buffer is replaced.
-    pub generation: u64,
+    /// Bumped when the buffer is replaced.
+    pub version: Version,
 }
 
 impl Tables {
@@ -33,7 +33,7 @@ impl Tables {
             table: Table::new(device, "gpu_culling meshlets", BufferUsages::STORAGE),
             limit: binding_bytes / size_of::<GpuMeshlet>() as u64,
             changed: false,
-            generation: 0,
+            version: Version::new(),
         }
     }
 
@@ -58,9 +58,11 @@ impl Tables {
         self.changed |= self.meshes.remove(&id).is_some();
     }
 
-    /// Uploads the table if meshes came or went. Returns the bytes uploaded. On an error no mesh is in the table until
-    /// meshes come or go again.
-    pub fn upload(&mut self, device: &Device, queue: &Queue) -> Result<u64, CullError> {
+    /// Uploads the table if meshes came or went. Returns the number of bytes uploaded.
+    ///
+    /// # Errors
+    /// [`CullError::Gpu`]. The table is then empty until meshes come or go again.
+    pub fn upload(&mut self, gpu: Gpu<'_>) -> Result<u64, CullError> {
         if !core::mem::take(&mut self.changed) {
             return Ok(0);
         }
@@ -71,12 +73,14 @@ impl Tables {
             all.extend_from_slice(meshlets);
             self.ranges.insert(*id, first..all.len() as u32);
         }
-        let (bytes, replaced) = self
+        let written = self
             .table
-            .write(device, queue, &all)
+            .write(gpu, &all)
             .inspect_err(|_| self.ranges.clear())?;
-        self.generation += u64::from(replaced);
-        Ok(bytes)
+        if written.replaced {
+            self.version.bump();
+        }
+        Ok(written.bytes)
     }
 
     /// Where a mesh's meshlets are in the table.

@@ -108,6 +108,7 @@ fn sets_of_one_page_share_a_batch_and_counts_lie_row_after_row() {
         plan.parts(1, 2),
         [DrawPart {
             batch: 0,
+            chunk: 1,
             row: 4,
             region: 0
         }]
@@ -134,6 +135,7 @@ fn rows_beyond_a_batch_go_to_the_next() {
         plan.parts(0, 4),
         [DrawPart {
             batch: 2,
+            chunk: 0,
             row: 0,
             region: 0
         }]

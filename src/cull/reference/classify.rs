@@ -151,9 +151,8 @@ pub fn bound_state(
 mod tests {
     use super::*;
     use crate::cull::{
-        BoundingSphere, CullView,
+        BoundingSphere, CullView, Region,
         layout::BLOCK,
-        pages::Region,
         plan::{DrawShape, Plan, PlanLimits, PlanRequest},
         reference::{is_visible, load_sphere},
     };

@@ -4,9 +4,10 @@ use crate::{
     cull::{
         BoundingSphere, Compaction, Compactor, CompactorOptions, CullError, CullView, CullingTier,
         DrawShape, Region,
+        gpu::limits::binding_limit,
         layout::BLOCK,
-        pages::{binding_limit, page_limit},
         plan::{Plan, PlanLimits, PlanRequest},
+        store::page_limit,
     },
     instance::PackedInstance,
 };

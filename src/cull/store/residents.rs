@@ -1,26 +1,26 @@
-//! The sets that are on the GPU, and whether any has changed.
+//! The sets that are on the GPU, and whether any changed.
 
-use crate::{
-    cull::pages::{Channels, Region, Room, SetId, first_generation},
-    instance::InstanceSet,
-};
+use super::region::{Channels, Region, Room, SetId};
+use crate::{cull::gpu::version::Version, instance::InstanceSet};
 use hashbrown::HashMap;
 
 /// A set that is resident.
 #[derive(Default)]
-pub(super) struct Set {
-    /// What [`ResidentSets::version`] became when it came or changed.
-    version: u64,
-    pub(super) len: u32,
-    pub(super) channels: Channels,
-    pub(super) regions: Vec<Region>,
-    pub(super) room: Room,
+pub(in crate::cull) struct Set {
+    /// [`ResidentSets::version`] after the last change of this set; `None` before it is resident.
+    version: Option<Version>,
+    /// Number of instances.
+    pub len: u32,
+    pub channels: Channels,
+    /// Where the instances are, in order.
+    pub regions: Vec<Region>,
+    pub room: Room,
 }
 
 impl Set {
-    pub(super) fn new(len: u32, channels: Channels, (regions, room): (Vec<Region>, Room)) -> Self {
+    pub fn new(len: u32, channels: Channels, regions: Vec<Region>, room: Room) -> Self {
         Self {
-            version: 0,
+            version: None,
             len,
             channels,
             regions,
@@ -28,74 +28,77 @@ impl Set {
         }
     }
 
-    /// Stays while the set is as it was.
-    pub(super) fn version(&self) -> u64 {
+    /// Changes whenever the set does.
+    pub fn version(&self) -> Option<Version> {
         self.version
     }
 
-    pub(super) fn capacity(&self) -> u32 {
+    /// Number of instances that its regions hold.
+    pub fn capacity(&self) -> u32 {
         let capacities = self.regions.iter().map(|region| region.capacity);
         // The whole blocks of `u32::MAX` instances have 2^32 places.
         capacities.fold(0, u32::saturating_add)
     }
 
-    /// Room for a set of `len` instances that outgrew what it had: half as much again, as far as 32
-    /// bits count the places of its whole blocks.
-    pub(super) fn grown(len: u32) -> u32 {
+    /// Capacity for a set of `len` instances that outgrew its regions: half as much again, limited
+    /// to what 32 bits can count.
+    pub fn grown(len: u32) -> u32 {
         let most = InstanceSet::MAX_LEN as u32;
         len.saturating_add(len / 2).min(most).max(len)
     }
 }
 
-/// All of them. While [`Self::version`] stays, each is as it was: what was made from them need not be compared with them.
-pub(super) struct ResidentSets {
+/// All resident sets.
+pub(in crate::cull) struct ResidentSets {
     sets: HashMap<SetId, Set>,
-    version: u64,
+    version: Version,
 }
 
 impl Default for ResidentSets {
     fn default() -> Self {
         Self {
             sets: HashMap::new(),
-            version: first_generation(),
+            version: Version::new(),
         }
     }
 }
 
 impl ResidentSets {
-    /// Another number, never one of other sets', after each change.
-    pub(super) fn version(&self) -> u64 {
+    /// Changes whenever any set does; data derived from the sets is valid while it stays equal.
+    pub fn version(&self) -> Version {
         self.version
     }
 
-    pub(super) fn get(&self, id: SetId) -> Option<&Set> {
+    pub fn get(&self, id: SetId) -> Option<&Set> {
         self.sets.get(&id)
     }
 
-    pub(super) fn ids(&self) -> impl Iterator<Item = SetId> + '_ {
+    pub fn ids(&self) -> impl Iterator<Item = SetId> + '_ {
         self.sets.keys().copied()
     }
 
-    pub(super) fn insert(&mut self, id: SetId, set: Set) {
-        self.version += 1;
-        let version = self.version;
+    pub fn insert(&mut self, id: SetId, set: Set) {
+        self.version.bump();
+        let version = Some(self.version);
         self.sets.insert(id, Set { version, ..set });
     }
 
-    pub(super) fn remove(&mut self, id: SetId) -> Option<Set> {
+    pub fn remove(&mut self, id: SetId) -> Option<Set> {
         let removed = self.sets.remove(&id);
-        self.version += u64::from(removed.is_some());
+        if removed.is_some() {
+            self.version.bump();
+        }
         removed
     }
 
-    /// Instances and channels of a set are these from now on, where its regions are.
-    pub(super) fn resize(&mut self, id: SetId, len: u32, channels: Channels) {
+    /// Sets the length and the channels of a set. Its regions stay.
+    pub fn resize(&mut self, id: SetId, len: u32, channels: Channels) {
         if let Some(set) = self.sets.get_mut(&id)
             && (set.len, set.channels) != (len, channels)
         {
             (set.len, set.channels) = (len, channels);
-            self.version += 1;
-            set.version = self.version;
+            self.version.bump();
+            set.version = Some(self.version);
         }
     }
 }
@@ -106,10 +109,10 @@ mod tests {
     use crate::cull::layout::BLOCK;
 
     #[test]
-    fn only_changes_are_counted_and_each_set_knows_its_own() {
+    fn only_changes_are_counted_and_each_set_has_its_own_version() {
         let (one, other) = (SetId(1), SetId(2));
         let plain = Channels::default();
-        let set = || Set::new(5, plain, (Vec::new(), Room::of(plain)));
+        let set = || Set::new(5, plain, Vec::new(), Room::of(plain));
         let mut sets = ResidentSets::default();
         let empty = sets.version();
         assert!(sets.remove(one).is_none());
@@ -117,8 +120,8 @@ mod tests {
         sets.insert(one, set());
         sets.insert(other, set());
         let versions = |sets: &ResidentSets| {
-            let own = [one, other].map(|id| sets.get(id).map(Set::version));
-            (sets.version(), own)
+            let each = [one, other].map(|id| sets.get(id).map(Set::version));
+            (sets.version(), each)
         };
         let before = versions(&sets);
         assert_ne!(before.0, empty);
@@ -149,7 +152,7 @@ mod tests {
             capacity: 1 << 27,
         };
         let regions: Vec<_> = (0..32).map(region).collect();
-        let set = Set::new(u32::MAX, plain, (regions, Room::of(plain)));
+        let set = Set::new(u32::MAX, plain, regions, Room::of(plain));
         assert_eq!(set.capacity(), u32::MAX);
     }
 

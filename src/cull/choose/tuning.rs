@@ -1,38 +1,40 @@
 //! Which compaction [`Compaction::Auto`] takes.
 
-use crate::cull::{Compaction, CullingTier};
+use crate::cull::{
+    Compaction, CullingTier,
+    policy::{FEW_TESTS, ONE_PASS},
+};
 use wgpu::Features;
 
 /// The compaction for each count of tests (instances times views) of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tuning {
-    /// Up to so many tests, this compaction; in increasing order, the last one up to [`u64::MAX`].
+    /// The largest number of tests for each compaction, in increasing order. The last one is
+    /// [`u64::MAX`].
     steps: Vec<(u64, Compaction)>,
 }
 
-/// Up to so many tests [`Compaction::LookBack`] serves: between the four million where it was seen to win by far and the sixteen
-/// where it loses (docs/performance.md).
-const ONE_PASS: u64 = 8_000_000;
-
 impl Tuning {
-    /// The rule without a measurement. With subgroups, everything in one pass ([`Compaction::LookBack`]) up to some millions of
-    /// tests. Beyond, blocks first ([`Compaction::Classify`]), where instances that are near in the set are near in
-    /// space ([`sorted`]); where they are not, [`Compaction::Auto`] sees it in the counters and takes
-    /// [`Compaction::VoteScanCompact`]. Without subgroups that one serves few tests, too.
+    /// The rule without a measurement. With subgroups, one pass ([`Compaction::LookBack`]) serves up to
+    /// 8 million tests. Beyond that, blocks are classified first ([`Compaction::Classify`]) if
+    /// instances that are near in the set are near in space ([`sorted`]); otherwise
+    /// [`Compaction::Auto`] sees it in the counters and takes [`Compaction::VoteScanCompact`]. Without
+    /// subgroups, that one also serves few tests.
     ///
     /// [`sorted`]: crate::instance::InstanceSet::sorted
     #[must_use]
     pub fn rule(tier: CullingTier) -> Self {
         let few = match tier {
             CullingTier::Subgroup => (ONE_PASS, Compaction::LookBack),
-            _ => (700_000, Compaction::VoteScanCompact),
+            _ => (FEW_TESTS, Compaction::VoteScanCompact),
         };
         Self::new([few, (u64::MAX, Compaction::Classify)])
     }
 
-    /// From `(most tests, compaction)` steps in any order; the largest step also serves every greater count.
-    /// [`Compaction::Auto`] among them is left out, and without steps [`Compaction::VoteScanCompact`] serves every count.
-    /// As the largest step, [`Compaction::LookBack`] serves eight million tests at most, then [`Compaction::Classify`] does.
+    /// From `(most tests, compaction)` steps in any order. The largest step also serves every greater
+    /// count. [`Compaction::Auto`] is left out, and without steps [`Compaction::VoteScanCompact`]
+    /// serves every count. If [`Compaction::LookBack`] is the largest step, it serves at most 8 million
+    /// tests, and [`Compaction::Classify`] serves the rest.
     #[must_use]
     pub fn new(steps: impl IntoIterator<Item = (u64, Compaction)>) -> Self {
         let mut steps: Vec<_> = steps
@@ -40,7 +42,7 @@ impl Tuning {
             .filter(|(_, compaction)| *compaction != Compaction::Auto)
             .collect();
         steps.sort_unstable_by_key(|(most, _)| *most);
-        // Neighbours with the same compaction are one step.
+        // Neighbors with the same compaction are one step.
         steps.dedup_by(|next, step| {
             let same = next.1 == step.1;
             if same {
@@ -59,23 +61,23 @@ impl Tuning {
         Self { steps }
     }
 
-    /// The compaction for a frame of so many tests.
+    /// The compaction for a frame of `tests` tests.
     #[must_use]
     pub fn pick(&self, tests: u64) -> Compaction {
         let step = self.steps.iter().find(|(most, _)| tests <= *most);
         step.map_or(Compaction::VoteScanCompact, |(_, compaction)| *compaction)
     }
 
-    /// The steps: up to so many tests, this compaction.
+    /// The steps: the largest number of tests for each compaction.
     #[must_use]
     pub fn steps(&self) -> &[(u64, Compaction)] {
         &self.steps
     }
 
-    /// Whether [`Compaction::Auto`] may take it.
+    /// Whether [`Compaction::Auto`] may take `compaction`.
     pub(crate) fn has(&self, compaction: Compaction) -> bool {
         let has = |one| self.steps.iter().any(|(_, other)| *other == one);
-        // Beside one pass: for sets that are many and small, and for blocks that are not worth a look.
+        // `look-back` needs it beside it: for many small sets, and for blocks in no spatial order.
         has(compaction) || compaction == Compaction::VoteScanCompact && has(Compaction::LookBack)
     }
 
@@ -89,7 +91,7 @@ impl Tuning {
             .collect()
     }
 
-    /// Without what cannot run on `tier` (a measurement may come from another one).
+    /// Drops the compactions that cannot run on `tier` (a measurement may come from another tier).
     #[must_use]
     pub(crate) fn supported(self, tier: CullingTier, features: Features) -> Self {
         Self::new(

@@ -1,6 +1,6 @@
-//! Staging buffers for results that are read back some frames later, never waited for.
+//! Staging buffers for results that arrive some frames later and are never waited for.
 
-use crate::cull::guard::guarded;
+use super::guard::guarded;
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::Arc;
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, CommandEncoder, Device, MapMode};
@@ -19,14 +19,16 @@ struct Slot<M> {
     meaning: Option<M>,
 }
 
-/// A ring of staging buffers. A frame that finds none idle is not read back. `M` says what the bytes are.
+/// A ring of staging buffers. A frame is not read back if no buffer is idle. `M` says what the
+/// bytes mean.
 pub(crate) struct StagingRing<M> {
     label: &'static str,
     slots: Vec<Slot<M>>,
-    /// Some slot waits for its submit.
+    /// Whether some slot waits for its submit.
     recorded: bool,
-    /// Mappings that have been answered, and those that were looked at: most calls find as many. An answer may be seen before it is counted.
+    /// Number of mappings that were answered. An answer may be seen before it is counted.
     answered: Arc<AtomicU64>,
+    /// Number of answers that [`Self::collect`] has looked at; most calls find no new one.
     seen: u64,
 }
 
@@ -54,8 +56,8 @@ impl<M> StagingRing<M> {
         buffers.map(Buffer::size).sum()
     }
 
-    /// Copies the starts of buffers, as many bytes of each as given, one after the other. Without memory for it, the frame
-    /// is not read back.
+    /// Copies the given number of bytes from the start of each buffer, contiguously. Without memory
+    /// for it, the frame is not read back.
     pub fn record(
         &mut self,
         device: &Device,
@@ -105,7 +107,7 @@ impl<M> StagingRing<M> {
         self.recorded = true;
     }
 
-    /// Asks for the buffers whose copies have been submitted.
+    /// Maps the buffers whose copies were submitted.
     pub fn after_submit(&mut self) {
         if !core::mem::take(&mut self.recorded) {
             return;
@@ -130,7 +132,7 @@ impl<M> StagingRing<M> {
         }
     }
 
-    /// The newest results that have arrived since the last call: frame, bytes, what they are.
+    /// The newest results since the last call: frame, bytes, what the bytes mean.
     pub fn collect(&mut self) -> Option<(u64, Vec<u8>, M)> {
         let mut newest: Option<(u64, Vec<u8>, M)> = None;
         if self.answered.load(Ordering::Acquire) == self.seen {

@@ -1,102 +1,50 @@
-//! Where instances lie on the GPU: pages, and the regions of them that belong to a set.
+//! The pages: buffers of instances, and which of their blocks are free.
 
 mod expected;
 mod free;
 
+use super::{
+    belt::UploadBelt,
+    region::{Channels, Region, Room, SetId, split},
+};
 use crate::{
     cull::{
         CullError,
-        belt::UploadBelt,
-        guard::guarded,
+        gpu::{guard::guarded, limits::binding_limit, version::Version},
         layout::{BLOCK, Bound},
     },
     instance::PackedInstance,
 };
-use core::{
-    ops::Range,
-    sync::atomic::{AtomicU64, Ordering},
-};
 use expected::Expected;
 use free::FreeBlocks;
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, Device, Queue};
-
-/// Names a set of instances; the caller chooses it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SetId(pub u64);
-
-/// Optional channels of a set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Channels {
-    /// A uniform scale for each instance.
-    pub scale: bool,
-    /// A tag for each instance.
-    pub tag: bool,
-    /// Where each instance was in the frame before, for motion vectors: twice the room. In each page it lies behind
-    /// the region, [`Region::capacity`] further on.
-    pub previous: bool,
-}
-
-/// How a set's room is laid out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Room {
-    /// As much again behind each region.
-    pub previous: bool,
-    /// Pages of its own, which do not move until the set does.
-    pub own: bool,
-}
-
-impl Room {
-    /// That of a set which is uploaded.
-    pub fn of(channels: Channels) -> Self {
-        Self {
-            previous: channels.previous,
-            own: false,
-        }
-    }
-
-    /// What a region takes for each instance that it has room for.
-    fn factor(self) -> u32 {
-        if self.previous { 2 } else { 1 }
-    }
-}
-
-/// A run of a set's instances in one page.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Region {
-    /// The page.
-    pub page: usize,
-    /// First instance of the region, counted from the start of the page; a multiple of [`BLOCK`].
-    pub first: u32,
-    /// Instances that the region has room for; a multiple of [`BLOCK`].
-    pub capacity: u32,
-}
 
 /// Sets of up to this many instances share pages with others of any kind.
 pub const SMALL_SET: u32 = 1 << 18;
 /// Instances of a shared page (16 MiB).
 const SHARED_PAGE: u32 = 1 << 20;
 
-/// Whom a page is for.
+/// Which sets a page is for.
 #[derive(Clone, Copy, PartialEq)]
 enum Tenants {
     /// Small sets of any kind.
     Small,
-    /// Large sets that came with these channels: nobody pays for those of a neighbour.
+    /// Large sets that came with these channels: no set pays for a channel that only its neighbor has.
     Large(Channels),
     /// The set that it was made for.
     One,
 }
 
-/// A buffer of instances, and the optional channels that lie beside it.
+/// A buffer of instances, and buffers of their optional channels.
 pub(crate) struct Page {
     pub instances: Buffer,
     pub scales: Option<Buffer>,
     pub tags: Option<Buffer>,
-    /// Bounds of the page's blocks.
+    /// One [`Bound`] per block.
     pub bounds: Buffer,
-    /// The copy that the `Cpu` tier culls.
+    /// The copy in main memory that the `Cpu` tier culls.
     pub cpu: Option<PageCopy>,
-    /// The device was seen to have the buffers: a lost device makes none, and does not say so.
+    /// Whether the buffers are known to exist: a lost device makes none, and does not say so.
     is_proven: bool,
     tenants: Tenants,
     capacity: u32,
@@ -110,12 +58,6 @@ pub(crate) struct PageCopy {
     pub scales: Vec<f32>,
 }
 
-/// Where the next holder of buffers starts to count its generations: what was bound for one is never taken for another's.
-pub(crate) fn first_generation() -> u64 {
-    static FIRST: AtomicU64 = AtomicU64::new(0);
-    FIRST.fetch_add(1 << 32, Ordering::Relaxed)
-}
-
 /// All pages of a culler.
 pub(crate) struct Pages {
     slots: Vec<Option<Page>>,
@@ -124,12 +66,16 @@ pub(crate) struct Pages {
     page_limit: u32,
     keep_cpu_copy: bool,
     pub belt: UploadBelt,
-    /// Increases whenever a buffer is created or dropped: bind groups made before are stale.
-    pub generation: u64,
+    /// Bumped whenever a buffer is created or dropped: bind groups made before are stale.
+    pub version: Version,
 }
 
-/// Instances that a page may hold on an adapter with these limits: the whole blocks that one binding holds, at most
-/// 2^27 instances (ids and words of a page then stay far below 2^32 bytes).
+/// Number of instances that a page may hold on an adapter with these limits: the whole blocks that
+/// one binding holds, at most 2^27 instances (ids and words of a page then stay far below 2^32
+/// bytes).
+///
+/// # Errors
+/// [`CullError::BindingTooSmall`] if one binding does not hold a block.
 pub(crate) fn page_limit(limits: &wgpu::Limits) -> Result<u32, CullError> {
     let bytes = binding_limit(limits);
     let instances = bytes / size_of::<PackedInstance>() as u64;
@@ -144,13 +90,6 @@ pub(crate) fn page_limit(limits: &wgpu::Limits) -> Result<u32, CullError> {
     Ok(whole.min(1 << 27) as u32)
 }
 
-/// Bytes of the largest storage binding.
-pub(crate) fn binding_limit(limits: &wgpu::Limits) -> u64 {
-    limits
-        .max_storage_buffer_binding_size
-        .min(limits.max_buffer_size)
-}
-
 impl Pages {
     pub fn new(device: &Device, page_limit: u32, keep_cpu_copy: bool) -> Self {
         Self {
@@ -159,23 +98,23 @@ impl Pages {
             page_limit,
             keep_cpu_copy,
             belt: UploadBelt::new(device),
-            generation: first_generation(),
+            version: Version::new(),
         }
     }
 
-    /// Without any page, and pages of at most so many instances from now on.
+    /// Drops every page. New pages hold at most `page_limit` instances.
     pub fn clear(&mut self, page_limit: u32) {
         self.slots.clear();
         self.expected = Expected::default();
         self.page_limit = page_limit;
-        self.generation += 1;
+        self.version.bump();
     }
 
     pub fn page(&self, index: usize) -> Option<&Page> {
         self.slots.get(index)?.as_ref()
     }
 
-    /// Large sets that get room next, in this order, instead of those that were expected before.
+    /// Replaces the list of large sets that get room next, in this order.
     pub fn expect_sets(&mut self, sets: impl IntoIterator<Item = (SetId, u32, Channels)>) {
         let is_large = |(_, len, channels): &(SetId, u32, Channels)| {
             self.tenants(*len, Room::of(*channels), *channels) != Tenants::Small
@@ -184,14 +123,15 @@ impl Pages {
         self.expected = Expected::new(large, self.page_limit / BLOCK);
     }
 
-    /// Room for `len` instances, next to what is like them; for large sets in a page of their own where nothing is.
+    /// Room for `len` instances in pages of the same tenants, or in a new page.
     ///
     /// # Errors
     /// [`CullError::Gpu`]; nothing is then taken.
     pub fn allocate(
         &mut self,
         device: &Device,
-        (id, len): (SetId, u32),
+        id: SetId,
+        len: u32,
         room: Room,
         channels: Channels,
     ) -> Result<Vec<Region>, CullError> {
@@ -229,15 +169,15 @@ impl Pages {
         Ok(regions)
     }
 
-    /// Instances that one region may hold.
+    /// Number of instances that one region may hold.
     fn most_together(&self, room: Room) -> u32 {
         (self.page_limit / BLOCK / room.factor()).max(1) * BLOCK
     }
 
-    /// Whom the pages of a set of so many instances are for.
+    /// Which pages a set of `len` instances lies in.
     fn tenants(&self, len: u32, room: Room, channels: Channels) -> Tenants {
         let blocks = len.div_ceil(BLOCK) * room.factor();
-        if room.own {
+        if room.is_private {
             Tenants::One
         } else if len <= self.most_together(room) && blocks <= SMALL_SET / BLOCK {
             Tenants::Small
@@ -246,7 +186,7 @@ impl Pages {
         }
     }
 
-    /// Whether there is room for a set of so many instances without another page.
+    /// Whether a set of `len` instances fits without another page.
     pub fn has_room(&self, len: u32, channels: Channels) -> bool {
         let room = Room::of(channels);
         let blocks = len.div_ceil(BLOCK) * room.factor();
@@ -254,7 +194,7 @@ impl Pages {
         len <= self.most_together(room) && self.with_room(tenants, blocks).is_some()
     }
 
-    /// The first page for such tenants that has so many blocks left.
+    /// The first page for `tenants` with `blocks` contiguous free blocks.
     fn with_room(&self, tenants: Tenants, blocks: u32) -> Option<usize> {
         let has_room = |page: &Page| page.tenants == tenants && page.free.has(blocks);
         let found = |slot: &Option<Page>| slot.as_ref().is_some_and(has_room);
@@ -264,7 +204,7 @@ impl Pages {
             .filter(|_| tenants != Tenants::One)
     }
 
-    /// A page whose first tenant takes so many blocks: its number, and the first instance.
+    /// A new page whose first tenant takes `blocks`. Returns its index and the first instance.
     fn allocate_page(
         &mut self,
         device: &Device,
@@ -277,13 +217,13 @@ impl Pages {
             Tenants::Large(channels) => self.expected.page_blocks(blocks, channels, limit),
             Tenants::One => blocks,
         };
-        let made = self.make_page(device, tenants, (page_blocks, blocks));
+        let made = self.make_page(device, tenants, page_blocks, blocks);
         let (page, first) = match made {
-            // The sets that are expected beside it do not fit: this one alone may.
-            Err(_) if page_blocks > blocks => self.make_page(device, tenants, (blocks, blocks))?,
+            // The page does not fit with the sets that are expected in it: this set alone may.
+            Err(_) if page_blocks > blocks => self.make_page(device, tenants, blocks, blocks)?,
             made => made?,
         };
-        self.generation += 1;
+        self.version.bump();
         let slot = self
             .slots
             .iter()
@@ -296,12 +236,13 @@ impl Pages {
         Ok((slot, first * BLOCK))
     }
 
-    /// A page of `page_blocks`, of which `blocks` are taken: the page, and its first taken block.
+    /// A page of `page_blocks`, of which `blocks` are taken. Returns it and its first taken block.
     fn make_page(
         &self,
         device: &Device,
         tenants: Tenants,
-        (page_blocks, blocks): (u32, u32),
+        page_blocks: u32,
+        blocks: u32,
     ) -> Result<(Page, u32), CullError> {
         let capacity = page_blocks * BLOCK;
         let mut free = FreeBlocks::new(page_blocks);
@@ -330,7 +271,7 @@ impl Pages {
         Ok((page, first))
     }
 
-    /// Gives regions back; a page that nobody uses is dropped.
+    /// Gives regions back, and drops pages that are no longer used.
     pub fn release(&mut self, regions: &[Region], room: Room) {
         for region in regions {
             let Some(Some(page)) = self.slots.get_mut(region.page) else {
@@ -341,12 +282,12 @@ impl Pages {
                 .give(first..first + region.capacity / BLOCK * room.factor());
             if page.free.is_whole(page.capacity / BLOCK) {
                 self.slots[region.page] = None;
-                self.generation += 1;
+                self.version.bump();
             }
         }
     }
 
-    /// Makes sure that the buffers of regions are there, before anything is written to them.
+    /// Checks that the buffers of regions exist before anything is written to them.
     ///
     /// # Errors
     /// [`CullError::Gpu`], on a lost device.
@@ -418,7 +359,7 @@ impl Pages {
         }
     }
 
-    /// Writes instances where those of the frame before are kept.
+    /// Writes the previous frame's instances.
     pub fn write_previous(
         &mut self,
         queue: &Queue,
@@ -442,10 +383,10 @@ impl Pages {
         }
     }
 
-    /// Buffers for the channels of a set that lies in `regions`.
+    /// Adds buffers for the channels of a set that lies in `regions`.
     ///
     /// # Errors
-    /// [`CullError::Gpu`]; some pages may have them then.
+    /// [`CullError::Gpu`]; some pages may then have the buffers.
     pub fn add_channels(
         &mut self,
         device: &Device,
@@ -463,7 +404,7 @@ impl Pages {
                 if wanted && buffer.is_none() {
                     *buffer = Some(channel_buffer(device, label, page.capacity, 4)?);
                     page.is_proven = false;
-                    self.generation += 1;
+                    self.version.bump();
                 }
             }
             if channels.scale
@@ -511,33 +452,6 @@ fn channel_buffer(
     })
 }
 
-/// `data`, which starts at instance `first` of the set, cut at the regions' borders: region, instance in the page, part.
-fn split<'a, T>(
-    regions: &'a [Region],
-    first: usize,
-    data: &'a [T],
-) -> impl Iterator<Item = (&'a Region, usize, &'a [T])> + 'a {
-    runs(regions, first..first + data.len()).map(move |(region, at, part)| {
-        let part = part.start - first..part.end - first;
-        (region, at, &data[part])
-    })
-}
-
-/// `range` of a set, cut at the regions' borders: region, instance in the page, instances of the set.
-pub(crate) fn runs(
-    regions: &[Region],
-    range: Range<usize>,
-) -> impl Iterator<Item = (&Region, usize, Range<usize>)> {
-    let mut start = 0;
-    regions.iter().filter_map(move |region| {
-        let own = start..start + region.capacity as usize;
-        start = own.end;
-        let part = own.start.max(range.start)..own.end.min(range.end);
-        let at = region.first as usize + part.start.saturating_sub(own.start);
-        (part.start < part.end).then_some((region, at, part))
-    })
-}
-
 fn store<T: Copy>(copy: &mut Vec<T>, capacity: u32, at: usize, data: &[T], empty: T) {
     copy.resize(capacity as usize, empty);
     copy[at..at + data.len()].copy_from_slice(data);
@@ -546,25 +460,6 @@ fn store<T: Copy>(copy: &mut Vec<T>, capacity: u32, at: usize, data: &[T], empty
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn region(page: usize, first: u32, capacity: u32) -> Region {
-        Region {
-            page,
-            first,
-            capacity,
-        }
-    }
-
-    #[test]
-    fn an_upload_is_cut_at_the_borders_of_regions() {
-        let regions = [region(4, 1024, 1024), region(2, 0, 2048)];
-        let data: Vec<u32> = (0..1500).collect();
-        let parts: Vec<_> = split(&regions, 1000, &data)
-            .map(|(region, at, part)| (region.page, at, part.len(), part[0]))
-            .collect();
-        assert_eq!(parts, [(4, 2024, 24, 0), (2, 0, 1476, 24)]);
-        assert_eq!(split(&regions, 0, &[] as &[u32]).count(), 0);
-    }
 
     #[test]
     fn pages_are_whole_blocks_within_the_binding() {

@@ -1,28 +1,28 @@
-//! Large writes, through staging buffers that are kept while uploads go on.
+//! Large writes, through staging buffers that stay while uploads continue.
 
-use super::guard::guarded;
-use crate::parallel;
+use crate::{cull::gpu::guard::guarded, parallel};
 use core::num::NonZeroU64;
 use wgpu::{
     Buffer, COPY_BUFFER_ALIGNMENT, CommandEncoderDescriptor, Device, Queue, util::StagingBelt,
 };
 
-/// Bytes of a staging buffer: the GPU copies one while the CPU fills the next.
+/// Size of a staging buffer, in bytes: the GPU copies one while the CPU fills the next.
 const CHUNK: usize = 32 << 20;
-/// Bytes of a write if there is no memory for more.
+/// Size of a write, in bytes, when there is no memory for more.
 const LITTLE: usize = 1 << 20;
-/// Writes from so many bytes on are staged here and copied by several threads; others are the queue's.
+/// Smallest write, in bytes, that is staged here and copied by several threads. The queue takes
+/// smaller ones.
 const LARGE_WRITE: usize = 8 << 20;
-/// So many: more than that a memory bus does not feed.
+/// Number of copy threads. More do not increase the memory bandwidth.
 const COPY_THREADS: usize = 8;
-/// Frames without a large write after which the staging buffers go.
+/// Number of frames without a large write after which the staging buffers are dropped.
 const IDLE_FRAMES: u32 = 30;
 
-/// Writes to buffers. Staging memory that is made anew in every frame takes longer to make than to fill; this is kept.
+/// Writes to buffers. To create staging memory takes longer than to fill it, so this keeps it.
 pub(crate) struct UploadBelt {
     device: Device,
     belt: Option<StagingBelt>,
-    /// Frames since the last large write.
+    /// Number of frames since the last large write.
     idle: u32,
 }
 
@@ -35,7 +35,7 @@ impl UploadBelt {
         }
     }
 
-    /// Writes `data` from element `at` on. What was written before through the queue comes before.
+    /// Writes `data` from element `at` on, after everything that was written through the queue.
     pub fn write<T: bytemuck::NoUninit>(
         &mut self,
         queue: &Queue,
@@ -51,12 +51,12 @@ impl UploadBelt {
         }
         self.idle = 0;
         for (offset, part) in (offset..).step_by(CHUNK).zip(bytes.chunks(CHUNK)) {
-            // What is left of a write is not worth a staging buffer.
+            // The rest of a write is not worth a staging buffer.
             if part.len() < LARGE_WRITE {
                 queue.write_buffer(buffer, offset, part);
             } else if self.stage(queue, buffer, offset, part).is_none() {
-                // No room to stage so much. If the queue's own way fails as well, wgpu takes the device for lost: little at a
-                // time, which is given back with each submission.
+                // No memory to stage the part. If the queue fails as well, wgpu takes the device for
+                // lost. So write a little at a time: each submission gives its memory back.
                 self.belt = None;
                 for (offset, little) in (offset..).step_by(LITTLE).zip(part.chunks(LITTLE)) {
                     queue.write_buffer(buffer, offset, little);
@@ -66,7 +66,7 @@ impl UploadBelt {
         }
     }
 
-    /// `None` if there is no memory for it, or no device any more.
+    /// `None` if there is no memory for it, or the device is lost.
     fn stage(&mut self, queue: &Queue, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Option<()> {
         let belt = self
             .belt
@@ -77,8 +77,8 @@ impl UploadBelt {
                 label: Some("gpu_culling upload"),
             });
         let alignment = NonZeroU64::new(COPY_BUFFER_ALIGNMENT)?;
-        // A lost device refuses memory without an error, and wgpu panics if such a buffer is mapped. What this writes is
-        // overwritten by the copies below.
+        // A lost device refuses memory without an error, and wgpu panics if such a buffer is
+        // mapped. The copies below overwrite what this writes.
         drop(queue.write_buffer_with(buffer, offset, alignment)?);
         let part = bytes.len().div_ceil(COPY_THREADS).next_multiple_of(4096);
         let mut parts = Vec::with_capacity(COPY_THREADS);
@@ -92,7 +92,7 @@ impl UploadBelt {
             encoder.copy_buffer_to_buffer(chunk, at, buffer, offset, size.get());
             parts.push((staged.get_mapped_range_mut(), from));
         }
-        // One core alone does not reach the memory's rate.
+        // One core alone does not reach the memory bandwidth.
         parallel::each(parts.into_iter(), |(mut into, from)| {
             into.copy_from_slice(from);
         });
@@ -107,7 +107,7 @@ impl UploadBelt {
         &self.device
     }
 
-    /// To be called once a frame.
+    /// Call this once per frame.
     pub fn end_frame(&mut self) {
         self.idle = self.idle.saturating_add(1);
         if self.idle > IDLE_FRAMES {

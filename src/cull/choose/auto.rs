@@ -1,37 +1,38 @@
 //! What [`Compaction::Auto`] learns from the counters of earlier frames.
 
-use crate::cull::{Compaction, FrameCounts, Tuning};
+use super::tuning::Tuning;
+use crate::cull::{
+    Compaction, FrameCounts,
+    policy::{LOOK_AGAIN, MOST_STRIPS, MOVED, NEARLY_ALL, NEARLY_ALL_CROSSED},
+};
 
-/// Percent of the tests that are visible from which blocks are worth a look whatever the count: most are inside, and
-/// nothing of them is read.
-const NEARLY_ALL: u64 = 95;
-/// Percent of the blocks that views cross from which classifying them does not pay: instances are in no spatial order.
-const NEARLY_ALL_CROSSED: u64 = 80;
-/// After so many frames without it, blocks are classified once more, to see whether they are still crossed.
-const LOOK_AGAIN: u64 = 240;
-/// Or when the visible share has changed by so many percent of the tests.
-const MOVED: u64 = 10;
-
-/// A strip costs something however small its set is: beyond twice as many as one pass was seen to pay for, it is not tried.
-const MOST_STRIPS: u64 = 4096;
-
-/// The choice between [`Compaction::VoteScanCompact`] and [`Compaction::Classify`], where a [`Tuning`] has both, and between
-/// [`Compaction::LookBack`] and the first for many small sets.
+/// The choice between [`Compaction::VoteScanCompact`] and [`Compaction::Classify`] if a [`Tuning`]
+/// has both, and between [`Compaction::LookBack`] and the first for many small sets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Auto {
-    /// Percent of the tests of the newest frame that were visible.
+    /// Share of the newest counted frame's tests that were visible, in percent.
     visible: Option<u64>,
     /// Whether nearly all blocks were crossed when they were last classified.
     is_crossed: bool,
-    /// Where they were: frame, tests, visible percent.
-    plain: Option<(u64, u64, u64)>,
-    /// The last frame was one of [`Compaction::LookBack`]. It shares no buffer with the others: a tenth beyond a border does
-    /// not end it, so that going back and forth about one does not make buffers anew.
+    /// Set while blocks are not classified because nearly all were crossed.
+    unclassified: Option<Unclassified>,
+    /// Whether the last frame was one of [`Compaction::LookBack`]. It shares no buffer with the
+    /// others, so it ends only a tenth beyond a border: a count that swings about the border does not
+    /// create buffers each time.
     one_pass: bool,
 }
 
+/// The frame in which classification stopped.
+#[derive(Clone, Copy, Debug)]
+struct Unclassified {
+    since_frame: u64,
+    tests: u64,
+    /// Share of the tests that were visible, in percent.
+    visible: u64,
+}
+
 impl Auto {
-    /// Takes the counters of a frame that has arrived.
+    /// Takes in the counters of an earlier frame.
     pub fn learn(&mut self, counts: &FrameCounts) {
         let sums = counts.rows.iter().fold((0, 0), |(tested, visible), row| {
             (
@@ -45,7 +46,7 @@ impl Auto {
         }
     }
 
-    /// The compaction for a frame of so many tests in so many strips.
+    /// The compaction for frame `frame` with `tests` tests in `strips` strips.
     pub fn pick(&mut self, tuning: &Tuning, tests: u64, strips: u64, frame: u64) -> Compaction {
         let tenth = |value: u64| if self.one_pass { value / 10 } else { 0 };
         let mut step = tuning.pick(tests);
@@ -64,21 +65,26 @@ impl Auto {
         let visible = self.visible.unwrap_or(0);
         let nearly_all = visible >= NEARLY_ALL && has(Compaction::Classify);
         if nearly_all && [Compaction::VoteScanCompact, Compaction::Classify].contains(&step) {
-            self.plain = None;
+            self.unclassified = None;
             return Compaction::Classify;
         }
         if step != Compaction::Classify {
             return step;
         }
-        if let Some((since, of, share)) = self.plain {
-            let is_same = of.abs_diff(tests) * 10 <= of && share.abs_diff(visible) <= MOVED;
-            if is_same && frame - since < LOOK_AGAIN {
+        if let Some(then) = self.unclassified {
+            let is_same = then.tests.abs_diff(tests) * 10 <= then.tests
+                && then.visible.abs_diff(visible) <= MOVED;
+            if is_same && frame - then.since_frame < LOOK_AGAIN {
                 return Compaction::VoteScanCompact;
             }
-            // Classified until its counters have arrived.
-            (self.plain, self.is_crossed) = (None, false);
+            // Classify until the counters arrive.
+            (self.unclassified, self.is_crossed) = (None, false);
         } else if self.is_crossed {
-            self.plain = Some((frame, tests, visible));
+            self.unclassified = Some(Unclassified {
+                since_frame: frame,
+                tests,
+                visible,
+            });
             return Compaction::VoteScanCompact;
         }
         Compaction::Classify

@@ -1,21 +1,23 @@
-//! Large sets that are about to come: a page is made with room for those that go with its first.
+//! Large sets that are about to come: a new page gets room for the sets that fit beside its first.
 
-use super::{Channels, Room, SetId};
-use crate::cull::layout::BLOCK;
+use crate::cull::{
+    layout::BLOCK,
+    store::region::{Channels, Room, SetId},
+};
 
-/// Sets that have no room yet, in the order in which they will get it.
+/// Sets without room, in the order in which they will get it.
 #[derive(Default)]
 pub(super) struct Expected(Vec<Newcomer>);
 
 struct Newcomer {
     id: SetId,
     channels: Channels,
-    /// Those that do not fill a page of their own.
+    /// Number of blocks that do not fill a whole page.
     blocks: u32,
 }
 
 impl Expected {
-    /// Sets with so many instances, in pages of at most `limit` blocks.
+    /// Sets with their lengths, in pages of at most `limit` blocks.
     pub fn new(sets: impl IntoIterator<Item = (SetId, u32, Channels)>, limit: u32) -> Self {
         let newcomer = |(id, len, channels): (SetId, u32, Channels)| {
             let factor = Room::of(channels).factor();
@@ -29,13 +31,13 @@ impl Expected {
         Self(sets.into_iter().map(newcomer).collect())
     }
 
-    /// The set has come.
+    /// The set has room now.
     pub fn remove(&mut self, id: SetId) {
         self.0.retain(|newcomer| newcomer.id != id);
     }
 
-    /// Blocks for a page of at most `limit` whose first set takes `blocks`: those that follow and have the same channels get
-    /// theirs, each that still fits.
+    /// Number of blocks for a page of at most `limit` blocks whose first set takes `blocks`: every
+    /// later set with the same channels that still fits adds its blocks.
     pub fn page_blocks(&self, blocks: u32, channels: Channels, limit: u32) -> u32 {
         let alike = self.0.iter().filter(|other| other.channels == channels);
         alike.fold(blocks, |all, other| match all + other.blocks {

@@ -1,26 +1,27 @@
-//! Where instances were in the frame before: copies within the pages, for motion vectors.
+//! The previous frame's instances: copies within the pages, for motion vectors.
 //!
-//! A set with [`Channels::previous`](crate::cull::Channels) has twice the room: behind each region, as much again for the
-//! frame before. A buffer cannot be copied onto itself, so what is kept goes by way of a staging buffer.
+//! A set with [`Channels::previous`](crate::cull::Channels) has twice the room: behind each region
+//! lies as much again for the previous frame. A buffer cannot be copied onto itself, so copies go
+//! through a staging buffer.
 
-use crate::cull::{
-    CullError,
-    guard::guarded,
-    pages::{Pages, runs},
+use super::{
+    pages::Pages,
+    region::{Run, runs},
     residents::Set,
 };
+use crate::cull::{CullError, gpu::guard::guarded};
 use core::ops::Range;
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, CommandEncoder, Device};
 
-/// Bytes of the staging buffer at most: what is more goes in turns.
+/// Largest staging buffer, in bytes. More than that is copied in turns.
 const STAGING: u64 = 16 << 20;
 
-/// Bytes of an instance, and of its scale.
+/// Size of an instance and of its scale, in bytes.
 const INSTANCE: u64 = 16;
 const SCALE: u64 = 4;
 
-/// A copy that waits.
-pub(super) struct Copy {
+/// A copy that is not recorded yet.
+pub(super) struct PendingCopy {
     from: Buffer,
     from_at: u64,
     to: Buffer,
@@ -28,34 +29,35 @@ pub(super) struct Copy {
     bytes: u64,
 }
 
-/// The staging buffer, and what sets that were moved leave behind.
+/// The staging buffer, and what moved sets leave behind.
 #[derive(Default)]
 pub(super) struct Previous {
     staging: Option<Buffer>,
-    /// From where sets were to where they are kept now.
-    pub moves: Vec<Copy>,
-    /// Sets that were moved: their room is given back when the copies are on their way.
+    /// From the old regions of moved sets to the new ones.
+    pub moves: Vec<PendingCopy>,
+    /// Moved sets. Their old room is given back after the copies are submitted.
     pub retired: Vec<Set>,
 }
 
 impl Previous {
-    /// Bytes on the GPU.
+    /// Size of the staging buffer, in bytes.
     pub fn bytes(&self) -> u64 {
         self.staging.as_ref().map_or(0, Buffer::size)
     }
 
-    /// Notes that `old` became `new`: the data of the one is the other's of the frame before.
+    /// Notes that `old` became `new`: the instances of `old` are the previous ones of `new`.
     pub fn move_set(&mut self, pages: &Pages, old: Set, new: &Set) {
         let both = 0..old.len.min(new.len) as usize;
-        for (region, at, part) in runs(&old.regions, both) {
-            for (to, to_at, to_part) in runs(&new.regions, part.clone()) {
+        for Run { region, at, part } in runs(&old.regions, both) {
+            for run in runs(&new.regions, part.clone()) {
+                let (to, to_part) = (run.region, run.part);
                 let Some((from_page, to_page)) = pages.page(region.page).zip(pages.page(to.page))
                 else {
                     continue;
                 };
                 let from_at = (at + to_part.start - part.start) as u64;
-                let to_at = (to_at + to.capacity as usize) as u64;
-                let copy = |from: &Buffer, to: &Buffer, stride: u64| Copy {
+                let to_at = (run.at + to.capacity as usize) as u64;
+                let copy = |from: &Buffer, to: &Buffer, stride: u64| PendingCopy {
                     from: from.clone(),
                     from_at: from_at * stride,
                     to: to.clone(),
@@ -82,7 +84,7 @@ impl Previous {
         &mut self,
         device: &Device,
         encoder: &mut CommandEncoder,
-        copies: &[Copy],
+        copies: &[PendingCopy],
     ) -> Result<(), CullError> {
         let total: u64 = copies.iter().map(|copy| copy.bytes).sum();
         if total == 0 {
@@ -101,7 +103,7 @@ impl Previous {
             })?,
         };
         // In turns, each of which fills the staging buffer: all copies in, then all out.
-        let mut turn: Vec<(&Copy, Range<u64>)> = Vec::new();
+        let mut turn: Vec<(&PendingCopy, Range<u64>)> = Vec::new();
         let mut room = staging.size();
         for copy in copies {
             let mut done = 0;
@@ -123,7 +125,7 @@ impl Previous {
     }
 }
 
-fn take_turn(encoder: &mut CommandEncoder, staging: &Buffer, turn: &[(&Copy, Range<u64>)]) {
+fn take_turn(encoder: &mut CommandEncoder, staging: &Buffer, turn: &[(&PendingCopy, Range<u64>)]) {
     let mut at = 0;
     for (copy, part) in turn {
         let bytes = part.end - part.start;
@@ -138,14 +140,14 @@ fn take_turn(encoder: &mut CommandEncoder, staging: &Buffer, turn: &[(&Copy, Ran
     }
 }
 
-/// The copies that keep `range` of a set: from its instances to those of the frame before.
+/// The copies that keep `range` of a set: from its instances to its previous ones.
 pub(super) fn copies<'a>(
     pages: &'a Pages,
     set: &'a Set,
     range: Range<usize>,
-) -> impl Iterator<Item = Copy> + 'a {
+) -> impl Iterator<Item = PendingCopy> + 'a {
     let range = range.start..range.end.min(set.len as usize);
-    runs(&set.regions, range).flat_map(move |(region, at, part)| {
+    runs(&set.regions, range).flat_map(move |Run { region, at, part }| {
         let page = pages.page(region.page);
         let instances = page.map(|page| (&page.instances, INSTANCE));
         let scales = page
@@ -156,7 +158,7 @@ pub(super) fn copies<'a>(
         instances
             .into_iter()
             .chain(scales)
-            .map(move |(buffer, stride)| Copy {
+            .map(move |(buffer, stride)| PendingCopy {
                 from: buffer.clone(),
                 from_at: at as u64 * stride,
                 to: buffer.clone(),

@@ -1,0 +1,67 @@
+//! The choice of the compaction for each frame.
+
+pub(super) mod auto;
+pub(super) mod tuning;
+
+use crate::cull::{Compaction, CullingTier, FrameCounts, plan::Plan};
+use auto::Auto;
+use tuning::Tuning;
+use wgpu::{Backend, Device};
+
+/// Which compaction runs: a fixed one, or what [`Compaction::Auto`] takes.
+pub(super) struct Choice {
+    asked: Compaction,
+    tuning: Tuning,
+    auto: Auto,
+}
+
+impl Choice {
+    /// The choice on `tier` of a device. Without `tuning`, `Auto` follows the tier's rule.
+    pub fn new(
+        device: &Device,
+        tier: CullingTier,
+        asked: Compaction,
+        tuning: Option<&Tuning>,
+    ) -> Self {
+        let tuning = tuning.cloned().unwrap_or_else(|| rule(device, tier));
+        Self {
+            asked,
+            tuning: tuning.supported(tier, device.features()),
+            auto: Auto::default(),
+        }
+    }
+
+    /// Every compaction that may run.
+    pub fn compactions(&self) -> Vec<Compaction> {
+        match self.asked {
+            Compaction::Auto => self.tuning.compactions(),
+            asked => vec![asked],
+        }
+    }
+
+    /// The compaction for frame `frame` with this plan.
+    pub fn pick(&mut self, plan: &Plan, frame: u64) -> Compaction {
+        if self.asked != Compaction::Auto {
+            return self.asked;
+        }
+        let tests = plan.batches.iter().map(|batch| batch.most_survivors).sum();
+        let strips = plan.batches.iter().map(|batch| batch.batch.strip_count);
+        let strips = strips.map(u64::from).sum();
+        self.auto.pick(&self.tuning, tests, strips, frame)
+    }
+
+    /// Takes in the counters of an earlier frame.
+    pub fn learn(&mut self, counts: &FrameCounts) {
+        self.auto.learn(counts);
+    }
+}
+
+/// What `Auto` follows without a measurement.
+fn rule(device: &Device, tier: CullingTier) -> Tuning {
+    // wgpu 29 translates atomic loads to plain ones for DX12 (wgpu issue 9242): strips would wait
+    // for results that they cannot see, and then count them. Right, but slow.
+    match device.adapter_info().backend {
+        Backend::Dx12 => Tuning::rule(CullingTier::Workgroup),
+        _ => Tuning::rule(tier),
+    }
+}

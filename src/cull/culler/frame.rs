@@ -1,0 +1,203 @@
+//! One frame, in order: prepare, record, submit, finish.
+//!
+//! ```text
+//! let recorded = culler.prepare(gpu, &frame).record(gpu, &mut encoder);
+//! queue.submit([encoder.finish()]);
+//! culler.finish(recorded);
+//! culler.take_counts(device)      a few frames later
+//! ```
+//!
+//! The types keep the order: only [`Culler::prepare`] and [`Culler::prepared`] give a [`Frame`], only
+//! a `Frame` records, and [`Culler::finish`] takes what the recording returned.
+
+use super::Culler;
+use crate::cull::{CullFrame, FrameCounts, Refusal, Stage, gpu::Gpu};
+use wgpu::{CommandEncoder, ComputePass, ComputePassDescriptor, Device};
+
+/// A frame that is prepared: it can be recorded once.
+pub struct Frame<'a> {
+    culler: &'a mut Culler,
+}
+
+/// What [`Frame::record`] recorded. [`Culler::finish`] takes it after the submission.
+#[derive(Debug, Default)]
+#[must_use = "pass it to `Culler::finish` after the submission, or no counters come back"]
+pub struct Recorded {
+    /// Number of compute passes.
+    pub passes: u32,
+    /// Number of dispatches of the stages.
+    pub dispatches: u32,
+}
+
+/// Makes the compute passes of a frame. A caller that times them brings its own.
+pub trait PassRecorder {
+    /// Records a compute pass named `label`; `record` fills it.
+    fn pass(
+        &mut self,
+        encoder: &mut CommandEncoder,
+        label: &'static str,
+        record: &mut dyn FnMut(&mut ComputePass<'_>),
+    );
+}
+
+/// Compute passes without timestamps.
+struct PlainPasses;
+
+impl PassRecorder for PlainPasses {
+    fn pass(
+        &mut self,
+        encoder: &mut CommandEncoder,
+        label: &'static str,
+        record: &mut dyn FnMut(&mut ComputePass<'_>),
+    ) {
+        record(&mut encoder.begin_compute_pass(&ComputePassDescriptor {
+            label: Some(label),
+            timestamp_writes: None,
+        }));
+    }
+}
+
+/// Work in passes right after the stages of a frame, on what they have written.
+pub trait Follower {
+    /// Whether the frame has work for it.
+    fn has_work(&self) -> bool;
+
+    /// Whether it needs the counters of each frame.
+    fn needs_counts(&self) -> bool {
+        false
+    }
+
+    /// Records its passes.
+    fn record(
+        &mut self,
+        culler: &Culler,
+        device: &Device,
+        encoder: &mut CommandEncoder,
+        passes: &mut dyn PassRecorder,
+    );
+}
+
+impl Culler {
+    /// Plans a frame, and uploads what changed of its tables; on the `Cpu` tier also culls it. Requests
+    /// whose set is not resident are not drawn.
+    pub fn prepare(&mut self, gpu: Gpu<'_>, frame: &CullFrame) -> Frame<'_> {
+        self.frame.now += 1;
+        self.store.keep_before_writes(gpu);
+        self.learn(gpu.device);
+        if self.planner.plan_frame(frame, self.store.sets()) {
+            self.frame.changed_in = self.frame.now;
+        }
+        let compaction = self.choice.pick(self.planner.plan(), self.frame.now);
+        if self.runner.choose(compaction) {
+            self.frame.changed_in = self.frame.now;
+        }
+        self.store.end_uploads(gpu);
+        self.runner
+            .prepare(gpu, &self.planner, &self.store, self.frame);
+        Frame { culler: self }
+    }
+
+    /// The frame that was prepared last, for a caller that prepares and records in different places.
+    pub fn prepared(&mut self) -> Frame<'_> {
+        Frame { culler: self }
+    }
+
+    /// Whether the frame that was prepared last has stages for the GPU.
+    #[must_use]
+    pub fn has_gpu_work(&self) -> bool {
+        self.runner.pipelines().is_some() && !self.planner.plan().batches.is_empty()
+    }
+
+    /// Whether the counters of the frame that was prepared last will be read back: most frames of an
+    /// unchanged plan are not.
+    #[must_use]
+    pub fn wants_counts(&self) -> bool {
+        self.runner.wants_counts(self.frame)
+    }
+
+    /// Records one stage of all batches. A [`Frame`] records all of them in order; this is for
+    /// benchmarks, which time each alone and repeat them. Returns the number of dispatches.
+    pub fn record_stage(&self, stage: Stage, pass: &mut ComputePass<'_>) -> u32 {
+        self.runner.record_stage(&self.planner, stage, pass)
+    }
+
+    /// Ends a frame after its commands were submitted.
+    pub fn finish(&mut self, recorded: Recorded) {
+        let Recorded { .. } = recorded;
+        self.runner.after_submit();
+    }
+
+    /// What the device refused since the last call.
+    pub fn take_refusals(&mut self) -> Vec<Refusal> {
+        let mut refusals = self.store.take_refusals();
+        refusals.append(&mut self.runner.take_refusals());
+        refusals
+    }
+
+    /// The newest counters since the last call: a few frames old, never waited for. Polling the device
+    /// is up to the caller.
+    pub fn take_counts(&mut self, device: &Device) -> Option<FrameCounts> {
+        self.learn(device);
+        self.runner.take_counts()
+    }
+
+    /// Bytes uploaded since the last call: instances, channels and tables.
+    pub fn take_uploaded(&mut self) -> u64 {
+        self.store.take_uploaded() + self.runner.take_uploaded()
+    }
+
+    fn learn(&mut self, device: &Device) {
+        if let Some(counts) = self.runner.learn(device) {
+            self.choice.learn(counts);
+        }
+    }
+}
+
+impl Frame<'_> {
+    /// Records the whole frame: bounds of written sets, all stages, the copy of the counters. Nothing
+    /// on the `Cpu` tier.
+    pub fn record(self, gpu: Gpu<'_>, encoder: &mut CommandEncoder) -> Recorded {
+        self.record_with(gpu, encoder, &mut PlainPasses, &mut [])
+    }
+
+    /// Records the whole frame in passes of `passes`, with `followers` after the stages.
+    pub fn record_with(
+        self,
+        gpu: Gpu<'_>,
+        encoder: &mut CommandEncoder,
+        passes: &mut dyn PassRecorder,
+        followers: &mut [&mut dyn Follower],
+    ) -> Recorded {
+        let culler = self.culler;
+        let mut recorded = Recorded::default();
+        let has_work = culler.has_gpu_work();
+        let reads_bounds = has_work && culler.runner.reads_bounds();
+        culler.store.record_written(gpu, encoder, reads_bounds);
+        if !has_work {
+            return recorded;
+        }
+        for stage in culler.compaction().stages() {
+            passes.pass(encoder, stage.span(), &mut |pass| {
+                recorded.dispatches += culler.record_stage(stage, pass);
+            });
+            recorded.passes += 1;
+        }
+        let mut wants_counts = culler.wants_counts();
+        for follower in followers {
+            if follower.has_work() {
+                wants_counts |= follower.needs_counts();
+                follower.record(culler, gpu.device, encoder, passes);
+            }
+        }
+        if wants_counts {
+            let Culler {
+                runner,
+                planner,
+                frame,
+                ..
+            } = culler;
+            runner.record_readback(gpu.device, encoder, planner, *frame);
+        }
+        recorded
+    }
+}

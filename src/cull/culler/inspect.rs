@@ -1,0 +1,64 @@
+//! Reading back what the passes wrote, with a wait: for tests and verification, not for frames.
+
+use super::Culler;
+use crate::cull::{
+    BatchData, CullError, CullFrame,
+    gpu::{Gpu, readback::read_buffer},
+    layout::{DrawArgs, args_offset},
+    plan::Plan,
+    run::readback::read_batch,
+};
+
+impl Culler {
+    /// The tables of the current frame.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        self.planner.plan()
+    }
+
+    /// Reads everything that the stages wrote for a batch, and waits for it. On the `Cpu` tier, words
+    /// and prefixes are empty.
+    ///
+    /// # Errors
+    /// [`CullError::Readback`].
+    pub fn read_batch(&self, gpu: Gpu<'_>, batch: usize) -> Result<BatchData, CullError> {
+        let missing = || CullError::Readback(format!("batch {batch} is not in the frame"));
+        let plan = self.plan().batches.get(batch).ok_or_else(missing)?;
+        let key = self.planner.keys().get(batch).ok_or_else(missing)?;
+        let buffers = self.runner.batch(key).ok_or_else(missing)?;
+        read_batch(gpu, buffers, plan, self.runner.pipelines())
+    }
+
+    /// The survivors of request `request` in its `view`-th view, as indices into the set, in order; waits.
+    ///
+    /// # Errors
+    /// [`CullError::Readback`].
+    pub fn read_survivors(
+        &self,
+        gpu: Gpu<'_>,
+        frame: &CullFrame,
+        request: usize,
+        view: usize,
+    ) -> Result<Vec<u32>, CullError> {
+        let set = frame.requests.get(request).map(|request| request.set);
+        let regions = set.map_or(&[][..], |set| self.store.set_regions(set));
+        let mut ids = Vec::new();
+        for part in self.draw_parts(request, view) {
+            let key = self.planner.keys().get(part.batch);
+            let batch = key.and_then(|key| self.runner.batch(key));
+            let batch = batch.ok_or_else(|| CullError::Readback("the batch is gone".into()))?;
+            let draws: Vec<DrawArgs> = read_buffer(gpu, batch.args(), args_offset(part.row), 1)?;
+            let indexed = self.plan().batches[part.batch].row_draws[part.row as usize].indexed != 0;
+            let (first, len) = (draws[0].first_instance(indexed), draws[0].instance_count());
+            let offset = u64::from(first) * 4;
+            let page_ids: Vec<u32> = read_buffer(gpu, batch.survivors(), offset, len as usize)?;
+            let before: u32 = regions[..part.region]
+                .iter()
+                .map(|region| region.capacity)
+                .sum();
+            let first = regions[part.region].first;
+            ids.extend(page_ids.into_iter().map(|id| id - first + before));
+        }
+        Ok(ids)
+    }
+}

@@ -1,0 +1,27 @@
+//! The layer between the engine and wgpu: guarded creation, buffers that grow, results on their way back.
+
+pub(crate) mod buffer;
+pub(crate) mod guard;
+pub(crate) mod limits;
+pub(crate) mod readback;
+pub(crate) mod staging;
+pub(crate) mod version;
+
+use wgpu::{Device, Queue};
+
+/// A device and its queue: what every function that creates or writes a buffer needs.
+#[derive(Clone, Copy, Debug)]
+pub struct Gpu<'a> {
+    /// The device.
+    pub device: &'a Device,
+    /// The queue of the device.
+    pub queue: &'a Queue,
+}
+
+impl<'a> Gpu<'a> {
+    /// A device and its queue.
+    #[must_use]
+    pub const fn new(device: &'a Device, queue: &'a Queue) -> Self {
+        Self { device, queue }
+    }
+}

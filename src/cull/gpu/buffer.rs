@@ -1,0 +1,103 @@
+//! Buffers that grow, and tables that are uploaded when they change.
+
+use super::{Gpu, guard::guarded, limits::buffer_size};
+use crate::cull::CullError;
+use bytemuck::NoUninit;
+use wgpu::{Buffer, BufferDescriptor, BufferUsages, Device};
+
+/// A buffer that is replaced by a larger one when needed.
+pub(crate) struct Growable {
+    pub buffer: Buffer,
+    pub label: &'static str,
+    usage: BufferUsages,
+}
+
+impl Growable {
+    /// The smallest buffer, created unguarded: callers create several inside one [`guarded`].
+    pub fn new(device: &Device, label: &'static str, usage: BufferUsages) -> Self {
+        // Never of size zero: an empty binding is an error.
+        Self {
+            buffer: create(device, label, usage, 256),
+            label,
+            usage,
+        }
+    }
+
+    /// Makes room for `bytes`. Returns whether the buffer was replaced; its content is then gone.
+    ///
+    /// # Errors
+    /// [`CullError::Gpu`]; the old buffer stays.
+    pub fn reserve(&mut self, device: &Device, bytes: u64) -> Result<bool, CullError> {
+        if bytes <= self.buffer.size() {
+            return Ok(false);
+        }
+        let size = buffer_size(bytes, &device.limits());
+        self.buffer = guarded(device, self.label, || {
+            create(device, self.label, self.usage, size)
+        })?;
+        Ok(true)
+    }
+
+    /// Replaces the buffer by the smallest one.
+    pub fn shrink(&mut self, device: &Device) {
+        let small = guarded(device, self.label, || {
+            Self::new(device, self.label, self.usage)
+        });
+        if let Ok(small) = small {
+            *self = small;
+        }
+    }
+}
+
+fn create(device: &Device, label: &str, usage: BufferUsages, size: u64) -> Buffer {
+    device.create_buffer(&BufferDescriptor {
+        label: Some(label),
+        size,
+        usage,
+        mapped_at_creation: false,
+    })
+}
+
+/// A table that is uploaded when it differs from what the GPU holds.
+pub(crate) struct Table {
+    pub gpu: Growable,
+    /// What the GPU holds.
+    bytes: Vec<u8>,
+}
+
+impl Table {
+    pub fn new(device: &Device, label: &'static str, usage: BufferUsages) -> Self {
+        Self {
+            gpu: Growable::new(device, label, usage | BufferUsages::COPY_DST),
+            bytes: Vec::new(),
+        }
+    }
+
+    /// Uploads `table` if it changed.
+    ///
+    /// # Errors
+    /// [`CullError::Gpu`]; nothing is then uploaded.
+    pub fn write<T: NoUninit>(&mut self, gpu: Gpu<'_>, table: &[T]) -> Result<Written, CullError> {
+        let bytes: &[u8] = bytemuck::cast_slice(table);
+        let replaced = self.gpu.reserve(gpu.device, bytes.len() as u64)?;
+        if !replaced && self.bytes == bytes {
+            return Ok(Written::default());
+        }
+        gpu.queue.write_buffer(&self.gpu.buffer, 0, bytes);
+        self.bytes.clear();
+        self.bytes.extend_from_slice(bytes);
+        Ok(Written {
+            bytes: bytes.len() as u64,
+            replaced,
+        })
+    }
+}
+
+/// What [`Table::write`] did.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Written {
+    /// Bytes uploaded.
+    pub bytes: u64,
+    /// Whether the buffer was replaced: bind groups with the old one are stale.
+    pub replaced: bool,
+}

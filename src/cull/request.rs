@@ -1,0 +1,33 @@
+//! What a caller asks of a frame: views, and requests that name the sets they cull.
+
+use crate::cull::{
+    plan::{BoundingSphere, DrawShape, view::CullView},
+    store::region::SetId,
+};
+use glam::Affine3A;
+
+/// One use of a set in a frame: the views that cull it, and what its survivors draw.
+#[derive(Clone, Debug)]
+pub struct CullRequest {
+    /// Names the request in [`FrameCounts`](crate::cull::FrameCounts).
+    pub key: u64,
+    /// The set.
+    pub set: SetId,
+    /// Transform from the set's space to the world.
+    pub world_from_local: Affine3A,
+    /// Sphere around the mesh, in the mesh's space.
+    pub sphere: BoundingSphere,
+    /// What each survivor draws.
+    pub shape: DrawShape,
+    /// Indices of the views that cull it.
+    pub views: Vec<u32>,
+}
+
+/// The views and requests of one frame.
+#[derive(Clone, Debug, Default)]
+pub struct CullFrame {
+    /// All views.
+    pub views: Vec<CullView>,
+    /// All requests.
+    pub requests: Vec<CullRequest>,
+}

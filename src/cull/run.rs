@@ -1,0 +1,337 @@
+//! Running a plan: the batches on the GPU, their passes, and the counters that come back.
+
+pub(super) mod batch;
+pub(super) mod readback;
+
+use crate::cull::{
+    Compaction, CullError, FrameCounts, Refusal, Stage,
+    gpu::{Gpu, limits::binding_limit, version::Version},
+    pipelines::Pipelines,
+    plan::{
+        BatchPlan,
+        planner::{BatchKey, Planner},
+    },
+    policy::{COUNT_EVERY, KEEP_FRAMES, RETRY_AFTER},
+    refusal::Refusals,
+    store::InstanceStore,
+};
+use batch::{GpuBatch, most_ids};
+use hashbrown::{HashMap, hash_map::Entry};
+use readback::{BatchRows, Readback};
+use wgpu::{CommandEncoder, ComputePass, Device};
+
+/// The number of a frame, and of the last frame in which something other than the views' planes
+/// changed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FrameNumber {
+    pub now: u64,
+    /// The last frame whose plan or compaction differs from the one before.
+    pub changed_in: u64,
+}
+
+/// Runs the plan of a frame.
+pub(super) struct Runner {
+    /// One per compaction that may run; none on the `Cpu` tier.
+    pipelines: Vec<Pipelines>,
+    /// Index of the current frame's pipelines.
+    active: usize,
+    /// Number of ids that a new arena holds, if as many can survive.
+    first_capacity: u32,
+    /// Number of ids that one binding holds.
+    most_survivors: u64,
+    batches: HashMap<BatchKey, GpuBatch>,
+    /// Batches that the device refused, and the frame in which it did.
+    refused: HashMap<BatchKey, u64>,
+    readback: Readback,
+    /// Counters that nobody has taken yet.
+    counts: Option<FrameCounts>,
+    /// Whether, by the newest counters, an arena may soon be too small.
+    may_overflow: bool,
+    uploaded: u64,
+    refusals: Refusals,
+}
+
+impl Runner {
+    pub fn new(device: &Device, pipelines: Vec<Pipelines>, first_capacity: u32) -> Self {
+        Self {
+            pipelines,
+            active: 0,
+            first_capacity,
+            most_survivors: binding_limit(&device.limits()) / 4,
+            batches: HashMap::new(),
+            refused: HashMap::new(),
+            readback: Readback::new(),
+            counts: None,
+            may_overflow: false,
+            uploaded: 0,
+            refusals: Refusals::default(),
+        }
+    }
+
+    /// Replaces the pipelines (a test breaks them).
+    pub fn set_pipelines(&mut self, pipelines: Vec<Pipelines>) {
+        self.pipelines = pipelines;
+    }
+
+    /// The current frame's pipelines; `None` on the `Cpu` tier.
+    pub fn pipelines(&self) -> Option<&Pipelines> {
+        self.pipelines.get(self.active)
+    }
+
+    /// The current frame's compaction. The `Cpu` tier runs the twins of `VoteScanCompact`.
+    pub fn compaction(&self) -> Compaction {
+        self.pipelines()
+            .map_or(Compaction::VoteScanCompact, |pipelines| {
+                pipelines.compaction
+            })
+    }
+
+    /// The batch with this key, if the device has it.
+    pub fn batch(&self, key: &BatchKey) -> Option<&GpuBatch> {
+        self.batches.get(key)
+    }
+
+    // ---- prepare
+
+    /// Takes the pipelines of `compaction`. Returns whether they are other ones than before.
+    pub fn choose(&mut self, compaction: Compaction) -> bool {
+        let mut all = self.pipelines.iter();
+        let found = all.position(|pipelines| pipelines.compaction == compaction);
+        let active = found.unwrap_or(0);
+        core::mem::replace(&mut self.active, active) != active
+    }
+
+    /// Prepares every batch of the plan. Batches that the device refuses are not drawn.
+    pub fn prepare(
+        &mut self,
+        gpu: Gpu<'_>,
+        planner: &Planner,
+        store: &InstanceStore,
+        frame: FrameNumber,
+    ) {
+        let keys = planner.keys();
+        if self.refused.len() > keys.len() {
+            self.refused.retain(|key, _| keys.contains(key));
+        }
+        for index in 0..keys.len() {
+            self.try_batch(gpu, planner, store, frame, index);
+        }
+        if self.batches.len() > keys.len() {
+            self.batches
+                .retain(|_, batch| batch.last_used + KEEP_FRAMES >= frame.now);
+        }
+    }
+
+    /// Prepares a batch. If the device refuses it, its sets are not drawn, and it is tried again
+    /// [`RETRY_AFTER`] frames later.
+    fn try_batch(
+        &mut self,
+        gpu: Gpu<'_>,
+        planner: &Planner,
+        store: &InstanceStore,
+        frame: FrameNumber,
+        index: usize,
+    ) {
+        let key = planner.keys()[index];
+        let before = self.refused.get(&key).copied();
+        if before.is_some_and(|refused_in| frame.now < refused_in + RETRY_AFTER) {
+            return;
+        }
+        match self.prepare_batch(gpu, planner, store, frame, index) {
+            Ok(()) if before.is_some() => {
+                self.refused.remove(&key);
+            }
+            Ok(()) => {}
+            Err(error) => {
+                if before.is_none() {
+                    let rows = planner.meanings(index).into_iter().flat_map(|rows| &**rows);
+                    let mut requests: Vec<_> = rows.map(|row| row.request).collect();
+                    requests.dedup();
+                    self.refusals.push(Refusal { error, requests });
+                }
+                self.batches.remove(&key);
+                self.refused.insert(key, frame.now);
+            }
+        }
+    }
+
+    fn prepare_batch(
+        &mut self,
+        gpu: Gpu<'_>,
+        planner: &Planner,
+        store: &InstanceStore,
+        frame: FrameNumber,
+        index: usize,
+    ) -> Result<(), CullError> {
+        let plan = &planner.plan().batches[index];
+        let Some(page) = store.page(plan.page) else {
+            return Ok(());
+        };
+        let batch = match self.batches.entry(planner.keys()[index]) {
+            Entry::Occupied(batch) => batch.into_mut(),
+            Entry::Vacant(place) => place.insert(GpuBatch::new(gpu.device)?),
+        };
+        batch.last_used = frame.now;
+        let pipelines = self.pipelines.get(self.active);
+        batch.most = pipelines.map_or(plan.most_survivors, |pipelines| {
+            most_ids(plan, pipelines.compaction)
+        });
+        let enough = batch.most.min(u64::from(self.first_capacity)).max(1);
+        let capacity = enough.min(self.most_survivors) as u32;
+        if batch.survivor_capacity < capacity {
+            batch.reserve_survivors(gpu.device, capacity)?;
+        }
+        if let (Some(pipelines), Some(buffers)) = (pipelines, store.page_buffers(plan.page)) {
+            let page = (&buffers, store.pages_version());
+            self.uploaded += batch.prepare(gpu, pipelines, plan, frame.changed_in, page)?;
+            return Ok(());
+        }
+        // Every survivor fits: the count is known before the upload.
+        let all = plan.most_survivors.min(self.most_survivors).max(1);
+        batch.reserve_survivors(gpu.device, all as u32)?;
+        let (totals, bytes) = batch.cull_on_cpu(gpu, plan, page)?;
+        self.uploaded += bytes;
+        let counts = match &mut self.counts {
+            Some(counts) if counts.frame == frame.now => counts,
+            counts => counts.insert(FrameCounts {
+                frame: frame.now,
+                ..FrameCounts::default()
+            }),
+        };
+        if let Some(rows) = batch_rows(planner, index, false) {
+            rows.collect(&totals, &batch.cpu_args, counts);
+        }
+        Ok(())
+    }
+
+    // ---- record
+
+    /// Whether the current frame's passes read the bounds of blocks.
+    pub fn reads_bounds(&self) -> bool {
+        self.pipelines().is_some_and(Pipelines::needs_bounds)
+    }
+
+    /// Records one stage of all batches. Returns the number of dispatches.
+    pub fn record_stage(&self, planner: &Planner, stage: Stage, pass: &mut ComputePass<'_>) -> u32 {
+        let Some(pipelines) = self.pipelines() else {
+            return 0;
+        };
+        let batches = planner.plan().batches.iter().zip(planner.keys());
+        let batches =
+            batches.filter_map(|(plan, key)| Some((plan, self.batches.get(key)?.bind_groups())));
+        pipelines.record(stage, batches, pass)
+    }
+
+    /// Whether the counters of this frame should be read back: in the first [`COUNT_EVERY`] frames of
+    /// a plan or a compaction, in every frame while an arena that cannot hold everything is a quarter
+    /// full, else in every [`COUNT_EVERY`]th.
+    pub fn wants_counts(&self, frame: FrameNumber) -> bool {
+        frame.now < frame.changed_in + COUNT_EVERY
+            || self.may_overflow
+            || frame.now.is_multiple_of(COUNT_EVERY)
+    }
+
+    /// Records the copy of the counters.
+    pub fn record_readback(
+        &mut self,
+        device: &Device,
+        encoder: &mut CommandEncoder,
+        planner: &Planner,
+        frame: FrameNumber,
+    ) {
+        let has_blocks = self.compaction() == Compaction::Classify;
+        let batches = planner
+            .keys()
+            .iter()
+            .enumerate()
+            .filter_map(|(index, key)| {
+                let rows = batch_rows(planner, index, has_blocks)?;
+                Some((self.batches.get(key)?.args(), rows))
+            });
+        self.readback.record(device, encoder, frame.now, batches);
+    }
+
+    /// Maps the counters whose copies were submitted.
+    pub fn after_submit(&mut self) {
+        self.readback.after_submit();
+    }
+
+    // ---- what comes back
+
+    /// Looks for counters of earlier frames, and grows the arenas that were too small. Returns the
+    /// newest counters if any arrived.
+    pub fn learn(&mut self, device: &Device) -> Option<&FrameCounts> {
+        let counts = self.readback.collect()?;
+        self.may_overflow = false;
+        for (key, needed) in &counts.needed {
+            let Some(batch) = self.batches.get_mut(key) else {
+                continue;
+            };
+            if *needed > batch.survivor_capacity && !batch.is_at_limit {
+                let room = u64::from(*needed) + u64::from(*needed) / 4;
+                let grown = batch.reserve_survivors(device, room.min(self.most_survivors) as u32);
+                // The arena keeps its size: do not ask again.
+                batch.is_at_limit = grown.is_err();
+                self.refusals.note(grown);
+            }
+            let capacity = batch.survivor_capacity;
+            self.may_overflow |= *needed > capacity / 4 && u64::from(capacity) < batch.most;
+        }
+        Some(self.counts.insert(counts))
+    }
+
+    /// The newest counters since the last call.
+    pub fn take_counts(&mut self) -> Option<FrameCounts> {
+        self.counts.take()
+    }
+
+    /// Bytes uploaded since the last call: tables.
+    pub fn take_uploaded(&mut self) -> u64 {
+        core::mem::take(&mut self.uploaded)
+    }
+
+    /// What the device refused since the last call.
+    pub fn take_refusals(&mut self) -> Vec<Refusal> {
+        self.refusals.take()
+    }
+
+    /// Label and size in bytes of each buffer.
+    pub fn sizes(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let batches = self.batches.values().flat_map(|batch| batch.sizes());
+        let pipelines = self.pipelines.iter().map(|pipelines| pipelines.size());
+        let counters = ("gpu_culling counters", self.readback.bytes());
+        batches.chain(pipelines).chain([counters])
+    }
+
+    /// Number of ids that all arenas hold.
+    pub fn survivor_capacity(&self) -> u64 {
+        let held = self.batches.values().map(|batch| batch.survivors().size());
+        held.sum::<u64>() / 4
+    }
+}
+
+/// What the counters of a batch mean.
+fn batch_rows(planner: &Planner, index: usize, has_blocks: bool) -> Option<BatchRows> {
+    let blocks = |plan: &BatchPlan| plan.batch.block_count;
+    Some(BatchRows {
+        key: *planner.keys().get(index)?,
+        rows: planner.meanings(index)?.clone(),
+        blocks: planner
+            .plan()
+            .batches
+            .get(index)
+            .map(blocks)
+            .filter(|_| has_blocks),
+    })
+}
+
+/// The buffers that a draw of a batch binds. Equal versions mean equal buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchVersion {
+    /// The batch.
+    pub key: BatchKey,
+    /// Changes when the batch's survivors or commands are replaced.
+    pub batch: Version,
+    /// Changes when a page's buffers are replaced.
+    pub pages: Version,
+}

@@ -1,0 +1,286 @@
+//! The GPU's side of a batch: tables, words, prefixes, survivors and commands.
+
+use crate::cull::{
+    Compaction, CullError,
+    gpu::{
+        Gpu,
+        buffer::{Growable, Table},
+        guard::guarded,
+        version::Version,
+    },
+    layout::{BLOCK, Batch, DrawArgs, Totals, args_offset},
+    pipelines::Pipelines,
+    plan::BatchPlan,
+    reference,
+    store::{Page, PageBuffers},
+    strategies::{Arena, Resource},
+};
+use bytemuck::Zeroable;
+use wgpu::{BindGroup, Buffer, BufferUsages, Device};
+
+/// Number of ids that an arena must hold so that no survivor can be lost.
+pub(crate) fn most_ids(plan: &BatchPlan, compaction: Compaction) -> u64 {
+    match compaction.strategy().arena {
+        Arena::Dense => plan.most_survivors,
+        Arena::Regions => u64::from(plan.batch.count_len) * u64::from(BLOCK),
+    }
+}
+
+/// The buffers and bind groups of a batch, kept from frame to frame.
+pub(crate) struct GpuBatch {
+    uniform: Table,
+    chunks: Table,
+    rows: Table,
+    row_draws: Table,
+    /// In the order of [`Resource::SCRATCH`].
+    scratch: [Growable; Resource::SCRATCH.len()],
+    survivors: Growable,
+    args: Growable,
+    /// Number of ids that the arena holds.
+    pub survivor_capacity: u32,
+    /// Number of ids that the arena must hold so that no survivor can be lost.
+    pub most: u64,
+    /// Whether the device refused a larger arena.
+    pub is_at_limit: bool,
+    /// Bumped when `survivors` or `args` is replaced: draws must bind them again.
+    pub version: Version,
+    /// The bind groups of each pass; empty if they are stale.
+    bind_groups: Vec<Vec<BindGroup>>,
+    /// Version of the pages that the bind groups were made for.
+    bound_pages: Option<Version>,
+    /// The compaction that the bind groups were made for.
+    bound_compaction: Compaction,
+    /// What the tables and buffers were made for; the rows are compared on their own.
+    made_for: Option<MadeFor>,
+    /// The commands of the `Cpu` tier, which are drawn directly.
+    pub cpu_args: Vec<DrawArgs>,
+    /// The frame in which the batch was last used.
+    pub last_used: u64,
+}
+
+/// What the tables of a batch, except its rows, and the sizes of its buffers follow from.
+#[derive(Clone, Copy, PartialEq)]
+struct MadeFor {
+    /// The frame in which the plan or the compaction last changed.
+    changed_in: u64,
+    survivor_capacity: u32,
+    compaction: Compaction,
+}
+
+impl GpuBatch {
+    pub fn new(device: &Device) -> Result<Self, CullError> {
+        guarded(device, "buffers of the culling", || Self::unguarded(device))
+    }
+
+    fn unguarded(device: &Device) -> Self {
+        let storage = BufferUsages::STORAGE | BufferUsages::COPY_SRC;
+        let written = storage | BufferUsages::COPY_DST;
+        Self {
+            uniform: Table::new(device, "gpu_culling batch", BufferUsages::UNIFORM),
+            chunks: Table::new(device, "gpu_culling chunks", BufferUsages::STORAGE),
+            rows: Table::new(device, "gpu_culling rows", BufferUsages::STORAGE),
+            row_draws: Table::new(device, "gpu_culling row draws", BufferUsages::STORAGE),
+            scratch: [
+                Growable::new(device, "gpu_culling words", storage),
+                Growable::new(device, "gpu_culling counts", storage),
+                Growable::new(device, "gpu_culling partials", storage),
+                Growable::new(device, "gpu_culling lists", storage),
+                Growable::new(device, "gpu_culling look back", storage),
+                Growable::new(device, "gpu_culling row counts", storage),
+                Growable::new(device, "gpu_culling votes", storage),
+                Growable::new(device, "gpu_culling sums", storage),
+            ],
+            survivors: Growable::new(device, "gpu_culling survivors", written),
+            args: Growable::new(device, "gpu_culling args", written | BufferUsages::INDIRECT),
+            survivor_capacity: 0,
+            most: 0,
+            is_at_limit: false,
+            version: Version::new(),
+            bind_groups: Vec::new(),
+            bound_pages: None,
+            bound_compaction: Compaction::Auto,
+            made_for: None,
+            cpu_args: Vec::new(),
+            last_used: 0,
+        }
+    }
+
+    pub fn survivors(&self) -> &Buffer {
+        &self.survivors.buffer
+    }
+
+    pub fn args(&self) -> &Buffer {
+        &self.args.buffer
+    }
+
+    /// A buffer of [`Resource::SCRATCH`]; the smallest one if the compaction does not bind it.
+    pub fn scratch(&self, slot: Resource) -> Option<&Buffer> {
+        let at = Resource::SCRATCH.iter().position(|other| *other == slot)?;
+        Some(&self.scratch[at].buffer)
+    }
+
+    /// The bind groups of each pass of the compaction.
+    pub fn bind_groups(&self) -> &[Vec<BindGroup>] {
+        &self.bind_groups
+    }
+
+    /// Label and size in bytes of each buffer.
+    pub fn sizes(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let tables =
+            [&self.uniform, &self.chunks, &self.rows, &self.row_draws].map(|table| &table.gpu);
+        let arrays = self.scratch.iter().chain([&self.survivors, &self.args]);
+        let all = tables.into_iter().chain(arrays);
+        all.map(|array| (array.label, array.buffer.size()))
+    }
+
+    /// Makes room for `capacity` ids in the arena.
+    ///
+    /// # Errors
+    /// [`CullError::Gpu`]; the old arena stays.
+    pub fn reserve_survivors(&mut self, device: &Device, capacity: u32) -> Result<(), CullError> {
+        if self.survivors.reserve(device, u64::from(capacity) * 4)? {
+            self.version.bump();
+            self.bind_groups.clear();
+        }
+        self.survivor_capacity = capacity;
+        Ok(())
+    }
+
+    /// Uploads what changed of the tables, and makes room for what the passes write. In frames with the
+    /// same `changed_in`, only the rows can have changed. Returns the number of bytes uploaded.
+    ///
+    /// # Errors
+    /// [`CullError::Gpu`]. The batch must then be dropped.
+    pub fn prepare(
+        &mut self,
+        gpu: Gpu<'_>,
+        pipelines: &Pipelines,
+        plan: &BatchPlan,
+        changed_in: u64,
+        page: (&PageBuffers<'_>, Version),
+    ) -> Result<u64, CullError> {
+        let (page, pages_version) = page;
+        let rows = self.rows.write(gpu, &plan.rows)?;
+        let (mut bytes, mut replaced) = (rows.bytes, rows.replaced);
+        let made_for = Some(MadeFor {
+            changed_in,
+            survivor_capacity: self.survivor_capacity,
+            compaction: pipelines.compaction,
+        });
+        if self.made_for != made_for {
+            self.made_for = made_for;
+            let batch = [sizes_of(plan, self.survivor_capacity)];
+            let written = [
+                self.uniform.write(gpu, &batch)?,
+                self.chunks.write(gpu, &plan.chunks)?,
+                self.row_draws.write(gpu, &plan.row_draws)?,
+            ];
+            bytes += written.iter().map(|written| written.bytes).sum::<u64>();
+            replaced |= written.iter().any(|written| written.replaced);
+            for slot in pipelines.scratch() {
+                if let Some(at) = Resource::SCRATCH.iter().position(|other| *other == slot) {
+                    replaced |= self.scratch[at].reserve(gpu.device, slot.scratch_bytes(plan))?;
+                }
+            }
+            let commands = args_offset(plan.batch.row_count);
+            if self.args.reserve(gpu.device, commands)? {
+                self.version.bump();
+                replaced = true;
+            }
+        }
+        if self.bound_compaction != pipelines.compaction {
+            // Buffers that both compactions bind stay: `Auto` may go back and forth.
+            let unused = |slot: &Resource| !pipelines.scratch().any(|used| used == *slot);
+            for (scratch, slot) in self.scratch.iter_mut().zip(Resource::SCRATCH) {
+                if unused(&slot) {
+                    scratch.shrink(gpu.device);
+                }
+            }
+            self.bound_compaction = pipelines.compaction;
+            replaced = true;
+        }
+        if replaced || self.bound_pages != Some(pages_version) || self.bind_groups.is_empty() {
+            self.bound_pages = Some(pages_version);
+            self.bind_groups = guarded(gpu.device, "bind groups of the culling", || {
+                pipelines.bind((gpu.device, gpu.queue), |slot| self.buffer(slot, page))
+            })?;
+        }
+        Ok(bytes)
+    }
+
+    fn buffer<'a>(&'a self, slot: Resource, page: &PageBuffers<'a>) -> &'a Buffer {
+        match slot {
+            Resource::Batch | Resource::Step => &self.uniform.gpu.buffer,
+            Resource::Chunks => &self.chunks.gpu.buffer,
+            Resource::Rows => &self.rows.gpu.buffer,
+            Resource::RowDraws => &self.row_draws.gpu.buffer,
+            Resource::Instances => page.instances,
+            Resource::Scales => page.scales,
+            Resource::Bounds => page.bounds,
+            Resource::Survivors => self.survivors(),
+            Resource::Args => self.args(),
+            scratch => self.scratch(scratch).unwrap_or(page.scales),
+        }
+    }
+
+    /// The frame of the `Cpu` tier: runs the twins of the stages, then uploads survivors and commands.
+    /// Returns the totals and the number of bytes uploaded.
+    ///
+    /// # Errors
+    /// [`CullError::Gpu`]. The batch must then be dropped.
+    pub fn cull_on_cpu(
+        &mut self,
+        gpu: Gpu<'_>,
+        plan: &BatchPlan,
+        page: &Page,
+    ) -> Result<(Totals, u64), CullError> {
+        let batch = &sizes_of(plan, self.survivor_capacity);
+        let mut words = vec![0; plan.word_len() as usize];
+        let mut counts = vec![0; batch.count_len as usize];
+        let mut totals = Totals::zeroed();
+        self.cpu_args.clear();
+        self.cpu_args
+            .resize(batch.row_count as usize, DrawArgs::zeroed());
+        if let Some(cpu) = &page.cpu {
+            reference::vote(
+                batch,
+                &plan.chunks,
+                &plan.rows,
+                &cpu.instances,
+                &cpu.scales,
+                &mut words,
+            );
+        }
+        reference::count(batch, &words, &mut counts);
+        let places = reference::scan(batch, &counts);
+        let all = places[batch.count_len as usize];
+        let mut survivors = vec![0u32; all.min(batch.survivor_capacity) as usize];
+        reference::compact(batch, &plan.chunks, &words, &places, &mut survivors);
+        reference::write_args(
+            batch,
+            &plan.row_draws,
+            &places,
+            (&mut totals, &mut self.cpu_args),
+        );
+
+        let commands = args_offset(batch.row_count);
+        if self.args.reserve(gpu.device, commands)? {
+            self.version.bump();
+        }
+        let (ids, args) = (self.survivors(), self.args());
+        gpu.queue
+            .write_buffer(ids, 0, bytemuck::cast_slice(&survivors));
+        gpu.queue.write_buffer(args, 0, bytemuck::bytes_of(&totals));
+        gpu.queue
+            .write_buffer(args, args_offset(0), bytemuck::cast_slice(&self.cpu_args));
+        Ok((totals, (survivors.len() * 4) as u64 + commands))
+    }
+}
+
+/// The sizes of a batch, with the capacity of its arena.
+fn sizes_of(plan: &BatchPlan, survivor_capacity: u32) -> Batch {
+    Batch {
+        survivor_capacity,
+        ..plan.batch
+    }
+}

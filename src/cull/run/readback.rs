@@ -1,0 +1,202 @@
+//! Results on their way back: counters without waiting, whole buffers for tests and verification.
+
+use super::batch::GpuBatch;
+use crate::cull::{
+    CullError,
+    gpu::{Gpu, readback::read_buffer, staging::StagingRing},
+    layout::{DrawArgs, Totals, args_offset},
+    pipelines::Pipelines,
+    plan::{
+        BatchPlan,
+        planner::{BatchKey, RowMeaning},
+    },
+    strategies::Resource,
+};
+use std::sync::Arc;
+use wgpu::{Buffer, CommandEncoder, Device};
+
+/// Number of survivors of one row of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowCount {
+    /// [`CullRequest::key`](crate::cull::CullRequest::key).
+    pub request: u64,
+    /// Index of the view in the frame.
+    pub view: u32,
+    /// Number of instances tested.
+    pub tested: u32,
+    /// Number of instances that the view keeps.
+    pub visible: u32,
+}
+
+/// Counters of one frame.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FrameCounts {
+    /// Number of the frame, counted by the culler.
+    pub frame: u64,
+    /// One per chunk and view.
+    pub rows: Vec<RowCount>,
+    /// Number of survivors that did not fit into the arena. It grows, so later frames draw them.
+    pub overflow: u64,
+    /// Number of blocks of 1,024 instances, and how many of them some view crosses; `None` if the
+    /// compaction did not classify them.
+    pub crossed_blocks: Option<(u64, u64)>,
+    /// Number of ids that the arena of each batch must hold.
+    pub(crate) needed: Vec<(BatchKey, u32)>,
+}
+
+impl FrameCounts {
+    /// Number of instances tested and kept in view `view`, over all requests.
+    #[must_use]
+    pub fn view(&self, view: u32) -> (u64, u64) {
+        let rows = self.rows.iter().filter(|row| row.view == view);
+        rows.fold((0, 0), |(tested, visible), row| {
+            (
+                tested + u64::from(row.tested),
+                visible + u64::from(row.visible),
+            )
+        })
+    }
+}
+
+/// What the counters of a batch mean, kept until they arrive.
+#[derive(Clone)]
+pub(crate) struct BatchRows {
+    pub key: BatchKey,
+    pub rows: Arc<[RowMeaning]>,
+    /// Number of blocks, if the compaction classifies them.
+    pub blocks: Option<u32>,
+}
+
+impl BatchRows {
+    /// Adds the batch's counters to `counts`.
+    pub fn collect(&self, totals: &Totals, draws: &[DrawArgs], counts: &mut FrameCounts) {
+        counts.overflow += u64::from(totals.overflow);
+        counts.needed.push((self.key, totals.needed));
+        if let Some(classified) = self.blocks {
+            let (blocks, crossed) = counts.crossed_blocks.get_or_insert_default();
+            *blocks += u64::from(classified);
+            *crossed += u64::from(totals.crossed);
+        }
+        counts
+            .rows
+            .extend(self.rows.iter().zip(draws).map(|(row, draw)| RowCount {
+                request: row.request,
+                view: row.view,
+                tested: row.tested,
+                visible: draw.instance_count(),
+            }));
+    }
+}
+
+/// Counters on their way back.
+pub(crate) struct Readback {
+    ring: StagingRing<Vec<BatchRows>>,
+}
+
+impl Readback {
+    pub fn new() -> Self {
+        Self {
+            ring: StagingRing::new("gpu_culling counters"),
+        }
+    }
+
+    /// Size of the staging buffers, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.ring.bytes()
+    }
+
+    /// Copies the counters of `batches` (their argument buffers) unless every staging buffer is busy.
+    pub fn record<'a>(
+        &mut self,
+        device: &Device,
+        encoder: &mut CommandEncoder,
+        frame: u64,
+        batches: impl Iterator<Item = (&'a Buffer, BatchRows)>,
+    ) {
+        let (buffers, rows): (Vec<_>, Vec<_>) = batches.unzip();
+        let bytes = |rows: &BatchRows| args_offset(rows.rows.len() as u32);
+        let copies: Vec<_> = buffers.into_iter().zip(rows.iter().map(bytes)).collect();
+        self.ring.record(device, encoder, frame, &copies, rows);
+    }
+
+    /// Maps the buffers whose copies were submitted.
+    pub fn after_submit(&mut self) {
+        self.ring.after_submit();
+    }
+
+    /// The newest counters since the last call.
+    pub fn collect(&mut self) -> Option<FrameCounts> {
+        let (frame, bytes, batches) = self.ring.collect()?;
+        let mut counts = FrameCounts {
+            frame,
+            ..FrameCounts::default()
+        };
+        let mut left = &bytes[..];
+        for batch in &batches {
+            let (head, rest) = left.split_at(size_of::<Totals>());
+            let (draws, rest) = rest.split_at(batch.rows.len() * size_of::<DrawArgs>());
+            let totals: Totals = bytemuck::pod_read_unaligned(head);
+            let draws: Vec<DrawArgs> = bytemuck::pod_collect_to_vec(draws);
+            batch.collect(&totals, &draws, &mut counts);
+            left = rest;
+        }
+        Some(counts)
+    }
+}
+
+/// Everything that the stages wrote for one batch, read back with a wait: for tests and
+/// verification. Buffers that the compaction does not have are empty.
+#[derive(Clone, Debug, Default)]
+pub struct BatchData {
+    /// Visibility words.
+    pub words: Vec<u32>,
+    /// Number of survivors per block and row. If
+    /// [`Batch::is_scanned`](crate::cull::layout::Batch::is_scanned) is set: their exclusive prefixes
+    /// within tiles, and the closing entry.
+    pub counts: Vec<u32>,
+    /// Totals of the tiles, if it is set.
+    pub partials: Vec<u32>,
+    /// The arena: survivor ids, counted from the start of the page. The commands say which range
+    /// belongs to which row. What lies between the regions of an unordered compaction is undefined.
+    pub survivors: Vec<u32>,
+    /// Totals.
+    pub totals: Totals,
+    /// One indirect command per row.
+    pub draws: Vec<DrawArgs>,
+}
+
+/// Reads everything of one batch; without pipelines (the `Cpu` tier) only the arena, the totals and
+/// the commands.
+pub(crate) fn read_batch(
+    gpu: Gpu<'_>,
+    batch: &GpuBatch,
+    plan: &BatchPlan,
+    pipelines: Option<&Pipelines>,
+) -> Result<BatchData, CullError> {
+    let totals: Vec<Totals> = read_buffer(gpu, batch.args(), 0, 1)?;
+    let totals = totals[0];
+    let scratch = |slot: Resource| match batch.scratch(slot) {
+        Some(buffer)
+            if pipelines
+                .is_some_and(|pipelines| pipelines.scratch().any(|other| other == slot)) =>
+        {
+            read_buffer(gpu, buffer, 0, slot.scratch_bytes(plan) as usize / 4)
+        }
+        _ => Ok(Vec::new()),
+    };
+    let mut counts = scratch(Resource::Counts)?;
+    let mut partials = scratch(Resource::Partials)?;
+    if plan.batch.is_scanned == 0 {
+        counts.truncate(plan.batch.count_len as usize);
+        partials.clear();
+    }
+    let stored = totals.needed.min(batch.survivor_capacity) as usize;
+    Ok(BatchData {
+        words: scratch(Resource::Words)?,
+        counts,
+        partials,
+        survivors: read_buffer(gpu, batch.survivors(), 0, stored)?,
+        totals,
+        draws: read_buffer(gpu, batch.args(), args_offset(0), plan.rows.len())?,
+    })
+}

@@ -1,0 +1,321 @@
+//! Sets on the GPU: their room in the pages, and what is known of them.
+
+mod belt;
+mod pages;
+mod previous;
+pub(crate) mod region;
+mod residents;
+mod upload;
+mod written;
+
+pub use pages::SMALL_SET;
+pub(super) use pages::{Page, page_limit};
+pub(super) use residents::{ResidentSets, Set};
+pub use written::{WrittenRegion, WrittenSize};
+
+use crate::cull::{
+    CullError, Refusal,
+    bounds::BoundsBuilder,
+    gpu::{guard::guarded, version::Version},
+    refusal::Refusals,
+};
+use core::ops::Range;
+use hashbrown::HashMap;
+use pages::Pages;
+use previous::Previous;
+use region::{Channels, Region, Room, SetId};
+use wgpu::{Buffer, BufferDescriptor, BufferUsages, Device};
+use written::WrittenRoom;
+
+/// What [`InstanceStore::reserve_set`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Residency {
+    /// The set's instances stayed.
+    Kept,
+    /// The set has new room: upload all of it.
+    Moved,
+}
+
+/// How an [`InstanceStore`] is made.
+pub(super) struct StoreOptions {
+    /// Whether pages keep a copy in main memory, which the `Cpu` tier culls.
+    pub keeps_cpu_copy: bool,
+    /// Number of instances per page.
+    pub page_limit: u32,
+    /// Kernels that make the bounds of blocks; `None` on the `Cpu` tier.
+    pub bounds: Option<BoundsBuilder>,
+}
+
+/// Sets of instances on the GPU.
+pub struct InstanceStore {
+    is_on_cpu: bool,
+    page_limit: u32,
+    pages: Pages,
+    sets: ResidentSets,
+    /// The sets among them that the GPU writes.
+    written: HashMap<SetId, WrittenRoom>,
+    previous: Previous,
+    bounds: Option<BoundsBuilder>,
+    /// Instances whose blocks' bounds are out of date.
+    stale: Vec<(SetId, Range<usize>)>,
+    /// Bound in place of channels that a page does not have.
+    no_channel: Buffer,
+    uploaded: u64,
+    refusals: Refusals,
+}
+
+/// The buffers of a page that kernels bind.
+pub(crate) struct PageBuffers<'a> {
+    pub instances: &'a Buffer,
+    /// Another buffer, which is never read, if no set of the page has scales.
+    pub scales: &'a Buffer,
+    /// Another buffer, which is never read, if the compaction does not read bounds.
+    pub bounds: &'a Buffer,
+}
+
+impl InstanceStore {
+    pub(super) fn new(device: &Device, options: StoreOptions) -> Result<Self, CullError> {
+        let no_channel = guarded(device, "gpu_culling no channel", || {
+            device.create_buffer(&BufferDescriptor {
+                label: Some("gpu_culling no channel"),
+                size: 256,
+                usage: BufferUsages::STORAGE,
+                mapped_at_creation: false,
+            })
+        })?;
+        let StoreOptions {
+            keeps_cpu_copy,
+            page_limit,
+            bounds,
+        } = options;
+        Ok(Self {
+            is_on_cpu: keeps_cpu_copy,
+            page_limit,
+            pages: Pages::new(device, page_limit, keeps_cpu_copy),
+            sets: ResidentSets::default(),
+            written: HashMap::new(),
+            previous: Previous::default(),
+            bounds,
+            stale: Vec::new(),
+            no_channel,
+            uploaded: 0,
+            refusals: Refusals::default(),
+        })
+    }
+
+    /// Drops every set. New pages hold at most `page_limit` instances.
+    pub(super) fn clear(&mut self, page_limit: u32) {
+        self.page_limit = page_limit;
+        self.pages.clear(page_limit);
+        self.sets = ResidentSets::default();
+        self.written.clear();
+    }
+
+    /// Number of instances that one page holds.
+    #[must_use]
+    pub fn page_limit(&self) -> u32 {
+        self.page_limit
+    }
+
+    // ---- room
+
+    /// Makes room for a set of `len` instances. A set that outgrows its room gets half as much again,
+    /// so that pushing to it every frame does not move it every frame.
+    ///
+    /// # Errors
+    /// [`CullError::Gpu`] if the device is out of memory. The set is then not resident.
+    pub fn reserve_set(
+        &mut self,
+        device: &Device,
+        id: SetId,
+        len: u32,
+        channels: Channels,
+    ) -> Result<Residency, CullError> {
+        let room = Room::of(channels);
+        let old = self.sets.get(id);
+        // The room of a set that the GPU writes does not serve for an uploaded one.
+        let known = old.filter(|old| old.room == room).map(Set::capacity);
+        let residency = if known.is_some_and(|capacity| capacity >= len) {
+            Residency::Kept
+        } else {
+            let instances = if known.is_some_and(|capacity| capacity > 0) {
+                Set::grown(len)
+            } else {
+                len
+            };
+            let old = if channels.previous {
+                // Its instances are the previous ones.
+                self.written.remove(&id);
+                self.sets.remove(id)
+            } else {
+                self.remove_set(id);
+                None
+            };
+            let made = self.pages.allocate(device, id, instances, room, channels);
+            // The channels too, before anything is copied there.
+            let made = made.and_then(|regions| {
+                let added = self.pages.add_channels(device, &regions, channels);
+                added
+                    .inspect_err(|_| self.pages.release(&regions, room))
+                    .map(|()| regions)
+            });
+            let regions = match made {
+                Ok(regions) => regions,
+                Err(error) => {
+                    if let Some(old) = old {
+                        self.pages.release(&old.regions, old.room);
+                    }
+                    return Err(error);
+                }
+            };
+            let set = Set::new(len, channels, regions, room);
+            if let Some(old) = old {
+                self.previous.move_set(&self.pages, old, &set);
+            }
+            self.sets.insert(id, set);
+            Residency::Moved
+        };
+        self.sets.resize(id, len, channels);
+        if let Some(set) = self.sets.get(id)
+            && let Err(error) = self.pages.add_channels(device, &set.regions, channels)
+        {
+            self.remove_set(id);
+            return Err(error);
+        }
+        Ok(residency)
+    }
+
+    /// Announces sets that will get room next, in this order. Those of more than
+    /// [`SMALL_SET`](crate::cull::SMALL_SET) instances with the same channels become contiguous, in
+    /// one page as far as one binding holds them: a stage is then one dispatch for all. The list
+    /// replaces the one before.
+    ///
+    /// A page that several sets share is given back with the last of them. Until then, sets with the
+    /// same channels may take the room of removed ones.
+    pub fn expect_sets(&mut self, sets: impl IntoIterator<Item = (SetId, u32, Channels)>) {
+        self.pages.expect_sets(sets);
+    }
+
+    /// Whether a set of `len` instances fits into the pages that exist.
+    #[must_use]
+    pub fn has_room(&self, len: u32, channels: Channels) -> bool {
+        self.pages.has_room(len, channels)
+    }
+
+    /// Takes over the sets of another store, without a copy. Returns false, and takes nothing, if one
+    /// of the two serves the `Cpu` tier, which has copies in main memory, or their pages differ in
+    /// size.
+    pub fn adopt_sets(&mut self, other: &mut Self) -> bool {
+        if self.is_on_cpu || other.is_on_cpu || self.page_limit != other.page_limit {
+            return false;
+        }
+        core::mem::swap(&mut self.pages, &mut other.pages);
+        self.pages.version = Version::new();
+        self.sets = core::mem::take(&mut other.sets);
+        self.written = core::mem::take(&mut other.written);
+        self.stale = core::mem::take(&mut other.stale);
+        self.previous = core::mem::take(&mut other.previous);
+        true
+    }
+
+    /// The set's channels, if it is resident.
+    #[must_use]
+    pub fn set_channels(&self, id: SetId) -> Option<Channels> {
+        self.sets.get(id).map(|set| set.channels)
+    }
+
+    /// The set's number of instances, if it is resident.
+    #[must_use]
+    pub fn set_len(&self, id: SetId) -> Option<u32> {
+        self.sets.get(id).map(|set| set.len)
+    }
+
+    /// Changes whenever a set comes, goes, or gets another length, other channels or other regions.
+    #[cfg(feature = "bevy")]
+    pub(crate) fn sets_version(&self) -> Version {
+        self.sets.version()
+    }
+
+    /// The set's channels and its regions, in order, if it is resident.
+    #[cfg(feature = "bevy")]
+    pub(crate) fn resident(&self, id: SetId) -> Option<(Channels, &[Region])> {
+        let set = self.sets.get(id)?;
+        Some((set.channels, &set.regions))
+    }
+
+    /// The set's regions, in order.
+    #[must_use]
+    pub fn set_regions(&self, id: SetId) -> &[Region] {
+        self.sets.get(id).map_or(&[], |set| &set.regions)
+    }
+
+    /// Gives the set's room back.
+    pub fn remove_set(&mut self, id: SetId) {
+        self.written.remove(&id);
+        if let Some(set) = self.sets.remove(id) {
+            self.pages.release(&set.regions, set.room);
+        }
+    }
+
+    /// Names of all resident sets.
+    pub fn set_ids(&self) -> impl Iterator<Item = SetId> + '_ {
+        self.sets.ids()
+    }
+
+    // ---- what others read
+
+    /// All resident sets.
+    pub(super) fn sets(&self) -> &ResidentSets {
+        &self.sets
+    }
+
+    /// A page.
+    pub(super) fn page(&self, page: usize) -> Option<&Page> {
+        self.pages.page(page)
+    }
+
+    /// The buffers of a page that kernels bind.
+    pub(super) fn page_buffers(&self, page: usize) -> Option<PageBuffers<'_>> {
+        let page = self.pages.page(page)?;
+        Some(PageBuffers {
+            instances: &page.instances,
+            scales: page.scales.as_ref().unwrap_or(&self.no_channel),
+            bounds: &page.bounds,
+        })
+    }
+
+    /// The buffers of a page that draws bind: instances, scales, tags. The last two are another
+    /// buffer, which is never read, if no set of the page has the channel.
+    pub(super) fn draw_buffers(&self, page: usize) -> Option<[&Buffer; 3]> {
+        let page = self.pages.page(page)?;
+        Some([
+            &page.instances,
+            page.scales.as_ref().unwrap_or(&self.no_channel),
+            page.tags.as_ref().unwrap_or(&self.no_channel),
+        ])
+    }
+
+    /// Changes whenever a buffer of a page is created or dropped.
+    pub(super) fn pages_version(&self) -> Version {
+        self.pages.version
+    }
+
+    /// Label and size in bytes of each buffer.
+    pub(super) fn sizes(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let others = [
+            ("gpu_culling no channel", self.no_channel.size()),
+            ("gpu_culling previous", self.previous.bytes()),
+        ];
+        self.pages.sizes().chain(others)
+    }
+
+    /// Bytes uploaded since the last call: instances and channels.
+    pub(super) fn take_uploaded(&mut self) -> u64 {
+        core::mem::take(&mut self.uploaded)
+    }
+
+    /// What the device refused since the last call.
+    pub(super) fn take_refusals(&mut self) -> Vec<Refusal> {
+        self.refusals.take()
+    }
+}

@@ -1,0 +1,114 @@
+//! The words for sets in pages: names, channels, regions.
+
+use core::ops::Range;
+
+/// Name of a set of instances. The caller chooses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SetId(pub u64);
+
+/// Optional channels of a set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Channels {
+    /// A uniform scale per instance.
+    pub scale: bool,
+    /// A tag per instance.
+    pub tag: bool,
+    /// The previous frame's instance per instance, for motion vectors: twice the room. In each page
+    /// it lies [`Region::capacity`] instances behind the current one.
+    pub previous: bool,
+}
+
+/// How a set's room is laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Room {
+    /// Whether each region has as much again behind it, for the previous frame.
+    pub previous: bool,
+    /// Whether the set has pages that no other set shares, and which stay until the set moves.
+    pub is_private: bool,
+}
+
+impl Room {
+    /// The room of a set that the CPU uploads.
+    pub fn of(channels: Channels) -> Self {
+        Self {
+            previous: channels.previous,
+            is_private: false,
+        }
+    }
+
+    /// Places that a region takes per instance.
+    pub fn factor(self) -> u32 {
+        if self.previous { 2 } else { 1 }
+    }
+}
+
+/// A run of a set's instances in one page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// Index of the page.
+    pub page: usize,
+    /// First instance of the region, counted from the start of the page; a multiple of
+    /// [`BLOCK`](crate::cull::layout::BLOCK).
+    pub first: u32,
+    /// Number of instances that fit; a multiple of [`BLOCK`](crate::cull::layout::BLOCK).
+    pub capacity: u32,
+}
+
+/// The part of a range of a set that lies in one region.
+pub(crate) struct Run<'a> {
+    /// The region.
+    pub region: &'a Region,
+    /// First instance of the part, counted from the start of the page.
+    pub at: usize,
+    /// Instances of the set.
+    pub part: Range<usize>,
+}
+
+/// Cuts `range` of a set at the borders of its regions.
+pub(crate) fn runs(regions: &[Region], range: Range<usize>) -> impl Iterator<Item = Run<'_>> {
+    let mut start = 0;
+    regions.iter().filter_map(move |region| {
+        let all = start..start + region.capacity as usize;
+        start = all.end;
+        let part = all.start.max(range.start)..all.end.min(range.end);
+        let at = region.first as usize + part.start.saturating_sub(all.start);
+        (part.start < part.end).then_some(Run { region, at, part })
+    })
+}
+
+/// Cuts `data`, which starts at instance `first` of the set, at the borders of the set's regions.
+/// Yields the region, the first instance counted from the start of its page, and the data.
+pub(crate) fn split<'a, T>(
+    regions: &'a [Region],
+    first: usize,
+    data: &'a [T],
+) -> impl Iterator<Item = (&'a Region, usize, &'a [T])> + 'a {
+    runs(regions, first..first + data.len()).map(move |Run { region, at, part }| {
+        let part = part.start - first..part.end - first;
+        (region, at, &data[part])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn region(page: usize, first: u32, capacity: u32) -> Region {
+        Region {
+            page,
+            first,
+            capacity,
+        }
+    }
+
+    #[test]
+    fn an_upload_is_cut_at_the_borders_of_regions() {
+        let regions = [region(4, 1024, 1024), region(2, 0, 2048)];
+        let data: Vec<u32> = (0..1500).collect();
+        let parts: Vec<_> = split(&regions, 1000, &data)
+            .map(|(region, at, part)| (region.page, at, part.len(), part[0]))
+            .collect();
+        assert_eq!(parts, [(4, 2024, 24, 0), (2, 0, 1476, 24)]);
+        assert_eq!(split(&regions, 0, &[] as &[u32]).count(), 0);
+    }
+}

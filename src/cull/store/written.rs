@@ -1,0 +1,417 @@
+//! Sets that the GPU writes, and the previous frame's instances of all sets.
+
+use super::{
+    InstanceStore, Residency,
+    previous::{PendingCopy, copies},
+    region::{Channels, Region, Room, Run, SetId, runs},
+    residents::Set,
+    upload::checked,
+};
+use crate::{
+    cull::{
+        CullError,
+        gpu::{Gpu, readback::read_buffer, version::Version},
+        layout::{BLOCK, Bound, BoundJob},
+    },
+    instance::{PackedInstance, PackedQuat},
+};
+use core::{num::NonZeroU64, ops::Range};
+use wgpu::{BindGroup, BindingResource, Buffer, BufferBinding, CommandEncoder, Queue};
+
+/// What is known of a set that the GPU writes.
+pub(super) struct WrittenRoom {
+    /// Number of instances that the GPU may write.
+    capacity: u32,
+    /// Whether the bounds of its blocks are made each frame; else every instance is tested.
+    classify: bool,
+    /// Number of active instances in the previous frame. Those beyond had no place then.
+    previous_len: u32,
+    bounds: Option<BoundsBindings>,
+}
+
+/// The bounds of a written set: one job and bind group per region.
+struct BoundsBindings {
+    /// Version of the pages that the bind groups were made for.
+    pages: Version,
+    jobs: Vec<(BoundJob, BindGroup)>,
+}
+
+/// The size of a set that the GPU writes, and what it holds.
+#[derive(Clone, Copy, Debug)]
+pub struct WrittenSize {
+    /// Number of instances that the GPU may write.
+    pub capacity: u32,
+    /// Number of instances that are culled: the first ones.
+    pub active: u32,
+    /// Optional channels.
+    pub channels: Channels,
+    /// Whether the bounds of its blocks are made in each frame that reads them; else every instance
+    /// is tested.
+    pub classify: bool,
+}
+
+/// A run of a set that the GPU writes: whole buffers, written from their start.
+#[derive(Clone, Debug)]
+pub struct WrittenRegion {
+    /// The instances, 16 bytes each.
+    pub instances: Buffer,
+    /// Scales, if the set has them.
+    pub scales: Option<Buffer>,
+    /// Tags, if the set has them.
+    pub tags: Option<Buffer>,
+    /// Index of the first instance in the set.
+    pub first: u32,
+    /// Number of instances that may be written.
+    pub capacity: u32,
+}
+
+impl WrittenRegion {
+    /// The instances that may be written, for a bind group: 16 bytes each.
+    #[must_use]
+    pub fn instances_binding(&self) -> BindingResource<'_> {
+        self.binding(&self.instances, 16)
+    }
+
+    /// The scales, for a bind group: 4 bytes each.
+    #[must_use]
+    pub fn scales_binding(&self) -> Option<BindingResource<'_>> {
+        self.scales.as_ref().map(|buffer| self.binding(buffer, 4))
+    }
+
+    /// The tags, for a bind group: 4 bytes each.
+    #[must_use]
+    pub fn tags_binding(&self) -> Option<BindingResource<'_>> {
+        self.tags.as_ref().map(|buffer| self.binding(buffer, 4))
+    }
+
+    fn binding<'a>(&self, buffer: &'a Buffer, stride: u64) -> BindingResource<'a> {
+        BindingResource::Buffer(BufferBinding {
+            buffer,
+            offset: 0,
+            size: NonZeroU64::new(u64::from(self.capacity) * stride),
+        })
+    }
+}
+
+/// An instance that no view keeps: its position is not a number.
+const HIDDEN: PackedInstance = PackedInstance {
+    position: [f32::NAN; 3],
+    rotation: PackedQuat::IDENTITY,
+};
+
+impl InstanceStore {
+    /// Makes room for a set that the GPU writes. All its instances are hidden until they are written.
+    ///
+    /// # Errors
+    /// [`CullError::WrittenOnCpu`] on the `Cpu` tier; [`CullError::Gpu`] if the device is out of
+    /// memory. The set is then not resident.
+    pub fn reserve_written(
+        &mut self,
+        gpu: Gpu<'_>,
+        id: SetId,
+        size: WrittenSize,
+    ) -> Result<Residency, CullError> {
+        let WrittenSize {
+            capacity,
+            active,
+            channels,
+            classify,
+        } = size;
+        if self.is_on_cpu {
+            self.remove_set(id);
+            return Err(CullError::WrittenOnCpu(id.0));
+        }
+        let room = Room {
+            previous: channels.previous,
+            is_private: true,
+        };
+        let active = active.min(capacity);
+        if let Some(set) = self.sets.get(id)
+            && let Some(written) = self.written.get(&id)
+            && set.room == room
+            && set.channels == channels
+            && (written.capacity, written.classify) == (capacity, classify)
+        {
+            self.sets.resize(id, active, channels);
+            return Ok(Residency::Kept);
+        }
+        self.remove_set(id);
+        let regions = self
+            .pages
+            .allocate(gpu.device, id, capacity, room, channels)?;
+        let added = self.pages.add_channels(gpu.device, &regions, channels);
+        if let Err(error) = added.and_then(|()| self.pages.prove(gpu.queue, &regions)) {
+            self.pages.release(&regions, room);
+            return Err(error);
+        }
+        // One megabyte at a time.
+        let hidden = vec![HIDDEN; (1 << 16).min(capacity as usize)];
+        for region in &regions {
+            let Some(page) = self.pages.page(region.page) else {
+                continue;
+            };
+            let instances = region.capacity as usize * room.factor() as usize;
+            for first in (0..instances).step_by(hidden.len().max(1)) {
+                let len = hidden.len().min(instances - first);
+                let offset = (first * size_of::<PackedInstance>()) as u64;
+                gpu.queue.write_buffer(
+                    &page.instances,
+                    offset,
+                    bytemuck::cast_slice(&hidden[..len]),
+                );
+            }
+            if !classify {
+                let unknown = Bound {
+                    radius: f32::MAX,
+                    max_scale: 1.0,
+                    // The bounds of its words are unknown too.
+                    loose: 1,
+                    ..Bound::default()
+                };
+                let blocks = (region.capacity / BLOCK) as usize;
+                gpu.queue.write_buffer(
+                    &page.bounds,
+                    0,
+                    bytemuck::cast_slice(&vec![unknown; blocks]),
+                );
+            }
+        }
+        let written = WrittenRoom {
+            capacity,
+            classify,
+            previous_len: 0,
+            bounds: None,
+        };
+        let set = Set::new(active, channels, regions, room);
+        self.sets.insert(id, set);
+        self.written.insert(id, written);
+        Ok(Residency::Moved)
+    }
+
+    /// The buffers of a set that the GPU writes, in order: one, or several if one binding does not
+    /// hold the set. Empty for other sets. They stay until [`Self::reserve_written`] returns
+    /// [`Residency::Moved`].
+    #[must_use]
+    pub fn written_regions(&self, id: SetId) -> Vec<WrittenRegion> {
+        let Some((set, written)) = self.sets.get(id).zip(self.written.get(&id)) else {
+            return Vec::new();
+        };
+        let mut first = 0u32;
+        let region = |region: &Region| {
+            let page = self.pages.page(region.page)?;
+            let at = first;
+            // Nothing reads it behind the last region.
+            first = first.wrapping_add(region.capacity);
+            Some(WrittenRegion {
+                instances: page.instances.clone(),
+                scales: page.scales.clone().filter(|_| set.channels.scale),
+                tags: page.tags.clone().filter(|_| set.channels.tag),
+                first: at,
+                capacity: region.capacity.min(written.capacity - at),
+            })
+        };
+        set.regions.iter().filter_map(region).collect()
+    }
+
+    /// Keeps the instances in `ranges` as the previous ones, before they change. Call it between
+    /// [`Self::reserve_set`] and the uploads, with the ranges that the previous frame changed; or with
+    /// none if the set moved, because a set takes its previous instances along. Does nothing without
+    /// [`Channels::previous`].
+    ///
+    /// # Errors
+    /// [`CullError::UnknownSet`].
+    pub fn keep_previous(
+        &mut self,
+        gpu: Gpu<'_>,
+        id: SetId,
+        ranges: impl IntoIterator<Item = Range<usize>>,
+    ) -> Result<(), CullError> {
+        let set = self.sets.get(id).ok_or(CullError::UnknownSet(id.0))?;
+        if set.channels.previous {
+            let pages = &self.pages;
+            let kept = ranges
+                .into_iter()
+                .flat_map(|range| copies(pages, set, range))
+                .collect();
+            self.submit_copies(gpu, kept);
+        }
+        Ok(())
+    }
+
+    /// Writes previous instances from `first` on: for instances that had no place before.
+    ///
+    /// # Errors
+    /// As [`Self::upload`].
+    pub fn upload_previous(
+        &mut self,
+        queue: &Queue,
+        id: SetId,
+        first: usize,
+        (instances, scales): (&[PackedInstance], Option<&[f32]>),
+    ) -> Result<(), CullError> {
+        let set = checked(&self.sets, id, first, instances.len())?;
+        if set.channels.previous {
+            let data = (instances, scales);
+            self.pages.prove(queue, &set.regions)?;
+            self.pages.write_previous(queue, &set.regions, first, data);
+        }
+        Ok(())
+    }
+
+    /// Keeps what the GPU wrote in the previous frame, and what moved sets left behind. Call it before
+    /// anything is written in the frame.
+    pub(in crate::cull) fn keep_before_writes(&mut self, gpu: Gpu<'_>) {
+        let mut all = Vec::new();
+        for (id, written) in &mut self.written {
+            if let Some(set) = self.sets.get(*id)
+                && set.channels.previous
+            {
+                written.previous_len = written.previous_len.min(set.len);
+                let range = 0..written.previous_len as usize;
+                all.extend(copies(&self.pages, set, range));
+            }
+        }
+        self.submit_copies(gpu, all);
+    }
+
+    /// Submits copies, after those of moved sets.
+    fn submit_copies(&mut self, gpu: Gpu<'_>, copies: Vec<PendingCopy>) {
+        let mut all = core::mem::take(&mut self.previous.moves);
+        all.extend(copies);
+        if !all.is_empty() {
+            let mut encoder = gpu.device.create_command_encoder(&Default::default());
+            let recorded = self.previous.record(gpu.device, &mut encoder, &all);
+            let is_refused = recorded.is_err();
+            self.refusals.note(recorded);
+            if is_refused {
+                // Try again in the next frame. Until then, moved sets are drawn with their old motion.
+                self.previous.moves = all;
+                return;
+            }
+            gpu.queue.submit([encoder.finish()]);
+        }
+        for set in self.previous.retired.drain(..) {
+            self.pages.release(&set.regions, set.room);
+        }
+    }
+
+    /// Records what must happen between the GPU's writes and the stages: the bounds of written blocks
+    /// if the stages read them (`reads_bounds`), and the first previous place of new instances.
+    pub(in crate::cull) fn record_written(
+        &mut self,
+        gpu: Gpu<'_>,
+        encoder: &mut CommandEncoder,
+        reads_bounds: bool,
+    ) {
+        if self.written.is_empty() {
+            return;
+        }
+        let mut new_places = Vec::new();
+        for (id, written) in &mut self.written {
+            if let Some(set) = self.sets.get(*id) {
+                if set.channels.previous && written.previous_len < set.len {
+                    let range = written.previous_len as usize..set.len as usize;
+                    new_places.extend(copies(&self.pages, set, range));
+                }
+                written.previous_len = set.len;
+            }
+        }
+        let recorded = self.previous.record(gpu.device, encoder, &new_places);
+        self.refusals.note(recorded);
+        if reads_bounds {
+            self.bind_written_bounds(gpu);
+            self.record_written_bounds(encoder);
+        }
+    }
+
+    /// Makes the bind groups of written sets whose regions or buffers changed.
+    fn bind_written_bounds(&mut self, gpu: Gpu<'_>) {
+        let Some(bounds) = &self.bounds else { return };
+        let pages = self.pages.version;
+        for (id, written) in &mut self.written {
+            let Some(set) = self.sets.get(*id).filter(|_| written.classify) else {
+                continue;
+            };
+            let wanted = bound_jobs(set);
+            let is_bound = written.bounds.as_ref().is_some_and(|bound| {
+                let jobs = bound.jobs.iter().map(|(job, _)| *job);
+                bound.pages == pages && jobs.eq(wanted.iter().map(|(_, job)| *job))
+            });
+            if is_bound {
+                continue;
+            }
+            let bind = |(page, job): (usize, BoundJob)| {
+                let page = self.pages.page(page)?;
+                let scales = page.scales.as_ref().unwrap_or(&self.no_channel);
+                let buffers = [&page.instances, scales, &page.bounds];
+                let made = bounds.bind((gpu.device, gpu.queue), buffers, &[job]);
+                let group = made
+                    .map_err(|error| self.refusals.note::<()>(Err(error)))
+                    .ok()?
+                    .pop()?;
+                Some((job, group))
+            };
+            let jobs = wanted.into_iter().filter_map(bind).collect();
+            written.bounds = Some(BoundsBindings { pages, jobs });
+        }
+    }
+
+    fn record_written_bounds(&self, encoder: &mut CommandEncoder) {
+        let Some(bounds) = &self.bounds else { return };
+        let written = self.written.values().filter(|written| written.classify);
+        let jobs: Vec<_> = written
+            .filter_map(|written| written.bounds.as_ref())
+            .flat_map(|bound| &bound.jobs)
+            .collect();
+        if !jobs.is_empty() {
+            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+                label: Some("gpu_culling bound"),
+                timestamp_writes: None,
+            });
+            bounds.record(&mut pass, jobs.iter().map(|(job, group)| (job, group)));
+        }
+    }
+
+    /// Reads the active instances of a set and their scales (empty without the channel), and waits:
+    /// for tests and verification.
+    ///
+    /// # Errors
+    /// [`CullError::UnknownSet`], [`CullError::Readback`].
+    pub fn read_instances(
+        &self,
+        gpu: Gpu<'_>,
+        id: SetId,
+    ) -> Result<(Vec<PackedInstance>, Vec<f32>), CullError> {
+        let set = self.sets.get(id).ok_or(CullError::UnknownSet(id.0))?;
+        let (mut instances, mut scales) = (Vec::new(), Vec::new());
+        for Run { region, at, part } in runs(&set.regions, 0..set.len as usize) {
+            let Some(page) = self.pages.page(region.page) else {
+                continue;
+            };
+            let offset = at as u64;
+            let read: Vec<PackedInstance> =
+                read_buffer(gpu, &page.instances, offset * 16, part.len())?;
+            instances.extend(read);
+            if let Some(buffer) = page.scales.as_ref().filter(|_| set.channels.scale) {
+                let read: Vec<f32> = read_buffer(gpu, buffer, offset * 4, part.len())?;
+                scales.extend(read);
+            }
+        }
+        Ok((instances, scales))
+    }
+}
+
+/// Page and job of each region of a written set with active instances.
+fn bound_jobs(set: &Set) -> Vec<(usize, BoundJob)> {
+    runs(&set.regions, 0..set.len as usize)
+        .map(|Run { region, at, part }| {
+            let job = BoundJob {
+                first_block: at as u32 / BLOCK,
+                block_count: (part.len() as u32).div_ceil(BLOCK),
+                end: at as u32 + part.len() as u32,
+                has_scale: u32::from(set.channels.scale),
+            };
+            (region.page, job)
+        })
+        .collect()
+}
