@@ -46,8 +46,8 @@ pub const STAGE_CPU: [(CpuStage, DiagnosticPath); 7] = [
         DiagnosticPath::const_new("gpu_culling/cpu/extract"),
     ),
     (
-        CpuStage::Queue,
-        DiagnosticPath::const_new("gpu_culling/cpu/queue"),
+        CpuStage::Materials,
+        DiagnosticPath::const_new("gpu_culling/cpu/materials"),
     ),
     (
         CpuStage::Prepare,

@@ -43,6 +43,8 @@ pub mod instance;
 pub mod meshlet;
 mod parallel;
 #[cfg(feature = "bevy")]
+mod plugin;
+#[cfg(feature = "bevy")]
 pub mod render;
 
 /// What an app needs: `use bevy_gpu_culling::prelude::*;`

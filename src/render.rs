@@ -2,44 +2,48 @@
 //!
 //! One frame, in order:
 //!
-//! 1. `bounds` (main world): the entity's `Aabb` is that of the whole set, so Bevy's own visibility decides
-//!    which views see the entity at all.
-//! 2. `extract`: entities with sets are noted; `upload`: changed ranges of sets, and new sets slice by slice; `buffers` has
-//!    those that a compute pass of the user's writes.
-//! 3. `material`: the entity's prepared material is filed once more under a private id, with our vertex stage and
-//!    our draw functions, so that Bevy's systems specialise and queue the entity into every phase.
-//! 4. `prepare`: all views of the frame and all sets become one [`CullFrame`](crate::cull::CullFrame).
-//!    `meshlets` add which of them are drawn by meshlets.
-//! 5. `record`: the stages of the compaction, once, before any camera draws.
-//!    `uniforms`: a `MeshUniform` for each survivor of sets that are drawn by Bevy's own vertex stages.
-//! 6. `draw`: one indirect draw for each phase item and page.
-//! 7. `readback`: counters of some frames ago, for `diagnostics`.
+//! 1. `bounds` (main world): the entity's `Aabb` surrounds the whole set, so Bevy's own visibility decides which views
+//!    see the entity at all.
+//! 2. `extract`: the entities that have sets; `upload`: changed ranges of sets, and new sets slice by slice;
+//!    `gpu_written`: the buffers of sets that a compute pass of the app writes.
+//! 3. `materials`: the entity's prepared material is filed once more under a private id, with our vertex stage and our
+//!    draw functions, so that Bevy's systems specialize and queue the entity into every phase.
+//! 4. `prepare`: all views of the frame and all sets become one [`CullFrame`](crate::cull::CullFrame); `set_draws` is
+//!    what their draws look up. `meshlets` decide which sets are drawn by meshlets.
+//! 5. `record`: the stages of the compaction, once, before any camera draws. `expanded`: one `MeshUniform` per survivor
+//!    of the sets that Bevy's own vertex stages draw.
+//! 6. `draw`: one indirect draw per phase item and page.
+//! 7. `report`: counters of an earlier frame, for `diagnostics`.
+//!
+//! `culler` holds the engine, `settings` what the app chooses, `plugin` adds all of it to the app.
 
+mod bindings;
 mod bounds;
-mod buffers;
-mod clock;
 mod components;
+mod cpu_times;
+mod culler;
 mod draw;
+mod draw_slots;
+mod expanded;
 mod extract;
+mod gpu_written;
 mod history;
-mod imports;
-mod material;
+mod materials;
 mod meshlets;
 mod names;
-mod pipeline;
-mod plugin;
+pub(crate) mod plugin;
 mod prepare;
 mod record;
-mod slots;
-mod uniforms;
+mod report;
+mod set_draws;
+mod settings;
 mod upload;
 pub mod verify;
 mod views;
-mod wireframe;
 
-pub use buffers::{InstanceBuffer, InstanceBuffers};
-pub use clock::{CpuStage, CpuTimes};
 pub use components::{CullingRadius, FreezeCulling, GpuInstances, InstanceMeshUniforms};
+pub use cpu_times::{CpuStage, CpuTimes};
+pub use gpu_written::{InstanceBuffer, InstanceBuffers};
 pub use meshlets::MeshletMesh3d;
 #[doc(hidden)]
 pub use meshlets::MeshletRoom;
@@ -47,7 +51,7 @@ pub use meshlets::MeshletRoom;
 pub use meshlets::{
     BuildMeshlets, MeshletBuilds, MeshletMeshLoader, MeshletMeshSaver, MeshletsBuilt,
 };
-pub use plugin::{GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems};
-pub use record::{CullingReport, MeshletReport, ViewReport};
+pub use report::{CullingReport, MeshletReport, ViewReport};
+pub use settings::{GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems};
 pub use upload::InstanceUploadProgress;
 pub use views::ViewKind;

@@ -1,8 +1,8 @@
 //! The bounds of a set: the sphere around its mesh, and the box around all of its instances.
 
 use super::{
-    clock::{CpuClock, CpuStage},
     components::{CullingRadius, GpuInstances},
+    cpu_times::{CpuClock, CpuStage},
     meshlets::MeshletMesh3d,
 };
 use crate::{cull::BoundingSphere, instance::InstanceSet};

@@ -2,85 +2,28 @@
 
 use super::{
     bounds::SetSphere,
-    buffers::InstanceBuffers,
-    clock::{CpuClock, CpuStage},
     components::{GpuInstances, InstanceMeshUniforms},
+    cpu_times::{CpuClock, CpuStage},
+    culler::{ExtractedSet, GpuCuller, make_culler},
+    gpu_written::InstanceBuffers,
     names::AssetNames,
-    pipeline::can_draw_sets,
-    plugin::GpuCullingSettings,
-    record::Recorded,
-    upload::{KnownSet, KnownSets, Reserved, UploadInbox, Uploads},
+    settings::GpuCullingSettings,
+    upload::{KnownSet, Reserved, UploadInbox, Uploads},
     verify::Verifier,
 };
-use crate::{
-    cull::{BoundingSphere, Compaction, CullError, Culler, CullingTier, SetId},
-    instance::InstanceSet,
-};
-
+use crate::{cull::SetId, instance::InstanceSet};
 use bevy::{
     asset::RenderAssetUsages,
     camera::visibility::NoFrustumCulling,
-    log::{error, info, warn},
-    math::Affine3A,
+    log::{error, warn},
     pbr::Lightmap,
-    platform::collections::HashSet,
     prelude::*,
     render::{
         Extract,
         renderer::{RenderDevice, RenderQueue},
-        sync_world::{MainEntity, MainEntityHashSet},
+        sync_world::MainEntity,
     },
 };
-
-/// The engine in the render world, and what it holds of the sets.
-#[derive(Resource, Default)]
-pub(super) struct GpuCuller {
-    /// `None` when the device cannot cull at all.
-    pub culler: Option<Culler>,
-    /// The renderer has started on the device at hand. Bevy makes another when it recovers from a lost one; devices of
-    /// two instances of wgpu may compare as equal.
-    has_started: bool,
-    /// It has started since the last extraction.
-    is_fresh: bool,
-    /// Storage buffers that a vertex stage may have on it.
-    pub vertex_buffers: u32,
-    /// Sets whose instances the GPU wrote on a device that was lost.
-    lost: HashSet<AssetId<InstanceSet>>,
-    settings: GpuCullingSettings,
-    /// Increases with every culler that is made.
-    pub made: u64,
-    known: KnownSets,
-    /// Sets of which a warning was logged.
-    told: HashSet<AssetId<InstanceSet>>,
-    /// Bytes of new sets that the last frame brought.
-    streamed: u64,
-    next_id: u64,
-    /// Counts extractions.
-    frame: u64,
-    /// Entities with [`GpuInstances`], also those whose set or mesh is not loaded yet or was refused: Bevy must not
-    /// draw them as single meshes.
-    pub entities: Vec<MainEntity>,
-    /// Those that ask for a `MeshUniform` for each survivor.
-    pub by_uniforms: MainEntityHashSet,
-    /// Those with a [`Lightmap`], which are not drawn: Bevy's pipelines would bind it.
-    pub lightmapped: MainEntityHashSet,
-    /// Those with [`NoFrustumCulling`].
-    pub unculled: MainEntityHashSet,
-    /// Entities whose set can be culled this frame, in an order that stays while entities do.
-    pub sets: Vec<ExtractedSet>,
-    /// What was recorded of the frame.
-    pub recorded: Recorded,
-}
-
-/// One entity's use of a set.
-pub(super) struct ExtractedSet {
-    pub entity: MainEntity,
-    pub set: SetId,
-    pub sphere: BoundingSphere,
-    pub world_from_local: Affine3A,
-    /// The entity has [`NoFrustumCulling`]: every view that sees it keeps every instance.
-    pub keep_all: bool,
-}
 
 /// What extraction reads of an entity with a set.
 type SetEntity = (
@@ -92,75 +35,6 @@ type SetEntity = (
     Has<InstanceMeshUniforms>,
     Has<Lightmap>,
 );
-
-/// Makes the culler for the device: when the renderer starts, and when it starts again after a lost device.
-pub(super) fn init_culler(
-    mut gpu: ResMut<GpuCuller>,
-    mut buffers: ResMut<InstanceBuffers>,
-    settings: Res<GpuCullingSettings>,
-    device: Res<RenderDevice>,
-) {
-    gpu.leave_device(&mut buffers);
-    gpu.settings = settings.clone();
-    gpu.culler = make_culler(&device, &settings);
-    (gpu.has_started, gpu.is_fresh) = (true, true);
-    gpu.vertex_buffers = device.limits().max_storage_buffers_per_shader_stage;
-}
-
-impl GpuCuller {
-    /// Forgets all that lies on the device. Sets are then uploaded again, as far as the CPU has them.
-    fn leave_device(&mut self, buffers: &mut InstanceBuffers) {
-        self.has_started = false;
-        self.lost.extend(buffers.ids());
-        self.culler = None;
-        self.made += 1;
-        self.known.clear();
-        self.sets.clear();
-        self.streamed = 0;
-        self.recorded = Recorded::default();
-        buffers.clear();
-    }
-}
-
-/// A culler as asked for, or the best that the device can do, with a line that says why.
-fn make_culler(device: &RenderDevice, settings: &GpuCullingSettings) -> Option<Culler> {
-    let device = device.wgpu_device();
-    if let Err(missing) = can_draw_sets(&device.limits()) {
-        error!("GPU culling is off, no GpuInstances are drawn: {missing}");
-        return None;
-    }
-    let mut options = settings.options();
-    let mut made = Culler::new(device, options.clone());
-    // What the device lacks gives way to what it has, one thing at a time.
-    for _ in 0..2 {
-        match &made {
-            Err(error @ CullError::TierUnsupported { .. }) => {
-                warn!("{error}; the best tier that it supports is used instead");
-                options.tier = None;
-            }
-            Err(error @ CullError::CompactionUnsupported { .. }) => {
-                warn!("{error}; \"auto\" is used instead");
-                options.compaction = Compaction::default();
-            }
-            _ => break,
-        }
-        made = Culler::new(device, options.clone());
-    }
-    match made {
-        Ok((culler, reason)) => {
-            let (tier, compaction) = (culler.tier(), culler.compaction());
-            match reason {
-                Some(reason) => info!("GPU culling at tier \"{tier}\" ({compaction}): {reason}"),
-                None => info!("GPU culling at tier \"{tier}\" ({compaction})"),
-            }
-            Some(culler)
-        }
-        Err(error) => {
-            error!("GPU culling is off, no GpuInstances are drawn: {error}");
-            None
-        }
-    }
-}
 
 /// Notes the entities with sets and uploads what changed of their sets, straight from the assets' memory.
 pub(super) fn extract_sets(
@@ -200,10 +74,10 @@ pub(super) fn extract_sets(
     gpu.sets.clear();
     gpu.entities.clear();
     gpu.unculled.clear();
-    gpu.by_uniforms.clear();
+    gpu.asks_expanded.clear();
     gpu.lightmapped.clear();
     let asking = entities.iter().filter(|entity| entity.5);
-    gpu.by_uniforms
+    gpu.asks_expanded
         .extend(asking.map(|(entity, ..)| MainEntity::from(entity)));
     let lightmapped = entities.iter().filter(|entity| entity.6);
     gpu.lightmapped
@@ -302,12 +176,5 @@ pub(super) fn extract_sets(
                 verifier.keep(known.id, set, known.arrived);
             }
         }
-    }
-}
-
-impl GpuCuller {
-    /// The tier in use.
-    pub fn tier(&self) -> Option<CullingTier> {
-        self.culler.as_ref().map(Culler::tier)
     }
 }

@@ -3,7 +3,7 @@
 //! 1. `asset`: files of meshlets; [`MeshletMesh`](crate::meshlet::MeshletMesh) from and to Bevy's `Mesh` (`convert`).
 //! 2. `component`: [`MeshletMesh3d`] gives its entity the mesh, an ordinary `Mesh3d`.
 //! 3. `build`: [`BuildMeshlets`] cuts an entity's mesh off the main thread.
-//! 4. `extract`, `prepare`: which requests of the frame have meshlets, and which faces their pipelines draw (`faces`).
+//! 4. `extract`, `prepare`: which requests of the frame have meshlets, and what their draws bind.
 
 #[cfg(feature = "meshlets")]
 mod asset;
@@ -12,7 +12,6 @@ mod build;
 mod component;
 mod convert;
 mod extract;
-mod faces;
 mod prepare;
 
 #[cfg(feature = "meshlets")]
@@ -25,7 +24,6 @@ pub(super) use component::{MeshletMeshes, give_meshes};
 #[doc(hidden)]
 pub use extract::MeshletRoom;
 pub(super) use extract::{GpuMeshlets, extract_meshlets};
-pub(super) use faces::{DrawnFaces, PassKind, seen_faces};
 pub(super) use prepare::prepare_meshlets;
 
 use crate::meshlet::MeshletMesh;
@@ -40,7 +38,7 @@ pub(super) fn build(app: &mut App) {
             PostUpdate,
             give_meshes
                 .run_if(resource_exists::<Assets<Mesh>>)
-                .before(super::plugin::GpuCullingSystems::UpdateBounds),
+                .before(super::settings::GpuCullingSystems::UpdateBounds),
         );
     #[cfg(feature = "meshlets")]
     app.register_type::<BuildMeshlets>()

@@ -8,7 +8,6 @@ pub use arrived::InstanceUploadProgress;
 pub(super) use arrived::{UploadInbox, receive_uploads};
 pub(super) use known::{KnownSet, KnownSets, Reserved, UploadProblem};
 
-use super::plugin::{GpuCullingPlugin, GpuCullingSettings};
 use crate::{
     cull::{
         Channels, CullError, Culler, Residency, SMALL_SET, SetId, WrittenRegion, layout::BLOCK,
@@ -425,21 +424,4 @@ fn channels(set: &InstanceSet) -> Channels {
 /// Bytes of an instance with its channels.
 fn instance_bytes(set: &InstanceSet) -> u64 {
     16 + 4 * u64::from(set.has_scales()) + 4 * u64::from(set.has_tags())
-}
-
-impl GpuCullingSettings {
-    /// Bytes of new sets that a frame may upload.
-    pub(super) fn upload_bytes(&self) -> u64 {
-        self.upload_budget
-            .unwrap_or(GpuCullingPlugin::DEFAULT_UPLOAD_BUDGET)
-    }
-
-    /// Whether the same culler serves both.
-    pub(super) fn same_culler(&self, other: &Self) -> bool {
-        let same_budget = Self {
-            upload_budget: self.upload_budget,
-            ..other.clone()
-        };
-        *self == same_budget
-    }
 }

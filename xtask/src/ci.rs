@@ -10,7 +10,7 @@ use crate::project::{Demo, Project, cargo, exit_code};
 use crate::report::Report;
 use crate::setup::{self, Wants};
 use crate::steps::{self, Outcome, Step};
-use crate::{ends, test, validation};
+use crate::{ends, prose, test, validation};
 
 /// A new check is one more line here.
 const STEPS: &[Step<Ci>] = &[
@@ -21,6 +21,13 @@ const STEPS: &[Step<Ci>] = &[
     Step {
         name: "format",
         run: format,
+    },
+    Step {
+        name: "prose",
+        run: |ci| {
+            prose::check(&ci.project)?;
+            Ok(Outcome::Passed)
+        },
     },
     Step {
         name: "clippy",

@@ -16,6 +16,7 @@ mod ends;
 mod journal;
 mod orbs;
 mod project;
+mod prose;
 mod report;
 mod setup;
 mod steps;
@@ -24,6 +25,7 @@ mod transcript;
 mod validation;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
@@ -69,6 +71,11 @@ enum Task {
     },
     /// Runs what CI runs: format, lints, docs, tests, the demo's own checks, Vulkan validation
     Ci,
+    /// Lists the phrases that break the rules of writing, with the idiom to use instead
+    Prose {
+        /// Only these files and folders
+        paths: Vec<PathBuf>,
+    },
     /// Only the set-up: finds a GPU adapter, installs a software one where it may
     Setup,
 }
@@ -114,6 +121,7 @@ fn run(task: Task) -> Result<i32> {
         Task::Bench { arguments } => bench::run(&project, &arguments),
         Task::Tune { flags } => bench::tune(&project, &flags),
         Task::Ci => ci::run(project),
+        Task::Prose { paths } => prose::run(&project, &paths),
         Task::Setup => setup::run(&project),
     }
 }

@@ -8,8 +8,8 @@ use crate::{
     },
     meshlet::MeshletMesh,
     render::{
-        components::CullingRadius, extract::GpuCuller, names::AssetNames,
-        plugin::GpuCullingSettings,
+        components::CullingRadius, culler::GpuCuller, names::AssetNames,
+        settings::GpuCullingSettings,
     },
 };
 use bevy::{

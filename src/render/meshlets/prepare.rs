@@ -1,16 +1,14 @@
 //! Which requests of the frame are drawn by meshlets, and what their draws bind.
 
-use super::{
-    extract::{BoundTo, ExtractedMeshlets, GpuMeshlets},
-    faces::DrawnFaces,
-};
+use super::extract::{BoundTo, ExtractedMeshlets, GpuMeshlets};
 use crate::{
     cull::meshlets::{MeshletRequest, SeenFaces},
     render::{
-        extract::GpuCuller,
-        pipeline::set_layout,
-        prepare::{SetDraws, set_bind_group},
-        slots::DrawSlots,
+        bindings::{set_bind_group, set_layout},
+        culler::GpuCuller,
+        draw_slots::DrawSlots,
+        materials::DrawnFaces,
+        set_draws::SetDraws,
         views::ViewKind,
     },
 };
@@ -111,7 +109,7 @@ pub(in crate::render) fn prepare_meshlets(
         let Some(entity) = draws.entity(index) else {
             continue;
         };
-        if draws.is_by_uniforms(entity) {
+        if draws.is_expanded(entity) {
             continue;
         }
         let keeps_all = gpu.unculled.contains(&entity);

@@ -2,7 +2,7 @@
 
 use crate::{
     instance::InstanceSet,
-    render::clock::{CpuClock, CpuStage},
+    render::cpu_times::{CpuClock, CpuStage},
 };
 use bevy::{log::warn_once, prelude::*, tasks::AsyncComputeTaskPool};
 use std::sync::{Arc, Mutex};

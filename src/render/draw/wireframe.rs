@@ -3,7 +3,8 @@
 //! Bevy's `WireframePlugin` queues an entity with `Wireframe` into a phase of its own, which would draw a set's mesh
 //! once, where the entity is. Its items of sets are given a draw function of ours, over the `MeshUniform`s of the survivors.
 
-use super::{draw::DrawSurvivors, extract::GpuCuller, material::MaterialAliases};
+use super::functions::DrawSurvivors;
+use crate::render::{culler::GpuCuller, materials::MaterialAliases};
 use bevy::{
     log::warn_once,
     pbr::{
@@ -30,7 +31,7 @@ type DrawSetWireframe = (
 );
 
 /// Registers the draw function, if the app has wireframes (their plugin does so when it is finished).
-pub(super) fn register_wireframes(world: &mut World) {
+pub(in crate::render) fn register_wireframes(world: &mut World) {
     let known = world.get_resource::<DrawFunctions<Wireframe3d>>();
     // The renderer starts again after a lost device.
     if known.is_none_or(|known| known.read().get_id::<DrawSetWireframe>().is_some()) {
@@ -42,7 +43,7 @@ pub(super) fn register_wireframes(world: &mut World) {
 }
 
 /// Gives queued wireframes of sets our draw function; those that cannot be drawn are taken out.
-pub(super) fn redirect_wireframes(
+pub(in crate::render) fn redirect_wireframes(
     gpu: Res<GpuCuller>,
     aliases: Res<MaterialAliases>,
     instances: Res<RenderMeshInstances>,
@@ -84,7 +85,7 @@ pub(super) fn redirect_wireframes(
         for (mut set_key, bin_key, entity) in found {
             phase.remove(entity.1);
             let mesh = instances.render_mesh_queue_data(entity.1);
-            let is_drawn = set_key.draw_function == thin && aliases.by_uniforms.contains(&entity.1);
+            let is_drawn = set_key.draw_function == thin && aliases.expanded.contains(&entity.1);
             match mesh {
                 Some(mesh) if is_drawn => {
                     set_key.draw_function = ours;

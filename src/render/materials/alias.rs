@@ -4,15 +4,17 @@
 //! draw function from what they find. So a set's entity is given an id of ours, under which lies a copy of the
 //! prepared material that differs in just those two; every phase that Bevy has then comes along.
 
-mod settled;
-
 use super::{
-    clock::{CpuClock, CpuStage},
+    pipeline::{specialize_set, specialize_set_prepass},
+    settled::{Able, Settled, SettledMaterial},
+    shader_imports::{InstancedShaders, VertexStage},
+};
+use crate::render::{
+    bindings::storage_buffers_with,
+    cpu_times::{CpuClock, CpuStage},
+    culler::GpuCuller,
     draw::{DrawSet, DrawSetDepthOnly, DrawSetPrepass},
-    extract::GpuCuller,
-    imports::{InstancedShaders, VertexStage},
-    pipeline::{specialize_set, specialize_set_prepass, storage_buffers_with},
-    uniforms::can_write,
+    expanded::can_write,
 };
 use bevy::{
     asset::{UntypedAssetId, uuid::Uuid},
@@ -33,7 +35,6 @@ use bevy::{
         sync_world::{MainEntity, MainEntityHashMap, MainEntityHashSet},
     },
 };
-use settled::{Able, Settled, SettledMaterial};
 use std::sync::Arc;
 
 /// Private ids count up from here.
@@ -41,7 +42,7 @@ const FIRST_ALIAS: u128 = 0x6770_755f_6375_6c6c_696e_6700_0000_0000;
 
 /// The aliases in use.
 #[derive(Resource, Default)]
-pub(super) struct MaterialAliases {
+pub(in crate::render) struct MaterialAliases {
     /// By the material's own id, and how it is drawn.
     aliases: HashMap<(UntypedAssetId, DrawnBy), Alias>,
     /// The material's own id, by the alias's.
@@ -52,7 +53,7 @@ pub(super) struct MaterialAliases {
     /// Materials of which the log says why sets with them are not drawn.
     told: HashSet<(UntypedAssetId, DrawnBy)>,
     /// Entities that are drawn by Bevy's own vertex stages.
-    pub by_uniforms: MainEntityHashSet,
+    pub expanded: MainEntityHashSet,
     /// Counts runs.
     run: u64,
     /// Materials of sets, by their own id: many sets share few of them.
@@ -79,7 +80,7 @@ enum DrawnBy {
     /// A vertex stage that reads instances.
     Instances,
     /// Bevy's own pipelines, from a `MeshUniform` for each survivor.
-    Uniforms,
+    Expanded,
     /// Not at all: a shader is not loaded yet.
     Loading,
     /// Not at all: nobody could write the uniforms that its vertex stage wants.
@@ -102,9 +103,9 @@ impl DrawnBy {
             _ if !able.is_on => Self::Off,
             VertexStage::Loading => Self::Loading,
             VertexStage::Mixed => Self::Mixed,
-            VertexStage::Foreign if can_write => Self::Uniforms,
+            VertexStage::Foreign if can_write => Self::Expanded,
             VertexStage::Foreign => Self::Refused,
-            VertexStage::Default if asked && can_write => Self::Uniforms,
+            VertexStage::Default if asked && can_write => Self::Expanded,
             _ if buffers > able.vertex_buffers => Self::Crowded,
             VertexStage::Default | VertexStage::Instanced => Self::Instances,
         }
@@ -135,7 +136,7 @@ type AllMet = HashMap<UntypedAssetId, Met>;
 
 /// The phases' draw functions.
 #[derive(SystemParam)]
-pub(super) struct PhaseFunctions<'w> {
+pub(in crate::render) struct PhaseFunctions<'w> {
     opaque: Res<'w, DrawFunctions<Opaque3d>>,
     mask: Res<'w, DrawFunctions<AlphaMask3d>>,
     transmissive: Res<'w, DrawFunctions<Transmissive3d>>,
@@ -152,7 +153,7 @@ pub(super) struct PhaseFunctions<'w> {
     clippy::too_many_arguments,
     reason = "a system's parameters are its data"
 )]
-pub(super) fn alias_materials(
+pub(in crate::render) fn alias_materials(
     gpu: Res<GpuCuller>,
     shaders: Res<InstancedShaders>,
     mut aliases: ResMut<MaterialAliases>,
@@ -164,7 +165,7 @@ pub(super) fn alias_materials(
     functions: PhaseFunctions,
     clock: Res<CpuClock>,
 ) {
-    let _running = clock.start(CpuStage::Queue);
+    let _running = clock.start(CpuStage::Materials);
     if gpu.entities.is_empty() && aliases.entities.is_empty() {
         return;
     }
@@ -177,7 +178,7 @@ pub(super) fn alias_materials(
     // Bevy's wireframes, too, read a MeshUniform for each instance.
     let asked = |entity: &MainEntity| {
         let wired = wireframes.as_ref();
-        wired.is_some_and(|wired| wired.contains_key(entity)) || gpu.by_uniforms.contains(entity)
+        wired.is_some_and(|wired| wired.contains_key(entity)) || gpu.asks_expanded.contains(entity)
     };
     let settled = &aliases.settled;
     if !shaders.is_changed()
@@ -191,7 +192,7 @@ pub(super) fn alias_materials(
     aliases.lightmapped.clone_from(&gpu.lightmapped);
     aliases.run += 1;
     let run = aliases.run;
-    aliases.by_uniforms.clear();
+    aliases.expanded.clear();
     let mut all_met = core::mem::take(&mut aliases.met);
     if shaders.is_changed() {
         // A shader that was loaded later, or has changed, may read instances.
@@ -243,8 +244,8 @@ pub(super) fn alias_materials(
             true => DrawnBy::Off,
             false => DrawnBy::new((met.vertex, met.buffers), asked, able),
         };
-        if drawn == DrawnBy::Uniforms {
-            aliases.by_uniforms.insert(*entity);
+        if drawn == DrawnBy::Expanded {
+            aliases.expanded.insert(*entity);
         }
         let alias = &mut met.aliases[drawn as usize];
         let Some(material) = materials.get(original) else {
@@ -402,7 +403,7 @@ fn tell(id: UntypedAssetId, drawn: DrawnBy) {
              \"cpu\" writes no MeshUniforms for it: sets with it are not drawn; import \
              bevy_gpu_culling::draw_instance in it, or use a fragment shader only"
         ),
-        DrawnBy::Instances | DrawnBy::Uniforms | DrawnBy::Loading | DrawnBy::Off => {}
+        DrawnBy::Instances | DrawnBy::Expanded | DrawnBy::Loading | DrawnBy::Off => {}
     }
 }
 
@@ -431,11 +432,11 @@ fn alias_properties(
         prepass_enabled: from.prepass_enabled,
         ..MaterialProperties::default()
     };
-    if drawn == DrawnBy::Uniforms {
+    if drawn == DrawnBy::Expanded {
         to.base_specialize = from.base_specialize;
         to.prepass_specialize = from.prepass_specialize;
     }
-    let is_drawn = matches!(drawn, DrawnBy::Instances | DrawnBy::Uniforms);
+    let is_drawn = matches!(drawn, DrawnBy::Instances | DrawnBy::Expanded);
     if !is_drawn {
         // No pipeline either: a pipeline of the same key may be asked for once the shader is loaded.
         to.base_specialize = None;

@@ -1,10 +1,13 @@
 //! Bevy's material pipelines with our vertex stage: what a set's material specialises to.
 
-use super::{
-    extract::GpuCuller,
-    meshlets::{DrawnFaces, PassKind, seen_faces},
+use super::faces::{DrawnFaces, PassKind, seen_faces};
+use crate::{
+    cull::{meshlets::SeenFaces, shaders},
+    render::{
+        bindings::{set_layout, vertex_storage_buffers},
+        culler::GpuCuller,
+    },
 };
-use crate::cull::{meshlets::SeenFaces, shaders};
 use bevy::{
     asset::uuid_handle,
     material::{
@@ -19,9 +22,8 @@ use bevy::{
     },
     prelude::*,
     render::render_resource::{
-        BindGroupLayoutDescriptor, BindGroupLayoutEntries, CachedRenderPipelineId, PipelineCache,
-        RenderPipelineDescriptor, ShaderStages, SpecializedMeshPipeline, SpecializedMeshPipelines,
-        binding_types::storage_buffer_read_only_sized,
+        CachedRenderPipelineId, PipelineCache, RenderPipelineDescriptor, SpecializedMeshPipeline,
+        SpecializedMeshPipelines,
     },
     shader::ShaderDefVal,
 };
@@ -38,7 +40,7 @@ const SET_DEF: &str = "GPU_INSTANCES";
 
 /// Our vertex stages.
 #[derive(Resource, Clone)]
-pub(super) struct DrawShaders {
+pub(in crate::render) struct DrawShaders {
     mesh: Handle<Shader>,
     prepass: Handle<Shader>,
 }
@@ -55,17 +57,17 @@ impl DrawShaders {
             (&INSTANCE_SHADER, decode, "instance.wgsl"),
             (
                 &DRAW_INSTANCE_SHADER,
-                include_str!("../../shaders/draw_instance.wgsl").to_owned(),
+                include_str!("../../../shaders/draw_instance.wgsl").to_owned(),
                 "draw_instance.wgsl",
             ),
             (
                 &DRAW_MESH_SHADER,
-                include_str!("../../shaders/draw_mesh.wgsl").to_owned(),
+                include_str!("../../../shaders/draw_mesh.wgsl").to_owned(),
                 "draw_mesh.wgsl",
             ),
             (
                 &DRAW_PREPASS_SHADER,
-                include_str!("../../shaders/draw_prepass.wgsl").to_owned(),
+                include_str!("../../../shaders/draw_prepass.wgsl").to_owned(),
                 "draw_prepass.wgsl",
             ),
         ];
@@ -84,101 +86,13 @@ impl DrawShaders {
     }
 }
 
-/// Bevy's mesh bind group (group 2) with what our vertex stage reads: bindings 20 to 24 of
-/// `shaders/draw_instance.wgsl`. The mesh uniform and the slot lie at a dynamic offset.
-pub(super) fn set_layout(mesh: &BindGroupLayoutDescriptor) -> BindGroupLayoutDescriptor {
-    let mut layout = mesh.clone();
-    layout.label = "gpu_culling set layout".into();
-    for entry in &mut layout.entries {
-        if entry.binding == 0
-            && let bevy::render::render_resource::BindingType::Buffer {
-                has_dynamic_offset, ..
-            } = &mut entry.ty
-        {
-            *has_dynamic_offset = true;
-        }
-    }
-    let ours = BindGroupLayoutEntries::with_indices(
-        ShaderStages::VERTEX,
-        (
-            (20, storage_buffer_read_only_sized(true, None)),
-            (21, storage_buffer_read_only_sized(false, None)),
-            (22, storage_buffer_read_only_sized(false, None)),
-            (23, storage_buffer_read_only_sized(false, None)),
-            (24, storage_buffer_read_only_sized(false, None)),
-        ),
-    );
-    layout.entries.extend(ours.iter().copied());
-    layout
-}
-
-/// Storage buffers of the vertex stage without the material's: ours (bindings 20 to 24), Bevy's mesh uniforms and its
-/// visibility ranges.
-const VERTEX_STORAGE_BUFFERS: u32 = 7;
-/// Those of them that are bound at a dynamic offset: mesh uniform and slot.
-const DYNAMIC_STORAGE_BUFFERS: u32 = 2;
-
-/// Whether the vertex stage of sets can be bound on a device with these limits, else what it lacks. The tier makes no
-/// difference: all draw with the same vertex stage.
-pub(super) fn can_draw_sets(limits: &wgpu::Limits) -> Result<(), String> {
-    let needs = [
-        (
-            "max_storage_buffers_per_shader_stage",
-            limits.max_storage_buffers_per_shader_stage,
-            VERTEX_STORAGE_BUFFERS,
-        ),
-        (
-            "max_dynamic_storage_buffers_per_pipeline_layout",
-            limits.max_dynamic_storage_buffers_per_pipeline_layout,
-            DYNAMIC_STORAGE_BUFFERS,
-        ),
-    ];
-    for (limit, has, needed) in needs {
-        if has < needed {
-            // As on WebGL2.
-            let advice = match has {
-                0 => ". In a browser, build for WebGPU (Bevy's feature \"webgpu\")",
-                _ => "",
-            };
-            return Err(format!(
-                "{limit} is {has} on this device, their vertex stage needs {needed}{advice}"
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// Storage buffers that a bind group layout adds to the vertex stage.
-fn vertex_storage_buffers(layout: &BindGroupLayoutDescriptor) -> u32 {
-    let is_one = |entry: &&wgpu::BindGroupLayoutEntry| {
-        let storage = wgpu::BufferBindingType::Storage { read_only: true };
-        let writable = wgpu::BufferBindingType::Storage { read_only: false };
-        let is_storage = matches!(
-            entry.ty,
-            wgpu::BindingType::Buffer { ty, .. } if ty == storage || ty == writable
-        );
-        // Binding arrays have a limit of their own.
-        is_storage && entry.count.is_none() && entry.visibility.contains(ShaderStages::VERTEX)
-    };
-    layout.entries.iter().filter(is_one).count() as u32
-}
-
-/// Storage buffers of the vertex stage of a set with this material.
-pub(super) fn storage_buffers_with(material: &MaterialProperties) -> u32 {
-    let own = material
-        .material_layout
-        .as_ref()
-        .map_or(0, vertex_storage_buffers);
-    VERTEX_STORAGE_BUFFERS + own
-}
-
 /// Pipelines of the main passes.
-pub(super) type SetPipelines = SpecializedMeshPipelines<SetSpecializer>;
+pub(in crate::render) type SetPipelines = SpecializedMeshPipelines<SetSpecializer>;
 /// Pipelines of prepasses and shadow maps.
-pub(super) type SetPrepassPipelines = SpecializedMeshPipelines<SetPrepassSpecializer>;
+pub(in crate::render) type SetPrepassPipelines = SpecializedMeshPipelines<SetPrepassSpecializer>;
 
 /// The main passes: as Bevy's `MaterialPipelineSpecializer`, with our vertex stage and bind group.
-pub(super) struct SetSpecializer {
+pub(in crate::render) struct SetSpecializer {
     pipeline: MaterialPipeline,
     properties: Arc<MaterialProperties>,
     shaders: DrawShaders,
@@ -259,7 +173,7 @@ const TOO_MANY_BUFFERS: MeshVertexAttribute = MeshVertexAttribute::new(
 );
 
 /// Prepasses and shadow maps: Bevy's own specialiser, with our vertex stage and bind group.
-pub(super) struct SetPrepassSpecializer {
+pub(in crate::render) struct SetPrepassSpecializer {
     inner: PrepassPipelineSpecializer,
     shaders: DrawShaders,
     most_buffers: u32,
@@ -296,7 +210,7 @@ impl SpecializedMeshPipeline for SetPrepassSpecializer {
 }
 
 /// [`MaterialProperties::base_specialize`] of a set's material.
-pub(super) fn specialize_set(
+pub(in crate::render) fn specialize_set(
     world: &mut World,
     key: ErasedMaterialPipelineKey,
     layout: &MeshVertexBufferLayoutRef,
@@ -319,7 +233,7 @@ pub(super) fn specialize_set(
 }
 
 /// [`MaterialProperties::prepass_specialize`] of a set's material.
-pub(super) fn specialize_set_prepass(
+pub(in crate::render) fn specialize_set_prepass(
     world: &mut World,
     key: ErasedMaterialPipelineKey,
     layout: &MeshVertexBufferLayoutRef,
@@ -342,45 +256,4 @@ pub(super) fn specialize_set_prepass(
         faces.note(properties, PassKind::Prepass, id, specializer.made.get());
         Ok(id)
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn devices_that_cannot_bind_the_vertex_stage_are_told_apart() {
-        let mut limits = wgpu::Limits::default();
-        assert_eq!(can_draw_sets(&limits), Ok(()));
-        limits.max_storage_buffers_per_shader_stage = VERTEX_STORAGE_BUFFERS;
-        assert_eq!(can_draw_sets(&limits), Ok(()));
-        limits.max_storage_buffers_per_shader_stage -= 1;
-        let missing = can_draw_sets(&limits).err().unwrap_or_default();
-        assert!(missing.contains("is 6 on this device"), "{missing}");
-        let webgl2 = wgpu::Limits::downlevel_webgl2_defaults();
-        assert!(can_draw_sets(&webgl2).is_err());
-        let webgpu = wgpu::Limits::downlevel_defaults();
-        assert_eq!(
-            can_draw_sets(&webgpu).is_ok(),
-            webgpu.max_storage_buffers_per_shader_stage >= 7
-        );
-    }
-
-    #[test]
-    fn a_materials_storage_buffers_count_where_the_vertex_stage_sees_them() {
-        let entries = BindGroupLayoutEntries::sequential(
-            ShaderStages::VERTEX_FRAGMENT,
-            (
-                storage_buffer_read_only_sized(false, None),
-                storage_buffer_read_only_sized(false, None).visibility(ShaderStages::FRAGMENT),
-            ),
-        );
-        let material = MaterialProperties {
-            material_layout: Some(BindGroupLayoutDescriptor::new("test", &entries)),
-            ..MaterialProperties::default()
-        };
-        assert_eq!(storage_buffers_with(&material), VERTEX_STORAGE_BUFFERS + 1);
-        let none = MaterialProperties::default();
-        assert_eq!(storage_buffers_with(&none), VERTEX_STORAGE_BUFFERS);
-    }
 }

@@ -2,16 +2,13 @@
 
 use crate::{
     cull::{CullError, CullingTier, KernelJob, compile_kernel, layout::Totals, shaders},
-    render::slots::SLOT_BYTES,
+    render::draw_slots::SLOT_BYTES,
 };
 use bytemuck::{Pod, Zeroable};
 use core::num::NonZeroU64;
 use wgpu::{
     BindGroupLayoutEntry, BindingType, BufferBindingType, ComputePipeline, Device, ShaderStages,
 };
-
-/// Bytes of a `MeshUniform`.
-pub(in crate::render) const UNIFORM: u64 = 176;
 
 /// `UniformJob` of `shaders/mesh_uniforms.wgsl`; the test `layout` compares the two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
@@ -80,7 +77,7 @@ pub(in crate::render) fn build(device: &Device) -> Result<Built, CullError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cull::layout::args_offset;
+    use crate::{cull::layout::args_offset, render::draw_slots::UNIFORM_BYTES};
     use bevy::{pbr::MeshUniform, render::render_resource::ShaderType};
     use core::mem::offset_of;
     use wgpu::naga::{self, front::wgsl::parse_str};
@@ -119,8 +116,8 @@ mod tests {
             (&host[..], size_of::<UniformJob>())
         );
         let (mesh, span) = fields("Mesh");
-        assert_eq!(u64::from(span), UNIFORM);
-        assert_eq!(MeshUniform::min_size().get(), UNIFORM);
+        assert_eq!(u64::from(span), UNIFORM_BYTES);
+        assert_eq!(MeshUniform::min_size().get(), UNIFORM_BYTES);
         let bevys: Vec<_> = (0..mesh.len())
             .map(|field| MeshUniform::METADATA.offset(field) as u32)
             .collect();

@@ -14,11 +14,11 @@ const MODULE: &str = "bevy_gpu_culling::draw_instance";
 
 /// By shader: whether it imports the module.
 #[derive(Resource, Default)]
-pub(super) struct InstancedShaders(HashMap<AssetId<Shader>, bool>);
+pub(in crate::render) struct InstancedShaders(HashMap<AssetId<Shader>, bool>);
 
 /// Who transforms the vertices of a material on a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum VertexStage {
+pub(in crate::render) enum VertexStage {
     /// The material has none of its own: ours, or Bevy's.
     Default,
     /// One of the material's own that reads instances.
@@ -55,7 +55,7 @@ impl InstancedShaders {
 }
 
 /// Looks at shaders that were added or changed.
-pub(super) fn extract_imports(
+pub(in crate::render) fn extract_imports(
     mut instanced: ResMut<InstancedShaders>,
     mut events: Extract<MessageReader<AssetEvent<Shader>>>,
     shaders: Extract<Res<Assets<Shader>>>,

@@ -15,7 +15,7 @@ pub enum CpuStage {
     /// `ExtractSchedule`: entities with sets are noted, changed instances are uploaded.
     Extract,
     /// `Render`: materials get our vertex stage and draw functions, so that Bevy queues the sets.
-    Queue,
+    Materials,
     /// `Render`: views and sets become the frame's tables and bind groups.
     Prepare,
     /// `RenderGraph`: the compute passes are recorded.
@@ -31,7 +31,7 @@ impl CpuStage {
     pub const ALL: [Self; 7] = [
         Self::Main,
         Self::Extract,
-        Self::Queue,
+        Self::Materials,
         Self::Prepare,
         Self::Record,
         Self::Draw,
@@ -44,7 +44,7 @@ impl CpuStage {
         match self {
             Self::Main => "main",
             Self::Extract => "extract",
-            Self::Queue => "queue",
+            Self::Materials => "materials",
             Self::Prepare => "prepare",
             Self::Record => "record",
             Self::Draw => "draw",

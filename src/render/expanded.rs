@@ -7,8 +7,8 @@
 mod pass;
 
 use super::{
+    draw_slots::{DrawSlots, SLOT_BYTES, UNIFORM_BYTES},
     history::FrameView,
-    slots::{DrawSlots, SLOT_BYTES},
 };
 use crate::cull::{
     CullError, Culler, CullingTier, DrawPart, DrawShape, DrawSource, FrameCounts, IndirectDraws,
@@ -27,7 +27,7 @@ use bevy::{
     },
 };
 use core::num::NonZeroU64;
-use pass::{Built, UNIFORM, UniformJob, build};
+use pass::{Built, UniformJob, build};
 use wgpu::{
     BindGroupDescriptor, BindGroupEntry, BindingResource, Buffer, BufferBinding, BufferDescriptor,
     BufferUsages, ComputePass, Device,
@@ -39,7 +39,7 @@ const JOB_STRIDE: usize = 256;
 const BUDGET: u64 = 1 << 20;
 
 /// A draw of a set by uniforms.
-struct UniformDraw {
+struct ExpandedDraw {
     job: UniformJob,
     batch: usize,
     /// Byte offset of the entity's slot.
@@ -49,13 +49,13 @@ struct UniformDraw {
 
 /// The uniforms of the frame, and the pass that writes them.
 #[derive(Resource, Default)]
-pub(super) struct SurvivorUniforms {
+pub(super) struct ExpandedUniforms {
     pass: Option<Result<Built, CullError>>,
     /// The device has refused room, and the log says so.
     is_refused: bool,
     /// Bytes of uniforms that it may be asked for since then.
     most_bytes: Option<u64>,
-    draws: Vec<UniformDraw>,
+    draws: Vec<ExpandedDraw>,
     /// Draws of an entity in a view.
     by_view: HashMap<(MainEntity, RetainedViewEntity), Vec<usize>>,
     jobs: Option<Buffer>,
@@ -79,7 +79,7 @@ pub(super) fn can_write(culler: Option<&Culler>) -> bool {
 }
 
 /// A request that is drawn by uniforms.
-pub(super) struct UniformRequest<'a> {
+pub(super) struct ExpandedRequest<'a> {
     pub index: usize,
     pub entity: MainEntity,
     pub shape: DrawShape,
@@ -90,7 +90,7 @@ pub(super) struct UniformRequest<'a> {
     pub instances: &'a [u32],
 }
 
-impl SurvivorUniforms {
+impl ExpandedUniforms {
     /// Starts a frame.
     pub fn clear(&mut self) {
         self.draws.clear();
@@ -98,7 +98,7 @@ impl SurvivorUniforms {
     }
 
     /// Notes the draws of a request.
-    pub fn add(&mut self, culler: &Culler, request: &UniformRequest<'_>) {
+    pub fn add(&mut self, culler: &Culler, request: &ExpandedRequest<'_>) {
         for (slot, view) in request.views.iter().enumerate() {
             for part in culler.draw_parts(request.index, slot) {
                 self.add_draw(request, *view, part);
@@ -108,7 +108,7 @@ impl SurvivorUniforms {
 
     fn add_draw(
         &mut self,
-        request: &UniformRequest<'_>,
+        request: &ExpandedRequest<'_>,
         view: RetainedViewEntity,
         part: &DrawPart,
     ) {
@@ -121,7 +121,7 @@ impl SurvivorUniforms {
         let key = (request.entity, view);
         let draw = self.draws.len();
         self.by_view.entry(key).or_default().push(draw);
-        self.draws.push(UniformDraw {
+        self.draws.push(ExpandedDraw {
             job: UniformJob {
                 row: part.row,
                 indexed: u32::from(matches!(request.shape, DrawShape::Indexed { .. })),
@@ -162,14 +162,14 @@ impl SurvivorUniforms {
             .max_storage_buffer_binding_size
             .min(limits.max_buffer_size)
             .min(self.most_bytes.unwrap_or(u64::MAX))
-            / UNIFORM;
+            / UNIFORM_BYTES;
         let total = self.divide_room(most);
         self.is_full = total >= most;
         let jobs: Vec<u8> = self.job_bytes();
         let wanted = Wanted {
             jobs: jobs.len() as u64,
             commands: args_offset(self.draws.len() as u32),
-            uniforms: total.max(1) * UNIFORM,
+            uniforms: total.max(1) * UNIFORM_BYTES,
         };
         let made = self
             .make_room(device, &wanted, mesh_layout)
@@ -448,10 +448,10 @@ fn reserve(
 mod tests {
     use super::*;
 
-    fn draw(room: u32, entity: u32) -> UniformDraw {
+    fn draw(room: u32, entity: u32) -> ExpandedDraw {
         let entity = Entity::from_raw_u32(entity).unwrap_or(Entity::PLACEHOLDER);
         let view = RetainedViewEntity::new(MainEntity::from(Entity::PLACEHOLDER), None, 0);
-        UniformDraw {
+        ExpandedDraw {
             job: UniformJob {
                 room,
                 ..UniformJob::default()
@@ -464,7 +464,7 @@ mod tests {
 
     #[test]
     fn room_is_for_all_or_follows_the_counters() {
-        let rooms = |uniforms: &mut SurvivorUniforms, most| {
+        let rooms = |uniforms: &mut ExpandedUniforms, most| {
             let total = uniforms.divide_room(most);
             let rooms: Vec<_> = uniforms
                 .draws
@@ -473,7 +473,7 @@ mod tests {
                 .collect();
             (total, rooms)
         };
-        let mut uniforms = SurvivorUniforms {
+        let mut uniforms = ExpandedUniforms {
             draws: vec![draw(100, 1), draw(50, 2)],
             ..default()
         };

@@ -21,7 +21,9 @@ use bytemuck::bytes_of;
 
 /// Bytes from one slot to the next: the strictest alignment of a dynamic offset.
 pub(super) const SLOT_STRIDE: u64 = 256;
-/// Bytes of a slot: a `MeshUniform` of 176, and 16 of ours.
+/// Bytes of a `MeshUniform`.
+pub(super) const UNIFORM_BYTES: u64 = 176;
+/// Bytes of a slot: a `MeshUniform`, and 16 of ours.
 pub(super) const SLOT_BYTES: u64 = 192;
 
 /// [`SlotInfo::flags`]: the set has scales.

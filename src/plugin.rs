@@ -1,0 +1,45 @@
+//! The plugin: it adds the rooms to an app.
+
+use crate::{
+    diagnostics,
+    render::{
+        GpuCullingPlugin,
+        plugin::{has_phases, install_main, install_render},
+    },
+};
+use bevy::{prelude::*, render::RenderApp};
+
+impl Plugin for GpuCullingPlugin {
+    /// What is there already is used at once. The rest waits for `finish`, so that the plugin may come before others.
+    fn build(&self, app: &mut App) {
+        if app.world().contains_resource::<AssetServer>() {
+            self.install_main(app);
+            if has_phases(app) {
+                install_render(app);
+            }
+        }
+    }
+
+    fn finish(&self, app: &mut App) {
+        if !app.world().contains_resource::<AssetServer>() {
+            error!("GpuCullingPlugin does nothing: the app has no AssetPlugin. Add DefaultPlugins");
+            return;
+        }
+        self.install_main(app);
+        if has_phases(app) {
+            install_render(app);
+        } else if app.get_sub_app(RenderApp).is_some() {
+            warn!("GpuCullingPlugin: the app has no PbrPlugin; no GpuInstances are drawn. Add it");
+        } else {
+            warn!("GpuCullingPlugin: the app has no renderer; no GpuInstances are drawn");
+        }
+    }
+}
+
+impl GpuCullingPlugin {
+    fn install_main(&self, app: &mut App) {
+        if install_main(app, self.settings()) {
+            diagnostics::register(app);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The draw functions of a set: Bevy's, with the mesh bind group and the draw call replaced by ours.
+
+use crate::{
+    cull::{DrawSource, IndirectDraws, layout::DrawArgs},
+    render::{
+        cpu_times::{CpuClock, CpuStage},
+        culler::GpuCuller,
+        expanded::ExpandedUniforms,
+        meshlets::GpuMeshlets,
+        set_draws::SetDraws,
+    },
+};
+use bevy::{
+    ecs::{
+        query::ROQueryItem,
+        system::{
+            SystemParamItem,
+            lifetimeless::{Read, SRes},
+        },
+    },
+    pbr::{
+        MATERIAL_BIND_GROUP_INDEX, SetMaterialBindGroup, SetMeshViewBindGroup,
+        SetMeshViewBindingArrayBindGroup, SetPrepassEmptyMaterialBindGroup,
+        SetPrepassViewBindGroup, SetPrepassViewEmptyBindGroup,
+    },
+    render::{
+        render_phase::{
+            PhaseItem, RenderCommand, RenderCommandResult, SetItemPipeline, TrackedRenderPass,
+        },
+        view::ExtractedView,
+    },
+};
+
+/// Main passes.
+pub(in crate::render) type DrawSet = (
+    SetItemPipeline,
+    SetMeshViewBindGroup<0>,
+    SetMeshViewBindingArrayBindGroup<1>,
+    SetMaterialBindGroup<MATERIAL_BIND_GROUP_INDEX>,
+    DrawSurvivors<2>,
+);
+/// Prepasses and shadow maps whose fragment stage needs the material.
+pub(in crate::render) type DrawSetPrepass = (
+    SetItemPipeline,
+    SetPrepassViewBindGroup<0>,
+    SetPrepassViewEmptyBindGroup<1>,
+    SetMaterialBindGroup<3>,
+    DrawSurvivors<2>,
+);
+/// Prepasses and shadow maps that write depth only.
+pub(in crate::render) type DrawSetDepthOnly = (
+    SetItemPipeline,
+    SetPrepassViewBindGroup<0>,
+    SetPrepassViewEmptyBindGroup<1>,
+    SetPrepassEmptyMaterialBindGroup<3>,
+    DrawSurvivors<2>,
+);
+
+/// Binds a set at group `I` and draws its survivors in the view: one draw for each page. With `BEVYS`, only if its
+/// pipelines are Bevy's own, which read `MeshUniform`s.
+pub(in crate::render) struct DrawSurvivors<const I: usize, const BEVYS: bool = false>;
+
+impl<P: PhaseItem, const I: usize, const BEVYS: bool> RenderCommand<P> for DrawSurvivors<I, BEVYS> {
+    type Param = (
+        SRes<GpuCuller>,
+        SRes<SetDraws>,
+        SRes<ExpandedUniforms>,
+        SRes<GpuMeshlets>,
+        SRes<CpuClock>,
+    );
+    type ViewQuery = Read<ExtractedView>;
+    type ItemQuery = ();
+
+    fn render<'w>(
+        item: &P,
+        view: ROQueryItem<'w, '_, Self::ViewQuery>,
+        _: Option<()>,
+        (gpu, draws, uniforms, meshlets, clock): SystemParamItem<'w, '_, Self::Param>,
+        pass: &mut TrackedRenderPass<'w>,
+    ) -> RenderCommandResult {
+        let _running = clock.into_inner().start(CpuStage::Draw);
+        let (draws, uniforms, meshlets) = (
+            draws.into_inner(),
+            uniforms.into_inner(),
+            meshlets.into_inner(),
+        );
+        let Some(culler) = &gpu.into_inner().culler else {
+            return RenderCommandResult::Skip;
+        };
+        let Some((request, mesh)) = draws.find(item.main_entity()) else {
+            return RenderCommandResult::Skip;
+        };
+        pass.set_vertex_buffer(0, mesh.vertices.slice(..));
+        if let Some((indices, format)) = &mesh.indices {
+            pass.set_index_buffer(indices.slice(..), *format);
+        }
+        let indexed = mesh.indices.is_some();
+        // Bevy draws by the `_count` form; a driver (lavapipe of Mesa 22.3) has been seen to keep its count for a
+        // plain indirect draw that follows in the same pass.
+        let counted = draws.counted;
+        if draws.is_expanded(item.main_entity()) {
+            let Some(bind_group) = &uniforms.mesh_bind_group else {
+                return RenderCommandResult::Skip;
+            };
+            pass.set_bind_group(I, bind_group, &[]);
+            for command in uniforms.commands(item.main_entity(), view.retained_view_entity) {
+                draw_indirect(pass, &command, indexed, counted);
+            }
+            return RenderCommandResult::Success;
+        }
+        if BEVYS {
+            return RenderCommandResult::Skip;
+        }
+        for (part, bind_group, offset) in draws.parts(culler, request, view.retained_view_entity) {
+            // One offset for the mesh uniform, one for the rest of the slot.
+            pass.set_bind_group(I, bind_group, &[offset, offset]);
+            if let Some((draw, bind_group)) = meshlets.draw(culler, part) {
+                draw_indirect(pass, &draw.whole, true, counted);
+                pass.set_bind_group(I, bind_group, &[offset, offset]);
+                draw_indirect(pass, &draw.meshlets, true, counted);
+                continue;
+            }
+            match culler.draw_source(part) {
+                Some(DrawSource::Indirect(command)) => {
+                    draw_indirect(pass, &command, indexed, counted);
+                }
+                Some(DrawSource::Direct(args)) => draw_direct(pass, args, indexed),
+                None => {}
+            }
+        }
+        RenderCommandResult::Success
+    }
+}
+
+fn draw_indirect(
+    pass: &mut TrackedRenderPass<'_>,
+    draws: &IndirectDraws<'_>,
+    indexed: bool,
+    counted: bool,
+) {
+    // The tracked pass wants Bevy's buffer type; the pass below it takes wgpu's.
+    let pass = pass.wgpu_pass();
+    let &IndirectDraws {
+        buffer,
+        offset,
+        count: (counts, count_at),
+        most,
+    } = draws;
+    match (indexed, counted) {
+        (true, true) => {
+            pass.multi_draw_indexed_indirect_count(buffer, offset, counts, count_at, most);
+        }
+        (true, false) if most == 1 => pass.draw_indexed_indirect(buffer, offset),
+        (true, false) => pass.multi_draw_indexed_indirect(buffer, offset, most),
+        (false, true) => pass.multi_draw_indirect_count(buffer, offset, counts, count_at, most),
+        (false, false) if most == 1 => pass.draw_indirect(buffer, offset),
+        (false, false) => pass.multi_draw_indirect(buffer, offset, most),
+    }
+}
+
+fn draw_direct(pass: &mut TrackedRenderPass<'_>, args: DrawArgs, indexed: bool) {
+    let first = args.first_instance(indexed);
+    let instances = first..first + args.instance_count();
+    let elements = args.c..args.c + args.a;
+    if instances.is_empty() {
+        return;
+    }
+    if indexed {
+        pass.draw_indexed(elements, args.d.cast_signed(), instances);
+    } else {
+        pass.draw(elements, instances);
+    }
+}
