@@ -50,7 +50,8 @@ pub(crate) use pipelines::{KernelJob, compile_kernel};
 pub use choose::tuning::Tuning;
 pub use compactor::{Compactor, CompactorOptions};
 pub use culler::{
-    Culler, CullerOptions, DrawSource, Follower, Frame, IndirectDraws, PassRecorder, Recorded,
+    Culler, CullerOptions, DrawSource, Follower, Frame, IndirectDraws, PassRecorder, PlainPasses,
+    Recorded,
 };
 pub use error::CullError;
 pub use expand::{Expander, Expansion};

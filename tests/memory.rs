@@ -10,7 +10,7 @@ mod common;
 use bevy_gpu_culling::{
     cull::{
         BoundingSphere, Channels, Compaction, CullFrame, CullRequest, CullView, Culler,
-        CullerOptions, DrawShape, SetId,
+        CullerOptions, DrawShape, Gpu, SetId,
     },
     instance::InstanceSet,
 };
@@ -28,9 +28,13 @@ fn culler(len: u32, channels: Channels, compaction: Compaction) -> Culler {
     let grid = (0..len).map(|i| Vec3::new((i % 100) as f32, (i / 100) as f32, 0.0));
     let set = InstanceSet::from_transforms(grid).unwrap();
     culler
+        .store_mut()
         .reserve_set(&device, SetId(1), len, channels)
         .unwrap();
-    culler.upload(&queue, SetId(1), 0, set.packed()).unwrap();
+    culler
+        .store_mut()
+        .upload(&queue, SetId(1), 0, set.packed())
+        .unwrap();
     let frame = CullFrame {
         views: vec![CullView::EVERYTHING],
         requests: vec![CullRequest {
@@ -48,9 +52,11 @@ fn culler(len: u32, channels: Channels, compaction: Compaction) -> Culler {
             views: vec![0],
         }],
     };
-    culler.prepare(&device, &queue, &frame);
+    culler.prepare(Gpu::new(&device, &queue), &frame);
     let mut encoder = device.create_command_encoder(&Default::default());
-    culler.record(&device, &queue, &mut encoder);
+    let recorded = culler
+        .prepared()
+        .record(Gpu::new(&device, &queue), &mut encoder);
     queue.submit([encoder.finish()]);
     culler
 }
@@ -110,12 +116,15 @@ fn large_sets_that_come_together_share_the_pages_of_their_kind() {
     ];
     let (mut culler, _) = Culler::new(&device, CullerOptions::default()).unwrap();
     culler.limit_pages(1 << 21, u32::MAX, u32::MAX);
-    culler.expect_sets(sets);
-    assert!(!culler.has_room(300_000, plain));
+    culler.store_mut().expect_sets(sets);
+    assert!(!culler.store().has_room(300_000, plain));
     for (id, len, channels) in sets {
-        culler.reserve_set(&device, id, len, channels).unwrap();
+        culler
+            .store_mut()
+            .reserve_set(&device, id, len, channels)
+            .unwrap();
     }
-    let page = |culler: &Culler, id| culler.set_regions(SetId(id))[0].page;
+    let page = |culler: &Culler, id| culler.store().set_regions(SetId(id))[0].page;
     assert_eq!(page(&culler, 1), page(&culler, 3));
     assert_eq!(page(&culler, 2), page(&culler, 4));
     assert_ne!(page(&culler, 1), page(&culler, 2));
@@ -137,17 +146,18 @@ fn large_sets_that_come_together_share_the_pages_of_their_kind() {
     );
 
     // Their room is used again, by their like, and goes with the last.
-    assert!(!culler.has_room(300_000, plain));
-    culler.remove_set(SetId(1));
-    assert!(culler.has_room(300_000, plain) && !culler.has_room(300_000, scaled));
+    assert!(!culler.store().has_room(300_000, plain));
+    culler.store_mut().remove_set(SetId(1));
+    assert!(culler.store().has_room(300_000, plain) && !culler.store().has_room(300_000, scaled));
     assert_eq!(culler.memory(), memory);
     culler
+        .store_mut()
         .reserve_set(&device, SetId(6), 290_000, plain)
         .unwrap();
     assert_eq!(page(&culler, 6), page(&culler, 3));
     assert_eq!(culler.memory(), memory);
     for id in [3, 6] {
-        culler.remove_set(SetId(id));
+        culler.store_mut().remove_set(SetId(id));
     }
     assert_eq!(
         culler.memory()["gpu_culling instances"],
@@ -155,6 +165,7 @@ fn large_sets_that_come_together_share_the_pages_of_their_kind() {
     );
     // Nothing is expected any more: a page has room for one.
     culler
+        .store_mut()
         .reserve_set(&device, SetId(7), 300_000, plain)
         .unwrap();
     assert_eq!(
@@ -200,8 +211,14 @@ fn an_arena_grows_to_what_can_be_bound_and_no_further() {
         let len = 60_000;
         let set = InstanceSet::from_transforms(vec![Vec3::ZERO; len as usize]).unwrap();
         let plain = Channels::default();
-        culler.reserve_set(&device, SetId(1), len, plain).unwrap();
-        culler.upload(&queue, SetId(1), 0, set.packed()).unwrap();
+        culler
+            .store_mut()
+            .reserve_set(&device, SetId(1), len, plain)
+            .unwrap();
+        culler
+            .store_mut()
+            .upload(&queue, SetId(1), 0, set.packed())
+            .unwrap();
         // A quarter more than these survivors is more than one binding holds.
         let frame = CullFrame {
             views: vec![CullView::EVERYTHING; 4],
@@ -222,11 +239,13 @@ fn an_arena_grows_to_what_can_be_bound_and_no_further() {
         };
         let mut overflows = Vec::new();
         for _ in 0..6 {
-            culler.prepare(&device, &queue, &frame);
+            culler.prepare(Gpu::new(&device, &queue), &frame);
             let mut encoder = device.create_command_encoder(&Default::default());
-            culler.record(&device, &queue, &mut encoder);
+            let recorded = culler
+                .prepared()
+                .record(Gpu::new(&device, &queue), &mut encoder);
             queue.submit([encoder.finish()]);
-            culler.after_submit();
+            culler.finish(recorded);
             device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
             assert_eq!(culler.take_refusals(), []);
             if let Some(counts) = culler.take_counts(&device) {

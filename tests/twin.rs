@@ -9,7 +9,7 @@ mod common;
 
 use bevy_gpu_culling::cull::{
     BoundingSphere, CullError, CullFrame, CullRequest, CullView, Culler, CullerOptions,
-    CullingTier, DrawShape, SetId,
+    CullingTier, DrawShape, Gpu, SetId,
 };
 use common::{Scene, compare, gpu, options, random_scene, random_set, random_view, rng, run};
 use glam::{Affine3A, Vec3, Vec4};
@@ -55,8 +55,8 @@ fn random_scenes_equal_the_twin() {
         }
         let mut survivors = Vec::new();
         for culler in &mut cullers {
-            run(culler, (&device, &queue), &scene);
-            let seen = compare(culler, (&device, &queue), &scene).unwrap_or_else(|error| {
+            run(culler, Gpu::new(&device, &queue), &scene);
+            let seen = compare(culler, Gpu::new(&device, &queue), &scene).unwrap_or_else(|error| {
                 panic!(
                     "case {case}, sets of {lengths:?}, {}: {error}",
                     culler.tier()
@@ -85,12 +85,12 @@ fn random_scenes_equal_the_twin() {
 /// The `Cpu` tier draws the same ids in the same order (borderline instances apart).
 fn cpu_tier_equals(device: &wgpu::Device, queue: &wgpu::Queue, scene: &Scene, other: &Culler) {
     let (mut cpu, _) = Culler::new(device, options(CullingTier::Cpu, false)).unwrap();
-    run(&mut cpu, (device, queue), scene);
+    run(&mut cpu, Gpu::new(device, queue), scene);
     for (request, used) in scene.frame.requests.iter().enumerate() {
         for view in 0..used.views.len() {
             let ids = |culler: &Culler| {
                 culler
-                    .read_survivors((device, queue), &scene.frame, request, view)
+                    .read_survivors(Gpu::new(device, queue), &scene.frame, request, view)
                     .unwrap()
             };
             let (a, b) = (ids(&cpu), ids(other));
@@ -111,16 +111,16 @@ fn a_set_of_many_pages_and_batches_equals_the_twin() {
             let (mut culler, _) = Culler::new(&device, options(tier, true)).unwrap();
             culler.limit_pages(page, counts, page / 1000);
             let scene = random_scene(&mut rng, &[page as usize * 3 + 1, page as usize, 5]);
-            run(&mut culler, (&device, &queue), &scene);
-            assert!(culler.set_regions(SetId(0)).len() == 4);
-            compare(&culler, (&device, &queue), &scene).unwrap();
+            run(&mut culler, Gpu::new(&device, &queue), &scene);
+            assert!(culler.store().set_regions(SetId(0)).len() == 4);
+            compare(&culler, Gpu::new(&device, &queue), &scene).unwrap();
             let expected = CullRequest {
                 key: 0,
                 ..scene.frame.requests[0].clone()
             };
             for view in 0..expected.views.len() {
                 let ids = culler
-                    .read_survivors((&device, &queue), &scene.frame, 0, view)
+                    .read_survivors(Gpu::new(&device, &queue), &scene.frame, 0, view)
                     .unwrap();
                 assert!(
                     ids.is_sorted_by(|a, b| a < b),
@@ -166,19 +166,19 @@ fn all_and_none_survive_at_every_edge() {
             let set = random_set(&mut rng(len as u64), len, false);
             let all = one_view(set.clone(), CullView::EVERYTHING);
             let (mut culler, _) = Culler::new(&device, options(tier, true)).unwrap();
-            run(&mut culler, (&device, &queue), &all);
+            run(&mut culler, Gpu::new(&device, &queue), &all);
             let ids = culler
-                .read_survivors((&device, &queue), &all.frame, 0, 0)
+                .read_survivors(Gpu::new(&device, &queue), &all.frame, 0, 0)
                 .unwrap();
             assert!(ids.iter().copied().eq(0..len as u32), "{tier}, {len}");
             let none = one_view(
                 set,
                 CullView::from_planes([Vec4::new(1.0, 0.0, 0.0, -1e9); 6]),
             );
-            run(&mut culler, (&device, &queue), &none);
+            run(&mut culler, Gpu::new(&device, &queue), &none);
             assert_eq!(
                 culler
-                    .read_survivors((&device, &queue), &none.frame, 0, 0)
+                    .read_survivors(Gpu::new(&device, &queue), &none.frame, 0, 0)
                     .unwrap(),
                 [] as [u32; 0]
             );
@@ -190,10 +190,10 @@ fn all_and_none_survive_at_every_edge() {
 fn a_frame_without_sets_or_views_records_nothing() {
     let (device, queue, _) = gpu();
     let (mut culler, _) = Culler::new(&device, CullerOptions::default()).unwrap();
-    culler.prepare(&device, &queue, &CullFrame::default());
+    culler.prepare(Gpu::new(&device, &queue), &CullFrame::default());
     assert!(!culler.has_gpu_work());
     let scene = one_view(random_set(&mut rng(1), 0, false), CullView::EVERYTHING);
-    run(&mut culler, (&device, &queue), &scene);
+    run(&mut culler, Gpu::new(&device, &queue), &scene);
     assert!(!culler.has_gpu_work(), "an empty set needs no pass");
 }
 
@@ -207,9 +207,9 @@ fn an_arena_that_is_too_small_is_clamped_reported_and_grown() {
         };
         let (mut culler, _) = Culler::new(&device, options).unwrap();
         let scene = one_view(random_set(&mut rng(3), 5000, false), CullView::EVERYTHING);
-        run(&mut culler, (&device, &queue), &scene);
-        compare(&culler, (&device, &queue), &scene).unwrap();
-        let data = culler.read_batch(&device, &queue, 0).unwrap();
+        run(&mut culler, Gpu::new(&device, &queue), &scene);
+        compare(&culler, Gpu::new(&device, &queue), &scene).unwrap();
+        let data = culler.read_batch(Gpu::new(&device, &queue), 0).unwrap();
         assert_eq!((data.totals.survivors, data.totals.overflow), (5000, 4000));
         assert_eq!(
             data.draws[0].instance_count(),
@@ -219,9 +219,9 @@ fn an_arena_that_is_too_small_is_clamped_reported_and_grown() {
         device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
         let counts = culler.take_counts(&device).unwrap();
         assert_eq!(counts.overflow, 4000);
-        run(&mut culler, (&device, &queue), &scene);
+        run(&mut culler, Gpu::new(&device, &queue), &scene);
         let ids = culler
-            .read_survivors((&device, &queue), &scene.frame, 0, 0)
+            .read_survivors(Gpu::new(&device, &queue), &scene.frame, 0, 0)
             .unwrap();
         assert_eq!(ids.len(), 5000, "grown");
     }
@@ -239,7 +239,7 @@ fn counters_arrive_without_waiting_and_name_request_and_view() {
         );
         scene.frame.requests[0].key = 42;
         scene.frame.requests[0].views = vec![1, 0];
-        run(&mut culler, (&device, &queue), &scene);
+        run(&mut culler, Gpu::new(&device, &queue), &scene);
         device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
         let counts = culler.take_counts(&device).unwrap();
         assert_eq!(counts.view(1), (3000, 3000), "{tier}");
@@ -263,7 +263,7 @@ fn counters_are_wanted_of_changes_of_full_arenas_and_of_every_fourth_frame() {
     let mut scene = one_view(set, below(200.0));
     let mut wanted = |scene: &Scene, frames: usize| -> Vec<bool> {
         let frame = |_| {
-            run(&mut culler, (&device, &queue), scene);
+            run(&mut culler, Gpu::new(&device, &queue), scene);
             device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
             culler.wants_counts()
         };
@@ -292,15 +292,15 @@ fn what_was_bound_for_a_batch_is_not_taken_for_one_made_later() {
     let (device, queue, _) = gpu();
     let (mut culler, _) = Culler::new(&device, CullerOptions::default()).unwrap();
     let scene = random_scene(&mut rng(12), &[5000]);
-    run(&mut culler, (&device, &queue), &scene);
+    run(&mut culler, Gpu::new(&device, &queue), &scene);
     let before = culler.batch_version(0).unwrap();
-    culler.prepare(&device, &queue, &scene.frame);
+    culler.prepare(Gpu::new(&device, &queue), &scene.frame);
     assert_eq!(culler.batch_version(0), Some(before), "the same buffers");
     // Long enough without it for the batch to be dropped.
     for _ in 0..200 {
-        culler.prepare(&device, &queue, &CullFrame::default());
+        culler.prepare(Gpu::new(&device, &queue), &CullFrame::default());
     }
-    culler.prepare(&device, &queue, &scene.frame);
+    culler.prepare(Gpu::new(&device, &queue), &scene.frame);
     assert_ne!(culler.batch_version(0), Some(before));
 }
 
@@ -309,9 +309,9 @@ fn an_unchanged_frame_uploads_nothing() {
     let (device, queue, _) = gpu();
     let (mut culler, _) = Culler::new(&device, CullerOptions::default()).unwrap();
     let scene = random_scene(&mut rng(11), &[5000, 70]);
-    run(&mut culler, (&device, &queue), &scene);
+    run(&mut culler, Gpu::new(&device, &queue), &scene);
     assert!(culler.take_uploaded() > 5070 * 16);
-    culler.prepare(&device, &queue, &scene.frame);
+    culler.prepare(Gpu::new(&device, &queue), &scene.frame);
     assert_eq!(culler.take_uploaded(), 0);
 }
 
@@ -322,7 +322,7 @@ fn a_plan_that_is_kept_is_that_of_a_new_culler() {
     for _ in 0..4 {
         let mut scene = random_scene(&mut rng, &[5000, 70, 1025]);
         let (mut culler, _) = Culler::new(&device, options(CullingTier::Workgroup, true)).unwrap();
-        run(&mut culler, (&device, &queue), &scene);
+        run(&mut culler, Gpu::new(&device, &queue), &scene);
         let mut last = culler.plan().clone();
         for change in 0..8 {
             match change {
@@ -348,12 +348,12 @@ fn a_plan_that_is_kept_is_that_of_a_new_culler() {
                     scene.frame.requests[1].views.pop();
                 }
             }
-            run(&mut culler, (&device, &queue), &scene);
-            compare(&culler, (&device, &queue), &scene).unwrap();
+            run(&mut culler, Gpu::new(&device, &queue), &scene);
+            compare(&culler, Gpu::new(&device, &queue), &scene).unwrap();
             // Plans do not go by the tier, and this one compiles nothing.
             let (mut other, _) = Culler::new(&device, options(CullingTier::Cpu, true)).unwrap();
-            common::upload(&mut other, (&device, &queue), &scene);
-            other.prepare(&device, &queue, &scene.frame);
+            common::upload(&mut other, Gpu::new(&device, &queue), &scene);
+            other.prepare(Gpu::new(&device, &queue), &scene.frame);
             assert_eq!(culler.plan(), other.plan(), "change {change}");
             for (index, request) in scene.frame.requests.iter().enumerate() {
                 for (slot, view) in request.views.iter().enumerate() {
@@ -379,6 +379,7 @@ fn a_set_keeps_its_place_until_it_outgrows_it() {
     let bytes = culler.gpu_bytes();
     let reserve = |culler: &mut Culler, len| {
         culler
+            .store_mut()
             .reserve_set(&device, SetId(1), len, Channels::default())
             .unwrap()
     };
@@ -391,7 +392,9 @@ fn a_set_keeps_its_place_until_it_outgrows_it() {
         "half as much again, in whole blocks"
     );
     let data = random_set(&mut rng(1), 10, false);
-    let error = culler.upload(&queue, SetId(1), 2040, data.packed());
+    let error = culler
+        .store_mut()
+        .upload(&queue, SetId(1), 2040, data.packed());
     assert_eq!(
         error,
         Err(CullError::UploadOutOfRange {
@@ -400,9 +403,11 @@ fn a_set_keeps_its_place_until_it_outgrows_it() {
             len: 2048
         })
     );
-    culler.remove_set(SetId(1));
+    culler.store_mut().remove_set(SetId(1));
     assert_eq!(
-        culler.upload(&queue, SetId(1), 0, data.packed()),
+        culler
+            .store_mut()
+            .upload(&queue, SetId(1), 0, data.packed()),
         Err(CullError::UnknownSet(1))
     );
     assert_eq!(culler.gpu_bytes(), bytes, "a page without sets is dropped");
@@ -418,14 +423,19 @@ fn written_nan_is_invisible() {
         broken[18].position[0] = f32::INFINITY;
         let scene = one_view(set, CullView::EVERYTHING);
         let (mut culler, _) = Culler::new(&device, options(tier, true)).unwrap();
-        common::upload(&mut culler, (&device, &queue), &scene);
-        culler.upload(&queue, SetId(0), 0, &broken).unwrap();
-        culler.prepare(&device, &queue, &scene.frame);
+        common::upload(&mut culler, Gpu::new(&device, &queue), &scene);
+        culler
+            .store_mut()
+            .upload(&queue, SetId(0), 0, &broken)
+            .unwrap();
+        culler.prepare(Gpu::new(&device, &queue), &scene.frame);
         let mut encoder = device.create_command_encoder(&Default::default());
-        culler.record(&device, &queue, &mut encoder);
+        let recorded = culler
+            .prepared()
+            .record(Gpu::new(&device, &queue), &mut encoder);
         queue.submit([encoder.finish()]);
         let ids = culler
-            .read_survivors((&device, &queue), &scene.frame, 0, 0)
+            .read_survivors(Gpu::new(&device, &queue), &scene.frame, 0, 0)
             .unwrap();
         assert_eq!(ids.len(), 98, "{tier}");
         assert!(!ids.contains(&17) && !ids.contains(&18));
@@ -534,8 +544,8 @@ fn a_broken_kernel_is_seen() {
                 let most = if is_scanned { 300_000 } else { 20_000 };
                 let lengths = [rng.random_range(most / 20..most), 77];
                 let scene = random_scene(&mut rng, &lengths);
-                run(&mut culler, (&device, &queue), &scene);
-                compare(&culler, (&device, &queue), &scene).is_err()
+                run(&mut culler, Gpu::new(&device, &queue), &scene);
+                compare(&culler, Gpu::new(&device, &queue), &scene).is_err()
             });
             assert!(
                 caught,

@@ -6,7 +6,7 @@ mod common;
 use bevy_gpu_culling::{
     cull::{
         BoundingSphere, Channels, Compaction, CullError, CullFrame, CullRequest, CullView, Culler,
-        CullingTier, DrawShape, Residency, SetId, layout::BLOCK, shaders,
+        CullingTier, DrawShape, Gpu, Residency, SetId, WrittenSize, layout::BLOCK, shaders,
     },
     instance::{PackedInstance, PackedQuat},
 };
@@ -106,7 +106,7 @@ impl Writer {
         data: &[Plain],
     ) {
         let spare = buffer(device, u64::from(BLOCK) * 1024 * 4);
-        for region in culler.written_regions(id) {
+        for region in culler.store().written_regions(id) {
             let from = region.first as usize;
             let to = (from + region.capacity as usize).min(data.len());
             if from < to {
@@ -129,7 +129,7 @@ fn buffer(device: &Device, size: u64) -> Buffer {
 }
 
 fn read<T: bytemuck::AnyBitPattern + bytemuck::NoUninit>(
-    (device, queue): (&Device, &Queue),
+    Gpu { device, queue }: Gpu<'_>,
     from: &Buffer,
     offset: u64,
     len: usize,
@@ -147,6 +147,15 @@ fn read<T: bytemuck::AnyBitPattern + bytemuck::NoUninit>(
     staging.map_async(wgpu::MapMode::Read, .., |result| result.unwrap());
     device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
     bytemuck::pod_collect_to_vec(&staging.get_mapped_range(..))
+}
+
+fn size((capacity, active): (u32, u32), channels: Channels, classify: bool) -> WrittenSize {
+    WrittenSize {
+        capacity,
+        active,
+        channels,
+        classify,
+    }
 }
 
 #[test]
@@ -191,7 +200,7 @@ fn the_gpu_encodes_the_same_rotations() {
     let bindings = [written.as_entire_binding(), scales.as_entire_binding()];
     Writer::new(&device).record(&device, &mut encoder, &data, bindings);
     queue.submit([encoder.finish()]);
-    let words: Vec<[u32; 4]> = read((&device, &queue), &written, 0, len);
+    let words: Vec<[u32; 4]> = read(Gpu::new(&device, &queue), &written, 0, len);
     let mut differ = 0;
     for (index, (q, got)) in quaternions.iter().zip(&words).enumerate() {
         assert_eq!(got[..2], [q.x.to_bits(), 2f32.to_bits()]);
@@ -239,21 +248,23 @@ fn request(views: usize) -> CullRequest {
 
 /// A frame of a written set, and the survivors of each view.
 fn written_frame(
-    (device, queue): (&Device, &Queue),
+    Gpu { device, queue }: Gpu<'_>,
     culler: &mut Culler,
     (writer, data): (&Writer, &[Plain]),
     frame: &CullFrame,
 ) -> Vec<Vec<u32>> {
-    culler.prepare(device, queue, frame);
+    culler.prepare(Gpu::new(device, queue), frame);
     let mut encoder = device.create_command_encoder(&Default::default());
     writer.write_set(device, &mut encoder, (culler, SetId(0)), data);
-    culler.record(device, queue, &mut encoder);
+    let recorded = culler
+        .prepared()
+        .record(Gpu::new(device, queue), &mut encoder);
     queue.submit([encoder.finish()]);
-    culler.after_submit();
-    survivors((device, queue), culler, frame)
+    culler.finish(recorded);
+    survivors(Gpu::new(device, queue), culler, frame)
 }
 
-fn survivors(on: (&Device, &Queue), culler: &Culler, frame: &CullFrame) -> Vec<Vec<u32>> {
+fn survivors(on: Gpu<'_>, culler: &Culler, frame: &CullFrame) -> Vec<Vec<u32>> {
     (0..frame.views.len())
         .map(|view| culler.read_survivors(on, frame, 0, view).unwrap())
         .collect()
@@ -262,12 +273,13 @@ fn survivors(on: (&Device, &Queue), culler: &Culler, frame: &CullFrame) -> Vec<V
 /// The survivors of the same instances, uploaded: what the GPU encoded is read back for it, so that they are the same
 /// to the bit.
 fn uploaded(
-    (device, queue): (&Device, &Queue),
+    Gpu { device, queue }: Gpu<'_>,
     from: &Culler,
     compaction: Compaction,
     frame: &CullFrame,
 ) -> Vec<Vec<u32>> {
-    let (instances, scales) = from.read_instances((device, queue), SetId(0)).unwrap();
+    let (instances, scales) = from.store().read_instances(Gpu::new(device, queue), SetId(0))
+        .unwrap();
     let mut options = options(from.tier(), true);
     options.compaction = compaction;
     let (mut culler, _) = Culler::new(device, options).unwrap();
@@ -276,15 +288,24 @@ fn uploaded(
         ..Channels::default()
     };
     culler
+        .store_mut()
         .reserve_set(device, SetId(0), instances.len() as u32, channels)
         .unwrap();
-    culler.upload(queue, SetId(0), 0, &instances).unwrap();
-    culler.upload_scales(queue, SetId(0), 0, &scales).unwrap();
-    culler.prepare(device, queue, frame);
+    culler
+        .store_mut()
+        .upload(queue, SetId(0), 0, &instances)
+        .unwrap();
+    culler
+        .store_mut()
+        .upload_scales(queue, SetId(0), 0, &scales)
+        .unwrap();
+    culler.prepare(Gpu::new(device, queue), frame);
     let mut encoder = device.create_command_encoder(&Default::default());
-    culler.record(device, queue, &mut encoder);
+    let recorded = culler
+        .prepared()
+        .record(Gpu::new(device, queue), &mut encoder);
     queue.submit([encoder.finish()]);
-    survivors((device, queue), &culler, frame)
+    survivors(Gpu::new(device, queue), &culler, frame)
 }
 
 /// What the default may take, on every tier where it runs.
@@ -307,7 +328,7 @@ fn rungs(device: &Device) -> impl Iterator<Item = (CullingTier, Compaction)> {
 #[test]
 fn a_written_set_has_the_survivors_of_the_same_instances_uploaded() {
     let (device, queue, _) = gpu();
-    let on = (&device, &queue);
+    let on = Gpu::new(&device, &queue);
     let writer = Writer::new(&device);
     let mut rng = rng(17);
     let (mut kept, mut culled) = (0, 0);
@@ -330,7 +351,10 @@ fn a_written_set_has_the_survivors_of_the_same_instances_uploaded() {
                 ..Channels::default()
             };
             let room = (len as u32, len as u32);
-            let made = culler.reserve_written(on, SetId(0), room, channels, classify);
+            let made =
+                culler
+                    .store_mut()
+                    .reserve_written(on, SetId(0), size(room, channels, classify));
             assert_eq!(made, Ok(Residency::Moved));
             let views: Vec<CullView> = (0..3).map(|_| random_view(&mut rng)).collect();
             let frame = CullFrame {
@@ -341,7 +365,11 @@ fn a_written_set_has_the_survivors_of_the_same_instances_uploaded() {
             for _ in 0..3 {
                 let data = random_plain(&mut rng, len, scaled);
                 let ids = written_frame(on, &mut culler, (&writer, &data), &frame);
-                let again = culler.reserve_written(on, SetId(0), room, channels, classify);
+                let again = culler.store_mut().reserve_written(
+                    on,
+                    SetId(0),
+                    size(room, channels, classify),
+                );
                 assert_eq!(again, Ok(Residency::Kept));
                 let expected = uploaded(on, &culler, compaction, &frame);
                 assert_eq!(ids, expected, "{tier}, {compaction}, {len}");
@@ -349,7 +377,7 @@ fn a_written_set_has_the_survivors_of_the_same_instances_uploaded() {
                 culled += 3 * len - ids.iter().map(Vec::len).sum::<usize>();
             }
             assert_eq!(
-                culler.written_regions(SetId(0)).len(),
+                culler.store().written_regions(SetId(0)).len(),
                 if pages.is_some() { 3 } else { 1 }
             );
         }
@@ -360,7 +388,7 @@ fn a_written_set_has_the_survivors_of_the_same_instances_uploaded() {
 #[test]
 fn what_is_not_written_hidden_or_not_a_number_is_invisible() {
     let (device, queue, _) = gpu();
-    let on = (&device, &queue);
+    let on = Gpu::new(&device, &queue);
     let writer = Writer::new(&device);
     let views = vec![
         CullView::EVERYTHING,
@@ -384,7 +412,8 @@ fn what_is_not_written_hidden_or_not_a_number_is_invisible() {
             let live = |culler: &mut Culler, live: u32| {
                 let room = (5000, live);
                 culler
-                    .reserve_written(on, SetId(0), room, channels, classify)
+                    .store_mut()
+                    .reserve_written(on, SetId(0), size(room, channels, classify))
                     .unwrap();
             };
             live(&mut culler, 5000);
@@ -435,7 +464,7 @@ fn what_is_not_written_hidden_or_not_a_number_is_invisible() {
 #[test]
 fn an_instance_of_negative_scale_is_invisible_to_every_compaction() {
     let (device, queue, _) = gpu();
-    let on = (&device, &queue);
+    let on = Gpu::new(&device, &queue);
     let writer = Writer::new(&device);
     let len = 3 * BLOCK;
     let mut data = random_plain(&mut rng(5), len as usize, true);
@@ -473,7 +502,8 @@ fn an_instance_of_negative_scale_is_invisible_to_every_compaction() {
                 ..Channels::default()
             };
             culler
-                .reserve_written(on, SetId(0), (len, len), channels, classify)
+                .store_mut()
+                .reserve_written(on, SetId(0), size((len, len), channels, classify))
                 .unwrap();
             let ids = written_frame(on, &mut culler, (&writer, &data), &frame);
             for (view, ids) in ids.iter().enumerate().filter(|(_, ids)| **ids != expected) {
@@ -488,7 +518,7 @@ fn an_instance_of_negative_scale_is_invisible_to_every_compaction() {
 #[test]
 fn the_frame_before_is_kept() {
     let (device, queue, _) = gpu();
-    let on = (&device, &queue);
+    let on = Gpu::new(&device, &queue);
     let writer = Writer::new(&device);
     let mut rng = rng(4);
     let (mut culler, _) = Culler::new(&device, options(CullingTier::Workgroup, true)).unwrap();
@@ -511,7 +541,7 @@ fn the_frame_before_is_kept() {
     };
     // What lies behind the region, as far as it is live.
     let before = |culler: &Culler, len: usize| -> Vec<(PackedInstance, f32)> {
-        let region = &culler.set_regions(SetId(0))[0];
+        let region = &culler.store().set_regions(SetId(0))[0];
         let at = u64::from(region.first + region.capacity);
         let buffers = culler.batch_buffers(0).unwrap();
         let packed: Vec<PackedInstance> = read(on, buffers[1], at * 16, len);
@@ -524,7 +554,8 @@ fn the_frame_before_is_kept() {
     for (data, live) in frames.iter().zip(live) {
         let room = (3000, live);
         culler
-            .reserve_written(on, SetId(0), room, channels, true)
+            .store_mut()
+            .reserve_written(on, SetId(0), size(room, channels, true))
             .unwrap();
         let data = &data[..live as usize];
         written_frame(on, &mut culler, (&writer, data), &frame);
@@ -542,13 +573,11 @@ fn the_frame_before_is_kept() {
 fn the_tier_cpu_refuses_what_it_cannot_see() {
     let (device, queue, _) = gpu();
     let (mut culler, _) = Culler::new(&device, options(CullingTier::Cpu, true)).unwrap();
-    let refused = culler.reserve_written(
-        (&device, &queue),
+    let refused = culler.store_mut().reserve_written(
+        Gpu::new(&device, &queue),
         SetId(3),
-        (10, 10),
-        Channels::default(),
-        true,
+        size((10, 10), Channels::default(), true),
     );
     assert_eq!(refused, Err(CullError::WrittenOnCpu(3)));
-    assert!(culler.written_regions(SetId(3)).is_empty());
+    assert!(culler.store().written_regions(SetId(3)).is_empty());
 }

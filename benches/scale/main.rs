@@ -295,14 +295,16 @@ impl Bench {
         let (mut culler, _) = Culler::new(device, options)?;
         let pipelines = milliseconds(begin);
         self.gpu.within_memory(|| {
-            culler.reserve_set(device, SET, set.len() as u32, Channels::default())?;
+            culler
+                .store_mut()
+                .reserve_set(device, SET, set.len() as u32, Channels::default())?;
             Ok(())
         })?;
         // The driver makes room at the first use.
         queue.submit([]);
         device.poll(PollType::wait_indefinitely())?;
         let begin = Instant::now();
-        culler.upload(queue, SET, 0, set.packed())?;
+        culler.store_mut().upload(queue, SET, 0, set.packed())?;
         queue.submit([]);
         device.poll(PollType::wait_indefinitely())?;
         let upload = milliseconds(begin);
@@ -357,7 +359,7 @@ impl Bench {
         for run in 0..self.args.warm_up + self.runs {
             let begin = Instant::now();
             self.gpu.within_memory(|| {
-                culler.prepare(&self.gpu.device, &self.gpu.queue, &frame);
+                culler.prepare(Gpu::new(&self.gpu.device, &self.gpu.queue), &frame);
                 Ok(())
             })?;
             let prepare = milliseconds(begin);
@@ -497,14 +499,14 @@ impl Bench {
         self.verifier.clear(encoder);
         for view in 0..views as usize {
             for part in culler.draw_parts(0, view) {
-                let region = &culler.set_regions(SET)[part.region];
+                let region = &culler.store().set_regions(SET)[part.region];
                 let rows = culler.plan().batches[part.batch].batch.row_count;
                 if let (
                     Some(DrawSource::Indirect(IndirectDraws { buffer, .. })),
                     Some([survivors, ..]),
                 ) = (culler.draw_source(part), culler.batch_buffers(part.batch))
                 {
-                    let first: u32 = culler.set_regions(SET)[..part.region]
+                    let first: u32 = culler.store().set_regions(SET)[..part.region]
                         .iter()
                         .map(|region| region.capacity)
                         .sum();
@@ -521,7 +523,7 @@ impl Bench {
     fn time_read(&self, culler: &mut Culler, views: u32) -> Result<Times> {
         let (device, queue) = (&self.gpu.device, &self.gpu.queue);
         self.gpu.within_memory(|| {
-            culler.prepare(device, queue, &Self::frame(0.0, views));
+            culler.prepare(Gpu::new(device, queue), &Self::frame(0.0, views));
             Ok(())
         })?;
         let culler = &*culler;

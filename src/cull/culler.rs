@@ -6,7 +6,7 @@ mod inspect;
 mod memory;
 
 pub use draws::{DrawSource, IndirectDraws};
-pub use frame::{Follower, Frame, PassRecorder, Recorded};
+pub use frame::{Follower, Frame, PassRecorder, PlainPasses, Recorded};
 
 use crate::cull::{
     Compaction, CullError, CullingTier, Tuning,

@@ -5,7 +5,7 @@ use super::{
     upload::KnownSets,
 };
 use crate::{
-    cull::{BoundingSphere, Compaction, CullError, Culler, CullingTier, SetId},
+    cull::{BoundingSphere, Compaction, CullError, Culler, CullingTier, Recorded, SetId},
     instance::InstanceSet,
 };
 use bevy::{
@@ -67,13 +67,6 @@ pub(super) struct ExtractedSet {
     pub world_from_local: Affine3A,
     /// The entity has [`NoFrustumCulling`]: every view that sees it keeps every instance.
     pub keep_all: bool,
-}
-
-/// What `record_culling` recorded in a frame.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Recorded {
-    pub passes: u32,
-    pub dispatches: u32,
 }
 
 /// Makes the culler for the device: when the renderer starts, and when it starts again after a lost device.

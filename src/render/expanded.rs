@@ -11,8 +11,8 @@ use super::{
     history::FrameView,
 };
 use crate::cull::{
-    CullError, Culler, CullingTier, DrawPart, DrawShape, DrawSource, FrameCounts, IndirectDraws,
-    growing_size, guarded,
+    BatchKey, BatchVersion, CullError, Culler, CullingTier, DrawPart, DrawShape, DrawSource,
+    Follower, FrameCounts, IndirectDraws, PassRecorder, growing_size, guarded,
     layout::{Totals, args_offset},
 };
 use bevy::{
@@ -64,7 +64,7 @@ pub(super) struct ExpandedUniforms {
     /// Changes when one of the three is replaced.
     generation: u64,
     /// By batch: what the pass binds, and what it was made for.
-    bind_groups: HashMap<(usize, usize), ([u64; 4], wgpu::BindGroup)>,
+    bind_groups: HashMap<BatchKey, ((BatchVersion, u64, u64), wgpu::BindGroup)>,
     /// What Bevy's pipelines bind at group 2.
     pub mesh_bind_group: Option<BindGroup>,
     /// The most survivors that were counted.
@@ -282,14 +282,15 @@ impl ExpandedUniforms {
         };
         let mut live = Vec::new();
         for draw in &self.draws {
-            let Some((key, [batch, pages])) = culler.batch_version(draw.batch) else {
+            let Some(batch) = culler.batch_version(draw.batch) else {
                 continue;
             };
+            let key = batch.key;
             if live.contains(&key) {
                 continue;
             }
             live.push(key);
-            let version = [batch, pages, self.generation, slots.generation];
+            let version = (batch, self.generation, slots.generation);
             if let Some((made_for, _)) = self.bind_groups.get(&key)
                 && *made_for == version
             {
@@ -297,8 +298,7 @@ impl ExpandedUniforms {
             }
             let part = DrawPart {
                 batch: draw.batch,
-                row: 0,
-                region: 0,
+                ..DrawPart::default()
             };
             let (Some(buffers), Some(DrawSource::Indirect(IndirectDraws { buffer: args, .. }))) =
                 (culler.batch_buffers(draw.batch), culler.draw_source(&part))
@@ -346,14 +346,13 @@ impl ExpandedUniforms {
         matches!(self.pass, Some(Ok(_))) && !self.draws.is_empty()
     }
 
-    /// Records the pass, behind the stages of the culling.
-    pub fn record(&self, culler: &Culler, pass: &mut ComputePass<'_>, limit: u32) {
+    fn record_draws(&self, culler: &Culler, pass: &mut ComputePass<'_>, limit: u32) {
         let Some(Ok(built)) = &self.pass else { return };
         pass.set_pipeline(&built.pipeline);
         for (index, draw) in self.draws.iter().enumerate() {
             let group = culler
                 .batch_version(draw.batch)
-                .and_then(|(key, _)| self.bind_groups.get(&key));
+                .and_then(|version| self.bind_groups.get(&version.key));
             if let Some((_, group)) = group {
                 let offsets = [(index * JOB_STRIDE) as u32, draw.slot];
                 pass.set_bind_group(0, group, &offsets);
@@ -413,6 +412,30 @@ impl ExpandedUniforms {
                  room grows"
             );
         }
+    }
+}
+
+impl Follower for ExpandedUniforms {
+    fn has_work(&self) -> bool {
+        self.has_work()
+    }
+
+    /// The room for uniforms grows with the counters.
+    fn needs_counts(&self) -> bool {
+        true
+    }
+
+    fn record(
+        &mut self,
+        culler: &Culler,
+        device: &Device,
+        encoder: &mut wgpu::CommandEncoder,
+        passes: &mut dyn PassRecorder,
+    ) {
+        let limit = device.limits().max_compute_workgroups_per_dimension;
+        passes.pass(encoder, "gpu_culling/mesh_uniforms", &mut |pass| {
+            self.record_draws(culler, pass, limit);
+        });
     }
 }
 

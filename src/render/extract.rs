@@ -60,7 +60,7 @@ pub(super) fn extract_sets(
             gpu.made += 1;
             gpu.culler = make_culler(&device, &settings);
             let adopted = match (&mut gpu.culler, &mut old) {
-                (Some(culler), Some(old)) => culler.adopt_sets(old),
+                (Some(culler), Some(old)) => culler.store_mut().adopt_sets(old.store_mut()),
                 _ => false,
             };
             if !adopted {
@@ -91,7 +91,7 @@ pub(super) fn extract_sets(
     gpu.known.retain(|asset, known| {
         let lives = assets.contains(*asset);
         if !lives {
-            culler.remove_set(known.id);
+            culler.store_mut().remove_set(known.id);
             buffers.remove(*asset);
         }
         lives

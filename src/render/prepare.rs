@@ -13,7 +13,7 @@ use super::{
     set_draws::{Drawn, Meshes, SetDraws, counts_draws},
     views::{SetView, Views},
 };
-use crate::cull::{Channels, CullRequest, CullView, Culler};
+use crate::cull::{Channels, CullRequest, CullView, Culler, Gpu};
 use bevy::{
     ecs::system::StaticSystemParam,
     log::warn,
@@ -76,7 +76,7 @@ pub(super) fn prepare_culling(
         draws.requests.clear();
         draws.batches.clear();
         draws.bound.clear();
-        culler.prepare(device.wgpu_device(), &queue, &draws.frame);
+        culler.prepare(Gpu::new(device.wgpu_device(), &queue), &draws.frame);
         return;
     }
 
@@ -93,8 +93,8 @@ pub(super) fn prepare_culling(
         draws.frame.views.extend(kept);
         draws.views.extend_from_within(..);
     }
-    let version = culler.sets_version();
-    draws.sets_stay = core::mem::replace(&mut draws.sets_version, version) == version;
+    let version = culler.store().sets_version();
+    draws.sets_stay = draws.sets_version.replace(version) == Some(version);
     let uniforms = MeshUniforms {
         inputs: inputs.as_deref(),
         instances: &meshes.instances,
@@ -117,8 +117,8 @@ pub(super) fn prepare_culling(
     }
     draws.number_requests();
     draws.counted = counts_draws(device.features(), adapter.backend);
-    culler.prepare(device.wgpu_device(), &queue, &draws.frame);
-    draws.history.push(culler.frame(), &draws.views);
+    culler.prepare(Gpu::new(device.wgpu_device(), &queue), &draws.frame);
+    draws.history.push(culler.frame_number(), &draws.views);
     slots.upload(&device, &queue);
     let layout =
         || cache.get_bind_group_layout(&set_layout(&mesh_pipeline.mesh_layouts.model_only));
@@ -142,10 +142,10 @@ fn add_uniforms(draws: &SetDraws, culler: &Culler, uniforms: &mut ExpandedUnifor
             .iter()
             .map(|view| draws.views[*view as usize].0)
             .collect();
-        let mut left = culler.set_len(request.set).unwrap_or(0);
+        let mut left = culler.store().set_len(request.set).unwrap_or(0);
         let (mut instances, mut slots) = (Vec::new(), Vec::new());
         let offsets = (drawn.first_slot..).step_by(SLOT_STRIDE as usize);
-        for (region, offset) in culler.set_regions(request.set).iter().zip(offsets) {
+        for (region, offset) in culler.store().set_regions(request.set).iter().zip(offsets) {
             instances.push(left.min(region.capacity));
             slots.push(offset);
             left -= left.min(region.capacity);
@@ -226,7 +226,7 @@ fn add_request(
 
 /// A slot for each region of the set.
 fn add_slots(slots: &mut DrawSlots, culler: &Culler, set: &ExtractedSet, data: &MeshData) {
-    let (channels, regions) = culler.resident(set.set).unwrap_or_default();
+    let (channels, regions) = culler.store().resident(set.set).unwrap_or_default();
     let Channels {
         scale,
         tag,
@@ -264,7 +264,7 @@ fn bind_batches(
     draws.bound.resize(count, None);
     for (batch, (made, bound)) in draws.batches.iter_mut().zip(&mut draws.bound).enumerate() {
         let version = culler.batch_version(batch);
-        let wanted = version.map(|(key, version)| (key, version, slots.generation));
+        let wanted = version.map(|version| (version, slots.generation));
         if wanted.is_some() && *bound == wanted {
             continue;
         }

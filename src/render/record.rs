@@ -2,41 +2,47 @@
 
 use super::{
     cpu_times::{CpuClock, CpuStage},
-    culler::{GpuCuller, Recorded},
+    culler::GpuCuller,
     expanded::ExpandedUniforms,
     meshlets::GpuMeshlets,
 };
-use crate::cull::meshlets::MeshletStage;
+use crate::cull::{Follower, Gpu, PassRecorder};
 use bevy::{
     prelude::*,
     render::{
-        diagnostic::RecordDiagnostics,
+        diagnostic::{DiagnosticsRecorder, RecordDiagnostics},
         renderer::{RenderContext, RenderDevice, RenderQueue},
     },
 };
+use wgpu::{CommandEncoder, ComputePass, ComputePassDescriptor};
 
-/// Names of the stages' spans: `render/gpu_culling/<stage>/elapsed_gpu` in the diagnostics.
-const SPANS: [&str; 5] = [
-    "gpu_culling/classify",
-    "gpu_culling/vote",
-    "gpu_culling/scan",
-    "gpu_culling/compact",
-    "gpu_culling/args",
-];
+/// Compute passes with time spans: `render/<label>/elapsed_gpu` in the diagnostics.
+struct TimedPasses<'a> {
+    recorder: Option<&'a DiagnosticsRecorder>,
+}
 
-/// The same of the stages of meshlets.
-const MESHLET_SPANS: [&str; 5] = [
-    "gpu_culling/meshlet_expand",
-    "gpu_culling/meshlet_vote",
-    "gpu_culling/meshlet_scan",
-    "gpu_culling/meshlet_compact",
-    "gpu_culling/meshlet_args",
-];
+impl PassRecorder for TimedPasses<'_> {
+    fn pass(
+        &mut self,
+        encoder: &mut CommandEncoder,
+        label: &'static str,
+        record: &mut dyn FnMut(&mut ComputePass<'_>),
+    ) {
+        let mut pass = encoder.begin_compute_pass(&ComputePassDescriptor {
+            label: Some(label),
+            timestamp_writes: None,
+        });
+        let span = self.recorder.time_span(&mut pass, label);
+        record(&mut pass);
+        span.end(&mut pass);
+    }
+}
 
-/// Records the stages of all sets and views: once a frame, before any camera.
+/// Records the stages of all sets and views, and what follows them: once per frame, before any
+/// camera.
 pub(super) fn record_culling(
     mut gpu: ResMut<GpuCuller>,
-    uniforms: Res<ExpandedUniforms>,
+    mut expanded: ResMut<ExpandedUniforms>,
     mut meshlets: ResMut<GpuMeshlets>,
     (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
     mut context: RenderContext,
@@ -51,58 +57,17 @@ pub(super) fn record_culling(
     else {
         return;
     };
-    *recorded = Recorded::default();
-    if culler.has_written_sets() {
-        let queue: &wgpu::Queue = &queue;
-        culler.record_written((device.wgpu_device(), queue), context.command_encoder());
-    }
-    if !culler.has_gpu_work() {
-        return;
-    }
     let recorder = context.diagnostic_recorder();
-    let recorder = recorder.as_deref();
-    let encoder = context.command_encoder();
-    for stage in culler.compaction().stages() {
-        let name = SPANS[stage as usize];
-        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
-            label: Some(name),
-            timestamp_writes: None,
-        });
-        let span = recorder.time_span(&mut pass, name);
-        recorded.passes += 1;
-        recorded.dispatches += culler.record_stage(stage, &mut pass);
-        span.end(&mut pass);
-    }
-    if uniforms.has_work() {
-        let name = "gpu_culling/mesh_uniforms";
-        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
-            label: Some(name),
-            timestamp_writes: None,
-        });
-        let span = recorder.time_span(&mut pass, name);
-        let limit = device.limits().max_compute_workgroups_per_dimension;
-        uniforms.record(culler, &mut pass, limit);
-        span.end(&mut pass);
-    }
-    // Rooms for uniforms grow by the counters.
-    if culler.wants_counts() || uniforms.has_work() {
-        culler.record_readback(device.wgpu_device(), encoder);
-    }
-    let Some(parts) = meshlets
-        .culler
-        .as_mut()
-        .filter(|parts| parts.has_gpu_work())
-    else {
-        return;
+    let mut passes = TimedPasses {
+        recorder: recorder.as_deref(),
     };
-    for (stage, name) in MeshletStage::ALL.into_iter().zip(MESHLET_SPANS) {
-        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
-            label: Some(name),
-            timestamp_writes: None,
-        });
-        let span = recorder.time_span(&mut pass, name);
-        parts.record_stage(stage, &mut pass);
-        span.end(&mut pass);
+    let mut followers: Vec<&mut dyn Follower> = vec![&mut *expanded];
+    if let Some(meshlets) = &mut meshlets.culler {
+        followers.push(meshlets);
     }
-    parts.record_readback(device.wgpu_device(), encoder);
+    let on = Gpu::new(device.wgpu_device(), &queue);
+    let encoder = context.command_encoder();
+    *recorded = culler
+        .prepared()
+        .record_with(on, encoder, &mut passes, &mut followers);
 }

@@ -124,11 +124,12 @@ pub(super) fn finish_culling(
     clock: Res<CpuClock>,
 ) {
     let running = clock.start(CpuStage::Finish);
-    let (tier, recorded) = (gpu.tier(), gpu.recorded);
+    let (tier, recorded) = (gpu.tier(), core::mem::take(&mut gpu.recorded));
     let Some(culler) = &mut gpu.culler else {
         return;
     };
-    culler.after_submit();
+    let (passes, dispatches) = (recorded.passes, recorded.dispatches);
+    culler.finish(recorded);
     for Refusal { error, requests } in culler.take_refusals() {
         let entities: Vec<_> = requests
             .into_iter()
@@ -174,7 +175,7 @@ pub(super) fn finish_culling(
         last.instances = 0;
     }
     if let Some(parts) = &mut meshlets.culler {
-        parts.after_submit();
+        parts.finish();
         for error in parts.take_errors() {
             warn!("meshes of meshlets are drawn whole: {error}");
         }
@@ -195,7 +196,7 @@ pub(super) fn finish_culling(
     last.compaction = culler.compaction();
     last.uploaded_bytes += culler.take_uploaded();
     last.gpu_bytes += culler.gpu_bytes();
-    (last.passes, last.dispatches) = (recorded.passes, recorded.dispatches);
+    (last.passes, last.dispatches) = (passes, dispatches);
     drop(running);
     last.cpu = clock.take();
     match inbox.0.lock() {

@@ -4,7 +4,7 @@ use super::{
     draw_slots::SLOT_STRIDE,
     history::{FrameView, ViewHistory},
 };
-use crate::cull::{CullFrame, Culler, DrawPart, DrawShape, SetId};
+use crate::cull::{BatchVersion, CullFrame, Culler, DrawPart, DrawShape, SetId, Version};
 use bevy::{
     ecs::system::SystemParam,
     mesh::BaseMeshPipelineKey,
@@ -35,8 +35,8 @@ pub(super) struct SetDraws {
     pub drawn: Vec<Drawn>,
     /// The same of the last frame.
     pub drawn_before: Vec<Drawn>,
-    /// [`Culler::sets_version`] of the last frame.
-    pub sets_version: u64,
+    /// Version of the resident sets in the previous frame.
+    pub sets_version: Option<Version>,
     /// It is that of this one.
     pub sets_stay: bool,
     /// Meshes of the requests of this frame and earlier ones, each once; none is kept when Bevy changes one.
@@ -55,7 +55,7 @@ pub(super) struct SetDraws {
 }
 
 /// Key and version of a batch, and the generation of the slots: a bind group serves while they stay.
-pub(super) type Bound = ((usize, usize), [u64; 2], u64);
+pub(super) type Bound = (BatchVersion, u64);
 
 /// What a request draws.
 pub(super) struct Drawn {

@@ -10,7 +10,8 @@ pub(super) use known::{KnownSet, KnownSets, Reserved, UploadProblem};
 
 use crate::{
     cull::{
-        Channels, CullError, Culler, Residency, SMALL_SET, SetId, WrittenRegion, layout::BLOCK,
+        Channels, CullError, Culler, Gpu, Residency, SMALL_SET, SetId, WrittenRegion, WrittenSize,
+        layout::BLOCK,
     },
     instance::{InstanceSet, SetChanges},
 };
@@ -103,7 +104,7 @@ impl<'a> Uploads<'a> {
             known.refused = None;
             return;
         };
-        self.culler.remove_set(known.id);
+        self.culler.store_mut().remove_set(known.id);
         known.forget();
         let now = RefusedSet {
             lineage: set.lineage(),
@@ -126,15 +127,18 @@ impl<'a> Uploads<'a> {
         if set.is_released() && known.lineage == set.lineage() {
             // It was released in the frame in which it moved.
             let moved = core::mem::take(&mut known.moved);
-            self.culler
-                .keep_previous((self.device, self.queue), known.id, moved)?;
+            self.culler.store_mut().keep_previous(
+                Gpu::new(self.device, self.queue),
+                known.id,
+                moved,
+            )?;
         }
         if set.keeps_previous() && !set.is_released() {
             // Its motion is that of whole frames.
-            upload_with_previous(self.culler, (self.device, self.queue), known, set)?;
+            upload_with_previous(self.culler, Gpu::new(self.device, self.queue), known, set)?;
         } else if known.lineage != set.lineage() {
             let is_large = set.len() > SMALL_SET as usize && !set.is_released();
-            if is_large && self.culler.set_len(known.id).is_none() {
+            if is_large && self.culler.store().set_len(known.id).is_none() {
                 self.newcomers.push(asset);
                 return Ok(Progress::Waits);
             }
@@ -162,7 +166,7 @@ impl<'a> Uploads<'a> {
         if known.is_refused(set, self.frame) {
             return Reserved::Refused;
         }
-        let made = reserve_written(self.culler, (self.device, self.queue), known, set);
+        let made = reserve_written(self.culler, Gpu::new(self.device, self.queue), known, set);
         let (reserved, result) = match made {
             Ok(Some(regions)) => (Reserved::Moved(regions), Ok(())),
             Ok(None) => (Reserved::Kept, Ok(())),
@@ -239,19 +243,27 @@ impl<'a> Uploads<'a> {
         let expected = newcomers.iter().filter_map(|asset| {
             let set = sets.get(*asset)?;
             // Who finds room already needs none in a new page.
-            if self.culler.has_room(set.len() as u32, channels(set)) {
+            if self
+                .culler
+                .store()
+                .has_room(set.len() as u32, channels(set))
+            {
                 return None;
             }
             Some((known.get(asset)?.id, set.len() as u32, channels(set)))
         });
         let expected: Vec<_> = expected.collect();
-        self.culler.expect_sets(expected);
+        self.culler.store_mut().expect_sets(expected);
         let mut has_made_room = false;
         for asset in newcomers {
             let (Some(known), Some(set)) = (known.get_mut(&asset), sets.get(asset)) else {
                 continue;
             };
-            if !self.culler.has_room(set.len() as u32, channels(set)) {
+            if !self
+                .culler
+                .store()
+                .has_room(set.len() as u32, channels(set))
+            {
                 if has_made_room {
                     continue;
                 }
@@ -266,7 +278,7 @@ impl<'a> Uploads<'a> {
             }
         }
         // Who waits is expected anew in the next frame, if it is still there.
-        self.culler.expect_sets([]);
+        self.culler.store_mut().expect_sets([]);
     }
 
     /// The next slices of the sets that have not arrived, within the budget.
@@ -332,12 +344,13 @@ impl<'a> Uploads<'a> {
         len: usize,
     ) -> Result<Residency, CullError> {
         self.culler
+            .store_mut()
             .reserve_set(self.device, known.id, len as u32, channels(set))
     }
 
     /// Culls and draws what has arrived. There is room for it, so nothing moves.
     fn show_arrived(&mut self, known: &KnownSet, set: &InstanceSet) -> Result<(), CullError> {
-        if self.culler.set_len(known.id) != Some(known.arrived as u32) {
+        if self.culler.store().set_len(known.id) != Some(known.arrived as u32) {
             self.reserve(known, set, known.arrived)?;
         }
         Ok(())
@@ -350,6 +363,7 @@ impl<'a> Uploads<'a> {
         range: Range<usize>,
     ) -> Result<(), CullError> {
         self.culler
+            .store_mut()
             .upload(self.queue, id, range.start, &set.packed()[range])
     }
 
@@ -363,6 +377,7 @@ impl<'a> Uploads<'a> {
             return Ok(());
         };
         self.culler
+            .store_mut()
             .upload_scales(self.queue, id, range.start, &scales[range])
     }
 
@@ -376,6 +391,7 @@ impl<'a> Uploads<'a> {
             return Ok(());
         };
         self.culler
+            .store_mut()
             .upload_tags(self.queue, id, range.start, &tags[range])
     }
 }
@@ -383,7 +399,7 @@ impl<'a> Uploads<'a> {
 /// Room for what the GPU writes; the buffers, if they are not those of the last frame.
 fn reserve_written(
     culler: &mut Culler,
-    on: (&wgpu::Device, &wgpu::Queue),
+    on: Gpu<'_>,
     known: &mut KnownSet,
     set: &InstanceSet,
 ) -> Result<Option<Vec<WrittenRegion>>, CullError> {
@@ -395,21 +411,23 @@ fn reserve_written(
         tag: settings.tags,
         previous: set.keeps_previous(),
     };
-    let (device, queue) = on;
     if known.lineage != set.lineage() {
         // Another set in its place is hidden until it is written, even if it has the same shape.
-        culler.remove_set(known.id);
+        culler.store_mut().remove_set(known.id);
     }
-    let residency = culler.reserve_written(
-        (device, queue),
+    let residency = culler.store_mut().reserve_written(
+        on,
         known.id,
-        (capacity, set.len() as u32),
-        channels,
-        settings.classify,
+        WrittenSize {
+            capacity,
+            active: set.len() as u32,
+            channels,
+            classify: settings.classify,
+        },
     )?;
     known.forget();
     known.lineage = set.lineage();
-    Ok((residency == Residency::Moved).then(|| culler.written_regions(known.id)))
+    Ok((residency == Residency::Moved).then(|| culler.store().written_regions(known.id)))
 }
 
 /// The channels of a set that is uploaded.

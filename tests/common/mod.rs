@@ -8,7 +8,7 @@
 use bevy_gpu_culling::{
     cull::{
         BatchData, BoundingSphere, Channels, CullFrame, CullRequest, CullView, Culler,
-        CullerOptions, CullingTier, DrawShape, Expansion, SetId,
+        CullerOptions, CullingTier, DrawShape, Expansion, Gpu, SetId,
         layout::{BLOCK_WORDS, SCAN_TILE, Totals},
         plan::BatchPlan,
         reference,
@@ -196,16 +196,18 @@ pub fn options(tier: CullingTier, shader_checks: bool) -> CullerOptions {
 }
 
 /// Uploads the sets and runs the frame once.
-pub fn run(culler: &mut Culler, (device, queue): (&Device, &Queue), scene: &Scene) {
-    upload(culler, (device, queue), scene);
-    culler.prepare(device, queue, &scene.frame);
+pub fn run(culler: &mut Culler, Gpu { device, queue }: Gpu<'_>, scene: &Scene) {
+    upload(culler, Gpu::new(device, queue), scene);
+    culler.prepare(Gpu::new(device, queue), &scene.frame);
     let mut encoder = device.create_command_encoder(&Default::default());
-    culler.record(device, queue, &mut encoder);
+    let recorded = culler
+        .prepared()
+        .record(Gpu::new(device, queue), &mut encoder);
     queue.submit([encoder.finish()]);
-    culler.after_submit();
+    culler.finish(recorded);
 }
 
-pub fn upload(culler: &mut Culler, (device, queue): (&Device, &Queue), scene: &Scene) {
+pub fn upload(culler: &mut Culler, Gpu { device, queue }: Gpu<'_>, scene: &Scene) {
     for (id, set) in scene.sets.iter().enumerate() {
         let id = SetId(id as u64);
         let channels = Channels {
@@ -214,14 +216,21 @@ pub fn upload(culler: &mut Culler, (device, queue): (&Device, &Queue), scene: &S
             tag: set.tags().is_some(),
         };
         culler
+            .store_mut()
             .reserve_set(device, id, set.len() as u32, channels)
             .unwrap();
-        culler.upload(queue, id, 0, set.packed()).unwrap();
+        culler
+            .store_mut()
+            .upload(queue, id, 0, set.packed())
+            .unwrap();
         if let Some(scales) = set.scales() {
-            culler.upload_scales(queue, id, 0, scales).unwrap();
+            culler
+                .store_mut()
+                .upload_scales(queue, id, 0, scales)
+                .unwrap();
         }
         if let Some(tags) = set.tags() {
-            culler.upload_tags(queue, id, 0, tags).unwrap();
+            culler.store_mut().upload_tags(queue, id, 0, tags).unwrap();
         }
     }
 }
@@ -231,7 +240,7 @@ pub fn page_copy(culler: &Culler, scene: &Scene, page: usize) -> (Vec<PackedInst
     let (mut instances, mut scales) = (Vec::new(), Vec::new());
     for (id, set) in scene.sets.iter().enumerate() {
         let mut done = 0;
-        for region in culler.set_regions(SetId(id as u64)) {
+        for region in culler.store().set_regions(SetId(id as u64)) {
             let take = (set.len() - done).min(region.capacity as usize);
             if region.page == page {
                 let end = region.first as usize + take;
@@ -261,13 +270,13 @@ pub struct Seen {
 /// Compares everything that the GPU wrote with the twins: words within the tolerance, the rest exactly.
 pub fn compare(
     culler: &Culler,
-    (device, queue): (&Device, &Queue),
+    Gpu { device, queue }: Gpu<'_>,
     scene: &Scene,
 ) -> Result<Seen, String> {
     let mut seen = Seen::default();
     for (index, plan) in culler.plan().batches.iter().enumerate() {
         let data = culler
-            .read_batch(device, queue, index)
+            .read_batch(Gpu::new(device, queue), index)
             .map_err(|error| error.to_string())?;
         let (instances, scales) = page_copy(culler, scene, plan.page);
         if culler.tier() != CullingTier::Cpu {

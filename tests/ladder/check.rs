@@ -3,7 +3,7 @@
 use crate::common::{Scene, options, page_copy};
 use bevy_gpu_culling::{
     cull::{
-        BatchData, Compaction, Culler, CullerOptions, CullingTier, layout::BLOCK_WORDS,
+        BatchData, Compaction, Culler, CullerOptions, CullingTier, Gpu, layout::BLOCK_WORDS,
         plan::BatchPlan, reference,
     },
     instance::PackedInstance,
@@ -125,13 +125,13 @@ pub fn check_batch(
 /// [`check_batch`] for all batches of the frame.
 pub fn check(
     culler: &Culler,
-    (device, queue): (&Device, &Queue),
+    Gpu { device, queue }: Gpu<'_>,
     scene: &Scene,
 ) -> Result<u64, String> {
     let mut survivors = 0;
     for (index, plan) in culler.plan().batches.iter().enumerate() {
         let data = culler
-            .read_batch(device, queue, index)
+            .read_batch(Gpu::new(device, queue), index)
             .map_err(|error| error.to_string())?;
         let (instances, scales) = page_copy(culler, scene, plan.page);
         survivors += check_batch(culler.compaction(), plan, &data, &instances, &scales)?;

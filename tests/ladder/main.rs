@@ -11,7 +11,7 @@ mod encodings;
 
 use bevy_gpu_culling::cull::{
     BoundingSphere, Compaction, Compactor, CompactorOptions, CullError, CullFrame, CullRequest,
-    CullView, Culler, CullerOptions, CullingTier, DrawShape, SetId, Stage, Tuning,
+    CullView, Culler, CullerOptions, CullingTier, DrawShape, Gpu, SetId, Stage, Tuning,
 };
 use check::{GPU_TIERS, check, rungs, with};
 use common::{Scene, gpu, random_scene, random_set, random_view, rng, run};
@@ -54,8 +54,8 @@ fn random_scenes_equal_the_twin_in_every_compaction() {
             scene.frame.requests[0].views.truncate(2);
         }
         for culler in &mut cullers {
-            run(culler, (&device, &queue), &scene);
-            check(culler, (&device, &queue), &scene).unwrap_or_else(|error| {
+            run(culler, Gpu::new(&device, &queue), &scene);
+            check(culler, Gpu::new(&device, &queue), &scene).unwrap_or_else(|error| {
                 panic!(
                     "case {case}, sets of {lengths:?}, {} on {}: {error}",
                     culler.compaction(),
@@ -100,10 +100,10 @@ fn all_and_none_survive_at_every_edge() {
         for len in EDGES.into_iter().filter(|len| *len < 10_000) {
             let set = random_set(&mut rng(len as u64), len, false);
             let scene = one_view(set, vec![CullView::EVERYTHING, none, CullView::EVERYTHING]);
-            run(&mut culler, (&device, &queue), &scene);
+            run(&mut culler, Gpu::new(&device, &queue), &scene);
             for (view, expected) in [len, 0, len].into_iter().enumerate() {
                 let mut ids = culler
-                    .read_survivors((&device, &queue), &scene.frame, 0, view)
+                    .read_survivors(Gpu::new(&device, &queue), &scene.frame, 0, view)
                     .unwrap();
                 ids.sort_unstable();
                 assert!(
@@ -128,9 +128,9 @@ fn a_set_of_many_pages_and_batches_equals_the_twin() {
         for request in &mut scene.frame.requests {
             request.views = views.clone().collect();
         }
-        run(&mut culler, (&device, &queue), &scene);
+        run(&mut culler, Gpu::new(&device, &queue), &scene);
         assert!(culler.plan().batches.len() > 5);
-        check(&culler, (&device, &queue), &scene).unwrap();
+        check(&culler, Gpu::new(&device, &queue), &scene).unwrap();
     }
 }
 
@@ -145,8 +145,8 @@ fn an_arena_that_is_too_small_is_clamped_reported_and_grown() {
         let (mut culler, _) = Culler::new(&device, options).unwrap();
         let set = random_set(&mut rng(3), 5000, false);
         let scene = one_view(set, vec![CullView::EVERYTHING, CullView::EVERYTHING]);
-        run(&mut culler, (&device, &queue), &scene);
-        let data = culler.read_batch(&device, &queue, 0).unwrap();
+        run(&mut culler, Gpu::new(&device, &queue), &scene);
+        let data = culler.read_batch(Gpu::new(&device, &queue), 0).unwrap();
         let totals = data.totals;
         assert_eq!(
             (totals.survivors, totals.overflow),
@@ -161,8 +161,8 @@ fn an_arena_that_is_too_small_is_clamped_reported_and_grown() {
         assert_eq!(counts, [1000, 0], "a draw never reads beyond the arena");
         device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
         assert_eq!(culler.take_counts(&device).unwrap().overflow, 9000);
-        run(&mut culler, (&device, &queue), &scene);
-        let seen = check(&culler, (&device, &queue), &scene);
+        run(&mut culler, Gpu::new(&device, &queue), &scene);
+        let seen = check(&culler, Gpu::new(&device, &queue), &scene);
         assert_eq!(seen, Ok(10_000), "grown: {compaction} on {tier}");
     }
 }
@@ -188,7 +188,7 @@ fn auto_follows_its_tuning_from_frame_to_frame() {
                 random_set(&mut rng(len), len as usize, false),
                 vec![random_view(&mut rng(len))],
             );
-            run(&mut culler, (&device, &queue), &scene);
+            run(&mut culler, Gpu::new(&device, &queue), &scene);
             let expected = match tuning.pick(len) {
                 Compaction::LookBack if tier == CullingTier::Workgroup => {
                     Compaction::VoteScanCompact
@@ -196,7 +196,7 @@ fn auto_follows_its_tuning_from_frame_to_frame() {
                 pick => pick,
             };
             assert_eq!(culler.compaction(), expected);
-            check(&culler, (&device, &queue), &scene).unwrap();
+            check(&culler, Gpu::new(&device, &queue), &scene).unwrap();
         }
     }
     let (culler, _) =
@@ -402,8 +402,8 @@ fn a_broken_compaction_is_seen() {
                 let mut scene = random_scene(&mut rng(seed), &[3000 + seed as usize * 7000, 77]);
                 // Compact blocks: some are inside a view and some outside.
                 scene.sets[0] = scene.sets[0].clone().sorted().0;
-                run(&mut culler, (&device, &queue), &scene);
-                check(&culler, (&device, &queue), &scene).is_err()
+                run(&mut culler, Gpu::new(&device, &queue), &scene);
+                check(&culler, Gpu::new(&device, &queue), &scene).is_err()
             });
             assert!(
                 caught,
@@ -427,9 +427,9 @@ fn strips_of_any_size_equal_the_twin() {
                 vec![random_view(&mut rng(seed))],
             );
             for _ in 0..3 {
-                run(&mut culler, (&device, &queue), &scene);
+                run(&mut culler, Gpu::new(&device, &queue), &scene);
                 assert_eq!(culler.plan().batches[0].batch.strip_blocks, blocks);
-                check(&culler, (&device, &queue), &scene).unwrap();
+                check(&culler, Gpu::new(&device, &queue), &scene).unwrap();
             }
         }
     }
@@ -457,8 +457,8 @@ fn a_strip_that_waits_in_vain_counts_what_is_missing() {
             // As many views as there are make nine million tests.
             scene.frame.views.truncate(4);
             scene.sets[0] = scene.sets[0].clone().sorted().0;
-            run(&mut culler, (&device, &queue), &scene);
-            survivors += check(&culler, (&device, &queue), &scene)?;
+            run(&mut culler, Gpu::new(&device, &queue), &scene);
+            survivors += check(&culler, Gpu::new(&device, &queue), &scene)?;
         }
         Ok(survivors)
     };

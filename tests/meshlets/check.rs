@@ -2,7 +2,7 @@
 
 use crate::common::{Scene, page_copy};
 use bevy_gpu_culling::cull::{
-    Culler,
+    Culler, Gpu,
     meshlets::{
         MeshletBatchData, MeshletCuller,
         layout::{CELL_WORDS, GpuMeshlet, MESHLET_TILE},
@@ -41,7 +41,7 @@ impl AddAssign for Seen {
 
 pub fn compare(
     (culler, meshlets): (&Culler, &MeshletCuller),
-    gpu: (&Device, &Queue),
+    gpu: Gpu<'_>,
     scene: &Scene,
 ) -> Result<Seen, String> {
     let mut seen = Seen::default();

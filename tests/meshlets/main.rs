@@ -8,7 +8,7 @@ mod check;
 
 use bevy_gpu_culling::{
     cull::{
-        CullRequest, CullView, Culler, CullingTier, DrawShape, SetId,
+        CullRequest, CullView, Culler, CullingTier, DrawShape, Gpu, SetId,
         meshlets::{
             MeshletCuller, MeshletMeshId, MeshletOptions, MeshletRequest, MeshletStage, SeenFaces,
         },
@@ -113,26 +113,30 @@ fn checked() -> MeshletOptions {
 }
 
 impl Run {
-    fn frame(&mut self, gpu: (&Device, &Queue), scene: &MeshletScene) {
-        let (device, queue) = gpu;
+    fn frame(&mut self, gpu: Gpu<'_>, scene: &MeshletScene) {
+        let Gpu { device, queue } = gpu;
         common::upload(&mut self.culler, gpu, &scene.scene);
         for (id, meshlets) in (0..).zip(&scene.meshes) {
             let id = MeshletMeshId(id);
             self.meshlets.insert_mesh(id, meshlets).unwrap();
         }
         let frame = &scene.scene.frame;
-        self.culler.prepare(device, queue, frame);
+        self.culler.prepare(Gpu::new(device, queue), frame);
         self.meshlets
             .prepare(gpu, &self.culler, frame, &scene.requests);
         let mut encoder = device.create_command_encoder(&Default::default());
-        self.culler.record(device, queue, &mut encoder);
-        self.meshlets.record(device, &mut encoder);
+        let recorded = self.culler.prepared().record_with(
+            gpu,
+            &mut encoder,
+            &mut PlainPasses,
+            &mut [&mut self.meshlets],
+        );
         queue.submit([encoder.finish()]);
-        self.culler.after_submit();
-        self.meshlets.after_submit();
+        self.culler.finish(recorded);
+        self.meshlets.finish();
     }
 
-    fn check(&self, gpu: (&Device, &Queue), scene: &MeshletScene) -> Result<Seen, String> {
+    fn check(&self, gpu: Gpu<'_>, scene: &MeshletScene) -> Result<Seen, String> {
         compare((&self.culler, &self.meshlets), gpu, &scene.scene)
     }
 }
@@ -140,7 +144,7 @@ impl Run {
 #[test]
 fn random_scenes_are_the_twins_on_both_tiers() {
     let (device, queue, _) = gpu();
-    let gpu = (&device, &queue);
+    let gpu = Gpu::new(&device, &queue);
     let mut seen = Seen::default();
     for tier in TIERS {
         let mut run = cullers(&device, tier, checked());
@@ -181,7 +185,7 @@ fn fixed_scene(instances: usize, meshlets: usize) -> MeshletScene {
 #[test]
 fn every_edge_of_tiles_words_groups_and_scans_is_the_twins() {
     let (device, queue, _) = gpu();
-    let gpu = (&device, &queue);
+    let gpu = Gpu::new(&device, &queue);
     for tier in TIERS {
         let mut run = cullers(&device, tier, checked());
         // Around a word, a tile, a block.
@@ -205,7 +209,7 @@ fn every_edge_of_tiles_words_groups_and_scans_is_the_twins() {
 #[test]
 fn many_meshlets_are_the_twins() {
     let (device, queue, _) = gpu();
-    let gpu = (&device, &queue);
+    let gpu = Gpu::new(&device, &queue);
     // With few workgroups each would loop more often than lavapipe lets a shader loop (65,535 times).
     let room = MeshletOptions {
         workgroups: MeshletOptions::default().workgroups,
@@ -223,7 +227,7 @@ fn many_meshlets_are_the_twins() {
 #[test]
 fn rows_without_room_are_drawn_whole_until_it_has_grown() {
     let (device, queue, _) = gpu();
-    let gpu = (&device, &queue);
+    let gpu = Gpu::new(&device, &queue);
     for (cells, pairs) in [(40, 1 << 20), (1 << 16, 500), (1, 1)] {
         let room = MeshletOptions {
             cell_capacity: cells,
@@ -250,7 +254,7 @@ fn rows_without_room_are_drawn_whole_until_it_has_grown() {
 #[test]
 fn counters_arrive_and_add_up() {
     let (device, queue, _) = gpu();
-    let gpu = (&device, &queue);
+    let gpu = Gpu::new(&device, &queue);
     let mut run = cullers(&device, TIERS[0], checked());
     let scene = fixed_scene(700, 33);
     run.frame(gpu, &scene);
@@ -275,7 +279,7 @@ fn counters_arrive_and_add_up() {
 #[test]
 fn frames_without_meshlets_do_nothing() {
     let (device, queue, _) = gpu();
-    let gpu = (&device, &queue);
+    let gpu = Gpu::new(&device, &queue);
     let mut run = cullers(&device, TIERS[0], checked());
     let mut scene = fixed_scene(100, 4);
     // A mesh that nobody has told of, a mesh without indices, a request that is not there.
@@ -304,7 +308,7 @@ fn frames_without_meshlets_do_nothing() {
 #[test]
 fn meshes_come_and_go() {
     let (device, queue, _) = gpu();
-    let gpu = (&device, &queue);
+    let gpu = Gpu::new(&device, &queue);
     let mut run = cullers(&device, TIERS[0], checked());
     let mut scene = fixed_scene(500, 20);
     let second = CullRequest {
@@ -335,7 +339,7 @@ fn meshes_come_and_go() {
 #[test]
 fn a_broken_kernel_is_seen() {
     let (device, queue, _) = gpu();
-    let gpu = (&device, &queue);
+    let gpu = Gpu::new(&device, &queue);
     for (stage, from, to) in [
         (MeshletStage::Expand, "+ MESHLET_TILE - 1u", ""),
         (

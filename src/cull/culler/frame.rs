@@ -41,7 +41,8 @@ pub trait PassRecorder {
 }
 
 /// Compute passes without timestamps.
-struct PlainPasses;
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PlainPasses;
 
 impl PassRecorder for PlainPasses {
     fn pass(

@@ -3,7 +3,7 @@
 use super::component::{MeshletMesh3d, MeshletMeshes};
 use crate::{
     cull::{
-        Culler, DrawPart,
+        BatchKey, BatchVersion, Culler, DrawPart, Version,
         meshlets::{MeshletCuller, MeshletDraw, MeshletMeshId, MeshletOptions},
     },
     meshlet::MeshletMesh,
@@ -40,7 +40,7 @@ pub(in crate::render) struct GpuMeshlets {
     /// Entities that may be drawn by meshlets this frame.
     pub entities: MainEntityHashMap<ExtractedMeshlets>,
     /// By batch: bind group, and what it was made for.
-    pub bind_groups: HashMap<(usize, usize), (BoundTo, BindGroup)>,
+    pub bind_groups: HashMap<BatchKey, (BoundTo, BindGroup)>,
 }
 
 impl GpuMeshlets {
@@ -51,14 +51,14 @@ impl GpuMeshlets {
         part: &DrawPart,
     ) -> Option<(MeshletDraw<'a>, &'a BindGroup)> {
         let draw = self.culler.as_ref()?.draw(culler, part)?;
-        let (key, _) = culler.batch_version(part.batch)?;
-        let (_, bind_group) = self.bind_groups.get(&key)?;
+        let version = culler.batch_version(part.batch)?;
+        let (_, bind_group) = self.bind_groups.get(&version.key)?;
         Some((draw, bind_group))
     }
 }
 
 /// Versions of the buffers that a bind group was made for.
-pub(in crate::render) type BoundTo = (u64, [u64; 2], BufferId);
+pub(in crate::render) type BoundTo = (Version, BatchVersion, BufferId);
 
 /// What the GPU has of an asset.
 struct Known {

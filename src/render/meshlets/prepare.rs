@@ -2,7 +2,10 @@
 
 use super::extract::{BoundTo, ExtractedMeshlets, GpuMeshlets};
 use crate::{
-    cull::meshlets::{MeshletRequest, SeenFaces},
+    cull::{
+        Gpu,
+        meshlets::{MeshletRequest, SeenFaces},
+    },
     render::{
         bindings::{set_bind_group, set_layout},
         culler::GpuCuller,
@@ -140,7 +143,7 @@ pub(in crate::render) fn prepare_meshlets(
     }
     let queue: &wgpu::Queue = &queue;
     parts.prepare(
-        (device.wgpu_device(), queue),
+        Gpu::new(device.wgpu_device(), queue),
         culler,
         &draws.frame,
         &requests,
@@ -153,13 +156,14 @@ pub(in crate::render) fn prepare_meshlets(
     let layout = cache.get_bind_group_layout(&set_layout(&mesh_pipeline.mesh_layouts.model_only));
     let mut live = Vec::new();
     for batch in 0..culler.plan().batches.len() {
-        let (Some((pairs, pairs_version)), Some((key, version)), Some(mut buffers)) = (
+        let (Some((pairs, pairs_version)), Some(version), Some(mut buffers)) = (
             parts.pairs(batch),
             culler.batch_version(batch),
             culler.batch_buffers(batch),
         ) else {
             continue;
         };
+        let key = version.key;
         live.push(key);
         let bound: BoundTo = (pairs_version, version, slot_buffer.id());
         let known = meshlets.bind_groups.get(&key);

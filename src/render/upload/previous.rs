@@ -2,7 +2,7 @@
 
 use super::{KnownSet, channels};
 use crate::{
-    cull::{CullError, Culler, Residency},
+    cull::{CullError, Culler, Gpu, Residency},
     instance::{InstanceSet, SetChanges},
 };
 use core::ops::Range;
@@ -10,14 +10,14 @@ use core::ops::Range;
 /// Uploads all that changed since `known`, of a set that keeps where its instances were, and moves what it has of them.
 pub(super) fn upload_with_previous(
     culler: &mut Culler,
-    (device, queue): (&wgpu::Device, &wgpu::Queue),
+    gpu: Gpu<'_>,
     known: &mut KnownSet,
     set: &InstanceSet,
 ) -> Result<(), CullError> {
     let mut moved = core::mem::take(&mut known.moved);
     if known.lineage == set.lineage() && known.revision == set.revision() {
         if set.keeps_previous() && !moved.is_empty() {
-            culler.keep_previous((device, queue), known.id, moved)?;
+            culler.store_mut().keep_previous(gpu, known.id, moved)?;
         }
         return Ok(());
     }
@@ -29,13 +29,17 @@ pub(super) fn upload_with_previous(
     let mut changes = set.changes_since(since);
     let channels = channels(set);
     let nowhere = nowhere_before(&changes, if since == 0 { 0 } else { known.len }, set.len());
-    if culler.reserve_set(device, known.id, set.len() as u32, channels)? == Residency::Moved {
+    if culler
+        .store_mut()
+        .reserve_set(gpu.device, known.id, set.len() as u32, channels)?
+        == Residency::Moved
+    {
         changes = SetChanges::Everything;
         // It brought along where it was.
         moved.clear();
     }
     if channels.previous {
-        culler.keep_previous((device, queue), known.id, moved)?;
+        culler.store_mut().keep_previous(gpu, known.id, moved)?;
     }
     let all = core::slice::from_ref(&(0..set.len())).to_vec();
     let (instances, scales, tags) = match changes {
@@ -50,23 +54,31 @@ pub(super) fn upload_with_previous(
                 &set.packed()[range.clone()],
                 set.scales().map(|scales| &scales[range.clone()]),
             );
-            culler.upload_previous(queue, known.id, range.start, data)?;
+            culler
+                .store_mut()
+                .upload_previous(gpu.queue, known.id, range.start, data)?;
         }
     }
     for range in instances {
-        culler.upload(queue, known.id, range.start, &set.packed()[range])?;
+        culler
+            .store_mut()
+            .upload(gpu.queue, known.id, range.start, &set.packed()[range])?;
     }
     for (range, values) in scales
         .into_iter()
         .filter_map(|range| Some((range.clone(), &set.scales()?[range])))
     {
-        culler.upload_scales(queue, known.id, range.start, values)?;
+        culler
+            .store_mut()
+            .upload_scales(gpu.queue, known.id, range.start, values)?;
     }
     for (range, values) in tags
         .into_iter()
         .filter_map(|range| Some((range.clone(), &set.tags()?[range])))
     {
-        culler.upload_tags(queue, known.id, range.start, values)?;
+        culler
+            .store_mut()
+            .upload_tags(gpu.queue, known.id, range.start, values)?;
     }
     known.lineage = set.lineage();
     known.revision = set.revision();

@@ -3,7 +3,7 @@
 use super::verifier::{Copied, State, Verdict, Verifier};
 use crate::{
     cull::{
-        CullFrame, CullRequest, Culler,
+        CullFrame, CullRequest, Culler, Gpu,
         layout::{Chunk, Row},
         reference,
     },
@@ -31,7 +31,9 @@ pub(in crate::render) fn verify_survivors(
     }
     for (id, copied) in &mut state.sets {
         if copied.is_none() {
-            let read = culler.read_instances((device.wgpu_device(), &queue), *id);
+            let read = culler
+                .store()
+                .read_instances(Gpu::new(device.wgpu_device(), &queue), *id);
             *copied = read
                 .ok()
                 .map(|(instances, scales)| Copied { instances, scales });
@@ -58,7 +60,12 @@ pub(in crate::render) fn verify_survivors(
                 borderline: 0,
                 error: None,
             };
-            match culler.read_survivors((device.wgpu_device(), &queue), &draws.frame, index, slot) {
+            match culler.read_survivors(
+                Gpu::new(device.wgpu_device(), &queue),
+                &draws.frame,
+                index,
+                slot,
+            ) {
                 Ok(mut ids) => {
                     if !culler.compaction().is_ordered() {
                         ids.sort_unstable();
@@ -133,7 +140,7 @@ fn twin_tables(
     use crate::cull::plan::{Plan, PlanLimits, PlanRequest};
     let view = frame.views.get(*request.views.get(slot)? as usize)?;
     let row = view.to_row(&request.world_from_local);
-    let len = culler.set_len(request.set)?;
+    let len = culler.store().set_len(request.set)?;
     let region = [crate::cull::Region {
         page: 0,
         first: 0,
@@ -143,7 +150,7 @@ fn twin_tables(
         &[PlanRequest {
             regions: &region,
             len,
-            has_scale: culler.set_channels(request.set)?.scale,
+            has_scale: culler.store().set_channels(request.set)?.scale,
             world_from_local: request.world_from_local,
             sphere: request.sphere,
             shape: request.shape,
