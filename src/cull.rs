@@ -1,22 +1,37 @@
-//! The culling engine: instance pages, views and requests in; survivor lists and indirect draws out.
+//! The culling engine: sets of instances, views and requests in; survivor lists and indirect draws
+//! out.
 //!
-//! It needs wgpu, glam and bytemuck, and no Bevy. One frame in order:
+//! It needs wgpu, glam and bytemuck, and no Bevy. One frame, in order:
 //!
 //! ```text
-//! CullFrame (views, requests) -> plan (chunks, rows; pure) -> tables on the GPU
-//!   classify blocks    -> kept, dropped or crossed by each view (only crossed blocks go on to vote)
-//!   vote     instances -> visibility words, one bit an instance and row; survivors of each block and row
-//!   scan     counts    -> their exclusive prefixes (large batches; small ones are added up in compact)
-//!   compact  words     -> survivor ids, in instance order; indirect commands and totals
+//! CullFrame: views, requests
+//!   plan      chunks, rows, batches                          (CPU, pure; kept while nothing changes)
+//!   upload    the tables that changed
+//!
+//!   small frames: one dispatch per batch
+//!     look_back   tests blocks, words and instances, and writes survivor ids and draw commands
+//!
+//!   large frames: one dispatch per batch and stage
+//!     classify    blocks     -> kept, rejected or crossed by each view
+//!     vote        instances of crossed blocks -> visibility words: one bit per instance and row
+//!     scan        counts     -> exclusive prefixes (small batches skip it)
+//!     compact     words      -> survivor ids in instance order, draw commands, totals
+//!
+//!   followers     meshlets, expanded mesh uniforms
+//!   read back     totals and commands, a few frames later
 //! ```
 //!
-//! These are the passes of the default [`Compaction`]; the others have their own, with the same inputs and outputs.
+//! [`Compaction`] chooses between the two ways, and has others for study. Apart from the frame,
+//! [`Expander`] gives one thread to each item of each source ([`Expansion`]).
 //!
-//! Apart from the frame, [`Expander`] gives each item of each source a thread ([`Expansion`]).
+//! The words, in short (`docs/glossary.md` has all of them): a *page* is a buffer of instances; a
+//! *chunk* is a run of one set's instances in one page, as one request uses it; a *block* is 1,024
+//! instances of a chunk; a *row* is one view of one chunk; a *batch* is all chunks that one dispatch
+//! covers.
 //!
-//! Words used throughout: a *page* is a buffer of instances; a *chunk* is a run of one set's instances in one
-//! page as one request uses it; a *block* is 1,024 instances of a chunk; a *row* is one view of one chunk; a
-//! *batch* is what one dispatch of each stage covers: all chunks of a page.
+//! The rooms, from the ground up: [`layout`] (what the shaders share), `gpu` (buffers and errors),
+//! `store` (sets on the GPU), [`plan`], `compaction` (the passes), `choose` (which of them run),
+//! `run` (the batches), `culler` (the frame). [`reference`] has the CPU twin of each kernel.
 
 mod bounds;
 mod choose;

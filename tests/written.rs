@@ -278,7 +278,9 @@ fn uploaded(
     compaction: Compaction,
     frame: &CullFrame,
 ) -> Vec<Vec<u32>> {
-    let (instances, scales) = from.store().read_instances(Gpu::new(device, queue), SetId(0))
+    let (instances, scales) = from
+        .store()
+        .read_instances(Gpu::new(device, queue), SetId(0))
         .unwrap();
     let mut options = options(from.tier(), true);
     options.compaction = compaction;

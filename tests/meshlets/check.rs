@@ -13,7 +13,6 @@ use bevy_gpu_culling::cull::{
     },
 };
 use core::ops::AddAssign;
-use wgpu::{Device, Queue};
 
 /// What a comparison saw.
 #[derive(Clone, Copy, Debug, Default)]

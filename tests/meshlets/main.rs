@@ -8,7 +8,7 @@ mod check;
 
 use bevy_gpu_culling::{
     cull::{
-        CullRequest, CullView, Culler, CullingTier, DrawShape, Gpu, SetId,
+        CullRequest, CullView, Culler, CullingTier, DrawShape, Gpu, PlainPasses, SetId,
         meshlets::{
             MeshletCuller, MeshletMeshId, MeshletOptions, MeshletRequest, MeshletStage, SeenFaces,
         },
@@ -20,7 +20,7 @@ use common::{Scene, gpu, options, random_scene, rng};
 use glam::{DVec3, Mat4, Quat, Vec3};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
-use wgpu::{Device, Queue};
+use wgpu::Device;
 
 const TIERS: [CullingTier; 2] = [CullingTier::Subgroup, CullingTier::Workgroup];
 
