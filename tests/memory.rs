@@ -58,6 +58,7 @@ fn culler(len: u32, channels: Channels, compaction: Compaction) -> Culler {
         .prepared()
         .record(Gpu::new(&device, &queue), &mut encoder);
     queue.submit([encoder.finish()]);
+    culler.finish(recorded);
     culler
 }
 

@@ -434,6 +434,7 @@ fn written_nan_is_invisible() {
             .prepared()
             .record(Gpu::new(&device, &queue), &mut encoder);
         queue.submit([encoder.finish()]);
+        culler.finish(recorded);
         let ids = culler
             .read_survivors(Gpu::new(&device, &queue), &scene.frame, 0, 0)
             .unwrap();
