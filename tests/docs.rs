@@ -23,14 +23,17 @@ const FOREIGN: &[&str] = &[
     "MeshRayCast",
     "Pickable",
     "Recover",
+    "VisibilityRange",
     "RenderErrorPolicy",
+    "cfg",
     "debug",
+    "mesh_position_local_to_clip",
     "webgpu",
     "write_buffer",
 ];
 
 /// Flags of cargo and of its test harness.
-const FOREIGN_FLAGS: [&str; 8] = [
+const FOREIGN_FLAGS: [&str; 9] = [
     "bench",
     "example",
     "features",
@@ -39,6 +42,7 @@ const FOREIGN_FLAGS: [&str; 8] = [
     "no-run",
     "profile",
     "release",
+    "test",
 ];
 
 fn root() -> &'static Path {
@@ -174,7 +178,7 @@ impl Tree {
     fn missing(&self, span: &str, document: &str) -> Option<String> {
         if let Some(command) = span.strip_prefix("cargo ") {
             let task = command.strip_prefix("xtask ")?.split(' ').next()?;
-            let known = task.starts_with('-') || self.tasks.contains(task);
+            let known = task.starts_with(['-', '<']) || self.tasks.contains(task);
             return (!known).then(|| format!("task {task}"));
         }
         let mut flags = span
@@ -200,7 +204,8 @@ impl Tree {
     }
 
     fn missing_part(&self, part: &str, document: &str) -> Option<String> {
-        if FOREIGN.contains(&part) {
+        // What a build leaves behind is not in the tree.
+        if FOREIGN.contains(&part) || part.starts_with("target/") {
             return None;
         }
         let first = part.split('/').next().unwrap_or_default();
@@ -457,7 +462,6 @@ fn rooms() -> String {
             "\n### {title}: `{folder}/`\n\n| room | what is in it |\n| --- | --- |\n"
         );
         for (name, file) in modules(folder) {
-            let name = name.strip_prefix(&format!("{folder}/")).unwrap_or(&name);
             let _ = writeln!(text, "| `{name}` | {} |", first_sentence(&file));
         }
     }
