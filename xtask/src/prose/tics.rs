@@ -34,8 +34,10 @@ const NOT_COUNTED: [&str; 78] = [
 ];
 
 /// Words behind which "where" asks for a place.
-const WHERE_AFTER: [&str; 34] = [
+const WHERE_AFTER: [&str; 36] = [
     "about",
+    "ask",
+    "asks",
     "decides",
     "determines",
     "exactly",
@@ -108,7 +110,12 @@ pub fn all() -> Vec<Tic> {
             let to = next_word(after) == Some("to");
             // "Where it lies", as a noun.
             let sentence = after.split(['.', ';', ':']).next().unwrap_or_default();
-            let noun = phrase.starts_with('W') && !sentence.contains(',');
+            let clause = sentence
+                .split_once(',')
+                .map(|(_, clause)| clause.trim_start());
+            let noun = phrase.starts_with('W')
+                && clause
+                    .is_none_or(|clause| ["and", "or"].contains(&next_word(clause).unwrap_or("")));
             cell || to || noun || WHERE_AFTER.contains(&last_word(before).as_str())
         }),
         // "a row a lane", "one atomic a survivor".
@@ -116,6 +123,12 @@ pub fn all() -> Vec<Tic> {
             &format!(r"\b{number} [a-z%]+ an? (?:{UNITS})\b"),
             per,
             counts_nothing,
+        ),
+        // "one a line".
+        tic(
+            &format!(r"\b(?:one|two|three|four|eight) an? (?:{UNITS}|line)\b"),
+            per,
+            never,
         ),
         // "16 shared bytes an instance".
         tic(
@@ -320,7 +333,10 @@ mod tests {
 
     /// For each phrase a sentence that has it, and one like it that may stay.
     const SENTENCES: &[(&str, &str)] = &[
-        ("Where none is found, it ends.", "Where the picture goes."),
+        (
+            "Where none is found, it ends.",
+            "Where the picture goes, and when.",
+        ),
         (
             "It is kept where a view sees it.",
             "This says where it lies.",
@@ -329,6 +345,7 @@ mod tests {
             "Adapters, where subgroups are missing.",
             "It knows where to write.",
         ),
+        ("It prints one a line.", "It prints one as a line."),
         ("Reads a row a lane.", "A row is a lane's work."),
         ("It adds a sum a subgroup.", "It adds a sum per subgroup."),
         (
