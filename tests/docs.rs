@@ -230,7 +230,7 @@ impl Tree {
             return (!exists && !anywhere).then(|| format!("path {part}"));
         }
         if part.contains('/') || part.contains('-') && part.chars().any(char::is_lowercase) {
-            // A diagnostic path or a name with dashes: as it stands, but for a wildcard.
+            // A diagnostic path or a name with dashes: as it stands, without a wildcard.
             let text = part.trim_end_matches('*');
             let code = part.contains("->") || part.contains("://") || part.starts_with('-');
             return (!code && !self.text.contains(text)).then(|| format!("name {text}"));
@@ -392,6 +392,34 @@ fn links_that_do_not_resolve_are_seen() {
         seen("[a](CONTRIBUTING.md) [b](https://example.org/x) [c](docs)"),
         0
     );
+}
+
+/// The documents that a line of code names.
+fn named_documents(line: &str) -> Vec<&str> {
+    let names = line.split(|c: char| !is_word(c) && !"/.-".contains(c));
+    let names = names.map(|name| name.trim_end_matches('.').trim_start_matches('/'));
+    names
+        .filter(|name| name.starts_with("docs/") && name.ends_with(".md"))
+        .collect()
+}
+
+#[test]
+fn code_names_documents_that_exist() {
+    let mut wrong = Vec::new();
+    for folder in SOURCES {
+        for path in files(folder, &["rs", "wgsl", "wesl", "toml"]) {
+            // The tests here and in xtask make names up.
+            if path == "tests/docs.rs" || path.starts_with("xtask/src/prose") {
+                continue;
+            }
+            for (number, line) in read(&path).lines().enumerate() {
+                let missing = |name: &&str| !root().join(name).exists();
+                let names = named_documents(line).into_iter().filter(missing);
+                wrong.extend(names.map(|name| format!("{path}:{}: no {name}", number + 1)));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
 }
 
 const CONTRIBUTING: &str = "CONTRIBUTING.md";
