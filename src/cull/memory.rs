@@ -4,7 +4,7 @@ use crate::cull::Culler;
 use std::collections::BTreeMap;
 
 impl Culler {
-    /// Bytes of each kind of buffer, by the buffers' label. The table in `docs/performance.md` explains them.
+    /// Bytes of each kind of buffer, by the buffers' label. The table in `docs/internals/memory.md` explains them.
     #[must_use]
     pub fn memory(&self) -> BTreeMap<&'static str, u64> {
         let mut bytes = BTreeMap::new();

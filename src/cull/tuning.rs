@@ -11,7 +11,7 @@ pub struct Tuning {
 }
 
 /// Up to so many tests [`Compaction::LookBack`] serves: between the four million where it was seen to win by far and the sixteen
-/// where it loses (docs/performance.md).
+/// where it loses (docs/internals/results.md).
 const ONE_PASS: u64 = 8_000_000;
 
 impl Tuning {
