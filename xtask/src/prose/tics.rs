@@ -163,13 +163,7 @@ pub fn all() -> Vec<Tic> {
         tic(
             &format!(r"\b(?:{COUNTED}) an? (?:{UNITS})\b"),
             per,
-            |_, _, after| {
-                // "How many survivors a row has".
-                let verbs = [
-                    "has", "is", "holds", "takes", "keeps", "reads", "needs", "writes",
-                ];
-                next_word(after).is_some_and(|word| verbs.contains(&word))
-            },
+            |_, _, after| is_subject(after),
         ),
         tic(r"\bso many\b", "name the constant or the number", never),
         tic(
@@ -284,10 +278,10 @@ const BRITISH: [(&str, &str); 26] = [
 ];
 
 /// Whether no number of things precedes: "in a pass a block ...", "a block takes a word".
-fn counts_nothing(_before: &str, phrase: &str, _after: &str) -> bool {
+fn counts_nothing(_before: &str, phrase: &str, after: &str) -> bool {
     let words: Vec<&str> = phrase.split(' ').collect();
     let noun = words[words.len() - 3].to_lowercase();
-    if NOT_COUNTED.contains(&noun.as_str()) {
+    if NOT_COUNTED.contains(&noun.as_str()) || is_subject(after) {
         return true;
     }
     let one = matches!(words[0].to_lowercase().as_str(), "a" | "an" | "one" | "1");
@@ -295,6 +289,14 @@ fn counts_nothing(_before: &str, phrase: &str, _after: &str) -> bool {
     let plural = noun.ends_with('s') && !noun.ends_with("ss");
     let unit = ["b", "kib", "mib", "gib", "ms", "us", "ns", "%"].contains(&noun.as_str());
     !unit && words.len() > 4 && one == plural
+}
+
+/// Whether a verb follows: "how many survivors a row has".
+fn is_subject(after: &str) -> bool {
+    let verbs = [
+        "has", "is", "holds", "takes", "keeps", "reads", "needs", "writes",
+    ];
+    next_word(after).is_some_and(|word| verbs.contains(&word))
 }
 
 /// The last word of a text, in lower case, without marks.
