@@ -18,7 +18,7 @@ pub struct Project {
 }
 
 impl Project {
-    /// Asks cargo where the workspace and its target folder are.
+    /// Asks cargo for the workspace and its target folder.
     pub fn find() -> Result<Self> {
         #[derive(Deserialize)]
         struct Metadata {
