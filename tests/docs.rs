@@ -1,6 +1,7 @@
 //! Documents name what exists: paths, identifiers, flags and links, and the map of the tree.
 //!
 //! `UPDATE_DOCS=1` rewrites the map in `CONTRIBUTING.md`.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::{
     collections::HashSet,
@@ -339,10 +340,12 @@ fn anchor(heading: &str) -> String {
     kept.collect::<String>().replace(' ', "-")
 }
 
-/// The targets of a line's links.
+/// The targets of a line's links, and of a definition of a link.
 fn links(line: &str) -> Vec<&str> {
     let parts = line.split("](").skip(1);
-    parts.filter_map(|part| part.split(')').next()).collect()
+    let inline = parts.filter_map(|part| part.split(')').next());
+    let definition = line.split_once("]: ").filter(|_| line.starts_with('['));
+    inline.chain(definition.map(|(_, target)| target)).collect()
 }
 
 fn wrong_links(document: &str, lines: &[Line]) -> Vec<String> {
@@ -388,6 +391,7 @@ fn links_that_do_not_resolve_are_seen() {
         seen("[a](docs/no_such.md) [b](#no-such-heading) [c](CONTRIBUTING.md#nothing)"),
         3
     );
+    assert_eq!(seen("[a]: docs/no_such.md"), 1);
     assert_eq!(
         seen("[a](CONTRIBUTING.md) [b](https://example.org/x) [c](docs)"),
         0
