@@ -6,7 +6,7 @@
 
 @group(0) @binding(6) var<storage, read_write> counts: array<atomic<u32>>;
 
-// Up to so many blocks are shared: 14 us instead of 28 for ten of them, as fast at a thousand (docs/performance.md).
+// Up to so many blocks are shared: 14 us instead of 28 for ten of them, as fast at a thousand (docs/internals/tried.md).
 const FEW_CROSSED: u32 = 512u;
 
 @compute @workgroup_size(BLOCK_THREADS)

@@ -68,7 +68,19 @@ pub mod prelude {
     };
 }
 
-/// The README's examples are compiled with the tests.
-#[cfg(all(doctest, feature = "overlay"))]
-#[doc = include_str!("../README.md")]
-struct Readme;
+/// The examples of README and guide are compiled with the tests.
+#[cfg(all(doctest, feature = "bevy"))]
+mod documents {
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+    #[doc = include_str!("../docs/guide/getting-started.md")]
+    struct GettingStarted;
+    #[doc = include_str!("../docs/guide/settings.md")]
+    struct Settings;
+    #[doc = include_str!("../docs/guide/editing.md")]
+    struct Editing;
+    #[doc = include_str!("../docs/guide/gpu-written.md")]
+    struct GpuWritten;
+    #[doc = include_str!("../docs/guide/meshlets.md")]
+    struct Meshlets;
+}

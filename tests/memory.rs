@@ -177,7 +177,10 @@ fn large_sets_that_come_together_share_the_pages_of_their_kind() {
 
 #[test]
 fn every_buffer_is_in_the_documentation() {
-    let docs = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/performance.md"));
+    let docs = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/docs/internals/memory.md"
+    ));
     let docs = docs.unwrap();
     let (_, table) = docs.split_once("## Bytes").unwrap();
     let rows: Vec<&str> = table

@@ -333,7 +333,7 @@ pub(crate) fn compile_kernel(
 /// The module, without bounds checks unless asked for.
 #[expect(
     unsafe_code,
-    reason = "bounds checks halve the speed of the memory-bound stages (docs/performance.md)"
+    reason = "bounds checks halve the speed of the memory-bound stages (docs/internals/results.md)"
 )]
 pub(crate) fn shader_module(
     device: &Device,

@@ -1,18 +1,22 @@
-//! The part of `docs/compatibility.md` on devices.
+//! The part of `docs/guide/compatibility.md` on devices.
 
 use crate::devices::{DEVICES, Expected};
 use bevy_gpu_culling::prelude::CullingTier;
 use std::fmt::Write as _;
 
-const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/compatibility.md");
+const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guide/compatibility.md");
 /// Where the part begins; what is above is made by `tests/oracle`.
 const HEADING: &str = "\n## Devices\n";
 
 fn generate() -> String {
     let mut text = format!(
-        "{HEADING}\nWhat `tests/adapters` has drawn on devices that lack things, simulated by asking an adapter for fewer \
-         features and lower limits. On each, the app runs on, unless Bevy itself ends \
-         it, and what is drawn is what Bevy's own entities look like there. `UPDATE_DOCS=1 cargo test --test adapters` rewrites this table.\n\n| device | tier | sets |\n| --- | --- | --- |\n"
+        "{HEADING}\nWhat `tests/adapters` has drawn on devices that lack things, simulated by asking an adapter for\n\
+         fewer features and lower limits. On each, the app runs on, unless Bevy itself ends it, and sets\n\
+         look like Bevy's own entities there. `UPDATE_DOCS=1 cargo test --test adapters` rewrites this\n\
+         table.\n\
+         \n\
+         | device | tier | sets |\n\
+         | --- | --- | --- |\n"
     );
     for device in DEVICES {
         let (tier, sets) = match device.expected {
@@ -55,6 +59,6 @@ fn the_table_is_what_the_devices_do() {
     }
     assert!(
         own == expected,
-        "docs/compatibility.md is not what the devices do: UPDATE_DOCS=1 cargo test --test adapters"
+        "docs/guide/compatibility.md is not what the devices do: UPDATE_DOCS=1 cargo test --test adapters"
     );
 }

@@ -1,7 +1,7 @@
 //! The picture oracle: what Bevy draws of one entity per instance, a set draws too, pass by pass, light by light,
 //! material by material and camera by camera; and every view's survivors are those of the CPU twin.
 //!
-//! `docs/compatibility.md` is generated from the same lists; `UPDATE_DOCS=1` rewrites it.
+//! `docs/guide/compatibility.md` is generated from the same lists; `UPDATE_DOCS=1` rewrites it.
 #![cfg(feature = "bevy")]
 #![allow(
     clippy::unwrap_used,

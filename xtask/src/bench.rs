@@ -8,10 +8,7 @@ use crate::project::{Project, exit_code};
 
 /// The benchmarks, each with what it answers.
 const BENCHMARKS: [(&str, &str); 4] = [
-    (
-        "ladder",
-        "every compaction of the seeds, timed and verified",
-    ),
+    ("ladder", "every compaction, timed and verified"),
     (
         "scale",
         "a thousand instances to as many as fit: stages, CPU, memory, start; --peer bevy",
@@ -42,7 +39,7 @@ pub fn run(project: &Project, arguments: &[OsString]) -> Result<i32> {
         flags.extend(["--chart".into(), folder.join(format!("{name}.svg")).into()]);
     }
     if *name == "scale" && !names(&flags, "--orbs") {
-        // CPU times are those of the plugin in the demo.
+        // CPU times are measured in the demo.
         let demo = project.build_demo()?;
         flags.extend(["--orbs".into(), demo.path().into()]);
     }

@@ -86,8 +86,8 @@ const STEPS: &[Step<Ci>] = &[
 /// The tiers that must agree. The first is the one that the others are compared with.
 const TIERS: [&str; 3] = ["subgroup", "workgroup", "cpu"];
 
-/// The small examples, and how many instances they draw here if not as many as they would: each draws a picture, and
-/// fails when it shows nothing.
+/// The small examples, and the number of instances that they draw here, if it is not their default.
+/// Each draws a picture, and fails if it shows nothing.
 const EXAMPLES: [(&str, Option<&str>); 7] = [
     ("minimal", None),
     ("shadows", None),
@@ -99,7 +99,7 @@ const EXAMPLES: [(&str, Option<&str>); 7] = [
 ];
 
 /// Turns the validation layer off, so that a step does the same whether or not it is installed:
-/// the layer has a step of its own.
+/// the layer has a separate step.
 const NO_LAYER: (&str, &str) = ("WGPU_VALIDATION", "0");
 
 /// What the steps share.
@@ -273,7 +273,7 @@ fn demo_tiers(ci: &mut Ci) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// The same scene with the plugin and as one entity an orb must look the same.
+/// The same scene with the plugin and as one entity per orb must look the same.
 fn pictures(ci: &mut Ci) -> Result<Outcome> {
     let scene = [
         "--count", "20000", "--seed", "7", "--size", "640x360", "--frames", "4",

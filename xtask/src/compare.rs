@@ -51,7 +51,7 @@ fn read(path: &Path) -> Result<RgbaImage> {
     Ok(picture.to_rgba8())
 }
 
-/// Compares two pictures. Two empty or one-coloured pictures would prove nothing: an error.
+/// Compares two pictures. Two empty or one-color pictures would prove nothing: an error.
 fn pictures(a: &RgbaImage, b: &RgbaImage) -> Result<Difference> {
     ensure!(
         a.dimensions() == b.dimensions(),
@@ -64,7 +64,7 @@ fn pictures(a: &RgbaImage, b: &RgbaImage) -> Result<Difference> {
         let first = pixels.next().context("a picture without pixels")?;
         ensure!(
             pixels.any(|pixel| pixel != first),
-            "a picture of one colour shows nothing"
+            "a picture of one color shows nothing"
         );
     }
     let mut difference = Difference {

@@ -45,11 +45,11 @@ struct Cli {
     task: Task,
 }
 
-/// One variant a task, one arm in [`run`]; a task whose arguments belong to another program is also
-/// named in [`PASSES_ARGUMENTS_ON`].
+/// One variant per task, one arm in [`run`]. A task whose arguments belong to another program is
+/// also named in [`PASSES_ARGUMENTS_ON`].
 #[derive(Subcommand)]
 enum Task {
-    /// Builds and runs the demo: in a window, or headless where there is no display
+    /// Builds and runs the demo: in a window, or headless if there is no display
     Orbs {
         /// Flags of the demo, passed on as they are (`cargo xtask orbs --help` lists them)
         flags: Vec<OsString>,
@@ -64,7 +64,8 @@ enum Task {
         /// The benchmark and its flags, passed on as they are
         arguments: Vec<OsString>,
     },
-    /// Measures which compaction is the fastest on this adapter, for `Compaction::Auto`, and keeps the answer
+    /// Measures which compaction is the fastest on this adapter, for `Compaction::Auto`, and keeps
+    /// the answer
     Tune {
         /// Flags of the benchmark, passed on as they are
         flags: Vec<OsString>,
@@ -76,7 +77,7 @@ enum Task {
         /// Only these files and folders
         paths: Vec<PathBuf>,
     },
-    /// Only the set-up: finds a GPU adapter, installs a software one where it may
+    /// Only the set-up: finds a GPU adapter, installs a software one if it may
     Setup,
 }
 

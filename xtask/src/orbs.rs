@@ -1,4 +1,4 @@
-//! `cargo xtask orbs`: the demo, in a window where there is a display.
+//! `cargo xtask orbs`: the demo, in a window if there is a display.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ pub fn run(project: &Project, mut flags: Vec<OsString>) -> Result<i32> {
     Ok(code)
 }
 
-/// How the demo ended, and where its picture is.
+/// How the demo ended, and the path of its picture.
 fn ending(code: i32, picture: Option<&Path>) -> String {
     match (code, picture) {
         (0, None) => String::new(),

@@ -1,4 +1,4 @@
-//! Where the project lies, and how its programs are started.
+//! The project's folders, and how its programs are started.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -18,7 +18,7 @@ pub struct Project {
 }
 
 impl Project {
-    /// Asks cargo where the workspace and its target folder are.
+    /// Asks cargo for the workspace and its target folder.
     pub fn find() -> Result<Self> {
         #[derive(Deserialize)]
         struct Metadata {
@@ -112,7 +112,7 @@ impl Demo {
     }
 
     /// The demo as `cargo run` would start it, in the caller's folder: Bevy looks for assets under
-    /// `CARGO_MANIFEST_DIR`, which in here is this tool's own folder.
+    /// `CARGO_MANIFEST_DIR`, which in here is this tool's folder.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.executable);
         command.env("CARGO_MANIFEST_DIR", &self.root);
@@ -142,7 +142,7 @@ pub fn exit_code(status: ExitStatus) -> i32 {
     status.code().unwrap_or(1)
 }
 
-/// Finds an example's executable in cargo's JSON messages, one a line.
+/// Finds an example's executable in cargo's JSON messages, one per line.
 fn example_path(messages: &str, name: &str) -> Option<PathBuf> {
     messages
         .lines()

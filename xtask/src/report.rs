@@ -29,7 +29,7 @@ impl Report {
     }
 
     /// Holds when the demo ran on the tier asked for, saw something, and every view's survivors
-    /// are those of the CPU twin.
+    /// equal the CPU twin's.
     pub fn check(&self, tier: &str) -> Result<()> {
         // Some tiers may add to their name, such as the size of a subgroup.
         ensure!(

@@ -31,7 +31,7 @@ const NO_ADAPTER: i32 = 3;
 pub struct Wants {
     /// A window, not only pictures.
     pub window: bool,
-    /// Say what was found even where nothing was to do.
+    /// Say what was found even if there was nothing to do.
     pub verbose: bool,
 }
 
@@ -66,7 +66,7 @@ pub fn make_ready(demo: &Demo, wants: Wants) -> Result<Vec<String>> {
 }
 
 /// Installs what a window lacks. A package that cannot be installed is only a warning: a library
-/// may lie where the loader's cache does not know it.
+/// may lie outside the loader's cache.
 fn window_libraries(system: &System, wants: Wants) -> Result<()> {
     if *system != System::Linux(Family::Debian) {
         return Ok(());
@@ -95,7 +95,7 @@ fn window_libraries(system: &System, wants: Wants) -> Result<()> {
     }
 }
 
-/// Asks the demo for an adapter; where there is none, installs a software one, or says how.
+/// Asks the demo for an adapter. If there is none, installs a software one, or says how.
 fn adapter(demo: &Demo, system: &System) -> Result<Vec<String>> {
     let mut names = probe(demo)?;
     if names.is_none()
@@ -229,7 +229,7 @@ impl Family {
     }
 }
 
-/// apt-get, where it may be used without asking anybody.
+/// apt-get, if it may be used without asking for a password.
 #[derive(Clone, Copy)]
 pub struct Apt {
     sudo: bool,

@@ -1,4 +1,4 @@
-//! Vulkan's validation layer over the demo: the plugin may add no message of its own.
+//! Vulkan's validation layer over the demo: the plugin may add no message.
 //!
 //! Bevy alone is not free of messages on every driver, so the same scene without the plugin (the
 //! peer) says which ones are not ours. Both runs write three things: wgpu's log, the layer's own
@@ -118,7 +118,7 @@ fn run(demo: &Demo, folder: &Path, name: &str, flags: &[&str]) -> Result<Message
     Ok(messages)
 }
 
-/// The layer's settings: errors and warnings into a file of its own.
+/// The layer's settings: errors and warnings into a separate file.
 fn layer_settings(log: &Path) -> String {
     format!(
         "khronos_validation.debug_action = VK_DBG_LAYER_ACTION_LOG_MSG\n\

@@ -180,7 +180,7 @@ impl Resource {
 }
 
 /// Workgroups that stride over a list, of crossed blocks or of live counts: they wait for memory several times in a row, so
-/// many. Measured (docs/performance.md).
+/// many. Measured (docs/internals/tried.md).
 const LIST_WORKGROUPS: u32 = 4096;
 
 /// At least so many, where batches run side by side.

@@ -32,7 +32,7 @@ impl Kind {
 pub struct Paragraph {
     /// Without code blocks, code spans and the targets of links.
     pub text: String,
-    /// Where each line begins in `text` and its number in the file, from 1.
+    /// The start of each line in `text`, and its number in the file, from 1.
     lines: Vec<(usize, usize)>,
 }
 

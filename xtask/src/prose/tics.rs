@@ -34,8 +34,10 @@ const NOT_COUNTED: [&str; 78] = [
 ];
 
 /// Words behind which "where" asks for a place.
-const WHERE_AFTER: [&str; 34] = [
+const WHERE_AFTER: [&str; 36] = [
     "about",
+    "ask",
+    "asks",
     "decides",
     "determines",
     "exactly",
@@ -108,7 +110,12 @@ pub fn all() -> Vec<Tic> {
             let to = next_word(after) == Some("to");
             // "Where it lies", as a noun.
             let sentence = after.split(['.', ';', ':']).next().unwrap_or_default();
-            let noun = phrase.starts_with('W') && !sentence.contains(',');
+            let clause = sentence
+                .split_once(',')
+                .map(|(_, clause)| clause.trim_start());
+            let noun = phrase.starts_with('W')
+                && clause
+                    .is_none_or(|clause| ["and", "or"].contains(&next_word(clause).unwrap_or("")));
             cell || to || noun || WHERE_AFTER.contains(&last_word(before).as_str())
         }),
         // "a row a lane", "one atomic a survivor".
@@ -116,6 +123,12 @@ pub fn all() -> Vec<Tic> {
             &format!(r"\b{number} [a-z%]+ an? (?:{UNITS})\b"),
             per,
             counts_nothing,
+        ),
+        // "one a line".
+        tic(
+            &format!(r"\b(?:one|two|three|four|eight) an? (?:{UNITS}|line)\b"),
+            per,
+            never,
         ),
         // "16 shared bytes an instance".
         tic(
@@ -150,13 +163,7 @@ pub fn all() -> Vec<Tic> {
         tic(
             &format!(r"\b(?:{COUNTED}) an? (?:{UNITS})\b"),
             per,
-            |_, _, after| {
-                // "How many survivors a row has".
-                let verbs = [
-                    "has", "is", "holds", "takes", "keeps", "reads", "needs", "writes",
-                ];
-                next_word(after).is_some_and(|word| verbs.contains(&word))
-            },
+            |_, _, after| is_subject(after),
         ),
         tic(r"\bso many\b", "name the constant or the number", never),
         tic(
@@ -271,10 +278,10 @@ const BRITISH: [(&str, &str); 26] = [
 ];
 
 /// Whether no number of things precedes: "in a pass a block ...", "a block takes a word".
-fn counts_nothing(_before: &str, phrase: &str, _after: &str) -> bool {
+fn counts_nothing(_before: &str, phrase: &str, after: &str) -> bool {
     let words: Vec<&str> = phrase.split(' ').collect();
     let noun = words[words.len() - 3].to_lowercase();
-    if NOT_COUNTED.contains(&noun.as_str()) {
+    if NOT_COUNTED.contains(&noun.as_str()) || is_subject(after) {
         return true;
     }
     let one = matches!(words[0].to_lowercase().as_str(), "a" | "an" | "one" | "1");
@@ -282,6 +289,14 @@ fn counts_nothing(_before: &str, phrase: &str, _after: &str) -> bool {
     let plural = noun.ends_with('s') && !noun.ends_with("ss");
     let unit = ["b", "kib", "mib", "gib", "ms", "us", "ns", "%"].contains(&noun.as_str());
     !unit && words.len() > 4 && one == plural
+}
+
+/// Whether a verb follows: "how many survivors a row has".
+fn is_subject(after: &str) -> bool {
+    let verbs = [
+        "has", "is", "holds", "takes", "keeps", "reads", "needs", "writes",
+    ];
+    next_word(after).is_some_and(|word| verbs.contains(&word))
 }
 
 /// The last word of a text, in lower case, without marks.
@@ -320,7 +335,10 @@ mod tests {
 
     /// For each phrase a sentence that has it, and one like it that may stay.
     const SENTENCES: &[(&str, &str)] = &[
-        ("Where none is found, it ends.", "Where the picture goes."),
+        (
+            "Where none is found, it ends.",
+            "Where the picture goes, and when.",
+        ),
         (
             "It is kept where a view sees it.",
             "This says where it lies.",
@@ -329,6 +347,7 @@ mod tests {
             "Adapters, where subgroups are missing.",
             "It knows where to write.",
         ),
+        ("It prints one a line.", "It prints one as a line."),
         ("Reads a row a lane.", "A row is a lane's work."),
         ("It adds a sum a subgroup.", "It adds a sum per subgroup."),
         (
