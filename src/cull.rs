@@ -22,6 +22,7 @@ mod auto;
 mod batch;
 mod belt;
 mod bounds;
+mod compaction;
 mod compactor;
 mod culler;
 mod draws;
@@ -46,7 +47,6 @@ mod sets;
 pub mod shaders;
 mod stages;
 mod staging;
-mod strategies;
 mod tier;
 #[cfg(feature = "tune")]
 pub mod tune;
@@ -59,6 +59,7 @@ pub(crate) use guard::{growing_size, guarded};
 #[cfg(feature = "bevy")]
 pub(crate) use pipelines::{KernelJob, compile_kernel};
 
+pub use compaction::Compaction;
 pub use compactor::{Compactor, CompactorOptions};
 pub use culler::{Culler, CullerOptions};
 pub use draws::{DrawSource, IndirectDraws};
@@ -70,7 +71,6 @@ pub use plan::{BoundingSphere, DrawPart, DrawShape};
 pub use readback::{BatchData, FrameCounts, RowCount};
 pub use sets::Residency;
 pub use stages::Stage;
-pub use strategies::Compaction;
 pub use tier::CullingTier;
 pub use tuning::Tuning;
 pub use view::CullView;

@@ -2,13 +2,13 @@
 
 use crate::cull::{
     Compaction, CullError,
+    compaction::{Arena, Resource},
     guard::{buffer_size, guarded},
     layout::{BLOCK, DrawArgs, args_offset},
     pages::{Page, first_generation},
     pipelines::Pipelines,
     plan::BatchPlan,
     reference,
-    strategies::{Arena, Resource},
 };
 use bytemuck::{NoUninit, Zeroable};
 use wgpu::{BindGroup, Buffer, BufferDescriptor, BufferUsages, Device, Queue};

@@ -4,13 +4,13 @@ use crate::cull::{
     BatchData, Compaction, CullError, CullingTier, Stage,
     batch::{GpuBatch, PageBuffers, most_ids},
     bounds::BoundsBuilder,
+    compaction::Sources,
     guard::guarded,
     layout::{BLOCK, Bound, BoundJob},
     pipelines::{BuildOptions, Pipelines},
     plan::Plan,
     readback::read_batch,
     shaders,
-    strategies::Sources,
 };
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, ComputePass, Device, Queue};
 

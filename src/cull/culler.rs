@@ -5,6 +5,7 @@ use crate::cull::{
     auto::Auto,
     batch::GpuBatch,
     bounds::BoundsBuilder,
+    compaction::Sources,
     frame::Refusals,
     guard::guarded,
     layout::BLOCK,
@@ -16,7 +17,6 @@ use crate::cull::{
     readback::{BatchRows, Readback},
     residents::ResidentSets,
     shaders,
-    strategies::Sources,
     written::WrittenRoom,
 };
 use core::ops::Range;

@@ -3,11 +3,11 @@
 use crate::cull::{
     CullError,
     batch::GpuBatch,
+    compaction::Resource,
     layout::{DrawArgs, Totals, args_offset},
     pipelines::Pipelines,
     plan::BatchPlan,
     staging::StagingRing,
-    strategies::Resource,
 };
 use std::sync::Arc;
 use wgpu::{

@@ -55,17 +55,17 @@ impl DrawShaders {
             (&INSTANCE_SHADER, decode, "instance.wgsl"),
             (
                 &DRAW_INSTANCE_SHADER,
-                include_str!("../../shaders/draw_instance.wgsl").to_owned(),
+                include_str!("../../shaders/draw/instance.wgsl").to_owned(),
                 "draw_instance.wgsl",
             ),
             (
                 &DRAW_MESH_SHADER,
-                include_str!("../../shaders/draw_mesh.wgsl").to_owned(),
+                include_str!("../../shaders/draw/mesh.wgsl").to_owned(),
                 "draw_mesh.wgsl",
             ),
             (
                 &DRAW_PREPASS_SHADER,
-                include_str!("../../shaders/draw_prepass.wgsl").to_owned(),
+                include_str!("../../shaders/draw/prepass.wgsl").to_owned(),
                 "draw_prepass.wgsl",
             ),
         ];
@@ -85,7 +85,7 @@ impl DrawShaders {
 }
 
 /// Bevy's mesh bind group (group 2) with what our vertex stage reads: bindings 20 to 24 of
-/// `shaders/draw_instance.wgsl`. The mesh uniform and the slot lie at a dynamic offset.
+/// `shaders/draw/instance.wgsl`. The mesh uniform and the slot lie at a dynamic offset.
 pub(super) fn set_layout(mesh: &BindGroupLayoutDescriptor) -> BindGroupLayoutDescriptor {
     let mut layout = mesh.clone();
     layout.label = "gpu_culling set layout".into();

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::cull::{
     CullError, CullingTier,
+    compaction::Access,
     guard::guarded,
     layout::expand::{
         EXPAND_BUCKETS, EXPAND_KNOWN, ExpandParams, ExpandSlice, ExpandState, dispatch_offset,
@@ -16,7 +17,6 @@ use crate::cull::{
     pipelines::{KernelJob, compile_kernel, layout_entry},
     readback::read_buffer,
     shaders,
-    strategies::Access,
 };
 use bytemuck::Zeroable;
 use core::num::NonZeroU64;
