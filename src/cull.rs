@@ -35,6 +35,7 @@
 
 mod bounds;
 mod choose;
+mod compaction;
 mod compactor;
 mod culler;
 mod error;
@@ -52,7 +53,6 @@ mod run;
 pub mod shaders;
 mod stages;
 mod store;
-mod strategies;
 mod tier;
 #[cfg(feature = "tune")]
 pub mod tune;
@@ -63,6 +63,7 @@ pub(crate) use gpu::{guard::guarded, limits::growing_size};
 pub(crate) use pipelines::{KernelJob, compile_kernel};
 
 pub use choose::tuning::Tuning;
+pub use compaction::Compaction;
 pub use compactor::{Compactor, CompactorOptions};
 pub use culler::{
     Culler, CullerOptions, DrawSource, Follower, Frame, IndirectDraws, PassRecorder, PlainPasses,
@@ -83,5 +84,4 @@ pub use store::{
     InstanceStore, Residency, SMALL_SET, WrittenRegion, WrittenSize,
     region::{Channels, Region, SetId},
 };
-pub use strategies::Compaction;
 pub use tier::CullingTier;

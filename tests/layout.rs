@@ -175,7 +175,7 @@ fn structs_are_the_same_on_both_sides() {
 #[test]
 fn structs_of_the_meshlet_stages_are_the_same_on_both_sides() {
     use bevy_gpu_culling::cull::meshlets::layout::*;
-    let vote = parse(&MeshletStage::Vote.source(CullingTier::Subgroup));
+    let vote = &parse(&MeshletStage::Vote.source(CullingTier::Subgroup));
     let module = &parse(&MeshletStage::Args.source(CullingTier::Subgroup));
     same!(
         module,
@@ -249,19 +249,19 @@ fn structs_of_the_meshlet_stages_are_the_same_on_both_sides() {
     );
     // The vote's own view of a span, with a field that it adds up.
     assert_eq!(
-        wgsl_struct(&vote, "VoteSpan"),
+        wgsl_struct(vote, "VoteSpan"),
         wgsl_struct(module, "MeshletSpan")
     );
     assert_eq!(
         wgsl_struct(module, "MeshletResults").0[1].1 as u64,
         result_offset(0)
     );
-    for (name, host) in [
-        ("MESHLET_TILE", MESHLET_TILE),
-        ("CELL_WORDS", CELL_WORDS),
-        ("ITEM_MESHLETS", ITEM_MESHLETS),
-        ("CELL_TILE", CELL_TILE),
-        ("ROW_THREADS", ROW_THREADS),
+    for (module, name, host) in [
+        (vote, "MESHLET_TILE", MESHLET_TILE),
+        (vote, "CELL_WORDS", CELL_WORDS),
+        (vote, "ITEM_MESHLETS", ITEM_MESHLETS),
+        (module, "CELL_TILE", CELL_TILE),
+        (module, "ROW_THREADS", ROW_THREADS),
     ] {
         assert_eq!(constant(module, name), host, "{name}");
     }
@@ -352,7 +352,7 @@ fn structs_of_the_expansions_are_the_same_on_both_sides() {
     assert_eq!(
         structs.count(),
         4,
-        "a struct of expand_layout.wgsl is not compared"
+        "a struct of expand/layout.wgsl is not compared"
     );
     assert_eq!(dispatch_offset(1) - dispatch_offset(0), 16);
 }
@@ -461,7 +461,7 @@ fn every_kernel_validates_without_subgroups_on_the_workgroup_tier() {
 /// is plain WGSL.
 #[test]
 fn the_draw_slot_is_the_same_on_both_sides() {
-    let draw = include_str!("../shaders/draw_instance.wgsl");
+    let draw = include_str!("../shaders/draw/instance.wgsl");
     let plain: String = draw
         .lines()
         .filter(|line| !line.starts_with('#'))

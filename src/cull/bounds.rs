@@ -2,11 +2,11 @@
 
 use crate::cull::{
     CullError, CullingTier, Stage,
+    compaction::{Bind, Dispatch, Pass, Resource, Sources},
     gpu::guard::guarded,
     layout::BoundJob,
     pipelines::{BuildOptions, BuiltPass, build_pass},
-    shaders::{INSTANCE, join, wgsl},
-    strategies::{Bind, Dispatch, Pass, Resource, Sources},
+    shaders::kernels,
 };
 use core::num::NonZeroU64;
 use wgpu::{
@@ -18,20 +18,13 @@ use wgpu::{
 static BOUND: Pass = Pass {
     stage: Stage::Classify,
     name: "bound",
-    source: |sources| {
-        join(&[
-            INSTANCE,
-            sources.encoding,
-            wgsl!("word_bound"),
-            wgsl!("bound"),
-        ])
-    },
+    source: |sources| kernels::BOUND.source(sources),
     entry: "bound",
     binds: &[&[
-        Bind::uniform(0, Resource::Batch),
-        Bind::read(3, Resource::Instances),
-        Bind::read(4, Resource::Scales),
-        Bind::write(5, Resource::Bounds),
+        Bind::uniform(Resource::Batch),
+        Bind::read(Resource::Instances),
+        Bind::read(Resource::Scales),
+        Bind::write(Resource::Bounds),
     ]],
     dispatch: Dispatch::One,
 };

@@ -3,6 +3,7 @@
 use crate::cull::{
     BatchData, Compaction, CullError, CullingTier, Gpu, Stage, Version,
     bounds::BoundsBuilder,
+    compaction::Sources,
     gpu::guard::guarded,
     layout::{BLOCK, Bound, BoundJob},
     pipelines::{BuildOptions, Pipelines},
@@ -13,7 +14,6 @@ use crate::cull::{
     },
     shaders,
     store::PageBuffers,
-    strategies::Sources,
 };
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, ComputePass, Device, Queue};
 

@@ -12,6 +12,7 @@ use crate::cull::{
     Compaction, CullError, CullingTier, Tuning,
     bounds::BoundsBuilder,
     choose::Choice,
+    compaction::Sources,
     gpu::limits::binding_limit,
     layout::BLOCK,
     pipelines::{BuildOptions, Pipelines},
@@ -19,7 +20,6 @@ use crate::cull::{
     run::{FrameNumber, Runner},
     shaders,
     store::{InstanceStore, StoreOptions, page_limit},
-    strategies::Sources,
 };
 use wgpu::Device;
 

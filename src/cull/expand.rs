@@ -122,7 +122,7 @@ impl Expansion {
         let sources = WgslSources {
             tier,
             counting: crate::cull::shaders::EXPAND_COUNTS,
-            body: "fn expand_item(source: u32, item: u32) {}\nfn expand_done() {}\n",
+            body: crate::cull::shaders::EXPAND_BODY,
         };
         let strategy = self.strategy();
         let first = strategy.passes.iter().chain(strategy.few);

@@ -1,4 +1,4 @@
-//! Every shape that a kernel sees, in the order of `shaders/layout.wgsl`; the test `layout` compares the two.
+//! Every shape that a kernel sees, in the order of `shaders/shared/layout.wgsl`; the test `layout` compares the two.
 
 pub mod expand;
 
@@ -19,7 +19,7 @@ pub const SCAN_TILE: u32 = 1024;
 pub const SCAN_THREADS: u32 = 256;
 /// Tiles of counts of a batch: `compact` adds up those before each count's.
 pub const MOST_TILES: u32 = 512;
-/// Blocks of a workgroup of `vote_own`: one for each subgroup of 32 lanes.
+/// Blocks of a workgroup of `vote_block_per_subgroup`: one per subgroup of 32 lanes.
 pub const OWN_BLOCKS: u32 = 4;
 /// Counts that a workgroup of `compact` handles at once: 32 threads each.
 pub const COUNTS_EACH: u32 = 4;

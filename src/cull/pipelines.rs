@@ -2,10 +2,11 @@
 
 use crate::cull::{
     Compaction, CullError, CullingTier, Stage,
+    compaction::{Access, Dispatch, DispatchLimits, Pass, Resource, Sources, doublings},
     gpu::guard::guarded,
     layout::BLOCK,
     plan::BatchPlan,
-    strategies::{Access, Dispatch, DispatchLimits, Pass, Resource, Sources, doublings},
+    shaders::origin,
 };
 use core::num::NonZeroU64;
 use wgpu::{
@@ -292,10 +293,17 @@ pub(crate) fn compile_kernel(
     let label = job.label;
     // Parsed here, as Bevy does: with the text, a debug build names WGSL as the source language in SPIR-V, which
     // the validation layer of Debian 12 calls invalid.
-    let parsed = parse_str(&job.source).map_err(|error| CullError::Pipeline {
-        tier: job.tier,
-        label,
-        message: error.emit_to_string(&job.source),
+    let parsed = parse_str(&job.source).map_err(|error| {
+        let line = error
+            .location(&job.source)
+            .map(|at| at.line_number as usize);
+        let place = line.and_then(|line| origin(&job.source, line));
+        let text = error.emit_to_string(&job.source);
+        CullError::Pipeline {
+            tier: job.tier,
+            label,
+            message: place.map_or(text.clone(), |place| format!("{place}: {text}")),
+        }
     })?;
     let descriptor = ShaderModuleDescriptor {
         label: Some(label),

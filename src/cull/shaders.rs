@@ -1,47 +1,74 @@
-//! The shipped WGSL, and how a kernel is put together: helpers first, the stage, then the tier's entry points.
+//! The shipped WGSL. `build.rs` composes each kernel from the files of `shaders/` that it imports
+//! (`build/compose.rs`); here are the results.
 
-use crate::cull::{CullingTier, strategies::Sources};
+use crate::cull::{CullingTier, compaction::Sources};
 
-/// A source file of the `shaders` folder.
-macro_rules! wgsl {
+/// Text that `build.rs` takes from a file of `shaders/`.
+macro_rules! composed_text {
     ($name:literal) => {
-        include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/shaders/",
-            $name,
-            ".wgsl"
-        ))
+        include_str!(concat!(env!("OUT_DIR"), "/", $name, ".wgsl"))
     };
 }
 
-pub(crate) use wgsl;
-
 /// Shapes and constants that the host shares.
-pub const LAYOUT: &str = wgsl!("layout");
+pub const LAYOUT: &str = composed_text!("LAYOUT");
 /// Decoding of an instance.
-pub const INSTANCE: &str = wgsl!("instance");
-/// Encoding of an instance, for kernels that write instances; to be joined with [`INSTANCE`], which decodes. In a Bevy
-/// app both are the module `bevy_gpu_culling::instance`.
-pub const INSTANCE_PACK: &str = wgsl!("instance_pack");
-/// Reading of an instance of 16 bytes. Another file with the same declarations makes the kernels read another
-/// encoding ([`Compactor`](crate::cull::Compactor)).
-pub const INSTANCE_PACKED: &str = wgsl!("instance_packed");
+pub const INSTANCE: &str = composed_text!("INSTANCE");
+/// Encoding of an instance, for kernels that write instances. Join it with [`INSTANCE`], which
+/// decodes. In a Bevy app both are the module `bevy_gpu_culling::instance`.
+pub const INSTANCE_PACK: &str = composed_text!("INSTANCE_PACK");
+/// How kernels read an instance of 16 bytes. Other WGSL with the same declarations makes them read
+/// another encoding ([`Compactor`](crate::cull::Compactor)).
+pub const INSTANCE_PACKED: &str = composed_text!("INSTANCE_PACKED");
 /// Shapes and constants of the expansions.
-pub const EXPAND_LAYOUT: &str = wgsl!("expand_layout");
+pub const EXPAND_LAYOUT: &str = composed_text!("EXPAND_LAYOUT");
 /// The items of a source, from a buffer. A caller may bring other WGSL with the same function
 /// ([`ExpanderOptions`](crate::cull::expand::ExpanderOptions)).
-pub const EXPAND_COUNTS: &str = wgsl!("expand_counts");
-pub(crate) const FRUSTUM: &str = wgsl!("frustum");
-pub(crate) const BLOCKS: &str = wgsl!("blocks");
+pub const EXPAND_COUNTS: &str = composed_text!("EXPAND_COUNTS");
+/// What an expansion does with an item: nothing.
+pub(crate) const EXPAND_BODY: &str = composed_text!("EXPAND_BODY");
+
+/// A kernel on both tiers.
+pub(crate) struct Composed {
+    subgroup: &'static str,
+    workgroup: &'static str,
+}
+
+/// One constant per kernel.
+#[allow(
+    dead_code,
+    reason = "generated: `MESH_UNIFORMS` is not used without the feature `bevy`"
+)]
+pub(crate) mod kernels {
+    use super::Composed;
+
+    include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
+}
+
+impl Composed {
+    /// The WGSL on `tier` (the `Cpu` tier has none and gets the one of `Workgroup`).
+    pub fn on(&self, tier: CullingTier) -> &'static str {
+        match tier {
+            CullingTier::Subgroup => self.subgroup,
+            _ => self.workgroup,
+        }
+    }
+
+    /// The WGSL on the tier of `sources`, with its reading of an instance.
+    pub fn source(&self, sources: &Sources<'_>) -> String {
+        let text = self.on(sources.tier);
+        text.replace(INSTANCE_PACKED, sources.encoding)
+    }
+}
 
 /// A kernel of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kernel {
     /// Instances to visibility words.
     Vote,
-    /// Survivors of blocks and rows to prefixes, where they are many.
+    /// Survivors per block and row to prefixes, if they are many.
     Scan,
-    /// Words to survivor ids, and their numbers to indirect commands.
+    /// Words to survivor ids, and counts to indirect commands.
     Compact,
 }
 
@@ -49,64 +76,82 @@ impl Kernel {
     /// All kernels, in the order of the frame.
     pub const ALL: [Self; 3] = [Self::Vote, Self::Scan, Self::Compact];
 
-    /// The whole WGSL of the kernel on `tier` (the `Cpu` tier has none and gets that of `Workgroup`).
+    /// The whole WGSL of the kernel on `tier` (the `Cpu` tier has none and gets the one of
+    /// `Workgroup`).
     #[must_use]
     pub fn source(self, tier: CullingTier) -> String {
-        self.source_with(&Sources::new(tier))
+        let composed = match self {
+            Self::Vote => &kernels::VOTE,
+            Self::Scan => &kernels::SCAN,
+            Self::Compact => &kernels::COMPACT,
+        };
+        composed.on(tier).to_owned()
+    }
+}
+
+/// The place in `shaders/` that line `line` of a composed kernel comes from, both counted from 1.
+///
+/// Above each run of lines stands the place of its first one:
+/// `// shaders/shared/frustum.wgsl:12`.
+pub(crate) fn origin(source: &str, line: usize) -> Option<String> {
+    let above: Vec<_> = source.lines().take(line).enumerate().collect();
+    above.into_iter().rev().find_map(|(index, text)| {
+        let (file, first) = text.strip_prefix("// ")?.split_once(".wgsl:")?;
+        let first: usize = first.parse().ok()?;
+        let below = (line - 1).checked_sub(index + 1)?;
+        let file = file.strip_prefix("shaders/")?;
+        Some(format!("shaders/{file}.wgsl:{}", first + below))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_the_place_that_stands_above_its_run() {
+        let source = "// Kernel x\n\n// shaders/a/b.wgsl:7\nfn f() {\n}\n\n// shaders/c/d.wgsl:1\nfn g() {}\n";
+        let places: Vec<_> = (1..=8).map(|line| origin(source, line)).collect();
+        let [b7, b8, d1] = [
+            "shaders/a/b.wgsl:7",
+            "shaders/a/b.wgsl:8",
+            "shaders/c/d.wgsl:1",
+        ];
+        let expected = [
+            None,
+            None,
+            None,
+            Some(b7),
+            Some(b8),
+            Some("shaders/a/b.wgsl:9"),
+            None,
+            Some(d1),
+        ];
+        assert_eq!(
+            places[3..6],
+            expected[3..6]
+                .iter()
+                .map(|place| place.map(str::to_owned))
+                .collect::<Vec<_>>()
+        );
+        assert_eq!(
+            (&places[..2], &places[7]),
+            (&[None, None][..], &Some(d1.to_owned()))
+        );
     }
 
-    pub(crate) fn source_with(self, sources: &Sources<'_>) -> String {
-        match self {
-            Self::Vote => vote(sources, &[wgsl!("lists"), wgsl!("vote_counts")]),
-            Self::Scan => join(&[
-                wgsl!("lists"),
-                wgsl!("scan"),
-                sources.pick(wgsl!("scan_subgroup"), wgsl!("scan_workgroup")),
-            ]),
-            Self::Compact => join(&[
-                wgsl!("block_tables"),
-                wgsl!("survivors"),
-                wgsl!("lists"),
-                wgsl!("draw"),
-                wgsl!("row_draw"),
-                wgsl!("compact"),
-                sources.pick(wgsl!("compact_subgroup"), wgsl!("compact_workgroup")),
-            ]),
+    #[test]
+    fn what_a_caller_may_replace_is_a_part_of_the_kernels() {
+        use kernels::{BOUND, EXPAND_ITEMS_FIXED, EXPAND_LIST, LOOK_BACK, VOTE};
+        for tier in [CullingTier::Subgroup, CullingTier::Workgroup] {
+            for kernel in [&BOUND, &LOOK_BACK, &VOTE] {
+                assert!(kernel.on(tier).contains(INSTANCE_PACKED));
+            }
+            for kernel in [&EXPAND_ITEMS_FIXED, &EXPAND_LIST] {
+                assert!(kernel.on(tier).contains(EXPAND_COUNTS));
+                assert!(kernel.on(tier).contains(EXPAND_LAYOUT));
+            }
+            assert!(EXPAND_ITEMS_FIXED.on(tier).contains(EXPAND_BODY));
         }
     }
-}
-
-/// The vote on every block; `counting` says what becomes of the words' numbers.
-pub(crate) fn vote(sources: &Sources<'_>, counting: &[&str]) -> String {
-    let mut parts = inputs(sources.encoding).to_vec();
-    parts.extend(counting);
-    parts.extend([
-        wgsl!("words"),
-        wgsl!("vote"),
-        sources.pick(wgsl!("ballot_component"), ""),
-        sources.pick(wgsl!("pairs"), ""),
-        sources.pick(wgsl!("vote_row_subgroup"), ""),
-        sources.pick(wgsl!("vote_subgroup"), wgsl!("vote_workgroup")),
-    ]);
-    join(&parts)
-}
-
-/// What a kernel that tests instances starts with; `encoding` reads an instance.
-pub(crate) fn inputs(encoding: &str) -> [&str; 5] {
-    [INSTANCE, encoding, FRUSTUM, wgsl!("visible"), BLOCKS]
-}
-
-/// Helpers and stages in one module; every kernel starts with the layout.
-pub(crate) fn join(parts: &[&str]) -> String {
-    join_after(LAYOUT, parts)
-}
-
-/// Helpers and stages in one module, after another layout.
-pub(crate) fn join_after(layout: &str, parts: &[&str]) -> String {
-    let mut source = String::from(layout);
-    for part in parts {
-        source.push('\n');
-        source.push_str(part);
-    }
-    source
 }

@@ -16,7 +16,7 @@ use bevy::{
 use core::num::NonZero;
 
 /// Bevy's mesh bind group (group 2) with what our vertex stage reads: bindings 20 to 24 of
-/// `shaders/draw_instance.wgsl`. The mesh uniform and the slot lie at a dynamic offset.
+/// `shaders/draw/instance.wgsl`. The mesh uniform and the slot lie at a dynamic offset.
 pub(super) fn set_layout(mesh: &BindGroupLayoutDescriptor) -> BindGroupLayoutDescriptor {
     let mut layout = mesh.clone();
     layout.label = "gpu_culling set layout".into();

@@ -31,7 +31,7 @@ pub(super) const DRAW_HAS_SCALE: u32 = 1;
 /// [`SlotInfo::flags`]: the set has tags.
 pub(super) const DRAW_HAS_TAG: u32 = 2;
 
-/// The end of `DrawSlot` in `shaders/draw_instance.wgsl`, after the bytes of the `MeshUniform`.
+/// The end of `DrawSlot` in `shaders/draw/instance.wgsl`, after the bytes of the `MeshUniform`.
 #[derive(Clone, Copy, Default, PartialEq, ShaderType)]
 pub(super) struct SlotInfo {
     pub flags: u32,

@@ -50,8 +50,12 @@ fn a_broken_expansion_is_seen() {
             "span_firsts[k] = first_item_of(first + k);",
             "span_firsts[k] = first_item_of(first);",
         ),
-        (PackedAtomic, "let place = own_count + i", "let place = i"),
-        (PackedAtomic, "return own_sum;", "return 0u;"),
+        (
+            PackedAtomic,
+            "let place = sources_before + i",
+            "let place = i",
+        ),
+        (PackedAtomic, "return items_before;", "return 0u;"),
         (PackedAtomic, "<= i)", "< i)"),
         (Po2Buckets, "& ~((2u << b) - 1u)", "& ~((1u << b) - 1u)"),
         (Po2Buckets, "k & (size - 1u)", "k"),
@@ -77,7 +81,11 @@ fn a_broken_expansion_is_seen() {
             "atomicOr(&words[word], bits)",
         ),
         (Po2Buckets, "first_chunk += chunks_in[b];", ""),
-        (Po2Buckets, "bucket += step;", "bucket += step / 2u;"),
+        (
+            Po2Buckets,
+            "bucket_index += step;",
+            "bucket_index += step / 2u;",
+        ),
         (
             OneBucket,
             "places[slot] + countOneBits(before)",

@@ -1,4 +1,4 @@
-//! `shaders/ballot.wgsl` at all subgroup sizes: no adapter has them all.
+//! `shaders/shared/ballot.wgsl` at all subgroup sizes: no adapter has them all.
 
 use crate::common::{gpu, rng};
 use rand::RngExt;
@@ -29,7 +29,7 @@ fn ballots_are_counted_before_every_lane() {
         u128::MAX << 32,
     ];
     ballots.extend((0..58).map(|_| rng.random::<u128>()));
-    let source = [include_str!("../../shaders/ballot.wgsl"), ASK].concat();
+    let source = [include_str!("../../shaders/shared/ballot.wgsl"), ASK].concat();
     let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
         label: None,
         source: wgpu::ShaderSource::Wgsl(source.into()),

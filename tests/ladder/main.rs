@@ -259,8 +259,8 @@ fn a_broken_compaction_is_seen() {
         (NaiveAtomic, "reserve(chunk, r, 1u)", "region_of(chunk, r)"),
         (
             NaiveAtomic,
-            "atomicAdd(&row_counts[chunk.first_row + row], count)",
-            "atomicAdd(&row_counts[0], count)",
+            "atomicAdd(&row_counters[chunk.first_row + row], count)",
+            "atomicAdd(&row_counters[0], count)",
         ),
         (
             NaiveAtomic,
@@ -306,8 +306,8 @@ fn a_broken_compaction_is_seen() {
         (Classify, "(reach + slack) * chunk.world_scale", "0.0"),
         (
             Classify,
-            "place = atomicAdd(&own_count, 1u);",
-            "atomicAdd(&own_count, 1u);",
+            "place = atomicAdd(&group_crossed, 1u);",
+            "atomicAdd(&group_crossed, 1u);",
         ),
         (
             Classify,
@@ -330,7 +330,7 @@ fn a_broken_compaction_is_seen() {
             "(vec3<f32>(steps) - 128.0)",
             "(vec3<f32>(steps) - 100.0)",
         ),
-        (Classify, "max_scale) == PARTIAL;", "max_scale) == INSIDE;"),
+        (Classify, "row, at) == PARTIAL;", "row, at) == INSIDE;"),
         (Classify, "word = full_word(", "word = 0u * full_word("),
         (Classify, "voted[k], states[k]", "voted[k], states[0]"),
         (Classify, "r += 4u) {", "r += 8u) {"),
@@ -363,8 +363,8 @@ fn a_broken_compaction_is_seen() {
         ),
         (
             LookBack,
-            "own.in_row * word_count;",
-            "own.in_row * word_count / 2u;",
+            "this.in_row * word_count;",
+            "this.in_row * word_count / 2u;",
         ),
         (VoteScanCompact, "(depth > wide.low) & ", ""),
         (VoteScanCompact, " & (depth < wide.high)", ""),
@@ -373,14 +373,18 @@ fn a_broken_compaction_is_seen() {
             "wide.slopes.x, depth,",
             "wide.slopes.x, 1.0,",
         ),
-        (VoteScanCompact, "group + thread].pairs", "group].pairs"),
-        (LookBack, "first_row + own / each", "first_row"),
+        (
+            VoteScanCompact,
+            "rows[row].pairs",
+            "rows[chunk.first_row + group].pairs",
+        ),
+        (LookBack, "first_row + in_chunk / each", "first_row"),
         (LookBack, "word = full_word(", "word = 0u * full_word("),
     ];
     if info.subgroup_max_size < 32 {
         // Blocks are shared by subgroups, and a group of rows takes several ballots.
         breaks.extend([
-            (Classify, "own_word + 2u * words_each", "own_word"),
+            (Classify, "lane_word + 2u * words_each", "lane_word"),
             (Classify, "(crosses).x << first", "(crosses).x"),
         ]);
     }
@@ -441,7 +445,7 @@ fn a_strip_that_waits_in_vain_counts_what_is_missing() {
     let (device, queue, _) = gpu();
     // Odd strips publish neither their total nor their prefix.
     let silent = |source: String| {
-        let total = "atomicStore(&look_back.statuses[half + strip], select(AGGREGATE, PREFIX, strip == 0u) | total);";
+        let total = "atomicStore(&look_back.statuses[half + strip], kind | total);";
         let prefix = "atomicStore(&look_back.statuses[half + strip], PREFIX | end);";
         assert!(source.contains(total) && source.contains(prefix));
         let if_even = |store: &str| format!("if (strip % 2u == 0u) {{ {store} }}");

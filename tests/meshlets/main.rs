@@ -344,7 +344,7 @@ fn a_broken_kernel_is_seen() {
         (MeshletStage::Expand, "+ MESHLET_TILE - 1u", ""),
         (
             MeshletStage::Expand,
-            "span.first_item = end.y - own.y",
+            "span.first_item = end.y - needs.y",
             "span.first_item = end.y",
         ),
         (MeshletStage::Vote, "cutoff * length(to_eye) + ", ""),

@@ -8,13 +8,13 @@ use super::{
 };
 use crate::cull::{
     CullError, CullingTier,
+    compaction::Access,
     gpu::{Gpu, guard::guarded, limits::binding_limit, readback::read_buffer},
     layout::expand::{
         EXPAND_BUCKETS, EXPAND_KNOWN, ExpandParams, ExpandSlice, ExpandState, dispatch_offset,
     },
     pipelines::{KernelJob, compile_kernel, layout_entry},
     shaders,
-    strategies::Access,
 };
 use bytemuck::Zeroable;
 use core::num::NonZeroU64;

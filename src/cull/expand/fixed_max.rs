@@ -1,7 +1,7 @@
 //! The article's first solution: MAX_N threads for each source. MAX_N is measured, not guessed.
 
-use super::passes::{Arena, ExpandPass, Groups, Strategy, WgslSources};
-use crate::cull::shaders::wgsl;
+use super::passes::{Arena, ExpandPass, Groups, Strategy};
+use crate::cull::shaders::kernels;
 use wgpu::Features;
 
 pub(super) const STRATEGY: Strategy = Strategy {
@@ -20,13 +20,13 @@ pub(super) const STRATEGY: Strategy = Strategy {
     passes: &[
         ExpandPass {
             name: "expand_measure",
-            parts: measure,
+            kernel: &kernels::EXPAND_MEASURE,
             entry: "measure",
             groups: Groups::Tiles,
         },
         ExpandPass {
             name: "expand_plan_fixed",
-            parts: measure,
+            kernel: &kernels::EXPAND_MEASURE,
             entry: "plan_fixed",
             groups: Groups::One,
         },
@@ -34,18 +34,8 @@ pub(super) const STRATEGY: Strategy = Strategy {
     few: &[],
     items: ExpandPass {
         name: "expand_items_fixed",
-        parts: |sources| sources.expanding(&[wgsl!("expand_items_fixed")]),
+        kernel: &kernels::EXPAND_ITEMS_FIXED,
         entry: "expand",
         groups: Groups::Items,
     },
 };
-
-fn measure<'a>(sources: &WgslSources<'a>) -> Vec<&'a str> {
-    vec![
-        wgsl!("expand_sources"),
-        sources.counting,
-        wgsl!("expand_sums"),
-        wgsl!("expand_plan"),
-        wgsl!("expand_measure"),
-    ]
-}

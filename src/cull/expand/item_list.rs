@@ -4,7 +4,7 @@ use super::{
     passes::{Arena, ExpandPass, Groups, Strategy, tiles},
     shared::SCAN_ITEMS,
 };
-use crate::cull::shaders::wgsl;
+use crate::cull::shaders::kernels;
 use wgpu::Features;
 
 pub(super) const STRATEGY: Strategy = Strategy {
@@ -23,7 +23,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     few: &[],
     items: ExpandPass {
         name: "expand_items_list",
-        parts: |sources| sources.expanding(&[wgsl!("expand_items_list")]),
+        kernel: &kernels::EXPAND_ITEMS_LIST,
         entry: "expand",
         groups: Groups::Items,
     },
@@ -31,27 +31,14 @@ pub(super) const STRATEGY: Strategy = Strategy {
 
 const SPINE: ExpandPass = ExpandPass {
     name: "expand_spine_list",
-    parts: |sources| {
-        sources.scanning(&[
-            wgsl!("expand_plan"),
-            wgsl!("expand_plan_list"),
-            wgsl!("expand_spine"),
-        ])
-    },
+    kernel: &kernels::EXPAND_SPINE_LIST,
     entry: "spine",
     groups: Groups::One,
 };
 
 const LIST: ExpandPass = ExpandPass {
     name: "expand_list",
-    parts: |sources| {
-        vec![
-            wgsl!("expand_sources"),
-            sources.counting,
-            wgsl!("expand_weight_items"),
-            wgsl!("expand_list"),
-        ]
-    },
+    kernel: &kernels::EXPAND_LIST,
     entry: "list",
     groups: Groups::Threads,
 };

@@ -1,10 +1,10 @@
 //! Solution 3's later form: one entry for each source, in bucket floor(log2 N).
 
 use super::{
-    passes::{Arena, ExpandPass, Groups, Strategy, WgslSources, table, table_tiles},
+    passes::{Arena, ExpandPass, Groups, Strategy, table, table_tiles},
     shared::SCAN_TABLE,
 };
-use crate::cull::shaders::wgsl;
+use crate::cull::shaders::kernels;
 use wgpu::Features;
 
 pub(super) const STRATEGY: Strategy = Strategy {
@@ -22,29 +22,20 @@ pub(super) const STRATEGY: Strategy = Strategy {
     passes: &[
         ExpandPass {
             name: "expand_count_one_bucket",
-            parts: bits,
+            kernel: &kernels::EXPAND_BITS_ONE_BUCKET,
             entry: "count",
             groups: Groups::Tiles,
         },
         SCAN_TABLE,
         ExpandPass {
             name: "expand_spine_one_bucket",
-            parts: |sources| {
-                sources.scanning(&[
-                    wgsl!("expand_sums"),
-                    wgsl!("expand_plan"),
-                    wgsl!("expand_lanes_one_bucket"),
-                    wgsl!("expand_plan_buckets"),
-                    wgsl!("expand_plan_table"),
-                    wgsl!("expand_spine"),
-                ])
-            },
+            kernel: &kernels::EXPAND_SPINE_ONE_BUCKET,
             entry: "spine",
             groups: Groups::One,
         },
         ExpandPass {
             name: "expand_write_one_bucket",
-            parts: bits,
+            kernel: &kernels::EXPAND_BITS_ONE_BUCKET,
             entry: "write",
             groups: Groups::Tiles,
         },
@@ -52,40 +43,21 @@ pub(super) const STRATEGY: Strategy = Strategy {
     few: &[
         ExpandPass {
             name: "expand_count_few_one_bucket",
-            parts: few,
-            entry: "count",
+            kernel: &kernels::EXPAND_FEW_ONE_BUCKET,
+            entry: "count_few",
             groups: Groups::Tiles,
         },
         ExpandPass {
             name: "expand_write_few_one_bucket",
-            parts: few,
-            entry: "write",
+            kernel: &kernels::EXPAND_FEW_ONE_BUCKET,
+            entry: "write_few",
             groups: Groups::TilesAndPlan,
         },
     ],
     items: ExpandPass {
         name: "expand_items_one_bucket",
-        parts: |sources| {
-            sources.expanding(&[
-                wgsl!("expand_find_bucket"),
-                wgsl!("expand_items_one_bucket"),
-            ])
-        },
+        kernel: &kernels::EXPAND_ITEMS_ONE_BUCKET,
         entry: "expand",
         groups: Groups::Items,
     },
 };
-
-fn bits<'a>(sources: &WgslSources<'a>) -> Vec<&'a str> {
-    sources.transposing(&[wgsl!("expand_one_bucket"), wgsl!("expand_bits_many")])
-}
-
-fn few<'a>(sources: &WgslSources<'a>) -> Vec<&'a str> {
-    sources.transposing(&[
-        wgsl!("expand_one_bucket"),
-        wgsl!("expand_plan"),
-        wgsl!("expand_lanes_one_bucket"),
-        wgsl!("expand_plan_buckets"),
-        wgsl!("expand_bits_few"),
-    ])
-}

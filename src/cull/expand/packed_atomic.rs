@@ -1,7 +1,7 @@
 //! Solution 2.5: one pass makes the prefixes, by a 64-bit counter of sources and items.
 
-use super::passes::{Arena, ExpandPass, Groups, Strategy, WgslSources};
-use crate::cull::shaders::wgsl;
+use super::passes::{Arena, ExpandPass, Groups, Strategy};
+use crate::cull::shaders::kernels;
 use wgpu::Features;
 
 pub(super) const STRATEGY: Strategy = Strategy {
@@ -20,19 +20,19 @@ pub(super) const STRATEGY: Strategy = Strategy {
     passes: &[
         ExpandPass {
             name: "expand_clear_packed",
-            parts: pack,
+            kernel: &kernels::EXPAND_PACK,
             entry: "clear_packed",
             groups: Groups::One,
         },
         ExpandPass {
             name: "expand_pack",
-            parts: pack,
+            kernel: &kernels::EXPAND_PACK,
             entry: "pack",
             groups: Groups::Tiles,
         },
         ExpandPass {
             name: "expand_plan_packed",
-            parts: pack,
+            kernel: &kernels::EXPAND_PACK,
             entry: "plan_packed",
             groups: Groups::One,
         },
@@ -40,12 +40,8 @@ pub(super) const STRATEGY: Strategy = Strategy {
     few: &[],
     items: ExpandPass {
         name: "expand_items_packed",
-        parts: |sources| sources.expanding(&[wgsl!("expand_items_packed")]),
+        kernel: &kernels::EXPAND_ITEMS_PACKED,
         entry: "expand",
         groups: Groups::Items,
     },
 };
-
-fn pack<'a>(sources: &WgslSources<'a>) -> Vec<&'a str> {
-    sources.scanning(&[sources.counting, wgsl!("expand_plan"), wgsl!("expand_pack")])
-}

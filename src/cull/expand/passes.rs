@@ -3,7 +3,7 @@
 use crate::cull::{
     CullingTier,
     layout::expand::{EXPAND_BUCKETS, EXPAND_TILE, ExpandParams},
-    shaders::{self, wgsl},
+    shaders::{self, Composed},
 };
 use wgpu::Features;
 
@@ -43,8 +43,8 @@ pub(super) struct Arena {
 pub(super) struct ExpandPass {
     /// Label, and name in errors.
     pub name: &'static str,
-    /// The WGSL after `expand_layout.wgsl`.
-    pub parts: for<'a> fn(&WgslSources<'a>) -> Vec<&'a str>,
+    /// The composed WGSL.
+    pub kernel: &'static Composed,
     /// Entry point.
     pub entry: &'static str,
     /// Workgroups.
@@ -54,7 +54,15 @@ pub(super) struct ExpandPass {
 impl ExpandPass {
     /// The whole WGSL.
     pub fn source(&self, sources: &WgslSources<'_>) -> String {
-        shaders::join_after(shaders::EXPAND_LAYOUT, &(self.parts)(sources))
+        let text = self.kernel.on(sources.tier);
+        let source = text
+            .replace(shaders::EXPAND_COUNTS, sources.counting)
+            .replace(shaders::EXPAND_BODY, sources.body);
+        // A body may count items that its solution does not count.
+        if self.groups == Groups::Items && !text.contains(shaders::EXPAND_COUNTS) {
+            return format!("{source}\n{}", sources.counting);
+        }
+        source
     }
 }
 
@@ -118,60 +126,6 @@ pub(super) struct WgslSources<'a> {
     pub counting: &'a str,
     /// `expand_item` and `expand_done`.
     pub body: &'a str,
-}
-
-impl<'a> WgslSources<'a> {
-    /// The first with subgroup operations, the second without.
-    pub fn pick(&self, subgroup: &'static str, workgroup: &'static str) -> &'static str {
-        if self.tier == CullingTier::Subgroup {
-            subgroup
-        } else {
-            workgroup
-        }
-    }
-
-    /// What every kernel of pass 1 starts with, and the numbers of its threads.
-    fn threads(&self) -> Vec<&'a str> {
-        let thread = self.pick(
-            wgsl!("expand_thread_subgroup"),
-            wgsl!("expand_thread_workgroup"),
-        );
-        vec![wgsl!("expand_sources"), thread]
-    }
-
-    /// A kernel of pass 1 that scans tiles.
-    pub fn scanning(&self, parts: &[&'a str]) -> Vec<&'a str> {
-        let mut all = self.threads();
-        all.push(self.pick(
-            wgsl!("expand_tile_subgroup"),
-            wgsl!("expand_tile_workgroup"),
-        ));
-        all.extend_from_slice(parts);
-        all
-    }
-
-    /// A kernel of pass 1 that transposes the bits of the sources.
-    pub fn transposing(&self, parts: &[&'a str]) -> Vec<&'a str> {
-        let mut all = self.threads();
-        all.extend([
-            self.counting,
-            wgsl!("expand_sums"),
-            self.pick(
-                wgsl!("expand_transpose_subgroup"),
-                wgsl!("expand_transpose_workgroup"),
-            ),
-            wgsl!("expand_bits"),
-        ]);
-        all.extend_from_slice(parts);
-        all
-    }
-
-    /// Pass 2, with a way to find the items of a thread.
-    pub fn expanding(&self, parts: &[&'a str]) -> Vec<&'a str> {
-        let mut all = vec![self.counting, self.body, wgsl!("expand_items")];
-        all.extend_from_slice(parts);
-        all
-    }
 }
 
 /// Places of the parts of an arena, and its words.

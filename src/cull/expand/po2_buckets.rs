@@ -1,10 +1,10 @@
 //! Solution 3: a set bit b of N is an entry in bucket b; the entries of 32 neighbouring sources share a mask.
 
 use super::{
-    passes::{Arena, ExpandPass, Groups, Strategy, WgslSources, table, table_tiles},
+    passes::{Arena, ExpandPass, Groups, Strategy, table, table_tiles},
     shared::SCAN_TABLE,
 };
-use crate::cull::{layout::expand::EXPAND_BUCKETS, shaders::wgsl};
+use crate::cull::{layout::expand::EXPAND_BUCKETS, shaders::kernels};
 use wgpu::Features;
 
 pub(super) const STRATEGY: Strategy = Strategy {
@@ -23,29 +23,20 @@ pub(super) const STRATEGY: Strategy = Strategy {
     passes: &[
         ExpandPass {
             name: "expand_count_po2_buckets",
-            parts: bits,
+            kernel: &kernels::EXPAND_BITS_PO2_BUCKETS,
             entry: "count",
             groups: Groups::Tiles,
         },
         SCAN_TABLE,
         ExpandPass {
             name: "expand_spine_po2_buckets",
-            parts: |sources| {
-                sources.scanning(&[
-                    wgsl!("expand_sums"),
-                    wgsl!("expand_plan"),
-                    wgsl!("expand_lanes_po2_buckets"),
-                    wgsl!("expand_plan_buckets"),
-                    wgsl!("expand_plan_table"),
-                    wgsl!("expand_spine"),
-                ])
-            },
+            kernel: &kernels::EXPAND_SPINE_PO2_BUCKETS,
             entry: "spine",
             groups: Groups::One,
         },
         ExpandPass {
             name: "expand_write_po2_buckets",
-            parts: bits,
+            kernel: &kernels::EXPAND_BITS_PO2_BUCKETS,
             entry: "write",
             groups: Groups::Tiles,
         },
@@ -53,55 +44,24 @@ pub(super) const STRATEGY: Strategy = Strategy {
     few: &[
         ExpandPass {
             name: "expand_count_few_po2_buckets",
-            parts: few,
-            entry: "count",
+            kernel: &kernels::EXPAND_FEW_PO2_BUCKETS,
+            entry: "count_few",
             groups: Groups::Tiles,
         },
         ExpandPass {
             name: "expand_write_few_po2_buckets",
-            parts: few,
-            entry: "write",
+            kernel: &kernels::EXPAND_FEW_PO2_BUCKETS,
+            entry: "write_few",
             groups: Groups::TilesAndPlan,
         },
     ],
     items: ExpandPass {
         name: "expand_items_po2_buckets",
-        parts: |sources| {
-            sources.expanding(&[
-                wgsl!("expand_find_bucket"),
-                wgsl!("expand_items_po2_buckets"),
-            ])
-        },
+        kernel: &kernels::EXPAND_ITEMS_PO2_BUCKETS,
         entry: "expand",
         groups: Groups::Items,
     },
 };
-
-fn bits<'a>(sources: &WgslSources<'a>) -> Vec<&'a str> {
-    sources.transposing(&[
-        gather(sources),
-        wgsl!("expand_po2_buckets"),
-        wgsl!("expand_bits_many"),
-    ])
-}
-
-fn gather(sources: &WgslSources<'_>) -> &'static str {
-    sources.pick(
-        wgsl!("expand_gather_subgroup"),
-        wgsl!("expand_gather_workgroup"),
-    )
-}
-
-fn few<'a>(sources: &WgslSources<'a>) -> Vec<&'a str> {
-    sources.transposing(&[
-        gather(sources),
-        wgsl!("expand_po2_buckets"),
-        wgsl!("expand_plan"),
-        wgsl!("expand_lanes_po2_buckets"),
-        wgsl!("expand_plan_buckets"),
-        wgsl!("expand_bits_few"),
-    ])
-}
 
 /// A bit that all W words have costs W 2^b items, and there are less than 2^32: with P whole buckets, W (2^P - 1)
 /// items, and what is left is less than one more.

@@ -1,18 +1,12 @@
 //! Passes that expansions share.
 
 use super::passes::{ExpandPass, Groups};
-use crate::cull::shaders::wgsl;
+use crate::cull::shaders::kernels;
 
 /// Prefixes of N.
 pub(super) const SCAN_ITEMS: ExpandPass = ExpandPass {
     name: "expand_scan_items",
-    parts: |sources| {
-        sources.scanning(&[
-            sources.counting,
-            wgsl!("expand_weight_items"),
-            wgsl!("expand_scan"),
-        ])
-    },
+    kernel: &kernels::EXPAND_SCAN_ITEMS,
     entry: "scan",
     groups: Groups::Tiles,
 };
@@ -20,7 +14,7 @@ pub(super) const SCAN_ITEMS: ExpandPass = ExpandPass {
 /// Prefixes of the table of tiles and buckets.
 pub(super) const SCAN_TABLE: ExpandPass = ExpandPass {
     name: "expand_scan_table",
-    parts: |sources| sources.scanning(&[wgsl!("expand_scan_table")]),
+    kernel: &kernels::EXPAND_SCAN_TABLE,
     entry: "scan_table",
     groups: Groups::TableTiles,
 };

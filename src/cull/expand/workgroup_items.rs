@@ -1,7 +1,7 @@
 //! Solution 1 as the article notes it for large N: an entry for each workgroup of items.
 
 use super::passes::{Arena, ExpandPass, Groups, Strategy, tiles};
-use crate::cull::shaders::wgsl;
+use crate::cull::shaders::kernels;
 use wgpu::Features;
 
 pub(super) const STRATEGY: Strategy = Strategy {
@@ -20,7 +20,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     few: &[],
     items: ExpandPass {
         name: "expand_items_groups",
-        parts: |sources| sources.expanding(&[wgsl!("expand_items_groups")]),
+        kernel: &kernels::EXPAND_ITEMS_GROUPS,
         entry: "expand",
         groups: Groups::Items,
     },
@@ -28,42 +28,21 @@ pub(super) const STRATEGY: Strategy = Strategy {
 
 const SCAN: ExpandPass = ExpandPass {
     name: "expand_scan_groups",
-    parts: |sources| {
-        sources.scanning(&[
-            sources.counting,
-            wgsl!("expand_sums"),
-            wgsl!("expand_weight_groups"),
-            wgsl!("expand_scan"),
-        ])
-    },
+    kernel: &kernels::EXPAND_SCAN_GROUPS,
     entry: "scan",
     groups: Groups::Tiles,
 };
 
 const SPINE: ExpandPass = ExpandPass {
     name: "expand_spine_groups",
-    parts: |sources| {
-        sources.scanning(&[
-            wgsl!("expand_sums"),
-            wgsl!("expand_plan"),
-            wgsl!("expand_plan_groups"),
-            wgsl!("expand_spine"),
-        ])
-    },
+    kernel: &kernels::EXPAND_SPINE_GROUPS,
     entry: "spine",
     groups: Groups::One,
 };
 
 const LIST: ExpandPass = ExpandPass {
     name: "expand_list_groups",
-    parts: |sources| {
-        vec![
-            wgsl!("expand_sources"),
-            sources.counting,
-            wgsl!("expand_weight_groups"),
-            wgsl!("expand_list"),
-        ]
-    },
+    kernel: &kernels::EXPAND_LIST_GROUPS,
     entry: "list",
     groups: Groups::Threads,
 };

@@ -4,7 +4,7 @@ use super::{
     passes::{Arena, ExpandPass, Groups, Strategy, tiles},
     shared::SCAN_ITEMS,
 };
-use crate::cull::shaders::wgsl;
+use crate::cull::shaders::kernels;
 use wgpu::Features;
 
 pub(super) const STRATEGY: Strategy = Strategy {
@@ -23,7 +23,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     few: &[],
     items: ExpandPass {
         name: "expand_items_spans",
-        parts: |sources| sources.expanding(&[wgsl!("expand_search"), wgsl!("expand_items_spans")]),
+        kernel: &kernels::EXPAND_ITEMS_SPANS,
         entry: "expand",
         groups: Groups::Items,
     },
@@ -31,13 +31,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
 
 const SPINE: ExpandPass = ExpandPass {
     name: "expand_spine_spans",
-    parts: |sources| {
-        sources.scanning(&[
-            wgsl!("expand_plan"),
-            wgsl!("expand_plan_spans"),
-            wgsl!("expand_spine"),
-        ])
-    },
+    kernel: &kernels::EXPAND_SPINE_SPANS,
     entry: "spine",
     groups: Groups::One,
 };

@@ -1,4 +1,4 @@
-//! Every shape that a kernel of an expansion sees, in the order of `shaders/expand_layout.wgsl`; the test `layout`
+//! Every shape that a kernel of an expansion sees, in the order of `shaders/expand/layout.wgsl`; the test `layout`
 //! compares the two.
 
 use bytemuck::{Pod, Zeroable};

@@ -1,4 +1,4 @@
-//! Every shape that a meshlet kernel sees, in the order of `shaders/meshlet_layout.wgsl`; the test `layout` compares
+//! Every shape that a meshlet kernel sees, in the order of `shaders/meshlets/layout.wgsl`; the test `layout` compares
 //! the two.
 
 use crate::{

@@ -3,9 +3,9 @@
 use super::options::MeshletOptions;
 use crate::cull::{
     CullError, CullingTier,
+    compaction::Access,
     pipelines::{KernelJob, compile_kernel, layout_entry},
-    shaders::{FRUSTUM, INSTANCE, INSTANCE_PACKED, join, wgsl},
-    strategies::Access,
+    shaders::kernels,
 };
 use wgpu::{
     BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, Buffer, ComputePipeline,
@@ -61,30 +61,18 @@ impl MeshletStage {
         }
     }
 
-    /// The whole WGSL of the stage on `tier` (the `Cpu` tier has none and gets that of `Workgroup`).
+    /// The whole WGSL of the stage on `tier` (the `Cpu` tier has none and gets the one of
+    /// `Workgroup`).
     #[must_use]
     pub fn source(self, tier: CullingTier) -> String {
-        const LAYOUT: &str = wgsl!("meshlet_layout");
-        match self {
-            Self::Expand => join(&[LAYOUT, wgsl!("meshlet_expand")]),
-            Self::Vote => join(&[
-                LAYOUT,
-                INSTANCE,
-                INSTANCE_PACKED,
-                FRUSTUM,
-                wgsl!("meshlet_visible"),
-                wgsl!("meshlet_span"),
-                wgsl!("meshlet_vote"),
-                if tier == CullingTier::Subgroup {
-                    wgsl!("meshlet_vote_subgroup")
-                } else {
-                    wgsl!("meshlet_vote_workgroup")
-                },
-            ]),
-            Self::Scan => join(&[LAYOUT, wgsl!("meshlet_scan")]),
-            Self::Compact => join(&[LAYOUT, wgsl!("meshlet_span"), wgsl!("meshlet_compact")]),
-            Self::Args => join(&[LAYOUT, wgsl!("meshlet_args")]),
-        }
+        let composed = match self {
+            Self::Expand => &kernels::MESHLET_EXPAND,
+            Self::Vote => &kernels::MESHLET_VOTE,
+            Self::Scan => &kernels::MESHLET_SCAN,
+            Self::Compact => &kernels::MESHLET_COMPACT,
+            Self::Args => &kernels::MESHLET_ARGS,
+        };
+        composed.on(tier).to_owned()
     }
 
     fn kernels(self) -> &'static [Kernel] {

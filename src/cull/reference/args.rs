@@ -1,4 +1,4 @@
-//! Twin of `shaders/draw.wgsl`.
+//! Twin of `shaders/shared/survivors.wgsl`.
 
 use crate::cull::layout::{Batch, DrawArgs, RowDraw, Totals};
 

@@ -1,4 +1,4 @@
-//! Twin of `shaders/bound.wgsl`, `shaders/word_bound.wgsl` and `shaders/block_state.wgsl`.
+//! Twin of `shaders/cull/bound.wgsl` and of the bounds in `shaders/shared/visibility.wgsl`.
 
 use crate::{
     cull::layout::{BLOCK_WORDS, Bound, Chunk, Row},

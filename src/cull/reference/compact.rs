@@ -1,4 +1,4 @@
-//! Twin of `shaders/compact.wgsl`.
+//! Twin of `shaders/cull/compact.wgsl`.
 
 use crate::cull::layout::{BLOCK, BLOCK_WORDS, Batch, Chunk};
 

@@ -1,4 +1,4 @@
-//! Twins of `shaders/meshlet_*.wgsl`.
+//! Twins of `shaders/meshlets/*.wgsl`.
 
 use crate::{
     cull::{

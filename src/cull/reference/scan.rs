@@ -1,4 +1,4 @@
-//! Twin of what `shaders/vote.wgsl` counts and `shaders/compact.wgsl` adds up.
+//! Twin of what `shaders/cull/vote.wgsl` counts and `shaders/cull/compact.wgsl` adds up.
 
 use crate::cull::layout::{BLOCK_WORDS, Batch};
 

@@ -1,4 +1,5 @@
-//! Twin of `shaders/vote.wgsl`, `frustum.wgsl` and `instance.wgsl`.
+//! Twin of `shaders/cull/vote.wgsl`, `shaders/shared/visibility.wgsl` and
+//! `shaders/shared/instance.wgsl`.
 
 use crate::{
     cull::layout::{BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTRE, Chunk, Row},

@@ -2,6 +2,7 @@
 
 use crate::cull::{
     Compaction, CullError,
+    compaction::{Arena, Resource},
     gpu::{
         Gpu,
         buffer::{Growable, Table},
@@ -13,7 +14,6 @@ use crate::cull::{
     plan::BatchPlan,
     reference,
     store::{Page, PageBuffers},
-    strategies::{Arena, Resource},
 };
 use bytemuck::Zeroable;
 use wgpu::{BindGroup, Buffer, BufferUsages, Device};

@@ -3,6 +3,7 @@
 use super::batch::GpuBatch;
 use crate::cull::{
     CullError,
+    compaction::Resource,
     gpu::{Gpu, readback::read_buffer, staging::StagingRing},
     layout::{DrawArgs, Totals, args_offset},
     pipelines::Pipelines,
@@ -10,7 +11,6 @@ use crate::cull::{
         BatchPlan,
         planner::{BatchKey, RowMeaning},
     },
-    strategies::Resource,
 };
 use std::sync::Arc;
 use wgpu::{Buffer, CommandEncoder, Device};

@@ -1,7 +1,7 @@
 //! The pass that writes a `MeshUniform` for each survivor.
 
 use crate::{
-    cull::{CullError, CullingTier, KernelJob, compile_kernel, layout::Totals, shaders},
+    cull::{CullError, CullingTier, KernelJob, compile_kernel, layout::Totals, shaders::kernels},
     render::draw_slots::SLOT_BYTES,
 };
 use bytemuck::{Pod, Zeroable};
@@ -10,7 +10,7 @@ use wgpu::{
     BindGroupLayoutEntry, BindingType, BufferBindingType, ComputePipeline, Device, ShaderStages,
 };
 
-/// `UniformJob` of `shaders/mesh_uniforms.wgsl`; the test `layout` compares the two.
+/// `UniformJob` of `shaders/draw/mesh_uniforms.wgsl`; a test below compares the two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(in crate::render) struct UniformJob {
@@ -30,16 +30,11 @@ pub(in crate::render) struct Built {
     pub layout: wgpu::BindGroupLayout,
 }
 
-/// The WGSL of the pass: plain, without a preprocessor.
+/// The WGSL of the pass: the size of `Totals`, then the composed kernel.
 fn source() -> String {
     let totals = size_of::<Totals>() / 4;
-    [
-        &format!("const TOTALS_WORDS: u32 = {totals}u;"),
-        shaders::INSTANCE,
-        shaders::INSTANCE_PACK,
-        include_str!("../../../shaders/mesh_uniforms.wgsl"),
-    ]
-    .join("\n")
+    let kernel = kernels::MESH_UNIFORMS.on(CullingTier::Workgroup);
+    format!("const TOTALS_WORDS: u32 = {totals}u;\n{kernel}")
 }
 
 /// Compiles the pass.

@@ -57,17 +57,17 @@ impl DrawShaders {
             (&INSTANCE_SHADER, decode, "instance.wgsl"),
             (
                 &DRAW_INSTANCE_SHADER,
-                include_str!("../../../shaders/draw_instance.wgsl").to_owned(),
+                include_str!("../../../shaders/draw/instance.wgsl").to_owned(),
                 "draw_instance.wgsl",
             ),
             (
                 &DRAW_MESH_SHADER,
-                include_str!("../../../shaders/draw_mesh.wgsl").to_owned(),
+                include_str!("../../../shaders/draw/mesh.wgsl").to_owned(),
                 "draw_mesh.wgsl",
             ),
             (
                 &DRAW_PREPASS_SHADER,
-                include_str!("../../../shaders/draw_prepass.wgsl").to_owned(),
+                include_str!("../../../shaders/draw/prepass.wgsl").to_owned(),
                 "draw_prepass.wgsl",
             ),
         ];

@@ -9,7 +9,7 @@ use bevy::{
     shader::ShaderImport,
 };
 
-/// The module by which a vertex stage reads instances: `shaders/draw_instance.wgsl`.
+/// The module by which a vertex stage reads instances: `shaders/draw/instance.wgsl`.
 const MODULE: &str = "bevy_gpu_culling::draw_instance";
 
 /// By shader: whether it imports the module.

@@ -1,5 +1,5 @@
-//! Twin of `shaders/expand_bits.wgsl`, `expand_po2_buckets.wgsl`, `expand_one_bucket.wgsl`,
-//! `expand_plan_buckets.wgsl` and of pass 2 of both.
+//! Twin of `shaders/expand/bits.wgsl`, `plan_buckets.wgsl`, `po2_buckets.wgsl` and
+//! `one_bucket.wgsl`.
 
 use crate::cull::layout::expand::{EXPAND_BUCKETS, EXPAND_CHUNK, EXPAND_MOST_ITEMS, ExpandBucket};
 

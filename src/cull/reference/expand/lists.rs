@@ -1,4 +1,4 @@
-//! Twin of `shaders/expand_list.wgsl`, `expand_items_list.wgsl` and `expand_items_groups.wgsl`.
+//! Twin of `shaders/expand/list.wgsl`, `item_list.wgsl` and `workgroup_items.wgsl`.
 
 use super::expand_place_of;
 use crate::cull::layout::expand::EXPAND_CHUNK;

@@ -1,4 +1,4 @@
-//! Twin of `shaders/expand_scan.wgsl`, `expand_spine.wgsl`, `expand_sums.wgsl` and `expand_measure.wgsl`.
+//! Twin of `shaders/expand/scan.wgsl`, `spine.wgsl`, `sources.wgsl` and `fixed_max.wgsl`.
 
 use crate::cull::layout::expand::EXPAND_TILE;
 

@@ -1,5 +1,5 @@
-//! Twin of `shaders/expand_search.wgsl`, `expand_items_search.wgsl`, `expand_items_spans.wgsl`, `expand_pack.wgsl`, `expand_items_packed.wgsl` and
-//! `expand_items_fixed.wgsl`.
+//! Twin of `shaders/expand/prefix_search.wgsl`, `workgroup_search.wgsl`, `packed_atomic.wgsl` and
+//! `fixed_max.wgsl`.
 
 use crate::cull::layout::expand::{EXPAND_SPAN, EXPAND_TILE};
 

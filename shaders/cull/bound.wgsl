@@ -1,0 +1,140 @@
+// Bounds of blocks, one workgroup per block: a sphere around the positions of its instances, their
+// largest scale, and a sphere around each 32 of them. It runs when instances have changed, not
+// every frame. Thread t has instances 8t to 8t + 7, and four threads have one word.
+
+import package::shared::instance::{instance_scale, load_instance};
+import package::shared::layout::{BLOCK, BLOCK_ITEMS, BLOCK_THREADS, BLOCK_WORDS, Bound, BoundJob};
+import package::shared::visibility::{WORD_STEPS, word_center};
+
+@group(0) @binding(0) var<uniform> job: BoundJob;
+// Binding 3 is `instances` (instance.wgsl).
+@group(0) @binding(4) var<storage, read> scales: array<f32>;
+@group(0) @binding(5) var<storage, read_write> bounds: array<Bound>;
+
+// Average radius of a block's words, in steps, from which on the bounds of words are of no use:
+// neighbors are far from each other.
+const LOOSE: u32 = 100u;
+
+var<workgroup> lows: array<vec4<f32>, BLOCK_THREADS>;
+var<workgroup> highs: array<vec4<f32>, BLOCK_THREADS>;
+var<workgroup> reaches: array<f32, BLOCK_THREADS>;
+var<workgroup> word_codes: array<u32, BLOCK_WORDS>;
+
+// Compared as bits, because a compiler may assume that there is no NaN.
+fn is_finite(v: vec3<f32>) -> bool {
+    let exponents = bitcast<vec3<u32>>(v) & vec3<u32>(0x7f800000u);
+    return all(exponents != vec3<u32>(0x7f800000u));
+}
+
+// The largest distance of the thread's positions from `center`.
+fn reach_from(
+    center: vec3<f32>,
+    positions: ptr<function, array<vec3<f32>, BLOCK_ITEMS>>,
+) -> f32 {
+    var reach = 0.0;
+    for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
+        reach = max(reach, distance((*positions)[k], center));
+    }
+    return reach;
+}
+
+@compute @workgroup_size(BLOCK_THREADS)
+fn bound(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) thread: u32,
+) {
+    let job_block = workgroup.y * workgroups.x + workgroup.x;
+    if (job_block >= job.block_count) {
+        return;
+    }
+    let block = job.first_block + job_block;
+    let first = block * BLOCK + thread * BLOCK_ITEMS;
+    let last = job.end - 1u;
+
+    // The fourth components: 1 if all instances can be visible, and the largest scale. An instance
+    // that is not finite or has a negative scale is never visible (`load_sphere`) and adds nothing
+    // else.
+    var low = vec4<f32>(vec3<f32>(3e38), 1.0);
+    var high = vec4<f32>(vec3<f32>(-3e38), 0.0);
+    var positions: array<vec3<f32>, BLOCK_ITEMS>;
+    for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
+        let at = min(first + k, last);
+        let instance = load_instance(at);
+        positions[k] = instance.position;
+        var scale = instance_scale(instance);
+        if (job.has_scale != 0u) {
+            scale *= scales[at];
+        }
+        if (is_finite(positions[k]) && is_finite(vec3<f32>(scale)) && scale >= 0.0) {
+            low = vec4<f32>(min(low.xyz, positions[k]), low.w);
+            high = vec4<f32>(max(high.xyz, positions[k]), max(high.w, scale));
+        } else {
+            low.w = 0.0;
+        }
+    }
+    lows[thread] = low;
+    highs[thread] = high;
+    workgroupBarrier();
+    let word = thread / 4u;
+    for (var part = 0u; part < 4u; part += 1u) {
+        low = min(low, lows[word * 4u + part]);
+        high = max(high, highs[word * 4u + part]);
+    }
+    let middle = (low.xyz + high.xyz) * 0.5;
+    workgroupBarrier();
+    for (var span = BLOCK_THREADS / 2u; span > 0u; span /= 2u) {
+        if (thread < span) {
+            lows[thread] = min(lows[thread], lows[thread + span]);
+            highs[thread] = max(highs[thread], highs[thread + span]);
+        }
+        workgroupBarrier();
+    }
+    let center = (lows[0].xyz + highs[0].xyz) * 0.5;
+    let is_whole = lows[0].w == 1.0;
+    let is_empty = lows[0].x > highs[0].x;
+    let max_scale = highs[0].w;
+
+    reaches[thread] = reach_from(center, &positions);
+    workgroupBarrier();
+    for (var span = BLOCK_THREADS / 2u; span > 0u; span /= 2u) {
+        if (thread < span) {
+            reaches[thread] = max(reaches[thread], reaches[thread + span]);
+        }
+        workgroupBarrier();
+    }
+    let radius = reaches[0];
+    workgroupBarrier();
+
+    // The word's center as it will be read, and the radius from there.
+    let step = radius / WORD_STEPS;
+    let away = clamp((middle - center) / max(step, 1e-30), vec3<f32>(-127.0), vec3<f32>(127.0));
+    let steps = vec3<u32>(vec3<i32>(round(away)) + 128);
+    reaches[thread] = reach_from(word_center(center, step, steps), &positions);
+    workgroupBarrier();
+    if ((thread % 4u) == 0u) {
+        let reach = max(
+            max(reaches[thread], reaches[thread + 1u]),
+            max(reaches[thread + 2u], reaches[thread + 3u]));
+        // At most twice the radius. The hundredth of a step covers rounding.
+        let reach_steps = min(u32(ceil(reach / max(step, 1e-30) + 0.01)), 255u);
+        word_codes[word] = steps.x | (steps.y << 8u) | (steps.z << 16u) | (reach_steps << 24u);
+    }
+    workgroupBarrier();
+    if (thread < BLOCK_WORDS) {
+        bounds[block].words[thread] = word_codes[thread];
+    }
+    if (thread == 0u) {
+        var sum = 0u;
+        for (var w = 0u; w < BLOCK_WORDS; w += 1u) {
+            sum += word_codes[w] >> 24u;
+        }
+        bounds[block].centre = center;
+        // A block without visible instances is outside every view. A block in which some instance
+        // is never visible is never inside.
+        let most = bitcast<f32>(0x7f7fffffu);
+        bounds[block].radius = select(select(most, -most, is_empty), radius, is_whole);
+        bounds[block].max_scale = max_scale;
+        bounds[block].loose = select(1u, 0u, is_whole && sum < LOOSE * BLOCK_WORDS);
+    }
+}

@@ -1,0 +1,56 @@
+// Stage 0: blocks. One thread per block tests the bound of the block in every row of its chunk. A
+// count starts with what is known: all instances of the block if it is inside, otherwise none.
+// Blocks that some view crosses go to a list. The other blocks need no further work.
+
+import package::cull::lists::lists;
+import package::shared::layout::{BLOCK, CLASSIFY_THREADS, batch, chunk_of, chunks};
+import package::shared::visibility::{INSIDE, PARTIAL, block_len, bound_state, bounds, rows};
+
+@group(0) @binding(7) var<storage, read_write> counts: array<u32>;
+
+// Crossed blocks of the workgroup, and the place of the first of them in the list.
+var<workgroup> group_crossed: atomic<u32>;
+var<workgroup> group_first: u32;
+
+@compute @workgroup_size(CLASSIFY_THREADS)
+fn classify(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(local_invocation_index) thread: u32,
+) {
+    let block_in_batch = workgroup.x * CLASSIFY_THREADS + thread;
+    if (block_in_batch == 0u) {
+        atomicStore(&lists.occupied_count, 0u);
+    }
+    var is_crossed = false;
+    if (block_in_batch < batch.block_count) {
+        let chunk = chunks[chunk_of(block_in_batch, batch.chunk_count)];
+        let block = block_in_batch - chunk.first_block;
+        let at = chunk.first_instance / BLOCK + block;
+        let center = bounds[at].centre;
+        let radius = bounds[at].radius;
+        let max_scale = bounds[at].max_scale;
+        for (var r = 0u; r < chunk.row_count; r += 1u) {
+            let state = bound_state(chunk, rows[chunk.first_row + r], center, radius, max_scale);
+            is_crossed = is_crossed | (state == PARTIAL);
+            counts[chunk.first_count + r * chunk.block_count + block] =
+                select(0u, block_len(chunk, block), state == INSIDE);
+        }
+    }
+    // One global atomicAdd per workgroup.
+    var place = 0u;
+    if (is_crossed) {
+        place = atomicAdd(&group_crossed, 1u);
+    }
+    workgroupBarrier();
+    if (thread == 0u) {
+        let crossed = atomicLoad(&group_crossed);
+        if (crossed > 0u) {
+            group_first = atomicAdd(&lists.crossed_count, crossed);
+        }
+    }
+    workgroupBarrier();
+    // A list that was not emptied (a frame without `compact`) loses blocks instead of overflowing.
+    if (is_crossed && group_first + place < batch.block_count) {
+        lists.entries[group_first + place].x = block_in_batch;
+    }
+}

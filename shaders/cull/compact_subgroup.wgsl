@@ -1,0 +1,121 @@
+// `compact` by subgroup operations, at any subgroup size from 4 to 128.
+
+import package::cull::compact::{
+    Counted, Occupied, compact_all, counted, partials, tiles_before_any, words, write_count,
+};
+import package::shared::layout::{BLOCK_THREADS, BLOCK_WORDS, COUNTS_EACH, SCAN_TILE};
+import package::shared::survivors::{put, room_for, store};
+
+struct Thread {
+    // Threads are numbered subgroup by subgroup.
+    index: u32,
+    subgroup: u32,
+    lane: u32,
+    size: u32,
+}
+
+// One sum per subgroup: 32 if subgroups have four lanes.
+var<workgroup> subgroup_sums: array<vec4<u32>, 32>;
+
+// The sum of `value` over all threads.
+fn add_up(thread: Thread, value: vec4<u32>) -> vec4<u32> {
+    let sum = subgroupAdd(value);
+    if (thread.lane == 0u) {
+        subgroup_sums[thread.subgroup] = sum;
+    }
+    workgroupBarrier();
+    var total = vec4<u32>(0u);
+    for (var s = 0u; s < BLOCK_THREADS / thread.size; s += 1u) {
+        total += subgroup_sums[s];
+    }
+    // The next call overwrites the sums.
+    workgroupBarrier();
+    return total;
+}
+
+// A subgroup of 32 lanes can take one word of a block per lane and go through its bits: a lane with
+// eight bits takes eight steps, while 32 lanes with one bit each take one step per word. Up to
+// FEW_SURVIVORS survivors of a block, each lane stores the ids that it finds.
+const FEW_SURVIVORS: u32 = 64u;
+// Up to MOST_STAGED survivors, the ids become contiguous in workgroup memory first and are stored
+// together. Beyond that, words are so full that one bit per lane is faster.
+const MOST_STAGED: u32 = 320u;
+
+var<workgroup> staged: array<u32, COUNTS_EACH * MOST_STAGED>;
+
+// The lane's word of a count, if its survivors are few.
+fn word_of(count: u32, survivors: u32, thread: Thread) -> u32 {
+    var word = 0u;
+    if (thread.size == 32u && survivors > 0u && survivors <= MOST_STAGED) {
+        word = words[count * (BLOCK_WORDS / 4u) + thread.lane / 4u][thread.lane & 3u];
+    }
+    return word;
+}
+
+// Survivors of all tiles before the tile of the thread's count. A subgroup of 32 lanes has one
+// count.
+fn tiles_before_occupied(at: u32, end: u32, cell: Occupied, thread: Thread) -> u32 {
+    if (thread.size != 32u) {
+        return tiles_before_any(at, end, thread);
+    }
+    var sum = 0u;
+    for (var tile = thread.lane; tile < cell.count / SCAN_TILE; tile += 32u) {
+        sum += partials[tile];
+    }
+    return subgroupAdd(sum);
+}
+
+// Writes the ids of one count per 32 threads. Called by all threads of the workgroup.
+fn write_count_together(
+    count: u32,
+    lane_word: u32,
+    place: u32,
+    survivors: u32,
+    thread: Thread,
+) {
+    var block = Counted(0u, 0u);
+    if (survivors > 0u) {
+        block = counted(count);
+    }
+    let by_words = (thread.size == 32u) & (survivors < block.len) & (survivors <= MOST_STAGED);
+    let is_staged = by_words & (survivors > FEW_SURVIVORS);
+    let first_staged = thread.subgroup * MOST_STAGED;
+    if (by_words) {
+        let first_id = block.first_id + thread.lane * 32u;
+        var word = lane_word;
+        var at = subgroupExclusiveAdd(countOneBits(word));
+        while (word != 0u) {
+            let id = first_id + firstTrailingBit(word);
+            if (is_staged) {
+                staged[first_staged + at] = id;
+            } else {
+                store(place + at, id);
+            }
+            at += 1u;
+            word &= word - 1u;
+        }
+    } else if (survivors > 0u) {
+        write_count(count, block, place, survivors, thread.index % 32u);
+    }
+    workgroupBarrier();
+    if (is_staged) {
+        let room = room_for(place, survivors);
+        for (var i = thread.lane; i < room; i += 32u) {
+            put(place + i, staged[first_staged + i]);
+        }
+    }
+    // The next call overwrites the staged ids.
+    workgroupBarrier();
+}
+
+@compute @workgroup_size(BLOCK_THREADS)
+fn compact(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(subgroup_id) subgroup: u32,
+    @builtin(subgroup_invocation_id) lane: u32,
+    @builtin(subgroup_size) size: u32,
+) {
+    let thread = Thread(subgroup * size + lane, subgroup, lane, size);
+    compact_all(workgroup.x, workgroups.x, thread);
+}

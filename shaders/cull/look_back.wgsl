@@ -1,0 +1,389 @@
+// All stages in one pass: a workgroup takes a strip, some blocks of one row, votes on its words,
+// finds the strip's place by look-back and writes its ids. A strip that ends a row writes the row's
+// command.
+//
+// The place of a strip is the sum of all strips before it. It is found in the very pass that counts
+// them, by decoupled look-back (Merrill and Garland, "Single-pass Parallel Prefix Scan with
+// Decoupled Look-back", 2016,
+// https://research.nvidia.com/publication/2016-03_single-pass-parallel-prefix-scan).
+// A strip publishes its total. It adds up the totals of the strips before it until it meets a strip
+// that knows its prefix. Then it publishes its own prefix.
+//
+//     totals       3  1  4  2
+//     published    P3 P4 A4 .      P: prefix, its own total included; A: its total
+//     strip 3      4 + 4 = 8       looks back over A4, up to P4
+//
+// Workgroups take strips in order, so the workgroups of all strips before one run or have run. But
+// no rule says that they make progress while this one waits. So after SPINS looks, a missing strip
+// is counted here (`count_strip`) and published for all, as in Smith, Levien and Owens, "Decoupled
+// Fallback: A Portable Single-Pass GPU Scan", 2025 (https://doi.org/10.1145/3694906.3743326). Every
+// loop counts its turns: nothing here waits forever, whatever other workgroups do.
+
+import package::shared::ballot::{component, keep_ballot};
+import package::shared::instance::INSTANCE_IS_RIGID;
+import package::shared::layout::{
+    BLOCK, BLOCK_THREADS, BLOCK_WORDS, Chunk, MOST_STRIP_TURNS, MOST_STRIP_WORDS, MOST_TILES, Row,
+    SCAN_TILE, batch, chunks,
+};
+import package::shared::survivors::{store, write_command, write_totals};
+import package::shared::visibility::{
+    INSIDE, OUTSIDE, PARTIAL, block_state, full_word, is_visible, load_sphere, rows,
+    vote_crossed_words, word_state,
+};
+
+struct LookBack {
+    // Dispatches so far. The last bit selects the half of the statuses that this dispatch uses.
+    epoch: atomic<u32>,
+    // Strips of this dispatch that have a workgroup.
+    taken: atomic<u32>,
+    // Workgroups of this dispatch that no longer need a status.
+    finished: atomic<u32>,
+    // Two per strip: zero until the strip has published something. A dispatch clears the other half
+    // for the next dispatch.
+    statuses: array<atomic<u32>>,
+}
+
+@group(0) @binding(13) var<storage, read_write> look_back: LookBack;
+
+const AGGREGATE: u32 = 0x40000000u;
+const PREFIX: u32 = 0x80000000u;
+const STATUS_VALUE: u32 = 0x3fffffffu;
+// The survivors of a batch fit into a status.
+const_assert MOST_TILES * SCAN_TILE * BLOCK <= STATUS_VALUE;
+// Looks at a strip that has published nothing, until it is counted here.
+const SPINS: u32 = 64u;
+
+// What a strip has published. Before the first strip the sum is known: none.
+fn status_of(half: u32, strip: i32) -> u32 {
+    var status = PREFIX;
+    if (strip >= 0) {
+        status = atomicLoad(&look_back.statuses[half + u32(strip)]);
+    }
+    return status;
+}
+
+// The sum of all strips before `strip`, for all lanes of the calling subgroup. The statuses of this
+// dispatch begin at `half`.
+fn sum_before(half: u32, strip: u32, lane: u32, size: u32) -> u32 {
+    let lanes = min(size, 32u);
+    var sum = 0u;
+    var at = strip;
+    // A turn that does not advance waits for a strip, so the next turn advances. Adding up at once
+    // what the wait has seen costs a third of the speed.
+    for (var turns = 2u * strip; turns > 0u && at > 0u; turns -= 1u) {
+        // One strip per lane, backwards from the last.
+        let status = status_of(half, i32(at) - 1 - i32(lane));
+        let has_prefix = (lane < lanes) & (status >= PREFIX);
+        let is_missing = (lane < lanes) & (status == 0u);
+        let first_prefix = firstTrailingBit(subgroupBallot(has_prefix).x);
+        let first_missing = firstTrailingBit(subgroupBallot(is_missing).x);
+        // Lanes whose strips are added: up to the first prefix, and before the first missing
+        // status.
+        let end = min(min(first_prefix, lanes - 1u) + 1u, first_missing);
+        sum += subgroupAdd(select(0u, status & STATUS_VALUE, lane < end));
+        if (first_prefix < first_missing) {
+            break;
+        }
+        at -= end;
+        if (first_missing < lanes && !is_published(half + at - 1u, lane)) {
+            let total = count_strip(at - 1u, lane, size);
+            if (lane == 0u) {
+                // Never replaces a prefix that was published meanwhile.
+                atomicMax(&look_back.statuses[half + at - 1u], AGGREGATE | total);
+            }
+        }
+    }
+    return sum;
+}
+
+// Waits for a strip, for SPINS looks. Only one lane looks: if all lanes looked, they would slow
+// down the strip that they wait for.
+fn is_published(at: u32, lane: u32) -> bool {
+    for (var spin = 0u; spin < SPINS; spin += 1u) {
+        var is_there = false;
+        if (lane == 0u) {
+            is_there = atomicLoad(&look_back.statuses[at]) != 0u;
+        }
+        if (subgroupAny(is_there)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// ---- The strip.
+
+// A strip: some blocks of one row.
+struct Strip {
+    chunk: u32,
+    row: u32,
+    // Its number in the row, and the number of strips of the row.
+    in_row: u32,
+    of_row: u32,
+}
+
+var<workgroup> strip_words: array<u32, MOST_STRIP_WORDS>;
+// Survivors of the strip before each word.
+var<workgroup> word_places: array<u32, MOST_STRIP_WORDS>;
+// Survivors of each subgroup's words in each turn. A subgroup has at least four lanes.
+var<workgroup> turn_sums: array<u32, BLOCK_THREADS / 4u * MOST_STRIP_TURNS>;
+var<workgroup> taken_strip: u32;
+var<workgroup> strip_place: u32;
+
+// The chunk of a strip: the last one whose first strip is not after it.
+fn chunk_of_strip(strip: u32) -> u32 {
+    var low = 0u;
+    var high = batch.chunk_count;
+    while (high - low > 1u) {
+        let middle = (low + high) / 2u;
+        if (chunks[middle].first_strip <= strip) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+fn strip_at(strip: u32) -> Strip {
+    let chunk = chunk_of_strip(strip);
+    let each = (chunks[chunk].block_count + batch.strip_blocks - 1u) / batch.strip_blocks;
+    let in_chunk = strip - chunks[chunk].first_strip;
+    let row = chunks[chunk].first_row + in_chunk / each;
+    return Strip(chunk, row, in_chunk % each, each);
+}
+
+// Words that a subgroup votes on in a turn: one per lane, or fewer, so that all subgroups share a
+// small strip.
+fn words_of_turn(size: u32) -> u32 {
+    return size / BLOCK_SHARES * min(batch.strip_blocks, BLOCK_SHARES);
+}
+
+// Blocks that have as many words as a workgroup has threads.
+const BLOCK_SHARES: u32 = BLOCK_THREADS / BLOCK_WORDS;
+
+// Counts the survivors of a strip that has published nothing, in the subgroup that waits for it. It
+// uses the same vote as the strip, so both get the same answer.
+fn count_strip(strip: u32, lane: u32, size: u32) -> u32 {
+    let this = strip_at(strip);
+    let words_each = words_of_turn(size);
+    let word_count = batch.strip_blocks * BLOCK_WORDS;
+    var total = 0u;
+    for (var w = 0u; w < word_count; w += words_each) {
+        let first = this.in_row * word_count + w;
+        let word = vote_words(chunks[this.chunk], this.row, first, words_each, lane, size);
+        total += subgroupAdd(countOneBits(word));
+    }
+    return total;
+}
+
+@compute @workgroup_size(BLOCK_THREADS)
+fn cull(
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(subgroup_id) subgroup: u32,
+    @builtin(subgroup_invocation_id) lane: u32,
+    @builtin(subgroup_size) size: u32,
+) {
+    let thread = subgroup * size + lane;
+    if (thread == 0u) {
+        taken_strip = atomicAdd(&look_back.taken, 1u);
+    }
+    let strip = workgroupUniformLoad(&taken_strip);
+    let half_len = arrayLength(&look_back.statuses) / 2u;
+    let half = select(0u, half_len, (atomicLoad(&look_back.epoch) & 1u) != 0u);
+    // A two-dimensional dispatch may have more workgroups than strips.
+    if (strip < batch.strip_count) {
+        cull_strip(strip, half, half_len, subgroup, lane, size);
+    }
+    if (thread == 0u && atomicAdd(&look_back.finished, 1u) + 1u == workgroups.x * workgroups.y) {
+        atomicStore(&look_back.taken, 0u);
+        atomicStore(&look_back.finished, 0u);
+        atomicAdd(&look_back.epoch, 1u);
+    }
+}
+
+// Votes on a strip, publishes its total, finds its place and writes its ids.
+fn cull_strip(strip: u32, half: u32, half_len: u32, subgroup: u32, lane: u32, size: u32) {
+    let thread = subgroup * size + lane;
+    let this = strip_at(strip);
+    let chunk = chunks[this.chunk];
+    let word_count = batch.strip_blocks * BLOCK_WORDS;
+    let first_word = this.in_row * word_count;
+
+    let words_each = words_of_turn(size);
+    let subgroups = BLOCK_THREADS / size;
+    let turns = word_count / (words_each * subgroups);
+    for (var turn = 0u; turn < turns; turn += 1u) {
+        let first = (turn * subgroups + subgroup) * words_each;
+        let word = vote_words(chunk, this.row, first_word + first, words_each, lane, size);
+        let survivors = countOneBits(word);
+        let before = subgroupExclusiveAdd(survivors);
+        if (lane < words_each) {
+            strip_words[first + lane] = word;
+            word_places[first + lane] = before;
+        }
+        if (lane == size - 1u) {
+            turn_sums[turn * subgroups + subgroup] = before + survivors;
+        }
+    }
+    workgroupBarrier();
+    var total = 0u;
+    for (var t = 0u; t < turns * subgroups; t += 1u) {
+        if (t % subgroups == subgroup && lane < words_each) {
+            word_places[t * words_each + lane] += total;
+        }
+        total += turn_sums[t];
+    }
+    if (thread == 0u) {
+        let kind = select(AGGREGATE, PREFIX, strip == 0u);
+        atomicStore(&look_back.statuses[half + strip], kind | total);
+    }
+    if (subgroup == 0u) {
+        place_strip(this, strip, total, half, lane, size);
+    }
+    let place = workgroupUniformLoad(&strip_place);
+    if (total > 0u) {
+        write_strip(chunk.first_instance + first_word * 32u, place, total, thread);
+    }
+    // Clears the statuses of the next dispatch.
+    let stride = batch.strip_count * BLOCK_THREADS;
+    for (var i = strip * BLOCK_THREADS + thread; i < half_len; i += stride) {
+        atomicStore(&look_back.statuses[half_len - half + i], 0u);
+    }
+}
+
+// Finds the strip's place. If the strip ends a row, it also finds the row's place and writes the
+// row's command.
+fn place_strip(this: Strip, strip: u32, total: u32, half: u32, lane: u32, size: u32) {
+    let is_end = this.in_row + 1u == this.of_row;
+    let row_strip = strip - this.in_row;
+    var at = strip;
+    var end = 0u;
+    loop {
+        let place = sum_before(half, at, lane, size);
+        if (at == strip) {
+            end = place + total;
+            if (lane == 0u) {
+                strip_place = place;
+                if (strip > 0u) {
+                    atomicStore(&look_back.statuses[half + strip], PREFIX | end);
+                }
+            }
+        }
+        if (is_end && at == row_strip && lane == 0u) {
+            let shape = chunks[this.chunk];
+            write_command(
+                this.row,
+                shape.element_count,
+                shape.first_element,
+                shape.base_vertex,
+                shape.indexed,
+                place,
+                end);
+            if (strip + 1u == batch.strip_count) {
+                write_totals(end, 0u);
+            }
+        }
+        if (!is_end || at == row_strip) {
+            break;
+        }
+        at = row_strip;
+    }
+}
+
+// Average survivors per word up to which each thread writes the ids of whole words.
+const FEW_IN_WORD: u32 = 2u;
+
+// Writes the ids of the strip's survivors from `place` on.
+fn write_strip(first_id: u32, place: u32, survivors: u32, thread: u32) {
+    let word_count = batch.strip_blocks * BLOCK_WORDS;
+    if (survivors <= FEW_IN_WORD * word_count) {
+        for (var w = thread; w < word_count; w += BLOCK_THREADS) {
+            var word = strip_words[w];
+            var at = place + word_places[w];
+            while (word != 0u) {
+                store(at, first_id + w * 32u + firstTrailingBit(word));
+                at += 1u;
+                word &= word - 1u;
+            }
+        }
+        return;
+    }
+    // 32 threads per word, one bit each, so that their writes are contiguous.
+    let bit = thread % 32u;
+    for (var w = thread / 32u; w < word_count; w += BLOCK_THREADS / 32u) {
+        let word = strip_words[w];
+        if (((word >> bit) & 1u) != 0u) {
+            let before = countOneBits(word & ((1u << bit) - 1u));
+            store(place + word_places[w] + before, first_id + w * 32u + bit);
+        }
+    }
+}
+
+// ---- The vote on a strip's words.
+
+// The state of a word of a row. A block that is inside or outside answers for its words.
+fn state_of_word(chunk: Chunk, row: u32, word: u32) -> u32 {
+    let at = chunk.first_instance / BLOCK + word / BLOCK_WORDS;
+    let state = block_state(chunk, row, at);
+    if (state != PARTIAL) {
+        return state;
+    }
+    return word_state(chunk, row, at, word % BLOCK_WORDS);
+}
+
+// The vote of one subgroup on `words_each` words of a row from word `first_word` on: one word per
+// lane, zero in the lanes after them.
+fn vote_words(
+    chunk: Chunk,
+    row: u32,
+    first_word: u32,
+    words_each: u32,
+    lane: u32,
+    size: u32,
+) -> u32 {
+    let lane_word = first_word + lane;
+    var state = OUTSIDE;
+    if (lane < words_each && lane_word / BLOCK_WORDS < chunk.block_count) {
+        state = state_of_word(chunk, row, lane_word);
+    }
+    // Only crossed words read their instances.
+    let crossed = subgroupBallot(state == PARTIAL);
+    let first = first_word * 32u + lane;
+    var word = 0u;
+    if (INSTANCE_IS_RIGID & (chunk.flags == 0u) & (size == 32u)
+        & (first - lane + words_each * 32u <= chunk.instance_count)) {
+        let at = chunk.first_instance + first;
+        word = vote_crossed_words(chunk, rows[row], crossed.x, at, lane);
+    } else {
+        word = vote_crossed_ballots(chunk, rows[row], crossed, first, words_each, lane, size);
+    }
+    if (state == INSIDE) {
+        word = full_word(lane_word, chunk.instance_count);
+    }
+    return select(word, 0u, state == OUTSIDE);
+}
+
+// The vote on crossed words from bounding spheres, at any subgroup size. `first` is the lane's
+// first instance, counted from the start of the chunk.
+fn vote_crossed_ballots(
+    chunk: Chunk,
+    row: Row,
+    crossed: vec4<u32>,
+    first: u32,
+    words_each: u32,
+    lane: u32,
+    size: u32,
+) -> u32 {
+    var word = 0u;
+    for (var k = 0u; k * size < words_each * 32u; k += 1u) {
+        let i = first + k * size;
+        let in_words = (k * size + lane) / 32u;
+        var visible = false;
+        if (((component(crossed, in_words / 32u) >> (in_words % 32u)) & 1u) != 0u) {
+            visible = is_visible(chunk, row, load_sphere(chunk, i), i);
+        }
+        word = keep_ballot(word, k, subgroupBallot(visible), lane, size);
+    }
+    return word;
+}

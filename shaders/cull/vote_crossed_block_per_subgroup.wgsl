@@ -1,0 +1,87 @@
+// Stage 1 on crossed blocks that may be many and have one row each, if all subgroups have 32 lanes:
+// one block per subgroup, as in `vote_block` (vote_crossed_subgroup.wgsl), for one row. Fewer
+// registers, so more subgroups wait for memory concurrently.
+
+import package::cull::lists::lists;
+import package::shared::instance::INSTANCE_IS_RIGID;
+import package::shared::layout::{
+    BLOCK, BLOCK_THREADS, BLOCK_WORDS, Chunk, OWN_BLOCKS, batch, chunk_of, chunks,
+};
+import package::shared::visibility::{
+    INSIDE, PARTIAL, block_len, full_word, is_visible, load_sphere, rows, vote_crossed_words,
+    word_state,
+};
+
+@group(0) @binding(6) var<storage, read_write> words: array<u32>;
+@group(0) @binding(7) var<storage, read_write> counts: array<u32>;
+
+@compute @workgroup_size(BLOCK_THREADS)
+fn vote(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(subgroup_id) subgroup: u32,
+    @builtin(subgroup_invocation_id) lane: u32,
+) {
+    let end = min(atomicLoad(&lists.crossed_count), batch.block_count);
+    let stride = workgroups.x * OWN_BLOCKS;
+    for (var item = workgroup.x * OWN_BLOCKS + subgroup; item < end; item += stride) {
+        // Within bounds even if an earlier frame, which ended before `compact`, left other entries.
+        let block_in_batch = min(lists.entries[item].x, batch.block_count - 1u);
+        let chunk = chunks[chunk_of(block_in_batch, batch.chunk_count)];
+        let block = block_in_batch - chunk.first_block;
+        let len = block_len(chunk, block);
+        let at = chunk.first_instance / BLOCK + block;
+        let state = word_state(chunk, chunk.first_row, at, lane);
+        let crossed = subgroupBallot(state == PARTIAL).x;
+        let first = block * BLOCK + lane;
+        var word: u32;
+        if (INSTANCE_IS_RIGID & (chunk.flags == 0u) & (len == BLOCK)) {
+            let row = rows[chunk.first_row];
+            word = vote_crossed_words(chunk, row, crossed, chunk.first_instance + first, lane);
+        } else {
+            word = vote_crossed_spheres(chunk, crossed, first, lane);
+        }
+        word = select(0u, word, state == PARTIAL);
+        if (state == INSIDE) {
+            word = full_word(lane, len);
+        }
+        let count = chunk.first_count + block;
+        words[count * BLOCK_WORDS + lane] = word;
+        let survivors = subgroupAdd(countOneBits(word));
+        if (lane == 0u) {
+            counts[count] = survivors;
+        }
+    }
+}
+
+// The same from bounding spheres. `first` is the lane's instance in the block's first word, counted
+// from the start of the chunk.
+fn vote_crossed_spheres(chunk: Chunk, crossed: u32, first: u32, lane: u32) -> u32 {
+    let row = rows[chunk.first_row];
+    var word = 0u;
+    var left = crossed;
+    while (left != 0u) {
+        // After the last word, the first of the four again.
+        let a = firstTrailingBit(left);
+        left &= left - 1u;
+        let b = select(a, firstTrailingBit(left), left != 0u);
+        left &= left - 1u;
+        let c = select(a, firstTrailingBit(left), left != 0u);
+        left &= left - 1u;
+        let d = select(a, firstTrailingBit(left), left != 0u);
+        left &= left - 1u;
+        let sa = load_sphere(chunk, first + a * 32u);
+        let sb = load_sphere(chunk, first + b * 32u);
+        let sc = load_sphere(chunk, first + c * 32u);
+        let sd = load_sphere(chunk, first + d * 32u);
+        let in_a = is_visible(chunk, row, sa, first + a * 32u);
+        word = select(word, subgroupBallot(in_a).x, lane == a);
+        let in_b = is_visible(chunk, row, sb, first + b * 32u);
+        word = select(word, subgroupBallot(in_b).x, lane == b);
+        let in_c = is_visible(chunk, row, sc, first + c * 32u);
+        word = select(word, subgroupBallot(in_c).x, lane == c);
+        let in_d = is_visible(chunk, row, sd, first + d * 32u);
+        word = select(word, subgroupBallot(in_d).x, lane == d);
+    }
+    return word;
+}

@@ -1,0 +1,88 @@
+// What a vertex stage reads of a set: the survivor's id, its packed instance and its channels.
+//
+// A material's own vertex shader that imports this module may be used on sets. It may call:
+//   load(vertex.instance_index)           the instance, its tag and its index in the set;
+//   load_previous(vertex.instance_index)  the same in the previous frame, for motion vectors;
+//   position_to_set, direction_to_set     the mesh's space to the set's (the entity's own space);
+//   bevy_pbr::mesh_functions with SET     the set's space to the world: get_world_from_local(SET),
+//                                         get_previous_world_from_local(SET),
+//                                         mesh_position_local_to_world,
+//                                         mesh_normal_local_to_world(.., SET),
+//                                         mesh_tangent_local_to_world(.., SET).
+// It must not pass `instance_index` to `mesh_functions`, nor use skinning, morph targets or
+// `get_tag`. If it passes an `instance_index` to one of Bevy's fragment stages, that is SET.
+#define_import_path bevy_gpu_culling::draw_instance
+
+#import bevy_gpu_culling::instance::{PackedInstance, rotate, unpack_quat}
+
+// The bytes of the entity's MeshUniform (group 2, binding 0), then the fields of this crate.
+struct DrawSlot {
+    mesh_uniform: array<vec4<f32>, 11>,
+    flags: u32,
+    // First instance of the region, counted from the start of the page and of the set.
+    region_first: u32,
+    set_first: u32,
+    // Distance from an instance to its copy of the previous frame; 0 if no copy is kept.
+    previous_offset: u32,
+}
+
+// The index for `bevy_pbr::mesh_functions`: only the MeshUniform of the set's entity is bound.
+const SET: u32 = 0u;
+
+const DRAW_HAS_SCALE: u32 = 1u;
+const DRAW_HAS_TAG: u32 = 2u;
+
+@group(2) @binding(20) var<storage, read> slot: DrawSlot;
+@group(2) @binding(21) var<storage, read> survivors: array<u32>;
+@group(2) @binding(22) var<storage, read> instances: array<PackedInstance>;
+@group(2) @binding(23) var<storage, read> scales: array<f32>;
+@group(2) @binding(24) var<storage, read> tags: array<u32>;
+
+struct Instance {
+    position: vec3<f32>,
+    scale: f32,
+    rotation: vec4<f32>,
+    // Index in the set, and tag (0 without tags).
+    index: u32,
+    tag: u32,
+}
+
+// `draw_instance` is the built-in instance index.
+fn load(draw_instance: u32) -> Instance {
+    let id = survivors[draw_instance];
+    return load_at(id, id);
+}
+
+// The instance in the previous frame. If that is not kept or not finite, the instance as it is now.
+fn load_previous(draw_instance: u32) -> Instance {
+    let id = survivors[draw_instance];
+    var at = id + slot.previous_offset;
+    let exponents = bitcast<vec3<u32>>(instances[at].position) & vec3<u32>(0x7f800000u);
+    if any(exponents == vec3<u32>(0x7f800000u)) {
+        at = id;
+    }
+    return load_at(id, at);
+}
+
+fn load_at(id: u32, at: u32) -> Instance {
+    let packed = instances[at];
+    var scale = 1.0;
+    if (slot.flags & DRAW_HAS_SCALE) != 0u {
+        scale = scales[at];
+    }
+    var tag = 0u;
+    if (slot.flags & DRAW_HAS_TAG) != 0u {
+        tag = tags[id];
+    }
+    let index = id - slot.region_first + slot.set_first;
+    return Instance(packed.position, scale, unpack_quat(packed.rotation), index, tag);
+}
+
+// From the mesh's space to the set's.
+fn position_to_set(instance: Instance, position: vec3<f32>) -> vec4<f32> {
+    return vec4<f32>(rotate(instance.rotation, position * instance.scale) + instance.position, 1.0);
+}
+
+fn direction_to_set(instance: Instance, direction: vec3<f32>) -> vec3<f32> {
+    return rotate(instance.rotation, direction);
+}

@@ -1,0 +1,76 @@
+// Vertex stage of the main passes: Bevy's mesh.wgsl, plus the transform of the instance in its set.
+#import bevy_pbr::{
+    mesh_functions,
+    forward_io::Vertex,
+    view_transformations::position_world_to_clip,
+}
+#import bevy_gpu_culling::draw_instance
+
+// Bevy's forward_io::VertexOutput, location by location, and one location more.
+struct SetVertexOutput {
+    @builtin(position) position: vec4<f32>,
+    @location(0) world_position: vec4<f32>,
+    @location(1) world_normal: vec3<f32>,
+#ifdef VERTEX_UVS_A
+    @location(2) uv: vec2<f32>,
+#endif
+#ifdef VERTEX_UVS_B
+    @location(3) uv_b: vec2<f32>,
+#endif
+#ifdef VERTEX_TANGENTS
+    @location(4) world_tangent: vec4<f32>,
+#endif
+#ifdef VERTEX_COLORS
+    @location(5) color: vec4<f32>,
+#endif
+#ifdef VERTEX_OUTPUT_INSTANCE_INDEX
+    @location(6) @interpolate(flat) instance_index: u32,
+#endif
+#ifdef VISIBILITY_RANGE_DITHER
+    @location(7) @interpolate(flat) visibility_range_dither: i32,
+#endif
+    // The instance's tag, and its index in the set, for fragment stages that want them.
+    @location(14) @interpolate(flat) instance: vec2<u32>,
+}
+
+@vertex
+fn vertex(vertex: Vertex) -> SetVertexOutput {
+    var out: SetVertexOutput;
+    let instance = draw_instance::load(vertex.instance_index);
+    let world_from_set = mesh_functions::get_world_from_local(draw_instance::SET);
+
+#ifdef VERTEX_NORMALS
+    out.world_normal = mesh_functions::mesh_normal_local_to_world(
+        draw_instance::direction_to_set(instance, vertex.normal), draw_instance::SET);
+#endif
+#ifdef VERTEX_POSITIONS
+    out.world_position = mesh_functions::mesh_position_local_to_world(
+        world_from_set, draw_instance::position_to_set(instance, vertex.position));
+    out.position = position_world_to_clip(out.world_position.xyz);
+#endif
+#ifdef VERTEX_UVS_A
+    out.uv = vertex.uv;
+#endif
+#ifdef VERTEX_UVS_B
+    out.uv_b = vertex.uv_b;
+#endif
+#ifdef VERTEX_TANGENTS
+    let tangent = vec4(
+        draw_instance::direction_to_set(instance, vertex.tangent.xyz), vertex.tangent.w);
+    out.world_tangent = mesh_functions::mesh_tangent_local_to_world(
+        world_from_set, tangent, draw_instance::SET);
+#endif
+#ifdef VERTEX_COLORS
+    out.color = vertex.color;
+#endif
+#ifdef VERTEX_OUTPUT_INSTANCE_INDEX
+    // Fragment stages look up the entity's flags, material slot and lightmap with it.
+    out.instance_index = draw_instance::SET;
+#endif
+#ifdef VISIBILITY_RANGE_DITHER
+    out.visibility_range_dither = mesh_functions::get_visibility_range_dither_level(
+        draw_instance::SET, world_from_set[3]);
+#endif
+    out.instance = vec2(instance.tag, instance.index);
+    return out;
+}

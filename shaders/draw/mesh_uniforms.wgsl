@@ -1,0 +1,151 @@
+// One of Bevy's MeshUniforms per survivor of one draw, in the order of the survivors, and the
+// draw's command: for vertex stages that know nothing of instances.
+
+import package::shared::instance::rotate;
+import package::shared::instance_pack::{PackedInstance, unpack};
+
+// bevy_pbr::mesh_types::Mesh, 176 bytes.
+struct Mesh {
+    world_from_local: mat3x4<f32>,
+    previous_world_from_local: mat3x4<f32>,
+    local_from_world_transpose_a: mat2x4<f32>,
+    local_from_world_transpose_b: f32,
+    flags: u32,
+    lightmap_uv_rect: vec2<u32>,
+    first_vertex_index: u32,
+    current_skin_index: u32,
+    material_and_lightmap_bind_group_slot: u32,
+    tag: u32,
+    morph_descriptor_index: u32,
+}
+
+// The entity's slot, as in draw/instance.wgsl.
+struct DrawSlot {
+    mesh_uniform: Mesh,
+    flags: u32,
+    region_first: u32,
+    set_first: u32,
+    previous_offset: u32,
+}
+
+struct UniformJob {
+    // The row's command among the batch's.
+    row: u32,
+    // 1 if the mesh has indices.
+    indexed: u32,
+    // The command to write.
+    draw: u32,
+    // The first MeshUniform, and the number of them that fit.
+    first: u32,
+    room: u32,
+    pad_a: u32,
+    pad_b: u32,
+    pad_c: u32,
+}
+
+// As in shared/layout.wgsl.
+struct DrawArgs {
+    a: u32,
+    b: u32,
+    c: u32,
+    d: u32,
+    e: u32,
+}
+
+// The host puts TOTALS_WORDS, the size of its `Totals`, in front of the kernel.
+struct Args {
+    totals: array<u32, TOTALS_WORDS>,
+    draws: array<DrawArgs>,
+}
+
+const DRAW_HAS_SCALE: u32 = 1u;
+const DRAW_HAS_TAG: u32 = 2u;
+const THREADS: u32 = 64u;
+
+@group(0) @binding(0) var<uniform> job: UniformJob;
+@group(0) @binding(1) var<storage, read> slot: DrawSlot;
+@group(0) @binding(2) var<storage, read> survivors: array<u32>;
+@group(0) @binding(3) var<storage, read> instances: array<PackedInstance>;
+@group(0) @binding(4) var<storage, read> scales: array<f32>;
+@group(0) @binding(5) var<storage, read> tags: array<u32>;
+@group(0) @binding(6) var<storage, read> args: Args;
+@group(0) @binding(7) var<storage, read_write> uniforms: array<Mesh>;
+@group(0) @binding(8) var<storage, read_write> commands: Args;
+
+// The transform of instance `at`. Columns: rotation times scale, then the position.
+fn load(at: u32) -> mat4x3<f32> {
+    let instance = unpack(instances[at]);
+    var scale = 1.0;
+    if ((slot.flags & DRAW_HAS_SCALE) != 0u) {
+        scale = scales[at];
+    }
+    let q = instance.rotation;
+    return mat4x3<f32>(
+        rotate(q, vec3<f32>(scale, 0.0, 0.0)),
+        rotate(q, vec3<f32>(0.0, scale, 0.0)),
+        rotate(q, vec3<f32>(0.0, 0.0, scale)),
+        instance.position);
+}
+
+// A row of the entity's affine matrix times the instance's matrix.
+fn row_times(row: vec4<f32>, instance: mat4x3<f32>) -> vec4<f32> {
+    return row.xyz * instance + vec4<f32>(0.0, 0.0, 0.0, row.w);
+}
+
+fn times(entity: mat3x4<f32>, instance: mat4x3<f32>) -> mat3x4<f32> {
+    return mat3x4<f32>(
+        row_times(entity[0], instance),
+        row_times(entity[1], instance),
+        row_times(entity[2], instance));
+}
+
+@compute @workgroup_size(THREADS)
+fn mesh_uniforms(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) thread: u32,
+) {
+    let i = (workgroup.y * workgroups.x + workgroup.x) * THREADS + thread;
+    let command = args.draws[job.row];
+    let count = min(command.b, job.room);
+    let is_indexed = job.indexed != 0u;
+    if (i == 0u) {
+        if (is_indexed) {
+            commands.draws[job.draw] = DrawArgs(command.a, count, command.c, command.d, job.first);
+        } else {
+            commands.draws[job.draw] = DrawArgs(command.a, count, command.c, job.first, 0u);
+        }
+    }
+    if (i >= count) {
+        return;
+    }
+    let id = survivors[select(command.d, command.e, is_indexed) + i];
+    let now = load(id);
+    var before = now;
+    if (slot.previous_offset != 0u) {
+        let at = id + slot.previous_offset;
+        let exponents = bitcast<vec3<u32>>(instances[at].position) & vec3<u32>(0x7f800000u);
+        if (all(exponents != vec3<u32>(0x7f800000u))) {
+            before = load(at);
+        }
+    }
+    var mesh = slot.mesh_uniform;
+    // The inverse of rotation and scale, transposed, is the rotation over the scale.
+    let size = dot(now[0], now[0]);
+    let over = 1.0 / select(1.0, size, size > 0.0);
+    let a = mesh.local_from_world_transpose_a;
+    let inverse = mat3x3<f32>(
+        a[0].xyz,
+        vec3<f32>(a[0].w, a[1].xy),
+        vec3<f32>(a[1].zw, mesh.local_from_world_transpose_b));
+    let normal = inverse * mat3x3<f32>(now[0] * over, now[1] * over, now[2] * over);
+    mesh.world_from_local = times(mesh.world_from_local, now);
+    mesh.previous_world_from_local = times(mesh.previous_world_from_local, before);
+    mesh.local_from_world_transpose_a = mat2x4<f32>(
+        vec4<f32>(normal[0], normal[1].x), vec4<f32>(normal[1].yz, normal[2].xy));
+    mesh.local_from_world_transpose_b = normal[2].z;
+    if ((slot.flags & DRAW_HAS_TAG) != 0u) {
+        mesh.tag = tags[id];
+    }
+    uniforms[job.first + i] = mesh;
+}

@@ -1,0 +1,99 @@
+// Shapes of the meshlet stages that the host shares. `src/cull/meshlets/layout.rs` holds the same
+// shapes in the same order; the test `layout` compares the two.
+
+import package::shared::layout::{Chunk, Row};
+
+// Survivors of a tile: threads of a workgroup of `vote` and `compact`, bits of a cell.
+const MESHLET_TILE: u32 = 128u;
+// Words of a cell.
+const CELL_WORDS: u32 = 4u;
+// Meshlets that one work item tests for the survivors of one tile.
+const ITEM_MESHLETS: u32 = 8u;
+// Cells that one workgroup of `scan` handles.
+const CELL_TILE: u32 = 256u;
+// Threads of a workgroup of `write_args`: one workgroup per row.
+const ROW_THREADS: u32 = 128u;
+
+// A run of a mesh's indices, and its bounds.
+struct GpuMeshlet {
+    // In the mesh's space: center, radius.
+    sphere: vec4<f32>,
+    // Axis and cutoff of the cone of normals: four signed normalized bytes.
+    cone: u32,
+    // First index, counted from the mesh's first.
+    first_index: u32,
+    index_count: u32,
+    pad_a: u32,
+}
+
+struct MeshletSizes {
+    row_count: u32,
+    // Capacity of the cells.
+    cell_capacity: u32,
+    // Capacity of the ids.
+    pair_capacity: u32,
+    pad_a: u32,
+}
+
+// A view of a chunk whose mesh has meshlets.
+struct MeshletRow {
+    row: Row,
+    chunk: Chunk,
+    // The eye in the set's space, homogeneous. Zero if cones are of no use (see CullView::eye).
+    eye: vec4<f32>,
+    // Index of the row among the batch's rows.
+    draw_row: u32,
+    first_meshlet: u32,
+    meshlet_count: u32,
+    // The command that draws whole meshes. The commands of the meshlets follow.
+    first_draw: u32,
+    // Place of the mesh in the bound index and vertex buffers.
+    first_index: u32,
+    base_vertex: i32,
+    pad_a: u32,
+    pad_b: u32,
+}
+
+// The cells and work items of a row's survivors. A cell is one meshlet of the survivors of one
+// tile:
+//     cell = first_cell + meshlet * tile_count + tile
+struct MeshletSpan {
+    // Work items before the row.
+    first_item: u32,
+    // Cells before the row.
+    first_cell: u32,
+    // 0 if the row has no survivors, or if its cells do not fit: then it is drawn whole.
+    tile_count: u32,
+    survivor_count: u32,
+    first_survivor: u32,
+    // Meshlets of survivors that lie outside the view.
+    outside: u32,
+    pad_a: u32,
+    pad_b: u32,
+}
+
+// Sums over all rows.
+struct MeshletTotals {
+    item_count: u32,
+    cell_count: u32,
+    // Capacity with which no row is drawn whole for lack of cells, at most 2^32 - 1.
+    needed_cells: u32,
+    // Capacity with which all ids fit.
+    needed_pairs: u32,
+}
+
+// The drawn meshlets of a row.
+struct MeshletResult {
+    // Commands that draw something. They come first.
+    draw_count: u32,
+    survivor_count: u32,
+    // Meshlets drawn, over all survivors.
+    visible: u32,
+    outside: u32,
+    // Triangles drawn: low and high word.
+    triangles: u32,
+    triangles_high: u32,
+    // 1 if whole meshes are drawn because something did not fit.
+    whole: u32,
+    pad_a: u32,
+}

@@ -1,0 +1,222 @@
+// Every shape that a kernel and the host share. `src/cull/layout.rs` holds the same shapes in the
+// same order; the test `layout` compares names, offsets and sizes.
+
+// Instances of a block. A workgroup of `vote` tests one block, BLOCK_ITEMS instances per thread.
+const BLOCK: u32 = 1024u;
+const BLOCK_THREADS: u32 = 128u;
+const BLOCK_ITEMS: u32 = 8u;
+// Visibility words of one block in one row: one bit per instance.
+const BLOCK_WORDS: u32 = 32u;
+// Counts that one workgroup of `scan` scans.
+const SCAN_TILE: u32 = 1024u;
+// Threads of a workgroup of `scan`.
+const SCAN_THREADS: u32 = 256u;
+// Most tiles of a batch: `compact` adds up all tiles before the tile of each count.
+const MOST_TILES: u32 = 512u;
+// Blocks of a workgroup of `vote_block_per_subgroup`: one per subgroup of 32 lanes.
+const OWN_BLOCKS: u32 = 4u;
+// Counts that a workgroup of `compact` handles at once, 32 threads per count.
+const COUNTS_EACH: u32 = 4u;
+// Blocks of the largest strip. A workgroup of `look_back` culls one strip.
+const MOST_STRIP_BLOCKS: u32 = 8u;
+const MOST_STRIP_WORDS: u32 = MOST_STRIP_BLOCKS * BLOCK_WORDS;
+// Turns in which the workgroup votes on the largest strip, BLOCK_THREADS words per turn. On a strip
+// of less than four blocks a turn has fewer words.
+const MOST_STRIP_TURNS: u32 = MOST_STRIP_WORDS / BLOCK_THREADS;
+// Threads of a workgroup of `classify`: one thread per block.
+const CLASSIFY_THREADS: u32 = 256u;
+
+// Chunk.flags
+const CHUNK_HAS_SCALE: u32 = 1u;
+const CHUNK_OFF_CENTRE: u32 = 2u;
+
+// One member of a set. `rotation` is a smallest-three quaternion (see instance.wgsl).
+struct PackedInstance {
+    position: vec3<f32>,
+    rotation: u32,
+}
+
+// Sizes of one batch.
+struct Batch {
+    // Blocks of all chunks: workgroups of `vote`.
+    block_count: u32,
+    // Workgroups in x of a two-dimensional dispatch over blocks.
+    dispatch_width: u32,
+    // Counts, one per row and block, without the closing total.
+    count_len: u32,
+    chunk_count: u32,
+    row_count: u32,
+    // Capacity of the survivor arena, in ids.
+    survivor_capacity: u32,
+    // 1 if there are so many counts that `scan` runs.
+    is_scanned: u32,
+    // Strips of all rows together.
+    strip_count: u32,
+    // Blocks per strip, a power of two up to MOST_STRIP_BLOCKS. The last strip of a row may be
+    // shorter.
+    strip_blocks: u32,
+    pad_a: u32,
+    pad_b: u32,
+    pad_c: u32,
+}
+
+// A run of instances of one set in one page, drawn by one entity and tested against `row_count`
+// views.
+struct Chunk {
+    // The rows of the affine matrix from the set's space to the world.
+    world_x: vec4<f32>,
+    world_y: vec4<f32>,
+    world_z: vec4<f32>,
+    // Bounding sphere of the mesh in the mesh's space: center, radius.
+    sphere: vec4<f32>,
+    // First instance, counted from the start of the page.
+    first_instance: u32,
+    instance_count: u32,
+    // First block, counted over the chunks of the batch.
+    first_block: u32,
+    block_count: u32,
+    first_row: u32,
+    row_count: u32,
+    // Count of the first row's first block. The count of row r and block b is
+    //     first_count + r * block_count + b.
+    first_count: u32,
+    flags: u32,
+    // Largest stretch of the affine matrix: world radius = local radius * world_scale.
+    world_scale: f32,
+    // First strip of the first row, counted over the batch.
+    first_strip: u32,
+    // The mesh that a survivor draws, as in RowDraw.
+    element_count: u32,
+    first_element: u32,
+    base_vertex: i32,
+    indexed: u32,
+    pad_a: u32,
+    pad_b: u32,
+}
+
+// One view of one chunk. The planes are in the set's space. Their normals have length one and point
+// inwards: a sphere is outside if dot(plane, (center, 1)) + radius <= 0 for any plane.
+struct Row {
+    left: vec4<f32>,
+    right: vec4<f32>,
+    top: vec4<f32>,
+    bottom: vec4<f32>,
+    near: vec4<f32>,
+    far: vec4<f32>,
+    // Reach of a light in world space: center, range. A negative range has no limit.
+    reach: vec4<f32>,
+    // The same planes as pairs.
+    pairs: Pairs,
+}
+
+// Opposing planes as pairs about an axis. With d = dot(depth, (center, 1)), a sphere is kept if
+//     |dot(x, (center, 1))| < slopes.x * d + slopes.y + radius,
+//     |dot(y, (center, 1))| < slopes.z * d + slopes.w + radius, and
+//     low - radius < d < high + radius.
+struct Pairs {
+    // Half of (left - right); half of (top - bottom).
+    x: vec4<f32>,
+    y: vec4<f32>,
+    // Distance along the view.
+    depth: vec4<f32>,
+    // Half the width at a depth: slope, offset. Then half the height: slope, offset.
+    slopes: vec4<f32>,
+    // Depths of the near and the far plane.
+    low: f32,
+    high: f32,
+    // 1 if the view's planes form such pairs. Otherwise each plane is tested.
+    is_paired: u32,
+    pad: u32,
+}
+
+// The mesh of a row's command, and the place of the row's counts.
+struct RowDraw {
+    // Indices of the mesh, or vertices if it has no indices.
+    element_count: u32,
+    first_element: u32,
+    base_vertex: i32,
+    // 1 if the mesh has indices.
+    indexed: u32,
+    first_count: u32,
+    block_count: u32,
+    pad_a: u32,
+    pad_b: u32,
+}
+
+// Bound of the positions of a block's instances, in the set's space. It does not depend on the
+// mesh.
+struct Bound {
+    centre: vec3<f32>,
+    // The largest number if a position is not finite: then no view keeps the whole block untested.
+    radius: f32,
+    // Largest scale of an instance.
+    max_scale: f32,
+    // 1 if the bounds of the words are too large to be of use: neighbors are far from each other.
+    loose: u32,
+    pad_a: u32,
+    pad_b: u32,
+    // Bound of each word's instances, packed (visibility.wgsl).
+    words: array<u32, BLOCK_WORDS>,
+}
+
+// A run of blocks of one page whose bounds `bound` makes.
+struct BoundJob {
+    // First block, counted from the start of the page.
+    first_block: u32,
+    block_count: u32,
+    // End of the instances, counted from the start of the page. The last block may not be full.
+    end: u32,
+    // 1 if the page has a scale per instance.
+    has_scale: u32,
+}
+
+// An indirect command.
+// With indices: index_count, instance_count, first_index, base_vertex, first_instance.
+// Without: vertex_count, instance_count, first_vertex, first_instance, 0.
+struct DrawArgs {
+    a: u32,
+    b: u32,
+    c: u32,
+    d: u32,
+    e: u32,
+}
+
+// Totals of a batch. The host reads them back a few frames later.
+struct Totals {
+    // Survivors of all rows, including those that did not fit.
+    survivors: u32,
+    // Survivors that did not fit into the arena.
+    overflow: u32,
+    // Always 1: the count of a `multi_draw_*_indirect_count` of one draw.
+    draw_count: u32,
+    // Capacity of the arena, in ids, in which all survivors fit.
+    needed: u32,
+    // Blocks that some view crosses, if the compaction classifies blocks.
+    crossed: u32,
+}
+
+// ---- The tables of a batch. The constant `LAYOUT` ends here.
+
+@group(0) @binding(0) var<uniform> batch: Batch;
+@group(0) @binding(1) var<storage, read> chunks: array<Chunk>;
+
+// The block of a workgroup, counted over the batch.
+fn block_of(workgroup: vec3<u32>, dispatch_width: u32) -> u32 {
+    return workgroup.y * dispatch_width + workgroup.x;
+}
+
+// The chunk that holds `block`: the last one whose first block is not after it. Chunks are in block
+// order and never empty.
+fn chunk_of(block: u32, chunk_count: u32) -> u32 {
+    var low = 0u;
+    var high = chunk_count;
+    while (high - low > 1u) {
+        let middle = (low + high) / 2u;
+        if (chunks[middle].first_block <= block) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}

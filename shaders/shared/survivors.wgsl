@@ -1,0 +1,87 @@
+// What culling writes: ids of survivors in the arena, totals, and one indirect command per row.
+
+import package::shared::layout::{BLOCK, Chunk, DrawArgs, RowDraw, Totals, batch};
+
+@group(0) @binding(10) var<storage, read_write> survivors: array<u32>;
+
+// Writes the id of a survivor if its place is within the arena.
+fn store(place: u32, id: u32) {
+    // An arena that is too small loses survivors. The totals count them.
+    if (place < batch.survivor_capacity) {
+        survivors[place] = id;
+    }
+}
+
+// How many of `len` survivors from `place` on fit into the arena.
+fn room_for(place: u32, len: u32) -> u32 {
+    return min(len, max(place, batch.survivor_capacity) - place);
+}
+
+// Writes an id at a place that is known to be within the arena.
+fn put(place: u32, id: u32) {
+    survivors[place] = id;
+}
+
+@group(0) @binding(11) var<storage, read_write> args: Args;
+
+struct Args {
+    totals: Totals,
+    draws: array<DrawArgs>,
+}
+
+// Writes the command of a row whose survivors have the places from `first_place` to `end_place`,
+// clamped to the arena.
+fn write_command(
+    row: u32,
+    element_count: u32,
+    first_element: u32,
+    base_vertex: i32,
+    indexed: u32,
+    first_place: u32,
+    end_place: u32,
+) {
+    let first = min(first_place, batch.survivor_capacity);
+    let end = min(end_place, batch.survivor_capacity);
+    let instances = end - first;
+    if (indexed != 0u) {
+        let base = bitcast<u32>(base_vertex);
+        args.draws[row] = DrawArgs(element_count, instances, first_element, base, first);
+    } else {
+        args.draws[row] = DrawArgs(element_count, instances, first_element, first, 0u);
+    }
+}
+
+// Writes the totals of a dense arena, in which `survivors` survivors need that many places.
+fn write_totals(survivors: u32, crossed: u32) {
+    let overflow = max(survivors, batch.survivor_capacity) - batch.survivor_capacity;
+    args.totals = Totals(survivors, overflow, 1u, survivors, crossed);
+}
+
+@group(0) @binding(12) var<storage, read> row_draws: array<RowDraw>;
+
+// The same command, with the mesh from the table of draws.
+fn write_draw(row: u32, first_place: u32, end_place: u32) {
+    let draw = row_draws[row];
+    write_command(
+        row,
+        draw.element_count,
+        draw.first_element,
+        draw.base_vertex,
+        draw.indexed,
+        first_place,
+        end_place);
+}
+
+// An unordered strategy learns the place of a survivor only while it writes. Its arena has one
+// region per row with room for all instances of the row, in whole blocks, and one counter per row.
+@group(0) @binding(14) var<storage, read_write> row_counters: array<atomic<u32>>;
+
+// First place of the region of row `row` of the chunk.
+fn region_of(chunk: Chunk, row: u32) -> u32 {
+    return (chunk.first_count + row * chunk.block_count) * BLOCK;
+}
+
+// Reserves places for `count` survivors of row `row` of the chunk; returns the first place.
+fn reserve(chunk: Chunk, row: u32, count: u32) -> u32 {
+    return region_of(chunk, row) + atomicAdd(&row_counters[chunk.first_row + row], count);
+}

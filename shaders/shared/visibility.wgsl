@@ -1,0 +1,227 @@
+// What a view keeps: the test of an instance's bounding sphere, and the test of the bound of a
+// whole block or word of 32 instances. The twins are in `reference::vote` and
+// `reference::classify`.
+
+import package::shared::instance::{Instance, instance_scale, instance_turn, load_instance};
+import package::shared::layout::{
+    BLOCK, Bound, CHUNK_HAS_SCALE, CHUNK_OFF_CENTRE, Chunk, Pairs, Row,
+};
+
+@group(0) @binding(2) var<storage, read> rows: array<Row>;
+// Binding 3 is `instances` (instance.wgsl).
+@group(0) @binding(4) var<storage, read> scales: array<f32>;
+@group(0) @binding(5) var<storage, read> bounds: array<Bound>;
+
+// `&` and not `&&`: the eight instances of a thread run the same instructions. NaN compares false,
+// so it is invisible.
+fn plane_keeps(plane: vec4<f32>, sphere: vec4<f32>) -> bool {
+    return dot(plane.xyz, sphere.xyz) + plane.w + sphere.w > 0.0;
+}
+
+fn sphere_in_view(row: Row, sphere: vec4<f32>) -> bool {
+    return plane_keeps(row.left, sphere) & plane_keeps(row.right, sphere)
+        & plane_keeps(row.top, sphere) & plane_keeps(row.bottom, sphere)
+        & plane_keeps(row.near, sphere) & plane_keeps(row.far, sphere);
+}
+
+// Whether a sphere is within a light's range. In world space the light's sphere is round.
+fn sphere_in_reach(row: Row, chunk: Chunk, sphere: vec4<f32>) -> bool {
+    let p = vec4<f32>(sphere.xyz, 1.0);
+    let world = vec3<f32>(dot(chunk.world_x, p), dot(chunk.world_y, p), dot(chunk.world_z, p));
+    let away = world - row.reach.xyz;
+    let reach = row.reach.w + sphere.w * chunk.world_scale;
+    return dot(away, away) <= reach * reach;
+}
+
+// The view widened by a radius: `center_in_view` then equals `sphere_in_view` up to rounding, in
+// two thirds of the operations.
+fn widened(row: Row, radius: f32) -> Row {
+    var wide = row;
+    wide.left.w += radius;
+    wide.right.w += radius;
+    wide.top.w += radius;
+    wide.bottom.w += radius;
+    wide.near.w += radius;
+    wide.far.w += radius;
+    return wide;
+}
+
+fn along(plane: vec4<f32>, p: vec3<f32>) -> f32 {
+    return fma(plane.x, p.x, fma(plane.y, p.y, fma(plane.z, p.z, plane.w)));
+}
+
+fn on_side(plane: vec4<f32>, p: vec3<f32>) -> bool {
+    return along(plane, p) > 0.0;
+}
+
+fn center_in_view(wide: Row, p: vec3<f32>) -> bool {
+    return on_side(wide.left, p) & on_side(wide.right, p) & on_side(wide.top, p)
+        & on_side(wide.bottom, p) & on_side(wide.near, p) & on_side(wide.far, p);
+}
+
+// The same, and within the reach of the light if the view is a light's.
+fn keeps_center(chunk: Chunk, row: Row, wide: Row, center: vec3<f32>) -> bool {
+    var keeps = center_in_view(wide, center);
+    if (row.reach.w >= 0.0) {
+        keeps = keeps & sphere_in_reach(row, chunk, vec4<f32>(center, chunk.sphere.w));
+    }
+    return keeps;
+}
+
+// Plane pairs: three products instead of six (`src/cull/pairs.rs`). They are widened by a radius.
+fn widened_plane_pairs(pairs: Pairs, radius: f32) -> Pairs {
+    var wide = pairs;
+    wide.slopes += vec4<f32>(0.0, radius, 0.0, radius);
+    wide.low -= radius;
+    wide.high += radius;
+    return wide;
+}
+
+// `center_in_view` for a view whose planes are paired, in two thirds of the operations, up to
+// rounding.
+fn center_in_plane_pairs(wide: Pairs, p: vec3<f32>) -> bool {
+    let depth = along(wide.depth, p);
+    return (abs(along(wide.x, p)) < fma(wide.slopes.x, depth, wide.slopes.y))
+        & (abs(along(wide.y, p)) < fma(wide.slopes.z, depth, wide.slopes.w))
+        & (depth > wide.low) & (depth < wide.high);
+}
+
+// A radius with which no view keeps a sphere, not even a view whose planes keep everything: the
+// lowest number.
+const NOTHING: f32 = -3.40282347e38;
+
+// Bounding sphere, in the set's space, of instance `i` of the chunk, clamped to the last instance.
+fn load_sphere(chunk: Chunk, i: u32) -> vec4<f32> {
+    let at = chunk.first_instance + min(i, chunk.instance_count - 1u);
+    let instance = load_instance(at);
+    var scale = instance_scale(instance);
+    if ((chunk.flags & CHUNK_HAS_SCALE) != 0u) {
+        scale *= scales[at];
+    }
+    var center = instance.position;
+    if ((chunk.flags & CHUNK_OFF_CENTRE) != 0u) {
+        center += instance_turn(instance, chunk.sphere.xyz * scale);
+    }
+    // A scale that is not a number, infinite or negative hides the instance. (A NaN in the center
+    // already fails the planes.)
+    let radius = chunk.sphere.w * scale;
+    // The sign of the scale, not of the radius: a point has radius 0 at every scale.
+    return vec4<f32>(center, select(NOTHING, radius, (scale >= 0.0) & (radius < 3e38)));
+}
+
+// Whether instance `i` of the chunk, with bounding sphere `sphere`, is visible in the row.
+fn is_visible(chunk: Chunk, row: Row, sphere: vec4<f32>, i: u32) -> bool {
+    var visible = (i < chunk.instance_count) & sphere_in_view(row, sphere);
+    if (row.reach.w >= 0.0) {
+        visible = visible & sphere_in_reach(row, chunk, sphere);
+    }
+    return visible;
+}
+
+// States of a block, or of a word of it, in a view.
+const OUTSIDE: u32 = 0u;
+const PARTIAL: u32 = 1u;
+const INSIDE: u32 = 2u;
+
+// The state of a block, or of a word of it, in a view. The twin is
+// `reference::classify::bound_state`.
+fn bound_state(chunk: Chunk, row: Row, center: vec3<f32>, radius: f32, max_scale: f32) -> u32 {
+    let p = vec4<f32>(center, 1.0);
+    let least = min(
+        min(min(dot(row.left, p), dot(row.right, p)), min(dot(row.top, p), dot(row.bottom, p))),
+        min(dot(row.near, p), dot(row.far, p)));
+    // The instances' spheres are within the bound, widened by the mesh. The slack covers rounding.
+    let aside = length(chunk.sphere.xyz) * max_scale;
+    let reach = radius + aside + chunk.sphere.w * max_scale;
+    let slack = 1e-5 * (abs(center.x) + abs(center.y) + abs(center.z) + abs(least) + reach);
+    if (least + reach + slack <= 0.0) {
+        return OUTSIDE;
+    }
+    if (row.reach.w >= 0.0) {
+        // A light's range is measured in the world. No block is ever inside as a whole.
+        let world = vec3<f32>(dot(chunk.world_x, p), dot(chunk.world_y, p), dot(chunk.world_z, p));
+        let range = row.reach.w + (reach + slack) * chunk.world_scale;
+        return select(PARTIAL, OUTSIDE, distance(world, row.reach.xyz) * 0.99999 > range);
+    }
+    return select(PARTIAL, INSIDE, least - radius - aside - slack > 0.0);
+}
+
+// Instances of a block: the last block of a chunk may not be full.
+fn block_len(chunk: Chunk, block: u32) -> u32 {
+    return min(chunk.instance_count - block * BLOCK, BLOCK);
+}
+
+// The state of the block at place `at` of `bounds` in a row.
+fn block_state(chunk: Chunk, row: u32, at: u32) -> u32 {
+    let radius = bounds[at].radius;
+    return bound_state(chunk, rows[row], bounds[at].centre, radius, bounds[at].max_scale);
+}
+
+// The bound of a word's 32 instances is packed in 4 bytes beside the block's bound: the center as
+// three signed steps of radius / 127 from the block's center, and the radius in the same steps,
+// rounded up. The twin is `reference::classify::word_code`.
+const WORD_STEPS: f32 = 127.0;
+
+fn word_steps(code: u32) -> vec4<u32> {
+    return vec4<u32>(code, code >> 8u, code >> 16u, code >> 24u) & vec4<u32>(255u);
+}
+
+fn word_center(center: vec3<f32>, step: f32, steps: vec3<u32>) -> vec3<f32> {
+    return center + (vec3<f32>(steps) - 128.0) * step;
+}
+
+// Whether the row crosses the block at place `at` of `bounds`.
+fn row_crosses_block(chunk: Chunk, row: u32, at: u32) -> bool {
+    return block_state(chunk, row, at) == PARTIAL;
+}
+
+// The state of a word of a block that the row crosses. `at` is the block's place in `bounds`.
+//
+//     words of a block      0 1 2 3 4 5 6 7      (32 in truth)
+//     one view              . . X X I I I X      . outside, X crossed, I inside
+//
+// Only crossed words read their instances.
+fn word_state(chunk: Chunk, row: u32, at: u32, word: u32) -> u32 {
+    if (bounds[at].loose != 0u) {
+        return PARTIAL;
+    }
+    let step = bounds[at].radius / WORD_STEPS;
+    let steps = word_steps(bounds[at].words[word]);
+    let center = word_center(bounds[at].centre, step, steps.xyz);
+    return bound_state(chunk, rows[row], center, f32(steps.w) * step, bounds[at].max_scale);
+}
+
+// The word whose bits are set for all instances of a block or row of `len` instances.
+fn full_word(word: u32, len: u32) -> u32 {
+    let bits = clamp(len, word * 32u, word * 32u + 32u) - word * 32u;
+    return select(0xffffffffu >> (32u - bits), 0u, bits == 0u);
+}
+
+// The vote of one row on the words that it crosses, four at a time, for subgroups of 32 lanes: a
+// ballot is a word, and only positions are loaded. Lane w ends up holding word w. `crossed` has one
+// bit per word, `at` is the lane's instance in the first word.
+fn vote_crossed_words(chunk: Chunk, row: Row, crossed: u32, at: u32, lane: u32) -> u32 {
+    let wide = widened(row, chunk.sphere.w);
+    var word = 0u;
+    var left = crossed;
+    while (left != 0u) {
+        // After the last word, the first of the four again.
+        let a = firstTrailingBit(left);
+        left &= left - 1u;
+        let b = select(a, firstTrailingBit(left), left != 0u);
+        left &= left - 1u;
+        let c = select(a, firstTrailingBit(left), left != 0u);
+        left &= left - 1u;
+        let d = select(a, firstTrailingBit(left), left != 0u);
+        left &= left - 1u;
+        let pa = load_instance(at + a * 32u).position;
+        let pb = load_instance(at + b * 32u).position;
+        let pc = load_instance(at + c * 32u).position;
+        let pd = load_instance(at + d * 32u).position;
+        word = select(word, subgroupBallot(keeps_center(chunk, row, wide, pa)).x, lane == a);
+        word = select(word, subgroupBallot(keeps_center(chunk, row, wide, pb)).x, lane == b);
+        word = select(word, subgroupBallot(keeps_center(chunk, row, wide, pc)).x, lane == c);
+        word = select(word, subgroupBallot(keeps_center(chunk, row, wide, pd)).x, lane == d);
+    }
+    return word;
+}

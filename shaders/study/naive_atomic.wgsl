@@ -1,0 +1,34 @@
+// The start of the ladder: one global atomicAdd per survivor.
+
+import package::shared::layout::{
+    BLOCK, BLOCK_ITEMS, BLOCK_THREADS, batch, block_of, chunk_of, chunks,
+};
+import package::shared::survivors::{reserve, store};
+import package::shared::visibility::{is_visible, load_sphere, rows};
+
+@compute @workgroup_size(BLOCK_THREADS)
+fn compact(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(local_invocation_index) thread: u32,
+) {
+    let block_in_batch = block_of(workgroup, batch.dispatch_width);
+    if (block_in_batch >= batch.block_count) {
+        return;
+    }
+    let chunk = chunks[chunk_of(block_in_batch, batch.chunk_count)];
+    let first = (block_in_batch - chunk.first_block) * BLOCK + thread;
+
+    var spheres: array<vec4<f32>, BLOCK_ITEMS>;
+    for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
+        spheres[k] = load_sphere(chunk, first + k * BLOCK_THREADS);
+    }
+    for (var r = 0u; r < chunk.row_count; r += 1u) {
+        let row = rows[chunk.first_row + r];
+        for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
+            let i = first + k * BLOCK_THREADS;
+            if (is_visible(chunk, row, spheres[k], i)) {
+                store(reserve(chunk, r, 1u), chunk.first_instance + i);
+            }
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! The compactions, each with the same inputs and the same outputs.
+//!
+//! A compaction is a [`Strategy`], a list of passes in a file, and one line in the table below. The
+//! three in `product` are the ones that [`Compaction::Auto`] chooses from. The six in `study` are
+//! the rungs of the ladder (docs/ladder.md) that lead to them.
+
+mod passes;
+mod product;
+mod study;
+
+pub(crate) use passes::{
+    Access, Bind, Dispatch, DispatchLimits, INPUTS, Pass, Resource, Sources, doublings,
+};
+
+use crate::cull::{CullError, CullingTier, Stage};
+use wgpu::Features;
+
+/// What a compaction is made of.
+pub(crate) struct Strategy {
+    /// Whether the survivors of a row are in instance order.
+    pub ordered: bool,
+    /// Whether it needs ballots: the tier `Subgroup`.
+    pub needs_subgroups: bool,
+    /// The division of the arena.
+    pub arena: Arena,
+    /// The passes, in the order in which they run.
+    pub passes: &'static [Pass],
+    /// Bytes that the strategy itself moves per number of instances and one view, besides reading
+    /// the instances and writing the ids.
+    pub traffic: fn(u64) -> u64,
+}
+
+/// How the arena of survivors is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arena {
+    /// Row after row without gaps: as large as the number of survivors.
+    Dense,
+    /// One region per row with room for all its instances.
+    Regions,
+}
+
+/// Declares the compactions: their order on the ladder; then, in the order of the documentation,
+/// variant, strategy, name, documentation.
+macro_rules! compactions {
+    (
+        ladder: $($rung:ident),+;
+        $($variant:ident = $room:ident::$module:ident, $name:literal, $text:literal;)+
+    ) => {
+        /// How visible instances become a list of ids.
+        ///
+        /// The first three are for products, and [`Self::Auto`] chooses among them. The others are
+        /// the rungs of a ladder that leads there, to study and to measure.
+        ///
+        /// All have the same inputs and outputs and keep the same instances. They differ in speed,
+        /// in memory, and in whether the ids are in instance order. The unordered ones learn the
+        /// place of a survivor only while they write, so their arena has one region per row with
+        /// room for all its instances: up to `4 bytes x instances x views`. The others need 4 bytes
+        /// per survivor. The tier [`Cpu`](CullingTier::Cpu) runs the twins of `VoteScanCompact`
+        /// whichever is chosen.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[cfg_attr(feature = "bevy", derive(bevy::reflect::Reflect))]
+        #[non_exhaustive]
+        pub enum Compaction {
+            $(#[doc = $text] $variant,)+
+            /// The fastest of the ordered ones for the size of the frame: by a rule, or by a
+            /// measurement on this adapter ([`Tuning`](crate::cull::Tuning)).
+            #[default]
+            Auto,
+        }
+
+        impl Compaction {
+            /// All compactions, in the order of the ladder. [`Self::Auto`] is a choice among them.
+            pub const ALL: &[Self] = &[$(Self::$rung,)+];
+
+            /// The name on command lines and in tables.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                    Self::Auto => "auto",
+                }
+            }
+
+            /// The strategy; for [`Self::Auto`] the one of [`Self::VoteScanCompact`].
+            pub(crate) const fn strategy(self) -> &'static Strategy {
+                match self {
+                    $(Self::$variant => &$room::$module::STRATEGY,)+
+                    Self::Auto => &product::vote_scan_compact::STRATEGY,
+                }
+            }
+        }
+    };
+}
+
+compactions! {
+    ladder: NaiveAtomic, SubgroupAtomic, WorkgroupAtomic, HillisSteele, WorkgroupScan, BallotScan,
+        VoteScanCompact, Classify, LookBack;
+    Classify = product::classify, "classify",
+        "Ordered: `VoteScanCompact` on blocks that a view's border crosses. Blocks outside cost nothing. Blocks inside are not read, and neither are words of 32 instances that no border crosses. Needs another 160 bytes per 1,024 instances.";
+    LookBack = product::look_back, "look-back",
+        "Ordered: all of `Classify` in one pass, in which each workgroup finds its place by decoupled look-back. Fastest up to some millions of tests, and without words or counts in memory. All of its time is in the stage [`Compact`](Stage::Compact). Needs subgroups, and another 160 bytes per 1,024 instances.";
+    VoteScanCompact = product::vote_scan_compact, "vote-scan-compact",
+        "Ordered: visibility bits and the blocks' counts; prefixes of the counts, if they are many, in a separate pass. Its arena holds the survivors and nothing else.";
+    NaiveAtomic = study::naive_atomic, "naive-atomic",
+        "Unordered: one global atomicAdd per survivor.";
+    SubgroupAtomic = study::subgroup_atomic, "subgroup-atomic",
+        "Unordered: ballot and bit count, one global atomicAdd per subgroup. Needs subgroups.";
+    WorkgroupAtomic = study::workgroup_atomic, "workgroup-atomic",
+        "Unordered: three levels, one global atomicAdd per workgroup.";
+    HillisSteele = study::hillis_steele, "hillis-steele",
+        "Ordered: one u32 per vote, a scan of log2(n) passes over global memory, compact. Needs another 8 bytes per instance and view.";
+    WorkgroupScan = study::workgroup_scan, "workgroup-scan",
+        "Unordered: a scan in workgroup memory, merged with compact; one global atomicAdd per block. Needs another 4 bytes per instance and view.";
+    BallotScan = study::ballot_scan, "ballot-scan",
+        "Unordered: ballots as votes, a scan by subgroup operations, one global atomicAdd per block. Needs subgroups.";
+}
+
+impl Compaction {
+    /// Whether the ids of each row are in instance order, the same in every run.
+    #[must_use]
+    pub const fn is_ordered(self) -> bool {
+        self.strategy().ordered
+    }
+
+    /// Whether it can run on `tier` of a device with `features`; otherwise an error that names what
+    /// is missing.
+    ///
+    /// # Errors
+    /// [`CullError::CompactionUnsupported`] with the missing feature, or the tier that it needs.
+    pub fn check(self, tier: CullingTier, features: Features) -> Result<(), CullError> {
+        if !self.strategy().needs_subgroups || tier != CullingTier::Workgroup {
+            return Ok(());
+        }
+        let missing = if features.contains(Features::SUBGROUP) {
+            format!(
+                "the tier \"{}\", but the tier is \"{tier}\"",
+                CullingTier::Subgroup
+            )
+        } else {
+            "the feature SUBGROUP, which this adapter lacks".into()
+        };
+        Err(CullError::CompactionUnsupported {
+            compaction: self,
+            missing,
+        })
+    }
+
+    /// The compactions that run on `tier` of a device with `features`.
+    pub fn supported(tier: CullingTier, features: Features) -> impl Iterator<Item = Self> {
+        Self::ALL
+            .iter()
+            .copied()
+            .filter(move |compaction| compaction.check(tier, features).is_ok())
+    }
+
+    /// The stages that it has, in the order of the frame.
+    pub fn stages(self) -> impl Iterator<Item = Stage> {
+        let passes = self.strategy().passes;
+        Stage::ALL
+            .into_iter()
+            .filter(|stage| passes.iter().any(|pass| pass.stage == *stage))
+    }
+
+    /// Label and whole WGSL of each pass on `tier`, in order (for the tier `Cpu` the WGSL of
+    /// `Workgroup`).
+    #[must_use]
+    pub fn sources(self, tier: CullingTier) -> Vec<(&'static str, String)> {
+        let sources = Sources::new(tier);
+        let passes = self.strategy().passes.iter();
+        passes
+            .filter(|pass| pass.runs_with(tier == CullingTier::Subgroup))
+            .map(|pass| (pass.name, (pass.source)(&sources)))
+            .collect()
+    }
+
+    /// Least bytes that one view of `instances` moves: instances of `instance_bytes` each, what the
+    /// strategy writes and reads in between, and the ids of the survivors.
+    #[must_use]
+    pub fn traffic(self, instances: u64, instance_bytes: u64, survivors: u64) -> u64 {
+        instances * instance_bytes + (self.strategy().traffic)(instances) + survivors * 4
+    }
+}
+
+impl core::fmt::Display for Compaction {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl core::str::FromStr for Compaction {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let mut all = Self::ALL.iter().copied().chain([Self::Auto]);
+        all.find(|compaction| compaction.name() == name)
+            .ok_or_else(|| {
+                let names: Vec<_> = Self::ALL
+                    .iter()
+                    .map(|compaction| compaction.name())
+                    .collect();
+                format!(
+                    "unknown compaction \"{name}\": use {} or auto",
+                    names.join(", ")
+                )
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_parsed_back_and_an_unknown_one_lists_them() {
+        for compaction in Compaction::ALL.iter().copied().chain([Compaction::Auto]) {
+            assert_eq!(compaction.to_string().parse(), Ok(compaction));
+        }
+        let error = "merge".parse::<Compaction>();
+        assert!(error.is_err_and(|text| text.contains("merge") && text.contains("hillis-steele")));
+    }
+
+    #[test]
+    fn the_default_is_ordered_and_so_is_auto() {
+        assert_eq!(Compaction::default(), Compaction::Auto);
+        let ordered: Vec<_> = Compaction::ALL
+            .iter()
+            .filter(|compaction| compaction.is_ordered())
+            .collect();
+        assert_eq!(
+            ordered,
+            [
+                &Compaction::HillisSteele,
+                &Compaction::VoteScanCompact,
+                &Compaction::Classify,
+                &Compaction::LookBack
+            ]
+        );
+        assert!(Compaction::Auto.is_ordered());
+    }
+
+    #[test]
+    fn what_needs_ballots_names_the_feature_or_the_tier() {
+        let check = |tier, features| {
+            Compaction::BallotScan
+                .check(tier, features)
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(check(CullingTier::Subgroup, Features::SUBGROUP), Ok(()));
+        assert_eq!(check(CullingTier::Cpu, Features::empty()), Ok(()));
+        let error = check(CullingTier::Workgroup, Features::empty())
+            .err()
+            .unwrap_or_default();
+        assert!(
+            error.contains("ballot-scan") && error.contains("SUBGROUP"),
+            "{error}"
+        );
+        let error = check(CullingTier::Workgroup, Features::SUBGROUP)
+            .err()
+            .unwrap_or_default();
+        assert!(error.contains("needs the tier \"subgroup\""), "{error}");
+        assert_eq!(
+            Compaction::supported(CullingTier::Workgroup, Features::empty()).count(),
+            6
+        );
+    }
+
+    #[test]
+    fn bindings_of_a_pass_have_different_numbers() {
+        for compaction in Compaction::ALL {
+            for pass in compaction.strategy().passes {
+                let mut numbers: Vec<_> = pass.binds().map(|bind| bind.number).collect();
+                numbers.sort_unstable();
+                numbers.dedup();
+                assert_eq!(
+                    numbers.len(),
+                    pass.binds().count(),
+                    "{compaction}, {}",
+                    pass.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_strategy_ends_with_the_commands() {
+        for compaction in Compaction::ALL {
+            let last = compaction.strategy().passes.last();
+            assert!(
+                last.is_some_and(|pass| pass.binds().any(|bind| bind.slot == Resource::Args)),
+                "{compaction}"
+            );
+            let stages: Vec<_> = compaction
+                .strategy()
+                .passes
+                .iter()
+                .map(|pass| pass.stage as usize)
+                .collect();
+            assert!(
+                stages.is_sorted(),
+                "{compaction}: passes in the order of the stages"
+            );
+        }
+    }
+}

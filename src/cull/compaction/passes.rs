@@ -1,0 +1,387 @@
+//! What a pass of a strategy is: a kernel, what it binds, how many workgroups it has.
+
+use crate::cull::{
+    CullingTier, Stage,
+    layout::{BLOCK, BLOCK_THREADS, BLOCK_WORDS, CLASSIFY_THREADS, COUNTS_EACH, OWN_BLOCKS},
+    plan::BatchPlan,
+    shaders,
+};
+
+/// One kernel of a strategy.
+pub(crate) struct Pass {
+    /// The stage in whose time it is counted.
+    pub stage: Stage,
+    /// Label, and name in errors.
+    pub name: &'static str,
+    /// The WGSL.
+    pub source: fn(&Sources) -> String,
+    /// Entry point.
+    pub entry: &'static str,
+    /// Bindings of group 0, in lists that passes share.
+    pub binds: &'static [&'static [Bind]],
+    /// Workgroups. A pass without workgroups is left out.
+    pub dispatch: Dispatch,
+}
+
+impl Pass {
+    /// Whether the pass is built, given whether all subgroups have 32 lanes.
+    pub fn runs_with(&self, subgroups_of_32: bool) -> bool {
+        let is_per_subgroup =
+            [Dispatch::BlockPerSubgroup, Dispatch::CrossedPerSubgroup].contains(&self.dispatch);
+        subgroups_of_32 || !is_per_subgroup
+    }
+
+    pub fn binds(&self) -> impl Iterator<Item = Bind> {
+        self.binds.iter().copied().flatten().copied()
+    }
+}
+
+/// What the WGSL of a pass depends on.
+pub(crate) struct Sources<'a> {
+    /// With or without subgroup operations.
+    pub tier: CullingTier,
+    /// WGSL that reads an instance ([`shaders::INSTANCE_PACKED`]).
+    pub encoding: &'a str,
+}
+
+impl Sources<'static> {
+    pub fn new(tier: CullingTier) -> Self {
+        Self {
+            tier,
+            encoding: shaders::INSTANCE_PACKED,
+        }
+    }
+}
+
+/// A binding of a pass.
+#[derive(Clone, Copy)]
+pub(crate) struct Bind {
+    /// `@binding(number)`.
+    pub number: u32,
+    /// The buffer.
+    pub slot: Resource,
+    /// Uniform, read or written.
+    pub access: Access,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Uniform,
+    Read,
+    Write,
+}
+
+impl Bind {
+    pub const fn uniform(slot: Resource) -> Self {
+        Self::new(slot, Access::Uniform)
+    }
+
+    pub const fn read(slot: Resource) -> Self {
+        Self::new(slot, Access::Read)
+    }
+
+    pub const fn write(slot: Resource) -> Self {
+        Self::new(slot, Access::Write)
+    }
+
+    const fn new(slot: Resource, access: Access) -> Self {
+        Self {
+            number: slot as u32,
+            slot,
+            access,
+        }
+    }
+}
+
+/// What every kernel that tests instances reads (`shaders/shared/visibility.wgsl`).
+pub(crate) const INPUTS: &[Bind] = &[
+    Bind::uniform(Resource::Batch),
+    Bind::read(Resource::Chunks),
+    Bind::read(Resource::Rows),
+    Bind::read(Resource::Instances),
+    Bind::read(Resource::Scales),
+];
+
+/// A buffer of a batch, and its `@binding` in every kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resource {
+    /// The batch's sizes.
+    Batch = 0,
+    /// Chunks.
+    Chunks = 1,
+    /// Rows.
+    Rows = 2,
+    /// The page's instances.
+    Instances = 3,
+    /// The page's scales, or something else that is never read.
+    Scales = 4,
+    /// The bounds of the page's blocks.
+    Bounds = 5,
+    /// Visibility words.
+    Words = 6,
+    /// Survivors per block and row, or their prefixes within tiles; a closing entry.
+    Counts = 7,
+    /// The lists of crossed blocks and of occupied counts (`shaders/cull/lists.wgsl`).
+    Lists = 8,
+    /// Totals of the tiles.
+    Partials = 9,
+    /// The arena.
+    Survivors = 10,
+    /// Totals and commands.
+    Args = 11,
+    /// Draws of the rows.
+    RowDraws = 12,
+    /// Statuses of the strips.
+    LookBack = 13,
+    /// One counter per row.
+    RowCounts = 14,
+    /// One u32 per instance and row: what the last step wrote, or what no step has read.
+    Front = 15,
+    /// As many: what the next step writes. Each step of [`Dispatch::Doubling`] swaps the two.
+    Back = 16,
+    /// The reach of a step of [`Dispatch::Doubling`].
+    Step = 17,
+}
+
+impl Resource {
+    /// Buffers that strategies own; the batch has the others in any case.
+    pub const SCRATCH: [Self; 8] = [
+        Self::Words,
+        Self::Counts,
+        Self::Partials,
+        Self::Lists,
+        Self::LookBack,
+        Self::RowCounts,
+        Self::Front,
+        Self::Back,
+    ];
+
+    /// Bytes of a buffer of [`Self::SCRATCH`], for the tables of `plan`.
+    pub fn scratch_bytes(self, plan: &BatchPlan) -> u64 {
+        let counts = u64::from(plan.batch.count_len);
+        4 * match self {
+            Self::Words => counts * u64::from(BLOCK_WORDS),
+            // `scan` reads four at a time: buffers end with a multiple of 256 bytes.
+            Self::Counts => counts + 1,
+            Self::Partials => u64::from(plan.tile_count()),
+            Self::Lists if plan.batch.is_scanned == 0 => 2 + 2 * u64::from(plan.batch.block_count),
+            Self::Lists => 2 + 2 * counts,
+            Self::LookBack => 3 + 2 * u64::from(plan.batch.strip_count),
+            Self::RowCounts => u64::from(plan.batch.row_count),
+            Self::Front | Self::Back => counts * u64::from(BLOCK),
+            _ => 0,
+        }
+    }
+}
+
+/// Workgroups that stride over a list of crossed blocks or of occupied counts. Many, because each
+/// step waits for memory several times in a row. Measured (docs/internals/tried.md).
+const LIST_WORKGROUPS: u32 = 4096;
+
+/// Least workgroups over a list per batch when several batches run concurrently.
+const LEAST_LIST_WORKGROUPS: u32 = 1024;
+
+/// Workgroups of a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dispatch {
+    /// One for each block of each chunk.
+    Blocks,
+    /// One for each block of each chunk, unless each subgroup takes a block.
+    SharedBlocks,
+    /// One for [`OWN_BLOCKS`] blocks, if each subgroup takes a block.
+    BlockPerSubgroup,
+    /// A thread for each block of each chunk.
+    BlockThreads,
+    /// As many as fill a large GPU. They stride over the list of crossed blocks, unless each
+    /// subgroup takes a block.
+    SharedCrossed,
+    /// The same if each block has one row and each subgroup takes a block.
+    CrossedPerSubgroup,
+    /// One for [`COUNTS_EACH`] counts. If counts are many, as many as fill a large GPU; they stride
+    /// over the occupied ones.
+    Counts,
+    /// One for each strip.
+    Strips,
+    /// One for each tile of counts; none if counts are few.
+    Tiles,
+    /// A single one.
+    One,
+    /// A thread for each row, 64 in a workgroup.
+    Rows,
+    /// A thread for each vote, once for each doubling of the reach until it covers all votes.
+    Doubling,
+}
+
+/// Limits of the device for dispatches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DispatchLimits {
+    /// Workgroups in one dimension.
+    pub workgroups: u32,
+    /// Every subgroup has 32 lanes, and kernels may know it.
+    pub subgroups_of_32: bool,
+    /// Batches whose dispatches run concurrently.
+    pub batches: u32,
+}
+
+impl DispatchLimits {
+    /// Workgroups over a list for up to `most` of them: batches share the GPU.
+    fn over_list(self, most: u32) -> u32 {
+        let share = LIST_WORKGROUPS / self.batches.max(1);
+        most.min(share.max(LEAST_LIST_WORKGROUPS))
+    }
+}
+
+/// `workgroups` in x and y, at most `limit` in x.
+fn within(workgroups: u32, limit: u32) -> (u32, u32) {
+    let width = workgroups.min(limit).max(1);
+    (width, workgroups.div_ceil(width))
+}
+
+impl Dispatch {
+    /// Workgroups in x and y on a device with `limits`.
+    pub fn workgroups(self, plan: &BatchPlan, limits: DispatchLimits) -> (u32, u32) {
+        let limit = limits.workgroups;
+        let has_block_per_subgroup = limits.subgroups_of_32 && plan.votes_alone;
+        let has_crossed_per_subgroup = limits.subgroups_of_32 && plan.crosses_alone;
+        match self {
+            Self::Blocks => plan.block_dispatch(),
+            Self::SharedBlocks if has_block_per_subgroup => (0, 0),
+            Self::SharedBlocks => plan.block_dispatch(),
+            Self::BlockPerSubgroup if has_block_per_subgroup => {
+                within(plan.batch.block_count.div_ceil(OWN_BLOCKS), limit)
+            }
+            Self::BlockPerSubgroup => (0, 0),
+            Self::BlockThreads => (plan.batch.block_count.div_ceil(CLASSIFY_THREADS), 1),
+            Self::SharedCrossed if has_crossed_per_subgroup => (0, 0),
+            Self::CrossedPerSubgroup if !has_crossed_per_subgroup => (0, 0),
+            Self::SharedCrossed | Self::CrossedPerSubgroup => {
+                (limits.over_list(plan.batch.block_count), 1)
+            }
+            Self::Counts if plan.batch.is_scanned == 0 => {
+                (plan.batch.count_len.div_ceil(COUNTS_EACH), 1)
+            }
+            Self::Counts => (
+                limits.over_list(plan.batch.count_len.div_ceil(COUNTS_EACH)),
+                1,
+            ),
+            Self::Strips => within(plan.batch.strip_count, limit),
+            Self::Tiles if plan.batch.is_scanned == 0 => (0, 0),
+            Self::Tiles => (plan.tile_count(), 1),
+            Self::One => (1, 1),
+            Self::Rows => (plan.batch.row_count.div_ceil(64), 1),
+            Self::Doubling => {
+                let groups = plan.batch.count_len * (BLOCK / BLOCK_THREADS);
+                let width = plan.batch.dispatch_width.max(groups.div_ceil(limit)).max(1);
+                (width, groups.div_ceil(width))
+            }
+        }
+    }
+}
+
+/// Steps of [`Dispatch::Doubling`] over `votes` votes.
+pub(crate) fn doublings(votes: u64) -> usize {
+    votes.max(1).next_power_of_two().trailing_zeros() as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doublings_reach_all_votes() {
+        for (votes, steps) in [
+            (0, 0),
+            (1, 0),
+            (2, 1),
+            (3, 2),
+            (1024, 10),
+            (1025, 11),
+            (1 << 31, 31),
+        ] {
+            assert_eq!(doublings(votes), steps, "{votes}");
+        }
+    }
+
+    fn limits(workgroups: u32) -> DispatchLimits {
+        DispatchLimits {
+            workgroups,
+            subgroups_of_32: true,
+            batches: 1,
+        }
+    }
+
+    #[test]
+    fn blocks_are_voted_on_once() {
+        let mut plan = BatchPlan::default();
+        (plan.batch.block_count, plan.batch.dispatch_width) = (1001, 1001);
+        let both = |plan: &BatchPlan, limits| {
+            [Dispatch::SharedBlocks, Dispatch::BlockPerSubgroup]
+                .map(|dispatch| dispatch.workgroups(plan, limits))
+        };
+        assert_eq!(both(&plan, limits(2000)), [(1001, 1), (0, 0)]);
+        plan.votes_alone = true;
+        assert_eq!(both(&plan, limits(2000)), [(0, 0), (251, 1)]);
+        assert_eq!(both(&plan, limits(200)), [(0, 0), (200, 2)]);
+        let other_sizes = DispatchLimits {
+            subgroups_of_32: false,
+            ..limits(2000)
+        };
+        assert_eq!(both(&plan, other_sizes), [(1001, 1), (0, 0)]);
+    }
+
+    #[test]
+    fn crossed_blocks_are_voted_on_once() {
+        let mut plan = BatchPlan::default();
+        plan.batch.block_count = 100_000;
+        for (alone, subgroups_of_32) in [(false, true), (true, false), (true, true)] {
+            plan.crosses_alone = alone;
+            let limits = DispatchLimits {
+                subgroups_of_32,
+                ..limits(65_535)
+            };
+            let [shared, per_subgroup] = [Dispatch::SharedCrossed, Dispatch::CrossedPerSubgroup]
+                .map(|dispatch| dispatch.workgroups(&plan, limits));
+            let all = (LIST_WORKGROUPS, 1);
+            let is_per_subgroup = alone && subgroups_of_32;
+            assert_eq!(
+                (shared, per_subgroup),
+                if is_per_subgroup {
+                    ((0, 0), all)
+                } else {
+                    (all, (0, 0))
+                }
+            );
+        }
+    }
+
+    #[test]
+    fn batches_share_the_workgroups_over_their_lists() {
+        for (batches, most, expected) in [
+            (1, 10_000, 4096),
+            (1, 100, 100),
+            (0, 10_000, 4096),
+            (2, 10_000, 2048),
+            (9, 10_000, 1024),
+            (9, 100, 100),
+        ] {
+            let limits = DispatchLimits {
+                batches,
+                ..limits(65_535)
+            };
+            assert_eq!(limits.over_list(most), expected, "{batches}, {most}");
+        }
+    }
+
+    #[test]
+    fn a_dispatch_beyond_the_limit_is_two_dimensional() {
+        let mut plan = BatchPlan::default();
+        (plan.batch.count_len, plan.batch.dispatch_width) = (100, 33);
+        assert_eq!(
+            Dispatch::Doubling.workgroups(&plan, limits(65_535)),
+            (33, 25)
+        );
+        (plan.batch.count_len, plan.batch.dispatch_width) = (100, 1);
+        let many_views_of_few_blocks = Dispatch::Doubling.workgroups(&plan, limits(33));
+        assert_eq!(many_views_of_few_blocks, (25, 32));
+    }
+}

@@ -1,0 +1,59 @@
+//! Blocks first, then words: only words that a view's border crosses read their instances.
+
+use super::{
+    Arena, Bind, COMPACT, Dispatch, INPUTS, Pass, Resource, SCAN, Stage, Strategy, kernels,
+};
+use crate::cull::CullingTier;
+
+pub(in crate::cull::compaction) const STRATEGY: Strategy = Strategy {
+    ordered: true,
+    needs_subgroups: false,
+    arena: Arena::Dense,
+    passes: &[CLASSIFY, VOTE, VOTE_BLOCK_PER_SUBGROUP, SCAN, COMPACT],
+    // A bit is written and read, of crossed blocks at most.
+    traffic: |instances| instances / 4,
+};
+
+const CLASSIFY: Pass = Pass {
+    stage: Stage::Classify,
+    name: "classify",
+    source: |sources| kernels::CLASSIFY.source(sources),
+    entry: "classify",
+    binds: &[&[
+        Bind::uniform(Resource::Batch),
+        Bind::read(Resource::Chunks),
+        Bind::read(Resource::Rows),
+        Bind::write(Resource::Counts),
+        Bind::write(Resource::Lists),
+        Bind::read(Resource::Bounds),
+    ]],
+    dispatch: Dispatch::BlockThreads,
+};
+
+const VOTE: Pass = Pass {
+    stage: Stage::Vote,
+    name: "vote_crossed",
+    source: |sources| match sources.tier {
+        CullingTier::Subgroup => kernels::VOTE_CROSSED_SUBGROUP.source(sources),
+        _ => kernels::VOTE_CROSSED_WORKGROUP.source(sources),
+    },
+    entry: "vote",
+    binds: &[
+        INPUTS,
+        &[
+            Bind::write(Resource::Words),
+            Bind::write(Resource::Counts),
+            Bind::write(Resource::Lists),
+            Bind::read(Resource::Bounds),
+        ],
+    ],
+    dispatch: Dispatch::SharedCrossed,
+};
+
+/// Runs instead of `VOTE` if that is faster.
+const VOTE_BLOCK_PER_SUBGROUP: Pass = Pass {
+    name: "vote_crossed_block_per_subgroup",
+    source: |sources| kernels::VOTE_CROSSED_BLOCK_PER_SUBGROUP.source(sources),
+    dispatch: Dispatch::CrossedPerSubgroup,
+    ..VOTE
+};

@@ -1,0 +1,30 @@
+//! Ballots as votes, a scan by subgroup operations, one global `atomicAdd` per block.
+
+use super::{
+    ARGS_REGIONS, Arena, Bind, CLEAR_ROWS, Dispatch, Pass, Resource, Stage, Strategy, VOTE_WORDS,
+    kernels,
+};
+
+pub(in crate::cull::compaction) const STRATEGY: Strategy = Strategy {
+    ordered: false,
+    needs_subgroups: true,
+    arena: Arena::Regions,
+    passes: &[VOTE_WORDS, CLEAR_ROWS, COMPACT, ARGS_REGIONS],
+    // A bit is written and read.
+    traffic: |instances| instances / 4,
+};
+
+const COMPACT: Pass = Pass {
+    stage: Stage::Compact,
+    name: "compact_ballot_scan",
+    source: |sources| kernels::BALLOT_SCAN.source(sources),
+    entry: "compact",
+    binds: &[&[
+        Bind::uniform(Resource::Batch),
+        Bind::read(Resource::Chunks),
+        Bind::read(Resource::Words),
+        Bind::write(Resource::Survivors),
+        Bind::write(Resource::RowCounts),
+    ]],
+    dispatch: Dispatch::Blocks,
+};

@@ -1,0 +1,22 @@
+//! One global `atomicAdd` per survivor: the pattern that the ladder starts from.
+
+use super::{
+    ARGS_REGIONS, Arena, CLEAR_ROWS, Dispatch, INPUTS, Pass, REGIONS, Stage, Strategy, kernels,
+};
+
+pub(in crate::cull::compaction) const STRATEGY: Strategy = Strategy {
+    ordered: false,
+    needs_subgroups: false,
+    arena: Arena::Regions,
+    passes: &[CLEAR_ROWS, COMPACT, ARGS_REGIONS],
+    traffic: |_| 0,
+};
+
+const COMPACT: Pass = Pass {
+    stage: Stage::Compact,
+    name: "compact_naive_atomic",
+    source: |sources| kernels::NAIVE_ATOMIC.source(sources),
+    entry: "compact",
+    binds: &[INPUTS, REGIONS],
+    dispatch: Dispatch::Blocks,
+};
