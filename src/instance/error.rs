@@ -27,7 +27,7 @@ pub enum InstanceError {
     },
     /// A rotation has length zero.
     #[error(
-        "instance {index}: rotation {value} has length 0 and so no direction; use Quat::IDENTITY for no rotation"
+        "instance {index}: rotation {value} has length 0 and therefore no direction; use Quat::IDENTITY for no rotation"
     )]
     ZeroRotation {
         /// Index of the instance.
@@ -79,7 +79,7 @@ pub enum InstanceError {
     },
     /// A channel does not have one value per instance.
     #[error(
-        "the {channel} channel has {len} values for {expected} instances; give exactly one for each"
+        "the {channel} channel has {len} values for {expected} instances; give exactly one per instance"
     )]
     ChannelLength {
         /// `"scale"` or `"tag"`.
@@ -100,9 +100,7 @@ pub enum InstanceError {
         len: usize,
     },
     /// Some of these indices do not exist.
-    #[error(
-        "there are no instances {start}..{end}: the set has {len}; use a range that ends there or before"
-    )]
+    #[error("there are no instances {start}..{end}: the set has {len}; use a range within these")]
     RangeOutOfBounds {
         /// First requested index.
         start: usize,
@@ -118,12 +116,12 @@ pub enum InstanceError {
     GpuWritten,
     /// The set's instances are not written on the GPU.
     #[error(
-        "the set has its data on the CPU and measures its own bounds: only InstanceSet::gpu_written is told them"
+        "the set has its data on the CPU and measures its own bounds: only sets of InstanceSet::gpu_written are given bounds"
     )]
     NotWritten,
     /// More live instances than the GPU may write.
     #[error(
-        "{live} live instances are more than the {capacity} that the GPU may write; make a set of a larger capacity"
+        "{live} live instances are more than the {capacity} that the GPU may write; make a set with a larger capacity"
     )]
     LiveOutOfRange {
         /// Number of requested instances.
@@ -133,7 +131,7 @@ pub enum InstanceError {
     },
     /// The bounds of a set that the GPU writes are not a valid box.
     #[error(
-        "{bounds:?} is not a box around instances: min must not be above max, and all of it, max_scale too, finite"
+        "{bounds:?} is not a valid box: min must not be above max, and all numbers, including max_scale, must be finite"
     )]
     InvalidBounds {
         /// The box as given.
@@ -152,7 +150,7 @@ pub enum InstanceError {
     },
     /// The set's data was dropped on the CPU after its upload.
     #[error(
-        "the set's instances were dropped on the CPU after their upload; keep MAIN_WORLD in its asset_usage to edit them, or put a new set in its place"
+        "the set's instances were dropped on the CPU after their upload; keep MAIN_WORLD in its asset_usage to edit them, or replace the set with a new one"
     )]
     Released,
 }

@@ -8,7 +8,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum MeshletError {
     /// A setting is out of its range.
-    #[error("{name} is {value}, it must be from {least} to {most}")]
+    #[error("{name} is {value}; it must be from {least} to {most}")]
     Setting {
         /// Name of the setting.
         name: &'static str,
@@ -27,7 +27,7 @@ pub enum MeshletError {
     )]
     NoPositions,
     /// A mesh without triangles.
-    #[error("the mesh has {indices} indices, which make no triangle: three or more are needed")]
+    #[error("the mesh has {indices} indices, which form no triangle: three or more are needed")]
     NoTriangles {
         /// Number of indices, or of vertices if there are no indices.
         indices: usize,
@@ -39,7 +39,7 @@ pub enum MeshletError {
         indices: usize,
     },
     /// More vertices or indices than 32 bits can count.
-    #[error("the mesh has {count} {what}, at most {limit} are possible")]
+    #[error("the mesh has {count} {what}; at most {limit} are possible")]
     TooLarge {
         /// What there are too many of: vertices or indices.
         what: &'static str,
@@ -68,7 +68,7 @@ pub enum MeshletError {
     },
     /// An attribute does not have the number of bytes that the vertices need.
     #[error(
-        "attribute {id} has {bytes} bytes, {expected} are needed for {vertices} vertices of {stride} bytes"
+        "attribute {id} has {bytes} bytes; {expected} are needed for {vertices} vertices of {stride} bytes"
     )]
     AttributeLength {
         /// The attribute.
@@ -85,7 +85,7 @@ pub enum MeshletError {
     /// A meshlet's indices do not start at the end of the previous meshlet's, or the last meshlet
     /// does not end at the end of the indices.
     #[error(
-        "meshlet {meshlet} starts at index {start}, it must start at {expected} of {indices} indices"
+        "meshlet {meshlet} starts at index {start}; it must start at {expected} of {indices} indices"
     )]
     MeshletRange {
         /// Index of the meshlet; the number of meshlets if indices follow the last one.
@@ -108,7 +108,7 @@ pub enum MeshletError {
         radius: f32,
     },
     /// The mesh is not a triangle list (it has another of Bevy's topologies).
-    #[error("the mesh is a {topology}, only a TriangleList can be cut into meshlets")]
+    #[error("the mesh is a {topology}; only a TriangleList can be cut into meshlets")]
     Topology {
         /// Name of the topology.
         topology: String,
@@ -125,7 +125,7 @@ pub enum MeshletError {
     )]
     Extracted,
     /// The renderer does not have this vertex format.
-    #[error("attribute {id} has the format {format}, which is unknown")]
+    #[error("attribute {id} has the unknown format {format}")]
     UnknownFormat {
         /// The attribute.
         id: u64,
@@ -145,13 +145,15 @@ pub enum MeshletError {
         expected: String,
     },
     /// Not a file of meshlets.
-    #[error("this is not a file of meshlets: it starts with {found:02x?}")]
+    #[error("this is not a meshlet file: it starts with {found:02x?}")]
     NotMeshlets {
         /// The first bytes of the file.
         found: Vec<u8>,
     },
     /// A file of another version.
-    #[error("the file has version {found}, this build reads version {supported}: build it again")]
+    #[error(
+        "the file has version {found}, but this build reads version {supported}: build the file again"
+    )]
     Version {
         /// Version of the file.
         found: u32,
@@ -159,7 +161,7 @@ pub enum MeshletError {
         supported: u32,
     },
     /// The file ends early, or goes on too long.
-    #[error("the file has {found} bytes, its head says {expected}: it is damaged")]
+    #[error("the file has {found} bytes, but its header says {expected}: it is damaged")]
     Length {
         /// Number of bytes in the file.
         found: u64,
@@ -167,7 +169,9 @@ pub enum MeshletError {
         expected: u64,
     },
     /// The file's content differs from what was written.
-    #[error("the file's checksum is {found:08x}, its head says {expected:08x}: it is damaged")]
+    #[error(
+        "the file's checksum is {found:08x}, but its header says {expected:08x}: it is damaged"
+    )]
     Checksum {
         /// Checksum of the content.
         found: u32,
