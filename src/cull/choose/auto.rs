@@ -17,8 +17,8 @@ pub(crate) struct Auto {
     /// Set while blocks are not classified because nearly all were crossed.
     unclassified: Option<Unclassified>,
     /// Whether the last frame was one of [`Compaction::LookBack`]. It shares no buffer with the
-    /// others, so it ends only a tenth beyond a border: a count that swings about the border does not
-    /// create buffers each time.
+    /// others, so it ends only a tenth beyond a border: a count that swings about the border does
+    /// not create buffers each time.
     one_pass: bool,
 }
 
@@ -32,7 +32,7 @@ struct Unclassified {
 }
 
 impl Auto {
-    /// Takes in the counters of an earlier frame.
+    /// Reads the counters of an earlier frame.
     pub fn learn(&mut self, counts: &FrameCounts) {
         let sums = counts.rows.iter().fold((0, 0), |(tested, visible), row| {
             (

@@ -15,11 +15,11 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// The rule without a measurement. With subgroups, one pass ([`Compaction::LookBack`]) serves up to
-    /// 8 million tests. Beyond that, blocks are classified first ([`Compaction::Classify`]) if
-    /// instances that are near in the set are near in space ([`sorted`]); otherwise
-    /// [`Compaction::Auto`] sees it in the counters and takes [`Compaction::VoteScanCompact`]. Without
-    /// subgroups, that one also serves few tests.
+    /// The rule without a measurement. With subgroups, one pass ([`Compaction::LookBack`]) serves
+    /// up to 8 million tests. Beyond that, blocks are classified first ([`Compaction::Classify`])
+    /// if instances that are near in the set are near in space ([`sorted`]); otherwise
+    /// [`Compaction::Auto`] sees it in the counters and takes [`Compaction::VoteScanCompact`].
+    /// Without subgroups, that one also serves few tests.
     ///
     /// [`sorted`]: crate::instance::InstanceSet::sorted
     #[must_use]
@@ -31,10 +31,11 @@ impl Tuning {
         Self::new([few, (u64::MAX, Compaction::Classify)])
     }
 
-    /// From `(most tests, compaction)` steps in any order. The largest step also serves every greater
-    /// count. [`Compaction::Auto`] is left out, and without steps [`Compaction::VoteScanCompact`]
-    /// serves every count. If [`Compaction::LookBack`] is the largest step, it serves at most 8 million
-    /// tests, and [`Compaction::Classify`] serves the rest.
+    /// From `(most tests, compaction)` steps in any order. The largest step also serves every
+    /// greater count. [`Compaction::Auto`] is left out, and without steps
+    /// [`Compaction::VoteScanCompact`] serves every count. If [`Compaction::LookBack`] is the
+    /// largest step, it serves at most 8 million tests, and [`Compaction::Classify`] serves the
+    /// rest.
     #[must_use]
     pub fn new(steps: impl IntoIterator<Item = (u64, Compaction)>) -> Self {
         let mut steps: Vec<_> = steps

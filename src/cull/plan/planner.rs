@@ -189,8 +189,8 @@ impl PlanInputs {
         ends.map(move |end| core::mem::replace(&mut first, end)..end)
     }
 
-    /// Whether `frame` would produce the same plan (only the planes of its views may differ). True in
-    /// steady state.
+    /// Whether `frame` would produce the same plan (only the planes of its views may differ). True
+    /// in steady state.
     fn still_hold(&mut self, frame: &CullFrame, sets: &ResidentSets) -> bool {
         if !self.have_requests_of(frame) {
             return false;
