@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(auto.pick(&tuning(), 10_000, 1, 4), Classify);
         auto.learn(&counts(10_000, 5000, Some((10, 10))));
         assert_eq!(auto.pick(&tuning(), 10_000, 1, 5), VoteScanCompact);
-        // Instances came.
+        // Instances were added.
         assert_eq!(auto.pick(&tuning(), 12_000, 1, 6), Classify);
         auto.learn(&counts(12_000, 5000, Some((10, 10))));
         assert_eq!(auto.pick(&tuning(), 12_000, 1, 7), VoteScanCompact);

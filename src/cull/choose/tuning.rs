@@ -43,7 +43,7 @@ impl Tuning {
             .filter(|(_, compaction)| *compaction != Compaction::Auto)
             .collect();
         steps.sort_unstable_by_key(|(most, _)| *most);
-        // Neighbors with the same compaction are one step.
+        // Neighboring steps with the same compaction are merged.
         steps.dedup_by(|next, step| {
             let same = next.1 == step.1;
             if same {
@@ -78,7 +78,7 @@ impl Tuning {
     /// Whether [`Compaction::Auto`] may take `compaction`.
     pub(crate) fn has(&self, compaction: Compaction) -> bool {
         let has = |one| self.steps.iter().any(|(_, other)| *other == one);
-        // `look-back` needs it beside it: for many small sets, and for blocks in no spatial order.
+        // `look-back` needs this one too: for many small sets, and for blocks in no spatial order.
         has(compaction) || compaction == Compaction::VoteScanCompact && has(Compaction::LookBack)
     }
 
@@ -153,7 +153,7 @@ mod tests {
         );
         let tuning = Tuning::new([(u64::MAX, LookBack)]);
         assert_eq!(tuning.steps(), [(ONE_PASS, LookBack), (u64::MAX, Classify)]);
-        // As it comes back from a file.
+        // Steps as they are read from a file.
         assert_eq!(Tuning::new(tuning.steps().to_vec()), tuning);
         assert_eq!(tuning.compactions(), [VoteScanCompact, Classify, LookBack]);
     }
@@ -167,7 +167,7 @@ mod tests {
             let rule = Tuning::rule(tier);
             assert_eq!(rule.pick(100_000), few);
             assert_eq!(rule.pick(16_000_000), Compaction::Classify);
-            // Blocks may be left alone.
+            // Blocks may be left unclassified.
             assert!(rule.compactions().contains(&VoteScanCompact));
             let kept = rule.clone().supported(tier, Features::SUBGROUP);
             assert_eq!(kept, rule);

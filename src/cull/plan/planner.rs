@@ -1,4 +1,5 @@
-//! The plan of the frame: built again when requests or sets change, else only its rows change.
+//! The plan of the frame. It is built again when requests or sets change; otherwise only its rows
+//! are updated.
 
 use super::{BoundingSphere, DrawShape, Plan, PlanLimits, PlanRequest, view::CullView};
 use crate::cull::{
@@ -54,7 +55,7 @@ impl Planner {
         }
     }
 
-    /// Forgets the plan. The next one keeps these limits.
+    /// Drops the plan. The next one respects these limits.
     pub fn limit(&mut self, counts_per_batch: u32, few_counts: u32) {
         let limits = PlanLimits {
             counts: counts_per_batch.min(self.limits.counts),
