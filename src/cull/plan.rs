@@ -37,7 +37,7 @@ impl BoundingSphere {
     }
 }
 
-/// What one draw call draws of a mesh.
+/// The part of a mesh that one draw call draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DrawShape {
     /// A mesh with indices.

@@ -42,7 +42,7 @@ pub(super) struct StoreOptions {
     pub keeps_cpu_copy: bool,
     /// Number of instances per page.
     pub page_limit: u32,
-    /// Kernels that make the bounds of blocks; `None` on the `Cpu` tier.
+    /// Kernels that compute the bounds of blocks; `None` on the `Cpu` tier.
     pub bounds: Option<BoundsBuilder>,
 }
 
@@ -144,7 +144,7 @@ impl InstanceStore {
                 len
             };
             let old = if channels.previous {
-                // Its instances are the previous ones.
+                // The old room stays until its instances are copied: they are the previous ones.
                 self.written.remove(&id);
                 self.sets.remove(id)
             } else {

@@ -140,7 +140,7 @@ impl Stamps {
         if self.newest <= revision {
             return ranges;
         }
-        // A set that got shorter leaves stamps behind its end.
+        // A set that got shorter leaves stamps beyond its end.
         let live = self.granules.iter().take(len.div_ceil(GRANULE));
         for (granule, _) in live.enumerate().filter(|(_, stamp)| **stamp > revision) {
             let range = granule * GRANULE..((granule + 1) * GRANULE).min(len);
@@ -372,7 +372,7 @@ mod tests {
                 "{range:?} of {}",
                 from.len()
             );
-            assert!(end.is_none_or(|end| end < range.start), "sorted and apart");
+            assert!(end.is_none_or(|end| end < range.start), "sorted, with gaps");
             assert!(
                 range.start % GRANULE == 0 && (range.end % GRANULE == 0 || range.end == from.len())
             );

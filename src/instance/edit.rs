@@ -274,7 +274,7 @@ mod tests {
         let missing = InstanceError::IndexOutOfRange { index: 4, len: 4 };
         assert_eq!(set.set(4, at(0.0)).unwrap_err(), missing);
         assert_eq!(set.set_tag(4, 0).unwrap_err(), missing);
-        assert_eq!(set.revision(), 1, "refused edits are none");
+        assert_eq!(set.revision(), 1, "a refused edit is not an edit");
     }
 
     #[test]

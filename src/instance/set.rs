@@ -253,8 +253,8 @@ impl InstanceSet {
     /// box; instances in one cell keep their order. Scales and tags follow.
     ///
     /// The result is another set with a new lineage and revision. Sorting runs on all cores and
-    /// temporarily takes 40 bytes per instance in addition to the set itself. A
-    /// [released](Self::is_released) set is returned unchanged.
+    /// temporarily takes 40 bytes per instance in addition to the set itself. A set that is
+    /// [released](Self::is_released) or that the GPU writes is returned unchanged.
     #[must_use]
     pub fn sorted(self) -> (Self, InstanceOrder) {
         if self.is_released() || self.written.is_some() {
@@ -285,10 +285,10 @@ impl InstanceSet {
         (sorted, order)
     }
 
-    /// Keeps the previous frame's instances on the GPU. Motion vectors
-    /// (`MotionVectorPrepass`: temporal anti-aliasing, motion blur) then follow instances that move
-    /// within the set, whether [`set`](Self::set) moves them or the GPU writes them. Otherwise,
-    /// motion vectors follow only the entity.
+    /// Keeps the previous frame's instances on the GPU. Motion vectors (`MotionVectorPrepass`:
+    /// temporal anti-aliasing, motion blur) then follow instances that move within the set, whether
+    /// [`set`](Self::set) moves them or the GPU writes them. Without it, motion vectors follow only
+    /// the entity.
     ///
     /// This doubles the set's memory on the GPU, and each frame copies what the previous frame
     /// changed. Instances are identified by index: an instance that [`push`](Self::push),

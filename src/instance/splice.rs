@@ -150,7 +150,11 @@ mod tests {
         assert_eq!(set.splice(..=0, [Vec3::X; 0]).unwrap().len(), 1);
         assert_eq!(set.len(), 4);
         assert!(set.splice(2..2, [Vec3::X; 0]).unwrap().is_empty());
-        assert_eq!(set.revision(), 3, "nothing replaced by nothing is no edit");
+        assert_eq!(
+            set.revision(),
+            3,
+            "replacing nothing by nothing is not an edit"
+        );
     }
 
     #[test]
@@ -190,7 +194,7 @@ mod tests {
         assert_eq!(
             changed(granule..2 * granule, granule),
             (one.clone(), one),
-            "as many as before"
+            "the same number as before"
         );
         let rest = vec![6 * granule..8 * granule - 1];
         assert_eq!(
@@ -299,7 +303,7 @@ mod tests {
                                 }
                                 for (index, (old, new)) in known.iter().zip(&names).enumerate().take(before) {
                                     let told = changed.renumbered.iter().any(|range| range.contains(&index));
-                                    prop_assert!(old == new || told, "instance {} is another one", index);
+                                    prop_assert!(old == new || told, "instance {} is a different one", index);
                                 }
                             }
                         }

@@ -304,7 +304,7 @@ mod tests {
         ] {
             match turned(0.0, 0.0, 0.0, w).pack(3) {
                 Ok((packed, _)) => {
-                    assert!(ok, "length {w} was taken");
+                    assert!(ok, "length {w} was accepted");
                     assert_eq!(packed.rotation(), Quat::IDENTITY);
                 }
                 Err(InstanceError::RotationNotNormalized { index: 3, .. }) => {
@@ -425,7 +425,7 @@ mod tests {
             match InstanceTransform::from(sheared).pack(0) {
                 Ok((_, scale)) => assert!(
                     angle < 1e-3 && scale == 1.0,
-                    "{angle} radians of shear were taken"
+                    "{angle} radians of shear were accepted"
                 ),
                 Err(InstanceError::NonUniformScale { .. }) => {
                     assert!(angle > 1e-3, "{angle} radians were refused");

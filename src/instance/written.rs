@@ -201,7 +201,7 @@ mod tests {
 
         let seen = set.revision();
         set.set_live(100).unwrap();
-        assert_eq!(set.revision(), seen, "as many as before");
+        assert_eq!(set.revision(), seen, "the same number as before");
         set.set_live(7).unwrap();
         assert!(set.len() == 7 && set.revision() > seen);
         set.truncate(9);

@@ -163,7 +163,7 @@ mod tests {
         let keep = Vec4::new(0.0, 0.0, 0.0, f32::MAX);
         let mut planes = *camera.planes();
         planes[0] = keep;
-        assert_eq!(Pairs::of_planes(planes).is_paired, 0, "one side alone");
+        assert_eq!(Pairs::of_planes(planes).is_paired, 0, "only one side");
         // Its half sum depends only on the depth, but is lost in the plane that keeps everything.
         let [.., near, _] = planes;
         let one_side = [keep, near, keep, keep, near, keep];

@@ -12,7 +12,7 @@ use core::ops::Range;
 use glam::Affine3A;
 use std::sync::Arc;
 
-/// Names a batch from frame to frame.
+/// Name of a batch, which stays the same from frame to frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BatchKey {
     /// The page.
@@ -94,7 +94,7 @@ impl Planner {
         true
     }
 
-    /// Updates the rows: at most, the views moved.
+    /// Updates the rows. Nothing except the planes of the views can have changed.
     fn set_rows(&mut self, frame: &CullFrame) {
         let mut rows = RequestRows::default();
         for (index, request) in frame.requests.iter().enumerate() {

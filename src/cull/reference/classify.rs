@@ -253,7 +253,7 @@ mod tests {
                 prop_assert!(state != BoundState::Outside || !visible, "instance {i} of a block outside");
                 prop_assert!(state != BoundState::Inside || visible, "instance {i} of a block inside");
                 if negative {
-                    prop_assert!(bound.loose != 0, "no word is looked at");
+                    prop_assert!(bound.loose != 0, "the bounds of words are not read");
                     continue;
                 }
                 let (centre, radius) = word_bound(&bound, i / 32);
@@ -329,7 +329,7 @@ mod tests {
         );
         let everything = CullView::EVERYTHING.to_row(&Affine3A::IDENTITY);
         assert_eq!(state(&chunk, &everything, &bound), BoundState::Partial);
-        assert_eq!(bound.loose, 1, "no word is taken for what it is not");
+        assert_eq!(bound.loose, 1, "no word is mistaken for what it is not");
         let nothing =
             CullView::from_planes([Vec4::new(1.0, 0.0, 0.0, -5.0); 6]).to_row(&Affine3A::IDENTITY);
         assert_eq!(state(&chunk, &nothing, &bound), BoundState::Partial);

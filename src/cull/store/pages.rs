@@ -24,7 +24,7 @@ pub const SMALL_SET: u32 = 1 << 18;
 /// Number of instances in a shared page (16 MiB).
 const SHARED_PAGE: u32 = 1 << 20;
 
-/// Which sets a page is for.
+/// The sets that may lie in a page.
 #[derive(Clone, Copy, PartialEq)]
 enum Tenants {
     /// Small sets of any kind.
@@ -42,7 +42,7 @@ pub(crate) struct Page {
     pub tags: Option<Buffer>,
     /// One [`Bound`] per block.
     pub bounds: Buffer,
-    /// The copy in main memory that the `Cpu` tier culls.
+    /// The copy in main memory that the `Cpu` tier tests.
     pub cpu: Option<PageCopy>,
     /// Whether the buffers are known to exist: a lost device creates none, and reports no error.
     is_proven: bool,

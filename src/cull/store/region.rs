@@ -60,7 +60,7 @@ pub(crate) struct Run<'a> {
     pub region: &'a Region,
     /// First instance of the part, counted from the start of the page.
     pub at: usize,
-    /// Instances of the set.
+    /// Range of the set's instances.
     pub part: Range<usize>,
 }
 

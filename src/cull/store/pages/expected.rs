@@ -13,7 +13,7 @@ pub(super) struct Expected(Vec<Newcomer>);
 struct Newcomer {
     id: SetId,
     channels: Channels,
-    /// Number of blocks beyond whole pages.
+    /// Number of blocks that remain after whole pages are filled.
     blocks: u32,
 }
 
