@@ -1,14 +1,15 @@
-//! Instances as plain data on the CPU: what a caller fills and a renderer uploads.
+//! Instances as plain data on the CPU: callers fill them, and a renderer uploads them.
 //!
-//! * [`InstanceTransform`]: one instance as a caller says it (position, rotation, uniform scale).
+//! * [`InstanceTransform`]: one instance as the caller describes it (position, rotation, uniform
+//!   scale).
 //! * [`PackedInstance`]: the same in the 16 bytes that the shaders read, with a [`PackedQuat`].
-//! * [`InstanceSet`]: millions of them behind one handle, with optional scale and tag channels,
-//!   [`InstanceBounds`] and a record of what changed ([`SetChanges`]).
+//! * [`InstanceSet`]: millions of instances behind one handle, with optional scale and tag
+//!   channels, [`InstanceBounds`] and a record of what changed ([`SetChanges`]).
 //! * [`InstanceOrder`]: the way back from a set ordered by [`InstanceSet::sorted`].
-//! * [`GpuWritten`]: a set whose instances a compute pass of yours writes.
-//! * [`InstanceError`]: what was wrong, at which index.
+//! * [`GpuWritten`]: a set whose instances are written by your compute pass.
+//! * [`InstanceError`]: what was wrong, and at which index.
 //!
-//! Nothing here knows the GPU. An instance's index is a `u32`, as in the shaders.
+//! Nothing here depends on the GPU. An instance's index is a `u32`, as in the shaders.
 
 mod bounds;
 mod changes;

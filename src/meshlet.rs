@@ -1,13 +1,15 @@
-//! Meshes cut into meshlets, as plain data on the CPU: what is built once, saved, loaded and drawn.
+//! Meshes cut into meshlets, as plain data on the CPU: built once, saved, loaded and drawn.
 //!
-//! * [`MeshData`]: triangles as a caller has them, with every vertex attribute as bytes.
-//! * [`MeshletMesh`]: the same triangles, grouped into [`Meshlet`]s of at most 64 vertices and 124 triangles by
-//!   default ([`MeshletSettings`]). It is still one ordinary indexed mesh: a meshlet is a run of its indices, with a
-//!   sphere around it and a [`NormalCone`] that holds the directions that its triangles face.
-//! * [`MeshletMesh::to_bytes`], [`MeshletMesh::from_bytes`]: the file, versioned and with a checksum.
+//! * [`MeshData`]: triangles as the caller has them, with every vertex attribute as bytes.
+//! * [`MeshletMesh`]: the same triangles, grouped into [`Meshlet`]s of at most 64 vertices and 124
+//!   triangles by default ([`MeshletSettings`]). It is still one ordinary indexed mesh: a meshlet
+//!   is a run of its indices, with a bounding sphere and a [`NormalCone`] that contains the
+//!   directions that its triangles face.
+//! * [`MeshletMesh::to_bytes`], [`MeshletMesh::from_bytes`]: the file, versioned and with a
+//!   checksum.
 //! * [`MeshletError`]: what was wrong, with the value and the limit.
 //!
-//! Building and files need the feature `meshlets`. Nothing here knows the GPU or Bevy.
+//! Building and files need the feature `meshlets`. Nothing here depends on the GPU or Bevy.
 
 #[cfg(feature = "meshlets")]
 mod build;

@@ -2,10 +2,10 @@
 
 use std::thread;
 
-/// Fewer items than this are not worth another thread.
+/// Smallest number of items for which another thread pays off.
 const LEAST: usize = 1 << 16;
 
-/// Items of a part, so that each core has one.
+/// Number of items per part, so that each core has one part.
 fn part_of(len: usize) -> usize {
     let cores = if cfg!(target_family = "wasm") {
         1
@@ -15,7 +15,8 @@ fn part_of(len: usize) -> usize {
     len.div_ceil(cores).max(LEAST)
 }
 
-/// Runs `work` on every item, each on a thread of its own, and returns what it gives, in order. A panic goes on here.
+/// Runs `work` on every item, each on a separate thread, and returns the results in order. A panic
+/// of a thread continues here.
 fn on_threads<T: Send, R: Send>(
     items: impl ExactSizeIterator<Item = T>,
     work: impl Fn(T) -> R + Sync,
@@ -37,7 +38,7 @@ fn on_threads<T: Send, R: Send>(
     })
 }
 
-/// Works on every item, each on a thread of its own: for few and large ones.
+/// Runs `work` on every item, each on a separate thread: for few and large items.
 pub(crate) fn each<T: Send>(items: impl ExactSizeIterator<Item = T>, work: impl Fn(T) + Sync) {
     if cfg!(target_family = "wasm") {
         items.for_each(work);
@@ -46,7 +47,7 @@ pub(crate) fn each<T: Send>(items: impl ExactSizeIterator<Item = T>, work: impl 
     }
 }
 
-/// What `make` gives for 0, 1 and so on.
+/// The values of `make` for 0, 1 and so on.
 pub(crate) fn collect<T: Copy + Default + Send>(
     len: usize,
     make: impl Fn(usize) -> T + Sync,
@@ -62,15 +63,15 @@ pub(crate) fn collect<T: Copy + Default + Send>(
     values
 }
 
-/// Sorts, stable.
+/// Sorts; the sort is stable.
 pub(crate) fn sort<T: Ord + Send>(values: &mut [T]) {
     let part = part_of(values.len());
     on_threads(values.chunks_mut(part), <[T]>::sort);
-    // The parts are runs, which a stable sort only merges.
+    // The parts are sorted runs, which a stable sort only merges.
     values.sort();
 }
 
-/// What `work` makes of the parts of `values`, joined; `None` without values.
+/// Combines what `work` returns for the parts of `values`; `None` without values.
 pub(crate) fn reduce<T: Sync, R: Send>(
     values: &[T],
     work: impl Fn(&[T]) -> R + Sync,
@@ -80,7 +81,8 @@ pub(crate) fn reduce<T: Sync, R: Send>(
     on_threads(parts, work).into_iter().reduce(join)
 }
 
-/// Changes parts of `values`, each with the index of its first one; the error is that of the first part that fails.
+/// Changes parts of `values`; `work` also gets the index of each part's first value. Returns the
+/// error of the first part that fails.
 pub(crate) fn try_each_part<T: Send, E: Send>(
     values: &mut [T],
     work: impl Fn(usize, &mut [T]) -> Result<(), E> + Sync,

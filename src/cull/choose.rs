@@ -8,7 +8,7 @@ use auto::Auto;
 use tuning::Tuning;
 use wgpu::{Backend, Device};
 
-/// Which compaction runs: a fixed one, or what [`Compaction::Auto`] takes.
+/// The compaction that runs: a fixed one, or the one that [`Compaction::Auto`] takes.
 pub(super) struct Choice {
     asked: Compaction,
     tuning: Tuning,
@@ -16,7 +16,7 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// The choice on `tier` of a device. Without `tuning`, `Auto` follows the tier's rule.
+    /// The choice on a tier of a device. Without `tuning`, `Auto` follows the tier's rule.
     pub fn new(
         device: &Device,
         tier: CullingTier,
@@ -50,16 +50,16 @@ impl Choice {
         self.auto.pick(&self.tuning, tests, strips, frame)
     }
 
-    /// Takes in the counters of an earlier frame.
+    /// Reads the counters of an earlier frame.
     pub fn learn(&mut self, counts: &FrameCounts) {
         self.auto.learn(counts);
     }
 }
 
-/// What `Auto` follows without a measurement.
+/// The rule that `Auto` follows without a measurement.
 fn rule(device: &Device, tier: CullingTier) -> Tuning {
-    // wgpu 29 translates atomic loads to plain ones for DX12 (wgpu issue 9242): strips would wait
-    // for results that they cannot see, and then count them. Right, but slow.
+    // wgpu 29 translates atomic loads to plain ones for DX12 (wgpu issue 9242). Strips would wait
+    // for results that they cannot see, and then count them again: correct, but slow.
     match device.adapter_info().backend {
         Backend::Dx12 => Tuning::rule(CullingTier::Workgroup),
         _ => Tuning::rule(tier),

@@ -2,24 +2,24 @@
 
 use crate::cull::{Compaction, CullingTier, Expansion};
 
-/// An error of the culling engine. None of them leaves the engine unusable.
+/// An error of the culling engine. The engine remains usable after each of them.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CullError {
     /// The adapter lacks something that the tier needs.
     #[error("the tier \"{tier}\" needs {missing}, which this adapter lacks")]
     TierUnsupported {
-        /// The tier that was asked for.
+        /// The requested tier.
         tier: CullingTier,
-        /// The feature or limit, with its values.
+        /// The missing feature or limit, with its values.
         missing: String,
     },
-    /// The adapter, or the tier that was asked for, lacks something that the compaction needs.
+    /// The adapter, or the requested tier, lacks something that the compaction needs.
     #[error("the compaction \"{compaction}\" needs {missing}: choose another or \"auto\"")]
     CompactionUnsupported {
-        /// The compaction that was asked for.
+        /// The requested compaction.
         compaction: Compaction,
-        /// The feature, or the tier.
+        /// The missing feature, or the tier.
         missing: String,
     },
     /// The adapter lacks something that the expansion needs.
@@ -27,149 +27,151 @@ pub enum CullError {
         "the expansion \"{expansion}\" needs {missing}, which this adapter lacks: choose another"
     )]
     ExpansionUnsupported {
-        /// The expansion that was asked for.
+        /// The requested expansion.
         expansion: Expansion,
-        /// The features.
+        /// The missing features.
         missing: String,
     },
-    /// The sources of an expansion spawn more items than indices of 32 bits can tell apart.
+    /// The sources of an expansion spawn more items than 32-bit indices can count.
     #[error(
-        "{sources} sources spawn {}{items} items, at most {limit} can be expanded at once: expand fewer sources at a time",
+        "{sources} sources spawn {}{items} items, but at most {limit} can be expanded at once: expand fewer sources at a time",
         if *items == u32::MAX { "at least " } else { "" }
     )]
     TooManyItems {
-        /// Sources.
+        /// Number of sources.
         sources: u32,
-        /// Items; the greatest u32 stands for all beyond.
+        /// Number of items; the greatest u32 stands for anything beyond.
         items: u32,
-        /// The most that are expanded.
+        /// Largest number of items that can be expanded.
         limit: u32,
     },
-    /// The greatest source, times the number of sources, is more than a dispatch can have.
+    /// The largest source's number of items, times the number of sources, exceeds the threads of a
+    /// dispatch.
     #[error(
         "{sources} sources with up to {most} items need more than {limit} threads with \"fixed-max\": choose another expansion"
     )]
     TooManyThreads {
-        /// Sources.
+        /// Number of sources.
         sources: u32,
-        /// Items of the greatest source.
+        /// Number of items of the largest source.
         most: u32,
-        /// The most threads.
+        /// Largest number of threads.
         limit: u32,
     },
     /// The arena of an expansion is larger than a binding.
     #[error(
-        "the expansion \"{expansion}\" needs {bytes} bytes for {sources} sources, this adapter binds {limit}: expand fewer sources at a time, or choose another"
+        "the expansion \"{expansion}\" needs {bytes} bytes for {sources} sources, but this adapter binds {limit}: expand fewer sources at a time, or choose another"
     )]
     ExpansionTooLarge {
         /// The expansion.
         expansion: Expansion,
-        /// The most sources.
+        /// Largest number of sources.
         sources: u32,
-        /// Bytes of the arena.
+        /// Size of the arena, in bytes.
         bytes: u64,
-        /// The adapter's limit in bytes.
+        /// The adapter's limit, in bytes.
         limit: u64,
     },
-    /// The arena of an expansion holds less than its entries: items are missing until it has grown.
+    /// The arena of an expansion holds fewer entries than needed: items are missing until it has
+    /// grown.
     #[error(
-        "{needed} entries of the expansion, room for {capacity}: items are missing until `Expander::grow` has made room"
+        "the expansion needs {needed} entries, but its arena holds {capacity}: items are missing until `Expander::grow` enlarges it"
     )]
     ExpansionOverflow {
-        /// Entries that are needed.
+        /// Number of needed entries.
         needed: u32,
-        /// Entries that the arena holds.
+        /// Number of entries that the arena holds.
         capacity: u32,
     },
-    /// The counts of an expansion are fewer than its sources.
+    /// The buffer of counts of an expansion is too short for its sources.
     #[error(
-        "the buffer of counts holds {counts}, but there may be {sources} sources: give it 4 bytes per source"
+        "the buffer of counts holds {counts} counts, but there may be {sources} sources: give it 4 bytes per source"
     )]
     TooFewCounts {
-        /// Counts that the buffer holds.
+        /// Number of counts that the buffer holds.
         counts: u64,
-        /// The most sources.
+        /// Largest number of sources.
         sources: u32,
     },
-    /// An expansion reads its counts from a buffer, and there is none.
+    /// An expansion reads its counts from a buffer, but there is none.
     #[error(
         "there is no buffer of counts: set `ExpandInput::counts`, or count with `ExpanderOptions::counting`"
     )]
     NoCounts,
-    /// The number of sources is not in its buffer.
+    /// The offset of the number of sources is not valid in its buffer.
     #[error(
-        "the number of sources is at byte {offset} of a buffer of {bytes} bytes: the offset must be a multiple of 4, and at most {}",
+        "the number of sources is at byte {offset} of a buffer of {bytes} bytes: the offset must be a multiple of 4 and at most {}",
         bytes.saturating_sub(4)
     )]
     SourceCountOffset {
-        /// The offset as given.
+        /// The offset as given, in bytes.
         offset: u64,
-        /// Bytes of the buffer.
+        /// Size of the buffer, in bytes.
         bytes: u64,
     },
-    /// A pipeline of the tier did not build.
+    /// A pipeline of the tier failed to build.
     #[error(
-        "the pipeline {label} of the tier \"{tier}\" did not build: {message}. Please report this, with the adapter's name"
+        "the pipeline {label} of the tier \"{tier}\" failed to build: {message}. Please report this, with the adapter's name"
     )]
     Pipeline {
-        /// The tier whose pipeline it is.
+        /// The tier that the pipeline belongs to.
         tier: CullingTier,
         /// Label of the pipeline.
         label: &'static str,
-        /// What the driver or the shader compiler said.
+        /// The message of the driver or of the shader compiler.
         message: String,
     },
     /// The adapter's buffers hold less than one block of instances.
     #[error(
-        "this adapter binds {limit} bytes of storage, a block of instances needs {needed}: no set can be culled"
+        "this adapter binds {limit} bytes of storage, but a block of instances needs {needed}: no set can be drawn"
     )]
     BindingTooSmall {
-        /// The adapter's limit in bytes.
+        /// The adapter's limit, in bytes.
         limit: u64,
-        /// Bytes of one block.
+        /// Size of a block, in bytes.
         needed: u64,
     },
-    /// More meshlets than one buffer binds.
+    /// There are more meshlets than one binding holds.
     #[error(
         "a mesh of {meshlets} meshlets does not fit beside {held} others: this adapter binds {limit} meshlets at most. Draw it by Mesh3d"
     )]
     TooManyMeshlets {
-        /// Meshlets of the mesh.
+        /// Number of meshlets of the mesh.
         meshlets: usize,
-        /// Meshlets of all other meshes.
+        /// Number of meshlets of all other meshes.
         held: u64,
-        /// The most that the adapter binds.
+        /// Largest number of meshlets that the adapter binds.
         limit: u64,
     },
-    /// A channel of an upload does not fit the set.
+    /// An upload does not fit the set.
     #[error(
-        "instances {first}..{end} are beyond the set's {len}: upload within the length that was reserved"
+        "instances {first}..{end} are beyond the set's length of {len}: upload within the reserved length"
     )]
     UploadOutOfRange {
         /// First instance of the upload.
         first: usize,
         /// End of the upload.
         end: usize,
-        /// Instances of the set.
+        /// Number of instances in the set.
         len: usize,
     },
     /// The set is not known to the engine.
-    #[error("set {0} is not resident: upload it before it is culled")]
+    #[error("set {0} is not resident: upload it before a frame tests it")]
     UnknownSet(u64),
-    /// The tier `Cpu` cannot see what the GPU writes.
+    /// The `Cpu` tier cannot see what the GPU writes.
     #[error(
         "set {0} is written on the GPU, which the tier \"cpu\" cannot cull: it is not drawn; choose another tier"
     )]
     WrittenOnCpu(u64),
-    /// The device refused to make something, or ran out of memory.
+    /// The device refused to create something, or ran out of memory.
     #[error("the GPU refused {what}: {message}")]
     Gpu {
-        /// What was to be made.
+        /// What the engine tried to create.
         what: &'static str,
-        /// What the device said.
+        /// The message of the device.
         message: String,
     },
-    /// A read of the GPU's results failed.
+    /// Reading the GPU's results failed.
     #[error("the GPU's results could not be read: {0}")]
     Readback(String),
 }

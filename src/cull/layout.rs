@@ -1,63 +1,69 @@
-//! Every shape that a kernel sees, in the order of `shaders/shared/layout.wgsl`; the test `layout` compares the two.
+//! Every shape that a kernel reads or writes, in the order of `shaders/shared/layout.wgsl`; the test
+//! `layout` compares the two.
 
 pub mod expand;
 
 use bytemuck::{Pod, Zeroable};
 use glam::{Vec3, Vec4};
 
-/// Instances of one block: the unit of work of `vote` and `compact`, and the grain in which pages are divided.
+/// Number of instances in a block: the unit of work of `vote` and `compact`, and the unit in which
+/// pages are allocated.
 pub const BLOCK: u32 = 1024;
-/// Threads of a workgroup of `vote` and of `compact`.
+/// Number of threads in a workgroup of `vote` and of `compact`.
 pub const BLOCK_THREADS: u32 = 128;
-/// Instances that one thread of `vote` or `compact` handles.
+/// Number of instances per thread of `vote` or `compact`.
 pub const BLOCK_ITEMS: u32 = BLOCK / BLOCK_THREADS;
-/// Visibility words of one block in one row.
+/// Number of visibility words per block and row.
 pub const BLOCK_WORDS: u32 = BLOCK / 32;
-/// Block counts that one workgroup of `scan` handles.
+/// Number of block counts per workgroup of `scan`.
 pub const SCAN_TILE: u32 = 1024;
-/// Threads of a workgroup of `scan`.
+/// Number of threads in a workgroup of `scan`.
 pub const SCAN_THREADS: u32 = 256;
-/// Tiles of counts of a batch: `compact` adds up those before each count's.
+/// Largest number of tiles of counts in a batch: for each count, `compact` adds up the tiles before
+/// it.
 pub const MOST_TILES: u32 = 512;
-/// Blocks of a workgroup of `vote_block_per_subgroup`: one per subgroup of 32 lanes.
+/// Number of blocks per workgroup of `vote_block_per_subgroup`: one per subgroup of 32 lanes.
 pub const OWN_BLOCKS: u32 = 4;
-/// Counts that a workgroup of `compact` handles at once: 32 threads each.
+/// Number of counts that a workgroup of `compact` handles at once, with 32 threads each.
 pub const COUNTS_EACH: u32 = 4;
-/// Blocks of the largest strip: what a workgroup culls in one pass.
+/// Number of blocks in the largest strip, which a workgroup processes in one pass.
 pub const MOST_STRIP_BLOCKS: u32 = 8;
-/// Visibility words of the largest strip.
+/// Number of visibility words in the largest strip.
 pub const MOST_STRIP_WORDS: u32 = MOST_STRIP_BLOCKS * BLOCK_WORDS;
-/// Turns in which a workgroup votes on it, [`BLOCK_THREADS`] words in each; smaller strips have one turn of what words they have.
+/// Number of turns in which a workgroup votes on the largest strip, with [`BLOCK_THREADS`] words
+/// per turn. A smaller strip takes one turn for all its words.
 pub const MOST_STRIP_TURNS: u32 = MOST_STRIP_WORDS / BLOCK_THREADS;
-/// Threads of a workgroup of `classify`: a thread a block.
+/// Number of threads in a workgroup of `classify`, which takes one thread per block.
 pub const CLASSIFY_THREADS: u32 = 256;
 
-/// [`Chunk::flags`]: the page has a scale for each instance.
+/// [`Chunk::flags`]: the page has a scale per instance.
 pub const CHUNK_HAS_SCALE: u32 = 1;
-/// [`Chunk::flags`]: the centre of the mesh's bounding sphere is not its origin, so rotations move it.
+/// [`Chunk::flags`]: the center of the mesh's bounding sphere is not the mesh's origin, so
+/// rotations move it.
 pub const CHUNK_OFF_CENTRE: u32 = 2;
 
-/// What the stages of one batch need to know of its sizes.
+/// The sizes of one batch, for its stages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Batch {
-    /// Blocks of all chunks: workgroups of `vote`.
+    /// Number of blocks of all chunks, which is the number of `vote` workgroups.
     pub block_count: u32,
-    /// Workgroups in x of a two-dimensional dispatch.
+    /// Number of workgroups in x of a two-dimensional dispatch.
     pub dispatch_width: u32,
-    /// Counts (one for each row and block), without the closing total.
+    /// Number of counts (one per row and block), without the closing total.
     pub count_len: u32,
-    /// Chunks of the batch.
+    /// Number of chunks in the batch.
     pub chunk_count: u32,
-    /// Rows of the batch.
+    /// Number of rows in the batch.
     pub row_count: u32,
-    /// Ids that the survivor arena holds.
+    /// Number of ids that the survivor arena holds.
     pub survivor_capacity: u32,
-    /// 1 when `scan` runs: there are many counts.
+    /// 1 if `scan` runs, because there are many counts.
     pub is_scanned: u32,
-    /// Strips of all rows.
+    /// Number of strips of all rows.
     pub strip_count: u32,
-    /// Blocks of a strip: a power of two up to [`MOST_STRIP_BLOCKS`]; a row ends with a shorter one.
+    /// Number of blocks in a strip: a power of two up to [`MOST_STRIP_BLOCKS`]. The last strip of a
+    /// row may be shorter.
     pub strip_blocks: u32,
     /// Padding.
     pub pad_a: u32,
@@ -67,45 +73,48 @@ pub struct Batch {
     pub pad_c: u32,
 }
 
-/// A run of instances of one set in one page, as one entity uses it: tested against `row_count` views.
+/// A run of instances of one set in one page, as one entity uses it. It is tested against
+/// `row_count` views.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Chunk {
-    /// First row of the affine matrix that takes the set to the world.
+    /// First row of the affine matrix from the set's space to the world.
     pub world_x: Vec4,
-    /// Second row.
+    /// Second row of the matrix.
     pub world_y: Vec4,
-    /// Third row.
+    /// Third row of the matrix.
     pub world_z: Vec4,
-    /// Bounding sphere of the mesh in its own space: centre, radius.
+    /// Bounding sphere of the mesh in the mesh's space: center, radius.
     pub sphere: Vec4,
-    /// The first instance, counted from the start of the page.
+    /// Index of the first instance, counted from the start of the page.
     pub first_instance: u32,
-    /// Instances of the chunk, at least one.
+    /// Number of instances in the chunk, at least one.
     pub instance_count: u32,
-    /// The first block, counted over the chunks of the batch.
+    /// Index of the first block, counted over the chunks of the batch.
     pub first_block: u32,
-    /// Blocks of the chunk.
+    /// Number of blocks in the chunk.
     pub block_count: u32,
-    /// The first row, counted over the batch.
+    /// Index of the first row, counted over the batch.
     pub first_row: u32,
-    /// Views that test the chunk.
+    /// Number of views that test the chunk.
     pub row_count: u32,
-    /// The count of the first row's first block; row r's block b is at `first_count + r * block_count + b`.
+    /// Index of the count of the first row's first block. The count of row r's block b is at
+    /// `first_count + r * block_count + b`.
     pub first_count: u32,
-    /// [`CHUNK_HAS_SCALE`], [`CHUNK_OFF_CENTRE`].
+    /// Bits: [`CHUNK_HAS_SCALE`], [`CHUNK_OFF_CENTRE`].
     pub flags: u32,
-    /// The greatest stretch of the affine matrix: world radius = local radius * world_scale.
+    /// Largest stretch of the affine matrix: world radius = local radius * world_scale.
     pub world_scale: f32,
-    /// The first row's first strip, counted over the batch; a row has `block_count / strip_blocks` of them, rounded up.
+    /// Index of the first row's first strip, counted over the batch. A row has
+    /// `block_count / strip_blocks` strips, rounded up.
     pub first_strip: u32,
-    /// What a survivor draws: as [`RowDraw::element_count`].
+    /// Number of indices or vertices that a survivor draws, same as [`RowDraw::element_count`].
     pub element_count: u32,
-    /// As [`RowDraw::first_element`].
+    /// Same as [`RowDraw::first_element`].
     pub first_element: u32,
-    /// As [`RowDraw::base_vertex`].
+    /// Same as [`RowDraw::base_vertex`].
     pub base_vertex: i32,
-    /// As [`RowDraw::indexed`].
+    /// Same as [`RowDraw::indexed`].
     pub indexed: u32,
     /// Padding.
     pub pad_a: u32,
@@ -113,7 +122,7 @@ pub struct Chunk {
     pub pad_b: u32,
 }
 
-/// One view of one chunk: planes in the set's own space, normals of length one inwards.
+/// One view of one chunk: planes in the set's space, with normals of length one that point inwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Row {
@@ -129,14 +138,15 @@ pub struct Row {
     pub near: Vec4,
     /// Far plane.
     pub far: Vec4,
-    /// A light's reach in world space: centre, range. A negative range reaches everywhere.
+    /// A light's reach in world space: center, range. A negative range reaches everything.
     pub reach: Vec4,
-    /// The same planes in pairs.
+    /// The same planes, in pairs.
     pub pairs: Pairs,
 }
 
-/// Planes that face each other about an axis. With `d = dot(depth, (centre, 1))`, a sphere is kept when `|dot(x, (centre, 1))|` is
-/// less than `slopes.x * d + slopes.y + radius`, as much for `y` and the other slope, and `low - radius < d < high + radius`.
+/// Planes that face each other about an axis. With `d = dot(depth, (center, 1))`, a sphere is kept
+/// if `|dot(x, (center, 1))|` is less than `slopes.x * d + slopes.y + radius`, the same holds for
+/// `y` with `slopes.z` and `slopes.w`, and `low - radius < d < high + radius`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Pairs {
@@ -146,13 +156,13 @@ pub struct Pairs {
     pub y: Vec4,
     /// Distance along the view.
     pub depth: Vec4,
-    /// Half the width at a depth: slope, offset; half the height.
+    /// Half the width as a function of the depth: slope, offset. Then the same for half the height.
     pub slopes: Vec4,
-    /// The near plane's depth.
+    /// Depth of the near plane.
     pub low: f32,
-    /// The far plane's depth.
+    /// Depth of the far plane.
     pub high: f32,
-    /// 1 when the planes are as said above; else they are tested one by one.
+    /// 1 if the pairs are equivalent to the planes; otherwise the planes are tested one by one.
     pub is_paired: u32,
     /// Padding.
     pub pad: u32,
@@ -173,21 +183,22 @@ impl Row {
     }
 }
 
-/// What `args` writes besides the instance count and the first instance, and where the row's counts lie.
+/// What `args` writes besides the instance count and the first instance, and the location of the
+/// row's counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct RowDraw {
-    /// Indices of the mesh, or vertices when it has no indices.
+    /// Number of indices of the mesh, or of vertices if it has no indices.
     pub element_count: u32,
     /// First index or first vertex.
     pub first_element: u32,
-    /// Added to each index; unused without indices.
+    /// Value added to each index; unused without indices.
     pub base_vertex: i32,
-    /// 1 when the mesh has indices.
+    /// 1 if the mesh has indices.
     pub indexed: u32,
-    /// The row's first count.
+    /// Index of the row's first count.
     pub first_count: u32,
-    /// The row's blocks.
+    /// Number of blocks of the row.
     pub block_count: u32,
     /// Padding.
     pub pad_a: u32,
@@ -195,44 +206,46 @@ pub struct RowDraw {
     pub pad_b: u32,
 }
 
-/// Around the positions of a block's instances, in the set's space, whatever mesh they draw.
+/// Bounds of the positions of a block's instances, in the set's space. They do not depend on the
+/// mesh.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Bound {
-    /// Centre of the box around the positions.
+    /// Center of the bounding box of the positions.
     pub centre: Vec3,
-    /// The greatest distance of a position from it. Infinite when a position is not finite: no view can then take
-    /// the block as a whole.
+    /// Largest distance of a position from the center. Infinite if a position is not finite: then
+    /// no view can accept or reject the block as a whole.
     pub radius: f32,
-    /// The greatest scale of an instance.
+    /// Largest scale of an instance.
     pub max_scale: f32,
-    /// 1 when the words' bounds are not worth a look: neighbours are not near each other.
+    /// 1 if the bounds of the words are not worth reading, because neighbors are not near each
+    /// other.
     pub loose: u32,
     /// Padding.
     pub pad_a: u32,
     /// Padding.
     pub pad_b: u32,
-    /// Around each word's 32 instances: centre as three signed bytes (128 is zero) and radius, in steps of
-    /// `radius / 127`.
+    /// Bounds of each word's 32 instances: center as three signed bytes (128 is zero) and radius,
+    /// in steps of `radius / 127`.
     pub words: [u32; BLOCK_WORDS as usize],
 }
 
-/// A run of blocks of one page whose bounds are to be made.
+/// A run of blocks of one page whose bounds must be computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct BoundJob {
-    /// The first block, counted from the start of the page.
+    /// Index of the first block, counted from the start of the page.
     pub first_block: u32,
-    /// Blocks.
+    /// Number of blocks.
     pub block_count: u32,
     /// End of the instances, counted from the start of the page: the last block may not be full.
     pub end: u32,
-    /// 1 when the page has a scale for each instance.
+    /// 1 if the page has a scale per instance.
     pub has_scale: u32,
 }
 
-/// An indirect command. Indexed: index count, instance count, first index, base vertex, first instance.
-/// Else: vertex count, instance count, first vertex, first instance, 0.
+/// An indirect command. With indices: index count, instance count, first index, base vertex, first
+/// instance. Without: vertex count, instance count, first vertex, first instance, 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct DrawArgs {
@@ -242,20 +255,20 @@ pub struct DrawArgs {
     pub b: u32,
     /// First index or first vertex.
     pub c: u32,
-    /// Base vertex, or first instance without indices.
+    /// Base vertex; without indices, the first instance.
     pub d: u32,
-    /// First instance with indices.
+    /// First instance with indices; otherwise 0.
     pub e: u32,
 }
 
 impl DrawArgs {
-    /// First survivor of the row in the arena.
+    /// Index of the row's first survivor in the arena.
     #[must_use]
     pub fn first_instance(&self, indexed: bool) -> u32 {
         if indexed { self.e } else { self.d }
     }
 
-    /// Survivors of the row.
+    /// Number of survivors of the row.
     #[must_use]
     pub fn instance_count(&self) -> u32 {
         self.b
@@ -266,15 +279,15 @@ impl DrawArgs {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Totals {
-    /// Survivors of all rows, also those that found no room.
+    /// Number of survivors of all rows, including those that did not fit.
     pub survivors: u32,
-    /// Survivors that found no room.
+    /// Number of survivors that did not fit.
     pub overflow: u32,
-    /// Always 1: the count of a `multi_draw_*_indirect_count` of one draw.
+    /// Always 1: the draw count of a `multi_draw_*_indirect_count` with one draw.
     pub draw_count: u32,
-    /// Ids that the arena must hold so that none is lost.
+    /// Number of ids that the arena must hold so that no survivor is lost.
     pub needed: u32,
-    /// Blocks that some view crosses, where the compaction classifies blocks.
+    /// Number of blocks that some view crosses, if the compaction classifies blocks.
     pub crossed: u32,
 }
 

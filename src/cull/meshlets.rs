@@ -1,20 +1,22 @@
-//! Meshlets of survivors: which runs of a mesh's triangles each view can see, and one indirect draw of just those.
+//! Meshlets of survivors: finds which runs of a mesh's triangles each view can see, and draws just
+//! those with one indirect draw.
 //!
-//! They follow the stages of a [`Culler`](crate::cull::Culler) and start from what it wrote: the survivors of each row.
+//! The meshlet stages follow the stages of a [`Culler`](crate::cull::Culler) and start from its
+//! output: the survivors of each row.
 //!
 //! ```text
 //! survivors of each row
-//!   expand           survivors x meshlets -> tiles, cells, work items (a division: a row has one mesh)
-//!   meshlet_vote     each meshlet of each survivor: outside the view? all triangles facing away? -> bits
+//!   expand           survivors x meshlets -> tiles, cells, work items (a division: one mesh per row)
+//!   meshlet_vote     each meshlet of each survivor: outside the view? facing away? -> bits
 //!   meshlet_scan     bits' counts -> exclusive prefixes
-//!   meshlet_compact  bits -> for each meshlet the ids of the survivors that show it, in order
-//!   meshlet_args     prefixes -> a command for each meshlet that anyone shows: its indices, as many instances
+//!   meshlet_compact  bits -> per meshlet, the ids of the survivors that show it, in order
+//!   meshlet_args     prefixes -> one command per visible meshlet: its indices, its instances
 //! ```
 //!
-//! A row is drawn by ONE multi-draw whose commands are meshlets and whose instances are survivors. So the mesh's own
-//! vertex and index buffers, and any vertex stage that draws instances, serve meshlets too: no vertex is pulled, no index is
-//! written, and exactly the triangles of the meshlets that survive are submitted. A row that finds no room is drawn
-//! whole, until its buffers have grown.
+//! A row is drawn by ONE multi-draw whose commands are meshlets and whose instances are survivors.
+//! So meshlets use the mesh's own vertex and index buffers and any vertex stage that draws
+//! instances: no vertex is pulled, no index is written, and exactly the triangles of the visible
+//! meshlets are submitted. A row that does not fit is drawn whole until its buffers have grown.
 
 mod batch;
 mod culler;

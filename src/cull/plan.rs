@@ -1,5 +1,5 @@
-//! From requests to tables: which chunks, rows and counts each batch has. Pure, and the one place where sizes
-//! and dispatch counts are derived.
+//! From requests to tables: which chunks, rows and counts each batch has. This is a pure
+//! computation, and the one place that derives sizes and dispatch counts.
 
 mod pairs;
 pub(super) mod planner;
@@ -17,10 +17,10 @@ use core::ops::Range;
 use glam::{Affine3A, Vec3};
 use view::greatest_stretch;
 
-/// A sphere around a mesh, in the mesh's own space.
+/// A sphere around a mesh, in the mesh's space.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BoundingSphere {
-    /// Centre.
+    /// Center, in the mesh's units.
     pub centre: Vec3,
     /// Radius, in the mesh's units.
     pub radius: f32,
@@ -37,21 +37,21 @@ impl BoundingSphere {
     }
 }
 
-/// What one draw call draws of a mesh.
+/// The part of a mesh that one draw call draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DrawShape {
     /// A mesh with indices.
     Indexed {
-        /// Indices of the mesh.
+        /// Number of indices of the mesh.
         index_count: u32,
         /// First index in the bound index buffer.
         first_index: u32,
-        /// Added to each index.
+        /// Value added to each index.
         base_vertex: i32,
     },
     /// A mesh without indices.
     NonIndexed {
-        /// Vertices of the mesh.
+        /// Number of vertices of the mesh.
         vertex_count: u32,
         /// First vertex in the bound vertex buffer.
         first_vertex: u32,
@@ -89,7 +89,7 @@ impl DrawShape {
     }
 }
 
-/// The survivors of one view in one region of a set: one draw call.
+/// The draw call for the survivors of one view in one region of a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DrawPart {
     /// Index of the batch.
@@ -102,48 +102,51 @@ pub struct DrawPart {
     pub region: usize,
 }
 
-/// One request, resolved: what [`Plan::build`] takes.
+/// One request, resolved: the input of [`Plan::build`].
 pub struct PlanRequest<'a> {
     /// The set's regions, in order.
     pub regions: &'a [Region],
-    /// Instances of the set.
+    /// Number of instances in the set.
     pub len: u32,
-    /// Whether the set has a scale for each instance.
+    /// Whether the set has a scale per instance.
     pub has_scale: bool,
-    /// Takes the set to the world.
+    /// Transform from the set's space to the world.
     pub world_from_local: Affine3A,
-    /// Around the mesh.
+    /// Bounding sphere of the mesh.
     pub sphere: BoundingSphere,
-    /// What is drawn.
+    /// Range of the mesh that is drawn.
     pub shape: DrawShape,
-    /// The views in the set's space.
+    /// One row per view: its planes in the set's space.
     pub rows: &'a [Row],
 }
 
 /// Tables of one batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BatchPlan {
-    /// The page whose instances it reads.
+    /// Index of the page whose instances the batch reads.
     pub page: usize,
-    /// Sizes. The survivor capacity is filled in where the arena is allocated.
+    /// Sizes. The survivor capacity is set later, when the arena is allocated.
     pub batch: Batch,
     /// Chunks, in block order.
     pub chunks: Vec<Chunk>,
     /// Rows, chunk after chunk.
     pub rows: Vec<Row>,
-    /// As many as rows.
+    /// One per row.
     pub row_draws: Vec<RowDraw>,
-    /// Instances of all rows: survivors if everything were visible.
+    /// Number of instances of all rows: the number of survivors if everything were visible.
     pub most_survivors: u64,
-    /// Each chunk has a single row, and counts are many: subgroups may vote on crossed blocks of their own.
+    /// Whether each subgroup may vote on its own crossed blocks: each chunk has a single row, and
+    /// there are more than [`PlanLimits::few_counts`] counts.
     pub crosses_alone: bool,
-    /// The same, and counts are so many that they may on all blocks.
+    /// Whether each subgroup may vote on its own blocks, crossed or not: the same condition
+    /// with `MANY_BLOCKS` times as many counts.
     pub votes_alone: bool,
 }
 
 impl BatchPlan {
-    /// Strips of as many blocks as `one_block` is contained in the counts, rounded up to a power of two: small enough that a
-    /// large GPU has work for all its processors, and no smaller, because each looks back.
+    /// Divides the rows into strips of `count_len / one_block` blocks, rounded up to a power of
+    /// two. Such strips are small enough to fill all processors of a large GPU, and no smaller,
+    /// because each strip looks back.
     fn number_strips(&mut self, one_block: u32) {
         let blocks = (self.batch.count_len / one_block.max(1)).next_power_of_two();
         self.batch.strip_blocks = blocks.clamp(1, MOST_STRIP_BLOCKS);
@@ -155,19 +158,20 @@ impl BatchPlan {
         }
     }
 
-    /// Visibility words of all rows.
+    /// Number of visibility words of all rows.
     #[must_use]
     pub fn word_len(&self) -> u64 {
         u64::from(self.batch.count_len) * u64::from(BLOCK_WORDS)
     }
 
-    /// Tiles of counts that `compact` adds up.
+    /// Number of tiles of counts that `compact` adds up.
     #[must_use]
     pub fn tile_count(&self) -> u32 {
         self.batch.count_len / SCAN_TILE + 1
     }
 
-    /// Workgroups of `vote` and `compact`, at most `limit` in each dimension.
+    /// Numbers of workgroups of `vote` and `compact` in x and y, at most the limit of the plan in
+    /// each dimension.
     #[must_use]
     pub fn block_dispatch(&self) -> (u32, u32) {
         (
@@ -184,28 +188,31 @@ impl BatchPlan {
 pub struct Plan {
     /// The batches.
     pub batches: Vec<BatchPlan>,
-    /// Draws of all requests and views, those of one view of one request side by side; [`Self::parts`] finds them.
+    /// Draws of all requests and views. The draws of one view of one request are contiguous;
+    /// [`Self::parts`] finds them.
     pub draws: Vec<DrawPart>,
-    /// For each view of each request, request after request: the end of its draws. They begin where those before end.
+    /// The end of the draws of each view, request after request. They begin at the end of the
+    /// previous ones.
     ends: Vec<u32>,
-    /// For each request: how many views come before it; and the sum.
+    /// Number of views before each request; the last entry is the number of all views.
     first_views: Vec<u32>,
 }
 
-/// Limits that a plan keeps.
+/// Limits that a plan respects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlanLimits {
-    /// Counts (blocks x rows) of one batch.
+    /// Largest number of counts (blocks x rows) in a batch.
     pub counts: u32,
-    /// Workgroups in one dimension of a dispatch.
+    /// Largest number of workgroups in one dimension of a dispatch.
     pub workgroups: u32,
-    /// Up to so many counts of a batch are added up in `compact`; more are scanned by a pass of their own.
+    /// Largest number of counts of a batch that `compact` adds up itself; more are scanned by a
+    /// separate pass.
     pub few_counts: u32,
 }
 
 impl PlanLimits {
-    /// A batch is so small that its words, and its ids if every instance is visible, fit one binding, and that
-    /// ids can be counted in 32 bits.
+    /// Limits that keep a batch small: one binding holds its words, and its ids even if every
+    /// instance is visible, and ids can be counted in 32 bits.
     #[must_use]
     pub fn new(binding_bytes: u64, workgroups: u32) -> Self {
         let tiles = u64::from(MOST_TILES * SCAN_TILE - 1);
@@ -225,7 +232,7 @@ impl Plan {
     #[must_use]
     pub fn build(requests: &[PlanRequest<'_>], limits: PlanLimits) -> Self {
         let mut plan = Self::default();
-        // By page: its last batch.
+        // The last batch of each page.
         let mut last = Vec::new();
         let mut parts: Vec<Vec<DrawPart>> = Vec::new();
         plan.first_views.push(0);
@@ -261,14 +268,14 @@ impl Plan {
         plan
     }
 
-    /// What a request's `view`-th view sees from now on.
+    /// Replaces the row of a request's `view`-th view.
     pub(crate) fn set_row(&mut self, request: usize, view: usize, row: Row) {
         for part in &self.draws[self.part_range(request, view)] {
             self.batches[part.batch].rows[part.row as usize] = row;
         }
     }
 
-    /// The draws of a request and its `view`-th view, in instance order.
+    /// The draws of a request's `view`-th view, in instance order.
     #[must_use]
     pub fn parts(&self, request: usize, view: usize) -> &[DrawPart] {
         &self.draws[self.part_range(request, view)]
@@ -286,7 +293,7 @@ impl Plan {
         begin as usize..self.ends[at] as usize
     }
 
-    /// One chunk for as many rows as a batch has room for, then the next.
+    /// Adds a region: one chunk with as many rows as a batch holds, then the next chunk.
     fn add_region(
         &mut self,
         request: &PlanRequest<'_>,
@@ -354,7 +361,7 @@ impl Plan {
         }
     }
 
-    /// The last batch of the page if it has room for `counts`, else a new one.
+    /// The last batch of the page if `counts` more fit into it; otherwise a new one.
     fn open_batch(
         &mut self,
         page: usize,

@@ -1,6 +1,7 @@
 //! A CPU twin of each stage: pure functions on slices, in the shader's argument order.
 //!
-//! The tests compare the stages with them, and the [`Cpu`](crate::cull::CullingTier::Cpu) tier runs them.
+//! The tests compare the stages with these twins, and the [`Cpu`](crate::cull::CullingTier::Cpu)
+//! tier runs them.
 
 mod args;
 mod classify;

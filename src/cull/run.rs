@@ -1,4 +1,4 @@
-//! Running a plan: the batches on the GPU, their passes, and the counters that come back.
+//! Running a plan: the batches on the GPU, their passes, and the counters that are read back.
 
 pub(super) mod batch;
 pub(super) mod readback;
@@ -35,7 +35,7 @@ pub(super) struct Runner {
     pipelines: Vec<Pipelines>,
     /// Index of the current frame's pipelines.
     active: usize,
-    /// Number of ids that a new arena holds, if as many can survive.
+    /// Number of ids that a new arena holds, unless fewer can survive.
     first_capacity: u32,
     /// Number of ids that one binding holds.
     most_survivors: u64,
@@ -68,7 +68,7 @@ impl Runner {
         }
     }
 
-    /// Replaces the pipelines (a test breaks them).
+    /// Replaces the pipelines. A test uses it to break them.
     pub fn set_pipelines(&mut self, pipelines: Vec<Pipelines>) {
         self.pipelines = pipelines;
     }
@@ -93,7 +93,7 @@ impl Runner {
 
     // ---- prepare
 
-    /// Takes the pipelines of `compaction`. Returns whether they are other ones than before.
+    /// Selects the pipelines of `compaction`. Returns whether they changed.
     pub fn choose(&mut self, compaction: Compaction) -> bool {
         let mut all = self.pipelines.iter();
         let found = all.position(|pipelines| pipelines.compaction == compaction);
@@ -222,9 +222,9 @@ impl Runner {
         pipelines.record(stage, batches, pass)
     }
 
-    /// Whether the counters of this frame should be read back: in the first [`COUNT_EVERY`] frames of
-    /// a plan or a compaction, in every frame while an arena that cannot hold everything is a quarter
-    /// full, else in every [`COUNT_EVERY`]th.
+    /// Whether the counters of this frame should be read back: in the first [`COUNT_EVERY`] frames
+    /// of a plan or a compaction; in every frame while an arena that cannot hold everything is at
+    /// least a quarter full; otherwise in every [`COUNT_EVERY`]th frame.
     pub fn wants_counts(&self, frame: FrameNumber) -> bool {
         frame.now < frame.changed_in + COUNT_EVERY
             || self.may_overflow
@@ -256,9 +256,9 @@ impl Runner {
         self.readback.after_submit();
     }
 
-    // ---- what comes back
+    // ---- results
 
-    /// Looks for counters of earlier frames, and grows the arenas that were too small. Returns the
+    /// Reads the counters of earlier frames, and grows the arenas that were too small. Returns the
     /// newest counters if any arrived.
     pub fn learn(&mut self, device: &Device) -> Option<&FrameCounts> {
         let counts = self.readback.collect()?;
@@ -285,7 +285,7 @@ impl Runner {
         self.counts.take()
     }
 
-    /// Bytes uploaded since the last call: tables.
+    /// Number of bytes of tables uploaded since the last call.
     pub fn take_uploaded(&mut self) -> u64 {
         core::mem::take(&mut self.uploaded)
     }

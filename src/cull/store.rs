@@ -1,4 +1,4 @@
-//! Sets on the GPU: their room in the pages, and what is known of them.
+//! Sets on the GPU: their room in the pages, and what is known about them.
 
 mod belt;
 mod pages;
@@ -30,19 +30,19 @@ use written::WrittenRoom;
 /// What [`InstanceStore::reserve_set`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Residency {
-    /// The set's instances stayed.
+    /// The set keeps its instances.
     Kept,
-    /// The set has new room: upload all of it.
+    /// The set has new room, and all of it must be uploaded.
     Moved,
 }
 
-/// How an [`InstanceStore`] is made.
+/// The options of an [`InstanceStore`].
 pub(super) struct StoreOptions {
-    /// Whether pages keep a copy in main memory, which the `Cpu` tier culls.
+    /// Whether pages keep a copy in main memory, which the `Cpu` tier tests.
     pub keeps_cpu_copy: bool,
     /// Number of instances per page.
     pub page_limit: u32,
-    /// Kernels that make the bounds of blocks; `None` on the `Cpu` tier.
+    /// Kernels that compute the bounds of blocks; `None` on the `Cpu` tier.
     pub bounds: Option<BoundsBuilder>,
 }
 
@@ -52,11 +52,11 @@ pub struct InstanceStore {
     page_limit: u32,
     pages: Pages,
     sets: ResidentSets,
-    /// The sets among them that the GPU writes.
+    /// The resident sets that the GPU writes.
     written: HashMap<SetId, WrittenRoom>,
     previous: Previous,
     bounds: Option<BoundsBuilder>,
-    /// Instances whose blocks' bounds are out of date.
+    /// Instances whose blocks have outdated bounds.
     stale: Vec<(SetId, Range<usize>)>,
     /// Bound in place of channels that a page does not have.
     no_channel: Buffer,
@@ -119,8 +119,8 @@ impl InstanceStore {
 
     // ---- room
 
-    /// Makes room for a set of `len` instances. A set that outgrows its room gets half as much again,
-    /// so that pushing to it every frame does not move it every frame.
+    /// Makes room for a set of `len` instances. A set that outgrows its room gets half as much
+    /// again, so that pushing to it every frame does not move it every frame.
     ///
     /// # Errors
     /// [`CullError::Gpu`] if the device is out of memory. The set is then not resident.
@@ -133,7 +133,7 @@ impl InstanceStore {
     ) -> Result<Residency, CullError> {
         let room = Room::of(channels);
         let old = self.sets.get(id);
-        // The room of a set that the GPU writes does not serve for an uploaded one.
+        // The room of a set that the GPU writes cannot be used for an uploaded set.
         let known = old.filter(|old| old.room == room).map(Set::capacity);
         let residency = if known.is_some_and(|capacity| capacity >= len) {
             Residency::Kept
@@ -144,7 +144,7 @@ impl InstanceStore {
                 len
             };
             let old = if channels.previous {
-                // Its instances are the previous ones.
+                // The old room stays until its instances are copied: they are the previous ones.
                 self.written.remove(&id);
                 self.sets.remove(id)
             } else {
@@ -152,7 +152,7 @@ impl InstanceStore {
                 None
             };
             let made = self.pages.allocate(device, id, instances, room, channels);
-            // The channels too, before anything is copied there.
+            // Create the channels first: something is copied to them below.
             let made = made.and_then(|regions| {
                 let added = self.pages.add_channels(device, &regions, channels);
                 added
@@ -185,13 +185,13 @@ impl InstanceStore {
         Ok(residency)
     }
 
-    /// Announces sets that will get room next, in this order. Those of more than
-    /// [`SMALL_SET`](crate::cull::SMALL_SET) instances with the same channels become contiguous, in
-    /// one page as far as one binding holds them: a stage is then one dispatch for all. The list
-    /// replaces the one before.
+    /// Announces sets that will get room next, in this order. Sets with the same channels and more
+    /// than [`SMALL_SET`](crate::cull::SMALL_SET) instances become contiguous, in one page as far
+    /// as one binding holds them, so that a stage is one dispatch for all. The list replaces the
+    /// previous one.
     ///
-    /// A page that several sets share is given back with the last of them. Until then, sets with the
-    /// same channels may take the room of removed ones.
+    /// A page that several sets share is given back with the last of them. Until then, sets with
+    /// the same channels may take the room of removed ones.
     pub fn expect_sets(&mut self, sets: impl IntoIterator<Item = (SetId, u32, Channels)>) {
         self.pages.expect_sets(sets);
     }
@@ -202,9 +202,9 @@ impl InstanceStore {
         self.pages.has_room(len, channels)
     }
 
-    /// Takes over the sets of another store, without a copy. Returns false, and takes nothing, if one
-    /// of the two serves the `Cpu` tier, which has copies in main memory, or their pages differ in
-    /// size.
+    /// Takes over the sets of another store, without a copy. Returns false, and takes nothing, if
+    /// one of the two stores serves the `Cpu` tier, which has copies in main memory, or if their
+    /// pages differ in size.
     pub fn adopt_sets(&mut self, other: &mut Self) -> bool {
         if self.is_on_cpu || other.is_on_cpu || self.page_limit != other.page_limit {
             return false;
@@ -230,7 +230,8 @@ impl InstanceStore {
         self.sets.get(id).map(|set| set.len)
     }
 
-    /// Changes whenever a set comes, goes, or gets another length, other channels or other regions.
+    /// Changes whenever a set is added or removed, or gets another length, other channels or other
+    /// regions.
     #[cfg(feature = "bevy")]
     pub(crate) fn sets_version(&self) -> Version {
         self.sets.version()
@@ -284,8 +285,8 @@ impl InstanceStore {
         })
     }
 
-    /// The buffers of a page that draws bind: instances, scales, tags. The last two are another
-    /// buffer, which is never read, if no set of the page has the channel.
+    /// The buffers of a page that draws bind: instances, scales, tags. If no set of the page has a
+    /// channel, another buffer stands in for it, which is never read.
     pub(super) fn draw_buffers(&self, page: usize) -> Option<[&Buffer; 3]> {
         let page = self.pages.page(page)?;
         Some([

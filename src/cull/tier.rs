@@ -1,31 +1,34 @@
-//! What the adapter can do, decided once.
+//! The capabilities of the adapter, determined once.
 
 use crate::cull::CullError;
 use wgpu::{Features, Limits};
 
 /// How the culling is computed. All tiers give the same survivors in the same order.
 ///
-/// Ordered from the least to the most that an adapter can do.
+/// The tiers are ordered by what they need: the least demanding first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "bevy", derive(bevy::reflect::Reflect))]
 pub enum CullingTier {
-    /// The twins of the stages on the CPU and an uploaded survivor list: works everywhere, needs no compute.
+    /// The CPU runs the twins of the stages and uploads a survivor list. Works everywhere and needs
+    /// no compute.
     Cpu,
-    /// Compute through workgroup memory, without subgroup operations.
+    /// Compute shaders that use workgroup memory, without subgroup operations.
     Workgroup,
-    /// Compute with ballots and subgroup prefix sums, at any subgroup size from 4 to 128.
+    /// Compute shaders that use ballots and subgroup prefix sums, at any subgroup size from 4 to
+    /// 128.
     Subgroup,
 }
 
-/// Lanes of the smallest subgroup that the kernels are written for. With fewer, a turn of a strip
-/// takes no word, and the loop over its words never ends.
+/// Number of lanes in the smallest subgroup that the kernels support. With fewer lanes, a turn of a
+/// strip takes no word, and the loop over its words never ends.
 const LEAST_SUBGROUP: u32 = 4;
 
 impl CullingTier {
-    /// All tiers, the most capable first.
+    /// All tiers, the most capable one first.
     pub const ALL: [Self; 3] = [Self::Subgroup, Self::Workgroup, Self::Cpu];
 
-    /// The most capable tier that `features` and `limits` allow, with the reason when it is not [`Self::Subgroup`].
+    /// The most capable tier that `features` and `limits` allow, with the reason if it is not
+    /// [`Self::Subgroup`].
     #[must_use]
     pub fn supported(features: Features, limits: &Limits) -> (Self, Option<String>) {
         match Self::Workgroup.check(features, limits) {
@@ -37,10 +40,10 @@ impl CullingTier {
         }
     }
 
-    /// Whether this tier can run, else an error that names what is missing.
+    /// Checks that this tier can run.
     ///
     /// # Errors
-    /// [`CullError::TierUnsupported`] with the missing feature or limit.
+    /// [`CullError::TierUnsupported`] names the missing feature or limit.
     pub fn check(self, features: Features, limits: &Limits) -> Result<(), CullError> {
         let missing = |what: String| {
             Err(CullError::TierUnsupported {
@@ -86,11 +89,11 @@ impl CullingTier {
         Ok(())
     }
 
-    /// Whether this tier can run where a subgroup may have as few lanes as `min`
-    /// ([`wgpu::AdapterInfo::subgroup_min_size`]), else an error that names the limit.
+    /// Checks that this tier can run if a subgroup may have as few lanes as `min`
+    /// ([`wgpu::AdapterInfo::subgroup_min_size`]).
     ///
     /// # Errors
-    /// [`CullError::TierUnsupported`].
+    /// [`CullError::TierUnsupported`] names the limit.
     pub fn check_subgroup_size(self, min: u32) -> Result<(), CullError> {
         if self != Self::Subgroup || min >= LEAST_SUBGROUP {
             return Ok(());
@@ -101,7 +104,7 @@ impl CullingTier {
         })
     }
 
-    /// Features that the engine uses where the adapter has them; ask for their intersection with the adapter's.
+    /// Optional features that the engine uses. Request those that the adapter has.
     #[must_use]
     pub fn wanted_features() -> Features {
         Features::SUBGROUP | Features::INDIRECT_FIRST_INSTANCE

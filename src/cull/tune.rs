@@ -1,4 +1,5 @@
-//! Which compaction is the fastest on this adapter: a short measurement, kept in a file of the user's cache folder.
+//! Finds the fastest compaction on this adapter: a short measurement, kept in a file in the user's
+//! cache folder.
 //!
 //! ```no_run
 //! # use bevy_gpu_culling::cull::{Compaction, Culler, CullerOptions, CullingTier, tune};
@@ -21,43 +22,45 @@ use crate::cull::{CullError, CullingTier, Tuning};
 use std::path::PathBuf;
 use wgpu::{AdapterInfo, Device, Queue};
 
-/// Where a tuning is kept, and whether a kept one will do.
+/// The folder of tunings, and whether an existing one is used.
 #[derive(Clone, Debug, Default)]
 pub struct TuneOptions {
-    /// The folder; `None` is [`cache_folder`].
+    /// The folder; [`cache_folder`] if `None`.
     pub folder: Option<PathBuf>,
-    /// Measures also when a tuning for this adapter is there.
+    /// Whether to measure even if the file has a tuning for this adapter.
     pub again: bool,
 }
 
-/// A tuning, and how it came about.
+/// A tuning, and how it was obtained.
 #[derive(Clone, Debug)]
 pub struct Tuned {
-    /// What [`CullerOptions::tuning`](crate::cull::CullerOptions::tuning) takes.
+    /// The value for [`CullerOptions::tuning`](crate::cull::CullerOptions::tuning).
     pub tuning: Tuning,
-    /// What was measured; empty if the tuning was read from the file.
+    /// The measurements; empty if the tuning was read from the file.
     pub measurements: Vec<Measurement>,
     /// The file, if there is a folder for it.
     pub file: Option<PathBuf>,
-    /// Why the file was not used or not written, worth a line in a log. A file that is not there is no problem.
+    /// Reasons why the file was not used or not written, worth a warning in a log. A missing file
+    /// is not a problem.
     pub problems: Vec<String>,
 }
 
-/// The folder for such files: `bevy_gpu_culling` in the user's cache folder, if the system has one.
+/// The folder for tunings: `bevy_gpu_culling` in the user's cache folder, if the system has one.
 #[must_use]
 pub fn cache_folder() -> Option<PathBuf> {
     directories::ProjectDirs::from("", "", "bevy_gpu_culling")
         .map(|dirs| dirs.cache_dir().to_owned())
 }
 
-/// The tuning for this adapter and `tier`: from the file, or measured and written to it. A file that cannot be
-/// read, that is not ours, or that belongs to another adapter, driver or version is measured anew and replaced.
+/// The tuning for this adapter and `tier`: read from the file, or measured and written to it. If
+/// the file cannot be read, has another format, or belongs to another adapter, driver or version,
+/// the measurement is repeated and replaces it.
 ///
-/// A measurement takes about a second at most and waits for the GPU: call it where that does no harm, as at the start.
-/// A file that cannot be written is no error.
+/// A measurement takes at most about a second and waits for the GPU: call this when that does no
+/// harm, for instance at startup. A file that cannot be written is not an error.
 ///
 /// # Errors
-/// Those of [`measure`].
+/// Same as [`measure`].
 pub fn tuning(
     device: &Device,
     queue: &Queue,

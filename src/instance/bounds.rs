@@ -1,30 +1,30 @@
-//! The box around a set.
+//! The bounding box of a set.
 
 use glam::Vec3;
 
 use super::PackedInstance;
 use crate::parallel;
 
-/// A box around the positions of a set's instances, in the set's local space, and their largest
-/// scale.
+/// The bounding box of the positions of a set's instances, in the set's local space, and their
+/// largest scale.
 ///
-/// It does not know the mesh: add the mesh's bounding radius times [`max_scale`](Self::max_scale)
-/// on each side for the box of what is drawn.
+/// It does not include the mesh. For the box of what is drawn, extend it on each side by the mesh's
+/// bounding radius times [`max_scale`](Self::max_scale).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InstanceBounds {
-    /// The lowest x, y and z of any position.
+    /// The lowest x, y and z of all positions.
     pub min: Vec3,
-    /// The highest x, y and z of any position.
+    /// The highest x, y and z of all positions.
     pub max: Vec3,
     /// The largest scale; 1 in a set without scales.
     pub max_scale: f32,
 }
 
 impl InstanceBounds {
-    /// The middle of the box.
+    /// The center of the box.
     #[must_use]
     pub fn center(&self) -> Vec3 {
-        // Halved first: the sum of two large numbers overflows.
+        // Halve before adding: the sum of two large numbers overflows.
         self.min * 0.5 + self.max * 0.5
     }
 
@@ -34,7 +34,7 @@ impl InstanceBounds {
         self.max * 0.5 - self.min * 0.5
     }
 
-    /// Around one instance.
+    /// The bounds of one instance.
     pub(super) fn of(position: Vec3, scale: f32) -> Self {
         Self {
             min: position,
@@ -43,7 +43,7 @@ impl InstanceBounds {
         }
     }
 
-    /// Around both.
+    /// The bounds of both.
     pub(super) fn union(self, other: Self) -> Self {
         Self {
             min: self.min.min(other.min),
@@ -52,7 +52,7 @@ impl InstanceBounds {
         }
     }
 
-    /// Around all; `None` when there are none.
+    /// The bounds of all instances; `None` if there are none.
     pub(super) fn measure(instances: &[PackedInstance], scales: Option<&[f32]>) -> Option<Self> {
         let empty = (Vec3::INFINITY, Vec3::NEG_INFINITY);
         let (min, max) = parallel::reduce(

@@ -6,27 +6,28 @@
 
 use std::ops::Range;
 
-/// Instances that share one stamp: 4 KiB of packed instances, about the least that is worth an
-/// upload of its own.
+/// Number of instances that share one stamp: 4 KiB of packed instances, which is about the smallest
+/// upload worth its overhead.
 pub(super) const GRANULE: usize = 256;
 
 /// What a reader must read again to catch up with an [`InstanceSet`](super::InstanceSet).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetChanges {
-    /// The reader has it all.
+    /// The reader is up to date.
     Nothing,
     /// These ranges were written, and the length may have changed.
     Ranges(ChangedRanges),
-    /// A channel came or went, or the reader's revision is 0 or not one of this set's: start over.
+    /// A channel was added or removed, or the reader's revision is 0 or does not belong to this
+    /// set: start over.
     Everything,
 }
 
-/// The ranges of indices to read again, for each channel.
+/// The ranges of indices to read again, per channel.
 ///
-/// Sorted, disjoint, never touching, and within the set's length. They cover every write; they
-/// start and end at a multiple of
+/// The ranges are sorted, disjoint, never adjacent, and within the set's length. They cover every
+/// write. They start and end at a multiple of
 /// [`InstanceSet::CHANGE_GRANULE`](super::InstanceSet::CHANGE_GRANULE) or at the set's end. All are
-/// empty when the set only got shorter or its bounds were tightened.
+/// empty if the set only got shorter or its bounds were tightened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangedRanges {
     /// In [`InstanceSet::packed`](super::InstanceSet::packed).
@@ -35,8 +36,8 @@ pub struct ChangedRanges {
     pub scales: Vec<Range<usize>>,
     /// In [`InstanceSet::tags`](super::InstanceSet::tags).
     pub tags: Vec<Range<usize>>,
-    /// Indices at which other instances are now than before: these have not moved there. Indices that the set did
-    /// not have before are not among them.
+    /// Indices that now hold a different instance than before, rather than an instance that moved.
+    /// Indices beyond the set's previous length are not included.
     pub renumbered: Vec<Range<usize>>,
 }
 
@@ -44,13 +45,13 @@ pub struct ChangedRanges {
 #[derive(Clone, Debug)]
 pub(super) struct ChangeLog {
     revision: u64,
-    /// Readers older than this must start over.
+    /// Readers older than this revision must start over.
     everything_at: u64,
     pub(super) instances: Stamps,
     pub(super) scales: Stamps,
     pub(super) tags: Stamps,
     renumbered: Stamps,
-    /// The greatest length that the set has had.
+    /// The greatest length that the set ever had.
     longest: usize,
 }
 
@@ -59,21 +60,22 @@ impl ChangeLog {
         self.revision
     }
 
-    /// Opens the next edit; what is marked from here on belongs to it.
+    /// Opens the next edit; everything marked from here on belongs to it.
     pub(super) fn begin(&mut self) -> u64 {
         self.revision += 1;
         self.revision
     }
 
-    /// The current edit put other instances at these indices; `before` is the length before it.
+    /// Notes that the current edit put other instances at these indices; `before` is the length
+    /// before the edit.
     pub(super) fn mark_renumbered(&mut self, range: Range<usize>, before: usize) {
         self.longest = self.longest.max(before);
-        // Beyond the longest length there never was another instance.
+        // Beyond the greatest length, there was never another instance.
         self.renumbered
             .mark(range.start..range.end.min(self.longest), self.revision);
     }
 
-    /// The current edit changed more than ranges can say.
+    /// Notes that the current edit changed more than ranges can express.
     pub(super) fn mark_everything(&mut self) {
         *self = Self {
             revision: self.revision,
@@ -138,7 +140,7 @@ impl Stamps {
         if self.newest <= revision {
             return ranges;
         }
-        // A set that got shorter leaves stamps behind its end.
+        // A set that got shorter leaves stamps beyond its end.
         let live = self.granules.iter().take(len.div_ceil(GRANULE));
         for (granule, _) in live.enumerate().filter(|(_, stamp)| **stamp > revision) {
             let range = granule * GRANULE..((granule + 1) * GRANULE).min(len);
@@ -338,7 +340,7 @@ mod tests {
     }
 
     fn edits() -> impl Strategy<Value = Edit> {
-        // Scales and tags are rare: most runs should stay in the state without them for a while.
+        // Scales and tags are rare: most runs should stay without them for a while.
         let rarely = || prop::bool::weighted(0.1);
         let tags = || prop_oneof![9 => Just(0u32), 1 => 1..4u32];
         prop_oneof![
@@ -352,7 +354,7 @@ mod tests {
         ]
     }
 
-    /// What a renderer keeps of a set, brought up to date with the changed ranges alone.
+    /// What a renderer keeps of a set, updated with the changed ranges only.
     #[derive(Default)]
     struct Mirror {
         revision: u64,
@@ -370,7 +372,7 @@ mod tests {
                 "{range:?} of {}",
                 from.len()
             );
-            assert!(end.is_none_or(|end| end < range.start), "sorted and apart");
+            assert!(end.is_none_or(|end| end < range.start), "sorted, with gaps");
             assert!(
                 range.start % GRANULE == 0 && (range.end % GRANULE == 0 || range.end == from.len())
             );
@@ -416,7 +418,7 @@ mod tests {
         fn readers_that_copy_only_the_changes_see_the_whole_set(edits in prop::collection::vec(edits(), 1..60)) {
             let mut set = InstanceSet::new();
             let mut readers: [Mirror; 3] = Default::default();
-            // The values alone, kept the naive way.
+            // Only the values, kept in the naive way.
             let mut model: Vec<(f32, f32, u32)> = Vec::new();
             let mut next = 0.0;
             let mut value = |scaled: bool| {

@@ -1,4 +1,4 @@
-//! The data of a set: one array a channel, all of one length, and the box around them.
+//! The data of a set: one array per channel, all of the same length, and their bounding box.
 
 use std::ops::Range;
 
@@ -6,24 +6,24 @@ use super::transform::{check_position, check_rotation, check_scale};
 use super::{InstanceBounds, InstanceError, InstanceTransform, PackedInstance, PackedQuat};
 use crate::parallel;
 
-/// The most instances of a set. On the GPU a set has whole blocks of 1,024 places, and 32 bits could
-/// not count those of a longer set.
+/// The largest number of instances in a set. On the GPU, a set occupies whole blocks of 1,024
+/// places, and 32 bits could not count the places of a longer set.
 pub(super) const MAX_LEN: usize = u32::MAX as usize - 1023;
 
-/// An optional channel is there only when a value differs from its default, or the caller asked for
-/// it.
+/// The arrays of a set. An optional channel exists only if a value differs from the default or the
+/// caller asked for the channel.
 #[derive(Clone, Default)]
 pub(super) struct Channels {
     pub(super) instances: Vec<PackedInstance>,
     pub(super) scales: Option<Vec<f32>>,
     pub(super) tags: Option<Vec<u32>>,
-    /// Around all instances, never too small.
+    /// The bounds of all instances; never too small.
     pub(super) bounds: Option<InstanceBounds>,
-    /// What there was when the arrays were given away; `None` while they are here.
+    /// What was known when the arrays were given away; `None` while they are here.
     pub(super) released: Option<Released>,
 }
 
-/// What is known of channels whose arrays are gone.
+/// What is known of the channels of a set whose arrays were given away.
 #[derive(Clone, Copy)]
 pub(super) struct Released {
     pub(super) len: usize,
@@ -32,7 +32,7 @@ pub(super) struct Released {
 }
 
 impl Channels {
-    /// Packs what will get the indices from `first` on.
+    /// Packs instances that will get the indices from `first` on.
     pub(super) fn collect<T: Into<InstanceTransform>>(
         transforms: impl IntoIterator<Item = T>,
         first: usize,
@@ -41,7 +41,8 @@ impl Channels {
         Self::collect_tagged(tagged, first, 0)
     }
 
-    /// Packs what will get the indices from `first` on, with tags; `after` more will follow them.
+    /// Packs instances that will get the indices from `first` on, with tags; `after` more will
+    /// follow them.
     pub(super) fn collect_tagged<T: Into<InstanceTransform>>(
         instances: impl IntoIterator<Item = (T, u32)>,
         first: usize,
@@ -49,7 +50,7 @@ impl Channels {
     ) -> Result<Self, InstanceError> {
         let instances = instances.into_iter();
         let mut channels = Self::default();
-        // Refuse a count that is known to be too large before memory is asked for.
+        // Refuse a count that is known to be too large before allocating memory.
         let (least, _) = instances.size_hint();
         check_len(first.saturating_add(least).saturating_add(after))?;
         channels.instances.reserve(least);
@@ -62,7 +63,7 @@ impl Channels {
         Ok(channels)
     }
 
-    /// Checks packed instances in place. Rotations a little off unit length are normalised.
+    /// Checks packed instances in place. Normalizes rotations that are slightly off unit length.
     pub(super) fn from_packed(mut instances: Vec<PackedInstance>) -> Result<Self, InstanceError> {
         check_len(instances.len())?;
         parallel::try_each_part(&mut instances, |first, part| {
@@ -89,7 +90,7 @@ impl Channels {
         released.unwrap_or(self.instances.len())
     }
 
-    /// Which optional channels there are.
+    /// Which optional channels exist.
     pub(super) fn shape(&self) -> (bool, bool) {
         match self.released {
             Some(released) => (released.scales, released.tags),
@@ -114,7 +115,7 @@ impl Channels {
         core::mem::replace(self, kept)
     }
 
-    /// An error when the arrays are gone.
+    /// Returns an error if the arrays were given away.
     pub(super) fn check_here(&self) -> Result<(), InstanceError> {
         match self.released {
             None => Ok(()),
@@ -122,17 +123,17 @@ impl Channels {
         }
     }
 
-    /// The scale of an instance that there is.
+    /// The scale of an existing instance.
     pub(super) fn scale(&self, at: usize) -> f32 {
         self.scales.as_ref().map_or(1.0, |scales| scales[at])
     }
 
-    /// The tag of an instance that there is.
+    /// The tag of an existing instance.
     pub(super) fn tag(&self, at: usize) -> u32 {
         self.tags.as_ref().map_or(0, |tags| tags[at])
     }
 
-    /// Adds one. The optional channels appear with the first value that needs them.
+    /// Adds one instance. The optional channels appear with the first value that needs them.
     pub(super) fn push(&mut self, packed: PackedInstance, scale: f32, tag: u32) {
         push_value(&mut self.scales, self.instances.len(), scale, 1.0);
         push_value(&mut self.tags, self.instances.len(), tag, 0);
@@ -155,7 +156,7 @@ impl Channels {
         }
     }
 
-    /// Puts `new` in the place of `range`, and returns what was there.
+    /// Replaces `range` by `new`, and returns what was there.
     pub(super) fn splice(&mut self, range: Range<usize>, new: Self) -> Self {
         let (before, added) = (self.len(), new.len());
         let scales = splice_values(
@@ -183,7 +184,7 @@ impl Channels {
 
     pub(super) fn truncate(&mut self, len: usize) {
         if let Some(released) = &mut self.released {
-            // The box stays large: nobody can measure it again.
+            // The box stays large: it can no longer be measured.
             released.len = len;
             self.bounds = self.bounds.filter(|_| len > 0);
             return;
@@ -218,19 +219,19 @@ impl Channels {
         Ok(())
     }
 
-    /// The tags, all 0 if there were none.
+    /// The tags; creates the channel, filled with 0, if it does not exist.
     pub(super) fn tags_mut(&mut self) -> &mut Vec<u32> {
         let len = self.len();
         self.tags.get_or_insert_with(|| vec![0; len])
     }
 
-    /// The scales, all 1 if there were none.
+    /// The scales; creates the channel, filled with 1, if it does not exist.
     pub(super) fn scales_mut(&mut self) -> &mut Vec<f32> {
         let len = self.len();
         self.scales.get_or_insert_with(|| vec![1.0; len])
     }
 
-    /// Grows the box.
+    /// Extends the box.
     pub(super) fn cover(&mut self, other: InstanceBounds) {
         self.bounds = Some(self.bounds.map_or(other, |bounds| bounds.union(other)));
     }
@@ -256,7 +257,7 @@ impl Channels {
     }
 }
 
-/// The index that comes after `len` instances.
+/// The index of the instance that follows `len` instances.
 pub(super) fn next_index(len: usize) -> Result<u32, InstanceError> {
     check_len(len.saturating_add(1))?;
     Ok(len as u32)

@@ -1,4 +1,4 @@
-//! Edits of a set: each checks first, then writes, then logs.
+//! Edits of a set. Each edit first checks, then writes, then logs.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ impl InstanceSet {
     ///
     /// # Errors
     ///
-    /// What [`InstanceTransform`] does not allow, or [`InstanceError::TooMany`].
+    /// Whatever [`InstanceTransform`] does not allow, or [`InstanceError::TooMany`].
     pub fn push(&mut self, transform: impl Into<InstanceTransform>) -> Result<u32, InstanceError> {
         self.push_tagged(transform, 0)
     }
@@ -19,7 +19,7 @@ impl InstanceSet {
     ///
     /// # Errors
     ///
-    /// As [`push`](Self::push).
+    /// Same as [`push`](Self::push).
     pub fn push_tagged(
         &mut self,
         transform: impl Into<InstanceTransform>,
@@ -35,14 +35,14 @@ impl InstanceSet {
         Ok(index)
     }
 
-    /// Adds instances at the end: all of them, or none when one is refused.
+    /// Adds instances at the end: all of them, or none if one is refused.
     ///
-    /// They are packed aside first, so this needs room for them twice.
+    /// They are packed into a separate array first, so this needs memory for them twice.
     ///
     /// # Errors
     ///
-    /// As [`from_transforms`](Self::from_transforms); the index is the one that the instance would
-    /// have got here.
+    /// Same as [`from_transforms`](Self::from_transforms), with the index that the instance would
+    /// have got in this set.
     pub fn extend<T: Into<InstanceTransform>>(
         &mut self,
         transforms: impl IntoIterator<Item = T>,
@@ -59,11 +59,11 @@ impl InstanceSet {
     }
 
     /// Replaces position, rotation and scale of an instance; it keeps its tag. The
-    /// [`bounds`](Self::bounds) grow, they never shrink here.
+    /// [`bounds`](Self::bounds) grow; they never shrink here.
     ///
     /// # Errors
     ///
-    /// [`InstanceError::IndexOutOfRange`], or what [`InstanceTransform`] does not allow.
+    /// [`InstanceError::IndexOutOfRange`], or whatever [`InstanceTransform`] does not allow.
     pub fn set(
         &mut self,
         index: u32,
@@ -88,7 +88,7 @@ impl InstanceSet {
         Ok(())
     }
 
-    /// Replaces the tag of an instance. Setting the tag that it has is no edit.
+    /// Replaces the tag of an instance. Setting the tag that it already has is not an edit.
     ///
     /// # Errors
     ///
@@ -108,9 +108,9 @@ impl InstanceSet {
         Ok(())
     }
 
-    /// Drops all instances from `len` on. Reads the rest to make the [`bounds`](Self::bounds)
-    /// tight (not in a [released](Self::is_released) set). The channels stay. Of a set that the GPU writes, the live
-    /// instances become fewer.
+    /// Drops all instances from `len` on. Reads the remaining ones to make the
+    /// [`bounds`](Self::bounds) tight (except in a [released](Self::is_released) set). The channels
+    /// stay. In a set that the GPU writes, this reduces the number of live instances.
     pub fn truncate(&mut self, len: usize) {
         let before = self.len();
         if len < before {
@@ -123,8 +123,8 @@ impl InstanceSet {
         }
     }
 
-    /// Drops all instances, and the scale and tag channels with them. Keeps the room of the packed
-    /// instances. A [released](Self::is_released) set can then be filled again.
+    /// Drops all instances, and the scale and tag channels with them. Keeps the memory of the
+    /// packed instances. A [released](Self::is_released) set can then be filled again.
     pub fn clear(&mut self) {
         let shape = self.shape();
         if self.written.is_some() {
@@ -157,12 +157,12 @@ impl InstanceSet {
         }
     }
 
-    /// Which optional channels there are.
+    /// Which optional channels exist.
     pub(super) fn shape(&self) -> (bool, bool) {
         self.channels.shape()
     }
 
-    /// Logs what was added behind `before`; `shape` is the shape from then.
+    /// Logs what was added after the first `before` instances; `shape` is the shape before that.
     fn log_append(&mut self, before: usize, shape: (bool, bool)) {
         let added = before..self.len();
         let revision = self.log.begin();
@@ -174,7 +174,7 @@ impl InstanceSet {
         self.mark_channels(added, revision);
     }
 
-    /// All channels were written in `range`.
+    /// Marks `range` as written in all channels.
     pub(super) fn mark_channels(&mut self, range: Range<usize>, revision: u64) {
         self.log.instances.mark(range.clone(), revision);
         if self.channels.scales.is_some() {
@@ -185,7 +185,7 @@ impl InstanceSet {
         }
     }
 
-    /// The index into the channels, if there is such an instance.
+    /// The index into the channels, if such an instance exists.
     pub(super) fn check_index(&self, index: u32) -> Result<usize, InstanceError> {
         self.check_not_written()?;
         let len = self.len();
@@ -274,7 +274,7 @@ mod tests {
         let missing = InstanceError::IndexOutOfRange { index: 4, len: 4 };
         assert_eq!(set.set(4, at(0.0)).unwrap_err(), missing);
         assert_eq!(set.set_tag(4, 0).unwrap_err(), missing);
-        assert_eq!(set.revision(), 1, "refused edits are none");
+        assert_eq!(set.revision(), 1, "a refused edit is not an edit");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What can be wrong with instances, and where.
+//! What can be wrong with instances, and at which index.
 
 use glam::{Quat, Vec3};
 use thiserror::Error;
@@ -8,9 +8,10 @@ use super::InstanceBounds;
 /// Why an [`InstanceSet`](super::InstanceSet) refused its input.
 ///
 /// `index` is the index that the instance has, or would have got, in the set: for a new set the
-/// place in the input, for a set that already holds `n` the place in the input plus `n`.
+/// position in the input; for a set that already holds `n` instances, the position in the input
+/// plus `n`.
 ///
-/// A value that is NaN makes an error unequal to itself, as NaN does.
+/// An error that contains NaN is unequal to itself, as NaN is.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum InstanceError {
@@ -24,9 +25,9 @@ pub enum InstanceError {
         /// The position as given.
         value: Vec3,
     },
-    /// A rotation has no length.
+    /// A rotation has length zero.
     #[error(
-        "instance {index}: rotation {value} has length 0 and so no direction; use Quat::IDENTITY for no rotation"
+        "instance {index}: rotation {value} has length 0 and therefore no direction; use Quat::IDENTITY for no rotation"
     )]
     ZeroRotation {
         /// Index of the instance.
@@ -42,7 +43,7 @@ pub enum InstanceError {
         /// The rotation as given.
         value: Quat,
     },
-    /// A rotation's length is more than 1 % off. Smaller drift is normalised without a word.
+    /// A rotation's length is more than 1 % off. Smaller drift is normalized silently.
     #[error(
         "instance {index}: rotation {value} has length {length}, which must be 1 within 1 %; call normalize() on it"
     )]
@@ -55,7 +56,7 @@ pub enum InstanceError {
         length: f32,
     },
     /// The scale differs between the axes, mirrors some of them or comes from a sheared matrix. An
-    /// instance has one scale for all three.
+    /// instance has one scale for all three axes.
     #[error(
         "instance {index}: scale {value} is not uniform (the axes may differ by 0.1 %, without mirroring or shear); \
          bake it into the mesh, or put it on the set's own Transform"
@@ -73,66 +74,64 @@ pub enum InstanceError {
     InvalidScale {
         /// Index of the instance.
         index: u32,
-        /// The scale as given; of three, the first that is wrong.
+        /// The scale as given; for three scales, the first invalid one.
         value: f32,
     },
-    /// A channel does not have one value for each instance.
+    /// A channel does not have one value per instance.
     #[error(
-        "the {channel} channel has {len} values for {expected} instances; give exactly one for each"
+        "the {channel} channel has {len} values for {expected} instances; give exactly one per instance"
     )]
     ChannelLength {
         /// `"scale"` or `"tag"`.
         channel: &'static str,
-        /// Values given.
+        /// Number of values given.
         len: usize,
-        /// Instances in the set.
+        /// Number of instances in the set.
         expected: usize,
     },
-    /// There is no instance of this index.
+    /// No instance has this index.
     #[error(
         "there is no instance {index}: the set has {len}; use an index below that or push a new instance"
     )]
     IndexOutOfRange {
-        /// The index asked for.
+        /// The requested index.
         index: u32,
-        /// Instances in the set.
+        /// Number of instances in the set.
         len: usize,
     },
-    /// There are no such indices.
-    #[error(
-        "there are no instances {start}..{end}: the set has {len}; use a range that ends there or before"
-    )]
+    /// Some of these indices do not exist.
+    #[error("there are no instances {start}..{end}: the set has {len}; use a range within these")]
     RangeOutOfBounds {
-        /// First index asked for.
+        /// First requested index.
         start: usize,
-        /// End of the indices asked for.
+        /// End of the requested indices.
         end: usize,
-        /// Instances in the set.
+        /// Number of instances in the set.
         len: usize,
     },
-    /// The set's instances are written on the GPU: there is nothing to edit here.
+    /// The set's instances are written on the GPU: the CPU cannot edit them.
     #[error(
         "the set's instances are written on the GPU (InstanceSet::gpu_written): write them there, or use set_live"
     )]
     GpuWritten,
     /// The set's instances are not written on the GPU.
     #[error(
-        "the set has its data on the CPU and measures its own bounds: only InstanceSet::gpu_written is told them"
+        "the set has its data on the CPU and measures its own bounds: only sets of InstanceSet::gpu_written are given bounds"
     )]
     NotWritten,
     /// More live instances than the GPU may write.
     #[error(
-        "{live} live instances are more than the {capacity} that the GPU may write; make a set of a larger capacity"
+        "{live} live instances are more than the {capacity} that the GPU may write; make a set with a larger capacity"
     )]
     LiveOutOfRange {
-        /// Instances asked for.
+        /// Number of requested instances.
         live: u32,
         /// The set's capacity.
         capacity: u32,
     },
-    /// The box around a written set is not one.
+    /// The bounds of a set that the GPU writes are not a valid box.
     #[error(
-        "{bounds:?} is not a box around instances: min must not be above max, and all of it, max_scale too, finite"
+        "{bounds:?} is not a valid box: min must not be above max, and all numbers, including max_scale, must be finite"
     )]
     InvalidBounds {
         /// The box as given.
@@ -143,14 +142,15 @@ pub enum InstanceError {
         "{len} instances are more than the {limit} that one set can hold; spread them over several sets"
     )]
     TooMany {
-        /// Instances asked for.
+        /// Number of requested instances.
         len: usize,
-        /// The most that a set holds: [`InstanceSet::MAX_LEN`](super::InstanceSet::MAX_LEN).
+        /// The largest number of instances in a set:
+        /// [`InstanceSet::MAX_LEN`](super::InstanceSet::MAX_LEN).
         limit: usize,
     },
     /// The set's data was dropped on the CPU after its upload.
     #[error(
-        "the set's instances were dropped on the CPU after their upload; keep MAIN_WORLD in its asset_usage to edit them, or put a new set in its place"
+        "the set's instances were dropped on the CPU after their upload; keep MAIN_WORLD in its asset_usage to edit them, or replace the set with a new one"
     )]
     Released,
 }

@@ -1,4 +1,4 @@
-//! The order along a Morton curve, and the way back.
+//! The order along a Morton curve, and the way back to the old order.
 
 use glam::Vec3;
 use std::sync::OnceLock;
@@ -6,11 +6,12 @@ use std::sync::OnceLock;
 use super::{InstanceBounds, PackedInstance};
 use crate::parallel;
 
-/// Bits an axis; three axes fill 63 bits.
+/// Number of bits per axis; three axes fill 63 bits.
 const AXIS_BITS: u32 = 21;
 
-/// Which instance went where in [`InstanceSet::sorted`](super::InstanceSet::sorted): a permutation
-/// and its inverse, 4 bytes an instance; the inverse as much again, from when it is first asked for.
+/// The permutation that [`InstanceSet::sorted`](super::InstanceSet::sorted) applied, and its
+/// inverse. The permutation takes 4 bytes per instance. The inverse takes the same amount of memory
+/// and is made when it is first asked for.
 ///
 /// ```
 /// use bevy_gpu_culling::instance::InstanceSet;
@@ -26,7 +27,7 @@ const AXIS_BITS: u32 = 21;
 #[derive(Clone, Debug, Default)]
 pub struct InstanceOrder {
     originals: Vec<u32>,
-    /// The inverse.
+    /// The inverse permutation.
     sorted: OnceLock<Vec<u32>>,
 }
 
@@ -49,7 +50,7 @@ impl InstanceOrder {
         self.originals[sorted as usize]
     }
 
-    /// Where the instance is now that had the caller's index `original`.
+    /// The current index of the instance that had the caller's index `original`.
     ///
     /// # Panics
     ///
@@ -72,7 +73,7 @@ impl InstanceOrder {
         &self.originals
     }
 
-    /// How many instances there are.
+    /// Number of instances.
     #[must_use]
     pub fn len(&self) -> usize {
         self.originals.len()
@@ -84,14 +85,14 @@ impl InstanceOrder {
         self.originals.is_empty()
     }
 
-    /// The order of these instances along the curve through the box around them. Equal cells keep
-    /// the order they came in.
+    /// The order of these instances along the curve through their bounding box. Instances in the
+    /// same cell keep their order.
     pub(super) fn along_curve(instances: &[PackedInstance]) -> Self {
         let Some(bounds) = InstanceBounds::measure(instances, None) else {
             return Self::default();
         };
         let grid = Grid::new(&bounds);
-        // The index makes every pair different, so the quicker unstable sort is stable here.
+        // The index makes every pair unique, so the faster unstable sort is stable here.
         let mut keys = parallel::collect(instances.len(), |index| {
             (grid.key(instances[index].position()), index as u32)
         });
@@ -110,8 +111,8 @@ impl InstanceOrder {
     }
 }
 
-/// 2²¹ cells along the longest side of a box. The cells are cubes: flat or long sets then still
-/// fall into compact blocks.
+/// A grid of 2²¹ cells along the longest side of a box. The cells are cubes, so flat or long sets
+/// still fall into compact blocks.
 struct Grid {
     min: [f64; 3],
     cells_per_unit: f64,
@@ -119,7 +120,7 @@ struct Grid {
 
 impl Grid {
     fn new(bounds: &InstanceBounds) -> Self {
-        // In f64, where no difference of two f32 overflows.
+        // In f64, the difference of two f32 values never overflows.
         let min = bounds.min.as_dvec3();
         let longest = (bounds.max.as_dvec3() - min).max_element();
         let cells = f64::from(1u32 << AXIS_BITS);
@@ -234,7 +235,7 @@ mod tests {
         let sorted = order.gather(&points);
         assert!(
             walked(&sorted) < walked(&points) / 10.0,
-            "neighbours on the curve are near each other"
+            "neighbors on the curve are near each other"
         );
     }
 }

@@ -12,8 +12,8 @@ use super::PackedQuat;
 /// | 0..12 | `position`, three `f32`, in the set's local space |
 /// | 12..16 | `rotation`, see [`PackedQuat`] |
 ///
-/// Scale and tag are channels of their own, see [`InstanceSet`](super::InstanceSet). The fields are
-/// open so that a loader can fill a buffer directly;
+/// Scale and tag are separate channels; see [`InstanceSet`](super::InstanceSet). The fields are
+/// public so that a loader can fill a buffer directly;
 /// [`InstanceSet::from_packed`](super::InstanceSet::from_packed) checks them.
 ///
 /// ```
@@ -34,7 +34,7 @@ pub struct PackedInstance {
 }
 
 impl PackedInstance {
-    /// Packs a position and a rotation, of any length; neither is checked here.
+    /// Packs a position and a rotation of any length, without checking either.
     #[must_use]
     pub fn new(position: Vec3, rotation: Quat) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl PackedInstance {
         self.rotation.decode()
     }
 
-    /// Scale, then rotation, then translation: what the vertex shader applies.
+    /// The matrix that the vertex shader applies: scale, then rotation, then translation.
     #[must_use]
     pub fn to_affine(&self, scale: f32) -> Affine3A {
         Affine3A::from_scale_rotation_translation(

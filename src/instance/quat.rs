@@ -6,7 +6,7 @@ use std::fmt;
 use bytemuck::{Pod, Zeroable};
 use glam::Quat;
 
-/// Steps on each side of zero. An even number of steps in all, so that zero is a code of its own.
+/// Number of steps on each side of zero. The total number of steps is even, so zero has a code.
 const STEPS: i32 = 511;
 /// A unit quaternion in 32 bits.
 ///
@@ -21,11 +21,11 @@ const STEPS: i32 = 511;
 /// | 29..20, 19..10, 9..0 | the third, second and first of the others, in the order x, y, z, w |
 ///
 /// A code `c` in `0..=1022` stands for `(c - 511) · STEP`, see [`STEP`](Self::STEP). Code 511 is
-/// zero and codes 0 and 1022 are `±1/√2`, so the identity and turns by 90° and 180° around the axes
-/// come back exact to the last bit or two. Code 1023 is never written; it reads as one step above
-/// `1/√2`.
+/// zero, and codes 0 and 1022 are `±1/√2`. So the identity and turns by 90° and 180° around the
+/// axes come back exact to the last bit or two. Code 1023 is never written; it reads as one step
+/// above `1/√2`.
 ///
-/// [`decode`](Self::decode) uses `+`, `-`, `*`, `max` and `sqrt` only, so a shader gets the same
+/// [`decode`](Self::decode) uses only `+`, `-`, `*`, `max` and `sqrt`, so a shader gets the same
 /// values.
 ///
 /// All bits zero, which is what [`Zeroable`] gives, is *not* a rotation; [`PackedQuat::IDENTITY`]
@@ -46,31 +46,31 @@ const STEPS: i32 = 511;
 pub struct PackedQuat(u32);
 
 impl PackedQuat {
-    /// What one step of a code is worth: `(1/√2) / 511`. A shader multiplies by this very constant.
+    /// Size of one step of a code: `(1/√2) / 511`. A shader multiplies by this exact constant.
     pub const STEP: f32 = FRAC_1_SQRT_2 / STEPS as f32;
 
     /// No rotation. Decodes to exactly [`Quat::IDENTITY`].
     pub const IDENTITY: Self = Self((3 << 30) | (511 << 20) | (511 << 10) | 511);
 
-    /// The most that a rotation turns away by `decode(encode(q))`, in radians (0.2756°).
+    /// The largest rotation error of `decode(encode(q))`, in radians (0.2756°).
     ///
-    /// Let `h` be half a step, `d ≥ 1/2` the component left out and `v` the other three, each `|vᵢ|
-    /// ≤ d`. Rounding moves each `vᵢ` by at most `h`, so `d² - d'²` is at most `h · Σ(2|vᵢ| + h) ≤
-    /// 6hd + 3h²`, and `d` moves by at most `x = d - √(d² - 6hd - 3h²)`. That shrinks as `d` grows,
-    /// so `d = 1/2` is the worst. The two quaternions are then at most `s = √(3h² + x²)` apart,
-    /// which is a turn of `4 asin(s/2)` = 0.0048037; the rest is room for `f32`. Inputs near the
-    /// corner `|x| = |y| = |z| = |w| = 1/2` reach 99 % of it.
+    /// Let `h` be half a step, `d ≥ 1/2` the component left out and `v` the other three, each
+    /// `|vᵢ| ≤ d`. Rounding moves each `vᵢ` by at most `h`, so `d² - d'²` is at most
+    /// `h · Σ(2|vᵢ| + h) ≤ 6hd + 3h²`, and `d` moves by at most `x = d - √(d² - 6hd - 3h²)`. That
+    /// shrinks as `d` grows, so `d = 1/2` is the worst case. The two quaternions are then at most
+    /// `s = √(3h² + x²)` apart, which is a turn of `4 asin(s/2)` = 0.0048037; the rest is a margin
+    /// for `f32`. Inputs near the corner `|x| = |y| = |z| = |w| = 1/2` reach 99 % of it.
     pub const MAX_ERROR_RADIANS: f32 = 0.00481;
 
     /// Packs a rotation.
     ///
     /// The length of `rotation` does not matter. A quaternion without a direction (zero, NaN,
     /// infinite) gives [`PackedQuat::IDENTITY`]; [`InstanceSet`](super::InstanceSet) refuses such
-    /// input before it comes here.
+    /// input before it gets here.
     #[must_use]
     pub fn encode(rotation: Quat) -> Self {
         let components = rotation.to_array();
-        // The first of equals, so that q and -q choose the same one.
+        // The first one of equal components, so that q and -q choose the same.
         let mut largest = 0;
         for i in 1..4 {
             if components[i].abs() > components[largest].abs() {
@@ -98,7 +98,7 @@ impl PackedQuat {
     /// The rotation, of unit length within 1e-6.
     ///
     /// Bits that [`encode`](Self::encode) did not write may hold three components that are too long
-    /// together; the result is then finite and between 1 and 1.23 long.
+    /// together. The result is then finite and has a length between 1 and 1.23.
     #[must_use]
     pub fn decode(self) -> Quat {
         let first = dequantize(self.0);
@@ -115,7 +115,7 @@ impl PackedQuat {
         }
     }
 
-    /// Takes bits as they are, from a file or from the GPU.
+    /// Takes the bits unchanged, from a file or from the GPU.
     #[must_use]
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)
@@ -136,7 +136,7 @@ fn quantize(component: f32) -> u32 {
     (rounded.clamp(-STEPS, STEPS) + STEPS) as u32
 }
 
-/// The component of the code in the low ten bits.
+/// The component that the code in the low ten bits stands for.
 fn dequantize(code: u32) -> f32 {
     ((code & 0x3ff) as f32 - STEPS as f32) * PackedQuat::STEP
 }
@@ -176,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    /// The turn between two quaternions, in `f64`: `acos` of a dot product near 1 would be noise.
+    /// The angle between two quaternions, in `f64`: `acos` of a dot product near 1 would be noise.
     fn turn_between(a: Quat, b: Quat) -> f64 {
         let a = a.as_dquat().normalize();
         let b = b.as_dquat().normalize();
@@ -308,16 +308,16 @@ mod tests {
         assert_eq!(bits(1.0, 0.0, 0.0, 0.0), 0x1ff7_fdff);
         assert_eq!(bits(0.0, 1.0, 0.0, 0.0), 0x5ff7_fdff);
         assert_eq!(bits(0.0, 0.0, -1.0, 0.0), 0x9ff7_fdff);
-        // 0.5 is 361.33 steps: code 872. Of equals the first is left out.
+        // 0.5 is 361.33 steps: code 872. Of equal components, the first one is left out.
         assert_eq!(bits(0.5, 0.5, 0.5, 0.5), 0x368d_a368);
-        // Left out -x makes the others negative: code 150.
+        // Leaving out -x makes the others negative: code 150.
         assert_eq!(bits(-0.5, 0.5, 0.5, 0.5), 150 << 20 | 150 << 10 | 150);
         // 0.36 is 260.16 steps: code 771.
         assert_eq!(
             bits(0.36, 0.0, 0.0, 0.932_952),
             3 << 30 | 511 << 20 | 511 << 10 | 771
         );
-        // The three fields, each with another value: 100, -200 and 300 steps beside w.
+        // The three fields, each with a different value: 100, -200 and 300 steps, and w left out.
         let step = PackedQuat::STEP;
         let (x, y, z) = (100.0 * step, -200.0 * step, 300.0 * step);
         let w = (1.0 - x * x - y * y - z * z).sqrt();

@@ -12,29 +12,30 @@ use super::{
 
 /// Up to [`MAX_LEN`](Self::MAX_LEN) instances, packed for the GPU: the asset that an entity draws.
 ///
-/// | channel | bytes an instance | there when |
+/// | channel | bytes per instance | exists if |
 /// | --- | --- | --- |
 /// | position and rotation, [`packed`](Self::packed) | 16 | always |
-/// | uniform scale, [`scales`](Self::scales) | 4 | one scale is not 1, or [`with_scales`](Self::with_scales) gave them |
-/// | tag, [`tags`](Self::tags) | 4 | one tag is not 0, or [`with_tags`](Self::with_tags) gave them |
+/// | uniform scale, [`scales`](Self::scales) | 4 | a scale is not 1, or [`with_scales`](Self::with_scales) set them |
+/// | tag, [`tags`](Self::tags) | 4 | a tag is not 0, or [`with_tags`](Self::with_tags) set them |
 ///
-/// All input is checked, and the first thing wrong is returned as an [`InstanceError`] that names
-/// the index; the set is then as it was before. Rotations are quantised, see
+/// All input is checked. The first problem is returned as an [`InstanceError`] that names the
+/// index, and the set stays unchanged. Rotations are quantized; see
 /// [`PackedQuat`](super::PackedQuat).
 ///
-/// Each edit raises the [`revision`](Self::revision). A renderer remembers the last one it has seen
-/// and asks [`changes_since`](Self::changes_since) what to upload.
+/// Each edit raises the [`revision`](Self::revision). A renderer remembers the last revision that
+/// it has seen and asks [`changes_since`](Self::changes_since) what to upload.
 ///
-/// A clone is another set: it starts with the same data and revision, but what it changes later is
-/// its own, so a renderer that meets it in the place of the first uploads all of it.
+/// A clone is another set: it starts with the same data and revision, but later changes are not
+/// shared. A renderer that meets the clone in place of the original uploads all of it.
 ///
 /// # Memory
 ///
-/// In an app the data stays on the CPU by default, so that it can be read and edited. A set whose `asset_usage` is
-/// `RenderAssetUsages::RENDER_WORLD` alone is *released* when it has been uploaded, as a Bevy mesh or image is: length, bounds
-/// and which channels there are stay known, the data is gone. Then the methods that edit return
-/// [`InstanceError::Released`] ([`truncate`](Self::truncate) and [`clear`](Self::clear) go on working), those that
-/// read find nothing, and a clone is as empty. With `MAIN_WORLD` alone a set is never uploaded.
+/// In an app, the data stays on the CPU by default, so that it can be read and edited. A set whose
+/// `asset_usage` is only `RenderAssetUsages::RENDER_WORLD` is *released* after its upload, as a
+/// Bevy mesh or image is. Its length, its bounds and the list of its channels stay known; the data
+/// is gone. Methods that edit then return [`InstanceError::Released`] (except
+/// [`truncate`](Self::truncate) and [`clear`](Self::clear), which still work). Methods that read
+/// find nothing, and a clone is empty too. With only `MAIN_WORLD`, a set is never uploaded.
 ///
 /// ```
 /// use bevy_gpu_culling::instance::{InstanceSet, InstanceTransform};
@@ -56,17 +57,17 @@ pub struct InstanceSet {
     /// Where the data is kept; see [Memory](Self#memory).
     #[cfg(feature = "bevy")]
     pub asset_usage: bevy::asset::RenderAssetUsages,
-    /// Set where a compute pass writes the instances; the channels are then empty.
+    /// Settings of a set whose instances a compute pass writes; its channels are then empty.
     pub(super) written: Option<Written>,
     pub(super) previous: bool,
 }
 
 impl InstanceSet {
-    /// [`changes_since`](Self::changes_since) rounds its ranges outwards to this many instances (4
-    /// KiB of packed data).
+    /// Granularity of [`changes_since`](Self::changes_since) in instances: ranges are rounded
+    /// outwards to multiples of it (4 KiB of packed data).
     pub const CHANGE_GRANULE: usize = GRANULE;
 
-    /// The most instances of a set: 4,294,966,272 (2^32 - 1,024). More are
+    /// The largest number of instances in a set: 4,294,966,272 (2^32 - 1,024). More give
     /// [`InstanceError::TooMany`].
     pub const MAX_LEN: usize = MAX_LEN;
 
@@ -76,7 +77,7 @@ impl InstanceSet {
         Self::default()
     }
 
-    /// An empty set with room for `capacity` instances.
+    /// An empty set with memory for `capacity` instances.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
         let mut set = Self::default();
@@ -84,8 +85,8 @@ impl InstanceSet {
         set
     }
 
-    /// A set of these instances, in this order. Takes all that an [`InstanceTransform`] is made
-    /// from: `Transform`, `Affine3A`, `Mat4`, `Vec3`.
+    /// A set of these instances, in this order. Takes everything that converts to an
+    /// [`InstanceTransform`]: `Transform`, `Affine3A`, `Mat4`, `Vec3`.
     ///
     /// # Errors
     ///
@@ -100,7 +101,7 @@ impl InstanceSet {
         })
     }
 
-    /// A set of instances that are packed already; the array is checked and taken over, not copied.
+    /// A set of instances that are already packed. The array is checked and taken over, not copied.
     ///
     /// # Errors
     ///
@@ -115,11 +116,11 @@ impl InstanceSet {
         })
     }
 
-    /// Gives every instance a scale, in index order, in place of any they had.
+    /// Gives every instance a scale, in index order, and replaces existing ones.
     ///
     /// # Errors
     ///
-    /// [`InstanceError::ChannelLength`] unless there is one for each;
+    /// [`InstanceError::ChannelLength`] unless there is one scale per instance;
     /// [`InstanceError::InvalidScale`].
     pub fn with_scales(mut self, scales: Vec<f32>) -> Result<Self, InstanceError> {
         self.check_not_written()?;
@@ -129,12 +130,12 @@ impl InstanceSet {
         Ok(self)
     }
 
-    /// Gives every instance a tag, in index order, in place of any they had. What a tag means is up
-    /// to the material, as with Bevy's `MeshTag`.
+    /// Gives every instance a tag, in index order, and replaces existing ones. The material decides
+    /// what a tag means, as with Bevy's `MeshTag`.
     ///
     /// # Errors
     ///
-    /// [`InstanceError::ChannelLength`] unless there is one for each.
+    /// [`InstanceError::ChannelLength`] unless there is one tag per instance.
     pub fn with_tags(mut self, tags: Vec<u32>) -> Result<Self, InstanceError> {
         self.check_not_written()?;
         self.channels.set_tags(tags)?;
@@ -143,8 +144,8 @@ impl InstanceSet {
         Ok(self)
     }
 
-    /// Says where the data is kept: `RenderAssetUsages::RENDER_WORLD` drops it on the CPU when it has been uploaded. See
-    /// [Memory](Self#memory).
+    /// Sets which side keeps the data: `RenderAssetUsages::RENDER_WORLD` drops it on the CPU after
+    /// its upload. See [Memory](Self#memory).
     #[cfg(feature = "bevy")]
     #[must_use]
     pub fn with_asset_usage(mut self, usage: bevy::asset::RenderAssetUsages) -> Self {
@@ -158,14 +159,15 @@ impl InstanceSet {
         self.channels.released.is_some()
     }
 
-    /// Releases the set and returns what it held, to be dropped where that may take time. It is no edit.
+    /// Releases the set and returns what it held. Dropping that may take time, so the caller
+    /// chooses the thread. This is not an edit.
     #[doc(hidden)]
     pub fn release(&mut self) -> impl Send + 'static + use<> {
         self.channels.release()
     }
 
-    /// How many instances there are, also in a [released](Self::is_released) set; of a set that the GPU writes, how many
-    /// are live.
+    /// Number of instances, also in a [released](Self::is_released) set. For a set that the GPU
+    /// writes, the number of live instances.
     #[must_use]
     pub fn len(&self) -> usize {
         match &self.written {
@@ -174,13 +176,13 @@ impl InstanceSet {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no instances.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// An instance, decoded: its rotation is the quantised one. `None` beyond the end, and in a
+    /// An instance, decoded: its rotation is the quantized one. `None` beyond the end, and in a
     /// [released](Self::is_released) set.
     #[must_use]
     pub fn get(&self, index: u32) -> Option<InstanceTransform> {
@@ -196,7 +198,7 @@ impl InstanceSet {
         Some(self.channels.tag(at))
     }
 
-    /// All instances in index order, decoded; none of a [released](Self::is_released) set.
+    /// All instances in index order, decoded; nothing for a [released](Self::is_released) set.
     pub fn iter(
         &self,
     ) -> impl ExactSizeIterator<Item = InstanceTransform> + DoubleEndedIterator + '_ {
@@ -209,13 +211,13 @@ impl InstanceSet {
         &self.channels.instances
     }
 
-    /// The scale channel: one for each instance, or `None` when all are 1.
+    /// The scale channel, one value per instance; `None` if all are 1.
     #[must_use]
     pub fn scales(&self) -> Option<&[f32]> {
         self.channels.scales.as_deref()
     }
 
-    /// The tag channel: one for each instance, or `None` when all are 0.
+    /// The tag channel, one value per instance; `None` if all are 0.
     #[must_use]
     pub fn tags(&self) -> Option<&[u32]> {
         self.channels.tags.as_deref()
@@ -233,12 +235,12 @@ impl InstanceSet {
         self.channels.shape().1
     }
 
-    /// The box around all positions, and the largest scale; `None` for an empty set. Costs nothing
-    /// to ask.
+    /// The bounding box of all positions, and the largest scale; `None` for an empty set. This is a
+    /// cheap lookup.
     ///
-    /// Never too small. It is tight until [`set`](Self::set) moves an instance inwards or shrinks
-    /// it; then it stays large until [`truncate`](Self::truncate) or
-    /// [`tighten_bounds`](Self::tighten_bounds).
+    /// It is never too small. It is tight until [`set`](Self::set) moves an instance inwards or
+    /// shrinks it. Then it stays large until [`truncate`](Self::truncate) or
+    /// [`tighten_bounds`](Self::tighten_bounds) is called.
     #[must_use]
     pub fn bounds(&self) -> Option<InstanceBounds> {
         self.channels.bounds
@@ -246,12 +248,13 @@ impl InstanceSet {
 
     /// The same instances in the order of a Morton curve, and the way back to their old indices.
     ///
-    /// Culling skips whole runs of instances at once, which pays when neighbours in the set are
-    /// neighbours in space. The curve has 2²¹ cells along the longest side of the box around the
-    /// set; instances in one cell keep their order. Scales and tags follow.
+    /// Culling skips whole runs of instances at once, which pays off if neighbors in the set are
+    /// neighbors in space. The curve has 2²¹ cells along the longest side of the set's bounding
+    /// box; instances in one cell keep their order. Scales and tags follow.
     ///
-    /// The result is another set with a revision of its own. It takes 40 bytes an instance on top of the set
-    /// itself while it works, on all cores. A [released](Self::is_released) set comes back as it is.
+    /// The result is another set with a new lineage and revision. Sorting runs on all cores and
+    /// temporarily takes 40 bytes per instance in addition to the set itself. A set that is
+    /// [released](Self::is_released) or that the GPU writes is returned unchanged.
     #[must_use]
     pub fn sorted(self) -> (Self, InstanceOrder) {
         if self.is_released() || self.written.is_some() {
@@ -282,13 +285,15 @@ impl InstanceSet {
         (sorted, order)
     }
 
-    /// Keeps on the GPU where each instance was in the frame before, so that motion vectors
-    /// (`MotionVectorPrepass`: temporal anti-aliasing, motion blur) follow instances that move within
-    /// the set, by [`set`](Self::set) or written by the GPU. Without it they follow the entity alone.
+    /// Keeps the previous frame's instances on the GPU. Motion vectors (`MotionVectorPrepass`:
+    /// temporal anti-aliasing, motion blur) then follow instances that move within the set, whether
+    /// [`set`](Self::set) moves them or the GPU writes them. Without it, motion vectors follow only
+    /// the entity.
     ///
-    /// It doubles the set's memory on the GPU, and each frame copies what the frame before it changed.
-    /// Instances go by their index: those that [`push`](Self::push), [`extend`](Self::extend) and
-    /// [`splice`](Self::splice) put or shift to an index have no motion in that frame.
+    /// This doubles the set's memory on the GPU, and each frame copies what the previous frame
+    /// changed. Instances are identified by index: an instance that [`push`](Self::push),
+    /// [`extend`](Self::extend) or [`splice`](Self::splice) puts at or shifts to an index has no
+    /// motion in that frame.
     #[must_use]
     pub fn keep_previous(mut self, keep: bool) -> Self {
         if self.previous != keep {
@@ -299,13 +304,13 @@ impl InstanceSet {
         self
     }
 
-    /// Whether the set [keeps](Self::keep_previous) where its instances were.
+    /// Whether the set [keeps](Self::keep_previous) the previous places of its instances.
     #[must_use]
     pub fn keeps_previous(&self) -> bool {
         self.previous
     }
 
-    /// Counts edits. 1 for a set that was just made, more after each edit.
+    /// Number of the latest edit: 1 for a new set, greater after each edit.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.log.revision()
@@ -313,8 +318,8 @@ impl InstanceSet {
 
     /// What was written after the set had this revision.
     ///
-    /// 0, as of a reader that has seen nothing, gives [`SetChanges::Everything`]. A revision means
-    /// something only for the set that it came from.
+    /// 0 stands for a reader that has seen nothing and gives [`SetChanges::Everything`]. A revision
+    /// is meaningful only for the set that it came from.
     ///
     /// ```
     /// use bevy_gpu_culling::instance::{InstanceSet, SetChanges};
@@ -338,8 +343,8 @@ impl InstanceSet {
         self.log.since(revision, self.len())
     }
 
-    /// Tells apart sets that take each other's place under one handle: no two sets of a process
-    /// have the same, not even a set and its clone. Revisions of one lineage say nothing about
+    /// Distinguishes sets that replace each other under one handle. No two sets of a process have
+    /// the same lineage, not even a set and its clone. Revisions of one lineage say nothing about
     /// another.
     #[doc(hidden)]
     #[must_use]
@@ -352,7 +357,7 @@ impl InstanceSet {
     }
 }
 
-/// Says how much is there, not what: a set may hold millions.
+/// Prints how much is there, not what: a set may hold millions of instances.
 impl fmt::Debug for InstanceSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("InstanceSet")
@@ -368,7 +373,7 @@ impl fmt::Debug for InstanceSet {
     }
 }
 
-/// A number of its own for each set, and for each clone.
+/// A number that is unique to each set, and to each clone.
 struct Lineage(u64);
 
 impl Default for Lineage {

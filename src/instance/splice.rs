@@ -1,4 +1,4 @@
-//! Replacing a run of instances by others, fewer or more: `Vec::splice` for sets.
+//! Replacing a run of instances by fewer or more others: `Vec::splice` for sets.
 
 use std::ops::{Bound, RangeBounds};
 
@@ -6,18 +6,21 @@ use super::channels::Channels;
 use super::{InstanceError, InstanceSet, InstanceTransform};
 
 impl InstanceSet {
-    /// Replaces the instances in `range` by these, as [`Vec::splice`] does, and returns those that were there, with
-    /// their scales and tags, as a set. What follows moves up or down; new instances have the tag 0.
+    /// Replaces the instances in `range` by these, as [`Vec::splice`] does. Returns the old ones as
+    /// a set, with their scales and tags. What follows moves up or down; new instances have the tag
+    /// 0.
     ///
-    /// All of them are checked first: if one is refused, nothing has changed. When as many come as go, only they
-    /// count as [changed](Self::changes_since), else everything from the start of `range` on.
+    /// All new instances are checked first: if one is refused, nothing changes. If the number of
+    /// instances stays the same, only the replaced ones count as [changed](Self::changes_since);
+    /// otherwise everything from the start of `range` on.
     ///
-    /// The [`bounds`](Self::bounds) grow, they never shrink here unless the set is empty afterwards.
+    /// The [`bounds`](Self::bounds) grow. They never shrink here unless the set is empty
+    /// afterwards.
     ///
     /// # Errors
     ///
-    /// [`InstanceError::RangeOutOfBounds`]; else as [`from_transforms`](Self::from_transforms), with the index that
-    /// the instance would have got.
+    /// [`InstanceError::RangeOutOfBounds`]; otherwise same as
+    /// [`from_transforms`](Self::from_transforms), with the index that the instance would have got.
     ///
     /// ```
     /// use bevy_gpu_culling::instance::InstanceSet;
@@ -40,11 +43,11 @@ impl InstanceSet {
         )
     }
 
-    /// As [`splice`](Self::splice), with a tag for each new instance.
+    /// Same as [`splice`](Self::splice), with a tag per new instance.
     ///
     /// # Errors
     ///
-    /// As [`splice`](Self::splice).
+    /// Same as [`splice`](Self::splice).
     pub fn splice_tagged<T: Into<InstanceTransform>>(
         &mut self,
         range: impl RangeBounds<usize>,
@@ -147,7 +150,11 @@ mod tests {
         assert_eq!(set.splice(..=0, [Vec3::X; 0]).unwrap().len(), 1);
         assert_eq!(set.len(), 4);
         assert!(set.splice(2..2, [Vec3::X; 0]).unwrap().is_empty());
-        assert_eq!(set.revision(), 3, "nothing replaced by nothing is no edit");
+        assert_eq!(
+            set.revision(),
+            3,
+            "replacing nothing by nothing is not an edit"
+        );
     }
 
     #[test]
@@ -187,7 +194,7 @@ mod tests {
         assert_eq!(
             changed(granule..2 * granule, granule),
             (one.clone(), one),
-            "as many as before"
+            "the same number as before"
         );
         let rest = vec![6 * granule..8 * granule - 1];
         assert_eq!(
@@ -205,7 +212,7 @@ mod tests {
         assert_eq!(
             renumbered,
             [7 * granule..8 * granule],
-            "not where the set never was as long"
+            "not beyond the greatest length that the set ever had"
         );
     }
 
@@ -240,13 +247,14 @@ mod tests {
     }
 
     proptest! {
-        /// Against a `Vec` of the same values, with a reader that copies only what changed, and one that keeps
-        /// which instance was where: it must never take another one for the one that it knew.
+        /// Compares a set with a `Vec` of the same values. One reader copies only what changed.
+        /// Another one tracks which instance is at which index: it must never mistake a new
+        /// instance for a known one.
         #[test]
         fn a_set_is_spliced_as_a_vec_is(edits in prop::collection::vec(edits(), 1..40)) {
             let mut set = InstanceSet::new();
             let mut model: Vec<Value> = Vec::new();
-            // Names of the instances: what `set` moves keeps its name.
+            // Names of the instances: an instance that `set` moves keeps its name.
             let mut names: Vec<u32> = Vec::new();
             let (mut seen, mut copy, mut known): (u64, Vec<PackedInstance>, Vec<u32>) = Default::default();
             let mut next = 0u32;
@@ -295,7 +303,7 @@ mod tests {
                                 }
                                 for (index, (old, new)) in known.iter().zip(&names).enumerate().take(before) {
                                     let told = changed.renumbered.iter().any(|range| range.contains(&index));
-                                    prop_assert!(old == new || told, "instance {} is another one", index);
+                                    prop_assert!(old == new || told, "instance {} is a different one", index);
                                 }
                             }
                         }

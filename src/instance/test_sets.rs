@@ -9,7 +9,7 @@ pub fn at(x: f32) -> InstanceTransform {
     Vec3::new(x, 0.0, 0.0).into()
 }
 
-/// So many of them, a unit apart.
+/// A set of `len` instances, one unit apart.
 pub fn line(len: usize) -> InstanceSet {
     InstanceSet::from_transforms((0..len).map(|i| at(i as f32))).unwrap()
 }

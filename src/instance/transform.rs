@@ -1,29 +1,29 @@
-//! One instance as a caller says it.
+//! One instance as a caller describes it.
 
 use glam::{Affine3A, Mat3, Mat4, Quat, Vec3};
 
 use super::{InstanceError, PackedInstance};
 
-/// How far a rotation's length may be from 1.
+/// Largest deviation of a rotation's length from 1.
 const MAX_LENGTH_DRIFT: f32 = 0.01;
-/// How far two axes' scales may differ, relative to the larger.
+/// Largest difference between the scales of two axes, relative to the larger one.
 const MAX_SCALE_DIFFERENCE: f32 = 1e-3;
-/// A scale this near to 1 is 1: taking a matrix apart is no better than that, and a set without
+/// A scale this close to 1 counts as 1: decomposing a matrix is no more precise, and a set without
 /// scales is smaller.
 const UNIT_SCALE_SLACK: f32 = 1e-5;
-/// Shorter axes than this have no direction that `f32` can square.
+/// Shortest axis whose direction can be computed: `f32` cannot square shorter ones.
 const MIN_AXIS_LENGTH: f32 = 1e-18;
 
-/// Where one instance is, in its set's local space: scale, then rotation, then translation.
+/// The place of one instance in its set's local space: scale, then rotation, then translation.
 ///
 /// Made from `Transform` (feature `bevy`), [`Affine3A`], [`Mat4`], [`PackedInstance`] or, for a
-/// translation alone, [`Vec3`]. Nothing is checked here; [`InstanceSet`](super::InstanceSet) does
-/// when it takes the instance. What it asks:
+/// pure translation, [`Vec3`]. Nothing is checked here; [`InstanceSet`](super::InstanceSet) checks
+/// the instance when it takes it. These values are allowed:
 ///
 /// | field | allowed |
 /// | --- | --- |
 /// | `translation` | finite |
-/// | `rotation` | length 1 within 1 % (normalised then) |
+/// | `rotation` | length 1 within 1 % (normalized then) |
 /// | `scale` | finite, at least 0, the same on all axes within 0.1 % (the largest counts; 1 ± 0.00001 is 1) |
 ///
 /// ```
@@ -45,21 +45,21 @@ pub struct InstanceTransform {
 }
 
 impl InstanceTransform {
-    /// At the origin, not turned, of scale 1.
+    /// At the origin, without rotation, of scale 1.
     pub const IDENTITY: Self = Self {
         translation: Vec3::ZERO,
         rotation: Quat::IDENTITY,
         scale: Vec3::ONE,
     };
 
-    /// With another rotation.
+    /// The same with another rotation.
     #[must_use]
     pub const fn with_rotation(mut self, rotation: Quat) -> Self {
         self.rotation = rotation;
         self
     }
 
-    /// With another scale, the same on all axes.
+    /// The same with another scale, equal on all axes.
     #[must_use]
     pub const fn with_scale(mut self, scale: f32) -> Self {
         self.scale = Vec3::splat(scale);
@@ -72,8 +72,8 @@ impl InstanceTransform {
         Affine3A::from_scale_rotation_translation(self.scale, self.rotation, self.translation)
     }
 
-    /// Checks and packs. Position and scale come before rotation: a matrix with a flat axis has no
-    /// rotation to blame.
+    /// Checks and packs. Position and scale are checked before rotation: a matrix with a flat axis
+    /// has no rotation to blame.
     pub(super) fn pack(&self, index: u32) -> Result<(PackedInstance, f32), InstanceError> {
         check_position(self.translation, index)?;
         let scale = uniform_scale(self.scale, index)?;
@@ -118,7 +118,8 @@ pub(super) fn check_scale(value: f32, index: u32) -> Result<(), InstanceError> {
     }
 }
 
-/// The one scale of three, the largest: culling may keep too much, never too little.
+/// The one scale that stands for all three: the largest. Culling may then keep too much, never too
+/// little.
 fn uniform_scale(value: Vec3, index: u32) -> Result<f32, InstanceError> {
     if let Some(bad) = value.to_array().into_iter().find(|s| !s.is_finite()) {
         return Err(InstanceError::InvalidScale { index, value: bad });
@@ -141,7 +142,7 @@ impl Default for InstanceTransform {
     }
 }
 
-/// A translation.
+/// A pure translation.
 impl From<Vec3> for InstanceTransform {
     fn from(translation: Vec3) -> Self {
         Self {
@@ -162,13 +163,13 @@ impl From<PackedInstance> for InstanceTransform {
     }
 }
 
-/// Takes the matrix apart. A mirroring one gets a negative x scale. Shear has no place in an
-/// instance: it stretches a diagonal, so a sheared matrix gets a scale that is not uniform. A
+/// Decomposes the matrix. A mirroring matrix gets a negative x scale. An instance cannot be
+/// sheared: shear stretches a diagonal, so a sheared matrix gets a scale that is not uniform. A
 /// matrix with a scale of 0 has no rotation and gets the identity.
 impl From<Affine3A> for InstanceTransform {
     fn from(affine: Affine3A) -> Self {
-        // Not glam's own: with its assertions on, as in a default Bevy build, that panics on a
-        // scale of 0.
+        // Not glam's function: with its assertions enabled, as in a default Bevy build, it panics
+        // on a scale of 0.
         let columns = Mat3::from(affine.matrix3);
         let mut scale = Vec3::new(
             columns.x_axis.length(),
@@ -180,7 +181,7 @@ impl From<Affine3A> for InstanceTransform {
             let (y, z) = (columns.y_axis / scale.y, columns.z_axis / scale.z);
             let shear = x.dot(y).abs().max(y.dot(z).abs()).max(z.dot(x).abs());
             if shear > MAX_SCALE_DIFFERENCE {
-                // What two axes of that cosine stretch their diagonals by.
+                // The factor by which two axes with that cosine stretch their diagonals.
                 scale.y = scale.max_element() * (1.0 + shear).sqrt();
                 scale.z = scale.min_element() * (1.0 - shear).max(0.0).sqrt();
             }
@@ -200,7 +201,7 @@ impl From<Affine3A> for InstanceTransform {
     }
 }
 
-/// As from [`Affine3A`]; the last row is not looked at.
+/// Same as for [`Affine3A`]; ignores the last row.
 impl From<Mat4> for InstanceTransform {
     fn from(matrix: Mat4) -> Self {
         Affine3A::from_mat4(matrix).into()
@@ -303,7 +304,7 @@ mod tests {
         ] {
             match turned(0.0, 0.0, 0.0, w).pack(3) {
                 Ok((packed, _)) => {
-                    assert!(ok, "length {w} was taken");
+                    assert!(ok, "length {w} was accepted");
                     assert_eq!(packed.rotation(), Quat::IDENTITY);
                 }
                 Err(InstanceError::RotationNotNormalized { index: 3, .. }) => {
@@ -417,14 +418,14 @@ mod tests {
             of(Vec3::splat(f32::MAX)),
             Err(InstanceError::InvalidScale { .. })
         ));
-        // A shear that leaves all axes of unit length.
+        // A shear that keeps all axes at unit length.
         for angle in [0.0f32, 1e-4, 2e-3, 0.5, 1.5] {
             let leaning = Vec3::new(angle.sin(), angle.cos(), 0.0);
             let sheared = Affine3A::from_mat3(Mat3::from_cols(Vec3::X, leaning, Vec3::Z));
             match InstanceTransform::from(sheared).pack(0) {
                 Ok((_, scale)) => assert!(
                     angle < 1e-3 && scale == 1.0,
-                    "{angle} radians of shear were taken"
+                    "{angle} radians of shear were accepted"
                 ),
                 Err(InstanceError::NonUniformScale { .. }) => {
                     assert!(angle > 1e-3, "{angle} radians were refused");

@@ -5,19 +5,21 @@ use glam::Vec3;
 use super::channels::check_len;
 use super::{InstanceBounds, InstanceError, InstanceSet};
 
-/// What a set must know of instances that it never sees: see [`InstanceSet::gpu_written`].
+/// What the CPU must know about instances that it never sees; see [`InstanceSet::gpu_written`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GpuWritten {
-    /// A box around every position that the compute pass may write, and the largest scale. Bevy decides by it
-    /// which cameras and lights see the set at all; an instance outside it may be missing there.
+    /// Bounding box of every position that the compute pass may write, and the largest scale. Bevy
+    /// uses it to decide which cameras and lights see the set at all; an instance outside it may be
+    /// missing there.
     pub bounds: InstanceBounds,
-    /// The pass also writes a uniform scale for each instance.
+    /// Whether the pass also writes a uniform scale per instance.
     pub scales: bool,
-    /// The pass also writes a tag for each instance.
+    /// Whether the pass also writes a tag per instance.
     pub tags: bool,
-    /// Bounds of blocks of 1,024 instances are made anew each frame, so that blocks outside a view are not read
-    /// again for it. That reads every instance twice: worth it where neighbours in the buffer are neighbours in space and
-    /// most of them are out of view. Where they are not, `false` saves it: every instance is then tested.
+    /// Whether bounds of blocks of 1,024 instances are computed again each frame, so that a view
+    /// skips blocks outside it. Computing them reads every instance twice. This is worth it if
+    /// neighbors in the buffer are neighbors in space and most of them are out of view. Otherwise,
+    /// `false` avoids that cost, and every instance is tested.
     pub classify: bool,
 }
 
@@ -37,7 +39,7 @@ impl GpuWritten {
         }
     }
 
-    /// The pass also writes scales, up to `max_scale`.
+    /// Declares that the pass also writes scales, up to `max_scale`.
     #[must_use]
     pub fn with_scales(mut self, max_scale: f32) -> Self {
         self.scales = true;
@@ -45,14 +47,14 @@ impl GpuWritten {
         self
     }
 
-    /// The pass also writes tags.
+    /// Declares that the pass also writes tags.
     #[must_use]
     pub fn with_tags(mut self) -> Self {
         self.tags = true;
         self
     }
 
-    /// Whether blocks are classified.
+    /// Sets whether blocks are classified.
     #[must_use]
     pub fn with_classify(mut self, classify: bool) -> Self {
         self.classify = classify;
@@ -60,7 +62,7 @@ impl GpuWritten {
     }
 }
 
-/// A written set's settings and counts.
+/// Settings and counts of a set that the GPU writes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Written {
     pub settings: GpuWritten,
@@ -69,21 +71,22 @@ pub(super) struct Written {
 }
 
 impl InstanceSet {
-    /// A set without data on the CPU: a compute pass of yours writes up to `capacity` instances into the buffer that
-    /// the culling and the draws read, in any frame, and nothing is read back.
+    /// A set without data on the CPU. In any frame, your compute pass writes up to `capacity`
+    /// instances into the buffer that the culling and the draws read. Nothing is read back.
     ///
-    /// All are live at first ([`set_live`](Self::set_live)) and invisible until they are written. The plugin's
-    /// `InstanceBuffers` (render world) hands out the buffers, `GpuCullingSystems::WriteInstances` is
-    /// the place in the frame, and the shader module `bevy_gpu_culling::instance` has `pack`, `unpack` and
-    /// `hidden`. An instance is never drawn if its position or scale is not a finite number, or if
-    /// its scale is negative.
+    /// At first, all instances are live ([`set_live`](Self::set_live)) and invisible until they are
+    /// written. The plugin's `InstanceBuffers` (render world) hands out the buffers,
+    /// `GpuCullingSystems::WriteInstances` is the place in the frame, and the shader module
+    /// `bevy_gpu_culling::instance` has `pack`, `unpack` and `hidden`. An instance is never drawn
+    /// if its position or scale is not a finite number, or if its scale is negative.
     ///
-    /// Everything that edits single instances ([`push`](Self::push), [`set`](Self::set), ..) is refused with
-    /// [`InstanceError::GpuWritten`]; for another capacity, put another set in its place.
+    /// Everything that edits single instances ([`push`](Self::push), [`set`](Self::set), ..) fails
+    /// with [`InstanceError::GpuWritten`]. To change the capacity, replace the set with another
+    /// one.
     ///
     /// # Errors
     ///
-    /// [`InstanceError::InvalidBounds`] when `settings.bounds` is not a finite box;
+    /// [`InstanceError::InvalidBounds`] if `settings.bounds` is not a finite box;
     /// [`InstanceError::TooMany`] above [`MAX_LEN`](Self::MAX_LEN).
     ///
     /// ```
@@ -108,24 +111,26 @@ impl InstanceSet {
         Ok(set)
     }
 
-    /// What the set was told of the instances that the GPU writes; `None` for a set with data on the CPU.
+    /// What is known of the instances that the GPU writes; `None` for a set with data on the CPU.
     #[must_use]
     pub fn written(&self) -> Option<GpuWritten> {
         self.written.map(|written| written.settings)
     }
 
-    /// How many instances the GPU may write; `None` for a set with data on the CPU.
+    /// Number of instances that the GPU may write; `None` for a set with data on the CPU.
     #[must_use]
     pub fn written_capacity(&self) -> Option<u32> {
         self.written.map(|written| written.capacity)
     }
 
-    /// The first `live` instances are culled and drawn, the others are not looked at. Where only the GPU knows how
-    /// many there are, leave all live and write `hidden()` to the rest: blocks of nothing else cost next to nothing.
+    /// Sets the number of live instances: the first `live` ones are tested and drawn, the others
+    /// are ignored. If only the GPU knows the number, keep all instances live and write `hidden()`
+    /// to the rest: blocks with nothing else cost next to nothing.
     ///
     /// # Errors
     ///
-    /// [`InstanceError::LiveOutOfRange`] above the capacity, which is 0 for a set with data on the CPU.
+    /// [`InstanceError::LiveOutOfRange`] above the capacity, which is 0 for a set with data on the
+    /// CPU.
     pub fn set_live(&mut self, live: u32) -> Result<(), InstanceError> {
         match &mut self.written {
             Some(written) if live <= written.capacity => {
@@ -142,7 +147,7 @@ impl InstanceSet {
         }
     }
 
-    /// Another box around the positions that the GPU writes.
+    /// Replaces the bounding box of the positions that the GPU writes.
     ///
     /// # Errors
     ///
@@ -166,7 +171,8 @@ impl InstanceSet {
         Ok(())
     }
 
-    /// Refuses edits of instances that are not here: the GPU writes them, or they were released.
+    /// Refuses edits of instances that are not here because the GPU writes them or they were
+    /// released.
     pub(super) fn check_not_written(&self) -> Result<(), InstanceError> {
         match self.written {
             Some(_) => Err(InstanceError::GpuWritten),
@@ -195,7 +201,7 @@ mod tests {
 
         let seen = set.revision();
         set.set_live(100).unwrap();
-        assert_eq!(set.revision(), seen, "as many as before");
+        assert_eq!(set.revision(), seen, "the same number as before");
         set.set_live(7).unwrap();
         assert!(set.len() == 7 && set.revision() > seen);
         set.truncate(9);

@@ -1,4 +1,4 @@
-//! From triangles to meshlets, by meshoptimizer.
+//! From triangles to meshlets, with meshoptimizer.
 
 use super::{
     MeshData, Meshlet, MeshletError, MeshletMesh, MeshletSettings, NormalCone, VertexAttribute,
@@ -11,28 +11,29 @@ use meshopt::{
     remap_index_buffer, typed_to_bytes,
 };
 
-/// Spheres are this much larger than the distances say, for rounding in `f32`.
+/// Factor by which spheres are larger than the measured distances, because `f32` rounds.
 const SPHERE_SLACK: f64 = 1.0 + 1e-5;
-/// Meshlets between two reports of progress.
+/// Number of meshlets between two reports of progress.
 const REPORT_EACH: usize = 256;
 
 impl MeshletMesh {
     /// Cuts a mesh into meshlets.
     ///
-    /// Vertices that are equal in all attributes become one, triangles are ordered for the GPU's vertex cache, cut
-    /// by meshoptimizer, and vertices ordered as the meshlets need them. A mesh of 10,000 triangles takes some milliseconds.
+    /// Vertices that are equal in all attributes are merged. Triangles are ordered for the GPU's
+    /// vertex cache and cut by meshoptimizer. Then vertices are ordered as the meshlets need them.
+    /// A mesh of 10,000 triangles takes a few milliseconds.
     ///
     /// # Errors
-    /// [`MeshletError`]: settings out of range, no triangles, an index without a vertex, a position that is not finite,
-    /// an attribute with too few bytes.
+    /// [`MeshletError`]: settings out of range, no triangles, an index without a vertex, a position
+    /// that is not finite, or an attribute with too few bytes.
     pub fn build(data: &MeshData, settings: &MeshletSettings) -> Result<Self, MeshletError> {
         Self::build_with_progress(data, settings, |_| ())
     }
 
-    /// [`Self::build`], which says how much is done, from 0 to 1, every now and then.
+    /// Same as [`Self::build`], and regularly reports the progress, from 0 to 1.
     ///
     /// # Errors
-    /// As [`Self::build`].
+    /// Same as [`Self::build`].
     pub fn build_with_progress(
         data: &MeshData,
         settings: &MeshletSettings,
@@ -79,7 +80,7 @@ impl MeshletMesh {
     }
 }
 
-/// Equal vertices become one, and vertices without a triangle go.
+/// Merges equal vertices and drops vertices without a triangle.
 fn weld(data: &MeshData) -> (MeshData, Vec<u32>) {
     let streams: Vec<_> = data
         .attributes
@@ -110,7 +111,7 @@ fn weld(data: &MeshData) -> (MeshData, Vec<u32>) {
     (welded, remap_index_buffer(Some(&indices), 0, &remap))
 }
 
-/// The attribute's vertices at their new places; those without a place go.
+/// The attribute with its vertices at their new places; drops vertices without a place.
 fn reorder(attribute: &VertexAttribute, places: &[u32], count: usize) -> VertexAttribute {
     let stride = attribute.stride as usize;
     let mut bytes = vec![0; count * stride];
@@ -126,7 +127,7 @@ fn reorder(attribute: &VertexAttribute, places: &[u32], count: usize) -> VertexA
     }
 }
 
-/// The indices in the order of the meshlets, and the triangles of each.
+/// The indices in the order of the meshlets, and the number of triangles per meshlet.
 fn cut(
     points: &[Vec3],
     indices: &[u32],
@@ -154,8 +155,8 @@ fn adapter(points: &[Vec3]) -> Result<VertexDataAdapter<'_>, MeshletError> {
         .map_err(|error| MeshletError::Content(error.to_string()))
 }
 
-/// Sphere and cone of a meshlet. Meshoptimizer finds centre and axis; how far they must reach is measured here in
-/// `f64`, so that rounding never makes them too small.
+/// Sphere and cone of a meshlet. Meshoptimizer finds the center and the axis. How far they must
+/// reach is measured here in `f64`, so that rounding never makes them too small.
 fn bounds(points: &[Vec3], indices: &[u32]) -> Result<Meshlet, MeshletError> {
     let found = compute_cluster_bounds(indices, &adapter(points)?);
     let centre = Vec3::from_array(found.center);
@@ -177,7 +178,7 @@ fn bounds(points: &[Vec3], indices: &[u32]) -> Result<Meshlet, MeshletError> {
     })
 }
 
-/// The direction that a triangle faces; `None` when it has no area and so is never seen.
+/// The direction that a triangle faces; `None` if it has no area, because it is then never visible.
 fn facing([a, b, c]: [DVec3; 3]) -> Option<DVec3> {
     (b - a).cross(c - a).try_normalize()
 }

@@ -2,39 +2,41 @@
 
 use glam::{DVec3, Vec3};
 
-/// A cone around the normals of a meshlet's triangles. From an eye far enough on its back, every triangle of the
-/// meshlet shows its back.
+/// A cone around the normals of a meshlet's triangles. An eye that is far enough behind it sees
+/// only the backs of the meshlet's triangles.
 ///
-/// With `c` and `r` the meshlet's sphere and `v` the vector from `c` to the eye, all triangles face away when
-/// `-dot(axis, v) > cutoff * |v| + r`. (Zeux, meshoptimizer, `meshopt_Bounds`: "the formula that uses the
-/// bounding sphere".) The eye may be at infinity: `v` is then the direction to it, and `r` is 0.
+/// Let `c` and `r` be the center and the radius of the meshlet's sphere, and `v` the vector from
+/// `c` to the eye. All triangles face away if `-dot(axis, v) > cutoff * |v| + r`. (Zeux,
+/// meshoptimizer, `meshopt_Bounds`: "the formula that uses the bounding sphere".) The eye may be at
+/// infinity: `v` is then the direction to it, and `r` is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NormalCone {
-    /// Around which the normals lie, in steps of 1/127; of about unit length.
+    /// Axis of the cone, in steps of 1/127; its length is about 1.
     pub axis: [i8; 3],
-    /// Sine of the half angle, in steps of 1/127, rounded so that nothing is culled wrongly; [`Self::WIDE`] when there is
-    /// no direction from which all triangles face away.
+    /// Sine of the half angle, in steps of 1/127, rounded so that no visible meshlet is rejected;
+    /// [`Self::WIDE`] if there is no direction from which all triangles face away.
     pub cutoff: i8,
 }
 
-/// Steps of one: signed normalised bytes, as the shader's `unpack4x8snorm` reads them.
+/// Steps per unit: signed normalized bytes, as the shader's `unpack4x8snorm` reads them.
 const STEPS: f64 = 127.0;
-/// Cones wider than this (cosine of the half angle) are of no use: almost no eye lies behind all triangles.
+/// Smallest useful cosine of the half angle. For wider cones, almost no eye is behind all
+/// triangles.
 const LEAST_COSINE: f64 = 0.1;
-/// For the rounding of normals, views and rotations in `f32`.
+/// Margin for the rounding of normals, views and rotations in `f32`.
 const SLACK: f64 = 2e-3;
 
 impl NormalCone {
-    /// The cutoff of a meshlet that no view may cull by its cone.
+    /// The cutoff of a cone that never rejects its meshlet.
     pub const WIDE: i8 = 127;
 
-    /// A cone that never culls.
+    /// A cone that never rejects its meshlet.
     pub const NONE: Self = Self {
         axis: [0; 3],
         cutoff: Self::WIDE,
     };
 
-    /// The narrowest cone around `axis` that holds `normals` (of unit length), rounded outwards.
+    /// The narrowest cone around `axis` that contains `normals` (of unit length), rounded outwards.
     #[must_use]
     pub fn around(axis: Vec3, normals: impl IntoIterator<Item = DVec3>) -> Self {
         let unit = axis.as_dvec3().normalize_or_zero();
@@ -53,7 +55,8 @@ impl NormalCone {
         if !any || least <= LEAST_COSINE {
             return Self::NONE;
         }
-        // The stored axis is longer or shorter than one by its rounding: -dot(axis, v) is off by as much.
+        // Rounding makes the stored axis longer or shorter than 1, and scales -dot(axis, v) by the
+        // same factor.
         let sine = (1.0 - least * least).max(0.0).sqrt();
         let cutoff = sine * length.max(1.0) + (length - 1.0).max(0.0) + SLACK;
         let steps = (cutoff * STEPS).ceil();
@@ -73,7 +76,7 @@ impl NormalCone {
         Vec3::new(x, y, z)
     }
 
-    /// The cutoff as the shader reads it; 1 when no view may cull by the cone.
+    /// The cutoff as the shader reads it; 1 if the cone never rejects its meshlet.
     #[must_use]
     pub fn cutoff(&self) -> f32 {
         unpack(self.cutoff)
@@ -86,7 +89,7 @@ impl NormalCone {
         u32::from_le_bytes([x, y, z, self.cutoff].map(i8::cast_unsigned))
     }
 
-    /// The cone of [`Self::to_bits`].
+    /// The cone whose [`Self::to_bits`] are `bits`.
     #[must_use]
     pub fn from_bits(bits: u32) -> Self {
         let [x, y, z, cutoff] = bits.to_le_bytes().map(u8::cast_signed);
@@ -133,7 +136,7 @@ mod tests {
             .collect();
         let cone = NormalCone::around(axis, normals.iter().copied());
         assert!((0.5..0.53).contains(&cone.cutoff()), "{}", cone.cutoff());
-        // From any eye that the cone culls, every normal faces away.
+        // From any eye for which the cone rejects, every normal faces away.
         for i in 0..2000 {
             let turn = glam::Quat::from_euler(glam::EulerRot::XYZ, i as f32, i as f32 * 0.7, 0.0);
             let eye = turn * Vec3::Z;

@@ -1,45 +1,45 @@
-//! A mesh of meshlets, and what it is made of.
+//! A mesh of meshlets, and the data that it is built from.
 
 use super::{MeshletError, NormalCone};
 use glam::Vec3;
 
-/// [`VertexAttribute::id`] of positions, as Bevy's `Mesh::ATTRIBUTE_POSITION` has it.
+/// [`VertexAttribute::id`] of positions, same as Bevy's `Mesh::ATTRIBUTE_POSITION`.
 pub const POSITION: u64 = 0;
 
 /// [`VertexAttribute::format`] of positions: three `f32`.
 pub const POSITION_FORMAT: u32 = 0;
 
-/// Bytes of a vertex in one attribute at most: what meshoptimizer compares.
+/// Largest size of one attribute of a vertex, in bytes: the most that meshoptimizer compares.
 const MOST_STRIDE: u32 = 256;
 
 /// One attribute of all vertices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "meshlets", derive(serde::Serialize, serde::Deserialize))]
 pub struct VertexAttribute {
-    /// Which attribute; [`POSITION`] are the positions.
+    /// Name of the attribute; positions have [`POSITION`].
     pub id: u64,
-    /// A code for the renderer's vertex format: [`POSITION_FORMAT`] for positions, else of no
+    /// Code of the renderer's vertex format: [`POSITION_FORMAT`] for positions; other codes have no
     /// meaning here.
     pub format: u32,
-    /// Bytes of a vertex.
+    /// Size of a vertex, in bytes.
     pub stride: u32,
-    /// `stride` bytes for each vertex.
+    /// The values: `stride` bytes per vertex.
     pub bytes: Vec<u8>,
 }
 
-/// A list of triangles with all its vertex attributes, as a caller has it.
+/// A list of triangles with all its vertex attributes, as the caller has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MeshData {
-    /// Vertices.
+    /// Number of vertices.
     pub vertex_count: u32,
-    /// Attributes of the vertices; positions (three `f32`) are needed.
+    /// Attributes of the vertices. Positions (three `f32`) are required.
     pub attributes: Vec<VertexAttribute>,
-    /// Three a triangle; `None` when each three vertices are one.
+    /// Three indices per triangle; `None` if each three consecutive vertices form a triangle.
     pub indices: Option<Vec<u32>>,
 }
 
 impl MeshData {
-    /// Triangles between points, without other attributes.
+    /// Triangles that have only positions, and no other attributes.
     #[must_use]
     pub fn from_positions(positions: &[Vec3], indices: Option<Vec<u32>>) -> Self {
         Self {
@@ -55,15 +55,17 @@ impl MeshData {
     }
 }
 
-/// How a mesh is cut.
+/// Settings for cutting a mesh into meshlets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "bevy", derive(bevy::reflect::Reflect))]
 pub struct MeshletSettings {
-    /// Vertices of a meshlet at most, 3 to 256. The default is 64: two subgroups of 32 on today's GPUs.
+    /// Largest number of vertices in a meshlet, 3 to 256. The default is 64: two subgroups of 32 on
+    /// today's GPUs.
     pub max_vertices: u32,
-    /// Triangles of a meshlet at most, 1 to 512. The default is 124.
+    /// Largest number of triangles in a meshlet, 1 to 512. The default is 124.
     pub max_triangles: u32,
-    /// 0 makes meshlets round, 1 makes them face one way, so that more are culled by their cones. The default is 0.5.
+    /// Weight of the cones: 0 makes meshlets round; 1 makes their triangles face one way, so that
+    /// the cones reject more of them. The default is 0.5.
     pub cone_weight: f32,
 }
 
@@ -101,25 +103,26 @@ impl MeshletSettings {
     }
 }
 
-/// A run of a mesh's triangles, and what a view needs to cull it. In the mesh's units and space.
+/// A run of a mesh's triangles, and what a view needs to test it, in the mesh's units and space.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Meshlet {
-    /// Centre of a sphere around its vertices.
+    /// Center of a sphere around its vertices.
     pub centre: Vec3,
     /// Radius of the sphere.
     pub radius: f32,
-    /// The directions that its triangles face.
+    /// Cone of the directions that its triangles face.
     pub cone: NormalCone,
     /// Its first index in [`MeshletMesh::indices`].
     pub first_index: u32,
-    /// Triangles: three indices each.
+    /// Number of triangles, of three indices each.
     pub triangle_count: u32,
 }
 
 /// A mesh whose triangles are grouped into meshlets.
 ///
-/// It is an ordinary indexed mesh: drawn whole it looks like the mesh that it was built from. All vertex attributes are kept; vertices
-/// that are equal in all of them are stored once, and vertices lie in the order in which the meshlets need them.
+/// It is an ordinary indexed mesh: drawn whole, it looks the same as the mesh that it was built
+/// from. All vertex attributes are kept. Vertices that are equal in all of them are stored once, in
+/// the order in which the meshlets need them.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "bevy", derive(bevy::asset::Asset, bevy::reflect::TypePath))]
 pub struct MeshletMesh {
@@ -130,11 +133,12 @@ pub struct MeshletMesh {
 }
 
 impl MeshletMesh {
-    /// A mesh from its parts: meshlets of another tool, for instance.
+    /// A mesh from its parts, for instance from meshlets that another tool made.
     ///
     /// # Errors
-    /// [`MeshletError`], when the parts do not fit each other: every index must point to a vertex, every attribute
-    /// have its bytes, and the meshlets follow each other from the first index to the last.
+    /// [`MeshletError`] if the parts do not fit together: every index must refer to a vertex, every
+    /// attribute must have the right number of bytes, and the meshlets must follow each other from
+    /// the first index to the last.
     pub fn from_parts(
         vertex_count: u32,
         attributes: Vec<VertexAttribute>,
@@ -184,13 +188,13 @@ impl MeshletMesh {
         &self.meshlets
     }
 
-    /// The indices, meshlet after meshlet, three a triangle.
+    /// The indices, meshlet after meshlet, three per triangle.
     #[must_use]
     pub fn indices(&self) -> &[u32] {
         &self.indices
     }
 
-    /// Indices of a meshlet's triangles.
+    /// The indices of a meshlet's triangles.
     #[must_use]
     pub fn meshlet_indices(&self, meshlet: &Meshlet) -> &[u32] {
         let first = meshlet.first_index as usize;
@@ -199,13 +203,13 @@ impl MeshletMesh {
             .unwrap_or_default()
     }
 
-    /// Triangles of all meshlets.
+    /// Number of triangles of all meshlets.
     #[must_use]
     pub fn triangle_count(&self) -> u32 {
         (self.indices.len() / 3) as u32
     }
 
-    /// Vertices.
+    /// Number of vertices.
     #[must_use]
     pub fn vertex_count(&self) -> u32 {
         self.vertex_count
@@ -217,14 +221,14 @@ impl MeshletMesh {
         &self.attributes
     }
 
-    /// Positions of the vertices.
+    /// The positions of the vertices.
     #[must_use]
     pub fn positions(&self) -> Vec<Vec3> {
         positions(&self.attributes).unwrap_or_default()
     }
 }
 
-/// The positions of a mesh; `None` without an attribute of three `f32` for them.
+/// The positions of a mesh; `None` if no attribute holds them as three `f32`.
 pub(super) fn positions(attributes: &[VertexAttribute]) -> Option<Vec<Vec3>> {
     let attribute = attributes
         .iter()
@@ -233,7 +237,7 @@ pub(super) fn positions(attributes: &[VertexAttribute]) -> Option<Vec<Vec3>> {
     is_vec3.then(|| bytemuck::pod_collect_to_vec(&attribute.bytes))
 }
 
-/// Refuses indices that are no list of triangles between the vertices.
+/// Refuses indices that do not form a list of triangles between the vertices.
 pub(super) fn check_indices(indices: Option<&[u32]>, vertices: u32) -> Result<(), MeshletError> {
     let count = indices.map_or(vertices as usize, <[u32]>::len);
     if count > u32::MAX as usize {
@@ -260,7 +264,8 @@ pub(super) fn check_indices(indices: Option<&[u32]>, vertices: u32) -> Result<()
     }
 }
 
-/// Refuses attributes without positions, with too few or too many bytes, or with positions that are not finite.
+/// Refuses attributes without positions, with too few or too many bytes, or with positions that are
+/// not finite.
 pub(super) fn check_attributes(
     attributes: &[VertexAttribute],
     vertices: u32,

@@ -1,25 +1,25 @@
-//! What can be wrong with a mesh, with settings, or with a file of meshlets.
+//! What can be wrong with a mesh, with settings or with a file of meshlets.
 
 use glam::Vec3;
 use thiserror::Error;
 
-/// Why a [`MeshletMesh`](super::MeshletMesh) could not be built, read or put together.
+/// Why a [`MeshletMesh`](super::MeshletMesh) could not be built, read or assembled.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum MeshletError {
     /// A setting is out of its range.
-    #[error("{name} is {value}, it must be from {least} to {most}")]
+    #[error("{name} is {value}; it must be from {least} to {most}")]
     Setting {
-        /// The setting.
+        /// Name of the setting.
         name: &'static str,
         /// Its value.
         value: f64,
-        /// The least that is allowed.
+        /// The smallest allowed value.
         least: f64,
-        /// The most that is allowed.
+        /// The largest allowed value.
         most: f64,
     },
-    /// There is no attribute of positions, or it is not three `f32` a vertex.
+    /// No attribute holds positions, or it does not have three `f32` per vertex.
     #[error(
         "the mesh has no positions of three f32 (attribute {}, format {}): meshlets are cut by position",
         super::POSITION,
@@ -27,95 +27,96 @@ pub enum MeshletError {
     )]
     NoPositions,
     /// A mesh without triangles.
-    #[error("the mesh has {indices} indices, which make no triangle: three or more are needed")]
+    #[error("the mesh has {indices} indices, which form no triangle: three or more are needed")]
     NoTriangles {
-        /// Indices, or vertices where there are no indices.
+        /// Number of indices, or of vertices if there are no indices.
         indices: usize,
     },
-    /// The last triangle is not whole.
+    /// The last triangle is incomplete.
     #[error("{indices} indices are not a multiple of 3: the mesh must be a list of triangles")]
     NotTriangles {
-        /// Indices, or vertices where there are no indices.
+        /// Number of indices, or of vertices if there are no indices.
         indices: usize,
     },
-    /// More vertices or indices than 32 bits count.
-    #[error("the mesh has {count} {what}, at most {limit} are possible")]
+    /// More vertices or indices than 32 bits can count.
+    #[error("the mesh has {count} {what}; at most {limit} are possible")]
     TooLarge {
-        /// Vertices or indices.
+        /// What there are too many of: vertices or indices.
         what: &'static str,
-        /// How many.
+        /// Their number.
         count: usize,
-        /// The most.
+        /// The largest possible number.
         limit: u32,
     },
-    /// An index points beyond the vertices.
+    /// An index refers to a vertex that does not exist.
     #[error("index {at} is {index}, but the mesh has {vertices} vertices")]
     IndexOutOfRange {
-        /// Which index.
+        /// Position of the index in the list of indices.
         at: usize,
         /// Its value.
         index: u32,
-        /// Vertices of the mesh.
+        /// Number of vertices of the mesh.
         vertices: u32,
     },
     /// A position is NaN or infinite.
     #[error("vertex {vertex}: position {value} is not finite")]
     NonFinitePosition {
-        /// Which vertex.
+        /// Index of the vertex.
         vertex: u32,
         /// The position.
         value: Vec3,
     },
-    /// An attribute has not as many bytes as the vertices need.
+    /// An attribute does not have the number of bytes that the vertices need.
     #[error(
-        "attribute {id} has {bytes} bytes, {expected} are needed for {vertices} vertices of {stride} bytes"
+        "attribute {id} has {bytes} bytes; {expected} are needed for {vertices} vertices of {stride} bytes"
     )]
     AttributeLength {
         /// The attribute.
         id: u64,
-        /// Bytes that it has.
+        /// Number of bytes that it has.
         bytes: usize,
-        /// Bytes that it should have.
+        /// Number of bytes that it must have.
         expected: u64,
-        /// Vertices of the mesh.
+        /// Number of vertices of the mesh.
         vertices: u32,
-        /// Bytes of a vertex.
+        /// Size of a vertex, in bytes.
         stride: u32,
     },
-    /// A meshlet's indices are not where the meshlet before it ends, or the last ends elsewhere than the indices.
+    /// A meshlet's indices do not start at the end of the previous meshlet's, or the last meshlet
+    /// does not end at the end of the indices.
     #[error(
-        "meshlet {meshlet} starts at index {start}, it must start at {expected} of {indices} indices"
+        "meshlet {meshlet} starts at index {start}; it must start at {expected} of {indices} indices"
     )]
     MeshletRange {
-        /// Which meshlet; as many as there are when the indices go on after the last.
+        /// Index of the meshlet; the number of meshlets if indices follow the last one.
         meshlet: usize,
-        /// Where it starts.
+        /// The index at which it starts.
         start: u64,
-        /// Where it must start.
+        /// The index at which it must start.
         expected: u64,
-        /// Indices of the mesh.
+        /// Number of indices of the mesh.
         indices: usize,
     },
-    /// A meshlet's sphere is not a sphere.
+    /// A meshlet's sphere has a center or a radius that is not finite.
     #[error("meshlet {meshlet}: the sphere around {centre} with radius {radius} is not finite")]
     MeshletSphere {
-        /// Which meshlet.
+        /// Index of the meshlet.
         meshlet: usize,
-        /// Centre.
+        /// Center of the sphere.
         centre: Vec3,
-        /// Radius.
+        /// Radius of the sphere.
         radius: f32,
     },
-    /// The mesh's triangles are not a list (Bevy's other topologies).
-    #[error("the mesh is a {topology}, only a TriangleList can be cut into meshlets")]
+    /// The mesh is not a triangle list (it has another of Bevy's topologies).
+    #[error("the mesh is a {topology}; only a TriangleList can be cut into meshlets")]
     Topology {
         /// Name of the topology.
         topology: String,
     },
-    /// The mesh moves vertices in ways that no bounds hold.
+    /// The mesh moves vertices in ways that no bounds can cover.
     #[error("the mesh has {what}, which move vertices out of a meshlet's bounds: draw it whole")]
     Deformed {
-        /// Morph targets.
+        /// What moves them: morph targets.
         what: &'static str,
     },
     /// The mesh's data is no longer in the main world.
@@ -123,15 +124,15 @@ pub enum MeshletError {
         "the mesh's vertices are only on the GPU: load it with RenderAssetUsages::MAIN_WORLD to cut it into meshlets"
     )]
     Extracted,
-    /// A vertex format that the renderer does not have.
-    #[error("attribute {id} has the format {format}, which is unknown")]
+    /// The renderer does not have this vertex format.
+    #[error("attribute {id} has the unknown format {format}")]
     UnknownFormat {
         /// The attribute.
         id: u64,
         /// The format's code.
         format: u32,
     },
-    /// An attribute that shaders read as another kind of number.
+    /// Shaders read the attribute as another kind of number.
     #[error(
         "attribute {id} has the format {format}, but shaders read it as {expected}: give it a format of that kind"
     )]
@@ -140,40 +141,44 @@ pub enum MeshletError {
         id: u64,
         /// Name of its format.
         format: String,
-        /// Name of the format that the renderer itself gives it.
+        /// Name of the format that the renderer normally gives it.
         expected: String,
     },
     /// Not a file of meshlets.
-    #[error("this is not a file of meshlets: it starts with {found:02x?}")]
+    #[error("this is not a meshlet file: it starts with {found:02x?}")]
     NotMeshlets {
-        /// The first bytes.
+        /// The first bytes of the file.
         found: Vec<u8>,
     },
     /// A file of another version.
-    #[error("the file has version {found}, this build reads version {supported}: build it again")]
+    #[error(
+        "the file has version {found}, but this build reads version {supported}: build the file again"
+    )]
     Version {
         /// Version of the file.
         found: u32,
-        /// The version that is read.
+        /// The version that this build reads.
         supported: u32,
     },
     /// The file ends early, or goes on too long.
-    #[error("the file has {found} bytes, its head says {expected}: it is damaged")]
+    #[error("the file has {found} bytes, but its header says {expected}: it is damaged")]
     Length {
-        /// Bytes that there are.
+        /// Number of bytes in the file.
         found: u64,
-        /// Bytes that there should be.
+        /// Number of bytes that its header announces.
         expected: u64,
     },
-    /// The file's content is not what was written.
-    #[error("the file's checksum is {found:08x}, its head says {expected:08x}: it is damaged")]
+    /// The file's content differs from what was written.
+    #[error(
+        "the file's checksum is {found:08x}, but its header says {expected:08x}: it is damaged"
+    )]
     Checksum {
         /// Checksum of the content.
         found: u32,
-        /// Checksum in the head.
+        /// Checksum in the header.
         expected: u32,
     },
-    /// The content is whole but is not a mesh of meshlets.
+    /// The content is complete but is not a mesh of meshlets.
     #[error("the file's content cannot be read: {0}")]
     Content(String),
     /// The file could not be read or written.

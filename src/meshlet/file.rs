@@ -1,21 +1,21 @@
 //! The file of a mesh of meshlets.
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! | --- | --- |
 //! | 8 | `GPUMSHLT` |
 //! | 4 | [`VERSION`], little-endian like all numbers |
-//! | 4 | CRC-32 (IEEE) of the content |
-//! | 8 | bytes of the content |
-//! | rest | the content, by `postcard`: vertex count, attributes, indices, meshlets |
+//! | 4 | CRC-32 (IEEE) of the payload |
+//! | 8 | size of the payload, in bytes |
+//! | rest | the payload, by `postcard`: vertex count, attributes, indices, meshlets |
 
 use super::{Meshlet, MeshletError, MeshletMesh, NormalCone, VertexAttribute};
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// Extension of files of meshlets.
+/// File name extension of meshlet files.
 pub const EXTENSION: &str = "meshlets";
-/// Version of the files that this build writes, and the only one that it reads.
+/// Version of the files that this build writes; it reads no other version.
 pub const VERSION: u32 = 1;
 
 const MAGIC: [u8; 8] = *b"GPUMSHLT";
@@ -29,7 +29,8 @@ struct Content<'a> {
     meshlets: Vec<Record>,
 }
 
-/// [`Meshlet`]: centre and radius, cone, triangles. Where the indices start follows from the meshlets before.
+/// A [`Meshlet`]: center and radius, cone, number of triangles. The start of its indices follows
+/// from the previous meshlets.
 #[derive(Serialize, Deserialize)]
 struct Record([f32; 4], u32, u32);
 
@@ -37,7 +38,7 @@ impl MeshletMesh {
     /// The bytes of a file.
     ///
     /// # Errors
-    /// [`MeshletError::Content`], when memory runs out.
+    /// [`MeshletError::Content`] if memory runs out.
     pub fn to_bytes(&self) -> Result<Vec<u8>, MeshletError> {
         let records = self.meshlets.iter().map(|meshlet| {
             Record(
@@ -67,7 +68,8 @@ impl MeshletMesh {
     ///
     /// # Errors
     /// [`MeshletError::NotMeshlets`], [`MeshletError::Version`], [`MeshletError::Length`],
-    /// [`MeshletError::Checksum`]; and whatever [`Self::from_parts`] finds in a file of another tool.
+    /// [`MeshletError::Checksum`]; for a file from another tool, also every error of
+    /// [`Self::from_parts`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, MeshletError> {
         let found = bytes.get(..8).unwrap_or(bytes);
         if found != MAGIC {
@@ -192,7 +194,7 @@ mod tests {
         Ok(())
     }
 
-    /// A file that is whole but was written by someone who does not know the rules.
+    /// A complete file, written by someone who does not know the rules.
     #[test]
     fn a_whole_file_with_impossible_content_is_an_error() -> Result<(), MeshletError> {
         let sealed = |mesh: &MeshletMesh| mesh.to_bytes();
@@ -225,7 +227,7 @@ mod tests {
             Some(MeshletError::AttributeLength { .. })
         ));
         assert_eq!(error(&odd).err(), Some(MeshletError::NoPositions));
-        // Content that is no mesh at all.
+        // Content that is not a mesh at all.
         let mut bytes = good.to_bytes()?;
         bytes.truncate(HEAD);
         bytes.extend([0xff; 40]);

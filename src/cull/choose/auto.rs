@@ -17,8 +17,8 @@ pub(crate) struct Auto {
     /// Set while blocks are not classified because nearly all were crossed.
     unclassified: Option<Unclassified>,
     /// Whether the last frame was one of [`Compaction::LookBack`]. It shares no buffer with the
-    /// others, so it ends only a tenth beyond a border: a count that swings about the border does not
-    /// create buffers each time.
+    /// others, so it ends only a tenth beyond a border: a count that swings about the border does
+    /// not create buffers each time.
     one_pass: bool,
 }
 
@@ -32,7 +32,7 @@ struct Unclassified {
 }
 
 impl Auto {
-    /// Takes in the counters of an earlier frame.
+    /// Reads the counters of an earlier frame.
     pub fn learn(&mut self, counts: &FrameCounts) {
         let sums = counts.rows.iter().fold((0, 0), |(tested, visible), row| {
             (
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(auto.pick(&tuning(), 10_000, 1, 4), Classify);
         auto.learn(&counts(10_000, 5000, Some((10, 10))));
         assert_eq!(auto.pick(&tuning(), 10_000, 1, 5), VoteScanCompact);
-        // Instances came.
+        // Instances were added.
         assert_eq!(auto.pick(&tuning(), 12_000, 1, 6), Classify);
         auto.learn(&counts(12_000, 5000, Some((10, 10))));
         assert_eq!(auto.pick(&tuning(), 12_000, 1, 7), VoteScanCompact);

@@ -15,11 +15,11 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// The rule without a measurement. With subgroups, one pass ([`Compaction::LookBack`]) serves up to
-    /// 8 million tests. Beyond that, blocks are classified first ([`Compaction::Classify`]) if
-    /// instances that are near in the set are near in space ([`sorted`]); otherwise
-    /// [`Compaction::Auto`] sees it in the counters and takes [`Compaction::VoteScanCompact`]. Without
-    /// subgroups, that one also serves few tests.
+    /// The rule without a measurement. With subgroups, one pass ([`Compaction::LookBack`]) serves
+    /// up to 8 million tests. Beyond that, blocks are classified first ([`Compaction::Classify`])
+    /// if instances that are near in the set are near in space ([`sorted`]); otherwise
+    /// [`Compaction::Auto`] sees it in the counters and takes [`Compaction::VoteScanCompact`].
+    /// Without subgroups, that one also serves few tests.
     ///
     /// [`sorted`]: crate::instance::InstanceSet::sorted
     #[must_use]
@@ -31,10 +31,11 @@ impl Tuning {
         Self::new([few, (u64::MAX, Compaction::Classify)])
     }
 
-    /// From `(most tests, compaction)` steps in any order. The largest step also serves every greater
-    /// count. [`Compaction::Auto`] is left out, and without steps [`Compaction::VoteScanCompact`]
-    /// serves every count. If [`Compaction::LookBack`] is the largest step, it serves at most 8 million
-    /// tests, and [`Compaction::Classify`] serves the rest.
+    /// From `(most tests, compaction)` steps in any order. The largest step also serves every
+    /// greater count. [`Compaction::Auto`] is left out, and without steps
+    /// [`Compaction::VoteScanCompact`] serves every count. If [`Compaction::LookBack`] is the
+    /// largest step, it serves at most 8 million tests, and [`Compaction::Classify`] serves the
+    /// rest.
     #[must_use]
     pub fn new(steps: impl IntoIterator<Item = (u64, Compaction)>) -> Self {
         let mut steps: Vec<_> = steps
@@ -42,7 +43,7 @@ impl Tuning {
             .filter(|(_, compaction)| *compaction != Compaction::Auto)
             .collect();
         steps.sort_unstable_by_key(|(most, _)| *most);
-        // Neighbors with the same compaction are one step.
+        // Neighboring steps with the same compaction are merged.
         steps.dedup_by(|next, step| {
             let same = next.1 == step.1;
             if same {
@@ -77,7 +78,7 @@ impl Tuning {
     /// Whether [`Compaction::Auto`] may take `compaction`.
     pub(crate) fn has(&self, compaction: Compaction) -> bool {
         let has = |one| self.steps.iter().any(|(_, other)| *other == one);
-        // `look-back` needs it beside it: for many small sets, and for blocks in no spatial order.
+        // `look-back` needs this one too: for many small sets, and for blocks in no spatial order.
         has(compaction) || compaction == Compaction::VoteScanCompact && has(Compaction::LookBack)
     }
 
@@ -152,7 +153,7 @@ mod tests {
         );
         let tuning = Tuning::new([(u64::MAX, LookBack)]);
         assert_eq!(tuning.steps(), [(ONE_PASS, LookBack), (u64::MAX, Classify)]);
-        // As it comes back from a file.
+        // Steps as they are read from a file.
         assert_eq!(Tuning::new(tuning.steps().to_vec()), tuning);
         assert_eq!(tuning.compactions(), [VoteScanCompact, Classify, LookBack]);
     }
@@ -166,7 +167,7 @@ mod tests {
             let rule = Tuning::rule(tier);
             assert_eq!(rule.pick(100_000), few);
             assert_eq!(rule.pick(16_000_000), Compaction::Classify);
-            // Blocks may be left alone.
+            // Blocks may be left unclassified.
             assert!(rule.compactions().contains(&VoteScanCompact));
             let kept = rule.clone().supported(tier, Features::SUBGROUP);
             assert_eq!(kept, rule);

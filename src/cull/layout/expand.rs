@@ -1,69 +1,73 @@
-//! Every shape that a kernel of an expansion sees, in the order of `shaders/expand/layout.wgsl`; the test `layout`
-//! compares the two.
+//! Every shape that a kernel of an expansion reads or writes, in the order of
+//! `shaders/expand/layout.wgsl`; the test `layout` compares the two.
 
 use bytemuck::{Pod, Zeroable};
 
-/// Threads of a workgroup of pass 1.
+/// Number of threads in a workgroup of pass 1.
 pub const EXPAND_THREADS: u32 = 256;
-/// Sources that a workgroup of pass 1 takes at a time.
+/// Number of sources that a workgroup of pass 1 takes at a time.
 pub const EXPAND_TILE: u32 = 1024;
-/// Values that a thread takes at a time in the scan of the tiles' sums.
+/// Number of values that a thread takes at a time in the scan of the tiles' sums.
 pub const EXPAND_SPINE_RUN: u32 = 16;
-/// Threads of a workgroup of pass 2: a chunk.
+/// Number of threads in a workgroup of pass 2, which processes one chunk.
 pub const EXPAND_CHUNK: u32 = 128;
-/// Items that a workgroup of `workgroup-search` takes at a time.
+/// Number of items that a workgroup of `workgroup-search` takes at a time.
 pub const EXPAND_SPAN: u32 = 1024;
-/// Buckets: bucket b is for 2^b items.
+/// Number of buckets: bucket b is for 2^b items.
 pub const EXPAND_BUCKETS: u32 = 32;
-/// More items than this are refused, so that no index wraps.
+/// Largest number of items. More are refused, so that no index wraps.
 pub const EXPAND_MOST_ITEMS: u32 = 0xff00_0000;
-/// [`ExpandParams::source_word`] where the host knows the number of sources.
+/// [`ExpandParams::source_word`] if the host knows the number of sources.
 pub const EXPAND_KNOWN: u32 = u32::MAX;
 
-/// [`ExpandState::status`]: more items than [`EXPAND_MOST_ITEMS`]; nothing is expanded.
+/// [`ExpandState::status`]: there are more than [`EXPAND_MOST_ITEMS`] items; nothing is expanded.
 pub const EXPAND_TOO_MANY_ITEMS: u32 = 1;
-/// [`ExpandState::status`]: `fixed-max` would need more threads than [`EXPAND_MOST_ITEMS`]; nothing is expanded.
+/// [`ExpandState::status`]: `fixed-max` would need more than [`EXPAND_MOST_ITEMS`] threads; nothing
+/// is expanded.
 pub const EXPAND_TOO_MANY_THREADS: u32 = 2;
-/// [`ExpandState::status`]: the arena holds less than [`ExpandState::needed`] entries; those beyond are left out.
+/// [`ExpandState::status`]: the arena holds fewer than [`ExpandState::needed`] entries; the rest is
+/// left out.
 pub const EXPAND_NO_ROOM: u32 = 4;
 
-/// What pass 1 is told. `*_at` are places in the arena, counted in words.
+/// Parameters of pass 1. Fields named `*_at` are positions in the arena, in words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct ExpandParams {
-    /// Sources, or the most that may be asked for.
+    /// Number of sources, or the largest number if the GPU counts them.
     pub source_capacity: u32,
-    /// The word of the caller's buffer that holds the number of sources, or [`EXPAND_KNOWN`].
+    /// Index of the word of the caller's buffer that holds the number of sources, or
+    /// [`EXPAND_KNOWN`].
     pub source_word: u32,
-    /// Entries that the arena holds.
+    /// Number of entries that the arena holds.
     pub entry_capacity: u32,
-    /// Workgroups of the passes that stride over tiles.
+    /// Number of workgroups of the passes that stride over tiles.
     pub workgroups: u32,
     /// Prefixes of the sources, or of the table of tiles and buckets.
     pub prefix_at: u32,
     /// Prefixes of the tiles.
     pub partials_at: u32,
-    /// Items that each workgroup of pass 1 saw.
+    /// Number of items that each workgroup of pass 1 counted.
     pub sums_at: u32,
     /// Entries.
     pub entries_at: u32,
 }
 
-/// What pass 1 tells pass 2 and the host.
+/// What pass 1 reports to pass 2 and to the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct ExpandState {
-    /// Sources.
+    /// Number of sources.
     pub sources: u32,
-    /// Items of all sources, also those that find no room; the greatest u32 where it is at least 2^32 - 1.
+    /// Number of items of all sources, including those that do not fit; the greatest u32 if there
+    /// are at least 2^32 - 1.
     pub items: u32,
-    /// Entries that the arena must hold so that no item is lost.
+    /// Number of entries that the arena must hold so that no item is lost.
     pub needed: u32,
     /// `EXPAND_*` bits.
     pub status: u32,
-    /// Chunks of pass 2.
+    /// Number of chunks of pass 2.
     pub chunks: u32,
-    /// The greatest number of items of a source (`fixed-max`), else entries.
+    /// For `fixed-max`, the greatest number of items of a source; otherwise the number of entries.
     pub width: u32,
     /// Padding.
     pub pad_a: u32,
@@ -71,29 +75,30 @@ pub struct ExpandState {
     pub pad_b: u32,
     /// Buckets.
     pub buckets: [ExpandBucket; EXPAND_BUCKETS as usize],
-    /// Workgroups in x, y, z of an indirect dispatch of pass 2: all buckets, then each.
+    /// Numbers of workgroups in x, y, z of an indirect dispatch of pass 2: first for all buckets,
+    /// then for each one.
     pub dispatches: [[u32; 4]; EXPAND_BUCKETS as usize + 1],
 }
 
-/// The entries of one size.
+/// The entries of one bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct ExpandBucket {
-    /// The first entry, counted over all buckets.
+    /// Index of the first entry, counted over all buckets.
     pub first_entry: u32,
-    /// Entries.
+    /// Number of entries.
     pub entry_count: u32,
-    /// Its first chunk; no workgroup works for two buckets.
+    /// Index of the first chunk. No workgroup works for two buckets.
     pub first_chunk: u32,
-    /// Binary logarithm of the threads for each entry.
+    /// Binary logarithm of the number of threads per entry.
     pub lanes: u32,
 }
 
-/// Which buckets a dispatch of pass 2 is for.
+/// The buckets that a dispatch of pass 2 processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct ExpandSlice {
-    /// A bucket, or [`EXPAND_BUCKETS`] for all.
+    /// Index of a bucket, or [`EXPAND_BUCKETS`] for all buckets.
     pub bucket: u32,
     /// Padding.
     pub pad_a: u32,
@@ -103,7 +108,8 @@ pub struct ExpandSlice {
     pub pad_c: u32,
 }
 
-/// Byte offset in the state of the indirect dispatch of all buckets (0), or of bucket `index - 1`.
+/// Byte offset in the state of the indirect dispatch for all buckets (0), or for bucket
+/// `index - 1`.
 #[must_use]
 pub const fn dispatch_offset(index: u32) -> u64 {
     core::mem::offset_of!(ExpandState, dispatches) as u64 + index as u64 * 16

@@ -1,4 +1,4 @@
-//! The GPU's side of a batch's meshlet stages.
+//! The GPU side of a batch's meshlet stages.
 
 use super::{
     layout::{
@@ -17,25 +17,25 @@ use crate::cull::{
 };
 use wgpu::{BindGroup, Buffer, BufferUsages, Device};
 
-/// Buffers of others that the kernels read.
+/// Buffers of other owners that the kernels read.
 pub(super) struct Inputs<'a> {
     pub batch_args: &'a Buffer,
     pub survivors: &'a Buffer,
     pub instances: &'a Buffer,
     pub scales: &'a Buffer,
     pub meshlets: &'a Buffer,
-    /// Versions of the culler's buffers and of the meshlets' table.
+    /// Versions of the culler's buffers and of the table of meshlets.
     pub version: (BatchVersion, Version),
 }
 
-/// Room of a batch.
+/// Capacities of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Room {
     pub cells: u32,
     pub pairs: u32,
 }
 
-/// Kept from frame to frame.
+/// The buffers and bind groups of a batch, kept from frame to frame.
 pub(super) struct MeshletBatch {
     sizes: Table,
     rows: Table,
@@ -50,11 +50,11 @@ pub(super) struct MeshletBatch {
     /// Bumped when `pairs` is replaced: draws must bind it again.
     pub version: Version,
     bind_groups: Vec<BindGroup>,
-    /// What the bind groups were made for.
+    /// Versions that the bind groups were made for.
     bound: Option<(BatchVersion, Version)>,
     /// The tables of the current frame.
     pub row_table: Vec<MeshletRow>,
-    /// Work items if every instance survived.
+    /// Number of work items if every instance survived.
     pub most_items: u64,
     /// Frame in which the batch was last used.
     pub last_used: u64,
@@ -123,13 +123,13 @@ impl MeshletBatch {
         }
     }
 
-    /// Commands of all rows: for each the one that draws whole meshes, and one a meshlet.
+    /// Number of commands of all rows: per row, one that draws whole meshes, and one per meshlet.
     pub fn draw_count(&self) -> u32 {
         let last = self.row_table.last();
         last.map_or(0, |row| row.first_draw + row.meshlet_count + 1)
     }
 
-    /// Bytes on the GPU.
+    /// Size of the buffers on the GPU, in bytes.
     pub fn bytes(&self) -> u64 {
         let arrays = [
             &self.sizes.gpu,
@@ -145,7 +145,8 @@ impl MeshletBatch {
         arrays.map(|array| array.buffer.size()).iter().sum()
     }
 
-    /// Uploads the tables and makes room. Returns the bytes uploaded. After an error the batch is of no use.
+    /// Uploads the tables and makes room. Returns the number of bytes uploaded. After an error, the
+    /// batch must be dropped.
     pub fn prepare(
         &mut self,
         gpu: Gpu<'_>,
@@ -204,7 +205,7 @@ impl MeshletBatch {
     }
 }
 
-/// The room that a batch's rows would need if every instance survived and showed everything.
+/// Number of cells that a batch needs if every instance survives.
 pub(super) fn most_cells(rows: &[MeshletRow]) -> u64 {
     let cells = |row: &MeshletRow| {
         let tiles = row.chunk.instance_count.div_ceil(MESHLET_TILE);

@@ -1,4 +1,4 @@
-//! The meshlet stages, which follow a culler's: prepare, record, draw, read back.
+//! The meshlet stages, which follow a culler's stages: prepare, record, draw, read back.
 
 use super::{
     batch::{Inputs, MeshletBatch, Room, most_cells},
@@ -24,14 +24,14 @@ use crate::{
 use std::collections::HashMap;
 use wgpu::{Buffer, CommandEncoder, ComputePass, Device};
 
-/// Which faces of triangles a pipeline draws: what cones may cull.
+/// Which faces of triangles a pipeline draws. It decides which meshlets the cones may reject.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SeenFaces {
-    /// Backs are not drawn: the usual.
+    /// Backs are not drawn; this is the usual case.
     Front,
     /// Fronts are not drawn.
     Back,
-    /// Both sides are drawn: cones cull nothing.
+    /// Both sides are drawn: cones reject nothing.
     #[default]
     Both,
 }
@@ -39,26 +39,30 @@ pub enum SeenFaces {
 /// A request of the frame whose mesh has meshlets.
 #[derive(Clone, Debug)]
 pub struct MeshletRequest {
-    /// Index of the request in [`CullFrame::requests`]. Its shape must be that of the mesh of meshlets, with indices.
+    /// Index of the request in [`CullFrame::requests`]. Its shape must be the shape of the meshlet
+    /// mesh, with indices.
     pub request: usize,
     /// The mesh.
     pub mesh: MeshletMeshId,
-    /// What is drawn in each of the request's views; [`SeenFaces::Both`] where there are fewer than views.
+    /// The faces that are drawn in each of the request's views; [`SeenFaces::Both`] for views
+    /// beyond the end.
     pub faces: Vec<SeenFaces>,
 }
 
-/// The draws of a part: one of them draws nothing.
+/// The two draws of a part; one of them draws nothing.
 pub struct MeshletDraw<'a> {
-    /// Survivors drawn whole, because their meshlets did not fit: an indexed command, with the culler's own survivors bound.
+    /// Draws survivors whole if their meshlets did not fit: an indexed command, with the culler's
+    /// survivors bound.
     pub whole: IndirectDraws<'a>,
-    /// Indexed commands of meshlets, with [`MeshletCuller::pairs`] bound in place of the survivors.
+    /// Draws meshlets: indexed commands, with [`MeshletCuller::pairs`] bound in place of the
+    /// survivors.
     pub meshlets: IndirectDraws<'a>,
 }
 
-/// Largest number of cells: ids and tests are counted in 32 bits.
+/// Largest number of cells, so that ids and tests can be counted in 32 bits.
 const MOST_CELLS: u64 = 1 << 24;
 
-/// Culls meshlets of what a [`Culler`] has found to survive.
+/// Tests the meshlets of the survivors of a [`Culler`].
 pub struct MeshletCuller {
     pipelines: Pipelines,
     options: MeshletOptions,
@@ -66,25 +70,26 @@ pub struct MeshletCuller {
     pub(super) most_draws: u64,
     pub(super) tables: Tables,
     pub(super) batches: HashMap<BatchKey, MeshletBatch>,
-    /// Keys of the current frame's batches, by index of the culler's batch.
+    /// The current frame's batches: the index of the culler's batch, and its key.
     pub(super) keys: Vec<(usize, BatchKey)>,
-    /// Index of the meshlet row, by index of the batch and row of the batch.
+    /// Index of the meshlet row, by index of the batch and index of the row in the batch.
     pub(super) lookup: HashMap<(usize, u32), u32>,
     pub(super) meanings: HashMap<BatchKey, Vec<RowMeaning>>,
     readback: StagingRing<Vec<(BatchKey, Vec<RowMeaning>)>>,
     counts: Option<MeshletCounts>,
     frame: u64,
     uploaded: u64,
-    /// Batches that the device has no room for, and the frame in which it said so.
+    /// Batches that the device refused, and the frame in which it did.
     pub(super) refused: HashMap<BatchKey, u64>,
     errors: Vec<CullError>,
 }
 
 impl MeshletCuller {
-    /// Meshlet stages for a culler's tier; `None` on [`CullingTier::Cpu`], which draws survivors whole.
+    /// Meshlet stages for a culler's tier; `None` on [`CullingTier::Cpu`], which draws survivors
+    /// whole.
     ///
     /// # Errors
-    /// [`CullError::Pipeline`], when a kernel does not build.
+    /// [`CullError::Pipeline`] if a kernel does not build.
     pub fn new(
         device: &Device,
         tier: CullingTier,
@@ -93,10 +98,10 @@ impl MeshletCuller {
         Self::with_sources(device, tier, options, |_, source| source)
     }
 
-    /// Meshlet stages whose kernels `edit` changes: a test breaks them on purpose.
+    /// Meshlet stages whose kernels are changed by `edit`: a test breaks them on purpose.
     ///
     /// # Errors
-    /// As [`Self::new`].
+    /// Same as [`Self::new`].
     #[doc(hidden)]
     pub fn with_sources(
         device: &Device,
@@ -131,7 +136,7 @@ impl MeshletCuller {
         }))
     }
 
-    /// Makes the meshlets of a mesh known, or replaces them.
+    /// Adds the meshlets of a mesh, or replaces them.
     ///
     /// # Errors
     /// [`CullError::TooManyMeshlets`].
@@ -143,26 +148,26 @@ impl MeshletCuller {
         self.tables.insert(id, meshlets)
     }
 
-    /// Forgets a mesh.
+    /// Removes a mesh.
     pub fn remove_mesh(&mut self, id: MeshletMeshId) {
         self.tables.remove(id);
     }
 
-    /// Bytes on the GPU.
+    /// Size of all buffers on the GPU, in bytes.
     #[must_use]
     pub fn gpu_bytes(&self) -> u64 {
         self.tables.buffer().size() + self.batches.values().map(MeshletBatch::bytes).sum::<u64>()
     }
 
-    /// Bytes uploaded since the last call.
+    /// Number of bytes uploaded since the last call.
     pub fn take_uploaded(&mut self) -> u64 {
         core::mem::take(&mut self.uploaded)
     }
 
     // ---- the frame
 
-    /// Plans the frame, after the culler has prepared it: what survives of `requests` is drawn by meshlets.
-    /// Requests whose mesh is not known, or that have no indices, are left out.
+    /// Plans the frame after the culler has prepared it: the survivors of `requests` are drawn by
+    /// meshlets. Ignores requests whose mesh is not known or has no indices.
     pub fn prepare(
         &mut self,
         gpu: Gpu<'_>,
@@ -260,12 +265,12 @@ impl MeshletCuller {
         refused_in.is_some_and(|refused_in| self.frame < refused_in + RETRY_AFTER)
     }
 
-    /// What the device has refused since the last call. Sets that need it are drawn whole.
+    /// Errors of the device since the last call. The sets that they concern are drawn whole.
     pub fn take_errors(&mut self) -> Vec<CullError> {
         core::mem::take(&mut self.errors)
     }
 
-    /// Grows what was too small some frames ago.
+    /// Grows the buffers that were too small a few frames ago.
     fn learn(&mut self) {
         let Some((frame, bytes, batches)) = self.readback.collect() else {
             return;
@@ -303,7 +308,7 @@ impl MeshletCuller {
         self.counts = Some(counts);
     }
 
-    /// Whether the frame has meshlets to cull.
+    /// Whether the frame has meshlets to test.
     #[must_use]
     pub fn has_gpu_work(&self) -> bool {
         !self.keys.is_empty()
@@ -333,12 +338,13 @@ impl MeshletCuller {
             .record(device, encoder, self.frame, &copies, meaning);
     }
 
-    /// Ends a frame after its commands were submitted.
+    /// Ends a frame. Call this after its commands were submitted.
     pub fn finish(&mut self) {
         self.readback.after_submit();
     }
 
-    /// Counters that have arrived since the last call: a few frames old, never waited for.
+    /// The newest counters since the last call. They are a few frames old, and nothing waits for
+    /// them.
     pub fn take_counts(&mut self) -> Option<MeshletCounts> {
         self.learn();
         self.counts.take()
@@ -346,7 +352,7 @@ impl MeshletCuller {
 
     // ---- draws
 
-    /// The draws of a part of the culler's; `None` when it is drawn as the culler says.
+    /// The draws of a part of the culler's plan; `None` if the culler's draw is used.
     #[must_use]
     pub fn draw<'a>(&'a self, culler: &'a Culler, part: &DrawPart) -> Option<MeshletDraw<'a>> {
         let index = *self.lookup.get(&(part.batch, part.row))?;
@@ -358,7 +364,8 @@ impl MeshletCuller {
         };
         let draws = batch.draws();
         Some(MeshletDraw {
-            // The commands of meshlets have no count of one in front, the culler's have.
+            // Unlike the culler's commands, meshlet commands have no draw count of 1 in front of
+            // them.
             whole: IndirectDraws::one(draws, offset(row.first_draw), args.buffer),
             meshlets: IndirectDraws {
                 buffer: draws,
@@ -369,8 +376,8 @@ impl MeshletCuller {
         })
     }
 
-    /// The ids that meshlet draws of a batch bind in place of the culler's survivors, and a version that
-    /// changes when the buffer is replaced.
+    /// The ids that the meshlet draws of a batch bind in place of the culler's survivors, and a
+    /// version that changes when the buffer is replaced.
     #[must_use]
     pub fn pairs(&self, batch: usize) -> Option<(&Buffer, Version)> {
         let batch = self.batch(batch)?;

@@ -12,13 +12,13 @@ use crate::cull::{
 };
 
 impl MeshletCuller {
-    /// The meshlets of all meshes, as they lie on the GPU.
+    /// The meshlets of all meshes, as the GPU has them.
     #[must_use]
     pub fn meshlets(&self) -> Vec<GpuMeshlet> {
         self.tables.all()
     }
 
-    /// Reads everything that the stages wrote for a batch of the culler's and waits for it: for tests.
+    /// Reads everything that the stages wrote for a batch of the culler, and waits: for tests.
     ///
     /// # Errors
     /// [`CullError::Readback`].
@@ -48,7 +48,8 @@ impl MeshletCuller {
         })
     }
 
-    /// The commands and survivors of a batch of the culler's, which the stages start from; waits.
+    /// Reads the commands and survivors of a batch of the culler, which the stages start from, and
+    /// waits.
     ///
     /// # Errors
     /// [`CullError::Readback`].

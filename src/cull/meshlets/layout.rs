@@ -1,5 +1,5 @@
-//! Every shape that a meshlet kernel sees, in the order of `shaders/meshlets/layout.wgsl`; the test `layout` compares
-//! the two.
+//! Every shape that a meshlet kernel reads or writes, in the order of
+//! `shaders/meshlets/layout.wgsl`; the test `layout` compares the two.
 
 use crate::{
     cull::layout::{Chunk, Row},
@@ -8,28 +8,29 @@ use crate::{
 use bytemuck::{Pod, Zeroable};
 use glam::Vec4;
 
-/// Survivors of a tile: threads of a workgroup of `meshlet_vote` and `meshlet_compact`, bits of a cell.
+/// Number of survivors in a tile. It is also the number of threads in a workgroup of `meshlet_vote`
+/// and `meshlet_compact`, and the number of bits in a cell.
 pub const MESHLET_TILE: u32 = 128;
-/// Words of a cell.
+/// Number of words in a cell.
 pub const CELL_WORDS: u32 = MESHLET_TILE / 32;
-/// Meshlets that one work item tests for the survivors of one tile.
+/// Number of meshlets that one work item tests for the survivors of one tile.
 pub const ITEM_MESHLETS: u32 = 8;
-/// Cells that one workgroup of `meshlet_scan` handles.
+/// Number of cells per workgroup of `meshlet_scan`.
 pub const CELL_TILE: u32 = 256;
-/// Threads of a workgroup of `meshlet_args`: a workgroup a row.
+/// Number of threads in a workgroup of `meshlet_args`, which processes one row.
 pub const ROW_THREADS: u32 = 128;
 
-/// A run of a mesh's indices, and what a view needs to cull it.
+/// A run of a mesh's indices, and what a view needs to test it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct GpuMeshlet {
-    /// In the mesh's space: centre, radius.
+    /// Bounding sphere in the mesh's space: center, radius.
     pub sphere: Vec4,
-    /// Axis and cutoff of the cone of normals: four signed normalised bytes.
+    /// Axis and cutoff of the cone of normals: four signed normalized bytes.
     pub cone: u32,
-    /// First index, counted from the mesh's first.
+    /// Index of the first index, counted from the mesh's first.
     pub first_index: u32,
-    /// Indices.
+    /// Number of indices.
     pub index_count: u32,
     /// Padding.
     pub pad_a: u32,
@@ -51,11 +52,11 @@ impl From<&Meshlet> for GpuMeshlet {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct MeshletSizes {
-    /// Rows whose mesh has meshlets.
+    /// Number of rows whose mesh has meshlets.
     pub row_count: u32,
-    /// Cells for which there is room.
+    /// Number of cells that fit.
     pub cell_capacity: u32,
-    /// Ids for which there is room.
+    /// Number of ids that fit.
     pub pair_capacity: u32,
     /// Padding.
     pub pad_a: u32,
@@ -69,20 +70,20 @@ pub struct MeshletRow {
     pub row: Row,
     /// The chunk.
     pub chunk: Chunk,
-    /// Where the view looks from in the set's space, homogeneous ([`CullView::eye_in`](crate::cull::CullView::eye_in));
-    /// zero when cones are of no use.
+    /// The view's eye in the set's space, homogeneous
+    /// ([`CullView::eye_in`](crate::cull::CullView::eye_in)); zero if cones cannot be used.
     pub eye: Vec4,
     /// Index of the row among the batch's rows.
     pub draw_row: u32,
-    /// First meshlet of the mesh in the table.
+    /// Index in the table of the mesh's first meshlet.
     pub first_meshlet: u32,
-    /// Meshlets of the mesh.
+    /// Number of meshlets in the mesh.
     pub meshlet_count: u32,
-    /// The command that draws whole meshes; those of the meshlets follow.
+    /// Index of the command that draws whole meshes; the commands of the meshlets follow it.
     pub first_draw: u32,
-    /// First index of the mesh in the index buffer that is bound.
+    /// Index of the mesh's first index in the bound index buffer.
     pub first_index: u32,
-    /// Added to each index.
+    /// Value added to each index.
     pub base_vertex: i32,
     /// Padding.
     pub pad_a: u32,
@@ -90,22 +91,23 @@ pub struct MeshletRow {
     pub pad_b: u32,
 }
 
-/// What the survivors of a row expand to. A cell is one meshlet of the survivors of one tile:
-/// `first_cell + meshlet * tile_count + tile`.
+/// What the survivors of a row expand to. A cell is one meshlet of the survivors of one tile; its
+/// index is `first_cell + meshlet * tile_count + tile`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct MeshletSpan {
-    /// Work items before the row's.
+    /// Number of work items of the rows before this one.
     pub first_item: u32,
-    /// Cells before the row's.
+    /// Number of cells of the rows before this one.
     pub first_cell: u32,
-    /// 0 when the row has no survivors, or when there is no room for its cells: it is drawn whole then.
+    /// Number of tiles; 0 if the row has no survivors, or if its cells do not fit and it is drawn
+    /// whole.
     pub tile_count: u32,
-    /// Survivors of the row.
+    /// Number of survivors of the row.
     pub survivor_count: u32,
-    /// The first survivor in the batch's arena.
+    /// Index of the first survivor in the batch's arena.
     pub first_survivor: u32,
-    /// Meshlets of survivors that lie outside the view.
+    /// Number of meshlets of survivors that lie outside the view.
     pub outside: u32,
     /// Padding.
     pub pad_a: u32,
@@ -117,13 +119,13 @@ pub struct MeshletSpan {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct MeshletTotals {
-    /// Work items.
+    /// Number of work items.
     pub item_count: u32,
-    /// Cells.
+    /// Number of cells.
     pub cell_count: u32,
-    /// Cells that there must be room for so that no row is drawn whole; at most 2^32 - 1.
+    /// Number of cells that must fit so that no row is drawn whole; at most 2^32 - 1.
     pub needed_cells: u32,
-    /// Ids that there must be room for.
+    /// Number of ids that must fit so that no row is drawn whole.
     pub needed_pairs: u32,
 }
 
@@ -131,33 +133,34 @@ pub struct MeshletTotals {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct MeshletResult {
-    /// Commands that draw something: they come first.
+    /// Number of commands that draw something; they come first.
     pub draw_count: u32,
-    /// Survivors of the row.
+    /// Number of survivors of the row.
     pub survivor_count: u32,
-    /// Meshlets drawn, over all survivors.
+    /// Number of meshlets drawn, over all survivors.
     pub visible: u32,
-    /// Meshlets of survivors outside the view.
+    /// Number of meshlets outside the view, over all survivors.
     pub outside: u32,
-    /// Triangles drawn: low word.
+    /// Number of triangles drawn: low word.
     pub triangles: u32,
-    /// High word.
+    /// Number of triangles drawn: high word.
     pub triangles_high: u32,
-    /// 1 when whole meshes are drawn for want of room.
+    /// 1 if whole meshes are drawn because the meshlets do not fit.
     pub whole: u32,
     /// Padding.
     pub pad_a: u32,
 }
 
 impl MeshletResult {
-    /// Triangles drawn.
+    /// Number of triangles drawn.
     #[must_use]
     pub fn triangle_count(&self) -> u64 {
         u64::from(self.triangles) | u64::from(self.triangles_high) << 32
     }
 }
 
-/// Byte offset of a row's [`MeshletResult`] in the result buffer, which starts with [`MeshletTotals`].
+/// Byte offset of a row's [`MeshletResult`] in the result buffer, which starts with
+/// [`MeshletTotals`].
 #[must_use]
 pub const fn result_offset(row: u32) -> u64 {
     size_of::<MeshletTotals>() as u64 + row as u64 * size_of::<MeshletResult>() as u64

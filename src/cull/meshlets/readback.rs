@@ -1,4 +1,4 @@
-//! What the meshlet stages found, on its way back.
+//! Results of the meshlet stages on their way back.
 
 use super::layout::{MeshletResult, MeshletRow, MeshletSizes, MeshletSpan, MeshletTotals};
 use crate::cull::layout::DrawArgs;
@@ -10,21 +10,21 @@ pub struct MeshletRowCount {
     pub request: u64,
     /// Index of the view in the frame.
     pub view: u32,
-    /// Survivors whose meshlets were tested.
+    /// Number of survivors whose meshlets were tested.
     pub survivors: u64,
-    /// Meshlets tested: survivors times the mesh's meshlets.
+    /// Number of meshlets tested: survivors times the meshlets of the mesh.
     pub tested: u64,
-    /// Meshlets outside the view.
+    /// Number of meshlets outside the view.
     pub outside: u64,
-    /// Meshlets all of whose triangles face away.
+    /// Number of meshlets inside the view whose triangles all face away.
     pub facing_away: u64,
-    /// Meshlets drawn.
+    /// Number of meshlets drawn.
     pub visible: u64,
-    /// Triangles drawn.
+    /// Number of triangles drawn.
     pub triangles: u64,
-    /// Triangles that the survivors would have drawn whole.
+    /// Number of triangles that the survivors would have if they were drawn whole.
     pub whole_triangles: u64,
-    /// The survivors were drawn whole, for want of room.
+    /// Whether the survivors were drawn whole because their meshlets did not fit.
     pub whole: bool,
 }
 
@@ -33,11 +33,11 @@ pub struct MeshletRowCount {
 pub struct MeshletCounts {
     /// Number of the frame, counted by the meshlet culler.
     pub frame: u64,
-    /// One for each chunk and view whose mesh has meshlets.
+    /// One per chunk and view whose mesh has meshlets.
     pub rows: Vec<MeshletRowCount>,
 }
 
-/// What a row's result means, remembered until it arrives.
+/// What a row's result means, kept until the result arrives.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RowMeaning {
     pub request: u64,
@@ -82,13 +82,13 @@ pub struct MeshletBatchData {
     pub totals: MeshletTotals,
     /// What each row expands to.
     pub spans: Vec<MeshletSpan>,
-    /// Bits of all cells.
+    /// The bits of all cells.
     pub words: Vec<u32>,
-    /// Prefixes of cells within tiles, and the closing entry.
+    /// The prefixes of cells within tiles, and the closing entry.
     pub counts: Vec<u32>,
-    /// Prefixes of tiles.
+    /// The prefixes of tiles.
     pub partials: Vec<u32>,
-    /// Ids, meshlet after meshlet.
+    /// The ids, meshlet after meshlet.
     pub pairs: Vec<u32>,
     /// Commands.
     pub draws: Vec<DrawArgs>,

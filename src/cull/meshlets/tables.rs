@@ -9,16 +9,16 @@ use core::ops::Range;
 use std::collections::BTreeMap;
 use wgpu::{Buffer, BufferUsages, Device};
 
-/// Names a mesh of meshlets; the caller chooses it.
+/// Name of a mesh of meshlets. The caller chooses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MeshletMeshId(pub u64);
 
-/// All meshes' meshlets, one mesh after the other.
+/// The meshlets of all meshes, one mesh after the other.
 pub(super) struct Tables {
     meshes: BTreeMap<MeshletMeshId, Vec<GpuMeshlet>>,
     ranges: BTreeMap<MeshletMeshId, Range<u32>>,
     table: Table,
-    /// Meshlets that one binding holds.
+    /// Number of meshlets that one binding holds.
     limit: u64,
     changed: bool,
     /// Bumped when the buffer is replaced.
@@ -58,10 +58,10 @@ impl Tables {
         self.changed |= self.meshes.remove(&id).is_some();
     }
 
-    /// Uploads the table if meshes came or went. Returns the number of bytes uploaded.
+    /// Uploads the table if meshes were added or removed. Returns the number of bytes uploaded.
     ///
     /// # Errors
-    /// [`CullError::Gpu`]. The table is then empty until meshes come or go again.
+    /// [`CullError::Gpu`]. The table is then empty until meshes are added or removed again.
     pub fn upload(&mut self, gpu: Gpu<'_>) -> Result<u64, CullError> {
         if !core::mem::take(&mut self.changed) {
             return Ok(0);
@@ -83,7 +83,7 @@ impl Tables {
         Ok(written.bytes)
     }
 
-    /// Where a mesh's meshlets are in the table.
+    /// The range of a mesh's meshlets in the table.
     pub fn range(&self, id: MeshletMeshId) -> Option<Range<u32>> {
         self.ranges.get(&id).cloned()
     }

@@ -1,18 +1,21 @@
-//! The planes of a view in pairs: three products where six planes take six.
+//! The planes of a view in pairs: three dot products instead of six.
 
 use crate::cull::layout::Pairs;
 use glam::{DVec3, DVec4, Vec4};
 
-/// So far may a plane's normal be from what stands for it. A plane in single precision is as far from the exact one.
+/// Largest deviation of a plane's normal from its paired form; about one f32 rounding of a unit
+/// vector.
 const MOST_OFF: f64 = 4e-7;
 
 impl Pairs {
-    /// The pairs of six planes with normals of length one or zero: left, right, top, bottom, near, far. Cameras, cascades, cube
-    /// faces and spot lights have them, also in sets that are scaled evenly; `is_paired` is 0 where the planes have none (a
-    /// view off its axis, a set that is stretched).
+    /// The pairs of six planes with normals of length one or zero: left, right, top, bottom, near,
+    /// far. Cameras, cascades, cube faces and spot lights have such pairs, also in sets that are
+    /// scaled evenly. `is_paired` is 0 if the planes do not form pairs (an off-axis view, a
+    /// stretched set).
     ///
-    /// With half the sum `m` and half the difference `h` of two planes that face each other, a sphere is inside of both when
-    /// `|h| < m + radius`; and of a frustum `m` goes with the depth alone.
+    /// Let `m` be half the sum and `h` half the difference of two planes that face each other. A
+    /// sphere is inside both planes if `|h| < m + radius`. In a frustum, `m` depends only on the
+    /// depth.
     #[must_use]
     pub fn of_planes(planes: [Vec4; 6]) -> Self {
         let [left, right, top, bottom, near, far] = planes.map(|plane| plane.as_dvec4());
@@ -31,7 +34,7 @@ impl Pairs {
         let is_paired = off.into_iter().all(|off| off <= MOST_OFF)
             && has_normal(left) == has_normal(right)
             && has_normal(top) == has_normal(bottom);
-        // A plane without a normal keeps or drops everything by its distance alone.
+        // The distance of a plane without a normal decides alone: it keeps everything or nothing.
         let low = if has_normal(near) { depth.w } else { 0.0 } - near.w;
         let high = if has_normal(far) { depth.w } else { 0.0 } + far.w;
         Self {
@@ -56,14 +59,14 @@ fn has_normal(plane: DVec4) -> bool {
     plane.truncate() != DVec3::ZERO
 }
 
-/// The first plane that has a direction, with a normal of length one.
+/// The first plane that has a normal, scaled so that the normal has length one.
 fn depth_of(planes: [DVec4; 4]) -> DVec4 {
     let long_enough = |plane: &DVec4| plane.truncate().length() > 1e-3;
     let plane = planes.into_iter().find(long_enough);
     plane.map_or(DVec4::ZERO, |plane| plane / plane.truncate().length())
 }
 
-/// How `plane` goes with `depth`: slope and offset.
+/// `plane` as a linear function of the depth: slope and offset.
 fn along(plane: DVec4, depth: DVec4) -> (f64, f64) {
     let slope = plane.truncate().dot(depth.truncate());
     (slope, plane.w - slope * depth.w)
@@ -75,7 +78,7 @@ mod tests {
     use crate::cull::CullView;
     use glam::{Affine3A, EulerRot, Mat4, Quat, Vec3};
 
-    /// Distance of a sphere to the nearest border, by pairs.
+    /// Distance of a sphere to the nearest border, computed from the pairs.
     fn least(pairs: &Pairs, sphere: Vec4) -> f32 {
         let p = sphere.truncate().extend(1.0);
         let depth = pairs.depth.dot(p);
@@ -160,8 +163,8 @@ mod tests {
         let keep = Vec4::new(0.0, 0.0, 0.0, f32::MAX);
         let mut planes = *camera.planes();
         planes[0] = keep;
-        assert_eq!(Pairs::of_planes(planes).is_paired, 0, "one side alone");
-        // Its half sum goes with the depth, but is lost in what keeps everything.
+        assert_eq!(Pairs::of_planes(planes).is_paired, 0, "only one side");
+        // Its half sum depends only on the depth, but is lost in the plane that keeps everything.
         let [.., near, _] = planes;
         let one_side = [keep, near, keep, keep, near, keep];
         assert_eq!(Pairs::of_planes(one_side).is_paired, 0, "{one_side:?}");

@@ -1,4 +1,5 @@
-//! The plan of the frame: built again when requests or sets change, else only its rows change.
+//! The plan of the frame. It is built again when requests or sets change; otherwise only its rows
+//! are updated.
 
 use super::{BoundingSphere, DrawShape, Plan, PlanLimits, PlanRequest, view::CullView};
 use crate::cull::{
@@ -11,7 +12,7 @@ use core::ops::Range;
 use glam::Affine3A;
 use std::sync::Arc;
 
-/// Names a batch from frame to frame.
+/// Name of a batch, which stays the same from frame to frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BatchKey {
     /// The page.
@@ -54,7 +55,7 @@ impl Planner {
         }
     }
 
-    /// Forgets the plan. The next one keeps these limits.
+    /// Drops the plan. The next one respects these limits.
     pub fn limit(&mut self, counts_per_batch: u32, few_counts: u32) {
         let limits = PlanLimits {
             counts: counts_per_batch.min(self.limits.counts),
@@ -93,7 +94,7 @@ impl Planner {
         true
     }
 
-    /// Updates the rows: at most, the views moved.
+    /// Updates the rows. Nothing except the planes of the views can have changed.
     fn set_rows(&mut self, frame: &CullFrame) {
         let mut rows = RequestRows::default();
         for (index, request) in frame.requests.iter().enumerate() {
@@ -189,8 +190,8 @@ impl PlanInputs {
         ends.map(move |end| core::mem::replace(&mut first, end)..end)
     }
 
-    /// Whether `frame` would produce the same plan (only the planes of its views may differ). True in
-    /// steady state.
+    /// Whether `frame` would produce the same plan (only the planes of its views may differ). True
+    /// in steady state.
     fn still_hold(&mut self, frame: &CullFrame, sets: &ResidentSets) -> bool {
         if !self.have_requests_of(frame) {
             return false;

@@ -1,4 +1,4 @@
-//! Views, and what they become in a set's own space.
+//! Views, and their planes in a set's space.
 
 use crate::cull::layout::{Pairs, Row};
 use glam::{Affine3A, DMat3, DVec3, DVec4, Mat3A, Mat4, Vec3, Vec4, Vec4Swizzles};
@@ -8,11 +8,13 @@ const KEEP: Vec4 = Vec4::new(0.0, 0.0, 0.0, f32::MAX);
 /// A plane that keeps nothing.
 const DROP: Vec4 = Vec4::new(0.0, 0.0, 0.0, -f32::MAX);
 
-/// What one camera, shadow cascade, cube face or spot light sees: six world-space planes and a light's reach.
+/// What one camera, shadow cascade, cube face or spot light sees: six world-space planes and a
+/// light's reach.
 ///
-/// Planes are `(normal, distance)` with the normal inwards and of length one, in the order left, right, top,
-/// bottom, near, far. A sphere is culled when `dot(normal, centre) + distance + radius <= 0` for any plane that
-/// the view tests. Which planes are tested follows Bevy's own CPU culling:
+/// A plane is `(normal, distance)`; its normal has length one and points inwards. The order is
+/// left, right, top, bottom, near, far. A sphere is rejected if
+/// `dot(normal, center) + distance + radius <= 0` for any plane that the view tests. The choice of
+/// tested planes is the same as in Bevy's CPU culling:
 ///
 /// | view | near | far | range |
 /// | --- | --- | --- | --- |
@@ -34,7 +36,7 @@ impl CullView {
         eye: Vec4::ZERO,
     };
 
-    /// A view from its six world-space half spaces, all tested.
+    /// A view from its six world-space half spaces. All of them are tested.
     #[must_use]
     pub fn from_planes(planes: [Vec4; 6]) -> Self {
         Self {
@@ -43,42 +45,47 @@ impl CullView {
         }
     }
 
-    /// A view from the matrix that takes the world to the clip space of a reverse-z projection (finite or
-    /// infinite, perspective or orthographic). Source: Gribb and Hartmann, "Fast Extraction of Viewing Frustum
-    /// Planes from the World-View-Projection Matrix".
+    /// A view from the matrix that takes the world to the clip space of a reverse-z projection
+    /// (finite or infinite, perspective or orthographic). Source: Gribb and Hartmann, "Fast
+    /// Extraction of Viewing Frustum Planes from the World-View-Projection Matrix".
     #[must_use]
     pub fn from_clip_from_world(clip_from_world: &Mat4) -> Self {
         let rows = clip_from_world.transpose();
         let (x, y, z, w) = (rows.x_axis, rows.y_axis, rows.z_axis, rows.w_axis);
-        // Reverse z: near is z <= w, far is z >= 0 (an infinite far plane has no normal: it keeps everything).
+        // Reverse z: near is z <= w, far is z >= 0. An infinite far plane has no normal and keeps
+        // everything.
         Self::from_planes([w + x, w - x, w - y, w + y, w - z, z].map(normalized_plane)).with_eye()
     }
 
-    /// Says that the planes are those of a camera or light, which sees them from where its four sides meet; only
-    /// such a view can tell what turns its back on it. [`Self::from_clip_from_world`] does so itself.
+    /// Declares that the planes belong to a camera or a light whose eye is the point at which its
+    /// four sides meet. Only such a view can tell which triangles face away from it.
+    /// [`Self::from_clip_from_world`] includes this.
     #[must_use]
     pub fn with_eye(mut self) -> Self {
         self.eye = eye_of(self.planes);
         self
     }
 
-    /// Says through which matrix the planes' content is seen, whatever the planes themselves are; see [`Self::with_eye`].
+    /// Sets the eye from the matrix through which the content is seen, independently of the planes;
+    /// see [`Self::with_eye`].
     #[must_use]
     pub fn seen_through(mut self, clip_from_world: &Mat4) -> Self {
         self.eye = Self::from_clip_from_world(clip_from_world).eye;
         self
     }
 
-    /// Where the view looks from, in homogeneous world coordinates of length one: a point, or with `w` = 0 the direction
-    /// towards an eye at infinity (orthographic views). Its sign is that of the screen: a triangle with normal `n`
-    /// (counter-clockwise) through a point `p` shows its front when `dot(n, eye.xyz - eye.w * p)` is above 0, also in a view
-    /// that mirrors. Zero when the view has no eye.
+    /// The eye in homogeneous world coordinates of length one: a point, or if `w` = 0, the
+    /// direction towards an eye at infinity (orthographic views). Its sign matches the winding on
+    /// the screen: a triangle with normal `n` (counter-clockwise) through a point `p` shows its
+    /// front if `dot(n, eye.xyz - eye.w * p)` is above 0, even in a view that mirrors. Zero if the
+    /// view has no eye.
     #[must_use]
     pub fn eye(&self) -> Vec4 {
         self.eye
     }
 
-    /// [`Self::eye`] in the space of a set. A set that mirrors turns the sign, as it turns its triangles.
+    /// [`Self::eye`] in the space of a set. A set that mirrors flips the sign, as it flips the
+    /// winding of its triangles.
     #[must_use]
     pub fn eye_in(&self, world_from_local: &Affine3A) -> Vec4 {
         let matrix = DMat3::from_cols(
@@ -87,7 +94,7 @@ impl CullView {
             world_from_local.matrix3.z_axis.as_dvec3(),
         );
         let (x, y, z) = (matrix.x_axis, matrix.y_axis, matrix.z_axis);
-        // The adjugate: the inverse times the determinant, which a flattened set has too.
+        // The adjugate: the inverse times the determinant. A flattened set has one too.
         let adjugate = DMat3::from_cols(y.cross(z), z.cross(x), x.cross(y)).transpose();
         let eye = self.eye.as_dvec4();
         let offset = world_from_local.translation.as_dvec3() * eye.w;
@@ -95,21 +102,21 @@ impl CullView {
         unit(local.extend(eye.w * matrix.determinant()))
     }
 
-    /// Does not test the near plane.
+    /// The same view without a test of the near plane.
     #[must_use]
     pub fn without_near(mut self) -> Self {
         self.planes[4] = KEEP;
         self
     }
 
-    /// Does not test the far plane.
+    /// The same view without a test of the far plane.
     #[must_use]
     pub fn without_far(mut self) -> Self {
         self.planes[5] = KEEP;
         self
     }
 
-    /// Keeps only what a light at `centre` with `range` (world units) can reach.
+    /// The same view, limited to what a light at `centre` with `range` (world units) can reach.
     #[must_use]
     pub fn within(mut self, centre: Vec3, range: f32) -> Self {
         self.reach = centre.extend(range.max(0.0));
@@ -122,9 +129,9 @@ impl CullView {
         &self.planes
     }
 
-    /// The view in the space of a set: one transform of six planes instead of one of every instance. Distances
-    /// are then in the set's units, so a mesh's radius needs no scaling, and a set that is stretched
-    /// unevenly is tested exactly (its spheres are ellipsoids in the world).
+    /// The view in the space of a set: this transforms six planes instead of every instance.
+    /// Distances are then in the set's units, so a mesh's radius needs no scaling, and a set that
+    /// is stretched unevenly is tested exactly (its spheres are ellipsoids in the world).
     #[must_use]
     pub fn to_row(&self, world_from_local: &Affine3A) -> Row {
         let planes = self.planes.map(|plane| {
@@ -147,8 +154,8 @@ impl CullView {
     }
 }
 
-/// The point in which the left, right and top planes meet, in homogeneous coordinates. Its sign follows their order, which
-/// a mirroring projection changes.
+/// The point at which the left, right and top planes meet, in homogeneous coordinates. Its sign
+/// follows the order of the planes, which a mirroring projection changes.
 fn eye_of([left, right, top, ..]: [Vec4; 6]) -> Vec4 {
     let [a, b, c] = [left, right, top].map(|plane| plane.as_dvec4());
     let minor =
@@ -161,12 +168,13 @@ fn eye_of([left, right, top, ..]: [Vec4; 6]) -> Vec4 {
     ))
 }
 
-/// Of length one; zero when it has no direction.
+/// The vector at length one; zero if it has no direction.
 fn unit(value: DVec4) -> Vec4 {
     value.try_normalize().unwrap_or(DVec4::ZERO).as_vec4()
 }
 
-/// A plane with a normal of length one. One without a normal keeps all or nothing, by the sign of its distance.
+/// The plane with a normal of length one. A plane without a normal keeps all or nothing, by the
+/// sign of its distance.
 fn normalized_plane(plane: Vec4) -> Vec4 {
     let length = plane.xyz().length();
     if length > 1e-20 {
@@ -178,8 +186,9 @@ fn normalized_plane(plane: Vec4) -> Vec4 {
     }
 }
 
-/// The greatest stretch of a matrix: its largest singular value, from above (the Frobenius norm's bound is
-/// too loose, so the length of the longest column when the columns are orthogonal, else the norm).
+/// The largest stretch of a matrix: an upper bound of its largest singular value. The bound is the
+/// length of the longest column if the columns are orthogonal. (The Frobenius norm would be too
+/// loose.)
 #[must_use]
 pub(crate) fn greatest_stretch(matrix: &Mat3A) -> f32 {
     let (x, y, z) = (matrix.x_axis, matrix.y_axis, matrix.z_axis);
@@ -188,7 +197,8 @@ pub(crate) fn greatest_stretch(matrix: &Mat3A) -> f32 {
         .max(y.length_squared())
         .max(z.length_squared());
     let skew = x.dot(y).abs() + y.dot(z).abs() + z.dot(x).abs();
-    // Gershgorin: the largest eigenvalue of MᵀM is at most its largest diagonal entry plus the row's others.
+    // Gershgorin: the largest eigenvalue of MᵀM is at most its largest diagonal entry plus the
+    // other entries of the row.
     (longest + skew).sqrt()
 }
 
@@ -263,7 +273,8 @@ mod tests {
         assert_eq!(CullView::from_planes(*camera().planes()).eye(), Vec4::ZERO);
     }
 
-    /// Against the winding on the screen, for projections and sets that mirror, stretch and shear.
+    /// Compares with the winding on the screen, for projections and sets that mirror, stretch and
+    /// shear.
     #[test]
     fn the_side_of_a_triangle_is_that_of_its_winding_on_the_screen() {
         let view = Mat4::look_at_rh(Vec3::new(3.0, 2.0, 9.0), Vec3::ZERO, Vec3::Y);

@@ -2,7 +2,7 @@
 
 use crate::cull::layout::{Batch, DrawArgs, RowDraw, Totals};
 
-/// The indirect command of each row, and the totals.
+/// Writes the indirect command of each row, and the totals.
 pub fn write_args(
     batch: &Batch,
     row_draws: &[RowDraw],

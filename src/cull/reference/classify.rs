@@ -6,27 +6,27 @@ use crate::{
 };
 use glam::Vec3;
 
-/// A block, or a word of it, as a whole in a view.
+/// The state of a block, or of a word of it, in a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BoundState {
     /// No instance can be visible.
     Outside,
-    /// The view's border crosses it.
+    /// The view's border crosses the bounds.
     Partial,
     /// All instances are visible.
     Inside,
 }
 
-/// Steps of a word's bound in the block's radius.
+/// Number of steps of a word's bounds in the block's radius.
 const WORD_STEPS: f32 = 127.0;
-/// Mean reach of the words, in steps, from which they are not worth a look.
+/// Mean reach of the words, in steps, from which their bounds are not worth reading.
 const LOOSE: u32 = 100;
 
-/// Around the positions of a block's instances; `scales` is empty without the channel.
+/// The bounds of a block's instances; `scales` is empty without the channel.
 #[must_use]
 pub fn bound(instances: &[PackedInstance], scales: &[f32]) -> Bound {
     let scale = |at: usize| scales.get(at).copied().unwrap_or(1.0);
-    // What is not finite, or has a negative scale, is never visible, and counts for nothing.
+    // An instance that is not finite or has a negative scale is never visible and does not count.
     let may_be_seen = |(at, instance): &(usize, &PackedInstance)| {
         let scale = scale(*at);
         instance.position().is_finite() && scale.is_finite() && scale >= 0.0
@@ -39,7 +39,7 @@ pub fn bound(instances: &[PackedInstance], scales: &[f32]) -> Bound {
     let max_scale = seen.iter().map(|(at, _)| scale(*at)).fold(0.0, f32::max);
     let mut words = [0; BLOCK_WORDS as usize];
     for (w, word) in words.iter_mut().enumerate() {
-        // Behind the last instance there are copies of it.
+        // A word behind the last instance gets the bounds of that instance.
         let first = (w * 32).min(instances.len() - 1);
         let end = (w * 32 + 32).clamp(first + 1, instances.len().max(first + 1));
         *word = word_code(centre, radius, &instances[first..end]);
@@ -76,8 +76,8 @@ fn reach_from(centre: Vec3, instances: &[PackedInstance]) -> f32 {
         .fold(0.0, f32::max)
 }
 
-/// Around a word's instances, in steps of the block's radius / 127 from the block's centre: three signed bytes (128
-/// is zero) for the centre, one for the radius, rounded up.
+/// The bounds of a word's instances, in steps of the block's radius / 127 from the block's center:
+/// three signed bytes (128 is zero) for the center, one byte for the radius, rounded up.
 fn word_code(centre: Vec3, radius: f32, instances: &[PackedInstance]) -> u32 {
     let (low, high) = corners(instances);
     let step = radius / WORD_STEPS;
@@ -94,7 +94,7 @@ fn word_centre(centre: Vec3, step: f32, steps: [u32; 3]) -> Vec3 {
     centre + Vec3::from(steps.map(|steps| steps as f32 - 128.0)) * step
 }
 
-/// Centre and radius around the instances of word `word` of the block.
+/// Center and radius of the bounds of word `word` of the block.
 #[must_use]
 pub fn word_bound(bound: &Bound, word: usize) -> (Vec3, f32) {
     let step = bound.radius / WORD_STEPS;
@@ -105,7 +105,8 @@ pub fn word_bound(bound: &Bound, word: usize) -> (Vec3, f32) {
     )
 }
 
-/// The bound against the view. Cautious on both sides: rounding never makes one inside or outside that is not.
+/// The state of the bounds in the view. It is conservative in both directions: rounding never turns
+/// a crossed bound into an inside or outside one.
 #[must_use]
 pub fn bound_state(
     chunk: &Chunk,
@@ -160,7 +161,7 @@ mod tests {
     use glam::{Affine3A, Mat4, Quat, Vec4};
     use proptest::prelude::*;
 
-    /// The chunk of a block of its own.
+    /// The chunk of a single block.
     fn chunk_of(len: u32, sphere: BoundingSphere, world: Affine3A, scaled: bool) -> Chunk {
         let region = [Region {
             page: 0,
@@ -195,7 +196,8 @@ mod tests {
         bound_state(chunk, row, bound.centre, bound.radius, bound.max_scale)
     }
 
-    /// Floats of a range, in steps: proptest 1.12 asserts of its own ranges what rounding does not always keep.
+    /// Floats of a range, in discrete steps: proptest 1.12 asserts a property of its ranges that
+    /// rounding can break.
     fn float(range: Range<f32>) -> impl Strategy<Value = f32> {
         const STEPS: u32 = 1 << 24;
         let place = move |step: u32| {
@@ -214,7 +216,7 @@ mod tests {
     }
 
     proptest! {
-        /// What the block says holds for each of its instances.
+        /// The state of the block holds for each of its instances.
         #[test]
         fn a_block_outside_has_no_survivor_and_one_inside_has_no_other(
             positions in prop::collection::vec(point(1.0), 1..200),
@@ -251,7 +253,7 @@ mod tests {
                 prop_assert!(state != BoundState::Outside || !visible, "instance {i} of a block outside");
                 prop_assert!(state != BoundState::Inside || visible, "instance {i} of a block inside");
                 if negative {
-                    prop_assert!(bound.loose != 0, "no word is looked at");
+                    prop_assert!(bound.loose != 0, "the bounds of words are not read");
                     continue;
                 }
                 let (centre, radius) = word_bound(&bound, i / 32);
@@ -327,7 +329,7 @@ mod tests {
         );
         let everything = CullView::EVERYTHING.to_row(&Affine3A::IDENTITY);
         assert_eq!(state(&chunk, &everything, &bound), BoundState::Partial);
-        assert_eq!(bound.loose, 1, "no word is taken for what it is not");
+        assert_eq!(bound.loose, 1, "no word is mistaken for what it is not");
         let nothing =
             CullView::from_planes([Vec4::new(1.0, 0.0, 0.0, -5.0); 6]).to_row(&Affine3A::IDENTITY);
         assert_eq!(state(&chunk, &nothing, &bound), BoundState::Partial);

@@ -2,8 +2,8 @@
 
 use crate::cull::layout::{BLOCK, BLOCK_WORDS, Batch, Chunk};
 
-/// Writes the ids of the survivors, counted from the start of the page, in instance order; those beyond the
-/// arena are lost.
+/// Writes the ids of the survivors, counted from the start of the page, in instance order. Ids
+/// beyond the arena are lost.
 pub fn compact(
     batch: &Batch,
     chunks: &[Chunk],

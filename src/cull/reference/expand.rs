@@ -1,6 +1,6 @@
 //! Twins of the expansions: what pass 1 writes, and the items that pass 2 finds in it.
 //!
-//! `expand` is called with `(source, item)`; all twins call it for the same items, in different orders.
+//! The twins of pass 2 call `expand(source, item)` for the same items, in different orders.
 
 mod buckets;
 mod lists;

@@ -14,14 +14,14 @@ use crate::{
 };
 use glam::{Vec3, Vec4, Vec4Swizzles};
 
-/// What a view finds of one meshlet of one survivor.
+/// The result of testing one meshlet of one survivor in one view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MeshletVote {
     /// It is drawn.
     Visible,
     /// Its sphere is outside the view.
     Outside,
-    /// All its triangles show their backs.
+    /// All its triangles face away.
     FacesAway,
 }
 
@@ -63,8 +63,8 @@ pub fn place_sphere(survivor: &Survivor, sphere: Vec4) -> Vec4 {
     centre.extend(sphere.w * survivor.scale)
 }
 
-/// How far the eye is behind all triangles of a cone: above 0 it sees their backs only. In the units of `eye`, which is
-/// of length one.
+/// Distance of the eye behind all triangles of a cone, in the units of `eye`, which has length one.
+/// Above 0, the eye sees only backs.
 #[must_use]
 pub fn distance_behind(eye: Vec4, axis: Vec3, cutoff: f32, sphere: Vec4) -> f32 {
     if cutoff >= 1.0 {
@@ -74,7 +74,7 @@ pub fn distance_behind(eye: Vec4, axis: Vec3, cutoff: f32, sphere: Vec4) -> f32 
     -axis.dot(to_eye) - (cutoff * to_eye.length() + eye.w.abs() * sphere.w)
 }
 
-/// One meshlet of one survivor in one view.
+/// Tests one meshlet of one survivor in one view.
 #[must_use]
 pub fn vote_meshlet(
     (row, chunk, eye): (&Row, &Chunk, Vec4),
@@ -93,8 +93,8 @@ pub fn vote_meshlet(
     }
 }
 
-/// How near the meshlet is to being voted on otherwise: the least distance from a border of the view (in the set's or the
-/// world's units) and from the cone's, or NaN.
+/// Margin by which the test of the meshlet could change: the least distance from a border of the
+/// view (in the set's or the world's units) and from the border of the cone, or NaN.
 #[must_use]
 pub fn nearest_border(
     (row, chunk, eye): (&Row, &Chunk, Vec4),
@@ -112,7 +112,7 @@ pub fn nearest_border(
     view.abs().min(behind.abs())
 }
 
-/// What the survivors of each row (those of `draws`) expand to.
+/// Computes what the survivors of each row expand to; `draws` has the number of survivors.
 pub fn meshlet_expand(
     sizes: &MeshletSizes,
     meshlet_rows: &[MeshletRow],
@@ -152,7 +152,7 @@ fn clamp(sum: u64) -> u32 {
     sum.min(u64::from(u32::MAX)) as u32
 }
 
-/// The bits and counts of all cells, and what lies outside.
+/// Writes the bits and counts of all cells, and counts the meshlets outside the view.
 pub fn meshlet_vote(
     sizes: &MeshletSizes,
     meshlet_rows: &[MeshletRow],
@@ -189,7 +189,7 @@ pub fn meshlet_vote(
     }
 }
 
-/// Counts to exclusive prefixes: of cells within tiles, and of tiles.
+/// Turns counts into exclusive prefixes: of cells within tiles, and of tiles.
 pub fn meshlet_scan(cell_count: u32, counts: &mut [u32], partials: &mut [u32]) {
     counts[cell_count as usize] = 0;
     let tiles = counts[..=cell_count as usize].chunks_mut(CELL_TILE as usize);
@@ -204,13 +204,13 @@ pub fn meshlet_scan(cell_count: u32, counts: &mut [u32], partials: &mut [u32]) {
     }
 }
 
-/// Ids before those of a cell.
+/// Number of ids before a cell.
 #[must_use]
 pub fn meshlet_place(counts: &[u32], partials: &[u32], cell: u32) -> u32 {
     counts[cell as usize] + partials[(cell / CELL_TILE) as usize]
 }
 
-/// Bits to ids, meshlet after meshlet; an id beyond the capacity is lost.
+/// Turns bits into ids, meshlet after meshlet; ids beyond the capacity are lost.
 pub fn meshlet_compact(
     sizes: &MeshletSizes,
     meshlet_rows: &[MeshletRow],
@@ -240,7 +240,7 @@ pub fn meshlet_compact(
     }
 }
 
-/// Commands and results of all rows. `batch_draws` are the commands of the batch's rows.
+/// Writes the commands and results of all rows. `batch_draws` are the commands of the batch's rows.
 pub fn meshlet_args(
     sizes: &MeshletSizes,
     meshlet_rows: &[MeshletRow],

@@ -2,7 +2,7 @@
 
 use crate::cull::layout::{BLOCK_WORDS, Batch};
 
-/// Survivors of each block and row.
+/// Number of survivors per block and row.
 pub fn count(batch: &Batch, words: &[u32], counts: &mut [u32]) {
     let words = words.chunks_exact(BLOCK_WORDS as usize);
     for (count, words) in counts[..batch.count_len as usize].iter_mut().zip(words) {
@@ -10,7 +10,8 @@ pub fn count(batch: &Batch, words: &[u32], counts: &mut [u32]) {
     }
 }
 
-/// Place in the arena of the first survivor of each block and row: exclusive prefixes, and the sum of all.
+/// Index in the arena of the first survivor of each block and row: exclusive prefixes, and the sum
+/// of all.
 #[must_use]
 pub fn scan(batch: &Batch, counts: &[u32]) -> Vec<u32> {
     let mut places = vec![0];

@@ -7,7 +7,7 @@ use crate::{
 };
 use glam::{Vec3, Vec4};
 
-/// A radius by which no view keeps a sphere, not even one whose planes keep everything.
+/// A radius with which no view keeps a sphere, not even a view whose planes keep everything.
 const NOTHING: f32 = f32::MIN;
 
 /// Bounding sphere, in the set's space, of instance `i` of the chunk.
@@ -27,7 +27,7 @@ pub fn load_sphere(chunk: &Chunk, instances: &[PackedInstance], scales: &[f32], 
         );
     }
     let radius = chunk.sphere.w * scale;
-    // The scale, not the radius: a point has a radius of 0 at every scale.
+    // Check the scale, not the radius: a point has a radius of 0 at every scale.
     centre.extend(if scale >= 0.0 && radius < 3e38 {
         radius
     } else {
@@ -44,8 +44,8 @@ fn plane_distance(plane: Vec4, sphere: Vec4) -> f32 {
     plane.truncate().dot(sphere.truncate()) + plane.w + sphere.w
 }
 
-/// How far the sphere is inside the nearest border of the view: not more than 0 means culled. In the set's
-/// units for planes, in the world's for a light's range; NaN when the sphere has one.
+/// Distance of the sphere inside the nearest border of the view; at most 0 means rejected. Planes
+/// give it in the set's units, a light's range in the world's. NaN if the sphere contains NaN.
 #[must_use]
 pub fn least_distance(chunk: &Chunk, row: &Row, sphere: Vec4) -> f32 {
     let mut least = f32::INFINITY;
@@ -91,7 +91,8 @@ pub fn is_visible(chunk: &Chunk, row: &Row, sphere: Vec4) -> bool {
     world_centre(chunk, sphere).distance_squared(row.reach.truncate()) <= reach * reach
 }
 
-/// Sets the words of every row of every chunk: bit i % 32 of word i / 32 is instance i of the block.
+/// Writes the words of every row of every chunk: bit i % 32 of word i / 32 is instance i of the
+/// block.
 pub fn vote(
     batch: &Batch,
     chunks: &[Chunk],

@@ -1,4 +1,4 @@
-//! The GPU's side of a batch: tables, words, prefixes, survivors and commands.
+//! The GPU side of a batch: tables, words, prefixes, survivors and commands.
 
 use crate::cull::{
     Compaction, CullError,
@@ -50,7 +50,7 @@ pub(crate) struct GpuBatch {
     bound_pages: Option<Version>,
     /// The compaction that the bind groups were made for.
     bound_compaction: Compaction,
-    /// What the tables and buffers were made for; the rows are compared on their own.
+    /// What the tables and buffers were made for; the rows are compared separately.
     made_for: Option<MadeFor>,
     /// The commands of the `Cpu` tier, which are drawn directly.
     pub cpu_args: Vec<DrawArgs>,
@@ -58,7 +58,7 @@ pub(crate) struct GpuBatch {
     pub last_used: u64,
 }
 
-/// What the tables of a batch, except its rows, and the sizes of its buffers follow from.
+/// The inputs of a batch's tables (except its rows) and of the sizes of its buffers.
 #[derive(Clone, Copy, PartialEq)]
 struct MadeFor {
     /// The frame in which the plan or the compaction last changed.
@@ -133,7 +133,7 @@ impl GpuBatch {
         all.map(|array| (array.label, array.buffer.size()))
     }
 
-    /// Makes room for `capacity` ids in the arena.
+    /// Enlarges the arena to `capacity` ids.
     ///
     /// # Errors
     /// [`CullError::Gpu`]; the old arena stays.
@@ -146,8 +146,9 @@ impl GpuBatch {
         Ok(())
     }
 
-    /// Uploads what changed of the tables, and makes room for what the passes write. In frames with the
-    /// same `changed_in`, only the rows can have changed. Returns the number of bytes uploaded.
+    /// Uploads the parts of the tables that changed, and makes room for what the passes write. In
+    /// frames with the same `changed_in`, only the rows can have changed. Returns the number of
+    /// bytes uploaded.
     ///
     /// # Errors
     /// [`CullError::Gpu`]. The batch must then be dropped.
@@ -223,8 +224,8 @@ impl GpuBatch {
         }
     }
 
-    /// The frame of the `Cpu` tier: runs the twins of the stages, then uploads survivors and commands.
-    /// Returns the totals and the number of bytes uploaded.
+    /// The frame of the `Cpu` tier: runs the twins of the stages, then uploads survivors and
+    /// commands. Returns the totals and the number of bytes uploaded.
     ///
     /// # Errors
     /// [`CullError::Gpu`]. The batch must then be dropped.

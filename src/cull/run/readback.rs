@@ -1,4 +1,5 @@
-//! Results on their way back: counters without waiting, whole buffers for tests and verification.
+//! Results on their way back: counters without waiting, and whole buffers for tests and
+//! verification.
 
 use super::batch::GpuBatch;
 use crate::cull::{
@@ -35,7 +36,8 @@ pub struct FrameCounts {
     pub frame: u64,
     /// One per chunk and view.
     pub rows: Vec<RowCount>,
-    /// Number of survivors that did not fit into the arena. It grows, so later frames draw them.
+    /// Number of survivors that did not fit into the arena. The arena grows, so later frames draw
+    /// them.
     pub overflow: u64,
     /// Number of blocks of 1,024 instances, and how many of them some view crosses; `None` if the
     /// compaction did not classify them.
@@ -105,7 +107,8 @@ impl Readback {
         self.ring.bytes()
     }
 
-    /// Copies the counters of `batches` (their argument buffers) unless every staging buffer is busy.
+    /// Copies the counters of `batches` (their argument buffers) unless every staging buffer is
+    /// busy.
     pub fn record<'a>(
         &mut self,
         device: &Device,
@@ -151,10 +154,11 @@ pub struct BatchData {
     /// Visibility words.
     pub words: Vec<u32>,
     /// Number of survivors per block and row. If
-    /// [`Batch::is_scanned`](crate::cull::layout::Batch::is_scanned) is set: their exclusive prefixes
-    /// within tiles, and the closing entry.
+    /// [`Batch::is_scanned`](crate::cull::layout::Batch::is_scanned) is set, these are exclusive
+    /// prefixes within tiles instead, with a closing entry.
     pub counts: Vec<u32>,
-    /// Totals of the tiles, if it is set.
+    /// Totals of the tiles, if [`Batch::is_scanned`](crate::cull::layout::Batch::is_scanned) is
+    /// set.
     pub partials: Vec<u32>,
     /// The arena: survivor ids, counted from the start of the page. The commands say which range
     /// belongs to which row. What lies between the regions of an unordered compaction is undefined.

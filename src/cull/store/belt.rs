@@ -1,4 +1,4 @@
-//! Large writes, through staging buffers that stay while uploads continue.
+//! Large writes, through staging buffers that are kept while uploads continue.
 
 use crate::{cull::gpu::guard::guarded, parallel};
 use core::num::NonZeroU64;
@@ -8,7 +8,7 @@ use wgpu::{
 
 /// Size of a staging buffer, in bytes: the GPU copies one while the CPU fills the next.
 const CHUNK: usize = 32 << 20;
-/// Size of a write, in bytes, when there is no memory for more.
+/// Size of a write, in bytes, when memory is short.
 const LITTLE: usize = 1 << 20;
 /// Smallest write, in bytes, that is staged here and copied by several threads. The queue takes
 /// smaller ones.
@@ -18,7 +18,7 @@ const COPY_THREADS: usize = 8;
 /// Number of frames without a large write after which the staging buffers are dropped.
 const IDLE_FRAMES: u32 = 30;
 
-/// Writes to buffers. To create staging memory takes longer than to fill it, so this keeps it.
+/// Writes to buffers. Creating staging memory takes longer than filling it, so this keeps it.
 pub(crate) struct UploadBelt {
     device: Device,
     belt: Option<StagingBelt>,
@@ -35,7 +35,7 @@ impl UploadBelt {
         }
     }
 
-    /// Writes `data` from element `at` on, after everything that was written through the queue.
+    /// Writes `data` from element `at` on, after everything that the queue has written before.
     pub fn write<T: bytemuck::NoUninit>(
         &mut self,
         queue: &Queue,
@@ -51,12 +51,12 @@ impl UploadBelt {
         }
         self.idle = 0;
         for (offset, part) in (offset..).step_by(CHUNK).zip(bytes.chunks(CHUNK)) {
-            // The rest of a write is not worth a staging buffer.
+            // The rest of the write does not justify a staging buffer.
             if part.len() < LARGE_WRITE {
                 queue.write_buffer(buffer, offset, part);
             } else if self.stage(queue, buffer, offset, part).is_none() {
-                // No memory to stage the part. If the queue fails as well, wgpu takes the device for
-                // lost. So write a little at a time: each submission gives its memory back.
+                // There is no memory to stage the part. If the queue fails as well, wgpu treats the
+                // device as lost. So write a little at a time: each submission frees its memory.
                 self.belt = None;
                 for (offset, little) in (offset..).step_by(LITTLE).zip(part.chunks(LITTLE)) {
                     queue.write_buffer(buffer, offset, little);

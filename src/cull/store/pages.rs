@@ -21,17 +21,17 @@ use wgpu::{Buffer, BufferDescriptor, BufferUsages, Device, Queue};
 
 /// Sets of up to this many instances share pages with others of any kind.
 pub const SMALL_SET: u32 = 1 << 18;
-/// Instances of a shared page (16 MiB).
+/// Number of instances in a shared page (16 MiB).
 const SHARED_PAGE: u32 = 1 << 20;
 
-/// Which sets a page is for.
+/// The sets that may lie in a page.
 #[derive(Clone, Copy, PartialEq)]
 enum Tenants {
     /// Small sets of any kind.
     Small,
-    /// Large sets that came with these channels: no set pays for a channel that only its neighbor has.
+    /// Large sets with these channels: no set pays for a channel that only its neighbor has.
     Large(Channels),
-    /// The set that it was made for.
+    /// The set that the page was made for.
     One,
 }
 
@@ -42,9 +42,9 @@ pub(crate) struct Page {
     pub tags: Option<Buffer>,
     /// One [`Bound`] per block.
     pub bounds: Buffer,
-    /// The copy in main memory that the `Cpu` tier culls.
+    /// The copy in main memory that the `Cpu` tier tests.
     pub cpu: Option<PageCopy>,
-    /// Whether the buffers are known to exist: a lost device makes none, and does not say so.
+    /// Whether the buffers are known to exist: a lost device creates none, and reports no error.
     is_proven: bool,
     tenants: Tenants,
     capacity: u32,
@@ -62,11 +62,11 @@ pub(crate) struct PageCopy {
 pub(crate) struct Pages {
     slots: Vec<Option<Page>>,
     expected: Expected,
-    /// Instances that one buffer may hold: a multiple of [`BLOCK`].
+    /// Largest number of instances in one buffer: a multiple of [`BLOCK`].
     page_limit: u32,
     keep_cpu_copy: bool,
     pub belt: UploadBelt,
-    /// Bumped whenever a buffer is created or dropped: bind groups made before are stale.
+    /// Bumped whenever a buffer is created or dropped: older bind groups are stale then.
     pub version: Version,
 }
 
@@ -123,10 +123,10 @@ impl Pages {
         self.expected = Expected::new(large, self.page_limit / BLOCK);
     }
 
-    /// Room for `len` instances in pages of the same tenants, or in a new page.
+    /// Allocates room for `len` instances in pages of the same tenants, or in a new page.
     ///
     /// # Errors
-    /// [`CullError::Gpu`]; nothing is then taken.
+    /// [`CullError::Gpu`]; then nothing is allocated.
     pub fn allocate(
         &mut self,
         device: &Device,
@@ -169,12 +169,12 @@ impl Pages {
         Ok(regions)
     }
 
-    /// Number of instances that one region may hold.
+    /// Largest number of instances in one region.
     fn most_together(&self, room: Room) -> u32 {
         (self.page_limit / BLOCK / room.factor()).max(1) * BLOCK
     }
 
-    /// Which pages a set of `len` instances lies in.
+    /// The pages that a set of `len` instances may lie in.
     fn tenants(&self, len: u32, room: Room, channels: Channels) -> Tenants {
         let blocks = len.div_ceil(BLOCK) * room.factor();
         if room.is_private {
@@ -204,7 +204,7 @@ impl Pages {
             .filter(|_| tenants != Tenants::One)
     }
 
-    /// A new page whose first tenant takes `blocks`. Returns its index and the first instance.
+    /// Creates a page whose first tenant takes `blocks`. Returns its index and the first instance.
     fn allocate_page(
         &mut self,
         device: &Device,
@@ -219,7 +219,7 @@ impl Pages {
         };
         let made = self.make_page(device, tenants, page_blocks, blocks);
         let (page, first) = match made {
-            // The page does not fit with the sets that are expected in it: this set alone may.
+            // The page with all expected sets does not fit; this set alone may.
             Err(_) if page_blocks > blocks => self.make_page(device, tenants, blocks, blocks)?,
             made => made?,
         };
@@ -236,7 +236,8 @@ impl Pages {
         Ok((slot, first * BLOCK))
     }
 
-    /// A page of `page_blocks`, of which `blocks` are taken. Returns it and its first taken block.
+    /// Creates a page of `page_blocks` blocks, of which `blocks` are taken. Returns it and its
+    /// first taken block.
     fn make_page(
         &self,
         device: &Device,
@@ -271,7 +272,7 @@ impl Pages {
         Ok((page, first))
     }
 
-    /// Gives regions back, and drops pages that are no longer used.
+    /// Frees regions, and drops pages that are no longer used.
     pub fn release(&mut self, regions: &[Region], room: Room) {
         for region in regions {
             let Some(Some(page)) = self.slots.get_mut(region.page) else {
@@ -416,7 +417,7 @@ impl Pages {
         Ok(())
     }
 
-    /// Label and bytes of each buffer.
+    /// Label and size in bytes of each buffer.
     pub fn sizes(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.slots.iter().flatten().flat_map(|page| {
             let channels = [

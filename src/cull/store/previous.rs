@@ -1,8 +1,8 @@
 //! The previous frame's instances: copies within the pages, for motion vectors.
 //!
 //! A set with [`Channels::previous`](crate::cull::Channels) has twice the room: behind each region
-//! lies as much again for the previous frame. A buffer cannot be copied onto itself, so copies go
-//! through a staging buffer.
+//! lies room of the same size for the previous frame. A buffer cannot be copied onto itself, so
+//! copies go through a staging buffer.
 
 use super::{
     pages::Pages,
@@ -13,7 +13,7 @@ use crate::cull::{CullError, gpu::guard::guarded};
 use core::ops::Range;
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, CommandEncoder, Device};
 
-/// Largest staging buffer, in bytes. More than that is copied in turns.
+/// Largest staging buffer, in bytes. Larger copies are made in turns.
 const STAGING: u64 = 16 << 20;
 
 /// Size of an instance and of its scale, in bytes.
@@ -29,7 +29,7 @@ pub(super) struct PendingCopy {
     bytes: u64,
 }
 
-/// The staging buffer, and what moved sets leave behind.
+/// The staging buffer, and the copies and the old room of moved sets.
 #[derive(Default)]
 pub(super) struct Previous {
     staging: Option<Buffer>,
@@ -102,7 +102,7 @@ impl Previous {
                 })
             })?,
         };
-        // In turns, each of which fills the staging buffer: all copies in, then all out.
+        // In turns that each fill the staging buffer: first all copies in, then all out.
         let mut turn: Vec<(&PendingCopy, Range<u64>)> = Vec::new();
         let mut room = staging.size();
         for copy in copies {

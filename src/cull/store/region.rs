@@ -1,4 +1,4 @@
-//! The words for sets in pages: names, channels, regions.
+//! Sets in pages: names, channels, regions.
 
 use core::ops::Range;
 
@@ -13,15 +13,15 @@ pub struct Channels {
     pub scale: bool,
     /// A tag per instance.
     pub tag: bool,
-    /// The previous frame's instance per instance, for motion vectors: twice the room. In each page
-    /// it lies [`Region::capacity`] instances behind the current one.
+    /// The previous frame's data per instance, for motion vectors; takes twice the room. In each
+    /// page, it lies [`Region::capacity`] instances behind the current data.
     pub previous: bool,
 }
 
 /// How a set's room is laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Room {
-    /// Whether each region has as much again behind it, for the previous frame.
+    /// Whether each region has room of the same size behind it, for the previous frame.
     pub previous: bool,
     /// Whether the set has pages that no other set shares, and which stay until the set moves.
     pub is_private: bool,
@@ -36,7 +36,7 @@ impl Room {
         }
     }
 
-    /// Places that a region takes per instance.
+    /// Number of places that a region takes per instance.
     pub fn factor(self) -> u32 {
         if self.previous { 2 } else { 1 }
     }
@@ -60,7 +60,7 @@ pub(crate) struct Run<'a> {
     pub region: &'a Region,
     /// First instance of the part, counted from the start of the page.
     pub at: usize,
-    /// Instances of the set.
+    /// Range of the set's instances.
     pub part: Range<usize>,
 }
 

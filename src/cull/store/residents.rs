@@ -1,4 +1,4 @@
-//! The sets that are on the GPU, and whether any changed.
+//! The sets that are on the GPU, and the versions that tell whether any changed.
 
 use super::region::{Channels, Region, Room, SetId};
 use crate::{cull::gpu::version::Version, instance::InstanceSet};
@@ -12,7 +12,7 @@ pub(in crate::cull) struct Set {
     /// Number of instances.
     pub len: u32,
     pub channels: Channels,
-    /// Where the instances are, in order.
+    /// The regions that hold the instances, in order.
     pub regions: Vec<Region>,
     pub room: Room,
 }
@@ -36,7 +36,7 @@ impl Set {
     /// Number of instances that its regions hold.
     pub fn capacity(&self) -> u32 {
         let capacities = self.regions.iter().map(|region| region.capacity);
-        // The whole blocks of `u32::MAX` instances have 2^32 places.
+        // Instances up to `u32::MAX` take whole blocks, and so 2^32 places.
         capacities.fold(0, u32::saturating_add)
     }
 

@@ -1,4 +1,4 @@
-//! Uploads from the CPU, and the bounds that follow from them.
+//! Uploads from the CPU, and the bounds that depend on them.
 
 use super::{
     InstanceStore,
@@ -39,7 +39,7 @@ impl InstanceStore {
     /// Writes uniform scales from `first` on.
     ///
     /// # Errors
-    /// As [`Self::upload`].
+    /// Same as [`Self::upload`].
     pub fn upload_scales(
         &mut self,
         queue: &Queue,
@@ -58,7 +58,7 @@ impl InstanceStore {
     /// Writes tags from `first` on.
     ///
     /// # Errors
-    /// As [`Self::upload`].
+    /// Same as [`Self::upload`].
     pub fn upload_tags(
         &mut self,
         queue: &Queue,
@@ -73,7 +73,7 @@ impl InstanceStore {
         Ok(())
     }
 
-    /// Ends the uploads before a frame: makes the bounds of the blocks whose instances changed.
+    /// Ends the uploads before a frame: computes the bounds of blocks whose instances changed.
     pub(in crate::cull) fn end_uploads(&mut self, gpu: Gpu<'_>) {
         self.update_bounds(gpu);
         self.pages.belt.end_frame();

@@ -18,39 +18,40 @@ use crate::{
 use core::{num::NonZeroU64, ops::Range};
 use wgpu::{BindGroup, BindingResource, Buffer, BufferBinding, CommandEncoder, Queue};
 
-/// What is known of a set that the GPU writes.
+/// What is known about a set that the GPU writes.
 pub(super) struct WrittenRoom {
     /// Number of instances that the GPU may write.
     capacity: u32,
-    /// Whether the bounds of its blocks are made each frame; else every instance is tested.
+    /// Whether the bounds of its blocks are computed each frame; otherwise every instance is
+    /// tested.
     classify: bool,
-    /// Number of active instances in the previous frame. Those beyond had no place then.
+    /// Number of active instances in the previous frame. Instances beyond it had no place then.
     previous_len: u32,
     bounds: Option<BoundsBindings>,
 }
 
-/// The bounds of a written set: one job and bind group per region.
+/// The computation of a written set's bounds: one job and bind group per region.
 struct BoundsBindings {
     /// Version of the pages that the bind groups were made for.
     pages: Version,
     jobs: Vec<(BoundJob, BindGroup)>,
 }
 
-/// The size of a set that the GPU writes, and what it holds.
+/// The size of a set that the GPU writes, and its channels.
 #[derive(Clone, Copy, Debug)]
 pub struct WrittenSize {
     /// Number of instances that the GPU may write.
     pub capacity: u32,
-    /// Number of instances that are culled: the first ones.
+    /// Number of active instances: the first ones are tested, the others are ignored.
     pub active: u32,
     /// Optional channels.
     pub channels: Channels,
-    /// Whether the bounds of its blocks are made in each frame that reads them; else every instance
-    /// is tested.
+    /// Whether the bounds of its blocks are computed in each frame that reads them; otherwise every
+    /// instance is tested.
     pub classify: bool,
 }
 
-/// A run of a set that the GPU writes: whole buffers, written from their start.
+/// A part of a set that the GPU writes: whole buffers, written from their start.
 #[derive(Clone, Debug)]
 pub struct WrittenRegion {
     /// The instances, 16 bytes each.
@@ -61,12 +62,12 @@ pub struct WrittenRegion {
     pub tags: Option<Buffer>,
     /// Index of the first instance in the set.
     pub first: u32,
-    /// Number of instances that may be written.
+    /// Number of instances that the GPU may write.
     pub capacity: u32,
 }
 
 impl WrittenRegion {
-    /// The instances that may be written, for a bind group: 16 bytes each.
+    /// The instances that the GPU may write, for a bind group: 16 bytes each.
     #[must_use]
     pub fn instances_binding(&self) -> BindingResource<'_> {
         self.binding(&self.instances, 16)
@@ -100,7 +101,8 @@ const HIDDEN: PackedInstance = PackedInstance {
 };
 
 impl InstanceStore {
-    /// Makes room for a set that the GPU writes. All its instances are hidden until they are written.
+    /// Makes room for a set that the GPU writes. All its instances are hidden until they are
+    /// written.
     ///
     /// # Errors
     /// [`CullError::WrittenOnCpu`] on the `Cpu` tier; [`CullError::Gpu`] if the device is out of
@@ -189,7 +191,7 @@ impl InstanceStore {
     }
 
     /// The buffers of a set that the GPU writes, in order: one, or several if one binding does not
-    /// hold the set. Empty for other sets. They stay until [`Self::reserve_written`] returns
+    /// hold the set. Empty for other sets. They stay valid until [`Self::reserve_written`] returns
     /// [`Residency::Moved`].
     #[must_use]
     pub fn written_regions(&self, id: SetId) -> Vec<WrittenRegion> {
@@ -200,7 +202,7 @@ impl InstanceStore {
         let region = |region: &Region| {
             let page = self.pages.page(region.page)?;
             let at = first;
-            // Nothing reads it behind the last region.
+            // Nothing reads this value after the last region.
             first = first.wrapping_add(region.capacity);
             Some(WrittenRegion {
                 instances: page.instances.clone(),
@@ -214,9 +216,9 @@ impl InstanceStore {
     }
 
     /// Keeps the instances in `ranges` as the previous ones, before they change. Call it between
-    /// [`Self::reserve_set`] and the uploads, with the ranges that the previous frame changed; or with
-    /// none if the set moved, because a set takes its previous instances along. Does nothing without
-    /// [`Channels::previous`].
+    /// [`Self::reserve_set`] and the uploads, with the ranges that the previous frame changed; or
+    /// with no ranges if the set moved, because a moved set takes its previous instances along.
+    /// Does nothing without [`Channels::previous`].
     ///
     /// # Errors
     /// [`CullError::UnknownSet`].
@@ -241,7 +243,7 @@ impl InstanceStore {
     /// Writes previous instances from `first` on: for instances that had no place before.
     ///
     /// # Errors
-    /// As [`Self::upload`].
+    /// Same as [`Self::upload`].
     pub fn upload_previous(
         &mut self,
         queue: &Queue,
@@ -258,8 +260,8 @@ impl InstanceStore {
         Ok(())
     }
 
-    /// Keeps what the GPU wrote in the previous frame, and what moved sets left behind. Call it before
-    /// anything is written in the frame.
+    /// Keeps what the GPU wrote in the previous frame, and the instances of moved sets. Call it
+    /// before anything is written in the frame.
     pub(in crate::cull) fn keep_before_writes(&mut self, gpu: Gpu<'_>) {
         let mut all = Vec::new();
         for (id, written) in &mut self.written {
@@ -274,7 +276,7 @@ impl InstanceStore {
         self.submit_copies(gpu, all);
     }
 
-    /// Submits copies, after those of moved sets.
+    /// Submits copies, after the copies of moved sets.
     fn submit_copies(&mut self, gpu: Gpu<'_>, copies: Vec<PendingCopy>) {
         let mut all = core::mem::take(&mut self.previous.moves);
         all.extend(copies);
@@ -284,7 +286,8 @@ impl InstanceStore {
             let is_refused = recorded.is_err();
             self.refusals.note(recorded);
             if is_refused {
-                // Try again in the next frame. Until then, moved sets are drawn with their old motion.
+                // Try again in the next frame. Until then, moved sets are drawn with their old
+                // motion.
                 self.previous.moves = all;
                 return;
             }
@@ -295,8 +298,9 @@ impl InstanceStore {
         }
     }
 
-    /// Records what must happen between the GPU's writes and the stages: the bounds of written blocks
-    /// if the stages read them (`reads_bounds`), and the first previous place of new instances.
+    /// Records what must happen between the GPU's writes and the stages: computes the bounds of
+    /// written blocks if the stages read them (`reads_bounds`), and sets the first previous place
+    /// of new instances.
     pub(in crate::cull) fn record_written(
         &mut self,
         gpu: Gpu<'_>,
@@ -372,8 +376,8 @@ impl InstanceStore {
         }
     }
 
-    /// Reads the active instances of a set and their scales (empty without the channel), and waits:
-    /// for tests and verification.
+    /// Reads the active instances of a set and their scales (empty without the channel), and waits
+    /// for them: for tests and verification.
     ///
     /// # Errors
     /// [`CullError::UnknownSet`], [`CullError::Readback`].

@@ -1,4 +1,4 @@
-//! The measurement: the ordered compactions, over a few counts.
+//! The measurement: the ordered compactions, over a few instance counts.
 
 use crate::{
     cull::{
@@ -18,19 +18,19 @@ use wgpu::{
     Device, Features, MapMode, PollType, QuerySetDescriptor, QueryType, Queue,
 };
 
-/// Instances of the cases, as far as one binding and the time allow.
+/// Numbers of instances that are measured, as far as one binding and the time allow.
 const COUNTS: [u32; 4] = [1 << 13, 1 << 16, 1 << 19, 1 << 22];
-/// No further count is begun after so long.
+/// Time after which no larger count is measured.
 const BUDGET: Duration = Duration::from_millis(400);
 const WARM_UP: usize = 2;
 const RUNS: usize = 7;
-/// Another compaction takes the default's place if it needs less than this share of its time.
+/// Another compaction replaces the default if it needs less than this share of the default's time.
 const CLEARLY: f64 = 0.97;
 
 /// The time of one compaction in one case.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measurement {
-    /// Instances, one view, a quarter of them visible.
+    /// Number of instances, in one view that keeps a quarter of them.
     pub count: u32,
     /// The compaction.
     pub compaction: Compaction,
@@ -38,8 +38,9 @@ pub struct Measurement {
     pub us: f64,
 }
 
-/// Times every ordered compaction at a few counts; at least at the smallest. Uses timestamps where the device
-/// has the feature `TIMESTAMP_QUERY`, else the clock of the CPU. On the tier `Cpu` there is nothing to choose.
+/// Times every ordered compaction at a few instance counts, at least at the smallest. Uses
+/// timestamps if the device has the feature `TIMESTAMP_QUERY`, otherwise the CPU's clock. Does
+/// nothing on the `Cpu` tier, which has no choice.
 ///
 /// # Errors
 /// [`CullError::TierUnsupported`], [`CullError::Pipeline`], [`CullError::BindingTooSmall`],
@@ -94,8 +95,8 @@ pub fn measure(
     Ok(measurements)
 }
 
-/// For each count the fastest, the default unless another is clearly faster; a count's step ends halfway
-/// (geometrically) to the next.
+/// For each count, the fastest compaction; the default unless another one is clearly faster. A
+/// count's step ends halfway (geometrically) to the next count.
 pub(super) fn fastest(measurements: &[Measurement]) -> crate::cull::Tuning {
     let mut counts: Vec<_> = measurements.iter().map(|measured| measured.count).collect();
     counts.dedup();
@@ -121,11 +122,11 @@ pub(super) fn fastest(measurements: &[Measurement]) -> crate::cull::Tuning {
     crate::cull::Tuning::new(steps)
 }
 
-/// Points in a cube, in no order.
+/// Points in a cube, in no spatial order.
 fn instances(device: &Device, queue: &Queue, count: u32) -> Buffer {
     let component = |value: u32| (value & 0x3ff) as f32 / 512.0 - 1.0;
     let instance = |i: u32| {
-        // PCG's output function.
+        // The output function of PCG.
         let state = i.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
         let word = ((state >> ((state >> 28) + 4)) ^ state).wrapping_mul(277_803_737);
         let word = (word >> 22) ^ word;
@@ -188,7 +189,7 @@ fn plan(limits: &wgpu::Limits, count: u32) -> Plan {
     )
 }
 
-/// Timestamps, where the device has them.
+/// Measures with timestamps if the device has them.
 struct Stopwatch {
     stamps: Option<(wgpu::QuerySet, Buffer, Buffer)>,
 }
@@ -220,7 +221,7 @@ impl Stopwatch {
         Self { stamps }
     }
 
-    /// Microseconds of one run.
+    /// Duration of one run, in microseconds.
     fn time(
         &self,
         device: &Device,

@@ -1,4 +1,4 @@
-//! The file: written whole or not at all, believed only if it is for this adapter.
+//! The file: written completely or not at all, and used only if it is for this adapter.
 
 use crate::cull::{Compaction, CullingTier, Tuning};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,8 @@ use std::{
 };
 use wgpu::AdapterInfo;
 
-/// What a tuning is for. Another driver or another version of this crate may be faster with something else.
+/// What a tuning is for. With another driver or another version of this crate, another compaction
+/// may be the fastest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Key {
     version: String,
@@ -45,7 +46,7 @@ impl Key {
         }
     }
 
-    /// One file for each adapter, backend and tier.
+    /// File name: one file per adapter, backend and tier.
     pub fn file_name(&self) -> String {
         format!(
             "compaction-{:04x}-{:04x}-{}-{}.json",
@@ -54,7 +55,7 @@ impl Key {
     }
 }
 
-/// The tuning in `file`, `None` if there is no file, or why it is not to be used.
+/// The tuning in `file`; `None` if there is no file. The error says why the file cannot be used.
 pub(super) fn read(file: &Path, key: &Key) -> Result<Option<Tuning>, String> {
     let bytes = match std::fs::read(file) {
         Ok(bytes) => bytes,
@@ -80,7 +81,8 @@ pub(super) fn read(file: &Path, key: &Key) -> Result<Option<Tuning>, String> {
     Ok(Some(Tuning::new(steps)))
 }
 
-/// Writes a file beside `file` and renames it, so that no reader sees half of it.
+/// Writes a temporary file beside `file` and renames it, so that no reader sees a half-written
+/// file.
 pub(super) fn write(folder: &Path, file: &Path, key: &Key, tuning: &Tuning) -> std::io::Result<()> {
     let step = |(most_tests, compaction): &(u64, Compaction)| Step {
         most_tests: *most_tests,

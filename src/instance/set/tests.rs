@@ -154,7 +154,7 @@ fn packed_instances_are_checked_and_taken_over() {
         "{error}"
     );
 
-    // Three components of length 1.002 together: a little long, so put right.
+    // Three components with a total length of 1.002: slightly long, so it is corrected.
     let odd = super::super::PackedQuat::from_bits(3 << 30 | 1022 << 20 | 1022 << 10 | 543);
     assert!(!odd.decode().is_normalized());
     let instance = PackedInstance {

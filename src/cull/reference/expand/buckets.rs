@@ -3,25 +3,26 @@
 
 use crate::cull::layout::expand::{EXPAND_BUCKETS, EXPAND_CHUNK, EXPAND_MOST_ITEMS, ExpandBucket};
 
-/// Entries, bucket after bucket, and where each bucket begins; the last value is the end of all.
+/// Entries, bucket after bucket, and the start of each bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BucketEntries<T> {
     /// The entries, as they lie in the arena.
     pub entries: Vec<T>,
-    /// First entry of each bucket.
+    /// First entry of each bucket; the last value is the end of all entries.
     pub firsts: Vec<u32>,
 }
 
-/// Those of 32 neighbouring sources that have an entry in a bucket.
+/// The sources among 32 neighbors that have an entry in a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Po2Entry {
-    /// Sources `32 * word ..`.
+    /// Index of the word: the sources from `32 * word` on.
     pub word: u32,
-    /// Which of them.
+    /// One bit per source.
     pub mask: u32,
 }
 
-/// A set bit b of N is an entry in bucket b; a word of 32 sources has one mask for all of them.
+/// Entries of `po2-buckets`: a set bit b of N is an entry in bucket b. A word of 32 sources shares
+/// one mask.
 #[must_use]
 pub fn po2_buckets(counts: &[u32]) -> BucketEntries<Po2Entry> {
     gather(|bucket, entries| {
@@ -35,7 +36,7 @@ pub fn po2_buckets(counts: &[u32]) -> BucketEntries<Po2Entry> {
     })
 }
 
-/// A source is one entry in bucket floor(log2 N).
+/// Entries of `one-bucket`: a source is one entry in bucket floor(log2 N).
 #[must_use]
 pub fn one_bucket(counts: &[u32]) -> BucketEntries<u32> {
     gather(|bucket, entries| {
@@ -55,19 +56,21 @@ fn gather<T>(bucket: impl Fn(u32, &mut Vec<T>)) -> BucketEntries<T> {
     BucketEntries { entries, firsts }
 }
 
-/// Binary logarithm of the threads of an entry of `po2-buckets`, when a thread is to take 2^share items.
+/// Binary logarithm of the number of threads for an entry of `po2-buckets`, if each thread takes
+/// 2^share items.
 #[must_use]
 pub fn lanes_po2_buckets(bucket: u32, share: u32) -> u32 {
     bucket.max(5 + share) - share
 }
 
-/// Binary logarithm of the threads of an entry of `one-bucket`.
+/// Binary logarithm of the number of threads for an entry of `one-bucket`, if each thread takes
+/// 2^share items.
 #[must_use]
 pub fn lanes_one_bucket(bucket: u32, share: u32) -> u32 {
     bucket.max(share) - share
 }
 
-/// More threads than this take more items each.
+/// Number of threads beyond which each thread takes more items instead.
 const ENOUGH_THREADS: u32 = 1 << 20;
 
 /// The buckets of pass 2 and the number of chunks.
@@ -103,7 +106,8 @@ pub fn plan_buckets(
     (buckets, chunk)
 }
 
-/// Items of `po2-buckets`: bit b of N stands for the 2^b items after those of the higher bits.
+/// Items of `po2-buckets`: bit b of N stands for 2^b items, which follow the items of the higher
+/// bits.
 pub fn po2_bucket_items(
     entries: &[Po2Entry],
     buckets: &[ExpandBucket],

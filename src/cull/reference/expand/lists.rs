@@ -3,13 +3,14 @@
 use super::expand_place_of;
 use crate::cull::layout::expand::EXPAND_CHUNK;
 
-/// An entry for each workgroup of items.
+/// Number of entries of a source: one per workgroup of its items.
 #[must_use]
 pub fn weight_of_groups(items: u32) -> u32 {
     items.div_ceil(EXPAND_CHUNK)
 }
 
-/// The entries (source, number of the entry) of sources with these weights, as many as have room.
+/// The entries (source, index of the entry in the source) of sources with these weights, as far as
+/// they fit.
 #[must_use]
 pub fn item_list(
     weights: &[u32],
@@ -26,14 +27,14 @@ pub fn item_list(
     entries
 }
 
-/// Items of a list of items.
+/// The items of a list of items.
 pub fn list_items(entries: &[[u32; 2]], mut expand: impl FnMut(u32, u32)) {
     for [source, item] in entries {
         expand(*source, *item);
     }
 }
 
-/// Items of a list of workgroups.
+/// The items of a list of workgroups.
 pub fn workgroup_items(entries: &[[u32; 2]], counts: &[u32], mut expand: impl FnMut(u32, u32)) {
     for [source, group] in entries {
         for thread in 0..EXPAND_CHUNK {

@@ -2,8 +2,8 @@
 
 use crate::cull::layout::expand::EXPAND_TILE;
 
-/// Exclusive prefixes of the sources' weights within tiles of [`EXPAND_TILE`], modulo 2^32, and each tile's sum, at
-/// most the greatest u32.
+/// Exclusive prefixes of the sources' weights within tiles of [`EXPAND_TILE`] sources, modulo 2^32,
+/// and each tile's sum, limited to the greatest u32.
 #[must_use]
 pub fn expand_scan(counts: &[u32], weight_of: impl Fn(u32) -> u32) -> (Vec<u32>, Vec<u32>) {
     let (mut prefixes, mut partials) = (Vec::new(), Vec::new());
@@ -20,8 +20,8 @@ pub fn expand_scan(counts: &[u32], weight_of: impl Fn(u32) -> u32) -> (Vec<u32>,
     (prefixes, partials)
 }
 
-/// Exclusive prefixes of the tiles' sums, modulo 2^32 where they are beyond; the sum of all, at most the greatest
-/// u32.
+/// Replaces the tiles' sums by their exclusive prefixes, modulo 2^32. Returns the sum of all,
+/// limited to the greatest u32.
 pub fn expand_spine(partials: &mut [u32]) -> u32 {
     let (mut sum, mut total) = (0u32, 0u32);
     for partial in partials {
@@ -31,25 +31,26 @@ pub fn expand_spine(partials: &mut [u32]) -> u32 {
     total
 }
 
-/// Place of source `i` among the entries.
+/// Index of the first entry of source `i`.
 #[must_use]
 pub fn expand_place_of(prefixes: &[u32], partials: &[u32], i: u32) -> u32 {
     prefixes[i as usize].wrapping_add(partials[(i / EXPAND_TILE) as usize])
 }
 
-/// The sum, at most the greatest u32.
+/// The number of items, limited to the greatest u32.
 #[must_use]
 pub fn sum_items(counts: &[u32]) -> u32 {
     exact_items(counts).min(u64::from(u32::MAX)) as u32
 }
 
-/// The sum.
+/// The exact number of items.
 #[must_use]
 pub fn exact_items(counts: &[u32]) -> u64 {
     counts.iter().map(|items| u64::from(*items)).sum()
 }
 
-/// The greatest number of items of a source, and the sum of all, at most the greatest u32.
+/// The greatest number of items of a source, and the number of all items, limited to the greatest
+/// u32.
 #[must_use]
 pub fn measure(counts: &[u32]) -> (u32, u32) {
     (counts.iter().copied().max().unwrap_or(0), sum_items(counts))

@@ -3,10 +3,10 @@
 
 use crate::cull::layout::expand::{EXPAND_SPAN, EXPAND_TILE};
 
-/// The source and the item of thread `i`, which is below the sum of all.
+/// The source and the item of thread `i`, which must be below the number of all items.
 #[must_use]
 pub fn search(prefixes: &[u32], partials: &[u32], i: u32) -> (u32, u32) {
-    // The last whose prefix is not beyond.
+    // The last tile whose prefix is at most `i`.
     let tile = partials.partition_point(|partial| *partial <= i) - 1;
     let in_tile = i - partials[tile];
     let first = tile * EXPAND_TILE as usize;
@@ -28,7 +28,7 @@ pub fn search_items(
     }
 }
 
-/// Items of `workgroup-search`: span after span, the sources of a span's ends first.
+/// The items of `workgroup-search`, span after span. Each span first finds the sources at its ends.
 pub fn span_items(
     prefixes: &[u32],
     partials: &[u32],
@@ -52,17 +52,18 @@ pub fn span_items(
 /// What `packed-atomic` writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Packed {
-    /// Items before each record.
+    /// Number of items before each record.
     pub prefixes: Vec<u32>,
     /// The source of each record.
     pub sources: Vec<u32>,
 }
 
-/// Records of tiles that arrive in the order `tiles`, and whose items are less than 2^32.
+/// The records of tiles that run in the order of `tiles`. Together they must have less than 2^32
+/// items.
 #[must_use]
 pub fn pack(counts: &[u32], tiles: &[u32]) -> Packed {
     let mut packed = Packed::default();
-    // Upper half: sources; lower half: items.
+    // Upper half: number of sources; lower half: number of items.
     let mut count_sum = 0u64;
     for tile in tiles {
         let first = (tile * EXPAND_TILE) as usize;
@@ -86,7 +87,7 @@ pub fn packed_items(packed: &Packed, total: u32, mut expand: impl FnMut(u32, u32
     }
 }
 
-/// Items in the order of the threads: `width` for each source.
+/// Items in the order of the threads: `width` threads per source.
 pub fn fixed_items(counts: &[u32], width: u32, mut expand: impl FnMut(u32, u32)) {
     for i in 0..counts.len() as u32 * width {
         let (source, item) = (i / width, i % width);

@@ -1,4 +1,5 @@
-//! Large sets that are about to come: a new page gets room for the sets that fit beside its first.
+//! Large sets that will get room soon: a new page is made large enough for those that fit together
+//! with its first set.
 
 use crate::cull::{
     layout::BLOCK,
@@ -12,7 +13,7 @@ pub(super) struct Expected(Vec<Newcomer>);
 struct Newcomer {
     id: SetId,
     channels: Channels,
-    /// Number of blocks that do not fill a whole page.
+    /// Number of blocks that remain after whole pages are filled.
     blocks: u32,
 }
 
@@ -31,13 +32,13 @@ impl Expected {
         Self(sets.into_iter().map(newcomer).collect())
     }
 
-    /// The set has room now.
+    /// Removes a set that has room now.
     pub fn remove(&mut self, id: SetId) {
         self.0.retain(|newcomer| newcomer.id != id);
     }
 
-    /// Number of blocks for a page of at most `limit` blocks whose first set takes `blocks`: every
-    /// later set with the same channels that still fits adds its blocks.
+    /// Number of blocks for a page of at most `limit` blocks whose first set takes `blocks`: adds
+    /// the blocks of every later set with the same channels that still fits.
     pub fn page_blocks(&self, blocks: u32, channels: Channels, limit: u32) -> u32 {
         let alike = self.0.iter().filter(|other| other.channels == channels);
         alike.fold(blocks, |all, other| match all + other.blocks {
@@ -60,7 +61,7 @@ mod tests {
         scale: true,
         ..PLAIN
     };
-    /// Blocks of a page.
+    /// Number of blocks in a page.
     const LIMIT: u32 = 1000;
 
     #[test]
@@ -68,7 +69,7 @@ mod tests {
         let sets = [
             (SetId(1), 300 * BLOCK - 7, PLAIN),
             (SetId(2), 500 * BLOCK, SCALED),
-            // Does not fit any more, what comes after it does.
+            // This set does not fit any more; the next one does.
             (SetId(3), 900 * BLOCK, PLAIN),
             (SetId(4), 700 * BLOCK, PLAIN),
         ];

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-/// Free blocks of a page: sorted, disjoint, never touching.
+/// Free blocks of a page: sorted, disjoint, never adjacent.
 pub(super) struct FreeBlocks(Vec<Range<u32>>);
 
 impl FreeBlocks {
@@ -19,7 +19,7 @@ impl FreeBlocks {
         self.0.iter().position(fits)
     }
 
-    /// The first fit.
+    /// Takes the first range that is long enough.
     pub fn take(&mut self, blocks: u32) -> Option<u32> {
         let at = self.first_fit(blocks)?;
         let first = self.0[at].start;
