@@ -10,9 +10,13 @@ const HEADING: &str = "\n## Devices\n";
 
 fn generate() -> String {
     let mut text = format!(
-        "{HEADING}\nWhat `tests/adapters` has drawn on devices that lack things, simulated by asking an adapter for fewer \
-         features and lower limits. On each, the app runs on, unless Bevy itself ends \
-         it, and what is drawn is what Bevy's own entities look like there. `UPDATE_DOCS=1 cargo test --test adapters` rewrites this table.\n\n| device | tier | sets |\n| --- | --- | --- |\n"
+        "{HEADING}\nWhat `tests/adapters` has drawn on devices that lack things, simulated by asking an adapter for\n\
+         fewer features and lower limits. On each, the app runs on, unless Bevy itself ends it, and sets\n\
+         look like Bevy's own entities there. `UPDATE_DOCS=1 cargo test --test adapters` rewrites this\n\
+         table.\n\
+         \n\
+         | device | tier | sets |\n\
+         | --- | --- | --- |\n"
     );
     for device in DEVICES {
         let (tier, sets) = match device.expected {

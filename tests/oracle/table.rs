@@ -9,10 +9,10 @@ use std::fmt::Write as _;
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/compatibility.md");
 
-/// Where the part begins that `tests/adapters` makes.
+/// Heading of the part that `tests/adapters` generates.
 const DEVICES: &str = "\n## Devices\n";
 
-/// A feature that combinations draw, and how to find them.
+/// Area and name of a feature, and a function that finds the combinations that draw it.
 type Feature = (&'static str, &'static str, fn(&Combination) -> bool);
 
 #[rustfmt::skip]
@@ -35,18 +35,18 @@ const FEATURES: &[Feature] = &[
     ("Light", "spot, shadow map", |c| matches!(c.light, Light::Spot | Light::All)),
     ("Light", "without shadow maps", |c| c.light == Light::None),
     ("Material", "`StandardMaterial`", |c| c.matter == Matter::Plain),
-    ("Material", "base colour, normal, metallic-roughness, occlusion and emissive maps, tangents", |c| c.matter == Matter::Textured),
+    ("Material", "base color, normal, metallic-roughness, occlusion and emissive maps, tangents", |c| c.matter == Matter::Textured),
     ("Material", "`ExtendedMaterial`", |c| c.matter == Matter::Extended),
     ("Material", "`Material` with its own fragment shader", |c| c.matter == Matter::CustomFragment),
     ("Material", "`Material` with its own vertex shader that imports `bevy_gpu_culling::draw_instance`", |c| c.matter == Matter::CustomVertex),
-    ("Material", "`Material` with its own vertex shader that calls Bevy's `mesh_functions` and knows nothing of instances: 176 bytes a survivor and view", |c| c.matter == Matter::MeshVertex),
+    ("Material", "`Material` with its own vertex shader that calls Bevy's `mesh_functions` and does not know instances: 176 bytes per survivor and view", |c| c.matter == Matter::MeshVertex),
     ("Material", "`get_tag` in a vertex or fragment shader, with `InstanceMeshUniforms`", |c| matches!(c.matter, Matter::MeshVertex | Matter::FragmentTag)),
-    ("Mesh", "vertex colours", |c| c.matter == Matter::VertexColours),
+    ("Mesh", "vertex colors", |c| c.matter == Matter::VertexColours),
     ("Mesh", "two UV sets", |c| c.matter == Matter::TwoUvSets),
     ("Mesh", "without indices", |c| c.matter == Matter::NonIndexed),
     ("Camera", "perspective (infinite, reverse z)", |c| c.eye == Eye::Perspective),
     ("Camera", "orthographic", |c| c.eye == Eye::Orthographic),
-    ("Camera", "a projection of one's own, off-centre", |c| c.eye == Eye::Custom),
+    ("Camera", "a custom projection, off-center", |c| c.eye == Eye::Custom),
     ("Camera", "split screen: two cameras with viewports and an order", |c| c.eye == Eye::SplitScreen),
     ("Camera", "HDR", |c| c.eye == Eye::Hdr),
     ("Camera", "image target", |_| true),
@@ -57,7 +57,7 @@ const FEATURES: &[Feature] = &[
     ("Effect", "motion blur", |c| c.eye == Eye::MotionBlur),
 ];
 
-/// Features that tests elsewhere prove.
+/// Features that other tests prove.
 const PROVEN: &[(&str, &str, &str)] = &[
     (
         "Culling",
@@ -106,35 +106,35 @@ const PROVEN: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// What a set does not do, and why.
+/// What a set does not support, and why.
 const REFUSED: &[(&str, &str)] = &[
     (
-        "`Material` with a vertex shader that knows nothing of instances, on the tier `Cpu`",
-        "refused by name, once; nothing is drawn (`a_vertex_stage_for_meshes_is_refused_where_nobody_writes_its_uniforms`)",
+        "`Material` with a vertex shader that does not know instances, on the tier `Cpu`",
+        "rejected; the log names it once; nothing is drawn (`a_vertex_stage_for_meshes_is_refused_where_nobody_writes_its_uniforms`)",
     ),
     (
         "skinned and morphed meshes, also without the component `SkinnedMesh`",
-        "refused with one error; nothing is drawn: all instances would share one pose (`a_mesh_with_joints_draws_nothing`)",
+        "rejected with one error; nothing is drawn: all instances would share one pose (`a_mesh_with_joints_draws_nothing`)",
     ),
     (
         "`Lightmap`",
-        "refused with one warning; nothing is drawn: all instances would share one part of it (`a_lightmapped_set_draws_nothing`)",
+        "rejected with one warning; nothing is drawn: all instances would share one part of it (`a_lightmapped_set_draws_nothing`)",
     ),
     (
         "motion vectors of moved instances without `InstanceSet::keep_previous`",
-        "they have those of their entity",
+        "they have their entity's",
     ),
     (
         "`Material` of which one vertex shader imports `bevy_gpu_culling::draw_instance` and another does not",
-        "refused by name, once; nothing is drawn",
+        "rejected; the log names it once; nothing is drawn",
     ),
     (
         "instances that the GPU writes, on the tier `Cpu`",
-        "refused, once; nothing is drawn (`a_written_set_is_refused_on_the_tier_cpu`)",
+        "rejected, with one error; nothing is drawn (`a_written_set_is_refused_on_the_tier_cpu`)",
     ),
     (
         "wireframes of wide lines or quads, of materials that import `bevy_gpu_culling::draw_instance`, and on the tier `Cpu`",
-        "left out, with one line (`a_wireframe_that_cannot_be_drawn_is_left_out`)",
+        "left out, with one warning (`a_wireframe_that_cannot_be_drawn_is_left_out`)",
     ),
     (
         "occlusion culling",
@@ -142,15 +142,15 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "`get_tag` without `InstanceMeshUniforms`",
-        "one tag an entity; an instance's comes at location 14 (README)",
+        "one tag per entity; an instance's arrives at location 14",
     ),
     (
         "sorting a blended set's instances by depth",
-        "one phase item a set; give the set the order that you want",
+        "one phase item per set; give the set the order that you want",
     ),
 ];
 
-/// What Bevy itself does not do, with or without sets.
+/// What Bevy itself does not support, with or without sets.
 const NOT_BEVYS: &[(&str, &str)] = &[
     (
         "MSAA with deferred, or with screen-space ambient occlusion",
@@ -163,7 +163,7 @@ const NOT_BEVYS: &[(&str, &str)] = &[
     ),
 ];
 
-/// What this table does not know, for want of a test.
+/// What no test covers, and why.
 const UNTESTED: &[(&str, &str)] = &[
     (
         "temporal anti-aliasing",
@@ -175,26 +175,36 @@ const UNTESTED: &[(&str, &str)] = &[
     ),
     (
         "bindless materials, MSAA 2 and 8",
-        "software Vulkan, on which this table was made, has none; the combinations above are compared with them where the adapter has them",
+        "software Vulkan, on which this table was made, has none; the combinations above are compared with them if the adapter has them",
     ),
     ("light textures, decals", "no scene has them yet"),
+    (
+        "`VisibilityRange`, which acts on the whole set",
+        "no scene has it yet",
+    ),
 ];
 
 fn generate() -> String {
     let mut text = String::from(
-        "# Compatibility\n\nWhat Bevy 0.19.1 does to a mesh, and whether it does it to an instance set. Generated by \
-         `tests/oracle`, which draws every feature that works twice, as a set and as one entity an instance: at most \
-         0.05 % of the pixels may differ by more than 8/255, and the survivors of every view are those of the CPU \
-         twin. `UPDATE_DOCS=1 cargo test --test oracle` rewrites this file.\n\n| | feature | | scenes |\n| --- | --- | --- | --- |\n",
+        "# Compatibility\n\
+         \n\
+         What Bevy 0.19.1 does to a mesh, and whether it does it to an instance set. `tests/oracle` draws\n\
+         every feature that works twice, as a set and as one entity per instance: at most 0.05 % of the\n\
+         pixels may differ by more than 8/255, and the survivors of every view equal the CPU twin's.\n\
+         `UPDATE_DOCS=1 cargo test --test oracle` rewrites this file. The last column is the number of\n\
+         scenes that draw the feature, or the test that proves it.\n\
+         \n\
+         | | feature | | scenes |\n\
+         | --- | --- | --- | --- |\n",
     );
     for (area, feature, uses) in FEATURES {
-        // Software Vulkan, on which this table was made, has one and four samples only: what needs others counts for
-        // nothing here, whatever it was on an adapter that has them.
+        // Software Vulkan, on which this table was made, has one and four samples only. Features
+        // that need others do not count here.
         let drawn = |c: &&Combination| uses(c) && matches!(c.msaa, Msaa::Off | Msaa::Sample4);
         let scenes = COMBINATIONS.iter().filter(drawn).count();
         let result = match (*area, scenes) {
             ("MSAA", 0) => {
-                "not compared: software Vulkan lacks it; drawn and compared where the adapter has it"
+                "not compared: software Vulkan lacks it; drawn and compared if the adapter has it"
             }
             _ => "works",
         };
@@ -217,7 +227,7 @@ fn generate() -> String {
     ] {
         for (feature, reason) in rows {
             let result = match kind {
-                "No" => "refused or missing",
+                "No" => "rejected or missing",
                 "Not Bevy" => "not supported by Bevy",
                 _ => "not tested",
             };
