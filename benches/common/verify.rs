@@ -109,7 +109,9 @@ impl Verifier {
             );
         }
         if seen != *expected {
-            bail!("the number of survivors ({survivors}) is the same as the twin's, but the ids differ");
+            bail!(
+                "the number of survivors ({survivors}) is the same as the twin's, but the ids differ"
+            );
         }
         if overflow != 0 {
             bail!("the totals disagree with the command by {overflow}");

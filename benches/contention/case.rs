@@ -148,6 +148,7 @@ impl Case {
         } else {
             expected
         };
-        (sum != sum_expected).then(|| format!("the counters add up to {sum}, expected {sum_expected}"))
+        (sum != sum_expected)
+            .then(|| format!("the counters add up to {sum}, expected {sum_expected}"))
     }
 }
