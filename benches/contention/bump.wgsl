@@ -14,6 +14,6 @@ fn count_all(
     let cell = TARGET;
     var old = 0u;
     COUNT
-    // Never true, but the compiler does not know that. So the returned value is used.
+    // Never true, but the compiler does not know that and must compute the returned value.
     USE
 }

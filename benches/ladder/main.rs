@@ -1,7 +1,7 @@
 //! Times every requested compaction at every requested encoding, size, share and order. The GPU
 //! times each run, and each result is compared with the twin.
 //!
-//! The compactions are from these articles:
+//! Most of the compactions and the encodings are from these articles:
 //!
 //! * AMD GPUOpen, "Fast compaction with mbcnt", 2016:
 //!   <https://gpuopen.com/learn/fast-compaction-with-mbcnt/>
@@ -9,6 +9,9 @@
 //!   <https://interplayoflight.wordpress.com/2022/12/25/stream-compaction-using-wave-intrinsics/>
 //! * Marco Giordano, "Unity GPU culling experiments, part 2: optimizations", 2019:
 //!   <https://www.mpc-rnd.com/unity-gpu-culling-experiments-part2-optimizations/>
+//! * Duane Merrill and Michael Garland, "Single-pass parallel prefix scan with decoupled
+//!   look-back", 2016:
+//!   <https://research.nvidia.com/publication/2016-03_single-pass-parallel-prefix-scan-decoupled-look-back>
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,

@@ -224,8 +224,8 @@ fn picture(device: &Device, how: How, with_set: bool) -> (RgbaImage, Stage) {
     (picture, stage)
 }
 
-/// Index of the device that a child process draws on. Each device needs a process, because Bevy
-/// decides some things once per process.
+/// Environment variable of a child process: the index of its device. Each device gets a separate
+/// process, because Bevy decides some things once per process.
 const DEVICE: &str = "TEST_DEVICE";
 const NAME: &str = "devices::every_device_draws_sets_as_entities_or_says_why_not";
 

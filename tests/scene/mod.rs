@@ -214,7 +214,7 @@ impl Stage {
         }
     }
 
-    /// The picture after four frames.
+    /// The picture after three more frames.
     pub fn picture(&mut self) -> RgbaImage {
         self.update(3);
         self.picture_now()
