@@ -544,7 +544,7 @@ fn the_frame_before_is_kept() {
         });
         packed.collect()
     };
-    // The previous instances, which are stored after the region: `len` of them.
+    // The previous `len` instances, which are stored after the region.
     let before = |culler: &Culler, len: usize| -> Vec<(PackedInstance, f32)> {
         let region = &culler.store().set_regions(SetId(0))[0];
         let at = u64::from(region.first + region.capacity);

@@ -1,5 +1,5 @@
 //! Loops whose index reaches the end of 32 bits. The tests edit the kernels: only the work around
-//! the end runs, and a loop that would not end is left.
+//! the end runs, and a loop that would not end is aborted.
 
 use crate::harness::Gpu;
 use bevy_gpu_culling::cull::{

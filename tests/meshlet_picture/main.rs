@@ -301,7 +301,7 @@ fn prepasses_and_deferred_are_those_of_the_whole() {
     }
 }
 
-/// Which faces a material draws decides which meshlets a cone may reject.
+/// The faces that a material draws decide which meshlets a cone may reject.
 #[test]
 fn faces_follow_the_material() {
     for (name, cull_mode) in [("both", None), ("fronts-off", Some(Face::Front))] {

@@ -8,7 +8,7 @@ use crate::{
 use bevy::prelude::*;
 use bevy_gpu_culling::prelude::*;
 
-/// There are more instances than uniforms fit. Only survivors need uniforms.
+/// The uniforms of all instances would not fit, but only survivors need uniforms.
 #[test]
 fn room_for_uniforms_follows_the_survivors() {
     let near = field(2000, true);

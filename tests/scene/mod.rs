@@ -134,7 +134,7 @@ impl Stage {
         self.app.world_mut().spawn(bundle).id()
     }
 
-    /// An entity, for changes.
+    /// Mutable access to an entity.
     pub fn entity(&mut self, entity: Entity) -> EntityWorldMut<'_> {
         self.app.world_mut().entity_mut(entity)
     }
@@ -279,7 +279,7 @@ impl Stage {
 
 use bevy::core_pipeline::tonemapping::Tonemapping;
 
-/// A field of instances around the origin.
+/// A field of instances around the origin, with rotations that 32 bits represent exactly.
 pub fn field(count: usize, scaled: bool) -> InstanceSet {
     let mut rng = ChaCha8Rng::seed_from_u64(count as u64);
     let mut random = |size: f32| rng.random_range(-size..=size);
