@@ -1,4 +1,4 @@
-//! Tests `shaders/ballot.wgsl` with all subgroup sizes, because no adapter supports them all.
+//! `shaders/ballot.wgsl` at all subgroup sizes: no adapter has them all.
 
 use crate::common::{gpu, rng};
 use rand::RngExt;
