@@ -1,4 +1,4 @@
-//! What the plugin costs on the CPU, what it records, and how sets come to the GPU, whatever their size and number.
+//! CPU time of the plugin, the work that it records, and the upload of sets of any size and number.
 #![cfg(feature = "bevy")]
 #![allow(
     clippy::unwrap_used,
@@ -37,7 +37,7 @@ fn stage() -> Stage {
     })
 }
 
-/// Medians of the parts over some frames.
+/// Median total and median of each part over `frames` frames.
 fn cpu(stage: &mut Stage, frames: usize) -> (Duration, Vec<Duration>) {
     stage.update(3);
     let mut times: Vec<CpuTimes> = Vec::new();
@@ -65,7 +65,7 @@ fn recorded(stage: &mut Stage) -> (u32, u32) {
     (report.passes, report.dispatches)
 }
 
-/// Stages that the GPU has been timed in.
+/// Number of stages for which GPU times have arrived.
 fn timed(stage: &Stage) -> usize {
     let store = stage.app.world().resource::<DiagnosticsStore>();
     let has_time = |path| store.get(path).is_some_and(|one| one.value().is_some());
@@ -85,11 +85,11 @@ fn without_a_set_there_is_no_pass_and_nearly_no_cost() {
     println!("no set: {total:?} of {parts_of_it:?}");
     assert_eq!(recorded(&mut stage), (0, 0));
     assert_eq!(timed(&stage), 0);
-    // 50 us are promised; a loaded test machine gets ten times as long.
+    // The promise is 50 us. A busy test machine gets ten times as long.
     assert!(total < Duration::from_micros(500), "{total:?}");
     assert!(total > Duration::ZERO, "nothing was measured");
 
-    // The same app with a set has passes: what was looked for can be seen.
+    // The same app with a set has passes, so the checks above can fail.
     stage.spawn_set(&field(100, false), parts, Transform::default());
     let (passes, dispatches) = recorded(&mut stage);
     assert!(passes > 0 && dispatches > 0, "{passes} {dispatches}");
@@ -108,7 +108,7 @@ fn without_a_set_there_is_no_pass_and_nearly_no_cost() {
     }
 }
 
-/// A row along x, of which the camera sees the beginning.
+/// Instances in a row along x. The camera sees the first ones.
 fn row(count: u32) -> InstanceSet {
     InstanceSet::from_transforms((0..count).map(|i| Vec3::new(i as f32, 0.0, 0.0))).unwrap()
 }
@@ -155,7 +155,7 @@ fn two_thousand_sets_are_a_few_dispatches() {
     let (_, verified) = stage.verify();
     assert_eq!(u64::from(verified), visible);
 
-    // One entity of all: the same picture.
+    // One entity with all instances gives the same picture.
     let many = stage.picture();
     let mut stage = Stage::new(How::Set(None));
     let mesh = stage.mesh(Cuboid::from_length(0.1));
@@ -170,7 +170,7 @@ fn two_thousand_sets_are_a_few_dispatches() {
 fn nine_point_lights_with_shadows_add_views_but_no_pass() {
     let mut stage = Stage::new(How::Set(None));
     stage.app.insert_resource(PointLightShadowMap { size: 64 });
-    // `Auto` would take another with so many more tests.
+    // `Auto` would change the compaction, because the lights add many tests.
     let mut settings = stage.app.world_mut().resource_mut::<GpuCullingSettings>();
     settings.compaction = Compaction::Classify;
     let mesh = stage.mesh(Cuboid::from_length(0.05));
@@ -188,7 +188,7 @@ fn nine_point_lights_with_shadows_add_views_but_no_pass() {
         stage.spawn((
             PointLight {
                 shadow_maps_enabled: true,
-                // Few survive: it is the views that count.
+                // Few instances survive. Only the number of views matters.
                 range: 0.5,
                 ..default()
             },
@@ -200,7 +200,8 @@ fn nine_point_lights_with_shadows_add_views_but_no_pass() {
     let views = stage.report().views.len();
     assert!(views > 9 * 4, "the camera and the lights' faces: {views}");
     assert_eq!(lit.0, dark.0, "passes");
-    // A scan of few blocks and views is part of another dispatch; else each pass has one of its own, and no more.
+    // A scan of few blocks and views is part of another dispatch. Otherwise each pass has exactly
+    // one dispatch.
     assert!(dark.1 <= dark.0 && lit.1 <= lit.0, "{dark:?} {lit:?}");
 }
 
@@ -248,7 +249,7 @@ fn a_large_set_streams_within_the_budget() {
         frames += 1;
         assert!(frames < 30, "{steps:?}");
         let uploaded = stage.app.world().resource::<CullingReport>().uploaded_bytes;
-        assert!(uploaded < budget + 16_384, "{uploaded} bytes in a frame");
+        assert!(uploaded < budget + 16_384, "{uploaded} bytes in one frame");
         for one in progress(&stage, &mut cursor) {
             if one.set == set.id() {
                 assert_eq!(one.total, 70_001);
@@ -257,11 +258,11 @@ fn a_large_set_streams_within_the_budget() {
             } else {
                 assert!(
                     one.is_complete() && steps.len() <= 1,
-                    "the small one does not wait"
+                    "the small set must not wait"
                 );
             }
         }
-        // What has come is what is culled, and what the twin keeps of it.
+        // Only uploaded instances are tested, and the twin keeps the same ones.
         if frames == 3 {
             let (views, _) = stage.verify();
             assert_eq!(views, 2);
@@ -272,7 +273,7 @@ fn a_large_set_streams_within_the_budget() {
     let streamed = stage.picture();
     assert_eq!(stage.report().instances, 71_501);
 
-    // An edit comes at once, whatever the budget.
+    // An edit is uploaded at once, regardless of the budget.
     let mut sets = stage.app.world_mut().resource_mut::<Assets<InstanceSet>>();
     let mut edited = sets.get_mut(&set).unwrap();
     for index in 0..70_001 {
@@ -315,7 +316,7 @@ fn one_frame_makes_room_for_one_kind_of_large_sets() {
         .upload_budget = Some(1 << 20);
     let mesh = stage.mesh(Cuboid::from_length(0.05));
     let material = stage.standard(StandardMaterial::default());
-    // More than may share a page with small ones; two of each kind.
+    // More instances than may share a page with small sets. There are two sets of each kind.
     let plain = field(300_000, false);
     let scaled = || plain.clone().with_scales(vec![2.0; 300_000]).unwrap();
     let tagged = || plain.clone().with_tags(vec![7; 300_000]).unwrap();
@@ -336,7 +337,7 @@ fn one_frame_makes_room_for_one_kind_of_large_sets() {
         let bytes = stage.app.world().resource::<CullingReport>().gpu_bytes;
         pages.push(bytes / (2 * 300_000 * 16));
     }
-    // One kind in each frame, both sets of it.
+    // Each frame makes room for both sets of one kind.
     let known = pages.iter().position(|page| *page > 0).unwrap();
     assert_eq!(pages[known..][..3], [1, 2, 3], "{pages:?}");
     assert_eq!(pages[5], 3, "{pages:?}");
@@ -371,10 +372,10 @@ fn a_set_for_the_gpu_only_is_dropped_on_the_cpu() {
     assert_eq!((dropped.len(), dropped.bounds()), (2000, kept.bounds()));
     assert_eq!(dropped.push(Vec3::ZERO), Err(InstanceError::Released));
     drop(dropped);
-    // What is on the GPU only is read back for the check.
+    // The check reads back instances that are only on the GPU.
     assert_eq!(stage.verify().0, 1);
 
-    // Other pipelines cull what lies on the GPU already.
+    // Other pipelines test the instances that are already on the GPU.
     let mut settings = stage.app.world_mut().resource_mut::<GpuCullingSettings>();
     settings.compaction = Compaction::NaiveAtomic;
     settings.tier = Some(CullingTier::Workgroup);
@@ -386,7 +387,7 @@ fn a_set_for_the_gpu_only_is_dropped_on_the_cpu() {
     );
     assert_same_picture("dropped", &stage.picture(), &only_gpu);
 
-    // A shorter set goes on; a cleared one starts anew.
+    // A released set can be truncated. After `clear`, it can be filled again.
     let edit = |stage: &mut Stage, edit: &dyn Fn(&mut InstanceSet)| {
         let mut sets = stage.app.world_mut().resource_mut::<Assets<InstanceSet>>();
         edit(&mut sets.get_mut(&set).unwrap());
@@ -399,7 +400,7 @@ fn a_set_for_the_gpu_only_is_dropped_on_the_cpu() {
     });
     assert_eq!(stage.report().instances, 700);
 
-    // With the main world alone nothing is uploaded, and nothing drawn.
+    // A set for the main world only is neither uploaded nor drawn.
     let mut stage = Stage::new(How::Set(None));
     let usage = RenderAssetUsages::MAIN_WORLD;
     let mesh = stage.mesh(Cuboid::from_length(0.3));

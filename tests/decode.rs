@@ -1,4 +1,4 @@
-//! The WGSL decoding of an instance against `PackedQuat::decode`.
+//! Compares the WGSL decoding of an instance with `PackedQuat::decode`.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -93,8 +93,8 @@ fn the_gpu_decodes_the_same_rotations() {
     let decoded: &[[f32; 4]] = bytemuck::cast_slice(&view);
     for (bits, gpu) in bits.iter().zip(decoded) {
         let cpu = PackedQuat::from_bits(*bits).decode().to_array();
-        // Squares: near zero a square root magnifies the last bit of its argument. A rotation that
-        // was encoded is not near zero: its largest component is at least a half.
+        // Compares squares, because near zero a square root magnifies the last bit of its argument.
+        // The largest component of an encoded rotation is at least a half, so it is not near zero.
         for (a, b) in cpu.iter().zip(gpu) {
             assert!(
                 (a * a - b * b).abs() <= 1e-6 && a * b >= -1e-6,
@@ -103,7 +103,7 @@ fn the_gpu_decodes_the_same_rotations() {
         }
     }
     let identity = decoded[20_000];
-    assert_eq!(identity, [0.0, 0.0, 0.0, 1.0], "the identity is exact");
+    assert_eq!(identity, [0.0, 0.0, 0.0, 1.0], "the identity must be exact");
 }
 
 #[test]

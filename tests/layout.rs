@@ -1,4 +1,5 @@
-//! The host's structs against the shaders', by reflection: names, offsets, sizes and constants.
+//! Compares the host's structs with the shaders' by reflection: names, offsets, sizes and
+//! constants.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use bevy_gpu_culling::{
@@ -18,7 +19,7 @@ fn parse(source: &str) -> Module {
         .unwrap_or_else(|error| panic!("{}", error.emit_to_string(source)))
 }
 
-/// Fields (name, offset), and the size of a WGSL struct.
+/// The fields (name and offset) and the size of a WGSL struct.
 fn wgsl_struct(module: &Module, name: &str) -> (Vec<(String, u32)>, u32) {
     let (_, ty) = module
         .types
@@ -247,7 +248,7 @@ fn structs_of_the_meshlet_stages_are_the_same_on_both_sides() {
             pad_a,
         }
     );
-    // The vote's own view of a span, with a field that it adds up.
+    // The vote declares a span again, with an atomic field.
     assert_eq!(
         wgsl_struct(vote, "VoteSpan"),
         wgsl_struct(module, "MeshletSpan")
@@ -265,7 +266,7 @@ fn structs_of_the_meshlet_stages_are_the_same_on_both_sides() {
     ] {
         assert_eq!(constant(module, name), host, "{name}");
     }
-    // The WGSL of the vote writes this product as a number.
+    // The vote's WGSL contains this product as a literal.
     assert_eq!(ITEM_MESHLETS * CELL_WORDS, 32);
 }
 
@@ -397,7 +398,7 @@ fn constants_are_the_same_on_both_sides() {
     );
 }
 
-/// Every constant of the module, with the host's value.
+/// Compares every constant of the module with the host's value.
 fn compare_constants(source: &str, constants: &[(&str, u32)]) {
     let module = parse(source);
     for (name, host) in constants {
@@ -457,8 +458,8 @@ fn every_kernel_validates_without_subgroups_on_the_workgroup_tier() {
     }
 }
 
-/// The draw shaders import through Bevy's preprocessor; without its lines, and with the decoding in front, the rest
-/// is plain WGSL.
+/// The draw shaders import through Bevy's preprocessor. Without the lines of the preprocessor, and
+/// after the code that decodes instances, the rest is plain WGSL.
 #[test]
 fn the_draw_slot_is_the_same_on_both_sides() {
     let draw = include_str!("../shaders/draw/instance.wgsl");

@@ -1,4 +1,4 @@
-//! Every byte on the GPU is accounted for, and the documentation tells of each.
+//! Every byte on the GPU is accounted for, and the documentation lists every buffer.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -17,7 +17,7 @@ use bevy_gpu_culling::{
 use common::{gpu, gpu_with};
 use glam::{Affine3A, Vec3};
 
-/// A culler with a set of `len` instances that one view sees in whole.
+/// A culler with a set of `len` instances and one view that keeps all of them.
 fn culler(len: u32, channels: Channels, compaction: Compaction) -> Culler {
     let (device, queue, _) = gpu();
     let options = CullerOptions {
@@ -78,7 +78,7 @@ fn a_plain_set_takes_sixteen_bytes_and_less_than_one_more_an_instance() {
         assert_eq!(survivors, 4 * culler.survivor_capacity());
         assert!(culler.survivor_capacity() >= u64::from(len));
         let rest = (culler.gpu_bytes() - survivors) as f64 / f64::from(len);
-        println!("{compaction}: {rest} bytes an instance beside the arena: {memory:#?}");
+        println!("{compaction}: {rest} bytes per instance without the arena: {memory:#?}");
         assert!((16.0..17.0).contains(&rest), "{compaction}: {rest}");
     }
 }
@@ -112,7 +112,7 @@ fn large_sets_that_come_together_share_the_pages_of_their_kind() {
         (SetId(2), 400_000, scaled),
         (SetId(3), 1_100_000, plain),
         (SetId(4), 262_145, scaled),
-        // Small: in a page with others of any kind.
+        // A small set, which shares a page with sets of any kind.
         (SetId(5), 262_144, scaled),
     ];
     let (mut culler, _) = Culler::new(&device, CullerOptions::default()).unwrap();
@@ -143,10 +143,10 @@ fn large_sets_that_come_together_share_the_pages_of_their_kind() {
     assert_eq!(
         memory["gpu_culling scales"],
         4 * (scaled_sum + shared),
-        "plain sets pay for none"
+        "plain sets have no scales"
     );
 
-    // Their room is used again, by their like, and goes with the last.
+    // Sets of the same kind reuse the room. It is freed with the last set.
     assert!(!culler.store().has_room(300_000, plain));
     culler.store_mut().remove_set(SetId(1));
     assert!(culler.store().has_room(300_000, plain) && !culler.store().has_room(300_000, scaled));
@@ -164,7 +164,7 @@ fn large_sets_that_come_together_share_the_pages_of_their_kind() {
         culler.memory()["gpu_culling instances"],
         16 * (scaled_sum + shared)
     );
-    // Nothing is expected any more: a page has room for one.
+    // No more sets are expected, so the new page fits only this set.
     culler
         .store_mut()
         .reserve_set(&device, SetId(7), 300_000, plain)
@@ -200,7 +200,7 @@ fn every_buffer_is_in_the_documentation() {
     }
 }
 
-/// A binding limit need not be a multiple of anything above 4: desktop Vulkan and DX12 have 2^31 - 4.
+/// A binding limit need only be a multiple of 4. On desktop Vulkan and DX12 it is 2^31 - 4.
 #[test]
 fn an_arena_grows_to_what_can_be_bound_and_no_further() {
     let limit = (1u64 << 20) - 4;
@@ -223,7 +223,7 @@ fn an_arena_grows_to_what_can_be_bound_and_no_further() {
             .store_mut()
             .upload(&queue, SetId(1), 0, set.packed())
             .unwrap();
-        // A quarter more than these survivors is more than one binding holds.
+        // These survivors and a quarter more do not fit one binding.
         let frame = CullFrame {
             views: vec![CullView::EVERYTHING; 4],
             requests: vec![CullRequest {

@@ -1,5 +1,6 @@
-//! No meshlet that has a triangle to show is ever culled: random meshes, sets, instances and views. What shows is found by
-//! clipping each triangle in `f64` and looking at the area and the winding that are left on the screen.
+//! No meshlet with a visible triangle is ever rejected, for random meshes, sets, instances and
+//! views. To find the visible triangles, the test clips each triangle in `f64` and examines the
+//! area and winding that remain on the screen.
 #![cfg(feature = "meshlets")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -19,20 +20,21 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Screen area (of 4) below which a triangle does not show: a hundredth of a pixel at 4K.
+/// Screen area below which a triangle does not count as visible. The whole screen has an area of 4,
+/// so this is a hundredth of a pixel at 4K.
 const LEAST_AREA: f64 = 1e-8;
 
 #[derive(Clone, Copy, Debug)]
 enum Shape {
-    /// Closed.
+    /// A closed mesh.
     Ball,
-    /// Open.
+    /// An open mesh.
     Sheet,
-    /// Triangles anywhere.
+    /// Random triangles.
     Soup,
 }
 
-/// A mesh of some hundred triangles around the origin.
+/// A mesh of several hundred triangles around the origin.
 fn mesh(shape: Shape, noise: f32, seed: u64, max_triangles: u32) -> MeshletMesh {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let (rings, around) = (14u32, 24u32);
@@ -62,7 +64,7 @@ fn mesh(shape: Shape, noise: f32, seed: u64, max_triangles: u32) -> MeshletMesh 
                     polar.cos(),
                     polar.sin() * turn.sin(),
                 );
-                // The poles are one point each, and the ball stays closed.
+                // Each pole is a single point, so that the ball stays closed.
                 let bump = if ring % rings == 0 {
                     Vec3::ZERO
                 } else {
@@ -81,7 +83,7 @@ fn mesh(shape: Shape, noise: f32, seed: u64, max_triangles: u32) -> MeshletMesh 
     };
     let indices = match shape {
         Shape::Ball => grid,
-        // Not around the corner.
+        // A sheet does not wrap around, so the last column of quads is left out.
         Shape::Sheet => grid
             .chunks(6)
             .zip(0u32..)
@@ -180,7 +182,8 @@ impl Case {
     }
 }
 
-/// What is left of a triangle inside the view: its area on the screen, above 0 when it turns counter-clockwise.
+/// Screen area of the part of a triangle that is inside the view. It is above 0 if the triangle is
+/// counterclockwise.
 fn area_on_screen(corners: [DVec4; 3], far: bool) -> f64 {
     let mut polygon = corners.to_vec();
     let sides: [fn(DVec4) -> f64; 6] = [
@@ -214,7 +217,7 @@ fn area_on_screen(corners: [DVec4; 3], far: bool) -> f64 {
         .sum()
 }
 
-/// Votes of a case, and the first meshlet that is culled though it shows a front.
+/// Votes of a case, and the last rejected meshlet that has a visible front.
 #[derive(Default, Debug)]
 struct Found {
     visible: usize,
@@ -258,7 +261,7 @@ fn check(case: &Case, edit_eye: impl Fn(Vec4) -> Vec4) -> Found {
     found
 }
 
-/// The draw's own transform of a vertex into the set, exactly.
+/// The exact result of the draw's transform of a vertex into the set's space.
 fn place(survivor: &Survivor, point: Vec3) -> DVec3 {
     let [x, y, z, w] = survivor.rotation.as_dvec4().to_array();
     let (axis, point) = (
@@ -286,7 +289,7 @@ fn cases() -> impl Strategy<Value = Case> {
     let instance = (vector(4.0), vector(3.1), 0.1f32..3.0);
     let axis = || prop_oneof![0.2f32..3.0, -3.0f32..-0.2];
     let set = (vector(3.1), [axis(), axis(), axis()], any::<bool>());
-    // From far, from near and from inside; towards it and past it.
+    // Eyes far away, near and inside, which look at the instance or past it.
     let distance = prop_oneof![0.0f32..2.0, 2.0f32..30.0];
     let view = (
         vector(1.0),
@@ -355,7 +358,7 @@ fn ball(set_scale: Vec3, orthographic: bool, mirrored: bool) -> Case {
     }
 }
 
-/// Else the property would hold for a vote that keeps everything.
+/// Without this, the property would hold for a vote that keeps everything.
 #[test]
 fn cones_cull_much_of_what_faces_away() {
     for scale in [
@@ -380,7 +383,7 @@ fn cones_cull_much_of_what_faces_away() {
     }
 }
 
-/// The check sees an eye on the wrong side, and one that has moved.
+/// The check detects an eye on the wrong side and an eye that has moved.
 #[test]
 fn a_wrong_eye_is_seen() {
     for orthographic in [false, true] {

@@ -1,4 +1,4 @@
-//! The plugin in apps of all kinds, and what it logs of sets that it does not draw.
+//! The plugin in various apps, and its log messages about sets that it does not draw.
 #![cfg(feature = "bevy")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -19,7 +19,7 @@ use bevy_gpu_culling::prelude::*;
 use log::Log;
 use scene::{How, Stage, field};
 
-/// Runs some frames.
+/// Runs a few frames.
 fn run(app: &mut App) {
     app.finish();
     app.cleanup();
@@ -52,7 +52,7 @@ fn the_order_of_plugins_does_not_matter() {
         }
         run(&mut app);
         let report = app.world().resource::<CullingReport>();
-        assert!(report.tier.is_some(), "the plugin first: {first}");
+        assert!(report.tier.is_some(), "the culling plugin first: {first}");
         app.insert_resource(GpuCullingSettings {
             tier: Some(CullingTier::Cpu),
             ..default()
@@ -64,7 +64,7 @@ fn the_order_of_plugins_does_not_matter() {
         assert_eq!(
             report.tier,
             Some(CullingTier::Cpu),
-            "settings reach the renderer"
+            "the settings must reach the renderer"
         );
     }
     assert_eq!(log.lines(), Vec::<String>::new());
@@ -127,7 +127,7 @@ fn an_app_without_assets_meshes_or_renderer_runs() {
     run(&mut app);
 }
 
-/// A cuboid whose positions are not three floats.
+/// A mesh whose positions are two floats instead of three.
 fn half_cuboid() -> Mesh {
     let usage = RenderAssetUsages::default();
     let points = VertexAttributeValues::Float32x2(vec![[0.0; 2]; 3]);
@@ -139,7 +139,7 @@ fn half_cuboid() -> Mesh {
     Mesh::new(PrimitiveTopology::TriangleList, usage).with_inserted_attribute(position, points)
 }
 
-/// Each set that is not drawn has one line in the log: it names the entity, and says what to do.
+/// Each set that is not drawn logs exactly one message. It names the entity and says what to do.
 #[test]
 fn sets_that_are_not_drawn_are_named_once() {
     let log = Log::start();
@@ -164,7 +164,7 @@ fn sets_that_are_not_drawn_are_named_once() {
         (),
     );
     stage.update(150);
-    // Edits are no reason to repeat it.
+    // Edits do not repeat the messages.
     let mut assets = stage.app.world_mut().resource_mut::<Assets<InstanceSet>>();
     let ids: Vec<_> = assets.ids().collect();
     for id in ids {

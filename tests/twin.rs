@@ -1,4 +1,5 @@
-//! The stages on the GPU against their CPU twins, on every tier, at random and at the edges.
+//! Compares the stages on the GPU with their CPU twins, on every tier, with random scenes and edge
+//! cases.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -17,8 +18,8 @@ use rand::RngExt;
 
 const GPU_TIERS: [CullingTier; 2] = [CullingTier::Subgroup, CullingTier::Workgroup];
 
-/// Sizes around every boundary: word, block, blocks of a workgroup of `compact` (4, and 16 where they are many), tile of
-/// the scan.
+/// Sizes around every boundary: a word, a block, the blocks of a workgroup of `compact` (4, or 16
+/// if there are many blocks), and a tile of the scan.
 const EDGES: [usize; 30] = [
     0, 1, 2, 31, 32, 33, 63, 64, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 2047, 2048, 2049,
     4095, 4096, 4097, 16_383, 16_384, 16_385, 65_536, 262_143, 262_144, 262_145,
@@ -34,7 +35,7 @@ fn random_scenes_equal_the_twin() {
             [true, false].map(|checks| Culler::new(&device, options(*tier, checks)).unwrap().0)
         })
         .collect();
-    // Two of them scan even few counts.
+    // Two of them scan even if there are few counts.
     for culler in cullers.iter_mut().step_by(2) {
         culler.limit_pages(1 << 20, 1 << 20, 0);
     }
@@ -46,11 +47,11 @@ fn random_scenes_equal_the_twin() {
                 .map(|_| 10f32.powf(rng.random_range(0.0..4.7)) as usize)
                 .collect(),
         };
-        // A large one now and then.
+        // One case is a large set.
         let lengths = if case == 100 { vec![300_000] } else { lengths };
         let mut scene = random_scene(&mut rng, &lengths);
         if case % 3 == 0 {
-            // One view: subgroups may have blocks of their own.
+            // With one view, each subgroup may take a block.
             scene.frame.views.truncate(1);
         }
         let mut survivors = Vec::new();
@@ -82,7 +83,7 @@ fn random_scenes_equal_the_twin() {
     );
 }
 
-/// The `Cpu` tier draws the same ids in the same order (borderline instances apart).
+/// The tier `Cpu` keeps the same ids in the same order, except for borderline instances.
 fn cpu_tier_equals(device: &wgpu::Device, queue: &wgpu::Queue, scene: &Scene, other: &Culler) {
     let (mut cpu, _) = Culler::new(device, options(CullingTier::Cpu, false)).unwrap();
     run(&mut cpu, Gpu::new(device, queue), scene);
@@ -258,7 +259,7 @@ fn counters_are_wanted_of_changes_of_full_arenas_and_of_every_fourth_frame() {
     let (mut culler, _) = Culler::new(&device, options).unwrap();
     let row = (0..5000).map(|i| Vec3::new(i as f32, 0.0, 0.0));
     let set = bevy_gpu_culling::instance::InstanceSet::from_transforms(row).unwrap();
-    // Sees those below `x`.
+    // A view that keeps instances below `x`.
     let below = |x| CullView::from_planes([Vec4::new(-1.0, 0.0, 0.0, x); 6]);
     let mut scene = one_view(set, below(200.0));
     let mut wanted = |scene: &Scene, frames: usize| -> Vec<bool> {
@@ -280,7 +281,7 @@ fn counters_are_wanted_of_changes_of_full_arenas_and_of_every_fourth_frame() {
     assert_eq!(wanted(&scene, 4), seldom, "no request asks for the new set");
     scene.sets[1].truncate(60);
     assert_eq!(wanted(&scene, 4), seldom, "nor for it when it has changed");
-    // Counters that say so arrive with the next frame.
+    // The counters that show the change arrive with the next frame.
     scene.frame.views[0] = below(300.0);
     assert_eq!(wanted(&scene, 4), [false, true, true, true]);
     scene.frame.views[0] = below(200.0);
@@ -296,7 +297,7 @@ fn what_was_bound_for_a_batch_is_not_taken_for_one_made_later() {
     let before = culler.batch_version(0).unwrap();
     culler.prepare(Gpu::new(&device, &queue), &scene.frame);
     assert_eq!(culler.batch_version(0), Some(before), "the same buffers");
-    // Long enough without it for the batch to be dropped.
+    // Enough frames without the batch for it to be dropped.
     for _ in 0..200 {
         culler.prepare(Gpu::new(&device, &queue), &CullFrame::default());
     }
@@ -326,17 +327,18 @@ fn a_plan_that_is_kept_is_that_of_a_new_culler() {
         let mut last = culler.plan().clone();
         for change in 0..8 {
             match change {
-                // The views move; nothing changes; a set moves.
+                // 0: the views move. 1: nothing changes. 2: a set moves.
                 0 => scene.frame.views.iter_mut().for_each(|view| {
                     *view = random_view(&mut rng);
                 }),
                 1 => {}
                 2 => scene.frame.requests[1].world_from_local.translation.x += 1.0,
-                // One view fewer sees a set; a mesh is larger; a set is shorter.
+                // 3: one view fewer sees a set. 4: a mesh is larger. 5: a set is shorter.
                 3 => drop(scene.frame.requests[0].views.pop()),
                 4 => scene.frame.requests[2].sphere.radius += 0.5,
                 5 => scene.sets[2].truncate(900),
-                // All views see all sets; then a view fewer sees one of two sets that lie at one place.
+                // 6: all views see all sets. 7: two sets have the same transform, and one view
+                // fewer sees one of them.
                 6 => {
                     let all = 0..scene.frame.views.len() as u32;
                     let requests = scene.frame.requests.iter_mut();
@@ -350,7 +352,7 @@ fn a_plan_that_is_kept_is_that_of_a_new_culler() {
             }
             run(&mut culler, Gpu::new(&device, &queue), &scene);
             compare(&culler, Gpu::new(&device, &queue), &scene).unwrap();
-            // Plans do not go by the tier, and this one compiles nothing.
+            // Plans do not depend on the tier, and this tier compiles nothing.
             let (mut other, _) = Culler::new(&device, options(CullingTier::Cpu, true)).unwrap();
             common::upload(&mut other, Gpu::new(&device, &queue), &scene);
             other.prepare(Gpu::new(&device, &queue), &scene.frame);
@@ -461,11 +463,11 @@ fn a_tier_that_the_device_lacks_is_refused_by_name() {
     assert!(reason.unwrap().contains("SUBGROUP"));
 }
 
-/// Each break of a kernel is seen by the comparison: it can fail.
+/// The comparison detects every broken kernel, so it can fail.
 #[test]
 fn a_broken_kernel_is_seen() {
     let (device, queue, _) = gpu();
-    // Kernel, whether the counts are scanned, text, what stands for it.
+    // Kernel, whether the counts are scanned, text, replacement.
     let breaks: [(&str, bool, &str, &str); 21] = [
         ("vote", false, "+ sphere.w > 0.0", "+ sphere.w > 0.01"),
         ("vote", false, "& plane_keeps(row.near, sphere) ", ""),

@@ -1,4 +1,5 @@
-//! Sets that a compute pass writes: encoded as on the CPU, culled as the same instances uploaded, and kept for a frame.
+//! Sets that a compute pass writes. The GPU encodes instances as the CPU does, tests them like
+//! uploaded instances, and keeps the previous frame's instances.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -15,7 +16,7 @@ use glam::{Affine3A, Quat, Vec3};
 use rand::RngExt;
 use wgpu::{Buffer, BufferUsages, Device, Queue, util::DeviceExt};
 
-/// Writes what `give` returns, from rotations and positions that are plain numbers.
+/// A kernel that packs the instances in `plain` and writes them to the set.
 const KERNEL: &str = "
 struct Plain { position: vec3<f32>, scale: f32, rotation: vec4<f32> }
 
@@ -37,7 +38,7 @@ fn write(@builtin(global_invocation_id) id: vec3<u32>) {
 }
 ";
 
-/// An instance before it is packed: position, scale (-1: hidden), rotation.
+/// An instance before it is packed: position, scale (-1 hides it) and rotation.
 type Plain = [f32; 8];
 
 fn plain(position: Vec3, scale: f32, rotation: Quat) -> Plain {
@@ -45,7 +46,7 @@ fn plain(position: Vec3, scale: f32, rotation: Quat) -> Plain {
     [p.x, p.y, p.z, scale, q.x, q.y, q.z, q.w]
 }
 
-/// The user's pass.
+/// The user's compute pass.
 struct Writer {
     pipeline: wgpu::ComputePipeline,
 }
@@ -68,7 +69,7 @@ impl Writer {
         Self { pipeline }
     }
 
-    /// Records the write of `data` from the start of the buffers on.
+    /// Records a pass that writes `data` from the start of the buffers on.
     fn record(
         &self,
         device: &Device,
@@ -165,7 +166,7 @@ fn the_gpu_encodes_the_same_rotations() {
     let mut quaternions: Vec<Quat> = (0..50_000)
         .map(|_| Quat::from_array(core::array::from_fn(|_| rng.random_range(-1.0f32..1.0))))
         .collect();
-    // What encodes exactly: the rotations that 32 bits hold.
+    // Rotations that 32 bits represent exactly.
     for q in quaternions.clone().iter().take(20_000) {
         quaternions.push(PackedQuat::encode(*q).decode());
     }
@@ -213,7 +214,8 @@ fn the_gpu_encodes_the_same_rotations() {
             !(directionless..directionless + 5).contains(&index),
             "{q}: {gpu:?}"
         );
-        // A division may round differently: at the border of two codes, or of two largest components.
+        // Divisions may round differently. That matters on the border of two codes, or of two
+        // largest components.
         let turn = q.normalize().angle_between(gpu.decode());
         assert!(turn <= PackedQuat::MAX_ERROR_RADIANS * 1.001, "{q}: {turn}");
     }
@@ -246,7 +248,7 @@ fn request(views: usize) -> CullRequest {
     }
 }
 
-/// A frame of a written set, and the survivors of each view.
+/// Records a frame with the written set. Returns the survivors of each view.
 fn written_frame(
     Gpu { device, queue }: Gpu<'_>,
     culler: &mut Culler,
@@ -270,8 +272,8 @@ fn survivors(on: Gpu<'_>, culler: &Culler, frame: &CullFrame) -> Vec<Vec<u32>> {
         .collect()
 }
 
-/// The survivors of the same instances, uploaded: what the GPU encoded is read back for it, so that they are the same
-/// to the bit.
+/// The survivors of the same instances after an upload. The instances are read back from the GPU,
+/// so both sets are equal to the bit.
 fn uploaded(
     Gpu { device, queue }: Gpu<'_>,
     from: &Culler,
@@ -310,7 +312,7 @@ fn uploaded(
     survivors(Gpu::new(device, queue), &culler, frame)
 }
 
-/// What the default may take, on every tier where it runs.
+/// The compactions that `Auto` may choose, on every tier that supports them.
 fn rungs(device: &Device) -> impl Iterator<Item = (CullingTier, Compaction)> {
     let features = device.features();
     [CullingTier::Subgroup, CullingTier::Workgroup]
@@ -363,7 +365,7 @@ fn a_written_set_has_the_survivors_of_the_same_instances_uploaded() {
                 requests: vec![request(views.len())],
                 views,
             };
-            // Three frames of other instances each: the bounds must follow.
+            // Writes other instances in each of three frames. The bounds must follow.
             for _ in 0..3 {
                 let data = random_plain(&mut rng, len, scaled);
                 let ids = written_frame(on, &mut culler, (&writer, &data), &frame);
@@ -400,7 +402,7 @@ fn what_is_not_written_hidden_or_not_a_number_is_invisible() {
         requests: vec![request(views.len())],
         views,
     };
-    // A centre beside the origin would be scaled too.
+    // A center other than the origin would be scaled, too.
     frame.requests[0].sphere.centre = Vec3::ZERO;
     for (tier, compaction) in rungs(&device) {
         for classify in [true, false] {
@@ -421,7 +423,7 @@ fn what_is_not_written_hidden_or_not_a_number_is_invisible() {
             live(&mut culler, 5000);
             let nothing = vec![Vec::<u32>::new(); 2];
             let ids = written_frame(on, &mut culler, (&writer, &[]), &frame);
-            assert_eq!(ids, nothing, "nothing is written yet");
+            assert_eq!(ids, nothing, "nothing has been written yet");
 
             let mut data = random_plain(&mut rng(3), 5000, true);
             let broken: [(usize, usize, f32); 7] = [
@@ -429,7 +431,7 @@ fn what_is_not_written_hidden_or_not_a_number_is_invisible() {
                 (8, 1, f32::INFINITY),
                 (9, 2, f32::NEG_INFINITY),
                 (10, 3, -1.0),
-                // The only one of its block: NaN must not get lost in a maximum.
+                // The only broken one in its block. A maximum must not lose NaN.
                 (1030, 3, f32::NAN),
                 (4999, 3, f32::INFINITY),
                 (4998, 3, f32::NEG_INFINITY),
@@ -437,7 +439,7 @@ fn what_is_not_written_hidden_or_not_a_number_is_invisible() {
             for (index, field, value) in broken {
                 data[index][field] = value;
             }
-            // Two blocks of nothing, one of which has a hole that is not a number.
+            // Hides two whole blocks. One of them also contains a scale of NaN.
             for at in &mut data[2048..4096] {
                 at[3] = -1.0;
             }
@@ -462,7 +464,8 @@ fn what_is_not_written_hidden_or_not_a_number_is_invisible() {
     }
 }
 
-/// Its position is finite: only the scale hides it, in blocks that a view keeps as a whole too.
+/// The position is finite, so only the scale hides the instance. Blocks that a view keeps whole are
+/// covered, too.
 #[test]
 fn an_instance_of_negative_scale_is_invisible_to_every_compaction() {
     let (device, queue, _) = gpu();
@@ -541,7 +544,7 @@ fn the_frame_before_is_kept() {
         });
         packed.collect()
     };
-    // What lies behind the region, as far as it is live.
+    // The previous `len` instances, which are stored after the region.
     let before = |culler: &Culler, len: usize| -> Vec<(PackedInstance, f32)> {
         let region = &culler.store().set_regions(SetId(0))[0];
         let at = u64::from(region.first + region.capacity);
@@ -562,7 +565,7 @@ fn the_frame_before_is_kept() {
         let data = &data[..live as usize];
         written_frame(on, &mut culler, (&writer, data), &frame);
         let now = instances(data);
-        // Those that were nowhere are where they are.
+        // Instances that are new in this frame have not moved.
         let mut expected = now.clone();
         let known = seen.len().min(expected.len());
         expected[..known].copy_from_slice(&seen[..known]);

@@ -1,10 +1,11 @@
-//! A chart of a benchmark as an SVG: panels side by side, with the same logarithmic axes, and lines in them.
+//! Draws a benchmark's results as an SVG: one or more panels beside each other, with lines on
+//! shared logarithmic axes.
 
 use anyhow::{Result, anyhow};
 use plotters::prelude::*;
 use std::path::Path;
 
-/// Told apart also by those who do not see red and green apart (Okabe and Ito).
+/// Line colors that people with red-green color blindness can tell apart (Okabe and Ito).
 const COLOURS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -17,13 +18,13 @@ const COLOURS: [RGBColor; 8] = [
 ];
 const HEIGHT: u32 = 620;
 
-/// What is drawn.
+/// A chart of one or more panels.
 pub struct Chart {
-    /// Lines above the panels.
+    /// Heading above the panels. It may have several lines.
     pub title: String,
-    /// What the axes are.
+    /// Labels of the x and y axes.
     pub axes: [&'static str; 2],
-    /// Pixels of a panel's width.
+    /// Width of one panel in pixels.
     pub panel_width: u32,
     pub panels: Vec<Panel>,
 }
@@ -35,16 +36,16 @@ pub struct Panel {
 
 pub struct Line {
     pub name: String,
-    /// Lines of the same number have the same colour, in every panel.
+    /// Index of the line's color. The same index gives the same color in every panel.
     pub colour: usize,
-    /// Pixels.
+    /// Line width in pixels.
     pub width: u32,
-    /// In any order; all above zero.
+    /// Points in any order. Both coordinates are above zero.
     pub points: Vec<(f64, f64)>,
 }
 
 impl Chart {
-    /// Draws it; a chart without a point is not drawn.
+    /// Draws the chart to `path`. A chart without points is not drawn.
     pub fn write(self, path: &Path) -> Result<()> {
         let lines = || self.panels.iter().flat_map(|panel| &panel.lines);
         if lines().all(|line| line.points.is_empty()) {

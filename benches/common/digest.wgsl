@@ -1,5 +1,6 @@
-// Boils a list of survivors down to sums that do not depend on its order, and counts the places where it is
-// not increasing. Of all sets of ids as large, one in 2^64 has the same sums.
+// Reduces a list of survivors to sums that do not depend on its order, and counts the places at
+// which the list does not increase. Another list of the same length has the same sums with a
+// probability of 1 in 2^64.
 
 struct Digest {
     survivors: atomic<u32>,
@@ -12,16 +13,17 @@ struct Digest {
 struct Page {
     // Added to the ids, which count from the start of their page.
     first: u32,
-    // Added to the first id: a result that must be refused.
+    // Added to the first id to spoil the result. The host must then reject it.
     spoil: u32,
-    // The view whose command it is.
+    // The row whose command is checked.
     row: u32,
-    // 1 when the command is not the only one.
+    // 1 if the batch has other commands.
     several: u32,
 }
 
 @group(0) @binding(0) var<uniform> page: Page;
-// Totals (survivors, overflow, draw count, needed, crossed), then a command of five words for each row.
+// Totals (survivors, overflow, draw count, needed, crossed), then one command of five words per
+// row.
 @group(0) @binding(1) var<storage, read> args: array<u32>;
 @group(0) @binding(2) var<storage, read> survivors: array<u32>;
 @group(0) @binding(3) var<storage, read_write> digest: Digest;
@@ -41,7 +43,8 @@ fn digest_survivors(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) thread: u32,
 ) {
-    // The command has no indices: vertices, instances, first vertex, first instance.
+    // The draw has no indices, so the command holds vertices, instances, first vertex and first
+    // instance.
     let last = arrayLength(&survivors);
     let command = 5u + page.row * 5u;
     let count = min(args[command + 1u], last);
@@ -69,7 +72,8 @@ fn digest_survivors(
         atomicAdd(&digest.descents, sum.z);
         if (id.x == 0u) {
             atomicAdd(&digest.survivors, count);
-            // Of several rows the totals are the sum: only an excess can be seen here.
+            // With several rows, the totals are the sum over all rows. Then only an excess is
+            // visible here.
             atomicAdd(&digest.overflow, args[1] + max(args[0], count) - select(min(args[0], count), args[0], page.several == 1u));
         }
     }

@@ -1,24 +1,25 @@
-//! The instance encodings of article 4, read by the same kernels.
+//! The three instance encodings that Giordano (2019) compares, for the same kernels.
+//! `benches/ladder/main.rs` has the link.
 
 use bevy_gpu_culling::{cull::shaders, instance::PackedInstance};
 use glam::{Mat4, Vec4};
 
-/// How an instance lies in memory.
+/// The layout of an instance in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, clap::ValueEnum)]
 pub enum Encoding {
-    /// 64 bytes: a 4 x 4 matrix.
+    /// A 4 x 4 matrix: 64 bytes.
     Matrix,
-    /// 32 bytes: position and quaternion.
+    /// A position and a quaternion: 32 bytes.
     Quaternion,
-    /// 16 bytes: position and a packed quaternion, what the culler has.
+    /// A position and a packed quaternion: 16 bytes. This is the culler's encoding.
     Packed,
 }
 
 impl Encoding {
-    /// All, in the order of the article.
+    /// All encodings, in the article's order.
     pub const ALL: [Self; 3] = [Self::Matrix, Self::Quaternion, Self::Packed];
 
-    /// Name in tables and flags.
+    /// The name in tables and flags.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Matrix => "matrix",
@@ -27,7 +28,7 @@ impl Encoding {
         }
     }
 
-    /// Bytes of an instance.
+    /// The size of an instance in bytes.
     pub const fn bytes(self) -> usize {
         match self {
             Self::Matrix => 64,
@@ -36,7 +37,7 @@ impl Encoding {
         }
     }
 
-    /// WGSL that reads an instance.
+    /// The WGSL that reads an instance.
     pub const fn wgsl(self) -> &'static str {
         match self {
             Self::Matrix => include_str!("encoding/matrix.wgsl"),
@@ -45,7 +46,7 @@ impl Encoding {
         }
     }
 
-    /// Appends instances of this encoding that are where the packed ones are.
+    /// Appends `instances` to `bytes` in this encoding.
     pub fn encode(self, instances: &[PackedInstance], bytes: &mut Vec<u8>) {
         match self {
             Self::Matrix => instances.iter().for_each(|instance| {

@@ -1,4 +1,4 @@
-//! What the benchmarks share: a device with timestamps, timed runs, their statistics.
+//! Code that the benchmarks share: a device with timestamps, timed runs and their statistics.
 #![allow(dead_code, reason = "not every benchmark uses every helper")]
 
 pub mod chart;
@@ -16,7 +16,7 @@ use wgpu::{
     ShaderRuntimeChecks, ShaderSource,
 };
 
-/// A device, and what a timed run needs.
+/// A device with everything that a timed run needs.
 pub struct Gpu {
     pub device: Device,
     pub queue: Queue,
@@ -25,11 +25,12 @@ pub struct Gpu {
     resolved: Buffer,
 }
 
-/// Bytes of both timestamps.
+/// Size of both timestamps in bytes.
 const STAMPS: u64 = 16;
 
 impl Gpu {
-    /// The most capable adapter, without validation layers, with all that it has.
+    /// Opens the most capable adapter with all its features and limits that the benchmarks can use,
+    /// without validation layers.
     pub fn new() -> Result<Self> {
         let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
         descriptor.flags = wgpu::InstanceFlags::empty();
@@ -71,18 +72,18 @@ impl Gpu {
         })
     }
 
-    /// Adapter and driver in a line.
+    /// Adapter and driver in one line.
     pub fn name(&self) -> String {
         let info = &self.info;
         format!("{} ({}, {})", info.name, info.driver, info.driver_info)
     }
 
-    /// Whether the adapter is software: its times prove nothing about a GPU.
+    /// Whether the adapter is software. Its times then say nothing about a GPU.
     pub fn is_software(&self) -> bool {
         self.info.device_type == wgpu::DeviceType::Cpu
     }
 
-    /// Bytes of the largest storage binding.
+    /// The size in bytes of the largest storage binding.
     pub fn binding_limit(&self) -> u64 {
         let limits = self.device.limits();
         limits
@@ -90,8 +91,8 @@ impl Gpu {
             .min(limits.max_buffer_size)
     }
 
-    /// Microseconds of the compute pass that `timed` records between what `before` and `after` record; and
-    /// the words of `result`, read when all is done.
+    /// Times the compute pass that `timed` records between the work of `before` and `after`.
+    /// Returns the pass's microseconds and the words of `result` after all work is done.
     pub fn run(
         &self,
         before: impl FnOnce(&mut CommandEncoder),
@@ -130,8 +131,8 @@ impl Gpu {
         Ok((us, bytemuck::pod_collect_to_vec(words)))
     }
 
-    /// Keeps the GPU busy with what `record` records until it runs at its full clock: an idle one may be slower by several
-    /// times, and is idle while a benchmark makes its input.
+    /// Repeats the work that `record` records until the GPU runs at its full clock. A GPU that
+    /// idles while a benchmark creates its input may be several times slower.
     pub fn warm_up(&self, record: impl Fn(&mut ComputePass<'_>)) -> Result<()> {
         let begin = std::time::Instant::now();
         let busy = std::time::Duration::from_millis(if self.is_software() { 0 } else { 1000 });
@@ -150,7 +151,7 @@ impl Gpu {
     fn map(&self, staging: &Buffer) -> Result<Vec<u8>> {
         let (send, receive) = std::sync::mpsc::channel();
         staging.map_async(MapMode::Read, .., move |result| {
-            // The receiver is gone only if the wait below failed, which is reported there.
+            // The receiver is gone only if the wait below failed. That error is reported there.
             let _ = send.send(result);
         });
         self.device.poll(PollType::wait_indefinitely())?;
@@ -158,7 +159,7 @@ impl Gpu {
         Ok(staging.get_mapped_range(..).to_vec())
     }
 
-    /// What `create` makes, or an error when the memory is not there.
+    /// Returns what `create` makes, or an error if it runs out of memory.
     pub fn within_memory<T>(&self, create: impl FnOnce() -> Result<T>) -> Result<T> {
         let scope = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
         let made = create();
@@ -168,7 +169,7 @@ impl Gpu {
         made
     }
 
-    /// A pipeline without bounds checks, its layout from the WGSL.
+    /// A pipeline without bounds checks. Its layout is derived from the WGSL.
     #[expect(
         unsafe_code,
         reason = "checks would slow down what the kernels are compared with"
@@ -179,7 +180,7 @@ impl Gpu {
             label: Some(label),
             source,
         };
-        // SAFETY: the WGSL is the benchmarks' own, clamps every index, and its loops end.
+        // SAFETY: the benchmarks supply the WGSL. It clamps every index, and its loops end.
         let module = unsafe {
             self.device
                 .create_shader_module_trusted(descriptor, ShaderRuntimeChecks::unchecked())
@@ -195,7 +196,7 @@ impl Gpu {
             })
     }
 
-    /// Buffers at bindings 0, 1 and so on of group 0.
+    /// Binds `buffers` to bindings 0, 1 and so on of group 0.
     pub fn bind(&self, pipeline: &ComputePipeline, buffers: &[&Buffer]) -> wgpu::BindGroup {
         let entries: Vec<_> = buffers
             .iter()
@@ -213,19 +214,19 @@ impl Gpu {
     }
 }
 
-/// Runs a benchmark and ends the program: a failure in one line, and an exit code that says so. `cargo test
-/// --all-targets` starts benchmarks without the flag `--bench`: then nothing is measured.
+/// Runs a benchmark and ends the program. A failure is one line and a nonzero exit code. `cargo
+/// test --all-targets` starts benchmarks without the flag `--bench`; then nothing is measured.
 #[expect(clippy::print_stderr, reason = "a command-line tool talks by printing")]
 pub fn main(bench: bool, run: impl FnOnce() -> Result<()>) {
     if !bench && std::env::var_os("CARGO_PKG_NAME").is_some() {
-        eprintln!("not measured: this is no `cargo bench`");
+        eprintln!("not measured: start benchmarks with `cargo bench`");
     } else if let Err(error) = run() {
         eprintln!("error: {error:#}");
         std::process::exit(1);
     }
 }
 
-/// 64000, 64k or 64M.
+/// Parses a count such as 64000, 64k or 64M.
 pub fn parse_count(text: &str) -> Result<u32, String> {
     let (digits, unit) = match text.as_bytes().last() {
         Some(b'k' | b'K') => (&text[..text.len() - 1], 1000),
@@ -238,7 +239,7 @@ pub fn parse_count(text: &str) -> Result<u32, String> {
         .and_then(|count| count.checked_mul(unit));
     count
         .filter(|count| *count > 0)
-        .ok_or_else(|| format!("\"{text}\" is no count like 64000, 64k or 64M"))
+        .ok_or_else(|| format!("\"{text}\" is not a count such as 64000, 64k or 64M"))
 }
 
 /// A buffer of at least 4 bytes.
@@ -251,13 +252,13 @@ pub fn buffer(device: &Device, label: &str, size: u64, usage: BufferUsages) -> B
     })
 }
 
-/// Workgroups in x and y, at most 65,535 in x.
+/// Workgroups in x and y that give at least `count`, with at most 65,535 in x.
 pub fn groups(count: u64) -> (u32, u32) {
     let width = count.clamp(1, 65_535);
     (width as u32, count.div_ceil(width).max(1) as u32)
 }
 
-/// For `serialize_with`: as it is displayed.
+/// Serializes a value as its `Display` text, for `serialize_with`.
 pub fn text<T: core::fmt::Display, S: serde::Serializer>(
     value: &T,
     to: S,

@@ -1,5 +1,5 @@
-// Reads all of a page and keeps nothing: what the memory alone allows. A thread reads eight times 16 bytes,
-// as the kernels that test instances do.
+// Reads a whole page and keeps nothing, which measures the memory's bandwidth. Each thread reads
+// eight times 16 bytes, as the kernels that test instances do.
 
 @group(0) @binding(0) var<storage, read> page: array<vec4<u32>>;
 @group(0) @binding(1) var<storage, read_write> kept: array<u32>;
@@ -16,7 +16,7 @@ fn read_page(
     for (var k = 0u; k < 8u; k += 1u) {
         all ^= page[min(first + k * 128u, last)];
     }
-    // Never the case for positions in [-1, 1], but the compiler does not know.
+    // Never true for positions in [-1, 1], but the compiler does not know that.
     if (all.x == 0x7fc00001u && all.y == 0x7fc00002u && all.z == 0x7fc00003u) {
         kept[0] = all.w;
     }

@@ -1,4 +1,5 @@
-//! A plain read of a buffer: what the memory allows, and what empties a cache of everything else.
+//! A plain read of a buffer. It measures the memory's bandwidth, and it evicts everything else from
+//! a cache.
 
 use super::{Gpu, buffer, groups};
 use wgpu::{Buffer, BufferUsages, ComputePass, ComputePipeline};
@@ -16,18 +17,18 @@ impl Reader {
         }
     }
 
-    /// Something else to read: `mib` of it, as far as one binding holds so much.
+    /// A buffer of unrelated data: `mib` MiB, or as much as one binding holds.
     pub fn filler(gpu: &Gpu, mib: u64) -> Buffer {
         let size = (mib << 20).min(gpu.binding_limit());
         buffer(&gpu.device, "filler", size, BufferUsages::STORAGE)
     }
 
-    /// Reads all of it.
+    /// Reads the whole buffer.
     pub fn record(&self, gpu: &Gpu, page: &Buffer, pass: &mut ComputePass<'_>) {
         self.record_first(gpu, page, page.size() / 16, pass);
     }
 
-    /// Reads the first `count` times 16 bytes.
+    /// Reads the first `count` units of 16 bytes.
     pub fn record_first(&self, gpu: &Gpu, page: &Buffer, count: u64, pass: &mut ComputePass<'_>) {
         let group = gpu.bind(&self.pipeline, &[page, &self.kept]);
         pass.set_pipeline(&self.pipeline);

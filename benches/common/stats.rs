@@ -1,16 +1,16 @@
 //! Median and spread of many runs.
 
-/// Of the times of one case, in microseconds.
+/// Statistics of one case's times, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Times {
-    /// The middle one.
+    /// Median in microseconds.
     pub median: f64,
-    /// From the tenth to the ninetieth hundredth, as a share of the median.
+    /// Distance from the 10th to the 90th percentile, as a share of the median.
     pub spread: f64,
 }
 
 impl Times {
-    /// Of at least one time.
+    /// Statistics of `times`, which has at least one time.
     pub fn of(mut times: Vec<f64>) -> Self {
         times.sort_by(f64::total_cmp);
         let at = |share: f64| {
@@ -20,7 +20,7 @@ impl Times {
                 .copied()
                 .unwrap_or(f64::NAN)
         };
-        // A timestamp's step is the least that a run can take.
+        // No run can take less than one timestamp step.
         let median = at(0.5).max(1e-3);
         Self {
             median,

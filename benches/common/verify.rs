@@ -1,4 +1,4 @@
-//! Whether a run kept what the twin keeps.
+//! Compares the survivors of a run with the twin's.
 
 use super::{Gpu, buffer};
 use anyhow::{Result, bail};
@@ -6,17 +6,17 @@ use bevy_gpu_culling::cull::Compaction;
 use core::ops::AddAssign;
 use wgpu::{Buffer, BufferUsages, CommandEncoder, ComputePipeline, util::DeviceExt};
 
-/// What the survivors of the twin boil down to.
+/// A digest of the twin's survivors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
-    /// Survivors.
+    /// Number of survivors.
     pub survivors: u32,
     hash_a: u32,
     hash_b: u32,
 }
 
 impl Expected {
-    /// Adds a survivor.
+    /// Adds the survivor `id`.
     pub fn add(&mut self, id: u32) {
         self.survivors += 1;
         self.hash_a = self.hash_a.wrapping_add(hash(id));
@@ -39,7 +39,7 @@ fn hash(value: u32) -> u32 {
     (word >> 22) ^ word
 }
 
-/// Digests results on the GPU, so that the ids need not come back.
+/// Computes digests of results on the GPU, so that the ids need not be read back.
 pub struct Verifier {
     pipeline: ComputePipeline,
     digest: Buffer,
@@ -57,18 +57,18 @@ impl Verifier {
         }
     }
 
-    /// The digest, to be read after what [`Self::record`] recorded.
+    /// The digest. It is read after the work that [`Self::add`] recorded.
     pub fn digest(&self) -> &Buffer {
         &self.digest
     }
 
-    /// Starts a digest.
+    /// Starts a new digest.
     pub fn clear(&self, encoder: &mut CommandEncoder) {
         encoder.clear_buffer(&self.digest, 0, None);
     }
 
-    /// Adds the survivors of a row of a batch: `args` and `survivors` are the batch's, `first` is added to its ids, `several`
-    /// says whether it has other rows.
+    /// Adds the survivors of one row of a batch. `args` and `survivors` are the batch's buffers,
+    /// `first` is added to the row's ids, and `several` says whether the batch has other rows.
     pub fn add(
         &self,
         gpu: &Gpu,
@@ -92,10 +92,10 @@ impl Verifier {
         pass.dispatch_workgroups(256, 1, 1);
     }
 
-    /// Compares what was read with what the twin keeps.
+    /// Compares the digest `words` from the GPU with the twin's.
     pub fn check(&self, compaction: Compaction, words: &[u32], expected: &Expected) -> Result<()> {
         let [survivors, hash_a, hash_b, descents, overflow] = *words else {
-            bail!("a digest of {} words", words.len());
+            bail!("a digest of {} words, expected 5", words.len());
         };
         let seen = Expected {
             survivors,
@@ -104,18 +104,20 @@ impl Verifier {
         };
         if survivors != expected.survivors {
             bail!(
-                "{survivors} survivors, the twin keeps {}",
+                "{survivors} survivors, but the twin keeps {}",
                 expected.survivors
             );
         }
         if seen != *expected {
-            bail!("as many survivors as the twin keeps ({survivors}), but not the same");
+            bail!(
+                "the number of survivors ({survivors}) is the same as the twin's, but the ids differ"
+            );
         }
         if overflow != 0 {
             bail!("the totals disagree with the command by {overflow}");
         }
         if compaction.is_ordered() && descents != 0 {
-            bail!("{descents} survivors are not in instance order");
+            bail!("{descents} survivors are out of instance order");
         }
         Ok(())
     }

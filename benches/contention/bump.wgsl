@@ -1,4 +1,4 @@
-// Every invocation counts itself once. The words in capitals are filled in for each case (case.rs).
+// Every invocation counts itself once. `case.rs` replaces the words in capitals for each case.
 
 @group(0) @binding(0) var<storage, read_write> cells: array<atomic<u32>>;
 @group(0) @binding(1) var<storage, read_write> kept: array<u32>;
@@ -14,6 +14,6 @@ fn count_all(
     let cell = TARGET;
     var old = 0u;
     COUNT
-    // Never the case, but the compiler does not know: the returned value is used.
+    // Never true, but the compiler does not know that and must compute the returned value.
     USE
 }

@@ -1,22 +1,22 @@
-//! The addressing schemes and operations of article 3.
+//! The addressing schemes and operations that the study compares.
 
 use serde::Serialize;
 
-/// Which counter an invocation counts in.
+/// The counter that an invocation increments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Address {
-    /// One for all.
+    /// One counter for all invocations.
     One,
-    /// One for each lane number: all different within a subgroup.
+    /// One counter per lane number. Within a subgroup, all addresses differ.
     Lane,
-    /// One for each subgroup.
+    /// One counter per subgroup.
     Subgroup,
-    /// One for each workgroup.
+    /// One counter per workgroup.
     Workgroup,
 }
 
-/// What it does there.
+/// The operation on the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
@@ -25,26 +25,27 @@ pub enum Operation {
     Or,
     Exchange,
     CompareExchange,
-    /// No atomic operation at all: the control.
+    /// A plain store without an atomic operation, as the control.
     Store,
 }
 
-/// One measured scheme.
+/// One scheme that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Case {
     pub address: Address,
     pub operation: Operation,
-    /// A ballot elects one lane that acts for the whole subgroup.
+    /// Whether a ballot elects one lane that acts for the whole subgroup.
     pub reduced: bool,
-    /// The returned value is used.
+    /// Whether the returned value is used.
     pub used: bool,
 }
 
-/// Threads of a workgroup.
+/// Threads per workgroup.
 pub const THREADS: u32 = 128;
 
 impl Case {
-    /// All that make sense: lanes with addresses of their own have nothing to reduce, and a store returns nothing.
+    /// All cases that make sense. Lanes with separate addresses have nothing to reduce, and a store
+    /// returns nothing.
     pub fn all(subgroups: bool) -> Vec<Self> {
         use Address::{Lane, One, Subgroup, Workgroup};
         use Operation::{Add, CompareExchange, Exchange, Max, Or, Store};
@@ -72,7 +73,7 @@ impl Case {
         cases
     }
 
-    /// The kernel; without subgroups only the builtins that every adapter has.
+    /// The kernel's WGSL. Without subgroups it uses only the builtins that every adapter has.
     pub fn wgsl(&self, subgroups: bool) -> String {
         let target = match self.address {
             Address::One => "0u",
@@ -92,7 +93,7 @@ impl Case {
             Operation::Store => "plain[cell] = 1u;".into(),
         };
         let count = if self.reduced {
-            // Every lane is active: the ballot of `true` has a bit for each.
+            // Every lane is active, so the ballot of `true` has one bit per lane.
             format!(
                 "let bits = countOneBits(subgroupBallot(true));\n    \
                  let count = bits.x + bits.y + bits.z + bits.w;\n    \
@@ -128,7 +129,7 @@ impl Case {
         wgsl
     }
 
-    /// Why the counters are not what the case leaves behind, if they are not.
+    /// Why the counters are not what the case must leave behind, or `None` if they are right.
     pub fn refuse(&self, cells: &[u32], invocations: u64, subgroup_size: u32) -> Option<String> {
         let touched = cells.iter().filter(|cell| **cell != 0).count() as u64;
         let size = u64::from(subgroup_size.max(1));
@@ -139,7 +140,7 @@ impl Case {
             Address::Workgroup => invocations / u64::from(THREADS),
         };
         if touched != expected {
-            return Some(format!("{touched} counters were touched, not {expected}"));
+            return Some(format!("{touched} counters changed, expected {expected}"));
         }
         let sum: u64 = cells.iter().map(|cell| u64::from(*cell)).sum();
         let sum_expected = if self.operation == Operation::Add {
@@ -147,6 +148,7 @@ impl Case {
         } else {
             expected
         };
-        (sum != sum_expected).then(|| format!("the counters add up to {sum}, not {sum_expected}"))
+        (sum != sum_expected)
+            .then(|| format!("the counters add up to {sum}, expected {sum_expected}"))
     }
 }

@@ -1,20 +1,21 @@
-//! What article 3 concluded on its adapter, and what this one says.
+//! The conclusions of the article (Devsh Graphics Programming, 2020), and the results on this
+//! adapter.
 
 use crate::case::{Address, Case, Operation};
 use serde::Serialize;
 
-/// A measured case.
+/// The result of one case.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measured {
     #[serde(flatten)]
     pub case: Case,
-    /// Median.
+    /// Median in microseconds.
     pub us: f64,
-    /// From the tenth to the ninetieth hundredth of the runs, as a share of the median.
+    /// Distance from the 10th to the 90th percentile of the runs, as a share of the median.
     pub spread: f64,
-    /// Invocations a second, in thousands of millions.
+    /// Billions of invocations per second.
     pub g_per_s: f64,
-    /// The counters were right after every run.
+    /// Whether the counters were right after every run.
     pub verified: bool,
 }
 
@@ -22,12 +23,12 @@ pub struct Measured {
 #[derive(Clone, Debug, Serialize)]
 pub struct Claim {
     pub article: &'static str,
-    /// What was compared here, with the ratio.
+    /// The comparison on this adapter, with its ratio.
     pub here: String,
     pub agrees: bool,
 }
 
-/// Median of a case, if it was measured.
+/// The median of a case in microseconds, if it was measured.
 fn us(
     all: &[Measured],
     address: Address,
@@ -46,7 +47,7 @@ fn us(
         .map(|measured| measured.us)
 }
 
-/// The conclusions that can be drawn from what was measured.
+/// The conclusions for which the necessary cases were measured.
 pub fn judge(all: &[Measured]) -> Vec<Claim> {
     use Address::{Lane, One, Subgroup, Workgroup};
     use Operation::{Add, CompareExchange, Exchange, Max, Or, Store};
@@ -67,9 +68,9 @@ pub fn judge(all: &[Measured]) -> Vec<Claim> {
     let ballot = at(One, Add, true, false);
 
     claim(
-        "Giving each lane an address of its own is 10 to 30 times slower than one address for all.",
+        "A separate address per lane is 10 to 30 times slower than one address for all.",
         ratio(at(Lane, Add, false, false), naive),
-        "an address a lane takes, against one address",
+        "time with one address per lane, relative to one address",
         &|ratio| ratio >= 2.0,
     );
     let spread = [
@@ -77,27 +78,27 @@ pub fn judge(all: &[Measured]) -> Vec<Claim> {
         at(Workgroup, Add, false, false),
     ];
     claim(
-        "Spreading the counter over subgroups or groups buys a few percent at best.",
+        "Spreading the counter over subgroups or groups gains a few percent at best.",
         ratio(naive, spread.into_iter().flatten().reduce(f64::min)),
-        "one address takes, against the better of an address a subgroup and a workgroup",
+        "time with one address, relative to the better of one per subgroup and one per workgroup",
         &|ratio| ratio <= 1.1,
     );
     claim(
-        "The compiler reduces an atomicAdd to one address by itself: a ballot by hand changes little.",
+        "The compiler reduces an atomicAdd to one address by itself, so a manual ballot changes little.",
         ratio(naive, ballot),
-        "without a ballot it takes, against with one",
+        "time without a ballot, relative to with one",
         &|ratio| (0.75..=1.33).contains(&ratio),
     );
     claim(
         "The naive atomicAdd is twice as fast as a plain store to the same address.",
         ratio(at(One, Store, false, false), naive),
-        "the store takes, against the atomicAdd",
+        "time of the store, relative to the atomicAdd",
         &|ratio| ratio >= 1.5,
     );
     claim(
         "A store by one elected lane is 2 to 10 % faster than the naive atomicAdd.",
         ratio(naive, at(One, Store, true, false)),
-        "the atomicAdd takes, against the elected store",
+        "time of the atomicAdd, relative to the elected store",
         &|ratio| (1.0..=1.25).contains(&ratio),
     );
     let others = [Max, Or, Exchange, CompareExchange];
@@ -108,34 +109,34 @@ pub fn judge(all: &[Measured]) -> Vec<Claim> {
     claim(
         "Max, Or, Exchange and compare-exchange are 40 times slower than atomicAdd: only Add is reduced.",
         ratio(least(false), naive),
-        "the fastest of the four takes, against atomicAdd",
+        "time of the fastest of the four, relative to atomicAdd",
         &|ratio| ratio >= 2.0,
     );
     claim(
-        "With a ballot by hand the others are as fast as atomicAdd.",
+        "With a manual ballot the others are as fast as atomicAdd.",
         ratio(least(true), ballot),
-        "the fastest of the four with a ballot takes, against atomicAdd with one",
+        "time of the fastest of the four with a ballot, relative to atomicAdd with one",
         &|ratio| (0.75..=1.33).contains(&ratio),
     );
     claim(
-        "The reduction is for an atomicAdd whose result is not used (the article's guess).",
+        "The compiler reduces only an atomicAdd whose result is not used (the article's guess).",
         ratio(at(One, Add, false, true), naive),
-        "with the result used it takes, against without",
+        "time with the result used, relative to unused",
         &|ratio| ratio >= 1.5,
     );
     claims
 }
 
-/// What to do on this adapter, in a sentence.
+/// One sentence of advice for this adapter.
 pub fn advice(all: &[Measured]) -> String {
     let used = |reduced| us(all, Address::One, Operation::Add, reduced, true);
     match (used(false), used(true)) {
         (Some(naive), Some(ballot)) if ballot < naive * 0.9 => format!(
-            "To append (the result is used), reduce by a ballot: {:.1} times faster here than one atomicAdd an invocation.",
+            "To append (the result is used), reduce with a ballot: it is {:.1} times faster here than one atomicAdd per invocation.",
             naive / ballot
         ),
         (Some(naive), Some(ballot)) => format!(
-            "To append (the result is used), a ballot buys nothing here: it takes {:.2} times what one atomicAdd an invocation takes.",
+            "To append (the result is used), a ballot gains nothing here: it takes {:.2} times as long as one atomicAdd per invocation.",
             ballot / naive
         ),
         _ => "Without subgroups there is no ballot to compare with.".into(),

@@ -1,4 +1,8 @@
-//! Article 3's study of atomic contention, on this adapter: who counts where, with which operation.
+//! Atomic contention on this adapter: every addressing scheme with every operation.
+//!
+//! The study repeats the measurements of Devsh Graphics Programming, "Think you're reducing atomic
+//! SSBO op contention. Think again", Nabla's wiki, 2020:
+//! <https://github.com/Devsh-Graphics-Programming/Nabla/wiki/Think-You're-Reducing-Atomic-SSBO-Op-Contention.-Think-Again>
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -18,7 +22,8 @@ use common::{Gpu, buffer, stats::Times};
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use wgpu::{BufferUsages, Features};
 
-/// Measures which way of counting this adapter likes, and whether article 3 would conclude the same.
+/// Measures which way of counting is fastest on this adapter, and whether the conclusions of
+/// Nabla's wiki (2020) hold here.
 #[derive(Parser)]
 #[command(name = "contention", version)]
 struct Args {
@@ -28,15 +33,15 @@ struct Args {
     /// Timed runs of each case
     #[arg(long, default_value_t = 21)]
     runs: usize,
-    /// One JSON object a line instead of the tables
+    /// Prints one JSON object per line instead of the tables
     #[arg(long)]
     json: bool,
-    /// What `cargo bench` adds
+    /// Set by `cargo bench`
     #[arg(long, hide = true)]
     bench: bool,
 }
 
-/// Workgroups in x, if there are so many.
+/// Most workgroups in x. More than that take several rows.
 const WIDTH: u32 = 1 << 15;
 
 fn main() {
@@ -50,7 +55,7 @@ fn run(args: Args) -> Result<()> {
     let subgroups = gpu.device.features().contains(Features::SUBGROUP);
     let default = if gpu.is_software() { 1 << 18 } else { 1 << 24 };
     let count = args.count.unwrap_or(default).clamp(THREADS, 1 << 30);
-    // Whole workgroups, and whole rows of them where there is more than one.
+    // Whole workgroups, and whole rows if there is more than one row.
     let grain = if count > THREADS * WIDTH {
         THREADS * WIDTH
     } else {
@@ -73,7 +78,7 @@ fn run(args: Args) -> Result<()> {
     report(&args, &all)
 }
 
-/// Prints what was measured, what the article would conclude, and what follows.
+/// Prints the measurements, whether the article's conclusions hold, and the advice.
 fn report(args: &Args, all: &[Measured]) -> Result<()> {
     let claims = claims::judge(all);
     if args.json {
@@ -112,7 +117,7 @@ fn report(args: &Args, all: &[Measured]) -> Result<()> {
     Ok(())
 }
 
-/// All runs of a case, each of them verified.
+/// Times all runs of a case and verifies each.
 fn measure(
     gpu: &Gpu,
     case: Case,
@@ -169,7 +174,7 @@ fn measure(
     })
 }
 
-/// Lanes of a subgroup of these kernels, asked of the GPU.
+/// Lanes per subgroup in these kernels, as the GPU reports them.
 fn subgroup_size(gpu: &Gpu) -> Result<u32> {
     let wgsl = "@group(0) @binding(0) var<storage, read_write> kept: array<u32>;
         @compute @workgroup_size(128)
@@ -190,6 +195,6 @@ fn subgroup_size(gpu: &Gpu) -> Result<u32> {
     let (_, words) = gpu.run(|_| (), timed, |_| (), Some(&kept))?;
     match words.first() {
         Some(size) if (1..=128).contains(size) => Ok(*size),
-        other => bail!("a subgroup size of {other:?}"),
+        other => bail!("unexpected subgroup size: {other:?}"),
     }
 }

@@ -1,4 +1,4 @@
-//! The rates: a panel for each distribution, a line for each expansion.
+//! Chart of the rates: one panel per distribution, one line per expansion.
 
 use crate::{
     common::chart::{Chart, Line, Panel},
@@ -8,7 +8,7 @@ use crate::{
 use anyhow::Result;
 use std::path::Path;
 
-/// Draws the rows of the first dispatch, buckets merged.
+/// Draws the rows of the first dispatch with merged buckets.
 pub fn write(path: &Path, adapter: &str, rows: &[Row]) -> Result<()> {
     let Some(first) = rows.first() else {
         return Ok(());
@@ -41,7 +41,7 @@ pub fn write(path: &Path, adapter: &str, rows: &[Row]) -> Result<()> {
     };
     Chart {
         title: format!("Items expanded, both passes\n{adapter}"),
-        axes: ["sources", "G items a second"],
+        axes: ["sources", "G items per second"],
         panel_width: 420,
         panels: Distribution::ALL
             .into_iter()

@@ -1,19 +1,20 @@
-//! How many items each source has, and the sums that its items must give.
+//! The number of items of each source, and the sums that pass 2 must produce from them.
 
 use clap::ValueEnum;
 
-/// How N is spread over the sources.
+/// The distribution of the numbers of items over the sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Distribution {
-    /// 1 each.
+    /// One item per source.
     Ones,
-    /// As many each as `--equal` says.
+    /// The number that `--equal` gives, for every source.
     Equal,
-    /// Uniform from 0 to 1000.
+    /// A uniform distribution from 0 to 1000.
     Uniform,
-    /// Many small and few great: the share of sources with more than n items falls with n to the power of 1.2.
+    /// Many small numbers and few large ones. The share of sources with more than n items is
+    /// proportional to n to the power of -1.2.
     PowerLaw,
-    /// One source with a million, all others with 1.
+    /// One source with a million items. All others have one.
     Giant,
 }
 
@@ -36,14 +37,14 @@ impl Distribution {
         }
     }
 
-    /// N of each of so many sources.
+    /// The number of items of each of `sources` sources.
     pub fn counts(self, sources: u32, equal: u32) -> Vec<u32> {
         let mut counts: Vec<u32> = (0..sources)
             .map(|source| match self {
                 Self::Ones | Self::Giant => 1,
                 Self::Equal => equal,
                 Self::Uniform => (unit(source) * 1001.0) as u32,
-                // The least is 2, the mean about 11.
+                // The minimum is 2, the mean about 11.
                 Self::PowerLaw => (2.0 * unit(source).powf(-1.0 / 1.2)).min(1e6) as u32,
             })
             .collect();
@@ -54,7 +55,7 @@ impl Distribution {
     }
 }
 
-/// Above 0 and below 1 (SplitMix64 of the source).
+/// A pseudorandom number above 0 and below 1 (SplitMix64 of `source`).
 fn unit(source: u32) -> f64 {
     let mut z = u64::from(source).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5eed;
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -62,7 +63,7 @@ fn unit(source: u32) -> f64 {
     ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64 + 1e-12
 }
 
-/// What pass 2 must have summed up.
+/// The sums that pass 2 must produce.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
     pub items: u64,
@@ -73,7 +74,7 @@ pub struct Sums {
 impl Sums {
     pub fn of(counts: &[u32]) -> Self {
         let most = counts.iter().copied().max().unwrap_or(0);
-        // Sums over the items before each.
+        // Sums over all items before each index.
         let mut before = vec![(0u32, 0u32)];
         before.reserve(most as usize);
         let (mut i, mut j) = (0u32, 0u32);

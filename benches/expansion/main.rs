@@ -1,5 +1,8 @@
-//! Every expansion at every size and distribution that is asked for: both passes timed by the GPU, apart, and each
-//! result compared with what the counts say.
+//! Times every requested expansion at every requested size and distribution. The GPU times both
+//! passes separately, and each result is compared with the sums that the counts give.
+//!
+//! Most of the expansions are from "Work expansion" by Ipotrick, the author of the renderer
+//! Timberdoodle: <https://github.com/Ipotrick/Timberdoodle>
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -28,56 +31,59 @@ use wgpu::{
     util::{BufferInitDescriptor, DeviceExt},
 };
 
-/// Measures every expansion of article 5 on this adapter.
+/// Measures every work expansion on this adapter.
 #[derive(Parser)]
 #[command(name = "expansion", version)]
 struct Args {
-    /// Sources: 64000, 64k or 64M; several are separated by commas [default: 1k to 16M, 1k to 100k in software]
+    /// Numbers of sources: 64000, 64k or 64M; commas separate several [default: 1k to 16M, 1k to
+    /// 100k in software]
     #[arg(long, value_delimiter = ',', value_parser = parse_count)]
     sources: Vec<u32>,
-    /// How many items the sources have [default: all]
+    /// Distributions of the items over the sources [default: all]
     #[arg(long, value_delimiter = ',')]
     distribution: Vec<Distribution>,
-    /// Items of each source of the distribution "equal"
+    /// Items per source of the distribution "equal"
     #[arg(long, default_value_t = 64, value_parser = parse_count)]
     equal: u32,
-    /// Expansions [default: all that run here]
+    /// Expansions [default: all that this adapter supports]
     #[arg(long, value_delimiter = ',')]
     expansion: Vec<Expansion>,
     /// How pass 2 gets its workgroups
     #[arg(long, value_delimiter = ',', default_value = "persistent")]
     dispatch: Vec<Dispatch>,
-    /// One dispatch for all buckets, or one for each
+    /// One dispatch for all buckets, or one per bucket
     #[arg(long, value_delimiter = ',', default_value = "merged")]
     buckets: Vec<Buckets>,
     /// The tier [default: the best that the adapter supports]
     #[arg(long)]
     tier: Option<CullingTier>,
-    /// Cases with more items, or more threads of "fixed-max", are left out [default: 4200M, 32M in software]
+    /// Skips cases with more items, or with more threads of "fixed-max" [default: 4200M, 32M in
+    /// software]
     #[arg(long, value_parser = parse_count)]
     items: Option<u32>,
-    /// Timed runs of each case [default: 21, 3 in software]
+    /// Timed runs per case [default: 21, 3 in software]
     #[arg(long)]
     runs: Option<usize>,
-    /// Runs before them
+    /// Untimed runs before them
     #[arg(long, default_value_t = 2)]
     warm_up: usize,
-    /// A cache of so many MiB is filled with something else before each pass 1 [default: 128, 4 in software]
+    /// Size of the cache in MiB. It is filled with other data before each pass 1 [default: 128, 4
+    /// in software]
     #[arg(long)]
     cache: Option<u64>,
-    /// GiB that the buffers of one expansion may have
+    /// Most memory for the buffers of one expansion, in GiB
     #[arg(long, default_value_t = 16)]
     memory: u64,
-    /// One JSON object a line instead of the table
+    /// Prints one JSON object per line instead of the table
     #[arg(long)]
     json: bool,
-    /// An SVG of the rates is written here
+    /// Writes a chart of the rates to this SVG file
     #[arg(long)]
     chart: Option<PathBuf>,
     /// Checks the check: changes every result, so that the benchmark must fail
     #[arg(long)]
     spoil: bool,
-    /// What `cargo bench` adds
+    /// Set by `cargo bench`
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -103,28 +109,28 @@ enum Buckets {
     Separate,
 }
 
-/// What all cases share.
+/// State that all cases share.
 struct Bench {
     gpu: Gpu,
     args: Args,
     runs: usize,
-    /// Items of a case, or threads of `fixed-max`.
+    /// Most items of a case, or threads of `fixed-max`.
     most_items: u32,
     reader: Reader,
     filler: Buffer,
     sums: Buffer,
-    /// What `sums` starts with.
+    /// Initial contents of `sums`.
     start: Buffer,
     group: BindGroup,
     bar: ProgressBar,
     rows: Vec<Row>,
 }
 
-/// Sources, their counts on the GPU, and what their items sum up to.
+/// The sources' counts on the GPU, and the sums over their items.
 struct Input {
     distribution: Distribution,
     sources: u32,
-    /// Items of the greatest source.
+    /// Items of the largest source.
     most: u32,
     counts: Buffer,
     expected: Sums,
@@ -249,7 +255,7 @@ fn sums_layout(gpu: &Gpu) -> BindGroupLayout {
     gpu.device.create_bind_group_layout(&descriptor)
 }
 
-/// An expander for each expansion, dispatch and way with buckets.
+/// One expander per expansion, dispatch and way to dispatch buckets.
 fn build(
     gpu: &Gpu,
     args: &Args,
@@ -288,7 +294,7 @@ fn build(
     Ok(expanders)
 }
 
-/// Why a case has no row.
+/// The reason why a case has no row.
 struct Skipped(String);
 
 impl Bench {
@@ -303,7 +309,7 @@ impl Bench {
         let counts = distribution.counts(sources, self.args.equal);
         let items: u64 = counts.iter().map(|items| u64::from(*items)).sum();
         if items > u64::from(self.most_items) {
-            let why = format!("{items} items are more than --items allows");
+            let why = format!("{items} items exceed --items");
             self.skip(&what, &why, expanders.len());
             return Ok(());
         }
@@ -348,7 +354,7 @@ impl Bench {
         self.bar.inc(cases as u64);
     }
 
-    /// All runs of one expansion, each of them verified.
+    /// Times all runs of one expansion and verifies each.
     fn measure(
         &self,
         input: &Input,
@@ -357,7 +363,7 @@ impl Bench {
     ) -> Result<Result<Row, Skipped>> {
         let threads = u64::from(input.most) * u64::from(input.sources);
         if case.expansion == Expansion::FixedMax && threads > u64::from(self.most_items) {
-            let why = format!("{threads} threads are more than --items allows");
+            let why = format!("{threads} threads exceed --items");
             return Ok(Err(Skipped(why)));
         }
         if let Err(Skipped(why)) = self.prepare(input, expander)? {
@@ -379,14 +385,14 @@ impl Bench {
         )))
     }
 
-    /// Room for all entries, from a first run of pass 1.
+    /// Makes room for all entries, as counted by a first run of pass 1.
     fn prepare(&self, input: &Input, expander: &mut Expander) -> Result<Result<(), Skipped>> {
         let gpu = &self.gpu;
         let source = ExpandInput {
             counts: Some(&input.counts),
             sources: Sources::Known(input.sources),
         };
-        // An arena that grew for another case says nothing about this one.
+        // The size must be this case's, so give up what another case needed.
         expander.shrink(&gpu.device);
         let prepared =
             gpu.within_memory(|| Ok(expander.prepare(&gpu.device, &gpu.queue, &source)?));
@@ -412,13 +418,13 @@ impl Bench {
         }
         let (bytes, most) = (expander.gpu_bytes(), self.args.memory << 30);
         if bytes > most {
-            let why = format!("{bytes} bytes are more than --memory allows");
+            let why = format!("{bytes} bytes exceed --memory");
             return Ok(Err(Skipped(why)));
         }
         Ok(Ok(()))
     }
 
-    /// Microseconds of both passes; an error if the items are not those of the counts.
+    /// Microseconds of both passes, or an error if the sums differ from those that the counts give.
     fn run(&self, input: &Input, expander: &Expander) -> Result<[f64; 2]> {
         let gpu = &self.gpu;
         let (pass1, _) = gpu.run(
@@ -433,7 +439,7 @@ impl Bench {
         let (pass2, sums) = gpu.run(
             |encoder| {
                 encoder.copy_buffer_to_buffer(&self.start, 0, &self.sums, 0, 16);
-                // What pass 2 reads is then as near as it is after a pass 1.
+                // This leaves the input of pass 2 in the caches, as pass 1 does in a frame.
                 let mut pass = encoder.begin_compute_pass(&Default::default());
                 expander.record_sources(&mut pass, None);
             },
@@ -442,17 +448,17 @@ impl Bench {
             Some(&self.sums),
         )?;
         let [items, a, b, _] = *sums else {
-            bail!("{} words of sums", sums.len());
+            bail!("{} words of sums, expected 4", sums.len());
         };
         let expected = input.expected;
         ensure!(
             u64::from(items) == expected.items,
-            "{items} items, the counts say {}",
+            "{items} items, but the counts add up to {}",
             expected.items
         );
         ensure!(
             (a, b) == (expected.a, expected.b),
-            "as many items as the counts say ({items}), but not the same"
+            "the number of items ({items}) is right, but their sums differ"
         );
         Ok([pass1, pass2])
     }

@@ -1,11 +1,11 @@
-//! A measured case, as a line of the table or as JSON.
+//! One result, as a line of the table or as JSON.
 
 use crate::{common::stats::Times, input::Distribution};
 use bevy_gpu_culling::cull::{CullingTier, Expansion, expand::ExpandDispatch};
 use core::fmt::Write as _;
 use serde::{Serialize, Serializer};
 
-/// One expansion in one case. All of its runs were verified.
+/// The result of one expansion in one case. All its runs were verified.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     #[serde(serialize_with = "crate::common::text")]
@@ -14,26 +14,26 @@ pub struct Row {
     pub distribution: Distribution,
     pub sources: u32,
     pub items: u64,
-    /// Median.
+    /// Median of pass 1 in microseconds.
     pub pass1_us: f64,
-    /// Median.
+    /// Median of pass 2 in microseconds.
     pub pass2_us: f64,
-    /// From the tenth to the ninetieth hundredth of the runs, as a share of the median.
+    /// Distance from the 10th to the 90th percentile of the runs, as a share of the median.
     pub pass1_spread: f64,
     pub pass2_spread: f64,
-    /// Items over the time of both passes.
+    /// Billions of items per second of both passes.
     pub gitems_s: f64,
-    /// Of all buffers of the expansion, without the counts.
+    /// Bytes of all buffers of the expansion, without the counts.
     pub bytes: u64,
-    /// Its bytes over those of `prefix-search`.
+    /// `bytes` divided by the bytes of `prefix-search`.
     pub vs_prefix_bytes: Option<f64>,
-    /// The time of both passes of `prefix-search` over its own.
+    /// Time of both passes of `prefix-search`, divided by this expansion's.
     pub vs_prefix: Option<f64>,
     #[serde(serialize_with = "crate::common::text")]
     pub tier: CullingTier,
     #[serde(serialize_with = "dispatch")]
     pub dispatch: ExpandDispatch,
-    /// All buckets in one dispatch; `null` where there are none.
+    /// Whether one dispatch handles all buckets; `null` if the expansion has no buckets.
     pub merged: Option<bool>,
     pub verified: bool,
 }
@@ -46,7 +46,7 @@ fn dispatch<S: Serializer>(value: &ExpandDispatch, to: S) -> Result<S::Ok, S::Er
     to.serialize_str(value.name())
 }
 
-/// What a row is of.
+/// The settings that a row belongs to.
 #[derive(Clone, Copy)]
 pub struct Case {
     pub expansion: Expansion,
@@ -56,7 +56,7 @@ pub struct Case {
 }
 
 impl Row {
-    /// Without the ratios, which need the other rows of the case ([`fill_ratios`]).
+    /// A row without ratios, which need the other rows of the case ([`fill_ratios`]).
     pub fn new(
         case: Case,
         (distribution, sources, items): (Distribution, u32, u64),
@@ -88,8 +88,8 @@ impl Row {
     }
 }
 
-/// Fills the ratios of the rows from `first` on, which are all of one input, as far as `prefix-search` was measured
-/// with the same dispatch.
+/// Fills the ratios of the rows from `first` on if `prefix-search` was measured with the same
+/// dispatch. All these rows have the same input.
 pub fn fill_ratios(rows: &mut [Row], first: usize) {
     let prefix: Vec<_> = rows[first..]
         .iter()
@@ -105,7 +105,7 @@ pub fn fill_ratios(rows: &mut [Row], first: usize) {
     }
 }
 
-/// The rows as a Markdown table, case after case.
+/// The rows as a Markdown table, in the order of the cases.
 pub fn table(rows: &[Row]) -> String {
     let mut table = String::from(
         "| distribution | sources | items | expansion | dispatch | pass 1 us | pass 2 us | G items/s | KB | x prefix-search | x its bytes |\n\

@@ -1,11 +1,12 @@
-// The body of pass 2: sums that tell whether each item of each source was there once. The sum over a source's items
-// is a product of something of the source and a prefix sum over items, so the host knows it without expanding.
+// The body of pass 2. Its sums show whether each item of each source was processed exactly once.
+// The sum over a source's items is the product of a hash of the source and a prefix sum over items,
+// so the host computes it without an expansion.
 
 struct BenchSums {
     items: atomic<u32>,
     a: atomic<u32>,
     b: atomic<u32>,
-    // Added to every item: a result that must be refused.
+    // Added to the sum `a` of each workgroup to spoil the result. The host must then reject it.
     spoil: u32,
 }
 
@@ -41,7 +42,7 @@ fn expand_done() {
     atomicAdd(&bench_own.a, bench_a);
     atomicAdd(&bench_own.b, bench_b);
     workgroupBarrier();
-    // One thread of the workgroup, whichever is first.
+    // Whichever thread of the workgroup arrives first adds the workgroup's sums.
     if (atomicAdd(&bench_own.arrived, 1u) == 0u) {
         atomicAdd(&bench_sums.items, atomicLoad(&bench_own.items));
         atomicAdd(&bench_sums.a, atomicLoad(&bench_own.a) + bench_sums.spoil);

@@ -1,4 +1,4 @@
-//! The rates: a panel for each encoding, a line for each compaction.
+//! Chart of the rates: one panel per encoding, one line per compaction.
 
 use crate::{
     common::chart::{Chart, Line, Panel},
@@ -44,11 +44,11 @@ pub fn write(path: &Path, adapter: &str, rows: &[Row]) -> Result<()> {
     });
     Chart {
         title: format!(
-            "Instances culled and compacted: {:.0} % visible, {} order\n{adapter}",
+            "Instances tested and compacted: {:.0} % visible, {} order\n{adapter}",
             share * 100.0,
             last.order.name()
         ),
-        axes: ["instances", "G instances a second"],
+        axes: ["instances", "G instances per second"],
         panel_width: 500,
         panels: panels.collect(),
     }

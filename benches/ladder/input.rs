@@ -1,4 +1,4 @@
-//! Instances to cull: points in a cube, in spatial or in random order, cut into pages.
+//! The instances to test: points in a cube, in spatial or in random order, divided into pages.
 
 use crate::common::{Gpu, buffer, encoding::Encoding, verify::Expected};
 use anyhow::Result;
@@ -14,12 +14,12 @@ use bevy_gpu_culling::{
 use glam::{Affine3A, Quat, Vec3, Vec4};
 use wgpu::{Buffer, BufferUsages};
 
-/// How instances follow each other.
+/// The order of the instances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Order {
     /// Along a Morton curve.
     Sorted,
-    /// At random.
+    /// In random order.
     Random,
 }
 
@@ -32,12 +32,13 @@ impl Order {
     }
 }
 
-/// Radius of an instance in a cube of side 2.
+/// Radius of an instance. The cube has a side of 2.
 const RADIUS: f32 = 0.001;
-/// Instances that a thread makes at once.
+/// Instances per work item of a thread.
 const PART: u32 = 1 << 19;
 
-/// Half the side of the cube that a view keeps, so that it keeps `share` of the points; centres this far out.
+/// Half the side of the box that contains `share` of the points. A view that keeps every instance
+/// whose center is inside keeps that share.
 fn half_side(share: f64) -> f32 {
     if share >= 1.0 {
         4.0
@@ -61,14 +62,14 @@ pub fn view(share: f64) -> CullView {
     CullView::from_planes(axes.map(plane))
 }
 
-/// What is the same for all input sets of one size.
+/// The properties that all input sets of one size share.
 pub struct Shape {
     pub count: u32,
     pub order: Order,
     pub encoding: Encoding,
-    /// Instances of a page: all of them, if one binding holds so many.
+    /// Instances per page: all of them if they fit one binding.
     pub page_len: u32,
-    /// The shares that are going to be asked for.
+    /// The visible shares that will be measured.
     pub shares: Vec<f64>,
 }
 
@@ -85,12 +86,12 @@ impl Shape {
         }
     }
 
-    /// Bytes of one input set.
+    /// Size of one input set in bytes.
     pub fn bytes(&self) -> u64 {
         u64::from(self.count) * self.encoding.bytes() as u64
     }
 
-    /// The tables for a view that keeps `share`.
+    /// The tables for a view that keeps `share` of the points.
     pub fn plan(&self, gpu: &Gpu, share: f64) -> Plan {
         let pages = self.count.div_ceil(self.page_len);
         let regions: Vec<_> = (0..pages)
@@ -120,7 +121,7 @@ impl Shape {
         Plan::build(&[request], PlanLimits::new(gpu.binding_limit(), workgroups))
     }
 
-    /// Instance `i` of set `seed`.
+    /// Instance `i` of the set `seed`.
     fn instance(&self, seed: u64, i: u32) -> PackedInstance {
         let bits = mix(seed << 32 | u64::from(i));
         let unit = |shift: u32| ((bits >> shift & 0x1f_ffff) as f32 + 0.5) / 2_097_152.0;
@@ -128,7 +129,7 @@ impl Shape {
         let mut position = match self.order {
             Order::Random => inside * 2.0 - 1.0,
             Order::Sorted => {
-                // The points of a cell of the curve follow each other.
+                // The points of one cell of the curve are consecutive.
                 let levels = self.count.max(1).ilog2() / 3;
                 let cell = (u64::from(i) << (3 * levels)) / u64::from(self.count);
                 let corner = Vec3::new(
@@ -139,7 +140,8 @@ impl Shape {
                 (corner + inside) / (1u32 << levels) as f32 * 2.0 - 1.0
             }
         };
-        // A point on a border may be seen either way, and every result is checked: move it.
+        // Rounding decides whether a point on a border is visible, and every result is checked. So
+        // move it.
         for half in self.shares.iter().map(|share| half_side(*share)) {
             for axis in 0..3 {
                 if (position[axis].abs() - half).abs() < 1e-4 {
@@ -174,7 +176,7 @@ fn mix(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Bits 0, 3, 6 and so on, side by side.
+/// Collects bits 0, 3, 6 and so on into contiguous bits.
 fn every_third(value: u64) -> u32 {
     (0..21).fold(0, |all, bit| all | ((value >> (3 * bit) & 1) as u32) << bit)
 }
@@ -182,12 +184,12 @@ fn every_third(value: u64) -> u32 {
 /// An input set on the GPU.
 pub struct Input {
     pub pages: Vec<Buffer>,
-    /// What the twin keeps, for each of the shares.
+    /// The twin's survivors, for each of the shares.
     pub expected: Vec<Expected>,
 }
 
 impl Input {
-    /// Makes set `seed`; `progress` is told how many instances are done.
+    /// Creates the set `seed`. `progress` receives the number of finished instances.
     pub fn new(gpu: &Gpu, shape: &Shape, seed: u64, progress: impl Fn(u64)) -> Result<Self> {
         let stride = shape.encoding.bytes() as u64;
         let pages = gpu.within_memory(|| {
@@ -236,7 +238,7 @@ impl Input {
                     .for_each(|(sum, seen)| *sum += seen);
                 progress(bytes.len() as u64 / stride);
             }
-            // What was staged may go.
+            // Lets the staging memory be freed.
             gpu.queue.submit([]);
             gpu.device.poll(wgpu::PollType::wait_indefinitely())?;
         }
@@ -244,7 +246,7 @@ impl Input {
     }
 }
 
-/// Some instances, encoded, and what the twin keeps of them.
+/// Some encoded instances, and the twin's survivors of them.
 fn part(
     shape: &Shape,
     seed: u64,

@@ -1,5 +1,17 @@
-//! Every compaction at every encoding, size, share and order that is asked for: each run timed by the GPU, each
-//! result compared with the twin.
+//! Times every requested compaction at every requested encoding, size, share and order. The GPU
+//! times each run, and each result is compared with the twin.
+//!
+//! Most of the compactions and the encodings are from these articles:
+//!
+//! * AMD GPUOpen, "Fast compaction with mbcnt", 2016:
+//!   <https://gpuopen.com/learn/fast-compaction-with-mbcnt/>
+//! * Kostas Anagnostou, "Stream compaction using wave intrinsics", 2022:
+//!   <https://interplayoflight.wordpress.com/2022/12/25/stream-compaction-using-wave-intrinsics/>
+//! * Marco Giordano, "Unity GPU culling experiments, part 2: optimizations", 2019:
+//!   <https://www.mpc-rnd.com/unity-gpu-culling-experiments-part2-optimizations/>
+//! * Duane Merrill and Michael Garland, "Single-pass parallel prefix scan with decoupled
+//!   look-back", 2016:
+//!   <https://research.nvidia.com/publication/2016-03_single-pass-parallel-prefix-scan-decoupled-look-back>
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -24,11 +36,12 @@ use row::Row;
 use std::path::PathBuf;
 use wgpu::{Buffer, CommandEncoder};
 
-/// Measures every compaction of the seeds on this adapter.
+/// Measures every compaction on this adapter.
 #[derive(Parser)]
 #[command(name = "ladder", version)]
 struct Args {
-    /// Instances: 64000, 64k or 64M; several are separated by commas [default: 1k to 64M, 1k to 1M in software]
+    /// Numbers of instances: 64000, 64k or 64M; commas separate several [default: 1k to 64M, 1k to
+    /// 1M in software]
     #[arg(long, value_delimiter = ',', value_parser = parse_count)]
     count: Vec<u32>,
     /// Shares of the instances that are visible
@@ -40,50 +53,51 @@ struct Args {
     /// Instance encodings [default: all]
     #[arg(long, value_delimiter = ',')]
     encoding: Vec<Encoding>,
-    /// Compactions [default: all that run here]
+    /// Compactions [default: all that this adapter supports]
     #[arg(long, value_delimiter = ',')]
     strategy: Vec<Compaction>,
     /// The tier [default: the best that the adapter supports]
     #[arg(long)]
     tier: Option<CullingTier>,
-    /// Timed runs of each case [default: 21, 5 in software]
+    /// Timed runs per case [default: 21, 5 in software]
     #[arg(long)]
     runs: Option<usize>,
-    /// Runs before them
+    /// Untimed runs before them
     #[arg(long, default_value_t = 3)]
     warm_up: usize,
-    /// A cache of so many MiB is to be out of play: input sets are rotated, and where they are too small the
-    /// cache is filled with something else before each run [default: 128, 4 in software]
+    /// Size of the cache in MiB. It must not hold a run's instances, so the input sets rotate; if
+    /// they are too small for that, the cache is filled with other data before each run [default:
+    /// 128, 4 in software]
     #[arg(long)]
     cache: Option<u64>,
-    /// GiB that may be used [default: 16, 3 in software]
+    /// Most memory to use, in GiB [default: 16, 3 in software]
     #[arg(long)]
     memory: Option<u64>,
-    /// One JSON object a line instead of the table
+    /// Prints one JSON object per line instead of the table
     #[arg(long)]
     json: bool,
-    /// An SVG of the rates is written here
+    /// Writes a chart of the rates to this SVG file
     #[arg(long)]
     chart: Option<PathBuf>,
     /// Checks the check: changes an id of every result, so that the benchmark must fail
     #[arg(long)]
     spoil: bool,
-    /// What `cargo bench` adds
+    /// Set by `cargo bench`
     #[arg(long, hide = true)]
     bench: bool,
 }
 
-/// What all cases share.
+/// State that all cases share.
 struct Bench {
     gpu: Gpu,
     args: Args,
     tier: CullingTier,
     runs: usize,
-    /// MiB.
+    /// Size of the cache in MiB.
     cache: u64,
     verifier: Verifier,
     reader: Reader,
-    /// Read before a run so that the cache holds nothing of the instances.
+    /// Data that is read before a run, so that the cache holds none of the instances.
     filler: Buffer,
     bar: ProgressBar,
     rows: Vec<Row>,
@@ -208,11 +222,11 @@ impl Bench {
         self.bar.inc(cases);
     }
 
-    /// Input sets to rotate among: together twice the cache, at least two, at most eight; fewer where the
-    /// memory is short.
+    /// Number of input sets to rotate among. Together they are twice as large as the cache. There
+    /// are at least two and at most eight, or fewer if the memory does not suffice.
     fn sets(&self, shape: &Shape) -> Option<u64> {
         let default = if self.gpu.is_software() { 3 } else { 16 };
-        // Sums, votes and ids of all strategies, which keep their buffers.
+        // The strategies keep their buffers of sums, votes and ids.
         let scratch = u64::from(shape.count) * 12 * self.args.strategy.len() as u64;
         let budget = self.args.memory.unwrap_or(default) << 30;
         let most = budget.checked_sub(scratch)? / shape.bytes();
@@ -263,7 +277,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Reads the filler where the input sets together are smaller than twice the cache.
+    /// Reads the filler if the input sets together are smaller than twice the cache.
     fn fill_cache(&self, shape: &Shape, inputs: &[Input], encoder: &mut CommandEncoder) {
         if shape.bytes() * inputs.len() as u64 >= self.cache << 21 {
             return;
@@ -272,7 +286,7 @@ impl Bench {
         self.reader.record(&self.gpu, &self.filler, &mut pass);
     }
 
-    /// A plain read of the instances.
+    /// Times a plain read of the instances.
     fn time_read(&self, shape: &Shape, inputs: &[Input]) -> Result<Times> {
         let mut times = Vec::new();
         for run in 0..self.args.warm_up + self.runs {
@@ -295,7 +309,7 @@ impl Bench {
         Ok(Times::of(times))
     }
 
-    /// All runs of one compaction, each of them verified.
+    /// Times all runs of one compaction and verifies each.
     fn time(
         &self,
         shape: &Shape,

@@ -1,4 +1,4 @@
-//! A measured case, as a line of the table or as JSON.
+//! One result, as a line of the table or as JSON.
 
 use crate::{
     common::{encoding::Encoding, stats::Times},
@@ -8,7 +8,7 @@ use bevy_gpu_culling::cull::{Compaction, CullingTier};
 use core::fmt::Write as _;
 use serde::{Serialize, Serializer};
 
-/// One compaction in one case. All of its runs were verified.
+/// The result of one compaction in one case. All its runs were verified.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     #[serde(serialize_with = "crate::common::text")]
@@ -18,24 +18,25 @@ pub struct Row {
     #[serde(serialize_with = "crate::common::text")]
     pub tier: CullingTier,
     pub count: u32,
-    /// The share that was asked for.
+    /// Share of the instances that the case asks for.
     pub visible: f64,
     #[serde(serialize_with = "order")]
     pub order: Order,
     /// Survivors of the first input set.
     pub survivors: u32,
-    /// Median.
+    /// Median in microseconds.
     pub us: f64,
-    /// From the tenth to the ninetieth hundredth of the runs, as a share of the median.
+    /// Distance from the 10th to the 90th percentile of the runs, as a share of the median.
     pub spread: f64,
     pub ginst_s: f64,
-    /// Bytes that the strategy moves at least.
+    /// Least number of bytes that the strategy moves.
     pub bytes: u64,
-    /// Time of a plain read of the same instances over the strategy's.
+    /// Time of a plain read of the same instances, divided by the strategy's.
     pub read_fraction: f64,
-    /// How many times faster than `naive-atomic` in the same case.
+    /// Time of `naive-atomic` in the same case, divided by the strategy's.
     pub vs_naive: Option<f64>,
-    /// How many times faster than the article's first rung (`hillis-steele` over matrices) in the same case.
+    /// Time of the first rung of Giordano (2019), `hillis-steele` over matrices, in the same case,
+    /// divided by the strategy's.
     pub vs_first: Option<f64>,
     pub verified: bool,
 }
@@ -49,7 +50,7 @@ fn order<S: Serializer>(order: &Order, to: S) -> Result<S::Ok, S::Error> {
 }
 
 impl Row {
-    /// Without the ratios, which need the other rows of the case ([`fill_ratios`]).
+    /// A row without ratios, which need the other rows of the case ([`fill_ratios`]).
     pub fn new(
         (strategy, tier): (Compaction, CullingTier),
         shape: &Shape,
@@ -82,7 +83,7 @@ impl Row {
     }
 }
 
-/// Fills the ratios of the rows from `first` on, as far as what they refer to was measured.
+/// Fills the ratios of the rows from `first` on if the strategies that they refer to were measured.
 pub fn fill_ratios(rows: &mut [Row], first: usize) {
     for index in first..rows.len() {
         let row = &rows[index];
@@ -98,7 +99,7 @@ pub fn fill_ratios(rows: &mut [Row], first: usize) {
     }
 }
 
-/// The rows as a Markdown table, case after case.
+/// The rows as a Markdown table, in the order of the cases.
 pub fn table(rows: &[Row]) -> String {
     let mut table = String::from(
         "| count | visible | order | encoding | strategy | us | spread | G inst/s | MB | of a plain read | x naive | x first rung |\n\

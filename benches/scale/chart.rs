@@ -1,4 +1,4 @@
-//! The times: a panel for each order, a line for each share with and without classification.
+//! Chart of the times: one panel per order, one line per share and compaction.
 
 use crate::{
     common::chart::{Chart, Line, Panel},

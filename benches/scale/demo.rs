@@ -1,4 +1,4 @@
-//! The demo as a part of the benchmark: what a frame costs on the CPU in Bevy.
+//! Runs the demo, which shows what a frame costs on the CPU in Bevy.
 
 use crate::row::Peer;
 use anyhow::{Context, Result, bail};
@@ -9,13 +9,13 @@ use std::{
     process::Command,
 };
 
-/// Milliseconds of each part of a frame, and bytes an orb on the CPU.
+/// Milliseconds of each part of a frame, and bytes per orb on the CPU.
 type CpuCost = (BTreeMap<String, Option<f64>>, f64);
 
-/// The demo's program, and what it has said so far.
+/// The demo's program and the results that are known so far.
 pub struct Demo {
     path: PathBuf,
-    /// By instances and views.
+    /// Costs by the numbers of instances and views.
     cpu: BTreeMap<(u32, u32), CpuCost>,
 }
 
@@ -27,8 +27,9 @@ impl Demo {
         }
     }
 
-    /// CPU times of a frame of `count` orbs in so many views, and bytes an orb on the CPU when all are uploaded. Small pictures
-    /// of few orbs: what is drawn is no part of it.
+    /// CPU times of a frame with `count` orbs and `views` views, and bytes per orb on the CPU after
+    /// the upload of all orbs. The picture is small and shows few orbs, because drawing is not
+    /// measured.
     pub fn cpu(&mut self, count: u32, views: u32) -> Result<CpuCost> {
         if let Some(known) = self.cpu.get(&(count, views)) {
             return Ok(known.clone());
@@ -55,7 +56,7 @@ impl Demo {
         Ok(found)
     }
 
-    /// The same scene as sets and as entities.
+    /// Results for the same scene drawn as sets and as entities.
     pub fn peers(&self, count: u32) -> Result<[Peer; 2]> {
         let count_flag = count.to_string();
         let flags = ["--count", &count_flag, "--frames", "12"];
@@ -77,7 +78,7 @@ impl Demo {
             .args(["--headless", "--json"])
             .args(flags)
             .output()
-            .with_context(|| format!("{} does not start", self.path.display()))?;
+            .with_context(|| format!("cannot start {}", self.path.display()))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
             bail!(
@@ -87,7 +88,7 @@ impl Demo {
             );
         }
         let said = String::from_utf8_lossy(&output.stdout);
-        let line = said.lines().last().context("the demo said nothing")?;
-        serde_json::from_str(line).context("the demo's last line is no JSON")
+        let line = said.lines().last().context("the demo printed nothing")?;
+        serde_json::from_str(line).context("the demo's last line is not JSON")
     }
 }

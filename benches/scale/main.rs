@@ -1,5 +1,5 @@
-//! The engine from a thousand instances to as many as fit: all stages in one pass and each alone, CPU time, memory, upload and
-//! start; each run's result is compared with the twin.
+//! Measures the engine from a thousand instances to as many as fit: all stages in one pass, each
+//! stage alone, CPU time, memory, upload and start-up. Each run's result is compared with the twin.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -40,10 +40,11 @@ use wgpu::{Buffer, CommandEncoder, ComputePass, PollType};
 #[derive(Parser)]
 #[command(name = "scale", version)]
 struct Args {
-    /// Instances: 64000, 64k or 64M; several are separated by commas [default: 1k to 100M, 1k to 1M in software]
+    /// Numbers of instances: 64000, 64k or 64M; commas separate several [default: 1k to 100M, 1k to
+    /// 1M in software]
     #[arg(long, value_delimiter = ',', value_parser = common::parse_count)]
     count: Vec<u32>,
-    /// Shares of the instances that each view sees
+    /// Shares of the instances that each view keeps
     #[arg(long, value_delimiter = ',', default_values_t = [0.0, 0.02, 0.25, 1.0])]
     visible: Vec<f64>,
     /// Orders of the instances [default: both]
@@ -55,37 +56,39 @@ struct Args {
     /// Whether blocks are tested before instances [default: both]
     #[arg(long, value_delimiter = ',')]
     classify: Vec<Switch>,
-    /// Compactions [default: what --classify says: look-back and classify test blocks, vote-scan-compact does not]
+    /// Compactions [default: --classify chooses: look-back and classify test blocks,
+    /// vote-scan-compact does not]
     #[arg(long, value_delimiter = ',', conflicts_with = "classify")]
     compaction: Vec<Compaction>,
     /// The tier [default: the best that the adapter supports]
     #[arg(long)]
     tier: Option<CullingTier>,
-    /// Timed runs of each case [default: 21, 5 in software]
+    /// Timed runs per case [default: 21, 5 in software]
     #[arg(long)]
     runs: Option<usize>,
-    /// Runs before them
+    /// Untimed runs before them
     #[arg(long, default_value_t = 3)]
     warm_up: usize,
-    /// So many MiB are read before each run, so that the cache holds nothing of the instances [default: 128, 4 in software]
+    /// MiB of other data that are read before each run, so that the cache holds none of the
+    /// instances [default: 128, 4 in software]
     #[arg(long)]
     cache: Option<u64>,
-    /// The demo's program: CPU times are those of the plugin in Bevy, and `--peer` can be asked for
+    /// The demo's program. With it, CPU times are the plugin's in Bevy, and `--peer` is possible
     #[arg(long, value_name = "PATH")]
     orbs: Option<PathBuf>,
     /// Compares the demo with the same scene drawn as entities
     #[arg(long, requires = "orbs")]
     peer: Option<PeerName>,
-    /// One JSON object a line instead of the table
+    /// Prints one JSON object per line instead of the table
     #[arg(long)]
     json: bool,
-    /// An SVG of the times is written here
+    /// Writes a chart of the times to this SVG file
     #[arg(long)]
     chart: Option<PathBuf>,
     /// Checks the check: changes an id of every result, so that the benchmark must fail
     #[arg(long)]
     spoil: bool,
-    /// What `cargo bench` adds
+    /// Set by `cargo bench`
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -110,14 +113,14 @@ enum PeerName {
     Bevy,
 }
 
-/// More entities than this are no peer: they take minutes to start.
+/// Most entities for the comparison with Bevy. More take minutes to start.
 const MOST_ENTITIES: u32 = 4_000_000;
-/// Times that all stages run in a row for `repeated_us`.
+/// Repetitions of all stages in one pass for `repeated_us`.
 const REPEATS: u32 = 10;
-/// The one set.
+/// The only set.
 const SET: SetId = SetId(1);
 
-/// What all cases share.
+/// State that all cases share.
 struct Bench {
     gpu: Gpu,
     args: Args,
@@ -226,7 +229,7 @@ fn run(mut args: Args) -> Result<()> {
     Ok(())
 }
 
-/// A culler with the set, and what its start took.
+/// A culler with the set, and the times of its start.
 struct Loaded {
     culler: Culler,
     start_ms: Vec<(&'static str, f64)>,
@@ -281,14 +284,14 @@ impl Bench {
         Ok(())
     }
 
-    /// A culler that has the set; an error when the memory is not there.
+    /// A culler with the set uploaded, or an error if the memory does not suffice.
     fn load(&self, set: &InstanceSet, compaction: Compaction, generate: f64) -> Result<Loaded> {
         let (device, queue) = (&self.gpu.device, &self.gpu.queue);
         let begin = Instant::now();
         let options = CullerOptions {
             tier: Some(self.tier),
             compaction,
-            // Room for all: no run is lost to an arena that has yet to grow.
+            // Room for all survivors, so that no run is lost to an arena that still has to grow.
             survivor_capacity: u32::MAX,
             ..CullerOptions::default()
         };
@@ -300,7 +303,7 @@ impl Bench {
                 .reserve_set(device, SET, set.len() as u32, Channels::default())?;
             Ok(())
         })?;
-        // The driver makes room at the first use.
+        // The driver allocates the memory at its first use.
         queue.submit([]);
         device.poll(PollType::wait_indefinitely())?;
         let begin = Instant::now();
@@ -428,7 +431,8 @@ impl Bench {
         })
     }
 
-    /// All stages, `repeats` times in a pass, behind a pass of the same: what they take when code and tables are in the caches.
+    /// Times all stages, run `repeats` times in one pass, after an untimed pass of the same stages.
+    /// Code and tables are then in the caches.
     fn time_again(
         &self,
         culler: &Culler,
@@ -458,7 +462,8 @@ impl Bench {
         Ok(Times::of(times))
     }
 
-    /// Medians of the stages, each in a pass of its own behind one with those before it.
+    /// Median times of the stages. Each is timed in a separate pass, after a pass with the stages
+    /// before it.
     fn time_stages(&self, culler: &Culler) -> Result<Vec<(&'static str, f64)>> {
         let stages: Vec<Stage> = culler.compaction().stages().collect();
         let mut medians = Vec::new();
@@ -477,7 +482,7 @@ impl Bench {
                         culler.record_stage(*stage, pass);
                     },
                     |encoder| {
-                        // A frame has all stages: the last ones leave what the first ones expect.
+                        // A frame runs all stages. The last ones leave what the first ones expect.
                         let mut pass = encoder.begin_compute_pass(&Default::default());
                         for stage in &stages[index + 1..] {
                             culler.record_stage(*stage, &mut pass);
@@ -494,7 +499,7 @@ impl Bench {
         Ok(medians)
     }
 
-    /// The survivors of all views.
+    /// Adds the survivors of all views to the digest.
     fn digest(&self, culler: &Culler, views: u32, encoder: &mut CommandEncoder) {
         self.verifier.clear(encoder);
         for view in 0..views as usize {
@@ -519,7 +524,7 @@ impl Bench {
         }
     }
 
-    /// A plain read of the instances.
+    /// Times a plain read of the instances.
     fn time_read(&self, culler: &mut Culler, views: u32) -> Result<Times> {
         let (device, queue) = (&self.gpu.device, &self.gpu.queue);
         self.gpu.within_memory(|| {
@@ -560,7 +565,7 @@ impl Bench {
         self.reader.record(&self.gpu, &self.filler, &mut pass);
     }
 
-    /// The demo against Bevy's entities.
+    /// The demo with sets compared with Bevy's entities.
     fn peers(&self) -> Result<Vec<Peer>> {
         let (Some(demo), Some(PeerName::Bevy)) = (&self.demo, self.args.peer) else {
             return Ok(Vec::new());

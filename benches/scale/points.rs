@@ -1,4 +1,4 @@
-//! Points in a cube of side 2, the views that keep a share of them, and what the twin keeps.
+//! Points in a cube of side 2, the views that keep a share of them, and the twin's survivors.
 
 use crate::common::verify::Expected;
 use anyhow::Result;
@@ -18,15 +18,15 @@ use std::{sync::Mutex, thread};
 
 /// Radius of an instance.
 pub const RADIUS: f32 = 0.001;
-/// Instances that a thread works on at once.
+/// Instances per work item of a thread.
 const PART: usize = 1 << 18;
 
-/// How instances follow each other.
+/// The order of the instances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Order {
-    /// Along the Morton curve: `InstanceSet::sorted`.
+    /// Along the Morton curve, as `InstanceSet::sorted` does it.
     Sorted,
-    /// At random.
+    /// In random order.
     Random,
 }
 
@@ -39,8 +39,9 @@ impl Order {
     }
 }
 
-/// The box that view `view` of those that keep `share` sees: centre, half side. The first is in the middle, the others lean to
-/// the cube's corners; with a share of 0 it lies beside the cube, with 1 around it.
+/// Center and half side of the box that the view number `view` sees, if the views keep `share`. The
+/// first box is in the middle; the others are moved toward the cube's corners. With a share of 0,
+/// the box lies outside the cube. With a share of 1, it contains the cube.
 fn seen(share: f64, view: u32) -> (Vec3, f32) {
     if share <= 0.0 {
         return (Vec3::new(4.0 + view as f32, 0.0, 0.0), 0.5);
@@ -65,11 +66,11 @@ pub fn view(share: f64, view: u32) -> CullView {
         Vec3::Z,
         Vec3::NEG_Z,
     ];
-    // A sphere is seen as soon as it touches: the planes are that much further in.
+    // A sphere is visible as soon as it touches the box, so the planes are one radius further in.
     CullView::from_planes(axes.map(|axis| axis.extend(half - RADIUS - axis.dot(centre))))
 }
 
-/// A set of `count` points; none of them on the border of a view, where rounding decides.
+/// A set of `count` points. None lies on the border of a view, because rounding would decide there.
 pub fn points(count: u32, order: Order, shares: &[f64], views: u32) -> Result<InstanceSet> {
     let boxes: Vec<_> = shares
         .iter()
@@ -101,7 +102,7 @@ pub fn points(count: u32, order: Order, shares: &[f64], views: u32) -> Result<In
     })
 }
 
-/// What the twin keeps: for each share, of each view.
+/// The twin's survivors for each share and view.
 pub fn expected(set: &InstanceSet, shares: &[f64], views: u32) -> Vec<Vec<Expected>> {
     let chunk = Chunk {
         sphere: Vec4::new(0.0, 0.0, 0.0, RADIUS),
@@ -133,7 +134,7 @@ pub fn expected(set: &InstanceSet, shares: &[f64], views: u32) -> Vec<Vec<Expect
         .collect()
 }
 
-/// Works on all parts, each core on the next that is left.
+/// Works on all parts. Each core takes the next part that is left.
 fn for_each_part<T: Send>(parts: impl Iterator<Item = T> + Send, work: impl Fn(usize, T) + Sync) {
     let parts = Mutex::new(parts);
     let next_index = AtomicUsize::new(0);

@@ -1,4 +1,4 @@
-//! A measured case, as a line of the table or as JSON.
+//! One result, as a line of the table or as JSON.
 
 use crate::points::Order;
 use bevy_gpu_culling::cull::Compaction;
@@ -6,11 +6,11 @@ use core::fmt::Write as _;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
-/// One case. All of its runs were verified.
+/// The result of one case. All its runs were verified.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     pub count: u32,
-    /// The share that was asked for.
+    /// Share of the instances that the case asks for.
     pub visible: f64,
     #[serde(serialize_with = "order")]
     pub order: Order,
@@ -23,32 +23,35 @@ pub struct Row {
     pub tier: String,
     /// Survivors of all views.
     pub survivors: u64,
-    /// Medians of each stage in a pass of its own.
+    /// Median of each stage in microseconds, in a separate pass.
     #[serde(serialize_with = "in_order")]
     pub stage_us: Vec<(&'static str, f64)>,
-    /// Median of all stages in one pass, behind something else that has filled the cache.
+    /// Median of all stages in one pass in microseconds, after other data has filled the cache.
     pub total_us: f64,
-    /// The same behind a pass of the same.
+    /// Median in microseconds of the same pass directly after another one like it.
     pub again_us: f64,
-    /// The same of ten repetitions in one pass, a tenth of it: code and tables are in the caches.
+    /// A tenth of the median of ten repetitions in one pass, in microseconds. Code and tables are
+    /// in the caches.
     pub repeated_us: f64,
-    /// From the tenth to the ninetieth hundredth of the runs, as a share of the median.
+    /// Distance from the 10th to the 90th percentile of the runs, as a share of the median.
     pub spread: f64,
-    /// Time of a plain read of the same instances over the total.
+    /// Time of a plain read of the same instances, divided by the total.
     pub read_fraction: f64,
     pub dispatches: u32,
-    /// CPU times of a frame: of the plugin's systems in the demo, or, without it, of the engine alone.
+    /// CPU milliseconds of a frame: the plugin's systems in the demo, or the engine alone without
+    /// the demo.
     pub cpu_ms: BTreeMap<String, Option<f64>>,
-    /// Of the GPU's memory, without the survivors' arena.
+    /// Bytes of GPU memory per instance, without the survivors' arena.
     pub bytes_per_instance: f64,
-    /// Of the CPU's memory: what the caller keeps (0 if it drops the instances after their upload).
+    /// Bytes of CPU memory per instance that the caller keeps (0 if it drops the instances after
+    /// their upload).
     pub cpu_bytes_per_instance: f64,
-    /// The arena, 4 bytes for each survivor it has room for.
+    /// Bytes of the arena: 4 per survivor that fits.
     pub survivor_bytes: u64,
-    /// Times of a start, for the count and order.
+    /// Milliseconds of each part of a start, for the count and order.
     #[serde(serialize_with = "in_order")]
     pub start_ms: Vec<(&'static str, f64)>,
-    /// Rate of the upload.
+    /// Rate of the upload in gigabytes per second.
     pub upload_gb_s: f64,
     pub verified: bool,
 }
@@ -68,7 +71,7 @@ fn in_order<S: Serializer>(pairs: &[(&'static str, f64)], to: S) -> Result<S::Ok
 /// The rows as a Markdown table.
 pub fn table(rows: &[Row]) -> String {
     let mut table = String::from(
-        "| count | visible | order | views | compaction | stages, us | total us | again us | repeated us | spread | of a plain read | CPU ms | bytes an instance |\n\
+        "| count | visible | order | views | compaction | stages, us | total us | again us | repeated us | spread | of a plain read | CPU ms | bytes per instance |\n\
          | --: | --: | --- | --: | --- | --- | --: | --: | --: | --: | --: | --: | --: |\n",
     );
     for row in rows {
@@ -99,7 +102,7 @@ pub fn table(rows: &[Row]) -> String {
     table
 }
 
-/// The same scene in the demo, as sets and as entities.
+/// The result of the same scene in the demo, drawn as sets or as entities.
 #[derive(Clone, Debug, Serialize)]
 pub struct Peer {
     pub count: u32,

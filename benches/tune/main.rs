@@ -1,4 +1,4 @@
-//! Measures which compaction `Auto` should take on this adapter, and keeps the result.
+//! Measures which compaction `Auto` should use on this adapter, and saves the result.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -17,20 +17,21 @@ use clap::Parser;
 use common::Gpu;
 use std::path::PathBuf;
 
-/// Measures which ordered compaction is the fastest on this adapter and keeps the answer for `Auto`.
+/// Measures which ordered compaction is the fastest on this adapter, and saves the result for
+/// `Auto`.
 #[derive(Parser)]
 #[command(name = "tune", version)]
 struct Args {
     /// The tier [default: the best that the adapter supports]
     #[arg(long)]
     tier: Option<CullingTier>,
-    /// Shows what is kept, and measures only if there is nothing
+    /// Shows the saved result, and measures only if there is none
     #[arg(long)]
     show: bool,
-    /// Another folder than the user's cache folder
+    /// Uses this folder instead of the user's cache folder
     #[arg(long)]
     folder: Option<PathBuf>,
-    /// What `cargo bench` adds
+    /// Set by `cargo bench`
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -58,15 +59,15 @@ fn run(args: Args) -> Result<()> {
     }
     for (most, compaction) in tuned.tuning.steps() {
         match most {
-            &u64::MAX => println!("any greater count: {compaction}"),
-            most => println!("up to {most} tests a frame: {compaction}"),
+            &u64::MAX => println!("any higher count: {compaction}"),
+            most => println!("up to {most} tests per frame: {compaction}"),
         }
     }
     for problem in &tuned.problems {
         eprintln!("warning: {problem}");
     }
     if let Some(file) = &tuned.file {
-        println!("kept in {}", file.display());
+        println!("saved in {}", file.display());
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The devices, and what sets do on them.
+//! The simulated devices and the expected results on each.
 
 use crate::{
     log::Log,
@@ -15,24 +15,24 @@ use bevy_gpu_culling::prelude::*;
 use image::RgbaImage;
 use std::process::Command;
 
-/// What sets do on a device.
+/// The expected result of drawing sets on a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Expected {
-    /// They are drawn, culled on this tier.
+    /// The sets are drawn, and this tier tests their instances.
     Drawn(CullingTier),
-    /// They are not drawn, and an error names this limit.
+    /// The sets are not drawn, and one error names this limit.
     Refused(&'static str),
-    /// Bevy 0.19.1 itself ends an app there, with or without sets. At most one of the errors is ours: it
-    /// names the limit.
+    /// Bevy 0.19.1 itself ends an app there, with or without sets. At most one of the errors is
+    /// ours, and it names the limit.
     BevyEnds(Option<&'static str>),
 }
 
-/// A device.
+/// A simulated device.
 pub struct Device {
     pub name: &'static str,
-    /// Features that it lacks.
+    /// Features that the device lacks.
     without: WgpuFeatures,
-    /// Lowers the adapter's limits.
+    /// Lowers the adapter's limits to the device's.
     limits: fn(&mut WgpuLimits),
     webgl2: bool,
     pub expected: Expected,
@@ -168,7 +168,7 @@ pub const DEVICES: &[Device] = &[
 
 impl Device {
     fn settings(&self) -> WgpuSettings {
-        // Constraints only lower what the adapter has.
+        // Constraints can only lower the adapter's limits.
         let mut limits = unlimited();
         (self.limits)(&mut limits);
         let priority = match self.webgl2 {
@@ -188,7 +188,7 @@ impl Device {
     }
 }
 
-/// Limits that constrain nothing.
+/// The adapter's own limits, which constrain nothing.
 fn unlimited() -> WgpuLimits {
     let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
     let options = wgpu::RequestAdapterOptions {
@@ -200,7 +200,7 @@ fn unlimited() -> WgpuLimits {
         .limits()
 }
 
-/// A set in front of a wall that is an ordinary mesh.
+/// Builds a scene with a set in front of an ordinary mesh.
 fn build(stage: &mut Stage, with_set: bool) {
     let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
     let material = stage.standard(StandardMaterial::from(Color::srgb(0.9, 0.3, 0.2)));
@@ -224,7 +224,8 @@ fn picture(device: &Device, how: How, with_set: bool) -> (RgbaImage, Stage) {
     (picture, stage)
 }
 
-/// The device of a process: Bevy decides some things once in each.
+/// Environment variable of a child process: the index of its device. Each device gets a separate
+/// process, because Bevy decides some things once per process.
 const DEVICE: &str = "TEST_DEVICE";
 const NAME: &str = "devices::every_device_draws_sets_as_entities_or_says_why_not";
 
@@ -255,7 +256,8 @@ fn every_device_draws_sets_as_entities_or_says_why_not() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// What Bevy logs of errors of the device, and what we log.
+/// Draws until Bevy ends the app, and checks the log. No device error may come from this crate's
+/// objects.
 fn draw_until_bevy_ends(device: &Device, limit: Option<&str>) {
     let log = Log::start();
     let run = |how, with_set| {
@@ -265,7 +267,7 @@ fn draw_until_bevy_ends(device: &Device, limit: Option<&str>) {
         stage.app.should_exit()
     };
     assert!(run(How::Set(None), true).is_some(), "{}", device.name);
-    // The labels of what we make begin so.
+    // The labels of this crate's GPU objects begin with this text.
     let text = log.text();
     assert!(!text.contains("'gpu_culling"), "{}: {text}", device.name);
     let ours = log.lines();
@@ -281,7 +283,7 @@ fn draw_until_bevy_ends(device: &Device, limit: Option<&str>) {
     );
     assert!(
         run(How::Entities, false).is_some(),
-        "{}: Bevy alone runs",
+        "{}: Bevy runs without sets, so it does not end the app itself",
         device.name
     );
 }
@@ -293,7 +295,7 @@ fn draw(device: &Device) {
     }
     let log = Log::start();
     let (set, mut stage) = picture(device, How::Set(None), true);
-    // Bevy asks for this one whatever is disabled.
+    // Bevy requests this feature even if it is disabled.
     let always = WgpuFeatures::TEXTURE_ADAPTER_SPECIFIC_FORMAT_FEATURES;
     let has = stage.app.world().resource::<RenderDevice>().features() & device.without;
     assert_eq!(has - always, WgpuFeatures::empty(), "{}", device.name);

@@ -1,6 +1,8 @@
-//! Devices that lack things: none ends the app, and all that draw sets draw what Bevy's entities draw there.
+//! Devices that lack features or have low limits. None of them ends the app, and sets that are
+//! drawn look like Bevy's entities on the same device.
 //!
-//! They are simulated: the device is asked for with fewer features and lower limits than the adapter has.
+//! The devices are simulated: the test requests fewer features and lower limits than the adapter
+//! has.
 #![cfg(feature = "bevy")]
 #![allow(
     clippy::unwrap_used,

@@ -9,10 +9,10 @@ use bevy_gpu_culling::prelude::*;
 use std::process::Command;
 use wgpu::DeviceType;
 
-/// Set in the process that has little memory.
+/// Environment variable of the child process that has little memory.
 const LITTLE_MEMORY: &str = "TEST_WITH_LITTLE_MEMORY";
 const NAME: &str = "memory::a_set_that_does_not_fit_is_left_out_and_named";
-/// What the process may map, in KiB: room for the app, not for the large set.
+/// Most virtual memory of the child process, in KiB. The app fits, the large set does not.
 const LIMIT: u64 = 8 << 20;
 
 #[test]
@@ -60,7 +60,7 @@ fn draw_too_much() {
         stage.camera(eye, Msaa::Off);
         let mut large = None;
         if with_large {
-            // 9.6 GB, all of which only the GPU holds.
+            // 9.6 GB, all of it in GPU memory.
             let around = GpuWritten::within(Vec3::splat(-1.0), Vec3::splat(1.0));
             let set = stage.add(InstanceSet::gpu_written(600_000_000, around).unwrap());
             large = Some(stage.spawn((Mesh3d(mesh), material, GpuInstances(set))));

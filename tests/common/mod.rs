@@ -1,4 +1,5 @@
-//! What the engine's tests share: a device, random scenes, and the comparison of the GPU with the twins.
+//! Code that the engine's tests share: a device, random scenes, and the comparison of the GPU with
+//! the twins.
 #![allow(
     clippy::unwrap_used,
     dead_code,
@@ -20,12 +21,13 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use wgpu::{Device, Queue};
 
-/// A device with all that the adapter has. The tests need one: software Vulkan (Mesa's lavapipe) will do.
+/// A device with all features and limits of the adapter. The tests need an adapter; software Vulkan
+/// (Mesa's lavapipe) suffices.
 pub fn gpu() -> (Device, Queue, wgpu::AdapterInfo) {
     gpu_with(|_| ())
 }
 
-/// The same, with limits that `lower` lowers.
+/// The same, but `lower` lowers the limits.
 pub fn gpu_with(lower: impl Fn(&mut wgpu::Limits)) -> (Device, Queue, wgpu::AdapterInfo) {
     let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
     let adapter = pollster::block_on(instance.request_adapter(&wgpu::RequestAdapterOptions {
@@ -77,7 +79,7 @@ pub fn random_set(rng: &mut ChaCha8Rng, len: usize, scaled: bool) -> InstanceSet
     .unwrap()
 }
 
-/// Cameras, cascades, cube faces, and views that keep everything or nothing.
+/// A random camera, cascade or cube face, or a view that keeps everything or nothing.
 pub fn random_view(rng: &mut ChaCha8Rng) -> CullView {
     let eye = random_vec(rng, 80.0);
     let view = Mat4::look_at_rh(eye, random_vec(rng, 20.0), Vec3::Y);
@@ -102,7 +104,7 @@ pub fn random_view(rng: &mut ChaCha8Rng) -> CullView {
         }
         _ => {
             let angle = rng.random_range(0.2..2.0);
-            // Mostly near, as cameras have it; else far enough to matter.
+            // Usually near, as in real cameras. Otherwise far enough to matter.
             let far_off = rng.random_bool(0.25);
             let near = if far_off {
                 rng.random_range(1.0..40.0)
@@ -115,13 +117,13 @@ pub fn random_view(rng: &mut ChaCha8Rng) -> CullView {
     }
 }
 
-/// A scene: sets, how they are used, and the views.
+/// A scene: sets, their requests and the views.
 pub struct Scene {
     pub sets: Vec<InstanceSet>,
     pub frame: CullFrame,
 }
 
-/// Of any stretch, or `even`.
+/// A random transform with a uniform scale if `even`, or else sometimes with a nonuniform one.
 pub fn random_transform(rng: &mut ChaCha8Rng, even: bool) -> Affine3A {
     let scale = if even || rng.random() {
         Vec3::splat(rng.random_range(0.2..3.0))
@@ -133,12 +135,12 @@ pub fn random_transform(rng: &mut ChaCha8Rng, even: bool) -> Affine3A {
 
 /// A random scene of sets with these lengths.
 pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
-    // Now and then more than the kernels answer for at a time: 4, 16, and a subgroup's lanes.
+    // Sometimes more views than the kernels test at a time: 4, 16, or a subgroup's lanes.
     let most = if rng.random_bool(0.2) { 40 } else { 8 };
     let views: Vec<_> = (0..rng.random_range(1..=most))
         .map(|_| random_view(rng))
         .collect();
-    // Often what most sets are: instances as they come, nothing stretched.
+    // Often like most real sets: no scales, no stretched transforms, centered meshes.
     let plain = rng.random_bool(0.4);
     let sets: Vec<_> = lengths
         .iter()
@@ -189,13 +191,13 @@ pub fn options(tier: CullingTier, shader_checks: bool) -> CullerOptions {
     CullerOptions {
         tier: Some(tier),
         shader_checks,
-        // The comparison reads the words of every block.
+        // The comparison reads the visibility words of every block.
         compaction: bevy_gpu_culling::cull::Compaction::VoteScanCompact,
         ..CullerOptions::default()
     }
 }
 
-/// Uploads the sets and runs the frame once.
+/// Uploads the sets and runs one frame.
 pub fn run(culler: &mut Culler, Gpu { device, queue }: Gpu<'_>, scene: &Scene) {
     upload(culler, Gpu::new(device, queue), scene);
     culler.prepare(Gpu::new(device, queue), &scene.frame);
@@ -235,7 +237,7 @@ pub fn upload(culler: &mut Culler, Gpu { device, queue }: Gpu<'_>, scene: &Scene
     }
 }
 
-/// The instances of a page as they lie on the GPU, where the scene's sets have put them.
+/// The instances and scales of a page as they are on the GPU, reconstructed from the scene's sets.
 pub fn page_copy(culler: &Culler, scene: &Scene, page: usize) -> (Vec<PackedInstance>, Vec<f32>) {
     let (mut instances, mut scales) = (Vec::new(), Vec::new());
     for (id, set) in scene.sets.iter().enumerate() {
@@ -258,16 +260,17 @@ pub fn page_copy(culler: &Culler, scene: &Scene, page: usize) -> (Vec<PackedInst
     (instances, scales)
 }
 
-/// What a comparison saw.
+/// Counts of a comparison.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
     pub tested: u64,
     pub visible: u64,
-    /// Differ from the twin and lie within 1e-4 of a border.
+    /// Instances that differ from the twin and lie within 1e-4 of a border.
     pub borderline: u64,
 }
 
-/// Compares everything that the GPU wrote with the twins: words within the tolerance, the rest exactly.
+/// Compares everything that the GPU wrote with the twins. Words may differ within the tolerance,
+/// everything else must be equal.
 pub fn compare(
     culler: &Culler,
     Gpu { device, queue }: Gpu<'_>,
@@ -341,7 +344,7 @@ fn compare_words(
     Ok(())
 }
 
-/// Scan, compact and args of the GPU's own words.
+/// Applies the twins of scan, compact and args to the GPU's words and compares the results.
 fn compare_rest(plan: &BatchPlan, data: &BatchData) -> Result<(), String> {
     let capacity = data.totals.survivors - data.totals.overflow;
     let mut batch = plan.batch;

@@ -1,4 +1,4 @@
-//! Broken kernels, each of which must be seen.
+//! Broken kernels. The comparison must detect each of them.
 
 use crate::{
     GPU_TIERS,
@@ -124,12 +124,13 @@ fn a_broken_expansion_is_seen() {
             };
             let edit = |_: &str, source: String| source.replace(from, to);
             let mut expander = Expander::with_sources(&gpu.device, &options, edit).unwrap();
-            // Only long ones have a scan of the table or long spans, only the longest a second step of the spine.
+            // Only long inputs have a scan of the table or long spans, and only the longest has a
+            // second step of the spine.
             let long = ["carry", "tiles", "ROOM"]
                 .iter()
                 .any(|part| from.contains(part));
             let small = cases.iter().filter(|(_, counts)| match long {
-                // Not too many items for one thread that is given a wrong source.
+                // Few items per source, so that a thread with a wrong source does not take long.
                 true => counts.len() > 262_144 && counts.iter().all(|items| *items < 1000),
                 false => counts.len() < 4000,
             });

@@ -1,17 +1,17 @@
-//! Counts: the distributions of the benchmark, the edges, sizes around every boundary.
+//! Test inputs: the benchmark's distributions, edge cases, and sizes around every boundary.
 
 use crate::common::rng;
 use bevy_gpu_culling::cull::{Expansion, reference::expand as twin};
 use rand::RngExt;
 
-/// Counts of items around each power of two, as far as the sum stays small.
+/// Numbers of items around each power of two, as long as their sum stays small.
 fn around_powers() -> Vec<u32> {
     (0..17u32)
         .flat_map(|power| [(1 << power) - 1, 1 << power, (1 << power) + 1])
         .collect()
 }
 
-/// The distributions of the benchmark, the edges, and sizes around every boundary.
+/// The benchmark's distributions, edge cases, and sizes around every boundary.
 pub fn cases() -> Vec<(String, Vec<u32>)> {
     let mut rng = rng(0xe5);
     let mut cases: Vec<(String, Vec<u32>)> = Vec::new();
@@ -47,7 +47,7 @@ pub fn cases() -> Vec<(String, Vec<u32>)> {
         "power law",
         (0..60_000).map(|_| power_law(&mut rng)).collect(),
     );
-    // The most for which the buckets have a pass 1 without a scan, and one more.
+    // The largest number of sources for which pass 1 of the buckets needs no scan, and one more.
     for sources in [262_144, 262_145] {
         let counts = (0..sources).map(|_| rng.random_range(0..5)).collect();
         case(&format!("{sources} sources"), counts);
@@ -56,7 +56,7 @@ pub fn cases() -> Vec<(String, Vec<u32>)> {
         "power law, many",
         (0..300_000).map(|_| power_law(&mut rng)).collect(),
     );
-    // More than one step of the spine: 4,096 tiles.
+    // More than 4,096 tiles, which is more than one step of the spine.
     let mut long = vec![0; 4_300_000];
     for _ in 0..2000 {
         let at = rng.random_range(0..long.len());
@@ -74,7 +74,7 @@ pub fn cases() -> Vec<(String, Vec<u32>)> {
     cases
 }
 
-/// Whether `fixed-max` is out of reach here: too many threads for a software adapter.
+/// Whether `fixed-max` would need too many threads for a software adapter.
 pub fn is_out_of_reach(expansion: Expansion, counts: &[u32]) -> bool {
     let (most, _) = twin::measure(counts);
     expansion == Expansion::FixedMax && u64::from(most) * counts.len() as u64 > 1 << 27

@@ -1,4 +1,4 @@
-//! Runs an expansion and compares everything with the twin.
+//! Runs an expansion and compares all its results with the twin.
 
 use crate::common::gpu;
 use bevy_gpu_culling::cull::{
@@ -12,7 +12,7 @@ use wgpu::{
     util::{BufferInitDescriptor, DeviceExt},
 };
 
-/// Marks each item; an item that there is not is an error.
+/// Marks each item. A mark for an item that does not exist is an error.
 const BODY: &str = "
 struct TestMarks { errors: atomic<u32>, done: atomic<u32>, marks: array<atomic<u32>> }
 // The first item of each source, and the end.
@@ -47,7 +47,7 @@ impl Gpu {
         Self::on(device, queue)
     }
 
-    /// A device that binds at most `bytes` of storage.
+    /// A device whose storage bindings have at most `bytes`.
     pub fn with_limit(bytes: u64) -> Self {
         let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
         let adapter = pollster::block_on(instance.request_adapter(&Default::default())).unwrap();
@@ -123,14 +123,14 @@ impl Gpu {
         bytemuck::pod_collect_to_vec(&staging.get_mapped_range(..))
     }
 
-    /// Marks for the items of `counts`, and their group.
+    /// A buffer for the marks of the items of `counts`, and its bind group.
     pub fn marks(&self, counts: &[u32]) -> (Buffer, BindGroup) {
         let mut firsts = vec![0u32];
         for items in counts {
             firsts.push(firsts.last().unwrap().saturating_add(*items));
         }
         let items = *firsts.last().unwrap() as usize;
-        // Too many items are never expanded: a mark for any of them is an error.
+        // Too many items are never expanded, so any mark is an error.
         let room = if items > 1 << 26 { 0 } else { items };
         let firsts = self.buffer(&firsts);
         let marks = self.buffer(&vec![0; 2 + room.max(1)]);
@@ -151,13 +151,13 @@ impl Gpu {
         (marks, group)
     }
 
-    /// Both passes; what pass 1 found, and the marks (errors, threads that were done, items).
+    /// Runs both passes. Returns pass 1's report and the marks (errors, finished threads, items).
     pub fn expand(&self, expander: &Expander, counts: &[u32]) -> (ExpandReport, Vec<u32>) {
         let (marks, group) = self.marks(counts);
         (self.expand_into(expander, &group), self.read(&marks))
     }
 
-    /// Both passes with `group` for the body; what pass 1 found.
+    /// Runs both passes with `group` for the body. Returns pass 1's report.
     pub fn expand_into(&self, expander: &Expander, group: &BindGroup) -> ExpandReport {
         let mut encoder = self.device.create_command_encoder(&Default::default());
         {
@@ -169,7 +169,8 @@ impl Gpu {
         expander.read(&self.device, &self.queue).unwrap()
     }
 
-    /// Prepares, expands, grows where a list had too little room, and compares everything with the twin.
+    /// Prepares and expands, lets a list grow if it did not fit, and compares all results with the
+    /// twin.
     pub fn check(&self, expander: &mut Expander, counts: &[u32]) -> Result<(), String> {
         let buffer = self.buffer(counts);
         let input = ExpandInput {
@@ -192,7 +193,7 @@ impl Gpu {
         equal("sources", report.sources, counts.len() as u32)?;
         equal("items", report.items, items)?;
         if let Err(CullError::ExpansionOverflow { needed, capacity }) = report.check() {
-            // What has room is there, once; the rest is not.
+            // Items that fit are expanded once, the others never.
             equal("errors of an overflow", marks[0], 0)?;
             let found = marks[2..].iter().filter(|mark| **mark == 1).count();
             let more = marks[2..].iter().filter(|mark| **mark > 1).count();
@@ -217,7 +218,7 @@ impl Gpu {
         self.compare_pass_1(expander, counts)
     }
 
-    /// What pass 1 left, word by word.
+    /// Compares the results of pass 1 word by word.
     fn compare_pass_1(&self, expander: &Expander, counts: &[u32]) -> Result<(), String> {
         let gpu = (&self.device, &self.queue);
         let params = expander.params();

@@ -1,4 +1,4 @@
-//! What an expander is given: it refuses buffers that are too small, and stays usable.
+//! The expander rejects input buffers that are too small, and stays usable.
 
 use crate::harness::Gpu;
 use bevy_gpu_culling::cull::{
@@ -11,7 +11,8 @@ fn prepare(gpu: &Gpu, expander: &mut Expander, input: ExpandInput<'_>) -> Result
     expander.prepare(&gpu.device, &gpu.queue, &input)
 }
 
-/// Nothing is bound, so nothing is recorded; and what is right is then prepared as ever.
+/// After an error, nothing is bound, so nothing is recorded. Correct input can then be prepared as
+/// usual.
 fn is_usable(gpu: &Gpu, expander: &mut Expander, counts: &[u32]) {
     let (_, marks) = gpu.expand(expander, counts);
     assert!(marks.iter().all(|mark| *mark == 0), "something was bound");
@@ -75,10 +76,10 @@ fn a_number_of_sources_that_is_not_in_its_buffer_is_refused() {
     gpu.check_prepared(&mut expander, &[3, 0, 5, 1]).unwrap();
 }
 
-/// Bytes that a binding of [`small`] holds.
+/// Size in bytes of a binding on the device of [`small`].
 const LIMIT: u64 = 1 << 20;
 
-/// A device of little room, and an expander that makes a list.
+/// A device with small bindings, and an expander that creates a list.
 fn small() -> (Gpu, Expander) {
     let gpu = Gpu::with_limit(LIMIT);
     let options = gpu.options(CullingTier::Subgroup, Expansion::ItemList);
@@ -101,7 +102,7 @@ fn is_too_large<T: core::fmt::Debug>(result: Result<T, CullError>) {
 #[test]
 fn a_list_grows_as_far_as_a_binding_reaches() {
     let (gpu, mut expander) = small();
-    // 8 bytes for each item fit, an eighth more does not.
+    // 8 bytes per item fit, an eighth more does not.
     let items = LIMIT as u32 / 8 * 19 / 20;
     gpu.check(&mut expander, &[items]).unwrap();
     assert!(expander.entry_capacity() >= items);
@@ -125,7 +126,7 @@ fn a_list_beyond_a_binding_is_refused_and_what_was_prepared_stays() {
 #[test]
 fn too_many_sources_do_not_stay_in_the_way_of_fewer() {
     let (gpu, mut expander) = small();
-    // Their entries alone are more than a binding holds.
+    // Their entries alone do not fit one binding.
     let buffer = gpu.buffer(&[1; 200_000]);
     is_too_large(prepare(&gpu, &mut expander, known(&buffer, 200_000)));
     is_usable(&gpu, &mut expander, &[3, 0, 5, 1]);

@@ -1,5 +1,5 @@
-//! The expansions on the GPU against their CPU twins: every distribution and edge, both GPU tiers, with and without
-//! the shaders' bounds checks.
+//! Compares the expansions on the GPU with their CPU twins, for every distribution and edge case,
+//! on both GPU tiers, with and without the shaders' bounds checks.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -77,7 +77,7 @@ fn indirect_and_separate_dispatches_expand_the_same() {
                     continue;
                 }
                 let checked = match marks_no_thread(dispatch, counts) {
-                    // No workgroup, no thread that is done.
+                    // Without a workgroup, no thread finishes.
                     true => continue,
                     false => gpu.check(&mut expander, counts),
                 };
@@ -92,8 +92,8 @@ fn indirect_and_separate_dispatches_expand_the_same() {
     }
 }
 
-/// The arena is larger than its parts and the kernels check no bounds, so that what they write beyond
-/// the parts is seen.
+/// The arena is larger than its parts and the kernels do not check bounds, so that the test sees
+/// writes beyond the parts.
 #[test]
 fn without_sources_nothing_is_written_beyond_the_parts_of_the_arena() {
     let gpu = Gpu::new();
@@ -218,7 +218,7 @@ fn totals_near_2_32_are_refused_clearly() {
                 let (report, marks) = gpu.expand(&expander, counts);
                 let what = format!("{expansion} on {tier}, case {index}: {report:?}");
                 let total = twin::exact_items(counts).min(u64::from(u32::MAX)) as u32;
-                // An atomic counter cannot say how far beyond.
+                // An atomic counter cannot tell by how much the limit is exceeded.
                 let items = match expander.expansion() {
                     Expansion::PackedAtomic => u32::MAX,
                     _ => total,
@@ -270,7 +270,7 @@ fn an_arena_beyond_a_binding_is_refused_and_leaves_nothing_half_done() {
         println!("this adapter binds {most} bytes: no arena is too large");
         return;
     }
-    // No buffer holds the counts of the most sources.
+    // No buffer can hold the counts of that many sources.
     let options = ExpanderOptions {
         counting: Some(ExpandCode {
             wgsl: "fn items_of(source: u32) -> u32 { return source + 1u; }",
@@ -291,7 +291,7 @@ fn an_arena_beyond_a_binding_is_refused_and_leaves_nothing_half_done() {
         matches!(error, CullError::ExpansionTooLarge { .. }),
         "{error}"
     );
-    // Nothing is bound: nothing is recorded.
+    // Nothing is bound, so nothing is recorded.
     let (marks, group) = gpu.marks(&[1]);
     let mut encoder = gpu.device.create_command_encoder(&Default::default());
     {

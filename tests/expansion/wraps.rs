@@ -1,5 +1,5 @@
-//! Loops whose index is at the end of 32 bits. The tests edit the kernels: only the work around the
-//! end runs, and a loop that would not end is left.
+//! Loops whose index reaches the end of 32 bits. The tests edit the kernels: only the work around
+//! the end runs, and a loop that would not end is aborted.
 
 use crate::harness::Gpu;
 use bevy_gpu_culling::cull::{
@@ -8,7 +8,7 @@ use bevy_gpu_culling::cull::{
     layout::expand::EXPAND_MOST_ITEMS,
 };
 
-/// A count for each of the first and last 128 items of every 2^28.
+/// Counts each of the first and last 128 items of every 2^28.
 const BODY: &str = "
 @group(1) @binding(0) var<storage, read> test_firsts: array<u32>;
 @group(1) @binding(1) var<storage, read_write> test_marks: array<atomic<u32>>;
@@ -19,7 +19,7 @@ fn expand_item(source: u32, item: u32) {
 fn expand_done() {}
 ";
 
-/// `source` with `to` for `from`, which must be there.
+/// Replaces `from` in `source`, which must contain it.
 fn replaced(source: &str, from: &str, to: &str) -> String {
     assert!(source.contains(from), "{from} is gone");
     source.replace(from, to)
@@ -94,7 +94,7 @@ fn the_most_sources_are_each_measured_once() {
         if pass != "expand_measure" {
             return source;
         }
-        // The last turn of all threads: 2^19 sources.
+        // The last iteration of all threads covers 2^19 sources.
         let last = "let first = 0xfff80000u + workgroup.x";
         let source = replaced(&source, "let first = workgroup.x", last);
         let left =

@@ -4,7 +4,7 @@ use crate::common::{gpu, rng};
 use rand::RngExt;
 use wgpu::{BufferUsages, util::DeviceExt};
 
-/// A thread for each lane of 128 asks about the ballot that its workgroup is given.
+/// One thread per lane of 128 counts the bits of its workgroup's ballot.
 const ASK: &str = "
 @group(0) @binding(0) var<storage, read> ballots: array<vec4<u32>>;
 @group(0) @binding(1) var<storage, read_write> answers: array<u32>;
@@ -42,7 +42,7 @@ fn ballots_are_counted_before_every_lane() {
         compilation_options: Default::default(),
         cache: None,
     });
-    // The first component has the lowest lanes, as the bytes of a little-endian u128 do.
+    // The first component holds the lowest lanes, as in the bytes of a little-endian u128.
     let bytes: Vec<u8> = ballots
         .iter()
         .flat_map(|ballot| ballot.to_le_bytes())

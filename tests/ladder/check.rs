@@ -1,4 +1,4 @@
-//! What every compaction must have written.
+//! Checks the output of a compaction.
 
 use crate::common::{Scene, options, page_copy};
 use bevy_gpu_culling::{
@@ -12,7 +12,7 @@ use wgpu::{Device, Features, Queue};
 
 pub const GPU_TIERS: [CullingTier; 2] = [CullingTier::Subgroup, CullingTier::Workgroup];
 
-/// Every compaction on every tier where it runs.
+/// Every compaction on every tier that supports it.
 pub fn rungs() -> impl Iterator<Item = (Compaction, CullingTier)> {
     GPU_TIERS.into_iter().flat_map(|tier| {
         Compaction::supported(tier, Features::SUBGROUP).map(move |compaction| (compaction, tier))
@@ -26,8 +26,8 @@ pub fn with(compaction: Compaction, tier: CullingTier, shader_checks: bool) -> C
     }
 }
 
-/// Compares the rows of a batch with the twin: as lists if the compaction is ordered, else as sets. Instances
-/// within 1e-4 of a border may differ. Returns the survivors.
+/// Compares the rows of a batch with the twin: as lists if the compaction is ordered, otherwise as
+/// sets. Instances within 1e-4 of a border may differ. Returns the number of survivors.
 pub fn check_batch(
     compaction: Compaction,
     plan: &BatchPlan,
@@ -71,7 +71,7 @@ pub fn check_batch(
                     "row {row} starts at {first}, the rows before it end at {next}"
                 ));
             }
-            // A region without survivors may begin behind the last id.
+            // A region without survivors may begin after the last id.
             let ids = data
                 .survivors
                 .get(first as usize..first as usize + count as usize);

@@ -1,4 +1,4 @@
-//! The article's instance encodings, through the same kernels.
+//! The instance encodings that Giordano (2019) compares, with the same kernels.
 
 use crate::{
     check::{check_batch, rungs},
@@ -17,7 +17,7 @@ use glam::{Affine3A, Vec3};
 use rand::RngExt;
 use wgpu::{BufferUsages, Device, util::DeviceExt};
 
-/// A plan and its pages, cut at `page` instances.
+/// A plan and its pages of at most `page` instances.
 struct Input {
     plan: Plan,
     pages: Vec<wgpu::Buffer>,
@@ -69,7 +69,7 @@ fn input(
         },
         rows: &rows,
     };
-    // Few workgroups in x, so that dispatches have two dimensions.
+    // The limit of workgroups in x is low, so that dispatches have two dimensions.
     let plan = Plan::build(
         &[request],
         PlanLimits {

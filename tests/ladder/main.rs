@@ -1,4 +1,5 @@
-//! Every compaction against the twin: on every tier where it runs, at every encoding, at random and at the edges.
+//! Compares every compaction with the twin, on every tier that supports it, with every encoding,
+//! with random scenes and edge cases.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod ballots;
@@ -19,7 +20,7 @@ use glam::{Affine3A, Vec3, Vec4};
 use rand::RngExt;
 use wgpu::Features;
 
-/// Sizes around every boundary: word, subgroup, workgroup, block, tile of the scan.
+/// Sizes around every boundary: a word, a subgroup, a workgroup, a block and a tile of the scan.
 const EDGES: [usize; 20] = [
     0, 1, 2, 31, 32, 33, 63, 64, 127, 128, 129, 255, 257, 1023, 1024, 1025, 2047, 2049, 65_536,
     262_145,
@@ -123,7 +124,7 @@ fn a_set_of_many_pages_and_batches_equals_the_twin() {
         let (mut culler, _) = Culler::new(&device, with(compaction, tier, true)).unwrap();
         culler.limit_pages(4096, 10, 3);
         let mut scene = random_scene(&mut rng, &[20_000, 300, 9000]);
-        // One view at least for each set.
+        // At least one view per set.
         let views = 0..scene.frame.views.len() as u32;
         for request in &mut scene.frame.requests {
             request.views = views.clone().collect();
@@ -247,7 +248,7 @@ fn stages_that_a_compaction_lacks_are_not_recorded() {
     assert_eq!(stages(Compaction::LookBack), [Stage::Compact]);
 }
 
-/// Each break of a compaction is seen by the comparison: it can fail.
+/// The comparison detects every broken compaction, so it can fail.
 #[test]
 fn a_broken_compaction_is_seen() {
     use Compaction::{
@@ -382,7 +383,7 @@ fn a_broken_compaction_is_seen() {
         (LookBack, "word = full_word(", "word = 0u * full_word("),
     ];
     if info.subgroup_max_size < 32 {
-        // Blocks are shared by subgroups, and a group of rows takes several ballots.
+        // Subgroups share blocks, and a group of rows takes several ballots.
         breaks.extend([
             (Classify, "lane_word + 2u * words_each", "lane_word"),
             (Classify, "(crosses).x << first", "(crosses).x"),
@@ -404,7 +405,7 @@ fn a_broken_compaction_is_seen() {
                 Culler::with_sources(&device, with(compaction, tier, true), edit).unwrap();
             let caught = (0..20).any(|seed| {
                 let mut scene = random_scene(&mut rng(seed), &[3000 + seed as usize * 7000, 77]);
-                // Compact blocks: some are inside a view and some outside.
+                // Sorted instances have compact blocks: some are inside a view and some outside.
                 scene.sets[0] = scene.sets[0].clone().sorted().0;
                 run(&mut culler, Gpu::new(&device, &queue), &scene);
                 check(&culler, Gpu::new(&device, &queue), &scene).is_err()
@@ -417,7 +418,7 @@ fn a_broken_compaction_is_seen() {
     }
 }
 
-/// Strips of one, two, four and eight blocks, with rows that end within one.
+/// Strips of one, two, four and eight blocks, with rows that end within a strip.
 #[test]
 fn strips_of_any_size_equal_the_twin() {
     let (device, queue, _) = gpu();
@@ -439,7 +440,8 @@ fn strips_of_any_size_equal_the_twin() {
     }
 }
 
-/// Strips that nobody publishes: those behind them must count them on their own.
+/// Some strips never publish their state. The strips after them must count the missing survivors
+/// themselves.
 #[test]
 fn a_strip_that_waits_in_vain_counts_what_is_missing() {
     let (device, queue, _) = gpu();
@@ -458,7 +460,7 @@ fn a_strip_that_waits_in_vain_counts_what_is_missing() {
         let mut survivors = 0;
         for (seed, len) in [(1, 5000), (2, 70_000), (3, 2_200_000)] {
             let mut scene = random_scene(&mut rng(seed), &[len, 77, 3000]);
-            // As many views as there are make nine million tests.
+            // All views together would need nine million tests.
             scene.frame.views.truncate(4);
             scene.sets[0] = scene.sets[0].clone().sorted().0;
             run(&mut culler, Gpu::new(&device, &queue), &scene);

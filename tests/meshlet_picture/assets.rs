@@ -32,7 +32,7 @@ fn meshlets_are_built_in_the_background() {
     let material = stage.standard(red());
     let mesh = stage.mesh(torus());
     let set = field(150, true);
-    // Two sets with one mesh, and a mesh that cannot be cut.
+    // Two sets with one mesh, and a mesh that cannot be divided into meshlets.
     let at = Transform::from_xyz(0.0, 1.0, 0.0);
     for at in [Transform::IDENTITY, at] {
         let entity = stage.spawn_set(&set, (mesh.clone(), material.clone()), at);
@@ -60,7 +60,7 @@ fn meshlets_are_built_in_the_background() {
         .filter_map(|o| o.result.clone().ok())
         .collect();
     assert_eq!(built.len(), 2, "{outcomes:?}");
-    assert_eq!(built[0], built[1], "what is built is shared");
+    assert_eq!(built[0], built[1], "both entities share the built meshlets");
     let refused = outcomes.iter().find_map(|o| o.result.clone().err());
     assert!(
         matches!(refused, Some(MeshletError::Topology { .. })),

@@ -10,7 +10,8 @@ use bevy_gpu_culling::{
     render::MeshletReport,
 };
 
-/// Through the life of an entity: meshlets come and go, change, are frozen; each picture is that of the whole.
+/// Meshlets are added, replaced, frozen and removed. After each change, the picture equals the
+/// picture of the whole mesh.
 #[test]
 fn changes_at_run_time_are_drawn() {
     let run = |by_meshlets: bool| {
@@ -34,12 +35,13 @@ fn changes_at_run_time_are_drawn() {
         pictures.push(("other mesh", stage.picture()));
         let before = stage.report().meshlets;
         assert_eq!(before.tested > 0, by_meshlets);
-        // Another tier: other kernels, other buffers.
+        // Another tier uses other kernels and buffers.
         let mut settings = stage.app.world_mut().resource_mut::<GpuCullingSettings>();
         settings.tier = Some(CullingTier::Workgroup);
         pictures.push(("other tier", stage.picture()));
         assert_eq!(stage.report().meshlets, before);
-        // What a frozen camera kept, seen from elsewhere: only fronts of then.
+        // The frozen camera's survivors, seen from another place. Meshlets that faced away from the
+        // old place are missing, so this picture is not compared.
         stage.entity(camera).insert(FreezeCulling::default());
         stage.update(2);
         let away = Transform::from_xyz(9.0, 6.0, -9.0).looking_at(Vec3::ZERO, Vec3::Y);
@@ -47,7 +49,7 @@ fn changes_at_run_time_are_drawn() {
         assert_eq!(stage.report().meshlets, before);
         stage.entity(camera).remove::<FreezeCulling>();
         pictures.push(("thawed", stage.picture()));
-        // Without the component the mesh stays, and is drawn whole.
+        // Without the component, the mesh stays and is drawn whole.
         stage.entity(entity).remove::<MeshletMesh3d>();
         pictures.push(("without meshlets", stage.picture()));
         assert_eq!(stage.report().meshlets, MeshletReport::default());

@@ -1,5 +1,5 @@
-//! A set drawn by meshlets looks like the same set drawn whole: from outside, inside and near, closed and open meshes, with
-//! shadows and prepasses, and through changes at run time.
+//! A set drawn by meshlets looks like the same set drawn whole: from outside, inside and near, with
+//! closed and open meshes, with shadows and prepasses, and after changes at run time.
 #![cfg(all(feature = "bevy", feature = "meshlets"))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -32,12 +32,12 @@ fn torus() -> Mesh {
     shape.major_resolution(64).minor_resolution(32).build()
 }
 
-/// A closed mesh of 5,120 triangles, smooth.
+/// A smooth closed mesh of 5,120 triangles.
 fn ball() -> Mesh {
     Sphere::new(0.4).mesh().ico(15).unwrap()
 }
 
-/// An open, bumpy sheet of 2,048 triangles that faces up.
+/// An open, bumpy sheet of 2,048 triangles that face up.
 fn sheet() -> Mesh {
     let mut mesh = Mesh::from(
         Plane3d::new(Vec3::Y, Vec2::splat(0.6))
@@ -46,7 +46,7 @@ fn sheet() -> Mesh {
     );
     let values = mesh.attribute_mut(Mesh::ATTRIBUTE_POSITION).unwrap();
     let bevy::mesh::VertexAttributeValues::Float32x3(points) = values else {
-        panic!("positions are three f32")
+        panic!("positions must be three f32")
     };
     for [x, y, z] in points {
         *y = (*x * 9.0).sin() * (*z * 7.0).cos() * 0.25;
@@ -62,7 +62,7 @@ fn red() -> StandardMaterial {
     }
 }
 
-/// Spawns a set where the world begins, whole or by meshlets.
+/// Spawns a set without a transform, whole or by meshlets.
 fn spawn<M: Component + Clone>(
     stage: &mut Stage,
     by_meshlets: bool,
@@ -92,7 +92,7 @@ fn spawn_at<M: Component + Clone>(
     stage.spawn((meshlets, material, set, at))
 }
 
-/// Compares the pictures and returns what the meshlets' counters said.
+/// Compares the pictures and returns the meshlets' counters.
 fn compare(name: &str, build: impl Fn(&mut Stage, bool)) -> (MeshletReport, MeshletReport) {
     compare_in(name, How::Set(None), |_| (), build)
 }
@@ -117,7 +117,7 @@ fn compare_in(
     (report.meshlets, report.shadow_meshlets)
 }
 
-/// Pictures to look at, if `KEEP_PICTURES` names a folder.
+/// Saves the picture if `KEEP_PICTURES` names a folder.
 fn keep(name: &str, picture: &RgbaImage) {
     if let Some(folder) = std::env::var_os("KEEP_PICTURES") {
         let folder = std::path::Path::new(&folder);
@@ -127,7 +127,7 @@ fn keep(name: &str, picture: &RgbaImage) {
     }
 }
 
-/// Rows whose meshlets do not fit are drawn whole: the room grows, and where it cannot, they stay so.
+/// Rows whose meshlets do not fit are drawn whole, and they stay whole if the buffers cannot grow.
 #[test]
 fn rows_without_room_are_drawn_whole() {
     use bevy::render::RenderApp;
@@ -155,7 +155,7 @@ fn rows_without_room_are_drawn_whole() {
             render_app.insert_resource(room);
         }
     };
-    // One alone, and two in one page: what stands in front of a row's commands differs.
+    // One set, and two in one page, so that a row's commands begin at different places.
     for sets in [&[(0.0, 60)][..], &[(-2.0, 40), (2.0, 60)]] {
         let name = format!("without-room-{}", sets.len());
         let (report, _) = compare_in(&name, How::Set(None), small, build(sets));
@@ -183,7 +183,7 @@ fn culls_both_ways(report: &MeshletReport) {
 fn eyes() -> [(&'static str, Transform); 3] {
     let outside = Transform::from_xyz(0.0, 9.0, 20.0).looking_at(Vec3::ZERO, Vec3::Y);
     let inside = Transform::from_xyz(0.5, 0.0, 2.0).looking_at(Vec3::new(-1.0, 0.2, -3.0), Vec3::Y);
-    // The first instance, from so near that it fills the picture.
+    // The first instance, so near that it fills the picture.
     let target = field(150, true).iter().next().unwrap().translation;
     let near = Transform::from_translation(target + Vec3::new(0.45, 0.5, 0.6));
     [
@@ -216,7 +216,7 @@ fn closed_and_open_meshes_look_whole_from_outside_inside_and_near() {
     }
 }
 
-/// Sets that mirror, stretch and turn; an orthographic camera.
+/// Sets that mirror, stretch and rotate, with a perspective and an orthographic camera.
 #[test]
 fn stretched_and_mirrored_sets_look_whole() {
     let mirrors = [
@@ -301,7 +301,7 @@ fn prepasses_and_deferred_are_those_of_the_whole() {
     }
 }
 
-/// What the material draws of a triangle decides what a cone may cull.
+/// The faces that a material draws decide which meshlets a cone may reject.
 #[test]
 fn faces_follow_the_material() {
     for (name, cull_mode) in [("both", None), ("fronts-off", Some(Face::Front))] {
@@ -366,7 +366,7 @@ impl Material for Stripes {
     }
 }
 
-/// A material of one's own, that tells instances apart.
+/// A custom material that shades instances differently.
 #[test]
 fn a_custom_material_looks_whole() {
     let more = |app: &mut App| {
@@ -385,13 +385,15 @@ fn a_custom_material_looks_whole() {
     culls_both_ways(&cameras);
 }
 
-/// The mesh of the meshlets: the same triangles in another order, which a blended material shows.
+/// The mesh that the meshlets hold: the same triangles in another order, which is visible with a
+/// blended material.
 fn reordered(mesh: &Mesh) -> Mesh {
     let meshlets = MeshletMesh::from_mesh(mesh, &MeshletSettings::default()).unwrap();
     meshlets.to_mesh().unwrap()
 }
 
-/// Where the order of triangles matters, where vertices move, and without a GPU to cull on, sets are drawn whole.
+/// Sets are drawn whole if the order of triangles matters, if vertices may move, or if the tier is
+/// `Cpu`.
 #[test]
 fn what_cannot_be_parted_is_drawn_whole() {
     let blend = |stage: &mut Stage, by_meshlets: bool| {

@@ -1,4 +1,5 @@
-//! Everything that the meshlet stages wrote against the twins: votes within the tolerance, the rest exactly.
+//! Compares all results of the meshlet stages with the twins. Votes may differ within the
+//! tolerance, everything else must be equal.
 
 use crate::common::{Scene, page_copy};
 use bevy_gpu_culling::cull::{
@@ -14,16 +15,16 @@ use bevy_gpu_culling::cull::{
 };
 use core::ops::AddAssign;
 
-/// What a comparison saw.
+/// Counts of a comparison.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
     pub tested: u64,
     pub visible: u64,
     pub outside: u64,
     pub facing_away: u64,
-    /// Rows drawn whole.
+    /// Rows that are drawn whole.
     pub whole: u64,
-    /// Differ from the twin and lie within the tolerance of a border.
+    /// Votes that differ from the twin and lie within the tolerance of a border.
     pub borderline: u64,
 }
 
@@ -131,7 +132,7 @@ fn compare_votes(
     Ok(())
 }
 
-/// Scan, compact and args of the GPU's own words.
+/// Applies the twins of scan, compact and args to the GPU's words and compares the results.
 fn compare_rest(
     data: &MeshletBatchData,
     batch_draws: &[bevy_gpu_culling::cull::layout::DrawArgs],

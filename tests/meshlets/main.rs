@@ -1,4 +1,5 @@
-//! The meshlet stages on the GPU against their twins: random scenes, all edges, both tiers.
+//! Compares the meshlet stages on the GPU with their twins: random scenes, all edge cases, both
+//! tiers.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "../common/mod.rs"]
@@ -50,7 +51,7 @@ fn random_meshlets(rng: &mut ChaCha8Rng, count: usize) -> Vec<Meshlet> {
         .collect()
 }
 
-/// A scene whose requests, but for some, draw meshes of meshlets.
+/// A scene in which most requests draw meshes of meshlets.
 struct MeshletScene {
     scene: Scene,
     meshes: Vec<Vec<Meshlet>>,
@@ -103,7 +104,7 @@ fn cullers(device: &Device, tier: CullingTier, room: MeshletOptions) -> Run {
     Run { culler, meshlets }
 }
 
-/// So few workgroups that each has much to do.
+/// Options with so few workgroups that each has much work.
 fn checked() -> MeshletOptions {
     MeshletOptions {
         shader_checks: true,
@@ -188,29 +189,29 @@ fn every_edge_of_tiles_words_groups_and_scans_is_the_twins() {
     let gpu = Gpu::new(&device, &queue);
     for tier in TIERS {
         let mut run = cullers(&device, tier, checked());
-        // Around a word, a tile, a block.
+        // Sizes around a word, a tile and a block.
         for instances in [
             0, 1, 2, 31, 32, 33, 127, 128, 129, 255, 256, 257, 1023, 1025,
         ] {
-            // Around a group, a workgroup of args; with the tiles around a tile of the scan.
+            // Around a group and a workgroup of args, and with the tiles around a tile of the scan.
             for meshlets in [1, 7, 8, 9, 127, 128, 129, 257] {
                 let scene = fixed_scene(instances, meshlets);
                 run.frame(gpu, &scene);
                 let seen = run.check(gpu, &scene);
                 let seen = seen.unwrap_or_else(|e| panic!("{tier}, {instances} x {meshlets}: {e}"));
-                // The first view keeps all.
+                // The first view keeps everything.
                 assert!(seen.visible >= (instances * meshlets) as u64);
             }
         }
     }
 }
 
-/// More cells than one round of the spine holds, and more ids than there is room for at first.
+/// More cells than one round of the spine processes, and more ids than fit at first.
 #[test]
 fn many_meshlets_are_the_twins() {
     let (device, queue, _) = gpu();
     let gpu = Gpu::new(&device, &queue);
-    // With few workgroups each would loop more often than lavapipe lets a shader loop (65,535 times).
+    // With few workgroups, each would loop more often than lavapipe allows (65,535 times).
     let room = MeshletOptions {
         workgroups: MeshletOptions::default().workgroups,
         ..checked()
@@ -282,7 +283,8 @@ fn frames_without_meshlets_do_nothing() {
     let gpu = Gpu::new(&device, &queue);
     let mut run = cullers(&device, TIERS[0], checked());
     let mut scene = fixed_scene(100, 4);
-    // A mesh that nobody has told of, a mesh without indices, a request that is not there.
+    // A mesh that was never registered, then a mesh without indices, then a request that does not
+    // exist.
     scene.requests[0].mesh = MeshletMeshId(9);
     run.frame(gpu, &scene);
     assert!(!run.meshlets.has_gpu_work());
@@ -304,7 +306,7 @@ fn frames_without_meshlets_do_nothing() {
     );
 }
 
-/// Two entities, one set, two meshes; then other meshes in other frames.
+/// Two entities with one set and two meshes, then other meshes in other frames.
 #[test]
 fn meshes_come_and_go() {
     let (device, queue, _) = gpu();
@@ -335,7 +337,7 @@ fn meshes_come_and_go() {
     run.check(gpu, &scene).unwrap();
 }
 
-/// Each of these kernels is wrong, and is seen to be.
+/// The comparison detects every broken kernel, so it can fail.
 #[test]
 fn a_broken_kernel_is_seen() {
     let (device, queue, _) = gpu();

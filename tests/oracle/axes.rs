@@ -1,23 +1,24 @@
-//! What is combined.
+//! The axes of the scenes: pass, light, mesh and material, and camera.
 
 use bevy::render::view::Msaa;
 
-/// How the set's material is drawn, and into what.
+/// How the set's material is drawn, and into which textures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pass {
     Forward,
     DepthPrepass,
-    /// Depth, normals and motion vectors, which the picture shows; set and camera move.
+    /// Depth, normals and motion vectors. The picture shows all three, and the set and the camera
+    /// move.
     FullPrepass,
     Deferred,
     Mask,
     AlphaToCoverage,
-    /// The set's order is back to front, as Bevy sorts entities.
+    /// The set's order is back to front, because Bevy sorts entities that way.
     Blend,
     Transmission,
 }
 
-/// Which light, with shadows.
+/// The lights, which cast shadows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Light {
     None,
@@ -27,31 +28,32 @@ pub enum Light {
     All,
 }
 
-/// Mesh and material.
+/// The mesh and the material.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Matter {
     Plain,
-    /// Base colour, normal, metallic-roughness, emissive and occlusion maps.
+    /// Base color, normal, metallic-roughness, emissive and occlusion maps.
     Textured,
     VertexColours,
     TwoUvSets,
     NonIndexed,
     Extended,
     CustomFragment,
-    /// Imports `bevy_gpu_culling::draw_instance`.
+    /// A vertex shader that imports `bevy_gpu_culling::draw_instance`.
     CustomVertex,
-    /// Calls Bevy's `mesh_functions`, `get_tag` among them, and knows nothing of instances.
+    /// A vertex shader that calls Bevy's `mesh_functions` with `get_tag`, and does not know
+    /// instances.
     MeshVertex,
-    /// `StandardMaterial`, by `InstanceMeshUniforms`: `get_tag` in its fragment stage.
+    /// `StandardMaterial` with `InstanceMeshUniforms`: its fragment shader calls `get_tag`.
     FragmentTag,
 }
 
-/// The camera, and what is done to its picture.
+/// The camera and its effects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Eye {
     Perspective,
     Orthographic,
-    /// An off-centre, oblique, infinite projection of our own.
+    /// An oblique, infinite projection that is off-center.
     Custom,
     SplitScreen,
     Hdr,
@@ -80,7 +82,8 @@ impl Combination {
         .to_lowercase()
     }
 
-    /// Views that see the set: cameras, and for each of them the cascades; the faces around a point light.
+    /// Least number of views that see the set: the cameras, at least two cascades per camera, the
+    /// six faces of a point light and one view of a spot light.
     pub fn least_views(&self) -> usize {
         let cameras = if self.eye == Eye::SplitScreen { 2 } else { 1 };
         cameras
@@ -109,7 +112,7 @@ const TWO: Msaa = Msaa::Sample2;
 const FOUR: Msaa = Msaa::Sample4;
 const EIGHT: Msaa = Msaa::Sample8;
 
-/// Every value of every axis, most of them several times.
+/// The combinations. Every value of every axis occurs, most of them several times.
 #[rustfmt::skip]
 pub const COMBINATIONS: &[Combination] = &[
     c(Pass::Forward,         OFF,   Light::None,        Matter::Plain,          Eye::Perspective),

@@ -1,4 +1,4 @@
-//! A combination as a scene.
+//! Builds the scene of a combination.
 
 use crate::{
     axes::{Combination, Eye, Light, Matter, Pass},
@@ -21,7 +21,7 @@ use bevy_gpu_culling::prelude::*;
 
 const INSTANCES: usize = 250;
 
-/// Moves by this much in every frame.
+/// Translation per frame.
 #[derive(Component, Clone, Copy)]
 pub struct Drift(pub Vec3);
 
@@ -31,7 +31,7 @@ pub fn drift(mut moving: Query<(&Drift, &mut Transform)>) {
     }
 }
 
-/// Stretched and turned: what an entity's own transform may do to a set.
+/// A stretched and rotated transform, because an entity's transform may do both to a set.
 pub fn moved() -> Transform {
     Transform::from_xyz(0.3, 0.2, -1.0)
         .with_rotation(Quat::from_rotation_y(0.3))
@@ -42,7 +42,7 @@ pub fn eye() -> Transform {
     Transform::from_xyz(0.0, 3.0, 8.0).looking_at(Vec3::new(0.5, 0.0, 0.0), Vec3::Y)
 }
 
-/// The members of what `Stage::spawn_set` spawned: the set's entity, or the entities that stand for it.
+/// The entities that `Stage::spawn_set` spawned: the set's entity, or one entity per instance.
 pub fn members(stage: &Stage, of: Entity) -> Vec<Entity> {
     match stage.app.world().get::<Children>(of) {
         Some(children) => children.to_vec(),
@@ -51,7 +51,8 @@ pub fn members(stage: &Stage, of: Entity) -> Vec<Entity> {
 }
 
 impl Combination {
-    /// Its scene; the set, or the entity that all of it are children of.
+    /// Builds the scene. Returns the set's entity, or the parent of the entities that stand for the
+    /// set.
     pub fn build(&self, stage: &mut Stage) -> Entity {
         let set = self.spawn_set(stage);
         if self.pass == Pass::FullPrepass {
@@ -124,7 +125,8 @@ impl Combination {
         }
     }
 
-    /// Thickness is scaled by the entity, not by the instance: a set without scales, not stretched, has the same.
+    /// A transform that does not stretch for transmission. The entity's scale, not the instance's,
+    /// scales the thickness, so only a set without scales and stretch looks like Bevy's entities.
     fn place(&self) -> Transform {
         match self.pass {
             Pass::Transmission => moved().with_scale(Vec3::ONE),
@@ -279,7 +281,7 @@ impl Combination {
                     entity.insert(MotionBlur::default());
                 }
             }
-            // The prepasses' textures are shown by a pane before the camera.
+            // A pane before the camera shows the prepasses' textures.
             if self.pass == Pass::FullPrepass && self.eye != Eye::MotionBlur {
                 let camera = *camera;
                 pane(stage, camera);
@@ -304,7 +306,8 @@ pub fn pane(stage: &mut Stage, camera: Entity) {
     ));
 }
 
-/// Bevy culls by the box of the mesh as it was, and so would miss what a vertex stage moves into view.
+/// Bevy tests the box of the original mesh, so it would reject entities that the vertex shader
+/// moves into view.
 fn reach_further(stage: &mut Stage, of: Entity) {
     for entity in members(stage, of) {
         let how = stage.how;
@@ -316,13 +319,14 @@ fn reach_further(stage: &mut Stage, of: Entity) {
     }
 }
 
-/// A tag for each instance, its index.
+/// Gives each instance its index as its tag.
 fn with_tags(set: InstanceSet) -> InstanceSet {
     let tags = (0..set.len() as u32).collect();
     set.with_tags(tags).unwrap()
 }
 
-/// The entities that stand for a set have its tags; the set is drawn by mesh uniforms, so that `get_tag` finds them.
+/// Gives Bevy's entities the tags of the set. The set is drawn with mesh uniforms, so that
+/// `get_tag` finds its tags.
 fn tag_members(stage: &mut Stage, of: Entity) {
     for (tag, entity) in (0..).zip(members(stage, of)) {
         let how = stage.how;
@@ -334,10 +338,11 @@ fn tag_members(stage: &mut Stage, of: Entity) {
     }
 }
 
-/// Frames until an entity's material and pipelines are there and it has been queued.
+/// Frames until an entity's material and pipelines are ready and Bevy has queued the entity.
 const QUEUED: usize = 12;
 
-/// Bevy sorts an entity by its place when it was queued, which in its first frame may not be known yet.
+/// Queues the entities again. Bevy sorts an entity by its position when it was queued, which may be
+/// unknown in the entity's first frame.
 pub fn queue_again(stage: &mut Stage, set: Entity) {
     stage.update(QUEUED);
     for entity in members(stage, set) {
@@ -348,7 +353,7 @@ pub fn queue_again(stage: &mut Stage, set: Entity) {
     }
 }
 
-/// What receives the shadows: an ordinary mesh in both pictures.
+/// The ground that receives the shadows: an ordinary mesh in both pictures.
 pub fn ground(stage: &mut Stage) -> Entity {
     let ground = stage.mesh(Plane3d::new(Vec3::Y, Vec2::splat(12.0)));
     let grey = stage.standard(StandardMaterial::from(Color::srgb(0.5, 0.5, 0.55)));
@@ -385,7 +390,7 @@ pub fn sun(stage: &mut Stage) -> Entity {
     ))
 }
 
-/// In the middle of the field, so that every face sees some of it.
+/// A point light in the middle of the field, so that each of its faces sees some instances.
 pub fn lamp(stage: &mut Stage) -> Entity {
     stage.spawn((
         PointLight {
@@ -413,7 +418,7 @@ pub fn spot(stage: &mut Stage) -> Entity {
     ))
 }
 
-/// The set in the order in which Bevy sorts entities for the camera.
+/// The set in Bevy's order for the camera: back to front.
 fn back_to_front(set: &InstanceSet) -> InstanceSet {
     let view = eye().compute_affine().inverse() * moved().compute_affine();
     let mut instances: Vec<_> = set.iter().collect();

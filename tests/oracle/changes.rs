@@ -1,4 +1,4 @@
-//! What may change while an app runs: after each step the set looks like Bevy's entities.
+//! Changes while an app runs. After each step the set looks like Bevy's entities.
 
 use crate::{
     axes::Light,
@@ -24,13 +24,13 @@ pub struct Scene {
     camera: Entity,
     sun: Entity,
     lamp: Entity,
-    /// What one step spawned and a later one takes away.
+    /// An entity that one step spawned and a later one despawns.
     guest: Option<Entity>,
 }
 
 type Change = fn(&mut Stage, &mut Scene);
 
-/// A step's name, as the table has it, and what it does.
+/// The steps: a name for the table, and the change.
 pub const STEPS: &[(&str, Change)] = &[
     ("a directional and a point light", |_, _| ()),
     ("`NotShadowCaster`", |stage, scene| {
@@ -244,7 +244,7 @@ fn spawn(stage: &mut Stage) -> Scene {
     let parts = (mesh.clone(), MeshMaterial3d(material.clone()));
     let set = stage.spawn_set(&field(250, true), parts, moved());
     ground(stage);
-    // Something colourful that no step changes.
+    // A colorful mesh that no step changes.
     let ball = stage.mesh(crate::materials::coloured(Sphere::new(1.0).into()));
     let white = stage.standard(StandardMaterial::default());
     stage.spawn((Mesh3d(ball), white, Transform::from_xyz(2.0, -1.5, 2.0)));
@@ -293,7 +293,7 @@ fn a_caster_that_no_camera_sees_casts_its_shadow() {
         let mut stage = stage(how);
         let mesh = stage.mesh(Cuboid::new(0.6, 0.4, 0.6));
         let material = stage.standard(StandardMaterial::default());
-        // High above what the camera sees.
+        // High above the camera's view.
         let high = Transform::from_xyz(0.0, 9.0, -2.0).with_scale(Vec3::new(0.7, 0.4, 0.7));
         stage.spawn_set(&field(60, false), (mesh, material), high);
         ground(&mut stage);
@@ -311,8 +311,8 @@ fn a_caster_that_no_camera_sees_casts_its_shadow() {
         let picture = stage.picture();
         if how != How::Entities {
             let camera = stage.report().cameras().1;
-            assert_eq!(camera, 0, "the camera sees casters");
-            assert!(stage.report().shadows().1 > 0, "no light sees a caster");
+            assert_eq!(camera, 0, "the camera must not keep casters");
+            assert!(stage.report().shadows().1 > 0, "a light must keep casters");
             stage.verify();
         }
         picture
@@ -339,10 +339,10 @@ fn without_frustum_culling_every_instance_is_drawn_in_every_view() {
     assert_eq!(
         kept.views.len(),
         1 + 4 + 6,
-        "a camera, its cascades, the lamp's faces"
+        "one camera, its cascades and the lamp's faces"
     );
     assert_eq!(kept.instances, 250);
-    // A set that is culled keeps being so beside it.
+    // A set without the component is still tested.
     let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
     let material = stage.standard(StandardMaterial::default());
     stage.spawn_set(&field(100, false), (mesh, material), Transform::IDENTITY);

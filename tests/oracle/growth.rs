@@ -1,4 +1,4 @@
-//! Sets that grow and shrink: every frame shows the set as it is in that frame.
+//! Sets that grow and shrink. Every frame shows the set as it is in that frame.
 
 use crate::{
     axes::Light,
@@ -19,7 +19,7 @@ fn run(set: &mut InstanceSet, range: std::ops::Range<usize>, count: usize) {
     set.splice(range, some(count)).unwrap();
 }
 
-/// Around the sizes of blocks, where the set finds new room; and back.
+/// Edits around multiples of the block size, after which the set needs a new region, and back.
 const EDITS: [(&str, Edit); 9] = [
     ("into-the-middle", |set| run(set, 100..100, 800)),
     ("as-many", |set| run(set, 300..400, 100)),
@@ -43,7 +43,7 @@ fn spawn(stage: &mut Stage, set: &InstanceSet) -> Scene {
     let material = stage.standard(StandardMaterial::from(Color::srgb(0.9, 0.4, 0.3)));
     let entity = stage.spawn_set(set, (mesh.clone(), material.clone()), moved());
     ground(stage);
-    // Something colourful that no edit changes.
+    // A colorful mesh that no edit changes.
     let ball = stage.mesh(crate::materials::coloured(Sphere::new(1.0).into()));
     let white = stage.standard(StandardMaterial::default());
     stage.spawn((Mesh3d(ball), white, Transform::from_xyz(2.0, -1.5, 2.0)));
@@ -83,7 +83,7 @@ fn a_set_that_grows_or_shrinks_is_whole_in_every_frame() {
         stages[1].app.world_mut().despawn(*entity);
         let parts = (mesh.clone(), material.clone());
         *entity = stages[1].spawn_set(&model, parts, moved());
-        // The frame in which it changes, and the next.
+        // The frame of the change, and the next one.
         for frame in 0..2 {
             let pictures = stages.each_mut().map(Stage::picture_now);
             let name = format!("growth-{name}-{frame}");
@@ -99,11 +99,12 @@ fn a_set_that_grows_or_shrinks_is_whole_in_every_frame() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// From a shared page to pages of its own and back, against a set that is made as it is.
+/// Grows a set from a shared page to separate pages and back, and compares it with a set that is
+/// created in the final size.
 #[test]
 fn a_large_set_that_grows_is_whole_in_every_frame() {
     let set = |count: usize| {
-        // Beyond the view but for the last thousand: they are what growth brings in.
+        // Only the last thousand are in view, and they come with the growth.
         let far =
             (0..count - 1000).map(|i| InstanceTransform::from(Vec3::new(i as f32, 0.0, 500.0)));
         let near = field(1000, true);

@@ -1,5 +1,5 @@
-//! The picture oracle: what Bevy draws of one entity per instance, a set draws too, pass by pass, light by light,
-//! material by material and camera by camera; and every view's survivors are those of the CPU twin.
+//! The picture oracle. Whatever Bevy draws of one entity per instance, a set must draw too, in
+//! every pass, light, material and camera. The survivors of every view must equal the CPU twin's.
 //!
 //! `docs/guide/compatibility.md` is generated from the same lists; `UPDATE_DOCS=1` rewrites it.
 #![cfg(feature = "bevy")]
@@ -35,7 +35,7 @@ use image::RgbaImage;
 use scene::{How, Stage, different_pixels};
 use std::time::Instant;
 
-/// A stage with everything that the oracle's scenes need.
+/// A stage with all plugins and shaders that the oracle's scenes need.
 fn stage(how: How) -> Stage {
     let mut stage = Stage::with(how, |app| {
         materials::register(app, how);
@@ -48,7 +48,7 @@ fn stage(how: How) -> Stage {
     stage
 }
 
-/// Whether the adapter draws colour and depth with so many samples.
+/// Whether the adapter can draw color and depth with `samples` samples.
 fn has_samples(stage: &Stage, samples: u32) -> bool {
     let adapter = stage.app.world().resource::<RenderAdapter>();
     [TextureFormat::Rgba8UnormSrgb, TextureFormat::Depth32Float]
@@ -76,10 +76,12 @@ fn every_combination_looks_like_bevys_entities() {
         }
         let begun = Instant::now();
         if combination.pass == Pass::Blend {
-            // Where other things were drawn before, Bevy was seen to sort blended entities by places that are not theirs.
+            // After drawing other scenes, Bevy was seen to sort blended entities by wrong
+            // positions.
             stages = [stage(How::Set(None)), stage(How::Entities)];
         }
-        // A third of the combinations each: in one pass, as `Auto` has it here, and in several.
+        // Three compactions share the combinations: one in one pass, which `Auto` chooses here, and
+        // two in several passes.
         let compactions = [
             Compaction::Auto,
             Compaction::VoteScanCompact,
@@ -100,7 +102,7 @@ fn every_combination_looks_like_bevys_entities() {
             if combination.pass != Pass::Blend || result.is_ok() {
                 break;
             }
-            println!("{name}: once more");
+            println!("{name}: one more attempt");
             queue_again(&mut stages[1], parent);
             bevy = stages[1].picture();
             result = different_pixels(&name, &set, &bevy);
@@ -110,11 +112,15 @@ fn every_combination_looks_like_bevys_entities() {
         failures.extend(wrong.map(|wrong| format!("{name}: {wrong}")));
     }
     println!("{drawn} combinations in {:.0?}", start.elapsed());
-    assert!(drawn >= 24 || !only.is_empty(), "only {drawn} were drawn");
+    assert!(
+        drawn >= 24 || !only.is_empty(),
+        "only {drawn} combinations were drawn"
+    );
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// In one run of five or so, Bevy sorts a few blended entities by places that are not theirs: queued again, they are right.
+/// In about one of five runs, Bevy sorts a few blended entities by wrong positions. After they are
+/// queued again, the order is right.
 const BLEND_ATTEMPTS: usize = 5;
 
 fn draw(stage: &mut Stage, combination: &Combination) -> (Entity, RgbaImage) {
@@ -122,15 +128,17 @@ fn draw(stage: &mut Stage, combination: &Combination) -> (Entity, RgbaImage) {
     (combination.build(stage), stage.picture())
 }
 
-/// Fewer views than the lights and cameras of a combination have, if so. Each view is compared with the twin.
+/// An error if a combination has fewer views than its lights and cameras need, or no survivors.
+/// `Stage::verify` compares each view with the twin.
 fn views_are_wrong(stage: &mut Stage, combination: &Combination) -> Option<String> {
     let (views, survivors) = stage.verify();
     let least = combination.least_views();
-    (views < least || survivors == 0)
-        .then(|| format!("{views} views with {survivors} survivors, not {least} or more"))
+    (views < least || survivors == 0).then(|| {
+        format!("{views} views with {survivors} survivors, expected at least {least} views")
+    })
 }
 
-/// A comparison must be seen to fail.
+/// The comparison can fail.
 #[test]
 fn a_moved_set_is_not_the_same_picture() {
     let mut stage = stage(How::Set(None));
@@ -147,7 +155,7 @@ fn a_moved_set_is_not_the_same_picture() {
     assert!(different_pixels("moved-on-purpose", &moved, &first).is_err());
 }
 
-/// What is known of a material's shaders is asked again when one of them comes.
+/// The plugin examines a material's shaders again when one of them is loaded.
 #[test]
 fn a_vertex_shader_that_comes_later_is_drawn() {
     let custom = |combination: &&Combination| combination.matter == Matter::CustomVertex;

@@ -17,7 +17,7 @@ use bevy::{
 
 pub type Extended = ExtendedMaterial<StandardMaterial, Tint>;
 
-/// Changes the base colour where Bevy's own shader would light it.
+/// Changes the base color before Bevy's own shader lights it.
 #[derive(Asset, TypePath, AsBindGroup, Clone, Debug)]
 pub struct Tint {
     #[uniform(100)]
@@ -30,7 +30,7 @@ impl MaterialExtension for Tint {
     }
 }
 
-/// Stripes without light.
+/// Unlit stripes.
 #[derive(Asset, TypePath, AsBindGroup, Clone, Debug)]
 pub struct Stripes {
     #[uniform(0)]
@@ -43,7 +43,7 @@ impl Material for Stripes {
     }
 }
 
-/// Stripes on vertices that a vertex stage of its own moves.
+/// Stripes on vertices that a custom vertex shader moves.
 #[derive(Asset, TypePath, AsBindGroup, Clone, Debug)]
 pub struct Swollen {
     #[uniform(0)]
@@ -59,7 +59,7 @@ impl Material for Swollen {
     }
 }
 
-/// Waves, by a vertex stage that is written for meshes.
+/// Waves from a vertex shader for ordinary meshes.
 #[derive(Asset, TypePath, AsBindGroup, Clone, Debug, Default)]
 pub struct Wavy {}
 
@@ -77,7 +77,7 @@ impl Material for Wavy {
 
 pub type Tagged = ExtendedMaterial<StandardMaterial, ByTag>;
 
-/// A base colour from `get_tag`.
+/// A base color that depends on `get_tag`.
 #[derive(Asset, TypePath, AsBindGroup, Clone, Debug, Default)]
 pub struct ByTag {
     #[uniform(100)]
@@ -90,7 +90,7 @@ impl MaterialExtension for ByTag {
     }
 }
 
-/// Shows what the prepasses wrote behind it.
+/// Shows the prepasses' textures.
 #[derive(Asset, TypePath, AsBindGroup, Clone, Debug, Default)]
 pub struct ShowPrepass {}
 
@@ -112,7 +112,8 @@ const BANDS: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0c06
 const TAGGED: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0c07");
 const SHOW_PREPASS: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0c04");
 
-/// Materials and their shaders; for Bevy's entities without the imports that are ours.
+/// Registers the materials and their shaders. For Bevy's entities, the imports from this crate are
+/// removed.
 pub fn register(app: &mut App, how: How) {
     app.add_plugins((
         MaterialPlugin::<Extended>::default(),
@@ -159,7 +160,7 @@ pub fn register(app: &mut App, how: How) {
     }
 }
 
-/// A texture whose texels are a function of the place.
+/// A texture whose texels are a function of their coordinates.
 pub fn texture(srgb: bool, texel: impl Fn(u32, u32) -> [u8; 4]) -> Image {
     const SIZE: u32 = 16;
     let data = (0..SIZE * SIZE)
@@ -190,7 +191,7 @@ pub fn texture(srgb: bool, texel: impl Fn(u32, u32) -> [u8; 4]) -> Image {
     image
 }
 
-/// Squares of two colours; the darker ones half transparent.
+/// A checkerboard of two colors. The darker squares are half transparent.
 pub fn checker() -> Image {
     texture(true, |x, y| {
         if (x / 4 + y / 4) % 2 == 0 {
@@ -201,7 +202,7 @@ pub fn checker() -> Image {
     })
 }
 
-/// A sky: six faces of different colours.
+/// A sky whose six faces have different colors.
 pub fn cubemap() -> Image {
     const SIZE: u32 = 16;
     let data = (0..6 * SIZE * SIZE)
@@ -229,7 +230,7 @@ pub fn cubemap() -> Image {
     image
 }
 
-/// Each vertex a colour of its place; some half transparent.
+/// Gives each vertex a color that depends on its position. Some colors are half transparent.
 pub fn coloured(mesh: Mesh) -> Mesh {
     let Some(VertexAttributeValues::Float32x3(positions)) =
         mesh.attribute(Mesh::ATTRIBUTE_POSITION)
@@ -243,7 +244,7 @@ pub fn coloured(mesh: Mesh) -> Mesh {
     mesh.with_inserted_attribute(Mesh::ATTRIBUTE_COLOR, colours)
 }
 
-/// A second UV set, at twice the scale.
+/// Adds a second UV set with twice the scale.
 pub fn with_second_uvs(mesh: Mesh) -> Mesh {
     let Some(VertexAttributeValues::Float32x2(uvs)) = mesh.attribute(Mesh::ATTRIBUTE_UV_0) else {
         return mesh;

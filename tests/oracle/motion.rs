@@ -1,5 +1,5 @@
-//! Motion vectors of instances that move within their set: changed on the CPU, written by the GPU, drawn by either
-//! vertex stage.
+//! Motion vectors of instances that move within their set. The CPU or the GPU changes the
+//! instances, and either kind of vertex shader draws them.
 
 use crate::{
     build::{eye, members, moved, pane},
@@ -13,16 +13,16 @@ use bevy::{
 };
 use bevy_gpu_culling::prelude::*;
 
-/// How a swarm's instances move.
+/// How the instances of a swarm are changed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum By {
-    /// `InstanceSet::set`.
+    /// With `InstanceSet::set`.
     Set,
-    /// `InstanceSet::gpu_written`, and a compute pass.
+    /// With `InstanceSet::gpu_written` and a compute pass.
     Gpu,
 }
 
-/// A set, or the entities that stand for it, whose members move by themselves.
+/// A set, or the entities that stand for it, whose instances move.
 #[derive(Component)]
 pub struct Swarm {
     start: Vec<InstanceTransform>,
@@ -31,7 +31,8 @@ pub struct Swarm {
     moving: bool,
 }
 
-/// Every third stands still, some turn, some grow.
+/// The transform of instance `index` at `tick`. Every third instance stands still, some rotate,
+/// some grow.
 fn place(start: &InstanceTransform, index: usize, tick: u32) -> InstanceTransform {
     let (mut at, t) = (*start, tick as f32);
     if index.is_multiple_of(3) {
@@ -40,7 +41,7 @@ fn place(start: &InstanceTransform, index: usize, tick: u32) -> InstanceTransfor
     let way = Vec3::new((index as f32).sin(), (index as f32 * 0.7).cos(), 0.4);
     at.translation += way * 0.06 * t;
     if index % 3 == 1 {
-        // A rotation that 32 bits hold.
+        // A rotation that 32 bits represent exactly.
         let turned = Quat::from_rotation_z(0.05 * t) * start.rotation;
         at.rotation = PackedQuat::encode(turned).decode();
     }
@@ -89,7 +90,7 @@ pub fn swarm(
     }
 }
 
-/// Spawns the swarm, a camera and a pane that shows what the prepasses wrote.
+/// Spawns the swarm, a camera and a pane that shows the prepasses' textures.
 fn spawn(stage: &mut Stage, by: By, keep: bool, uniforms: bool) -> Entity {
     let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
     let material = stage.standard(StandardMaterial::default());
@@ -125,14 +126,14 @@ fn spawn(stage: &mut Stage, by: By, keep: bool, uniforms: bool) -> Entity {
     entity
 }
 
-/// Pictures while it moves, in the frame in which it stops, and in the next.
+/// Pictures of the moving swarm, of the frame in which it stops, and of the frames after that.
 fn pictures(how: How, by: By, keep: bool, uniforms: bool) -> Vec<image::RgbaImage> {
     let mut stage = stage(how);
     let entity = spawn(&mut stage, by, keep, uniforms);
     let mut pictures = vec![stage.picture()];
     if how != How::Entities {
         stage.verify();
-        // As many frames as that took.
+        // `verify` takes as many frames as the update below.
     } else {
         stage.update(1);
     }
@@ -160,13 +161,13 @@ fn moved_instances_have_the_motion_of_moved_entities() {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
-    // The comparison sees motion: without the frame before, it fails.
+    // The comparison sees motion. Without the previous frame's instances, it fails.
     let still = pictures(How::Set(None), By::Set, false, false);
     assert!(different_pixels("motion-not-kept", &still[0], &entities[0]).is_err());
 }
 
-/// After a splice other instances are at the indices: they have not moved there. Nor have they when the set needs new
-/// room for it.
+/// After a splice, other instances are at the same indices. They have no motion, even if the set
+/// needs a new region for them.
 #[test]
 fn spliced_instances_have_no_motion() {
     for count in [0, 1500] {
@@ -179,7 +180,8 @@ fn spliced_instances_have_no_motion() {
     }
 }
 
-/// The frame in which twenty instances that do not move went, and others came.
+/// The picture of the frame in which twenty resting instances are removed and `count` others
+/// inserted.
 fn spliced(how: How, count: usize) -> image::RgbaImage {
     let came = || field(2000, true).iter().take(count).collect::<Vec<_>>();
     let mut stage = stage(how);
@@ -214,7 +216,8 @@ fn spliced(how: How, count: usize) -> image::RgbaImage {
     stage.picture_now()
 }
 
-/// A set that is released on the CPU in the frame of its last edit has moved in that frame only.
+/// A set may be released on the CPU in the frame of its last edit. It has motion in that frame
+/// only.
 #[test]
 fn a_set_that_is_released_in_the_frame_of_an_edit_comes_to_rest() {
     let picture = |usage: Option<RenderAssetUsages>| {

@@ -1,4 +1,4 @@
-//! A camera's projection that is not one of Bevy's.
+//! A custom projection, different from Bevy's projections.
 
 use bevy::{
     camera::{CameraProjection, SubCameraView},
@@ -6,7 +6,7 @@ use bevy::{
     prelude::*,
 };
 
-/// An infinite reverse-z projection whose centre lies beside the screen's, sheared in depth.
+/// An infinite reverse-z projection whose center is not the screen's center, sheared in depth.
 #[derive(Clone, Debug)]
 pub struct Oblique {
     pub aspect: f32,

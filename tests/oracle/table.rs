@@ -9,10 +9,10 @@ use std::fmt::Write as _;
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guide/compatibility.md");
 
-/// Where the part begins that `tests/adapters` makes.
+/// Heading of the part that `tests/adapters` generates.
 const DEVICES: &str = "\n## Devices\n";
 
-/// A feature that combinations draw, and how to find them.
+/// Area and name of a feature, and a function that finds the combinations that draw it.
 type Feature = (&'static str, &'static str, fn(&Combination) -> bool);
 
 #[rustfmt::skip]
@@ -57,7 +57,7 @@ const FEATURES: &[Feature] = &[
     ("Effect", "motion blur", |c| c.eye == Eye::MotionBlur),
 ];
 
-/// Features that tests elsewhere prove.
+/// Features that other tests prove.
 const PROVEN: &[(&str, &str, &str)] = &[
     (
         "Culling",
@@ -106,7 +106,7 @@ const PROVEN: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// What a set does not do, and why.
+/// What a set does not support, and why.
 const REFUSED: &[(&str, &str)] = &[
     (
         "`Material` with a vertex shader that does not know instances, on the tier `Cpu`",
@@ -150,7 +150,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
 ];
 
-/// What Bevy itself does not do, with or without sets.
+/// What Bevy itself does not support, with or without sets.
 const NOT_BEVYS: &[(&str, &str)] = &[
     (
         "MSAA with deferred, or with screen-space ambient occlusion",
@@ -163,7 +163,7 @@ const NOT_BEVYS: &[(&str, &str)] = &[
     ),
 ];
 
-/// What this table does not know, for want of a test.
+/// What no test covers, and why.
 const UNTESTED: &[(&str, &str)] = &[
     (
         "temporal anti-aliasing",

@@ -1,4 +1,4 @@
-//! Sets that are drawn from a `MeshUniform` for each survivor.
+//! Sets that are drawn with one `MeshUniform` per survivor.
 
 use crate::{
     build::{eye, moved, sun},
@@ -8,11 +8,11 @@ use crate::{
 use bevy::prelude::*;
 use bevy_gpu_culling::prelude::*;
 
-/// More instances than there is room for uniforms: the room is for those that survive.
+/// The uniforms of all instances would not fit, but only survivors need uniforms.
 #[test]
 fn room_for_uniforms_follows_the_survivors() {
     let near = field(2000, true);
-    // Beyond the view.
+    // Outside the view.
     let far = (0..1_200_000).map(|i| InstanceTransform::from(Vec3::new(i as f32, 0.0, 500.0)));
     let set = InstanceSet::from_transforms(far.chain(near.iter())).unwrap();
     let draw = |uniforms: bool| {
@@ -29,7 +29,7 @@ fn room_for_uniforms_follows_the_survivors() {
         let mut sun = world.get_mut::<DirectionalLight>(sun).unwrap();
         sun.shadow_maps_enabled = false;
         stage.camera(eye(), Msaa::Off);
-        // Counters take some frames.
+        // The counters arrive after some frames.
         stage.report();
         stage.picture()
     };

@@ -60,7 +60,7 @@ fn a_wireframe_goes_around_each_instance() {
         Some([plain, lines, stage.picture()])
     };
     let (Some(set), Some(entities)) = (draw(How::Set(None)), draw(How::Entities)) else {
-        println!("skipped: the adapter draws no lines");
+        println!("skipped: the adapter cannot draw lines");
         return;
     };
     let names = ["before", "wireframe", "without-again"];
@@ -74,7 +74,8 @@ fn a_wireframe_goes_around_each_instance() {
     assert!(different_pixels("wireframe-self", &set[1], &set[0]).is_err());
 }
 
-/// Where nobody writes uniforms the wireframe is left out; the set's mesh is not drawn in its place.
+/// The tier `Cpu` writes no uniforms, so the wireframe is left out. The set's mesh is not drawn in
+/// its place.
 #[test]
 fn a_wireframe_that_cannot_be_drawn_is_left_out() {
     let mut stage = wired(How::Set(Some(CullingTier::Cpu)));

@@ -1,4 +1,5 @@
-//! The user's side of a set that the GPU writes: a compute pass that runs in the place for it.
+//! The user's side of a set that the GPU writes: a compute pass in the system set that is reserved
+//! for it.
 
 use crate::{
     axes::Light,
@@ -17,7 +18,7 @@ use bevy::{
 use bevy_gpu_culling::{cull::shaders, prelude::*, render::InstanceBuffers};
 use wgpu::util::DeviceExt;
 
-/// What the pass writes into which set.
+/// The instances that the pass writes into each set.
 #[derive(Resource, Clone, Default)]
 pub struct Writes(pub HashMap<AssetId<InstanceSet>, InstanceSet>);
 
@@ -158,7 +159,7 @@ fn a_written_set_looks_like_the_same_instances_uploaded() {
         let result = different_pixels(&name, &stage.picture(), &expected);
         assert_eq!(result, Ok(0.0), "{name}");
         assert_eq!(stage.verify(), survivors, "{name}");
-        // Fewer of them, as the CPU says.
+        // The CPU lowers the number of live instances.
         let world = stage.app.world_mut();
         let handle = world.get::<GpuInstances>(entity).unwrap().0.clone();
         let mut sets = world.resource_mut::<Assets<InstanceSet>>();
@@ -169,7 +170,8 @@ fn a_written_set_looks_like_the_same_instances_uploaded() {
     }
 }
 
-/// The tier `Cpu` cannot see what the GPU writes: nothing is drawn, and nothing breaks.
+/// The tier `Cpu` cannot read instances that the GPU writes. It draws none of them, and everything
+/// else still works.
 #[test]
 fn a_written_set_is_refused_on_the_tier_cpu() {
     let around = GpuWritten::within(Vec3::splat(-9.0), Vec3::splat(9.0)).with_scales(1.2);
@@ -182,7 +184,7 @@ fn a_written_set_is_refused_on_the_tier_cpu() {
     assert_eq!(result, Ok(0.0));
 }
 
-/// Another set under the same handle is hidden until it is written, also one of the same shape.
+/// A new set under the same handle is hidden until it is written, even if it has the same size.
 #[test]
 fn a_written_set_that_is_swapped_shows_nothing_of_the_old_one() {
     let around = GpuWritten::within(Vec3::splat(-9.0), Vec3::splat(9.0)).with_scales(1.2);
@@ -192,7 +194,7 @@ fn a_written_set_that_is_swapped_shows_nothing_of_the_old_one() {
     assert!(stage.report().cameras().1 > 0);
     stage.app.insert_resource(Writes::default());
     let kept = stage.report().cameras().1;
-    assert!(kept > 0, "what is not written again stays");
+    assert!(kept > 0, "without a new write, the instances stay");
     let world = stage.app.world_mut();
     let handle = world.get::<GpuInstances>(entity).unwrap().0.clone();
     let mut sets = world.resource_mut::<Assets<InstanceSet>>();

@@ -1,4 +1,4 @@
-//! What the app logs: warnings and errors, as lines.
+//! The warnings and errors that the app logs, as lines.
 #![allow(
     dead_code,
     clippy::unwrap_used,
@@ -15,7 +15,7 @@ use std::{
 static TEXT: Mutex<String> = Mutex::new(String::new());
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// The log of one test: tests that read it run one after the other.
+/// The log of one test. Tests that read the log run one after the other.
 pub struct Log(#[expect(dead_code, reason = "held, not read")] MutexGuard<'static, ()>);
 
 impl Drop for Log {
@@ -42,7 +42,7 @@ impl io::Write for Writer {
 }
 
 impl Log {
-    /// Starts to listen. The process has one log, which must not be Bevy's.
+    /// Starts to capture. A process has only one log, so Bevy's must not be installed.
     pub fn start() -> Self {
         static INSTALLED: OnceLock<()> = OnceLock::new();
         INSTALLED.get_or_init(|| {
@@ -54,7 +54,7 @@ impl Log {
                 .finish();
             tracing::subscriber::set_global_default(subscriber).unwrap();
         });
-        // A test that failed says nothing of the next.
+        // A failed test must not affect the next one.
         let guard = ONE_AT_A_TIME
             .lock()
             .unwrap_or_else(|error| error.into_inner());
@@ -62,7 +62,7 @@ impl Log {
         Self(guard)
     }
 
-    /// Warnings and errors of this crate since the start.
+    /// This crate's warnings and errors since the start.
     pub fn lines(&self) -> Vec<String> {
         let text = TEXT.lock().unwrap();
         let ours = text
@@ -71,12 +71,13 @@ impl Log {
         ours.map(str::to_owned).collect()
     }
 
-    /// Everything since the start.
+    /// All text since the start.
     pub fn text(&self) -> String {
         TEXT.lock().unwrap().clone()
     }
 
-    /// The lines of this crate that contain all of `parts`: exactly one, else a panic.
+    /// The only line of this crate that contains all of `parts`. Panics if there is not exactly
+    /// one.
     pub fn assert_once(&self, parts: &[&str]) -> String {
         let lines = self.lines();
         let has_all = |line: &&String| parts.iter().all(|part| line.contains(part));

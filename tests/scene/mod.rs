@@ -1,4 +1,5 @@
-//! A headless Bevy app that draws one scene either as instance sets or as one entity per instance.
+//! A headless Bevy app that draws one scene, either with instance sets or with one entity per
+//! instance.
 #![allow(
     clippy::unwrap_used,
     dead_code,
@@ -43,7 +44,7 @@ pub struct Stage {
     pub target: Handle<Image>,
 }
 
-/// Without a log, unless `TEST_LOG` asks for one.
+/// The plugins, without a log unless `TEST_LOG` is set.
 fn plugins(settings: WgpuSettings) -> PluginGroupBuilder {
     let group = headless(settings);
     if std::env::var_os("TEST_LOG").is_some() {
@@ -74,7 +75,7 @@ impl Stage {
         Self::with(how, |_| ())
     }
 
-    /// A stage whose app gets more plugins.
+    /// A stage with more plugins.
     pub fn with(how: How, more: impl FnOnce(&mut App)) -> Self {
         Self::on(how, WgpuSettings::default(), more)
     }
@@ -102,8 +103,8 @@ impl Stage {
         Self { app, how, target }
     }
 
-    /// Despawns the scene, everything that has a place in space, and counts frames from zero (shaders take noise
-    /// from their number).
+    /// Despawns the scene, which is everything with a transform, and sets the frame count to zero.
+    /// Shaders use the frame count for noise.
     pub fn clear(&mut self) {
         let world = self.app.world_mut();
         let placed: Vec<_> = world
@@ -133,12 +134,12 @@ impl Stage {
         self.app.world_mut().spawn(bundle).id()
     }
 
-    /// An entity, to change it.
+    /// Mutable access to an entity.
     pub fn entity(&mut self, entity: Entity) -> EntityWorldMut<'_> {
         self.app.world_mut().entity_mut(entity)
     }
 
-    /// A camera on the target.
+    /// A camera that draws into the target.
     pub fn camera(&mut self, transform: Transform, more: impl Bundle) -> Entity {
         let target = RenderTarget::Image(self.target.clone().into());
         self.spawn((
@@ -150,7 +151,7 @@ impl Stage {
         ))
     }
 
-    /// Lights: sun, point and spot, with shadows or not.
+    /// A sun, a point light and a spot light, with or without shadows.
     pub fn lights(&mut self, shadows: bool) {
         self.spawn((
             DirectionalLight {
@@ -172,7 +173,8 @@ impl Stage {
         ));
     }
 
-    /// The set as `GpuInstances`, or as children of one entity: the same transform, the same components.
+    /// Spawns the set as `GpuInstances`, or as children of one entity with the same transform and
+    /// components.
     pub fn spawn_set<M: Component + Clone>(
         &mut self,
         set: &InstanceSet,
@@ -201,7 +203,7 @@ impl Stage {
         }
     }
 
-    /// Panics if the app wants to end.
+    /// Panics if the app has requested to exit.
     pub fn assert_runs(&self, name: &str) {
         assert_eq!(self.app.should_exit(), None, "{name}: the app ended");
     }
@@ -212,7 +214,7 @@ impl Stage {
         }
     }
 
-    /// The picture after some frames.
+    /// The picture after three more frames.
     pub fn picture(&mut self) -> RgbaImage {
         self.update(3);
         self.picture_now()
@@ -238,14 +240,15 @@ impl Stage {
         panic!("no screenshot arrived");
     }
 
-    /// Waits for the GPU: a busy machine may take longer for a frame than any number of updates.
+    /// Waits for the GPU. On a busy machine, a frame may take longer than any number of updates.
     fn wait_for_gpu(&self) {
         let device = self.app.world().resource::<RenderDevice>();
-        // A lost device has nothing to wait for.
+        // The error means that the device is lost. Then nothing is left to wait for.
         let _ = device.poll(PollType::wait_indefinitely());
     }
 
-    /// Every view of every set against the twin; returns how many views were checked and the survivors of all.
+    /// Compares every view of every set with the twin. Returns the number of views and the sum of
+    /// their survivors.
     pub fn verify(&mut self) -> (usize, u32) {
         let verifier = self.app.world().resource::<Verifier>().clone();
         verifier.request();
@@ -264,7 +267,7 @@ impl Stage {
         panic!("no verdict arrived");
     }
 
-    /// The app's report, once the counters of the current frame have arrived.
+    /// The app's report with the counters of the current frame.
     pub fn report(&mut self) -> CullingReport {
         for _ in 0..8 {
             self.app.update();
@@ -276,7 +279,7 @@ impl Stage {
 
 use bevy::core_pipeline::tonemapping::Tonemapping;
 
-/// A field around the origin. The rotations and positions are those that 16 bytes hold.
+/// A field of instances around the origin, with rotations that 32 bits represent exactly.
 pub fn field(count: usize, scaled: bool) -> InstanceSet {
     let mut rng = ChaCha8Rng::seed_from_u64(count as u64);
     let mut random = |size: f32| rng.random_range(-size..=size);
@@ -295,7 +298,8 @@ pub fn field(count: usize, scaled: bool) -> InstanceSet {
     .unwrap()
 }
 
-/// Share of pixels that differ by more than 8/255 in any channel, in percent; on too many, both pictures are kept.
+/// The percentage of pixels that differ by more than 8/255 in any channel. If too many differ, the
+/// function saves both pictures and returns an error.
 pub fn different_pixels(name: &str, ours: &RgbaImage, bevys: &RgbaImage) -> Result<f64, String> {
     assert_eq!(ours.dimensions(), bevys.dimensions());
     let pixels = ours.pixels().zip(bevys.pixels());
@@ -321,7 +325,7 @@ pub fn different_pixels(name: &str, ours: &RgbaImage, bevys: &RgbaImage) -> Resu
     ))
 }
 
-/// Panics when the pictures are not [the same](different_pixels).
+/// Panics if the pictures are [different](different_pixels).
 pub fn assert_same_picture(name: &str, ours: &RgbaImage, bevys: &RgbaImage) {
     if let Err(wrong) = different_pixels(name, ours, bevys) {
         panic!("{wrong}");

@@ -1,4 +1,5 @@
-// 64 bytes: a matrix of four columns, as article 4 starts. A matrix may hold a scale, so all of it is read.
+// 64 bytes: a matrix of four columns, Giordano's first encoding (2019). A matrix may hold a scale,
+// so all of it is read.
 
 struct Matrix {
     x: vec4<f32>,
@@ -28,7 +29,7 @@ fn instance_scale(instance: Instance) -> f32 {
     return sqrt(max(max(dot(instance.x, instance.x), dot(instance.y, instance.y)), dot(instance.z, instance.z)));
 }
 
-// The columns hold the scale that `v` has already been multiplied by.
+// The matrix's columns hold the scale that `v` has already been multiplied by.
 fn instance_turn(instance: Instance, v: vec3<f32>) -> vec3<f32> {
     return (instance.x * v.x + instance.y * v.y + instance.z * v.z) / instance_scale(instance);
 }

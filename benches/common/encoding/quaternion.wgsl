@@ -1,4 +1,4 @@
-// 32 bytes: position and a whole quaternion, article 4's second encoding.
+// 32 bytes: a position and a whole quaternion, Giordano's second encoding (2019).
 
 struct Placed {
     position: vec4<f32>,

@@ -1,4 +1,4 @@
-// Colours from the texture coordinates.
+// Colors that depend on the texture coordinates.
 #import bevy_pbr::forward_io::VertexOutput
 
 @fragment

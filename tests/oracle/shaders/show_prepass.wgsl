@@ -1,4 +1,4 @@
-// Left half: normals. Right half: motion vectors, and depth.
+// The left half shows normals. The right half shows motion vectors and depth.
 #import bevy_pbr::{forward_io::VertexOutput, prepass_utils}
 
 @fragment

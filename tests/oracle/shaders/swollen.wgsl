@@ -1,4 +1,4 @@
-// A vertex stage that serves sets and ordinary meshes: it moves vertices along their normals.
+// A vertex shader for sets and ordinary meshes. It moves vertices along their normals.
 #import bevy_pbr::{
     mesh_functions,
     forward_io::{Vertex, VertexOutput},

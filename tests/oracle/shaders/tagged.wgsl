@@ -1,4 +1,4 @@
-// A fragment stage that asks Bevy for the tag of what it draws.
+// A fragment shader that calls Bevy's `get_tag`.
 #import bevy_pbr::{
     forward_io::{VertexOutput, FragmentOutput},
     mesh_functions,

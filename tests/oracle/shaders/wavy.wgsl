@@ -1,5 +1,5 @@
-// A vertex stage as one writes it for meshes: it knows nothing of instance sets. Waves in the mesh's own space, and a
-// colour from the entity's tag.
+// A vertex shader for ordinary meshes, which does not know instances. It draws waves in the mesh's
+// space, and a color that depends on the entity's tag.
 #import bevy_pbr::{
     mesh_functions,
     forward_io::{Vertex, VertexOutput},
@@ -17,7 +17,7 @@ fn vertex(vertex: Vertex) -> VertexOutput {
     out.world_normal = mesh_functions::mesh_normal_local_to_world(vertex.normal, vertex.instance_index);
     out.position = position_world_to_clip(out.world_position.xyz);
 #ifdef VERTEX_UVS_A
-    // Back into the mesh's space: what the inverse gives must fit.
+    // Transforms back into the mesh's space, which checks the inverse matrix.
     let local = mesh_functions::get_local_from_world(vertex.instance_index) * out.world_position;
     out.uv = local.xy + vertex.uv;
 #endif
