@@ -1,4 +1,4 @@
-//! The plugin: it adds the rooms to an app.
+//! The plugin: it adds the rooms of the crate to an app.
 
 use crate::{
     diagnostics,
@@ -10,7 +10,8 @@ use crate::{
 use bevy::{prelude::*, render::RenderApp};
 
 impl Plugin for GpuCullingPlugin {
-    /// What is there already is used at once. The rest waits for `finish`, so that the plugin may come before others.
+    /// Installs what the plugins so far allow. The rest waits for `finish`, so that this plugin may
+    /// be added before others.
     fn build(&self, app: &mut App) {
         if app.world().contains_resource::<AssetServer>() {
             self.install_main(app);

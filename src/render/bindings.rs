@@ -1,7 +1,7 @@
 //! What a set's pipelines and draws bind at group 2.
 
 use super::draw_slots::{SLOT_BYTES, UNIFORM_BYTES};
-use crate::cull::{CullError, guarded};
+use crate::cull::{BatchVersion, CullError, guarded};
 use bevy::{
     material::MaterialProperties,
     render::{
@@ -15,14 +15,32 @@ use bevy::{
 };
 use core::num::NonZero;
 
-/// Bevy's mesh bind group (group 2) with what our vertex stage reads: bindings 20 to 24 of
-/// `shaders/draw/instance.wgsl`. The mesh uniform and the slot lie at a dynamic offset.
+/// Binding of the draw slot in `shaders/draw/instance.wgsl`. The buffers of
+/// [`Culler::batch_buffers`](crate::cull::Culler::batch_buffers) follow: survivors, instances, scales, tags.
+const SLOT_BINDING: u32 = 20;
+
+/// Storage buffers of the vertex stage without the material's: the slot and the four buffers behind
+/// it, Bevy's mesh uniforms and its visibility ranges.
+const VERTEX_STORAGE_BUFFERS: u32 = 7;
+/// How many of them are bound at a dynamic offset: mesh uniform and slot.
+const DYNAMIC_STORAGE_BUFFERS: u32 = 2;
+
+/// All that a draw binds: the buffers of a batch, and the buffer of the draw slots.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct DrawVersion {
+    pub batch: BatchVersion,
+    /// [`DrawSlots::generation`](super::draw_slots::DrawSlots::generation).
+    pub slots: u64,
+}
+
+/// Bevy's mesh bind group, with the bindings that our vertex stage reads. The mesh uniform and the
+/// slot are bound at a dynamic offset.
 pub(super) fn set_layout(mesh: &BindGroupLayoutDescriptor) -> BindGroupLayoutDescriptor {
     let mut layout = mesh.clone();
     layout.label = "gpu_culling set layout".into();
     for entry in &mut layout.entries {
         if entry.binding == 0
-            && let bevy::render::render_resource::BindingType::Buffer {
+            && let wgpu::BindingType::Buffer {
                 has_dynamic_offset, ..
             } = &mut entry.ty
         {
@@ -32,25 +50,70 @@ pub(super) fn set_layout(mesh: &BindGroupLayoutDescriptor) -> BindGroupLayoutDes
     let ours = BindGroupLayoutEntries::with_indices(
         ShaderStages::VERTEX,
         (
-            (20, storage_buffer_read_only_sized(true, None)),
-            (21, storage_buffer_read_only_sized(false, None)),
-            (22, storage_buffer_read_only_sized(false, None)),
-            (23, storage_buffer_read_only_sized(false, None)),
-            (24, storage_buffer_read_only_sized(false, None)),
+            (SLOT_BINDING, storage_buffer_read_only_sized(true, None)),
+            (
+                SLOT_BINDING + 1,
+                storage_buffer_read_only_sized(false, None),
+            ),
+            (
+                SLOT_BINDING + 2,
+                storage_buffer_read_only_sized(false, None),
+            ),
+            (
+                SLOT_BINDING + 3,
+                storage_buffer_read_only_sized(false, None),
+            ),
+            (
+                SLOT_BINDING + 4,
+                storage_buffer_read_only_sized(false, None),
+            ),
         ),
     );
     layout.entries.extend(ours.iter().copied());
     layout
 }
 
-/// Storage buffers of the vertex stage without the material's: ours (bindings 20 to 24), Bevy's mesh uniforms and its
-/// visibility ranges.
-const VERTEX_STORAGE_BUFFERS: u32 = 7;
-/// Those of them that are bound at a dynamic offset: mesh uniform and slot.
-const DYNAMIC_STORAGE_BUFFERS: u32 = 2;
+/// The bind group of a set's draws: the slots, and the buffers of [`Culler::batch_buffers`](crate::cull::Culler::batch_buffers).
+///
+/// # Errors
+/// The device refuses the bind group.
+pub(super) fn set_bind_group(
+    device: &RenderDevice,
+    layout: &BindGroupLayout,
+    slot_buffer: &Buffer,
+    buffers: &[&wgpu::Buffer],
+) -> Result<BindGroup, CullError> {
+    let slot = |bytes| {
+        BindingResource::Buffer(BufferBinding {
+            buffer: slot_buffer,
+            offset: 0,
+            size: NonZero::new(bytes),
+        })
+    };
+    let mut entries = vec![
+        BindGroupEntry {
+            binding: 0,
+            resource: slot(UNIFORM_BYTES),
+        },
+        BindGroupEntry {
+            binding: SLOT_BINDING,
+            resource: slot(SLOT_BYTES),
+        },
+    ];
+    let behind = SLOT_BINDING + 1..;
+    entries.extend(behind.zip(buffers).map(|(binding, buffer)| BindGroupEntry {
+        binding,
+        resource: buffer.as_entire_binding(),
+    }));
+    guarded(device.wgpu_device(), "gpu_culling set", || {
+        device.create_bind_group("gpu_culling set", layout, &entries)
+    })
+}
 
-/// Whether the vertex stage of sets can be bound on a device with these limits, else what it lacks. The tier makes no
-/// difference: all draw with the same vertex stage.
+/// Whether a device with these limits can bind the vertex stage of sets. All tiers draw with it.
+///
+/// # Errors
+/// The limit that is too low, as text for the log.
 pub(super) fn can_draw_sets(limits: &wgpu::Limits) -> Result<(), String> {
     let needs = [
         (
@@ -79,7 +142,7 @@ pub(super) fn can_draw_sets(limits: &wgpu::Limits) -> Result<(), String> {
     Ok(())
 }
 
-/// Storage buffers that a bind group layout adds to the vertex stage.
+/// Number of storage buffers that a bind group layout adds to the vertex stage.
 pub(super) fn vertex_storage_buffers(layout: &BindGroupLayoutDescriptor) -> u32 {
     let is_one = |entry: &&wgpu::BindGroupLayoutEntry| {
         let storage = wgpu::BufferBindingType::Storage { read_only: true };
@@ -88,52 +151,19 @@ pub(super) fn vertex_storage_buffers(layout: &BindGroupLayoutDescriptor) -> u32 
             entry.ty,
             wgpu::BindingType::Buffer { ty, .. } if ty == storage || ty == writable
         );
-        // Binding arrays have a limit of their own.
+        // Binding arrays have their own limit.
         is_storage && entry.count.is_none() && entry.visibility.contains(ShaderStages::VERTEX)
     };
     layout.entries.iter().filter(is_one).count() as u32
 }
 
-/// Storage buffers of the vertex stage of a set with this material.
+/// Number of storage buffers of a set's vertex stage with this material.
 pub(super) fn storage_buffers_with(material: &MaterialProperties) -> u32 {
-    let own = material
+    let of_material = material
         .material_layout
         .as_ref()
         .map_or(0, vertex_storage_buffers);
-    VERTEX_STORAGE_BUFFERS + own
-}
-
-/// What a set's draws bind: slots, and the buffers of [`Culler::batch_buffers`].
-pub(super) fn set_bind_group(
-    device: &RenderDevice,
-    layout: &BindGroupLayout,
-    slot_buffer: &Buffer,
-    buffers: &[&wgpu::Buffer],
-) -> Result<BindGroup, CullError> {
-    let slot = |bytes| {
-        BindingResource::Buffer(BufferBinding {
-            buffer: slot_buffer,
-            offset: 0,
-            size: NonZero::new(bytes),
-        })
-    };
-    let mut entries = vec![
-        BindGroupEntry {
-            binding: 0,
-            resource: slot(UNIFORM_BYTES),
-        },
-        BindGroupEntry {
-            binding: 20,
-            resource: slot(SLOT_BYTES),
-        },
-    ];
-    entries.extend((21..).zip(buffers).map(|(binding, buffer)| BindGroupEntry {
-        binding,
-        resource: buffer.as_entire_binding(),
-    }));
-    guarded(device.wgpu_device(), "gpu_culling set", || {
-        device.create_bind_group("gpu_culling set", layout, &entries)
-    })
+    VERTEX_STORAGE_BUFFERS + of_material
 }
 
 #[cfg(test)]

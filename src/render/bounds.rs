@@ -1,4 +1,4 @@
-//! The bounds of a set: the sphere around its mesh, and the box around all of its instances.
+//! The bounds of a set: the sphere around its mesh, and the box around all its instances.
 
 use super::{
     components::{CullingRadius, GpuInstances},
@@ -11,7 +11,7 @@ use bevy::{
         primitives::{Aabb, MeshAabb},
         visibility::NoAutoAabb,
     },
-    ecs::system::SystemParam,
+    ecs::{query::QueryData, system::SystemParam},
     mesh::{VertexAttributeValues, skinning::SkinnedMesh},
     pbr::Lightmap,
     platform::collections::{HashMap, HashSet},
@@ -22,16 +22,19 @@ use bevy::{
 #[derive(Component, Clone, Copy, PartialEq)]
 pub(super) struct SetSphere(pub BoundingSphere);
 
-type SetEntity = (
-    Entity,
-    &'static GpuInstances,
-    &'static Mesh3d,
-    Option<&'static CullingRadius>,
-    Has<SkinnedMesh>,
-    Has<Lightmap>,
-);
+/// An entity whose bounds are computed.
+#[derive(QueryData)]
+pub(super) struct BoundedSet {
+    entity: Entity,
+    instances: &'static GpuInstances,
+    mesh: &'static Mesh3d,
+    radius: Option<&'static CullingRadius>,
+    is_skinned: Has<SkinnedMesh>,
+    is_lightmapped: Has<Lightmap>,
+}
 
-type Changed3d = Or<(
+/// What changes the bounds of an entity, or whether it has any.
+type BoundsChanged = Or<(
     Changed<GpuInstances>,
     AssetChanged<GpuInstances>,
     Changed<Mesh3d>,
@@ -86,7 +89,7 @@ impl Problem {
     }
 }
 
-/// Problems that the log names already.
+/// Problems that were logged.
 #[derive(Default)]
 pub(super) struct Told(HashSet<(Entity, Problem)>);
 
@@ -99,16 +102,22 @@ impl Told {
 }
 
 /// Recomputes the bounds of sets whose instances, mesh or radius changed.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a system's parameters are its data"
+)]
 pub(super) fn update_bounds(
     mut commands: Commands,
-    changed: Query<SetEntity, Changed3d>,
+    changed: Query<BoundedSet, BoundsChanged>,
     mut removals: Removals,
-    (all, with_sets): (Query<SetEntity>, Query<(), With<GpuInstances>>),
-    (sets, meshes): (Res<Assets<InstanceSet>>, Res<Assets<Mesh>>),
+    all: Query<BoundedSet>,
+    with_sets: Query<(), With<GpuInstances>>,
+    sets: Res<Assets<InstanceSet>>,
+    meshes: Res<Assets<Mesh>>,
     mut told: Local<Told>,
     clock: Res<CpuClock>,
 ) {
-    let _running = clock.start(CpuStage::Main);
+    let _timer = clock.start(CpuStage::Main);
     for entity in removals.set.read() {
         if with_sets.contains(entity) {
             continue;
@@ -122,18 +131,18 @@ pub(super) fn update_bounds(
         .chain(removals.skin.read())
         .chain(removals.lightmap.read())
         .filter_map(|entity| all.get(entity).ok());
-    for (entity, instances, mesh, radius, is_skinned, is_lightmapped) in
-        changed.iter().chain(removed)
-    {
-        let (Some(set), Some(mesh)) = (sets.get(&instances.0), meshes.get(&mesh.0)) else {
+    for item in changed.iter().chain(removed) {
+        let entity = item.entity;
+        let (Some(set), Some(mesh)) = (sets.get(&item.instances.0), meshes.get(&item.mesh.0))
+        else {
             continue;
         };
-        let sphere = if is_skinned {
+        let sphere = if item.is_skinned {
             Err(Problem::Skinned)
-        } else if is_lightmapped {
+        } else if item.is_lightmapped {
             Err(Problem::Lightmapped)
         } else {
-            culling_sphere(mesh, radius, || told.tell(entity, Problem::BadRadius))
+            culling_sphere(mesh, item.radius, || told.tell(entity, Problem::BadRadius))
         };
         match sphere {
             Ok(sphere) => {
@@ -141,7 +150,7 @@ pub(super) fn update_bounds(
                 commands.entity(entity).try_insert(bounds);
             }
             Err(problem) => {
-                // A mesh without vertices has nothing to draw, and nothing is wrong with it.
+                // A mesh without vertices draws nothing, and nothing is wrong with it.
                 if problem != Problem::NoBounds || !is_empty(mesh) {
                     told.tell(entity, problem);
                 }
@@ -151,13 +160,13 @@ pub(super) fn update_bounds(
     }
 }
 
-/// Whether a mesh has positions of three floats, but none yet.
+/// Whether a mesh has an attribute of positions that has no values.
 fn is_empty(mesh: &Mesh) -> bool {
     let points = mesh.try_attribute(Mesh::ATTRIBUTE_POSITION);
     matches!(points, Ok(VertexAttributeValues::Float32x3(points)) if points.is_empty())
 }
 
-/// The sphere of the radius if it is valid, else the sphere around the mesh.
+/// The sphere of the radius if that is valid, otherwise the sphere around the mesh.
 fn culling_sphere(
     mesh: &Mesh,
     radius: Option<&CullingRadius>,
@@ -179,9 +188,10 @@ fn culling_sphere(
     ))
 }
 
+/// A set without a mesh.
 type WithoutMesh = (With<GpuInstances>, Without<Mesh3d>, Without<MeshletMesh3d>);
 
-/// Frames that an entity may wait for its mesh.
+/// Number of frames that an entity may wait for its mesh.
 const PATIENCE: u8 = 30;
 
 /// Warns of entities with a set that have had no mesh for some frames.

@@ -11,12 +11,13 @@ use bevy::{
     render::batching::NoAutomaticBatching,
 };
 
-/// Draws the entity's mesh once for each instance of a set, culled on the GPU for every view.
+/// Draws the entity's mesh once per instance of a set, culled on the GPU for every view.
 ///
-/// Beside it the entity needs a [`Mesh3d`] and a [`MeshMaterial3d`](bevy::pbr::MeshMaterial3d), and has what every
-/// mesh entity has: its [`Transform`] moves the whole set; [`Visibility`],
-/// [`RenderLayers`](bevy::camera::visibility::RenderLayers), `NotShadowCaster` and `NotShadowReceiver` mean what
-/// they mean on a mesh. The entity's [`Aabb`](bevy::camera::primitives::Aabb) is that of the whole set.
+/// The entity also needs a [`Mesh3d`] and a [`MeshMaterial3d`](bevy::pbr::MeshMaterial3d). Its
+/// [`Transform`] moves the whole set. [`Visibility`],
+/// [`RenderLayers`](bevy::camera::visibility::RenderLayers), `NotShadowCaster` and
+/// `NotShadowReceiver` mean the same as on any mesh. The entity's
+/// [`Aabb`](bevy::camera::primitives::Aabb) surrounds the whole set.
 ///
 /// Several entities may share one set. The set, the mesh and the material may be changed at any time.
 ///
@@ -57,47 +58,49 @@ impl From<Handle<InstanceSet>> for GpuInstances {
     }
 }
 
-/// Culls each instance by a sphere of this radius around its origin, in the mesh's units, instead of the sphere
-/// around the mesh's bounding box: for materials whose vertex stage moves vertices.
+/// Culls each instance by a sphere of this radius around its origin, in the mesh's units, instead of
+/// the sphere around the mesh's bounding box. For materials whose vertex stage moves vertices.
 ///
-/// It must be between 0 and [`CullingRadius::MAX`]. Any other value is ignored with a warning; to keep every instance,
-/// use [`NoFrustumCulling`](bevy::camera::visibility::NoFrustumCulling).
+/// It must be between 0 and [`CullingRadius::MAX`]. Any other value is ignored with a warning. To
+/// keep every instance, use [`NoFrustumCulling`](bevy::camera::visibility::NoFrustumCulling).
 #[derive(Component, Reflect, Clone, Copy, Debug, PartialEq)]
 #[reflect(Component, Clone, PartialEq)]
 pub struct CullingRadius(pub f32);
 
 impl CullingRadius {
-    /// The largest radius: its square is a finite `f32`, also in a world of some millions of units.
+    /// The largest radius. Its square is a finite `f32`, also in a world of some millions of units.
     pub const MAX: f32 = 1e12;
 
-    /// The radius, if it can cull.
+    /// The radius, if it is valid.
     pub(super) fn checked(self) -> Option<f32> {
         (0.0..=Self::MAX).contains(&self.0).then_some(self.0)
     }
 }
 
-/// On a set: each frame Bevy's own `MeshUniform` is written for every survivor, so that any shader for meshes works on
-/// the set, without a word of instances in it: a vertex shader of one's own that calls
-/// `bevy_pbr::mesh_functions`, and `get_tag` in a vertex or fragment shader, which gives the instance's tag.
+/// On a set: the GPU writes Bevy's own `MeshUniform` for every survivor in every frame, so that any
+/// shader for meshes works on the set: custom vertex shaders that call `bevy_pbr::mesh_functions`,
+/// and `get_tag` in vertex and fragment shaders, which returns the instance's tag.
 ///
-/// It costs 176 bytes on the GPU for each instance that survives in each view, where a set is else drawn from its
-/// 16. A set whose material has a vertex shader that does not import `bevy_gpu_culling::draw_instance` is drawn this way
-/// without the component; a set whose material imports it, or on the tier `Cpu`, is not in any case.
+/// It costs 176 bytes on the GPU per survivor and view; otherwise a set is drawn from its 16 bytes
+/// per instance. A set whose material has a vertex shader that does not import
+/// `bevy_gpu_culling::draw_instance` is drawn this way without the component. A set whose material
+/// imports it never is, and no set is on the tier `Cpu`.
 #[derive(Component, Reflect, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[reflect(Component, Default, Clone, PartialEq)]
 pub struct InstanceMeshUniforms;
 
-/// On a camera: sets go on being culled by the camera's frustum of the moment this was added, while the camera
-/// moves on; one flies out and sees only what was kept. Remove it to cull by the camera again.
+/// On a camera: sets are culled by the frustum that the camera had when this was added, while the
+/// camera moves on and shows what was kept. Remove it to cull by the camera again.
 #[derive(Component, Reflect, Clone, Debug, Default)]
 #[reflect(Component, Default, Clone)]
 pub struct FreezeCulling {
-    /// The frustum that culls; `None` until the end of the frame in which the component was added.
+    /// The frustum that culls; `None` until the end of the frame in which the component is added.
     #[reflect(ignore)]
     pub frustum: Option<Frustum>,
 }
 
-/// Fills in [`FreezeCulling::frustum`] after Bevy has updated the camera's, also if the component was inserted again.
+/// Sets [`FreezeCulling::frustum`] after Bevy has updated the camera's, also if the component is
+/// inserted again.
 pub(super) fn freeze_frusta(
     mut cameras: Query<(&mut FreezeCulling, &Frustum), Changed<FreezeCulling>>,
 ) {
@@ -108,5 +111,5 @@ pub(super) fn freeze_frusta(
     }
 }
 
-/// The set in which Bevy updates frusta; ours follow it.
+/// The set in which Bevy updates frusta. Ours follows it.
 pub(super) const AFTER_FRUSTA: VisibilitySystems = VisibilitySystems::UpdateFrusta;

@@ -1,4 +1,4 @@
-//! What our systems cost on the CPU, part by part.
+//! CPU time of the plugin's systems, per stage of the frame.
 
 use bevy::{platform::time::Instant, prelude::*};
 use core::{
@@ -7,12 +7,12 @@ use core::{
 };
 use std::sync::Arc;
 
-/// A part of a frame's work on the CPU, in the order of the frame.
+/// A stage of the plugin's CPU work, in the order of the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CpuStage {
-    /// Main world: bounds of sets that changed, frozen frusta, reports that have arrived.
+    /// Main world: bounds of changed sets, frozen frusta, reports that have arrived.
     Main,
-    /// `ExtractSchedule`: entities with sets are noted, changed instances are uploaded.
+    /// `ExtractSchedule`: entities with sets are collected, changed instances are uploaded.
     Extract,
     /// `Render`: materials get our vertex stage and draw functions, so that Bevy queues the sets.
     Materials,
@@ -27,7 +27,7 @@ pub enum CpuStage {
 }
 
 impl CpuStage {
-    /// All, in order.
+    /// All stages, in order.
     pub const ALL: [Self; 7] = [
         Self::Main,
         Self::Extract,
@@ -53,53 +53,53 @@ impl CpuStage {
     }
 }
 
-/// Time that our systems took on the CPU in one frame: between their first and last line, without Bevy's scheduling
-/// around them.
+/// CPU time of the plugin's systems in one frame, between their first and last line. Bevy's
+/// scheduling around them is not included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTimes([Duration; CpuStage::ALL.len()]);
 
 impl CpuTimes {
-    /// Time of a part.
+    /// Time of a stage.
     #[must_use]
     pub fn of(&self, stage: CpuStage) -> Duration {
         self.0[stage as usize]
     }
 
-    /// Time of all parts.
+    /// Time of all stages.
     #[must_use]
     pub fn total(&self) -> Duration {
         self.0.iter().sum()
     }
 }
 
-/// Adds up nanoseconds; shared by both worlds.
+/// Sums of nanoseconds per stage, shared by both worlds.
 #[derive(Resource, Clone, Default)]
 pub(super) struct CpuClock(Arc<[AtomicU64; CpuStage::ALL.len()]>);
 
 impl CpuClock {
-    /// Counts until what it returns is dropped.
-    pub fn start(&self, stage: CpuStage) -> Running<'_> {
-        Running {
+    /// Starts a timer that adds to a stage when it is dropped.
+    pub fn start(&self, stage: CpuStage) -> StageTimer<'_> {
+        StageTimer {
             total: &self.0[stage as usize],
             since: Instant::now(),
         }
     }
 
-    /// What has been counted since the last call.
+    /// The times since the last call.
     pub fn take(&self) -> CpuTimes {
         let times = CpuStage::ALL.map(|stage| self.0[stage as usize].swap(0, Ordering::Relaxed));
         CpuTimes(times.map(Duration::from_nanos))
     }
 }
 
-/// Counts while it lives.
+/// Measures from its creation to its drop.
 #[must_use]
-pub(super) struct Running<'a> {
+pub(super) struct StageTimer<'a> {
     total: &'a AtomicU64,
     since: Instant,
 }
 
-impl Drop for Running<'_> {
+impl Drop for StageTimer<'_> {
     fn drop(&mut self) {
         let nanoseconds = self.since.elapsed().as_nanos() as u64;
         self.total.fetch_add(nanoseconds, Ordering::Relaxed);
@@ -117,7 +117,7 @@ mod tests {
         }
         let clock = CpuClock::default();
         for _ in 0..2 {
-            let _running = clock.start(CpuStage::Prepare);
+            let _timer = clock.start(CpuStage::Prepare);
             std::thread::sleep(Duration::from_millis(2));
         }
         let times = clock.take();

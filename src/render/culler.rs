@@ -1,4 +1,4 @@
-//! The engine in the render world, and what it holds of the sets.
+//! The engine in the render world, and the sets that it holds.
 
 use super::{
     bindings::can_draw_sets, gpu_written::InstanceBuffers, settings::GpuCullingSettings,
@@ -19,43 +19,46 @@ use bevy::{
     },
 };
 
-/// The engine in the render world, and what it holds of the sets.
+/// The engine, and the sets that it holds.
 #[derive(Resource, Default)]
 pub(super) struct GpuCuller {
-    /// `None` when the device cannot cull at all.
+    /// `None` if the device cannot cull at all.
     pub culler: Option<Culler>,
-    /// The renderer has started on the device at hand. Bevy makes another when it recovers from a lost one; devices of
-    /// two instances of wgpu may compare as equal.
+    /// Whether the renderer has started on the present device. Bevy makes another device when it recovers from a lost
+    /// one; devices of two instances of wgpu may compare as equal.
     pub has_started: bool,
-    /// It has started since the last extraction.
+    /// Whether it has started since the last extraction.
     pub is_fresh: bool,
-    /// Storage buffers that a vertex stage may have on it.
+    /// Number of storage buffers that a vertex stage may have on the device.
     pub vertex_buffers: u32,
     /// Sets whose instances the GPU wrote on a device that was lost.
     pub lost: HashSet<AssetId<InstanceSet>>,
+    /// The settings that the culler was made for.
     pub settings: GpuCullingSettings,
-    /// Increases with every culler that is made.
+    /// Bumped whenever the culler is replaced.
     pub made: u64,
+    /// What the GPU has of each set.
     pub known: KnownSets,
-    /// Sets of which a warning was logged.
+    /// Sets of which a warning about their asset usage was logged.
     pub told: HashSet<AssetId<InstanceSet>>,
-    /// Bytes of new sets that the last frame brought.
+    /// Bytes of new sets that the last extraction uploaded.
     pub streamed: u64,
-    pub next_id: u64,
-    /// Counts extractions.
+    /// The id of the newest set.
+    pub last_id: u64,
+    /// Number of extractions so far.
     pub frame: u64,
-    /// Entities with [`GpuInstances`], also those whose set or mesh is not loaded yet or was refused: Bevy must not
-    /// draw them as single meshes.
+    /// Entities with [`GpuInstances`](super::GpuInstances), also those whose set or mesh is not loaded or was refused:
+    /// Bevy must not draw them as single meshes.
     pub entities: Vec<MainEntity>,
-    /// Those that ask for a `MeshUniform` for each survivor.
+    /// Those that ask for one `MeshUniform` per survivor.
     pub asks_expanded: MainEntityHashSet,
-    /// Those with a [`Lightmap`], which are not drawn: Bevy's pipelines would bind it.
+    /// Those with a `Lightmap`. They are not drawn, because Bevy's pipelines would bind it.
     pub lightmapped: MainEntityHashSet,
-    /// Those with [`NoFrustumCulling`].
+    /// Those with `NoFrustumCulling`.
     pub unculled: MainEntityHashSet,
-    /// Entities whose set can be culled this frame, in an order that stays while entities do.
+    /// Entities whose set can be culled this frame. The order stays the same as long as the entities do.
     pub sets: Vec<ExtractedSet>,
-    /// What was recorded of the frame.
+    /// What was recorded in the frame.
     pub recorded: Recorded,
 }
 
@@ -65,7 +68,7 @@ pub(super) struct ExtractedSet {
     pub set: SetId,
     pub sphere: BoundingSphere,
     pub world_from_local: Affine3A,
-    /// The entity has [`NoFrustumCulling`]: every view that sees it keeps every instance.
+    /// The entity has `NoFrustumCulling`: every view that sees it keeps every instance.
     pub keep_all: bool,
 }
 
@@ -84,7 +87,7 @@ pub(super) fn init_culler(
 }
 
 impl GpuCuller {
-    /// Forgets all that lies on the device. Sets are then uploaded again, as far as the CPU has them.
+    /// Forgets everything on the device. Sets are then uploaded again, if the CPU has them.
     pub fn leave_device(&mut self, buffers: &mut InstanceBuffers) {
         self.has_started = false;
         self.lost.extend(buffers.ids());
@@ -103,7 +106,8 @@ impl GpuCuller {
     }
 }
 
-/// A culler as asked for, or the best that the device can do, with a line that says why.
+/// Makes the culler that the settings ask for, or the best that the device supports, and logs the reason. `None` if the
+/// device cannot cull at all.
 pub(super) fn make_culler(device: &RenderDevice, settings: &GpuCullingSettings) -> Option<Culler> {
     let device = device.wgpu_device();
     if let Err(missing) = can_draw_sets(&device.limits()) {
@@ -112,7 +116,7 @@ pub(super) fn make_culler(device: &RenderDevice, settings: &GpuCullingSettings) 
     }
     let mut options = settings.options();
     let mut made = Culler::new(device, options.clone());
-    // What the device lacks gives way to what it has, one thing at a time.
+    // First the tier, then the compaction fall back to what the device supports.
     for _ in 0..2 {
         match &made {
             Err(error @ CullError::TierUnsupported { .. }) => {

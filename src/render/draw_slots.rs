@@ -1,14 +1,15 @@
-//! What a draw's vertex stage needs to know of its entity: Bevy's `MeshUniform`, and where the set lies.
+//! The draw slots: what a draw's vertex stage reads of its entity.
+//!
+//! A slot is Bevy's `MeshUniform`, followed by the place of the set's region.
 
+use super::entity_uniforms::EntityUniform;
 use crate::cull::{growing_size, guarded};
 use bevy::{
-    ecs::system::SystemParamItem,
     log::warn_once,
-    math::{Affine3, Affine3Ext, Vec4},
-    pbr::{MeshInputUniform, MeshPipeline, MeshUniform, RenderMeshInstances, RenderMeshQueueData},
+    math::Vec4,
+    pbr::MeshInputUniform,
     prelude::*,
     render::{
-        batching::{GetBatchData, gpu_preprocessing::BatchedInstanceBuffers},
         render_resource::{
             Buffer, BufferDescriptor, BufferUsages, ShaderType,
             encase::{StorageBuffer, internal::WriteInto},
@@ -19,11 +20,11 @@ use bevy::{
 };
 use bytemuck::bytes_of;
 
-/// Bytes from one slot to the next: the strictest alignment of a dynamic offset.
+/// Distance of slots in bytes: the strictest alignment of a dynamic offset.
 pub(super) const SLOT_STRIDE: u64 = 256;
-/// Bytes of a `MeshUniform`.
+/// Size of a `MeshUniform` in bytes.
 pub(super) const UNIFORM_BYTES: u64 = 176;
-/// Bytes of a slot: a `MeshUniform`, and 16 of ours.
+/// Size of a slot in bytes: a `MeshUniform` and a [`SlotInfo`].
 pub(super) const SLOT_BYTES: u64 = 192;
 
 /// [`SlotInfo::flags`]: the set has scales.
@@ -31,30 +32,37 @@ pub(super) const DRAW_HAS_SCALE: u32 = 1;
 /// [`SlotInfo::flags`]: the set has tags.
 pub(super) const DRAW_HAS_TAG: u32 = 2;
 
-/// The end of `DrawSlot` in `shaders/draw/instance.wgsl`, after the bytes of the `MeshUniform`.
+/// The end of `DrawSlot` in `shaders/draw_instance.wgsl`, behind the `MeshUniform`.
 #[derive(Clone, Copy, Default, PartialEq, ShaderType)]
 pub(super) struct SlotInfo {
+    /// [`DRAW_HAS_SCALE`], [`DRAW_HAS_TAG`].
     pub flags: u32,
+    /// Index of the region's first instance in its page.
     pub region_first: u32,
+    /// Index of the region's first instance in its set.
     pub set_first: u32,
-    /// How far behind an instance lies where it was in the frame before; 0 where that is not kept.
+    /// Distance, in instances, from an instance to its copy of the previous frame; 0 if the set
+    /// keeps none.
     pub previous_offset: u32,
 }
 
-/// The slots of a frame, one for each set's region.
+/// The slots of a frame: one per entity and region of its set.
 #[derive(Resource, Default)]
 pub(super) struct DrawSlots {
-    /// Those of the frame, and of the last one.
+    /// The slots of the frame.
     slots: Vec<Slot>,
+    /// The slots of the previous frame.
     before: Vec<Slot>,
-    /// What the GPU gets of them. Bytes of a slot stay where they are from frame to frame.
+    /// The slots as the GPU gets them. A slot that stays the same keeps its bytes.
     bytes: Vec<u8>,
-    /// Bytes are not those that the GPU has.
+    /// Whether the GPU has other bytes.
     changed: bool,
+    /// `None` before the first upload, and if the device refused it.
     pub buffer: Option<Buffer>,
-    /// Changes when the buffer is replaced.
+    /// Bumped when the buffer is replaced.
     pub generation: u64,
-    /// Where each entity was, once one is not at the place that it had in the last frame.
+    /// Transforms of the previous frame by entity. Made when an entity's slot is not at the place
+    /// that it had in the previous frame.
     moved: Option<MainEntityHashMap<[Vec4; 3]>>,
 }
 
@@ -62,39 +70,39 @@ pub(super) struct DrawSlots {
 #[derive(Clone, Copy)]
 struct Slot {
     entity: MainEntity,
-    /// `None` where Bevy builds mesh uniforms on the CPU: there is nothing less than the uniform to compare.
+    /// `None` if Bevy builds mesh uniforms on the CPU: then only whole uniforms could be compared.
     input: Option<MeshInputUniform>,
     info: SlotInfo,
-    /// Where the entity is, for motion vectors.
-    now: [Vec4; 3],
-    /// It was there in the frame before.
+    /// The entity's transform, for the motion vectors of the next frame.
+    transform: [Vec4; 3],
+    /// Whether the previous frame had the same transform.
     rests: bool,
 }
 
 impl Slot {
-    /// Whether the slot of the next frame is the same, but for what it says of the set.
-    fn stays(&self, entity: MainEntity, data: &MeshData) -> bool {
-        let (Some(own), MeshData::Input(input)) = (&self.input, data) else {
+    /// Whether the slot of the next frame is the same, except for its [`SlotInfo`].
+    fn stays(&self, entity: MainEntity, data: &EntityUniform) -> bool {
+        let (Some(known), EntityUniform::Input(input)) = (&self.input, data) else {
             return false;
         };
-        self.rests && self.entity == entity && bytes_of(own) == bytes_of(input)
+        self.rests && self.entity == entity && bytes_of(known) == bytes_of(input)
     }
 }
 
 impl DrawSlots {
     /// Starts a frame.
-    pub fn clear(&mut self) {
+    pub fn start_frame(&mut self) {
         core::mem::swap(&mut self.before, &mut self.slots);
         self.slots.clear();
         self.moved = None;
     }
 
-    /// Where the entity of the next slot was in the last frame.
+    /// The previous frame's transform of the entity of the next slot.
     fn was_at(&mut self, entity: MainEntity) -> Option<[Vec4; 3]> {
         match self.before.get(self.slots.len()) {
-            Some(before) if before.entity == entity => Some(before.now),
+            Some(before) if before.entity == entity => Some(before.transform),
             _ => {
-                let all = || self.before.iter().map(|slot| (slot.entity, slot.now));
+                let all = || self.before.iter().map(|slot| (slot.entity, slot.transform));
                 self.moved
                     .get_or_insert_with(|| all().collect())
                     .get(&entity)
@@ -103,14 +111,14 @@ impl DrawSlots {
         }
     }
 
-    /// Where the next slot will be, in bytes.
+    /// Byte offset of the next slot.
     pub fn len(&self) -> u32 {
         self.slots.len() as u32 * SLOT_STRIDE as u32
     }
 
-    /// Adds the next `count` slots as they were in the last frame, those of an entity whose set is as it was; false, and none is
-    /// added, where the entity is not.
-    pub fn keep(&mut self, count: u32, entity: MainEntity, data: &MeshData) -> bool {
+    /// Adds the next `count` slots as the previous frame had them. Its caller knows that the
+    /// entity's set has not changed. If the entity has, this adds none and returns false.
+    pub fn keep(&mut self, count: u32, entity: MainEntity, data: &EntityUniform) -> bool {
         let first = self.slots.len();
         let Some(kept) = self.before.get(first..first + count as usize) else {
             return false;
@@ -123,7 +131,7 @@ impl DrawSlots {
     }
 
     /// Adds a slot.
-    pub fn push(&mut self, entity: MainEntity, data: &MeshData, info: SlotInfo) {
+    pub fn push(&mut self, entity: MainEntity, data: &EntityUniform, info: SlotInfo) {
         if let Some(before) = self.before.get(self.slots.len())
             && before.stays(entity, data)
             && before.info == info
@@ -132,12 +140,12 @@ impl DrawSlots {
             return;
         }
         let mut uniform = data.uniform();
-        let now = uniform.world_from_local;
-        uniform.previous_world_from_local = self.was_at(entity).unwrap_or(now);
-        let rests = uniform.previous_world_from_local == now;
+        let transform = uniform.world_from_local;
+        uniform.previous_world_from_local = self.was_at(entity).unwrap_or(transform);
+        let rests = uniform.previous_world_from_local == transform;
         let mut made = [0; SLOT_BYTES as usize];
         write(&uniform, &mut made);
-        write(&info, &mut made[176..]);
+        write(&info, &mut made[UNIFORM_BYTES as usize..]);
         let place = self.len() as usize..(self.len() + SLOT_STRIDE as u32) as usize;
         if self.bytes.len() < place.end {
             self.bytes.resize(place.end, 0);
@@ -152,18 +160,18 @@ impl DrawSlots {
             entity,
             input: data.input(),
             info,
-            now,
+            transform,
             rests,
         });
     }
 
-    /// All slots of the frame are there: whether the GPU has others.
+    /// Ends the frame's slots. Returns whether the GPU has others.
     fn finish(&mut self) -> bool {
         self.bytes.truncate(self.len() as usize);
         self.changed
     }
 
-    /// Uploads the slots if they differ from the last frame's.
+    /// Uploads the slots if they changed.
     pub fn upload(&mut self, device: &RenderDevice, queue: &RenderQueue) {
         let changed = self.finish();
         let bytes = self.bytes.len() as u64;
@@ -201,80 +209,19 @@ impl DrawSlots {
 }
 
 fn write<T: ShaderType + WriteInto>(value: &T, into: &mut [u8]) {
-    // The slice is as long as the value by construction; a short one would leave the slot's end zero.
+    // The slice is as long as the value.
     if let Err(error) = StorageBuffer::new(into).write(value) {
         error!("a draw slot could not be written: {error}");
-    }
-}
-
-/// Bevy's own data of a mesh entity, whichever way Bevy builds its mesh uniforms.
-pub(super) struct MeshUniforms<'a, 'w: 'a, 's: 'a> {
-    /// Where Bevy builds them on the GPU.
-    pub inputs: Option<&'a BatchedInstanceBuffers<MeshUniform, MeshInputUniform>>,
-    pub instances: &'a RenderMeshInstances,
-    /// Where Bevy builds them on the CPU.
-    pub cpu: &'a SystemParamItem<'w, 's, <MeshPipeline as GetBatchData>::Param>,
-}
-
-/// What Bevy knows of a mesh entity, as far as it has prepared it.
-pub(super) enum MeshData {
-    /// Where Bevy builds mesh uniforms on the GPU: what it builds them from, without what changes though nothing has.
-    Input(MeshInputUniform),
-    /// Where Bevy builds them on the CPU.
-    Uniform(Box<MeshUniform>),
-}
-
-impl MeshData {
-    fn input(&self) -> Option<MeshInputUniform> {
-        match self {
-            Self::Input(input) => Some(*input),
-            Self::Uniform(_) => None,
-        }
-    }
-
-    /// The entity's `MeshUniform`, as if it had been in its place in the last frame.
-    fn uniform(&self) -> MeshUniform {
-        let input = match self {
-            Self::Input(input) => input,
-            Self::Uniform(uniform) => return (**uniform).clone(),
-        };
-        let (a, b) = Affine3::from_transpose(input.world_from_local).inverse_transpose_3x3();
-        MeshUniform {
-            world_from_local: input.world_from_local,
-            previous_world_from_local: input.world_from_local,
-            local_from_world_transpose_a: a,
-            local_from_world_transpose_b: b,
-            flags: input.flags,
-            lightmap_uv_rect: input.lightmap_uv_rect,
-            first_vertex_index: input.first_vertex_index,
-            current_skin_index: input.current_skin_index,
-            material_and_lightmap_bind_group_slot: input.material_and_lightmap_bind_group_slot,
-            tag: input.tag,
-            morph_descriptor_index: input.morph_descriptor_index,
-        }
-    }
-}
-
-impl MeshUniforms<'_, '_, '_> {
-    /// The entity's data; `None` while Bevy has not prepared its mesh.
-    pub fn get(&self, entity: MainEntity, instance: &RenderMeshQueueData<'_>) -> Option<MeshData> {
-        if matches!(self.instances, RenderMeshInstances::CpuBuilding(_)) {
-            return MeshPipeline::get_batch_data(self.cpu, (Entity::PLACEHOLDER, entity))
-                .map(|(uniform, _)| MeshData::Uniform(Box::new(uniform)));
-        }
-        let index = instance.current_uniform_index;
-        let input = self.inputs?.current_input_buffer.get(index.0)?;
-        Some(MeshData::Input(MeshInputUniform {
-            timestamp: 0,
-            previous_input_index: 0,
-            ..input
-        }))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bevy::{
+        math::{Affine3, Affine3Ext},
+        pbr::MeshUniform,
+    };
     use proptest::prelude::*;
 
     /// The test `layout` compares the WGSL with the same offsets.
@@ -286,8 +233,18 @@ mod tests {
         assert_eq!(offsets, [0, 4, 8, 12]);
     }
 
-    /// What an entity has in a frame: which it is, where it is, regions of its set, where they begin.
-    type Frame = Vec<(u32, i8, u32, u32)>;
+    /// An entity in a frame.
+    #[derive(Clone, Debug)]
+    struct InFrame {
+        index: u32,
+        at: i8,
+        /// Number of regions of its set.
+        regions: u32,
+        /// Where they begin.
+        first: u32,
+    }
+
+    type Frame = Vec<InFrame>;
 
     fn entity(index: u32) -> MainEntity {
         Entity::from_raw_u32(index)
@@ -295,13 +252,13 @@ mod tests {
             .into()
     }
 
-    fn data(at: i8) -> MeshData {
+    fn data(at: i8) -> EntityUniform {
         let at = Affine3::from_scale_rotation_translation(
             Vec3::splat(2.0),
             Quat::from_rotation_y(f32::from(at)),
             Vec3::X * f32::from(at),
         );
-        MeshData::Input(MeshInputUniform {
+        EntityUniform::Input(MeshInputUniform {
             world_from_local: at.to_transpose(),
             ..Default::default()
         })
@@ -314,22 +271,24 @@ mod tests {
         }
     }
 
-    /// The slots of a frame, nothing of which is that of the frame before but where entities were.
-    fn made_anew(frame: &Frame, before: &Frame) -> Vec<u8> {
-        let mut slots = DrawSlots::default();
-        for (index, at, regions, first) in frame {
-            let was = before.iter().find(|was| was.0 == *index);
-            for region in 0..*regions {
-                let was = was.filter(|was| was.2 > 0).map_or(*at, |was| was.1);
-                let mut uniform = data(*at).uniform();
-                uniform.previous_world_from_local = data(was).uniform().world_from_local;
+    /// The slots of a frame, built without those of the previous frame.
+    fn built_again(frame: &Frame, before: &Frame) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for entity in frame {
+            let was = before.iter().find(|was| was.index == entity.index);
+            let was_at = was
+                .filter(|was| was.regions > 0)
+                .map_or(entity.at, |was| was.at);
+            for region in 0..entity.regions {
+                let mut uniform = data(entity.at).uniform();
+                uniform.previous_world_from_local = data(was_at).uniform().world_from_local;
                 let mut slot = vec![0; SLOT_STRIDE as usize];
                 write(&uniform, &mut slot[..176]);
-                write(&info(*first, region), &mut slot[176..192]);
-                slots.bytes.extend(slot);
+                write(&info(entity.first, region), &mut slot[176..192]);
+                bytes.extend(slot);
             }
         }
-        slots.bytes
+        bytes
     }
 
     fn frames() -> impl Strategy<Value = Vec<Frame>> {
@@ -338,10 +297,15 @@ mod tests {
             let sets = (0..).zip(sets);
             let present = sets.filter(|(_, (present, _))| *present);
             present
-                .map(|(index, (_, (at, regions, first)))| (index, at, regions, first))
+                .map(|(index, (_, (at, regions, first)))| InFrame {
+                    index,
+                    at,
+                    regions,
+                    first,
+                })
                 .collect::<Frame>()
         });
-        // Most frames are like the one before.
+        // Most frames are like the previous one.
         let frame = prop_oneof![3 => Just(None), 2 => frame.prop_map(Some)];
         prop::collection::vec((frame, any::<bool>()), 1..12).prop_map(|frames| {
             let mut all: Vec<Frame> = Vec::new();
@@ -364,22 +328,23 @@ mod tests {
             // What the GPU has.
             let mut uploaded = Vec::new();
             for frame in frames {
-                slots.clear();
-                for (index, at, regions, first) in &frame {
-                    let (entity, data) = (entity(*index), data(*at));
-                    let stays = before.iter().any(|was| (was.0, was.2, was.3) == (*index, *regions, *first));
-                    if keeps && stays && slots.keep(*regions, entity, &data) {
+                slots.start_frame();
+                for now in &frame {
+                    let (entity, data) = (entity(now.index), data(now.at));
+                    let set = |at: &InFrame| (at.index, at.regions, at.first);
+                    let stays = before.iter().any(|was| set(was) == set(now));
+                    if keeps && stays && slots.keep(now.regions, entity, &data) {
                         continue;
                     }
-                    for region in 0..*regions {
-                        slots.push(entity, &data, info(*first, region));
+                    for region in 0..now.regions {
+                        slots.push(entity, &data, info(now.first, region));
                     }
                 }
                 if slots.finish() {
                     uploaded.clone_from(&slots.bytes);
                     slots.changed = false;
                 }
-                let wanted = made_anew(&frame, &before);
+                let wanted = built_again(&frame, &before);
                 prop_assert_eq!(&slots.bytes, &wanted);
                 prop_assert!(uploaded.starts_with(&wanted));
                 before = frame;

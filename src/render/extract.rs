@@ -1,10 +1,11 @@
-//! From the main world: which entities use which sets, and what changed in the sets.
+//! From the main world: the entities that have sets, and what changed in the sets.
 
 use super::{
     bounds::SetSphere,
     components::{GpuInstances, InstanceMeshUniforms},
     cpu_times::{CpuClock, CpuStage},
     culler::{ExtractedSet, GpuCuller, make_culler},
+    gpu::RenderGpu,
     gpu_written::InstanceBuffers,
     names::AssetNames,
     settings::GpuCullingSettings,
@@ -15,80 +16,60 @@ use crate::{cull::SetId, instance::InstanceSet};
 use bevy::{
     asset::RenderAssetUsages,
     camera::visibility::NoFrustumCulling,
+    ecs::{query::QueryData, system::SystemParam},
     log::{error, warn},
     pbr::Lightmap,
     prelude::*,
-    render::{
-        Extract,
-        renderer::{RenderDevice, RenderQueue},
-        sync_world::MainEntity,
-    },
+    render::{Extract, sync_world::MainEntity},
 };
 
-/// What extraction reads of an entity with a set.
-type SetEntity = (
-    Entity,
-    &'static GpuInstances,
-    Option<&'static SetSphere>,
-    &'static GlobalTransform,
-    Has<NoFrustumCulling>,
-    Has<InstanceMeshUniforms>,
-    Has<Lightmap>,
-);
+/// An entity with a set.
+#[derive(QueryData)]
+pub(super) struct SetEntity {
+    entity: Entity,
+    instances: &'static GpuInstances,
+    sphere: Option<&'static SetSphere>,
+    transform: &'static GlobalTransform,
+    keep_all: Has<NoFrustumCulling>,
+    asks_expanded: Has<InstanceMeshUniforms>,
+    is_lightmapped: Has<Lightmap>,
+}
 
-/// Notes the entities with sets and uploads what changed of their sets, straight from the assets' memory.
+/// What extraction tells others.
+#[derive(SystemParam)]
+pub(super) struct Outputs<'w> {
+    buffers: ResMut<'w, InstanceBuffers>,
+    inbox: Res<'w, UploadInbox>,
+    verifier: Res<'w, Verifier>,
+}
+
+/// Notes the entities with sets, and uploads what changed in their sets straight from the assets.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a system's parameters are its data"
+)]
 pub(super) fn extract_sets(
-    mut gpu: ResMut<GpuCuller>,
+    mut sets: ResMut<GpuCuller>,
     settings: Res<GpuCullingSettings>,
     entities: Extract<Query<SetEntity>>,
     assets: Extract<Res<Assets<InstanceSet>>>,
-    (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
-    (verifier, server): (Res<Verifier>, Option<Res<AssetServer>>),
-    (mut buffers, clock, inbox): (ResMut<InstanceBuffers>, Res<CpuClock>, Res<UploadInbox>),
+    gpu: RenderGpu,
+    server: Option<Res<AssetServer>>,
+    mut outputs: Outputs,
+    clock: Res<CpuClock>,
 ) {
-    let _running = clock.start(CpuStage::Extract);
-    let gpu = &mut *gpu;
+    let _timer = clock.start(CpuStage::Extract);
+    let sets = &mut *sets;
+    let buffers = &mut *outputs.buffers;
     let names = AssetNames(server.as_deref());
-    let is_fresh = core::mem::take(&mut gpu.is_fresh);
-    if device.is_changed() && !is_fresh {
-        // Between two devices: the renderer has not started on the new one.
-        gpu.leave_device(&mut buffers);
-    }
-    if gpu.settings != *settings && gpu.has_started {
-        if !gpu.settings.same_culler(&settings) {
-            let mut old = gpu.culler.take();
-            gpu.made += 1;
-            gpu.culler = make_culler(&device, &settings);
-            let adopted = match (&mut gpu.culler, &mut old) {
-                (Some(culler), Some(old)) => culler.store_mut().adopt_sets(old.store_mut()),
-                _ => false,
-            };
-            if !adopted {
-                gpu.known.clear();
-                buffers.clear();
-            }
-        }
-        gpu.settings = settings.clone();
-    }
-    gpu.frame += 1;
-    gpu.sets.clear();
-    gpu.entities.clear();
-    gpu.unculled.clear();
-    gpu.asks_expanded.clear();
-    gpu.lightmapped.clear();
-    let asking = entities.iter().filter(|entity| entity.5);
-    gpu.asks_expanded
-        .extend(asking.map(|(entity, ..)| MainEntity::from(entity)));
-    let lightmapped = entities.iter().filter(|entity| entity.6);
-    gpu.lightmapped
-        .extend(lightmapped.map(|(entity, ..)| MainEntity::from(entity)));
-    let Some(culler) = &mut gpu.culler else {
-        gpu.entities
-            .extend(entities.iter().map(|(entity, ..)| MainEntity::from(entity)));
+    follow_device(sets, &settings, &gpu, buffers);
+    sets.frame += 1;
+    note_entities(sets, &entities);
+    let Some(culler) = &mut sets.culler else {
         return;
     };
-    // Their room is free for what comes. An unused set keeps its place as long as its asset lives.
-    gpu.known.retain(|asset, known| {
+    // An unused set keeps its place as long as its asset lives.
+    sets.known.retain(|asset, known| {
         let lives = assets.contains(*asset);
         if !lives {
             culler.store_mut().remove_set(known.id);
@@ -96,19 +77,29 @@ pub(super) fn extract_sets(
         }
         lives
     });
-    let copies = verifier.is_requested();
-    let budget = settings.upload_bytes();
-    let on: (_, &wgpu::Queue) = (device.wgpu_device(), &queue);
-    let mut uploads = Uploads::new(culler, on, budget, (gpu.streamed, gpu.frame));
-    for (entity, instances, sphere, transform, keep_all, ..) in &entities {
+    let mut uploads = Uploads::new(
+        culler,
+        gpu.wgpu(),
+        settings.upload_bytes(),
+        sets.streamed,
+        sets.frame,
+    );
+    for SetEntityItem {
+        entity,
+        instances,
+        sphere,
+        transform,
+        keep_all,
+        ..
+    } in &entities
+    {
         let entity = MainEntity::from(entity);
-        gpu.entities.push(entity);
         let asset = instances.id();
         let (Some(set), Some(sphere)) = (assets.get(asset), sphere) else {
             continue;
         };
         if !set.asset_usage.contains(RenderAssetUsages::RENDER_WORLD) {
-            if gpu.told.insert(asset) {
+            if sets.told.insert(asset) {
                 warn!(
                     "GpuInstances on {}: {} is not drawn, because its asset_usage lacks RENDER_WORLD: add it",
                     entity.id(),
@@ -117,17 +108,17 @@ pub(super) fn extract_sets(
             }
             continue;
         }
-        let known = gpu.known.entry(asset).or_insert_with(|| {
-            gpu.next_id += 1;
-            KnownSet::new(SetId(gpu.next_id))
+        let known = sets.known.entry(asset).or_insert_with(|| {
+            sets.last_id += 1;
+            KnownSet::new(SetId(sets.last_id))
         });
-        if known.used_in != gpu.frame {
-            known.used_in = gpu.frame;
+        if known.used_in != sets.frame {
+            known.used_in = sets.frame;
             known.user = Some(entity);
             if set.written().is_some() {
                 match uploads.reserve_written(asset, known, set) {
                     Reserved::Moved(regions) => {
-                        if gpu.lost.remove(&asset) {
+                        if sets.lost.remove(&asset) {
                             warn!(
                                 "{}: the device was lost, and with it what the GPU wrote: the set is empty until it is \
                                  written again",
@@ -146,9 +137,9 @@ pub(super) fn extract_sets(
             }
         }
         if keep_all {
-            gpu.unculled.insert(entity);
+            sets.unculled.insert(entity);
         }
-        gpu.sets.push(ExtractedSet {
+        sets.sets.push(ExtractedSet {
             entity,
             set: known.id,
             sphere: sphere.0,
@@ -156,25 +147,78 @@ pub(super) fn extract_sets(
             keep_all,
         });
     }
-    uploads.advance(&mut gpu.known, &assets);
-    gpu.streamed = uploads.streamed;
+    uploads.advance(&mut sets.known, &assets);
+    sets.streamed = uploads.streamed;
     for (asset, problem) in core::mem::take(&mut uploads.problems) {
-        let entity = gpu.known.get(&asset).and_then(|known| known.user);
+        let entity = sets.known.get(&asset).and_then(|known| known.user);
         let entity = entity.map_or_else(String::new, |user| {
             format!("GpuInstances on {}: ", user.id())
         });
         error!("{entity}{} is not drawn: {problem}", names.of(asset));
     }
-    uploads.send(&inbox);
-    if copies {
-        let used = gpu
-            .known
-            .iter()
-            .filter(|(_, known)| known.used_in == gpu.frame);
-        for (asset, known) in used {
-            if let Some(set) = assets.get(*asset) {
-                verifier.keep(known.id, set, known.arrived);
-            }
+    uploads.send(&outputs.inbox);
+    if outputs.verifier.is_requested() {
+        copy_for_check(sets, &assets, &outputs.verifier);
+    }
+}
+
+/// Replaces the culler if the device or the settings ask for it.
+fn follow_device(
+    sets: &mut GpuCuller,
+    settings: &GpuCullingSettings,
+    gpu: &RenderGpu,
+    buffers: &mut InstanceBuffers,
+) {
+    let is_fresh = core::mem::take(&mut sets.is_fresh);
+    if gpu.device.is_changed() && !is_fresh {
+        // The renderer has not started on the new device.
+        sets.leave_device(buffers);
+    }
+    if sets.settings == *settings || !sets.has_started {
+        return;
+    }
+    if !sets.settings.same_culler(settings) {
+        let mut old = sets.culler.take();
+        sets.made += 1;
+        sets.culler = make_culler(&gpu.device, settings);
+        let adopted = match (&mut sets.culler, &mut old) {
+            (Some(culler), Some(old)) => culler.store_mut().adopt_sets(old.store_mut()),
+            _ => false,
+        };
+        if !adopted {
+            sets.known.clear();
+            buffers.clear();
+        }
+    }
+    sets.settings = settings.clone();
+}
+
+/// Starts the lists of the frame with all entities that have sets.
+fn note_entities(sets: &mut GpuCuller, entities: &Query<SetEntity>) {
+    sets.sets.clear();
+    sets.entities.clear();
+    sets.unculled.clear();
+    sets.asks_expanded.clear();
+    sets.lightmapped.clear();
+    for item in entities {
+        let entity = MainEntity::from(item.entity);
+        sets.entities.push(entity);
+        if item.asks_expanded {
+            sets.asks_expanded.insert(entity);
+        }
+        if item.is_lightmapped {
+            sets.lightmapped.insert(entity);
+        }
+    }
+}
+
+/// Copies what a requested check compares the GPU with.
+fn copy_for_check(sets: &GpuCuller, assets: &Assets<InstanceSet>, verifier: &Verifier) {
+    for (asset, known) in &sets.known {
+        if known.used_in == sets.frame
+            && let Some(set) = assets.get(*asset)
+        {
+            verifier.keep(known.id, set, known.arrived);
         }
     }
 }

@@ -1,21 +1,24 @@
-//! The buffers that compute passes of the user's write.
+//! The buffers that compute passes of the app write.
 
 use crate::{cull::WrittenRegion, instance::InstanceSet};
 use bevy::{platform::collections::HashMap, prelude::*};
 
 /// Render world: the buffers of every set of [`InstanceSet::gpu_written`] that an entity uses.
 ///
-/// A compute pass of yours fills them in any frame, on the GPU, and nothing is read back:
+/// Your compute pass may fill them in any frame. Nothing is read back.
 ///
-/// 1. The buffers are there from the extraction on: make bind groups in
-///    [`RenderSystems::PrepareBindGroups`](bevy::render::RenderSystems), anew when
-///    [`InstanceBuffer::version`] differs.
-/// 2. Record the pass by a system in [`GpuCullingSystems::WriteInstances`](super::GpuCullingSystems) of the schedule
-///    [`RenderGraph`](bevy::render::renderer::RenderGraph): it runs before the culling and the cameras.
-/// 3. The shader imports `bevy_gpu_culling::instance`: `PackedInstance`, `pack(position, rotation)`, `unpack`,
-///    `pack_quat`, `unpack_quat` and `hidden()`, an instance that no view sees. Scales are `f32`, tags `u32`.
+/// 1. The buffers exist after the extraction. Make bind groups in
+///    [`RenderSystems::PrepareBindGroups`](bevy::render::RenderSystems), and again when
+///    [`InstanceBuffer::version`] changes.
+/// 2. Record the pass in a system in
+///    [`GpuCullingSystems::WriteInstances`](super::GpuCullingSystems) of the schedule
+///    [`RenderGraph`](bevy::render::renderer::RenderGraph). It runs before the culling and the
+///    cameras.
+/// 3. The shader imports `bevy_gpu_culling::instance`: `PackedInstance`, `pack(position, rotation)`,
+///    `unpack`, `pack_quat`, `unpack_quat` and `hidden()`, an instance that no view sees. Scales are
+///    `f32`, tags `u32`.
 ///
-/// What a frame does not write stays as it was, so a pass may also go on from where it left the instances.
+/// Instances that a frame does not write keep their values, so a pass may continue from them.
 ///
 /// ```
 /// use bevy::{prelude::*, render::{renderer::{RenderContext, RenderGraph}, RenderApp}};
@@ -41,10 +44,11 @@ use bevy::{platform::collections::HashMap, prelude::*};
 /// }
 /// ```
 ///
-/// The example `gpu_written` is a whole one.
+/// The example `gpu_written` is complete.
 #[derive(Resource, Default)]
 pub struct InstanceBuffers {
     sets: HashMap<AssetId<InstanceSet>, InstanceBuffer>,
+    /// The newest version.
     made: u64,
 }
 
@@ -57,8 +61,8 @@ pub struct InstanceBuffer {
 }
 
 impl InstanceBuffers {
-    /// The buffers of a set; `None` for a set with data on the CPU, or that no entity uses, or that is not loaded, or
-    /// on the tier `Cpu`.
+    /// The buffers of a set. `None` if the set has data on the CPU, is not loaded, or is not used by
+    /// an entity, and on the tier `Cpu`.
     #[must_use]
     pub fn get(&self, set: impl Into<AssetId<InstanceSet>>) -> Option<&InstanceBuffer> {
         self.sets.get(&set.into())
@@ -95,20 +99,22 @@ impl InstanceBuffers {
 }
 
 impl InstanceBuffer {
-    /// The runs of the set, in order: one, or several where one binding does not hold them all (more than 8 million
-    /// on an adapter that binds 128 MiB, half of it with [`InstanceSet::keep_previous`]).
+    /// The regions of the set, in the order of its instances: several if one binding does not hold
+    /// them all. An adapter that binds 128 MiB holds 8 million instances in one, or 4 million with
+    /// [`InstanceSet::keep_previous`].
     #[must_use]
     pub fn regions(&self) -> &[WrittenRegion] {
         &self.regions
     }
 
-    /// Instances that are live ([`InstanceSet::set_live`]): those from here on are not looked at.
+    /// Number of instances that are live ([`InstanceSet::set_live`]). Those behind them are not
+    /// tested.
     #[must_use]
     pub fn live(&self) -> u32 {
         self.live
     }
 
-    /// Another number whenever the buffers are other ones: bind groups must then be made anew.
+    /// Changes when the buffers are replaced: bind groups must then be made again.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version

@@ -1,55 +1,62 @@
-//! The views of recent frames: counters come back some frames late, and name views by their index in a frame.
+//! The views of recent frames.
+//!
+//! Counters come back some frames late, and name views by their index in their own frame.
 
-use super::views::ViewKind;
-use bevy::render::view::RetainedViewEntity;
+use super::views::FrameView;
 use std::{collections::VecDeque, sync::Arc};
 
-/// Name and kind of a view of a frame.
-pub(super) type FrameView = (RetainedViewEntity, ViewKind, String);
-
-/// Frames that are remembered: more than can be on their way.
+/// Number of frames that are remembered: more than can be in flight.
 const FRAMES: usize = 64;
 
-/// The views of recent frames, by [`Culler::frame`](crate::cull::Culler::frame).
+/// A frame that is remembered.
+struct Remembered {
+    /// [`Culler::frame`](crate::cull::Culler::frame).
+    frame: u64,
+    views: Arc<[FrameView]>,
+}
+
+/// The views of recent frames.
 #[derive(Default)]
 pub(super) struct ViewHistory {
-    frames: VecDeque<(u64, Arc<[FrameView]>)>,
+    /// The oldest first.
+    frames: VecDeque<Remembered>,
 }
 
 impl ViewHistory {
     /// Remembers the views of a frame.
     pub fn push(&mut self, frame: u64, views: &[FrameView]) {
-        let last = self.frames.back().map(|(_, last)| last);
-        let views = match last.filter(|last| ***last == *views) {
-            Some(last) => last.clone(),
+        let last = self.frames.back();
+        let views = match last.filter(|last| *last.views == *views) {
+            Some(last) => last.views.clone(),
             None => views.into(),
         };
         if self.frames.len() == FRAMES {
             self.frames.pop_front();
         }
-        self.frames.push_back((frame, views));
+        self.frames.push_back(Remembered { frame, views });
     }
 
     /// The views of a frame, if it is remembered.
     pub fn views(&self, frame: u64) -> Option<&[FrameView]> {
-        let found = self
-            .frames
-            .iter()
-            .rev()
-            .find(|(known, _)| *known == frame)?;
-        Some(&found.1)
+        let mut latest = self.frames.iter().rev();
+        let found = latest.find(|known| known.frame == frame)?;
+        Some(&found.views)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bevy::prelude::Entity;
+    use crate::render::views::ViewKind;
+    use bevy::{prelude::Entity, render::view::RetainedViewEntity};
 
     fn view(index: u32) -> FrameView {
         let entity = Entity::from_raw_u32(index).unwrap_or(Entity::PLACEHOLDER);
-        let key = RetainedViewEntity::new(entity.into(), None, 0);
-        (key, ViewKind::Camera, String::new())
+        FrameView {
+            key: RetainedViewEntity::new(entity.into(), None, 0),
+            kind: ViewKind::Camera,
+            name: String::new(),
+        }
     }
 
     #[test]

@@ -1,17 +1,22 @@
-//! Meshlets of sets: the asset, how it is built and loaded, and how what survives is drawn by meshlets.
+//! Meshlets of sets: the asset, how it is built and loaded, and how survivors are drawn by meshlets.
 //!
-//! 1. `asset`: files of meshlets; [`MeshletMesh`](crate::meshlet::MeshletMesh) from and to Bevy's `Mesh` (`convert`).
-//! 2. `component`: [`MeshletMesh3d`] gives its entity the mesh, an ordinary `Mesh3d`.
+//! 1. `asset`: files of meshlets; `convert`: [`MeshletMesh`](crate::meshlet::MeshletMesh) from and to
+//!    Bevy's `Mesh`, with the `formats` of its attributes; `colors` tell meshlets apart.
+//! 2. `component`: [`MeshletMesh3d`] gives its entity an ordinary `Mesh3d`.
 //! 3. `build`: [`BuildMeshlets`] cuts an entity's mesh off the main thread.
-//! 4. `extract`, `prepare`: which requests of the frame have meshlets, and what their draws bind.
+//! 4. `culler`: the meshlet stages; `extract`, `prepare`: which requests of the frame have meshlets,
+//!    and what their draws bind.
 
 #[cfg(feature = "meshlets")]
 mod asset;
 #[cfg(feature = "meshlets")]
 mod build;
+mod colors;
 mod component;
 mod convert;
+mod culler;
 mod extract;
+mod formats;
 mod prepare;
 
 #[cfg(feature = "meshlets")]
@@ -19,17 +24,19 @@ pub use asset::{MeshletMeshLoader, MeshletMeshSaver};
 #[cfg(feature = "meshlets")]
 pub use build::{BuildMeshlets, MeshletBuilds, MeshletsBuilt};
 pub use component::MeshletMesh3d;
-
-pub(super) use component::{MeshletMeshes, give_meshes};
 #[doc(hidden)]
-pub use extract::MeshletRoom;
-pub(super) use extract::{GpuMeshlets, extract_meshlets};
+pub use culler::MeshletRoom;
+
+pub(super) use culler::GpuMeshlets;
+pub(super) use extract::extract_meshlets;
 pub(super) use prepare::prepare_meshlets;
 
 use crate::meshlet::MeshletMesh;
 use bevy::prelude::*;
+use component::{MeshletMeshes, give_meshes};
 
-/// Assets, loaders and systems of the main world. `give_meshes` runs before the bounds of sets are updated.
+/// Adds the assets, loaders and systems of the main world. `give_meshes` runs before the bounds of
+/// sets are updated.
 pub(super) fn build(app: &mut App) {
     app.init_asset::<MeshletMesh>()
         .register_type::<MeshletMesh3d>()

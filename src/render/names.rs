@@ -1,12 +1,12 @@
-//! How log lines name assets.
+//! Names of assets in the log.
 
 use bevy::{asset::UntypedAssetId, prelude::*};
 use core::fmt;
 
-/// Names assets by their path, if they were loaded from one.
+/// Names assets by their path, if they were loaded from a file.
 pub(super) struct AssetNames<'a>(pub Option<&'a AssetServer>);
 
-/// An asset, as a person finds it again.
+/// The name of an asset: its path or its id.
 pub(super) struct AssetName {
     path: Option<String>,
     id: UntypedAssetId,

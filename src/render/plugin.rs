@@ -47,7 +47,7 @@ use bevy::{
     },
 };
 
-/// In each world: the plugin has added to it what it adds.
+/// Present in each world to which the plugin has added its part.
 #[derive(Resource)]
 struct Installed;
 
@@ -61,7 +61,7 @@ pub(crate) fn has_phases(app: &App) -> bool {
     })
 }
 
-/// Adds to the main world what the plugin needs there. False: it was added before.
+/// Adds the main world's part of the plugin. Returns false if it was added before.
 pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool {
     if app.world().contains_resource::<Installed>() {
         return false;
@@ -84,7 +84,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
             PostUpdate,
             GpuCullingSystems::UpdateBounds
                 .after(AFTER_FRUSTA)
-                // As Bevy's own bounds: an edited asset is seen in the frame of the edit.
+                // As Bevy's own bounds do: an edited asset is seen in the frame of the edit.
                 .after(AssetEventSystems)
                 .before(VisibilitySystems::CheckVisibility),
         )
@@ -105,18 +105,14 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
     true
 }
 
-/// Adds to the render world what the plugin needs there, once. The worlds share the inboxes.
+/// Adds the render world's part of the plugin, once. The worlds share inboxes, clock and verifier.
 pub(crate) fn install_render(app: &mut App) {
     let shaders = DrawShaders::load(app);
     let world = app.world();
-    let (inbox, uploads) = (
-        world.resource::<ReportInbox>().clone(),
-        world.resource::<UploadInbox>().clone(),
-    );
-    let (clock, verifier) = (
-        world.resource::<CpuClock>().clone(),
-        world.resource::<Verifier>().clone(),
-    );
+    let inbox = world.resource::<ReportInbox>().clone();
+    let uploads = world.resource::<UploadInbox>().clone();
+    let clock = world.resource::<CpuClock>().clone();
+    let verifier = world.resource::<Verifier>().clone();
     let settings = world.resource::<GpuCullingSettings>().clone();
     let Some(render_app) = app.get_sub_app_mut(RenderApp) else {
         return;
@@ -124,7 +120,7 @@ pub(crate) fn install_render(app: &mut App) {
     if render_app.world().contains_resource::<Installed>() {
         return;
     }
-    // The render world starts before the first extraction.
+    // The settings are inserted, too: the renderer starts before the first extraction.
     render_app
         .insert_resource(Installed)
         .insert_resource(settings)
@@ -138,7 +134,7 @@ pub(crate) fn install_render(app: &mut App) {
         .init_resource::<MeshletRoom>()
         .init_resource::<InstancedShaders>()
         .init_resource::<MaterialAliases>()
-        // Of one device: made again when Bevy recovers from a lost one.
+        // They belong to a device: Bevy makes them again when it recovers from a lost one.
         .init_gpu_resource::<GpuMeshlets>()
         .init_gpu_resource::<DrawnFaces>()
         .init_gpu_resource::<SetDraws>()

@@ -1,135 +1,251 @@
-//! All views and sets of the frame, as the engine's requests; and what the draws bind.
+//! The frame: all views and sets as the engine's requests, and the bind groups of their draws.
 
 use super::{
-    bindings::{set_bind_group, set_layout},
+    bindings::{DrawVersion, set_bind_group, set_layout},
     cpu_times::{CpuClock, CpuStage},
     culler::{ExtractedSet, GpuCuller},
-    draw_slots::{
-        DRAW_HAS_SCALE, DRAW_HAS_TAG, DrawSlots, MeshData, MeshUniforms, SLOT_STRIDE, SlotInfo,
-    },
+    draw_slots::{DRAW_HAS_SCALE, DRAW_HAS_TAG, DrawSlots, SLOT_STRIDE, SlotInfo},
+    entity_uniforms::{EntityUniform, EntityUniforms},
     expanded::{ExpandedRequest, ExpandedUniforms},
+    gpu::RenderGpu,
     materials::MaterialAliases,
     meshlets::GpuMeshlets,
     set_draws::{Drawn, Meshes, SetDraws, counts_draws},
-    views::{SetView, Views},
+    views::{SetView, Views, view_at},
 };
-use crate::cull::{Channels, CullRequest, CullView, Culler, Gpu};
+use crate::cull::{Channels, CullRequest, CullView, Culler};
 use bevy::{
-    ecs::system::StaticSystemParam,
+    ecs::system::{StaticSystemParam, SystemParam},
     log::warn,
     pbr::{MeshInputUniform, MeshPipeline, MeshUniform},
     prelude::*,
     render::{
         batching::{GetBatchData, gpu_preprocessing::BatchedInstanceBuffers},
         render_resource::{BindGroupLayout, PipelineCache},
-        renderer::{RenderAdapterInfo, RenderDevice, RenderQueue},
+        renderer::{RenderAdapterInfo, RenderDevice},
     },
 };
 
+/// What the requests of the frame are made from.
+#[derive(SystemParam)]
+pub(super) struct Scene<'w, 's> {
+    aliases: Res<'w, MaterialAliases>,
+    views: Views<'w, 's>,
+    meshlets: Res<'w, GpuMeshlets>,
+    meshes: Meshes<'w>,
+    uniform_inputs: Option<Res<'w, BatchedInstanceBuffers<MeshUniform, MeshInputUniform>>>,
+    uniform_data: StaticSystemParam<'w, 's, <MeshPipeline as GetBatchData>::Param>,
+}
+
+/// What bind groups are made with.
+#[derive(SystemParam)]
+pub(super) struct Layouts<'w> {
+    mesh_pipeline: Res<'w, MeshPipeline>,
+    cache: Res<'w, PipelineCache>,
+}
+
+impl Layouts<'_> {
+    /// Group 2 of Bevy's own mesh pipelines.
+    fn mesh(&self) -> BindGroupLayout {
+        let layout = &self.mesh_pipeline.mesh_layouts.model_only;
+        self.cache.get_bind_group_layout(layout)
+    }
+
+    /// Group 2 of a set's pipelines.
+    fn set(&self) -> BindGroupLayout {
+        let layout = set_layout(&self.mesh_pipeline.mesh_layouts.model_only);
+        self.cache.get_bind_group_layout(&layout)
+    }
+}
+
+/// Makes the frame's requests, has the engine plan them and upload their tables, and makes the bind
+/// groups of their draws.
 #[expect(
     clippy::too_many_arguments,
     reason = "a system's parameters are its data"
 )]
-/// Plans the frame, uploads its tables and makes the bind groups of its draws.
 pub(super) fn prepare_culling(
-    mut gpu: ResMut<GpuCuller>,
+    mut sets: ResMut<GpuCuller>,
     mut draws: ResMut<SetDraws>,
-    (mut slots, mut uniforms_out): (ResMut<DrawSlots>, ResMut<ExpandedUniforms>),
-    aliases: Res<MaterialAliases>,
-    (views, meshlets): (Views, Res<GpuMeshlets>),
-    meshes: Meshes,
-    inputs: Option<Res<BatchedInstanceBuffers<MeshUniform, MeshInputUniform>>>,
-    batch_data: StaticSystemParam<<MeshPipeline as GetBatchData>::Param>,
-    mesh_pipeline: Res<MeshPipeline>,
-    cache: Res<PipelineCache>,
-    (device, queue, adapter): (Res<RenderDevice>, Res<RenderQueue>, Res<RenderAdapterInfo>),
+    mut slots: ResMut<DrawSlots>,
+    mut expanded: ResMut<ExpandedUniforms>,
+    scene: Scene,
+    layouts: Layouts,
+    gpu: RenderGpu,
+    adapter: Res<RenderAdapterInfo>,
     clock: Res<CpuClock>,
 ) {
-    let _running = clock.start(CpuStage::Prepare);
-    // Slabs move when a mesh comes, changes or goes, and at no other time.
-    if meshes.meshes.is_changed() {
-        draws.meshes.clear();
-        draws.mesh_places.clear();
-        // Nor are the places of the last frame any.
-        draws.drawn.clear();
+    let _timer = clock.start(CpuStage::Prepare);
+    let draws = &mut *draws;
+    if scene.meshes.have_moved() {
+        draws.forget_meshes();
     }
     let GpuCuller {
         culler: Some(culler),
         sets,
         ..
-    } = &mut *gpu
+    } = &mut *sets
     else {
         return;
     };
-    let draws = &mut *draws;
-    core::mem::swap(&mut draws.drawn, &mut draws.drawn_before);
-    draws.drawn.clear();
-    draws.frame.views.clear();
-    draws.views.clear();
-    if draws.expanded != aliases.expanded {
-        draws.expanded.clone_from(&aliases.expanded);
+    draws.start_frame();
+    slots.start_frame();
+    expanded.start_frame();
+    if draws.expanded != scene.aliases.expanded {
+        draws.expanded.clone_from(&scene.aliases.expanded);
     }
-    slots.clear();
-    uniforms_out.clear();
     if sets.is_empty() {
-        draws.frame.requests.clear();
-        draws.requests.clear();
-        draws.batches.clear();
-        draws.bound.clear();
-        culler.prepare(Gpu::new(device.wgpu_device(), &queue), &draws.frame);
+        draws.clear();
+        culler.prepare(gpu.wgpu(), &draws.frame);
         return;
     }
+    add_requests(draws, &mut slots, culler, sets, scene);
+    draws.counted = counts_draws(gpu.device.features(), adapter.backend);
 
-    let views = views.collect(!meshlets.entities.is_empty());
+    culler.prepare(gpu.wgpu(), &draws.frame);
+    draws.history.push(culler.frame_number(), &draws.views);
+
+    slots.upload(&gpu.device, &gpu.queue);
+    bind_batches(draws, culler, &slots, &gpu.device, || layouts.set());
+    add_expanded(draws, culler, &mut expanded);
+    expanded.prepare(culler, &slots, &gpu, || layouts.mesh());
+}
+
+/// Fills the frame with its views and the requests of its sets.
+fn add_requests(
+    draws: &mut SetDraws,
+    slots: &mut DrawSlots,
+    culler: &Culler,
+    sets: &[ExtractedSet],
+    scene: Scene,
+) {
+    let views = scene.views.collect(!scene.meshlets.entities.is_empty());
     draws.frame.views.extend(views.iter().map(|view| view.cull));
-    draws.views.extend(
-        views
-            .iter()
-            .map(|view| (view.key, view.kind, view.name.clone())),
-    );
-    // The same views once more for sets without frustum culling, keeping everything.
+    draws
+        .views
+        .extend(views.iter().map(|view| view.view.clone()));
+    // For sets without frustum culling the views come once more, and keep everything.
     if sets.iter().any(|set| set.keep_all) {
-        let kept = views.iter().map(|_| CullView::EVERYTHING);
-        draws.frame.views.extend(kept);
-        draws.views.extend_from_within(..);
+        let keep_all = views.iter().map(|_| CullView::EVERYTHING);
+        draws.frame.views.extend(keep_all);
     }
     let version = culler.store().sets_version();
     draws.sets_stay = draws.sets_version.replace(version) == Some(version);
-    let uniforms = MeshUniforms {
-        inputs: inputs.as_deref(),
-        instances: &meshes.instances,
-        cpu: &batch_data.into_inner(),
+    let mut requests = Requests {
+        culler,
+        views: &views,
+        meshes: &scene.meshes,
+        uniforms: EntityUniforms {
+            inputs: scene.uniform_inputs.as_deref(),
+            instances: &scene.meshes.instances,
+            cpu: &scene.uniform_data.into_inner(),
+        },
+        draws,
+        slots,
     };
-    // Requests of the last frame, for the room that their lists have.
-    let mut spare = core::mem::take(&mut draws.frame.requests);
-    draws.frame.requests.reserve(sets.len());
-    for set in sets.iter() {
+    // The lists of the previous frame are used again, so that they need not be allocated.
+    let mut spare = core::mem::take(&mut requests.draws.frame.requests);
+    requests.draws.frame.requests.reserve(sets.len());
+    for set in sets {
         let seeing = spare.pop().map_or_else(Vec::new, |request| request.views);
-        add_request(
-            draws,
-            &mut slots,
-            culler,
-            (set, seeing),
-            &views,
-            &meshes,
-            &uniforms,
-        );
+        requests.add(set, seeing);
     }
     draws.number_requests();
-    draws.counted = counts_draws(device.features(), adapter.backend);
-    culler.prepare(Gpu::new(device.wgpu_device(), &queue), &draws.frame);
-    draws.history.push(culler.frame_number(), &draws.views);
-    slots.upload(&device, &queue);
-    let layout =
-        || cache.get_bind_group_layout(&set_layout(&mesh_pipeline.mesh_layouts.model_only));
-    bind_batches(draws, culler, &slots, &device, layout);
-    add_uniforms(draws, culler, &mut uniforms_out);
-    let layout = || cache.get_bind_group_layout(&mesh_pipeline.mesh_layouts.model_only);
-    uniforms_out.prepare(culler, &slots, (&device, &queue), layout);
 }
 
-/// The requests that are drawn by uniforms.
-fn add_uniforms(draws: &SetDraws, culler: &Culler, uniforms: &mut ExpandedUniforms) {
+/// The requests of the frame, while they are collected.
+struct Requests<'a, 'w: 'a, 's: 'a> {
+    culler: &'a Culler,
+    views: &'a [SetView<'a>],
+    meshes: &'a Meshes<'w>,
+    uniforms: EntityUniforms<'a, 'w, 's>,
+    draws: &'a mut SetDraws,
+    slots: &'a mut DrawSlots,
+}
+
+impl Requests<'_, '_, '_> {
+    /// Adds the request of an entity, if a view sees it and Bevy has prepared its mesh. `seeing` is
+    /// a list to use for its views.
+    fn add(&mut self, set: &ExtractedSet, mut seeing: Vec<u32>) {
+        let entity = set.entity;
+        let views = self.views;
+        let first = if set.keep_all { views.len() as u32 } else { 0 };
+        seeing.clear();
+        seeing.extend(
+            (first..)
+                .zip(views)
+                .filter(|(_, view)| view.sees(entity))
+                .map(|(index, _)| index),
+        );
+        if seeing.is_empty() {
+            return;
+        }
+        let Some(instance) = self.meshes.instances.render_mesh_queue_data(entity) else {
+            return;
+        };
+        let mesh_id = instance.mesh_asset_id();
+        let mesh = self.draws.place_of(self.meshes, mesh_id);
+        if mesh.is_some_and(|mesh| self.draws.meshes[mesh].is_deformed) {
+            self.draws.refuse_deformed(entity, mesh_id);
+            return;
+        }
+        let (Some(mesh), Some(uniform)) = (mesh, self.uniforms.get(entity, &instance)) else {
+            return;
+        };
+        let first_slot = self.slots.len();
+        self.add_slots(set, &uniform);
+        self.draws.drawn.push(Drawn {
+            entity,
+            set: set.set,
+            first_slot,
+            slots: (self.slots.len() - first_slot) / SLOT_STRIDE as u32,
+            mesh_id,
+            mesh,
+        });
+        self.draws.frame.requests.push(CullRequest {
+            key: entity.to_bits(),
+            set: set.set,
+            world_from_local: set.world_from_local,
+            sphere: set.sphere,
+            shape: self.draws.meshes[mesh].shape,
+            views: seeing,
+        });
+    }
+
+    /// Adds one slot per region of the set.
+    fn add_slots(&mut self, set: &ExtractedSet, uniform: &EntityUniform) {
+        let before = self.draws.drawn_before.get(self.draws.drawn.len());
+        let is_kept = before.is_some_and(|before| {
+            self.draws.sets_stay
+                && (before.entity, before.set) == (set.entity, set.set)
+                && self.slots.keep(before.slots, set.entity, uniform)
+        });
+        if is_kept {
+            return;
+        }
+        let (channels, regions) = self.culler.store().resident(set.set).unwrap_or_default();
+        let Channels {
+            scale,
+            tag,
+            previous,
+        } = channels;
+        let flags = if scale { DRAW_HAS_SCALE } else { 0 } | if tag { DRAW_HAS_TAG } else { 0 };
+        let mut set_first = 0;
+        for region in regions {
+            let info = SlotInfo {
+                flags,
+                region_first: region.first,
+                set_first,
+                previous_offset: if previous { region.capacity } else { 0 },
+            };
+            set_first += region.capacity;
+            self.slots.push(set.entity, uniform, info);
+        }
+    }
+}
+
+/// Adds the requests that are drawn from a `MeshUniform` per survivor.
+fn add_expanded(draws: &SetDraws, culler: &Culler, expanded: &mut ExpandedUniforms) {
     if draws.expanded.is_empty() {
         return;
     }
@@ -137,10 +253,9 @@ fn add_uniforms(draws: &SetDraws, culler: &Culler, uniforms: &mut ExpandedUnifor
         if !draws.expanded.contains(&drawn.entity) {
             continue;
         }
-        let views: Vec<_> = request
-            .views
-            .iter()
-            .map(|view| draws.views[*view as usize].0)
+        let views = request.views.iter();
+        let views: Vec<_> = views
+            .filter_map(|view| Some(view_at(&draws.views, *view)?.key))
             .collect();
         let mut left = culler.store().set_len(request.set).unwrap_or(0);
         let (mut instances, mut slots) = (Vec::new(), Vec::new());
@@ -152,101 +267,17 @@ fn add_uniforms(draws: &SetDraws, culler: &Culler, uniforms: &mut ExpandedUnifor
         }
         let request = ExpandedRequest {
             index,
-            entity: drawn.entity,
+            key: request.key,
             shape: request.shape,
             views: &views,
             slots: &slots,
             instances: &instances,
         };
-        uniforms.add(culler, &request);
+        expanded.add(culler, &request);
     }
 }
 
-/// The entity's request, if any view sees it and its mesh is there.
-fn add_request(
-    draws: &mut SetDraws,
-    slots: &mut DrawSlots,
-    culler: &Culler,
-    (set, mut seeing): (&ExtractedSet, Vec<u32>),
-    views: &[SetView],
-    meshes: &Meshes,
-    uniforms: &MeshUniforms,
-) {
-    let entity = set.entity;
-    let first = if set.keep_all { views.len() as u32 } else { 0 };
-    seeing.clear();
-    seeing.extend(
-        (first..)
-            .zip(views)
-            .filter(|(_, view)| view.sees(entity))
-            .map(|(index, _)| index),
-    );
-    if seeing.is_empty() {
-        return;
-    }
-    let Some(instance) = meshes.instances.render_mesh_queue_data(entity) else {
-        return;
-    };
-    let mesh_id = instance.mesh_asset_id();
-    let mesh = draws.place_of(meshes, mesh_id);
-    if mesh.is_some_and(|mesh| draws.meshes[mesh].is_deformed) {
-        draws.refuse_deformed(entity, mesh_id);
-        return;
-    }
-    let (Some(mesh), Some(data)) = (mesh, uniforms.get(entity, &instance)) else {
-        return;
-    };
-    let first_slot = slots.len();
-    let before = draws.drawn_before.get(draws.drawn.len());
-    let is_kept = before.is_some_and(|before| {
-        draws.sets_stay
-            && (before.entity, before.set) == (entity, set.set)
-            && slots.keep(before.slots, entity, &data)
-    });
-    if !is_kept {
-        add_slots(slots, culler, set, &data);
-    }
-    draws.drawn.push(Drawn {
-        entity,
-        set: set.set,
-        first_slot,
-        slots: (slots.len() - first_slot) / SLOT_STRIDE as u32,
-        mesh_id,
-        mesh,
-    });
-    draws.frame.requests.push(CullRequest {
-        key: entity.to_bits(),
-        set: set.set,
-        world_from_local: set.world_from_local,
-        sphere: set.sphere,
-        shape: draws.meshes[mesh].shape,
-        views: seeing,
-    });
-}
-
-/// A slot for each region of the set.
-fn add_slots(slots: &mut DrawSlots, culler: &Culler, set: &ExtractedSet, data: &MeshData) {
-    let (channels, regions) = culler.store().resident(set.set).unwrap_or_default();
-    let Channels {
-        scale,
-        tag,
-        previous,
-    } = channels;
-    let flags = if scale { DRAW_HAS_SCALE } else { 0 } | if tag { DRAW_HAS_TAG } else { 0 };
-    let mut set_first = 0;
-    for region in regions {
-        let info = SlotInfo {
-            flags,
-            region_first: region.first,
-            set_first,
-            previous_offset: if previous { region.capacity } else { 0 },
-        };
-        set_first += region.capacity;
-        slots.push(set.entity, data, info);
-    }
-}
-
-/// A bind group for each batch, made anew only when one of its buffers was replaced.
+/// Makes the bind group of each batch, unless the one that it has still serves.
 fn bind_batches(
     draws: &mut SetDraws,
     culler: &Culler,
@@ -255,25 +286,25 @@ fn bind_batches(
     layout: impl Fn() -> BindGroupLayout,
 ) {
     let Some(slot_buffer) = &slots.buffer else {
-        draws.batches.clear();
-        draws.bound.clear();
+        draws.bindings.clear();
         return;
     };
     let count = culler.plan().batches.len();
-    draws.batches.resize(count, None);
-    draws.bound.resize(count, None);
-    for (batch, (made, bound)) in draws.batches.iter_mut().zip(&mut draws.bound).enumerate() {
-        let version = culler.batch_version(batch);
-        let wanted = version.map(|version| (version, slots.generation));
-        if wanted.is_some() && *bound == wanted {
+    draws.bindings.resize_with(count, Default::default);
+    for (batch, binding) in draws.bindings.iter_mut().enumerate() {
+        let version = culler.batch_version(batch).map(|batch| DrawVersion {
+            batch,
+            slots: slots.generation,
+        });
+        if version.is_some() && binding.made_for == version {
             continue;
         }
-        let buffers = culler.batch_buffers(batch).filter(|_| wanted.is_some());
+        let buffers = culler.batch_buffers(batch).filter(|_| version.is_some());
         let result =
             buffers.map(|buffers| set_bind_group(device, &layout(), slot_buffer, &buffers));
-        // What was refused is not tried again until its buffers are others.
-        *bound = wanted.filter(|_| result.is_some());
-        *made = result.transpose().unwrap_or_else(|error| {
+        // After a refusal, this waits until the batch has other buffers.
+        binding.made_for = version.filter(|_| result.is_some());
+        binding.bind_group = result.transpose().unwrap_or_else(|error| {
             warn!("some GpuInstances are not drawn: {error}");
             None
         });

@@ -1,47 +1,51 @@
-//! What the culling did, on its way from the GPU to the main world.
+//! The report of what the culling did, on its way from the GPU to the main world.
 
 use super::{
     cpu_times::{CpuClock, CpuStage, CpuTimes},
     culler::GpuCuller,
     expanded::ExpandedUniforms,
-    history::FrameView,
     meshlets::GpuMeshlets,
     set_draws::SetDraws,
-    views::ViewKind,
+    views::{FrameView, ViewKind, view_at},
 };
-use crate::cull::{Compaction, CullingTier, FrameCounts, Refusal, meshlets::MeshletCounts};
+use crate::cull::{
+    Compaction, CullingTier, FrameCounts, Refusal,
+    meshlets::{MeshletCounts, MeshletCuller},
+};
 use bevy::{
     log::{warn, warn_once},
     platform::collections::HashMap,
     prelude::*,
-    render::{renderer::RenderDevice, sync_world::MainEntity, view::RetainedViewEntity},
+    render::{renderer::RenderDevice, sync_world::MainEntity},
 };
 use std::sync::{Arc, Mutex};
 
-/// What the culling did, some frames ago: read back from the GPU without waiting for it, in every fourth frame while sets and views
-/// are the same ([`Culler::wants_counts`](crate::cull::Culler::wants_counts)).
+/// What the culling did some frames ago.
+///
+/// The counters are read back from the GPU without waiting for it: in every fourth frame while sets
+/// and views stay the same ([`Culler::wants_counts`](crate::cull::Culler::wants_counts)).
 #[derive(Resource, Clone, Debug, Default)]
 pub struct CullingReport {
-    /// The tier in use; `None` before the renderer has started, or when the device cannot cull.
+    /// The tier in use; `None` before the renderer has started, and if the device cannot cull.
     pub tier: Option<CullingTier>,
     /// The compaction in use; never [`Compaction::Auto`].
     pub compaction: Compaction,
-    /// Instances of all sets that some view saw.
+    /// Number of instances of all sets that some view sees.
     pub instances: u64,
-    /// Each view.
+    /// The counters of each view.
     pub views: Vec<ViewReport>,
-    /// Bytes uploaded in the last frame: instances, channels, tables.
+    /// Bytes uploaded in the last frame: instances, channels and tables.
     pub uploaded_bytes: u64,
-    /// Bytes that instances, words and survivors take on the GPU.
+    /// Bytes that the culling holds on the GPU: instances, visibility words, survivors.
     pub gpu_bytes: u64,
-    /// Survivors that found no room in that frame.
+    /// Number of survivors that did not fit in the counters' frame, and were not drawn.
     pub overflow: u64,
-    /// Time of the plugin's systems on the CPU in the last frame.
+    /// CPU time of the plugin's systems in the last frame.
     pub cpu: CpuTimes,
-    /// Compute passes of the culling in the last frame, those of meshlets apart: as many with one view as with a hundred,
-    /// none without a set.
+    /// Number of compute passes of the culling in the last frame, without those of meshlets. It
+    /// does not depend on the number of views, and is 0 without a set.
     pub passes: u32,
-    /// Dispatches in those passes.
+    /// Number of dispatches in those passes.
     pub dispatches: u32,
     /// Meshlets in the views of cameras.
     pub meshlets: MeshletReport,
@@ -49,22 +53,24 @@ pub struct CullingReport {
     pub shadow_meshlets: MeshletReport,
 }
 
-/// Counters of the sets that are drawn by meshlets ([`MeshletMesh3d`](crate::render::MeshletMesh3d)).
+/// Counters of the sets that are drawn by meshlets
+/// ([`MeshletMesh3d`](crate::render::MeshletMesh3d)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MeshletReport {
-    /// Meshlets of visible instances that were tested.
+    /// Number of meshlets of visible instances that were tested.
     pub tested: u64,
-    /// Culled by the frustum, or a light's range.
+    /// Number of meshlets rejected by the frustum, or by a light's range.
     pub culled_by_frustum: u64,
-    /// Culled because all their triangles face away.
+    /// Number of meshlets rejected because all their triangles face away.
     pub culled_by_cone: u64,
-    /// Drawn.
+    /// Number of meshlets drawn.
     pub drawn: u64,
-    /// Triangles drawn: exactly those of the meshlets drawn.
+    /// Number of triangles of the meshlets drawn.
     pub triangles: u64,
-    /// Triangles that the visible instances have.
+    /// Number of triangles of the visible instances.
     pub whole_triangles: u64,
-    /// Rows (a view of a set) that were drawn whole for want of room; the room grows.
+    /// Number of rows (a view of a chunk of a set) that were drawn whole, because their meshlets
+    /// did not fit. The buffers grow.
     pub rows_drawn_whole: u64,
 }
 
@@ -73,24 +79,24 @@ pub struct MeshletReport {
 pub struct ViewReport {
     /// The camera or light in the main world.
     pub entity: MainEntity,
-    /// What kind of view it is.
+    /// The kind of the view.
     pub kind: ViewKind,
     /// `camera`, or the shadow pass's name.
     pub name: String,
-    /// Instances tested.
+    /// Number of instances tested.
     pub tested: u64,
-    /// Instances kept.
+    /// Number of instances kept.
     pub visible: u64,
 }
 
 impl CullingReport {
-    /// Instances tested and kept by cameras.
+    /// Numbers of instances tested and kept, summed over cameras.
     #[must_use]
     pub fn cameras(&self) -> (u64, u64) {
         self.sum(|kind| kind == ViewKind::Camera)
     }
 
-    /// Instances tested and kept by shadow views.
+    /// Numbers of instances tested and kept, summed over shadow views.
     #[must_use]
     pub fn shadows(&self) -> (u64, u64) {
         self.sum(|kind| kind != ViewKind::Camera)
@@ -102,13 +108,81 @@ impl CullingReport {
             (tested + view.tested, visible + view.visible)
         })
     }
+
+    /// Takes the counters of an earlier frame with these views.
+    fn take_counts(&mut self, counts: &FrameCounts, views: &[FrameView]) {
+        self.overflow = counts.overflow;
+        self.instances = 0;
+        /// Instances of a view.
+        #[derive(Clone, Copy, Default)]
+        struct Sum {
+            tested: u64,
+            visible: u64,
+        }
+        // `None` for a view that tested no set. A view that comes once more, for sets without
+        // frustum culling, is the same view.
+        let mut sums: Vec<Option<Sum>> = vec![None; views.len()];
+        // A set's instances count once, however many views test them: in the rows of the first.
+        let mut first_view: HashMap<u64, u32> = HashMap::new();
+        for row in &counts.rows {
+            if !views.is_empty() {
+                let sum = sums[row.view as usize % views.len()].get_or_insert_default();
+                sum.tested += u64::from(row.tested);
+                sum.visible += u64::from(row.visible);
+            }
+            if *first_view.entry(row.request).or_insert(row.view) == row.view {
+                self.instances += u64::from(row.tested);
+            }
+        }
+        self.views.clear();
+        for (view, sum) in views.iter().zip(sums) {
+            let Some(Sum { tested, visible }) = sum else {
+                continue;
+            };
+            self.views.push(ViewReport {
+                entity: view.key.main_entity,
+                kind: view.kind,
+                name: view.display_name(),
+                tested,
+                visible,
+            });
+        }
+    }
+
+    /// Takes the counters of meshlets of an earlier frame with these views.
+    fn take_meshlet_counts(&mut self, counts: &MeshletCounts, views: &[FrameView]) {
+        self.clear_meshlets();
+        for row in &counts.rows {
+            let Some(view) = view_at(views, row.view) else {
+                continue;
+            };
+            let sum = if view.kind == ViewKind::Camera {
+                &mut self.meshlets
+            } else {
+                &mut self.shadow_meshlets
+            };
+            sum.tested += row.tested;
+            sum.culled_by_frustum += row.outside;
+            sum.culled_by_cone += row.facing_away;
+            sum.drawn += row.visible;
+            sum.triangles += row.triangles;
+            sum.whole_triangles += row.whole_triangles;
+            sum.rows_drawn_whole += u64::from(row.whole);
+        }
+    }
+
+    fn clear_meshlets(&mut self) {
+        self.meshlets = MeshletReport::default();
+        self.shadow_meshlets = MeshletReport::default();
+    }
 }
 
 /// The newest report, on its way between the worlds.
 #[derive(Resource, Clone, Default)]
 pub(super) struct ReportInbox(Arc<Mutex<Option<CullingReport>>>);
 
-/// After the submit: asks for this frame's counters and sends the newest that have arrived.
+/// After the submit: asks for this frame's counters, and sends a report with the newest that have
+/// arrived.
 #[expect(
     clippy::too_many_arguments,
     reason = "a system's parameters are its data"
@@ -119,168 +193,110 @@ pub(super) fn finish_culling(
     draws: Res<SetDraws>,
     device: Res<RenderDevice>,
     inbox: Res<ReportInbox>,
-    mut uniforms: ResMut<ExpandedUniforms>,
-    mut last: Local<CullingReport>,
+    mut expanded: ResMut<ExpandedUniforms>,
+    mut report: Local<CullingReport>,
     clock: Res<CpuClock>,
 ) {
-    let running = clock.start(CpuStage::Finish);
+    let timer = clock.start(CpuStage::Finish);
     let (tier, recorded) = (gpu.tier(), core::mem::take(&mut gpu.recorded));
+    let (passes, dispatches) = (recorded.passes, recorded.dispatches);
     let Some(culler) = &mut gpu.culler else {
         return;
     };
-    let (passes, dispatches) = (recorded.passes, recorded.dispatches);
     culler.finish(recorded);
-    for Refusal { error, requests } in culler.take_refusals() {
-        let entities: Vec<_> = requests
-            .into_iter()
-            .filter_map(Entity::try_from_bits)
-            .collect();
-        match entities[..] {
-            [] => warn!("GPU culling: {error}"),
-            _ => {
-                // A page may have a hundred thousand small sets.
-                let named: Vec<_> = entities.iter().take(8).map(Entity::to_string).collect();
-                let more = match entities.len() - named.len() {
-                    0 => String::new(),
-                    more => format!(" and {more} more"),
-                };
-                error!(
-                    "GpuInstances on {}{more} are not drawn: {error}. They are tried again every 120 frames",
-                    named.join(", ")
-                );
-            }
-        }
+    for refusal in culler.take_refusals() {
+        log_refusal(refusal);
     }
     if let Some(counts) = culler.take_counts(device.wgpu_device()) {
         if counts.overflow > 0 {
-            warn!(
-                "{} visible instances did not fit and were not drawn for a few frames: the lists grow. Set \
-                 GpuCullingPlugin::survivor_capacity to at least {} to have room from the start",
-                counts.overflow,
-                counts.overflow
-                    + counts
-                        .rows
-                        .iter()
-                        .map(|row| u64::from(row.visible))
-                        .sum::<u64>()
-            );
+            log_overflow(&counts);
         }
-        // They are of an earlier frame, which may have had other views.
+        // Their frame may have had other views than this one.
         if let Some(views) = draws.history.views(counts.frame) {
-            uniforms.learn(&counts, views);
-            fill(&mut last, &counts, views);
+            expanded.learn(&counts, views);
+            report.take_counts(&counts, views);
         }
     } else if draws.frame.requests.is_empty() {
-        last.views.clear();
-        last.instances = 0;
+        report.views.clear();
+        report.instances = 0;
     }
-    if let Some(parts) = &mut meshlets.culler {
-        parts.finish();
-        for error in parts.take_errors() {
-            warn!("meshes of meshlets are drawn whole: {error}");
-        }
-        if let Some(counts) = parts.take_counts() {
-            if let Some(views) = draws.history.views(counts.frame) {
-                fill_meshlets(&mut last, &counts, views);
-            }
-        } else if !parts.has_gpu_work() {
-            (last.meshlets, last.shadow_meshlets) = Default::default();
-        }
-        last.gpu_bytes = parts.gpu_bytes();
-        last.uploaded_bytes = parts.take_uploaded();
-    } else {
-        (last.gpu_bytes, last.uploaded_bytes) = (0, 0);
-        (last.meshlets, last.shadow_meshlets) = Default::default();
+    report.tier = tier;
+    report.compaction = culler.compaction();
+    report.uploaded_bytes = culler.take_uploaded();
+    report.gpu_bytes = culler.gpu_bytes();
+    report.passes = passes;
+    report.dispatches = dispatches;
+    match &mut meshlets.culler {
+        Some(parts) => finish_meshlets(parts, &draws, &mut report),
+        None => report.clear_meshlets(),
     }
-    last.tier = tier;
-    last.compaction = culler.compaction();
-    last.uploaded_bytes += culler.take_uploaded();
-    last.gpu_bytes += culler.gpu_bytes();
-    (last.passes, last.dispatches) = (passes, dispatches);
-    drop(running);
-    last.cpu = clock.take();
+    drop(timer);
+    report.cpu = clock.take();
     match inbox.0.lock() {
-        Ok(mut inbox) => *inbox = Some(last.clone()),
+        Ok(mut inbox) => *inbox = Some(report.clone()),
         Err(_) => warn_once!("the culling report is lost: a thread panicked while it held it"),
     }
 }
 
-/// Counters, with the names of the views of their frame.
-fn fill(report: &mut CullingReport, counts: &FrameCounts, views: &[FrameView]) {
-    report.overflow = counts.overflow;
-    report.views.clear();
-    // Tested and kept by each view; `None` where no row is of the view.
-    let mut sums: Vec<Option<(u64, u64)>> = vec![None; views.len()];
-    // Each set once, however many views tested it: a row for each of its chunks in the view that saw it first.
-    let mut first_view: HashMap<u64, u32> = HashMap::new();
-    report.instances = 0;
-    for row in &counts.rows {
-        if let Some(sum) = sums.get_mut(row.view as usize) {
-            let (tested, visible) = sum.get_or_insert_default();
-            *tested += u64::from(row.tested);
-            *visible += u64::from(row.visible);
-        }
-        if *first_view.entry(row.request).or_insert(row.view) == row.view {
-            report.instances += u64::from(row.tested);
-        }
+/// As [`finish_culling`], for the stages of meshlets.
+fn finish_meshlets(parts: &mut MeshletCuller, draws: &SetDraws, report: &mut CullingReport) {
+    parts.finish();
+    for error in parts.take_errors() {
+        warn!("meshes of meshlets are drawn whole: {error}");
     }
-    let mut keys: Vec<RetainedViewEntity> = Vec::new();
-    for ((key, kind, name), sum) in views.iter().zip(sums) {
-        let Some((tested, visible)) = sum else {
-            continue;
-        };
-        // A view comes a second time for sets without frustum culling.
-        let known = keys.iter().position(|known| known == key);
-        if let Some(view) = known.and_then(|known| report.views.get_mut(known)) {
-            view.tested += tested;
-            view.visible += visible;
-            continue;
+    if let Some(counts) = parts.take_counts() {
+        if let Some(views) = draws.history.views(counts.frame) {
+            report.take_meshlet_counts(&counts, views);
         }
-        keys.push(*key);
-        let name = if *kind == ViewKind::Camera {
-            "camera".to_owned()
-        } else {
-            name.clone()
-        };
-        report.views.push(ViewReport {
-            entity: key.main_entity,
-            kind: *kind,
-            name,
-            tested,
-            visible,
-        });
+    } else if !parts.has_gpu_work() {
+        report.clear_meshlets();
     }
+    report.gpu_bytes += parts.gpu_bytes();
+    report.uploaded_bytes += parts.take_uploaded();
 }
 
-/// Counters of meshlets, cameras and shadow views apart.
-fn fill_meshlets(report: &mut CullingReport, counts: &MeshletCounts, views: &[FrameView]) {
-    (report.meshlets, report.shadow_meshlets) = Default::default();
-    for row in &counts.rows {
-        let Some((_, kind, _)) = views.get(row.view as usize) else {
-            continue;
-        };
-        let sum = if *kind == ViewKind::Camera {
-            &mut report.meshlets
-        } else {
-            &mut report.shadow_meshlets
-        };
-        sum.tested += row.tested;
-        sum.culled_by_frustum += row.outside;
-        sum.culled_by_cone += row.facing_away;
-        sum.drawn += row.visible;
-        sum.triangles += row.triangles;
-        sum.whole_triangles += row.whole_triangles;
-        sum.rows_drawn_whole += u64::from(row.whole);
+/// Number of entities that a message names: a page may have a hundred thousand small sets.
+const NAMED: usize = 8;
+
+/// Logs what the engine could not do, with the entities that are not drawn for it.
+fn log_refusal(Refusal { error, requests }: Refusal) {
+    let entities: Vec<_> = requests
+        .into_iter()
+        .filter_map(Entity::try_from_bits)
+        .collect();
+    if entities.is_empty() {
+        warn!("GPU culling: {error}");
+        return;
     }
+    let named: Vec<_> = entities.iter().take(NAMED).map(Entity::to_string).collect();
+    let more = match entities.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    error!(
+        "GpuInstances on {}{more} are not drawn: {error}. They are tried again every 120 frames",
+        named.join(", ")
+    );
 }
 
-/// Puts the newest report where users find it.
+/// Warns of survivors that did not fit.
+fn log_overflow(counts: &FrameCounts) {
+    let visible = counts.rows.iter().map(|row| u64::from(row.visible));
+    warn!(
+        "{} visible instances did not fit and were not drawn for a few frames: the lists grow. Set \
+         GpuCullingPlugin::survivor_capacity to at least {} to have room from the start",
+        counts.overflow,
+        counts.overflow + visible.sum::<u64>()
+    );
+}
+
+/// Publishes the newest report in the main world.
 pub(super) fn receive_report(
     inbox: Res<ReportInbox>,
     mut report: ResMut<CullingReport>,
     clock: Res<CpuClock>,
 ) {
-    let _running = clock.start(CpuStage::Main);
+    let _timer = clock.start(CpuStage::Main);
     if let Ok(mut inbox) = inbox.0.lock()
         && let Some(newest) = inbox.take()
     {

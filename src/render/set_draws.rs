@@ -1,10 +1,12 @@
 //! What the draws of the frame's sets look up.
 
 use super::{
+    bindings::DrawVersion,
     draw_slots::SLOT_STRIDE,
-    history::{FrameView, ViewHistory},
+    history::ViewHistory,
+    views::{FrameView, view_order},
 };
-use crate::cull::{BatchVersion, CullFrame, Culler, DrawPart, DrawShape, SetId, Version};
+use crate::cull::{CullFrame, Culler, DrawPart, DrawShape, SetId, Version};
 use bevy::{
     ecs::system::SystemParam,
     mesh::BaseMeshPipelineKey,
@@ -20,84 +22,121 @@ use bevy::{
     },
 };
 
-/// What the draw functions look up.
+/// The draws of the frame's sets. `prepare` fills it, the draw functions look their draws up in it.
 #[derive(Resource, Default)]
 pub(super) struct SetDraws {
-    /// The frame as the engine sees it.
+    /// The frame as the engine sees it. Its views are `views`; behind them, if a set keeps every
+    /// instance, as many views that keep everything.
     pub frame: CullFrame,
-    /// Name and kind of each view of the frame.
+    /// The views of the frame, by [`view_order`].
     pub views: Vec<FrameView>,
-    /// Those of earlier frames.
+    /// The views of recent frames, as `frame` numbers them.
     pub history: ViewHistory,
-    /// Index of the entity's request.
-    pub requests: MainEntityHashMap<usize>,
+    /// Index of each entity's request.
+    requests: MainEntityHashMap<usize>,
     /// What each request draws.
     pub drawn: Vec<Drawn>,
-    /// The same of the last frame.
+    /// What each request of the previous frame drew.
     pub drawn_before: Vec<Drawn>,
-    /// Version of the resident sets in the previous frame.
+    /// Version of the resident sets in the frame.
     pub sets_version: Option<Version>,
-    /// It is that of this one.
+    /// No set changed since the previous frame, so its draw slots can be kept.
     pub sets_stay: bool,
-    /// Meshes of the requests of this frame and earlier ones, each once; none is kept when Bevy changes one.
+    /// The meshes of this frame's requests and of earlier ones, each once. All are dropped when
+    /// Bevy moves one.
     pub meshes: Vec<MeshBuffers>,
-    pub mesh_places: HashMap<AssetId<Mesh>, usize>,
-    /// Indirect draws take their number from a buffer.
+    /// Index of each mesh in `meshes`.
+    mesh_places: HashMap<AssetId<Mesh>, usize>,
+    /// Whether indirect draws read their count from a buffer.
     pub counted: bool,
-    /// Entities that are drawn by Bevy's own vertex stages.
+    /// Entities that are drawn from a `MeshUniform` per survivor.
     pub expanded: MainEntityHashSet,
     /// The bind group of each batch of the frame.
-    pub batches: Vec<Option<BindGroup>>,
-    /// What they were made for.
-    pub bound: Vec<Option<Bound>>,
-    /// Entities of which an error was logged.
+    pub bindings: Vec<BatchBinding>,
+    /// Entities whose deformed mesh was logged.
     told: MainEntityHashSet,
 }
-
-/// Key and version of a batch, and the generation of the slots: a bind group serves while they stay.
-pub(super) type Bound = (BatchVersion, u64);
 
 /// What a request draws.
 pub(super) struct Drawn {
     pub entity: MainEntity,
     pub set: SetId,
-    /// Offset of its first slot; those of its other regions follow.
+    /// Byte offset of its first draw slot. The slots of its other regions follow.
     pub first_slot: u32,
-    /// Its slots.
+    /// Number of its draw slots.
     pub slots: u32,
-    /// Its mesh, and the index of that.
     pub mesh_id: AssetId<Mesh>,
+    /// Index of the mesh in [`SetDraws::meshes`].
     pub mesh: usize,
+}
+
+/// The bind group of a batch.
+#[derive(Clone, Default)]
+pub(super) struct BatchBinding {
+    /// `None` if there are no buffers to bind, or if the device refused it.
+    pub bind_group: Option<BindGroup>,
+    /// What it was made for, or refused for.
+    pub made_for: Option<DrawVersion>,
 }
 
 /// A mesh as draws bind it.
 pub(super) struct MeshBuffers {
     pub shape: DrawShape,
-    /// Bevy's, with the meshes that share it.
+    /// Bevy's vertex buffer, which other meshes share.
     pub vertices: Buffer,
-    /// `None` for a mesh without indices.
+    /// Bevy's index buffer; `None` for a mesh without indices.
     pub indices: Option<(Buffer, IndexFormat)>,
-    /// Bevy draws it with joints or morph targets, which a set does not bind.
+    /// Whether Bevy draws it with joints or morph targets, which a set does not bind.
     pub is_deformed: bool,
 }
 
-/// Whether Bevy's pipelines for a mesh bind joints or morph targets: that goes by the mesh, not by the entity's
-/// components.
-fn is_deformed(mesh: &RenderMesh) -> bool {
-    let layout = &mesh.layout.0;
-    let is_skinned = layout.contains(Mesh::ATTRIBUTE_JOINT_INDEX)
-        && layout.contains(Mesh::ATTRIBUTE_JOINT_WEIGHT);
-    is_skinned || mesh.key_bits.contains(BaseMeshPipelineKey::MORPH_TARGETS)
+/// The draws of an entity.
+pub(super) struct EntityDraws<'a> {
+    /// Index of the entity's request.
+    pub request: usize,
+    pub mesh: &'a MeshBuffers,
+}
+
+/// The draw of one region in one view.
+pub(super) struct PartDraw<'a> {
+    pub part: &'a DrawPart,
+    pub bind_group: &'a BindGroup,
+    /// Byte offset of the region's draw slot.
+    pub slot: u32,
 }
 
 impl SetDraws {
-    /// The request of an entity that is drawn, with its mesh.
-    pub fn find(&self, entity: MainEntity) -> Option<(usize, &MeshBuffers)> {
-        let request = *self.requests.get(&entity)?;
-        Some((request, self.meshes.get(self.drawn.get(request)?.mesh)?))
+    /// Starts a frame: what the previous one drew becomes `drawn_before`.
+    pub fn start_frame(&mut self) {
+        core::mem::swap(&mut self.drawn, &mut self.drawn_before);
+        self.drawn.clear();
+        self.views.clear();
+        self.frame.views.clear();
     }
 
-    /// The index of each entity's request, where they are not those of the last frame.
+    /// The frame has no set.
+    pub fn clear(&mut self) {
+        self.frame.requests.clear();
+        self.requests.clear();
+        self.bindings.clear();
+    }
+
+    /// Bevy has moved meshes.
+    pub fn forget_meshes(&mut self) {
+        self.meshes.clear();
+        self.mesh_places.clear();
+        // The mesh indices of the previous frame are stale, too.
+        self.drawn.clear();
+    }
+
+    /// The draws of an entity that is drawn.
+    pub fn find(&self, entity: MainEntity) -> Option<EntityDraws<'_>> {
+        let request = *self.requests.get(&entity)?;
+        let mesh = self.meshes.get(self.drawn.get(request)?.mesh)?;
+        Some(EntityDraws { request, mesh })
+    }
+
+    /// Notes the index of each entity's request, unless the previous frame had the same.
     pub fn number_requests(&mut self) {
         let entity = |drawn: &Drawn| drawn.entity;
         let before = self.drawn_before.iter().map(entity);
@@ -109,7 +148,7 @@ impl SetDraws {
         self.requests.extend(now.zip(0..));
     }
 
-    /// Index of the mesh of the next request.
+    /// Index of the mesh of the next request; `None` if Bevy has not prepared it.
     pub fn place_of(&mut self, meshes: &Meshes, id: AssetId<Mesh>) -> Option<usize> {
         if let Some(before) = self.drawn_before.get(self.drawn.len())
             && before.mesh_id == id
@@ -124,28 +163,27 @@ impl SetDraws {
         Some(self.meshes.len() - 1)
     }
 
-    /// The draws of a request in a view: part, its bind group and the offset of its slot.
+    /// The draws of a request in a view.
     pub fn parts<'a>(
         &'a self,
         culler: &'a Culler,
         request: usize,
         view: RetainedViewEntity,
-    ) -> impl Iterator<Item = (&'a DrawPart, &'a BindGroup, u32)> {
+    ) -> impl Iterator<Item = PartDraw<'a>> {
         let views = &self.frame.requests[request].views;
-        let seeing = |index: &u32| self.views[*index as usize].0 == view;
-        let parts = views
-            .iter()
-            .position(seeing)
+        let parts = place_of_view(&self.views, views, &view)
             .map_or(&[][..], |place| culler.draw_parts(request, place));
         let first_slot = self.drawn[request].first_slot;
         parts.iter().filter_map(move |part| {
-            let bind_group = self.batches.get(part.batch)?.as_ref()?;
-            let slot = first_slot + part.region as u32 * SLOT_STRIDE as u32;
-            Some((part, bind_group, slot))
+            Some(PartDraw {
+                part,
+                bind_group: self.bindings.get(part.batch)?.bind_group.as_ref()?,
+                slot: first_slot + part.region as u32 * SLOT_STRIDE as u32,
+            })
         })
     }
 
-    /// Says once that a set with a skinned or morphed mesh is not drawn.
+    /// Logs once that a set with a skinned or morphed mesh is not drawn.
     pub fn refuse_deformed(&mut self, entity: MainEntity, mesh: AssetId<Mesh>) {
         if self.told.insert(entity) {
             error!(
@@ -157,7 +195,7 @@ impl SetDraws {
         }
     }
 
-    /// Whether Bevy's own vertex stages draw the entity, from a `MeshUniform` for each survivor.
+    /// Whether the entity is drawn from a `MeshUniform` per survivor.
     pub fn is_expanded(&self, entity: MainEntity) -> bool {
         self.expanded.contains(&entity)
     }
@@ -173,16 +211,33 @@ impl SetDraws {
     }
 }
 
+/// Where a request's views have the view with this key. `views` are those of the frame, by
+/// [`view_order`]; a request's indices increase, and all of them lie in `views` or all behind it.
+fn place_of_view(views: &[FrameView], request: &[u32], key: &RetainedViewEntity) -> Option<usize> {
+    let first = match *request.first()? as usize {
+        index if index < views.len() => 0,
+        _ => views.len(),
+    };
+    let wanted = view_order(key);
+    let index = views.binary_search_by_key(&wanted, |view| view_order(&view.key));
+    request.binary_search(&((first + index.ok()?) as u32)).ok()
+}
+
 /// Bevy's meshes, as far as an indirect draw needs them.
 #[derive(SystemParam)]
 pub(super) struct Meshes<'w> {
     pub instances: Res<'w, RenderMeshInstances>,
-    pub meshes: Res<'w, RenderAssets<RenderMesh>>,
-    pub allocator: Res<'w, MeshAllocator>,
+    meshes: Res<'w, RenderAssets<RenderMesh>>,
+    allocator: Res<'w, MeshAllocator>,
 }
 
 impl Meshes<'_> {
-    /// Where a mesh lies now.
+    /// Whether meshes may have moved in Bevy's buffers: when one is added, changed or removed.
+    pub fn have_moved(&self) -> bool {
+        self.meshes.is_changed()
+    }
+
+    /// Where a mesh lies now; `None` if Bevy has not prepared it.
     fn buffers(&self, id: AssetId<Mesh>) -> Option<MeshBuffers> {
         let mesh = self.meshes.get(id)?;
         let slice = self.allocator.mesh_vertex_slice(&id)?;
@@ -215,10 +270,20 @@ impl Meshes<'_> {
     }
 }
 
-/// Whether indirect draws take their number from a buffer.
+/// Whether Bevy's pipelines for a mesh bind joints or morph targets. The mesh decides it, not the
+/// entity's components.
+fn is_deformed(mesh: &RenderMesh) -> bool {
+    let layout = &mesh.layout.0;
+    let is_skinned = layout.contains(Mesh::ATTRIBUTE_JOINT_INDEX)
+        && layout.contains(Mesh::ATTRIBUTE_JOINT_WEIGHT);
+    is_skinned || mesh.key_bits.contains(BaseMeshPipelineKey::MORPH_TARGETS)
+}
+
+/// Whether indirect draws read their count from a buffer.
 ///
-/// On DX12 they would lose the first instance, by which every draw but the first finds its survivors (wgpu issue 7974:
-/// `*_count` draws use the command signature without it). Bevy leaves the form out there for the same reason.
+/// Not on DX12: there they lose the first instance, by which every draw except the first finds its
+/// survivors (wgpu issue 7974: `*_count` draws use the command signature without it). Bevy avoids
+/// the form there for the same reason.
 pub(super) fn counts_draws(features: wgpu::Features, backend: wgpu::Backend) -> bool {
     features.contains(wgpu::Features::MULTI_DRAW_INDIRECT_COUNT) && backend != wgpu::Backend::Dx12
 }
@@ -226,6 +291,37 @@ pub(super) fn counts_draws(features: wgpu::Features, backend: wgpu::Backend) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::render::views::ViewKind;
+
+    fn view(index: u32, subview: u32) -> FrameView {
+        let entity = Entity::from_raw_u32(index).unwrap_or(Entity::PLACEHOLDER);
+        FrameView {
+            key: RetainedViewEntity::new(entity.into(), None, subview),
+            kind: ViewKind::Camera,
+            name: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_view_is_found_among_those_of_any_request() {
+        let mut views: Vec<_> = [(5, 0), (2, 1), (2, 0), (9, 3), (7, 0)]
+            .map(|(index, subview)| view(index, subview))
+            .into();
+        views.sort_by_key(|view| view_order(&view.key));
+        let distinct = views.len();
+        let unknown = view(7, 1).key;
+        for seen in 0..1u32 << distinct {
+            for first in [0, distinct as u32] {
+                let indices = (0..distinct as u32).filter(|index| seen >> index & 1 == 1);
+                let request: Vec<u32> = indices.map(|index| first + index).collect();
+                for (index, view) in (first..).zip(&views) {
+                    let expected = request.iter().position(|seen| *seen == index);
+                    assert_eq!(place_of_view(&views, &request, &view.key), expected);
+                }
+                assert_eq!(place_of_view(&views, &request, &unknown), None);
+            }
+        }
+    }
 
     #[test]
     fn draws_take_their_number_from_a_buffer_where_they_keep_their_first_instance() {

@@ -3,7 +3,7 @@
 use crate::cull::{Compaction, CullerOptions, CullingTier};
 use bevy::{prelude::*, render::extract_resource::ExtractResource};
 
-/// Adds GPU-driven culling of instance sets ([`GpuInstances`]) to an app.
+/// Adds GPU-driven culling of instance sets ([`GpuInstances`](crate::render::GpuInstances)) to an app.
 ///
 /// ```no_run
 /// use bevy::prelude::*;
@@ -12,28 +12,33 @@ use bevy::{prelude::*, render::extract_resource::ExtractResource};
 /// App::new().add_plugins((DefaultPlugins, GpuCullingPlugin::default())).run();
 /// ```
 ///
-/// The fields are the first values of [`GpuCullingSettings`], which can be changed at run time.
+/// The fields are the initial values of [`GpuCullingSettings`], which can be changed at run time.
 #[derive(Clone, Debug, Default)]
 pub struct GpuCullingPlugin {
-    /// The tier; `None`, the default, takes the best that the adapter supports.
+    /// The tier. `None`, the default, takes the best that the adapter supports.
     pub tier: Option<CullingTier>,
-    /// How visible instances become lists. The default, [`Compaction::Auto`], takes the best ordered one for the
-    /// frame's count; see [`Compaction`] for the others.
+    /// How visible instances become lists. The default, [`Compaction::Auto`], takes the best ordered
+    /// one for the frame's number of tests; see [`Compaction`] for the others.
     pub compaction: Compaction,
-    /// Keeps bounds checks in the compute kernels, for debugging. The default is `false`.
+    /// Whether the compute kernels have bounds checks, for debugging. The default is `false`.
     pub shader_checks: bool,
-    /// Survivor ids that each arena has room for from the start; `None`, the default, is 16,777,216 (64 MiB), or
-    /// fewer when so many cannot survive. An arena that proves too small grows, with a warning.
+    /// Number of survivor ids that each arena has room for from the start. `None`, the default, is
+    /// 16,777,216 (64 MiB), or fewer if there are fewer tests. An arena that proves too small grows,
+    /// and logs a warning.
     pub survivor_capacity: Option<u32>,
-    /// Bytes of new sets that one frame uploads at most, so that it does not wait for a large one; `None`, the default,
-    /// is 268,435,456 (256 MiB: 16 million instances). The first frame brings a quarter of it, the next half; at least
-    /// 1,024 instances come in any frame. A new set is drawn as far as it has arrived, see [`InstanceUploadProgress`];
-    /// changes to a set that is there come at once.
+    /// Largest number of bytes of new sets that one frame uploads, so that no frame waits for a large
+    /// set. `None`, the default, is 268,435,456 (256 MiB: 16 million instances). The first frame
+    /// uploads a quarter of it, the next half, and every frame at least 1,024 instances. The part of
+    /// a new set that has arrived is drawn, see
+    /// [`InstanceUploadProgress`](crate::render::InstanceUploadProgress). Changes of sets that have
+    /// arrived are not limited.
     pub upload_budget: Option<u64>,
 }
 
-/// Settings of the culling. A change takes effect in the next frame; one from or to the tier `Cpu` uploads every set
-/// again (and loses those that were dropped on the CPU: [`InstanceSet::asset_usage`]).
+/// Settings of the culling. A change takes effect in the next frame.
+///
+/// A change from or to the tier `Cpu` uploads every set again. It loses sets that were dropped on the
+/// CPU ([`InstanceSet::asset_usage`](crate::instance::InstanceSet::asset_usage)).
 #[derive(Resource, ExtractResource, Reflect, Clone, Debug, Default, PartialEq)]
 #[reflect(Resource, Default, Clone, PartialEq)]
 pub struct GpuCullingSettings {
@@ -50,10 +55,10 @@ pub struct GpuCullingSettings {
 }
 
 impl GpuCullingPlugin {
-    /// [`Self::upload_budget`] where it is `None`: 256 MiB.
+    /// The budget if [`Self::upload_budget`] is `None`: 256 MiB.
     pub const DEFAULT_UPLOAD_BUDGET: u64 = 256 << 20;
 
-    /// The first settings.
+    /// The initial settings.
     pub(crate) fn settings(&self) -> GpuCullingSettings {
         GpuCullingSettings {
             tier: self.tier,
@@ -66,6 +71,7 @@ impl GpuCullingPlugin {
 }
 
 impl GpuCullingSettings {
+    /// The engine's options.
     pub(super) fn options(&self) -> CullerOptions {
         let default = CullerOptions::default();
         CullerOptions {
@@ -77,13 +83,13 @@ impl GpuCullingSettings {
         }
     }
 
-    /// Bytes of new sets that a frame may upload.
+    /// Number of bytes of new sets that a frame may upload.
     pub(super) fn upload_bytes(&self) -> u64 {
         self.upload_budget
             .unwrap_or(GpuCullingPlugin::DEFAULT_UPLOAD_BUDGET)
     }
 
-    /// Whether the same culler serves both.
+    /// Whether one culler serves both settings.
     pub(super) fn same_culler(&self, other: &Self) -> bool {
         let same_budget = Self {
             upload_budget: self.upload_budget,
@@ -93,11 +99,13 @@ impl GpuCullingSettings {
     }
 }
 
-/// What the plugin's systems do, in order.
+/// The sets of the plugin's systems, in order.
 #[derive(SystemSet, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum GpuCullingSystems {
-    /// `PreUpdate`: counters of some frames ago arrive in [`CullingReport`] and the diagnostics, upload progress in
-    /// [`InstanceUploadProgress`]; sets that are wanted on the GPU only are released.
+    /// `PreUpdate`: counters of an earlier frame arrive in
+    /// [`CullingReport`](crate::render::CullingReport) and in the diagnostics, upload progress as
+    /// [`InstanceUploadProgress`](crate::render::InstanceUploadProgress). Sets that are wanted only
+    /// on the GPU are released.
     Report,
     /// `PostUpdate`: the `Aabb` of sets, frozen frusta.
     UpdateBounds,
@@ -107,11 +115,11 @@ pub enum GpuCullingSystems {
     AliasMaterials,
     /// `Render`: views and sets become the frame's tables.
     Prepare,
-    /// `RenderGraph`, before [`Record`](Self::Record): compute passes of yours that write instances
-    /// ([`InstanceBuffers`]). Nothing of the plugin's runs in it.
+    /// `RenderGraph`, before [`Record`](Self::Record): your compute passes that write instances
+    /// ([`InstanceBuffers`](crate::render::InstanceBuffers)). No system of the plugin is in it.
     WriteInstances,
-    /// `RenderGraph`, before the cameras: the compute passes.
+    /// `RenderGraph`, before the cameras: the compute passes of the culling.
     Record,
-    /// `RenderGraph`, after the submit: counters are asked for.
+    /// `RenderGraph`, after the submit: the readback of counters starts.
     Finish,
 }

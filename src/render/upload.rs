@@ -1,69 +1,81 @@
-//! Instances on their way to the GPU: changes at once, new sets in slices, so that no frame waits for a large one.
+//! Instances on their way to the GPU: changes in one frame, new sets in slices, so that no frame
+//! waits for a large one.
+//!
+//! 1. `known`: what the GPU has of each set.
+//! 2. `target`: the engine, on a device; `previous` and `written` are sets with further needs.
+//! 3. `arrived`: what the main world is told.
 
 mod arrived;
 mod known;
 mod previous;
+mod target;
+mod written;
 
 pub use arrived::InstanceUploadProgress;
 pub(super) use arrived::{UploadInbox, receive_uploads};
 pub(super) use known::{KnownSet, KnownSets, Reserved, UploadProblem};
 
 use crate::{
-    cull::{
-        Channels, CullError, Culler, Gpu, Residency, SMALL_SET, SetId, WrittenRegion, WrittenSize,
-        layout::BLOCK,
-    },
+    cull::{CullError, Culler, Gpu, Residency, SMALL_SET, layout::BLOCK},
     instance::{InstanceSet, SetChanges},
 };
-use arrived::Arrived;
+use arrived::{Arrived, CompleteSet};
 use bevy::{asset::RenderAssetUsages, prelude::*};
 use core::ops::Range;
 use known::RefusedSet;
 use previous::upload_with_previous;
+use target::{UploadTarget, channels, instance_bytes};
+use written::reserve_written;
 
-/// The first frame with something new brings the budget divided by this, the next up to twice as much, and so on: staging memory has
-/// to be got before it can be filled, which takes about as long.
+/// The first frame with a new set uploads the budget divided by this; each next frame up to twice as
+/// much as the one before. Staging memory must be allocated before it is filled, which takes about
+/// as long.
 const FIRST_SLICE: u64 = 4;
 
 /// The uploads of one frame.
 pub(super) struct Uploads<'a> {
-    pub culler: &'a mut Culler,
-    pub device: &'a wgpu::Device,
-    pub queue: &'a wgpu::Queue,
-    /// Bytes of new sets that the frame may bring.
+    target: UploadTarget<'a>,
+    /// Bytes of new sets that the frame may upload.
     budget: u64,
-    /// Those that it brings.
+    /// Bytes of new sets that the frame uploads.
     pub streamed: u64,
+    /// The number of the frame's extraction.
     frame: u64,
-    /// Large sets that the GPU has nothing of.
+    /// Large sets of which the GPU has nothing.
     newcomers: Vec<AssetId<InstanceSet>>,
-    /// Sets that have not arrived in whole: bytes to go, asset.
-    pending: Vec<(u64, AssetId<InstanceSet>)>,
+    /// Sets that have not arrived completely.
+    pending: Vec<PendingSet>,
     arrived: Arrived,
-    /// Sets that are not drawn, and why: news only.
+    /// Sets that are not drawn, and why, unless the log says so already.
     pub problems: Vec<(AssetId<InstanceSet>, UploadProblem)>,
 }
 
-/// The result of catching up.
+/// A set that has not arrived completely.
+struct PendingSet {
+    asset: AssetId<InstanceSet>,
+    /// Bytes that are still to be uploaded.
+    bytes: u64,
+}
+
+/// What catching up came to.
 enum Progress {
-    /// What the GPU has is what it should have, or on its way.
+    /// The GPU has what it should have, or it is on its way.
     Made,
-    /// A large set: it is tried when all sets are known.
+    /// A large new set, for which room is made when all sets are known.
     Waits,
 }
 
 impl<'a> Uploads<'a> {
-    /// With a budget of bytes, in this frame, after one that brought `streamed_before` bytes.
+    /// Uploads of a frame with a budget in bytes, after one that uploaded `streamed_before` bytes.
     pub fn new(
         culler: &'a mut Culler,
-        (device, queue): (&'a wgpu::Device, &'a wgpu::Queue),
+        gpu: Gpu<'a>,
         budget: u64,
-        (streamed_before, frame): (u64, u64),
+        streamed_before: u64,
+        frame: u64,
     ) -> Self {
         Self {
-            culler,
-            device,
-            queue,
+            target: UploadTarget { culler, gpu },
             budget: budget.min((budget / FIRST_SLICE).max(streamed_before * 2)),
             streamed: 0,
             frame,
@@ -74,7 +86,7 @@ impl<'a> Uploads<'a> {
         }
     }
 
-    /// Uploads what has changed of what the GPU has of a set, and notes what is to come.
+    /// Uploads what changed of a set, and notes what is left to upload.
     pub fn catch_up(
         &mut self,
         asset: AssetId<InstanceSet>,
@@ -92,7 +104,7 @@ impl<'a> Uploads<'a> {
         }
     }
 
-    /// Notes that a set is refused, or not any more.
+    /// Notes whether a set is refused.
     fn note(
         &mut self,
         asset: AssetId<InstanceSet>,
@@ -104,14 +116,14 @@ impl<'a> Uploads<'a> {
             known.refused = None;
             return;
         };
-        self.culler.store_mut().remove_set(known.id);
+        self.target.culler.store_mut().remove_set(known.id);
         known.forget();
         let now = RefusedSet {
             lineage: set.lineage(),
             revision: set.revision(),
             frame: self.frame,
         };
-        // An edit of a set that is refused anyway is no news.
+        // An edit of a set that stays refused is not logged again.
         let before = known.refused.replace(now);
         if before.is_none_or(|before| before.lineage != now.lineage) {
             self.problems.push((asset, problem));
@@ -127,18 +139,13 @@ impl<'a> Uploads<'a> {
         if set.is_released() && known.lineage == set.lineage() {
             // It was released in the frame in which it moved.
             let moved = core::mem::take(&mut known.moved);
-            self.culler.store_mut().keep_previous(
-                Gpu::new(self.device, self.queue),
-                known.id,
-                moved,
-            )?;
+            self.target.keep_previous(known, moved)?;
         }
         if set.keeps_previous() && !set.is_released() {
-            // Its motion is that of whole frames.
-            upload_with_previous(self.culler, Gpu::new(self.device, self.queue), known, set)?;
+            upload_with_previous(&mut self.target, known, set)?;
         } else if known.lineage != set.lineage() {
             let is_large = set.len() > SMALL_SET as usize && !set.is_released();
-            if is_large && self.culler.store().set_len(known.id).is_none() {
+            if is_large && self.target.culler.store().set_len(known.id).is_none() {
                 self.newcomers.push(asset);
                 return Ok(Progress::Waits);
             }
@@ -148,15 +155,19 @@ impl<'a> Uploads<'a> {
         }
         if known.arrived < known.len {
             let left = (known.len - known.arrived) as u64;
-            self.pending.push((left * instance_bytes(set), asset));
+            let bytes = left * instance_bytes(set);
+            self.pending.push(PendingSet { asset, bytes });
         } else if set.asset_usage == RenderAssetUsages::RENDER_WORLD && !set.is_released() {
-            let complete = (asset, known.lineage, known.revision);
-            self.arrived.complete.push(complete);
+            self.arrived.complete.push(CompleteSet {
+                asset,
+                lineage: known.lineage,
+                revision: known.revision,
+            });
         }
         Ok(Progress::Made)
     }
 
-    /// Room for what the GPU writes; the buffers, if they are not those of the last frame.
+    /// Makes room for a set that the GPU writes.
     pub fn reserve_written(
         &mut self,
         asset: AssetId<InstanceSet>,
@@ -166,8 +177,7 @@ impl<'a> Uploads<'a> {
         if known.is_refused(set, self.frame) {
             return Reserved::Refused;
         }
-        let made = reserve_written(self.culler, Gpu::new(self.device, self.queue), known, set);
-        let (reserved, result) = match made {
+        let (reserved, result) = match reserve_written(&mut self.target, known, set) {
             Ok(Some(regions)) => (Reserved::Moved(regions), Ok(())),
             Ok(None) => (Reserved::Kept, Ok(())),
             Err(error) => (Reserved::Refused, Err(error.into())),
@@ -176,38 +186,36 @@ impl<'a> Uploads<'a> {
         reserved
     }
 
-    /// Room for a set that the GPU has nothing of.
+    /// Makes room for a set of which the GPU has nothing.
     fn start(&mut self, known: &mut KnownSet, set: &InstanceSet) -> Result<(), UploadProblem> {
         if set.is_released() {
             return Err(UploadProblem::Dropped(set.len()));
         }
-        self.reserve(known, set, set.len())?;
+        self.target.reserve(known, set, set.len())?;
         known.lineage = set.lineage();
         known.revision = set.revision();
         known.arrived = 0;
         known.len = set.len();
-        self.show_arrived(known, set)?;
+        self.target.show_arrived(known, set)?;
         Ok(())
     }
 
-    /// Uploads the changes, whole and in this frame: no picture shows half of an edit.
+    /// Uploads all changes in this frame, so that no picture shows half of an edit.
     fn change(&mut self, known: &mut KnownSet, set: &InstanceSet) -> Result<(), CullError> {
         let mut changes = set.changes_since(known.revision);
-        let was_whole = known.arrived == known.len;
+        let was_complete = known.arrived == known.len;
         known.revision = set.revision();
+        known.len = set.len();
         if set.is_released() {
             // Only a shorter length can have changed.
-            known.len = set.len();
             known.arrived = known.arrived.min(known.len);
-            self.show_arrived(known, set)?;
-            return Ok(());
+            return self.target.show_arrived(known, set);
         }
-        known.len = set.len();
-        let moved = self.reserve(known, set, known.len)? == Residency::Moved;
+        let moved = self.target.reserve(known, set, known.len)? == Residency::Moved;
         if moved {
             changes = SetChanges::Everything;
         }
-        known.arrived = match was_whole {
+        known.arrived = match was_complete {
             true => known.len,
             false if moved => 0,
             false => known.arrived.min(known.len),
@@ -222,48 +230,44 @@ impl<'a> Uploads<'a> {
             }
         };
         let end = known.arrived;
-        let within =
+        let arrived =
             |range: &Range<usize>| (range.start < end).then(|| range.start..range.end.min(end));
-        for range in instances.iter().filter_map(within) {
-            self.upload_instances(known.id, set, range)?;
+        for range in instances.iter().filter_map(arrived) {
+            self.target.upload_instances(known, set, range)?;
         }
-        for range in scales.iter().filter_map(within) {
-            self.upload_scales(known.id, set, range)?;
+        for range in scales.iter().filter_map(arrived) {
+            self.target.upload_scales(known, set, range)?;
         }
-        for range in tags.iter().filter_map(within) {
-            self.upload_tags(known.id, set, range)?;
+        for range in tags.iter().filter_map(arrived) {
+            self.target.upload_tags(known, set, range)?;
         }
-        self.show_arrived(known, set)
+        self.target.show_arrived(known, set)
     }
 
-    /// Room for large sets, for those that are alike side by side. To get gigabytes takes as long as to fill them: after one set
-    /// that finds no room in the pages that are there, others like it wait for the next frame.
+    /// Makes room for large sets; similar ones share pages. Allocating gigabytes takes as long as
+    /// filling them: after one set that does not fit the pages that exist, other such sets wait for
+    /// the next frame.
     fn make_room(&mut self, known: &mut KnownSets, sets: &Assets<InstanceSet>) {
         let newcomers = core::mem::take(&mut self.newcomers);
+        let has_room = |culler: &Culler, set: &InstanceSet| {
+            culler.store().has_room(set.len() as u32, channels(set))
+        };
         let expected = newcomers.iter().filter_map(|asset| {
             let set = sets.get(*asset)?;
-            // Who finds room already needs none in a new page.
-            if self
-                .culler
-                .store()
-                .has_room(set.len() as u32, channels(set))
-            {
+            // Sets that fit existing pages need no new one.
+            if has_room(self.target.culler, set) {
                 return None;
             }
             Some((known.get(asset)?.id, set.len() as u32, channels(set)))
         });
         let expected: Vec<_> = expected.collect();
-        self.culler.store_mut().expect_sets(expected);
+        self.target.culler.store_mut().expect_sets(expected);
         let mut has_made_room = false;
         for asset in newcomers {
             let (Some(known), Some(set)) = (known.get_mut(&asset), sets.get(asset)) else {
                 continue;
             };
-            if !self
-                .culler
-                .store()
-                .has_room(set.len() as u32, channels(set))
-            {
+            if !has_room(self.target.culler, set) {
                 if has_made_room {
                     continue;
                 }
@@ -274,27 +278,27 @@ impl<'a> Uploads<'a> {
             self.note(asset, known, set, result);
             if is_started {
                 let bytes = known.len as u64 * instance_bytes(set);
-                self.pending.push((bytes, asset));
+                self.pending.push(PendingSet { asset, bytes });
             }
         }
-        // Who waits is expected anew in the next frame, if it is still there.
-        self.culler.store_mut().expect_sets([]);
+        // Sets still waiting are announced again next frame.
+        self.target.culler.store_mut().expect_sets([]);
     }
 
-    /// The next slices of the sets that have not arrived, within the budget.
+    /// Uploads the next slices of the sets that have not arrived, within the budget.
     pub fn advance(&mut self, known: &mut KnownSets, sets: &Assets<InstanceSet>) {
         if !self.newcomers.is_empty() {
             self.make_room(known, sets);
         }
         let mut pending = core::mem::take(&mut self.pending);
-        pending.sort_unstable_by_key(|(bytes, _)| *bytes);
+        pending.sort_unstable_by_key(|set| set.bytes);
         let mut left = self.budget;
-        for (index, (_, asset)) in pending.into_iter().enumerate() {
+        for (index, PendingSet { asset, .. }) in pending.into_iter().enumerate() {
             let (Some(known), Some(set)) = (known.get_mut(&asset), sets.get(asset)) else {
                 continue;
             };
             let bytes = instance_bytes(set);
-            // Whole blocks; at least one in a frame, whatever the budget.
+            // Whole blocks; at least one per frame, whatever the budget.
             let blocks = (left / bytes / u64::from(BLOCK)).max(u64::from(index == 0));
             let room = (blocks * u64::from(BLOCK)).min(usize::MAX as u64) as usize;
             let end = known.arrived.saturating_add(room).min(known.len);
@@ -326,120 +330,15 @@ impl<'a> Uploads<'a> {
         set: &InstanceSet,
         slice: Range<usize>,
     ) -> Result<(), CullError> {
-        self.show_arrived(known, set)?;
-        self.upload_instances(known.id, set, slice.clone())?;
-        self.upload_scales(known.id, set, slice.clone())?;
-        self.upload_tags(known.id, set, slice)
+        let target = &mut self.target;
+        target.show_arrived(known, set)?;
+        target.upload_instances(known, set, slice.clone())?;
+        target.upload_scales(known, set, slice.clone())?;
+        target.upload_tags(known, set, slice)
     }
 
-    /// Tells the main world.
+    /// Tells the main world what has arrived.
     pub fn send(self, inbox: &UploadInbox) {
         inbox.send(self.arrived);
     }
-
-    fn reserve(
-        &mut self,
-        known: &KnownSet,
-        set: &InstanceSet,
-        len: usize,
-    ) -> Result<Residency, CullError> {
-        self.culler
-            .store_mut()
-            .reserve_set(self.device, known.id, len as u32, channels(set))
-    }
-
-    /// Culls and draws what has arrived. There is room for it, so nothing moves.
-    fn show_arrived(&mut self, known: &KnownSet, set: &InstanceSet) -> Result<(), CullError> {
-        if self.culler.store().set_len(known.id) != Some(known.arrived as u32) {
-            self.reserve(known, set, known.arrived)?;
-        }
-        Ok(())
-    }
-
-    fn upload_instances(
-        &mut self,
-        id: SetId,
-        set: &InstanceSet,
-        range: Range<usize>,
-    ) -> Result<(), CullError> {
-        self.culler
-            .store_mut()
-            .upload(self.queue, id, range.start, &set.packed()[range])
-    }
-
-    fn upload_scales(
-        &mut self,
-        id: SetId,
-        set: &InstanceSet,
-        range: Range<usize>,
-    ) -> Result<(), CullError> {
-        let Some(scales) = set.scales() else {
-            return Ok(());
-        };
-        self.culler
-            .store_mut()
-            .upload_scales(self.queue, id, range.start, &scales[range])
-    }
-
-    fn upload_tags(
-        &mut self,
-        id: SetId,
-        set: &InstanceSet,
-        range: Range<usize>,
-    ) -> Result<(), CullError> {
-        let Some(tags) = set.tags() else {
-            return Ok(());
-        };
-        self.culler
-            .store_mut()
-            .upload_tags(self.queue, id, range.start, &tags[range])
-    }
-}
-
-/// Room for what the GPU writes; the buffers, if they are not those of the last frame.
-fn reserve_written(
-    culler: &mut Culler,
-    on: Gpu<'_>,
-    known: &mut KnownSet,
-    set: &InstanceSet,
-) -> Result<Option<Vec<WrittenRegion>>, CullError> {
-    let (Some(settings), Some(capacity)) = (set.written(), set.written_capacity()) else {
-        return Ok(None);
-    };
-    let channels = Channels {
-        scale: settings.scales,
-        tag: settings.tags,
-        previous: set.keeps_previous(),
-    };
-    if known.lineage != set.lineage() {
-        // Another set in its place is hidden until it is written, even if it has the same shape.
-        culler.store_mut().remove_set(known.id);
-    }
-    let residency = culler.store_mut().reserve_written(
-        on,
-        known.id,
-        WrittenSize {
-            capacity,
-            active: set.len() as u32,
-            channels,
-            classify: settings.classify,
-        },
-    )?;
-    known.forget();
-    known.lineage = set.lineage();
-    Ok((residency == Residency::Moved).then(|| culler.store().written_regions(known.id)))
-}
-
-/// The channels of a set that is uploaded.
-fn channels(set: &InstanceSet) -> Channels {
-    Channels {
-        scale: set.has_scales(),
-        tag: set.has_tags(),
-        previous: set.keeps_previous(),
-    }
-}
-
-/// Bytes of an instance with its channels.
-fn instance_bytes(set: &InstanceSet) -> u64 {
-    16 + 4 * u64::from(set.has_scales()) + 4 * u64::from(set.has_tags())
 }

@@ -1,8 +1,7 @@
-//! Checks the survivors on the GPU against the CPU twins, view by view and id by id.
+//! A check of the survivors on the GPU against the CPU twins, per view and id.
 //!
-//! Those of an unordered compaction are compared as sets.
-//!
-//! For tests, demos and bug reports: it waits for the GPU and copies whole sets.
+//! For tests, demos and bug reports: it waits for the GPU, and copies whole sets. The survivors of an
+//! unordered compaction are sorted first.
 
 mod compare;
 mod verifier;

@@ -1,4 +1,4 @@
-//! Bevy's views as the engine's.
+//! Bevy's views, as the engine tests them.
 
 use super::components::FreezeCulling;
 use crate::cull::CullView;
@@ -10,8 +10,9 @@ use bevy::{
     platform::collections::HashMap,
     prelude::*,
     render::{
+        Extract,
         camera::ExtractedCamera,
-        sync_world::MainEntity,
+        sync_world::{MainEntity, RenderEntity},
         view::{
             ExtractedView, RenderShadowMapVisibleEntities, RenderVisibleEntities,
             RenderVisibleEntitiesClass, RetainedViewEntity,
@@ -19,7 +20,7 @@ use bevy::{
     },
 };
 
-/// What kind of view it is: decides which planes are tested (see [`CullView`]).
+/// The kind of a view. It decides which planes are tested (see [`CullView`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ViewKind {
     /// A camera.
@@ -32,6 +33,39 @@ pub enum ViewKind {
     Spot,
 }
 
+/// A view of a frame, as reports name it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct FrameView {
+    /// Bevy's key of the view, the same in every frame.
+    pub key: RetainedViewEntity,
+    pub kind: ViewKind,
+    /// The shadow pass's name; empty for a camera.
+    pub name: String,
+}
+
+impl FrameView {
+    /// The name in reports and verdicts: `camera`, or the shadow pass's name.
+    pub fn display_name(&self) -> String {
+        match self.kind {
+            ViewKind::Camera => "camera".to_owned(),
+            _ => self.name.clone(),
+        }
+    }
+}
+
+/// The order of the views of a frame. Bevy's order of entities may change between frames; the
+/// engine's tables should not.
+pub(super) fn view_order(key: &RetainedViewEntity) -> impl Ord + use<> {
+    (key.main_entity, key.auxiliary_entity, key.subview_index)
+}
+
+/// The view at an index of [`CullFrame::views`](crate::cull::CullFrame::views): the views of a
+/// frame, and behind them, for sets that are not culled, all of them once more.
+pub(super) fn view_at(views: &[FrameView], index: u32) -> Option<&FrameView> {
+    views.get(index as usize % views.len().max(1))
+}
+
+/// What a view is made from.
 #[derive(QueryData)]
 pub(super) struct ViewData {
     view: &'static ExtractedView,
@@ -46,7 +80,7 @@ pub(super) struct ViewData {
 #[derive(Component)]
 pub(super) struct ExtractedFreeze(Frustum);
 
-/// All views of the frame, and who sees what.
+/// All views of the frame, and the entities that each of them sees.
 #[derive(SystemParam)]
 pub(super) struct Views<'w, 's> {
     views: Query<'w, 's, ViewData>,
@@ -62,16 +96,15 @@ pub(super) struct Views<'w, 's> {
 
 /// A view of the frame.
 pub(super) struct SetView<'a> {
-    pub key: RetainedViewEntity,
-    pub kind: ViewKind,
-    pub name: String,
+    pub view: FrameView,
     pub cull: CullView,
     /// Bevy's list of the view's meshes.
     visible: Option<&'a RenderVisibleEntitiesClass>,
 }
 
 impl SetView<'_> {
-    /// Whether Bevy queues the entity in this view: visibility, render layers, range, and the set's `Aabb`.
+    /// Whether Bevy queues the entity in this view, by its visibility, render layers, range and
+    /// `Aabb`.
     pub fn sees(&self, entity: MainEntity) -> bool {
         let sees = |class: &RenderVisibleEntitiesClass| {
             class.entity_pair_is_visible(Entity::PLACEHOLDER, entity)
@@ -81,21 +114,15 @@ impl SetView<'_> {
 }
 
 impl Views<'_, '_> {
-    /// Every view that can draw meshes, `with_eyes` where something is culled by the way it faces.
+    /// Every view that can draw meshes, by [`view_order`]. With `with_eyes`, views know where they
+    /// are seen from, which tests of facing need.
     pub fn collect(&self, with_eyes: bool) -> Vec<SetView<'_>> {
         let mut views: Vec<_> = self
             .views
             .iter()
             .filter_map(|view| self.resolve(view, with_eyes))
             .collect();
-        // The order of entities may change from frame to frame; tables should not.
-        views.sort_by_key(|view| {
-            (
-                view.key.main_entity,
-                view.key.auxiliary_entity,
-                view.key.subview_index,
-            )
-        });
+        views.sort_by_key(|view| view_order(&view.view.key));
         views
     }
 
@@ -112,9 +139,11 @@ impl Views<'_, '_> {
                 None => seen(data.frustum),
             };
             return Some(SetView {
-                key,
-                kind: ViewKind::Camera,
-                name: String::new(),
+                view: FrameView {
+                    key,
+                    kind: ViewKind::Camera,
+                    name: String::new(),
+                },
                 cull: cull.without_far(),
                 visible: data.visible?.get::<Mesh3d>(),
             });
@@ -133,9 +162,11 @@ impl Views<'_, '_> {
             cull = cull.within(light.transform.translation(), light.range);
         }
         Some(SetView {
-            key,
-            kind,
-            name: shadow.pass_name.clone(),
+            view: FrameView {
+                key,
+                kind,
+                name: shadow.pass_name.clone(),
+            },
             cull,
             visible: visible.subviews.get(&key)?.get::<Mesh3d>(),
         })
@@ -143,7 +174,7 @@ impl Views<'_, '_> {
 }
 
 fn planes(frustum: &Frustum) -> CullView {
-    // Bevy has the bottom before the top.
+    // Bevy lists the bottom plane before the top plane, the engine after it.
     let [left, right, bottom, top, near, far] = frustum
         .half_spaces
         .map(|half_space| -> Vec4 { half_space.normal_d() });
@@ -155,12 +186,10 @@ fn clip_from_world(view: &ExtractedView) -> Mat4 {
         .unwrap_or_else(|| view.clip_from_view * view.world_from_view.to_matrix().inverse())
 }
 
-/// Copies frozen frusta to the render world and removes those that have thawed.
+/// Copies frozen frusta to the render world, and removes those whose component is gone.
 pub(super) fn extract_freeze(
     mut commands: Commands,
-    cameras: bevy::render::Extract<
-        Query<(&bevy::render::sync_world::RenderEntity, &FreezeCulling)>,
-    >,
+    cameras: Extract<Query<(&RenderEntity, &FreezeCulling)>>,
     old: Query<Entity, With<ExtractedFreeze>>,
 ) {
     let mut frozen = HashMap::new();

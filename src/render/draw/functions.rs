@@ -1,4 +1,4 @@
-//! The draw functions of a set: Bevy's, with the mesh bind group and the draw call replaced by ours.
+//! The draw functions of sets: Bevy's, with our mesh bind group and our draw call.
 
 use crate::{
     cull::{DrawSource, IndirectDraws, layout::DrawArgs},
@@ -7,7 +7,7 @@ use crate::{
         culler::GpuCuller,
         expanded::ExpandedUniforms,
         meshlets::GpuMeshlets,
-        set_draws::SetDraws,
+        set_draws::{EntityDraws, SetDraws},
     },
 };
 use bevy::{
@@ -56,11 +56,13 @@ pub(in crate::render) type DrawSetDepthOnly = (
     DrawSurvivors<2>,
 );
 
-/// Binds a set at group `I` and draws its survivors in the view: one draw for each page. With `BEVYS`, only if its
-/// pipelines are Bevy's own, which read `MeshUniform`s.
-pub(in crate::render) struct DrawSurvivors<const I: usize, const BEVYS: bool = false>;
+/// Binds a set at group `I` and draws its survivors in the view, with one draw per page. With
+/// `ONLY_EXPANDED` it draws only sets with one `MeshUniform` per survivor, for Bevy's own pipelines.
+pub(in crate::render) struct DrawSurvivors<const I: usize, const ONLY_EXPANDED: bool = false>;
 
-impl<P: PhaseItem, const I: usize, const BEVYS: bool> RenderCommand<P> for DrawSurvivors<I, BEVYS> {
+impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
+    for DrawSurvivors<I, ONLY_EXPANDED>
+{
     type Param = (
         SRes<GpuCuller>,
         SRes<SetDraws>,
@@ -75,19 +77,17 @@ impl<P: PhaseItem, const I: usize, const BEVYS: bool> RenderCommand<P> for DrawS
         item: &P,
         view: ROQueryItem<'w, '_, Self::ViewQuery>,
         _: Option<()>,
-        (gpu, draws, uniforms, meshlets, clock): SystemParamItem<'w, '_, Self::Param>,
+        (gpu, draws, expanded, meshlets, clock): SystemParamItem<'w, '_, Self::Param>,
         pass: &mut TrackedRenderPass<'w>,
     ) -> RenderCommandResult {
-        let _running = clock.into_inner().start(CpuStage::Draw);
-        let (draws, uniforms, meshlets) = (
-            draws.into_inner(),
-            uniforms.into_inner(),
-            meshlets.into_inner(),
-        );
+        let _timer = clock.into_inner().start(CpuStage::Draw);
+        let draws = draws.into_inner();
+        let expanded = expanded.into_inner();
+        let meshlets = meshlets.into_inner();
         let Some(culler) = &gpu.into_inner().culler else {
             return RenderCommandResult::Skip;
         };
-        let Some((request, mesh)) = draws.find(item.main_entity()) else {
+        let Some(EntityDraws { request, mesh }) = draws.find(item.main_entity()) else {
             return RenderCommandResult::Skip;
         };
         pass.set_vertex_buffer(0, mesh.vertices.slice(..));
@@ -95,32 +95,33 @@ impl<P: PhaseItem, const I: usize, const BEVYS: bool> RenderCommand<P> for DrawS
             pass.set_index_buffer(indices.slice(..), *format);
         }
         let indexed = mesh.indices.is_some();
-        // Bevy draws by the `_count` form; a driver (lavapipe of Mesa 22.3) has been seen to keep its count for a
-        // plain indirect draw that follows in the same pass.
+        // Bevy uses the `_count` form. A driver (lavapipe of Mesa 22.3) has been seen to keep its count for a plain
+        // indirect draw that follows in the same pass.
         let counted = draws.counted;
         if draws.is_expanded(item.main_entity()) {
-            let Some(bind_group) = &uniforms.mesh_bind_group else {
+            let Some(bind_group) = expanded.mesh_bind_group() else {
                 return RenderCommandResult::Skip;
             };
             pass.set_bind_group(I, bind_group, &[]);
-            for command in uniforms.commands(item.main_entity(), view.retained_view_entity) {
+            for command in expanded.commands(item.main_entity(), view.retained_view_entity) {
                 draw_indirect(pass, &command, indexed, counted);
             }
             return RenderCommandResult::Success;
         }
-        if BEVYS {
+        if ONLY_EXPANDED {
             return RenderCommandResult::Skip;
         }
-        for (part, bind_group, offset) in draws.parts(culler, request, view.retained_view_entity) {
-            // One offset for the mesh uniform, one for the rest of the slot.
-            pass.set_bind_group(I, bind_group, &[offset, offset]);
-            if let Some((draw, bind_group)) = meshlets.draw(culler, part) {
-                draw_indirect(pass, &draw.whole, true, counted);
-                pass.set_bind_group(I, bind_group, &[offset, offset]);
-                draw_indirect(pass, &draw.meshlets, true, counted);
+        for draw in draws.parts(culler, request, view.retained_view_entity) {
+            // The mesh uniform and the rest of the slot are two bindings at one offset.
+            let offsets = [draw.slot, draw.slot];
+            pass.set_bind_group(I, draw.bind_group, &offsets);
+            if let Some(parted) = meshlets.draw(culler, draw.part) {
+                draw_indirect(pass, &parted.commands.whole, true, counted);
+                pass.set_bind_group(I, parted.bind_group, &offsets);
+                draw_indirect(pass, &parted.commands.meshlets, true, counted);
                 continue;
             }
-            match culler.draw_source(part) {
+            match culler.draw_source(draw.part) {
                 Some(DrawSource::Indirect(command)) => {
                     draw_indirect(pass, &command, indexed, counted);
                 }
@@ -138,7 +139,7 @@ fn draw_indirect(
     indexed: bool,
     counted: bool,
 ) {
-    // The tracked pass wants Bevy's buffer type; the pass below it takes wgpu's.
+    // The tracked pass takes Bevy's buffer type, the pass below it takes wgpu's.
     let pass = pass.wgpu_pass();
     let &IndirectDraws {
         buffer,

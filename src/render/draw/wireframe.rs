@@ -1,7 +1,8 @@
 //! Bevy's wireframes on sets.
 //!
-//! Bevy's `WireframePlugin` queues an entity with `Wireframe` into a phase of its own, which would draw a set's mesh
-//! once, where the entity is. Its items of sets are given a draw function of ours, over the `MeshUniform`s of the survivors.
+//! Bevy's `WireframePlugin` queues an entity with `Wireframe` into a separate phase, which would draw
+//! a set's mesh once, at the entity. The phase's items of sets get our draw function, which draws
+//! the `MeshUniform`s of the survivors.
 
 use super::functions::DrawSurvivors;
 use crate::render::{culler::GpuCuller, materials::MaterialAliases};
@@ -30,10 +31,10 @@ type DrawSetWireframe = (
     DrawSurvivors<2, true>,
 );
 
-/// Registers the draw function, if the app has wireframes (their plugin does so when it is finished).
+/// Registers the draw function if the app has wireframes. Their plugin adds the phase in `finish`.
 pub(in crate::render) fn register_wireframes(world: &mut World) {
     let known = world.get_resource::<DrawFunctions<Wireframe3d>>();
-    // The renderer starts again after a lost device.
+    // The renderer starts again after a lost device: the function may be registered already.
     if known.is_none_or(|known| known.read().get_id::<DrawSetWireframe>().is_some()) {
         return;
     }
@@ -42,7 +43,7 @@ pub(in crate::render) fn register_wireframes(world: &mut World) {
     functions.write().add_with::<DrawSetWireframe, _>(function);
 }
 
-/// Gives queued wireframes of sets our draw function; those that cannot be drawn are taken out.
+/// Gives queued wireframes of sets our draw function, and removes those that cannot be drawn.
 pub(in crate::render) fn redirect_wireframes(
     gpu: Res<GpuCuller>,
     aliases: Res<MaterialAliases>,
@@ -74,25 +75,23 @@ pub(in crate::render) fn redirect_wireframes(
             if set_key.draw_function == ours {
                 continue;
             }
-            let sets = entities
-                .entities
-                .iter()
-                .filter(|(main, _)| with_sets.contains(*main));
-            found.extend(
-                sets.map(|(main, entity)| (set_key.clone(), bin_key.clone(), (*entity, *main))),
-            );
+            for (main, entity) in &entities.entities {
+                if with_sets.contains(main) {
+                    found.push((set_key.clone(), bin_key.clone(), *entity, *main));
+                }
+            }
         }
-        for (mut set_key, bin_key, entity) in found {
-            phase.remove(entity.1);
-            let mesh = instances.render_mesh_queue_data(entity.1);
-            let is_drawn = set_key.draw_function == thin && aliases.expanded.contains(&entity.1);
+        for (mut set_key, bin_key, entity, main) in found {
+            phase.remove(main);
+            let mesh = instances.render_mesh_queue_data(main);
+            let is_drawn = set_key.draw_function == thin && aliases.expanded.contains(&main);
             match mesh {
                 Some(mesh) if is_drawn => {
                     set_key.draw_function = ours;
                     phase.add(
                         set_key,
                         bin_key,
-                        entity,
+                        (entity, main),
                         mesh.current_uniform_index,
                         BinnedRenderPhaseType::UnbatchableMesh,
                     );
@@ -101,7 +100,7 @@ pub(in crate::render) fn redirect_wireframes(
                     "{}: its wireframe is not drawn: a set has one only with lines of width 1 in the topology \
                      `Triangles`, a material without a vertex shader that imports bevy_gpu_culling, and a tier \
                      above \"cpu\"",
-                    entity.1.id()
+                    main.id()
                 ),
             }
         }

@@ -1,4 +1,4 @@
-//! The pass that writes a `MeshUniform` for each survivor.
+//! The pass that writes one `MeshUniform` per survivor.
 
 use crate::{
     cull::{CullError, CullingTier, KernelJob, compile_kernel, layout::Totals, shaders::kernels},
@@ -10,22 +10,27 @@ use wgpu::{
     BindGroupLayoutEntry, BindingType, BufferBindingType, ComputePipeline, Device, ShaderStages,
 };
 
-/// `UniformJob` of `shaders/draw/mesh_uniforms.wgsl`; a test below compares the two.
+/// `UniformJob` of `shaders/draw/mesh_uniforms.wgsl`: what the pass does for one draw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub(in crate::render) struct UniformJob {
+pub(super) struct UniformJob {
+    /// Index of the draw's row in its batch.
     pub row: u32,
+    /// 1 for a mesh with indices, else 0.
     pub indexed: u32,
+    /// Index of the draw's command.
     pub draw: u32,
+    /// Index of the draw's first uniform.
     pub first: u32,
+    /// Number of uniforms that there is room for.
     pub room: u32,
     pub pad_a: u32,
     pub pad_b: u32,
     pub pad_c: u32,
 }
 
-/// The pass, compiled.
-pub(in crate::render) struct Built {
+/// The compiled pass.
+pub(super) struct ExpandPass {
     pub pipeline: ComputePipeline,
     pub layout: wgpu::BindGroupLayout,
 }
@@ -38,7 +43,7 @@ fn source() -> String {
 }
 
 /// Compiles the pass.
-pub(in crate::render) fn build(device: &Device) -> Result<Built, CullError> {
+pub(super) fn build(device: &Device) -> Result<ExpandPass, CullError> {
     let entry = |binding, ty, has_dynamic_offset, bytes| BindGroupLayoutEntry {
         binding,
         visibility: ShaderStages::COMPUTE,
@@ -66,7 +71,7 @@ pub(in crate::render) fn build(device: &Device) -> Result<Built, CullError> {
         checks: true,
     };
     let (pipeline, layout) = compile_kernel(device, &job, &entries, None)?;
-    Ok(Built { pipeline, layout })
+    Ok(ExpandPass { pipeline, layout })
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
-//! Which faces the pipelines of a set's material draw: what its meshlets' cones may cull.
+//! The faces that the pipelines of a set's material draw. They decide what the cones of meshlets may
+//! reject.
 //!
-//! Bevy's materials choose it when their pipelines are specialised, by whatever means they like; so it is read off the
-//! finished descriptor. Passes whose pipelines differ draw both sides, as far as cones are concerned.
+//! Materials choose the faces while their pipelines are specialized, in code of their own; so they
+//! are read from the finished descriptor. If the pipelines of a pass differ, cones treat it as one
+//! that draws both sides.
 
 use crate::cull::meshlets::SeenFaces;
 use bevy::{
@@ -14,12 +16,19 @@ use bevy::{
 };
 use std::sync::{Arc, Weak};
 
-/// Faces by pipeline and by material.
+/// Faces per pipeline and per material.
 #[derive(Resource, Default)]
 pub(in crate::render) struct DrawnFaces {
     pipelines: HashMap<CachedRenderPipelineId, SeenFaces>,
-    /// By address of the material's properties, which the weak reference keeps from being used again.
-    materials: HashMap<usize, (Weak<MaterialProperties>, PassFaces)>,
+    /// By address of the material's properties. The weak reference keeps the address from being used
+    /// again.
+    materials: HashMap<usize, MaterialFaces>,
+}
+
+/// The faces of a material.
+struct MaterialFaces {
+    properties: Weak<MaterialProperties>,
+    faces: PassFaces,
 }
 
 /// Faces that a material's pipelines draw; `None` before any has been made.
@@ -39,7 +48,7 @@ pub(in crate::render) enum PassKind {
 }
 
 impl DrawnFaces {
-    /// Notes a pipeline of a material. `made` is what its descriptor says, if it has just been made.
+    /// Notes a pipeline of a material. `made` are the faces of its descriptor, if it was just made.
     pub fn note(
         &mut self,
         properties: &Arc<MaterialProperties>,
@@ -52,13 +61,13 @@ impl DrawnFaces {
         }
         let found = self.pipelines.get(&pipeline).copied().unwrap_or_default();
         let key = Arc::as_ptr(properties) as usize;
-        let entry = self
-            .materials
-            .entry(key)
-            .or_insert_with(|| (Arc::downgrade(properties), PassFaces::default()));
+        let entry = self.materials.entry(key).or_insert_with(|| MaterialFaces {
+            properties: Arc::downgrade(properties),
+            faces: PassFaces::default(),
+        });
         let known = match pass {
-            PassKind::Main => &mut entry.1.main,
-            PassKind::Prepass => &mut entry.1.prepass,
+            PassKind::Main => &mut entry.faces.main,
+            PassKind::Prepass => &mut entry.faces.prepass,
         };
         *known = match *known {
             None => Some(found),
@@ -67,16 +76,16 @@ impl DrawnFaces {
         };
     }
 
-    /// What is known of a material.
+    /// The faces of a material.
     pub fn get(&self, properties: &Arc<MaterialProperties>) -> PassFaces {
         let known = self.materials.get(&(Arc::as_ptr(properties) as usize));
-        known.map(|(_, faces)| *faces).unwrap_or_default()
+        known.map(|known| known.faces).unwrap_or_default()
     }
 
-    /// Forgets materials that are gone.
+    /// Drops materials that no longer exist.
     pub fn sweep(&mut self) {
         self.materials
-            .retain(|_, (properties, _)| properties.strong_count() > 0);
+            .retain(|_, known| known.properties.strong_count() > 0);
     }
 }
 

@@ -1,14 +1,14 @@
-//! Sets that are not drawn, because their entities have no material.
+//! A warning for sets that are not drawn, because their entities have no material.
 
 use crate::render::set_draws::SetDraws;
 use bevy::{
     log::warn, pbr::RenderMaterialInstances, prelude::*, render::sync_world::MainEntityHashSet,
 };
 
-/// Frames between two looks at the materials of sets.
+/// Number of frames between two checks.
 const LOOK_EVERY: u32 = 32;
 
-/// Warns of sets that views see and that have had no material for some frames.
+/// Warns of sets that views see and that had no material in two checks.
 pub(in crate::render) fn warn_of_missing_materials(
     draws: Res<SetDraws>,
     materials: Res<RenderMaterialInstances>,
@@ -20,8 +20,8 @@ pub(in crate::render) fn warn_of_missing_materials(
     if !frame.is_multiple_of(LOOK_EVERY) {
         return;
     }
-    let entities = draws.entities();
-    let without: MainEntityHashSet = entities
+    let without: MainEntityHashSet = draws
+        .entities()
         .filter(|entity| !materials.instances.contains_key(entity))
         .collect();
     for entity in without.intersection(&waiting) {

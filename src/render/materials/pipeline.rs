@@ -1,4 +1,4 @@
-//! Bevy's material pipelines with our vertex stage: what a set's material specialises to.
+//! Bevy's material pipelines with our vertex stage: what a set's material specializes to.
 
 use super::faces::{DrawnFaces, PassKind, seen_faces};
 use crate::{
@@ -35,7 +35,7 @@ const DRAW_INSTANCE_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f
 const DRAW_MESH_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a6c6f0e8a03");
 const DRAW_PREPASS_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a6c6f0e8a04");
 
-/// Defined in every stage of a set's pipelines, so that a material's shader can serve sets and ordinary meshes.
+/// Shader def of every stage of a set's pipelines: a material's shader can tell sets from meshes.
 const SET_DEF: &str = "GPU_INSTANCES";
 
 /// Our vertex stages.
@@ -46,7 +46,7 @@ pub(in crate::render) struct DrawShaders {
 }
 
 impl DrawShaders {
-    /// Registers the shaders; the decoding of an instance is the engine's own source.
+    /// Registers the shaders. An instance is decoded by the engine's own source.
     pub fn load(app: &mut App) -> Self {
         let decode = format!(
             "#define_import_path bevy_gpu_culling::instance\n{}\n{}",
@@ -96,9 +96,9 @@ pub(in crate::render) struct SetSpecializer {
     pipeline: MaterialPipeline,
     properties: Arc<MaterialProperties>,
     shaders: DrawShaders,
-    /// Storage buffers that a vertex stage may have.
+    /// Number of storage buffers that a vertex stage may have.
     most_buffers: u32,
-    /// Faces that a pipeline draws, if it was made and not known.
+    /// The faces of a pipeline that was made; `None` if it was in the cache.
     made: Cell<Option<SeenFaces>>,
 }
 
@@ -150,7 +150,11 @@ impl SpecializedMeshPipeline for SetSpecializer {
     }
 }
 
-/// An error if the layout has more storage buffers in the vertex stage than the device: a mesh with joints has more.
+/// Checks that the vertex stage has no more storage buffers than the device binds. A mesh with joints
+/// has more than others.
+///
+/// # Errors
+/// A missing attribute whose name says what is wrong.
 fn check_storage_buffers(
     descriptor: &RenderPipelineDescriptor,
     mesh: &MeshVertexBufferLayoutRef,
@@ -165,14 +169,14 @@ fn check_storage_buffers(
     Ok(())
 }
 
-/// Its name is what Bevy logs.
+/// Bevy logs its name.
 const TOO_MANY_BUFFERS: MeshVertexAttribute = MeshVertexAttribute::new(
     "(none: a GpuInstances pipeline has more storage buffers than this device binds in a vertex stage)",
     0x6770_755f_6375_6c6c,
     VertexFormat::Float32,
 );
 
-/// Prepasses and shadow maps: Bevy's own specialiser, with our vertex stage and bind group.
+/// Prepasses and shadow maps: Bevy's own specializer, with our vertex stage and bind group.
 pub(in crate::render) struct SetPrepassSpecializer {
     inner: PrepassPipelineSpecializer,
     shaders: DrawShaders,
@@ -190,7 +194,7 @@ impl SpecializedMeshPipeline for SetPrepassSpecializer {
         layout: &MeshVertexBufferLayoutRef,
     ) -> Result<RenderPipelineDescriptor, SpecializedMeshPipelineError> {
         let mut descriptor = self.inner.specialize(key, layout)?;
-        // A stage of the material's own reads instances: others have been refused.
+        // The material's own stages read instances: others were refused.
         let own = [
             self.inner.properties.get_shader(PrepassVertexShader),
             self.inner.properties.get_shader(DeferredVertexShader),

@@ -1,5 +1,6 @@
-//! What the last run has found: while all of it holds, the next has nothing to do.
+//! What the last run of `alias_materials` found. While it holds, the next run has nothing to do.
 
+use super::drawn_by::Able;
 use bevy::{
     asset::UntypedAssetId,
     material::MaterialProperties,
@@ -8,64 +9,64 @@ use bevy::{
 };
 use std::sync::Arc;
 
-/// The sets' entities in their order.
+/// The entities of a run, in its order.
 #[derive(Default)]
 pub(super) struct Settled {
-    /// With their materials; `None` where Bevy has none, as for what no view sees.
-    pub entities: Vec<(MainEntity, Option<SettledMaterial>)>,
+    pub entities: Vec<SettledEntity>,
     pub able: Able,
 }
 
-/// What the device can do for materials.
-#[derive(Clone, Copy, Default, PartialEq)]
-pub(super) struct Able {
-    /// Sets are drawn at all.
-    pub is_on: bool,
-    /// A compute pass can write a `MeshUniform` per survivor.
-    pub can_write: bool,
-    /// Storage buffers that a vertex stage may have.
-    pub vertex_buffers: u32,
+/// An entity of a run.
+pub(super) struct SettledEntity {
+    pub entity: MainEntity,
+    /// `None` if Bevy has no material of the entity, for example because no view sees it.
+    pub material: Option<SettledMaterial>,
 }
 
 /// A material whose alias the entity has.
 pub(super) struct SettledMaterial {
     pub alias: UntypedAssetId,
+    /// The material's own id.
     pub original: UntypedAssetId,
-    /// Of the original.
+    /// The material's own properties.
     pub properties: Arc<MaterialProperties>,
     pub binding: MaterialBindingId,
-    /// A `MeshUniform` for each survivor is asked for.
-    pub asked: bool,
+    /// The entity asked for one `MeshUniform` per survivor.
+    pub asks_expanded: bool,
 }
 
 impl Settled {
-    /// Whether these entities would get what they have.
+    /// Whether a run would give these entities the aliases that they have.
     pub fn holds(
         &self,
         entities: &[MainEntity],
         able: Able,
-        asked: impl Fn(&MainEntity) -> bool,
+        asks_expanded: impl Fn(&MainEntity) -> bool,
         instances: &RenderMaterialInstances,
         materials: &ErasedRenderAssets<PreparedMaterial>,
     ) -> bool {
         let is_same = |entity: &MainEntity, known: &SettledMaterial, id: UntypedAssetId| {
             id == known.alias
-                && asked(entity) == known.asked
+                && asks_expanded(entity) == known.asks_expanded
                 && materials.get(known.original).is_some_and(|material| {
                     Arc::ptr_eq(&material.properties, &known.properties)
-                        && material.binding.group == known.binding.group
-                        && material.binding.slot == known.binding.slot
+                        && is_same_binding(material.binding, known.binding)
                 })
         };
         self.able == able
             && self.entities.len() == entities.len()
             && entities.iter().zip(&self.entities).all(|(entity, known)| {
-                *entity == known.0
-                    && match (&known.1, instances.instances.get(entity)) {
+                *entity == known.entity
+                    && match (&known.material, instances.instances.get(entity)) {
                         (Some(known), Some(now)) => is_same(entity, known, now.asset_id),
                         (None, None) => true,
                         _ => false,
                     }
             })
     }
+}
+
+/// Whether two materials are bound alike.
+pub(super) fn is_same_binding(a: MaterialBindingId, b: MaterialBindingId) -> bool {
+    a.group == b.group && a.slot == b.slot
 }

@@ -1,4 +1,4 @@
-//! Which shaders can read instances: a material's own vertex stage must be one of them.
+//! Which shaders read instances.
 
 use bevy::{
     material::MaterialProperties,
@@ -12,22 +12,22 @@ use bevy::{
 /// The module by which a vertex stage reads instances: `shaders/draw/instance.wgsl`.
 const MODULE: &str = "bevy_gpu_culling::draw_instance";
 
-/// By shader: whether it imports the module.
+/// Whether each shader imports the module.
 #[derive(Resource, Default)]
 pub(in crate::render) struct InstancedShaders(HashMap<AssetId<Shader>, bool>);
 
-/// Who transforms the vertices of a material on a set.
+/// The vertex stage of a material.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::render) enum VertexStage {
-    /// The material has none of its own: ours, or Bevy's.
+    /// Not the material's own, but ours or Bevy's.
     Default,
-    /// One of the material's own that reads instances.
+    /// The material's own, which reads instances.
     Instanced,
-    /// One of the material's own that has not been loaded.
+    /// The material's own, which is not loaded.
     Loading,
-    /// One of the material's own that knows nothing of instances.
+    /// The material's own, which does not read instances.
     Foreign,
-    /// Of the material's own (main pass, prepass, deferred) one reads instances, another does not.
+    /// The material has several (main pass, prepass, deferred): one reads instances, another does not.
     Mixed,
 }
 
@@ -54,7 +54,7 @@ impl InstancedShaders {
     }
 }
 
-/// Looks at shaders that were added or changed.
+/// Reads the imports of shaders that were added or changed.
 pub(in crate::render) fn extract_imports(
     mut instanced: ResMut<InstancedShaders>,
     mut events: Extract<MessageReader<AssetEvent<Shader>>>,
@@ -90,7 +90,7 @@ fn is_module(import: &ShaderImport) -> bool {
 mod tests {
     use super::*;
 
-    /// A shader that imports and calls (an import that is not used does not count).
+    /// Whether a shader with this import and call reads instances. An unused import does not count.
     fn imports(line: &str, call: &str) -> bool {
         let source = format!("{line}\nfn f() {{ let i = {call}(0u); }}\n");
         Shader::from_wgsl(source, "test.wgsl")

@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 /// Cuts the entity's [`Mesh3d`] into meshlets in the background.
 ///
-/// Meanwhile the entity is drawn as it is. When the meshlets are there, [`MeshletsBuilt`] is triggered on the entity and,
-/// on success, [`MeshletMesh3d`] inserted; this component is removed. Entities with one mesh and the same settings share what is built.
-/// [`MeshletBuilds`] knows how far it is.
+/// Until then the entity is drawn as it is. At the end, [`MeshletMesh3d`] is inserted if the build
+/// succeeded, this component is removed, and [`MeshletsBuilt`] is triggered on the entity. Entities
+/// with the same mesh and settings share a build. [`MeshletBuilds`] has its progress.
 ///
 /// ```
 /// # use bevy::prelude::*;
@@ -39,7 +39,7 @@ use std::sync::Arc;
 #[reflect(Component, Default, Clone, PartialEq)]
 pub struct BuildMeshlets(pub MeshletSettings);
 
-/// The meshlets of an entity's mesh are there, or could not be built.
+/// The meshlets of an entity's mesh were built, or could not be.
 #[derive(EntityEvent, Clone, Debug)]
 pub struct MeshletsBuilt {
     /// The entity with [`BuildMeshlets`].
@@ -48,25 +48,33 @@ pub struct MeshletsBuilt {
     pub result: Result<Handle<MeshletMesh>, MeshletError>,
 }
 
-/// The builds of [`BuildMeshlets`] that are under way.
+/// The running builds of [`BuildMeshlets`].
 #[derive(Resource, Default)]
 pub struct MeshletBuilds {
-    running: Vec<Running>,
-    built: HashMap<Key, Handle<MeshletMesh>>,
+    running: Vec<RunningBuild>,
+    built: HashMap<BuildKey, Handle<MeshletMesh>>,
 }
 
-/// Mesh, and the settings' bits.
-type Key = (AssetId<Mesh>, [u32; 3]);
+/// What a build is made from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct BuildKey {
+    mesh: AssetId<Mesh>,
+    max_vertices: u32,
+    max_triangles: u32,
+    /// The bits of an `f32`.
+    cone_weight: u32,
+}
 
-struct Running {
-    key: Key,
+/// A build that has not ended.
+struct RunningBuild {
+    key: BuildKey,
     task: Task<Result<MeshletMesh, MeshletError>>,
-    /// Share that is done, as the bits of an `f32`.
+    /// The share that is done, from 0 to 1, as the bits of an `f32`.
     done: Arc<AtomicU32>,
 }
 
 impl MeshletBuilds {
-    /// Meshes that are being cut.
+    /// Number of meshes that are being cut.
     #[must_use]
     pub fn len(&self) -> usize {
         self.running.len()
@@ -78,24 +86,34 @@ impl MeshletBuilds {
         self.running.is_empty()
     }
 
-    /// How much of the build of a mesh is done, from 0 to 1; `None` when it is not being cut.
+    /// The share of a mesh's build that is done, from 0 to 1; `None` if it is not being cut.
     #[must_use]
     pub fn progress(&self, mesh: AssetId<Mesh>) -> Option<f32> {
-        let running = self.running.iter().find(|running| running.key.0 == mesh)?;
+        let running = self
+            .running
+            .iter()
+            .find(|running| running.key.mesh == mesh)?;
         Some(f32::from_bits(running.done.load(Ordering::Relaxed)))
     }
 }
 
-fn key(mesh: AssetId<Mesh>, settings: &MeshletSettings) -> Key {
-    let MeshletSettings {
-        max_vertices,
-        max_triangles,
-        cone_weight,
-    } = *settings;
-    (mesh, [max_vertices, max_triangles, cone_weight.to_bits()])
+impl BuildKey {
+    fn new(mesh: AssetId<Mesh>, settings: &MeshletSettings) -> Self {
+        let MeshletSettings {
+            max_vertices,
+            max_triangles,
+            cone_weight,
+        } = *settings;
+        Self {
+            mesh,
+            max_vertices,
+            max_triangles,
+            cone_weight: cone_weight.to_bits(),
+        }
+    }
 }
 
-/// Starts builds, and hands out what has been built.
+/// Starts builds, and gives entities what has been built.
 pub(super) fn build_meshlets(
     mut commands: Commands,
     asking: Query<(Entity, &Mesh3d, &BuildMeshlets)>,
@@ -106,13 +124,13 @@ pub(super) fn build_meshlets(
 ) {
     for event in events.read() {
         if let AssetEvent::Modified { id } | AssetEvent::Removed { id } = event {
-            builds.built.retain(|(mesh, _), _| mesh != id);
+            builds.built.retain(|key, _| key.mesh != *id);
         }
     }
     if asking.is_empty() && builds.running.is_empty() {
         return;
     }
-    let mut finished: HashMap<Key, Result<Handle<MeshletMesh>, MeshletError>> = default();
+    let mut finished: HashMap<BuildKey, Result<Handle<MeshletMesh>, MeshletError>> = default();
     let MeshletBuilds { running, built } = &mut *builds;
     running.retain_mut(|running| match check_ready(&mut running.task) {
         Some(result) => {
@@ -126,7 +144,7 @@ pub(super) fn build_meshlets(
         None => true,
     });
     for (entity, mesh, BuildMeshlets(settings)) in &asking {
-        let key = key(mesh.id(), settings);
+        let key = BuildKey::new(mesh.id(), settings);
         let done = built.get(&key).cloned().map(Ok);
         if let Some(result) = done.or_else(|| finished.get(&key).cloned()) {
             let mut entity = commands.entity(entity);
@@ -143,7 +161,7 @@ pub(super) fn build_meshlets(
         if running.iter().any(|running| running.key == key) {
             continue;
         }
-        // A mesh that is not loaded yet is asked for again.
+        // A mesh that is not loaded yet is looked up again in the next frame.
         let Some(data) = meshes.get(mesh.id()).map(MeshData::try_from) else {
             continue;
         };
@@ -154,6 +172,6 @@ pub(super) fn build_meshlets(
                 report.store(share.to_bits(), Ordering::Relaxed);
             })
         });
-        running.push(Running { key, task, done });
+        running.push(RunningBuild { key, task, done });
     }
 }

@@ -1,18 +1,18 @@
-//! The component, and the mesh that it gives to its entity.
+//! The component, and the mesh that it gives its entity.
 
 use crate::meshlet::{MeshletError, MeshletMesh};
 use bevy::{
     asset::AsAssetId, platform::collections::HashMap, prelude::*, render::renderer::RenderDevice,
 };
 
-/// Draws the set of its entity ([`GpuInstances`](crate::render::GpuInstances)) by meshlets: of what survives, only the parts of the mesh that
-/// a view can see.
+/// Draws the set of its entity ([`GpuInstances`](crate::render::GpuInstances)) by meshlets: of each
+/// survivor, only the parts of the mesh that a view can see.
 ///
-/// It takes the place of [`Mesh3d`], which it adds: the mesh of the meshlets, an ordinary one. Materials, shadows, prepasses and
-/// everything else are as without it. The set is drawn whole, as if the component were a `Mesh3d`, where meshlets cannot
-/// be told apart or are of no use: on the `Cpu` tier, with materials that blend, transmit or have a vertex stage of their own, with
-/// [`CullingRadius`](crate::render::CullingRadius) or `NoFrustumCulling`. Materials that draw both sides of their triangles are culled by
-/// the frustum alone.
+/// It adds a [`Mesh3d`] with the whole mesh. Materials, shadows, prepasses and everything else are
+/// the same as with any mesh. The set is drawn whole if meshlets cannot be drawn apart or do not
+/// help: on the `Cpu` tier; with materials that blend, transmit or have their own vertex stage; with
+/// [`CullingRadius`](crate::render::CullingRadius) or `NoFrustumCulling`. Meshlets of materials that
+/// draw both sides of their triangles are culled by the frustum alone.
 ///
 /// ```
 /// # use bevy::prelude::*;
@@ -51,40 +51,41 @@ impl From<Handle<MeshletMesh>> for MeshletMesh3d {
     }
 }
 
-/// The meshes that were made for meshes of meshlets.
+/// The meshes that were made of meshlets.
 #[derive(Resource, Default)]
 pub(in crate::render) struct MeshletMeshes {
-    /// `None` for one that no mesh can be made for: it is not tried again until it changes.
-    meshes: HashMap<AssetId<MeshletMesh>, Option<Made>>,
-    /// Increases with every mesh that is made.
+    /// `None` if no mesh can be made of the asset. It is not tried again until it changes.
+    meshes: HashMap<AssetId<MeshletMesh>, Option<MadeMesh>>,
+    /// The newest version.
     made: u64,
 }
 
-/// A mesh that was made, and which.
-struct Made {
-    mesh: Handle<Mesh>,
-    version: u64,
+/// A mesh that was made.
+pub(super) struct MadeMesh {
+    pub mesh: Handle<Mesh>,
+    /// Different for each mesh that is made.
+    pub version: u64,
 }
 
 impl MeshletMeshes {
-    /// The mesh that was made, and a number that is another for each.
-    pub fn get(&self, id: AssetId<MeshletMesh>) -> Option<(AssetId<Mesh>, u64)> {
-        let made = self.meshes.get(&id)?.as_ref()?;
-        Some((made.mesh.id(), made.version))
+    /// The mesh that was made of an asset.
+    pub(super) fn get(&self, id: AssetId<MeshletMesh>) -> Option<&MadeMesh> {
+        self.meshes.get(&id)?.as_ref()
     }
 }
 
-/// Gives entities the meshes of their meshlets, once those are loaded and whenever they change.
+/// Gives entities the meshes of their meshlets when those are loaded, and again when they change.
 pub(in crate::render) fn give_meshes(
     mut commands: Commands,
     mut events: MessageReader<AssetEvent<MeshletMesh>>,
     entities: Query<(Entity, &MeshletMesh3d, Option<&Mesh3d>)>,
     assets: Res<Assets<MeshletMesh>>,
-    (mut meshes, mut made): (ResMut<Assets<Mesh>>, ResMut<MeshletMeshes>),
+    mut meshes: ResMut<Assets<Mesh>>,
+    mut made: ResMut<MeshletMeshes>,
     device: Option<Res<RenderDevice>>,
     mut has_run: Local<bool>,
 ) {
-    // Only the GPU has the vertices: those of a lost device are gone.
+    // Only the GPU has the vertices: a lost device takes them along.
     let is_new = device.is_some_and(|device| device.is_changed());
     if core::mem::replace(&mut *has_run, true) && is_new {
         made.meshes.clear();
@@ -110,7 +111,7 @@ pub(in crate::render) fn give_meshes(
                     made.made += 1;
                     let version = made.made;
                     let mesh = meshes.add(mesh);
-                    Some(Made { mesh, version })
+                    Some(MadeMesh { mesh, version })
                 }
                 Err(error) => {
                     error!("{}", not_drawn(entity, meshlets, &error));
@@ -129,7 +130,7 @@ pub(in crate::render) fn give_meshes(
     }
 }
 
-/// A line for the log, which names the asset by its path, if it has one.
+/// The message that an asset cannot be drawn. It names the asset by its path, if it has one.
 fn not_drawn(entity: Entity, meshlets: &Handle<MeshletMesh>, error: &MeshletError) -> String {
     let asset = meshlets
         .path()

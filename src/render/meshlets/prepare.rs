@@ -1,18 +1,19 @@
 //! Which requests of the frame are drawn by meshlets, and what their draws bind.
 
-use super::extract::{BoundTo, ExtractedMeshlets, GpuMeshlets};
+use super::culler::{ExtractedMeshlets, GpuMeshlets, MeshletBinding, MeshletVersion};
 use crate::{
     cull::{
-        Gpu,
+        Culler,
         meshlets::{MeshletRequest, SeenFaces},
     },
     render::{
-        bindings::{set_bind_group, set_layout},
+        bindings::{DrawVersion, set_bind_group, set_layout},
         culler::GpuCuller,
         draw_slots::DrawSlots,
-        materials::DrawnFaces,
+        gpu::RenderGpu,
+        materials::{DrawnFaces, PassFaces},
         set_draws::SetDraws,
-        views::ViewKind,
+        views::{FrameView, ViewKind, view_at},
     },
 };
 use bevy::{
@@ -28,8 +29,8 @@ use bevy::{
     prelude::*,
     render::{
         erased_render_asset::ErasedRenderAssets,
-        render_resource::PipelineCache,
-        renderer::{RenderDevice, RenderQueue},
+        render_resource::{BindGroupLayout, PipelineCache},
+        renderer::RenderDevice,
         sync_world::MainEntity,
         view::{ExtractedView, RetainedViewEntity},
     },
@@ -44,7 +45,7 @@ type PrepassViews = Or<(
     With<DeferredPrepass>,
 )>;
 
-/// What Bevy knows of the entities' meshes and materials.
+/// Bevy's data of the entities' meshes and materials.
 #[derive(SystemParam)]
 pub(in crate::render) struct Looks<'w, 's> {
     meshes: Res<'w, RenderMeshInstances>,
@@ -54,7 +55,7 @@ pub(in crate::render) struct Looks<'w, 's> {
 }
 
 impl Looks<'_, '_> {
-    /// The material of an entity, if its meshlets can be told apart and its mesh is that of the meshlets.
+    /// The material of an entity, if its meshlets can be drawn apart and it has the meshlets' mesh.
     fn material(
         &self,
         entity: MainEntity,
@@ -69,8 +70,8 @@ impl Looks<'_, '_> {
     }
 }
 
-/// Whether the parts of a mesh with this material look like the whole: not when the order of triangles matters, nor
-/// when vertices may move out of the meshlets' bounds.
+/// Whether the parts of a mesh with this material look like the whole. They do not if the order of
+/// triangles matters, or if vertices may move out of the meshlets' bounds.
 fn can_be_parted(properties: &MaterialProperties) -> bool {
     let ordered = matches!(
         properties.render_phase_type,
@@ -82,26 +83,50 @@ fn can_be_parted(properties: &MaterialProperties) -> bool {
     !ordered && !own_vertices
 }
 
-/// Plans the meshlet stages of the frame, after the sets' own, and makes the bind groups of their draws.
+/// Plans the meshlet stages of the frame, after the sets' own, and makes the bind groups of their
+/// draws.
 #[expect(
     clippy::too_many_arguments,
     reason = "a system's parameters are its data"
 )]
 pub(in crate::render) fn prepare_meshlets(
     mut meshlets: ResMut<GpuMeshlets>,
-    gpu: Res<GpuCuller>,
+    sets: Res<GpuCuller>,
     draws: Res<SetDraws>,
     slots: Res<DrawSlots>,
     mut faces: ResMut<DrawnFaces>,
     looks: Looks,
-    (cache, mesh_pipeline): (Res<PipelineCache>, Res<MeshPipeline>),
-    (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
+    cache: Res<PipelineCache>,
+    mesh_pipeline: Res<MeshPipeline>,
+    gpu: RenderGpu,
 ) {
     faces.sweep();
     let meshlets = &mut *meshlets;
-    let (Some(parts), Some(culler)) = (&mut meshlets.culler, &gpu.culler) else {
+    let Some(culler) = &sets.culler else {
         return;
     };
+    let requests = match &meshlets.culler {
+        Some(_) => meshlet_requests(meshlets, &sets, &draws, &faces, &looks),
+        None => return,
+    };
+    if let Some(parts) = &mut meshlets.culler {
+        parts.prepare(gpu.wgpu(), culler, &draws.frame, &requests);
+    }
+    let layout = || {
+        let layout = set_layout(&mesh_pipeline.mesh_layouts.model_only);
+        cache.get_bind_group_layout(&layout)
+    };
+    bind_batches(meshlets, culler, &slots, &gpu.device, layout);
+}
+
+/// The requests of the frame that are drawn by meshlets.
+fn meshlet_requests(
+    meshlets: &GpuMeshlets,
+    sets: &GpuCuller,
+    draws: &SetDraws,
+    faces: &DrawnFaces,
+    looks: &Looks,
+) -> Vec<MeshletRequest> {
     let prepasses: HashSet<RetainedViewEntity> = looks
         .prepasses
         .iter()
@@ -112,74 +137,91 @@ pub(in crate::render) fn prepare_meshlets(
         let Some(entity) = draws.entity(index) else {
             continue;
         };
-        if draws.is_expanded(entity) {
+        if draws.is_expanded(entity) || sets.unculled.contains(&entity) {
             continue;
         }
-        let keeps_all = gpu.unculled.contains(&entity);
-        let Some(own) = meshlets.entities.get(&entity).filter(|_| !keeps_all) else {
+        let Some(extracted) = meshlets.entities.get(&entity) else {
             continue;
         };
-        let Some(properties) = looks.material(entity, own) else {
+        let Some(properties) = looks.material(entity, extracted) else {
             continue;
         };
         let drawn = faces.get(properties);
-        let in_view = |view: &u32| {
-            let Some((key, kind, _)) = draws.views.get(*view as usize) else {
-                return SeenFaces::Both;
-            };
-            let prepass = drawn.prepass.unwrap_or_default();
-            match kind {
-                ViewKind::Camera if !prepasses.contains(key) => drawn.main.unwrap_or_default(),
-                ViewKind::Camera if drawn.main == Some(prepass) => prepass,
-                ViewKind::Camera => SeenFaces::Both,
-                _ => prepass,
-            }
-        };
+        let views = request.views.iter();
+        let seen = views.map(|view| match view_at(&draws.views, *view) {
+            Some(view) => seen_in(view, drawn, prepasses.contains(&view.key)),
+            None => SeenFaces::Both,
+        });
         requests.push(MeshletRequest {
             request: index,
-            mesh: own.id,
-            faces: request.views.iter().map(in_view).collect(),
+            mesh: extracted.id,
+            faces: seen.collect(),
         });
     }
-    let queue: &wgpu::Queue = &queue;
-    parts.prepare(
-        Gpu::new(device.wgpu_device(), queue),
-        culler,
-        &draws.frame,
-        &requests,
-    );
+    requests
+}
 
-    let Some(slot_buffer) = slots.buffer.as_ref().filter(|_| parts.has_gpu_work()) else {
-        meshlets.bind_groups.clear();
+/// The faces that a view draws. The passes of a camera with a prepass must draw the same faces.
+fn seen_in(view: &FrameView, drawn: PassFaces, has_prepass: bool) -> SeenFaces {
+    let prepass = drawn.prepass.unwrap_or_default();
+    match view.kind {
+        ViewKind::Camera if !has_prepass => drawn.main.unwrap_or_default(),
+        ViewKind::Camera if drawn.main == Some(prepass) => prepass,
+        ViewKind::Camera => SeenFaces::Both,
+        _ => prepass,
+    }
+}
+
+/// Makes the bind groups of the meshlet draws, unless those that there are still serve.
+fn bind_batches(
+    meshlets: &mut GpuMeshlets,
+    culler: &Culler,
+    slots: &DrawSlots,
+    device: &RenderDevice,
+    layout: impl Fn() -> BindGroupLayout,
+) {
+    let parts = meshlets.culler.as_ref();
+    let (Some(parts), Some(slot_buffer)) =
+        (parts.filter(|parts| parts.has_gpu_work()), &slots.buffer)
+    else {
+        meshlets.bindings.clear();
         return;
     };
-    let layout = cache.get_bind_group_layout(&set_layout(&mesh_pipeline.mesh_layouts.model_only));
-    let mut live = Vec::new();
-    for batch in 0..culler.plan().batches.len() {
-        let (Some((pairs, pairs_version)), Some(version), Some(mut buffers)) = (
-            parts.pairs(batch),
-            culler.batch_version(batch),
-            culler.batch_buffers(batch),
+    let mut used = Vec::new();
+    for index in 0..culler.plan().batches.len() {
+        let (Some((survivors, survivors_version)), Some(batch), Some(mut buffers)) = (
+            parts.pairs(index),
+            culler.batch_version(index),
+            culler.batch_buffers(index),
         ) else {
             continue;
         };
-        let key = version.key;
-        live.push(key);
-        let bound: BoundTo = (pairs_version, version, slot_buffer.id());
-        let known = meshlets.bind_groups.get(&key);
-        if known.is_some_and(|(made_for, _)| *made_for == bound) {
+        used.push(batch.key);
+        let version = MeshletVersion {
+            draw: DrawVersion {
+                batch,
+                slots: slots.generation,
+            },
+            survivors: survivors_version,
+        };
+        let known = meshlets.bindings.get(&batch.key);
+        if known.is_some_and(|known| known.made_for == version) {
             continue;
         }
-        buffers[0] = pairs;
-        match set_bind_group(&device, &layout, slot_buffer, &buffers) {
+        buffers[0] = survivors;
+        match set_bind_group(device, &layout(), slot_buffer, &buffers) {
             Ok(bind_group) => {
-                meshlets.bind_groups.insert(key, (bound, bind_group));
+                let binding = MeshletBinding {
+                    made_for: version,
+                    bind_group,
+                };
+                meshlets.bindings.insert(batch.key, binding);
             }
             Err(error) => {
                 warn_once!("meshes of meshlets are drawn whole: {error}");
-                meshlets.bind_groups.remove(&key);
+                meshlets.bindings.remove(&batch.key);
             }
         }
     }
-    meshlets.bind_groups.retain(|key, _| live.contains(key));
+    meshlets.bindings.retain(|key, _| used.contains(key));
 }

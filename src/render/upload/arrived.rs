@@ -1,4 +1,4 @@
-//! What the main world is told of uploads, and sets that it may release.
+//! What the main world is told of uploads, and the sets that it may release.
 
 use crate::{
     instance::InstanceSet,
@@ -7,19 +7,21 @@ use crate::{
 use bevy::{log::warn_once, prelude::*, tasks::AsyncComputeTaskPool};
 use std::sync::{Arc, Mutex};
 
-/// Instances of a new set have arrived on the GPU: written in each frame that brings some, until all are there.
+/// Instances of a new set have arrived on the GPU. Written in each frame that uploads some, until
+/// all have arrived.
 ///
 /// A set that is new to the renderer is uploaded in slices of at most
-/// [`GpuCullingPlugin::upload_budget`](crate::render::GpuCullingPlugin::upload_budget) bytes a frame, all sets together, those
-/// with the least to go first. Until it is complete, its first [`uploaded`](Self::uploaded) instances are tested, drawn
-/// and counted; the entity's `Aabb` is that of the whole set from the start.
+/// [`GpuCullingPlugin::upload_budget`](crate::render::GpuCullingPlugin::upload_budget) bytes per
+/// frame, summed over all sets. Sets with the fewest bytes left come first. Until a set is complete,
+/// its first [`uploaded`](Self::uploaded) instances are tested, drawn and counted; the entity's
+/// `Aabb` surrounds the whole set from the start.
 #[derive(Message, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstanceUploadProgress {
     /// The set.
     pub set: AssetId<InstanceSet>,
-    /// Instances that have arrived.
+    /// Number of instances that have arrived.
     pub uploaded: u32,
-    /// Instances of the set.
+    /// Number of instances of the set.
     pub total: u32,
 }
 
@@ -31,15 +33,25 @@ impl InstanceUploadProgress {
     }
 }
 
-/// What the main world is told.
+/// What has arrived, on its way between the worlds.
 #[derive(Resource, Clone, Default)]
 pub(in crate::render) struct UploadInbox(Arc<Mutex<Arrived>>);
 
+/// What has arrived in a frame.
 #[derive(Default)]
 pub(super) struct Arrived {
     pub progress: Vec<InstanceUploadProgress>,
-    /// Sets whose data is not needed any more, with lineage and revision of what was uploaded.
-    pub complete: Vec<(AssetId<InstanceSet>, u64, u64)>,
+    /// Sets whose data the CPU no longer needs.
+    pub complete: Vec<CompleteSet>,
+}
+
+/// A set that has arrived completely.
+pub(super) struct CompleteSet {
+    pub asset: AssetId<InstanceSet>,
+    /// Lineage of what was uploaded.
+    pub lineage: u64,
+    /// Revision of what was uploaded.
+    pub revision: u64,
 }
 
 impl UploadInbox {
@@ -58,14 +70,14 @@ impl UploadInbox {
     }
 }
 
-/// Passes the progress on, and releases sets that are on the GPU and wanted only there.
+/// Passes the progress on, and releases sets that are complete on the GPU and wanted only there.
 pub(in crate::render) fn receive_uploads(
     inbox: Res<UploadInbox>,
     mut sets: ResMut<Assets<InstanceSet>>,
     mut progress: MessageWriter<InstanceUploadProgress>,
     clock: Res<CpuClock>,
 ) {
-    let _running = clock.start(CpuStage::Main);
+    let _timer = clock.start(CpuStage::Main);
     let Ok(mut inbox) = inbox.0.lock() else {
         return;
     };
@@ -73,15 +85,16 @@ pub(in crate::render) fn receive_uploads(
     if inbox.complete.is_empty() {
         return;
     }
-    // Untracked, and past the change detection of `ResMut`: for others nothing has changed.
+    // Untracked, and past the change detection of `ResMut`: nothing has changed for others.
     let sets = sets.bypass_change_detection();
-    for (asset, lineage, revision) in inbox.complete.drain(..) {
-        let Some(set) = sets.get_mut_untracked(asset) else {
+    for complete in inbox.complete.drain(..) {
+        let Some(set) = sets.get_mut_untracked(complete.asset) else {
             continue;
         };
-        if set.lineage() == lineage && set.revision() == revision && !set.is_released() {
+        let is_same = set.lineage() == complete.lineage && set.revision() == complete.revision;
+        if is_same && !set.is_released() {
             let data = set.release();
-            // Giving back gigabytes takes a while.
+            // Freeing gigabytes takes a while.
             AsyncComputeTaskPool::get()
                 .spawn(async move { drop(data) })
                 .detach();

@@ -1,4 +1,4 @@
-//! What the GPU has of each set, and what was refused.
+//! What the GPU has of each set, and which sets were refused.
 
 use crate::{
     cull::{CullError, SetId, WrittenRegion},
@@ -7,7 +7,7 @@ use crate::{
 use bevy::{platform::collections::HashMap, prelude::*, render::sync_world::MainEntity};
 use core::ops::Range;
 
-/// Frames after which a set is tried again that the device had no room for: something else may have gone.
+/// Number of frames after which a refused set is tried again: the device may have room by then.
 const RETRY_AFTER: u64 = 120;
 
 /// A set that was refused. It is tried again when it has changed, or after [`RETRY_AFTER`] frames.
@@ -15,25 +15,27 @@ const RETRY_AFTER: u64 = 120;
 pub(super) struct RefusedSet {
     pub lineage: u64,
     pub revision: u64,
-    /// The extraction in which it was.
+    /// The number of the extraction that refused it.
     pub frame: u64,
 }
 
 /// What the GPU has of an asset.
 pub(in crate::render) struct KnownSet {
     pub id: SetId,
+    /// Lineage and revision of what the GPU has; 0 if it has nothing.
     pub(super) lineage: u64,
     pub(super) revision: u64,
-    /// Instances that have arrived, from the first on.
+    /// Number of instances that have arrived, from the first on.
     pub arrived: usize,
+    /// Number of instances of the set.
     pub(super) len: usize,
-    /// The last extraction that met an entity with it.
+    /// The number of the last extraction that met an entity with the set.
     pub used_in: u64,
-    /// What the last frame uploaded: it moved in that frame, and does not any more.
+    /// Instances that moved in the previous frame, of a set that keeps the previous frame's.
     pub(super) moved: Vec<Range<usize>>,
-    /// An entity that uses it, for the log.
+    /// An entity that uses the set, for the log.
     pub user: Option<MainEntity>,
-    /// What was refused.
+    /// The last refusal, if the set is refused.
     pub(super) refused: Option<RefusedSet>,
 }
 
@@ -52,14 +54,14 @@ impl KnownSet {
         }
     }
 
-    /// Nothing of it is on the GPU.
+    /// The GPU has nothing of the set any more.
     pub(super) fn forget(&mut self) {
         (self.lineage, self.revision) = (0, 0);
         (self.arrived, self.len) = (0, 0);
         self.moved.clear();
     }
 
-    /// Whether this was refused already.
+    /// Whether the set was refused as it is, and is not to be tried again yet.
     pub(super) fn is_refused(&self, set: &InstanceSet, frame: u64) -> bool {
         self.refused.is_some_and(|refused| {
             (refused.lineage, refused.revision) == (set.lineage(), set.revision())
@@ -68,18 +70,19 @@ impl KnownSet {
     }
 }
 
-/// What became of the room for a set that the GPU writes.
+/// What became of a request for room for a set that the GPU writes.
 pub(in crate::render) enum Reserved {
-    /// It has new buffers.
+    /// The set has new buffers.
     Moved(Vec<WrittenRegion>),
-    /// The buffers are the same as in the last frame.
+    /// The set has the same buffers as in the previous frame.
     Kept,
-    /// It has none.
+    /// The set has no buffers.
     Refused,
 }
 
-/// What the GPU has, by asset.
+/// What the GPU has of each asset.
 pub(in crate::render) type KnownSets = HashMap<AssetId<InstanceSet>, KnownSet>;
+
 /// Why a set is not drawn.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::render) enum UploadProblem {

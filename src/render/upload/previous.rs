@@ -1,23 +1,27 @@
-//! Sets that keep where their instances were: their motion is that of whole frames, so they come at once.
+//! Sets that keep the previous frame's instances, for motion vectors. Their changes are never
+//! divided among frames, so that the motion is one frame's.
 
-use super::{KnownSet, channels};
+use super::{
+    known::KnownSet,
+    target::{UploadTarget, channels},
+};
 use crate::{
-    cull::{CullError, Culler, Gpu, Residency},
+    cull::{CullError, Residency},
     instance::{InstanceSet, SetChanges},
 };
 use core::ops::Range;
 
-/// Uploads all that changed since `known`, of a set that keeps where its instances were, and moves what it has of them.
+/// Uploads everything that changed since `known`, and has the engine keep the instances that moved
+/// as they were.
 pub(super) fn upload_with_previous(
-    culler: &mut Culler,
-    gpu: Gpu<'_>,
+    target: &mut UploadTarget<'_>,
     known: &mut KnownSet,
     set: &InstanceSet,
 ) -> Result<(), CullError> {
     let mut moved = core::mem::take(&mut known.moved);
     if known.lineage == set.lineage() && known.revision == set.revision() {
         if set.keeps_previous() && !moved.is_empty() {
-            culler.store_mut().keep_previous(gpu, known.id, moved)?;
+            target.keep_previous(known, moved)?;
         }
         return Ok(());
     }
@@ -27,19 +31,16 @@ pub(super) fn upload_with_previous(
         0
     };
     let mut changes = set.changes_since(since);
-    let channels = channels(set);
-    let nowhere = nowhere_before(&changes, if since == 0 { 0 } else { known.len }, set.len());
-    if culler
-        .store_mut()
-        .reserve_set(gpu.device, known.id, set.len() as u32, channels)?
-        == Residency::Moved
-    {
+    let keeps_previous = channels(set).previous;
+    let known_before = if since == 0 { 0 } else { known.len };
+    let without_motion = new_instances(&changes, known_before, set.len());
+    if target.reserve(known, set, set.len())? == Residency::Moved {
         changes = SetChanges::Everything;
-        // It brought along where it was.
+        // The engine has moved the previous instances along.
         moved.clear();
     }
-    if channels.previous {
-        culler.store_mut().keep_previous(gpu, known.id, moved)?;
+    if keeps_previous {
+        target.keep_previous(known, moved)?;
     }
     let all = core::slice::from_ref(&(0..set.len())).to_vec();
     let (instances, scales, tags) = match changes {
@@ -47,38 +48,26 @@ pub(super) fn upload_with_previous(
         SetChanges::Everything => (all.clone(), all.clone(), all),
         SetChanges::Ranges(ranges) => (ranges.instances, ranges.scales, ranges.tags),
     };
-    if channels.previous {
+    if keeps_previous {
         known.moved = instances.iter().chain(&scales).cloned().collect();
-        for range in nowhere {
-            let data = (
-                &set.packed()[range.clone()],
-                set.scales().map(|scales| &scales[range.clone()]),
-            );
-            culler
+        for range in without_motion {
+            let first = range.start;
+            let scales = set.scales().map(|scales| &scales[range.clone()]);
+            let data = (&set.packed()[range], scales);
+            target
+                .culler
                 .store_mut()
-                .upload_previous(gpu.queue, known.id, range.start, data)?;
+                .upload_previous(target.queue, known.id, first, data)?;
         }
     }
     for range in instances {
-        culler
-            .store_mut()
-            .upload(gpu.queue, known.id, range.start, &set.packed()[range])?;
+        target.upload_instances(known, set, range)?;
     }
-    for (range, values) in scales
-        .into_iter()
-        .filter_map(|range| Some((range.clone(), &set.scales()?[range])))
-    {
-        culler
-            .store_mut()
-            .upload_scales(gpu.queue, known.id, range.start, values)?;
+    for range in scales {
+        target.upload_scales(known, set, range)?;
     }
-    for (range, values) in tags
-        .into_iter()
-        .filter_map(|range| Some((range.clone(), &set.tags()?[range])))
-    {
-        culler
-            .store_mut()
-            .upload_tags(gpu.queue, known.id, range.start, values)?;
+    for range in tags {
+        target.upload_tags(known, set, range)?;
     }
     known.lineage = set.lineage();
     known.revision = set.revision();
@@ -87,8 +76,8 @@ pub(super) fn upload_with_previous(
     Ok(())
 }
 
-/// Instances that were nowhere in the frame before, when the set had `before` of them: they have no motion.
-fn nowhere_before(changes: &SetChanges, before: usize, len: usize) -> Vec<Range<usize>> {
+/// Instances that the previous frame, with `before` instances, did not have. They have no motion.
+fn new_instances(changes: &SetChanges, before: usize, len: usize) -> Vec<Range<usize>> {
     match changes {
         SetChanges::Nothing => Vec::new(),
         SetChanges::Everything => core::slice::from_ref(&(0..len)).to_vec(),

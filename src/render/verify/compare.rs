@@ -3,37 +3,35 @@
 use super::verifier::{Copied, State, Verdict, Verifier};
 use crate::{
     cull::{
-        CullFrame, CullRequest, Culler, Gpu,
+        CullFrame, CullRequest, Culler,
         layout::{Chunk, Row},
         reference,
     },
-    render::{culler::GpuCuller, set_draws::SetDraws, views::ViewKind},
+    render::{culler::GpuCuller, gpu::RenderGpu, set_draws::SetDraws, views::view_at},
 };
-use bevy::{
-    prelude::*,
-    render::renderer::{RenderDevice, RenderQueue},
-};
+use bevy::prelude::*;
 
-/// Runs the check after the frame has been submitted.
+/// Distance from a border, in world units, within which rounding may decide differently on the GPU.
+const BORDER: f32 = 1e-4;
+
+/// Runs a requested check after the frame has been submitted.
 pub(in crate::render) fn verify_survivors(
     verifier: Res<Verifier>,
-    gpu: Res<GpuCuller>,
+    sets: Res<GpuCuller>,
     draws: Res<SetDraws>,
-    (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
+    gpu: RenderGpu,
 ) {
     let Ok(mut state) = verifier.0.lock() else {
         return;
     };
-    let Some(culler) = &gpu.culler else { return };
-    // The copies are made at extraction: a request that came after it is for the next frame.
-    if !state.requested || state.sets.is_empty() && !gpu.sets.is_empty() {
+    let Some(culler) = &sets.culler else { return };
+    // Sets are copied at extraction: a request that came after it is for the next frame.
+    if !state.requested || state.sets.is_empty() && !sets.sets.is_empty() {
         return;
     }
     for (id, copied) in &mut state.sets {
         if copied.is_none() {
-            let read = culler
-                .store()
-                .read_instances(Gpu::new(device.wgpu_device(), &queue), *id);
+            let read = culler.store().read_instances(gpu.wgpu(), *id);
             *copied = read
                 .ok()
                 .map(|(instances, scales)| Copied { instances, scales });
@@ -45,40 +43,29 @@ pub(in crate::render) fn verify_survivors(
         else {
             continue;
         };
-        for (slot, view) in request.views.iter().enumerate() {
-            let (key, kind, name) = &draws.views[*view as usize];
+        for (place, view) in request.views.iter().enumerate() {
+            let Some(view) = view_at(&draws.views, *view) else {
+                continue;
+            };
             let mut verdict = Verdict {
                 entity: entity.id(),
-                view: key.main_entity.id(),
-                name: if *kind == ViewKind::Camera {
-                    "camera".into()
-                } else {
-                    name.clone()
-                },
+                view: view.key.main_entity.id(),
+                name: view.display_name(),
                 tested: set.instances.len() as u32,
                 visible: 0,
                 borderline: 0,
                 error: None,
             };
-            match culler.read_survivors(
-                Gpu::new(device.wgpu_device(), &queue),
-                &draws.frame,
-                index,
-                slot,
-            ) {
+            match culler.read_survivors(gpu.wgpu(), &draws.frame, index, place) {
                 Ok(mut ids) => {
                     if !culler.compaction().is_ordered() {
                         ids.sort_unstable();
                     }
                     verdict.visible = ids.len() as u32;
-                    compare(
-                        culler,
-                        &draws.frame,
-                        (request, slot),
-                        set,
-                        &ids,
-                        &mut verdict,
-                    );
+                    match twin_tables(culler, &draws.frame, request, place) {
+                        Some(tables) => compare(&tables, set, &ids, &mut verdict),
+                        None => verdict.error = Some("the set is not resident".into()),
+                    }
                 }
                 Err(error) => verdict.error = Some(error.to_string()),
             }
@@ -91,31 +78,21 @@ pub(in crate::render) fn verify_survivors(
     };
 }
 
-/// The GPU's ids against the twin's.
-fn compare(
-    culler: &Culler,
-    frame: &CullFrame,
-    (request, slot): (&CullRequest, usize),
-    set: &Copied,
-    ids: &[u32],
-    verdict: &mut Verdict,
-) {
+/// Compares the GPU's ids with the twin's.
+fn compare(tables: &TwinTables, set: &Copied, ids: &[u32], verdict: &mut Verdict) {
+    let TwinTables { chunk, row } = tables;
     if !ids.is_sorted_by(|a, b| a < b) {
         verdict.error = Some("the ids are not in order".into());
         return;
     }
-    let Some((chunk, row)) = twin_tables(culler, frame, request, slot) else {
-        verdict.error = Some("the set is not resident".into());
-        return;
-    };
     let mut next = ids.iter().copied().peekable();
     for i in 0..set.instances.len() as u32 {
-        let sphere = reference::load_sphere(&chunk, &set.instances, &set.scales, i);
-        let expected = reference::is_visible(&chunk, &row, sphere);
+        let sphere = reference::load_sphere(chunk, &set.instances, &set.scales, i);
+        let expected = reference::is_visible(chunk, row, sphere);
         let found = next.next_if_eq(&i).is_some();
         if expected != found {
-            let distance = reference::least_distance(&chunk, &row, sphere);
-            if distance.is_nan() || distance.abs() > 1e-4 {
+            let distance = reference::least_distance(chunk, row, sphere);
+            if distance.is_nan() || distance.abs() > BORDER {
                 verdict.error = Some(format!(
                     "instance {i}, {distance} from the border, is {} on the GPU",
                     if found { "visible" } else { "culled" }
@@ -130,15 +107,22 @@ fn compare(
     }
 }
 
-/// One chunk for the whole set, as if it lay at the start of a page, and the view in its space.
+/// What the twin tests the instances of a set in a view with.
+struct TwinTables {
+    chunk: Chunk,
+    row: Row,
+}
+
+/// The tables of a request in a view: one chunk for the whole set, as if the set lay at the start of
+/// a page, and the view in the set's space. `None` if the set is not resident.
 fn twin_tables(
     culler: &Culler,
     frame: &CullFrame,
     request: &CullRequest,
-    slot: usize,
-) -> Option<(Chunk, Row)> {
+    place: usize,
+) -> Option<TwinTables> {
     use crate::cull::plan::{Plan, PlanLimits, PlanRequest};
-    let view = frame.views.get(*request.views.get(slot)? as usize)?;
+    let view = frame.views.get(*request.views.get(place)? as usize)?;
     let row = view.to_row(&request.world_from_local);
     let len = culler.store().set_len(request.set)?;
     let region = [crate::cull::Region {
@@ -168,5 +152,5 @@ fn twin_tables(
         .and_then(|batch| batch.chunks.first())
         .copied()
         .unwrap_or_default();
-    Some((chunk, row))
+    Some(TwinTables { chunk, row })
 }

@@ -7,7 +7,7 @@ use crate::{
 use bevy::{platform::collections::HashMap, prelude::*};
 use std::sync::{Arc, Mutex};
 
-/// What the check found in one view of one set.
+/// What a check found in one view of one set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     /// Entity of the set in the main world.
@@ -16,35 +16,39 @@ pub struct Verdict {
     pub view: Entity,
     /// `camera`, or the shadow pass's name.
     pub name: String,
-    /// Instances tested.
+    /// Number of instances tested.
     pub tested: u32,
-    /// Survivors on the GPU.
+    /// Number of survivors on the GPU.
     pub visible: u32,
-    /// Survivors that differ from the twin's but lie within 1e-4 of a border, where rounding decides.
+    /// Number of instances about which GPU and twin differ, because they lie within 1e-4 of a border,
+    /// where rounding decides.
     pub borderline: u32,
-    /// What is wrong; `None` when the lists are equal, borderline instances apart.
+    /// What is wrong; `None` if the lists are equal, except for borderline instances.
     pub error: Option<String>,
 }
 
-/// Asks the render world for a check of the next frame: [`request`](Self::request), run a frame, [`take`](Self::take).
+/// Asks the render world to check the next frame: [`request`](Self::request), run a frame,
+/// [`take`](Self::take).
 #[derive(Resource, Clone, Default)]
 pub struct Verifier(pub(super) Arc<Mutex<State>>);
 
+/// A check, from its request to its verdicts.
 #[derive(Default)]
 pub(super) struct State {
     pub requested: bool,
-    /// None where the GPU writes the instances: they are read when the frame is done.
+    /// The copied sets. `None` if only the GPU has the instances: they are read when the frame is done.
     pub sets: HashMap<SetId, Option<Copied>>,
     pub verdicts: Option<Vec<Verdict>>,
 }
 
+/// A copy of a set.
 pub(super) struct Copied {
     pub instances: Vec<PackedInstance>,
     pub scales: Vec<f32>,
 }
 
 impl Verifier {
-    /// Checks the next frame that is rendered.
+    /// Requests a check of the next frame that is rendered.
     pub fn request(&self) {
         if let Ok(mut state) = self.0.lock() {
             *state = State {
@@ -54,18 +58,19 @@ impl Verifier {
         }
     }
 
-    /// The verdicts, once they are there: one for each set and view.
+    /// The verdicts, one per set and view; `None` until the check has run.
     #[must_use]
     pub fn take(&self) -> Option<Vec<Verdict>> {
         self.0.lock().ok()?.verdicts.take()
     }
 
-    /// Whether a check is asked for.
+    /// Whether a check is requested.
     pub(in crate::render) fn is_requested(&self) -> bool {
         self.0.lock().is_ok_and(|state| state.requested)
     }
 
-    /// Keeps a copy of the first `arrived` instances of a set for the check. What is on the GPU only is read back.
+    /// Keeps a copy of the first `arrived` instances of a set for the check. Instances that are only on
+    /// the GPU are read back later.
     pub(in crate::render) fn keep(&self, id: SetId, set: &InstanceSet, arrived: usize) {
         if let Ok(mut state) = self.0.lock() {
             let is_here = set.written().is_none() && !set.is_released();

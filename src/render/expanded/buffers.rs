@@ -1,0 +1,109 @@
+//! The buffers of the pass.
+
+use crate::cull::{CullError, growing_size, guarded};
+use bevy::render::{
+    render_resource::{BindGroup, BindGroupLayout},
+    renderer::RenderDevice,
+};
+use wgpu::{BindGroupEntry, Buffer, BufferDescriptor, BufferUsages, Device};
+
+/// Sizes that the buffers must have, in bytes.
+pub(super) struct Sizes {
+    pub jobs: u64,
+    pub commands: u64,
+    pub uniforms: u64,
+}
+
+/// What the pass reads and writes, and what Bevy's pipelines bind of it.
+#[derive(Default)]
+pub(super) struct Buffers {
+    pub jobs: Option<Buffer>,
+    pub uniforms: Option<Buffer>,
+    pub commands: Option<Buffer>,
+    /// Bumped when one of the three is replaced.
+    pub generation: u64,
+    /// Group 2 of Bevy's pipelines.
+    pub mesh_bind_group: Option<BindGroup>,
+    /// Size of the uniforms that the device may still be asked for after it refused more, in bytes.
+    pub most_bytes: Option<u64>,
+}
+
+impl Buffers {
+    /// Grows the buffers to these sizes, and binds the uniforms as Bevy's pipelines do.
+    ///
+    /// # Errors
+    /// The device refuses a buffer or the bind group.
+    pub fn grow(
+        &mut self,
+        device: &RenderDevice,
+        sizes: &Sizes,
+        mesh_layout: impl Fn() -> BindGroupLayout,
+    ) -> Result<(), CullError> {
+        let wgpu_device = device.wgpu_device();
+        let storage = BufferUsages::STORAGE | BufferUsages::COPY_DST;
+        let jobs = Growth {
+            label: "gpu_culling uniform jobs",
+            bytes: sizes.jobs,
+            usage: BufferUsages::UNIFORM | BufferUsages::COPY_DST,
+        };
+        self.generation += u64::from(jobs.apply(wgpu_device, &mut self.jobs)?);
+        let commands = Growth {
+            label: "gpu_culling uniform commands",
+            bytes: sizes.commands,
+            usage: storage | BufferUsages::INDIRECT,
+        };
+        self.generation += u64::from(commands.apply(wgpu_device, &mut self.commands)?);
+        let uniforms = Growth {
+            label: "gpu_culling mesh uniforms",
+            bytes: sizes.uniforms,
+            usage: storage,
+        };
+        let grown = uniforms
+            .apply(wgpu_device, &mut self.uniforms)
+            .inspect_err(|_| {
+                let had = self.uniforms.as_ref().map_or(0, Buffer::size);
+                self.most_bytes = Some(had.max(sizes.uniforms / 2));
+            })?;
+        self.generation += u64::from(grown);
+        if let Some(uniforms) = &self.uniforms
+            && (grown || self.mesh_bind_group.is_none())
+        {
+            let entry = BindGroupEntry {
+                binding: 0,
+                resource: uniforms.as_entire_binding(),
+            };
+            let label = "gpu_culling mesh uniforms";
+            self.mesh_bind_group = None;
+            self.mesh_bind_group = Some(guarded(wgpu_device, label, || {
+                device.create_bind_group(label, &mesh_layout(), &[entry])
+            })?);
+        }
+        Ok(())
+    }
+}
+
+/// A buffer that must have a size.
+struct Growth {
+    label: &'static str,
+    bytes: u64,
+    usage: BufferUsages,
+}
+
+impl Growth {
+    /// Makes the buffer, unless it is large enough. Returns whether it was replaced.
+    fn apply(&self, device: &Device, buffer: &mut Option<Buffer>) -> Result<bool, CullError> {
+        let has = buffer.as_ref().map(Buffer::size);
+        if has.is_some_and(|size| size >= self.bytes) {
+            return Ok(false);
+        }
+        *buffer = Some(guarded(device, self.label, || {
+            device.create_buffer(&BufferDescriptor {
+                label: Some(self.label),
+                size: growing_size(self.bytes, &device.limits()),
+                usage: self.usage,
+                mapped_at_creation: false,
+            })
+        })?);
+        Ok(true)
+    }
+}

@@ -1,0 +1,22 @@
+//! The device and its queue, as systems ask for them.
+
+use crate::cull::Gpu;
+use bevy::{
+    ecs::system::SystemParam,
+    prelude::*,
+    render::renderer::{RenderDevice, RenderQueue},
+};
+
+/// Bevy's device and queue.
+#[derive(SystemParam)]
+pub(super) struct RenderGpu<'w> {
+    pub device: Res<'w, RenderDevice>,
+    pub queue: Res<'w, RenderQueue>,
+}
+
+impl RenderGpu<'_> {
+    /// The device and the queue of wgpu, as the engine takes them.
+    pub fn wgpu(&self) -> Gpu<'_> {
+        Gpu::new(self.device.wgpu_device(), &self.queue)
+    }
+}

@@ -1,0 +1,80 @@
+//! How a material draws sets.
+
+use super::shader_imports::VertexStage;
+use bevy::{asset::UntypedAssetId, prelude::*};
+
+/// How sets with a material are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum DrawnBy {
+    /// By a vertex stage that reads instances.
+    Instances,
+    /// By Bevy's own pipelines, from one `MeshUniform` per survivor.
+    Expanded,
+    /// Not at all: a shader is not loaded yet.
+    Loading,
+    /// Not at all: the vertex stage reads a `MeshUniform`, and the tier cannot write them.
+    Refused,
+    /// Not at all: some vertex stages read instances, and others a `MeshUniform`.
+    Mixed,
+    /// Not at all: the vertex stage has more storage buffers, with ours, than the device binds.
+    Crowded,
+    /// Not at all: the device draws no sets, or not this one.
+    Off,
+}
+
+/// What the device can do for materials.
+#[derive(Clone, Copy, Default, PartialEq)]
+pub(super) struct Able {
+    /// Whether sets are drawn at all.
+    pub is_on: bool,
+    /// Whether a compute pass can write one `MeshUniform` per survivor.
+    pub can_expand: bool,
+    /// Number of storage buffers that a vertex stage may have.
+    pub vertex_buffers: u32,
+}
+
+impl DrawnBy {
+    /// Number of variants.
+    pub const COUNT: usize = Self::Off as usize + 1;
+
+    /// How a vertex stage with this number of storage buffers draws sets. `asks_expanded`: the
+    /// entity asks for one `MeshUniform` per survivor.
+    pub fn new(vertex: VertexStage, buffers: u32, asks_expanded: bool, able: Able) -> Self {
+        match vertex {
+            _ if !able.is_on => Self::Off,
+            VertexStage::Loading => Self::Loading,
+            VertexStage::Mixed => Self::Mixed,
+            VertexStage::Foreign if able.can_expand => Self::Expanded,
+            VertexStage::Foreign => Self::Refused,
+            VertexStage::Default if asks_expanded && able.can_expand => Self::Expanded,
+            _ if buffers > able.vertex_buffers => Self::Crowded,
+            VertexStage::Default | VertexStage::Instanced => Self::Instances,
+        }
+    }
+
+    /// Whether sets are drawn.
+    pub fn is_drawn(self) -> bool {
+        matches!(self, Self::Instances | Self::Expanded)
+    }
+
+    /// Logs why sets with a material are not drawn, if that is an error.
+    pub fn log(self, material: UntypedAssetId) {
+        match self {
+            Self::Crowded => error!(
+                "material {material:?}: its storage buffers and those of GpuInstances are more than this device binds in a vertex \
+                 stage: sets with it are not drawn; let its vertex stage see fewer (#[storage(.., visibility(fragment))])"
+            ),
+            Self::Mixed => error!(
+                "material {material:?}: some of its vertex shaders (main pass, prepass, deferred) import \
+                 bevy_gpu_culling::draw_instance and some do not: sets with it are not drawn; import it in all of \
+                 them, or in none"
+            ),
+            Self::Refused => error!(
+                "material {material:?} has a vertex shader of its own, which does not read GpuInstances, and the tier \
+                 \"cpu\" writes no MeshUniforms for it: sets with it are not drawn; import \
+                 bevy_gpu_culling::draw_instance in it, or use a fragment shader only"
+            ),
+            Self::Instances | Self::Expanded | Self::Loading | Self::Off => {}
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The meshlet stages in the render world.
+
+use crate::{
+    cull::{
+        BatchKey, Culler, DrawPart, Version,
+        meshlets::{MeshletCuller, MeshletDraw, MeshletMeshId, MeshletOptions},
+    },
+    meshlet::MeshletMesh,
+    render::{bindings::DrawVersion, culler::GpuCuller, settings::GpuCullingSettings},
+};
+use bevy::{
+    platform::collections::HashMap,
+    prelude::*,
+    render::{render_resource::BindGroup, renderer::RenderDevice, sync_world::MainEntityHashMap},
+};
+
+/// Render world: how much room the meshlet stages start with. For tests, which make it too small.
+#[doc(hidden)]
+#[derive(Resource, Default)]
+pub struct MeshletRoom(pub MeshletOptions);
+
+/// The meshlet stages, and what their draws bind.
+#[derive(Resource, Default)]
+pub(in crate::render) struct GpuMeshlets {
+    /// `None` on the `Cpu` tier, and until an entity has meshlets.
+    pub culler: Option<MeshletCuller>,
+    /// [`GpuCuller::made`] of the culler that the stages follow.
+    pub(super) made_for: u64,
+    pub(super) known: HashMap<AssetId<MeshletMesh>, KnownMeshlets>,
+    /// The id of the newest mesh.
+    pub(super) last_id: u64,
+    /// Entities that may be drawn by meshlets this frame.
+    pub entities: MainEntityHashMap<ExtractedMeshlets>,
+    /// What the draws of each batch bind.
+    pub(super) bindings: HashMap<BatchKey, MeshletBinding>,
+}
+
+/// What the GPU has of an asset.
+pub(super) struct KnownMeshlets {
+    pub id: MeshletMeshId,
+    /// The version of its mesh ([`MadeMesh`](super::component::MadeMesh)).
+    pub version: u64,
+    /// Whether the engine refused it.
+    pub refused: bool,
+}
+
+/// One entity's meshlets.
+#[derive(Clone, Copy)]
+pub(in crate::render) struct ExtractedMeshlets {
+    pub id: MeshletMeshId,
+    /// The mesh that the entity must have: another one has other triangles.
+    pub mesh: AssetId<Mesh>,
+}
+
+/// What the meshlet draws of a batch bind.
+pub(super) struct MeshletBinding {
+    pub made_for: MeshletVersion,
+    pub bind_group: BindGroup,
+}
+
+/// The buffers of a [`MeshletBinding`]. It serves as long as this stays equal.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) struct MeshletVersion {
+    pub draw: DrawVersion,
+    /// Version of the survivors of the batch's meshlets.
+    pub survivors: Version,
+}
+
+/// The draws of a part that is drawn by meshlets.
+pub(in crate::render) struct PartedDraw<'a> {
+    pub commands: MeshletDraw<'a>,
+    /// What the commands of meshlets bind. The command of the whole mesh binds what other sets do.
+    pub bind_group: &'a BindGroup,
+}
+
+impl GpuMeshlets {
+    /// The draws of a part, if it is drawn by meshlets.
+    pub fn draw<'a>(&'a self, culler: &'a Culler, part: &DrawPart) -> Option<PartedDraw<'a>> {
+        let commands = self.culler.as_ref()?.draw(culler, part)?;
+        let batch = culler.batch_version(part.batch)?;
+        let bind_group = &self.bindings.get(&batch.key)?.bind_group;
+        Some(PartedDraw {
+            commands,
+            bind_group,
+        })
+    }
+
+    /// Starts again if the sets have another culler than the one that the stages follow.
+    pub(super) fn follow(
+        &mut self,
+        sets: &GpuCuller,
+        settings: &GpuCullingSettings,
+        device: &RenderDevice,
+        room: MeshletOptions,
+    ) {
+        if self.made_for != sets.made {
+            *self = Self {
+                made_for: sets.made,
+                last_id: self.last_id,
+                culler: make_culler(sets, settings, device, room),
+                ..Self::default()
+            };
+        }
+    }
+}
+
+/// The stages for the tier of the sets; `None` if there are none, which is logged.
+fn make_culler(
+    sets: &GpuCuller,
+    settings: &GpuCullingSettings,
+    device: &RenderDevice,
+    room: MeshletOptions,
+) -> Option<MeshletCuller> {
+    let options = MeshletOptions {
+        shader_checks: settings.shader_checks,
+        ..room
+    };
+    match MeshletCuller::new(device.wgpu_device(), sets.tier()?, options) {
+        Ok(Some(culler)) => Some(culler),
+        Ok(None) => {
+            info!("the tier \"cpu\" draws meshes of meshlets whole");
+            None
+        }
+        Err(error) => {
+            error!("meshes of meshlets are drawn whole: {error}");
+            None
+        }
+    }
+}

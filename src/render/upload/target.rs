@@ -1,0 +1,104 @@
+//! Where a frame's uploads go: the engine, on a device.
+
+use super::known::KnownSet;
+use crate::{
+    cull::{Channels, CullError, Culler, Gpu, Residency},
+    instance::InstanceSet,
+};
+use core::ops::Range;
+
+/// The engine, and the device that it uploads to.
+pub(super) struct UploadTarget<'a> {
+    pub culler: &'a mut Culler,
+    pub gpu: Gpu<'a>,
+}
+
+impl UploadTarget<'_> {
+    /// Makes room for the first `len` instances of a set.
+    pub fn reserve(
+        &mut self,
+        known: &KnownSet,
+        set: &InstanceSet,
+        len: usize,
+    ) -> Result<Residency, CullError> {
+        self.culler
+            .store_mut()
+            .reserve_set(self.gpu.device, known.id, len as u32, channels(set))
+    }
+
+    /// Has the instances that have arrived culled and drawn. There is room for them, so nothing
+    /// moves.
+    pub fn show_arrived(&mut self, known: &KnownSet, set: &InstanceSet) -> Result<(), CullError> {
+        if self.culler.store().set_len(known.id) != Some(known.arrived as u32) {
+            self.reserve(known, set, known.arrived)?;
+        }
+        Ok(())
+    }
+
+    /// Uploads a range of instances.
+    pub fn upload_instances(
+        &mut self,
+        known: &KnownSet,
+        set: &InstanceSet,
+        range: Range<usize>,
+    ) -> Result<(), CullError> {
+        self.culler
+            .store_mut()
+            .upload(self.gpu.queue, known.id, range.start, &set.packed()[range])
+    }
+
+    /// Uploads a range of scales, if the set has them.
+    pub fn upload_scales(
+        &mut self,
+        known: &KnownSet,
+        set: &InstanceSet,
+        range: Range<usize>,
+    ) -> Result<(), CullError> {
+        let Some(scales) = set.scales() else {
+            return Ok(());
+        };
+        self.culler
+            .store_mut()
+            .upload_scales(self.gpu.queue, known.id, range.start, &scales[range])
+    }
+
+    /// Uploads a range of tags, if the set has them.
+    pub fn upload_tags(
+        &mut self,
+        known: &KnownSet,
+        set: &InstanceSet,
+        range: Range<usize>,
+    ) -> Result<(), CullError> {
+        let Some(tags) = set.tags() else {
+            return Ok(());
+        };
+        self.culler
+            .store_mut()
+            .upload_tags(self.gpu.queue, known.id, range.start, &tags[range])
+    }
+
+    /// Has the engine copy ranges to where it keeps the instances of the previous frame.
+    pub fn keep_previous(
+        &mut self,
+        known: &KnownSet,
+        ranges: Vec<Range<usize>>,
+    ) -> Result<(), CullError> {
+        self.culler
+            .store_mut()
+            .keep_previous(self.gpu, known.id, ranges)
+    }
+}
+
+/// The channels of a set that is uploaded.
+pub(super) fn channels(set: &InstanceSet) -> Channels {
+    Channels {
+        scale: set.has_scales(),
+        tag: set.has_tags(),
+        previous: set.keeps_previous(),
+    }
+}
+
+/// Size of an instance with its channels, in bytes.
+pub(super) fn instance_bytes(set: &InstanceSet) -> u64 {
+    16 + 4 * u64::from(set.has_scales()) + 4 * u64::from(set.has_tags())
+}

@@ -1,0 +1,40 @@
+//! Room for sets that a compute pass writes.
+
+use super::{known::KnownSet, target::UploadTarget};
+use crate::{
+    cull::{Channels, CullError, Residency, WrittenRegion, WrittenSize},
+    instance::InstanceSet,
+};
+
+/// Makes room for what the GPU writes. Returns the buffers if they are not the previous frame's.
+pub(super) fn reserve_written(
+    target: &mut UploadTarget<'_>,
+    known: &mut KnownSet,
+    set: &InstanceSet,
+) -> Result<Option<Vec<WrittenRegion>>, CullError> {
+    let (Some(settings), Some(capacity)) = (set.written(), set.written_capacity()) else {
+        return Ok(None);
+    };
+    let channels = Channels {
+        scale: settings.scales,
+        tag: settings.tags,
+        previous: set.keeps_previous(),
+    };
+    if known.lineage != set.lineage() {
+        // Another set in its place is hidden until it is written, even if it has the same shape.
+        target.culler.store_mut().remove_set(known.id);
+    }
+    let residency = target.culler.store_mut().reserve_written(
+        target.gpu,
+        known.id,
+        WrittenSize {
+            capacity,
+            active: set.len() as u32,
+            channels,
+            classify: settings.classify,
+        },
+    )?;
+    known.forget();
+    known.lineage = set.lineage();
+    Ok((residency == Residency::Moved).then(|| target.culler.store().written_regions(known.id)))
+}
