@@ -31,6 +31,7 @@ mod plugin;
 mod prepare;
 mod record;
 mod slots;
+mod tuning;
 mod uniforms;
 mod upload;
 pub mod verify;
@@ -49,5 +50,6 @@ pub use meshlets::{
 };
 pub use plugin::{GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems};
 pub use record::{CullingReport, MeshletReport, ViewReport};
+pub use tuning::TuningSource;
 pub use upload::InstanceUploadProgress;
 pub use views::ViewKind;

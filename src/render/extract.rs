@@ -9,11 +9,12 @@ use super::{
     pipeline::can_draw_sets,
     plugin::GpuCullingSettings,
     record::Recorded,
+    tuning::Tunings,
     upload::{KnownSet, KnownSets, Reserved, UploadInbox, Uploads},
     verify::Verifier,
 };
 use crate::{
-    cull::{BoundingSphere, Compaction, CullError, Culler, CullingTier, SetId},
+    cull::{BoundingSphere, Compaction, CullError, Culler, CullerOptions, CullingTier, SetId},
     instance::InstanceSet,
 };
 
@@ -47,6 +48,8 @@ pub(super) struct GpuCuller {
     /// Sets whose instances the GPU wrote on a device that was lost.
     lost: HashSet<AssetId<InstanceSet>>,
     settings: GpuCullingSettings,
+    /// Tunings of the device.
+    tunings: Tunings,
     /// Increases with every culler that is made.
     pub made: u64,
     known: KnownSets,
@@ -98,11 +101,11 @@ pub(super) fn init_culler(
     mut gpu: ResMut<GpuCuller>,
     mut buffers: ResMut<InstanceBuffers>,
     settings: Res<GpuCullingSettings>,
-    device: Res<RenderDevice>,
+    (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
 ) {
     gpu.leave_device(&mut buffers);
     gpu.settings = settings.clone();
-    gpu.culler = make_culler(&device, &settings);
+    gpu.culler = make_culler((&device, &queue), &settings, &mut gpu.tunings);
     (gpu.has_started, gpu.is_fresh) = (true, true);
     gpu.vertex_buffers = device.limits().max_storage_buffers_per_shader_stage;
 }
@@ -113,6 +116,7 @@ impl GpuCuller {
         self.has_started = false;
         self.lost.extend(buffers.ids());
         self.culler = None;
+        self.tunings = Tunings::default();
         self.made += 1;
         self.known.clear();
         self.sets.clear();
@@ -123,14 +127,24 @@ impl GpuCuller {
 }
 
 /// A culler as asked for, or the best that the device can do, with a line that says why.
-fn make_culler(device: &RenderDevice, settings: &GpuCullingSettings) -> Option<Culler> {
-    let device = device.wgpu_device();
+fn make_culler(
+    (device, queue): (&RenderDevice, &RenderQueue),
+    settings: &GpuCullingSettings,
+    tunings: &mut Tunings,
+) -> Option<Culler> {
+    let on: (_, &wgpu::Queue) = (device.wgpu_device(), queue);
+    let device = on.0;
     if let Err(missing) = can_draw_sets(&device.limits()) {
         error!("GPU culling is off, no GpuInstances are drawn: {missing}");
         return None;
     }
     let mut options = settings.options();
-    let mut made = Culler::new(device, options.clone());
+    let mut make = |options: &CullerOptions| {
+        let tuning = tunings.find(settings.tuning, on, options);
+        let options = options.clone();
+        Culler::new(device, CullerOptions { tuning, ..options })
+    };
+    let mut made = make(&options);
     // What the device lacks gives way to what it has, one thing at a time.
     for _ in 0..2 {
         match &made {
@@ -144,7 +158,7 @@ fn make_culler(device: &RenderDevice, settings: &GpuCullingSettings) -> Option<C
             }
             _ => break,
         }
-        made = Culler::new(device, options.clone());
+        made = make(&options);
     }
     match made {
         Ok((culler, reason)) => {
@@ -184,7 +198,7 @@ pub(super) fn extract_sets(
         if !gpu.settings.same_culler(&settings) {
             let mut old = gpu.culler.take();
             gpu.made += 1;
-            gpu.culler = make_culler(&device, &settings);
+            gpu.culler = make_culler((&device, &queue), &settings, &mut gpu.tunings);
             let adopted = match (&mut gpu.culler, &mut old) {
                 (Some(culler), Some(old)) => culler.adopt_sets(old),
                 _ => false,

@@ -17,6 +17,7 @@ use super::{
     prepare::{SetDraws, prepare_culling, warn_of_missing_materials},
     record::{CullingReport, ReportInbox, finish_culling, receive_report, record_culling},
     slots::DrawSlots,
+    tuning::TuningSource,
     uniforms::SurvivorUniforms,
     upload::{InstanceUploadProgress, UploadInbox, receive_uploads},
     verify::Verifier,
@@ -62,6 +63,9 @@ pub struct GpuCullingPlugin {
     /// How visible instances become lists. The default, [`Compaction::Auto`], takes the best ordered one for the
     /// frame's count; see [`Compaction`] for the others.
     pub compaction: Compaction,
+    /// The source of [`Compaction::Auto`]'s thresholds. With the feature `tune`, the default is the tuning that is
+    /// kept for this adapter, if any; without it, a fixed rule. The log says which one is used.
+    pub tuning: TuningSource,
     /// Keeps bounds checks in the compute kernels, for debugging. The default is `false`.
     pub shader_checks: bool,
     /// Survivor ids that each arena has room for from the start; `None`, the default, is 16,777,216 (64 MiB), or
@@ -83,6 +87,8 @@ pub struct GpuCullingSettings {
     pub tier: Option<CullingTier>,
     /// See [`GpuCullingPlugin::compaction`].
     pub compaction: Compaction,
+    /// See [`GpuCullingPlugin::tuning`].
+    pub tuning: TuningSource,
     /// See [`GpuCullingPlugin::shader_checks`].
     pub shader_checks: bool,
     /// See [`GpuCullingPlugin::survivor_capacity`].
@@ -178,6 +184,7 @@ impl GpuCullingPlugin {
         GpuCullingSettings {
             tier: self.tier,
             compaction: self.compaction,
+            tuning: self.tuning,
             shader_checks: self.shader_checks,
             survivor_capacity: self.survivor_capacity,
             upload_budget: self.upload_budget,

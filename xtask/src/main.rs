@@ -9,6 +9,7 @@
     reason = "a command-line tool talks by printing"
 )]
 
+mod assets;
 mod bench;
 mod ci;
 mod compare;
@@ -67,6 +68,8 @@ enum Task {
         /// Flags of the benchmark, passed on as they are
         flags: Vec<OsString>,
     },
+    /// Writes the files in `assets/` again, as `tests/assets` makes them
+    Assets,
     /// Runs what CI runs: format, lints, docs, tests, the demo's own checks, Vulkan validation
     Ci,
     /// Only the set-up: finds a GPU adapter, installs a software one where it may
@@ -113,6 +116,7 @@ fn run(task: Task) -> Result<i32> {
         Task::Test { args } => test::run(&project, &args),
         Task::Bench { arguments } => bench::run(&project, &arguments),
         Task::Tune { flags } => bench::tune(&project, &flags),
+        Task::Assets => assets::run(&project),
         Task::Ci => ci::run(project),
         Task::Setup => setup::run(&project),
     }
