@@ -12,14 +12,16 @@ use bevy::{
     camera_controller::free_camera::{FreeCamera, FreeCameraPlugin},
     gltf::{Gltf, GltfMesh, GltfNode},
     light::CascadeShadowConfigBuilder,
+    mesh::VertexAttributeValues,
     prelude::*,
 };
 use bevy_gpu_culling::prelude::*;
+use core::f32::consts::TAU;
 
 /// Square meters per tree.
 const ROOM: f32 = 30.0;
-/// Trees per boulder.
-const TREES_PER_BOULDER: u32 = 40;
+/// Boulders per meter of the forest's side.
+const BOULDERS: f32 = 1.2;
 const SKY: Color = Color::srgb(0.66, 0.78, 0.9);
 
 fn main() -> AppExit {
@@ -49,11 +51,11 @@ fn load(
     commands.insert_resource(Tree(tree));
 
     let trees = count.or(100_000);
-    let boulders = places(trees, trees / TREES_PER_BOULDER, 1).map(|place| Transform {
-        translation: place.translation - Vec3::Y * 0.3,
-        scale: place.scale * place.scale * place.scale * 0.9,
-        ..place
-    });
+    // Along the glade; most are small, and all lie in the ground.
+    let boulders = places(trees, 1)
+        .filter(|place| (1.5..10.0).contains(&from_glade(place.translation)))
+        .map(|place| place.with_scale(place.scale * place.scale * place.scale * 0.8))
+        .take((side(trees) * BOULDERS) as usize);
     commands.spawn((
         MeshletMesh3d(boulder),
         MeshMaterial3d(materials.add(StandardMaterial {
@@ -90,7 +92,10 @@ fn plant(
         let Some(mesh) = node.mesh.as_ref().and_then(|mesh| meshes.get(mesh)) else {
             continue;
         };
-        let transforms = places(trees, trees, 0).map(|place| place * node_transform);
+        let transforms = places(trees, 0)
+            .filter(|place| from_glade(place.translation) > 6.0)
+            .map(|place| place * node_transform)
+            .take(trees as usize);
         let set = sets.add(InstanceSet::from_transforms(transforms)?.sorted().0);
         for primitive in &mesh.primitives {
             let material = primitive.material.as_ref().and_then(Handle::path);
@@ -134,25 +139,31 @@ fn world_transforms<'a>(
     found
 }
 
-/// Places on the ground, spread evenly over a forest of `trees` trees, except in its glade.
-fn places(trees: u32, count: u32, kind: u32) -> impl Iterator<Item = Transform> {
+/// Transforms on the ground, evenly spread over a forest of `trees` trees, without end.
+fn places(trees: u32, seed: u32) -> impl Iterator<Item = Transform> {
     let side = side(trees);
     // The R2 sequence: each point is far from those before. Martin Roberts, "The Unreasonable
     // Effectiveness of Quasirandom Sequences", 2018,
     // https://extremelearning.com.au/unreasonable-effectiveness-of-quasirandom-sequences/
-    let place = move |i: u64| {
-        let i = (i + u64::from(kind) * 500_000_000) as f64;
-        let [x, z, turn, size] = [0.754_877_666, 0.569_840_291, 0.618_033_989, 0.414_213_562]
-            .map(|step| (i * step).fract() as f32);
-        let (x, z) = ((x - 0.5) * side, (z - 0.5) * side);
+    let steps = [0.754_877_666_246_69, 0.569_840_290_998_05];
+    (0..).map(move |i: u32| {
+        let [x, z] =
+            steps.map(|step| (f64::from(i) * step + 0.5).fract() as f32 * side - side / 2.0);
+        // Less regular.
+        let random = |use_of_it: u32| random(i.wrapping_mul(8) + use_of_it + seed);
+        let (x, z) = (x + 5.0 * (random(0) - 0.5), z + 5.0 * (random(1) - 0.5));
+        let lean = Quat::from_rotation_x(0.12 * (random(2) - 0.5));
         Transform::from_xyz(x, height(x, z), z)
-            .with_rotation(Quat::from_rotation_y(turn * core::f32::consts::TAU))
-            .with_scale(Vec3::splat(0.65 + 0.75 * size))
-    };
-    (0..)
-        .map(place)
-        .filter(|place| !is_glade(place.translation))
-        .take(count as usize)
+            .with_rotation(Quat::from_rotation_y(random(3) * TAU) * lean)
+            .with_scale(Vec3::splat(0.6 + 0.8 * random(4)))
+    })
+}
+
+/// A number from 0 to 1: PCG's output function.
+fn random(seed: u32) -> f32 {
+    let state = seed.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
+    let word = ((state >> ((state >> 28) + 4)) ^ state).wrapping_mul(277_803_737);
+    (((word >> 22) ^ word) >> 8) as f32 / 16_777_216.0
 }
 
 /// The side of a forest of `trees` trees, in meters.
@@ -160,16 +171,21 @@ fn side(trees: u32) -> f32 {
     (trees.max(100) as f32 * ROOM).sqrt()
 }
 
-/// A winding strip without trees, in front of the camera.
-fn is_glade(place: Vec3) -> bool {
-    let middle = 14.0 * (place.z * 0.035).sin() + 5.0 * (place.z * 0.083).sin();
-    (place.x - middle).abs() < 6.0 + 2.0 * (place.z * 0.21).sin()
+/// The distance from the middle of the glade, a winding strip without trees.
+fn from_glade(place: Vec3) -> f32 {
+    (place.x - glade(place.z)).abs()
 }
 
-/// Gentle hills.
+/// The middle of the glade.
+fn glade(z: f32) -> f32 {
+    16.0 * (z * 0.03).sin() + 5.0 * (z * 0.083).sin()
+}
+
+/// Gentle hills in a wide valley.
 fn height(x: f32, z: f32) -> f32 {
-    let hills = (x * 0.011).sin() * (z * 0.009).cos() * 14.0;
-    hills + (x * 0.031 + z * 0.017).sin() * 3.0 + (z * 0.043 - x * 0.012).sin() * 1.5
+    let valley = 0.000_15 * (x * x + z * z);
+    let hills = (x * 0.011).sin() * (z * 0.009).cos() * 8.0;
+    valley + hills + (x * 0.031 + z * 0.017).sin() * 3.0 + (z * 0.043 - x * 0.012).sin() * 1.5
 }
 
 /// Ground, sun and camera.
@@ -184,13 +200,17 @@ fn spawn_world(
         .mesh()
         .subdivisions(300)
         .build();
-    if let Some(positions) = ground.attribute_mut(Mesh::ATTRIBUTE_POSITION)
-        && let bevy::mesh::VertexAttributeValues::Float32x3(positions) = positions
+    let mut grays = Vec::new();
+    if let Some(VertexAttributeValues::Float32x3(positions)) =
+        ground.attribute_mut(Mesh::ATTRIBUTE_POSITION)
     {
-        for [x, y, z] in positions {
+        for (index, [x, y, z]) in (0..).zip(positions) {
             *y = height(*x, *z);
+            let gray = 0.75 + 0.25 * random(index);
+            grays.push([gray, gray, 0.9 * gray, 1.0]);
         }
     }
+    ground.insert_attribute(Mesh::ATTRIBUTE_COLOR, grays);
     commands.spawn((
         Mesh3d(meshes.add(ground.with_computed_normals())),
         MeshMaterial3d(materials.add(StandardMaterial {
@@ -203,32 +223,40 @@ fn spawn_world(
     commands.spawn((
         DirectionalLight {
             color: Color::srgb(1.0, 0.93, 0.8),
-            illuminance: 9_000.0,
+            illuminance: 10_000.0,
             shadow_maps_enabled: true,
             ..default()
         },
         CascadeShadowConfigBuilder {
-            first_cascade_far_bound: 25.0,
-            maximum_distance: 300.0,
+            num_cascades: 3,
+            first_cascade_far_bound: 30.0,
+            maximum_distance: 200.0,
             ..default()
         }
         .build(),
-        Transform::default().looking_to(Vec3::new(0.8, -0.75, -0.35), Vec3::Y),
+        Transform::default().looking_to(Vec3::new(0.8, -0.7, -0.3), Vec3::Y),
     ));
-    let eye = Vec3::new(0.0, height(0.0, 60.0) + 9.0, 60.0);
+    let [eye, ahead] = [(60.0, 6.0), (20.0, 2.0)].map(|(z, above)| {
+        let x = glade(z);
+        Vec3::new(x, height(x, z) + above, z)
+    });
     commands.spawn((
         Camera3d::default(),
-        FreeCamera::default(),
+        FreeCamera {
+            walk_speed: 15.0,
+            run_speed: 60.0,
+            ..default()
+        },
         AmbientLight {
             color: SKY,
-            brightness: 500.0,
+            brightness: 350.0,
             ..default()
         },
         DistanceFog {
             color: SKY,
-            falloff: FogFalloff::from_visibility_color(900.0, SKY),
+            falloff: FogFalloff::from_visibility_color(1_200.0, SKY),
             ..default()
         },
-        Transform::from_translation(eye).looking_at(Vec3::new(0.0, eye.y - 6.0, 0.0), Vec3::Y),
+        Transform::from_translation(eye).looking_at(ahead, Vec3::Y),
     ));
 }

@@ -151,7 +151,7 @@ fn an_app_uses_the_kept_tuning_unless_it_asks_for_the_rule() {
     assert_ne!(rule, "hillis-steele");
     cache.edit(|file| with_compaction(file, "hillis-steele"));
     let (compactions, lines) = cache.run(name, "kept");
-    assert_eq!(compactions, ["hillis-steele", &rule, "hillis-steele"]);
+    assert_eq!(compactions, ["hillis-steele", &*rule, "hillis-steele"]);
     assert_eq!(lines.len(), 1, "{lines:?}");
     let file = cache.file.to_str().unwrap();
     let says = ["INFO", file, ": hillis-steele"];
@@ -159,7 +159,7 @@ fn an_app_uses_the_kept_tuning_unless_it_asks_for_the_rule() {
 
     std::fs::remove_file(&cache.file).unwrap();
     let (compactions, lines) = cache.run(name, "none");
-    assert_eq!(compactions, [&rule, &rule, &rule]);
+    assert_eq!(compactions, [&*rule; 3]);
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert!(lines[0].contains("INFO") && lines[0].contains("no tuning is kept"));
     assert!(!cache.file.exists(), "nothing is measured unasked");
@@ -186,7 +186,7 @@ fn a_file_that_cannot_be_used_is_ignored_with_one_warning_and_measured_when_aske
         cache.edit(|_| content.to_owned());
         assert!(!cache.is_usable());
         let (compactions, lines) = cache.run(name, case);
-        assert_eq!(compactions[..3], [rule.clone(), rule.clone(), rule.clone()]);
+        assert_eq!(compactions[..3], [&*rule; 3]);
         assert_eq!(compactions.len(), 4);
         let file = cache.file.to_str().unwrap();
         let [kept, measured, used] = &lines[..] else {

@@ -196,10 +196,11 @@ fn load(app: &mut App) -> Result<(), AppExit> {
         if awaited.0.iter().all(is_loaded) {
             return Ok(());
         }
-        let failed = |asset: &&UntypedHandle| server.load_state(*asset).is_failed();
-        if let Some(asset) = awaited.0.iter().find(failed) {
+        let failed = |asset: &UntypedHandle| server.load_state(asset).is_failed();
+        if awaited.0.iter().any(failed) {
+            // Bevy has logged the file and the error.
             error!(
-                "{asset:?} is not loaded. Start the example by cargo, or set BEVY_ASSET_ROOT to the crate's folder"
+                "no picture: start the example by cargo, or set BEVY_ASSET_ROOT to the crate's folder"
             );
             return Err(AppExit::error());
         }

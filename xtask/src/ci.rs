@@ -101,7 +101,7 @@ const EXAMPLES: [(&str, Option<&str>); 8] = [
     ("tags", None),
     ("dynamic", None),
     ("gpu_written", Some("20000")),
-    ("gltf_forest", Some("3000")),
+    ("gltf_forest", Some("1000")),
 ];
 
 /// Turns the validation layer off, so that a step does the same whether or not it is installed:
