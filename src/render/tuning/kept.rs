@@ -26,7 +26,8 @@ impl Tunings {
             return None;
         }
         let tier = options.tier.unwrap_or_else(|| best_tier(device));
-        if tier == CullingTier::Cpu {
+        let is_supported = tier.check(device.features(), &device.limits()).is_ok();
+        if tier == CullingTier::Cpu || !is_supported {
             return None;
         }
         let wanted = (tier, source);
