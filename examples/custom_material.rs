@@ -1,4 +1,4 @@
-//! A material with a fragment shader of its own: nothing in it knows of instances.
+//! A material with its own fragment shader, which knows nothing of instances.
 
 mod common;
 
@@ -10,7 +10,7 @@ use bevy_gpu_culling::prelude::*;
 
 const SHADER: Handle<Shader> = uuid_handle!("5b1e6b0e-6a2e-4f0c-9f7e-0c5b8c1d0001");
 
-/// Bands of two colours by height.
+/// Bands of two colors by height.
 #[derive(Asset, TypePath, AsBindGroup, Clone)]
 struct Bands {
     #[uniform(0)]

@@ -1,4 +1,4 @@
-//! Some instances of a hundred thousand move: what changed is uploaded, not the set.
+//! A few of a hundred thousand instances move. Only what changed is uploaded.
 
 mod common;
 
@@ -6,7 +6,7 @@ use bevy::prelude::*;
 use bevy_gpu_culling::prelude::*;
 
 const SIDE: u32 = 316;
-/// The row that moves; the rest stands still.
+/// The row that moves. The others stand still.
 const MOVING: u32 = SIDE / 2 + 4;
 
 fn main() -> AppExit {
@@ -35,7 +35,7 @@ fn spawn(
     Ok(())
 }
 
-/// Lifts a row out of the field; `set` notes which granules changed.
+/// Lifts a row out of the field. `InstanceSet::set` records what changed.
 fn wave(
     time: Res<Time>,
     instances: Single<&GpuInstances>,
@@ -53,7 +53,7 @@ fn wave(
     Ok(())
 }
 
-/// Says once how much that was.
+/// Logs once how much was uploaded.
 fn tell(report: Res<CullingReport>, mut frames: Local<u32>) {
     *frames += 1;
     if *frames == 5 {

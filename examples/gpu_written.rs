@@ -1,7 +1,8 @@
-//! A million orbs in a vortex: a compute pass writes each of them in each frame, and nothing is read back.
+//! A million orbs in a vortex. A compute pass writes all of them in each frame, and nothing is read
+//! back.
 //!
-//! `--count N` for more or fewer; `--still` draws a set of the same orbs that was uploaded once, to compare:
-//! `--headless --out vortex.png --frames 60` says how long a frame takes.
+//! `--count N` draws more or fewer. To compare, `--still` draws the same orbs from a set that was
+//! uploaded once. `--headless --out vortex.png --frames 60` prints the time of a frame.
 
 mod common;
 
@@ -42,13 +43,13 @@ fn main() -> AppExit {
                 .init_resource::<Passes>()
                 .add_systems(RenderStartup, make_pipeline)
                 .add_systems(Render, bind.in_set(RenderSystems::PrepareBindGroups))
-                // Before the culling reads the instances.
+                // Before culling reads the instances.
                 .add_systems(RenderGraph, swirl.in_set(GpuCullingSystems::WriteInstances));
         }
     })
 }
 
-/// What the render world must know of the set.
+/// The render world's knowledge of the set.
 #[derive(Resource, Clone, ExtractResource)]
 struct Swarm {
     set: AssetId<InstanceSet>,
@@ -63,7 +64,7 @@ fn spawn(
     mut materials: ResMut<Assets<StandardMaterial>>,
 ) -> Result {
     let around = GpuWritten::within(Vec3::new(-45.0, -21.0, -45.0), Vec3::new(45.0, 23.0, 45.0));
-    // The camera has no motion vector prepass; with one, `keep_previous(true)` gives each orb its motion.
+    // For a camera with a motion vector prepass, add `keep_previous(true)`.
     let count = count.or(1_000_000);
     let set = if still.0 {
         sets.add(InstanceSet::from_transforms(
@@ -96,7 +97,7 @@ fn tick(time: Res<Time>, swarm: Option<ResMut<Swarm>>) {
     }
 }
 
-/// What the shader's `swirl` makes of an orb at time 0.
+/// The transform that the shader's `swirl` gives an orb at time 0.
 fn orb_at_rest(orb: u32, count: u32) -> Transform {
     let random = |use_of_it: u32| {
         let state = (orb.wrapping_mul(8).wrapping_add(use_of_it))
@@ -127,7 +128,8 @@ struct Vortex {
     capacity: u32,
 }
 
-/// The pass: its pipeline, and for each of the set's buffers a uniform, a bind group and its workgroups.
+/// The pass: its pipeline, and a uniform, a bind group and the number of workgroups per buffer of the
+/// set.
 #[derive(Resource, Default)]
 struct Passes {
     layout: Option<(BindGroupLayoutDescriptor, CachedComputePipelineId)>,
@@ -155,7 +157,7 @@ fn make_pipeline(mut passes: ResMut<Passes>, cache: Res<PipelineCache>) {
     passes.layout = Some((layout, pipeline));
 }
 
-/// Uploads the time; binds the set's buffers when they are other ones.
+/// Uploads the time, and binds the set's buffers again if they were replaced.
 fn bind(
     mut passes: ResMut<Passes>,
     swarm: Option<Res<Swarm>>,
@@ -178,7 +180,7 @@ fn bind(
         passes.version = buffer.version();
         let layout = cache.get_bind_group_layout(layout);
         passes.bound.clear();
-        // One region, or several where one binding does not hold the set.
+        // One region, or several if one binding cannot hold the set.
         for region in buffer.regions() {
             let mut uniform = UniformBuffer::from(Vortex {
                 count: buffer.live(),

@@ -1,4 +1,4 @@
-//! The least that draws a set: a mesh, a material and a hundred thousand places.
+//! The minimum that draws a set: a mesh, a material and a hundred thousand places.
 
 mod common;
 
@@ -17,7 +17,7 @@ fn spawn(
     mut meshes: ResMut<Assets<Mesh>>,
     mut materials: ResMut<Assets<StandardMaterial>>,
 ) -> Result {
-    // Neighbours in space become neighbours in memory: whole blocks of them are culled at once.
+    // Neighbors in space become neighbors in memory, so that whole blocks are rejected at once.
     let (set, _order) = InstanceSet::from_transforms(common::waves(316, 1.2))?.sorted();
     commands.spawn((
         Mesh3d(meshes.add(Cuboid::from_length(0.6))),

@@ -1,5 +1,5 @@
-//! Three kinds of light, each with shadows: cascades, cube faces and a spot light's map are culled each by its own
-//! planes, all in the one vote of the frame.
+//! Three kinds of light with shadows. Cascades, cube faces and a spot light's map are each culled by
+//! their own planes, in the same compute pass.
 
 mod common;
 

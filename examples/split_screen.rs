@@ -1,4 +1,4 @@
-//! Two cameras, side by side: the set is culled for each of them, in one vote.
+//! Two cameras, each with half of the screen. The set is culled for both in the same compute pass.
 
 mod common;
 
@@ -16,7 +16,7 @@ fn main() -> AppExit {
     })
 }
 
-/// Which half a camera draws into.
+/// The half that a camera draws to: 0 is left, 1 is right.
 #[derive(Component)]
 struct Half(u32);
 
@@ -50,7 +50,7 @@ fn spawn(
     Ok(())
 }
 
-/// Gives each camera its half, whatever the size.
+/// Gives each camera its half of the target's current size.
 fn halve_the_target(
     mut cameras: Query<(&mut Camera, &RenderTarget, &Half)>,
     windows: Query<&Window, With<PrimaryWindow>>,

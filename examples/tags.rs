@@ -1,7 +1,7 @@
-//! A colour for each instance of a million: the set carries a tag for each, and the fragment shader looks it up in a
-//! palette, a storage buffer.
+//! A million instances with their own colors. The set has a tag per instance, which the fragment shader
+//! looks up in a palette, a storage buffer.
 //!
-//! `--count N` for more or fewer.
+//! `--count N` draws more or fewer.
 
 mod common;
 
@@ -16,13 +16,13 @@ use bevy::{
 use bevy_gpu_culling::prelude::*;
 
 const SHADER: Handle<Shader> = uuid_handle!("5b1e6b0e-6a2e-4f0c-9f7e-0c5b8c1d0002");
-const COLOURS: u32 = 48;
+const COLORS: u32 = 48;
 
-/// Extends Bevy's own material: lit, with shadows, and a base colour from the palette.
+/// Bevy's own material with a base color from the palette.
 #[derive(Asset, TypePath, AsBindGroup, Clone)]
 struct Palette {
     #[storage(100, read_only)]
-    colours: Handle<ShaderBuffer>,
+    colors: Handle<ShaderBuffer>,
 }
 
 impl MaterialExtension for Palette {
@@ -57,25 +57,25 @@ fn spawn(
     count: Res<common::Count>,
 ) -> Result {
     let side = count.or(1_000_000).isqrt();
-    // Rings of colours, from the instance's place in the grid.
+    // Rings of colors, from the instance's place in the grid.
     let ring = |i: u32| {
         let place = Vec2::new((i % side) as f32, (i / side) as f32) - side as f32 / 2.0;
-        (place.length() * 0.4) as u32 % COLOURS
+        (place.length() * 0.4) as u32 % COLORS
     };
     let set = InstanceSet::from_transforms(common::waves(side, 1.0))?
         .with_tags((0..side * side).map(ring).collect::<Vec<_>>())?;
     let (set, _order) = set.sorted();
-    let colour = |i| {
-        let hue = i as f32 * 360.0 / COLOURS as f32;
+    let color = |i| {
+        let hue = i as f32 * 360.0 / COLORS as f32;
         LinearRgba::from(Hsla::hsl(hue, 0.7, 0.5)).to_vec4()
     };
-    let colours: Vec<Vec4> = (0..COLOURS).map(colour).collect();
-    let colours = buffers.add(ShaderBuffer::from(colours));
+    let colors: Vec<Vec4> = (0..COLORS).map(color).collect();
+    let colors = buffers.add(ShaderBuffer::from(colors));
     commands.spawn((
         Mesh3d(meshes.add(Cuboid::from_length(0.6))),
         MeshMaterial3d(materials.add(Tagged {
             base: StandardMaterial::default(),
-            extension: Palette { colours },
+            extension: Palette { colors },
         })),
         GpuInstances(sets.add(set)),
     ));

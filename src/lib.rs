@@ -29,11 +29,25 @@
 //!
 //! # Features
 //!
-//! * `bevy` (default): the plugin.
-//! * `overlay` (default): [`CullingOverlayPlugin`](prelude::CullingOverlayPlugin), on Bevy's diagnostics overlay.
+//! Only `bevy` is on by default.
+//!
+//! | feature | what it adds | what it costs |
+//! | --- | --- | --- |
+//! | `bevy` | the plugin; without it, the crate is the engine alone | |
+//! | `meshlets` | building, saving and loading [meshes of meshlets](meshlet) | a C++ compiler, for meshoptimizer |
+//! | `overlay` | [`CullingOverlayPlugin`](prelude::CullingOverlayPlugin): counters in Bevy's diagnostics overlay | Bevy's UI crates |
+//! | `tune` | [`cull::tune`]: thresholds of [`Compaction::Auto`](cull::Compaction::Auto), measured and kept per adapter | a few small crates |
 #![cfg_attr(
-    not(feature = "bevy"),
-    allow(rustdoc::broken_intra_doc_links, reason = "the docs name the plugin")
+    not(all(
+        feature = "bevy",
+        feature = "meshlets",
+        feature = "overlay",
+        feature = "tune"
+    )),
+    allow(
+        rustdoc::broken_intra_doc_links,
+        reason = "the docs name items of every feature"
+    )
 )]
 
 pub mod cull;
@@ -65,6 +79,7 @@ pub mod prelude {
     pub use crate::render::{
         CullingRadius, CullingReport, FreezeCulling, GpuCullingPlugin, GpuCullingSettings,
         GpuCullingSystems, GpuInstances, InstanceMeshUniforms, InstanceUploadProgress,
+        TuningSource,
     };
 }
 

@@ -39,6 +39,7 @@ mod record;
 mod report;
 mod set_draws;
 mod settings;
+mod tuning;
 mod upload;
 pub mod verify;
 mod views;
@@ -55,5 +56,6 @@ pub use meshlets::{
 };
 pub use report::{CullingReport, MeshletReport, ViewReport};
 pub use settings::{GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems};
+pub use tuning::TuningSource;
 pub use upload::InstanceUploadProgress;
 pub use views::ViewKind;

@@ -5,7 +5,7 @@ mod common;
 
 use bevy_gpu_culling::cull::{
     Compaction, Culler, CullerOptions, CullingTier,
-    tune::{TuneOptions, Tuned, cache_folder, tuning},
+    tune::{TuneOptions, Tuned, cache_folder, kept, tuning},
 };
 use common::gpu;
 use std::path::Path;
@@ -43,6 +43,21 @@ fn a_tuning_is_measured_once_and_then_read() {
         !tuned(&gpu, &folder, true).measurements.is_empty(),
         "asked to measure again"
     );
+}
+
+#[test]
+fn what_is_kept_is_read_without_a_measurement() {
+    let (gpu, folder) = (gpu(), tempfile::tempdir().unwrap());
+    let read = || kept(&gpu.2, CullingTier::Subgroup, Some(folder.path()));
+    assert_eq!(read(), Ok(None));
+    assert_eq!(files(folder.path()), 0);
+    let tuned = tuned(&gpu, folder.path(), false);
+    let file = tuned.file.unwrap();
+    assert_eq!(read(), Ok(Some((tuned.tuning, file.clone()))));
+    std::fs::write(&file, "{").unwrap();
+    let error = read().unwrap_err();
+    assert_eq!(error.file, file);
+    assert!(error.to_string().contains("corrupt"), "{error}");
 }
 
 /// The file with another name for its first compaction, whatever was the fastest here.

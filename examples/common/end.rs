@@ -1,6 +1,6 @@
-//! A clean end, whatever the app was doing.
+//! A clean end, whatever the app is doing.
 //!
-//! Two things may go wrong otherwise. When `main` returns, the process runs the exit handlers of the
+//! Without it, two things may go wrong. When `main` returns, the process runs the exit handlers of the
 //! GPU driver, and a thread that still compiles a pipeline crashes inside the driver. And wgpu panics
 //! if the GPU has not finished its work a few seconds after the last handle was dropped.
 //! [`CleanEnd`] outlives the app and waits for both. It also answers Ctrl-C.
@@ -28,7 +28,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The exit code after Ctrl-C, by the shells' habit: 128 + SIGINT.
+/// The exit code after Ctrl-C, by the shells' convention: 128 + SIGINT.
 pub const INTERRUPTED: u8 = 130;
 
 /// The longest wait for background tasks. A pipeline takes seconds at most.
@@ -53,7 +53,7 @@ pub struct CleanEnd {
 }
 
 impl CleanEnd {
-    /// Answers Ctrl-C from now on: the app ends after its current frame. If that takes too long, or
+    /// Handles Ctrl-C from now on: the app ends after its current frame. If that takes too long, or
     /// at the second Ctrl-C, the process ends at once.
     pub fn new() -> Self {
         let answer = || {
@@ -89,7 +89,7 @@ impl Drop for CleanEnd {
         if !background_tasks_end(PATIENCE) {
             warn!("background tasks still run after {PATIENCE:?}");
         }
-        // A device that is lost has nothing to wait for.
+        // For a lost device there is nothing to wait for.
         let _ = device.poll(PollType::wait_indefinitely());
     }
 }
@@ -101,7 +101,7 @@ impl Plugin for EndPlugin {
         app.add_systems(Update, exit_on_ctrl_c);
     }
 
-    /// The renderer is there only after `finish`.
+    /// The renderer exists only after `finish`.
     fn cleanup(&self, app: &mut App) {
         let world = app.world();
         if let (Some(device), Some(queue)) = (
@@ -122,7 +122,7 @@ fn exit_on_ctrl_c(mut exit: MessageWriter<AppExit>) {
 /// Draws one frame, waits for the GPU, and returns the time in milliseconds: no frame is in flight
 /// afterwards. An error says that the app wants to end.
 pub fn frame(app: &mut App) -> Result<f64, AppExit> {
-    // The first frame may take seconds: an early Ctrl-C does not wait for it.
+    // The first frame may take seconds. An early Ctrl-C does not wait for it.
     if CTRL_C.load(Ordering::Relaxed) {
         return Err(AppExit::from_code(INTERRUPTED));
     }

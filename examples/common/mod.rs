@@ -1,8 +1,8 @@
-//! What the small examples share: a window, or with `--headless --out FILE.png` a picture.
+//! What the small examples share: a window, or a picture with `--headless --out FILE.png`.
 #![allow(
     dead_code,
     clippy::print_stdout,
-    reason = "not every example uses every helper; one says how long frames take"
+    reason = "not every example uses every helper; one prints the time of frames"
 )]
 
 pub mod end;
@@ -23,7 +23,10 @@ use bevy::{
 use bevy_gpu_culling::prelude::*;
 use clap::Parser;
 use end::CleanEnd;
-use std::path::PathBuf;
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 /// Flags of every example.
 #[derive(Parser)]
@@ -31,16 +34,16 @@ struct Flags {
     /// Draw without a window
     #[arg(long, requires = "out")]
     headless: bool,
-    /// Where the picture goes
+    /// File for the picture
     #[arg(long, value_name = "FILE.png")]
     out: Option<PathBuf>,
-    /// How many instances, where the example lets one choose
+    /// Number of instances, in examples that let you choose
     #[arg(long, value_name = "N")]
     count: Option<u32>,
-    /// Times so many frames, and says their median
+    /// Draw N more frames and print their median time
     #[arg(long, value_name = "N", requires_all = ["headless", "out"])]
     frames: Option<usize>,
-    /// Nothing moves, where the example has a still form to compare with
+    /// Draw a still version to compare with, in examples that have one
     #[arg(long)]
     still: bool,
 }
@@ -54,18 +57,24 @@ pub struct Still(pub bool);
 pub struct Count(Option<u32>);
 
 impl Count {
-    /// As many as asked for, or `most` if nobody asked.
-    pub fn or(&self, most: u32) -> u32 {
-        self.0.unwrap_or(most)
+    /// The number from the command line, or else `default`.
+    pub fn or(&self, default: u32) -> u32 {
+        self.0.unwrap_or(default)
     }
 }
 
-/// Frames before the picture: time for assets and pipelines.
+/// Assets that the picture waits for.
+#[derive(Resource, Default)]
+pub struct Awaited(pub Vec<UntypedHandle>);
+
+/// Frames before the picture, once the assets are loaded: time for uploads and pipelines.
 const FRAMES: u32 = 6;
-/// Frames that the picture may take to arrive.
+/// The longest wait for assets.
+const LOADING: Duration = Duration::from_secs(60);
+/// The longest wait for the picture, in frames.
 const PATIENCE: u32 = 60;
 
-/// Runs an example: `setup` adds what it shows.
+/// Runs an example. `setup` adds its scene.
 pub fn run(setup: impl FnOnce(&mut App)) -> AppExit {
     let flags = Flags::parse();
     // Before the app, because it must be dropped after the app.
@@ -73,6 +82,7 @@ pub fn run(setup: impl FnOnce(&mut App)) -> AppExit {
     let mut app = App::new();
     app.insert_resource(Count(flags.count));
     app.insert_resource(Still(flags.still));
+    app.init_resource::<Awaited>();
     let Some(out) = flags.out.filter(|_| flags.headless) else {
         app.add_plugins((
             DefaultPlugins
@@ -113,7 +123,7 @@ pub fn run(setup: impl FnOnce(&mut App)) -> AppExit {
     }
 }
 
-/// Draws the picture, then the frames to time; an error says that the app wants to end.
+/// Draws the picture, then the frames to time. An error means that the app wants to end.
 fn draw(app: &mut App, out: PathBuf, frames: Option<usize>) -> Result<(), AppExit> {
     picture(app, out)?;
     if let Some(frames) = frames {
@@ -122,7 +132,7 @@ fn draw(app: &mut App, out: PathBuf, frames: Option<usize>) -> Result<(), AppExi
     Ok(())
 }
 
-/// Milliseconds of a frame, until the GPU is done with it.
+/// Median time of a frame in milliseconds, including the GPU's part.
 fn median_frame(app: &mut App, frames: usize) -> Result<f64, AppExit> {
     let mut times = (0..frames.max(1))
         .map(|_| end::frame(app))
@@ -131,11 +141,11 @@ fn median_frame(app: &mut App, frames: usize) -> Result<f64, AppExit> {
     Ok(times[times.len() / 2])
 }
 
-/// What came of the picture.
+/// Whether the picture was saved.
 #[derive(Resource, Clone)]
 struct Saved(Result<(), String>);
 
-/// Points every camera at an image, draws, and saves it.
+/// Makes every camera draw to an image, and saves it.
 fn picture(app: &mut App, out: PathBuf) -> Result<(), AppExit> {
     let mut image = Image::new_target_texture(640, 360, TextureFormat::Rgba8UnormSrgb, None);
     image.texture_descriptor.usage |= TextureUsages::COPY_SRC;
@@ -151,6 +161,7 @@ fn picture(app: &mut App, out: PathBuf) -> Result<(), AppExit> {
             }
         },
     );
+    load(app)?;
     for _ in 0..FRAMES {
         end::frame(app)?;
     }
@@ -167,22 +178,49 @@ fn picture(app: &mut App, out: PathBuf) -> Result<(), AppExit> {
                 error!("{reason}");
                 return Err(AppExit::error());
             }
-            None => std::thread::sleep(core::time::Duration::from_millis(5)),
+            None => std::thread::sleep(Duration::from_millis(5)),
         }
     }
     error!("the renderer gave no picture");
     Err(AppExit::error())
 }
 
-/// Writes a picture that shows something.
+/// Draws until the assets that the picture needs are loaded.
+fn load(app: &mut App) -> Result<(), AppExit> {
+    let begin = Instant::now();
+    loop {
+        end::frame(app)?;
+        let world = app.world();
+        let (server, awaited) = (world.resource::<AssetServer>(), world.resource::<Awaited>());
+        let is_loaded = |asset: &UntypedHandle| server.is_loaded_with_dependencies(asset);
+        if awaited.0.iter().all(is_loaded) {
+            return Ok(());
+        }
+        let failed = |asset: &UntypedHandle| server.load_state(asset).is_failed();
+        if awaited.0.iter().any(failed) {
+            // Bevy has logged the file and the error.
+            error!(
+                "no picture: start the example by cargo, or set BEVY_ASSET_ROOT to the crate's folder"
+            );
+            return Err(AppExit::error());
+        }
+        if begin.elapsed() > LOADING {
+            error!("assets are not loaded after {LOADING:?}");
+            return Err(AppExit::error());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Writes the picture. A picture of few colors shows nothing and is an error.
 fn save(image: Image, out: &std::path::Path) -> Result<(), String> {
     let picture = image
         .try_into_dynamic()
         .map_err(|error| error.to_string())?;
     let picture = picture.to_rgb8();
-    let colours: std::collections::HashSet<_> = picture.pixels().collect();
-    if colours.len() < 50 {
-        return Err(format!("the picture has only {} colours", colours.len()));
+    let colors: std::collections::HashSet<_> = picture.pixels().collect();
+    if colors.len() < 50 {
+        return Err(format!("the picture has only {} colors", colors.len()));
     }
     picture
         .save(out)
@@ -199,7 +237,7 @@ pub fn waves(side: u32, step: f32) -> impl Iterator<Item = Transform> {
     })
 }
 
-/// A sun from the side; with shadows or without.
+/// A sun from the side, with or without shadows.
 pub fn sun(shadow_maps_enabled: bool) -> impl Bundle {
     (
         DirectionalLight {

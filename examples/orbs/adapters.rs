@@ -1,10 +1,10 @@
-//! What there is to draw with.
+//! The adapters.
 
 use crate::Failure;
 use bevy::render::settings::WgpuSettings;
 use wgpu::{Adapter, Instance, InstanceDescriptor};
 
-/// Prints the adapters' names, one a line.
+/// Prints the adapters' names, one per line.
 pub fn list() -> Result<(), Failure> {
     for adapter in find()? {
         println!("{}", adapter.get_info().name);
@@ -12,12 +12,12 @@ pub fn list() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Bevy's renderer panics without an adapter; this says what to do about it.
+/// An error that names the remedy if there is no adapter. Bevy's renderer would panic.
 pub fn require_one() -> Result<(), Failure> {
     find().map(|_| ())
 }
 
-/// The adapters of the backends that Bevy would look at.
+/// The adapters of the backends that Bevy uses.
 fn find() -> Result<Vec<Adapter>, Failure> {
     let settings = WgpuSettings::default();
     let backends = settings.backends.unwrap_or_default();

@@ -6,17 +6,17 @@ use bevy_gpu_culling::prelude::{Compaction, CullingTier, GpuCullingPlugin};
 use clap::{Parser, ValueEnum, builder::PossibleValue};
 use std::{path::PathBuf, sync::LazyLock};
 
-/// The largest side of a picture: what a texture may have on most devices.
+/// The largest side of a picture, in pixels: that of a texture on most devices.
 const MAX_SIDE: u32 = 16_384;
 
 /// A field of orbs, culled on the GPU.
 ///
-/// Opens a window to fly through (H lists the keys), or with --headless draws some frames into a picture and reports
+/// Opens a window to fly through (H shows the keys). With --headless, draws some frames into a picture and reports
 /// what was visible and what it cost.
 #[derive(Parser, Debug)]
 #[command(name = "orbs", version, after_help = EXIT_CODES)]
 pub struct Cli {
-    /// How many orbs; the field grows with them, their density stays
+    /// Number of orbs; more orbs make a larger field, not a denser one
     #[arg(
         long,
         value_name = "N",
@@ -24,7 +24,7 @@ pub struct Cli {
         allow_negative_numbers = true
     )]
     pub count: u32,
-    /// Another seed scatters the orbs differently
+    /// Seed of the scene; each scatters the orbs differently
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
     /// Draw without a window
@@ -42,13 +42,13 @@ pub struct Cli {
     /// Print the report as one line of JSON, the last line of the output
     #[arg(long, requires = "headless")]
     pub json: bool,
-    /// Compare the survivors with the CPU twin's, id by id; exit code 1 if any differs
+    /// Compare the survivors with the CPU twin's, id by id; exit code 1 if any differ
     #[arg(long, requires = "headless", conflicts_with = "peer")]
     pub verify: bool,
-    /// How to cull; without it the best that the adapter supports
+    /// Culling tier [default: the best that the adapter supports]
     #[arg(long, value_enum, value_name = "TIER", conflicts_with = "peer")]
     pub tier: Option<Tier>,
-    /// How the survivors are packed
+    /// How the survivors become lists
     #[arg(
         long,
         value_enum,
@@ -57,16 +57,16 @@ pub struct Cli {
         conflicts_with = "peer"
     )]
     pub compaction: Packing,
-    /// Freeze the culling at frame K, then fly the camera out: the picture shows the frustum and only what it kept
+    /// Freeze culling at frame K, then fly the camera out: the picture shows the frustum and what it kept
     #[arg(long, value_name = "K", requires = "headless", conflicts_with = "peer", value_parser = clap::value_parser!(u32).range(1..))]
     pub freeze_at: Option<u32>,
-    /// Orbs of more than 10,000 triangles each, drawn by meshlets, or whole to compare
+    /// Draw orbs of more than 10,000 triangles each, by meshlets, or whole to compare
     #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "parts")]
     pub meshlets: Option<Meshlets>,
-    /// Each meshlet in a colour of its own
+    /// Draw each meshlet in its own color
     #[arg(long, requires = "meshlets")]
     pub color_meshlets: bool,
-    /// Spread the orbs over at least so many sets
+    /// Spread the orbs over at least N sets
     #[arg(
         long,
         value_name = "N",
@@ -75,22 +75,22 @@ pub struct Cli {
         conflicts_with = "peer"
     )]
     pub sets: u32,
-    /// Add so many point lights with shadows
+    /// Add N point lights with shadows
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub lights: u32,
-    /// Cameras; those after the first draw small pictures from elsewhere
+    /// Number of cameras; those after the first draw small pictures from elsewhere
     #[arg(long, value_name = "N", default_value_t = 1, requires = "headless", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub views: u32,
-    /// Narrow the camera's field of view until it sees about so many orbs
+    /// Narrow the camera's field of view until it sees about V orbs
     #[arg(long, value_name = "V", requires = "headless", value_parser = clap::value_parser!(u32).range(1..))]
     pub visible: Option<u32>,
-    /// Draw so many of the orbs: those that the camera sees, then others; the picture stays the same
+    /// Draw only K of the orbs, those that the camera sees first; the picture stays the same
     #[arg(long, value_name = "K", requires = "headless")]
     pub keep: Option<u32>,
-    /// Warm up with a small field, then report how the large one streams to the GPU, beside a plain buffer's rate
+    /// Warm up with a small field, then report how fast the large one streams to the GPU, next to a plain buffer's rate
     #[arg(long, requires = "headless", conflicts_with = "peer")]
     pub upload: bool,
-    /// MiB of new sets that a frame uploads at most
+    /// The most MiB of new sets that a frame uploads
     #[arg(
         long,
         value_name = "MIB",
@@ -102,18 +102,18 @@ pub struct Cli {
     /// Drop the orbs on the CPU once they are on the GPU
     #[arg(long, conflicts_with_all = ["peer", "verify"])]
     pub gpu_only: bool,
-    /// Draw the same scene another way, to compare
+    /// Draw the same scene in another way, to compare
     #[arg(long, value_enum, value_name = "PEER")]
     pub peer: Option<Peer>,
-    /// List the adapters, one a line; exit code 3 without any
+    /// List the adapters, one per line; exit code 3 if there is none
     #[arg(long, hide = true)]
     pub probe: bool,
-    /// End after this many frames, without a report and while pipelines are compiled: a test of ends
+    /// End after K frames, without a report and while pipelines are being compiled: for tests of clean ends
     #[arg(long, value_name = "K", hide = true, requires = "headless")]
     pub end_after: Option<u32>,
 }
 
-/// The end of the help.
+/// The last part of the help.
 const EXIT_CODES: &str = "\
 Exit codes:
   0    all went well
@@ -128,7 +128,7 @@ impl Cli {
         self.upload_budget << 20
     }
 
-    /// What the parser cannot see in one flag alone.
+    /// Checks what the parser cannot see in a single flag.
     pub fn check(&self) -> Result<(), Failure> {
         if let Some(at) = self.freeze_at
             && at >= self.frames
@@ -171,7 +171,7 @@ impl ValueEnum for Tier {
             CullingTier::Workgroup => {
                 PossibleValue::new("workgroup").help("Compute without subgroup operations")
             }
-            CullingTier::Cpu => PossibleValue::new("cpu").help("On the CPU"),
+            CullingTier::Cpu => PossibleValue::new("cpu").help("No compute: cull on the CPU"),
         })
     }
 }
@@ -197,7 +197,7 @@ impl ValueEnum for Packing {
 /// How orbs of many triangles are drawn.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meshlets {
-    /// Of each visible orb the meshlets that the view can see
+    /// The meshlets of each visible orb that the view can see
     Parts,
     /// Each visible orb as a whole
     Whole,
@@ -206,7 +206,7 @@ pub enum Meshlets {
 /// Another way to draw the scene.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
-    /// One entity an orb, Bevy's own path
+    /// One entity per orb, on Bevy's own path
     Bevy,
 }
 

@@ -1,7 +1,8 @@
-//! Where the orbs are: a galaxy of arms, belt, core, streams and halo. Pure data, the same for the same seed.
+//! The places of the orbs: a galaxy of arms, belt, core, streams and halo. Pure data, the same for the
+//! same seed.
 //!
-//! Places are made in a disc of radius 1 and then spread to [`radius`], which grows with the cube root of the count:
-//! a larger field is wider, not denser.
+//! Places are made in a disc of radius 1 and then scaled to [`radius`], which grows with the cube root
+//! of the count: a larger field is wider, not denser.
 
 use bevy::{math::ops, prelude::*};
 use bevy_gpu_culling::instance::{InstanceError, InstanceSet, PackedInstance};
@@ -51,10 +52,10 @@ pub enum Finish {
 pub struct Layer {
     pub shape: Shape,
     pub finish: Finish,
-    /// Of a thousand orbs.
+    /// Its number of orbs per thousand.
     share: u32,
     place: Place,
-    /// Smallest and largest scale, most are small; `None` where all have scale 1.
+    /// Smallest and largest scale; most orbs are small. `None` if all have scale 1.
     sizes: Option<(f32, f32)>,
 }
 
@@ -66,7 +67,7 @@ enum Place {
     Arms { focus: f32 },
     /// A tilted ring through the arms.
     Belt,
-    /// Curved strands out of the core, above and below the disc.
+    /// Curved strands from the core, above and below the disc.
     Streams { width: f32 },
     /// Thinly everywhere.
     Halo,
@@ -105,9 +106,9 @@ const fn layer(
 /// Strands that leave the core.
 const STREAMS: usize = 9;
 const ARMS: u32 = 3;
-/// Where arms and streams begin.
+/// Radius at which arms and streams begin.
 const INNER: f32 = 0.14;
-/// No orb covers the camera's first view.
+/// Radius of the clearing around the camera's start, so that no orb covers the first view.
 const CLEARING: f32 = 6.0;
 
 /// The set of a layer, sorted along the Morton curve.
@@ -117,7 +118,7 @@ pub struct LayerSet {
 }
 
 impl LayerSet {
-    /// Some of its orbs.
+    /// Its orbs, or some of them.
     pub fn take(&self, indices: &[usize]) -> Result<Self, InstanceError> {
         let packed = indices.iter().map(|at| self.set.packed()[*at]).collect();
         let mut set = InstanceSet::from_packed(packed)?;
@@ -131,19 +132,19 @@ impl LayerSet {
     }
 }
 
-/// Radius of a field of so many orbs, in world units.
+/// Radius of a field of `count` orbs, in world units.
 pub fn radius(count: u32) -> f32 {
     3.0 * ops::cbrt(count.max(1000) as f32)
 }
 
-/// Where the camera starts, in the unit disc, and where it looks.
+/// The camera's first place in the unit disc, and the place that it looks at.
 pub const EYE: Vec3 = Vec3::new(0.46, 0.11, 0.34);
 pub const TARGET: Vec3 = Vec3::new(0.125, 0.015, -0.35);
 
-/// Orbs that are made at once, from random numbers of their own.
+/// Orbs per piece of work. Each piece has its own random numbers.
 const PART: usize = 1 << 18;
 
-/// All sets that have orbs: a layer after the other, each on all cores.
+/// All sets that have orbs. Layers are made one after the other, each on all cores.
 pub fn generate(count: u32, seed: u64) -> Result<Vec<LayerSet>, InstanceError> {
     (0..LAYERS.len())
         .map(|index| (index, layer_count(count, index)))
@@ -158,7 +159,7 @@ pub fn generate(count: u32, seed: u64) -> Result<Vec<LayerSet>, InstanceError> {
         .collect()
 }
 
-/// Cuts the sets into neighbouring pieces, so that there are about `sets` of them in all, and at least as many as before.
+/// Cuts the sets into contiguous pieces, about `sets` in all, and at least one per set.
 pub fn split(layers: Vec<LayerSet>, sets: u32) -> Result<Vec<LayerSet>, InstanceError> {
     let all: usize = layers.iter().map(|layer| layer.set.len()).sum();
     let piece = all.div_ceil(sets.max(1) as usize).max(1);
@@ -180,7 +181,7 @@ pub fn split(layers: Vec<LayerSet>, sets: u32) -> Result<Vec<LayerSet>, Instance
     Ok(pieces)
 }
 
-/// Works on all items, each core on the next one that is left.
+/// Processes all items on all cores. Each core takes the next item that is left.
 fn each_core<T: Send>(items: impl Iterator<Item = T> + Send, work: impl Fn(T) + Sync) {
     let items = Mutex::new(items);
     let cores = thread::available_parallelism().map_or(1, usize::from);
@@ -196,7 +197,7 @@ fn each_core<T: Send>(items: impl Iterator<Item = T> + Send, work: impl Fn(T) + 
     });
 }
 
-/// Parts of the scales, one for each of the instances; without scales empty ones for ever.
+/// Pieces of the scales, one per piece of the instances; without scales, empty slices without end.
 fn scale_parts(scales: &mut [f32]) -> impl Iterator<Item = &mut [f32]> {
     let none = scales.is_empty();
     let empty = std::iter::repeat_with(|| &mut [][..]).take_while(move |_| none);
@@ -239,7 +240,7 @@ fn layer_set(
     InstanceSet::from_packed(instances)?.with_scales(scales)
 }
 
-/// How many of `count` orbs are of a layer: rounded so that all layers together have `count`.
+/// The number of a layer's orbs in a field of `count`, rounded so that all layers together have `count`.
 fn layer_count(count: u32, layer: usize) -> u32 {
     let up_to = |layers: &[Layer]| {
         let share: u32 = layers.iter().map(|layer| layer.share).sum();
@@ -260,7 +261,7 @@ fn clear_of_the_eye(place: Vec3, eye: Vec3) -> Vec3 {
 }
 
 impl Place {
-    /// A place in the unit disc, and how the orb is turned.
+    /// A place in the unit disc, and the orb's rotation.
     fn roll(self, dice: &mut Dice, streams: &[Stream]) -> (Vec3, Quat) {
         match self {
             Self::Core => {
@@ -272,7 +273,7 @@ impl Place {
             }
             Self::Arms { focus } => {
                 let arm = dice.below(ARMS) as f32 / ARMS as f32 * TAU;
-                // Even along the arm in area, a little more towards the core.
+                // Nearly even in area along the arm, a little denser near the core.
                 let reach = INNER + (1.0 - INNER) * ops::powf(dice.unit(), 0.55);
                 let width = (0.035 + 0.07 * reach) / focus;
                 let place = on_disc(reach, arm + spiral(reach))
@@ -310,7 +311,7 @@ impl Place {
     }
 }
 
-/// A strand: it winds out of the core, rises over or dives under the disc, and comes back to it.
+/// A strand. It winds out of the core, rises above the disc or dives below it, and comes back.
 struct Stream {
     start: f32,
     winding: f32,
@@ -339,7 +340,7 @@ impl Stream {
     }
 }
 
-/// Angle by which the arms wind, from `INNER` outwards.
+/// Angle by which the arms wind, outwards from `INNER`.
 fn spiral(reach: f32) -> f32 {
     1.9 * ops::ln(reach / INNER)
 }
@@ -367,7 +368,7 @@ impl Dice {
         self.0.random_range(0..end)
     }
 
-    /// About a normal distribution in each direction, but never further than 3 deviations.
+    /// Roughly normally distributed in each direction, within 3 deviations.
     fn bell(&mut self) -> Vec3 {
         let mut one = || {
             2.0 * (self.0.random::<f32>() + self.0.random::<f32>() + self.0.random::<f32>() - 1.5)
@@ -383,7 +384,7 @@ impl Dice {
         Vec3::new(flat * cos, y, flat * sin)
     }
 
-    /// Any rotation, all alike.
+    /// A rotation; all are equally likely.
     fn rotation(&mut self) -> Quat {
         let (share, a, b) = (self.unit(), self.unit() * TAU, self.unit() * TAU);
         let (low, high) = ((1.0 - share).sqrt(), (share).sqrt());

@@ -1,10 +1,10 @@
-//! Culling held still while the camera flies on, and the frustum that goes on culling drawn as lines.
+//! Frozen culling: the camera flies on, and lines show the frustum that still culls.
 
 use crate::look;
 use bevy::{gizmos::config::GizmoConfigStore, math::ops, prelude::*};
 use bevy_gpu_culling::prelude::FreezeCulling;
 
-/// Draws the frozen frustum of every camera that has one, and takes it away again.
+/// Draws the frozen frustum of each camera that has one, and removes it when the camera thaws.
 pub struct FreezePlugin;
 
 impl Plugin for FreezePlugin {
@@ -45,7 +45,7 @@ fn show_frustum(
     }
 }
 
-/// The camera on its way out: at 0 where it starts, at 1 high above and behind.
+/// The camera on its way out: 0 is its start, 1 is high above and behind.
 pub fn way_out(radius: f32, progress: f32) -> Transform {
     let start = look::start(radius);
     let outside = Transform::from_translation(Vec3::new(1.03, 1.05, 1.08) * radius)

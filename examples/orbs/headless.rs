@@ -1,4 +1,5 @@
-//! Frames without a window: warm up, measure, then wait for the picture, the counters and the verdicts.
+//! Frames without a window: warm up, measure, then wait for the picture, the counters and the
+//! verdicts.
 
 use crate::{
     Failure,
@@ -34,10 +35,10 @@ use bevy_gpu_culling::{
 use indicatif::{ProgressBar, ProgressStyle};
 use std::{any::TypeId, time::Instant};
 
-/// Orbs to warm up with where the large field's upload is measured.
+/// Orbs to warm up with if the large field's upload is measured.
 const SMALL: u32 = 100_000;
 
-/// Updates after which a pipeline, a counter or a picture that is still missing will not come.
+/// Updates to wait for a pipeline, a counter or a picture.
 const PATIENCE: u32 = 60;
 
 /// Draws the frames that the flags ask for, and reports.
@@ -77,12 +78,12 @@ pub fn run(cli: &Cli, end: &CleanEnd) -> Result<(), Failure> {
     }
 }
 
-/// The app, and what it draws with.
+/// The app and its parts.
 struct Stage {
     app: App,
     camera: Entity,
     target: Handle<Image>,
-    /// A field that comes when all is warm, to see how it streams.
+    /// The field whose upload is measured after the warm-up.
     later: Option<(Field, Vec<LayerSet>)>,
 }
 
@@ -121,7 +122,8 @@ impl Stage {
         let mut later = None;
         let world = app.world_mut();
         if cli.upload {
-            // As large, so that the camera sees the same layers and nothing is left to compile.
+            // Of the same radius, so that the camera sees the same layers and no pipeline is left to
+            // compile.
             let step = (field.count / SMALL).max(1) as usize;
             let few = |layer: &LayerSet| {
                 let takes: Vec<_> = (0..layer.set.len()).step_by(step).collect();
@@ -137,7 +139,7 @@ impl Stage {
             .resource_mut::<Assets<Image>>()
             .add(picture::target(cli.size));
         let camera = look::camera(world, radius);
-        // Without a window Bevy asks which camera is the one that shadows' details follow.
+        // Without a window, Bevy must be told which camera the level of detail of shadows follows.
         let camera = world
             .spawn((
                 camera,
@@ -146,7 +148,7 @@ impl Stage {
             ))
             .id();
         if cli.size.x > 16 * cli.size.y {
-            // Bevy's bloom makes its textures of a strip longer than a texture may be.
+            // For a picture that is one long strip, Bevy's bloom makes textures beyond the limit.
             world.entity_mut(camera).remove::<Bloom>();
         }
         if let Some(tangent) = tangent
@@ -179,7 +181,8 @@ impl Stage {
         Ok((stage, start))
     }
 
-    /// Draws until all sets are on the GPU; with `--upload` the large field only comes now, and is measured.
+    /// Draws until all sets are on the GPU. With `--upload`, the large field is added now and
+    /// measured.
     fn load(&mut self, cli: &Cli, progress: &Progress) -> Result<Option<Upload>, Failure> {
         if cli.peer.is_some() || cli.count == 0 {
             return Ok(None);
@@ -188,13 +191,13 @@ impl Stage {
         let mut watch = Watch::default();
         let measured = self.later.take();
         if let Some((field, sets)) = measured {
-            // Gone before the other comes, so that its end is no part of the first frame.
+            // Removed first, so that the first frame does not include its removal.
             show(self.app.world_mut(), field.clone(), Vec::new());
             self.frame()?;
             self.frame()?;
             show(self.app.world_mut(), field, sets);
         }
-        // The slowest budget brings a block of 1,024 a frame.
+        // The smallest budget uploads one block of 1,024 instances per frame.
         let most = u64::from(cli.count) / 1024 + u64::from(PATIENCE);
         let mut frames = 0;
         while !watch.is_complete(self.app.world_mut()) {
@@ -215,7 +218,7 @@ impl Stage {
         Ok(Some(watch.report(bytes, plain)))
     }
 
-    /// Shaders load in the background: draws until no pipeline waits for one.
+    /// Draws until no pipeline waits for a shader. Shaders load in the background.
     fn warm_up(&mut self, progress: &Progress) -> Result<(), Failure> {
         progress.say("warming up");
         for _ in 0..PATIENCE {
@@ -231,11 +234,11 @@ impl Stage {
         }
         Err(Failure::new(
             Failure::WORK,
-            "the renderer's pipelines are not ready: the log says which shader fails",
+            "the renderer's pipelines are not ready: the log names the shader that fails",
         ))
     }
 
-    /// Draws the frames and returns how long each took, in milliseconds.
+    /// Draws the frames and returns their times in milliseconds.
     fn measure(&mut self, cli: &Cli, progress: &Progress) -> Result<Vec<f64>, Failure> {
         let radius = self.app.world().resource::<Field>().radius();
         progress.count(cli.frames);
@@ -265,7 +268,7 @@ impl Stage {
             .collect()
     }
 
-    /// One frame from start to end, the GPU's part included: nothing of the next one overlaps it.
+    /// One frame from start to end, including the GPU's part. The next frame does not overlap it.
     fn frame(&mut self) -> Result<f64, Failure> {
         end::frame(&mut self.app).map_err(|exit| {
             let quit = || Failure::new(Failure::WORK, "the app ended before its work was done");
@@ -273,7 +276,7 @@ impl Stage {
         })
     }
 
-    /// Draws on, the same picture, until what comes some frames later is there.
+    /// Draws the same picture until the results that come some frames later are there.
     fn wait_for_results(
         &mut self,
         cli: &Cli,
@@ -312,7 +315,7 @@ impl Stage {
             } else {
                 ""
             };
-            // The counters are a frame or two old, and the last frame measured is what they should tell of.
+            // The counters are a frame or two old, and must be those of the last measured frame.
             if missing.is_empty() && updates >= 2 {
                 return Ok(verdicts);
             }
@@ -323,7 +326,8 @@ impl Stage {
         ))
     }
 
-    /// Entities that draw orbs and that Bevy found in the camera's view: sets, or the peer's orbs.
+    /// The number of entities with orbs that Bevy found in the camera's view: sets, or the peer's
+    /// orbs.
     fn orbs_seen(&self) -> usize {
         let world = self.app.world();
         let seen = world.get::<VisibleEntities>(self.camera);
@@ -333,7 +337,7 @@ impl Stage {
             .count()
     }
 
-    /// What each view saw: the plugin's counters, or how many entities Bevy found visible.
+    /// Each view's counters: the plugin's, or the number of entities that Bevy found visible.
     fn views(&self, cli: &Cli, verdicts: Option<&[Verdict]>) -> Vec<View> {
         let world = self.app.world();
         let mut views: Vec<View> = Vec::new();
@@ -370,7 +374,7 @@ impl Stage {
     }
 }
 
-/// The orbs to draw, and the tangent of half the field of view where the flags ask for one.
+/// The orbs to draw, and the tangent of half the field of view if the flags ask for one.
 fn choose(
     cli: &Cli,
     radius: f32,
@@ -399,7 +403,7 @@ fn choose(
     }
 }
 
-/// An error when a survivor list differs from the CPU twin's, or when there was none to compare.
+/// An error if a survivor list differs from the CPU twin's, or if there was none to compare.
 fn check(verdicts: &[Verdict], sets_seen: usize) -> Result<(), Failure> {
     if verdicts.is_empty() && sets_seen > 0 {
         return Err(Failure::new(
@@ -424,7 +428,7 @@ fn check(verdicts: &[Verdict], sets_seen: usize) -> Result<(), Failure> {
     ))
 }
 
-/// Bevy without a window, a frame for each update.
+/// Bevy without a window, one frame per update.
 fn app(cli: &Cli, end: &CleanEnd) -> App {
     let mut app = App::new();
     app.add_plugins(
@@ -436,7 +440,7 @@ fn app(cli: &Cli, end: &CleanEnd) -> App {
                 ..default()
             })
             .set(RenderPlugin {
-                // A test of ends wants pipelines in the making.
+                // `--end-after` is about ends while pipelines are being compiled.
                 synchronous_pipeline_compilation: cli.end_after.is_none(),
                 ..default()
             })
@@ -462,7 +466,7 @@ fn app(cli: &Cli, end: &CleanEnd) -> App {
     app
 }
 
-/// A bar on stderr, where that is a terminal.
+/// A progress bar on stderr, if that is a terminal.
 struct Progress(ProgressBar);
 
 impl Progress {

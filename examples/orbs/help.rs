@@ -1,4 +1,4 @@
-//! The text at the bottom left: what is drawn, how it is culled, and the keys.
+//! The text at the bottom left: the field, the culling and the keys.
 
 use crate::{
     cli::{Meshlets, Peer},
@@ -10,9 +10,9 @@ use bevy_gpu_culling::prelude::{CullingReport, FreezeCulling};
 
 const FLY: &str =
     "W A S D Q E fly, Shift faster, right mouse button or L looks around, wheel sets the speed";
-const PLUGIN_KEYS: &str = "F freezes the culling, T next tier, C next compaction, + - more or fewer orbs, H hides this, Esc quits";
-const MESHLET_KEYS: &str = "M colours meshlets, ";
-const PEER_KEYS: &str = "+ - more or fewer orbs, H hides this, Esc quits";
+const PLUGIN_KEYS: &str = "F freezes culling, T next tier, C next compaction, + - twice or half the orbs, H hides this, Esc quits";
+const MESHLET_KEYS: &str = "M colors meshlets, ";
+const PEER_KEYS: &str = "+ - twice or half the orbs, H hides this, Esc quits";
 
 /// Adds the text.
 pub struct HelpPlugin;
@@ -81,7 +81,7 @@ fn write(
             let frozen = if frozen.is_empty() {
                 ""
             } else {
-                ", FROZEN: fly out and see what was kept"
+                ", FROZEN: fly out to see what was kept"
             };
             let meshlets = match field.meshlets {
                 Some(Meshlets::Parts) => MESHLET_KEYS,
@@ -96,7 +96,7 @@ fn write(
         }
         (Some(Peer::Bevy) | None, _) => {
             format!(
-                "{} orbs, drawn by Bevy, an entity for each{making}\n{FLY}\n{PEER_KEYS}",
+                "{} orbs, drawn by Bevy, one entity per orb{making}\n{FLY}\n{PEER_KEYS}",
                 grouped(field.count.into())
             )
         }

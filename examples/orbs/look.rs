@@ -1,4 +1,4 @@
-//! Meshes, materials, sky, lights and camera: all that gives the field its mood.
+//! Meshes, materials, sky, lights and camera.
 
 use crate::field::{self, Finish, Shape};
 use bevy::{
@@ -20,7 +20,7 @@ use wgpu::DeviceType;
 
 /// Radius of an orb, a rock or a ring of scale 1.
 const RADIUS: f32 = 0.5;
-/// Colour of what is far away.
+/// Color of the mist.
 const MIST: Color = Color::srgb(0.035, 0.028, 0.075);
 
 /// The mesh of a shape, of 80 to 200 triangles.
@@ -44,7 +44,7 @@ pub fn mesh(shape: Shape) -> Mesh {
     }
 }
 
-/// The mesh of a shape, closed, of more than 10,000 triangles: for meshlets.
+/// The closed mesh of a shape, of more than 10,000 triangles, for meshlets.
 pub fn dense_mesh(shape: Shape) -> Mesh {
     match shape {
         Shape::Orb => ball(22),
@@ -69,7 +69,7 @@ pub fn dense_mesh(shape: Shape) -> Mesh {
     }
 }
 
-/// What shows the colours of meshlets.
+/// The material that shows the colors of meshlets.
 pub fn neutral_material() -> StandardMaterial {
     StandardMaterial {
         perceptual_roughness: 0.6,
@@ -80,7 +80,7 @@ pub fn neutral_material() -> StandardMaterial {
 fn ball(subdivisions: u32) -> Mesh {
     match Sphere::new(RADIUS).mesh().ico(subdivisions) {
         Ok(mesh) => mesh,
-        // Only a ball of more vertices than a u32 counts is refused.
+        // Only a ball with more vertices than a `u32` counts is refused.
         Err(_) => Sphere::new(RADIUS).mesh().uv(16, 8),
     }
 }
@@ -93,14 +93,14 @@ fn rock() -> Mesh {
     mesh
 }
 
-/// A ball with bumps, and the normals of one without.
+/// A ball with bumps and the normals of a smooth one.
 fn bumpy(subdivisions: u32) -> Mesh {
     let mut mesh = ball(subdivisions);
     if let Some(VertexAttributeValues::Float32x3(places)) =
         mesh.attribute_mut(Mesh::ATTRIBUTE_POSITION)
     {
         for place in places {
-            // Vertices at the same place must go to the same place: the bump is a function of it.
+            // The bump is a function of the place, so that equal vertices stay equal.
             let [x, y, z] = *place;
             let bump =
                 ops::sin(7.0 * x + 1.0) + ops::sin(9.0 * y + 2.0) + ops::sin(8.0 * z + 5.0 * x);
@@ -118,7 +118,7 @@ pub fn material(finish: Finish) -> StandardMaterial {
         perceptual_roughness,
         ..default()
     };
-    // A glow needs no light: brighter than white, it blooms.
+    // Brighter than white, so that it blooms without a light.
     let glow = |color: Color| StandardMaterial {
         unlit: true,
         ..base(color, 0.0, 1.0)
@@ -139,7 +139,7 @@ pub fn material(finish: Finish) -> StandardMaterial {
     }
 }
 
-/// A patch of the nebula: direction, width (1 is a quarter of the sky) and colour.
+/// A patch of the nebula: direction, width (1 is a quarter of the sky) and color.
 const NEBULA: [(Vec3, f32, Vec3); 7] = [
     (
         Vec3::new(-0.9, 0.05, -0.55),
@@ -158,18 +158,18 @@ const NEBULA: [(Vec3, f32, Vec3); 7] = [
     (Vec3::new(0.1, -1.0, 0.0), 0.6, Vec3::new(0.05, 0.03, 0.14)),
 ];
 
-/// The nebula's light from a direction; a rough surface sees it blurred.
+/// The nebula's light from a direction, blurred for a rough surface.
 fn nebula(direction: Vec3, blur: f32) -> Vec3 {
     let dark = Vec3::new(0.010, 0.010, 0.026);
     NEBULA.iter().fold(dark, |light, (towards, width, color)| {
         let wide = width + 1.2 * blur * blur;
         let lobe = ops::exp((direction.dot(towards.normalize()) - 1.0) / (wide * wide));
-        // A blurred patch is wider and as much dimmer.
+        // A blurred patch is wider, and dimmer by the same factor.
         light + color * lobe * (width * width / (wide * wide))
     })
 }
 
-/// The sky as a cube map; each level of detail is what surfaces of its roughness reflect.
+/// The sky as a cube map. Surfaces reflect the level of detail of their roughness.
 fn sky_map(side: u32, levels: u32, first_blur: f32) -> Image {
     let mut texels = Vec::new();
     for face in 0..6 {
@@ -205,7 +205,8 @@ fn sky_map(side: u32, levels: u32, first_blur: f32) -> Image {
     image
 }
 
-/// The direction in the world of a point on a cube map's face. Cube maps are left-handed: z is the other way.
+/// The direction in the world of a point on a cube map's face. Cube maps are left-handed, so z is
+/// mirrored.
 fn face_direction(face: u32, right: f32, down: f32) -> Vec3 {
     let direction = match face {
         0 => Vec3::new(1.0, -down, -right),
@@ -218,7 +219,7 @@ fn face_direction(face: u32, right: f32, down: f32) -> Vec3 {
     (direction * Vec3::new(1.0, 1.0, -1.0)).normalize()
 }
 
-/// A colour as three mantissas of 9 bits and one exponent of 5.
+/// A color as three mantissas of 9 bits and one exponent of 5.
 fn shared_exponent(color: Vec3) -> u32 {
     let largest = color.max_element().clamp(1e-6, 65_000.0);
     let exponent = (ops::log2(largest).floor() as i32 + 1).max(-15);
@@ -230,9 +231,9 @@ fn shared_exponent(color: Vec3) -> u32 {
         | ((exponent + 15) as u32) << 27
 }
 
-/// Everything of a camera but where it draws to.
+/// A camera without its target.
 pub fn camera(world: &mut World, radius: f32) -> impl Bundle {
-    // Four samples a pixel cost a software renderer four times as much.
+    // Four samples per pixel make a software renderer four times as slow.
     let smooth = world.resource::<RenderAdapterInfo>().device_type != DeviceType::Cpu;
     let mut images = world.resource_mut::<Assets<Image>>();
     let glossy = images.add(sky_map(64, 6, 0.0));
@@ -264,13 +265,13 @@ pub fn camera(world: &mut World, radius: f32) -> impl Bundle {
     )
 }
 
-/// Where the camera starts.
+/// The camera's first transform.
 pub fn start(radius: f32) -> Transform {
     let tilted = Vec3::new(0.10, 1.0, -0.06);
     Transform::from_translation(field::EYE * radius).looking_at(field::TARGET * radius, tilted)
 }
 
-/// The far plane does not cut: it is where a frozen frustum ends that is drawn as a gizmo.
+/// The far plane does not cull. It is the end of a frozen frustum that is drawn as a gizmo.
 pub fn lens(radius: f32) -> Projection {
     Projection::Perspective(PerspectiveProjection {
         fov: 34f32.to_radians(),
@@ -279,7 +280,8 @@ pub fn lens(radius: f32) -> Projection {
     })
 }
 
-/// Mist that hides what is far. From outside it thins out, so that the whole field can be seen.
+/// Mist that hides distant orbs. It is thinner for a camera outside the field, which sees the whole
+/// field.
 pub fn fog(eye: Vec3, radius: f32) -> DistanceFog {
     let outside = (eye.length() / radius).max(1.0);
     DistanceFog {
@@ -291,7 +293,7 @@ pub fn fog(eye: Vec3, radius: f32) -> DistanceFog {
     }
 }
 
-/// A light: place in the unit disc, strength and colour.
+/// A light: place in the unit disc, strength and color.
 const LIGHTS: [(Vec3, f32, Color); 13] = [
     (Vec3::new(0.0, 0.05, 0.0), 5.0, Color::srgb(1.0, 0.62, 0.28)),
     (
@@ -356,7 +358,7 @@ const LIGHTS: [(Vec3, f32, Color); 13] = [
     ),
 ];
 
-/// The lights' mark, so that they can be replaced.
+/// Marks the lights, so that they can be replaced.
 #[derive(Component)]
 pub struct Mood;
 
@@ -376,7 +378,7 @@ pub fn spawn_shadow_lights(world: &mut World, radius: f32, count: u32) {
     }
 }
 
-/// A dozen coloured lights in the field and a dim one from afar; none casts shadows.
+/// A dozen colored lights in the field and a dim one from afar, all without shadows.
 pub fn spawn_lights(world: &mut World, radius: f32) {
     // Light falls off with the square of the distance, and distances grow with the field.
     let unit = 1500.0 * radius * radius;
@@ -440,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_exponents_decode_to_the_colour() {
+    fn shared_exponents_decode_to_the_color() {
         for color in [
             Vec3::new(0.01, 0.02, 0.5),
             Vec3::new(7.0, 0.3, 1.0),

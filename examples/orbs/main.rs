@@ -1,16 +1,19 @@
-//! A field of orbs, culled on the GPU: in a window to fly through, or headless into a picture and a report.
+//! A field of orbs, culled on the GPU: in a window to fly through, or headless with a picture and a
+//! report.
 //!
-//! `cargo xtask orbs` runs it with all the set-up that a machine needs; `--help` lists the flags.
+//! `cargo xtask orbs` does the set-up that a machine needs, then runs it; `--help` lists the flags. It
+//! needs two features: `cargo run --example orbs --features meshlets,overlay`.
 //!
 //! * `cli`: the flags.
-//! * `field`: where the orbs are, as pure data.
+//! * `field`: the places of the orbs, as pure data.
 //! * `look`: meshes, materials, sky, lights and camera.
-//! * `scene`: the field in the world, as instance sets or as one entity an orb.
-//! * `freeze`: culling held still while the camera flies on.
+//! * `scene`: the field in the world, as instance sets or as one entity per orb.
+//! * `freeze`: frozen culling while the camera flies on.
 //! * `windowed`, `help`: keys and on-screen text.
-//! * `headless`, `picture`, `report`: frames without a window, the PNG, the table and the JSON line.
-//! * `upload`: how a field streams to the GPU. `zoom`: fields of view that see so many orbs.
-//! * `adapters`: what there is to draw with.
+//! * `headless`, `picture`, `report`: frames without a window, the PNG file, the table and the JSON line.
+//! * `upload`: how fast a field streams to the GPU. `zoom`: fields of view that see a given number of
+//!   orbs.
+//! * `adapters`: the adapters.
 //! * `end`: a clean end, shared with the small examples.
 
 #![allow(
@@ -44,7 +47,7 @@ use cli::Cli;
 use end::CleanEnd;
 use std::{io::IsTerminal, process::ExitCode};
 
-/// What went wrong, as a person reads it, with the exit code.
+/// A failure: a message for people, and the exit code.
 #[derive(Debug)]
 struct Failure {
     code: u8,
@@ -52,11 +55,11 @@ struct Failure {
 }
 
 impl Failure {
-    /// The work failed or did not prove right.
+    /// The work failed or its check did.
     const WORK: u8 = 1;
-    /// The flags ask for what cannot be done.
+    /// The flags ask for something that cannot be done.
     const USAGE: u8 = 2;
-    /// There is nothing to draw with.
+    /// There is no adapter.
     const NO_ADAPTER: u8 = 3;
     /// Ctrl-C.
     const INTERRUPTED: u8 = end::INTERRUPTED;
@@ -68,7 +71,7 @@ impl Failure {
         }
     }
 
-    /// What the app's own end says; `None` if all is well.
+    /// The failure that the app's exit stands for; `None` if it ended well.
     fn of_app(exit: AppExit) -> Option<Self> {
         let AppExit::Error(code) = exit else {
             return None;
@@ -86,7 +89,7 @@ fn main() -> ExitCode {
     match run(&Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // Whoever typed Ctrl-C knows.
+            // The user typed Ctrl-C and needs no message.
             if failure.code != Failure::INTERRUPTED {
                 eprintln!("error: {}", failure.message);
             }
@@ -96,7 +99,7 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<(), Failure> {
-    // First, because it answers Ctrl-C; and dropped last, after the app.
+    // First, because it answers Ctrl-C, and because it must be dropped after the app.
     let end = CleanEnd::new();
     if cli.probe {
         return adapters::list();
@@ -110,10 +113,11 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     }
 }
 
-/// Warnings, and what the plugin says of itself, on stderr: stdout is for the report. `RUST_LOG` says otherwise.
+/// Logs warnings, and what the plugin says of itself, to stderr; stdout is for the report. `RUST_LOG`
+/// overrides the filter.
 fn log_plugin() -> LogPlugin {
     LogPlugin {
-        // The Vulkan loader's word about drivers that it skipped is no news.
+        // `wgpu_hal=error` hides the Vulkan loader's warnings about drivers that it skipped.
         filter: "warn,bevy_gpu_culling=info,orbs=info,wgpu_hal=error".into(),
         fmt_layer: |_| -> Option<BoxedFmtLayer> {
             let layer = tracing_subscriber::fmt::Layer::default().with_writer(std::io::stderr);

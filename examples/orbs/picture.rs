@@ -1,4 +1,4 @@
-//! The picture: where the camera draws to without a window, and the PNG.
+//! The picture: the camera's target without a window, and the PNG file.
 
 use crate::Failure;
 use bevy::{
@@ -15,13 +15,13 @@ use std::{fs::OpenOptions, io::ErrorKind, path::Path};
 pub fn target(size: UVec2) -> Image {
     let mut image = Image::new_target_texture(size.x, size.y, TextureFormat::Rgba8UnormSrgb, None);
     image.texture_descriptor.usage |= TextureUsages::COPY_SRC;
-    // Only the renderer fills it: no zeros to upload.
+    // Only the renderer fills it, so no zeros are uploaded.
     image.data = None;
     image.copy_on_resize = false;
     image
 }
 
-/// Checks that a PNG can be written there, before anything is drawn. Leaves the path as it was.
+/// Checks, before anything is drawn, that a PNG can be written there. Does not change what is there.
 pub fn check_writable(path: &Path) -> Result<(), Failure> {
     let refuse = |reason: String| {
         Err(Failure::new(
@@ -33,7 +33,7 @@ pub fn check_writable(path: &Path) -> Result<(), Failure> {
         .extension()
         .is_none_or(|extension| !extension.eq_ignore_ascii_case("png"))
     {
-        return refuse("the picture is a PNG, the name must end in .png".into());
+        return refuse("the picture is a PNG file: its name must end in .png".into());
     }
     match OpenOptions::new().write(true).create_new(true).open(path) {
         Ok(file) => {
@@ -53,7 +53,7 @@ pub fn check_writable(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The picture, once the renderer has handed it over.
+/// The picture, when the renderer has delivered it.
 #[derive(Resource, Default)]
 struct Captured(Option<Image>);
 
@@ -89,7 +89,7 @@ pub fn save(world: &mut World, path: &Path) -> Result<(), Failure> {
     let picture = picture
         .try_into_dynamic()
         .map_err(|error| fail(error.to_string()))?;
-    // The alpha channel says nothing here.
+    // The alpha channel has no meaning here.
     picture
         .to_rgb8()
         .save_with_format(path, ImageFormat::Png)

@@ -1,4 +1,4 @@
-//! What was drawn and what it cost: a table for people, a line of JSON for programs.
+//! What was drawn and its cost: a table for people, a line of JSON for programs.
 
 use crate::{
     cli::{Cli, Meshlets, Peer},
@@ -19,7 +19,7 @@ use clap::ValueEnum;
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// The report. Field names and order are the JSON line's.
+/// The report. The JSON line has its field names and their order.
 #[derive(Serialize)]
 pub struct Report {
     adapter: String,
@@ -29,11 +29,11 @@ pub struct Report {
     instances: u64,
     sets: usize,
     bytes_per_instance: Option<f64>,
-    /// All that the culling holds on the GPU.
+    /// Bytes that the culling holds on the GPU.
     gpu_bytes: Option<u64>,
-    /// What the sets hold on the CPU.
+    /// Bytes that the sets hold on the CPU.
     cpu_bytes: u64,
-    /// Compute passes of the culling in a frame, and their dispatches.
+    /// Compute passes of the culling per frame, and their dispatches.
     passes: Option<u32>,
     dispatches: Option<u32>,
     frames: usize,
@@ -48,17 +48,17 @@ pub struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     upload: Option<Upload>,
     views: Vec<View>,
-    /// With `--meshlets`: counters of the camera, and the GPU time of the main pass.
+    /// With `--meshlets`: the camera's counters, and the GPU time of the main pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     meshlets: Option<Parts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     peer: Option<String>,
 }
 
-/// What meshlets do to the triangles, and what it costs to draw them.
+/// Counters of meshlets and triangles, and the cost of drawing them.
 #[derive(Serialize, Default)]
 pub struct Parts {
-    /// Drawn by meshlets, or whole.
+    /// `parts` if they are drawn by meshlets, else `whole`.
     by: &'static str,
     tested: u64,
     culled_by_frustum: u64,
@@ -66,9 +66,10 @@ pub struct Parts {
     drawn: u64,
     triangles: u64,
     whole_triangles: u64,
-    /// Milliseconds of the GPU from survivors to the commands of meshlets; `None` when it was not measured.
+    /// GPU time from survivors to the commands of meshlets, in milliseconds; `None` if it was not
+    /// measured.
     cull_ms: Option<f64>,
-    /// Milliseconds of the GPU in the main pass.
+    /// GPU time of the main pass, in milliseconds.
     draw_ms: Option<f64>,
 }
 
@@ -103,16 +104,16 @@ const MAIN_PASS_GPU: DiagnosticPath =
 #[derive(Serialize, Clone, Debug)]
 pub struct Upload {
     pub bytes: u64,
-    /// Frames that brought some of it.
+    /// Number of frames in which some of it arrived.
     pub frames: usize,
-    /// From the first of them to the last.
+    /// Time from the first of them to the last.
     pub ms: f64,
     pub frame_ms_median: f64,
     pub frame_ms_max: f64,
-    /// Each of them.
+    /// The time of each of them.
     pub frame_ms: Vec<f64>,
     pub gb_s: f64,
-    /// A plain buffer, written in slices as large.
+    /// The rate of a plain buffer that is written in slices of the same size.
     pub plain_gb_s: f64,
 }
 
@@ -132,7 +133,7 @@ pub struct View {
     pub name: String,
     pub tested: u64,
     pub visible: u64,
-    /// Whether the survivors are the CPU twin's; `None` when nobody compared.
+    /// Whether the survivors are the CPU twin's; `None` if they were not compared.
     pub verified: Option<bool>,
 }
 
@@ -156,7 +157,7 @@ impl Report {
     ) -> Self {
         let drawn = frames.len();
         if drawn > 1 {
-            // The first one still pays for what the others reuse.
+            // The first one also creates what the others reuse.
             frames.remove(0);
         }
         let adapter = world.resource::<RenderAdapterInfo>();
@@ -212,7 +213,7 @@ impl Report {
 
     /// One line of JSON.
     pub fn json(&self) -> String {
-        // Plain numbers and strings: nothing in it can fail to be JSON.
+        // Numbers and strings always serialize.
         serde_json::to_string(self).unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"))
     }
 }
@@ -262,7 +263,7 @@ impl fmt::Display for Report {
         let mut row = |what: &str, value: String| writeln!(f, "{what:<10} {value}");
         row("adapter", format!("{} ({})", self.adapter, self.backend))?;
         match (&self.peer, &self.tier) {
-            (Some(peer), _) => row("drawn by", format!("{peer}, an entity for each orb"))?,
+            (Some(peer), _) => row("drawn by", format!("{peer}, one entity per orb"))?,
             (None, tier) => {
                 let tier = tier.as_deref().unwrap_or("none: this device cannot cull");
                 row(

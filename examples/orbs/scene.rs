@@ -1,4 +1,4 @@
-//! The field in the world: as instance sets, or as one entity an orb.
+//! The field in the world: as instance sets, or as one entity per orb.
 
 use crate::{
     cli::{Cli, Meshlets, Peer},
@@ -11,27 +11,27 @@ use bevy_gpu_culling::{
     prelude::{GpuInstances, MeshletMesh, MeshletMesh3d, MeshletSettings},
 };
 
-/// What is drawn at the moment.
+/// The field that is drawn now.
 #[derive(Resource, Clone, Debug)]
 pub struct Field {
     pub count: u32,
     pub seed: u64,
     pub peer: Option<Peer>,
-    /// Orbs of many triangles, and how they are drawn.
+    /// How orbs of many triangles are drawn; `None` if orbs have few.
     pub meshlets: Option<Meshlets>,
-    /// Each meshlet has a colour of its own.
+    /// Whether each meshlet has its own color.
     pub colored: bool,
-    /// Sets to spread the orbs over, at least.
+    /// The least number of sets to spread the orbs over.
     pub least_sets: u32,
-    /// Point lights with shadows.
+    /// Number of point lights with shadows.
     pub lights: u32,
-    /// The sets are dropped on the CPU once they are on the GPU.
+    /// Whether sets are dropped on the CPU once they are on the GPU.
     pub gpu_only: bool,
-    /// Orbs that are drawn: all, or those that were kept.
+    /// Number of orbs that are drawn: all, or those that were kept.
     pub drawn: u64,
-    /// Sets that they are in.
+    /// Number of their sets.
     pub sets: usize,
-    /// Bytes of all sets.
+    /// Size of all sets, in bytes.
     pub bytes: u64,
 }
 
@@ -56,7 +56,7 @@ impl Field {
         field::radius(self.count)
     }
 
-    /// Makes the sets: the slow part, for any thread.
+    /// Makes the sets. It is slow, and runs on any thread.
     pub fn generate(&self) -> Result<Vec<LayerSet>, InstanceError> {
         let sets = field::generate(self.count, self.seed)?;
         if self.least_sets == 0 {
@@ -66,7 +66,7 @@ impl Field {
     }
 }
 
-/// The layers' looks: made once, shared by all fields that are drawn after each other.
+/// The layers' looks, made once for all fields that are drawn one after the other.
 #[derive(Resource)]
 struct Palette(Vec<Look>);
 
@@ -78,7 +78,7 @@ struct Look {
     parts: Option<Parts>,
 }
 
-/// The mesh cut into meshlets: as it is, and with each meshlet in a colour of its own.
+/// The mesh cut into meshlets, in the layer's look and with one color per meshlet.
 #[derive(Component, Clone)]
 pub struct Parts {
     plain: (Handle<MeshletMesh>, Handle<StandardMaterial>),
@@ -94,7 +94,7 @@ impl Parts {
 }
 
 impl Palette {
-    /// A peer has no assets of meshlets.
+    /// `cut` is false for a peer, which has no meshlets.
     fn new(world: &mut World, meshlets: Option<Meshlets>, cut: bool) -> Self {
         let neutral = add(world, look::neutral_material());
         let looks = LAYERS.iter().map(|layer| {
@@ -108,7 +108,7 @@ impl Palette {
                 let parts = parts.inspect_err(|error| error!("{:?}: {error}", layer.shape));
                 parts.ok()
             });
-            // What is drawn whole has its triangles in the same order.
+            // The whole mesh has its triangles in the order of the meshlets.
             let whole = parts.as_ref().and_then(|parts| parts.to_mesh().ok());
             Look {
                 mesh: add(world, whole.unwrap_or(mesh)),
@@ -127,7 +127,7 @@ fn add<A: Asset>(world: &mut World, asset: A) -> Handle<A> {
     world.resource_mut::<Assets<A>>().add(asset)
 }
 
-/// Colours meshlets, or gives the orbs their own looks back.
+/// Switches between colored meshlets and the orbs' own looks.
 pub fn toggle_colors(
     mut commands: Commands,
     mut field: ResMut<Field>,
@@ -139,11 +139,11 @@ pub fn toggle_colors(
     }
 }
 
-/// An entity that draws orbs: a set, or one of the peer's.
+/// Marks an entity that draws orbs: a set, or an orb of the peer.
 #[derive(Component)]
 pub struct Orbs;
 
-/// Replaces what is drawn by `sets`, and the lights by those of this size of field.
+/// Replaces what is drawn by `sets`, and the lights by those for a field of this size.
 pub fn show(world: &mut World, mut field: Field, sets: Vec<LayerSet>) {
     let old: Vec<Entity> = world
         .query_filtered::<Entity, Or<(With<Orbs>, With<look::Mood>)>>()
@@ -186,7 +186,7 @@ pub fn show(world: &mut World, mut field: Field, sets: Vec<LayerSet>) {
                     }
                 }
             }
-            // Decoded from the packed set, so that both draw the very same rotations.
+            // Decoded from the packed set, so that both draw exactly the same rotations.
             Some(Peer::Bevy) => {
                 let orbs: Vec<_> = set
                     .iter()

@@ -1,4 +1,4 @@
-//! How a field streams to the GPU: measured against a plain buffer that is written the same way.
+//! How fast a field streams to the GPU, compared with a plain buffer that is written the same way.
 
 use crate::report::{Upload, median, rounded};
 use bevy::{
@@ -15,7 +15,7 @@ use bevy_gpu_culling::prelude::*;
 use std::time::Instant;
 use wgpu::{BufferDescriptor, BufferUsages};
 
-/// Bytes of the plain buffer, at most.
+/// The largest size of the plain buffer, in bytes.
 const PLAIN: u64 = 1 << 30;
 
 /// Follows the progress of all sets.
@@ -23,12 +23,12 @@ const PLAIN: u64 = 1 << 30;
 pub struct Watch {
     cursor: MessageCursor<InstanceUploadProgress>,
     arrived: HashMap<AssetId<InstanceSet>, InstanceUploadProgress>,
-    /// Times of the frames, and instances that had arrived after each.
+    /// The time of each frame, and the instances that had arrived after it.
     frames: Vec<(f64, u64)>,
 }
 
 impl Watch {
-    /// Reads what has come; true when every set is there.
+    /// Reads new messages. Returns true if every set has arrived.
     pub fn is_complete(&mut self, world: &mut World) -> bool {
         if let Some(messages) = world.get_resource::<Messages<InstanceUploadProgress>>() {
             for progress in self.cursor.read(messages) {
@@ -42,15 +42,15 @@ impl Watch {
         })
     }
 
-    /// Notes a frame.
+    /// Records a frame.
     pub fn note(&mut self, milliseconds: f64) {
         let arrived = self.arrived.values().map(|set| u64::from(set.uploaded));
         self.frames.push((milliseconds, arrived.sum()));
     }
 
-    /// What was noted, of a field of so many bytes.
+    /// The report on a field of `bytes` bytes.
     pub fn report(&self, bytes: u64, plain_gb_s: f64) -> Upload {
-        // Progress is told a frame after the upload: the frames until the last message, but for that one.
+        // A message comes one frame after its upload, so the frame of the last message does not count.
         let all = self.frames.last().map_or(0, |(_, arrived)| *arrived);
         let streaming = self.frames.iter().take_while(|(_, arrived)| *arrived < all);
         let times: Vec<f64> = streaming.map(|(time, _)| *time).collect();
@@ -68,7 +68,8 @@ impl Watch {
     }
 }
 
-/// GB a second of a plain buffer written in slices of so many bytes, each awaited as a frame is.
+/// The rate, in GB per second, of a plain buffer that is written in slices. The GPU finishes each slice
+/// before the next, as it does with frames.
 pub fn plain_rate(app: &App, bytes: u64, slice: u64) -> f64 {
     let world = app.world();
     let device = world.resource::<RenderDevice>();
@@ -81,7 +82,7 @@ pub fn plain_rate(app: &App, bytes: u64, slice: u64) -> f64 {
         usage: BufferUsages::STORAGE | BufferUsages::COPY_DST,
         mapped_at_creation: false,
     });
-    // Not zeros: pages of zeros may be one page.
+    // No zeros, because the system may map all pages of zeros to one.
     let data: Vec<u32> = (0..slice / 4).map(|i| i as u32).collect();
     let write_all = || {
         let start = Instant::now();
@@ -95,7 +96,7 @@ pub fn plain_rate(app: &App, bytes: u64, slice: u64) -> f64 {
         }
         size as f64 / start.elapsed().as_secs_f64() / 1e9
     };
-    // The first time the driver makes room.
+    // The first write includes the driver's allocation.
     write_all();
     write_all()
 }

@@ -1,4 +1,4 @@
-//! The window: fly, freeze, and change what culls and how many orbs there are.
+//! The window: fly, freeze, change the tier, the compaction and the number of orbs.
 
 use crate::{
     Failure,
@@ -23,7 +23,7 @@ use bevy::{
 };
 use bevy_gpu_culling::{instance::InstanceError, prelude::*};
 
-/// More orbs than this do not come from doubling: `--count` takes them all.
+/// The most orbs that the key `+` makes. `--count` takes more.
 const MOST: u32 = 1 << 28;
 
 /// Opens the window and returns when it is closed.
@@ -38,7 +38,7 @@ pub fn run(cli: &Cli, end: &CleanEnd) -> Result<(), Failure> {
         primary_window: Some(Window {
             title: "orbs: bevy_gpu_culling".into(),
             resolution: WindowResolution::new(cli.size.x, cli.size.y),
-            // The overlay shows what a frame costs, not what the display waits for.
+            // The overlay shows the cost of a frame, not the wait for the display.
             present_mode: PresentMode::AutoNoVsync,
             ..default()
         }),
@@ -107,13 +107,13 @@ fn open(world: &mut World, field: Field, sets: Vec<LayerSet>) {
     let camera = look::camera(world, radius);
     let mut camera = world.spawn((camera, pilot(radius)));
     if let Some(mut place) = camera.get_mut::<Transform>() {
-        // The free camera knows no roll and would jerk out of it.
+        // The free camera has no roll and would jerk out of one.
         let ahead = place.forward();
         place.look_to(ahead, Vec3::Y);
     }
 }
 
-/// Without a display winit panics; this says what to do about it.
+/// An error that names the remedy if there is no display. winit would panic.
 fn require_display() -> Result<(), Failure> {
     let names_one = std::env::var_os("DISPLAY").is_some_and(|display| !display.is_empty());
     if cfg!(any(windows, target_os = "macos")) || names_one {
@@ -125,22 +125,22 @@ fn require_display() -> Result<(), Failure> {
     ))
 }
 
-/// A fly camera as fast as the field is large.
+/// A fly camera whose speed grows with the field.
 fn pilot(radius: f32) -> FreeCamera {
     FreeCamera {
         walk_speed: 0.15 * radius,
         run_speed: 0.6 * radius,
         friction: 12.0,
-        // M colours meshlets.
+        // The default, M, colors meshlets.
         keyboard_key_toggle_cursor_grab: KeyCode::KeyL,
         ..default()
     }
 }
 
-/// Another field in the making.
+/// A new field that is being made in the background.
 #[derive(Resource)]
 pub struct Rebuild {
-    /// Taken when it is done.
+    /// `None` after it is done.
     field: Option<Field>,
     sets: Task<Result<Vec<LayerSet>, InstanceError>>,
 }
@@ -200,7 +200,7 @@ fn cycle_compaction(
     }
 }
 
-/// Starts another field of twice or half the orbs, in the background.
+/// Starts to make a field of twice or half the orbs, in the background.
 fn change_count(mut commands: Commands, keys: Res<ButtonInput<Key>>, field: Res<Field>) {
     let typed = |key: &str| keys.just_pressed(Key::Character(key.into()));
     let count = if typed("+") || typed("=") {
@@ -228,7 +228,7 @@ fn change_count(mut commands: Commands, keys: Res<ButtonInput<Key>>, field: Res<
     });
 }
 
-/// Shows the field that was in the making, from the same place in it.
+/// Shows the new field when it is made, from the same place in it.
 fn finish_rebuild(world: &mut World) {
     let Some(mut rebuild) = world.get_resource_mut::<Rebuild>() else {
         return;
@@ -255,7 +255,7 @@ fn finish_rebuild(world: &mut World) {
         if let Some(mut place) = camera.get_mut::<Transform>() {
             place.translation *= growth;
         }
-        // A frustum frozen in the old field means nothing in the new one.
+        // A frustum that was frozen in the old field has no meaning in the new one.
         camera
             .remove::<FreezeCulling>()
             .insert((look::lens(radius), pilot(radius)));

@@ -1,22 +1,22 @@
-//! Which orbs the camera sees at which field of view: the culling's own test, turned around.
+//! Which orbs the camera sees at which field of view: the inverse of the culling's test.
 
 use crate::{field::LayerSet, look};
 use bevy::{camera::primitives::MeshAabb, math::ops, prelude::*};
 use bevy_gpu_culling::instance::InstanceError;
 use std::thread;
 
-/// Room for rounding: what is this much further out counts as seen.
+/// Tolerance for rounding: orbs that are this much further out count as seen.
 const MARGIN: f32 = 1.001;
 
-/// The tangent of half the vertical field of view from which on each orb is seen, layer after layer; infinite for those that
-/// never are.
+/// For each orb, layer after layer, the least tangent of half the vertical field of view at which it is
+/// seen; infinite if it never is.
 pub fn tangents(layers: &[LayerSet], eye: &Transform, aspect: f32) -> Vec<Vec<f32>> {
     let from_world = eye.to_matrix().inverse();
     layers
         .iter()
         .map(|LayerSet { layer, set }| {
             let mesh = look::mesh(layer.shape);
-            // As the plugin has it: the sphere around the mesh's box, turned with the orb.
+            // The plugin's sphere: around the mesh's box, rotated with the orb.
             let radius = mesh.compute_aabb().map_or(0.0, |aabb| {
                 Vec3::from(aabb.center).length() + aabb.half_extents.length()
             });
@@ -38,7 +38,7 @@ pub fn tangents(layers: &[LayerSet], eye: &Transform, aspect: f32) -> Vec<Vec<f3
         .collect()
 }
 
-/// The least tangent at which a sphere in the camera's space (it looks along -z) is seen.
+/// The least tangent at which a sphere in the camera's space is seen. The camera looks along -z.
 fn needed(place: Vec3, radius: f32, aspect: f32) -> f32 {
     let ahead = -place.z;
     if ahead + radius <= 0.0 {
@@ -58,7 +58,8 @@ fn needed(place: Vec3, radius: f32, aspect: f32) -> f32 {
     tangent(angle(place.y)).max(tangent(angle(place.x)) / aspect)
 }
 
-/// The tangent at which `visible` of the orbs are seen, or as many as there are ahead of the camera.
+/// The tangent at which `visible` orbs are seen, or all that are in front of the camera if they are
+/// fewer.
 pub fn tangent_for(tangents: &[Vec<f32>], visible: u32) -> f32 {
     let mut all: Vec<f32> = tangents.iter().flatten().copied().collect();
     all.retain(|tangent| tangent.is_finite());
@@ -67,11 +68,11 @@ pub fn tangent_for(tangents: &[Vec<f32>], visible: u32) -> f32 {
     }
     let at = (visible as usize).min(all.len()) - 1;
     let (_, tangent, _) = all.select_nth_unstable_by(at, f32::total_cmp);
-    // A camera's angle is neither none nor half a circle.
+    // A camera's angle is more than 0 and less than 180 degrees.
     tangent.clamp(1e-5, 1e3)
 }
 
-/// `keep` of the orbs: those that are seen at the tangent, then others, evenly. `None` if more are seen.
+/// `keep` orbs: those that are seen at the tangent, then others, evenly chosen. `None` if more are seen.
 pub fn keep(
     layers: Vec<LayerSet>,
     tangents: &[Vec<f32>],
@@ -90,7 +91,7 @@ pub fn keep(
             if is_seen(*needed) {
                 takes.push(at);
             } else {
-                // Every so many, by the remainder that steps over.
+                // Evenly spaced, by the remainder that wraps.
                 if (met + 1) * others / unseen > met * others / unseen {
                     takes.push(at);
                 }
@@ -116,7 +117,7 @@ mod tests {
         let at = |x: f32, y: f32, z: f32| needed(Vec3::new(x, y, z), 1.0, 2.0);
         assert_eq!(at(0.0, 0.0, -5.0), 0.0);
         assert_eq!(at(0.0, 0.0, 5.0), f32::INFINITY);
-        // Its centre at 45 degrees up, its edge a little lower; sideways the camera sees twice as far.
+        // Its center is 45 degrees up, its edge a little lower. Sideways, the camera sees twice as far.
         let up = at(0.0, 10.0, -10.0);
         assert!((0.8..1.0).contains(&up), "{up}");
         assert!((at(10.0, 0.0, -10.0) - up / 2.0).abs() < 1e-5);

@@ -12,7 +12,7 @@ fn fragment(
     in: VertexOutput,
     @builtin(front_facing) is_front: bool,
 #ifdef GPU_INSTANCES
-    // Every set's vertex stage hands this on: the instance's tag, and its index in the set.
+    // Every set's vertex stage passes this on: the instance's tag, and its index in the set.
     @location(14) @interpolate(flat) instance: vec2<u32>,
 #endif
 ) -> FragmentOutput {

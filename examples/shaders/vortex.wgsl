@@ -1,4 +1,4 @@
-// Writes every orb anew, from its index and the time: no orb has a history.
+// Writes every orb from its index and the time. No orb depends on its last place.
 #import bevy_gpu_culling::instance::{PackedInstance, pack}
 
 struct Vortex {
@@ -30,7 +30,7 @@ fn swirl(
     if at >= vortex.capacity || orb >= vortex.count {
         return;
     }
-    // From the tip up: neighbours in the buffer are neighbours in space, which is what classification thrives on.
+    // From the tip up: neighbors in the buffer are neighbors in space, so that classification pays.
     let height = f32(orb) / f32(vortex.count);
     let spread = 0.85 + 0.3 * random(orb, 0u);
     let radius = (1.0 + 30.0 * pow(height, 1.6)) * spread;

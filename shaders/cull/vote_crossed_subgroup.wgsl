@@ -23,7 +23,7 @@ import package::shared::visibility::{
 const ROW_GROUP: u32 = 16u;
 
 // Up to FEW_CROSSED blocks, workgroups share blocks: 14 us instead of 28 for ten blocks, as fast at
-// a thousand (docs/performance.md).
+// a thousand (docs/internals/tried.md).
 const FEW_CROSSED: u32 = 512u;
 
 @compute @workgroup_size(BLOCK_THREADS)

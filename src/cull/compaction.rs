@@ -2,7 +2,7 @@
 //!
 //! A compaction is a [`Strategy`], a list of passes in a file, and one line in the table below. The
 //! three in `product` are the ones that [`Compaction::Auto`] chooses from. The six in `study` are
-//! the rungs of the ladder (docs/ladder.md) that lead to them.
+//! the rungs of the ladder (docs/internals/ladder.md) that lead to them.
 
 mod passes;
 mod product;

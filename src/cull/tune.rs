@@ -19,7 +19,7 @@ mod store;
 pub use measure::{Measurement, measure};
 
 use crate::cull::{CullError, CullingTier, Tuning};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use wgpu::{AdapterInfo, Device, Queue};
 
 /// The folder of tunings, and whether an existing one is used.
@@ -36,28 +36,58 @@ pub struct TuneOptions {
 pub struct Tuned {
     /// The value for [`CullerOptions::tuning`](crate::cull::CullerOptions::tuning).
     pub tuning: Tuning,
-    /// The measurements; empty if the tuning was read from the file.
+    /// The times of each compaction; empty if the tuning was read from the file.
     pub measurements: Vec<Measurement>,
     /// The file, if there is a folder for it.
     pub file: Option<PathBuf>,
-    /// Reasons why the file was not used or not written, worth a warning in a log. A missing file
-    /// is not a problem.
+    /// Reasons why the file was not used or not written, for a log. A missing file is no problem.
     pub problems: Vec<String>,
 }
 
-/// The folder for tunings: `bevy_gpu_culling` in the user's cache folder, if the system has one.
+/// A kept tuning that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{} is not used: {problem}", file.display())]
+pub struct UnusableTuning {
+    /// The file.
+    pub file: PathBuf,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// The folder for such files: `bevy_gpu_culling` in the user's cache folder, if the system has one.
 #[must_use]
 pub fn cache_folder() -> Option<PathBuf> {
     directories::ProjectDirs::from("", "", "bevy_gpu_culling")
         .map(|dirs| dirs.cache_dir().to_owned())
 }
 
-/// The tuning for this adapter and `tier`: read from the file, or measured and written to it. If
-/// the file cannot be read, has another format, or belongs to another adapter, driver or version,
-/// the measurement is repeated and replaces it.
+/// The tuning that is kept for this adapter and `tier` in `folder` (`None` is [`cache_folder`]), with
+/// its file; `None` if none is kept. It reads one small file and measures nothing.
 ///
-/// A measurement takes at most about a second and waits for the GPU: call this when that does no
-/// harm, for instance at startup. A file that cannot be written is not an error.
+/// # Errors
+/// [`UnusableTuning`], if the file cannot be read, is corrupt, or belongs to another adapter, driver or
+/// version.
+pub fn kept(
+    adapter: &AdapterInfo,
+    tier: CullingTier,
+    folder: Option<&Path>,
+) -> Result<Option<(Tuning, PathBuf)>, UnusableTuning> {
+    let Some(folder) = folder.map(Path::to_owned).or_else(cache_folder) else {
+        return Ok(None);
+    };
+    let key = store::Key::new(adapter, tier);
+    let file = folder.join(key.file_name());
+    match store::read(&file, &key) {
+        Ok(tuning) => Ok(tuning.map(|tuning| (tuning, file))),
+        Err(problem) => Err(UnusableTuning { file, problem }),
+    }
+}
+
+/// The tuning for this adapter and `tier`: from the file, or measured and written to it. A file that cannot be
+/// read, is corrupt, or belongs to another adapter, driver or version is replaced by a new measurement.
+///
+/// A measurement takes about a second and waits for the GPU: call it when that does no harm, as at
+/// the start. A file that cannot be written is no error.
 ///
 /// # Errors
 /// Same as [`measure`].
@@ -72,19 +102,18 @@ pub fn tuning(
     let key = store::Key::new(adapter, tier);
     let file = folder.as_ref().map(|folder| folder.join(key.file_name()));
     let mut problems = Vec::new();
-    if let Some(file) = file.as_ref().filter(|_| !options.again) {
-        match store::read(file, &key) {
-            Ok(Some(tuning)) => {
-                let file = Some(file.clone());
+    if !options.again {
+        match kept(adapter, tier, folder.as_deref()) {
+            Ok(Some((tuning, file))) => {
                 return Ok(Tuned {
                     tuning,
                     measurements: Vec::new(),
-                    file,
+                    file: Some(file),
                     problems,
                 });
             }
             Ok(None) => {}
-            Err(problem) => problems.push(format!("{} is not used: {problem}", file.display())),
+            Err(problem) => problems.push(problem.to_string()),
         }
     }
     let measurements = measure(device, queue, tier)?;

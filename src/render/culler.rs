@@ -1,11 +1,14 @@
 //! The engine in the render world, and the sets that it holds.
 
 use super::{
-    bindings::can_draw_sets, gpu_written::InstanceBuffers, settings::GpuCullingSettings,
-    upload::KnownSets,
+    bindings::can_draw_sets, gpu::RenderGpu, gpu_written::InstanceBuffers,
+    settings::GpuCullingSettings, tuning::Tunings, upload::KnownSets,
 };
 use crate::{
-    cull::{BoundingSphere, Compaction, CullError, Culler, CullingTier, Recorded, SetId},
+    cull::{
+        BoundingSphere, Compaction, CullError, Culler, CullerOptions, CullingTier, Gpu, Recorded,
+        SetId,
+    },
     instance::InstanceSet,
 };
 use bevy::{
@@ -13,10 +16,7 @@ use bevy::{
     math::Affine3A,
     platform::collections::HashSet,
     prelude::*,
-    render::{
-        renderer::RenderDevice,
-        sync_world::{MainEntity, MainEntityHashSet},
-    },
+    render::sync_world::{MainEntity, MainEntityHashSet},
 };
 
 /// The engine, and the sets that it holds.
@@ -35,6 +35,8 @@ pub(super) struct GpuCuller {
     pub lost: HashSet<AssetId<InstanceSet>>,
     /// The settings that the culler was made for.
     pub settings: GpuCullingSettings,
+    /// Tunings that were looked for on the device.
+    pub tunings: Tunings,
     /// Bumped whenever the culler is replaced.
     pub made: u64,
     /// What the GPU has of each set.
@@ -74,16 +76,17 @@ pub(super) struct ExtractedSet {
 
 /// Makes the culler for the device: when the renderer starts, and when it starts again after a lost device.
 pub(super) fn init_culler(
-    mut gpu: ResMut<GpuCuller>,
+    mut sets: ResMut<GpuCuller>,
     mut buffers: ResMut<InstanceBuffers>,
     settings: Res<GpuCullingSettings>,
-    device: Res<RenderDevice>,
+    gpu: RenderGpu,
 ) {
-    gpu.leave_device(&mut buffers);
-    gpu.settings = settings.clone();
-    gpu.culler = make_culler(&device, &settings);
-    (gpu.has_started, gpu.is_fresh) = (true, true);
-    gpu.vertex_buffers = device.limits().max_storage_buffers_per_shader_stage;
+    let sets = &mut *sets;
+    sets.leave_device(&mut buffers);
+    sets.settings = settings.clone();
+    sets.culler = make_culler(gpu.wgpu(), &settings, &mut sets.tunings);
+    (sets.has_started, sets.is_fresh) = (true, true);
+    sets.vertex_buffers = gpu.device.limits().max_storage_buffers_per_shader_stage;
 }
 
 impl GpuCuller {
@@ -92,6 +95,7 @@ impl GpuCuller {
         self.has_started = false;
         self.lost.extend(buffers.ids());
         self.culler = None;
+        self.tunings = Tunings::default();
         self.made += 1;
         self.known.clear();
         self.sets.clear();
@@ -108,14 +112,23 @@ impl GpuCuller {
 
 /// Makes the culler that the settings ask for, or the best that the device supports, and logs the reason. `None` if the
 /// device cannot cull at all.
-pub(super) fn make_culler(device: &RenderDevice, settings: &GpuCullingSettings) -> Option<Culler> {
-    let device = device.wgpu_device();
+pub(super) fn make_culler(
+    gpu: Gpu<'_>,
+    settings: &GpuCullingSettings,
+    tunings: &mut Tunings,
+) -> Option<Culler> {
+    let device = gpu.device;
     if let Err(missing) = can_draw_sets(&device.limits()) {
         error!("GPU culling is off, no GpuInstances are drawn: {missing}");
         return None;
     }
     let mut options = settings.options();
-    let mut made = Culler::new(device, options.clone());
+    let mut make = |options: &CullerOptions| {
+        let tuning = tunings.find(settings.tuning, gpu, options);
+        let options = options.clone();
+        Culler::new(device, CullerOptions { tuning, ..options })
+    };
+    let mut made = make(&options);
     // First the tier, then the compaction fall back to what the device supports.
     for _ in 0..2 {
         match &made {
@@ -129,7 +142,7 @@ pub(super) fn make_culler(device: &RenderDevice, settings: &GpuCullingSettings) 
             }
             _ => break,
         }
-        made = Culler::new(device, options.clone());
+        made = make(&options);
     }
     match made {
         Ok((culler, reason)) => {

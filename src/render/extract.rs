@@ -180,7 +180,7 @@ fn follow_device(
     if !sets.settings.same_culler(settings) {
         let mut old = sets.culler.take();
         sets.made += 1;
-        sets.culler = make_culler(&gpu.device, settings);
+        sets.culler = make_culler(gpu.wgpu(), settings, &mut sets.tunings);
         let adopted = match (&mut sets.culler, &mut old) {
             (Some(culler), Some(old)) => culler.store_mut().adopt_sets(old.store_mut()),
             _ => false,

@@ -1,5 +1,6 @@
 //! The plugin's settings, and the sets of its systems.
 
+use super::tuning::TuningSource;
 use crate::cull::{Compaction, CullerOptions, CullingTier};
 use bevy::{prelude::*, render::extract_resource::ExtractResource};
 
@@ -20,6 +21,10 @@ pub struct GpuCullingPlugin {
     /// How visible instances become lists. The default, [`Compaction::Auto`], takes the best ordered
     /// one for the frame's number of tests; see [`Compaction`] for the others.
     pub compaction: Compaction,
+    /// The source of [`Compaction::Auto`]'s thresholds. With the feature `tune`, the default is the
+    /// tuning that is kept for this adapter, if any; without it, a fixed rule. The log says which one
+    /// is used.
+    pub tuning: TuningSource,
     /// Whether the compute kernels have bounds checks, for debugging. The default is `false`.
     pub shader_checks: bool,
     /// Number of survivor ids that each arena has room for from the start. `None`, the default, is
@@ -46,6 +51,8 @@ pub struct GpuCullingSettings {
     pub tier: Option<CullingTier>,
     /// See [`GpuCullingPlugin::compaction`].
     pub compaction: Compaction,
+    /// See [`GpuCullingPlugin::tuning`].
+    pub tuning: TuningSource,
     /// See [`GpuCullingPlugin::shader_checks`].
     pub shader_checks: bool,
     /// See [`GpuCullingPlugin::survivor_capacity`].
@@ -63,6 +70,7 @@ impl GpuCullingPlugin {
         GpuCullingSettings {
             tier: self.tier,
             compaction: self.compaction,
+            tuning: self.tuning,
             shader_checks: self.shader_checks,
             survivor_capacity: self.survivor_capacity,
             upload_budget: self.upload_budget,

@@ -88,6 +88,8 @@ impl Stage {
             app.add_plugins(GpuCullingPlugin {
                 tier,
                 shader_checks: true,
+                // The same on a machine with a kept tuning.
+                tuning: TuningSource::Rule,
                 ..default()
             });
         }

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use xshell::{Cmd, Shell};
 
 use crate::compare;
-use crate::project::{Demo, Project, cargo, exit_code};
+use crate::project::{Demo, EVERY_FEATURE, Project, cargo, exit_code};
 use crate::report::Report;
 use crate::setup::{self, Wants};
 use crate::steps::{self, Outcome, Step};
@@ -34,12 +34,24 @@ const STEPS: &[Step<Ci>] = &[
         run: clippy,
     },
     Step {
+        name: "clippy, default",
+        run: clippy_default,
+    },
+    Step {
         name: "clippy, engine",
         run: clippy_engine,
     },
     Step {
         name: "docs",
         run: docs,
+    },
+    Step {
+        name: "docs, default",
+        run: docs_default,
+    },
+    Step {
+        name: "docs, engine",
+        run: docs_engine,
     },
     Step {
         name: "build, engine",
@@ -86,9 +98,9 @@ const STEPS: &[Step<Ci>] = &[
 /// The tiers that must agree. The first is the one that the others are compared with.
 const TIERS: [&str; 3] = ["subgroup", "workgroup", "cpu"];
 
-/// The small examples, and the number of instances that they draw here, if it is not their default.
-/// Each draws a picture, and fails if it shows nothing.
-const EXAMPLES: [(&str, Option<&str>); 7] = [
+/// The small examples, each with its number of instances if that is not its default. Each draws a
+/// picture, and fails if it shows nothing.
+const EXAMPLES: [(&str, Option<&str>); 8] = [
     ("minimal", None),
     ("shadows", None),
     ("split_screen", None),
@@ -96,6 +108,7 @@ const EXAMPLES: [(&str, Option<&str>); 7] = [
     ("tags", None),
     ("dynamic", None),
     ("gpu_written", Some("20000")),
+    ("gltf_forest", Some("1000")),
 ];
 
 /// Turns the validation layer off, so that a step does the same whether or not it is installed:
@@ -133,6 +146,17 @@ impl Ci {
 
     fn cargo(&mut self, arguments: &[&str]) -> Result<Outcome> {
         self.command(arguments).run()?;
+        Ok(Outcome::Passed)
+    }
+
+    /// Documents what `selection` names. If it has Bevy, it names the examples too, although few
+    /// read their pages: then Bevy has the features that clippy checked it with, and is not checked
+    /// again.
+    fn docs(&mut self, selection: &[&str]) -> Result<Outcome> {
+        let arguments = [&["doc", "--no-deps"], selection].concat();
+        self.command(&arguments)
+            .env("RUSTDOCFLAGS", "-D warnings")
+            .run()?;
         Ok(Outcome::Passed)
     }
 
@@ -197,6 +221,21 @@ fn clippy(ci: &mut Ci) -> Result<Outcome> {
         "clippy",
         "--workspace",
         "--all-targets",
+        EVERY_FEATURE,
+        "--",
+        "-D",
+        "warnings",
+    ])
+}
+
+/// What an app gets by default, with every example that needs no more. All targets, because only with
+/// the development dependencies is Bevy the one that is checked already.
+fn clippy_default(ci: &mut Ci) -> Result<Outcome> {
+    ci.cargo(&[
+        "clippy",
+        "--package",
+        "bevy_gpu_culling",
+        "--all-targets",
         "--",
         "-D",
         "warnings",
@@ -215,21 +254,27 @@ fn clippy_engine(ci: &mut Ci) -> Result<Outcome> {
     ])
 }
 
-/// With the examples, although few read their pages: then the dependencies have the features that
-/// clippy checked them with, and Bevy is not checked again.
 fn docs(ci: &mut Ci) -> Result<Outcome> {
-    let arguments = [
-        "doc",
+    ci.docs(&[
         "--workspace",
-        "--no-deps",
         "--lib",
         "--bins",
         "--examples",
-    ];
-    ci.command(&arguments)
-        .env("RUSTDOCFLAGS", "-D warnings")
-        .run()?;
-    Ok(Outcome::Passed)
+        EVERY_FEATURE,
+    ])
+}
+
+fn docs_default(ci: &mut Ci) -> Result<Outcome> {
+    ci.docs(&["--package", "bevy_gpu_culling", "--lib", "--examples"])
+}
+
+fn docs_engine(ci: &mut Ci) -> Result<Outcome> {
+    ci.docs(&[
+        "--package",
+        "bevy_gpu_culling",
+        "--lib",
+        "--no-default-features",
+    ])
 }
 
 /// Without development dependencies: the proof that the engine needs no Bevy.
@@ -317,11 +362,12 @@ fn examples(ci: &mut Ci) -> Result<Outcome> {
         // A picture of an earlier run must not pass for this one's.
         let _ = std::fs::remove_file(&picture);
         println!("$ {name} --headless --out {}", picture.display());
-        let arguments = ["run", "--quiet", "--example", name, "--", "--headless"];
+        let cargo_arguments = ["run", "--quiet", EVERY_FEATURE, "--example", name];
         let command = ci
             .sh
             .cmd(cargo())
-            .args(arguments)
+            .args(cargo_arguments)
+            .args(["--", "--headless"])
             .arg("--out")
             .arg(&picture)
             .args(count.iter().flat_map(|count| ["--count", count]));

@@ -9,6 +9,7 @@
     reason = "a command-line tool talks by printing"
 )]
 
+mod assets;
 mod bench;
 mod ci;
 mod compare;
@@ -70,6 +71,8 @@ enum Task {
         /// Flags of the benchmark, passed on as they are
         flags: Vec<OsString>,
     },
+    /// Writes the files in `assets/` again, as `tests/assets` makes them
+    Assets,
     /// Runs what CI runs: format, lints, docs, tests, the demo's own checks, Vulkan validation
     Ci,
     /// Lists the phrases that break the rules of writing, with the idiom to use instead
@@ -121,6 +124,7 @@ fn run(task: Task) -> Result<i32> {
         Task::Test { args } => test::run(&project, &args),
         Task::Bench { arguments } => bench::run(&project, &arguments),
         Task::Tune { flags } => bench::tune(&project, &flags),
+        Task::Assets => assets::run(&project),
         Task::Ci => ci::run(project),
         Task::Prose { paths } => prose::run(&project, &paths),
         Task::Setup => setup::run(&project),

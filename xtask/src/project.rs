@@ -9,6 +9,10 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use xshell::Shell;
 
+/// What every task builds the plugin with, so that it is built once for the demo, the examples and
+/// the tests.
+pub const EVERY_FEATURE: &str = "--all-features";
+
 /// The workspace's folders.
 pub struct Project {
     /// The folder of the workspace's `Cargo.toml`.
@@ -71,6 +75,7 @@ impl Project {
             "build",
             "--example",
             "orbs",
+            EVERY_FEATURE,
             "--message-format=json-render-diagnostics",
         ];
         let messages = sh

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use anyhow::{Context, Result};
 
 use crate::journal::Journal;
-use crate::project::{Project, exit_code};
+use crate::project::{EVERY_FEATURE, Project, exit_code};
 use crate::setup::{self, Wants};
 use crate::transcript::{Kind, Tests, Transcript};
 
@@ -21,7 +21,7 @@ pub const ENGINE: &[&str] = &[
 ];
 
 /// Everything, doc tests included.
-pub const WORKSPACE: &[&str] = &["test", "--workspace"];
+pub const WORKSPACE: &[&str] = &["test", "--workspace", EVERY_FEATURE];
 
 /// A `cargo test` with its own features.
 struct Suite {

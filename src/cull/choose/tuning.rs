@@ -103,6 +103,20 @@ impl Tuning {
     }
 }
 
+impl core::fmt::Display for Tuning {
+    /// `look-back up to 8000000 tests per frame, then classify`.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        for (index, (most, compaction)) in self.steps.iter().enumerate() {
+            let then = if index == 0 { "" } else { ", then " };
+            match *most {
+                u64::MAX => write!(f, "{then}{compaction}")?,
+                most => write!(f, "{then}{compaction} up to {most} tests per frame")?,
+            }
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,6 +186,17 @@ mod tests {
             let kept = rule.clone().supported(tier, Features::SUBGROUP);
             assert_eq!(kept, rule);
         }
+    }
+
+    #[test]
+    fn its_text_names_each_step() {
+        let rule = Tuning::rule(CullingTier::Subgroup).to_string();
+        assert_eq!(
+            rule,
+            "look-back up to 8000000 tests per frame, then classify"
+        );
+        let one = Tuning::new([(10, HillisSteele)]).to_string();
+        assert_eq!(one, "hillis-steele");
     }
 
     #[test]

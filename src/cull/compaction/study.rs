@@ -1,4 +1,4 @@
-//! The compactions of the ladder (docs/ladder.md), which the product does not choose, and the passes
+//! The compactions of the ladder (docs/internals/ladder.md), which the product does not choose, and the passes
 //! that they share.
 
 pub(super) mod ballot_scan;

@@ -57,7 +57,7 @@ pub(super) fn upload_with_previous(
             target
                 .culler
                 .store_mut()
-                .upload_previous(target.queue, known.id, first, data)?;
+                .upload_previous(target.gpu.queue, known.id, first, data)?;
         }
     }
     for range in instances {

@@ -1,0 +1,262 @@
+//! A forest: a hundred thousand trees from a glTF file, and boulders from a file of meshlets.
+//!
+//! Each primitive of the file becomes one entity, with its mesh, its material and a set. Primitives of
+//! one node share the set, whose transforms include the node's.
+//!
+//! It needs a feature: `cargo run --example gltf_forest --features meshlets`. `--count N` plants more
+//! or fewer trees; 2,000 suit a software renderer.
+
+mod common;
+
+use bevy::{
+    camera_controller::free_camera::{FreeCamera, FreeCameraPlugin},
+    gltf::{Gltf, GltfMesh, GltfNode},
+    light::CascadeShadowConfigBuilder,
+    mesh::VertexAttributeValues,
+    prelude::*,
+};
+use bevy_gpu_culling::prelude::*;
+use core::f32::consts::TAU;
+
+/// Square meters per tree.
+const ROOM: f32 = 30.0;
+/// Boulders per meter of the forest's side.
+const BOULDERS: f32 = 1.2;
+const SKY: Color = Color::srgb(0.66, 0.78, 0.9);
+
+fn main() -> AppExit {
+    common::run(|app| {
+        app.add_plugins(FreeCameraPlugin)
+            .insert_resource(ClearColor(SKY))
+            .add_systems(Startup, (load, spawn_world))
+            .add_systems(Update, plant.run_if(resource_exists::<Tree>));
+    })
+}
+
+/// The file with the tree, until it is loaded.
+#[derive(Resource)]
+struct Tree(Handle<Gltf>);
+
+fn load(
+    mut commands: Commands,
+    server: Res<AssetServer>,
+    count: Res<common::Count>,
+    mut sets: ResMut<Assets<InstanceSet>>,
+    mut materials: ResMut<Assets<StandardMaterial>>,
+    mut awaited: ResMut<common::Awaited>,
+) -> Result {
+    let tree = server.load("tree.glb");
+    let boulder = server.load("boulder.meshlets");
+    awaited.0 = vec![tree.clone().into(), boulder.clone().into()];
+    commands.insert_resource(Tree(tree));
+
+    let trees = count.or(100_000);
+    // Along the glade; most are small, and all lie in the ground.
+    let boulders = places(trees, 1)
+        .filter(|place| (1.5..10.0).contains(&from_glade(place.translation)))
+        .map(|place| place.with_scale(place.scale * place.scale * place.scale * 0.8))
+        .take((side(trees) * BOULDERS) as usize);
+    commands.spawn((
+        MeshletMesh3d(boulder),
+        MeshMaterial3d(materials.add(StandardMaterial {
+            base_color: Color::srgb(0.42, 0.41, 0.39),
+            perceptual_roughness: 0.9,
+            ..default()
+        })),
+        GpuInstances(sets.add(InstanceSet::from_transforms(boulders)?.sorted().0)),
+    ));
+    Ok(())
+}
+
+/// Spawns the primitives of the tree when the file is loaded.
+fn plant(
+    mut commands: Commands,
+    tree: Res<Tree>,
+    server: Res<AssetServer>,
+    count: Res<common::Count>,
+    (gltfs, nodes, meshes): (
+        Res<Assets<Gltf>>,
+        Res<Assets<GltfNode>>,
+        Res<Assets<GltfMesh>>,
+    ),
+    mut sets: ResMut<Assets<InstanceSet>>,
+) -> Result {
+    let Some(gltf) = gltfs
+        .get(&tree.0)
+        .filter(|_| server.is_loaded_with_dependencies(&tree.0))
+    else {
+        return Ok(());
+    };
+    let trees = count.or(100_000);
+    for (node, node_transform) in world_transforms(gltf, &nodes) {
+        let Some(mesh) = node.mesh.as_ref().and_then(|mesh| meshes.get(mesh)) else {
+            continue;
+        };
+        let transforms = places(trees, 0)
+            .filter(|place| from_glade(place.translation) > 6.0)
+            .map(|place| place * node_transform)
+            .take(trees as usize);
+        let set = sets.add(InstanceSet::from_transforms(transforms)?.sorted().0);
+        for primitive in &mesh.primitives {
+            let material = primitive.material.as_ref().and_then(Handle::path);
+            let Some(material) = material else {
+                continue;
+            };
+            commands.spawn((
+                Mesh3d(primitive.mesh.clone()),
+                // Bevy's label of the `StandardMaterial`.
+                MeshMaterial3d::<StandardMaterial>(server.load(format!("{material}/std"))),
+                GpuInstances(set.clone()),
+            ));
+        }
+    }
+    commands.remove_resource::<Tree>();
+    Ok(())
+}
+
+/// The nodes of a file, each with its transform relative to the file's root.
+fn world_transforms<'a>(
+    gltf: &Gltf,
+    nodes: &'a Assets<GltfNode>,
+) -> Vec<(&'a GltfNode, Transform)> {
+    let all: Vec<_> = gltf
+        .nodes
+        .iter()
+        .filter_map(|node| nodes.get(node))
+        .collect();
+    let is_child = |index: usize| {
+        let mut children = all.iter().flat_map(|node| &node.children);
+        children.any(|child| nodes.get(child).is_some_and(|child| child.index == index))
+    };
+    let roots = all.iter().filter(|node| !is_child(node.index));
+    let mut found: Vec<_> = roots.map(|node| (*node, node.transform)).collect();
+    let mut next = 0;
+    while let Some(&(node, transform)) = found.get(next) {
+        let children = node.children.iter().filter_map(|child| nodes.get(child));
+        found.extend(children.map(|child| (child, transform * child.transform)));
+        next += 1;
+    }
+    found
+}
+
+/// Transforms on the ground, evenly spread over a forest of `trees` trees, without end.
+fn places(trees: u32, seed: u32) -> impl Iterator<Item = Transform> {
+    let side = side(trees);
+    // The R2 sequence: each point is far from those before. Martin Roberts, "The Unreasonable
+    // Effectiveness of Quasirandom Sequences", 2018,
+    // https://extremelearning.com.au/unreasonable-effectiveness-of-quasirandom-sequences/
+    let steps = [0.754_877_666_246_69, 0.569_840_290_998_05];
+    (0..).map(move |i: u32| {
+        let [x, z] =
+            steps.map(|step| (f64::from(i) * step + 0.5).fract() as f32 * side - side / 2.0);
+        // Less regular.
+        let random = |use_of_it: u32| random(i.wrapping_mul(8) + use_of_it + seed);
+        let (x, z) = (x + 5.0 * (random(0) - 0.5), z + 5.0 * (random(1) - 0.5));
+        let lean = Quat::from_rotation_x(0.12 * (random(2) - 0.5));
+        Transform::from_xyz(x, height(x, z), z)
+            .with_rotation(Quat::from_rotation_y(random(3) * TAU) * lean)
+            .with_scale(Vec3::splat(0.6 + 0.8 * random(4)))
+    })
+}
+
+/// A number from 0 to 1: PCG's output function.
+fn random(seed: u32) -> f32 {
+    let state = seed.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
+    let word = ((state >> ((state >> 28) + 4)) ^ state).wrapping_mul(277_803_737);
+    (((word >> 22) ^ word) >> 8) as f32 / 16_777_216.0
+}
+
+/// The side of a forest of `trees` trees, in meters.
+fn side(trees: u32) -> f32 {
+    (trees.max(100) as f32 * ROOM).sqrt()
+}
+
+/// The distance from the middle of the glade, a winding strip without trees.
+fn from_glade(place: Vec3) -> f32 {
+    (place.x - glade(place.z)).abs()
+}
+
+/// The middle of the glade.
+fn glade(z: f32) -> f32 {
+    16.0 * (z * 0.03).sin() + 5.0 * (z * 0.083).sin()
+}
+
+/// Gentle hills in a wide valley.
+fn height(x: f32, z: f32) -> f32 {
+    let valley = 0.000_15 * (x * x + z * z);
+    let hills = (x * 0.011).sin() * (z * 0.009).cos() * 8.0;
+    valley + hills + (x * 0.031 + z * 0.017).sin() * 3.0 + (z * 0.043 - x * 0.012).sin() * 1.5
+}
+
+/// Ground, sun and camera.
+fn spawn_world(
+    mut commands: Commands,
+    count: Res<common::Count>,
+    mut meshes: ResMut<Assets<Mesh>>,
+    mut materials: ResMut<Assets<StandardMaterial>>,
+) {
+    let side = side(count.or(100_000));
+    let mut ground = Plane3d::new(Vec3::Y, Vec2::splat(side * 0.75))
+        .mesh()
+        .subdivisions(300)
+        .build();
+    let mut grays = Vec::new();
+    if let Some(VertexAttributeValues::Float32x3(positions)) =
+        ground.attribute_mut(Mesh::ATTRIBUTE_POSITION)
+    {
+        for (index, [x, y, z]) in (0..).zip(positions) {
+            *y = height(*x, *z);
+            let gray = 0.75 + 0.25 * random(index);
+            grays.push([gray, gray, 0.9 * gray, 1.0]);
+        }
+    }
+    ground.insert_attribute(Mesh::ATTRIBUTE_COLOR, grays);
+    commands.spawn((
+        Mesh3d(meshes.add(ground.with_computed_normals())),
+        MeshMaterial3d(materials.add(StandardMaterial {
+            base_color: Color::srgb(0.24, 0.33, 0.12),
+            perceptual_roughness: 1.0,
+            reflectance: 0.1,
+            ..default()
+        })),
+    ));
+    commands.spawn((
+        DirectionalLight {
+            color: Color::srgb(1.0, 0.93, 0.8),
+            illuminance: 10_000.0,
+            shadow_maps_enabled: true,
+            ..default()
+        },
+        CascadeShadowConfigBuilder {
+            num_cascades: 3,
+            first_cascade_far_bound: 30.0,
+            maximum_distance: 200.0,
+            ..default()
+        }
+        .build(),
+        Transform::default().looking_to(Vec3::new(0.8, -0.7, -0.3), Vec3::Y),
+    ));
+    let [eye, ahead] = [(60.0, 6.0), (20.0, 2.0)].map(|(z, above)| {
+        let x = glade(z);
+        Vec3::new(x, height(x, z) + above, z)
+    });
+    commands.spawn((
+        Camera3d::default(),
+        FreeCamera {
+            walk_speed: 15.0,
+            run_speed: 60.0,
+            ..default()
+        },
+        AmbientLight {
+            color: SKY,
+            brightness: 350.0,
+            ..default()
+        },
+        DistanceFog {
+            color: SKY,
+            falloff: FogFalloff::from_visibility_color(1_200.0, SKY),
+            ..default()
+        },
+        Transform::from_translation(eye).looking_at(ahead, Vec3::Y),
+    ));
+}
