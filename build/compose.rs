@@ -17,6 +17,8 @@
 //! A line that begins with `// ----` may split a file: the host's constants end or begin there.
 //! The build script, the test `shaders` and `cargo xtask wgsl` use this file.
 
+#![allow(dead_code, reason = "no user of this file needs all of it")]
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,

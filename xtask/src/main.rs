@@ -22,6 +22,7 @@ mod steps;
 mod test;
 mod transcript;
 mod validation;
+mod wgsl;
 
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -71,6 +72,8 @@ enum Task {
     Ci,
     /// Only the set-up: finds a GPU adapter, installs a software one where it may
     Setup,
+    /// Writes the composed kernels to `target/wgsl/`
+    Wgsl,
 }
 
 /// Tasks whose arguments go to another program, dashes, `--help` and `--` included.
@@ -115,6 +118,7 @@ fn run(task: Task) -> Result<i32> {
         Task::Tune { flags } => bench::tune(&project, &flags),
         Task::Ci => ci::run(project),
         Task::Setup => setup::run(&project),
+        Task::Wgsl => wgsl::run(&project),
     }
 }
 
