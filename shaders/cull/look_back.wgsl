@@ -5,7 +5,7 @@
 // The place of a strip is the sum of all strips before it. It is found in the very pass that counts
 // them, by decoupled look-back (Merrill and Garland, "Single-pass Parallel Prefix Scan with
 // Decoupled Look-back", 2016,
-// https://research.nvidia.com/publication/2016-03_single-pass-parallel-prefix-scan).
+// https://research.nvidia.com/publication/single-pass-parallel-prefix-scan-decoupled-look-back).
 // A strip publishes its total. It adds up the totals of the strips before it until it meets a strip
 // that knows its prefix. Then it publishes its own prefix.
 //
