@@ -1,5 +1,5 @@
-//! Composes the kernels of `shaders/` at build time, so that start-up has nothing to do but to compile
-//! them, and an import without a declaration is an error of the build.
+//! Composes the kernels of `shaders/` at build time: start-up only compiles them, and an import
+//! without a declaration is a build error.
 
 #[path = "build/compose.rs"]
 mod compose;

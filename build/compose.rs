@@ -1,11 +1,10 @@
 //! Composes kernels from the files of `shaders/`, which say what they need of each other.
 //!
 //! The files are WGSL with two extensions, both as in [WESL](https://wesl-lang.dev):
-//! `import package::cull::lists::{Lists, lists};` and `@if(subgroup)` or `@if(!subgroup)` in front of
-//! an import or a declaration. A kernel is an entry point of a file, with a set of features. It is
-//! made of the declarations that the entry point reaches through imports, verbatim and with their
-//! comments, so names and lines stay as they are. Above each run of lines the text says where it
-//! comes from:
+//! `import package::cull::lists::lists;`, and `@if(subgroup)` or `@if(!subgroup)` in front of an
+//! import or a declaration. A kernel is an entry point of a file, with a set of features. It is made
+//! of the declarations that the entry point reaches through imports, verbatim and with their
+//! comments, so names and lines stay as they are. Above each run of lines the text names its place:
 //!
 //! ```text
 //! // shaders/cull/vote.wgsl:12
@@ -16,6 +15,8 @@
 //!
 //! A line that begins with `// ----` may split a file: the host's constants end or begin there.
 //! The build script, the test `shaders` and `cargo xtask wgsl` use this file.
+
+#![allow(dead_code, reason = "no user of this file needs all of it")]
 
 use std::{
     collections::{BTreeMap, BTreeSet},

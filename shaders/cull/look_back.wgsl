@@ -5,7 +5,7 @@
 // The place of a strip is the sum of all strips before it. It is found in the very pass that counts
 // them, by decoupled look-back (Merrill and Garland, "Single-pass Parallel Prefix Scan with
 // Decoupled Look-back", 2016,
-// https://research.nvidia.com/publication/2016-03_single-pass-parallel-prefix-scan).
+// https://research.nvidia.com/publication/single-pass-parallel-prefix-scan-decoupled-look-back).
 // A strip publishes its total. It adds up the totals of the strips before it until it meets a strip
 // that knows its prefix. Then it publishes its own prefix.
 //
@@ -165,13 +165,14 @@ const BLOCK_SHARES: u32 = BLOCK_THREADS / BLOCK_WORDS;
 // Counts the survivors of a strip that has published nothing, in the subgroup that waits for it. It
 // uses the same vote as the strip, so both get the same answer.
 fn count_strip(strip: u32, lane: u32, size: u32) -> u32 {
-    let this = strip_at(strip);
+    let this_strip = strip_at(strip);
     let words_each = words_of_turn(size);
     let word_count = batch.strip_blocks * BLOCK_WORDS;
     var total = 0u;
     for (var w = 0u; w < word_count; w += words_each) {
-        let first = this.in_row * word_count + w;
-        let word = vote_words(chunks[this.chunk], this.row, first, words_each, lane, size);
+        let first = this_strip.in_row * word_count + w;
+        let chunk = this_strip.chunk;
+        let word = vote_words(chunks[chunk], this_strip.row, first, words_each, lane, size);
         total += subgroupAdd(countOneBits(word));
     }
     return total;
@@ -205,17 +206,17 @@ fn cull(
 // Votes on a strip, publishes its total, finds its place and writes its ids.
 fn cull_strip(strip: u32, half: u32, half_len: u32, subgroup: u32, lane: u32, size: u32) {
     let thread = subgroup * size + lane;
-    let this = strip_at(strip);
-    let chunk = chunks[this.chunk];
+    let this_strip = strip_at(strip);
+    let chunk = chunks[this_strip.chunk];
     let word_count = batch.strip_blocks * BLOCK_WORDS;
-    let first_word = this.in_row * word_count;
+    let first_word = this_strip.in_row * word_count;
 
     let words_each = words_of_turn(size);
     let subgroups = BLOCK_THREADS / size;
     let turns = word_count / (words_each * subgroups);
     for (var turn = 0u; turn < turns; turn += 1u) {
         let first = (turn * subgroups + subgroup) * words_each;
-        let word = vote_words(chunk, this.row, first_word + first, words_each, lane, size);
+        let word = vote_words(chunk, this_strip.row, first_word + first, words_each, lane, size);
         let survivors = countOneBits(word);
         let before = subgroupExclusiveAdd(survivors);
         if (lane < words_each) {
@@ -239,7 +240,7 @@ fn cull_strip(strip: u32, half: u32, half_len: u32, subgroup: u32, lane: u32, si
         atomicStore(&look_back.statuses[half + strip], kind | total);
     }
     if (subgroup == 0u) {
-        place_strip(this, strip, total, half, lane, size);
+        place_strip(this_strip, strip, total, half, lane, size);
     }
     let place = workgroupUniformLoad(&strip_place);
     if (total > 0u) {
@@ -254,9 +255,9 @@ fn cull_strip(strip: u32, half: u32, half_len: u32, subgroup: u32, lane: u32, si
 
 // Finds the strip's place. If the strip ends a row, it also finds the row's place and writes the
 // row's command.
-fn place_strip(this: Strip, strip: u32, total: u32, half: u32, lane: u32, size: u32) {
-    let is_end = this.in_row + 1u == this.of_row;
-    let row_strip = strip - this.in_row;
+fn place_strip(this_strip: Strip, strip: u32, total: u32, half: u32, lane: u32, size: u32) {
+    let is_end = this_strip.in_row + 1u == this_strip.of_row;
+    let row_strip = strip - this_strip.in_row;
     var at = strip;
     var end = 0u;
     loop {
@@ -271,9 +272,9 @@ fn place_strip(this: Strip, strip: u32, total: u32, half: u32, lane: u32, size: 
             }
         }
         if (is_end && at == row_strip && lane == 0u) {
-            let shape = chunks[this.chunk];
+            let shape = chunks[this_strip.chunk];
             write_command(
-                this.row,
+                this_strip.row,
                 shape.element_count,
                 shape.first_element,
                 shape.base_vertex,

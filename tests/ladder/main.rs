@@ -364,8 +364,8 @@ fn a_broken_compaction_is_seen() {
         ),
         (
             LookBack,
-            "this.in_row * word_count;",
-            "this.in_row * word_count / 2u;",
+            "this_strip.in_row * word_count;",
+            "this_strip.in_row * word_count / 2u;",
         ),
         (VoteScanCompact, "(depth > wide.low) & ", ""),
         (VoteScanCompact, " & (depth < wide.high)", ""),

@@ -24,6 +24,7 @@ mod steps;
 mod test;
 mod transcript;
 mod validation;
+mod wgsl;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -82,6 +83,8 @@ enum Task {
     },
     /// Only the set-up: finds a GPU adapter, installs a software one if it may
     Setup,
+    /// Writes the composed kernels to `target/wgsl/`
+    Wgsl,
 }
 
 /// Tasks whose arguments go to another program, dashes, `--help` and `--` included.
@@ -128,6 +131,7 @@ fn run(task: Task) -> Result<i32> {
         Task::Ci => ci::run(project),
         Task::Prose { paths } => prose::run(&project, &paths),
         Task::Setup => setup::run(&project),
+        Task::Wgsl => wgsl::run(&project),
     }
 }
 

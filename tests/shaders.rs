@@ -1,0 +1,150 @@
+//! The files of `shaders/` and the kernels that are composed of them.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+#[path = "../build/compose.rs"]
+mod compose;
+
+use bevy_gpu_culling::cull::{CullError, Culler, CullerOptions, CullingTier};
+use compose::{Composed, Files, KERNELS, Kernel, compose, features};
+use std::{collections::BTreeSet, fs, path::Path};
+
+/// Most files of `shaders/`.
+const MOST_FILES: usize = 70;
+/// Most files of one kernel.
+const MOST_FILES_OF_A_KERNEL: usize = 6;
+
+fn folder() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("shaders")
+}
+
+fn files() -> Files {
+    compose::read(&folder()).unwrap()
+}
+
+/// Every kernel on both tiers, with its features.
+fn kernels() -> impl Iterator<Item = (&'static Kernel, Vec<&'static str>)> {
+    KERNELS
+        .iter()
+        .flat_map(|kernel| [true, false].map(|tier| (kernel, features(kernel, tier))))
+}
+
+/// The error of a kernel that does not compose or does not parse.
+fn error(files: &Files, kernel: &Kernel, features: &[&str]) -> Option<String> {
+    let composed = match compose(files, kernel, features) {
+        Ok(composed) => composed,
+        Err(error) => return Some(error),
+    };
+    // The host puts it in front of `mesh_uniforms`.
+    let source = format!("const TOTALS_WORDS: u32 = 5u;\n{}", composed.text);
+    let parsed = naga::front::wgsl::parse_str(&source);
+    parsed.err().map(|error| error.emit_to_string(&source))
+}
+
+#[test]
+fn every_kernel_composes_and_parses_alone() {
+    let files = files();
+    for (kernel, features) in kernels() {
+        let error = error(&files, kernel, &features);
+        assert_eq!(error, None, "{} with {features:?}", kernel.name);
+    }
+}
+
+#[test]
+fn the_files_are_few_and_no_kernel_has_many() {
+    let rooms = fs::read_dir(folder()).unwrap();
+    let count = |room: fs::DirEntry| fs::read_dir(room.path()).unwrap().count();
+    let all: usize = rooms.map(|room| count(room.unwrap())).sum();
+    assert!(all <= MOST_FILES, "{all} files");
+    let files = files();
+    let mut used = BTreeSet::new();
+    for (kernel, features) in kernels() {
+        let Composed { files, .. } = compose(&files, kernel, &features).unwrap();
+        let name = kernel.name;
+        assert!(files.len() <= MOST_FILES_OF_A_KERNEL, "{name}: {files:?}");
+        used.extend(files);
+    }
+    let unused: Vec<_> = files.keys().filter(|file| !used.contains(*file)).collect();
+    assert!(unused.is_empty(), "no kernel uses {unused:?}");
+}
+
+/// Without an import, some kernel that the file is a part of does not build.
+#[test]
+fn each_import_is_needed() {
+    let all = files();
+    let composed: Vec<_> = kernels()
+        .map(|(kernel, features)| {
+            let files = compose(&all, kernel, &features).unwrap().files;
+            (kernel, features, files)
+        })
+        .collect();
+    let mut unneeded = Vec::new();
+    for (name, file) in &all {
+        for (index, import) in file.imports.iter().enumerate() {
+            let mut without = all.clone();
+            without.get_mut(name).unwrap().imports.remove(index);
+            let mut users = composed.iter().filter(|(_, _, files)| files.contains(name));
+            let breaks =
+                users.any(|(kernel, features, _)| error(&without, kernel, features).is_some());
+            if !breaks {
+                unneeded.push(format!("{name} imports {} of {}", import.name, import.file));
+            }
+        }
+    }
+    assert!(unneeded.is_empty(), "not needed: {unneeded:#?}");
+}
+
+#[test]
+fn an_error_of_a_kernel_names_file_and_line() {
+    let (device, _, _) = common::gpu();
+    let options = CullerOptions {
+        tier: Some(CullingTier::Workgroup),
+        ..CullerOptions::default()
+    };
+    let line = "    return dot(away, away) <= reach * reach;";
+    let broken = |_: &str, source: String| source.replace(line, "    return away;");
+    let error = Culler::with_sources(&device, options, broken).err();
+    let Some(CullError::Pipeline { message, .. }) = error else {
+        panic!("{error:?}");
+    };
+    let text = fs::read_to_string(folder().join("shared/visibility.wgsl")).unwrap();
+    let expected = text.lines().position(|found| found == line).unwrap() + 1;
+    let place = format!("shaders/shared/visibility.wgsl:{expected}: ");
+    assert!(message.starts_with(&place), "{place}: {message}");
+}
+
+#[test]
+fn a_file_that_uses_a_name_without_importing_it_is_refused() {
+    let file = |text: &str| compose::parse(text).unwrap();
+    let kernel = Kernel {
+        name: "test",
+        file: "a/main",
+        entries: &["main"],
+        features: &[],
+    };
+    let mut files = Files::new();
+    files.insert("a/one".into(), file("const ONE: u32 = TWO;\n"));
+    files.insert("a/two".into(), file("const TWO: u32 = 2u;\n"));
+    let main = "import package::a::one::ONE;\n@if(!subgroup) import package::a::two::TWO;\n\nfn main() -> u32 { return ONE; }\n";
+    files.insert("a/main".into(), file(main));
+    let error = compose(&files, &kernel, &[]).unwrap_err();
+    assert!(error.contains("a/one uses TWO of a/two"), "{error}");
+    // A condition that does not hold imports nothing, so naga is the one to complain.
+    assert!(compose(&files, &kernel, &["subgroup"]).is_ok());
+    files.insert(
+        "a/one".into(),
+        file("import package::a::two::TWO;\nconst ONE: u32 = TWO;\n"),
+    );
+    let composed = compose(&files, &kernel, &["subgroup"]).unwrap();
+    assert_eq!(composed.files, ["a/two", "a/one", "a/main"]);
+    files.insert(
+        "a/two".into(),
+        file("const TWO: u32 = 2u;\nconst main: u32 = 1u;\n"),
+    );
+    files.insert(
+        "a/one".into(),
+        file("import package::a::two::{TWO, main};\nconst ONE: u32 = TWO + main;\n"),
+    );
+    let error = compose(&files, &kernel, &["subgroup"]).unwrap_err();
+    assert!(error.contains("both declare main"), "{error}");
+}
