@@ -1,72 +1,8 @@
 //! Sets whose instances a compute pass writes.
 
-use glam::Vec3;
-
 use super::channels::check_len;
+use super::gpu_written::{GpuWritten, Written};
 use super::{InstanceBounds, InstanceError, InstanceSet};
-
-/// What a set must know of instances that it never sees: see [`InstanceSet::gpu_written`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GpuWritten {
-    /// A box around every position that the compute pass may write, and the largest scale. Bevy decides by it
-    /// which cameras and lights see the set at all; an instance outside it may be missing there.
-    pub bounds: InstanceBounds,
-    /// The pass also writes a uniform scale for each instance.
-    pub scales: bool,
-    /// The pass also writes a tag for each instance.
-    pub tags: bool,
-    /// Bounds of blocks of 1,024 instances are made anew each frame, so that blocks outside a view are not read
-    /// again for it. That reads every instance twice: worth it where neighbours in the buffer are neighbours in space and
-    /// most of them are out of view. Where they are not, `false` saves it: every instance is then tested.
-    pub classify: bool,
-}
-
-impl GpuWritten {
-    /// Positions between two corners; neither scales nor tags; blocks are classified.
-    #[must_use]
-    pub fn within(min: Vec3, max: Vec3) -> Self {
-        Self {
-            bounds: InstanceBounds {
-                min,
-                max,
-                max_scale: 1.0,
-            },
-            scales: false,
-            tags: false,
-            classify: true,
-        }
-    }
-
-    /// The pass also writes scales, up to `max_scale`.
-    #[must_use]
-    pub fn with_scales(mut self, max_scale: f32) -> Self {
-        self.scales = true;
-        self.bounds.max_scale = max_scale;
-        self
-    }
-
-    /// The pass also writes tags.
-    #[must_use]
-    pub fn with_tags(mut self) -> Self {
-        self.tags = true;
-        self
-    }
-
-    /// Whether blocks are classified.
-    #[must_use]
-    pub fn with_classify(mut self, classify: bool) -> Self {
-        self.classify = classify;
-        self
-    }
-}
-
-/// A written set's settings and counts.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Written {
-    pub settings: GpuWritten,
-    pub capacity: u32,
-    pub live: u32,
-}
 
 impl InstanceSet {
     /// A set without data on the CPU: a compute pass of yours writes up to `capacity` instances into the buffer that
@@ -180,6 +116,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
     use super::*;
+    use glam::Vec3;
 
     fn settings() -> GpuWritten {
         GpuWritten::within(Vec3::splat(-2.0), Vec3::splat(3.0)).with_scales(4.0)
