@@ -1,7 +1,9 @@
 //! The culling in Bevy's diagnostics: paths, measurements, and an overlay that shows them.
 //!
-//! The counters are those of [`CullingReport`], some frames old; so are the CPU times, which the plugin's own systems
-//! measure. The GPU times are measured by Bevy's [`RenderDiagnosticsPlugin`](bevy::render::diagnostic::RenderDiagnosticsPlugin), which the app adds.
+//! The counters and the CPU times come from [`CullingReport`], some frames old. The GPU times
+//! are measured by Bevy's
+//! [`RenderDiagnosticsPlugin`](bevy::render::diagnostic::RenderDiagnosticsPlugin), which the app
+//! adds.
 
 #[cfg(feature = "overlay")]
 mod overlay;
@@ -15,27 +17,28 @@ use bevy::{
     prelude::*,
 };
 
-/// Instances of all sets that some view saw.
+/// Number of instances of all sets that some view sees.
 pub const INSTANCES: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/instances");
-/// Instances that cameras keep, summed over cameras.
+/// Number of instances that cameras keep, summed over cameras.
 pub const VISIBLE: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/visible");
-/// Instances that cameras cull, summed over cameras.
+/// Number of instances that cameras reject, summed over cameras.
 pub const CULLED: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/culled");
-/// Instances that shadow views keep, summed over cascades, cube faces and spot lights.
+/// Number of instances that shadow views keep, summed over cascades, cube faces and spot lights.
 pub const SHADOW_VISIBLE: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/shadow_visible");
-/// Views that culled sets.
+/// Number of views that test sets.
 pub const VIEWS: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/views");
-/// Bytes uploaded in a frame: instances, channels and tables.
+/// Number of bytes uploaded in a frame: instances, channels and tables.
 pub const UPLOADED_BYTES: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/uploaded_bytes");
-/// Bytes that the culling holds on the GPU.
+/// Number of bytes that the culling holds on the GPU.
 pub const GPU_BYTES: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/gpu_bytes");
-/// Compute passes of the culling in a frame, however many views there are; none without a set.
+/// Number of compute passes of the culling in a frame. It does not depend on the number of views,
+/// and is 0 without a set.
 pub const PASSES: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/passes");
-/// Dispatches in those passes.
+/// Number of dispatches in those passes.
 pub const DISPATCHES: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/dispatches");
-/// CPU time of all of the plugin's systems in a frame, in milliseconds.
+/// CPU time of all systems of the plugin in a frame, in milliseconds.
 pub const CPU_TOTAL: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/cpu/total");
-/// CPU times of the parts of [`CPU_TOTAL`], in milliseconds, with the parts' names; see [`CpuStage`].
+/// CPU times of the stages of [`CPU_TOTAL`], in milliseconds.
 pub const STAGE_CPU: [(CpuStage, DiagnosticPath); 7] = [
     (
         CpuStage::Main,
@@ -81,19 +84,19 @@ pub const COMPACT_GPU: DiagnosticPath =
 /// GPU time of `args`, in milliseconds.
 pub const ARGS_GPU: DiagnosticPath =
     DiagnosticPath::const_new("render/gpu_culling/args/elapsed_gpu");
-/// Meshlets of visible instances that cameras tested.
+/// Number of meshlets of visible instances that cameras test.
 pub const MESHLETS: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/meshlets");
-/// Meshlets that cameras cull by the frustum.
+/// Number of meshlets that cameras reject by the frustum.
 pub const MESHLETS_CULLED_BY_FRUSTUM: DiagnosticPath =
     DiagnosticPath::const_new("gpu_culling/meshlets_culled_by_frustum");
-/// Meshlets that cameras cull by the cone of their normals.
+/// Number of meshlets that cameras reject by the cone of their normals.
 pub const MESHLETS_CULLED_BY_CONE: DiagnosticPath =
     DiagnosticPath::const_new("gpu_culling/meshlets_culled_by_cone");
-/// Triangles of the meshlets that cameras draw.
+/// Number of triangles of the meshlets that cameras draw.
 pub const MESHLET_TRIANGLES: DiagnosticPath =
     DiagnosticPath::const_new("gpu_culling/meshlet_triangles");
-/// GPU times of the stages of meshlets, in milliseconds, with the stages' names; measured while a set is drawn by
-/// meshlets.
+/// GPU times of the stages of meshlets, in milliseconds, with the stages' names. They are measured
+/// in frames in which a set is drawn by meshlets.
 pub const MESHLET_STAGE_GPU: [(&str, DiagnosticPath); 5] = [
     (
         "meshlet_expand",
@@ -116,7 +119,8 @@ pub const MESHLET_STAGE_GPU: [(&str, DiagnosticPath); 5] = [
         DiagnosticPath::const_new("render/gpu_culling/meshlet_args/elapsed_gpu"),
     ),
 ];
-/// GPU times of all stages, with the stages' names.
+/// GPU times of all stages, in milliseconds, with the stages' names. A compaction has only some of
+/// them.
 pub const STAGE_GPU: [(&str, DiagnosticPath); 5] = [
     ("classify", CLASSIFY_GPU),
     ("vote", VOTE_GPU),
@@ -125,7 +129,10 @@ pub const STAGE_GPU: [(&str, DiagnosticPath); 5] = [
     ("args", ARGS_GPU),
 ];
 
-/// Registers the counters and measures them every frame.
+/// Number of frames over which a diagnostic is averaged.
+const HISTORY: usize = 60;
+
+/// Registers the diagnostics, and measures them every frame.
 pub(crate) fn register(app: &mut App) {
     for (path, suffix) in [
         (INSTANCES, ""),
@@ -149,7 +156,7 @@ pub(crate) fn register(app: &mut App) {
         app.register_diagnostic(
             Diagnostic::new(path)
                 .with_suffix(suffix)
-                .with_max_history_length(60),
+                .with_max_history_length(HISTORY),
         );
     }
     app.add_systems(PreUpdate, measure.after(GpuCullingSystems::Report));

@@ -1,23 +1,11 @@
 //! GPU-driven culling for Bevy: one entity draws a thousand to a hundred million instances.
 //!
-//! Add [`GpuCullingPlugin`](prelude::GpuCullingPlugin), put an [`InstanceSet`](prelude::InstanceSet) into
-//! [`GpuInstances`](prelude::GpuInstances) beside a mesh and any material, and the GPU decides each frame and for
-//! each view which instances are drawn. The CPU does the same work for a hundred instances and for a
-//! hundred million.
+//! Add [`GpuCullingPlugin`](prelude::GpuCullingPlugin), and put an
+//! [`InstanceSet`](prelude::InstanceSet) into [`GpuInstances`](prelude::GpuInstances) on an entity
+//! with a mesh and any material. In each frame the GPU decides for each view which instances are
+//! drawn. The CPU does the same work for a hundred instances and for a hundred million.
 //!
-//! # One frame, in order
-//!
-//! ```text
-//! InstanceSet (asset) --changed ranges only--> instance pages on the GPU, 16 bytes an instance
-//!   views (cameras, shadow cascades, cube faces, spot lights), gathered once
-//!   vote      each instance is loaded once and tested against all views: one bit an instance and view
-//!   scan      bits -> exclusive prefixes: where the survivors of each block go
-//!   compact   bits -> survivor ids, in instance order
-//!   args      prefixes -> indirect draw commands
-//!   meshlets  of survivors, where a set has them: culled by frustum and cone, a draw command each
-//!   draw      Bevy's phases, pipelines and materials; our vertex stage; one indirect draw for each view
-//!   readback  counters, some frames late, never waited for -> DiagnosticsStore -> overlay
-//! ```
+//! [`cull`] shows a frame of the engine, [`render`] how it is part of Bevy's.
 //!
 //! # Rooms
 //!
@@ -61,7 +49,7 @@ mod plugin;
 #[cfg(feature = "bevy")]
 pub mod render;
 
-/// What an app needs: `use bevy_gpu_culling::prelude::*;`
+/// All that most apps need: `use bevy_gpu_culling::prelude::*;`
 pub mod prelude {
     pub use crate::cull::{Compaction, CullingTier};
     #[cfg(feature = "overlay")]

@@ -1,21 +1,25 @@
-//! The Bevy half: instance sets as ordinary mesh entities, culled by the engine and drawn by Bevy's own phases.
+//! The Bevy half: instance sets as ordinary mesh entities, culled by the engine and drawn by Bevy's
+//! own phases.
 //!
 //! One frame, in order:
 //!
-//! 1. `bounds` (main world): the entity's `Aabb` surrounds the whole set, so Bevy's own visibility decides which views
-//!    see the entity at all.
-//! 2. `extract`: the entities that have sets; `upload`: changed ranges of sets, and new sets slice by slice;
-//!    `gpu_written`: the buffers of sets that a compute pass of the app writes.
-//! 3. `materials`: the entity's prepared material is filed once more under a private id, with our vertex stage and our
-//!    draw functions, so that Bevy's systems specialize and queue the entity into every phase.
-//! 4. `prepare`: all views of the frame and all sets become one [`CullFrame`](crate::cull::CullFrame); `set_draws` is
-//!    what their draws look up. `meshlets` decide which sets are drawn by meshlets.
-//! 5. `record`: the stages of the compaction, once, before any camera draws. `expanded`: one `MeshUniform` per survivor
-//!    of the sets that Bevy's own vertex stages draw.
+//! 1. `bounds` (main world): the entity's `Aabb` surrounds the whole set, so Bevy's own visibility
+//!    decides which views see the entity at all.
+//! 2. `extract`: the entities that have sets. `upload`: changed ranges of sets, and new sets in
+//!    slices. `gpu_written`: the buffers of sets that a compute pass of the app writes.
+//! 3. `materials`: the entity's prepared material is filed once more under a private id, with our
+//!    vertex stage and our draw functions, so that Bevy's systems specialize and queue the entity
+//!    into every phase.
+//! 4. `prepare`: all views of the frame and all sets become one
+//!    [`CullFrame`](crate::cull::CullFrame). `set_draws` is what their draws look up. `meshlets`
+//!    decides which sets are drawn by meshlets.
+//! 5. `record`: the stages of the compaction, once, before any camera draws. `expanded`: one
+//!    `MeshUniform` per survivor of the sets that Bevy's own vertex stages draw.
 //! 6. `draw`: one indirect draw per phase item and page.
-//! 7. `report`: counters of an earlier frame, for `diagnostics`.
+//! 7. `report`: the counters of an earlier frame, for `diagnostics`.
 //!
-//! `culler` holds the engine, `settings` what the app chooses, `plugin` adds all of it to the app.
+//! `culler` holds the engine, `settings` what the app chooses. `plugin` adds everything to the app.
+//! No file imports one that imports it: resources lie below the systems that use them.
 
 mod bindings;
 mod bounds;

@@ -116,7 +116,7 @@ fn lose_device(stage: &mut Stage) {
     lose_device_and(stage, |_| ());
 }
 
-/// The same, with something that the app does before it knows.
+/// As [`lose_device`], with something that the app does before it knows of the loss.
 fn lose_device_and(stage: &mut Stage, meanwhile: impl FnOnce(&mut Stage)) {
     let old = stage.app.world().resource::<RenderDevice>().clone();
     let old = old.wgpu_device();
@@ -126,8 +126,9 @@ fn lose_device_and(stage: &mut Stage, meanwhile: impl FnOnce(&mut Stage)) {
     };
     let before = starts(stage);
     let wait = || drop(old.poll(wgpu::PollType::wait_indefinitely()));
-    // Bevy 0.19.1 itself panics if a readback of its own is under way (`clustering metadata staging buffer`), or if it
-    // draws once more before it knows of the loss (`StorageBuffer::write_buffer` maps a buffer that was refused).
+    // Bevy 0.19.1 itself panics if one of its own readbacks is in flight (`clustering metadata
+    // staging buffer`), or if it draws once more before it knows of the loss
+    // (`StorageBuffer::write_buffer` maps a buffer that was refused).
     wait();
     old.destroy();
     wait();
@@ -147,7 +148,12 @@ fn red(stage: &mut Stage) -> MeshMaterial3d<StandardMaterial> {
     stage.standard(StandardMaterial::from(Color::srgb(0.9, 0.3, 0.2)))
 }
 
-/// Pictures before and after, and the stage.
+/// What most sets here are made of.
+fn cube_and_red(stage: &mut Stage) -> (Handle<Mesh>, MeshMaterial3d<StandardMaterial>) {
+    (stage.mesh(Cuboid::new(0.5, 0.4, 0.6)), red(stage))
+}
+
+/// The pictures before and after a lost device, and the stage.
 fn around_a_loss(mut stage: Stage) -> (RgbaImage, RgbaImage, Stage) {
     let before = stage.picture();
     lose_device(&mut stage);
@@ -160,8 +166,7 @@ fn around_a_loss(mut stage: Stage) -> (RgbaImage, RgbaImage, Stage) {
 fn sets_are_drawn_as_before() {
     let log = Log::start();
     let mut stage = stage();
-    let cube = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
-    let red = red(&mut stage);
+    let (cube, red) = cube_and_red(&mut stage);
     let at = |x| Transform::from_xyz(x, 0.0, 0.0);
     // Prepasses and shadow maps have pipelines of their own.
     stage.lights(true);
@@ -183,15 +188,14 @@ fn sets_are_drawn_as_before() {
     assert_eq!(log.lines(), Vec::<String>::new());
 }
 
-/// Nothing can be made on a lost device, and nothing says so. (Entities that are spawned meanwhile are lost to Bevy 0.19.1
-/// itself, so these were there before.)
+/// Nothing can be made on a lost device, and nothing says so. (Entities that are spawned meanwhile
+/// are lost to Bevy 0.19.1 itself, so these were there before.)
 #[test]
 fn instances_that_come_while_the_device_is_lost_are_drawn_afterwards() {
     let log = Log::start();
     let draw = |is_lost: bool| {
         let mut stage = stage();
-        let cube = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
-        let red = red(&mut stage);
+        let (cube, red) = cube_and_red(&mut stage);
         let sets = [0.0, 0.5, 1000.0].map(|z| {
             let set = stage.add(field(100, true));
             let at = Transform::from_xyz(0.0, z, z);
@@ -207,8 +211,8 @@ fn instances_that_come_while_the_device_is_lost_are_drawn_afterwards() {
         let edit = move |stage: &mut Stage| {
             let world = stage.app.world_mut();
             let mut assets = world.resource_mut::<Assets<InstanceSet>>();
-            // One that outgrows its room, one in its place, and one of a page of its own, out of sight: a software
-            // adapter would draw it for long.
+            // One that outgrows its room, one in its place, and one of a page of its own, out of
+            // sight: a software adapter would draw it for long.
             let more = field(2000, true);
             assets
                 .get_mut(&sets[0])
@@ -261,8 +265,7 @@ fn meshlets_are_drawn_as_before() {
 fn a_set_that_was_dropped_on_the_cpu_is_named_and_left_out() {
     let log = Log::start();
     let mut stage = stage();
-    let cube = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
-    let red = red(&mut stage);
+    let (cube, red) = cube_and_red(&mut stage);
     stage.spawn_set(
         &field(300, true),
         (cube.clone(), red.clone()),
@@ -288,8 +291,7 @@ fn a_set_that_was_dropped_on_the_cpu_is_named_and_left_out() {
 fn a_set_that_the_gpu_writes_is_empty_until_it_is_written_again() {
     let log = Log::start();
     let mut stage = stage();
-    let cube = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
-    let red = red(&mut stage);
+    let (cube, red) = cube_and_red(&mut stage);
     stage.spawn_set(
         &field(300, true),
         (cube.clone(), red.clone()),

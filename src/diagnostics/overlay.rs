@@ -1,4 +1,4 @@
-//! A preset of Bevy's diagnostics overlay.
+//! The counters in Bevy's diagnostics overlay.
 
 use super::{
     CPU_TOTAL, CULLED, DISPATCHES, GPU_BYTES, INSTANCES, MESHLET_TRIANGLES, MESHLETS,
@@ -15,8 +15,9 @@ use bevy::{
     render::diagnostic::RenderDiagnosticsPlugin,
 };
 
-/// Shows the culling's counters, CPU times and GPU times in a window of Bevy's diagnostics overlay: one line to add. It adds the
-/// plugins that it needs ([`DiagnosticsOverlayPlugin`], [`RenderDiagnosticsPlugin`],
+/// Shows the culling's counters, CPU times and GPU times in a window of Bevy's diagnostics overlay.
+///
+/// It adds the plugins that it needs ([`DiagnosticsOverlayPlugin`], [`RenderDiagnosticsPlugin`],
 /// [`FrameTimeDiagnosticsPlugin`]) unless the app already has them.
 ///
 /// ```no_run
@@ -44,7 +45,7 @@ impl Plugin for CullingOverlayPlugin {
     }
 }
 
-/// The window's content: spawn it where [`CullingOverlayPlugin`] is not wanted.
+/// The content of the window, to spawn without [`CullingOverlayPlugin`].
 #[must_use]
 pub fn culling_overlay() -> DiagnosticsOverlay {
     let item = |path, statistic, precision| DiagnosticsOverlayItem {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::changes::{ChangeLog, GRANULE};
 use super::channels::{Channels, MAX_LEN};
-use super::written::Written;
+use super::gpu_written::Written;
 use super::{
     InstanceBounds, InstanceError, InstanceOrder, InstanceTransform, PackedInstance, SetChanges,
 };

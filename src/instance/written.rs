@@ -1,74 +1,8 @@
 //! Sets whose instances a compute pass writes.
 
-use glam::Vec3;
-
 use super::channels::check_len;
+use super::gpu_written::{GpuWritten, Written};
 use super::{InstanceBounds, InstanceError, InstanceSet};
-
-/// What the CPU must know about instances that it never sees; see [`InstanceSet::gpu_written`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GpuWritten {
-    /// Bounding box of every position that the compute pass may write, and the largest scale. Bevy
-    /// uses it to decide which cameras and lights see the set at all; an instance outside it may be
-    /// missing there.
-    pub bounds: InstanceBounds,
-    /// Whether the pass also writes a uniform scale per instance.
-    pub scales: bool,
-    /// Whether the pass also writes a tag per instance.
-    pub tags: bool,
-    /// Whether bounds of blocks of 1,024 instances are computed again each frame, so that a view
-    /// skips blocks outside it. Computing them reads every instance twice. This is worth it if
-    /// neighbors in the buffer are neighbors in space and most of them are out of view. Otherwise,
-    /// `false` avoids that cost, and every instance is tested.
-    pub classify: bool,
-}
-
-impl GpuWritten {
-    /// Positions between two corners; neither scales nor tags; blocks are classified.
-    #[must_use]
-    pub fn within(min: Vec3, max: Vec3) -> Self {
-        Self {
-            bounds: InstanceBounds {
-                min,
-                max,
-                max_scale: 1.0,
-            },
-            scales: false,
-            tags: false,
-            classify: true,
-        }
-    }
-
-    /// Declares that the pass also writes scales, up to `max_scale`.
-    #[must_use]
-    pub fn with_scales(mut self, max_scale: f32) -> Self {
-        self.scales = true;
-        self.bounds.max_scale = max_scale;
-        self
-    }
-
-    /// Declares that the pass also writes tags.
-    #[must_use]
-    pub fn with_tags(mut self) -> Self {
-        self.tags = true;
-        self
-    }
-
-    /// Sets whether blocks are classified.
-    #[must_use]
-    pub fn with_classify(mut self, classify: bool) -> Self {
-        self.classify = classify;
-        self
-    }
-}
-
-/// Settings and counts of a set that the GPU writes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Written {
-    pub settings: GpuWritten,
-    pub capacity: u32,
-    pub live: u32,
-}
 
 impl InstanceSet {
     /// A set without data on the CPU. In any frame, your compute pass writes up to `capacity`
@@ -186,6 +120,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
     use super::*;
+    use glam::Vec3;
 
     fn settings() -> GpuWritten {
         GpuWritten::within(Vec3::splat(-2.0), Vec3::splat(3.0)).with_scales(4.0)

@@ -19,7 +19,8 @@ use bevy::{
 /// `NotShadowReceiver` mean the same as on any mesh. The entity's
 /// [`Aabb`](bevy::camera::primitives::Aabb) surrounds the whole set.
 ///
-/// Several entities may share one set. The set, the mesh and the material may be changed at any time.
+/// Several entities may share one set. The set, the mesh and the material may be changed at any
+/// time.
 ///
 /// ```
 /// # use bevy::prelude::*;
@@ -58,8 +59,8 @@ impl From<Handle<InstanceSet>> for GpuInstances {
     }
 }
 
-/// Culls each instance by a sphere of this radius around its origin, in the mesh's units, instead of
-/// the sphere around the mesh's bounding box. For materials whose vertex stage moves vertices.
+/// Culls each instance by a sphere of this radius around its origin, in the mesh's units, instead
+/// of the sphere around the mesh's bounding box. For materials whose vertex stage moves vertices.
 ///
 /// It must be between 0 and [`CullingRadius::MAX`]. Any other value is ignored with a warning. To
 /// keep every instance, use [`NoFrustumCulling`](bevy::camera::visibility::NoFrustumCulling).

@@ -24,8 +24,8 @@ use bevy::{
 pub(super) struct GpuCuller {
     /// `None` if the device cannot cull at all.
     pub culler: Option<Culler>,
-    /// Whether the renderer has started on the present device. Bevy makes another device when it recovers from a lost
-    /// one; devices of two instances of wgpu may compare as equal.
+    /// Whether the renderer has started on the present device. Bevy makes another device when it
+    /// recovers from a lost one; devices of two instances of wgpu may compare as equal.
     pub has_started: bool,
     /// Whether it has started since the last extraction.
     pub is_fresh: bool,
@@ -49,8 +49,8 @@ pub(super) struct GpuCuller {
     pub last_id: u64,
     /// Number of extractions so far.
     pub frame: u64,
-    /// Entities with [`GpuInstances`](super::GpuInstances), also those whose set or mesh is not loaded or was refused:
-    /// Bevy must not draw them as single meshes.
+    /// Entities with [`GpuInstances`](super::GpuInstances), also those whose set or mesh is not
+    /// loaded or was refused: Bevy must not draw them as single meshes.
     pub entities: Vec<MainEntity>,
     /// Those that ask for one `MeshUniform` per survivor.
     pub asks_expanded: MainEntityHashSet,
@@ -58,7 +58,8 @@ pub(super) struct GpuCuller {
     pub lightmapped: MainEntityHashSet,
     /// Those with `NoFrustumCulling`.
     pub unculled: MainEntityHashSet,
-    /// Entities whose set can be culled this frame. The order stays the same as long as the entities do.
+    /// Entities whose set can be culled this frame. The order stays the same as long as the
+    /// entities do.
     pub sets: Vec<ExtractedSet>,
     /// What was recorded in the frame.
     pub recorded: Recorded,
@@ -74,7 +75,8 @@ pub(super) struct ExtractedSet {
     pub keep_all: bool,
 }
 
-/// Makes the culler for the device: when the renderer starts, and when it starts again after a lost device.
+/// Makes the culler for the device: when the renderer starts, and when it starts again after a lost
+/// device.
 pub(super) fn init_culler(
     mut sets: ResMut<GpuCuller>,
     mut buffers: ResMut<InstanceBuffers>,
@@ -110,8 +112,8 @@ impl GpuCuller {
     }
 }
 
-/// Makes the culler that the settings ask for, or the best that the device supports, and logs the reason. `None` if the
-/// device cannot cull at all.
+/// Makes the culler that the settings ask for, or the best that the device supports, and logs the
+/// reason. `None` if the device cannot cull at all.
 pub(super) fn make_culler(
     gpu: Gpu<'_>,
     settings: &GpuCullingSettings,

@@ -1,6 +1,7 @@
 //! Draws of sets in Bevy's phases.
 //!
-//! 1. `functions`: Bevy's draw functions, with the mesh bind group and the draw call replaced by ours.
+//! 1. `functions`: Bevy's draw functions, with the mesh bind group and the draw call replaced by
+//!    ours.
 //! 2. `wireframe`: Bevy's wireframes.
 
 mod functions;

@@ -20,8 +20,10 @@ use bevy::{
 };
 use bytemuck::bytes_of;
 
-/// Distance of slots in bytes: the strictest alignment of a dynamic offset.
-pub(super) const SLOT_STRIDE: u64 = 256;
+/// The strictest alignment of a dynamic offset that a device may ask for, in bytes.
+pub(super) const OFFSET_ALIGNMENT: u64 = 256;
+/// Distance of slots in bytes.
+pub(super) const SLOT_STRIDE: u64 = SLOT_BYTES.next_multiple_of(OFFSET_ALIGNMENT);
 /// Size of a `MeshUniform` in bytes.
 pub(super) const UNIFORM_BYTES: u64 = 176;
 /// Size of a slot in bytes: a `MeshUniform` and a [`SlotInfo`].
@@ -271,7 +273,7 @@ mod tests {
         }
     }
 
-    /// The slots of a frame, built without those of the previous frame.
+    /// The slots of a frame, built without the slots of the previous frame.
     fn built_again(frame: &Frame, before: &Frame) -> Vec<u8> {
         let mut bytes = Vec::new();
         for entity in frame {

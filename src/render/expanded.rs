@@ -1,5 +1,5 @@
-//! The fallback in which the GPU expands survivors: one `MeshUniform` per survivor, which Bevy's own
-//! vertex stages and every shader that calls `mesh_functions` read.
+//! The fallback in which the GPU expands survivors: one `MeshUniform` per survivor, which Bevy's
+//! own vertex stages and every shader that calls `mesh_functions` read.
 //!
 //! Sets whose material has a vertex shader that does not read instances, and sets that ask for it
 //! ([`InstanceMeshUniforms`](super::InstanceMeshUniforms)), are drawn by Bevy's own pipelines. A

@@ -14,9 +14,9 @@ use bevy::{platform::collections::HashMap, prelude::*};
 ///    [`GpuCullingSystems::WriteInstances`](super::GpuCullingSystems) of the schedule
 ///    [`RenderGraph`](bevy::render::renderer::RenderGraph). It runs before the culling and the
 ///    cameras.
-/// 3. The shader imports `bevy_gpu_culling::instance`: `PackedInstance`, `pack(position, rotation)`,
-///    `unpack`, `pack_quat`, `unpack_quat` and `hidden()`, an instance that no view sees. Scales are
-///    `f32`, tags `u32`.
+/// 3. The shader imports `bevy_gpu_culling::instance`: `PackedInstance`, `pack(position,
+///    rotation)`, `unpack`, `pack_quat`, `unpack_quat` and `hidden()`, an instance that no view
+///    sees. Scales are `f32`, tags `u32`.
 ///
 /// Instances that a frame does not write keep their values, so a pass may continue from them.
 ///
@@ -61,8 +61,8 @@ pub struct InstanceBuffer {
 }
 
 impl InstanceBuffers {
-    /// The buffers of a set. `None` if the set has data on the CPU, is not loaded, or is not used by
-    /// an entity, and on the tier `Cpu`.
+    /// The buffers of a set. `None` if the set has data on the CPU, is not loaded, or is not used
+    /// by an entity, and on the tier `Cpu`.
     #[must_use]
     pub fn get(&self, set: impl Into<AssetId<InstanceSet>>) -> Option<&InstanceBuffer> {
         self.sets.get(&set.into())

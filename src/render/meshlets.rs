@@ -1,11 +1,12 @@
-//! Meshlets of sets: the asset, how it is built and loaded, and how survivors are drawn by meshlets.
+//! Meshlets of sets: the asset, how it is built and loaded, and how survivors are drawn by
+//! meshlets.
 //!
-//! 1. `asset`: files of meshlets; `convert`: [`MeshletMesh`](crate::meshlet::MeshletMesh) from and to
-//!    Bevy's `Mesh`, with the `formats` of its attributes; `colors` tell meshlets apart.
+//! 1. `asset`: files of meshlets; `convert`: [`MeshletMesh`](crate::meshlet::MeshletMesh) from and
+//!    to Bevy's `Mesh`, with the `formats` of its attributes; `colors` tell meshlets apart.
 //! 2. `component`: [`MeshletMesh3d`] gives its entity an ordinary `Mesh3d`.
 //! 3. `build`: [`BuildMeshlets`] cuts an entity's mesh off the main thread.
-//! 4. `culler`: the meshlet stages; `extract`, `prepare`: which requests of the frame have meshlets,
-//!    and what their draws bind.
+//! 4. `culler`: the meshlet stages; `extract`, `prepare`: which requests of the frame have
+//!    meshlets, and what their draws bind.
 
 #[cfg(feature = "meshlets")]
 mod asset;

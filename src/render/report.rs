@@ -42,8 +42,8 @@ pub struct CullingReport {
     pub overflow: u64,
     /// CPU time of the plugin's systems in the last frame.
     pub cpu: CpuTimes,
-    /// Number of compute passes of the culling in the last frame, without those of meshlets. It
-    /// does not depend on the number of views, and is 0 without a set.
+    /// Number of compute passes of the culling in the last frame, without the passes of meshlets.
+    /// It does not depend on the number of views, and is 0 without a set.
     pub passes: u32,
     /// Number of dispatches in those passes.
     pub dispatches: u32,

@@ -211,8 +211,8 @@ impl SetDraws {
     }
 }
 
-/// Where a request's views have the view with this key. `views` are those of the frame, by
-/// [`view_order`]; a request's indices increase, and all of them lie in `views` or all behind it.
+/// The place of the view with this key in a request's views. `views` are the frame's, by
+/// [`view_order`]. A request's indices increase, and all of them lie in `views` or all behind it.
 fn place_of_view(views: &[FrameView], request: &[u32], key: &RetainedViewEntity) -> Option<usize> {
     let first = match *request.first()? as usize {
         index if index < views.len() => 0,

@@ -4,7 +4,8 @@ use super::tuning::TuningSource;
 use crate::cull::{Compaction, CullerOptions, CullingTier};
 use bevy::{prelude::*, render::extract_resource::ExtractResource};
 
-/// Adds GPU-driven culling of instance sets ([`GpuInstances`](crate::render::GpuInstances)) to an app.
+/// Adds GPU-driven culling of instance sets ([`GpuInstances`](crate::render::GpuInstances)) to an
+/// app.
 ///
 /// ```no_run
 /// use bevy::prelude::*;
@@ -18,8 +19,8 @@ use bevy::{prelude::*, render::extract_resource::ExtractResource};
 pub struct GpuCullingPlugin {
     /// The tier. `None`, the default, takes the best that the adapter supports.
     pub tier: Option<CullingTier>,
-    /// How visible instances become lists. The default, [`Compaction::Auto`], takes the best ordered
-    /// one for the frame's number of tests; see [`Compaction`] for the others.
+    /// How visible instances become lists. The default, [`Compaction::Auto`], takes the best
+    /// ordered one for the frame's number of tests; see [`Compaction`] for the others.
     pub compaction: Compaction,
     /// The source of [`Compaction::Auto`]'s thresholds. With the feature `tune`, the default is the
     /// tuning that is kept for this adapter, if any; without it, a fixed rule. The log says which one
@@ -28,13 +29,13 @@ pub struct GpuCullingPlugin {
     /// Whether the compute kernels have bounds checks, for debugging. The default is `false`.
     pub shader_checks: bool,
     /// Number of survivor ids that each arena has room for from the start. `None`, the default, is
-    /// 16,777,216 (64 MiB), or fewer if there are fewer tests. An arena that proves too small grows,
-    /// and logs a warning.
+    /// 16,777,216 (64 MiB), or fewer if there are fewer tests. An arena that proves too small
+    /// grows, and logs a warning.
     pub survivor_capacity: Option<u32>,
-    /// Largest number of bytes of new sets that one frame uploads, so that no frame waits for a large
-    /// set. `None`, the default, is 268,435,456 (256 MiB: 16 million instances). The first frame
-    /// uploads a quarter of it, the next half, and every frame at least 1,024 instances. The part of
-    /// a new set that has arrived is drawn, see
+    /// Largest number of bytes of new sets that one frame uploads, so that no frame waits for a
+    /// large set. `None`, the default, is 268,435,456 (256 MiB: 16 million instances). The first
+    /// frame uploads a quarter of it, the next half, and every frame at least 1,024 instances. The
+    /// part of a new set that has arrived is drawn, see
     /// [`InstanceUploadProgress`](crate::render::InstanceUploadProgress). Changes of sets that have
     /// arrived are not limited.
     pub upload_budget: Option<u64>,
@@ -42,8 +43,8 @@ pub struct GpuCullingPlugin {
 
 /// Settings of the culling. A change takes effect in the next frame.
 ///
-/// A change from or to the tier `Cpu` uploads every set again. It loses sets that were dropped on the
-/// CPU ([`InstanceSet::asset_usage`](crate::instance::InstanceSet::asset_usage)).
+/// A change from or to the tier `Cpu` uploads every set again. It loses sets that were dropped on
+/// the CPU ([`InstanceSet::asset_usage`](crate::instance::InstanceSet::asset_usage)).
 #[derive(Resource, ExtractResource, Reflect, Clone, Debug, Default, PartialEq)]
 #[reflect(Resource, Default, Clone, PartialEq)]
 pub struct GpuCullingSettings {

@@ -27,9 +27,9 @@ use previous::upload_with_previous;
 use target::{UploadTarget, channels, instance_bytes};
 use written::reserve_written;
 
-/// The first frame with a new set uploads the budget divided by this; each next frame up to twice as
-/// much as the one before. Staging memory must be allocated before it is filled, which takes about
-/// as long.
+/// The first frame with a new set uploads the budget divided by this; each next frame up to twice
+/// as much as the one before. Staging memory must be allocated before it is filled, which takes
+/// about as long.
 const FIRST_SLICE: u64 = 4;
 
 /// The uploads of one frame.

@@ -57,7 +57,8 @@ pub(in crate::render) type DrawSetDepthOnly = (
 );
 
 /// Binds a set at group `I` and draws its survivors in the view, with one draw per page. With
-/// `ONLY_EXPANDED` it draws only sets with one `MeshUniform` per survivor, for Bevy's own pipelines.
+/// `ONLY_EXPANDED` it draws only sets with one `MeshUniform` per survivor, for Bevy's own
+/// pipelines.
 pub(in crate::render) struct DrawSurvivors<const I: usize, const ONLY_EXPANDED: bool = false>;
 
 impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
@@ -95,8 +96,8 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
             pass.set_index_buffer(indices.slice(..), *format);
         }
         let indexed = mesh.indices.is_some();
-        // Bevy uses the `_count` form. A driver (lavapipe of Mesa 22.3) has been seen to keep its count for a plain
-        // indirect draw that follows in the same pass.
+        // Bevy uses the `_count` form. A driver (lavapipe of Mesa 22.3) has been seen to keep its
+        // count for a plain indirect draw that follows in the same pass.
         let counted = draws.counted;
         if draws.is_expanded(item.main_entity()) {
             let Some(bind_group) = expanded.mesh_bind_group() else {

@@ -1,8 +1,8 @@
 //! Bevy's wireframes on sets.
 //!
-//! Bevy's `WireframePlugin` queues an entity with `Wireframe` into a separate phase, which would draw
-//! a set's mesh once, at the entity. The phase's items of sets get our draw function, which draws
-//! the `MeshUniform`s of the survivors.
+//! Bevy's `WireframePlugin` queues an entity with `Wireframe` into a separate phase, which would
+//! draw a set's mesh once, at the entity. The phase's items of sets get our draw function, which
+//! draws the `MeshUniform`s of the survivors.
 
 use super::functions::DrawSurvivors;
 use crate::render::{culler::GpuCuller, materials::MaterialAliases};

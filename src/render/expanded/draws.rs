@@ -1,10 +1,12 @@
 //! The draws of a frame that are expanded.
 
 use super::pass::UniformJob;
+use crate::render::draw_slots::OFFSET_ALIGNMENT;
 use bevy::{platform::collections::HashMap, render::view::RetainedViewEntity};
 
-/// Distance of the jobs' uniforms in bytes: the strictest alignment of a dynamic offset.
-pub(super) const JOB_STRIDE: usize = 256;
+/// Distance of the jobs' uniforms in bytes.
+pub(super) const JOB_STRIDE: usize =
+    size_of::<UniformJob>().next_multiple_of(OFFSET_ALIGNMENT as usize);
 
 /// An entity in a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,7 +1,7 @@
-//! The faces that the pipelines of a set's material draw. They decide what the cones of meshlets may
-//! reject.
+//! The faces that the pipelines of a set's material draw. They decide what the cones of meshlets
+//! may reject.
 //!
-//! Materials choose the faces while their pipelines are specialized, in code of their own; so they
+//! Materials choose the faces in their own code while their pipelines are specialized; so the faces
 //! are read from the finished descriptor. If the pipelines of a pass differ, cones treat it as one
 //! that draws both sides.
 
@@ -20,8 +20,8 @@ use std::sync::{Arc, Weak};
 #[derive(Resource, Default)]
 pub(in crate::render) struct DrawnFaces {
     pipelines: HashMap<CachedRenderPipelineId, SeenFaces>,
-    /// By address of the material's properties. The weak reference keeps the address from being used
-    /// again.
+    /// By address of the material's properties. The weak reference keeps the address from being
+    /// used again.
     materials: HashMap<usize, MaterialFaces>,
 }
 

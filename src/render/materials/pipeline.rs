@@ -150,8 +150,8 @@ impl SpecializedMeshPipeline for SetSpecializer {
     }
 }
 
-/// Checks that the vertex stage has no more storage buffers than the device binds. A mesh with joints
-/// has more than others.
+/// Checks that the vertex stage has no more storage buffers than the device binds. A mesh with
+/// joints has more than others.
 ///
 /// # Errors
 /// A missing attribute whose name says what is wrong.

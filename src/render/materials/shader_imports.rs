@@ -27,7 +27,8 @@ pub(in crate::render) enum VertexStage {
     Loading,
     /// The material's own, which does not read instances.
     Foreign,
-    /// The material has several (main pass, prepass, deferred): one reads instances, another does not.
+    /// The material has several (main pass, prepass, deferred): one reads instances, another does
+    /// not.
     Mixed,
 }
 

@@ -10,8 +10,8 @@ use bevy::{
     reflect::TypePath,
 };
 
-/// Loads [`MeshletMesh`] from files with the extension `meshlets`. The plugin registers it. Damaged,
-/// truncated and foreign files, and files of another version, are a [`MeshletError`].
+/// Loads [`MeshletMesh`] from files with the extension `meshlets`. The plugin registers it.
+/// Damaged, truncated and foreign files, and files of another version, are a [`MeshletError`].
 #[derive(Clone, Copy, Debug, Default, TypePath)]
 pub struct MeshletMeshLoader;
 
@@ -39,8 +39,8 @@ impl AssetLoader for MeshletMeshLoader {
     }
 }
 
-/// Saves [`MeshletMesh`] to files that [`MeshletMeshLoader`] loads, for asset processors. Elsewhere,
-/// `std::fs::write` the bytes of [`MeshletMesh::to_bytes`].
+/// Saves [`MeshletMesh`] to files that [`MeshletMeshLoader`] loads, for asset processors.
+/// Elsewhere, `std::fs::write` the bytes of [`MeshletMesh::to_bytes`].
 #[derive(Clone, Copy, Debug, Default, TypePath)]
 pub struct MeshletMeshSaver;
 

@@ -5,8 +5,8 @@ use crate::meshlet::{MeshletMesh, VertexAttribute};
 use bevy::{mesh::VertexFormat, platform::collections::HashMap, prelude::*};
 
 impl MeshletMesh {
-    /// The same meshlets, each with its own vertex color, which Bevy's materials multiply with theirs.
-    /// Vertices that meshlets share are duplicated.
+    /// The same meshlets, each with its own vertex color, which Bevy's materials multiply with
+    /// theirs. Vertices that meshlets share are duplicated.
     #[must_use]
     pub fn with_meshlet_colors(&self) -> Self {
         let mut sources = Vec::new();
@@ -61,7 +61,7 @@ mod tests {
     use crate::meshlet::{MeshletError, MeshletSettings};
 
     #[test]
-    fn colours_part_the_meshlets() -> Result<(), MeshletError> {
+    fn colors_part_the_meshlets() -> Result<(), MeshletError> {
         let mesh = Mesh::from(Torus::default());
         let meshlets = MeshletMesh::from_mesh(&mesh, &MeshletSettings::default())?;
         let colored = meshlets.with_meshlet_colors();

@@ -10,9 +10,9 @@ use bevy::{
 ///
 /// It adds a [`Mesh3d`] with the whole mesh. Materials, shadows, prepasses and everything else are
 /// the same as with any mesh. The set is drawn whole if meshlets cannot be drawn apart or do not
-/// help: on the `Cpu` tier; with materials that blend, transmit or have their own vertex stage; with
-/// [`CullingRadius`](crate::render::CullingRadius) or `NoFrustumCulling`. Meshlets of materials that
-/// draw both sides of their triangles are culled by the frustum alone.
+/// help: on the `Cpu` tier; with materials that blend, transmit or have their own vertex stage;
+/// with [`CullingRadius`](crate::render::CullingRadius) or `NoFrustumCulling`. Meshlets of
+/// materials that draw both sides of their triangles are culled by the frustum alone.
 ///
 /// ```
 /// # use bevy::prelude::*;

@@ -60,13 +60,13 @@ impl TryFrom<&Mesh> for MeshData {
 }
 
 impl MeshletMesh {
-    /// Cuts a mesh into meshlets, by default of at most 64 vertices and 124 triangles. It takes some
-    /// milliseconds per 10,000 triangles; [`BuildMeshlets`](crate::render::BuildMeshlets) does it off
-    /// the main thread.
+    /// Cuts a mesh into meshlets, by default of at most 64 vertices and 124 triangles. It takes
+    /// some milliseconds per 10,000 triangles; [`BuildMeshlets`](crate::render::BuildMeshlets) does
+    /// it off the main thread.
     ///
     /// # Errors
-    /// [`MeshletError`]: the mesh is not a list of triangles, has morph targets, has its vertices only
-    /// on the GPU, or [`Self::build`] refuses it.
+    /// [`MeshletError`]: the mesh is not a list of triangles, has morph targets, has its vertices
+    /// only on the GPU, or [`Self::build`] refuses it.
     #[cfg(feature = "meshlets")]
     pub fn from_mesh(mesh: &Mesh, settings: &MeshletSettings) -> Result<Self, MeshletError> {
         Self::build(&MeshData::try_from(mesh)?, settings)
@@ -75,9 +75,9 @@ impl MeshletMesh {
     /// The whole mesh as an ordinary one, which lives on the GPU alone.
     ///
     /// # Errors
-    /// [`MeshletError::UnknownFormat`]; [`MeshletError::AttributeFormat`] if Bevy knows the attribute
-    /// and its shaders cannot read the format, for example because they read floats and it has
-    /// integers.
+    /// [`MeshletError::UnknownFormat`]; [`MeshletError::AttributeFormat`] if Bevy knows the
+    /// attribute and its shaders cannot read the format, for example because they read floats and
+    /// it has integers.
     pub fn to_mesh(&self) -> Result<Mesh, MeshletError> {
         let mut mesh = Mesh::new(
             PrimitiveTopology::TriangleList,

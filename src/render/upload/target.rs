@@ -77,7 +77,7 @@ impl UploadTarget<'_> {
             .upload_tags(self.gpu.queue, known.id, range.start, &tags[range])
     }
 
-    /// Has the engine copy ranges to where it keeps the instances of the previous frame.
+    /// Has the engine copy ranges to its instances of the previous frame.
     pub fn keep_previous(
         &mut self,
         known: &KnownSet,

@@ -113,8 +113,8 @@ struct TwinTables {
     row: Row,
 }
 
-/// The tables of a request in a view: one chunk for the whole set, as if the set lay at the start of
-/// a page, and the view in the set's space. `None` if the set is not resident.
+/// The tables of a request in a view: one chunk for the whole set, as if the set lay at the start
+/// of a page, and the view in the set's space. `None` if the set is not resident.
 fn twin_tables(
     culler: &Culler,
     frame: &CullFrame,

@@ -20,8 +20,8 @@ pub struct Verdict {
     pub tested: u32,
     /// Number of survivors on the GPU.
     pub visible: u32,
-    /// Number of instances about which GPU and twin differ, because they lie within 1e-4 of a border,
-    /// where rounding decides.
+    /// Number of instances about which GPU and twin differ, because they lie within 1e-4 of a
+    /// border, where rounding decides.
     pub borderline: u32,
     /// What is wrong; `None` if the lists are equal, except for borderline instances.
     pub error: Option<String>,
@@ -36,7 +36,8 @@ pub struct Verifier(pub(super) Arc<Mutex<State>>);
 #[derive(Default)]
 pub(super) struct State {
     pub requested: bool,
-    /// The copied sets. `None` if only the GPU has the instances: they are read when the frame is done.
+    /// The copied sets. `None` if only the GPU has the instances: they are read when the frame is
+    /// done.
     pub sets: HashMap<SetId, Option<Copied>>,
     pub verdicts: Option<Vec<Verdict>>,
 }
@@ -69,8 +70,8 @@ impl Verifier {
         self.0.lock().is_ok_and(|state| state.requested)
     }
 
-    /// Keeps a copy of the first `arrived` instances of a set for the check. Instances that are only on
-    /// the GPU are read back later.
+    /// Keeps a copy of the first `arrived` instances of a set for the check. Instances that are
+    /// only on the GPU are read back later.
     pub(in crate::render) fn keep(&self, id: SetId, set: &InstanceSet, arrived: usize) {
         if let Ok(mut state) = self.0.lock() {
             let is_here = set.written().is_none() && !set.is_released();

@@ -1,0 +1,189 @@
+//! What changes at run time is drawn: sets, settings, bounds.
+
+use super::{box_mesh, eye, red, red_boxes};
+use crate::scene::{How, Stage, assert_same_picture, field};
+use bevy::prelude::*;
+use bevy_gpu_culling::prelude::*;
+
+/// Steps through changes at run time, and compares after each.
+#[test]
+fn changes_at_run_time_are_drawn() {
+    let run = |how| {
+        let mut stage = Stage::new(how);
+        let cube = stage.mesh(box_mesh());
+        let cone = stage.mesh(Cone::new(0.3, 0.6));
+        let materials = [red(), StandardMaterial::from(Color::srgb(0.2, 0.5, 0.9))]
+            .map(|material| stage.add(material));
+        let sets = [field(500, false), field(700, true)];
+        stage.lights(false);
+        stage.camera(eye(), ());
+        let material = |index: usize| MeshMaterial3d(materials[index].clone());
+        let mut first = stage.spawn_set(&sets[0], (cube.clone(), material(0)), Transform::IDENTITY);
+        let mut pictures = vec![("start", stage.picture())];
+
+        let world = stage.app.world_mut();
+        world.get_mut::<Transform>(first).unwrap().rotate_y(0.5);
+        pictures.push(("moved", stage.picture()));
+
+        stage.entity(first).insert(Visibility::Hidden);
+        stage.spawn_set(
+            &field(40, false),
+            (cone.clone(), material(1)),
+            Transform::IDENTITY,
+        );
+        pictures.push(("hidden", stage.picture()));
+
+        // An entity's handles are changed on the set and, one by one, on the entities that stand
+        // for it.
+        if how == How::Entities {
+            stage.entity(first).despawn();
+            let at = Transform::from_rotation(Quat::from_rotation_y(0.5));
+            first = stage.spawn_set(&sets[1], (cone.clone(), material(1)), at);
+        } else {
+            let handle = stage.add(sets[1].clone());
+            let mut entity = stage.entity(first);
+            entity.insert((
+                Visibility::Inherited,
+                GpuInstances(handle),
+                Mesh3d(cone.clone()),
+                material(1),
+            ));
+        }
+        pictures.push(("other set, mesh and material", stage.picture()));
+
+        let mut assets = stage
+            .app
+            .world_mut()
+            .resource_mut::<Assets<StandardMaterial>>();
+        assets.get_mut(&materials[1]).unwrap().base_color = Color::srgb(0.9, 0.9, 0.1);
+        pictures.push(("edited material", stage.picture()));
+
+        let grown = [
+            Transform::from_xyz(0.0, 1.0, 5.0),
+            Transform::from_xyz(1.0, 1.0, 4.5),
+        ];
+        if how == How::Entities {
+            for transform in grown {
+                stage.spawn((Mesh3d(cone.clone()), material(1), transform, ChildOf(first)));
+            }
+        } else {
+            let handle = stage
+                .app
+                .world()
+                .get::<GpuInstances>(first)
+                .unwrap()
+                .0
+                .clone();
+            let mut assets = stage.app.world_mut().resource_mut::<Assets<InstanceSet>>();
+            assets.get_mut(&handle).unwrap().extend(grown).unwrap();
+        }
+        pictures.push(("pushed", stage.picture()));
+
+        stage.entity(first).despawn();
+        pictures.push(("despawned", stage.picture()));
+        stage.spawn_set(
+            &sets[0],
+            (cube, material(0)),
+            Transform::from_xyz(0.0, 0.5, 0.0),
+        );
+        pictures.push(("respawned", stage.picture()));
+        if how != How::Entities {
+            stage.verify();
+        }
+        pictures
+    };
+    for ((name, set), (_, entities)) in run(How::Set(None)).into_iter().zip(run(How::Entities)) {
+        assert_same_picture(&name.replace(' ', "-"), &set, &entities);
+    }
+}
+
+#[test]
+fn compactions_change_at_run_time() {
+    let mut stage = Stage::new(How::Set(None));
+    stage.lights(false);
+    stage.camera(eye(), ());
+    red_boxes(&mut stage, &field(3000, true), Transform::IDENTITY);
+    let first = stage.picture();
+    for &compaction in Compaction::ALL {
+        stage
+            .app
+            .world_mut()
+            .resource_mut::<GpuCullingSettings>()
+            .compaction = compaction;
+        assert_same_picture(&format!("switched-{compaction}"), &stage.picture(), &first);
+        stage.verify();
+        assert_eq!(stage.report().compaction, compaction);
+    }
+}
+
+#[test]
+fn tiers_change_at_run_time() {
+    let mut stage = Stage::new(How::Set(None));
+    stage.lights(false);
+    stage.camera(eye(), ());
+    red_boxes(&mut stage, &field(1000, true), Transform::IDENTITY);
+    let first = stage.picture();
+    for tier in CullingTier::ALL {
+        stage
+            .app
+            .world_mut()
+            .resource_mut::<GpuCullingSettings>()
+            .tier = Some(tier);
+        assert_same_picture(&format!("switched-{tier}"), &stage.picture(), &first);
+        stage.verify();
+    }
+}
+
+/// A set's box moves in the frame in which its instances do, or the set is culled as a whole for a
+/// frame.
+#[test]
+fn a_set_that_leaves_its_box_is_drawn_in_the_same_frame() {
+    let mut stage = Stage::new(How::Set(None));
+    let near = field(300, false);
+    let far = |at: f32| {
+        let moved = move |instance: InstanceTransform| instance.translation + Vec3::X * at;
+        near.iter().map(moved).collect::<Vec<_>>()
+    };
+    let away = InstanceSet::from_transforms(far(-1000.0)).unwrap();
+    let set = red_boxes(&mut stage, &away, Transform::IDENTITY);
+    stage.camera(eye(), ());
+    let empty = stage.picture();
+    let handle = stage
+        .app
+        .world()
+        .get::<GpuInstances>(set)
+        .unwrap()
+        .0
+        .clone();
+    let mut sets = stage.app.world_mut().resource_mut::<Assets<InstanceSet>>();
+    sets.get_mut(&handle)
+        .unwrap()
+        .splice(0..300, far(0.0))
+        .unwrap();
+    let now = stage.picture_now();
+    assert_same_picture("left-its-box", &now, &stage.picture());
+    assert_ne!(now, empty);
+}
+
+/// The order that makes it so, which the schedule's executor could else choose the other way round.
+#[test]
+fn bounds_are_updated_after_asset_events() {
+    use bevy::{asset::AssetEventSystems, ecs::schedule::Schedules};
+    let builds = |before: bool| {
+        let mut stage = Stage::with(How::Set(None), |app| {
+            let set = GpuCullingSystems::UpdateBounds;
+            match before {
+                true => app.configure_sets(PostUpdate, set.before(AssetEventSystems)),
+                false => app.configure_sets(PostUpdate, set.after(AssetEventSystems)),
+            };
+        });
+        let world = stage.app.world_mut();
+        let mut schedule = world
+            .resource_mut::<Schedules>()
+            .remove(PostUpdate)
+            .unwrap();
+        schedule.initialize(world).is_ok()
+    };
+    assert!(builds(false));
+    assert!(!builds(true), "the other order is possible");
+}
