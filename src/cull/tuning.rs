@@ -10,14 +10,15 @@ pub struct Tuning {
     steps: Vec<(u64, Compaction)>,
 }
 
-/// Up to so many tests [`Compaction::LookBack`] serves: between the four million where it was seen to win by far and the sixteen
-/// where it loses (docs/performance.md).
+/// Up to so many tests [`Compaction::LookBack`] serves: between the four million where it was seen
+/// to win by far and the sixteen where it loses (docs/performance.md).
 const ONE_PASS: u64 = 8_000_000;
 
 impl Tuning {
-    /// The rule without a measurement. With subgroups, everything in one pass ([`Compaction::LookBack`]) up to some millions of
-    /// tests. Beyond, blocks first ([`Compaction::Classify`]), where instances that are near in the set are near in
-    /// space ([`sorted`]); where they are not, [`Compaction::Auto`] sees it in the counters and takes
+    /// The rule without a measurement. With subgroups, everything in one pass
+    /// ([`Compaction::LookBack`]) up to some millions of tests. Beyond, blocks first
+    /// ([`Compaction::Classify`]), where instances that are near in the set are near in space
+    /// ([`sorted`]); where they are not, [`Compaction::Auto`] sees it in the counters and takes
     /// [`Compaction::VoteScanCompact`]. Without subgroups that one serves few tests, too.
     ///
     /// [`sorted`]: crate::instance::InstanceSet::sorted
@@ -30,9 +31,11 @@ impl Tuning {
         Self::new([few, (u64::MAX, Compaction::Classify)])
     }
 
-    /// From `(most tests, compaction)` steps in any order; the largest step also serves every greater count.
+    /// From `(most tests, compaction)` steps in any order; the largest step also serves every
+    /// greater count.
     /// [`Compaction::Auto`] among them is left out, and without steps [`Compaction::VoteScanCompact`] serves every count.
-    /// As the largest step, [`Compaction::LookBack`] serves eight million tests at most, then [`Compaction::Classify`] does.
+    /// As the largest step, [`Compaction::LookBack`] serves eight million tests at most, then
+    /// [`Compaction::Classify`] does.
     #[must_use]
     pub fn new(steps: impl IntoIterator<Item = (u64, Compaction)>) -> Self {
         let mut steps: Vec<_> = steps
@@ -75,7 +78,8 @@ impl Tuning {
     /// Whether [`Compaction::Auto`] may take it.
     pub(crate) fn has(&self, compaction: Compaction) -> bool {
         let has = |one| self.steps.iter().any(|(_, other)| *other == one);
-        // Beside one pass: for sets that are many and small, and for blocks that are not worth a look.
+        // Beside one pass: for sets that are many and small, and for blocks that are not worth a
+        // look.
         has(compaction) || compaction == Compaction::VoteScanCompact && has(Compaction::LookBack)
     }
 

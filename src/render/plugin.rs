@@ -63,8 +63,9 @@ pub struct GpuCullingPlugin {
     /// How visible instances become lists. The default, [`Compaction::Auto`], takes the best ordered one for the
     /// frame's count; see [`Compaction`] for the others.
     pub compaction: Compaction,
-    /// The source of [`Compaction::Auto`]'s thresholds. With the feature `tune`, the default is the tuning that is
-    /// kept for this adapter, if any; without it, a fixed rule. The log says which one is used.
+    /// The source of [`Compaction::Auto`]'s thresholds. With the feature `tune`, the default is the
+    /// tuning that is kept for this adapter, if any; without it, a fixed rule. The log says which one
+    /// is used.
     pub tuning: TuningSource,
     /// Keeps bounds checks in the compute kernels, for debugging. The default is `false`.
     pub shader_checks: bool,
