@@ -1,10 +1,10 @@
 //! A forest: a hundred thousand trees from a glTF file, and boulders from a file of meshlets.
 //!
-//! Each primitive of the file becomes one entity, with its mesh, its material and a set. Primitives of
-//! one node share the set, whose transforms include the node's.
+//! Each primitive of the file becomes one entity, with its mesh, its material and a set. Primitives
+//! of one node share the set, whose transforms include the node's.
 //!
-//! It needs a feature: `cargo run --example gltf_forest --features meshlets`. `--count N` plants more
-//! or fewer trees; 2,000 suit a software renderer.
+//! It needs a feature: `cargo run --example gltf_forest --features meshlets`. `--count N` plants
+//! more or fewer trees; 2,000 suit a software renderer.
 
 mod common;
 

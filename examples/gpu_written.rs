@@ -128,8 +128,8 @@ struct Vortex {
     capacity: u32,
 }
 
-/// The pass: its pipeline, and a uniform, a bind group and the number of workgroups per buffer of the
-/// set.
+/// The pass: its pipeline, and a uniform, a bind group and the number of workgroups per buffer of
+/// the set.
 #[derive(Resource, Default)]
 struct Passes {
     layout: Option<(BindGroupLayoutDescriptor, CachedComputePipelineId)>,

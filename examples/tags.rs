@@ -1,5 +1,5 @@
-//! A million instances with their own colors. The set has a tag per instance, which the fragment shader
-//! looks up in a palette, a storage buffer.
+//! A million instances with their own colors. The set has a tag per instance, which the fragment
+//! shader looks up in a palette, a storage buffer.
 //!
 //! `--count N` draws more or fewer.
 

@@ -1,7 +1,7 @@
 //! A kept tuning in an app: which compaction runs, and what the log says of it.
 //!
-//! Each case is a process, because the cache folder is a variable of the environment: `XDG_CACHE_HOME`
-//! on Linux, the only system on which these tests run.
+//! Each case is a process, because the cache folder is a variable of the environment:
+//! `XDG_CACHE_HOME` on Linux, the only system on which these tests run.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::unwrap_used,
@@ -100,7 +100,8 @@ impl Cache {
     }
 }
 
-/// An app with the plugin as it is by default. The sources are set one after the other, at run time.
+/// An app with the plugin as it is by default. The sources are set one after the other, at run
+/// time.
 fn draw(sources: &[TuningSource]) {
     let mut stage = Stage::with(How::Entities, |app| {
         app.add_plugins(GpuCullingPlugin::default());

@@ -1,8 +1,8 @@
 //! A clean end, whatever the app is doing.
 //!
-//! Without it, two things may go wrong. When `main` returns, the process runs the exit handlers of the
-//! GPU driver, and a thread that still compiles a pipeline crashes inside the driver. And wgpu panics
-//! if the GPU has not finished its work a few seconds after the last handle was dropped.
+//! Without it, two things may go wrong. When `main` returns, the process runs the exit handlers of
+//! the GPU driver, and a thread that still compiles a pipeline crashes inside the driver. And wgpu
+//! panics if the GPU has not finished its work a few seconds after the last handle was dropped.
 //! [`CleanEnd`] outlives the app and waits for both. It also answers Ctrl-C.
 
 #![allow(
@@ -167,8 +167,8 @@ fn background_tasks_end(patience: Duration) -> bool {
 
 /// Ends the process with the exit code of Ctrl-C, whatever its other threads do.
 fn end_at_once() -> ! {
-    // `exit` would run the driver's exit handlers while other threads are inside the driver. Another
-    // program in the place of this one ends all threads first.
+    // `exit` would run the driver's exit handlers while other threads are inside the driver.
+    // Another program in the place of this one ends all threads first.
     #[cfg(unix)]
     let _ = std::os::unix::process::CommandExt::exec(
         std::process::Command::new("sh").args(["-c", &format!("exit {INTERRUPTED}")]),

@@ -11,8 +11,8 @@ const MAX_SIDE: u32 = 16_384;
 
 /// A field of orbs, culled on the GPU.
 ///
-/// Opens a window to fly through (H shows the keys). With --headless, draws some frames into a picture and reports
-/// what was visible and what it cost.
+/// Opens a window to fly through (H shows the keys). With --headless, draws some frames into a
+/// picture and reports what was visible and what it cost.
 #[derive(Parser, Debug)]
 #[command(name = "orbs", version, after_help = EXIT_CODES)]
 pub struct Cli {
@@ -57,7 +57,8 @@ pub struct Cli {
         conflicts_with = "peer"
     )]
     pub compaction: Packing,
-    /// Freeze culling at frame K, then fly the camera out: the picture shows the frustum and what it kept
+    /// Freeze culling at frame K, then fly the camera out: the picture shows the frustum and what
+    /// it kept
     #[arg(long, value_name = "K", requires = "headless", conflicts_with = "peer", value_parser = clap::value_parser!(u32).range(1..))]
     pub freeze_at: Option<u32>,
     /// Draw orbs of more than 10,000 triangles each, by meshlets, or whole to compare
@@ -87,7 +88,8 @@ pub struct Cli {
     /// Draw only K of the orbs, those that the camera sees first; the picture stays the same
     #[arg(long, value_name = "K", requires = "headless")]
     pub keep: Option<u32>,
-    /// Warm up with a small field, then report how fast the large one streams to the GPU, next to a plain buffer's rate
+    /// Warm up with a small field, then report how fast the large one streams to the GPU, next to a
+    /// plain buffer's rate
     #[arg(long, requires = "headless", conflicts_with = "peer")]
     pub upload: bool,
     /// The most MiB of new sets that a frame uploads
@@ -108,7 +110,8 @@ pub struct Cli {
     /// List the adapters, one per line; exit code 3 if there is none
     #[arg(long, hide = true)]
     pub probe: bool,
-    /// End after K frames, without a report and while pipelines are being compiled: for tests of clean ends
+    /// End after K frames, without a report and while pipelines are being compiled: for tests of
+    /// clean ends
     #[arg(long, value_name = "K", hide = true, requires = "headless")]
     pub end_after: Option<u32>,
 }

@@ -1,8 +1,8 @@
-//! The places of the orbs: a galaxy of arms, belt, core, streams and halo. Pure data, the same for the
-//! same seed.
+//! The places of the orbs: a galaxy of arms, belt, core, streams and halo. Pure data, the same for
+//! the same seed.
 //!
-//! Places are made in a disc of radius 1 and then scaled to [`radius`], which grows with the cube root
-//! of the count: a larger field is wider, not denser.
+//! Places are made in a disc of radius 1 and then scaled to [`radius`], which grows with the cube
+//! root of the count: a larger field is wider, not denser.
 
 use bevy::{math::ops, prelude::*};
 use bevy_gpu_culling::instance::{InstanceError, InstanceSet, PackedInstance};
@@ -240,7 +240,8 @@ fn layer_set(
     InstanceSet::from_packed(instances)?.with_scales(scales)
 }
 
-/// The number of a layer's orbs in a field of `count`, rounded so that all layers together have `count`.
+/// The number of a layer's orbs in a field of `count`, rounded so that all layers together have
+/// `count`.
 fn layer_count(count: u32, layer: usize) -> u32 {
     let up_to = |layers: &[Layer]| {
         let share: u32 = layers.iter().map(|layer| layer.share).sum();

@@ -122,8 +122,8 @@ impl Stage {
         let mut later = None;
         let world = app.world_mut();
         if cli.upload {
-            // Of the same radius, so that the camera sees the same layers and no pipeline is left to
-            // compile.
+            // Of the same radius, so that the camera sees the same layers and no pipeline is left
+            // to compile.
             let step = (field.count / SMALL).max(1) as usize;
             let few = |layer: &LayerSet| {
                 let takes: Vec<_> = (0..layer.set.len()).step_by(step).collect();

@@ -1,8 +1,8 @@
 //! A field of orbs, culled on the GPU: in a window to fly through, or headless with a picture and a
 //! report.
 //!
-//! `cargo xtask orbs` does the set-up that a machine needs, then runs it; `--help` lists the flags. It
-//! needs two features: `cargo run --example orbs --features meshlets,overlay`.
+//! `cargo xtask orbs` does the set-up that a machine needs, then runs it; `--help` lists the flags.
+//! It needs two features: `cargo run --example orbs --features meshlets,overlay`.
 //!
 //! * `cli`: the flags.
 //! * `field`: the places of the orbs, as pure data.
@@ -10,9 +10,10 @@
 //! * `scene`: the field in the world, as instance sets or as one entity per orb.
 //! * `freeze`: frozen culling while the camera flies on.
 //! * `windowed`, `help`: keys and on-screen text.
-//! * `headless`, `picture`, `report`: frames without a window, the PNG file, the table and the JSON line.
-//! * `upload`: how fast a field streams to the GPU. `zoom`: fields of view that see a given number of
-//!   orbs.
+//! * `headless`, `picture`, `report`: frames without a window, the PNG file, the table and the JSON
+//!   line.
+//! * `upload`: how fast a field streams to the GPU. `zoom`: fields of view that see a given number
+//!   of orbs.
 //! * `adapters`: the adapters.
 //! * `end`: a clean end, shared with the small examples.
 
@@ -113,8 +114,8 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     }
 }
 
-/// Logs warnings, and what the plugin says of itself, to stderr; stdout is for the report. `RUST_LOG`
-/// overrides the filter.
+/// Logs warnings, and what the plugin says of itself, to stderr; stdout is for the report.
+/// `RUST_LOG` overrides the filter.
 fn log_plugin() -> LogPlugin {
     LogPlugin {
         // `wgpu_hal=error` hides the Vulkan loader's warnings about drivers that it skipped.

@@ -21,7 +21,8 @@ pub fn target(size: UVec2) -> Image {
     image
 }
 
-/// Checks, before anything is drawn, that a PNG can be written there. Does not change what is there.
+/// Checks, before anything is drawn, that a PNG can be written there. Does not change what is
+/// there.
 pub fn check_writable(path: &Path) -> Result<(), Failure> {
     let refuse = |reason: String| {
         Err(Failure::new(

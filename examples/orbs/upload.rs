@@ -50,7 +50,8 @@ impl Watch {
 
     /// The report on a field of `bytes` bytes.
     pub fn report(&self, bytes: u64, plain_gb_s: f64) -> Upload {
-        // A message comes one frame after its upload, so the frame of the last message does not count.
+        // A message comes one frame after its upload, so the frame of the last message does not
+        // count.
         let all = self.frames.last().map_or(0, |(_, arrived)| *arrived);
         let streaming = self.frames.iter().take_while(|(_, arrived)| *arrived < all);
         let times: Vec<f64> = streaming.map(|(time, _)| *time).collect();
@@ -68,8 +69,8 @@ impl Watch {
     }
 }
 
-/// The rate, in GB per second, of a plain buffer that is written in slices. The GPU finishes each slice
-/// before the next, as it does with frames.
+/// The rate, in GB per second, of a plain buffer that is written in slices. The GPU finishes each
+/// slice before the next, as it does with frames.
 pub fn plain_rate(app: &App, bytes: u64, slice: u64) -> f64 {
     let world = app.world();
     let device = world.resource::<RenderDevice>();

@@ -8,8 +8,8 @@ use std::thread;
 /// Tolerance for rounding: orbs that are this much further out count as seen.
 const MARGIN: f32 = 1.001;
 
-/// For each orb, layer after layer, the least tangent of half the vertical field of view at which it is
-/// seen; infinite if it never is.
+/// For each orb, layer after layer, the least tangent of half the vertical field of view at which
+/// it is seen; infinite if it never is.
 pub fn tangents(layers: &[LayerSet], eye: &Transform, aspect: f32) -> Vec<Vec<f32>> {
     let from_world = eye.to_matrix().inverse();
     layers
@@ -72,7 +72,8 @@ pub fn tangent_for(tangents: &[Vec<f32>], visible: u32) -> f32 {
     tangent.clamp(1e-5, 1e3)
 }
 
-/// `keep` orbs: those that are seen at the tangent, then others, evenly chosen. `None` if more are seen.
+/// `keep` orbs: those that are seen at the tangent, then others, evenly chosen. `None` if more are
+/// seen.
 pub fn keep(
     layers: Vec<LayerSet>,
     tangents: &[Vec<f32>],
@@ -117,7 +118,8 @@ mod tests {
         let at = |x: f32, y: f32, z: f32| needed(Vec3::new(x, y, z), 1.0, 2.0);
         assert_eq!(at(0.0, 0.0, -5.0), 0.0);
         assert_eq!(at(0.0, 0.0, 5.0), f32::INFINITY);
-        // Its center is 45 degrees up, its edge a little lower. Sideways, the camera sees twice as far.
+        // Its center is 45 degrees up, its edge a little lower. Sideways, the camera sees twice as
+        // far.
         let up = at(0.0, 10.0, -10.0);
         assert!((0.8..1.0).contains(&up), "{up}");
         assert!((at(10.0, 0.0, -10.0) - up / 2.0).abs() < 1e-5);

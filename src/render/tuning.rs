@@ -12,13 +12,13 @@ pub(super) use rule::Tunings;
 
 use bevy::prelude::*;
 
-/// Where [`Compaction::Auto`](crate::cull::Compaction::Auto) gets its thresholds: up to how many tests
-/// per frame it takes which compaction.
+/// Where [`Compaction::Auto`](crate::cull::Compaction::Auto) gets its thresholds: up to how many
+/// tests per frame it takes which compaction.
 #[derive(Reflect, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[reflect(Default, Clone, PartialEq, Hash)]
 pub enum TuningSource {
-    /// The fixed rule for the tier ([`Tuning::rule`](crate::cull::Tuning::rule)). The default without the
-    /// feature `tune`.
+    /// The fixed rule for the tier ([`Tuning::rule`](crate::cull::Tuning::rule)). The default
+    /// without the feature `tune`.
     #[cfg_attr(not(feature = "tune"), default)]
     Rule,
     /// The tuning that is kept for this adapter in the user's cache folder

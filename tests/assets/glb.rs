@@ -1,6 +1,7 @@
 //! As much of a writer of glTF binary files as the tree needs.
 //!
-//! glTF 2.0 Specification, Khronos Group, 2021, <https://registry.khronos.org/glTF/specs/2.0/glTF-2.0.html>.
+//! glTF 2.0 Specification, Khronos Group, 2021,
+//! <https://registry.khronos.org/glTF/specs/2.0/glTF-2.0.html>.
 
 use serde::Serialize;
 

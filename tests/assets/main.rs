@@ -1,11 +1,12 @@
 //! The files in `assets/`: how they are made, and that they are what is committed.
 //!
-//! * `tree`: `tree.glb`, a glTF file (`glb`) of two meshes, four materials and nodes with transforms.
+//! * `tree`: `tree.glb`, a glTF file (`glb`) of two meshes, four materials and nodes with
+//!   transforms.
 //! * `boulder`: `boulder.meshlets`, a mesh of meshlets.
 //! * `shape`: what both are made of.
 //!
-//! Nothing here calls `sin` or its kin, whose last bits differ between systems: the files are the same
-//! everywhere. `cargo xtask assets` writes them.
+//! Nothing here calls `sin` or its kin, whose last bits differ between systems: the files are the
+//! same everywhere. `cargo xtask assets` writes them.
 #![cfg(all(feature = "bevy", feature = "meshlets"))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -52,7 +53,8 @@ fn the_tree_is_what_is_generated() {
     check(TREE, &tree::file());
 }
 
-/// The C++ compilers of other processors round differently (they fuse multiplications and additions).
+/// The C++ compilers of other processors round differently (they fuse multiplications and
+/// additions).
 #[test]
 #[cfg_attr(
     not(target_arch = "x86_64"),

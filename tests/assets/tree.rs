@@ -129,7 +129,8 @@ fn fruit() -> Vec<[Vertex; 3]> {
     flat(triangles, |_| 1.0)
 }
 
-/// Triangles with one normal each, and a gray for each place that the material's color is multiplied by.
+/// Triangles with one normal each, and a gray for each place that the material's color is
+/// multiplied by.
 fn flat(triangles: Vec<[Vec3; 3]>, gray: impl Fn(Vec3) -> f32) -> Vec<[Vertex; 3]> {
     let with_normal = |[a, b, c]: [Vec3; 3]| {
         let normal = (b - a).cross(c - a).normalize();
