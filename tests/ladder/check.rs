@@ -8,7 +8,7 @@ use bevy_gpu_culling::{
     },
     instance::PackedInstance,
 };
-use wgpu::{Device, Features, Queue};
+use wgpu::Features;
 
 pub const GPU_TIERS: [CullingTier; 2] = [CullingTier::Subgroup, CullingTier::Workgroup];
 
