@@ -1,5 +1,5 @@
-//! Three kinds of light with shadows. Cascades, cube faces and a spot light's map are each culled
-//! by their own planes, in the same compute pass.
+//! Three kinds of light with shadows. Cascades, cube faces and a spot light's map are each tested
+//! with their own planes, in the same compute pass.
 
 mod common;
 

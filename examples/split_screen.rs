@@ -1,4 +1,4 @@
-//! Two cameras, each with half of the screen. The set is culled for both in the same compute pass.
+//! Two cameras, each with half of the screen. Both are tested in the same compute pass.
 
 mod common;
 

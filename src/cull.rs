@@ -26,8 +26,8 @@
 //!
 //! The words, in short (`docs/glossary.md` has all of them): a *page* is a buffer of instances; a
 //! *chunk* is a run of one set's instances in one page, as one request uses it; a *block* is 1,024
-//! instances of a chunk; a *row* is one view of one chunk; a *batch* is all chunks that one dispatch
-//! covers.
+//! instances of a chunk; a *row* is one view of one chunk; a *batch* is all chunks that one
+//! dispatch covers.
 //!
 //! The rooms, from the ground up: [`layout`] (what the shaders share), `gpu` (buffers and errors),
 //! `store` (sets on the GPU), [`plan`], `compaction` (the passes), `choose` (which of them run),

@@ -1,5 +1,5 @@
-//! The Bevy half: instance sets as ordinary mesh entities, culled by the engine and drawn by Bevy's
-//! own phases.
+//! The Bevy half: instance sets as ordinary mesh entities, tested by the engine and drawn by
+//! Bevy's own phases.
 //!
 //! One frame, in order:
 //!

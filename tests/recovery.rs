@@ -126,7 +126,7 @@ fn lose_device_and(stage: &mut Stage, meanwhile: impl FnOnce(&mut Stage)) {
     };
     let before = starts(stage);
     let wait = || drop(old.poll(wgpu::PollType::wait_indefinitely()));
-    // Bevy 0.19.1 itself panics if one of its own readbacks is in flight (`clustering metadata
+    // Bevy 0.19.1 itself panics if one of Bevy's readbacks is in flight (`clustering metadata
     // staging buffer`), or if it draws once more before it knows of the loss
     // (`StorageBuffer::write_buffer` maps a buffer that was refused).
     wait();
@@ -168,7 +168,7 @@ fn sets_are_drawn_as_before() {
     let mut stage = stage();
     let (cube, red) = cube_and_red(&mut stage);
     let at = |x| Transform::from_xyz(x, 0.0, 0.0);
-    // Prepasses and shadow maps have pipelines of their own.
+    // Prepasses and shadow maps have separate pipelines.
     stage.lights(true);
     let world = stage.app.world_mut();
     let mut cameras = world.query_filtered::<Entity, With<Camera3d>>();
@@ -211,7 +211,7 @@ fn instances_that_come_while_the_device_is_lost_are_drawn_afterwards() {
         let edit = move |stage: &mut Stage| {
             let world = stage.app.world_mut();
             let mut assets = world.resource_mut::<Assets<InstanceSet>>();
-            // One that outgrows its room, one in its place, and one of a page of its own, out of
+            // One that outgrows its room, one in its place, and one with a private page, out of
             // sight: a software adapter would draw it for long.
             let more = field(2000, true);
             assets

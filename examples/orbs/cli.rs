@@ -6,7 +6,7 @@ use bevy_gpu_culling::prelude::{Compaction, CullingTier, GpuCullingPlugin};
 use clap::{Parser, ValueEnum, builder::PossibleValue};
 use std::{path::PathBuf, sync::LazyLock};
 
-/// The largest side of a picture, in pixels: that of a texture on most devices.
+/// The largest side of a picture, in pixels: the limit for textures on most devices.
 const MAX_SIDE: u32 = 16_384;
 
 /// A field of orbs, culled on the GPU.

@@ -315,7 +315,7 @@ impl Stage {
             } else {
                 ""
             };
-            // The counters are a frame or two old, and must be those of the last measured frame.
+            // The counters are a frame or two old, and must belong to the last measured frame.
             if missing.is_empty() && updates >= 2 {
                 return Ok(verdicts);
             }

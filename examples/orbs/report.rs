@@ -343,7 +343,7 @@ impl fmt::Display for Report {
                 row(
                     "meshlets",
                     format!(
-                        "{} tested, {:.1} % culled by frustum, {:.1} % by cone; {} of {} triangles drawn",
+                        "{} tested, {:.1} % rejected by the frustum, {:.1} % by cone; {} of {} triangles drawn",
                         parts.tested,
                         share(parts.culled_by_frustum),
                         share(parts.culled_by_cone),

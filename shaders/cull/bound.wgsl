@@ -11,7 +11,7 @@ import package::shared::visibility::{WORD_STEPS, word_center};
 @group(0) @binding(4) var<storage, read> scales: array<f32>;
 @group(0) @binding(5) var<storage, read_write> bounds: array<Bound>;
 
-// Average radius of a block's words, in steps, from which on the bounds of words are of no use:
+// Average radius of a block's words, in steps, from which on the bounds of words do not help:
 // neighbors are far from each other.
 const LOOSE: u32 = 100u;
 

@@ -17,7 +17,7 @@ fn plan(total: u32, thread: u32) {
     }
 }
 
-// Items before those of a source.
+// Number of items before the first one of a source.
 fn first_item_of(source: u32) -> u32 {
     return arena[params.prefix_at + source] + arena[params.partials_at + source / EXPAND_TILE];
 }

@@ -39,7 +39,7 @@ struct MeshletSizes {
 struct MeshletRow {
     row: Row,
     chunk: Chunk,
-    // The eye in the set's space, homogeneous. Zero if cones are of no use (see CullView::eye).
+    // The eye in the set's space, homogeneous. Zero if cones do not help (see CullView::eye).
     eye: vec4<f32>,
     // Index of the row among the batch's rows.
     draw_row: u32,

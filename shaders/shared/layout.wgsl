@@ -48,7 +48,7 @@ struct Batch {
     row_count: u32,
     // Capacity of the survivor arena, in ids.
     survivor_capacity: u32,
-    // 1 if there are so many counts that `scan` runs.
+    // 1 if counts are many enough that `scan` runs.
     is_scanned: u32,
     // Strips of all rows together.
     strip_count: u32,
@@ -151,7 +151,7 @@ struct Bound {
     radius: f32,
     // Largest scale of an instance.
     max_scale: f32,
-    // 1 if the bounds of the words are too large to be of use: neighbors are far from each other.
+    // 1 if the bounds of the words are too large to help: neighbors are far from each other.
     loose: u32,
     pad_a: u32,
     pad_b: u32,

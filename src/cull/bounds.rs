@@ -2,11 +2,11 @@
 
 use crate::cull::{
     CullError, CullingTier, Stage,
-    compaction::{Bind, Dispatch, Pass, Resource, Sources},
+    compaction::{Bind, Dispatch, Pass, Resource},
     gpu::guard::guarded,
     layout::BoundJob,
     pipelines::{BuildOptions, BuiltPass, build_pass},
-    shaders::kernels,
+    shaders::{Sources, kernels},
 };
 use core::num::NonZeroU64;
 use wgpu::{
@@ -58,7 +58,7 @@ impl BoundsBuilder {
     /// Submits the jobs of one page.
     ///
     /// # Errors
-    /// [`CullError::Gpu`]; the bounds are then those of before.
+    /// [`CullError::Gpu`]; the old bounds stay.
     pub fn run(
         &self,
         (device, queue): (&Device, &Queue),

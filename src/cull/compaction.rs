@@ -7,37 +7,13 @@
 mod passes;
 mod product;
 mod study;
+mod support;
 
 pub(crate) use passes::{
-    Access, Bind, Dispatch, DispatchLimits, INPUTS, Pass, Resource, Sources, doublings,
+    Access, Arena, Bind, Dispatch, DispatchLimits, Pass, Resource, Strategy, doublings,
 };
 
-use crate::cull::{CullError, CullingTier, Stage};
-use wgpu::Features;
-
-/// What a compaction is made of.
-pub(crate) struct Strategy {
-    /// Whether the survivors of a row are in instance order.
-    pub ordered: bool,
-    /// Whether it needs ballots: the tier `Subgroup`.
-    pub needs_subgroups: bool,
-    /// The division of the arena.
-    pub arena: Arena,
-    /// The passes, in the order in which they run.
-    pub passes: &'static [Pass],
-    /// Bytes that the strategy itself moves per number of instances and one view, besides reading
-    /// the instances and writing the ids.
-    pub traffic: fn(u64) -> u64,
-}
-
-/// How the arena of survivors is divided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Arena {
-    /// Row after row without gaps: as large as the number of survivors.
-    Dense,
-    /// One region per row with room for all its instances.
-    Regions,
-}
+use crate::cull::{CullingTier, Stage, shaders::Sources};
 
 /// Declares the compactions: their order on the ladder; then, in the order of the documentation,
 /// variant, strategy, name, documentation.
@@ -120,37 +96,6 @@ impl Compaction {
     #[must_use]
     pub const fn is_ordered(self) -> bool {
         self.strategy().ordered
-    }
-
-    /// Whether it can run on `tier` of a device with `features`; otherwise an error that names what
-    /// is missing.
-    ///
-    /// # Errors
-    /// [`CullError::CompactionUnsupported`] with the missing feature, or the tier that it needs.
-    pub fn check(self, tier: CullingTier, features: Features) -> Result<(), CullError> {
-        if !self.strategy().needs_subgroups || tier != CullingTier::Workgroup {
-            return Ok(());
-        }
-        let missing = if features.contains(Features::SUBGROUP) {
-            format!(
-                "the tier \"{}\", but the tier is \"{tier}\"",
-                CullingTier::Subgroup
-            )
-        } else {
-            "the feature SUBGROUP, which this adapter lacks".into()
-        };
-        Err(CullError::CompactionUnsupported {
-            compaction: self,
-            missing,
-        })
-    }
-
-    /// The compactions that run on `tier` of a device with `features`.
-    pub fn supported(tier: CullingTier, features: Features) -> impl Iterator<Item = Self> {
-        Self::ALL
-            .iter()
-            .copied()
-            .filter(move |compaction| compaction.check(tier, features).is_ok())
     }
 
     /// The stages that it has, in the order of the frame.
@@ -236,32 +181,6 @@ mod tests {
             ]
         );
         assert!(Compaction::Auto.is_ordered());
-    }
-
-    #[test]
-    fn what_needs_ballots_names_the_feature_or_the_tier() {
-        let check = |tier, features| {
-            Compaction::BallotScan
-                .check(tier, features)
-                .map_err(|error| error.to_string())
-        };
-        assert_eq!(check(CullingTier::Subgroup, Features::SUBGROUP), Ok(()));
-        assert_eq!(check(CullingTier::Cpu, Features::empty()), Ok(()));
-        let error = check(CullingTier::Workgroup, Features::empty())
-            .err()
-            .unwrap_or_default();
-        assert!(
-            error.contains("ballot-scan") && error.contains("SUBGROUP"),
-            "{error}"
-        );
-        let error = check(CullingTier::Workgroup, Features::SUBGROUP)
-            .err()
-            .unwrap_or_default();
-        assert!(error.contains("needs the tier \"subgroup\""), "{error}");
-        assert_eq!(
-            Compaction::supported(CullingTier::Workgroup, Features::empty()).count(),
-            6
-        );
     }
 
     #[test]

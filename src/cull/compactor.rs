@@ -1,9 +1,9 @@
-//! One compaction over buffers of the caller: for benchmarks, and for tests of other instance encodings.
+//! One compaction over buffers of the caller: for benchmarks, and for tests of other instance
+//! encodings.
 
 use crate::cull::{
     BatchData, Compaction, CullError, CullingTier, Gpu, Stage, Version,
     bounds::BoundsBuilder,
-    compaction::Sources,
     gpu::guard::guarded,
     layout::{BLOCK, Bound, BoundJob},
     pipelines::{BuildOptions, Pipelines},
@@ -12,13 +12,14 @@ use crate::cull::{
         batch::{GpuBatch, most_ids},
         readback::read_batch,
     },
-    shaders,
+    shaders::{self, Sources},
     store::PageBuffers,
 };
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, ComputePass, Device, Queue};
 
-/// Runs the passes of one [`Compaction`] without a [`Culler`](crate::cull::Culler): the caller has the instances
-/// and the plan, and nothing is read back or grown. Instances may have another encoding than 16 bytes.
+/// Runs the passes of one [`Compaction`] without a [`Culler`](crate::cull::Culler): the caller has
+/// the instances and the plan, and nothing is read back or grown. Instances may have another
+/// encoding than 16 bytes.
 pub struct Compactor {
     pipelines: Pipelines,
     batches: Vec<GpuBatch>,
@@ -58,7 +59,8 @@ impl Compactor {
     /// Compiles the passes.
     ///
     /// # Errors
-    /// [`CullError::TierUnsupported`], [`CullError::CompactionUnsupported`], [`CullError::Pipeline`].
+    /// [`CullError::TierUnsupported`], [`CullError::CompactionUnsupported`],
+    /// [`CullError::Pipeline`].
     pub fn new(device: &Device, options: CompactorOptions<'_>) -> Result<Self, CullError> {
         let (features, limits) = (device.features(), device.limits());
         options.tier.check(features, &limits)?;
@@ -102,8 +104,9 @@ impl Compactor {
         })
     }
 
-    /// Makes room for the plan's batches and binds their pages: batch b reads `pages[plan.batches[b].page]`. No
-    /// survivor is lost. Batches whose page is missing are left out.
+    /// Makes room for the plan's batches and binds their pages: batch b reads
+    /// `pages[plan.batches[b].page]`. No survivor is lost. Batches whose page is missing are left
+    /// out.
     ///
     /// # Errors
     /// [`CullError::Gpu`], when the device has no room. Nothing is then prepared.
@@ -153,7 +156,7 @@ impl Compactor {
         Ok(())
     }
 
-    /// Bounds of all blocks that the plan has, where the compaction reads them.
+    /// Makes the bounds of all blocks of the plan, if the compaction reads them.
     fn make_bounds(
         &mut self,
         (device, queue): (&Device, &Queue),
@@ -203,7 +206,8 @@ impl Compactor {
         }
     }
 
-    /// Records the passes of one stage; the stages must follow each other in the order of [`Compaction::stages`].
+    /// Records the passes of one stage; the stages must follow each other in the order of
+    /// [`Compaction::stages`].
     pub fn record_stage(&self, plan: &Plan, stage: Stage, pass: &mut ComputePass<'_>) {
         let groups = self.batches.iter().map(GpuBatch::bind_groups);
         let batches = plan.batches.iter().zip(groups);

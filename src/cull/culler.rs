@@ -12,13 +12,12 @@ use crate::cull::{
     Compaction, CullError, CullingTier, Tuning,
     bounds::BoundsBuilder,
     choose::Choice,
-    compaction::Sources,
     gpu::limits::binding_limit,
     layout::BLOCK,
     pipelines::{BuildOptions, Pipelines},
     plan::{PlanLimits, planner::Planner},
     run::{FrameNumber, Runner},
-    shaders,
+    shaders::{self, Sources},
     store::{InstanceStore, StoreOptions, page_limit},
 };
 use wgpu::Device;
@@ -53,9 +52,9 @@ impl Default for CullerOptions {
 
 /// Culls sets of instances in views, on the GPU.
 ///
-/// It has four parts, each of which owns its fields: the *store* has the sets, the *planner* turns a
-/// frame's requests into tables, the *choice* picks the compaction, the *runner* has the batches and
-/// their passes. Only [`Culler`] sees all four.
+/// It has four parts, each of which owns its fields: the *store* has the sets, the *planner* turns
+/// a frame's requests into tables, the *choice* picks the compaction, the *runner* has the batches
+/// and their passes. Only [`Culler`] sees all four.
 pub struct Culler {
     tier: CullingTier,
     options: CullerOptions,
@@ -67,8 +66,8 @@ pub struct Culler {
 }
 
 impl Culler {
-    /// A culler on `device`. If the pipelines of a tier do not build, the next lower tier is taken; the
-    /// second value then says why.
+    /// A culler on `device`. If the pipelines of a tier do not build, the next lower tier is taken;
+    /// the second value then says why.
     ///
     /// # Errors
     /// [`CullError::TierUnsupported`] if the device lacks what `options.tier` needs,
@@ -140,8 +139,8 @@ impl Culler {
         Ok(culler)
     }
 
-    /// Number of the frame that was prepared last; its [`FrameCounts`](crate::cull::FrameCounts) have
-    /// the same.
+    /// Number of the frame that was prepared last; its [`FrameCounts`](crate::cull::FrameCounts)
+    /// have the same.
     #[must_use]
     pub fn frame_number(&self) -> u64 {
         self.frame.now
@@ -153,9 +152,9 @@ impl Culler {
         self.tier
     }
 
-    /// The compaction in use: that of the options, or what [`Compaction::Auto`] took for the frame that
-    /// was prepared last. On the `Cpu` tier always [`Compaction::VoteScanCompact`], whose twins run
-    /// there.
+    /// The compaction in use: the one in the options, or what [`Compaction::Auto`] took for the
+    /// frame that was prepared last. On the `Cpu` tier always [`Compaction::VoteScanCompact`],
+    /// whose twins run there.
     #[must_use]
     pub fn compaction(&self) -> Compaction {
         self.runner.compaction()
@@ -174,8 +173,8 @@ impl Culler {
         &mut self.store
     }
 
-    /// Drops every set and limits new pages to `instances`, rounded up to a block (a test makes many
-    /// small ones).
+    /// Drops every set and limits new pages to `instances`, rounded up to a block (a test makes
+    /// many small ones).
     #[doc(hidden)]
     pub fn limit_pages(&mut self, instances: u32, counts_per_batch: u32, few_counts: u32) {
         let limit = instances.next_multiple_of(BLOCK);
@@ -234,8 +233,8 @@ fn build(
     choice.compactions().into_iter().map(build).collect()
 }
 
-/// What `build` makes of the best tier, from `first` down, that the device does not refuse. The last
-/// value says why it is not `first`.
+/// What `build` makes of the best tier, from `first` down, that the device does not refuse. The
+/// last value says why it is not `first`.
 fn best_tier<T>(
     first: CullingTier,
     mut build: impl FnMut(CullingTier) -> Result<T, CullError>,

@@ -1,33 +1,36 @@
-//! The expansions: each source spawns N items, a thread for each (article 5), each solution with the same inputs and
-//! outputs.
+//! The expansions: each source spawns N items, and each item gets one thread. All expansions have
+//! the same inputs and outputs. They follow the solutions of the article on work expansion that
+//! `docs/internals/sources.md` cites.
 //!
-//! Pass 1 reads N of every source and leaves whatever its solution needs to find an item's source again; pass 2 finds
-//! it for every item and calls the caller's WGSL. An expansion is a list of passes (a `Strategy`) in a file of its
-//! own, and one line in the table below; [`Expander`] runs it.
+//! Pass 1 reads the N of every source, and writes what its solution needs to find the source of an
+//! item again. Pass 2 finds the source of every item, and calls the caller's WGSL. An expansion is
+//! a list of passes (a `Strategy`) in one file, and one line in the table below; [`Expander`] runs
+//! it.
 
 mod expander;
 mod options;
 mod passes;
 mod report;
 mod shared;
+mod support;
 
 pub use expander::Expander;
 pub use options::{ExpandCode, ExpandDispatch, ExpandInput, ExpanderOptions, Sources};
 pub use report::ExpandReport;
 
-use crate::cull::{CullError, CullingTier};
+use crate::cull::CullingTier;
 use passes::{Strategy, WgslSources};
 use wgpu::Features;
 
-/// Declares the strategies: variant, module, name, what the documentation says.
+/// Declares the expansions: variant, module, name, documentation.
 macro_rules! expansions {
     ($($(#[$attribute:meta])? $variant:ident = $module:ident, $name:literal, $text:literal;)+) => {
         $(mod $module;)+
 
         /// How items find the source that spawned them.
         ///
-        /// All give every item of every source to pass 2 exactly once; they differ in speed, in memory, and in
-        /// whether what pass 1 writes is the same in every run.
+        /// All give every item of every source to pass 2 exactly once. They differ in speed, in
+        /// memory, and in whether pass 1 writes the same in every run.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[cfg_attr(feature = "bevy", derive(bevy::reflect::Reflect))]
         #[non_exhaustive]
@@ -57,19 +60,19 @@ macro_rules! expansions {
 }
 
 expansions! {
-    FixedMax = fixed_max, "fixed-max", "As many threads for each source as the greatest has items; those beyond a source's N leave at once. No memory, many threads.";
-    ItemList = item_list, "item-list", "Solution 1: an entry (source, item) for each item, 8 bytes. In source order.";
-    WorkgroupItems = workgroup_items, "workgroup-items", "Solution 1 with workgroups: an entry, 8 bytes, for each workgroup of 128 items. In source order.";
-    PrefixSearch = prefix_search, "prefix-search", "Solution 2: a prefix sum of N, and a binary search a thread. In source order.";
+    FixedMax = fixed_max, "fixed-max", "Every source gets as many threads as the largest source has items; threads beyond a source's N leave at once. No memory, many threads.";
+    ItemList = item_list, "item-list", "Solution 1: one entry (source, item) per item, 8 bytes. In source order.";
+    WorkgroupItems = workgroup_items, "workgroup-items", "Solution 1 with workgroups: one entry, 8 bytes, per workgroup of 128 items. In source order.";
+    PrefixSearch = prefix_search, "prefix-search", "Solution 2: a prefix sum of N, and one binary search per thread. In source order.";
     WorkgroupSearch = workgroup_search, "workgroup-search", "Solution 2 with the search shared: a workgroup takes 1,024 items, searches once, and its threads look among the prefixes in between. In source order.";
-    PackedAtomic = packed_atomic, "packed-atomic", "Solution 2.5: count and sum in one 64-bit atomic, so that a single pass makes the prefixes, in the order of arrival. Needs `SHADER_INT64_ATOMIC_ALL_OPS`, else [`Self::PrefixSearch`] takes its place.";
-    Po2Buckets = po2_buckets, "po2-buckets", "Solution 3: an entry in bucket b for each set bit b of N, no search. The entries of 32 neighbouring sources share 8 bytes, and the buckets lie side by side.";
-    #[default] OneBucket = one_bucket, "one-bucket", "Solution 3's later form: one entry, 4 bytes, for each source, in bucket floor(log2 N).";
+    PackedAtomic = packed_atomic, "packed-atomic", "Solution 2.5: count and sum in one 64-bit atomic, so that a single pass makes the prefixes, in the order of arrival. Needs `SHADER_INT64_ATOMIC_ALL_OPS`; otherwise [`Self::PrefixSearch`] takes its place.";
+    Po2Buckets = po2_buckets, "po2-buckets", "Solution 3: one entry in bucket b per set bit b of N, no search. The entries of 32 neighboring sources share 8 bytes, and the buckets are contiguous.";
+    #[default] OneBucket = one_bucket, "one-bucket", "Solution 3's later form: one entry, 4 bytes, per source, in bucket floor(log2 N).";
 }
 
 impl Expansion {
-    /// Whether what pass 1 writes is the same in every run, in source order (within each bucket, where there are
-    /// buckets). Items run side by side all the same.
+    /// Whether pass 1 writes the same in every run, in source order (with buckets: within each
+    /// bucket). Items run concurrently in either case.
     #[must_use]
     pub const fn is_ordered(self) -> bool {
         self.strategy().ordered
@@ -81,32 +84,7 @@ impl Expansion {
         self.strategy().buckets
     }
 
-    /// Whether it can run on a device with `features`, else an error that names what is missing.
-    ///
-    /// # Errors
-    /// [`CullError::ExpansionUnsupported`].
-    pub fn check(self, features: Features) -> Result<(), CullError> {
-        let missing = self.strategy().features - features;
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let names: Vec<_> = missing.iter_names().map(|(name, _)| name).collect();
-        Err(CullError::ExpansionUnsupported {
-            expansion: self,
-            missing: names.join(" and "),
-        })
-    }
-
-    /// This expansion, or what takes its place on a device with `features`, with the reason to log.
-    #[must_use]
-    pub fn supported(self, features: Features) -> (Self, Option<String>) {
-        match self.check(features) {
-            Ok(()) => (self, None),
-            Err(error) => (Self::PrefixSearch, Some(error.to_string())),
-        }
-    }
-
-    /// Features that some expansion uses where the adapter has them.
+    /// Features that some expansion uses if the adapter has them.
     #[must_use]
     pub fn wanted_features() -> Features {
         let all = Self::ALL.iter();
@@ -115,8 +93,8 @@ impl Expansion {
         })
     }
 
-    /// Label and whole WGSL of each pass on `tier`, pass 2 last, with counts from a buffer and a body that does
-    /// nothing.
+    /// Label and whole WGSL of each pass on `tier`, pass 2 last, with counts from a buffer and a
+    /// body that does nothing.
     #[must_use]
     pub fn sources(self, tier: CullingTier) -> Vec<(&'static str, String)> {
         let sources = WgslSources {
@@ -162,26 +140,6 @@ mod tests {
         }
         let error = "tree".parse::<Expansion>();
         assert!(error.is_err_and(|text| text.contains("tree") && text.contains("po2-buckets")));
-    }
-
-    #[test]
-    fn what_needs_64_bits_names_the_features_and_gives_way() {
-        let (expansion, reason) = Expansion::PackedAtomic.supported(Features::SHADER_INT64);
-        assert_eq!(expansion, Expansion::PrefixSearch);
-        let reason = reason.unwrap_or_default();
-        assert!(
-            reason.contains("packed-atomic") && reason.contains("SHADER_INT64_ATOMIC_ALL_OPS"),
-            "{reason}"
-        );
-        let all = Expansion::wanted_features();
-        assert_eq!(
-            Expansion::PackedAtomic.supported(all),
-            (Expansion::PackedAtomic, None)
-        );
-        for expansion in Expansion::ALL {
-            let has = expansion.check(Features::empty()).is_ok();
-            assert_eq!(has, *expansion != Expansion::PackedAtomic);
-        }
     }
 
     #[test]

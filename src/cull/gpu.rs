@@ -1,4 +1,5 @@
-//! The layer between the engine and wgpu: guarded creation, buffers that grow, results on their way back.
+//! The layer between the engine and wgpu: guarded creation, buffers that grow, results on their way
+//! back.
 
 pub(crate) mod buffer;
 pub(crate) mod guard;

@@ -1,5 +1,5 @@
-//! Every shape that a kernel reads or writes, in the order of `shaders/shared/layout.wgsl`; the test
-//! `layout` compares the two.
+//! Every shape that a kernel reads or writes, in the order of `shaders/shared/layout.wgsl`; the
+//! test `layout` compares the two.
 
 pub mod expand;
 

@@ -20,6 +20,7 @@
 
 mod batch;
 mod culler;
+mod draws;
 mod inspect;
 pub mod layout;
 mod options;
@@ -28,7 +29,8 @@ mod readback;
 mod rows;
 mod tables;
 
-pub use culler::{MeshletCuller, MeshletDraw, MeshletRequest, SeenFaces};
+pub use culler::{MeshletCuller, MeshletRequest, SeenFaces};
+pub use draws::MeshletDraw;
 pub use options::MeshletOptions;
 pub use pipelines::MeshletStage;
 pub use readback::{MeshletBatchData, MeshletCounts, MeshletRowCount};

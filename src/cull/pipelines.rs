@@ -2,11 +2,11 @@
 
 use crate::cull::{
     Compaction, CullError, CullingTier, Stage,
-    compaction::{Access, Dispatch, DispatchLimits, Pass, Resource, Sources, doublings},
+    compaction::{Access, Dispatch, DispatchLimits, Pass, Resource, doublings},
     gpu::guard::guarded,
     layout::BLOCK,
     plan::BatchPlan,
-    shaders::origin,
+    shaders::{Sources, origin},
 };
 use core::num::NonZeroU64;
 use wgpu::{
@@ -22,7 +22,8 @@ pub(crate) struct BuiltPass {
     pub pass: &'static Pass,
     pub pipeline: ComputePipeline,
     pub layout: BindGroupLayout,
-    /// A [`Dispatch::Doubling`] ran before: which of `Front` and `Back` is which depends on its steps.
+    /// A [`Dispatch::Doubling`] ran before: which of `Front` and `Back` is which depends on its
+    /// steps.
     after_doubling: bool,
 }
 
@@ -30,7 +31,8 @@ pub(crate) struct BuiltPass {
 pub(crate) struct Pipelines {
     pub compaction: Compaction,
     pub passes: Vec<BuiltPass>,
-    /// The reach of each step of a doubling, [`STEP_STRIDE`] bytes apart; of use where a pass binds it.
+    /// The reach of each step of a doubling, [`STEP_STRIDE`] bytes apart; for the passes that bind
+    /// it.
     steps: Buffer,
     /// What dispatches depend on.
     limits: DispatchLimits,
@@ -97,8 +99,8 @@ impl Pipelines {
         Resource::SCRATCH.into_iter().filter(binds)
     }
 
-    /// Bind groups of every pass, over what `buffer` gives for a slot: one, or two that swap `Front` and `Back`,
-    /// or one for each step.
+    /// Bind groups of every pass, over what `buffer` gives for a slot: one, or two that swap
+    /// `Front` and `Back`, or one for each step.
     pub fn bind<'a>(
         &'a self,
         (device, queue): (&Device, &Queue),
@@ -158,8 +160,8 @@ impl Pipelines {
         })
     }
 
-    /// Records the passes of `stage` for all batches: pass after pass, so that batches, which share no buffer,
-    /// run side by side. Returns the number of dispatches.
+    /// Records the passes of `stage` for all batches: pass after pass, so that batches, which share
+    /// no buffer, run concurrently. Returns the number of dispatches.
     pub fn record<'a>(
         &self,
         stage: Stage,
@@ -283,7 +285,8 @@ pub(crate) struct KernelJob<'a> {
     pub checks: bool,
 }
 
-/// The pipeline of a kernel and the layout of its group 0; group 1 is the caller's, if there is one.
+/// The pipeline of a kernel and the layout of its group 0; group 1 is the caller's, if there is
+/// one.
 pub(crate) fn compile_kernel(
     device: &Device,
     job: &KernelJob<'_>,
@@ -291,8 +294,8 @@ pub(crate) fn compile_kernel(
     callers: Option<&BindGroupLayout>,
 ) -> Result<(ComputePipeline, BindGroupLayout), CullError> {
     let label = job.label;
-    // Parsed here, as Bevy does: with the text, a debug build names WGSL as the source language in SPIR-V, which
-    // the validation layer of Debian 12 calls invalid.
+    // Parsed here, as Bevy does: with the text, a debug build names WGSL as the source language in
+    // SPIR-V, which the validation layer of Debian 12 calls invalid.
     let parsed = parse_str(&job.source).map_err(|error| {
         let line = error
             .location(&job.source)
@@ -351,9 +354,10 @@ pub(crate) fn shader_module(
     if checks {
         return device.create_shader_module(descriptor);
     }
-    // SAFETY: the WGSL is ours (or a benchmark's, for the reading of an instance) and every index in it is
-    // bounded by construction: instances are clamped to the chunk; words, counts, votes, sums, statuses and counters are
-    // within the sizes that `Plan` derives and the buffers are made from; survivors are compared with the
-    // capacity; loops end. The tests run the same kernels with the checks on.
+    // SAFETY: the WGSL is ours (or a benchmark's, for the reading of an instance) and every index
+    // in it is bounded by construction: instances are clamped to the chunk; words, counts, votes,
+    // sums, statuses and counters are within the sizes that `Plan` derives and the buffers are made
+    // from; survivors are compared with the capacity; loops end. The tests run the same kernels
+    // with the checks on.
     unsafe { device.create_shader_module_trusted(descriptor, ShaderRuntimeChecks::unchecked()) }
 }

@@ -1,11 +1,12 @@
 //! The policy: every threshold of the engine that was found by measuring. Nothing here changes a
-//! result; each changes the speed. `docs/internals/results.md` has the measurements, which were made
-//! on one adapter ([`Tuning`](crate::cull::Tuning) replaces the choice of compactions on another).
+//! result; each changes the speed. `docs/internals/results.md` has the measurements, which were
+//! made on one adapter ([`Tuning`](crate::cull::Tuning) replaces the choice of compactions on
+//! another).
 
 // ---- plan: how batches are divided
 
 /// Largest number of counts (blocks times rows) of a batch that `compact` adds up itself; more are
-/// scanned by a pass of their own. Every workgroup of `compact` reads all of them: 8 KiB.
+/// scanned by a separate pass. Every workgroup of `compact` reads all of them: 8 KiB.
 pub(crate) const FEW_COUNTS: u32 = 2048;
 
 /// From `MANY_BLOCKS * FEW_COUNTS` counts on, each subgroup votes on its own blocks. Below that,
@@ -21,12 +22,12 @@ pub(crate) const ONE_PASS: u64 = 8_000_000;
 /// Largest number of tests for which a device without subgroups does not classify blocks.
 pub(crate) const FEW_TESTS: u64 = 700_000;
 
-/// Share of visible tests, in percent, from which blocks are always classified: most are inside, and
-/// their instances are not read.
+/// Share of visible tests, in percent, from which blocks are always classified: most are inside,
+/// and their instances are not read.
 pub(crate) const NEARLY_ALL: u64 = 95;
 
-/// Share of crossed blocks, in percent, from which it does not pay to classify blocks: the instances
-/// are in no spatial order.
+/// Share of crossed blocks, in percent, from which it does not pay to classify blocks: the
+/// instances are in no spatial order.
 pub(crate) const NEARLY_ALL_CROSSED: u64 = 80;
 
 /// Number of frames without classification after which blocks are classified once, to see whether
@@ -36,8 +37,8 @@ pub(crate) const LOOK_AGAIN: u64 = 240;
 /// Change of the visible share, in percent of the tests, after which blocks are classified once.
 pub(crate) const MOVED: u64 = 10;
 
-/// Largest number of strips for which `look-back` is taken: twice the largest number for which it was
-/// seen to pay. A strip costs something however small its set is.
+/// Largest number of strips for which `look-back` is taken: twice the largest number for which it
+/// was seen to pay. A strip costs something however small its set is.
 pub(crate) const MOST_STRIPS: u64 = 4096;
 
 // ---- run: what is kept, and how often counters are read back

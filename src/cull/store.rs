@@ -7,11 +7,12 @@ pub(crate) mod region;
 mod residents;
 mod upload;
 mod written;
+mod written_room;
 
 pub use pages::SMALL_SET;
 pub(super) use pages::{Page, page_limit};
 pub(super) use residents::{ResidentSets, Set};
-pub use written::{WrittenRegion, WrittenSize};
+pub use written_room::{WrittenRegion, WrittenSize};
 
 use crate::cull::{
     CullError, Refusal,
@@ -25,7 +26,7 @@ use pages::Pages;
 use previous::Previous;
 use region::{Channels, Region, Room, SetId};
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, Device};
-use written::WrittenRoom;
+use written_room::WrittenRoom;
 
 /// What [`InstanceStore::reserve_set`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

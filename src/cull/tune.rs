@@ -61,12 +61,12 @@ pub fn cache_folder() -> Option<PathBuf> {
         .map(|dirs| dirs.cache_dir().to_owned())
 }
 
-/// The tuning that is kept for this adapter and `tier` in `folder` (`None` is [`cache_folder`]), with
-/// its file; `None` if none is kept. It reads one small file and measures nothing.
+/// The tuning that is kept for this adapter and `tier` in `folder` (`None` is [`cache_folder`]),
+/// with its file; `None` if none is kept. It reads one small file and measures nothing.
 ///
 /// # Errors
-/// [`UnusableTuning`], if the file cannot be read, is corrupt, or belongs to another adapter, driver or
-/// version.
+/// [`UnusableTuning`], if the file cannot be read, is corrupt, or belongs to another adapter,
+/// driver or version.
 pub fn kept(
     adapter: &AdapterInfo,
     tier: CullingTier,
@@ -83,8 +83,9 @@ pub fn kept(
     }
 }
 
-/// The tuning for this adapter and `tier`: from the file, or measured and written to it. A file that cannot be
-/// read, is corrupt, or belongs to another adapter, driver or version is replaced by a new measurement.
+/// The tuning for this adapter and `tier`: from the file, or measured and written to it. A file
+/// that cannot be read, is corrupt, or belongs to another adapter, driver or version is replaced by
+/// a new measurement.
 ///
 /// A measurement takes about a second and waits for the GPU: call it when that does no harm, as at
 /// the start. A file that cannot be written is no error.

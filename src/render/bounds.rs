@@ -18,7 +18,7 @@ use bevy::{
     prelude::*,
 };
 
-/// The sphere by which each instance of the entity's set is culled.
+/// The sphere with which each instance of the entity's set is tested.
 #[derive(Component, Clone, Copy, PartialEq)]
 pub(super) struct SetSphere(pub BoundingSphere);
 

@@ -90,8 +90,8 @@ impl CullingRadius {
 #[reflect(Component, Default, Clone, PartialEq)]
 pub struct InstanceMeshUniforms;
 
-/// On a camera: sets are culled by the frustum that the camera had when this was added, while the
-/// camera moves on and shows what was kept. Remove it to cull by the camera again.
+/// On a camera: sets are tested against the frustum that the camera had when this was added, while
+/// the camera moves on and shows what was kept. Remove it to test against the camera again.
 #[derive(Component, Reflect, Clone, Debug, Default)]
 #[reflect(Component, Default, Clone)]
 pub struct FreezeCulling {

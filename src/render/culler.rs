@@ -58,7 +58,7 @@ pub(super) struct GpuCuller {
     pub lightmapped: MainEntityHashSet,
     /// Those with `NoFrustumCulling`.
     pub unculled: MainEntityHashSet,
-    /// Entities whose set can be culled this frame. The order stays the same as long as the
+    /// Entities whose set can be tested this frame. The order stays the same as long as the
     /// entities do.
     pub sets: Vec<ExtractedSet>,
     /// What was recorded in the frame.

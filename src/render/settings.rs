@@ -23,8 +23,8 @@ pub struct GpuCullingPlugin {
     /// ordered one for the frame's number of tests; see [`Compaction`] for the others.
     pub compaction: Compaction,
     /// The source of [`Compaction::Auto`]'s thresholds. With the feature `tune`, the default is the
-    /// tuning that is kept for this adapter, if any; without it, a fixed rule. The log says which one
-    /// is used.
+    /// tuning that is kept for this adapter, if any; without it, a fixed rule. The log says which
+    /// one is used.
     pub tuning: TuningSource,
     /// Whether the compute kernels have bounds checks, for debugging. The default is `false`.
     pub shader_checks: bool,

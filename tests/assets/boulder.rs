@@ -16,7 +16,7 @@ const PLANES: u32 = 16;
 pub fn file() -> Vec<u8> {
     let (points, triangles) = sphere(CUTS);
     let points: Vec<Vec3> = points.into_iter().map(surface).collect();
-    // A vertex's normal is that of the triangles around it, larger ones counting more.
+    // A vertex's normal is the mean of the triangles around it, weighted by area.
     let mut normals = vec![Vec3::ZERO; points.len()];
     for corners in &triangles {
         let [a, b, c] = corners.map(|at| points[at]);
@@ -38,7 +38,7 @@ pub fn file() -> Vec<u8> {
     meshlets.to_bytes().unwrap()
 }
 
-/// Where the boulder's surface is, from its center in a direction.
+/// The point of the boulder's surface in a direction from its center.
 fn surface(direction: Vec3) -> Vec3 {
     let mut radius = 1.0f32;
     for plane in 0..PLANES {

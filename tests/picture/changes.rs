@@ -134,7 +134,7 @@ fn tiers_change_at_run_time() {
     }
 }
 
-/// A set's box moves in the frame in which its instances do, or the set is culled as a whole for a
+/// A set's box moves in the frame in which its instances do, or the set is missing for a
 /// frame.
 #[test]
 fn a_set_that_leaves_its_box_is_drawn_in_the_same_frame() {

@@ -56,7 +56,7 @@ fn a_skinned_set_draws_nothing() {
     assert_nothing_drawn(&mut stage);
 }
 
-/// Bevy's pipelines bind joints where the mesh has them, whatever components the entity has.
+/// Bevy's pipelines bind joints if the mesh has them, whatever components the entity has.
 #[test]
 fn a_mesh_with_joints_draws_nothing() {
     let mut stage = Stage::new(How::Set(None));

@@ -228,8 +228,8 @@ fn clippy(ci: &mut Ci) -> Result<Outcome> {
     ])
 }
 
-/// What an app gets by default, with every example that needs no more. All targets, because only with
-/// the development dependencies is Bevy the one that is checked already.
+/// What an app gets by default, with every example that needs no more. All targets, because only
+/// with the development dependencies is Bevy the one that is checked already.
 fn clippy_default(ci: &mut Ci) -> Result<Outcome> {
     ci.cargo(&[
         "clippy",

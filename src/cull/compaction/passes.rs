@@ -1,11 +1,35 @@
-//! What a pass of a strategy is: a kernel, what it binds, how many workgroups it has.
+//! What a strategy is: a list of passes, each with a kernel, its bindings and its workgroups.
 
 use crate::cull::{
-    CullingTier, Stage,
+    Stage,
     layout::{BLOCK, BLOCK_THREADS, BLOCK_WORDS, CLASSIFY_THREADS, COUNTS_EACH, OWN_BLOCKS},
     plan::BatchPlan,
-    shaders,
+    shaders::Sources,
 };
+
+/// What a compaction is made of.
+pub(crate) struct Strategy {
+    /// Whether the survivors of a row are in instance order.
+    pub ordered: bool,
+    /// Whether it needs ballots: the tier `Subgroup`.
+    pub needs_subgroups: bool,
+    /// The division of the arena.
+    pub arena: Arena,
+    /// The passes, in the order in which they run.
+    pub passes: &'static [Pass],
+    /// Bytes that the strategy itself moves per number of instances and one view, besides reading
+    /// the instances and writing the ids.
+    pub traffic: fn(u64) -> u64,
+}
+
+/// How the arena of survivors is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arena {
+    /// Row after row without gaps: as large as the number of survivors.
+    Dense,
+    /// One region per row with room for all its instances.
+    Regions,
+}
 
 /// One kernel of a strategy.
 pub(crate) struct Pass {
@@ -33,23 +57,6 @@ impl Pass {
 
     pub fn binds(&self) -> impl Iterator<Item = Bind> {
         self.binds.iter().copied().flatten().copied()
-    }
-}
-
-/// What the WGSL of a pass depends on.
-pub(crate) struct Sources<'a> {
-    /// With or without subgroup operations.
-    pub tier: CullingTier,
-    /// WGSL that reads an instance ([`shaders::INSTANCE_PACKED`]).
-    pub encoding: &'a str,
-}
-
-impl Sources<'static> {
-    pub fn new(tier: CullingTier) -> Self {
-        Self {
-            tier,
-            encoding: shaders::INSTANCE_PACKED,
-        }
     }
 }
 

@@ -4,8 +4,8 @@ pub(super) mod classify;
 pub(super) mod look_back;
 pub(super) mod vote_scan_compact;
 
-use super::{Bind, Dispatch, INPUTS, Pass, Resource, Strategy};
-use crate::cull::{Stage, compaction::Arena, shaders::kernels};
+use super::passes::{Arena, Bind, Dispatch, INPUTS, Pass, Resource, Strategy};
+use crate::cull::{Stage, shaders::kernels};
 
 /// Counts to prefixes, if they are many.
 const SCAN: Pass = Pass {

@@ -1,5 +1,5 @@
-//! The compactions of the ladder (docs/internals/ladder.md), which the product does not choose, and the passes
-//! that they share.
+//! The compactions of the ladder (docs/internals/ladder.md), which the product does not choose, and
+//! the passes that they share.
 
 pub(super) mod ballot_scan;
 pub(super) mod hillis_steele;
@@ -8,8 +8,8 @@ pub(super) mod subgroup_atomic;
 pub(super) mod workgroup_atomic;
 pub(super) mod workgroup_scan;
 
-use super::{Bind, Dispatch, INPUTS, Pass, Resource, Strategy, doublings};
-use crate::cull::{Stage, compaction::Arena, shaders::kernels};
+use super::passes::{Arena, Bind, Dispatch, INPUTS, Pass, Resource, Strategy, doublings};
+use crate::cull::{Stage, shaders::kernels};
 
 /// What a kernel writes that tests instances and places them in regions.
 const REGIONS: &[Bind] = &[

@@ -11,7 +11,8 @@ use wgpu::Buffer;
 /// Commands that the GPU wrote, 20 bytes each ([`DrawArgs`]), and the word that holds their number.
 ///
 /// A device with `MULTI_DRAW_INDIRECT_COUNT` reads the word. Another device draws
-/// [`most`](Self::most) commands, of which those beyond the number draw nothing. Both draw the same.
+/// [`most`](Self::most) commands, of which those beyond the number draw nothing. Both draw the
+/// same.
 #[derive(Clone, Copy, Debug)]
 pub struct IndirectDraws<'a> {
     /// The argument buffer.
@@ -76,8 +77,8 @@ impl Culler {
         })
     }
 
-    /// What the vertex stage of a batch's draws binds: survivors, instances, scales, tags. The last two
-    /// are another buffer, which is never read, if no set of the page has the channel.
+    /// What the vertex stage of a batch's draws binds: survivors, instances, scales, tags. The last
+    /// two are another buffer, which is never read, if no set of the page has the channel.
     #[must_use]
     pub fn batch_buffers(&self, batch: usize) -> Option<[&Buffer; 4]> {
         let key = self.planner.keys().get(batch)?;

@@ -7,8 +7,8 @@
 //! culler.take_counts(device)      a few frames later
 //! ```
 //!
-//! The types keep the order: only [`Culler::prepare`] and [`Culler::prepared`] give a [`Frame`], only
-//! a `Frame` records, and [`Culler::finish`] takes what the recording returned.
+//! The types keep the order: only [`Culler::prepare`] and [`Culler::prepared`] give a [`Frame`],
+//! only a `Frame` records, and [`Culler::finish`] takes what the recording returned.
 
 use super::Culler;
 use crate::cull::{CullFrame, FrameCounts, Refusal, Stage, gpu::Gpu};
@@ -79,8 +79,8 @@ pub trait Follower {
 }
 
 impl Culler {
-    /// Plans a frame, and uploads what changed of its tables; on the `Cpu` tier also culls it. Requests
-    /// whose set is not resident are not drawn.
+    /// Plans a frame, and uploads what changed of its tables; on the `Cpu` tier also culls it.
+    /// Requests whose set is not resident are not drawn.
     pub fn prepare(&mut self, gpu: Gpu<'_>, frame: &CullFrame) -> Frame<'_> {
         self.frame.now += 1;
         self.store.keep_before_writes(gpu);
@@ -98,7 +98,8 @@ impl Culler {
         Frame { culler: self }
     }
 
-    /// The frame that was prepared last, for a caller that prepares and records in different places.
+    /// The frame that was prepared last, for a caller that prepares and records in different
+    /// places.
     pub fn prepared(&mut self) -> Frame<'_> {
         Frame { culler: self }
     }
@@ -109,8 +110,8 @@ impl Culler {
         self.runner.pipelines().is_some() && !self.planner.plan().batches.is_empty()
     }
 
-    /// Whether the counters of the frame that was prepared last will be read back: most frames of an
-    /// unchanged plan are not.
+    /// Whether the counters of the frame that was prepared last will be read back: most frames of
+    /// an unchanged plan are not.
     #[must_use]
     pub fn wants_counts(&self) -> bool {
         self.runner.wants_counts(self.frame)
@@ -135,8 +136,8 @@ impl Culler {
         refusals
     }
 
-    /// The newest counters since the last call: a few frames old, never waited for. Polling the device
-    /// is up to the caller.
+    /// The newest counters since the last call: a few frames old, never waited for. Polling the
+    /// device is up to the caller.
     pub fn take_counts(&mut self, device: &Device) -> Option<FrameCounts> {
         self.learn(device);
         self.runner.take_counts()
@@ -155,8 +156,8 @@ impl Culler {
 }
 
 impl Frame<'_> {
-    /// Records the whole frame: bounds of written sets, all stages, the copy of the counters. Nothing
-    /// on the `Cpu` tier.
+    /// Records the whole frame: bounds of written sets, all stages, the copy of the counters.
+    /// Nothing on the `Cpu` tier.
     pub fn record(self, gpu: Gpu<'_>, encoder: &mut CommandEncoder) -> Recorded {
         self.record_with(gpu, encoder, &mut PlainPasses, &mut [])
     }

@@ -16,8 +16,8 @@ impl Culler {
         self.planner.plan()
     }
 
-    /// Reads everything that the stages wrote for a batch, and waits for it. On the `Cpu` tier, words
-    /// and prefixes are empty.
+    /// Reads everything that the stages wrote for a batch, and waits for it. On the `Cpu` tier,
+    /// words and prefixes are empty.
     ///
     /// # Errors
     /// [`CullError::Readback`].
@@ -29,7 +29,8 @@ impl Culler {
         read_batch(gpu, buffers, plan, self.runner.pipelines())
     }
 
-    /// The survivors of request `request` in its `view`-th view, as indices into the set, in order; waits.
+    /// The survivors of request `request` in its `view`-th view, as indices into the set, in order;
+    /// waits.
     ///
     /// # Errors
     /// [`CullError::Readback`].

@@ -1,7 +1,10 @@
 //! One expansion over buffers of the caller.
 
+mod read;
+mod source;
+
 use super::{
-    ExpandDispatch, ExpandInput, ExpandReport, ExpanderOptions, Expansion, Sources,
+    ExpandDispatch, ExpandInput, ExpandReport, ExpanderOptions, Expansion,
     passes::{
         ExpandPass, FEW_TILES, Groups, LIVE_WORKGROUPS, WgslSources, divide, most_entries, tiles,
     },
@@ -9,15 +12,13 @@ use super::{
 use crate::cull::{
     CullError, CullingTier,
     compaction::Access,
-    gpu::{Gpu, guard::guarded, limits::binding_limit, readback::read_buffer},
-    layout::expand::{
-        EXPAND_BUCKETS, EXPAND_KNOWN, ExpandParams, ExpandSlice, ExpandState, dispatch_offset,
-    },
+    gpu::{guard::guarded, limits::binding_limit},
+    layout::expand::{EXPAND_BUCKETS, ExpandParams, ExpandSlice, ExpandState, dispatch_offset},
     pipelines::{KernelJob, compile_kernel, layout_entry},
     shaders,
 };
-use bytemuck::Zeroable;
 use core::num::NonZeroU64;
+use source::Source;
 use wgpu::{
     BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, BindingResource, Buffer,
     BufferBinding, BufferDescriptor, BufferUsages, ComputePass, ComputePipeline, Device, Queue,
@@ -54,7 +55,7 @@ pub struct Expander {
     state: Buffer,
     packed: Buffer,
     arena: Buffer,
-    /// Stands for inputs that there are not.
+    /// Bound in place of absent inputs.
     nothing: Buffer,
     entry_capacity: u32,
     bound: Option<Bound>,
@@ -69,24 +70,12 @@ struct Bound {
     items: Vec<BindGroup>,
 }
 
-/// An [`ExpandInput`] that was checked.
-#[derive(Clone, PartialEq)]
-struct Source {
-    counts: Buffer,
-    /// Holds the number of sources.
-    words: Buffer,
-    /// The word of it, or [`EXPAND_KNOWN`].
-    word: u32,
-    /// The most sources.
-    most: u32,
-}
-
 /// Distance of slices: WebGPU's greatest required alignment.
 const SLICE_STRIDE: u64 = 256;
 
 impl Expander {
-    /// Compiles the passes. An expansion that the device cannot run gives way to [`Expansion::PrefixSearch`], and
-    /// [`Self::fallback`] says why.
+    /// Compiles the passes. An expansion that the device cannot run gives way to
+    /// [`Expansion::PrefixSearch`], and [`Self::fallback`] says why.
     ///
     /// # Errors
     /// [`CullError::TierUnsupported`], [`CullError::Pipeline`].
@@ -94,7 +83,8 @@ impl Expander {
         Self::with_sources(device, options, |_, source| source)
     }
 
-    /// An expander whose kernels `edit` changes, given a pass's name and WGSL: a test breaks them on purpose.
+    /// An expander whose kernels `edit` changes, given a pass's name and WGSL: a test breaks them
+    /// on purpose.
     ///
     /// # Errors
     /// As [`Self::new`], and [`CullError::Pipeline`] when a kernel does not build.
@@ -200,9 +190,10 @@ impl Expander {
         self.fallback.as_deref()
     }
 
-    /// Binds the input and makes room. It does nothing if all is as it was, so it may be called each
-    /// frame. The lists of [`Expansion::ItemList`] and [`Expansion::WorkgroupItems`] start with one
-    /// entry per source and [grow](Self::grow) to what is needed; all others have room for any N.
+    /// Binds the input and makes room. It does nothing if all is as it was, so it may be called
+    /// each frame. The lists of [`Expansion::ItemList`] and [`Expansion::WorkgroupItems`] start
+    /// with one entry per source and [grow](Self::grow) to what is needed; all others have room for
+    /// any N.
     ///
     /// # Errors
     /// [`CullError::ExpansionTooLarge`]. [`CullError::NoCounts`], [`CullError::TooFewCounts`] and
@@ -214,7 +205,7 @@ impl Expander {
         queue: &Queue,
         input: &ExpandInput<'_>,
     ) -> Result<(), CullError> {
-        let prepared = self.source(input).and_then(|source| {
+        let prepared = Source::check(input, self.has_counts, &self.nothing).and_then(|source| {
             let strategy = self.expansion.strategy();
             let entries = match strategy.arena.most_entries {
                 Some(entries) => entries(source.most),
@@ -263,46 +254,6 @@ impl Expander {
         self.bound = None;
         self.entry_capacity = 0;
         self.arena = create(device, 16, BufferUsages::STORAGE | BufferUsages::COPY_SRC);
-    }
-
-    /// Checks that the buffers hold what the kernels read: the kernels do not.
-    fn source(&self, input: &ExpandInput<'_>) -> Result<Source, CullError> {
-        let (words, word, most) = match input.sources {
-            Sources::Known(count) => (&self.nothing, EXPAND_KNOWN, count),
-            Sources::Buffer {
-                buffer,
-                offset,
-                most,
-            } => {
-                let bytes = buffer.size();
-                let ends = offset.checked_add(4).is_some_and(|end| end <= bytes);
-                let word = u32::try_from(offset / 4).unwrap_or(EXPAND_KNOWN);
-                if !ends || !offset.is_multiple_of(4) || word == EXPAND_KNOWN {
-                    return Err(CullError::SourceCountOffset { offset, bytes });
-                }
-                (buffer, word, most)
-            }
-        };
-        let counts = match input.counts {
-            _ if !self.has_counts => &self.nothing,
-            None => return Err(CullError::NoCounts),
-            // Nothing is read, and an empty buffer cannot be bound.
-            Some(_) if most == 0 => &self.nothing,
-            Some(buffer) => {
-                let counts = buffer.size() / 4;
-                if counts < u64::from(most) {
-                    let sources = most;
-                    return Err(CullError::TooFewCounts { counts, sources });
-                }
-                buffer
-            }
-        };
-        Ok(Source {
-            counts: counts.clone(),
-            words: words.clone(),
-            word,
-            most,
-        })
     }
 
     /// Binds the input to an arena of `entry_capacity` entries. An error leaves all as it was.
@@ -433,78 +384,6 @@ impl Expander {
                 }
             }
         }
-    }
-
-    /// An [`ExpandState`], written by pass 1.
-    #[must_use]
-    pub fn state(&self) -> &Buffer {
-        &self.state
-    }
-
-    /// What pass 1 left for pass 2, divided as [`Self::params`] says.
-    #[must_use]
-    pub fn arena(&self) -> &Buffer {
-        &self.arena
-    }
-
-    /// How the arena is divided.
-    #[must_use]
-    pub fn params(&self) -> ExpandParams {
-        self.bound
-            .as_ref()
-            .map_or_else(ExpandParams::zeroed, |bound| bound.params)
-    }
-
-    /// Entries that the arena holds.
-    #[must_use]
-    pub fn entry_capacity(&self) -> u32 {
-        self.entry_capacity
-    }
-
-    /// Bytes of all buffers, without the input.
-    #[must_use]
-    pub fn gpu_bytes(&self) -> u64 {
-        let fixed = [&self.params, &self.state, &self.arena].map(Buffer::size);
-        fixed.iter().sum()
-    }
-
-    /// Reads what pass 1 found and waits for it.
-    ///
-    /// # Errors
-    /// [`CullError::Readback`].
-    pub fn read(&self, device: &Device, queue: &Queue) -> Result<ExpandReport, CullError> {
-        Ok(ExpandReport::new(
-            &self.read_state(device, queue)?,
-            self.entry_capacity,
-        ))
-    }
-
-    /// Reads the whole state and waits for it.
-    ///
-    /// # Errors
-    /// [`CullError::Readback`].
-    pub fn read_state(&self, device: &Device, queue: &Queue) -> Result<ExpandState, CullError> {
-        let words: Vec<u32> = read_buffer(
-            Gpu::new(device, queue),
-            &self.state,
-            0,
-            size_of::<ExpandState>() / 4,
-        )?;
-        Ok(bytemuck::pod_read_unaligned(bytemuck::cast_slice(&words)))
-    }
-
-    /// Reads `len` words of the arena from word `at` on and waits for them: for tests.
-    ///
-    /// # Errors
-    /// [`CullError::Readback`].
-    pub fn read_arena(
-        &self,
-        device: &Device,
-        queue: &Queue,
-        at: u32,
-        len: usize,
-    ) -> Result<Vec<u32>, CullError> {
-        read_buffer(Gpu::new(device, queue), &self.arena, u64::from(at) * 4, len)
     }
 }
 

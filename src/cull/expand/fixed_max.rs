@@ -1,4 +1,4 @@
-//! The article's first solution: MAX_N threads for each source. MAX_N is measured, not guessed.
+//! The first solution: MAX_N threads for each source. MAX_N is measured, not guessed.
 
 use super::passes::{Arena, ExpandPass, Groups, Strategy};
 use crate::cull::shaders::kernels;

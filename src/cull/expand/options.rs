@@ -1,4 +1,4 @@
-//! What an expander is told.
+//! How an expander is made, and what it expands.
 
 use super::Expansion;
 use crate::cull::CullingTier;
@@ -6,24 +6,27 @@ use wgpu::{BindGroupLayout, Buffer};
 
 /// WGSL of the caller, and what it binds as group 1.
 ///
-/// It may use every name of `shaders/expand/layout.wgsl`, and must not declare `params`, `state`, `arena`, `slice`,
-/// `counts` or a function of the expansion's kernels; a prefix of its own keeps it safe.
+/// It may use every name of `shaders/expand/layout.wgsl`, and must not declare `params`, `state`,
+/// `arena`, `slice`, `counts` or a function of the expansion's kernels; a unique prefix keeps it
+/// safe.
 #[derive(Clone, Copy, Debug)]
 pub struct ExpandCode<'a> {
     /// Functions and bindings of group 1.
     pub wgsl: &'a str,
-    /// The layout of group 1. Storage buffers beyond four may be more than an adapter allows a kernel.
+    /// The layout of group 1. Storage buffers beyond four may be more than an adapter allows a
+    /// kernel.
     pub layout: Option<&'a BindGroupLayout>,
 }
 
 /// How pass 2 gets its workgroups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ExpandDispatch {
-    /// As many as fill a large GPU; they stride over the work that pass 1 counted. Nothing is read from the GPU by
-    /// the command, so wgpu has nothing to validate before it.
+    /// As many as fill a large GPU; they stride over the work that pass 1 counted. Nothing is read
+    /// from the GPU by the command, so wgpu has nothing to validate before it.
     #[default]
     Persistent,
-    /// As many as pass 1 wrote for the command. wgpu runs a small pass before each that validates it.
+    /// As many as pass 1 wrote for the command. wgpu runs a small pass before each that validates
+    /// it.
     Indirect,
 }
 
@@ -51,13 +54,14 @@ pub struct ExpanderOptions<'a> {
     pub merged: bool,
     /// Keeps the bounds checks of the kernels.
     pub shader_checks: bool,
-    /// Declares `fn items_of(source: u32) -> u32`: how many items a source spawns, the same each time it is asked.
-    /// Both passes call it; what it binds must be in the layouts of both. `None`: it is read from
-    /// [`ExpandInput::counts`].
+    /// Declares `fn items_of(source: u32) -> u32`: the number of items of a source, the same in
+    /// each call. Both passes call it; what it binds must be in the layouts of both. `None`: it is
+    /// read from [`ExpandInput::counts`].
     pub counting: Option<ExpandCode<'a>>,
-    /// Declares `fn expand_item(source: u32, item: u32)`, called once for every item of every source, by threads
-    /// side by side and in any order; and `fn expand_done()`, called once by every thread after its last item.
-    /// `expand_item` is not called by all threads of a workgroup or subgroup at once; `expand_done` is.
+    /// Declares `fn expand_item(source: u32, item: u32)`, called once for every item of every
+    /// source, by threads that run concurrently, in any order; and `fn expand_done()`, called once
+    /// by every thread after its last item. `expand_item` is not called by all threads of a
+    /// workgroup or subgroup at once; `expand_done` is.
     pub body: ExpandCode<'a>,
 }
 
@@ -80,7 +84,7 @@ impl<'a> ExpanderOptions<'a> {
 /// How many sources there are.
 #[derive(Clone, Copy, Debug)]
 pub enum Sources<'a> {
-    /// So many.
+    /// A number that the CPU knows.
     Known(u32),
     /// What a word of a buffer says when pass 1 runs, but at most `most`.
     Buffer {

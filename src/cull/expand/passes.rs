@@ -21,13 +21,13 @@ pub(super) struct Strategy {
     pub arena: Arena,
     /// Pass 1, in order.
     pub passes: &'static [ExpandPass],
-    /// Pass 1 for few sources, where that has fewer dispatches; else empty.
+    /// Pass 1 for few sources, if that has fewer dispatches; else empty.
     pub few: &'static [ExpandPass],
     /// Pass 2.
     pub items: ExpandPass,
 }
 
-/// Words of the arena for so many sources.
+/// Number of words of each part of the arena, given the number of sources.
 pub(super) struct Arena {
     pub prefixes: fn(u32) -> u64,
     pub partials: fn(u32) -> u64,
@@ -35,7 +35,7 @@ pub(super) struct Arena {
     pub sums: bool,
     /// Words of an entry.
     pub entry: u64,
-    /// Entries that can be needed at most, where that is little enough to have room for all.
+    /// Largest number of entries that can be needed, if that is small enough to make room for all.
     pub most_entries: Option<fn(u32) -> u32>,
 }
 
@@ -90,7 +90,7 @@ pub(super) const FEW_TILES: u32 = 256;
 pub(super) const LIVE_WORKGROUPS: u32 = 2048;
 
 impl Groups {
-    /// Workgroups for so many sources.
+    /// Number of workgroups for `sources` sources.
     pub fn count(self, sources: u32) -> u32 {
         let wanted = match self {
             Self::One => 1,
@@ -104,7 +104,7 @@ impl Groups {
     }
 }
 
-/// Tiles of so many sources.
+/// Number of tiles of `sources` sources.
 pub(super) fn tiles(sources: u32) -> u64 {
     u64::from(sources.div_ceil(EXPAND_TILE))
 }

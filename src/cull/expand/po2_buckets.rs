@@ -1,4 +1,5 @@
-//! Solution 3: a set bit b of N is an entry in bucket b; the entries of 32 neighbouring sources share a mask.
+//! Solution 3: a set bit b of N is an entry in bucket b. The entries of 32 neighboring sources
+//! share one mask.
 
 use super::{
     passes::{Arena, ExpandPass, Groups, Strategy, table, table_tiles},
@@ -63,8 +64,8 @@ pub(super) const STRATEGY: Strategy = Strategy {
     },
 };
 
-/// A bit that all W words have costs W 2^b items, and there are less than 2^32: with P whole buckets, W (2^P - 1)
-/// items, and what is left is less than one more.
+/// A bit that all W words have costs W 2^b items, and there are less than 2^32: with P whole
+/// buckets, W (2^P - 1) items, and what is left is less than one more.
 fn most_entries(sources: u32) -> u32 {
     let words = u64::from(sources.div_ceil(32)).max(1);
     let whole = ((1u64 << 32) / words + 1).ilog2();

@@ -14,13 +14,14 @@ use crate::cull::{
 pub struct ExpandReport {
     /// Sources.
     pub sources: u32,
-    /// Items of all sources, also those that found no room; [`u32::MAX`] stands for all beyond.
+    /// Number of items of all sources, also of items that did not fit; [`u32::MAX`] stands for all
+    /// larger numbers.
     pub items: u32,
     /// Entries that the arena must hold so that no item is lost.
     pub needed: u32,
     /// Entries that the arena holds.
     pub capacity: u32,
-    /// Items of the greatest source, where the expansion measures them (`fixed-max`), else 0.
+    /// Number of items of the largest source if the expansion measures it (`fixed-max`), else 0.
     pub most: u32,
     status: u32,
 }
@@ -44,7 +45,7 @@ impl ExpandReport {
     ///
     /// # Errors
     /// [`CullError::TooManyItems`] and [`CullError::TooManyThreads`]: none was. [`CullError::ExpansionOverflow`]:
-    /// those of the last entries were not; [`Expander::grow`](super::Expander::grow) makes room.
+    /// the items of the last entries were not; [`Expander::grow`](super::Expander::grow) makes room.
     pub fn check(&self) -> Result<(), CullError> {
         let limit = EXPAND_MOST_ITEMS;
         let sources = self.sources;

@@ -55,7 +55,7 @@ pub(crate) fn refused(what: &'static str, error: &Error) -> CullError {
     CullError::Gpu { what, message }
 }
 
-/// wgpu indents causes on lines of their own.
+/// The text on one line: wgpu puts each cause on a separate, indented line.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

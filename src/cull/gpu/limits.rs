@@ -15,7 +15,8 @@ pub(crate) fn buffer_size(bytes: u64, limits: &Limits) -> u64 {
     within(bytes.next_multiple_of(256), bytes, limits)
 }
 
-/// Same as [`buffer_size`], plus a quarter, so that a buffer that grows is not replaced every frame.
+/// Same as [`buffer_size`], plus a quarter, so that a buffer that grows is not replaced every
+/// frame.
 #[cfg(any(feature = "bevy", test))]
 pub(crate) fn growing_size(bytes: u64, limits: &Limits) -> u64 {
     within((bytes + bytes / 4).next_multiple_of(256), bytes, limits)

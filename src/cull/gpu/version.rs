@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 pub struct Version(u64);
 
 impl Version {
-    /// The version of a new owner. Its numbers do not overlap with those of any other owner.
+    /// The version of a new owner. No other owner has any of its numbers.
     pub(crate) fn new() -> Self {
         static FIRST: AtomicU64 = AtomicU64::new(0);
         Self(FIRST.fetch_add(1 << 32, Ordering::Relaxed))

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     cull::{
         BatchKey, CullError, CullFrame, Culler, CullingTier, DrawPart, DrawSource, Follower, Gpu,
-        IndirectDraws, PassRecorder, Version,
+        PassRecorder,
         gpu::{limits::binding_limit, staging::StagingRing},
         layout::DrawArgs,
         policy::{KEEP_FRAMES, RETRY_AFTER},
@@ -22,7 +22,7 @@ use crate::{
     meshlet::Meshlet,
 };
 use std::collections::HashMap;
-use wgpu::{Buffer, CommandEncoder, ComputePass, Device};
+use wgpu::{CommandEncoder, ComputePass, Device};
 
 /// Which faces of triangles a pipeline draws. It decides which meshlets the cones may reject.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,16 +47,6 @@ pub struct MeshletRequest {
     /// The faces that are drawn in each of the request's views; [`SeenFaces::Both`] for views
     /// beyond the end.
     pub faces: Vec<SeenFaces>,
-}
-
-/// The two draws of a part; one of them draws nothing.
-pub struct MeshletDraw<'a> {
-    /// Draws survivors whole if their meshlets did not fit: an indexed command, with the culler's
-    /// survivors bound.
-    pub whole: IndirectDraws<'a>,
-    /// Draws meshlets: indexed commands, with [`MeshletCuller::pairs`] bound in place of the
-    /// survivors.
-    pub meshlets: IndirectDraws<'a>,
 }
 
 /// Largest number of cells, so that ids and tests can be counted in 32 bits.
@@ -348,45 +338,6 @@ impl MeshletCuller {
     pub fn take_counts(&mut self) -> Option<MeshletCounts> {
         self.learn();
         self.counts.take()
-    }
-
-    // ---- draws
-
-    /// The draws of a part of the culler's plan; `None` if the culler's draw is used.
-    #[must_use]
-    pub fn draw<'a>(&'a self, culler: &'a Culler, part: &DrawPart) -> Option<MeshletDraw<'a>> {
-        let index = *self.lookup.get(&(part.batch, part.row))?;
-        let batch = self.batch(part.batch)?;
-        let row = batch.row_table.get(index as usize)?;
-        let offset = |draw: u32| u64::from(draw) * size_of::<DrawArgs>() as u64;
-        let Some(DrawSource::Indirect(args)) = culler.draw_source(part) else {
-            return None;
-        };
-        let draws = batch.draws();
-        Some(MeshletDraw {
-            // Unlike the culler's commands, meshlet commands have no draw count of 1 in front of
-            // them.
-            whole: IndirectDraws::one(draws, offset(row.first_draw), args.buffer),
-            meshlets: IndirectDraws {
-                buffer: draws,
-                offset: offset(row.first_draw + 1),
-                count: (batch.results(), result_offset(index)),
-                most: row.meshlet_count,
-            },
-        })
-    }
-
-    /// The ids that the meshlet draws of a batch bind in place of the culler's survivors, and a
-    /// version that changes when the buffer is replaced.
-    #[must_use]
-    pub fn pairs(&self, batch: usize) -> Option<(&Buffer, Version)> {
-        let batch = self.batch(batch)?;
-        Some((batch.pairs(), batch.version))
-    }
-
-    pub(super) fn batch(&self, index: usize) -> Option<&MeshletBatch> {
-        let (_, key) = self.keys.iter().find(|(batch, _)| *batch == index)?;
-        self.batches.get(key)
     }
 }
 

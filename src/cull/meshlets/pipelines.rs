@@ -120,7 +120,7 @@ enum Dispatch {
     One,
     /// They stride over the work items or tiles, of which only the GPU knows how many there are.
     Stride,
-    /// One for each row; they stride where there are more than a dispatch may have.
+    /// One for each row; they stride if there are more than a dispatch may have.
     Rows,
 }
 

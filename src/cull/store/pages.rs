@@ -2,10 +2,11 @@
 
 mod expected;
 mod free;
+mod writes;
 
 use super::{
     belt::UploadBelt,
-    region::{Channels, Region, Room, SetId, split},
+    region::{Channels, Region, Room, SetId},
 };
 use crate::{
     cull::{
@@ -17,7 +18,7 @@ use crate::{
 };
 use expected::Expected;
 use free::FreeBlocks;
-use wgpu::{Buffer, BufferDescriptor, BufferUsages, Device, Queue};
+use wgpu::{Buffer, BufferDescriptor, BufferUsages, Device};
 
 /// Sets of up to this many instances share pages with others of any kind.
 pub const SMALL_SET: u32 = 1 << 18;
@@ -288,102 +289,6 @@ impl Pages {
         }
     }
 
-    /// Checks that the buffers of regions exist before anything is written to them.
-    ///
-    /// # Errors
-    /// [`CullError::Gpu`], on a lost device.
-    pub fn prove(&mut self, queue: &Queue, regions: &[Region]) -> Result<(), CullError> {
-        for region in regions {
-            let Some(Some(page)) = self.slots.get_mut(region.page) else {
-                continue;
-            };
-            if page.is_proven {
-                continue;
-            }
-            guarded(self.belt.device(), "gpu_culling instances", || {
-                let channels = [page.scales.as_ref(), page.tags.as_ref()];
-                let always = [&page.instances, &page.bounds];
-                for buffer in always.into_iter().chain(channels.into_iter().flatten()) {
-                    queue.write_buffer(buffer, 0, &[]);
-                }
-            })?;
-            page.is_proven = true;
-        }
-        Ok(())
-    }
-
-    pub fn write_instances(
-        &mut self,
-        queue: &Queue,
-        regions: &[Region],
-        first: usize,
-        data: &[PackedInstance],
-    ) {
-        for (region, at, part) in split(regions, first, data) {
-            let Some(Some(page)) = self.slots.get_mut(region.page) else {
-                continue;
-            };
-            self.belt.write(queue, &page.instances, at, part);
-            if let Some(cpu) = &mut page.cpu {
-                store(
-                    &mut cpu.instances,
-                    page.capacity,
-                    at,
-                    part,
-                    PackedInstance::default(),
-                );
-            }
-        }
-    }
-
-    pub fn write_scales(&mut self, queue: &Queue, regions: &[Region], first: usize, data: &[f32]) {
-        for (region, at, part) in split(regions, first, data) {
-            let Some(Some(page)) = self.slots.get_mut(region.page) else {
-                continue;
-            };
-            if let Some(buffer) = &page.scales {
-                self.belt.write(queue, buffer, at, part);
-            }
-            if let Some(cpu) = &mut page.cpu {
-                store(&mut cpu.scales, page.capacity, at, part, 1.0);
-            }
-        }
-    }
-
-    pub fn write_tags(&mut self, queue: &Queue, regions: &[Region], first: usize, data: &[u32]) {
-        for (region, at, part) in split(regions, first, data) {
-            if let Some(Some(page)) = self.slots.get_mut(region.page)
-                && let Some(buffer) = &page.tags
-            {
-                self.belt.write(queue, buffer, at, part);
-            }
-        }
-    }
-
-    /// Writes the previous frame's instances.
-    pub fn write_previous(
-        &mut self,
-        queue: &Queue,
-        regions: &[Region],
-        first: usize,
-        (instances, scales): (&[PackedInstance], Option<&[f32]>),
-    ) {
-        for (region, at, part) in split(regions, first, instances) {
-            if let Some(Some(page)) = self.slots.get(region.page) {
-                let at = at + region.capacity as usize;
-                self.belt.write(queue, &page.instances, at, part);
-            }
-        }
-        for (region, at, part) in split(regions, first, scales.unwrap_or(&[])) {
-            if let Some(Some(page)) = self.slots.get(region.page)
-                && let Some(buffer) = &page.scales
-            {
-                let at = at + region.capacity as usize;
-                self.belt.write(queue, buffer, at, part);
-            }
-        }
-    }
-
     /// Adds buffers for the channels of a set that lies in `regions`.
     ///
     /// # Errors
@@ -451,11 +356,6 @@ fn channel_buffer(
             mapped_at_creation: false,
         })
     })
-}
-
-fn store<T: Copy>(copy: &mut Vec<T>, capacity: u32, at: usize, data: &[T], empty: T) {
-    copy.resize(capacity as usize, empty);
-    copy[at..at + data.len()].copy_from_slice(data);
 }
 
 #[cfg(test)]

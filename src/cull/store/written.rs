@@ -3,96 +3,21 @@
 use super::{
     InstanceStore, Residency,
     previous::{PendingCopy, copies},
-    region::{Channels, Region, Room, Run, SetId, runs},
+    region::{Region, Room, Run, SetId, runs},
     residents::Set,
     upload::checked,
+    written_room::{BoundsBindings, WrittenRegion, WrittenRoom, WrittenSize},
 };
 use crate::{
     cull::{
         CullError,
-        gpu::{Gpu, readback::read_buffer, version::Version},
+        gpu::{Gpu, readback::read_buffer},
         layout::{BLOCK, Bound, BoundJob},
     },
     instance::{PackedInstance, PackedQuat},
 };
-use core::{num::NonZeroU64, ops::Range};
-use wgpu::{BindGroup, BindingResource, Buffer, BufferBinding, CommandEncoder, Queue};
-
-/// What is known about a set that the GPU writes.
-pub(super) struct WrittenRoom {
-    /// Number of instances that the GPU may write.
-    capacity: u32,
-    /// Whether the bounds of its blocks are computed each frame; otherwise every instance is
-    /// tested.
-    classify: bool,
-    /// Number of active instances in the previous frame. Instances beyond it had no place then.
-    previous_len: u32,
-    bounds: Option<BoundsBindings>,
-}
-
-/// The computation of a written set's bounds: one job and bind group per region.
-struct BoundsBindings {
-    /// Version of the pages that the bind groups were made for.
-    pages: Version,
-    jobs: Vec<(BoundJob, BindGroup)>,
-}
-
-/// The size of a set that the GPU writes, and its channels.
-#[derive(Clone, Copy, Debug)]
-pub struct WrittenSize {
-    /// Number of instances that the GPU may write.
-    pub capacity: u32,
-    /// Number of active instances: the first ones are tested, the others are ignored.
-    pub active: u32,
-    /// Optional channels.
-    pub channels: Channels,
-    /// Whether the bounds of its blocks are computed in each frame that reads them; otherwise every
-    /// instance is tested.
-    pub classify: bool,
-}
-
-/// A part of a set that the GPU writes: whole buffers, written from their start.
-#[derive(Clone, Debug)]
-pub struct WrittenRegion {
-    /// The instances, 16 bytes each.
-    pub instances: Buffer,
-    /// Scales, if the set has them.
-    pub scales: Option<Buffer>,
-    /// Tags, if the set has them.
-    pub tags: Option<Buffer>,
-    /// Index of the first instance in the set.
-    pub first: u32,
-    /// Number of instances that the GPU may write.
-    pub capacity: u32,
-}
-
-impl WrittenRegion {
-    /// The instances that the GPU may write, for a bind group: 16 bytes each.
-    #[must_use]
-    pub fn instances_binding(&self) -> BindingResource<'_> {
-        self.binding(&self.instances, 16)
-    }
-
-    /// The scales, for a bind group: 4 bytes each.
-    #[must_use]
-    pub fn scales_binding(&self) -> Option<BindingResource<'_>> {
-        self.scales.as_ref().map(|buffer| self.binding(buffer, 4))
-    }
-
-    /// The tags, for a bind group: 4 bytes each.
-    #[must_use]
-    pub fn tags_binding(&self) -> Option<BindingResource<'_>> {
-        self.tags.as_ref().map(|buffer| self.binding(buffer, 4))
-    }
-
-    fn binding<'a>(&self, buffer: &'a Buffer, stride: u64) -> BindingResource<'a> {
-        BindingResource::Buffer(BufferBinding {
-            buffer,
-            offset: 0,
-            size: NonZeroU64::new(u64::from(self.capacity) * stride),
-        })
-    }
-}
+use core::ops::Range;
+use wgpu::{CommandEncoder, Queue};
 
 /// An instance that no view keeps: its position is not a number.
 const HIDDEN: PackedInstance = PackedInstance {

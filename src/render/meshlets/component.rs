@@ -12,7 +12,7 @@ use bevy::{
 /// the same as with any mesh. The set is drawn whole if meshlets cannot be drawn apart or do not
 /// help: on the `Cpu` tier; with materials that blend, transmit or have their own vertex stage;
 /// with [`CullingRadius`](crate::render::CullingRadius) or `NoFrustumCulling`. Meshlets of
-/// materials that draw both sides of their triangles are culled by the frustum alone.
+/// materials that draw both sides of their triangles are tested against the frustum alone.
 ///
 /// ```
 /// # use bevy::prelude::*;

@@ -26,8 +26,7 @@ impl UploadTarget<'_> {
             .reserve_set(self.gpu.device, known.id, len as u32, channels(set))
     }
 
-    /// Has the instances that have arrived culled and drawn. There is room for them, so nothing
-    /// moves.
+    /// Shows the instances that have arrived. There is room for them, so nothing moves.
     pub fn show_arrived(&mut self, known: &KnownSet, set: &InstanceSet) -> Result<(), CullError> {
         if self.culler.store().set_len(known.id) != Some(known.arrived as u32) {
             self.reserve(known, set, known.arrived)?;

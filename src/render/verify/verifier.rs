@@ -21,7 +21,7 @@ pub struct Verdict {
     /// Number of survivors on the GPU.
     pub visible: u32,
     /// Number of instances about which GPU and twin differ, because they lie within 1e-4 of a
-    /// border, where rounding decides.
+    /// border, so that rounding decides.
     pub borderline: u32,
     /// What is wrong; `None` if the lists are equal, except for borderline instances.
     pub error: Option<String>,

@@ -1,4 +1,4 @@
-//! All stages in one pass: places by decoupled look-back instead of by passes of their own.
+//! All stages in one pass: decoupled look-back finds the places instead of separate passes.
 
 use super::{Arena, Bind, Dispatch, INPUTS, Pass, Resource, Stage, Strategy, kernels};
 

@@ -1,5 +1,5 @@
-//! Visibility bits and the blocks' counts; prefixes of the counts, if they are many; ids in instance
-//! order.
+//! Visibility bits and the blocks' counts; prefixes of the counts, if they are many; ids in
+//! instance order.
 
 use super::{
     Arena, Bind, COMPACT, Dispatch, INPUTS, Pass, Resource, SCAN, Stage, Strategy, kernels,

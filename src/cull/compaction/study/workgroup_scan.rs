@@ -1,5 +1,5 @@
-//! Votes of 32 bits, then one pass that scans a block in workgroup memory, places it with one global
-//! `atomicAdd` and writes its ids.
+//! Votes of 32 bits, then one pass that scans a block in workgroup memory, places it with one
+//! global `atomicAdd` and writes its ids.
 
 use super::{
     ARGS_REGIONS, Arena, Bind, CLEAR_ROWS, Dispatch, Pass, Resource, Stage, Strategy, VOTE_FLAGS,
