@@ -109,7 +109,7 @@ fn structs_are_the_same_on_both_sides() {
     );
     same!(
         module,
-        Pairs {
+        PlanePairs {
             x,
             y,
             depth,
@@ -133,7 +133,16 @@ fn structs_are_the_same_on_both_sides() {
             pad_b,
         }
     );
-    same!(module, DrawArgs { a, b, c, d, e });
+    same!(
+        module,
+        DrawCommand {
+            element_count,
+            instance_count,
+            first_element,
+            base_vertex_or_first_instance,
+            first_instance
+        }
+    );
     same!(
         module,
         Totals {
@@ -147,7 +156,7 @@ fn structs_are_the_same_on_both_sides() {
     same!(
         module,
         Bound {
-            centre,
+            center,
             radius,
             max_scale,
             loose,
@@ -193,7 +202,7 @@ fn structs_of_the_meshlet_stages_are_the_same_on_both_sides() {
         MeshletSizes {
             row_count,
             cell_capacity,
-            pair_capacity,
+            survivor_capacity,
             pad_a
         }
     );
@@ -232,7 +241,7 @@ fn structs_of_the_meshlet_stages_are_the_same_on_both_sides() {
             item_count,
             cell_count,
             needed_cells,
-            needed_pairs
+            needed_survivors
         }
     );
     same!(
@@ -369,15 +378,15 @@ fn constants_are_the_same_on_both_sides() {
             ("BLOCK_WORDS", BLOCK_WORDS),
             ("SCAN_TILE", SCAN_TILE),
             ("CLASSIFY_THREADS", CLASSIFY_THREADS),
-            ("OWN_BLOCKS", OWN_BLOCKS),
-            ("COUNTS_EACH", COUNTS_EACH),
+            ("BLOCKS_PER_WORKGROUP", BLOCKS_PER_WORKGROUP),
+            ("COUNTS_PER_WORKGROUP", COUNTS_PER_WORKGROUP),
             ("SCAN_THREADS", SCAN_THREADS),
             ("MOST_STRIP_BLOCKS", MOST_STRIP_BLOCKS),
             ("MOST_STRIP_WORDS", MOST_STRIP_WORDS),
             ("MOST_STRIP_TURNS", MOST_STRIP_TURNS),
             ("MOST_TILES", MOST_TILES),
             ("CHUNK_HAS_SCALE", CHUNK_HAS_SCALE),
-            ("CHUNK_OFF_CENTRE", CHUNK_OFF_CENTRE),
+            ("CHUNK_OFF_CENTER", CHUNK_OFF_CENTER),
         ],
     );
     compare_constants(

@@ -42,7 +42,7 @@ fn culler(len: u32, channels: Channels, compaction: Compaction) -> Culler {
             set: SetId(1),
             world_from_local: Affine3A::IDENTITY,
             sphere: BoundingSphere {
-                centre: Vec3::ZERO,
+                center: Vec3::ZERO,
                 radius: 0.5,
             },
             shape: DrawShape::NonIndexed {
@@ -231,7 +231,7 @@ fn an_arena_grows_to_what_can_be_bound_and_no_further() {
                 set: SetId(1),
                 world_from_local: Affine3A::IDENTITY,
                 sphere: BoundingSphere {
-                    centre: Vec3::ZERO,
+                    center: Vec3::ZERO,
                     radius: 0.5,
                 },
                 shape: DrawShape::NonIndexed {

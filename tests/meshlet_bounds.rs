@@ -163,7 +163,7 @@ impl Case {
             has_scale: true,
             world_from_local: self.world(),
             sphere: BoundingSphere {
-                centre: Vec3::ZERO,
+                center: Vec3::ZERO,
                 radius: 2.0,
             },
             shape: DrawShape::NonIndexed {
@@ -321,10 +321,10 @@ fn cases() -> impl Strategy<Value = Case> {
             mirrored: view.4,
             fov: view.5,
         };
-        let centre = case.world().transform_point3(case.position);
+        let center = case.world().transform_point3(case.position);
         let size = case.scale * set_scale.abs().max_element();
-        case.eye = centre + view.0.normalize_or(Vec3::X) * view.1 * size;
-        case.target = centre + view.2 * size * 0.5 + Vec3::splat(1e-3);
+        case.eye = center + view.0.normalize_or(Vec3::X) * view.1 * size;
+        case.target = center + view.2 * size * 0.5 + Vec3::splat(1e-3);
         case
     })
 }

@@ -140,7 +140,7 @@ fn one_view(set: bevy_gpu_culling::instance::InstanceSet, view: CullView) -> Sce
         set: SetId(0),
         world_from_local: Affine3A::IDENTITY,
         sphere: BoundingSphere {
-            centre: Vec3::ZERO,
+            center: Vec3::ZERO,
             radius: 0.5,
         },
         shape: DrawShape::Indexed {
@@ -213,8 +213,7 @@ fn an_arena_that_is_too_small_is_clamped_reported_and_grown() {
         let data = culler.read_batch(Gpu::new(&device, &queue), 0).unwrap();
         assert_eq!((data.totals.survivors, data.totals.overflow), (5000, 4000));
         assert_eq!(
-            data.draws[0].instance_count(),
-            1000,
+            data.draws[0].instance_count, 1000,
             "a draw never reads beyond the arena"
         );
         device.poll(wgpu::PollType::wait_indefinitely()).unwrap();

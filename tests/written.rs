@@ -236,7 +236,7 @@ fn request(views: usize) -> CullRequest {
         set: SetId(0),
         world_from_local: Affine3A::from_rotation_y(0.4),
         sphere: BoundingSphere {
-            centre: Vec3::new(0.1, 0.0, 0.2),
+            center: Vec3::new(0.1, 0.0, 0.2),
             radius: 0.8,
         },
         shape: DrawShape::Indexed {
@@ -403,7 +403,7 @@ fn what_is_not_written_hidden_or_not_a_number_is_invisible() {
         views,
     };
     // A center other than the origin would be scaled, too.
-    frame.requests[0].sphere.centre = Vec3::ZERO;
+    frame.requests[0].sphere.center = Vec3::ZERO;
     for (tier, compaction) in rungs(&device) {
         for classify in [true, false] {
             let mut options = options(tier, true);

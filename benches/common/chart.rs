@@ -6,7 +6,7 @@ use plotters::prelude::*;
 use std::path::Path;
 
 /// Line colors that people with red-green color blindness can tell apart (Okabe and Ito).
-const COLOURS: [RGBColor; 8] = [
+const COLORS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(86, 180, 233),
@@ -37,7 +37,7 @@ pub struct Panel {
 pub struct Line {
     pub name: String,
     /// Index of the line's color. The same index gives the same color in every panel.
-    pub colour: usize,
+    pub color: usize,
     /// Line width in pixels.
     pub width: u32,
     /// Points in any order. Both coordinates are above zero.
@@ -85,7 +85,7 @@ impl Chart {
                 .map_err(|error| failed(&error))?;
             for mut line in panel.lines {
                 line.points.sort_by(|a, b| a.0.total_cmp(&b.0));
-                let style = COLOURS[line.colour % COLOURS.len()].stroke_width(line.width);
+                let style = COLORS[line.color % COLORS.len()].stroke_width(line.width);
                 chart
                     .draw_series(LineSeries::new(line.points, style).point_size(4))
                     .map_err(|error| failed(&error))?

@@ -27,9 +27,9 @@ pub fn write(path: &Path, adapter: &str, rows: &[Row]) -> Result<()> {
         lines: expansions
             .iter()
             .enumerate()
-            .map(|(colour, expansion)| Line {
+            .map(|(color, expansion)| Line {
                 name: expansion.name().to_owned(),
-                colour,
+                color,
                 width: 3,
                 points: shown
                     .iter()

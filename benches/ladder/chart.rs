@@ -30,9 +30,9 @@ pub fn write(path: &Path, adapter: &str, rows: &[Row]) -> Result<()> {
         lines: strategies
             .iter()
             .enumerate()
-            .map(|(colour, strategy)| Line {
+            .map(|(color, strategy)| Line {
                 name: strategy.name().to_owned(),
-                colour,
+                color,
                 width: 3,
                 points: shown
                     .iter()

@@ -108,7 +108,7 @@ impl Shape {
             has_scale: false,
             world_from_local: Affine3A::IDENTITY,
             sphere: BoundingSphere {
-                centre: Vec3::ZERO,
+                center: Vec3::ZERO,
                 radius: RADIUS,
             },
             shape: DrawShape::NonIndexed {

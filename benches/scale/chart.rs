@@ -20,13 +20,13 @@ pub fn write(path: &Path, adapter: &str, rows: &[Row]) -> Result<()> {
     let mut compactions: Vec<_> = shown.iter().map(|row| row.compaction).collect();
     compactions.sort_unstable();
     compactions.dedup();
-    let line = |order: Order, colour: usize, share: f64, compaction: usize| Line {
+    let line = |order: Order, color: usize, share: f64, compaction: usize| Line {
         name: format!(
             "{:.0} % visible, {}",
             share * 100.0,
             compactions[compaction]
         ),
-        colour,
+        color,
         width: 1 + compaction as u32,
         points: shown
             .iter()
@@ -40,8 +40,8 @@ pub fn write(path: &Path, adapter: &str, rows: &[Row]) -> Result<()> {
         lines: shares
             .iter()
             .enumerate()
-            .flat_map(|(colour, share)| {
-                (0..compactions.len()).map(move |at| line(order, colour, *share, at))
+            .flat_map(|(color, share)| {
+                (0..compactions.len()).map(move |at| line(order, color, *share, at))
             })
             .filter(|line| !line.points.is_empty())
             .collect(),

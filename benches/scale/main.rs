@@ -330,7 +330,7 @@ impl Bench {
                 set: SET,
                 world_from_local: Affine3A::IDENTITY,
                 sphere: BoundingSphere {
-                    centre: Vec3::ZERO,
+                    center: Vec3::ZERO,
                     radius: RADIUS,
                 },
                 shape: DrawShape::NonIndexed {

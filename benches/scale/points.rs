@@ -57,7 +57,7 @@ fn seen(share: f64, view: u32) -> (Vec3, f32) {
 
 /// A view that keeps about `share` of the points.
 pub fn view(share: f64, view: u32) -> CullView {
-    let (centre, half) = seen(share, view);
+    let (center, half) = seen(share, view);
     let axes = [
         Vec3::X,
         Vec3::NEG_X,
@@ -67,7 +67,7 @@ pub fn view(share: f64, view: u32) -> CullView {
         Vec3::NEG_Z,
     ];
     // A sphere is visible as soon as it touches the box, so the planes are one radius further in.
-    CullView::from_planes(axes.map(|axis| axis.extend(half - RADIUS - axis.dot(centre))))
+    CullView::from_planes(axes.map(|axis| axis.extend(half - RADIUS - axis.dot(center))))
 }
 
 /// A set of `count` points. None lies on the border of a view, because rounding would decide there.
@@ -86,7 +86,7 @@ pub fn points(count: u32, order: Order, shares: &[f64], views: u32) -> Result<In
             for axis in 0..3 {
                 while boxes
                     .iter()
-                    .any(|(centre, half)| ((place[axis] - centre[axis]).abs() - half).abs() < 1e-4)
+                    .any(|(center, half)| ((place[axis] - center[axis]).abs() - half).abs() < 1e-4)
                 {
                     place[axis] = unit();
                 }

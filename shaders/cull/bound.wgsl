@@ -129,7 +129,7 @@ fn bound(
         for (var w = 0u; w < BLOCK_WORDS; w += 1u) {
             sum += word_codes[w] >> 24u;
         }
-        bounds[block].centre = center;
+        bounds[block].center = center;
         // A block without visible instances is outside every view. A block in which some instance
         // is never visible is never inside.
         let most = bitcast<f32>(0x7f7fffffu);

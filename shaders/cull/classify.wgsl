@@ -26,7 +26,7 @@ fn classify(
         let chunk = chunks[chunk_of(block_in_batch, batch.chunk_count)];
         let block = block_in_batch - chunk.first_block;
         let at = chunk.first_instance / BLOCK + block;
-        let center = bounds[at].centre;
+        let center = bounds[at].center;
         let radius = bounds[at].radius;
         let max_scale = bounds[at].max_scale;
         for (var r = 0u; r < chunk.row_count; r += 1u) {

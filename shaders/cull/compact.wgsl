@@ -2,9 +2,9 @@
 // place of the block's count: the sum of all counts before it. This stage also writes the commands
 // of the rows and empties the list of crossed blocks.
 //
-// If counts are few (batch.is_scanned is 0), a workgroup has COUNTS_EACH contiguous counts and adds
+// If counts are few (batch.is_scanned is 0), a workgroup has COUNTS_PER_WORKGROUP contiguous counts and adds
 // up all counts before them. If they are many, `scan` has added up tiles and listed the occupied
-// counts. Workgroups stride over that list, COUNTS_EACH counts at a time, and add up the tiles
+// counts. Workgroups stride over that list, COUNTS_PER_WORKGROUP counts at a time, and add up the tiles
 // before each.
 //
 // 32 contiguous threads write the ids of a count. Each reads all words and takes one bit of every
@@ -18,7 +18,7 @@
 
 import package::cull::lists::{OCCUPIED_SHIFT, OCCUPIED_SURVIVORS, lists};
 import package::shared::layout::{
-    BLOCK, BLOCK_THREADS, BLOCK_WORDS, COUNTS_EACH, SCAN_TILE, batch, chunks,
+    BLOCK, BLOCK_THREADS, BLOCK_WORDS, COUNTS_PER_WORKGROUP, SCAN_TILE, batch, chunks,
 };
 import package::shared::survivors::{put, room_for, row_draws, store, write_draw, write_totals};
 @if(subgroup) import package::cull::compact_subgroup::{
@@ -63,7 +63,7 @@ fn write_row(row: u32, place: u32, end: u32) {
 
 fn compact_all(workgroup: u32, workgroups: u32, thread: Thread) {
     let is_scanned = batch.is_scanned != 0u;
-    let first_count = workgroup * COUNTS_EACH;
+    let first_count = workgroup * COUNTS_PER_WORKGROUP;
     var place = 0u;
     // Each workgroup writes the command of one row, from the same sum as its place.
     for (
@@ -90,7 +90,7 @@ fn compact_all(workgroup: u32, workgroups: u32, thread: Thread) {
         }
     }
     if (is_scanned) {
-        compact_occupied(first_count, workgroups * COUNTS_EACH, thread);
+        compact_occupied(first_count, workgroups * COUNTS_PER_WORKGROUP, thread);
     } else {
         compact_few(first_count, place, thread);
     }
@@ -223,7 +223,7 @@ fn occupied_at(place: u32, end: u32) -> Occupied {
     return cell;
 }
 
-// Compacts the occupied counts from `first` on, COUNTS_EACH at every `step`.
+// Compacts the occupied counts from `first` on, COUNTS_PER_WORKGROUP at every `step`.
 fn compact_occupied(first: u32, step: u32, thread: Thread) {
     if (thread.index == 0u) {
         occupied_end = min(atomicLoad(&lists.occupied_count), batch.count_len);

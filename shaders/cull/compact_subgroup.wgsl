@@ -3,7 +3,7 @@
 import package::cull::compact::{
     Counted, Occupied, compact_all, counted, partials, tiles_before_any, words, write_count,
 };
-import package::shared::layout::{BLOCK_THREADS, BLOCK_WORDS, COUNTS_EACH, SCAN_TILE};
+import package::shared::layout::{BLOCK_THREADS, BLOCK_WORDS, COUNTS_PER_WORKGROUP, SCAN_TILE};
 import package::shared::survivors::{put, room_for, store};
 
 struct Thread {
@@ -41,7 +41,7 @@ const FEW_SURVIVORS: u32 = 64u;
 // together. Beyond that, words are so full that one bit per lane is faster.
 const MOST_STAGED: u32 = 320u;
 
-var<workgroup> staged: array<u32, COUNTS_EACH * MOST_STAGED>;
+var<workgroup> staged: array<u32, COUNTS_PER_WORKGROUP * MOST_STAGED>;
 
 // The lane's word of a count, if its survivors are few.
 fn word_of(count: u32, survivors: u32, thread: Thread) -> u32 {

@@ -12,7 +12,7 @@ import package::shared::visibility::{is_visible, load_sphere, rows};
 @if(counted) import package::cull::lists::lists;
 @if(subgroup) import package::shared::ballot::keep_ballot;
 @if(subgroup) import package::shared::instance::INSTANCE_IS_RIGID;
-@if(subgroup) import package::shared::layout::{OWN_BLOCKS, Pairs, Row};
+@if(subgroup) import package::shared::layout::{BLOCKS_PER_WORKGROUP, PlanePairs, Row};
 @if(subgroup) import package::shared::visibility::{
     center_in_plane_pairs, center_in_view, keeps_center, sphere_in_reach, widened,
     widened_plane_pairs,
@@ -119,7 +119,7 @@ fn vote_centers(
 // The same in a row whose planes are paired and that has no reach.
 @if(subgroup)
 fn vote_plane_pairs(
-    wide: Pairs,
+    wide: PlanePairs,
     centers: ptr<function, array<vec3<f32>, BLOCK_ITEMS>>,
     lane: u32,
     size: u32,
@@ -164,7 +164,7 @@ fn vote_spheres(
 const ROW_SHARE: u32 = 16u;
 
 @if(subgroup)
-var<workgroup> shared_plane_pairs: array<Pairs, ROW_SHARE>;
+var<workgroup> shared_plane_pairs: array<PlanePairs, ROW_SHARE>;
 // 1 if the plane pairs are the whole test.
 @if(subgroup)
 var<workgroup> is_simple: array<u32, ROW_SHARE>;
@@ -249,7 +249,7 @@ fn vote_block_per_subgroup(
     @builtin(subgroup_id) subgroup: u32,
     @builtin(subgroup_invocation_id) lane: u32,
 ) {
-    let block_in_batch = block_of(workgroup, workgroups.x) * OWN_BLOCKS + subgroup;
+    let block_in_batch = block_of(workgroup, workgroups.x) * BLOCKS_PER_WORKGROUP + subgroup;
     if (block_in_batch >= batch.block_count) {
         return;
     }

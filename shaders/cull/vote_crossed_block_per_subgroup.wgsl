@@ -5,7 +5,7 @@
 import package::cull::lists::lists;
 import package::shared::instance::INSTANCE_IS_RIGID;
 import package::shared::layout::{
-    BLOCK, BLOCK_THREADS, BLOCK_WORDS, Chunk, OWN_BLOCKS, batch, chunk_of, chunks,
+    BLOCK, BLOCK_THREADS, BLOCK_WORDS, Chunk, BLOCKS_PER_WORKGROUP, batch, chunk_of, chunks,
 };
 import package::shared::visibility::{
     INSIDE, PARTIAL, block_len, full_word, is_visible, load_sphere, rows, vote_crossed_words,
@@ -23,8 +23,8 @@ fn vote(
     @builtin(subgroup_invocation_id) lane: u32,
 ) {
     let end = min(atomicLoad(&lists.crossed_count), batch.block_count);
-    let stride = workgroups.x * OWN_BLOCKS;
-    for (var item = workgroup.x * OWN_BLOCKS + subgroup; item < end; item += stride) {
+    let stride = workgroups.x * BLOCKS_PER_WORKGROUP;
+    for (var item = workgroup.x * BLOCKS_PER_WORKGROUP + subgroup; item < end; item += stride) {
         // Within bounds even if an earlier frame, which ended before `compact`, left other entries.
         let block_in_batch = min(lists.entries[item].x, batch.block_count - 1u);
         let chunk = chunks[chunk_of(block_in_batch, batch.chunk_count)];

@@ -44,18 +44,18 @@ struct UniformJob {
 }
 
 // As in shared/layout.wgsl.
-struct DrawArgs {
-    a: u32,
-    b: u32,
-    c: u32,
-    d: u32,
-    e: u32,
+struct DrawCommand {
+    element_count: u32,
+    instance_count: u32,
+    first_element: u32,
+    base_vertex_or_first_instance: u32,
+    first_instance: u32,
 }
 
 // The host puts TOTALS_WORDS, the size of its `Totals`, in front of the kernel.
 struct Args {
     totals: array<u32, TOTALS_WORDS>,
-    draws: array<DrawArgs>,
+    draws: array<DrawCommand>,
 }
 
 const DRAW_HAS_SCALE: u32 = 1u;
@@ -107,19 +107,19 @@ fn mesh_uniforms(
 ) {
     let i = (workgroup.y * workgroups.x + workgroup.x) * THREADS + thread;
     let command = args.draws[job.row];
-    let count = min(command.b, job.room);
+    let count = min(command.instance_count, job.room);
     let is_indexed = job.indexed != 0u;
     if (i == 0u) {
         if (is_indexed) {
-            commands.draws[job.draw] = DrawArgs(command.a, count, command.c, command.d, job.first);
+            commands.draws[job.draw] = DrawCommand(command.element_count, count, command.first_element, command.base_vertex_or_first_instance, job.first);
         } else {
-            commands.draws[job.draw] = DrawArgs(command.a, count, command.c, job.first, 0u);
+            commands.draws[job.draw] = DrawCommand(command.element_count, count, command.first_element, job.first, 0u);
         }
     }
     if (i >= count) {
         return;
     }
-    let id = survivors[select(command.d, command.e, is_indexed) + i];
+    let id = survivors[select(command.base_vertex_or_first_instance, command.first_instance, is_indexed) + i];
     let now = load(id);
     var before = now;
     if (slot.previous_offset != 0u) {

@@ -7,7 +7,7 @@ import package::meshlets::layout::{
     CELL_TILE, GpuMeshlet, MeshletResult, MeshletRow, MeshletSizes, MeshletSpan, MeshletTotals,
     ROW_THREADS,
 };
-import package::shared::layout::{DrawArgs, Totals};
+import package::shared::layout::{DrawCommand, Totals};
 
 @group(0) @binding(0) var<uniform> sizes: MeshletSizes;
 @group(0) @binding(1) var<storage, read> meshlet_rows: array<MeshletRow>;
@@ -16,12 +16,12 @@ import package::shared::layout::{DrawArgs, Totals};
 @group(0) @binding(7) var<storage, read> meshlets: array<GpuMeshlet>;
 @group(0) @binding(9) var<storage, read> counts: array<u32>;
 @group(0) @binding(10) var<storage, read> partials: array<u32>;
-@group(0) @binding(12) var<storage, read_write> draws: array<DrawArgs>;
+@group(0) @binding(12) var<storage, read_write> draws: array<DrawCommand>;
 @group(0) @binding(13) var<storage, read_write> results: MeshletResults;
 
 struct Args {
     totals: Totals,
-    draws: array<DrawArgs>,
+    draws: array<DrawCommand>,
 }
 
 struct MeshletSpans {
@@ -71,7 +71,7 @@ fn write_args(
     }
     if (workgroup.x == 0u && thread == 0u) {
         results.totals = spans.totals;
-        results.totals.needed_pairs = place_of(spans.totals.cell_count);
+        results.totals.needed_survivors = place_of(spans.totals.cell_count);
     }
 }
 
@@ -84,7 +84,7 @@ fn write_row(r: u32, thread: u32) {
     let first_draw = meshlet_rows[r].first_draw;
     var whole = span.tile_count == 0u && span.survivor_count > 0u;
     if (!whole) {
-        whole = place_of(span.first_cell + span.tile_count * meshlet_count) > sizes.pair_capacity;
+        whole = place_of(span.first_cell + span.tile_count * meshlet_count) > sizes.survivor_capacity;
     }
     atomicStore(&triangles_low, 0u);
     atomicStore(&triangles_high, 0u);
@@ -94,7 +94,7 @@ fn write_row(r: u32, thread: u32) {
     var visible = 0u;
     for (var first = 0u; first < meshlet_count; first += ROW_THREADS) {
         let m = first + thread;
-        var command = DrawArgs();
+        var command = DrawCommand();
         if (m < meshlet_count && !whole) {
             let cell = span.first_cell + m * span.tile_count;
             let place = place_of(cell);
@@ -102,10 +102,10 @@ fn write_row(r: u32, thread: u32) {
             let instances = place_of(cell + span.tile_count) - place;
             let index = first_index + meshlet.first_index;
             let base = bitcast<u32>(base_vertex);
-            command = DrawArgs(meshlet.index_count, instances, index, base, place);
+            command = DrawCommand(meshlet.index_count, instances, index, base, place);
             add_triangles(instances, meshlet.index_count / 3u);
         }
-        let is_drawn = select(0u, 1u, command.b > 0u);
+        let is_drawn = select(0u, 1u, command.instance_count > 0u);
         drawn[thread] = is_drawn;
         workgroupBarrier();
         for (var reach = 1u; reach < ROW_THREADS; reach *= 2u) {
@@ -125,11 +125,11 @@ fn write_row(r: u32, thread: u32) {
                 draws[first_draw + 1u + draw_count + rank] = command;
             } else {
                 let before = m - (draw_count + rank);
-                draws[first_draw + meshlet_count - before] = DrawArgs();
+                draws[first_draw + meshlet_count - before] = DrawCommand();
             }
         }
         draw_count += total;
-        visible += command.b;
+        visible += command.instance_count;
         workgroupBarrier();
     }
     drawn[thread] = visible;
@@ -141,10 +141,10 @@ fn write_row(r: u32, thread: u32) {
         workgroupBarrier();
     }
     if (thread == 0u) {
-        var command = DrawArgs();
+        var command = DrawCommand();
         if (whole) {
             command = args.draws[meshlet_rows[r].draw_row];
-            add_triangles(command.b, command.a / 3u);
+            add_triangles(command.instance_count, command.element_count / 3u);
         }
         draws[first_draw] = command;
         results.rows[r] = MeshletResult(

@@ -46,7 +46,7 @@ fn compact(
             let place = counts[cell] + partials[cell / CELL_TILE] + before.x + before.y + before.z
                 + countOneBits(word & (bit - 1u));
             // A row whose ids do not all fit is drawn whole.
-            if (place < sizes.pair_capacity) {
+            if (place < sizes.survivor_capacity) {
                 meshlet_survivors[place] = id;
             }
         }

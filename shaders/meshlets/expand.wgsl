@@ -11,7 +11,7 @@
 import package::meshlets::layout::{
     ITEM_MESHLETS, MESHLET_TILE, MeshletRow, MeshletSizes, MeshletSpan, MeshletTotals,
 };
-import package::shared::layout::{DrawArgs, Totals};
+import package::shared::layout::{DrawCommand, Totals};
 
 @group(0) @binding(0) var<uniform> sizes: MeshletSizes;
 @group(0) @binding(1) var<storage, read> meshlet_rows: array<MeshletRow>;
@@ -20,7 +20,7 @@ import package::shared::layout::{DrawArgs, Totals};
 
 struct Args {
     totals: Totals,
-    draws: array<DrawArgs>,
+    draws: array<DrawCommand>,
 }
 
 struct MeshletSpans {
@@ -74,8 +74,8 @@ fn expand(@builtin(local_invocation_index) thread: u32) {
         if (r < sizes.row_count) {
             let row = meshlet_rows[r].draw_row;
             let meshlets = meshlet_rows[r].meshlet_count;
-            span.survivor_count = args.draws[row].b;
-            span.first_survivor = args.draws[row].e;
+            span.survivor_count = args.draws[row].instance_count;
+            span.first_survivor = args.draws[row].first_instance;
             span.tile_count = (span.survivor_count + MESHLET_TILE - 1u) / MESHLET_TILE;
             let groups = (meshlets + ITEM_MESHLETS - 1u) / ITEM_MESHLETS;
             needs = vec2<u32>(

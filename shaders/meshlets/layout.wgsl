@@ -31,7 +31,7 @@ struct MeshletSizes {
     // Capacity of the cells.
     cell_capacity: u32,
     // Capacity of the ids.
-    pair_capacity: u32,
+    survivor_capacity: u32,
     pad_a: u32,
 }
 
@@ -79,7 +79,7 @@ struct MeshletTotals {
     // Capacity with which no row is drawn whole for lack of cells, at most 2^32 - 1.
     needed_cells: u32,
     // Capacity with which all ids fit.
-    needed_pairs: u32,
+    needed_survivors: u32,
 }
 
 // The drawn meshlets of a row.

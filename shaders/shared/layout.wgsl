@@ -14,9 +14,9 @@ const SCAN_THREADS: u32 = 256u;
 // Most tiles of a batch: `compact` adds up all tiles before the tile of each count.
 const MOST_TILES: u32 = 512u;
 // Blocks of a workgroup of `vote_block_per_subgroup`: one per subgroup of 32 lanes.
-const OWN_BLOCKS: u32 = 4u;
+const BLOCKS_PER_WORKGROUP: u32 = 4u;
 // Counts that a workgroup of `compact` handles at once, 32 threads per count.
-const COUNTS_EACH: u32 = 4u;
+const COUNTS_PER_WORKGROUP: u32 = 4u;
 // Blocks of the largest strip. A workgroup of `look_back` culls one strip.
 const MOST_STRIP_BLOCKS: u32 = 8u;
 const MOST_STRIP_WORDS: u32 = MOST_STRIP_BLOCKS * BLOCK_WORDS;
@@ -28,7 +28,7 @@ const CLASSIFY_THREADS: u32 = 256u;
 
 // Chunk.flags
 const CHUNK_HAS_SCALE: u32 = 1u;
-const CHUNK_OFF_CENTRE: u32 = 2u;
+const CHUNK_OFF_CENTER: u32 = 2u;
 
 // One member of a set. `rotation` is a smallest-three quaternion (see instance.wgsl).
 struct PackedInstance {
@@ -106,14 +106,14 @@ struct Row {
     // Reach of a light in world space: center, range. A negative range has no limit.
     reach: vec4<f32>,
     // The same planes as pairs.
-    pairs: Pairs,
+    pairs: PlanePairs,
 }
 
 // Opposing planes as pairs about an axis. With d = dot(depth, (center, 1)), a sphere is kept if
 //     |dot(x, (center, 1))| < slopes.x * d + slopes.y + radius,
 //     |dot(y, (center, 1))| < slopes.z * d + slopes.w + radius, and
 //     low - radius < d < high + radius.
-struct Pairs {
+struct PlanePairs {
     // Half of (left - right); half of (top - bottom).
     x: vec4<f32>,
     y: vec4<f32>,
@@ -146,7 +146,7 @@ struct RowDraw {
 // Bound of the positions of a block's instances, in the set's space. It does not depend on the
 // mesh.
 struct Bound {
-    centre: vec3<f32>,
+    center: vec3<f32>,
     // The largest number if a position is not finite: then no view keeps the whole block untested.
     radius: f32,
     // Largest scale of an instance.
@@ -170,15 +170,13 @@ struct BoundJob {
     has_scale: u32,
 }
 
-// An indirect command.
-// With indices: index_count, instance_count, first_index, base_vertex, first_instance.
-// Without: vertex_count, instance_count, first_vertex, first_instance, 0.
-struct DrawArgs {
-    a: u32,
-    b: u32,
-    c: u32,
-    d: u32,
-    e: u32,
+// An indirect draw command. Without indices it has four words: its fourth is the first instance.
+struct DrawCommand {
+    element_count: u32,
+    instance_count: u32,
+    first_element: u32,
+    base_vertex_or_first_instance: u32,
+    first_instance: u32,
 }
 
 // Totals of a batch. The host reads them back a few frames later.

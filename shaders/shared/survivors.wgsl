@@ -1,6 +1,6 @@
 // What culling writes: ids of survivors in the arena, totals, and one indirect command per row.
 
-import package::shared::layout::{BLOCK, Chunk, DrawArgs, RowDraw, Totals, batch};
+import package::shared::layout::{BLOCK, Chunk, DrawCommand, RowDraw, Totals, batch};
 
 @group(0) @binding(10) var<storage, read_write> survivors: array<u32>;
 
@@ -26,7 +26,7 @@ fn put(place: u32, id: u32) {
 
 struct Args {
     totals: Totals,
-    draws: array<DrawArgs>,
+    draws: array<DrawCommand>,
 }
 
 // Writes the command of a row whose survivors have the places from `first_place` to `end_place`,
@@ -45,9 +45,9 @@ fn write_command(
     let instances = end - first;
     if (indexed != 0u) {
         let base = bitcast<u32>(base_vertex);
-        args.draws[row] = DrawArgs(element_count, instances, first_element, base, first);
+        args.draws[row] = DrawCommand(element_count, instances, first_element, base, first);
     } else {
-        args.draws[row] = DrawArgs(element_count, instances, first_element, first, 0u);
+        args.draws[row] = DrawCommand(element_count, instances, first_element, first, 0u);
     }
 }
 

@@ -4,7 +4,7 @@
 
 import package::shared::instance::{Instance, instance_scale, instance_turn, load_instance};
 import package::shared::layout::{
-    BLOCK, Bound, CHUNK_HAS_SCALE, CHUNK_OFF_CENTRE, Chunk, Pairs, Row,
+    BLOCK, Bound, CHUNK_HAS_SCALE, CHUNK_OFF_CENTER, Chunk, PlanePairs, Row,
 };
 
 @group(0) @binding(2) var<storage, read> rows: array<Row>;
@@ -68,8 +68,8 @@ fn keeps_center(chunk: Chunk, row: Row, wide: Row, center: vec3<f32>) -> bool {
     return keeps;
 }
 
-// Plane pairs: three products instead of six (`src/cull/pairs.rs`). They are widened by a radius.
-fn widened_plane_pairs(pairs: Pairs, radius: f32) -> Pairs {
+// Plane pairs: three products instead of six (`src/cull/plan/plane_pairs.rs`). They are widened by a radius.
+fn widened_plane_pairs(pairs: PlanePairs, radius: f32) -> PlanePairs {
     var wide = pairs;
     wide.slopes += vec4<f32>(0.0, radius, 0.0, radius);
     wide.low -= radius;
@@ -79,7 +79,7 @@ fn widened_plane_pairs(pairs: Pairs, radius: f32) -> Pairs {
 
 // `center_in_view` for a view whose planes are paired, in two thirds of the operations, up to
 // rounding.
-fn center_in_plane_pairs(wide: Pairs, p: vec3<f32>) -> bool {
+fn center_in_plane_pairs(wide: PlanePairs, p: vec3<f32>) -> bool {
     let depth = along(wide.depth, p);
     return (abs(along(wide.x, p)) < fma(wide.slopes.x, depth, wide.slopes.y))
         & (abs(along(wide.y, p)) < fma(wide.slopes.z, depth, wide.slopes.w))
@@ -99,7 +99,7 @@ fn load_sphere(chunk: Chunk, i: u32) -> vec4<f32> {
         scale *= scales[at];
     }
     var center = instance.position;
-    if ((chunk.flags & CHUNK_OFF_CENTRE) != 0u) {
+    if ((chunk.flags & CHUNK_OFF_CENTER) != 0u) {
         center += instance_turn(instance, chunk.sphere.xyz * scale);
     }
     // A scale that is not a number, infinite or negative hides the instance. (A NaN in the center
@@ -154,7 +154,7 @@ fn block_len(chunk: Chunk, block: u32) -> u32 {
 // The state of the block at place `at` of `bounds` in a row.
 fn block_state(chunk: Chunk, row: u32, at: u32) -> u32 {
     let radius = bounds[at].radius;
-    return bound_state(chunk, rows[row], bounds[at].centre, radius, bounds[at].max_scale);
+    return bound_state(chunk, rows[row], bounds[at].center, radius, bounds[at].max_scale);
 }
 
 // The bound of a word's 32 instances is packed in 4 bytes beside the block's bound: the center as
@@ -187,7 +187,7 @@ fn word_state(chunk: Chunk, row: u32, at: u32, word: u32) -> u32 {
     }
     let step = bounds[at].radius / WORD_STEPS;
     let steps = word_steps(bounds[at].words[word]);
-    let center = word_center(bounds[at].centre, step, steps.xyz);
+    let center = word_center(bounds[at].center, step, steps.xyz);
     return bound_state(chunk, rows[row], center, f32(steps.w) * step, bounds[at].max_scale);
 }
 

@@ -23,9 +23,9 @@ pub const SCAN_THREADS: u32 = 256;
 /// it.
 pub const MOST_TILES: u32 = 512;
 /// Number of blocks per workgroup of `vote_block_per_subgroup`: one per subgroup of 32 lanes.
-pub const OWN_BLOCKS: u32 = 4;
+pub const BLOCKS_PER_WORKGROUP: u32 = 4;
 /// Number of counts that a workgroup of `compact` handles at once, with 32 threads each.
-pub const COUNTS_EACH: u32 = 4;
+pub const COUNTS_PER_WORKGROUP: u32 = 4;
 /// Number of blocks in the largest strip, which a workgroup processes in one pass.
 pub const MOST_STRIP_BLOCKS: u32 = 8;
 /// Number of visibility words in the largest strip.
@@ -40,7 +40,7 @@ pub const CLASSIFY_THREADS: u32 = 256;
 pub const CHUNK_HAS_SCALE: u32 = 1;
 /// [`Chunk::flags`]: the center of the mesh's bounding sphere is not the mesh's origin, so
 /// rotations move it.
-pub const CHUNK_OFF_CENTRE: u32 = 2;
+pub const CHUNK_OFF_CENTER: u32 = 2;
 
 /// The sizes of one batch, for its stages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
@@ -101,7 +101,7 @@ pub struct Chunk {
     /// Index of the count of the first row's first block. The count of row r's block b is at
     /// `first_count + r * block_count + b`.
     pub first_count: u32,
-    /// Bits: [`CHUNK_HAS_SCALE`], [`CHUNK_OFF_CENTRE`].
+    /// Bits: [`CHUNK_HAS_SCALE`], [`CHUNK_OFF_CENTER`].
     pub flags: u32,
     /// Largest stretch of the affine matrix: world radius = local radius * world_scale.
     pub world_scale: f32,
@@ -141,7 +141,7 @@ pub struct Row {
     /// A light's reach in world space: center, range. A negative range reaches everything.
     pub reach: Vec4,
     /// The same planes, in pairs.
-    pub pairs: Pairs,
+    pub pairs: PlanePairs,
 }
 
 /// Planes that face each other about an axis. With `d = dot(depth, (center, 1))`, a sphere is kept
@@ -149,7 +149,7 @@ pub struct Row {
 /// `y` with `slopes.z` and `slopes.w`, and `low - radius < d < high + radius`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
-pub struct Pairs {
+pub struct PlanePairs {
     /// Half of left minus right.
     pub x: Vec4,
     /// Half of top minus bottom.
@@ -212,7 +212,7 @@ pub struct RowDraw {
 #[repr(C)]
 pub struct Bound {
     /// Center of the bounding box of the positions.
-    pub centre: Vec3,
+    pub center: Vec3,
     /// Largest distance of a position from the center. Infinite if a position is not finite: then
     /// no view can accept or reject the block as a whole.
     pub radius: f32,
@@ -244,34 +244,32 @@ pub struct BoundJob {
     pub has_scale: u32,
 }
 
-/// An indirect command. With indices: index count, instance count, first index, base vertex, first
-/// instance. Without: vertex count, instance count, first vertex, first instance, 0.
+/// An indirect draw command, as wgpu reads it. A command without indices has four words: its fourth
+/// is the first instance, and the last field is unused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct DrawArgs {
-    /// Index or vertex count.
-    pub a: u32,
-    /// Instance count.
-    pub b: u32,
-    /// First index or first vertex.
-    pub c: u32,
-    /// Base vertex; without indices, the first instance.
-    pub d: u32,
-    /// First instance with indices; otherwise 0.
-    pub e: u32,
+pub struct DrawCommand {
+    /// Number of indices, or of vertices without indices.
+    pub element_count: u32,
+    /// Number of instances: the survivors of the row.
+    pub instance_count: u32,
+    /// First index, or first vertex without indices.
+    pub first_element: u32,
+    /// With indices, the value that is added to each index (an `i32`); without, the first instance.
+    pub base_vertex_or_first_instance: u32,
+    /// First instance with indices; 0 without.
+    pub first_instance: u32,
 }
 
-impl DrawArgs {
+impl DrawCommand {
     /// Index of the row's first survivor in the arena.
     #[must_use]
-    pub fn first_instance(&self, indexed: bool) -> u32 {
-        if indexed { self.e } else { self.d }
-    }
-
-    /// Number of survivors of the row.
-    #[must_use]
-    pub fn instance_count(&self) -> u32 {
-        self.b
+    pub const fn first_survivor(&self, indexed: bool) -> u32 {
+        if indexed {
+            self.first_instance
+        } else {
+            self.base_vertex_or_first_instance
+        }
     }
 }
 
@@ -294,8 +292,8 @@ pub struct Totals {
 /// Byte offset of [`Totals::draw_count`] in the argument buffer.
 pub const DRAW_COUNT_OFFSET: u64 = 8;
 
-/// Byte offset of a row's [`DrawArgs`] in the argument buffer, which starts with [`Totals`].
+/// Byte offset of a row's [`DrawCommand`] in the argument buffer, which starts with [`Totals`].
 #[must_use]
 pub const fn args_offset(row: u32) -> u64 {
-    size_of::<Totals>() as u64 + row as u64 * size_of::<DrawArgs>() as u64
+    size_of::<Totals>() as u64 + row as u64 * size_of::<DrawCommand>() as u64
 }

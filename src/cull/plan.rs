@@ -1,13 +1,13 @@
 //! From requests to tables: which chunks, rows and counts each batch has. This is a pure
 //! computation, and the one place that derives sizes and dispatch counts.
 
-mod pairs;
+mod plane_pairs;
 pub(super) mod planner;
 pub(super) mod view;
 
 use crate::cull::{
     layout::{
-        BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTRE, Chunk, MOST_STRIP_BLOCKS,
+        BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTER, Chunk, MOST_STRIP_BLOCKS,
         MOST_TILES, Row, RowDraw, SCAN_TILE,
     },
     policy::{FEW_COUNTS, MANY_BLOCKS},
@@ -21,7 +21,7 @@ use view::greatest_stretch;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BoundingSphere {
     /// Center, in the mesh's units.
-    pub centre: Vec3,
+    pub center: Vec3,
     /// Radius, in the mesh's units.
     pub radius: f32,
 }
@@ -29,9 +29,9 @@ pub struct BoundingSphere {
 impl BoundingSphere {
     /// The sphere around an axis-aligned box.
     #[must_use]
-    pub fn around_box(centre: Vec3, half_extents: Vec3) -> Self {
+    pub fn around_box(center: Vec3, half_extents: Vec3) -> Self {
         Self {
-            centre,
+            center,
             radius: half_extents.length(),
         }
     }
@@ -137,10 +137,10 @@ pub struct BatchPlan {
     pub most_survivors: u64,
     /// Whether each subgroup may vote on its own crossed blocks: each chunk has a single row, and
     /// there are more than [`PlanLimits::few_counts`] counts.
-    pub crosses_alone: bool,
+    pub crossed_block_per_subgroup: bool,
     /// Whether each subgroup may vote on its own blocks, crossed or not: the same condition
     /// with `MANY_BLOCKS` times as many counts.
-    pub votes_alone: bool,
+    pub block_per_subgroup: bool,
 }
 
 impl BatchPlan {
@@ -259,9 +259,9 @@ impl Plan {
         for batch in &mut plan.batches {
             batch.batch.dispatch_width = batch.batch.block_count.min(limits.workgroups);
             batch.batch.is_scanned = u32::from(batch.batch.count_len > limits.few_counts);
-            batch.crosses_alone = batch.batch.row_count == batch.batch.chunk_count
+            batch.crossed_block_per_subgroup = batch.batch.row_count == batch.batch.chunk_count
                 && batch.batch.count_len > limits.few_counts;
-            batch.votes_alone = batch.crosses_alone
+            batch.block_per_subgroup = batch.crossed_block_per_subgroup
                 && batch.batch.count_len > limits.few_counts.saturating_mul(MANY_BLOCKS);
             batch.number_strips(limits.few_counts / 2);
         }
@@ -314,8 +314,8 @@ impl Plan {
             if request.has_scale {
                 flags |= CHUNK_HAS_SCALE;
             }
-            if request.sphere.centre != Vec3::ZERO {
-                flags |= CHUNK_OFF_CENTRE;
+            if request.sphere.center != Vec3::ZERO {
+                flags |= CHUNK_OFF_CENTER;
             }
             let world_rows = world.matrix3.transpose();
             let world_row = |axis: glam::Vec3A, offset: f32| Vec3::from(axis).extend(offset);
@@ -324,7 +324,7 @@ impl Plan {
                 world_x: world_row(world_rows.x_axis, world.translation.x),
                 world_y: world_row(world_rows.y_axis, world.translation.y),
                 world_z: world_row(world_rows.z_axis, world.translation.z),
-                sphere: request.sphere.centre.extend(request.sphere.radius),
+                sphere: request.sphere.center.extend(request.sphere.radius),
                 first_instance: region.first,
                 instance_count: instances,
                 first_block: batch.batch.block_count,

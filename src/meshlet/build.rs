@@ -159,18 +159,18 @@ fn adapter(points: &[Vec3]) -> Result<VertexDataAdapter<'_>, MeshletError> {
 /// reach is measured here in `f64`, so that rounding never makes them too small.
 fn bounds(points: &[Vec3], indices: &[u32]) -> Result<Meshlet, MeshletError> {
     let found = compute_cluster_bounds(indices, &adapter(points)?);
-    let centre = Vec3::from_array(found.center);
+    let center = Vec3::from_array(found.center);
     let point = |index: &u32| points[*index as usize].as_dvec3();
     let distances = indices
         .iter()
-        .map(|index| point(index).distance_squared(centre.as_dvec3()));
+        .map(|index| point(index).distance_squared(center.as_dvec3()));
     let radius = distances.fold(0.0, f64::max).sqrt() * SPHERE_SLACK;
     let corners = |triangle: &[u32]| [0, 1, 2].map(|corner| point(&triangle[corner]));
     let normals = indices
         .chunks_exact(3)
         .filter_map(|triangle| facing(corners(triangle)));
     Ok(Meshlet {
-        centre,
+        center,
         radius: (radius as f32).next_up(),
         cone: NormalCone::around(Vec3::from_array(found.cone_axis), normals),
         first_index: 0,
@@ -236,7 +236,7 @@ mod tests {
             vertices.dedup();
             assert!(vertices.len() <= 64 && meshlet.triangle_count <= 124);
             for vertex in vertices {
-                let distance = mesh.positions()[vertex as usize].distance(meshlet.centre);
+                let distance = mesh.positions()[vertex as usize].distance(meshlet.center);
                 assert!(distance <= meshlet.radius, "{distance} {meshlet:?}");
             }
             assert!(meshlet.cone.cutoff() < 0.6 && meshlet.cone.axis().y > 0.8);

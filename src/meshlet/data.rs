@@ -107,7 +107,7 @@ impl MeshletSettings {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Meshlet {
     /// Center of a sphere around its vertices.
-    pub centre: Vec3,
+    pub center: Vec3,
     /// Radius of the sphere.
     pub radius: f32,
     /// Cone of the directions that its triangles face.
@@ -157,10 +157,10 @@ impl MeshletMesh {
                     indices: indices.len(),
                 });
             }
-            if !meshlet.centre.is_finite() || !(0.0..f32::INFINITY).contains(&meshlet.radius) {
+            if !meshlet.center.is_finite() || !(0.0..f32::INFINITY).contains(&meshlet.radius) {
                 return Err(MeshletError::MeshletSphere {
                     meshlet: at,
-                    centre: meshlet.centre,
+                    center: meshlet.center,
                     radius: meshlet.radius,
                 });
             }

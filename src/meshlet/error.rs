@@ -98,12 +98,12 @@ pub enum MeshletError {
         indices: usize,
     },
     /// A meshlet's sphere has a center or a radius that is not finite.
-    #[error("meshlet {meshlet}: the sphere around {centre} with radius {radius} is not finite")]
+    #[error("meshlet {meshlet}: the sphere around {center} with radius {radius} is not finite")]
     MeshletSphere {
         /// Index of the meshlet.
         meshlet: usize,
         /// Center of the sphere.
-        centre: Vec3,
+        center: Vec3,
         /// Radius of the sphere.
         radius: f32,
     },

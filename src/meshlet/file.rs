@@ -42,7 +42,7 @@ impl MeshletMesh {
     pub fn to_bytes(&self) -> Result<Vec<u8>, MeshletError> {
         let records = self.meshlets.iter().map(|meshlet| {
             Record(
-                meshlet.centre.extend(meshlet.radius).to_array(),
+                meshlet.center.extend(meshlet.radius).to_array(),
                 meshlet.cone.to_bits(),
                 meshlet.triangle_count,
             )
@@ -111,7 +111,7 @@ impl MeshletMesh {
             .iter()
             .map(|Record(sphere, cone, triangles)| {
                 let meshlet = Meshlet {
-                    centre: Vec3::new(sphere[0], sphere[1], sphere[2]),
+                    center: Vec3::new(sphere[0], sphere[1], sphere[2]),
                     radius: sphere[3],
                     cone: NormalCone::from_bits(*cone),
                     first_index,

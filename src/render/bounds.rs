@@ -175,7 +175,7 @@ fn culling_sphere(
     if let Some(radius) = radius {
         if let Some(radius) = radius.checked() {
             return Ok(BoundingSphere {
-                centre: Vec3::ZERO,
+                center: Vec3::ZERO,
                 radius,
             });
         }
@@ -215,7 +215,7 @@ fn set_aabb(set: &InstanceSet, sphere: BoundingSphere) -> Aabb {
     let Some(bounds) = set.bounds() else {
         return Aabb::default();
     };
-    let reach = Vec3::splat((sphere.centre.length() + sphere.radius) * bounds.max_scale);
+    let reach = Vec3::splat((sphere.center.length() + sphere.radius) * bounds.max_scale);
     Aabb::from_min_max(bounds.min - reach, bounds.max + reach)
 }
 
@@ -234,7 +234,7 @@ mod tests {
         let aabb = set_aabb(
             &set,
             BoundingSphere {
-                centre: Vec3::Y,
+                center: Vec3::Y,
                 radius: 0.5,
             },
         );
@@ -244,7 +244,7 @@ mod tests {
             set_aabb(
                 &InstanceSet::new(),
                 BoundingSphere {
-                    centre: Vec3::ZERO,
+                    center: Vec3::ZERO,
                     radius: 1.0
                 }
             ),

@@ -209,8 +209,8 @@ fn build(stage: &mut Stage, with_set: bool) {
         stage.spawn_set(&field(1500, true), (mesh.clone(), material.clone()), at);
     }
     let wall = stage.mesh(Sphere::new(2.0));
-    let grey = stage.standard(StandardMaterial::from(Color::srgb(0.5, 0.5, 0.55)));
-    stage.spawn((Mesh3d(wall), grey, Transform::from_xyz(0.0, 0.0, -6.0)));
+    let gray = stage.standard(StandardMaterial::from(Color::srgb(0.5, 0.5, 0.55)));
+    stage.spawn((Mesh3d(wall), gray, Transform::from_xyz(0.0, 0.0, -6.0)));
     stage.lights(false);
     let eye = Transform::from_xyz(0.0, 3.0, 7.0).looking_at(Vec3::new(0.5, 0.0, 0.0), Vec3::Y);
     stage.camera(eye, Msaa::Off);

@@ -151,7 +151,7 @@ pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
         .collect();
     let mut requests = Vec::new();
     for (key, _) in sets.iter().enumerate() {
-        let centre = if plain || rng.random() {
+        let center = if plain || rng.random() {
             Vec3::ZERO
         } else {
             random_vec(rng, 2.0)
@@ -161,7 +161,7 @@ pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
             set: SetId(key as u64),
             world_from_local: random_transform(rng, plain),
             sphere: BoundingSphere {
-                centre,
+                center,
                 radius: rng.random_range(0.0..2.0),
             },
             shape: if rng.random() {

@@ -49,14 +49,15 @@ pub fn check_batch(
         for r in 0..chunk.row_count {
             let row = (chunk.first_row + r) as usize;
             let (draw, args) = (&plan.row_draws[row], &data.draws[row]);
-            let (first, count) = (
-                args.first_instance(draw.indexed != 0),
-                args.instance_count(),
-            );
+            let (first, count) = (args.first_survivor(draw.indexed != 0), args.instance_count);
             let static_part = [
-                args.a,
-                args.c,
-                if draw.indexed != 0 { args.d } else { args.e },
+                args.element_count,
+                args.first_element,
+                if draw.indexed != 0 {
+                    args.base_vertex_or_first_instance
+                } else {
+                    args.first_instance
+                },
             ];
             let base_vertex = if draw.indexed != 0 {
                 draw.base_vertex.cast_unsigned()

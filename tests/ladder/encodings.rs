@@ -60,7 +60,7 @@ fn input(
         has_scale: false,
         world_from_local: Affine3A::IDENTITY,
         sphere: BoundingSphere {
-            centre: Vec3::new(0.3, -0.2, 0.5),
+            center: Vec3::new(0.3, -0.2, 0.5),
             radius: 0.7,
         },
         shape: DrawShape::NonIndexed {

@@ -73,7 +73,7 @@ fn one_view(set: bevy_gpu_culling::instance::InstanceSet, views: Vec<CullView>) 
         set: SetId(0),
         world_from_local: Affine3A::IDENTITY,
         sphere: BoundingSphere {
-            centre: Vec3::ZERO,
+            center: Vec3::ZERO,
             radius: 0.5,
         },
         shape: DrawShape::Indexed {
@@ -154,11 +154,7 @@ fn an_arena_that_is_too_small_is_clamped_reported_and_grown() {
             (10_000, 9000),
             "{compaction} on {tier}"
         );
-        let counts: Vec<_> = data
-            .draws
-            .iter()
-            .map(|draw| draw.instance_count())
-            .collect();
+        let counts: Vec<_> = data.draws.iter().map(|draw| draw.instance_count).collect();
         assert_eq!(counts, [1000, 0], "a draw never reads beyond the arena");
         device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
         assert_eq!(culler.take_counts(&device).unwrap().overflow, 9000);

@@ -147,7 +147,7 @@ fn rows_without_room_are_drawn_whole() {
     let small = |app: &mut App| {
         let room = MeshletRoom(MeshletOptions {
             cell_capacity: 1,
-            pair_capacity: 1,
+            survivor_capacity: 1,
             keeps_capacity: true,
             ..MeshletOptions::default()
         });
@@ -267,8 +267,8 @@ fn shadows_are_those_of_the_whole() {
             let at = Transform::from_xyz(0.0, 2.0, 0.0);
             spawn_at(stage, by_meshlets, &field(60, false), &mesh, material, at);
             let ground = stage.mesh(Plane3d::new(Vec3::Y, Vec2::splat(12.0)));
-            let grey = stage.standard(StandardMaterial::from(Color::srgb(0.5, 0.5, 0.55)));
-            stage.spawn((Mesh3d(ground), grey, Transform::from_xyz(0.0, -2.5, 0.0)));
+            let gray = stage.standard(StandardMaterial::from(Color::srgb(0.5, 0.5, 0.55)));
+            stage.spawn((Mesh3d(ground), gray, Transform::from_xyz(0.0, -2.5, 0.0)));
             stage.lights(true);
             stage.camera(eyes()[0].1, ());
         });
@@ -336,12 +336,12 @@ fn faces_follow_the_material() {
 #[derive(Asset, TypePath, AsBindGroup, Clone, Debug)]
 struct Stripes {
     #[uniform(0)]
-    colour: LinearRgba,
+    color: LinearRgba,
 }
 
 const STRIPES: &str = "
 #import bevy_pbr::forward_io::VertexOutput
-@group(#{MATERIAL_BIND_GROUP}) @binding(0) var<uniform> colour: vec4<f32>;
+@group(#{MATERIAL_BIND_GROUP}) @binding(0) var<uniform> color: vec4<f32>;
 @fragment
 fn fragment(
     in: VertexOutput,
@@ -354,7 +354,7 @@ fn fragment(
     shade = 0.5 + 0.1 * f32(instance.y % 6u);
 #endif
     let stripe = step(0.5, fract(in.world_position.y * 2.0));
-    return vec4(colour.rgb * shade * (0.4 + 0.6 * stripe) * (0.6 + 0.4 * in.world_normal.y), 1.0);
+    return vec4(color.rgb * shade * (0.4 + 0.6 * stripe) * (0.6 + 0.4 * in.world_normal.y), 1.0);
 }";
 
 const STRIPES_SHADER: Handle<Shader> =
@@ -376,8 +376,8 @@ fn a_custom_material_looks_whole() {
         shaders.insert(STRIPES_SHADER.id(), shader).unwrap();
     };
     let (cameras, _) = compare_in("custom", How::Set(None), more, |stage, by_meshlets| {
-        let colour = LinearRgba::rgb(0.2, 0.8, 0.9);
-        let material = MeshMaterial3d(stage.add(Stripes { colour }));
+        let color = LinearRgba::rgb(0.2, 0.8, 0.9);
+        let material = MeshMaterial3d(stage.add(Stripes { color }));
         let set = field(150, true);
         spawn(stage, by_meshlets, &set, &torus(), material);
         stage.camera(eyes()[1].1, ());

@@ -47,7 +47,7 @@ pub fn compare(
     let mut seen = Seen::default();
     let table = meshlets.meshlets();
     for (index, plan) in culler.plan().batches.iter().enumerate() {
-        if meshlets.pairs(index).is_none() {
+        if meshlets.survivors(index).is_none() {
             continue;
         }
         let failed = |error: bevy_gpu_culling::cull::CullError| error.to_string();
@@ -135,7 +135,7 @@ fn compare_votes(
 /// Applies the twins of scan, compact and args to the GPU's words and compares the results.
 fn compare_rest(
     data: &MeshletBatchData,
-    batch_draws: &[bevy_gpu_culling::cull::layout::DrawArgs],
+    batch_draws: &[bevy_gpu_culling::cull::layout::DrawCommand],
     survivors: &[u32],
     table: &[GpuMeshlet],
 ) -> Result<(), String> {
@@ -149,7 +149,7 @@ fn compare_rest(
     meshlet_scan(cells, &mut counts, &mut partials);
     equal("counts", &data.counts, &counts)?;
     equal("partials", &data.partials, &partials)?;
-    let mut pairs = vec![0; data.pairs.len()];
+    let mut meshlet_survivors = vec![0; data.survivors.len()];
     let places = (&counts[..], &partials[..]);
     let (sizes, rows) = (&data.sizes, &data.rows);
     meshlet_compact(
@@ -159,9 +159,9 @@ fn compare_rest(
         &data.spans,
         &data.words,
         places,
-        &mut pairs,
+        &mut meshlet_survivors,
     );
-    equal("pairs", &data.pairs, &pairs)?;
+    equal("survivors", &data.survivors, &meshlet_survivors)?;
     let mut draws = vec![Default::default(); data.draws.len()];
     let mut results = vec![Default::default(); data.results.len()];
     let mut totals = Default::default();

@@ -39,7 +39,7 @@ fn random_meshlets(rng: &mut ChaCha8Rng, count: usize) -> Vec<Meshlet> {
             let out = turn * Vec3::Z;
             let tilt = Quat::from_axis_angle(turn * Vec3::X, rng.random_range(0.0..1.5));
             let meshlet = Meshlet {
-                centre: out * rng.random_range(0.0..2.0),
+                center: out * rng.random_range(0.0..2.0),
                 radius: rng.random_range(0.0..1.0),
                 cone: NormalCone::around(out, [DVec3::from(tilt * out), out.as_dvec3()]),
                 first_index,
@@ -229,10 +229,10 @@ fn many_meshlets_are_the_twins() {
 fn rows_without_room_are_drawn_whole_until_it_has_grown() {
     let (device, queue, _) = gpu();
     let gpu = Gpu::new(&device, &queue);
-    for (cells, pairs) in [(40, 1 << 20), (1 << 16, 500), (1, 1)] {
+    for (cells, survivors) in [(40, 1 << 20), (1 << 16, 500), (1, 1)] {
         let room = MeshletOptions {
             cell_capacity: cells,
-            pair_capacity: pairs,
+            survivor_capacity: survivors,
             ..checked()
         };
         for tier in TIERS {
@@ -247,7 +247,7 @@ fn rows_without_room_are_drawn_whole_until_it_has_grown() {
                 run.frame(gpu, &scene);
                 last = run.check(gpu, &scene).unwrap();
             }
-            assert_eq!(last.whole, 0, "{cells} {pairs} {last:?}");
+            assert_eq!(last.whole, 0, "{cells} {survivors} {last:?}");
         }
     }
 }

@@ -87,13 +87,13 @@ impl Combination {
                 stage.spawn_set(&set, (mesh, MeshMaterial3d(material)), at)
             }
             Matter::CustomFragment => {
-                let colour = LinearRgba::rgb(0.2, 0.8, 0.9);
-                let material = stage.add(Stripes { colour });
+                let color = LinearRgba::rgb(0.2, 0.8, 0.9);
+                let material = stage.add(Stripes { color });
                 stage.spawn_set(&set, (mesh, MeshMaterial3d(material)), at)
             }
             Matter::CustomVertex => {
-                let colour = LinearRgba::rgb(0.9, 0.5, 0.1);
-                let material = stage.add(Swollen { colour });
+                let color = LinearRgba::rgb(0.9, 0.5, 0.1);
+                let material = stage.add(Swollen { color });
                 let spawned = stage.spawn_set(&set, (mesh, MeshMaterial3d(material)), at);
                 reach_further(stage, spawned);
                 spawned
@@ -138,7 +138,7 @@ impl Combination {
         let cuboid = Mesh::from(Cuboid::new(0.5, 0.4, 0.6));
         match self.matter {
             Matter::Textured => cuboid.with_generated_tangents().unwrap(),
-            Matter::VertexColours => materials::coloured(Sphere::new(0.35).mesh().ico(2).unwrap()),
+            Matter::VertexColors => materials::colored(Sphere::new(0.35).mesh().ico(2).unwrap()),
             Matter::TwoUvSets => materials::with_second_uvs(cuboid),
             Matter::NonIndexed => cuboid
                 .with_duplicated_vertices()
@@ -356,8 +356,8 @@ pub fn queue_again(stage: &mut Stage, set: Entity) {
 /// The ground that receives the shadows: an ordinary mesh in both pictures.
 pub fn ground(stage: &mut Stage) -> Entity {
     let ground = stage.mesh(Plane3d::new(Vec3::Y, Vec2::splat(12.0)));
-    let grey = stage.standard(StandardMaterial::from(Color::srgb(0.5, 0.5, 0.55)));
-    stage.spawn((Mesh3d(ground), grey, Transform::from_xyz(0.0, -3.0, 0.0)))
+    let gray = stage.standard(StandardMaterial::from(Color::srgb(0.5, 0.5, 0.55)));
+    stage.spawn((Mesh3d(ground), gray, Transform::from_xyz(0.0, -3.0, 0.0)))
 }
 
 pub fn lights(stage: &mut Stage, light: Light) {

@@ -116,7 +116,7 @@ pub const STEPS: &[(&str, Change)] = &[
     (
         "the mesh's asset swapped for one with other attributes",
         |stage, scene| {
-            let mesh = crate::materials::coloured(Sphere::new(0.4).mesh().ico(2).unwrap());
+            let mesh = crate::materials::colored(Sphere::new(0.4).mesh().ico(2).unwrap());
             stage
                 .app
                 .world_mut()
@@ -245,7 +245,7 @@ fn spawn(stage: &mut Stage) -> Scene {
     let set = stage.spawn_set(&field(250, true), parts, moved());
     ground(stage);
     // A colorful mesh that no step changes.
-    let ball = stage.mesh(crate::materials::coloured(Sphere::new(1.0).into()));
+    let ball = stage.mesh(crate::materials::colored(Sphere::new(1.0).into()));
     let white = stage.standard(StandardMaterial::default());
     stage.spawn((Mesh3d(ball), white, Transform::from_xyz(2.0, -1.5, 2.0)));
     let (sun, lamp) = (build::sun(stage), build::lamp(stage));

@@ -44,7 +44,7 @@ fn spawn(stage: &mut Stage, set: &InstanceSet) -> Scene {
     let entity = stage.spawn_set(set, (mesh.clone(), material.clone()), moved());
     ground(stage);
     // A colorful mesh that no edit changes.
-    let ball = stage.mesh(crate::materials::coloured(Sphere::new(1.0).into()));
+    let ball = stage.mesh(crate::materials::colored(Sphere::new(1.0).into()));
     let white = stage.standard(StandardMaterial::default());
     stage.spawn((Mesh3d(ball), white, Transform::from_xyz(2.0, -1.5, 2.0)));
     build::lights(stage, Light::Directional);

@@ -34,7 +34,7 @@ impl MaterialExtension for Tint {
 #[derive(Asset, TypePath, AsBindGroup, Clone, Debug)]
 pub struct Stripes {
     #[uniform(0)]
-    pub colour: LinearRgba,
+    pub color: LinearRgba,
 }
 
 impl Material for Stripes {
@@ -47,7 +47,7 @@ impl Material for Stripes {
 #[derive(Asset, TypePath, AsBindGroup, Clone, Debug)]
 pub struct Swollen {
     #[uniform(0)]
-    pub colour: LinearRgba,
+    pub color: LinearRgba,
 }
 
 impl Material for Swollen {
@@ -231,17 +231,17 @@ pub fn cubemap() -> Image {
 }
 
 /// Gives each vertex a color that depends on its position. Some colors are half transparent.
-pub fn coloured(mesh: Mesh) -> Mesh {
+pub fn colored(mesh: Mesh) -> Mesh {
     let Some(VertexAttributeValues::Float32x3(positions)) =
         mesh.attribute(Mesh::ATTRIBUTE_POSITION)
     else {
         return mesh;
     };
-    let colours: Vec<[f32; 4]> = positions
+    let colors: Vec<[f32; 4]> = positions
         .iter()
         .map(|p| [0.5 + p[0], 0.5 + p[1], 0.5 + p[2], 0.75 + p[1]])
         .collect();
-    mesh.with_inserted_attribute(Mesh::ATTRIBUTE_COLOR, colours)
+    mesh.with_inserted_attribute(Mesh::ATTRIBUTE_COLOR, colors)
 }
 
 /// Adds a second UV set with twice the scale.

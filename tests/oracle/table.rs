@@ -41,7 +41,7 @@ const FEATURES: &[Feature] = &[
     ("Material", "`Material` with its own vertex shader that imports `bevy_gpu_culling::draw_instance`", |c| c.matter == Matter::CustomVertex),
     ("Material", "`Material` with its own vertex shader that calls Bevy's `mesh_functions` and does not know instances: 176 bytes per survivor and view", |c| c.matter == Matter::MeshVertex),
     ("Material", "`get_tag` in a vertex or fragment shader, with `InstanceMeshUniforms`", |c| matches!(c.matter, Matter::MeshVertex | Matter::FragmentTag)),
-    ("Mesh", "vertex colors", |c| c.matter == Matter::VertexColours),
+    ("Mesh", "vertex colors", |c| c.matter == Matter::VertexColors),
     ("Mesh", "two UV sets", |c| c.matter == Matter::TwoUvSets),
     ("Mesh", "without indices", |c| c.matter == Matter::NonIndexed),
     ("Camera", "perspective (infinite, reverse z)", |c| c.eye == Eye::Perspective),

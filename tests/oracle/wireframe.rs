@@ -48,8 +48,8 @@ fn a_wireframe_goes_around_each_instance() {
         if !can_draw_lines(&stage) {
             return None;
         }
-        let grey = stage.standard(StandardMaterial::from(Color::srgb(0.5, 0.5, 0.5)));
-        let set = spawn(&mut stage, grey);
+        let gray = stage.standard(StandardMaterial::from(Color::srgb(0.5, 0.5, 0.5)));
+        let set = spawn(&mut stage, gray);
         let plain = stage.picture();
         wire(&mut stage, set);
         let lines = stage.picture();
@@ -79,8 +79,8 @@ fn a_wireframe_goes_around_each_instance() {
 #[test]
 fn a_wireframe_that_cannot_be_drawn_is_left_out() {
     let mut stage = wired(How::Set(Some(CullingTier::Cpu)));
-    let grey = stage.standard(StandardMaterial::from(Color::srgb(0.5, 0.5, 0.5)));
-    let set = spawn(&mut stage, grey);
+    let gray = stage.standard(StandardMaterial::from(Color::srgb(0.5, 0.5, 0.5)));
+    let set = spawn(&mut stage, gray);
     let plain = stage.picture();
     wire(&mut stage, set);
     let result = different_pixels("wireframe-cpu", &stage.picture(), &plain);

@@ -34,8 +34,8 @@ fn shadows_are_cast_and_received_and_every_light_view_is_verified() {
             Transform::from_xyz(0.0, 2.0, 0.0),
         );
         let ground = stage.mesh(Plane3d::new(Vec3::Y, Vec2::splat(12.0)));
-        let grey = stage.standard(StandardMaterial::from(Color::srgb(0.5, 0.5, 0.55)));
-        stage.spawn((Mesh3d(ground), grey, Transform::from_xyz(0.0, -2.5, 0.0)));
+        let gray = stage.standard(StandardMaterial::from(Color::srgb(0.5, 0.5, 0.55)));
+        stage.spawn((Mesh3d(ground), gray, Transform::from_xyz(0.0, -2.5, 0.0)));
         stage.lights(true);
         stage.camera(eye(), ());
     };

@@ -14,16 +14,16 @@ use bevy::{
 #[derive(Asset, TypePath, AsBindGroup, Clone, Debug)]
 struct Stripes {
     #[uniform(0)]
-    colour: LinearRgba,
+    color: LinearRgba,
 }
 
 const STRIPES: &str = "
 #import bevy_pbr::forward_io::VertexOutput
-@group(#{MATERIAL_BIND_GROUP}) @binding(0) var<uniform> colour: vec4<f32>;
+@group(#{MATERIAL_BIND_GROUP}) @binding(0) var<uniform> color: vec4<f32>;
 @fragment
 fn fragment(in: VertexOutput) -> @location(0) vec4<f32> {
     let stripe = step(0.5, fract(in.world_position.y * 2.0));
-    return vec4(colour.rgb * (0.4 + 0.6 * stripe) * (0.5 + 0.5 * in.world_normal.y), 1.0);
+    return vec4(color.rgb * (0.4 + 0.6 * stripe) * (0.5 + 0.5 * in.world_normal.y), 1.0);
 }";
 
 const STRIPES_SHADER: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0b01");
@@ -47,7 +47,7 @@ fn a_custom_material_looks_the_same() {
         });
         let mesh = stage.mesh(Torus::new(0.15, 0.4));
         let material = stage.add(Stripes {
-            colour: LinearRgba::rgb(0.2, 0.8, 0.9),
+            color: LinearRgba::rgb(0.2, 0.8, 0.9),
         });
         stage.spawn_set(
             &field(300, false),

@@ -308,10 +308,10 @@ pub fn different_pixels(name: &str, ours: &RgbaImage, bevys: &RgbaImage) -> Resu
     let differ = pixels
         .filter(|(a, b)| a.0.iter().zip(b.0).any(|(a, b)| a.abs_diff(b) > 8))
         .count();
-    let colours: std::collections::HashSet<_> = bevys.pixels().collect();
+    let colors: std::collections::HashSet<_> = bevys.pixels().collect();
     let share = differ as f64 * 100.0 / (ours.width() * ours.height()) as f64;
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("pictures");
-    let wrong = if colours.len() <= 50 {
+    let wrong = if colors.len() <= 50 {
         format!("{name}: the reference shows nothing")
     } else if share > 0.05 {
         format!("{name}: {share:.3} % of pixels differ by more than 8/255")

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_of_one_kind_merge_and_auto_is_no_answer() {
+    fn neighbors_of_one_kind_merge_and_auto_is_no_answer() {
         let tuning = Tuning::new([
             (1, Auto),
             (10, HillisSteele),

@@ -2,7 +2,10 @@
 
 use crate::cull::{
     Stage,
-    layout::{BLOCK, BLOCK_THREADS, BLOCK_WORDS, CLASSIFY_THREADS, COUNTS_EACH, OWN_BLOCKS},
+    layout::{
+        BLOCK, BLOCK_THREADS, BLOCK_WORDS, BLOCKS_PER_WORKGROUP, CLASSIFY_THREADS,
+        COUNTS_PER_WORKGROUP,
+    },
     plan::BatchPlan,
     shaders::Sources,
 };
@@ -195,7 +198,7 @@ pub(crate) enum Dispatch {
     Blocks,
     /// One for each block of each chunk, unless each subgroup takes a block.
     SharedBlocks,
-    /// One for [`OWN_BLOCKS`] blocks, if each subgroup takes a block.
+    /// One for [`BLOCKS_PER_WORKGROUP`] blocks, if each subgroup takes a block.
     BlockPerSubgroup,
     /// A thread for each block of each chunk.
     BlockThreads,
@@ -204,7 +207,7 @@ pub(crate) enum Dispatch {
     SharedCrossed,
     /// The same if each block has one row and each subgroup takes a block.
     CrossedPerSubgroup,
-    /// One for [`COUNTS_EACH`] counts. If counts are many, as many as fill a large GPU; they stride
+    /// One for [`COUNTS_PER_WORKGROUP`] counts. If counts are many, as many as fill a large GPU; they stride
     /// over the occupied ones.
     Counts,
     /// One for each strip.
@@ -248,14 +251,14 @@ impl Dispatch {
     /// Workgroups in x and y on a device with `limits`.
     pub fn workgroups(self, plan: &BatchPlan, limits: DispatchLimits) -> (u32, u32) {
         let limit = limits.workgroups;
-        let has_block_per_subgroup = limits.subgroups_of_32 && plan.votes_alone;
-        let has_crossed_per_subgroup = limits.subgroups_of_32 && plan.crosses_alone;
+        let has_block_per_subgroup = limits.subgroups_of_32 && plan.block_per_subgroup;
+        let has_crossed_per_subgroup = limits.subgroups_of_32 && plan.crossed_block_per_subgroup;
         match self {
             Self::Blocks => plan.block_dispatch(),
             Self::SharedBlocks if has_block_per_subgroup => (0, 0),
             Self::SharedBlocks => plan.block_dispatch(),
             Self::BlockPerSubgroup if has_block_per_subgroup => {
-                within(plan.batch.block_count.div_ceil(OWN_BLOCKS), limit)
+                within(plan.batch.block_count.div_ceil(BLOCKS_PER_WORKGROUP), limit)
             }
             Self::BlockPerSubgroup => (0, 0),
             Self::BlockThreads => (plan.batch.block_count.div_ceil(CLASSIFY_THREADS), 1),
@@ -265,10 +268,10 @@ impl Dispatch {
                 (limits.over_list(plan.batch.block_count), 1)
             }
             Self::Counts if plan.batch.is_scanned == 0 => {
-                (plan.batch.count_len.div_ceil(COUNTS_EACH), 1)
+                (plan.batch.count_len.div_ceil(COUNTS_PER_WORKGROUP), 1)
             }
             Self::Counts => (
-                limits.over_list(plan.batch.count_len.div_ceil(COUNTS_EACH)),
+                limits.over_list(plan.batch.count_len.div_ceil(COUNTS_PER_WORKGROUP)),
                 1,
             ),
             Self::Strips => within(plan.batch.strip_count, limit),
@@ -326,7 +329,7 @@ mod tests {
                 .map(|dispatch| dispatch.workgroups(plan, limits))
         };
         assert_eq!(both(&plan, limits(2000)), [(1001, 1), (0, 0)]);
-        plan.votes_alone = true;
+        plan.block_per_subgroup = true;
         assert_eq!(both(&plan, limits(2000)), [(0, 0), (251, 1)]);
         assert_eq!(both(&plan, limits(200)), [(0, 0), (200, 2)]);
         let other_sizes = DispatchLimits {
@@ -341,7 +344,7 @@ mod tests {
         let mut plan = BatchPlan::default();
         plan.batch.block_count = 100_000;
         for (alone, subgroups_of_32) in [(false, true), (true, false), (true, true)] {
-            plan.crosses_alone = alone;
+            plan.crossed_block_per_subgroup = alone;
             let limits = DispatchLimits {
                 subgroups_of_32,
                 ..limits(65_535)

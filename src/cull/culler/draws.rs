@@ -3,12 +3,12 @@
 use super::Culler;
 use crate::cull::{
     CullingTier, DrawPart,
-    layout::{DRAW_COUNT_OFFSET, DrawArgs, args_offset},
+    layout::{DRAW_COUNT_OFFSET, DrawCommand, args_offset},
     run::BatchVersion,
 };
 use wgpu::Buffer;
 
-/// Commands that the GPU wrote, 20 bytes each ([`DrawArgs`]), and the word that holds their number.
+/// Commands that the GPU wrote, 20 bytes each ([`DrawCommand`]), and the word that holds their number.
 ///
 /// A device with `MULTI_DRAW_INDIRECT_COUNT` reads the word. Another device draws
 /// [`most`](Self::most) commands, of which those beyond the number draw nothing. Both draw the
@@ -44,7 +44,7 @@ pub enum DrawSource<'a> {
     /// The GPU wrote it.
     Indirect(IndirectDraws<'a>),
     /// The CPU knows it.
-    Direct(DrawArgs),
+    Direct(DrawCommand),
 }
 
 impl Culler {

@@ -4,7 +4,7 @@ use super::Culler;
 use crate::cull::{
     BatchData, CullError, CullFrame,
     gpu::{Gpu, readback::read_buffer},
-    layout::{DrawArgs, args_offset},
+    layout::{DrawCommand, args_offset},
     plan::Plan,
     run::readback::read_batch,
 };
@@ -48,9 +48,9 @@ impl Culler {
             let key = self.planner.keys().get(part.batch);
             let batch = key.and_then(|key| self.runner.batch(key));
             let batch = batch.ok_or_else(|| CullError::Readback("the batch is gone".into()))?;
-            let draws: Vec<DrawArgs> = read_buffer(gpu, batch.args(), args_offset(part.row), 1)?;
+            let draws: Vec<DrawCommand> = read_buffer(gpu, batch.args(), args_offset(part.row), 1)?;
             let indexed = self.plan().batches[part.batch].row_draws[part.row as usize].indexed != 0;
-            let (first, len) = (draws[0].first_instance(indexed), draws[0].instance_count());
+            let (first, len) = (draws[0].first_survivor(indexed), draws[0].instance_count);
             let offset = u64::from(first) * 4;
             let page_ids: Vec<u32> = read_buffer(gpu, batch.survivors(), offset, len as usize)?;
             let before: u32 = regions[..part.region]

@@ -13,7 +13,7 @@ use crate::cull::{
         buffer::{Growable, Table},
         guard::guarded,
     },
-    layout::DrawArgs,
+    layout::DrawCommand,
 };
 use wgpu::{BindGroup, Buffer, BufferUsages, Device};
 
@@ -32,7 +32,7 @@ pub(super) struct Inputs<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Room {
     pub cells: u32,
-    pub pairs: u32,
+    pub survivors: u32,
 }
 
 /// The buffers and bind groups of a batch, kept from frame to frame.
@@ -43,11 +43,11 @@ pub(super) struct MeshletBatch {
     words: Growable,
     counts: Growable,
     partials: Growable,
-    pairs: Growable,
+    survivors: Growable,
     draws: Growable,
     results: Growable,
     pub room: Room,
-    /// Bumped when `pairs` is replaced: draws must bind it again.
+    /// Bumped when `survivors` is replaced: draws must bind it again.
     pub version: Version,
     bind_groups: Vec<BindGroup>,
     /// Versions that the bind groups were made for.
@@ -76,7 +76,7 @@ impl MeshletBatch {
             words: new("gpu_culling meshlet words", storage),
             counts: new("gpu_culling meshlet counts", storage),
             partials: new("gpu_culling meshlet partials", storage),
-            pairs: new("gpu_culling meshlet survivors", storage),
+            survivors: new("gpu_culling meshlet survivors", storage),
             draws: new("gpu_culling meshlet draws", drawn),
             results: new("gpu_culling meshlet results", drawn),
             room: Room::default(),
@@ -89,8 +89,8 @@ impl MeshletBatch {
         }
     }
 
-    pub fn pairs(&self) -> &Buffer {
-        &self.pairs.buffer
+    pub fn survivors(&self) -> &Buffer {
+        &self.survivors.buffer
     }
 
     pub fn draws(&self) -> &Buffer {
@@ -118,7 +118,7 @@ impl MeshletBatch {
         MeshletSizes {
             row_count: self.row_table.len() as u32,
             cell_capacity: self.room.cells,
-            pair_capacity: self.room.pairs,
+            survivor_capacity: self.room.survivors,
             pad_a: 0,
         }
     }
@@ -138,7 +138,7 @@ impl MeshletBatch {
             &self.words,
             &self.counts,
             &self.partials,
-            &self.pairs,
+            &self.survivors,
             &self.draws,
             &self.results,
         ];
@@ -160,7 +160,7 @@ impl MeshletBatch {
             self.rows.write(gpu, &self.row_table)?,
         ];
         let spans = size_of::<MeshletTotals>() as u64 + rows * size_of::<MeshletSpan>() as u64;
-        let draws = u64::from(self.draw_count()) * size_of::<DrawArgs>() as u64;
+        let draws = u64::from(self.draw_count()) * size_of::<DrawCommand>() as u64;
         let mut replaced = written.iter().any(|written| written.replaced);
         for (array, bytes) in [
             (&mut self.spans, spans),
@@ -173,8 +173,8 @@ impl MeshletBatch {
             replaced |= array.reserve(gpu.device, bytes)?;
         }
         if self
-            .pairs
-            .reserve(gpu.device, u64::from(self.room.pairs) * 4)?
+            .survivors
+            .reserve(gpu.device, u64::from(self.room.survivors) * 4)?
         {
             self.version.bump();
             replaced = true;
@@ -193,7 +193,7 @@ impl MeshletBatch {
                 Slot::Words => &self.words.buffer,
                 Slot::Counts => &self.counts.buffer,
                 Slot::Partials => &self.partials.buffer,
-                Slot::Pairs => &self.pairs.buffer,
+                Slot::MeshletSurvivors => &self.survivors.buffer,
                 Slot::Draws => &self.draws.buffer,
                 Slot::Results => &self.results.buffer,
             };

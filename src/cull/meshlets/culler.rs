@@ -16,7 +16,7 @@ use crate::{
         BatchKey, CullError, CullFrame, Culler, CullingTier, DrawPart, DrawSource, Follower, Gpu,
         PassRecorder,
         gpu::{limits::binding_limit, staging::StagingRing},
-        layout::DrawArgs,
+        layout::DrawCommand,
         policy::{KEEP_FRAMES, RETRY_AFTER},
     },
     meshlet::Meshlet,
@@ -108,9 +108,9 @@ impl MeshletCuller {
             pipelines: Pipelines::build(device, tier, &options, &edit)?,
             limits: Room {
                 cells: cells - 1,
-                pairs: (binding / 4).min(u64::from(u32::MAX)) as u32,
+                survivors: (binding / 4).min(u64::from(u32::MAX)) as u32,
             },
-            most_draws: (binding / size_of::<DrawArgs>() as u64).min(u64::from(u32::MAX)),
+            most_draws: (binding / size_of::<DrawCommand>() as u64).min(u64::from(u32::MAX)),
             options,
             tables: Tables::new(device, binding),
             batches: HashMap::new(),
@@ -212,17 +212,21 @@ impl MeshletCuller {
             u64::from(tiles) * u64::from(row.meshlet_count.div_ceil(ITEM_MESHLETS))
         };
         batch.most_items = batch.row_table.iter().map(groups).sum();
-        let most_pairs = cells.saturating_mul(u64::from(MESHLET_TILE));
+        let most_survivors = cells.saturating_mul(u64::from(MESHLET_TILE));
         let start = |asked: u32, most: u64, limit: u32| {
             let room = u64::from(asked).min(most).min(u64::from(limit));
             room.max(1) as u32
         };
         let first = Room {
             cells: start(self.options.cell_capacity, cells, self.limits.cells),
-            pairs: start(self.options.pair_capacity, most_pairs, self.limits.pairs),
+            survivors: start(
+                self.options.survivor_capacity,
+                most_survivors,
+                self.limits.survivors,
+            ),
         };
         batch.room.cells = batch.room.cells.max(first.cells);
-        batch.room.pairs = batch.room.pairs.max(first.pairs);
+        batch.room.survivors = batch.room.survivors.max(first.survivors);
         let inputs = Inputs {
             batch_args: args.buffer,
             survivors,
@@ -291,7 +295,11 @@ impl MeshletCuller {
                     }
                 };
                 batch.room.cells = grown(batch.room.cells, totals.needed_cells, self.limits.cells);
-                batch.room.pairs = grown(batch.room.pairs, totals.needed_pairs, self.limits.pairs);
+                batch.room.survivors = grown(
+                    batch.room.survivors,
+                    totals.needed_survivors,
+                    self.limits.survivors,
+                );
             }
             left = rest;
         }

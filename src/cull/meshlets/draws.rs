@@ -1,7 +1,7 @@
 //! The draws of the meshlets that a frame kept.
 
 use super::{batch::MeshletBatch, culler::MeshletCuller, layout::result_offset};
-use crate::cull::{Culler, DrawPart, DrawSource, IndirectDraws, Version, layout::DrawArgs};
+use crate::cull::{Culler, DrawPart, DrawSource, IndirectDraws, Version, layout::DrawCommand};
 use wgpu::Buffer;
 
 /// The two draws of a part; one of them draws nothing.
@@ -9,7 +9,7 @@ pub struct MeshletDraw<'a> {
     /// Draws survivors whole if their meshlets did not fit: an indexed command, with the culler's
     /// survivors bound.
     pub whole: IndirectDraws<'a>,
-    /// Draws meshlets: indexed commands, with [`MeshletCuller::pairs`] bound in place of the
+    /// Draws meshlets: indexed commands, with [`MeshletCuller::survivors`] bound in place of the
     /// survivors.
     pub meshlets: IndirectDraws<'a>,
 }
@@ -21,7 +21,7 @@ impl MeshletCuller {
         let index = *self.lookup.get(&(part.batch, part.row))?;
         let batch = self.batch(part.batch)?;
         let row = batch.row_table.get(index as usize)?;
-        let offset = |draw: u32| u64::from(draw) * size_of::<DrawArgs>() as u64;
+        let offset = |draw: u32| u64::from(draw) * size_of::<DrawCommand>() as u64;
         let Some(DrawSource::Indirect(args)) = culler.draw_source(part) else {
             return None;
         };
@@ -42,9 +42,9 @@ impl MeshletCuller {
     /// The ids that the meshlet draws of a batch bind in place of the culler's survivors, and a
     /// version that changes when the buffer is replaced.
     #[must_use]
-    pub fn pairs(&self, batch: usize) -> Option<(&Buffer, Version)> {
+    pub fn survivors(&self, batch: usize) -> Option<(&Buffer, Version)> {
         let batch = self.batch(batch)?;
-        Some((batch.pairs(), batch.version))
+        Some((batch.survivors(), batch.version))
     }
 
     pub(super) fn batch(&self, index: usize) -> Option<&MeshletBatch> {

@@ -8,7 +8,7 @@ use super::{
 use crate::cull::{
     CullError, Culler, DrawPart, DrawSource, Gpu, IndirectDraws,
     gpu::readback::read_buffer,
-    layout::{DrawArgs, args_offset},
+    layout::{DrawCommand, args_offset},
 };
 
 impl MeshletCuller {
@@ -31,7 +31,7 @@ impl MeshletCuller {
         let totals: Vec<MeshletTotals> = read_buffer(gpu, batch.spans(), 0, 1)?;
         let result_totals: Vec<MeshletTotals> = read_buffer(gpu, batch.results(), 0, 1)?;
         let cells = totals[0].cell_count as usize;
-        let stored = result_totals[0].needed_pairs.min(batch.room.pairs) as usize;
+        let stored = result_totals[0].needed_survivors.min(batch.room.survivors) as usize;
         let draws = batch.draw_count() as usize;
         Ok(MeshletBatchData {
             sizes: batch.sizes(),
@@ -41,7 +41,7 @@ impl MeshletCuller {
             words: read_buffer(gpu, words, 0, cells * CELL_WORDS as usize)?,
             counts: read_buffer(gpu, counts, 0, cells + 1)?,
             partials: read_buffer(gpu, partials, 0, cells / CELL_TILE as usize + 1)?,
-            pairs: read_buffer(gpu, batch.pairs(), 0, stored)?,
+            survivors: read_buffer(gpu, batch.survivors(), 0, stored)?,
             draws: read_buffer(gpu, batch.draws(), 0, draws)?,
             result_totals: result_totals[0],
             results: read_buffer(gpu, batch.results(), head, rows)?,
@@ -57,7 +57,7 @@ impl MeshletCuller {
         gpu: Gpu<'_>,
         culler: &Culler,
         batch: usize,
-    ) -> Result<(Vec<DrawArgs>, Vec<u32>), CullError> {
+    ) -> Result<(Vec<DrawCommand>, Vec<u32>), CullError> {
         let missing = || CullError::Readback(format!("batch {batch} is not in the frame"));
         let part = DrawPart {
             batch,

@@ -39,7 +39,7 @@ pub struct GpuMeshlet {
 impl From<&Meshlet> for GpuMeshlet {
     fn from(meshlet: &Meshlet) -> Self {
         Self {
-            sphere: meshlet.centre.extend(meshlet.radius),
+            sphere: meshlet.center.extend(meshlet.radius),
             cone: meshlet.cone.to_bits(),
             first_index: meshlet.first_index,
             index_count: meshlet.triangle_count * 3,
@@ -57,7 +57,7 @@ pub struct MeshletSizes {
     /// Number of cells that fit.
     pub cell_capacity: u32,
     /// Number of ids that fit.
-    pub pair_capacity: u32,
+    pub survivor_capacity: u32,
     /// Padding.
     pub pad_a: u32,
 }
@@ -126,7 +126,7 @@ pub struct MeshletTotals {
     /// Number of cells that must fit so that no row is drawn whole; at most 2^32 - 1.
     pub needed_cells: u32,
     /// Number of ids that must fit so that no row is drawn whole.
-    pub needed_pairs: u32,
+    pub needed_survivors: u32,
 }
 
 /// What was drawn of a row.

@@ -11,7 +11,7 @@ pub struct MeshletOptions {
     pub cell_capacity: u32,
     /// Number of ids (4 bytes each) that a new batch holds: one per drawn meshlet of each survivor.
     /// The default is 4,194,304.
-    pub pair_capacity: u32,
+    pub survivor_capacity: u32,
     /// Largest number of workgroups of 128 threads for a stage whose amount of work only the GPU
     /// knows. The default is 4,096: more threads than any GPU runs at once.
     pub workgroups: u32,
@@ -25,7 +25,7 @@ impl Default for MeshletOptions {
         Self {
             shader_checks: false,
             cell_capacity: 1 << 18,
-            pair_capacity: 1 << 22,
+            survivor_capacity: 1 << 22,
             workgroups: 4096,
             keeps_capacity: false,
         }

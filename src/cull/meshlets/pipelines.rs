@@ -100,7 +100,7 @@ pub(super) enum Slot {
     Words = 8,
     Counts = 9,
     Partials = 10,
-    Pairs = 11,
+    MeshletSurvivors = 11,
     Draws = 12,
     Results = 13,
 }
@@ -166,7 +166,7 @@ const COMPACT: Kernel = Kernel {
         Slot::Counts,
         Slot::Partials,
     ],
-    writes: &[Slot::Pairs],
+    writes: &[Slot::MeshletSurvivors],
     dispatch: Dispatch::Stride,
 };
 const ARGS: Kernel = Kernel {

@@ -1,7 +1,7 @@
 //! Results of the meshlet stages on their way back.
 
 use super::layout::{MeshletResult, MeshletRow, MeshletSizes, MeshletSpan, MeshletTotals};
-use crate::cull::layout::DrawArgs;
+use crate::cull::layout::DrawCommand;
 
 /// What one view drew of one chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,9 +89,9 @@ pub struct MeshletBatchData {
     /// The prefixes of tiles.
     pub partials: Vec<u32>,
     /// The ids, meshlet after meshlet.
-    pub pairs: Vec<u32>,
+    pub survivors: Vec<u32>,
     /// Commands.
-    pub draws: Vec<DrawArgs>,
+    pub draws: Vec<DrawCommand>,
     /// Sums that `meshlet_args` wrote.
     pub result_totals: MeshletTotals,
     /// Results of the rows.

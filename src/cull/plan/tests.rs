@@ -9,7 +9,7 @@ fn request<'a>(regions: &'a [Region], len: u32, rows: &'a [Row]) -> PlanRequest<
         has_scale: false,
         world_from_local: Affine3A::IDENTITY,
         sphere: BoundingSphere {
-            centre: Vec3::ZERO,
+            center: Vec3::ZERO,
             radius: 1.0,
         },
         shape: DrawShape::Indexed {

@@ -1,6 +1,6 @@
 //! Views, and their planes in a set's space.
 
-use crate::cull::layout::{Pairs, Row};
+use crate::cull::layout::{PlanePairs, Row};
 use glam::{Affine3A, DMat3, DVec3, DVec4, Mat3A, Mat4, Vec3, Vec4, Vec4Swizzles};
 
 /// A plane that keeps everything.
@@ -116,10 +116,10 @@ impl CullView {
         self
     }
 
-    /// The same view, limited to what a light at `centre` with `range` (world units) can reach.
+    /// The same view, limited to what a light at `center` with `range` (world units) can reach.
     #[must_use]
-    pub fn within(mut self, centre: Vec3, range: f32) -> Self {
-        self.reach = centre.extend(range.max(0.0));
+    pub fn within(mut self, center: Vec3, range: f32) -> Self {
+        self.reach = center.extend(range.max(0.0));
         self
     }
 
@@ -149,7 +149,7 @@ impl CullView {
             near,
             far,
             reach: self.reach,
-            pairs: Pairs::of_planes(planes),
+            pairs: PlanePairs::of_planes(planes),
         }
     }
 }

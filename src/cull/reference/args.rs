@@ -1,34 +1,34 @@
 //! Twin of `shaders/shared/survivors.wgsl`.
 
-use crate::cull::layout::{Batch, DrawArgs, RowDraw, Totals};
+use crate::cull::layout::{Batch, DrawCommand, RowDraw, Totals};
 
 /// Writes the indirect command of each row, and the totals.
 pub fn write_args(
     batch: &Batch,
     row_draws: &[RowDraw],
     places: &[u32],
-    (totals, draws): (&mut Totals, &mut [DrawArgs]),
+    (totals, draws): (&mut Totals, &mut [DrawCommand]),
 ) {
     for (draw, args) in row_draws[..batch.row_count as usize].iter().zip(draws) {
         let place_of = |count: u32| places[count as usize].min(batch.survivor_capacity);
         let first = place_of(draw.first_count);
         let end = place_of(draw.first_count + draw.block_count);
-        let (a, b, c) = (draw.element_count, end - first, draw.first_element);
+        let command = DrawCommand {
+            element_count: draw.element_count,
+            instance_count: end - first,
+            first_element: draw.first_element,
+            ..DrawCommand::default()
+        };
         *args = if draw.indexed != 0 {
-            DrawArgs {
-                a,
-                b,
-                c,
-                d: draw.base_vertex.cast_unsigned(),
-                e: first,
+            DrawCommand {
+                base_vertex_or_first_instance: draw.base_vertex.cast_unsigned(),
+                first_instance: first,
+                ..command
             }
         } else {
-            DrawArgs {
-                a,
-                b,
-                c,
-                d: first,
-                e: 0,
+            DrawCommand {
+                base_vertex_or_first_instance: first,
+                ..command
             }
         };
     }

@@ -34,20 +34,20 @@ pub fn bound(instances: &[PackedInstance], scales: &[f32]) -> Bound {
     let seen: Vec<_> = instances.iter().enumerate().filter(may_be_seen).collect();
     let whole = seen.len() == instances.len();
     let (low, high) = corners(seen.iter().map(|(_, instance)| *instance));
-    let centre = (low + high) * 0.5;
-    let radius = reach_from(centre, instances);
+    let center = (low + high) * 0.5;
+    let radius = reach_from(center, instances);
     let max_scale = seen.iter().map(|(at, _)| scale(*at)).fold(0.0, f32::max);
     let mut words = [0; BLOCK_WORDS as usize];
     for (w, word) in words.iter_mut().enumerate() {
         // A word behind the last instance gets the bounds of that instance.
         let first = (w * 32).min(instances.len() - 1);
         let end = (w * 32 + 32).clamp(first + 1, instances.len().max(first + 1));
-        *word = word_code(centre, radius, &instances[first..end]);
+        *word = word_code(center, radius, &instances[first..end]);
     }
     let reach: u32 = words.iter().map(|word| word >> 24).sum();
     let loose = !whole || reach >= LOOSE * BLOCK_WORDS;
     Bound {
-        centre,
+        center,
         radius: match seen.len() {
             0 => -f32::MAX,
             _ if whole => radius,
@@ -69,29 +69,29 @@ fn corners<'a>(instances: impl IntoIterator<Item = &'a PackedInstance>) -> (Vec3
     )
 }
 
-fn reach_from(centre: Vec3, instances: &[PackedInstance]) -> f32 {
+fn reach_from(center: Vec3, instances: &[PackedInstance]) -> f32 {
     let positions = instances.iter().map(PackedInstance::position);
     positions
-        .map(|position| position.distance(centre))
+        .map(|position| position.distance(center))
         .fold(0.0, f32::max)
 }
 
 /// The bounds of a word's instances, in steps of the block's radius / 127 from the block's center:
 /// three signed bytes (128 is zero) for the center, one byte for the radius, rounded up.
-fn word_code(centre: Vec3, radius: f32, instances: &[PackedInstance]) -> u32 {
+fn word_code(center: Vec3, radius: f32, instances: &[PackedInstance]) -> u32 {
     let (low, high) = corners(instances);
     let step = radius / WORD_STEPS;
-    let away = ((low + high) * 0.5 - centre) / step.max(1e-30);
+    let away = ((low + high) * 0.5 - center) / step.max(1e-30);
     let steps = away
         .to_array()
         .map(|away| (away.clamp(-WORD_STEPS, WORD_STEPS).round_ties_even() as i32 + 128) as u32);
-    let reach = reach_from(word_centre(centre, step, steps), instances);
+    let reach = reach_from(word_center(center, step, steps), instances);
     let reach = ((reach / step.max(1e-30) + 0.01).ceil() as u32).min(255);
     steps[0] | steps[1] << 8 | steps[2] << 16 | reach << 24
 }
 
-fn word_centre(centre: Vec3, step: f32, steps: [u32; 3]) -> Vec3 {
-    centre + Vec3::from(steps.map(|steps| steps as f32 - 128.0)) * step
+fn word_center(center: Vec3, step: f32, steps: [u32; 3]) -> Vec3 {
+    center + Vec3::from(steps.map(|steps| steps as f32 - 128.0)) * step
 }
 
 /// Center and radius of the bounds of word `word` of the block.
@@ -100,7 +100,7 @@ pub fn word_bound(bound: &Bound, word: usize) -> (Vec3, f32) {
     let step = bound.radius / WORD_STEPS;
     let [x, y, z, reach] = bound.words[word].to_le_bytes().map(u32::from);
     (
-        word_centre(bound.centre, step, [x, y, z]),
+        word_center(bound.center, step, [x, y, z]),
         reach as f32 * step,
     )
 }
@@ -111,11 +111,11 @@ pub fn word_bound(bound: &Bound, word: usize) -> (Vec3, f32) {
 pub fn bound_state(
     chunk: &Chunk,
     row: &Row,
-    centre: Vec3,
+    center: Vec3,
     radius: f32,
     max_scale: f32,
 ) -> BoundState {
-    let p = centre.extend(1.0);
+    let p = center.extend(1.0);
     let least = row
         .planes()
         .map(|plane| plane.dot(p))
@@ -123,7 +123,7 @@ pub fn bound_state(
         .fold(f32::INFINITY, f32::min);
     let aside = chunk.sphere.truncate().length() * max_scale;
     let reach = radius + aside + chunk.sphere.w * max_scale;
-    let slack = 1e-5 * (centre.abs().element_sum() + least.abs() + reach);
+    let slack = 1e-5 * (center.abs().element_sum() + least.abs() + reach);
     if least + reach + slack <= 0.0 {
         return BoundState::Outside;
     }
@@ -193,7 +193,7 @@ mod tests {
     }
 
     fn state(chunk: &Chunk, row: &Row, bound: &Bound) -> BoundState {
-        bound_state(chunk, row, bound.centre, bound.radius, bound.max_scale)
+        bound_state(chunk, row, bound.center, bound.radius, bound.max_scale)
     }
 
     /// Floats of a range, in discrete steps: proptest 1.12 asserts a property of its ranges that
@@ -223,7 +223,7 @@ mod tests {
             size in float(0.01..30.0),
             at in point(60.0),
             scales in prop::collection::vec(float(0.1..3.0), 200),
-            (centre, radius) in (point(1.0), float(0.0..2.0)),
+            (center, radius) in (point(1.0), float(0.0..2.0)),
             (turn, stretch) in (float(0.0..6.0), float(0.2..3.0)),
             range in prop::option::of(float(1.0..60.0)),
             negative in prop::bool::ANY,
@@ -237,7 +237,7 @@ mod tests {
                 .iter()
                 .map(|p| PackedInstance::new(Vec3::from(*p) * size + at, Quat::from_rotation_y(p[0] * 3.0)))
                 .collect();
-            let sphere = BoundingSphere { centre: centre.into(), radius };
+            let sphere = BoundingSphere { center: center.into(), radius };
             let world = Affine3A::from_scale_rotation_translation(Vec3::splat(stretch), Quat::from_rotation_x(turn), Vec3::X);
             let chunk = chunk_of(instances.len() as u32, sphere, world, true);
             let clip = Mat4::perspective_infinite_reverse_rh(1.0, 1.3, 0.1) * Mat4::look_at_rh(Vec3::ZERO, Vec3::ONE, Vec3::Y);
@@ -256,8 +256,8 @@ mod tests {
                     prop_assert!(bound.loose != 0, "the bounds of words are not read");
                     continue;
                 }
-                let (centre, radius) = word_bound(&bound, i / 32);
-                let state = bound_state(&chunk, &row, centre, radius, bound.max_scale);
+                let (center, radius) = word_bound(&bound, i / 32);
+                let state = bound_state(&chunk, &row, center, radius, bound.max_scale);
                 prop_assert!(state != BoundState::Outside || !visible, "instance {i} of a word outside");
                 prop_assert!(state != BoundState::Inside || visible, "instance {i} of a word inside");
             }
@@ -268,7 +268,7 @@ mod tests {
     fn a_block_without_a_finite_instance_is_outside_of_every_view() {
         let nowhere = PackedInstance::new(Vec3::NAN, Quat::IDENTITY);
         let sphere = BoundingSphere {
-            centre: Vec3::ZERO,
+            center: Vec3::ZERO,
             radius: 1.0,
         };
         let chunk = chunk_of(2, sphere, Affine3A::IDENTITY, true);
@@ -279,7 +279,7 @@ mod tests {
                 CullView::EVERYTHING.within(Vec3::ZERO, 5.0),
             ] {
                 let row = view.to_row(&Affine3A::IDENTITY);
-                let state = bound_state(&chunk, &row, bound.centre, bound.radius, bound.max_scale);
+                let state = bound_state(&chunk, &row, bound.center, bound.radius, bound.max_scale);
                 assert_eq!(state, BoundState::Outside);
             }
         }
@@ -291,7 +291,7 @@ mod tests {
         let everything = CullView::EVERYTHING.to_row(&Affine3A::IDENTITY);
         for radius in [1.0, 0.0] {
             let sphere = BoundingSphere {
-                centre: Vec3::ZERO,
+                center: Vec3::ZERO,
                 radius,
             };
             let chunk = chunk_of(3, sphere, Affine3A::IDENTITY, true);
@@ -321,7 +321,7 @@ mod tests {
         let chunk = chunk_of(
             3,
             BoundingSphere {
-                centre: Vec3::ZERO,
+                center: Vec3::ZERO,
                 radius: 1.0,
             },
             Affine3A::IDENTITY,

@@ -2,7 +2,7 @@
 
 use crate::{
     cull::{
-        layout::{CHUNK_HAS_SCALE, Chunk, DrawArgs, Row},
+        layout::{CHUNK_HAS_SCALE, Chunk, DrawCommand, Row},
         meshlets::layout::{
             CELL_TILE, CELL_WORDS, GpuMeshlet, ITEM_MESHLETS, MESHLET_TILE, MeshletResult,
             MeshletRow, MeshletSizes, MeshletSpan, MeshletTotals,
@@ -59,8 +59,8 @@ pub fn load_survivor(
 /// A meshlet's sphere in the set's space.
 #[must_use]
 pub fn place_sphere(survivor: &Survivor, sphere: Vec4) -> Vec4 {
-    let centre = rotate(survivor.rotation, sphere.xyz() * survivor.scale) + survivor.position;
-    centre.extend(sphere.w * survivor.scale)
+    let center = rotate(survivor.rotation, sphere.xyz() * survivor.scale) + survivor.position;
+    center.extend(sphere.w * survivor.scale)
 }
 
 /// Distance of the eye behind all triangles of a cone, in the units of `eye`, which has length one.
@@ -116,7 +116,7 @@ pub fn nearest_border(
 pub fn meshlet_expand(
     sizes: &MeshletSizes,
     meshlet_rows: &[MeshletRow],
-    draws: &[DrawArgs],
+    draws: &[DrawCommand],
     totals: &mut MeshletTotals,
     spans: &mut [MeshletSpan],
 ) {
@@ -124,13 +124,13 @@ pub fn meshlet_expand(
     *totals = MeshletTotals::default();
     for (row, span) in meshlet_rows[..sizes.row_count as usize].iter().zip(spans) {
         let draw = &draws[row.draw_row as usize];
-        let tile_count = draw.b.div_ceil(MESHLET_TILE);
+        let tile_count = draw.instance_count.div_ceil(MESHLET_TILE);
         *span = MeshletSpan {
             first_item: clamp(items),
             first_cell: clamp(cells),
             tile_count,
-            survivor_count: draw.b,
-            first_survivor: draw.e,
+            survivor_count: draw.instance_count,
+            first_survivor: draw.first_instance,
             ..MeshletSpan::default()
         };
         let groups = row.meshlet_count.div_ceil(ITEM_MESHLETS);
@@ -218,7 +218,7 @@ pub fn meshlet_compact(
     spans: &[MeshletSpan],
     words: &[u32],
     (counts, partials): (&[u32], &[u32]),
-    pairs: &mut [u32],
+    meshlet_survivors: &mut [u32],
 ) {
     for (row, span) in meshlet_rows[..sizes.row_count as usize].iter().zip(spans) {
         for m in 0..row.meshlet_count {
@@ -228,9 +228,9 @@ pub fn meshlet_compact(
                 for i in 0..MESHLET_TILE {
                     let word = words[(cell * CELL_WORDS + i / 32) as usize];
                     if word & 1 << (i % 32) != 0 {
-                        if place < sizes.pair_capacity {
+                        if place < sizes.survivor_capacity {
                             let at = span.first_survivor + tile * MESHLET_TILE + i;
-                            pairs[place as usize] = survivors[at as usize];
+                            meshlet_survivors[place as usize] = survivors[at as usize];
                         }
                         place += 1;
                     }
@@ -244,20 +244,20 @@ pub fn meshlet_compact(
 pub fn meshlet_args(
     sizes: &MeshletSizes,
     meshlet_rows: &[MeshletRow],
-    batch_draws: &[DrawArgs],
+    batch_draws: &[DrawCommand],
     (totals, spans): (&MeshletTotals, &[MeshletSpan]),
     meshlets: &[GpuMeshlet],
     (counts, partials): (&[u32], &[u32]),
-    (draws, total_results, results): (&mut [DrawArgs], &mut MeshletTotals, &mut [MeshletResult]),
+    (draws, total_results, results): (&mut [DrawCommand], &mut MeshletTotals, &mut [MeshletResult]),
 ) {
     let place = |cell| meshlet_place(counts, partials, cell);
     let rows = meshlet_rows[..sizes.row_count as usize].iter();
     for ((row, span), result) in rows.zip(spans).zip(results) {
         let cells = span.tile_count * row.meshlet_count;
         let whole = span.survivor_count > 0
-            && (span.tile_count == 0 || place(span.first_cell + cells) > sizes.pair_capacity);
-        let own = &mut draws[row.first_draw as usize..][..=row.meshlet_count as usize];
-        own.fill(DrawArgs::default());
+            && (span.tile_count == 0 || place(span.first_cell + cells) > sizes.survivor_capacity);
+        let row_draws = &mut draws[row.first_draw as usize..][..=row.meshlet_count as usize];
+        row_draws.fill(DrawCommand::default());
         *result = MeshletResult {
             survivor_count: span.survivor_count,
             outside: span.outside,
@@ -266,8 +266,9 @@ pub fn meshlet_args(
         };
         let mut triangles = 0u64;
         if whole {
-            own[0] = batch_draws[row.draw_row as usize];
-            triangles = u64::from(own[0].b) * u64::from(own[0].a / 3);
+            row_draws[0] = batch_draws[row.draw_row as usize];
+            triangles =
+                u64::from(row_draws[0].instance_count) * u64::from(row_draws[0].element_count / 3);
         } else {
             for m in 0..row.meshlet_count {
                 let meshlet = &meshlets[(row.first_meshlet + m) as usize];
@@ -278,12 +279,12 @@ pub fn meshlet_args(
                     result.draw_count += 1;
                     result.visible += instances;
                     triangles += u64::from(instances) * u64::from(meshlet.index_count / 3);
-                    own[result.draw_count as usize] = DrawArgs {
-                        a: meshlet.index_count,
-                        b: instances,
-                        c: row.first_index + meshlet.first_index,
-                        d: row.base_vertex.cast_unsigned(),
-                        e: first,
+                    row_draws[result.draw_count as usize] = DrawCommand {
+                        element_count: meshlet.index_count,
+                        instance_count: instances,
+                        first_element: row.first_index + meshlet.first_index,
+                        base_vertex_or_first_instance: row.base_vertex.cast_unsigned(),
+                        first_instance: first,
                     };
                 }
             }
@@ -291,7 +292,7 @@ pub fn meshlet_args(
         (result.triangles, result.triangles_high) = (triangles as u32, (triangles >> 32) as u32);
     }
     *total_results = MeshletTotals {
-        needed_pairs: place(totals.cell_count),
+        needed_survivors: place(totals.cell_count),
         ..*totals
     };
 }

@@ -2,7 +2,7 @@
 //! `shaders/shared/instance.wgsl`.
 
 use crate::{
-    cull::layout::{BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTRE, Chunk, Row},
+    cull::layout::{BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTER, Chunk, Row},
     instance::PackedInstance,
 };
 use glam::{Vec3, Vec4};
@@ -19,16 +19,16 @@ pub fn load_sphere(chunk: &Chunk, instances: &[PackedInstance], scales: &[f32], 
     } else {
         1.0
     };
-    let mut centre = instances[at].position();
-    if chunk.flags & CHUNK_OFF_CENTRE != 0 {
-        centre += rotate(
+    let mut center = instances[at].position();
+    if chunk.flags & CHUNK_OFF_CENTER != 0 {
+        center += rotate(
             instances[at].rotation().into(),
             chunk.sphere.truncate() * scale,
         );
     }
     let radius = chunk.sphere.w * scale;
     // Check the scale, not the radius: a point has a radius of 0 at every scale.
-    centre.extend(if scale >= 0.0 && radius < 3e38 {
+    center.extend(if scale >= 0.0 && radius < 3e38 {
         radius
     } else {
         NOTHING
@@ -64,7 +64,7 @@ pub fn least_distance(chunk: &Chunk, row: &Row, sphere: Vec4) -> f32 {
     least
 }
 
-fn world_centre(chunk: &Chunk, sphere: Vec4) -> Vec3 {
+fn world_center(chunk: &Chunk, sphere: Vec4) -> Vec3 {
     let p = sphere.truncate().extend(1.0);
     Vec3::new(
         chunk.world_x.dot(p),
@@ -74,7 +74,7 @@ fn world_centre(chunk: &Chunk, sphere: Vec4) -> Vec3 {
 }
 
 fn distance_to_light(chunk: &Chunk, row: &Row, sphere: Vec4) -> f32 {
-    world_centre(chunk, sphere).distance(row.reach.truncate())
+    world_center(chunk, sphere).distance(row.reach.truncate())
 }
 
 /// Whether the view keeps the sphere.
@@ -88,7 +88,7 @@ pub fn is_visible(chunk: &Chunk, row: &Row, sphere: Vec4) -> bool {
         return in_view;
     }
     let reach = row.reach.w + sphere.w * chunk.world_scale;
-    world_centre(chunk, sphere).distance_squared(row.reach.truncate()) <= reach * reach
+    world_center(chunk, sphere).distance_squared(row.reach.truncate()) <= reach * reach
 }
 
 /// Writes the words of every row of every chunk: bit i % 32 of word i / 32 is instance i of the

@@ -9,7 +9,7 @@ use crate::cull::{
         guard::guarded,
         version::Version,
     },
-    layout::{BLOCK, Batch, DrawArgs, Totals, args_offset},
+    layout::{BLOCK, Batch, DrawCommand, Totals, args_offset},
     pipelines::Pipelines,
     plan::BatchPlan,
     reference,
@@ -53,7 +53,7 @@ pub(crate) struct GpuBatch {
     /// What the tables and buffers were made for; the rows are compared separately.
     made_for: Option<MadeFor>,
     /// The commands of the `Cpu` tier, which are drawn directly.
-    pub cpu_args: Vec<DrawArgs>,
+    pub cpu_args: Vec<DrawCommand>,
     /// The frame in which the batch was last used.
     pub last_used: u64,
 }
@@ -241,7 +241,7 @@ impl GpuBatch {
         let mut totals = Totals::zeroed();
         self.cpu_args.clear();
         self.cpu_args
-            .resize(batch.row_count as usize, DrawArgs::zeroed());
+            .resize(batch.row_count as usize, DrawCommand::zeroed());
         if let Some(cpu) = &page.cpu {
             reference::vote(
                 batch,

@@ -6,7 +6,7 @@ use crate::cull::{
     CullError,
     compaction::Resource,
     gpu::{Gpu, readback::read_buffer, staging::StagingRing},
-    layout::{DrawArgs, Totals, args_offset},
+    layout::{DrawCommand, Totals, args_offset},
     pipelines::Pipelines,
     plan::{
         BatchPlan,
@@ -71,7 +71,7 @@ pub(crate) struct BatchRows {
 
 impl BatchRows {
     /// Adds the batch's counters to `counts`.
-    pub fn collect(&self, totals: &Totals, draws: &[DrawArgs], counts: &mut FrameCounts) {
+    pub fn collect(&self, totals: &Totals, draws: &[DrawCommand], counts: &mut FrameCounts) {
         counts.overflow += u64::from(totals.overflow);
         counts.needed.push((self.key, totals.needed));
         if let Some(classified) = self.blocks {
@@ -85,7 +85,7 @@ impl BatchRows {
                 request: row.request,
                 view: row.view,
                 tested: row.tested,
-                visible: draw.instance_count(),
+                visible: draw.instance_count,
             }));
     }
 }
@@ -137,9 +137,9 @@ impl Readback {
         let mut left = &bytes[..];
         for batch in &batches {
             let (head, rest) = left.split_at(size_of::<Totals>());
-            let (draws, rest) = rest.split_at(batch.rows.len() * size_of::<DrawArgs>());
+            let (draws, rest) = rest.split_at(batch.rows.len() * size_of::<DrawCommand>());
             let totals: Totals = bytemuck::pod_read_unaligned(head);
-            let draws: Vec<DrawArgs> = bytemuck::pod_collect_to_vec(draws);
+            let draws: Vec<DrawCommand> = bytemuck::pod_collect_to_vec(draws);
             batch.collect(&totals, &draws, &mut counts);
             left = rest;
         }
@@ -166,7 +166,7 @@ pub struct BatchData {
     /// Totals.
     pub totals: Totals,
     /// One indirect command per row.
-    pub draws: Vec<DrawArgs>,
+    pub draws: Vec<DrawCommand>,
 }
 
 /// Reads everything of one batch; without pipelines (the `Cpu` tier) only the arena, the totals and

@@ -171,7 +171,7 @@ fn plan(limits: &wgpu::Limits, count: u32) -> Plan {
         has_scale: false,
         world_from_local: Affine3A::IDENTITY,
         sphere: BoundingSphere {
-            centre: Vec3::ZERO,
+            center: Vec3::ZERO,
             radius: 0.001,
         },
         shape: DrawShape::NonIndexed {

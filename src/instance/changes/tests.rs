@@ -7,7 +7,7 @@ use crate::instance::test_sets::{at, line};
 use crate::instance::{InstanceSet, PackedInstance};
 
 #[test]
-fn neighbours_join_and_the_end_is_clipped() {
+fn neighbors_join_and_the_end_is_clipped() {
     const G: usize = GRANULE;
     let mut stamps = Stamps::default();
     stamps.mark(10..11, 2);

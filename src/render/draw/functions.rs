@@ -1,7 +1,7 @@
 //! The draw functions of sets: Bevy's, with our mesh bind group and our draw call.
 
 use crate::{
-    cull::{DrawSource, IndirectDraws, layout::DrawArgs},
+    cull::{DrawSource, IndirectDraws, layout::DrawCommand},
     render::{
         cpu_times::{CpuClock, CpuStage},
         culler::GpuCuller,
@@ -160,15 +160,19 @@ fn draw_indirect(
     }
 }
 
-fn draw_direct(pass: &mut TrackedRenderPass<'_>, args: DrawArgs, indexed: bool) {
-    let first = args.first_instance(indexed);
-    let instances = first..first + args.instance_count();
-    let elements = args.c..args.c + args.a;
+fn draw_direct(pass: &mut TrackedRenderPass<'_>, args: DrawCommand, indexed: bool) {
+    let first = args.first_survivor(indexed);
+    let instances = first..first + args.instance_count;
+    let elements = args.first_element..args.first_element + args.element_count;
     if instances.is_empty() {
         return;
     }
     if indexed {
-        pass.draw_indexed(elements, args.d.cast_signed(), instances);
+        pass.draw_indexed(
+            elements,
+            args.base_vertex_or_first_instance.cast_signed(),
+            instances,
+        );
     } else {
         pass.draw(elements, instances);
     }

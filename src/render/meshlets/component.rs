@@ -154,7 +154,7 @@ mod tests {
             bytes: vec![0; 36],
         });
         let meshlet = Meshlet {
-            centre: Vec3::ZERO,
+            center: Vec3::ZERO,
             radius: 2.0,
             cone: NormalCone::from_bits(0),
             first_index: 0,

@@ -176,7 +176,7 @@ mod tests {
         attributes.retain(|other| other.id != id);
         attributes.push(own);
         let meshlet = Meshlet {
-            centre: Vec3::ZERO,
+            center: Vec3::ZERO,
             radius: 1.0,
             cone: NormalCone::from_bits(0),
             first_index: 0,

@@ -190,7 +190,7 @@ fn bind_batches(
     let mut used = Vec::new();
     for index in 0..culler.plan().batches.len() {
         let (Some((survivors, survivors_version)), Some(batch), Some(mut buffers)) = (
-            parts.pairs(index),
+            parts.survivors(index),
             culler.batch_version(index),
             culler.batch_buffers(index),
         ) else {

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn free_blocks_merge_with_both_neighbours() {
+    fn free_blocks_merge_with_both_neighbors() {
         let mut free = FreeBlocks::new(10);
         let (a, b, c) = (free.take(3), free.take(4), free.take(3));
         assert_eq!((a, b, c), (Some(0), Some(3), Some(7)));

@@ -1,13 +1,13 @@
 //! The planes of a view in pairs: three dot products instead of six.
 
-use crate::cull::layout::Pairs;
+use crate::cull::layout::PlanePairs;
 use glam::{DVec3, DVec4, Vec4};
 
 /// Largest deviation of a plane's normal from its paired form; about one f32 rounding of a unit
 /// vector.
 const MOST_OFF: f64 = 4e-7;
 
-impl Pairs {
+impl PlanePairs {
     /// The pairs of six planes with normals of length one or zero: left, right, top, bottom, near,
     /// far. Cameras, cascades, cube faces and spot lights have such pairs, also in sets that are
     /// scaled evenly. `is_paired` is 0 if the planes do not form pairs (an off-axis view, a
@@ -79,7 +79,7 @@ mod tests {
     use glam::{Affine3A, EulerRot, Mat4, Quat, Vec3};
 
     /// Distance of a sphere to the nearest border, computed from the pairs.
-    fn least(pairs: &Pairs, sphere: Vec4) -> f32 {
+    fn least(pairs: &PlanePairs, sphere: Vec4) -> f32 {
         let p = sphere.truncate().extend(1.0);
         let depth = pairs.depth.dot(p);
         let side = |h: Vec4, slope: f32, offset: f32| slope * depth + offset - h.dot(p).abs();
@@ -163,23 +163,23 @@ mod tests {
         let keep = Vec4::new(0.0, 0.0, 0.0, f32::MAX);
         let mut planes = *camera.planes();
         planes[0] = keep;
-        assert_eq!(Pairs::of_planes(planes).is_paired, 0, "only one side");
+        assert_eq!(PlanePairs::of_planes(planes).is_paired, 0, "only one side");
         // Its half sum depends only on the depth, but is lost in the plane that keeps everything.
         let [.., near, _] = planes;
         let one_side = [keep, near, keep, keep, near, keep];
-        assert_eq!(Pairs::of_planes(one_side).is_paired, 0, "{one_side:?}");
+        assert_eq!(PlanePairs::of_planes(one_side).is_paired, 0, "{one_side:?}");
     }
 
     #[test]
     fn pairs_of_everything_keep_what_is_a_number_and_those_of_nothing_keep_nothing() {
-        let all = Pairs::of_planes(*CullView::EVERYTHING.planes());
+        let all = PlanePairs::of_planes(*CullView::EVERYTHING.planes());
         assert_eq!(all.is_paired, 1);
         assert!(least(&all, Vec4::new(1e9, -1e9, 3.0, 0.0)) > 0.0);
         assert!(least(&all, Vec4::new(f32::NAN, 0.0, 0.0, 0.0)).is_nan());
         for drop in 0..6 {
             let mut planes = *CullView::EVERYTHING.planes();
             planes[drop] = Vec4::new(0.0, 0.0, 0.0, -f32::MAX);
-            let none = Pairs::of_planes(planes);
+            let none = PlanePairs::of_planes(planes);
             assert!(
                 least(&none, Vec4::new(1.0, 2.0, 3.0, 4.0)) <= 0.0,
                 "{drop}: {none:?}"
