@@ -86,17 +86,13 @@ fn structs_are_the_same_on_both_sides() {
             flags,
             world_scale,
             first_strip,
-            element_count,
-            first_element,
-            base_vertex,
-            indexed,
             pad_a,
             pad_b,
         }
     );
     same!(
         module,
-        Row {
+        ViewPlanes {
             left,
             right,
             top,
@@ -122,11 +118,12 @@ fn structs_are_the_same_on_both_sides() {
     );
     same!(
         module,
-        RowDraw {
+        ChunkView {
+            planes,
             element_count,
             first_element,
             base_vertex,
-            indexed,
+            flags,
             first_count,
             block_count,
             pad_a,
@@ -209,7 +206,7 @@ fn structs_of_the_meshlet_stages_are_the_same_on_both_sides() {
     same!(
         module,
         MeshletRow {
-            row,
+            planes,
             chunk,
             eye,
             draw_row,
@@ -387,6 +384,7 @@ fn constants_are_the_same_on_both_sides() {
             ("MOST_TILES", MOST_TILES),
             ("CHUNK_HAS_SCALE", CHUNK_HAS_SCALE),
             ("CHUNK_OFF_CENTER", CHUNK_OFF_CENTER),
+            ("VIEW_INDEXED", VIEW_INDEXED),
         ],
     );
     compare_constants(

@@ -7,7 +7,7 @@
 use bevy_gpu_culling::{
     cull::{
         BoundingSphere, CullView, DrawShape, Region,
-        layout::{Chunk, Row},
+        layout::{Chunk, ViewPlanes},
         meshlets::layout::GpuMeshlet,
         plan::{Plan, PlanLimits, PlanRequest},
         reference::{MeshletVote, Survivor, load_survivor, vote_meshlet},
@@ -144,14 +144,14 @@ impl Case {
             * Mat4::look_at_rh(self.eye, self.target, Vec3::new(0.1, 1.0, 0.2))
     }
 
-    fn tables(&self) -> (Row, Chunk, Vec4) {
+    fn tables(&self) -> (ViewPlanes, Chunk, Vec4) {
         let view = CullView::from_clip_from_world(&self.clip_from_world());
         let view = if self.orthographic {
             view
         } else {
             view.without_far()
         };
-        let row = view.to_row(&self.world());
+        let row = view.planes_in(&self.world());
         let region = [Region {
             page: 0,
             first: 0,
@@ -170,7 +170,7 @@ impl Case {
                 vertex_count: 3,
                 first_vertex: 0,
             },
-            rows: &[row],
+            views: &[row],
         };
         let limits = PlanLimits {
             counts: 1000,

@@ -358,9 +358,11 @@ fn a_plan_that_is_kept_is_that_of_a_new_culler() {
             assert_eq!(culler.plan(), other.plan(), "change {change}");
             for (index, request) in scene.frame.requests.iter().enumerate() {
                 for (slot, view) in request.views.iter().enumerate() {
-                    let seen = scene.frame.views[*view as usize].to_row(&request.world_from_local);
+                    let seen =
+                        scene.frame.views[*view as usize].planes_in(&request.world_from_local);
                     for part in culler.plan().parts(index, slot) {
-                        let row = culler.plan().batches[part.batch].rows[part.row as usize];
+                        let row =
+                            culler.plan().batches[part.batch].chunk_views[part.row as usize].planes;
                         assert_eq!(row, seen, "request {index}, view {view}");
                     }
                 }

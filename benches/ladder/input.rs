@@ -5,7 +5,7 @@ use anyhow::Result;
 use bevy_gpu_culling::{
     cull::{
         BoundingSphere, CullView, DrawShape, Region,
-        layout::{BLOCK, Chunk, Row},
+        layout::{BLOCK, Chunk, ViewPlanes},
         plan::{Plan, PlanLimits, PlanRequest},
         reference,
     },
@@ -101,7 +101,7 @@ impl Shape {
                 capacity: self.page_len,
             })
             .collect();
-        let rows = [view(share).to_row(&Affine3A::IDENTITY)];
+        let rows = [view(share).planes_in(&Affine3A::IDENTITY)];
         let request = PlanRequest {
             regions: &regions,
             len: self.count,
@@ -115,7 +115,7 @@ impl Shape {
                 vertex_count: 3,
                 first_vertex: 0,
             },
-            rows: &rows,
+            views: &rows,
         };
         let workgroups = gpu.device.limits().max_compute_workgroups_per_dimension;
         Plan::build(&[request], PlanLimits::new(gpu.binding_limit(), workgroups))
@@ -210,7 +210,7 @@ impl Input {
         let rows: Vec<_> = shape
             .shares
             .iter()
-            .map(|share| view(*share).to_row(&Affine3A::IDENTITY))
+            .map(|share| view(*share).planes_in(&Affine3A::IDENTITY))
             .collect();
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let firsts: Vec<_> = (0..shape.count).step_by(PART as usize).collect();
@@ -252,7 +252,7 @@ fn part(
     seed: u64,
     range: core::ops::Range<u32>,
     chunk: &Chunk,
-    rows: &[Row],
+    rows: &[ViewPlanes],
 ) -> (Vec<u8>, Vec<Expected>) {
     let instances: Vec<_> = range.clone().map(|i| shape.instance(seed, i)).collect();
     let mut expected = vec![Expected::default(); rows.len()];

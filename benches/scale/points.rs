@@ -5,7 +5,7 @@ use anyhow::Result;
 use bevy_gpu_culling::{
     cull::{
         CullView,
-        layout::{Chunk, Row},
+        layout::{Chunk, ViewPlanes},
         reference,
     },
     instance::{InstanceSet, PackedInstance},
@@ -108,10 +108,10 @@ pub fn expected(set: &InstanceSet, shares: &[f64], views: u32) -> Vec<Vec<Expect
         sphere: Vec4::new(0.0, 0.0, 0.0, RADIUS),
         ..Chunk::default()
     };
-    let rows: Vec<Row> = shares
+    let rows: Vec<ViewPlanes> = shares
         .iter()
         .flat_map(|share| (0..views).map(move |at| view(*share, at)))
-        .map(|view| view.to_row(&Affine3A::IDENTITY))
+        .map(|view| view.planes_in(&Affine3A::IDENTITY))
         .collect();
     let sums = Mutex::new(vec![Expected::default(); rows.len()]);
     for_each_part(set.packed().chunks(PART), |part, instances| {

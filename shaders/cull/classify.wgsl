@@ -3,8 +3,8 @@
 // Blocks that some view crosses go to a list. The other blocks need no further work.
 
 import package::cull::lists::lists;
-import package::shared::layout::{BLOCK, CLASSIFY_THREADS, batch, chunk_of, chunks};
-import package::shared::visibility::{INSIDE, PARTIAL, block_len, bound_state, bounds, rows};
+import package::shared::layout::{BLOCK, CLASSIFY_THREADS, batch, chunk_of, chunks, chunk_views};
+import package::shared::visibility::{INSIDE, PARTIAL, block_len, bound_state, bounds};
 
 @group(0) @binding(7) var<storage, read_write> counts: array<u32>;
 
@@ -30,7 +30,7 @@ fn classify(
         let radius = bounds[at].radius;
         let max_scale = bounds[at].max_scale;
         for (var r = 0u; r < chunk.row_count; r += 1u) {
-            let state = bound_state(chunk, rows[chunk.first_row + r], center, radius, max_scale);
+            let state = bound_state(chunk, chunk_views[chunk.first_row + r].planes, center, radius, max_scale);
             is_crossed = is_crossed | (state == PARTIAL);
             counts[chunk.first_count + r * chunk.block_count + block] =
                 select(0u, block_len(chunk, block), state == INSIDE);

@@ -18,9 +18,9 @@
 
 import package::cull::lists::{OCCUPIED_SHIFT, OCCUPIED_SURVIVORS, lists};
 import package::shared::layout::{
-    BLOCK, BLOCK_THREADS, BLOCK_WORDS, COUNTS_PER_WORKGROUP, SCAN_TILE, batch, chunks,
+    BLOCK, BLOCK_THREADS, BLOCK_WORDS, COUNTS_PER_WORKGROUP, SCAN_TILE, batch, chunks, chunk_views,
 };
-import package::shared::survivors::{put, room_for, row_draws, store, write_draw, write_totals};
+import package::shared::survivors::{put, room_for, store, write_command, write_totals};
 @if(subgroup) import package::cull::compact_subgroup::{
     Thread, add_up, compact, tiles_before_occupied, word_of, write_count_together,
 };
@@ -54,7 +54,7 @@ fn sums_before(thread: Thread, ends: vec4<u32>) -> vec4<u32> {
 
 // Writes the command of a row. The end of the last row is the total.
 fn write_row(row: u32, place: u32, end: u32) {
-    write_draw(row, place, end);
+    write_command(row, place, end);
     if (row + 1u == batch.row_count) {
         // Empties the list of crossed blocks for the next frame.
         write_totals(end, atomicExchange(&lists.crossed_count, 0u));
@@ -74,8 +74,8 @@ fn compact_all(workgroup: u32, workgroups: u32, thread: Thread) {
         var first = 0u;
         var end = 0u;
         if (row < batch.row_count) {
-            first = row_draws[row].first_count;
-            end = first + row_draws[row].block_count;
+            first = chunk_views[row].first_count;
+            end = first + chunk_views[row].block_count;
         }
         var sums: vec4<u32>;
         if (is_scanned) {

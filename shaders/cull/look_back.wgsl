@@ -22,13 +22,13 @@
 import package::shared::ballot::{component, keep_ballot};
 import package::shared::instance::INSTANCE_IS_RIGID;
 import package::shared::layout::{
-    BLOCK, BLOCK_THREADS, BLOCK_WORDS, Chunk, MOST_STRIP_TURNS, MOST_STRIP_WORDS, MOST_TILES, Row,
-    SCAN_TILE, batch, chunks,
+    BLOCK, BLOCK_THREADS, BLOCK_WORDS, Chunk, MOST_STRIP_TURNS, MOST_STRIP_WORDS, MOST_TILES,
+    ViewPlanes, SCAN_TILE, batch, chunks, chunk_views,
 };
 import package::shared::survivors::{store, write_command, write_totals};
 import package::shared::visibility::{
-    INSIDE, OUTSIDE, PARTIAL, block_state, full_word, is_visible, load_sphere, rows,
-    vote_crossed_words, word_state,
+    INSIDE, OUTSIDE, PARTIAL, block_state, full_word, is_visible, load_sphere, vote_crossed_words,
+    word_state,
 };
 
 struct LookBack {
@@ -272,15 +272,7 @@ fn place_strip(this_strip: Strip, strip: u32, total: u32, half: u32, lane: u32, 
             }
         }
         if (is_end && at == row_strip && lane == 0u) {
-            let shape = chunks[this_strip.chunk];
-            write_command(
-                this_strip.row,
-                shape.element_count,
-                shape.first_element,
-                shape.base_vertex,
-                shape.indexed,
-                place,
-                end);
+            write_command(this_strip.row, place, end);
             if (strip + 1u == batch.strip_count) {
                 write_totals(end, 0u);
             }
@@ -355,9 +347,9 @@ fn vote_words(
     if (INSTANCE_IS_RIGID & (chunk.flags == 0u) & (size == 32u)
         & (first - lane + words_each * 32u <= chunk.instance_count)) {
         let at = chunk.first_instance + first;
-        word = vote_crossed_words(chunk, rows[row], crossed.x, at, lane);
+        word = vote_crossed_words(chunk, chunk_views[row].planes, crossed.x, at, lane);
     } else {
-        word = vote_crossed_ballots(chunk, rows[row], crossed, first, words_each, lane, size);
+        word = vote_crossed_ballots(chunk, chunk_views[row].planes, crossed, first, words_each, lane, size);
     }
     if (state == INSIDE) {
         word = full_word(lane_word, chunk.instance_count);
@@ -369,7 +361,7 @@ fn vote_words(
 // first instance, counted from the start of the chunk.
 fn vote_crossed_ballots(
     chunk: Chunk,
-    row: Row,
+    row: ViewPlanes,
     crossed: vec4<u32>,
     first: u32,
     words_each: u32,

@@ -7,12 +7,13 @@
 import package::shared::instance::load_instance;
 import package::shared::layout::{
     BLOCK, BLOCK_ITEMS, BLOCK_THREADS, BLOCK_WORDS, Chunk, batch, block_of, chunk_of, chunks,
+    chunk_views,
 };
-import package::shared::visibility::{is_visible, load_sphere, rows};
+import package::shared::visibility::{is_visible, load_sphere};
 @if(counted) import package::cull::lists::lists;
 @if(subgroup) import package::shared::ballot::keep_ballot;
 @if(subgroup) import package::shared::instance::INSTANCE_IS_RIGID;
-@if(subgroup) import package::shared::layout::{BLOCKS_PER_WORKGROUP, PlanePairs, Row};
+@if(subgroup) import package::shared::layout::{BLOCKS_PER_WORKGROUP, PlanePairs, ViewPlanes, chunk_views};
 @if(subgroup) import package::shared::visibility::{
     center_in_plane_pairs, center_in_view, keeps_center, sphere_in_reach, widened,
     widened_plane_pairs,
@@ -87,7 +88,7 @@ fn is_fast(chunk: Chunk, first: u32, lane: u32, size: u32) -> bool {
 @if(subgroup)
 fn vote_centers(
     chunk: Chunk,
-    row: Row,
+    row: ViewPlanes,
     centers: ptr<function, array<vec3<f32>, BLOCK_ITEMS>>,
     lane: u32,
     size: u32,
@@ -145,7 +146,7 @@ fn vote_plane_pairs(
 @if(subgroup)
 fn vote_spheres(
     chunk: Chunk,
-    row: Row,
+    row: ViewPlanes,
     spheres: ptr<function, array<vec4<f32>, BLOCK_ITEMS>>,
     first: u32,
     lane: u32,
@@ -197,9 +198,9 @@ fn vote(
             let row_count = min(chunk.row_count - group, ROW_SHARE);
             if (thread < row_count) {
                 let row = chunk.first_row + group + thread;
-                shared_plane_pairs[thread] = widened_plane_pairs(rows[row].pairs, chunk.sphere.w);
+                shared_plane_pairs[thread] = widened_plane_pairs(chunk_views[row].planes.pairs, chunk.sphere.w);
                 is_simple[thread] =
-                    u32(rows[row].reach.w < 0.0) & shared_plane_pairs[thread].is_paired;
+                    u32(chunk_views[row].planes.reach.w < 0.0) & shared_plane_pairs[thread].is_paired;
             }
             workgroupBarrier();
             for (var r = 0u; r < row_count; r += 1u) {
@@ -207,7 +208,7 @@ fn vote(
                 if (is_simple[r] != 0u) {
                     word = vote_plane_pairs(shared_plane_pairs[r], &centers, lane, size);
                 } else {
-                    let row = rows[chunk.first_row + group + r];
+                    let row = chunk_views[chunk.first_row + group + r].planes;
                     word = vote_centers(chunk, row, &centers, lane, size);
                 }
                 store_word(chunk, block, group + r, word, thread, lane, size);
@@ -221,7 +222,7 @@ fn vote(
             spheres[k] = load_sphere(chunk, first + k * size);
         }
         for (var r = 0u; r < chunk.row_count; r += 1u) {
-            let word = vote_spheres(chunk, rows[chunk.first_row + r], &spheres, first, lane, size);
+            let word = vote_spheres(chunk, chunk_views[chunk.first_row + r].planes, &spheres, first, lane, size);
             store_word(chunk, block, r, word, thread, lane, size);
         }
     }
@@ -256,7 +257,7 @@ fn vote_block_per_subgroup(
     begin_vote(block_in_batch, lane);
     let chunk = chunks[chunk_of(block_in_batch, batch.chunk_count)];
     let block = block_in_batch - chunk.first_block;
-    let row = rows[chunk.first_row];
+    let row = chunk_views[chunk.first_row].planes;
     let first = block * BLOCK + lane;
     var word = 0u;
     if (is_fast(chunk, first, lane, BLOCK_THREADS)) {
@@ -316,7 +317,7 @@ fn vote(
     }
 
     for (var r = 0u; r < chunk.row_count; r += 1u) {
-        let row = rows[chunk.first_row + r];
+        let row = chunk_views[chunk.first_row + r].planes;
         var byte = 0u;
         for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
             byte |= select(0u, 1u << k, is_visible(chunk, row, spheres[k], first + k));

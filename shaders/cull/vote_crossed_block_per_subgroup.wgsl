@@ -6,10 +6,10 @@ import package::cull::lists::lists;
 import package::shared::instance::INSTANCE_IS_RIGID;
 import package::shared::layout::{
     BLOCK, BLOCK_THREADS, BLOCK_WORDS, Chunk, BLOCKS_PER_WORKGROUP, batch, chunk_of, chunks,
+    chunk_views,
 };
 import package::shared::visibility::{
-    INSIDE, PARTIAL, block_len, full_word, is_visible, load_sphere, rows, vote_crossed_words,
-    word_state,
+    INSIDE, PARTIAL, block_len, full_word, is_visible, load_sphere, vote_crossed_words, word_state,
 };
 
 @group(0) @binding(6) var<storage, read_write> words: array<u32>;
@@ -36,7 +36,7 @@ fn vote(
         let first = block * BLOCK + lane;
         var word: u32;
         if (INSTANCE_IS_RIGID & (chunk.flags == 0u) & (len == BLOCK)) {
-            let row = rows[chunk.first_row];
+            let row = chunk_views[chunk.first_row].planes;
             word = vote_crossed_words(chunk, row, crossed, chunk.first_instance + first, lane);
         } else {
             word = vote_crossed_spheres(chunk, crossed, first, lane);
@@ -57,7 +57,7 @@ fn vote(
 // The same from bounding spheres. `first` is the lane's instance in the block's first word, counted
 // from the start of the chunk.
 fn vote_crossed_spheres(chunk: Chunk, crossed: u32, first: u32, lane: u32) -> u32 {
-    let row = rows[chunk.first_row];
+    let row = chunk_views[chunk.first_row].planes;
     var word = 0u;
     var left = crossed;
     while (left != 0u) {

@@ -9,11 +9,12 @@ import package::cull::lists::lists;
 import package::shared::ballot::keep_ballot;
 import package::shared::instance::{INSTANCE_IS_RIGID, load_instance};
 import package::shared::layout::{
-    BLOCK, BLOCK_ITEMS, BLOCK_THREADS, BLOCK_WORDS, Chunk, Row, batch, chunk_of, chunks,
+    BLOCK, BLOCK_ITEMS, BLOCK_THREADS, BLOCK_WORDS, Chunk, ViewPlanes, batch, chunk_of, chunks,
+    chunk_views,
 };
 import package::shared::visibility::{
-    INSIDE, OUTSIDE, PARTIAL, block_len, center_in_plane_pairs, full_word, is_visible, keeps_center,
-    load_sphere, row_crosses_block, rows, widened, widened_plane_pairs, word_state,
+    INSIDE, OUTSIDE, PARTIAL, block_len, center_in_plane_pairs, full_word, is_visible,
+    keeps_center, load_sphere, row_crosses_block, widened, widened_plane_pairs, word_state,
 };
 
 @group(0) @binding(6) var<storage, read_write> words: array<u32>;
@@ -186,19 +187,19 @@ fn vote_crossed_words(
             load_instance(at + d * 32u).position);
         let four_words = vec4<u32>(a, b, c, d);
         if ((four & 1u) != 0u) {
-            let row = rows[first_row];
+            let row = chunk_views[first_row].planes;
             voted.x = vote_centers_of(voted.x, chunk, row, centers, four_words, lane);
         }
         if ((four & 2u) != 0u) {
-            let row = rows[first_row + 1u];
+            let row = chunk_views[first_row + 1u].planes;
             voted.y = vote_centers_of(voted.y, chunk, row, centers, four_words, lane);
         }
         if ((four & 4u) != 0u) {
-            let row = rows[first_row + 2u];
+            let row = chunk_views[first_row + 2u].planes;
             voted.z = vote_centers_of(voted.z, chunk, row, centers, four_words, lane);
         }
         if ((four & 8u) != 0u) {
-            let row = rows[first_row + 3u];
+            let row = chunk_views[first_row + 3u].planes;
             voted.w = vote_centers_of(voted.w, chunk, row, centers, four_words, lane);
         }
     }
@@ -216,7 +217,7 @@ struct Centers {
 fn vote_centers_of(
     voted: u32,
     chunk: Chunk,
-    row: Row,
+    row: ViewPlanes,
     centers: Centers,
     four_words: vec4<u32>,
     lane: u32,
@@ -274,7 +275,7 @@ fn vote_crossed_spheres(
         let sd = load_sphere(chunk, first + d * 32u);
         for (var r = 0u; r < 4u; r += 1u) {
             if (((four >> r) & 1u) != 0u) {
-                let row = rows[first_row + r];
+                let row = chunk_views[first_row + r].planes;
                 var word = voted[r];
                 let in_a = is_visible(chunk, row, sa, first + a * 32u);
                 word = select(word, subgroupBallot(in_a).x, lane == a);
@@ -312,7 +313,7 @@ fn vote_crossed_ballots(
         }
         for (var r = 0u; r < 4u; r += 1u) {
             if (((four >> r) & 1u) != 0u) {
-                let row = rows[first_row + r];
+                let row = chunk_views[first_row + r].planes;
                 for (var s = 0u; s < 4u; s += 1u) {
                     let i = first + (k + s) * size;
                     let ballot = subgroupBallot(is_visible(chunk, row, spheres[s], i));

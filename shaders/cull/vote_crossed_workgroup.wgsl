@@ -3,11 +3,10 @@
 
 import package::cull::lists::lists;
 import package::shared::layout::{
-    BLOCK, BLOCK_ITEMS, BLOCK_THREADS, BLOCK_WORDS, Chunk, batch, chunk_of, chunks,
+    BLOCK, BLOCK_ITEMS, BLOCK_THREADS, BLOCK_WORDS, Chunk, batch, chunk_of, chunks, chunk_views,
 };
 import package::shared::visibility::{
-    INSIDE, PARTIAL, block_len, full_word, is_visible, load_sphere, row_crosses_block, rows,
-    word_state,
+    INSIDE, PARTIAL, block_len, full_word, is_visible, load_sphere, row_crosses_block, word_state,
 };
 
 @group(0) @binding(6) var<storage, read_write> words: array<u32>;
@@ -93,7 +92,7 @@ fn vote_group(chunk: Chunk, block: u32, group: u32, thread: u32) {
     while (left != 0u) {
         let r = firstTrailingBit(left);
         left &= left - 1u;
-        let row = rows[first_row + r];
+        let row = chunk_views[first_row + r].planes;
         for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
             let j = k * (BLOCK_THREADS / 32u) + thread / 32u;
             if (j < crossed) {

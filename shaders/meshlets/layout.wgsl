@@ -1,7 +1,7 @@
 // Shapes of the meshlet stages that the host shares. `src/cull/meshlets/layout.rs` holds the same
 // shapes in the same order; the test `layout` compares the two.
 
-import package::shared::layout::{Chunk, Row};
+import package::shared::layout::{Chunk, ViewPlanes};
 
 // Survivors of a tile: threads of a workgroup of `vote` and `compact`, bits of a cell.
 const MESHLET_TILE: u32 = 128u;
@@ -37,7 +37,7 @@ struct MeshletSizes {
 
 // A view of a chunk whose mesh has meshlets.
 struct MeshletRow {
-    row: Row,
+    planes: ViewPlanes,
     chunk: Chunk,
     // The eye in the set's space, homogeneous. Zero if cones do not help (see CullView::eye).
     eye: vec4<f32>,

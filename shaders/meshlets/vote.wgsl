@@ -67,7 +67,7 @@ var<workgroup> item_outside: atomic<u32>;
 
 // Votes on one work item of row `r`. `item` counts from the first item of the row.
 fn vote_item(r: u32, item: u32, thread: u32, subgroup: u32, lane: u32, size: u32) {
-    let row = meshlet_rows[r].row;
+    let row = meshlet_rows[r].planes;
     let chunk = meshlet_rows[r].chunk;
     let eye = meshlet_rows[r].eye;
     let first_meshlet = meshlet_rows[r].first_meshlet;

@@ -29,6 +29,8 @@ const CLASSIFY_THREADS: u32 = 256u;
 // Chunk.flags
 const CHUNK_HAS_SCALE: u32 = 1u;
 const CHUNK_OFF_CENTER: u32 = 2u;
+// ChunkView.flags: the mesh has indices.
+const VIEW_INDEXED: u32 = 1u;
 
 // One member of a set. `rotation` is a smallest-three quaternion (see instance.wgsl).
 struct PackedInstance {
@@ -85,18 +87,13 @@ struct Chunk {
     world_scale: f32,
     // First strip of the first row, counted over the batch.
     first_strip: u32,
-    // The mesh that a survivor draws, as in RowDraw.
-    element_count: u32,
-    first_element: u32,
-    base_vertex: i32,
-    indexed: u32,
     pad_a: u32,
     pad_b: u32,
 }
 
-// One view of one chunk. The planes are in the set's space. Their normals have length one and point
+// What a view keeps. The planes are in the set's space. Their normals have length one and point
 // inwards: a sphere is outside if dot(plane, (center, 1)) + radius <= 0 for any plane.
-struct Row {
+struct ViewPlanes {
     left: vec4<f32>,
     right: vec4<f32>,
     top: vec4<f32>,
@@ -129,14 +126,18 @@ struct PlanePairs {
     pad: u32,
 }
 
-// The mesh of a row's command, and the place of the row's counts.
-struct RowDraw {
+// One view of one chunk: what it keeps, what its survivors draw, and where its counts are. Its index
+// in `chunk_views` is a row.
+struct ChunkView {
+    planes: ViewPlanes,
     // Indices of the mesh, or vertices if it has no indices.
     element_count: u32,
     first_element: u32,
+    // Added to each index.
     base_vertex: i32,
-    // 1 if the mesh has indices.
-    indexed: u32,
+    // VIEW_INDEXED.
+    flags: u32,
+    // The first block's count.
     first_count: u32,
     block_count: u32,
     pad_a: u32,
@@ -197,6 +198,7 @@ struct Totals {
 
 @group(0) @binding(0) var<uniform> batch: Batch;
 @group(0) @binding(1) var<storage, read> chunks: array<Chunk>;
+@group(0) @binding(2) var<storage, read> chunk_views: array<ChunkView>;
 
 // The block of a workgroup, counted over the batch.
 fn block_of(workgroup: vec3<u32>, dispatch_width: u32) -> u32 {

@@ -1,6 +1,8 @@
 // What culling writes: ids of survivors in the arena, totals, and one indirect command per row.
 
-import package::shared::layout::{BLOCK, Chunk, DrawCommand, RowDraw, Totals, batch};
+import package::shared::layout::{
+    BLOCK, Chunk, DrawCommand, Totals, VIEW_INDEXED, batch, chunk_views,
+};
 
 @group(0) @binding(10) var<storage, read_write> survivors: array<u32>;
 
@@ -31,20 +33,14 @@ struct Args {
 
 // Writes the command of a row whose survivors have the places from `first_place` to `end_place`,
 // clamped to the arena.
-fn write_command(
-    row: u32,
-    element_count: u32,
-    first_element: u32,
-    base_vertex: i32,
-    indexed: u32,
-    first_place: u32,
-    end_place: u32,
-) {
+fn write_command(row: u32, first_place: u32, end_place: u32) {
+    let element_count = chunk_views[row].element_count;
+    let first_element = chunk_views[row].first_element;
     let first = min(first_place, batch.survivor_capacity);
     let end = min(end_place, batch.survivor_capacity);
     let instances = end - first;
-    if (indexed != 0u) {
-        let base = bitcast<u32>(base_vertex);
+    if ((chunk_views[row].flags & VIEW_INDEXED) != 0u) {
+        let base = bitcast<u32>(chunk_views[row].base_vertex);
         args.draws[row] = DrawCommand(element_count, instances, first_element, base, first);
     } else {
         args.draws[row] = DrawCommand(element_count, instances, first_element, first, 0u);
@@ -55,21 +51,6 @@ fn write_command(
 fn write_totals(survivors: u32, crossed: u32) {
     let overflow = max(survivors, batch.survivor_capacity) - batch.survivor_capacity;
     args.totals = Totals(survivors, overflow, 1u, survivors, crossed);
-}
-
-@group(0) @binding(12) var<storage, read> row_draws: array<RowDraw>;
-
-// The same command, with the mesh from the table of draws.
-fn write_draw(row: u32, first_place: u32, end_place: u32) {
-    let draw = row_draws[row];
-    write_command(
-        row,
-        draw.element_count,
-        draw.first_element,
-        draw.base_vertex,
-        draw.indexed,
-        first_place,
-        end_place);
 }
 
 // An unordered strategy learns the place of a survivor only while it writes. Its arena has one

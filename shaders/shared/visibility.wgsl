@@ -4,10 +4,9 @@
 
 import package::shared::instance::{Instance, instance_scale, instance_turn, load_instance};
 import package::shared::layout::{
-    BLOCK, Bound, CHUNK_HAS_SCALE, CHUNK_OFF_CENTER, Chunk, PlanePairs, Row,
+    BLOCK, Bound, CHUNK_HAS_SCALE, CHUNK_OFF_CENTER, Chunk, PlanePairs, ViewPlanes, chunk_views,
 };
 
-@group(0) @binding(2) var<storage, read> rows: array<Row>;
 // Binding 3 is `instances` (instance.wgsl).
 @group(0) @binding(4) var<storage, read> scales: array<f32>;
 @group(0) @binding(5) var<storage, read> bounds: array<Bound>;
@@ -18,14 +17,14 @@ fn plane_keeps(plane: vec4<f32>, sphere: vec4<f32>) -> bool {
     return dot(plane.xyz, sphere.xyz) + plane.w + sphere.w > 0.0;
 }
 
-fn sphere_in_view(row: Row, sphere: vec4<f32>) -> bool {
+fn sphere_in_view(row: ViewPlanes, sphere: vec4<f32>) -> bool {
     return plane_keeps(row.left, sphere) & plane_keeps(row.right, sphere)
         & plane_keeps(row.top, sphere) & plane_keeps(row.bottom, sphere)
         & plane_keeps(row.near, sphere) & plane_keeps(row.far, sphere);
 }
 
 // Whether a sphere is within a light's range. In world space the light's sphere is round.
-fn sphere_in_reach(row: Row, chunk: Chunk, sphere: vec4<f32>) -> bool {
+fn sphere_in_reach(row: ViewPlanes, chunk: Chunk, sphere: vec4<f32>) -> bool {
     let p = vec4<f32>(sphere.xyz, 1.0);
     let world = vec3<f32>(dot(chunk.world_x, p), dot(chunk.world_y, p), dot(chunk.world_z, p));
     let away = world - row.reach.xyz;
@@ -35,7 +34,7 @@ fn sphere_in_reach(row: Row, chunk: Chunk, sphere: vec4<f32>) -> bool {
 
 // The view widened by a radius: `center_in_view` then equals `sphere_in_view` up to rounding, in
 // two thirds of the operations.
-fn widened(row: Row, radius: f32) -> Row {
+fn widened(row: ViewPlanes, radius: f32) -> ViewPlanes {
     var wide = row;
     wide.left.w += radius;
     wide.right.w += radius;
@@ -54,13 +53,13 @@ fn on_side(plane: vec4<f32>, p: vec3<f32>) -> bool {
     return along(plane, p) > 0.0;
 }
 
-fn center_in_view(wide: Row, p: vec3<f32>) -> bool {
+fn center_in_view(wide: ViewPlanes, p: vec3<f32>) -> bool {
     return on_side(wide.left, p) & on_side(wide.right, p) & on_side(wide.top, p)
         & on_side(wide.bottom, p) & on_side(wide.near, p) & on_side(wide.far, p);
 }
 
 // The same, and within the reach of the light if the view is a light's.
-fn keeps_center(chunk: Chunk, row: Row, wide: Row, center: vec3<f32>) -> bool {
+fn keeps_center(chunk: Chunk, row: ViewPlanes, wide: ViewPlanes, center: vec3<f32>) -> bool {
     var keeps = center_in_view(wide, center);
     if (row.reach.w >= 0.0) {
         keeps = keeps & sphere_in_reach(row, chunk, vec4<f32>(center, chunk.sphere.w));
@@ -110,7 +109,7 @@ fn load_sphere(chunk: Chunk, i: u32) -> vec4<f32> {
 }
 
 // Whether instance `i` of the chunk, with bounding sphere `sphere`, is visible in the row.
-fn is_visible(chunk: Chunk, row: Row, sphere: vec4<f32>, i: u32) -> bool {
+fn is_visible(chunk: Chunk, row: ViewPlanes, sphere: vec4<f32>, i: u32) -> bool {
     var visible = (i < chunk.instance_count) & sphere_in_view(row, sphere);
     if (row.reach.w >= 0.0) {
         visible = visible & sphere_in_reach(row, chunk, sphere);
@@ -125,7 +124,7 @@ const INSIDE: u32 = 2u;
 
 // The state of a block, or of a word of it, in a view. The twin is
 // `reference::classify::bound_state`.
-fn bound_state(chunk: Chunk, row: Row, center: vec3<f32>, radius: f32, max_scale: f32) -> u32 {
+fn bound_state(chunk: Chunk, row: ViewPlanes, center: vec3<f32>, radius: f32, max_scale: f32) -> u32 {
     let p = vec4<f32>(center, 1.0);
     let least = min(
         min(min(dot(row.left, p), dot(row.right, p)), min(dot(row.top, p), dot(row.bottom, p))),
@@ -154,7 +153,7 @@ fn block_len(chunk: Chunk, block: u32) -> u32 {
 // The state of the block at place `at` of `bounds` in a row.
 fn block_state(chunk: Chunk, row: u32, at: u32) -> u32 {
     let radius = bounds[at].radius;
-    return bound_state(chunk, rows[row], bounds[at].center, radius, bounds[at].max_scale);
+    return bound_state(chunk, chunk_views[row].planes, bounds[at].center, radius, bounds[at].max_scale);
 }
 
 // The bound of a word's 32 instances is packed in 4 bytes beside the block's bound: the center as
@@ -188,7 +187,7 @@ fn word_state(chunk: Chunk, row: u32, at: u32, word: u32) -> u32 {
     let step = bounds[at].radius / WORD_STEPS;
     let steps = word_steps(bounds[at].words[word]);
     let center = word_center(bounds[at].center, step, steps.xyz);
-    return bound_state(chunk, rows[row], center, f32(steps.w) * step, bounds[at].max_scale);
+    return bound_state(chunk, chunk_views[row].planes, center, f32(steps.w) * step, bounds[at].max_scale);
 }
 
 // The word whose bits are set for all instances of a block or row of `len` instances.
@@ -200,7 +199,7 @@ fn full_word(word: u32, len: u32) -> u32 {
 // The vote of one row on the words that it crosses, four at a time, for subgroups of 32 lanes: a
 // ballot is a word, and only positions are loaded. Lane w ends up holding word w. `crossed` has one
 // bit per word, `at` is the lane's instance in the first word.
-fn vote_crossed_words(chunk: Chunk, row: Row, crossed: u32, at: u32, lane: u32) -> u32 {
+fn vote_crossed_words(chunk: Chunk, row: ViewPlanes, crossed: u32, at: u32, lane: u32) -> u32 {
     let wide = widened(row, chunk.sphere.w);
     var word = 0u;
     var left = crossed;

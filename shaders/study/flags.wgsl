@@ -3,9 +3,9 @@
 //     flags[(first_count + row * block_count + block) * BLOCK + i].
 
 import package::shared::layout::{
-    BLOCK, BLOCK_ITEMS, BLOCK_THREADS, batch, block_of, chunk_of, chunks,
+    BLOCK, BLOCK_ITEMS, BLOCK_THREADS, batch, block_of, chunk_of, chunks, chunk_views,
 };
-import package::shared::visibility::{is_visible, load_sphere, rows};
+import package::shared::visibility::{is_visible, load_sphere};
 
 @group(0) @binding(15) var<storage, read_write> flags: array<u32>;
 
@@ -26,7 +26,7 @@ fn vote_flags(
         spheres[k] = load_sphere(chunk, block * BLOCK + k * BLOCK_THREADS + thread);
     }
     for (var r = 0u; r < chunk.row_count; r += 1u) {
-        let row = rows[chunk.first_row + r];
+        let row = chunk_views[chunk.first_row + r].planes;
         let first = (chunk.first_count + r * chunk.block_count + block) * BLOCK;
         for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
             let i = k * BLOCK_THREADS + thread;

@@ -9,9 +9,9 @@
 //                              survivor, and the one before is its place
 
 import package::shared::layout::{
-    BLOCK, BLOCK_ITEMS, BLOCK_THREADS, batch, block_of, chunk_of, chunks,
+    BLOCK, BLOCK_ITEMS, BLOCK_THREADS, batch, block_of, chunk_of, chunks, chunk_views,
 };
-import package::shared::survivors::{row_draws, store, write_draw, write_totals};
+import package::shared::survivors::{store, write_command, write_totals};
 
 // One step of the scan.
 struct Doubling {
@@ -86,8 +86,8 @@ fn place_of(count: u32) -> u32 {
 fn write_args(@builtin(global_invocation_id) id: vec3<u32>) {
     let row = id.x;
     if (row < batch.row_count) {
-        let draw = row_draws[row];
-        write_draw(row, place_of(draw.first_count), place_of(draw.first_count + draw.block_count));
+        let draw = chunk_views[row];
+        write_command(row, place_of(draw.first_count), place_of(draw.first_count + draw.block_count));
     }
     if (row == 0u) {
         write_totals(place_of(batch.count_len), 0u);

@@ -1,10 +1,10 @@
 // The start of the ladder: one global atomicAdd per survivor.
 
 import package::shared::layout::{
-    BLOCK, BLOCK_ITEMS, BLOCK_THREADS, batch, block_of, chunk_of, chunks,
+    BLOCK, BLOCK_ITEMS, BLOCK_THREADS, batch, block_of, chunk_of, chunks, chunk_views,
 };
 import package::shared::survivors::{reserve, store};
-import package::shared::visibility::{is_visible, load_sphere, rows};
+import package::shared::visibility::{is_visible, load_sphere};
 
 @compute @workgroup_size(BLOCK_THREADS)
 fn compact(
@@ -23,7 +23,7 @@ fn compact(
         spheres[k] = load_sphere(chunk, first + k * BLOCK_THREADS);
     }
     for (var r = 0u; r < chunk.row_count; r += 1u) {
-        let row = rows[chunk.first_row + r];
+        let row = chunk_views[chunk.first_row + r].planes;
         for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
             let i = first + k * BLOCK_THREADS;
             if (is_visible(chunk, row, spheres[k], i)) {

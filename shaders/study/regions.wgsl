@@ -1,8 +1,8 @@
 // The commands of an arena of regions. `clear_rows` runs before survivors are counted, `write_args`
 // after.
 
-import package::shared::layout::{BLOCK, Totals, batch};
-import package::shared::survivors::{args, row_draws, write_draw};
+import package::shared::layout::{BLOCK, Totals, batch, chunk_views};
+import package::shared::survivors::{args, write_command};
 
 @group(0) @binding(14) var<storage, read_write> row_counts: array<u32>;
 
@@ -22,8 +22,8 @@ fn write_args(
 ) {
     let this_row = workgroup.x * 64u + thread;
     if (this_row < batch.row_count) {
-        let first = row_draws[this_row].first_count * BLOCK;
-        write_draw(this_row, first, first + row_counts[this_row]);
+        let first = chunk_views[this_row].first_count * BLOCK;
+        write_command(this_row, first, first + row_counts[this_row]);
     }
     // The first workgroup adds up all rows.
     if (workgroup.x > 0u) {
@@ -34,7 +34,7 @@ fn write_args(
     var sum = vec3<u32>(0u);
     for (var row = thread; row < batch.row_count; row += 64u) {
         let survivors = row_counts[row];
-        let first = row_draws[row].first_count * BLOCK;
+        let first = chunk_views[row].first_count * BLOCK;
         let stored = min(first + survivors, capacity) - min(first, capacity);
         let needed = select(0u, first + survivors, survivors > 0u);
         sum = vec3<u32>(sum.xy + vec2<u32>(survivors, survivors - stored), max(sum.z, needed));

@@ -3,10 +3,10 @@
 // subgroups, the first two levels are one.
 
 import package::shared::layout::{
-    BLOCK, BLOCK_ITEMS, BLOCK_THREADS, batch, block_of, chunk_of, chunks,
+    BLOCK, BLOCK_ITEMS, BLOCK_THREADS, batch, block_of, chunk_of, chunks, chunk_views,
 };
 import package::shared::survivors::{reserve, store};
-import package::shared::visibility::{is_visible, load_sphere, rows};
+import package::shared::visibility::{is_visible, load_sphere};
 @if(subgroup) import package::shared::ballot::{ballot_before, ballot_count};
 
 // Survivors of the workgroup in the current row, and their place.
@@ -63,7 +63,7 @@ fn compact(
         spheres[k] = load_sphere(chunk, first + k * BLOCK_THREADS);
     }
     for (var r = 0u; r < chunk.row_count; r += 1u) {
-        let row = rows[chunk.first_row + r];
+        let row = chunk_views[chunk.first_row + r].planes;
         if (thread == 0u) {
             atomicStore(&group_count, 0u);
         }

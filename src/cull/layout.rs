@@ -41,6 +41,8 @@ pub const CHUNK_HAS_SCALE: u32 = 1;
 /// [`Chunk::flags`]: the center of the mesh's bounding sphere is not the mesh's origin, so
 /// rotations move it.
 pub const CHUNK_OFF_CENTER: u32 = 2;
+/// [`ChunkView::flags`]: the mesh has indices.
+pub const VIEW_INDEXED: u32 = 1;
 
 /// The sizes of one batch, for its stages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
@@ -108,24 +110,16 @@ pub struct Chunk {
     /// Index of the first row's first strip, counted over the batch. A row has
     /// `block_count / strip_blocks` strips, rounded up.
     pub first_strip: u32,
-    /// Number of indices or vertices that a survivor draws, same as [`RowDraw::element_count`].
-    pub element_count: u32,
-    /// Same as [`RowDraw::first_element`].
-    pub first_element: u32,
-    /// Same as [`RowDraw::base_vertex`].
-    pub base_vertex: i32,
-    /// Same as [`RowDraw::indexed`].
-    pub indexed: u32,
     /// Padding.
     pub pad_a: u32,
     /// Padding.
     pub pad_b: u32,
 }
 
-/// One view of one chunk: planes in the set's space, with normals of length one that point inwards.
+/// What a view keeps: planes in the set's space, with normals of length one that point inwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
-pub struct Row {
+pub struct ViewPlanes {
     /// Left plane.
     pub left: Vec4,
     /// Right plane.
@@ -168,7 +162,7 @@ pub struct PlanePairs {
     pub pad: u32,
 }
 
-impl Row {
+impl ViewPlanes {
     /// The six planes.
     #[must_use]
     pub fn planes(&self) -> [Vec4; 6] {
@@ -183,27 +177,36 @@ impl Row {
     }
 }
 
-/// What `args` writes besides the instance count and the first instance, and the location of the
-/// row's counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+/// One view of one chunk: what it keeps, what its survivors draw, and where its counts are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
-pub struct RowDraw {
+pub struct ChunkView {
+    /// The planes of the view, in the set's space.
+    pub planes: ViewPlanes,
     /// Number of indices of the mesh, or of vertices if it has no indices.
     pub element_count: u32,
-    /// First index or first vertex.
+    /// First index, or first vertex without indices.
     pub first_element: u32,
-    /// Value added to each index; unused without indices.
+    /// Value that is added to each index; unused without indices.
     pub base_vertex: i32,
-    /// 1 if the mesh has indices.
-    pub indexed: u32,
-    /// Index of the row's first count.
+    /// [`VIEW_INDEXED`].
+    pub flags: u32,
+    /// Index of the first block's count.
     pub first_count: u32,
-    /// Number of blocks of the row.
+    /// Number of blocks.
     pub block_count: u32,
     /// Padding.
     pub pad_a: u32,
     /// Padding.
     pub pad_b: u32,
+}
+
+impl ChunkView {
+    /// Whether the mesh has indices.
+    #[must_use]
+    pub const fn is_indexed(&self) -> bool {
+        self.flags & VIEW_INDEXED != 0
+    }
 }
 
 /// Bounds of the positions of a block's instances, in the set's space. They do not depend on the

@@ -7,8 +7,8 @@ pub(super) mod view;
 
 use crate::cull::{
     layout::{
-        BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTER, Chunk, MOST_STRIP_BLOCKS,
-        MOST_TILES, Row, RowDraw, SCAN_TILE,
+        BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTER, Chunk, ChunkView,
+        MOST_STRIP_BLOCKS, MOST_TILES, SCAN_TILE, VIEW_INDEXED, ViewPlanes,
     },
     policy::{FEW_COUNTS, MANY_BLOCKS},
     store::region::Region,
@@ -59,28 +59,30 @@ pub enum DrawShape {
 }
 
 impl DrawShape {
-    fn to_row_draw(self, first_count: u32, block_count: u32) -> RowDraw {
-        let draw = RowDraw {
+    /// A view of a chunk that draws the shape.
+    fn to_chunk_view(self, planes: ViewPlanes, first_count: u32, block_count: u32) -> ChunkView {
+        let draw = ChunkView {
+            planes,
             first_count,
             block_count,
-            ..RowDraw::default()
+            ..ChunkView::default()
         };
         match self {
             Self::Indexed {
                 index_count,
                 first_index,
                 base_vertex,
-            } => RowDraw {
+            } => ChunkView {
                 element_count: index_count,
                 first_element: first_index,
                 base_vertex,
-                indexed: 1,
+                flags: VIEW_INDEXED,
                 ..draw
             },
             Self::NonIndexed {
                 vertex_count,
                 first_vertex,
-            } => RowDraw {
+            } => ChunkView {
                 element_count: vertex_count,
                 first_element: first_vertex,
                 ..draw
@@ -116,8 +118,8 @@ pub struct PlanRequest<'a> {
     pub sphere: BoundingSphere,
     /// Range of the mesh that is drawn.
     pub shape: DrawShape,
-    /// One row per view: its planes in the set's space.
-    pub rows: &'a [Row],
+    /// The planes of each view, in the set's space.
+    pub views: &'a [ViewPlanes],
 }
 
 /// Tables of one batch.
@@ -129,10 +131,8 @@ pub struct BatchPlan {
     pub batch: Batch,
     /// Chunks, in block order.
     pub chunks: Vec<Chunk>,
-    /// Rows, chunk after chunk.
-    pub rows: Vec<Row>,
-    /// One per row.
-    pub row_draws: Vec<RowDraw>,
+    /// Views of the chunks, chunk after chunk. The index in this table is a *row*.
+    pub chunk_views: Vec<ChunkView>,
     /// Number of instances of all rows: the number of survivors if everything were visible.
     pub most_survivors: u64,
     /// Whether each subgroup may vote on its own crossed blocks: each chunk has a single row, and
@@ -237,7 +237,7 @@ impl Plan {
         let mut parts: Vec<Vec<DrawPart>> = Vec::new();
         plan.first_views.push(0);
         for request in requests {
-            let views = request.rows.len();
+            let views = request.views.len();
             if parts.len() < views {
                 parts.resize_with(views, Vec::new);
             }
@@ -269,9 +269,9 @@ impl Plan {
     }
 
     /// Replaces the row of a request's `view`-th view.
-    pub(crate) fn set_row(&mut self, request: usize, view: usize, row: Row) {
+    pub(crate) fn set_planes(&mut self, request: usize, view: usize, planes: ViewPlanes) {
         for part in &self.draws[self.part_range(request, view)] {
-            self.batches[part.batch].rows[part.row as usize] = row;
+            self.batches[part.batch].chunk_views[part.row as usize].planes = planes;
         }
     }
 
@@ -304,8 +304,8 @@ impl Plan {
     ) {
         let blocks = instances.div_ceil(BLOCK);
         let most_rows = (limits.counts / blocks).max(1) as usize;
-        for (group, rows) in request.rows.chunks(most_rows).enumerate() {
-            let counts = blocks * rows.len() as u32;
+        for (group, views) in request.views.chunks(most_rows).enumerate() {
+            let counts = blocks * views.len() as u32;
             let at = self.open_batch(region.page, counts, limits, last);
             let batch = &mut self.batches[at];
             let first_row = batch.batch.row_count;
@@ -319,7 +319,6 @@ impl Plan {
             }
             let world_rows = world.matrix3.transpose();
             let world_row = |axis: glam::Vec3A, offset: f32| Vec3::from(axis).extend(offset);
-            let shape = request.shape.to_row_draw(0, 0);
             batch.chunks.push(Chunk {
                 world_x: world_row(world_rows.x_axis, world.translation.x),
                 world_y: world_row(world_rows.y_axis, world.translation.y),
@@ -330,22 +329,16 @@ impl Plan {
                 first_block: batch.batch.block_count,
                 block_count: blocks,
                 first_row,
-                row_count: rows.len() as u32,
+                row_count: views.len() as u32,
                 first_count: batch.batch.count_len,
                 flags,
                 world_scale: greatest_stretch(&world.matrix3),
-                element_count: shape.element_count,
-                first_element: shape.first_element,
-                base_vertex: shape.base_vertex,
-                indexed: shape.indexed,
                 ..Chunk::default()
             });
-            for (k, row) in rows.iter().enumerate() {
+            for (k, planes) in views.iter().enumerate() {
                 let first_count = batch.batch.count_len + k as u32 * blocks;
-                batch.rows.push(*row);
-                batch
-                    .row_draws
-                    .push(request.shape.to_row_draw(first_count, blocks));
+                let view = request.shape.to_chunk_view(*planes, first_count, blocks);
+                batch.chunk_views.push(view);
                 parts[group * most_rows + k].push(DrawPart {
                     batch: at,
                     chunk: batch.batch.chunk_count,
@@ -353,11 +346,11 @@ impl Plan {
                     region: index,
                 });
             }
-            batch.batch.row_count += rows.len() as u32;
+            batch.batch.row_count += views.len() as u32;
             batch.batch.block_count += blocks;
             batch.batch.count_len += counts;
             batch.batch.chunk_count += 1;
-            batch.most_survivors += u64::from(instances) * rows.len() as u64;
+            batch.most_survivors += u64::from(instances) * views.len() as u64;
         }
     }
 

@@ -301,7 +301,7 @@ fn compare_words(
     reference::vote(
         &plan.batch,
         &plan.chunks,
-        &plan.rows,
+        &plan.chunk_views,
         instances,
         scales,
         &mut words,
@@ -309,7 +309,7 @@ fn compare_words(
     for chunk in &plan.chunks {
         for r in 0..chunk.row_count {
             seen.tested += u64::from(chunk.instance_count);
-            let row = &plan.rows[(chunk.first_row + r) as usize];
+            let row = &plan.chunk_views[(chunk.first_row + r) as usize].planes;
             let first = ((chunk.first_count + r * chunk.block_count) * BLOCK_WORDS) as usize;
             let range = first..first + (chunk.block_count * BLOCK_WORDS) as usize;
             for (w, (gpu, twin)) in data.words[range.clone()]
@@ -380,7 +380,12 @@ fn compare_rest(plan: &BatchPlan, data: &BatchData) -> Result<(), String> {
     equal("survivors", &data.survivors, &survivors)?;
     let mut totals = Totals::default();
     let mut draws = vec![Default::default(); data.draws.len()];
-    reference::write_args(&batch, &plan.row_draws, &places, (&mut totals, &mut draws));
+    reference::write_args(
+        &batch,
+        &plan.chunk_views,
+        &places,
+        (&mut totals, &mut draws),
+    );
     equal("totals", &[data.totals], &[totals])?;
     equal("draws", &data.draws, &draws)
 }

@@ -39,7 +39,7 @@ pub fn check_batch(
     reference::vote(
         &plan.batch,
         &plan.chunks,
-        &plan.rows,
+        &plan.chunk_views,
         instances,
         scales,
         &mut words,
@@ -48,18 +48,18 @@ pub fn check_batch(
     for chunk in &plan.chunks {
         for r in 0..chunk.row_count {
             let row = (chunk.first_row + r) as usize;
-            let (draw, args) = (&plan.row_draws[row], &data.draws[row]);
-            let (first, count) = (args.first_survivor(draw.indexed != 0), args.instance_count);
+            let (draw, args) = (&plan.chunk_views[row], &data.draws[row]);
+            let (first, count) = (args.first_survivor(draw.is_indexed()), args.instance_count);
             let static_part = [
                 args.element_count,
                 args.first_element,
-                if draw.indexed != 0 {
+                if draw.is_indexed() {
                     args.base_vertex_or_first_instance
                 } else {
                     args.first_instance
                 },
             ];
-            let base_vertex = if draw.indexed != 0 {
+            let base_vertex = if draw.is_indexed() {
                 draw.base_vertex.cast_unsigned()
             } else {
                 0
@@ -100,7 +100,8 @@ pub fn check_batch(
                 let expected = words[(bit / 32) as usize] & (1 << (bit % 32)) != 0;
                 if ids.binary_search(&(chunk.first_instance + i)).is_ok() != expected {
                     let sphere = reference::load_sphere(chunk, instances, scales, i);
-                    let distance = reference::least_distance(chunk, &plan.rows[row], sphere);
+                    let distance =
+                        reference::least_distance(chunk, &plan.chunk_views[row].planes, sphere);
                     if distance.is_nan() || distance.abs() > 1e-4 {
                         return Err(format!("row {row}, instance {i}: the twin says {expected}"));
                     }

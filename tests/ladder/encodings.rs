@@ -52,7 +52,7 @@ fn input(
         .collect();
     let rows: Vec<_> = views
         .iter()
-        .map(|view| view.to_row(&Affine3A::IDENTITY))
+        .map(|view| view.planes_in(&Affine3A::IDENTITY))
         .collect();
     let request = PlanRequest {
         regions: &regions,
@@ -67,7 +67,7 @@ fn input(
             vertex_count: 3,
             first_vertex: 0,
         },
-        rows: &rows,
+        views: &rows,
     };
     // The limit of workgroups in x is low, so that dispatches have two dimensions.
     let plan = Plan::build(

@@ -28,7 +28,7 @@ pub(crate) struct Strategy {
 /// How the arena of survivors is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arena {
-    /// Row after row without gaps: as large as the number of survivors.
+    /// ViewPlanes after row without gaps: as large as the number of survivors.
     Dense,
     /// One region per row with room for all its instances.
     Regions,
@@ -107,7 +107,7 @@ impl Bind {
 pub(crate) const INPUTS: &[Bind] = &[
     Bind::uniform(Resource::Batch),
     Bind::read(Resource::Chunks),
-    Bind::read(Resource::Rows),
+    Bind::read(Resource::ChunkViews),
     Bind::read(Resource::Instances),
     Bind::read(Resource::Scales),
 ];
@@ -119,8 +119,8 @@ pub(crate) enum Resource {
     Batch = 0,
     /// Chunks.
     Chunks = 1,
-    /// Rows.
-    Rows = 2,
+    /// Views of the chunks.
+    ChunkViews = 2,
     /// The page's instances.
     Instances = 3,
     /// The page's scales, or something else that is never read.
@@ -139,8 +139,6 @@ pub(crate) enum Resource {
     Survivors = 10,
     /// Totals and commands.
     Args = 11,
-    /// Draws of the rows.
-    RowDraws = 12,
     /// Statuses of the strips.
     LookBack = 13,
     /// One counter per row.

@@ -32,7 +32,7 @@ const COMPACT: Pass = Pass {
         Bind::uniform(Resource::Batch),
         Bind::read(Resource::Chunks),
         Bind::read(Resource::Words),
-        Bind::read(Resource::RowDraws),
+        Bind::read(Resource::ChunkViews),
         Bind::write(Resource::Args),
         Bind::write(Resource::Survivors),
         Bind::read(Resource::Counts),

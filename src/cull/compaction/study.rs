@@ -59,7 +59,7 @@ const ARGS_REGIONS: Pass = Pass {
     binds: &[&[
         Bind::uniform(Resource::Batch),
         Bind::write(Resource::RowCounts),
-        Bind::read(Resource::RowDraws),
+        Bind::read(Resource::ChunkViews),
         Bind::write(Resource::Args),
     ]],
     dispatch: Dispatch::Rows,

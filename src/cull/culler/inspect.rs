@@ -49,7 +49,8 @@ impl Culler {
             let batch = key.and_then(|key| self.runner.batch(key));
             let batch = batch.ok_or_else(|| CullError::Readback("the batch is gone".into()))?;
             let draws: Vec<DrawCommand> = read_buffer(gpu, batch.args(), args_offset(part.row), 1)?;
-            let indexed = self.plan().batches[part.batch].row_draws[part.row as usize].indexed != 0;
+            let indexed =
+                self.plan().batches[part.batch].chunk_views[part.row as usize].is_indexed();
             let (first, len) = (draws[0].first_survivor(indexed), draws[0].instance_count);
             let offset = u64::from(first) * 4;
             let page_ids: Vec<u32> = read_buffer(gpu, batch.survivors(), offset, len as usize)?;

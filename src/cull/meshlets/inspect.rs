@@ -68,7 +68,7 @@ impl MeshletCuller {
         else {
             return Err(missing());
         };
-        let rows = culler.plan().batches[batch].rows.len();
+        let rows = culler.plan().batches[batch].chunk_views.len();
         let draws = read_buffer(gpu, buffer, args_offset(0), rows)?;
         let len = survivors.size() as usize / 4;
         Ok((draws, read_buffer(gpu, survivors, 0, len)?))

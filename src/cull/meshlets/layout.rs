@@ -2,7 +2,7 @@
 //! `shaders/meshlets/layout.wgsl`; the test `layout` compares the two.
 
 use crate::{
-    cull::layout::{Chunk, Row},
+    cull::layout::{Chunk, ViewPlanes},
     meshlet::Meshlet,
 };
 use bytemuck::{Pod, Zeroable};
@@ -67,7 +67,7 @@ pub struct MeshletSizes {
 #[repr(C)]
 pub struct MeshletRow {
     /// The view.
-    pub row: Row,
+    pub planes: ViewPlanes,
     /// The chunk.
     pub chunk: Chunk,
     /// The view's eye in the set's space, homogeneous

@@ -42,7 +42,7 @@ impl MeshletCuller {
                 };
                 let key = version.key;
                 let plan = &culler.plan().batches[part.batch];
-                let draw = plan.row_draws[part.row as usize];
+                let draw = plan.chunk_views[part.row as usize];
                 if self.is_refused(key) {
                     continue;
                 }
@@ -61,7 +61,7 @@ impl MeshletCuller {
                 let Some(chunk) = plan.chunks.get(part.chunk as usize) else {
                     continue;
                 };
-                if draw.indexed == 0 || range.is_empty() || draws > self.most_draws {
+                if !draw.is_indexed() || range.is_empty() || draws > self.most_draws {
                     continue;
                 }
                 if !self.keys.iter().any(|(_, known)| *known == key) {
@@ -70,7 +70,7 @@ impl MeshletCuller {
                 let row = batch.row_table.len() as u32;
                 self.lookup.insert((part.batch, part.row), row);
                 batch.row_table.push(MeshletRow {
-                    row: plan.rows[part.row as usize],
+                    planes: draw.planes,
                     chunk: *chunk,
                     eye,
                     draw_row: part.row,

@@ -134,7 +134,7 @@ mod tests {
                 Vec3::new(noise(i, 9), noise(i, 10), noise(i, 11)) * 20.0,
             );
             for view in views(i) {
-                let row = view.to_row(&to_world);
+                let row = view.planes_in(&to_world);
                 all += 1;
                 paired += row.pairs.is_paired;
                 if row.pairs.is_paired == 0 {
@@ -156,10 +156,10 @@ mod tests {
     fn views_off_their_axis_and_stretched_sets_have_no_pairs() {
         let aside = Mat4::frustum_rh(-0.1, 0.3, -0.1, 0.1, 100.0, 0.1);
         let view = CullView::from_clip_from_world(&aside);
-        assert_eq!(view.to_row(&Affine3A::IDENTITY).pairs.is_paired, 0);
+        assert_eq!(view.planes_in(&Affine3A::IDENTITY).pairs.is_paired, 0);
         let [camera, ..] = views(3)[..] else { panic!() };
         let stretched = Affine3A::from_scale(Vec3::new(1.0, 3.0, 0.5));
-        assert_eq!(camera.to_row(&stretched).pairs.is_paired, 0);
+        assert_eq!(camera.planes_in(&stretched).pairs.is_paired, 0);
         let keep = Vec4::new(0.0, 0.0, 0.0, f32::MAX);
         let mut planes = *camera.planes();
         planes[0] = keep;

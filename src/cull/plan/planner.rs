@@ -4,7 +4,7 @@
 use super::{BoundingSphere, DrawShape, Plan, PlanLimits, PlanRequest, view::CullView};
 use crate::cull::{
     gpu::version::Version,
-    layout::Row,
+    layout::ViewPlanes,
     request::{CullFrame, CullRequest},
     store::{ResidentSets, Set, region::SetId},
 };
@@ -87,29 +87,29 @@ impl Planner {
             .as_mut()
             .is_some_and(|inputs| inputs.still_hold(frame, sets))
         {
-            self.set_rows(frame);
+            self.set_planes(frame);
             return false;
         }
         self.build(frame, sets);
         true
     }
 
-    /// Updates the rows. Nothing except the planes of the views can have changed.
-    fn set_rows(&mut self, frame: &CullFrame) {
-        let mut rows = RequestRows::default();
+    /// Updates the planes: nothing else can have changed.
+    fn set_planes(&mut self, frame: &CullFrame) {
+        let mut each = RequestPlanes::default();
         for (index, request) in frame.requests.iter().enumerate() {
-            for (slot, row) in rows.of(frame, request).iter().enumerate() {
-                self.plan.set_row(index, slot, *row);
+            for (slot, planes) in each.of(frame, request).iter().enumerate() {
+                self.plan.set_planes(index, slot, *planes);
             }
         }
     }
 
     fn build(&mut self, frame: &CullFrame, sets: &ResidentSets) {
         let inputs = PlanInputs::of(frame, sets);
-        let mut rows: Vec<Row> = Vec::with_capacity(inputs.views.len());
-        let mut each = RequestRows::default();
+        let mut planes: Vec<ViewPlanes> = Vec::with_capacity(inputs.views.len());
+        let mut each = RequestPlanes::default();
         for request in &frame.requests {
-            rows.extend_from_slice(each.of(frame, request));
+            planes.extend_from_slice(each.of(frame, request));
         }
         let missing = Set::default();
         let requests = frame.requests.iter().zip(inputs.views());
@@ -122,7 +122,7 @@ impl Planner {
                 world_from_local: request.world_from_local,
                 sphere: request.sphere,
                 shape: request.shape,
-                rows: &rows[views],
+                views: &planes[views],
             }
         });
         let requests: Vec<_> = requests.collect();
@@ -222,27 +222,27 @@ fn versions(frame: &CullFrame, sets: &ResidentSets) -> impl Iterator<Item = Opti
     requests.map(|request| sets.get(request.set).and_then(Set::version))
 }
 
-/// The rows of each request. Requests with the transform and the views of the one before share its
-/// rows.
+/// The planes of each request's views. A request with the transform and the views of the one before
+/// shares its planes.
 #[derive(Default)]
-struct RequestRows<'a> {
+struct RequestPlanes<'a> {
     last: Option<&'a CullRequest>,
-    rows: Vec<Row>,
+    planes: Vec<ViewPlanes>,
 }
 
-impl<'a> RequestRows<'a> {
-    fn of(&mut self, frame: &CullFrame, request: &'a CullRequest) -> &[Row] {
+impl<'a> RequestPlanes<'a> {
+    fn of(&mut self, frame: &CullFrame, request: &'a CullRequest) -> &[ViewPlanes] {
         let same = |last: &CullRequest| {
             last.world_from_local == request.world_from_local && last.views == request.views
         };
         if !self.last.is_some_and(same) {
             let views = views_of(frame, &request.views);
-            self.rows.clear();
-            self.rows
-                .extend(views.map(|(_, view)| view.to_row(&request.world_from_local)));
+            self.planes.clear();
+            self.planes
+                .extend(views.map(|(_, view)| view.planes_in(&request.world_from_local)));
             self.last = Some(request);
         }
-        &self.rows
+        &self.planes
     }
 }
 
@@ -276,7 +276,7 @@ fn row_meanings(frame: &CullFrame, plan: &Plan) -> Vec<Arc<[RowMeaning]>> {
     let mut batches: Vec<_> = plan
         .batches
         .iter()
-        .map(|batch| vec![RowMeaning::default(); batch.rows.len()])
+        .map(|batch| vec![RowMeaning::default(); batch.chunk_views.len()])
         .collect();
     for (index, request) in frame.requests.iter().enumerate() {
         for (slot, (view, _)) in views_of(frame, &request.views).enumerate() {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn request<'a>(regions: &'a [Region], len: u32, rows: &'a [Row]) -> PlanRequest<'a> {
+fn request<'a>(regions: &'a [Region], len: u32, views: &'a [ViewPlanes]) -> PlanRequest<'a> {
     PlanRequest {
         regions,
         len,
@@ -17,7 +17,7 @@ fn request<'a>(regions: &'a [Region], len: u32, rows: &'a [Row]) -> PlanRequest<
             first_index: 3,
             base_vertex: -2,
         },
-        rows,
+        views,
     }
 }
 
@@ -37,7 +37,7 @@ fn an_empty_frame_has_no_batch() {
     }];
     let plan = Plan::build(
         &[
-            request(&region, 0, &[Row::default()]),
+            request(&region, 0, &[ViewPlanes::default()]),
             request(&region, 5, &[]),
         ],
         LIMITS,
@@ -59,7 +59,7 @@ fn sets_of_one_page_share_a_batch_and_counts_lie_row_after_row() {
         first: 2048,
         capacity: 1024,
     }];
-    let rows = [Row::default(); 3];
+    let rows = [ViewPlanes::default(); 3];
     let plan = Plan::build(
         &[request(&a, 1025, &rows[..2]), request(&b, 1024, &rows)],
         LIMITS,
@@ -99,7 +99,7 @@ fn sets_of_one_page_share_a_batch_and_counts_lie_row_after_row() {
     );
     assert_eq!(second.first_instance, 2048);
     let counts: Vec<_> = batch
-        .row_draws
+        .chunk_views
         .iter()
         .map(|draw| (draw.first_count, draw.block_count))
         .collect();
@@ -123,7 +123,7 @@ fn rows_beyond_a_batch_go_to_the_next() {
         first: 0,
         capacity: 400 * 1024,
     }];
-    let rows = [Row::default(); 5];
+    let rows = [ViewPlanes::default(); 5];
     let plan = Plan::build(&[request(&region, 400 * 1024, &rows)], LIMITS);
     let rows: Vec<_> = plan
         .batches
@@ -156,7 +156,7 @@ fn a_set_of_two_pages_draws_twice_for_each_view() {
             capacity: 2048,
         },
     ];
-    let plan = Plan::build(&[request(&regions, 4097, &[Row::default()])], LIMITS);
+    let plan = Plan::build(&[request(&regions, 4097, &[ViewPlanes::default()])], LIMITS);
     assert_eq!(plan.parts(0, 0).len(), 2);
     assert_eq!(plan.batches[1].chunks[0].instance_count, 1);
 }
@@ -173,7 +173,10 @@ fn dispatches_beyond_the_limit_are_two_dimensional() {
         workgroups: 33,
         few_counts: FEW_COUNTS,
     };
-    let plan = Plan::build(&[request(&region, 100 * 1024, &[Row::default()])], limits);
+    let plan = Plan::build(
+        &[request(&region, 100 * 1024, &[ViewPlanes::default()])],
+        limits,
+    );
     assert_eq!(plan.batches[0].block_dispatch(), (33, 4));
 }
 
@@ -184,7 +187,7 @@ fn strips_number_the_blocks_of_every_row() {
         first,
         capacity: blocks * BLOCK,
     };
-    let rows = [Row::default(); 3];
+    let rows = [ViewPlanes::default(); 3];
     let limits = PlanLimits {
         counts: 100_000,
         ..LIMITS
@@ -212,22 +215,12 @@ fn strips_number_the_blocks_of_every_row() {
             (batch.chunks[0].first_strip, batch.chunks[1].first_strip),
             (0, 1)
         );
-        let shape = &batch.chunks[1];
-        let draw = &batch.row_draws[1];
+        let view = &batch.chunk_views[1];
         assert_eq!(
-            (
-                shape.element_count,
-                shape.first_element,
-                shape.base_vertex,
-                shape.indexed
-            ),
-            (
-                draw.element_count,
-                draw.first_element,
-                draw.base_vertex,
-                draw.indexed
-            )
+            (view.element_count, view.first_element, view.base_vertex),
+            (36, 3, -2)
         );
+        assert!(view.is_indexed());
     }
 }
 

@@ -1,6 +1,6 @@
 //! Views, and their planes in a set's space.
 
-use crate::cull::layout::{PlanePairs, Row};
+use crate::cull::layout::{PlanePairs, ViewPlanes};
 use glam::{Affine3A, DMat3, DVec3, DVec4, Mat3A, Mat4, Vec3, Vec4, Vec4Swizzles};
 
 /// A plane that keeps everything.
@@ -133,7 +133,7 @@ impl CullView {
     /// Distances are then in the set's units, so a mesh's radius needs no scaling, and a set that
     /// is stretched unevenly is tested exactly (its spheres are ellipsoids in the world).
     #[must_use]
-    pub fn to_row(&self, world_from_local: &Affine3A) -> Row {
+    pub fn planes_in(&self, world_from_local: &Affine3A) -> ViewPlanes {
         let planes = self.planes.map(|plane| {
             let normal: Vec3 =
                 (world_from_local.matrix3.transpose() * glam::Vec3A::from(plane.xyz())).into();
@@ -141,7 +141,7 @@ impl CullView {
             normalized_plane(normal.extend(distance))
         });
         let [left, right, top, bottom, near, far] = planes;
-        Row {
+        ViewPlanes {
             left,
             right,
             top,
@@ -237,7 +237,7 @@ mod tests {
             Quat::from_rotation_y(0.7),
             Vec3::new(-1.0, 4.0, 0.3),
         );
-        let row = view.to_row(&to_world);
+        let row = view.planes_in(&to_world);
         for (world, local) in view.planes().iter().zip(row.planes()).take(5) {
             assert!((local.xyz().length() - 1.0).abs() < 1e-6);
             for point in [Vec3::ZERO, Vec3::ONE, Vec3::new(-3.0, 2.0, 9.0)] {
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_flattened_set_has_planes_without_nan() {
-        let row = camera().to_row(&Affine3A::from_scale(Vec3::ZERO));
+        let row = camera().planes_in(&Affine3A::from_scale(Vec3::ZERO));
         for plane in row.planes() {
             assert!(plane.is_finite());
         }

@@ -1,15 +1,15 @@
 //! Twin of `shaders/shared/survivors.wgsl`.
 
-use crate::cull::layout::{Batch, DrawCommand, RowDraw, Totals};
+use crate::cull::layout::{Batch, ChunkView, DrawCommand, Totals};
 
 /// Writes the indirect command of each row, and the totals.
 pub fn write_args(
     batch: &Batch,
-    row_draws: &[RowDraw],
+    chunk_views: &[ChunkView],
     places: &[u32],
     (totals, draws): (&mut Totals, &mut [DrawCommand]),
 ) {
-    for (draw, args) in row_draws[..batch.row_count as usize].iter().zip(draws) {
+    for (draw, args) in chunk_views[..batch.row_count as usize].iter().zip(draws) {
         let place_of = |count: u32| places[count as usize].min(batch.survivor_capacity);
         let first = place_of(draw.first_count);
         let end = place_of(draw.first_count + draw.block_count);
@@ -19,7 +19,7 @@ pub fn write_args(
             first_element: draw.first_element,
             ..DrawCommand::default()
         };
-        *args = if draw.indexed != 0 {
+        *args = if draw.is_indexed() {
             DrawCommand {
                 base_vertex_or_first_instance: draw.base_vertex.cast_unsigned(),
                 first_instance: first,

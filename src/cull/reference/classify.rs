@@ -1,7 +1,7 @@
 //! Twin of `shaders/cull/bound.wgsl` and of the bounds in `shaders/shared/visibility.wgsl`.
 
 use crate::{
-    cull::layout::{BLOCK_WORDS, Bound, Chunk, Row},
+    cull::layout::{BLOCK_WORDS, Bound, Chunk, ViewPlanes},
     instance::PackedInstance,
 };
 use glam::Vec3;
@@ -110,7 +110,7 @@ pub fn word_bound(bound: &Bound, word: usize) -> (Vec3, f32) {
 #[must_use]
 pub fn bound_state(
     chunk: &Chunk,
-    row: &Row,
+    row: &ViewPlanes,
     center: Vec3,
     radius: f32,
     max_scale: f32,
@@ -178,7 +178,7 @@ mod tests {
                 vertex_count: 3,
                 first_vertex: 0,
             },
-            rows: &[Row::default()],
+            views: &[ViewPlanes::default()],
         };
         Plan::build(
             &[request],
@@ -192,7 +192,7 @@ mod tests {
             .chunks[0]
     }
 
-    fn state(chunk: &Chunk, row: &Row, bound: &Bound) -> BoundState {
+    fn state(chunk: &Chunk, row: &ViewPlanes, bound: &Bound) -> BoundState {
         bound_state(chunk, row, bound.center, bound.radius, bound.max_scale)
     }
 
@@ -245,7 +245,7 @@ mod tests {
             if let Some(range) = range {
                 view = view.within(Vec3::ZERO, range);
             }
-            let row = view.to_row(&world);
+            let row = view.planes_in(&world);
             let bound = bound(&instances, &scales[..instances.len()]);
             let state = state(&chunk, &row, &bound);
             for i in 0..instances.len() {
@@ -278,7 +278,7 @@ mod tests {
                 CullView::EVERYTHING,
                 CullView::EVERYTHING.within(Vec3::ZERO, 5.0),
             ] {
-                let row = view.to_row(&Affine3A::IDENTITY);
+                let row = view.planes_in(&Affine3A::IDENTITY);
                 let state = bound_state(&chunk, &row, bound.center, bound.radius, bound.max_scale);
                 assert_eq!(state, BoundState::Outside);
             }
@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn a_negative_scale_is_that_of_nothing_whatever_the_radius() {
         let instances = [PackedInstance::default(); 3];
-        let everything = CullView::EVERYTHING.to_row(&Affine3A::IDENTITY);
+        let everything = CullView::EVERYTHING.planes_in(&Affine3A::IDENTITY);
         for radius in [1.0, 0.0] {
             let sphere = BoundingSphere {
                 center: Vec3::ZERO,
@@ -327,11 +327,11 @@ mod tests {
             Affine3A::IDENTITY,
             false,
         );
-        let everything = CullView::EVERYTHING.to_row(&Affine3A::IDENTITY);
+        let everything = CullView::EVERYTHING.planes_in(&Affine3A::IDENTITY);
         assert_eq!(state(&chunk, &everything, &bound), BoundState::Partial);
         assert_eq!(bound.loose, 1, "no word is mistaken for what it is not");
-        let nothing =
-            CullView::from_planes([Vec4::new(1.0, 0.0, 0.0, -5.0); 6]).to_row(&Affine3A::IDENTITY);
+        let nothing = CullView::from_planes([Vec4::new(1.0, 0.0, 0.0, -5.0); 6])
+            .planes_in(&Affine3A::IDENTITY);
         assert_eq!(state(&chunk, &nothing, &bound), BoundState::Partial);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     cull::{
-        layout::{CHUNK_HAS_SCALE, Chunk, DrawCommand, Row},
+        layout::{CHUNK_HAS_SCALE, Chunk, DrawCommand, ViewPlanes},
         meshlets::layout::{
             CELL_TILE, CELL_WORDS, GpuMeshlet, ITEM_MESHLETS, MESHLET_TILE, MeshletResult,
             MeshletRow, MeshletSizes, MeshletSpan, MeshletTotals,
@@ -77,7 +77,7 @@ pub fn distance_behind(eye: Vec4, axis: Vec3, cutoff: f32, sphere: Vec4) -> f32 
 /// Tests one meshlet of one survivor in one view.
 #[must_use]
 pub fn vote_meshlet(
-    (row, chunk, eye): (&Row, &Chunk, Vec4),
+    (row, chunk, eye): (&ViewPlanes, &Chunk, Vec4),
     survivor: &Survivor,
     meshlet: &GpuMeshlet,
 ) -> MeshletVote {
@@ -97,7 +97,7 @@ pub fn vote_meshlet(
 /// view (in the set's or the world's units) and from the border of the cone, or NaN.
 #[must_use]
 pub fn nearest_border(
-    (row, chunk, eye): (&Row, &Chunk, Vec4),
+    (row, chunk, eye): (&ViewPlanes, &Chunk, Vec4),
     survivor: &Survivor,
     meshlet: &GpuMeshlet,
 ) -> f32 {
@@ -163,7 +163,7 @@ pub fn meshlet_vote(
     (words, counts): (&mut [u32], &mut [u32]),
 ) {
     for (row, span) in meshlet_rows[..sizes.row_count as usize].iter().zip(spans) {
-        let view = (&row.row, &row.chunk, row.eye);
+        let view = (&row.planes, &row.chunk, row.eye);
         for tile in 0..span.tile_count {
             let first = tile * MESHLET_TILE;
             let end = span.survivor_count.min(first + MESHLET_TILE);

@@ -2,7 +2,9 @@
 //! `shaders/shared/instance.wgsl`.
 
 use crate::{
-    cull::layout::{BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTER, Chunk, Row},
+    cull::layout::{
+        BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTER, Chunk, ChunkView, ViewPlanes,
+    },
     instance::PackedInstance,
 };
 use glam::{Vec3, Vec4};
@@ -47,7 +49,7 @@ fn plane_distance(plane: Vec4, sphere: Vec4) -> f32 {
 /// Distance of the sphere inside the nearest border of the view; at most 0 means rejected. Planes
 /// give it in the set's units, a light's range in the world's. NaN if the sphere contains NaN.
 #[must_use]
-pub fn least_distance(chunk: &Chunk, row: &Row, sphere: Vec4) -> f32 {
+pub fn least_distance(chunk: &Chunk, row: &ViewPlanes, sphere: Vec4) -> f32 {
     let mut least = f32::INFINITY;
     for plane in row.planes() {
         let distance = plane_distance(plane, sphere);
@@ -73,13 +75,13 @@ fn world_center(chunk: &Chunk, sphere: Vec4) -> Vec3 {
     )
 }
 
-fn distance_to_light(chunk: &Chunk, row: &Row, sphere: Vec4) -> f32 {
+fn distance_to_light(chunk: &Chunk, row: &ViewPlanes, sphere: Vec4) -> f32 {
     world_center(chunk, sphere).distance(row.reach.truncate())
 }
 
 /// Whether the view keeps the sphere.
 #[must_use]
-pub fn is_visible(chunk: &Chunk, row: &Row, sphere: Vec4) -> bool {
+pub fn is_visible(chunk: &Chunk, row: &ViewPlanes, sphere: Vec4) -> bool {
     let in_view = row
         .planes()
         .into_iter()
@@ -96,7 +98,7 @@ pub fn is_visible(chunk: &Chunk, row: &Row, sphere: Vec4) -> bool {
 pub fn vote(
     batch: &Batch,
     chunks: &[Chunk],
-    rows: &[Row],
+    chunk_views: &[ChunkView],
     instances: &[PackedInstance],
     scales: &[f32],
     words: &mut [u32],
@@ -106,7 +108,8 @@ pub fn vote(
         for i in 0..chunk.instance_count {
             let sphere = load_sphere(chunk, instances, scales, i);
             for r in 0..chunk.row_count {
-                if is_visible(chunk, &rows[(chunk.first_row + r) as usize], sphere) {
+                let view = &chunk_views[(chunk.first_row + r) as usize];
+                if is_visible(chunk, &view.planes, sphere) {
                     let count = chunk.first_count + r * chunk.block_count + i / BLOCK;
                     words[(count * BLOCK_WORDS + i % BLOCK / 32) as usize] |= 1 << (i % 32);
                 }

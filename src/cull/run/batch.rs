@@ -30,8 +30,7 @@ pub(crate) fn most_ids(plan: &BatchPlan, compaction: Compaction) -> u64 {
 pub(crate) struct GpuBatch {
     uniform: Table,
     chunks: Table,
-    rows: Table,
-    row_draws: Table,
+    chunk_views: Table,
     /// In the order of [`Resource::SCRATCH`].
     scratch: [Growable; Resource::SCRATCH.len()],
     survivors: Growable,
@@ -78,8 +77,7 @@ impl GpuBatch {
         Self {
             uniform: Table::new(device, "gpu_culling batch", BufferUsages::UNIFORM),
             chunks: Table::new(device, "gpu_culling chunks", BufferUsages::STORAGE),
-            rows: Table::new(device, "gpu_culling rows", BufferUsages::STORAGE),
-            row_draws: Table::new(device, "gpu_culling row draws", BufferUsages::STORAGE),
+            chunk_views: Table::new(device, "gpu_culling chunk views", BufferUsages::STORAGE),
             scratch: [
                 Growable::new(device, "gpu_culling words", storage),
                 Growable::new(device, "gpu_culling counts", storage),
@@ -126,8 +124,7 @@ impl GpuBatch {
 
     /// Label and size in bytes of each buffer.
     pub fn sizes(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let tables =
-            [&self.uniform, &self.chunks, &self.rows, &self.row_draws].map(|table| &table.gpu);
+        let tables = [&self.uniform, &self.chunks, &self.chunk_views].map(|table| &table.gpu);
         let arrays = self.scratch.iter().chain([&self.survivors, &self.args]);
         let all = tables.into_iter().chain(arrays);
         all.map(|array| (array.label, array.buffer.size()))
@@ -161,8 +158,8 @@ impl GpuBatch {
         page: (&PageBuffers<'_>, Version),
     ) -> Result<u64, CullError> {
         let (page, pages_version) = page;
-        let rows = self.rows.write(gpu, &plan.rows)?;
-        let (mut bytes, mut replaced) = (rows.bytes, rows.replaced);
+        let views = self.chunk_views.write(gpu, &plan.chunk_views)?;
+        let (mut bytes, mut replaced) = (views.bytes, views.replaced);
         let made_for = Some(MadeFor {
             changed_in,
             survivor_capacity: self.survivor_capacity,
@@ -174,7 +171,6 @@ impl GpuBatch {
             let written = [
                 self.uniform.write(gpu, &batch)?,
                 self.chunks.write(gpu, &plan.chunks)?,
-                self.row_draws.write(gpu, &plan.row_draws)?,
             ];
             bytes += written.iter().map(|written| written.bytes).sum::<u64>();
             replaced |= written.iter().any(|written| written.replaced);
@@ -213,8 +209,7 @@ impl GpuBatch {
         match slot {
             Resource::Batch | Resource::Step => &self.uniform.gpu.buffer,
             Resource::Chunks => &self.chunks.gpu.buffer,
-            Resource::Rows => &self.rows.gpu.buffer,
-            Resource::RowDraws => &self.row_draws.gpu.buffer,
+            Resource::ChunkViews => &self.chunk_views.gpu.buffer,
             Resource::Instances => page.instances,
             Resource::Scales => page.scales,
             Resource::Bounds => page.bounds,
@@ -246,7 +241,7 @@ impl GpuBatch {
             reference::vote(
                 batch,
                 &plan.chunks,
-                &plan.rows,
+                &plan.chunk_views,
                 &cpu.instances,
                 &cpu.scales,
                 &mut words,
@@ -259,7 +254,7 @@ impl GpuBatch {
         reference::compact(batch, &plan.chunks, &words, &places, &mut survivors);
         reference::write_args(
             batch,
-            &plan.row_draws,
+            &plan.chunk_views,
             &places,
             (&mut totals, &mut self.cpu_args),
         );

@@ -201,6 +201,6 @@ pub(crate) fn read_batch(
         partials,
         survivors: read_buffer(gpu, batch.survivors(), 0, stored)?,
         totals,
-        draws: read_buffer(gpu, batch.args(), args_offset(0), plan.rows.len())?,
+        draws: read_buffer(gpu, batch.args(), args_offset(0), plan.chunk_views.len())?,
     })
 }

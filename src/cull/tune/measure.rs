@@ -178,7 +178,7 @@ fn plan(limits: &wgpu::Limits, count: u32) -> Plan {
             vertex_count: 3,
             first_vertex: 0,
         },
-        rows: &[view.to_row(&Affine3A::IDENTITY)],
+        views: &[view.planes_in(&Affine3A::IDENTITY)],
     };
     Plan::build(
         &[request],

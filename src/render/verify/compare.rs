@@ -4,7 +4,7 @@ use super::verifier::{Copied, State, Verdict, Verifier};
 use crate::{
     cull::{
         CullFrame, CullRequest, Culler,
-        layout::{Chunk, Row},
+        layout::{Chunk, ViewPlanes},
         reference,
     },
     render::{culler::GpuCuller, gpu::RenderGpu, set_draws::SetDraws, views::view_at},
@@ -110,7 +110,7 @@ fn compare(tables: &TwinTables, set: &Copied, ids: &[u32], verdict: &mut Verdict
 /// What the twin tests the instances of a set in a view with.
 struct TwinTables {
     chunk: Chunk,
-    row: Row,
+    row: ViewPlanes,
 }
 
 /// The tables of a request in a view: one chunk for the whole set, as if the set lay at the start
@@ -123,7 +123,7 @@ fn twin_tables(
 ) -> Option<TwinTables> {
     use crate::cull::plan::{Plan, PlanLimits, PlanRequest};
     let view = frame.views.get(*request.views.get(place)? as usize)?;
-    let row = view.to_row(&request.world_from_local);
+    let row = view.planes_in(&request.world_from_local);
     let len = culler.store().set_len(request.set)?;
     let region = [crate::cull::Region {
         page: 0,
@@ -138,7 +138,7 @@ fn twin_tables(
             world_from_local: request.world_from_local,
             sphere: request.sphere,
             shape: request.shape,
-            rows: &[row],
+            views: &[row],
         }],
         PlanLimits {
             counts: u32::MAX,

@@ -22,7 +22,7 @@ const CLASSIFY: Pass = Pass {
     binds: &[&[
         Bind::uniform(Resource::Batch),
         Bind::read(Resource::Chunks),
-        Bind::read(Resource::Rows),
+        Bind::read(Resource::ChunkViews),
         Bind::write(Resource::Counts),
         Bind::write(Resource::Lists),
         Bind::read(Resource::Bounds),

@@ -50,7 +50,7 @@ const ARGS: Pass = Pass {
     binds: &[&[
         Bind::uniform(Resource::Batch),
         Bind::read(Resource::Front),
-        Bind::read(Resource::RowDraws),
+        Bind::read(Resource::ChunkViews),
         Bind::write(Resource::Args),
     ]],
     dispatch: Dispatch::Rows,
