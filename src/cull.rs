@@ -33,7 +33,6 @@
 //! `store` (sets on the GPU), [`plan`], `compaction` (the passes), `choose` (which of them run),
 //! `run` (the batches), `culler` (the frame). [`reference`] has the CPU twin of each kernel.
 
-mod bounds;
 mod choose;
 mod compaction;
 mod compactor;
@@ -58,9 +57,9 @@ mod tier;
 pub mod tune;
 
 #[cfg(feature = "bevy")]
-pub(crate) use gpu::{guard::guarded, limits::growing_size};
+pub(crate) use gpu::kernel::{KernelJob, compile_kernel};
 #[cfg(feature = "bevy")]
-pub(crate) use pipelines::{KernelJob, compile_kernel};
+pub(crate) use gpu::{guard::guarded, limits::growing_size};
 
 pub use choose::tuning::Tuning;
 pub use compaction::Compaction;

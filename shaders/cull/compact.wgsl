@@ -2,10 +2,10 @@
 // place of the block's count: the sum of all counts before it. This stage also writes the commands
 // of the rows and empties the list of crossed blocks.
 //
-// If counts are few (batch.is_scanned is 0), a workgroup has COUNTS_PER_WORKGROUP contiguous counts and adds
-// up all counts before them. If they are many, `scan` has added up tiles and listed the occupied
-// counts. Workgroups stride over that list, COUNTS_PER_WORKGROUP counts at a time, and add up the tiles
-// before each.
+// If counts are few (batch.is_scanned is 0), a workgroup has COUNTS_PER_WORKGROUP contiguous counts
+// and adds up all counts before them. If they are many, `scan` has added up tiles and listed the
+// occupied counts. Workgroups stride over that list, COUNTS_PER_WORKGROUP counts at a time, and add
+// up the tiles before each.
 //
 // 32 contiguous threads write the ids of a count. Each reads all words and takes one bit of every
 // word, so no thread waits for another. The tier's file (compact_subgroup.wgsl,

@@ -1,6 +1,6 @@
 // `workgroup-search`: one workgroup per span of items. In pass 2 two threads search for the sources
-// of its first and last item. The prefixes between these go to workgroup memory. Each thread searches
-// there for its items.
+// of its first and last item. The prefixes between these go to workgroup memory. Each thread
+// searches there for its items.
 
 import package::expand::body::expand_item;
 import package::expand::items::expand;

@@ -126,8 +126,8 @@ struct PlanePairs {
     pad: u32,
 }
 
-// One view of one chunk: what it keeps, what its survivors draw, and where its counts are. Its index
-// in `chunk_views` is a row.
+// One view of one chunk: what it keeps, what its survivors draw, and the place of its counts. Its
+// index in `chunk_views` is a row.
 struct ChunkView {
     planes: ViewPlanes,
     // Indices of the mesh, or vertices if it has no indices.

@@ -67,7 +67,8 @@ fn keeps_center(chunk: Chunk, row: ViewPlanes, wide: ViewPlanes, center: vec3<f3
     return keeps;
 }
 
-// Plane pairs: three products instead of six (`src/cull/plan/plane_pairs.rs`). They are widened by a radius.
+// Plane pairs: three products instead of six (`src/cull/plan/plane_pairs.rs`). They are widened by
+// a radius.
 fn widened_plane_pairs(pairs: PlanePairs, radius: f32) -> PlanePairs {
     var wide = pairs;
     wide.slopes += vec4<f32>(0.0, radius, 0.0, radius);

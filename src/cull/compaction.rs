@@ -9,9 +9,7 @@ mod product;
 mod study;
 mod support;
 
-pub(crate) use passes::{
-    Access, Arena, Bind, Dispatch, DispatchLimits, Pass, Resource, Strategy, doublings,
-};
+pub(crate) use passes::{Arena, Dispatch, DispatchLimits, Pass, Resource, Strategy, doublings};
 
 use crate::cull::{CullingTier, Stage, shaders::Sources};
 

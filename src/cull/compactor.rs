@@ -3,7 +3,6 @@
 
 use crate::cull::{
     BatchData, Compaction, CullError, CullingTier, Gpu, Stage, Version,
-    bounds::BoundsBuilder,
     gpu::guard::guarded,
     layout::{BLOCK, Bound, BoundJob},
     pipelines::{BuildOptions, Pipelines},
@@ -13,7 +12,7 @@ use crate::cull::{
         readback::read_batch,
     },
     shaders::{self, Sources},
-    store::PageBuffers,
+    store::{PageBuffers, bounds::BoundsBuilder},
 };
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, ComputePass, Device, Queue};
 
@@ -193,7 +192,11 @@ impl Compactor {
                     mapped_at_creation: false,
                 })
             })?;
-            builder.run((device, queue), [instances, instances, &bounds], &jobs)?;
+            builder.run(
+                Gpu::new(device, queue),
+                [instances, instances, &bounds],
+                &jobs,
+            )?;
             self.page_bounds.push(bounds);
         }
         Ok(())

@@ -10,7 +10,6 @@ pub use frame::{Follower, Frame, PassRecorder, PlainPasses, Recorded};
 
 use crate::cull::{
     Compaction, CullError, CullingTier, Tuning,
-    bounds::BoundsBuilder,
     choose::Choice,
     gpu::limits::binding_limit,
     layout::BLOCK,
@@ -18,7 +17,7 @@ use crate::cull::{
     plan::{PlanLimits, planner::Planner},
     run::{FrameNumber, Runner},
     shaders::{self, Sources},
-    store::{InstanceStore, StoreOptions, page_limit},
+    store::{InstanceStore, StoreOptions, bounds::BoundsBuilder, page_limit},
 };
 use wgpu::Device;
 

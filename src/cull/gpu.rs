@@ -1,9 +1,12 @@
 //! The layer between the engine and wgpu: guarded creation, buffers that grow, results on their way
 //! back.
 
+pub(crate) mod binding;
 pub(crate) mod buffer;
 pub(crate) mod guard;
+pub(crate) mod kernel;
 pub(crate) mod limits;
+pub(crate) mod program;
 pub(crate) mod readback;
 pub(crate) mod staging;
 pub(crate) mod version;

@@ -177,7 +177,7 @@ impl ViewPlanes {
     }
 }
 
-/// One view of one chunk: what it keeps, what its survivors draw, and where its counts are.
+/// One view of one chunk: what it keeps, what its survivors draw, and the place of its counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct ChunkView {

@@ -1,27 +1,23 @@
 //! The compiled passes of a compaction: layouts, pipelines, bind groups, dispatches.
 
 use crate::cull::{
-    Compaction, CullError, CullingTier, Stage,
-    compaction::{Access, Dispatch, DispatchLimits, Pass, Resource, doublings},
-    gpu::guard::guarded,
+    Compaction, CullError, CullingTier, Gpu, Stage,
+    compaction::{Dispatch, DispatchLimits, Pass, Resource, doublings},
+    gpu::{guard::guarded, kernel::KernelJob, program::Program},
     layout::BLOCK,
     plan::BatchPlan,
-    shaders::{Sources, origin},
+    shaders::Sources,
 };
 use core::num::NonZeroU64;
 use wgpu::{
-    BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, BindGroupLayoutDescriptor,
-    BindGroupLayoutEntry, BindingResource, BindingType, Buffer, BufferBinding, BufferBindingType,
-    BufferDescriptor, BufferUsages, ComputePass, ComputePipeline, ComputePipelineDescriptor,
-    Device, PipelineLayoutDescriptor, Queue, ShaderModuleDescriptor, ShaderRuntimeChecks,
-    ShaderSource, ShaderStages, naga::front::wgsl::parse_str,
+    BindGroup, BindingResource, Buffer, BufferBinding, BufferDescriptor, BufferUsages, ComputePass,
+    Device,
 };
 
 /// One pass of a strategy, compiled.
-pub(crate) struct BuiltPass {
-    pub pass: &'static Pass,
-    pub pipeline: ComputePipeline,
-    pub layout: BindGroupLayout,
+struct BuiltPass {
+    pass: &'static Pass,
+    program: Program<Resource>,
     /// A [`Dispatch::Doubling`] ran before: which of `Front` and `Back` is which depends on its
     /// steps.
     after_doubling: bool,
@@ -30,7 +26,7 @@ pub(crate) struct BuiltPass {
 /// The passes of one compaction on one tier.
 pub(crate) struct Pipelines {
     pub compaction: Compaction,
-    pub passes: Vec<BuiltPass>,
+    passes: Vec<BuiltPass>,
     /// The reach of each step of a doubling, [`STEP_STRIDE`] bytes apart; for the passes that bind
     /// it.
     steps: Buffer,
@@ -103,11 +99,11 @@ impl Pipelines {
     /// `Front` and `Back`, or one for each step.
     pub fn bind<'a>(
         &'a self,
-        (device, queue): (&Device, &Queue),
+        gpu: Gpu<'_>,
         buffer: impl Fn(Resource) -> &'a Buffer,
     ) -> Vec<Vec<BindGroup>> {
         if self.passes.iter().any(|built| built.after_doubling) {
-            queue.write_buffer(&self.steps, 0, &step_bytes());
+            gpu.queue.write_buffer(&self.steps, 0, &step_bytes());
         }
         let front_votes = buffer(Resource::Front).size() / 4;
         self.passes
@@ -119,7 +115,7 @@ impl Pipelines {
                     _ => 1,
                 };
                 (0..groups)
-                    .map(|step| self.bind_step(device, built, step, &buffer))
+                    .map(|step| self.bind_step(gpu.device, built, step, &buffer))
                     .collect()
             })
             .collect()
@@ -132,31 +128,16 @@ impl Pipelines {
         step: usize,
         buffer: &impl Fn(Resource) -> &'a Buffer,
     ) -> BindGroup {
-        let entries: Vec<_> = built
-            .pass
-            .binds()
-            .map(|bind| {
-                let whole = |slot| buffer(slot).as_entire_binding();
-                let resource = match bind.slot {
-                    Resource::Step => BindingResource::Buffer(BufferBinding {
-                        buffer: &self.steps,
-                        offset: step as u64 * STEP_STRIDE,
-                        size: NonZeroU64::new(16),
-                    }),
-                    Resource::Front if step % 2 == 1 => whole(Resource::Back),
-                    Resource::Back if step % 2 == 1 => whole(Resource::Front),
-                    slot => whole(slot),
-                };
-                BindGroupEntry {
-                    binding: bind.number,
-                    resource,
-                }
-            })
-            .collect();
-        device.create_bind_group(&BindGroupDescriptor {
-            label: Some(built.pass.name),
-            layout: &built.layout,
-            entries: &entries,
+        let whole = |slot| buffer(slot).as_entire_binding();
+        built.program.bind(device, |slot| match slot {
+            Resource::Step => BindingResource::Buffer(BufferBinding {
+                buffer: &self.steps,
+                offset: step as u64 * STEP_STRIDE,
+                size: NonZeroU64::new(16),
+            }),
+            Resource::Front if step % 2 == 1 => whole(Resource::Back),
+            Resource::Back if step % 2 == 1 => whole(Resource::Front),
+            slot => whole(slot),
         })
     }
 
@@ -196,7 +177,7 @@ impl Pipelines {
                     continue;
                 }
                 if !core::mem::replace(&mut is_set, true) {
-                    compute.set_pipeline(&built.pipeline);
+                    compute.set_pipeline(built.program.pipeline());
                 }
                 for group in groups {
                     compute.set_bind_group(0, group, &[]);
@@ -228,136 +209,23 @@ fn step_bytes() -> Vec<u8> {
     bytes
 }
 
-pub(crate) fn build_pass(
+/// Compiles a pass.
+fn build_pass(
     device: &Device,
     pass: &'static Pass,
     options: &BuildOptions<'_>,
     after_doubling: bool,
 ) -> Result<BuiltPass, CullError> {
-    let label = pass.name;
     let job = KernelJob {
         tier: options.sources.tier,
-        label,
-        source: (options.edit)(label, (pass.source)(&options.sources)),
+        label: pass.name,
+        source: (options.edit)(pass.name, (pass.source)(&options.sources)),
         entry: pass.entry,
         checks: options.checks,
     };
-    let entries: Vec<_> = pass
-        .binds()
-        .map(|bind| layout_entry(bind.number, bind.access))
-        .collect();
-    let (pipeline, layout) = compile_kernel(device, &job, &entries, None)?;
     Ok(BuiltPass {
         pass,
-        pipeline,
-        layout,
+        program: Program::build(device, &job, pass.binds())?,
         after_doubling,
     })
-}
-
-/// A buffer of a compute pass.
-pub(crate) fn layout_entry(binding: u32, access: Access) -> BindGroupLayoutEntry {
-    BindGroupLayoutEntry {
-        binding,
-        visibility: ShaderStages::COMPUTE,
-        ty: BindingType::Buffer {
-            ty: match access {
-                Access::Uniform => BufferBindingType::Uniform,
-                access => BufferBindingType::Storage {
-                    read_only: access == Access::Read,
-                },
-            },
-            has_dynamic_offset: false,
-            min_binding_size: None,
-        },
-        count: None,
-    }
-}
-
-/// A kernel to compile.
-pub(crate) struct KernelJob<'a> {
-    pub tier: CullingTier,
-    pub label: &'static str,
-    /// The whole WGSL.
-    pub source: String,
-    pub entry: &'a str,
-    /// Keeps the bounds checks.
-    pub checks: bool,
-}
-
-/// The pipeline of a kernel and the layout of its group 0; group 1 is the caller's, if there is
-/// one.
-pub(crate) fn compile_kernel(
-    device: &Device,
-    job: &KernelJob<'_>,
-    entries: &[BindGroupLayoutEntry],
-    callers: Option<&BindGroupLayout>,
-) -> Result<(ComputePipeline, BindGroupLayout), CullError> {
-    let label = job.label;
-    // Parsed here, as Bevy does: with the text, a debug build names WGSL as the source language in
-    // SPIR-V, which the validation layer of Debian 12 calls invalid.
-    let parsed = parse_str(&job.source).map_err(|error| {
-        let line = error
-            .location(&job.source)
-            .map(|at| at.line_number as usize);
-        let place = line.and_then(|line| origin(&job.source, line));
-        let text = error.emit_to_string(&job.source);
-        CullError::Pipeline {
-            tier: job.tier,
-            label,
-            message: place.map_or(text.clone(), |place| format!("{place}: {text}")),
-        }
-    })?;
-    let descriptor = ShaderModuleDescriptor {
-        label: Some(label),
-        source: ShaderSource::Naga(std::borrow::Cow::Owned(parsed)),
-    };
-    let built = guarded(device, label, || {
-        let module = shader_module(device, descriptor, job.checks);
-        let layout = device.create_bind_group_layout(&BindGroupLayoutDescriptor {
-            label: Some(label),
-            entries,
-        });
-        let groups = [Some(&layout), callers];
-        let pipeline_layout = device.create_pipeline_layout(&PipelineLayoutDescriptor {
-            label: Some(label),
-            bind_group_layouts: &groups[..1 + usize::from(callers.is_some())],
-            immediate_size: 0,
-        });
-        let pipeline = device.create_compute_pipeline(&ComputePipelineDescriptor {
-            label: Some(label),
-            layout: Some(&pipeline_layout),
-            module: &module,
-            entry_point: Some(job.entry),
-            compilation_options: Default::default(),
-            cache: None,
-        });
-        (pipeline, layout)
-    });
-    built.map_err(|error| CullError::Pipeline {
-        tier: job.tier,
-        label,
-        message: error.to_string(),
-    })
-}
-
-/// The module, without bounds checks unless asked for.
-#[expect(
-    unsafe_code,
-    reason = "bounds checks halve the speed of the memory-bound stages (docs/internals/results.md)"
-)]
-pub(crate) fn shader_module(
-    device: &Device,
-    descriptor: ShaderModuleDescriptor<'_>,
-    checks: bool,
-) -> wgpu::ShaderModule {
-    if checks {
-        return device.create_shader_module(descriptor);
-    }
-    // SAFETY: the WGSL is ours (or a benchmark's, for the reading of an instance) and every index
-    // in it is bounded by construction: instances are clamped to the chunk; words, counts, votes,
-    // sums, statuses and counters are within the sizes that `Plan` derives and the buffers are made
-    // from; survivors are compared with the capacity; loops end. The tests run the same kernels
-    // with the checks on.
-    unsafe { device.create_shader_module_trusted(descriptor, ShaderRuntimeChecks::unchecked()) }
 }

@@ -53,3 +53,19 @@ pub(crate) const KEEP_FRAMES: u64 = 120;
 /// Number of frames after which a batch that did not fit on the device is tried again: something
 /// else may be gone by then.
 pub const RETRY_AFTER: u64 = 120;
+
+// ---- passes: how many workgroups they have
+
+/// Number of workgroups that stride over a list of crossed blocks or of occupied counts. It is large
+/// because each step waits for memory several times in a row.
+pub(crate) const LIST_WORKGROUPS: u32 = 4096;
+
+/// Smallest number of workgroups over a list per batch when several batches run concurrently.
+pub(crate) const LEAST_LIST_WORKGROUPS: u32 = 1024;
+
+/// Number of workgroups that fill a large GPU: the passes of an expansion, which stride.
+pub(crate) const PERSISTENT_WORKGROUPS: u32 = 2048;
+
+/// Largest number of tiles for which an expansion runs its passes for few sources: each workgroup
+/// reads the counts of all tiles.
+pub(crate) const FEW_TILES: u32 = 256;

@@ -1,6 +1,7 @@
 //! Sets on the GPU: their room in the pages, and what is known about them.
 
 mod belt;
+pub(super) mod bounds;
 mod pages;
 mod previous;
 pub(crate) mod region;
@@ -16,10 +17,10 @@ pub use written_room::{WrittenRegion, WrittenSize};
 
 use crate::cull::{
     CullError, Refusal,
-    bounds::BoundsBuilder,
     gpu::{guard::guarded, version::Version},
     refusal::Refusals,
 };
+use bounds::BoundsBuilder;
 use core::ops::Range;
 use hashbrown::HashMap;
 use pages::Pages;

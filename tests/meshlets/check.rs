@@ -95,7 +95,7 @@ fn compare_votes(
     seen: &mut Seen,
 ) -> Result<(), String> {
     let (row, span) = (&data.rows[r], &data.spans[r]);
-    let view = (&row.row, &row.chunk, row.eye);
+    let view = (&row.planes, &row.chunk, row.eye);
     for i in 0..span.tile_count * MESHLET_TILE {
         let (tile, bit) = (i / MESHLET_TILE, i % MESHLET_TILE);
         for m in 0..row.meshlet_count {

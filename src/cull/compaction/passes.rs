@@ -2,11 +2,13 @@
 
 use crate::cull::{
     Stage,
+    gpu::binding::{self, Access},
     layout::{
         BLOCK, BLOCK_THREADS, BLOCK_WORDS, BLOCKS_PER_WORKGROUP, CLASSIFY_THREADS,
         COUNTS_PER_WORKGROUP,
     },
     plan::BatchPlan,
+    policy::{LEAST_LIST_WORKGROUPS, LIST_WORKGROUPS},
     shaders::Sources,
 };
 
@@ -63,23 +65,8 @@ impl Pass {
     }
 }
 
-/// A binding of a pass.
-#[derive(Clone, Copy)]
-pub(crate) struct Bind {
-    /// `@binding(number)`.
-    pub number: u32,
-    /// The buffer.
-    pub slot: Resource,
-    /// Uniform, read or written.
-    pub access: Access,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
-    Uniform,
-    Read,
-    Write,
-}
+/// A binding of a pass. The number of a buffer is the same in every kernel.
+pub(crate) type Bind = binding::Bind<Resource>;
 
 impl Bind {
     pub const fn uniform(slot: Resource) -> Self {
@@ -182,13 +169,6 @@ impl Resource {
     }
 }
 
-/// Workgroups that stride over a list of crossed blocks or of occupied counts. Many, because each
-/// step waits for memory several times in a row. Measured (docs/internals/tried.md).
-const LIST_WORKGROUPS: u32 = 4096;
-
-/// Least workgroups over a list per batch when several batches run concurrently.
-const LEAST_LIST_WORKGROUPS: u32 = 1024;
-
 /// Workgroups of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dispatch {
@@ -205,15 +185,13 @@ pub(crate) enum Dispatch {
     SharedCrossed,
     /// The same if each block has one row and each subgroup takes a block.
     CrossedPerSubgroup,
-    /// One for [`COUNTS_PER_WORKGROUP`] counts. If counts are many, as many as fill a large GPU; they stride
-    /// over the occupied ones.
+    /// One for [`COUNTS_PER_WORKGROUP`] counts. If counts are many, as many as fill a large GPU;
+    /// they stride over the occupied ones.
     Counts,
     /// One for each strip.
     Strips,
     /// One for each tile of counts; none if counts are few.
     Tiles,
-    /// A single one.
-    One,
     /// A thread for each row, 64 in a workgroup.
     Rows,
     /// A thread for each vote, once for each doubling of the reach until it covers all votes.
@@ -275,7 +253,6 @@ impl Dispatch {
             Self::Strips => within(plan.batch.strip_count, limit),
             Self::Tiles if plan.batch.is_scanned == 0 => (0, 0),
             Self::Tiles => (plan.tile_count(), 1),
-            Self::One => (1, 1),
             Self::Rows => (plan.batch.row_count.div_ceil(64), 1),
             Self::Doubling => {
                 let groups = plan.batch.count_len * (BLOCK / BLOCK_THREADS);

@@ -8,7 +8,8 @@ use crate::cull::{
 };
 use wgpu::Buffer;
 
-/// Commands that the GPU wrote, 20 bytes each ([`DrawCommand`]), and the word that holds their number.
+/// Commands that the GPU wrote, 20 bytes each ([`DrawCommand`]), and the word that holds their
+/// number.
 ///
 /// A device with `MULTI_DRAW_INDIRECT_COUNT` reads the word. Another device draws
 /// [`most`](Self::most) commands, of which those beyond the number draw nothing. Both draw the

@@ -5,16 +5,18 @@ mod source;
 
 use super::{
     ExpandDispatch, ExpandInput, ExpandReport, ExpanderOptions, Expansion,
-    passes::{
-        ExpandPass, FEW_TILES, Groups, LIVE_WORKGROUPS, WgslSources, divide, most_entries, tiles,
-    },
+    passes::{ExpandPass, Groups, WgslSources, divide, most_entries, tiles},
 };
 use crate::cull::{
     CullError, CullingTier,
-    compaction::Access,
-    gpu::{guard::guarded, limits::binding_limit},
+    gpu::{
+        binding::{Access, layout_entry},
+        guard::guarded,
+        kernel::{KernelJob, compile_kernel},
+        limits::binding_limit,
+    },
     layout::expand::{EXPAND_BUCKETS, ExpandParams, ExpandSlice, ExpandState, dispatch_offset},
-    pipelines::{KernelJob, compile_kernel, layout_entry},
+    policy::{FEW_TILES, PERSISTENT_WORKGROUPS},
     shaders,
 };
 use core::num::NonZeroU64;
@@ -378,7 +380,7 @@ impl Expander {
             };
             pass.set_bind_group(0, items, &[]);
             match self.dispatch {
-                ExpandDispatch::Persistent => pass.dispatch_workgroups(LIVE_WORKGROUPS, 1, 1),
+                ExpandDispatch::Persistent => pass.dispatch_workgroups(PERSISTENT_WORKGROUPS, 1, 1),
                 ExpandDispatch::Indirect => {
                     pass.dispatch_workgroups_indirect(&self.state, dispatch_offset(slice));
                 }

@@ -3,6 +3,7 @@
 use crate::cull::{
     CullingTier,
     layout::expand::{EXPAND_BUCKETS, EXPAND_TILE, ExpandParams},
+    policy::PERSISTENT_WORKGROUPS,
     shaders::{self, Composed},
 };
 use wgpu::Features;
@@ -83,12 +84,6 @@ pub(super) enum Groups {
     Items,
 }
 
-/// Tiles up to which [`Strategy::few`] runs: a workgroup reads the counts of all of them.
-pub(super) const FEW_TILES: u32 = 256;
-
-/// Workgroups that fill a large GPU.
-pub(super) const LIVE_WORKGROUPS: u32 = 2048;
-
 impl Groups {
     /// Number of workgroups for `sources` sources.
     pub fn count(self, sources: u32) -> u32 {
@@ -98,9 +93,9 @@ impl Groups {
             Self::TilesAndPlan => tiles(sources).max(1) + 1,
             Self::TableTiles => table_tiles(sources),
             Self::Threads => u64::from(sources.div_ceil(256)),
-            Self::Items => u64::from(LIVE_WORKGROUPS),
+            Self::Items => u64::from(PERSISTENT_WORKGROUPS),
         };
-        wanted.clamp(1, u64::from(LIVE_WORKGROUPS)) as u32
+        wanted.clamp(1, u64::from(PERSISTENT_WORKGROUPS)) as u32
     }
 }
 
@@ -240,7 +235,7 @@ mod tests {
                 Groups::TableTiles,
                 Groups::Threads,
             ] {
-                assert!((1..=LIVE_WORKGROUPS).contains(&groups.count(sources)));
+                assert!((1..=PERSISTENT_WORKGROUPS).contains(&groups.count(sources)));
             }
         }
     }

@@ -3,14 +3,14 @@
 use super::options::MeshletOptions;
 use crate::cull::{
     CullError, CullingTier,
-    compaction::Access,
-    pipelines::{KernelJob, compile_kernel, layout_entry},
+    gpu::{
+        binding::{Access, Bind},
+        kernel::KernelJob,
+        program::Program,
+    },
     shaders::kernels,
 };
-use wgpu::{
-    BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, Buffer, ComputePipeline,
-    Device,
-};
+use wgpu::{BindGroup, Buffer, Device};
 
 /// A step from survivors to meshlet draws, in order; each has its own time in the diagnostics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -188,8 +188,7 @@ const ARGS: Kernel = Kernel {
 struct Built {
     stage: MeshletStage,
     kernel: &'static Kernel,
-    pipeline: ComputePipeline,
-    layout: BindGroupLayout,
+    program: Program<Slot>,
 }
 
 /// All kernels of one tier.
@@ -230,21 +229,11 @@ impl Pipelines {
 
     /// Bind groups of every kernel.
     pub fn bind<'a>(&self, device: &Device, buffer: impl Fn(Slot) -> &'a Buffer) -> Vec<BindGroup> {
-        let group = |built: &Built| {
-            let slots = built.kernel.reads.iter().chain(built.kernel.writes);
-            let entries: Vec<_> = slots
-                .map(|slot| BindGroupEntry {
-                    binding: *slot as u32,
-                    resource: buffer(*slot).as_entire_binding(),
-                })
-                .collect();
-            device.create_bind_group(&BindGroupDescriptor {
-                label: Some(built.stage.name()),
-                layout: &built.layout,
-                entries: &entries,
-            })
-        };
-        self.built.iter().map(group).collect()
+        let resource = |slot| buffer(slot).as_entire_binding();
+        let programs = self.built.iter().map(|built| &built.program);
+        programs
+            .map(|program| program.bind(device, resource))
+            .collect()
     }
 
     /// Records a stage of all batches: rows and most work items of each, and its bind groups.
@@ -256,7 +245,7 @@ impl Pipelines {
     ) {
         let kernels = self.built.iter().enumerate();
         for (index, built) in kernels.filter(|(_, built)| built.stage == stage) {
-            pass.set_pipeline(&built.pipeline);
+            pass.set_pipeline(built.program.pipeline());
             for (rows, most_items, groups) in batches.clone() {
                 let Some(group) = groups.get(index) else {
                     continue;
@@ -287,21 +276,19 @@ fn build(
         entry: kernel.entry,
         checks,
     };
-    let entry = |slot: &Slot, access| {
-        let access = match slot {
+    let bind = |slot: &Slot, access| Bind {
+        number: *slot as u32,
+        slot: *slot,
+        access: match slot {
             Slot::Sizes => Access::Uniform,
             _ => access,
-        };
-        layout_entry(*slot as u32, access)
+        },
     };
-    let reads = kernel.reads.iter().map(|slot| entry(slot, Access::Read));
-    let writes = kernel.writes.iter().map(|slot| entry(slot, Access::Write));
-    let entries: Vec<_> = reads.chain(writes).collect();
-    let (pipeline, layout) = compile_kernel(device, &job, &entries, None)?;
+    let reads = kernel.reads.iter().map(|slot| bind(slot, Access::Read));
+    let writes = kernel.writes.iter().map(|slot| bind(slot, Access::Write));
     Ok(Built {
         stage,
         kernel,
-        pipeline,
-        layout,
+        program: Program::build(device, &job, reads.chain(writes))?,
     })
 }

@@ -199,7 +199,7 @@ impl GpuBatch {
         if replaced || self.bound_pages != Some(pages_version) || self.bind_groups.is_empty() {
             self.bound_pages = Some(pages_version);
             self.bind_groups = guarded(gpu.device, "bind groups of the culling", || {
-                pipelines.bind((gpu.device, gpu.queue), |slot| self.buffer(slot, page))
+                pipelines.bind(gpu, |slot| self.buffer(slot, page))
             })?;
         }
         Ok(bytes)

@@ -111,7 +111,7 @@ impl InstanceStore {
         for (page, jobs) in jobs {
             if let Some(page) = self.page_buffers(page) {
                 let buffers = [page.instances, page.scales, page.bounds];
-                let made = builder.run((gpu.device, gpu.queue), buffers, &jobs);
+                let made = builder.run(gpu, buffers, &jobs);
                 is_refused |= made.is_err();
                 self.refusals.note(made);
             }

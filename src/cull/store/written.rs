@@ -273,7 +273,7 @@ impl InstanceStore {
                 let page = self.pages.page(page)?;
                 let scales = page.scales.as_ref().unwrap_or(&self.no_channel);
                 let buffers = [&page.instances, scales, &page.bounds];
-                let made = bounds.bind((gpu.device, gpu.queue), buffers, &[job]);
+                let made = bounds.bind(gpu, buffers, &[job]);
                 let group = made
                     .map_err(|error| self.refusals.note::<()>(Err(error)))
                     .ok()?

@@ -1,0 +1,97 @@
+//! Compiling a kernel: the module, its errors, its pipeline.
+
+use super::guard::guarded;
+use crate::cull::{CullError, CullingTier, shaders::origin};
+use wgpu::{
+    BindGroupLayout, BindGroupLayoutDescriptor, BindGroupLayoutEntry, ComputePipeline,
+    ComputePipelineDescriptor, Device, PipelineLayoutDescriptor, ShaderModuleDescriptor,
+    ShaderRuntimeChecks, ShaderSource, naga::front::wgsl::parse_str,
+};
+
+/// A kernel to compile.
+pub(crate) struct KernelJob<'a> {
+    pub tier: CullingTier,
+    pub label: &'static str,
+    /// The whole WGSL.
+    pub source: String,
+    pub entry: &'a str,
+    /// Keeps the bounds checks.
+    pub checks: bool,
+}
+
+/// The pipeline of a kernel and the layout of its group 0; group 1 is the caller's, if there is
+/// one.
+pub(crate) fn compile_kernel(
+    device: &Device,
+    job: &KernelJob<'_>,
+    entries: &[BindGroupLayoutEntry],
+    callers: Option<&BindGroupLayout>,
+) -> Result<(ComputePipeline, BindGroupLayout), CullError> {
+    let label = job.label;
+    // Parsed here, as Bevy does: with the text, a debug build names WGSL as the source language in
+    // SPIR-V, which the validation layer of Debian 12 calls invalid.
+    let parsed = parse_str(&job.source).map_err(|error| {
+        let line = error
+            .location(&job.source)
+            .map(|at| at.line_number as usize);
+        let place = line.and_then(|line| origin(&job.source, line));
+        let text = error.emit_to_string(&job.source);
+        CullError::Pipeline {
+            tier: job.tier,
+            label,
+            message: place.map_or(text.clone(), |place| format!("{place}: {text}")),
+        }
+    })?;
+    let descriptor = ShaderModuleDescriptor {
+        label: Some(label),
+        source: ShaderSource::Naga(std::borrow::Cow::Owned(parsed)),
+    };
+    let built = guarded(device, label, || {
+        let module = shader_module(device, descriptor, job.checks);
+        let layout = device.create_bind_group_layout(&BindGroupLayoutDescriptor {
+            label: Some(label),
+            entries,
+        });
+        let groups = [Some(&layout), callers];
+        let pipeline_layout = device.create_pipeline_layout(&PipelineLayoutDescriptor {
+            label: Some(label),
+            bind_group_layouts: &groups[..1 + usize::from(callers.is_some())],
+            immediate_size: 0,
+        });
+        let pipeline = device.create_compute_pipeline(&ComputePipelineDescriptor {
+            label: Some(label),
+            layout: Some(&pipeline_layout),
+            module: &module,
+            entry_point: Some(job.entry),
+            compilation_options: Default::default(),
+            cache: None,
+        });
+        (pipeline, layout)
+    });
+    built.map_err(|error| CullError::Pipeline {
+        tier: job.tier,
+        label,
+        message: error.to_string(),
+    })
+}
+
+/// The module, without bounds checks unless asked for.
+#[expect(
+    unsafe_code,
+    reason = "bounds checks halve the speed of the memory-bound stages (docs/internals/results.md)"
+)]
+fn shader_module(
+    device: &Device,
+    descriptor: ShaderModuleDescriptor<'_>,
+    checks: bool,
+) -> wgpu::ShaderModule {
+    if checks {
+        return device.create_shader_module(descriptor);
+    }
+    // SAFETY: the WGSL is ours (or a benchmark's, for the reading of an instance) and every index
+    // in it is bounded by construction: instances are clamped to the chunk; words, counts, votes,
+    // sums, statuses and counters are within the sizes that `Plan` derives and the buffers are made
+    // from; survivors are compared with the capacity; loops end. The tests run the same kernels
+    // with the checks on.
+    unsafe { device.create_shader_module_trusted(descriptor, ShaderRuntimeChecks::unchecked()) }
+}

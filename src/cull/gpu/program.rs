@@ -1,0 +1,70 @@
+//! A compiled kernel that knows which buffers it binds.
+
+use super::{
+    binding::{Bind, layout_entry},
+    kernel::{KernelJob, compile_kernel},
+};
+use crate::cull::CullError;
+use wgpu::{
+    BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, BindingResource,
+    ComputePipeline, Device,
+};
+
+/// A kernel, compiled, and its bindings.
+pub(crate) struct Program<S> {
+    label: &'static str,
+    pipeline: ComputePipeline,
+    layout: BindGroupLayout,
+    binds: Vec<Bind<S>>,
+}
+
+impl<S: Copy> Program<S> {
+    /// Compiles a kernel that binds `binds`.
+    ///
+    /// # Errors
+    /// [`CullError::Pipeline`].
+    pub fn build(
+        device: &Device,
+        job: &KernelJob<'_>,
+        binds: impl Iterator<Item = Bind<S>>,
+    ) -> Result<Self, CullError> {
+        let binds: Vec<_> = binds.collect();
+        let entries: Vec<_> = binds
+            .iter()
+            .map(|bind| layout_entry(bind.number, bind.access))
+            .collect();
+        let (pipeline, layout) = compile_kernel(device, job, &entries, None)?;
+        Ok(Self {
+            label: job.label,
+            pipeline,
+            layout,
+            binds,
+        })
+    }
+
+    pub fn pipeline(&self) -> &ComputePipeline {
+        &self.pipeline
+    }
+
+    /// A bind group over what `resource` gives for each slot. It is created unguarded: callers create
+    /// several inside one [`guarded`](super::guard::guarded).
+    pub fn bind<'a>(
+        &self,
+        device: &Device,
+        resource: impl Fn(S) -> BindingResource<'a>,
+    ) -> BindGroup {
+        let entries: Vec<_> = self
+            .binds
+            .iter()
+            .map(|bind| BindGroupEntry {
+                binding: bind.number,
+                resource: resource(bind.slot),
+            })
+            .collect();
+        device.create_bind_group(&BindGroupDescriptor {
+            label: Some(self.label),
+            layout: &self.layout,
+            entries: &entries,
+        })
+    }
+}
