@@ -56,8 +56,8 @@ pub const RETRY_AFTER: u64 = 120;
 
 // ---- passes: how many workgroups they have
 
-/// Number of workgroups that stride over a list of crossed blocks or of occupied counts. It is large
-/// because each step waits for memory several times in a row.
+/// Number of workgroups that stride over a list of crossed blocks or of occupied counts. It is
+/// large because each step waits for memory several times in a row.
 pub(crate) const LIST_WORKGROUPS: u32 = 4096;
 
 /// Smallest number of workgroups over a list per batch when several batches run concurrently.

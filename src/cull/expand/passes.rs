@@ -163,6 +163,7 @@ pub(super) fn most_entries(strategy: &Strategy, sources: u32, bytes: u64) -> u32
 mod tests {
     use super::super::Expansion;
     use super::*;
+    use crate::cull::policy::FEW_TILES;
 
     fn words(expansion: Expansion, sources: u32) -> u64 {
         let strategy = expansion.strategy();

@@ -46,8 +46,8 @@ impl<S: Copy> Program<S> {
         &self.pipeline
     }
 
-    /// A bind group over what `resource` gives for each slot. It is created unguarded: callers create
-    /// several inside one [`guarded`](super::guard::guarded).
+    /// A bind group over what `resource` gives for each slot. It is created unguarded: callers
+    /// create several inside one [`guarded`](super::guard::guarded).
     pub fn bind<'a>(
         &self,
         device: &Device,
