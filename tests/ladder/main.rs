@@ -373,7 +373,11 @@ fn a_broken_compaction_is_seen() {
             "wide.slopes.x, depth,",
             "wide.slopes.x, 1.0,",
         ),
-        (VoteScanCompact, "rows[row].pairs", "rows[chunk.first_row + group].pairs"),
+        (
+            VoteScanCompact,
+            "rows[row].pairs",
+            "rows[chunk.first_row + group].pairs",
+        ),
         (LookBack, "first_row + in_chunk / each", "first_row"),
         (LookBack, "word = full_word(", "word = 0u * full_word("),
     ];
