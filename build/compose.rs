@@ -76,6 +76,8 @@ pub const KERNELS: &[Kernel] = &[
     kernel("meshlet_scan", "meshlets/scan", &["scan", "spine"], &[]),
     kernel("meshlet_compact", "meshlets/compact", &["compact"], &[]),
     kernel("meshlet_args", "meshlets/args", &["write_args"], &[]),
+    // No kernel of the engine packs instances; callers join the file to their own.
+    kernel("instance_pack", "shared/instance_pack", &["hidden", "pack", "unpack"], &[]),
     kernel("mesh_uniforms", "draw/mesh_uniforms", &["mesh_uniforms"], &[]),
     kernel("expand_scan_items", "expand/scan", &["scan"], &[]),
     kernel("expand_scan_groups", "expand/scan", &["scan"], &["groups"]),
@@ -479,7 +481,7 @@ impl Composer<'_> {
             let found = self.find(self.kernel.file, entry)?;
             queue.push(found.ok_or(format!("no entry point {entry}"))?);
         }
-        while let Some((name, declaration)) = queue.pop() {
+        while let Some((name, declaration)) = self.next(&mut queue)? {
             let kept = self.kept.entry(name.clone()).or_default();
             if !kept.insert(declaration.clone()) {
                 continue;
@@ -495,6 +497,27 @@ impl Composer<'_> {
         }
         self.check_names()?;
         self.text()
+    }
+
+    /// The next declaration to keep. When there are no others, what assertions mention that belong to
+    /// the kernel.
+    fn next(&self, queue: &mut Vec<(String, String)>) -> Result<Option<(String, String)>, String> {
+        let next = queue.pop();
+        if next.is_some() {
+            return Ok(next);
+        }
+        for name in self.kept.keys() {
+            for item in &file(self.files, name)?.items {
+                if item.name.is_some() || !self.keeps(name, item) {
+                    continue;
+                }
+                for mentioned in &item.names {
+                    let found = self.find(name, mentioned)?;
+                    queue.extend(found.filter(|(file, name)| !self.has(file, name)));
+                }
+            }
+        }
+        Ok(queue.pop())
     }
 
     /// What stays together with `item`.
@@ -571,24 +594,25 @@ impl Composer<'_> {
         Ok(())
     }
 
-    /// Whether an item is part of the kernel. An assertion is if all that it mentions is.
-    fn keeps(&self, name: &str, item: &Item) -> Result<bool, String> {
-        let keeps =
-            |file: &str, name: &str| self.kept.get(file).is_some_and(|kept| kept.contains(name));
+    fn has(&self, file: &str, name: &str) -> bool {
+        self.kept.get(file).is_some_and(|kept| kept.contains(name))
+    }
+
+    /// Whether an item is part of the kernel. An assertion is if all names of its file are that it
+    /// mentions.
+    fn keeps(&self, name: &str, item: &Item) -> bool {
         if !Condition::holds(&item.condition, self.features) {
-            return Ok(false);
+            return false;
         }
         if let Some(declared) = &item.name {
-            return Ok(keeps(name, declared));
+            return self.has(name, declared);
         }
-        for mentioned in &item.names {
-            if let Some((file, declared)) = self.find(name, mentioned)? {
-                if !keeps(&file, &declared) {
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
+        let is_declared = |mentioned: &&String| {
+            let file = self.files.get(name);
+            file.is_some_and(|file| file.item(mentioned, self.features).is_some())
+        };
+        let mut declared = item.names.iter().filter(is_declared);
+        declared.all(|mentioned| self.has(name, mentioned))
     }
 
     fn text(&self) -> Result<Composed, String> {
@@ -612,7 +636,7 @@ impl Composer<'_> {
         // Where the last run ended, if nothing was left out since.
         let mut run_end = None;
         for item in &file.items {
-            if !self.keeps(name, item)? {
+            if !self.keeps(name, item) {
                 run_end = None;
                 continue;
             }

@@ -10,7 +10,7 @@ import package::expand::items::{expand, find_bucket, this_bucket};
 import package::expand::layout::{
     EXPAND_BUCKETS, EXPAND_CHUNK, EXPAND_THREADS, EXPAND_TILE, arena, params,
 };
-import package::expand::plan_buckets::{count_few, partial_count, plan, write_few};
+import package::expand::plan_buckets::{count_few, write_few};
 import package::expand::sources::{Thread, index_of};
 import package::expand::spine::spine;
 

@@ -10,7 +10,7 @@ import package::expand::body::expand_item;
 import package::expand::counts::items_of;
 import package::expand::items::{bucket_index, expand, find_bucket, this_bucket};
 import package::expand::layout::{EXPAND_BUCKETS, EXPAND_CHUNK, EXPAND_THREADS, arena, params};
-import package::expand::plan_buckets::{count_few, partial_count, plan, write_few};
+import package::expand::plan_buckets::{count_few, write_few};
 import package::expand::sources::{Thread, index_of, note_items};
 import package::expand::spine::spine;
 

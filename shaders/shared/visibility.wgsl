@@ -2,7 +2,7 @@
 // whole block or word of 32 instances. The twins are in `reference::vote` and
 // `reference::classify`.
 
-import package::shared::instance::{Instance, instance_scale, instance_turn, load_instance};
+import package::shared::instance::{instance_scale, instance_turn, load_instance};
 import package::shared::layout::{
     BLOCK, Bound, CHUNK_HAS_SCALE, CHUNK_OFF_CENTER, Chunk, PlanePairs, ViewPlanes, chunk_views,
 };
