@@ -6,7 +6,7 @@ use wgpu::{Device, Queue};
 
 /// Has nothing to keep.
 #[derive(Default)]
-pub(in crate::render) struct Tunings;
+pub(in crate::render) struct Tunings {}
 
 impl Tunings {
     /// `None`, which is the rule.
