@@ -5,7 +5,7 @@ use crate::cull::{CullerOptions, Gpu, Tuning};
 
 /// Has nothing to keep.
 #[derive(Default)]
-pub(in crate::render) struct Tunings;
+pub(in crate::render) struct Tunings {}
 
 impl Tunings {
     /// `None`, which is the rule.
