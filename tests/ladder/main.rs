@@ -372,8 +372,8 @@ fn a_broken_compaction_is_seen() {
         ),
         (
             VoteScanCompact,
-            "rows[row].pairs",
-            "rows[chunk.first_row + group].pairs",
+            "chunk_views[row].planes.pairs",
+            "chunk_views[chunk.first_row + group].planes.pairs",
         ),
         (LookBack, "first_row + in_chunk / each", "first_row"),
         (LookBack, "word = full_word(", "word = 0u * full_word("),
