@@ -14,7 +14,7 @@ use bevy_gpu_culling::{
 use common::{gpu, options, random_set, random_view, rng};
 use glam::{Affine3A, Quat, Vec3};
 use rand::RngExt;
-use wgpu::{Buffer, BufferUsages, Device, Queue, util::DeviceExt};
+use wgpu::{Buffer, BufferUsages, Device, util::DeviceExt};
 
 /// A kernel that packs the instances in `plain` and writes them to the set.
 const KERNEL: &str = "
@@ -309,6 +309,7 @@ fn uploaded(
         .prepared()
         .record(Gpu::new(device, queue), &mut encoder);
     queue.submit([encoder.finish()]);
+    culler.finish(recorded);
     survivors(Gpu::new(device, queue), &culler, frame)
 }
 

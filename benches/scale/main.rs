@@ -362,7 +362,10 @@ impl Bench {
         for run in 0..self.args.warm_up + self.runs {
             let begin = Instant::now();
             self.gpu.within_memory(|| {
-                culler.prepare(Gpu::new(&self.gpu.device, &self.gpu.queue), &frame);
+                culler.prepare(
+                    bevy_gpu_culling::cull::Gpu::new(&self.gpu.device, &self.gpu.queue),
+                    &frame,
+                );
                 Ok(())
             })?;
             let prepare = milliseconds(begin);
@@ -528,7 +531,10 @@ impl Bench {
     fn time_read(&self, culler: &mut Culler, views: u32) -> Result<Times> {
         let (device, queue) = (&self.gpu.device, &self.gpu.queue);
         self.gpu.within_memory(|| {
-            culler.prepare(Gpu::new(device, queue), &Self::frame(0.0, views));
+            culler.prepare(
+                bevy_gpu_culling::cull::Gpu::new(device, queue),
+                &Self::frame(0.0, views),
+            );
             Ok(())
         })?;
         let culler = &*culler;

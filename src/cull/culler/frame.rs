@@ -159,16 +159,30 @@ impl Frame<'_> {
     /// Records the whole frame: bounds of written sets, all stages, the copy of the counters.
     /// Nothing on the `Cpu` tier.
     pub fn record(self, gpu: Gpu<'_>, encoder: &mut CommandEncoder) -> Recorded {
-        self.record_with(gpu, encoder, &mut PlainPasses, &mut [])
+        self.record_all(gpu, encoder, &mut PlainPasses, &mut [], true)
     }
 
-    /// Records the whole frame in passes of `passes`, with `followers` after the stages.
+    /// Records the whole frame in passes of `passes`, with `followers` after the stages. The
+    /// counters are copied only if [`Culler::wants_counts`], or a follower needs them: a copy costs
+    /// as much as the recording of a stage.
     pub fn record_with(
         self,
         gpu: Gpu<'_>,
         encoder: &mut CommandEncoder,
         passes: &mut dyn PassRecorder,
         followers: &mut [&mut dyn Follower],
+    ) -> Recorded {
+        let wants_counts = self.culler.wants_counts();
+        self.record_all(gpu, encoder, passes, followers, wants_counts)
+    }
+
+    fn record_all(
+        self,
+        gpu: Gpu<'_>,
+        encoder: &mut CommandEncoder,
+        passes: &mut dyn PassRecorder,
+        followers: &mut [&mut dyn Follower],
+        mut wants_counts: bool,
     ) -> Recorded {
         let culler = self.culler;
         let mut recorded = Recorded::default();
@@ -184,7 +198,6 @@ impl Frame<'_> {
             });
             recorded.passes += 1;
         }
-        let mut wants_counts = culler.wants_counts();
         for follower in followers {
             if follower.has_work() {
                 wants_counts |= follower.needs_counts();
