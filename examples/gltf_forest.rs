@@ -10,6 +10,7 @@ mod common;
 
 use bevy::{
     camera_controller::free_camera::{FreeCamera, FreeCameraPlugin},
+    ecs::system::SystemParam,
     gltf::{Gltf, GltfMesh, GltfNode},
     light::CascadeShadowConfigBuilder,
     mesh::VertexAttributeValues,
@@ -68,20 +69,29 @@ fn load(
     Ok(())
 }
 
+/// What the loader makes of glTF files.
+#[derive(SystemParam)]
+struct GltfAssets<'w> {
+    files: Res<'w, Assets<Gltf>>,
+    nodes: Res<'w, Assets<GltfNode>>,
+    meshes: Res<'w, Assets<GltfMesh>>,
+}
+
 /// Spawns the primitives of the tree when the file is loaded.
 fn plant(
     mut commands: Commands,
     tree: Res<Tree>,
     server: Res<AssetServer>,
     count: Res<common::Count>,
-    (gltfs, nodes, meshes): (
-        Res<Assets<Gltf>>,
-        Res<Assets<GltfNode>>,
-        Res<Assets<GltfMesh>>,
-    ),
+    gltf: GltfAssets,
     mut sets: ResMut<Assets<InstanceSet>>,
 ) -> Result {
-    let Some(gltf) = gltfs
+    let GltfAssets {
+        files,
+        nodes,
+        meshes,
+    } = gltf;
+    let Some(gltf) = files
         .get(&tree.0)
         .filter(|_| server.is_loaded_with_dependencies(&tree.0))
     else {

@@ -287,7 +287,7 @@ impl Glb {
     }
 
     /// The file, whose only scene has this node.
-    pub fn to_bytes(mut self, root: usize) -> Vec<u8> {
+    pub fn into_bytes(mut self, root: usize) -> Vec<u8> {
         self.scenes = vec![Scene { nodes: [root] }];
         self.buffers = vec![Buffer {
             byte_length: self.binary.len(),

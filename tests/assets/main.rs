@@ -114,10 +114,7 @@ fn load<A: Asset>(app: &mut App, path: &'static str) -> Handle<A> {
     handle
 }
 
-fn get<A: Asset>(app: &App, handle: &Handle<A>) -> A
-where
-    A: Clone,
-{
+fn get<A: Asset + Clone>(app: &App, handle: &Handle<A>) -> A {
     app.world()
         .resource::<Assets<A>>()
         .get(handle)

@@ -40,7 +40,7 @@ pub fn file() -> Vec<u8> {
         children: Some(vec![trunk, crown]),
         ..Node::new("Tree")
     });
-    glb.to_bytes(root)
+    glb.into_bytes(root)
 }
 
 /// Center and radius of the blobs of leaves, in the crown's space.

@@ -30,7 +30,7 @@ pub(crate) struct Strategy {
 /// How the arena of survivors is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arena {
-    /// ViewPlanes after row without gaps: as large as the number of survivors.
+    /// Row after row without gaps: as large as the number of survivors.
     Dense,
     /// One region per row with room for all its instances.
     Regions,

@@ -75,6 +75,10 @@ impl MeshletMeshes {
 }
 
 /// Gives entities the meshes of their meshlets when those are loaded, and again when they change.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a system's parameters are its data"
+)]
 pub(in crate::render) fn give_meshes(
     mut commands: Commands,
     mut events: MessageReader<AssetEvent<MeshletMesh>>,
