@@ -31,7 +31,7 @@
 //!
 //! The rooms, from the ground up: [`layout`] (what the shaders share), `gpu` (buffers and errors),
 //! `store` (sets on the GPU), [`plan`], `compaction` (the passes), `choose` (which of them run),
-//! `run` (the batches), `culler` (the frame). [`reference`] has the CPU twin of each kernel.
+//! `run` (the batches), `culler` (the frame). [`mod@reference`] has the CPU twin of each kernel.
 
 mod choose;
 mod compaction;

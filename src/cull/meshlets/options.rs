@@ -1,6 +1,6 @@
 //! The options of the meshlet stages.
 
-/// Options of a [`MeshletCuller`].
+/// Options of a [`MeshletCuller`](super::MeshletCuller).
 #[derive(Clone, Copy, Debug)]
 pub struct MeshletOptions {
     /// Whether the kernels keep their bounds checks (for tests; off by default).

@@ -143,7 +143,7 @@ impl InstanceStore {
     /// Keeps the instances in `ranges` as the previous ones, before they change. Call it between
     /// [`Self::reserve_set`] and the uploads, with the ranges that the previous frame changed; or
     /// with no ranges if the set moved, because a moved set takes its previous instances along.
-    /// Does nothing without [`Channels::previous`].
+    /// Does nothing without [`Channels::previous`](crate::cull::Channels::previous).
     ///
     /// # Errors
     /// [`CullError::UnknownSet`].
