@@ -102,7 +102,7 @@ fn an_error_of_a_kernel_names_file_and_line() {
         ..CullerOptions::default()
     };
     let line = "    return dot(away, away) <= reach * reach;";
-    let broken = |_: &str, source: String| source.replace(line, "    return away;");
+    let broken = |_: &str, source: String| source.replace(line, "    return missing;");
     let error = Culler::with_sources(&device, options, broken).err();
     let Some(CullError::Pipeline { message, .. }) = error else {
         panic!("{error:?}");

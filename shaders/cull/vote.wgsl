@@ -13,7 +13,7 @@ import package::shared::visibility::{is_visible, load_sphere};
 @if(counted) import package::cull::lists::lists;
 @if(subgroup) import package::shared::ballot::keep_ballot;
 @if(subgroup) import package::shared::instance::INSTANCE_IS_RIGID;
-@if(subgroup) import package::shared::layout::{BLOCKS_PER_WORKGROUP, PlanePairs, ViewPlanes, chunk_views};
+@if(subgroup) import package::shared::layout::{BLOCKS_PER_WORKGROUP, PlanePairs, ViewPlanes};
 @if(subgroup) import package::shared::visibility::{
     center_in_plane_pairs, center_in_view, keeps_center, sphere_in_reach, widened,
     widened_plane_pairs,
