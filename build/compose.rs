@@ -394,7 +394,8 @@ fn declared<'a>(texts: &[&'a str]) -> Option<&'a str> {
     Some(next)
 }
 
-/// The names that a declaration mentions: no members, no attributes, no names that it declares itself.
+/// The names that a declaration mentions: no members, no attributes, no names that it declares
+/// itself.
 fn mentioned(texts: &[&str]) -> BTreeSet<String> {
     let before = |index: usize| index.checked_sub(1).and_then(|at| texts.get(at)).copied();
     let after = |index: usize| texts.get(index + 1).copied();

@@ -109,7 +109,7 @@ impl Kernel {
 /// The place in `shaders/` that line `line` of a composed kernel comes from, both counted from 1.
 ///
 /// Above each run of lines stands the place of its first one:
-/// `// shaders/shared/frustum.wgsl:12`.
+/// `// shaders/shared/visibility.wgsl:12`.
 pub(crate) fn origin(source: &str, line: usize) -> Option<String> {
     let above: Vec<_> = source.lines().take(line).enumerate().collect();
     above.into_iter().rev().find_map(|(index, text)| {

@@ -11,6 +11,7 @@ use super::{
 use crate::cull::{
     Compaction, CullingTier, FrameCounts, Refusal,
     meshlets::{MeshletCounts, MeshletCuller},
+    policy::RETRY_AFTER,
 };
 use bevy::{
     log::{warn, warn_once},
@@ -274,7 +275,7 @@ fn log_refusal(Refusal { error, requests }: Refusal) {
         more => format!(" and {more} more"),
     };
     error!(
-        "GpuInstances on {}{more} are not drawn: {error}. They are tried again every 120 frames",
+        "GpuInstances on {}{more} are not drawn: {error}. They are tried again every {RETRY_AFTER} frames",
         named.join(", ")
     );
 }

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! The types keep the order: only [`Culler::prepare`] and [`Culler::prepared`] give a [`Frame`],
-//! only a `Frame` records, and [`Culler::finish`] takes what the recording returned.
+//! only a `Frame` records, and [`Culler::finish`] takes what the recording returned. What they do
+//! not keep: a caller may ask for a prepared frame twice.
 
 use super::Culler;
 use crate::cull::{CullFrame, FrameCounts, Refusal, Stage, gpu::Gpu};
@@ -79,7 +80,7 @@ pub trait Follower {
 }
 
 impl Culler {
-    /// Plans a frame, and uploads what changed of its tables; on the `Cpu` tier also culls it.
+    /// Plans a frame, and uploads what changed of its tables; on the `Cpu` tier also tests it.
     /// Requests whose set is not resident are not drawn.
     pub fn prepare(&mut self, gpu: Gpu<'_>, frame: &CullFrame) -> Frame<'_> {
         self.frame.now += 1;
@@ -99,7 +100,7 @@ impl Culler {
     }
 
     /// The frame that was prepared last, for a caller that prepares and records in different
-    /// places.
+    /// places. It is up to the caller to record a frame once.
     pub fn prepared(&mut self) -> Frame<'_> {
         Frame { culler: self }
     }
@@ -124,8 +125,7 @@ impl Culler {
     }
 
     /// Ends a frame after its commands were submitted.
-    pub fn finish(&mut self, recorded: Recorded) {
-        let Recorded { .. } = recorded;
+    pub fn finish(&mut self, _recorded: Recorded) {
         self.runner.after_submit();
     }
 

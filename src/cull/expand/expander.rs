@@ -1,4 +1,5 @@
-//! One expansion over buffers of the caller.
+//! One expansion over buffers of the caller. The file is long because `new` and `bind` name every
+//! binding of every pass.
 
 mod read;
 mod source;

@@ -1,14 +1,11 @@
 //! What the GPU has of each set, and which sets were refused.
 
 use crate::{
-    cull::{CullError, SetId, WrittenRegion},
+    cull::{CullError, SetId, WrittenRegion, policy::RETRY_AFTER},
     instance::InstanceSet,
 };
 use bevy::{platform::collections::HashMap, prelude::*, render::sync_world::MainEntity};
 use core::ops::Range;
-
-/// Number of frames after which a refused set is tried again: the device may have room by then.
-const RETRY_AFTER: u64 = 120;
 
 /// A set that was refused. It is tried again when it has changed, or after [`RETRY_AFTER`] frames.
 #[derive(Clone, Copy)]
