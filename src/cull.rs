@@ -21,8 +21,8 @@
 //!   read back     totals and commands, a few frames later
 //! ```
 //!
-//! [`Compaction`] chooses between the two ways, and has others for study. Apart from the frame,
-//! [`Expander`] gives one thread to each item of each source ([`Expansion`]).
+//! [`Compaction`] names these two ways, and other ways for study. [`Expander`] is not part of the
+//! frame: it gives one thread to each item of each source ([`Expansion`]).
 //!
 //! The words, in short (`docs/glossary.md` has all of them): a *page* is a buffer of instances; a
 //! *chunk* is a run of one set's instances in one page, as one request uses it; a *block* is 1,024

@@ -471,7 +471,7 @@ fn a_broken_kernel_is_seen() {
     // Kernel, whether the counts are scanned, text, replacement.
     let breaks: [(&str, bool, &str, &str); 21] = [
         ("vote", false, "+ sphere.w > 0.0", "+ sphere.w > 0.01"),
-        ("vote", false, "& plane_keeps(row.near, sphere) ", ""),
+        ("vote", false, "& plane_keeps(planes.near, sphere) ", ""),
         ("vote", false, "(i < chunk.instance_count) &", "true &"),
         ("vote", false, "* chunk.world_scale", ""),
         (

@@ -1,4 +1,4 @@
-// Stage 0: blocks. One thread per block tests the bound of the block in every row of its chunk. A
+// Classify: blocks. One thread per block tests the bound of the block in every row of its chunk. A
 // count starts with what is known: all instances of the block if it is inside, otherwise none.
 // Blocks that some view crosses go to a list. The other blocks need no further work.
 

@@ -1,13 +1,13 @@
-// Stage 3: words to ids. The words of each block and row become ids, in instance order, at the
-// place of the block's count: the sum of all counts before it. This stage also writes the commands
-// of the rows and empties the list of crossed blocks.
+// Compact: words to ids. A cell is one block in one row, and has one count. Its words become ids,
+// in instance order, at the place of the cell: the sum of all counts before its own. This stage
+// also writes the commands of the rows and empties the list of crossed blocks.
 //
-// If counts are few (batch.is_scanned is 0), a workgroup has COUNTS_PER_WORKGROUP contiguous counts
+// If cells are few (batch.is_scanned is 0), a workgroup has COUNTS_PER_WORKGROUP contiguous cells
 // and adds up all counts before them. If they are many, `scan` has added up tiles and listed the
-// occupied counts. Workgroups stride over that list, COUNTS_PER_WORKGROUP counts at a time, and add
+// occupied cells. Workgroups stride over that list, COUNTS_PER_WORKGROUP cells at a time, and add
 // up the tiles before each.
 //
-// 32 contiguous threads write the ids of a count. Each reads all words and takes one bit of every
+// 32 contiguous threads write the ids of a cell. Each reads all words and takes one bit of every
 // word, so no thread waits for another. The tier's file (compact_subgroup.wgsl,
 // compact_workgroup.wgsl) adds up over a workgroup, and may have a faster way for words with few
 // bits (`write_count_together`).
@@ -63,7 +63,7 @@ fn write_row(row: u32, place: u32, end: u32) {
 
 fn compact_all(workgroup: u32, workgroups: u32, thread: Thread) {
     let is_scanned = batch.is_scanned != 0u;
-    let first_count = workgroup * COUNTS_PER_WORKGROUP;
+    let first_cell = workgroup * COUNTS_PER_WORKGROUP;
     var place = 0u;
     // Each workgroup writes the command of one row, from the same sum as its place.
     for (
@@ -82,7 +82,7 @@ fn compact_all(workgroup: u32, workgroups: u32, thread: Thread) {
             sums = tiles_before(thread, vec4<u32>(0u, first / SCAN_TILE, end / SCAN_TILE, 0u));
             sums += vec4<u32>(0u, counts[first], counts[end], 0u);
         } else {
-            sums = sums_before(thread, vec4<u32>(first_count, first, end, 0u));
+            sums = sums_before(thread, vec4<u32>(first_cell, first, end, 0u));
         }
         place = sums.x;
         if (thread.index == 0u && row < batch.row_count) {
@@ -90,19 +90,19 @@ fn compact_all(workgroup: u32, workgroups: u32, thread: Thread) {
         }
     }
     if (is_scanned) {
-        compact_occupied(first_count, workgroups * COUNTS_PER_WORKGROUP, thread);
+        compact_occupied(first_cell, workgroups * COUNTS_PER_WORKGROUP, thread);
     } else {
-        compact_few(first_count, place, thread);
+        compact_few(first_cell, place, thread);
     }
 }
 
-// The chunk of a count: the last one whose first count is not after it.
-fn chunk_of_count(count: u32) -> u32 {
+// The chunk of a cell: the last one whose first cell is not after it.
+fn chunk_of_count(cell: u32) -> u32 {
     var low = 0u;
     var high = batch.chunk_count;
     while (high - low > 1u) {
         let middle = (low + high) / 2u;
-        if (chunks[middle].first_count <= count) {
+        if (chunks[middle].first_count <= cell) {
             low = middle;
         } else {
             high = middle;
@@ -119,26 +119,26 @@ fn write_word(word: u32, place: u32, first_id: u32, bit: u32) -> u32 {
     return place + countOneBits(word);
 }
 
-// The instances of a count. Their ids begin with `first_id`.
+// The instances of a cell. Their ids begin with `first_id`.
 struct Counted {
     first_id: u32,
     len: u32,
 }
 
-fn counted(count: u32) -> Counted {
-    let chunk = chunks[chunk_of_count(count)];
-    let block = (count - chunk.first_count) % chunk.block_count;
+fn counted(cell: u32) -> Counted {
+    let chunk = chunks[chunk_of_count(cell)];
+    let block = (cell - chunk.first_count) % chunk.block_count;
     let len = min(chunk.instance_count - block * BLOCK, BLOCK);
     return Counted(chunk.first_instance + block * BLOCK, len);
 }
 
-// Writes the ids of one count from `place` on, with 32 threads.
-fn write_count(count: u32, block: Counted, place: u32, survivors: u32, bit: u32) {
+// Writes the ids of one cell from `place` on, with 32 threads.
+fn write_count(cell: u32, block: Counted, place: u32, survivors: u32, bit: u32) {
     if (survivors == block.len) {
         // All instances survive: there may be no words.
         write_run(place, block.first_id, room_for(place, survivors), bit);
     } else {
-        write_words(count, place, block.first_id, bit);
+        write_words(cell, place, block.first_id, bit);
     }
 }
 
@@ -173,13 +173,13 @@ fn write_run(place: u32, first_id: u32, len: u32, bit: u32) {
     }
 }
 
-fn write_words(count: u32, first_place: u32, first_id: u32, bit: u32) {
+fn write_words(cell: u32, first_place: u32, first_id: u32, bit: u32) {
     let fours = BLOCK_WORDS / 4u;
     var place = first_place;
-    var next = words[count * fours];
+    var next = words[cell * fours];
     for (var w = 0u; w < fours; w += 1u) {
         let four = next;
-        next = words[count * fours + min(w + 1u, fours - 1u)];
+        next = words[cell * fours + min(w + 1u, fours - 1u)];
         if ((four.x | four.y | four.z | four.w) != 0u) {
             let id = first_id + w * 128u;
             place = write_word(four.x, place, id, bit);
@@ -190,60 +190,60 @@ fn write_words(count: u32, first_place: u32, first_id: u32, bit: u32) {
     }
 }
 
-// Compacts the counts from `first_count` on. `place` is the place of the first.
-fn compact_few(first_count: u32, place: u32, thread: Thread) {
-    let count = first_count + thread.index / 32u;
+// Compacts the cells from `first_cell` on. `place` is the place of the first.
+fn compact_few(first_cell: u32, place: u32, thread: Thread) {
+    let cell = first_cell + thread.index / 32u;
     var before = place;
     var survivors = 0u;
-    if (count < batch.count_len) {
-        for (var c = first_count; c < count; c += 1u) {
+    if (cell < batch.count_len) {
+        for (var c = first_cell; c < cell; c += 1u) {
             before += counts[c];
         }
-        survivors = counts[count];
+        survivors = counts[cell];
     }
-    write_count_together(count, word_of(count, survivors, thread), before, survivors, thread);
+    write_count_together(cell, word_of(cell, survivors, thread), before, survivors, thread);
 }
 
 var<workgroup> occupied_end: u32;
 
-// A count with survivors. After the end of the list it has none.
+// A cell with survivors. After the end of the list it has none.
 struct Occupied {
-    count: u32,
+    cell: u32,
     survivors: u32,
     // Survivors of its tile before it.
     in_tile: u32,
 }
 
 fn occupied_at(place: u32, end: u32) -> Occupied {
-    var cell: Occupied;
+    var occupied: Occupied;
     if (place < end) {
         let entry = lists.entries[place];
-        cell = Occupied(entry.x >> OCCUPIED_SHIFT, entry.x & OCCUPIED_SURVIVORS, entry.y);
+        occupied = Occupied(entry.x >> OCCUPIED_SHIFT, entry.x & OCCUPIED_SURVIVORS, entry.y);
     }
-    return cell;
+    return occupied;
 }
 
-// Compacts the occupied counts from `first` on, COUNTS_PER_WORKGROUP at every `step`.
+// Compacts the occupied cells from `first` on, COUNTS_PER_WORKGROUP at every `step`.
 fn compact_occupied(first: u32, step: u32, thread: Thread) {
     if (thread.index == 0u) {
         occupied_end = min(atomicLoad(&lists.occupied_count), batch.count_len);
     }
     let end = workgroupUniformLoad(&occupied_end);
     for (var at = first; at < end; at += step) {
-        let cell = occupied_at(at + thread.index / 32u, end);
+        let occupied = occupied_at(at + thread.index / 32u, end);
         // Loaded before the sums are waited for.
-        let word = word_of(cell.count, cell.survivors, thread);
-        let place = tiles_before_occupied(at, end, cell, thread) + cell.in_tile;
-        write_count_together(cell.count, word, place, cell.survivors, thread);
+        let word = word_of(occupied.cell, occupied.survivors, thread);
+        let place = tiles_before_occupied(at, end, occupied, thread) + occupied.in_tile;
+        write_count_together(occupied.cell, word, place, occupied.survivors, thread);
     }
 }
 
-// Survivors of all tiles before the tile of the thread's count, at any subgroup size.
+// Survivors of all tiles before the tile of the thread's cell, at any subgroup size.
 fn tiles_before_any(at: u32, end: u32, thread: Thread) -> u32 {
-    let counts_at = vec4<u32>(
-        occupied_at(at, end).count,
-        occupied_at(at + 1u, end).count,
-        occupied_at(at + 2u, end).count,
-        occupied_at(at + 3u, end).count);
-    return tiles_before(thread, counts_at / SCAN_TILE)[thread.index / 32u];
+    let cells = vec4<u32>(
+        occupied_at(at, end).cell,
+        occupied_at(at + 1u, end).cell,
+        occupied_at(at + 2u, end).cell,
+        occupied_at(at + 3u, end).cell);
+    return tiles_before(thread, cells / SCAN_TILE)[thread.index / 32u];
 }

@@ -43,31 +43,30 @@ const MOST_STAGED: u32 = 320u;
 
 var<workgroup> staged: array<u32, COUNTS_PER_WORKGROUP * MOST_STAGED>;
 
-// The lane's word of a count, if its survivors are few.
-fn word_of(count: u32, survivors: u32, thread: Thread) -> u32 {
+// The lane's word of a cell, if its survivors are few.
+fn word_of(cell: u32, survivors: u32, thread: Thread) -> u32 {
     var word = 0u;
     if (thread.size == 32u && survivors > 0u && survivors <= MOST_STAGED) {
-        word = words[count * (BLOCK_WORDS / 4u) + thread.lane / 4u][thread.lane & 3u];
+        word = words[cell * (BLOCK_WORDS / 4u) + thread.lane / 4u][thread.lane & 3u];
     }
     return word;
 }
 
-// Survivors of all tiles before the tile of the thread's count. A subgroup of 32 lanes has one
-// count.
-fn tiles_before_occupied(at: u32, end: u32, cell: Occupied, thread: Thread) -> u32 {
+// Survivors of all tiles before the tile of the thread's cell. A subgroup of 32 lanes has one cell.
+fn tiles_before_occupied(at: u32, end: u32, occupied: Occupied, thread: Thread) -> u32 {
     if (thread.size != 32u) {
         return tiles_before_any(at, end, thread);
     }
     var sum = 0u;
-    for (var tile = thread.lane; tile < cell.count / SCAN_TILE; tile += 32u) {
+    for (var tile = thread.lane; tile < occupied.cell / SCAN_TILE; tile += 32u) {
         sum += partials[tile];
     }
     return subgroupAdd(sum);
 }
 
-// Writes the ids of one count per 32 threads. Called by all threads of the workgroup.
+// Writes the ids of one cell per 32 threads. Called by all threads of the workgroup.
 fn write_count_together(
-    count: u32,
+    cell: u32,
     lane_word: u32,
     place: u32,
     survivors: u32,
@@ -75,7 +74,7 @@ fn write_count_together(
 ) {
     var block = Counted(0u, 0u);
     if (survivors > 0u) {
-        block = counted(count);
+        block = counted(cell);
     }
     let by_words = (thread.size == 32u) & (survivors < block.len) & (survivors <= MOST_STAGED);
     let is_staged = by_words & (survivors > FEW_SURVIVORS);
@@ -95,7 +94,7 @@ fn write_count_together(
             word &= word - 1u;
         }
     } else if (survivors > 0u) {
-        write_count(count, block, place, survivors, thread.index % 32u);
+        write_count(cell, block, place, survivors, thread.index % 32u);
     }
     workgroupBarrier();
     if (is_staged) {

@@ -26,23 +26,23 @@ fn add_up(thread: Thread, value: vec4<u32>) -> vec4<u32> {
 }
 
 // The ways of subgroups of 32 lanes have no use here: 32 threads take a bit per word.
-fn word_of(count: u32, survivors: u32, thread: Thread) -> u32 {
+fn word_of(cell: u32, survivors: u32, thread: Thread) -> u32 {
     return 0u;
 }
 
-fn tiles_before_occupied(at: u32, end: u32, cell: Occupied, thread: Thread) -> u32 {
+fn tiles_before_occupied(at: u32, end: u32, occupied: Occupied, thread: Thread) -> u32 {
     return tiles_before_any(at, end, thread);
 }
 
 fn write_count_together(
-    count: u32,
+    cell: u32,
     lane_word: u32,
     place: u32,
     survivors: u32,
     thread: Thread,
 ) {
     if (survivors > 0u) {
-        write_count(count, counted(count), place, survivors, thread.index % 32u);
+        write_count(cell, counted(cell), place, survivors, thread.index % 32u);
     }
 }
 

@@ -13,11 +13,12 @@
 //     published    P3 P4 A4 .      P: prefix, its own total included; A: its total
 //     strip 3      4 + 4 = 8       looks back over A4, up to P4
 //
-// Workgroups take strips in order, so the workgroups of all strips before one run or have run. But
-// no rule says that they make progress while this one waits. So after SPINS looks, a missing strip
-// is counted here (`count_strip`) and published for all, as in Smith, Levien and Owens, "Decoupled
-// Fallback: A Portable Single-Pass GPU Scan", 2025 (https://doi.org/10.1145/3694906.3743326). Every
-// loop counts its turns: nothing here waits forever, whatever other workgroups do.
+// Workgroups take strips in order. So if a workgroup has a strip, other workgroups have taken all
+// strips before it. But WGSL does not promise that they make progress while this workgroup waits.
+// After SPINS looks, this workgroup counts the missing strip itself (`count_strip`) and publishes
+// the total for all, as in Smith, Levien and Owens, "Decoupled Fallback: A Portable Single-Pass GPU
+// Scan", 2025 (https://doi.org/10.1145/3694906.3743326). Every loop limits its turns, so nothing
+// here waits forever, whatever other workgroups do.
 
 import package::shared::ballot::{component, keep_ballot};
 import package::shared::instance::INSTANCE_IS_RIGID;
@@ -48,12 +49,13 @@ struct LookBack {
 const AGGREGATE: u32 = 0x40000000u;
 const PREFIX: u32 = 0x80000000u;
 const STATUS_VALUE: u32 = 0x3fffffffu;
-// The survivors of a batch fit into a status.
+// The number of survivors of a batch fits into a status.
 const_assert MOST_TILES * SCAN_TILE * BLOCK <= STATUS_VALUE;
-// Looks at a strip that has published nothing, until it is counted here.
+// Number of looks at a strip that has published nothing. After them, the waiting workgroup counts
+// the strip itself.
 const SPINS: u32 = 64u;
 
-// What a strip has published. Before the first strip the sum is known: none.
+// What a strip has published. No survivors come before strip 0, so the prefix there is 0.
 fn status_of(half: u32, strip: i32) -> u32 {
     var status = PREFIX;
     if (strip >= 0) {
@@ -68,8 +70,9 @@ fn sum_before(half: u32, strip: u32, lane: u32, size: u32) -> u32 {
     let lanes = min(size, 32u);
     var sum = 0u;
     var at = strip;
-    // A turn that does not advance waits for a strip, so the next turn advances. Adding up at once
-    // what the wait has seen costs a third of the speed.
+    // A turn advances, or it waits until the missing strip is published. Then the next turn
+    // advances. So two turns per strip are enough. It is a third slower to add the published value
+    // in the turn that waits (docs/internals/tried.md).
     for (var turns = 2u * strip; turns > 0u && at > 0u; turns -= 1u) {
         // One strip per lane, backwards from the last.
         let status = status_of(half, i32(at) - 1 - i32(lane));
@@ -284,7 +287,8 @@ fn place_strip(this_strip: Strip, strip: u32, total: u32, half: u32, lane: u32, 
     }
 }
 
-// Average survivors per word up to which each thread writes the ids of whole words.
+// Up to this average number of survivors per word, each thread writes the ids of whole words. Above
+// it, 32 threads share a word.
 const FEW_IN_WORD: u32 = 2u;
 
 // Writes the ids of the strip's survivors from `place` on.
@@ -361,7 +365,7 @@ fn vote_words(
 // first instance, counted from the start of the chunk.
 fn vote_crossed_ballots(
     chunk: Chunk,
-    row: ViewPlanes,
+    planes: ViewPlanes,
     crossed: vec4<u32>,
     first: u32,
     words_each: u32,
@@ -374,7 +378,7 @@ fn vote_crossed_ballots(
         let in_words = (k * size + lane) / 32u;
         var visible = false;
         if (((component(crossed, in_words / 32u) >> (in_words % 32u)) & 1u) != 0u) {
-            visible = is_visible(chunk, row, load_sphere(chunk, i), i);
+            visible = is_visible(chunk, planes, load_sphere(chunk, i), i);
         }
         word = keep_ballot(word, k, subgroupBallot(visible), lane, size);
     }

@@ -1,6 +1,6 @@
-// Stage 2, if there are many counts. Survivors per block and row become exclusive prefixes within
-// tiles of SCAN_TILE, in place, and totals of the tiles. `compact` adds up the tiles before its
-// own. A closing entry holds the sum of all. Few counts stay as they are: `compact` adds up all
+// Scan: runs only if there are many counts. Survivors per block and row become exclusive prefixes
+// within tiles of SCAN_TILE, in place, and totals of the tiles. `compact` adds up the tiles before
+// its own. A closing entry holds the sum of all. Few counts stay as they are: `compact` adds up all
 // counts before its own.
 //
 //     survivors of 5 blocks, tiles of 2    3 0 | 4 1 | 2
@@ -59,11 +59,11 @@ fn store_tile(tile: u32, thread: u32, weights: vec4<u32>, before: u32, total: u3
     workgroupBarrier();
     for (var k = 0u; k < SCAN_ITEMS; k += 1u) {
         let place = tile_first + sums[k] / OCCUPIED;
-        // A list that was not emptied (a frame without stages 0 and 1) loses counts instead of
-        // overflowing.
+        // The first pass of a frame empties the list. Without that pass, the list loses counts
+        // instead of overflowing.
         if (weights[k] > 0u && place < batch.count_len) {
-            let count = ((first + k) << OCCUPIED_SHIFT) | (weights[k] % OCCUPIED);
-            lists.entries[place] = vec2<u32>(count, sums[k] % OCCUPIED);
+            let packed = ((first + k) << OCCUPIED_SHIFT) | (weights[k] % OCCUPIED);
+            lists.entries[place] = vec2<u32>(packed, sums[k] % OCCUPIED);
         }
     }
 }

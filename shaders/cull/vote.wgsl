@@ -1,4 +1,4 @@
-// Stage 1: the vote. A workgroup loads its block of 1,024 instances once and tests each in every
+// Vote on all blocks. A workgroup loads its block of 1,024 instances once and tests each in every
 // row of the chunk. The answer is one bit per instance and row: bit i % 32 of word i / 32, written
 // to
 //     words[(first_count + row * block_count + block) * BLOCK_WORDS + i / 32].
@@ -88,20 +88,20 @@ fn is_fast(chunk: Chunk, first: u32, lane: u32, size: u32) -> bool {
 @if(subgroup)
 fn vote_centers(
     chunk: Chunk,
-    row: ViewPlanes,
+    planes: ViewPlanes,
     centers: ptr<function, array<vec3<f32>, BLOCK_ITEMS>>,
     lane: u32,
     size: u32,
 ) -> u32 {
-    let wide = widened(row, chunk.sphere.w);
+    let wide = widened(planes, chunk.sphere.w);
     var word = 0u;
-    if ((row.reach.w < 0.0) & (size == 32u)) {
+    if ((planes.reach.w < 0.0) & (size == 32u)) {
         // The case of most GPUs: a ballot is a word.
         for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
             let ballot = subgroupBallot(center_in_view(wide, (*centers)[k]));
             word = select(word, ballot.x, lane == k);
         }
-    } else if (row.reach.w < 0.0) {
+    } else if (planes.reach.w < 0.0) {
         for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
             let ballot = subgroupBallot(center_in_view(wide, (*centers)[k]));
             word = keep_ballot(word, k, ballot, lane, size);
@@ -109,7 +109,7 @@ fn vote_centers(
     } else {
         for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
             let center = (*centers)[k];
-            let in_reach = sphere_in_reach(row, chunk, vec4<f32>(center, chunk.sphere.w));
+            let in_reach = sphere_in_reach(planes, chunk, vec4<f32>(center, chunk.sphere.w));
             let ballot = subgroupBallot(center_in_view(wide, center) & in_reach);
             word = keep_ballot(word, k, ballot, lane, size);
         }
@@ -146,7 +146,7 @@ fn vote_plane_pairs(
 @if(subgroup)
 fn vote_spheres(
     chunk: Chunk,
-    row: ViewPlanes,
+    planes: ViewPlanes,
     spheres: ptr<function, array<vec4<f32>, BLOCK_ITEMS>>,
     first: u32,
     lane: u32,
@@ -154,7 +154,7 @@ fn vote_spheres(
 ) -> u32 {
     var word = 0u;
     for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
-        let ballot = subgroupBallot(is_visible(chunk, row, (*spheres)[k], first + k * size));
+        let ballot = subgroupBallot(is_visible(chunk, planes, (*spheres)[k], first + k * size));
         word = keep_ballot(word, k, ballot, lane, size);
     }
     return word;
@@ -208,8 +208,8 @@ fn vote(
                 if (is_simple[r] != 0u) {
                     word = vote_plane_pairs(shared_plane_pairs[r], &centers, lane, size);
                 } else {
-                    let row = chunk_views[chunk.first_row + group + r].planes;
-                    word = vote_centers(chunk, row, &centers, lane, size);
+                    let planes = chunk_views[chunk.first_row + group + r].planes;
+                    word = vote_centers(chunk, planes, &centers, lane, size);
                 }
                 store_word(chunk, block, group + r, word, thread, lane, size);
             }
@@ -257,31 +257,31 @@ fn vote_block_per_subgroup(
     begin_vote(block_in_batch, lane);
     let chunk = chunks[chunk_of(block_in_batch, batch.chunk_count)];
     let block = block_in_batch - chunk.first_block;
-    let row = chunk_views[chunk.first_row].planes;
+    let planes = chunk_views[chunk.first_row].planes;
     let first = block * BLOCK + lane;
     var word = 0u;
     if (is_fast(chunk, first, lane, BLOCK_THREADS)) {
         // Four loads at a time: more, or an array of them, take registers from other subgroups.
         let at = chunk.first_instance + first;
-        let wide = widened(row, chunk.sphere.w);
+        let wide = widened(planes, chunk.sphere.w);
         for (var w = 0u; w < BLOCK_WORDS; w += 4u) {
             let a = load_instance(at + w * 32u).position;
             let b = load_instance(at + w * 32u + 32u).position;
             let c = load_instance(at + w * 32u + 64u).position;
             let d = load_instance(at + w * 32u + 96u).position;
-            let keeps_a = keeps_center(chunk, row, wide, a);
+            let keeps_a = keeps_center(chunk, planes, wide, a);
             word = select(word, subgroupBallot(keeps_a).x, lane == w);
-            let keeps_b = keeps_center(chunk, row, wide, b);
+            let keeps_b = keeps_center(chunk, planes, wide, b);
             word = select(word, subgroupBallot(keeps_b).x, lane == w + 1u);
-            let keeps_c = keeps_center(chunk, row, wide, c);
+            let keeps_c = keeps_center(chunk, planes, wide, c);
             word = select(word, subgroupBallot(keeps_c).x, lane == w + 2u);
-            let keeps_d = keeps_center(chunk, row, wide, d);
+            let keeps_d = keeps_center(chunk, planes, wide, d);
             word = select(word, subgroupBallot(keeps_d).x, lane == w + 3u);
         }
     } else {
         for (var w = 0u; w < BLOCK_WORDS; w += 1u) {
             let i = first + w * 32u;
-            let ballot = subgroupBallot(is_visible(chunk, row, load_sphere(chunk, i), i)).x;
+            let ballot = subgroupBallot(is_visible(chunk, planes, load_sphere(chunk, i), i)).x;
             word = select(word, ballot, lane == w);
         }
     }
@@ -317,10 +317,10 @@ fn vote(
     }
 
     for (var r = 0u; r < chunk.row_count; r += 1u) {
-        let row = chunk_views[chunk.first_row + r].planes;
+        let planes = chunk_views[chunk.first_row + r].planes;
         var byte = 0u;
         for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
-            byte |= select(0u, 1u << k, is_visible(chunk, row, spheres[k], first + k));
+            byte |= select(0u, 1u << k, is_visible(chunk, planes, spheres[k], first + k));
         }
         bytes[thread] = byte;
         workgroupBarrier();

@@ -1,6 +1,6 @@
-// Stage 1 on crossed blocks that may be many and have one row each, if all subgroups have 32 lanes:
-// one block per subgroup, as in `vote_block` (vote_crossed_subgroup.wgsl), for one row. Fewer
-// registers, so more subgroups wait for memory concurrently.
+// Vote on crossed blocks that may be many and have one row each, if all subgroups have 32 lanes:
+// one block per subgroup, as in `vote_block` (vote_crossed_subgroup.wgsl), for one row. It takes
+// fewer registers, so more subgroups wait for memory concurrently.
 
 import package::cull::lists::lists;
 import package::shared::instance::INSTANCE_IS_RIGID;
@@ -36,8 +36,8 @@ fn vote(
         let first = block * BLOCK + lane;
         var word: u32;
         if (INSTANCE_IS_RIGID & (chunk.flags == 0u) & (len == BLOCK)) {
-            let row = chunk_views[chunk.first_row].planes;
-            word = vote_crossed_words(chunk, row, crossed, chunk.first_instance + first, lane);
+            let planes = chunk_views[chunk.first_row].planes;
+            word = vote_crossed_words(chunk, planes, crossed, chunk.first_instance + first, lane);
         } else {
             word = vote_crossed_spheres(chunk, crossed, first, lane);
         }
@@ -45,11 +45,11 @@ fn vote(
         if (state == INSIDE) {
             word = full_word(lane, len);
         }
-        let count = chunk.first_count + block;
-        words[count * BLOCK_WORDS + lane] = word;
+        let cell = chunk.first_count + block;
+        words[cell * BLOCK_WORDS + lane] = word;
         let survivors = subgroupAdd(countOneBits(word));
         if (lane == 0u) {
-            counts[count] = survivors;
+            counts[cell] = survivors;
         }
     }
 }
@@ -57,11 +57,11 @@ fn vote(
 // The same from bounding spheres. `first` is the lane's instance in the block's first word, counted
 // from the start of the chunk.
 fn vote_crossed_spheres(chunk: Chunk, crossed: u32, first: u32, lane: u32) -> u32 {
-    let row = chunk_views[chunk.first_row].planes;
+    let planes = chunk_views[chunk.first_row].planes;
     var word = 0u;
     var left = crossed;
     while (left != 0u) {
-        // After the last word, the first of the four again.
+        // If fewer than four words are left, word `a` is voted on again.
         let a = firstTrailingBit(left);
         left &= left - 1u;
         let b = select(a, firstTrailingBit(left), left != 0u);
@@ -74,13 +74,13 @@ fn vote_crossed_spheres(chunk: Chunk, crossed: u32, first: u32, lane: u32) -> u3
         let sb = load_sphere(chunk, first + b * 32u);
         let sc = load_sphere(chunk, first + c * 32u);
         let sd = load_sphere(chunk, first + d * 32u);
-        let in_a = is_visible(chunk, row, sa, first + a * 32u);
+        let in_a = is_visible(chunk, planes, sa, first + a * 32u);
         word = select(word, subgroupBallot(in_a).x, lane == a);
-        let in_b = is_visible(chunk, row, sb, first + b * 32u);
+        let in_b = is_visible(chunk, planes, sb, first + b * 32u);
         word = select(word, subgroupBallot(in_b).x, lane == b);
-        let in_c = is_visible(chunk, row, sc, first + c * 32u);
+        let in_c = is_visible(chunk, planes, sc, first + c * 32u);
         word = select(word, subgroupBallot(in_c).x, lane == c);
-        let in_d = is_visible(chunk, row, sd, first + d * 32u);
+        let in_d = is_visible(chunk, planes, sd, first + d * 32u);
         word = select(word, subgroupBallot(in_d).x, lane == d);
     }
     return word;

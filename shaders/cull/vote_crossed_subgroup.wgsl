@@ -1,5 +1,5 @@
-// Stage 1 on crossed blocks, by ballot, at any subgroup size from 4 to 128. Subgroups do not wait
-// for each other.
+// Vote on crossed blocks, by ballot, at any subgroup size from 4 to 128. Subgroups do not wait for
+// each other.
 //
 // With 32 lanes and many crossed blocks, each subgroup takes one block, and lane w has word w: the
 // more subgroups wait for memory concurrently, the better. With another size S, or with too few
@@ -187,20 +187,20 @@ fn vote_crossed_words(
             load_instance(at + d * 32u).position);
         let four_words = vec4<u32>(a, b, c, d);
         if ((four & 1u) != 0u) {
-            let row = chunk_views[first_row].planes;
-            voted.x = vote_centers_of(voted.x, chunk, row, centers, four_words, lane);
+            let planes = chunk_views[first_row].planes;
+            voted.x = vote_centers_of(voted.x, chunk, planes, centers, four_words, lane);
         }
         if ((four & 2u) != 0u) {
-            let row = chunk_views[first_row + 1u].planes;
-            voted.y = vote_centers_of(voted.y, chunk, row, centers, four_words, lane);
+            let planes = chunk_views[first_row + 1u].planes;
+            voted.y = vote_centers_of(voted.y, chunk, planes, centers, four_words, lane);
         }
         if ((four & 4u) != 0u) {
-            let row = chunk_views[first_row + 2u].planes;
-            voted.z = vote_centers_of(voted.z, chunk, row, centers, four_words, lane);
+            let planes = chunk_views[first_row + 2u].planes;
+            voted.z = vote_centers_of(voted.z, chunk, planes, centers, four_words, lane);
         }
         if ((four & 8u) != 0u) {
-            let row = chunk_views[first_row + 3u].planes;
-            voted.w = vote_centers_of(voted.w, chunk, row, centers, four_words, lane);
+            let planes = chunk_views[first_row + 3u].planes;
+            voted.w = vote_centers_of(voted.w, chunk, planes, centers, four_words, lane);
         }
     }
     return voted;
@@ -217,14 +217,14 @@ struct Centers {
 fn vote_centers_of(
     voted: u32,
     chunk: Chunk,
-    row: ViewPlanes,
+    planes: ViewPlanes,
     centers: Centers,
     four_words: vec4<u32>,
     lane: u32,
 ) -> u32 {
     var word = voted;
-    if ((row.pairs.is_paired != 0u) & (row.reach.w < 0.0)) {
-        let wide = widened_plane_pairs(row.pairs, chunk.sphere.w);
+    if ((planes.pairs.is_paired != 0u) & (planes.reach.w < 0.0)) {
+        let wide = widened_plane_pairs(planes.pairs, chunk.sphere.w);
         let keeps_a = center_in_plane_pairs(wide, centers.a);
         word = select(word, subgroupBallot(keeps_a).x, lane == four_words.x);
         let keeps_b = center_in_plane_pairs(wide, centers.b);
@@ -235,14 +235,14 @@ fn vote_centers_of(
         word = select(word, subgroupBallot(keeps_d).x, lane == four_words.w);
         return word;
     }
-    let wide = widened(row, chunk.sphere.w);
-    let keeps_a = keeps_center(chunk, row, wide, centers.a);
+    let wide = widened(planes, chunk.sphere.w);
+    let keeps_a = keeps_center(chunk, planes, wide, centers.a);
     word = select(word, subgroupBallot(keeps_a).x, lane == four_words.x);
-    let keeps_b = keeps_center(chunk, row, wide, centers.b);
+    let keeps_b = keeps_center(chunk, planes, wide, centers.b);
     word = select(word, subgroupBallot(keeps_b).x, lane == four_words.y);
-    let keeps_c = keeps_center(chunk, row, wide, centers.c);
+    let keeps_c = keeps_center(chunk, planes, wide, centers.c);
     word = select(word, subgroupBallot(keeps_c).x, lane == four_words.z);
-    let keeps_d = keeps_center(chunk, row, wide, centers.d);
+    let keeps_d = keeps_center(chunk, planes, wide, centers.d);
     word = select(word, subgroupBallot(keeps_d).x, lane == four_words.w);
     return word;
 }
@@ -260,7 +260,7 @@ fn vote_crossed_spheres(
     var voted = vec4<u32>(0u);
     var left = crossed;
     while (left != 0u) {
-        // After the last word, the first of the four again.
+        // If fewer than four words are left, word `a` is voted on again.
         let a = firstTrailingBit(left);
         left &= left - 1u;
         let b = select(a, firstTrailingBit(left), left != 0u);
@@ -275,15 +275,15 @@ fn vote_crossed_spheres(
         let sd = load_sphere(chunk, first + d * 32u);
         for (var r = 0u; r < 4u; r += 1u) {
             if (((four >> r) & 1u) != 0u) {
-                let row = chunk_views[first_row + r].planes;
+                let planes = chunk_views[first_row + r].planes;
                 var word = voted[r];
-                let in_a = is_visible(chunk, row, sa, first + a * 32u);
+                let in_a = is_visible(chunk, planes, sa, first + a * 32u);
                 word = select(word, subgroupBallot(in_a).x, lane == a);
-                let in_b = is_visible(chunk, row, sb, first + b * 32u);
+                let in_b = is_visible(chunk, planes, sb, first + b * 32u);
                 word = select(word, subgroupBallot(in_b).x, lane == b);
-                let in_c = is_visible(chunk, row, sc, first + c * 32u);
+                let in_c = is_visible(chunk, planes, sc, first + c * 32u);
                 word = select(word, subgroupBallot(in_c).x, lane == c);
-                let in_d = is_visible(chunk, row, sd, first + d * 32u);
+                let in_d = is_visible(chunk, planes, sd, first + d * 32u);
                 word = select(word, subgroupBallot(in_d).x, lane == d);
                 voted[r] = word;
             }
@@ -313,10 +313,10 @@ fn vote_crossed_ballots(
         }
         for (var r = 0u; r < 4u; r += 1u) {
             if (((four >> r) & 1u) != 0u) {
-                let row = chunk_views[first_row + r].planes;
+                let planes = chunk_views[first_row + r].planes;
                 for (var s = 0u; s < 4u; s += 1u) {
                     let i = first + (k + s) * size;
-                    let ballot = subgroupBallot(is_visible(chunk, row, spheres[s], i));
+                    let ballot = subgroupBallot(is_visible(chunk, planes, spheres[s], i));
                     voted[r] = keep_ballot(voted[r], k + s, ballot, lane, size);
                 }
             }
@@ -337,7 +337,7 @@ fn store_word(
     lane: u32,
     words_each: u32,
 ) {
-    let count = chunk.first_count + row * chunk.block_count + block;
+    let cell = chunk.first_count + row * chunk.block_count + block;
     var word = 0u;
     if (lane < words_each) {
         let block_word = first_word + lane;
@@ -345,10 +345,10 @@ fn store_word(
         if (state == INSIDE) {
             word = full_word(block_word, block_len(chunk, block));
         }
-        words[count * BLOCK_WORDS + block_word] = word;
+        words[cell * BLOCK_WORDS + block_word] = word;
     }
     let survivors = subgroupAdd(countOneBits(word));
     if (lane == 0u && survivors > 0u) {
-        atomicAdd(&counts[count], survivors);
+        atomicAdd(&counts[cell], survivors);
     }
 }

@@ -1,4 +1,4 @@
-// Stage 1 on crossed blocks, through workgroup memory: 32 contiguous threads answer for one crossed
+// Vote on crossed blocks, through workgroup memory: 32 contiguous threads answer for one crossed
 // word.
 
 import package::cull::lists::lists;
@@ -92,13 +92,13 @@ fn vote_group(chunk: Chunk, block: u32, group: u32, thread: u32) {
     while (left != 0u) {
         let r = firstTrailingBit(left);
         left &= left - 1u;
-        let row = chunk_views[first_row + r].planes;
+        let planes = chunk_views[first_row + r].planes;
         for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
             let j = k * (BLOCK_THREADS / 32u) + thread / 32u;
             if (j < crossed) {
                 let word = crossed_words[j];
                 let crosses = ((states[word] >> (r + ROW_GROUP)) & 1u) != 0u;
-                if (crosses && is_visible(chunk, row, spheres[k], first + word * 32u)) {
+                if (crosses && is_visible(chunk, planes, spheres[k], first + word * 32u)) {
                     atomicOr(&answers[word], 1u << (thread % 32u));
                 }
             }
@@ -109,9 +109,9 @@ fn vote_group(chunk: Chunk, block: u32, group: u32, thread: u32) {
             if (((states[thread] >> r) & 1u) != 0u) {
                 word = full_word(thread, len);
             }
-            let count = chunk.first_count + (group + r) * chunk.block_count + block;
-            words[count * BLOCK_WORDS + thread] = word;
-            atomicAdd(&counts[count], countOneBits(word));
+            let cell = chunk.first_count + (group + r) * chunk.block_count + block;
+            words[cell * BLOCK_WORDS + thread] = word;
+            atomicAdd(&counts[cell], countOneBits(word));
         }
         workgroupBarrier();
     }

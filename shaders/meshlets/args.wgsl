@@ -1,4 +1,4 @@
-// Meshlet stage 5. One workgroup per row writes the row's commands: one per visible meshlet, in the
+// Commands: one workgroup per row writes the row's commands, one per visible meshlet, in the
 // order of the meshlets, with one instance per survivor that shows it. After them come commands
 // that draw nothing. If the row did not fit, the command before them draws the whole mesh for every
 // survivor, and the commands of the meshlets draw nothing.

@@ -1,5 +1,5 @@
-// Meshlet stage 4. Bits to ids: per meshlet of a row the survivors that show it, in the order of
-// the survivors. A thread writes the id of one survivor for the meshlets of a work item.
+// Compact: bits to ids. Per meshlet of a row, the ids of the survivors that show it, in the order
+// of the survivors. A thread writes the id of one survivor for the meshlets of a work item.
 
 import package::meshlets::layout::{
     CELL_TILE, ITEM_MESHLETS, MESHLET_TILE, MeshletSpan, MeshletTotals,

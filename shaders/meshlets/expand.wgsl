@@ -1,4 +1,4 @@
-// Meshlet stage 1: tiles of the survivors of each row, times meshlets. One workgroup goes through
+// Expand: tiles of the survivors of each row, times meshlets. One workgroup goes through
 // the rows and adds up.
 //
 //     meshlets, survivors of 3 rows      20 300 | 9 5 | 20 0

@@ -1,4 +1,4 @@
-// Meshlet stage 3. The counts of the cells, row after row and meshlet after meshlet, become
+// Scan: the counts of the cells, row after row and meshlet after meshlet, become
 // exclusive prefixes in two levels, as in cull/scan.wgsl. The place of cell c is counts[c] +
 // partials[c / 256]. A closing entry holds the sum of all.
 

@@ -1,5 +1,5 @@
-// Meshlet stage 2. A workgroup takes one tile of survivors, one per thread, and some meshlets. Each
-// answer is one bit. The bits of a cell are four words, and its count goes to the scan. The twin is
+// Vote: a workgroup takes one tile of survivors, one per thread, and some meshlets. Each answer is
+// one bit. The bits of a cell are four words, and its count goes to the scan. The twin is
 // `reference::meshlet`.
 
 import package::meshlets::layout::{
@@ -67,7 +67,7 @@ var<workgroup> item_outside: atomic<u32>;
 
 // Votes on one work item of row `r`. `item` counts from the first item of the row.
 fn vote_item(r: u32, item: u32, thread: u32, subgroup: u32, lane: u32, size: u32) {
-    let row = meshlet_rows[r].planes;
+    let planes = meshlet_rows[r].planes;
     let chunk = meshlet_rows[r].chunk;
     let eye = meshlet_rows[r].eye;
     let first_meshlet = meshlet_rows[r].first_meshlet;
@@ -89,9 +89,9 @@ fn vote_item(r: u32, item: u32, thread: u32, subgroup: u32, lane: u32, size: u32
         let meshlet = meshlets[first_meshlet + m];
         let cone = unpack4x8snorm(meshlet.cone);
         let sphere = place_sphere(survivor, meshlet.sphere);
-        var inside = sphere_in_view(row, sphere);
-        if (row.reach.w >= 0.0) {
-            inside = inside & sphere_in_reach(row, chunk, sphere);
+        var inside = sphere_in_view(planes, sphere);
+        if (planes.reach.w >= 0.0) {
+            inside = inside & sphere_in_reach(planes, chunk, sphere);
         }
         let axis = rotate(survivor.rotation, cone.xyz);
         let visible = inside & !faces_away(eye, axis, cone.w, sphere);

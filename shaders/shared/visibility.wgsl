@@ -11,31 +11,31 @@ import package::shared::layout::{
 @group(0) @binding(4) var<storage, read> scales: array<f32>;
 @group(0) @binding(5) var<storage, read> bounds: array<Bound>;
 
-// `&` and not `&&`: the eight instances of a thread run the same instructions. NaN compares false,
-// so it is invisible.
+// The tests use `&` instead of `&&`, so that all eight instances of a thread run the same
+// instructions. A comparison with NaN is false, so a sphere with NaN is not visible.
 fn plane_keeps(plane: vec4<f32>, sphere: vec4<f32>) -> bool {
     return dot(plane.xyz, sphere.xyz) + plane.w + sphere.w > 0.0;
 }
 
-fn sphere_in_view(row: ViewPlanes, sphere: vec4<f32>) -> bool {
-    return plane_keeps(row.left, sphere) & plane_keeps(row.right, sphere)
-        & plane_keeps(row.top, sphere) & plane_keeps(row.bottom, sphere)
-        & plane_keeps(row.near, sphere) & plane_keeps(row.far, sphere);
+fn sphere_in_view(planes: ViewPlanes, sphere: vec4<f32>) -> bool {
+    return plane_keeps(planes.left, sphere) & plane_keeps(planes.right, sphere)
+        & plane_keeps(planes.top, sphere) & plane_keeps(planes.bottom, sphere)
+        & plane_keeps(planes.near, sphere) & plane_keeps(planes.far, sphere);
 }
 
 // Whether a sphere is within a light's range. In world space the light's sphere is round.
-fn sphere_in_reach(row: ViewPlanes, chunk: Chunk, sphere: vec4<f32>) -> bool {
+fn sphere_in_reach(planes: ViewPlanes, chunk: Chunk, sphere: vec4<f32>) -> bool {
     let p = vec4<f32>(sphere.xyz, 1.0);
     let world = vec3<f32>(dot(chunk.world_x, p), dot(chunk.world_y, p), dot(chunk.world_z, p));
-    let away = world - row.reach.xyz;
-    let reach = row.reach.w + sphere.w * chunk.world_scale;
+    let away = world - planes.reach.xyz;
+    let reach = planes.reach.w + sphere.w * chunk.world_scale;
     return dot(away, away) <= reach * reach;
 }
 
 // The view widened by a radius: `center_in_view` then equals `sphere_in_view` up to rounding, in
 // two thirds of the operations.
-fn widened(row: ViewPlanes, radius: f32) -> ViewPlanes {
-    var wide = row;
+fn widened(planes: ViewPlanes, radius: f32) -> ViewPlanes {
+    var wide = planes;
     wide.left.w += radius;
     wide.right.w += radius;
     wide.top.w += radius;
@@ -58,11 +58,12 @@ fn center_in_view(wide: ViewPlanes, p: vec3<f32>) -> bool {
         & on_side(wide.bottom, p) & on_side(wide.near, p) & on_side(wide.far, p);
 }
 
-// The same, and within the reach of the light if the view is a light's.
-fn keeps_center(chunk: Chunk, row: ViewPlanes, wide: ViewPlanes, center: vec3<f32>) -> bool {
+// Whether a view keeps the sphere around `center`. `wide` has the planes, widened by the radius. If
+// the view is a light's, the sphere must also be within the light's range.
+fn keeps_center(chunk: Chunk, planes: ViewPlanes, wide: ViewPlanes, center: vec3<f32>) -> bool {
     var keeps = center_in_view(wide, center);
-    if (row.reach.w >= 0.0) {
-        keeps = keeps & sphere_in_reach(row, chunk, vec4<f32>(center, chunk.sphere.w));
+    if (planes.reach.w >= 0.0) {
+        keeps = keeps & sphere_in_reach(planes, chunk, vec4<f32>(center, chunk.sphere.w));
     }
     return keeps;
 }
@@ -86,9 +87,9 @@ fn center_in_plane_pairs(wide: PlanePairs, p: vec3<f32>) -> bool {
         & (depth > wide.low) & (depth < wide.high);
 }
 
-// A radius with which no view keeps a sphere, not even a view whose planes keep everything: the
-// lowest number.
-const NOTHING: f32 = -3.40282347e38;
+// The radius of a hidden sphere. No view keeps a sphere with this radius, not even a view whose
+// planes keep every other sphere, because it is the lowest number.
+const HIDDEN_RADIUS: f32 = -3.40282347e38;
 
 // Bounding sphere, in the set's space, of instance `i` of the chunk, clamped to the last instance.
 fn load_sphere(chunk: Chunk, i: u32) -> vec4<f32> {
@@ -106,14 +107,14 @@ fn load_sphere(chunk: Chunk, i: u32) -> vec4<f32> {
     // already fails the planes.)
     let radius = chunk.sphere.w * scale;
     // The sign of the scale, not of the radius: a point has radius 0 at every scale.
-    return vec4<f32>(center, select(NOTHING, radius, (scale >= 0.0) & (radius < 3e38)));
+    return vec4<f32>(center, select(HIDDEN_RADIUS, radius, (scale >= 0.0) & (radius < 3e38)));
 }
 
-// Whether instance `i` of the chunk, with bounding sphere `sphere`, is visible in the row.
-fn is_visible(chunk: Chunk, row: ViewPlanes, sphere: vec4<f32>, i: u32) -> bool {
-    var visible = (i < chunk.instance_count) & sphere_in_view(row, sphere);
-    if (row.reach.w >= 0.0) {
-        visible = visible & sphere_in_reach(row, chunk, sphere);
+// Whether instance `i` of the chunk, with bounding sphere `sphere`, is visible in the view.
+fn is_visible(chunk: Chunk, planes: ViewPlanes, sphere: vec4<f32>, i: u32) -> bool {
+    var visible = (i < chunk.instance_count) & sphere_in_view(planes, sphere);
+    if (planes.reach.w >= 0.0) {
+        visible = visible & sphere_in_reach(planes, chunk, sphere);
     }
     return visible;
 }
@@ -125,11 +126,19 @@ const INSIDE: u32 = 2u;
 
 // The state of a block, or of a word of it, in a view. The twin is
 // `reference::classify::bound_state`.
-fn bound_state(chunk: Chunk, row: ViewPlanes, center: vec3<f32>, radius: f32, max_scale: f32) -> u32 {
+fn bound_state(
+    chunk: Chunk,
+    planes: ViewPlanes,
+    center: vec3<f32>,
+    radius: f32,
+    max_scale: f32,
+) -> u32 {
     let p = vec4<f32>(center, 1.0);
     let least = min(
-        min(min(dot(row.left, p), dot(row.right, p)), min(dot(row.top, p), dot(row.bottom, p))),
-        min(dot(row.near, p), dot(row.far, p)));
+        min(
+            min(dot(planes.left, p), dot(planes.right, p)),
+            min(dot(planes.top, p), dot(planes.bottom, p))),
+        min(dot(planes.near, p), dot(planes.far, p)));
     // The instances' spheres are within the bound, widened by the mesh. The slack covers rounding.
     let aside = length(chunk.sphere.xyz) * max_scale;
     let reach = radius + aside + chunk.sphere.w * max_scale;
@@ -137,11 +146,11 @@ fn bound_state(chunk: Chunk, row: ViewPlanes, center: vec3<f32>, radius: f32, ma
     if (least + reach + slack <= 0.0) {
         return OUTSIDE;
     }
-    if (row.reach.w >= 0.0) {
+    if (planes.reach.w >= 0.0) {
         // A light's range is measured in the world. No block is ever inside as a whole.
         let world = vec3<f32>(dot(chunk.world_x, p), dot(chunk.world_y, p), dot(chunk.world_z, p));
-        let range = row.reach.w + (reach + slack) * chunk.world_scale;
-        return select(PARTIAL, OUTSIDE, distance(world, row.reach.xyz) * 0.99999 > range);
+        let range = planes.reach.w + (reach + slack) * chunk.world_scale;
+        return select(PARTIAL, OUTSIDE, distance(world, planes.reach.xyz) * 0.99999 > range);
     }
     return select(PARTIAL, INSIDE, least - radius - aside - slack > 0.0);
 }
@@ -200,12 +209,12 @@ fn full_word(word: u32, len: u32) -> u32 {
 // The vote of one row on the words that it crosses, four at a time, for subgroups of 32 lanes: a
 // ballot is a word, and only positions are loaded. Lane w ends up holding word w. `crossed` has one
 // bit per word, `at` is the lane's instance in the first word.
-fn vote_crossed_words(chunk: Chunk, row: ViewPlanes, crossed: u32, at: u32, lane: u32) -> u32 {
-    let wide = widened(row, chunk.sphere.w);
+fn vote_crossed_words(chunk: Chunk, planes: ViewPlanes, crossed: u32, at: u32, lane: u32) -> u32 {
+    let wide = widened(planes, chunk.sphere.w);
     var word = 0u;
     var left = crossed;
     while (left != 0u) {
-        // After the last word, the first of the four again.
+        // If fewer than four words are left, word `a` is voted on again.
         let a = firstTrailingBit(left);
         left &= left - 1u;
         let b = select(a, firstTrailingBit(left), left != 0u);
@@ -218,10 +227,10 @@ fn vote_crossed_words(chunk: Chunk, row: ViewPlanes, crossed: u32, at: u32, lane
         let pb = load_instance(at + b * 32u).position;
         let pc = load_instance(at + c * 32u).position;
         let pd = load_instance(at + d * 32u).position;
-        word = select(word, subgroupBallot(keeps_center(chunk, row, wide, pa)).x, lane == a);
-        word = select(word, subgroupBallot(keeps_center(chunk, row, wide, pb)).x, lane == b);
-        word = select(word, subgroupBallot(keeps_center(chunk, row, wide, pc)).x, lane == c);
-        word = select(word, subgroupBallot(keeps_center(chunk, row, wide, pd)).x, lane == d);
+        word = select(word, subgroupBallot(keeps_center(chunk, planes, wide, pa)).x, lane == a);
+        word = select(word, subgroupBallot(keeps_center(chunk, planes, wide, pb)).x, lane == b);
+        word = select(word, subgroupBallot(keeps_center(chunk, planes, wide, pc)).x, lane == c);
+        word = select(word, subgroupBallot(keeps_center(chunk, planes, wide, pd)).x, lane == d);
     }
     return word;
 }

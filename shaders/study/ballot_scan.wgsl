@@ -52,8 +52,8 @@ fn compact(
     for (var r = 0u; r < chunk.row_count; r += 1u) {
         var word = 0u;
         if (thread < BLOCK_WORDS) {
-            let count = chunk.first_count + r * chunk.block_count + block;
-            word = words[count * BLOCK_WORDS + thread];
+            let cell = chunk.first_count + r * chunk.block_count + block;
+            word = words[cell * BLOCK_WORDS + thread];
         }
         let bits = countOneBits(word);
         var before = subgroupExclusiveAdd(bits);

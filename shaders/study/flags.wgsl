@@ -26,11 +26,11 @@ fn vote_flags(
         spheres[k] = load_sphere(chunk, block * BLOCK + k * BLOCK_THREADS + thread);
     }
     for (var r = 0u; r < chunk.row_count; r += 1u) {
-        let row = chunk_views[chunk.first_row + r].planes;
+        let planes = chunk_views[chunk.first_row + r].planes;
         let first = (chunk.first_count + r * chunk.block_count + block) * BLOCK;
         for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
             let i = k * BLOCK_THREADS + thread;
-            flags[first + i] = u32(is_visible(chunk, row, spheres[k], block * BLOCK + i));
+            flags[first + i] = u32(is_visible(chunk, planes, spheres[k], block * BLOCK + i));
         }
     }
 }

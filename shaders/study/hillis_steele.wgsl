@@ -72,11 +72,11 @@ fn compact(
     }
 }
 
-// The place of a count: the sum of all votes before it.
-fn place_of(count: u32) -> u32 {
+// The place of a cell: the sum of all votes before it.
+fn place_of(cell: u32) -> u32 {
     var place = 0u;
-    if (count > 0u) {
-        place = sums[count * BLOCK - 1u];
+    if (cell > 0u) {
+        place = sums[cell * BLOCK - 1u];
     }
     return place;
 }

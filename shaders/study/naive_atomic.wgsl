@@ -23,10 +23,10 @@ fn compact(
         spheres[k] = load_sphere(chunk, first + k * BLOCK_THREADS);
     }
     for (var r = 0u; r < chunk.row_count; r += 1u) {
-        let row = chunk_views[chunk.first_row + r].planes;
+        let planes = chunk_views[chunk.first_row + r].planes;
         for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
             let i = first + k * BLOCK_THREADS;
-            if (is_visible(chunk, row, spheres[k], i)) {
+            if (is_visible(chunk, planes, spheres[k], i)) {
                 store(reserve(chunk, r, 1u), chunk.first_instance + i);
             }
         }

@@ -25,10 +25,10 @@ fn compact(
         spheres[k] = load_sphere(chunk, first + k * BLOCK_THREADS);
     }
     for (var r = 0u; r < chunk.row_count; r += 1u) {
-        let row = chunk_views[chunk.first_row + r].planes;
+        let planes = chunk_views[chunk.first_row + r].planes;
         for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
             let i = first + k * BLOCK_THREADS;
-            let visible = is_visible(chunk, row, spheres[k], i);
+            let visible = is_visible(chunk, planes, spheres[k], i);
             let ballot = subgroupBallot(visible);
             var base = 0u;
             if (lane == 0u && any(ballot != vec4<u32>(0u))) {

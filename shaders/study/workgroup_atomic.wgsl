@@ -63,7 +63,7 @@ fn compact(
         spheres[k] = load_sphere(chunk, first + k * BLOCK_THREADS);
     }
     for (var r = 0u; r < chunk.row_count; r += 1u) {
-        let row = chunk_views[chunk.first_row + r].planes;
+        let planes = chunk_views[chunk.first_row + r].planes;
         if (thread == 0u) {
             atomicStore(&group_count, 0u);
         }
@@ -71,7 +71,7 @@ fn compact(
         var places: array<u32, BLOCK_ITEMS>;
         var mask = 0u;
         for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
-            let visible = is_visible(chunk, row, spheres[k], first + k * BLOCK_THREADS);
+            let visible = is_visible(chunk, planes, spheres[k], first + k * BLOCK_THREADS);
             places[k] = place_in_group(visible, lane);
             mask |= select(0u, 1u << k, visible);
         }

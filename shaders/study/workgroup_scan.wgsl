@@ -25,8 +25,8 @@ fn compact(
     let block = block_in_batch - chunk.first_block;
 
     for (var r = 0u; r < chunk.row_count; r += 1u) {
-        let count = chunk.first_count + r * chunk.block_count + block;
-        let first = count * BLOCK + thread * BLOCK_ITEMS;
+        let cell = chunk.first_count + r * chunk.block_count + block;
+        let first = cell * BLOCK + thread * BLOCK_ITEMS;
         var mask = 0u;
         for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
             mask |= votes[first + k] << k;

@@ -222,9 +222,10 @@ impl Runner {
         pipelines.record(stage, batches, pass)
     }
 
-    /// Whether the counters of this frame should be read back: in the first [`COUNT_EVERY`] frames
-    /// of a plan or a compaction; in every frame while an arena that cannot hold everything is at
-    /// least a quarter full; otherwise in every [`COUNT_EVERY`]th frame.
+    /// Whether the counters of this frame should be read back. They are read in the first
+    /// [`COUNT_EVERY`] frames of a plan or a compaction. After that, they are read in every frame
+    /// if an arena that cannot hold everything is at least a quarter full, otherwise in every
+    /// [`COUNT_EVERY`]th frame.
     pub fn wants_counts(&self, frame: FrameNumber) -> bool {
         frame.now < frame.changed_in + COUNT_EVERY
             || self.may_overflow

@@ -121,8 +121,8 @@ impl InstanceStore {
 
     // ---- room
 
-    /// Makes room for a set of `len` instances. A set that outgrows its room gets half as much
-    /// again, so that pushing to it every frame does not move it every frame.
+    /// Makes room for a set of `len` instances. A set that outgrows its room gets room for half
+    /// as many instances again, so a set that grows every frame does not move every frame.
     ///
     /// # Errors
     /// [`CullError::Gpu`] if the device is out of memory. The set is then not resident.

@@ -318,8 +318,8 @@ fn a_broken_compaction_is_seen() {
         ),
         (
             Classify,
-            "atomicAdd(&counts[count],",
-            "atomicAdd(&counts[count], 1u +",
+            "atomicAdd(&counts[cell],",
+            "atomicAdd(&counts[cell], 1u +",
         ),
         (Classify, "f32(steps.w) * step", "f32(steps.w) * step * 0.5"),
         (

@@ -111,8 +111,8 @@ impl Culler {
         self.runner.pipelines().is_some() && !self.planner.plan().batches.is_empty()
     }
 
-    /// Whether the counters of the frame that was prepared last will be read back: most frames of
-    /// an unchanged plan are not.
+    /// Whether the counters of the frame that was prepared last will be read back. Most frames of
+    /// an unchanged plan do not read them back.
     #[must_use]
     pub fn wants_counts(&self) -> bool {
         self.runner.wants_counts(self.frame)

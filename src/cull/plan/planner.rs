@@ -222,8 +222,8 @@ fn versions(frame: &CullFrame, sets: &ResidentSets) -> impl Iterator<Item = Opti
     requests.map(|request| sets.get(request.set).and_then(Set::version))
 }
 
-/// The planes of each request's views. A request with the transform and the views of the one before
-/// shares its planes.
+/// The planes of each request's views. If a request has the same transform and the same views as
+/// the request before it, both share their planes.
 #[derive(Default)]
 struct RequestPlanes<'a> {
     last: Option<&'a CullRequest>,

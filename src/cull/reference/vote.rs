@@ -9,8 +9,9 @@ use crate::{
 };
 use glam::{Vec3, Vec4};
 
-/// A radius with which no view keeps a sphere, not even a view whose planes keep everything.
-const NOTHING: f32 = f32::MIN;
+/// The radius of a hidden sphere: no view keeps it, not even a view whose planes keep every other
+/// sphere.
+const HIDDEN_RADIUS: f32 = f32::MIN;
 
 /// Bounding sphere, in the set's space, of instance `i` of the chunk.
 #[must_use]
@@ -33,7 +34,7 @@ pub fn load_sphere(chunk: &Chunk, instances: &[PackedInstance], scales: &[f32], 
     center.extend(if scale >= 0.0 && radius < 3e38 {
         radius
     } else {
-        NOTHING
+        HIDDEN_RADIUS
     })
 }
 

@@ -1,4 +1,8 @@
 //! Blocks first, then words: only words that a view's border crosses read their instances.
+//!
+//! Kernels: `shaders/cull/classify.wgsl`, `shaders/cull/vote_crossed_subgroup.wgsl`,
+//! `shaders/cull/vote_crossed_workgroup.wgsl`, `shaders/cull/vote_crossed_block_per_subgroup.wgsl`,
+//! `shaders/cull/scan.wgsl`, `shaders/cull/compact.wgsl`.
 
 use super::{
     Arena, Bind, COMPACT, Dispatch, INPUTS, Pass, Resource, SCAN, Stage, Strategy, kernels,

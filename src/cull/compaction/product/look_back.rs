@@ -1,4 +1,6 @@
 //! All stages in one pass: decoupled look-back finds the places instead of separate passes.
+//!
+//! Kernel: `shaders/cull/look_back.wgsl`.
 
 use super::{Arena, Bind, Dispatch, INPUTS, Pass, Resource, Stage, Strategy, kernels};
 

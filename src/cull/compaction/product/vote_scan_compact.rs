@@ -1,5 +1,7 @@
 //! Visibility bits and the blocks' counts; prefixes of the counts, if they are many; ids in
 //! instance order.
+//!
+//! Kernels: `shaders/cull/vote.wgsl`, `shaders/cull/scan.wgsl`, `shaders/cull/compact.wgsl`.
 
 use super::{
     Arena, Bind, COMPACT, Dispatch, INPUTS, Pass, Resource, SCAN, Stage, Strategy, kernels,

@@ -1,4 +1,6 @@
 //! One global `atomicAdd` per survivor: the pattern that the ladder starts from.
+//!
+//! Kernels: `shaders/study/naive_atomic.wgsl`, `shaders/study/regions.wgsl`.
 
 use super::{
     ARGS_REGIONS, Arena, CLEAR_ROWS, Dispatch, INPUTS, Pass, REGIONS, Stage, Strategy, kernels,

@@ -1,4 +1,6 @@
 //! Three levels: subgroup, workgroup, and one global `atomicAdd` per workgroup.
+//!
+//! Kernels: `shaders/study/workgroup_atomic.wgsl`, `shaders/study/regions.wgsl`.
 
 use super::{
     ARGS_REGIONS, Arena, CLEAR_ROWS, Dispatch, INPUTS, Pass, REGIONS, Stage, Strategy, kernels,

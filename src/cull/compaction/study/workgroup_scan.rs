@@ -1,5 +1,8 @@
 //! Votes of 32 bits, then one pass that scans a block in workgroup memory, places it with one
 //! global `atomicAdd` and writes its ids.
+//!
+//! Kernels: `shaders/study/flags.wgsl`, `shaders/study/workgroup_scan.wgsl`,
+//! `shaders/study/regions.wgsl`.
 
 use super::{
     ARGS_REGIONS, Arena, Bind, CLEAR_ROWS, Dispatch, Pass, Resource, Stage, Strategy, VOTE_FLAGS,
