@@ -53,6 +53,9 @@ const fn kernel(
 pub const KERNELS: &[Kernel] = &[
     kernel("bound", "cull/bound", &["bound"], &[]),
     kernel("classify", "cull/classify", &["classify"], &[]),
+    kernel("order_rings", "cull/order", &["order_rings"], &[]),
+    kernel("order", "cull/order", &["order"], &[]),
+    kernel("order_strips", "cull/order", &["order"], &["strips", "subgroup"]),
     kernel("vote", "cull/vote", &["vote"], &["counted"]),
     kernel("vote_block_per_subgroup", "cull/vote", &["vote_block_per_subgroup"], &["counted", "subgroup"]),
     kernel("vote_words", "cull/vote", &["vote"], &[]),
@@ -62,6 +65,7 @@ pub const KERNELS: &[Kernel] = &[
     kernel("scan", "cull/scan", &["scan"], &[]),
     kernel("compact", "cull/compact", &["compact"], &[]),
     kernel("look_back", "cull/look_back", &["cull"], &["subgroup"]),
+    kernel("look_back_near_first", "cull/look_back", &["cull"], &["near_first", "subgroup"]),
     kernel("naive_atomic", "study/naive_atomic", &["compact"], &[]),
     kernel("subgroup_atomic", "study/subgroup_atomic", &["compact"], &["subgroup"]),
     kernel("workgroup_atomic", "study/workgroup_atomic", &["compact"], &[]),

@@ -73,7 +73,7 @@ pub use expand::{Expander, Expansion};
 pub use gpu::{Gpu, version::Version};
 pub use plan::{BoundingSphere, DrawPart, DrawShape, planner::BatchKey, view::CullView};
 pub use refusal::Refusal;
-pub use request::{CullFrame, CullRequest};
+pub use request::{CullFrame, CullRequest, Order};
 pub use run::{
     BatchVersion,
     readback::{BatchData, FrameCounts, RowCount},

@@ -67,7 +67,7 @@ pub mod prelude {
     pub use crate::render::{
         CullingRadius, CullingReport, FreezeCulling, GpuCullingPlugin, GpuCullingSettings,
         GpuCullingSystems, GpuInstances, InstanceMeshUniforms, InstanceUploadProgress,
-        TuningSource,
+        NoInstanceSorting, TuningSource,
     };
 }
 

@@ -48,7 +48,9 @@ mod upload;
 pub mod verify;
 mod views;
 
-pub use components::{CullingRadius, FreezeCulling, GpuInstances, InstanceMeshUniforms};
+pub use components::{
+    CullingRadius, FreezeCulling, GpuInstances, InstanceMeshUniforms, NoInstanceSorting,
+};
 pub use cpu_times::{CpuStage, CpuTimes};
 pub use gpu_written::{InstanceBuffer, InstanceBuffers};
 pub use meshlets::MeshletMesh3d;

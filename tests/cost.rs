@@ -200,9 +200,11 @@ fn nine_point_lights_with_shadows_add_views_but_no_pass() {
     let views = stage.report().views.len();
     assert!(views > 9 * 4, "the camera and the lights' faces: {views}");
     assert_eq!(lit.0, dark.0, "passes");
-    // A scan of few blocks and views is part of another dispatch. Otherwise each pass has exactly
-    // one dispatch.
-    assert!(dark.1 <= dark.0 && lit.1 <= lit.0, "{dark:?} {lit:?}");
+    // Each pass has one dispatch. What is near first is sorted by one or two more.
+    assert!(
+        dark.1 <= dark.0 + 2 && lit.1 <= lit.0 + 2,
+        "{dark:?} {lit:?}"
+    );
 }
 
 /// Messages since the last call.

@@ -64,9 +64,9 @@ fn structs_are_the_same_on_both_sides() {
             is_scanned,
             strip_count,
             strip_blocks,
-            pad_a,
-            pad_b,
-            pad_c,
+            is_near_first,
+            order_tile_count,
+            unit_words,
         }
     );
     same!(
@@ -86,8 +86,8 @@ fn structs_are_the_same_on_both_sides() {
             flags,
             world_scale,
             first_strip,
-            pad_a,
-            pad_b,
+            first_order_tile,
+            pad,
         }
     );
     same!(
@@ -101,8 +101,20 @@ fn structs_are_the_same_on_both_sides() {
             far,
             reach,
             pairs,
+            order,
         }
     );
+    same!(
+        module,
+        ViewOrder {
+            eye,
+            first_step,
+            is_near_first,
+            pad_a,
+            pad_b,
+        }
+    );
+    same!(module, Rank { first_word, place });
     same!(
         module,
         PlanePairs {
@@ -157,8 +169,8 @@ fn structs_are_the_same_on_both_sides() {
             radius,
             max_scale,
             loose,
-            pad_a,
-            pad_b,
+            halves,
+            pad,
             words
         }
     );
@@ -176,7 +188,7 @@ fn structs_are_the_same_on_both_sides() {
         .iter()
         .filter(|(_, ty)| matches!(ty.inner, TypeInner::Struct { .. }))
         .count();
-    assert_eq!(structs, 10, "a struct of layout.wgsl is not compared");
+    assert_eq!(structs, 12, "a struct of layout.wgsl is not compared");
 }
 
 #[test]
@@ -375,6 +387,9 @@ fn constants_are_the_same_on_both_sides() {
             ("BLOCK_WORDS", BLOCK_WORDS),
             ("SCAN_TILE", SCAN_TILE),
             ("CLASSIFY_THREADS", CLASSIFY_THREADS),
+            ("ORDER_TILE", ORDER_TILE),
+            ("ORDER_THREADS", ORDER_THREADS),
+            ("RINGS", RINGS),
             ("BLOCKS_PER_WORKGROUP", BLOCKS_PER_WORKGROUP),
             ("COUNTS_PER_WORKGROUP", COUNTS_PER_WORKGROUP),
             ("SCAN_THREADS", SCAN_THREADS),

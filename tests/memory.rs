@@ -10,7 +10,7 @@ mod common;
 use bevy_gpu_culling::{
     cull::{
         BoundingSphere, Channels, Compaction, CullFrame, CullRequest, CullView, Culler,
-        CullerOptions, DrawShape, Gpu, SetId,
+        CullerOptions, DrawShape, Gpu, Order, SetId,
     },
     instance::InstanceSet,
 };
@@ -49,6 +49,7 @@ fn culler(len: u32, channels: Channels, compaction: Compaction) -> Culler {
                 vertex_count: 3,
                 first_vertex: 0,
             },
+            order: Order::NearFirst,
             views: vec![0],
         }],
     };
@@ -238,6 +239,7 @@ fn an_arena_grows_to_what_can_be_bound_and_no_further() {
                     vertex_count: 3,
                     first_vertex: 0,
                 },
+                order: Order::NearFirst,
                 views: vec![0, 1, 2, 3],
             }],
         };

@@ -176,6 +176,7 @@ impl Case {
             counts: 1000,
             workgroups: 1000,
             few_counts: u32::MAX,
+            fine_words: 0,
         };
         let plan = Plan::build(&[request], limits);
         (row, plan.batches[0].chunks[0], view.eye_in(&self.world()))

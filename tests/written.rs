@@ -7,7 +7,7 @@ mod common;
 use bevy_gpu_culling::{
     cull::{
         BoundingSphere, Channels, Compaction, CullError, CullFrame, CullRequest, CullView, Culler,
-        CullingTier, DrawShape, Gpu, Residency, SetId, WrittenSize, layout::BLOCK, shaders,
+        CullingTier, DrawShape, Gpu, Order, Residency, SetId, WrittenSize, layout::BLOCK, shaders,
     },
     instance::{PackedInstance, PackedQuat},
 };
@@ -244,6 +244,7 @@ fn request(views: usize) -> CullRequest {
             first_index: 0,
             base_vertex: 0,
         },
+        order: Order::NearFirst,
         views: (0..views as u32).collect(),
     }
 }
@@ -362,10 +363,14 @@ fn a_written_set_has_the_survivors_of_the_same_instances_uploaded() {
                     .reserve_written(on, SetId(0), size(room, channels, classify));
             assert_eq!(made, Ok(Residency::Moved));
             let views: Vec<CullView> = (0..3).map(|_| random_view(&mut rng)).collect();
-            let frame = CullFrame {
+            let mut frame = CullFrame {
                 requests: vec![request(views.len())],
                 views,
             };
+            if pages.is_some() || !classify {
+                // Each page has its own order, and `uploaded` has one page and knows all bounds.
+                frame.requests[0].order = Order::Set;
+            }
             // Writes other instances in each of three frames. The bounds must follow.
             for _ in 0..3 {
                 let data = random_plain(&mut rng, len, scaled);

@@ -67,7 +67,8 @@ pub fn view(share: f64, view: u32) -> CullView {
         Vec3::NEG_Z,
     ];
     // A sphere is visible as soon as it touches the box, so the planes are one radius further in.
-    CullView::from_planes(axes.map(|axis| axis.extend(half - RADIUS - axis.dot(center))))
+    let planes = axes.map(|axis| axis.extend(half - RADIUS - axis.dot(center)));
+    CullView::from_planes(planes).with_eye()
 }
 
 /// A set of `count` points. None lies on the border of a view, because rounding would decide there.

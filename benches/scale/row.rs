@@ -15,6 +15,8 @@ pub struct Row {
     #[serde(serialize_with = "order")]
     pub order: Order,
     pub views: u32,
+    /// Whether near instances are drawn first; otherwise the set's order.
+    pub near_first: bool,
     #[serde(serialize_with = "crate::common::text")]
     pub compaction: Compaction,
     /// Whether blocks are tested before instances.

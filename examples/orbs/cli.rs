@@ -57,6 +57,15 @@ pub struct Cli {
         conflicts_with = "peer"
     )]
     pub compaction: Packing,
+    /// Which orbs of a set are drawn first; the picture stays the same
+    #[arg(
+        long,
+        value_enum,
+        value_name = "ORDER",
+        default_value_t,
+        conflicts_with = "peer"
+    )]
+    pub order: DrawOrder,
     /// Freeze culling at frame K, then fly the camera out: the picture shows the frustum and what
     /// it kept
     #[arg(long, value_name = "K", requires = "headless", conflicts_with = "peer", value_parser = clap::value_parser!(u32).range(1..))]
@@ -195,6 +204,16 @@ impl ValueEnum for Packing {
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(PossibleValue::new(self.0.name()))
     }
+}
+
+/// Which instances of a set are drawn first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum DrawOrder {
+    /// Those near the camera: they hide others before these are shaded
+    #[default]
+    NearFirst,
+    /// Those that come first in the set
+    Set,
 }
 
 /// How orbs of many triangles are drawn.

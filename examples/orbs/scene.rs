@@ -1,14 +1,14 @@
 //! The field in the world: as instance sets, or as one entity per orb.
 
 use crate::{
-    cli::{Cli, Meshlets, Peer},
+    cli::{Cli, DrawOrder, Meshlets, Peer},
     field::{self, LAYERS, LayerSet},
     look,
 };
 use bevy::{asset::RenderAssetUsages, prelude::*};
 use bevy_gpu_culling::{
     instance::{InstanceError, InstanceSet, InstanceTransform},
-    prelude::{GpuInstances, MeshletMesh, MeshletMesh3d, MeshletSettings},
+    prelude::{GpuInstances, MeshletMesh, MeshletMesh3d, MeshletSettings, NoInstanceSorting},
 };
 
 /// The field that is drawn now.
@@ -27,6 +27,7 @@ pub struct Field {
     pub lights: u32,
     /// Whether sets are dropped on the CPU once they are on the GPU.
     pub gpu_only: bool,
+    pub order: DrawOrder,
     /// Number of orbs that are drawn: all, or those that were kept.
     pub drawn: u64,
     /// Number of their sets.
@@ -46,6 +47,7 @@ impl Field {
             least_sets: cli.sets,
             lights: cli.lights,
             gpu_only: cli.gpu_only,
+            order: cli.order,
             drawn: 0,
             sets: 0,
             bytes: 0,
@@ -176,14 +178,15 @@ pub fn show(world: &mut World, mut field: Field, sets: Vec<LayerSet>) {
                     false => set,
                 };
                 let set = GpuInstances(add(world, set));
-                match parts.filter(|_| field.meshlets == Some(Meshlets::Parts)) {
+                let mut spawned = match parts.filter(|_| field.meshlets == Some(Meshlets::Parts)) {
                     Some(parts) => {
                         let look = parts.look(field.colored);
-                        world.spawn((Orbs, look, parts, set));
+                        world.spawn((Orbs, look, parts, set))
                     }
-                    None => {
-                        world.spawn((Orbs, Mesh3d(mesh), MeshMaterial3d(material), set));
-                    }
+                    None => world.spawn((Orbs, Mesh3d(mesh), MeshMaterial3d(material), set)),
+                };
+                if field.order == DrawOrder::Set {
+                    spawned.insert(NoInstanceSorting);
                 }
             }
             // Decoded from the packed set, so that both draw exactly the same rotations.

@@ -38,6 +38,36 @@ fn reach_from(
     return reach;
 }
 
+// The middle of each word, in steps from the block's center. A step is a power of two, so the
+// numbers are exact.
+var<workgroup> word_middles: array<vec3<i32>, BLOCK_WORDS>;
+
+// Steps per unit: 64 to 128 in the longest side of a block's box.
+fn steps_per_unit(size: vec3<f32>) -> f32 {
+    let exponent = bitcast<u32>(max(max(size.x, size.y), size.z)) >> 23u;
+    return 64.0 * bitcast<f32>((254u - clamp(exponent, 32u, 222u)) << 23u);
+}
+
+// How the words lie to each other, for `order`: the halves of the block, then of each half, and so
+// on down to neighbors. Of each halving it says along which axis the middles of the two halves are
+// farthest apart, and which way.
+fn halves_of_words() -> u32 {
+    var halves = 0u;
+    for (var level = 0u; level < 5u; level += 1u) {
+        var apart = vec3<i32>(0);
+        for (var w = 0u; w < BLOCK_WORDS; w += 1u) {
+            let steps = word_middles[w];
+            apart += select(-steps, steps, (w & ((BLOCK_WORDS / 2u) >> level)) != 0u);
+        }
+        let far = abs(apart);
+        var axis = select(0u, 1u, far.y > far.x);
+        axis = select(axis, 2u, far.z > max(far.x, far.y));
+        let code = 1u + 2u * axis + select(0u, 1u, apart[axis] < 0);
+        halves |= select(0u, code << (3u * level), far[axis] > 0);
+    }
+    return halves;
+}
+
 @compute @workgroup_size(BLOCK_THREADS)
 fn bound(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -94,6 +124,7 @@ fn bound(
     let is_whole = lows[0].w == 1.0;
     let is_empty = lows[0].x > highs[0].x;
     let max_scale = highs[0].w;
+    let per_unit = steps_per_unit(highs[0].xyz - lows[0].xyz);
 
     reaches[thread] = reach_from(center, &positions);
     workgroupBarrier();
@@ -118,6 +149,7 @@ fn bound(
             max(reaches[thread + 2u], reaches[thread + 3u]));
         // At most twice the radius. The hundredth of a step covers rounding.
         let reach_steps = min(u32(ceil(reach / max(step, 1e-30) + 0.01)), 255u);
+        word_middles[word] = vec3<i32>((middle - center) * per_unit);
         word_codes[word] = steps.x | (steps.y << 8u) | (steps.z << 16u) | (reach_steps << 24u);
     }
     workgroupBarrier();
@@ -135,6 +167,8 @@ fn bound(
         let most = bitcast<f32>(0x7f7fffffu);
         bounds[block].radius = select(select(most, -most, is_empty), radius, is_whole);
         bounds[block].max_scale = max_scale;
-        bounds[block].loose = select(1u, 0u, is_whole && sum < LOOSE * BLOCK_WORDS);
+        let is_tight = is_whole && sum < LOOSE * BLOCK_WORDS;
+        bounds[block].loose = select(1u, 0u, is_tight);
+        bounds[block].halves = select(0u, halves_of_words(), is_tight);
     }
 }

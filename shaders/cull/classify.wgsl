@@ -3,9 +3,10 @@
 // Blocks that some view crosses go to a list. The other blocks need no further work.
 
 import package::cull::lists::lists;
-import package::shared::layout::{BLOCK, CLASSIFY_THREADS, batch, chunk_of, chunks, chunk_views};
-import package::shared::visibility::{INSIDE, PARTIAL, block_len, bound_state, bounds};
+import package::shared::layout::{BLOCK, BLOCK_WORDS, CLASSIFY_THREADS, batch, chunk_of, chunks, chunk_views};
+import package::shared::visibility::{INSIDE, PARTIAL, block_len, bound_state, bounds, full_word};
 
+@group(0) @binding(6) var<storage, read_write> words: array<u32>;
 @group(0) @binding(7) var<storage, read_write> counts: array<u32>;
 
 // Crossed blocks of the workgroup, and the place of the first of them in the list.
@@ -32,8 +33,15 @@ fn classify(
         for (var r = 0u; r < chunk.row_count; r += 1u) {
             let state = bound_state(chunk, chunk_views[chunk.first_row + r].planes, center, radius, max_scale);
             is_crossed = is_crossed | (state == PARTIAL);
-            counts[chunk.first_count + r * chunk.block_count + block] =
-                select(0u, block_len(chunk, block), state == INSIDE);
+            let cell = chunk.first_count + r * chunk.block_count + block;
+            let len = block_len(chunk, block);
+            counts[cell] = select(0u, len, state == INSIDE);
+            // Units need words, except of full blocks.
+            if (state == INSIDE && len < BLOCK && batch.unit_words < BLOCK_WORDS) {
+                for (var w = 0u; w < BLOCK_WORDS; w += 1u) {
+                    words[cell * BLOCK_WORDS + w] = full_word(w, len);
+                }
+            }
         }
     }
     // One global atomicAdd per workgroup.

@@ -1,11 +1,12 @@
-// Compact: words to ids. A cell is one block in one row, and has one count. Its words become ids,
-// in instance order, at the place of the cell: the sum of all counts before its own. This stage
-// also writes the commands of the rows and empties the list of crossed blocks.
+// Compact: words to ids. A cell is one block in one row, and has one count. Its words become ids at
+// the place of the cell: the sum of all counts before its own, in the order of the ranks. Without
+// `order`, ranks are cells. This stage also writes the commands of the rows and empties the list of
+// crossed blocks.
 //
-// If cells are few (batch.is_scanned is 0), a workgroup has COUNTS_PER_WORKGROUP contiguous cells
+// If cells are few (batch.is_scanned is 0), a workgroup has COUNTS_PER_WORKGROUP contiguous ranks
 // and adds up all counts before them. If they are many, `scan` has added up tiles and listed the
-// occupied cells. Workgroups stride over that list, COUNTS_PER_WORKGROUP cells at a time, and add
-// up the tiles before each.
+// occupied ranks. Workgroups stride over that list, COUNTS_PER_WORKGROUP ranks at a time, and add
+// up the tiles before each. Units of less than a block (batch.unit_words) have a thread per word.
 //
 // 32 contiguous threads write the ids of a cell. Each reads all words and takes one bit of every
 // word, so no thread waits for another. The tier's file (compact_subgroup.wgsl,
@@ -17,6 +18,7 @@
 //     bit 3 of the second: 2 + bits below it in its word (1) = place 3 in the block
 
 import package::cull::lists::{OCCUPIED_SHIFT, OCCUPIED_SURVIVORS, lists};
+import package::cull::ranks::Ranks;
 import package::shared::layout::{
     BLOCK, BLOCK_THREADS, BLOCK_WORDS, COUNTS_PER_WORKGROUP, SCAN_TILE, batch, chunks, chunk_views,
 };
@@ -30,24 +32,33 @@ import package::shared::survivors::{put, room_for, store, write_command, write_t
 
 @group(0) @binding(6) var<storage, read> words: array<vec4<u32>>;
 @group(0) @binding(7) var<storage, read> counts: array<u32>;
-@group(0) @binding(9) var<storage, read> partials: array<u32>;
+@group(0) @binding(9) var<storage, read> ranks: Ranks;
 
 // Survivors of all tiles before each of four.
 fn tiles_before(thread: Thread, tiles: vec4<u32>) -> vec4<u32> {
     var sum = vec4<u32>(0u);
     let end = max(max(tiles.x, tiles.y), max(tiles.z, tiles.w));
     for (var tile = thread.index; tile < end; tile += BLOCK_THREADS) {
-        sum += select(vec4<u32>(0u), vec4<u32>(partials[tile]), vec4<u32>(tile) < tiles);
+        sum += select(vec4<u32>(0u), vec4<u32>(ranks.tiles[tile]), vec4<u32>(tile) < tiles);
     }
     return add_up(thread, sum);
 }
 
-// Survivors before each of four counts, if counts are few.
+// The first word of the unit at a rank, plus its flip (`Rank`).
+fn first_word_at(rank: u32) -> u32 {
+    if (batch.is_near_first == 0u) {
+        return rank * batch.unit_words;
+    }
+    return ranks.entries[rank].first_word;
+}
+
+// Survivors before each of four ranks, if cells are few.
 fn sums_before(thread: Thread, ends: vec4<u32>) -> vec4<u32> {
     var sum = vec4<u32>(0u);
     let end = max(max(ends.x, ends.y), max(ends.z, ends.w));
     for (var i = thread.index; i < end; i += BLOCK_THREADS) {
-        sum += select(vec4<u32>(0u), vec4<u32>(counts[i]), vec4<u32>(i) < ends);
+        let survivors = counts[first_word_at(i) / BLOCK_WORDS];
+        sum += select(vec4<u32>(0u), vec4<u32>(survivors), vec4<u32>(i) < ends);
     }
     return add_up(thread, sum);
 }
@@ -63,7 +74,9 @@ fn write_row(row: u32, place: u32, end: u32) {
 
 fn compact_all(workgroup: u32, workgroups: u32, thread: Thread) {
     let is_scanned = batch.is_scanned != 0u;
-    let first_cell = workgroup * COUNTS_PER_WORKGROUP;
+    let first_rank = workgroup * COUNTS_PER_WORKGROUP;
+    // Units per block.
+    let units = BLOCK_WORDS / batch.unit_words;
     var place = 0u;
     // Each workgroup writes the command of one row, from the same sum as its place.
     for (
@@ -74,25 +87,28 @@ fn compact_all(workgroup: u32, workgroups: u32, thread: Thread) {
         var first = 0u;
         var end = 0u;
         if (row < batch.row_count) {
-            first = chunk_views[row].first_count;
-            end = first + chunk_views[row].block_count;
+            first = chunk_views[row].first_count * units;
+            end = first + chunk_views[row].block_count * units;
         }
         var sums: vec4<u32>;
         if (is_scanned) {
             sums = tiles_before(thread, vec4<u32>(0u, first / SCAN_TILE, end / SCAN_TILE, 0u));
-            sums += vec4<u32>(0u, counts[first], counts[end], 0u);
+            sums += vec4<u32>(0u, ranks.entries[first].place, ranks.entries[end].place, 0u);
         } else {
-            sums = sums_before(thread, vec4<u32>(first_cell, first, end, 0u));
+            sums = sums_before(thread, vec4<u32>(first_rank, first, end, 0u));
         }
         place = sums.x;
         if (thread.index == 0u && row < batch.row_count) {
             write_row(row, sums.y, sums.z);
         }
     }
-    if (is_scanned) {
-        compact_occupied(first_cell, workgroups * COUNTS_PER_WORKGROUP, thread);
+    if (units > 1u) {
+        let each = BLOCK_THREADS / batch.unit_words;
+        compact_units(workgroup * each, workgroups * each, thread);
+    } else if (is_scanned) {
+        compact_occupied(first_rank, workgroups * COUNTS_PER_WORKGROUP, thread);
     } else {
-        compact_few(first_cell, place, thread);
+        compact_few(first_rank, place, thread);
     }
 }
 
@@ -119,96 +135,110 @@ fn write_word(word: u32, place: u32, first_id: u32, bit: u32) -> u32 {
     return place + countOneBits(word);
 }
 
-// The instances of a cell. Their ids begin with `first_id`.
+// The instances of a cell. Their ids begin with `first_id`. Word k in the row's order is word
+// `k ^ flip` of the block.
 struct Counted {
     first_id: u32,
     len: u32,
+    flip: u32,
 }
 
-fn counted(cell: u32) -> Counted {
+fn counted(first_word: u32) -> Counted {
+    let cell = first_word / BLOCK_WORDS;
     let chunk = chunks[chunk_of_count(cell)];
     let block = (cell - chunk.first_count) % chunk.block_count;
     let len = min(chunk.instance_count - block * BLOCK, BLOCK);
-    return Counted(chunk.first_instance + block * BLOCK, len);
+    return Counted(chunk.first_instance + block * BLOCK, len, first_word % BLOCK_WORDS);
 }
 
 // Writes the ids of one cell from `place` on, with 32 threads.
-fn write_count(cell: u32, block: Counted, place: u32, survivors: u32, bit: u32) {
+fn write_count(first_word: u32, block: Counted, place: u32, survivors: u32, bit: u32) {
     if (survivors == block.len) {
         // All instances survive: there may be no words.
-        write_run(place, block.first_id, room_for(place, survivors), bit);
+        write_run(place, block, room_for(place, survivors), bit);
     } else {
-        write_words(cell, place, block.first_id, bit);
+        write_words(first_word / BLOCK_WORDS, place, block, bit);
     }
 }
 
-// Writes `len` contiguous ids from `place` on, one line of 128 bytes after another. The ids fit
-// into the arena. A run begins anywhere, and 32 threads that write into two lines take longer.
+// Writes the ids of a block's first `len` instances from `place` on, one line of 128 bytes after
+// another. The ids fit into the arena. A run begins anywhere, and 32 threads that write into two
+// lines take longer.
 //
 //     lines of 4, place 6, ids 40 ..    . . . . | . . 40 41 | 42 43 44 45 | 46
-fn write_run(place: u32, first_id: u32, len: u32, bit: u32) {
+fn write_run(place: u32, block: Counted, len: u32, bit: u32) {
     let before = place % 32u;
     let at = place - before + bit;
-    // Wraps around before the first id.
-    let id = first_id + bit - before;
+    // The thread's instance in the first line. It wraps around before the first instance.
+    let first = bit - before;
+    let flip = block.flip * 32u;
     if (len == BLOCK) {
         // The first and the last line share the 32 threads. A loop with a known number of turns is
         // a fifth faster.
         if (bit >= before) {
-            put(at, id);
+            put(at, block.first_id + (first ^ flip));
         }
         for (var line = 1u; line < BLOCK / 32u; line += 1u) {
-            put(at + line * 32u, id + line * 32u);
+            put(at + line * 32u, block.first_id + ((first + line * 32u) ^ flip));
         }
         if (bit < before) {
-            put(at + BLOCK, id + BLOCK);
+            put(at + BLOCK, block.first_id + ((first + BLOCK) ^ flip));
         }
     } else {
         for (var line = 0u; line * 32u < before + len; line += 1u) {
             let i = line * 32u + bit;
             if (i >= before && i < before + len) {
-                put(at + line * 32u, id + line * 32u);
+                put(at + line * 32u, block.first_id + ((first + line * 32u) ^ flip));
             }
         }
     }
 }
 
-fn write_words(cell: u32, first_place: u32, first_id: u32, bit: u32) {
-    let fours = BLOCK_WORDS / 4u;
+// The words of a cell from word `k` on in the row's order, k a multiple of four.
+fn four_words(cell: u32, k: u32, flip: u32) -> vec4<u32> {
+    var four = words[cell * (BLOCK_WORDS / 4u) + (k ^ flip) / 4u];
+    four = select(four, four.yxwz, (flip & 1u) != 0u);
+    return select(four, four.zwxy, (flip & 2u) != 0u);
+}
+
+fn write_words(cell: u32, first_place: u32, block: Counted, bit: u32) {
+    let flip = block.flip;
     var place = first_place;
-    var next = words[cell * fours];
-    for (var w = 0u; w < fours; w += 1u) {
+    var next = four_words(cell, 0u, flip);
+    for (var k = 0u; k < BLOCK_WORDS; k += 4u) {
         let four = next;
-        next = words[cell * fours + min(w + 1u, fours - 1u)];
+        next = four_words(cell, min(k + 4u, BLOCK_WORDS - 4u), flip);
         if ((four.x | four.y | four.z | four.w) != 0u) {
-            let id = first_id + w * 128u;
-            place = write_word(four.x, place, id, bit);
-            place = write_word(four.y, place, id + 32u, bit);
-            place = write_word(four.z, place, id + 64u, bit);
-            place = write_word(four.w, place, id + 96u, bit);
+            place = write_word(four.x, place, block.first_id + (k ^ flip) * 32u, bit);
+            place = write_word(four.y, place, block.first_id + ((k + 1u) ^ flip) * 32u, bit);
+            place = write_word(four.z, place, block.first_id + ((k + 2u) ^ flip) * 32u, bit);
+            place = write_word(four.w, place, block.first_id + ((k + 3u) ^ flip) * 32u, bit);
         }
     }
 }
 
-// Compacts the cells from `first_cell` on. `place` is the place of the first.
-fn compact_few(first_cell: u32, place: u32, thread: Thread) {
-    let cell = first_cell + thread.index / 32u;
+// Compacts the cells from rank `first_rank` on. `place` is the place of the first.
+fn compact_few(first_rank: u32, place: u32, thread: Thread) {
+    let rank = first_rank + thread.index / 32u;
     var before = place;
+    var first_word = 0u;
     var survivors = 0u;
-    if (cell < batch.count_len) {
-        for (var c = first_cell; c < cell; c += 1u) {
-            before += counts[c];
+    if (rank < batch.count_len) {
+        for (var r = first_rank; r < rank; r += 1u) {
+            before += counts[first_word_at(r) / BLOCK_WORDS];
         }
-        survivors = counts[cell];
+        first_word = first_word_at(rank);
+        survivors = counts[first_word / BLOCK_WORDS];
     }
-    write_count_together(cell, word_of(cell, survivors, thread), before, survivors, thread);
+    let word = word_of(first_word, survivors, thread);
+    write_count_together(first_word, word, before, survivors, thread);
 }
 
 var<workgroup> occupied_end: u32;
 
-// A cell with survivors. After the end of the list it has none.
+// A rank with survivors. After the end of the list it has none.
 struct Occupied {
-    cell: u32,
+    rank: u32,
     survivors: u32,
     // Survivors of its tile before it.
     in_tile: u32,
@@ -223,27 +253,69 @@ fn occupied_at(place: u32, end: u32) -> Occupied {
     return occupied;
 }
 
-// Compacts the occupied cells from `first` on, COUNTS_PER_WORKGROUP at every `step`.
-fn compact_occupied(first: u32, step: u32, thread: Thread) {
+fn occupied_len(thread: Thread) -> u32 {
     if (thread.index == 0u) {
-        occupied_end = min(atomicLoad(&lists.occupied_count), batch.count_len);
+        let ranks_of_all = batch.count_len * (BLOCK_WORDS / batch.unit_words);
+        occupied_end = min(atomicLoad(&lists.occupied_count), ranks_of_all);
     }
-    let end = workgroupUniformLoad(&occupied_end);
+    return workgroupUniformLoad(&occupied_end);
+}
+
+// A word of the batch with survivors in its block.
+fn unit_word(word: u32) -> u32 {
+    if (counts[word / BLOCK_WORDS] == BLOCK) {
+        // There may be no words.
+        return 0xffffffffu;
+    }
+    return words[word / 4u][word % 4u];
+}
+
+// Compacts the occupied units from `first` on, BLOCK_THREADS words at every `step`.
+fn compact_units(first: u32, step: u32, thread: Thread) {
+    let end = occupied_len(thread);
+    let each = batch.unit_words;
+    let k = thread.index % each;
+    for (var at = first + thread.index / each; at < end; at += step) {
+        let occupied = occupied_at(at, end);
+        let first_word = first_word_at(occupied.rank);
+        var place = occupied.in_tile;
+        for (var tile = 0u; tile < occupied.rank / SCAN_TILE; tile += 1u) {
+            place += ranks.tiles[tile];
+        }
+        for (var j = 0u; j < k; j += 1u) {
+            place += countOneBits(unit_word(first_word ^ j));
+        }
+        let number = first_word ^ k;
+        let first_id = counted(first_word).first_id + number % BLOCK_WORDS * 32u;
+        for (var word = unit_word(number); word != 0u; word &= word - 1u) {
+            store(place, first_id + firstTrailingBit(word));
+            place += 1u;
+        }
+    }
+}
+
+// Compacts the occupied blocks from `first` on, COUNTS_PER_WORKGROUP at every `step`.
+fn compact_occupied(first: u32, step: u32, thread: Thread) {
+    let end = occupied_len(thread);
     for (var at = first; at < end; at += step) {
         let occupied = occupied_at(at + thread.index / 32u, end);
         // Loaded before the sums are waited for.
-        let word = word_of(occupied.cell, occupied.survivors, thread);
+        var first_word = 0u;
+        if (occupied.survivors > 0u) {
+            first_word = first_word_at(occupied.rank);
+        }
+        let word = word_of(first_word, occupied.survivors, thread);
         let place = tiles_before_occupied(at, end, occupied, thread) + occupied.in_tile;
-        write_count_together(occupied.cell, word, place, occupied.survivors, thread);
+        write_count_together(first_word, word, place, occupied.survivors, thread);
     }
 }
 
 // Survivors of all tiles before the tile of the thread's cell, at any subgroup size.
 fn tiles_before_any(at: u32, end: u32, thread: Thread) -> u32 {
-    let cells = vec4<u32>(
-        occupied_at(at, end).cell,
-        occupied_at(at + 1u, end).cell,
-        occupied_at(at + 2u, end).cell,
-        occupied_at(at + 3u, end).cell);
-    return tiles_before(thread, cells / SCAN_TILE)[thread.index / 32u];
+    let four = vec4<u32>(
+        occupied_at(at, end).rank,
+        occupied_at(at + 1u, end).rank,
+        occupied_at(at + 2u, end).rank,
+        occupied_at(at + 3u, end).rank);
+    return tiles_before(thread, four / SCAN_TILE)[thread.index / 32u];
 }

@@ -1,9 +1,9 @@
 // `compact` by subgroup operations, at any subgroup size from 4 to 128.
 
 import package::cull::compact::{
-    Counted, Occupied, compact_all, counted, partials, tiles_before_any, words, write_count,
+    Counted, Occupied, compact_all, counted, ranks, tiles_before_any, words, write_count,
 };
-import package::shared::layout::{BLOCK_THREADS, BLOCK_WORDS, COUNTS_PER_WORKGROUP, SCAN_TILE};
+import package::shared::layout::{BLOCK_THREADS, COUNTS_PER_WORKGROUP, SCAN_TILE};
 import package::shared::survivors::{put, room_for, store};
 
 struct Thread {
@@ -43,11 +43,12 @@ const MOST_STAGED: u32 = 320u;
 
 var<workgroup> staged: array<u32, COUNTS_PER_WORKGROUP * MOST_STAGED>;
 
-// The lane's word of a cell, if its survivors are few.
-fn word_of(cell: u32, survivors: u32, thread: Thread) -> u32 {
+// The lane's word of a cell, in the row's order, if its survivors are few.
+fn word_of(first_word: u32, survivors: u32, thread: Thread) -> u32 {
     var word = 0u;
     if (thread.size == 32u && survivors > 0u && survivors <= MOST_STAGED) {
-        word = words[cell * (BLOCK_WORDS / 4u) + thread.lane / 4u][thread.lane & 3u];
+        let at = first_word ^ thread.lane;
+        word = words[at / 4u][at & 3u];
     }
     return word;
 }
@@ -58,29 +59,29 @@ fn tiles_before_occupied(at: u32, end: u32, occupied: Occupied, thread: Thread) 
         return tiles_before_any(at, end, thread);
     }
     var sum = 0u;
-    for (var tile = thread.lane; tile < occupied.cell / SCAN_TILE; tile += 32u) {
-        sum += partials[tile];
+    for (var tile = thread.lane; tile < occupied.rank / SCAN_TILE; tile += 32u) {
+        sum += ranks.tiles[tile];
     }
     return subgroupAdd(sum);
 }
 
 // Writes the ids of one cell per 32 threads. Called by all threads of the workgroup.
 fn write_count_together(
-    cell: u32,
+    first_word: u32,
     lane_word: u32,
     place: u32,
     survivors: u32,
     thread: Thread,
 ) {
-    var block = Counted(0u, 0u);
+    var block = Counted(0u, 0u, 0u);
     if (survivors > 0u) {
-        block = counted(cell);
+        block = counted(first_word);
     }
     let by_words = (thread.size == 32u) & (survivors < block.len) & (survivors <= MOST_STAGED);
     let is_staged = by_words & (survivors > FEW_SURVIVORS);
     let first_staged = thread.subgroup * MOST_STAGED;
     if (by_words) {
-        let first_id = block.first_id + thread.lane * 32u;
+        let first_id = block.first_id + (thread.lane ^ block.flip) * 32u;
         var word = lane_word;
         var at = subgroupExclusiveAdd(countOneBits(word));
         while (word != 0u) {
@@ -94,7 +95,7 @@ fn write_count_together(
             word &= word - 1u;
         }
     } else if (survivors > 0u) {
-        write_count(cell, block, place, survivors, thread.index % 32u);
+        write_count(first_word, block, place, survivors, thread.index % 32u);
     }
     workgroupBarrier();
     if (is_staged) {

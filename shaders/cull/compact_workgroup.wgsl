@@ -26,7 +26,7 @@ fn add_up(thread: Thread, value: vec4<u32>) -> vec4<u32> {
 }
 
 // The ways of subgroups of 32 lanes have no use here: 32 threads take a bit per word.
-fn word_of(cell: u32, survivors: u32, thread: Thread) -> u32 {
+fn word_of(first_word: u32, survivors: u32, thread: Thread) -> u32 {
     return 0u;
 }
 
@@ -35,14 +35,14 @@ fn tiles_before_occupied(at: u32, end: u32, occupied: Occupied, thread: Thread) 
 }
 
 fn write_count_together(
-    cell: u32,
+    first_word: u32,
     lane_word: u32,
     place: u32,
     survivors: u32,
     thread: Thread,
 ) {
     if (survivors > 0u) {
-        write_count(cell, counted(cell), place, survivors, thread.index % 32u);
+        write_count(first_word, counted(first_word), place, survivors, thread.index % 32u);
     }
 }
 

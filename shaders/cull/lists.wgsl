@@ -2,22 +2,22 @@
 // needs a count from the GPU.
 //
 // Until `vote`, the list holds the blocks that some view crosses. From `scan` on, it holds the
-// occupied counts, those with survivors, two words per count.
+// occupied ranks, those with survivors, two words per rank.
 
 import package::shared::layout::{BLOCK, MOST_TILES, SCAN_TILE};
 
 struct Lists {
     // Number of crossed blocks. `classify` fills the list, `compact` empties it for the next frame.
     crossed_count: atomic<u32>,
-    // Number of occupied counts. The first pass of a frame empties the list, `scan` fills it.
+    // Number of occupied ranks. The first pass of a frame empties the list, `scan` fills it.
     occupied_count: atomic<u32>,
-    // Crossed blocks: x is the block, counted over the batch. Occupied counts: see below.
+    // Crossed blocks: x is the block, counted over the batch. Occupied ranks: see below.
     entries: array<vec2<u32>>,
 }
 
 @group(0) @binding(8) var<storage, read_write> lists: Lists;
 
-// An occupied count. The low bits of x: its survivors, up to BLOCK. The high bits of x: its index.
+// An occupied rank. The low bits of x: its survivors, up to BLOCK. The high bits of x: the rank.
 // y: the survivors of its tile before it.
 const OCCUPIED_SHIFT: u32 = 11u;
 const OCCUPIED_SURVIVORS: u32 = (1u << OCCUPIED_SHIFT) - 1u;

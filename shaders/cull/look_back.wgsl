@@ -24,7 +24,7 @@ import package::shared::ballot::{component, keep_ballot};
 import package::shared::instance::INSTANCE_IS_RIGID;
 import package::shared::layout::{
     BLOCK, BLOCK_THREADS, BLOCK_WORDS, Chunk, MOST_STRIP_TURNS, MOST_STRIP_WORDS, MOST_TILES,
-    ViewPlanes, SCAN_TILE, batch, chunks, chunk_views,
+    SCAN_TILE, batch, chunks, chunk_views,
 };
 import package::shared::survivors::{store, write_command, write_totals};
 import package::shared::visibility::{
@@ -40,8 +40,22 @@ struct LookBack {
     // Workgroups of this dispatch that no longer need a status.
     finished: atomic<u32>,
     // Two per strip: zero until the strip has published something. A dispatch clears the other half
-    // for the next dispatch.
+    // for the next dispatch. Behind them, the first word of each rank (`Rank`), if rows are near
+    // first: the kernel has no binding left for `ranks`.
     statuses: array<atomic<u32>>,
+}
+
+// The room has two parts for statuses, each long enough, and BLOCK_WORDS such parts for ranks.
+const ROOM_PARTS: u32 = 2u + BLOCK_WORDS;
+
+// The first status of the second half.
+fn half_len() -> u32 {
+    return arrayLength(&look_back.statuses) / ROOM_PARTS;
+}
+
+// Where the ranks begin.
+fn first_rank() -> u32 {
+    return 2u * half_len();
 }
 
 @group(0) @binding(13) var<storage, read_write> look_back: LookBack;
@@ -126,6 +140,9 @@ struct Strip {
 }
 
 var<workgroup> strip_words: array<u32, MOST_STRIP_WORDS>;
+// Which word of the chunk each is.
+@if(near_first)
+var<workgroup> word_numbers: array<u32, MOST_STRIP_WORDS>;
 // Survivors of the strip before each word.
 var<workgroup> word_places: array<u32, MOST_STRIP_WORDS>;
 // Survivors of each subgroup's words in each turn. A subgroup has at least four lanes.
@@ -156,6 +173,22 @@ fn strip_at(strip: u32) -> Strip {
     return Strip(chunk, row, in_chunk % each, each);
 }
 
+// The word of the chunk at place `place` of a row's words, in the row's order.
+@if(!near_first)
+fn word_at(chunk: Chunk, row: u32, place: u32) -> u32 {
+    return place;
+}
+
+@if(near_first)
+fn word_at(chunk: Chunk, row: u32, place: u32) -> u32 {
+    // After the last word, the last word.
+    let word = min(place, chunk.block_count * BLOCK_WORDS - 1u);
+    let first_cell = chunk.first_count + (row - chunk.first_row) * chunk.block_count;
+    let rank = (first_cell * BLOCK_WORDS + word) / batch.unit_words;
+    let first_word = atomicLoad(&look_back.statuses[first_rank() + rank]);
+    return (first_word - first_cell * BLOCK_WORDS) ^ (word % batch.unit_words);
+}
+
 // Words that a subgroup votes on in a turn: one per lane, or fewer, so that all subgroups share a
 // small strip.
 fn words_of_turn(size: u32) -> u32 {
@@ -175,7 +208,9 @@ fn count_strip(strip: u32, lane: u32, size: u32) -> u32 {
     for (var w = 0u; w < word_count; w += words_each) {
         let first = this_strip.in_row * word_count + w;
         let chunk = this_strip.chunk;
-        let word = vote_words(chunks[chunk], this_strip.row, first, words_each, lane, size);
+        let row = this_strip.row;
+        let number = word_at(chunks[chunk], row, first + lane);
+        let word = vote_words(chunks[chunk], row, first, number, words_each, lane, size);
         total += subgroupAdd(countOneBits(word));
     }
     return total;
@@ -193,11 +228,10 @@ fn cull(
         taken_strip = atomicAdd(&look_back.taken, 1u);
     }
     let strip = workgroupUniformLoad(&taken_strip);
-    let half_len = arrayLength(&look_back.statuses) / 2u;
-    let half = select(0u, half_len, (atomicLoad(&look_back.epoch) & 1u) != 0u);
+    let half = select(0u, half_len(), (atomicLoad(&look_back.epoch) & 1u) != 0u);
     // A two-dimensional dispatch may have more workgroups than strips.
     if (strip < batch.strip_count) {
-        cull_strip(strip, half, half_len, subgroup, lane, size);
+        cull_strip(strip, half, subgroup, lane, size);
     }
     if (thread == 0u && atomicAdd(&look_back.finished, 1u) + 1u == workgroups.x * workgroups.y) {
         atomicStore(&look_back.taken, 0u);
@@ -207,7 +241,7 @@ fn cull(
 }
 
 // Votes on a strip, publishes its total, finds its place and writes its ids.
-fn cull_strip(strip: u32, half: u32, half_len: u32, subgroup: u32, lane: u32, size: u32) {
+fn cull_strip(strip: u32, half: u32, subgroup: u32, lane: u32, size: u32) {
     let thread = subgroup * size + lane;
     let this_strip = strip_at(strip);
     let chunk = chunks[this_strip.chunk];
@@ -219,11 +253,14 @@ fn cull_strip(strip: u32, half: u32, half_len: u32, subgroup: u32, lane: u32, si
     let turns = word_count / (words_each * subgroups);
     for (var turn = 0u; turn < turns; turn += 1u) {
         let first = (turn * subgroups + subgroup) * words_each;
-        let word = vote_words(chunk, this_strip.row, first_word + first, words_each, lane, size);
+        let at = first_word + first;
+        let number = word_at(chunk, this_strip.row, at + lane);
+        let word = vote_words(chunk, this_strip.row, at, number, words_each, lane, size);
         let survivors = countOneBits(word);
         let before = subgroupExclusiveAdd(survivors);
         if (lane < words_each) {
             strip_words[first + lane] = word;
+            keep_number(first + lane, number);
             word_places[first + lane] = before;
         }
         if (lane == size - 1u) {
@@ -247,12 +284,12 @@ fn cull_strip(strip: u32, half: u32, half_len: u32, subgroup: u32, lane: u32, si
     }
     let place = workgroupUniformLoad(&strip_place);
     if (total > 0u) {
-        write_strip(chunk.first_instance + first_word * 32u, place, total, thread);
+        write_strip(chunk.first_instance, first_word, place, total, thread);
     }
     // Clears the statuses of the next dispatch.
     let stride = batch.strip_count * BLOCK_THREADS;
-    for (var i = strip * BLOCK_THREADS + thread; i < half_len; i += stride) {
-        atomicStore(&look_back.statuses[half_len - half + i], 0u);
+    for (var i = strip * BLOCK_THREADS + thread; i < half_len(); i += stride) {
+        atomicStore(&look_back.statuses[half_len() - half + i], 0u);
     }
 }
 
@@ -291,15 +328,36 @@ fn place_strip(this_strip: Strip, strip: u32, total: u32, half: u32, lane: u32, 
 // it, 32 threads share a word.
 const FEW_IN_WORD: u32 = 2u;
 
-// Writes the ids of the strip's survivors from `place` on.
-fn write_strip(first_id: u32, place: u32, survivors: u32, thread: u32) {
+// Notes which word of the chunk the word `w` of the strip is.
+@if(near_first)
+fn keep_number(w: u32, number: u32) {
+    word_numbers[w] = number;
+}
+
+@if(!near_first)
+fn keep_number(w: u32, number: u32) {
+}
+
+// Which word of the chunk the word `w` of a strip is that begins with word `first_word`.
+@if(near_first)
+fn number_of(first_word: u32, w: u32) -> u32 {
+    return word_numbers[w];
+}
+
+@if(!near_first)
+fn number_of(first_word: u32, w: u32) -> u32 {
+    return first_word + w;
+}
+
+// Writes the ids of the strip's survivors from `place` on. The chunk's ids begin with `first_id`.
+fn write_strip(first_id: u32, first_word: u32, place: u32, survivors: u32, thread: u32) {
     let word_count = batch.strip_blocks * BLOCK_WORDS;
     if (survivors <= FEW_IN_WORD * word_count) {
         for (var w = thread; w < word_count; w += BLOCK_THREADS) {
             var word = strip_words[w];
             var at = place + word_places[w];
             while (word != 0u) {
-                store(at, first_id + w * 32u + firstTrailingBit(word));
+                store(at, first_id + number_of(first_word, w) * 32u + firstTrailingBit(word));
                 at += 1u;
                 word &= word - 1u;
             }
@@ -312,7 +370,7 @@ fn write_strip(first_id: u32, place: u32, survivors: u32, thread: u32) {
         let word = strip_words[w];
         if (((word >> bit) & 1u) != 0u) {
             let before = countOneBits(word & ((1u << bit) - 1u));
-            store(place + word_places[w] + before, first_id + w * 32u + bit);
+            store(place + word_places[w] + before, first_id + number_of(first_word, w) * 32u + bit);
         }
     }
 }
@@ -329,56 +387,56 @@ fn state_of_word(chunk: Chunk, row: u32, word: u32) -> u32 {
     return word_state(chunk, row, at, word % BLOCK_WORDS);
 }
 
-// The vote of one subgroup on `words_each` words of a row from word `first_word` on: one word per
-// lane, zero in the lanes after them.
+// The vote of one subgroup on `words_each` words of a row, from place `first_word` on in the row's
+// order: one word per lane, zero in the lanes after them. `number` is the lane's word of the chunk.
 fn vote_words(
     chunk: Chunk,
     row: u32,
     first_word: u32,
+    number: u32,
     words_each: u32,
     lane: u32,
     size: u32,
 ) -> u32 {
-    let lane_word = first_word + lane;
     var state = OUTSIDE;
-    if (lane < words_each && lane_word / BLOCK_WORDS < chunk.block_count) {
-        state = state_of_word(chunk, row, lane_word);
+    if (lane < words_each && (first_word + lane) / BLOCK_WORDS < chunk.block_count) {
+        state = state_of_word(chunk, row, number);
     }
     // Only crossed words read their instances.
     let crossed = subgroupBallot(state == PARTIAL);
-    let first = first_word * 32u + lane;
+    let is_whole = subgroupAll(state != PARTIAL || number * 32u + 32u <= chunk.instance_count);
     var word = 0u;
-    if (INSTANCE_IS_RIGID & (chunk.flags == 0u) & (size == 32u)
-        & (first - lane + words_each * 32u <= chunk.instance_count)) {
-        let at = chunk.first_instance + first;
-        word = vote_crossed_words(chunk, chunk_views[row].planes, crossed.x, at, lane);
+    if (INSTANCE_IS_RIGID & (chunk.flags == 0u) & (size == 32u) & is_whole) {
+        let at = chunk.first_instance + lane;
+        word = vote_crossed_words(chunk, chunk_views[row].planes, crossed.x, at, number, lane);
     } else {
-        word = vote_crossed_ballots(chunk, chunk_views[row].planes, crossed, first, words_each, lane, size);
+        word = vote_crossed_ballots(chunk, row, crossed, first_word, words_each, lane, size);
     }
     if (state == INSIDE) {
-        word = full_word(lane_word, chunk.instance_count);
+        word = full_word(number, chunk.instance_count);
     }
     return select(word, 0u, state == OUTSIDE);
 }
 
-// The vote on crossed words from bounding spheres, at any subgroup size. `first` is the lane's
-// first instance, counted from the start of the chunk.
+// The vote on crossed words from bounding spheres, at any subgroup size. `first_word` is the place
+// of the first one, in the row's order.
 fn vote_crossed_ballots(
     chunk: Chunk,
-    planes: ViewPlanes,
+    row: u32,
     crossed: vec4<u32>,
-    first: u32,
+    first_word: u32,
     words_each: u32,
     lane: u32,
     size: u32,
 ) -> u32 {
     var word = 0u;
     for (var k = 0u; k * size < words_each * 32u; k += 1u) {
-        let i = first + k * size;
         let in_words = (k * size + lane) / 32u;
         var visible = false;
         if (((component(crossed, in_words / 32u) >> (in_words % 32u)) & 1u) != 0u) {
-            visible = is_visible(chunk, planes, load_sphere(chunk, i), i);
+            let number = word_at(chunk, row, first_word + in_words);
+            let i = number * 32u + (k * size + lane) % 32u;
+            visible = is_visible(chunk, chunk_views[row].planes, load_sphere(chunk, i), i);
         }
         word = keep_ballot(word, k, subgroupBallot(visible), lane, size);
     }

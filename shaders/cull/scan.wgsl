@@ -1,67 +1,103 @@
-// Scan: runs only if there are many counts. Survivors per block and row become exclusive prefixes
-// within tiles of SCAN_TILE, in place, and totals of the tiles. `compact` adds up the tiles before
-// its own. A closing entry holds the sum of all. Few counts stay as they are: `compact` adds up all
-// counts before its own.
+// Scan: runs only if there are many ranks, or units of less than a block. Survivors per rank become
+// places: exclusive prefixes within tiles of SCAN_TILE ranks, and totals of the tiles. `compact`
+// adds up the tiles before its own. A closing rank holds the sum of all. Without this pass, ranks
+// are few cells, and `compact` adds up all before its own.
 //
-//     survivors of 5 blocks, tiles of 2    3 0 | 4 1 | 2
-//     counts after scan                    0 3 | 0 4 | 0 2     (2 = closing entry)
-//     partials                             3     5     2
-//     place of block 3                     3 + 4 = 7
-//     occupied counts                      0 2 3 4             (tile after tile in any order)
+//     survivors of 5 cells                 3 5 4 1 2
+//     cells by rank, tiles of 2            0 2 | 1 4 | 3
+//     places                               0 3 | 0 5 | 0 1     (1 = closing rank)
+//     tiles                                7     7     1
+//     place of cell 4                      7 + 5 = 12
+//     occupied ranks                       0 1 4 2 3           (tile after tile in any order)
 //
-// A thread has SCAN_ITEMS contiguous counts. One sum counts survivors in its low bits and occupied
-// counts in its high bits.
+// A thread has SCAN_ITEMS contiguous ranks. One sum counts survivors in its low bits and occupied
+// ranks in its high bits.
 
 import package::cull::lists::{OCCUPIED_SHIFT, lists};
-import package::shared::layout::{BLOCK, SCAN_THREADS, SCAN_TILE, batch};
+import package::cull::ranks::ranks;
+import package::shared::layout::{BLOCK, BLOCK_WORDS, SCAN_THREADS, SCAN_TILE, batch};
 
-@group(0) @binding(7) var<storage, read_write> counts: array<vec4<u32>>;
-@group(0) @binding(9) var<storage, read_write> partials: array<u32>;
+@group(0) @binding(6) var<storage, read> words: array<u32>;
+@group(0) @binding(7) var<storage, read> counts: array<vec4<u32>>;
 
 const SCAN_ITEMS: u32 = SCAN_TILE / SCAN_THREADS;
 const_assert SCAN_ITEMS == 4u;
 
-// One occupied count in a sum of survivors.
+// One occupied rank in a sum of survivors.
 const OCCUPIED: u32 = 1u << 21u;
 const_assert SCAN_TILE * BLOCK < OCCUPIED;
 const_assert SCAN_TILE < 1u << 11u;
 
-// The place of the tile's occupied counts in the list.
+// The place of the tile's occupied ranks in the list.
 var<workgroup> tile_first: u32;
 
-// What the thread's counts add to the sum. After the last count lie values of an earlier frame.
-fn weights_of(tile: u32, thread: u32) -> vec4<u32> {
-    let first = tile * SCAN_TILE + thread * SCAN_ITEMS;
-    var survivors = vec4<u32>(0u);
-    if (first < batch.count_len) {
-        let four = vec4<u32>(first) + vec4<u32>(0u, 1u, 2u, 3u);
-        let is_count = four < vec4<u32>(batch.count_len);
-        // More than a block has is no count (a frame without a vote): it must not carry into other
-        // bits.
-        survivors = select(survivors, min(counts[first / SCAN_ITEMS], vec4<u32>(BLOCK)), is_count);
-    }
-    return survivors + select(vec4<u32>(0u), vec4<u32>(OCCUPIED), survivors > vec4<u32>(0u));
+// Ranks of the batch.
+fn rank_count() -> u32 {
+    return batch.count_len * (BLOCK_WORDS / batch.unit_words);
 }
 
-// Called by all threads: `before` is the sum before the thread's counts, `total` the sum of the
+// Survivors of the unit at a rank.
+fn survivors_at(rank: u32) -> u32 {
+    let first_word = ranks.entries[rank].first_word;
+    let cell = first_word / BLOCK_WORDS;
+    let in_block = counts[cell / 4u][cell % 4u];
+    let each = batch.unit_words;
+    if (each == BLOCK_WORDS || in_block == 0u) {
+        return in_block;
+    }
+    if (in_block == BLOCK) {
+        // There may be no words.
+        return each * 32u;
+    }
+    var survivors = 0u;
+    for (var k = 0u; k < each; k += 1u) {
+        survivors += countOneBits(words[first_word ^ k]);
+    }
+    return survivors;
+}
+
+// What the units of the thread's ranks add to the sum.
+fn weights_of(tile: u32, thread: u32) -> vec4<u32> {
+    let first = tile * SCAN_TILE + thread * SCAN_ITEMS;
+    let four = vec4<u32>(first) + vec4<u32>(0u, 1u, 2u, 3u);
+    let len = rank_count();
+    var survivors = vec4<u32>(0u);
+    if (first < len) {
+        if (batch.is_near_first == 0u) {
+            survivors = counts[first / SCAN_ITEMS];
+        } else {
+            for (var k = 0u; k < SCAN_ITEMS; k += 1u) {
+                survivors[k] = survivors_at(min(first + k, len - 1u));
+            }
+        }
+        // After the last rank lie values of an earlier frame. More than a block has is no number of
+        // survivors (a frame without a vote): it must not carry into other bits.
+        let is_rank = four < vec4<u32>(len);
+        survivors = select(vec4<u32>(0u), min(survivors, vec4<u32>(BLOCK)), is_rank);
+    }
+    let occupied = select(vec4<u32>(0u), vec4<u32>(OCCUPIED), survivors > vec4<u32>(0u));
+    return survivors + occupied;
+}
+
+// Called by all threads: `before` is the sum before the thread's ranks, `total` the sum of the
 // tile.
 fn store_tile(tile: u32, thread: u32, weights: vec4<u32>, before: u32, total: u32) {
     if (thread == 0u) {
-        partials[tile] = total % OCCUPIED;
+        ranks.tiles[tile] = total % OCCUPIED;
         tile_first = atomicAdd(&lists.occupied_count, total / OCCUPIED);
     }
     let first = tile * SCAN_TILE + thread * SCAN_ITEMS;
     let two = weights.x + weights.y;
     let sums = vec4<u32>(before) + vec4<u32>(0u, weights.x, two, two + weights.z);
-    if (first <= batch.count_len) {
-        counts[first / SCAN_ITEMS] = sums % OCCUPIED;
-    }
     workgroupBarrier();
     for (var k = 0u; k < SCAN_ITEMS; k += 1u) {
+        if (first + k <= rank_count()) {
+            ranks.entries[first + k].place = sums[k] % OCCUPIED;
+        }
         let place = tile_first + sums[k] / OCCUPIED;
-        // The first pass of a frame empties the list. Without that pass, the list loses counts
+        // The first pass of a frame empties the list. Without that pass, the list loses ranks
         // instead of overflowing.
-        if (weights[k] > 0u && place < batch.count_len) {
+        if (weights[k] > 0u && place < rank_count()) {
             let packed = ((first + k) << OCCUPIED_SHIFT) | (weights[k] % OCCUPIED);
             lists.entries[place] = vec2<u32>(packed, sums[k] % OCCUPIED);
         }

@@ -37,7 +37,9 @@ fn vote(
         var word: u32;
         if (INSTANCE_IS_RIGID & (chunk.flags == 0u) & (len == BLOCK)) {
             let planes = chunk_views[chunk.first_row].planes;
-            word = vote_crossed_words(chunk, planes, crossed, chunk.first_instance + first, lane);
+            let first_lane = chunk.first_instance + lane;
+            word = vote_crossed_words(
+                chunk, planes, crossed, first_lane, block * BLOCK_WORDS + lane, lane);
         } else {
             word = vote_crossed_spheres(chunk, crossed, first, lane);
         }

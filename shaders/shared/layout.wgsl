@@ -25,6 +25,12 @@ const MOST_STRIP_WORDS: u32 = MOST_STRIP_BLOCKS * BLOCK_WORDS;
 const MOST_STRIP_TURNS: u32 = MOST_STRIP_WORDS / BLOCK_THREADS;
 // Threads of a workgroup of `classify`: one thread per block.
 const CLASSIFY_THREADS: u32 = 256u;
+// Units that one workgroup of `order` sorts.
+const ORDER_TILE: u32 = 1024u;
+// Threads of a workgroup of `order`: one per two rings.
+const ORDER_THREADS: u32 = 256u;
+// Rings of distance from a view, the nearest first.
+const RINGS: u32 = 512u;
 
 // Chunk.flags
 const CHUNK_HAS_SCALE: u32 = 1u;
@@ -57,9 +63,13 @@ struct Batch {
     // Blocks per strip, a power of two up to MOST_STRIP_BLOCKS. The last strip of a row may be
     // shorter.
     strip_blocks: u32,
-    pad_a: u32,
-    pad_b: u32,
-    pad_c: u32,
+    // 1 if `order` runs, because some row is near first. Otherwise all rows are in set order.
+    is_near_first: u32,
+    // Tiles of ORDER_TILE units of all rows together.
+    order_tile_count: u32,
+    // Words per unit, a power of two up to BLOCK_WORDS: what `order` sorts. A batch with few words
+    // has small units.
+    unit_words: u32,
 }
 
 // A run of instances of one set in one page, drawn by one entity and tested against `row_count`
@@ -87,8 +97,9 @@ struct Chunk {
     world_scale: f32,
     // First strip of the first row, counted over the batch.
     first_strip: u32,
-    pad_a: u32,
-    pad_b: u32,
+    // First tile of `order` of the first row, counted over the batch.
+    first_order_tile: u32,
+    pad: u32,
 }
 
 // What a view keeps. The planes are in the set's space. Their normals have length one and point
@@ -104,6 +115,7 @@ struct ViewPlanes {
     reach: vec4<f32>,
     // The same planes as pairs.
     pairs: PlanePairs,
+    order: ViewOrder,
 }
 
 // Opposing planes as pairs about an axis. With d = dot(depth, (center, 1)), a sphere is kept if
@@ -124,6 +136,19 @@ struct PlanePairs {
     // 1 if the view's planes form such pairs. Otherwise each plane is tested.
     is_paired: u32,
     pad: u32,
+}
+
+// In which order a view takes blocks (order.wgsl).
+struct ViewOrder {
+    // The eye of the view, in the set's space, and 1; or the direction of a view without an eye
+    // point, in steps per unit, and 0.
+    eye: vec4<f32>,
+    // The step at which the nearest ring begins.
+    first_step: i32,
+    // 1 if near blocks come first; 0 for set order.
+    is_near_first: u32,
+    pad_a: u32,
+    pad_b: u32,
 }
 
 // One view of one chunk: what it keeps, what its survivors draw, and the place of its counts. Its
@@ -154,8 +179,9 @@ struct Bound {
     max_scale: f32,
     // 1 if the bounds of the words are too large to help: neighbors are far from each other.
     loose: u32,
-    pad_a: u32,
-    pad_b: u32,
+    // How the words lie to each other: 3 bits per halving (order.wgsl).
+    halves: u32,
+    pad: u32,
     // Bound of each word's instances, packed (visibility.wgsl).
     words: array<u32, BLOCK_WORDS>,
 }
@@ -192,6 +218,16 @@ struct Totals {
     needed: u32,
     // Blocks that some view crosses, if the compaction classifies blocks.
     crossed: u32,
+}
+
+// What stands at one rank of a batch: the k-th unit of a row, in the row's order. The ranks of a
+// row have the places of its units, row after row.
+struct Rank {
+    // The unit's first word of the batch, plus a flip below batch.unit_words: word k of the unit,
+    // in the row's order, is word `first_word ^ k`. Unused in set order.
+    first_word: u32,
+    // Survivors before it in its tile of the scan, if ranks are scanned.
+    place: u32,
 }
 
 // ---- The tables of a batch. The constant `LAYOUT` ends here.

@@ -1,6 +1,9 @@
 // What a view keeps: the test of an instance's bounding sphere, and the test of the bound of a
 // whole block or word of 32 instances. The twins are in `reference::vote` and
 // `reference::classify`.
+//
+// `is_visible` is the definition. `center_in_view`, `keeps_center` and `center_in_plane_pairs` are
+// the same test with fewer operations, for instances that share one radius, up to rounding.
 
 import package::shared::instance::{instance_scale, instance_turn, load_instance};
 import package::shared::layout::{
@@ -206,10 +209,30 @@ fn full_word(word: u32, len: u32) -> u32 {
     return select(0xffffffffu >> (32u - bits), 0u, bits == 0u);
 }
 
+// The word of lane `a`, if the calling lane has word `number`.
+@if(near_first)
+fn word_of_lane(number: u32, lane: u32, a: u32) -> u32 {
+    return subgroupShuffle(number, a);
+}
+
+// In set order, lanes have contiguous words.
+@if(!near_first)
+fn word_of_lane(number: u32, lane: u32, a: u32) -> u32 {
+    return number - lane + a;
+}
+
 // The vote of one row on the words that it crosses, four at a time, for subgroups of 32 lanes: a
-// ballot is a word, and only positions are loaded. Lane w ends up holding word w. `crossed` has one
-// bit per word, `at` is the lane's instance in the first word.
-fn vote_crossed_words(chunk: Chunk, planes: ViewPlanes, crossed: u32, at: u32, lane: u32) -> u32 {
+// ballot is a word, and only positions are loaded. Lane w ends up holding the vote on its word of
+// the chunk, `number`. `crossed` has one bit per lane, `at` is the lane's instance in the chunk's
+// first word.
+fn vote_crossed_words(
+    chunk: Chunk,
+    planes: ViewPlanes,
+    crossed: u32,
+    at: u32,
+    number: u32,
+    lane: u32,
+) -> u32 {
     let wide = widened(planes, chunk.sphere.w);
     var word = 0u;
     var left = crossed;
@@ -223,10 +246,10 @@ fn vote_crossed_words(chunk: Chunk, planes: ViewPlanes, crossed: u32, at: u32, l
         left &= left - 1u;
         let d = select(a, firstTrailingBit(left), left != 0u);
         left &= left - 1u;
-        let pa = load_instance(at + a * 32u).position;
-        let pb = load_instance(at + b * 32u).position;
-        let pc = load_instance(at + c * 32u).position;
-        let pd = load_instance(at + d * 32u).position;
+        let pa = load_instance(at + word_of_lane(number, lane, a) * 32u).position;
+        let pb = load_instance(at + word_of_lane(number, lane, b) * 32u).position;
+        let pc = load_instance(at + word_of_lane(number, lane, c) * 32u).position;
+        let pd = load_instance(at + word_of_lane(number, lane, d) * 32u).position;
         word = select(word, subgroupBallot(keeps_center(chunk, planes, wide, pa)).x, lane == a);
         word = select(word, subgroupBallot(keeps_center(chunk, planes, wide, pb)).x, lane == b);
         word = select(word, subgroupBallot(keeps_center(chunk, planes, wide, pc)).x, lane == c);

@@ -90,10 +90,18 @@ compactions! {
 }
 
 impl Compaction {
-    /// Whether the ids of each row are in instance order, the same in every run.
+    /// Whether the ids of each row are in a defined order, the same in every run.
     #[must_use]
     pub const fn is_ordered(self) -> bool {
         self.strategy().ordered
+    }
+
+    /// Whether it sorts the blocks of each row near first
+    /// ([`Order::NearFirst`](crate::cull::Order::NearFirst)).
+    #[must_use]
+    pub fn sorts_blocks(self) -> bool {
+        let mut passes = self.strategy().passes.iter();
+        passes.any(|pass| pass.dispatch == Dispatch::OrderTiles)
     }
 
     /// The stages that it has, in the order of the frame.

@@ -180,6 +180,13 @@ impl Culler {
         self.store.clear(limit.min(self.store.page_limit()));
         self.planner.limit(counts_per_batch, few_counts);
     }
+
+    /// Sorts batches with more than this many visibility words by blocks. A test reaches both ways
+    /// with few instances.
+    #[doc(hidden)]
+    pub fn limit_fine_words(&mut self, fine_words: u32) {
+        self.planner.limit_fine_words(fine_words);
+    }
 }
 
 /// What a tier compiles: nothing on [`CullingTier::Cpu`].

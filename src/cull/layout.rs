@@ -35,6 +35,12 @@ pub const MOST_STRIP_WORDS: u32 = MOST_STRIP_BLOCKS * BLOCK_WORDS;
 pub const MOST_STRIP_TURNS: u32 = MOST_STRIP_WORDS / BLOCK_THREADS;
 /// Number of threads in a workgroup of `classify`, which takes one thread per block.
 pub const CLASSIFY_THREADS: u32 = 256;
+/// Number of units that one workgroup of `order` sorts.
+pub const ORDER_TILE: u32 = 1024;
+/// Number of threads in a workgroup of `order`, which takes one thread per two rings.
+pub const ORDER_THREADS: u32 = 256;
+/// Number of rings of distance from a view, the nearest first.
+pub const RINGS: u32 = 512;
 
 /// [`Chunk::flags`]: the page has a scale per instance.
 pub const CHUNK_HAS_SCALE: u32 = 1;
@@ -67,12 +73,27 @@ pub struct Batch {
     /// Number of blocks in a strip: a power of two up to [`MOST_STRIP_BLOCKS`]. The last strip of a
     /// row may be shorter.
     pub strip_blocks: u32,
-    /// Padding.
-    pub pad_a: u32,
-    /// Padding.
-    pub pad_b: u32,
-    /// Padding.
-    pub pad_c: u32,
+    /// 1 if `order` runs, because some row is near first. Otherwise all rows are in set order.
+    pub is_near_first: u32,
+    /// Number of tiles of [`ORDER_TILE`] units of all rows.
+    pub order_tile_count: u32,
+    /// Number of words per unit, a power of two up to [`BLOCK_WORDS`]: what `order` sorts. A batch
+    /// with few words has small units.
+    pub unit_words: u32,
+}
+
+impl Batch {
+    /// Number of units per block.
+    #[must_use]
+    pub const fn block_units(&self) -> u32 {
+        BLOCK_WORDS / self.unit_words
+    }
+
+    /// Number of ranks, one per unit of each row.
+    #[must_use]
+    pub const fn rank_count(&self) -> u32 {
+        self.count_len * self.block_units()
+    }
 }
 
 /// A run of instances of one set in one page, as one entity uses it. It is tested against
@@ -110,10 +131,11 @@ pub struct Chunk {
     /// Index of the first row's first strip, counted over the batch. A row has
     /// `block_count / strip_blocks` strips, rounded up.
     pub first_strip: u32,
+    /// Index of the first row's first tile of `order`, counted over the batch. A row has
+    /// one tile per [`ORDER_TILE`] units, rounded up.
+    pub first_order_tile: u32,
     /// Padding.
-    pub pad_a: u32,
-    /// Padding.
-    pub pad_b: u32,
+    pub pad: u32,
 }
 
 /// What a view keeps: planes in the set's space, with normals of length one that point inwards.
@@ -136,6 +158,26 @@ pub struct ViewPlanes {
     pub reach: Vec4,
     /// The same planes, in pairs.
     pub pairs: PlanePairs,
+    /// The order of the blocks.
+    pub order: ViewOrder,
+}
+
+/// In which order a view takes the blocks of a set
+/// ([`reference::order`](crate::cull::reference::order)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+#[repr(C)]
+pub struct ViewOrder {
+    /// The eye of the view, in the set's space, and 1; or the direction of a view without an eye
+    /// point, in steps per unit, and 0.
+    pub eye: Vec4,
+    /// The step at which the nearest ring begins.
+    pub first_step: i32,
+    /// 1 if near blocks come first; 0 for set order.
+    pub is_near_first: u32,
+    /// Padding.
+    pub pad_a: u32,
+    /// Padding.
+    pub pad_b: u32,
 }
 
 /// Planes that face each other about an axis. With `d = dot(depth, (center, 1))`, a sphere is kept
@@ -224,10 +266,12 @@ pub struct Bound {
     /// 1 if the bounds of the words are not worth reading, because neighbors are not near each
     /// other.
     pub loose: u32,
+    /// How the words lie to each other: 3 bits per halving of the block. 0 says nothing; otherwise
+    /// `1 + 2 * axis`, plus 1 if the second half lies towards the negative end of the axis. The
+    /// halving into 16 words each has the lowest bits.
+    pub halves: u32,
     /// Padding.
-    pub pad_a: u32,
-    /// Padding.
-    pub pad_b: u32,
+    pub pad: u32,
     /// Bounds of each word's 32 instances: center as three signed bytes (128 is zero) and radius,
     /// in steps of `radius / 127`.
     pub words: [u32; BLOCK_WORDS as usize],
@@ -290,6 +334,18 @@ pub struct Totals {
     pub needed: u32,
     /// Number of blocks that some view crosses, if the compaction classifies blocks.
     pub crossed: u32,
+}
+
+/// What stands at one rank of a batch: the k-th unit of a row, in the row's order. The ranks of a
+/// row have the places of its units, row after row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Rank {
+    /// The unit's first word of the batch, plus a flip below [`Batch::unit_words`]: word k of the
+    /// unit, in the row's order, is word `first_word ^ k`. Unused in set order.
+    pub first_word: u32,
+    /// Number of survivors before it in its tile of the scan, if ranks are scanned.
+    pub place: u32,
 }
 
 /// Byte offset of [`Totals::draw_count`] in the argument buffer.

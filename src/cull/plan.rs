@@ -8,9 +8,9 @@ pub(super) mod view;
 use crate::cull::{
     layout::{
         BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTER, Chunk, ChunkView,
-        MOST_STRIP_BLOCKS, MOST_TILES, SCAN_TILE, VIEW_INDEXED, ViewPlanes,
+        MOST_STRIP_BLOCKS, MOST_TILES, ORDER_TILE, SCAN_TILE, VIEW_INDEXED, ViewPlanes,
     },
-    policy::{FEW_COUNTS, MANY_BLOCKS},
+    policy::{FEW_COUNTS, FINE_WORDS, MANY_BLOCKS, SINGLE_WORDS},
     store::region::Region,
 };
 use core::ops::Range;
@@ -141,6 +141,8 @@ pub struct BatchPlan {
     /// Whether each subgroup may vote on its own blocks, crossed or not: the same condition
     /// with `MANY_BLOCKS` times as many counts.
     pub block_per_subgroup: bool,
+    /// Whether a row has more units than one workgroup of `order` sorts.
+    pub has_rings: bool,
 }
 
 impl BatchPlan {
@@ -158,16 +160,38 @@ impl BatchPlan {
         }
     }
 
+    /// Divides the rows into units, and into tiles of [`ORDER_TILE`] units, if some row is near
+    /// first.
+    fn number_order_tiles(&mut self, fine_words: u32) {
+        let near_first = |view: &ChunkView| view.planes.order.is_near_first != 0;
+        let is_near_first = self.chunk_views.iter().any(near_first);
+        self.batch.is_near_first = u32::from(is_near_first);
+        let words = self.batch.count_len * BLOCK_WORDS;
+        self.batch.unit_words = if is_near_first && words <= fine_words {
+            let each = words.div_ceil(SINGLE_WORDS).next_power_of_two();
+            each.min(BLOCK_WORDS)
+        } else {
+            BLOCK_WORDS
+        };
+        self.batch.order_tile_count = 0;
+        for chunk in &mut self.chunks {
+            chunk.first_order_tile = self.batch.order_tile_count;
+            let each = (chunk.block_count * self.batch.block_units()).div_ceil(ORDER_TILE);
+            self.batch.order_tile_count += each * chunk.row_count;
+            self.has_rings |= self.batch.is_near_first != 0 && each > 1;
+        }
+    }
+
     /// Number of visibility words of all rows.
     #[must_use]
     pub fn word_len(&self) -> u64 {
         u64::from(self.batch.count_len) * u64::from(BLOCK_WORDS)
     }
 
-    /// Number of tiles of counts that `compact` adds up.
+    /// Number of tiles of ranks that `compact` adds up.
     #[must_use]
     pub fn tile_count(&self) -> u32 {
-        self.batch.count_len / SCAN_TILE + 1
+        self.batch.rank_count() / SCAN_TILE + 1
     }
 
     /// Numbers of workgroups of `vote` and `compact` in x and y, at most the limit of the plan in
@@ -208,6 +232,8 @@ pub struct PlanLimits {
     /// Largest number of counts of a batch that `compact` adds up itself; more are scanned by a
     /// separate pass.
     pub few_counts: u32,
+    /// Largest number of visibility words of a near-first batch that is sorted by less than blocks.
+    pub fine_words: u32,
 }
 
 impl PlanLimits {
@@ -223,6 +249,7 @@ impl PlanLimits {
             counts: counts.max(1) as u32,
             workgroups,
             few_counts: FEW_COUNTS,
+            fine_words: FINE_WORDS,
         }
     }
 }
@@ -258,12 +285,16 @@ impl Plan {
         }
         for batch in &mut plan.batches {
             batch.batch.dispatch_width = batch.batch.block_count.min(limits.workgroups);
-            batch.batch.is_scanned = u32::from(batch.batch.count_len > limits.few_counts);
             batch.crossed_block_per_subgroup = batch.batch.row_count == batch.batch.chunk_count
                 && batch.batch.count_len > limits.few_counts;
             batch.block_per_subgroup = batch.crossed_block_per_subgroup
                 && batch.batch.count_len > limits.few_counts.saturating_mul(MANY_BLOCKS);
             batch.number_strips(limits.few_counts / 2);
+            batch.number_order_tiles(limits.fine_words);
+            // `compact` adds up whole blocks only.
+            let is_scanned =
+                batch.batch.count_len > limits.few_counts || batch.batch.unit_words < BLOCK_WORDS;
+            batch.batch.is_scanned = u32::from(is_scanned);
         }
         plan
     }

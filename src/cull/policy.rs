@@ -13,6 +13,16 @@ pub(crate) const FEW_COUNTS: u32 = 2048;
 /// tail latency dominates.
 pub(crate) const MANY_BLOCKS: u32 = 16;
 
+/// Largest number of visibility words of a near-first batch whose words are sorted one by one. A
+/// batch with up to twice as many is sorted by units of two words, and so on; above
+/// [`FINE_WORDS`], by blocks. Instances of one unit are drawn one after the other, so small units
+/// draw less that is hidden later; many units cost time.
+pub(crate) const SINGLE_WORDS: u32 = 1 << 16;
+
+/// Largest number of visibility words of a near-first batch that is sorted by less than blocks:
+/// 8 million tests.
+pub(crate) const FINE_WORDS: u32 = 1 << 18;
+
 // ---- choose: which compaction `Auto` takes
 
 /// Largest number of tests (instances times views) for which `look-back` is taken: between 4

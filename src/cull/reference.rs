@@ -8,6 +8,7 @@ mod classify;
 mod compact;
 pub mod expand;
 mod meshlet;
+mod order;
 mod scan;
 mod vote;
 
@@ -19,5 +20,6 @@ pub use meshlet::{
     meshlet_expand, meshlet_place, meshlet_scan, meshlet_vote, nearest_border, place_sphere,
     vote_meshlet,
 };
+pub use order::{first_word_at, flip_of, order, ring_of, unit_center};
 pub use scan::{count, scan};
 pub use vote::{is_visible, least_distance, load_sphere, vote};

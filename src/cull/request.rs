@@ -19,8 +19,24 @@ pub struct CullRequest {
     pub sphere: BoundingSphere,
     /// What each survivor draws.
     pub shape: DrawShape,
+    /// In which order its survivors are drawn.
+    pub order: Order,
     /// Indices of the views that cull it.
     pub views: Vec<u32>,
+}
+
+/// In which order the survivors of a view are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// Near blocks first, in rings of distance from the view, so that near instances hide far ones
+    /// before these are shaded. Instances of one block are in set order, except that its words of
+    /// 32 instances come near first, too. Only the compactions of the product sort blocks
+    /// ([`Compaction::sorts_blocks`](crate::cull::Compaction::sorts_blocks)); the others keep set
+    /// order.
+    #[default]
+    NearFirst,
+    /// The order of the set.
+    Set,
 }
 
 /// The views and requests of one frame.

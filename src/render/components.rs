@@ -90,6 +90,18 @@ impl CullingRadius {
 #[reflect(Component, Default, Clone, PartialEq)]
 pub struct InstanceMeshUniforms;
 
+/// On a set: every view draws the instances in the order of the set.
+///
+/// Without it, instances of a set whose material writes depth are drawn near first: blocks of 1,024
+/// instances in rings of distance from the view, so that near instances hide far ones before these
+/// are shaded. Sets with a blended or transmissive material are always drawn in the order of the
+/// set: arrange it far first.
+///
+/// Add it if the order carries a meaning, for example with a material that tests no depth.
+#[derive(Component, Reflect, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[reflect(Component, Default, Clone, PartialEq)]
+pub struct NoInstanceSorting;
+
 /// On a camera: sets are tested against the frustum that the camera had when this was added, while
 /// the camera moves on and shows what was kept. Remove it to test against the camera again.
 #[derive(Component, Reflect, Clone, Debug, Default)]

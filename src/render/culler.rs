@@ -73,6 +73,8 @@ pub(super) struct ExtractedSet {
     pub world_from_local: Affine3A,
     /// The entity has `NoFrustumCulling`: every view that sees it keeps every instance.
     pub keep_all: bool,
+    /// The entity has `NoInstanceSorting`: its instances are drawn in the order of the set.
+    pub is_unsorted: bool,
 }
 
 /// Makes the culler for the device: when the renderer starts, and when it starts again after a lost

@@ -2,7 +2,7 @@
 
 use super::{
     bounds::SetSphere,
-    components::{GpuInstances, InstanceMeshUniforms},
+    components::{GpuInstances, InstanceMeshUniforms, NoInstanceSorting},
     cpu_times::{CpuClock, CpuStage},
     culler::{ExtractedSet, GpuCuller, make_culler},
     gpu::RenderGpu,
@@ -31,6 +31,7 @@ pub(super) struct SetEntity {
     sphere: Option<&'static SetSphere>,
     transform: &'static GlobalTransform,
     keep_all: Has<NoFrustumCulling>,
+    is_unsorted: Has<NoInstanceSorting>,
     asks_expanded: Has<InstanceMeshUniforms>,
     is_lightmapped: Has<Lightmap>,
 }
@@ -90,6 +91,7 @@ pub(super) fn extract_sets(
         sphere,
         transform,
         keep_all,
+        is_unsorted,
         ..
     } in &entities
     {
@@ -145,6 +147,7 @@ pub(super) fn extract_sets(
             sphere: sphere.0,
             world_from_local: transform.affine(),
             keep_all,
+            is_unsorted,
         });
     }
     uploads.advance(&mut sets.known, &assets);

@@ -21,4 +21,5 @@ pub(super) use alias::{MaterialAliases, alias_materials};
 pub(super) use faces::{DrawnFaces, PassFaces};
 pub(super) use missing::warn_of_missing_materials;
 pub(super) use pipeline::{DrawShaders, SetPipelines, SetPrepassPipelines};
+pub(super) use properties::is_blended;
 pub(super) use shader_imports::{InstancedShaders, extract_imports};

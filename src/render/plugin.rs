@@ -4,7 +4,7 @@ use super::{
     bounds::{update_bounds, warn_of_missing_meshes},
     components::{
         AFTER_FRUSTA, CullingRadius, FreezeCulling, GpuInstances, InstanceMeshUniforms,
-        freeze_frusta,
+        NoInstanceSorting, freeze_frusta,
     },
     cpu_times::CpuClock,
     culler::{GpuCuller, init_culler},
@@ -72,6 +72,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
         .register_type::<CullingRadius>()
         .register_type::<FreezeCulling>()
         .register_type::<InstanceMeshUniforms>()
+        .register_type::<NoInstanceSorting>()
         .register_type::<GpuCullingSettings>()
         .insert_resource(settings)
         .init_resource::<CullingReport>()

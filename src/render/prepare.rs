@@ -9,11 +9,10 @@ use super::{
     expanded::{ExpandedRequest, ExpandedUniforms},
     gpu::RenderGpu,
     materials::MaterialAliases,
-    meshlets::GpuMeshlets,
     set_draws::{Drawn, Meshes, SetDraws, counts_draws},
     views::{SetView, Views, view_at},
 };
-use crate::cull::{Channels, CullRequest, CullView, Culler};
+use crate::cull::{Channels, CullRequest, Culler, Order};
 use bevy::{
     ecs::system::{StaticSystemParam, SystemParam},
     log::warn,
@@ -31,7 +30,6 @@ use bevy::{
 pub(super) struct Scene<'w, 's> {
     aliases: Res<'w, MaterialAliases>,
     views: Views<'w, 's>,
-    meshlets: Res<'w, GpuMeshlets>,
     meshes: Meshes<'w>,
     uniform_inputs: Option<Res<'w, BatchedInstanceBuffers<MeshUniform, MeshInputUniform>>>,
     uniform_data: StaticSystemParam<'w, 's, <MeshPipeline as GetBatchData>::Param>,
@@ -119,14 +117,14 @@ fn add_requests(
     sets: &[ExtractedSet],
     scene: Scene,
 ) {
-    let views = scene.views.collect(!scene.meshlets.entities.is_empty());
+    let views = scene.views.collect();
     draws.frame.views.extend(views.iter().map(|view| view.cull));
     draws
         .views
         .extend(views.iter().map(|view| view.view.clone()));
     // For sets without frustum culling the views come once more, and keep everything.
     if sets.iter().any(|set| set.keep_all) {
-        let keep_all = views.iter().map(|_| CullView::EVERYTHING);
+        let keep_all = views.iter().map(|view| view.cull.keeping_everything());
         draws.frame.views.extend(keep_all);
     }
     let version = culler.store().sets_version();
@@ -135,6 +133,7 @@ fn add_requests(
         culler,
         views: &views,
         meshes: &scene.meshes,
+        aliases: &scene.aliases,
         uniforms: EntityUniforms {
             inputs: scene.uniform_inputs.as_deref(),
             instances: &scene.meshes.instances,
@@ -158,6 +157,7 @@ struct Requests<'a, 'w: 'a, 's: 'a> {
     culler: &'a Culler,
     views: &'a [SetView<'a>],
     meshes: &'a Meshes<'w>,
+    aliases: &'a MaterialAliases,
     uniforms: EntityUniforms<'a, 'w, 's>,
     draws: &'a mut SetDraws,
     slots: &'a mut DrawSlots,
@@ -208,6 +208,11 @@ impl Requests<'_, '_, '_> {
             world_from_local: set.world_from_local,
             sphere: set.sphere,
             shape: self.draws.meshes[mesh].shape,
+            order: if set.is_unsorted || self.aliases.blended.contains(&entity) {
+                Order::Set
+            } else {
+                Order::NearFirst
+            },
             views: seeing,
         });
     }

@@ -61,13 +61,15 @@ pub(super) fn record_culling(
     let mut passes = TimedPasses {
         recorder: recorder.as_deref(),
     };
-    let mut followers: Vec<&mut dyn Follower> = vec![&mut *expanded];
-    if let Some(meshlets) = &mut meshlets.culler {
-        followers.push(meshlets);
-    }
     let on = Gpu::new(device.wgpu_device(), &queue);
     let encoder = context.command_encoder();
-    *recorded = culler
-        .prepared()
-        .record_with(on, encoder, &mut passes, &mut followers);
+    let frame = culler.prepared();
+    // No list on the heap: this runs in every frame.
+    *recorded = match &mut meshlets.culler {
+        Some(meshlets) => {
+            let followers: &mut [&mut dyn Follower] = &mut [&mut *expanded, meshlets];
+            frame.record_with(on, encoder, &mut passes, followers)
+        }
+        None => frame.record_with(on, encoder, &mut passes, &mut [&mut *expanded]),
+    };
 }

@@ -197,6 +197,7 @@ pub(super) fn finish_culling(
     mut expanded: ResMut<ExpandedUniforms>,
     mut report: Local<CullingReport>,
     clock: Res<CpuClock>,
+    mut told_overflow: Local<u64>,
 ) {
     let timer = clock.start(CpuStage::Finish);
     let (tier, recorded) = (gpu.tier(), core::mem::take(&mut gpu.recorded));
@@ -209,7 +210,9 @@ pub(super) fn finish_culling(
         log_refusal(refusal);
     }
     if let Some(counts) = culler.take_counts(device.wgpu_device()) {
-        if counts.overflow > 0 {
+        // Once, and again if more is lost.
+        if counts.overflow > *told_overflow {
+            *told_overflow = counts.overflow;
             log_overflow(&counts);
         }
         // Their frame may have had other views than this one.
@@ -282,12 +285,13 @@ fn log_refusal(Refusal { error, requests }: Refusal) {
 
 /// Warns of survivors that did not fit.
 fn log_overflow(counts: &FrameCounts) {
-    let visible = counts.rows.iter().map(|row| u64::from(row.visible));
+    let needed = counts.needed.iter().map(|(_, needed)| *needed).max();
     warn!(
-        "{} visible instances did not fit and were not drawn for a few frames: the lists grow. Set \
-         GpuCullingPlugin::survivor_capacity to at least {} to have room from the start",
+        "{} visible instances did not fit into the lists of survivors and are not drawn until the \
+         lists have grown, within some frames; they grow to what one binding of the device holds. \
+         Set GpuCullingPlugin::survivor_capacity to at least {} to have room from the start",
         counts.overflow,
-        counts.overflow + visible.sum::<u64>()
+        needed.unwrap_or(0)
     );
 }
 

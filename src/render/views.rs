@@ -114,29 +114,26 @@ impl SetView<'_> {
 }
 
 impl Views<'_, '_> {
-    /// Every view that can draw meshes, by [`view_order`]. With `with_eyes`, views know where they
-    /// are seen from, which tests of facing need.
-    pub fn collect(&self, with_eyes: bool) -> Vec<SetView<'_>> {
+    /// Every view that can draw meshes, by [`view_order`].
+    pub fn collect(&self) -> Vec<SetView<'_>> {
         let mut views: Vec<_> = self
             .views
             .iter()
-            .filter_map(|view| self.resolve(view, with_eyes))
+            .filter_map(|view| self.resolve(view))
             .collect();
         views.sort_by_key(|view| view_order(&view.view.key));
         views
     }
 
-    fn resolve<'a>(&'a self, data: ViewDataItem<'a, '_>, with_eyes: bool) -> Option<SetView<'a>> {
+    fn resolve<'a>(&'a self, data: ViewDataItem<'a, '_>) -> Option<SetView<'a>> {
         let key = data.view.retained_view_entity;
-        let seen = |frustum: &Frustum| match with_eyes {
-            true => planes(frustum).seen_through(&clip_from_world(data.view)),
-            false => planes(frustum),
-        };
+        let clip = clip_from_world(data.view);
+        let seen = planes(data.frustum).seen_through(&clip);
         let Some((shadow, light)) = data.shadow else {
             data.camera?;
             let cull = match data.frozen {
                 Some(frozen) => planes(&frozen.0).with_eye(),
-                None => seen(data.frustum),
+                None => seen.with_near_of(&clip),
             };
             return Some(SetView {
                 view: FrameView {
@@ -154,10 +151,11 @@ impl Views<'_, '_> {
             LightEntity::Spot { light_entity } => (ViewKind::Spot, light_entity),
         };
         let (light, visible) = self.lights.get(light_entity).ok()?;
-        let mut cull = seen(data.frustum);
-        if kind == ViewKind::Cascade {
-            cull = cull.without_near();
-        }
+        let mut cull = match kind {
+            // A caster may lie before the near plane: its depth is not clipped.
+            ViewKind::Cascade => seen.without_near(),
+            _ => seen.with_near_of(&clip),
+        };
         if let Some(light) = light {
             cull = cull.within(light.transform.translation(), light.range);
         }

@@ -9,8 +9,8 @@
 use bevy_gpu_culling::{
     cull::{
         BatchData, BoundingSphere, Channels, CullFrame, CullRequest, CullView, Culler,
-        CullerOptions, CullingTier, DrawShape, Expansion, Gpu, SetId,
-        layout::{BLOCK_WORDS, SCAN_TILE, Totals},
+        CullerOptions, CullingTier, DrawShape, Expansion, Gpu, Order, SetId,
+        layout::{BLOCK, BLOCK_WORDS, Bound, ChunkView, SCAN_TILE, Totals},
         plan::BatchPlan,
         reference,
     },
@@ -135,6 +135,9 @@ pub fn random_transform(rng: &mut ChaCha8Rng, even: bool) -> Affine3A {
 
 /// A random scene of sets with these lengths.
 pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
+    // Its own stream: the rest of the scene does not depend on orders.
+    let mut orders = rng.clone();
+    orders.set_stream(1);
     // Sometimes more views than the kernels test at a time: 4, 16, or a subgroup's lanes.
     let most = if rng.random_bool(0.2) { 40 } else { 8 };
     let views: Vec<_> = (0..rng.random_range(1..=most))
@@ -146,7 +149,9 @@ pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
         .iter()
         .map(|len| {
             let scaled = rng.random() && !plain;
-            random_set(rng, *len, scaled)
+            let set = random_set(rng, *len, scaled);
+            // Only blocks of neighbors have an order.
+            if orders.random() { set.sorted().0 } else { set }
         })
         .collect();
     let mut requests = Vec::new();
@@ -175,6 +180,11 @@ pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
                     vertex_count: 9,
                     first_vertex: 4,
                 }
+            },
+            order: if orders.random_bool(0.7) {
+                Order::NearFirst
+            } else {
+                Order::Set
             },
             views: (0..views.len() as u32)
                 .filter(|_| rng.random_range(0..8) > 0)
@@ -284,7 +294,8 @@ pub fn compare(
         let (instances, scales) = page_copy(culler, scene, plan.page);
         if culler.tier() != CullingTier::Cpu {
             compare_words(plan, &data, &instances, &scales, &mut seen)?;
-            compare_rest(plan, &data)?;
+            let bounds = page_bounds(culler, Gpu::new(device, queue), scene, plan.page)?;
+            compare_rest(plan, &data, &bounds)?;
         }
     }
     Ok(seen)
@@ -345,7 +356,7 @@ fn compare_words(
 }
 
 /// Applies the twins of scan, compact and args to the GPU's words and compares the results.
-fn compare_rest(plan: &BatchPlan, data: &BatchData) -> Result<(), String> {
+fn compare_rest(plan: &BatchPlan, data: &BatchData, bounds: &[Bound]) -> Result<(), String> {
     let capacity = data.totals.survivors - data.totals.overflow;
     let mut batch = plan.batch;
     batch.survivor_capacity = if data.totals.overflow > 0 {
@@ -355,20 +366,24 @@ fn compare_rest(plan: &BatchPlan, data: &BatchData) -> Result<(), String> {
     };
     let mut counts = vec![0; batch.count_len as usize];
     reference::count(&batch, &data.words, &mut counts);
-    let places = reference::scan(&batch, &counts);
-    if batch.is_scanned == 0 {
-        equal("counts", &data.counts, &counts)?;
-    } else {
-        let tiles = || places.chunks(SCAN_TILE as usize);
-        let prefixes: Vec<_> = tiles()
-            .flat_map(|tile| tile.iter().map(|place| place - tile[0]))
-            .collect();
-        equal("counts", &data.counts, &prefixes)?;
-        let mut counts = counts.chunks(SCAN_TILE as usize);
-        let totals: Vec<u32> = tiles()
-            .map(|_| counts.next().unwrap_or_default().iter().sum())
-            .collect();
-        equal("partials", &data.partials, &totals)?;
+    equal("counts", &data.counts, &counts)?;
+    let first_words = order(plan, bounds);
+    if batch.is_near_first != 0 {
+        let ranks = data.ranks.iter().take(first_words.len());
+        let found: Vec<_> = ranks.map(|rank| rank.first_word).collect();
+        equal("first words", &found, &first_words)?;
+    }
+    let places = reference::scan(&batch, &data.words, &first_words);
+    if batch.is_scanned != 0 {
+        let tiles = places.chunks(SCAN_TILE as usize);
+        let in_tile = |tile: &[u32]| tile.iter().map(|place| place - tile[0]).collect::<Vec<_>>();
+        let prefixes: Vec<_> = tiles.clone().flat_map(in_tile).collect();
+        let found: Vec<_> = data.ranks.iter().map(|rank| rank.place).collect();
+        equal("places", &found, &prefixes)?;
+        let ends = tiles.clone().skip(1).map(|tile| tile[0]);
+        let ends = ends.chain(places.last().copied());
+        let totals: Vec<_> = ends.zip(tiles).map(|(end, tile)| end - tile[0]).collect();
+        equal("tiles", &data.tiles, &totals)?;
     }
     equal(
         "survivors of all rows",
@@ -376,7 +391,8 @@ fn compare_rest(plan: &BatchPlan, data: &BatchData) -> Result<(), String> {
         &places[places.len() - 1..],
     )?;
     let mut survivors = vec![0; capacity as usize];
-    reference::compact(&batch, &plan.chunks, &data.words, &places, &mut survivors);
+    let tables = (&*plan.chunks, &*first_words);
+    reference::compact(&batch, tables, &data.words, &places, &mut survivors);
     equal("survivors", &data.survivors, &survivors)?;
     let mut totals = Totals::default();
     let mut draws = vec![Default::default(); data.draws.len()];
@@ -388,6 +404,56 @@ fn compare_rest(plan: &BatchPlan, data: &BatchData) -> Result<(), String> {
     );
     equal("totals", &[data.totals], &[totals])?;
     equal("draws", &data.draws, &draws)
+}
+
+/// The bounds of a page's blocks, as they are on the GPU.
+pub fn page_bounds(
+    culler: &Culler,
+    Gpu { device, queue }: Gpu<'_>,
+    scene: &Scene,
+    page: usize,
+) -> Result<Vec<Bound>, String> {
+    let mut bounds = Vec::new();
+    for id in 0..scene.sets.len() as u64 {
+        let gpu = Gpu::new(device, queue);
+        let read = culler.store().read_bounds(gpu, SetId(id));
+        let read = read.map_err(|error| error.to_string())?;
+        let mut read = read.into_iter();
+        for region in culler.store().set_regions(SetId(id)) {
+            let blocks = (region.capacity / BLOCK) as usize;
+            let of_region: Vec<_> = read.by_ref().take(blocks).collect();
+            if region.page == page {
+                let first = (region.first / BLOCK) as usize;
+                bounds.resize(bounds.len().max(first + blocks), Bound::default());
+                bounds[first..first + of_region.len()].copy_from_slice(&of_region);
+            }
+        }
+    }
+    Ok(bounds)
+}
+
+/// What stands at each rank of a batch, by the twin.
+pub fn order(plan: &BatchPlan, bounds: &[Bound]) -> Vec<u32> {
+    reference::order(&plan.batch, &plan.chunks, &plan.chunk_views, |range| {
+        bounds[range.start / BLOCK as usize]
+    })
+}
+
+/// The place of an instance of a row among the instances of the row, if all survive, by what stands
+/// at each rank.
+pub fn position(plan: &BatchPlan, first_words: &[u32]) -> impl Fn(&ChunkView, u32) -> u32 {
+    let batch = plan.batch;
+    let mut places = vec![0; plan.word_len() as usize];
+    for rank in 0..batch.rank_count() {
+        let first_word = reference::first_word_at(&batch, first_words, rank);
+        for k in 0..batch.unit_words {
+            places[(first_word ^ k) as usize] = rank * batch.unit_words + k;
+        }
+    }
+    move |view, i| {
+        let first = view.first_count * BLOCK_WORDS;
+        (places[(first + i / 32) as usize] - first) * 32 + i % 32
+    }
 }
 
 fn equal<T: PartialEq + core::fmt::Debug>(what: &str, gpu: &[T], twin: &[T]) -> Result<(), String> {

@@ -1,10 +1,12 @@
 //! Checks the output of a compaction.
 
-use crate::common::{Scene, options, page_copy};
+use crate::common::{Scene, options, order, page_bounds, page_copy, position};
 use bevy_gpu_culling::{
     cull::{
-        BatchData, Compaction, Culler, CullerOptions, CullingTier, Gpu, layout::BLOCK_WORDS,
-        plan::BatchPlan, reference,
+        BatchData, Compaction, Culler, CullerOptions, CullingTier, Gpu,
+        layout::{BLOCK_WORDS, Bound},
+        plan::BatchPlan,
+        reference,
     },
     instance::PackedInstance,
 };
@@ -27,11 +29,13 @@ pub fn with(compaction: Compaction, tier: CullingTier, shader_checks: bool) -> C
 }
 
 /// Compares the rows of a batch with the twin: as lists if the compaction is ordered, otherwise as
-/// sets. Instances within 1e-4 of a border may differ. Returns the number of survivors.
+/// sets. `bounds` has the bounds of the page's blocks on the GPU. Instances within 1e-4 of a border
+/// may differ. Returns the number of survivors.
 pub fn check_batch(
     compaction: Compaction,
     plan: &BatchPlan,
     data: &BatchData,
+    bounds: &[Bound],
     instances: &[PackedInstance],
     scales: &[f32],
 ) -> Result<u64, String> {
@@ -44,6 +48,11 @@ pub fn check_batch(
         scales,
         &mut words,
     );
+    let first_words = match compaction.sorts_blocks() {
+        true => order(plan, bounds),
+        false => Vec::new(),
+    };
+    let position = position(plan, &first_words);
     let (mut survivors, mut needed, mut next) = (0, 0, 0);
     for chunk in &plan.chunks {
         for r in 0..chunk.row_count {
@@ -83,17 +92,22 @@ pub fn check_batch(
             next = first + count;
             survivors += count;
             needed = if count > 0 { needed.max(next) } else { needed };
+            let inside = chunk.first_instance..chunk.first_instance + chunk.instance_count;
+            if let Some(id) = ids.iter().find(|id| !inside.contains(id)) {
+                return Err(format!("row {row}: id {id} is not in {inside:?}"));
+            }
+            let place = |id: &u32| position(draw, id - chunk.first_instance);
             if !compaction.is_ordered() {
                 ids.sort_unstable();
             }
-            if !ids.is_sorted_by(|a, b| a < b) {
+            if compaction.is_ordered() && !ids.is_sorted_by(|a, b| place(a) < place(b)) {
                 return Err(format!(
                     "row {row}: an id is there twice, or not in its place"
                 ));
             }
-            let inside = chunk.first_instance..chunk.first_instance + chunk.instance_count;
-            if let Some(id) = ids.iter().find(|id| !inside.contains(id)) {
-                return Err(format!("row {row}: id {id} is not in {inside:?}"));
+            ids.sort_unstable();
+            if !ids.is_sorted_by(|a, b| a < b) {
+                return Err(format!("row {row}: an id is there twice"));
             }
             for i in 0..chunk.instance_count {
                 let bit = (chunk.first_count + r * chunk.block_count) * BLOCK_WORDS * 32 + i;
@@ -136,7 +150,9 @@ pub fn check(
             .read_batch(Gpu::new(device, queue), index)
             .map_err(|error| error.to_string())?;
         let (instances, scales) = page_copy(culler, scene, plan.page);
-        survivors += check_batch(culler.compaction(), plan, &data, &instances, &scales)?;
+        let bounds = page_bounds(culler, Gpu::new(device, queue), scene, plan.page)?;
+        let (compaction, copy) = (culler.compaction(), (&*instances, &*scales));
+        survivors += check_batch(compaction, plan, &data, &bounds, copy.0, copy.1)?;
     }
     Ok(survivors)
 }

@@ -76,6 +76,7 @@ fn input(
             counts: 30_000,
             workgroups: 7,
             few_counts: 5,
+            fine_words: 0,
         },
     );
     Input {
@@ -118,13 +119,20 @@ fn every_encoding_equals_the_twin_in_every_compaction() {
                     let data = compactor
                         .read_batch(&device, &queue, &input.plan, index)
                         .unwrap();
-                    check_batch(compaction, plan, &data, &input.instances[plan.page], &[])
-                        .unwrap_or_else(|error| {
-                            panic!(
-                                "{compaction} on {tier}, {encoding:?}, {} instances: {error}",
-                                set.len()
-                            )
-                        });
+                    check_batch(
+                        compaction,
+                        plan,
+                        &data,
+                        &[],
+                        &input.instances[plan.page],
+                        &[],
+                    )
+                    .unwrap_or_else(|error| {
+                        panic!(
+                            "{compaction} on {tier}, {encoding:?}, {} instances: {error}",
+                            set.len()
+                        )
+                    });
                 }
             }
         }

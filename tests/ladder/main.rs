@@ -12,7 +12,7 @@ mod encodings;
 
 use bevy_gpu_culling::cull::{
     BoundingSphere, Compaction, Compactor, CompactorOptions, CullError, CullFrame, CullRequest,
-    CullView, Culler, CullerOptions, CullingTier, DrawShape, Gpu, SetId, Stage, Tuning,
+    CullView, Culler, CullerOptions, CullingTier, DrawShape, Gpu, Order, SetId, Stage, Tuning,
 };
 use check::{GPU_TIERS, check, rungs, with};
 use common::{Scene, gpu, random_scene, random_set, random_view, rng, run};
@@ -81,6 +81,7 @@ fn one_view(set: bevy_gpu_culling::instance::InstanceSet, views: Vec<CullView>) 
             first_index: 0,
             base_vertex: 0,
         },
+        order: Order::Set,
         views: (0..views.len() as u32).collect(),
     };
     Scene {
@@ -345,7 +346,7 @@ fn a_broken_compaction_is_seen() {
         (LookBack, "atomicAdd(&look_back.epoch, 1u);", ""),
         (
             LookBack,
-            "atomicStore(&look_back.statuses[half_len - half + i], 0u);",
+            "atomicStore(&look_back.statuses[half_len() - half + i], 0u);",
             "",
         ),
         (
@@ -376,6 +377,28 @@ fn a_broken_compaction_is_seen() {
             "chunk_views[chunk.first_row + group].planes.pairs",
         ),
         (LookBack, "first_row + in_chunk / each", "first_row"),
+        (LookBack, "first_rank() + rank", "first_rank() + rank / 2u"),
+        (
+            LookBack,
+            "word_at(chunk, row, first_word + in_words)",
+            "first_word + in_words",
+        ),
+        (
+            LookBack,
+            "return word_numbers[w];",
+            "return first_word + w;",
+        ),
+        (Classify, "full_word(w, len)", "0u"),
+        (
+            Classify,
+            "survivors += countOneBits",
+            "survivors += 1u + countOneBits",
+        ),
+        (
+            Classify,
+            "place += countOneBits(unit",
+            "place += 0u * countOneBits(unit",
+        ),
         (LookBack, "word = full_word(", "word = 0u * full_word("),
     ];
     if info.subgroup_max_size < 32 {
@@ -384,6 +407,12 @@ fn a_broken_compaction_is_seen() {
             (Classify, "lane_word + 2u * words_each", "lane_word"),
             (Classify, "(crosses).x << first", "(crosses).x"),
         ]);
+    } else {
+        breaks.push((
+            LookBack,
+            "return subgroupShuffle(number, a);",
+            "return number;",
+        ));
     }
     for (compaction, from, to) in breaks {
         let tiers = GPU_TIERS.into_iter().filter(|tier| {
@@ -466,11 +495,66 @@ fn a_strip_that_waits_in_vain_counts_what_is_missing() {
     };
     let all = survivors(&|_, source| source).unwrap();
     assert!(all > 0);
-    assert_eq!(survivors(&|_, source| silent(source)), Ok(all));
-    let miscounted = |_: &str, source: String| {
+    let is_look_back = |pass: &str| pass == "look_back";
+    let silenced = |pass: &str, source: String| match is_look_back(pass) {
+        true => silent(source),
+        false => source,
+    };
+    assert_eq!(survivors(&silenced), Ok(all));
+    let miscounted = |pass: &str, source: String| {
+        if !is_look_back(pass) {
+            return source;
+        }
         let from = "total += subgroupAdd(countOneBits(word));";
         assert!(source.contains(from));
         silent(source).replace(from, "total += 1u;")
     };
     assert!(survivors(&miscounted).is_err());
+}
+
+/// Rows of several tiles of `order`, in every compaction that sorts blocks, and what the test sees
+/// of broken rings.
+#[test]
+fn rows_of_many_tiles_are_near_first() {
+    let (device, queue, _) = gpu();
+    let mut rng = rng(17);
+    let set = random_set(&mut rng, 2_300_000, false).sorted().0;
+    let views: Vec<_> = (0..3).map(|_| random_view(&mut rng)).collect();
+    let mut scene = one_view(set, views);
+    scene.frame.requests[0].order = Order::NearFirst;
+    let run_with = |compaction: Compaction, tier: CullingTier, from: &str, to: &str| {
+        let mut sources = compaction.sources(tier).into_iter();
+        assert!(
+            sources.any(|(_, source)| source.contains(from)),
+            "{from} is gone"
+        );
+        let edit = |_: &str, source: String| source.replace(from, to);
+        let mut culler = Culler::with_sources(&device, with(compaction, tier, true), edit).unwrap();
+        run(&mut culler, Gpu::new(&device, &queue), &scene);
+        assert!(culler.plan().batches[0].has_rings);
+        check(&culler, Gpu::new(&device, &queue), &scene)
+    };
+    let sorting = rungs().filter(|(compaction, _)| compaction.sorts_blocks());
+    for (compaction, tier) in sorting {
+        let seen = run_with(compaction, tier, "", "");
+        assert!(
+            seen.is_ok_and(|survivors| survivors > 1000),
+            "{compaction} on {tier}"
+        );
+    }
+    for (from, to) in [
+        ("t < tile.in_row", "t <= tile.in_row"),
+        ("first + near.before", "first"),
+        ("ring_ranks[thread - reach]", "ring_ranks[thread]"),
+        ("tile.of_row == 1u", "tile.of_row > 1u"),
+        ("let first = index - tile.in_row;", "let first = index;"),
+    ] {
+        let seen = run_with(
+            Compaction::VoteScanCompact,
+            CullingTier::Workgroup,
+            from,
+            to,
+        );
+        assert!(seen.is_err(), "\"{to}\" for \"{from}\" passed");
+    }
 }

@@ -76,6 +76,11 @@ const PROVEN: &[(&str, &str, &str)] = &[
     ),
     (
         "Pass",
+        "near instances are drawn first, and `NoInstanceSorting` keeps the set's order",
+        "near_instances_come_first_unless_the_set_keeps_its_order",
+    ),
+    (
+        "Pass",
         "motion vectors of instances that move within their set, with `InstanceSet::keep_previous`: changed by `set`, or written by the GPU",
         "moved_instances_have_the_motion_of_moved_entities",
     ),

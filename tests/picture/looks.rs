@@ -138,3 +138,35 @@ fn a_far_set_that_is_removed_leaves_no_box() {
     };
     assert_same_picture("no-box", &draw(How::Set(None)), &draw(How::Entities));
 }
+
+/// Bevy's own near plane lies behind an orthographic camera and keeps what is between.
+#[test]
+fn what_lies_behind_an_orthographic_camera_is_culled() {
+    let places = (0..400).map(|i| {
+        let z = if i < 200 { -6.0 } else { 12.0 };
+        Vec3::new(
+            (i % 20) as f32 * 0.5 - 5.0,
+            (i / 20 % 10) as f32 * 0.5 - 2.5,
+            z,
+        )
+    });
+    let places = InstanceSet::from_transforms(places).unwrap();
+    let build = |stage: &mut Stage| {
+        red_boxes(stage, &places, Transform::IDENTITY);
+        stage.lights(false);
+        let projection = OrthographicProjection {
+            scale: 0.02,
+            ..OrthographicProjection::default_3d()
+        };
+        let eye = Transform::from_xyz(0.0, 0.0, 4.0).looking_to(Vec3::NEG_Z, Vec3::Y);
+        stage.camera(eye, Projection::from(projection));
+    };
+    let (set, entities) = both(None, build);
+    assert_same_picture("orthographic", &set, &entities);
+    let mut stage = Stage::new(How::Set(None));
+    build(&mut stage);
+    stage.verify();
+    let (tested, kept) = stage.report().cameras();
+    assert_eq!(tested, 400);
+    assert!(kept > 50 && kept <= 200, "{kept}");
+}

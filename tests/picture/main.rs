@@ -7,6 +7,7 @@ mod counters;
 mod frozen;
 mod looks;
 mod materials;
+mod order;
 mod refused;
 #[path = "../scene/mod.rs"]
 mod scene;

@@ -5,7 +5,7 @@ use crate::cull::{
     gpu::binding::{self, Access},
     layout::{
         BLOCK, BLOCK_THREADS, BLOCK_WORDS, BLOCKS_PER_WORKGROUP, CLASSIFY_THREADS,
-        COUNTS_PER_WORKGROUP,
+        COUNTS_PER_WORKGROUP, MOST_TILES, RINGS,
     },
     plan::BatchPlan,
     policy::{LEAST_LIST_WORKGROUPS, LIST_WORKGROUPS},
@@ -14,7 +14,7 @@ use crate::cull::{
 
 /// What a compaction is made of.
 pub(crate) struct Strategy {
-    /// Whether the survivors of a row are in instance order.
+    /// Whether the survivors of a row are in a defined order.
     pub ordered: bool,
     /// Whether it needs ballots: the tier `Subgroup`.
     pub needs_subgroups: bool,
@@ -116,17 +116,19 @@ pub(crate) enum Resource {
     Bounds = 5,
     /// Visibility words.
     Words = 6,
-    /// Survivors per block and row, or their prefixes within tiles; a closing entry.
+    /// Survivors per block and row.
     Counts = 7,
-    /// The lists of crossed blocks and of occupied counts (`shaders/cull/lists.wgsl`).
+    /// The lists of crossed blocks and of occupied cells (`shaders/cull/lists.wgsl`).
     Lists = 8,
-    /// Totals of the tiles.
-    Partials = 9,
+    /// Totals of the tiles, and the ranks (`shaders/cull/ranks.wgsl`).
+    Ranks = 9,
     /// The arena.
     Survivors = 10,
     /// Totals and commands.
     Args = 11,
-    /// Statuses of the strips.
+    /// Units per tile of `order` and ring.
+    Rings = 12,
+    /// Statuses of the strips; behind them, the ranks.
     LookBack = 13,
     /// One counter per row.
     RowCounts = 14,
@@ -140,10 +142,11 @@ pub(crate) enum Resource {
 
 impl Resource {
     /// Buffers that strategies own; the batch has the others in any case.
-    pub const SCRATCH: [Self; 8] = [
+    pub const SCRATCH: [Self; 9] = [
         Self::Words,
         Self::Counts,
-        Self::Partials,
+        Self::Ranks,
+        Self::Rings,
         Self::Lists,
         Self::LookBack,
         Self::RowCounts,
@@ -154,14 +157,22 @@ impl Resource {
     /// Bytes of a buffer of [`Self::SCRATCH`], for the tables of `plan`.
     pub fn scratch_bytes(self, plan: &BatchPlan) -> u64 {
         let counts = u64::from(plan.batch.count_len);
+        let ranks = u64::from(plan.batch.rank_count());
         4 * match self {
             Self::Words => counts * u64::from(BLOCK_WORDS),
             // `scan` reads four at a time: buffers end with a multiple of 256 bytes.
-            Self::Counts => counts + 1,
-            Self::Partials => u64::from(plan.tile_count()),
+            Self::Counts => counts,
+            // A closing rank.
+            Self::Ranks => u64::from(MOST_TILES) + 2 * (ranks + 1),
+            Self::Rings if !plan.has_rings => 0,
+            Self::Rings => u64::from(plan.batch.order_tile_count) * u64::from(RINGS),
             Self::Lists if plan.batch.is_scanned == 0 => 2 + 2 * u64::from(plan.batch.block_count),
-            Self::Lists => 2 + 2 * counts,
-            Self::LookBack => 3 + 2 * u64::from(plan.batch.strip_count),
+            Self::Lists => 2 + 2 * ranks,
+            Self::LookBack => {
+                let statuses = u64::from(plan.batch.strip_count);
+                3 + u64::from(2 + BLOCK_WORDS)
+                    * statuses.max(ranks.div_ceil(u64::from(BLOCK_WORDS)))
+            }
             Self::RowCounts => u64::from(plan.batch.row_count),
             Self::Front | Self::Back => counts * u64::from(BLOCK),
             _ => 0,
@@ -178,6 +189,11 @@ pub(crate) enum Dispatch {
     SharedBlocks,
     /// One for [`BLOCKS_PER_WORKGROUP`] blocks, if each subgroup takes a block.
     BlockPerSubgroup,
+    /// One for each tile of units of each row, if rows are near first and some row has several
+    /// tiles.
+    OrderRings,
+    /// One for each tile of units of each row, if rows are near first.
+    OrderTiles,
     /// A thread for each block of each chunk.
     BlockThreads,
     /// As many as fill a large GPU. They stride over the list of crossed blocks, unless each
@@ -188,8 +204,10 @@ pub(crate) enum Dispatch {
     /// One for [`COUNTS_PER_WORKGROUP`] counts. If counts are many, as many as fill a large GPU;
     /// they stride over the occupied ones.
     Counts,
-    /// One for each strip.
+    /// One for each strip, unless rows are near first.
     Strips,
+    /// One for each strip, if rows are near first.
+    NearFirstStrips,
     /// One for each tile of counts; none if counts are few.
     Tiles,
     /// A thread for each row, 64 in a workgroup.
@@ -237,6 +255,9 @@ impl Dispatch {
                 within(plan.batch.block_count.div_ceil(BLOCKS_PER_WORKGROUP), limit)
             }
             Self::BlockPerSubgroup => (0, 0),
+            Self::OrderRings if !plan.has_rings => (0, 0),
+            Self::OrderRings | Self::OrderTiles if plan.batch.is_near_first == 0 => (0, 0),
+            Self::OrderRings | Self::OrderTiles => within(plan.batch.order_tile_count, limit),
             Self::BlockThreads => (plan.batch.block_count.div_ceil(CLASSIFY_THREADS), 1),
             Self::SharedCrossed if has_crossed_per_subgroup => (0, 0),
             Self::CrossedPerSubgroup if !has_crossed_per_subgroup => (0, 0),
@@ -246,11 +267,20 @@ impl Dispatch {
             Self::Counts if plan.batch.is_scanned == 0 => {
                 (plan.batch.count_len.div_ceil(COUNTS_PER_WORKGROUP), 1)
             }
+            // A thread per word of a unit, or 32 threads per block.
+            Self::Counts if plan.batch.unit_words < BLOCK_WORDS => (
+                limits.over_list(
+                    (plan.batch.rank_count() * plan.batch.unit_words).div_ceil(BLOCK_THREADS),
+                ),
+                1,
+            ),
             Self::Counts => (
                 limits.over_list(plan.batch.count_len.div_ceil(COUNTS_PER_WORKGROUP)),
                 1,
             ),
-            Self::Strips => within(plan.batch.strip_count, limit),
+            Self::Strips if plan.batch.is_near_first != 0 => (0, 0),
+            Self::NearFirstStrips if plan.batch.is_near_first == 0 => (0, 0),
+            Self::Strips | Self::NearFirstStrips => within(plan.batch.strip_count, limit),
             Self::Tiles if plan.batch.is_scanned == 0 => (0, 0),
             Self::Tiles => (plan.tile_count(), 1),
             Self::Rows => (plan.batch.row_count.div_ceil(64), 1),

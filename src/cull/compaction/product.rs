@@ -7,7 +7,53 @@ pub(super) mod vote_scan_compact;
 use super::passes::{Arena, Bind, Dispatch, INPUTS, Pass, Resource, Strategy};
 use crate::cull::{Stage, shaders::kernels};
 
-/// Counts to prefixes, if they are many.
+/// Counts units per ring of distance, if rows are near first and have many units.
+///
+/// Kernels of this and the next two passes: `shaders/cull/order.wgsl`.
+const ORDER_RINGS: Pass = Pass {
+    stage: Stage::Vote,
+    name: "order_rings",
+    source: |sources| kernels::ORDER_RINGS.source(sources),
+    entry: "order_rings",
+    binds: &[ORDER_INPUTS, &[Bind::write(Resource::Rings)]],
+    dispatch: Dispatch::OrderRings,
+};
+
+/// Sorts the units of each row, if rows are near first.
+const ORDER: Pass = Pass {
+    name: "order",
+    source: |sources| kernels::ORDER.source(sources),
+    entry: "order",
+    binds: &[
+        ORDER_INPUTS,
+        &[Bind::write(Resource::Rings), Bind::write(Resource::Ranks)],
+    ],
+    dispatch: Dispatch::OrderTiles,
+    ..ORDER_RINGS
+};
+
+/// The same for `look-back`, whose kernel has no binding left for [`Resource::Ranks`].
+const ORDER_STRIPS: Pass = Pass {
+    name: "order_strips",
+    source: |sources| kernels::ORDER_STRIPS.source(sources),
+    binds: &[
+        ORDER_INPUTS,
+        &[
+            Bind::write(Resource::Rings),
+            Bind::write(Resource::LookBack),
+        ],
+    ],
+    ..ORDER
+};
+
+const ORDER_INPUTS: &[Bind] = &[
+    Bind::uniform(Resource::Batch),
+    Bind::read(Resource::Chunks),
+    Bind::read(Resource::ChunkViews),
+    Bind::read(Resource::Bounds),
+];
+
+/// Counts to places, if they are many.
 const SCAN: Pass = Pass {
     stage: Stage::Scan,
     name: "scan",
@@ -15,9 +61,10 @@ const SCAN: Pass = Pass {
     entry: "scan",
     binds: &[&[
         Bind::uniform(Resource::Batch),
-        Bind::write(Resource::Counts),
+        Bind::read(Resource::Words),
+        Bind::read(Resource::Counts),
         Bind::write(Resource::Lists),
-        Bind::write(Resource::Partials),
+        Bind::write(Resource::Ranks),
     ]],
     dispatch: Dispatch::Tiles,
 };
@@ -37,7 +84,7 @@ const COMPACT: Pass = Pass {
         Bind::write(Resource::Survivors),
         Bind::read(Resource::Counts),
         Bind::write(Resource::Lists),
-        Bind::read(Resource::Partials),
+        Bind::read(Resource::Ranks),
     ]],
     dispatch: Dispatch::Counts,
 };

@@ -187,8 +187,10 @@ impl Frame<'_> {
         let culler = self.culler;
         let mut recorded = Recorded::default();
         let has_work = culler.has_gpu_work();
-        let reads_bounds = has_work && culler.runner.reads_bounds();
-        culler.store.record_written(gpu, encoder, reads_bounds);
+        if culler.store.has_written() {
+            let reads_bounds = has_work && culler.runner.reads_bounds();
+            culler.store.record_written(gpu, encoder, reads_bounds);
+        }
         if !has_work {
             return recorded;
         }

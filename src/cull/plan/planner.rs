@@ -5,7 +5,7 @@ use super::{BoundingSphere, DrawShape, Plan, PlanLimits, PlanRequest, view::Cull
 use crate::cull::{
     gpu::version::Version,
     layout::ViewPlanes,
-    request::{CullFrame, CullRequest},
+    request::{CullFrame, CullRequest, Order},
     store::{ResidentSets, Set, region::SetId},
 };
 use core::ops::Range;
@@ -63,6 +63,14 @@ impl Planner {
             ..self.limits
         };
         *self = Self::new(limits);
+    }
+
+    /// Drops the plan. The next one sorts batches with more visibility words by blocks.
+    pub fn limit_fine_words(&mut self, fine_words: u32) {
+        *self = Self::new(PlanLimits {
+            fine_words,
+            ..self.limits
+        });
     }
 
     /// The tables of the current frame.
@@ -151,6 +159,7 @@ struct RequestInputs {
     world_from_local: Affine3A,
     sphere: BoundingSphere,
     shape: DrawShape,
+    order: Order,
     /// End of its views in [`PlanInputs::views`].
     views_end: usize,
 }
@@ -163,6 +172,7 @@ impl RequestInputs {
             world_from_local: request.world_from_local,
             sphere: request.sphere,
             shape: request.shape,
+            order: request.order,
             views_end,
         }
     }
@@ -235,13 +245,22 @@ impl<'a> RequestPlanes<'a> {
         let same = |last: &CullRequest| {
             last.world_from_local == request.world_from_local && last.views == request.views
         };
+        let (world, radius) = (&request.world_from_local, request.sphere.radius);
         if !self.last.is_some_and(same) {
             let views = views_of(frame, &request.views);
             self.planes.clear();
-            self.planes
-                .extend(views.map(|(_, view)| view.planes_in(&request.world_from_local)));
-            self.last = Some(request);
+            self.planes.extend(views.map(|(_, view)| {
+                let mut planes = view.planes_in(world);
+                planes.order = view.order_in(world, radius);
+                planes
+            }));
         }
+        for planes in &mut self.planes {
+            planes.order.begin_at(radius);
+            // Also if the view has no eye. It may get one, and the tables of the batch stay.
+            planes.order.is_near_first = u32::from(request.order == Order::NearFirst);
+        }
+        self.last = Some(request);
         &self.planes
     }
 }

@@ -25,6 +25,7 @@ const LIMITS: PlanLimits = PlanLimits {
     counts: 1000,
     workgroups: 65_535,
     few_counts: FEW_COUNTS,
+    fine_words: 0,
 };
 
 #[test]
@@ -172,6 +173,7 @@ fn dispatches_beyond_the_limit_are_two_dimensional() {
         counts: 1000,
         workgroups: 33,
         few_counts: FEW_COUNTS,
+        fine_words: 0,
     };
     let plan = Plan::build(
         &[request(&region, 100 * 1024, &[ViewPlanes::default()])],

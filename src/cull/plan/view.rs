@@ -1,6 +1,6 @@
 //! Views, and their planes in a set's space.
 
-use crate::cull::layout::{PlanePairs, ViewPlanes};
+use crate::cull::layout::{PlanePairs, RINGS, ViewOrder, ViewPlanes};
 use glam::{Affine3A, DMat3, DVec3, DVec4, Mat3A, Mat4, Vec3, Vec4, Vec4Swizzles};
 
 /// A plane that keeps everything.
@@ -26,6 +26,9 @@ pub struct CullView {
     planes: [Vec4; 6],
     reach: Vec4,
     eye: Vec4,
+    /// The near plane of a view without a point of view, whether it is tested or not, and the
+    /// distance of the far plane behind it.
+    depth: Option<(Vec4, f32)>,
 }
 
 impl CullView {
@@ -34,6 +37,7 @@ impl CullView {
         planes: [KEEP; 6],
         reach: Vec4::new(0.0, 0.0, 0.0, -1.0),
         eye: Vec4::ZERO,
+        depth: None,
     };
 
     /// A view from its six world-space half spaces. All of them are tested.
@@ -63,6 +67,7 @@ impl CullView {
     #[must_use]
     pub fn with_eye(mut self) -> Self {
         self.eye = eye_of(self.planes);
+        self.depth = depth_of(self.planes);
         self
     }
 
@@ -70,7 +75,8 @@ impl CullView {
     /// see [`Self::with_eye`].
     #[must_use]
     pub fn seen_through(mut self, clip_from_world: &Mat4) -> Self {
-        self.eye = Self::from_clip_from_world(clip_from_world).eye;
+        let seen = Self::from_clip_from_world(clip_from_world);
+        (self.eye, self.depth) = (seen.eye, seen.depth);
         self
     }
 
@@ -100,6 +106,61 @@ impl CullView {
         let offset = world_from_local.translation.as_dvec3() * eye.w;
         let local = adjugate * (eye.truncate() - offset);
         unit(local.extend(eye.w * matrix.determinant()))
+    }
+
+    /// The same view with the near plane at which the rasterizer clips: `z <= w` of clip space. The
+    /// near plane of Bevy's frusta is `w + z >= 0`, which with reverse z lies behind the camera; an
+    /// orthographic camera would keep everything behind it.
+    #[must_use]
+    pub fn with_near_of(mut self, clip_from_world: &Mat4) -> Self {
+        self.planes[4] = Self::from_clip_from_world(clip_from_world).planes[4];
+        self
+    }
+
+    /// The order of a set's instances in this view: near ones first, by rings of distance from the
+    /// eye. The rings begin at twice `radius`, the radius of the set's mesh in the set's units, and
+    /// reach 2^16 times as far: from there, instances cover no pixel. Set order if the view has no
+    /// eye ([`Self::with_eye`]).
+    #[must_use]
+    pub fn order_in(&self, world_from_local: &Affine3A, radius: f32) -> ViewOrder {
+        if self.eye == Vec4::ZERO {
+            return ViewOrder::default();
+        }
+        if let Some((plane, range)) = self.depth {
+            // The depth of a point of the set: dot(axis, point) + offset, in world units.
+            let axis: Vec3 =
+                (world_from_local.matrix3.transpose() * glam::Vec3A::from(plane.xyz())).into();
+            let offset = plane.xyz().dot(world_from_local.translation.into()) + plane.w;
+            let steps = (RINGS * RING_STEPS) as f32 / range;
+            return ViewOrder {
+                eye: (axis * steps).extend(0.0),
+                first_step: (-offset * steps / RING_STEPS as f32).clamp(-MOST_RINGS, MOST_RINGS)
+                    as i32,
+                is_near_first: 1,
+                ..ViewOrder::default()
+            };
+        }
+        let eye = self.eye_in(world_from_local);
+        if eye.w == 0.0 {
+            return ViewOrder::default();
+        }
+        let mut order = ViewOrder {
+            eye: (eye.xyz() / eye.w).extend(1.0),
+            is_near_first: 1,
+            ..ViewOrder::default()
+        };
+        order.begin_at(radius);
+        order
+    }
+
+    /// The same view, in the same order, without any test.
+    #[must_use]
+    pub fn keeping_everything(self) -> Self {
+        Self {
+            eye: self.eye,
+            depth: self.depth,
+            ..Self::EVERYTHING
+        }
     }
 
     /// The same view without a test of the near plane.
@@ -150,6 +211,34 @@ impl CullView {
             far,
             reach: self.reach,
             pairs: PlanePairs::of_planes(planes),
+            order: ViewOrder::default(),
+        }
+    }
+}
+
+/// Steps of a depth per ring (`shaders/cull/order.wgsl`).
+const RING_STEPS: u32 = 64;
+
+/// Far more rings than there are, and few enough to be added up.
+const MOST_RINGS: f32 = (1 << 28) as f32;
+
+/// Shift of a float's bits that leaves 32 steps per doubling (`shaders/cull/order.wgsl`).
+const STEP_BITS: u32 = 18;
+
+/// The near plane and the range of planes whose sides are parallel.
+fn depth_of([left, right, top, bottom, near, far]: [Vec4; 6]) -> Option<(Vec4, f32)> {
+    let are_opposite = |a: Vec4, b: Vec4| a.xyz().dot(b.xyz()) < -0.999_999;
+    let range = near.w + far.w;
+    let is_parallel = are_opposite(left, right) && are_opposite(top, bottom);
+    (is_parallel && are_opposite(near, far) && range > 0.0).then_some((near, range))
+}
+
+impl ViewOrder {
+    /// Begins the rings of a point of view at twice `radius`.
+    pub(crate) fn begin_at(&mut self, radius: f32) {
+        if self.eye.w != 0.0 {
+            let nearest = (2.0 * radius).clamp(f32::MIN_POSITIVE, f32::MAX);
+            self.first_step = (nearest.to_bits() >> STEP_BITS) as i32;
         }
     }
 }

@@ -10,7 +10,8 @@ pub fn write_args(
     (totals, draws): (&mut Totals, &mut [DrawCommand]),
 ) {
     for (draw, args) in chunk_views[..batch.row_count as usize].iter().zip(draws) {
-        let place_of = |count: u32| places[count as usize].min(batch.survivor_capacity);
+        let place_of =
+            |cell: u32| places[(cell * batch.block_units()) as usize].min(batch.survivor_capacity);
         let first = place_of(draw.first_count);
         let end = place_of(draw.first_count + draw.block_count);
         let command = DrawCommand {
@@ -32,7 +33,7 @@ pub fn write_args(
             }
         };
     }
-    let survivors = places[batch.count_len as usize];
+    let survivors = places[batch.rank_count() as usize];
     *totals = Totals {
         survivors,
         overflow: survivors.saturating_sub(batch.survivor_capacity),

@@ -38,11 +38,14 @@ pub fn bound(instances: &[PackedInstance], scales: &[f32]) -> Bound {
     let radius = reach_from(center, instances);
     let max_scale = seen.iter().map(|(at, _)| scale(*at)).fold(0.0, f32::max);
     let mut words = [0; BLOCK_WORDS as usize];
-    for (w, word) in words.iter_mut().enumerate() {
+    let mut middles = [Vec3::ZERO; BLOCK_WORDS as usize];
+    for (w, (word, middle)) in words.iter_mut().zip(&mut middles).enumerate() {
         // A word behind the last instance gets the bounds of that instance.
         let first = (w * 32).min(instances.len() - 1);
         let end = (w * 32 + 32).clamp(first + 1, instances.len().max(first + 1));
         *word = word_code(center, radius, &instances[first..end]);
+        let (low, high) = corners(&instances[first..end]);
+        *middle = (low + high) * 0.5;
     }
     let reach: u32 = words.iter().map(|word| word >> 24).sum();
     let loose = !whole || reach >= LOOSE * BLOCK_WORDS;
@@ -55,9 +58,46 @@ pub fn bound(instances: &[PackedInstance], scales: &[f32]) -> Bound {
         },
         max_scale,
         loose: u32::from(loose),
+        halves: if loose {
+            0
+        } else {
+            halves_of_words(&middles, center, high - low)
+        },
         words,
         ..Bound::default()
     }
+}
+
+/// [`Bound::halves`]: of each halving, the axis along which the middles of the two halves are
+/// farthest apart. Steps are powers of two, so the numbers are exact.
+fn halves_of_words(middles: &[Vec3; BLOCK_WORDS as usize], center: Vec3, size: Vec3) -> u32 {
+    let exponent = (size.max_element().to_bits() >> 23).clamp(32, 222);
+    let per_unit = 64.0 * f32::from_bits((254 - exponent) << 23);
+    let mut halves = 0;
+    for level in 0..5 {
+        let mut apart = [0i32; 3];
+        for (w, middle) in middles.iter().enumerate() {
+            let is_second = w as u32 & ((BLOCK_WORDS / 2) >> level) != 0;
+            let steps = ((*middle - center) * per_unit).to_array();
+            for (apart, step) in apart.iter_mut().zip(steps) {
+                *apart += if is_second {
+                    step as i32
+                } else {
+                    -(step as i32)
+                };
+            }
+        }
+        // The first of the axes that are equally far apart.
+        let axis = (0..3)
+            .rev()
+            .max_by_key(|axis| apart[*axis].abs())
+            .unwrap_or(0);
+        if apart[axis] != 0 {
+            let code = 1 + 2 * axis as u32 + u32::from(apart[axis] < 0);
+            halves |= code << (3 * level);
+        }
+    }
+    halves
 }
 
 fn corners<'a>(instances: impl IntoIterator<Item = &'a PackedInstance>) -> (Vec3, Vec3) {
@@ -186,6 +226,7 @@ mod tests {
                 counts: 100,
                 workgroups: 100,
                 few_counts: 100,
+                fine_words: 0,
             },
         )
         .batches[0]

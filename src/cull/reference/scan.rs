@@ -1,5 +1,6 @@
-//! Twin of what `shaders/cull/vote.wgsl` counts and `shaders/cull/compact.wgsl` adds up.
+//! Twin of what `shaders/cull/vote.wgsl` counts, and of `shaders/cull/scan.wgsl`.
 
+use super::first_word_at;
 use crate::cull::layout::{BLOCK_WORDS, Batch};
 
 /// Number of survivors per block and row.
@@ -10,14 +11,17 @@ pub fn count(batch: &Batch, words: &[u32], counts: &mut [u32]) {
     }
 }
 
-/// Index in the arena of the first survivor of each block and row: exclusive prefixes, and the sum
-/// of all.
+/// Index in the arena of the first survivor at each rank: exclusive prefixes, and the sum of all.
+/// `first_words` has what [`order`](super::order()) returns; it is empty in set order.
 #[must_use]
-pub fn scan(batch: &Batch, counts: &[u32]) -> Vec<u32> {
+pub fn scan(batch: &Batch, words: &[u32], first_words: &[u32]) -> Vec<u32> {
     let mut places = vec![0];
     let mut sum = 0;
-    for count in &counts[..batch.count_len as usize] {
-        sum += count;
+    for rank in 0..batch.rank_count() {
+        let first_word = first_word_at(batch, first_words, rank);
+        for k in 0..batch.unit_words {
+            sum += words[(first_word ^ k) as usize].count_ones();
+        }
         places.push(sum);
     }
     places

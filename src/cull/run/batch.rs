@@ -81,7 +81,8 @@ impl GpuBatch {
             scratch: [
                 Growable::new(device, "gpu_culling words", storage),
                 Growable::new(device, "gpu_culling counts", storage),
-                Growable::new(device, "gpu_culling partials", storage),
+                Growable::new(device, "gpu_culling ranks", storage),
+                Growable::new(device, "gpu_culling rings", storage),
                 Growable::new(device, "gpu_culling lists", storage),
                 Growable::new(device, "gpu_culling look back", storage),
                 Growable::new(device, "gpu_culling row counts", storage),
@@ -232,11 +233,11 @@ impl GpuBatch {
     ) -> Result<(Totals, u64), CullError> {
         let batch = &sizes_of(plan, self.survivor_capacity);
         let mut words = vec![0; plan.word_len() as usize];
-        let mut counts = vec![0; batch.count_len as usize];
         let mut totals = Totals::zeroed();
         self.cpu_args.clear();
         self.cpu_args
             .resize(batch.row_count as usize, DrawCommand::zeroed());
+        let mut first_words = Vec::new();
         if let Some(cpu) = &page.cpu {
             reference::vote(
                 batch,
@@ -246,12 +247,16 @@ impl GpuBatch {
                 &cpu.scales,
                 &mut words,
             );
+            first_words = reference::order(batch, &plan.chunks, &plan.chunk_views, |instances| {
+                let scales = cpu.scales.get(instances.clone()).unwrap_or_default();
+                reference::bound(&cpu.instances[instances], scales)
+            });
         }
-        reference::count(batch, &words, &mut counts);
-        let places = reference::scan(batch, &counts);
-        let all = places[batch.count_len as usize];
+        let places = reference::scan(batch, &words, &first_words);
+        let all = places[batch.rank_count() as usize];
         let mut survivors = vec![0u32; all.min(batch.survivor_capacity) as usize];
-        reference::compact(batch, &plan.chunks, &words, &places, &mut survivors);
+        let tables = (&*plan.chunks, &*first_words);
+        reference::compact(batch, tables, &words, &places, &mut survivors);
         reference::write_args(
             batch,
             &plan.chunk_views,

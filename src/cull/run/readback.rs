@@ -6,7 +6,7 @@ use crate::cull::{
     CullError,
     compaction::Resource,
     gpu::{Gpu, readback::read_buffer, staging::StagingRing},
-    layout::{DrawCommand, Totals, args_offset},
+    layout::{DrawCommand, MOST_TILES, Rank, Totals, args_offset},
     pipelines::Pipelines,
     plan::{
         BatchPlan,
@@ -153,13 +153,15 @@ impl Readback {
 pub struct BatchData {
     /// Visibility words.
     pub words: Vec<u32>,
-    /// Number of survivors per block and row. If
-    /// [`Batch::is_scanned`](crate::cull::layout::Batch::is_scanned) is set, these are exclusive
-    /// prefixes within tiles instead, with a closing entry.
+    /// Number of survivors per block and row.
     pub counts: Vec<u32>,
-    /// Totals of the tiles, if [`Batch::is_scanned`](crate::cull::layout::Batch::is_scanned) is
-    /// set.
-    pub partials: Vec<u32>,
+    /// The ranks, with a closing one. Their first words are written if
+    /// [`Batch::is_near_first`](crate::cull::layout::Batch::is_near_first) is set, their places if
+    /// [`Batch::is_scanned`](crate::cull::layout::Batch::is_scanned) is set.
+    pub ranks: Vec<Rank>,
+    /// Totals of the tiles of the scan, if
+    /// [`Batch::is_scanned`](crate::cull::layout::Batch::is_scanned) is set.
+    pub tiles: Vec<u32>,
     /// The arena: survivor ids, counted from the start of the page. The commands say which range
     /// belongs to which row. What lies between the regions of an unordered compaction is undefined.
     pub survivors: Vec<u32>,
@@ -188,17 +190,18 @@ pub(crate) fn read_batch(
         }
         _ => Ok(Vec::new()),
     };
-    let mut counts = scratch(Resource::Counts)?;
-    let mut partials = scratch(Resource::Partials)?;
+    let mut tiles = scratch(Resource::Ranks)?;
+    let ranks = tiles.split_off(tiles.len().min(MOST_TILES as usize));
     if plan.batch.is_scanned == 0 {
-        counts.truncate(plan.batch.count_len as usize);
-        partials.clear();
+        tiles.clear();
     }
+    tiles.truncate(plan.tile_count() as usize);
     let stored = totals.needed.min(batch.survivor_capacity) as usize;
     Ok(BatchData {
         words: scratch(Resource::Words)?,
-        counts,
-        partials,
+        counts: scratch(Resource::Counts)?,
+        ranks: bytemuck::cast_slice(&ranks).to_vec(),
+        tiles,
         survivors: read_buffer(gpu, batch.survivors(), 0, stored)?,
         totals,
         draws: read_buffer(gpu, batch.args(), args_offset(0), plan.chunk_views.len())?,

@@ -223,6 +223,11 @@ impl InstanceStore {
         }
     }
 
+    /// Whether the GPU writes some set.
+    pub(in crate::cull) fn has_written(&self) -> bool {
+        !self.written.is_empty()
+    }
+
     /// Records what must happen between the GPU's writes and the stages: computes the bounds of
     /// written blocks if the stages read them (`reads_bounds`), and sets the first previous place
     /// of new instances.
@@ -232,9 +237,6 @@ impl InstanceStore {
         encoder: &mut CommandEncoder,
         reads_bounds: bool,
     ) {
-        if self.written.is_empty() {
-            return;
-        }
         let mut new_places = Vec::new();
         for (id, written) in &mut self.written {
             if let Some(set) = self.sets.get(*id) {
@@ -327,6 +329,24 @@ impl InstanceStore {
             }
         }
         Ok((instances, scales))
+    }
+
+    /// Reads the bounds of a set's blocks back, in the order of the set; waits.
+    ///
+    /// # Errors
+    /// [`CullError::UnknownSet`], [`CullError::Readback`].
+    pub fn read_bounds(&self, gpu: Gpu<'_>, id: SetId) -> Result<Vec<Bound>, CullError> {
+        let set = self.sets.get(id).ok_or(CullError::UnknownSet(id.0))?;
+        let mut bounds = Vec::new();
+        for Run { region, at, part } in runs(&set.regions, 0..set.len as usize) {
+            if let Some(page) = self.pages.page(region.page) {
+                let offset = (at / BLOCK as usize * size_of::<Bound>()) as u64;
+                let blocks = part.len().div_ceil(BLOCK as usize);
+                let read: Vec<Bound> = read_buffer(gpu, &page.bounds, offset, blocks)?;
+                bounds.extend(read);
+            }
+        }
+        Ok(bounds)
     }
 }
 

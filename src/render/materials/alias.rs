@@ -8,7 +8,7 @@
 
 use super::{
     drawn_by::{Able, DrawnBy},
-    properties::{PhaseFunctions, alias_properties},
+    properties::{PhaseFunctions, alias_properties, is_blended},
     settled::{Settled, SettledEntity, SettledMaterial, is_same_binding},
     shader_imports::{InstancedShaders, VertexStage},
 };
@@ -53,6 +53,8 @@ pub(in crate::render) struct MaterialAliases {
     told: HashSet<AliasKey>,
     /// Entities that are drawn from a `MeshUniform` per survivor.
     pub expanded: MainEntityHashSet,
+    /// Entities whose material is blended or transmissive.
+    pub blended: MainEntityHashSet,
     /// Number of runs so far.
     run: u64,
     /// The materials of sets.
@@ -160,6 +162,7 @@ pub(in crate::render) fn alias_materials(
     aliases.lightmapped.clone_from(&gpu.lightmapped);
     aliases.run += 1;
     aliases.expanded.clear();
+    aliases.blended.clear();
     let mut all_known = core::mem::take(&mut aliases.known);
     if shaders.is_changed() {
         // A shader that was loaded or changed may read instances.
@@ -188,6 +191,9 @@ pub(in crate::render) fn alias_materials(
         };
         if drawn == DrawnBy::Expanded {
             aliases.expanded.insert(*entity);
+        }
+        if is_blended(&properties) {
+            aliases.blended.insert(*entity);
         }
         let key = AliasKey { original, drawn };
         let AliasId { id: alias, is_new } =

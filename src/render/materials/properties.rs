@@ -115,3 +115,12 @@ pub(super) fn alias_properties(
     );
     to
 }
+
+/// Whether a material is drawn in a phase in which far things come first.
+pub(in crate::render) fn is_blended(properties: &MaterialProperties) -> bool {
+    matches!(
+        properties.render_phase_type,
+        bevy::material::RenderPhaseType::Transmissive
+            | bevy::material::RenderPhaseType::Transparent
+    )
+}

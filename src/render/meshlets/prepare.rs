@@ -11,7 +11,7 @@ use crate::{
         culler::GpuCuller,
         draw_slots::DrawSlots,
         gpu::RenderGpu,
-        materials::{DrawnFaces, PassFaces},
+        materials::{DrawnFaces, PassFaces, is_blended},
         set_draws::SetDraws,
         views::{FrameView, ViewKind, view_at},
     },
@@ -20,7 +20,7 @@ use bevy::{
     core_pipeline::prepass::{DeferredPrepass, DepthPrepass, MotionVectorPrepass, NormalPrepass},
     ecs::system::SystemParam,
     log::warn_once,
-    material::{MaterialProperties, RenderPhaseType},
+    material::MaterialProperties,
     pbr::{
         DeferredVertexShader, MaterialVertexShader, MeshPipeline, PreparedMaterial,
         PrepassVertexShader, RenderMaterialInstances, RenderMeshInstances,
@@ -73,14 +73,10 @@ impl Looks<'_, '_> {
 /// Whether the parts of a mesh with this material look like the whole. They do not if the order of
 /// triangles matters, or if vertices may move out of the meshlets' bounds.
 fn can_be_parted(properties: &MaterialProperties) -> bool {
-    let ordered = matches!(
-        properties.render_phase_type,
-        RenderPhaseType::Transmissive | RenderPhaseType::Transparent
-    );
     let own_vertices = properties.get_shader(MaterialVertexShader).is_some()
         || properties.get_shader(PrepassVertexShader).is_some()
         || properties.get_shader(DeferredVertexShader).is_some();
-    !ordered && !own_vertices
+    !is_blended(properties) && !own_vertices
 }
 
 /// Plans the meshlet stages of the frame, after the sets' own, and makes the bind groups of their

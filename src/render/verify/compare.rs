@@ -3,8 +3,8 @@
 use super::verifier::{Copied, State, Verdict, Verifier};
 use crate::{
     cull::{
-        CullFrame, CullRequest, Culler,
-        layout::{Chunk, ViewPlanes},
+        Culler, CullingTier, Gpu, SetId,
+        layout::{BLOCK, Batch, Chunk, ChunkView},
         reference,
     },
     render::{culler::GpuCuller, gpu::RenderGpu, set_draws::SetDraws, views::view_at},
@@ -62,8 +62,8 @@ pub(in crate::render) fn verify_survivors(
                         ids.sort_unstable();
                     }
                     verdict.visible = ids.len() as u32;
-                    match twin_tables(culler, &draws.frame, request, place) {
-                        Some(tables) => compare(&tables, set, &ids, &mut verdict),
+                    match twin_parts(culler, gpu.wgpu(), (request.set, set), (index, place)) {
+                        Some(parts) => compare(&parts, set, &ids, &mut verdict),
                         None => verdict.error = Some("the set is not resident".into()),
                     }
                 }
@@ -78,79 +78,118 @@ pub(in crate::render) fn verify_survivors(
     };
 }
 
-/// Compares the GPU's ids with the twin's.
-fn compare(tables: &TwinTables, set: &Copied, ids: &[u32], verdict: &mut Verdict) {
-    let TwinTables { chunk, row } = tables;
-    if !ids.is_sorted_by(|a, b| a < b) {
-        verdict.error = Some("the ids are not in order".into());
-        return;
-    }
+/// Compares the GPU's ids with the twin's, in the twin's order.
+fn compare(parts: &[TwinPart], set: &Copied, ids: &[u32], verdict: &mut Verdict) {
     let mut next = ids.iter().copied().peekable();
-    for i in 0..set.instances.len() as u32 {
-        let sphere = reference::load_sphere(chunk, &set.instances, &set.scales, i);
-        let expected = reference::is_visible(chunk, row, sphere);
-        let found = next.next_if_eq(&i).is_some();
-        if expected != found {
-            let distance = reference::least_distance(chunk, row, sphere);
-            if distance.is_nan() || distance.abs() > BORDER {
-                verdict.error = Some(format!(
-                    "instance {i}, {distance} from the border, is {} on the GPU",
-                    if found { "visible" } else { "culled" }
-                ));
-                return;
+    for part in parts {
+        let TwinPart {
+            batch, chunk, view, ..
+        } = part;
+        for rank in 0..batch.rank_count() {
+            let first_word = reference::first_word_at(batch, &part.first_words, rank);
+            for i in (0..batch.unit_words).flat_map(|k| ((first_word ^ k) * 32..).take(32)) {
+                if i >= chunk.instance_count {
+                    continue;
+                }
+                let i = chunk.first_instance + i;
+                let sphere = reference::load_sphere(&part.of_set(), &set.instances, &set.scales, i);
+                let expected = reference::is_visible(chunk, &view.planes, sphere);
+                let found = next.next_if_eq(&i).is_some();
+                if expected == found {
+                    continue;
+                }
+                let distance = reference::least_distance(chunk, &view.planes, sphere);
+                if distance.is_nan() || distance.abs() > BORDER {
+                    let how = match (found, ids.contains(&i)) {
+                        (true, _) => "visible",
+                        (false, true) => "not in its place",
+                        (false, false) => "culled",
+                    };
+                    let error =
+                        format!("instance {i}, {distance} from the border, is {how} on the GPU");
+                    verdict.error = Some(error);
+                    return;
+                }
+                verdict.borderline += 1;
             }
-            verdict.borderline += 1;
         }
     }
     if let Some(id) = next.next() {
-        verdict.error = Some(format!("id {id} is not of the set"));
+        verdict.error = Some(format!("id {id} is not of the set, or not in its place"));
     }
 }
 
-/// What the twin tests the instances of a set in a view with.
-struct TwinTables {
+/// One region of a set in a view, as a separate batch.
+struct TwinPart {
+    batch: Batch,
+    /// Its first instance is counted from the start of the set.
     chunk: Chunk,
-    row: ViewPlanes,
+    view: ChunkView,
+    /// What stands at each rank.
+    first_words: Vec<u32>,
 }
 
-/// The tables of a request in a view: one chunk for the whole set, as if the set lay at the start
-/// of a page, and the view in the set's space. `None` if the set is not resident.
-fn twin_tables(
+impl TwinPart {
+    /// The chunk as if the whole set lay in it.
+    fn of_set(&self) -> Chunk {
+        Chunk {
+            first_instance: 0,
+            ..self.chunk
+        }
+    }
+}
+
+/// The tables of a request in a view, from the frame's plan. `None` if the set is not resident.
+fn twin_parts(
     culler: &Culler,
-    frame: &CullFrame,
-    request: &CullRequest,
-    place: usize,
-) -> Option<TwinTables> {
-    use crate::cull::plan::{Plan, PlanLimits, PlanRequest};
-    let view = frame.views.get(*request.views.get(place)? as usize)?;
-    let row = view.planes_in(&request.world_from_local);
-    let len = culler.store().set_len(request.set)?;
-    let region = [crate::cull::Region {
-        page: 0,
-        first: 0,
-        capacity: len.next_multiple_of(1024),
-    }];
-    let plan = Plan::build(
-        &[PlanRequest {
-            regions: &region,
-            len,
-            has_scale: culler.store().set_channels(request.set)?.scale,
-            world_from_local: request.world_from_local,
-            sphere: request.sphere,
-            shape: request.shape,
-            views: &[row],
-        }],
-        PlanLimits {
-            counts: u32::MAX,
-            few_counts: u32::MAX,
-            workgroups: u32::MAX,
-        },
-    );
-    let chunk = plan
-        .batches
-        .first()
-        .and_then(|batch| batch.chunks.first())
-        .copied()
-        .unwrap_or_default();
-    Some(TwinTables { chunk, row })
+    gpu: Gpu<'_>,
+    (id, set): (SetId, &Copied),
+    (request, view): (usize, usize),
+) -> Option<Vec<TwinPart>> {
+    // Without bounds, all blocks are in one ring.
+    let bounds = culler.store().read_bounds(gpu, id).ok()?;
+    let is_sorted = culler.compaction().sorts_blocks();
+    let mut parts = Vec::new();
+    let mut first = 0;
+    for part in culler.draw_parts(request, view) {
+        let plan = culler.plan().batches.get(part.batch)?;
+        let chunk = *plan.chunks.get(part.chunk as usize)?;
+        let batch = Batch {
+            count_len: chunk.block_count,
+            chunk_count: 1,
+            is_near_first: if is_sorted {
+                plan.batch.is_near_first
+            } else {
+                0
+            },
+            ..plan.batch
+        };
+        let chunk = Chunk {
+            first_instance: first,
+            first_row: 0,
+            row_count: 1,
+            first_count: 0,
+            ..chunk
+        };
+        let view = ChunkView {
+            first_count: 0,
+            ..*plan.chunk_views.get(part.row as usize)?
+        };
+        let first_words = reference::order(&batch, &[chunk], &[view], |range| {
+            if culler.tier() == CullingTier::Cpu {
+                let scales = set.scales.get(range.clone()).unwrap_or_default();
+                return reference::bound(&set.instances[range], scales);
+            }
+            let block = range.start / BLOCK as usize;
+            bounds.get(block).copied().unwrap_or_default()
+        });
+        parts.push(TwinPart {
+            batch,
+            chunk,
+            view,
+            first_words,
+        });
+        first += chunk.block_count * BLOCK;
+    }
+    Some(parts)
 }

@@ -5,7 +5,8 @@
 //! `shaders/cull/scan.wgsl`, `shaders/cull/compact.wgsl`.
 
 use super::{
-    Arena, Bind, COMPACT, Dispatch, INPUTS, Pass, Resource, SCAN, Stage, Strategy, kernels,
+    Arena, Bind, COMPACT, Dispatch, INPUTS, ORDER, ORDER_RINGS, Pass, Resource, SCAN, Stage,
+    Strategy, kernels,
 };
 use crate::cull::CullingTier;
 
@@ -13,7 +14,18 @@ pub(in crate::cull::compaction) const STRATEGY: Strategy = Strategy {
     ordered: true,
     needs_subgroups: false,
     arena: Arena::Dense,
-    passes: &[CLASSIFY, VOTE, VOTE_BLOCK_PER_SUBGROUP, SCAN, COMPACT],
+    passes: &[
+        Pass {
+            stage: Stage::Classify,
+            ..ORDER_RINGS
+        },
+        CLASSIFY,
+        ORDER,
+        VOTE,
+        VOTE_BLOCK_PER_SUBGROUP,
+        SCAN,
+        COMPACT,
+    ],
     // A bit is written and read, of crossed blocks at most.
     traffic: |instances| instances / 4,
 };
@@ -27,6 +39,7 @@ const CLASSIFY: Pass = Pass {
         Bind::uniform(Resource::Batch),
         Bind::read(Resource::Chunks),
         Bind::read(Resource::ChunkViews),
+        Bind::write(Resource::Words),
         Bind::write(Resource::Counts),
         Bind::write(Resource::Lists),
         Bind::read(Resource::Bounds),

@@ -2,13 +2,27 @@
 //!
 //! Kernel: `shaders/cull/look_back.wgsl`.
 
-use super::{Arena, Bind, Dispatch, INPUTS, Pass, Resource, Stage, Strategy, kernels};
+use super::{
+    Arena, Bind, Dispatch, INPUTS, ORDER_RINGS, ORDER_STRIPS, Pass, Resource, Stage, Strategy,
+    kernels,
+};
 
 pub(in crate::cull::compaction) const STRATEGY: Strategy = Strategy {
     ordered: true,
     needs_subgroups: true,
     arena: Arena::Dense,
-    passes: &[LOOK_BACK],
+    passes: &[
+        Pass {
+            stage: Stage::Compact,
+            ..ORDER_RINGS
+        },
+        Pass {
+            stage: Stage::Compact,
+            ..ORDER_STRIPS
+        },
+        LOOK_BACK,
+        LOOK_BACK_NEAR_FIRST,
+    ],
     // Only statuses of strips, one in thousands of instances.
     traffic: |_| 0,
 };
@@ -28,4 +42,12 @@ const LOOK_BACK: Pass = Pass {
         ],
     ],
     dispatch: Dispatch::Strips,
+};
+
+/// Runs instead of `LOOK_BACK` if rows are near first.
+const LOOK_BACK_NEAR_FIRST: Pass = Pass {
+    name: "look_back_near_first",
+    source: |sources| kernels::LOOK_BACK_NEAR_FIRST.source(sources),
+    dispatch: Dispatch::NearFirstStrips,
+    ..LOOK_BACK
 };

@@ -4,14 +4,22 @@
 //! Kernels: `shaders/cull/vote.wgsl`, `shaders/cull/scan.wgsl`, `shaders/cull/compact.wgsl`.
 
 use super::{
-    Arena, Bind, COMPACT, Dispatch, INPUTS, Pass, Resource, SCAN, Stage, Strategy, kernels,
+    Arena, Bind, COMPACT, Dispatch, INPUTS, ORDER, ORDER_RINGS, Pass, Resource, SCAN, Stage,
+    Strategy, kernels,
 };
 
 pub(in crate::cull::compaction) const STRATEGY: Strategy = Strategy {
     ordered: true,
     needs_subgroups: false,
     arena: Arena::Dense,
-    passes: &[VOTE, VOTE_BLOCK_PER_SUBGROUP, SCAN, COMPACT],
+    passes: &[
+        ORDER_RINGS,
+        ORDER,
+        VOTE,
+        VOTE_BLOCK_PER_SUBGROUP,
+        SCAN,
+        COMPACT,
+    ],
     // A bit is written and read.
     traffic: |instances| instances / 4,
 };

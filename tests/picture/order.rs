@@ -1,0 +1,105 @@
+//! Which instances are drawn first. A material without a depth test shows it: what is drawn last is
+//! on top.
+
+use crate::scene::{How, Stage, assert_same_picture, different_pixels};
+use bevy::{
+    asset::uuid_handle,
+    mesh::MeshVertexBufferLayoutRef,
+    pbr::{MaterialPipeline, MaterialPipelineKey},
+    prelude::*,
+    reflect::TypePath,
+    render::render_resource::{
+        AsBindGroup, CompareFunction, RenderPipelineDescriptor, SpecializedMeshPipelineError,
+    },
+    shader::ShaderRef,
+};
+use bevy_gpu_culling::prelude::*;
+use image::RgbaImage;
+
+/// Shows the depth of what it covers.
+#[derive(Asset, TypePath, AsBindGroup, Clone, Debug, Default)]
+struct Tested {
+    #[uniform(0)]
+    unused: Vec4,
+}
+
+/// The same without a depth test.
+#[derive(Asset, TypePath, AsBindGroup, Clone, Debug, Default)]
+struct Untested {
+    #[uniform(0)]
+    unused: Vec4,
+}
+
+const DEPTHS: &str = "
+#import bevy_pbr::forward_io::VertexOutput
+@fragment
+fn fragment(in: VertexOutput) -> @location(0) vec4<f32> {
+    return vec4(fract(in.world_position.z * vec3(0.13, 0.31, 0.71)), 1.0);
+}";
+
+const DEPTHS_SHADER: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0b02");
+
+impl Material for Tested {
+    fn fragment_shader() -> ShaderRef {
+        DEPTHS_SHADER.into()
+    }
+}
+
+impl Material for Untested {
+    fn fragment_shader() -> ShaderRef {
+        DEPTHS_SHADER.into()
+    }
+
+    fn specialize(
+        _: &MaterialPipeline,
+        descriptor: &mut RenderPipelineDescriptor,
+        _: &MeshVertexBufferLayoutRef,
+        _: MaterialPipelineKey<Self>,
+    ) -> Result<(), SpecializedMeshPipelineError> {
+        if let Some(depth) = &mut descriptor.depth_stencil {
+            depth.depth_compare = Some(CompareFunction::Always);
+        }
+        Ok(())
+    }
+}
+
+/// Rows of rectangles behind each other, the farthest first: six blocks of them.
+fn far_first() -> InstanceSet {
+    let places = (0..6 * 1024).map(|i| {
+        let (row, at) = (i / 64, i % 64);
+        Vec3::new(at as f32 * 0.3 - 9.6, 0.0, row as f32 * 0.4 - 45.0)
+    });
+    InstanceSet::from_transforms(places).unwrap()
+}
+
+fn draw<M: Material + Default>(more: impl Bundle) -> RgbaImage
+where
+    M::Data: PartialEq + Eq + core::hash::Hash + Clone,
+{
+    let mut stage = Stage::with(How::Set(None), |app| {
+        app.add_plugins(MaterialPlugin::<M>::default());
+        let shader = Shader::from_wgsl(DEPTHS, "depths.wgsl");
+        let mut shaders = app.world_mut().resource_mut::<Assets<Shader>>();
+        shaders.insert(DEPTHS_SHADER.id(), shader).unwrap();
+    });
+    // Flat, so that neighbors in a row do not hide each other.
+    let mesh = stage.mesh(Rectangle::new(0.2, 0.5));
+    let material = MeshMaterial3d(stage.add(M::default()));
+    let set = stage.spawn_set(&far_first(), (mesh, material), Transform::default());
+    stage.entity(set).insert(more);
+    let eye = Transform::from_xyz(0.0, 0.2, 0.0).looking_to(Vec3::NEG_Z, Vec3::Y);
+    stage.camera(eye, ());
+    let picture = stage.picture();
+    stage.verify();
+    picture
+}
+
+#[test]
+fn near_instances_come_first_unless_the_set_keeps_its_order() {
+    let tested = draw::<Tested>(());
+    let in_set_order = draw::<Untested>(NoInstanceSorting);
+    assert_same_picture("far first", &in_set_order, &tested);
+    // Near instances come first, so far ones cover them.
+    let near_first = draw::<Untested>(());
+    assert!(different_pixels("near first", &near_first, &tested).is_err());
+}
