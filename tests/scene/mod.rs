@@ -224,6 +224,13 @@ impl Stage {
 
     /// The picture of the next frame.
     pub fn picture_now(&mut self) -> RgbaImage {
+        self.picture_in(1)
+    }
+
+    /// The picture of the next frame. It takes this many frames, or more if it comes later. How
+    /// many a screenshot takes depends on when its task runs, so a scene that moves in each frame
+    /// needs more than any screenshot takes.
+    pub fn picture_in(&mut self, frames: usize) -> RgbaImage {
         let taken: Arc<Mutex<Option<Image>>> = default();
         let into = taken.clone();
         self.app
@@ -232,9 +239,11 @@ impl Stage {
             .observe(move |captured: On<ScreenshotCaptured>| {
                 *into.lock().unwrap() = Some(captured.image.clone());
             });
-        for _ in 0..50 {
+        for frame in 1..=50 {
             self.app.update();
-            if let Some(image) = taken.lock().unwrap().take() {
+            let has_come = taken.lock().unwrap().is_some();
+            if has_come && frame >= frames {
+                let image = taken.lock().unwrap().take().unwrap();
                 return image.try_into_dynamic().unwrap().to_rgba8();
             }
             self.wait_for_gpu();
