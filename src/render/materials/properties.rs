@@ -12,7 +12,7 @@ use bevy::{
         prepass::{AlphaMask3dPrepass, Opaque3dPrepass},
     },
     ecs::system::SystemParam,
-    material::MaterialProperties,
+    material::{MaterialProperties, RenderPhaseType},
     pbr::*,
     prelude::*,
     render::render_phase::DrawFunctions,
@@ -120,7 +120,6 @@ pub(super) fn alias_properties(
 pub(in crate::render) fn is_blended(properties: &MaterialProperties) -> bool {
     matches!(
         properties.render_phase_type,
-        bevy::material::RenderPhaseType::Transmissive
-            | bevy::material::RenderPhaseType::Transparent
+        RenderPhaseType::Transmissive | RenderPhaseType::Transparent
     )
 }
