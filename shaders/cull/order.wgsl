@@ -17,7 +17,8 @@
 //
 //     8 words along x, the view at the far end of x      flip 111: 7 6 5 4 3 2 1 0
 //
-// Every step is exact in floats or in integers, so rounding cannot change the order.
+// Every step is exact, in integers, or a single rounded operation. No product is added to a sum
+// before it is rounded, so a device that fuses the two gets the same order.
 
 import package::shared::layout::{
     BLOCK, BLOCK_WORDS, ORDER_THREADS, ORDER_TILE, RINGS, ViewOrder, batch, chunk_views, chunks,
@@ -100,7 +101,7 @@ fn flip_of(order: ViewOrder, center: vec3<f32>, halves: u32) -> u32 {
     return flip;
 }
 
-// A place that stands for a unit: the center of its block, or of its middle word. The product is
+// The place by which a unit is sorted: the center of its block, or of its middle word. The product is
 // exact, so a fused sum is the same.
 fn unit_center(at: u32, first_word: u32) -> vec3<f32> {
     let center = bounds[at].center;

@@ -28,9 +28,9 @@ pub struct CullRequest {
 /// In which order the survivors of a view are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// Near blocks first, in rings of distance from the view, so that near instances hide far ones
-    /// before these are shaded. Instances of one block are in set order, except that its words of
-    /// 32 instances come near first, too. Only the compactions of the product sort blocks
+    /// Near words of 32 instances first, or blocks of 1,024 in large frames, in rings of distance
+    /// from the view, so that near instances hide far ones before these are shaded. Instances of
+    /// one word are in set order. Only the compactions of the product sort blocks
     /// ([`Compaction::sorts_blocks`](crate::cull::Compaction::sorts_blocks)); the others keep set
     /// order.
     #[default]

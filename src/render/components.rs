@@ -92,9 +92,9 @@ pub struct InstanceMeshUniforms;
 
 /// On a set: every view draws the instances in the order of the set.
 ///
-/// Without it, instances of a set whose material writes depth are drawn near first: blocks of 1,024
-/// instances in rings of distance from the view, so that near instances hide far ones before these
-/// are shaded. Sets with a blended or transmissive material are always drawn in the order of the
+/// Without it, instances of a set whose material writes depth are drawn near first: words of 32
+/// instances, or blocks of 1,024 in large frames, in rings of distance from the view. So near
+/// instances hide far ones before these are shaded. Sets with a blended or transmissive material are always drawn in the order of the
 /// set: arrange it far first.
 ///
 /// Add it if the order carries a meaning, for example with a material that tests no depth.

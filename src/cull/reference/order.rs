@@ -54,7 +54,7 @@ pub fn flip_of(order: &ViewOrder, bound: &Bound) -> u32 {
     flip
 }
 
-/// A place that stands for a unit of words: the center of its block, or of its middle word. In both
+/// The place by which a unit of words is sorted: the center of its block, or of its middle word. In both
 /// formulas the product is exact, so a fused sum is the same.
 #[must_use]
 pub fn unit_center(bound: &Bound, first_word: u32, unit_words: u32) -> Vec3 {
