@@ -8,6 +8,8 @@
 //!   plan      chunks, rows, batches                          (CPU, pure; kept while nothing changes)
 //!   upload    the tables that changed
 //!
+//!   order         words or blocks of near-first rows -> ranks, near ones first
+//!
 //!   small frames: one dispatch per batch
 //!     look_back   tests blocks, words and instances, and writes survivor ids and draw commands
 //!
@@ -15,7 +17,7 @@
 //!     classify    blocks     -> kept, rejected or crossed by each view
 //!     vote        instances of crossed blocks -> visibility words: one bit per instance and row
 //!     scan        counts     -> exclusive prefixes (small batches skip it)
-//!     compact     words      -> survivor ids in instance order, draw commands, totals
+//!     compact     words      -> survivor ids in the order of the ranks, draw commands, totals
 //!
 //!   followers     meshlets, expanded mesh uniforms
 //!   read back     totals and commands, a few frames later

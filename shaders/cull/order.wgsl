@@ -101,8 +101,8 @@ fn flip_of(order: ViewOrder, center: vec3<f32>, halves: u32) -> u32 {
     return flip;
 }
 
-// The place by which a unit is sorted: the center of its block, or of its middle word. The product is
-// exact, so a fused sum is the same.
+// The place by which a unit is sorted: the center of its block, or of its middle word. The product
+// is exact, so a fused sum is the same.
 fn unit_center(at: u32, first_word: u32) -> vec3<f32> {
     let center = bounds[at].center;
     if (batch.unit_words == BLOCK_WORDS || bounds[at].loose != 0u) {

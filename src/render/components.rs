@@ -94,8 +94,8 @@ pub struct InstanceMeshUniforms;
 ///
 /// Without it, instances of a set whose material writes depth are drawn near first: words of 32
 /// instances, or blocks of 1,024 in large frames, in rings of distance from the view. So near
-/// instances hide far ones before these are shaded. Sets with a blended or transmissive material are always drawn in the order of the
-/// set: arrange it far first.
+/// instances hide far ones before these are shaded. Sets with a blended or transmissive material
+/// are always drawn in the order of the set: arrange it far first.
 ///
 /// Add it if the order carries a meaning, for example with a material that tests no depth.
 #[derive(Component, Reflect, Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -54,8 +54,8 @@ pub fn flip_of(order: &ViewOrder, bound: &Bound) -> u32 {
     flip
 }
 
-/// The place by which a unit of words is sorted: the center of its block, or of its middle word. In both
-/// formulas the product is exact, so a fused sum is the same.
+/// The place by which a unit of words is sorted: the center of its block, or of its middle word. In
+/// both formulas the product is exact, so a fused sum is the same.
 #[must_use]
 pub fn unit_center(bound: &Bound, first_word: u32, unit_words: u32) -> Vec3 {
     if unit_words == BLOCK_WORDS || bound.loose != 0 {
