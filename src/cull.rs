@@ -73,9 +73,13 @@ pub use culler::{
 pub use error::CullError;
 pub use expand::{Expander, Expansion};
 pub use gpu::{Gpu, version::Version};
-pub use plan::{BoundingSphere, DrawPart, DrawShape, planner::BatchKey, view::CullView};
+pub use plan::{
+    BoundingSphere, DrawPart, DrawShape,
+    planner::BatchKey,
+    view::{CullView, LodEye},
+};
 pub use refusal::Refusal;
-pub use request::{CullFrame, CullRequest, Order};
+pub use request::{CoarserLevel, CullFrame, CullRequest, Order};
 pub use run::{
     BatchVersion,
     readback::{BatchData, FrameCounts, RowCount},

@@ -102,6 +102,18 @@ fn structs_are_the_same_on_both_sides() {
             reach,
             pairs,
             order,
+            band,
+        }
+    );
+    same!(
+        module,
+        DistanceBand {
+            eye,
+            kind,
+            low,
+            high,
+            pad_a,
+            pad_b,
         }
     );
     same!(
@@ -170,7 +182,7 @@ fn structs_are_the_same_on_both_sides() {
             max_scale,
             loose,
             halves,
-            pad,
+            least_scale,
             words
         }
     );
@@ -188,7 +200,7 @@ fn structs_are_the_same_on_both_sides() {
         .iter()
         .filter(|(_, ty)| matches!(ty.inner, TypeInner::Struct { .. }))
         .count();
-    assert_eq!(structs, 12, "a struct of layout.wgsl is not compared");
+    assert_eq!(structs, 13, "a struct of layout.wgsl is not compared");
 }
 
 #[test]
@@ -400,6 +412,9 @@ fn constants_are_the_same_on_both_sides() {
             ("CHUNK_HAS_SCALE", CHUNK_HAS_SCALE),
             ("CHUNK_OFF_CENTER", CHUNK_OFF_CENTER),
             ("VIEW_INDEXED", VIEW_INDEXED),
+            ("BAND_NONE", BAND_NONE),
+            ("BAND_EYE", BAND_EYE),
+            ("BAND_FLAT", BAND_FLAT),
         ],
     );
     compare_constants(

@@ -166,11 +166,11 @@ impl Case {
                 center: Vec3::ZERO,
                 radius: 2.0,
             },
-            shape: DrawShape::NonIndexed {
+            shapes: &[DrawShape::NonIndexed {
                 vertex_count: 3,
                 first_vertex: 0,
-            },
-            views: &[row],
+            }],
+            rows: &[row],
         };
         let limits = PlanLimits {
             counts: 1000,

@@ -244,6 +244,8 @@ fn request(views: usize) -> CullRequest {
             first_index: 0,
             base_vertex: 0,
         },
+        coarser: None,
+        coarser: None,
         order: Order::NearFirst,
         views: (0..views as u32).collect(),
     }

@@ -111,11 +111,11 @@ impl Shape {
                 center: Vec3::ZERO,
                 radius: RADIUS,
             },
-            shape: DrawShape::NonIndexed {
+            shapes: &[DrawShape::NonIndexed {
                 vertex_count: 3,
                 first_vertex: 0,
-            },
-            views: &rows,
+            }],
+            rows: &rows,
         };
         let workgroups = gpu.device.limits().max_compute_workgroups_per_dimension;
         Plan::build(&[request], PlanLimits::new(gpu.binding_limit(), workgroups))

@@ -345,6 +345,7 @@ impl Bench {
                     vertex_count: 3,
                     first_vertex: 0,
                 },
+                coarser: None,
                 order: if self.args.near_first {
                     DrawOrder::NearFirst
                 } else {

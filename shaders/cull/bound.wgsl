@@ -82,10 +82,10 @@ fn bound(
     let first = block * BLOCK + thread * BLOCK_ITEMS;
     let last = job.end - 1u;
 
-    // The fourth components: 1 if all instances can be visible, and the largest scale. An instance
-    // that is not finite or has a negative scale is never visible (`load_sphere`) and adds nothing
-    // else.
-    var low = vec4<f32>(vec3<f32>(3e38), 1.0);
+    // The fourth components: the smallest and the largest scale. An instance that is not finite or
+    // has a negative scale is never visible (`load_sphere`). It adds a smallest scale of -1 and
+    // nothing else.
+    var low = vec4<f32>(3e38);
     var high = vec4<f32>(vec3<f32>(-3e38), 0.0);
     var positions: array<vec3<f32>, BLOCK_ITEMS>;
     for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
@@ -97,10 +97,10 @@ fn bound(
             scale *= scales[at];
         }
         if (is_finite(positions[k]) && is_finite(vec3<f32>(scale)) && scale >= 0.0) {
-            low = vec4<f32>(min(low.xyz, positions[k]), low.w);
+            low = min(low, vec4<f32>(positions[k], scale));
             high = vec4<f32>(max(high.xyz, positions[k]), max(high.w, scale));
         } else {
-            low.w = 0.0;
+            low.w = -1.0;
         }
     }
     lows[thread] = low;
@@ -121,7 +121,8 @@ fn bound(
         workgroupBarrier();
     }
     let center = (lows[0].xyz + highs[0].xyz) * 0.5;
-    let is_whole = lows[0].w == 1.0;
+    let is_whole = lows[0].w >= 0.0;
+    let least_scale = max(lows[0].w, 0.0);
     let is_empty = lows[0].x > highs[0].x;
     let max_scale = highs[0].w;
     let per_unit = steps_per_unit(highs[0].xyz - lows[0].xyz);
@@ -167,6 +168,7 @@ fn bound(
         let most = bitcast<f32>(0x7f7fffffu);
         bounds[block].radius = select(select(most, -most, is_empty), radius, is_whole);
         bounds[block].max_scale = max_scale;
+        bounds[block].least_scale = least_scale;
         let is_tight = is_whole && sum < LOOSE * BLOCK_WORDS;
         bounds[block].loose = select(1u, 0u, is_tight);
         bounds[block].halves = select(0u, halves_of_words(), is_tight);

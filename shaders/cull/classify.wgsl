@@ -4,7 +4,7 @@
 
 import package::cull::lists::lists;
 import package::shared::layout::{BLOCK, BLOCK_WORDS, CLASSIFY_THREADS, batch, chunk_of, chunks, chunk_views};
-import package::shared::visibility::{INSIDE, PARTIAL, block_len, bound_state, bounds, full_word};
+import package::shared::visibility::{INSIDE, PARTIAL, block_len, bound_state, bounds, full_word, scales_of_block};
 
 @group(0) @binding(6) var<storage, read_write> words: array<u32>;
 @group(0) @binding(7) var<storage, read_write> counts: array<u32>;
@@ -29,9 +29,9 @@ fn classify(
         let at = chunk.first_instance / BLOCK + block;
         let center = bounds[at].center;
         let radius = bounds[at].radius;
-        let max_scale = bounds[at].max_scale;
+        let scales = scales_of_block(at);
         for (var r = 0u; r < chunk.row_count; r += 1u) {
-            let state = bound_state(chunk, chunk_views[chunk.first_row + r].planes, center, radius, max_scale);
+            let state = bound_state(chunk, chunk_views[chunk.first_row + r].planes, center, radius, scales);
             is_crossed = is_crossed | (state == PARTIAL);
             let cell = chunk.first_count + r * chunk.block_count + block;
             let len = block_len(chunk, block);

@@ -15,8 +15,8 @@ import package::shared::visibility::{is_visible, load_sphere};
 @if(subgroup) import package::shared::instance::INSTANCE_IS_RIGID;
 @if(subgroup) import package::shared::layout::{BLOCKS_PER_WORKGROUP, PlanePairs, ViewPlanes};
 @if(subgroup) import package::shared::visibility::{
-    center_in_plane_pairs, center_in_view, keeps_center, sphere_in_reach, widened,
-    widened_plane_pairs,
+    center_in_plane_pairs, center_in_view, has_only_planes, keeps_center, sphere_in_limits,
+    widened, widened_plane_pairs,
 };
 
 @group(0) @binding(6) var<storage, read_write> words: array<u32>;
@@ -95,13 +95,14 @@ fn vote_centers(
 ) -> u32 {
     let wide = widened(planes, chunk.sphere.w);
     var word = 0u;
-    if ((planes.reach.w < 0.0) & (size == 32u)) {
+    let is_plain = has_only_planes(planes);
+    if (is_plain & (size == 32u)) {
         // The case of most GPUs: a ballot is a word.
         for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
             let ballot = subgroupBallot(center_in_view(wide, (*centers)[k]));
             word = select(word, ballot.x, lane == k);
         }
-    } else if (planes.reach.w < 0.0) {
+    } else if (is_plain) {
         for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
             let ballot = subgroupBallot(center_in_view(wide, (*centers)[k]));
             word = keep_ballot(word, k, ballot, lane, size);
@@ -109,15 +110,15 @@ fn vote_centers(
     } else {
         for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
             let center = (*centers)[k];
-            let in_reach = sphere_in_reach(planes, chunk, vec4<f32>(center, chunk.sphere.w));
-            let ballot = subgroupBallot(center_in_view(wide, center) & in_reach);
+            let in_limits = sphere_in_limits(planes, chunk, vec4<f32>(center, chunk.sphere.w));
+            let ballot = subgroupBallot(center_in_view(wide, center) & in_limits);
             word = keep_ballot(word, k, ballot, lane, size);
         }
     }
     return word;
 }
 
-// The same in a row whose planes are paired and that has no reach.
+// The same in a row that tests only planes, and whose planes are paired.
 @if(subgroup)
 fn vote_plane_pairs(
     wide: PlanePairs,
@@ -200,7 +201,7 @@ fn vote(
                 let row = chunk.first_row + group + thread;
                 shared_plane_pairs[thread] = widened_plane_pairs(chunk_views[row].planes.pairs, chunk.sphere.w);
                 is_simple[thread] =
-                    u32(chunk_views[row].planes.reach.w < 0.0) & shared_plane_pairs[thread].is_paired;
+                    u32(has_only_planes(chunk_views[row].planes)) & shared_plane_pairs[thread].is_paired;
             }
             workgroupBarrier();
             for (var r = 0u; r < row_count; r += 1u) {

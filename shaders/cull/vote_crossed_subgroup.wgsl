@@ -13,8 +13,8 @@ import package::shared::layout::{
     chunk_views,
 };
 import package::shared::visibility::{
-    INSIDE, OUTSIDE, PARTIAL, block_len, center_in_plane_pairs, full_word, is_visible,
-    keeps_center, load_sphere, row_crosses_block, widened, widened_plane_pairs, word_state,
+    INSIDE, OUTSIDE, PARTIAL, block_len, center_in_plane_pairs, full_word, has_only_planes,
+    is_visible, keeps_center, load_sphere, row_crosses_block, widened, widened_plane_pairs, word_state,
 };
 
 @group(0) @binding(6) var<storage, read_write> words: array<u32>;
@@ -223,7 +223,7 @@ fn vote_centers_of(
     lane: u32,
 ) -> u32 {
     var word = voted;
-    if ((planes.pairs.is_paired != 0u) & (planes.reach.w < 0.0)) {
+    if ((planes.pairs.is_paired != 0u) & has_only_planes(planes)) {
         let wide = widened_plane_pairs(planes.pairs, chunk.sphere.w);
         let keeps_a = center_in_plane_pairs(wide, centers.a);
         word = select(word, subgroupBallot(keeps_a).x, lane == four_words.x);

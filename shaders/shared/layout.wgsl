@@ -37,6 +37,10 @@ const CHUNK_HAS_SCALE: u32 = 1u;
 const CHUNK_OFF_CENTER: u32 = 2u;
 // ChunkView.flags: the mesh has indices.
 const VIEW_INDEXED: u32 = 1u;
+// DistanceBand.kind: every distance; the distance from an eye; one distance for all instances.
+const BAND_NONE: u32 = 0u;
+const BAND_EYE: u32 = 1u;
+const BAND_FLAT: u32 = 2u;
 
 // One member of a set. `rotation` is a smallest-three quaternion (see instance.wgsl).
 struct PackedInstance {
@@ -116,6 +120,7 @@ struct ViewPlanes {
     // The same planes as pairs.
     pairs: PlanePairs,
     order: ViewOrder,
+    band: DistanceBand,
 }
 
 // Opposing planes as pairs about an axis. With d = dot(depth, (center, 1)), a sphere is kept if
@@ -151,8 +156,23 @@ struct ViewOrder {
     pad_b: u32,
 }
 
-// One view of one chunk: what it keeps, what its survivors draw, and the place of its counts. Its
-// index in `chunk_views` is a row.
+// The distances at which a row keeps instances: those of one level of detail. With d the distance of
+// a sphere's center from the eye over the sphere's radius, a row keeps low <= d * d < high. The bands
+// of a view's levels adjoin, so each sphere is in one of them.
+struct DistanceBand {
+    // The eye, in the set's space.
+    eye: vec3<f32>,
+    // BAND_NONE, BAND_EYE, or BAND_FLAT: all centers have distance 1 (orthographic views).
+    kind: u32,
+    low: f32,
+    // Negative: without limit.
+    high: f32,
+    pad_a: u32,
+    pad_b: u32,
+}
+
+// One view of one chunk, at one level of detail: what it keeps, what its survivors draw, and the
+// place of its counts. Its index in `chunk_views` is a row.
 struct ChunkView {
     planes: ViewPlanes,
     // Indices of the mesh, or vertices if it has no indices.
@@ -181,7 +201,8 @@ struct Bound {
     loose: u32,
     // How the words lie to each other: 3 bits per halving (order.wgsl).
     halves: u32,
-    pad: u32,
+    // Smallest scale of an instance; 0 if an instance is never visible.
+    least_scale: f32,
     // Bound of each word's instances, packed (visibility.wgsl).
     words: array<u32, BLOCK_WORDS>,
 }

@@ -7,7 +7,8 @@
 
 import package::shared::instance::{instance_scale, instance_turn, load_instance};
 import package::shared::layout::{
-    BLOCK, Bound, CHUNK_HAS_SCALE, CHUNK_OFF_CENTER, Chunk, PlanePairs, ViewPlanes, chunk_views,
+    BAND_EYE, BAND_NONE, BLOCK, Bound, CHUNK_HAS_SCALE, CHUNK_OFF_CENTER, Chunk, DistanceBand,
+    PlanePairs, ViewPlanes, chunk_views,
 };
 
 // Binding 3 is `instances` (instance.wgsl).
@@ -33,6 +34,32 @@ fn sphere_in_reach(planes: ViewPlanes, chunk: Chunk, sphere: vec4<f32>) -> bool 
     let away = world - planes.reach.xyz;
     let reach = planes.reach.w + sphere.w * chunk.world_scale;
     return dot(away, away) <= reach * reach;
+}
+
+// Whether a sphere is at a distance of the band. The bands of a view's levels compare the same two
+// numbers with adjoining limits, so exactly one of them keeps the sphere.
+fn sphere_in_band(band: DistanceBand, sphere: vec4<f32>) -> bool {
+    let away = sphere.xyz - band.eye;
+    let apart = select(1.0, dot(away, away), band.kind == BAND_EYE);
+    let size = sphere.w * sphere.w;
+    return (apart >= band.low * size) & ((apart < band.high * size) | (band.high < 0.0));
+}
+
+// Whether the planes are the whole test.
+fn has_only_planes(planes: ViewPlanes) -> bool {
+    return (planes.reach.w < 0.0) & (planes.band.kind == BAND_NONE);
+}
+
+// What a row tests besides its planes: the range of a light, and the distances of a level of detail.
+fn sphere_in_limits(planes: ViewPlanes, chunk: Chunk, sphere: vec4<f32>) -> bool {
+    var keeps = true;
+    if (planes.reach.w >= 0.0) {
+        keeps = sphere_in_reach(planes, chunk, sphere);
+    }
+    if (planes.band.kind != BAND_NONE) {
+        keeps = keeps & sphere_in_band(planes.band, sphere);
+    }
+    return keeps;
 }
 
 // The view widened by a radius: `center_in_view` then equals `sphere_in_view` up to rounding, in
@@ -61,12 +88,11 @@ fn center_in_view(wide: ViewPlanes, p: vec3<f32>) -> bool {
         & on_side(wide.bottom, p) & on_side(wide.near, p) & on_side(wide.far, p);
 }
 
-// Whether a view keeps the sphere around `center`. `wide` has the planes, widened by the radius. If
-// the view is a light's, the sphere must also be within the light's range.
+// Whether a row keeps the sphere around `center`. `wide` has the planes, widened by the radius.
 fn keeps_center(chunk: Chunk, planes: ViewPlanes, wide: ViewPlanes, center: vec3<f32>) -> bool {
     var keeps = center_in_view(wide, center);
-    if (planes.reach.w >= 0.0) {
-        keeps = keeps & sphere_in_reach(planes, chunk, vec4<f32>(center, chunk.sphere.w));
+    if (!has_only_planes(planes)) {
+        keeps = keeps & sphere_in_limits(planes, chunk, vec4<f32>(center, chunk.sphere.w));
     }
     return keeps;
 }
@@ -116,8 +142,8 @@ fn load_sphere(chunk: Chunk, i: u32) -> vec4<f32> {
 // Whether instance `i` of the chunk, with bounding sphere `sphere`, is visible in the view.
 fn is_visible(chunk: Chunk, planes: ViewPlanes, sphere: vec4<f32>, i: u32) -> bool {
     var visible = (i < chunk.instance_count) & sphere_in_view(planes, sphere);
-    if (planes.reach.w >= 0.0) {
-        visible = visible & sphere_in_reach(planes, chunk, sphere);
+    if (!has_only_planes(planes)) {
+        visible = visible & sphere_in_limits(planes, chunk, sphere);
     }
     return visible;
 }
@@ -127,6 +153,50 @@ const OUTSIDE: u32 = 0u;
 const PARTIAL: u32 = 1u;
 const INSIDE: u32 = 2u;
 
+// The smallest and the largest scale of a block's instances.
+struct BoundScales {
+    least: f32,
+    most: f32,
+}
+
+fn scales_of_block(at: u32) -> BoundScales {
+    return BoundScales(bounds[at].least_scale, bounds[at].max_scale);
+}
+
+// The state of a bound in a band, if all spheres' centers are within `reach` of `center`.
+//
+//     eye    |--- band ---|
+//      *     |   (  )     |      inside
+//      *     | (    )  (  | )    inside, crossed
+fn band_state(
+    chunk: Chunk,
+    band: DistanceBand,
+    center: vec3<f32>,
+    reach: f32,
+    scales: BoundScales,
+) -> u32 {
+    var nearest = 1.0;
+    var farthest = 1.0;
+    if (band.kind == BAND_EYE) {
+        let apart = distance(center, band.eye);
+        let slack = 1e-5 * (abs(center.x) + abs(center.y) + abs(center.z) + apart + reach);
+        nearest = max(apart - reach - slack, 0.0);
+        farthest = apart + reach + slack;
+    }
+    // The squares that `sphere_in_band` compares. The factors cover rounding.
+    let low = nearest * nearest * 0.99999;
+    let high = farthest * farthest * 1.00001;
+    let small = chunk.sphere.w * scales.least;
+    let large = chunk.sphere.w * scales.most;
+    let is_limited = band.high >= 0.0;
+    if (high < band.low * small * small || (is_limited && low >= band.high * large * large)) {
+        return OUTSIDE;
+    }
+    let is_beyond = low >= band.low * large * large;
+    let is_within = !is_limited || high < band.high * small * small;
+    return select(PARTIAL, INSIDE, is_beyond && is_within);
+}
+
 // The state of a block, or of a word of it, in a view. The twin is
 // `reference::classify::bound_state`.
 fn bound_state(
@@ -134,8 +204,9 @@ fn bound_state(
     planes: ViewPlanes,
     center: vec3<f32>,
     radius: f32,
-    max_scale: f32,
+    scales: BoundScales,
 ) -> u32 {
+    let max_scale = scales.most;
     let p = vec4<f32>(center, 1.0);
     let least = min(
         min(
@@ -153,9 +224,16 @@ fn bound_state(
         // A light's range is measured in the world. No block is ever inside as a whole.
         let world = vec3<f32>(dot(chunk.world_x, p), dot(chunk.world_y, p), dot(chunk.world_z, p));
         let range = planes.reach.w + (reach + slack) * chunk.world_scale;
-        return select(PARTIAL, OUTSIDE, distance(world, planes.reach.xyz) * 0.99999 > range);
+        if (distance(world, planes.reach.xyz) * 0.99999 > range) {
+            return OUTSIDE;
+        }
     }
-    return select(PARTIAL, INSIDE, least - radius - aside - slack > 0.0);
+    var state = select(PARTIAL, INSIDE, planes.reach.w < 0.0 && least - radius - aside - slack > 0.0);
+    if (planes.band.kind != BAND_NONE) {
+        // The states are in this order: outside, crossed, inside.
+        state = min(state, band_state(chunk, planes.band, center, radius + aside, scales));
+    }
+    return state;
 }
 
 // Instances of a block: the last block of a chunk may not be full.
@@ -166,7 +244,7 @@ fn block_len(chunk: Chunk, block: u32) -> u32 {
 // The state of the block at place `at` of `bounds` in a row.
 fn block_state(chunk: Chunk, row: u32, at: u32) -> u32 {
     let radius = bounds[at].radius;
-    return bound_state(chunk, chunk_views[row].planes, bounds[at].center, radius, bounds[at].max_scale);
+    return bound_state(chunk, chunk_views[row].planes, bounds[at].center, radius, scales_of_block(at));
 }
 
 // The bound of a word's 32 instances is packed in 4 bytes beside the block's bound: the center as
@@ -200,7 +278,7 @@ fn word_state(chunk: Chunk, row: u32, at: u32, word: u32) -> u32 {
     let step = bounds[at].radius / WORD_STEPS;
     let steps = word_steps(bounds[at].words[word]);
     let center = word_center(bounds[at].center, step, steps.xyz);
-    return bound_state(chunk, chunk_views[row].planes, center, f32(steps.w) * step, bounds[at].max_scale);
+    return bound_state(chunk, chunk_views[row].planes, center, f32(steps.w) * step, scales_of_block(at));
 }
 
 // The word whose bits are set for all instances of a block or row of `len` instances.

@@ -49,6 +49,12 @@ pub const CHUNK_HAS_SCALE: u32 = 1;
 pub const CHUNK_OFF_CENTER: u32 = 2;
 /// [`ChunkView::flags`]: the mesh has indices.
 pub const VIEW_INDEXED: u32 = 1;
+/// [`DistanceBand::kind`]: every distance.
+pub const BAND_NONE: u32 = 0;
+/// [`DistanceBand::kind`]: the distance from an eye.
+pub const BAND_EYE: u32 = 1;
+/// [`DistanceBand::kind`]: one distance for all instances, as orthographic views have.
+pub const BAND_FLAT: u32 = 2;
 
 /// The sizes of one batch, for its stages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
@@ -160,6 +166,28 @@ pub struct ViewPlanes {
     pub pairs: PlanePairs,
     /// The order of the blocks.
     pub order: ViewOrder,
+    /// The distances that the row keeps.
+    pub band: DistanceBand,
+}
+
+/// The distances at which a row keeps instances: those of one level of detail. With `d` the distance
+/// of a sphere's center from the eye over the sphere's radius, a row keeps `low <= d * d < high`. The
+/// bands of a view's levels adjoin, so each sphere is in one of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+#[repr(C)]
+pub struct DistanceBand {
+    /// The eye, in the set's space.
+    pub eye: Vec3,
+    /// [`BAND_NONE`], [`BAND_EYE`], or [`BAND_FLAT`]: all centers have distance 1.
+    pub kind: u32,
+    /// Square of the least distance.
+    pub low: f32,
+    /// Square of the distance at which the next level begins. Negative: without limit.
+    pub high: f32,
+    /// Padding.
+    pub pad_a: u32,
+    /// Padding.
+    pub pad_b: u32,
 }
 
 /// In which order a view takes the blocks of a set
@@ -219,7 +247,8 @@ impl ViewPlanes {
     }
 }
 
-/// One view of one chunk: what it keeps, what its survivors draw, and the place of its counts.
+/// One view of one chunk, at one level of detail: what it keeps, what its survivors draw, and the
+/// place of its counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct ChunkView {
@@ -270,8 +299,8 @@ pub struct Bound {
     /// `1 + 2 * axis`, plus 1 if the second half lies towards the negative end of the axis. The
     /// halving into 16 words each has the lowest bits.
     pub halves: u32,
-    /// Padding.
-    pub pad: u32,
+    /// Smallest scale of an instance; 0 if an instance is never visible.
+    pub least_scale: f32,
     /// Bounds of each word's 32 instances: center as three signed bytes (128 is zero) and radius,
     /// in steps of `radius / 127`.
     pub words: [u32; BLOCK_WORDS as usize],

@@ -102,6 +102,8 @@ pub struct DrawPart {
     pub row: u32,
     /// Index of the set's region.
     pub region: usize,
+    /// Index of the level of detail, the full mesh first.
+    pub level: usize,
 }
 
 /// One request, resolved: the input of [`Plan::build`].
@@ -116,10 +118,10 @@ pub struct PlanRequest<'a> {
     pub world_from_local: Affine3A,
     /// Bounding sphere of the mesh.
     pub sphere: BoundingSphere,
-    /// Range of the mesh that is drawn.
-    pub shape: DrawShape,
-    /// The planes of each view, in the set's space.
-    pub views: &'a [ViewPlanes],
+    /// What each level of detail draws, the full mesh first.
+    pub shapes: &'a [DrawShape],
+    /// What each row keeps, in the set's space: view after view, and of each view level after level.
+    pub rows: &'a [ViewPlanes],
 }
 
 /// Tables of one batch.
@@ -133,7 +135,7 @@ pub struct BatchPlan {
     pub chunks: Vec<Chunk>,
     /// Views of the chunks, chunk after chunk. The index in this table is a *row*.
     pub chunk_views: Vec<ChunkView>,
-    /// Number of instances of all rows: the number of survivors if everything were visible.
+    /// Number of survivors if everything were visible. An instance is in one level of each view.
     pub most_survivors: u64,
     /// Whether each subgroup may vote on its own crossed blocks: each chunk has a single row, and
     /// there are more than [`PlanLimits::few_counts`] counts.
@@ -215,11 +217,20 @@ pub struct Plan {
     /// Draws of all requests and views. The draws of one view of one request are contiguous;
     /// [`Self::parts`] finds them.
     pub draws: Vec<DrawPart>,
-    /// The end of the draws of each view, request after request. They begin at the end of the
+    /// The end of the draws of each row, request after request. They begin at the end of the
     /// previous ones.
     ends: Vec<u32>,
-    /// Number of views before each request; the last entry is the number of all views.
-    first_views: Vec<u32>,
+    /// Each request's rows in `ends`, and behind them the number of all rows.
+    requests: Vec<RequestRows>,
+}
+
+/// The rows of a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct RequestRows {
+    /// Number of rows before the request.
+    first: u32,
+    /// Number of rows per view.
+    levels: u32,
 }
 
 /// Limits that a plan respects.
@@ -262,11 +273,14 @@ impl Plan {
         // The last batch of each page.
         let mut last = Vec::new();
         let mut parts: Vec<Vec<DrawPart>> = Vec::new();
-        plan.first_views.push(0);
         for request in requests {
-            let views = request.views.len();
-            if parts.len() < views {
-                parts.resize_with(views, Vec::new);
+            plan.requests.push(RequestRows {
+                first: plan.ends.len() as u32,
+                levels: request.shapes.len() as u32,
+            });
+            let rows = request.rows.len();
+            if parts.len() < rows {
+                parts.resize_with(rows, Vec::new);
             }
             let mut left = request.len;
             for (index, region) in request.regions.iter().enumerate() {
@@ -277,12 +291,15 @@ impl Plan {
                     plan.add_region(request, (index, region), instances, limits, to);
                 }
             }
-            for view in &mut parts[..views] {
-                plan.draws.append(view);
+            for row in &mut parts[..rows] {
+                plan.draws.append(row);
                 plan.ends.push(plan.draws.len() as u32);
             }
-            plan.first_views.push(plan.ends.len() as u32);
         }
+        plan.requests.push(RequestRows {
+            first: plan.ends.len() as u32,
+            levels: 1,
+        });
         for batch in &mut plan.batches {
             batch.batch.dispatch_width = batch.batch.block_count.min(limits.workgroups);
             batch.crossed_block_per_subgroup = batch.batch.row_count == batch.batch.chunk_count
@@ -299,29 +316,35 @@ impl Plan {
         plan
     }
 
-    /// Replaces the row of a request's `view`-th view.
-    pub(crate) fn set_planes(&mut self, request: usize, view: usize, planes: ViewPlanes) {
-        for part in &self.draws[self.part_range(request, view)] {
+    /// Replaces what the `row`-th row of a request keeps.
+    pub(crate) fn set_planes(&mut self, request: usize, row: usize, planes: ViewPlanes) {
+        for part in &self.draws[self.part_range(request, row..row + 1)] {
             self.batches[part.batch].chunk_views[part.row as usize].planes = planes;
         }
     }
 
-    /// The draws of a request's `view`-th view, in instance order.
+    /// The draws of a request's `view`-th view: level after level, and of each level in instance
+    /// order.
     #[must_use]
     pub fn parts(&self, request: usize, view: usize) -> &[DrawPart] {
-        &self.draws[self.part_range(request, view)]
+        let levels = self.requests.get(request).map_or(0, |rows| rows.levels) as usize;
+        &self.draws[self.part_range(request, view * levels..(view + 1) * levels)]
     }
 
-    fn part_range(&self, request: usize, view: usize) -> Range<usize> {
-        let Some([first, next]) = self.first_views.get(request..request + 2) else {
+    /// The draws of some rows of a request.
+    fn part_range(&self, request: usize, rows: Range<usize>) -> Range<usize> {
+        let Some([this, next]) = self.requests.get(request..request + 2) else {
             return 0..0;
         };
-        let at = *first as usize + view;
-        if at >= *next as usize {
+        let (first, end) = (
+            this.first as usize + rows.start,
+            this.first as usize + rows.end,
+        );
+        if first >= end || end > next.first as usize {
             return 0..0;
         }
-        let begin = at.checked_sub(1).map_or(0, |before| self.ends[before]);
-        begin as usize..self.ends[at] as usize
+        let begin = first.checked_sub(1).map_or(0, |before| self.ends[before]);
+        begin as usize..self.ends[end - 1] as usize
     }
 
     /// Adds a region: one chunk with as many rows as a batch holds, then the next chunk.
@@ -335,8 +358,8 @@ impl Plan {
     ) {
         let blocks = instances.div_ceil(BLOCK);
         let most_rows = (limits.counts / blocks).max(1) as usize;
-        for (group, views) in request.views.chunks(most_rows).enumerate() {
-            let counts = blocks * views.len() as u32;
+        for (group, rows) in request.rows.chunks(most_rows).enumerate() {
+            let counts = blocks * rows.len() as u32;
             let at = self.open_batch(region.page, counts, limits, last);
             let batch = &mut self.batches[at];
             let first_row = batch.batch.row_count;
@@ -360,28 +383,33 @@ impl Plan {
                 first_block: batch.batch.block_count,
                 block_count: blocks,
                 first_row,
-                row_count: views.len() as u32,
+                row_count: rows.len() as u32,
                 first_count: batch.batch.count_len,
                 flags,
                 world_scale: greatest_stretch(&world.matrix3),
                 ..Chunk::default()
             });
-            for (k, planes) in views.iter().enumerate() {
+            for (k, planes) in rows.iter().enumerate() {
                 let first_count = batch.batch.count_len + k as u32 * blocks;
-                let view = request.shape.to_chunk_view(*planes, first_count, blocks);
+                let row = group * most_rows + k;
+                let level = row % request.shapes.len();
+                let view = request.shapes[level].to_chunk_view(*planes, first_count, blocks);
                 batch.chunk_views.push(view);
-                parts[group * most_rows + k].push(DrawPart {
+                parts[row].push(DrawPart {
                     batch: at,
                     chunk: batch.batch.chunk_count,
                     row: first_row + k as u32,
                     region: index,
+                    level,
                 });
+                if level == 0 || k == 0 {
+                    batch.most_survivors += u64::from(instances);
+                }
             }
-            batch.batch.row_count += views.len() as u32;
+            batch.batch.row_count += rows.len() as u32;
             batch.batch.block_count += blocks;
             batch.batch.count_len += counts;
             batch.batch.chunk_count += 1;
-            batch.most_survivors += u64::from(instances) * views.len() as u64;
         }
     }
 

@@ -5,6 +5,7 @@ use crate::cull::{
     store::region::SetId,
 };
 use glam::Affine3A;
+use std::sync::Arc;
 
 /// One use of a set in a frame: the views that cull it, and what its survivors draw.
 #[derive(Clone, Debug)]
@@ -19,10 +20,24 @@ pub struct CullRequest {
     pub sphere: BoundingSphere,
     /// What each survivor draws.
     pub shape: DrawShape,
+    /// Coarser levels of detail, which far survivors draw instead of `shape`; `None` without levels.
+    /// Views that have no [`LodEye`](crate::cull::LodEye) draw `shape` alone.
+    pub coarser: Option<Arc<[CoarserLevel]>>,
     /// In which order its survivors are drawn.
     pub order: Order,
     /// Indices of the views that cull it.
     pub views: Vec<u32>,
+}
+
+/// A level of detail that is coarser than the full mesh.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CoarserLevel {
+    /// What each survivor draws.
+    pub shape: DrawShape,
+    /// How far its surface lies from the full mesh's at most, in the mesh's units. A view draws the
+    /// coarsest level whose error it sees as at most its threshold of pixels. Errors increase from
+    /// level to level; a smaller one counts as that of the level before.
+    pub error: f32,
 }
 
 /// In which order the survivors of a view are drawn.

@@ -208,6 +208,7 @@ impl Requests<'_, '_, '_> {
             world_from_local: set.world_from_local,
             sphere: set.sphere,
             shape: self.draws.meshes[mesh].shape,
+            coarser: None,
             order: if set.is_unsorted || self.aliases.blended.contains(&entity) {
                 Order::Set
             } else {

@@ -8,8 +8,8 @@
 
 use bevy_gpu_culling::{
     cull::{
-        BatchData, BoundingSphere, Channels, CullFrame, CullRequest, CullView, Culler,
-        CullerOptions, CullingTier, DrawShape, Expansion, Gpu, Order, SetId,
+        BatchData, BoundingSphere, Channels, CoarserLevel, CullFrame, CullRequest, CullView,
+        Culler, CullerOptions, CullingTier, DrawShape, Expansion, Gpu, LodEye, Order, SetId,
         layout::{BLOCK, BLOCK_WORDS, Bound, ChunkView, SCAN_TILE, Totals},
         plan::BatchPlan,
         reference,
@@ -19,6 +19,7 @@ use bevy_gpu_culling::{
 use glam::{Affine3A, EulerRot, Mat4, Quat, Vec3, Vec4};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use std::sync::Arc;
 use wgpu::{Device, Queue};
 
 /// A device with all features and limits of the adapter. The tests need an adapter; software Vulkan
@@ -44,7 +45,7 @@ pub fn gpu_with(lower: impl Fn(&mut wgpu::Limits)) -> (Device, Queue, wgpu::Adap
         ..Default::default()
     }))
     .unwrap();
-    device.on_uncaptured_error(std::sync::Arc::new(|error| panic!("wgpu: {error}")));
+    device.on_uncaptured_error(Arc::new(|error| panic!("wgpu: {error}")));
     (device, queue, adapter.get_info())
 }
 
@@ -117,6 +118,41 @@ pub fn random_view(rng: &mut ChaCha8Rng) -> CullView {
     }
 }
 
+/// The view as it sees levels of detail: usually from a point, rarely not at all.
+fn with_random_lods(rng: &mut ChaCha8Rng, view: CullView) -> CullView {
+    let eye = LodEye {
+        position: random_vec(rng, 80.0),
+        is_orthographic: rng.random_bool(0.2),
+        resolution: 10f32.powf(rng.random_range(0.0..3.0)),
+    };
+    if rng.random_bool(0.1) {
+        view
+    } else {
+        view.with_lods_of(eye)
+    }
+}
+
+/// Up to seven coarser levels, some of the same error.
+fn random_levels(rng: &mut ChaCha8Rng) -> Option<Arc<[CoarserLevel]>> {
+    let count = rng.random_range(0..=7);
+    if count == 0 || rng.random() {
+        return None;
+    }
+    let mut error = 0.0;
+    let levels = (0..count).map(|level| {
+        if rng.random_bool(0.8) {
+            error += 10f32.powf(rng.random_range(-3.0..0.5));
+        }
+        let shape = DrawShape::Indexed {
+            index_count: 30 - 3 * level,
+            first_index: 100 * level,
+            base_vertex: 5,
+        };
+        CoarserLevel { shape, error }
+    });
+    Some(levels.collect())
+}
+
 /// A scene: sets, their requests and the views.
 pub struct Scene {
     pub sets: Vec<InstanceSet>,
@@ -138,10 +174,13 @@ pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
     // Its own stream: the rest of the scene does not depend on orders.
     let mut orders = rng.clone();
     orders.set_stream(1);
+    let mut lods = rng.clone();
+    lods.set_stream(2);
     // Sometimes more views than the kernels test at a time: 4, 16, or a subgroup's lanes.
     let most = if rng.random_bool(0.2) { 40 } else { 8 };
     let views: Vec<_> = (0..rng.random_range(1..=most))
         .map(|_| random_view(rng))
+        .map(|view| with_random_lods(&mut lods, view))
         .collect();
     // Often like most real sets: no scales, no stretched transforms, centered meshes.
     let plain = rng.random_bool(0.4);
@@ -181,6 +220,7 @@ pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
                     first_vertex: 4,
                 }
             },
+            coarser: random_levels(&mut lods),
             order: if orders.random_bool(0.7) {
                 Order::NearFirst
             } else {

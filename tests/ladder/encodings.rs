@@ -63,11 +63,11 @@ fn input(
             center: Vec3::new(0.3, -0.2, 0.5),
             radius: 0.7,
         },
-        shape: DrawShape::NonIndexed {
+        shapes: &[DrawShape::NonIndexed {
             vertex_count: 3,
             first_vertex: 0,
-        },
-        views: &rows,
+        }],
+        rows: &rows,
     };
     // The limit of workgroups in x is low, so that dispatches have two dimensions.
     let plan = Plan::build(

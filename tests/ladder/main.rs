@@ -81,6 +81,7 @@ fn one_view(set: bevy_gpu_culling::instance::InstanceSet, views: Vec<CullView>) 
             first_index: 0,
             base_vertex: 0,
         },
+        coarser: None,
         order: Order::Set,
         views: (0..views.len() as u32).collect(),
     };
@@ -400,6 +401,44 @@ fn a_broken_compaction_is_seen() {
             "place += 0u * countOneBits(unit",
         ),
         (LookBack, "word = full_word(", "word = 0u * full_word("),
+        (VoteScanCompact, "apart >= band.low * size", "apart > -1.0"),
+        (
+            VoteScanCompact,
+            "keeps & sphere_in_band(planes.band, sphere)",
+            "keeps",
+        ),
+        (VoteScanCompact, "band.kind == BAND_EYE);", "true);"),
+        (VoteScanCompact, "dot(away, away)", "dot(away.xy, away.xy)"),
+        (
+            Classify,
+            "max(apart - reach - slack, 0.0)",
+            "apart + reach + slack",
+        ),
+        (
+            Classify,
+            "farthest = apart + reach + slack",
+            "farthest = apart",
+        ),
+        (
+            Classify,
+            "chunk.sphere.w * scales.least",
+            "chunk.sphere.w * scales.most",
+        ),
+        (
+            Classify,
+            "chunk.sphere.w * scales.most",
+            "chunk.sphere.w * scales.least",
+        ),
+        (
+            Classify,
+            "select(PARTIAL, INSIDE, is_beyond && is_within)",
+            "select(PARTIAL, INSIDE, is_beyond)",
+        ),
+        (
+            LookBack,
+            "!is_limited || high < band.high",
+            "true || high < band.high",
+        ),
     ];
     if info.subgroup_max_size < 32 {
         // Subgroups share blocks, and a group of rows takes several ballots.

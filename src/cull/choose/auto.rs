@@ -102,6 +102,7 @@ mod tests {
             rows: vec![RowCount {
                 request: 0,
                 view: 0,
+                level: 0,
                 tested,
                 visible,
             }],

@@ -5,7 +5,7 @@ use super::{BoundingSphere, DrawShape, Plan, PlanLimits, PlanRequest, view::Cull
 use crate::cull::{
     gpu::version::Version,
     layout::ViewPlanes,
-    request::{CullFrame, CullRequest, Order},
+    request::{CoarserLevel, CullFrame, CullRequest, Order},
     store::{ResidentSets, Set, region::SetId},
 };
 use core::ops::Range;
@@ -28,7 +28,9 @@ pub(crate) struct RowMeaning {
     pub request: u64,
     /// Index of the view in the frame.
     pub view: u32,
-    /// Number of instances that the row tests.
+    /// Index of the level of detail.
+    pub level: u32,
+    /// Number of instances that the row tests; 0 for coarser levels.
     pub tested: u32,
 }
 
@@ -115,22 +117,28 @@ impl Planner {
     fn build(&mut self, frame: &CullFrame, sets: &ResidentSets) {
         let inputs = PlanInputs::of(frame, sets);
         let mut planes: Vec<ViewPlanes> = Vec::with_capacity(inputs.views.len());
+        let mut shapes: Vec<DrawShape> = Vec::with_capacity(frame.requests.len());
+        let mut ends = Vec::with_capacity(frame.requests.len());
         let mut each = RequestPlanes::default();
         for request in &frame.requests {
             planes.extend_from_slice(each.of(frame, request));
+            shapes.push(request.shape);
+            shapes.extend(coarser(request).iter().map(|level| level.shape));
+            ends.push((planes.len(), shapes.len()));
         }
         let missing = Set::default();
-        let requests = frame.requests.iter().zip(inputs.views());
-        let requests = requests.map(|(request, views)| {
+        let mut first = (0, 0);
+        let requests = frame.requests.iter().zip(ends).map(|(request, end)| {
             let set = sets.get(request.set).unwrap_or(&missing);
+            let (first_row, first_shape) = core::mem::replace(&mut first, end);
             PlanRequest {
                 regions: &set.regions,
                 len: set.len,
                 has_scale: set.channels.scale,
                 world_from_local: request.world_from_local,
                 sphere: request.sphere,
-                shape: request.shape,
-                views: &planes[views],
+                shapes: &shapes[first_shape..end.1],
+                rows: &planes[first_row..end.0],
             }
         });
         let requests: Vec<_> = requests.collect();
@@ -159,6 +167,7 @@ struct RequestInputs {
     world_from_local: Affine3A,
     sphere: BoundingSphere,
     shape: DrawShape,
+    coarser: Option<Arc<[CoarserLevel]>>,
     order: Order,
     /// End of its views in [`PlanInputs::views`].
     views_end: usize,
@@ -172,6 +181,7 @@ impl RequestInputs {
             world_from_local: request.world_from_local,
             sphere: request.sphere,
             shape: request.shape,
+            coarser: request.coarser.clone(),
             order: request.order,
             views_end,
         }
@@ -232,8 +242,8 @@ fn versions(frame: &CullFrame, sets: &ResidentSets) -> impl Iterator<Item = Opti
     requests.map(|request| sets.get(request.set).and_then(Set::version))
 }
 
-/// The planes of each request's views. If a request has the same transform and the same views as
-/// the request before it, both share their planes.
+/// The planes of each request's rows. If a request without levels has the same transform and the same
+/// views as the request before it, both share their planes.
 #[derive(Default)]
 struct RequestPlanes<'a> {
     last: Option<&'a CullRequest>,
@@ -243,17 +253,28 @@ struct RequestPlanes<'a> {
 impl<'a> RequestPlanes<'a> {
     fn of(&mut self, frame: &CullFrame, request: &'a CullRequest) -> &[ViewPlanes] {
         let same = |last: &CullRequest| {
-            last.world_from_local == request.world_from_local && last.views == request.views
+            last.world_from_local == request.world_from_local
+                && last.views == request.views
+                && last.coarser.is_none()
+                && request.coarser.is_none()
         };
         let (world, radius) = (&request.world_from_local, request.sphere.radius);
         if !self.last.is_some_and(same) {
             let views = views_of(frame, &request.views);
             self.planes.clear();
-            self.planes.extend(views.map(|(_, view)| {
+            for (_, view) in views {
                 let mut planes = view.planes_in(world);
                 planes.order = view.order_in(world, radius);
-                planes
-            }));
+                let coarser = coarser(request);
+                if coarser.is_empty() {
+                    self.planes.push(planes);
+                } else {
+                    let errors = coarser.iter().map(|level| level.error);
+                    let bands = view.bands_in(world, &request.sphere, errors);
+                    let rows = bands.map(|band| ViewPlanes { band, ..planes });
+                    self.planes.extend(rows);
+                }
+            }
         }
         for planes in &mut self.planes {
             planes.order.begin_at(radius);
@@ -272,6 +293,11 @@ fn views_of<'a>(
 ) -> impl Iterator<Item = (u32, &'a CullView)> {
     let found = |view: &u32| Some((*view, frame.views.get(*view as usize)?));
     views.iter().filter_map(found)
+}
+
+/// The coarser levels of a request.
+fn coarser(request: &CullRequest) -> &[CoarserLevel] {
+    request.coarser.as_deref().unwrap_or_default()
 }
 
 /// Page and ordinal of each batch. Pages are few and numbered from zero.
@@ -303,6 +329,7 @@ fn row_meanings(frame: &CullFrame, plan: &Plan) -> Vec<Arc<[RowMeaning]>> {
                 batches[part.batch][part.row as usize] = RowMeaning {
                     request: request.key,
                     view,
+                    level: part.level as u32,
                     tested: 0,
                 };
             }
@@ -312,7 +339,9 @@ fn row_meanings(frame: &CullFrame, plan: &Plan) -> Vec<Arc<[RowMeaning]>> {
         for chunk in &plan.chunks {
             let range = chunk.first_row as usize..(chunk.first_row + chunk.row_count) as usize;
             for row in &mut rows[range] {
-                row.tested = chunk.instance_count;
+                if row.level == 0 {
+                    row.tested = chunk.instance_count;
+                }
             }
         }
     }

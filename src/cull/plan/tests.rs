@@ -12,12 +12,12 @@ fn request<'a>(regions: &'a [Region], len: u32, views: &'a [ViewPlanes]) -> Plan
             center: Vec3::ZERO,
             radius: 1.0,
         },
-        shape: DrawShape::Indexed {
+        shapes: &[DrawShape::Indexed {
             index_count: 36,
             first_index: 3,
             base_vertex: -2,
-        },
-        views,
+        }],
+        rows: views,
     }
 }
 
@@ -111,7 +111,8 @@ fn sets_of_one_page_share_a_batch_and_counts_lie_row_after_row() {
             batch: 0,
             chunk: 1,
             row: 4,
-            region: 0
+            region: 0,
+            level: 0,
         }]
     );
     assert_eq!(batch.most_survivors, 1025 * 2 + 1024 * 3);
@@ -138,7 +139,8 @@ fn rows_beyond_a_batch_go_to_the_next() {
             batch: 2,
             chunk: 0,
             row: 0,
-            region: 0
+            region: 0,
+            level: 0,
         }]
     );
 }

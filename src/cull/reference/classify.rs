@@ -1,13 +1,14 @@
 //! Twin of `shaders/cull/bound.wgsl` and of the bounds in `shaders/shared/visibility.wgsl`.
 
 use crate::{
-    cull::layout::{BLOCK_WORDS, Bound, Chunk, ViewPlanes},
+    cull::layout::{BAND_EYE, BAND_NONE, BLOCK_WORDS, Bound, Chunk, DistanceBand, ViewPlanes},
     instance::PackedInstance,
 };
+use core::ops::Range;
 use glam::Vec3;
 
 /// The state of a block, or of a word of it, in a view.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BoundState {
     /// No instance can be visible.
     Outside,
@@ -37,6 +38,7 @@ pub fn bound(instances: &[PackedInstance], scales: &[f32]) -> Bound {
     let center = (low + high) * 0.5;
     let radius = reach_from(center, instances);
     let max_scale = seen.iter().map(|(at, _)| scale(*at)).fold(0.0, f32::max);
+    let least_scale = seen.iter().map(|(at, _)| scale(*at)).fold(3e38, f32::min);
     let mut words = [0; BLOCK_WORDS as usize];
     let mut middles = [Vec3::ZERO; BLOCK_WORDS as usize];
     for (w, (word, middle)) in words.iter_mut().zip(&mut middles).enumerate() {
@@ -57,6 +59,7 @@ pub fn bound(instances: &[PackedInstance], scales: &[f32]) -> Bound {
             _ => f32::MAX,
         },
         max_scale,
+        least_scale: if whole { least_scale } else { 0.0 },
         loose: u32::from(loose),
         halves: if loose {
             0
@@ -64,7 +67,6 @@ pub fn bound(instances: &[PackedInstance], scales: &[f32]) -> Bound {
             halves_of_words(&middles, center, high - low)
         },
         words,
-        ..Bound::default()
     }
 }
 
@@ -145,7 +147,8 @@ pub fn word_bound(bound: &Bound, word: usize) -> (Vec3, f32) {
     )
 }
 
-/// The state of the bounds in the view. It is conservative in both directions: rounding never turns
+/// The state of the bounds in the view. `scales` has the smallest and the largest scale of the block's
+/// instances. The state is conservative in both directions: rounding never turns
 /// a crossed bound into an inside or outside one.
 #[must_use]
 pub fn bound_state(
@@ -153,8 +156,9 @@ pub fn bound_state(
     row: &ViewPlanes,
     center: Vec3,
     radius: f32,
-    max_scale: f32,
+    scales: Range<f32>,
 ) -> BoundState {
+    let max_scale = scales.end;
     let p = center.extend(1.0);
     let least = row
         .planes()
@@ -174,14 +178,46 @@ pub fn bound_state(
             chunk.world_z.dot(p),
         );
         let range = row.reach.w + (reach + slack) * chunk.world_scale;
-        let beyond = world.distance(row.reach.truncate()) * 0.99999 > range;
-        return if beyond {
-            BoundState::Outside
-        } else {
-            BoundState::Partial
-        };
+        if world.distance(row.reach.truncate()) * 0.99999 > range {
+            return BoundState::Outside;
+        }
     }
-    if least - radius - aside - slack > 0.0 {
+    let state = if row.reach.w < 0.0 && least - radius - aside - slack > 0.0 {
+        BoundState::Inside
+    } else {
+        BoundState::Partial
+    };
+    if row.band.kind == BAND_NONE {
+        return state;
+    }
+    state.min(band_state(chunk, &row.band, center, radius + aside, scales))
+}
+
+/// The state of a bound in a band, if all spheres' centers are within `reach` of `center`.
+fn band_state(
+    chunk: &Chunk,
+    band: &DistanceBand,
+    center: Vec3,
+    reach: f32,
+    scales: Range<f32>,
+) -> BoundState {
+    let (mut nearest, mut farthest) = (1.0, 1.0);
+    if band.kind == BAND_EYE {
+        let apart = center.distance(band.eye);
+        let slack = 1e-5 * (center.abs().element_sum() + apart + reach);
+        nearest = (apart - reach - slack).max(0.0);
+        farthest = apart + reach + slack;
+    }
+    let low = nearest * nearest * 0.99999;
+    let high = farthest * farthest * 1.00001;
+    let [small, large] = [scales.start, scales.end].map(|scale| chunk.sphere.w * scale);
+    let is_limited = band.high >= 0.0;
+    if high < band.low * small * small || is_limited && low >= band.high * large * large {
+        return BoundState::Outside;
+    }
+    let is_beyond = low >= band.low * large * large;
+    let is_within = !is_limited || high < band.high * small * small;
+    if is_beyond && is_within {
         BoundState::Inside
     } else {
         BoundState::Partial
@@ -197,7 +233,6 @@ mod tests {
         plan::{DrawShape, Plan, PlanLimits, PlanRequest},
         reference::{is_visible, load_sphere},
     };
-    use core::ops::Range;
     use glam::{Affine3A, Mat4, Quat, Vec4};
     use proptest::prelude::*;
 
@@ -214,11 +249,11 @@ mod tests {
             has_scale: scaled,
             world_from_local: world,
             sphere,
-            shape: DrawShape::NonIndexed {
+            shapes: &[DrawShape::NonIndexed {
                 vertex_count: 3,
                 first_vertex: 0,
-            },
-            views: &[ViewPlanes::default()],
+            }],
+            rows: &[ViewPlanes::default()],
         };
         Plan::build(
             &[request],
@@ -233,8 +268,12 @@ mod tests {
             .chunks[0]
     }
 
+    fn scales_of(bound: &Bound) -> Range<f32> {
+        bound.least_scale..bound.max_scale
+    }
+
     fn state(chunk: &Chunk, row: &ViewPlanes, bound: &Bound) -> BoundState {
-        bound_state(chunk, row, bound.center, bound.radius, bound.max_scale)
+        bound_state(chunk, row, bound.center, bound.radius, scales_of(bound))
     }
 
     /// Floats of a range, in discrete steps: proptest 1.12 asserts a property of its ranges that
@@ -298,7 +337,7 @@ mod tests {
                     continue;
                 }
                 let (center, radius) = word_bound(&bound, i / 32);
-                let state = bound_state(&chunk, &row, center, radius, bound.max_scale);
+                let state = bound_state(&chunk, &row, center, radius, scales_of(&bound));
                 prop_assert!(state != BoundState::Outside || !visible, "instance {i} of a word outside");
                 prop_assert!(state != BoundState::Inside || visible, "instance {i} of a word inside");
             }
@@ -320,7 +359,8 @@ mod tests {
                 CullView::EVERYTHING.within(Vec3::ZERO, 5.0),
             ] {
                 let row = view.planes_in(&Affine3A::IDENTITY);
-                let state = bound_state(&chunk, &row, bound.center, bound.radius, bound.max_scale);
+                let state =
+                    bound_state(&chunk, &row, bound.center, bound.radius, scales_of(&bound));
                 assert_eq!(state, BoundState::Outside);
             }
         }

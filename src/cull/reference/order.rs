@@ -220,8 +220,8 @@ mod tests {
                     has_scale: false,
                     world_from_local: world,
                     sphere: BoundingSphere { center: Vec3::ZERO, radius: 0.1 },
-                    shape: DrawShape::NonIndexed { vertex_count: 3, first_vertex: 0 },
-                    views: &[near_first, view.planes_in(&world)],
+                    shapes: &[DrawShape::NonIndexed { vertex_count: 3, first_vertex: 0 }],
+                    rows: &[near_first, view.planes_in(&world)],
                 }],
                 PlanLimits { counts: 1 << 20, workgroups: 100, few_counts: 100, fine_words: 0 },
             );

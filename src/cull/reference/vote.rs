@@ -3,7 +3,8 @@
 
 use crate::{
     cull::layout::{
-        BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTER, Chunk, ChunkView, ViewPlanes,
+        BAND_EYE, BAND_NONE, BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTER, Chunk,
+        ChunkView, DistanceBand, ViewPlanes,
     },
     instance::PackedInstance,
 };
@@ -47,8 +48,9 @@ fn plane_distance(plane: Vec4, sphere: Vec4) -> f32 {
     plane.truncate().dot(sphere.truncate()) + plane.w + sphere.w
 }
 
-/// Distance of the sphere inside the nearest border of the view; at most 0 means rejected. Planes
-/// give it in the set's units, a light's range in the world's. NaN if the sphere contains NaN.
+/// Distance of the sphere inside the nearest border of the view; at most 0 means rejected (a sphere on
+/// the lower border of a band is kept). Planes and bands give it in the set's units, a light's range
+/// in the world's. NaN if the sphere contains NaN.
 #[must_use]
 pub fn least_distance(chunk: &Chunk, row: &ViewPlanes, sphere: Vec4) -> f32 {
     let mut least = f32::INFINITY;
@@ -64,7 +66,30 @@ pub fn least_distance(chunk: &Chunk, row: &ViewPlanes, sphere: Vec4) -> f32 {
             row.reach.w + sphere.w * chunk.world_scale - distance_to_light(chunk, row, sphere),
         );
     }
+    if row.band.kind != BAND_NONE {
+        let apart = squared_distance(&row.band, sphere).sqrt();
+        least = least.min(apart - row.band.low.sqrt() * sphere.w);
+        if row.band.high >= 0.0 {
+            least = least.min(row.band.high.sqrt() * sphere.w - apart);
+        }
+    }
     least
+}
+
+/// Square of the distance that a band compares.
+fn squared_distance(band: &DistanceBand, sphere: Vec4) -> f32 {
+    if band.kind == BAND_EYE {
+        sphere.truncate().distance_squared(band.eye)
+    } else {
+        1.0
+    }
+}
+
+/// Whether a sphere is at a distance of the band.
+fn sphere_in_band(band: &DistanceBand, sphere: Vec4) -> bool {
+    let apart = squared_distance(band, sphere);
+    let size = sphere.w * sphere.w;
+    apart >= band.low * size && (apart < band.high * size || band.high < 0.0)
 }
 
 fn world_center(chunk: &Chunk, sphere: Vec4) -> Vec3 {
@@ -80,16 +105,19 @@ fn distance_to_light(chunk: &Chunk, row: &ViewPlanes, sphere: Vec4) -> f32 {
     world_center(chunk, sphere).distance(row.reach.truncate())
 }
 
-/// Whether the view keeps the sphere.
+/// Whether the row keeps the sphere.
 #[must_use]
 pub fn is_visible(chunk: &Chunk, row: &ViewPlanes, sphere: Vec4) -> bool {
     let in_view = row
         .planes()
         .into_iter()
         .all(|plane| plane_distance(plane, sphere) > 0.0);
-    if !in_view || row.reach.w < 0.0 {
-        return in_view;
-    }
+    in_view
+        && (row.reach.w < 0.0 || sphere_in_reach(chunk, row, sphere))
+        && (row.band.kind == BAND_NONE || sphere_in_band(&row.band, sphere))
+}
+
+fn sphere_in_reach(chunk: &Chunk, row: &ViewPlanes, sphere: Vec4) -> bool {
     let reach = row.reach.w + sphere.w * chunk.world_scale;
     world_center(chunk, sphere).distance_squared(row.reach.truncate()) <= reach * reach
 }

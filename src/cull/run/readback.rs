@@ -23,7 +23,9 @@ pub struct RowCount {
     pub request: u64,
     /// Index of the view in the frame.
     pub view: u32,
-    /// Number of instances tested.
+    /// Index of the level of detail, the full mesh first.
+    pub level: u32,
+    /// Number of instances tested; 0 for coarser levels, so that each instance counts once per view.
     pub tested: u32,
     /// Number of instances that the view keeps.
     pub visible: u32,
@@ -34,7 +36,7 @@ pub struct RowCount {
 pub struct FrameCounts {
     /// Number of the frame, counted by the culler.
     pub frame: u64,
-    /// One per chunk and view.
+    /// One per chunk, view and level.
     pub rows: Vec<RowCount>,
     /// Number of survivors that did not fit into the arena. The arena grows, so later frames draw
     /// them.
@@ -84,6 +86,7 @@ impl BatchRows {
             .extend(self.rows.iter().zip(draws).map(|(row, draw)| RowCount {
                 request: row.request,
                 view: row.view,
+                level: row.level,
                 tested: row.tested,
                 visible: draw.instance_count,
             }));

@@ -174,11 +174,11 @@ fn plan(limits: &wgpu::Limits, count: u32) -> Plan {
             center: Vec3::ZERO,
             radius: 0.001,
         },
-        shape: DrawShape::NonIndexed {
+        shapes: &[DrawShape::NonIndexed {
             vertex_count: 3,
             first_vertex: 0,
-        },
-        views: &[view.planes_in(&Affine3A::IDENTITY)],
+        }],
+        rows: &[view.planes_in(&Affine3A::IDENTITY)],
     };
     Plan::build(
         &[request],

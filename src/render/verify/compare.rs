@@ -152,6 +152,10 @@ fn twin_parts(
     let mut parts = Vec::new();
     let mut first = 0;
     for part in culler.draw_parts(request, view) {
+        if part.region == 0 {
+            // The next level begins.
+            first = 0;
+        }
         let plan = culler.plan().batches.get(part.batch)?;
         let chunk = *plan.chunks.get(part.chunk as usize)?;
         let batch = Batch {

@@ -1,0 +1,303 @@
+//! Levels of detail: of each view, an instance is drawn at one level, and by its error.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use bevy_gpu_culling::cull::{
+    BoundingSphere, CoarserLevel, Compaction, CullFrame, CullRequest, CullView, Culler,
+    CullerOptions, CullingTier, DrawShape, Gpu, LodEye, Order, SetId,
+};
+use bevy_gpu_culling::instance::{InstanceSet, InstanceTransform};
+use common::{Scene, gpu, options, random_scene, rng, run};
+use glam::{Affine3A, Mat4, Vec3};
+use rand::RngExt;
+use std::collections::HashSet;
+
+const TIERS: [CullingTier; 3] = [
+    CullingTier::Subgroup,
+    CullingTier::Workgroup,
+    CullingTier::Cpu,
+];
+
+fn shape(index_count: u32) -> DrawShape {
+    DrawShape::Indexed {
+        index_count,
+        first_index: 0,
+        base_vertex: 0,
+    }
+}
+
+/// A request of set 0 with levels of these errors.
+fn request(errors: &[f32], views: u32) -> CullRequest {
+    let level = |(index, error): (usize, &f32)| CoarserLevel {
+        shape: shape(30 - index as u32),
+        error: *error,
+    };
+    CullRequest {
+        key: 0,
+        set: SetId(0),
+        world_from_local: Affine3A::IDENTITY,
+        sphere: BoundingSphere {
+            center: Vec3::ZERO,
+            radius: 0.5,
+        },
+        shape: shape(36),
+        coarser: Some(errors.iter().enumerate().map(level).collect()),
+        order: Order::NearFirst,
+        views: (0..views).collect(),
+    }
+}
+
+fn with(compaction: Compaction, tier: CullingTier) -> CullerOptions {
+    CullerOptions {
+        compaction,
+        ..options(tier, true)
+    }
+}
+
+/// The survivors of a view, level after level.
+fn survivors(
+    culler: &Culler,
+    gpu: Gpu<'_>,
+    scene: &Scene,
+    request: usize,
+    view: usize,
+) -> Vec<u32> {
+    culler
+        .read_survivors(gpu, &scene.frame, request, view)
+        .unwrap()
+}
+
+/// Instances along x, one per unit, seen from the origin: level k begins where its error is seen as
+/// one pixel.
+#[test]
+fn a_level_begins_where_its_error_is_seen_as_the_greatest_allowed() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    let places = (1..=4000).map(|x| InstanceTransform {
+        translation: Vec3::X * (x as f32 - 0.5),
+        scale: Vec3::splat(if x % 2 == 0 { 2.0 } else { 1.0 }),
+        ..InstanceTransform::default()
+    });
+    let eye = LodEye {
+        position: Vec3::ZERO,
+        is_orthographic: false,
+        resolution: 1000.0,
+    };
+    let flat = LodEye {
+        is_orthographic: true,
+        resolution: 60.0,
+        ..eye
+    };
+    // The set is stretched by 3, which leaves the distances in its own units as they are.
+    let mut request = request(&[0.01, 0.1, 1.0], 3);
+    request.world_from_local = Affine3A::from_scale(Vec3::splat(3.0));
+    let scene = Scene {
+        sets: vec![InstanceSet::from_transforms(places).unwrap()],
+        frame: CullFrame {
+            views: vec![
+                CullView::EVERYTHING.with_lods_of(eye),
+                CullView::EVERYTHING.with_lods_of(flat),
+                CullView::EVERYTHING,
+            ],
+            requests: vec![request],
+        },
+    };
+    // Level k begins at distance error * scale * 1000. At the orthographic view, an instance of
+    // scale 1 sees errors of 1.8, 18 and 180, one of scale 2 of twice as much.
+    let level_of = |id: u32| {
+        let scale = if (id + 1) % 2 == 0 { 2.0 } else { 1.0 };
+        let apart = id as f32 + 0.5;
+        [0.01, 0.1, 1.0]
+            .iter()
+            .filter(|error| apart >= *error * scale * 1000.0)
+            .count()
+    };
+    for tier in TIERS {
+        let (mut culler, _) = Culler::new(&device, with(Compaction::Auto, tier)).unwrap();
+        run(&mut culler, gpu, &scene);
+        let parts = culler.draw_parts(0, 0).to_vec();
+        assert_eq!(
+            parts.iter().map(|part| part.level).collect::<Vec<_>>(),
+            [0, 1, 2, 3]
+        );
+        let drawn = |view| {
+            let batch = culler.read_batch(gpu, 0).unwrap();
+            let parts = culler.draw_parts(0, view).iter();
+            parts
+                .map(|part| {
+                    let command = batch.draws[part.row as usize];
+                    (command.element_count, command.instance_count)
+                })
+                .collect::<Vec<_>>()
+        };
+        let mut expected = [0; 4];
+        (0..4000).for_each(|id| expected[level_of(id)] += 1);
+        assert_eq!(
+            drawn(0),
+            [
+                (36, expected[0]),
+                (30, expected[1]),
+                (29, expected[2]),
+                (28, expected[3])
+            ],
+            "{tier}"
+        );
+        let ids = survivors(&culler, gpu, &scene, 0, 0);
+        assert!(
+            ids.is_sorted_by_key(|id| level_of(*id)),
+            "level after level"
+        );
+        // Nothing is coarse enough for an orthographic view that sees each error larger than allowed.
+        assert_eq!(drawn(1), [(36, 4000), (30, 0), (29, 0), (28, 0)], "{tier}");
+        assert_eq!(drawn(2), [(36, 4000), (30, 0), (29, 0), (28, 0)], "{tier}");
+    }
+}
+
+/// An orthographic view has one level per scale.
+#[test]
+fn an_orthographic_view_draws_small_instances_at_coarse_levels() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    let scales = [1.0, 0.5, 0.05, 0.005];
+    let places = (0..400).map(|i| InstanceTransform {
+        translation: Vec3::X * i as f32,
+        scale: Vec3::splat(scales[i % 4]),
+        ..InstanceTransform::default()
+    });
+    let eye = LodEye {
+        position: Vec3::ZERO,
+        is_orthographic: true,
+        resolution: 100.0,
+    };
+    let scene = Scene {
+        sets: vec![InstanceSet::from_transforms(places).unwrap()],
+        frame: CullFrame {
+            views: vec![CullView::EVERYTHING.with_lods_of(eye)],
+            requests: vec![request(&[0.015, 0.15, 1.5], 1)],
+        },
+    };
+    // Errors in multiples of the greatest allowed: 1.5, 15 and 150 at scale 1; 0.75, 7.5 and 75 at
+    // 0.5; 0.075, 0.75 and 7.5 at 0.05; all below 1 at 0.005.
+    for tier in TIERS {
+        let (mut culler, _) = Culler::new(&device, with(Compaction::Auto, tier)).unwrap();
+        run(&mut culler, gpu, &scene);
+        let batch = culler.read_batch(gpu, 0).unwrap();
+        let counts: Vec<_> = batch.draws.iter().map(|draw| draw.instance_count).collect();
+        assert_eq!(counts, [100, 100, 100, 100], "{tier}");
+        let ids = survivors(&culler, gpu, &scene, 0, 0);
+        assert!(ids.is_sorted_by_key(|id| id % 4));
+    }
+}
+
+/// With any compaction, the levels of a view share out what the view keeps without levels. Only an
+/// instance on the border of a view may be kept in one case and not in the other.
+#[test]
+fn each_survivor_is_in_one_level() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    let mut rng = rng(0x10d);
+    let mut kept_at_coarser_levels = 0;
+    for case in 0..4 {
+        let lengths = [10f32.powf(rng.random_range(2.0..4.2)) as usize, 700];
+        let mut scene = random_scene(&mut rng, &lengths);
+        scene.frame.views.truncate(8);
+        for request in &mut scene.frame.requests {
+            let errors: Vec<f32> = (0..4).map(|k| 0.003 * 4f32.powi(k)).collect();
+            request.coarser = self::request(&errors, 0).coarser;
+        }
+        let mut plain = scene.frame.clone();
+        for request in &mut plain.requests {
+            request.coarser = None;
+        }
+        let plain = Scene {
+            sets: scene.sets.clone(),
+            frame: plain,
+        };
+        for tier in TIERS {
+            for compaction in Compaction::supported(tier, device.features()) {
+                let (mut culler, _) = Culler::new(&device, with(compaction, tier)).unwrap();
+                let mut read = |scene: &Scene| {
+                    run(&mut culler, gpu, scene);
+                    let mut all = Vec::new();
+                    for (index, request) in scene.frame.requests.iter().enumerate() {
+                        for view in 0..request.views.len() {
+                            all.push(survivors(&culler, gpu, scene, index, view));
+                        }
+                    }
+                    let coarser = culler
+                        .plan()
+                        .batches
+                        .iter()
+                        .flat_map(|batch| &batch.chunk_views);
+                    (
+                        all,
+                        coarser.filter(|view| view.planes.band.low > 0.0).count(),
+                    )
+                };
+                let (whole, none) = read(&plain);
+                let (levels, some) = read(&scene);
+                assert_eq!(none, 0);
+                kept_at_coarser_levels += some;
+                for (whole, levels) in whole.iter().zip(&levels) {
+                    let of_whole: HashSet<u32> = whole.iter().copied().collect();
+                    let of_levels: HashSet<u32> = levels.iter().copied().collect();
+                    assert_eq!(
+                        of_levels.len(),
+                        levels.len(),
+                        "case {case}, {compaction} on {tier}: an instance is in two levels"
+                    );
+                    let differ = of_whole.symmetric_difference(&of_levels).count();
+                    assert!(
+                        differ * 1000 <= whole.len(),
+                        "case {case}, {compaction} on {tier}: {differ} of {} differ",
+                        whole.len()
+                    );
+                }
+            }
+        }
+    }
+    assert!(kept_at_coarser_levels > 100, "{kept_at_coarser_levels}");
+}
+
+/// A camera that comes nearer changes the bands, not the plan.
+#[test]
+fn a_camera_that_moves_keeps_the_plan() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    let places = (0..3000).map(|x| InstanceTransform {
+        translation: Vec3::Z * -(x as f32),
+        ..InstanceTransform::default()
+    });
+    let view = |z: f32| {
+        let clip = Mat4::perspective_infinite_reverse_rh(1.0, 1.0, 0.1)
+            * Mat4::from_translation(Vec3::Z * -z);
+        CullView::from_clip_from_world(&clip).with_lods_of(LodEye {
+            position: Vec3::Z * z,
+            is_orthographic: false,
+            resolution: 1000.0,
+        })
+    };
+    let mut scene = Scene {
+        sets: vec![InstanceSet::from_transforms(places).unwrap()],
+        frame: CullFrame {
+            views: vec![view(0.0)],
+            requests: vec![request(&[0.1, 1.0], 1)],
+        },
+    };
+    let (mut culler, _) =
+        Culler::new(&device, with(Compaction::Auto, CullingTier::Workgroup)).unwrap();
+    let counts = |culler: &Culler| {
+        let batch = culler.read_batch(gpu, 0).unwrap();
+        batch
+            .draws
+            .iter()
+            .map(|draw| draw.instance_count)
+            .collect::<Vec<_>>()
+    };
+    run(&mut culler, gpu, &scene);
+    assert_eq!(counts(&culler), [100, 900, 2000]);
+    scene.frame.views = vec![view(50.0)];
+    run(&mut culler, gpu, &scene);
+    assert_eq!(counts(&culler), [50, 900, 2050]);
+}
