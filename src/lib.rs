@@ -22,7 +22,7 @@
 //! | feature | what it adds | what it costs |
 //! | --- | --- | --- |
 //! | `bevy` | the plugin; without it, the crate is the engine alone | |
-//! | `meshlets` | building, saving and loading [meshes of meshlets](meshlet) | a C++ compiler, for meshoptimizer |
+//! | `meshlets` | building, saving and loading [meshes of meshlets](meshlet), and making [levels of detail](meshlet::MeshData::simplified) | a C++ compiler, for meshoptimizer |
 //! | `overlay` | [`CullingOverlayPlugin`](prelude::CullingOverlayPlugin): counters in Bevy's diagnostics overlay | Bevy's UI crates |
 //! | `tune` | [`cull::tune`]: thresholds of [`Compaction::Auto`](cull::Compaction::Auto), measured and kept per adapter | a few small crates |
 #![cfg_attr(
@@ -57,6 +57,8 @@ pub mod prelude {
     pub use crate::instance::{
         GpuWritten, InstanceSet, InstanceTransform, PackedInstance, PackedQuat,
     };
+    #[cfg(all(feature = "bevy", feature = "meshlets"))]
+    pub use crate::meshlet::LodSettings;
     #[cfg(feature = "bevy")]
     pub use crate::meshlet::{MeshletMesh, MeshletSettings};
     #[cfg(feature = "bevy")]
@@ -66,8 +68,8 @@ pub mod prelude {
     #[cfg(feature = "bevy")]
     pub use crate::render::{
         CullingRadius, CullingReport, FreezeCulling, GpuCullingPlugin, GpuCullingSettings,
-        GpuCullingSystems, GpuInstances, InstanceMeshUniforms, InstanceUploadProgress,
-        NoInstanceSorting, TuningSource,
+        GpuCullingSystems, GpuInstances, InstanceLod, InstanceLods, InstanceMeshUniforms,
+        InstanceUploadProgress, NoInstanceSorting, TuningSource,
     };
 }
 

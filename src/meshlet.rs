@@ -7,6 +7,7 @@
 //!   directions that its triangles face.
 //! * [`MeshletMesh::to_bytes`], [`MeshletMesh::from_bytes`]: the file, versioned and with a
 //!   checksum.
+//! * [`MeshData::simplified`]: coarser forms of a mesh, its levels of detail.
 //! * [`MeshletError`]: what was wrong, with the value and the limit.
 //!
 //! Building and files need the feature `meshlets`. Nothing here depends on the GPU or Bevy.
@@ -18,6 +19,8 @@ mod data;
 mod error;
 #[cfg(feature = "meshlets")]
 mod file;
+#[cfg(feature = "meshlets")]
+mod simplify;
 
 pub use cone::NormalCone;
 pub use data::{
@@ -26,3 +29,5 @@ pub use data::{
 pub use error::MeshletError;
 #[cfg(feature = "meshlets")]
 pub use file::{EXTENSION, VERSION};
+#[cfg(feature = "meshlets")]
+pub use simplify::{LodSettings, SimplifiedMesh};

@@ -4,7 +4,7 @@
 //! One frame, in order:
 //!
 //! 1. `bounds` (main world): the entity's `Aabb` surrounds the whole set, so Bevy's own visibility
-//!    decides which views see the entity at all.
+//!    decides which views see the entity at all. `lods`: which levels of detail are loaded.
 //! 2. `extract`: the entities that have sets. `upload`: changed ranges of sets, and new sets in
 //!    slices. `gpu_written`: the buffers of sets that a compute pass of the app writes.
 //! 3. `materials`: the entity's prepared material is filed once more under a private id, with our
@@ -34,6 +34,7 @@ mod extract;
 mod gpu;
 mod gpu_written;
 mod history;
+mod lods;
 mod materials;
 mod meshlets;
 mod names;
@@ -53,6 +54,7 @@ pub use components::{
 };
 pub use cpu_times::{CpuStage, CpuTimes};
 pub use gpu_written::{InstanceBuffer, InstanceBuffers};
+pub use lods::{InstanceLod, InstanceLods};
 pub use meshlets::MeshletMesh3d;
 #[doc(hidden)]
 pub use meshlets::MeshletRoom;
@@ -60,7 +62,7 @@ pub use meshlets::MeshletRoom;
 pub use meshlets::{
     BuildMeshlets, MeshletBuilds, MeshletMeshLoader, MeshletMeshSaver, MeshletsBuilt,
 };
-pub use report::{CullingReport, MeshletReport, ViewReport};
+pub use report::{CullingReport, LevelReport, MeshletReport, ViewReport};
 pub use settings::{GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems};
 pub use tuning::TuningSource;
 pub use upload::InstanceUploadProgress;

@@ -66,6 +66,26 @@ pub struct Cli {
         conflicts_with = "peer"
     )]
     pub order: DrawOrder,
+    /// Whether far orbs are drawn at coarser levels of detail
+    #[arg(
+        long,
+        value_enum,
+        value_name = "HOW",
+        default_value_t,
+        conflicts_with = "peer"
+    )]
+    pub lods: Lods,
+    /// The greatest error, in pixels, with which levels are drawn
+    #[arg(
+        long,
+        value_name = "PIXELS",
+        default_value_t = 1.0,
+        conflicts_with = "peer"
+    )]
+    pub lod_pixels: f32,
+    /// Draw each level of detail in its own color
+    #[arg(long, conflicts_with_all = ["peer", "meshlets"])]
+    pub color_lods: bool,
     /// Freeze culling at frame K, then fly the camera out: the picture shows the frustum and what
     /// it kept
     #[arg(long, value_name = "K", requires = "headless", conflicts_with = "peer", value_parser = clap::value_parser!(u32).range(1..))]
@@ -214,6 +234,16 @@ pub enum DrawOrder {
     NearFirst,
     /// Those that come first in the set
     Set,
+}
+
+/// Whether sets have levels of detail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Lods {
+    /// Far orbs have fewer triangles
+    #[default]
+    On,
+    /// All orbs have all triangles
+    Off,
 }
 
 /// How orbs of many triangles are drawn.
@@ -386,6 +416,16 @@ mod tests {
         let colors = parse("--color-meshlets").map(|cli| cli.color_meshlets);
         assert!(colors.is_err());
         assert!(parse("--meshlets --color-meshlets")?.color_meshlets);
+        Ok(())
+    }
+
+    #[test]
+    fn levels_are_on_unless_they_are_off() -> Result<(), clap::Error> {
+        assert_eq!(parse("")?.lods, Lods::On);
+        assert_eq!(parse("--lods=off")?.lods, Lods::Off);
+        assert!(parse("--peer bevy --lods=off").is_err());
+        assert!(parse("--color-lods --meshlets").is_err());
+        assert!((parse("--lod-pixels 0.5")?.lod_pixels - 0.5).abs() < f32::EPSILON);
         Ok(())
     }
 

@@ -455,6 +455,7 @@ fn app(cli: &Cli, end: &CleanEnd) -> App {
             tier: cli.tier.map(|tier| tier.0),
             compaction: cli.compaction.0,
             upload_budget: Some(cli.upload_bytes()),
+            lod_pixels: cli.lod_pixels,
             ..default()
         });
     }

@@ -16,6 +16,10 @@ use bevy::{
     },
     render::renderer::RenderAdapterInfo,
 };
+use bevy_gpu_culling::{
+    meshlet::MeshletError,
+    prelude::{InstanceLods, LodSettings},
+};
 use wgpu::DeviceType;
 
 /// Radius of an orb, a rock or a ring of scale 1.
@@ -42,6 +46,37 @@ pub fn mesh(shape: Shape) -> Mesh {
         .minor_resolution(6)
         .build(),
     }
+}
+
+/// The coarser levels of a shape's mesh, with their errors.
+pub fn levels(shape: Shape) -> Result<Vec<(Mesh, f32)>, MeshletError> {
+    let settings = LodSettings::default();
+    if shape != Shape::Rock {
+        return InstanceLods::simplified_meshes(&mesh(shape), &settings);
+    }
+    // Flat faces share no vertex, so the smooth ball becomes coarser, and its faces flat.
+    let mut levels = InstanceLods::simplified_meshes(&bumpy(1), &settings)?;
+    for (mesh, _) in &mut levels {
+        flatten(mesh);
+    }
+    Ok(levels)
+}
+
+/// The colors of levels of detail, the full mesh first.
+const LEVEL_COLORS: [[f32; 4]; 5] = [
+    [0.9, 0.9, 0.9, 1.0],
+    [0.15, 0.75, 0.3, 1.0],
+    [0.9, 0.8, 0.1, 1.0],
+    [0.95, 0.4, 0.05, 1.0],
+    [0.8, 0.05, 0.15, 1.0],
+];
+
+/// The mesh in the color of its level.
+pub fn in_color_of(level: usize, mut mesh: Mesh) -> Mesh {
+    let color = LEVEL_COLORS[level.min(LEVEL_COLORS.len() - 1)];
+    let colors = vec![color; mesh.count_vertices()];
+    mesh.insert_attribute(Mesh::ATTRIBUTE_COLOR, colors);
+    mesh
 }
 
 /// The closed mesh of a shape, of more than 10,000 triangles, for meshlets.
@@ -88,9 +123,14 @@ fn ball(subdivisions: u32) -> Mesh {
 /// A ball with bumps and flat faces.
 fn rock() -> Mesh {
     let mut mesh = bumpy(1);
+    flatten(&mut mesh);
+    mesh
+}
+
+/// Gives each triangle one normal.
+fn flatten(mesh: &mut Mesh) {
     mesh.duplicate_vertices();
     mesh.compute_flat_normals();
-    mesh
 }
 
 /// A ball with bumps and the normals of a smooth one.

@@ -13,7 +13,7 @@ use bevy_gpu_culling::{
     diagnostics::{CPU_TOTAL, MESHLET_STAGE_GPU, STAGE_CPU, STAGE_GPU},
     instance::InstanceSet,
     prelude::CullingReport,
-    render::MeshletReport,
+    render::{MeshletReport, ViewKind, ViewReport},
 };
 use clap::ValueEnum;
 use serde::{Serialize, Serializer};
@@ -48,11 +48,22 @@ pub struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     upload: Option<Upload>,
     views: Vec<View>,
+    /// Triangles that the camera's main pass draws; `None` for a peer.
+    triangles: Option<u64>,
+    /// What the camera sees at each level of detail, the full meshes first.
+    lods: Vec<Level>,
     /// With `--meshlets`: the camera's counters, and the GPU time of the main pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     meshlets: Option<Parts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     peer: Option<String>,
+}
+
+/// What a view sees at one level of detail.
+#[derive(Serialize, Clone, Copy)]
+pub struct Level {
+    triangles: u64,
+    visible: u64,
 }
 
 /// Counters of meshlets and triangles, and the cost of drawing them.
@@ -167,6 +178,18 @@ impl Report {
         let diagnostics = world.resource::<DiagnosticsStore>();
         let counts = culling.map(|report| report.meshlets).unwrap_or_default();
         let parts = cli.meshlets == Some(Meshlets::Parts) && cli.peer.is_none();
+        let camera = culling.and_then(|report| {
+            let mut views = report.views.iter();
+            views.find(|view| view.kind == ViewKind::Camera)
+        });
+        let lods: Vec<_> = camera
+            .iter()
+            .flat_map(|view| &view.levels)
+            .map(|level| Level {
+                triangles: level.triangles,
+                visible: level.visible,
+            })
+            .collect();
         Self {
             adapter: adapter.name.clone(),
             backend: adapter.backend.to_string(),
@@ -206,6 +229,11 @@ impl Report {
                 .map(|(stage, path)| (*stage, diagnosed(diagnostics, path)))
                 .collect(),
             views,
+            triangles: match parts && counts.tested > 0 {
+                true => Some(counts.triangles),
+                false => camera.map(ViewReport::triangles),
+            },
+            lods,
             meshlets: cli.meshlets.map(|how| Parts::new(how, counts, diagnostics)),
             peer: cli.peer.map(name),
         }
@@ -301,6 +329,15 @@ impl fmt::Display for Report {
                     view.visible, view.tested
                 ),
             )?;
+        }
+        if let Some(triangles) = self.triangles {
+            let levels = self.lods.iter().map(|level| level.visible.to_string());
+            let levels: Vec<_> = levels.collect();
+            let levels = match levels.len() {
+                0 | 1 => String::new(),
+                _ => format!(", orbs per level {}", levels.join(", ")),
+            };
+            row("triangles", format!("{triangles}{levels}"))?;
         }
         row(
             "frame",
@@ -399,6 +436,11 @@ mod tests {
                 verified: Some(true),
                 ..View::new("camera")
             }],
+            triangles: Some(240),
+            lods: vec![Level {
+                triangles: 240,
+                visible: 3,
+            }],
             meshlets: None,
             peer: None,
         };
@@ -433,6 +475,8 @@ mod tests {
             "cpu_ms",
             "gpu_ms",
             "views",
+            "triangles",
+            "lods",
         ];
         expected.sort_unstable();
         assert_eq!(keys, expected);

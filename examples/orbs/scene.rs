@@ -1,14 +1,17 @@
 //! The field in the world: as instance sets, or as one entity per orb.
 
 use crate::{
-    cli::{Cli, DrawOrder, Meshlets, Peer},
-    field::{self, LAYERS, LayerSet},
+    cli::{Cli, DrawOrder, Lods, Meshlets, Peer},
+    field::{self, LAYERS, LayerSet, Shape},
     look,
 };
 use bevy::{asset::RenderAssetUsages, prelude::*};
 use bevy_gpu_culling::{
     instance::{InstanceError, InstanceSet, InstanceTransform},
-    prelude::{GpuInstances, MeshletMesh, MeshletMesh3d, MeshletSettings, NoInstanceSorting},
+    prelude::{
+        GpuInstances, InstanceLod, InstanceLods, MeshletMesh, MeshletMesh3d, MeshletSettings,
+        NoInstanceSorting,
+    },
 };
 
 /// The field that is drawn now.
@@ -28,6 +31,10 @@ pub struct Field {
     /// Whether sets are dropped on the CPU once they are on the GPU.
     pub gpu_only: bool,
     pub order: DrawOrder,
+    /// Whether far orbs are drawn at coarser levels of detail.
+    pub lods: Lods,
+    /// Whether each level has its own color.
+    pub colored_lods: bool,
     /// Number of orbs that are drawn: all, or those that were kept.
     pub drawn: u64,
     /// Number of their sets.
@@ -48,6 +55,8 @@ impl Field {
             lights: cli.lights,
             gpu_only: cli.gpu_only,
             order: cli.order,
+            lods: cli.lods,
+            colored_lods: cli.color_lods,
             drawn: 0,
             sets: 0,
             bytes: 0,
@@ -78,6 +87,32 @@ struct Look {
     mesh: Handle<Mesh>,
     material: Handle<StandardMaterial>,
     parts: Option<Parts>,
+    levels: Levels,
+}
+
+/// The levels of detail of a layer's orbs, whether they are drawn or not.
+#[derive(Component, Clone, Default)]
+pub struct Levels(InstanceLods);
+
+impl Levels {
+    fn new(world: &mut World, shape: Shape, colored: bool) -> Self {
+        let levels = look::levels(shape).unwrap_or_else(|error| {
+            error!("{shape:?} has no levels of detail: {error}");
+            Vec::new()
+        });
+        let level = |(number, (mesh, error))| {
+            let mesh = if colored {
+                look::in_color_of(number, mesh)
+            } else {
+                mesh
+            };
+            let mesh = add(world, mesh);
+            InstanceLod { mesh, error }
+        };
+        Self(InstanceLods {
+            levels: (1..).zip(levels).map(level).collect(),
+        })
+    }
 }
 
 /// The mesh cut into meshlets, in the layer's look and with one color per meshlet.
@@ -96,14 +131,27 @@ impl Parts {
 }
 
 impl Palette {
-    /// `cut` is false for a peer, which has no meshlets.
-    fn new(world: &mut World, meshlets: Option<Meshlets>, cut: bool) -> Self {
+    /// A peer has neither meshlets nor levels.
+    fn new(world: &mut World, field: &Field) -> Self {
+        let (meshlets, cut) = (field.meshlets, field.peer.is_none());
         let neutral = add(world, look::neutral_material());
         let looks = LAYERS.iter().map(|layer| {
-            let material = add(world, look::material(layer.finish));
-            let mesh = match meshlets {
-                None => look::mesh(layer.shape),
-                Some(_) => look::dense_mesh(layer.shape),
+            let material = match field.colored_lods {
+                false => add(world, look::material(layer.finish)),
+                true => neutral.clone(),
+            };
+            let (mesh, levels) = match meshlets {
+                None if cut => {
+                    let levels = Levels::new(world, layer.shape, field.colored_lods);
+                    (look::mesh(layer.shape), levels)
+                }
+                None => (look::mesh(layer.shape), Levels::default()),
+                Some(_) => (look::dense_mesh(layer.shape), Levels::default()),
+            };
+            let mesh = if field.colored_lods {
+                look::in_color_of(0, mesh)
+            } else {
+                mesh
             };
             let parts = meshlets.filter(|_| cut).and_then(|_| {
                 let parts = MeshletMesh::from_mesh(&mesh, &MeshletSettings::default());
@@ -119,6 +167,7 @@ impl Palette {
                     plain: (add(world, parts), material.clone()),
                 }),
                 material,
+                levels,
             }
         });
         Self(looks.collect())
@@ -141,6 +190,25 @@ pub fn toggle_colors(
     }
 }
 
+/// Switches levels of detail on and off.
+pub fn toggle_lods(
+    mut commands: Commands,
+    mut field: ResMut<Field>,
+    orbs: Query<(Entity, &Levels)>,
+) {
+    field.lods = match field.lods {
+        Lods::On => Lods::Off,
+        Lods::Off => Lods::On,
+    };
+    for (entity, levels) in &orbs {
+        let mut entity = commands.entity(entity);
+        match field.lods {
+            Lods::On => entity.insert(levels.0.clone()),
+            Lods::Off => entity.remove::<InstanceLods>(),
+        };
+    }
+}
+
 /// Marks an entity that draws orbs: a set, or an orb of the peer.
 #[derive(Component)]
 pub struct Orbs;
@@ -155,7 +223,7 @@ pub fn show(world: &mut World, mut field: Field, sets: Vec<LayerSet>) {
         world.despawn(entity);
     }
     if !world.contains_resource::<Palette>() {
-        let palette = Palette::new(world, field.meshlets, field.peer.is_none());
+        let palette = Palette::new(world, &field);
         world.insert_resource(palette);
     }
     let radius = field.radius();
@@ -170,6 +238,7 @@ pub fn show(world: &mut World, mut field: Field, sets: Vec<LayerSet>) {
             mesh,
             material,
             parts,
+            levels,
         } = world.resource::<Palette>().0[index].clone();
         match field.peer {
             None => {
@@ -188,6 +257,10 @@ pub fn show(world: &mut World, mut field: Field, sets: Vec<LayerSet>) {
                 if field.order == DrawOrder::Set {
                     spawned.insert(NoInstanceSorting);
                 }
+                if field.lods == Lods::On {
+                    spawned.insert(levels.0.clone());
+                }
+                spawned.insert(levels);
             }
             // Decoded from the packed set, so that both draw exactly the same rotations.
             Some(Peer::Bevy) => {

@@ -8,7 +8,7 @@ use crate::{
     freeze::FreezePlugin,
     help::HelpPlugin,
     log_plugin, look,
-    scene::{Field, show, toggle_colors},
+    scene::{Field, show, toggle_colors, toggle_lods},
 };
 use bevy::{
     app::TerminalCtrlCHandlerPlugin,
@@ -68,6 +68,7 @@ pub fn run(cli: &Cli, end: &CleanEnd) -> Result<(), Failure> {
                 tier: cli.tier.map(|tier| tier.0),
                 compaction: cli.compaction.0,
                 upload_budget: Some(cli.upload_bytes()),
+                lod_pixels: cli.lod_pixels,
                 ..default()
             },
             CullingOverlayPlugin,
@@ -78,6 +79,7 @@ pub fn run(cli: &Cli, end: &CleanEnd) -> Result<(), Failure> {
             (
                 toggle_freeze.run_if(input_just_pressed(KeyCode::KeyF)),
                 toggle_colors.run_if(input_just_pressed(KeyCode::KeyM)),
+                toggle_lods.run_if(input_just_pressed(KeyCode::KeyL)),
                 cycle_tier.run_if(input_just_pressed(KeyCode::KeyT)),
                 cycle_compaction.run_if(input_just_pressed(KeyCode::KeyC)),
             ),
@@ -131,8 +133,8 @@ fn pilot(radius: f32) -> FreeCamera {
         walk_speed: 0.15 * radius,
         run_speed: 0.6 * radius,
         friction: 12.0,
-        // The default, M, colors meshlets.
-        keyboard_key_toggle_cursor_grab: KeyCode::KeyL,
+        // The default, M, colors meshlets, and L is for levels of detail.
+        keyboard_key_toggle_cursor_grab: KeyCode::KeyG,
         ..default()
     }
 }

@@ -81,7 +81,7 @@ impl MeshletMesh {
 }
 
 /// Merges equal vertices and drops vertices without a triangle.
-fn weld(data: &MeshData) -> (MeshData, Vec<u32>) {
+pub(super) fn weld(data: &MeshData) -> (MeshData, Vec<u32>) {
     let streams: Vec<_> = data
         .attributes
         .iter()
@@ -112,7 +112,11 @@ fn weld(data: &MeshData) -> (MeshData, Vec<u32>) {
 }
 
 /// The attribute with its vertices at their new places; drops vertices without a place.
-fn reorder(attribute: &VertexAttribute, places: &[u32], count: usize) -> VertexAttribute {
+pub(super) fn reorder(
+    attribute: &VertexAttribute,
+    places: &[u32],
+    count: usize,
+) -> VertexAttribute {
     let stride = attribute.stride as usize;
     let mut bytes = vec![0; count * stride];
     for (vertex, place) in attribute.bytes.chunks_exact(stride).zip(places) {

@@ -3,6 +3,7 @@
 use super::{
     components::{CullingRadius, GpuInstances},
     cpu_times::{CpuClock, CpuStage},
+    lods::SetLods,
     meshlets::MeshletMesh3d,
 };
 use crate::{cull::BoundingSphere, instance::InstanceSet};
@@ -29,6 +30,7 @@ pub(super) struct BoundedSet {
     instances: &'static GpuInstances,
     mesh: &'static Mesh3d,
     radius: Option<&'static CullingRadius>,
+    lods: Option<&'static SetLods>,
     is_skinned: Has<SkinnedMesh>,
     is_lightmapped: Has<Lightmap>,
 }
@@ -40,6 +42,7 @@ type BoundsChanged = Or<(
     Changed<Mesh3d>,
     AssetChanged<Mesh3d>,
     Changed<CullingRadius>,
+    Changed<SetLods>,
     Added<SkinnedMesh>,
     Added<Lightmap>,
 )>;
@@ -142,7 +145,8 @@ pub(super) fn update_bounds(
         } else if item.is_lightmapped {
             Err(Problem::Lightmapped)
         } else {
-            culling_sphere(mesh, item.radius, || told.tell(entity, Problem::BadRadius))
+            let bad_radius = || told.tell(entity, Problem::BadRadius);
+            culling_sphere(mesh, item.radius, item.lods, bad_radius)
         };
         match sphere {
             Ok(sphere) => {
@@ -166,10 +170,12 @@ fn is_empty(mesh: &Mesh) -> bool {
     matches!(points, Ok(VertexAttributeValues::Float32x3(points)) if points.is_empty())
 }
 
-/// The sphere of the radius if that is valid, otherwise the sphere around the mesh.
+/// The sphere of the radius if that is valid, otherwise the sphere around the mesh and those of its
+/// levels.
 fn culling_sphere(
     mesh: &Mesh,
     radius: Option<&CullingRadius>,
+    lods: Option<&SetLods>,
     bad_radius: impl FnOnce(),
 ) -> Result<BoundingSphere, Problem> {
     if let Some(radius) = radius {
@@ -182,10 +188,8 @@ fn culling_sphere(
         bad_radius();
     }
     let aabb = mesh.compute_aabb().ok_or(Problem::NoBounds)?;
-    Ok(BoundingSphere::around_box(
-        aabb.center.into(),
-        aabb.half_extents.into(),
-    ))
+    let sphere = BoundingSphere::around_box(aabb.center.into(), aabb.half_extents.into());
+    Ok(lods.map_or(sphere, |lods| lods.enlarge(sphere)))
 }
 
 /// A set without a mesh.

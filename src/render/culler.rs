@@ -1,7 +1,7 @@
 //! The engine in the render world, and the sets that it holds.
 
 use super::{
-    bindings::can_draw_sets, gpu::RenderGpu, gpu_written::InstanceBuffers,
+    bindings::can_draw_sets, gpu::RenderGpu, gpu_written::InstanceBuffers, lods::SetLod,
     settings::GpuCullingSettings, tuning::Tunings, upload::KnownSets,
 };
 use crate::{
@@ -18,6 +18,7 @@ use bevy::{
     prelude::*,
     render::sync_world::{MainEntity, MainEntityHashSet},
 };
+use std::sync::Arc;
 
 /// The engine, and the sets that it holds.
 #[derive(Resource, Default)]
@@ -75,6 +76,8 @@ pub(super) struct ExtractedSet {
     pub keep_all: bool,
     /// The entity has `NoInstanceSorting`: its instances are drawn in the order of the set.
     pub is_unsorted: bool,
+    /// The levels of detail that are loaded.
+    pub lods: Option<Arc<[SetLod]>>,
 }
 
 /// Makes the culler for the device: when the renderer starts, and when it starts again after a lost

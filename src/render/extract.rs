@@ -7,6 +7,7 @@ use super::{
     culler::{ExtractedSet, GpuCuller, make_culler},
     gpu::RenderGpu,
     gpu_written::InstanceBuffers,
+    lods::SetLods,
     names::AssetNames,
     settings::GpuCullingSettings,
     upload::{KnownSet, Reserved, UploadInbox, Uploads},
@@ -32,6 +33,7 @@ pub(super) struct SetEntity {
     transform: &'static GlobalTransform,
     keep_all: Has<NoFrustumCulling>,
     is_unsorted: Has<NoInstanceSorting>,
+    lods: Option<&'static SetLods>,
     asks_expanded: Has<InstanceMeshUniforms>,
     is_lightmapped: Has<Lightmap>,
 }
@@ -92,6 +94,7 @@ pub(super) fn extract_sets(
         transform,
         keep_all,
         is_unsorted,
+        lods,
         ..
     } in &entities
     {
@@ -148,6 +151,7 @@ pub(super) fn extract_sets(
             world_from_local: transform.affine(),
             keep_all,
             is_unsorted,
+            lods: lods.map(|lods| lods.levels.clone()),
         });
     }
     uploads.advance(&mut sets.known, &assets);

@@ -13,6 +13,7 @@ use super::{
     expanded::ExpandedUniforms,
     extract::extract_sets,
     gpu_written::InstanceBuffers,
+    lods::{InstanceLods, resolve_lods},
     materials::{
         DrawShaders, DrawnFaces, InstancedShaders, MaterialAliases, SetPipelines,
         SetPrepassPipelines, alias_materials, extract_imports, warn_of_missing_materials,
@@ -73,6 +74,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
         .register_type::<FreezeCulling>()
         .register_type::<InstanceMeshUniforms>()
         .register_type::<NoInstanceSorting>()
+        .register_type::<InstanceLods>()
         .register_type::<GpuCullingSettings>()
         .insert_resource(settings)
         .init_resource::<CullingReport>()
@@ -96,7 +98,9 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
         .add_systems(
             PostUpdate,
             (
-                update_bounds.run_if(resource_exists::<Assets<Mesh>>),
+                (resolve_lods, update_bounds)
+                    .chain()
+                    .run_if(resource_exists::<Assets<Mesh>>),
                 warn_of_missing_meshes,
                 freeze_frusta,
             )

@@ -194,6 +194,15 @@ impl Requests<'_, '_, '_> {
         };
         let first_slot = self.slots.len();
         self.add_slots(set, &uniform);
+        let is_blended = self.aliases.blended.contains(&entity);
+        // What blends is drawn in one order, not level after level.
+        let has_levels = !is_blended && !self.draws.expanded.contains(&entity);
+        let lods = set.lods.as_ref().filter(|_| has_levels);
+        let lods = lods.and_then(|levels| {
+            self.draws
+                .lods_of(self.meshes, entity, (mesh_id, mesh), levels)
+        });
+        let coarser = lods.as_ref().map(|lods| lods.coarser.clone());
         self.draws.drawn.push(Drawn {
             entity,
             set: set.set,
@@ -201,6 +210,7 @@ impl Requests<'_, '_, '_> {
             slots: (self.slots.len() - first_slot) / SLOT_STRIDE as u32,
             mesh_id,
             mesh,
+            lods,
         });
         self.draws.frame.requests.push(CullRequest {
             key: entity.to_bits(),
@@ -208,8 +218,8 @@ impl Requests<'_, '_, '_> {
             world_from_local: set.world_from_local,
             sphere: set.sphere,
             shape: self.draws.meshes[mesh].shape,
-            coarser: None,
-            order: if set.is_unsorted || self.aliases.blended.contains(&entity) {
+            coarser,
+            order: if set.is_unsorted || is_blended {
                 Order::Set
             } else {
                 Order::NearFirst

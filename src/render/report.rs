@@ -88,6 +88,27 @@ pub struct ViewReport {
     pub tested: u64,
     /// Number of instances kept.
     pub visible: u64,
+    /// What was kept at each level of detail, the full mesh first. Sets without levels are drawn at
+    /// the first.
+    pub levels: Vec<LevelReport>,
+}
+
+/// Counters of one level of detail of a view.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LevelReport {
+    /// Number of instances kept.
+    pub visible: u64,
+    /// Number of their triangles, if meshes are lists of triangles. Instances that are drawn by
+    /// meshlets count whole; [`MeshletReport`] says what is drawn of them.
+    pub triangles: u64,
+}
+
+impl ViewReport {
+    /// Number of triangles of all instances kept.
+    #[must_use]
+    pub fn triangles(&self) -> u64 {
+        self.levels.iter().map(|level| level.triangles).sum()
+    }
 }
 
 impl CullingReport {
@@ -115,10 +136,11 @@ impl CullingReport {
         self.overflow = counts.overflow;
         self.instances = 0;
         /// Instances of a view.
-        #[derive(Clone, Copy, Default)]
+        #[derive(Clone, Default)]
         struct Sum {
             tested: u64,
             visible: u64,
+            levels: Vec<LevelReport>,
         }
         // `None` for a view that tested no set. A view that comes once more, for sets without
         // frustum culling, is the same view.
@@ -130,6 +152,13 @@ impl CullingReport {
                 let sum = sums[row.view as usize % views.len()].get_or_insert_default();
                 sum.tested += u64::from(row.tested);
                 sum.visible += u64::from(row.visible);
+                let level = row.level as usize;
+                if sum.levels.len() <= level {
+                    sum.levels.resize(level + 1, LevelReport::default());
+                }
+                sum.levels[level].visible += u64::from(row.visible);
+                sum.levels[level].triangles +=
+                    u64::from(row.visible) * u64::from(row.element_count / 3);
             }
             if *first_view.entry(row.request).or_insert(row.view) == row.view {
                 self.instances += u64::from(row.tested);
@@ -137,7 +166,12 @@ impl CullingReport {
         }
         self.views.clear();
         for (view, sum) in views.iter().zip(sums) {
-            let Some(Sum { tested, visible }) = sum else {
+            let Some(Sum {
+                tested,
+                visible,
+                levels,
+            }) = sum
+            else {
                 continue;
             };
             self.views.push(ViewReport {
@@ -146,6 +180,7 @@ impl CullingReport {
                 name: view.display_name(),
                 tested,
                 visible,
+                levels,
             });
         }
     }

@@ -4,14 +4,15 @@ use super::{
     bindings::DrawVersion,
     draw_slots::SLOT_STRIDE,
     history::ViewHistory,
+    lods::{RequestLods, SetLod, fit_each_other},
     views::{FrameView, view_order},
 };
-use crate::cull::{CullFrame, Culler, DrawPart, DrawShape, SetId, Version};
+use crate::cull::{CoarserLevel, CullFrame, Culler, DrawPart, DrawShape, SetId, Version};
 use bevy::{
     ecs::system::SystemParam,
     mesh::BaseMeshPipelineKey,
     pbr::RenderMeshInstances,
-    platform::collections::HashMap,
+    platform::collections::{HashMap, HashSet},
     prelude::*,
     render::{
         mesh::{RenderMesh, RenderMeshBufferInfo, allocator::MeshAllocator},
@@ -21,6 +22,7 @@ use bevy::{
         view::RetainedViewEntity,
     },
 };
+use std::sync::Arc;
 
 /// The draws of the frame's sets. `prepare` fills it, the draw functions look their draws up in it.
 #[derive(Resource, Default)]
@@ -55,6 +57,8 @@ pub(super) struct SetDraws {
     pub bindings: Vec<BatchBinding>,
     /// Entities whose deformed mesh was logged.
     told: MainEntityHashSet,
+    /// Levels whose unfit mesh was logged.
+    told_levels: HashSet<(MainEntity, AssetId<Mesh>)>,
 }
 
 /// What a request draws.
@@ -68,6 +72,8 @@ pub(super) struct Drawn {
     pub mesh_id: AssetId<Mesh>,
     /// Index of the mesh in [`SetDraws::meshes`].
     pub mesh: usize,
+    /// Its coarser levels of detail.
+    pub lods: Option<RequestLods>,
 }
 
 /// The bind group of a batch.
@@ -101,6 +107,8 @@ pub(super) struct EntityDraws<'a> {
 pub(super) struct PartDraw<'a> {
     pub part: &'a DrawPart,
     pub bind_group: &'a BindGroup,
+    /// The mesh of the level of detail.
+    pub mesh: &'a MeshBuffers,
     /// Byte offset of the region's draw slot.
     pub slot: u32,
 }
@@ -155,6 +163,10 @@ impl SetDraws {
         {
             return Some(before.mesh);
         }
+        self.find_or_add(meshes, id)
+    }
+
+    fn find_or_add(&mut self, meshes: &Meshes, id: AssetId<Mesh>) -> Option<usize> {
         if let Some(place) = self.mesh_places.get(&id) {
             return Some(*place);
         }
@@ -163,7 +175,48 @@ impl SetDraws {
         Some(self.meshes.len() - 1)
     }
 
-    /// The draws of a request in a view.
+    /// The levels of the next request, whose mesh has the place `full`; `None` if it has none.
+    /// Levels whose mesh Bevy has not prepared are left out until then.
+    pub fn lods_of(
+        &mut self,
+        meshes: &Meshes,
+        entity: MainEntity,
+        full: (AssetId<Mesh>, usize),
+        levels: &Arc<[SetLod]>,
+    ) -> Option<RequestLods> {
+        if levels.is_empty() {
+            return None;
+        }
+        if let Some(before) = self.drawn_before.get(self.drawn.len())
+            && (before.entity, before.mesh_id) == (entity, full.0)
+            && let Some(lods) = &before.lods
+            && Arc::ptr_eq(&lods.made_from, levels)
+        {
+            return Some(lods.clone());
+        }
+        let (mut coarser, mut places) = (Vec::new(), Vec::new());
+        for level in &**levels {
+            let Some(place) = self.find_or_add(meshes, level.mesh) else {
+                continue;
+            };
+            if !meshes.fit_each_other(full.0, level.mesh) {
+                self.refuse_level(entity, level.mesh);
+                continue;
+            }
+            coarser.push(CoarserLevel {
+                shape: self.meshes[place].shape,
+                error: level.error,
+            });
+            places.push(place);
+        }
+        Some(RequestLods {
+            made_from: levels.clone(),
+            coarser: coarser.into(),
+            meshes: places.into(),
+        })
+    }
+
+    /// The draws of a request in a view: level after level, region after region.
     pub fn parts<'a>(
         &'a self,
         culler: &'a Culler,
@@ -173,11 +226,17 @@ impl SetDraws {
         let views = &self.frame.requests[request].views;
         let parts = place_of_view(&self.views, views, &view)
             .map_or(&[][..], |place| culler.draw_parts(request, place));
-        let first_slot = self.drawn[request].first_slot;
+        let drawn = &self.drawn[request];
+        let first_slot = drawn.first_slot;
         parts.iter().filter_map(move |part| {
+            let mesh = match part.level.checked_sub(1) {
+                None => drawn.mesh,
+                Some(coarser) => *drawn.lods.as_ref()?.meshes.get(coarser)?,
+            };
             Some(PartDraw {
                 part,
                 bind_group: self.bindings.get(part.batch)?.bind_group.as_ref()?,
+                mesh: self.meshes.get(mesh)?,
                 slot: first_slot + part.region as u32 * SLOT_STRIDE as u32,
             })
         })
@@ -190,6 +249,17 @@ impl SetDraws {
                 "GpuInstances on {} are not drawn: the mesh {mesh} has joints or morph targets, which a set does not \
                  pose. Remove its attributes JOINT_INDEX and JOINT_WEIGHT or its morph targets, or bake the pose into its \
                  vertices",
+                entity.id()
+            );
+        }
+    }
+
+    /// Logs once that a level's mesh does not fit the entity's.
+    fn refuse_level(&mut self, entity: MainEntity, mesh: AssetId<Mesh>) {
+        if self.told_levels.insert((entity, mesh)) {
+            error!(
+                "InstanceLods on {}: the level with the mesh {mesh} is not drawn, because its vertex attributes or its \
+                 topology differ from those of the entity's Mesh3d. Give both the same",
                 entity.id()
             );
         }
@@ -235,6 +305,14 @@ impl Meshes<'_> {
     /// Whether meshes may have moved in Bevy's buffers: when one is added, changed or removed.
     pub fn have_moved(&self) -> bool {
         self.meshes.is_changed()
+    }
+
+    /// Whether the mesh of a level can be drawn in place of the full mesh.
+    fn fit_each_other(&self, full: AssetId<Mesh>, level: AssetId<Mesh>) -> bool {
+        match (self.meshes.get(full), self.meshes.get(level)) {
+            (Some(full), Some(level)) => fit_each_other(full, level),
+            _ => false,
+        }
     }
 
     /// Where a mesh lies now; `None` if Bevy has not prepared it.

@@ -15,7 +15,7 @@ use bevy::{prelude::*, render::extract_resource::ExtractResource};
 /// ```
 ///
 /// The fields are the initial values of [`GpuCullingSettings`], which can be changed at run time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct GpuCullingPlugin {
     /// The tier. `None`, the default, takes the best that the adapter supports.
     pub tier: Option<CullingTier>,
@@ -39,13 +39,34 @@ pub struct GpuCullingPlugin {
     /// [`InstanceUploadProgress`](crate::render::InstanceUploadProgress). Changes of sets that have
     /// arrived are not limited.
     pub upload_budget: Option<u64>,
+    /// The greatest error, in pixels, with which cameras draw levels of detail
+    /// ([`InstanceLods`](crate::render::InstanceLods)). 0 draws full meshes. The default is 1.
+    pub lod_pixels: f32,
+    /// The same for shadow views, in pixels of the camera that their light is seen from. The default
+    /// is 2.
+    pub shadow_lod_pixels: f32,
+}
+
+impl Default for GpuCullingPlugin {
+    fn default() -> Self {
+        Self {
+            tier: None,
+            compaction: Compaction::default(),
+            tuning: TuningSource::default(),
+            shader_checks: false,
+            survivor_capacity: None,
+            upload_budget: None,
+            lod_pixels: 1.0,
+            shadow_lod_pixels: 2.0,
+        }
+    }
 }
 
 /// Settings of the culling. A change takes effect in the next frame.
 ///
 /// A change from or to the tier `Cpu` uploads every set again. It loses sets that were dropped on
 /// the CPU ([`InstanceSet::asset_usage`](crate::instance::InstanceSet::asset_usage)).
-#[derive(Resource, ExtractResource, Reflect, Clone, Debug, Default, PartialEq)]
+#[derive(Resource, ExtractResource, Reflect, Clone, Debug, PartialEq)]
 #[reflect(Resource, Default, Clone, PartialEq)]
 pub struct GpuCullingSettings {
     /// See [`GpuCullingPlugin::tier`].
@@ -60,6 +81,16 @@ pub struct GpuCullingSettings {
     pub survivor_capacity: Option<u32>,
     /// See [`GpuCullingPlugin::upload_budget`].
     pub upload_budget: Option<u64>,
+    /// See [`GpuCullingPlugin::lod_pixels`].
+    pub lod_pixels: f32,
+    /// See [`GpuCullingPlugin::shadow_lod_pixels`].
+    pub shadow_lod_pixels: f32,
+}
+
+impl Default for GpuCullingSettings {
+    fn default() -> Self {
+        GpuCullingPlugin::default().settings()
+    }
 }
 
 impl GpuCullingPlugin {
@@ -75,6 +106,8 @@ impl GpuCullingPlugin {
             shader_checks: self.shader_checks,
             survivor_capacity: self.survivor_capacity,
             upload_budget: self.upload_budget,
+            lod_pixels: self.lod_pixels,
+            shadow_lod_pixels: self.shadow_lod_pixels,
         }
     }
 }
@@ -100,11 +133,13 @@ impl GpuCullingSettings {
 
     /// Whether one culler serves both settings.
     pub(super) fn same_culler(&self, other: &Self) -> bool {
-        let same_budget = Self {
+        let same_rest = Self {
             upload_budget: self.upload_budget,
+            lod_pixels: self.lod_pixels,
+            shadow_lod_pixels: self.shadow_lod_pixels,
             ..other.clone()
         };
-        *self == same_budget
+        *self == same_rest
     }
 }
 

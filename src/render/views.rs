@@ -1,11 +1,11 @@
 //! Bevy's views, as the engine tests them.
 
-use super::components::FreezeCulling;
-use crate::cull::CullView;
+use super::{components::FreezeCulling, settings::GpuCullingSettings};
+use crate::cull::{CullView, LodEye};
 use bevy::{
     camera::primitives::Frustum,
     ecs::{query::QueryData, system::SystemParam},
-    math::Vec4,
+    math::{FloatOrd, Vec4},
     pbr::{ExtractedPointLight, LightEntity, ShadowView},
     platform::collections::HashMap,
     prelude::*,
@@ -14,8 +14,8 @@ use bevy::{
         camera::ExtractedCamera,
         sync_world::{MainEntity, RenderEntity},
         view::{
-            ExtractedView, RenderShadowMapVisibleEntities, RenderVisibleEntities,
-            RenderVisibleEntitiesClass, RetainedViewEntity,
+            ExtractedView, RenderShadowLodOrigin, RenderShadowMapVisibleEntities,
+            RenderVisibleEntities, RenderVisibleEntitiesClass, RetainedViewEntity,
         },
     },
 };
@@ -92,6 +92,8 @@ pub(super) struct Views<'w, 's> {
             &'static RenderShadowMapVisibleEntities,
         ),
     >,
+    settings: Res<'w, GpuCullingSettings>,
+    shadow_origin: Option<Res<'w, RenderShadowLodOrigin>>,
 }
 
 /// A view of the frame.
@@ -116,16 +118,21 @@ impl SetView<'_> {
 impl Views<'_, '_> {
     /// Every view that can draw meshes, by [`view_order`].
     pub fn collect(&self) -> Vec<SetView<'_>> {
+        let eyes = self.camera_eyes();
         let mut views: Vec<_> = self
             .views
             .iter()
-            .filter_map(|view| self.resolve(view))
+            .filter_map(|view| self.resolve(view, &eyes))
             .collect();
         views.sort_by_key(|view| view_order(&view.view.key));
         views
     }
 
-    fn resolve<'a>(&'a self, data: ViewDataItem<'a, '_>) -> Option<SetView<'a>> {
+    fn resolve<'a>(
+        &'a self,
+        data: ViewDataItem<'a, '_>,
+        eyes: &[CameraEye],
+    ) -> Option<SetView<'a>> {
         let key = data.view.retained_view_entity;
         let clip = clip_from_world(data.view);
         let seen = planes(data.frustum).seen_through(&clip);
@@ -141,7 +148,13 @@ impl Views<'_, '_> {
                     kind: ViewKind::Camera,
                     name: String::new(),
                 },
-                cull: cull.without_far(),
+                cull: with_lods(
+                    cull.without_far(),
+                    eyes,
+                    &key,
+                    self.settings.lod_pixels,
+                    None,
+                ),
                 visible: data.visible?.get::<Mesh3d>(),
             });
         };
@@ -159,6 +172,12 @@ impl Views<'_, '_> {
         if let Some(light) = light {
             cull = cull.within(light.transform.translation(), light.range);
         }
+        // Point and spot lights share one origin among all cameras, as in Bevy.
+        let origin = match kind {
+            ViewKind::Cascade => None,
+            _ => self.shadow_origin.as_ref().map(|origin| origin.0),
+        };
+        cull = with_lods(cull, eyes, &key, self.settings.shadow_lod_pixels, origin);
         Some(SetView {
             view: FrameView {
                 key,
@@ -169,6 +188,67 @@ impl Views<'_, '_> {
             visible: visible.subviews.get(&key)?.get::<Mesh3d>(),
         })
     }
+}
+
+/// From where a camera sees levels of detail.
+struct CameraEye {
+    camera: MainEntity,
+    position: Vec3,
+    is_orthographic: bool,
+    /// Pixels per world unit, at distance 1 if the camera is not orthographic.
+    pixels: f32,
+}
+
+impl Views<'_, '_> {
+    /// The eyes of all cameras, by their main entities. A frozen camera sees levels from where it
+    /// was frozen.
+    fn camera_eyes(&self) -> Vec<CameraEye> {
+        let cameras = self.views.iter().filter(|data| data.camera.is_some());
+        let mut eyes: Vec<_> = cameras
+            .map(|data| {
+                let view = data.view;
+                let frozen = data.frozen.map(|frozen| planes(&frozen.0).with_eye().eye());
+                let frozen = frozen.filter(|eye| eye.w != 0.0);
+                CameraEye {
+                    camera: view.retained_view_entity.main_entity,
+                    position: match frozen {
+                        Some(eye) => eye.truncate() / eye.w,
+                        None => view.world_from_view.translation(),
+                    },
+                    is_orthographic: view.clip_from_view.w_axis.w == 1.0,
+                    pixels: 0.5 * view.viewport.w as f32 * view.clip_from_view.y_axis.y.abs(),
+                }
+            })
+            .collect();
+        eyes.sort_by_key(|eye| eye.camera);
+        eyes
+    }
+}
+
+/// The view with levels of detail as its camera sees them, or for a light without a camera of its
+/// own, as the camera next to `origin` does.
+fn with_lods(
+    view: CullView,
+    eyes: &[CameraEye],
+    key: &RetainedViewEntity,
+    pixels: f32,
+    origin: Option<Vec3>,
+) -> CullView {
+    let own = [key.main_entity, key.auxiliary_entity];
+    let of_view = eyes.iter().find(|eye| own.contains(&eye.camera));
+    let apart = |eye: &&CameraEye| {
+        let apart = origin.map_or(0.0, |origin| eye.position.distance_squared(origin));
+        FloatOrd(apart)
+    };
+    let Some(eye) = of_view.or_else(|| eyes.iter().min_by_key(apart)) else {
+        return view;
+    };
+    view.with_lods_of(LodEye {
+        position: origin.unwrap_or(eye.position),
+        is_orthographic: eye.is_orthographic,
+        // No error is allowed if the setting is not above 0: then the quotient is infinite.
+        resolution: eye.pixels / pixels.max(0.0),
+    })
 }
 
 fn planes(frustum: &Frustum) -> CullView {

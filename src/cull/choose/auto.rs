@@ -105,6 +105,7 @@ mod tests {
                 level: 0,
                 tested,
                 visible,
+                element_count: 3,
             }],
             crossed_blocks,
             ..FrameCounts::default()

@@ -2,7 +2,7 @@
 
 use super::Culler;
 use crate::cull::{
-    BatchData, CullError, CullFrame,
+    BatchData, CullError, CullFrame, DrawPart, SetId,
     gpu::{Gpu, readback::read_buffer},
     layout::{DrawCommand, args_offset},
     plan::Plan,
@@ -41,26 +41,42 @@ impl Culler {
         request: usize,
         view: usize,
     ) -> Result<Vec<u32>, CullError> {
-        let set = frame.requests.get(request).map(|request| request.set);
-        let regions = set.map_or(&[][..], |set| self.store.set_regions(set));
+        let Some(set) = frame.requests.get(request).map(|request| request.set) else {
+            return Ok(Vec::new());
+        };
         let mut ids = Vec::new();
         for part in self.draw_parts(request, view) {
-            let key = self.planner.keys().get(part.batch);
-            let batch = key.and_then(|key| self.runner.batch(key));
-            let batch = batch.ok_or_else(|| CullError::Readback("the batch is gone".into()))?;
-            let draws: Vec<DrawCommand> = read_buffer(gpu, batch.args(), args_offset(part.row), 1)?;
-            let indexed =
-                self.plan().batches[part.batch].chunk_views[part.row as usize].is_indexed();
-            let (first, len) = (draws[0].first_survivor(indexed), draws[0].instance_count);
-            let offset = u64::from(first) * 4;
-            let page_ids: Vec<u32> = read_buffer(gpu, batch.survivors(), offset, len as usize)?;
-            let before: u32 = regions[..part.region]
-                .iter()
-                .map(|region| region.capacity)
-                .sum();
-            let first = regions[part.region].first;
-            ids.extend(page_ids.into_iter().map(|id| id - first + before));
+            ids.append(&mut self.read_part(gpu, set, part)?);
         }
         Ok(ids)
+    }
+
+    /// The survivors of one draw of `set`, as indices into the set, in order; waits.
+    ///
+    /// # Errors
+    /// [`CullError::Readback`].
+    pub fn read_part(
+        &self,
+        gpu: Gpu<'_>,
+        set: SetId,
+        part: &DrawPart,
+    ) -> Result<Vec<u32>, CullError> {
+        let gone = || CullError::Readback("the batch is gone".into());
+        let key = self.planner.keys().get(part.batch);
+        let batch = key
+            .and_then(|key| self.runner.batch(key))
+            .ok_or_else(gone)?;
+        let draws: Vec<DrawCommand> = read_buffer(gpu, batch.args(), args_offset(part.row), 1)?;
+        let indexed = self.plan().batches[part.batch].chunk_views[part.row as usize].is_indexed();
+        let (first, len) = (draws[0].first_survivor(indexed), draws[0].instance_count);
+        let offset = u64::from(first) * 4;
+        let page_ids: Vec<u32> = read_buffer(gpu, batch.survivors(), offset, len as usize)?;
+        let regions = self.store.set_regions(set);
+        let before: u32 = regions[..part.region]
+            .iter()
+            .map(|region| region.capacity)
+            .sum();
+        let first = regions[part.region].first;
+        Ok(page_ids.into_iter().map(|id| id - first + before).collect())
     }
 }

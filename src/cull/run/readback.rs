@@ -29,6 +29,8 @@ pub struct RowCount {
     pub tested: u32,
     /// Number of instances that the view keeps.
     pub visible: u32,
+    /// Number of indices of what each of them draws, or of vertices without indices.
+    pub element_count: u32,
 }
 
 /// Counters of one frame.
@@ -89,6 +91,7 @@ impl BatchRows {
                 level: row.level,
                 tested: row.tested,
                 visible: draw.instance_count,
+                element_count: draw.element_count,
             }));
     }
 }

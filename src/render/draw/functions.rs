@@ -7,7 +7,7 @@ use crate::{
         culler::GpuCuller,
         expanded::ExpandedUniforms,
         meshlets::GpuMeshlets,
-        set_draws::{EntityDraws, SetDraws},
+        set_draws::{EntityDraws, MeshBuffers, SetDraws},
     },
 };
 use bevy::{
@@ -91,10 +91,7 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
         let Some(EntityDraws { request, mesh }) = draws.find(item.main_entity()) else {
             return RenderCommandResult::Skip;
         };
-        pass.set_vertex_buffer(0, mesh.vertices.slice(..));
-        if let Some((indices, format)) = &mesh.indices {
-            pass.set_index_buffer(indices.slice(..), *format);
-        }
+        bind_mesh(pass, mesh);
         let indexed = mesh.indices.is_some();
         // Bevy uses the `_count` form. A driver (lavapipe of Mesa 22.3) has been seen to keep its
         // count for a plain indirect draw that follows in the same pass.
@@ -116,6 +113,8 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
             // The mesh uniform and the rest of the slot are two bindings at one offset.
             let offsets = [draw.slot, draw.slot];
             pass.set_bind_group(I, draw.bind_group, &offsets);
+            // Nothing happens if the buffers are those of the level before.
+            bind_mesh(pass, draw.mesh);
             if let Some(parted) = meshlets.draw(culler, draw.part) {
                 draw_indirect(pass, &parted.commands.whole, true, counted);
                 pass.set_bind_group(I, parted.bind_group, &offsets);
@@ -131,6 +130,13 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
             }
         }
         RenderCommandResult::Success
+    }
+}
+
+fn bind_mesh<'w>(pass: &mut TrackedRenderPass<'w>, mesh: &'w MeshBuffers) {
+    pass.set_vertex_buffer(0, mesh.vertices.slice(..));
+    if let Some((indices, format)) = &mesh.indices {
+        pass.set_index_buffer(indices.slice(..), *format);
     }
 }
 

@@ -79,46 +79,59 @@ impl MeshletMesh {
     /// attribute and its shaders cannot read the format, for example because they read floats and
     /// it has integers.
     pub fn to_mesh(&self) -> Result<Mesh, MeshletError> {
-        let mut mesh = Mesh::new(
-            PrimitiveTopology::TriangleList,
-            RenderAssetUsages::RENDER_WORLD,
-        );
-        for attribute in self.attributes() {
-            let unknown = MeshletError::UnknownFormat {
-                id: attribute.id,
-                format: attribute.format,
-            };
-            let format = FORMATS.get(attribute.format as usize).copied();
-            let format = format.filter(|format| format.size() == u64::from(attribute.stride));
-            let Some((format, values)) =
-                format.and_then(|format| Some((format, values(format, &attribute.bytes)?)))
-            else {
-                return Err(unknown);
-            };
-            let known = KNOWN
-                .into_iter()
-                .find(|known| attribute_id(known) == attribute.id);
-            if let Some(known) = &known
-                && Kind::of(known.format) != Kind::of(format)
-            {
-                return Err(MeshletError::AttributeFormat {
-                    id: attribute.id,
-                    format: format!("{format:?}"),
-                    expected: format!("{:?}", known.format),
-                });
-            }
-            let same = known.filter(|known| known.format == format);
-            let kept = same.unwrap_or(MeshVertexAttribute::new(OTHER, attribute.id, format));
-            mesh.insert_attribute(kept, values);
-        }
-        let small = self.vertex_count() <= u32::from(u16::MAX);
-        mesh.insert_indices(if small {
-            Indices::U16(self.indices().iter().map(|index| *index as u16).collect())
-        } else {
-            Indices::U32(self.indices().to_vec())
-        });
-        Ok(mesh)
+        let usage = RenderAssetUsages::RENDER_WORLD;
+        mesh_of(
+            self.attributes(),
+            self.vertex_count(),
+            self.indices(),
+            usage,
+        )
     }
+}
+
+/// A mesh with these attributes and triangles.
+pub(in crate::render) fn mesh_of(
+    attributes: &[VertexAttribute],
+    vertex_count: u32,
+    indices: &[u32],
+    usage: RenderAssetUsages,
+) -> Result<Mesh, MeshletError> {
+    let mut mesh = Mesh::new(PrimitiveTopology::TriangleList, usage);
+    for attribute in attributes {
+        let unknown = MeshletError::UnknownFormat {
+            id: attribute.id,
+            format: attribute.format,
+        };
+        let format = FORMATS.get(attribute.format as usize).copied();
+        let format = format.filter(|format| format.size() == u64::from(attribute.stride));
+        let Some((format, values)) =
+            format.and_then(|format| Some((format, values(format, &attribute.bytes)?)))
+        else {
+            return Err(unknown);
+        };
+        let known = KNOWN
+            .into_iter()
+            .find(|known| attribute_id(known) == attribute.id);
+        if let Some(known) = &known
+            && Kind::of(known.format) != Kind::of(format)
+        {
+            return Err(MeshletError::AttributeFormat {
+                id: attribute.id,
+                format: format!("{format:?}"),
+                expected: format!("{:?}", known.format),
+            });
+        }
+        let same = known.filter(|known| known.format == format);
+        let kept = same.unwrap_or(MeshVertexAttribute::new(OTHER, attribute.id, format));
+        mesh.insert_attribute(kept, values);
+    }
+    let small = vertex_count <= u32::from(u16::MAX);
+    mesh.insert_indices(if small {
+        Indices::U16(indices.iter().map(|index| *index as u16).collect())
+    } else {
+        Indices::U32(indices.to_vec())
+    });
+    Ok(mesh)
 }
 
 #[cfg(all(test, feature = "meshlets"))]

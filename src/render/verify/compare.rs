@@ -56,18 +56,25 @@ pub(in crate::render) fn verify_survivors(
                 borderline: 0,
                 error: None,
             };
-            match culler.read_survivors(gpu.wgpu(), &draws.frame, index, place) {
-                Ok(mut ids) => {
-                    if !culler.compaction().is_ordered() {
-                        ids.sort_unstable();
+            let Some(parts) = twin_parts(culler, gpu.wgpu(), (request.set, set), (index, place))
+            else {
+                verdict.error = Some("the set is not resident".into());
+                verdicts.push(verdict);
+                continue;
+            };
+            for (part, twin) in culler.draw_parts(index, place).iter().zip(&parts) {
+                match culler.read_part(gpu.wgpu(), request.set, part) {
+                    Ok(mut ids) => {
+                        if !culler.compaction().is_ordered() {
+                            ids.sort_unstable();
+                        }
+                        verdict.visible += ids.len() as u32;
+                        if verdict.error.is_none() {
+                            compare(twin, set, &ids, &mut verdict);
+                        }
                     }
-                    verdict.visible = ids.len() as u32;
-                    match twin_parts(culler, gpu.wgpu(), (request.set, set), (index, place)) {
-                        Some(parts) => compare(&parts, set, &ids, &mut verdict),
-                        None => verdict.error = Some("the set is not resident".into()),
-                    }
+                    Err(error) => verdict.error = Some(error.to_string()),
                 }
-                Err(error) => verdict.error = Some(error.to_string()),
             }
             verdicts.push(verdict);
         }
@@ -78,40 +85,38 @@ pub(in crate::render) fn verify_survivors(
     };
 }
 
-/// Compares the GPU's ids with the twin's, in the twin's order.
-fn compare(parts: &[TwinPart], set: &Copied, ids: &[u32], verdict: &mut Verdict) {
+/// Compares the GPU's ids of one draw with the twin's, in the twin's order.
+fn compare(part: &TwinPart, set: &Copied, ids: &[u32], verdict: &mut Verdict) {
     let mut next = ids.iter().copied().peekable();
-    for part in parts {
-        let TwinPart {
-            batch, chunk, view, ..
-        } = part;
-        for rank in 0..batch.rank_count() {
-            let first_word = reference::first_word_at(batch, &part.first_words, rank);
-            for i in (0..batch.unit_words).flat_map(|k| ((first_word ^ k) * 32..).take(32)) {
-                if i >= chunk.instance_count {
-                    continue;
-                }
-                let i = chunk.first_instance + i;
-                let sphere = reference::load_sphere(&part.of_set(), &set.instances, &set.scales, i);
-                let expected = reference::is_visible(chunk, &view.planes, sphere);
-                let found = next.next_if_eq(&i).is_some();
-                if expected == found {
-                    continue;
-                }
-                let distance = reference::least_distance(chunk, &view.planes, sphere);
-                if distance.is_nan() || distance.abs() > BORDER {
-                    let how = match (found, ids.contains(&i)) {
-                        (true, _) => "visible",
-                        (false, true) => "not in its place",
-                        (false, false) => "culled",
-                    };
-                    let error =
-                        format!("instance {i}, {distance} from the border, is {how} on the GPU");
-                    verdict.error = Some(error);
-                    return;
-                }
-                verdict.borderline += 1;
+    let TwinPart {
+        batch, chunk, view, ..
+    } = part;
+    for rank in 0..batch.rank_count() {
+        let first_word = reference::first_word_at(batch, &part.first_words, rank);
+        for i in (0..batch.unit_words).flat_map(|k| ((first_word ^ k) * 32..).take(32)) {
+            if i >= chunk.instance_count {
+                continue;
             }
+            let i = chunk.first_instance + i;
+            let sphere = reference::load_sphere(&part.of_set(), &set.instances, &set.scales, i);
+            let expected = reference::is_visible(chunk, &view.planes, sphere);
+            let found = next.next_if_eq(&i).is_some();
+            if expected == found {
+                continue;
+            }
+            let distance = reference::least_distance(chunk, &view.planes, sphere);
+            if distance.is_nan() || distance.abs() > BORDER {
+                let how = match (found, ids.contains(&i)) {
+                    (true, _) => "visible",
+                    (false, true) => "not in its place",
+                    (false, false) => "culled",
+                };
+                let error =
+                    format!("instance {i}, {distance} from the border, is {how} on the GPU");
+                verdict.error = Some(error);
+                return;
+            }
+            verdict.borderline += 1;
         }
     }
     if let Some(id) = next.next() {

@@ -1,0 +1,469 @@
+//! From a mesh to coarser ones, with meshoptimizer.
+
+use super::{
+    MeshData, MeshletError, POSITION, POSITION_FORMAT, VertexAttribute,
+    build::{reorder, weld},
+    data::{check_attributes, check_indices, positions},
+};
+use glam::Vec3;
+use meshopt::{SimplifyOptions, optimize_vertex_cache, simplify_with_update};
+
+/// A level must have at most this share of the triangles of the level before.
+const MOST_LEFT: f32 = 0.8;
+
+/// Settings for levels of detail.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "bevy", derive(bevy::reflect::Reflect))]
+pub struct LodSettings {
+    /// Largest number of levels, without the full mesh, 1 to 7. The default is 4.
+    pub max_levels: u32,
+    /// Share of triangles that each level keeps of the level before, 0.05 to 0.75. The default is
+    /// 0.5.
+    pub kept: f32,
+    /// No level has fewer triangles. The default is 8.
+    pub least_triangles: u32,
+}
+
+impl Default for LodSettings {
+    fn default() -> Self {
+        Self {
+            max_levels: 4,
+            kept: 0.5,
+            least_triangles: 8,
+        }
+    }
+}
+
+impl LodSettings {
+    /// Refuses values out of range.
+    ///
+    /// # Errors
+    /// [`MeshletError::Setting`].
+    pub fn check(&self) -> Result<(), MeshletError> {
+        for (name, value, least, most) in [
+            ("max_levels", f64::from(self.max_levels), 1.0, 7.0),
+            ("kept", f64::from(self.kept), 0.05, 0.75),
+        ] {
+            // In the settings' own precision.
+            if !(least..=most).contains(&((value * 1e6).round() / 1e6)) {
+                return Err(MeshletError::Setting {
+                    name,
+                    value,
+                    least,
+                    most,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A coarser form of a mesh.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SimplifiedMesh {
+    /// Its triangles and attributes.
+    pub data: MeshData,
+    /// How far the surfaces lie apart, in the mesh's units: the largest distance of a vertex of the
+    /// full mesh from this surface, or of a corner or middle of one of its triangles from the full
+    /// surface. (Of large meshes, some of the points are measured.)
+    pub error: f32,
+}
+
+impl MeshData {
+    /// Coarser forms of a mesh, each made from the one before, with fewer and fewer triangles.
+    /// Vertices that stay are moved to where they fit the surface best, normals turn with them, and
+    /// other attributes are kept. The list is empty if the mesh cannot become coarser.
+    ///
+    /// Edges between vertices that differ in some attribute (seams, flat shading) are kept as long
+    /// as other edges can go.
+    ///
+    /// # Errors
+    /// [`MeshletError`]: settings out of range, no triangles, an index without a vertex, a position
+    /// that is not finite, or an attribute with too few bytes.
+    pub fn simplified(&self, settings: &LodSettings) -> Result<Vec<SimplifiedMesh>, MeshletError> {
+        settings.check()?;
+        check_indices(self.indices.as_deref(), self.vertex_count)?;
+        check_attributes(&self.attributes, self.vertex_count)?;
+        let (mut welded, mut indices) = weld(self);
+        let full = indices.clone();
+        let points = positions(&welded.attributes).ok_or(MeshletError::NoPositions)?;
+        let mut levels = Vec::new();
+        let mut error = 0.0f32;
+        for _ in 0..settings.max_levels {
+            let Some(coarser) = coarser(&mut welded, &indices, settings) else {
+                break;
+            };
+            indices = coarser;
+            let moved = positions(&welded.attributes).ok_or(MeshletError::NoPositions)?;
+            error = error.max(surface_distance((&points, &full), (&moved, &indices)));
+            levels.push(SimplifiedMesh {
+                data: compact(&welded, &indices),
+                error,
+            });
+        }
+        Ok(levels)
+    }
+}
+
+/// [`VertexAttribute::id`] of normals, same as Bevy's `Mesh::ATTRIBUTE_NORMAL`.
+const NORMAL: u64 = 1;
+
+/// How much a normal counts against a position, in extents of the mesh.
+const NORMAL_WEIGHT: f32 = 0.1;
+
+/// The indices of a coarser form of some triangles of a mesh; `None` if there is none. Its vertices
+/// are moved to where they fit the surface best.
+fn coarser(mesh: &mut MeshData, indices: &[u32], settings: &LodSettings) -> Option<Vec<u32>> {
+    let triangles = indices.len() / 3;
+    let kept = (triangles as f32 * settings.kept) as usize;
+    let target = kept.max(settings.least_triangles.max(1) as usize);
+    if target as f32 > triangles as f32 * MOST_LEFT {
+        return None;
+    }
+    let of = |id: u64| {
+        let is_vec3 = |one: &VertexAttribute| one.stride == 12 && one.format == POSITION_FORMAT;
+        let found = mesh.attributes.iter().find(|one| one.id == id);
+        found
+            .filter(|one| is_vec3(one))
+            .map(|one| one.bytes.clone())
+    };
+    let (old_points, old_normals) = (of(POSITION)?, of(NORMAL));
+    // Without seams first: they are seen.
+    for seams in [SimplifyOptions::None, SimplifyOptions::Permissive] {
+        let mut points: Vec<[f32; 3]> = bytemuck::pod_collect_to_vec(&old_points);
+        let mut normals: Vec<f32> = match &old_normals {
+            Some(normals) => bytemuck::pod_collect_to_vec(normals),
+            None => vec![0.0; points.len() * 3],
+        };
+        let mut found = indices.to_vec();
+        let weights = [NORMAL_WEIGHT; 3];
+        let weights = &weights[..if old_normals.is_some() { 3 } else { 0 }];
+        let stride = 12;
+        let (target, any) = (target * 3, f32::MAX);
+        let count = simplify_with_update(
+            &mut found,
+            &mut points,
+            &mut normals,
+            weights,
+            stride,
+            None,
+            target,
+            any,
+            seams,
+            None,
+        );
+        found.truncate(count);
+        if count == 0 || count as f32 > indices.len() as f32 * MOST_LEFT {
+            continue;
+        }
+        for normal in normals.chunks_exact_mut(3) {
+            let unit = Vec3::from_slice(normal).normalize_or_zero();
+            unit.write_to_slice(normal);
+        }
+        for attribute in &mut mesh.attributes {
+            match attribute.id {
+                POSITION => attribute.bytes = bytemuck::cast_slice(&points).to_vec(),
+                NORMAL if old_normals.is_some() => {
+                    attribute.bytes = bytemuck::cast_slice(&normals).to_vec();
+                }
+                _ => {}
+            }
+        }
+        return Some(found);
+    }
+    None
+}
+
+/// Most pairs of a point and a triangle that are measured.
+const MOST_PAIRS: usize = 20_000_000;
+
+/// How far the surfaces of two lists of triangles lie apart.
+fn surface_distance(
+    (full_points, full): (&[Vec3], &[u32]),
+    (coarse_points, coarse): (&[Vec3], &[u32]),
+) -> f32 {
+    let triangles = |points: &[Vec3], indices: &[u32]| -> Vec<[Vec3; 3]> {
+        let corners = |triangle: &[u32]| [0, 1, 2].map(|corner| points[triangle[corner] as usize]);
+        indices.chunks_exact(3).map(corners).collect()
+    };
+    let full_triangles = triangles(full_points, full);
+    let coarse_triangles = triangles(coarse_points, coarse);
+    let mut used = full.to_vec();
+    used.sort_unstable();
+    used.dedup();
+    let vertices: Vec<_> = used.iter().map(|at| full_points[*at as usize]).collect();
+    let samples: Vec<_> = coarse_triangles
+        .iter()
+        .flat_map(|[a, b, c]| {
+            [
+                *a,
+                *b,
+                *c,
+                (a + b + c) / 3.0,
+                (a + b) / 2.0,
+                (b + c) / 2.0,
+                (c + a) / 2.0,
+            ]
+        })
+        .collect();
+    farthest(&vertices, &coarse_triangles).max(farthest(&samples, &full_triangles))
+}
+
+/// The largest distance of a point from the nearest triangle.
+fn farthest(points: &[Vec3], triangles: &[[Vec3; 3]]) -> f32 {
+    let step = (points.len() * triangles.len()).div_ceil(MOST_PAIRS).max(1);
+    let nearest = |point: &Vec3| {
+        let distances = triangles
+            .iter()
+            .map(|triangle| squared_distance(*point, triangle));
+        distances.fold(f32::INFINITY, f32::min)
+    };
+    let squares = points.iter().step_by(step).map(nearest);
+    squares.fold(0.0, f32::max).sqrt()
+}
+
+/// The square of a point's distance from a triangle. Source: Ericson, Real-Time Collision Detection,
+/// section 5.1.5.
+fn squared_distance(p: Vec3, [a, b, c]: &[Vec3; 3]) -> f32 {
+    let (ab, ac, ap) = (b - a, c - a, p - a);
+    let (d1, d2) = (ab.dot(ap), ac.dot(ap));
+    if d1 <= 0.0 && d2 <= 0.0 {
+        return ap.length_squared();
+    }
+    let bp = p - b;
+    let (d3, d4) = (ab.dot(bp), ac.dot(bp));
+    if d3 >= 0.0 && d4 <= d3 {
+        return bp.length_squared();
+    }
+    let vc = d1 * d4 - d3 * d2;
+    if vc <= 0.0 && d1 >= 0.0 && d3 <= 0.0 {
+        return (ap - ab * (d1 / (d1 - d3))).length_squared();
+    }
+    let cp = p - c;
+    let (d5, d6) = (ab.dot(cp), ac.dot(cp));
+    if d6 >= 0.0 && d5 <= d6 {
+        return cp.length_squared();
+    }
+    let vb = d5 * d2 - d1 * d6;
+    if vb <= 0.0 && d2 >= 0.0 && d6 <= 0.0 {
+        return (ap - ac * (d2 / (d2 - d6))).length_squared();
+    }
+    let va = d3 * d6 - d5 * d4;
+    if va <= 0.0 && d4 - d3 >= 0.0 && d5 - d6 >= 0.0 {
+        let along = (d4 - d3) / ((d4 - d3) + (d5 - d6));
+        return (bp - (c - b) * along).length_squared();
+    }
+    let normal = ab.cross(ac);
+    let off = normal.dot(ap);
+    off * off / normal.length_squared()
+}
+
+/// The triangles of some indices with the vertices that they need, in the order of the GPU's vertex
+/// cache.
+fn compact(mesh: &MeshData, indices: &[u32]) -> MeshData {
+    let vertex_count = mesh.vertex_count as usize;
+    let mut indices = optimize_vertex_cache(indices, vertex_count);
+    // Vertices in the order of their first use. (`optimize_vertex_fetch_remap` of meshopt 0.7 cuts
+    // off the places of vertices behind the number of used ones.)
+    let mut places = vec![u32::MAX; vertex_count];
+    let mut count = 0;
+    for index in &mut indices {
+        let place = &mut places[*index as usize];
+        if *place == u32::MAX {
+            *place = count;
+            count += 1;
+        }
+        *index = *place;
+    }
+    MeshData {
+        vertex_count: count,
+        attributes: mesh
+            .attributes
+            .iter()
+            .map(|attribute| reorder(attribute, &places, count as usize))
+            .collect(),
+        indices: Some(indices),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meshlet::MeshletError::Setting;
+
+    /// A grid of `side` squares per side on a dome of radius 1.
+    fn dome(side: u32) -> MeshData {
+        let mut points = Vec::new();
+        let mut indices = Vec::new();
+        for y in 0..=side {
+            for x in 0..=side {
+                let at = |k: u32| k as f32 / side as f32 - 0.5;
+                points.push(Vec3::new(at(x), at(y), 0.5).normalize());
+            }
+        }
+        for y in 0..side {
+            for x in 0..side {
+                let at = y * (side + 1) + x;
+                indices.extend([at, at + 1, at + side + 2, at, at + side + 2, at + side + 1]);
+            }
+        }
+        MeshData::from_positions(&points, Some(indices))
+    }
+
+    #[test]
+    fn each_level_is_coarser_and_farther_from_the_full_mesh() -> Result<(), MeshletError> {
+        let full = dome(32);
+        let levels = full.simplified(&LodSettings::default())?;
+        assert_eq!(levels.len(), 4);
+        let mut before = (2048, 0.0);
+        for level in &levels {
+            let indices = level
+                .data
+                .indices
+                .as_ref()
+                .ok_or(MeshletError::NoPositions)?;
+            let triangles = indices.len() / 3;
+            assert!(triangles * 2 <= before.0 + 2, "{triangles} of {}", before.0);
+            assert!(level.error > before.1, "{} after {}", level.error, before.1);
+            // No vertex is left over, and all stay near the dome.
+            let corners = positions(&level.data.attributes).ok_or(MeshletError::NoPositions)?;
+            assert!(
+                corners
+                    .iter()
+                    .all(|corner| (corner.length() - 1.0).abs() <= level.error)
+            );
+            let used: std::collections::HashSet<_> = indices.iter().collect();
+            assert_eq!(used.len(), level.data.vertex_count as usize);
+            before = (triangles, level.error);
+        }
+        // A dome of this many triangles is at most a few hundredths flatter.
+        assert!(before.1 < 0.05, "{}", before.1);
+        Ok(())
+    }
+
+    /// Corners and middles of a level's triangles lie about as far from the sphere as the error says.
+    #[test]
+    fn errors_are_distances_in_the_meshs_units() -> Result<(), MeshletError> {
+        let mut full = dome(24);
+        let points = positions(&full.attributes).ok_or(MeshletError::NoPositions)?;
+        for factor in [1.0, 100.0] {
+            let scaled: Vec<_> = points.iter().map(|point| *point * factor).collect();
+            full = MeshData::from_positions(&scaled, full.indices);
+            for level in full.simplified(&LodSettings::default())? {
+                let corners = positions(&level.data.attributes).ok_or(MeshletError::NoPositions)?;
+                let indices = level.data.indices.unwrap_or_default();
+                let apart = |triangle: &[u32]| {
+                    let corners = [0, 1, 2].map(|corner| corners[triangle[corner] as usize]);
+                    let middle = corners.iter().sum::<Vec3>() / 3.0;
+                    let apart = |point: Vec3| (point.length() - factor).abs();
+                    corners.map(apart).into_iter().fold(apart(middle), f32::max)
+                };
+                let most = indices.chunks(3).map(apart).fold(0.0, f32::max);
+                let ratio = most / level.error;
+                assert!((0.2..1.2).contains(&ratio), "{most}, error {}", level.error);
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn the_distance_from_a_triangle_is_that_from_its_nearest_point() {
+        let triangle = [Vec3::ZERO, Vec3::X * 2.0, Vec3::Y * 2.0];
+        for (point, expected) in [
+            (Vec3::new(0.5, 0.5, 3.0), 9.0),
+            (Vec3::new(-3.0, -4.0, 0.0), 25.0),
+            (Vec3::new(3.0, -1.0, 0.0), 2.0),
+            (Vec3::new(-1.0, 3.0, 0.0), 2.0),
+            (Vec3::new(1.0, -2.0, 0.0), 4.0),
+            (Vec3::new(-2.0, 1.0, 1.0), 5.0),
+            (Vec3::new(2.0, 2.0, 0.0), 2.0),
+            (Vec3::new(0.5, 0.5, 0.0), 0.0),
+        ] {
+            let found = squared_distance(point, &triangle);
+            assert!((found - expected).abs() < 1e-5, "{point}: {found}");
+        }
+    }
+
+    #[test]
+    fn what_has_few_triangles_has_no_levels() -> Result<(), MeshletError> {
+        let square = dome(1);
+        assert_eq!(square.simplified(&LodSettings::default())?, []);
+        Ok(())
+    }
+
+    /// Flat shading: no two triangles share a vertex.
+    #[test]
+    fn a_mesh_whose_triangles_share_no_vertex_becomes_coarser() -> Result<(), MeshletError> {
+        let smooth = dome(16);
+        let points = positions(&smooth.attributes).ok_or(MeshletError::NoPositions)?;
+        let corners: Vec<_> = smooth
+            .indices
+            .iter()
+            .flatten()
+            .map(|at| points[*at as usize])
+            .collect();
+        let mut flat = MeshData::from_positions(&corners, None);
+        // Vertices at one place differ in a second attribute.
+        let mut numbers = flat.attributes[0].clone();
+        (numbers.id, numbers.format, numbers.stride) = (77, 1, 4);
+        numbers.bytes = (0..corners.len() as u32)
+            .flat_map(u32::to_le_bytes)
+            .collect();
+        flat.attributes.push(numbers);
+        let levels = flat.simplified(&LodSettings::default())?;
+        assert!(!levels.is_empty());
+        assert_eq!(levels[0].data.attributes.len(), 2);
+        Ok(())
+    }
+
+    #[test]
+    fn settings_out_of_range_are_refused() {
+        let mesh = dome(4);
+        for (name, settings) in [
+            (
+                "max_levels",
+                LodSettings {
+                    max_levels: 0,
+                    ..LodSettings::default()
+                },
+            ),
+            (
+                "max_levels",
+                LodSettings {
+                    max_levels: 8,
+                    ..LodSettings::default()
+                },
+            ),
+            (
+                "kept",
+                LodSettings {
+                    kept: 0.9,
+                    ..LodSettings::default()
+                },
+            ),
+            (
+                "kept",
+                LodSettings {
+                    kept: f32::NAN,
+                    ..LodSettings::default()
+                },
+            ),
+        ] {
+            let error = mesh.simplified(&settings).err();
+            assert!(
+                matches!(error, Some(Setting { name: one, .. }) if one == name),
+                "{error:?}"
+            );
+        }
+        for kept in [0.05, 0.75] {
+            assert!(
+                LodSettings {
+                    kept,
+                    ..LodSettings::default()
+                }
+                .check()
+                .is_ok()
+            );
+        }
+    }
+}

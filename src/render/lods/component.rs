@@ -1,0 +1,68 @@
+//! The levels of detail of an entity's set.
+
+use bevy::prelude::*;
+
+/// Levels of detail of the entity's set: coarser meshes, which far instances draw instead of the
+/// entity's [`Mesh3d`].
+///
+/// The GPU chooses for each instance and view. An instance is drawn at the coarsest level whose
+/// error the view sees as at most
+/// [`GpuCullingSettings::lod_pixels`](crate::render::GpuCullingSettings::lod_pixels) pixels: the
+/// level's [`error`](InstanceLod::error) times the scale of the instance and of the entity, seen from
+/// the distance of the instance's center. Shadow views see instances from where their camera sees
+/// them, and allow
+/// [`shadow_lod_pixels`](crate::render::GpuCullingSettings::shadow_lod_pixels).
+///
+/// At most [`InstanceLods::MOST`] levels are drawn. Their meshes must have the vertex attributes and
+/// the topology of the entity's mesh; a level that does not is left out, and the log says so.
+/// `InstanceLods::simplified` makes levels from a mesh. These sets are drawn in full detail: those
+/// that are drawn by meshlets ([`MeshletMesh3d`](crate::render::MeshletMesh3d)), those with
+/// [`InstanceMeshUniforms`](crate::render::InstanceMeshUniforms) or a vertex shader for single
+/// meshes, and those with a blended or transmissive material.
+///
+/// ```
+/// # use bevy::prelude::*;
+/// # use bevy_gpu_culling::prelude::*;
+/// fn spawn(
+///     mut commands: Commands,
+///     mut sets: ResMut<Assets<InstanceSet>>,
+///     mut meshes: ResMut<Assets<Mesh>>,
+///     mut materials: ResMut<Assets<StandardMaterial>>,
+/// ) -> Result {
+///     let row = (0..1000).map(|i| Transform::from_xyz(i as f32 * 2.0, 0.0, 0.0));
+///     commands.spawn((
+///         Mesh3d(meshes.add(Sphere::new(0.5).mesh().ico(8)?)),
+///         InstanceLods {
+///             levels: vec![InstanceLod {
+///                 mesh: meshes.add(Sphere::new(0.5).mesh().ico(2)?),
+///                 error: 0.03,
+///             }],
+///         },
+///         MeshMaterial3d(materials.add(StandardMaterial::default())),
+///         GpuInstances(sets.add(InstanceSet::from_transforms(row)?)),
+///     ));
+///     Ok(())
+/// }
+/// ```
+#[derive(Component, Reflect, Clone, Debug, Default, PartialEq)]
+#[reflect(Component, Default, Clone, PartialEq)]
+pub struct InstanceLods {
+    /// The levels, each coarser than the one before.
+    pub levels: Vec<InstanceLod>,
+}
+
+impl InstanceLods {
+    /// Largest number of levels, without the entity's own mesh.
+    pub const MOST: usize = 7;
+}
+
+/// A level of detail that is coarser than the full mesh.
+#[derive(Reflect, Clone, Debug, Default, PartialEq)]
+#[reflect(Default, Clone, PartialEq)]
+pub struct InstanceLod {
+    /// The coarser mesh.
+    pub mesh: Handle<Mesh>,
+    /// How far its surface lies from the full mesh's at most, in the mesh's units. It must not be
+    /// less than the error of the level before.
+    pub error: f32,
+}

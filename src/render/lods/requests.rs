@@ -1,0 +1,25 @@
+//! The levels of a request: what the engine culls, and what the draws bind.
+
+use super::SetLod;
+use crate::cull::CoarserLevel;
+use bevy::render::mesh::RenderMesh;
+use std::sync::Arc;
+
+/// The levels of a request, kept from frame to frame.
+#[derive(Clone)]
+pub(in crate::render) struct RequestLods {
+    /// The levels that they were made from.
+    pub made_from: Arc<[SetLod]>,
+    /// The engine's levels.
+    pub coarser: Arc<[CoarserLevel]>,
+    /// Index of each coarser level's mesh in [`SetDraws::meshes`](super::super::set_draws::SetDraws).
+    pub meshes: Arc<[usize]>,
+}
+
+/// Whether one pipeline draws both meshes: same vertex attributes, same topology, both with indices
+/// or both without.
+pub(in crate::render) fn fit_each_other(full: &RenderMesh, level: &RenderMesh) -> bool {
+    full.layout == level.layout
+        && full.key_bits.bits() == level.key_bits.bits()
+        && full.indexed() == level.indexed()
+}

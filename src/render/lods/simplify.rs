@@ -1,0 +1,82 @@
+//! Levels of detail from a mesh.
+
+use super::{InstanceLod, InstanceLods};
+use crate::{
+    meshlet::{LodSettings, MeshData, MeshletError},
+    render::meshlets::mesh_of,
+};
+use bevy::prelude::*;
+
+impl InstanceLods {
+    /// Makes levels of a mesh with meshoptimizer, each from the one before, and adds their meshes to
+    /// `meshes`. It takes some milliseconds per 10,000 triangles. There are no levels if the mesh
+    /// cannot become coarser.
+    ///
+    /// # Errors
+    /// [`MeshletError`]: the mesh is not a list of triangles, has morph targets, has its vertices
+    /// only on the GPU, or has a vertex format without a known size; settings out of range.
+    pub fn simplified(
+        mesh: &Mesh,
+        settings: &LodSettings,
+        meshes: &mut Assets<Mesh>,
+    ) -> Result<Self, MeshletError> {
+        let levels = Self::simplified_meshes(mesh, settings)?;
+        let levels = levels.into_iter().map(|(mesh, error)| InstanceLod {
+            mesh: meshes.add(mesh),
+            error,
+        });
+        Ok(Self {
+            levels: levels.collect(),
+        })
+    }
+
+    /// The same as plain meshes with their errors, for any thread, and for changes before they are
+    /// added.
+    ///
+    /// # Errors
+    /// Same as [`Self::simplified`].
+    pub fn simplified_meshes(
+        mesh: &Mesh,
+        settings: &LodSettings,
+    ) -> Result<Vec<(Mesh, f32)>, MeshletError> {
+        let levels = MeshData::try_from(mesh)?.simplified(settings)?;
+        let to_mesh = |level: crate::meshlet::SimplifiedMesh| {
+            let data = level.data;
+            let indices = data.indices.unwrap_or_default();
+            let made = mesh_of(
+                &data.attributes,
+                data.vertex_count,
+                &indices,
+                mesh.asset_usage,
+            )?;
+            Ok((made, level.error))
+        };
+        levels.into_iter().map(to_mesh).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bevy::mesh::MeshVertexAttributeId;
+
+    #[test]
+    fn levels_have_the_attributes_of_the_mesh() -> Result<(), MeshletError> {
+        let full = Mesh::from(Torus::default());
+        let levels = InstanceLods::simplified_meshes(&full, &LodSettings::default())?;
+        assert!(levels.len() >= 3, "{}", levels.len());
+        let attributes = |mesh: &Mesh| -> Vec<MeshVertexAttributeId> {
+            mesh.attributes()
+                .map(|(attribute, _)| attribute.id)
+                .collect()
+        };
+        let mut error = 0.0;
+        for (mesh, of_level) in &levels {
+            assert_eq!(attributes(mesh), attributes(&full));
+            assert_eq!(mesh.asset_usage, full.asset_usage);
+            assert!(*of_level > error);
+            error = *of_level;
+        }
+        Ok(())
+    }
+}
