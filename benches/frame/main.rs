@@ -4,10 +4,10 @@
 //!
 //! * `case`: what a row measures. `row`, `chart`: how it is shown.
 //! * `scenes`: the scenes in the world.
-//! * `measure`: the frames of one case. Each case has a separate process, so that it finds the GPU's
-//!   memory empty.
-//! * `cli`, `field`, `look`, `picture`, `failure`: parts of the demo, whose field is one of the
-//!   scenes.
+//! * `measure`: the frames of one case. Each case has a separate process, so that it finds the
+//!   GPU's memory empty.
+//! * `adapters`, `cli`, `field`, `look`, `picture`, `failure`: parts of the demo, whose field is one
+//!   of the scenes.
 //! * `end`, `offscreen`: a clean end, and an app without a window.
 #![allow(
     clippy::print_stdout,
@@ -15,6 +15,9 @@
     reason = "a command-line tool talks by printing"
 )]
 
+#[path = "../../examples/orbs/adapters.rs"]
+#[allow(dead_code, unused_imports, reason = "the demo uses the rest")]
+mod adapters;
 mod case;
 mod chart;
 #[path = "../../examples/orbs/cli.rs"]
@@ -166,6 +169,7 @@ fn run(args: &Args) -> Result<()> {
         let [case] = &cases[..] else {
             bail!("--alone measures one case");
         };
+        adapters::require_one().map_err(|failure| anyhow!(failure.message))?;
         println!(
             "{}",
             serde_json::to_string(&measure::row(case, &settings)?)?
@@ -175,14 +179,23 @@ fn run(args: &Args) -> Result<()> {
     for case in left_out {
         eprintln!("left out: {case}: more than {MOST_ENTITIES} entities");
     }
+    ensure!(!cases.is_empty(), "no case is left to measure");
     let bar = ProgressBar::with_draw_target(Some(cases.len() as u64), ProgressDrawTarget::stderr());
     bar.set_style(ProgressStyle::with_template(
         "{wide_bar} {pos}/{len} {msg} ({eta})",
     )?);
     let mut rows: Vec<Row> = Vec::new();
+    // The rows before an error are shown.
+    let mut ended = Ok(());
     for case in cases {
         bar.set_message(case.to_string());
-        let row = in_process(&case, &settings).with_context(|| case.to_string())?;
+        let row = match in_process(&case, &settings) {
+            Ok(row) => row,
+            Err(error) => {
+                ended = Err(error.context(case.to_string()));
+                break;
+            }
+        };
         if args.json {
             let line = serde_json::to_string(&row)?;
             bar.suspend(|| println!("{line}"));
@@ -202,7 +215,7 @@ fn run(args: &Args) -> Result<()> {
         chart::write(path, &rows)?;
         eprintln!("chart: {}", path.display());
     }
-    Ok(())
+    ended
 }
 
 /// Measures a case in a separate process.
