@@ -6,8 +6,8 @@
 //! * `scenes`: the scenes in the world.
 //! * `measure`: the frames of one case. Each case has a separate process, so that it finds the
 //!   GPU's memory empty.
-//! * `adapters`, `cli`, `field`, `look`, `picture`, `failure`: parts of the demo, whose field is one
-//!   of the scenes.
+//! * `adapters`, `cli`, `field`, `look`, `picture`, `failure`: parts of the demo, whose field is
+//!   one of the scenes.
 //! * `end`, `offscreen`: a clean end, and an app without a window.
 #![allow(
     clippy::print_stdout,
