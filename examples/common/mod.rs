@@ -6,19 +6,17 @@
 )]
 
 pub mod end;
+mod offscreen;
 
 use bevy::{
-    app::{PluginsState, TerminalCtrlCHandlerPlugin},
+    app::TerminalCtrlCHandlerPlugin,
     camera::RenderTarget,
+    log::LogPlugin,
     prelude::*,
     render::{
-        RenderPlugin,
-        pipelined_rendering::PipelinedRenderingPlugin,
         render_resource::{TextureFormat, TextureUsages},
         view::screenshot::{Screenshot, ScreenshotCaptured},
     },
-    window::ExitCondition,
-    winit::WinitPlugin,
 };
 use bevy_gpu_culling::prelude::*;
 use clap::Parser;
@@ -94,29 +92,10 @@ pub fn run(setup: impl FnOnce(&mut App)) -> AppExit {
         setup(&mut app);
         return app.run();
     };
-    app.add_plugins((
-        DefaultPlugins
-            .set(WindowPlugin {
-                primary_window: None,
-                exit_condition: ExitCondition::DontExit,
-                ..default()
-            })
-            .set(RenderPlugin {
-                synchronous_pipeline_compilation: true,
-                ..default()
-            })
-            .disable::<TerminalCtrlCHandlerPlugin>()
-            .disable::<PipelinedRenderingPlugin>()
-            .disable::<WinitPlugin>(),
-        end.plugin(),
-        GpuCullingPlugin::default(),
-    ));
+    offscreen::add_bevy(&mut app, &end, LogPlugin::default(), true);
+    app.add_plugins(GpuCullingPlugin::default());
     setup(&mut app);
-    while app.plugins_state() == PluginsState::Adding {
-        bevy::tasks::tick_global_task_pools_on_main_thread();
-    }
-    app.finish();
-    app.cleanup();
+    offscreen::start(&mut app);
     match draw(&mut app, out, flags.frames) {
         Ok(()) => AppExit::Success,
         Err(exit) => exit,

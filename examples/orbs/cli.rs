@@ -262,7 +262,7 @@ pub enum Peer {
     Bevy,
 }
 
-fn parse_size(text: &str) -> Result<UVec2, String> {
+pub fn parse_size(text: &str) -> Result<UVec2, String> {
     let sides = text
         .split_once('x')
         .and_then(|(width, height)| Some(UVec2::new(width.parse().ok()?, height.parse().ok()?)));

@@ -142,7 +142,7 @@ pub const EYE: Vec3 = Vec3::new(0.46, 0.11, 0.34);
 pub const TARGET: Vec3 = Vec3::new(0.125, 0.015, -0.35);
 
 /// Orbs per piece of work. Each piece has its own random numbers.
-const PART: usize = 1 << 18;
+pub const PART: usize = 1 << 18;
 
 /// All sets that have orbs. Layers are made one after the other, each on all cores.
 pub fn generate(count: u32, seed: u64) -> Result<Vec<LayerSet>, InstanceError> {
@@ -182,7 +182,7 @@ pub fn split(layers: Vec<LayerSet>, sets: u32) -> Result<Vec<LayerSet>, Instance
 }
 
 /// Processes all items on all cores. Each core takes the next item that is left.
-fn each_core<T: Send>(items: impl Iterator<Item = T> + Send, work: impl Fn(T) + Sync) {
+pub fn each_core<T: Send>(items: impl Iterator<Item = T> + Send, work: impl Fn(T) + Sync) {
     let items = Mutex::new(items);
     let cores = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {

@@ -7,25 +7,18 @@ use crate::{
     end::{self, CleanEnd},
     field::LayerSet,
     freeze::{FreezePlugin, way_out},
-    log_plugin, look, picture,
+    log_plugin, look, offscreen, picture,
     report::{Report, Start, Upload, View},
     scene::{Field, Orbs, show},
     upload::{Watch, plain_rate},
     zoom,
 };
 use bevy::{
-    app::{PluginsState, TerminalCtrlCHandlerPlugin},
     camera::{RenderTarget, ShadowLodOrigin, visibility::VisibleEntities},
     math::ops,
     post_process::bloom::Bloom,
     prelude::*,
-    render::{
-        RenderApp, RenderPlugin, diagnostic::RenderDiagnosticsPlugin,
-        pipelined_rendering::PipelinedRenderingPlugin, render_resource::PipelineCache,
-        renderer::RenderDevice,
-    },
-    window::ExitCondition,
-    winit::WinitPlugin,
+    render::{diagnostic::RenderDiagnosticsPlugin, renderer::RenderDevice},
 };
 use bevy_gpu_culling::{
     instance::InstanceError,
@@ -73,7 +66,8 @@ pub fn run(cli: &Cli, end: &CleanEnd) -> Result<(), Failure> {
         println!("{}", report.json());
     }
     match verdicts {
-        Some(verdicts) => check(&verdicts, stage.orbs_seen()),
+        Some(verdicts) => offscreen::check_verdicts(&verdicts, stage.orbs_seen())
+            .map_err(|reason| Failure::new(Failure::WORK, reason)),
         None => Ok(()),
     }
 }
@@ -218,17 +212,12 @@ impl Stage {
         Ok(Some(watch.report(bytes, plain)))
     }
 
-    /// Draws until no pipeline waits for a shader. Shaders load in the background.
+    /// Draws until no pipeline waits for a shader.
     fn warm_up(&mut self, progress: &Progress) -> Result<(), Failure> {
         progress.say("warming up");
         for _ in 0..PATIENCE {
             self.frame()?;
-            let cache = self
-                .app
-                .sub_app(RenderApp)
-                .world()
-                .resource::<PipelineCache>();
-            if cache.waiting_pipelines().next().is_none() {
+            if offscreen::pipelines_are_ready(&self.app) {
                 return Ok(());
             }
         }
@@ -403,53 +392,14 @@ fn choose(
     }
 }
 
-/// An error if a survivor list differs from the CPU twin's, or if there was none to compare.
-fn check(verdicts: &[Verdict], sets_seen: usize) -> Result<(), Failure> {
-    if verdicts.is_empty() && sets_seen > 0 {
-        return Err(Failure::new(
-            Failure::WORK,
-            "--verify compared nothing, although sets are in view",
-        ));
-    }
-    let wrong = verdicts.iter().filter_map(|verdict| {
-        let error = verdict.error.as_ref()?;
-        Some(format!(
-            "{} of set {}: {error}",
-            verdict.name, verdict.entity
-        ))
-    });
-    let wrong: Vec<_> = wrong.collect();
-    if wrong.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::new(
-        Failure::WORK,
-        format!("survivors differ from the CPU twin's: {}", wrong.join("; ")),
-    ))
-}
-
 /// Bevy without a window, one frame per update.
 fn app(cli: &Cli, end: &CleanEnd) -> App {
     let mut app = App::new();
-    app.add_plugins(
-        DefaultPlugins
-            .set(log_plugin())
-            .set(WindowPlugin {
-                primary_window: None,
-                exit_condition: ExitCondition::DontExit,
-                ..default()
-            })
-            .set(RenderPlugin {
-                // `--end-after` is about ends while pipelines are being compiled.
-                synchronous_pipeline_compilation: cli.end_after.is_none(),
-                ..default()
-            })
-            .disable::<TerminalCtrlCHandlerPlugin>()
-            .disable::<PipelinedRenderingPlugin>()
-            .disable::<WinitPlugin>(),
-    )
-    .add_plugins((end.plugin(), RenderDiagnosticsPlugin, FreezePlugin))
-    .insert_resource(ClearColor(Color::BLACK));
+    // `--end-after` is about ends while pipelines are being compiled.
+    let compiles_first = cli.end_after.is_none();
+    offscreen::add_bevy(&mut app, end, log_plugin(), compiles_first);
+    app.add_plugins((RenderDiagnosticsPlugin, FreezePlugin))
+        .insert_resource(ClearColor(Color::BLACK));
     if cli.peer.is_none() {
         app.add_plugins(GpuCullingPlugin {
             tier: cli.tier.map(|tier| tier.0),
@@ -459,11 +409,7 @@ fn app(cli: &Cli, end: &CleanEnd) -> App {
             ..default()
         });
     }
-    while app.plugins_state() == PluginsState::Adding {
-        bevy::tasks::tick_global_task_pools_on_main_thread();
-    }
-    app.finish();
-    app.cleanup();
+    offscreen::start(&mut app);
     app
 }
 

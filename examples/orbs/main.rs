@@ -15,7 +15,9 @@
 //! * `upload`: how fast a field streams to the GPU. `zoom`: fields of view that see a given number
 //!   of orbs.
 //! * `adapters`: the adapters.
-//! * `end`: a clean end, shared with the small examples.
+//! * `end`, `offscreen`: a clean end, and an app without a window; shared with the small examples
+//!   and with the benchmark of frames.
+//! * `failure`: messages and exit codes.
 
 #![allow(
     clippy::print_stdout,
@@ -27,11 +29,14 @@ mod adapters;
 mod cli;
 #[path = "../common/end.rs"]
 mod end;
+mod failure;
 mod field;
 mod freeze;
 mod headless;
 mod help;
 mod look;
+#[path = "../common/offscreen.rs"]
+mod offscreen;
 mod picture;
 mod report;
 mod scene;
@@ -39,52 +44,12 @@ mod upload;
 mod windowed;
 mod zoom;
 
-use bevy::{
-    log::{BoxedFmtLayer, LogPlugin, tracing_subscriber},
-    prelude::*,
-};
+use bevy::log::LogPlugin;
 use clap::Parser;
 use cli::Cli;
 use end::CleanEnd;
-use std::{io::IsTerminal, process::ExitCode};
-
-/// A failure: a message for people, and the exit code.
-#[derive(Debug)]
-struct Failure {
-    code: u8,
-    message: String,
-}
-
-impl Failure {
-    /// The work failed or its check did.
-    const WORK: u8 = 1;
-    /// The flags ask for something that cannot be done.
-    const USAGE: u8 = 2;
-    /// There is no adapter.
-    const NO_ADAPTER: u8 = 3;
-    /// Ctrl-C.
-    const INTERRUPTED: u8 = end::INTERRUPTED;
-
-    fn new(code: u8, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-        }
-    }
-
-    /// The failure that the app's exit stands for; `None` if it ended well.
-    fn of_app(exit: AppExit) -> Option<Self> {
-        let AppExit::Error(code) = exit else {
-            return None;
-        };
-        let message = if code.get() == Self::INTERRUPTED {
-            "interrupted"
-        } else {
-            "the app ended with an error: the log says which"
-        };
-        Some(Self::new(code.get(), message))
-    }
-}
+use failure::Failure;
+use std::process::ExitCode;
 
 fn main() -> ExitCode {
     match run(&Cli::parse()) {
@@ -114,16 +79,8 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     }
 }
 
-/// Logs warnings, and what the plugin says of itself, to stderr; stdout is for the report.
-/// `RUST_LOG` overrides the filter.
+/// Logs warnings, and what the plugin says of itself.
 fn log_plugin() -> LogPlugin {
-    LogPlugin {
-        // `wgpu_hal=error` hides the Vulkan loader's warnings about drivers that it skipped.
-        filter: "warn,bevy_gpu_culling=info,orbs=info,wgpu_hal=error".into(),
-        fmt_layer: |_| -> Option<BoxedFmtLayer> {
-            let layer = tracing_subscriber::fmt::Layer::default().with_writer(std::io::stderr);
-            Some(Box::new(layer.with_ansi(std::io::stderr().is_terminal())))
-        },
-        ..default()
-    }
+    // `wgpu_hal=error` hides the Vulkan loader's warnings about drivers that it skipped.
+    offscreen::log_to_stderr("warn,bevy_gpu_culling=info,orbs=info,wgpu_hal=error")
 }

@@ -1,9 +1,10 @@
 //! How fast a field streams to the GPU, compared with a plain buffer that is written the same way.
 
-use crate::report::{Upload, median, rounded};
+use crate::{
+    offscreen::Uploads,
+    report::{Upload, median, rounded},
+};
 use bevy::{
-    ecs::message::MessageCursor,
-    platform::collections::HashMap,
     prelude::*,
     render::{
         RenderApp,
@@ -11,7 +12,6 @@ use bevy::{
         renderer::{RenderDevice, RenderQueue},
     },
 };
-use bevy_gpu_culling::prelude::*;
 use std::time::Instant;
 use wgpu::{BufferDescriptor, BufferUsages};
 
@@ -21,31 +21,20 @@ const PLAIN: u64 = 1 << 30;
 /// Follows the progress of all sets.
 #[derive(Default)]
 pub struct Watch {
-    cursor: MessageCursor<InstanceUploadProgress>,
-    arrived: HashMap<AssetId<InstanceSet>, InstanceUploadProgress>,
+    uploads: Uploads,
     /// The time of each frame, and the instances that had arrived after it.
     frames: Vec<(f64, u64)>,
 }
 
 impl Watch {
-    /// Reads new messages. Returns true if every set has arrived.
+    /// Whether every set has arrived.
     pub fn is_complete(&mut self, world: &mut World) -> bool {
-        if let Some(messages) = world.get_resource::<Messages<InstanceUploadProgress>>() {
-            for progress in self.cursor.read(messages) {
-                self.arrived.insert(progress.set, *progress);
-            }
-        }
-        let mut sets = world.query::<&GpuInstances>();
-        sets.iter(world).all(|set| {
-            let arrived = self.arrived.get(&set.id());
-            arrived.is_some_and(InstanceUploadProgress::is_complete)
-        })
+        self.uploads.are_complete(world)
     }
 
     /// Records a frame.
     pub fn note(&mut self, milliseconds: f64) {
-        let arrived = self.arrived.values().map(|set| u64::from(set.uploaded));
-        self.frames.push((milliseconds, arrived.sum()));
+        self.frames.push((milliseconds, self.uploads.arrived()));
     }
 
     /// The report on a field of `bytes` bytes.

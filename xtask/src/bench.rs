@@ -1,13 +1,15 @@
-//! `cargo xtask bench` and `cargo xtask tune`: the engine's benchmarks, built without the plugin.
+//! `cargo xtask bench` and `cargo xtask tune`: the benchmarks of the engine, built without the
+//! plugin, and the benchmark of frames.
 
 use std::ffi::OsString;
+use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::project::{Project, exit_code};
+use crate::project::{EVERY_FEATURE, Project, exit_code};
 
 /// The benchmarks, each with what it answers.
-const BENCHMARKS: [(&str, &str); 4] = [
+const BENCHMARKS: [(&str, &str); 5] = [
     ("ladder", "every compaction, timed and verified"),
     (
         "scale",
@@ -18,10 +20,17 @@ const BENCHMARKS: [(&str, &str); 4] = [
         "expansion",
         "every way to give the items of sources to threads, timed and verified",
     ),
+    (
+        FRAME,
+        "whole frames of four scenes, drawn as sets and as Bevy's entities; --quick in software",
+    ),
 ];
 
+/// The benchmark that needs the plugin.
+const FRAME: &str = "frame";
+
 /// Those that draw a chart.
-const CHARTS: [&str; 3] = ["ladder", "scale", "expansion"];
+const CHARTS: [&str; 4] = ["ladder", "scale", "expansion", FRAME];
 
 /// Runs the benchmark that the first argument names, with the others; returns its exit code.
 pub fn run(project: &Project, arguments: &[OsString]) -> Result<i32> {
@@ -43,28 +52,43 @@ pub fn run(project: &Project, arguments: &[OsString]) -> Result<i32> {
         let demo = project.build_demo()?;
         flags.extend(["--orbs".into(), demo.path().into()]);
     }
-    cargo_bench(project, name, &[], &flags)
+    if *name == FRAME {
+        return started(&mut frames(project, &flags));
+    }
+    engine(project, name, &[], &flags)
+}
+
+/// The benchmark of frames. It shares the tests' build of Bevy.
+pub fn frames(project: &Project, flags: &[OsString]) -> Command {
+    let mut command = cargo_bench(project);
+    command
+        .args([EVERY_FEATURE, "--bench", FRAME, "--"])
+        .args(flags);
+    command
 }
 
 /// Measures which compaction `Auto` takes on this adapter, and keeps the answer.
 pub fn tune(project: &Project, flags: &[OsString]) -> Result<i32> {
-    cargo_bench(project, "tune", &["--features", "tune"], flags)
+    engine(project, "tune", &["--features", "tune"], flags)
+}
+
+/// Runs a benchmark of the engine alone; returns its exit code.
+fn engine(project: &Project, name: &str, features: &[&str], flags: &[OsString]) -> Result<i32> {
+    let mut command = cargo_bench(project);
+    command.arg("--no-default-features").args(features);
+    command.args(["--bench", name, "--"]).args(flags);
+    started(&mut command)
 }
 
 /// The profile is the one of all other tasks, so that nothing is built twice.
-fn cargo_bench(
-    project: &Project,
-    name: &str,
-    features: &[&str],
-    flags: &[OsString],
-) -> Result<i32> {
+fn cargo_bench(project: &Project) -> Command {
     let mut command = project.cargo();
     command.args(["bench", "--quiet", "--profile", "dev"]);
-    command.args(["--package", "bevy_gpu_culling", "--no-default-features"]);
+    command.args(["--package", "bevy_gpu_culling"]);
     command
-        .args(features)
-        .args(["--bench", name, "--"])
-        .args(flags);
+}
+
+fn started(command: &mut Command) -> Result<i32> {
     let status = command.status().context("cargo bench does not start")?;
     Ok(exit_code(status))
 }

@@ -14,6 +14,7 @@ mod bench;
 mod ci;
 mod compare;
 mod ends;
+mod frames;
 mod journal;
 mod orbs;
 mod project;
@@ -61,7 +62,7 @@ enum Task {
         /// Arguments of `cargo test`, passed on as they are
         args: Vec<OsString>,
     },
-    /// Runs a benchmark of the engine on this adapter: ladder, contention, expansion
+    /// Runs a benchmark on this adapter: ladder, scale, contention, expansion, frame
     Bench {
         /// The benchmark and its flags, passed on as they are
         arguments: Vec<OsString>,

@@ -1,0 +1,110 @@
+//! What one row measures: a scene, a number of instances, their order, and whether
+//! they are sets or entities.
+
+use crate::cli::DrawOrder;
+use clap::ValueEnum;
+
+/// What is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Scene {
+    /// The demo's field of orbs
+    Demo,
+    /// Spheres in a cube, 1.5 units apart on average
+    Dense,
+    /// Spheres in a cube, 4 units apart on average
+    Sparse,
+    /// A wall of leaves: alpha-masked quads, several layers deep
+    Leaves,
+}
+
+/// What the instances are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Peer {
+    /// Sets of this crate
+    Sets,
+    /// One entity per instance, on Bevy's own path
+    Bevy,
+}
+
+/// The most entities for the comparison with Bevy. More take minutes to start.
+pub const MOST_ENTITIES: u32 = 4_000_000;
+
+/// One row of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Case {
+    pub scene: Scene,
+    /// Number of instances.
+    pub count: u32,
+    pub peer: Peer,
+    /// The order of the sets' instances; `None` for Bevy's entities, which Bevy orders.
+    pub order: Option<DrawOrder>,
+}
+
+/// What to measure, as the command line names it.
+pub struct Selection<'a> {
+    pub scenes: &'a [Scene],
+    pub counts: &'a [u32],
+    pub orders: &'a [DrawOrder],
+    pub peers: &'a [Peer],
+}
+
+impl Selection<'_> {
+    /// All cases, and those that are left out because they have too many entities.
+    pub fn cases(&self) -> (Vec<Case>, Vec<Case>) {
+        let mut cases = Vec::new();
+        for &scene in self.scenes {
+            for &count in self.counts {
+                for &peer in self.peers {
+                    let orders: Vec<_> = match peer {
+                        Peer::Sets => self.orders.iter().copied().map(Some).collect(),
+                        Peer::Bevy => vec![None],
+                    };
+                    cases.extend(orders.into_iter().map(|order| Case {
+                        scene,
+                        count,
+                        peer,
+                        order,
+                    }));
+                }
+            }
+        }
+        cases
+            .into_iter()
+            .partition(|case| case.peer == Peer::Sets || case.count <= MOST_ENTITIES)
+    }
+}
+
+impl Case {
+    /// The flags that name this case alone.
+    pub fn flags(&self) -> Vec<String> {
+        let mut flags = vec![
+            "--scene".into(),
+            name(self.scene),
+            "--count".into(),
+            self.count.to_string(),
+            "--peer".into(),
+            name(self.peer),
+        ];
+        if let Some(order) = self.order {
+            flags.extend(["--order".into(), name(order)]);
+        }
+        flags
+    }
+}
+
+impl core::fmt::Display for Case {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{} {} {}", name(self.scene), self.count, name(self.peer))?;
+        match self.order {
+            Some(order) => write!(f, " {}", name(order)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The name of a value in flags, tables and JSON.
+pub fn name(value: impl ValueEnum) -> String {
+    value
+        .to_possible_value()
+        .map_or_else(String::new, |value| value.get_name().to_owned())
+}

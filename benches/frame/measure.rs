@@ -1,0 +1,299 @@
+//! Measures one case: an app without a window, first without instances, then with them.
+
+use crate::{
+    case::{Case, Peer, name},
+    common::stats::Times,
+    end::{self, CleanEnd},
+    failure::Failure,
+    offscreen::{self, Uploads},
+    picture,
+    row::{MAIN_PASS, Row},
+    scenes,
+};
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use bevy::{
+    camera::{RenderTarget, ShadowLodOrigin, visibility::VisibleEntities},
+    diagnostic::{DiagnosticPath, DiagnosticsStore},
+    prelude::*,
+    render::{
+        diagnostic::RenderDiagnosticsPlugin,
+        renderer::{RenderAdapterInfo, RenderDevice},
+    },
+};
+use bevy_gpu_culling::{
+    diagnostics::CPU_TOTAL,
+    prelude::{CullingReport, GpuCullingPlugin},
+    render::verify::Verifier,
+};
+use std::{
+    any::TypeId,
+    collections::BTreeMap,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+use wgpu::DeviceType;
+
+/// How each case is measured.
+pub struct Settings {
+    pub size: UVec2,
+    /// Frames before the measured ones, of each scene.
+    pub warm_up: u32,
+    pub frames: u32,
+    /// File for the picture of the last frame.
+    pub out: Option<PathBuf>,
+}
+
+/// Frames to wait for a pipeline, a picture or a verdict.
+const PATIENCE: u32 = 60;
+/// The least time of a warm-up on a GPU, which reaches its full clock only under load.
+const BUSY: Duration = Duration::from_secs(1);
+
+/// Measures a case in a new app.
+pub fn row(case: &Case, settings: &Settings) -> Result<Row> {
+    // Before the app, because it must be dropped after the app.
+    let end = CleanEnd::new();
+    let mut stage = Stage::new(case, settings, &end)?;
+    stage.warm_up()?;
+    let floor = stage.measure()?;
+    scenes::fill(stage.app.world_mut(), case)?;
+    stage.load()?;
+    stage.warm_up()?;
+    let full = stage.measure()?;
+    let verified = stage.verify()?;
+    if let Some(path) = &settings.out {
+        stage.save(path)?;
+    }
+    let info = stage.app.world().resource::<RenderAdapterInfo>();
+    let of_instances = |full: f64| (full - floor.triangles.unwrap_or(0.0)).round() as u64;
+    Ok(Row {
+        scene: name(case.scene),
+        count: case.count,
+        order: case.order.map(name),
+        peer: name(case.peer),
+        frame_ms: full.median_ms,
+        worst_ms: full.worst_ms,
+        floor_ms: floor.median_ms,
+        passes_ms: full.passes_ms,
+        triangles: full.triangles.map(of_instances),
+        visible: full.visible,
+        cpu_ms: full.cpu_ms,
+        verified,
+        adapter: info.name.clone(),
+        driver: format!("{} {}", info.driver, info.driver_info)
+            .trim()
+            .to_owned(),
+        size: settings.size.to_array(),
+        frames: settings.frames,
+    })
+}
+
+/// What a run of frames has shown.
+struct Measured {
+    median_ms: f64,
+    worst_ms: f64,
+    /// Median of the primitives that reach the clipper in the main pass, the sky's included.
+    triangles: Option<f64>,
+    visible: u64,
+    passes_ms: BTreeMap<String, f64>,
+    cpu_ms: Option<f64>,
+}
+
+/// The app, and what is measured in it.
+struct Stage<'a> {
+    app: App,
+    case: &'a Case,
+    settings: &'a Settings,
+    camera: Entity,
+    target: Handle<Image>,
+    /// Frames drawn so far. The camera turns once in as many as are measured.
+    drawn: u32,
+}
+
+impl<'a> Stage<'a> {
+    /// Starts the app, with the scene's camera and lights.
+    fn new(case: &'a Case, settings: &'a Settings, end: &CleanEnd) -> Result<Self> {
+        let mut app = App::new();
+        let log = offscreen::log_to_stderr("warn,wgpu_hal=error");
+        offscreen::add_bevy(&mut app, end, log, true);
+        app.add_plugins(RenderDiagnosticsPlugin)
+            .insert_resource(ClearColor(Color::BLACK));
+        if case.peer == Peer::Sets {
+            app.add_plugins(GpuCullingPlugin::default());
+        }
+        offscreen::start(&mut app);
+        let limit = app.world().resource::<RenderDevice>().limits();
+        let limit = limit.max_texture_dimension_2d;
+        ensure!(
+            settings.size.max_element() <= limit,
+            "this adapter draws at most {limit} pixels a side"
+        );
+        let world = app.world_mut();
+        let target = picture::target(settings.size);
+        let target = world.resource_mut::<Assets<Image>>().add(target);
+        let camera = scenes::furnish(world, case);
+        // Without a window, Bevy must be told which camera the level of detail of shadows follows.
+        world
+            .entity_mut(camera)
+            .insert((ShadowLodOrigin, RenderTarget::Image(target.clone().into())));
+        Ok(Self {
+            app,
+            case,
+            settings,
+            camera,
+            target,
+            drawn: 0,
+        })
+    }
+
+    /// Draws one frame, waits for the GPU, and returns the time in milliseconds.
+    fn frame(&mut self) -> Result<f64> {
+        let share = (self.drawn % self.settings.frames) as f32 / self.settings.frames as f32;
+        if let Some(rotation) = scenes::pose(self.case.scene, share) {
+            let mut camera = self.app.world_mut().entity_mut(self.camera);
+            if let Some(mut place) = camera.get_mut::<Transform>() {
+                place.rotation = rotation;
+            }
+        }
+        self.drawn += 1;
+        self.still_frame()
+    }
+
+    /// Draws one frame with a camera that does not move.
+    fn still_frame(&mut self) -> Result<f64> {
+        end::frame(&mut self.app).map_err(|exit| match Failure::of_app(exit) {
+            Some(failure) => anyhow!(failure.message),
+            None => anyhow!("the app ended before its work was done"),
+        })
+    }
+
+    /// Draws until no pipeline waits for a shader, then the frames of the warm-up.
+    fn warm_up(&mut self) -> Result<()> {
+        let mut waited = 0;
+        while {
+            self.frame()?;
+            !offscreen::pipelines_are_ready(&self.app)
+        } {
+            waited += 1;
+            ensure!(
+                waited < PATIENCE,
+                "the renderer's pipelines are not ready: the log names the shader that fails"
+            );
+        }
+        let info = self.app.world().resource::<RenderAdapterInfo>();
+        let is_software = info.device_type == DeviceType::Cpu;
+        let begin = Instant::now();
+        let mut drawn = 0;
+        while drawn < self.settings.warm_up || !is_software && begin.elapsed() < BUSY {
+            self.frame()?;
+            drawn += 1;
+        }
+        Ok(())
+    }
+
+    /// Draws until all sets are on the GPU.
+    fn load(&mut self) -> Result<()> {
+        if self.case.peer == Peer::Bevy {
+            return Ok(());
+        }
+        let mut uploads = Uploads::default();
+        // The smallest budget uploads one block of 1,024 instances per frame.
+        let most = self.case.count / 1024 + PATIENCE;
+        for _ in 0..most {
+            self.frame()?;
+            if uploads.are_complete(self.app.world_mut()) {
+                return Ok(());
+            }
+        }
+        bail!("the sets did not arrive within {most} frames")
+    }
+
+    /// Draws and measures the frames of one turn.
+    fn measure(&mut self) -> Result<Measured> {
+        // What was measured before is of other frames.
+        let mut store = self.app.world_mut().resource_mut::<DiagnosticsStore>();
+        store.iter_mut().for_each(|one| one.clear_history());
+        self.drawn = 0;
+        let (mut times, mut visible) = (Vec::new(), Vec::new());
+        for _ in 0..self.settings.frames {
+            times.push(self.frame()?);
+            visible.push(self.visible() as f64);
+        }
+        let store = self.app.world().resource::<DiagnosticsStore>();
+        let passes = store.iter().filter_map(|one| {
+            let pass = one.path().as_str().strip_prefix("render/")?;
+            let pass = pass.strip_suffix("/elapsed_gpu")?;
+            Some((pass.to_owned(), rounded(median(store, one.path())?)))
+        });
+        let counted = format!("render/{MAIN_PASS}/clipper_invocations");
+        Ok(Measured {
+            worst_ms: rounded(times.iter().copied().fold(0.0, f64::max)),
+            median_ms: rounded(Times::of(times).median),
+            triangles: median(store, &DiagnosticPath::new(counted)),
+            visible: Times::of(visible).median as u64,
+            passes_ms: passes.collect(),
+            cpu_ms: median(store, &CPU_TOTAL).map(rounded),
+        })
+    }
+
+    /// Number of instances that the camera keeps: by the plugin's counters, which may be some
+    /// frames old, or by Bevy's list of visible entities.
+    fn visible(&self) -> u64 {
+        let world = self.app.world();
+        match world.get_resource::<CullingReport>() {
+            Some(report) => report.cameras().1,
+            None => self.entities_seen() as u64,
+        }
+    }
+
+    /// Number of entities that Bevy found in the camera's view: sets, or the peer's instances.
+    fn entities_seen(&self) -> usize {
+        let seen = self.app.world().get::<VisibleEntities>(self.camera);
+        seen.map_or(0, |seen| seen.iter(TypeId::of::<Mesh3d>()).count())
+    }
+
+    /// Compares the survivors of the last view with the CPU twin's; `None` for Bevy's entities.
+    fn verify(&mut self) -> Result<Option<bool>> {
+        let verifier = self.app.world().get_resource::<Verifier>().cloned();
+        let Some(verifier) = verifier else {
+            return Ok(None);
+        };
+        verifier.request();
+        for _ in 0..PATIENCE {
+            self.still_frame()?;
+            if let Some(verdicts) = verifier.take() {
+                offscreen::check_verdicts(&verdicts, self.entities_seen())
+                    .map_err(|reason| anyhow!(reason))?;
+                return Ok(Some(true));
+            }
+        }
+        bail!("the verdicts did not come within {PATIENCE} frames")
+    }
+
+    /// Writes a picture of the last view.
+    fn save(&mut self, path: &std::path::Path) -> Result<()> {
+        picture::request(self.app.world_mut(), self.target.clone());
+        let mut waited = 0;
+        while !picture::is_there(self.app.world()) {
+            self.still_frame()?;
+            waited += 1;
+            ensure!(
+                waited < PATIENCE,
+                "the picture did not come within {PATIENCE} frames"
+            );
+        }
+        picture::save(self.app.world_mut(), path)
+            .map_err(|failure| anyhow!(failure.message))
+            .context("no picture")
+    }
+}
+
+/// Median of the measurements that Bevy keeps of a path.
+fn median(store: &DiagnosticsStore, path: &DiagnosticPath) -> Option<f64> {
+    let times: Vec<_> = store.get(path)?.values().copied().collect();
+    (!times.is_empty()).then(|| Times::of(times).median)
+}
+
+/// To a ten-thousandth.
+fn rounded(value: f64) -> f64 {
+    (value * 10_000.0).round() / 10_000.0
+}

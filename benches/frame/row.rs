@@ -1,0 +1,107 @@
+//! One result, as a line of the table or as JSON.
+
+use core::fmt::Write as _;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The result of one case. Times are in milliseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    pub scene: String,
+    pub count: u32,
+    /// The order of the sets' instances; `None` for Bevy's entities.
+    pub order: Option<String>,
+    pub peer: String,
+    /// Median time of a frame, the GPU's part included.
+    pub frame_ms: f64,
+    /// Longest measured frame.
+    pub worst_ms: f64,
+    /// Median time of a frame of the same scene without an instance.
+    pub floor_ms: f64,
+    /// Median GPU time of each pass, by its name in Bevy's diagnostics.
+    pub passes_ms: BTreeMap<String, f64>,
+    /// Median number of triangles of instances in the camera's main pass; `None` if the adapter
+    /// does not count them.
+    pub triangles: Option<u64>,
+    /// Median number of instances that the camera keeps.
+    pub visible: u64,
+    /// Median CPU time of the plugin's systems; `None` for Bevy's entities.
+    pub cpu_ms: Option<f64>,
+    /// Whether the survivors of the last view are the CPU twin's; `None` for Bevy's entities. A
+    /// difference is an error and never becomes a row.
+    pub verified: Option<bool>,
+    pub adapter: String,
+    pub driver: String,
+    /// Width and height of the picture in pixels.
+    pub size: [u32; 2],
+    /// Number of measured frames.
+    pub frames: u32,
+}
+
+impl Row {
+    /// GPU time of the camera's main pass.
+    pub fn main_pass_ms(&self) -> Option<f64> {
+        self.passes_ms.get(MAIN_PASS).copied()
+    }
+
+    /// GPU time of all passes of the culling; `None` if there are none.
+    pub fn culling_ms(&self) -> Option<f64> {
+        let stages = self.passes_ms.iter();
+        let stages = stages.filter(|(pass, _)| pass.starts_with(CULLING));
+        stages.map(|(_, ms)| *ms).reduce(|sum, ms| sum + ms)
+    }
+}
+
+/// Bevy's name of the camera's main pass.
+pub const MAIN_PASS: &str = "main_opaque_pass_3d";
+/// What the names of the culling's passes begin with.
+const CULLING: &str = "gpu_culling/";
+
+/// A column: its heading, whether it has numbers, and its text in a row.
+type Column = (&'static str, bool, fn(&Row) -> String);
+
+/// The table from left to right. A new column is one more line.
+const COLUMNS: [Column; 13] = [
+    ("scene", false, |row| row.scene.clone()),
+    ("count", true, |row| row.count.to_string()),
+    ("drawn by", false, |row| row.peer.clone()),
+    ("order", false, |row| or_dash(row.order.clone())),
+    ("frame ms", true, |row| format!("{:.2}", row.frame_ms)),
+    ("worst ms", true, |row| format!("{:.2}", row.worst_ms)),
+    ("floor ms", true, |row| format!("{:.2}", row.floor_ms)),
+    ("main pass ms", true, |row| milliseconds(row.main_pass_ms())),
+    ("culling ms", true, |row| milliseconds(row.culling_ms())),
+    ("CPU ms", true, |row| milliseconds(row.cpu_ms)),
+    ("triangles", true, |row| or_dash(row.triangles)),
+    ("visible", true, |row| row.visible.to_string()),
+    ("verified", false, |row| {
+        or_dash(row.verified.map(|is| if is { "yes" } else { "no" }))
+    }),
+];
+
+/// The rows as a Markdown table.
+pub fn table(rows: &[Row]) -> String {
+    let mut table = String::new();
+    let mut line = |cells: &mut dyn Iterator<Item = String>| {
+        let cells: Vec<_> = cells.collect();
+        let _ = writeln!(table, "| {} |", cells.join(" | "));
+    };
+    line(&mut COLUMNS.iter().map(|(heading, ..)| (*heading).to_owned()));
+    line(
+        &mut COLUMNS
+            .iter()
+            .map(|(_, is_number, _)| if *is_number { "--:" } else { "---" }.to_owned()),
+    );
+    for row in rows {
+        line(&mut COLUMNS.iter().map(|(.., text)| text(row)));
+    }
+    table
+}
+
+fn milliseconds(time: Option<f64>) -> String {
+    or_dash(time.map(|time| format!("{time:.3}")))
+}
+
+fn or_dash(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "-".into(), |value| value.to_string())
+}

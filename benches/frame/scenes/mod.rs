@@ -1,0 +1,124 @@
+//! The scenes in the world: first a camera and lights, then the instances.
+
+pub mod cube;
+pub mod demo;
+pub mod leaves;
+
+use crate::case::{Case, Peer, Scene};
+use crate::cli::DrawOrder;
+use bevy::{mesh::Mesh3d, prelude::*, render::renderer::RenderAdapterInfo};
+use bevy_gpu_culling::{
+    instance::{InstanceError, InstanceSet},
+    prelude::{GpuInstances, NoInstanceSorting},
+};
+use wgpu::DeviceType;
+
+/// Instances of one mesh and one material.
+struct Instances {
+    set: InstanceSet,
+    mesh: Mesh,
+    material: StandardMaterial,
+}
+
+/// Spawns the scene's camera and lights. Returns the camera, which has no target yet.
+pub fn furnish(world: &mut World, case: &Case) -> Entity {
+    match case.scene {
+        Scene::Demo => demo::furnish(world, case),
+        Scene::Dense | Scene::Sparse => {
+            sun(world);
+            camera(world, cube::lens(cube::side(case.scene, case.count)))
+        }
+        Scene::Leaves => {
+            sun(world);
+            camera(world, leaves::lens(case.count))
+        }
+    }
+}
+
+/// Adds the scene's instances.
+pub fn fill(world: &mut World, case: &Case) -> Result<(), InstanceError> {
+    let instances = match case.scene {
+        Scene::Demo => return demo::fill(world, case),
+        Scene::Dense | Scene::Sparse => Instances {
+            set: cube::set(case.scene, case.count)?,
+            mesh: cube::mesh(),
+            material: cube::material(),
+        },
+        Scene::Leaves => {
+            let texture = world.resource_mut::<Assets<Image>>().add(leaves::texture());
+            Instances {
+                set: leaves::set(case.count)?,
+                mesh: leaves::mesh(),
+                material: leaves::material(texture),
+            }
+        }
+    };
+    spawn(world, case, instances);
+    Ok(())
+}
+
+/// The camera's rotation after a share of the measured frames; `None` if it stands still.
+pub fn pose(scene: Scene, share: f32) -> Option<Quat> {
+    match scene {
+        Scene::Dense | Scene::Sparse => Some(cube::pose(share)),
+        Scene::Demo | Scene::Leaves => None,
+    }
+}
+
+/// Spawns the instances as a set, or as one entity each.
+fn spawn(world: &mut World, case: &Case, instances: Instances) {
+    let Instances {
+        set,
+        mesh,
+        material,
+    } = instances;
+    let mesh = Mesh3d(world.resource_mut::<Assets<Mesh>>().add(mesh));
+    let mut materials = world.resource_mut::<Assets<StandardMaterial>>();
+    let material = MeshMaterial3d(materials.add(material));
+    match case.peer {
+        Peer::Sets => {
+            let set = GpuInstances(world.resource_mut::<Assets<InstanceSet>>().add(set));
+            let mut spawned = world.spawn((mesh, material, set));
+            if case.order == Some(DrawOrder::Set) {
+                spawned.insert(NoInstanceSorting);
+            }
+        }
+        // Decoded from the packed set, so that both draw exactly the same rotations.
+        Peer::Bevy => {
+            let entities: Vec<_> = set
+                .iter()
+                .map(|instance| {
+                    let place = Transform {
+                        translation: instance.translation,
+                        rotation: instance.rotation,
+                        scale: instance.scale,
+                    };
+                    (mesh.clone(), material.clone(), place)
+                })
+                .collect();
+            world.spawn_batch(entities);
+        }
+    }
+}
+
+/// A plain camera at the origin.
+fn camera(world: &mut World, lens: PerspectiveProjection) -> Entity {
+    // Four samples per pixel make a software renderer four times as slow.
+    let is_software = world.resource::<RenderAdapterInfo>().device_type == DeviceType::Cpu;
+    let samples = if is_software {
+        Msaa::Off
+    } else {
+        Msaa::Sample4
+    };
+    let camera = (Camera3d::default(), samples, Projection::Perspective(lens));
+    world.spawn(camera).id()
+}
+
+/// A light from behind the camera's shoulder, without shadows.
+fn sun(world: &mut World) {
+    let direction = Vec3::new(-0.5, -0.8, -0.6);
+    world.spawn((
+        DirectionalLight::default(),
+        Transform::default().looking_to(direction, Vec3::Y),
+    ));
+}

@@ -1,0 +1,127 @@
+//! `cargo xtask bench frame` in CI: small frames of every scene, drawn as sets and as Bevy's
+//! entities.
+
+use std::ffi::OsString;
+use std::process::Stdio;
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+
+use crate::bench;
+use crate::project::{Project, exit_code};
+use crate::steps::Outcome;
+
+/// The scenes, each of which must have its rows.
+const SCENES: [&str; 4] = ["demo", "dense", "sparse", "leaves"];
+
+/// Sets are tested by spheres, Bevy's entities by boxes as well, so that sets draw a little more.
+const TOLERANCE: f64 = 0.1;
+
+/// The part of a row that CI looks at.
+#[derive(Clone, Debug, Deserialize)]
+struct Row {
+    scene: String,
+    peer: String,
+    frame_ms: f64,
+    floor_ms: f64,
+    visible: u64,
+    /// `None` on adapters that do not count them.
+    triangles: Option<u64>,
+    verified: Option<bool>,
+}
+
+/// Runs the benchmark and checks its rows.
+pub fn check(project: &Project, variable: (&str, &str)) -> Result<Outcome> {
+    let flags = ["--quick", "--json", "--order", "near-first"];
+    println!("$ cargo xtask bench frame {}", flags.join(" "));
+    let mut command = bench::frames(project, &flags.map(OsString::from));
+    command.env(variable.0, variable.1);
+    command.stdin(Stdio::null()).stderr(Stdio::inherit());
+    let output = command.output().context("the benchmark does not start")?;
+    let lines = String::from_utf8_lossy(&output.stdout);
+    print!("{lines}");
+    let code = exit_code(output.status);
+    ensure!(code == 0, "the benchmark ended with exit code {code}");
+    let rows: Vec<Row> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).with_context(|| format!("no row: {line}")))
+        .collect::<Result<_>>()?;
+    SCENES
+        .iter()
+        .try_for_each(|scene| check_scene(scene, &rows))?;
+    Ok(Outcome::Passed)
+}
+
+/// Holds if the scene was drawn as sets and as entities, and both drew about the same.
+fn check_scene(scene: &str, rows: &[Row]) -> Result<()> {
+    let of = |peer: &str| {
+        let mut rows = rows.iter().filter(|row| row.scene == scene);
+        rows.find(|row| row.peer == peer)
+            .with_context(|| format!("scene {scene}: no row of {peer}"))
+    };
+    let (sets, bevy) = (of("sets")?, of("bevy")?);
+    ensure!(
+        sets.verified == Some(true),
+        "scene {scene}: the survivors were not verified"
+    );
+    for row in [sets, bevy] {
+        ensure!(
+            row.visible > 0 && row.triangles != Some(0),
+            "scene {scene}: {} draws nothing",
+            row.peer
+        );
+        ensure!(
+            row.frame_ms > 0.0 && row.floor_ms > 0.0,
+            "scene {scene}: {} has no times",
+            row.peer
+        );
+    }
+    if let (Some(ours), Some(theirs)) = (sets.triangles, bevy.triangles) {
+        let difference = ours.abs_diff(theirs) as f64 / theirs as f64;
+        ensure!(
+            difference < TOLERANCE,
+            "scene {scene}: sets draw {ours} triangles, entities {theirs}"
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(peer: &str) -> Row {
+        Row {
+            scene: "dense".into(),
+            peer: peer.into(),
+            frame_ms: 2.0,
+            floor_ms: 1.0,
+            visible: 100,
+            triangles: Some(8000),
+            verified: (peer == "sets").then_some(true),
+        }
+    }
+
+    fn fails(change: impl FnOnce(&mut [Row; 2])) -> bool {
+        let mut rows = [row("sets"), row("bevy")];
+        change(&mut rows);
+        check_scene("dense", &rows).is_err()
+    }
+
+    #[test]
+    fn a_scene_that_both_draw_passes() {
+        assert!(!fails(|_| ()));
+        assert!(!fails(|rows| rows[0].triangles = Some(8400)));
+        assert!(!fails(|rows| rows[0].triangles = None));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_scene_is_seen() {
+        assert!(fails(|rows| rows[0].verified = None));
+        assert!(fails(|rows| rows[0].triangles = Some(4000)));
+        assert!(fails(|rows| rows[1].triangles = Some(0)));
+        assert!(fails(|rows| rows[1].visible = 0));
+        assert!(fails(|rows| rows[0].frame_ms = 0.0));
+        assert!(fails(|rows| rows[1].scene = "sparse".into()));
+    }
+}
