@@ -1,7 +1,7 @@
 //! What one row measures: a scene, a number of instances, their order, and whether
 //! they are sets or entities.
 
-use crate::cli::DrawOrder;
+use crate::cli::{DrawOrder, Lods};
 use clap::ValueEnum;
 
 /// What is drawn.
@@ -38,6 +38,8 @@ pub struct Case {
     pub peer: Peer,
     /// The order of the sets' instances; `None` for Bevy's entities, which Bevy orders.
     pub order: Option<DrawOrder>,
+    /// Whether the demo's sets have levels of detail; `None` for what has none.
+    pub lods: Option<Lods>,
 }
 
 /// What to measure, as the command line names it.
@@ -45,6 +47,7 @@ pub struct Selection<'a> {
     pub scenes: &'a [Scene],
     pub counts: &'a [u32],
     pub orders: &'a [DrawOrder],
+    pub lods: &'a [Lods],
     pub peers: &'a [Peer],
 }
 
@@ -59,12 +62,19 @@ impl Selection<'_> {
                         Peer::Sets => self.orders.iter().copied().map(Some).collect(),
                         Peer::Bevy => vec![None],
                     };
-                    cases.extend(orders.into_iter().map(|order| Case {
-                        scene,
-                        count,
-                        peer,
-                        order,
-                    }));
+                    let lods: Vec<_> = match (scene, peer) {
+                        (Scene::Demo, Peer::Sets) => self.lods.iter().copied().map(Some).collect(),
+                        _ => vec![None],
+                    };
+                    for &order in &orders {
+                        cases.extend(lods.iter().map(|lods| Case {
+                            scene,
+                            count,
+                            peer,
+                            order,
+                            lods: *lods,
+                        }));
+                    }
                 }
             }
         }
@@ -88,6 +98,9 @@ impl Case {
         if let Some(order) = self.order {
             flags.extend(["--order".into(), name(order)]);
         }
+        if let Some(lods) = self.lods {
+            flags.extend(["--lods".into(), name(lods)]);
+        }
         flags
     }
 }
@@ -95,8 +108,11 @@ impl Case {
 impl core::fmt::Display for Case {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "{} {} {}", name(self.scene), self.count, name(self.peer))?;
-        match self.order {
-            Some(order) => write!(f, " {}", name(order)),
+        if let Some(order) = self.order {
+            write!(f, " {}", name(order))?;
+        }
+        match self.lods {
+            Some(lods) => write!(f, " lods {}", name(lods)),
             None => Ok(()),
         }
     }

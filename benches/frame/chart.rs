@@ -1,4 +1,4 @@
-//! Chart of the frames: one panel per scene, one line per peer and order.
+//! Chart of the frames: one panel per scene, one line per peer, order and levels.
 
 use crate::{
     common::chart::{Chart, Line, Panel},
@@ -12,9 +12,11 @@ pub fn write(path: &Path, rows: &[Row]) -> Result<()> {
     let Some(first) = rows.first() else {
         return Ok(());
     };
-    let by = |row: &Row| match &row.order {
-        Some(order) => format!("{}, {order}", row.peer),
-        None => row.peer.clone(),
+    let by = |row: &Row| {
+        let order = row.order.iter().map(|order| format!(", {order}"));
+        let lods = row.lods.iter().map(|lods| format!(", levels {lods}"));
+        let details: String = order.chain(lods).collect();
+        format!("{}{details}", row.peer)
     };
     let (scenes, names) = (
         distinct(rows.iter().map(|row| row.scene.clone())),

@@ -51,7 +51,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use bevy::math::UVec2;
 use case::{Case, MOST_ENTITIES, Peer, Scene, Selection};
 use clap::{Parser, ValueEnum};
-use cli::DrawOrder;
+use cli::{DrawOrder, Lods};
 use failure::Failure;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use measure::Settings;
@@ -72,6 +72,9 @@ struct Args {
     /// Which instances of a set are drawn first [default: both]
     #[arg(long, value_delimiter = ',')]
     order: Vec<DrawOrder>,
+    /// Whether the demo's sets have levels of detail [default: both]
+    #[arg(long, value_delimiter = ',')]
+    lods: Vec<Lods>,
     /// What the instances are; bevy takes at most 4M [default: both]
     #[arg(long, value_delimiter = ',')]
     peer: Vec<Peer>,
@@ -140,6 +143,7 @@ impl Args {
                 &self.count
             },
             orders: or_all(&self.order),
+            lods: or_all(&self.lods),
             peers: or_all(&self.peer),
         }
         .cases()
@@ -161,7 +165,7 @@ fn run(args: &Args) -> Result<()> {
     if let Some(path) = &args.out {
         ensure!(
             cases.len() == 1,
-            "--out is a picture of one case: choose one scene, count, order and peer"
+            "--out is a picture of one case: choose one scene, count, order, level of detail and peer"
         );
         picture::check_writable(path).map_err(|failure: Failure| anyhow!(failure.message))?;
     }

@@ -69,6 +69,7 @@ pub fn row(case: &Case, settings: &Settings) -> Result<Row> {
         scene: name(case.scene),
         count: case.count,
         order: case.order.map(name),
+        lods: case.lods.map(name),
         peer: name(case.peer),
         frame_ms: full.median_ms,
         worst_ms: full.worst_ms,

@@ -11,6 +11,8 @@ pub struct Row {
     pub count: u32,
     /// The order of the sets' instances; `None` for Bevy's entities.
     pub order: Option<String>,
+    /// Whether the demo's sets have levels of detail; `None` for what has none.
+    pub lods: Option<String>,
     pub peer: String,
     /// Median time of a frame, the GPU's part included.
     pub frame_ms: f64,
@@ -61,11 +63,12 @@ const CULLING: &str = "gpu_culling/";
 type Column = (&'static str, bool, fn(&Row) -> String);
 
 /// The table from left to right. A new column is one more line.
-const COLUMNS: [Column; 13] = [
+const COLUMNS: [Column; 14] = [
     ("scene", false, |row| row.scene.clone()),
     ("count", true, |row| row.count.to_string()),
     ("drawn by", false, |row| row.peer.clone()),
     ("order", false, |row| or_dash(row.order.clone())),
+    ("levels", false, |row| or_dash(row.lods.clone())),
     ("frame ms", true, |row| format!("{:.2}", row.frame_ms)),
     ("worst ms", true, |row| format!("{:.2}", row.worst_ms)),
     ("floor ms", true, |row| format!("{:.2}", row.floor_ms)),

@@ -63,12 +63,13 @@ pub fn levels(shape: Shape) -> Result<Vec<(Mesh, f32)>, MeshletError> {
 }
 
 /// The colors of levels of detail, the full mesh first.
-const LEVEL_COLORS: [[f32; 4]; 5] = [
+const LEVEL_COLORS: [[f32; 4]; 6] = [
     [0.9, 0.9, 0.9, 1.0],
     [0.15, 0.75, 0.3, 1.0],
     [0.9, 0.8, 0.1, 1.0],
     [0.95, 0.4, 0.05, 1.0],
     [0.8, 0.05, 0.15, 1.0],
+    [0.5, 0.1, 0.9, 1.0],
 ];
 
 /// The mesh in the color of its level.

@@ -15,21 +15,21 @@ const MOST_LEFT: f32 = 0.8;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "bevy", derive(bevy::reflect::Reflect))]
 pub struct LodSettings {
-    /// Largest number of levels, without the full mesh, 1 to 7. The default is 4.
+    /// Largest number of levels, without the full mesh, 1 to 7. The default is 5.
     pub max_levels: u32,
     /// Share of triangles that each level keeps of the level before, 0.05 to 0.75. The default is
     /// 0.5.
     pub kept: f32,
-    /// No level has fewer triangles. The default is 8.
+    /// No level has fewer triangles. The default is 4.
     pub least_triangles: u32,
 }
 
 impl Default for LodSettings {
     fn default() -> Self {
         Self {
-            max_levels: 4,
+            max_levels: 5,
             kept: 0.5,
-            least_triangles: 8,
+            least_triangles: 4,
         }
     }
 }
@@ -95,13 +95,64 @@ impl MeshData {
             };
             indices = coarser;
             let moved = positions(&welded.attributes).ok_or(MeshletError::NoPositions)?;
-            error = error.max(surface_distance((&points, &full), (&moved, &indices)));
-            levels.push(SimplifiedMesh {
-                data: compact(&welded, &indices),
-                error,
-            });
+            let distance = |moved: &[Vec3]| surface_distance((&points, &full), (moved, &indices));
+            let grown = with_area(area(&points, &full), &moved, &indices);
+            let (plain, of_grown) = (distance(&moved), distance(&grown));
+            let mut data = compact(&welded, &indices);
+            if of_grown <= plain * MOST_GROWN {
+                let mut grown_mesh = welded.clone();
+                set_attribute(&mut grown_mesh, POSITION, bytemuck::cast_slice(&grown));
+                data = compact(&grown_mesh, &indices);
+                error = error.max(of_grown);
+            } else {
+                error = error.max(plain);
+            }
+            levels.push(SimplifiedMesh { data, error });
         }
         Ok(levels)
+    }
+}
+
+/// How much farther a level may lie from the full mesh so that it keeps its area.
+const MOST_GROWN: f32 = 1.5;
+
+/// Sum of the triangles' areas.
+fn area(points: &[Vec3], indices: &[u32]) -> f32 {
+    triangles(points, indices).map(area_of).sum()
+}
+
+fn area_of([a, b, c]: [Vec3; 3]) -> f32 {
+    0.5 * (b - a).cross(c - a).length()
+}
+
+/// The corners of each triangle.
+fn triangles(points: &[Vec3], indices: &[u32]) -> impl Iterator<Item = [Vec3; 3]> {
+    let corners = |triangle: &[u32]| [0, 1, 2].map(|corner| points[triangle[corner] as usize]);
+    indices.chunks_exact(3).map(corners)
+}
+
+/// The points, scaled about the surface's center so that it has this area. A level that lost area
+/// covers fewer pixels: seen from all sides, a convex surface covers a quarter of its area (Cauchy).
+/// Thin things would vanish.
+fn with_area(wanted: f32, points: &[Vec3], indices: &[u32]) -> Vec<Vec3> {
+    let found = area(points, indices);
+    let scale = (wanted / found.max(f32::MIN_POSITIVE))
+        .sqrt()
+        .clamp(1.0, 2.0);
+    let weighted =
+        triangles(points, indices).map(|[a, b, c]| (a + b + c) / 3.0 * area_of([a, b, c]));
+    let center = weighted.sum::<Vec3>() / found.max(f32::MIN_POSITIVE);
+    let grow = |point: &Vec3| center + (*point - center) * scale;
+    points.iter().map(grow).collect()
+}
+
+fn set_attribute(mesh: &mut MeshData, id: u64, bytes: &[u8]) {
+    let found = mesh
+        .attributes
+        .iter_mut()
+        .find(|attribute| attribute.id == id);
+    if let Some(attribute) = found {
+        attribute.bytes = bytes.to_vec();
     }
 }
 
@@ -160,14 +211,9 @@ fn coarser(mesh: &mut MeshData, indices: &[u32], settings: &LodSettings) -> Opti
             let unit = Vec3::from_slice(normal).normalize_or_zero();
             unit.write_to_slice(normal);
         }
-        for attribute in &mut mesh.attributes {
-            match attribute.id {
-                POSITION => attribute.bytes = bytemuck::cast_slice(&points).to_vec(),
-                NORMAL if old_normals.is_some() => {
-                    attribute.bytes = bytemuck::cast_slice(&normals).to_vec();
-                }
-                _ => {}
-            }
+        set_attribute(mesh, POSITION, bytemuck::cast_slice(&points));
+        if old_normals.is_some() {
+            set_attribute(mesh, NORMAL, bytemuck::cast_slice(&normals));
         }
         return Some(found);
     }
@@ -182,12 +228,8 @@ fn surface_distance(
     (full_points, full): (&[Vec3], &[u32]),
     (coarse_points, coarse): (&[Vec3], &[u32]),
 ) -> f32 {
-    let triangles = |points: &[Vec3], indices: &[u32]| -> Vec<[Vec3; 3]> {
-        let corners = |triangle: &[u32]| [0, 1, 2].map(|corner| points[triangle[corner] as usize]);
-        indices.chunks_exact(3).map(corners).collect()
-    };
-    let full_triangles = triangles(full_points, full);
-    let coarse_triangles = triangles(coarse_points, coarse);
+    let full_triangles: Vec<_> = triangles(full_points, full).collect();
+    let coarse_triangles: Vec<_> = triangles(coarse_points, coarse).collect();
     let mut used = full.to_vec();
     used.sort_unstable();
     used.dedup();
@@ -314,7 +356,7 @@ mod tests {
     fn each_level_is_coarser_and_farther_from_the_full_mesh() -> Result<(), MeshletError> {
         let full = dome(32);
         let levels = full.simplified(&LodSettings::default())?;
-        assert_eq!(levels.len(), 4);
+        assert_eq!(levels.len(), 5);
         let mut before = (2048, 0.0);
         for level in &levels {
             let indices = level

@@ -34,7 +34,7 @@ use bevy::{
 use bevy_gpu_culling::instance::InstanceSet;
 use case::{Case, MOST_ENTITIES, Peer, Scene, Selection};
 use clap::Parser;
-use cli::{Cli, DrawOrder};
+use cli::{Cli, DrawOrder, Lods};
 use failure::Failure;
 use row::Row;
 use scenes::{cube, demo, leaves};
@@ -141,6 +141,7 @@ fn selection<'a>(counts: &'a [u32], peers: &'a [Peer]) -> Selection<'a> {
         scenes: &[Scene::Demo, Scene::Dense],
         counts,
         orders: &[DrawOrder::NearFirst, DrawOrder::Set],
+        lods: &[Lods::On, Lods::Off],
         peers,
     }
 }
@@ -148,7 +149,8 @@ fn selection<'a>(counts: &'a [u32], peers: &'a [Peer]) -> Selection<'a> {
 #[test]
 fn sets_have_a_case_per_order_and_entities_have_one() {
     let (cases, left_out) = selection(&[1000, 2000], &[Peer::Sets, Peer::Bevy]).cases();
-    assert_eq!(cases.len(), 2 * 2 * 3);
+    // The demo with levels and without.
+    assert_eq!(cases.len(), 2 * (5 + 3));
     assert!(left_out.is_empty());
     let of_bevy = cases.iter().filter(|case| case.peer == Peer::Bevy);
     assert!(of_bevy.into_iter().all(|case| case.order.is_none()));
@@ -158,7 +160,7 @@ fn sets_have_a_case_per_order_and_entities_have_one() {
 fn too_many_entities_are_left_out() {
     let counts = [MOST_ENTITIES, MOST_ENTITIES + 1];
     let (cases, left_out) = selection(&counts, &[Peer::Sets, Peer::Bevy]).cases();
-    assert_eq!((cases.len(), left_out.len()), (10, 2));
+    assert_eq!((cases.len(), left_out.len()), (14, 2));
     let too_many = |case: &Case| case.peer == Peer::Bevy && case.count > MOST_ENTITIES;
     assert!(left_out.iter().all(too_many) && !cases.iter().any(too_many));
 }
@@ -180,6 +182,7 @@ fn sample() -> Row {
         scene: "dense".into(),
         count: 1000,
         order: Some("near-first".into()),
+        lods: Some("on".into()),
         peer: "sets".into(),
         frame_ms: 1.25,
         worst_ms: 2.5,
@@ -208,6 +211,7 @@ fn json_has_the_fields_of_the_contract() {
         "scene",
         "count",
         "order",
+        "lods",
         "peer",
         "frame_ms",
         "worst_ms",
@@ -232,6 +236,7 @@ fn json_has_the_fields_of_the_contract() {
 fn every_line_of_the_table_has_every_column() {
     let entities = Row {
         order: None,
+        lods: None,
         peer: "bevy".into(),
         cpu_ms: None,
         verified: None,
@@ -246,7 +251,7 @@ fn every_line_of_the_table_has_every_column() {
     assert!(lines.iter().all(|line| bars(line) == bars(lines[0])));
     assert_eq!(
         lines[2],
-        "| dense | 1000 | sets | near-first | 1.25 | 2.50 | 0.50 | 0.125 | 0.750 | 0.050 | 5280 | 66 | yes |"
+        "| dense | 1000 | sets | near-first | on | 1.25 | 2.50 | 0.50 | 0.125 | 0.750 | 0.050 | 5280 | 66 | yes |"
     );
     assert_eq!(
         lines[3],

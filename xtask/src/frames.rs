@@ -32,7 +32,15 @@ struct Row {
 
 /// Runs the benchmark and checks its rows.
 pub fn check(project: &Project, variable: (&str, &str)) -> Result<Outcome> {
-    let flags = ["--quick", "--json", "--order", "near-first"];
+    // Levels of detail draw fewer triangles than entities do.
+    let flags = [
+        "--quick",
+        "--json",
+        "--order",
+        "near-first",
+        "--lods",
+        "off",
+    ];
     println!("$ cargo xtask bench frame {}", flags.join(" "));
     let mut command = bench::frames(project, &flags.map(OsString::from));
     command.env(variable.0, variable.1);

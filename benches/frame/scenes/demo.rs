@@ -42,6 +42,9 @@ pub fn flags(case: &Case) -> Vec<String> {
     if let Some(order) = case.order {
         flags.extend(["--order".into(), name(order)]);
     }
+    if let Some(lods) = case.lods {
+        flags.extend(["--lods".into(), name(lods)]);
+    }
     if case.peer == Peer::Bevy {
         flags.extend(["--peer".into(), "bevy".into()]);
     }
