@@ -208,8 +208,10 @@ impl Requests<'_, '_, '_> {
             world_from_local: set.world_from_local,
             sphere: set.sphere,
             shape: self.draws.meshes[mesh].shape,
-            order: if set.is_unsorted || self.aliases.blended.contains(&entity) {
+            order: if set.is_unsorted {
                 Order::Set
+            } else if self.aliases.blended.contains(&entity) {
+                Order::FarFirst
             } else {
                 Order::NearFirst
             },

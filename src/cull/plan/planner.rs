@@ -242,8 +242,11 @@ struct RequestPlanes<'a> {
 
 impl<'a> RequestPlanes<'a> {
     fn of(&mut self, frame: &CullFrame, request: &'a CullRequest) -> &[ViewPlanes] {
+        let is_far_first = request.order == Order::FarFirst;
         let same = |last: &CullRequest| {
-            last.world_from_local == request.world_from_local && last.views == request.views
+            last.world_from_local == request.world_from_local
+                && last.views == request.views
+                && (last.order == Order::FarFirst) == is_far_first
         };
         let (world, radius) = (&request.world_from_local, request.sphere.radius);
         if !self.last.is_some_and(same) {
@@ -251,7 +254,10 @@ impl<'a> RequestPlanes<'a> {
             self.planes.clear();
             self.planes.extend(views.map(|(_, view)| {
                 let mut planes = view.planes_in(world);
-                planes.order = view.order_in(world, radius);
+                planes.order = match is_far_first {
+                    true => view.far_first_in(world),
+                    false => view.order_in(world, radius),
+                };
                 planes
             }));
         }

@@ -29,6 +29,8 @@ pub struct CullView {
     /// The near plane of a view without a point of view, whether it is tested or not, and the
     /// distance of the far plane behind it.
     depth: Option<(Vec4, f32)>,
+    /// Direction towards the viewer; zero if the view sorts nothing far first.
+    toward: Vec3,
 }
 
 impl CullView {
@@ -38,6 +40,7 @@ impl CullView {
         reach: Vec4::new(0.0, 0.0, 0.0, -1.0),
         eye: Vec4::ZERO,
         depth: None,
+        toward: Vec3::ZERO,
     };
 
     /// A view from its six world-space half spaces. All of them are tested.
@@ -58,7 +61,20 @@ impl CullView {
         let (x, y, z, w) = (rows.x_axis, rows.y_axis, rows.z_axis, rows.w_axis);
         // Reverse z: near is z <= w, far is z >= 0. An infinite far plane has no normal and keeps
         // everything.
-        Self::from_planes([w + x, w - x, w - y, w + y, w - z, z].map(normalized_plane)).with_eye()
+        let planes = [w + x, w - x, w - y, w + y, w - z, z].map(normalized_plane);
+        let is_parallel = w.xyz() == Vec3::ZERO;
+        let toward = if is_parallel { z.xyz() } else { -w.xyz() };
+        Self::from_planes(planes).with_eye().sorted_toward(toward)
+    }
+
+    /// Declares the direction towards the viewer, along which survivors are sorted
+    /// ([`Order::FarFirst`](crate::cull::Order::FarFirst)): the z axis of the view's space, in the
+    /// world. Its length does not matter. Views without it, such as those of shadows, keep the order
+    /// of the set. [`Self::from_clip_from_world`] includes this.
+    #[must_use]
+    pub fn sorted_toward(mut self, toward: Vec3) -> Self {
+        self.toward = toward;
+        self
     }
 
     /// Declares that the planes belong to a camera or a light whose eye is the point at which its
@@ -153,12 +169,20 @@ impl CullView {
         order
     }
 
+    /// The far-first order of a set's instances in this view; set order if the view has no direction
+    /// towards the viewer ([`Self::sorted_toward`]), or if all of the set is in one depth.
+    #[must_use]
+    pub fn far_first_in(&self, world_from_local: &Affine3A) -> ViewOrder {
+        ViewOrder::far_first(world_from_local.matrix3.transpose() * self.toward)
+    }
+
     /// The same view, in the same order, without any test.
     #[must_use]
     pub fn keeping_everything(self) -> Self {
         Self {
             eye: self.eye,
             depth: self.depth,
+            toward: self.toward,
             ..Self::EVERYTHING
         }
     }
@@ -241,7 +265,25 @@ impl ViewOrder {
             self.first_step = (nearest.to_bits() >> STEP_BITS) as i32;
         }
     }
+
+    /// The far-first order along an axis towards the viewer, which need not have a length of one.
+    fn far_first(axis: Vec3) -> Self {
+        let axis = axis / axis.abs().max_element();
+        if !axis.is_finite() {
+            return Self::default();
+        }
+        // What is too small would make products that a device may take for zero.
+        let is_small = axis.abs().cmplt(Vec3::splat(LEAST_COMPONENT));
+        Self {
+            eye: Vec3::select(is_small, Vec3::ZERO, axis).extend(0.0),
+            is_far_first: 1,
+            ..Self::default()
+        }
+    }
 }
+
+/// The smallest component of a far-first axis: 2^-40 (`shaders/cull/far_first.wgsl`).
+const LEAST_COMPONENT: f32 = 1.0 / (1u64 << 40) as f32;
 
 /// The point at which the left, right and top planes meet, in homogeneous coordinates. Its sign
 /// follows the order of the planes, which a mirroring projection changes.

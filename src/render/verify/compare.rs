@@ -4,7 +4,7 @@ use super::verifier::{Copied, State, Verdict, Verifier};
 use crate::{
     cull::{
         Culler, CullingTier, Gpu, SetId,
-        layout::{BLOCK, Batch, Chunk, ChunkView},
+        layout::{BLOCK, Batch, Chunk, ChunkView, FarFirstJob},
         reference,
     },
     render::{culler::GpuCuller, gpu::RenderGpu, set_draws::SetDraws, views::view_at},
@@ -80,6 +80,13 @@ pub(in crate::render) fn verify_survivors(
 
 /// Compares the GPU's ids with the twin's, in the twin's order.
 fn compare(parts: &[TwinPart], set: &Copied, ids: &[u32], verdict: &mut Verdict) {
+    let ids = match before_sort(parts, set, ids) {
+        Ok(ids) => ids,
+        Err(id) => {
+            verdict.error = Some(format!("instance {id} is not in its place by depth"));
+            return;
+        }
+    };
     let mut next = ids.iter().copied().peekable();
     for part in parts {
         let TwinPart {
@@ -119,8 +126,34 @@ fn compare(parts: &[TwinPart], set: &Copied, ids: &[u32], verdict: &mut Verdict)
     }
 }
 
+/// The ids as the compaction left them: those of far-first parts in set order. `Err` is the first id
+/// that the sort should not have put in its place.
+fn before_sort(parts: &[TwinPart], set: &Copied, ids: &[u32]) -> Result<Vec<u32>, u32> {
+    let mut all = ids.to_vec();
+    let mut first = 0;
+    for TwinPart { chunk, job, .. } in parts {
+        let range = chunk.first_instance..chunk.first_instance + chunk.instance_count;
+        let len = ids[first..].iter().take_while(|id| range.contains(*id));
+        let part = first..first + len.count();
+        first = part.end;
+        if let Some(job) = job {
+            all[part.clone()].sort_unstable();
+            let mut sorted = all[part.clone()].to_vec();
+            let key = |id: &u32| reference::depth_key(job, &set.instances, &set.scales, *id);
+            sorted.sort_by_cached_key(key);
+            let mut places = ids[part].iter().zip(&sorted);
+            if let Some((id, _)) = places.find(|(id, expected)| id != expected) {
+                return Err(*id);
+            }
+        }
+    }
+    Ok(all)
+}
+
 /// One region of a set in a view, as a separate batch.
 struct TwinPart {
+    /// What it sorts; `None` if its survivors keep their order.
+    job: Option<FarFirstJob>,
     batch: Batch,
     /// Its first instance is counted from the start of the set.
     chunk: Chunk,
@@ -149,6 +182,7 @@ fn twin_parts(
     // Without bounds, all blocks are in one ring.
     let bounds = culler.store().read_bounds(gpu, id).ok()?;
     let is_sorted = culler.compaction().sorts_blocks();
+    let is_ordered = culler.compaction().is_ordered();
     let mut parts = Vec::new();
     let mut first = 0;
     for part in culler.draw_parts(request, view) {
@@ -183,7 +217,9 @@ fn twin_parts(
             let block = range.start / BLOCK as usize;
             bounds.get(block).copied().unwrap_or_default()
         });
+        let job = FarFirstJob::of_row(0, &chunk, &view);
         parts.push(TwinPart {
+            job: job.filter(|_| is_ordered),
             batch,
             chunk,
             view,
