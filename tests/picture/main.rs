@@ -4,6 +4,7 @@
 
 mod changes;
 mod counters;
+mod far_first;
 mod frozen;
 mod looks;
 mod materials;
