@@ -35,7 +35,8 @@
 //!
 //! The rooms, from the ground up: [`layout`] (what the shaders share), `gpu` (buffers and errors),
 //! `store` (sets on the GPU), [`plan`], `compaction` (the passes), `choose` (which of them run),
-//! `run` (the batches), `far_first` (the sort), `culler` (the frame). [`mod@reference`] has the CPU twin of each kernel.
+//! `run` (the batches), `far_first` (the sort by depth), `culler` (the frame). [`mod@reference`]
+//! has the CPU twin of each kernel.
 
 mod choose;
 mod compaction;

@@ -2,9 +2,9 @@
 // the same places of the arena. Survivors of one depth stay in set order. The twin is
 // `reference::far_first`.
 //
-// It is a radix sort: four rounds, each of which sorts by a digit of 8 bits, from the lowest digit
-// to the highest, and keeps the order of equal digits. A row is a segment that is sorted alone. Its
-// survivors come in tiles of FAR_FIRST_TILE.
+// It is a radix sort [Satish, Harris and Garland 2009]: four rounds, each of which sorts by a digit
+// of 8 bits, from the lowest digit to the highest, and keeps the order of equal digits. A row is a
+// segment that is sorted alone. Its survivors come in tiles of FAR_FIRST_TILE.
 //
 //     make_spans     commands of the rows -> the keys and tiles of each row        (once)
 //     make_keys      ids -> keys; digits of each tile are counted                  (once)

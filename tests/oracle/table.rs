@@ -24,7 +24,7 @@ const FEATURES: &[Feature] = &[
     ("Pass", "deferred", |c| c.pass == Pass::Deferred),
     ("Pass", "alpha mask", |c| c.pass == Pass::Mask),
     ("Pass", "alpha to coverage", |c| c.pass == Pass::AlphaToCoverage),
-    ("Pass", "blend; instances are sorted by depth, those of each region of the set alone", |c| c.pass == Pass::Blend),
+    ("Pass", "blend; instances are sorted by depth, each region of the set alone", |c| c.pass == Pass::Blend),
     ("Pass", "transmission; thickness follows the entity's scale, not the instance's", |c| c.pass == Pass::Transmission),
     ("MSAA", "off", |c| c.msaa == Msaa::Off),
     ("MSAA", "2", |c| c.msaa == Msaa::Sample2),
@@ -150,8 +150,8 @@ const REFUSED: &[(&str, &str)] = &[
         "one tag per entity; an instance's arrives at location 14",
     ),
     (
-        "sorting a blended set's instances together with those of another set, with entities, or with those of another region of the same set",
-        "one phase item per set, which Bevy sorts as a whole; regions are drawn one after the other. A set of up to 262,144 instances that grows by edits has one region; a larger one has several only if it exceeds a page",
+        "sorting a blended set's instances among entities, instances of another set, or instances of another region of the same set",
+        "one phase item per set, which Bevy sorts as a whole; regions are drawn one after the other. A set has several regions only if one binding does not hold it (8 million instances on an adapter with 128 MiB)",
     ),
 ];
 

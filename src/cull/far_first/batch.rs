@@ -14,7 +14,7 @@ use crate::cull::{
 use core::num::NonZeroU64;
 use wgpu::{BindGroup, BindingResource, Buffer, BufferBinding, BufferUsages, Device};
 
-/// Distance of two rounds in their table, in bytes: the largest alignment that a device may ask for.
+/// Distance of two rounds in their table, in bytes: the largest alignment that a device may need.
 const ROUND_STRIDE: u64 = 256;
 const ROUND_BYTES: u64 = size_of::<FarFirstRound>() as u64;
 /// Size of the head of the spans, in bytes: the number of tiles, and padding.
@@ -47,7 +47,7 @@ impl Most {
         let tiles = |job: &FarFirstJob| u64::from(job.most_survivors.div_ceil(FAR_FIRST_TILE));
         let all: u64 = jobs.iter().map(survivors).sum();
         let keys = all.min(u64::from(survivor_capacity));
-        // Every row but for its last tile has full ones.
+        // All tiles of a row except its last one are full.
         let full = keys / u64::from(FAR_FIRST_TILE) + jobs.len() as u64;
         Self {
             jobs: jobs.len() as u64,
@@ -171,7 +171,7 @@ impl SortBatch {
         slot: Slot,
         inputs: &Inputs<'a>,
     ) -> BindingResource<'a> {
-        // The keys are made where the first round reads them.
+        // The first round reads the keys that are made.
         let makes_keys = usize::from(pass.kernel == Kernel::Keys);
         let from = pass.round as usize % 2;
         let to = (from + 1 + makes_keys) % 2;

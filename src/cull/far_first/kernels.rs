@@ -114,7 +114,8 @@ pub(super) struct SortPass {
     pub round: u32,
 }
 
-/// All dispatches, in order. The first round's digits are counted where the keys are made.
+/// All dispatches, in order. The kernel that makes the keys also counts the digits of the first
+/// round.
 pub(super) const PASSES: [SortPass; 13] = {
     let mut passes = [SortPass {
         kernel: Kernel::Spans,

@@ -69,8 +69,8 @@ impl CullView {
 
     /// Declares the direction towards the viewer, along which survivors are sorted
     /// ([`Order::FarFirst`](crate::cull::Order::FarFirst)): the z axis of the view's space, in the
-    /// world. Its length does not matter. Views without it, such as those of shadows, keep the order
-    /// of the set. [`Self::from_clip_from_world`] includes this.
+    /// world. Its length does not matter. Views without it, such as shadow views, keep the order of
+    /// the set. [`Self::from_clip_from_world`] includes this.
     #[must_use]
     pub fn sorted_toward(mut self, toward: Vec3) -> Self {
         self.toward = toward;
@@ -169,8 +169,8 @@ impl CullView {
         order
     }
 
-    /// The far-first order of a set's instances in this view; set order if the view has no direction
-    /// towards the viewer ([`Self::sorted_toward`]), or if all of the set is in one depth.
+    /// The far-first order of a set's instances in this view; set order if the view has no
+    /// direction towards the viewer ([`Self::sorted_toward`]), or if all of the set has one depth.
     #[must_use]
     pub fn far_first_in(&self, world_from_local: &Affine3A) -> ViewOrder {
         ViewOrder::far_first(world_from_local.matrix3.transpose() * self.toward)

@@ -87,7 +87,7 @@ pub fn depth_key(job: &FarFirstJob, instances: &[PackedInstance], scales: &[f32]
 }
 
 /// Sorts the survivors of each job's row by [`depth_key`]. Survivors with equal keys keep their
-/// order. Each row's survivors lie in the arena where its command says.
+/// order. A row's command says which survivors it has.
 pub fn far_first(
     jobs: &[FarFirstJob],
     draws: &[DrawCommand],

@@ -126,7 +126,7 @@ fn compare(parts: &[TwinPart], set: &Copied, ids: &[u32], verdict: &mut Verdict)
     }
 }
 
-/// The ids as the compaction left them: those of far-first parts in set order. `Err` is the first id
+/// The ids as the compaction left them: ids of far-first parts in set order. `Err` is the first id
 /// that the sort should not have put in its place.
 fn before_sort(parts: &[TwinPart], set: &Copied, ids: &[u32]) -> Result<Vec<u32>, u32> {
     let mut all = ids.to_vec();
