@@ -1,6 +1,6 @@
 //! The shapes of the far-first sort.
 
-use super::{CHUNK_OFF_CENTER, Chunk, ChunkView};
+use super::{CHUNK_OFF_CENTER, Chunk, ChunkView, ViewOrder};
 use bytemuck::{Pod, Zeroable};
 use core::cmp::Reverse;
 use glam::Vec3;
@@ -68,6 +68,26 @@ pub struct FarFirstRound {
     pub pad_b: u32,
     /// Padding.
     pub pad_c: u32,
+}
+
+/// The smallest component of a far-first axis: 2^-40 (`shaders/cull/far_first.wgsl`).
+const LEAST_COMPONENT: f32 = 1.0 / (1u64 << 40) as f32;
+
+impl ViewOrder {
+    /// The far-first order along an axis towards the viewer, which need not have a length of one.
+    pub(crate) fn far_first(axis: Vec3) -> Self {
+        let axis = axis / axis.abs().max_element();
+        if !axis.is_finite() {
+            return Self::default();
+        }
+        // What is too small would make products that a device may take for zero.
+        let is_small = axis.abs().cmplt(Vec3::splat(LEAST_COMPONENT));
+        Self {
+            eye: Vec3::select(is_small, Vec3::ZERO, axis).extend(0.0),
+            is_far_first: 1,
+            ..Self::default()
+        }
+    }
 }
 
 /// Largest magnitude of a coordinate of a mesh's center: sums with it stay finite.

@@ -265,25 +265,7 @@ impl ViewOrder {
             self.first_step = (nearest.to_bits() >> STEP_BITS) as i32;
         }
     }
-
-    /// The far-first order along an axis towards the viewer, which need not have a length of one.
-    fn far_first(axis: Vec3) -> Self {
-        let axis = axis / axis.abs().max_element();
-        if !axis.is_finite() {
-            return Self::default();
-        }
-        // What is too small would make products that a device may take for zero.
-        let is_small = axis.abs().cmplt(Vec3::splat(LEAST_COMPONENT));
-        Self {
-            eye: Vec3::select(is_small, Vec3::ZERO, axis).extend(0.0),
-            is_far_first: 1,
-            ..Self::default()
-        }
-    }
 }
-
-/// The smallest component of a far-first axis: 2^-40 (`shaders/cull/far_first.wgsl`).
-const LEAST_COMPONENT: f32 = 1.0 / (1u64 << 40) as f32;
 
 /// The point at which the left, right and top planes meet, in homogeneous coordinates. Its sign
 /// follows the order of the planes, which a mirroring projection changes.
