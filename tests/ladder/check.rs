@@ -138,8 +138,8 @@ pub fn check_batch(
     Ok(u64::from(survivors))
 }
 
-/// Checks that far-first rows are sorted by depth, equal depths in the order of the compaction if it
-/// keeps one. Puts them back in set order.
+/// Checks that far-first rows are sorted by depth, and equal depths as the compaction left them if
+/// it keeps an order. Puts the rows back in set order.
 fn undo_sort(
     compaction: Compaction,
     plan: &BatchPlan,
