@@ -19,6 +19,8 @@
 //!     scan        counts     -> exclusive prefixes (small batches skip it)
 //!     compact     words      -> survivor ids in the order of the ranks, draw commands, totals
 //!
+//!   far_first     survivors of far-first rows -> sorted by depth, the farthest first
+//!
 //!   followers     meshlets, expanded mesh uniforms
 //!   read back     totals and commands, a few frames later
 //! ```
@@ -33,7 +35,8 @@
 //!
 //! The rooms, from the ground up: [`layout`] (what the shaders share), `gpu` (buffers and errors),
 //! `store` (sets on the GPU), [`plan`], `compaction` (the passes), `choose` (which of them run),
-//! `run` (the batches), `culler` (the frame). [`mod@reference`] has the CPU twin of each kernel.
+//! `run` (the batches), `far_first` (the sort by depth), `culler` (the frame). [`mod@reference`]
+//! has the CPU twin of each kernel.
 
 mod choose;
 mod compaction;
@@ -41,6 +44,7 @@ mod compactor;
 mod culler;
 mod error;
 pub mod expand;
+mod far_first;
 mod gpu;
 pub mod layout;
 pub mod meshlets;

@@ -84,6 +84,10 @@ pub const COMPACT_GPU: DiagnosticPath =
 /// GPU time of `args`, in milliseconds.
 pub const ARGS_GPU: DiagnosticPath =
     DiagnosticPath::const_new("render/gpu_culling/args/elapsed_gpu");
+/// GPU time of `far_first`, in milliseconds. It is measured in frames in which a blended or
+/// transmissive set is sorted.
+pub const FAR_FIRST_GPU: DiagnosticPath =
+    DiagnosticPath::const_new("render/gpu_culling/far_first/elapsed_gpu");
 /// Number of meshlets of visible instances that cameras test.
 pub const MESHLETS: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/meshlets");
 /// Number of meshlets that cameras reject by the frustum.
@@ -121,12 +125,13 @@ pub const MESHLET_STAGE_GPU: [(&str, DiagnosticPath); 5] = [
 ];
 /// GPU times of all stages, in milliseconds, with the stages' names. A compaction has only some of
 /// them.
-pub const STAGE_GPU: [(&str, DiagnosticPath); 5] = [
+pub const STAGE_GPU: [(&str, DiagnosticPath); 6] = [
     ("classify", CLASSIFY_GPU),
     ("vote", VOTE_GPU),
     ("scan", SCAN_GPU),
     ("compact", COMPACT_GPU),
     ("args", ARGS_GPU),
+    ("far_first", FAR_FIRST_GPU),
 ];
 
 /// Number of frames over which a diagnostic is averaged.

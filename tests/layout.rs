@@ -122,8 +122,8 @@ fn structs_are_the_same_on_both_sides() {
             eye,
             first_step,
             is_near_first,
-            pad_a,
-            pad_b,
+            is_far_first,
+            pad,
         }
     );
     same!(module, Rank { first_word, place });
@@ -195,12 +195,47 @@ fn structs_are_the_same_on_both_sides() {
             has_scale
         }
     );
+    same!(
+        module,
+        FarFirstJob {
+            axis,
+            row,
+            center,
+            flags,
+            most_survivors,
+            is_indexed,
+            pad_a,
+            pad_b,
+        }
+    );
+    same!(
+        module,
+        FarFirstSpan {
+            first_survivor,
+            len,
+            first_key,
+            first_tile
+        }
+    );
+    same!(
+        module,
+        FarFirstRound {
+            job_count,
+            large_count,
+            key_capacity,
+            shift,
+            is_last,
+            pad_a,
+            pad_b,
+            pad_c,
+        }
+    );
     let structs = module
         .types
         .iter()
         .filter(|(_, ty)| matches!(ty.inner, TypeInner::Struct { .. }))
         .count();
-    assert_eq!(structs, 13, "a struct of layout.wgsl is not compared");
+    assert_eq!(structs, 16, "a struct of layout.wgsl is not compared");
 }
 
 #[test]
@@ -402,6 +437,9 @@ fn constants_are_the_same_on_both_sides() {
             ("ORDER_TILE", ORDER_TILE),
             ("ORDER_THREADS", ORDER_THREADS),
             ("RINGS", RINGS),
+            ("FAR_FIRST_TILE", FAR_FIRST_TILE),
+            ("FAR_FIRST_THREADS", FAR_FIRST_THREADS),
+            ("DIGITS", DIGITS),
             ("BLOCKS_PER_WORKGROUP", BLOCKS_PER_WORKGROUP),
             ("COUNTS_PER_WORKGROUP", COUNTS_PER_WORKGROUP),
             ("SCAN_THREADS", SCAN_THREADS),

@@ -106,7 +106,7 @@ fn a_level_begins_where_its_error_is_seen_as_the_greatest_allowed() {
     // Level k begins at distance error * scale * 1000. At the orthographic view, an instance of
     // scale 1 sees errors of 1.8, 18 and 180, one of scale 2 of twice as much.
     let level_of = |id: u32| {
-        let scale = if (id + 1) % 2 == 0 { 2.0 } else { 1.0 };
+        let scale = if (id + 1).is_multiple_of(2) { 2.0 } else { 1.0 };
         let apart = id as f32 + 0.5;
         [0.01, 0.1, 1.0]
             .iter()

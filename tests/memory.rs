@@ -19,6 +19,11 @@ use glam::{Affine3A, Vec3};
 
 /// A culler with a set of `len` instances and one view that keeps all of them.
 fn culler(len: u32, channels: Channels, compaction: Compaction) -> Culler {
+    culler_in(Order::NearFirst, len, channels, compaction)
+}
+
+/// The same in an order.
+fn culler_in(order: Order, len: u32, channels: Channels, compaction: Compaction) -> Culler {
     let (device, queue, _) = gpu();
     let options = CullerOptions {
         compaction,
@@ -36,7 +41,7 @@ fn culler(len: u32, channels: Channels, compaction: Compaction) -> Culler {
         .upload(&queue, SetId(1), 0, set.packed())
         .unwrap();
     let frame = CullFrame {
-        views: vec![CullView::EVERYTHING],
+        views: vec![CullView::EVERYTHING.sorted_toward(Vec3::Z)],
         requests: vec![CullRequest {
             key: 0,
             set: SetId(1),
@@ -50,7 +55,7 @@ fn culler(len: u32, channels: Channels, compaction: Compaction) -> Culler {
                 first_vertex: 0,
             },
             coarser: None,
-            order: Order::NearFirst,
+            order,
             views: vec![0],
         }],
     };
@@ -195,9 +200,14 @@ fn every_buffer_is_in_the_documentation() {
         ..Channels::default()
     };
     for compaction in [Compaction::Auto, Compaction::Classify] {
-        for label in culler(5000, channels, compaction).memory().keys() {
-            let name = label.strip_prefix("gpu_culling ").unwrap();
-            assert!(rows.contains(&name), "{name} is not in the table: {rows:?}");
+        for order in [Order::NearFirst, Order::FarFirst] {
+            let memory = culler_in(order, 5000, channels, compaction).memory();
+            for label in memory.keys() {
+                let name = label.strip_prefix("gpu_culling ").unwrap();
+                assert!(rows.contains(&name), "{name} is not in the table: {rows:?}");
+            }
+            let sorts = memory.contains_key("gpu_culling far-first keys");
+            assert_eq!(sorts, order == Order::FarFirst);
         }
     }
 }

@@ -381,7 +381,11 @@ fn a_plan_that_is_kept_is_that_of_a_new_culler() {
                 for (slot, view) in request.views.iter().enumerate() {
                     let view_in = &scene.frame.views[*view as usize];
                     let mut seen = view_in.planes_in(&request.world_from_local);
-                    seen.order = view_in.order_in(&request.world_from_local, request.sphere.radius);
+                    let (world, radius) = (&request.world_from_local, request.sphere.radius);
+                    seen.order = match request.order {
+                        Order::FarFirst => view_in.far_first_in(world),
+                        _ => view_in.order_in(world, radius),
+                    };
                     seen.order.is_near_first = u32::from(request.order == Order::NearFirst);
                     for part in culler.plan().parts(index, slot) {
                         let row =

@@ -245,7 +245,6 @@ fn request(views: usize) -> CullRequest {
             base_vertex: 0,
         },
         coarser: None,
-        coarser: None,
         order: Order::NearFirst,
         views: (0..views as u32).collect(),
     }

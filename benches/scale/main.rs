@@ -18,6 +18,7 @@ use bevy_gpu_culling::{
     cull::{
         BoundingSphere, Channels, Compaction, CullFrame, CullRequest, Culler, CullerOptions,
         CullingTier, DrawShape, DrawSource, IndirectDraws, Order as DrawOrder, SetId, Stage,
+        layout::FarFirstJob, reference,
     },
     instance::InstanceSet,
 };
@@ -53,6 +54,10 @@ struct Args {
     /// Draws near instances first. Their order is not checked (the tests do)
     #[arg(long)]
     near_first: bool,
+    /// Sorts survivors far first, as blended sets need: another stage. The order is compared with
+    /// the twin if a view's survivors are in one page
+    #[arg(long, conflicts_with = "near_first")]
+    far_first: bool,
     /// Numbers of views
     #[arg(long, value_delimiter = ',', default_values_t = [1, 4, 8], value_parser = clap::value_parser!(u32).range(1..=64))]
     views: Vec<u32>,
@@ -233,8 +238,9 @@ fn run(mut args: Args) -> Result<()> {
 }
 
 /// A culler with the set, and the times of its start.
-struct Loaded {
+struct Loaded<'a> {
     culler: Culler,
+    set: &'a InstanceSet,
     start_ms: Vec<(&'static str, f64)>,
     upload_gb_s: f64,
 }
@@ -288,7 +294,12 @@ impl Bench {
     }
 
     /// A culler with the set uploaded, or an error if the memory does not suffice.
-    fn load(&self, set: &InstanceSet, compaction: Compaction, generate: f64) -> Result<Loaded> {
+    fn load<'a>(
+        &self,
+        set: &'a InstanceSet,
+        compaction: Compaction,
+        generate: f64,
+    ) -> Result<Loaded<'a>> {
         let (device, queue) = (&self.gpu.device, &self.gpu.queue);
         let begin = Instant::now();
         let options = CullerOptions {
@@ -316,6 +327,7 @@ impl Bench {
         let upload = milliseconds(begin);
         Ok(Loaded {
             culler,
+            set,
             start_ms: vec![
                 ("generate", generate),
                 ("pipelines", pipelines),
@@ -327,7 +339,7 @@ impl Bench {
 
     /// Whether the ids of a row are in instance order.
     fn in_order(&self, culler: &Culler) -> bool {
-        culler.compaction().is_ordered() && !self.args.near_first
+        culler.compaction().is_ordered() && !self.args.near_first && !self.args.far_first
     }
 
     fn frame(&self, share: f64, views: u32) -> CullFrame {
@@ -346,10 +358,10 @@ impl Bench {
                     first_vertex: 0,
                 },
                 coarser: None,
-                order: if self.args.near_first {
-                    DrawOrder::NearFirst
-                } else {
-                    DrawOrder::Set
+                order: match (self.args.near_first, self.args.far_first) {
+                    (true, _) => DrawOrder::NearFirst,
+                    (_, true) => DrawOrder::FarFirst,
+                    _ => DrawOrder::Set,
                 },
                 views: (0..views).collect(),
             }],
@@ -358,7 +370,7 @@ impl Bench {
 
     fn measure_case(
         &mut self,
-        loaded: &mut Loaded,
+        loaded: &mut Loaded<'_>,
         (count, order): (u32, Order),
         (share, views): (f64, u32),
         expected: &[Expected],
@@ -389,7 +401,7 @@ impl Bench {
                 |encoder| self.fill_cache(encoder),
                 |pass| {
                     let begin = Instant::now();
-                    for stage in culler.compaction().stages() {
+                    for stage in culler.stages() {
                         dispatches += culler.record_stage(stage, pass);
                     }
                     record = milliseconds(begin);
@@ -404,6 +416,9 @@ impl Bench {
                 prepares.push(prepare);
                 records.push(record);
             }
+        }
+        if self.args.far_first {
+            self.check_far_first(culler, loaded.set, &frame)?;
         }
         let again = self.time_again(culler, views, &expected_of_all, 1)?;
         let repeated = self.time_again(culler, views, &expected_of_all, REPEATS)?;
@@ -425,6 +440,7 @@ impl Bench {
             views,
             compaction: culler.compaction(),
             near_first: self.args.near_first,
+            far_first: self.args.far_first,
             classify: Switch::of(culler.compaction()) == Switch::On,
             tier: self.tier.to_string(),
             survivors: expected
@@ -449,6 +465,30 @@ impl Bench {
         })
     }
 
+    /// Compares the order of each view's survivors with the twin's keys, if they are in one page.
+    fn check_far_first(&self, culler: &Culler, set: &InstanceSet, frame: &CullFrame) -> Result<()> {
+        let gpu = bevy_gpu_culling::cull::Gpu::new(&self.gpu.device, &self.gpu.queue);
+        for view in 0..frame.views.len() {
+            let [part] = culler.draw_parts(0, view) else {
+                continue;
+            };
+            let plan = &culler.plan().batches[part.batch];
+            let chunk = &plan.chunks[part.chunk as usize];
+            let row = &plan.chunk_views[part.row as usize];
+            let job = FarFirstJob::of_row(part.row, chunk, row).context("a row is not sorted")?;
+            let key = |id: &u32| (reference::depth_key(&job, set.packed(), &[], *id), *id);
+            let ids = culler.read_survivors(gpu, frame, 0, view)?;
+            // Ties are in set order, unless the compaction keeps none.
+            let is_ordered = culler.compaction().is_ordered();
+            let is_sorted = match is_ordered {
+                true => ids.is_sorted_by_key(key),
+                false => ids.is_sorted_by_key(|id| key(id).0),
+            };
+            ensure!(is_sorted, "the survivors of view {view} are not far first");
+        }
+        Ok(())
+    }
+
     /// Times all stages, run `repeats` times in one pass, after an untimed pass of the same stages.
     /// Code and tables are then in the caches.
     fn time_again(
@@ -460,7 +500,7 @@ impl Bench {
     ) -> Result<Times> {
         let record = |pass: &mut ComputePass<'_>, repeats| {
             for _ in 0..repeats {
-                for stage in culler.compaction().stages() {
+                for stage in culler.stages() {
                     culler.record_stage(stage, pass);
                 }
             }
@@ -483,7 +523,7 @@ impl Bench {
     /// Median times of the stages. Each is timed in a separate pass, after a pass with the stages
     /// before it.
     fn time_stages(&self, culler: &Culler) -> Result<Vec<(&'static str, f64)>> {
-        let stages: Vec<Stage> = culler.compaction().stages().collect();
+        let stages: Vec<Stage> = culler.stages().collect();
         let mut medians = Vec::new();
         for (index, stage) in stages.iter().enumerate() {
             let mut times = Vec::new();

@@ -68,7 +68,8 @@ pub fn view(share: f64, view: u32) -> CullView {
     ];
     // A sphere is visible as soon as it touches the box, so the planes are one radius further in.
     let planes = axes.map(|axis| axis.extend(half - RADIUS - axis.dot(center)));
-    CullView::from_planes(planes).with_eye()
+    let view = CullView::from_planes(planes).with_eye();
+    view.sorted_toward(Vec3::new(0.6, 0.5, 0.7))
 }
 
 /// A set of `count` points. None lies on the border of a view, because rounding would decide there.

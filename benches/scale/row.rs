@@ -17,6 +17,8 @@ pub struct Row {
     pub views: u32,
     /// Whether near instances are drawn first; otherwise the set's order.
     pub near_first: bool,
+    /// Whether survivors are sorted far first.
+    pub far_first: bool,
     #[serde(serialize_with = "crate::common::text")]
     pub compaction: Compaction,
     /// Whether blocks are tested before instances.

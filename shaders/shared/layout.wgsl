@@ -31,6 +31,12 @@ const ORDER_TILE: u32 = 1024u;
 const ORDER_THREADS: u32 = 256u;
 // Rings of distance from a view, the nearest first.
 const RINGS: u32 = 512u;
+// Survivors that one workgroup of `far_first` moves.
+const FAR_FIRST_TILE: u32 = 2048u;
+// Threads of a workgroup of `far_first`: one per digit.
+const FAR_FIRST_THREADS: u32 = 256u;
+// Values of a digit of 8 bits of a depth key.
+const DIGITS: u32 = 256u;
 
 // Chunk.flags
 const CHUNK_HAS_SCALE: u32 = 1u;
@@ -143,17 +149,18 @@ struct PlanePairs {
     pad: u32,
 }
 
-// In which order a view takes blocks (order.wgsl).
+// In which order a view takes blocks (order.wgsl), or sorts its survivors (far_first.wgsl).
 struct ViewOrder {
     // The eye of the view, in the set's space, and 1; or the direction of a view without an eye
-    // point, in steps per unit, and 0.
+    // point, in steps per unit, and 0. In a far-first row, the axis towards the viewer.
     eye: vec4<f32>,
     // The step at which the nearest ring begins.
     first_step: i32,
     // 1 if near blocks come first; 0 for set order.
     is_near_first: u32,
-    pad_a: u32,
-    pad_b: u32,
+    // 1 if the survivors are sorted far first. Then the blocks are in set order.
+    is_far_first: u32,
+    pad: u32,
 }
 
 // The distances at which a row keeps instances: those of one level of detail. With d the distance of
@@ -249,6 +256,51 @@ struct Rank {
     first_word: u32,
     // Survivors before it in its tile of the scan, if ranks are scanned.
     place: u32,
+}
+
+// A row whose survivors are sorted far first.
+struct FarFirstJob {
+    // Direction towards the viewer, in the set's space. Its largest component is 1.
+    axis: vec3<f32>,
+    row: u32,
+    // Center of the mesh's bounding sphere, in units that `turn` scales; 12 bits per coordinate.
+    center: vec3<f32>,
+    // Chunk.flags.
+    flags: u32,
+    // Instances of the row.
+    most_survivors: u32,
+    // 1 if the mesh has indices.
+    is_indexed: u32,
+    pad_a: u32,
+    pad_b: u32,
+}
+
+// What `far_first` sorts of a row.
+struct FarFirstSpan {
+    // Its first survivor in the arena.
+    first_survivor: u32,
+    // Its survivors; 0 if they are not sorted.
+    len: u32,
+    // Its first key, and its first tile, counted over the rows of the batch.
+    first_key: u32,
+    first_tile: u32,
+}
+
+// A round of `far_first`.
+struct FarFirstRound {
+    // Rows that are sorted.
+    job_count: u32,
+    // Rows that may have several tiles. They are the first ones.
+    large_count: u32,
+    // Keys that there is room for.
+    key_capacity: u32,
+    // The lowest bit of the digit.
+    shift: u32,
+    // 1 in the round that writes to the arena.
+    is_last: u32,
+    pad_a: u32,
+    pad_b: u32,
+    pad_c: u32,
 }
 
 // ---- The tables of a batch. The constant `LAYOUT` ends here.

@@ -11,6 +11,7 @@ pub use frame::{Follower, Frame, PassRecorder, PlainPasses, Recorded};
 use crate::cull::{
     Compaction, CullError, CullingTier, Tuning,
     choose::Choice,
+    far_first::FarFirst,
     gpu::limits::binding_limit,
     layout::BLOCK,
     pipelines::{BuildOptions, Pipelines},
@@ -51,9 +52,9 @@ impl Default for CullerOptions {
 
 /// Culls sets of instances in views, on the GPU.
 ///
-/// It has four parts, each of which owns its fields: the *store* has the sets, the *planner* turns
+/// It has five parts, each of which owns its fields: the *store* has the sets, the *planner* turns
 /// a frame's requests into tables, the *choice* picks the compaction, the *runner* has the batches
-/// and their passes. Only [`Culler`] sees all four.
+/// and their passes, *far first* sorts what they write. Only [`Culler`] sees all five.
 pub struct Culler {
     tier: CullingTier,
     options: CullerOptions,
@@ -61,6 +62,7 @@ pub struct Culler {
     planner: Planner,
     choice: Choice,
     runner: Runner,
+    far_first: FarFirst,
     frame: FrameNumber,
 }
 
@@ -112,6 +114,7 @@ impl Culler {
             planner: Planner::new(plan_limits),
             choice: kernels.choice,
             runner: Runner::new(device, kernels.pipelines, options.survivor_capacity),
+            far_first: FarFirst::new(tier, options.shader_checks),
             frame: FrameNumber::default(),
             options,
         };
@@ -135,6 +138,9 @@ impl Culler {
         };
         let pipelines = build(device, culler.tier, &options, &culler.choice, &edit)?;
         culler.runner.set_pipelines(pipelines);
+        if culler.tier != CullingTier::Cpu {
+            culler.far_first.edit_kernels(device, &edit)?;
+        }
         Ok(culler)
     }
 

@@ -2,6 +2,12 @@
 //! test `layout` compares the two.
 
 pub mod expand;
+mod far_first;
+
+pub(crate) use far_first::head;
+pub use far_first::{
+    DIGITS, FAR_FIRST_THREADS, FAR_FIRST_TILE, FarFirstJob, FarFirstRound, FarFirstSpan,
+};
 
 use bytemuck::{Pod, Zeroable};
 use glam::{Vec3, Vec4};
@@ -191,21 +197,22 @@ pub struct DistanceBand {
 }
 
 /// In which order a view takes the blocks of a set
-/// ([`reference::order`](crate::cull::reference::order)).
+/// ([`reference::order`](crate::cull::reference::order)), or sorts its survivors
+/// ([`reference::far_first`](crate::cull::reference::far_first)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct ViewOrder {
     /// The eye of the view, in the set's space, and 1; or the direction of a view without an eye
-    /// point, in steps per unit, and 0.
+    /// point, in steps per unit, and 0. In a far-first row, the axis towards the viewer.
     pub eye: Vec4,
     /// The step at which the nearest ring begins.
     pub first_step: i32,
     /// 1 if near blocks come first; 0 for set order.
     pub is_near_first: u32,
+    /// 1 if the survivors are sorted far first. Then the blocks are in set order.
+    pub is_far_first: u32,
     /// Padding.
-    pub pad_a: u32,
-    /// Padding.
-    pub pad_b: u32,
+    pub pad: u32,
 }
 
 /// Planes that face each other about an axis. With `d = dot(depth, (center, 1))`, a sphere is kept

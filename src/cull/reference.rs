@@ -7,6 +7,7 @@ mod args;
 mod classify;
 mod compact;
 pub mod expand;
+mod far_first;
 mod meshlet;
 mod order;
 mod scan;
@@ -15,6 +16,7 @@ mod vote;
 pub use args::write_args;
 pub use classify::{BoundState, bound, bound_state, word_bound};
 pub use compact::compact;
+pub use far_first::{depth_key, far_first};
 pub use meshlet::{
     MeshletVote, Survivor, distance_behind, load_survivor, meshlet_args, meshlet_compact,
     meshlet_expand, meshlet_place, meshlet_scan, meshlet_vote, nearest_border, place_sphere,

@@ -13,16 +13,20 @@ pub enum Stage {
     Compact,
     /// Rows to indirect commands.
     Args,
+    /// Survivors of far-first rows to their order. It follows every compaction, in frames with such
+    /// rows.
+    FarFirst,
 }
 
 impl Stage {
     /// All stages, in the order of the frame.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Classify,
         Self::Vote,
         Self::Scan,
         Self::Compact,
         Self::Args,
+        Self::FarFirst,
     ];
 
     /// The stem that names the stage in shaders, labels and diagnostics.
@@ -34,6 +38,7 @@ impl Stage {
             Self::Scan => "scan",
             Self::Compact => "compact",
             Self::Args => "args",
+            Self::FarFirst => "far_first",
         }
     }
 
@@ -46,6 +51,7 @@ impl Stage {
             Self::Scan => "gpu_culling/scan",
             Self::Compact => "gpu_culling/compact",
             Self::Args => "gpu_culling/args",
+            Self::FarFirst => "gpu_culling/far_first",
         }
     }
 }

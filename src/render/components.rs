@@ -94,10 +94,13 @@ pub struct InstanceMeshUniforms;
 ///
 /// Without it, instances of a set whose material writes depth are drawn near first: words of 32
 /// instances, or blocks of 1,024 in large frames, in rings of distance from the view. So near
-/// instances hide far ones before these are shaded. Sets with a blended or transmissive material
-/// are always drawn in the order of the set: arrange it far first.
+/// instances hide far ones before these are shaded. Instances of a set with a blended or
+/// transmissive material are drawn far first in every camera, one by one, by the depth that Bevy
+/// sorts its entities by: the center of the mesh, or the origin with a
+/// [`CullingRadius`].
 ///
-/// Add it if the order carries a meaning, for example with a material that tests no depth.
+/// Add it if the order carries a meaning, for example with a material that tests no depth, or if a
+/// blended set is arranged far first and need not be sorted.
 #[derive(Component, Reflect, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[reflect(Component, Default, Clone, PartialEq)]
 pub struct NoInstanceSorting;

@@ -219,8 +219,10 @@ impl Requests<'_, '_, '_> {
             sphere: set.sphere,
             shape: self.draws.meshes[mesh].shape,
             coarser,
-            order: if set.is_unsorted || is_blended {
+            order: if set.is_unsorted {
                 Order::Set
+            } else if is_blended {
+                Order::FarFirst
             } else {
                 Order::NearFirst
             },

@@ -148,8 +148,9 @@ impl Views<'_, '_> {
                     kind: ViewKind::Camera,
                     name: String::new(),
                 },
+                // Also if the frustum is frozen: the order is for what is seen.
                 cull: with_lods(
-                    cull.without_far(),
+                    cull.without_far().sorted_toward(toward_viewer(data.view)),
                     eyes,
                     &key,
                     self.settings.lod_pixels,
@@ -262,6 +263,13 @@ fn planes(frustum: &Frustum) -> CullView {
 fn clip_from_world(view: &ExtractedView) -> Mat4 {
     view.clip_from_world
         .unwrap_or_else(|| view.clip_from_view * view.world_from_view.to_matrix().inverse())
+}
+
+/// The axis along which Bevy sorts blended entities
+/// ([`ViewRangefinder3d`](bevy::render::render_phase::ViewRangefinder3d)).
+fn toward_viewer(view: &ExtractedView) -> Vec3 {
+    let view_from_world = view.world_from_view.affine().inverse();
+    view_from_world.matrix3.row(2).into()
 }
 
 /// Copies frozen frusta to the render world, and removes those whose component is gone.

@@ -10,7 +10,7 @@ use bevy_gpu_culling::{
     cull::{
         BatchData, BoundingSphere, Channels, CoarserLevel, CullFrame, CullRequest, CullView,
         Culler, CullerOptions, CullingTier, DrawShape, Expansion, Gpu, LodEye, Order, SetId,
-        layout::{BLOCK, BLOCK_WORDS, Bound, ChunkView, SCAN_TILE, Totals},
+        layout::{BLOCK, BLOCK_WORDS, Bound, ChunkView, FarFirstJob, SCAN_TILE, Totals},
         plan::BatchPlan,
         reference,
     },
@@ -221,10 +221,10 @@ pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
                 }
             },
             coarser: random_levels(&mut lods),
-            order: if orders.random_bool(0.7) {
-                Order::NearFirst
-            } else {
-                Order::Set
+            order: match orders.random_bool(0.7) {
+                true => Order::NearFirst,
+                false if key % 2 == 0 => Order::FarFirst,
+                false => Order::Set,
             },
             views: (0..views.len() as u32)
                 .filter(|_| rng.random_range(0..8) > 0)
@@ -335,7 +335,7 @@ pub fn compare(
         if culler.tier() != CullingTier::Cpu {
             compare_words(plan, &data, &instances, &scales, &mut seen)?;
             let bounds = page_bounds(culler, Gpu::new(device, queue), scene, plan.page)?;
-            compare_rest(plan, &data, &bounds)?;
+            compare_rest(plan, &data, &bounds, (&instances, &scales))?;
         }
     }
     Ok(seen)
@@ -396,7 +396,12 @@ fn compare_words(
 }
 
 /// Applies the twins of scan, compact and args to the GPU's words and compares the results.
-fn compare_rest(plan: &BatchPlan, data: &BatchData, bounds: &[Bound]) -> Result<(), String> {
+fn compare_rest(
+    plan: &BatchPlan,
+    data: &BatchData,
+    bounds: &[Bound],
+    (instances, scales): (&[PackedInstance], &[f32]),
+) -> Result<(), String> {
     let capacity = data.totals.survivors - data.totals.overflow;
     let mut batch = plan.batch;
     batch.survivor_capacity = if data.totals.overflow > 0 {
@@ -433,7 +438,6 @@ fn compare_rest(plan: &BatchPlan, data: &BatchData, bounds: &[Bound]) -> Result<
     let mut survivors = vec![0; capacity as usize];
     let tables = (&*plan.chunks, &*first_words);
     reference::compact(&batch, tables, &data.words, &places, &mut survivors);
-    equal("survivors", &data.survivors, &survivors)?;
     let mut totals = Totals::default();
     let mut draws = vec![Default::default(); data.draws.len()];
     reference::write_args(
@@ -442,6 +446,9 @@ fn compare_rest(plan: &BatchPlan, data: &BatchData, bounds: &[Bound]) -> Result<
         &places,
         (&mut totals, &mut draws),
     );
+    let jobs = FarFirstJob::of_batch(&plan.chunks, &plan.chunk_views);
+    reference::far_first(&jobs, &draws, &mut survivors, instances, scales);
+    equal("survivors", &data.survivors, &survivors)?;
     equal("totals", &[data.totals], &[totals])?;
     equal("draws", &data.draws, &draws)
 }

@@ -255,6 +255,6 @@ fn every_line_of_the_table_has_every_column() {
     );
     assert_eq!(
         lines[3],
-        "| dense | 1000 | bevy | - | 1.25 | 2.50 | 0.50 | - | - | - | - | 66 | - |"
+        "| dense | 1000 | bevy | - | - | 1.25 | 2.50 | 0.50 | - | - | - | - | 66 | - |"
     );
 }

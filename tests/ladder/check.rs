@@ -4,7 +4,7 @@ use crate::common::{Scene, options, order, page_bounds, page_copy, position};
 use bevy_gpu_culling::{
     cull::{
         BatchData, Compaction, Culler, CullerOptions, CullingTier, Gpu,
-        layout::{BLOCK_WORDS, Bound},
+        layout::{BLOCK_WORDS, Bound, FarFirstJob},
         plan::BatchPlan,
         reference,
     },
@@ -138,6 +138,34 @@ pub fn check_batch(
     Ok(u64::from(survivors))
 }
 
+/// Checks that far-first rows are sorted by depth, and equal depths as the compaction left them if
+/// it keeps an order. Puts the rows back in set order.
+fn undo_sort(
+    compaction: Compaction,
+    plan: &BatchPlan,
+    data: &mut BatchData,
+    (instances, scales): (&[PackedInstance], &[f32]),
+) -> Result<(), String> {
+    for job in FarFirstJob::of_batch(&plan.chunks, &plan.chunk_views) {
+        let command = &data.draws[job.row as usize];
+        if command.instance_count == 0 {
+            continue;
+        }
+        let first = command.first_survivor(job.is_indexed != 0) as usize;
+        let ids = &mut data.survivors[first..first + command.instance_count as usize];
+        let key = |id: &u32| reference::depth_key(&job, instances, scales, *id);
+        let is_sorted = match compaction.is_ordered() {
+            true => ids.is_sorted_by_key(|id| (key(id), *id)),
+            false => ids.is_sorted_by_key(key),
+        };
+        if !is_sorted {
+            return Err(format!("row {} is not far first", job.row));
+        }
+        ids.sort_unstable();
+    }
+    Ok(())
+}
+
 /// [`check_batch`] for all batches of the frame.
 pub fn check(
     culler: &Culler,
@@ -146,12 +174,13 @@ pub fn check(
 ) -> Result<u64, String> {
     let mut survivors = 0;
     for (index, plan) in culler.plan().batches.iter().enumerate() {
-        let data = culler
+        let mut data = culler
             .read_batch(Gpu::new(device, queue), index)
             .map_err(|error| error.to_string())?;
         let (instances, scales) = page_copy(culler, scene, plan.page);
         let bounds = page_bounds(culler, Gpu::new(device, queue), scene, plan.page)?;
         let (compaction, copy) = (culler.compaction(), (&*instances, &*scales));
+        undo_sort(compaction, plan, &mut data, copy)?;
         survivors += check_batch(compaction, plan, &data, &bounds, copy.0, copy.1)?;
     }
     Ok(survivors)

@@ -13,7 +13,7 @@ pub enum Pass {
     Deferred,
     Mask,
     AlphaToCoverage,
-    /// The set's order is back to front, because Bevy sorts entities that way.
+    /// The set is in no order: it is sorted by depth, as Bevy sorts entities.
     Blend,
     Transmission,
 }

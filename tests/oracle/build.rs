@@ -71,11 +71,8 @@ impl Combination {
     fn spawn_set(&self, stage: &mut Stage) -> Entity {
         let mesh = self.mesh();
         let mesh = stage.mesh(mesh);
-        let mut set = field(INSTANCES, self.pass != Pass::Transmission);
+        let set = field(INSTANCES, self.pass != Pass::Transmission);
         let at = self.place();
-        if self.pass == Pass::Blend {
-            set = back_to_front(&set);
-        }
         match self.matter {
             Matter::Extended => {
                 let base = self.standard(stage);
@@ -416,15 +413,4 @@ pub fn spot(stage: &mut Stage) -> Entity {
         },
         Transform::from_xyz(3.0, 8.0, 5.0).looking_at(Vec3::ZERO, Vec3::Y),
     ))
-}
-
-/// The set in Bevy's order for the camera: back to front.
-fn back_to_front(set: &InstanceSet) -> InstanceSet {
-    let view = eye().compute_affine().inverse() * moved().compute_affine();
-    let mut instances: Vec<_> = set.iter().collect();
-    instances.sort_by(|a, b| {
-        let depth = |at: &InstanceTransform| view.transform_point3(at.translation).z;
-        depth(a).total_cmp(&depth(b))
-    });
-    InstanceSet::from_transforms(instances).unwrap()
 }

@@ -24,7 +24,7 @@ const FEATURES: &[Feature] = &[
     ("Pass", "deferred", |c| c.pass == Pass::Deferred),
     ("Pass", "alpha mask", |c| c.pass == Pass::Mask),
     ("Pass", "alpha to coverage", |c| c.pass == Pass::AlphaToCoverage),
-    ("Pass", "blend; instances are drawn in the set's order, not sorted: here back to front", |c| c.pass == Pass::Blend),
+    ("Pass", "blend; instances are sorted by depth, each region of the set alone", |c| c.pass == Pass::Blend),
     ("Pass", "transmission; thickness follows the entity's scale, not the instance's", |c| c.pass == Pass::Transmission),
     ("MSAA", "off", |c| c.msaa == Msaa::Off),
     ("MSAA", "2", |c| c.msaa == Msaa::Sample2),
@@ -78,6 +78,11 @@ const PROVEN: &[(&str, &str, &str)] = &[
         "Pass",
         "near instances are drawn first, and `NoInstanceSorting` keeps the set's order",
         "near_instances_come_first_unless_the_set_keeps_its_order",
+    ),
+    (
+        "Pass",
+        "levels of detail (`InstanceLods`): each instance looks like an entity with the mesh of its level",
+        "instances_look_like_entities_with_the_mesh_of_their_level",
     ),
     (
         "Pass",
@@ -150,8 +155,8 @@ const REFUSED: &[(&str, &str)] = &[
         "one tag per entity; an instance's arrives at location 14",
     ),
     (
-        "sorting a blended set's instances by depth",
-        "one phase item per set; give the set the order that you want",
+        "sorting a blended set's instances among entities, instances of another set, or instances of another region of the same set",
+        "one phase item per set, which Bevy sorts as a whole; regions are drawn one after the other. A set has several regions only if one binding does not hold it (8 million instances on an adapter with 128 MiB)",
     ),
 ];
 

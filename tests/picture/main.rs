@@ -4,7 +4,9 @@
 
 mod changes;
 mod counters;
+mod far_first;
 mod frozen;
+mod levels;
 mod looks;
 mod materials;
 mod order;

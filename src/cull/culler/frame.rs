@@ -96,6 +96,8 @@ impl Culler {
         self.store.end_uploads(gpu);
         self.runner
             .prepare(gpu, &self.planner, &self.store, self.frame);
+        let parts = (&self.planner, &self.runner, &self.store);
+        self.far_first.prepare(gpu, frame, self.frame.now, parts);
         Frame { culler: self }
     }
 
@@ -118,9 +120,18 @@ impl Culler {
         self.runner.wants_counts(self.frame)
     }
 
+    /// The stages of the frame that was prepared last, in order.
+    pub fn stages(&self) -> impl Iterator<Item = Stage> + use<> {
+        let far_first = self.far_first.has_work().then_some(Stage::FarFirst);
+        self.compaction().stages().chain(far_first)
+    }
+
     /// Records one stage of all batches. A [`Frame`] records all of them in order; this is for
     /// benchmarks, which time each alone and repeat them. Returns the number of dispatches.
     pub fn record_stage(&self, stage: Stage, pass: &mut ComputePass<'_>) -> u32 {
+        if stage == Stage::FarFirst {
+            return self.far_first.record(pass);
+        }
         self.runner.record_stage(&self.planner, stage, pass)
     }
 
@@ -133,6 +144,7 @@ impl Culler {
     pub fn take_refusals(&mut self) -> Vec<Refusal> {
         let mut refusals = self.store.take_refusals();
         refusals.append(&mut self.runner.take_refusals());
+        refusals.append(&mut self.far_first.take_refusals());
         refusals
     }
 
@@ -145,7 +157,7 @@ impl Culler {
 
     /// Bytes uploaded since the last call: instances, channels and tables.
     pub fn take_uploaded(&mut self) -> u64 {
-        self.store.take_uploaded() + self.runner.take_uploaded()
+        self.store.take_uploaded() + self.runner.take_uploaded() + self.far_first.take_uploaded()
     }
 
     fn learn(&mut self, device: &Device) {
@@ -194,7 +206,7 @@ impl Frame<'_> {
         if !has_work {
             return recorded;
         }
-        for stage in culler.compaction().stages() {
+        for stage in culler.stages() {
             passes.pass(encoder, stage.span(), &mut |pass| {
                 recorded.dispatches += culler.record_stage(stage, pass);
             });

@@ -8,7 +8,7 @@ impl Culler {
     #[must_use]
     pub fn memory(&self) -> BTreeMap<&'static str, u64> {
         let mut bytes = BTreeMap::new();
-        for (label, size) in self.store.sizes().chain(self.runner.sizes()) {
+        for (label, size) in self.sizes() {
             *bytes.entry(label).or_default() += size;
         }
         bytes
@@ -17,8 +17,13 @@ impl Culler {
     /// Bytes that the engine holds on the GPU: the sum of [`Self::memory`].
     #[must_use]
     pub fn gpu_bytes(&self) -> u64 {
+        self.sizes().map(|(_, size)| size).sum()
+    }
+
+    /// Label and size in bytes of each buffer.
+    fn sizes(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let sizes = self.store.sizes().chain(self.runner.sizes());
-        sizes.map(|(_, size)| size).sum()
+        sizes.chain(self.far_first.sizes())
     }
 
     /// Number of ids that the survivor arenas hold, 4 bytes each.

@@ -91,7 +91,8 @@ fn shader_module(
     // SAFETY: the WGSL is ours (or a benchmark's, for the reading of an instance) and every index
     // in it is bounded by construction: instances are clamped to the chunk; words, counts, votes,
     // sums, statuses and counters are within the sizes that `Plan` derives and the buffers are made
-    // from; survivors are compared with the capacity; loops end. The tests run the same kernels
+    // from; survivors are compared with the capacity; keys are within the spans that `make_spans`
+    // compares with their capacity; loops end. The tests run the same kernels
     // with the checks on.
     unsafe { device.create_shader_module_trusted(descriptor, ShaderRuntimeChecks::unchecked()) }
 }

@@ -252,11 +252,13 @@ struct RequestPlanes<'a> {
 
 impl<'a> RequestPlanes<'a> {
     fn of(&mut self, frame: &CullFrame, request: &'a CullRequest) -> &[ViewPlanes] {
+        let is_far_first = request.order == Order::FarFirst;
         let same = |last: &CullRequest| {
             last.world_from_local == request.world_from_local
                 && last.views == request.views
                 && last.coarser.is_none()
                 && request.coarser.is_none()
+                && (last.order == Order::FarFirst) == is_far_first
         };
         let (world, radius) = (&request.world_from_local, request.sphere.radius);
         if !self.last.is_some_and(same) {
@@ -264,13 +266,16 @@ impl<'a> RequestPlanes<'a> {
             self.planes.clear();
             for (_, view) in views {
                 let mut planes = view.planes_in(world);
-                planes.order = view.order_in(world, radius);
+                planes.order = match is_far_first {
+                    true => view.far_first_in(world),
+                    false => view.order_in(world, radius),
+                };
                 let coarser = coarser(request);
                 if coarser.is_empty() {
                     self.planes.push(planes);
                 } else {
                     let errors = coarser.iter().map(|level| level.error);
-                    let bands = view.bands_in(world, &request.sphere, errors);
+                    let bands = view.bands_in(world, radius, errors);
                     let rows = bands.map(|band| ViewPlanes { band, ..planes });
                     self.planes.extend(rows);
                 }

@@ -1,6 +1,5 @@
 //! Views, and their planes in a set's space.
 
-use super::BoundingSphere;
 use crate::cull::layout::{
     BAND_EYE, BAND_FLAT, DistanceBand, PlanePairs, RINGS, ViewOrder, ViewPlanes,
 };
@@ -33,6 +32,8 @@ pub struct CullView {
     /// distance of the far plane behind it.
     depth: Option<(Vec4, f32)>,
     lod_eye: Option<LodEye>,
+    /// Direction towards the viewer; zero if the view sorts nothing far first.
+    toward: Vec3,
 }
 
 /// From where, and how finely, a view sees levels of detail.
@@ -57,6 +58,7 @@ impl CullView {
         eye: Vec4::ZERO,
         depth: None,
         lod_eye: None,
+        toward: Vec3::ZERO,
     };
 
     /// A view from its six world-space half spaces. All of them are tested.
@@ -77,7 +79,20 @@ impl CullView {
         let (x, y, z, w) = (rows.x_axis, rows.y_axis, rows.z_axis, rows.w_axis);
         // Reverse z: near is z <= w, far is z >= 0. An infinite far plane has no normal and keeps
         // everything.
-        Self::from_planes([w + x, w - x, w - y, w + y, w - z, z].map(normalized_plane)).with_eye()
+        let planes = [w + x, w - x, w - y, w + y, w - z, z].map(normalized_plane);
+        let is_parallel = w.xyz() == Vec3::ZERO;
+        let toward = if is_parallel { z.xyz() } else { -w.xyz() };
+        Self::from_planes(planes).with_eye().sorted_toward(toward)
+    }
+
+    /// Declares the direction towards the viewer, along which survivors are sorted
+    /// ([`Order::FarFirst`](crate::cull::Order::FarFirst)): the z axis of the view's space, in the
+    /// world. Its length does not matter. Views without it, such as shadow views, keep the order of
+    /// the set. [`Self::from_clip_from_world`] includes this.
+    #[must_use]
+    pub fn sorted_toward(mut self, toward: Vec3) -> Self {
+        self.toward = toward;
+        self
     }
 
     /// Declares that the planes belong to a camera or a light whose eye is the point at which its
@@ -180,8 +195,8 @@ impl CullView {
     }
 
     /// The bands of the levels of a set: of the full mesh, then of each coarser level with one of
-    /// `errors` ([`CoarserLevel::error`](crate::cull::CoarserLevel::error)). `sphere` is around the
-    /// mesh.
+    /// `errors` ([`CoarserLevel::error`](crate::cull::CoarserLevel::error)). `radius` is that of the
+    /// mesh's sphere.
     ///
     /// A level begins at the distance at which its error is seen as the greatest that the view
     /// allows. Distances are measured in the set's space, in radii of the instance's sphere. In a set
@@ -189,7 +204,7 @@ impl CullView {
     pub(crate) fn bands_in<I: ExactSizeIterator<Item = f32>>(
         &self,
         world_from_local: &Affine3A,
-        sphere: &BoundingSphere,
+        radius: f32,
         errors: I,
     ) -> impl Iterator<Item = DistanceBand> + use<I> {
         // No distance for levels that are never drawn.
@@ -201,7 +216,7 @@ impl CullView {
         let mut per_error = f32::INFINITY;
         if let Some(eye) = self.lod_eye {
             let matrix = &world_from_local.matrix3;
-            let mut distance = eye.resolution * greatest_stretch(matrix) / sphere.radius;
+            let mut distance = eye.resolution * greatest_stretch(matrix) / radius;
             if !eye.is_orthographic {
                 band.kind = BAND_EYE;
                 band.eye = world_from_local.inverse().transform_point3(eye.position);
@@ -228,6 +243,13 @@ impl CullView {
         })
     }
 
+    /// The far-first order of a set's instances in this view; set order if the view has no
+    /// direction towards the viewer ([`Self::sorted_toward`]), or if all of the set has one depth.
+    #[must_use]
+    pub fn far_first_in(&self, world_from_local: &Affine3A) -> ViewOrder {
+        ViewOrder::far_first(world_from_local.matrix3.transpose() * self.toward)
+    }
+
     /// The same view, in the same order, without any test.
     #[must_use]
     pub fn keeping_everything(self) -> Self {
@@ -235,6 +257,7 @@ impl CullView {
             eye: self.eye,
             depth: self.depth,
             lod_eye: self.lod_eye,
+            toward: self.toward,
             ..Self::EVERYTHING
         }
     }

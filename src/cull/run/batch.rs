@@ -9,7 +9,7 @@ use crate::cull::{
         guard::guarded,
         version::Version,
     },
-    layout::{BLOCK, Batch, DrawCommand, Totals, args_offset},
+    layout::{BLOCK, Batch, DrawCommand, FarFirstJob, Totals, args_offset},
     pipelines::Pipelines,
     plan::BatchPlan,
     reference,
@@ -263,6 +263,15 @@ impl GpuBatch {
             &places,
             (&mut totals, &mut self.cpu_args),
         );
+        if let Some(cpu) = &page.cpu {
+            reference::far_first(
+                &FarFirstJob::of_batch(&plan.chunks, &plan.chunk_views),
+                &self.cpu_args,
+                &mut survivors,
+                &cpu.instances,
+                &cpu.scales,
+            );
+        }
 
         let commands = args_offset(batch.row_count);
         if self.args.reserve(gpu.device, commands)? {

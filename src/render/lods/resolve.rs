@@ -9,7 +9,9 @@ use crate::{
         meshlets::MeshletMesh3d,
     },
 };
-use bevy::{camera::primitives::MeshAabb, platform::collections::HashSet, prelude::*};
+use bevy::{
+    camera::primitives::MeshAabb, ecs::query::QueryData, platform::collections::HashSet, prelude::*,
+};
 use std::sync::Arc;
 
 /// The levels of an entity that are loaded.
@@ -45,6 +47,15 @@ type LodsChanged = Or<(
     Added<MeshletMesh3d>,
 )>;
 
+/// An entity with levels.
+#[derive(QueryData)]
+pub(in crate::render) struct LodEntity {
+    entity: Entity,
+    lods: &'static InstanceLods,
+    known: Option<&'static SetLods>,
+    has_meshlets: Has<MeshletMesh3d>,
+}
+
 /// Notes which levels are loaded, when the levels or some mesh change.
 #[expect(
     clippy::too_many_arguments,
@@ -53,7 +64,7 @@ type LodsChanged = Or<(
 pub(in crate::render) fn resolve_lods(
     mut commands: Commands,
     changed: Query<Entity, (With<InstanceLods>, LodsChanged)>,
-    all: Query<(Entity, &InstanceLods, Option<&SetLods>, Has<MeshletMesh3d>), With<GpuInstances>>,
+    all: Query<LodEntity, With<GpuInstances>>,
     mut removed: RemovedComponents<InstanceLods>,
     mut events: MessageReader<AssetEvent<Mesh>>,
     meshes: Res<Assets<Mesh>>,
@@ -74,7 +85,13 @@ pub(in crate::render) fn resolve_lods(
     if !meshes_changed && changed.is_empty() {
         return;
     }
-    for (entity, lods, known, has_meshlets) in &all {
+    for LodEntityItem {
+        entity,
+        lods,
+        known,
+        has_meshlets,
+    } in &all
+    {
         if !meshes_changed && !changed.contains(entity) {
             continue;
         }

@@ -4,7 +4,7 @@ use super::verifier::{Copied, State, Verdict, Verifier};
 use crate::{
     cull::{
         Culler, CullingTier, Gpu, SetId,
-        layout::{BLOCK, Batch, Chunk, ChunkView},
+        layout::{BLOCK, Batch, Chunk, ChunkView, FarFirstJob},
         reference,
     },
     render::{culler::GpuCuller, gpu::RenderGpu, set_draws::SetDraws, views::view_at},
@@ -87,6 +87,13 @@ pub(in crate::render) fn verify_survivors(
 
 /// Compares the GPU's ids of one draw with the twin's, in the twin's order.
 fn compare(part: &TwinPart, set: &Copied, ids: &[u32], verdict: &mut Verdict) {
+    let ids = match before_sort(part, set, ids) {
+        Ok(ids) => ids,
+        Err(id) => {
+            verdict.error = Some(format!("instance {id} is not in its place by depth"));
+            return;
+        }
+    };
     let mut next = ids.iter().copied().peekable();
     let TwinPart {
         batch, chunk, view, ..
@@ -124,8 +131,27 @@ fn compare(part: &TwinPart, set: &Copied, ids: &[u32], verdict: &mut Verdict) {
     }
 }
 
+/// The ids of a draw as the compaction left them: those of a far-first draw in set order. `Err` is
+/// the first id that the sort should not have put in its place.
+fn before_sort(part: &TwinPart, set: &Copied, ids: &[u32]) -> Result<Vec<u32>, u32> {
+    let mut before = ids.to_vec();
+    let Some(job) = &part.job else {
+        return Ok(before);
+    };
+    before.sort_unstable();
+    let mut sorted = before.clone();
+    sorted.sort_by_cached_key(|id| reference::depth_key(job, &set.instances, &set.scales, *id));
+    let mut places = ids.iter().zip(&sorted);
+    match places.find(|(id, expected)| id != expected) {
+        Some((id, _)) => Err(*id),
+        None => Ok(before),
+    }
+}
+
 /// One region of a set in a view, as a separate batch.
 struct TwinPart {
+    /// What it sorts; `None` if its survivors keep their order.
+    job: Option<FarFirstJob>,
     batch: Batch,
     /// Its first instance is counted from the start of the set.
     chunk: Chunk,
@@ -154,6 +180,7 @@ fn twin_parts(
     // Without bounds, all blocks are in one ring.
     let bounds = culler.store().read_bounds(gpu, id).ok()?;
     let is_sorted = culler.compaction().sorts_blocks();
+    let is_ordered = culler.compaction().is_ordered();
     let mut parts = Vec::new();
     let mut first = 0;
     for part in culler.draw_parts(request, view) {
@@ -192,7 +219,9 @@ fn twin_parts(
             let block = range.start / BLOCK as usize;
             bounds.get(block).copied().unwrap_or_default()
         });
+        let job = FarFirstJob::of_row(0, &chunk, &view);
         parts.push(TwinPart {
+            job: job.filter(|_| is_ordered),
             batch,
             chunk,
             view,

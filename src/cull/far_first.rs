@@ -1,0 +1,191 @@
+//! The far-first sort: a stage after the compaction, for the rows whose request asks for it
+//! ([`Order::FarFirst`]). The other rows pay nothing: without a far-first row, nothing is compiled,
+//! allocated or recorded.
+
+mod batch;
+mod kernels;
+
+use crate::cull::{
+    CullError, CullFrame, CullingTier, Order, Refusal,
+    gpu::Gpu,
+    layout::FarFirstJob,
+    plan::planner::{BatchKey, Planner},
+    policy::{KEEP_FRAMES, RETRY_AFTER},
+    refusal::Refusals,
+    run::Runner,
+    store::InstanceStore,
+};
+use batch::{Inputs, SortBatch};
+use hashbrown::{HashMap, hash_map::Entry};
+use kernels::{Kernels, PASSES};
+use wgpu::{ComputePass, Device};
+
+/// The sort of the current frame.
+pub(super) struct FarFirst {
+    tier: CullingTier,
+    /// Keeps the bounds checks of the kernels.
+    checks: bool,
+    /// `None` until a row is far first.
+    kernels: Option<Result<Kernels, CullError>>,
+    batches: HashMap<BatchKey, SortBatch>,
+    /// The batches of the current frame that have far-first rows.
+    keys: Vec<BatchKey>,
+    /// Batches whose buffers the device refused, and the frame in which it did.
+    refused: HashMap<BatchKey, u64>,
+    refusals: Refusals,
+    uploaded: u64,
+}
+
+impl FarFirst {
+    pub fn new(tier: CullingTier, checks: bool) -> Self {
+        Self {
+            tier,
+            checks,
+            kernels: None,
+            batches: HashMap::new(),
+            keys: Vec::new(),
+            refused: HashMap::new(),
+            refusals: Refusals::default(),
+            uploaded: 0,
+        }
+    }
+
+    /// Compiles kernels that `edit` changes: a test breaks them.
+    ///
+    /// # Errors
+    /// [`CullError::Pipeline`].
+    pub fn edit_kernels(
+        &mut self,
+        device: &Device,
+        edit: &dyn Fn(&str, String) -> String,
+    ) -> Result<(), CullError> {
+        self.kernels = Some(Ok(Kernels::build(device, self.tier, true, edit)?));
+        Ok(())
+    }
+
+    /// Prepares the sort of all batches with far-first rows. The runner has prepared them. Rows
+    /// whose buffers the device refuses keep the order of the set.
+    pub fn prepare(
+        &mut self,
+        gpu: Gpu<'_>,
+        frame: &CullFrame,
+        now: u64,
+        (planner, runner, store): (&Planner, &Runner, &InstanceStore),
+    ) {
+        self.keys.clear();
+        let mut requests = frame.requests.iter();
+        if self.tier != CullingTier::Cpu && requests.any(|one| one.order == Order::FarFirst) {
+            for index in 0..planner.keys().len() {
+                self.try_batch(gpu, now, (planner, runner, store), index);
+            }
+        }
+        if self.batches.len() > self.keys.len() {
+            self.batches
+                .retain(|_, batch| batch.last_used + KEEP_FRAMES >= now);
+        }
+    }
+
+    fn try_batch(
+        &mut self,
+        gpu: Gpu<'_>,
+        now: u64,
+        all: (&Planner, &Runner, &InstanceStore),
+        index: usize,
+    ) {
+        let (planner, ..) = all;
+        let key = planner.keys()[index];
+        let plan = &planner.plan().batches[index];
+        let jobs = FarFirstJob::of_batch(&plan.chunks, &plan.chunk_views);
+        let before = self.refused.get(&key).copied();
+        if jobs.is_empty() || before.is_some_and(|refused_in| now < refused_in + RETRY_AFTER) {
+            return;
+        }
+        match self.prepare_batch(gpu, now, all, key, &jobs) {
+            Ok(()) => {
+                self.refused.remove(&key);
+            }
+            Err(error) => {
+                self.batches.remove(&key);
+                self.refused.insert(key, now);
+                if before.is_none() {
+                    self.refusals.push(Refusal::from(error));
+                }
+            }
+        }
+    }
+
+    fn prepare_batch(
+        &mut self,
+        gpu: Gpu<'_>,
+        now: u64,
+        (_, runner, store): (&Planner, &Runner, &InstanceStore),
+        key: BatchKey,
+        jobs: &[FarFirstJob],
+    ) -> Result<(), CullError> {
+        let (tier, checks) = (self.tier, self.checks);
+        let build = || Kernels::build(gpu.device, tier, checks, &|_, source| source);
+        let kernels = match self.kernels.get_or_insert_with(build) {
+            Ok(kernels) => &*kernels,
+            Err(error) => return Err(error.clone()),
+        };
+        let (Some(batch), Some(page)) = (runner.batch(&key), store.page_buffers(key.page)) else {
+            return Ok(());
+        };
+        let sort = match self.batches.entry(key) {
+            Entry::Occupied(sort) => sort.into_mut(),
+            Entry::Vacant(place) => place.insert(SortBatch::new(gpu.device)?),
+        };
+        sort.last_used = now;
+        let inputs = Inputs {
+            args: batch.args(),
+            survivors: batch.survivors(),
+            survivor_capacity: batch.survivor_capacity,
+            page,
+            versions: (batch.version, store.pages_version()),
+        };
+        self.uploaded += sort.prepare(gpu, kernels, jobs, &inputs)?;
+        self.keys.push(key);
+        Ok(())
+    }
+
+    /// Whether the frame has far-first rows.
+    pub fn has_work(&self) -> bool {
+        !self.keys.is_empty()
+    }
+
+    /// Records the sort: pass after pass, so that batches, which share no buffer, run concurrently.
+    /// Returns the number of dispatches.
+    pub fn record(&self, compute: &mut ComputePass<'_>) -> u32 {
+        let Some(Ok(kernels)) = &self.kernels else {
+            return 0;
+        };
+        let mut dispatches = 0;
+        for (index, pass) in PASSES.iter().enumerate() {
+            compute.set_pipeline(kernels.pipeline(pass));
+            for batch in self.keys.iter().filter_map(|key| self.batches.get(key)) {
+                let (x, y) = batch.workgroups(pass.kernel);
+                if let Some(group) = batch.bind_groups().get(index).filter(|_| x * y > 0) {
+                    compute.set_bind_group(0, group, &[]);
+                    compute.dispatch_workgroups(x, y, 1);
+                    dispatches += 1;
+                }
+            }
+        }
+        dispatches
+    }
+
+    /// Number of bytes of tables uploaded since the last call.
+    pub fn take_uploaded(&mut self) -> u64 {
+        core::mem::take(&mut self.uploaded)
+    }
+
+    /// What the device refused since the last call.
+    pub fn take_refusals(&mut self) -> Vec<Refusal> {
+        self.refusals.take()
+    }
+
+    /// Label and size in bytes of each buffer.
+    pub fn sizes(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.batches.values().flat_map(SortBatch::sizes)
+    }
+}

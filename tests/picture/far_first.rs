@@ -1,0 +1,157 @@
+//! Blended sets are sorted far first in each camera, as Bevy sorts its entities.
+
+use super::{eye, moved};
+use crate::scene::{How, Stage, assert_same_picture, different_pixels, field};
+use bevy::{diagnostic::DiagnosticsStore, prelude::*, render::diagnostic::RenderDiagnosticsPlugin};
+use bevy_gpu_culling::{diagnostics, prelude::*};
+use image::RgbaImage;
+
+/// Frames after which Bevy knows where an entity is that it sorts.
+const QUEUED: usize = 12;
+
+/// Times that Bevy's entities are queued again if the pictures differ: Bevy sorts an entity by its
+/// place when it was queued, which may be unknown in its first frame.
+const ATTEMPTS: usize = 5;
+
+/// What differs among the scenes.
+#[derive(Clone, Copy)]
+struct Look {
+    /// Where the box lies in the mesh.
+    center: Vec3,
+    eye: Transform,
+    is_orthographic: bool,
+}
+
+fn looks() -> [(&'static str, Look); 3] {
+    let look = Look {
+        center: Vec3::ZERO,
+        eye: eye(),
+        is_orthographic: false,
+    };
+    let behind = Transform::from_xyz(2.0, 4.0, -8.0).looking_at(Vec3::ZERO, Vec3::Y);
+    [
+        ("blended", look),
+        (
+            "blended-off-center",
+            Look {
+                center: Vec3::new(0.8, -0.5, 1.1),
+                ..look
+            },
+        ),
+        (
+            "blended-orthographic",
+            Look {
+                center: Vec3::new(0.0, 1.5, 0.0),
+                eye: behind,
+                is_orthographic: true,
+            },
+        ),
+    ]
+}
+
+/// Glass boxes, each side of another color, in an order that no camera has.
+fn build(stage: &mut Stage, look: Look, more: impl Bundle) -> Entity {
+    let mesh = Mesh::from(Cuboid::new(0.6, 0.5, 0.7));
+    let sides = mesh.count_vertices() as u32 / 4;
+    let colors: Vec<_> = (0..sides * 4)
+        .map(|vertex| {
+            let hue = (vertex / 4) as f32 * 360.0 / sides as f32;
+            LinearRgba::from(Color::hsl(hue, 0.9, 0.5)).to_f32_array()
+        })
+        .collect();
+    let mesh = mesh
+        .with_inserted_attribute(Mesh::ATTRIBUTE_COLOR, colors)
+        .translated_by(look.center);
+    let mesh = stage.mesh(mesh);
+    let material = stage.standard(StandardMaterial {
+        base_color: Color::srgba(1.0, 1.0, 1.0, 0.6),
+        alpha_mode: AlphaMode::Blend,
+        unlit: true,
+        ..default()
+    });
+    let set = stage.spawn_set(&field(300, true), (mesh, material), moved());
+    stage.entity(set).insert(more);
+    let camera = stage.camera(look.eye, ());
+    if look.is_orthographic {
+        stage
+            .entity(camera)
+            .insert(Projection::from(OrthographicProjection {
+                scale: 0.05,
+                ..OrthographicProjection::default_3d()
+            }));
+    }
+    set
+}
+
+fn draw(look: Look, tier: Option<CullingTier>, more: impl Bundle) -> RgbaImage {
+    let mut stage = Stage::new(How::Set(tier));
+    build(&mut stage, look, more);
+    let picture = stage.picture();
+    let (views, survivors) = stage.verify();
+    assert!(views == 1 && survivors > 30, "{survivors} survivors");
+    picture
+}
+
+#[test]
+fn a_blended_set_in_any_order_looks_like_bevys_entities() {
+    for (name, look) in looks() {
+        let tiers = [None, Some(CullingTier::Workgroup), Some(CullingTier::Cpu)];
+        let sets = tiers.map(|tier| draw(look, tier, ()));
+        let mut bevy = Stage::new(How::Entities);
+        let parent = build(&mut bevy, look, ());
+        let mut result = Ok(0.0);
+        for _ in 0..ATTEMPTS {
+            bevy.update(QUEUED);
+            let children: Vec<_> = bevy.entity(parent).get::<Children>().unwrap().to_vec();
+            for entity in children {
+                let mut entity = bevy.entity(entity);
+                let material = entity.get_mut::<MeshMaterial3d<StandardMaterial>>();
+                material.unwrap().set_changed();
+            }
+            result = different_pixels(name, &sets[0], &bevy.picture());
+            if result.is_ok() {
+                break;
+            }
+        }
+        assert!(result.is_ok(), "{result:?}");
+        for other in &sets[1..] {
+            assert_same_picture(&format!("{name}-tiers"), other, &sets[0]);
+        }
+    }
+}
+
+#[test]
+fn what_follows_the_sort_keeps_its_order() {
+    for (name, look) in looks() {
+        let instances = draw(look, None, ());
+        let uniforms = draw(look, None, InstanceMeshUniforms);
+        assert_same_picture(&format!("{name}-uniforms"), &uniforms, &instances);
+    }
+}
+
+#[test]
+fn a_blended_set_keeps_its_order_if_it_asks_for_it() {
+    let (_, look) = looks()[0];
+    let sorted = draw(look, None, ());
+    let in_set_order = draw(look, None, NoInstanceSorting);
+    assert!(different_pixels("blended-set-order", &in_set_order, &sorted).is_err());
+}
+
+#[test]
+fn the_sort_has_its_own_time() {
+    let time = |opts_out: bool| {
+        let mut stage = Stage::with(How::Set(None), |app| {
+            app.add_plugins(RenderDiagnosticsPlugin);
+        });
+        let (_, look) = looks()[0];
+        let set = build(&mut stage, look, ());
+        if opts_out {
+            stage.entity(set).insert(NoInstanceSorting);
+        }
+        stage.report();
+        let store = stage.app.world().resource::<DiagnosticsStore>();
+        let time = store.get(&diagnostics::FAR_FIRST_GPU);
+        time.is_some_and(|time| time.value().is_some())
+    };
+    assert!(time(false) && !time(true));
+}

@@ -1,0 +1,147 @@
+//! Levels of detail: each instance looks like an entity with the mesh of its level.
+
+use crate::{
+    eye, red,
+    scene::{How, SIZE, Stage, assert_same_picture, field},
+};
+use bevy::{mesh::VertexAttributeValues, prelude::*};
+use bevy_gpu_culling::prelude::*;
+use core::f32::consts::FRAC_PI_4;
+
+/// Errors of the levels. They are far from the shapes' true ones, so that the levels differ.
+const ERRORS: [f32; 2] = [0.02, 0.05];
+
+/// Where the set stands.
+fn place() -> Transform {
+    Transform::from_xyz(0.5, -0.3, -1.0)
+        .with_rotation(Quat::from_rotation_y(0.3))
+        .with_scale(Vec3::splat(1.2))
+}
+
+fn meshes(stage: &mut Stage) -> [Handle<Mesh>; 3] {
+    [
+        stage.mesh(Sphere::new(0.3)),
+        stage.mesh(Cuboid::new(0.4, 0.4, 0.4)),
+        stage.mesh(
+            Tetrahedron::default()
+                .mesh()
+                .build()
+                .scaled_by(Vec3::splat(0.4)),
+        ),
+    ]
+}
+
+fn levels(meshes: &[Handle<Mesh>]) -> InstanceLods {
+    let level = |(mesh, error): (&Handle<Mesh>, &f32)| InstanceLod {
+        mesh: mesh.clone(),
+        error: *error,
+    };
+    InstanceLods {
+        levels: meshes.iter().zip(&ERRORS).map(level).collect(),
+    }
+}
+
+/// The level of an instance, by the distance of its center and the height of the picture.
+fn level_of(instance: &Transform) -> usize {
+    let pixels = SIZE.y as f32 / 2.0 / (FRAC_PI_4 / 2.0).tan();
+    let scale = instance.scale.x * place().scale.x;
+    let center = place().transform_point(instance.translation);
+    let apart = center.distance(eye().translation);
+    let seen = |error: &&f32| *error * scale * pixels / apart <= 1.0;
+    ERRORS.iter().filter(seen).count()
+}
+
+fn furnish(stage: &mut Stage) {
+    stage.lights(true);
+    stage.camera(eye(), ());
+    // Entities have one mesh for cameras and lights.
+    if let Some(mut settings) = stage
+        .app
+        .world_mut()
+        .get_resource_mut::<GpuCullingSettings>()
+    {
+        settings.shadow_lod_pixels = settings.lod_pixels;
+    }
+}
+
+#[test]
+fn instances_look_like_entities_with_the_mesh_of_their_level() {
+    let set = field(400, true);
+    let mut bevys = Stage::new(How::Entities);
+    let meshes_of_entities = meshes(&mut bevys);
+    let material = bevys.standard(red());
+    let mut count = [0; 3];
+    for instance in set.iter() {
+        let transform = Transform::from(instance);
+        let level = level_of(&transform);
+        count[level] += 1;
+        let mesh = Mesh3d(meshes_of_entities[level].clone());
+        bevys.spawn((mesh, material.clone(), place() * transform));
+    }
+    assert!(count.iter().all(|count| *count > 15), "{count:?}");
+    furnish(&mut bevys);
+    let expected = bevys.picture();
+    for tier in [
+        CullingTier::Subgroup,
+        CullingTier::Workgroup,
+        CullingTier::Cpu,
+    ] {
+        let mut stage = Stage::new(How::Set(Some(tier)));
+        let [full, coarser @ ..] = meshes(&mut stage);
+        let material = stage.standard(red());
+        let entity = stage.spawn_set(&set, (full, material), place());
+        stage.entity(entity).insert(levels(&coarser));
+        furnish(&mut stage);
+        let picture = stage.picture();
+        assert_same_picture(&format!("levels on {tier}"), &picture, &expected);
+        stage.verify();
+        let report = stage.report();
+        let camera = report
+            .views
+            .iter()
+            .find(|view| view.name == "camera")
+            .unwrap();
+        let kept: u64 = camera.levels.iter().map(|level| level.visible).sum();
+        assert_eq!((camera.levels.len(), kept), (3, camera.visible));
+        assert_eq!(camera.levels[1].triangles, camera.levels[1].visible * 12);
+    }
+}
+
+/// Without levels, with an allowed error of 0, or with a mesh that no pipeline of the set draws, all
+/// instances are drawn in full.
+#[test]
+fn what_has_no_levels_is_drawn_in_full() {
+    let set = field(300, false);
+    let draw = |change: fn(&mut Stage, Entity, [Handle<Mesh>; 2])| {
+        let mut stage = Stage::new(How::Set(None));
+        let [full, coarser @ ..] = meshes(&mut stage);
+        let material = stage.standard(red());
+        let entity = stage.spawn_set(&set, (full, material), place());
+        furnish(&mut stage);
+        change(&mut stage, entity, coarser);
+        stage.picture()
+    };
+    let full = draw(|_, _, _| ());
+    let no_error = draw(|stage, entity, coarser| {
+        stage.entity(entity).insert(levels(&coarser));
+        let world = stage.app.world_mut();
+        world.resource_mut::<GpuCullingSettings>().lod_pixels = 0.0;
+        world.resource_mut::<GpuCullingSettings>().shadow_lod_pixels = 0.0;
+    });
+    assert_same_picture("no error allowed", &no_error, &full);
+    let unfit = draw(|stage, entity, _| {
+        let mut mesh = Mesh::from(Cuboid::from_length(0.4));
+        let count = mesh.count_vertices();
+        let colors = VertexAttributeValues::Float32x4(vec![[1.0; 4]; count]);
+        mesh.insert_attribute(Mesh::ATTRIBUTE_COLOR, colors);
+        let unfit = [stage.mesh(mesh.clone()), stage.mesh(mesh)];
+        stage.entity(entity).insert(levels(&unfit));
+    });
+    assert_same_picture("meshes with other attributes", &unfit, &full);
+    let removed = draw(|stage, entity, coarser| {
+        stage.entity(entity).insert(levels(&coarser));
+        stage.update(4);
+        stage.entity(entity).remove::<InstanceLods>();
+    });
+    assert_same_picture("levels removed", &removed, &full);
+}
