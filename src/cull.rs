@@ -78,9 +78,7 @@ pub use error::CullError;
 pub use expand::{Expander, Expansion};
 pub use gpu::{Gpu, version::Version};
 pub use plan::{
-    BoundingSphere, DrawPart, DrawShape,
-    planner::BatchKey,
-    view::{CullView, LodEye},
+    BoundingSphere, DrawPart, DrawShape, lod::LodEye, planner::BatchKey, view::CullView,
 };
 pub use refusal::Refusal;
 pub use request::{CoarserLevel, CullFrame, CullRequest, Order};

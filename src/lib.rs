@@ -80,6 +80,9 @@ mod documents {
     struct Readme;
     #[doc = include_str!("../docs/guide/getting-started.md")]
     struct GettingStarted;
+    #[cfg(feature = "meshlets")]
+    #[doc = include_str!("../docs/guide/lod.md")]
+    struct Lod;
     #[doc = include_str!("../docs/guide/settings.md")]
     struct Settings;
     #[doc = include_str!("../docs/guide/editing.md")]

@@ -68,8 +68,8 @@ fn survivors(
         .unwrap()
 }
 
-/// Instances along x, one per unit, seen from the origin: level k begins where its error is seen as
-/// one pixel.
+/// Instances along x, one per unit, seen from the origin: level k begins at the distance from which
+/// its error is seen as one pixel.
 #[test]
 fn a_level_begins_where_its_error_is_seen_as_the_greatest_allowed() {
     let (device, queue, _) = gpu();
@@ -148,7 +148,8 @@ fn a_level_begins_where_its_error_is_seen_as_the_greatest_allowed() {
             ids.is_sorted_by_key(|id| level_of(*id)),
             "level after level"
         );
-        // Nothing is coarse enough for an orthographic view that sees each error larger than allowed.
+        // Nothing is coarse enough for an orthographic view that sees each error larger than
+        // allowed.
         assert_eq!(drawn(1), [(36, 4000), (30, 0), (29, 0), (28, 0)], "{tier}");
         assert_eq!(drawn(2), [(36, 4000), (30, 0), (29, 0), (28, 0)], "{tier}");
     }

@@ -390,7 +390,7 @@ fn a_plan_that_is_kept_is_that_of_a_new_culler() {
                     for part in culler.plan().parts(index, slot) {
                         let row =
                             culler.plan().batches[part.batch].chunk_views[part.row as usize].planes;
-                        // The bands are compared with those of the new culler.
+                        // The bands are compared with the new culler's above.
                         seen.band = row.band;
                         assert_eq!(row, seen, "request {index}, view {view}");
                     }

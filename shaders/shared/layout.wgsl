@@ -163,8 +163,8 @@ struct ViewOrder {
     pad: u32,
 }
 
-// The distances at which a row keeps instances: those of one level of detail. With d the distance of
-// a sphere's center from the eye over the sphere's radius, a row keeps low <= d * d < high. The bands
+// The distances at which a row keeps instances, for one level of detail. With d the distance of a
+// sphere's center from the eye over the sphere's radius, a row keeps low <= d * d < high. The bands
 // of a view's levels adjoin, so each sphere is in one of them.
 struct DistanceBand {
     // The eye, in the set's space.

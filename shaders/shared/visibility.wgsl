@@ -50,7 +50,8 @@ fn has_only_planes(planes: ViewPlanes) -> bool {
     return (planes.reach.w < 0.0) & (planes.band.kind == BAND_NONE);
 }
 
-// What a row tests besides its planes: the range of a light, and the distances of a level of detail.
+// What a row tests besides its planes: the range of a light, and the distances of a level of
+// detail.
 fn sphere_in_limits(planes: ViewPlanes, chunk: Chunk, sphere: vec4<f32>) -> bool {
     var keeps = true;
     if (planes.reach.w >= 0.0) {

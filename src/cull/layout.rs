@@ -176,8 +176,8 @@ pub struct ViewPlanes {
     pub band: DistanceBand,
 }
 
-/// The distances at which a row keeps instances: those of one level of detail. With `d` the distance
-/// of a sphere's center from the eye over the sphere's radius, a row keeps `low <= d * d < high`. The
+/// The distances at which a row keeps instances, for one level of detail. With `d` the distance of
+/// a sphere's center from the eye over the sphere's radius, a row keeps `low <= d * d < high`. The
 /// bands of a view's levels adjoin, so each sphere is in one of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]

@@ -1,8 +1,10 @@
 //! From requests to tables: which chunks, rows and counts each batch has. This is a pure
 //! computation, and the one place that derives sizes and dispatch counts.
 
+pub(super) mod lod;
 mod plane_pairs;
 pub(super) mod planner;
+mod stretch;
 pub(super) mod view;
 
 use crate::cull::{
@@ -15,7 +17,7 @@ use crate::cull::{
 };
 use core::ops::Range;
 use glam::{Affine3A, Vec3};
-use view::greatest_stretch;
+use stretch::greatest_stretch;
 
 /// A sphere around a mesh, in the mesh's space.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -120,7 +122,8 @@ pub struct PlanRequest<'a> {
     pub sphere: BoundingSphere,
     /// What each level of detail draws, the full mesh first.
     pub shapes: &'a [DrawShape],
-    /// What each row keeps, in the set's space: view after view, and of each view level after level.
+    /// What each row keeps, in the set's space: view after view, and of each view level after
+    /// level.
     pub rows: &'a [ViewPlanes],
 }
 

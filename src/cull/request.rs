@@ -20,8 +20,8 @@ pub struct CullRequest {
     pub sphere: BoundingSphere,
     /// What each survivor draws.
     pub shape: DrawShape,
-    /// Coarser levels of detail, which far survivors draw instead of `shape`; `None` without levels.
-    /// Views that have no [`LodEye`](crate::cull::LodEye) draw `shape` alone.
+    /// Coarser levels of detail, which far survivors draw instead of `shape`; `None` without
+    /// levels. Views that have no [`LodEye`](crate::cull::LodEye) draw `shape` alone.
     pub coarser: Option<Arc<[CoarserLevel]>>,
     /// In which order its survivors are drawn.
     pub order: Order,
@@ -36,7 +36,7 @@ pub struct CoarserLevel {
     pub shape: DrawShape,
     /// How far its surface lies from the full mesh's at most, in the mesh's units. A view draws the
     /// coarsest level whose error it sees as at most its threshold of pixels. Errors increase from
-    /// level to level; a smaller one counts as that of the level before.
+    /// level to level; a smaller one counts as equal to the one before.
     pub error: f32,
 }
 

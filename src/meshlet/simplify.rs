@@ -71,8 +71,8 @@ pub struct SimplifiedMesh {
 
 impl MeshData {
     /// Coarser forms of a mesh, each made from the one before, with fewer and fewer triangles.
-    /// Vertices that stay are moved to where they fit the surface best, normals turn with them, and
-    /// other attributes are kept. The list is empty if the mesh cannot become coarser.
+    /// Vertices that stay are moved to the places that fit the surface best, normals turn with
+    /// them, and other attributes are kept. The list is empty if the mesh cannot become coarser.
     ///
     /// Edges between vertices that differ in some attribute (seams, flat shading) are kept as long
     /// as other edges can go.
@@ -132,8 +132,8 @@ fn triangles(points: &[Vec3], indices: &[u32]) -> impl Iterator<Item = [Vec3; 3]
 }
 
 /// The points, scaled about the surface's center so that it has this area. A level that lost area
-/// covers fewer pixels: seen from all sides, a convex surface covers a quarter of its area (Cauchy).
-/// Thin things would vanish.
+/// covers fewer pixels: seen from all sides, a convex surface covers a quarter of its area
+/// (Cauchy). Thin things would vanish.
 fn with_area(wanted: f32, points: &[Vec3], indices: &[u32]) -> Vec<Vec3> {
     let found = area(points, indices);
     let scale = (wanted / found.max(f32::MIN_POSITIVE))
@@ -163,7 +163,7 @@ const NORMAL: u64 = 1;
 const NORMAL_WEIGHT: f32 = 0.1;
 
 /// The indices of a coarser form of some triangles of a mesh; `None` if there is none. Its vertices
-/// are moved to where they fit the surface best.
+/// are moved to the places that fit the surface best.
 fn coarser(mesh: &mut MeshData, indices: &[u32], settings: &LodSettings) -> Option<Vec<u32>> {
     let triangles = indices.len() / 3;
     let kept = (triangles as f32 * settings.kept) as usize;
@@ -264,8 +264,8 @@ fn farthest(points: &[Vec3], triangles: &[[Vec3; 3]]) -> f32 {
     squares.fold(0.0, f32::max).sqrt()
 }
 
-/// The square of a point's distance from a triangle. Source: Ericson, Real-Time Collision Detection,
-/// section 5.1.5.
+/// The square of a point's distance from a triangle. Source: Ericson, Real-Time Collision
+/// Detection, section 5.1.5.
 fn squared_distance(p: Vec3, [a, b, c]: &[Vec3; 3]) -> f32 {
     let (ab, ac, ap) = (b - a, c - a, p - a);
     let (d1, d2) = (ab.dot(ap), ac.dot(ap));
@@ -383,7 +383,8 @@ mod tests {
         Ok(())
     }
 
-    /// Corners and middles of a level's triangles lie about as far from the sphere as the error says.
+    /// Corners and middles of a level's triangles lie about as far from the sphere as the error
+    /// says.
     #[test]
     fn errors_are_distances_in_the_meshs_units() -> Result<(), MeshletError> {
         let mut full = dome(24);

@@ -170,8 +170,8 @@ fn is_empty(mesh: &Mesh) -> bool {
     matches!(points, Ok(VertexAttributeValues::Float32x3(points)) if points.is_empty())
 }
 
-/// The sphere of the radius if that is valid, otherwise the sphere around the mesh and those of its
-/// levels.
+/// The sphere of the radius if that is valid, otherwise the sphere around the mesh and its levels'
+/// meshes.
 fn culling_sphere(
     mesh: &Mesh,
     radius: Option<&CullingRadius>,

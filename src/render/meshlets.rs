@@ -28,6 +28,7 @@ pub use component::MeshletMesh3d;
 #[doc(hidden)]
 pub use culler::MeshletRoom;
 
+#[cfg(feature = "meshlets")]
 pub(super) use convert::mesh_of;
 pub(super) use culler::GpuMeshlets;
 pub(super) use extract::extract_meshlets;

@@ -42,8 +42,8 @@ pub struct GpuCullingPlugin {
     /// The greatest error, in pixels, with which cameras draw levels of detail
     /// ([`InstanceLods`](crate::render::InstanceLods)). 0 draws full meshes. The default is 1.
     pub lod_pixels: f32,
-    /// The same for shadow views, in pixels of the camera that their light is seen from. The default
-    /// is 2.
+    /// The same for shadow views, in pixels of the camera that their light is seen from. The
+    /// default is 2.
     pub shadow_lod_pixels: f32,
 }
 

@@ -226,8 +226,8 @@ impl Views<'_, '_> {
     }
 }
 
-/// The view with levels of detail as its camera sees them, or for a light without a camera of its
-/// own, as the camera next to `origin` does.
+/// The view with levels of detail as its camera sees them, or for a light that all cameras share,
+/// as the camera next to `origin` does.
 fn with_lods(
     view: CullView,
     eyes: &[CameraEye],

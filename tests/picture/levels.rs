@@ -107,8 +107,8 @@ fn instances_look_like_entities_with_the_mesh_of_their_level() {
     }
 }
 
-/// Without levels, with an allowed error of 0, or with a mesh that no pipeline of the set draws, all
-/// instances are drawn in full.
+/// Without levels, with an allowed error of 0, or with a mesh that no pipeline of the set draws,
+/// all instances are drawn in full.
 #[test]
 fn what_has_no_levels_is_drawn_in_full() {
     let set = field(300, false);

@@ -1,7 +1,7 @@
 //! The plan of the frame. It is built again when requests or sets change; otherwise only its rows
 //! are updated.
 
-use super::{BoundingSphere, DrawShape, Plan, PlanLimits, PlanRequest, view::CullView};
+use super::{BoundingSphere, DrawShape, Plan, PlanLimits, PlanRequest, lod, view::CullView};
 use crate::cull::{
     gpu::version::Version,
     layout::ViewPlanes,
@@ -242,8 +242,8 @@ fn versions(frame: &CullFrame, sets: &ResidentSets) -> impl Iterator<Item = Opti
     requests.map(|request| sets.get(request.set).and_then(Set::version))
 }
 
-/// The planes of each request's rows. If a request without levels has the same transform and the same
-/// views as the request before it, both share their planes.
+/// The planes of each request's rows. If a request without levels has the same transform and the
+/// same views as the request before it, both share their planes.
 #[derive(Default)]
 struct RequestPlanes<'a> {
     last: Option<&'a CullRequest>,
@@ -275,7 +275,7 @@ impl<'a> RequestPlanes<'a> {
                     self.planes.push(planes);
                 } else {
                     let errors = coarser.iter().map(|level| level.error);
-                    let bands = view.bands_in(world, radius, errors);
+                    let bands = lod::bands(view.lod_eye(), world, radius, errors);
                     let rows = bands.map(|band| ViewPlanes { band, ..planes });
                     self.planes.extend(rows);
                 }

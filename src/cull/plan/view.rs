@@ -1,9 +1,8 @@
 //! Views, and their planes in a set's space.
 
-use crate::cull::layout::{
-    BAND_EYE, BAND_FLAT, DistanceBand, PlanePairs, RINGS, ViewOrder, ViewPlanes,
-};
-use glam::{Affine3A, DMat3, DVec3, DVec4, Mat3A, Mat4, Vec3, Vec4, Vec4Swizzles};
+use super::lod::LodEye;
+use crate::cull::layout::{PlanePairs, RINGS, ViewOrder, ViewPlanes};
+use glam::{Affine3A, DMat3, DVec3, DVec4, Mat4, Vec3, Vec4, Vec4Swizzles};
 
 /// A plane that keeps everything.
 const KEEP: Vec4 = Vec4::new(0.0, 0.0, 0.0, f32::MAX);
@@ -34,20 +33,6 @@ pub struct CullView {
     lod_eye: Option<LodEye>,
     /// Direction towards the viewer; zero if the view sorts nothing far first.
     toward: Vec3,
-}
-
-/// From where, and how finely, a view sees levels of detail.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LodEye {
-    /// The point in the world from which distances count. The view of a shadow has its camera's, so
-    /// that shadows are of the level that is seen.
-    pub position: Vec3,
-    /// Whether the camera is orthographic: then an instance has the same size at all distances.
-    pub is_orthographic: bool,
-    /// Size of an error of one world unit at distance 1 (at any distance if orthographic), in
-    /// multiples of the greatest error that may be seen. A perspective camera whose image is `h`
-    /// pixels high has `h / (2 tan(fov / 2)) / pixels`, if `pixels` is the greatest error.
-    pub resolution: f32,
 }
 
 impl CullView {
@@ -187,60 +172,18 @@ impl CullView {
         order
     }
 
-    /// The same view with levels of detail as `eye` sees them. Without this, a view draws full meshes.
+    /// The same view with levels of detail as `eye` sees them. Without this, a view draws full
+    /// meshes.
     #[must_use]
     pub fn with_lods_of(mut self, eye: LodEye) -> Self {
         self.lod_eye = Some(eye);
         self
     }
 
-    /// The bands of the levels of a set: of the full mesh, then of each coarser level with one of
-    /// `errors` ([`CoarserLevel::error`](crate::cull::CoarserLevel::error)). `radius` is that of the
-    /// mesh's sphere.
-    ///
-    /// A level begins at the distance at which its error is seen as the greatest that the view
-    /// allows. Distances are measured in the set's space, in radii of the instance's sphere. In a set
-    /// that is stretched unevenly, levels begin farther away than they need to.
-    pub(crate) fn bands_in<I: ExactSizeIterator<Item = f32>>(
-        &self,
-        world_from_local: &Affine3A,
-        radius: f32,
-        errors: I,
-    ) -> impl Iterator<Item = DistanceBand> + use<I> {
-        // No distance for levels that are never drawn.
-        let nowhere = f32::MAX;
-        let mut band = DistanceBand {
-            kind: BAND_FLAT,
-            ..DistanceBand::default()
-        };
-        let mut per_error = f32::INFINITY;
-        if let Some(eye) = self.lod_eye {
-            let matrix = &world_from_local.matrix3;
-            let mut distance = eye.resolution * greatest_stretch(matrix) / radius;
-            if !eye.is_orthographic {
-                band.kind = BAND_EYE;
-                band.eye = world_from_local.inverse().transform_point3(eye.position);
-                distance /= least_stretch(matrix);
-            }
-            if band.eye.is_finite() && distance > 0.0 {
-                per_error = distance;
-            }
-        }
-        let mut errors = errors.peekable();
-        let len = errors.len();
-        (0..=len).map(move |_| {
-            band.low = band.high.max(0.0);
-            band.high = match errors.next() {
-                None => -1.0,
-                Some(error) => {
-                    let begin = error.max(0.0) * per_error;
-                    // Not a number: an error of 0 times infinity.
-                    let begin = if begin.is_nan() { nowhere } else { begin };
-                    (begin * begin).clamp(band.low, nowhere)
-                }
-            };
-            band
-        })
+    /// From where the view sees levels of detail.
+    #[must_use]
+    pub(crate) fn lod_eye(&self) -> Option<LodEye> {
+        self.lod_eye
     }
 
     /// The far-first order of a set's instances in this view; set order if the view has no
@@ -311,7 +254,7 @@ impl CullView {
             reach: self.reach,
             pairs: PlanePairs::of_planes(planes),
             order: ViewOrder::default(),
-            band: DistanceBand::default(),
+            ..ViewPlanes::default()
         }
     }
 }
@@ -373,34 +316,6 @@ fn normalized_plane(plane: Vec4) -> Vec4 {
     } else {
         DROP
     }
-}
-
-/// The largest stretch of a matrix: an upper bound of its largest singular value. The bound is the
-/// length of the longest column if the columns are orthogonal. (The Frobenius norm would be too
-/// loose.)
-#[must_use]
-pub(crate) fn greatest_stretch(matrix: &Mat3A) -> f32 {
-    let (x, y, z) = (matrix.x_axis, matrix.y_axis, matrix.z_axis);
-    let longest = x
-        .length_squared()
-        .max(y.length_squared())
-        .max(z.length_squared());
-    let skew = x.dot(y).abs() + y.dot(z).abs() + z.dot(x).abs();
-    // Gershgorin: the largest eigenvalue of MᵀM is at most its largest diagonal entry plus the
-    // other entries of the row.
-    (longest + skew).sqrt()
-}
-
-/// The smallest stretch of a matrix: a lower bound of its smallest singular value, by the same
-/// circles; 0 if the columns are far from orthogonal.
-fn least_stretch(matrix: &Mat3A) -> f32 {
-    let (x, y, z) = (matrix.x_axis, matrix.y_axis, matrix.z_axis);
-    let shortest = x
-        .length_squared()
-        .min(y.length_squared())
-        .min(z.length_squared());
-    let skew = x.dot(y).abs() + y.dot(z).abs() + z.dot(x).abs();
-    (shortest - skew).max(0.0).sqrt()
 }
 
 #[cfg(test)]
@@ -518,15 +433,5 @@ mod tests {
             }
         }
         assert!(sides[0] > 500 && sides[1] > 500, "{sides:?}");
-    }
-
-    #[test]
-    fn the_greatest_stretch_is_a_bound() {
-        let matrix = Mat3A::from_quat(Quat::from_rotation_x(0.4))
-            * Mat3A::from_diagonal(Vec3::new(1.0, 3.0, 2.0));
-        assert!((greatest_stretch(&matrix) - 3.0).abs() < 1e-5);
-        let sheared = matrix * Mat3A::from_quat(Quat::from_rotation_z(0.9));
-        let stretch = greatest_stretch(&sheared);
-        assert!((3.0..4.0).contains(&stretch), "{stretch}");
     }
 }

@@ -147,9 +147,9 @@ pub fn word_bound(bound: &Bound, word: usize) -> (Vec3, f32) {
     )
 }
 
-/// The state of the bounds in the view. `scales` has the smallest and the largest scale of the block's
-/// instances. The state is conservative in both directions: rounding never turns
-/// a crossed bound into an inside or outside one.
+/// The state of the bounds in the view. `scales` has the smallest and the largest scale of the
+/// block's instances. The state is conservative in both directions: rounding never turns a crossed
+/// bound into an inside or outside one.
 #[must_use]
 pub fn bound_state(
     chunk: &Chunk,

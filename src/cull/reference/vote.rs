@@ -48,9 +48,9 @@ fn plane_distance(plane: Vec4, sphere: Vec4) -> f32 {
     plane.truncate().dot(sphere.truncate()) + plane.w + sphere.w
 }
 
-/// Distance of the sphere inside the nearest border of the view; at most 0 means rejected (a sphere on
-/// the lower border of a band is kept). Planes and bands give it in the set's units, a light's range
-/// in the world's. NaN if the sphere contains NaN.
+/// Distance of the sphere inside the nearest border of the view; at most 0 means rejected (a sphere
+/// on the lower border of a band is kept). Planes and bands give it in the set's units, a light's
+/// range in the world's. NaN if the sphere contains NaN.
 #[must_use]
 pub fn least_distance(chunk: &Chunk, row: &ViewPlanes, sphere: Vec4) -> f32 {
     let mut least = f32::INFINITY;

@@ -25,7 +25,8 @@ pub struct RowCount {
     pub view: u32,
     /// Index of the level of detail, the full mesh first.
     pub level: u32,
-    /// Number of instances tested; 0 for coarser levels, so that each instance counts once per view.
+    /// Number of instances tested; 0 for coarser levels, so that each instance counts once per
+    /// view.
     pub tested: u32,
     /// Number of instances that the view keeps.
     pub visible: u32,

@@ -113,7 +113,7 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
             // The mesh uniform and the rest of the slot are two bindings at one offset.
             let offsets = [draw.slot, draw.slot];
             pass.set_bind_group(I, draw.bind_group, &offsets);
-            // Nothing happens if the buffers are those of the level before.
+            // Nothing happens if the level before has the same buffers.
             bind_mesh(pass, draw.mesh);
             if let Some(parted) = meshlets.draw(culler, draw.part) {
                 draw_indirect(pass, &parted.commands.whole, true, counted);

@@ -13,8 +13,8 @@ use bevy::prelude::*;
 /// them, and allow
 /// [`shadow_lod_pixels`](crate::render::GpuCullingSettings::shadow_lod_pixels).
 ///
-/// At most [`InstanceLods::MOST`] levels are drawn. Their meshes must have the vertex attributes and
-/// the topology of the entity's mesh; a level that does not is left out, and the log says so.
+/// At most [`InstanceLods::MOST`] levels are drawn. Their meshes must have the vertex attributes
+/// and the topology of the entity's mesh; a level that does not is left out, and the log says so.
 /// `InstanceLods::simplified` makes levels from a mesh. These sets are drawn in full detail: those
 /// that are drawn by meshlets ([`MeshletMesh3d`](crate::render::MeshletMesh3d)), those with
 /// [`InstanceMeshUniforms`](crate::render::InstanceMeshUniforms) or a vertex shader for single

@@ -141,8 +141,8 @@ fn problem_of(lods: &InstanceLods, has_meshlets: bool) -> Option<String> {
         // Not a number is no error, either.
         if !(before..f32::INFINITY).contains(&level.error) {
             return Some(format!(
-                "level {number} is ignored: its error is {}, which must be finite and at least that of the level \
-                 before, {before}",
+                "level {number} is ignored: its error is {}, which must be finite and at least {before}, the \
+                 error of the level before",
                 level.error
             ));
         }

@@ -8,7 +8,8 @@ use crate::{
 use bevy::prelude::*;
 
 impl InstanceLods {
-    /// Makes levels of a mesh with meshoptimizer, each from the one before, and adds their meshes to
+    /// Makes levels of a mesh with meshoptimizer, each from the one before, and adds their meshes
+    /// to
     /// `meshes`. It takes some milliseconds per 10,000 triangles. There are no levels if the mesh
     /// cannot become coarser.
     ///

@@ -131,7 +131,7 @@ fn compare(part: &TwinPart, set: &Copied, ids: &[u32], verdict: &mut Verdict) {
     }
 }
 
-/// The ids of a draw as the compaction left them: those of a far-first draw in set order. `Err` is
+/// The ids of a draw as the compaction left them, in set order if the draw is far first. `Err` is
 /// the first id that the sort should not have put in its place.
 fn before_sort(part: &TwinPart, set: &Copied, ids: &[u32]) -> Result<Vec<u32>, u32> {
     let mut before = ids.to_vec();
