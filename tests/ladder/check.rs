@@ -152,7 +152,12 @@ fn undo_sort(
             continue;
         }
         let first = command.first_survivor(job.is_indexed != 0) as usize;
-        let ids = &mut data.survivors[first..first + command.instance_count as usize];
+        let range = first..first + command.instance_count as usize;
+        let ids = data.survivors.get_mut(range);
+        let ids = ids.ok_or_else(|| format!("row {} ends behind the arena", job.row))?;
+        if let Some(id) = ids.iter().find(|id| **id as usize >= instances.len()) {
+            return Err(format!("row {}: id {id} is not in the page", job.row));
+        }
         let key = |id: &u32| reference::depth_key(&job, instances, scales, *id);
         let is_sorted = match compaction.is_ordered() {
             true => ids.is_sorted_by_key(|id| (key(id), *id)),
