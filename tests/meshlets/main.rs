@@ -60,6 +60,10 @@ struct MeshletScene {
 
 fn meshlet_scene(rng: &mut ChaCha8Rng, lengths: &[usize], counts: &[usize]) -> MeshletScene {
     let mut scene = random_scene(rng, lengths);
+    for request in &mut scene.frame.requests {
+        // Meshlets are of full meshes.
+        request.coarser = None;
+    }
     let meshes: Vec<_> = counts
         .iter()
         .map(|count| random_meshlets(rng, *count))

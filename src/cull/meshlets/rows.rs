@@ -36,7 +36,9 @@ impl MeshletCuller {
                     SeenFaces::Both => Vec4::ZERO,
                 }
             });
-            for part in culler.draw_parts(meshlet_request.request, slot) {
+            let parts = culler.draw_parts(meshlet_request.request, slot).iter();
+            // Coarser levels of detail are drawn whole.
+            for part in parts.filter(|part| part.level == 0) {
                 let Some(version) = culler.batch_version(part.batch) else {
                     continue;
                 };
