@@ -327,7 +327,14 @@ fn pictures(ci: &mut Ci) -> Result<Outcome> {
     let scene = [
         "--count", "20000", "--seed", "7", "--size", "640x360", "--frames", "4",
     ];
-    same_picture(ci, &scene, [("plugin", &[]), ("peer", &["--peer", "bevy"])])
+    same_picture(
+        ci,
+        &scene,
+        [
+            ("plugin", &["--lods", "off"]),
+            ("peer", &["--peer", "bevy"]),
+        ],
+    )
 }
 
 /// Orbs of many triangles must look the same by meshlets and whole.
