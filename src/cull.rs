@@ -81,7 +81,7 @@ pub use plan::{
     BoundingSphere, DrawPart, DrawShape, lod::LodEye, planner::BatchKey, view::CullView,
 };
 pub use refusal::Refusal;
-pub use request::{CoarserLevel, CullFrame, CullRequest, Order};
+pub use request::{CoarserLevel, CullFrame, CullRequest, DistanceRange, Order};
 pub use run::{
     BatchVersion,
     readback::{BatchData, FrameCounts, RowCount},

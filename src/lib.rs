@@ -69,7 +69,7 @@ pub mod prelude {
     pub use crate::render::{
         CullingRadius, CullingReport, FreezeCulling, GpuCullingPlugin, GpuCullingSettings,
         GpuCullingSystems, GpuInstances, InstanceLod, InstanceLods, InstanceMeshUniforms,
-        InstanceUploadProgress, NoInstanceSorting, TuningSource,
+        InstanceUploadProgress, InstanceVisibilityRange, NoInstanceSorting, TuningSource,
     };
 }
 

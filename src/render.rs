@@ -54,7 +54,7 @@ pub use components::{
 };
 pub use cpu_times::{CpuStage, CpuTimes};
 pub use gpu_written::{InstanceBuffer, InstanceBuffers};
-pub use lods::{InstanceLod, InstanceLods};
+pub use lods::{InstanceLod, InstanceLods, InstanceVisibilityRange};
 pub use meshlets::MeshletMesh3d;
 #[doc(hidden)]
 pub use meshlets::MeshletRoom;

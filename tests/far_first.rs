@@ -55,6 +55,8 @@ fn request(key: u64, views: &[u32]) -> CullRequest {
             base_vertex: 0,
         },
         coarser: None,
+        fade: 0.0,
+        range: None,
         order: Order::FarFirst,
         views: views.to_vec(),
     }

@@ -109,11 +109,11 @@ fn structs_are_the_same_on_both_sides() {
         module,
         DistanceBand {
             eye,
-            kind,
+            flags,
             low,
             high,
-            pad_a,
-            pad_b,
+            start,
+            end,
         }
     );
     same!(
@@ -450,9 +450,10 @@ fn constants_are_the_same_on_both_sides() {
             ("CHUNK_HAS_SCALE", CHUNK_HAS_SCALE),
             ("CHUNK_OFF_CENTER", CHUNK_OFF_CENTER),
             ("VIEW_INDEXED", VIEW_INDEXED),
-            ("BAND_NONE", BAND_NONE),
-            ("BAND_EYE", BAND_EYE),
-            ("BAND_FLAT", BAND_FLAT),
+            ("BAND_BY_DISTANCE", BAND_BY_DISTANCE),
+            ("BAND_BY_SIZE", BAND_BY_SIZE),
+            ("BAND_OF_ORIGINS", BAND_OF_ORIGINS),
+            ("BAND_OF_CENTERS", BAND_OF_CENTERS),
         ],
     );
     compare_constants(
@@ -553,12 +554,16 @@ fn the_draw_slot_is_the_same_on_both_sides() {
         ("region_first", 180),
         ("set_first", 184),
         ("previous_offset", 188),
+        ("errors", 192),
+        ("distances", 208),
+        ("center", 224),
+        ("error_scale", 236),
     ];
     assert_eq!(
         fields,
         expected.map(|(name, offset)| (name.to_owned(), offset))
     );
-    assert_eq!(span, 192);
+    assert_eq!(span, 240);
 }
 
 #[test]

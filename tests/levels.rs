@@ -5,7 +5,7 @@ mod common;
 
 use bevy_gpu_culling::cull::{
     BoundingSphere, CoarserLevel, Compaction, CullFrame, CullRequest, CullView, Culler,
-    CullerOptions, CullingTier, DrawShape, Gpu, LodEye, Order, SetId,
+    CullerOptions, CullingTier, DistanceRange, DrawShape, Gpu, LodEye, Order, SetId,
 };
 use bevy_gpu_culling::instance::{InstanceSet, InstanceTransform};
 use common::{Scene, gpu, options, random_scene, rng, run};
@@ -43,6 +43,8 @@ fn request(errors: &[f32], views: u32) -> CullRequest {
         },
         shape: shape(36),
         coarser: Some(errors.iter().enumerate().map(level).collect()),
+        fade: 0.0,
+        range: None,
         order: Order::NearFirst,
         views: (0..views).collect(),
     }
@@ -83,13 +85,15 @@ fn a_level_begins_where_its_error_is_seen_as_the_greatest_allowed() {
         position: Vec3::ZERO,
         is_orthographic: false,
         resolution: 1000.0,
+        least_resolution: f32::INFINITY,
+        fades: false,
     };
     let flat = LodEye {
         is_orthographic: true,
         resolution: 60.0,
         ..eye
     };
-    // The set is stretched by 3, which leaves the distances in its own units as they are.
+    // The set is stretched by 3, and so are distances and errors.
     let mut request = request(&[0.01, 0.1, 1.0], 3);
     request.world_from_local = Affine3A::from_scale(Vec3::splat(3.0));
     let scene = Scene {
@@ -170,6 +174,8 @@ fn an_orthographic_view_draws_small_instances_at_coarse_levels() {
         position: Vec3::ZERO,
         is_orthographic: true,
         resolution: 100.0,
+        least_resolution: f32::INFINITY,
+        fades: false,
     };
     let scene = Scene {
         sets: vec![InstanceSet::from_transforms(places).unwrap()],
@@ -206,6 +212,7 @@ fn each_survivor_is_in_one_level() {
         for request in &mut scene.frame.requests {
             let errors: Vec<f32> = (0..4).map(|k| 0.003 * 4f32.powi(k)).collect();
             request.coarser = self::request(&errors, 0).coarser;
+            request.fade = 0.0;
         }
         let mut plain = scene.frame.clone();
         for request in &mut plain.requests {
@@ -277,6 +284,8 @@ fn a_camera_that_moves_keeps_the_plan() {
             position: Vec3::Z * z,
             is_orthographic: false,
             resolution: 1000.0,
+            least_resolution: f32::INFINITY,
+            fades: false,
         })
     };
     let mut scene = Scene {
@@ -301,4 +310,185 @@ fn a_camera_that_moves_keeps_the_plan() {
     scene.frame.views = vec![view(50.0)];
     run(&mut culler, gpu, &scene);
     assert_eq!(counts(&culler), [50, 900, 2050]);
+}
+
+/// A view of instances that draws everything, by the number of survivors of each level.
+fn counts_of(culler: &mut Culler, gpu: Gpu<'_>, scene: &Scene) -> Vec<u32> {
+    run(culler, gpu, scene);
+    let batch = culler.read_batch(gpu, 0).unwrap();
+    let draws = batch.draws.iter();
+    draws.map(|draw| draw.instance_count).collect()
+}
+
+/// Instances along x, at 0.5, 1.5 and so on, seen from the origin.
+fn row_of(len: u32, request: CullRequest, eye: LodEye) -> Scene {
+    let places = (0..len).map(|x| InstanceTransform::from(Vec3::X * (x as f32 + 0.5)));
+    Scene {
+        sets: vec![InstanceSet::from_transforms(places).unwrap()],
+        frame: CullFrame {
+            views: vec![CullView::EVERYTHING.with_lods_of(eye)],
+            requests: vec![request],
+        },
+    }
+}
+
+const EYE: LodEye = LodEye {
+    position: Vec3::ZERO,
+    is_orthographic: false,
+    resolution: 1000.0,
+    least_resolution: f32::INFINITY,
+    fades: true,
+};
+
+/// Levels overlap by the share of the distance at which the coarser begins, but never three of
+/// them. A view that does not fade, such as a shadow's, has the coarser one alone.
+#[test]
+fn levels_overlap_where_they_fade() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    let mut request = request(&[0.1, 1.0, 1.1], 1);
+    request.fade = 0.2;
+    // They begin at 100, 1000 and 1100: the full mesh ends at 120, the first coarser level at 1100
+    // instead of 1200, and the next at 1320.
+    let mut scene = row_of(2000, request, EYE);
+    for tier in TIERS {
+        let (mut culler, _) = Culler::new(&device, with(Compaction::Auto, tier)).unwrap();
+        scene.frame.views[0] = CullView::EVERYTHING.with_lods_of(EYE);
+        let counts = counts_of(&mut culler, gpu, &scene);
+        assert_eq!(counts, [120, 1000, 320, 900], "{tier}");
+        scene.frame.views[0] = CullView::EVERYTHING.with_lods_of(LodEye {
+            fades: false,
+            ..EYE
+        });
+        let counts = counts_of(&mut culler, gpu, &scene);
+        assert_eq!(counts, [100, 900, 100, 900], "{tier}");
+    }
+}
+
+/// A visibility range is measured in the world, from the instances' origins or centers, and it
+/// limits every level.
+#[test]
+fn a_range_limits_the_distance_in_the_world() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    let range = |start, end, of_centers| {
+        Some(DistanceRange {
+            start,
+            end,
+            of_centers,
+        })
+    };
+    let cases = [
+        // In the set, distances are a third.
+        (0.0, range(300.0, 900.0, false), [0, 200, 0]),
+        (0.0, range(0.0, 600.0, false), [100, 100, 0]),
+        (0.0, range(600.0, f32::INFINITY, false), [0, 800, 1000]),
+        (0.0, range(-1.0, f32::NAN, false), [100, 900, 1000]),
+        (0.0, range(f32::NAN, 600.0, true), [100, 100, 0]),
+        (0.0, range(500.0, 500.0, false), [0, 0, 0]),
+        (0.0, range(500.0, 400.0, false), [0, 0, 0]),
+        // The centers are two units farther. Levels go by them.
+        (2.0, range(0.0, 300.0, false), [98, 2, 0]),
+        (2.0, range(0.0, 300.0, true), [98, 0, 0]),
+    ];
+    for tier in TIERS {
+        let (mut culler, _) = Culler::new(&device, with(Compaction::Auto, tier)).unwrap();
+        for (center, range, expected) in cases {
+            let mut request = request(&[0.1, 1.0], 1);
+            request.range = range;
+            request.world_from_local = Affine3A::from_scale(Vec3::new(3.0, 0.5, 0.1));
+            request.sphere.center = Vec3::X * center;
+            let counts = counts_of(&mut culler, gpu, &row_of(2000, request, EYE));
+            assert_eq!(counts, expected, "{tier}, {center}, {range:?}");
+        }
+    }
+}
+
+/// What a view sees smaller than it draws is rejected, at every level.
+#[test]
+fn what_is_too_small_is_not_drawn() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    let eye = LodEye {
+        least_resolution: 500.0,
+        ..EYE
+    };
+    // Diameter 1: too small from 500 on.
+    for (errors, expected) in [
+        (&[][..], vec![500]),
+        (&[0.1], vec![100, 400]),
+        (&[0.1, 0.3, 1.0], vec![100, 200, 200, 0]),
+    ] {
+        for tier in TIERS {
+            let (mut culler, _) = Culler::new(&device, with(Compaction::Auto, tier)).unwrap();
+            let scene = row_of(2000, request(errors, 1), eye);
+            assert_eq!(counts_of(&mut culler, gpu, &scene), expected, "{tier}");
+        }
+    }
+}
+
+/// Sets and views in which distances mean nothing draw the full mesh.
+#[test]
+fn what_has_no_distance_is_drawn_in_full() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    let usual = || request(&[0.1, 1.0], 1);
+    let flattened = CullRequest {
+        world_from_local: Affine3A::from_scale(Vec3::new(1.0, 0.0, 1.0)),
+        ..usual()
+    };
+    let vanished = CullRequest {
+        world_from_local: Affine3A::from_scale(Vec3::ZERO),
+        ..usual()
+    };
+    let mut point = usual();
+    point.sphere.radius = 0.0;
+    let with_resolution = |resolution| LodEye { resolution, ..EYE };
+    let lost = LodEye {
+        position: Vec3::NAN,
+        ..EYE
+    };
+    let cases = [
+        ("as usual", usual(), EYE, [100, 900, 1000]),
+        // It still has a length along x.
+        ("a flattened set", flattened, EYE, [100, 900, 1000]),
+        ("a set without size", vanished, EYE, [2000, 0, 0]),
+        ("a mesh without size", point.clone(), EYE, [2000, 0, 0]),
+        (
+            "a mesh without size that is too small",
+            point,
+            LodEye {
+                least_resolution: 1.0,
+                ..EYE
+            },
+            [2000, 0, 0],
+        ),
+        (
+            "no error allowed",
+            usual(),
+            with_resolution(f32::INFINITY),
+            [2000, 0, 0],
+        ),
+        (
+            "no resolution",
+            usual(),
+            with_resolution(f32::NAN),
+            [2000, 0, 0],
+        ),
+        (
+            "a negative one",
+            usual(),
+            with_resolution(-1.0),
+            [2000, 0, 0],
+        ),
+        ("an eye nowhere", usual(), lost, [2000, 0, 0]),
+    ];
+    for tier in TIERS {
+        let (mut culler, _) = Culler::new(&device, with(Compaction::Auto, tier)).unwrap();
+        for (name, request, eye, expected) in &cases {
+            let scene = row_of(2000, request.clone(), *eye);
+            let counts = counts_of(&mut culler, gpu, &scene);
+            assert_eq!(counts, expected, "{tier}: {name}");
+        }
+    }
 }

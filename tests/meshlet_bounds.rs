@@ -170,6 +170,7 @@ impl Case {
                 vertex_count: 3,
                 first_vertex: 0,
             }],
+            fades: false,
             rows: &[row],
         };
         let limits = PlanLimits {

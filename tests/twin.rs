@@ -168,6 +168,8 @@ fn one_view(set: bevy_gpu_culling::instance::InstanceSet, view: CullView) -> Sce
             base_vertex: 0,
         },
         coarser: None,
+        fade: 0.0,
+        range: None,
         order: Order::NearFirst,
         views: vec![0],
     };

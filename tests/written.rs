@@ -245,6 +245,8 @@ fn request(views: usize) -> CullRequest {
             base_vertex: 0,
         },
         coarser: None,
+        fade: 0.0,
+        range: None,
         order: Order::NearFirst,
         views: (0..views as u32).collect(),
     }

@@ -115,6 +115,7 @@ impl Shape {
                 vertex_count: 3,
                 first_vertex: 0,
             }],
+            fades: false,
             rows: &rows,
         };
         let workgroups = gpu.device.limits().max_compute_workgroups_per_dimension;

@@ -358,6 +358,8 @@ impl Bench {
                     first_vertex: 0,
                 },
                 coarser: None,
+                fade: 0.0,
+                range: None,
                 order: match (self.args.near_first, self.args.far_first) {
                     (true, _) => DrawOrder::NearFirst,
                     (_, true) => DrawOrder::FarFirst,

@@ -83,6 +83,22 @@ pub struct Cli {
         conflicts_with = "peer"
     )]
     pub lod_pixels: f32,
+    /// Fade from level to level over this share of the distance at which the coarser one begins
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value_t = 0.0,
+        conflicts_with = "peer"
+    )]
+    pub lod_fade: f32,
+    /// Leave out orbs that are seen with a smaller diameter than this, in pixels
+    #[arg(
+        long,
+        value_name = "PIXELS",
+        default_value_t = 0.0,
+        conflicts_with = "peer"
+    )]
+    pub least_pixels: f32,
     /// Draw each level of detail in its own color
     #[arg(long, conflicts_with_all = ["peer", "meshlets"])]
     pub color_lods: bool,

@@ -406,6 +406,7 @@ fn app(cli: &Cli, end: &CleanEnd) -> App {
             compaction: cli.compaction.0,
             upload_budget: Some(cli.upload_bytes()),
             lod_pixels: cli.lod_pixels,
+            least_pixels: cli.least_pixels,
             ..default()
         });
     }

@@ -33,6 +33,8 @@ pub struct Field {
     pub order: DrawOrder,
     /// Whether far orbs are drawn at coarser levels of detail.
     pub lods: Lods,
+    /// How long orbs fade from level to level.
+    pub lod_fade: f32,
     /// Whether each level has its own color.
     pub colored_lods: bool,
     /// Number of orbs that are drawn: all, or those that were kept.
@@ -56,6 +58,7 @@ impl Field {
             gpu_only: cli.gpu_only,
             order: cli.order,
             lods: cli.lods,
+            lod_fade: cli.lod_fade,
             colored_lods: cli.color_lods,
             drawn: 0,
             sets: 0,
@@ -95,13 +98,13 @@ struct Look {
 pub struct Levels(InstanceLods);
 
 impl Levels {
-    fn new(world: &mut World, shape: Shape, colored: bool) -> Self {
+    fn new(world: &mut World, shape: Shape, field: &Field) -> Self {
         let levels = look::levels(shape).unwrap_or_else(|error| {
             error!("{shape:?} has no levels of detail: {error}");
             Vec::new()
         });
         let level = |(number, (mesh, error))| {
-            let mesh = if colored {
+            let mesh = if field.colored_lods {
                 look::in_color_of(number, mesh)
             } else {
                 mesh
@@ -111,6 +114,7 @@ impl Levels {
         };
         Self(InstanceLods {
             levels: (1..).zip(levels).map(level).collect(),
+            fade: field.lod_fade,
         })
     }
 }
@@ -142,7 +146,7 @@ impl Palette {
             };
             let (mesh, levels) = match meshlets {
                 None if cut => {
-                    let levels = Levels::new(world, layer.shape, field.colored_lods);
+                    let levels = Levels::new(world, layer.shape, field);
                     (look::mesh(layer.shape), levels)
                 }
                 None => (look::mesh(layer.shape), Levels::default()),

@@ -69,6 +69,7 @@ pub fn run(cli: &Cli, end: &CleanEnd) -> Result<(), Failure> {
                 compaction: cli.compaction.0,
                 upload_budget: Some(cli.upload_bytes()),
                 lod_pixels: cli.lod_pixels,
+                least_pixels: cli.least_pixels,
                 ..default()
             },
             CullingOverlayPlugin,

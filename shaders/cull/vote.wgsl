@@ -15,8 +15,8 @@ import package::shared::visibility::{is_visible, load_sphere};
 @if(subgroup) import package::shared::instance::INSTANCE_IS_RIGID;
 @if(subgroup) import package::shared::layout::{BLOCKS_PER_WORKGROUP, PlanePairs, ViewPlanes};
 @if(subgroup) import package::shared::visibility::{
-    center_in_plane_pairs, center_in_view, has_only_planes, keeps_center, sphere_in_limits,
-    widened, widened_plane_pairs,
+    center_in_plane_pairs, center_in_view, has_only_planes, keeps_center, widened,
+    widened_plane_pairs,
 };
 
 @group(0) @binding(6) var<storage, read_write> words: array<u32>;
@@ -110,8 +110,7 @@ fn vote_centers(
     } else {
         for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
             let center = (*centers)[k];
-            let in_limits = sphere_in_limits(planes, chunk, vec4<f32>(center, chunk.sphere.w));
-            let ballot = subgroupBallot(center_in_view(wide, center) & in_limits);
+            let ballot = subgroupBallot(keeps_center(chunk, planes, wide, center));
             word = keep_ballot(word, k, ballot, lane, size);
         }
     }

@@ -24,6 +24,11 @@ struct DrawSlot {
     set_first: u32,
     // Distance from an instance to its copy of the previous frame; 0 if no copy is kept.
     previous_offset: u32,
+    // How instances fade (fade.wgsl).
+    errors: vec4<f32>,
+    distances: vec4<f32>,
+    center: vec3<f32>,
+    error_scale: f32,
 }
 
 // The index for `bevy_pbr::mesh_functions`: only the MeshUniform of the set's entity is bound.
@@ -31,6 +36,7 @@ const SET: u32 = 0u;
 
 const DRAW_HAS_SCALE: u32 = 1u;
 const DRAW_HAS_TAG: u32 = 2u;
+const DRAW_RANGE_OF_CENTERS: u32 = 4u;
 
 @group(2) @binding(20) var<storage, read> slot: DrawSlot;
 @group(2) @binding(21) var<storage, read> survivors: array<u32>;

@@ -4,7 +4,7 @@
     forward_io::Vertex,
     view_transformations::position_world_to_clip,
 }
-#import bevy_gpu_culling::draw_instance
+#import bevy_gpu_culling::{draw_fade, draw_instance}
 
 // Bevy's forward_io::VertexOutput, location by location, and one location more.
 struct SetVertexOutput {
@@ -68,8 +68,7 @@ fn vertex(vertex: Vertex) -> SetVertexOutput {
     out.instance_index = draw_instance::SET;
 #endif
 #ifdef VISIBILITY_RANGE_DITHER
-    out.visibility_range_dither = mesh_functions::get_visibility_range_dither_level(
-        draw_instance::SET, world_from_set[3]);
+    out.visibility_range_dither = draw_fade::dither_level(instance);
 #endif
     out.instance = vec2(instance.tag, instance.index);
     return out;

@@ -26,6 +26,11 @@ struct DrawSlot {
     region_first: u32,
     set_first: u32,
     previous_offset: u32,
+    // How instances fade (draw/fade.wgsl).
+    errors: vec4<f32>,
+    distances: vec4<f32>,
+    center: vec3<f32>,
+    error_scale: f32,
 }
 
 struct UniformJob {

@@ -43,10 +43,14 @@ const CHUNK_HAS_SCALE: u32 = 1u;
 const CHUNK_OFF_CENTER: u32 = 2u;
 // ChunkView.flags: the mesh has indices.
 const VIEW_INDEXED: u32 = 1u;
-// DistanceBand.kind: every distance; the distance from an eye; one distance for all instances.
-const BAND_NONE: u32 = 0u;
-const BAND_EYE: u32 = 1u;
-const BAND_FLAT: u32 = 2u;
+// DistanceBand.flags: `low` and `high` limit the distance from the eye.
+const BAND_BY_DISTANCE: u32 = 1u;
+// They limit the size alone: all instances have distance 1.
+const BAND_BY_SIZE: u32 = 2u;
+// `start` and `end` limit the distance of the instance's origin.
+const BAND_OF_ORIGINS: u32 = 4u;
+// They limit the distance of the sphere's center.
+const BAND_OF_CENTERS: u32 = 8u;
 
 // One member of a set. `rotation` is a smallest-three quaternion (see instance.wgsl).
 struct PackedInstance {
@@ -163,19 +167,22 @@ struct ViewOrder {
     pad: u32,
 }
 
-// The distances at which a row keeps instances, for one level of detail. With d the distance of a
-// sphere's center from the eye over the sphere's radius, a row keeps low <= d * d < high. The bands
-// of a view's levels adjoin, so each sphere is in one of them.
+// The distances at which a row keeps instances: of one level of detail, and of a visibility range.
+// All are squares.
 struct DistanceBand {
-    // The eye, in the set's space.
+    // The eye, in the world.
     eye: vec3<f32>,
-    // BAND_NONE, BAND_EYE, or BAND_FLAT: all centers have distance 1 (orthographic views).
-    kind: u32,
+    // BAND_BY_DISTANCE and so on; 0 keeps every distance.
+    flags: u32,
+    // With d the distance of a sphere's center in the world over the sphere's radius in the set's
+    // units, a row keeps low <= d * d < high. The bands of a view's levels adjoin, so each sphere
+    // is in one of them; or they overlap, so that levels fade.
     low: f32,
     // Negative: without limit.
     high: f32,
-    pad_a: u32,
-    pad_b: u32,
+    // Distances in the world, whatever the size: a row keeps start <= d * d < end.
+    start: f32,
+    end: f32,
 }
 
 // One view of one chunk, at one level of detail: what it keeps, what its survivors draw, and the

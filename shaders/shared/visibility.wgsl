@@ -7,8 +7,8 @@
 
 import package::shared::instance::{instance_scale, instance_turn, load_instance};
 import package::shared::layout::{
-    BAND_EYE, BAND_NONE, BLOCK, Bound, CHUNK_HAS_SCALE, CHUNK_OFF_CENTER, Chunk, DistanceBand,
-    PlanePairs, ViewPlanes, chunk_views,
+    BAND_BY_DISTANCE, BAND_BY_SIZE, BAND_OF_CENTERS, BAND_OF_ORIGINS, BLOCK, Bound, CHUNK_HAS_SCALE,
+    CHUNK_OFF_CENTER, Chunk, DistanceBand, PlanePairs, ViewPlanes, chunk_views,
 };
 
 // Binding 3 is `instances` (instance.wgsl).
@@ -27,38 +27,60 @@ fn sphere_in_view(planes: ViewPlanes, sphere: vec4<f32>) -> bool {
         & plane_keeps(planes.near, sphere) & plane_keeps(planes.far, sphere);
 }
 
+// A point of the set's space in the world.
+fn in_world(chunk: Chunk, point: vec3<f32>) -> vec3<f32> {
+    let p = vec4<f32>(point, 1.0);
+    return vec3<f32>(dot(chunk.world_x, p), dot(chunk.world_y, p), dot(chunk.world_z, p));
+}
+
 // Whether a sphere is within a light's range. In world space the light's sphere is round.
 fn sphere_in_reach(planes: ViewPlanes, chunk: Chunk, sphere: vec4<f32>) -> bool {
-    let p = vec4<f32>(sphere.xyz, 1.0);
-    let world = vec3<f32>(dot(chunk.world_x, p), dot(chunk.world_y, p), dot(chunk.world_z, p));
-    let away = world - planes.reach.xyz;
+    let away = in_world(chunk, sphere.xyz) - planes.reach.xyz;
     let reach = planes.reach.w + sphere.w * chunk.world_scale;
     return dot(away, away) <= reach * reach;
 }
 
-// Whether a sphere is at a distance of the band. The bands of a view's levels compare the same two
-// numbers with adjoining limits, so exactly one of them keeps the sphere.
-fn sphere_in_band(band: DistanceBand, sphere: vec4<f32>) -> bool {
-    let away = sphere.xyz - band.eye;
-    let apart = select(1.0, dot(away, away), band.kind == BAND_EYE);
+const BAND_OF_LEVEL: u32 = BAND_BY_DISTANCE | BAND_BY_SIZE;
+const BAND_OF_RANGE: u32 = BAND_OF_ORIGINS | BAND_OF_CENTERS;
+
+// Whether a sphere is at a distance of the band's level. The bands of a view's levels compare the
+// same two numbers with adjoining limits, so exactly one of them keeps the sphere.
+fn sphere_in_level(band: DistanceBand, chunk: Chunk, sphere: vec4<f32>) -> bool {
+    let away = in_world(chunk, sphere.xyz) - band.eye;
+    let apart = select(1.0, dot(away, away), (band.flags & BAND_BY_DISTANCE) != 0u);
     let size = sphere.w * sphere.w;
     return (apart >= band.low * size) & ((apart < band.high * size) | (band.high < 0.0));
 }
 
-// Whether the planes are the whole test.
-fn has_only_planes(planes: ViewPlanes) -> bool {
-    return (planes.reach.w < 0.0) & (planes.band.kind == BAND_NONE);
+// Whether instance `i` of the chunk is at a distance of the band's range.
+fn is_in_range(band: DistanceBand, chunk: Chunk, sphere: vec4<f32>, i: u32) -> bool {
+    var at = sphere.xyz;
+    // Few views have ranges, so the origin is not kept from when the sphere was loaded.
+    if (((band.flags & BAND_OF_ORIGINS) != 0u) & ((chunk.flags & CHUNK_OFF_CENTER) != 0u)) {
+        at = load_instance(chunk.first_instance + min(i, chunk.instance_count - 1u)).position;
+    }
+    let away = in_world(chunk, at) - band.eye;
+    let apart = dot(away, away);
+    return (apart >= band.start) & (apart < band.end);
 }
 
-// What a row tests besides its planes: the range of a light, and the distances of a level of
-// detail.
-fn sphere_in_limits(planes: ViewPlanes, chunk: Chunk, sphere: vec4<f32>) -> bool {
+// Whether the planes are the whole test.
+fn has_only_planes(planes: ViewPlanes) -> bool {
+    return (planes.reach.w < 0.0) & (planes.band.flags == 0u);
+}
+
+// What a row tests besides its planes: the range of a light, the distances of a level of detail,
+// and a visibility range. `i` is the instance in the chunk.
+fn sphere_in_limits(planes: ViewPlanes, chunk: Chunk, sphere: vec4<f32>, i: u32) -> bool {
     var keeps = true;
     if (planes.reach.w >= 0.0) {
         keeps = sphere_in_reach(planes, chunk, sphere);
     }
-    if (planes.band.kind != BAND_NONE) {
-        keeps = keeps & sphere_in_band(planes.band, sphere);
+    if ((planes.band.flags & BAND_OF_LEVEL) != 0u) {
+        keeps = keeps & sphere_in_level(planes.band, chunk, sphere);
+    }
+    if ((planes.band.flags & BAND_OF_RANGE) != 0u) {
+        keeps = keeps & is_in_range(planes.band, chunk, sphere, i);
     }
     return keeps;
 }
@@ -89,11 +111,12 @@ fn center_in_view(wide: ViewPlanes, p: vec3<f32>) -> bool {
         & on_side(wide.bottom, p) & on_side(wide.near, p) & on_side(wide.far, p);
 }
 
-// Whether a row keeps the sphere around `center`. `wide` has the planes, widened by the radius.
+// Whether a row of a chunk whose spheres are centered keeps the sphere around `center`. `wide` has
+// the planes, widened by the radius.
 fn keeps_center(chunk: Chunk, planes: ViewPlanes, wide: ViewPlanes, center: vec3<f32>) -> bool {
     var keeps = center_in_view(wide, center);
     if (!has_only_planes(planes)) {
-        keeps = keeps & sphere_in_limits(planes, chunk, vec4<f32>(center, chunk.sphere.w));
+        keeps = keeps & sphere_in_limits(planes, chunk, vec4<f32>(center, chunk.sphere.w), 0u);
     }
     return keeps;
 }
@@ -144,7 +167,7 @@ fn load_sphere(chunk: Chunk, i: u32) -> vec4<f32> {
 fn is_visible(chunk: Chunk, planes: ViewPlanes, sphere: vec4<f32>, i: u32) -> bool {
     var visible = (i < chunk.instance_count) & sphere_in_view(planes, sphere);
     if (!has_only_planes(planes)) {
-        visible = visible & sphere_in_limits(planes, chunk, sphere);
+        visible = visible & sphere_in_limits(planes, chunk, sphere, i);
     }
     return visible;
 }
@@ -164,7 +187,25 @@ fn scales_of_block(at: u32) -> BoundScales {
     return BoundScales(bounds[at].least_scale, bounds[at].max_scale);
 }
 
-// The state of a bound in a band, if all spheres' centers are within `reach` of `center`.
+// The squares of the least and the largest distance from the eye of a band that a point within
+// `reach` of `center` may have. The factors cover rounding.
+fn distances_of_bound(
+    chunk: Chunk,
+    band: DistanceBand,
+    center: vec3<f32>,
+    reach: f32,
+) -> vec2<f32> {
+    let world = in_world(chunk, center);
+    let apart = distance(world, band.eye);
+    let wide = reach * chunk.world_scale;
+    let slack = 1e-5 * (abs(world.x) + abs(world.y) + abs(world.z) + apart + wide);
+    let nearest = max(apart - wide - slack, 0.0);
+    let farthest = apart + wide + slack;
+    return vec2<f32>(nearest * nearest * 0.99999, farthest * farthest * 1.00001);
+}
+
+// The state of a bound in a band, if all origins and all spheres' centers are within `reach` of
+// `center`.
 //
 //     eye    |--- band ---|
 //      *     |   (  )     |      inside
@@ -176,26 +217,33 @@ fn band_state(
     reach: f32,
     scales: BoundScales,
 ) -> u32 {
-    var nearest = 1.0;
-    var farthest = 1.0;
-    if (band.kind == BAND_EYE) {
-        let apart = distance(center, band.eye);
-        let slack = 1e-5 * (abs(center.x) + abs(center.y) + abs(center.z) + apart + reach);
-        nearest = max(apart - reach - slack, 0.0);
-        farthest = apart + reach + slack;
+    let distances = distances_of_bound(chunk, band, center, reach);
+    var state = INSIDE;
+    if ((band.flags & BAND_OF_RANGE) != 0u) {
+        if (distances.y < band.start || distances.x >= band.end) {
+            return OUTSIDE;
+        }
+        if (distances.x < band.start || distances.y >= band.end) {
+            state = PARTIAL;
+        }
     }
-    // The squares that `sphere_in_band` compares. The factors cover rounding.
-    let low = nearest * nearest * 0.99999;
-    let high = farthest * farthest * 1.00001;
-    let small = chunk.sphere.w * scales.least;
-    let large = chunk.sphere.w * scales.most;
-    let is_limited = band.high >= 0.0;
-    if (high < band.low * small * small || (is_limited && low >= band.high * large * large)) {
-        return OUTSIDE;
+    if ((band.flags & BAND_OF_LEVEL) != 0u) {
+        let by_distance = (band.flags & BAND_BY_DISTANCE) != 0u;
+        let low = select(0.99999, distances.x, by_distance);
+        let high = select(1.00001, distances.y, by_distance);
+        let small = chunk.sphere.w * scales.least;
+        let large = chunk.sphere.w * scales.most;
+        let is_limited = band.high >= 0.0;
+        if (high < band.low * small * small || (is_limited && low >= band.high * large * large)) {
+            return OUTSIDE;
+        }
+        let is_beyond = low >= band.low * large * large;
+        let is_within = !is_limited || high < band.high * small * small;
+        if (!(is_beyond && is_within)) {
+            state = PARTIAL;
+        }
     }
-    let is_beyond = low >= band.low * large * large;
-    let is_within = !is_limited || high < band.high * small * small;
-    return select(PARTIAL, INSIDE, is_beyond && is_within);
+    return state;
 }
 
 // The state of a block, or of a word of it, in a view. The twin is
@@ -223,14 +271,13 @@ fn bound_state(
     }
     if (planes.reach.w >= 0.0) {
         // A light's range is measured in the world. No block is ever inside as a whole.
-        let world = vec3<f32>(dot(chunk.world_x, p), dot(chunk.world_y, p), dot(chunk.world_z, p));
         let range = planes.reach.w + (reach + slack) * chunk.world_scale;
-        if (distance(world, planes.reach.xyz) * 0.99999 > range) {
+        if (distance(in_world(chunk, center), planes.reach.xyz) * 0.99999 > range) {
             return OUTSIDE;
         }
     }
     var state = select(PARTIAL, INSIDE, planes.reach.w < 0.0 && least - radius - aside - slack > 0.0);
-    if (planes.band.kind != BAND_NONE) {
+    if (planes.band.flags != 0u) {
         // The states are in this order: outside, crossed, inside.
         state = min(state, band_state(chunk, planes.band, center, radius + aside, scales));
     }

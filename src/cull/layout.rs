@@ -55,12 +55,15 @@ pub const CHUNK_HAS_SCALE: u32 = 1;
 pub const CHUNK_OFF_CENTER: u32 = 2;
 /// [`ChunkView::flags`]: the mesh has indices.
 pub const VIEW_INDEXED: u32 = 1;
-/// [`DistanceBand::kind`]: every distance.
-pub const BAND_NONE: u32 = 0;
-/// [`DistanceBand::kind`]: the distance from an eye.
-pub const BAND_EYE: u32 = 1;
-/// [`DistanceBand::kind`]: one distance for all instances, as orthographic views have.
-pub const BAND_FLAT: u32 = 2;
+/// [`DistanceBand::flags`]: `low` and `high` limit the distance from the eye.
+pub const BAND_BY_DISTANCE: u32 = 1;
+/// [`DistanceBand::flags`]: they limit the size alone, because all instances have distance 1, as in
+/// orthographic views.
+pub const BAND_BY_SIZE: u32 = 2;
+/// [`DistanceBand::flags`]: `start` and `end` limit the distance of the instance's origin.
+pub const BAND_OF_ORIGINS: u32 = 4;
+/// [`DistanceBand::flags`]: they limit the distance of the sphere's center.
+pub const BAND_OF_CENTERS: u32 = 8;
 
 /// The sizes of one batch, for its stages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
@@ -176,24 +179,25 @@ pub struct ViewPlanes {
     pub band: DistanceBand,
 }
 
-/// The distances at which a row keeps instances, for one level of detail. With `d` the distance of
-/// a sphere's center from the eye over the sphere's radius, a row keeps `low <= d * d < high`. The
-/// bands of a view's levels adjoin, so each sphere is in one of them.
+/// The distances at which a row keeps instances: of one level of detail, and of a visibility range.
+/// All are squares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct DistanceBand {
-    /// The eye, in the set's space.
+    /// The eye, in the world.
     pub eye: Vec3,
-    /// [`BAND_NONE`], [`BAND_EYE`], or [`BAND_FLAT`]: all centers have distance 1.
-    pub kind: u32,
-    /// Square of the least distance.
+    /// [`BAND_BY_DISTANCE`] and so on; 0 keeps every distance.
+    pub flags: u32,
+    /// With `d` the distance of a sphere's center in the world over the sphere's radius in the
+    /// set's units, a row keeps `low <= d * d < high`. The bands of a view's levels adjoin, so each
+    /// sphere is in one of them; or they overlap, so that levels fade.
     pub low: f32,
-    /// Square of the distance at which the next level begins. Negative: without limit.
+    /// See [`Self::low`]. Negative: without limit.
     pub high: f32,
-    /// Padding.
-    pub pad_a: u32,
-    /// Padding.
-    pub pad_b: u32,
+    /// Distances in the world, whatever the size: a row keeps `start <= d * d < end`.
+    pub start: f32,
+    /// See [`Self::start`].
+    pub end: f32,
 }
 
 /// In which order a view takes the blocks of a set

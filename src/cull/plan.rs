@@ -17,7 +17,7 @@ use crate::cull::{
 };
 use core::ops::Range;
 use glam::{Affine3A, Vec3};
-use stretch::greatest_stretch;
+pub(crate) use stretch::greatest_stretch;
 
 /// A sphere around a mesh, in the mesh's space.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -122,6 +122,8 @@ pub struct PlanRequest<'a> {
     pub sphere: BoundingSphere,
     /// What each level of detail draws, the full mesh first.
     pub shapes: &'a [DrawShape],
+    /// Whether an instance may be drawn at two levels of one view.
+    pub fades: bool,
     /// What each row keeps, in the set's space: view after view, and of each view level after
     /// level.
     pub rows: &'a [ViewPlanes],
@@ -405,7 +407,7 @@ impl Plan {
                     region: index,
                     level,
                 });
-                if level == 0 || k == 0 {
+                if level == 0 || k == 0 || (level == 1 && request.fades) {
                     batch.most_survivors += u64::from(instances);
                 }
             }

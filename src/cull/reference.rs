@@ -24,4 +24,4 @@ pub use meshlet::{
 };
 pub use order::{first_word_at, flip_of, order, ring_of, unit_center};
 pub use scan::{count, scan};
-pub use vote::{is_visible, least_distance, load_sphere, vote};
+pub use vote::{Placed, is_visible, least_distance, load_sphere, vote};

@@ -23,6 +23,12 @@ pub struct CullRequest {
     /// Coarser levels of detail, which far survivors draw instead of `shape`; `None` without
     /// levels. Views that have no [`LodEye`](crate::cull::LodEye) draw `shape` alone.
     pub coarser: Option<Arc<[CoarserLevel]>>,
+    /// How long an instance fades from level to level, as a share of the distance at which the
+    /// coarser one begins: in between it is drawn at both. 0 switches at once.
+    pub fade: f32,
+    /// The distances at which instances are drawn at all; `None` for every distance. Views without
+    /// a [`LodEye`](crate::cull::LodEye) draw at every distance.
+    pub range: Option<DistanceRange>,
     /// In which order its survivors are drawn.
     pub order: Order,
     /// Indices of the views that cull it.
@@ -38,6 +44,18 @@ pub struct CoarserLevel {
     /// coarsest level whose error it sees as at most its threshold of pixels. Errors increase from
     /// level to level; a smaller one counts as equal to the one before.
     pub error: f32,
+}
+
+/// The distances from a view's eye at which instances are drawn, in world units: `start` included,
+/// `end` not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DistanceRange {
+    /// The least distance. Below 0 means 0.
+    pub start: f32,
+    /// The distance at which instances vanish. At most `start` draws nothing.
+    pub end: f32,
+    /// Whether distances are of the centers of the instances' spheres, instead of their origins.
+    pub of_centers: bool,
 }
 
 /// In which order the survivors of a view are drawn.

@@ -1,8 +1,13 @@
 //! The engine in the render world, and the sets that it holds.
 
 use super::{
-    bindings::can_draw_sets, gpu::RenderGpu, gpu_written::InstanceBuffers, lods::SetLod,
-    settings::GpuCullingSettings, tuning::Tunings, upload::KnownSets,
+    bindings::can_draw_sets,
+    gpu::RenderGpu,
+    gpu_written::InstanceBuffers,
+    lods::{SetLod, SetRange},
+    settings::GpuCullingSettings,
+    tuning::Tunings,
+    upload::KnownSets,
 };
 use crate::{
     cull::{
@@ -57,6 +62,8 @@ pub(super) struct GpuCuller {
     pub asks_expanded: MainEntityHashSet,
     /// Those with a `Lightmap`. They are not drawn, because Bevy's pipelines would bind it.
     pub lightmapped: MainEntityHashSet,
+    /// Those whose instances fade between levels of detail, or in and out of a range.
+    pub fading: MainEntityHashSet,
     /// Those with `NoFrustumCulling`.
     pub unculled: MainEntityHashSet,
     /// Entities whose set can be tested this frame. The order stays the same as long as the
@@ -78,6 +85,10 @@ pub(super) struct ExtractedSet {
     pub is_unsorted: bool,
     /// The levels of detail that are loaded.
     pub lods: Option<Arc<[SetLod]>>,
+    /// See [`InstanceLods::fade`](super::lods::InstanceLods::fade).
+    pub fade: f32,
+    /// The distances at which instances are drawn.
+    pub range: Option<SetRange>,
 }
 
 /// Makes the culler for the device: when the renderer starts, and when it starts again after a lost

@@ -2,7 +2,7 @@
 //!
 //! A slot is Bevy's `MeshUniform`, followed by the place of the set's region.
 
-use super::entity_uniforms::EntityUniform;
+use super::{entity_uniforms::EntityUniform, lods::SlotFade};
 use crate::cull::{growing_size, guarded};
 use bevy::{
     log::warn_once,
@@ -27,17 +27,19 @@ pub(super) const SLOT_STRIDE: u64 = SLOT_BYTES.next_multiple_of(OFFSET_ALIGNMENT
 /// Size of a `MeshUniform` in bytes.
 pub(super) const UNIFORM_BYTES: u64 = 176;
 /// Size of a slot in bytes: a `MeshUniform` and a [`SlotInfo`].
-pub(super) const SLOT_BYTES: u64 = 192;
+pub(super) const SLOT_BYTES: u64 = 240;
 
 /// [`SlotInfo::flags`]: the set has scales.
 pub(super) const DRAW_HAS_SCALE: u32 = 1;
 /// [`SlotInfo::flags`]: the set has tags.
 pub(super) const DRAW_HAS_TAG: u32 = 2;
+/// [`SlotInfo::flags`]: the set's visibility range is of the centers of its instances' meshes.
+pub(super) const DRAW_RANGE_OF_CENTERS: u32 = 4;
 
-/// The end of `DrawSlot` in `shaders/draw_instance.wgsl`, behind the `MeshUniform`.
+/// The end of `DrawSlot` in `shaders/draw/instance.wgsl`, behind the `MeshUniform`.
 #[derive(Clone, Copy, Default, PartialEq, ShaderType)]
 pub(super) struct SlotInfo {
-    /// [`DRAW_HAS_SCALE`], [`DRAW_HAS_TAG`].
+    /// [`DRAW_HAS_SCALE`], [`DRAW_HAS_TAG`], [`DRAW_RANGE_OF_CENTERS`].
     pub flags: u32,
     /// Index of the region's first instance in its page.
     pub region_first: u32,
@@ -46,9 +48,12 @@ pub(super) struct SlotInfo {
     /// Distance, in instances, from an instance to its copy of the previous frame; 0 if the set
     /// keeps none.
     pub previous_offset: u32,
+    /// How instances fade.
+    pub fade: SlotFade,
 }
 
-/// The slots of a frame: one per entity and region of its set.
+/// The slots of a frame: one per entity and region of its set; of a set that fades, one more per
+/// level of detail.
 #[derive(Resource, Default)]
 pub(super) struct DrawSlots {
     /// The slots of the frame.
@@ -228,11 +233,13 @@ mod tests {
 
     /// The test `layout` compares the WGSL with the same offsets.
     #[test]
-    fn a_slot_is_a_mesh_uniform_and_sixteen_bytes() {
+    fn a_slot_is_a_mesh_uniform_and_what_follows_it() {
         assert_eq!(MeshUniform::min_size().get(), 176);
         assert_eq!(176 + SlotInfo::min_size().get(), SLOT_BYTES);
-        let offsets = [0, 1, 2, 3].map(|field| SlotInfo::METADATA.offset(field));
-        assert_eq!(offsets, [0, 4, 8, 12]);
+        let offsets = [0, 1, 2, 3, 4].map(|field| SlotInfo::METADATA.offset(field));
+        assert_eq!(offsets, [0, 4, 8, 12, 16]);
+        let offsets = [0, 1, 2, 3].map(|field| SlotFade::METADATA.offset(field));
+        assert_eq!(offsets, [0, 16, 32, 44]);
     }
 
     /// An entity in a frame.
@@ -286,7 +293,7 @@ mod tests {
                 uniform.previous_world_from_local = data(was_at).uniform().world_from_local;
                 let mut slot = vec![0; SLOT_STRIDE as usize];
                 write(&uniform, &mut slot[..176]);
-                write(&info(entity.first, region), &mut slot[176..192]);
+                write(&info(entity.first, region), &mut slot[176..240]);
                 bytes.extend(slot);
             }
         }

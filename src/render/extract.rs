@@ -7,7 +7,7 @@ use super::{
     culler::{ExtractedSet, GpuCuller, make_culler},
     gpu::RenderGpu,
     gpu_written::InstanceBuffers,
-    lods::SetLods,
+    lods::{InstanceVisibilityRange, SetLods, SetRange},
     names::AssetNames,
     settings::GpuCullingSettings,
     upload::{KnownSet, Reserved, UploadInbox, Uploads},
@@ -34,6 +34,7 @@ pub(super) struct SetEntity {
     keep_all: Has<NoFrustumCulling>,
     is_unsorted: Has<NoInstanceSorting>,
     lods: Option<&'static SetLods>,
+    range: Option<&'static InstanceVisibilityRange>,
     asks_expanded: Has<InstanceMeshUniforms>,
     is_lightmapped: Has<Lightmap>,
 }
@@ -95,6 +96,7 @@ pub(super) fn extract_sets(
         keep_all,
         is_unsorted,
         lods,
+        range,
         ..
     } in &entities
     {
@@ -152,6 +154,8 @@ pub(super) fn extract_sets(
             keep_all,
             is_unsorted,
             lods: lods.map(|lods| lods.levels.clone()),
+            fade: lods.map_or(0.0, |lods| lods.fade),
+            range: range.and_then(InstanceVisibilityRange::checked),
         });
     }
     uploads.advance(&mut sets.known, &assets);
@@ -207,11 +211,17 @@ fn note_entities(sets: &mut GpuCuller, entities: &Query<SetEntity>) {
     sets.unculled.clear();
     sets.asks_expanded.clear();
     sets.lightmapped.clear();
+    sets.fading.clear();
     for item in entities {
         let entity = MainEntity::from(item.entity);
         sets.entities.push(entity);
         if item.asks_expanded {
             sets.asks_expanded.insert(entity);
+        }
+        let levels_fade = item.lods.is_some_and(|lods| lods.fade > 0.0);
+        let range = item.range.and_then(InstanceVisibilityRange::checked);
+        if levels_fade || range.is_some_and(SetRange::fades) {
+            sets.fading.insert(entity);
         }
         if item.is_lightmapped {
             sets.lightmapped.insert(entity);

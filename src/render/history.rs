@@ -56,6 +56,7 @@ mod tests {
             key: RetainedViewEntity::new(entity.into(), None, 0),
             kind: ViewKind::Camera,
             name: String::new(),
+            fades: true,
         }
     }
 

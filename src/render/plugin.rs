@@ -13,7 +13,7 @@ use super::{
     expanded::ExpandedUniforms,
     extract::extract_sets,
     gpu_written::InstanceBuffers,
-    lods::{InstanceLods, resolve_lods},
+    lods::{InstanceLods, InstanceVisibilityRange, resolve_lods, warn_of_bad_ranges},
     materials::{
         DrawShaders, DrawnFaces, InstancedShaders, MaterialAliases, SetPipelines,
         SetPrepassPipelines, alias_materials, extract_imports, warn_of_missing_materials,
@@ -75,6 +75,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
         .register_type::<InstanceMeshUniforms>()
         .register_type::<NoInstanceSorting>()
         .register_type::<InstanceLods>()
+        .register_type::<InstanceVisibilityRange>()
         .register_type::<GpuCullingSettings>()
         .insert_resource(settings)
         .init_resource::<CullingReport>()
@@ -102,6 +103,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
                     .chain()
                     .run_if(resource_exists::<Assets<Mesh>>),
                 warn_of_missing_meshes,
+                warn_of_bad_ranges,
                 freeze_frusta,
             )
                 .in_set(GpuCullingSystems::UpdateBounds),

@@ -4,15 +4,18 @@ use super::{
     bindings::{DrawVersion, set_bind_group, set_layout},
     cpu_times::{CpuClock, CpuStage},
     culler::{ExtractedSet, GpuCuller},
-    draw_slots::{DRAW_HAS_SCALE, DRAW_HAS_TAG, DrawSlots, SLOT_STRIDE, SlotInfo},
+    draw_slots::{
+        DRAW_HAS_SCALE, DRAW_HAS_TAG, DRAW_RANGE_OF_CENTERS, DrawSlots, SLOT_STRIDE, SlotInfo,
+    },
     entity_uniforms::{EntityUniform, EntityUniforms},
     expanded::{ExpandedRequest, ExpandedUniforms},
     gpu::RenderGpu,
+    lods::{Fading, SetRange, SlotFade},
     materials::MaterialAliases,
     set_draws::{Drawn, Meshes, SetDraws, counts_draws},
     views::{SetView, Views, view_at},
 };
-use crate::cull::{Channels, CullRequest, Culler, Order};
+use crate::cull::{Channels, CullRequest, Culler, Order, plan::greatest_stretch};
 use bevy::{
     ecs::system::{StaticSystemParam, SystemParam},
     log::warn,
@@ -141,6 +144,7 @@ fn add_requests(
         },
         draws,
         slots,
+        lod_pixels: scene.views.lod_pixels(),
     };
     // The lists of the previous frame are used again, so that they need not be allocated.
     let mut spare = core::mem::take(&mut requests.draws.frame.requests);
@@ -161,6 +165,8 @@ struct Requests<'a, 'w: 'a, 's: 'a> {
     uniforms: EntityUniforms<'a, 'w, 's>,
     draws: &'a mut SetDraws,
     slots: &'a mut DrawSlots,
+    /// The greatest error with which cameras draw levels of detail, in pixels.
+    lod_pixels: f32,
 }
 
 impl Requests<'_, '_, '_> {
@@ -192,17 +198,29 @@ impl Requests<'_, '_, '_> {
         let (Some(mesh), Some(uniform)) = (mesh, self.uniforms.get(entity, &instance)) else {
             return;
         };
-        let first_slot = self.slots.len();
-        self.add_slots(set, &uniform);
         let is_blended = self.aliases.blended.contains(&entity);
         // What blends is drawn in one order, not level after level.
-        let has_levels = !is_blended && !self.draws.expanded.contains(&entity);
-        let lods = set.lods.as_ref().filter(|_| has_levels);
+        let has_levels = || !is_blended && !self.draws.expanded.contains(&entity);
+        let lods = set.lods.as_ref().filter(|_| has_levels());
         let lods = lods.and_then(|levels| {
             self.draws
                 .lods_of(self.meshes, entity, (mesh_id, mesh), levels)
         });
         let coarser = lods.as_ref().map(|lods| lods.coarser.clone());
+        let range = set.range;
+        let fading = self.aliases.fading.contains(&entity).then(|| Fading {
+            coarser: coarser.clone().filter(|_| set.fade > 0.0),
+            share: set.fade,
+            range,
+            sphere: set.sphere,
+            error_scale: self.error_scale(set),
+        });
+        let first_slot = self.slots.len();
+        self.add_slots(set, &uniform, fading.as_ref());
+        let fade = match &fading {
+            Some(fading) if fading.coarser.is_some() => set.fade,
+            _ => 0.0,
+        };
         self.draws.drawn.push(Drawn {
             entity,
             set: set.set,
@@ -211,6 +229,7 @@ impl Requests<'_, '_, '_> {
             mesh_id,
             mesh,
             lods,
+            fading,
         });
         self.draws.frame.requests.push(CullRequest {
             key: entity.to_bits(),
@@ -219,6 +238,8 @@ impl Requests<'_, '_, '_> {
             sphere: set.sphere,
             shape: self.draws.meshes[mesh].shape,
             coarser,
+            fade,
+            range: range.map(SetRange::distances),
             order: if set.is_unsorted {
                 Order::Set
             } else if is_blended {
@@ -230,12 +251,19 @@ impl Requests<'_, '_, '_> {
         });
     }
 
-    /// Adds one slot per region of the set.
-    fn add_slots(&mut self, set: &ExtractedSet, uniform: &EntityUniform) {
+    /// Largest stretch of the set's transform, over the greatest error that cameras draw.
+    fn error_scale(&self, set: &ExtractedSet) -> f32 {
+        greatest_stretch(&set.world_from_local.matrix3) / self.lod_pixels
+    }
+
+    /// Adds the slots of the set's regions: one, or if the set fades, one per level and one that
+    /// does not fade.
+    fn add_slots(&mut self, set: &ExtractedSet, uniform: &EntityUniform, fading: Option<&Fading>) {
         let before = self.draws.drawn_before.get(self.draws.drawn.len());
         let is_kept = before.is_some_and(|before| {
             self.draws.sets_stay
                 && (before.entity, before.set) == (set.entity, set.set)
+                && before.fading.as_ref() == fading
                 && self.slots.keep(before.slots, set.entity, uniform)
         });
         if is_kept {
@@ -247,7 +275,10 @@ impl Requests<'_, '_, '_> {
             tag,
             previous,
         } = channels;
-        let flags = if scale { DRAW_HAS_SCALE } else { 0 } | if tag { DRAW_HAS_TAG } else { 0 };
+        let of_centers = set.range.is_some_and(|range| range.of_centers);
+        let flags = if scale { DRAW_HAS_SCALE } else { 0 }
+            | if tag { DRAW_HAS_TAG } else { 0 }
+            | if of_centers { DRAW_RANGE_OF_CENTERS } else { 0 };
         let mut set_first = 0;
         for region in regions {
             let info = SlotInfo {
@@ -255,8 +286,14 @@ impl Requests<'_, '_, '_> {
                 region_first: region.first,
                 set_first,
                 previous_offset: if previous { region.capacity } else { 0 },
+                fade: SlotFade::NONE,
             };
             set_first += region.capacity;
+            for level in 0..fading.map_or(0, Fading::levels) {
+                let fade = fading.map_or(SlotFade::NONE, |fading| fading.of_level(level));
+                self.slots
+                    .push(set.entity, uniform, SlotInfo { fade, ..info });
+            }
             self.slots.push(set.entity, uniform, info);
         }
     }

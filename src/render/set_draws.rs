@@ -4,8 +4,8 @@ use super::{
     bindings::DrawVersion,
     draw_slots::SLOT_STRIDE,
     history::ViewHistory,
-    lods::{RequestLods, SetLod, fit_each_other},
-    views::{FrameView, view_order},
+    lods::{Fading, RequestLods, SetLod, fit_each_other},
+    views::{FrameView, view_at, view_order},
 };
 use crate::cull::{CoarserLevel, CullFrame, Culler, DrawPart, DrawShape, SetId, Version};
 use bevy::{
@@ -65,7 +65,8 @@ pub(super) struct SetDraws {
 pub(super) struct Drawn {
     pub entity: MainEntity,
     pub set: SetId,
-    /// Byte offset of its first draw slot. The slots of its other regions follow.
+    /// Byte offset of its first draw slot. The slots of its other regions follow. If it fades, a
+    /// region has one slot per level of detail, and one more for views that do not fade.
     pub first_slot: u32,
     /// Number of its draw slots.
     pub slots: u32,
@@ -74,6 +75,23 @@ pub(super) struct Drawn {
     pub mesh: usize,
     /// Its coarser levels of detail.
     pub lods: Option<RequestLods>,
+    /// How its instances fade; `None` if they do not.
+    pub fading: Option<Fading>,
+}
+
+impl Drawn {
+    /// Byte offset of the draw slot of a region at a level.
+    fn slot(&self, region: usize, level: usize, view_fades: bool) -> u32 {
+        let place = match &self.fading {
+            None => region,
+            Some(fading) => {
+                let levels = fading.levels();
+                let level = if view_fades { level } else { levels };
+                region * (levels + 1) + level.min(levels)
+            }
+        };
+        self.first_slot + place as u32 * SLOT_STRIDE as u32
+    }
 }
 
 /// The bind group of a batch.
@@ -224,10 +242,12 @@ impl SetDraws {
         view: RetainedViewEntity,
     ) -> impl Iterator<Item = PartDraw<'a>> {
         let views = &self.frame.requests[request].views;
-        let parts = place_of_view(&self.views, views, &view)
-            .map_or(&[][..], |place| culler.draw_parts(request, place));
+        let place = place_of_view(&self.views, views, &view);
+        let view_fades = place
+            .and_then(|place| view_at(&self.views, *views.get(place)?))
+            .is_some_and(|view| view.fades);
+        let parts = place.map_or(&[][..], |place| culler.draw_parts(request, place));
         let drawn = &self.drawn[request];
-        let first_slot = drawn.first_slot;
         parts.iter().filter_map(move |part| {
             let mesh = match part.level.checked_sub(1) {
                 None => drawn.mesh,
@@ -237,7 +257,7 @@ impl SetDraws {
                 part,
                 bind_group: self.bindings.get(part.batch)?.bind_group.as_ref()?,
                 mesh: self.meshes.get(mesh)?,
-                slot: first_slot + part.region as u32 * SLOT_STRIDE as u32,
+                slot: drawn.slot(part.region, part.level, view_fades),
             })
         })
     }
@@ -377,6 +397,7 @@ mod tests {
             key: RetainedViewEntity::new(entity.into(), None, subview),
             kind: ViewKind::Camera,
             name: String::new(),
+            fades: true,
         }
     }
 

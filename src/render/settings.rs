@@ -45,6 +45,9 @@ pub struct GpuCullingPlugin {
     /// The same for shadow views, in pixels of the camera that their light is seen from. The
     /// default is 2.
     pub shadow_lod_pixels: f32,
+    /// Instances whose bounding sphere is seen with a diameter of less than this number of pixels
+    /// are not drawn, in cameras and shadow views. 0, the default, draws every size.
+    pub least_pixels: f32,
 }
 
 impl Default for GpuCullingPlugin {
@@ -58,6 +61,7 @@ impl Default for GpuCullingPlugin {
             upload_budget: None,
             lod_pixels: 1.0,
             shadow_lod_pixels: 2.0,
+            least_pixels: 0.0,
         }
     }
 }
@@ -85,6 +89,8 @@ pub struct GpuCullingSettings {
     pub lod_pixels: f32,
     /// See [`GpuCullingPlugin::shadow_lod_pixels`].
     pub shadow_lod_pixels: f32,
+    /// See [`GpuCullingPlugin::least_pixels`].
+    pub least_pixels: f32,
 }
 
 impl Default for GpuCullingSettings {
@@ -108,6 +114,7 @@ impl GpuCullingPlugin {
             upload_budget: self.upload_budget,
             lod_pixels: self.lod_pixels,
             shadow_lod_pixels: self.shadow_lod_pixels,
+            least_pixels: self.least_pixels,
         }
     }
 }
@@ -137,6 +144,7 @@ impl GpuCullingSettings {
             upload_budget: self.upload_budget,
             lod_pixels: self.lod_pixels,
             shadow_lod_pixels: self.shadow_lod_pixels,
+            least_pixels: self.least_pixels,
             ..other.clone()
         };
         *self == same_rest

@@ -41,6 +41,8 @@ pub(super) struct FrameView {
     pub kind: ViewKind,
     /// The shadow pass's name; empty for a camera.
     pub name: String,
+    /// Whether instances fade: in cameras, unless their culling is frozen.
+    pub fades: bool,
 }
 
 impl FrameView {
@@ -116,6 +118,11 @@ impl SetView<'_> {
 }
 
 impl Views<'_, '_> {
+    /// The greatest error with which cameras draw levels of detail, in pixels.
+    pub fn lod_pixels(&self) -> f32 {
+        self.settings.lod_pixels.max(0.0)
+    }
+
     /// Every view that can draw meshes, by [`view_order`].
     pub fn collect(&self) -> Vec<SetView<'_>> {
         let eyes = self.camera_eyes();
@@ -147,14 +154,18 @@ impl Views<'_, '_> {
                     key,
                     kind: ViewKind::Camera,
                     name: String::new(),
+                    fades: data.frozen.is_none(),
                 },
                 // Also if the frustum is frozen: the order is for what is seen.
-                cull: with_lods(
+                cull: self.with_lods(
                     cull.without_far().sorted_toward(toward_viewer(data.view)),
                     eyes,
                     &key,
-                    self.settings.lod_pixels,
-                    None,
+                    LodRule {
+                        pixels: self.settings.lod_pixels,
+                        fades: data.frozen.is_none(),
+                        origin: None,
+                    },
                 ),
                 visible: data.visible?.get::<Mesh3d>(),
             });
@@ -178,12 +189,18 @@ impl Views<'_, '_> {
             ViewKind::Cascade => None,
             _ => self.shadow_origin.as_ref().map(|origin| origin.0),
         };
-        cull = with_lods(cull, eyes, &key, self.settings.shadow_lod_pixels, origin);
+        let rule = LodRule {
+            pixels: self.settings.shadow_lod_pixels,
+            fades: false,
+            origin,
+        };
+        cull = self.with_lods(cull, eyes, &key, rule);
         Some(SetView {
             view: FrameView {
                 key,
                 kind,
                 name: shadow.pass_name.clone(),
+                fades: false,
             },
             cull,
             visible: visible.subviews.get(&key)?.get::<Mesh3d>(),
@@ -226,30 +243,46 @@ impl Views<'_, '_> {
     }
 }
 
-/// The view with levels of detail as its camera sees them, or for a light that all cameras share,
-/// as the camera next to `origin` does.
-fn with_lods(
-    view: CullView,
-    eyes: &[CameraEye],
-    key: &RetainedViewEntity,
+/// How a view sees levels of detail.
+#[derive(Clone, Copy)]
+struct LodRule {
+    /// The greatest error.
     pixels: f32,
+    fades: bool,
+    /// The eye of levels, for a light that all cameras share.
     origin: Option<Vec3>,
-) -> CullView {
-    let own = [key.main_entity, key.auxiliary_entity];
-    let of_view = eyes.iter().find(|eye| own.contains(&eye.camera));
-    let apart = |eye: &&CameraEye| {
-        let apart = origin.map_or(0.0, |origin| eye.position.distance_squared(origin));
-        FloatOrd(apart)
-    };
-    let Some(eye) = of_view.or_else(|| eyes.iter().min_by_key(apart)) else {
-        return view;
-    };
-    view.with_lods_of(LodEye {
-        position: origin.unwrap_or(eye.position),
-        is_orthographic: eye.is_orthographic,
-        // No error is allowed if the setting is not above 0: then the quotient is infinite.
-        resolution: eye.pixels / pixels.max(0.0),
-    })
+}
+
+impl Views<'_, '_> {
+    /// The view with levels of detail as its camera sees them, or for a light that all cameras
+    /// share, as the camera next to the light's origin of levels does.
+    fn with_lods(
+        &self,
+        view: CullView,
+        eyes: &[CameraEye],
+        key: &RetainedViewEntity,
+        rule: LodRule,
+    ) -> CullView {
+        let own = [key.main_entity, key.auxiliary_entity];
+        let of_view = eyes.iter().find(|eye| own.contains(&eye.camera));
+        let apart = |eye: &&CameraEye| {
+            let origin = rule.origin;
+            let apart = origin.map_or(0.0, |origin| eye.position.distance_squared(origin));
+            FloatOrd(apart)
+        };
+        let Some(eye) = of_view.or_else(|| eyes.iter().min_by_key(apart)) else {
+            return view;
+        };
+        view.with_lods_of(LodEye {
+            position: rule.origin.unwrap_or(eye.position),
+            is_orthographic: eye.is_orthographic,
+            // If a setting is not above 0, the quotient is infinite: no error is allowed, and no
+            // size is too small.
+            resolution: eye.pixels / rule.pixels.max(0.0),
+            least_resolution: eye.pixels / self.settings.least_pixels.max(0.0),
+            fades: rule.fades,
+        })
+    }
 }
 
 fn planes(frustum: &Frustum) -> CullView {

@@ -9,7 +9,8 @@
 use bevy_gpu_culling::{
     cull::{
         BatchData, BoundingSphere, Channels, CoarserLevel, CullFrame, CullRequest, CullView,
-        Culler, CullerOptions, CullingTier, DrawShape, Expansion, Gpu, LodEye, Order, SetId,
+        Culler, CullerOptions, CullingTier, DistanceRange, DrawShape, Expansion, Gpu, LodEye,
+        Order, SetId,
         layout::{BLOCK, BLOCK_WORDS, Bound, ChunkView, FarFirstJob, SCAN_TILE, Totals},
         plan::BatchPlan,
         reference,
@@ -124,12 +125,28 @@ fn with_random_lods(rng: &mut ChaCha8Rng, view: CullView) -> CullView {
         position: random_vec(rng, 80.0),
         is_orthographic: rng.random_bool(0.2),
         resolution: 10f32.powf(rng.random_range(0.0..3.0)),
+        least_resolution: match rng.random_bool(0.3) {
+            true => 10f32.powf(rng.random_range(0.0..3.0)),
+            false => f32::INFINITY,
+        },
+        fades: rng.random(),
     };
     if rng.random_bool(0.1) {
         view
     } else {
         view.with_lods_of(eye)
     }
+}
+
+/// Sometimes a range of distances, rarely an empty one.
+fn random_range(rng: &mut ChaCha8Rng) -> Option<DistanceRange> {
+    let start = rng.random_range(-5.0..60.0);
+    let range = DistanceRange {
+        start,
+        end: start + rng.random_range(-2.0..120.0),
+        of_centers: rng.random(),
+    };
+    rng.random_bool(0.3).then_some(range)
 }
 
 /// Up to seven coarser levels, some of the same error.
@@ -221,6 +238,12 @@ pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
                 }
             },
             coarser: random_levels(&mut lods),
+            fade: if lods.random() {
+                0.0
+            } else {
+                lods.random_range(0.0..1.0)
+            },
+            range: random_range(&mut lods),
             order: match orders.random_bool(0.7) {
                 true => Order::NearFirst,
                 false if key % 2 == 0 => Order::FarFirst,

@@ -67,6 +67,7 @@ fn input(
             vertex_count: 3,
             first_vertex: 0,
         }],
+        fades: false,
         rows: &rows,
     };
     // The limit of workgroups in x is low, so that dispatches have two dimensions.

@@ -82,6 +82,8 @@ fn one_view(set: bevy_gpu_culling::instance::InstanceSet, views: Vec<CullView>) 
             base_vertex: 0,
         },
         coarser: None,
+        fade: 0.0,
+        range: None,
         order: Order::Set,
         views: (0..views.len() as u32).collect(),
     };
@@ -404,19 +406,35 @@ fn a_broken_compaction_is_seen() {
         (VoteScanCompact, "apart >= band.low * size", "apart > -1.0"),
         (
             VoteScanCompact,
-            "keeps & sphere_in_band(planes.band, sphere)",
+            "keeps & sphere_in_level(planes.band, chunk, sphere)",
             "keeps",
         ),
-        (VoteScanCompact, "band.kind == BAND_EYE);", "true);"),
+        (
+            VoteScanCompact,
+            "dot(away, away), (band.flags & BAND_BY_DISTANCE) != 0u",
+            "dot(away, away), true",
+        ),
+        (
+            VoteScanCompact,
+            "keeps & is_in_range(planes.band, chunk, sphere, i)",
+            "keeps",
+        ),
+        (VoteScanCompact, "apart < band.end", "apart > -1.0"),
+        (VoteScanCompact, "apart >= band.start", "apart > -1.0"),
+        (
+            VoteScanCompact,
+            "(band.flags & BAND_OF_ORIGINS) != 0u",
+            "false",
+        ),
         (VoteScanCompact, "dot(away, away)", "dot(away.xy, away.xy)"),
         (
             Classify,
-            "max(apart - reach - slack, 0.0)",
-            "apart + reach + slack",
+            "max(apart - wide - slack, 0.0)",
+            "apart + wide + slack",
         ),
         (
             Classify,
-            "farthest = apart + reach + slack",
+            "farthest = apart + wide + slack",
             "farthest = apart",
         ),
         (
@@ -429,11 +447,18 @@ fn a_broken_compaction_is_seen() {
             "chunk.sphere.w * scales.most",
             "chunk.sphere.w * scales.least",
         ),
+        (Classify, "if (!(is_beyond && is_within))", "if (false)"),
         (
             Classify,
-            "select(PARTIAL, INSIDE, is_beyond && is_within)",
-            "select(PARTIAL, INSIDE, is_beyond)",
+            "distances.y < band.start || distances.x >= band.end",
+            "distances.y < band.start || distances.x >= band.start",
         ),
+        (
+            Classify,
+            "distances.x < band.start || distances.y >= band.end",
+            "false",
+        ),
+        (Classify, "wide = reach * chunk.world_scale", "wide = reach"),
         (
             LookBack,
             "!is_limited || high < band.high",

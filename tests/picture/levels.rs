@@ -38,6 +38,7 @@ fn levels(meshes: &[Handle<Mesh>]) -> InstanceLods {
     };
     InstanceLods {
         levels: meshes.iter().zip(&ERRORS).map(level).collect(),
+        ..default()
     }
 }
 

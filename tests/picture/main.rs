@@ -10,6 +10,7 @@ mod levels;
 mod looks;
 mod materials;
 mod order;
+mod ranges;
 mod refused;
 #[path = "../scene/mod.rs"]
 mod scene;

@@ -1,10 +1,13 @@
-//! Levels of detail of a view: from where it sees them, and the distances at which each is drawn.
+//! Distances: from where a view measures them, and which of them each level of detail keeps.
 
-use super::stretch::{greatest_stretch, least_stretch};
-use crate::cull::layout::{BAND_EYE, BAND_FLAT, DistanceBand};
-use glam::{Affine3A, Vec3};
+use super::stretch::greatest_stretch;
+use crate::cull::{
+    layout::{BAND_BY_DISTANCE, BAND_BY_SIZE, BAND_OF_CENTERS, BAND_OF_ORIGINS, DistanceBand},
+    request::{CullRequest, DistanceRange},
+};
+use glam::Vec3;
 
-/// From where, and how finely, a view sees levels of detail.
+/// From where, and how finely, a view sees levels of detail and visibility ranges.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LodEye {
     /// The point in the world from which distances count. The view of a shadow has its camera's, so
@@ -14,54 +17,116 @@ pub struct LodEye {
     pub is_orthographic: bool,
     /// Size of an error of one world unit at distance 1 (at any distance if orthographic), in
     /// multiples of the greatest error that may be seen. A perspective camera whose image is `h`
-    /// pixels high has `h / (2 tan(fov / 2)) / pixels`, if `pixels` is the greatest error.
+    /// pixels high has `h / (2 tan(fov / 2)) / pixels`, if `pixels` is the greatest error. If it is
+    /// not finite or not above 0, the view draws full meshes.
     pub resolution: f32,
+    /// The same for the diameter of an instance's sphere, in multiples of the least diameter that
+    /// is drawn. If it is not finite or not above 0, every size is drawn.
+    pub least_resolution: f32,
+    /// Whether both of two levels are drawn between which an instance fades
+    /// ([`CullRequest::fade`]); otherwise the coarser one alone is.
+    pub fades: bool,
 }
 
-/// The bands of the levels of a set: of the full mesh, then of each coarser level with one of
-/// `errors` ([`CoarserLevel::error`](crate::cull::CoarserLevel::error)). `radius` is the
-/// radius of the mesh's sphere.
+/// A band that no instance is in.
+const NOWHERE: DistanceBand = DistanceBand {
+    eye: Vec3::ZERO,
+    flags: BAND_OF_CENTERS,
+    low: 0.0,
+    high: -1.0,
+    start: 0.0,
+    end: 0.0,
+};
+
+/// The bands of a request's rows in a view: of the full mesh, then of each coarser level.
 ///
 /// A level begins at the distance at which its error is seen as the greatest that the view
-/// allows. Distances are measured in the set's space, in radii of the instance's sphere. In a
-/// set that is stretched unevenly, levels begin farther away than they need to.
-pub(crate) fn bands<I: ExactSizeIterator<Item = f32>>(
+/// allows. Distances are measured in the world, in radii of the instance's sphere in the set's
+/// units. If the view cannot tell levels apart, it keeps the full mesh at every distance and the
+/// coarser levels nowhere.
+pub(crate) fn bands(
     eye: Option<LodEye>,
-    world_from_local: &Affine3A,
-    radius: f32,
-    mut errors: I,
-) -> impl Iterator<Item = DistanceBand> + use<I> {
-    // No distance for levels that are never drawn.
-    let nowhere = f32::MAX;
-    let mut band = DistanceBand {
-        kind: BAND_FLAT,
+    request: &CullRequest,
+) -> impl Iterator<Item = DistanceBand> {
+    let coarser = request.coarser.as_deref().unwrap_or_default();
+    let (radius, fade) = (request.sphere.radius, request.fade);
+    let stretch = greatest_stretch(&request.world_from_local.matrix3);
+    let eye = eye.filter(|eye| eye.position.is_finite());
+    let usable = |value: &f32| value.is_finite() && *value > 0.0;
+    // Radii per unit of error, and the radii from which instances are too small.
+    let per_error = eye.map(|eye| eye.resolution * stretch / radius);
+    let per_error = per_error.filter(usable);
+    let too_small = eye.map(|eye| eye.least_resolution * stretch * 2.0);
+    let too_small = too_small.filter(|value| usable(value) && radius > 0.0);
+    let overlap = match eye {
+        Some(eye) if eye.fades && fade > 0.0 => 1.0 + fade,
+        _ => 1.0,
+    };
+    let mut whole = DistanceBand {
+        high: too_small.map_or(-1.0, squared),
         ..DistanceBand::default()
     };
-    let mut per_error = f32::INFINITY;
     if let Some(eye) = eye {
-        let matrix = &world_from_local.matrix3;
-        let mut distance = eye.resolution * greatest_stretch(matrix) / radius;
-        if !eye.is_orthographic {
-            band.kind = BAND_EYE;
-            band.eye = world_from_local.inverse().transform_point3(eye.position);
-            distance /= least_stretch(matrix);
+        if (per_error.is_some() && !coarser.is_empty()) || too_small.is_some() {
+            whole.flags |= match eye.is_orthographic {
+                true => BAND_BY_SIZE,
+                false => BAND_BY_DISTANCE,
+            };
         }
-        if band.eye.is_finite() && distance > 0.0 {
-            per_error = distance;
+        if let Some(range) = request.range {
+            whole.flags |= range.flag();
+            (whole.start, whole.end) = range.squares();
+        }
+        if whole.flags != 0 {
+            whole.eye = eye.position;
         }
     }
-    let len = errors.len();
-    (0..=len).map(move |_| {
-        band.low = band.high.max(0.0);
-        band.high = match errors.next() {
-            None => -1.0,
-            Some(error) => {
-                let begin = error.max(0.0) * per_error;
-                // Not a number: an error of 0 times infinity.
-                let begin = if begin.is_nan() { nowhere } else { begin };
-                (begin * begin).clamp(band.low, nowhere)
-            }
+    let mut begin = 0.0;
+    (0..=coarser.len()).map(move |level| {
+        let Some(per_error) = per_error else {
+            return if level == 0 { whole } else { NOWHERE };
         };
+        let begin_of = |level: usize| Some(coarser.get(level)?.error.max(0.0) * per_error);
+        let mut band = DistanceBand {
+            low: squared(begin),
+            ..whole
+        };
+        if let Some(next) = begin_of(level) {
+            begin = next.max(begin);
+            // At most two levels overlap.
+            let after = begin_of(level + 1).map_or(f32::INFINITY, |after| after.max(begin));
+            let end = squared((begin * overlap).min(after));
+            band.high = if band.high < 0.0 {
+                end
+            } else {
+                end.min(band.high)
+            };
+        }
         band
     })
+}
+
+impl DistanceRange {
+    fn flag(self) -> u32 {
+        if self.of_centers {
+            BAND_OF_CENTERS
+        } else {
+            BAND_OF_ORIGINS
+        }
+    }
+
+    /// The squares of the start and the end. Numbers that are not numbers keep every distance.
+    fn squares(self) -> (f32, f32) {
+        let end = if self.end.is_nan() {
+            f32::MAX
+        } else {
+            self.end
+        };
+        (squared(self.start.max(0.0)), squared(end.max(0.0)))
+    }
+}
+
+/// The square, at most the largest number.
+fn squared(value: f32) -> f32 {
+    (value * value).min(f32::MAX)
 }

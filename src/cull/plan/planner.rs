@@ -138,6 +138,7 @@ impl Planner {
                 world_from_local: request.world_from_local,
                 sphere: request.sphere,
                 shapes: &shapes[first_shape..end.1],
+                fades: request.fade > 0.0,
                 rows: &planes[first_row..end.0],
             }
         });
@@ -168,6 +169,7 @@ struct RequestInputs {
     sphere: BoundingSphere,
     shape: DrawShape,
     coarser: Option<Arc<[CoarserLevel]>>,
+    fades: bool,
     order: Order,
     /// End of its views in [`PlanInputs::views`].
     views_end: usize,
@@ -182,6 +184,7 @@ impl RequestInputs {
             sphere: request.sphere,
             shape: request.shape,
             coarser: request.coarser.clone(),
+            fades: request.fade > 0.0,
             order: request.order,
             views_end,
         }
@@ -242,8 +245,8 @@ fn versions(frame: &CullFrame, sets: &ResidentSets) -> impl Iterator<Item = Opti
     requests.map(|request| sets.get(request.set).and_then(Set::version))
 }
 
-/// The planes of each request's rows. If a request without levels has the same transform and the
-/// same views as the request before it, both share their planes.
+/// The planes of each request's rows. If a request without levels and ranges has the same
+/// transform, the same radius and the same views as the request before it, both share their planes.
 #[derive(Default)]
 struct RequestPlanes<'a> {
     last: Option<&'a CullRequest>,
@@ -251,16 +254,24 @@ struct RequestPlanes<'a> {
 }
 
 impl<'a> RequestPlanes<'a> {
+    /// Whether the planes that are kept hold for spheres of all sizes.
+    fn are_of_all_sizes(&self) -> bool {
+        let has_size = self.last.is_some_and(|last| last.sphere.radius > 0.0);
+        has_size && self.planes.iter().all(|planes| planes.band.flags == 0)
+    }
+
     fn of(&mut self, frame: &CullFrame, request: &'a CullRequest) -> &[ViewPlanes] {
         let is_far_first = request.order == Order::FarFirst;
+        let (world, radius) = (&request.world_from_local, request.sphere.radius);
+        let is_plain = |request: &CullRequest| request.coarser.is_none() && request.range.is_none();
         let same = |last: &CullRequest| {
             last.world_from_local == request.world_from_local
                 && last.views == request.views
-                && last.coarser.is_none()
-                && request.coarser.is_none()
+                && is_plain(last)
+                && is_plain(request)
+                && (last.sphere.radius == radius || self.are_of_all_sizes())
                 && (last.order == Order::FarFirst) == is_far_first
         };
-        let (world, radius) = (&request.world_from_local, request.sphere.radius);
         if !self.last.is_some_and(same) {
             let views = views_of(frame, &request.views);
             self.planes.clear();
@@ -270,15 +281,9 @@ impl<'a> RequestPlanes<'a> {
                     true => view.far_first_in(world),
                     false => view.order_in(world, radius),
                 };
-                let coarser = coarser(request);
-                if coarser.is_empty() {
-                    self.planes.push(planes);
-                } else {
-                    let errors = coarser.iter().map(|level| level.error);
-                    let bands = lod::bands(view.lod_eye(), world, radius, errors);
-                    let rows = bands.map(|band| ViewPlanes { band, ..planes });
-                    self.planes.extend(rows);
-                }
+                let bands = lod::bands(view.lod_eye(), request);
+                let rows = bands.map(|band| ViewPlanes { band, ..planes });
+                self.planes.extend(rows);
             }
         }
         for planes in &mut self.planes {

@@ -18,18 +18,6 @@ pub(crate) fn greatest_stretch(matrix: &Mat3A) -> f32 {
     (longest + skew).sqrt()
 }
 
-/// The smallest stretch of a matrix: a lower bound of its smallest singular value, by the same
-/// theorem; 0 if the columns are far from orthogonal.
-pub(crate) fn least_stretch(matrix: &Mat3A) -> f32 {
-    let (x, y, z) = (matrix.x_axis, matrix.y_axis, matrix.z_axis);
-    let shortest = x
-        .length_squared()
-        .min(y.length_squared())
-        .min(z.length_squared());
-    let skew = x.dot(y).abs() + y.dot(z).abs() + z.dot(x).abs();
-    (shortest - skew).max(0.0).sqrt()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,10 +28,8 @@ mod tests {
         let matrix = Mat3A::from_quat(Quat::from_rotation_x(0.4))
             * Mat3A::from_diagonal(Vec3::new(1.0, 3.0, 2.0));
         assert!((greatest_stretch(&matrix) - 3.0).abs() < 1e-5);
-        assert!((least_stretch(&matrix) - 1.0).abs() < 1e-5);
         let sheared = matrix * Mat3A::from_quat(Quat::from_rotation_z(0.9));
         let stretch = greatest_stretch(&sheared);
         assert!((3.0..4.0).contains(&stretch), "{stretch}");
-        assert!((0.0..=1.0).contains(&least_stretch(&sheared)));
     }
 }

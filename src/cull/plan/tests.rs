@@ -17,6 +17,7 @@ fn request<'a>(regions: &'a [Region], len: u32, views: &'a [ViewPlanes]) -> Plan
             first_index: 3,
             base_vertex: -2,
         }],
+        fades: false,
         rows: views,
     }
 }

@@ -1,7 +1,11 @@
 //! Twin of `shaders/cull/bound.wgsl` and of the bounds in `shaders/shared/visibility.wgsl`.
 
+use super::vote::in_world;
 use crate::{
-    cull::layout::{BAND_EYE, BAND_NONE, BLOCK_WORDS, Bound, Chunk, DistanceBand, ViewPlanes},
+    cull::layout::{
+        BAND_BY_DISTANCE, BAND_BY_SIZE, BAND_OF_CENTERS, BAND_OF_ORIGINS, BLOCK_WORDS, Bound,
+        Chunk, DistanceBand, ViewPlanes,
+    },
     instance::PackedInstance,
 };
 use core::ops::Range;
@@ -187,13 +191,26 @@ pub fn bound_state(
     } else {
         BoundState::Partial
     };
-    if row.band.kind == BAND_NONE {
+    if row.band.flags == 0 {
         return state;
     }
     state.min(band_state(chunk, &row.band, center, radius + aside, scales))
 }
 
-/// The state of a bound in a band, if all spheres' centers are within `reach` of `center`.
+/// The squares of the least and the largest distance from the eye of a band that a point within
+/// `reach` of `center` may have. They cover rounding.
+fn distances_of_bound(chunk: &Chunk, band: &DistanceBand, center: Vec3, reach: f32) -> Range<f32> {
+    let world = in_world(chunk, center);
+    let apart = world.distance(band.eye);
+    let wide = reach * chunk.world_scale;
+    let slack = 1e-5 * (world.abs().element_sum() + apart + wide);
+    let nearest = (apart - wide - slack).max(0.0);
+    let farthest = apart + wide + slack;
+    nearest * nearest * 0.99999..farthest * farthest * 1.00001
+}
+
+/// The state of a bound in a band, if all origins and all spheres' centers are within `reach` of
+/// `center`.
 fn band_state(
     chunk: &Chunk,
     band: &DistanceBand,
@@ -201,27 +218,38 @@ fn band_state(
     reach: f32,
     scales: Range<f32>,
 ) -> BoundState {
-    let (mut nearest, mut farthest) = (1.0, 1.0);
-    if band.kind == BAND_EYE {
-        let apart = center.distance(band.eye);
-        let slack = 1e-5 * (center.abs().element_sum() + apart + reach);
-        nearest = (apart - reach - slack).max(0.0);
-        farthest = apart + reach + slack;
+    let Range {
+        start: low,
+        end: high,
+    } = distances_of_bound(chunk, band, center, reach);
+    let mut state = BoundState::Inside;
+    if band.flags & (BAND_OF_ORIGINS | BAND_OF_CENTERS) != 0 {
+        if high < band.start || low >= band.end {
+            return BoundState::Outside;
+        }
+        if low < band.start || high >= band.end {
+            state = BoundState::Partial;
+        }
     }
-    let low = nearest * nearest * 0.99999;
-    let high = farthest * farthest * 1.00001;
-    let [small, large] = [scales.start, scales.end].map(|scale| chunk.sphere.w * scale);
-    let is_limited = band.high >= 0.0;
-    if high < band.low * small * small || is_limited && low >= band.high * large * large {
-        return BoundState::Outside;
+    if band.flags & (BAND_BY_DISTANCE | BAND_BY_SIZE) != 0 {
+        let by_distance = band.flags & BAND_BY_DISTANCE != 0;
+        let (low, high) = if by_distance {
+            (low, high)
+        } else {
+            (0.99999, 1.00001)
+        };
+        let [small, large] = [scales.start, scales.end].map(|scale| chunk.sphere.w * scale);
+        let is_limited = band.high >= 0.0;
+        if high < band.low * small * small || is_limited && low >= band.high * large * large {
+            return BoundState::Outside;
+        }
+        let is_beyond = low >= band.low * large * large;
+        let is_within = !is_limited || high < band.high * small * small;
+        if !(is_beyond && is_within) {
+            state = BoundState::Partial;
+        }
     }
-    let is_beyond = low >= band.low * large * large;
-    let is_within = !is_limited || high < band.high * small * small;
-    if is_beyond && is_within {
-        BoundState::Inside
-    } else {
-        BoundState::Partial
-    }
+    state
 }
 
 #[cfg(test)]
@@ -253,6 +281,7 @@ mod tests {
                 vertex_count: 3,
                 first_vertex: 0,
             }],
+            fades: false,
             rows: &[ViewPlanes::default()],
         };
         Plan::build(

@@ -7,7 +7,7 @@ use crate::{
             CELL_TILE, CELL_WORDS, GpuMeshlet, ITEM_MESHLETS, MESHLET_TILE, MeshletResult,
             MeshletRow, MeshletSizes, MeshletSpan, MeshletTotals,
         },
-        reference::{is_visible, least_distance, vote::rotate},
+        reference::{Placed, is_visible, least_distance, vote::rotate},
     },
     instance::PackedInstance,
     meshlet::NormalCone,
@@ -74,6 +74,14 @@ pub fn distance_behind(eye: Vec4, axis: Vec3, cutoff: f32, sphere: Vec4) -> f32 
     -axis.dot(to_eye) - (cutoff * to_eye.length() + eye.w.abs() * sphere.w)
 }
 
+/// A meshlet's sphere, for the test of instances.
+fn placed(sphere: Vec4) -> Placed {
+    Placed {
+        sphere,
+        origin: sphere.truncate(),
+    }
+}
+
 /// Tests one meshlet of one survivor in one view.
 #[must_use]
 pub fn vote_meshlet(
@@ -84,7 +92,7 @@ pub fn vote_meshlet(
     let cone = NormalCone::from_bits(meshlet.cone);
     let sphere = place_sphere(survivor, meshlet.sphere);
     let axis = rotate(survivor.rotation, cone.axis());
-    if !is_visible(chunk, row, sphere) {
+    if !is_visible(chunk, row, placed(sphere)) {
         MeshletVote::Outside
     } else if distance_behind(eye, axis, cone.cutoff(), sphere) > 0.0 {
         MeshletVote::FacesAway
@@ -104,7 +112,7 @@ pub fn nearest_border(
     let cone = NormalCone::from_bits(meshlet.cone);
     let sphere = place_sphere(survivor, meshlet.sphere);
     let axis = rotate(survivor.rotation, cone.axis());
-    let view = least_distance(chunk, row, sphere);
+    let view = least_distance(chunk, row, placed(sphere));
     let behind = distance_behind(eye, axis, cone.cutoff(), sphere);
     if view.is_nan() || behind.is_nan() {
         return f32::NAN;

@@ -3,8 +3,8 @@
 
 use crate::{
     cull::layout::{
-        BAND_EYE, BAND_NONE, BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTER, Chunk,
-        ChunkView, DistanceBand, ViewPlanes,
+        BAND_BY_DISTANCE, BAND_BY_SIZE, BAND_OF_CENTERS, BAND_OF_ORIGINS, BLOCK, BLOCK_WORDS,
+        Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTER, Chunk, ChunkView, DistanceBand, ViewPlanes,
     },
     instance::PackedInstance,
 };
@@ -14,16 +14,26 @@ use glam::{Vec3, Vec4};
 /// sphere.
 const HIDDEN_RADIUS: f32 = f32::MIN;
 
-/// Bounding sphere, in the set's space, of instance `i` of the chunk.
+/// The place of an instance, in its set's space.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Placed {
+    /// Its bounding sphere: center, radius.
+    pub sphere: Vec4,
+    /// Its origin.
+    pub origin: Vec3,
+}
+
+/// Instance `i` of the chunk in the set's space.
 #[must_use]
-pub fn load_sphere(chunk: &Chunk, instances: &[PackedInstance], scales: &[f32], i: u32) -> Vec4 {
+pub fn load_sphere(chunk: &Chunk, instances: &[PackedInstance], scales: &[f32], i: u32) -> Placed {
     let at = (chunk.first_instance + i) as usize;
     let scale = if chunk.flags & CHUNK_HAS_SCALE != 0 {
         scales[at]
     } else {
         1.0
     };
-    let mut center = instances[at].position();
+    let origin = instances[at].position();
+    let mut center = origin;
     if chunk.flags & CHUNK_OFF_CENTER != 0 {
         center += rotate(
             instances[at].rotation().into(),
@@ -32,11 +42,12 @@ pub fn load_sphere(chunk: &Chunk, instances: &[PackedInstance], scales: &[f32], 
     }
     let radius = chunk.sphere.w * scale;
     // Check the scale, not the radius: a point has a radius of 0 at every scale.
-    center.extend(if scale >= 0.0 && radius < 3e38 {
+    let sphere = center.extend(if scale >= 0.0 && radius < 3e38 {
         radius
     } else {
         HIDDEN_RADIUS
-    })
+    });
+    Placed { sphere, origin }
 }
 
 pub(super) fn rotate(q: Vec4, v: Vec3) -> Vec3 {
@@ -52,7 +63,8 @@ fn plane_distance(plane: Vec4, sphere: Vec4) -> f32 {
 /// on the lower border of a band is kept). Planes and bands give it in the set's units, a light's
 /// range in the world's. NaN if the sphere contains NaN.
 #[must_use]
-pub fn least_distance(chunk: &Chunk, row: &ViewPlanes, sphere: Vec4) -> f32 {
+pub fn least_distance(chunk: &Chunk, row: &ViewPlanes, placed: Placed) -> f32 {
+    let Placed { sphere, .. } = placed;
     let mut least = f32::INFINITY;
     for plane in row.planes() {
         let distance = plane_distance(plane, sphere);
@@ -66,34 +78,62 @@ pub fn least_distance(chunk: &Chunk, row: &ViewPlanes, sphere: Vec4) -> f32 {
             row.reach.w + sphere.w * chunk.world_scale - distance_to_light(chunk, row, sphere),
         );
     }
-    if row.band.kind != BAND_NONE {
-        let apart = squared_distance(&row.band, sphere).sqrt();
-        least = least.min(apart - row.band.low.sqrt() * sphere.w);
-        if row.band.high >= 0.0 {
-            least = least.min(row.band.high.sqrt() * sphere.w - apart);
+    let band = &row.band;
+    if band.flags & BAND_OF_LEVEL != 0 {
+        let apart = level_distance(chunk, band, sphere).sqrt();
+        least = least.min(apart - band.low.sqrt() * sphere.w);
+        if band.high >= 0.0 {
+            least = least.min(band.high.sqrt() * sphere.w - apart);
         }
+    }
+    if band.flags & BAND_OF_RANGE != 0 {
+        let apart = range_distance(chunk, band, placed).sqrt();
+        least = least.min(apart - band.start.sqrt());
+        least = least.min(band.end.sqrt() - apart);
     }
     least
 }
 
-/// Square of the distance that a band compares.
-fn squared_distance(band: &DistanceBand, sphere: Vec4) -> f32 {
-    if band.kind == BAND_EYE {
-        sphere.truncate().distance_squared(band.eye)
+const BAND_OF_LEVEL: u32 = BAND_BY_DISTANCE | BAND_BY_SIZE;
+const BAND_OF_RANGE: u32 = BAND_OF_ORIGINS | BAND_OF_CENTERS;
+
+/// The square that `low` and `high` are compared with.
+fn level_distance(chunk: &Chunk, band: &DistanceBand, sphere: Vec4) -> f32 {
+    if band.flags & BAND_BY_DISTANCE != 0 {
+        in_world(chunk, sphere.truncate()).distance_squared(band.eye)
     } else {
         1.0
     }
 }
 
-/// Whether a sphere is at a distance of the band.
-fn sphere_in_band(band: &DistanceBand, sphere: Vec4) -> bool {
-    let apart = squared_distance(band, sphere);
-    let size = sphere.w * sphere.w;
-    apart >= band.low * size && (apart < band.high * size || band.high < 0.0)
+/// The square that `start` and `end` are compared with.
+fn range_distance(chunk: &Chunk, band: &DistanceBand, placed: Placed) -> f32 {
+    let from = if band.flags & BAND_OF_CENTERS != 0 {
+        placed.sphere.truncate()
+    } else {
+        placed.origin
+    };
+    in_world(chunk, from).distance_squared(band.eye)
 }
 
-fn world_center(chunk: &Chunk, sphere: Vec4) -> Vec3 {
-    let p = sphere.truncate().extend(1.0);
+/// Whether an instance is at a distance of the band.
+fn is_in_band(chunk: &Chunk, band: &DistanceBand, placed: Placed) -> bool {
+    let mut keeps = true;
+    if band.flags & BAND_OF_LEVEL != 0 {
+        let apart = level_distance(chunk, band, placed.sphere);
+        let size = placed.sphere.w * placed.sphere.w;
+        keeps = apart >= band.low * size && (apart < band.high * size || band.high < 0.0);
+    }
+    if band.flags & BAND_OF_RANGE != 0 {
+        let apart = range_distance(chunk, band, placed);
+        keeps = keeps && apart >= band.start && apart < band.end;
+    }
+    keeps
+}
+
+/// A point of the set's space in the world.
+pub(super) fn in_world(chunk: &Chunk, point: Vec3) -> Vec3 {
+    let p = point.extend(1.0);
     Vec3::new(
         chunk.world_x.dot(p),
         chunk.world_y.dot(p),
@@ -102,24 +142,25 @@ fn world_center(chunk: &Chunk, sphere: Vec4) -> Vec3 {
 }
 
 fn distance_to_light(chunk: &Chunk, row: &ViewPlanes, sphere: Vec4) -> f32 {
-    world_center(chunk, sphere).distance(row.reach.truncate())
+    in_world(chunk, sphere.truncate()).distance(row.reach.truncate())
 }
 
-/// Whether the row keeps the sphere.
+/// Whether the row keeps the instance.
 #[must_use]
-pub fn is_visible(chunk: &Chunk, row: &ViewPlanes, sphere: Vec4) -> bool {
+pub fn is_visible(chunk: &Chunk, row: &ViewPlanes, placed: Placed) -> bool {
+    let Placed { sphere, .. } = placed;
     let in_view = row
         .planes()
         .into_iter()
         .all(|plane| plane_distance(plane, sphere) > 0.0);
     in_view
         && (row.reach.w < 0.0 || sphere_in_reach(chunk, row, sphere))
-        && (row.band.kind == BAND_NONE || sphere_in_band(&row.band, sphere))
+        && is_in_band(chunk, &row.band, placed)
 }
 
 fn sphere_in_reach(chunk: &Chunk, row: &ViewPlanes, sphere: Vec4) -> bool {
     let reach = row.reach.w + sphere.w * chunk.world_scale;
-    world_center(chunk, sphere).distance_squared(row.reach.truncate()) <= reach * reach
+    in_world(chunk, sphere.truncate()).distance_squared(row.reach.truncate()) <= reach * reach
 }
 
 /// Writes the words of every row of every chunk: bit i % 32 of word i / 32 is instance i of the
@@ -135,10 +176,10 @@ pub fn vote(
     words[..(batch.count_len * BLOCK_WORDS) as usize].fill(0);
     for chunk in &chunks[..batch.chunk_count as usize] {
         for i in 0..chunk.instance_count {
-            let sphere = load_sphere(chunk, instances, scales, i);
+            let placed = load_sphere(chunk, instances, scales, i);
             for r in 0..chunk.row_count {
                 let view = &chunk_views[(chunk.first_row + r) as usize];
-                if is_visible(chunk, &view.planes, sphere) {
+                if is_visible(chunk, &view.planes, placed) {
                     let count = chunk.first_count + r * chunk.block_count + i / BLOCK;
                     words[(count * BLOCK_WORDS + i % BLOCK / 32) as usize] |= 1 << (i % 32);
                 }

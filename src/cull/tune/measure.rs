@@ -178,6 +178,7 @@ fn plan(limits: &wgpu::Limits, count: u32) -> Plan {
             vertex_count: 3,
             first_vertex: 0,
         }],
+        fades: false,
         rows: &[view.planes_in(&Affine3A::IDENTITY)],
     };
     Plan::build(

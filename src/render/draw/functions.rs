@@ -92,6 +92,8 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
             return RenderCommandResult::Skip;
         };
         bind_mesh(pass, mesh);
+        // The levels of detail have several meshes.
+        let mut bound = mesh;
         let indexed = mesh.indices.is_some();
         // Bevy uses the `_count` form. A driver (lavapipe of Mesa 22.3) has been seen to keep its
         // count for a plain indirect draw that follows in the same pass.
@@ -113,8 +115,10 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
             // The mesh uniform and the rest of the slot are two bindings at one offset.
             let offsets = [draw.slot, draw.slot];
             pass.set_bind_group(I, draw.bind_group, &offsets);
-            // Nothing happens if the level before has the same buffers.
-            bind_mesh(pass, draw.mesh);
+            if !core::ptr::eq(bound, draw.mesh) {
+                bind_mesh(pass, draw.mesh);
+                bound = draw.mesh;
+            }
             if let Some(parted) = meshlets.draw(culler, draw.part) {
                 draw_indirect(pass, &parted.commands.whole, true, counted);
                 pass.set_bind_group(I, parted.bind_group, &offsets);

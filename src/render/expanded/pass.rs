@@ -134,6 +134,10 @@ mod tests {
                 ("region_first".to_owned(), 180),
                 ("set_first".to_owned(), 184),
                 ("previous_offset".to_owned(), 188),
+                ("errors".to_owned(), 192),
+                ("distances".to_owned(), 208),
+                ("center".to_owned(), 224),
+                ("error_scale".to_owned(), 236),
             ]
         );
     }

@@ -37,6 +37,7 @@ use bevy::prelude::*;
 ///                 mesh: meshes.add(Sphere::new(0.5).mesh().ico(2)?),
 ///                 error: 0.03,
 ///             }],
+///             ..default()
 ///         },
 ///         MeshMaterial3d(materials.add(StandardMaterial::default())),
 ///         GpuInstances(sets.add(InstanceSet::from_transforms(row)?)),
@@ -49,6 +50,10 @@ use bevy::prelude::*;
 pub struct InstanceLods {
     /// The levels, each coarser than the one before.
     pub levels: Vec<InstanceLod>,
+    /// How long an instance fades from level to level, as a share of the distance at which the
+    /// coarser one begins, from 0 to 1. In between, cameras draw it at both, each with the pixels
+    /// of Bevy's dither pattern that the other leaves out. The default, 0, switches at once.
+    pub fade: f32,
 }
 
 impl InstanceLods {

@@ -18,6 +18,8 @@ use std::sync::Arc;
 #[derive(Component, Clone)]
 pub(in crate::render) struct SetLods {
     pub levels: Arc<[SetLod]>,
+    /// See [`InstanceLods::fade`].
+    pub fade: f32,
     /// Boxes around the levels' meshes: center, half extents.
     pub boxes: Vec<(Vec3, Vec3)>,
 }
@@ -118,12 +120,22 @@ pub(in crate::render) fn resolve_lods(
                 boxes.push((aabb.center.into(), aabb.half_extents.into()));
             }
         }
-        let is_same = known.is_some_and(|known| *known.levels == *levels && known.boxes == boxes);
+        // Not a number is no share.
+        let fade = if lods.fade > 0.0 {
+            lods.fade.min(1.0)
+        } else {
+            0.0
+        };
+        let is_same = known.is_some_and(|known| {
+            *known.levels == *levels && known.fade == fade && known.boxes == boxes
+        });
         if !is_same {
-            let levels = levels.into();
-            commands
-                .entity(entity)
-                .try_insert(SetLods { levels, boxes });
+            let set = SetLods {
+                levels: levels.into(),
+                fade,
+                boxes,
+            };
+            commands.entity(entity).try_insert(set);
         }
     }
 }
@@ -148,6 +160,12 @@ fn problem_of(lods: &InstanceLods, has_meshlets: bool) -> Option<String> {
         }
         before = level.error;
     }
+    if !(0.0..=1.0).contains(&lods.fade) {
+        return Some(format!(
+            "fade is {}, and must be between 0 and 1: the nearest of both is used",
+            lods.fade
+        ));
+    }
     (lods.levels.len() > InstanceLods::MOST).then(|| {
         format!(
             "{} levels are given, of which the first {} are drawn. Leave some out",
@@ -169,6 +187,7 @@ mod tests {
         };
         InstanceLods {
             levels: errors.iter().map(level).collect(),
+            ..InstanceLods::default()
         }
     }
 
@@ -185,6 +204,12 @@ mod tests {
             let problem = problem_of(&lods(errors), false).unwrap_or_default();
             assert!(problem.contains(named), "{errors:?}: {problem}");
         }
+        let fades = InstanceLods {
+            fade: f32::NAN,
+            ..lods(&[0.1])
+        };
+        let problem = problem_of(&fades, false).unwrap_or_default();
+        assert!(problem.contains("fade is NaN"), "{problem}");
         let problem = problem_of(&lods(&[0.1]), true).unwrap_or_default();
         assert!(problem.contains("MeshletMesh3d"), "{problem}");
     }
@@ -197,6 +222,7 @@ mod tests {
         };
         let levels = SetLods {
             levels: Arc::new([]),
+            fade: 0.0,
             boxes: vec![
                 (Vec3::ZERO, Vec3::splat(0.1)),
                 (Vec3::X, Vec3::new(2.0, 4.0, 0.0)),

@@ -28,6 +28,7 @@ impl InstanceLods {
         });
         Ok(Self {
             levels: levels.collect(),
+            ..Self::default()
         })
     }
 

@@ -7,7 +7,7 @@
 //! Bevy has.
 
 use super::{
-    drawn_by::{Able, DrawnBy},
+    drawn_by::{Able, Asked, DrawnBy},
     properties::{PhaseFunctions, alias_properties, is_blended},
     settled::{Settled, SettledEntity, SettledMaterial, is_same_binding},
     shader_imports::{InstancedShaders, VertexStage},
@@ -53,6 +53,8 @@ pub(in crate::render) struct MaterialAliases {
     told: HashSet<AliasKey>,
     /// Entities that are drawn from a `MeshUniform` per survivor.
     pub expanded: MainEntityHashSet,
+    /// Entities whose instances fade.
+    pub fading: MainEntityHashSet,
     /// Entities whose material is blended or transmissive.
     pub blended: MainEntityHashSet,
     /// Number of runs so far.
@@ -145,15 +147,19 @@ pub(in crate::render) fn alias_materials(
         vertex_buffers: gpu.vertex_buffers,
     };
     // Bevy's wireframes, too, read one MeshUniform per instance.
-    let asks_expanded = |entity: &MainEntity| {
+    let asked = |entity: &MainEntity| {
         let wired = wireframes.as_ref();
-        wired.is_some_and(|wired| wired.contains_key(entity)) || gpu.asks_expanded.contains(entity)
+        let is_wired = wired.is_some_and(|wired| wired.contains_key(entity));
+        Asked {
+            expanded: is_wired || gpu.asks_expanded.contains(entity),
+            fading: gpu.fading.contains(entity),
+        }
     };
     let settled = &aliases.settled;
     let (instances, prepared) = (&bevys.instances, &bevys.prepared);
     if !shaders.is_changed()
         && aliases.lightmapped == gpu.lightmapped
-        && settled.holds(&gpu.entities, able, asks_expanded, instances, prepared)
+        && settled.holds(&gpu.entities, able, asked, instances, prepared)
     {
         return;
     }
@@ -163,6 +169,7 @@ pub(in crate::render) fn alias_materials(
     aliases.run += 1;
     aliases.expanded.clear();
     aliases.blended.clear();
+    aliases.fading.clear();
     let mut all_known = core::mem::take(&mut aliases.known);
     if shaders.is_changed() {
         // A shader that was loaded or changed may read instances.
@@ -184,14 +191,16 @@ pub(in crate::render) fn alias_materials(
         };
         let (properties, binding) = (material.properties.clone(), material.binding);
         let known = meet(&mut all_known, aliases.run, original, &properties, &shaders);
-        let asks_expanded = asks_expanded(entity);
+        let asked = asked(entity);
         let drawn = match gpu.lightmapped.contains(entity) {
             true => DrawnBy::Off,
-            false => DrawnBy::new(known.vertex, known.buffers, asks_expanded, able),
+            false => DrawnBy::new(known.vertex, known.buffers, asked, able),
         };
-        if drawn == DrawnBy::Expanded {
-            aliases.expanded.insert(*entity);
-        }
+        match drawn {
+            DrawnBy::Expanded => aliases.expanded.insert(*entity),
+            DrawnBy::Fading => aliases.fading.insert(*entity),
+            _ => false,
+        };
         if is_blended(&properties) {
             aliases.blended.insert(*entity);
         }
@@ -214,7 +223,7 @@ pub(in crate::render) fn alias_materials(
                 original,
                 properties,
                 binding,
-                asks_expanded,
+                asked,
             }),
         });
         let aliased = Aliased {

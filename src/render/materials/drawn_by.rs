@@ -8,6 +8,8 @@ use bevy::{asset::UntypedAssetId, prelude::*};
 pub(super) enum DrawnBy {
     /// By a vertex stage that reads instances.
     Instances,
+    /// The same, and instances fade by Bevy's dither pattern.
+    Fading,
     /// By Bevy's own pipelines, from one `MeshUniform` per survivor.
     Expanded,
     /// Not at all: a shader is not loaded yet.
@@ -20,6 +22,15 @@ pub(super) enum DrawnBy {
     Crowded,
     /// Not at all: the device draws no sets, or not this one.
     Off,
+}
+
+/// What an entity asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Asked {
+    /// One `MeshUniform` per survivor.
+    pub expanded: bool,
+    /// That instances fade.
+    pub fading: bool,
 }
 
 /// What the device can do for materials.
@@ -37,24 +48,24 @@ impl DrawnBy {
     /// Number of variants.
     pub const COUNT: usize = Self::Off as usize + 1;
 
-    /// How a vertex stage with this number of storage buffers draws sets. `asks_expanded`: the
-    /// entity asks for one `MeshUniform` per survivor.
-    pub fn new(vertex: VertexStage, buffers: u32, asks_expanded: bool, able: Able) -> Self {
+    /// How a vertex stage with this number of storage buffers draws a set that asks for this.
+    pub fn new(vertex: VertexStage, buffers: u32, asked: Asked, able: Able) -> Self {
         match vertex {
             _ if !able.is_on => Self::Off,
             VertexStage::Loading => Self::Loading,
             VertexStage::Mixed => Self::Mixed,
             VertexStage::Foreign if able.can_expand => Self::Expanded,
             VertexStage::Foreign => Self::Refused,
-            VertexStage::Default if asks_expanded && able.can_expand => Self::Expanded,
+            VertexStage::Default if asked.expanded && able.can_expand => Self::Expanded,
             _ if buffers > able.vertex_buffers => Self::Crowded,
+            VertexStage::Default if asked.fading => Self::Fading,
             VertexStage::Default | VertexStage::Instanced => Self::Instances,
         }
     }
 
     /// Whether sets are drawn.
     pub fn is_drawn(self) -> bool {
-        matches!(self, Self::Instances | Self::Expanded)
+        matches!(self, Self::Instances | Self::Fading | Self::Expanded)
     }
 
     /// Logs why sets with a material are not drawn, if that is an error.
@@ -74,7 +85,7 @@ impl DrawnBy {
                  \"cpu\" writes no MeshUniforms for it: sets with it are not drawn; import \
                  bevy_gpu_culling::draw_instance in it, or use a fragment shader only"
             ),
-            Self::Instances | Self::Expanded | Self::Loading | Self::Off => {}
+            Self::Instances | Self::Fading | Self::Expanded | Self::Loading | Self::Off => {}
         }
     }
 }

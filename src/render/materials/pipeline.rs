@@ -11,7 +11,8 @@ use crate::{
 use bevy::{
     asset::uuid_handle,
     material::{
-        MaterialProperties, key::ErasedMaterialPipelineKey,
+        MaterialProperties,
+        key::{ErasedMaterialPipelineKey, ErasedMeshPipelineKey},
         specialize::SpecializedMeshPipelineError,
     },
     mesh::{MeshVertexAttribute, MeshVertexBufferLayoutRef, VertexFormat},
@@ -22,8 +23,8 @@ use bevy::{
     },
     prelude::*,
     render::render_resource::{
-        CachedRenderPipelineId, PipelineCache, RenderPipelineDescriptor, SpecializedMeshPipeline,
-        SpecializedMeshPipelines,
+        CachedRenderPipelineId, FragmentState, PipelineCache, RenderPipelineDescriptor,
+        SpecializedMeshPipeline, SpecializedMeshPipelines,
     },
     shader::ShaderDefVal,
 };
@@ -34,15 +35,21 @@ const INSTANCE_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a
 const DRAW_INSTANCE_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a6c6f0e8a02");
 const DRAW_MESH_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a6c6f0e8a03");
 const DRAW_PREPASS_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a6c6f0e8a04");
+const DRAW_FADE_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a6c6f0e8a05");
+const FADE_DEPTH_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a6c6f0e8a06");
 
 /// Shader def of every stage of a set's pipelines: a material's shader can tell sets from meshes.
 const SET_DEF: &str = "GPU_INSTANCES";
 
-/// Our vertex stages.
+/// Our shaders.
 #[derive(Resource, Clone)]
 pub(in crate::render) struct DrawShaders {
+    /// Vertex stage of the main passes.
     mesh: Handle<Shader>,
+    /// Vertex stage of prepasses and shadow maps.
     prepass: Handle<Shader>,
+    /// Fragment stage of prepasses that write nothing but depth, for sets that fade.
+    fade_depth: Handle<Shader>,
 }
 
 impl DrawShaders {
@@ -70,6 +77,16 @@ impl DrawShaders {
                 include_str!("../../../shaders/draw/prepass.wgsl").to_owned(),
                 "draw_prepass.wgsl",
             ),
+            (
+                &DRAW_FADE_SHADER,
+                include_str!("../../../shaders/draw/fade.wgsl").to_owned(),
+                "draw_fade.wgsl",
+            ),
+            (
+                &FADE_DEPTH_SHADER,
+                include_str!("../../../shaders/draw/fade_depth.wgsl").to_owned(),
+                "fade_depth.wgsl",
+            ),
         ];
         if let Some(mut assets) = app.world_mut().get_resource_mut::<Assets<Shader>>() {
             for (handle, source, name) in sources {
@@ -82,6 +99,7 @@ impl DrawShaders {
         Self {
             mesh: DRAW_MESH_SHADER,
             prepass: DRAW_PREPASS_SHADER,
+            fade_depth: FADE_DEPTH_SHADER,
         }
     }
 }
@@ -193,7 +211,11 @@ impl SpecializedMeshPipeline for SetPrepassSpecializer {
         key: Self::Key,
         layout: &MeshVertexBufferLayoutRef,
     ) -> Result<RenderPipelineDescriptor, SpecializedMeshPipelineError> {
+        let mesh_key: MeshPipelineKey = key.mesh_key.downcast();
         let mut descriptor = self.inner.specialize(key, layout)?;
+        if mesh_key.contains(MeshPipelineKey::VISIBILITY_RANGE_DITHER) {
+            fade_depth(&mut descriptor, &self.shaders.fade_depth);
+        }
         // The material's own stages read instances: others were refused.
         let own = [
             self.inner.properties.get_shader(PrepassVertexShader),
@@ -212,6 +234,29 @@ impl SpecializedMeshPipeline for SetPrepassSpecializer {
         Ok(descriptor)
     }
 }
+
+/// Lets a prepass that writes nothing but depth fade: Bevy's writes depth of pixels that the main
+/// pass leaves out. A fragment stage of the user's is left as it is.
+fn fade_depth(descriptor: &mut RenderPipelineDescriptor, shader: &Handle<Shader>) {
+    let Some(fragment) = &mut descriptor.fragment else {
+        descriptor.fragment = Some(FragmentState {
+            shader: shader.clone(),
+            shader_defs: descriptor.vertex.shader_defs.clone(),
+            ..default()
+        });
+        return;
+    };
+    let has_outputs = fragment.shader_defs.contains(&"PREPASS_FRAGMENT".into());
+    let path = fragment.shader.path();
+    let is_bevys = path.is_some_and(|path| path.path().ends_with(BEVYS_PREPASS_SHADER));
+    if is_bevys && !has_outputs {
+        fragment.shader = shader.clone();
+        fragment.shader_defs.push("FADES_MASKED".into());
+    }
+}
+
+/// The shader of [`StandardMaterial`]'s prepasses.
+const BEVYS_PREPASS_SHADER: &str = "bevy_pbr/render/pbr_prepass.wgsl";
 
 /// [`MaterialProperties::base_specialize`] of a set's material.
 pub(in crate::render) fn specialize_set(
@@ -234,6 +279,36 @@ pub(in crate::render) fn specialize_set(
         faces.note(properties, PassKind::Main, id, specializer.made.get());
         Ok(id)
     })
+}
+
+/// The key of pipelines whose instances fade.
+fn fading(key: ErasedMaterialPipelineKey) -> ErasedMaterialPipelineKey {
+    let mesh_key: MeshPipelineKey = key.mesh_key.downcast();
+    let mesh_key = mesh_key | MeshPipelineKey::VISIBILITY_RANGE_DITHER;
+    ErasedMaterialPipelineKey {
+        mesh_key: ErasedMeshPipelineKey::new(mesh_key),
+        ..key
+    }
+}
+
+/// [`MaterialProperties::base_specialize`] of the material of a set that fades.
+pub(in crate::render) fn specialize_fading_set(
+    world: &mut World,
+    key: ErasedMaterialPipelineKey,
+    layout: &MeshVertexBufferLayoutRef,
+    properties: &Arc<MaterialProperties>,
+) -> Result<CachedRenderPipelineId, SpecializedMeshPipelineError> {
+    specialize_set(world, fading(key), layout, properties)
+}
+
+/// [`MaterialProperties::prepass_specialize`] of the material of a set that fades.
+pub(in crate::render) fn specialize_fading_set_prepass(
+    world: &mut World,
+    key: ErasedMaterialPipelineKey,
+    layout: &MeshVertexBufferLayoutRef,
+    properties: &Arc<MaterialProperties>,
+) -> Result<CachedRenderPipelineId, SpecializedMeshPipelineError> {
+    specialize_set_prepass(world, fading(key), layout, properties)
 }
 
 /// [`MaterialProperties::prepass_specialize`] of a set's material.

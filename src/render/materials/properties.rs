@@ -2,7 +2,10 @@
 
 use super::{
     drawn_by::DrawnBy,
-    pipeline::{specialize_set, specialize_set_prepass},
+    pipeline::{
+        specialize_fading_set, specialize_fading_set_prepass, specialize_set,
+        specialize_set_prepass,
+    },
 };
 use crate::render::draw::{DrawSet, DrawSetDepthOnly, DrawSetPrepass};
 use bevy::{
@@ -57,6 +60,10 @@ pub(super) fn alias_properties(
         prepass_enabled: from.prepass_enabled,
         ..MaterialProperties::default()
     };
+    if drawn == DrawnBy::Fading {
+        to.base_specialize = Some(specialize_fading_set);
+        to.prepass_specialize = Some(specialize_fading_set_prepass);
+    }
     if drawn == DrawnBy::Expanded {
         to.base_specialize = from.base_specialize;
         to.prepass_specialize = from.prepass_specialize;

@@ -1,6 +1,6 @@
 //! What the last run of `alias_materials` found. While it holds, the next run has nothing to do.
 
-use super::drawn_by::Able;
+use super::drawn_by::{Able, Asked};
 use bevy::{
     asset::UntypedAssetId,
     material::MaterialProperties,
@@ -31,8 +31,8 @@ pub(super) struct SettledMaterial {
     /// The material's own properties.
     pub properties: Arc<MaterialProperties>,
     pub binding: MaterialBindingId,
-    /// The entity asked for one `MeshUniform` per survivor.
-    pub asks_expanded: bool,
+    /// What the entity asked for.
+    pub asked: Asked,
 }
 
 impl Settled {
@@ -41,13 +41,13 @@ impl Settled {
         &self,
         entities: &[MainEntity],
         able: Able,
-        asks_expanded: impl Fn(&MainEntity) -> bool,
+        asked: impl Fn(&MainEntity) -> Asked,
         instances: &RenderMaterialInstances,
         materials: &ErasedRenderAssets<PreparedMaterial>,
     ) -> bool {
         let is_same = |entity: &MainEntity, known: &SettledMaterial, id: UntypedAssetId| {
             id == known.alias
-                && asks_expanded(entity) == known.asks_expanded
+                && asked(entity) == known.asked
                 && materials.get(known.original).is_some_and(|material| {
                     Arc::ptr_eq(&material.properties, &known.properties)
                         && is_same_binding(material.binding, known.binding)

@@ -1,0 +1,51 @@
+// How an instance fades, by Bevy's dither levels: -16 is not drawn yet, 0 is drawn whole, 16 is not
+// drawn any more. Two levels of detail that fade into each other have levels l - 16 and l, and
+// Bevy's dither pattern draws each pixel of exactly one of them.
+#define_import_path bevy_gpu_culling::draw_fade
+
+#import bevy_pbr::{mesh_bindings::mesh, mesh_functions, mesh_view_bindings::view}
+#import bevy_gpu_culling::draw_instance::{
+    DRAW_RANGE_OF_CENTERS, Instance, SET, position_to_set, slot,
+}
+
+#ifdef VISIBILITY_RANGE_DITHER
+
+// The dither level at a distance. Between the first two margins something fades in, between the
+// last two it fades out.
+//
+//     at         x         y         z         w
+//     level -16  |  -16..0 |    0    |  0..16  |  16
+fn level_between(margins: vec4<f32>, at: f32) -> i32 {
+    let is_behind = at >= margins.z;
+    let ends = select(margins.xy, margins.zw, is_behind);
+    let share = (at - ends.x) / (ends.y - ends.x);
+    // A margin without width is a step.
+    let level = select(i32(round(share * 16.0)), 16, at >= ends.y);
+    return select(-16, 0, is_behind) + clamp(level, 0, 16);
+}
+
+// The dither level of an instance of the set.
+fn dither_level(instance: Instance) -> i32 {
+    let world_from_set = mesh_functions::get_world_from_local(SET);
+    let eye = view.lod_view_world_position;
+    let center = (world_from_set * position_to_set(instance, slot.center)).xyz;
+    let origin = (world_from_set * vec4(instance.position, 1.0)).xyz;
+    let place = select(origin, center, (slot.flags & DRAW_RANGE_OF_CENTERS) != 0u);
+    let in_range = level_between(slot.distances, distance(place, eye));
+    // Pixels of one unit at distance 1; at any distance if the view is orthographic.
+    let pixels = 0.5 * view.viewport.w * abs(view.clip_from_view[1].y);
+    let apart = select(distance(center, eye), 1.0, view.clip_from_view[3].w == 1.0);
+    let error = apart / (instance.scale * slot.error_scale * pixels);
+    let of_levels = level_between(slot.errors, select(0.0, error, slot.error_scale > 0.0));
+    // What the entity's own VisibilityRange says of the whole set, if it has one.
+    var of_set = 0;
+    if (mesh[SET].flags & 0xffffu) != 0xffffu {
+        of_set = mesh_functions::get_visibility_range_dither_level(SET, world_from_set[3]);
+    }
+    // One pattern: the one that draws least.
+    var level = of_levels;
+    level = select(level, in_range, abs(in_range) > abs(level));
+    return select(level, of_set, abs(of_set) > abs(level));
+}
+
+#endif

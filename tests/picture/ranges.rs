@@ -1,0 +1,301 @@
+//! Visibility ranges and cross-fades: each instance looks like an entity with Bevy's
+//! `VisibilityRange`.
+
+use crate::{
+    eye, moved, red,
+    scene::{How, SIZE, Stage, assert_same_picture, field},
+};
+use bevy::{
+    camera::visibility::VisibilityRange,
+    core_pipeline::prepass::{DeferredPrepass, DepthPrepass, MotionVectorPrepass, NormalPrepass},
+    pbr::DefaultOpaqueRendererMethod,
+    prelude::*,
+};
+use bevy_gpu_culling::prelude::*;
+use core::f32::consts::FRAC_PI_4;
+use image::RgbaImage;
+
+fn range(start: [f32; 2], end: [f32; 2], use_aabb: bool) -> VisibilityRange {
+    VisibilityRange {
+        start_margin: start[0]..start[1],
+        end_margin: end[0]..end[1],
+        use_aabb,
+    }
+}
+
+/// A cone that stands on its origin, so that its center is elsewhere.
+fn standing_cone() -> Mesh {
+    Mesh::from(Cone::new(0.4, 1.6)).translated_by(Vec3::Y * 0.8)
+}
+
+/// Near instances are red cones, far ones green boxes.
+fn spawn_both(stage: &mut Stage, ranges: &[VisibilityRange; 2], mask: bool) {
+    let set = field(400, true);
+    let green = StandardMaterial {
+        base_color: Color::srgb(0.3, 0.8, 0.3),
+        ..red()
+    };
+    let meshes = [
+        stage.mesh(standing_cone()),
+        stage.mesh(Cuboid::from_length(0.5)),
+    ];
+    let handle = match stage.how {
+        How::Set(_) => stage.add(set.clone()),
+        How::Entities => Handle::default(),
+    };
+    for ((mesh, mut material), range) in meshes.into_iter().zip([red(), green]).zip(ranges) {
+        if mask {
+            material.alpha_mode = AlphaMode::Mask(0.5);
+        }
+        let material = stage.standard(material);
+        match stage.how {
+            How::Set(_) => {
+                let range = InstanceVisibilityRange(range.clone());
+                let set = GpuInstances(handle.clone());
+                stage.spawn((Mesh3d(mesh), material, set, moved(), range));
+            }
+            How::Entities => {
+                let parent = stage.spawn((moved(), Visibility::default()));
+                for instance in set.iter() {
+                    stage.spawn((
+                        Mesh3d(mesh.clone()),
+                        material.clone(),
+                        Transform::from(instance),
+                        range.clone(),
+                        ChildOf(parent),
+                    ));
+                }
+            }
+        }
+    }
+}
+
+fn draw(how: How, build: impl FnOnce(&mut Stage)) -> RgbaImage {
+    let mut stage = Stage::new(how);
+    build(&mut stage);
+    let picture = stage.picture();
+    if how != How::Entities {
+        stage.verify();
+    }
+    picture
+}
+
+const TIERS: [CullingTier; 3] = [
+    CullingTier::Subgroup,
+    CullingTier::Workgroup,
+    CullingTier::Cpu,
+];
+
+#[test]
+fn instances_in_ranges_look_like_entities_with_them() {
+    let cases = [
+        (
+            "abrupt",
+            [
+                VisibilityRange::abrupt(4.0, 9.0),
+                VisibilityRange::abrupt(9.0, 14.0),
+            ],
+        ),
+        (
+            "faded",
+            [
+                range([3.0, 4.0], [7.0, 10.0], false),
+                range([7.0, 10.0], [12.0, 16.0], false),
+            ],
+        ),
+        // In the fragment stages of entities, the origin decides in any case.
+        (
+            "centers",
+            [
+                VisibilityRange {
+                    use_aabb: true,
+                    ..VisibilityRange::abrupt(4.0, 9.0)
+                },
+                VisibilityRange {
+                    use_aabb: true,
+                    ..VisibilityRange::abrupt(9.0, 14.0)
+                },
+            ],
+        ),
+    ];
+    for (name, ranges) in &cases {
+        let build = |stage: &mut Stage| {
+            spawn_both(stage, ranges, false);
+            stage.lights(true);
+            stage.camera(eye(), ());
+        };
+        let expected = draw(How::Entities, build);
+        for tier in TIERS {
+            let picture = draw(How::Set(Some(tier)), build);
+            assert_same_picture(&format!("{name} ranges on {tier}"), &picture, &expected);
+        }
+    }
+}
+
+/// With a prepass, deferred, masked, and with several samples per pixel. A depth prepass alone is
+/// compared with the picture without one: there, Bevy's entities write the depth of pixels that
+/// they do not draw.
+#[test]
+fn ranges_fade_in_all_passes() {
+    let ranges = [
+        range([3.0, 4.0], [7.0, 10.0], false),
+        range([7.0, 10.0], [12.0, 16.0], false),
+    ];
+    let scene = |stage: &mut Stage, mask: bool| {
+        spawn_both(stage, &ranges, mask);
+        stage.lights(false);
+    };
+    let forward = |how, mask| {
+        draw(how, |stage| {
+            scene(stage, mask);
+            stage.camera(eye(), ());
+        })
+    };
+    let expected = forward(How::Entities, false);
+    let depth = |mask| {
+        draw(How::Set(None), |stage| {
+            scene(stage, mask);
+            stage.camera(eye(), (DepthPrepass, Msaa::Off));
+        })
+    };
+    let single = draw(How::Entities, |stage| {
+        scene(stage, false);
+        stage.camera(eye(), Msaa::Off);
+    });
+    assert_same_picture("depth prepass", &depth(false), &single);
+    assert_same_picture("depth prepass, masked", &depth(true), &single);
+    assert_same_picture("masked", &forward(How::Set(None), true), &expected);
+    let prepasses = |how| {
+        draw(how, |stage| {
+            scene(stage, false);
+            stage.camera(eye(), (DepthPrepass, NormalPrepass, MotionVectorPrepass));
+        })
+    };
+    assert_same_picture(
+        "all prepasses",
+        &prepasses(How::Set(None)),
+        &prepasses(How::Entities),
+    );
+    let deferred = |how| {
+        draw(how, |stage| {
+            stage
+                .app
+                .insert_resource(DefaultOpaqueRendererMethod::deferred());
+            scene(stage, false);
+            stage.camera(eye(), (DepthPrepass, DeferredPrepass, Msaa::Off));
+        })
+    };
+    assert_same_picture(
+        "deferred",
+        &deferred(How::Set(None)),
+        &deferred(How::Entities),
+    );
+}
+
+/// A range may be changed, and one that makes no sense is ignored.
+#[test]
+fn a_range_follows_its_component() {
+    let set = field(300, false);
+    let build = |how: How, range: Option<VisibilityRange>| {
+        draw(how, |stage| {
+            let mesh = stage.mesh(Cuboid::from_length(0.5));
+            let material = stage.standard(red());
+            let entity = stage.spawn_set(&set, (mesh, material), moved());
+            stage.lights(false);
+            stage.camera(eye(), ());
+            if let Some(range) = range {
+                stage.entity(entity).insert(InstanceVisibilityRange(range));
+            }
+        })
+    };
+    let everything = build(How::Set(None), None);
+    let mut stage = Stage::new(How::Set(None));
+    let mesh = stage.mesh(Cuboid::from_length(0.5));
+    let material = stage.standard(red());
+    let entity = stage.spawn_set(&set, (mesh, material), moved());
+    stage.lights(false);
+    stage.camera(eye(), ());
+    let faded = range([0.0, 0.0], [6.0, 9.0], false);
+    for (name, now) in [
+        ("nothing", Some(VisibilityRange::abrupt(500.0, 600.0))),
+        ("faded", Some(faded)),
+        ("abrupt", Some(VisibilityRange::abrupt(0.0, 9.0))),
+        ("ignored", Some(range([5.0, 4.0], [1.0, 2.0], false))),
+        ("removed", None),
+    ] {
+        match now.clone() {
+            Some(range) => stage.entity(entity).insert(InstanceVisibilityRange(range)),
+            None => stage.entity(entity).remove::<InstanceVisibilityRange>(),
+        };
+        let picture = stage.picture();
+        if name == "nothing" {
+            let colors: std::collections::HashSet<_> = picture.pixels().collect();
+            assert_eq!(colors.len(), 1, "nothing is drawn");
+            continue;
+        }
+        let expected = match name {
+            "ignored" | "removed" => everything.clone(),
+            _ => build(How::Set(None), now),
+        };
+        assert_same_picture(&format!("range changed to {name}"), &picture, &expected);
+    }
+}
+
+/// Errors of the levels of the test below.
+const ERRORS: [f32; 2] = [0.02, 0.05];
+/// How long they fade.
+const FADE: f32 = 0.6;
+
+/// Two levels that fade into each other look like two entities whose ranges do.
+#[test]
+fn levels_fade_as_entities_do() {
+    let set = field(400, true);
+    let place = Transform::from_xyz(0.5, -0.3, -1.0).with_scale(Vec3::splat(1.2));
+    let meshes = |stage: &mut Stage| {
+        [
+            stage.mesh(Sphere::new(0.3)),
+            stage.mesh(Cuboid::new(0.4, 0.4, 0.4)),
+            stage.mesh(Mesh::from(Tetrahedron::default()).scaled_by(Vec3::splat(0.4))),
+        ]
+    };
+    let expected = draw(How::Entities, |stage| {
+        let meshes = meshes(stage);
+        let material = stage.standard(red());
+        let pixels = SIZE.y as f32 / 2.0 / (FRAC_PI_4 / 2.0).tan();
+        for instance in set.iter() {
+            let transform = place * Transform::from(instance);
+            let begin = ERRORS.map(|error| error * transform.scale.x * pixels);
+            let [near, far] = [
+                [begin[0], (begin[0] * (1.0 + FADE)).min(begin[1])],
+                [begin[1], begin[1] * (1.0 + FADE)],
+            ];
+            let ranges = [
+                range([0.0, 0.0], near, false),
+                range(near, far, false),
+                range(far, [1e6, 1e6], false),
+            ];
+            for (mesh, range) in meshes.iter().zip(ranges) {
+                stage.spawn((Mesh3d(mesh.clone()), material.clone(), transform, range));
+            }
+        }
+        stage.lights(false);
+        stage.camera(eye(), ());
+    });
+    for tier in TIERS {
+        let picture = draw(How::Set(Some(tier)), |stage| {
+            let [full, coarser @ ..] = meshes(stage);
+            let material = stage.standard(red());
+            let entity = stage.spawn_set(&set, (full, material), place);
+            let levels = coarser.into_iter().zip(ERRORS);
+            stage.entity(entity).insert(InstanceLods {
+                levels: levels
+                    .map(|(mesh, error)| InstanceLod { mesh, error })
+                    .collect(),
+                fade: FADE,
+            });
+            stage.lights(false);
+            stage.camera(eye(), ());
+        });
+        assert_same_picture(&format!("levels fade on {tier}"), &picture, &expected);
+    }
+}
