@@ -4,7 +4,7 @@ pub(super) mod auto;
 pub(super) mod tuning;
 
 use crate::cull::{Compaction, CullingTier, FrameCounts, plan::Plan};
-use auto::Auto;
+use auto::{Auto, FrameSize};
 use tuning::Tuning;
 use wgpu::{Backend, Device};
 
@@ -47,7 +47,13 @@ impl Choice {
         let tests = plan.batches.iter().map(|batch| batch.most_survivors).sum();
         let strips = plan.batches.iter().map(|batch| batch.batch.strip_count);
         let strips = strips.map(u64::from).sum();
-        self.auto.pick(&self.tuning, tests, strips, frame)
+        let has_levels = plan.batches.iter().any(|batch| batch.has_levels);
+        let size = FrameSize {
+            tests,
+            strips,
+            has_levels,
+        };
+        self.auto.pick(&self.tuning, size, frame)
     }
 
     /// Reads the counters of an earlier frame.

@@ -142,6 +142,8 @@ pub struct BatchPlan {
     pub chunk_views: Vec<ChunkView>,
     /// Number of survivors if everything were visible. An instance is in one level of each view.
     pub most_survivors: u64,
+    /// Whether some row is of a coarser level of detail.
+    pub has_levels: bool,
     /// Whether each subgroup may vote on its own crossed blocks: each chunk has a single row, and
     /// there are more than [`PlanLimits::few_counts`] counts.
     pub crossed_block_per_subgroup: bool,
@@ -411,6 +413,7 @@ impl Plan {
                     batch.most_survivors += u64::from(instances);
                 }
             }
+            batch.has_levels |= request.shapes.len() > 1;
             batch.batch.row_count += rows.len() as u32;
             batch.batch.block_count += blocks;
             batch.batch.count_len += counts;

@@ -29,6 +29,14 @@ pub(crate) const FINE_WORDS: u32 = 1 << 18;
 /// million, for which it wins by far, and 16 million, for which it loses.
 pub(crate) const ONE_PASS: u64 = 8_000_000;
 
+/// The same for views with levels of detail: `look-back` tests each row of a strip alone, and most
+/// blocks lie on the border of some level.
+pub(crate) const ONE_PASS_WITH_LEVELS: u64 = 300_000;
+
+/// Largest number of tests of views with levels of detail for which blocks are not classified, on
+/// a device that otherwise takes `look-back`: between 1 million and 4 million.
+pub(crate) const FEW_TESTS_WITH_LEVELS: u64 = 2_000_000;
+
 /// Largest number of tests for which a device without subgroups does not classify blocks.
 pub(crate) const FEW_TESTS: u64 = 700_000;
 

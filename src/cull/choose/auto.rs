@@ -3,7 +3,10 @@
 use super::tuning::Tuning;
 use crate::cull::{
     Compaction, FrameCounts,
-    policy::{LOOK_AGAIN, MOST_STRIPS, MOVED, NEARLY_ALL, NEARLY_ALL_CROSSED},
+    policy::{
+        FEW_TESTS_WITH_LEVELS, LOOK_AGAIN, MOST_STRIPS, MOVED, NEARLY_ALL, NEARLY_ALL_CROSSED,
+        ONE_PASS_WITH_LEVELS,
+    },
 };
 
 /// The choice between [`Compaction::VoteScanCompact`] and [`Compaction::Classify`] if a [`Tuning`]
@@ -20,6 +23,17 @@ pub(crate) struct Auto {
     /// others, so it ends only a tenth beyond a border: a count that swings about the border does
     /// not create buffers each time.
     one_pass: bool,
+}
+
+/// How much there is to test in a frame.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FrameSize {
+    /// Instances times views.
+    pub tests: u64,
+    /// Strips of all rows.
+    pub strips: u64,
+    /// Whether some view has levels of detail.
+    pub has_levels: bool,
 }
 
 /// The frame in which classification stopped.
@@ -46,21 +60,32 @@ impl Auto {
         }
     }
 
-    /// The compaction for frame `frame` with `tests` tests in `strips` strips.
-    pub fn pick(&mut self, tuning: &Tuning, tests: u64, strips: u64, frame: u64) -> Compaction {
+    /// The compaction for frame `frame` of this size.
+    pub fn pick(&mut self, tuning: &Tuning, size: FrameSize, frame: u64) -> Compaction {
+        let FrameSize { tests, strips, .. } = size;
         let tenth = |value: u64| if self.one_pass { value / 10 } else { 0 };
         let mut step = tuning.pick(tests);
         if tuning.pick(tests - tenth(tests)) == Compaction::LookBack {
             step = Compaction::LookBack;
         }
         let most_strips = MOST_STRIPS + tenth(MOST_STRIPS);
-        self.one_pass = step == Compaction::LookBack && strips <= most_strips;
+        let most_tests = match size.has_levels {
+            true => ONE_PASS_WITH_LEVELS + tenth(ONE_PASS_WITH_LEVELS),
+            false => u64::MAX,
+        };
+        self.one_pass =
+            step == Compaction::LookBack && strips <= most_strips && tests <= most_tests;
         let has = |one: Compaction| tuning.has(one);
         if !has(Compaction::VoteScanCompact) {
             return step;
         }
         if step == Compaction::LookBack && !self.one_pass {
-            step = Compaction::VoteScanCompact;
+            let classifies = size.has_levels && tests > FEW_TESTS_WITH_LEVELS;
+            step = if classifies && has(Compaction::Classify) {
+                Compaction::Classify
+            } else {
+                Compaction::VoteScanCompact
+            };
         }
         let visible = self.visible.unwrap_or(0);
         let nearly_all = visible >= NEARLY_ALL && has(Compaction::Classify);
@@ -116,62 +141,73 @@ mod tests {
         Tuning::new([(1000, VoteScanCompact), (u64::MAX, Classify)])
     }
 
+    fn size(tests: u64, strips: u64) -> FrameSize {
+        FrameSize {
+            tests,
+            strips,
+            has_levels: false,
+        }
+    }
+
     #[test]
     fn without_counters_the_tuning_says_all() {
         let mut auto = Auto::default();
-        assert_eq!(auto.pick(&tuning(), 1000, 1, 1), VoteScanCompact);
-        assert_eq!(auto.pick(&tuning(), 1001, 1, 2), Classify);
+        assert_eq!(auto.pick(&tuning(), size(1000, 1), 1), VoteScanCompact);
+        assert_eq!(auto.pick(&tuning(), size(1001, 1), 2), Classify);
     }
 
     #[test]
     fn few_instances_are_classified_when_all_are_visible() {
         let mut auto = Auto::default();
         auto.learn(&counts(100, 96, None));
-        assert_eq!(auto.pick(&tuning(), 100, 1, 1), Classify);
+        assert_eq!(auto.pick(&tuning(), size(100, 1), 1), Classify);
         auto.learn(&counts(100, 50, Some((1, 1))));
-        assert_eq!(auto.pick(&tuning(), 100, 1, 2), VoteScanCompact);
+        assert_eq!(auto.pick(&tuning(), size(100, 1), 2), VoteScanCompact);
     }
 
     #[test]
     fn crossed_blocks_are_left_alone_until_something_changes_or_time_has_passed() {
         let mut auto = Auto::default();
         auto.learn(&counts(10_000, 2500, Some((10, 9))));
-        assert_eq!(auto.pick(&tuning(), 10_000, 1, 1), VoteScanCompact);
+        assert_eq!(auto.pick(&tuning(), size(10_000, 1), 1), VoteScanCompact);
         auto.learn(&counts(10_000, 2600, None));
-        assert_eq!(auto.pick(&tuning(), 10_000, 1, 2), VoteScanCompact);
+        assert_eq!(auto.pick(&tuning(), size(10_000, 1), 2), VoteScanCompact);
         // The view turned.
         auto.learn(&counts(10_000, 5000, None));
-        assert_eq!(auto.pick(&tuning(), 10_000, 1, 3), Classify);
-        assert_eq!(auto.pick(&tuning(), 10_000, 1, 4), Classify);
+        assert_eq!(auto.pick(&tuning(), size(10_000, 1), 3), Classify);
+        assert_eq!(auto.pick(&tuning(), size(10_000, 1), 4), Classify);
         auto.learn(&counts(10_000, 5000, Some((10, 10))));
-        assert_eq!(auto.pick(&tuning(), 10_000, 1, 5), VoteScanCompact);
+        assert_eq!(auto.pick(&tuning(), size(10_000, 1), 5), VoteScanCompact);
         // Instances were added.
-        assert_eq!(auto.pick(&tuning(), 12_000, 1, 6), Classify);
+        assert_eq!(auto.pick(&tuning(), size(12_000, 1), 6), Classify);
         auto.learn(&counts(12_000, 5000, Some((10, 10))));
-        assert_eq!(auto.pick(&tuning(), 12_000, 1, 7), VoteScanCompact);
+        assert_eq!(auto.pick(&tuning(), size(12_000, 1), 7), VoteScanCompact);
         assert_eq!(
-            auto.pick(&tuning(), 12_000, 1, 7 + LOOK_AGAIN - 1),
+            auto.pick(&tuning(), size(12_000, 1), 7 + LOOK_AGAIN - 1),
             VoteScanCompact
         );
-        assert_eq!(auto.pick(&tuning(), 12_000, 1, 7 + LOOK_AGAIN), Classify);
+        assert_eq!(
+            auto.pick(&tuning(), size(12_000, 1), 7 + LOOK_AGAIN),
+            Classify
+        );
     }
 
     #[test]
     fn what_was_crossed_is_forgotten_when_all_is_visible() {
         let mut auto = Auto::default();
         auto.learn(&counts(10_000, 2500, Some((10, 10))));
-        assert_eq!(auto.pick(&tuning(), 10_000, 1, 1), VoteScanCompact);
+        assert_eq!(auto.pick(&tuning(), size(10_000, 1), 1), VoteScanCompact);
         auto.learn(&counts(100, 100, None));
-        assert_eq!(auto.pick(&tuning(), 100, 1, 2), Classify);
+        assert_eq!(auto.pick(&tuning(), size(100, 1), 2), Classify);
         auto.learn(&counts(10_000, 2500, Some((10, 3))));
-        assert_eq!(auto.pick(&tuning(), 10_000, 1, 3), Classify);
+        assert_eq!(auto.pick(&tuning(), size(10_000, 1), 3), Classify);
     }
 
     #[test]
     fn sorted_instances_stay_classified() {
         let mut auto = Auto::default();
         for frame in 0..1000 {
-            assert_eq!(auto.pick(&tuning(), 10_000, 1, frame), Classify);
+            assert_eq!(auto.pick(&tuning(), size(10_000, 1), frame), Classify);
             auto.learn(&counts(10_000, 2500, Some((10, 3))));
         }
     }
@@ -180,12 +216,15 @@ mod tests {
     fn one_pass_serves_few_tests_but_not_many_small_sets() {
         let rule = Tuning::rule(CullingTier::Subgroup);
         let mut auto = Auto::default();
-        assert_eq!(auto.pick(&rule, 1_000_000, 1000, 1), LookBack);
-        assert_eq!(auto.pick(&rule, 1_000_000, 10_000, 2), VoteScanCompact);
-        assert_eq!(auto.pick(&rule, 100_000_000, 10_000, 3), Classify);
+        assert_eq!(auto.pick(&rule, size(1_000_000, 1000), 1), LookBack);
+        assert_eq!(
+            auto.pick(&rule, size(1_000_000, 10_000), 2),
+            VoteScanCompact
+        );
+        assert_eq!(auto.pick(&rule, size(100_000_000, 10_000), 3), Classify);
         auto.learn(&counts(100, 100, None));
-        assert_eq!(auto.pick(&rule, 1_000_000, 1000, 4), LookBack);
-        assert_eq!(auto.pick(&rule, 1_000_000, 10_000, 5), Classify);
+        assert_eq!(auto.pick(&rule, size(1_000_000, 1000), 4), LookBack);
+        assert_eq!(auto.pick(&rule, size(1_000_000, 10_000), 5), Classify);
     }
 
     #[test]
@@ -193,7 +232,7 @@ mod tests {
         let rule = Tuning::rule(CullingTier::Subgroup);
         let mut auto = Auto::default();
         let mut picks = |frames: [(u64, u64); 6]| {
-            frames.map(|(tests, strips)| auto.pick(&rule, tests, strips, 1) == LookBack)
+            frames.map(|(tests, strips)| auto.pick(&rule, size(tests, strips), 1) == LookBack)
         };
         let tests = [8, 9, 8, 10, 9, 7].map(|millions| (millions * 980_000, 1));
         assert_eq!(picks(tests), [true, true, true, false, false, true]);
@@ -202,11 +241,32 @@ mod tests {
     }
 
     #[test]
+    fn levels_of_detail_are_one_pass_in_small_frames_only() {
+        let rule = Tuning::rule(CullingTier::Subgroup);
+        let mut auto = Auto::default();
+        let mut picks = |tests| {
+            let size = FrameSize {
+                tests,
+                strips: 700,
+                has_levels: true,
+            };
+            auto.pick(&rule, size, 1)
+        };
+        assert_eq!(picks(100_000), LookBack);
+        // It ends a tenth beyond the border.
+        assert_eq!(picks(320_000), LookBack);
+        assert_eq!(picks(1_000_000), VoteScanCompact);
+        assert_eq!(picks(320_000), VoteScanCompact);
+        assert_eq!(picks(4_000_000), Classify);
+        assert_eq!(picks(100_000_000), Classify);
+    }
+
+    #[test]
     fn the_rule_leaves_crossed_blocks_alone() {
         let rule = Tuning::rule(CullingTier::Subgroup);
         let mut auto = Auto::default();
         auto.learn(&counts(100_000_000, 25_000_000, Some((10, 10))));
-        assert_eq!(auto.pick(&rule, 100_000_000, 1, 1), VoteScanCompact);
+        assert_eq!(auto.pick(&rule, size(100_000_000, 1), 1), VoteScanCompact);
     }
 
     #[test]
@@ -214,6 +274,6 @@ mod tests {
         let mut auto = Auto::default();
         auto.learn(&counts(100, 100, None));
         let tuning = Tuning::new([(u64::MAX, VoteScanCompact)]);
-        assert_eq!(auto.pick(&tuning, 100, 1, 1), VoteScanCompact);
+        assert_eq!(auto.pick(&tuning, size(100, 1), 1), VoteScanCompact);
     }
 }
