@@ -86,6 +86,26 @@ const PROVEN: &[(&str, &str, &str)] = &[
     ),
     (
         "Pass",
+        "cross-fades of levels of detail (`InstanceLods::fade`), as of entities with `VisibilityRange`",
+        "levels_fade_as_entities_do",
+    ),
+    (
+        "Culling",
+        "`InstanceVisibilityRange`: each instance looks like an entity with the `VisibilityRange`",
+        "instances_in_ranges_look_like_entities_with_them",
+    ),
+    (
+        "Pass",
+        "the same in forward, deferred, masked, and with prepasses",
+        "ranges_fade_in_all_passes",
+    ),
+    (
+        "Culling",
+        "Bevy's `VisibilityRange` on a set's entity: it acts on the whole set, by its origin",
+        "bevys_range_acts_on_the_whole_set",
+    ),
+    (
+        "Pass",
         "motion vectors of instances that move within their set, with `InstanceSet::keep_previous`: changed by `set`, or written by the GPU",
         "moved_instances_have_the_motion_of_moved_entities",
     ),
@@ -171,6 +191,10 @@ const NOT_BEVYS: &[(&str, &str)] = &[
         "blended and transmissive materials in prepasses",
         "Bevy leaves them out",
     ),
+    (
+        "entities with a `VisibilityRange` that fade, with a depth prepass alone",
+        "Bevy writes the depth of pixels that it then does not draw; sets are drawn as without the prepass (`ranges_fade_in_all_passes`)",
+    ),
 ];
 
 /// What no test covers, and why.
@@ -188,10 +212,6 @@ const UNTESTED: &[(&str, &str)] = &[
         "software Vulkan, on which this table was made, has none; the combinations above are compared with them if the adapter has them",
     ),
     ("light textures, decals", "no scene has them yet"),
-    (
-        "`VisibilityRange`, which acts on the whole set",
-        "no scene has it yet",
-    ),
 ];
 
 fn generate() -> String {

@@ -241,6 +241,60 @@ fn a_range_follows_its_component() {
     }
 }
 
+/// Bevy's own component on a set's entity is of the whole set, by its origin: all instances fade at
+/// once.
+#[test]
+fn bevys_range_acts_on_the_whole_set() {
+    let set = field(300, false);
+    let place = Transform::from_xyz(0.5, -0.3, -1.0).with_rotation(Quat::from_rotation_y(0.3));
+    let apart = eye().translation.distance(place.translation);
+    let picture = |how: How, range: Option<VisibilityRange>| {
+        draw(how, |stage| {
+            let mesh = stage.mesh(Cuboid::from_length(0.5));
+            let material = stage.standard(red());
+            match (how, range) {
+                (How::Set(_), range) => {
+                    let entity = stage.spawn_set(&set, (mesh, material), place);
+                    if let Some(range) = range {
+                        stage.entity(entity).insert(range);
+                    }
+                }
+                (How::Entities, range) => {
+                    for instance in set.iter() {
+                        let transform = place * Transform::from(instance);
+                        // As far beyond the margin as the set's origin is.
+                        let own = eye().translation.distance(transform.translation) - apart;
+                        let entity = (Mesh3d(mesh.clone()), material.clone(), transform);
+                        let entity = stage.spawn(entity);
+                        if let Some(VisibilityRange { end_margin, .. }) = &range {
+                            let end = [end_margin.start + own, end_margin.end + own];
+                            let range = self::range([-100.0, -100.0], end, false);
+                            stage.entity(entity).insert(range);
+                        }
+                    }
+                }
+            }
+            stage.lights(false);
+            stage.camera(eye(), ());
+        })
+    };
+    let half = || Some(range([0.0, 0.0], [apart - 2.0, apart + 2.0], false));
+    let fading = [How::Set(None), How::Entities].map(|how| picture(how, half()));
+    assert_same_picture("a whole set fades", &fading[0], &fading[1]);
+    let everything = picture(How::Set(None), None);
+    let near = picture(
+        How::Set(None),
+        Some(VisibilityRange::abrupt(0.0, apart + 1.0)),
+    );
+    assert_same_picture("a whole set in its range", &near, &everything);
+    let far = picture(
+        How::Set(None),
+        Some(VisibilityRange::abrupt(0.0, apart - 1.0)),
+    );
+    let colors: std::collections::HashSet<_> = far.pixels().collect();
+    assert_eq!(colors.len(), 1, "nothing is drawn");
+}
+
 /// Errors of the levels of the test below.
 const ERRORS: [f32; 2] = [0.02, 0.05];
 /// How long they fade.
