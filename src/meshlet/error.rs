@@ -185,3 +185,21 @@ pub enum MeshletError {
     #[error("the file could not be read or written: {0}")]
     Io(String),
 }
+
+/// Refuses a setting that is not from `least` to `most`.
+pub(super) fn check_setting(
+    name: &'static str,
+    value: f64,
+    least: f64,
+    most: f64,
+) -> Result<(), MeshletError> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(MeshletError::Setting {
+        name,
+        value,
+        least,
+        most,
+    })
+}

@@ -4,6 +4,7 @@ use super::{
     MeshData, MeshletError, POSITION, POSITION_FORMAT, VertexAttribute,
     build::{reorder, weld},
     data::{check_attributes, check_indices, positions},
+    error::check_setting,
 };
 use glam::Vec3;
 use meshopt::{SimplifyOptions, optimize_vertex_cache, simplify_with_update};
@@ -40,21 +41,8 @@ impl LodSettings {
     /// # Errors
     /// [`MeshletError::Setting`].
     pub fn check(&self) -> Result<(), MeshletError> {
-        for (name, value, least, most) in [
-            ("max_levels", f64::from(self.max_levels), 1.0, 7.0),
-            ("kept", f64::from(self.kept), 0.05, 0.75),
-        ] {
-            // In the settings' own precision.
-            if !(least..=most).contains(&((value * 1e6).round() / 1e6)) {
-                return Err(MeshletError::Setting {
-                    name,
-                    value,
-                    least,
-                    most,
-                });
-            }
-        }
-        Ok(())
+        check_setting("max_levels", f64::from(self.max_levels), 1.0, 7.0)?;
+        check_setting("kept", f64::from(self.kept), 0.05, 0.75)
     }
 }
 
