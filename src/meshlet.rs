@@ -21,6 +21,8 @@ mod error;
 mod file;
 #[cfg(feature = "meshlets")]
 mod simplify;
+#[cfg(feature = "meshlets")]
+mod surface;
 
 pub use cone::NormalCone;
 pub use data::{

@@ -9,9 +9,8 @@ use bevy::prelude::*;
 
 impl InstanceLods {
     /// Makes levels of a mesh with meshoptimizer, each from the one before, and adds their meshes
-    /// to
-    /// `meshes`. It takes some milliseconds per 10,000 triangles. There are no levels if the mesh
-    /// cannot become coarser.
+    /// to `meshes`. It takes about a tenth of a second per 10,000 triangles. There are no levels if
+    /// the mesh cannot become coarser.
     ///
     /// # Errors
     /// [`MeshletError`]: the mesh is not a list of triangles, has morph targets, has its vertices
