@@ -23,7 +23,9 @@ use bevy::{
 /// ```no_run
 /// # use bevy::prelude::*;
 /// # use bevy_gpu_culling::prelude::*;
-/// App::new().add_plugins((DefaultPlugins, GpuCullingPlugin::default(), CullingOverlayPlugin)).run();
+/// App::new()
+///     .add_plugins((DefaultPlugins, GpuCullingPlugin::default(), CullingOverlayPlugin))
+///     .run();
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CullingOverlayPlugin;
