@@ -64,7 +64,7 @@ pub mod prelude {
     #[cfg(feature = "bevy")]
     pub use crate::render::MeshletMesh3d;
     #[cfg(all(feature = "bevy", feature = "meshlets"))]
-    pub use crate::render::{BuildMeshlets, MeshletsBuilt};
+    pub use crate::render::{BuildLods, BuildMeshlets, LodsBuilt, MeshletsBuilt};
     #[cfg(feature = "bevy")]
     pub use crate::render::{
         CullingRadius, CullingReport, FreezeCulling, GpuCullingPlugin, GpuCullingSettings,

@@ -5,7 +5,7 @@ use super::{
     build::{reorder, weld},
     data::{check_attributes, check_indices, positions},
     error::check_setting,
-    surface::{Surface, triangles},
+    surface::{Surface, area, with_area},
 };
 use glam::Vec3;
 use meshopt::{SimplifyOptions, optimize_vertex_cache, simplify_with_update};
@@ -70,7 +70,20 @@ impl MeshData {
     /// [`MeshletError`]: settings out of range, no triangles, an index without a vertex, a position
     /// that is not finite, or an attribute with too few bytes.
     pub fn simplified(&self, settings: &LodSettings) -> Result<Vec<SimplifiedMesh>, MeshletError> {
+        self.simplified_with_progress(settings, |_| ())
+    }
+
+    /// Same as [`Self::simplified`], and regularly reports the progress, from 0 to 1.
+    ///
+    /// # Errors
+    /// Same as [`Self::simplified`].
+    pub fn simplified_with_progress(
+        &self,
+        settings: &LodSettings,
+        mut progress: impl FnMut(f32),
+    ) -> Result<Vec<SimplifiedMesh>, MeshletError> {
         settings.check()?;
+        progress(0.0);
         check_indices(self.indices.as_deref(), self.vertex_count)?;
         check_attributes(&self.attributes, self.vertex_count)?;
         let (mut welded, mut indices) = weld(self);
@@ -79,15 +92,22 @@ impl MeshData {
         let surface = Surface::new(&points, &full);
         let mut levels = Vec::new();
         let mut error = 0.0f32;
-        for _ in 0..settings.max_levels {
+        // A level takes time as the number of triangles that it is made from.
+        let done = |levels: f32| 1.0 - settings.kept.powf(levels);
+        let all = done(settings.max_levels as f32);
+        for number in 0..settings.max_levels {
+            let mut report = |share: f32| progress(done(number as f32 + share) / all);
             let Some(coarser) = coarser(&mut welded, &indices, settings) else {
                 break;
             };
             indices = coarser;
+            report(0.3);
             let moved = positions(&welded.attributes).ok_or(MeshletError::NoPositions)?;
             let distance = |moved: &[Vec3]| surface.distance(&Surface::new(moved, &indices));
             let grown = with_area(area(&points, &full), &moved, &indices);
-            let (plain, of_grown) = (distance(&moved), distance(&grown));
+            let plain = distance(&moved);
+            report(0.6);
+            let of_grown = distance(&grown);
             let mut data = compact(&welded, &indices);
             if of_grown <= plain * MOST_GROWN {
                 let mut grown_mesh = welded.clone();
@@ -98,37 +118,15 @@ impl MeshData {
                 error = error.max(plain);
             }
             levels.push(SimplifiedMesh { data, error });
+            report(1.0);
         }
+        progress(1.0);
         Ok(levels)
     }
 }
 
 /// How much farther a level may lie from the full mesh so that it keeps its area.
 const MOST_GROWN: f32 = 1.5;
-
-/// Sum of the triangles' areas.
-fn area(points: &[Vec3], indices: &[u32]) -> f32 {
-    triangles(points, indices).map(area_of).sum()
-}
-
-fn area_of([a, b, c]: [Vec3; 3]) -> f32 {
-    0.5 * (b - a).cross(c - a).length()
-}
-
-/// The points, scaled about the surface's center so that it has this area. A level that lost area
-/// covers fewer pixels: seen from all sides, a convex surface covers a quarter of its area
-/// (Cauchy). Thin things would vanish.
-fn with_area(wanted: f32, points: &[Vec3], indices: &[u32]) -> Vec<Vec3> {
-    let found = area(points, indices);
-    let scale = (wanted / found.max(f32::MIN_POSITIVE))
-        .sqrt()
-        .clamp(1.0, 2.0);
-    let weighted =
-        triangles(points, indices).map(|[a, b, c]| (a + b + c) / 3.0 * area_of([a, b, c]));
-    let center = weighted.sum::<Vec3>() / found.max(f32::MIN_POSITIVE);
-    let grow = |point: &Vec3| center + (*point - center) * scale;
-    points.iter().map(grow).collect()
-}
 
 fn set_attribute(mesh: &mut MeshData, id: u64, bytes: &[u8]) {
     let found = mesh
@@ -309,6 +307,22 @@ mod tests {
                 let ratio = most / level.error;
                 assert!((0.2..1.2).contains(&ratio), "{most}, error {}", level.error);
             }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn progress_rises_from_nothing_to_everything() -> Result<(), MeshletError> {
+        for mesh in [dome(16), dome(1)] {
+            let mut told = Vec::new();
+            mesh.simplified_with_progress(&LodSettings::default(), |share| told.push(share))?;
+            assert_eq!((told.first(), told.last()), (Some(&0.0), Some(&1.0)));
+            assert!(told.is_sorted(), "{told:?}");
+            let steps = told.windows(2).map(|pair| pair[1] - pair[0]);
+            assert!(
+                told.len() == 2 || steps.fold(0.0, f32::max) < 0.3,
+                "{told:?}"
+            );
         }
         Ok(())
     }

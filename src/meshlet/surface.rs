@@ -1,4 +1,4 @@
-//! Distances between surfaces of triangles.
+//! Surfaces of triangles: how far they lie apart, and their areas.
 
 use glam::Vec3;
 
@@ -163,6 +163,30 @@ fn samples([a, b, c]: &[Vec3; 3]) -> [Vec3; 7] {
 pub(super) fn triangles(points: &[Vec3], indices: &[u32]) -> impl Iterator<Item = [Vec3; 3]> {
     let corners = |triangle: &[u32]| [0, 1, 2].map(|corner| points[triangle[corner] as usize]);
     indices.chunks_exact(3).map(corners)
+}
+
+/// Sum of the triangles' areas.
+pub(super) fn area(points: &[Vec3], indices: &[u32]) -> f32 {
+    triangles(points, indices).map(area_of).sum()
+}
+
+fn area_of([a, b, c]: [Vec3; 3]) -> f32 {
+    0.5 * (b - a).cross(c - a).length()
+}
+
+/// The points, scaled about the surface's center so that it has this area. A level that lost area
+/// covers fewer pixels: seen from all sides, a convex surface covers a quarter of its area
+/// (Cauchy). Thin things would vanish.
+pub(super) fn with_area(wanted: f32, points: &[Vec3], indices: &[u32]) -> Vec<Vec3> {
+    let found = area(points, indices);
+    let scale = (wanted / found.max(f32::MIN_POSITIVE))
+        .sqrt()
+        .clamp(1.0, 2.0);
+    let weighted =
+        triangles(points, indices).map(|[a, b, c]| (a + b + c) / 3.0 * area_of([a, b, c]));
+    let center = weighted.sum::<Vec3>() / found.max(f32::MIN_POSITIVE);
+    let grow = |point: &Vec3| center + (*point - center) * scale;
+    points.iter().map(grow).collect()
 }
 
 /// The square of a point's distance from a triangle.

@@ -2,10 +2,10 @@
 
 use super::{InstanceLod, InstanceLods};
 use crate::{
-    meshlet::{LodSettings, MeshData, MeshletError},
+    meshlet::{LodSettings, MeshData, MeshletError, SimplifiedMesh},
     render::meshlets::mesh_of,
 };
-use bevy::prelude::*;
+use bevy::{asset::RenderAssetUsages, prelude::*};
 
 impl InstanceLods {
     /// Makes levels of a mesh with meshoptimizer, each from the one before, and adds their meshes
@@ -21,13 +21,18 @@ impl InstanceLods {
         meshes: &mut Assets<Mesh>,
     ) -> Result<Self, MeshletError> {
         let levels = Self::simplified_meshes(mesh, settings)?;
+        Ok(Self::from_meshes(levels, meshes))
+    }
+
+    /// Adds the meshes of levels, which come with their errors.
+    pub(super) fn from_meshes(levels: Vec<(Mesh, f32)>, meshes: &mut Assets<Mesh>) -> Self {
         let levels = levels.into_iter().map(|(mesh, error)| InstanceLod {
             mesh: meshes.add(mesh),
             error,
         });
-        Ok(Self {
+        Self {
             levels: levels.collect(),
-        })
+        }
     }
 
     /// The same as plain meshes with their errors, for any thread, and for changes before they are
@@ -39,20 +44,30 @@ impl InstanceLods {
         mesh: &Mesh,
         settings: &LodSettings,
     ) -> Result<Vec<(Mesh, f32)>, MeshletError> {
-        let levels = MeshData::try_from(mesh)?.simplified(settings)?;
-        let to_mesh = |level: crate::meshlet::SimplifiedMesh| {
-            let data = level.data;
-            let indices = data.indices.unwrap_or_default();
-            let made = mesh_of(
-                &data.attributes,
-                data.vertex_count,
-                &indices,
-                mesh.asset_usage,
-            )?;
-            Ok((made, level.error))
-        };
-        levels.into_iter().map(to_mesh).collect()
+        level_meshes(
+            &MeshData::try_from(mesh)?,
+            mesh.asset_usage,
+            settings,
+            |_| (),
+        )
     }
+}
+
+/// The levels of a mesh with their errors. The share that is done is reported, from 0 to 1.
+pub(super) fn level_meshes(
+    mesh: &MeshData,
+    usage: RenderAssetUsages,
+    settings: &LodSettings,
+    progress: impl FnMut(f32),
+) -> Result<Vec<(Mesh, f32)>, MeshletError> {
+    let levels = mesh.simplified_with_progress(settings, progress)?;
+    let to_mesh = |level: SimplifiedMesh| {
+        let data = level.data;
+        let indices = data.indices.unwrap_or_default();
+        let made = mesh_of(&data.attributes, data.vertex_count, &indices, usage)?;
+        Ok((made, level.error))
+    };
+    levels.into_iter().map(to_mesh).collect()
 }
 
 #[cfg(test)]
