@@ -57,7 +57,7 @@ pub use components::{
 pub use cpu_times::{CpuStage, CpuTimes};
 pub use gpu_written::{InstanceBuffer, InstanceBuffers};
 #[cfg(feature = "meshlets")]
-pub use lods::{BuildLods, LodBuilds, LodsBuilt};
+pub use lods::{BuildLods, LodBuilds, LodsBuilt, MeshLods3d, MeshLodsLoader, MeshLodsSaver};
 pub use lods::{InstanceLod, InstanceLods};
 pub use meshlets::MeshletMesh3d;
 #[doc(hidden)]

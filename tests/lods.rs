@@ -1,4 +1,4 @@
-//! Levels of detail that are made in the background: pictures and log.
+//! Levels of detail that are made in the background or loaded from files: pictures and log.
 #![cfg(all(feature = "bevy", feature = "meshlets"))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -155,4 +155,84 @@ fn a_mesh_that_is_not_loaded_yet_gets_its_levels_later() {
     assert!(built.result.is_ok_and(|lods| lods.levels.len() == 5));
     assert!(!stage.entity(entity).contains::<BuildLods>());
     assert!(stage.entity(entity).contains::<InstanceLods>());
+}
+
+#[test]
+fn files_are_loaded_and_damaged_ones_refused() {
+    let log = Log::start();
+    let folder = tempfile::tempdir().unwrap();
+    let lods = MeshLods::from_mesh(&torus(), &LodSettings::default()).unwrap();
+    let bytes = lods.to_bytes().unwrap();
+    std::fs::write(folder.path().join("torus.lods"), &bytes).unwrap();
+    std::fs::write(folder.path().join("short.lods"), &bytes[..200]).unwrap();
+    // A level that no mesh can be made of: no format has this code.
+    let mut levels = lods.levels().to_vec();
+    for attribute in &mut levels[0].data.attributes[1..] {
+        attribute.format = 1000;
+    }
+    let odd = MeshLods::from_levels(levels).unwrap().to_bytes().unwrap();
+    std::fs::write(folder.path().join("odd.lods"), odd).unwrap();
+
+    let set = field(150, true);
+    let draw = |stage: &mut Stage, lods: &dyn Fn(&mut Stage, Entity)| {
+        let parts = furnish(stage);
+        let sets = places().map(|at| stage.spawn_set(&set, parts.clone(), at));
+        for entity in sets {
+            lods(stage, entity);
+        }
+        sets
+    };
+    let mut at_once = Stage::new(How::Set(None));
+    let mut meshes = at_once.app.world_mut().resource_mut::<Assets<Mesh>>();
+    let expected =
+        InstanceLods::simplified(&torus(), &LodSettings::default(), &mut meshes).unwrap();
+    draw(&mut at_once, &|stage, entity| {
+        stage.entity(entity).insert(expected.clone());
+    });
+    let expected = at_once.picture();
+
+    let mut stage = Stage::with_files(How::Set(None), folder.path());
+    let server = stage.app.world().resource::<AssetServer>().clone();
+    let [good, bad, odd]: [Handle<MeshLods>; 3] =
+        ["torus.lods", "short.lods", "odd.lods"].map(|path| server.load(path));
+    let sets = draw(&mut stage, &|stage, entity| {
+        stage.entity(entity).insert(MeshLods3d(good.clone()));
+    });
+    let without = [&bad, &odd].map(|lods| stage.spawn(MeshLods3d(lods.clone())));
+    for _ in 0..2000 {
+        stage.update(1);
+        let states = [&good, &bad, &odd].map(|handle| server.load_state(handle));
+        if states[0].is_loaded() && states[1].is_failed() && states[2].is_loaded() {
+            break;
+        }
+        std::thread::sleep(core::time::Duration::from_millis(5));
+    }
+    stage.update(2);
+    let assets = stage.app.world().resource::<Assets<MeshLods>>();
+    assert_eq!(assets.get(&good), Some(&lods));
+    for entity in without {
+        assert!(!stage.entity(entity).contains::<InstanceLods>());
+    }
+    let parts = [
+        &format!("MeshLods3d on {}:", without[1]),
+        "\"odd.lods\"",
+        "unknown format 1000",
+    ];
+    log.assert_once(&parts);
+    // The other line is Bevy's, of the short file.
+    log.assert_once(&["short.lods", "damaged"]);
+    assert_eq!(log.lines().len(), 2, "{:#?}", log.lines());
+    let [one, other] = sets.map(|entity| stage.entity(entity).get::<InstanceLods>().cloned());
+    assert!(one.is_some() && one == other, "the sets share the levels");
+    assert_same_picture("from a file", &stage.picture(), &expected);
+
+    // Fewer levels: the sets get them.
+    let fewer = MeshLods::from_levels(lods.levels()[..1].to_vec()).unwrap();
+    let mut assets = stage.app.world_mut().resource_mut::<Assets<MeshLods>>();
+    assets.insert(&good, fewer).unwrap();
+    stage.update(2);
+    for entity in sets {
+        let lods = stage.entity(entity).get::<InstanceLods>().cloned();
+        assert!(lods.is_some_and(|lods| lods.levels.len() == 1));
+    }
 }

@@ -1,9 +1,10 @@
-//! What can be wrong with a mesh, with settings or with a file of meshlets.
+//! What can be wrong with a mesh, with settings or with a file.
 
 use glam::Vec3;
 use thiserror::Error;
 
-/// Why a [`MeshletMesh`](super::MeshletMesh) could not be built, read or assembled.
+/// Why a [`MeshletMesh`](super::MeshletMesh) or levels of detail could not be built, read or
+/// assembled.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum MeshletError {
@@ -149,6 +150,22 @@ pub enum MeshletError {
     NotMeshlets {
         /// The first bytes of the file.
         found: Vec<u8>,
+    },
+    /// Not a file of levels of detail.
+    #[error("this is not a file of levels of detail: it starts with {found:02x?}")]
+    NotLods {
+        /// The first bytes of the file.
+        found: Vec<u8>,
+    },
+    /// The error of a level of detail is not finite, or less than the error of the level before.
+    #[error("level {level} has the error {error}, which must be finite and at least {least}")]
+    LevelError {
+        /// Number of the level, from 1.
+        level: usize,
+        /// Its error.
+        error: f32,
+        /// The error of the level before; 0 for the first.
+        least: f32,
     },
     /// A file of another version.
     #[error(

@@ -37,12 +37,16 @@ impl Default for LodSettings {
 }
 
 impl LodSettings {
+    /// Largest number of levels, without the full mesh.
+    pub const MOST_LEVELS: u32 = 7;
+
     /// Refuses values out of range.
     ///
     /// # Errors
     /// [`MeshletError::Setting`].
     pub fn check(&self) -> Result<(), MeshletError> {
-        check_setting("max_levels", f64::from(self.max_levels), 1.0, 7.0)?;
+        let most = f64::from(Self::MOST_LEVELS);
+        check_setting("max_levels", f64::from(self.max_levels), 1.0, most)?;
         check_setting("kept", f64::from(self.kept), 0.05, 0.75)
     }
 }

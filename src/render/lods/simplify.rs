@@ -61,13 +61,18 @@ pub(super) fn level_meshes(
     progress: impl FnMut(f32),
 ) -> Result<Vec<(Mesh, f32)>, MeshletError> {
     let levels = mesh.simplified_with_progress(settings, progress)?;
-    let to_mesh = |level: SimplifiedMesh| {
-        let data = level.data;
-        let indices = data.indices.unwrap_or_default();
-        let made = mesh_of(&data.attributes, data.vertex_count, &indices, usage)?;
-        Ok((made, level.error))
-    };
-    levels.into_iter().map(to_mesh).collect()
+    levels.iter().map(|level| to_mesh(level, usage)).collect()
+}
+
+/// A level as a mesh, with its error.
+pub(super) fn to_mesh(
+    level: &SimplifiedMesh,
+    usage: RenderAssetUsages,
+) -> Result<(Mesh, f32), MeshletError> {
+    let data = &level.data;
+    let indices = data.indices.as_deref().unwrap_or_default();
+    let mesh = mesh_of(&data.attributes, data.vertex_count, indices, usage)?;
+    Ok((mesh, level.error))
 }
 
 #[cfg(test)]
