@@ -7,8 +7,8 @@
 //!   directions that its triangles face.
 //! * [`MeshletMesh::to_bytes`], [`MeshletMesh::from_bytes`]: the file, versioned and with a
 //!   checksum.
-//! * [`MeshData::simplified`]: coarser forms of a mesh, its levels of detail. [`MeshLods`]: the same
-//!   as an asset, with its file.
+//! * [`MeshData::simplified`]: coarser forms of a mesh, its levels of detail. [`MeshLods`]: the
+//!   same as an asset, with its file.
 //! * [`MeshletError`]: what was wrong, with the value and the limit.
 //!
 //! Building and files need the feature `meshlets`. Nothing here depends on the GPU or Bevy.
