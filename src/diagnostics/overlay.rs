@@ -19,7 +19,8 @@ use bevy::{
 /// Shows the culling's counters, CPU times and GPU times in a window of Bevy's diagnostics overlay.
 ///
 /// Behind the number of triangles ([`TRIANGLES`]), it lists the levels of detail that cameras draw,
-/// the full meshes first. Each has its number of instances and of their triangles: `1.2k:3.2M`.
+/// the full meshes first. Each has its number of instances and of their triangles: `1.2k:3.2M`, or
+/// `-` if there are none.
 ///
 /// It adds the plugins that it needs ([`DiagnosticsOverlayPlugin`], [`RenderDiagnosticsPlugin`],
 /// [`FrameTimeDiagnosticsPlugin`]) unless the app already has them.
@@ -81,6 +82,9 @@ fn listed(levels: &[LevelReport]) -> String {
         return String::new();
     }
     let level = |level: &LevelReport| {
+        if level.visible == 0 {
+            return " -".to_owned();
+        }
         let [instances, triangles] = [level.visible, level.triangles].map(short);
         format!(" {instances}:{triangles}")
     };
@@ -185,7 +189,7 @@ mod tests {
         assert_eq!(listed(&[level(5, 50)]), "");
         assert_eq!(
             listed(&[level(5, 50), level(0, 0), level(1200, 4_000_000)]),
-            " = 5:50 0:0 1.2k:4.0M"
+            " = 5:50 - 1.2k:4.0M"
         );
     }
 }
