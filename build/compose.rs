@@ -2,8 +2,8 @@
 //!
 //! The files are WGSL with two extensions, both as in [WESL](https://wesl-lang.dev):
 //! `import package::cull::lists::lists;`, and `@if(subgroup)` or `@if(!subgroup)` in front of an
-//! import or a declaration. A kernel is an entry point of a file, with a set of features. It is made
-//! of the declarations that the entry point reaches through imports, verbatim and with their
+//! import or a declaration. A kernel is an entry point of a file, with a set of features. It is
+//! made of the declarations that the entry point reaches through imports, verbatim and with their
 //! comments, so names and lines stay as they are. Above each run of lines the text names its place:
 //!
 //! ```text
@@ -509,8 +509,8 @@ impl Composer<'_> {
         self.text()
     }
 
-    /// The next declaration to keep. When there are no others, what assertions mention that belong to
-    /// the kernel.
+    /// The next declaration to keep. When there are no others, what assertions mention that belong
+    /// to the kernel.
     fn next(&self, queue: &mut Vec<(String, String)>) -> Result<Option<(String, String)>, String> {
         let next = queue.pop();
         if next.is_some() {

@@ -1,7 +1,8 @@
 //! A forest: a hundred thousand trees from a glTF file, and boulders from a file of meshlets.
 //!
 //! Each primitive of the file becomes one entity, with its mesh, its material and a set. Primitives
-//! of one node share the set, whose transforms include the node's.
+//! of one node share the set, whose transforms include the node's. Each primitive gets its own
+//! levels of detail, which are built in the background.
 //!
 //! It needs a feature: `cargo run --example gltf_forest --features meshlets`. `--count N` plants
 //! more or fewer trees; 2,000 suit a software renderer.
@@ -30,7 +31,10 @@ fn main() -> AppExit {
         app.add_plugins(FreeCameraPlugin)
             .insert_resource(ClearColor(SKY))
             .add_systems(Startup, (load, spawn_world))
-            .add_systems(Update, plant.run_if(resource_exists::<Tree>));
+            .add_systems(
+                Update,
+                (plant.run_if(resource_exists::<Tree>), wait_for_levels).chain(),
+            );
     })
 }
 
@@ -117,11 +121,21 @@ fn plant(
                 // Bevy's label of the `StandardMaterial`.
                 MeshMaterial3d::<StandardMaterial>(server.load(format!("{material}/std"))),
                 GpuInstances(set.clone()),
+                BuildLods::default(),
             ));
         }
     }
     commands.remove_resource::<Tree>();
     Ok(())
+}
+
+/// The picture waits until the trees are planted and have their levels.
+fn wait_for_levels(
+    tree: Option<Res<Tree>>,
+    building: Query<(), With<BuildLods>>,
+    mut busy: ResMut<common::Busy>,
+) {
+    busy.0 = tree.is_some() || !building.is_empty();
 }
 
 /// The nodes of a file, each with its transform relative to the file's root.

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! CullFrame: views, requests
-//!   plan      chunks, rows, batches                          (CPU, pure; kept while nothing changes)
+//!   plan      chunks, rows, batches                        (CPU, pure; kept while nothing changes)
 //!   upload    the tables that changed
 //!
 //!   order         words or blocks of near-first rows -> ranks, near ones first

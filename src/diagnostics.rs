@@ -11,7 +11,7 @@ mod overlay;
 #[cfg(feature = "overlay")]
 pub use overlay::{CullingOverlayPlugin, culling_overlay};
 
-use crate::render::{CpuStage, CullingReport, GpuCullingSystems};
+use crate::render::{CpuStage, CullingReport, GpuCullingSystems, ViewKind, ViewReport};
 use bevy::{
     diagnostic::{Diagnostic, DiagnosticPath, Diagnostics, RegisterDiagnostic},
     prelude::*,
@@ -25,6 +25,12 @@ pub const VISIBLE: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/visib
 pub const CULLED: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/culled");
 /// Number of instances that shadow views keep, summed over cascades, cube faces and spot lights.
 pub const SHADOW_VISIBLE: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/shadow_visible");
+/// Number of triangles of the instances that cameras keep, each at its level of detail, summed over
+/// cameras. Instances that are drawn by meshlets count whole.
+pub const TRIANGLES: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/triangles");
+/// Same as [`TRIANGLES`], in shadow views.
+pub const SHADOW_TRIANGLES: DiagnosticPath =
+    DiagnosticPath::const_new("gpu_culling/shadow_triangles");
 /// Number of views that test sets.
 pub const VIEWS: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/views");
 /// Number of bytes uploaded in a frame: instances, channels and tables.
@@ -144,6 +150,8 @@ pub(crate) fn register(app: &mut App) {
         (VISIBLE, ""),
         (CULLED, ""),
         (SHADOW_VISIBLE, ""),
+        (TRIANGLES, ""),
+        (SHADOW_TRIANGLES, ""),
         (VIEWS, ""),
         (UPLOADED_BYTES, " B"),
         (GPU_BYTES, " B"),
@@ -176,6 +184,13 @@ fn measure(report: Res<CullingReport>, mut diagnostics: Diagnostics) {
     diagnostics.add_measurement(&VISIBLE, || visible as f64);
     diagnostics.add_measurement(&CULLED, || (tested - visible) as f64);
     diagnostics.add_measurement(&SHADOW_VISIBLE, || report.shadows().1 as f64);
+    let triangles = |cameras: bool| {
+        let views = report.views.iter();
+        let wanted = views.filter(|view| (view.kind == ViewKind::Camera) == cameras);
+        wanted.map(ViewReport::triangles).sum::<u64>() as f64
+    };
+    diagnostics.add_measurement(&TRIANGLES, || triangles(true));
+    diagnostics.add_measurement(&SHADOW_TRIANGLES, || triangles(false));
     diagnostics.add_measurement(&VIEWS, || report.views.len() as f64);
     diagnostics.add_measurement(&UPLOADED_BYTES, || report.uploaded_bytes as f64);
     let meshlets = report.meshlets;

@@ -22,7 +22,7 @@
 //! | feature | what it adds | what it costs |
 //! | --- | --- | --- |
 //! | `bevy` | the plugin; without it, the crate is the engine alone | |
-//! | `meshlets` | building, saving and loading [meshes of meshlets](meshlet), and making [levels of detail](meshlet::MeshData::simplified) | a C++ compiler, for meshoptimizer |
+//! | `meshlets` | building, saving and loading [meshes of meshlets](meshlet) and [levels of detail](meshlet::MeshLods) | a C++ compiler, for meshoptimizer |
 //! | `overlay` | [`CullingOverlayPlugin`](prelude::CullingOverlayPlugin): counters in Bevy's diagnostics overlay | Bevy's UI crates |
 //! | `tune` | [`cull::tune`]: thresholds of [`Compaction::Auto`](cull::Compaction::Auto), measured and kept per adapter | a few small crates |
 #![cfg_attr(
@@ -58,13 +58,13 @@ pub mod prelude {
         GpuWritten, InstanceSet, InstanceTransform, PackedInstance, PackedQuat,
     };
     #[cfg(all(feature = "bevy", feature = "meshlets"))]
-    pub use crate::meshlet::LodSettings;
+    pub use crate::meshlet::{LodSettings, MeshLods};
     #[cfg(feature = "bevy")]
     pub use crate::meshlet::{MeshletMesh, MeshletSettings};
     #[cfg(feature = "bevy")]
     pub use crate::render::MeshletMesh3d;
     #[cfg(all(feature = "bevy", feature = "meshlets"))]
-    pub use crate::render::{BuildMeshlets, MeshletsBuilt};
+    pub use crate::render::{BuildLods, BuildMeshlets, LodsBuilt, MeshLods3d, MeshletsBuilt};
     #[cfg(feature = "bevy")]
     pub use crate::render::{
         CullingRadius, CullingReport, FreezeCulling, GpuCullingPlugin, GpuCullingSettings,

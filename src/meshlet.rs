@@ -7,7 +7,8 @@
 //!   directions that its triangles face.
 //! * [`MeshletMesh::to_bytes`], [`MeshletMesh::from_bytes`]: the file, versioned and with a
 //!   checksum.
-//! * [`MeshData::simplified`]: coarser forms of a mesh, its levels of detail.
+//! * [`MeshData::simplified`]: coarser forms of a mesh, its levels of detail. [`MeshLods`]: the
+//!   same as an asset, with its file.
 //! * [`MeshletError`]: what was wrong, with the value and the limit.
 //!
 //! Building and files need the feature `meshlets`. Nothing here depends on the GPU or Bevy.
@@ -20,7 +21,13 @@ mod error;
 #[cfg(feature = "meshlets")]
 mod file;
 #[cfg(feature = "meshlets")]
+mod head;
+#[cfg(feature = "meshlets")]
+mod lods;
+#[cfg(feature = "meshlets")]
 mod simplify;
+#[cfg(feature = "meshlets")]
+mod surface;
 
 pub use cone::NormalCone;
 pub use data::{
@@ -29,5 +36,7 @@ pub use data::{
 pub use error::MeshletError;
 #[cfg(feature = "meshlets")]
 pub use file::{EXTENSION, VERSION};
+#[cfg(feature = "meshlets")]
+pub use lods::MeshLods;
 #[cfg(feature = "meshlets")]
 pub use simplify::{LodSettings, SimplifiedMesh};

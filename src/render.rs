@@ -23,6 +23,8 @@
 
 mod bindings;
 mod bounds;
+#[cfg(feature = "meshlets")]
+mod builds;
 mod components;
 mod cpu_times;
 mod culler;
@@ -54,6 +56,8 @@ pub use components::{
 };
 pub use cpu_times::{CpuStage, CpuTimes};
 pub use gpu_written::{InstanceBuffer, InstanceBuffers};
+#[cfg(feature = "meshlets")]
+pub use lods::{BuildLods, LodBuilds, LodsBuilt, MeshLods3d, MeshLodsLoader, MeshLodsSaver};
 pub use lods::{InstanceLod, InstanceLods, InstanceVisibilityRange};
 pub use meshlets::MeshletMesh3d;
 #[doc(hidden)]

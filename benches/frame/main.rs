@@ -4,6 +4,7 @@
 //!
 //! * `case`: what a row measures. `row`, `chart`: how it is shown.
 //! * `scenes`: the scenes in the world.
+//! * `likeness`: how a picture with levels of detail differs from one in full detail.
 //! * `measure`: the frames of one case. Each case has a separate process, so that it finds the
 //!   GPU's memory empty.
 //! * `adapters`, `cli`, `field`, `look`, `picture`, `failure`: parts of the demo, whose field is
@@ -34,6 +35,7 @@ mod failure;
 #[path = "../../examples/orbs/field.rs"]
 #[allow(dead_code, unused_imports, reason = "the demo uses the rest")]
 mod field;
+mod likeness;
 #[path = "../../examples/orbs/look.rs"]
 #[allow(dead_code, unused_imports, reason = "the demo uses the rest")]
 mod look;

@@ -2,9 +2,11 @@
 
 use crate::{
     case::{Case, Peer, name},
+    cli::Lods,
     common::stats::Times,
     end::{self, CleanEnd},
     failure::Failure,
+    likeness::{self, Likeness},
     offscreen::{self, Uploads},
     picture,
     row::{MAIN_PASS, Row},
@@ -22,9 +24,10 @@ use bevy::{
 };
 use bevy_gpu_culling::{
     diagnostics::CPU_TOTAL,
-    prelude::{CullingReport, GpuCullingPlugin},
+    prelude::{CullingReport, GpuCullingPlugin, GpuCullingSettings},
     render::verify::Verifier,
 };
+use image::RgbImage;
 use std::{
     any::TypeId,
     collections::BTreeMap,
@@ -45,6 +48,8 @@ pub struct Settings {
 
 /// Frames to wait for a pipeline, a picture or a verdict.
 const PATIENCE: u32 = 60;
+/// Frames after which changed settings are in the picture.
+const SETTLED: u32 = 3;
 /// The least time of a warm-up on a GPU, which reaches its full clock only under load.
 const BUSY: Duration = Duration::from_secs(1);
 
@@ -60,6 +65,7 @@ pub fn row(case: &Case, settings: &Settings) -> Result<Row> {
     stage.warm_up()?;
     let full = stage.measure()?;
     let verified = stage.verify()?;
+    let likeness = stage.likeness()?;
     if let Some(path) = &settings.out {
         stage.save(path)?;
     }
@@ -79,6 +85,8 @@ pub fn row(case: &Case, settings: &Settings) -> Result<Row> {
         visible: full.visible,
         cpu_ms: full.cpu_ms,
         verified,
+        psnr: likeness.and_then(|likeness| Some(rounded(likeness.psnr?))),
+        differing: likeness.map(|likeness| rounded(likeness.differing)),
         adapter: info.name.clone(),
         driver: format!("{} {}", info.driver, info.driver_info)
             .trim()
@@ -270,8 +278,47 @@ impl<'a> Stage<'a> {
         bail!("the verdicts did not come within {PATIENCE} frames")
     }
 
+    /// Compares the last view with the same view in full detail; `None` for a case without levels.
+    fn likeness(&mut self) -> Result<Option<Likeness>> {
+        if self.case.lods != Some(Lods::On) {
+            return Ok(None);
+        }
+        let with_levels = self.picture()?;
+        // If no error is allowed, everything is drawn in full.
+        let levels = self.allow_errors([0.0; 2])?;
+        let in_full = self.picture()?;
+        self.allow_errors(levels)?;
+        likeness::of(&with_levels, &in_full).map(Some)
+    }
+
+    /// Sets the pixels by which cameras and shadows may see the errors of levels, and returns what
+    /// they were.
+    fn allow_errors(&mut self, pixels: [f32; 2]) -> Result<[f32; 2]> {
+        let mut settings = self.app.world_mut().resource_mut::<GpuCullingSettings>();
+        let before = [settings.lod_pixels, settings.shadow_lod_pixels];
+        [settings.lod_pixels, settings.shadow_lod_pixels] = pixels;
+        for _ in 0..SETTLED {
+            self.still_frame()?;
+        }
+        Ok(before)
+    }
+
+    /// A picture of the last view.
+    fn picture(&mut self) -> Result<RgbImage> {
+        self.draw_picture()?;
+        picture::take(self.app.world_mut()).map_err(|reason| anyhow!(reason))
+    }
+
     /// Writes a picture of the last view.
     fn save(&mut self, path: &std::path::Path) -> Result<()> {
+        self.draw_picture()?;
+        picture::save(self.app.world_mut(), path)
+            .map_err(|failure| anyhow!(failure.message))
+            .context("no picture")
+    }
+
+    /// Draws frames until there is a picture of the last view.
+    fn draw_picture(&mut self) -> Result<()> {
         picture::request(self.app.world_mut(), self.target.clone());
         let mut waited = 0;
         while !picture::is_there(self.app.world()) {
@@ -282,9 +329,7 @@ impl<'a> Stage<'a> {
                 "the picture did not come within {PATIENCE} frames"
             );
         }
-        picture::save(self.app.world_mut(), path)
-            .map_err(|failure| anyhow!(failure.message))
-            .context("no picture")
+        Ok(())
     }
 }
 

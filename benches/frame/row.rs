@@ -32,6 +32,12 @@ pub struct Row {
     /// Whether the survivors of the last view are the CPU twin's; `None` for Bevy's entities. A
     /// difference is an error and never becomes a row.
     pub verified: Option<bool>,
+    /// Peak signal-to-noise ratio of the last view, in decibels, against the same view in full
+    /// detail; `None` if both are equal, and for cases without levels of detail.
+    pub psnr: Option<f64>,
+    /// Share of its pixels that differ by more than 8/255 in a channel, from 0 to 1; `None` for
+    /// cases without levels of detail.
+    pub differing: Option<f64>,
     pub adapter: String,
     pub driver: String,
     /// Width and height of the picture in pixels.
@@ -63,7 +69,7 @@ const CULLING: &str = "gpu_culling/";
 type Column = (&'static str, bool, fn(&Row) -> String);
 
 /// The table from left to right. A new column is one more line.
-const COLUMNS: [Column; 14] = [
+const COLUMNS: [Column; 16] = [
     ("scene", false, |row| row.scene.clone()),
     ("count", true, |row| row.count.to_string()),
     ("drawn by", false, |row| row.peer.clone()),
@@ -77,6 +83,13 @@ const COLUMNS: [Column; 14] = [
     ("CPU ms", true, |row| milliseconds(row.cpu_ms)),
     ("triangles", true, |row| or_dash(row.triangles)),
     ("visible", true, |row| row.visible.to_string()),
+    ("PSNR dB", true, |row| match (row.psnr, row.differing) {
+        (None, Some(_)) => "equal".into(),
+        (psnr, _) => or_dash(psnr.map(|psnr| format!("{psnr:.1}"))),
+    }),
+    ("differing", true, |row| {
+        or_dash(row.differing.map(|share| format!("{:.2} %", share * 100.0)))
+    }),
     ("verified", false, |row| {
         or_dash(row.verified.map(|is| if is { "yes" } else { "no" }))
     }),

@@ -65,9 +65,13 @@ impl Count {
 #[derive(Resource, Default)]
 pub struct Awaited(pub Vec<UntypedHandle>);
 
+/// Whether the example works in the background. The picture waits until it does not.
+#[derive(Resource, Default)]
+pub struct Busy(pub bool);
+
 /// Frames before the picture, once the assets are loaded: time for uploads and pipelines.
 const FRAMES: u32 = 6;
-/// The longest wait for assets.
+/// The longest wait for assets and for work in the background.
 const LOADING: Duration = Duration::from_secs(60);
 /// The longest wait for the picture, in frames.
 const PATIENCE: u32 = 60;
@@ -80,7 +84,7 @@ pub fn run(setup: impl FnOnce(&mut App)) -> AppExit {
     let mut app = App::new();
     app.insert_resource(Count(flags.count));
     app.insert_resource(Still(flags.still));
-    app.init_resource::<Awaited>();
+    app.init_resource::<Awaited>().init_resource::<Busy>();
     let Some(out) = flags.out.filter(|_| flags.headless) else {
         app.add_plugins((
             DefaultPlugins
@@ -164,7 +168,7 @@ fn picture(app: &mut App, out: PathBuf) -> Result<(), AppExit> {
     Err(AppExit::error())
 }
 
-/// Draws until the assets that the picture needs are loaded.
+/// Draws until the assets that the picture needs are loaded, and the example is not busy.
 fn load(app: &mut App) -> Result<(), AppExit> {
     let begin = Instant::now();
     loop {
@@ -172,7 +176,8 @@ fn load(app: &mut App) -> Result<(), AppExit> {
         let world = app.world();
         let (server, awaited) = (world.resource::<AssetServer>(), world.resource::<Awaited>());
         let is_loaded = |asset: &UntypedHandle| server.is_loaded_with_dependencies(asset);
-        if awaited.0.iter().all(is_loaded) {
+        let Busy(is_busy) = world.resource::<Busy>();
+        if !is_busy && awaited.0.iter().all(is_loaded) {
             return Ok(());
         }
         let failed = |asset: &UntypedHandle| server.load_state(asset).is_failed();
@@ -184,7 +189,9 @@ fn load(app: &mut App) -> Result<(), AppExit> {
             return Err(AppExit::error());
         }
         if begin.elapsed() > LOADING {
-            error!("assets are not loaded after {LOADING:?}");
+            error!(
+                "assets are not loaded, or work in the background has not ended, after {LOADING:?}"
+            );
             return Err(AppExit::error());
         }
         std::thread::sleep(Duration::from_millis(5));

@@ -27,7 +27,7 @@ impl Failure {
         }
     }
 
-    /// The failure that the app's exit stands for; `None` if it ended well.
+    /// The failure that the app's exit code reports; `None` if it ended well.
     pub fn of_app(exit: AppExit) -> Option<Self> {
         let AppExit::Error(code) = exit else {
             return None;

@@ -8,7 +8,7 @@ use bevy::{
         view::screenshot::{Screenshot, ScreenshotCaptured},
     },
 };
-use image::ImageFormat;
+use image::{ImageFormat, RgbImage};
 use std::{fs::OpenOptions, io::ErrorKind, path::Path};
 
 /// An image of this size to draw to.
@@ -75,6 +75,19 @@ pub fn is_there(world: &World) -> bool {
         .is_some_and(|captured| captured.0.is_some())
 }
 
+/// Takes the picture that was asked for, or says why there is none.
+pub fn take(world: &mut World) -> Result<RgbImage, String> {
+    let picture = world
+        .get_resource_mut::<Captured>()
+        .and_then(|mut captured| captured.0.take())
+        .ok_or("the renderer gave no picture")?;
+    let picture = picture
+        .try_into_dynamic()
+        .map_err(|error| error.to_string())?;
+    // The alpha channel has no meaning here.
+    Ok(picture.to_rgb8())
+}
+
 /// Writes the picture.
 pub fn save(world: &mut World, path: &Path) -> Result<(), Failure> {
     let fail = |reason: String| {
@@ -83,16 +96,8 @@ pub fn save(world: &mut World, path: &Path) -> Result<(), Failure> {
             format!("cannot write {}: {reason}", path.display()),
         )
     };
-    let picture = world
-        .get_resource_mut::<Captured>()
-        .and_then(|mut captured| captured.0.take());
-    let picture = picture.ok_or_else(|| fail("the renderer gave no picture".into()))?;
-    let picture = picture
-        .try_into_dynamic()
-        .map_err(|error| fail(error.to_string()))?;
-    // The alpha channel has no meaning here.
-    picture
-        .to_rgb8()
+    take(world)
+        .map_err(fail)?
         .save_with_format(path, ImageFormat::Png)
         .map_err(|error| fail(error.to_string()))
 }

@@ -72,8 +72,8 @@ pub enum Order {
     Set,
     /// The farthest survivor first, as blended materials need: each view sorts its survivors by the
     /// depth of the centers of their meshes' spheres
-    /// ([`CullView::sorted_toward`](crate::cull::CullView::sorted_toward)). Survivors of equal depth
-    /// stay in set order, unless the compaction keeps none
+    /// ([`CullView::sorted_toward`](crate::cull::CullView::sorted_toward)). Survivors of equal
+    /// depth stay in set order, unless the compaction keeps none
     /// ([`Compaction::is_ordered`](crate::cull::Compaction::is_ordered)). Each region of a set is
     /// sorted alone.
     FarFirst,

@@ -4,7 +4,8 @@
 //! ```no_run
 //! # use bevy_gpu_culling::cull::{Compaction, Culler, CullerOptions, CullingTier, tune};
 //! # fn example(device: &wgpu::Device, queue: &wgpu::Queue, adapter: &wgpu::AdapterInfo) {
-//! let tuned = tune::tuning(device, queue, adapter, CullingTier::Subgroup, &tune::TuneOptions::default());
+//! let settings = tune::TuneOptions::default();
+//! let tuned = tune::tuning(device, queue, adapter, CullingTier::Subgroup, &settings);
 //! let options = CullerOptions {
 //!     compaction: Compaction::Auto,
 //!     tuning: tuned.map(|tuned| tuned.tuning).ok(),

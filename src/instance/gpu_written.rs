@@ -3,7 +3,8 @@
 use super::InstanceBounds;
 use glam::Vec3;
 
-/// What the CPU must know about instances that it never sees; see [`InstanceSet::gpu_written`](super::InstanceSet::gpu_written).
+/// What the CPU must know about instances that it never sees; see
+/// [`InstanceSet::gpu_written`](super::InstanceSet::gpu_written).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GpuWritten {
     /// Bounding box of every position that the compute pass may write, and the largest scale. Bevy

@@ -30,7 +30,8 @@ const MIN_AXIS_LENGTH: f32 = 1e-18;
 /// use bevy_gpu_culling::instance::InstanceTransform;
 /// use glam::{Affine3A, Quat, Vec3};
 ///
-/// let affine = Affine3A::from_scale_rotation_translation(Vec3::splat(2.0), Quat::IDENTITY, Vec3::X);
+/// let (scale, rotation) = (Vec3::splat(2.0), Quat::IDENTITY);
+/// let affine = Affine3A::from_scale_rotation_translation(scale, rotation, Vec3::X);
 /// let instance = InstanceTransform::from(affine);
 /// assert_eq!(instance, InstanceTransform::from(Vec3::X).with_scale(2.0));
 /// ```

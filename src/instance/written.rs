@@ -85,7 +85,8 @@ impl InstanceSet {
     ///
     /// # Errors
     ///
-    /// [`InstanceError::InvalidBounds`]; [`InstanceError::NotWritten`] for a set with data on the CPU.
+    /// [`InstanceError::InvalidBounds`]; [`InstanceError::NotWritten`] for a set with data on the
+    /// CPU.
     pub fn set_written_bounds(&mut self, bounds: InstanceBounds) -> Result<(), InstanceError> {
         let Some(written) = &mut self.written else {
             return Err(InstanceError::NotWritten);

@@ -1,6 +1,6 @@
 //! A mesh of meshlets, and the data that it is built from.
 
-use super::{MeshletError, NormalCone};
+use super::{MeshletError, NormalCone, error::check_setting};
 use glam::Vec3;
 
 /// [`VertexAttribute::id`] of positions, same as Bevy's `Mesh::ATTRIBUTE_POSITION`.
@@ -85,21 +85,9 @@ impl MeshletSettings {
     /// # Errors
     /// [`MeshletError::Setting`].
     pub fn check(&self) -> Result<(), MeshletError> {
-        for (name, value, least, most) in [
-            ("max_vertices", f64::from(self.max_vertices), 3.0, 256.0),
-            ("max_triangles", f64::from(self.max_triangles), 1.0, 512.0),
-            ("cone_weight", f64::from(self.cone_weight), 0.0, 1.0),
-        ] {
-            if !(least..=most).contains(&value) {
-                return Err(MeshletError::Setting {
-                    name,
-                    value,
-                    least,
-                    most,
-                });
-            }
-        }
-        Ok(())
+        check_setting("max_vertices", f64::from(self.max_vertices), 3.0, 256.0)?;
+        check_setting("max_triangles", f64::from(self.max_triangles), 1.0, 512.0)?;
+        check_setting("cone_weight", f64::from(self.cone_weight), 0.0, 1.0)
     }
 }
 

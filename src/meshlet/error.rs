@@ -1,9 +1,10 @@
-//! What can be wrong with a mesh, with settings or with a file of meshlets.
+//! What can be wrong with a mesh, with settings or with a file.
 
 use glam::Vec3;
 use thiserror::Error;
 
-/// Why a [`MeshletMesh`](super::MeshletMesh) could not be built, read or assembled.
+/// Why a [`MeshletMesh`](super::MeshletMesh) or levels of detail could not be built, read or
+/// assembled.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum MeshletError {
@@ -150,6 +151,22 @@ pub enum MeshletError {
         /// The first bytes of the file.
         found: Vec<u8>,
     },
+    /// Not a file of levels of detail.
+    #[error("this is not a file of levels of detail: it starts with {found:02x?}")]
+    NotLods {
+        /// The first bytes of the file.
+        found: Vec<u8>,
+    },
+    /// The error of a level of detail is not finite, or less than the error of the level before.
+    #[error("level {level} has the error {error}, which must be finite and at least {least}")]
+    LevelError {
+        /// Number of the level, from 1.
+        level: usize,
+        /// Its error.
+        error: f32,
+        /// The error of the level before; 0 for the first.
+        least: f32,
+    },
     /// A file of another version.
     #[error(
         "the file has version {found}, but this build reads version {supported}: build the file again"
@@ -184,4 +201,22 @@ pub enum MeshletError {
     /// The file could not be read or written.
     #[error("the file could not be read or written: {0}")]
     Io(String),
+}
+
+/// Refuses a setting that is not from `least` to `most`.
+pub(super) fn check_setting(
+    name: &'static str,
+    value: f64,
+    least: f64,
+    most: f64,
+) -> Result<(), MeshletError> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(MeshletError::Setting {
+        name,
+        value,
+        least,
+        most,
+    })
 }

@@ -1,14 +1,8 @@
 //! The file of a mesh of meshlets.
 //!
-//! | bytes | content |
-//! | --- | --- |
-//! | 8 | `GPUMSHLT` |
-//! | 4 | [`VERSION`], little-endian like all numbers |
-//! | 4 | CRC-32 (IEEE) of the payload |
-//! | 8 | size of the payload, in bytes |
-//! | rest | the payload, by `postcard`: vertex count, attributes, indices, meshlets |
+//! The payload is: vertex count, attributes, indices, meshlets.
 
-use super::{Meshlet, MeshletError, MeshletMesh, NormalCone, VertexAttribute};
+use super::{Meshlet, MeshletError, MeshletMesh, NormalCone, VertexAttribute, head::FileKind};
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -18,8 +12,11 @@ pub const EXTENSION: &str = "meshlets";
 /// Version of the files that this build writes; it reads no other version.
 pub const VERSION: u32 = 1;
 
-const MAGIC: [u8; 8] = *b"GPUMSHLT";
-const HEAD: usize = 24;
+const FILE: FileKind = FileKind {
+    magic: *b"GPUMSHLT",
+    version: VERSION,
+    foreign: |found| MeshletError::NotMeshlets { found },
+};
 
 #[derive(Serialize, Deserialize)]
 struct Content<'a> {
@@ -53,15 +50,7 @@ impl MeshletMesh {
             indices: Cow::Borrowed(&self.indices),
             meshlets: records.collect(),
         };
-        let head = vec![0; HEAD];
-        let mut bytes = postcard::to_extend(&content, head)
-            .map_err(|error| MeshletError::Content(error.to_string()))?;
-        let (head, content) = bytes.split_at_mut(HEAD);
-        head[..8].copy_from_slice(&MAGIC);
-        head[8..12].copy_from_slice(&VERSION.to_le_bytes());
-        head[12..16].copy_from_slice(&crc32fast::hash(content).to_le_bytes());
-        head[16..].copy_from_slice(&(content.len() as u64).to_le_bytes());
-        Ok(bytes)
+        FILE.write(&content)
     }
 
     /// The mesh that [`Self::to_bytes`] wrote.
@@ -71,40 +60,7 @@ impl MeshletMesh {
     /// [`MeshletError::Checksum`]; for a file from another tool, also every error of
     /// [`Self::from_parts`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, MeshletError> {
-        let found = bytes.get(..8).unwrap_or(bytes);
-        if found != MAGIC {
-            let found = found.to_vec();
-            return Err(MeshletError::NotMeshlets { found });
-        }
-        let Some((head, content)) = bytes.split_at_checked(HEAD) else {
-            return Err(MeshletError::Length {
-                found: bytes.len() as u64,
-                expected: HEAD as u64,
-            });
-        };
-        let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| head[at + i]));
-        if word(8) != VERSION {
-            return Err(MeshletError::Version {
-                found: word(8),
-                supported: VERSION,
-            });
-        }
-        let expected = u64::from(word(16)) | u64::from(word(20)) << 32;
-        if content.len() as u64 != expected {
-            return Err(MeshletError::Length {
-                found: content.len() as u64,
-                expected,
-            });
-        }
-        let checksum = crc32fast::hash(content);
-        if checksum != word(12) {
-            return Err(MeshletError::Checksum {
-                found: checksum,
-                expected: word(12),
-            });
-        }
-        let content: Content<'_> = postcard::from_bytes(content)
-            .map_err(|error| MeshletError::Content(error.to_string()))?;
+        let content: Content<'_> = FILE.read(bytes)?;
         let mut first_index = 0u32;
         let meshlets = content
             .meshlets
@@ -133,7 +89,7 @@ impl MeshletMesh {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meshlet::{MeshData, MeshletSettings};
+    use crate::meshlet::{MeshData, MeshletSettings, head::HEAD};
 
     fn mesh() -> Result<MeshletMesh, MeshletError> {
         let points: Vec<_> = (0..300)

@@ -4,6 +4,8 @@ use super::{
     MeshData, MeshletError, POSITION, POSITION_FORMAT, VertexAttribute,
     build::{reorder, weld},
     data::{check_attributes, check_indices, positions},
+    error::check_setting,
+    surface::{Surface, area, with_area},
 };
 use glam::Vec3;
 use meshopt::{SimplifyOptions, optimize_vertex_cache, simplify_with_update};
@@ -35,26 +37,17 @@ impl Default for LodSettings {
 }
 
 impl LodSettings {
+    /// Largest number of levels, without the full mesh.
+    pub const MOST_LEVELS: u32 = 7;
+
     /// Refuses values out of range.
     ///
     /// # Errors
     /// [`MeshletError::Setting`].
     pub fn check(&self) -> Result<(), MeshletError> {
-        for (name, value, least, most) in [
-            ("max_levels", f64::from(self.max_levels), 1.0, 7.0),
-            ("kept", f64::from(self.kept), 0.05, 0.75),
-        ] {
-            // In the settings' own precision.
-            if !(least..=most).contains(&((value * 1e6).round() / 1e6)) {
-                return Err(MeshletError::Setting {
-                    name,
-                    value,
-                    least,
-                    most,
-                });
-            }
-        }
-        Ok(())
+        let most = f64::from(Self::MOST_LEVELS);
+        check_setting("max_levels", f64::from(self.max_levels), 1.0, most)?;
+        check_setting("kept", f64::from(self.kept), 0.05, 0.75)
     }
 }
 
@@ -64,8 +57,8 @@ pub struct SimplifiedMesh {
     /// Its triangles and attributes.
     pub data: MeshData,
     /// How far the surfaces lie apart, in the mesh's units: the largest distance of a vertex of the
-    /// full mesh from this surface, or of a corner or middle of one of its triangles from the full
-    /// surface. (Of large meshes, some of the points are measured.)
+    /// full mesh from this surface, or of a corner, a middle of an edge or the middle of one of its
+    /// triangles from the full surface.
     pub error: f32,
 }
 
@@ -81,23 +74,44 @@ impl MeshData {
     /// [`MeshletError`]: settings out of range, no triangles, an index without a vertex, a position
     /// that is not finite, or an attribute with too few bytes.
     pub fn simplified(&self, settings: &LodSettings) -> Result<Vec<SimplifiedMesh>, MeshletError> {
+        self.simplified_with_progress(settings, |_| ())
+    }
+
+    /// Same as [`Self::simplified`], and regularly reports the progress, from 0 to 1.
+    ///
+    /// # Errors
+    /// Same as [`Self::simplified`].
+    pub fn simplified_with_progress(
+        &self,
+        settings: &LodSettings,
+        mut progress: impl FnMut(f32),
+    ) -> Result<Vec<SimplifiedMesh>, MeshletError> {
         settings.check()?;
+        progress(0.0);
         check_indices(self.indices.as_deref(), self.vertex_count)?;
         check_attributes(&self.attributes, self.vertex_count)?;
         let (mut welded, mut indices) = weld(self);
         let full = indices.clone();
         let points = positions(&welded.attributes).ok_or(MeshletError::NoPositions)?;
+        let surface = Surface::new(&points, &full);
         let mut levels = Vec::new();
         let mut error = 0.0f32;
-        for _ in 0..settings.max_levels {
+        // A level takes time as the number of triangles that it is made from.
+        let done = |levels: f32| 1.0 - settings.kept.powf(levels);
+        let all = done(settings.max_levels as f32);
+        for number in 0..settings.max_levels {
+            let mut report = |share: f32| progress(done(number as f32 + share) / all);
             let Some(coarser) = coarser(&mut welded, &indices, settings) else {
                 break;
             };
             indices = coarser;
+            report(0.3);
             let moved = positions(&welded.attributes).ok_or(MeshletError::NoPositions)?;
-            let distance = |moved: &[Vec3]| surface_distance((&points, &full), (moved, &indices));
+            let distance = |moved: &[Vec3]| surface.distance(&Surface::new(moved, &indices));
             let grown = with_area(area(&points, &full), &moved, &indices);
-            let (plain, of_grown) = (distance(&moved), distance(&grown));
+            let plain = distance(&moved);
+            report(0.6);
+            let of_grown = distance(&grown);
             let mut data = compact(&welded, &indices);
             if of_grown <= plain * MOST_GROWN {
                 let mut grown_mesh = welded.clone();
@@ -108,43 +122,15 @@ impl MeshData {
                 error = error.max(plain);
             }
             levels.push(SimplifiedMesh { data, error });
+            report(1.0);
         }
+        progress(1.0);
         Ok(levels)
     }
 }
 
 /// How much farther a level may lie from the full mesh so that it keeps its area.
 const MOST_GROWN: f32 = 1.5;
-
-/// Sum of the triangles' areas.
-fn area(points: &[Vec3], indices: &[u32]) -> f32 {
-    triangles(points, indices).map(area_of).sum()
-}
-
-fn area_of([a, b, c]: [Vec3; 3]) -> f32 {
-    0.5 * (b - a).cross(c - a).length()
-}
-
-/// The corners of each triangle.
-fn triangles(points: &[Vec3], indices: &[u32]) -> impl Iterator<Item = [Vec3; 3]> {
-    let corners = |triangle: &[u32]| [0, 1, 2].map(|corner| points[triangle[corner] as usize]);
-    indices.chunks_exact(3).map(corners)
-}
-
-/// The points, scaled about the surface's center so that it has this area. A level that lost area
-/// covers fewer pixels: seen from all sides, a convex surface covers a quarter of its area
-/// (Cauchy). Thin things would vanish.
-fn with_area(wanted: f32, points: &[Vec3], indices: &[u32]) -> Vec<Vec3> {
-    let found = area(points, indices);
-    let scale = (wanted / found.max(f32::MIN_POSITIVE))
-        .sqrt()
-        .clamp(1.0, 2.0);
-    let weighted =
-        triangles(points, indices).map(|[a, b, c]| (a + b + c) / 3.0 * area_of([a, b, c]));
-    let center = weighted.sum::<Vec3>() / found.max(f32::MIN_POSITIVE);
-    let grow = |point: &Vec3| center + (*point - center) * scale;
-    points.iter().map(grow).collect()
-}
 
 fn set_attribute(mesh: &mut MeshData, id: u64, bytes: &[u8]) {
     let found = mesh
@@ -218,86 +204,6 @@ fn coarser(mesh: &mut MeshData, indices: &[u32], settings: &LodSettings) -> Opti
         return Some(found);
     }
     None
-}
-
-/// Most pairs of a point and a triangle that are measured.
-const MOST_PAIRS: usize = 20_000_000;
-
-/// How far the surfaces of two lists of triangles lie apart.
-fn surface_distance(
-    (full_points, full): (&[Vec3], &[u32]),
-    (coarse_points, coarse): (&[Vec3], &[u32]),
-) -> f32 {
-    let full_triangles: Vec<_> = triangles(full_points, full).collect();
-    let coarse_triangles: Vec<_> = triangles(coarse_points, coarse).collect();
-    let mut used = full.to_vec();
-    used.sort_unstable();
-    used.dedup();
-    let vertices: Vec<_> = used.iter().map(|at| full_points[*at as usize]).collect();
-    let samples: Vec<_> = coarse_triangles
-        .iter()
-        .flat_map(|[a, b, c]| {
-            [
-                *a,
-                *b,
-                *c,
-                (a + b + c) / 3.0,
-                (a + b) / 2.0,
-                (b + c) / 2.0,
-                (c + a) / 2.0,
-            ]
-        })
-        .collect();
-    farthest(&vertices, &coarse_triangles).max(farthest(&samples, &full_triangles))
-}
-
-/// The largest distance of a point from the nearest triangle.
-fn farthest(points: &[Vec3], triangles: &[[Vec3; 3]]) -> f32 {
-    let step = (points.len() * triangles.len()).div_ceil(MOST_PAIRS).max(1);
-    let nearest = |point: &Vec3| {
-        let distances = triangles
-            .iter()
-            .map(|triangle| squared_distance(*point, triangle));
-        distances.fold(f32::INFINITY, f32::min)
-    };
-    let squares = points.iter().step_by(step).map(nearest);
-    squares.fold(0.0, f32::max).sqrt()
-}
-
-/// The square of a point's distance from a triangle. Source: Ericson, Real-Time Collision
-/// Detection, section 5.1.5.
-fn squared_distance(p: Vec3, [a, b, c]: &[Vec3; 3]) -> f32 {
-    let (ab, ac, ap) = (b - a, c - a, p - a);
-    let (d1, d2) = (ab.dot(ap), ac.dot(ap));
-    if d1 <= 0.0 && d2 <= 0.0 {
-        return ap.length_squared();
-    }
-    let bp = p - b;
-    let (d3, d4) = (ab.dot(bp), ac.dot(bp));
-    if d3 >= 0.0 && d4 <= d3 {
-        return bp.length_squared();
-    }
-    let vc = d1 * d4 - d3 * d2;
-    if vc <= 0.0 && d1 >= 0.0 && d3 <= 0.0 {
-        return (ap - ab * (d1 / (d1 - d3))).length_squared();
-    }
-    let cp = p - c;
-    let (d5, d6) = (ab.dot(cp), ac.dot(cp));
-    if d6 >= 0.0 && d5 <= d6 {
-        return cp.length_squared();
-    }
-    let vb = d5 * d2 - d1 * d6;
-    if vb <= 0.0 && d2 >= 0.0 && d6 <= 0.0 {
-        return (ap - ac * (d2 / (d2 - d6))).length_squared();
-    }
-    let va = d3 * d6 - d5 * d4;
-    if va <= 0.0 && d4 - d3 >= 0.0 && d5 - d6 >= 0.0 {
-        let along = (d4 - d3) / ((d4 - d3) + (d5 - d6));
-        return (bp - (c - b) * along).length_squared();
-    }
-    let normal = ab.cross(ac);
-    let off = normal.dot(ap);
-    off * off / normal.length_squared()
 }
 
 /// The triangles of some indices with the vertices that they need, in the order of the GPU's vertex
@@ -410,21 +316,19 @@ mod tests {
     }
 
     #[test]
-    fn the_distance_from_a_triangle_is_that_from_its_nearest_point() {
-        let triangle = [Vec3::ZERO, Vec3::X * 2.0, Vec3::Y * 2.0];
-        for (point, expected) in [
-            (Vec3::new(0.5, 0.5, 3.0), 9.0),
-            (Vec3::new(-3.0, -4.0, 0.0), 25.0),
-            (Vec3::new(3.0, -1.0, 0.0), 2.0),
-            (Vec3::new(-1.0, 3.0, 0.0), 2.0),
-            (Vec3::new(1.0, -2.0, 0.0), 4.0),
-            (Vec3::new(-2.0, 1.0, 1.0), 5.0),
-            (Vec3::new(2.0, 2.0, 0.0), 2.0),
-            (Vec3::new(0.5, 0.5, 0.0), 0.0),
-        ] {
-            let found = squared_distance(point, &triangle);
-            assert!((found - expected).abs() < 1e-5, "{point}: {found}");
+    fn progress_rises_from_nothing_to_everything() -> Result<(), MeshletError> {
+        for mesh in [dome(16), dome(1)] {
+            let mut told = Vec::new();
+            mesh.simplified_with_progress(&LodSettings::default(), |share| told.push(share))?;
+            assert_eq!((told.first(), told.last()), (Some(&0.0), Some(&1.0)));
+            assert!(told.is_sorted(), "{told:?}");
+            let steps = told.windows(2).map(|pair| pair[1] - pair[0]);
+            assert!(
+                told.len() == 2 || steps.fold(0.0, f32::max) < 0.3,
+                "{told:?}"
+            );
         }
+        Ok(())
     }
 
     #[test]

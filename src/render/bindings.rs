@@ -16,7 +16,8 @@ use bevy::{
 use core::num::NonZero;
 
 /// Binding of the draw slot in `shaders/draw/instance.wgsl`. The buffers of
-/// [`Culler::batch_buffers`](crate::cull::Culler::batch_buffers) follow: survivors, instances, scales, tags.
+/// [`Culler::batch_buffers`](crate::cull::Culler::batch_buffers) follow: survivors, instances,
+/// scales, tags.
 const SLOT_BINDING: u32 = 20;
 
 /// Storage buffers of the vertex stage without the material's: the slot and the four buffers behind
@@ -73,7 +74,8 @@ pub(super) fn set_layout(mesh: &BindGroupLayoutDescriptor) -> BindGroupLayoutDes
     layout
 }
 
-/// The bind group of a set's draws: the slots, and the buffers of [`Culler::batch_buffers`](crate::cull::Culler::batch_buffers).
+/// The bind group of a set's draws: the slots, and the buffers of
+/// [`Culler::batch_buffers`](crate::cull::Culler::batch_buffers).
 ///
 /// # Errors
 /// The device refuses the bind group.

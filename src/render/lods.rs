@@ -3,22 +3,61 @@
 //! 1. `component`: [`InstanceLods`], the levels of an entity.
 //! 2. `resolve` (main world): which of them are loaded, and the sphere around them.
 //! 3. `requests`: the engine's levels of a request, and the meshes that they draw.
-//! 4. `simplify`: makes levels from a mesh.
-//! 5. `range`: [`InstanceVisibilityRange`], the distances at which instances are drawn at all.
-//! 6. `fade`: what the vertex stage needs to fade instances between levels and ranges.
+//! 4. `simplify`: makes levels from a mesh. `build`: [`BuildLods`] does it off the main thread.
+//! 5. `asset`: files of levels. `load`: [`MeshLods3d`] gives its entity the levels of a file.
+//! 6. `range`: [`InstanceVisibilityRange`], the distances at which instances are drawn at all.
+//! 7. `fade`: what the vertex stage needs to fade instances between levels and ranges.
 
+#[cfg(feature = "meshlets")]
+mod asset;
+#[cfg(feature = "meshlets")]
+mod build;
 mod component;
 mod fade;
+#[cfg(feature = "meshlets")]
+mod load;
 mod range;
 mod requests;
 mod resolve;
 #[cfg(feature = "meshlets")]
 mod simplify;
 
+#[cfg(feature = "meshlets")]
+pub use asset::{MeshLodsLoader, MeshLodsSaver};
+#[cfg(feature = "meshlets")]
+pub use build::{BuildLods, LodBuilds, LodsBuilt};
 pub use component::{InstanceLod, InstanceLods};
+#[cfg(feature = "meshlets")]
+pub use load::MeshLods3d;
 pub use range::InstanceVisibilityRange;
 
 pub(super) use fade::{Fading, SlotFade};
 pub(super) use range::{SetRange, warn_of_bad_ranges};
 pub(super) use requests::{RequestLods, fit_each_other};
 pub(super) use resolve::{SetLod, SetLods, resolve_lods};
+
+use bevy::prelude::*;
+
+/// Adds the types and systems of the main world that give entities their levels.
+pub(super) fn build(app: &mut App) {
+    app.register_type::<InstanceLod>()
+        .register_type::<InstanceLods>()
+        .register_type::<InstanceVisibilityRange>();
+    #[cfg(feature = "meshlets")]
+    app.register_type::<BuildLods>()
+        .register_type::<MeshLods3d>()
+        .init_asset::<crate::meshlet::MeshLods>()
+        .register_asset_loader(MeshLodsLoader)
+        .init_resource::<LodBuilds>()
+        .init_resource::<load::LoadedLods>()
+        .add_systems(
+            PreUpdate,
+            build::build_lods.run_if(resource_exists::<Assets<Mesh>>),
+        )
+        .add_systems(
+            PostUpdate,
+            load::give_lods
+                .run_if(resource_exists::<Assets<Mesh>>)
+                .before(super::settings::GpuCullingSystems::UpdateBounds),
+        );
+}

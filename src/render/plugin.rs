@@ -13,7 +13,7 @@ use super::{
     expanded::ExpandedUniforms,
     extract::extract_sets,
     gpu_written::InstanceBuffers,
-    lods::{InstanceLods, InstanceVisibilityRange, resolve_lods, warn_of_bad_ranges},
+    lods::{self, resolve_lods, warn_of_bad_ranges},
     materials::{
         DrawShaders, DrawnFaces, InstancedShaders, MaterialAliases, SetPipelines,
         SetPrepassPipelines, alias_materials, extract_imports, warn_of_missing_materials,
@@ -74,8 +74,6 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
         .register_type::<FreezeCulling>()
         .register_type::<InstanceMeshUniforms>()
         .register_type::<NoInstanceSorting>()
-        .register_type::<InstanceLods>()
-        .register_type::<InstanceVisibilityRange>()
         .register_type::<GpuCullingSettings>()
         .insert_resource(settings)
         .init_resource::<CullingReport>()
@@ -108,6 +106,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
             )
                 .in_set(GpuCullingSystems::UpdateBounds),
         );
+    lods::build(app);
     meshlets::build(app);
     true
 }

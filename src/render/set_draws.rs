@@ -279,7 +279,7 @@ impl SetDraws {
         if self.told_levels.insert((entity, mesh)) {
             error!(
                 "InstanceLods on {}: the level with the mesh {mesh} is not drawn, because its vertex attributes or its \
-                 topology differ from those of the entity's Mesh3d. Give both the same",
+                 topology differ from the entity's Mesh3d. Give both meshes the same",
                 entity.id()
             );
         }

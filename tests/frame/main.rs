@@ -18,6 +18,8 @@ mod end;
 mod failure;
 #[path = "../../examples/orbs/field.rs"]
 mod field;
+#[path = "../../benches/frame/likeness.rs"]
+mod likeness;
 #[path = "../../examples/orbs/look.rs"]
 mod look;
 #[path = "../../examples/orbs/picture.rs"]
@@ -196,6 +198,8 @@ fn sample() -> Row {
         visible: 66,
         cpu_ms: Some(0.05),
         verified: Some(true),
+        psnr: Some(24.8125),
+        differing: Some(0.125),
         adapter: "a".into(),
         driver: "d".into(),
         size: [1920, 1080],
@@ -221,6 +225,8 @@ fn json_has_the_fields_of_the_contract() {
         "visible",
         "cpu_ms",
         "verified",
+        "psnr",
+        "differing",
         "adapter",
         "driver",
         "size",
@@ -240,6 +246,8 @@ fn every_line_of_the_table_has_every_column() {
         peer: "bevy".into(),
         cpu_ms: None,
         verified: None,
+        psnr: None,
+        differing: None,
         triangles: None,
         passes_ms: BTreeMap::new(),
         ..sample()
@@ -251,10 +259,45 @@ fn every_line_of_the_table_has_every_column() {
     assert!(lines.iter().all(|line| bars(line) == bars(lines[0])));
     assert_eq!(
         lines[2],
-        "| dense | 1000 | sets | near-first | on | 1.25 | 2.50 | 0.50 | 0.125 | 0.750 | 0.050 | 5280 | 66 | yes |"
+        "| dense | 1000 | sets | near-first | on | 1.25 | 2.50 | 0.50 | 0.125 | 0.750 | 0.050 | 5280 | 66 | 24.8 | 12.50 % | yes |"
     );
     assert_eq!(
         lines[3],
-        "| dense | 1000 | bevy | - | - | 1.25 | 2.50 | 0.50 | - | - | - | - | 66 | - |"
+        "| dense | 1000 | bevy | - | - | 1.25 | 2.50 | 0.50 | - | - | - | - | 66 | - | - | - |"
+    );
+}
+
+#[test]
+fn equal_pictures_have_no_noise() {
+    let picture = image::RgbImage::from_fn(20, 10, |x, y| [x as u8, y as u8, 7].into());
+    let likeness = likeness::of(&picture, &picture).unwrap();
+    assert_eq!((likeness.psnr, likeness.differing), (None, 0.0));
+    let row = Row {
+        psnr: likeness.psnr,
+        differing: Some(likeness.differing),
+        ..sample()
+    };
+    let table = row::table(&[row]);
+    assert!(table.contains("| equal | 0.00 % |"), "{table}");
+    let smaller = image::RgbImage::new(20, 9);
+    assert!(likeness::of(&picture, &smaller).is_err());
+}
+
+#[test]
+fn what_differs_by_more_than_8_counts() {
+    let picture = image::RgbImage::from_pixel(20, 10, [100; 3].into());
+    // 25 of 200 pixels differ by 9 in one channel, and 25 by 8, which does not count.
+    let mut other = picture.clone();
+    for (number, pixel) in (0..50u8).zip(other.pixels_mut()) {
+        pixel.0[1] += if number < 25 { 9 } else { 8 };
+    }
+    let likeness = likeness::of(&picture, &other).unwrap();
+    assert_eq!(likeness.differing, 0.125);
+    let mean: f64 = 25.0 * (81.0 + 64.0) / 600.0;
+    let psnr = 20.0 * 255f64.log10() - 10.0 * mean.log10();
+    assert!(
+        likeness
+            .psnr
+            .is_some_and(|found| (found - psnr).abs() < 1e-9)
     );
 }

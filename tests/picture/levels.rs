@@ -4,8 +4,12 @@ use crate::{
     eye, red,
     scene::{How, SIZE, Stage, assert_same_picture, field},
 };
-use bevy::{mesh::VertexAttributeValues, prelude::*};
-use bevy_gpu_culling::prelude::*;
+use bevy::{
+    diagnostic::{Diagnostic, DiagnosticsStore},
+    mesh::VertexAttributeValues,
+    prelude::*,
+};
+use bevy_gpu_culling::{diagnostics, prelude::*, render::ViewKind};
 use core::f32::consts::FRAC_PI_4;
 
 /// Errors of the levels. They are far from the shapes' true ones, so that the levels differ.
@@ -105,7 +109,28 @@ fn instances_look_like_entities_with_the_mesh_of_their_level() {
         let kept: u64 = camera.levels.iter().map(|level| level.visible).sum();
         assert_eq!((camera.levels.len(), kept), (3, camera.visible));
         assert_eq!(camera.levels[1].triangles, camera.levels[1].visible * 12);
+        assert_triangles(&stage, &report);
     }
+}
+
+/// The diagnostics are the report's sums.
+fn assert_triangles(stage: &Stage, report: &CullingReport) {
+    let store = stage.app.world().resource::<DiagnosticsStore>();
+    let value = |path| store.get(&path).and_then(Diagnostic::value).unwrap();
+    let (mut cameras, mut shadows) = (0, 0);
+    for view in &report.views {
+        let sum = match view.kind {
+            ViewKind::Camera => &mut cameras,
+            _ => &mut shadows,
+        };
+        *sum += view.levels.iter().map(|level| level.triangles).sum::<u64>();
+    }
+    assert!(
+        cameras > 0 && shadows > 0,
+        "{cameras} and {shadows} triangles"
+    );
+    assert_eq!(value(diagnostics::TRIANGLES), cameras as f64);
+    assert_eq!(value(diagnostics::SHADOW_TRIANGLES), shadows as f64);
 }
 
 /// Without levels, with an allowed error of 0, or with a mesh that no pipeline of the set draws,

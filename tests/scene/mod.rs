@@ -82,8 +82,21 @@ impl Stage {
 
     /// A stage on a device with these settings.
     pub fn on(how: How, settings: WgpuSettings, more: impl FnOnce(&mut App)) -> Self {
+        Self::of(how, plugins(settings), more)
+    }
+
+    /// A stage that loads the files of a folder.
+    pub fn with_files(how: How, folder: &std::path::Path) -> Self {
+        let assets = AssetPlugin {
+            file_path: folder.to_str().unwrap().into(),
+            ..default()
+        };
+        Self::of(how, plugins(WgpuSettings::default()).set(assets), |_| ())
+    }
+
+    fn of(how: How, plugins: PluginGroupBuilder, more: impl FnOnce(&mut App)) -> Self {
         let mut app = App::new();
-        app.add_plugins(plugins(settings));
+        app.add_plugins(plugins);
         if let How::Set(tier) = how {
             app.add_plugins(GpuCullingPlugin {
                 tier,

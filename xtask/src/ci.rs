@@ -104,7 +104,7 @@ const TIERS: [&str; 3] = ["subgroup", "workgroup", "cpu"];
 
 /// The small examples, each with its number of instances if that is not its default. Each draws a
 /// picture, and fails if it shows nothing.
-const EXAMPLES: [(&str, Option<&str>); 8] = [
+const EXAMPLES: [(&str, Option<&str>); 9] = [
     ("minimal", None),
     ("shadows", None),
     ("split_screen", None),
@@ -113,6 +113,7 @@ const EXAMPLES: [(&str, Option<&str>); 8] = [
     ("dynamic", None),
     ("gpu_written", Some("20000")),
     ("gltf_forest", Some("1000")),
+    ("lod", Some("400")),
 ];
 
 /// Turns the validation layer off, so that a step does the same whether or not it is installed:

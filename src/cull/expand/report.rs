@@ -8,8 +8,8 @@ use crate::cull::{
     },
 };
 
-/// Counts of one expansion. Get it from [`Expander::read`](super::Expander::read), which waits, or from a copy of
-/// [`Expander::state`](super::Expander::state) some frames later.
+/// Counts of one expansion. Get it from [`Expander::read`](super::Expander::read), which waits, or
+/// from a copy of [`Expander::state`](super::Expander::state) some frames later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExpandReport {
     /// Sources.
@@ -44,8 +44,9 @@ impl ExpandReport {
     /// Whether every item was given to pass 2.
     ///
     /// # Errors
-    /// [`CullError::TooManyItems`] and [`CullError::TooManyThreads`]: none was. [`CullError::ExpansionOverflow`]:
-    /// the items of the last entries were not; [`Expander::grow`](super::Expander::grow) makes room.
+    /// [`CullError::TooManyItems`] and [`CullError::TooManyThreads`]: none was.
+    /// [`CullError::ExpansionOverflow`]: the items of the last entries were not;
+    /// [`Expander::grow`](super::Expander::grow) makes room.
     pub fn check(&self) -> Result<(), CullError> {
         let limit = EXPAND_MOST_ITEMS;
         let sources = self.sources;

@@ -8,9 +8,9 @@ use bevy::prelude::*;
 /// The GPU chooses for each instance and view. An instance is drawn at the coarsest level whose
 /// error the view sees as at most
 /// [`GpuCullingSettings::lod_pixels`](crate::render::GpuCullingSettings::lod_pixels) pixels: the
-/// level's [`error`](InstanceLod::error) times the scale of the instance and of the entity, seen from
-/// the distance of the instance's center. Shadow views see instances from where their camera sees
-/// them, and allow
+/// level's [`error`](InstanceLod::error) times the scale of the instance and of the entity, seen
+/// from the distance of the instance's center. Shadow views see instances from where their camera
+/// sees them, and allow
 /// [`shadow_lod_pixels`](crate::render::GpuCullingSettings::shadow_lod_pixels).
 ///
 /// At most [`InstanceLods::MOST`] levels are drawn. Their meshes must have the vertex attributes
@@ -59,6 +59,14 @@ pub struct InstanceLods {
 impl InstanceLods {
     /// Largest number of levels, without the entity's own mesh.
     pub const MOST: usize = 7;
+
+    /// These levels with the `fade` of others, if there are others.
+    pub(super) fn fading_like(self, others: Option<&Self>) -> Self {
+        Self {
+            fade: others.map_or(self.fade, |others| others.fade),
+            ..self
+        }
+    }
 }
 
 /// A level of detail that is coarser than the full mesh.

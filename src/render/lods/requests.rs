@@ -12,7 +12,8 @@ pub(in crate::render) struct RequestLods {
     pub made_from: Arc<[SetLod]>,
     /// The engine's levels.
     pub coarser: Arc<[CoarserLevel]>,
-    /// Index of each coarser level's mesh in [`SetDraws::meshes`](super::super::set_draws::SetDraws).
+    /// Index of each coarser level's mesh in
+    /// [`SetDraws::meshes`](super::super::set_draws::SetDraws).
     pub meshes: Arc<[usize]>,
 }
 

@@ -1,6 +1,6 @@
 //! Which levels of an entity are loaded, and the sphere around their meshes.
 
-use super::InstanceLods;
+use super::{InstanceLod, InstanceLods};
 use crate::{
     cull::BoundingSphere,
     render::{
@@ -58,7 +58,7 @@ pub(in crate::render) struct LodEntity {
     has_meshlets: Has<MeshletMesh3d>,
 }
 
-/// Notes which levels are loaded, when the levels or some mesh change.
+/// Notes which levels are loaded, when the levels or one of their meshes change.
 #[expect(
     clippy::too_many_arguments,
     reason = "a system's parameters are its data"
@@ -68,6 +68,7 @@ pub(in crate::render) fn resolve_lods(
     changed: Query<Entity, (With<InstanceLods>, LodsChanged)>,
     all: Query<LodEntity, With<GpuInstances>>,
     mut removed: RemovedComponents<InstanceLods>,
+    still_there: Query<(), With<InstanceLods>>,
     mut events: MessageReader<AssetEvent<Mesh>>,
     meshes: Res<Assets<Mesh>>,
     mut told: Local<HashSet<Entity>>,
@@ -75,16 +76,15 @@ pub(in crate::render) fn resolve_lods(
 ) {
     let _timer = clock.start(CpuStage::Main);
     for entity in removed.read() {
-        if let Ok(mut entity) = commands.get_entity(entity) {
+        // The component may have been removed and inserted again.
+        if !still_there.contains(entity)
+            && let Ok(mut entity) = commands.get_entity(entity)
+        {
             entity.try_remove::<SetLods>();
         }
     }
-    // A mesh that was loaded or changed may be a level's.
-    let has_changed = |event: &AssetEvent<Mesh>| !matches!(event, AssetEvent::Unused { .. });
-    let meshes_changed = events
-        .read()
-        .fold(false, |any, event| any | has_changed(event));
-    if !meshes_changed && changed.is_empty() {
+    let changed_meshes: HashSet<_> = events.read().filter_map(changed_mesh).collect();
+    if changed_meshes.is_empty() && changed.is_empty() {
         return;
     }
     for LodEntityItem {
@@ -94,7 +94,8 @@ pub(in crate::render) fn resolve_lods(
         has_meshlets,
     } in &all
     {
-        if !meshes_changed && !changed.contains(entity) {
+        let is_of_changed = |level: &InstanceLod| changed_meshes.contains(&level.mesh.id());
+        if !changed.contains(entity) && !lods.levels.iter().any(is_of_changed) {
             continue;
         }
         if let Some(problem) = problem_of(lods, has_meshlets)
@@ -140,6 +141,18 @@ pub(in crate::render) fn resolve_lods(
     }
 }
 
+/// The mesh that was loaded, changed or removed.
+fn changed_mesh(event: &AssetEvent<Mesh>) -> Option<AssetId<Mesh>> {
+    match event {
+        AssetEvent::Added { id }
+        | AssetEvent::Modified { id }
+        | AssetEvent::Removed { id }
+        | AssetEvent::LoadedWithDependencies { id } => Some(*id),
+        // The last handle was dropped. The mesh is there until it is removed.
+        AssetEvent::Unused { .. } => None,
+    }
+}
+
 /// What is wrong with the levels, and what to do about it.
 fn problem_of(lods: &InstanceLods, has_meshlets: bool) -> Option<String> {
     if has_meshlets {
@@ -178,7 +191,7 @@ fn problem_of(lods: &InstanceLods, has_meshlets: bool) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::InstanceLod;
+    use bevy::ecs::system::SystemId;
 
     fn lods(errors: &[f32]) -> InstanceLods {
         let level = |error: &f32| InstanceLod {
@@ -229,5 +242,70 @@ mod tests {
             ],
         };
         assert_eq!(levels.enlarge(sphere).radius, 5.0);
+    }
+
+    /// A world with the system, an entity with one level, and the level's mesh.
+    fn world_with_level() -> (World, SystemId, Entity, AssetId<Mesh>) {
+        let mut world = World::new();
+        world.init_resource::<Assets<Mesh>>();
+        world.init_resource::<Messages<AssetEvent<Mesh>>>();
+        world.init_resource::<CpuClock>();
+        let system = world.register_system(resolve_lods);
+        let mesh = world
+            .resource_mut::<Assets<Mesh>>()
+            .add(Cuboid::from_length(1.0));
+        let id = mesh.id();
+        let levels = vec![InstanceLod { mesh, error: 0.1 }];
+        let lods = InstanceLods {
+            levels,
+            ..default()
+        };
+        let entity = world.spawn((lods, GpuInstances::default())).id();
+        (world, system, entity, id)
+    }
+
+    /// Half the extents of the level's box.
+    fn half_extents(world: &World, entity: Entity) -> Option<f32> {
+        Some(world.get::<SetLods>(entity)?.boxes.first()?.1.x)
+    }
+
+    #[test]
+    fn levels_are_resolved_again_if_one_of_their_own_meshes_changes() -> Result {
+        let (mut world, system, entity, id) = world_with_level();
+        world.run_system(system)?;
+        assert_eq!(half_extents(&world, entity), Some(0.5));
+
+        // Changed without an event: to be seen only if the levels are resolved again.
+        let mut meshes = world.resource_mut::<Assets<Mesh>>();
+        let other = meshes.add(Cuboid::from_length(3.0)).id();
+        let mesh = meshes.get_mut_untracked(id).ok_or("the mesh is gone")?;
+        *mesh = Cuboid::from_length(4.0).into();
+        world.write_message(AssetEvent::Added { id: other });
+        world.write_message(AssetEvent::Unused { id });
+        world.run_system(system)?;
+        assert_eq!(half_extents(&world, entity), Some(0.5));
+
+        world.write_message(AssetEvent::Modified { id });
+        world.run_system(system)?;
+        assert_eq!(half_extents(&world, entity), Some(2.0));
+        Ok(())
+    }
+
+    #[test]
+    fn levels_that_are_removed_and_inserted_again_in_one_frame_stay() -> Result {
+        let (mut world, system, entity, _) = world_with_level();
+        world.run_system(system)?;
+        let lods = world
+            .entity_mut(entity)
+            .take::<InstanceLods>()
+            .ok_or("no levels")?;
+        world.entity_mut(entity).insert(lods);
+        world.run_system(system)?;
+        assert!(world.entity(entity).contains::<SetLods>());
+
+        world.entity_mut(entity).remove::<InstanceLods>();
+        world.run_system(system)?;
+        assert!(!world.entity(entity).contains::<SetLods>());
+        Ok(())
     }
 }

@@ -1,14 +1,11 @@
 //! Cutting an entity's mesh off the main thread.
 
 use super::component::MeshletMesh3d;
-use crate::meshlet::{MeshData, MeshletError, MeshletMesh, MeshletSettings};
-use bevy::{
-    platform::collections::HashMap,
-    prelude::*,
-    tasks::{AsyncComputeTaskPool, Task, futures::check_ready},
+use crate::{
+    meshlet::{MeshData, MeshletError, MeshletMesh, MeshletSettings},
+    render::builds::{BuildKey, Builds},
 };
-use core::sync::atomic::{AtomicU32, Ordering};
-use std::sync::Arc;
+use bevy::prelude::*;
 
 /// Cuts the entity's [`Mesh3d`] into meshlets in the background.
 ///
@@ -50,67 +47,38 @@ pub struct MeshletsBuilt {
 
 /// The running builds of [`BuildMeshlets`].
 #[derive(Resource, Default)]
-pub struct MeshletBuilds {
-    running: Vec<RunningBuild>,
-    built: HashMap<BuildKey, Handle<MeshletMesh>>,
-}
+pub struct MeshletBuilds(Builds<SettingBits, MeshletMesh, Handle<MeshletMesh>>);
 
-/// What a build is made from.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct BuildKey {
-    mesh: AssetId<Mesh>,
-    max_vertices: u32,
-    max_triangles: u32,
-    /// The bits of an `f32`.
-    cone_weight: u32,
-}
-
-/// A build that has not ended.
-struct RunningBuild {
-    key: BuildKey,
-    task: Task<Result<MeshletMesh, MeshletError>>,
-    /// The share that is done, from 0 to 1, as the bits of an `f32`.
-    done: Arc<AtomicU32>,
-}
+/// The settings' numbers, as they are compared.
+type SettingBits = [u32; 3];
 
 impl MeshletBuilds {
     /// Number of meshes that are being cut.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.running.len()
+        self.0.len()
     }
 
     /// Whether no mesh is being cut.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.running.is_empty()
+        self.len() == 0
     }
 
     /// The share of a mesh's build that is done, from 0 to 1; `None` if it is not being cut.
     #[must_use]
     pub fn progress(&self, mesh: AssetId<Mesh>) -> Option<f32> {
-        let running = self
-            .running
-            .iter()
-            .find(|running| running.key.mesh == mesh)?;
-        Some(f32::from_bits(running.done.load(Ordering::Relaxed)))
+        self.0.progress(mesh)
     }
 }
 
-impl BuildKey {
-    fn new(mesh: AssetId<Mesh>, settings: &MeshletSettings) -> Self {
-        let MeshletSettings {
-            max_vertices,
-            max_triangles,
-            cone_weight,
-        } = *settings;
-        Self {
-            mesh,
-            max_vertices,
-            max_triangles,
-            cone_weight: cone_weight.to_bits(),
-        }
-    }
+fn bits(settings: &MeshletSettings) -> SettingBits {
+    let MeshletSettings {
+        max_vertices,
+        max_triangles,
+        cone_weight,
+    } = *settings;
+    [max_vertices, max_triangles, cone_weight.to_bits()]
 }
 
 /// Starts builds, and gives entities what has been built.
@@ -122,31 +90,18 @@ pub(super) fn build_meshlets(
     mut assets: ResMut<Assets<MeshletMesh>>,
     mut builds: ResMut<MeshletBuilds>,
 ) {
-    for event in events.read() {
-        if let AssetEvent::Modified { id } | AssetEvent::Removed { id } = event {
-            builds.built.retain(|key, _| key.mesh != *id);
-        }
-    }
-    if asking.is_empty() && builds.running.is_empty() {
+    let MeshletBuilds(builds) = &mut *builds;
+    builds.forget_changed(events.read());
+    if asking.is_empty() && builds.len() == 0 {
         return;
     }
-    let mut finished: HashMap<BuildKey, Result<Handle<MeshletMesh>, MeshletError>> = default();
-    let MeshletBuilds { running, built } = &mut *builds;
-    running.retain_mut(|running| match check_ready(&mut running.task) {
-        Some(result) => {
-            let result = result.map(|mesh| assets.add(mesh));
-            if let Ok(handle) = &result {
-                built.insert(running.key, handle.clone());
-            }
-            finished.insert(running.key, result);
-            false
-        }
-        None => true,
-    });
+    builds.poll(|mesh| assets.add(mesh));
     for (entity, mesh, BuildMeshlets(settings)) in &asking {
-        let key = BuildKey::new(mesh.id(), settings);
-        let done = built.get(&key).cloned().map(Ok);
-        if let Some(result) = done.or_else(|| finished.get(&key).cloned()) {
+        let key = BuildKey {
+            mesh: mesh.id(),
+            settings: bits(settings),
+        };
+        if let Some(result) = builds.result(&key) {
             let mut entity = commands.entity(entity);
             match &result {
                 Ok(handle) => {
@@ -156,22 +111,14 @@ pub(super) fn build_meshlets(
             }
             entity.try_remove::<BuildMeshlets>();
             entity.trigger(|entity| MeshletsBuilt { entity, result });
-            continue;
+        } else if !builds.is_running(&key)
+            // A mesh that is not loaded yet is looked up again in the next frame.
+            && let Some(mesh) = meshes.get(key.mesh)
+        {
+            let (data, settings) = (MeshData::try_from(mesh), *settings);
+            builds.start(key, move |progress| {
+                MeshletMesh::build_with_progress(&data?, &settings, progress)
+            });
         }
-        if running.iter().any(|running| running.key == key) {
-            continue;
-        }
-        // A mesh that is not loaded yet is looked up again in the next frame.
-        let Some(data) = meshes.get(mesh.id()).map(MeshData::try_from) else {
-            continue;
-        };
-        let (settings, done) = (*settings, Arc::new(AtomicU32::new(0)));
-        let report = done.clone();
-        let task = AsyncComputeTaskPool::get().spawn(async move {
-            MeshletMesh::build_with_progress(&data?, &settings, |share| {
-                report.store(share.to_bits(), Ordering::Relaxed);
-            })
-        });
-        running.push(RunningBuild { key, task, done });
     }
 }
