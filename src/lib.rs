@@ -57,10 +57,8 @@ pub mod prelude {
     pub use crate::instance::{
         GpuWritten, InstanceSet, InstanceTransform, PackedInstance, PackedQuat,
     };
-    #[cfg(all(feature = "bevy", feature = "meshlets"))]
-    pub use crate::meshlet::LodSettings;
     #[cfg(feature = "bevy")]
-    pub use crate::meshlet::{MeshletMesh, MeshletSettings};
+    pub use crate::meshlet::{LodSettings, MeshletMesh, MeshletSettings};
     #[cfg(feature = "bevy")]
     pub use crate::render::MeshletMesh3d;
     #[cfg(all(feature = "bevy", feature = "meshlets"))]

@@ -1,8 +1,8 @@
 //! From a mesh to coarser ones, with meshoptimizer.
 
 use super::{
-    MeshData, MeshletError, POSITION, POSITION_FORMAT, VertexAttribute,
-    build::{reorder, weld},
+    LodSettings, MeshData, MeshletError, POSITION, POSITION_FORMAT, VertexAttribute,
+    cut::{reorder, weld},
     data::{check_attributes, check_indices, positions},
 };
 use glam::Vec3;
@@ -10,53 +10,6 @@ use meshopt::{SimplifyOptions, optimize_vertex_cache, simplify_with_update};
 
 /// A level must have at most this share of the triangles of the level before.
 const MOST_LEFT: f32 = 0.8;
-
-/// Settings for levels of detail.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "bevy", derive(bevy::reflect::Reflect))]
-pub struct LodSettings {
-    /// Largest number of levels, without the full mesh, 1 to 7. The default is 5.
-    pub max_levels: u32,
-    /// Share of triangles that each level keeps of the level before, 0.05 to 0.75. The default is
-    /// 0.5.
-    pub kept: f32,
-    /// No level has fewer triangles. The default is 4.
-    pub least_triangles: u32,
-}
-
-impl Default for LodSettings {
-    fn default() -> Self {
-        Self {
-            max_levels: 5,
-            kept: 0.5,
-            least_triangles: 4,
-        }
-    }
-}
-
-impl LodSettings {
-    /// Refuses values out of range.
-    ///
-    /// # Errors
-    /// [`MeshletError::Setting`].
-    pub fn check(&self) -> Result<(), MeshletError> {
-        for (name, value, least, most) in [
-            ("max_levels", f64::from(self.max_levels), 1.0, 7.0),
-            ("kept", f64::from(self.kept), 0.05, 0.75),
-        ] {
-            // In the settings' own precision.
-            if !(least..=most).contains(&((value * 1e6).round() / 1e6)) {
-                return Err(MeshletError::Setting {
-                    name,
-                    value,
-                    least,
-                    most,
-                });
-            }
-        }
-        Ok(())
-    }
-}
 
 /// A coarser form of a mesh.
 #[derive(Clone, Debug, PartialEq)]

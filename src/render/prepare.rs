@@ -197,11 +197,14 @@ impl Requests<'_, '_, '_> {
         let is_blended = self.aliases.blended.contains(&entity);
         // What blends is drawn in one order, not level after level.
         let has_levels = !is_blended && !self.draws.expanded.contains(&entity);
-        let lods = set.lods.as_ref().filter(|_| has_levels);
-        let lods = lods.and_then(|levels| {
-            self.draws
-                .lods_of(self.meshes, entity, (mesh_id, mesh), levels)
-        });
+        let lods = match self.draws.meshes[mesh].lods.clone() {
+            _ if !has_levels => None,
+            None => set.lods.as_ref().and_then(|levels| {
+                self.draws
+                    .lods_of(self.meshes, entity, (mesh_id, mesh), levels)
+            }),
+            own => own,
+        };
         let coarser = lods.as_ref().map(|lods| lods.coarser.clone());
         self.draws.drawn.push(Drawn {
             entity,

@@ -132,7 +132,8 @@ pub(in crate::render) fn resolve_lods(
 fn problem_of(lods: &InstanceLods, has_meshlets: bool) -> Option<String> {
     if has_meshlets {
         return Some(
-            "they are ignored, because the set is drawn by meshlets. Remove either InstanceLods or MeshletMesh3d"
+            "they are ignored, because the set is drawn by meshlets, whose mesh has its own levels \
+             (MeshletSettings::lods). Remove either InstanceLods or MeshletMesh3d"
                 .to_owned(),
         );
     }

@@ -1,7 +1,7 @@
 //! Cutting an entity's mesh off the main thread.
 
 use super::component::MeshletMesh3d;
-use crate::meshlet::{MeshData, MeshletError, MeshletMesh, MeshletSettings};
+use crate::meshlet::{LodSettings, MeshData, MeshletError, MeshletMesh, MeshletSettings};
 use bevy::{
     platform::collections::HashMap,
     prelude::*,
@@ -63,6 +63,26 @@ struct BuildKey {
     max_triangles: u32,
     /// The bits of an `f32`.
     cone_weight: u32,
+    lods: Option<LodsKey>,
+}
+
+/// [`LodSettings`], comparable.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct LodsKey {
+    max_levels: u32,
+    /// The bits of an `f32`.
+    kept: u32,
+    least_triangles: u32,
+}
+
+impl From<LodSettings> for LodsKey {
+    fn from(settings: LodSettings) -> Self {
+        Self {
+            max_levels: settings.max_levels,
+            kept: settings.kept.to_bits(),
+            least_triangles: settings.least_triangles,
+        }
+    }
 }
 
 /// A build that has not ended.
@@ -103,12 +123,14 @@ impl BuildKey {
             max_vertices,
             max_triangles,
             cone_weight,
+            lods,
         } = *settings;
         Self {
             mesh,
             max_vertices,
             max_triangles,
             cone_weight: cone_weight.to_bits(),
+            lods: lods.map(LodsKey::from),
         }
     }
 }
