@@ -112,7 +112,7 @@ fn paint(
     sets: Query<(&Mesh3d, &InstanceLods)>,
     mut meshes: ResMut<Assets<Mesh>>,
 ) {
-    for (Mesh3d(full), InstanceLods { levels }) in &sets {
+    for (Mesh3d(full), InstanceLods { levels, .. }) in &sets {
         let coarser = levels.iter().map(|level| &level.mesh);
         for (mesh, color) in [full].into_iter().chain(coarser).zip(COLORS) {
             let Some(mut mesh) = meshes.get_mut(mesh) else {

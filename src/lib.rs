@@ -58,9 +58,9 @@ pub mod prelude {
         GpuWritten, InstanceSet, InstanceTransform, PackedInstance, PackedQuat,
     };
     #[cfg(all(feature = "bevy", feature = "meshlets"))]
-    pub use crate::meshlet::{LodSettings, MeshLods};
+    pub use crate::meshlet::MeshLods;
     #[cfg(feature = "bevy")]
-    pub use crate::meshlet::{MeshletMesh, MeshletSettings};
+    pub use crate::meshlet::{LodSettings, MeshletMesh, MeshletSettings};
     #[cfg(feature = "bevy")]
     pub use crate::render::MeshletMesh3d;
     #[cfg(all(feature = "bevy", feature = "meshlets"))]

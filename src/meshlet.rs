@@ -4,7 +4,8 @@
 //! * [`MeshletMesh`]: the same triangles, grouped into [`Meshlet`]s of at most 64 vertices and 124
 //!   triangles by default ([`MeshletSettings`]). It is still one ordinary indexed mesh: a meshlet
 //!   is a run of its indices, with a bounding sphere and a [`NormalCone`] that contains the
-//!   directions that its triangles face.
+//!   directions that its triangles face. A [`MeshletLevel`] is a run of meshlets that draws all of
+//!   the mesh, in full or coarser.
 //! * [`MeshletMesh::to_bytes`], [`MeshletMesh::from_bytes`]: the file, versioned and with a
 //!   checksum.
 //! * [`MeshData::simplified`]: coarser forms of a mesh, its levels of detail. [`MeshLods`]: the
@@ -16,14 +17,18 @@
 #[cfg(feature = "meshlets")]
 mod build;
 mod cone;
+#[cfg(feature = "meshlets")]
+mod cut;
 mod data;
 mod error;
 #[cfg(feature = "meshlets")]
 mod file;
 #[cfg(feature = "meshlets")]
 mod head;
+mod levels;
 #[cfg(feature = "meshlets")]
 mod lods;
+mod settings;
 #[cfg(feature = "meshlets")]
 mod simplify;
 #[cfg(feature = "meshlets")]
@@ -31,12 +36,13 @@ mod surface;
 
 pub use cone::NormalCone;
 pub use data::{
-    MeshData, Meshlet, MeshletMesh, MeshletSettings, POSITION, POSITION_FORMAT, VertexAttribute,
+    MeshData, Meshlet, MeshletLevel, MeshletMesh, POSITION, POSITION_FORMAT, VertexAttribute,
 };
 pub use error::MeshletError;
 #[cfg(feature = "meshlets")]
 pub use file::{EXTENSION, VERSION};
 #[cfg(feature = "meshlets")]
 pub use lods::MeshLods;
+pub use settings::{LodSettings, MeshletSettings};
 #[cfg(feature = "meshlets")]
-pub use simplify::{LodSettings, SimplifiedMesh};
+pub use simplify::SimplifiedMesh;

@@ -246,14 +246,20 @@ fn meshlets_are_drawn_as_before() {
     let mut stage = stage();
     let torus = Torus::new(0.2, 0.5).mesh();
     let torus = torus.major_resolution(64).minor_resolution(32).build();
-    let meshlets = MeshletMesh::from_mesh(&torus, &MeshletSettings::default()).unwrap();
+    let settings = MeshletSettings {
+        lods: Some(LodSettings::default()),
+        ..default()
+    };
+    let meshlets = MeshletMesh::from_mesh(&torus, &settings).unwrap();
     let meshlets = MeshletMesh3d(stage.add(meshlets));
     let set = GpuInstances(stage.add(field(100, false)));
     let red = red(&mut stage);
     stage.spawn((meshlets, red, set));
     let (before, after, mut stage) = around_a_loss(stage);
     assert_same_picture("recovered-meshlets", &after, &before);
-    let meshlets = stage.report().meshlets;
+    let report = stage.report();
+    assert!(report.views.iter().all(|view| view.levels.len() == 6));
+    let meshlets = report.meshlets;
     assert!(
         meshlets.drawn > 0 && meshlets.rows_drawn_whole == 0,
         "{meshlets:?}"

@@ -13,6 +13,8 @@ pub enum Scene {
     Dense,
     /// Spheres in a cube, 4 units apart on average
     Sparse,
+    /// Spheres of 9,680 triangles in a cube, 4 units apart on average; sets are drawn by meshlets
+    Meshlets,
     /// A wall of leaves: alpha-masked quads, several layers deep
     Leaves,
 }
@@ -38,7 +40,7 @@ pub struct Case {
     pub peer: Peer,
     /// The order of the sets' instances; `None` for Bevy's entities, which Bevy orders.
     pub order: Option<DrawOrder>,
-    /// Whether the demo's sets have levels of detail; `None` for what has none.
+    /// Whether the sets have levels of detail; `None` for scenes and entities that have none.
     pub lods: Option<Lods>,
 }
 
@@ -63,7 +65,9 @@ impl Selection<'_> {
                         Peer::Bevy => vec![None],
                     };
                     let lods: Vec<_> = match (scene, peer) {
-                        (Scene::Demo, Peer::Sets) => self.lods.iter().copied().map(Some).collect(),
+                        (Scene::Demo | Scene::Meshlets, Peer::Sets) => {
+                            self.lods.iter().copied().map(Some).collect()
+                        }
                         _ => vec![None],
                     };
                     for &order in &orders {

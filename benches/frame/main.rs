@@ -1,6 +1,6 @@
-//! Measures whole frames: the demo's field, spheres and leaves, drawn as sets of this crate or as
-//! Bevy's own entities. The GPU is waited for in each frame, and the survivors are compared with
-//! the CPU twin.
+//! Measures whole frames: the demo's field, spheres, meshlets and leaves, drawn as sets of this
+//! crate or as Bevy's own entities. The GPU is waited for in each frame, and the survivors are
+//! compared with the CPU twin.
 //!
 //! * `case`: what a row measures. `row`, `chart`: how it is shown.
 //! * `scenes`: the scenes in the world.
@@ -74,7 +74,7 @@ struct Args {
     /// Which instances of a set are drawn first [default: both]
     #[arg(long, value_delimiter = ',')]
     order: Vec<DrawOrder>,
-    /// Whether the demo's sets have levels of detail [default: both]
+    /// Whether the sets of demo and meshlets have levels of detail [default: both]
     #[arg(long, value_delimiter = ',')]
     lods: Vec<Lods>,
     /// What the instances are; bevy takes at most 4M [default: both]

@@ -11,7 +11,7 @@ pub struct Row {
     pub count: u32,
     /// The order of the sets' instances; `None` for Bevy's entities.
     pub order: Option<String>,
-    /// Whether the demo's sets have levels of detail; `None` for what has none.
+    /// Whether the sets have levels of detail; `None` for scenes and entities that have none.
     pub lods: Option<String>,
     pub peer: String,
     /// Median time of a frame, the GPU's part included.

@@ -35,19 +35,21 @@ struct MeshletSizes {
     pad_a: u32,
 }
 
-// A view of a chunk whose mesh has meshlets.
+// A view of a chunk whose mesh has meshlets, at one level of detail.
 struct MeshletRow {
+    // Without the distances of the level: the instance decided it.
     planes: ViewPlanes,
     chunk: Chunk,
     // The eye in the set's space, homogeneous. Zero if cones do not help (see CullView::eye).
     eye: vec4<f32>,
     // Index of the row among the batch's rows.
     draw_row: u32,
+    // The run of the level's meshlets.
     first_meshlet: u32,
     meshlet_count: u32,
     // The command that draws whole meshes. The commands of the meshlets follow.
     first_draw: u32,
-    // Place of the mesh in the bound index and vertex buffers.
+    // Place of the full mesh in the bound index and vertex buffers.
     first_index: u32,
     base_vertex: i32,
     pad_a: u32,

@@ -1,5 +1,5 @@
 // The row, the tile and the meshlets of a work item. All survivors of a row have as many meshlets
-// as the row's mesh: a division finds tile and meshlets, a search among the rows finds the row.
+// as the row's level: a division finds tile and meshlets, a search among the rows finds the row.
 //
 // Hooks: spans. The kernel declares it, because the vote adds to it atomically.
 

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! survivors of each row
-//!   expand           survivors x meshlets -> tiles, cells, work items (a division: a mesh per row)
+//!   expand           survivors x meshlets -> tiles, cells, work items (a division: a level per row)
 //!   meshlet_vote     each meshlet of each survivor: outside the view? facing away? -> bits
 //!   meshlet_scan     bits' counts -> exclusive prefixes
 //!   meshlet_compact  bits -> per meshlet, the ids of the survivors that show it, in order

@@ -1,20 +1,10 @@
-//! From triangles to meshlets, with meshoptimizer.
+//! From triangles to meshlets: the full mesh and its levels of detail.
 
 use super::{
-    MeshData, Meshlet, MeshletError, MeshletMesh, MeshletSettings, NormalCone, VertexAttribute,
-    data::{check_attributes, check_indices, positions},
+    MeshData, Meshlet, MeshletError, MeshletLevel, MeshletMesh, MeshletSettings,
+    cut::cut_mesh,
+    data::{check_attributes, check_indices},
 };
-use glam::{DVec3, Vec3};
-use meshopt::{
-    VertexDataAdapter, VertexStream, build_meshlets, compute_cluster_bounds,
-    generate_vertex_remap_multi, optimize_vertex_cache, optimize_vertex_fetch_remap,
-    remap_index_buffer, typed_to_bytes,
-};
-
-/// Factor by which spheres are larger than the measured distances, because `f32` rounds.
-const SPHERE_SLACK: f64 = 1.0 + 1e-5;
-/// Number of meshlets between two reports of progress.
-const REPORT_EACH: usize = 256;
 
 impl MeshletMesh {
     /// Cuts a mesh into meshlets.
@@ -23,9 +13,14 @@ impl MeshletMesh {
     /// vertex cache and cut by meshoptimizer. Then vertices are ordered as the meshlets need them.
     /// A mesh of 10,000 triangles takes a few milliseconds.
     ///
+    /// With [`MeshletSettings::lods`], coarser levels of detail follow ([`MeshData::simplified`]).
+    /// Each is cut the same way, and has its own vertices behind the others, because
+    /// simplification moves vertices. A mesh that cannot become coarser has one level.
+    ///
     /// # Errors
     /// [`MeshletError`]: settings out of range, no triangles, an index without a vertex, a position
-    /// that is not finite, or an attribute with too few bytes.
+    /// that is not finite, an attribute with too few bytes, or levels with more vertices than 32
+    /// bits count.
     pub fn build(data: &MeshData, settings: &MeshletSettings) -> Result<Self, MeshletError> {
         Self::build_with_progress(data, settings, |_| ())
     }
@@ -43,259 +38,137 @@ impl MeshletMesh {
         check_indices(data.indices.as_deref(), data.vertex_count)?;
         check_attributes(&data.attributes, data.vertex_count)?;
         progress(0.0);
-
-        let (welded, indices) = weld(data);
-        progress(0.2);
-        let indices = optimize_vertex_cache(&indices, welded.vertex_count as usize);
-        progress(0.3);
-        let points = positions(&welded.attributes).ok_or(MeshletError::NoPositions)?;
-        let (indices, counts) = cut(&points, &indices, settings)?;
-        progress(0.7);
-        let order = optimize_vertex_fetch_remap(&indices, points.len());
-        let attributes: Vec<_> = welded
-            .attributes
-            .iter()
-            .map(|attribute| reorder(attribute, &order, points.len()))
-            .collect();
-        let indices = remap_index_buffer(Some(&indices), 0, &order);
-        progress(0.8);
-
-        let points = positions(&attributes).ok_or(MeshletError::NoPositions)?;
-        let mut meshlets = Vec::with_capacity(counts.len());
-        let mut first_index = 0;
-        for (done, &triangle_count) in counts.iter().enumerate() {
-            let range = first_index as usize..(first_index + triangle_count * 3) as usize;
-            meshlets.push(Meshlet {
-                first_index,
-                triangle_count,
-                ..bounds(&points, &indices[range])?
+        let coarser = match &settings.lods {
+            Some(lods) => data.simplified(lods)?,
+            None => Vec::new(),
+        };
+        // Simplification takes longer than cutting.
+        let begin = if coarser.is_empty() { 0.0 } else { 0.6 };
+        let share = (1.0 - begin) / (coarser.len() + 1) as f32;
+        let mut cut_level = |level: usize, data: &MeshData| {
+            let before = begin + share * level as f32;
+            cut_mesh(data, settings, |done| progress(before + share * done))
+        };
+        let mut mesh = cut_level(0, data)?;
+        let mut levels = mesh.levels.clone();
+        for (at, level) in (1..).zip(&coarser) {
+            let first_meshlet = mesh.meshlets.len() as u32;
+            mesh.append(cut_level(at, &level.data)?)?;
+            levels.push(MeshletLevel {
+                first_meshlet,
+                meshlet_count: mesh.meshlets.len() as u32 - first_meshlet,
+                error: level.error,
             });
-            first_index += triangle_count * 3;
-            if done % REPORT_EACH == 0 {
-                progress(0.8 + 0.2 * done as f32 / counts.len() as f32);
-            }
         }
         progress(1.0);
-        Self::from_parts(welded.vertex_count, attributes, indices, meshlets)
+        mesh.with_levels(levels)
     }
-}
 
-/// Merges equal vertices and drops vertices without a triangle.
-pub(super) fn weld(data: &MeshData) -> (MeshData, Vec<u32>) {
-    let streams: Vec<_> = data
-        .attributes
-        .iter()
-        .map(|attribute| {
-            let stride = attribute.stride as usize;
-            let mut stream =
-                VertexStream::new_with_stride::<u8, u8>(attribute.bytes.as_ptr(), stride);
-            stream.size = stride;
-            stream
-        })
-        .collect();
-    let indices = match &data.indices {
-        Some(indices) => indices.clone(),
-        None => (0..data.vertex_count).collect(),
-    };
-    let (count, remap) =
-        generate_vertex_remap_multi(data.vertex_count as usize, &streams, Some(&indices));
-    let attributes = data
-        .attributes
-        .iter()
-        .map(|attribute| reorder(attribute, &remap, count));
-    let welded = MeshData {
-        vertex_count: count as u32,
-        attributes: attributes.collect(),
-        indices: None,
-    };
-    (welded, remap_index_buffer(Some(&indices), 0, &remap))
-}
-
-/// The attribute with its vertices at their new places; drops vertices without a place.
-pub(super) fn reorder(
-    attribute: &VertexAttribute,
-    places: &[u32],
-    count: usize,
-) -> VertexAttribute {
-    let stride = attribute.stride as usize;
-    let mut bytes = vec![0; count * stride];
-    for (vertex, place) in attribute.bytes.chunks_exact(stride).zip(places) {
-        let at = *place as usize * stride;
-        if let Some(to) = bytes.get_mut(at..at + stride) {
-            to.copy_from_slice(vertex);
+    /// Adds the vertices, indices and meshlets of a mesh with the same attributes.
+    fn append(&mut self, other: Self) -> Result<(), MeshletError> {
+        let too_large = |what, count| MeshletError::TooLarge {
+            what,
+            count,
+            limit: u32::MAX,
+        };
+        let (vertices, indices) = (self.vertex_count, self.indices.len());
+        let sum = vertices.checked_add(other.vertex_count);
+        let all = u64::from(vertices) + u64::from(other.vertex_count);
+        self.vertex_count = sum.ok_or_else(|| too_large("vertices", all as usize))?;
+        let first_index = u32::try_from(indices + other.indices.len())
+            .map(|_| indices as u32)
+            .map_err(|_| too_large("indices", indices + other.indices.len()))?;
+        for (attribute, more) in self.attributes.iter_mut().zip(other.attributes) {
+            attribute.bytes.extend(more.bytes);
         }
+        let others = other.indices.iter().map(|index| vertices + index);
+        self.indices.extend(others);
+        self.meshlets.extend(other.meshlets.iter().map(|meshlet| {
+            let first_index = first_index + meshlet.first_index;
+            Meshlet {
+                first_index,
+                ..*meshlet
+            }
+        }));
+        Ok(())
     }
-    VertexAttribute {
-        bytes,
-        ..attribute.clone()
-    }
-}
-
-/// The indices in the order of the meshlets, and the number of triangles per meshlet.
-fn cut(
-    points: &[Vec3],
-    indices: &[u32],
-    settings: &MeshletSettings,
-) -> Result<(Vec<u32>, Vec<u32>), MeshletError> {
-    let meshlets = build_meshlets(
-        indices,
-        &adapter(points)?,
-        settings.max_vertices as usize,
-        settings.max_triangles as usize,
-        settings.cone_weight,
-    );
-    let mut ordered = Vec::with_capacity(indices.len());
-    let mut counts = Vec::with_capacity(meshlets.len());
-    for meshlet in meshlets.iter() {
-        let corners = meshlet.triangles.iter();
-        ordered.extend(corners.map(|corner| meshlet.vertices[usize::from(*corner)]));
-        counts.push((meshlet.triangles.len() / 3) as u32);
-    }
-    Ok((ordered, counts))
-}
-
-fn adapter(points: &[Vec3]) -> Result<VertexDataAdapter<'_>, MeshletError> {
-    VertexDataAdapter::new(typed_to_bytes(points), size_of::<Vec3>(), 0)
-        .map_err(|error| MeshletError::Content(error.to_string()))
-}
-
-/// Sphere and cone of a meshlet. Meshoptimizer finds the center and the axis. How far they must
-/// reach is measured here in `f64`, so that rounding never makes them too small.
-fn bounds(points: &[Vec3], indices: &[u32]) -> Result<Meshlet, MeshletError> {
-    let found = compute_cluster_bounds(indices, &adapter(points)?);
-    let center = Vec3::from_array(found.center);
-    let point = |index: &u32| points[*index as usize].as_dvec3();
-    let distances = indices
-        .iter()
-        .map(|index| point(index).distance_squared(center.as_dvec3()));
-    let radius = distances.fold(0.0, f64::max).sqrt() * SPHERE_SLACK;
-    let corners = |triangle: &[u32]| [0, 1, 2].map(|corner| point(&triangle[corner]));
-    let normals = indices
-        .chunks_exact(3)
-        .filter_map(|triangle| facing(corners(triangle)));
-    Ok(Meshlet {
-        center,
-        radius: (radius as f32).next_up(),
-        cone: NormalCone::around(Vec3::from_array(found.cone_axis), normals),
-        first_index: 0,
-        triangle_count: 0,
-    })
-}
-
-/// The direction that a triangle faces; `None` if it has no area, because it is then never visible.
-fn facing([a, b, c]: [DVec3; 3]) -> Option<DVec3> {
-    (b - a).cross(c - a).try_normalize()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meshlet::POSITION;
-
-    /// A bumpy grid of `side` x `side` squares in the xz plane, facing up.
-    fn grid(side: u32) -> MeshData {
-        let points: Vec<_> = (0..=side)
-            .flat_map(|z| {
-                (0..=side).map(move |x| Vec3::new(x as f32, ((x * z) as f32).sin() * 0.1, z as f32))
-            })
-            .collect();
-        let at = |x, z| z * (side + 1) + x;
-        let squares = (0..side).flat_map(|z| (0..side).map(move |x| (x, z)));
-        let indices = squares.flat_map(|(x, z)| {
-            let [a, b, c, d] = [at(x, z), at(x, z + 1), at(x + 1, z), at(x + 1, z + 1)];
-            [a, b, c, c, b, d]
-        });
-        MeshData::from_positions(&points, Some(indices.collect()))
-    }
-
-    fn triangles(points: &[Vec3], indices: &[u32]) -> Vec<[[u32; 3]; 3]> {
-        let mut triangles: Vec<_> = indices
-            .chunks_exact(3)
-            .map(|triangle| {
-                let mut corners =
-                    [0, 1, 2].map(|i| points[triangle[i] as usize].to_array().map(f32::to_bits));
-                // The same triangle, whichever corner comes first.
-                let least = (0..3).min_by_key(|i| corners[*i]).unwrap_or(0);
-                corners.rotate_left(least);
-                corners
-            })
-            .collect();
-        triangles.sort_unstable();
-        triangles
-    }
-
-    #[test]
-    fn every_triangle_is_in_one_meshlet_and_keeps_its_face() -> Result<(), MeshletError> {
-        let data = grid(40);
-        let mesh = MeshletMesh::build(&data, &MeshletSettings::default())?;
-        let before = positions(&data.attributes).unwrap_or_default();
-        assert_eq!(
-            triangles(&before, data.indices.as_deref().unwrap_or_default()),
-            triangles(&mesh.positions(), mesh.indices())
-        );
-        assert!(mesh.meshlets().len() >= 3200 / 124);
-        for meshlet in mesh.meshlets() {
-            let mut vertices = mesh.meshlet_indices(meshlet).to_vec();
-            vertices.sort_unstable();
-            vertices.dedup();
-            assert!(vertices.len() <= 64 && meshlet.triangle_count <= 124);
-            for vertex in vertices {
-                let distance = mesh.positions()[vertex as usize].distance(meshlet.center);
-                assert!(distance <= meshlet.radius, "{distance} {meshlet:?}");
-            }
-            assert!(meshlet.cone.cutoff() < 0.6 && meshlet.cone.axis().y > 0.8);
-        }
-        Ok(())
-    }
-
-    #[test]
-    fn a_mesh_without_indices_is_welded() -> Result<(), MeshletError> {
-        let indexed = grid(10);
-        let points = positions(&indexed.attributes).unwrap_or_default();
-        let corners: Vec<_> = indexed.indices.iter().flatten().collect();
-        let loose: Vec<_> = corners.iter().map(|i| points[**i as usize]).collect();
-        let mesh = MeshletMesh::build(
-            &MeshData::from_positions(&loose, None),
-            &MeshletSettings::default(),
-        )?;
-        assert_eq!((mesh.vertex_count(), mesh.triangle_count()), (121, 200));
-        Ok(())
-    }
-
-    #[test]
-    fn every_attribute_goes_with_its_vertex() -> Result<(), MeshletError> {
-        let mut data = grid(20);
-        let ids: Vec<u32> = (0..data.vertex_count).map(|vertex| vertex / 2).collect();
-        data.attributes.push(VertexAttribute {
-            id: 7,
-            format: 3,
-            stride: 4,
-            bytes: bytemuck::cast_slice(&ids).to_vec(),
-        });
-        let mesh = MeshletMesh::build(&data, &MeshletSettings::default())?;
-        let before = positions(&data.attributes).unwrap_or_default();
-        let own = mesh.attributes().iter().find(|attribute| attribute.id == 7);
-        let own = own.expect("the attribute is kept");
-        assert_eq!((own.format, own.stride), (3, 4));
-        let kept: Vec<u32> = bytemuck::pod_collect_to_vec(&own.bytes);
-        assert_eq!(kept.len(), mesh.vertex_count() as usize);
-        for (point, id) in mesh.positions().iter().zip(kept) {
-            let at = before.iter().position(|other| other == point);
-            assert_eq!(at.map(|at| at as u32 / 2), Some(id));
-        }
-        Ok(())
-    }
+    use crate::meshlet::{
+        LodSettings, POSITION,
+        cut::tests::{grid, triangles},
+        data::positions,
+    };
 
     #[test]
     fn progress_rises_from_nothing_to_everything() -> Result<(), MeshletError> {
-        let mut seen = Vec::new();
+        for lods in [None, Some(LodSettings::default())] {
+            let mut seen = Vec::new();
+            let settings = MeshletSettings {
+                max_triangles: 4,
+                lods,
+                ..Default::default()
+            };
+            MeshletMesh::build_with_progress(&grid(40), &settings, |done| seen.push(done))?;
+            assert!(seen.is_sorted() && seen.len() > 8, "{seen:?}");
+            assert_eq!((seen.first(), seen.last()), (Some(&0.0), Some(&1.0)));
+        }
+        Ok(())
+    }
+
+    /// Each level has the triangles of the simplified mesh, with bounds around its own vertices.
+    /// The full mesh is the same as without levels.
+    #[test]
+    fn each_level_is_the_simplified_mesh_in_meshlets() -> Result<(), MeshletError> {
+        let data = grid(40);
+        let lods = LodSettings::default();
         let settings = MeshletSettings {
-            max_triangles: 4,
+            lods: Some(lods),
             ..Default::default()
         };
-        MeshletMesh::build_with_progress(&grid(40), &settings, |done| seen.push(done))?;
-        assert!(seen.is_sorted() && seen.len() > 8, "{seen:?}");
-        assert_eq!((seen.first(), seen.last()), (Some(&0.0), Some(&1.0)));
+        let full = MeshletMesh::build(&data, &MeshletSettings::default())?;
+        let mesh = MeshletMesh::build(&data, &settings)?;
+        let expected = data.simplified(&lods)?;
+        assert_eq!((mesh.levels().len(), expected.len()), (6, 5));
+        assert_eq!(mesh.level_meshlets(0), full.meshlets());
+        assert_eq!(mesh.triangle_count(), full.triangle_count());
+        assert_eq!(&mesh.indices()[..full.indices().len()], full.indices());
+        let points = mesh.positions();
+        for (at, simplified) in (1..).zip(&expected) {
+            let range = mesh.level_range(at).unwrap_or_default();
+            let indices = &mesh.indices()[range.start as usize..range.end as usize];
+            let theirs = positions(&simplified.data.attributes).unwrap_or_default();
+            assert_eq!(
+                triangles(&points, indices),
+                triangles(
+                    &theirs,
+                    simplified.data.indices.as_deref().unwrap_or_default()
+                )
+            );
+            assert_eq!(mesh.levels()[at].error, simplified.error);
+            for meshlet in mesh.level_meshlets(at) {
+                let corners = mesh.meshlet_indices(meshlet).iter();
+                assert!(
+                    corners
+                        .map(|corner| points[*corner as usize])
+                        .all(|point| point.distance(meshlet.center) <= meshlet.radius)
+                );
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_mesh_that_cannot_become_coarser_has_one_level() -> Result<(), MeshletError> {
+        let settings = MeshletSettings {
+            lods: Some(LodSettings::default()),
+            ..Default::default()
+        };
+        let mesh = MeshletMesh::build(&grid(1), &settings)?;
+        assert_eq!((mesh.levels().len(), mesh.triangle_count()), (1, 2));
         Ok(())
     }
 
@@ -354,6 +227,16 @@ mod tests {
                     ..Default::default()
                 },
                 "cone_weight",
+            ),
+            (
+                MeshletSettings {
+                    lods: Some(LodSettings {
+                        max_levels: 8,
+                        ..Default::default()
+                    }),
+                    ..Default::default()
+                },
+                "max_levels",
             ),
         ] {
             let error = MeshletMesh::build(&grid(2), &settings).err();

@@ -1,6 +1,6 @@
 //! A mesh of meshlets, and the data that it is built from.
 
-use super::{MeshletError, NormalCone, error::check_setting};
+use super::{MeshletError, NormalCone};
 use glam::Vec3;
 
 /// [`VertexAttribute::id`] of positions, same as Bevy's `Mesh::ATTRIBUTE_POSITION`.
@@ -55,42 +55,6 @@ impl MeshData {
     }
 }
 
-/// Settings for cutting a mesh into meshlets.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "bevy", derive(bevy::reflect::Reflect))]
-pub struct MeshletSettings {
-    /// Largest number of vertices in a meshlet, 3 to 256. The default is 64: two subgroups of 32 on
-    /// today's GPUs.
-    pub max_vertices: u32,
-    /// Largest number of triangles in a meshlet, 1 to 512. The default is 124.
-    pub max_triangles: u32,
-    /// Weight of the cones: 0 makes meshlets round; 1 makes their triangles face one way, so that
-    /// the cones reject more of them. The default is 0.5.
-    pub cone_weight: f32,
-}
-
-impl Default for MeshletSettings {
-    fn default() -> Self {
-        Self {
-            max_vertices: 64,
-            max_triangles: 124,
-            cone_weight: 0.5,
-        }
-    }
-}
-
-impl MeshletSettings {
-    /// Refuses values out of range.
-    ///
-    /// # Errors
-    /// [`MeshletError::Setting`].
-    pub fn check(&self) -> Result<(), MeshletError> {
-        check_setting("max_vertices", f64::from(self.max_vertices), 3.0, 256.0)?;
-        check_setting("max_triangles", f64::from(self.max_triangles), 1.0, 512.0)?;
-        check_setting("cone_weight", f64::from(self.cone_weight), 0.0, 1.0)
-    }
-}
-
 /// A run of a mesh's triangles, and what a view needs to test it, in the mesh's units and space.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Meshlet {
@@ -106,11 +70,26 @@ pub struct Meshlet {
     pub triangle_count: u32,
 }
 
+/// A level of detail: the run of meshlets that draws the mesh in full, or coarser.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeshletLevel {
+    /// Index of its first meshlet in [`MeshletMesh::meshlets`].
+    pub first_meshlet: u32,
+    /// Number of its meshlets.
+    pub meshlet_count: u32,
+    /// How far its surface lies from the full mesh's at most, in the mesh's units; 0 for the full
+    /// mesh.
+    pub error: f32,
+}
+
 /// A mesh whose triangles are grouped into meshlets.
 ///
 /// It is an ordinary indexed mesh: drawn whole, it looks the same as the mesh that it was built
 /// from. All vertex attributes are kept. Vertices that are equal in all of them are stored once, in
 /// the order in which the meshlets need them.
+///
+/// It may have coarser levels of detail ([`MeshletLevel`]): further runs of its vertices,
+/// indices and meshlets, behind the full mesh.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "bevy", derive(bevy::asset::Asset, bevy::reflect::TypePath))]
 pub struct MeshletMesh {
@@ -118,10 +97,12 @@ pub struct MeshletMesh {
     pub(super) attributes: Vec<VertexAttribute>,
     pub(super) indices: Vec<u32>,
     pub(super) meshlets: Vec<Meshlet>,
+    pub(super) levels: Vec<MeshletLevel>,
 }
 
 impl MeshletMesh {
-    /// A mesh from its parts, for instance from meshlets that another tool made.
+    /// A mesh of one level from its parts, for instance from meshlets that another tool made.
+    /// [`Self::with_levels`] says which of the meshlets are coarser levels.
     ///
     /// # Errors
     /// [`MeshletError`] if the parts do not fit together: every index must refer to a vertex, every
@@ -162,21 +143,27 @@ impl MeshletMesh {
                 indices: indices.len(),
             });
         }
+        let full = MeshletLevel {
+            first_meshlet: 0,
+            meshlet_count: meshlets.len() as u32,
+            error: 0.0,
+        };
         Ok(Self {
             vertex_count,
             attributes,
             indices,
             meshlets,
+            levels: vec![full],
         })
     }
 
-    /// The meshlets, in the order of their indices.
+    /// The meshlets of all levels, in the order of their indices.
     #[must_use]
     pub fn meshlets(&self) -> &[Meshlet] {
         &self.meshlets
     }
 
-    /// The indices, meshlet after meshlet, three per triangle.
+    /// The indices of all levels, meshlet after meshlet, three per triangle.
     #[must_use]
     pub fn indices(&self) -> &[u32] {
         &self.indices
@@ -191,13 +178,14 @@ impl MeshletMesh {
             .unwrap_or_default()
     }
 
-    /// Number of triangles of all meshlets.
+    /// Number of triangles of the full mesh.
     #[must_use]
     pub fn triangle_count(&self) -> u32 {
-        (self.indices.len() / 3) as u32
+        self.level_range(0)
+            .map_or(0, |range| range.len() as u32 / 3)
     }
 
-    /// Number of vertices.
+    /// Number of vertices of all levels.
     #[must_use]
     pub fn vertex_count(&self) -> u32 {
         self.vertex_count

@@ -39,10 +39,10 @@ pub enum MeshletError {
         /// Number of indices, or of vertices if there are no indices.
         indices: usize,
     },
-    /// More vertices or indices than 32 bits can count.
+    /// More vertices or indices than 32 bits can count, or too many levels of detail.
     #[error("the mesh has {count} {what}; at most {limit} are possible")]
     TooLarge {
-        /// What there are too many of: vertices or indices.
+        /// What there are too many of: vertices, indices or levels of detail.
         what: &'static str,
         /// Their number.
         count: usize,
@@ -108,6 +108,45 @@ pub enum MeshletError {
         /// Radius of the sphere.
         radius: f32,
     },
+    /// A level of detail's meshlets do not start at the end of the previous level's, a level has
+    /// none, or the last level does not end at the end of the meshlets.
+    #[error(
+        "level {level} has {count} meshlets from {start} on; it must start at {expected} and have one or more of the \
+         mesh's {meshlets}, and the last level must end with the last of them"
+    )]
+    LevelRange {
+        /// Index of the level, the full mesh first.
+        level: usize,
+        /// Its first meshlet.
+        start: u32,
+        /// Number of its meshlets.
+        count: u32,
+        /// The meshlet at which it must start.
+        expected: u64,
+        /// Number of meshlets of the mesh.
+        meshlets: usize,
+    },
+    /// The full mesh has an error that is not 0, or a coarser level's error is not finite or less
+    /// than the error of the level before.
+    #[error(
+        "level {level} has the error {error}; it must be finite and at least {least}, and 0 for the full mesh"
+    )]
+    LevelError {
+        /// Index of the level, the full mesh first.
+        level: usize,
+        /// Its error.
+        error: f32,
+        /// The error of the level before; 0 for the full mesh.
+        least: f32,
+    },
+    /// The mesh does not have this level of detail.
+    #[error("the mesh has no level {level}: it has {levels}, counted from 0, the full mesh")]
+    NoLevel {
+        /// Index of the level.
+        level: usize,
+        /// Number of levels.
+        levels: usize,
+    },
     /// The mesh is not a triangle list (it has another of Bevy's topologies).
     #[error("the mesh is a {topology}; only a TriangleList can be cut into meshlets")]
     Topology {
@@ -156,16 +195,6 @@ pub enum MeshletError {
     NotLods {
         /// The first bytes of the file.
         found: Vec<u8>,
-    },
-    /// The error of a level of detail is not finite, or less than the error of the level before.
-    #[error("level {level} has the error {error}, which must be finite and at least {least}")]
-    LevelError {
-        /// Number of the level, from 1.
-        level: usize,
-        /// Its error.
-        error: f32,
-        /// The error of the level before; 0 for the first.
-        least: f32,
     },
     /// A file of another version.
     #[error(

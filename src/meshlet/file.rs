@@ -1,8 +1,10 @@
 //! The file of a mesh of meshlets.
 //!
-//! The payload is: vertex count, attributes, indices, meshlets.
+//! The payload is: vertex count, attributes, indices, meshlets, levels.
 
-use super::{Meshlet, MeshletError, MeshletMesh, NormalCone, VertexAttribute, head::FileKind};
+use super::{
+    Meshlet, MeshletError, MeshletLevel, MeshletMesh, NormalCone, VertexAttribute, head::FileKind,
+};
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -10,7 +12,7 @@ use std::borrow::Cow;
 /// File name extension of meshlet files.
 pub const EXTENSION: &str = "meshlets";
 /// Version of the files that this build writes; it reads no other version.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 const FILE: FileKind = FileKind {
     magic: *b"GPUMSHLT",
@@ -24,12 +26,18 @@ struct Content<'a> {
     attributes: Cow<'a, [VertexAttribute]>,
     indices: Cow<'a, [u32]>,
     meshlets: Vec<Record>,
+    levels: Vec<LevelRecord>,
 }
 
 /// A [`Meshlet`]: center and radius, cone, number of triangles. The start of its indices follows
 /// from the previous meshlets.
 #[derive(Serialize, Deserialize)]
 struct Record([f32; 4], u32, u32);
+
+/// A [`MeshletLevel`]: number of meshlets, error. Its first meshlet follows from the previous
+/// levels.
+#[derive(Serialize, Deserialize)]
+struct LevelRecord(u32, f32);
 
 impl MeshletMesh {
     /// The bytes of a file.
@@ -44,11 +52,14 @@ impl MeshletMesh {
                 meshlet.triangle_count,
             )
         });
+        let levels = self.levels.iter();
+        let levels = levels.map(|level| LevelRecord(level.meshlet_count, level.error));
         let content = Content {
             vertex_count: self.vertex_count,
             attributes: Cow::Borrowed(&self.attributes),
             indices: Cow::Borrowed(&self.indices),
             meshlets: records.collect(),
+            levels: levels.collect(),
         };
         FILE.write(&content)
     }
@@ -58,7 +69,7 @@ impl MeshletMesh {
     /// # Errors
     /// [`MeshletError::NotMeshlets`], [`MeshletError::Version`], [`MeshletError::Length`],
     /// [`MeshletError::Checksum`]; for a file from another tool, also every error of
-    /// [`Self::from_parts`].
+    /// [`Self::from_parts`] and [`Self::with_levels`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, MeshletError> {
         let content: Content<'_> = FILE.read(bytes)?;
         let mut first_index = 0u32;
@@ -77,35 +88,62 @@ impl MeshletMesh {
                 meshlet
             });
         let meshlets = meshlets.collect();
-        Self::from_parts(
+        let mut first_meshlet = 0u32;
+        let levels = content.levels.iter().map(|LevelRecord(count, error)| {
+            let level = MeshletLevel {
+                first_meshlet,
+                meshlet_count: *count,
+                error: *error,
+            };
+            first_meshlet = first_meshlet.saturating_add(*count);
+            level
+        });
+        let levels = levels.collect();
+        let mesh = Self::from_parts(
             content.vertex_count,
             content.attributes.into_owned(),
             content.indices.into_owned(),
             meshlets,
-        )
+        )?;
+        mesh.with_levels(levels)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meshlet::{MeshData, MeshletSettings, head::HEAD};
+    use crate::meshlet::{LodSettings, MeshData, MeshletSettings, head::HEAD};
 
     fn mesh() -> Result<MeshletMesh, MeshletError> {
         let points: Vec<_> = (0..300)
             .map(|i| Vec3::new(i as f32, (i % 7) as f32, (i % 3) as f32))
             .collect();
         let indices = (0..298).flat_map(|i| [i, i + 1, i + 2]).collect();
-        MeshletMesh::build(
-            &MeshData::from_positions(&points, Some(indices)),
-            &MeshletSettings::default(),
-        )
+        let settings = MeshletSettings {
+            lods: Some(LodSettings::default()),
+            ..Default::default()
+        };
+        MeshletMesh::build(&MeshData::from_positions(&points, Some(indices)), &settings)
     }
 
     #[test]
     fn a_file_comes_back_bit_by_bit() -> Result<(), MeshletError> {
         let mesh = mesh()?;
+        assert!(mesh.levels().len() > 2);
         assert_eq!(MeshletMesh::from_bytes(&mesh.to_bytes()?)?, mesh);
+        Ok(())
+    }
+
+    /// Version 1 had no levels.
+    #[test]
+    fn a_file_of_an_older_version_is_refused_with_advice() -> Result<(), MeshletError> {
+        let mut old = mesh()?.to_bytes()?;
+        old[8..12].copy_from_slice(&1u32.to_le_bytes());
+        let error = MeshletMesh::from_bytes(&old).err();
+        let text = error.map(|error| error.to_string()).unwrap_or_default();
+        for part in ["version 1", "version 2", "build the file again"] {
+            assert!(text.contains(part), "{text}");
+        }
         Ok(())
     }
 
@@ -165,6 +203,12 @@ mod tests {
         bare.attributes[0].bytes.pop();
         let mut odd = good.clone();
         odd.attributes[0].format += 6;
+        let mut beyond_all = good.clone();
+        beyond_all.levels[1].meshlet_count += 1;
+        let mut falling = good.clone();
+        falling.levels[2].error = 0.0;
+        let mut without = good.clone();
+        without.levels.clear();
         let error = |mesh: &MeshletMesh| MeshletMesh::from_bytes(&sealed(mesh)?);
         assert!(matches!(
             error(&beyond).err(),
@@ -183,6 +227,18 @@ mod tests {
             Some(MeshletError::AttributeLength { .. })
         ));
         assert_eq!(error(&odd).err(), Some(MeshletError::NoPositions));
+        assert!(matches!(
+            error(&beyond_all).err(),
+            Some(MeshletError::LevelRange { .. })
+        ));
+        assert!(matches!(
+            error(&falling).err(),
+            Some(MeshletError::LevelError { level: 2, .. })
+        ));
+        assert!(matches!(
+            error(&without).err(),
+            Some(MeshletError::NoLevel { .. })
+        ));
         // Content that is not a mesh at all.
         let mut bytes = good.to_bytes()?;
         bytes.truncate(HEAD);

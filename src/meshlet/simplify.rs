@@ -1,10 +1,9 @@
 //! From a mesh to coarser ones, with meshoptimizer.
 
 use super::{
-    MeshData, MeshletError, POSITION, POSITION_FORMAT, VertexAttribute,
-    build::{reorder, weld},
+    LodSettings, MeshData, MeshletError, POSITION, POSITION_FORMAT, VertexAttribute,
+    cut::{reorder, weld},
     data::{check_attributes, check_indices, positions},
-    error::check_setting,
     surface::{Surface, area, with_area},
 };
 use glam::Vec3;
@@ -12,44 +11,6 @@ use meshopt::{SimplifyOptions, optimize_vertex_cache, simplify_with_update};
 
 /// A level must have at most this share of the triangles of the level before.
 const MOST_LEFT: f32 = 0.8;
-
-/// Settings for levels of detail.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "bevy", derive(bevy::reflect::Reflect))]
-pub struct LodSettings {
-    /// Largest number of levels, without the full mesh, 1 to 7. The default is 5.
-    pub max_levels: u32,
-    /// Share of triangles that each level keeps of the level before, 0.05 to 0.75. The default is
-    /// 0.5.
-    pub kept: f32,
-    /// No level has fewer triangles. The default is 4.
-    pub least_triangles: u32,
-}
-
-impl Default for LodSettings {
-    fn default() -> Self {
-        Self {
-            max_levels: 5,
-            kept: 0.5,
-            least_triangles: 4,
-        }
-    }
-}
-
-impl LodSettings {
-    /// Largest number of levels, without the full mesh.
-    pub const MOST_LEVELS: u32 = 7;
-
-    /// Refuses values out of range.
-    ///
-    /// # Errors
-    /// [`MeshletError::Setting`].
-    pub fn check(&self) -> Result<(), MeshletError> {
-        let most = f64::from(Self::MOST_LEVELS);
-        check_setting("max_levels", f64::from(self.max_levels), 1.0, most)?;
-        check_setting("kept", f64::from(self.kept), 0.05, 0.75)
-    }
-}
 
 /// A coarser form of a mesh.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,7 +3,8 @@
 //!
 //! 1. `asset`: files of meshlets; `convert`: [`MeshletMesh`](crate::meshlet::MeshletMesh) from and
 //!    to Bevy's `Mesh`, with the `formats` of its attributes; `colors` tell meshlets apart.
-//! 2. `component`: [`MeshletMesh3d`] gives its entity an ordinary `Mesh3d`.
+//! 2. `component`: [`MeshletMesh3d`] gives its entity an ordinary `Mesh3d`; `levels` are the levels
+//!    of detail in such a mesh.
 //! 3. `build`: [`BuildMeshlets`] cuts an entity's mesh off the main thread.
 //! 4. `culler`: the meshlet stages; `extract`, `prepare`: which requests of the frame have
 //!    meshlets, and what their draws bind.
@@ -18,6 +19,7 @@ mod convert;
 mod culler;
 mod extract;
 mod formats;
+mod levels;
 mod prepare;
 
 #[cfg(feature = "meshlets")]
@@ -32,6 +34,7 @@ pub use culler::MeshletRoom;
 pub(super) use convert::mesh_of;
 pub(super) use culler::GpuMeshlets;
 pub(super) use extract::extract_meshlets;
+pub(super) use levels::MeshLevels;
 pub(super) use prepare::prepare_meshlets;
 
 use crate::meshlet::MeshletMesh;
@@ -44,6 +47,7 @@ pub(super) fn build(app: &mut App) {
     app.init_asset::<MeshletMesh>()
         .register_type::<MeshletMesh3d>()
         .init_resource::<MeshletMeshes>()
+        .init_resource::<MeshLevels>()
         .add_systems(
             PostUpdate,
             give_meshes

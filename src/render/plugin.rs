@@ -18,7 +18,7 @@ use super::{
         DrawShaders, DrawnFaces, InstancedShaders, MaterialAliases, SetPipelines,
         SetPrepassPipelines, alias_materials, extract_imports, warn_of_missing_materials,
     },
-    meshlets::{self, GpuMeshlets, MeshletRoom, extract_meshlets, prepare_meshlets},
+    meshlets::{self, GpuMeshlets, MeshLevels, MeshletRoom, extract_meshlets, prepare_meshlets},
     prepare::prepare_culling,
     record::record_culling,
     report::{CullingReport, ReportInbox, finish_culling, receive_report},
@@ -138,6 +138,7 @@ pub(crate) fn install_render(app: &mut App) {
         .init_resource::<GpuCuller>()
         .init_resource::<InstanceBuffers>()
         .init_resource::<MeshletRoom>()
+        .init_resource::<MeshLevels>()
         .init_resource::<InstancedShaders>()
         .init_resource::<MaterialAliases>()
         // They belong to a device: Bevy makes them again when it recovers from a lost one.
@@ -185,6 +186,7 @@ pub(crate) fn install_render(app: &mut App) {
             ExtractSchedule,
             (
                 extract_resource::<GpuCullingSettings, ()>.before(extract_sets),
+                extract_resource::<MeshLevels, ()>,
                 (extract_sets, extract_meshlets).chain(),
                 extract_imports,
                 extract_freeze,

@@ -201,11 +201,17 @@ impl Requests<'_, '_, '_> {
         let is_blended = self.aliases.blended.contains(&entity);
         // What blends is drawn in one order, not level after level.
         let has_levels = || !is_blended && !self.draws.expanded.contains(&entity);
-        let lods = set.lods.as_ref().filter(|_| has_levels());
-        let lods = lods.and_then(|levels| {
-            self.draws
-                .lods_of(self.meshes, entity, (mesh_id, mesh), levels)
-        });
+        let lods = match self.draws.meshes[mesh].lods.clone() {
+            Some(own) => has_levels().then_some(own),
+            None => set
+                .lods
+                .as_ref()
+                .filter(|_| has_levels())
+                .and_then(|levels| {
+                    self.draws
+                        .lods_of(self.meshes, entity, (mesh_id, mesh), levels)
+                }),
+        };
         let coarser = lods.as_ref().map(|lods| lods.coarser.clone());
         let range = set.range;
         let fading = self.aliases.fading.contains(&entity).then(|| Fading {

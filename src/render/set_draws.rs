@@ -5,6 +5,7 @@ use super::{
     draw_slots::SLOT_STRIDE,
     history::ViewHistory,
     lods::{Fading, RequestLods, SetLod, fit_each_other},
+    meshlets::MeshLevels,
     views::{FrameView, view_at, view_order},
 };
 use crate::cull::{CoarserLevel, CullFrame, Culler, DrawPart, DrawShape, SetId, Version};
@@ -22,6 +23,7 @@ use bevy::{
         view::RetainedViewEntity,
     },
 };
+use core::ops::Range;
 use std::sync::Arc;
 
 /// The draws of the frame's sets. `prepare` fills it, the draw functions look their draws up in it.
@@ -105,7 +107,10 @@ pub(super) struct BatchBinding {
 
 /// A mesh as draws bind it.
 pub(super) struct MeshBuffers {
+    /// The full mesh.
     pub shape: DrawShape,
+    /// Coarser levels in the same buffers.
+    pub lods: Option<RequestLods>,
     /// Bevy's vertex buffer, which other meshes share.
     pub vertices: Buffer,
     /// Bevy's index buffer; `None` for a mesh without indices.
@@ -188,9 +193,10 @@ impl SetDraws {
         if let Some(place) = self.mesh_places.get(&id) {
             return Some(*place);
         }
-        self.meshes.push(meshes.buffers(id)?);
-        self.mesh_places.insert(id, self.meshes.len() - 1);
-        Some(self.meshes.len() - 1)
+        let place = self.meshes.len();
+        self.meshes.push(meshes.buffers(id, place)?);
+        self.mesh_places.insert(id, place);
+        Some(place)
     }
 
     /// The levels of the next request, whose mesh has the place `full`; `None` if it has none.
@@ -319,6 +325,7 @@ pub(super) struct Meshes<'w> {
     pub instances: Res<'w, RenderMeshInstances>,
     meshes: Res<'w, RenderAssets<RenderMesh>>,
     allocator: Res<'w, MeshAllocator>,
+    levels: Res<'w, MeshLevels>,
 }
 
 impl Meshes<'_> {
@@ -335,8 +342,8 @@ impl Meshes<'_> {
         }
     }
 
-    /// Where a mesh lies now; `None` if Bevy has not prepared it.
-    fn buffers(&self, id: AssetId<Mesh>) -> Option<MeshBuffers> {
+    /// The buffers of a mesh, which gets this place; `None` if Bevy has not prepared it.
+    fn buffers(&self, id: AssetId<Mesh>, place: usize) -> Option<MeshBuffers> {
         let mesh = self.meshes.get(id)?;
         let slice = self.allocator.mesh_vertex_slice(&id)?;
         let (buffer, vertices) = (slice.buffer.clone(), slice.range);
@@ -344,12 +351,20 @@ impl Meshes<'_> {
             RenderMeshBufferInfo::Indexed { index_format, .. } => {
                 let slice = self.allocator.mesh_index_slice(&id)?;
                 let (index_buffer, indices) = (slice.buffer.clone(), slice.range);
+                let run = |run: Range<u32>| DrawShape::Indexed {
+                    index_count: run.end - run.start,
+                    first_index: indices.start + run.start,
+                    base_vertex: vertices.start.cast_signed(),
+                };
+                let all = 0..indices.end - indices.start;
+                let levels = self.levels.get(id);
+                let coarser = levels.iter().skip(1).map(|level| CoarserLevel {
+                    shape: run(level.indices.clone()),
+                    error: level.error,
+                });
                 MeshBuffers {
-                    shape: DrawShape::Indexed {
-                        index_count: indices.end - indices.start,
-                        first_index: indices.start,
-                        base_vertex: vertices.start.cast_signed(),
-                    },
+                    shape: run(levels.first().map_or(all, |full| full.indices.clone())),
+                    lods: RequestLods::in_one_mesh(coarser.collect(), place),
                     vertices: buffer,
                     indices: Some((index_buffer, index_format)),
                     is_deformed: is_deformed(mesh),
@@ -360,6 +375,7 @@ impl Meshes<'_> {
                     vertex_count: vertices.end - vertices.start,
                     first_vertex: vertices.start,
                 },
+                lods: None,
                 vertices: buffer,
                 indices: None,
                 is_deformed: is_deformed(mesh),

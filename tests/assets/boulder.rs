@@ -1,4 +1,4 @@
-//! A boulder of 5,120 triangles: a sphere with planes cut off, weathered.
+//! A boulder of 5,120 triangles with levels of detail: a sphere with planes cut off, weathered.
 
 use crate::shape::{noise, random, sphere};
 use bevy::{
@@ -6,7 +6,7 @@ use bevy::{
     math::Vec3,
     mesh::{Indices, Mesh, PrimitiveTopology},
 };
-use bevy_gpu_culling::meshlet::{MeshletMesh, MeshletSettings};
+use bevy_gpu_culling::meshlet::{LodSettings, MeshletMesh, MeshletSettings};
 
 /// Cuts of an icosahedron's triangles: 20 * 4^4 triangles.
 const CUTS: u32 = 4;
@@ -34,7 +34,11 @@ pub fn file() -> Vec<u8> {
     .with_inserted_attribute(Mesh::ATTRIBUTE_POSITION, points)
     .with_inserted_attribute(Mesh::ATTRIBUTE_NORMAL, normals)
     .with_inserted_indices(Indices::U32(indices.collect()));
-    let meshlets = MeshletMesh::from_mesh(&mesh, &MeshletSettings::default()).unwrap();
+    let settings = MeshletSettings {
+        lods: Some(LodSettings::default()),
+        ..MeshletSettings::default()
+    };
+    let meshlets = MeshletMesh::from_mesh(&mesh, &settings).unwrap();
     meshlets.to_bytes().unwrap()
 }
 

@@ -159,4 +159,15 @@ fn the_plugin_loads_the_boulder() {
     assert_eq!(boulder.triangle_count(), 5120);
     assert!(boulder.meshlets().len() > 40);
     assert!(boulder.to_mesh().is_ok());
+    // Each level has at most half of the triangles of the level before.
+    let triangles = (0..boulder.levels().len()).map(|level| {
+        let range = boulder.level_range(level).unwrap();
+        range.len() / 3
+    });
+    let triangles: Vec<_> = triangles.collect();
+    assert_eq!(triangles.len(), 6);
+    assert!(
+        triangles.is_sorted_by(|finer, coarser| *coarser <= finer / 2 + 1),
+        "{triangles:?}"
+    );
 }

@@ -59,7 +59,7 @@ fn share_in_view(set: &InstanceSet, radius: f32, lens: &PerspectiveProjection, t
 
 #[test]
 fn a_turning_camera_sees_a_fifteenth_of_the_spheres() {
-    for scene in [Scene::Dense, Scene::Sparse] {
+    for scene in [Scene::Dense, Scene::Sparse, Scene::Meshlets] {
         let set = cube::set(scene, 40_000).unwrap();
         let lens = cube::lens(cube::side(scene, 40_000));
         let shares: Vec<f64> = (0..24)
@@ -98,7 +98,7 @@ fn scenes_are_the_same_every_time_and_have_their_count() {
         Scene::Leaves => leaves::set(count).unwrap(),
         _ => cube::set(scene, count).unwrap(),
     };
-    for scene in [Scene::Dense, Scene::Sparse, Scene::Leaves] {
+    for scene in [Scene::Dense, Scene::Sparse, Scene::Meshlets, Scene::Leaves] {
         // The last one is made in two parts.
         for count in [1, 1000, field::PART as u32 + 5] {
             let set = make(scene, count);
@@ -156,6 +156,27 @@ fn sets_have_a_case_per_order_and_entities_have_one() {
     assert!(left_out.is_empty());
     let of_bevy = cases.iter().filter(|case| case.peer == Peer::Bevy);
     assert!(of_bevy.into_iter().all(|case| case.order.is_none()));
+}
+
+/// Sets by meshlets with and without levels, and entities with the same sphere.
+#[test]
+fn meshlets_have_levels_if_the_case_has_them() {
+    let (cases, _) = Selection {
+        scenes: &[Scene::Meshlets],
+        ..selection(&[1000], &[Peer::Sets, Peer::Bevy])
+    }
+    .cases();
+    assert_eq!(cases.len(), 5);
+    for case in cases {
+        let meshlets = scenes::meshlets::meshlets(&case).unwrap();
+        let levels = meshlets.as_ref().map(|mesh| mesh.levels().len());
+        let expected = case.lods.map(|lods| if lods == Lods::On { 6 } else { 1 });
+        assert_eq!(levels, expected, "{case}");
+        let full = meshlets.map(|mesh| mesh.triangle_count());
+        assert!(full.is_none_or(|full| full == 9680));
+    }
+    let triangles = scenes::meshlets::sphere().indices().map(|at| at.len() / 3);
+    assert_eq!(triangles, Some(9680));
 }
 
 #[test]

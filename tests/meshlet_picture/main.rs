@@ -5,6 +5,7 @@
 
 mod assets;
 mod changes;
+mod levels;
 #[path = "../scene/mod.rs"]
 mod scene;
 

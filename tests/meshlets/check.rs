@@ -3,7 +3,8 @@
 
 use crate::common::{Scene, page_copy};
 use bevy_gpu_culling::cull::{
-    Culler, Gpu,
+    Culler, DrawPart, Gpu,
+    layout::ChunkView,
     meshlets::{
         MeshletBatchData, MeshletCuller,
         layout::{CELL_WORDS, GpuMeshlet, MESHLET_TILE},
@@ -22,6 +23,8 @@ pub struct Seen {
     pub visible: u64,
     pub outside: u64,
     pub facing_away: u64,
+    /// Of all that were tested, meshlets of coarser levels.
+    pub coarser: u64,
     /// Rows that are drawn whole.
     pub whole: u64,
     /// Votes that differ from the twin and lie within the tolerance of a border.
@@ -34,6 +37,7 @@ impl AddAssign for Seen {
         self.visible += other.visible;
         self.outside += other.outside;
         self.facing_away += other.facing_away;
+        self.coarser += other.coarser;
         self.whole += other.whole;
         self.borderline += other.borderline;
     }
@@ -62,7 +66,7 @@ pub fn compare(
             let gpu_span = data.spans[r];
             span.outside = gpu_span.outside;
             equal("spans", &[gpu_span], &[*span])?;
-            let before = seen.outside;
+            let before = (seen.outside, seen.tested);
             compare_votes(
                 &data,
                 r,
@@ -71,10 +75,17 @@ pub fn compare(
                 &table,
                 &mut seen,
             )?;
-            let (found, expected) = (u64::from(gpu_span.outside), seen.outside - before);
+            let (found, expected) = (u64::from(gpu_span.outside), seen.outside - before.0);
             if found.abs_diff(expected) > seen.borderline {
                 return Err(format!("row {r}: {found} outside, {expected} in the twin"));
             }
+            let draw_row = data.rows[r].draw_row;
+            let is_coarser = |part: &&DrawPart| (part.batch, part.row) == (index, draw_row);
+            let part = culler.plan().draws.iter().find(is_coarser);
+            if part.is_some_and(|part| part.level > 0) {
+                seen.coarser += seen.tested - before.1;
+            }
+            check_run(&data, r, &plan.chunk_views[draw_row as usize])?;
         }
         compare_rest(&data, &draws, &survivors, &table)?;
         seen.whole += data
@@ -84,6 +95,21 @@ pub fn compare(
             .sum::<u64>();
     }
     Ok(seen)
+}
+
+/// All commands of a row draw indices of its level.
+fn check_run(data: &MeshletBatchData, r: usize, level: &ChunkView) -> Result<(), String> {
+    let row = &data.rows[r];
+    let run = level.first_element..level.first_element + level.element_count;
+    let first = row.first_draw as usize;
+    for draw in &data.draws[first..=first + row.meshlet_count as usize] {
+        let end = draw.first_element + draw.element_count;
+        let fits = run.start <= draw.first_element && end <= run.end;
+        if draw.instance_count > 0 && !fits {
+            return Err(format!("row {r} draws {draw:?}, its level has {run:?}"));
+        }
+    }
+    Ok(())
 }
 
 fn compare_votes(

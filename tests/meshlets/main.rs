@@ -9,7 +9,8 @@ mod check;
 
 use bevy_gpu_culling::{
     cull::{
-        CullRequest, CullView, Culler, CullingTier, DrawShape, Gpu, PlainPasses, SetId,
+        CoarserLevel, CullRequest, CullView, Culler, CullingTier, DrawShape, Gpu, LodEye,
+        PlainPasses, SetId,
         meshlets::{
             MeshletCuller, MeshletMeshId, MeshletOptions, MeshletRequest, MeshletStage, SeenFaces,
         },
@@ -25,9 +26,22 @@ use wgpu::Device;
 
 const TIERS: [CullingTier; 2] = [CullingTier::Subgroup, CullingTier::Workgroup];
 
+/// A mesh of one level ([`random_run`]).
+fn random_meshlets(rng: &mut ChaCha8Rng, count: usize) -> Levels {
+    vec![random_run(rng, count, 0)]
+}
+
+/// The meshlets of each level of a mesh, the full mesh first.
+type Levels = Vec<Vec<Meshlet>>;
+
+/// The end of a run of meshlets in their index buffer.
+fn end_of(run: &[Meshlet]) -> u32 {
+    let last = run.last();
+    last.map_or(0, |last| last.first_index + last.triangle_count * 3)
+}
+
 /// Meshlets on a ball of radius 2, with narrow and wide cones.
-fn random_meshlets(rng: &mut ChaCha8Rng, count: usize) -> Vec<Meshlet> {
-    let mut first_index = 0;
+fn random_run(rng: &mut ChaCha8Rng, count: usize, mut first_index: u32) -> Vec<Meshlet> {
     (0..count)
         .map(|_| {
             let turn = Quat::from_euler(
@@ -54,30 +68,31 @@ fn random_meshlets(rng: &mut ChaCha8Rng, count: usize) -> Vec<Meshlet> {
 /// A scene in which most requests draw meshes of meshlets.
 struct MeshletScene {
     scene: Scene,
-    meshes: Vec<Vec<Meshlet>>,
+    meshes: Vec<Levels>,
     requests: Vec<MeshletRequest>,
 }
 
 fn meshlet_scene(rng: &mut ChaCha8Rng, lengths: &[usize], counts: &[usize]) -> MeshletScene {
     let mut scene = random_scene(rng, lengths);
-    for request in &mut scene.frame.requests {
-        // Meshlets are of full meshes.
-        request.coarser = None;
-    }
-    let meshes: Vec<_> = counts
+    let mut meshes: Vec<_> = counts
         .iter()
         .map(|count| random_meshlets(rng, *count))
         .collect();
+    // Its own stream: the rest of the scene does not depend on levels.
+    let mut lods = rng.clone();
+    lods.set_stream(3);
+    for levels in &mut meshes {
+        for _ in 0..lods.random_range(0..5) {
+            let finer = levels.last().unwrap();
+            let (count, end) = (finer.len().div_ceil(2), end_of(finer));
+            levels.push(random_run(&mut lods, count, end));
+        }
+    }
     let mut requests = Vec::new();
     for (index, request) in scene.frame.requests.iter_mut().enumerate() {
         let mesh = index % meshes.len();
-        let triangles: u32 = meshes[mesh].iter().map(|m| m.triangle_count).sum();
         request.sphere.radius = 3.0;
-        request.shape = DrawShape::Indexed {
-            index_count: triangles * 3,
-            first_index: 300 + index as u32,
-            base_vertex: -5,
-        };
+        set_levels(request, &meshes[mesh], 300 + index as u32);
         let mut face = || match rng.random_range(0..4) {
             0 => SeenFaces::Both,
             1 => SeenFaces::Back,
@@ -95,6 +110,28 @@ fn meshlet_scene(rng: &mut ChaCha8Rng, lengths: &[usize], counts: &[usize]) -> M
         meshes,
         requests,
     }
+}
+
+/// Gives a request and its levels the shapes of a mesh and its levels. If the request has more
+/// levels than the mesh, the others have no meshlets.
+fn set_levels(request: &mut CullRequest, mesh: &Levels, first_index: u32) {
+    let shape = |run: &[Meshlet]| {
+        let first = run.first().map_or(0, |first| first.first_index);
+        DrawShape::Indexed {
+            index_count: end_of(run) - first,
+            first_index: first_index + first,
+            base_vertex: -5,
+        }
+    };
+    request.shape = shape(&mesh[0]);
+    let Some(coarser) = &request.coarser else {
+        return;
+    };
+    let mut coarser = coarser.to_vec();
+    for (level, run) in coarser.iter_mut().zip(&mesh[1..]) {
+        level.shape = shape(run);
+    }
+    request.coarser = Some(coarser.into());
 }
 
 struct Run {
@@ -121,9 +158,10 @@ impl Run {
     fn frame(&mut self, gpu: Gpu<'_>, scene: &MeshletScene) {
         let Gpu { device, queue } = gpu;
         common::upload(&mut self.culler, gpu, &scene.scene);
-        for (id, meshlets) in (0..).zip(&scene.meshes) {
+        for (id, levels) in (0..).zip(&scene.meshes) {
+            let levels: Vec<_> = levels.iter().map(Vec::as_slice).collect();
             let id = MeshletMeshId(id);
-            self.meshlets.insert_mesh(id, meshlets).unwrap();
+            self.meshlets.insert_mesh(id, &levels).unwrap();
         }
         let frame = &scene.scene.frame;
         self.culler.prepare(Gpu::new(device, queue), frame);
@@ -172,6 +210,7 @@ fn random_scenes_are_the_twins_on_both_tiers() {
         "{seen:?}"
     );
     assert!(seen.borderline < seen.tested / 10_000, "{seen:?}");
+    assert!(seen.coarser > some, "{seen:?}");
 }
 
 /// One view that keeps everything, and one camera in the middle.
@@ -183,6 +222,7 @@ fn fixed_scene(instances: usize, meshlets: usize) -> MeshletScene {
     let everything = CullView::EVERYTHING;
     scene.scene.frame.views = vec![everything, CullView::from_clip_from_world(&clip)];
     scene.scene.frame.requests[0].views = vec![0, 1];
+    scene.scene.frame.requests[0].coarser = None;
     scene.requests[0].faces = vec![SeenFaces::Both, SeenFaces::Front];
     scene
 }
@@ -310,6 +350,77 @@ fn frames_without_meshlets_do_nothing() {
     );
 }
 
+/// Of each view, each survivor is drawn by the meshlets of one level, and by all of them if the
+/// view keeps everything. Levels that the mesh does not have are drawn whole.
+#[test]
+fn each_level_is_drawn_by_its_own_meshlets() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    for tier in TIERS {
+        let mut run = cullers(&device, tier, checked());
+        let mut scene = fixed_scene(700, 33);
+        let mut rng = rng(3);
+        let full = &mut scene.meshes[0];
+        full.truncate(1);
+        for count in [9, 1] {
+            full.push(random_run(&mut rng, count, end_of(full.last().unwrap())));
+        }
+        let request = &mut scene.scene.frame.requests[0];
+        // The distances of instances are 0 to about 100; the last level has no meshlets.
+        let level = |error| CoarserLevel {
+            shape: request.shape,
+            error,
+        };
+        request.coarser = Some([2.0, 4.0, 6.0].map(level).into());
+        set_levels(request, &scene.meshes[0], 300);
+        let position = request.world_from_local.translation.into();
+        let eye = LodEye {
+            position,
+            is_orthographic: false,
+            resolution: 10.0,
+            least_resolution: f32::INFINITY,
+            fades: false,
+        };
+        for view in &mut scene.scene.frame.views {
+            *view = view.with_lods_of(eye);
+        }
+        run.frame(gpu, &scene);
+        let seen = run.check(gpu, &scene).unwrap();
+        assert!(seen.coarser > 0, "{seen:?}");
+        device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
+        let counts = run.meshlets.take_counts().unwrap();
+        let counted = run.culler.take_counts(&device).unwrap();
+        for view in [0, 1] {
+            let rows = counts.rows.iter().filter(|row| row.view == view);
+            let mut meshlets_of_level = [0; 3];
+            for row in rows {
+                let level = &scene.meshes[0][row.level as usize];
+                assert_eq!(row.tested, row.survivors * level.len() as u64);
+                let triangles: u64 = level.iter().map(|m| u64::from(m.triangle_count)).sum();
+                assert_eq!(row.whole_triangles, row.survivors * triangles);
+                if view == 0 {
+                    assert_eq!(row.triangles, row.whole_triangles);
+                }
+                meshlets_of_level[row.level as usize] += row.survivors;
+            }
+            let mut kept = [0; 4];
+            for row in counted.rows.iter().filter(|row| row.view == view) {
+                kept[row.level as usize] += u64::from(row.visible);
+            }
+            assert_eq!(kept[..3], meshlets_of_level);
+            if view == 0 {
+                assert!(kept.iter().all(|kept| *kept > 20), "{kept:?}");
+                assert_eq!(kept.iter().sum::<u64>(), 700);
+            }
+        }
+        let parts = run.culler.draw_parts(0, 0).iter();
+        for part in parts {
+            let parted = run.meshlets.draw(&run.culler, part).is_some();
+            assert_eq!(parted, part.level < 3, "level {}", part.level);
+        }
+    }
+}
+
 /// Two entities with one set and two meshes, then other meshes in other frames.
 #[test]
 fn meshes_come_and_go() {
@@ -331,12 +442,13 @@ fn meshes_come_and_go() {
     });
     for meshlets in [90, 3, 300] {
         scene.meshes[1] = random_meshlets(&mut rng(2), meshlets);
+        set_levels(&mut scene.scene.frame.requests[1], &scene.meshes[1], 300);
         run.frame(gpu, &scene);
         run.check(gpu, &scene).unwrap();
     }
     run.meshlets.remove_mesh(MeshletMeshId(0));
     scene.requests.remove(0);
-    scene.meshes[0].clear();
+    scene.meshes[0] = vec![vec![]];
     run.frame(gpu, &scene);
     run.check(gpu, &scene).unwrap();
 }

@@ -22,7 +22,7 @@ const BENCHMARKS: [(&str, &str); 5] = [
     ),
     (
         FRAME,
-        "whole frames of four scenes, drawn as sets and as Bevy's entities; --quick in software",
+        "whole frames of five scenes, drawn as sets and as Bevy's entities; --quick in software",
     ),
 ];
 

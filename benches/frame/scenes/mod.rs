@@ -3,13 +3,16 @@
 pub mod cube;
 pub mod demo;
 pub mod leaves;
+pub mod meshlets;
+
+use anyhow::Result;
 
 use crate::case::{Case, Peer, Scene};
 use crate::cli::DrawOrder;
 use bevy::{mesh::Mesh3d, prelude::*, render::renderer::RenderAdapterInfo};
 use bevy_gpu_culling::{
-    instance::{InstanceError, InstanceSet},
-    prelude::{GpuInstances, NoInstanceSorting},
+    instance::InstanceSet,
+    prelude::{GpuInstances, MeshletMesh, MeshletMesh3d, NoInstanceSorting},
 };
 use wgpu::DeviceType;
 
@@ -17,6 +20,8 @@ use wgpu::DeviceType;
 struct Instances {
     set: InstanceSet,
     mesh: Mesh,
+    /// The mesh in meshlets, by which a set is drawn instead.
+    meshlets: Option<MeshletMesh>,
     material: StandardMaterial,
 }
 
@@ -24,7 +29,7 @@ struct Instances {
 pub fn furnish(world: &mut World, case: &Case) -> Entity {
     match case.scene {
         Scene::Demo => demo::furnish(world, case),
-        Scene::Dense | Scene::Sparse => {
+        Scene::Dense | Scene::Sparse | Scene::Meshlets => {
             sun(world);
             camera(world, cube::lens(cube::side(case.scene, case.count)))
         }
@@ -36,12 +41,19 @@ pub fn furnish(world: &mut World, case: &Case) -> Entity {
 }
 
 /// Adds the scene's instances.
-pub fn fill(world: &mut World, case: &Case) -> Result<(), InstanceError> {
+pub fn fill(world: &mut World, case: &Case) -> Result<()> {
     let instances = match case.scene {
-        Scene::Demo => return demo::fill(world, case),
+        Scene::Demo => return Ok(demo::fill(world, case)?),
         Scene::Dense | Scene::Sparse => Instances {
             set: cube::set(case.scene, case.count)?,
             mesh: cube::mesh(),
+            meshlets: None,
+            material: cube::material(),
+        },
+        Scene::Meshlets => Instances {
+            set: cube::set(case.scene, case.count)?,
+            mesh: meshlets::sphere(),
+            meshlets: meshlets::meshlets(case)?,
             material: cube::material(),
         },
         Scene::Leaves => {
@@ -49,6 +61,7 @@ pub fn fill(world: &mut World, case: &Case) -> Result<(), InstanceError> {
             Instances {
                 set: leaves::set(case.count)?,
                 mesh: leaves::mesh(),
+                meshlets: None,
                 material: leaves::material(texture),
             }
         }
@@ -60,7 +73,7 @@ pub fn fill(world: &mut World, case: &Case) -> Result<(), InstanceError> {
 /// The camera's rotation after a share of the measured frames; `None` if it stands still.
 pub fn pose(scene: Scene, share: f32) -> Option<Quat> {
     match scene {
-        Scene::Dense | Scene::Sparse => Some(cube::pose(share)),
+        Scene::Dense | Scene::Sparse | Scene::Meshlets => Some(cube::pose(share)),
         Scene::Demo | Scene::Leaves => None,
     }
 }
@@ -70,6 +83,7 @@ fn spawn(world: &mut World, case: &Case, instances: Instances) {
     let Instances {
         set,
         mesh,
+        meshlets,
         material,
     } = instances;
     let mesh = Mesh3d(world.resource_mut::<Assets<Mesh>>().add(mesh));
@@ -78,7 +92,13 @@ fn spawn(world: &mut World, case: &Case, instances: Instances) {
     match case.peer {
         Peer::Sets => {
             let set = GpuInstances(world.resource_mut::<Assets<InstanceSet>>().add(set));
-            let mut spawned = world.spawn((mesh, material, set));
+            let meshlets =
+                meshlets.map(|mesh| world.resource_mut::<Assets<MeshletMesh>>().add(mesh));
+            let mut spawned = world.spawn((material, set));
+            match meshlets {
+                Some(meshlets) => spawned.insert(MeshletMesh3d(meshlets)),
+                None => spawned.insert(mesh),
+            };
             if case.order == Some(DrawOrder::Set) {
                 spawned.insert(NoInstanceSorting);
             }

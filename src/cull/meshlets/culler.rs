@@ -40,7 +40,8 @@ pub enum SeenFaces {
 #[derive(Clone, Debug)]
 pub struct MeshletRequest {
     /// Index of the request in [`CullFrame::requests`]. Its shape must be the shape of the meshlet
-    /// mesh, with indices.
+    /// mesh, with indices, and its coarser levels the mesh's levels in the same buffers. Levels
+    /// that the mesh does not have are drawn whole.
     pub request: usize,
     /// The mesh.
     pub mesh: MeshletMeshId,
@@ -126,16 +127,18 @@ impl MeshletCuller {
         }))
     }
 
-    /// Adds the meshlets of a mesh, or replaces them.
+    /// Adds a mesh, or replaces it: the meshlets of each of its levels of detail, the full mesh
+    /// first. All levels lie in one index buffer, in which meshlets count their indices from the
+    /// full mesh's first.
     ///
     /// # Errors
     /// [`CullError::TooManyMeshlets`].
     pub fn insert_mesh(
         &mut self,
         id: MeshletMeshId,
-        meshlets: &[Meshlet],
+        levels: &[&[Meshlet]],
     ) -> Result<(), CullError> {
-        self.tables.insert(id, meshlets)
+        self.tables.insert(id, levels)
     }
 
     /// Removes a mesh.

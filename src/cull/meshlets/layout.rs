@@ -62,11 +62,11 @@ pub struct MeshletSizes {
     pub pad_a: u32,
 }
 
-/// A view of a chunk whose mesh has meshlets.
+/// A view of a chunk whose mesh has meshlets, at one level of detail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct MeshletRow {
-    /// The view.
+    /// The view, without the distances of its level of detail.
     pub planes: ViewPlanes,
     /// The chunk.
     pub chunk: Chunk,
@@ -75,13 +75,13 @@ pub struct MeshletRow {
     pub eye: Vec4,
     /// Index of the row among the batch's rows.
     pub draw_row: u32,
-    /// Index in the table of the mesh's first meshlet.
+    /// Index in the table of the level's first meshlet.
     pub first_meshlet: u32,
-    /// Number of meshlets in the mesh.
+    /// Number of meshlets of the level.
     pub meshlet_count: u32,
     /// Index of the command that draws whole meshes; the commands of the meshlets follow it.
     pub first_draw: u32,
-    /// Index of the mesh's first index in the bound index buffer.
+    /// Index of the full mesh's first index in the bound index buffer.
     pub first_index: u32,
     /// Value added to each index.
     pub base_vertex: i32,

@@ -3,16 +3,18 @@
 use super::layout::{MeshletResult, MeshletRow, MeshletSizes, MeshletSpan, MeshletTotals};
 use crate::cull::layout::DrawCommand;
 
-/// What one view drew of one chunk.
+/// What one view drew of one chunk at one level of detail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MeshletRowCount {
     /// [`CullRequest::key`](crate::cull::CullRequest::key).
     pub request: u64,
     /// Index of the view in the frame.
     pub view: u32,
+    /// Level of detail, the full mesh being level 0.
+    pub level: u32,
     /// Number of survivors whose meshlets were tested.
     pub survivors: u64,
-    /// Number of meshlets tested: survivors times the meshlets of the mesh.
+    /// Number of meshlets tested: survivors times the meshlets of the level.
     pub tested: u64,
     /// Number of meshlets outside the view.
     pub outside: u64,
@@ -22,7 +24,7 @@ pub struct MeshletRowCount {
     pub visible: u64,
     /// Number of triangles drawn.
     pub triangles: u64,
-    /// Number of triangles that the survivors would have if they were drawn whole.
+    /// Number of triangles that the survivors would have if their level were drawn whole.
     pub whole_triangles: u64,
     /// Whether the survivors were drawn whole because their meshlets did not fit.
     pub whole: bool,
@@ -33,7 +35,7 @@ pub struct MeshletRowCount {
 pub struct MeshletCounts {
     /// Number of the frame, counted by the meshlet culler.
     pub frame: u64,
-    /// One per chunk and view whose mesh has meshlets.
+    /// One per chunk, view and level whose mesh has meshlets.
     pub rows: Vec<MeshletRowCount>,
 }
 
@@ -42,6 +44,7 @@ pub struct MeshletCounts {
 pub(super) struct RowMeaning {
     pub request: u64,
     pub view: u32,
+    pub level: u32,
     pub meshlets: u32,
     pub triangles: u32,
 }
@@ -59,6 +62,7 @@ impl RowMeaning {
         MeshletRowCount {
             request: self.request,
             view: self.view,
+            level: self.level,
             survivors,
             tested,
             outside: outside.min(tested),

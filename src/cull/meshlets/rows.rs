@@ -6,7 +6,10 @@ use super::{
     layout::MeshletRow,
     readback::RowMeaning,
 };
-use crate::cull::{CullFrame, Culler};
+use crate::cull::{
+    CullFrame, Culler, DrawShape,
+    layout::{DistanceBand, ViewPlanes},
+};
 use glam::Vec4;
 use std::collections::hash_map::Entry;
 use wgpu::Device;
@@ -20,10 +23,20 @@ impl MeshletCuller {
         frame: &CullFrame,
         meshlet_request: &MeshletRequest,
     ) {
-        let Some(range) = self.tables.range(meshlet_request.mesh) else {
+        let mesh = meshlet_request.mesh;
+        if !self.tables.has(mesh) {
+            return;
+        }
+        let Some(request) = frame.requests.get(meshlet_request.request) else {
             return;
         };
-        let Some(request) = frame.requests.get(meshlet_request.request) else {
+        // Meshlets of all levels count their indices from the full mesh's first.
+        let DrawShape::Indexed {
+            first_index,
+            base_vertex,
+            ..
+        } = request.shape
+        else {
             return;
         };
         for (slot, &view) in request.views.iter().enumerate() {
@@ -37,8 +50,10 @@ impl MeshletCuller {
                 }
             });
             let parts = culler.draw_parts(meshlet_request.request, slot).iter();
-            // Coarser levels of detail are drawn whole.
-            for part in parts.filter(|part| part.level == 0) {
+            for part in parts {
+                let Some(range) = self.tables.range(mesh, part.level) else {
+                    continue;
+                };
                 let Some(version) = culler.batch_version(part.batch) else {
                     continue;
                 };
@@ -72,20 +87,25 @@ impl MeshletCuller {
                 let row = batch.row_table.len() as u32;
                 self.lookup.insert((part.batch, part.row), row);
                 batch.row_table.push(MeshletRow {
-                    planes: draw.planes,
+                    planes: ViewPlanes {
+                        // The instance decides the level, wherever its meshlets lie.
+                        band: DistanceBand::default(),
+                        ..draw.planes
+                    },
                     chunk: *chunk,
                     eye,
                     draw_row: part.row,
                     first_meshlet: range.start,
                     meshlet_count: range.len() as u32,
                     first_draw,
-                    first_index: draw.first_element,
-                    base_vertex: draw.base_vertex,
+                    first_index,
+                    base_vertex,
                     ..MeshletRow::default()
                 });
                 self.meanings.entry(key).or_default().push(RowMeaning {
                     request: request.key,
                     view,
+                    level: part.level as u32,
                     meshlets: range.len() as u32,
                     triangles: draw.element_count / 3,
                 });

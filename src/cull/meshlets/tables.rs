@@ -13,10 +13,19 @@ use wgpu::{Buffer, BufferUsages, Device};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MeshletMeshId(pub u64);
 
+/// A mesh in the table.
+struct TableMesh {
+    /// The meshlets of all levels, level after level.
+    meshlets: Vec<GpuMeshlet>,
+    /// The end of each level in `meshlets`, the full mesh first.
+    level_ends: Vec<u32>,
+}
+
 /// The meshlets of all meshes, one mesh after the other.
 pub(super) struct Tables {
-    meshes: BTreeMap<MeshletMeshId, Vec<GpuMeshlet>>,
-    ranges: BTreeMap<MeshletMeshId, Range<u32>>,
+    meshes: BTreeMap<MeshletMeshId, TableMesh>,
+    /// Index of each mesh's first meshlet in the table on the GPU.
+    firsts: BTreeMap<MeshletMeshId, u32>,
     table: Table,
     /// Number of meshlets that one binding holds.
     limit: u64,
@@ -29,7 +38,7 @@ impl Tables {
     pub fn new(device: &Device, binding_bytes: u64) -> Self {
         Self {
             meshes: BTreeMap::new(),
-            ranges: BTreeMap::new(),
+            firsts: BTreeMap::new(),
             table: Table::new(device, "gpu_culling meshlets", BufferUsages::STORAGE),
             limit: binding_bytes / size_of::<GpuMeshlet>() as u64,
             changed: false,
@@ -37,19 +46,27 @@ impl Tables {
         }
     }
 
-    /// Adds or replaces a mesh.
-    pub fn insert(&mut self, id: MeshletMeshId, meshlets: &[Meshlet]) -> Result<(), CullError> {
+    /// Adds or replaces a mesh with the meshlets of these levels.
+    pub fn insert(&mut self, id: MeshletMeshId, levels: &[&[Meshlet]]) -> Result<(), CullError> {
         let others = self.meshes.iter().filter(|(other, _)| **other != id);
-        let held: u64 = others.map(|(_, meshlets)| meshlets.len() as u64).sum();
-        if held + meshlets.len() as u64 > self.limit {
+        let held: u64 = others.map(|(_, mesh)| mesh.meshlets.len() as u64).sum();
+        let count: usize = levels.iter().map(|meshlets| meshlets.len()).sum();
+        if held + count as u64 > self.limit {
             return Err(CullError::TooManyMeshlets {
-                meshlets: meshlets.len(),
+                meshlets: count,
                 held,
                 limit: self.limit,
             });
         }
-        self.meshes
-            .insert(id, meshlets.iter().map(GpuMeshlet::from).collect());
+        let mut mesh = TableMesh {
+            meshlets: Vec::with_capacity(count),
+            level_ends: Vec::with_capacity(levels.len()),
+        };
+        for level in levels {
+            mesh.meshlets.extend(level.iter().map(GpuMeshlet::from));
+            mesh.level_ends.push(mesh.meshlets.len() as u32);
+        }
+        self.meshes.insert(id, mesh);
         self.changed = true;
         Ok(())
     }
@@ -67,30 +84,40 @@ impl Tables {
             return Ok(0);
         }
         let mut all = Vec::new();
-        self.ranges.clear();
-        for (id, meshlets) in &self.meshes {
-            let first = all.len() as u32;
-            all.extend_from_slice(meshlets);
-            self.ranges.insert(*id, first..all.len() as u32);
+        self.firsts.clear();
+        for (id, mesh) in &self.meshes {
+            self.firsts.insert(*id, all.len() as u32);
+            all.extend_from_slice(&mesh.meshlets);
         }
         let written = self
             .table
             .write(gpu, &all)
-            .inspect_err(|_| self.ranges.clear())?;
+            .inspect_err(|_| self.firsts.clear())?;
         if written.replaced {
             self.version.bump();
         }
         Ok(written.bytes)
     }
 
-    /// The range of a mesh's meshlets in the table.
-    pub fn range(&self, id: MeshletMeshId) -> Option<Range<u32>> {
-        self.ranges.get(&id).cloned()
+    /// Whether the GPU has a mesh.
+    pub fn has(&self, id: MeshletMeshId) -> bool {
+        self.firsts.contains_key(&id)
+    }
+
+    /// The range of a level's meshlets in the table, the full mesh being level 0.
+    pub fn range(&self, id: MeshletMeshId, level: usize) -> Option<Range<u32>> {
+        let (first, ends) = (self.firsts.get(&id)?, &self.meshes.get(&id)?.level_ends);
+        let begin = match level {
+            0 => 0,
+            _ => *ends.get(level - 1)?,
+        };
+        Some(first + begin..first + ends.get(level)?)
     }
 
     /// The meshlets of the table, in order.
     pub fn all(&self) -> Vec<GpuMeshlet> {
-        self.meshes.values().flatten().copied().collect()
+        let meshes = self.meshes.values();
+        meshes.flat_map(|mesh| &mesh.meshlets).copied().collect()
     }
 
     pub fn buffer(&self) -> &Buffer {

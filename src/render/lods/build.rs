@@ -79,15 +79,6 @@ impl LodBuilds {
     }
 }
 
-fn bits(settings: &LodSettings) -> SettingBits {
-    let LodSettings {
-        max_levels,
-        kept,
-        least_triangles,
-    } = *settings;
-    [max_levels, kept.to_bits(), least_triangles]
-}
-
 /// Starts builds, and gives entities what has been built.
 pub(in crate::render) fn build_lods(
     mut commands: Commands,
@@ -106,7 +97,7 @@ pub(in crate::render) fn build_lods(
     for (entity, mesh, BuildLods(settings), known) in &asking {
         let key = BuildKey {
             mesh: mesh.id(),
-            settings: bits(settings),
+            settings: settings.bits(),
         };
         if let Some(result) = builds.result(&key) {
             match &result {

@@ -15,10 +15,10 @@ use bevy::prelude::*;
 ///
 /// At most [`InstanceLods::MOST`] levels are drawn. Their meshes must have the vertex attributes
 /// and the topology of the entity's mesh; a level that does not is left out, and the log says so.
-/// `InstanceLods::simplified` makes levels from a mesh. These sets are drawn in full detail: those
-/// that are drawn by meshlets ([`MeshletMesh3d`](crate::render::MeshletMesh3d)), those with
-/// [`InstanceMeshUniforms`](crate::render::InstanceMeshUniforms) or a vertex shader for single
-/// meshes, and those with a blended or transmissive material.
+/// `InstanceLods::simplified` makes levels from a mesh. Sets that are drawn by meshlets have the
+/// levels of their [`MeshletMesh`](crate::meshlet::MeshletMesh) instead. Sets with
+/// [`InstanceMeshUniforms`](crate::render::InstanceMeshUniforms), with a vertex shader for single
+/// meshes, or with a blended or transmissive material are drawn in full detail.
 ///
 /// ```
 /// # use bevy::prelude::*;
@@ -61,6 +61,7 @@ impl InstanceLods {
     pub const MOST: usize = 7;
 
     /// These levels with the `fade` of others, if there are others.
+    #[cfg(feature = "meshlets")]
     pub(super) fn fading_like(self, others: Option<&Self>) -> Self {
         Self {
             fade: others.map_or(self.fade, |others| others.fade),

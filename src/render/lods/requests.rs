@@ -17,6 +17,18 @@ pub(in crate::render) struct RequestLods {
     pub meshes: Arc<[usize]>,
 }
 
+impl RequestLods {
+    /// Levels that lie in the buffers of the full mesh, which has this place; `None` if there are
+    /// none.
+    pub fn in_one_mesh(coarser: Vec<CoarserLevel>, place: usize) -> Option<Self> {
+        (!coarser.is_empty()).then(|| Self {
+            made_from: Arc::default(),
+            meshes: coarser.iter().map(|_| place).collect(),
+            coarser: coarser.into(),
+        })
+    }
+}
+
 /// Whether one pipeline draws both meshes: same vertex attributes, same topology, both with indices
 /// or both without.
 pub(in crate::render) fn fit_each_other(full: &RenderMesh, level: &RenderMesh) -> bool {

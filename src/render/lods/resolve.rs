@@ -157,7 +157,8 @@ fn changed_mesh(event: &AssetEvent<Mesh>) -> Option<AssetId<Mesh>> {
 fn problem_of(lods: &InstanceLods, has_meshlets: bool) -> Option<String> {
     if has_meshlets {
         return Some(
-            "they are ignored, because the set is drawn by meshlets. Remove either InstanceLods or MeshletMesh3d"
+            "they are ignored, because the set is drawn by meshlets, whose mesh has its own levels \
+             (MeshletSettings::lods). Remove either InstanceLods or MeshletMesh3d"
                 .to_owned(),
         );
     }

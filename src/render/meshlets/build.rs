@@ -50,7 +50,7 @@ pub struct MeshletsBuilt {
 pub struct MeshletBuilds(Builds<SettingBits, MeshletMesh, Handle<MeshletMesh>>);
 
 /// The settings' numbers, as they are compared.
-type SettingBits = [u32; 3];
+type SettingBits = ([u32; 3], Option<[u32; 3]>);
 
 impl MeshletBuilds {
     /// Number of meshes that are being cut.
@@ -77,8 +77,10 @@ fn bits(settings: &MeshletSettings) -> SettingBits {
         max_vertices,
         max_triangles,
         cone_weight,
+        lods,
     } = *settings;
-    [max_vertices, max_triangles, cone_weight.to_bits()]
+    let own = [max_vertices, max_triangles, cone_weight.to_bits()];
+    (own, lods.map(|lods| lods.bits()))
 }
 
 /// Starts builds, and gives entities what has been built.

@@ -51,6 +51,7 @@ impl MeshletMesh {
         let vertices = sources.len() as u32;
         // The parts fit each other, because the parts of this mesh do.
         Self::from_parts(vertices, attributes, indices, self.meshlets().to_vec())
+            .and_then(|colored| colored.with_levels(self.levels().to_vec()))
             .unwrap_or_else(|_| self.clone())
     }
 }
@@ -58,14 +59,19 @@ impl MeshletMesh {
 #[cfg(all(test, feature = "meshlets"))]
 mod tests {
     use super::*;
-    use crate::meshlet::{MeshletError, MeshletSettings};
+    use crate::meshlet::{LodSettings, MeshletError, MeshletSettings};
 
     #[test]
     fn colors_part_the_meshlets() -> Result<(), MeshletError> {
         let mesh = Mesh::from(Torus::default());
-        let meshlets = MeshletMesh::from_mesh(&mesh, &MeshletSettings::default())?;
+        let settings = MeshletSettings {
+            lods: Some(LodSettings::default()),
+            ..default()
+        };
+        let meshlets = MeshletMesh::from_mesh(&mesh, &settings)?;
         let colored = meshlets.with_meshlet_colors();
         assert_eq!(colored.meshlets(), meshlets.meshlets());
+        assert!(colored.levels().len() > 2 && colored.levels() == meshlets.levels());
         assert!(colored.vertex_count() > meshlets.vertex_count());
         let (before, after) = (meshlets.positions(), colored.positions());
         for (a, b) in meshlets.indices().iter().zip(colored.indices()) {

@@ -1,6 +1,10 @@
 //! The component, and the mesh that it gives its entity.
 
-use crate::meshlet::{MeshletError, MeshletMesh};
+use super::levels::MeshLevels;
+use crate::{
+    meshlet::{MeshletError, MeshletMesh},
+    render::components::GpuInstances,
+};
 use bevy::{
     asset::AsAssetId, platform::collections::HashMap, prelude::*, render::renderer::RenderDevice,
 };
@@ -8,7 +12,11 @@ use bevy::{
 /// Draws the set of its entity ([`GpuInstances`](crate::render::GpuInstances)) by meshlets: of each
 /// survivor, only the parts of the mesh that a view can see.
 ///
-/// It adds a [`Mesh3d`] with the whole mesh. Materials, shadows, prepasses and everything else are
+/// It adds a [`Mesh3d`] with the whole mesh. If the mesh has levels of detail
+/// ([`MeshletSettings::lods`](crate::meshlet::MeshletSettings::lods)), each instance and view gets
+/// the level that [`InstanceLods`](crate::render::InstanceLods) would give it. The `Mesh3d` of such
+/// a set holds all levels, so it must not be given to an entity without a set;
+/// [`MeshletMesh::to_mesh`] makes one for that. Materials, shadows, prepasses and everything else are
 /// the same as with any mesh. The set is drawn whole if meshlets cannot be drawn apart or do not
 /// help: on the `Cpu` tier; with materials that blend, transmit or have their own vertex stage;
 /// with [`CullingRadius`](crate::render::CullingRadius) or `NoFrustumCulling`. Meshlets of
@@ -62,9 +70,24 @@ pub(in crate::render) struct MeshletMeshes {
 
 /// A mesh that was made.
 pub(super) struct MadeMesh {
+    /// The mesh of sets, with all levels of detail.
     pub mesh: Handle<Mesh>,
+    /// The full mesh, for entities without a set, which Bevy draws with all indices. It is made
+    /// when the first such entity has it.
+    full: Option<Handle<Mesh>>,
     /// Different for each mesh that is made.
     pub version: u64,
+}
+
+impl MadeMesh {
+    /// Makes the full mesh, unless it is there.
+    fn make_full(&mut self, asset: Option<&MeshletMesh>, meshes: &mut Assets<Mesh>) {
+        if self.full.is_none() {
+            // It has the formats of the mesh with all levels, so this succeeds as that did.
+            let full = asset.and_then(|asset| asset.to_mesh().ok());
+            self.full = full.map(|full| meshes.add(full));
+        }
+    }
 }
 
 impl MeshletMeshes {
@@ -82,13 +105,37 @@ impl MeshletMeshes {
 pub(in crate::render) fn give_meshes(
     mut commands: Commands,
     mut events: MessageReader<AssetEvent<MeshletMesh>>,
-    entities: Query<(Entity, &MeshletMesh3d, Option<&Mesh3d>)>,
+    entities: Query<(Entity, &MeshletMesh3d, Option<&Mesh3d>, Has<GpuInstances>)>,
     assets: Res<Assets<MeshletMesh>>,
     mut meshes: ResMut<Assets<Mesh>>,
     mut made: ResMut<MeshletMeshes>,
+    mut levels: ResMut<MeshLevels>,
     device: Option<Res<RenderDevice>>,
+    mut removed: RemovedComponents<MeshletMesh3d>,
+    without: Query<&Mesh3d, Without<MeshletMesh3d>>,
     mut has_run: Local<bool>,
 ) {
+    // Without the component, nothing says that a mesh has levels when its entity loses the set.
+    for entity in removed.read() {
+        let mesh = without.get(entity).map(|mesh| mesh.id());
+        let mut all = made.meshes.iter_mut();
+        let found = all.find_map(|(id, made)| {
+            let made = made.as_mut()?;
+            (mesh.ok() == Some(made.mesh.id())).then_some((id, made))
+        });
+        if let Some((id, made)) = found {
+            made.make_full(assets.get(*id), &mut meshes);
+            if let Some(full) = &made.full {
+                commands.entity(entity).try_insert(Mesh3d(full.clone()));
+            } else {
+                commands.entity(entity).try_remove::<Mesh3d>();
+                warn!(
+                    "{entity} loses its Mesh3d with its MeshletMesh3d, because that mesh holds all levels of detail \
+                     and the asset {id} is gone. Give the entity a Mesh3d"
+                );
+            }
+        }
+    }
     // Only the GPU has the vertices: a lost device takes them along.
     let is_new = device.is_some_and(|device| device.is_changed());
     if core::mem::replace(&mut *has_run, true) && is_new {
@@ -104,18 +151,27 @@ pub(in crate::render) fn give_meshes(
             | AssetEvent::LoadedWithDependencies { .. } => {}
         }
     }
-    for (entity, meshlets, mesh) in &entities {
+    for (entity, meshlets, mesh, has_set) in &entities {
         let id = meshlets.id();
         if !made.meshes.contains_key(&id) {
             let Some(asset) = assets.get(id) else {
                 continue;
             };
-            let mesh = match asset.to_mesh() {
+            let mesh = match asset.to_mesh_of_levels() {
                 Ok(mesh) => {
                     made.made += 1;
                     let version = made.made;
                     let mesh = meshes.add(mesh);
-                    Some(MadeMesh { mesh, version })
+                    let has_levels = asset.levels().len() > 1;
+                    if has_levels {
+                        levels.insert(mesh.id(), asset, &meshes);
+                    }
+                    let full = (!has_levels).then(|| mesh.clone());
+                    Some(MadeMesh {
+                        mesh,
+                        full,
+                        version,
+                    })
                 }
                 Err(error) => {
                     error!("{}", not_drawn(entity, meshlets, &error));
@@ -124,12 +180,21 @@ pub(in crate::render) fn give_meshes(
             };
             made.meshes.insert(id, mesh);
         }
-        if let Some(Some(made)) = made.meshes.get(&id)
-            && mesh.is_none_or(|mesh| mesh.id() != made.mesh.id())
+        let Some(Some(made)) = made.meshes.get_mut(&id) else {
+            continue;
+        };
+        if !has_set {
+            made.make_full(assets.get(id), &mut meshes);
+        }
+        let given = if has_set {
+            Some(&made.mesh)
+        } else {
+            made.full.as_ref()
+        };
+        if let Some(given) = given
+            && mesh.is_none_or(|mesh| mesh.id() != given.id())
         {
-            commands
-                .entity(entity)
-                .try_insert(Mesh3d(made.mesh.clone()));
+            commands.entity(entity).try_insert(Mesh3d(given.clone()));
         }
     }
 }
@@ -174,6 +239,7 @@ mod tests {
         world.init_resource::<Assets<Mesh>>();
         world.init_resource::<Messages<AssetEvent<MeshletMesh>>>();
         world.init_resource::<MeshletMeshes>();
+        world.init_resource::<MeshLevels>();
         let system = world.register_system(give_meshes);
         // No format has this code.
         let mut assets = world.resource_mut::<Assets<MeshletMesh>>();

@@ -72,13 +72,49 @@ impl MeshletMesh {
         Self::build(&MeshData::try_from(mesh)?, settings)
     }
 
-    /// The whole mesh as an ordinary one, which lives on the GPU alone.
+    /// The full mesh as an ordinary one, which lives on the GPU alone.
     ///
     /// # Errors
-    /// [`MeshletError::UnknownFormat`]; [`MeshletError::AttributeFormat`] if Bevy knows the
-    /// attribute and its shaders cannot read the format, for example because they read floats and
-    /// it has integers.
+    /// Same as [`Self::level_to_mesh`].
     pub fn to_mesh(&self) -> Result<Mesh, MeshletError> {
+        self.level_to_mesh(0)
+    }
+
+    /// A level of detail as an ordinary mesh, which lives on the GPU alone. It has only the
+    /// vertices from the level's first to its last.
+    ///
+    /// # Errors
+    /// [`MeshletError::NoLevel`]. [`MeshletError::UnknownFormat`].
+    /// [`MeshletError::AttributeFormat`] if Bevy knows the attribute and its shaders cannot read the
+    /// format, for example because they read floats and it has integers.
+    pub fn level_to_mesh(&self, level: usize) -> Result<Mesh, MeshletError> {
+        let range = self.level_range(level).unwrap_or_default();
+        let indices = self
+            .indices()
+            .get(range.start as usize..range.end as usize)
+            .unwrap_or_default();
+        let (Some(&first), Some(&last)) = (indices.iter().min(), indices.iter().max()) else {
+            let levels = self.levels().len();
+            return Err(MeshletError::NoLevel { level, levels });
+        };
+        let attributes = self.attributes().iter().map(|attribute| {
+            let at = |vertex: u32| vertex as usize * attribute.stride as usize;
+            VertexAttribute {
+                bytes: attribute.bytes[at(first)..at(last + 1)].to_vec(),
+                ..attribute.clone()
+            }
+        });
+        let attributes: Vec<_> = attributes.collect();
+        let indices: Vec<_> = indices.iter().map(|index| index - first).collect();
+        let usage = RenderAssetUsages::RENDER_WORLD;
+        mesh_of(&attributes, last - first + 1, &indices, usage)
+    }
+
+    /// The mesh with all levels, one after the other. Drawn at once, they lie on top of each other.
+    ///
+    /// # Errors
+    /// Same as [`Self::level_to_mesh`].
+    pub(super) fn to_mesh_of_levels(&self) -> Result<Mesh, MeshletError> {
         let usage = RenderAssetUsages::RENDER_WORLD;
         mesh_of(
             self.attributes(),

@@ -60,7 +60,9 @@ pub(in crate::render) fn extract_meshlets(
         });
         if known.version != made.version {
             known.version = made.version;
-            let result = culler.insert_mesh(known.id, meshlets.meshlets());
+            let levels = 0..meshlets.levels().len();
+            let levels: Vec<_> = levels.map(|level| meshlets.level_meshlets(level)).collect();
+            let result = culler.insert_mesh(known.id, &levels);
             known.refused = result.is_err();
             if let Err(error) = result {
                 let name = AssetNames(server.as_deref()).of(asset);
