@@ -1,6 +1,7 @@
 //! From requests to tables: which chunks, rows and counts each batch has. This is a pure
 //! computation, and the one place that derives sizes and dispatch counts.
 
+mod bands;
 pub(super) mod lod;
 mod plane_pairs;
 pub(super) mod planner;

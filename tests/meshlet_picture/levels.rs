@@ -48,7 +48,10 @@ fn furnish(stage: &mut Stage, form: Form, eye: Transform) -> Entity {
                 levels.push(InstanceLod { mesh, error });
             }
             if form == Form::Plain {
-                stage.entity(entity).insert(InstanceLods { levels, ..default() });
+                stage.entity(entity).insert(InstanceLods {
+                    levels,
+                    ..default()
+                });
             }
             entity
         }

@@ -92,6 +92,12 @@ fn meshlet_scene(rng: &mut ChaCha8Rng, lengths: &[usize], counts: &[usize]) -> M
     for (index, request) in scene.frame.requests.iter_mut().enumerate() {
         let mesh = index % meshes.len();
         request.sphere.radius = 3.0;
+        // Levels that begin near enough for some survivors.
+        let shape = request.shape;
+        let level = |error| CoarserLevel { shape, error };
+        if lods.random() {
+            request.coarser = Some([0.002, 0.02, 0.1].map(level).into());
+        }
         set_levels(request, &meshes[mesh], 300 + index as u32);
         let mut face = || match rng.random_range(0..4) {
             0 => SeenFaces::Both,

@@ -1,7 +1,9 @@
 //! The plan of the frame. It is built again when requests or sets change; otherwise only its rows
 //! are updated.
 
-use super::{BoundingSphere, DrawShape, Plan, PlanLimits, PlanRequest, lod, view::CullView};
+use super::{
+    BoundingSphere, DrawShape, Plan, PlanLimits, PlanRequest, bands::bands, view::CullView,
+};
 use crate::cull::{
     gpu::version::Version,
     layout::ViewPlanes,
@@ -281,7 +283,7 @@ impl<'a> RequestPlanes<'a> {
                     true => view.far_first_in(world),
                     false => view.order_in(world, radius),
                 };
-                let bands = lod::bands(view.lod_eye(), request);
+                let bands = bands(view.lod_eye(), request);
                 let rows = bands.map(|band| ViewPlanes { band, ..planes });
                 self.planes.extend(rows);
             }

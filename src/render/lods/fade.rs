@@ -53,7 +53,7 @@ impl Fading {
         1 + self.coarser.as_ref().map_or(0, |coarser| coarser.len())
     }
 
-    /// How instances of a level fade. In the margins, the bands of [`crate::cull::plan::lod`]
+    /// How instances of a level fade. In the margins, the bands of `crate::cull::plan::bands`
     /// overlap.
     pub fn of_level(&self, level: usize) -> SlotFade {
         let coarser = self.coarser.as_deref().unwrap_or_default();

@@ -1,0 +1,111 @@
+//! Distance bands: the distances at which each level of detail of a request is drawn.
+
+use super::{lod::LodEye, stretch::greatest_stretch};
+use crate::cull::{
+    layout::{BAND_BY_DISTANCE, BAND_BY_SIZE, BAND_OF_CENTERS, BAND_OF_ORIGINS, DistanceBand},
+    request::{CullRequest, DistanceRange},
+};
+use glam::Vec3;
+
+/// A band that no instance is in.
+const NOWHERE: DistanceBand = DistanceBand {
+    eye: Vec3::ZERO,
+    flags: BAND_OF_CENTERS,
+    low: 0.0,
+    high: -1.0,
+    start: 0.0,
+    end: 0.0,
+};
+
+/// The bands of a request's rows in a view: of the full mesh, then of each coarser level.
+///
+/// A level begins at the distance at which its error is seen as the greatest that the view
+/// allows. Distances are measured in the world, in radii of the instance's sphere in the set's
+/// units. If the view cannot tell levels apart, it keeps the full mesh at every distance and the
+/// coarser levels nowhere.
+pub(crate) fn bands(
+    eye: Option<LodEye>,
+    request: &CullRequest,
+) -> impl Iterator<Item = DistanceBand> {
+    let coarser = request.coarser.as_deref().unwrap_or_default();
+    let (radius, fade) = (request.sphere.radius, request.fade);
+    let stretch = greatest_stretch(&request.world_from_local.matrix3);
+    let eye = eye.filter(|eye| eye.position.is_finite());
+    let usable = |value: &f32| value.is_finite() && *value > 0.0;
+    // Radii per unit of error, and the radii from which instances are too small.
+    let per_error = eye.map(|eye| eye.resolution * stretch / radius);
+    let per_error = per_error.filter(usable);
+    let too_small = eye.map(|eye| eye.least_resolution * stretch * 2.0);
+    let too_small = too_small.filter(|value| usable(value) && radius > 0.0);
+    let overlap = match eye {
+        Some(eye) if eye.fades && fade > 0.0 => 1.0 + fade,
+        _ => 1.0,
+    };
+    let mut whole = DistanceBand {
+        high: too_small.map_or(-1.0, squared),
+        ..DistanceBand::default()
+    };
+    if let Some(eye) = eye {
+        if (per_error.is_some() && !coarser.is_empty()) || too_small.is_some() {
+            whole.flags |= match eye.is_orthographic {
+                true => BAND_BY_SIZE,
+                false => BAND_BY_DISTANCE,
+            };
+        }
+        if let Some(range) = request.range {
+            whole.flags |= range.flag();
+            (whole.start, whole.end) = range.squares();
+        }
+        if whole.flags != 0 {
+            whole.eye = eye.position;
+        }
+    }
+    let mut begin = 0.0;
+    (0..=coarser.len()).map(move |level| {
+        let Some(per_error) = per_error else {
+            return if level == 0 { whole } else { NOWHERE };
+        };
+        let begin_of = |level: usize| Some(coarser.get(level)?.error.max(0.0) * per_error);
+        let mut band = DistanceBand {
+            low: squared(begin),
+            ..whole
+        };
+        if let Some(next) = begin_of(level) {
+            begin = next.max(begin);
+            // At most two levels overlap.
+            let after = begin_of(level + 1).map_or(f32::INFINITY, |after| after.max(begin));
+            let end = squared((begin * overlap).min(after));
+            band.high = if band.high < 0.0 {
+                end
+            } else {
+                end.min(band.high)
+            };
+        }
+        band
+    })
+}
+
+impl DistanceRange {
+    fn flag(self) -> u32 {
+        if self.of_centers {
+            BAND_OF_CENTERS
+        } else {
+            BAND_OF_ORIGINS
+        }
+    }
+
+    /// The squares of the start and the end. Numbers that are not numbers keep every distance.
+    fn squares(self) -> (f32, f32) {
+        let end = if self.end.is_nan() {
+            f32::MAX
+        } else {
+            self.end
+        };
+        (squared(self.start.max(0.0)), squared(end.max(0.0)))
+    }
+}
+
+/// The square, at most the largest number.
+fn squared(value: f32) -> f32 {
+    (value * value).min(f32::MAX)
+}
