@@ -96,7 +96,7 @@ fn meshlet_scene(rng: &mut ChaCha8Rng, lengths: &[usize], counts: &[usize]) -> M
         let shape = request.shape;
         let level = |error| CoarserLevel { shape, error };
         if lods.random() {
-            request.coarser = Some([0.002, 0.02, 0.1].map(level).into());
+            request.coarser = Some([0.05, 0.5, 5.0].map(level).into());
         }
         set_levels(request, &meshes[mesh], 300 + index as u32);
         let mut face = || match rng.random_range(0..4) {
