@@ -19,6 +19,6 @@ pub struct LodEye {
     /// is drawn. If it is not finite or not above 0, every size is drawn.
     pub least_resolution: f32,
     /// Whether both of two levels are drawn between which an instance fades
-    /// ([`CullRequest::fade`]); otherwise the coarser one alone is.
+    /// ([`CullRequest::fade`](crate::cull::CullRequest::fade)); otherwise the coarser one alone is.
     pub fades: bool,
 }
