@@ -65,8 +65,15 @@ impl Log {
     /// This crate's warnings and errors since the start.
     pub fn lines(&self) -> Vec<String> {
         let text = TEXT.lock().unwrap();
+        // With RUST_BACKTRACE, lines of a backtrace follow some messages.
+        let levels = ["ERROR ", "WARN ", "INFO ", "DEBUG "];
+        let is_message = |line: &&str| {
+            let line = line.trim_start();
+            levels.iter().any(|level| line.starts_with(level))
+        };
         let ours = text
             .lines()
+            .filter(is_message)
             .filter(|line| line.contains("bevy_gpu_culling"));
         ours.map(str::to_owned).collect()
     }
