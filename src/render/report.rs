@@ -86,7 +86,7 @@ pub struct ViewReport {
     pub name: String,
     /// Number of instances tested.
     pub tested: u64,
-    /// Number of instances kept.
+    /// Number of instances kept. One that fades between two levels of detail counts twice.
     pub visible: u64,
     /// What was kept at each level of detail, the full mesh first. Sets without levels are drawn at
     /// the first.
