@@ -22,10 +22,18 @@ fn place() -> Transform {
         .with_scale(Vec3::splat(1.2))
 }
 
+/// The mesh with indices of 16 bits. Bevy keeps them in another buffer than indices of 32 bits.
+fn short_indices(mut mesh: Mesh) -> Mesh {
+    let short = |index| u16::try_from(index).unwrap();
+    let indices = mesh.indices().unwrap().iter().map(short).collect();
+    mesh.insert_indices(bevy::mesh::Indices::U16(indices));
+    mesh
+}
+
 fn meshes(stage: &mut Stage) -> [Handle<Mesh>; 3] {
     [
         stage.mesh(Sphere::new(0.3)),
-        stage.mesh(Cuboid::new(0.4, 0.4, 0.4)),
+        stage.mesh(short_indices(Cuboid::new(0.4, 0.4, 0.4).into())),
         stage.mesh(
             Tetrahedron::default()
                 .mesh()
