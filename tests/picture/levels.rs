@@ -32,8 +32,8 @@ fn short_indices(mut mesh: Mesh) -> Mesh {
 
 fn meshes(stage: &mut Stage) -> [Handle<Mesh>; 3] {
     [
-        stage.mesh(Sphere::new(0.3)),
-        stage.mesh(short_indices(Cuboid::new(0.4, 0.4, 0.4).into())),
+        stage.mesh(short_indices(Sphere::new(0.3).into())),
+        stage.mesh(Cuboid::new(0.4, 0.4, 0.4)),
         stage.mesh(
             Tetrahedron::default()
                 .mesh()
