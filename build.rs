@@ -8,11 +8,13 @@ use compose::{Files, KERNELS, Part};
 use std::{env, fmt::Write, fs, path::Path};
 
 /// Text that the host exposes as a constant: file, part, name.
-const CONSTANTS: [(&str, Part, &str); 7] = [
+const CONSTANTS: [(&str, Part, &str); 9] = [
     ("shared/layout", Part::First, "LAYOUT"),
     ("shared/instance", Part::First, "INSTANCE"),
     ("shared/instance", Part::Second, "INSTANCE_PACKED"),
     ("shared/instance_pack", Part::First, "INSTANCE_PACK"),
+    ("occlusion/span", Part::First, "SPAN"),
+    ("occlusion/footprint", Part::First, "FOOTPRINT"),
     ("expand/layout", Part::First, "EXPAND_LAYOUT"),
     ("expand/counts", Part::Second, "EXPAND_COUNTS"),
     ("expand/body", Part::Second, "EXPAND_BODY"),

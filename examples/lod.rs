@@ -113,7 +113,7 @@ fn paint(
     mut meshes: ResMut<Assets<Mesh>>,
 ) {
     for (Mesh3d(full), InstanceLods { levels, .. }) in &sets {
-        let coarser = levels.iter().map(|level| &level.mesh);
+        let coarser = levels.iter().filter_map(|level| level.mesh.handle());
         for (mesh, color) in [full].into_iter().chain(coarser).zip(COLORS) {
             let Some(mut mesh) = meshes.get_mut(mesh) else {
                 continue;

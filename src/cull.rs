@@ -25,8 +25,8 @@
 //!   read back     totals and commands, a few frames later
 //! ```
 //!
-//! [`Compaction`] names these two ways, and other ways for study. [`Expander`] is not part of the
-//! frame: it gives one thread to each item of each source ([`Expansion`]).
+//! [`Compaction`] names these two ways, and other ways for study. [`Expander`] gives one thread to
+//! each item of each source ([`Expansion`]): to the meshlets of survivors, or to a caller's items.
 //!
 //! The words, in short (`docs/glossary.md` has all of them): a *page* is a buffer of instances; a
 //! *chunk* is a run of one set's instances in one page, as one request uses it; a *block* is 1,024
@@ -48,6 +48,7 @@ mod far_first;
 mod gpu;
 pub mod layout;
 pub mod meshlets;
+pub mod occlusion;
 mod pipelines;
 pub mod plan;
 pub mod policy;
@@ -77,11 +78,12 @@ pub use culler::{
 pub use error::CullError;
 pub use expand::{Expander, Expansion};
 pub use gpu::{Gpu, version::Version};
+pub use occlusion::{DepthBuffer, DrawList, OcclusionView};
 pub use plan::{
-    BoundingSphere, DrawPart, DrawShape, lod::LodEye, planner::BatchKey, view::CullView,
+    BoundingSphere, DrawPart, DrawShape, lod::LodEye, planned::BatchKey, view::CullView,
 };
 pub use refusal::Refusal;
-pub use request::{CoarserLevel, CullFrame, CullRequest, DistanceRange, Order};
+pub use request::{CoarserLevel, CullFrame, CullRequest, DistanceRange, ErrorRange, Order};
 pub use run::{
     BatchVersion,
     readback::{BatchData, FrameCounts, RowCount},

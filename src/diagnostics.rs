@@ -81,6 +81,10 @@ pub const CLASSIFY_GPU: DiagnosticPath =
 /// GPU time of `vote`, in milliseconds.
 pub const VOTE_GPU: DiagnosticPath =
     DiagnosticPath::const_new("render/gpu_culling/vote/elapsed_gpu");
+/// GPU time of `recall`, in milliseconds. It is measured in frames in which a camera hides
+/// instances.
+pub const RECALL_GPU: DiagnosticPath =
+    DiagnosticPath::const_new("render/gpu_culling/recall/elapsed_gpu");
 /// GPU time of `scan`, in milliseconds.
 pub const SCAN_GPU: DiagnosticPath =
     DiagnosticPath::const_new("render/gpu_culling/scan/elapsed_gpu");
@@ -94,6 +98,10 @@ pub const ARGS_GPU: DiagnosticPath =
 /// transmissive set is sorted.
 pub const FAR_FIRST_GPU: DiagnosticPath =
     DiagnosticPath::const_new("render/gpu_culling/far_first/elapsed_gpu");
+/// GPU time of `occlude` in one camera, with the depth pyramid and the late lists, in milliseconds.
+/// It is measured in frames in which a camera hides instances.
+pub const OCCLUDE_GPU: DiagnosticPath =
+    DiagnosticPath::const_new("render/gpu_culling/occlude/elapsed_gpu");
 /// Number of meshlets of visible instances that cameras test.
 pub const MESHLETS: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/meshlets");
 /// Number of meshlets that cameras reject by the frustum.
@@ -131,13 +139,15 @@ pub const MESHLET_STAGE_GPU: [(&str, DiagnosticPath); 5] = [
 ];
 /// GPU times of all stages, in milliseconds, with the stages' names. A compaction has only some of
 /// them.
-pub const STAGE_GPU: [(&str, DiagnosticPath); 6] = [
+pub const STAGE_GPU: [(&str, DiagnosticPath); 8] = [
     ("classify", CLASSIFY_GPU),
     ("vote", VOTE_GPU),
+    ("recall", RECALL_GPU),
     ("scan", SCAN_GPU),
     ("compact", COMPACT_GPU),
     ("args", ARGS_GPU),
     ("far_first", FAR_FIRST_GPU),
+    ("occlude", OCCLUDE_GPU),
 ];
 
 /// Number of frames over which a diagnostic is averaged.
@@ -182,7 +192,7 @@ fn measure(report: Res<CullingReport>, mut diagnostics: Diagnostics) {
     let (tested, visible) = report.cameras();
     diagnostics.add_measurement(&INSTANCES, || report.instances as f64);
     diagnostics.add_measurement(&VISIBLE, || visible as f64);
-    diagnostics.add_measurement(&CULLED, || (tested - visible) as f64);
+    diagnostics.add_measurement(&CULLED, || tested.saturating_sub(visible) as f64);
     diagnostics.add_measurement(&SHADOW_VISIBLE, || report.shadows().1 as f64);
     let triangles = |cameras: bool| {
         let views = report.views.iter();

@@ -51,7 +51,7 @@ pub mod render;
 
 /// All that most apps need: `use bevy_gpu_culling::prelude::*;`
 pub mod prelude {
-    pub use crate::cull::{Compaction, CullingTier};
+    pub use crate::cull::{Compaction, CullingTier, Expansion, meshlets::MeshletExpansion};
     #[cfg(feature = "overlay")]
     pub use crate::diagnostics::CullingOverlayPlugin;
     pub use crate::instance::{
@@ -68,8 +68,9 @@ pub mod prelude {
     #[cfg(feature = "bevy")]
     pub use crate::render::{
         CullingRadius, CullingReport, FreezeCulling, GpuCullingPlugin, GpuCullingSettings,
-        GpuCullingSystems, GpuInstances, InstanceLod, InstanceLods, InstanceMeshUniforms,
-        InstanceUploadProgress, InstanceVisibilityRange, NoInstanceSorting, TuningSource,
+        GpuCullingSystems, GpuInstances, InstanceImpostor, InstanceLod, InstanceLods,
+        InstanceMeshUniforms, InstanceOcclusion, InstanceUploadProgress, InstanceVisibilityRange,
+        LodMesh, NoInstanceSorting, NoOcclusionCulling, TuningSource,
     };
 }
 

@@ -11,12 +11,15 @@
 //!    vertex stage and our draw functions, so that Bevy's systems specialize and queue the entity
 //!    into every phase.
 //! 4. `prepare`: all views of the frame and all sets become one
-//!    [`CullFrame`](crate::cull::CullFrame). `set_draws` is what their draws look up. `meshlets`
+//!    [`CullFrame`](crate::cull::CullFrame). `set_draws` is what their draws look up, with
+//!    the `set_meshes`. `meshlets`
 //!    decides which sets are drawn by meshlets.
 //! 5. `record`: the stages of the compaction, once, before any camera draws. `expanded`: one
 //!    `MeshUniform` per survivor of the sets that Bevy's own vertex stages draw.
 //! 6. `draw`: one indirect draw per phase item and page.
-//! 7. `report`: the counters of an earlier frame, for `diagnostics`.
+//! 7. `occlusion`: between the passes of a camera that hides, the lists of what its depth does not
+//!    hide.
+//! 8. `report`: the counters of an earlier frame, for `diagnostics`.
 //!
 //! `culler` holds the engine, `settings` what the app chooses. `plugin` adds everything to the app.
 //! No file imports one that imports it: resources lie below the systems that use them.
@@ -33,6 +36,8 @@ mod draw_slots;
 mod entity_uniforms;
 mod expanded;
 mod extract;
+#[cfg(feature = "meshlets")]
+mod files;
 mod gpu;
 mod gpu_written;
 mod history;
@@ -40,11 +45,13 @@ mod lods;
 mod materials;
 mod meshlets;
 mod names;
+mod occlusion;
 pub(crate) mod plugin;
 mod prepare;
 mod record;
 mod report;
 mod set_draws;
+mod set_meshes;
 mod settings;
 mod tuning;
 mod upload;
@@ -58,7 +65,7 @@ pub use cpu_times::{CpuStage, CpuTimes};
 pub use gpu_written::{InstanceBuffer, InstanceBuffers};
 #[cfg(feature = "meshlets")]
 pub use lods::{BuildLods, LodBuilds, LodsBuilt, MeshLods3d, MeshLodsLoader, MeshLodsSaver};
-pub use lods::{InstanceLod, InstanceLods, InstanceVisibilityRange};
+pub use lods::{InstanceImpostor, InstanceLod, InstanceLods, InstanceVisibilityRange, LodMesh};
 pub use meshlets::MeshletMesh3d;
 #[doc(hidden)]
 pub use meshlets::MeshletRoom;
@@ -66,7 +73,8 @@ pub use meshlets::MeshletRoom;
 pub use meshlets::{
     BuildMeshlets, MeshletBuilds, MeshletMeshLoader, MeshletMeshSaver, MeshletsBuilt,
 };
-pub use report::{CullingReport, LevelReport, MeshletReport, ViewReport};
+pub use occlusion::{InstanceOcclusion, NoOcclusionCulling};
+pub use report::{CullingReport, LevelReport, MeshletReport, OcclusionReport, ViewReport};
 pub use settings::{GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems};
 pub use tuning::TuningSource;
 pub use upload::InstanceUploadProgress;

@@ -6,7 +6,7 @@ mod common;
 use bevy_gpu_culling::{
     cull::{
         BoundingSphere, Compaction, CullFrame, CullRequest, CullView, Culler, CullingTier,
-        DrawShape, Gpu, Order, SetId, Stage,
+        DrawShape, ErrorRange, Gpu, Order, SetId, Stage,
         layout::{FAR_FIRST_TILE, FarFirstJob},
         reference,
     },
@@ -57,6 +57,7 @@ fn request(key: u64, views: &[u32]) -> CullRequest {
         coarser: None,
         fade: 0.0,
         range: None,
+        errors: ErrorRange::default(),
         order: Order::FarFirst,
         views: views.to_vec(),
     }

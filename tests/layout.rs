@@ -67,6 +67,10 @@ fn structs_are_the_same_on_both_sides() {
             is_near_first,
             order_tile_count,
             unit_words,
+            occluded_rows,
+            occluded_cells,
+            pad_a,
+            pad_b,
         }
     );
     same!(
@@ -230,19 +234,79 @@ fn structs_are_the_same_on_both_sides() {
             pad_c,
         }
     );
+    same!(
+        module,
+        Projection {
+            x,
+            y,
+            z,
+            w,
+            gram_x,
+            gram_y,
+            gram_z,
+            samples,
+            unit,
+            margin,
+            slope,
+            pad,
+        }
+    );
+    same!(
+        module,
+        PyramidLevel {
+            first,
+            width,
+            height,
+            pad,
+        }
+    );
+    same!(
+        module,
+        DepthPyramid {
+            first_x,
+            first_y,
+            width,
+            height,
+            level_count,
+            samples,
+            pad_a,
+            pad_b,
+            levels,
+        }
+    );
+    same!(
+        module,
+        OcclusionRow {
+            projection,
+            sphere,
+            first_instance,
+            instance_count,
+            chunk_flags,
+            block_count,
+            first_cell,
+            first_count,
+            first_visible,
+            first_record,
+            near_pixels,
+            flags,
+            pad_a,
+            pad_b,
+        }
+    );
     let structs = module
         .types
         .iter()
         .filter(|(_, ty)| matches!(ty.inner, TypeInner::Struct { .. }))
         .count();
-    assert_eq!(structs, 16, "a struct of layout.wgsl is not compared");
+    assert_eq!(structs, 20, "a struct of layout.wgsl is not compared");
 }
 
 #[test]
 fn structs_of_the_meshlet_stages_are_the_same_on_both_sides() {
     use bevy_gpu_culling::cull::meshlets::layout::*;
-    let vote = &parse(&MeshletStage::Vote.source(CullingTier::Subgroup));
-    let module = &parse(&MeshletStage::Args.source(CullingTier::Subgroup));
+    let [vote, args] = [MeshletStage::Vote, MeshletStage::Args];
+    let vote = &parse(vote.sources(CullingTier::Subgroup)[0]);
+    let module = &parse(args.sources(CullingTier::Subgroup)[0]);
     same!(
         module,
         GpuMeshlet {
@@ -287,8 +351,8 @@ fn structs_of_the_meshlet_stages_are_the_same_on_both_sides() {
             survivor_count,
             first_survivor,
             outside,
+            first_source,
             pad_a,
-            pad_b,
         }
     );
     same!(
@@ -297,7 +361,8 @@ fn structs_of_the_meshlet_stages_are_the_same_on_both_sides() {
             item_count,
             cell_count,
             needed_cells,
-            needed_survivors
+            needed_survivors,
+            source_count
         }
     );
     same!(
@@ -447,6 +512,12 @@ fn constants_are_the_same_on_both_sides() {
             ("MOST_STRIP_WORDS", MOST_STRIP_WORDS),
             ("MOST_STRIP_TURNS", MOST_STRIP_TURNS),
             ("MOST_TILES", MOST_TILES),
+            ("PYRAMID_THREADS", PYRAMID_THREADS),
+            ("PYRAMID_TILE", PYRAMID_TILE),
+            ("MOST_PYRAMID_LEVELS", MOST_PYRAMID_LEVELS),
+            ("VISIBLE", VISIBLE),
+            ("COVERS_NO_SAMPLE", COVERS_NO_SAMPLE),
+            ("HIDDEN", HIDDEN),
             ("CHUNK_HAS_SCALE", CHUNK_HAS_SCALE),
             ("CHUNK_OFF_CENTER", CHUNK_OFF_CENTER),
             ("VIEW_INDEXED", VIEW_INDEXED),
@@ -454,6 +525,8 @@ fn constants_are_the_same_on_both_sides() {
             ("BAND_BY_SIZE", BAND_BY_SIZE),
             ("BAND_OF_ORIGINS", BAND_OF_ORIGINS),
             ("BAND_OF_CENTERS", BAND_OF_CENTERS),
+            ("OCCLUSION_IS_NEW", OCCLUSION_IS_NEW),
+            ("RECORD_WORDS", RECORD_WORDS),
         ],
     );
     compare_constants(
@@ -516,8 +589,11 @@ fn every_kernel_validates_without_subgroups_on_the_workgroup_tier() {
             let kernels = expansion.sources(tier).into_iter();
             kernels.map(move |kernel| (kernel, capabilities | more))
         });
-        let meshlets =
-            MeshletStage::ALL.map(|stage| ((stage.name(), stage.source(tier)), capabilities));
+        let stages = MeshletStage::ALL.into_iter();
+        let meshlets = stages.flat_map(|stage| {
+            let kernels = stage.sources(tier).into_iter();
+            kernels.map(move |source| ((stage.name(), source.to_owned()), capabilities))
+        });
         for ((kernel, source), capabilities) in compactions.chain(expansions).chain(meshlets) {
             let module = parse(&source);
             let mut validator = Validator::new(ValidationFlags::all(), capabilities);

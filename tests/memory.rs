@@ -10,7 +10,7 @@ mod common;
 use bevy_gpu_culling::{
     cull::{
         BoundingSphere, Channels, Compaction, CullFrame, CullRequest, CullView, Culler,
-        CullerOptions, DrawShape, Gpu, Order, SetId,
+        CullerOptions, DrawShape, ErrorRange, Gpu, Order, SetId,
     },
     instance::InstanceSet,
 };
@@ -57,6 +57,7 @@ fn culler_in(order: Order, len: u32, channels: Channels, compaction: Compaction)
             coarser: None,
             fade: 0.0,
             range: None,
+            errors: ErrorRange::default(),
             order,
             views: vec![0],
         }],
@@ -255,6 +256,7 @@ fn an_arena_grows_to_what_can_be_bound_and_no_further() {
                 coarser: None,
                 fade: 0.0,
                 range: None,
+                errors: ErrorRange::default(),
                 order: Order::NearFirst,
                 views: vec![0, 1, 2, 3],
             }],

@@ -171,6 +171,7 @@ impl Case {
                 first_vertex: 0,
             }],
             fades: false,
+            row_group: 1,
             rows: &[row],
         };
         let limits = PlanLimits {

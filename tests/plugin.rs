@@ -185,3 +185,102 @@ fn sets_that_are_not_drawn_are_named_once() {
     }
     assert_eq!(log.lines().len(), 6, "{:#?}", log.lines());
 }
+
+/// So does each impostor, and each that takes the place of a level.
+#[test]
+fn impostors_that_are_not_drawn_are_named_once() {
+    let log = Log::start();
+    let mut stage = Stage::new(How::Set(None));
+    let cube = Mesh3d(stage.mesh(Cuboid::new(0.5, 0.4, 0.6)));
+    let red = stage.standard(StandardMaterial::from(Color::srgb(0.9, 0.3, 0.2)));
+    let set = GpuInstances(stage.add(field(50, false)));
+    let full = stage.spawn((set.clone(), cube.clone(), red.clone()));
+    let leveled = stage.spawn((set, cube.clone(), red.clone()));
+    let levels = vec![InstanceLod::new(cube.0.clone(), 0.3)];
+    stage.entity(leveled).insert(InstanceLods {
+        levels,
+        ..default()
+    });
+    let no_set = stage.spawn((cube.clone(), red.clone()));
+    let parts = (cube, red);
+    let impostor = |stage: &mut Stage, error, parent: Option<Entity>| {
+        let child = stage.spawn((InstanceImpostor { error }, parts.clone()));
+        if let Some(parent) = parent {
+            stage.entity(child).insert(ChildOf(parent));
+        }
+        child
+    };
+    let drawn = impostor(&mut stage, 0.5, Some(full));
+    let second = impostor(&mut stage, 0.5, Some(full));
+    let orphan = impostor(&mut stage, 0.5, None);
+    let of_mesh = impostor(&mut stage, 0.5, Some(no_set));
+    let bad_error = impostor(&mut stage, f32::NAN, Some(no_set));
+    let before_level = impostor(&mut stage, 0.2, Some(leveled));
+    stage.camera(
+        Transform::from_xyz(0.0, 3.0, 7.0).looking_at(Vec3::ZERO, Vec3::Y),
+        (),
+    );
+    stage.update(60);
+    let moved = Transform::from_xyz(0.0, 7.5, 0.0);
+    stage.entity(drawn).insert(moved);
+    stage.update(60);
+    stage.assert_runs("impostors that are not drawn");
+    for (entity, parts) in [
+        (second, [format!("{drawn}"), "Remove one".into()]),
+        (orphan, ["no parent".into(), "child".into()]),
+        (of_mesh, [format!("{no_set}"), "no GpuInstances".into()]),
+        (bad_error, ["NaN".into(), "finite and at least 0".into()]),
+        (drawn, ["7.5".into(), "move the mesh's vertices".into()]),
+    ] {
+        log.assert_once(&[
+            &format!("InstanceImpostor on {entity}"),
+            &parts[0],
+            &parts[1],
+        ]);
+    }
+    log.assert_once(&[
+        &format!("InstanceLods on {leveled}: level 1 is not drawn"),
+        "0.3",
+        &format!("InstanceImpostor on {before_level} from the error 0.2 on"),
+    ]);
+    assert_eq!(log.lines().len(), 6, "{:#?}", log.lines());
+}
+
+/// So does each level that is a part of its mesh which the mesh does not have.
+#[test]
+fn levels_that_are_no_part_of_their_mesh_are_named_once() {
+    let log = Log::start();
+    let mut stage = Stage::new(How::Set(None));
+    let cube = Mesh3d(stage.mesh(Cuboid::new(0.5, 0.4, 0.6)));
+    let bare = Mesh::from(Cuboid::new(0.5, 0.4, 0.6)).with_duplicated_vertices();
+    let bare = Mesh3d(stage.mesh(bare));
+    let red = stage.standard(StandardMaterial::from(Color::srgb(0.9, 0.3, 0.2)));
+    let set = GpuInstances(stage.add(field(50, false)));
+    let mut expected = Vec::new();
+    for (mesh, full, part, parts) in [
+        (&cube, None, 6..37, ["level 1 is ignored", "has 36 indices"]),
+        (&cube, None, 6..10, ["level 1", "no multiple of 3"]),
+        (&cube, None, 6..6, ["level 1", "no index"]),
+        (&bare, None, 6..9, ["level 1", "the mesh has no indices"]),
+        (&cube, Some(0..40), 6..9, ["full is ignored", "36 at most"]),
+    ] {
+        let lods = InstanceLods {
+            levels: vec![InstanceLod::new(part, 0.1)],
+            full,
+            ..default()
+        };
+        let entity = stage.spawn((set.clone(), mesh.clone(), red.clone(), lods));
+        expected.push((entity, parts));
+    }
+    stage.camera(
+        Transform::from_xyz(0.0, 3.0, 7.0).looking_at(Vec3::ZERO, Vec3::Y),
+        (),
+    );
+    stage.update(20);
+    stage.assert_runs("levels that are no part of their mesh");
+    for (entity, parts) in &expected {
+        let entity = format!("InstanceLods on {entity}:");
+        log.assert_once(&[&entity, parts[0], parts[1], "of the Mesh"]);
+    }
+    assert_eq!(log.lines().len(), expected.len(), "{:#?}", log.lines());
+}

@@ -11,8 +11,9 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 /// Most files of `shaders/`.
 const MOST_FILES: usize = 70;
-/// Most files of one kernel.
-const MOST_FILES_OF_A_KERNEL: usize = 6;
+/// Most files of one kernel. `occlude` reaches the most: it loads instances, projects them and
+/// looks at depth.
+const MOST_FILES_OF_A_KERNEL: usize = 8;
 
 fn folder() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("shaders")

@@ -10,7 +10,7 @@ mod common;
 
 use bevy_gpu_culling::cull::{
     BoundingSphere, CullError, CullFrame, CullRequest, CullView, Culler, CullerOptions,
-    CullingTier, DrawShape, Gpu, Order, SetId,
+    CullingTier, DrawShape, ErrorRange, Gpu, Order, SetId,
 };
 use common::{Scene, compare, gpu, options, random_scene, random_set, random_view, rng, run};
 use glam::{Affine3A, Vec3, Vec4};
@@ -182,6 +182,7 @@ fn one_view(set: bevy_gpu_culling::instance::InstanceSet, view: CullView) -> Sce
         coarser: None,
         fade: 0.0,
         range: None,
+        errors: ErrorRange::default(),
         order: Order::NearFirst,
         views: vec![0],
     };

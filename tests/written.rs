@@ -7,7 +7,8 @@ mod common;
 use bevy_gpu_culling::{
     cull::{
         BoundingSphere, Channels, Compaction, CullError, CullFrame, CullRequest, CullView, Culler,
-        CullingTier, DrawShape, Gpu, Order, Residency, SetId, WrittenSize, layout::BLOCK, shaders,
+        CullingTier, DrawShape, ErrorRange, Gpu, Order, Residency, SetId, WrittenSize,
+        layout::BLOCK, shaders,
     },
     instance::{PackedInstance, PackedQuat},
 };
@@ -247,6 +248,7 @@ fn request(views: usize) -> CullRequest {
         coarser: None,
         fade: 0.0,
         range: None,
+        errors: ErrorRange::default(),
         order: Order::NearFirst,
         views: (0..views as u32).collect(),
     }

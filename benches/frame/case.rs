@@ -1,7 +1,8 @@
-//! What one row measures: a scene, a number of instances, their order, and whether
-//! they are sets or entities.
+//! What one row measures: a scene, a number of instances, their order, how they are expanded to
+//! meshlets, and whether they are sets or entities.
 
-use crate::cli::{DrawOrder, Lods};
+use crate::cli::{DrawOrder, Lods, Occlusion};
+use bevy_gpu_culling::prelude::MeshletExpansion;
 use clap::ValueEnum;
 
 /// What is drawn.
@@ -42,6 +43,11 @@ pub struct Case {
     pub order: Option<DrawOrder>,
     /// Whether the sets have levels of detail; `None` for scenes and entities that have none.
     pub lods: Option<Lods>,
+    /// How sets are expanded to meshlets; `None` for scenes and entities without meshlets.
+    pub expansion: Option<MeshletExpansion>,
+    /// Whether the camera hides instances of sets; `None` for entities, and for meshlets, which are
+    /// never hidden.
+    pub occlusion: Option<Occlusion>,
 }
 
 /// What to measure, as the command line names it.
@@ -50,6 +56,8 @@ pub struct Selection<'a> {
     pub counts: &'a [u32],
     pub orders: &'a [DrawOrder],
     pub lods: &'a [Lods],
+    pub expansions: &'a [MeshletExpansion],
+    pub occlusion: &'a [Occlusion],
     pub peers: &'a [Peer],
 }
 
@@ -70,14 +78,30 @@ impl Selection<'_> {
                         }
                         _ => vec![None],
                     };
+                    let expansions: Vec<_> = match (scene, peer) {
+                        (Scene::Meshlets, Peer::Sets) => {
+                            self.expansions.iter().copied().map(Some).collect()
+                        }
+                        _ => vec![None],
+                    };
+                    let occlusion: Vec<_> = match (scene, peer) {
+                        (Scene::Meshlets, _) | (_, Peer::Bevy) => vec![None],
+                        _ => self.occlusion.iter().copied().map(Some).collect(),
+                    };
                     for &order in &orders {
-                        cases.extend(lods.iter().map(|lods| Case {
-                            scene,
-                            count,
-                            peer,
-                            order,
-                            lods: *lods,
-                        }));
+                        for &lods in &lods {
+                            for &expansion in &expansions {
+                                cases.extend(occlusion.iter().map(|occlusion| Case {
+                                    scene,
+                                    count,
+                                    peer,
+                                    order,
+                                    lods,
+                                    expansion,
+                                    occlusion: *occlusion,
+                                }));
+                            }
+                        }
                     }
                 }
             }
@@ -105,6 +129,12 @@ impl Case {
         if let Some(lods) = self.lods {
             flags.extend(["--lods".into(), name(lods)]);
         }
+        if let Some(expansion) = self.expansion {
+            flags.extend(["--expansion".into(), expansion.to_string()]);
+        }
+        if let Some(occlusion) = self.occlusion {
+            flags.extend(["--occlusion".into(), name(occlusion)]);
+        }
         flags
     }
 }
@@ -115,8 +145,14 @@ impl core::fmt::Display for Case {
         if let Some(order) = self.order {
             write!(f, " {}", name(order))?;
         }
-        match self.lods {
-            Some(lods) => write!(f, " lods {}", name(lods)),
+        if let Some(lods) = self.lods {
+            write!(f, " lods {}", name(lods))?;
+        }
+        if let Some(expansion) = self.expansion {
+            write!(f, " {expansion}")?;
+        }
+        match self.occlusion {
+            Some(occlusion) => write!(f, " occlusion {}", name(occlusion)),
             None => Ok(()),
         }
     }

@@ -1,4 +1,5 @@
-//! Chart of the frames: one panel per scene, one line per peer, order and levels.
+//! Chart of the frames: one panel per scene, one line per peer, order, levels, expansion and
+//! occlusion.
 
 use crate::{
     common::chart::{Chart, Line, Panel},
@@ -15,7 +16,13 @@ pub fn write(path: &Path, rows: &[Row]) -> Result<()> {
     let by = |row: &Row| {
         let order = row.order.iter().map(|order| format!(", {order}"));
         let lods = row.lods.iter().map(|lods| format!(", levels {lods}"));
-        let details: String = order.chain(lods).collect();
+        let expansion = row.expansion.iter().map(|by| format!(", {by}"));
+        let occlusion = row.occlusion.iter().map(|how| format!(", occlusion {how}"));
+        let details: String = order
+            .chain(lods)
+            .chain(expansion)
+            .chain(occlusion)
+            .collect();
         format!("{}{details}", row.peer)
     };
     let (scenes, names) = (

@@ -51,9 +51,10 @@ mod scenes;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use bevy::math::UVec2;
+use bevy_gpu_culling::prelude::MeshletExpansion;
 use case::{Case, MOST_ENTITIES, Peer, Scene, Selection};
 use clap::{Parser, ValueEnum};
-use cli::{DrawOrder, Lods};
+use cli::{DrawOrder, Lods, Occlusion};
 use failure::Failure;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use measure::Settings;
@@ -77,6 +78,13 @@ struct Args {
     /// Whether the sets of demo and meshlets have levels of detail [default: both]
     #[arg(long, value_delimiter = ',')]
     lods: Vec<Lods>,
+    /// How sets of the scene meshlets are expanded: auto, division, or by an expansion, as
+    /// one-bucket and po2-buckets [default: auto]
+    #[arg(long, value_delimiter = ',')]
+    expansion: Vec<MeshletExpansion>,
+    /// Whether instances of sets behind others are left out [default: off]
+    #[arg(long, value_delimiter = ',')]
+    occlusion: Vec<Occlusion>,
     /// What the instances are; bevy takes at most 4M [default: both]
     #[arg(long, value_delimiter = ',')]
     peer: Vec<Peer>,
@@ -146,6 +154,14 @@ impl Args {
             },
             orders: or_all(&self.order),
             lods: or_all(&self.lods),
+            expansions: match &self.expansion[..] {
+                [] => &[MeshletExpansion::Auto],
+                chosen => chosen,
+            },
+            occlusion: match &self.occlusion[..] {
+                [] => &[Occlusion::Off],
+                chosen => chosen,
+            },
             peers: or_all(&self.peer),
         }
         .cases()
@@ -167,7 +183,7 @@ fn run(args: &Args) -> Result<()> {
     if let Some(path) = &args.out {
         ensure!(
             cases.len() == 1,
-            "--out is a picture of one case: choose one scene, count, order, level of detail and peer"
+            "--out is a picture of one case: choose one scene, count, order, level of detail, expansion, occlusion and peer"
         );
         picture::check_writable(path).map_err(|failure: Failure| anyhow!(failure.message))?;
     }

@@ -2,14 +2,14 @@
 
 use crate::{
     case::{Case, Peer, name},
-    cli::Lods,
+    cli::{Lods, Occlusion},
     common::stats::Times,
     end::{self, CleanEnd},
     failure::Failure,
     likeness::{self, Likeness},
     offscreen::{self, Uploads},
     picture,
-    row::{MAIN_PASS, Row},
+    row::{LATE_PASS, MAIN_PASS, Row},
     scenes,
 };
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -24,7 +24,7 @@ use bevy::{
 };
 use bevy_gpu_culling::{
     diagnostics::CPU_TOTAL,
-    prelude::{CullingReport, GpuCullingPlugin, GpuCullingSettings},
+    prelude::{CullingReport, GpuCullingPlugin, GpuCullingSettings, InstanceOcclusion},
     render::verify::Verifier,
 };
 use image::RgbImage;
@@ -76,6 +76,8 @@ pub fn row(case: &Case, settings: &Settings) -> Result<Row> {
         count: case.count,
         order: case.order.map(name),
         lods: case.lods.map(name),
+        expansion: stage.expansion(),
+        occlusion: case.occlusion.map(name),
         peer: name(case.peer),
         frame_ms: full.median_ms,
         worst_ms: full.worst_ms,
@@ -127,7 +129,10 @@ impl<'a> Stage<'a> {
         app.add_plugins(RenderDiagnosticsPlugin)
             .insert_resource(ClearColor(Color::BLACK));
         if case.peer == Peer::Sets {
-            app.add_plugins(GpuCullingPlugin::default());
+            app.add_plugins(GpuCullingPlugin {
+                expansion: case.expansion.unwrap_or_default(),
+                ..default()
+            });
         }
         offscreen::start(&mut app);
         let limit = app.world().resource::<RenderDevice>().limits();
@@ -144,6 +149,11 @@ impl<'a> Stage<'a> {
         world
             .entity_mut(camera)
             .insert((ShadowLodOrigin, RenderTarget::Image(target.clone().into())));
+        if case.occlusion == Some(Occlusion::On) {
+            world
+                .entity_mut(camera)
+                .insert(InstanceOcclusion::default());
+        }
         Ok(Self {
             app,
             case,
@@ -233,11 +243,14 @@ impl<'a> Stage<'a> {
             let pass = pass.strip_suffix("/elapsed_gpu")?;
             Some((pass.to_owned(), rounded(median(store, one.path())?)))
         });
-        let counted = format!("render/{MAIN_PASS}/clipper_invocations");
+        let counted = |pass: &str| {
+            let path = format!("render/{pass}/clipper_invocations");
+            median(store, &DiagnosticPath::new(path))
+        };
         Ok(Measured {
             worst_ms: rounded(times.iter().copied().fold(0.0, f64::max)),
             median_ms: rounded(Times::of(times).median),
-            triangles: median(store, &DiagnosticPath::new(counted)),
+            triangles: counted(MAIN_PASS).map(|main| main + counted(LATE_PASS).unwrap_or(0.0)),
             visible: Times::of(visible).median as u64,
             passes_ms: passes.collect(),
             cpu_ms: median(store, &CPU_TOTAL).map(rounded),
@@ -258,6 +271,12 @@ impl<'a> Stage<'a> {
     fn entities_seen(&self) -> usize {
         let seen = self.app.world().get::<VisibleEntities>(self.camera);
         seen.map_or(0, |seen| seen.iter(TypeId::of::<Mesh3d>()).count())
+    }
+
+    /// How the last view was expanded to meshlets; `None` without meshlets.
+    fn expansion(&self) -> Option<String> {
+        let report = self.app.world().get_resource::<CullingReport>()?;
+        Some(report.expansion?.to_string())
     }
 
     /// Compares the survivors of the last view with the CPU twin's; `None` for Bevy's entities.

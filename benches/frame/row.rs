@@ -13,6 +13,10 @@ pub struct Row {
     pub order: Option<String>,
     /// Whether the sets have levels of detail; `None` for scenes and entities that have none.
     pub lods: Option<String>,
+    /// How instances were expanded to meshlets; `None` for scenes and entities without meshlets.
+    pub expansion: Option<String>,
+    /// Whether the camera hides instances; `None` for entities, and for sets by meshlets.
+    pub occlusion: Option<String>,
     pub peer: String,
     /// Median time of a frame, the GPU's part included.
     pub frame_ms: f64,
@@ -47,9 +51,10 @@ pub struct Row {
 }
 
 impl Row {
-    /// GPU time of the camera's main pass.
+    /// GPU time of the camera's main pass, with the draws of what is late.
     pub fn main_pass_ms(&self) -> Option<f64> {
-        self.passes_ms.get(MAIN_PASS).copied()
+        let late = self.passes_ms.get(LATE_PASS).copied().unwrap_or(0.0);
+        Some(self.passes_ms.get(MAIN_PASS)? + late)
     }
 
     /// GPU time of all passes of the culling; `None` if there are none.
@@ -62,6 +67,8 @@ impl Row {
 
 /// Bevy's name of the camera's main pass.
 pub const MAIN_PASS: &str = "main_opaque_pass_3d";
+/// The name of the pass that draws what is late, right after the main pass.
+pub const LATE_PASS: &str = "gpu_culling late";
 /// What the names of the culling's passes begin with.
 const CULLING: &str = "gpu_culling/";
 
@@ -69,12 +76,14 @@ const CULLING: &str = "gpu_culling/";
 type Column = (&'static str, bool, fn(&Row) -> String);
 
 /// The table from left to right. A new column is one more line.
-const COLUMNS: [Column; 16] = [
+const COLUMNS: [Column; 18] = [
     ("scene", false, |row| row.scene.clone()),
     ("count", true, |row| row.count.to_string()),
     ("drawn by", false, |row| row.peer.clone()),
     ("order", false, |row| or_dash(row.order.clone())),
     ("levels", false, |row| or_dash(row.lods.clone())),
+    ("expansion", false, |row| or_dash(row.expansion.clone())),
+    ("occlusion", false, |row| or_dash(row.occlusion.clone())),
     ("frame ms", true, |row| format!("{:.2}", row.frame_ms)),
     ("worst ms", true, |row| format!("{:.2}", row.worst_ms)),
     ("floor ms", true, |row| format!("{:.2}", row.floor_ms)),

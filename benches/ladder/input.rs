@@ -116,6 +116,7 @@ impl Shape {
                 first_vertex: 0,
             }],
             fades: false,
+            row_group: 1,
             rows: &rows,
         };
         let workgroups = gpu.device.limits().max_compute_workgroups_per_dimension;

@@ -17,8 +17,8 @@ use anyhow::{Context, Result, ensure};
 use bevy_gpu_culling::{
     cull::{
         BoundingSphere, Channels, Compaction, CullFrame, CullRequest, Culler, CullerOptions,
-        CullingTier, DrawShape, DrawSource, IndirectDraws, Order as DrawOrder, SetId, Stage,
-        layout::FarFirstJob, reference,
+        CullingTier, DrawShape, DrawSource, ErrorRange, IndirectDraws, Order as DrawOrder, SetId,
+        Stage, layout::FarFirstJob, reference,
     },
     instance::InstanceSet,
 };
@@ -360,6 +360,7 @@ impl Bench {
                 coarser: None,
                 fade: 0.0,
                 range: None,
+                errors: ErrorRange::default(),
                 order: match (self.args.near_first, self.args.far_first) {
                     (true, _) => DrawOrder::NearFirst,
                     (_, true) => DrawOrder::FarFirst,

@@ -99,6 +99,15 @@ pub struct Cli {
         conflicts_with = "peer"
     )]
     pub least_pixels: f32,
+    /// Whether orbs that are hidden behind others are left out; the picture stays the same
+    #[arg(
+        long,
+        value_enum,
+        value_name = "HOW",
+        default_value_t,
+        conflicts_with = "peer"
+    )]
+    pub occlusion: Occlusion,
     /// Draw each level of detail in its own color
     #[arg(long, conflicts_with_all = ["peer", "meshlets"])]
     pub color_lods: bool,
@@ -259,6 +268,16 @@ pub enum Lods {
     #[default]
     On,
     /// All orbs have all triangles
+    Off,
+}
+
+/// Whether the camera hides orbs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Occlusion {
+    /// Orbs behind others are not drawn
+    #[default]
+    On,
+    /// All orbs in the frustum are drawn
     Off,
 }
 
@@ -440,6 +459,8 @@ mod tests {
         assert_eq!(parse("")?.lods, Lods::On);
         assert_eq!(parse("--lods=off")?.lods, Lods::Off);
         assert!(parse("--peer bevy --lods=off").is_err());
+        assert_eq!(parse("")?.occlusion, Occlusion::On);
+        assert_eq!(parse("--occlusion=off")?.occlusion, Occlusion::Off);
         assert!(parse("--color-lods --meshlets").is_err());
         assert!((parse("--lod-pixels 0.5")?.lod_pixels - 0.5).abs() < f32::EPSILON);
         Ok(())

@@ -3,7 +3,7 @@
 
 use crate::{
     Failure,
-    cli::Cli,
+    cli::{Cli, Occlusion},
     end::{self, CleanEnd},
     field::LayerSet,
     freeze::{FreezePlugin, way_out},
@@ -22,8 +22,11 @@ use bevy::{
 };
 use bevy_gpu_culling::{
     instance::InstanceError,
-    prelude::{CullingReport, FreezeCulling, GpuCullingPlugin},
-    render::verify::{Verdict, Verifier},
+    prelude::{CullingReport, FreezeCulling, GpuCullingPlugin, InstanceOcclusion},
+    render::{
+        OcclusionReport,
+        verify::{Verdict, Verifier},
+    },
 };
 use indicatif::{ProgressBar, ProgressStyle};
 use std::{any::TypeId, time::Instant};
@@ -141,6 +144,10 @@ impl Stage {
                 RenderTarget::Image(target.clone().into()),
             ))
             .id();
+        if cli.occlusion == Occlusion::On && cli.peer.is_none() {
+            let mut camera = world.entity_mut(camera);
+            camera.insert(InstanceOcclusion::default());
+        }
         if cli.size.x > 16 * cli.size.y {
             // For a picture that is one long strip, Bevy's bloom makes textures beyond the limit.
             world.entity_mut(camera).remove::<Bloom>();
@@ -339,6 +346,10 @@ impl Stage {
                         views.push(View::new(&view.name));
                         views.len() - 1
                     });
+                if let Some(OcclusionReport { early, late }) = view.occlusion {
+                    *views[at].early.get_or_insert_default() += early;
+                    *views[at].late.get_or_insert_default() += late;
+                }
                 views[at].tested += view.tested;
                 views[at].visible += view.visible;
             }

@@ -144,6 +144,12 @@ pub struct View {
     pub name: String,
     pub tested: u64,
     pub visible: u64,
+    /// Of a camera that leaves out what is hidden: the number of orbs drawn first, and of those
+    /// drawn once the depth of the first was known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub early: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late: Option<u64>,
     /// Whether the survivors are the CPU twin's; `None` if they were not compared.
     pub verified: Option<bool>,
 }
@@ -317,6 +323,10 @@ impl fmt::Display for Report {
         }
         for view in &self.views {
             let share = 100.0 * view.visible as f64 / view.tested.max(1) as f64;
+            let drawn = match (view.early, view.late) {
+                (Some(early), Some(late)) => format!(", drawn {early} early and {late} late"),
+                _ => String::new(),
+            };
             let verified = match view.verified {
                 None => "",
                 Some(true) => ", verified",
@@ -325,7 +335,7 @@ impl fmt::Display for Report {
             row(
                 &view.name,
                 format!(
-                    "{} of {} visible ({share:.1} %){verified}",
+                    "{} of {} visible ({share:.1} %){drawn}{verified}",
                     view.visible, view.tested
                 ),
             )?;

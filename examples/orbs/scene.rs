@@ -110,11 +110,12 @@ impl Levels {
                 mesh
             };
             let mesh = add(world, mesh);
-            InstanceLod { mesh, error }
+            InstanceLod::new(mesh, error)
         };
         Self(InstanceLods {
             levels: (1..).zip(levels).map(level).collect(),
             fade: field.lod_fade,
+            ..default()
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     Failure,
-    cli::Cli,
+    cli::{Cli, Occlusion},
     end::CleanEnd,
     field::LayerSet,
     freeze::FreezePlugin,
@@ -81,6 +81,7 @@ pub fn run(cli: &Cli, end: &CleanEnd) -> Result<(), Failure> {
                 toggle_freeze.run_if(input_just_pressed(KeyCode::KeyF)),
                 toggle_colors.run_if(input_just_pressed(KeyCode::KeyM)),
                 toggle_lods.run_if(input_just_pressed(KeyCode::KeyL)),
+                toggle_occlusion.run_if(input_just_pressed(KeyCode::KeyO)),
                 cycle_tier.run_if(input_just_pressed(KeyCode::KeyT)),
                 cycle_compaction.run_if(input_just_pressed(KeyCode::KeyC)),
             ),
@@ -95,24 +96,42 @@ pub fn run(cli: &Cli, end: &CleanEnd) -> Result<(), Failure> {
         });
     }
     let mut opening = Some((field, sets));
+    let hides = cli.occlusion == Occlusion::On && cli.peer.is_none();
     app.add_systems(Startup, move |world: &mut World| {
         if let Some((field, sets)) = opening.take() {
-            open(world, field, sets);
+            open(world, field, sets, hides);
         }
     });
     Failure::of_app(app.run()).map_or(Ok(()), Err)
 }
 
 /// Puts the first field and the camera into the world.
-fn open(world: &mut World, field: Field, sets: Vec<LayerSet>) {
+fn open(world: &mut World, field: Field, sets: Vec<LayerSet>, hides: bool) {
     let radius = field.radius();
     show(world, field, sets);
     let camera = look::camera(world, radius);
     let mut camera = world.spawn((camera, pilot(radius)));
+    if hides {
+        camera.insert(InstanceOcclusion::default());
+    }
     if let Some(mut place) = camera.get_mut::<Transform>() {
         // The free camera has no roll and would jerk out of one.
         let ahead = place.forward();
         place.look_to(ahead, Vec3::Y);
+    }
+}
+
+/// Switches occlusion on and off.
+fn toggle_occlusion(
+    mut commands: Commands,
+    cameras: Query<(Entity, Has<InstanceOcclusion>), With<Camera3d>>,
+) {
+    for (camera, hides) in &cameras {
+        let mut camera = commands.entity(camera);
+        match hides {
+            true => camera.remove::<InstanceOcclusion>(),
+            false => camera.insert(InstanceOcclusion::default()),
+        };
     }
 }
 

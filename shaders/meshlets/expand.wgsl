@@ -5,6 +5,7 @@
 //     tiles of 128 survivors                  3 |   1 |    0
 //     cells: tiles x meshlets                60 |   9 |    0
 //     items: tiles x groups of 8         3 x 3  | 1x2 |    0
+//     sources: survivors                    300 |   5 |    0
 //
 // From the first row on whose cells do not fit, rows have no tiles and are drawn whole.
 
@@ -30,15 +31,16 @@ struct MeshletSpans {
 
 const EXPAND_THREADS: u32 = 256u;
 
-// Two running sums per thread: cells and items.
-var<workgroup> sums: array<vec2<u32>, EXPAND_THREADS>;
+// Running sums per thread: cells, items and sources.
+var<workgroup> sums: array<vec3<u32>, EXPAND_THREADS>;
 // Ends of the last row that fits.
 var<workgroup> cell_end: atomic<u32>;
 var<workgroup> item_end: atomic<u32>;
+var<workgroup> source_end: atomic<u32>;
 
 // Saturating: a row beyond the largest number does not fit.
-fn add(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
-    return a + min(b, vec2<u32>(0xffffffffu) - a);
+fn add(a: vec3<u32>, b: vec3<u32>) -> vec3<u32> {
+    return a + min(b, vec3<u32>(0xffffffffu) - a);
 }
 
 fn multiply(a: u32, b: u32) -> u32 {
@@ -46,12 +48,12 @@ fn multiply(a: u32, b: u32) -> u32 {
 }
 
 // Inclusive sums (Hillis and Steele).
-fn scan_sums(value: vec2<u32>, thread: u32) -> vec2<u32> {
+fn scan_sums(value: vec3<u32>, thread: u32) -> vec3<u32> {
     var inclusive = value;
     sums[thread] = inclusive;
     workgroupBarrier();
     for (var reach = 1u; reach < EXPAND_THREADS; reach *= 2u) {
-        var before = vec2<u32>(0u);
+        var before = vec3<u32>(0u);
         if (thread >= reach) {
             before = sums[thread - reach];
         }
@@ -65,12 +67,12 @@ fn scan_sums(value: vec2<u32>, thread: u32) -> vec2<u32> {
 
 @compute @workgroup_size(EXPAND_THREADS)
 fn expand(@builtin(local_invocation_index) thread: u32) {
-    var carry = vec2<u32>(0u);
+    var carry = vec3<u32>(0u);
     for (var first = 0u; first < sizes.row_count; first += EXPAND_THREADS) {
         let r = first + thread;
         var span = MeshletSpan();
-        // Cells and items.
-        var needs = vec2<u32>(0u);
+        // Cells, items and sources.
+        var needs = vec3<u32>(0u);
         if (r < sizes.row_count) {
             let row = meshlet_rows[r].draw_row;
             let meshlets = meshlet_rows[r].meshlet_count;
@@ -78,17 +80,20 @@ fn expand(@builtin(local_invocation_index) thread: u32) {
             span.first_survivor = args.draws[row].first_instance;
             span.tile_count = (span.survivor_count + MESHLET_TILE - 1u) / MESHLET_TILE;
             let groups = (meshlets + ITEM_MESHLETS - 1u) / ITEM_MESHLETS;
-            needs = vec2<u32>(
+            needs = vec3<u32>(
                 multiply(span.tile_count, meshlets),
-                multiply(span.tile_count, groups));
+                multiply(span.tile_count, groups),
+                span.survivor_count);
         }
         let end = add(carry, scan_sums(needs, thread));
         span.first_cell = end.x - needs.x;
         span.first_item = end.y - needs.y;
+        span.first_source = end.z - needs.z;
         // Ends rise, so the rows that fit come first.
         if (end.x <= sizes.cell_capacity) {
             atomicMax(&cell_end, end.x);
             atomicMax(&item_end, end.y);
+            atomicMax(&source_end, end.z);
         } else {
             span.tile_count = 0u;
         }
@@ -103,6 +108,7 @@ fn expand(@builtin(local_invocation_index) thread: u32) {
     }
     workgroupBarrier();
     if (thread == 0u) {
-        spans.totals = MeshletTotals(atomicLoad(&item_end), atomicLoad(&cell_end), carry.x, 0u);
+        spans.totals = MeshletTotals(
+            atomicLoad(&item_end), atomicLoad(&cell_end), carry.x, 0u, atomicLoad(&source_end));
     }
 }

@@ -70,8 +70,9 @@ struct MeshletSpan {
     first_survivor: u32,
     // Meshlets of survivors that lie outside the view.
     outside: u32,
+    // Survivors of the rows before, if all rows' survivors are expanded together (vote_items.wgsl).
+    first_source: u32,
     pad_a: u32,
-    pad_b: u32,
 }
 
 // Sums over all rows.
@@ -82,6 +83,8 @@ struct MeshletTotals {
     needed_cells: u32,
     // Capacity with which all ids fit.
     needed_survivors: u32,
+    // Survivors of all rows whose cells fit.
+    source_count: u32,
 }
 
 // The drawn meshlets of a row.

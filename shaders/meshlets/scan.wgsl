@@ -1,6 +1,8 @@
 // Scan: the counts of the cells, row after row and meshlet after meshlet, become
 // exclusive prefixes in two levels, as in cull/scan.wgsl. The place of cell c is counts[c] +
 // partials[c / 256]. A closing entry holds the sum of all.
+//
+// If the vote is by items (vote_items.wgsl), nobody has counted: the scan counts the bits.
 
 import package::meshlets::layout::{CELL_TILE, MeshletSpan, MeshletTotals};
 
@@ -11,6 +13,21 @@ import package::meshlets::layout::{CELL_TILE, MeshletSpan, MeshletTotals};
 struct MeshletSpans {
     totals: MeshletTotals,
     rows: array<MeshletSpan>,
+}
+
+@if(bits)
+@group(0) @binding(8) var<storage, read> words: array<vec4<u32>>; // CELL_WORDS each
+
+// The survivors that show the cell's meshlet.
+@if(bits)
+fn count_of(cell: u32) -> u32 {
+    let ones = countOneBits(words[cell]);
+    return ones.x + ones.y + ones.z + ones.w;
+}
+
+@if(!bits)
+fn count_of(cell: u32) -> u32 {
+    return counts[cell];
 }
 
 var<workgroup> sums: array<u32, CELL_TILE>;
@@ -45,7 +62,7 @@ fn scan(
         let cell = tile * CELL_TILE + thread;
         var count = 0u;
         if (cell < cells) {
-            count = counts[cell];
+            count = count_of(cell);
         }
         let inclusive = scan_sums(count, thread);
         if (cell <= cells) {

@@ -7,7 +7,7 @@ import package::meshlets::layout::{
 };
 import package::meshlets::span::{item_of, meshlet_rows, row_of};
 import package::shared::instance::{instance_scale, load_instance, rotate, unpack_quat};
-import package::shared::layout::CHUNK_HAS_SCALE;
+import package::shared::layout::{CHUNK_HAS_SCALE, Chunk, ViewPlanes};
 import package::shared::visibility::{scales, sphere_in_reach, sphere_in_view};
 
 @group(0) @binding(5) var<storage, read> survivors: array<u32>;
@@ -41,6 +41,25 @@ fn faces_away(eye: vec4<f32>, axis: vec3<f32>, cutoff: f32, sphere: vec4<f32>) -
     return (cutoff < 1.0) & (-dot(axis, to_eye) > cutoff * length(to_eye) + abs(eye.w) * sphere.w);
 }
 
+// Whether a meshlet of a survivor is inside the view, and whether it is visible.
+fn test_meshlet(
+    planes: ViewPlanes,
+    chunk: Chunk,
+    eye: vec4<f32>,
+    survivor: Survivor,
+    meshlet: GpuMeshlet,
+) -> vec2<bool> {
+    let cone = unpack4x8snorm(meshlet.cone);
+    let sphere = place_sphere(survivor, meshlet.sphere);
+    var inside = sphere_in_view(planes, sphere);
+    if (planes.reach.w >= 0.0) {
+        inside = inside & sphere_in_reach(planes, chunk, sphere);
+    }
+    let axis = rotate(survivor.rotation, cone.xyz);
+    let visible = inside & !faces_away(eye, axis, cone.w, sphere);
+    return vec2<bool>(inside, visible);
+}
+
 @group(0) @binding(6) var<storage, read_write> spans: VoteSpans;
 @group(0) @binding(8) var<storage, read_write> words: array<u32>;
 @group(0) @binding(9) var<storage, read_write> counts: array<u32>;
@@ -53,8 +72,8 @@ struct VoteSpan {
     survivor_count: u32,
     first_survivor: u32,
     outside: atomic<u32>,
+    first_source: u32,
     pad_a: u32,
-    pad_b: u32,
 }
 
 struct VoteSpans {
@@ -87,16 +106,9 @@ fn vote_item(r: u32, item: u32, thread: u32, subgroup: u32, lane: u32, size: u32
             break;
         }
         let meshlet = meshlets[first_meshlet + m];
-        let cone = unpack4x8snorm(meshlet.cone);
-        let sphere = place_sphere(survivor, meshlet.sphere);
-        var inside = sphere_in_view(planes, sphere);
-        if (planes.reach.w >= 0.0) {
-            inside = inside & sphere_in_reach(planes, chunk, sphere);
-        }
-        let axis = rotate(survivor.rotation, cone.xyz);
-        let visible = inside & !faces_away(eye, axis, cone.w, sphere);
-        outside += select(0u, 1u, survives & !inside);
-        add_votes(k * CELL_WORDS, survives & visible, thread, subgroup, lane, size);
+        let test = test_meshlet(planes, chunk, eye, survivor, meshlet);
+        outside += select(0u, 1u, survives & !test.x);
+        add_votes(k * CELL_WORDS, survives & test.y, thread, subgroup, lane, size);
     }
     atomicAdd(&item_outside, outside);
     workgroupBarrier();

@@ -38,6 +38,17 @@ const FAR_FIRST_THREADS: u32 = 256u;
 // Values of a digit of 8 bits of a depth key.
 const DIGITS: u32 = 256u;
 
+// Threads of a workgroup of `pyramid`, and pixels along a side of its tile.
+const PYRAMID_THREADS: u32 = 256u;
+const PYRAMID_TILE: u32 = 64u;
+// Most levels of a depth pyramid.
+const MOST_PYRAMID_LEVELS: u32 = 16u;
+
+// What the depth says of a sphere (footprint.wgsl).
+const VISIBLE: u32 = 0u;
+const COVERS_NO_SAMPLE: u32 = 1u;
+const HIDDEN: u32 = 2u;
+
 // Chunk.flags
 const CHUNK_HAS_SCALE: u32 = 1u;
 const CHUNK_OFF_CENTER: u32 = 2u;
@@ -51,6 +62,10 @@ const BAND_BY_SIZE: u32 = 2u;
 const BAND_OF_ORIGINS: u32 = 4u;
 // They limit the distance of the sphere's center.
 const BAND_OF_CENTERS: u32 = 8u;
+// OcclusionRow.flags: the history says nothing of the row.
+const OCCLUSION_IS_NEW: u32 = 1u;
+// Words of a record of the history: see occlusion/history.wgsl.
+const RECORD_WORDS: u32 = 66u;
 
 // One member of a set. `rotation` is a smallest-three quaternion (see instance.wgsl).
 struct PackedInstance {
@@ -84,6 +99,11 @@ struct Batch {
     // Words per unit, a power of two up to BLOCK_WORDS: what `order` sorts. A batch with few words
     // has small units.
     unit_words: u32,
+    // Rows that may be hidden, and their blocks: one cell per row and block.
+    occluded_rows: u32,
+    occluded_cells: u32,
+    pad_a: u32,
+    pad_b: u32,
 }
 
 // A run of instances of one set in one page, drawn by one entity and tested against `row_count`
@@ -308,6 +328,90 @@ struct FarFirstRound {
     pad_a: u32,
     pad_b: u32,
     pad_c: u32,
+}
+
+// From the set's space to pixels and depth, of a view with reverse z (span.wgsl).
+struct Projection {
+    // The rows of the matrix. Divided by w, x is the number of pixels right of the viewport's left
+    // border, y the number of pixels below its upper border, and z the depth: 1 near, 0 far.
+    x: vec4<f32>,
+    y: vec4<f32>,
+    z: vec4<f32>,
+    w: vec4<f32>,
+    // With n the first three components of the row, and m the first three of w:
+    // n.n, n.m, |n x m|^2, m.m.
+    gram_x: vec4<f32>,
+    gram_y: vec4<f32>,
+    gram_z: vec4<f32>,
+    // Where the samples of a pixel are: least and greatest x, least and greatest y. They are wider
+    // than they are by what a device rounds.
+    samples: vec4<f32>,
+    // The rows expect positions times this power of two. It keeps squares within range.
+    unit: f32,
+    // Added to the radius, after `unit`: what is rounded at any position.
+    margin: f32,
+    // Length of m.
+    slope: f32,
+    pad: u32,
+}
+
+// A level of a depth pyramid: its first texel in the buffer, and its size in texels. Its rows
+// follow each other.
+struct PyramidLevel {
+    first: u32,
+    width: u32,
+    height: u32,
+    pad: u32,
+}
+
+// The farthest depth of squares of pixels. Texel (i, j) of level k is the least depth of the pixels
+// [i * 2^k, (i + 1) * 2^k) x [j * 2^k, (j + 1) * 2^k) of the viewport. Sizes are rounded up, and
+// the last level has one texel:
+//
+//     pixels    0 1 2 3 4      level 0
+//     texels    0 0 1 1 2      level 1: texel 2 has one column of pixels
+//               0 0 0 0 1      level 2
+//               0 0 0 0 0      level 3
+struct DepthPyramid {
+    // The viewport's first pixel in the depth texture.
+    first_x: u32,
+    first_y: u32,
+    // Size of the viewport, in pixels.
+    width: u32,
+    height: u32,
+    // 0: there is no pyramid, and nothing is hidden.
+    level_count: u32,
+    // Samples per pixel of the depth texture.
+    samples: u32,
+    pad_a: u32,
+    pad_b: u32,
+    levels: array<PyramidLevel, MOST_PYRAMID_LEVELS>,
+}
+
+// A row whose instances may be hidden behind what a view has drawn. `recall` and `occlude` have one
+// table of them per batch.
+struct OcclusionRow {
+    projection: Projection,
+    // Chunk.sphere, first_instance, instance_count and flags.
+    sphere: vec4<f32>,
+    first_instance: u32,
+    instance_count: u32,
+    chunk_flags: u32,
+    block_count: u32,
+    // Cells of the rows before it in the table.
+    first_cell: u32,
+    // Count of the first block: in `recall` of the row, in `occlude` of the row of late survivors.
+    first_count: u32,
+    // In `occlude`, the count of the first block of the row of all visible survivors.
+    first_visible: u32,
+    // Record of the first block in the history.
+    first_record: u32,
+    // Words with an instance of this diameter, in pixels, are drawn early in any case.
+    near_pixels: f32,
+    // OCCLUSION_IS_NEW.
+    flags: u32,
+    pad_a: u32,
+    pad_b: u32,
 }
 
 // ---- The tables of a batch. The constant `LAYOUT` ends here.

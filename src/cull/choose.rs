@@ -34,13 +34,20 @@ impl Choice {
     /// Every compaction that may run.
     pub fn compactions(&self) -> Vec<Compaction> {
         match self.asked {
-            Compaction::Auto => self.tuning.compactions(),
+            Compaction::Auto => {
+                let mut all = self.tuning.compactions();
+                if !all.contains(&Compaction::VoteScanCompact) {
+                    all.push(Compaction::VoteScanCompact);
+                }
+                all
+            }
             asked => vec![asked],
         }
     }
 
     /// The compaction for frame `frame` with this plan.
-    pub fn pick(&mut self, plan: &Plan, frame: u64) -> Compaction {
+    /// `hides` if instances may be hidden in some view.
+    pub fn pick(&mut self, plan: &Plan, hides: bool, frame: u64) -> Compaction {
         if self.asked != Compaction::Auto {
             return self.asked;
         }
@@ -53,7 +60,12 @@ impl Choice {
             strips,
             has_levels,
         };
-        self.auto.pick(&self.tuning, size, frame)
+        match self.auto.pick(&self.tuning, size, frame) {
+            picked @ (Compaction::Classify | Compaction::VoteScanCompact) => picked,
+            // The others have no `recall`.
+            _ if hides => Compaction::VoteScanCompact,
+            picked => picked,
+        }
     }
 
     /// Reads the counters of an earlier frame.

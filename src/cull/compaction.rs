@@ -89,6 +89,11 @@ compactions! {
         "Unordered: ballots as votes, a scan by subgroup operations, one global atomicAdd per block. Needs subgroups.";
 }
 
+/// The strategy of the late lists, in place of a vote: what a view has not hidden.
+pub(crate) const fn occlude() -> &'static Strategy {
+    &product::occlude::STRATEGY
+}
+
 impl Compaction {
     /// Whether the ids of each row are in a defined order, the same in every run.
     #[must_use]
@@ -104,12 +109,17 @@ impl Compaction {
         passes.any(|pass| pass.dispatch == Dispatch::OrderTiles)
     }
 
-    /// The stages that it has, in the order of the frame.
+    /// The stages that it has, in the order of the frame, if no view hides instances.
     pub fn stages(self) -> impl Iterator<Item = Stage> {
+        self.stages_if(false)
+    }
+
+    /// The stages that it has in a frame; `hides` if some view hides instances.
+    pub(crate) fn stages_if(self, hides: bool) -> impl Iterator<Item = Stage> {
         let passes = self.strategy().passes;
-        Stage::ALL
-            .into_iter()
-            .filter(|stage| passes.iter().any(|pass| pass.stage == *stage))
+        let has = |stage: Stage| passes.iter().any(|pass| pass.stage == stage);
+        let all = Stage::ALL.into_iter();
+        all.filter(move |stage| has(*stage) && (hides || *stage != Stage::Recall))
     }
 
     /// Label and whole WGSL of each pass on `tier`, in order (for the tier `Cpu` the WGSL of

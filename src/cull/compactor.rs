@@ -8,7 +8,7 @@ use crate::cull::{
     pipelines::{BuildOptions, Pipelines},
     plan::Plan,
     run::{
-        batch::{GpuBatch, most_ids},
+        batch::{BatchInputs, GpuBatch, most_ids},
         readback::read_batch,
     },
     shaders::{self, Sources},
@@ -81,6 +81,7 @@ impl Compactor {
                     encoding: options.encoding,
                 },
                 compaction: options.compaction,
+                strategy: options.compaction.strategy(),
                 checks: options.shader_checks,
                 edit: &|_, source| source,
             },
@@ -149,8 +150,14 @@ impl Compactor {
                 bounds: self.page_bounds.get(plan.page).unwrap_or(instances),
             };
             let gpu = Gpu::new(device, queue);
-            let page = (&page, self.version);
-            batch.prepare(gpu, &self.pipelines, plan, self.prepared, page)?;
+            let inputs = BatchInputs {
+                page,
+                pages_version: self.version,
+                history: None,
+                history_version: self.version,
+                pyramid: None,
+            };
+            batch.prepare(gpu, &self.pipelines, plan, self.prepared, &inputs)?;
         }
         Ok(())
     }

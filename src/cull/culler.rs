@@ -14,12 +14,14 @@ use crate::cull::{
     far_first::FarFirst,
     gpu::limits::binding_limit,
     layout::BLOCK,
+    occlusion::occluder::{Occluder, OccluderOptions},
     pipelines::{BuildOptions, Pipelines},
     plan::{PlanLimits, planner::Planner},
     run::{FrameNumber, Runner},
     shaders::{self, Sources},
     store::{InstanceStore, StoreOptions, bounds::BoundsBuilder, page_limit},
 };
+use std::sync::Arc;
 use wgpu::Device;
 
 /// How a [`Culler`] is made.
@@ -52,9 +54,10 @@ impl Default for CullerOptions {
 
 /// Culls sets of instances in views, on the GPU.
 ///
-/// It has five parts, each of which owns its fields: the *store* has the sets, the *planner* turns
+/// It has six parts, each of which owns its fields: the *store* has the sets, the *planner* turns
 /// a frame's requests into tables, the *choice* picks the compaction, the *runner* has the batches
-/// and their passes, *far first* sorts what they write. Only [`Culler`] sees all five.
+/// and their passes, *far first* sorts what they write, the *occluder*
+/// leaves out what is hidden. Only [`Culler`] sees all six.
 pub struct Culler {
     tier: CullingTier,
     options: CullerOptions,
@@ -63,6 +66,7 @@ pub struct Culler {
     choice: Choice,
     runner: Runner,
     far_first: FarFirst,
+    occluder: Occluder,
     frame: FrameNumber,
 }
 
@@ -115,6 +119,14 @@ impl Culler {
             choice: kernels.choice,
             runner: Runner::new(device, kernels.pipelines, options.survivor_capacity),
             far_first: FarFirst::new(tier, options.shader_checks),
+            occluder: Occluder::new(
+                tier,
+                OccluderOptions {
+                    checks: options.shader_checks,
+                    survivor_capacity: options.survivor_capacity,
+                    compaction: options.compaction,
+                },
+            ),
             frame: FrameNumber::default(),
             options,
         };
@@ -140,6 +152,7 @@ impl Culler {
         culler.runner.set_pipelines(pipelines);
         if culler.tier != CullingTier::Cpu {
             culler.far_first.edit_kernels(device, &edit)?;
+            culler.occluder.edit_kernels(device, &edit)?;
         }
         Ok(culler)
     }
@@ -197,7 +210,7 @@ impl Culler {
 
 /// What a tier compiles: nothing on [`CullingTier::Cpu`].
 struct Kernels {
-    pipelines: Vec<Pipelines>,
+    pipelines: Vec<Arc<Pipelines>>,
     bounds: Option<BoundsBuilder>,
     choice: Choice,
 }
@@ -232,15 +245,16 @@ fn build(
     options: &CullerOptions,
     choice: &Choice,
     edit: &dyn Fn(&str, String) -> String,
-) -> Result<Vec<Pipelines>, CullError> {
+) -> Result<Vec<Arc<Pipelines>>, CullError> {
     let build = |compaction| {
         let options = BuildOptions {
             sources: Sources::new(tier),
             compaction,
+            strategy: compaction.strategy(),
             checks: options.shader_checks,
             edit,
         };
-        Pipelines::build(device, &options)
+        Pipelines::build(device, &options).map(Arc::new)
     };
     choice.compactions().into_iter().map(build).collect()
 }

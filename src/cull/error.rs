@@ -32,6 +32,18 @@ pub enum CullError {
         /// The missing features.
         missing: String,
     },
+    /// The adapter binds too few buffers for the expansion of meshlets.
+    #[error(
+        "the expansion \"{expansion}\" of meshlets needs {needed} storage buffers per shader stage, but this adapter has {limit}: choose \"division\", which needs 8"
+    )]
+    MeshletExpansionUnsupported {
+        /// The requested expansion.
+        expansion: Expansion,
+        /// Number of storage buffers that it needs.
+        needed: u32,
+        /// The adapter's limit.
+        limit: u32,
+    },
     /// The sources of an expansion spawn more items than 32-bit indices can count.
     #[error(
         "{sources} sources spawn {}{items} items, but at most {limit} can be expanded at once: expand fewer sources at a time",
@@ -163,6 +175,32 @@ pub enum CullError {
         "set {0} is written on the GPU, which the tier \"cpu\" cannot cull: it is not drawn; choose another tier"
     )]
     WrittenOnCpu(u64),
+    /// A viewport has no pixels, or is not within the depth texture.
+    #[error(
+        "a viewport of {} x {} pixels from ({}, {}) is empty or not within the depth texture of {} x {} pixels: nothing is hidden in the view; give the viewport of the texture that the view draws to",
+        size[0], size[1], first[0], first[1], texture[0], texture[1]
+    )]
+    ViewportOutside {
+        /// The viewport's first pixel.
+        first: [u32; 2],
+        /// Size of the viewport, in pixels.
+        size: [u32; 2],
+        /// Size of the texture, in pixels.
+        texture: [u32; 2],
+    },
+    /// A depth pyramid is larger than a binding.
+    #[error(
+        "the depth pyramid of {} x {} pixels needs {bytes} bytes, but this adapter binds {limit}: nothing is hidden in the view; make its viewport smaller",
+        size[0], size[1]
+    )]
+    PyramidTooLarge {
+        /// Size of the viewport, in pixels.
+        size: [u32; 2],
+        /// Size of the pyramid, in bytes.
+        bytes: u64,
+        /// The adapter's limit, in bytes.
+        limit: u64,
+    },
     /// The device refused to create something, or ran out of memory.
     #[error("the GPU refused {what}: {message}")]
     Gpu {

@@ -9,7 +9,7 @@ use crate::cull::{
     CullError, CullFrame, CullingTier, Order, Refusal,
     gpu::Gpu,
     layout::FarFirstJob,
-    plan::planner::{BatchKey, Planner},
+    plan::planned::{BatchKey, Planned},
     policy::{KEEP_FRAMES, RETRY_AFTER},
     refusal::Refusals,
     run::Runner,
@@ -70,13 +70,13 @@ impl FarFirst {
         gpu: Gpu<'_>,
         frame: &CullFrame,
         now: u64,
-        (planner, runner, store): (&Planner, &Runner, &InstanceStore),
+        (planned, runner, store): (&Planned, &Runner, &InstanceStore),
     ) {
         self.keys.clear();
         let mut requests = frame.requests.iter();
         if self.tier != CullingTier::Cpu && requests.any(|one| one.order == Order::FarFirst) {
-            for index in 0..planner.keys().len() {
-                self.try_batch(gpu, now, (planner, runner, store), index);
+            for index in 0..planned.keys.len() {
+                self.try_batch(gpu, now, (planned, runner, store), index);
             }
         }
         if self.batches.len() > self.keys.len() {
@@ -89,12 +89,12 @@ impl FarFirst {
         &mut self,
         gpu: Gpu<'_>,
         now: u64,
-        all: (&Planner, &Runner, &InstanceStore),
+        all: (&Planned, &Runner, &InstanceStore),
         index: usize,
     ) {
-        let (planner, ..) = all;
-        let key = planner.keys()[index];
-        let plan = &planner.plan().batches[index];
+        let (planned, ..) = all;
+        let key = planned.keys[index];
+        let plan = &planned.plan.batches[index];
         let jobs = FarFirstJob::of_batch(&plan.chunks, &plan.chunk_views);
         let before = self.refused.get(&key).copied();
         if jobs.is_empty() || before.is_some_and(|refused_in| now < refused_in + RETRY_AFTER) {
@@ -118,7 +118,7 @@ impl FarFirst {
         &mut self,
         gpu: Gpu<'_>,
         now: u64,
-        (_, runner, store): (&Planner, &Runner, &InstanceStore),
+        (_, runner, store): (&Planned, &Runner, &InstanceStore),
         key: BatchKey,
         jobs: &[FarFirstJob],
     ) -> Result<(), CullError> {

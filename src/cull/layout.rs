@@ -3,10 +3,15 @@
 
 pub mod expand;
 mod far_first;
+mod occlusion;
 
 pub(crate) use far_first::head;
 pub use far_first::{
     DIGITS, FAR_FIRST_THREADS, FAR_FIRST_TILE, FarFirstJob, FarFirstRound, FarFirstSpan,
+};
+pub use occlusion::{
+    COVERS_NO_SAMPLE, DepthPyramid, HIDDEN, MOST_PYRAMID_LEVELS, OCCLUSION_IS_NEW, OcclusionRow,
+    PYRAMID_THREADS, PYRAMID_TILE, Projection, PyramidLevel, RECORD_WORDS, ROUNDING, VISIBLE,
 };
 
 use bytemuck::{Pod, Zeroable};
@@ -95,6 +100,14 @@ pub struct Batch {
     /// Number of words per unit, a power of two up to [`BLOCK_WORDS`]: what `order` sorts. A batch
     /// with few words has small units.
     pub unit_words: u32,
+    /// Number of rows that may be hidden ([`OcclusionRow`]).
+    pub occluded_rows: u32,
+    /// Number of their blocks: one cell per row and block.
+    pub occluded_cells: u32,
+    /// Padding.
+    pub pad_a: u32,
+    /// Padding.
+    pub pad_b: u32,
 }
 
 impl Batch {

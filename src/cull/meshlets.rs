@@ -6,12 +6,18 @@
 //!
 //! ```text
 //! survivors of each row
-//!   expand           survivors x meshlets -> tiles, cells, work items (a division: a level per row)
+//!   expand           survivors x meshlets -> tiles, cells, work items
 //!   meshlet_vote     each meshlet of each survivor: outside the view? facing away? -> bits
 //!   meshlet_scan     bits' counts -> exclusive prefixes
 //!   meshlet_compact  bits -> per meshlet, the ids of the survivors that show it, in order
 //!   meshlet_args     prefixes -> one command per visible meshlet: its indices, its instances
 //! ```
+//!
+//! A row has one level of detail, so all its survivors have the same number of meshlets: a division
+//! finds the survivor and the meshlet of a thread. Or the survivors of all rows are expanded
+//! together ([`MeshletExpansion`]): then `expand` clears the bits and runs pass 1 of an
+//! [`Expander`](crate::cull::Expander), `meshlet_vote` is its pass 2, and `meshlet_scan` counts the
+//! bits.
 //!
 //! A row is drawn by ONE multi-draw whose commands are meshlets and whose instances are survivors.
 //! So meshlets use the mesh's own vertex and index buffers and any vertex stage that draws
@@ -21,16 +27,20 @@
 mod batch;
 mod culler;
 mod draws;
+mod expansion;
 mod inspect;
+mod items;
 pub mod layout;
 mod options;
 mod pipelines;
 mod readback;
+mod record;
 mod rows;
 mod tables;
 
 pub use culler::{MeshletCuller, MeshletRequest, SeenFaces};
 pub use draws::MeshletDraw;
+pub use expansion::MeshletExpansion;
 pub use options::MeshletOptions;
 pub use pipelines::MeshletStage;
 pub use readback::{MeshletBatchData, MeshletCounts, MeshletRowCount};

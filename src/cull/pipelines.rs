@@ -2,7 +2,7 @@
 
 use crate::cull::{
     Compaction, CullError, CullingTier, Gpu, Stage,
-    compaction::{Dispatch, DispatchLimits, Pass, Resource, doublings},
+    compaction::{Dispatch, DispatchLimits, Pass, Resource, Strategy, doublings},
     gpu::{guard::guarded, kernel::KernelJob, program::Program},
     layout::BLOCK,
     plan::BatchPlan,
@@ -25,6 +25,7 @@ struct BuiltPass {
 
 /// The passes of one compaction on one tier.
 pub(crate) struct Pipelines {
+    /// Of the late lists, the one whose buffers they share.
     pub compaction: Compaction,
     passes: Vec<BuiltPass>,
     /// The reach of each step of a doubling, [`STEP_STRIDE`] bytes apart; for the passes that bind
@@ -43,6 +44,7 @@ const STEPS: usize = 32;
 pub(crate) struct BuildOptions<'a> {
     pub sources: Sources<'a>,
     pub compaction: Compaction,
+    pub strategy: &'static Strategy,
     /// Keeps the bounds checks that a release leaves out.
     pub checks: bool,
     /// Changes the WGSL of a pass, given its name (a test breaks it).
@@ -61,7 +63,7 @@ impl Pipelines {
         };
         let mut passes = Vec::new();
         let mut after_doubling = false;
-        let all = options.compaction.strategy().passes.iter();
+        let all = options.strategy.passes.iter();
         for pass in all.filter(|pass| pass.runs_with(limits.subgroups_of_32)) {
             passes.push(build_pass(device, pass, options, after_doubling)?);
             after_doubling |= pass.dispatch == Dispatch::Doubling;

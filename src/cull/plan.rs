@@ -4,6 +4,7 @@
 mod bands;
 pub(super) mod lod;
 mod plane_pairs;
+pub(super) mod planned;
 pub(super) mod planner;
 mod stretch;
 pub(super) mod view;
@@ -11,7 +12,8 @@ pub(super) mod view;
 use crate::cull::{
     layout::{
         BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTER, Chunk, ChunkView,
-        MOST_STRIP_BLOCKS, MOST_TILES, ORDER_TILE, SCAN_TILE, VIEW_INDEXED, ViewPlanes,
+        MOST_STRIP_BLOCKS, MOST_TILES, ORDER_TILE, OcclusionRow, SCAN_TILE, VIEW_INDEXED,
+        ViewPlanes,
     },
     policy::{FEW_COUNTS, FINE_WORDS, MANY_BLOCKS, SINGLE_WORDS},
     store::region::Region,
@@ -128,6 +130,8 @@ pub struct PlanRequest<'a> {
     /// What each row keeps, in the set's space: view after view, and of each view level after
     /// level.
     pub rows: &'a [ViewPlanes],
+    /// Number of contiguous rows that share a batch.
+    pub row_group: usize,
 }
 
 /// Tables of one batch.
@@ -141,6 +145,8 @@ pub struct BatchPlan {
     pub chunks: Vec<Chunk>,
     /// Views of the chunks, chunk after chunk. The index in this table is a *row*.
     pub chunk_views: Vec<ChunkView>,
+    /// The rows that may be hidden.
+    pub occlusion: Vec<OcclusionRow>,
     /// Number of survivors if everything were visible. An instance is in one level of each view.
     pub most_survivors: u64,
     /// Whether some row is of a coarser level of detail.
@@ -365,7 +371,8 @@ impl Plan {
         (last, parts): (&mut Vec<Option<usize>>, &mut [Vec<DrawPart>]),
     ) {
         let blocks = instances.div_ceil(BLOCK);
-        let most_rows = (limits.counts / blocks).max(1) as usize;
+        let most_groups = (limits.counts / blocks) as usize / request.row_group;
+        let most_rows = most_groups.max(1) * request.row_group;
         for (group, rows) in request.rows.chunks(most_rows).enumerate() {
             let counts = blocks * rows.len() as u32;
             let at = self.open_batch(region.page, counts, limits, last);
@@ -410,7 +417,8 @@ impl Plan {
                     region: index,
                     level,
                 });
-                if level == 0 || k == 0 || (level == 1 && request.fades) {
+                let group = level / request.row_group;
+                if group == 0 || k < request.row_group || (group == 1 && request.fades) {
                     batch.most_survivors += u64::from(instances);
                 }
             }

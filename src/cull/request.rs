@@ -29,6 +29,8 @@ pub struct CullRequest {
     /// The distances at which instances are drawn at all; `None` for every distance. Views without
     /// a [`LodEye`](crate::cull::LodEye) draw at every distance.
     pub range: Option<DistanceRange>,
+    /// The levels of detail that the request draws, if other requests of the set draw the others.
+    pub errors: ErrorRange,
     /// In which order its survivors are drawn.
     pub order: Order,
     /// Indices of the views that cull it.
@@ -44,6 +46,30 @@ pub struct CoarserLevel {
     /// coarsest level whose error it sees as at most its threshold of pixels. Errors increase from
     /// level to level; a smaller one counts as equal to the one before.
     pub error: f32,
+}
+
+/// What a request draws of a set that several requests share out by level of detail, for example
+/// one per material. The error of an instance in a view is the one that is seen there as the
+/// greatest allowed; so exactly one of two requests draws it if one ends at the error at which the
+/// other starts. Both need the same transform, sphere and views. The default draws every instance.
+///
+/// ```text
+/// error     0         0.1        0.4
+/// near      | shape   | coarser  |          end: Some(0.4)
+/// far       |         |          | shape    start: Some(0.4), levels_before: 2
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ErrorRange {
+    /// The request draws instances from this error on. Views that cannot tell levels apart draw
+    /// none. `None` draws from the finest level on.
+    pub start: Option<f32>,
+    /// The request draws instances up to this error, and as long as they fade
+    /// ([`CullRequest::fade`]). Coarser levels with a larger error are not drawn. `None` draws the
+    /// coarsest level at any distance.
+    pub end: Option<f32>,
+    /// Number of levels that other requests draw. The counters number the request's levels from
+    /// here on, and if it is above 0, they count its instances as tested by those requests.
+    pub levels_before: u32,
 }
 
 /// The distances from a view's eye at which instances are drawn, in world units: `start` included,

@@ -6,18 +6,20 @@ pub(super) mod readback;
 use crate::cull::{
     Compaction, CullError, FrameCounts, Refusal, Stage,
     gpu::{Gpu, limits::binding_limit, version::Version},
+    occlusion::history::History,
     pipelines::Pipelines,
     plan::{
         BatchPlan,
-        planner::{BatchKey, Planner},
+        planned::{BatchKey, Planned},
     },
     policy::{COUNT_EVERY, KEEP_FRAMES, RETRY_AFTER},
     refusal::Refusals,
     store::InstanceStore,
 };
-use batch::{GpuBatch, most_ids};
+use batch::{BatchInputs, GpuBatch, PyramidBuffers, most_ids};
 use hashbrown::{HashMap, hash_map::Entry};
 use readback::{BatchRows, Readback};
+use std::sync::Arc;
 use wgpu::{CommandEncoder, ComputePass, Device};
 
 /// The number of a frame, and of the last frame in which something other than the views' planes
@@ -29,10 +31,19 @@ pub(super) struct FrameNumber {
     pub changed_in: u64,
 }
 
+/// What the batches of a plan read.
+#[derive(Clone, Copy)]
+pub(super) struct Inputs<'a> {
+    pub store: &'a InstanceStore,
+    pub history: &'a History,
+    /// The depth that late batches test against.
+    pub pyramid: Option<PyramidBuffers<'a>>,
+}
+
 /// Runs the plan of a frame.
 pub(super) struct Runner {
     /// One per compaction that may run; none on the `Cpu` tier.
-    pipelines: Vec<Pipelines>,
+    pipelines: Vec<Arc<Pipelines>>,
     /// Index of the current frame's pipelines.
     active: usize,
     /// Number of ids that a new arena holds, unless fewer can survive.
@@ -52,7 +63,7 @@ pub(super) struct Runner {
 }
 
 impl Runner {
-    pub fn new(device: &Device, pipelines: Vec<Pipelines>, first_capacity: u32) -> Self {
+    pub fn new(device: &Device, pipelines: Vec<Arc<Pipelines>>, first_capacity: u32) -> Self {
         Self {
             pipelines,
             active: 0,
@@ -69,13 +80,15 @@ impl Runner {
     }
 
     /// Replaces the pipelines. A test uses it to break them.
-    pub fn set_pipelines(&mut self, pipelines: Vec<Pipelines>) {
+    pub fn set_pipelines(&mut self, pipelines: Vec<Arc<Pipelines>>) {
         self.pipelines = pipelines;
     }
 
     /// The current frame's pipelines; `None` on the `Cpu` tier.
     pub fn pipelines(&self) -> Option<&Pipelines> {
-        self.pipelines.get(self.active)
+        self.pipelines
+            .get(self.active)
+            .map(|pipelines| &**pipelines)
     }
 
     /// The current frame's compaction. The `Cpu` tier runs the twins of `VoteScanCompact`.
@@ -105,16 +118,16 @@ impl Runner {
     pub fn prepare(
         &mut self,
         gpu: Gpu<'_>,
-        planner: &Planner,
-        store: &InstanceStore,
+        planned: &Planned,
+        from: Inputs<'_>,
         frame: FrameNumber,
     ) {
-        let keys = planner.keys();
+        let keys = &planned.keys;
         if self.refused.len() > keys.len() {
             self.refused.retain(|key, _| keys.contains(key));
         }
         for index in 0..keys.len() {
-            self.try_batch(gpu, planner, store, frame, index);
+            self.try_batch(gpu, planned, from, frame, index);
         }
         if self.batches.len() > keys.len() {
             self.batches
@@ -127,24 +140,28 @@ impl Runner {
     fn try_batch(
         &mut self,
         gpu: Gpu<'_>,
-        planner: &Planner,
-        store: &InstanceStore,
+        planned: &Planned,
+        from: Inputs<'_>,
         frame: FrameNumber,
         index: usize,
     ) {
-        let key = planner.keys()[index];
+        let key = planned.keys[index];
         let before = self.refused.get(&key).copied();
         if before.is_some_and(|refused_in| frame.now < refused_in + RETRY_AFTER) {
             return;
         }
-        match self.prepare_batch(gpu, planner, store, frame, index) {
+        match self.prepare_batch(gpu, planned, from, frame, index) {
             Ok(()) if before.is_some() => {
                 self.refused.remove(&key);
             }
             Ok(()) => {}
             Err(error) => {
                 if before.is_none() {
-                    let rows = planner.meanings(index).into_iter().flat_map(|rows| &**rows);
+                    let rows = planned
+                        .meanings
+                        .get(index)
+                        .into_iter()
+                        .flat_map(|rows| &**rows);
                     let mut requests: Vec<_> = rows.map(|row| row.request).collect();
                     requests.dedup();
                     self.refusals.push(Refusal { error, requests });
@@ -158,16 +175,16 @@ impl Runner {
     fn prepare_batch(
         &mut self,
         gpu: Gpu<'_>,
-        planner: &Planner,
-        store: &InstanceStore,
+        planned: &Planned,
+        from: Inputs<'_>,
         frame: FrameNumber,
         index: usize,
     ) -> Result<(), CullError> {
-        let plan = &planner.plan().batches[index];
-        let Some(page) = store.page(plan.page) else {
+        let plan = &planned.plan.batches[index];
+        let Some(page) = from.store.page(plan.page) else {
             return Ok(());
         };
-        let batch = match self.batches.entry(planner.keys()[index]) {
+        let batch = match self.batches.entry(planned.keys[index]) {
             Entry::Occupied(batch) => batch.into_mut(),
             Entry::Vacant(place) => place.insert(GpuBatch::new(gpu.device)?),
         };
@@ -181,9 +198,15 @@ impl Runner {
         if batch.survivor_capacity < capacity {
             batch.reserve_survivors(gpu.device, capacity)?;
         }
-        if let (Some(pipelines), Some(buffers)) = (pipelines, store.page_buffers(plan.page)) {
-            let page = (&buffers, store.pages_version());
-            self.uploaded += batch.prepare(gpu, pipelines, plan, frame.changed_in, page)?;
+        if let (Some(pipelines), Some(buffers)) = (pipelines, from.store.page_buffers(plan.page)) {
+            let inputs = BatchInputs {
+                page: buffers,
+                pages_version: from.store.pages_version(),
+                history: from.history.buffer(plan.page),
+                history_version: from.history.version(),
+                pyramid: from.pyramid,
+            };
+            self.uploaded += batch.prepare(gpu, pipelines, plan, frame.changed_in, &inputs)?;
             return Ok(());
         }
         // Every survivor fits: the count is known before the upload.
@@ -198,7 +221,7 @@ impl Runner {
                 ..FrameCounts::default()
             }),
         };
-        if let Some(rows) = batch_rows(planner, index, false) {
+        if let Some(rows) = batch_rows(planned, index, false) {
             rows.collect(&totals, &batch.cpu_args, counts);
         }
         Ok(())
@@ -212,11 +235,11 @@ impl Runner {
     }
 
     /// Records one stage of all batches. Returns the number of dispatches.
-    pub fn record_stage(&self, planner: &Planner, stage: Stage, pass: &mut ComputePass<'_>) -> u32 {
+    pub fn record_stage(&self, planned: &Planned, stage: Stage, pass: &mut ComputePass<'_>) -> u32 {
         let Some(pipelines) = self.pipelines() else {
             return 0;
         };
-        let batches = planner.plan().batches.iter().zip(planner.keys());
+        let batches = planned.plan.batches.iter().zip(&planned.keys);
         let batches =
             batches.filter_map(|(plan, key)| Some((plan, self.batches.get(key)?.bind_groups())));
         pipelines.record(stage, batches, pass)
@@ -237,18 +260,14 @@ impl Runner {
         &mut self,
         device: &Device,
         encoder: &mut CommandEncoder,
-        planner: &Planner,
+        planned: &Planned,
         frame: FrameNumber,
     ) {
         let has_blocks = self.compaction() == Compaction::Classify;
-        let batches = planner
-            .keys()
-            .iter()
-            .enumerate()
-            .filter_map(|(index, key)| {
-                let rows = batch_rows(planner, index, has_blocks)?;
-                Some((self.batches.get(key)?.args(), rows))
-            });
+        let batches = planned.keys.iter().enumerate().filter_map(|(index, key)| {
+            let rows = batch_rows(planned, index, has_blocks)?;
+            Some((self.batches.get(key)?.args(), rows))
+        });
         self.readback.record(device, encoder, frame.now, batches);
     }
 
@@ -312,13 +331,13 @@ impl Runner {
 }
 
 /// What the counters of a batch mean.
-fn batch_rows(planner: &Planner, index: usize, has_blocks: bool) -> Option<BatchRows> {
+fn batch_rows(planned: &Planned, index: usize, has_blocks: bool) -> Option<BatchRows> {
     let blocks = |plan: &BatchPlan| plan.batch.block_count;
     Some(BatchRows {
-        key: *planner.keys().get(index)?,
-        rows: planner.meanings(index)?.clone(),
-        blocks: planner
-            .plan()
+        key: *planned.keys.get(index)?,
+        rows: planned.meanings.get(index)?.clone(),
+        blocks: planned
+            .plan
             .batches
             .get(index)
             .map(blocks)

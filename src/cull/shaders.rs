@@ -20,6 +20,11 @@ pub const INSTANCE_PACK: &str = composed_text!("INSTANCE_PACK");
 /// How kernels read an instance of 16 bytes. Other WGSL with the same declarations makes them read
 /// another encoding ([`Compactor`](crate::cull::Compactor)).
 pub const INSTANCE_PACKED: &str = composed_text!("INSTANCE_PACKED");
+/// Where a sphere is in a view. Join it with [`LAYOUT`].
+pub const SPAN: &str = composed_text!("SPAN");
+/// Whether the depth pyramid at the bindings 18 and 19 of group 0 hides a sphere. Join it with
+/// [`SPAN`].
+pub const FOOTPRINT: &str = composed_text!("FOOTPRINT");
 /// Shapes and constants of the expansions.
 pub const EXPAND_LAYOUT: &str = composed_text!("EXPAND_LAYOUT");
 /// The items of a source, from a buffer. A caller may bring other WGSL with the same function

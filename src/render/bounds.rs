@@ -3,7 +3,7 @@
 use super::{
     components::{CullingRadius, GpuInstances},
     cpu_times::{CpuClock, CpuStage},
-    lods::SetLods,
+    lods::{ImpostorOf, SetImpostor, SetLods},
     meshlets::MeshletMesh3d,
 };
 use crate::{cull::BoundingSphere, instance::InstanceSet};
@@ -31,6 +31,8 @@ pub(super) struct BoundedSet {
     mesh: &'static Mesh3d,
     radius: Option<&'static CullingRadius>,
     lods: Option<&'static SetLods>,
+    impostor: Option<&'static SetImpostor>,
+    impostor_of: Option<&'static ImpostorOf>,
     is_skinned: Has<SkinnedMesh>,
     is_lightmapped: Has<Lightmap>,
 }
@@ -43,6 +45,7 @@ type BoundsChanged = Or<(
     AssetChanged<Mesh3d>,
     Changed<CullingRadius>,
     Changed<SetLods>,
+    Changed<SetImpostor>,
     Added<SkinnedMesh>,
     Added<Lightmap>,
 )>;
@@ -134,7 +137,11 @@ pub(super) fn update_bounds(
         .chain(removals.skin.read())
         .chain(removals.lightmap.read())
         .filter_map(|entity| all.get(entity).ok());
-    for item in changed.iter().chain(removed) {
+    // The spheres of their parents surround impostors, too.
+    let parents = (changed.iter())
+        .filter_map(|item| item.impostor_of)
+        .filter_map(|of| all.get(of.0).ok());
+    for item in changed.iter().chain(removed).chain(parents) {
         let entity = item.entity;
         let (Some(set), Some(mesh)) = (sets.get(&item.instances.0), meshes.get(&item.mesh.0))
         else {
@@ -146,7 +153,12 @@ pub(super) fn update_bounds(
             Err(Problem::Lightmapped)
         } else {
             let bad_radius = || told.tell(entity, Problem::BadRadius);
-            culling_sphere(mesh, item.radius, item.lods, bad_radius)
+            let impostor = item.impostor.and_then(|known| all.get(known.entity).ok());
+            let impostor = impostor.and_then(|impostor| {
+                let mesh = meshes.get(&impostor.mesh.0)?;
+                culling_sphere(mesh, impostor.radius, (None, None), || ()).ok()
+            });
+            culling_sphere(mesh, item.radius, (item.lods, impostor), bad_radius)
         };
         match sphere {
             Ok(sphere) => {
@@ -170,12 +182,12 @@ fn is_empty(mesh: &Mesh) -> bool {
     matches!(points, Ok(VertexAttributeValues::Float32x3(points)) if points.is_empty())
 }
 
-/// The sphere of the radius if that is valid, otherwise the sphere around the mesh and its levels'
-/// meshes.
+/// The sphere of the radius if that is valid, otherwise the sphere around the mesh, its levels'
+/// meshes and the sphere of its impostor.
 fn culling_sphere(
     mesh: &Mesh,
     radius: Option<&CullingRadius>,
-    lods: Option<&SetLods>,
+    (lods, impostor): (Option<&SetLods>, Option<BoundingSphere>),
     bad_radius: impl FnOnce(),
 ) -> Result<BoundingSphere, Problem> {
     if let Some(radius) = radius {
@@ -188,8 +200,15 @@ fn culling_sphere(
         bad_radius();
     }
     let aabb = mesh.compute_aabb().ok_or(Problem::NoBounds)?;
-    let sphere = BoundingSphere::around_box(aabb.center.into(), aabb.half_extents.into());
-    Ok(lods.map_or(sphere, |lods| lods.enlarge(sphere)))
+    let mut sphere = BoundingSphere::around_box(aabb.center.into(), aabb.half_extents.into());
+    if let Some(lods) = lods {
+        sphere = lods.enlarge(sphere);
+    }
+    if let Some(impostor) = impostor {
+        let away = impostor.center.distance(sphere.center);
+        sphere.radius = sphere.radius.max(away + impostor.radius);
+    }
+    Ok(sphere)
 }
 
 /// A set without a mesh.

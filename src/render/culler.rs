@@ -4,7 +4,7 @@ use super::{
     bindings::can_draw_sets,
     gpu::RenderGpu,
     gpu_written::InstanceBuffers,
-    lods::{SetLod, SetRange},
+    lods::{SetLod, SetRange, Share},
     settings::GpuCullingSettings,
     tuning::Tunings,
     upload::KnownSets,
@@ -23,6 +23,7 @@ use bevy::{
     prelude::*,
     render::sync_world::{MainEntity, MainEntityHashSet},
 };
+use core::ops::Range;
 use std::sync::Arc;
 
 /// The engine, and the sets that it holds.
@@ -83,12 +84,18 @@ pub(super) struct ExtractedSet {
     pub keep_all: bool,
     /// The entity has `NoInstanceSorting`: its instances are drawn in the order of the set.
     pub is_unsorted: bool,
+    /// The entity has `NoOcclusionCulling`.
+    pub is_never_hidden: bool,
     /// The levels of detail that are loaded.
     pub lods: Option<Arc<[SetLod]>>,
     /// See [`InstanceLods::fade`](super::lods::InstanceLods::fade).
     pub fade: f32,
+    /// See [`InstanceLods::full`](super::lods::InstanceLods::full).
+    pub full: Option<Range<u32>>,
     /// The distances at which instances are drawn.
     pub range: Option<SetRange>,
+    /// Which of the set's instances the entity draws.
+    pub share: Share,
 }
 
 /// Makes the culler for the device: when the renderer starts, and when it starts again after a lost

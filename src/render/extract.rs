@@ -7,8 +7,9 @@ use super::{
     culler::{ExtractedSet, GpuCuller, make_culler},
     gpu::RenderGpu,
     gpu_written::InstanceBuffers,
-    lods::{InstanceVisibilityRange, SetLods, SetRange},
+    lods::{ImpostorOf, InstanceVisibilityRange, SetImpostor, SetLods, SetRange, Share},
     names::AssetNames,
+    occlusion::NoOcclusionCulling,
     settings::GpuCullingSettings,
     upload::{KnownSet, Reserved, UploadInbox, Uploads},
     verify::Verifier,
@@ -33,8 +34,11 @@ pub(super) struct SetEntity {
     transform: &'static GlobalTransform,
     keep_all: Has<NoFrustumCulling>,
     is_unsorted: Has<NoInstanceSorting>,
+    is_never_hidden: Has<NoOcclusionCulling>,
     lods: Option<&'static SetLods>,
     range: Option<&'static InstanceVisibilityRange>,
+    impostor: Option<&'static SetImpostor>,
+    impostor_of: Option<&'static ImpostorOf>,
     asks_expanded: Has<InstanceMeshUniforms>,
     is_lightmapped: Has<Lightmap>,
 }
@@ -88,19 +92,19 @@ pub(super) fn extract_sets(
         sets.streamed,
         sets.frame,
     );
-    for SetEntityItem {
-        entity,
-        instances,
-        sphere,
-        transform,
-        keep_all,
-        is_unsorted,
-        lods,
-        range,
-        ..
-    } in &entities
-    {
-        let entity = MainEntity::from(entity);
+    for item in &entities {
+        let entity = MainEntity::from(item.entity);
+        // An impostor is tested as the instances of its parent are.
+        let full = parent_of(&item, &entities);
+        let SetEntityItem {
+            instances,
+            keep_all,
+            is_unsorted,
+            ..
+        } = item;
+        let SetEntityItem {
+            sphere, transform, ..
+        } = full.as_ref().unwrap_or(&item);
         let asset = instances.id();
         let (Some(set), Some(sphere)) = (assets.get(asset), sphere) else {
             continue;
@@ -153,9 +157,13 @@ pub(super) fn extract_sets(
             world_from_local: transform.affine(),
             keep_all,
             is_unsorted,
-            lods: lods.map(|lods| lods.levels.clone()),
-            fade: lods.map_or(0.0, |lods| lods.fade),
-            range: range.and_then(InstanceVisibilityRange::checked),
+            is_never_hidden: item.is_never_hidden
+                || full.as_ref().is_some_and(|full| full.is_never_hidden),
+            lods: item.lods.map(|lods| lods.levels.clone()),
+            full: item.lods.and_then(|lods| lods.full.clone()),
+            fade: fade_of(&item, full.as_ref()),
+            range: range_of(&item, full.as_ref()),
+            share: share_of(&item, full.as_ref()),
         });
     }
     uploads.advance(&mut sets.known, &assets);
@@ -170,6 +178,45 @@ pub(super) fn extract_sets(
     uploads.send(&outputs.inbox);
     if outputs.verifier.is_requested() {
         copy_for_check(sets, &assets, &outputs.verifier);
+    }
+}
+
+/// The entity whose set an impostor draws; `None` if the entity is none.
+fn parent_of<'a>(
+    item: &SetEntityItem,
+    entities: &'a Query<SetEntity>,
+) -> Option<SetEntityItem<'a, 'a>> {
+    entities.get(item.impostor_of?.0).ok()
+}
+
+/// How long the entity's instances fade from level to level.
+fn fade_of(item: &SetEntityItem, full: Option<&SetEntityItem>) -> f32 {
+    let lods = match full {
+        Some(full) => full.lods,
+        None => item.lods,
+    };
+    lods.map_or(0.0, |lods| lods.fade)
+}
+
+/// The entity's own range, or the range of the entity whose impostor it is.
+fn range_of(item: &SetEntityItem, full: Option<&SetEntityItem>) -> Option<SetRange> {
+    let own = item.range.and_then(InstanceVisibilityRange::checked);
+    let of_full = full.and_then(|full| full.range?.checked());
+    own.or(of_full)
+}
+
+fn share_of(item: &SetEntityItem, full: Option<&SetEntityItem>) -> Share {
+    match (full, item.impostor) {
+        (Some(full), _) => Share::Far {
+            full: full.entity.into(),
+            error: full.impostor.map_or(f32::INFINITY, |known| known.error),
+            levels: 1 + full.lods.map_or(0, |lods| lods.levels.len()) as u32,
+        },
+        (None, Some(impostor)) => Share::Near {
+            impostor: impostor.entity.into(),
+            error: impostor.error,
+        },
+        (None, None) => Share::All,
     }
 }
 
@@ -218,9 +265,9 @@ fn note_entities(sets: &mut GpuCuller, entities: &Query<SetEntity>) {
         if item.asks_expanded {
             sets.asks_expanded.insert(entity);
         }
-        let levels_fade = item.lods.is_some_and(|lods| lods.fade > 0.0);
-        let range = item.range.and_then(InstanceVisibilityRange::checked);
-        if levels_fade || range.is_some_and(SetRange::fades) {
+        let full = parent_of(&item, entities);
+        let range = range_of(&item, full.as_ref());
+        if fade_of(&item, full.as_ref()) > 0.0 || range.is_some_and(SetRange::fades) {
             sets.fading.insert(entity);
         }
         if item.is_lightmapped {

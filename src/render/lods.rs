@@ -1,12 +1,13 @@
 //! Levels of detail of sets: coarser meshes for instances that are far away.
 //!
 //! 1. `component`: [`InstanceLods`], the levels of an entity.
-//! 2. `resolve` (main world): which of them are loaded, and the sphere around them.
-//! 3. `requests`: the engine's levels of a request, and the meshes that they draw.
-//! 4. `simplify`: makes levels from a mesh. `build`: [`BuildLods`] does it off the main thread.
-//! 5. `asset`: files of levels. `load`: [`MeshLods3d`] gives its entity the levels of a file.
-//! 6. `range`: [`InstanceVisibilityRange`], the distances at which instances are drawn at all.
-//! 7. `fade`: what the vertex stage needs to fade instances between levels and ranges.
+//! 2. `impostor`: [`InstanceImpostor`], a last level with another material.
+//! 3. `resolve` (main world): which of them are loaded, and the sphere around them.
+//! 4. `requests`: the engine's levels of a request, and the meshes that they draw.
+//! 5. `simplify`: makes levels from a mesh. `build`: [`BuildLods`] does it off the main thread.
+//! 6. `asset`: files of levels. `load`: [`MeshLods3d`] gives its entity the levels of a file.
+//! 7. `range`: [`InstanceVisibilityRange`], the distances at which instances are drawn at all.
+//! 8. `fade`: what the vertex stage needs to fade instances between levels and ranges.
 
 #[cfg(feature = "meshlets")]
 mod asset;
@@ -14,6 +15,7 @@ mod asset;
 mod build;
 mod component;
 mod fade;
+mod impostor;
 #[cfg(feature = "meshlets")]
 mod load;
 mod range;
@@ -26,22 +28,28 @@ mod simplify;
 pub use asset::{MeshLodsLoader, MeshLodsSaver};
 #[cfg(feature = "meshlets")]
 pub use build::{BuildLods, LodBuilds, LodsBuilt};
-pub use component::{InstanceLod, InstanceLods};
+pub use component::{InstanceLod, InstanceLods, LodMesh};
+pub use impostor::InstanceImpostor;
 #[cfg(feature = "meshlets")]
 pub use load::MeshLods3d;
 pub use range::InstanceVisibilityRange;
 
 pub(super) use fade::{Fading, SlotFade};
+pub(super) use impostor::{
+    ImpostorOf, SetImpostor, Share, attach_impostors, warn_of_unused_impostors,
+};
 pub(super) use range::{SetRange, warn_of_bad_ranges};
-pub(super) use requests::{RequestLods, fit_each_other};
-pub(super) use resolve::{SetLod, SetLods, resolve_lods};
+pub(super) use requests::{RequestLods, fit_each_other, indices_per_element, part_of};
+pub(super) use resolve::{SetLod, SetLodMesh, SetLods, resolve_lods};
 
 use bevy::prelude::*;
 
 /// Adds the types and systems of the main world that give entities their levels.
 pub(super) fn build(app: &mut App) {
     app.register_type::<InstanceLod>()
+        .register_type::<LodMesh>()
         .register_type::<InstanceLods>()
+        .register_type::<InstanceImpostor>()
         .register_type::<InstanceVisibilityRange>();
     #[cfg(feature = "meshlets")]
     app.register_type::<BuildLods>()

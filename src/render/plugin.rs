@@ -13,12 +13,13 @@ use super::{
     expanded::ExpandedUniforms,
     extract::extract_sets,
     gpu_written::InstanceBuffers,
-    lods::{self, resolve_lods, warn_of_bad_ranges},
+    lods::{self, attach_impostors, resolve_lods, warn_of_bad_ranges, warn_of_unused_impostors},
     materials::{
         DrawShaders, DrawnFaces, InstancedShaders, MaterialAliases, SetPipelines,
         SetPrepassPipelines, alias_materials, extract_imports, warn_of_missing_materials,
     },
     meshlets::{self, GpuMeshlets, MeshLevels, MeshletRoom, extract_meshlets, prepare_meshlets},
+    occlusion::{self, InstanceOcclusion, NoOcclusionCulling},
     prepare::prepare_culling,
     record::record_culling,
     report::{CullingReport, ReportInbox, finish_culling, receive_report},
@@ -42,6 +43,7 @@ use bevy::{
     prelude::*,
     render::{
         ExtractSchedule, GpuResourceAppExt, Render, RenderApp, RenderStartup, RenderSystems,
+        extract_component::ExtractComponentPlugin,
         extract_resource::extract_resource,
         render_phase::{AddRenderCommand, DrawFunctions},
         renderer::{RenderGraph, RenderGraphSystems},
@@ -74,6 +76,8 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
         .register_type::<FreezeCulling>()
         .register_type::<InstanceMeshUniforms>()
         .register_type::<NoInstanceSorting>()
+        .register_type::<InstanceOcclusion>()
+        .register_type::<NoOcclusionCulling>()
         .register_type::<GpuCullingSettings>()
         .insert_resource(settings)
         .init_resource::<CullingReport>()
@@ -82,6 +86,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
         .init_resource::<CpuClock>()
         .init_resource::<UploadInbox>()
         .add_message::<InstanceUploadProgress>()
+        .add_plugins(ExtractComponentPlugin::<InstanceOcclusion>::default())
         .configure_sets(
             PostUpdate,
             GpuCullingSystems::UpdateBounds
@@ -97,11 +102,12 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
         .add_systems(
             PostUpdate,
             (
-                (resolve_lods, update_bounds)
+                (attach_impostors, resolve_lods, update_bounds)
                     .chain()
                     .run_if(resource_exists::<Assets<Mesh>>),
                 warn_of_missing_meshes,
                 warn_of_bad_ranges,
+                warn_of_unused_impostors,
                 freeze_frusta,
             )
                 .in_set(GpuCullingSystems::UpdateBounds),
@@ -126,6 +132,7 @@ pub(crate) fn install_render(app: &mut App) {
     if render_app.world().contains_resource::<Installed>() {
         return;
     }
+    occlusion::build_render(render_app);
     // The settings are inserted, too: the renderer starts before the first extraction.
     render_app
         .insert_resource(Installed)

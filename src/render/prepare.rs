@@ -10,32 +10,62 @@ use super::{
     entity_uniforms::{EntityUniform, EntityUniforms},
     expanded::{ExpandedRequest, ExpandedUniforms},
     gpu::RenderGpu,
-    lods::{Fading, SetRange, SlotFade},
-    materials::MaterialAliases,
-    set_draws::{Drawn, Meshes, SetDraws, counts_draws},
-    views::{SetView, Views, view_at},
+    lods::{Fading, SetRange, Share, SlotFade},
+    materials::{DrawnFaces, MaterialAliases},
+    meshlets::GpuMeshlets,
+    occlusion::{DrawnLists, HidingCameras, HidingView},
+    set_draws::{Drawn, SetDraws, counts_draws},
+    set_meshes::Meshes,
+    views::{SetView, Views, index_of_view, view_at},
 };
-use crate::cull::{Channels, CullRequest, Culler, Order, plan::greatest_stretch};
+use crate::cull::{
+    Channels, CoarserLevel, CullRequest, Culler, ErrorRange, Order, plan::greatest_stretch,
+};
 use bevy::{
     ecs::system::{StaticSystemParam, SystemParam},
     log::warn,
-    pbr::{MeshInputUniform, MeshPipeline, MeshUniform},
+    pbr::{MeshInputUniform, MeshPipeline, MeshUniform, PreparedMaterial, RenderMaterialInstances},
     prelude::*,
     render::{
         batching::{GetBatchData, gpu_preprocessing::BatchedInstanceBuffers},
+        erased_render_asset::ErasedRenderAssets,
         render_resource::{BindGroupLayout, PipelineCache},
         renderer::{RenderAdapterInfo, RenderDevice},
+        sync_world::{MainEntity, MainEntityHashSet},
     },
 };
+use std::sync::Arc;
 
 /// What the requests of the frame are made from.
 #[derive(SystemParam)]
 pub(super) struct Scene<'w, 's> {
     aliases: Res<'w, MaterialAliases>,
     views: Views<'w, 's>,
+    hiding: Hiding<'w, 's>,
     meshes: Meshes<'w>,
     uniform_inputs: Option<Res<'w, BatchedInstanceBuffers<MeshUniform, MeshInputUniform>>>,
     uniform_data: StaticSystemParam<'w, 's, <MeshPipeline as GetBatchData>::Param>,
+}
+
+/// What decides which sets cameras hide.
+#[derive(SystemParam)]
+struct Hiding<'w, 's> {
+    cameras: HidingCameras<'w, 's>,
+    faces: Res<'w, DrawnFaces>,
+    materials: Res<'w, RenderMaterialInstances>,
+    prepared: Res<'w, ErasedRenderAssets<PreparedMaterial>>,
+    meshlets: Res<'w, GpuMeshlets>,
+}
+
+impl Hiding<'_, '_> {
+    /// Whether cameras may hide the instances of an entity, as far as its material and meshlets
+    /// say.
+    fn may_hide(&self, entity: MainEntity) -> bool {
+        let material = self.materials.instances.get(&entity);
+        let material = material.and_then(|material| self.prepared.get(material.asset_id));
+        let tests = material.is_some_and(|material| self.faces.test_depth(&material.properties));
+        tests && !self.meshlets.entities.contains_key(&entity)
+    }
 }
 
 /// What bind groups are made with.
@@ -70,6 +100,7 @@ pub(super) fn prepare_culling(
     mut draws: ResMut<SetDraws>,
     mut slots: ResMut<DrawSlots>,
     mut expanded: ResMut<ExpandedUniforms>,
+    mut lists: ResMut<DrawnLists>,
     scene: Scene,
     layouts: Layouts,
     gpu: RenderGpu,
@@ -92,6 +123,7 @@ pub(super) fn prepare_culling(
     draws.start_frame();
     slots.start_frame();
     expanded.start_frame();
+    lists.clear();
     if draws.expanded != scene.aliases.expanded {
         draws.expanded.clone_from(&scene.aliases.expanded);
     }
@@ -100,10 +132,18 @@ pub(super) fn prepare_culling(
         culler.prepare(gpu.wgpu(), &draws.frame);
         return;
     }
-    add_requests(draws, &mut slots, culler, sets, scene);
+    let cameras = scene.hiding.cameras.collect();
+    let hides = !cameras.is_empty();
+    add_requests(draws, &mut slots, (culler, sets), scene, hides);
+    add_occlusion(draws, &cameras);
     draws.counted = counts_draws(gpu.device.features(), adapter.backend);
 
-    culler.prepare(gpu.wgpu(), &draws.frame);
+    culler.prepare_hiding(gpu.wgpu(), &draws.frame, &draws.occlusion);
+    for (camera, view) in cameras.iter().zip(&draws.occlusion) {
+        if culler.hides(view.view) {
+            lists.add(camera.key, view.view, camera.way);
+        }
+    }
     draws.history.push(culler.frame_number(), &draws.views);
 
     slots.upload(&gpu.device, &gpu.queue);
@@ -112,13 +152,14 @@ pub(super) fn prepare_culling(
     expanded.prepare(culler, &slots, &gpu, || layouts.mesh());
 }
 
-/// Fills the frame with its views and the requests of its sets.
+/// Fills the frame with its views and the requests of its sets. `hides` if some camera may hide
+/// instances.
 fn add_requests(
     draws: &mut SetDraws,
     slots: &mut DrawSlots,
-    culler: &Culler,
-    sets: &[ExtractedSet],
+    (culler, sets): (&Culler, &[ExtractedSet]),
     scene: Scene,
+    hides: bool,
 ) {
     let views = scene.views.collect();
     draws.frame.views.extend(views.iter().map(|view| view.cull));
@@ -144,16 +185,38 @@ fn add_requests(
         },
         draws,
         slots,
+        hiding: &scene.hiding,
+        hides,
         lod_pixels: scene.views.lod_pixels(),
+        least_pixels: scene.views.least_pixels(),
+        impostors: MainEntityHashSet::default(),
     };
     // The lists of the previous frame are used again, so that they need not be allocated.
     let mut spare = core::mem::take(&mut requests.draws.frame.requests);
     requests.draws.frame.requests.reserve(sets.len());
-    for set in sets {
+    // Impostors come first: without its impostor, an entity draws all instances itself.
+    let is_impostor = |set: &&ExtractedSet| matches!(set.share, Share::Far { .. });
+    let impostors = sets.iter().filter(is_impostor);
+    for set in impostors.chain(sets.iter().filter(|set| !is_impostor(set))) {
         let seeing = spare.pop().map_or_else(Vec::new, |request| request.views);
         requests.add(set, seeing);
     }
     draws.number_requests();
+}
+
+/// Adds the cameras that hide, in the order of `cameras`. One that the frame does not have, or that
+/// sees no set that may be hidden, hides no request.
+fn add_occlusion(draws: &mut SetDraws, cameras: &[HidingView]) {
+    for camera in cameras {
+        let view = index_of_view(&draws.views, &camera.key).unwrap_or(u32::MAX);
+        let requests = draws.frame.requests.iter().zip(&draws.drawn);
+        let hidden = (0..).zip(requests).filter_map(|(index, (request, drawn))| {
+            let sees = request.views.binary_search(&view).is_ok();
+            (drawn.may_be_hidden && sees).then_some(index)
+        });
+        let hidden = hidden.collect();
+        draws.occlusion.push(camera.to_occlusion_view(view, hidden));
+    }
 }
 
 /// The requests of the frame, while they are collected.
@@ -165,8 +228,15 @@ struct Requests<'a, 'w: 'a, 's: 'a> {
     uniforms: EntityUniforms<'a, 'w, 's>,
     draws: &'a mut SetDraws,
     slots: &'a mut DrawSlots,
+    hiding: &'a Hiding<'w, 's>,
+    /// Whether some camera hides instances.
+    hides: bool,
     /// The greatest error with which cameras draw levels of detail, in pixels.
     lod_pixels: f32,
+    /// The least diameter that is drawn, in pixels.
+    least_pixels: f32,
+    /// Impostors that are drawn.
+    impostors: MainEntityHashSet,
 }
 
 impl Requests<'_, '_, '_> {
@@ -198,6 +268,12 @@ impl Requests<'_, '_, '_> {
         let (Some(mesh), Some(uniform)) = (mesh, self.uniforms.get(entity, &instance)) else {
             return;
         };
+        let whole = self.draws.meshes[mesh].shape;
+        let full = set.full.as_ref().and_then(|part| {
+            let place = (mesh_id, mesh);
+            self.draws
+                .part_of(self.meshes, entity, place, ("full", part))
+        });
         let is_blended = self.aliases.blended.contains(&entity);
         // What blends is drawn in one order, not level after level.
         let has_levels = || !is_blended && !self.draws.expanded.contains(&entity);
@@ -213,20 +289,18 @@ impl Requests<'_, '_, '_> {
                 }),
         };
         let coarser = lods.as_ref().map(|lods| lods.coarser.clone());
-        let range = set.range;
-        let fading = self.aliases.fading.contains(&entity).then(|| Fading {
-            coarser: coarser.clone().filter(|_| set.fade > 0.0),
-            share: set.fade,
-            range,
-            sphere: set.sphere,
-            error_scale: self.error_scale(set),
-        });
+        let errors = self.errors_of(set);
+        let fading = self.fading_of(set, coarser.clone(), errors);
+        let fades = fading.as_ref().is_some_and(|fading| fading.levels_fade);
+        let may_be_hidden = self.hides
+            && !set.keep_all
+            && !set.is_never_hidden
+            && !is_blended
+            && !self.draws.expanded.contains(&entity)
+            && self.draws.meshes[mesh].has_triangles
+            && self.hiding.may_hide(entity);
         let first_slot = self.slots.len();
         self.add_slots(set, &uniform, fading.as_ref());
-        let fade = match &fading {
-            Some(fading) if fading.coarser.is_some() => set.fade,
-            _ => 0.0,
-        };
         self.draws.drawn.push(Drawn {
             entity,
             set: set.set,
@@ -236,16 +310,18 @@ impl Requests<'_, '_, '_> {
             mesh,
             lods,
             fading,
+            may_be_hidden,
         });
         self.draws.frame.requests.push(CullRequest {
             key: entity.to_bits(),
             set: set.set,
             world_from_local: set.world_from_local,
             sphere: set.sphere,
-            shape: self.draws.meshes[mesh].shape,
+            shape: full.unwrap_or(whole),
             coarser,
-            fade,
-            range: range.map(SetRange::distances),
+            fade: if fades { set.fade } else { 0.0 },
+            range: set.range.map(SetRange::distances),
+            errors,
             order: if set.is_unsorted {
                 Order::Set
             } else if is_blended {
@@ -255,11 +331,69 @@ impl Requests<'_, '_, '_> {
             },
             views: seeing,
         });
+        if matches!(set.share, Share::Far { .. }) && self.aliases.can_draw(entity) {
+            self.impostors.insert(entity);
+        }
     }
 
-    /// Largest stretch of the set's transform, over the greatest error that cameras draw.
-    fn error_scale(&self, set: &ExtractedSet) -> f32 {
-        greatest_stretch(&set.world_from_local.matrix3) / self.lod_pixels
+    /// The levels that the entity draws of its set.
+    fn errors_of(&self, set: &ExtractedSet) -> ErrorRange {
+        match set.share {
+            Share::Near { impostor, error } if self.impostors.contains(&impostor) => ErrorRange {
+                end: Some(error),
+                ..ErrorRange::default()
+            },
+            Share::Near { .. } | Share::All => ErrorRange::default(),
+            Share::Far {
+                full,
+                error,
+                levels,
+            } => ErrorRange {
+                start: Some(error),
+                end: None,
+                levels_before: levels.max(self.meshes.own_levels(full)),
+            },
+        }
+    }
+
+    /// How the set fades; `None` if it does not.
+    fn fading_of(
+        &self,
+        set: &ExtractedSet,
+        coarser: Option<Arc<[CoarserLevel]>>,
+        errors: ErrorRange,
+    ) -> Option<Fading> {
+        let does_fade = |entity: &MainEntity| self.aliases.fading.contains(entity);
+        if !does_fade(&set.entity) {
+            return None;
+        }
+        let is_number = |value: f32| value.is_finite() && value > 0.0;
+        let stretch = greatest_stretch(&set.world_from_local.matrix3);
+        let radius = set.sphere.radius;
+        // As the engine's bands: otherwise all instances are drawn.
+        let fades = set.fade > 0.0 && is_number(stretch) && radius > 0.0;
+        let has_levels = is_number(self.lod_pixels);
+        let levels_fade = fades
+            && has_levels
+            && match set.share {
+                // It fades in only if what it replaces fades out.
+                Share::Far { full, .. } => does_fade(&full),
+                Share::Near { .. } | Share::All => true,
+            };
+        // Sizes are measured in errors, also if no error is allowed.
+        let pixels = if has_levels { self.lod_pixels } else { 1.0 };
+        let too_small = 2.0 * radius * pixels / self.least_pixels;
+        let none = ErrorRange::default();
+        Some(Fading {
+            levels_fade,
+            coarser: coarser.filter(|_| levels_fade),
+            errors: if levels_fade { errors } else { none },
+            share: set.fade,
+            range: set.range,
+            sphere: set.sphere,
+            too_small: if fades { too_small } else { f32::INFINITY },
+            error_scale: if fades { stretch / pixels } else { 0.0 },
+        })
     }
 
     /// Adds the slots of the set's regions: one, or if the set fades, one per level and one that
@@ -350,7 +484,7 @@ fn bind_batches(
         draws.bindings.clear();
         return;
     };
-    let count = culler.plan().batches.len();
+    let count = culler.batch_count();
     draws.bindings.resize_with(count, Default::default);
     for (batch, binding) in draws.bindings.iter_mut().enumerate() {
         let version = culler.batch_version(batch).map(|batch| DrawVersion {

@@ -17,8 +17,8 @@ use bevy::{
 use wgpu::{CommandEncoder, ComputePass, ComputePassDescriptor};
 
 /// Compute passes with time spans: `render/<label>/elapsed_gpu` in the diagnostics.
-struct TimedPasses<'a> {
-    recorder: Option<&'a DiagnosticsRecorder>,
+pub(super) struct TimedPasses<'a> {
+    pub recorder: Option<&'a DiagnosticsRecorder>,
 }
 
 impl PassRecorder for TimedPasses<'_> {

@@ -9,15 +9,15 @@ use super::{
     views::{FrameView, ViewKind, view_at},
 };
 use crate::cull::{
-    Compaction, CullingTier, FrameCounts, Refusal,
-    meshlets::{MeshletCounts, MeshletCuller},
+    Compaction, CullingTier, DrawList, FrameCounts, Refusal, RowCount,
+    meshlets::{MeshletCounts, MeshletCuller, MeshletExpansion},
     policy::RETRY_AFTER,
 };
 use bevy::{
     log::{warn, warn_once},
-    platform::collections::HashMap,
+    platform::collections::{HashMap, HashSet},
     prelude::*,
-    render::{renderer::RenderDevice, sync_world::MainEntity},
+    render::{renderer::RenderDevice, sync_world::MainEntity, view::RetainedViewEntity},
 };
 use std::sync::{Arc, Mutex};
 
@@ -43,11 +43,14 @@ pub struct CullingReport {
     pub overflow: u64,
     /// CPU time of the plugin's systems in the last frame.
     pub cpu: CpuTimes,
-    /// Number of compute passes of the culling in the last frame, without the passes of meshlets.
-    /// It does not depend on the number of views, and is 0 without a set.
+    /// Number of compute passes of the culling in the last frame, without the passes of meshlets: 0
+    /// without a set, one per stage, and one per camera that hides instances.
     pub passes: u32,
     /// Number of dispatches in those passes.
     pub dispatches: u32,
+    /// How instances are expanded to meshlets; never [`MeshletExpansion::Auto`]. If that differs
+    /// between sets, the one that is not the division. `None` without sets drawn by meshlets.
+    pub expansion: Option<MeshletExpansion>,
     /// Meshlets in the views of cameras.
     pub meshlets: MeshletReport,
     /// Meshlets in shadow views.
@@ -86,11 +89,26 @@ pub struct ViewReport {
     pub name: String,
     /// Number of instances tested.
     pub tested: u64,
-    /// Number of instances kept. One that fades between two levels of detail counts twice.
+    /// Number of instances drawn in the main pass. One that fades between two levels of detail
+    /// counts twice.
     pub visible: u64,
+    /// The lists of a camera that hides instances
+    /// ([`InstanceOcclusion`](crate::render::InstanceOcclusion)); `None` in other views, and until
+    /// the counters have arrived.
+    pub occlusion: Option<OcclusionReport>,
     /// What was kept at each level of detail, the full mesh first. Sets without levels are drawn at
     /// the first.
     pub levels: Vec<LevelReport>,
+}
+
+/// Counters of a camera that hides instances.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OcclusionReport {
+    /// Number of instances drawn first: those that the camera saw in the frame before, and those
+    /// that are large.
+    pub early: u64,
+    /// Number of instances that were visible but not drawn first.
+    pub late: u64,
 }
 
 /// Counters of one level of detail of a view.
@@ -132,7 +150,7 @@ impl CullingReport {
     }
 
     /// Takes the counters of an earlier frame with these views.
-    fn take_counts(&mut self, counts: &FrameCounts, views: &[FrameView]) {
+    fn take_counts(&mut self, counts: &FrameCounts, late: &LateCounts, views: &[FrameView]) {
         self.overflow = counts.overflow;
         self.instances = 0;
         /// Instances of a view.
@@ -140,6 +158,7 @@ impl CullingReport {
         struct Sum {
             tested: u64,
             visible: u64,
+            occlusion: Option<OcclusionReport>,
             levels: Vec<LevelReport>,
         }
         // `None` for a view that tested no set. A view that comes once more, for sets without
@@ -148,10 +167,28 @@ impl CullingReport {
         // A set's instances count once, however many views test them: in the rows of the first.
         let mut first_view: HashMap<u64, u32> = HashMap::new();
         for row in &counts.rows {
+            if *first_view.entry(row.request).or_insert(row.view) == row.view {
+                self.instances += u64::from(row.tested);
+            }
+        }
+        // Counters of a camera that no longer hides are stale.
+        let early = counts.rows.iter().filter(|row| row.list == DrawList::Early);
+        let hiding: HashSet<u32> = early.map(|row| row.view).collect();
+        let mut late_rows = late.rows(views);
+        late_rows.retain(|row| hiding.contains(&row.view));
+        for row in counts.rows.iter().chain(&late_rows) {
             if !views.is_empty() {
                 let sum = sums[row.view as usize % views.len()].get_or_insert_default();
                 sum.tested += u64::from(row.tested);
-                sum.visible += u64::from(row.visible);
+                let kept = u64::from(row.visible);
+                match row.list {
+                    DrawList::Early => sum.occlusion.get_or_insert_default().early += kept,
+                    DrawList::Late => sum.occlusion.get_or_insert_default().late += kept,
+                    DrawList::Kept | DrawList::Visible => sum.visible += kept,
+                }
+                if [DrawList::Early, DrawList::Late].contains(&row.list) {
+                    continue;
+                }
                 let level = row.level as usize;
                 if sum.levels.len() <= level {
                     sum.levels.resize(level + 1, LevelReport::default());
@@ -160,15 +197,13 @@ impl CullingReport {
                 sum.levels[level].triangles +=
                     u64::from(row.visible) * u64::from(row.element_count / 3);
             }
-            if *first_view.entry(row.request).or_insert(row.view) == row.view {
-                self.instances += u64::from(row.tested);
-            }
         }
         self.views.clear();
         for (view, sum) in views.iter().zip(sums) {
             let Some(Sum {
                 tested,
                 visible,
+                occlusion,
                 levels,
             }) = sum
             else {
@@ -180,6 +215,7 @@ impl CullingReport {
                 name: view.display_name(),
                 tested,
                 visible,
+                occlusion,
                 levels,
             });
         }
@@ -213,6 +249,28 @@ impl CullingReport {
     }
 }
 
+/// The newest counters of the late lists of each camera: they arrive by themselves.
+#[derive(Default)]
+pub(super) struct LateCounts(HashMap<RetainedViewEntity, Vec<RowCount>>);
+
+impl LateCounts {
+    /// Takes the counters of an earlier frame with these views.
+    fn take(&mut self, counts: FrameCounts, views: &[FrameView]) {
+        let view = counts.rows.first().and_then(|row| view_at(views, row.view));
+        if let Some(view) = view {
+            self.0.insert(view.key, counts.rows);
+        }
+    }
+
+    /// The rows of these views, with their indices.
+    fn rows(&self, views: &[FrameView]) -> Vec<RowCount> {
+        let all = (0..).zip(views);
+        let late = all.filter_map(|(view, of)| Some((view, self.0.get(&of.key)?)));
+        late.flat_map(|(view, rows)| rows.iter().map(move |row| RowCount { view, ..*row }))
+            .collect()
+    }
+}
+
 /// The newest report, on its way between the worlds.
 #[derive(Resource, Clone, Default)]
 pub(super) struct ReportInbox(Arc<Mutex<Option<CullingReport>>>);
@@ -230,7 +288,7 @@ pub(super) fn finish_culling(
     device: Res<RenderDevice>,
     inbox: Res<ReportInbox>,
     mut expanded: ResMut<ExpandedUniforms>,
-    mut report: Local<CullingReport>,
+    (mut report, mut late): (Local<CullingReport>, Local<LateCounts>),
     clock: Res<CpuClock>,
     mut told_overflow: Local<u64>,
 ) {
@@ -244,6 +302,20 @@ pub(super) fn finish_culling(
     for refusal in culler.take_refusals() {
         log_refusal(refusal);
     }
+    let mut late_overflow = 0;
+    for counts in culler.take_late_counts(device.wgpu_device()) {
+        late_overflow += counts.overflow;
+        if counts.overflow > *told_overflow {
+            *told_overflow = counts.overflow;
+            log_overflow(&counts);
+        }
+        if let Some(views) = draws.history.views(counts.frame) {
+            late.take(counts, views);
+        }
+    }
+    if draws.occlusion.is_empty() {
+        late.0.clear();
+    }
     if let Some(counts) = culler.take_counts(device.wgpu_device()) {
         // Once, and again if more is lost.
         if counts.overflow > *told_overflow {
@@ -253,7 +325,8 @@ pub(super) fn finish_culling(
         // Their frame may have had other views than this one.
         if let Some(views) = draws.history.views(counts.frame) {
             expanded.learn(&counts, views);
-            report.take_counts(&counts, views);
+            report.take_counts(&counts, &late, views);
+            report.overflow += late_overflow;
         }
     } else if draws.frame.requests.is_empty() {
         report.views.clear();
@@ -267,7 +340,10 @@ pub(super) fn finish_culling(
     report.dispatches = dispatches;
     match &mut meshlets.culler {
         Some(parts) => finish_meshlets(parts, &draws, &mut report),
-        None => report.clear_meshlets(),
+        None => {
+            report.expansion = None;
+            report.clear_meshlets();
+        }
     }
     drop(timer);
     report.cpu = clock.take();
@@ -283,6 +359,13 @@ fn finish_meshlets(parts: &mut MeshletCuller, draws: &SetDraws, report: &mut Cul
     for error in parts.take_errors() {
         warn!("meshes of meshlets are drawn whole: {error}");
     }
+    for note in parts.take_notes() {
+        match parts.asked_expansion() {
+            MeshletExpansion::By(_) => warn!("GpuCullingPlugin::expansion: {note}"),
+            _ => info!("{note}"),
+        }
+    }
+    report.expansion = parts.expansion();
     if let Some(counts) = parts.take_counts() {
         if let Some(views) = draws.history.views(counts.frame) {
             report.take_meshlet_counts(&counts, views);

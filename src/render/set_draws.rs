@@ -4,21 +4,19 @@ use super::{
     bindings::DrawVersion,
     draw_slots::SLOT_STRIDE,
     history::ViewHistory,
-    lods::{Fading, RequestLods, SetLod, fit_each_other},
-    meshlets::MeshLevels,
+    lods::{Fading, RequestLods, SetLod, SetLodMesh, part_of},
+    names::AssetNames,
+    set_meshes::{MeshBuffers, Meshes},
     views::{FrameView, view_at, view_order},
 };
-use crate::cull::{CoarserLevel, CullFrame, Culler, DrawPart, DrawShape, SetId, Version};
+use crate::cull::{
+    CoarserLevel, CullFrame, Culler, DrawList, DrawPart, DrawShape, OcclusionView, SetId, Version,
+};
 use bevy::{
-    ecs::system::SystemParam,
-    mesh::BaseMeshPipelineKey,
-    pbr::RenderMeshInstances,
     platform::collections::{HashMap, HashSet},
     prelude::*,
     render::{
-        mesh::{RenderMesh, RenderMeshBufferInfo, allocator::MeshAllocator},
-        render_asset::RenderAssets,
-        render_resource::{BindGroup, Buffer, IndexFormat},
+        render_resource::BindGroup,
         sync_world::{MainEntity, MainEntityHashMap, MainEntityHashSet},
         view::RetainedViewEntity,
     },
@@ -32,6 +30,8 @@ pub(super) struct SetDraws {
     /// The frame as the engine sees it. Its views are `views`; behind them, if a set keeps every
     /// instance, as many views that keep everything.
     pub frame: CullFrame,
+    /// The cameras that hide instances.
+    pub occlusion: Vec<OcclusionView>,
     /// The views of the frame, by [`view_order`].
     pub views: Vec<FrameView>,
     /// The views of recent frames, as `frame` numbers them.
@@ -61,6 +61,8 @@ pub(super) struct SetDraws {
     told: MainEntityHashSet,
     /// Levels whose unfit mesh was logged.
     told_levels: HashSet<(MainEntity, AssetId<Mesh>)>,
+    /// Index ranges of an entity's mesh whose problem was logged.
+    told_ranges: HashSet<(MainEntity, Range<u32>)>,
 }
 
 /// What a request draws.
@@ -79,6 +81,8 @@ pub(super) struct Drawn {
     pub lods: Option<RequestLods>,
     /// How its instances fade; `None` if they do not.
     pub fading: Option<Fading>,
+    /// Whether cameras may hide its instances.
+    pub may_be_hidden: bool,
 }
 
 impl Drawn {
@@ -88,8 +92,13 @@ impl Drawn {
             None => region,
             Some(fading) => {
                 let levels = fading.levels();
-                let level = if view_fades { level } else { levels };
-                region * (levels + 1) + level.min(levels)
+                // Levels that do not fade into each other share the slot of the first.
+                let level = if view_fades {
+                    level.min(levels - 1)
+                } else {
+                    levels
+                };
+                region * (levels + 1) + level
             }
         };
         self.first_slot + place as u32 * SLOT_STRIDE as u32
@@ -103,20 +112,6 @@ pub(super) struct BatchBinding {
     pub bind_group: Option<BindGroup>,
     /// What it was made for, or refused for.
     pub made_for: Option<DrawVersion>,
-}
-
-/// A mesh as draws bind it.
-pub(super) struct MeshBuffers {
-    /// The full mesh.
-    pub shape: DrawShape,
-    /// Coarser levels in the same buffers.
-    pub lods: Option<RequestLods>,
-    /// Bevy's vertex buffer, which other meshes share.
-    pub vertices: Buffer,
-    /// Bevy's index buffer; `None` for a mesh without indices.
-    pub indices: Option<(Buffer, IndexFormat)>,
-    /// Whether Bevy draws it with joints or morph targets, which a set does not bind.
-    pub is_deformed: bool,
 }
 
 /// The draws of an entity.
@@ -143,6 +138,7 @@ impl SetDraws {
         self.drawn.clear();
         self.views.clear();
         self.frame.views.clear();
+        self.occlusion.clear();
     }
 
     /// The frame has no set.
@@ -219,19 +215,26 @@ impl SetDraws {
             return Some(lods.clone());
         }
         let (mut coarser, mut places) = (Vec::new(), Vec::new());
-        for level in &**levels {
-            let Some(place) = self.find_or_add(meshes, level.mesh) else {
-                continue;
+        for (number, level) in (1..).zip(&**levels) {
+            let found = match &level.mesh {
+                SetLodMesh::Indices(part) => {
+                    let name = format!("level {number}");
+                    let shape = self.part_of(meshes, entity, full, (&name, part));
+                    shape.map(|shape| (full.1, shape))
+                }
+                SetLodMesh::Mesh(mesh) => self.find_or_add(meshes, *mesh).and_then(|place| {
+                    let fits = meshes.fit_each_other(full.0, *mesh);
+                    if !fits {
+                        self.refuse_level(entity, *mesh);
+                    }
+                    fits.then(|| (place, self.meshes[place].shape))
+                }),
             };
-            if !meshes.fit_each_other(full.0, level.mesh) {
-                self.refuse_level(entity, level.mesh);
-                continue;
+            if let Some((place, shape)) = found {
+                let error = level.error;
+                coarser.push(CoarserLevel { shape, error });
+                places.push(place);
             }
-            coarser.push(CoarserLevel {
-                shape: self.meshes[place].shape,
-                error: level.error,
-            });
-            places.push(place);
         }
         Some(RequestLods {
             made_from: levels.clone(),
@@ -240,19 +243,49 @@ impl SetDraws {
         })
     }
 
+    /// A part of the entity's mesh, which a level draws. If there is no such part, this logs the
+    /// reason once and returns `None`.
+    pub fn part_of(
+        &mut self,
+        meshes: &Meshes,
+        entity: MainEntity,
+        (mesh, place): (AssetId<Mesh>, usize),
+        (level, part): (&str, &Range<u32>),
+    ) -> Option<DrawShape> {
+        let MeshBuffers {
+            shape,
+            indices_per_element,
+            ..
+        } = self.meshes[place];
+        let found = part_of(shape, indices_per_element, part);
+        if let Err(problem) = &found
+            && self.told_ranges.insert((entity, part.clone()))
+        {
+            error!(
+                "InstanceLods on {}: {level} is ignored: its indices are {part:?} of {}, and {problem}",
+                entity.id(),
+                AssetNames(meshes.server.as_deref()).of(mesh)
+            );
+        }
+        found.ok()
+    }
+
     /// The draws of a request in a view: level after level, region after region.
     pub fn parts<'a>(
         &'a self,
         culler: &'a Culler,
         request: usize,
         view: RetainedViewEntity,
+        list: DrawList,
     ) -> impl Iterator<Item = PartDraw<'a>> {
         let views = &self.frame.requests[request].views;
         let place = place_of_view(&self.views, views, &view);
         let view_fades = place
             .and_then(|place| view_at(&self.views, *views.get(place)?))
             .is_some_and(|view| view.fades);
-        let parts = place.map_or(&[][..], |place| culler.draw_parts(request, place));
+        let parts = place.map_or(&[][..], |place| {
+            culler.draw_parts_of(request, (place, views[place]), list)
+        });
         let drawn = &self.drawn[request];
         parts.iter().filter_map(move |part| {
             let mesh = match part.level.checked_sub(1) {
@@ -291,6 +324,13 @@ impl SetDraws {
         }
     }
 
+    /// Whether cameras may hide the entity's instances.
+    pub fn may_be_hidden(&self, entity: MainEntity) -> bool {
+        let request = self.requests.get(&entity);
+        let drawn = request.and_then(|request| self.drawn.get(*request));
+        drawn.is_some_and(|drawn| drawn.may_be_hidden)
+    }
+
     /// Whether the entity is drawn from a `MeshUniform` per survivor.
     pub fn is_expanded(&self, entity: MainEntity) -> bool {
         self.expanded.contains(&entity)
@@ -317,80 +357,6 @@ fn place_of_view(views: &[FrameView], request: &[u32], key: &RetainedViewEntity)
     let wanted = view_order(key);
     let index = views.binary_search_by_key(&wanted, |view| view_order(&view.key));
     request.binary_search(&((first + index.ok()?) as u32)).ok()
-}
-
-/// Bevy's meshes, as far as an indirect draw needs them.
-#[derive(SystemParam)]
-pub(super) struct Meshes<'w> {
-    pub instances: Res<'w, RenderMeshInstances>,
-    meshes: Res<'w, RenderAssets<RenderMesh>>,
-    allocator: Res<'w, MeshAllocator>,
-    levels: Res<'w, MeshLevels>,
-}
-
-impl Meshes<'_> {
-    /// Whether meshes may have moved in Bevy's buffers: when one is added, changed or removed.
-    pub fn have_moved(&self) -> bool {
-        self.meshes.is_changed()
-    }
-
-    /// Whether the mesh of a level can be drawn in place of the full mesh.
-    fn fit_each_other(&self, full: AssetId<Mesh>, level: AssetId<Mesh>) -> bool {
-        match (self.meshes.get(full), self.meshes.get(level)) {
-            (Some(full), Some(level)) => fit_each_other(full, level),
-            _ => false,
-        }
-    }
-
-    /// The buffers of a mesh, which gets this place; `None` if Bevy has not prepared it.
-    fn buffers(&self, id: AssetId<Mesh>, place: usize) -> Option<MeshBuffers> {
-        let mesh = self.meshes.get(id)?;
-        let slice = self.allocator.mesh_vertex_slice(&id)?;
-        let (buffer, vertices) = (slice.buffer.clone(), slice.range);
-        Some(match mesh.buffer_info {
-            RenderMeshBufferInfo::Indexed { index_format, .. } => {
-                let slice = self.allocator.mesh_index_slice(&id)?;
-                let (index_buffer, indices) = (slice.buffer.clone(), slice.range);
-                let run = |run: Range<u32>| DrawShape::Indexed {
-                    index_count: run.end - run.start,
-                    first_index: indices.start + run.start,
-                    base_vertex: vertices.start.cast_signed(),
-                };
-                let all = 0..indices.end - indices.start;
-                let levels = self.levels.get(id);
-                let coarser = levels.iter().skip(1).map(|level| CoarserLevel {
-                    shape: run(level.indices.clone()),
-                    error: level.error,
-                });
-                MeshBuffers {
-                    shape: run(levels.first().map_or(all, |full| full.indices.clone())),
-                    lods: RequestLods::in_one_mesh(coarser.collect(), place),
-                    vertices: buffer,
-                    indices: Some((index_buffer, index_format)),
-                    is_deformed: is_deformed(mesh),
-                }
-            }
-            RenderMeshBufferInfo::NonIndexed => MeshBuffers {
-                shape: DrawShape::NonIndexed {
-                    vertex_count: vertices.end - vertices.start,
-                    first_vertex: vertices.start,
-                },
-                lods: None,
-                vertices: buffer,
-                indices: None,
-                is_deformed: is_deformed(mesh),
-            },
-        })
-    }
-}
-
-/// Whether Bevy's pipelines for a mesh bind joints or morph targets. The mesh decides it, not the
-/// entity's components.
-fn is_deformed(mesh: &RenderMesh) -> bool {
-    let layout = &mesh.layout.0;
-    let is_skinned = layout.contains(Mesh::ATTRIBUTE_JOINT_INDEX)
-        && layout.contains(Mesh::ATTRIBUTE_JOINT_WEIGHT);
-    is_skinned || mesh.key_bits.contains(BaseMeshPipelineKey::MORPH_TARGETS)
 }
 
 /// Whether indirect draws read their count from a buffer.

@@ -1,7 +1,7 @@
 //! The plugin's settings, and the sets of its systems.
 
 use super::tuning::TuningSource;
-use crate::cull::{Compaction, CullerOptions, CullingTier};
+use crate::cull::{Compaction, CullerOptions, CullingTier, meshlets::MeshletExpansion};
 use bevy::{prelude::*, render::extract_resource::ExtractResource};
 
 /// Adds GPU-driven culling of instance sets ([`GpuInstances`](crate::render::GpuInstances)) to an
@@ -22,6 +22,13 @@ pub struct GpuCullingPlugin {
     /// How visible instances become lists. The default, [`Compaction::Auto`], takes the best
     /// ordered one for the frame's number of tests; see [`Compaction`] for the others.
     pub compaction: Compaction,
+    /// How visible instances of meshes of meshlets ([`MeshletMesh3d`]) become visible meshlets. The
+    /// default, [`MeshletExpansion::Auto`], divides, or expands by buckets if a mesh has levels of
+    /// detail. All ways draw the same. [`CullingReport::expansion`] says which one is in use.
+    ///
+    /// [`MeshletMesh3d`]: crate::render::MeshletMesh3d
+    /// [`CullingReport::expansion`]: crate::render::CullingReport::expansion
+    pub expansion: MeshletExpansion,
     /// The source of [`Compaction::Auto`]'s thresholds. With the feature `tune`, the default is the
     /// tuning that is kept for this adapter, if any; without it, a fixed rule. The log says which
     /// one is used.
@@ -46,7 +53,8 @@ pub struct GpuCullingPlugin {
     /// default is 2.
     pub shadow_lod_pixels: f32,
     /// Instances whose bounding sphere is seen with a diameter of less than this number of pixels
-    /// are not drawn, in cameras and shadow views. 0, the default, draws every size.
+    /// are not drawn, in cameras and shadow views. 0, the default, draws every size. Sets with
+    /// [`InstanceLods::fade`](crate::render::InstanceLods::fade) fade away in cameras before.
     pub least_pixels: f32,
 }
 
@@ -55,6 +63,7 @@ impl Default for GpuCullingPlugin {
         Self {
             tier: None,
             compaction: Compaction::default(),
+            expansion: MeshletExpansion::default(),
             tuning: TuningSource::default(),
             shader_checks: false,
             survivor_capacity: None,
@@ -77,6 +86,8 @@ pub struct GpuCullingSettings {
     pub tier: Option<CullingTier>,
     /// See [`GpuCullingPlugin::compaction`].
     pub compaction: Compaction,
+    /// See [`GpuCullingPlugin::expansion`].
+    pub expansion: MeshletExpansion,
     /// See [`GpuCullingPlugin::tuning`].
     pub tuning: TuningSource,
     /// See [`GpuCullingPlugin::shader_checks`].
@@ -108,6 +119,7 @@ impl GpuCullingPlugin {
         GpuCullingSettings {
             tier: self.tier,
             compaction: self.compaction,
+            expansion: self.expansion,
             tuning: self.tuning,
             shader_checks: self.shader_checks,
             survivor_capacity: self.survivor_capacity,
@@ -141,6 +153,7 @@ impl GpuCullingSettings {
     /// Whether one culler serves both settings.
     pub(super) fn same_culler(&self, other: &Self) -> bool {
         let same_rest = Self {
+            expansion: self.expansion,
             upload_budget: self.upload_budget,
             lod_pixels: self.lod_pixels,
             shadow_lod_pixels: self.shadow_lod_pixels,

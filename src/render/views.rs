@@ -67,6 +67,13 @@ pub(super) fn view_at(views: &[FrameView], index: u32) -> Option<&FrameView> {
     views.get(index as usize % views.len().max(1))
 }
 
+/// The index of the view with this key in a frame's views.
+pub(super) fn index_of_view(views: &[FrameView], key: &RetainedViewEntity) -> Option<u32> {
+    let wanted = view_order(key);
+    let found = views.binary_search_by_key(&wanted, |view| view_order(&view.key));
+    found.ok().map(|index| index as u32)
+}
+
 /// What a view is made from.
 #[derive(QueryData)]
 pub(super) struct ViewData {
@@ -121,6 +128,11 @@ impl Views<'_, '_> {
     /// The greatest error with which cameras draw levels of detail, in pixels.
     pub fn lod_pixels(&self) -> f32 {
         self.settings.lod_pixels.max(0.0)
+    }
+
+    /// The least diameter that is drawn, in pixels; 0 if every size is.
+    pub fn least_pixels(&self) -> f32 {
+        self.settings.least_pixels.max(0.0)
     }
 
     /// Every view that can draw meshes, by [`view_order`].
@@ -293,7 +305,8 @@ fn planes(frustum: &Frustum) -> CullView {
     CullView::from_planes([left, right, top, bottom, near, far])
 }
 
-fn clip_from_world(view: &ExtractedView) -> Mat4 {
+/// The matrix of a view, without jitter.
+pub(super) fn clip_from_world(view: &ExtractedView) -> Mat4 {
     view.clip_from_world
         .unwrap_or_else(|| view.clip_from_view * view.world_from_view.to_matrix().inverse())
 }

@@ -9,8 +9,8 @@
 use bevy_gpu_culling::{
     cull::{
         BatchData, BoundingSphere, Channels, CoarserLevel, CullFrame, CullRequest, CullView,
-        Culler, CullerOptions, CullingTier, DistanceRange, DrawShape, Expansion, Gpu, LodEye,
-        Order, SetId,
+        Culler, CullerOptions, CullingTier, DistanceRange, DrawShape, ErrorRange, Expansion, Gpu,
+        LodEye, Order, SetId,
         layout::{BLOCK, BLOCK_WORDS, Bound, ChunkView, FarFirstJob, SCAN_TILE, Totals},
         plan::BatchPlan,
         reference,
@@ -170,6 +170,20 @@ fn random_levels(rng: &mut ChaCha8Rng) -> Option<Arc<[CoarserLevel]>> {
     Some(levels.collect())
 }
 
+/// Often every error; otherwise errors from one on, up to one, or both.
+fn random_errors(rng: &mut ChaCha8Rng) -> ErrorRange {
+    let mut error = || {
+        let error = 10f32.powf(rng.random_range(-3.0..0.5));
+        rng.random_bool(0.15).then_some(error)
+    };
+    let (start, end) = (error(), error());
+    ErrorRange {
+        start,
+        end,
+        levels_before: rng.random_range(0..3),
+    }
+}
+
 /// A scene: sets, their requests and the views.
 pub struct Scene {
     pub sets: Vec<InstanceSet>,
@@ -193,6 +207,8 @@ pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
     orders.set_stream(1);
     let mut lods = rng.clone();
     lods.set_stream(2);
+    let mut borders = rng.clone();
+    borders.set_stream(3);
     // Sometimes more views than the kernels test at a time: 4, 16, or a subgroup's lanes.
     let most = if rng.random_bool(0.2) { 40 } else { 8 };
     let views: Vec<_> = (0..rng.random_range(1..=most))
@@ -244,6 +260,7 @@ pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
                 lods.random_range(0.0..1.0)
             },
             range: random_range(&mut lods),
+            errors: random_errors(&mut borders),
             order: match orders.random_bool(0.7) {
                 true => Order::NearFirst,
                 false if key % 2 == 0 => Order::FarFirst,

@@ -34,9 +34,10 @@ use bevy::{
     prelude::*,
 };
 use bevy_gpu_culling::instance::InstanceSet;
+use bevy_gpu_culling::prelude::MeshletExpansion;
 use case::{Case, MOST_ENTITIES, Peer, Scene, Selection};
 use clap::Parser;
-use cli::{Cli, DrawOrder, Lods};
+use cli::{Cli, DrawOrder, Lods, Occlusion};
 use failure::Failure;
 use row::Row;
 use scenes::{cube, demo, leaves};
@@ -144,6 +145,8 @@ fn selection<'a>(counts: &'a [u32], peers: &'a [Peer]) -> Selection<'a> {
         counts,
         orders: &[DrawOrder::NearFirst, DrawOrder::Set],
         lods: &[Lods::On, Lods::Off],
+        expansions: &[MeshletExpansion::Auto],
+        occlusion: &[Occlusion::Off],
         peers,
     }
 }
@@ -180,6 +183,51 @@ fn meshlets_have_levels_if_the_case_has_them() {
 }
 
 #[test]
+fn sets_have_a_case_with_occlusion_and_one_without() {
+    let (cases, _) = Selection {
+        scenes: &[Scene::Sparse, Scene::Meshlets],
+        orders: &[DrawOrder::NearFirst],
+        lods: &[Lods::On],
+        occlusion: &[Occlusion::On, Occlusion::Off],
+        ..selection(&[1000], &[Peer::Sets, Peer::Bevy])
+    }
+    .cases();
+    let occlusion: Vec<_> = cases.iter().map(|case| case.occlusion).collect();
+    let [on, off] = [Occlusion::On, Occlusion::Off].map(Some);
+    // Meshlets are never hidden, and neither are entities by this crate.
+    assert_eq!(occlusion, [on, off, None, None, None]);
+    assert!(
+        cases[0]
+            .flags()
+            .ends_with(&["--occlusion".into(), "on".into()])
+    );
+}
+
+#[test]
+fn sets_by_meshlets_have_a_case_per_expansion() {
+    let expansions: Vec<_> = MeshletExpansion::all().collect();
+    let (cases, _) = Selection {
+        scenes: &[Scene::Meshlets, Scene::Dense],
+        expansions: &expansions,
+        ..selection(&[1000], &[Peer::Sets, Peer::Bevy])
+    }
+    .cases();
+    let by_meshlets = 2 * 2 * expansions.len();
+    assert_eq!(cases.len(), by_meshlets + 1 + 2 + 1);
+    for case in cases {
+        let flag = case.expansion.map(|expansion| expansion.to_string());
+        assert_eq!(
+            case.flags().contains(&"--expansion".to_owned()),
+            flag.is_some()
+        );
+        assert!(
+            flag.is_none_or(|flag| case.flags().contains(&flag)),
+            "{case}"
+        );
+    }
+}
+
+#[test]
 fn too_many_entities_are_left_out() {
     let counts = [MOST_ENTITIES, MOST_ENTITIES + 1];
     let (cases, left_out) = selection(&counts, &[Peer::Sets, Peer::Bevy]).cases();
@@ -206,6 +254,8 @@ fn sample() -> Row {
         count: 1000,
         order: Some("near-first".into()),
         lods: Some("on".into()),
+        expansion: Some("division".into()),
+        occlusion: Some("on".into()),
         peer: "sets".into(),
         frame_ms: 1.25,
         worst_ms: 2.5,
@@ -214,6 +264,7 @@ fn sample() -> Row {
             ("gpu_culling/compact".into(), 0.25),
             ("gpu_culling/scan".into(), 0.5),
             (row::MAIN_PASS.into(), 0.125),
+            (row::LATE_PASS.into(), 0.0625),
         ]),
         triangles: Some(5280),
         visible: 66,
@@ -237,6 +288,8 @@ fn json_has_the_fields_of_the_contract() {
         "count",
         "order",
         "lods",
+        "expansion",
+        "occlusion",
         "peer",
         "frame_ms",
         "worst_ms",
@@ -264,6 +317,8 @@ fn every_line_of_the_table_has_every_column() {
     let entities = Row {
         order: None,
         lods: None,
+        expansion: None,
+        occlusion: None,
         peer: "bevy".into(),
         cpu_ms: None,
         verified: None,
@@ -280,11 +335,11 @@ fn every_line_of_the_table_has_every_column() {
     assert!(lines.iter().all(|line| bars(line) == bars(lines[0])));
     assert_eq!(
         lines[2],
-        "| dense | 1000 | sets | near-first | on | 1.25 | 2.50 | 0.50 | 0.125 | 0.750 | 0.050 | 5280 | 66 | 24.8 | 12.50 % | yes |"
+        "| dense | 1000 | sets | near-first | on | division | on | 1.25 | 2.50 | 0.50 | 0.188 | 0.750 | 0.050 | 5280 | 66 | 24.8 | 12.50 % | yes |"
     );
     assert_eq!(
         lines[3],
-        "| dense | 1000 | bevy | - | - | 1.25 | 2.50 | 0.50 | - | - | - | - | 66 | - | - | - |"
+        "| dense | 1000 | bevy | - | - | - | - | 1.25 | 2.50 | 0.50 | - | - | - | - | 66 | - | - | - |"
     );
 }
 

@@ -68,6 +68,7 @@ fn input(
             first_vertex: 0,
         }],
         fades: false,
+        row_group: 1,
         rows: &rows,
     };
     // The limit of workgroups in x is low, so that dispatches have two dimensions.

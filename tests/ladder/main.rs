@@ -12,7 +12,8 @@ mod encodings;
 
 use bevy_gpu_culling::cull::{
     BoundingSphere, Compaction, Compactor, CompactorOptions, CullError, CullFrame, CullRequest,
-    CullView, Culler, CullerOptions, CullingTier, DrawShape, Gpu, Order, SetId, Stage, Tuning,
+    CullView, Culler, CullerOptions, CullingTier, DrawShape, ErrorRange, Gpu, Order, SetId, Stage,
+    Tuning,
 };
 use check::{GPU_TIERS, check, rungs, with};
 use common::{Scene, gpu, random_scene, random_set, random_view, rng, run};
@@ -84,6 +85,7 @@ fn one_view(set: bevy_gpu_culling::instance::InstanceSet, views: Vec<CullView>) 
         coarser: None,
         fade: 0.0,
         range: None,
+        errors: ErrorRange::default(),
         order: Order::Set,
         views: (0..views.len() as u32).collect(),
     };

@@ -1,8 +1,17 @@
 //! Levels of detail: a set by meshlets looks like the same set with each level as a plain mesh.
 
-use super::{eyes, keep, red, torus};
-use crate::scene::{How, Stage, assert_same_picture, field};
-use bevy::prelude::*;
+use super::{eyes, keep, red, spawn, torus};
+use crate::{
+    log::Log,
+    scene::{How, Stage, assert_same_picture, field},
+};
+use bevy::{
+    prelude::*,
+    render::{
+        renderer::RenderDevice,
+        settings::{WgpuLimits, WgpuSettings},
+    },
+};
 use bevy_gpu_culling::{meshlet::MeshletMesh, prelude::*, render::MeshletReport};
 
 /// The greatest error in cameras. It is so small that the pictures have most levels.
@@ -44,8 +53,7 @@ fn furnish(stage: &mut Stage, form: Form, eye: Transform) -> Entity {
             let mut levels = Vec::new();
             for (number, level) in meshlets.levels().iter().enumerate().skip(1) {
                 let mesh = stage.mesh(meshlets.level_to_mesh(number).unwrap());
-                let error = level.error;
-                levels.push(InstanceLod { mesh, error });
+                levels.push(InstanceLod::new(mesh, level.error));
             }
             if form == Form::Plain {
                 stage.entity(entity).insert(InstanceLods {
@@ -120,6 +128,91 @@ fn each_instance_looks_like_the_mesh_of_its_level() {
             assert!(drawn.triangles < drawn.whole_triangles, "{drawn:?}");
         }
     }
+}
+
+/// Each way to expand survivors draws the same picture and counts the same, also if it changes at
+/// run time. Without levels, the division stays.
+#[test]
+fn every_expansion_draws_what_the_division_draws() {
+    use MeshletExpansion::{Auto, By, Division};
+    let ways = [
+        (Division, Division),
+        (Auto, By(Expansion::OneBucket)),
+        (By(Expansion::Po2Buckets), By(Expansion::Po2Buckets)),
+    ];
+    for tier in [CullingTier::Subgroup, CullingTier::Workgroup] {
+        let mut stage = Stage::new(How::Set(Some(tier)));
+        furnish(&mut stage, Form::Meshlets, eyes()[1].1);
+        with_pixels(&mut stage, PIXELS);
+        let mut division = None;
+        for (way, used) in &ways {
+            let mut settings = stage.app.world_mut().resource_mut::<GpuCullingSettings>();
+            settings.expansion = *way;
+            let picture = stage.picture();
+            let report = stage.report();
+            stage.verify();
+            let name = format!("expansion-{way}-{tier}");
+            keep(&name, &picture);
+            assert_eq!(report.expansion, Some(*used), "{name}");
+            assert!(report.meshlets.drawn > 0 && report.shadow_meshlets.drawn > 0);
+            let counts = (report.meshlets, report.shadow_meshlets);
+            let (expected, by_division) = division.get_or_insert((picture.clone(), counts));
+            assert_eq!(counts, *by_division, "{name}");
+            assert!(picture == *expected, "{name} is another picture");
+        }
+    }
+    // Without levels, and without meshlets.
+    let mut stage = Stage::new(How::Set(None));
+    let material = stage.standard(red());
+    spawn(&mut stage, true, &field(60, false), &torus(), material);
+    stage.lights(false);
+    stage.camera(eyes()[1].1, ());
+    stage.picture();
+    assert_eq!(stage.report().expansion, Some(Division));
+    let mut plain = Stage::new(How::Set(None));
+    furnish(&mut plain, Form::Plain, eyes()[1].1);
+    plain.picture();
+    assert_eq!(plain.report().expansion, None);
+}
+
+/// A device with eight storage buffers per stage divides. The log says so if an expansion was
+/// asked for.
+#[test]
+fn a_device_with_few_buffers_divides_and_says_so() {
+    let log = Log::start();
+    let full = Stage::new(How::Set(None));
+    let limits = full.app.world().resource::<RenderDevice>().limits();
+    let draw = |expansion| {
+        let settings = WgpuSettings {
+            constrained_limits: Some(WgpuLimits {
+                max_storage_buffers_per_shader_stage: 8,
+                ..limits.clone()
+            }),
+            ..default()
+        };
+        let mut stage = Stage::on(How::Set(None), settings, |_| ());
+        furnish(&mut stage, Form::Meshlets, eyes()[1].1);
+        with_pixels(&mut stage, PIXELS);
+        let mut settings = stage.app.world_mut().resource_mut::<GpuCullingSettings>();
+        settings.expansion = expansion;
+        let picture = stage.picture();
+        let report = stage.report();
+        assert_eq!(report.expansion, Some(MeshletExpansion::Division));
+        assert!(report.meshlets.drawn > 0);
+        picture
+    };
+    let division = draw(MeshletExpansion::Auto);
+    assert_eq!(log.lines(), [""; 0]);
+    let parts = draw(MeshletExpansion::By(Expansion::Po2Buckets));
+    log.assert_once(&[
+        "expansion",
+        "\"po2-buckets\"",
+        "needs 9",
+        "has 8",
+        "\"division\"",
+    ]);
+    assert_eq!(log.lines().len(), 1);
+    assert!(parts == division);
 }
 
 /// With an allowed error of 0, and with one mesh uniform per survivor.

@@ -6,6 +6,8 @@
 mod assets;
 mod changes;
 mod levels;
+#[path = "../scene/log.rs"]
+mod log;
 #[path = "../scene/mod.rs"]
 mod scene;
 

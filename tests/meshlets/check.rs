@@ -10,8 +10,8 @@ use bevy_gpu_culling::cull::{
         layout::{CELL_WORDS, GpuMeshlet, MESHLET_TILE},
     },
     reference::{
-        MeshletVote, load_survivor, meshlet_args, meshlet_compact, meshlet_expand, meshlet_scan,
-        nearest_border, vote_meshlet,
+        MeshletVote, count_votes, load_survivor, meshlet_args, meshlet_compact, meshlet_expand,
+        meshlet_scan, nearest_border, vote_meshlet,
     },
 };
 use core::ops::AddAssign;
@@ -166,11 +166,8 @@ fn compare_rest(
     table: &[GpuMeshlet],
 ) -> Result<(), String> {
     let cells = data.totals.cell_count;
-    let words = data.words.chunks(CELL_WORDS as usize);
-    let mut counts: Vec<u32> = words
-        .map(|words| words.iter().map(|word| word.count_ones()).sum())
-        .collect();
-    counts.push(0);
+    let mut counts = vec![0; cells as usize + 1];
+    count_votes(&data.words, &mut counts);
     let mut partials = vec![0; data.partials.len()];
     meshlet_scan(cells, &mut counts, &mut partials);
     equal("counts", &data.counts, &counts)?;

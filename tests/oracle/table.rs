@@ -105,6 +105,16 @@ const PROVEN: &[(&str, &str, &str)] = &[
         "bevys_range_acts_on_the_whole_set",
     ),
     (
+        "Culling",
+        "`InstanceOcclusion` on a camera: the same picture in each frame, also with MSAA, several cameras, orthographic, masked, levels that fade, edits",
+        "a_forward_camera_draws_the_same_picture",
+    ),
+    (
+        "Culling",
+        "Bevy's `OcclusionCulling` with `DepthPrepass`, also deferred: the same picture in each frame; sets and entities hide each other",
+        "a_camera_with_a_prepass_draws_the_same_picture",
+    ),
+    (
         "Pass",
         "motion vectors of instances that move within their set, with `InstanceSet::keep_previous`: changed by `set`, or written by the GPU",
         "moved_instances_have_the_motion_of_moved_entities",
@@ -167,8 +177,8 @@ const REFUSED: &[(&str, &str)] = &[
         "left out, with one warning (`a_wireframe_that_cannot_be_drawn_is_left_out`)",
     ),
     (
-        "occlusion culling",
-        "not yet: `OcclusionCulling` on a camera or light does nothing for a set",
+        "occlusion culling of shadow views, and of sets that are drawn by meshlets",
+        "not yet: `OcclusionCulling` on a light does nothing for a set",
     ),
     (
         "`get_tag` without `InstanceMeshUniforms`",

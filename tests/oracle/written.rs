@@ -170,6 +170,35 @@ fn a_written_set_looks_like_the_same_instances_uploaded() {
     }
 }
 
+/// The impostor of a written set draws what the compute pass writes.
+#[test]
+fn a_written_set_has_an_impostor() {
+    let set = field(1500, true);
+    let around = GpuWritten::within(Vec3::splat(-9.0), Vec3::splat(9.0)).with_scales(1.2);
+    let draw = |how, written| {
+        let mut stage = stage(how);
+        let parent = spawn(&mut stage, written, &set);
+        let card = Mesh3d(stage.mesh(Rectangle::new(0.6, 0.5)));
+        let blue = stage.standard(StandardMaterial::from(Color::srgb(0.2, 0.4, 0.9)));
+        let impostor = InstanceImpostor { error: 0.05 };
+        stage.spawn((impostor, card, blue, ChildOf(parent)));
+        let picture = stage.picture();
+        let report = stage.report();
+        let camera = report.views.iter().find(|view| view.name == "camera");
+        let levels = camera.unwrap().levels.clone();
+        assert!(levels.len() == 2, "{levels:?}");
+        assert!(levels.iter().all(|level| level.visible > 50), "{levels:?}");
+        (picture, stage.verify(), levels)
+    };
+    let expected = draw(How::Set(None), None);
+    for tier in [CullingTier::Subgroup, CullingTier::Workgroup] {
+        let (picture, verified, levels) = draw(How::Set(Some(tier)), Some(around));
+        let name = format!("written-impostor-{tier}");
+        different_pixels(&name, &picture, &expected.0).unwrap();
+        assert_eq!((verified, levels), (expected.1, expected.2.clone()));
+    }
+}
+
 /// The tier `Cpu` cannot read instances that the GPU writes. It draws none of them, and everything
 /// else still works.
 #[test]

@@ -44,14 +44,30 @@ fn meshes(stage: &mut Stage) -> [Handle<Mesh>; 3] {
 }
 
 fn levels(meshes: &[Handle<Mesh>]) -> InstanceLods {
-    let level = |(mesh, error): (&Handle<Mesh>, &f32)| InstanceLod {
-        mesh: mesh.clone(),
-        error: *error,
-    };
+    let level = |(mesh, error): (&Handle<Mesh>, &f32)| InstanceLod::new(mesh.clone(), *error);
     InstanceLods {
         levels: meshes.iter().zip(&ERRORS).map(level).collect(),
         ..default()
     }
+}
+
+/// One mesh with the indices of all levels, and the levels as parts of it.
+fn one_mesh(stage: &mut Stage) -> (Handle<Mesh>, InstanceLods) {
+    let parts = meshes(stage);
+    let all = stage.app.world().resource::<Assets<Mesh>>();
+    let mut whole = all.get(&parts[0]).unwrap().clone();
+    let mut ends = vec![whole.indices().unwrap().len() as u32];
+    for part in &parts[1..] {
+        whole.merge(all.get(part).unwrap()).unwrap();
+        ends.push(whole.indices().unwrap().len() as u32);
+    }
+    let level = |at: usize| InstanceLod::new(ends[at]..ends[at + 1], ERRORS[at]);
+    let levels = InstanceLods {
+        levels: vec![level(0), level(1)],
+        full: Some(0..ends[0]),
+        ..default()
+    };
+    (stage.mesh(whole), levels)
 }
 
 /// The level of an instance, by the distance of its center and the height of the picture.
@@ -94,19 +110,29 @@ fn instances_look_like_entities_with_the_mesh_of_their_level() {
     assert!(count.iter().all(|count| *count > 15), "{count:?}");
     furnish(&mut bevys);
     let expected = bevys.picture();
-    for tier in [
+    let tiers = [
         CullingTier::Subgroup,
         CullingTier::Workgroup,
         CullingTier::Cpu,
-    ] {
+    ];
+    for (tier, in_one) in tiers
+        .into_iter()
+        .flat_map(|tier| [(tier, false), (tier, true)])
+    {
         let mut stage = Stage::new(How::Set(Some(tier)));
-        let [full, coarser @ ..] = meshes(&mut stage);
+        let (full, levels) = if in_one {
+            one_mesh(&mut stage)
+        } else {
+            let [full, coarser @ ..] = meshes(&mut stage);
+            (full, levels(&coarser))
+        };
         let material = stage.standard(red());
         let entity = stage.spawn_set(&set, (full, material), place());
-        stage.entity(entity).insert(levels(&coarser));
+        stage.entity(entity).insert(levels);
         furnish(&mut stage);
         let picture = stage.picture();
-        assert_same_picture(&format!("levels on {tier}"), &picture, &expected);
+        let name = format!("levels on {tier}, in one mesh: {in_one}");
+        assert_same_picture(&name, &picture, &expected);
         stage.verify();
         let report = stage.report();
         let camera = report
@@ -178,4 +204,72 @@ fn what_has_no_levels_is_drawn_in_full() {
         stage.entity(entity).remove::<InstanceLods>();
     });
     assert_same_picture("levels removed", &removed, &full);
+}
+
+/// A level whose part of the mesh does not exist is left out: the level before is drawn. Of a full
+/// level, the whole mesh is. Parts follow changes of the levels and of the mesh.
+#[test]
+fn parts_that_a_mesh_does_not_have_are_left_out() {
+    let set = field(300, true);
+    let draw = |change: fn(&mut InstanceLods)| {
+        let mut stage = Stage::new(How::Set(None));
+        let (mesh, mut levels) = one_mesh(&mut stage);
+        change(&mut levels);
+        let material = stage.standard(red());
+        let entity = stage.spawn_set(&set, (mesh.clone(), material), place());
+        stage.entity(entity).insert(levels);
+        furnish(&mut stage);
+        (stage.picture(), stage, entity, mesh)
+    };
+    let (all, mut stage, entity, mesh) = draw(|_| ());
+    let (without_last, ..) = draw(|lods| drop(lods.levels.pop()));
+    assert_ne!(all, without_last);
+    let malformed: [fn(&mut InstanceLods); 4] = [
+        |lods| lods.levels[1].mesh = (0..u32::MAX).into(),
+        |lods| lods.levels[1].mesh = (0..4).into(),
+        |lods| lods.levels[1].mesh = (9..9).into(),
+        |lods| lods.levels[1].mesh = core::ops::Range { start: 9, end: 3 }.into(),
+    ];
+    let good = stage.entity(entity).get::<InstanceLods>().unwrap().clone();
+    for (number, change) in malformed.into_iter().enumerate() {
+        let mut lods = good.clone();
+        change(&mut lods);
+        stage.entity(entity).insert(lods);
+        let name = format!("malformed part {number}");
+        assert_same_picture(&name, &stage.picture(), &without_last);
+    }
+    stage.entity(entity).insert(good.clone());
+    assert_same_picture("parts again", &stage.picture(), &all);
+
+    // The mesh loses the last level's indices, and gets them back.
+    let mut meshes = stage.app.world_mut().resource_mut::<Assets<Mesh>>();
+    let whole = meshes.get(&mesh).unwrap().clone();
+    let LodMesh::Indices(last) = &good.levels[1].mesh else {
+        panic!("{good:?}");
+    };
+    let mut short = whole.clone();
+    let indices = whole.indices().unwrap().iter();
+    let indices = indices.take(last.start as usize).map(|index| index as u32);
+    short.insert_indices(bevy::mesh::Indices::U32(indices.collect()));
+    meshes.insert(&mesh, short).unwrap();
+    assert_same_picture("a shorter mesh", &stage.picture(), &without_last);
+    let mut meshes = stage.app.world_mut().resource_mut::<Assets<Mesh>>();
+    meshes.insert(&mesh, whole).unwrap();
+    assert_same_picture("the mesh again", &stage.picture(), &all);
+
+    // Without indices, all levels are left out, and the whole mesh is drawn.
+    let bare = |with_levels: bool| {
+        let mut stage = Stage::new(How::Set(None));
+        let (_, levels) = one_mesh(&mut stage);
+        let mut mesh = Mesh::from(Cuboid::new(0.4, 0.3, 0.5));
+        mesh.duplicate_vertices();
+        let parts = (stage.mesh(mesh), stage.standard(red()));
+        let entity = stage.spawn_set(&set, parts, place());
+        if with_levels {
+            stage.entity(entity).insert(levels);
+        }
+        furnish(&mut stage);
+        stage.picture()
+    };
+    assert_same_picture("no indices", &bare(true), &bare(false));
 }

@@ -12,9 +12,9 @@ use bevy::{
 };
 
 #[derive(Asset, TypePath, AsBindGroup, Clone, Debug)]
-struct Stripes {
+pub struct Stripes {
     #[uniform(0)]
-    color: LinearRgba,
+    pub color: LinearRgba,
 }
 
 const STRIPES: &str = "
@@ -34,17 +34,20 @@ impl Material for Stripes {
     }
 }
 
+/// Registers the material and its shader.
+pub fn add_stripes(app: &mut App) {
+    app.add_plugins(MaterialPlugin::<Stripes>::default());
+    let shader = Shader::from_wgsl(STRIPES, "stripes.wgsl");
+    app.world_mut()
+        .resource_mut::<Assets<Shader>>()
+        .insert(STRIPES_SHADER.id(), shader)
+        .unwrap();
+}
+
 #[test]
 fn a_custom_material_looks_the_same() {
     let draw = |how| {
-        let mut stage = Stage::with(how, |app| {
-            app.add_plugins(MaterialPlugin::<Stripes>::default());
-            let shader = Shader::from_wgsl(STRIPES, "stripes.wgsl");
-            app.world_mut()
-                .resource_mut::<Assets<Shader>>()
-                .insert(STRIPES_SHADER.id(), shader)
-                .unwrap();
-        });
+        let mut stage = Stage::with(how, add_stripes);
         let mesh = stage.mesh(Torus::new(0.15, 0.4));
         let material = stage.add(Stripes {
             color: LinearRgba::rgb(0.2, 0.8, 0.9),

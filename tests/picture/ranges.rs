@@ -241,6 +241,96 @@ fn a_range_follows_its_component() {
     }
 }
 
+/// The levels of the tests below: the full mesh and two coarser ones.
+fn level_meshes(stage: &mut Stage) -> [Handle<Mesh>; 3] {
+    [
+        stage.mesh(Sphere::new(0.3)),
+        stage.mesh(Cuboid::new(0.4, 0.4, 0.4)),
+        stage.mesh(Mesh::from(Tetrahedron::default()).scaled_by(Vec3::splat(0.4))),
+    ]
+}
+
+fn levels(coarser: [Handle<Mesh>; 2], errors: [f32; 2], fade: f32) -> InstanceLods {
+    let level = |(mesh, error)| InstanceLod::new(mesh, error);
+    InstanceLods {
+        levels: coarser.into_iter().zip(errors).map(level).collect(),
+        fade,
+        ..default()
+    }
+}
+
+/// A range limits and fades all levels, also if these do not fade into each other.
+#[test]
+fn a_range_fades_every_level() {
+    let set = field(400, true);
+    let place = Transform::from_xyz(0.5, -0.3, -1.0).with_scale(Vec3::splat(1.2));
+    let faded = range([3.0, 5.0], [8.0, 13.0], false);
+    let expected = draw(How::Entities, |stage| {
+        let meshes = level_meshes(stage);
+        let material = stage.standard(red());
+        let pixels = SIZE.y as f32 / 2.0 / (FRAC_PI_4 / 2.0).tan();
+        let mut count = [0; 3];
+        for instance in set.iter() {
+            let transform = place * Transform::from(instance);
+            let apart = eye().translation.distance(transform.translation);
+            let begins = |error: &&f32| *error * transform.scale.x * pixels <= apart;
+            let level = ERRORS.iter().filter(begins).count();
+            count[level] += i32::from(faded.is_visible_at_all(apart));
+            let mesh = Mesh3d(meshes[level].clone());
+            stage.spawn((mesh, material.clone(), transform, faded.clone()));
+        }
+        assert!(count.iter().all(|count| *count > 10), "{count:?}");
+        stage.lights(false);
+        stage.camera(eye(), ());
+    });
+    for tier in TIERS {
+        let picture = draw(How::Set(Some(tier)), |stage| {
+            let [full, coarser @ ..] = level_meshes(stage);
+            let material = stage.standard(red());
+            let entity = stage.spawn_set(&set, (full, material), place);
+            let range = InstanceVisibilityRange(faded.clone());
+            let levels = levels(coarser, ERRORS, 0.0);
+            stage.entity(entity).insert((levels, range));
+            stage.lights(false);
+            stage.camera(eye(), ());
+        });
+        assert_same_picture(&format!("levels in a range on {tier}"), &picture, &expected);
+    }
+}
+
+/// What is drawn in full does not fade away: with an allowed error of 0, with a mesh without size.
+#[test]
+fn what_has_no_distance_does_not_fade() {
+    let set = field(300, true);
+    let picture = |errors: Option<[f32; 2]>, change: fn(&mut Stage, Entity)| {
+        draw(How::Set(None), |stage| {
+            let [full, coarser @ ..] = level_meshes(stage);
+            let material = stage.standard(red());
+            let entity = stage.spawn_set(&set, (full, material), moved());
+            if let Some(errors) = errors {
+                stage.entity(entity).insert(levels(coarser, errors, FADE));
+            }
+            change(stage, entity);
+            stage.lights(false);
+            stage.camera(eye(), ());
+        })
+    };
+    let no_error: fn(&mut Stage, Entity) = |stage, _| {
+        let world = stage.app.world_mut();
+        world.resource_mut::<GpuCullingSettings>().lod_pixels = 0.0;
+    };
+    let no_size: fn(&mut Stage, Entity) = |stage, entity| {
+        stage.entity(entity).insert(CullingRadius(0.0));
+    };
+    for (name, change) in [("no error allowed", no_error), ("no size", no_size)] {
+        let expected = picture(None, change);
+        for errors in [ERRORS, [0.0, 0.05]] {
+            let picture = picture(Some(errors), change);
+            assert_same_picture(&format!("{name}, {errors:?}"), &picture, &expected);
+        }
+    }
+}
+
 /// Bevy's own component on a set's entity is of the whole set, by its origin: all instances fade at
 /// once.
 #[test]
@@ -305,15 +395,8 @@ const FADE: f32 = 0.6;
 fn levels_fade_as_entities_do() {
     let set = field(400, true);
     let place = Transform::from_xyz(0.5, -0.3, -1.0).with_scale(Vec3::splat(1.2));
-    let meshes = |stage: &mut Stage| {
-        [
-            stage.mesh(Sphere::new(0.3)),
-            stage.mesh(Cuboid::new(0.4, 0.4, 0.4)),
-            stage.mesh(Mesh::from(Tetrahedron::default()).scaled_by(Vec3::splat(0.4))),
-        ]
-    };
     let expected = draw(How::Entities, |stage| {
-        let meshes = meshes(stage);
+        let meshes = level_meshes(stage);
         let material = stage.standard(red());
         let pixels = SIZE.y as f32 / 2.0 / (FRAC_PI_4 / 2.0).tan();
         for instance in set.iter() {
@@ -337,19 +420,89 @@ fn levels_fade_as_entities_do() {
     });
     for tier in TIERS {
         let picture = draw(How::Set(Some(tier)), |stage| {
-            let [full, coarser @ ..] = meshes(stage);
+            let [full, coarser @ ..] = level_meshes(stage);
             let material = stage.standard(red());
             let entity = stage.spawn_set(&set, (full, material), place);
-            let levels = coarser.into_iter().zip(ERRORS);
-            stage.entity(entity).insert(InstanceLods {
-                levels: levels
-                    .map(|(mesh, error)| InstanceLod { mesh, error })
-                    .collect(),
-                fade: FADE,
-            });
+            stage.entity(entity).insert(levels(coarser, ERRORS, FADE));
             stage.lights(false);
             stage.camera(eye(), ());
         });
         assert_same_picture(&format!("levels fade on {tier}"), &picture, &expected);
+    }
+}
+
+/// What becomes too small fades away like entities at the end of their range: with and without
+/// levels, and if no error is allowed.
+#[test]
+fn what_becomes_too_small_fades_away() {
+    let set = field(400, true);
+    let place = Transform::from_xyz(0.5, -0.3, -1.0).with_scale(Vec3::splat(1.2));
+    let errors = [0.01, 0.02];
+    for (name, has_levels, lod_pixels, least_pixels) in [
+        ("without levels", false, 1.0, 17.0),
+        ("with levels", true, 1.0, 18.0),
+        ("without allowed errors", true, 0.0, 17.0),
+        ("with doubled errors", true, 2.0, 16.0),
+    ] {
+        let expected = draw(How::Entities, |stage| {
+            let meshes = level_meshes(stage);
+            let material = stage.standard(red());
+            let pixels = SIZE.y as f32 / 2.0 / (FRAC_PI_4 / 2.0).tan();
+            // The sphere surrounds the box of the largest mesh.
+            let radius = Vec3::splat(0.3).length();
+            let (mut whole, mut fading) = (0, 0);
+            for instance in set.iter() {
+                let transform = place * Transform::from(instance);
+                let begin = errors.map(|error| error * transform.scale.x * pixels / lod_pixels);
+                let gone = 2.0 * radius * transform.scale.x * pixels / least_pixels;
+                let away = [gone / (1.0 + FADE), gone];
+                let apart = eye().translation.distance(transform.translation);
+                whole += i32::from(apart < away[0]);
+                fading += i32::from((away[0]..away[1]).contains(&apart));
+                if !has_levels || lod_pixels == 0.0 {
+                    let mesh = Mesh3d(meshes[0].clone());
+                    let range = range([0.0, 0.0], away, false);
+                    stage.spawn((mesh, material.clone(), transform, range));
+                    continue;
+                }
+                let near = [begin[0], (begin[0] * (1.0 + FADE)).min(begin[1])];
+                let far = [begin[1], begin[1] * (1.0 + FADE)];
+                assert!(far[1] <= away[0], "{far:?}, {away:?}");
+                let ranges = [
+                    range([0.0, 0.0], near, false),
+                    range(near, far, false),
+                    range(far, away, false),
+                ];
+                for (mesh, range) in meshes.iter().zip(ranges) {
+                    stage.spawn((Mesh3d(mesh.clone()), material.clone(), transform, range));
+                }
+            }
+            assert!(
+                whole > 30 && fading > 30,
+                "{name}: {whole} whole, {fading} fade"
+            );
+            stage.lights(false);
+            stage.camera(eye(), ());
+        });
+        let tiers = if has_levels { &TIERS[..1] } else { &TIERS[..] };
+        for &tier in tiers {
+            let picture = draw(How::Set(Some(tier)), |stage| {
+                let world = stage.app.world_mut();
+                let mut settings = world.resource_mut::<GpuCullingSettings>();
+                (settings.lod_pixels, settings.least_pixels) = (lod_pixels, least_pixels);
+                let [full, coarser @ ..] = level_meshes(stage);
+                let material = stage.standard(red());
+                let entity = stage.spawn_set(&set, (full, material), place);
+                let mut lods = levels(coarser, errors, FADE);
+                if !has_levels {
+                    lods.levels.clear();
+                }
+                stage.entity(entity).insert(lods);
+                stage.lights(false);
+                stage.camera(eye(), ());
+            });
+            let name = format!("too small {name} on {tier}");
+            assert_same_picture(&name, &picture, &expected);
+        }
     }
 }

@@ -82,6 +82,10 @@ const STEPS: &[Step<Ci>] = &[
         run: pictures,
     },
     Step {
+        name: "picture with occlusion",
+        run: occlusion,
+    },
+    Step {
         name: "picture by meshlets",
         run: meshlets,
     },
@@ -104,7 +108,7 @@ const TIERS: [&str; 3] = ["subgroup", "workgroup", "cpu"];
 
 /// The small examples, each with its number of instances if that is not its default. Each draws a
 /// picture, and fails if it shows nothing.
-const EXAMPLES: [(&str, Option<&str>); 9] = [
+const EXAMPLES: [(&str, Option<&str>); 10] = [
     ("minimal", None),
     ("shadows", None),
     ("split_screen", None),
@@ -114,6 +118,7 @@ const EXAMPLES: [(&str, Option<&str>); 9] = [
     ("gpu_written", Some("20000")),
     ("gltf_forest", Some("1000")),
     ("lod", Some("400")),
+    ("impostors", Some("2000")),
 ];
 
 /// Turns the validation layer off, so that a step does the same whether or not it is installed:
@@ -310,7 +315,16 @@ fn demo_tiers(ci: &mut Ci) -> Result<Outcome> {
     let mut first: Option<Report> = None;
     for tier in TIERS {
         let flags = [
-            "--count", "100000", "--frames", "4", "--verify", "--json", "--tier", tier,
+            "--count",
+            "100000",
+            "--frames",
+            "4",
+            "--verify",
+            "--json",
+            "--tier",
+            tier,
+            // The tier `cpu` hides nothing.
+            "--occlusion=off",
         ];
         let report =
             Report::from_output(&ci.run_demo(&flags, &folder.join(format!("orbs-{tier}.png")))?)?;
@@ -336,6 +350,18 @@ fn pictures(ci: &mut Ci) -> Result<Outcome> {
             ("peer", &["--peer", "bevy"]),
         ],
     )
+}
+
+/// Orbs behind others are not drawn, and nobody sees it.
+fn occlusion(ci: &mut Ci) -> Result<Outcome> {
+    let scene = [
+        "--count", "50000", "--size", "640x360", "--frames", "4", "--verify",
+    ];
+    let ways: [(&str, &[&str]); 2] = [
+        ("occlusion", &["--occlusion=on"]),
+        ("frustum", &["--occlusion=off"]),
+    ];
+    same_picture(ci, &scene, ways)
 }
 
 /// Orbs of many triangles must look the same by meshlets and whole.

@@ -2,7 +2,7 @@
 
 use super::tuning::Tuning;
 use crate::cull::{
-    Compaction, FrameCounts,
+    Compaction, DrawList, FrameCounts,
     policy::{
         FEW_TESTS_WITH_LEVELS, LOOK_AGAIN, MOST_STRIPS, MOVED, NEARLY_ALL, NEARLY_ALL_CROSSED,
         ONE_PASS_WITH_LEVELS,
@@ -48,7 +48,9 @@ struct Unclassified {
 impl Auto {
     /// Reads the counters of an earlier frame.
     pub fn learn(&mut self, counts: &FrameCounts) {
-        let sums = counts.rows.iter().fold((0, 0), |(tested, visible), row| {
+        // What is drawn early does not say what the frustum keeps.
+        let rows = counts.rows.iter().filter(|row| row.list != DrawList::Early);
+        let sums = rows.fold((0, 0), |(tested, visible), row| {
             (
                 tested + u64::from(row.tested),
                 visible + u64::from(row.visible),
@@ -119,7 +121,7 @@ impl Auto {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cull::{CullingTier, RowCount};
+    use crate::cull::{CullingTier, DrawList, RowCount};
     use Compaction::{Classify, LookBack, VoteScanCompact};
 
     fn counts(tested: u32, visible: u32, crossed_blocks: Option<(u64, u64)>) -> FrameCounts {
@@ -131,6 +133,7 @@ mod tests {
                 tested,
                 visible,
                 element_count: 3,
+                list: DrawList::Kept,
             }],
             crossed_blocks,
             ..FrameCounts::default()

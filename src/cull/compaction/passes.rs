@@ -138,6 +138,14 @@ pub(crate) enum Resource {
     Back = 16,
     /// The reach of a step of [`Dispatch::Doubling`].
     Step = 17,
+    /// The depth of a view, level after level (`shaders/occlusion/footprint.wgsl`).
+    Pyramid = 18,
+    /// Its levels.
+    PyramidShape = 19,
+    /// The rows that may be hidden.
+    Occlusion = 20,
+    /// The records of what views have seen (`shaders/occlusion/history.wgsl`).
+    History = 21,
 }
 
 impl Resource {
@@ -166,7 +174,10 @@ impl Resource {
             Self::Ranks => u64::from(MOST_TILES) + 2 * (ranks + 1),
             Self::Rings if !plan.has_rings => 0,
             Self::Rings => u64::from(plan.batch.order_tile_count) * u64::from(RINGS),
-            Self::Lists if plan.batch.is_scanned == 0 => 2 + 2 * u64::from(plan.batch.block_count),
+            Self::Lists if plan.batch.is_scanned == 0 => {
+                let cells = plan.batch.block_count.max(plan.batch.occluded_cells);
+                2 + 2 * u64::from(cells)
+            }
             Self::Lists => 2 + 2 * ranks,
             Self::LookBack => {
                 let statuses = u64::from(plan.batch.strip_count);
@@ -212,6 +223,10 @@ pub(crate) enum Dispatch {
     Tiles,
     /// A thread for each row, 64 in a workgroup.
     Rows,
+    /// One for [`COUNTS_PER_WORKGROUP`] cells: blocks of rows that may be hidden.
+    Cells,
+    /// As many as fill a large GPU. They stride over the list of cells with candidates.
+    ListedCells,
     /// A thread for each vote, once for each doubling of the reach until it covers all votes.
     Doubling,
 }
@@ -284,6 +299,12 @@ impl Dispatch {
             Self::Tiles if plan.batch.is_scanned == 0 => (0, 0),
             Self::Tiles => (plan.tile_count(), 1),
             Self::Rows => (plan.batch.row_count.div_ceil(64), 1),
+            Self::Cells | Self::ListedCells if plan.batch.occluded_cells == 0 => (0, 0),
+            Self::Cells => within(
+                plan.batch.occluded_cells.div_ceil(COUNTS_PER_WORKGROUP),
+                limit,
+            ),
+            Self::ListedCells => (limits.over_list(plan.batch.occluded_cells), 1),
             Self::Doubling => {
                 let groups = plan.batch.count_len * (BLOCK / BLOCK_THREADS);
                 let width = plan.batch.dispatch_width.max(groups.div_ceil(limit)).max(1);

@@ -2,6 +2,7 @@
 
 pub(super) mod classify;
 pub(super) mod look_back;
+pub(super) mod occlude;
 pub(super) mod vote_scan_compact;
 
 use super::passes::{Arena, Bind, Dispatch, INPUTS, Pass, Resource, Strategy};
@@ -52,6 +53,25 @@ const ORDER_INPUTS: &[Bind] = &[
     Bind::read(Resource::ChunkViews),
     Bind::read(Resource::Bounds),
 ];
+
+/// Of rows that may be hidden, what is drawn early.
+///
+/// Kernel: `shaders/occlusion/recall.wgsl`.
+const RECALL: Pass = Pass {
+    stage: Stage::Recall,
+    name: "recall",
+    source: |sources| kernels::RECALL.source(sources),
+    entry: "recall",
+    binds: &[&[
+        Bind::uniform(Resource::Batch),
+        Bind::read(Resource::Bounds),
+        Bind::write(Resource::Words),
+        Bind::write(Resource::Counts),
+        Bind::read(Resource::Occlusion),
+        Bind::write(Resource::History),
+    ]],
+    dispatch: Dispatch::Cells,
+};
 
 /// Counts to places, if they are many.
 const SCAN: Pass = Pass {

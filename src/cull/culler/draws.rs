@@ -2,9 +2,10 @@
 
 use super::Culler;
 use crate::cull::{
-    CullingTier, DrawPart,
+    BatchKey, CullingTier, DrawList, DrawPart,
     layout::{DRAW_COUNT_OFFSET, DrawCommand, args_offset},
-    run::BatchVersion,
+    plan::{BatchPlan, planned::Planned},
+    run::{BatchVersion, Runner, batch::GpuBatch},
 };
 use wgpu::Buffer;
 
@@ -49,16 +50,50 @@ pub enum DrawSource<'a> {
 }
 
 impl Culler {
-    /// The draws of request `request` in its `view`-th view (both are indices into the frame).
+    /// The draws of request `request` in its `view`-th view (both are indices into the frame): of
+    /// what the frustum keeps, or in a view in which instances may be hidden, of
+    /// [what is drawn early](DrawList::Early).
     #[must_use]
     pub fn draw_parts(&self, request: usize, view: usize) -> &[DrawPart] {
         self.planner.plan().parts(request, view)
     }
 
+    /// The draws of a list of request `request` in its `slot`-th view, which is the frame's view
+    /// `view`.
+    #[must_use]
+    pub fn draw_parts_of(
+        &self,
+        request: usize,
+        (slot, view): (usize, u32),
+        list: DrawList,
+    ) -> &[DrawPart] {
+        match (self.occluder.parts(request, view, list), list) {
+            (Some(parts), _) => parts,
+            (None, DrawList::Late) => &[],
+            (None, _) => self.draw_parts(request, slot),
+        }
+    }
+
+    /// Number of batches whose draws bind buffers.
+    #[must_use]
+    pub fn batch_count(&self) -> usize {
+        self.planner.keys().len() + self.occluder.batch_count()
+    }
+
+    /// A batch, its name and its plan. The batches of late lists come after
+    /// the frame's.
+    pub(super) fn batch(&self, batch: usize) -> Option<(&GpuBatch, &BatchKey, &BatchPlan)> {
+        if batch < self.planner.keys().len() {
+            return find(&self.runner, self.planner.planned(), batch);
+        }
+        let (runner, plan, index) = self.occluder.batch(batch)?;
+        find(runner, &plan.planned, index)
+    }
+
     /// The command of a draw.
     #[must_use]
     pub fn draw_source(&self, part: &DrawPart) -> Option<DrawSource<'_>> {
-        let batch = self.runner.batch(self.planner.keys().get(part.batch)?)?;
+        let (batch, ..) = self.batch(part.batch)?;
         Some(if self.tier == CullingTier::Cpu {
             DrawSource::Direct(*batch.cpu_args.get(part.row as usize)?)
         } else {
@@ -70,10 +105,10 @@ impl Culler {
     /// Version of the buffers that a batch's draws bind ([`Self::batch_buffers`]).
     #[must_use]
     pub fn batch_version(&self, batch: usize) -> Option<BatchVersion> {
-        let key = *self.planner.keys().get(batch)?;
+        let (batch, key, _) = self.batch(batch)?;
         Some(BatchVersion {
-            key,
-            batch: self.runner.batch(&key)?.version,
+            key: *key,
+            batch: batch.version,
             pages: self.store.pages_version(),
         })
     }
@@ -82,9 +117,18 @@ impl Culler {
     /// two are another buffer, which is never read, if no set of the page has the channel.
     #[must_use]
     pub fn batch_buffers(&self, batch: usize) -> Option<[&Buffer; 4]> {
-        let key = self.planner.keys().get(batch)?;
+        let (batch, key, _) = self.batch(batch)?;
         let [instances, scales, tags] = self.store.draw_buffers(key.page)?;
-        let survivors = self.runner.batch(key)?.survivors();
-        Some([survivors, instances, scales, tags])
+        Some([batch.survivors(), instances, scales, tags])
     }
+}
+
+/// A batch of a plan, its name and its tables.
+fn find<'a>(
+    runner: &'a Runner,
+    planned: &'a Planned,
+    index: usize,
+) -> Option<(&'a GpuBatch, &'a BatchKey, &'a BatchPlan)> {
+    let key = planned.keys.get(index)?;
+    Some((runner.batch(key)?, key, planned.plan.batches.get(index)?))
 }

@@ -12,7 +12,7 @@
 //! not keep: a caller may ask for a prepared frame twice.
 
 use super::Culler;
-use crate::cull::{CullFrame, FrameCounts, Refusal, Stage, gpu::Gpu};
+use crate::cull::{CullFrame, FrameCounts, OcclusionView, Refusal, Stage, gpu::Gpu, run::Inputs};
 use wgpu::{CommandEncoder, ComputePass, ComputePassDescriptor, Device};
 
 /// A frame that is prepared: it can be recorded once.
@@ -83,21 +83,53 @@ impl Culler {
     /// Plans a frame, and uploads what changed of its tables; on the `Cpu` tier also tests it.
     /// Requests whose set is not resident are not drawn.
     pub fn prepare(&mut self, gpu: Gpu<'_>, frame: &CullFrame) -> Frame<'_> {
+        self.prepare_hiding(gpu, frame, &[])
+    }
+
+    /// As [`Self::prepare`], for a frame in whose views `occlusion` what is hidden is not drawn.
+    /// The caller draws [`DrawList::Early`](crate::cull::DrawList) of such a view, then
+    /// [records its late lists](Self::record_late), then draws the others. On the `Cpu` tier, and
+    /// with a fixed compaction other than [`Compaction::Classify`](crate::cull::Compaction) and
+    /// [`Compaction::VoteScanCompact`](crate::cull::Compaction), nothing is hidden.
+    pub fn prepare_hiding(
+        &mut self,
+        gpu: Gpu<'_>,
+        frame: &CullFrame,
+        occlusion: &[OcclusionView],
+    ) -> Frame<'_> {
         self.frame.now += 1;
+        let now = self.frame.now;
         self.store.keep_before_writes(gpu);
         self.learn(gpu.device);
-        if self.planner.plan_frame(frame, self.store.sets()) {
+        let mut occlusion = self.occluder.choose(gpu.device, occlusion, now);
+        let sets = self.store.sets();
+        let mut is_new = self.planner.plan_frame(frame, occlusion, sets);
+        let all = (frame, occlusion);
+        if !(self.occluder).make_room(gpu.device, &mut self.planner, all, now) {
+            occlusion = &[];
+            is_new |= self.planner.plan_frame(frame, occlusion, sets);
+        }
+        if is_new {
             self.frame.changed_in = self.frame.now;
         }
-        let compaction = self.choice.pick(self.planner.plan(), self.frame.now);
+        let hides = self.planner.hides();
+        let compaction = self.choice.pick(self.planner.plan(), hides, self.frame.now);
         if self.runner.choose(compaction) {
             self.frame.changed_in = self.frame.now;
         }
         self.store.end_uploads(gpu);
+        let inputs = Inputs {
+            store: &self.store,
+            history: self.occluder.history(),
+            pyramid: None,
+        };
         self.runner
-            .prepare(gpu, &self.planner, &self.store, self.frame);
-        let parts = (&self.planner, &self.runner, &self.store);
+            .prepare(gpu, self.planner.planned(), inputs, self.frame);
+        let parts = (self.planner.planned(), &self.runner, &self.store);
         self.far_first.prepare(gpu, frame, self.frame.now, parts);
+        let (all, plan) = ((frame, occlusion), (&self.planner, is_new));
+        self.occluder
+            .prepare(gpu, all, plan, &self.store, self.frame);
         Frame { culler: self }
     }
 
@@ -123,7 +155,8 @@ impl Culler {
     /// The stages of the frame that was prepared last, in order.
     pub fn stages(&self) -> impl Iterator<Item = Stage> + use<> {
         let far_first = self.far_first.has_work().then_some(Stage::FarFirst);
-        self.compaction().stages().chain(far_first)
+        let stages = self.compaction().stages_if(self.planner.hides());
+        stages.chain(far_first)
     }
 
     /// Records one stage of all batches. A [`Frame`] records all of them in order; this is for
@@ -132,12 +165,43 @@ impl Culler {
         if stage == Stage::FarFirst {
             return self.far_first.record(pass);
         }
-        self.runner.record_stage(&self.planner, stage, pass)
+        self.runner
+            .record_stage(self.planner.planned(), stage, pass)
+    }
+
+    /// Whether what is hidden in view `view` of the frame that was prepared last is not drawn: its
+    /// late lists must be recorded.
+    #[must_use]
+    pub fn hides(&self, view: u32) -> bool {
+        self.occluder.hides(view)
+    }
+
+    /// Records the late lists of a view, after its early draws and before all others: a compute
+    /// pass. Nothing if the view does not [hide](Self::hides).
+    pub fn record_late(
+        &mut self,
+        gpu: Gpu<'_>,
+        encoder: &mut CommandEncoder,
+        view: u32,
+        passes: &mut dyn PassRecorder,
+    ) -> Recorded {
+        let mut recorded = Recorded::default();
+        if !self.hides(view) {
+            return recorded;
+        }
+        passes.pass(encoder, Stage::Occlude.span(), &mut |pass| {
+            recorded.dispatches += self.occluder.record(view, pass);
+        });
+        recorded.passes += 1;
+        self.occluder
+            .record_readback(gpu.device, encoder, view, self.frame);
+        recorded
     }
 
     /// Ends a frame after its commands were submitted.
     pub fn finish(&mut self, _recorded: Recorded) {
         self.runner.after_submit();
+        self.occluder.after_submit();
     }
 
     /// What the device refused since the last call.
@@ -145,6 +209,7 @@ impl Culler {
         let mut refusals = self.store.take_refusals();
         refusals.append(&mut self.runner.take_refusals());
         refusals.append(&mut self.far_first.take_refusals());
+        refusals.append(&mut self.occluder.take_refusals());
         refusals
     }
 
@@ -155,9 +220,16 @@ impl Culler {
         self.runner.take_counts()
     }
 
+    /// The newest counters of the late lists since the last call: one per view, of any frame.
+    pub fn take_late_counts(&mut self, device: &Device) -> Vec<FrameCounts> {
+        self.occluder.take_counts(device)
+    }
+
     /// Bytes uploaded since the last call: instances, channels and tables.
     pub fn take_uploaded(&mut self) -> u64 {
-        self.store.take_uploaded() + self.runner.take_uploaded() + self.far_first.take_uploaded()
+        let late = self.occluder.take_uploaded();
+        let sorted = self.far_first.take_uploaded();
+        self.store.take_uploaded() + self.runner.take_uploaded() + sorted + late
     }
 
     fn learn(&mut self, device: &Device) {
@@ -225,7 +297,7 @@ impl Frame<'_> {
                 frame,
                 ..
             } = culler;
-            runner.record_readback(gpu.device, encoder, planner, *frame);
+            runner.record_readback(gpu.device, encoder, planner.planned(), *frame);
         }
         recorded
     }

@@ -62,12 +62,9 @@ impl Culler {
         part: &DrawPart,
     ) -> Result<Vec<u32>, CullError> {
         let gone = || CullError::Readback("the batch is gone".into());
-        let key = self.planner.keys().get(part.batch);
-        let batch = key
-            .and_then(|key| self.runner.batch(key))
-            .ok_or_else(gone)?;
+        let (batch, _, plan) = self.batch(part.batch).ok_or_else(gone)?;
         let draws: Vec<DrawCommand> = read_buffer(gpu, batch.args(), args_offset(part.row), 1)?;
-        let indexed = self.plan().batches[part.batch].chunk_views[part.row as usize].is_indexed();
+        let indexed = plan.chunk_views[part.row as usize].is_indexed();
         let (first, len) = (draws[0].first_survivor(indexed), draws[0].instance_count);
         let offset = u64::from(first) * 4;
         let page_ids: Vec<u32> = read_buffer(gpu, batch.survivors(), offset, len as usize)?;

@@ -23,7 +23,9 @@ impl Culler {
     /// Label and size in bytes of each buffer.
     fn sizes(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let sizes = self.store.sizes().chain(self.runner.sizes());
-        sizes.chain(self.far_first.sizes())
+        sizes
+            .chain(self.far_first.sizes())
+            .chain(self.occluder.sizes())
     }
 
     /// Number of ids that the survivor arenas hold, 4 bytes each.

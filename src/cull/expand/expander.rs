@@ -1,37 +1,27 @@
-//! One expansion over buffers of the caller. The file is long because `new` and `bind` name every
-//! binding of every pass.
+//! One expansion over buffers of the caller.
 
+mod kernels;
 mod read;
 mod source;
 
 use super::{
     ExpandDispatch, ExpandInput, ExpandReport, ExpanderOptions, Expansion,
-    passes::{ExpandPass, Groups, WgslSources, divide, most_entries, tiles},
+    passes::{divide, most_entries, tiles},
 };
 use crate::cull::{
-    CullError, CullingTier,
-    gpu::{
-        binding::{Access, layout_entry},
-        guard::guarded,
-        kernel::{KernelJob, compile_kernel},
-        limits::binding_limit,
-    },
+    CullError,
+    gpu::{guard::guarded, limits::binding_limit},
     layout::expand::{EXPAND_BUCKETS, ExpandParams, ExpandSlice, ExpandState, dispatch_offset},
     policy::{FEW_TILES, PERSISTENT_WORKGROUPS},
-    shaders,
 };
 use core::num::NonZeroU64;
+use kernels::{Kernels, SLICE_STRIDE};
 use source::Source;
+use std::sync::Arc;
 use wgpu::{
     BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, BindingResource, Buffer,
-    BufferBinding, BufferDescriptor, BufferUsages, ComputePass, ComputePipeline, Device, Queue,
+    BufferBinding, BufferDescriptor, BufferUsages, ComputePass, Device, Queue,
 };
-
-struct Kernel {
-    pass: &'static ExpandPass,
-    pipeline: ComputePipeline,
-    layout: BindGroupLayout,
-}
 
 /// Runs an [`Expansion`]: pass 1 and pass 2 in compute passes of the caller.
 ///
@@ -44,23 +34,17 @@ struct Kernel {
 ///   grow(device, &report)             room for what had none
 /// ```
 pub struct Expander {
-    expansion: Expansion,
-    fallback: Option<String>,
-    dispatch: ExpandDispatch,
-    merged: bool,
-    has_counts: bool,
-    passes: Vec<Kernel>,
-    /// Pass 1 for few sources; may be empty.
-    few: Vec<Kernel>,
-    items: Kernel,
+    /// Expanders of other inputs may share them.
+    kernels: Arc<Kernels>,
     params: Buffer,
-    slices: Buffer,
     state: Buffer,
     packed: Buffer,
     arena: Buffer,
     /// Bound in place of absent inputs.
     nothing: Buffer,
     entry_capacity: u32,
+    /// See [`Expander::reserve`].
+    least_entries: u32,
     bound: Option<Bound>,
 }
 
@@ -72,9 +56,6 @@ struct Bound {
     /// All buckets, then each.
     items: Vec<BindGroup>,
 }
-
-/// Distance of slices: WebGPU's greatest required alignment.
-const SLICE_STRIDE: u64 = 256;
 
 impl Expander {
     /// Compiles the passes. An expansion that the device cannot run gives way to
@@ -97,77 +78,25 @@ impl Expander {
         options: &ExpanderOptions<'_>,
         edit: impl Fn(&str, String) -> String,
     ) -> Result<Self, CullError> {
-        let (tier, features) = (options.tier, device.features());
-        tier.check(features, &device.limits())?;
-        tier.check_subgroup_size(device.adapter_info().subgroup_min_size)?;
-        if tier == CullingTier::Cpu {
-            let missing = "compute: an expander has no CPU form".into();
-            return Err(CullError::TierUnsupported { tier, missing });
-        }
-        let (expansion, fallback) = options.expansion.supported(features);
-        let strategy = expansion.strategy();
-        let sources = WgslSources {
-            tier,
-            counting: options
-                .counting
-                .map_or(shaders::EXPAND_COUNTS, |code| code.wgsl),
-            body: options.body.wgsl,
-        };
-        let build = |pass: &'static ExpandPass| {
-            let job = KernelJob {
-                tier,
-                label: pass.name,
-                source: edit(pass.name, pass.source(&sources)),
-                entry: pass.entry,
-                checks: options.shader_checks,
-            };
-            let second = pass.groups == Groups::Items;
-            let mut binds = vec![
-                layout_entry(0, Access::Uniform),
-                layout_entry(3, if second { Access::Read } else { Access::Write }),
-                layout_entry(4, if second { Access::Read } else { Access::Write }),
-            ];
-            if options.counting.is_none() {
-                binds.push(layout_entry(2, Access::Read));
-            }
-            if second {
-                binds.push(layout_entry(5, Access::Uniform));
-            } else {
-                binds.push(layout_entry(1, Access::Read));
-                if strategy.packed {
-                    binds.push(layout_entry(5, Access::Write));
-                }
-            }
-            let callers = match second {
-                true => options.body.layout,
-                false => options.counting.and_then(|code| code.layout),
-            };
-            let (pipeline, layout) = compile_kernel(device, &job, &binds, callers)?;
-            Ok(Kernel {
-                pass,
-                pipeline,
-                layout,
-            })
-        };
-        let build_all = |passes: &'static [ExpandPass]| passes.iter().map(build).collect();
-        let passes: Result<_, _> = build_all(strategy.passes);
-        let few: Result<_, _> = build_all(strategy.few);
+        let kernels = Kernels::build(device, options, &edit)?;
+        Ok(Self::of(device, Arc::new(kernels)))
+    }
+
+    /// Another expander with the same kernels, for another input.
+    #[must_use]
+    pub fn with_same_kernels(&self, device: &Device) -> Self {
+        Self::of(device, Arc::clone(&self.kernels))
+    }
+
+    fn of(device: &Device, kernels: Arc<Kernels>) -> Self {
         let storage = BufferUsages::STORAGE | BufferUsages::COPY_SRC;
-        Ok(Self {
-            expansion,
-            fallback,
-            dispatch: options.dispatch,
-            merged: options.merged || !strategy.buckets,
-            has_counts: options.counting.is_none(),
-            passes: passes?,
-            few: few?,
-            items: build(&strategy.items)?,
+        Self {
+            kernels,
             params: create(
                 device,
                 size_of::<ExpandParams>() as u64,
                 BufferUsages::UNIFORM | BufferUsages::COPY_DST,
             ),
-            slices: slices(device),
             state: create(
                 device,
                 size_of::<ExpandState>() as u64,
@@ -177,26 +106,34 @@ impl Expander {
             arena: create(device, 16, storage),
             nothing: create(device, 16, storage),
             entry_capacity: 0,
+            least_entries: 0,
             bound: None,
-        })
+        }
     }
 
     /// The expansion that runs.
     #[must_use]
     pub fn expansion(&self) -> Expansion {
-        self.expansion
+        self.kernels.expansion
     }
 
     /// Why it is not the one that was asked for: a line for the log.
     #[must_use]
     pub fn fallback(&self) -> Option<&str> {
-        self.fallback.as_deref()
+        self.kernels.fallback.as_deref()
+    }
+
+    /// From the next [`Self::prepare`] on, the lists of [`Expansion::ItemList`] and
+    /// [`Expansion::WorkgroupItems`] have room for at least `entries` entries. If no counts can
+    /// need more, no item is lost, and nothing has to be read back. Other expansions ignore it.
+    pub fn reserve(&mut self, entries: u32) {
+        self.least_entries = entries;
     }
 
     /// Binds the input and makes room. It does nothing if all is as it was, so it may be called
     /// each frame. The lists of [`Expansion::ItemList`] and [`Expansion::WorkgroupItems`] start
-    /// with one entry per source and [grow](Self::grow) to what is needed; all others have room for
-    /// any N.
+    /// with one entry per source, or with [more](Self::reserve), and [grow](Self::grow) to what
+    /// is needed; all others have room for any N.
     ///
     /// # Errors
     /// [`CullError::ExpansionTooLarge`]. [`CullError::NoCounts`], [`CullError::TooFewCounts`] and
@@ -208,19 +145,20 @@ impl Expander {
         queue: &Queue,
         input: &ExpandInput<'_>,
     ) -> Result<(), CullError> {
-        let prepared = Source::check(input, self.has_counts, &self.nothing).and_then(|source| {
-            let strategy = self.expansion.strategy();
-            let entries = match strategy.arena.most_entries {
-                Some(entries) => entries(source.most),
-                // A list that has grown stays long, if these sources leave room for it.
-                None => {
-                    let room = most_entries(strategy, source.most, arena_limit(device));
-                    let kept = self.entry_capacity.min(room);
-                    kept.max(source.most).max(1)
-                }
-            };
-            self.bind((device, queue), source, entries)
-        });
+        let prepared =
+            Source::check(input, self.kernels.has_counts, &self.nothing).and_then(|source| {
+                let strategy = self.kernels.expansion.strategy();
+                let entries = match strategy.arena.most_entries {
+                    Some(entries) => entries(source.most),
+                    // A list that has grown stays long, if these sources leave room for it.
+                    None => {
+                        let room = most_entries(strategy, source.most, arena_limit(device));
+                        let kept = self.entry_capacity.min(room);
+                        kept.max(source.most).max(self.least_entries).max(1)
+                    }
+                };
+                self.bind((device, queue), source, entries)
+            });
         if prepared.is_err() {
             self.bound = None;
         }
@@ -244,7 +182,11 @@ impl Expander {
         let Some(source) = self.bound.as_ref().map(|bound| bound.source.clone()) else {
             return Ok(false);
         };
-        let room = most_entries(self.expansion.strategy(), source.most, arena_limit(device));
+        let room = most_entries(
+            self.kernels.expansion.strategy(),
+            source.most,
+            arena_limit(device),
+        );
         let wanted = report.needed.saturating_add(report.needed / 8);
         // If what is needed does not fit, `bind` refuses it.
         let entries = wanted.min(room).max(report.needed);
@@ -266,7 +208,11 @@ impl Expander {
         source: Source,
         entry_capacity: u32,
     ) -> Result<(), CullError> {
-        let (params, words) = divide(self.expansion.strategy(), source.most, entry_capacity);
+        let (params, words) = divide(
+            self.kernels.expansion.strategy(),
+            source.most,
+            entry_capacity,
+        );
         let params = ExpandParams {
             source_word: source.word,
             ..params
@@ -279,7 +225,7 @@ impl Expander {
         let bytes = (words * 4).max(16);
         if bytes > limit {
             return Err(CullError::ExpansionTooLarge {
-                expansion: self.expansion,
+                expansion: self.kernels.expansion,
                 sources: source.most,
                 bytes,
                 limit,
@@ -309,38 +255,45 @@ impl Expander {
                 Some(index) => entries.push(BindGroupEntry {
                     binding: 5,
                     resource: BindingResource::Buffer(BufferBinding {
-                        buffer: &self.slices,
+                        buffer: &self.kernels.slices,
                         offset: index * SLICE_STRIDE,
                         size: NonZeroU64::new(size_of::<ExpandSlice>() as u64),
                     }),
                 }),
                 None => {
                     entries.push(entry(1, &source.words));
-                    if self.expansion.strategy().packed {
+                    if self.kernels.expansion.strategy().packed {
                         entries.push(entry(5, &self.packed));
                     }
                 }
             }
             device.create_bind_group(&BindGroupDescriptor {
-                label: Some(self.expansion.name()),
+                label: Some(self.kernels.expansion.name()),
                 layout,
                 entries: &entries,
             })
         };
-        let has_counts = self.has_counts;
-        let Some(first) = self.passes.first() else {
+        let has_counts = self.kernels.has_counts;
+        let Some(first) = self.kernels.passes.first() else {
             return Ok(());
         };
-        let slices = if self.merged { 1 } else { EXPAND_BUCKETS + 1 };
-        let bound = Bound {
-            sources: group(&first.layout, None, has_counts),
-            items: (0..u64::from(slices))
-                .map(|index| group(&self.items.layout, Some(index), has_counts))
-                .collect(),
-            params,
-            source,
+        let slices = if self.kernels.merged {
+            1
+        } else {
+            EXPAND_BUCKETS + 1
         };
-        self.bound = Some(bound);
+        let (sources, items) = guarded(device, "bind groups of an expansion", || {
+            let items = (0..u64::from(slices))
+                .map(|index| group(&self.kernels.items.layout, Some(index), has_counts));
+            let sources = group(&first.layout, None, has_counts);
+            (sources, items.collect())
+        })?;
+        self.bound = Some(Bound {
+            source,
+            params,
+            sources,
+            items,
+        });
         Ok(())
     }
 
@@ -348,9 +301,9 @@ impl Expander {
     pub fn record_sources(&self, pass: &mut ComputePass<'_>, group: Option<&BindGroup>) {
         let Some(bound) = &self.bound else { return };
         let is_few = tiles(bound.params.source_capacity) <= u64::from(FEW_TILES);
-        let kernels = match is_few && !self.few.is_empty() {
-            true => &self.few,
-            false => &self.passes,
+        let kernels = match is_few && !self.kernels.few.is_empty() {
+            true => &self.kernels.few,
+            false => &self.kernels.passes,
         };
         for kernel in kernels {
             pass.set_pipeline(&kernel.pipeline);
@@ -366,11 +319,11 @@ impl Expander {
     /// Records pass 2, which follows pass 1. `group` is what [`ExpanderOptions::body`] binds.
     pub fn record_items(&self, pass: &mut ComputePass<'_>, group: Option<&BindGroup>) {
         let Some(bound) = &self.bound else { return };
-        pass.set_pipeline(&self.items.pipeline);
+        pass.set_pipeline(&self.kernels.items.pipeline);
         if let Some(group) = group {
             pass.set_bind_group(1, group, &[]);
         }
-        let slices = if self.merged {
+        let slices = if self.kernels.merged {
             0..1
         } else {
             1..EXPAND_BUCKETS + 1
@@ -380,7 +333,7 @@ impl Expander {
                 continue;
             };
             pass.set_bind_group(0, items, &[]);
-            match self.dispatch {
+            match self.kernels.dispatch {
                 ExpandDispatch::Persistent => pass.dispatch_workgroups(PERSISTENT_WORKGROUPS, 1, 1),
                 ExpandDispatch::Indirect => {
                     pass.dispatch_workgroups_indirect(&self.state, dispatch_offset(slice));
@@ -409,28 +362,4 @@ fn entry(binding: u32, buffer: &Buffer) -> BindGroupEntry<'_> {
         binding,
         resource: buffer.as_entire_binding(),
     }
-}
-
-/// The slices: all buckets, then each.
-fn slices(device: &Device) -> Buffer {
-    let buffer = device.create_buffer(&BufferDescriptor {
-        label: Some("gpu_culling expansion slices"),
-        size: (u64::from(EXPAND_BUCKETS) + 1) * SLICE_STRIDE,
-        usage: BufferUsages::UNIFORM,
-        mapped_at_creation: true,
-    });
-    let mut bytes = vec![0u8; buffer.size() as usize];
-    for (index, bytes) in bytes.chunks_exact_mut(SLICE_STRIDE as usize).enumerate() {
-        let slice = ExpandSlice {
-            bucket: (index as u32).checked_sub(1).unwrap_or(EXPAND_BUCKETS),
-            ..ExpandSlice::default()
-        };
-        bytes[..size_of::<ExpandSlice>()].copy_from_slice(bytemuck::bytes_of(&slice));
-    }
-    buffer
-        .slice(..)
-        .get_mapped_range_mut()
-        .copy_from_slice(&bytes);
-    buffer.unmap();
-    buffer
 }

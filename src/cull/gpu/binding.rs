@@ -1,40 +1,61 @@
 //! What a kernel binds, and how.
 
-use wgpu::{BindGroupLayoutEntry, BindingType, BufferBindingType, ShaderStages};
+use wgpu::{
+    BindGroupLayoutEntry, BindingType, BufferBindingType, ShaderStages, TextureSampleType,
+    TextureViewDimension,
+};
 
-/// How a kernel uses a buffer.
+/// How a kernel uses a buffer or a texture.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     Uniform,
     Read,
     Write,
+    /// A depth texture with one sample per pixel.
+    Depth,
+    /// A depth texture with several samples per pixel.
+    MultisampledDepth,
 }
 
-/// A binding of group 0. `S` names the buffers of a family of kernels.
+impl Access {
+    fn binding_type(self) -> BindingType {
+        let buffer = |ty| BindingType::Buffer {
+            ty,
+            has_dynamic_offset: false,
+            min_binding_size: None,
+        };
+        let storage = |read_only| buffer(BufferBindingType::Storage { read_only });
+        let depth = |multisampled| BindingType::Texture {
+            sample_type: TextureSampleType::Depth,
+            view_dimension: TextureViewDimension::D2,
+            multisampled,
+        };
+        match self {
+            Self::Uniform => buffer(BufferBindingType::Uniform),
+            Self::Read => storage(true),
+            Self::Write => storage(false),
+            Self::Depth => depth(false),
+            Self::MultisampledDepth => depth(true),
+        }
+    }
+}
+
+/// A binding of group 0. `S` names what a family of kernels binds.
 #[derive(Clone, Copy)]
 pub(crate) struct Bind<S> {
     /// `@binding(number)`.
     pub number: u32,
-    /// The buffer.
+    /// The buffer or the texture.
     pub slot: S,
     pub access: Access,
 }
 
-/// The layout of a buffer of a compute pass.
+/// The layout of a binding of a compute pass.
 pub(crate) fn layout_entry(binding: u32, access: Access) -> BindGroupLayoutEntry {
     BindGroupLayoutEntry {
         binding,
         visibility: ShaderStages::COMPUTE,
-        ty: BindingType::Buffer {
-            ty: match access {
-                Access::Uniform => BufferBindingType::Uniform,
-                access => BufferBindingType::Storage {
-                    read_only: access == Access::Read,
-                },
-            },
-            has_dynamic_offset: false,
-            min_binding_size: None,
-        },
+        ty: access.binding_type(),
         count: None,
     }
 }

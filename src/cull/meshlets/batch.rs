@@ -1,6 +1,7 @@
 //! The GPU side of a batch's meshlet stages.
 
 use super::{
+    items::{ItemBatch, ItemKernels, Needs},
     layout::{
         CELL_TILE, CELL_WORDS, MESHLET_TILE, MeshletRow, MeshletSizes, MeshletSpan, MeshletTotals,
         result_offset,
@@ -46,10 +47,15 @@ pub(super) struct MeshletBatch {
     survivors: Growable,
     draws: Growable,
     results: Growable,
+    source_count: Growable,
     pub room: Room,
     /// Bumped when `survivors` is replaced: draws must bind it again.
     pub version: Version,
     bind_groups: Vec<BindGroup>,
+    /// `None` if its survivors are expanded by a division.
+    pub items: Option<ItemBatch>,
+    /// What the expansion was refused for: it is tried again when that changes.
+    refused: Option<Needs>,
     /// Versions that the bind groups were made for.
     bound: Option<(BatchVersion, Version)>,
     /// The tables of the current frame.
@@ -79,9 +85,12 @@ impl MeshletBatch {
             survivors: new("gpu_culling meshlet survivors", storage),
             draws: new("gpu_culling meshlet draws", drawn),
             results: new("gpu_culling meshlet results", drawn),
+            source_count: new("gpu_culling meshlet source count", storage),
             room: Room::default(),
             version: Version::new(),
             bind_groups: Vec::new(),
+            items: None,
+            refused: None,
             bound: None,
             row_table: Vec::new(),
             most_items: 0,
@@ -141,8 +150,59 @@ impl MeshletBatch {
             &self.survivors,
             &self.draws,
             &self.results,
+            &self.source_count,
         ];
-        arrays.map(|array| array.buffer.size()).iter().sum()
+        let items = self.items.as_ref().map_or(0, ItemBatch::bytes);
+        items + arrays.map(|array| array.buffer.size()).iter().sum::<u64>()
+    }
+
+    /// Makes room for an expansion with these kernels, or for the division without any.
+    ///
+    /// # Errors
+    /// Why the survivors are expanded by the division instead; once, until it succeeds or another
+    /// expansion is tried.
+    pub fn prepare_items(
+        &mut self,
+        gpu: Gpu<'_>,
+        kernels: Option<&ItemKernels>,
+        inputs: &Inputs<'_>,
+    ) -> Result<(), CullError> {
+        let items = self.items.take();
+        let Some(kernels) = kernels else {
+            self.refused = None;
+            return Ok(());
+        };
+        let places = inputs.survivors.size() / 4;
+        let needs = Needs::of(
+            kernels.expansion(),
+            &self.row_table,
+            self.room.cells,
+            places,
+        );
+        if self.refused == Some(needs) {
+            return Ok(());
+        }
+        let prepared = match items.filter(|items| items.is_of(kernels)) {
+            Some(items) => Ok(items),
+            None => ItemBatch::new(gpu.device, kernels),
+        }
+        .and_then(|mut items| {
+            items.prepare(gpu, needs, &self.source_count.buffer)?;
+            Ok(items)
+        });
+        match prepared {
+            Ok(items) => {
+                (self.items, self.refused) = (Some(items), None);
+                Ok(())
+            }
+            Err(error) => {
+                let before = self.refused.replace(needs);
+                match before.is_some_and(|before| before.expansion == needs.expansion) {
+                    true => Ok(()),
+                    false => Err(error),
+                }
+            }
+        }
     }
 
     /// Uploads the tables and makes room. Returns the number of bytes uploaded. After an error, the
@@ -150,7 +210,7 @@ impl MeshletBatch {
     pub fn prepare(
         &mut self,
         gpu: Gpu<'_>,
-        pipelines: &Pipelines,
+        (pipelines, kernels): (&Pipelines, Option<&ItemKernels>),
         inputs: &Inputs<'_>,
     ) -> Result<u64, CullError> {
         let rows = self.row_table.len() as u64;
@@ -179,7 +239,8 @@ impl MeshletBatch {
             self.version.bump();
             replaced = true;
         }
-        if replaced || self.bound != Some(inputs.version) || self.bind_groups.is_empty() {
+        let is_unbound = self.items.as_ref().is_some_and(ItemBatch::is_unbound);
+        if replaced || is_unbound || self.bound != Some(inputs.version) {
             self.bound = Some(inputs.version);
             let buffer = |slot| match slot {
                 Slot::Sizes => &self.sizes.gpu.buffer,
@@ -196,8 +257,12 @@ impl MeshletBatch {
                 Slot::MeshletSurvivors => &self.survivors.buffer,
                 Slot::Draws => &self.draws.buffer,
                 Slot::Results => &self.results.buffer,
+                Slot::SourceCount => &self.source_count.buffer,
             };
             self.bind_groups = guarded(gpu.device, "bind groups of meshlets", || {
+                if let (Some(items), Some(kernels)) = (&mut self.items, kernels) {
+                    items.bind(gpu.device, kernels, buffer);
+                }
                 pipelines.bind(gpu.device, buffer)
             })?;
         }

@@ -1,20 +1,18 @@
-//! The meshlet stages, which follow a culler's stages: prepare, record, draw, read back.
+//! The meshlet stages, which follow a culler's stages: what they hold, and the frame's plan.
 
 use super::{
     batch::{Inputs, MeshletBatch, Room, most_cells},
-    layout::{
-        CELL_WORDS, ITEM_MESHLETS, MESHLET_TILE, MeshletResult, MeshletRow, MeshletTotals,
-        result_offset,
-    },
+    expansion::MeshletExpansion,
+    items::Items,
+    layout::{CELL_WORDS, ITEM_MESHLETS, MESHLET_TILE, MeshletResult, MeshletRow, MeshletTotals},
     options::MeshletOptions,
-    pipelines::{MeshletStage, Pipelines},
+    pipelines::{Form, MeshletStage, Pipelines},
     readback::{MeshletCounts, RowMeaning},
     tables::{MeshletMeshId, Tables},
 };
 use crate::{
     cull::{
-        BatchKey, CullError, CullFrame, Culler, CullingTier, DrawPart, DrawSource, Follower, Gpu,
-        PassRecorder,
+        BatchKey, CullError, CullFrame, Culler, CullingTier, DrawPart, DrawSource, Gpu,
         gpu::{limits::binding_limit, staging::StagingRing},
         layout::DrawCommand,
         policy::{KEEP_FRAMES, RETRY_AFTER},
@@ -22,7 +20,7 @@ use crate::{
     meshlet::Meshlet,
 };
 use std::collections::HashMap;
-use wgpu::{CommandEncoder, ComputePass, Device};
+use wgpu::Device;
 
 /// Which faces of triangles a pipeline draws. It decides which meshlets the cones may reject.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,7 +53,9 @@ const MOST_CELLS: u64 = 1 << 24;
 
 /// Tests the meshlets of the survivors of a [`Culler`].
 pub struct MeshletCuller {
-    pipelines: Pipelines,
+    pub(super) pipelines: Pipelines,
+    /// The expansions other than the division.
+    pub(super) items: Items,
     options: MeshletOptions,
     limits: Room,
     pub(super) most_draws: u64,
@@ -66,9 +66,9 @@ pub struct MeshletCuller {
     /// Index of the meshlet row, by index of the batch and index of the row in the batch.
     pub(super) lookup: HashMap<(usize, u32), u32>,
     pub(super) meanings: HashMap<BatchKey, Vec<RowMeaning>>,
-    readback: StagingRing<Vec<(BatchKey, Vec<RowMeaning>)>>,
+    pub(super) readback: StagingRing<Vec<(BatchKey, Vec<RowMeaning>)>>,
     counts: Option<MeshletCounts>,
-    frame: u64,
+    pub(super) frame: u64,
     uploaded: u64,
     /// Batches that the device refused, and the frame in which it did.
     pub(super) refused: HashMap<BatchKey, u64>,
@@ -98,15 +98,18 @@ impl MeshletCuller {
         device: &Device,
         tier: CullingTier,
         options: MeshletOptions,
-        edit: impl Fn(MeshletStage, String) -> String,
+        edit: impl Fn(MeshletStage, String) -> String + Send + Sync + 'static,
     ) -> Result<Option<Self>, CullError> {
         if tier == CullingTier::Cpu {
             return Ok(None);
         }
         let binding = binding_limit(&device.limits());
         let cells = (binding / (u64::from(CELL_WORDS) * 4)).min(MOST_CELLS) as u32;
+        let items = Items::new(tier, options, Box::new(edit));
+        let forms = [Form::Any, Form::Division];
         Ok(Some(Self {
-            pipelines: Pipelines::build(device, tier, &options, &edit)?,
+            pipelines: Pipelines::build(device, tier, &options, &forms, items.edit())?,
+            items,
             limits: Room {
                 cells: cells - 1,
                 survivors: (binding / 4).min(u64::from(u32::MAX)) as u32,
@@ -238,7 +241,20 @@ impl MeshletCuller {
             meshlets: self.tables.buffer(),
             version: (version, self.tables.version),
         };
-        match batch.prepare(gpu, &self.pipelines, &inputs) {
+        let levels = self
+            .meanings
+            .get(&key)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let has_levels = levels.iter().any(|row| row.level > 0);
+        self.items.ready(gpu.device, has_levels);
+        let kernels = self.items.kernels(has_levels);
+        let expanded = batch.prepare_items(gpu, kernels, &inputs);
+        let prepared = batch.prepare(gpu, (&self.pipelines, kernels), &inputs);
+        if let Err(error) = expanded {
+            self.items.note("\"division\"", &error.to_string());
+        }
+        match prepared {
             Ok(bytes) => {
                 self.uploaded += bytes;
                 self.refused.remove(&key);
@@ -265,6 +281,36 @@ impl MeshletCuller {
     /// Errors of the device since the last call. The sets that they concern are drawn whole.
     pub fn take_errors(&mut self) -> Vec<CullError> {
         core::mem::take(&mut self.errors)
+    }
+
+    /// How survivors are expanded from the next frame on ([`MeshletOptions::expansion`]).
+    pub fn set_expansion(&mut self, expansion: MeshletExpansion) {
+        self.items.set(expansion);
+    }
+
+    /// How survivors are to be expanded.
+    #[must_use]
+    pub fn asked_expansion(&self) -> MeshletExpansion {
+        self.items.way()
+    }
+
+    /// How survivors of the current frame are expanded; never [`MeshletExpansion::Auto`]. If pages
+    /// differ, the one that is not the division. `None` without meshlets to test.
+    #[must_use]
+    pub fn expansion(&self) -> Option<MeshletExpansion> {
+        let batches = self.keys.iter().map(|(_, key)| self.batches.get(key));
+        let mut expansions = batches.flatten().map(|batch| match &batch.items {
+            Some(items) => MeshletExpansion::By(items.expansion()),
+            None => MeshletExpansion::Division,
+        });
+        let first = expansions.next()?;
+        Some(expansions.fold(first, MeshletExpansion::max))
+    }
+
+    /// Lines for the log since the last call: which expansion is used instead of the one that was
+    /// asked for, and why.
+    pub fn take_notes(&mut self) -> Vec<String> {
+        self.items.take_notes()
     }
 
     /// Grows the buffers that were too small a few frames ago.
@@ -309,36 +355,6 @@ impl MeshletCuller {
         self.counts = Some(counts);
     }
 
-    /// Whether the frame has meshlets to test.
-    #[must_use]
-    pub fn has_gpu_work(&self) -> bool {
-        !self.keys.is_empty()
-    }
-
-    /// Records one stage of all batches, in the order of [`MeshletStage::ALL`].
-    fn record_stage(&self, stage: MeshletStage, pass: &mut ComputePass<'_>) {
-        let batches = self.keys.iter().filter_map(|(_, key)| {
-            let batch = self.batches.get(key)?;
-            let rows = batch.row_table.len() as u32;
-            Some((rows, batch.most_items, batch.bind_groups()))
-        });
-        self.pipelines.record(stage, batches, pass);
-    }
-
-    /// Records the copy of the counters.
-    fn record_readback(&mut self, device: &Device, encoder: &mut CommandEncoder) {
-        let mut copies = Vec::new();
-        let mut meaning = Vec::new();
-        for (_, key) in &self.keys {
-            if let (Some(batch), Some(rows)) = (self.batches.get(key), self.meanings.get(key)) {
-                copies.push((batch.results(), result_offset(rows.len() as u32)));
-                meaning.push((*key, rows.clone()));
-            }
-        }
-        self.readback
-            .record(device, encoder, self.frame, &copies, meaning);
-    }
-
     /// Ends a frame. Call this after its commands were submitted.
     pub fn finish(&mut self) {
         self.readback.after_submit();
@@ -349,26 +365,5 @@ impl MeshletCuller {
     pub fn take_counts(&mut self) -> Option<MeshletCounts> {
         self.learn();
         self.counts.take()
-    }
-}
-
-impl Follower for MeshletCuller {
-    fn has_work(&self) -> bool {
-        self.has_gpu_work()
-    }
-
-    fn record(
-        &mut self,
-        _: &Culler,
-        device: &Device,
-        encoder: &mut CommandEncoder,
-        passes: &mut dyn PassRecorder,
-    ) {
-        for stage in MeshletStage::ALL {
-            passes.pass(encoder, stage.span(), &mut |pass| {
-                self.record_stage(stage, pass);
-            });
-        }
-        self.record_readback(device, encoder);
     }
 }

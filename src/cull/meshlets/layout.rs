@@ -109,10 +109,11 @@ pub struct MeshletSpan {
     pub first_survivor: u32,
     /// Number of meshlets of survivors that lie outside the view.
     pub outside: u32,
+    /// Number of survivors of the rows before this one: the first source of an expansion of all
+    /// rows.
+    pub first_source: u32,
     /// Padding.
     pub pad_a: u32,
-    /// Padding.
-    pub pad_b: u32,
 }
 
 /// Sums over all rows of a batch.
@@ -127,6 +128,8 @@ pub struct MeshletTotals {
     pub needed_cells: u32,
     /// Number of ids that must fit so that no row is drawn whole.
     pub needed_survivors: u32,
+    /// Number of survivors of all rows whose cells fit: the sources of an expansion of all rows.
+    pub source_count: u32,
 }
 
 /// What was drawn of a row.

@@ -1,5 +1,7 @@
 //! The options of the meshlet stages.
 
+use super::expansion::MeshletExpansion;
+
 /// Options of a [`MeshletCuller`](super::MeshletCuller).
 #[derive(Clone, Copy, Debug)]
 pub struct MeshletOptions {
@@ -15,6 +17,8 @@ pub struct MeshletOptions {
     /// Largest number of workgroups of 128 threads for a stage whose amount of work only the GPU
     /// knows. The default is 4,096: more threads than any GPU runs at once.
     pub workgroups: u32,
+    /// How survivors are expanded to meshlets.
+    pub expansion: MeshletExpansion,
     /// Whether the capacities stay fixed, so that rows that do not fit are always drawn whole (for
     /// tests; off by default).
     pub keeps_capacity: bool,
@@ -27,6 +31,7 @@ impl Default for MeshletOptions {
             cell_capacity: 1 << 18,
             survivor_capacity: 1 << 22,
             workgroups: 4096,
+            expansion: MeshletExpansion::Auto,
             keeps_capacity: false,
         }
     }

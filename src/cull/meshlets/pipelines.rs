@@ -8,7 +8,7 @@ use crate::cull::{
         kernel::KernelJob,
         program::Program,
     },
-    shaders::kernels,
+    shaders::{Composed, kernels},
 };
 use wgpu::{BindGroup, Buffer, Device};
 
@@ -61,29 +61,42 @@ impl MeshletStage {
         }
     }
 
-    /// The whole WGSL of the stage on `tier` (the `Cpu` tier has none and gets the one of
-    /// `Workgroup`).
+    /// The whole WGSL of the stage's kernels on `tier` (the `Cpu` tier has none and gets the one of
+    /// `Workgroup`), without the kernels of an expansion.
     #[must_use]
-    pub fn source(self, tier: CullingTier) -> String {
-        let composed = match self {
-            Self::Expand => &kernels::MESHLET_EXPAND,
-            Self::Vote => &kernels::MESHLET_VOTE,
-            Self::Scan => &kernels::MESHLET_SCAN,
-            Self::Compact => &kernels::MESHLET_COMPACT,
-            Self::Args => &kernels::MESHLET_ARGS,
-        };
-        composed.on(tier).to_owned()
+    pub fn sources(self, tier: CullingTier) -> Vec<&'static str> {
+        let mut sources: Vec<_> = self
+            .kernels()
+            .iter()
+            .map(|kernel| kernel.composed.on(tier))
+            .collect();
+        sources.dedup();
+        sources
     }
 
     fn kernels(self) -> &'static [Kernel] {
         match self {
-            Self::Expand => &[EXPAND],
+            Self::Expand => &[EXPAND, CLEAR],
             Self::Vote => &[VOTE],
-            Self::Scan => &[SCAN, SPINE],
+            Self::Scan => &[SCAN, SCAN_BITS, SPINE],
             Self::Compact => &[COMPACT],
             Self::Args => &[ARGS],
         }
     }
+}
+
+/// A change of a stage's WGSL: a test breaks it.
+pub(super) type StageEdit = dyn Fn(MeshletStage, String) -> String + Send + Sync;
+
+/// The batches that a kernel is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// All.
+    Any,
+    /// Those whose survivors are expanded by a division.
+    Division,
+    /// Those whose survivors are expanded by an [`Expander`](crate::cull::Expander).
+    Items,
 }
 
 /// A buffer that a kernel binds; its number in the shaders.
@@ -103,11 +116,14 @@ pub(super) enum Slot {
     MeshletSurvivors = 11,
     Draws = 12,
     Results = 13,
+    SourceCount = 14,
 }
 
-/// An entry point: what it reads, what it writes, how it is dispatched.
+/// An entry point: what it is for, what it reads, what it writes, how it is dispatched.
 struct Kernel {
+    composed: &'static Composed,
     entry: &'static str,
+    form: Form,
     reads: &'static [Slot],
     writes: &'static [Slot],
     dispatch: Dispatch,
@@ -125,13 +141,25 @@ enum Dispatch {
 }
 
 const EXPAND: Kernel = Kernel {
+    composed: &kernels::MESHLET_EXPAND,
     entry: "expand",
+    form: Form::Any,
     reads: &[Slot::Sizes, Slot::Rows, Slot::BatchArgs],
     writes: &[Slot::Spans],
     dispatch: Dispatch::One,
 };
+const CLEAR: Kernel = Kernel {
+    composed: &kernels::MESHLET_CLEAR,
+    entry: "clear",
+    form: Form::Items,
+    reads: &[Slot::Spans],
+    writes: &[Slot::Words, Slot::SourceCount],
+    dispatch: Dispatch::Stride,
+};
 const VOTE: Kernel = Kernel {
+    composed: &kernels::MESHLET_VOTE,
     entry: "vote",
+    form: Form::Division,
     reads: &[
         Slot::Sizes,
         Slot::Rows,
@@ -144,19 +172,33 @@ const VOTE: Kernel = Kernel {
     dispatch: Dispatch::Stride,
 };
 const SCAN: Kernel = Kernel {
+    composed: &kernels::MESHLET_SCAN,
     entry: "scan",
+    form: Form::Division,
     reads: &[Slot::Spans],
     writes: &[Slot::Counts, Slot::Partials],
     dispatch: Dispatch::Stride,
 };
+const SCAN_BITS: Kernel = Kernel {
+    composed: &kernels::MESHLET_SCAN_BITS,
+    entry: "scan",
+    form: Form::Items,
+    reads: &[Slot::Spans, Slot::Words],
+    writes: &[Slot::Counts, Slot::Partials],
+    dispatch: Dispatch::Stride,
+};
 const SPINE: Kernel = Kernel {
+    composed: &kernels::MESHLET_SCAN,
     entry: "spine",
+    form: Form::Any,
     reads: &[Slot::Spans],
     writes: &[Slot::Counts, Slot::Partials],
     dispatch: Dispatch::One,
 };
 const COMPACT: Kernel = Kernel {
+    composed: &kernels::MESHLET_COMPACT,
     entry: "compact",
+    form: Form::Any,
     reads: &[
         Slot::Sizes,
         Slot::Rows,
@@ -170,7 +212,9 @@ const COMPACT: Kernel = Kernel {
     dispatch: Dispatch::Stride,
 };
 const ARGS: Kernel = Kernel {
+    composed: &kernels::MESHLET_ARGS,
     entry: "write_args",
+    form: Form::Any,
     reads: &[
         Slot::Sizes,
         Slot::Rows,
@@ -191,7 +235,18 @@ struct Built {
     program: Program<Slot>,
 }
 
-/// All kernels of one tier.
+/// A batch, as the dispatches of its kernels see it.
+#[derive(Clone, Copy)]
+pub(super) struct BatchWork<'a> {
+    pub rows: u32,
+    /// Number of work items if every instance survived.
+    pub most_items: u64,
+    /// Whether its survivors are expanded by a division.
+    pub is_divided: bool,
+    pub bind_groups: &'a [BindGroup],
+}
+
+/// The kernels of some forms on one tier.
 pub(super) struct Pipelines {
     built: Vec<Built>,
     /// Workgroups of a dispatch at most.
@@ -201,16 +256,18 @@ pub(super) struct Pipelines {
 }
 
 impl Pipelines {
-    /// Compiles the kernels; `edit` may change the WGSL of a stage (a test breaks it).
+    /// Compiles the kernels of these forms; `edit` may change the WGSL of a stage.
     pub fn build(
         device: &Device,
         tier: CullingTier,
         options: &MeshletOptions,
-        edit: &dyn Fn(MeshletStage, String) -> String,
+        forms: &[Form],
+        edit: &StageEdit,
     ) -> Result<Self, CullError> {
         let mut built = Vec::new();
         for stage in MeshletStage::ALL {
-            for kernel in stage.kernels() {
+            let kernels = stage.kernels().iter();
+            for kernel in kernels.filter(|kernel| forms.contains(&kernel.form)) {
                 built.push(build(
                     device,
                     (stage, kernel),
@@ -236,24 +293,27 @@ impl Pipelines {
             .collect()
     }
 
-    /// Records a stage of all batches: rows and most work items of each, and its bind groups.
+    /// Records a stage of all batches.
     pub fn record<'a>(
         &self,
         stage: MeshletStage,
-        batches: impl Iterator<Item = (u32, u64, &'a [BindGroup])> + Clone,
+        batches: impl Iterator<Item = BatchWork<'a>> + Clone,
         pass: &mut wgpu::ComputePass<'_>,
     ) {
         let kernels = self.built.iter().enumerate();
         for (index, built) in kernels.filter(|(_, built)| built.stage == stage) {
             pass.set_pipeline(built.program.pipeline());
-            for (rows, most_items, groups) in batches.clone() {
-                let Some(group) = groups.get(index) else {
+            for batch in batches.clone() {
+                let Some(group) = batch.bind_groups.get(index) else {
                     continue;
                 };
+                if built.kernel.form == Form::Division && !batch.is_divided {
+                    continue;
+                }
                 let workgroups = match built.kernel.dispatch {
                     Dispatch::One => 1,
-                    Dispatch::Stride => most_items.clamp(1, u64::from(self.stride)) as u32,
-                    Dispatch::Rows => rows,
+                    Dispatch::Stride => batch.most_items.clamp(1, u64::from(self.stride)) as u32,
+                    Dispatch::Rows => batch.rows,
                 };
                 pass.set_bind_group(0, group, &[]);
                 pass.dispatch_workgroups(workgroups.min(self.workgroups), 1, 1);
@@ -266,13 +326,13 @@ fn build(
     device: &Device,
     (stage, kernel): (MeshletStage, &'static Kernel),
     (tier, checks): (CullingTier, bool),
-    edit: &dyn Fn(MeshletStage, String) -> String,
+    edit: &StageEdit,
 ) -> Result<Built, CullError> {
     let label = stage.name();
     let job = KernelJob {
         tier,
         label,
-        source: edit(stage, stage.source(tier)),
+        source: edit(stage, kernel.composed.on(tier).to_owned()),
         entry: kernel.entry,
         checks,
     };

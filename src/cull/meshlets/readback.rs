@@ -76,7 +76,7 @@ impl RowMeaning {
 }
 
 /// Everything that the stages read and wrote for one batch, read back with a wait: for tests.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct MeshletBatchData {
     /// Sizes.
     pub sizes: MeshletSizes,

@@ -22,16 +22,21 @@ const NOWHERE: DistanceBand = DistanceBand {
 /// A level begins at the distance at which its error is seen as the greatest that the view
 /// allows. Distances are measured in the world, in radii of the instance's sphere in the set's
 /// units. If the view cannot tell levels apart, it keeps the full mesh at every distance and the
-/// coarser levels nowhere.
+/// coarser levels nowhere; so it does if the request starts at an error, with all of its levels.
 pub(crate) fn bands(
     eye: Option<LodEye>,
     request: &CullRequest,
 ) -> impl Iterator<Item = DistanceBand> {
     let coarser = request.coarser.as_deref().unwrap_or_default();
+    let errors = request.errors;
+    let has_borders = !coarser.is_empty() || errors.start.is_some() || errors.end.is_some();
     let (radius, fade) = (request.sphere.radius, request.fade);
-    let stretch = greatest_stretch(&request.world_from_local.matrix3);
-    let eye = eye.filter(|eye| eye.position.is_finite());
     let usable = |value: &f32| value.is_finite() && *value > 0.0;
+    let eye = eye.filter(|eye| {
+        let is_measured = has_borders || request.range.is_some();
+        eye.position.is_finite() && (is_measured || usable(&eye.least_resolution))
+    });
+    let stretch = eye.map_or(0.0, |_| greatest_stretch(&request.world_from_local.matrix3));
     // Radii per unit of error, and the radii from which instances are too small.
     let per_error = eye.map(|eye| eye.resolution * stretch / radius);
     let per_error = per_error.filter(usable);
@@ -46,7 +51,7 @@ pub(crate) fn bands(
         ..DistanceBand::default()
     };
     if let Some(eye) = eye {
-        if (per_error.is_some() && !coarser.is_empty()) || too_small.is_some() {
+        if (per_error.is_some() && has_borders) || too_small.is_some() {
             whole.flags |= match eye.is_orthographic {
                 true => BAND_BY_SIZE,
                 false => BAND_BY_DISTANCE,
@@ -60,20 +65,36 @@ pub(crate) fn bands(
             whole.eye = eye.position;
         }
     }
+    // Errors at which levels begin. The first level begins at the request's start; behind the last
+    // one is the request's end.
+    let border = move |at: usize| {
+        let most = errors.end.unwrap_or(f32::INFINITY);
+        match at.checked_sub(1) {
+            None => errors.start,
+            Some(before) if before == coarser.len() => errors.end,
+            Some(before) => coarser.get(before).map(|level| level.error.min(most)),
+        }
+    };
     let mut begin = 0.0;
     (0..=coarser.len()).map(move |level| {
         let Some(per_error) = per_error else {
-            return if level == 0 { whole } else { NOWHERE };
+            return match level == 0 && errors.start.is_none() {
+                true => whole,
+                false => NOWHERE,
+            };
         };
-        let begin_of = |level: usize| Some(coarser.get(level)?.error.max(0.0) * per_error);
+        let begin_of = |at: usize| Some(border(at)?.max(0.0) * per_error);
+        if level == 0 {
+            begin = begin_of(0).unwrap_or(0.0);
+        }
         let mut band = DistanceBand {
             low: squared(begin),
             ..whole
         };
-        if let Some(next) = begin_of(level) {
+        if let Some(next) = begin_of(level + 1) {
             begin = next.max(begin);
             // At most two levels overlap.
-            let after = begin_of(level + 1).map_or(f32::INFINITY, |after| after.max(begin));
+            let after = begin_of(level + 2).map_or(f32::INFINITY, |after| after.max(begin));
             let end = squared((begin * overlap).min(after));
             band.high = if band.high < 0.0 {
                 end

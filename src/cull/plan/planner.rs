@@ -2,60 +2,42 @@
 //! are updated.
 
 use super::{
-    BoundingSphere, DrawShape, Plan, PlanLimits, PlanRequest, bands::bands, view::CullView,
+    BoundingSphere, DrawPart, DrawShape, Plan, PlanLimits, PlanRequest,
+    bands::bands,
+    planned::{BatchKey, Planned, RowMeaning, batch_keys},
+    view::CullView,
 };
 use crate::cull::{
     gpu::version::Version,
-    layout::ViewPlanes,
-    request::{CoarserLevel, CullFrame, CullRequest, Order},
-    store::{ResidentSets, Set, region::SetId},
+    layout::{BLOCK, ViewPlanes},
+    occlusion::{DrawList, OcclusionView, rows::OccludedRows},
+    request::{CoarserLevel, CullFrame, CullRequest, ErrorRange, Order},
+    store::{
+        ResidentSets, Set,
+        region::{Region, SetId},
+    },
 };
 use core::ops::Range;
 use glam::Affine3A;
 use std::sync::Arc;
 
-/// Name of a batch, which stays the same from frame to frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct BatchKey {
-    /// The page.
-    pub page: usize,
-    /// Index among the batches of the page.
-    pub ordinal: usize,
-}
-
-/// What the rows of a batch stand for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct RowMeaning {
-    /// [`CullRequest::key`].
-    pub request: u64,
-    /// Index of the view in the frame.
-    pub view: u32,
-    /// Index of the level of detail.
-    pub level: u32,
-    /// Number of instances that the row tests; 0 for coarser levels.
-    pub tested: u32,
-}
-
 /// The plan of the current frame, and what it was made from.
 pub(in crate::cull) struct Planner {
     limits: PlanLimits,
-    plan: Plan,
+    planned: Planned,
+    /// Rows that may be hidden.
+    occluded: OccludedRows,
     /// `None` before the first frame.
     inputs: Option<PlanInputs>,
-    /// Keys of the plan's batches.
-    keys: Vec<BatchKey>,
-    /// Meanings of the rows of each batch.
-    meanings: Vec<Arc<[RowMeaning]>>,
 }
 
 impl Planner {
     pub fn new(limits: PlanLimits) -> Self {
         Self {
             limits,
-            plan: Plan::default(),
+            planned: Planned::default(),
+            occluded: OccludedRows::default(),
             inputs: None,
-            keys: Vec::new(),
-            meanings: Vec::new(),
         }
     }
 
@@ -77,32 +59,53 @@ impl Planner {
         });
     }
 
+    /// The batches of the current frame.
+    pub fn planned(&self) -> &Planned {
+        &self.planned
+    }
+
     /// The tables of the current frame.
     pub fn plan(&self) -> &Plan {
-        &self.plan
+        &self.planned.plan
     }
 
     /// Keys of the plan's batches.
     pub fn keys(&self) -> &[BatchKey] {
-        &self.keys
+        &self.planned.keys
     }
 
-    /// What the rows of a batch stand for.
-    pub fn meanings(&self, batch: usize) -> Option<&Arc<[RowMeaning]>> {
-        self.meanings.get(batch)
+    /// The limits of its plans.
+    pub fn limits(&self) -> PlanLimits {
+        self.limits
     }
 
-    /// Plans a frame. Returns whether anything except the views' planes changed.
-    pub fn plan_frame(&mut self, frame: &CullFrame, sets: &ResidentSets) -> bool {
+    /// Whether instances may be hidden in some view.
+    pub fn hides(&self) -> bool {
+        !self.occluded.is_empty()
+    }
+
+    /// The rows that may be hidden, and the tables to update.
+    pub fn occluded(&mut self) -> (&OccludedRows, &mut Plan) {
+        (&self.occluded, &mut self.planned.plan)
+    }
+
+    /// Plans a frame in whose views `occlusion` instances may be hidden. Returns whether anything
+    /// except the views' planes changed.
+    pub fn plan_frame(
+        &mut self,
+        frame: &CullFrame,
+        occlusion: &[OcclusionView],
+        sets: &ResidentSets,
+    ) -> bool {
         if self
             .inputs
             .as_mut()
-            .is_some_and(|inputs| inputs.still_hold(frame, sets))
+            .is_some_and(|inputs| inputs.still_hold(frame, occlusion, sets))
         {
             self.set_planes(frame);
             return false;
         }
-        self.build(frame, sets);
+        self.build(frame, occlusion, sets);
         true
     }
 
@@ -111,13 +114,13 @@ impl Planner {
         let mut each = RequestPlanes::default();
         for (index, request) in frame.requests.iter().enumerate() {
             for (slot, planes) in each.of(frame, request).iter().enumerate() {
-                self.plan.set_planes(index, slot, *planes);
+                self.planned.plan.set_planes(index, slot, *planes);
             }
         }
     }
 
-    fn build(&mut self, frame: &CullFrame, sets: &ResidentSets) {
-        let inputs = PlanInputs::of(frame, sets);
+    fn build(&mut self, frame: &CullFrame, occlusion: &[OcclusionView], sets: &ResidentSets) {
+        let inputs = PlanInputs::of(frame, occlusion, sets);
         let mut planes: Vec<ViewPlanes> = Vec::with_capacity(inputs.views.len());
         let mut shapes: Vec<DrawShape> = Vec::with_capacity(frame.requests.len());
         let mut ends = Vec::with_capacity(frame.requests.len());
@@ -142,12 +145,33 @@ impl Planner {
                 shapes: &shapes[first_shape..end.1],
                 fades: request.fade > 0.0,
                 rows: &planes[first_row..end.0],
+                row_group: 1,
             }
         });
         let requests: Vec<_> = requests.collect();
-        self.plan = Plan::build(&requests, self.limits);
-        self.keys = batch_keys(&self.plan);
-        self.meanings = row_meanings(frame, &self.plan);
+        let mut plan = Plan::build(&requests, self.limits);
+        let mut early = Vec::new();
+        self.occluded = OccludedRows::default();
+        for (index, view) in occlusion.iter().enumerate() {
+            for request in hidden_requests(frame, view, sets, self.limits) {
+                let Some(slot) = slot_of(frame, request, view.view) else {
+                    continue;
+                };
+                for part in plan.parts(request, slot).to_vec() {
+                    let key = frame.requests[request].key;
+                    let (request, view) = ((request, key), (index, view.key));
+                    let level = part.level as u32;
+                    self.occluded
+                        .add(&mut plan, (&part, None), request, view, level);
+                    early.push(part);
+                }
+            }
+        }
+        self.planned = Planned {
+            keys: batch_keys(&plan, None),
+            meanings: row_meanings(frame, &plan, &early),
+            plan,
+        };
         self.inputs = Some(inputs);
     }
 }
@@ -161,6 +185,8 @@ struct PlanInputs {
     versions: Vec<Option<Version>>,
     /// Views of all requests, request after request.
     views: Vec<u32>,
+    /// The views in which instances may be hidden: index, key, requests.
+    occlusion: Vec<(u32, u64, Vec<u32>)>,
 }
 
 #[derive(PartialEq)]
@@ -172,6 +198,8 @@ struct RequestInputs {
     shape: DrawShape,
     coarser: Option<Arc<[CoarserLevel]>>,
     fades: bool,
+    /// See [`ErrorRange::levels_before`].
+    levels_before: u32,
     order: Order,
     /// End of its views in [`PlanInputs::views`].
     views_end: usize,
@@ -187,6 +215,7 @@ impl RequestInputs {
             shape: request.shape,
             coarser: request.coarser.clone(),
             fades: request.fade > 0.0,
+            levels_before: request.errors.levels_before,
             order: request.order,
             views_end,
         }
@@ -194,7 +223,7 @@ impl RequestInputs {
 }
 
 impl PlanInputs {
-    fn of(frame: &CullFrame, sets: &ResidentSets) -> Self {
+    fn of(frame: &CullFrame, occlusion: &[OcclusionView], sets: &ResidentSets) -> Self {
         let (mut requests, mut views) = (Vec::new(), Vec::new());
         for request in &frame.requests {
             views.extend(views_of(frame, &request.views).map(|(view, _)| view));
@@ -205,6 +234,10 @@ impl PlanInputs {
             versions: versions(frame, sets).collect(),
             requests,
             views,
+            occlusion: occlusion
+                .iter()
+                .map(|view| (view.view, view.key, view.requests.clone()))
+                .collect(),
         }
     }
 
@@ -217,8 +250,13 @@ impl PlanInputs {
 
     /// Whether `frame` would produce the same plan (only the planes of its views may differ). True
     /// in steady state.
-    fn still_hold(&mut self, frame: &CullFrame, sets: &ResidentSets) -> bool {
-        if !self.have_requests_of(frame) {
+    fn still_hold(
+        &mut self,
+        frame: &CullFrame,
+        occlusion: &[OcclusionView],
+        sets: &ResidentSets,
+    ) -> bool {
+        if !self.have_requests_of(frame) || !self.have_occlusion_of(occlusion) {
             return false;
         }
         // Most changes concern sets that no request names.
@@ -228,6 +266,14 @@ impl PlanInputs {
             self.sets = sets.version();
         }
         stay
+    }
+
+    fn have_occlusion_of(&self, occlusion: &[OcclusionView]) -> bool {
+        let known = self.occlusion.iter();
+        let known = known.map(|(view, key, requests)| (view, key, &requests[..]));
+        known.eq(occlusion
+            .iter()
+            .map(|view| (&view.view, &view.key, &view.requests[..])))
     }
 
     fn have_requests_of(&self, frame: &CullFrame) -> bool {
@@ -265,7 +311,13 @@ impl<'a> RequestPlanes<'a> {
     fn of(&mut self, frame: &CullFrame, request: &'a CullRequest) -> &[ViewPlanes] {
         let is_far_first = request.order == Order::FarFirst;
         let (world, radius) = (&request.world_from_local, request.sphere.radius);
-        let is_plain = |request: &CullRequest| request.coarser.is_none() && request.range.is_none();
+        let is_plain = |request: &CullRequest| {
+            let errors = ErrorRange {
+                levels_before: 0,
+                ..request.errors
+            };
+            request.coarser.is_none() && request.range.is_none() && errors == ErrorRange::default()
+        };
         let same = |last: &CullRequest| {
             last.world_from_local == request.world_from_local
                 && last.views == request.views
@@ -307,29 +359,42 @@ fn views_of<'a>(
     views.iter().filter_map(found)
 }
 
+/// The place of view `view` among a request's views.
+pub(in crate::cull) fn slot_of(frame: &CullFrame, request: usize, view: u32) -> Option<usize> {
+    let request = frame.requests.get(request)?;
+    views_of(frame, &request.views).position(|(index, _)| index == view)
+}
+
+/// The requests whose instances may be hidden in a view. Their late lists take two rows per level,
+/// which one batch must hold for each region.
+pub(in crate::cull) fn hidden_requests<'a>(
+    frame: &'a CullFrame,
+    view: &'a OcclusionView,
+    sets: &'a ResidentSets,
+    limits: PlanLimits,
+) -> impl Iterator<Item = usize> + 'a {
+    let fits = move |region: &Region| region.capacity.div_ceil(BLOCK) <= limits.counts / 2;
+    view.requests
+        .iter()
+        .map(|request| *request as usize)
+        .filter(move |request| {
+            frame.requests.get(*request).is_some_and(|request| {
+                request.order != Order::FarFirst
+                    && sets
+                        .get(request.set)
+                        .is_some_and(|set| set.regions.iter().all(fits))
+            })
+        })
+}
+
 /// The coarser levels of a request.
-fn coarser(request: &CullRequest) -> &[CoarserLevel] {
+pub(in crate::cull) fn coarser(request: &CullRequest) -> &[CoarserLevel] {
     request.coarser.as_deref().unwrap_or_default()
 }
 
-/// Page and ordinal of each batch. Pages are few and numbered from zero.
-fn batch_keys(plan: &Plan) -> Vec<BatchKey> {
-    let pages = plan.batches.iter().map(|batch| batch.page + 1).max();
-    let mut ordinals = vec![0; pages.unwrap_or(0)];
-    let key = |page: usize| {
-        let ordinal = ordinals[page];
-        ordinals[page] += 1;
-        BatchKey { page, ordinal }
-    };
-    plan.batches
-        .iter()
-        .map(|batch| batch.page)
-        .map(key)
-        .collect()
-}
-
 /// Request, view and number of instances of each row of each batch.
-fn row_meanings(frame: &CullFrame, plan: &Plan) -> Vec<Arc<[RowMeaning]>> {
+/// `early` are the rows that may be hidden.
+fn row_meanings(frame: &CullFrame, plan: &Plan, early: &[DrawPart]) -> Vec<Arc<[RowMeaning]>> {
     let mut batches: Vec<_> = plan
         .batches
         .iter()
@@ -341,11 +406,15 @@ fn row_meanings(frame: &CullFrame, plan: &Plan) -> Vec<Arc<[RowMeaning]>> {
                 batches[part.batch][part.row as usize] = RowMeaning {
                     request: request.key,
                     view,
-                    level: part.level as u32,
+                    level: request.errors.levels_before + part.level as u32,
                     tested: 0,
+                    list: DrawList::Kept,
                 };
             }
         }
+    }
+    for part in early {
+        batches[part.batch][part.row as usize].list = DrawList::Early;
     }
     for (rows, plan) in batches.iter_mut().zip(&plan.batches) {
         for chunk in &plan.chunks {

@@ -1,11 +1,8 @@
 //! Twin of `shaders/cull/bound.wgsl` and of the bounds in `shaders/shared/visibility.wgsl`.
 
-use super::vote::in_world;
+use super::vote::{BAND_OF_LEVEL, BAND_OF_RANGE, in_world};
 use crate::{
-    cull::layout::{
-        BAND_BY_DISTANCE, BAND_BY_SIZE, BAND_OF_CENTERS, BAND_OF_ORIGINS, BLOCK_WORDS, Bound,
-        Chunk, DistanceBand, ViewPlanes,
-    },
+    cull::layout::{BAND_BY_DISTANCE, BLOCK_WORDS, Bound, Chunk, DistanceBand, ViewPlanes},
     instance::PackedInstance,
 };
 use core::ops::Range;
@@ -223,7 +220,7 @@ fn band_state(
         end: high,
     } = distances_of_bound(chunk, band, center, reach);
     let mut state = BoundState::Inside;
-    if band.flags & (BAND_OF_ORIGINS | BAND_OF_CENTERS) != 0 {
+    if band.flags & BAND_OF_RANGE != 0 {
         if high < band.start || low >= band.end {
             return BoundState::Outside;
         }
@@ -231,7 +228,7 @@ fn band_state(
             state = BoundState::Partial;
         }
     }
-    if band.flags & (BAND_BY_DISTANCE | BAND_BY_SIZE) != 0 {
+    if band.flags & BAND_OF_LEVEL != 0 {
         let by_distance = band.flags & BAND_BY_DISTANCE != 0;
         let (low, high) = if by_distance {
             (low, high)
@@ -282,6 +279,7 @@ mod tests {
                 first_vertex: 0,
             }],
             fades: false,
+            row_group: 1,
             rows: &[ViewPlanes::default()],
         };
         Plan::build(

@@ -1,5 +1,9 @@
 //! Twins of `shaders/meshlets/*.wgsl`.
 
+mod items;
+
+pub use items::{count_votes, items_of, row_of_source, vote_item};
+
 use crate::{
     cull::{
         layout::{CHUNK_HAS_SCALE, Chunk, DrawCommand, ViewPlanes},
@@ -128,7 +132,7 @@ pub fn meshlet_expand(
     totals: &mut MeshletTotals,
     spans: &mut [MeshletSpan],
 ) {
-    let (mut cells, mut items) = (0u64, 0u64);
+    let (mut cells, mut items, mut sources) = (0u64, 0u64, 0u64);
     *totals = MeshletTotals::default();
     for (row, span) in meshlet_rows[..sizes.row_count as usize].iter().zip(spans) {
         let draw = &draws[row.draw_row as usize];
@@ -139,13 +143,16 @@ pub fn meshlet_expand(
             tile_count,
             survivor_count: draw.instance_count,
             first_survivor: draw.first_instance,
+            first_source: clamp(sources),
             ..MeshletSpan::default()
         };
         let groups = row.meshlet_count.div_ceil(ITEM_MESHLETS);
         items += u64::from(tile_count) * u64::from(groups);
         cells += u64::from(tile_count) * u64::from(row.meshlet_count);
+        sources += u64::from(draw.instance_count);
         if cells <= u64::from(sizes.cell_capacity) {
             (totals.cell_count, totals.item_count) = (clamp(cells), clamp(items));
+            totals.source_count = clamp(sources);
         } else {
             span.tile_count = 0;
         }

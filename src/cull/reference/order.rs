@@ -222,6 +222,7 @@ mod tests {
                     sphere: BoundingSphere { center: Vec3::ZERO, radius: 0.1 },
                     shapes: &[DrawShape::NonIndexed { vertex_count: 3, first_vertex: 0 }],
                     fades: false,
+                    row_group: 1,
                     rows: &[near_first, view.planes_in(&world)],
                 }],
                 PlanLimits { counts: 1 << 20, workgroups: 100, few_counts: 100, fine_words: 0 },

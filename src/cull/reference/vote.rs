@@ -94,8 +94,8 @@ pub fn least_distance(chunk: &Chunk, row: &ViewPlanes, placed: Placed) -> f32 {
     least
 }
 
-const BAND_OF_LEVEL: u32 = BAND_BY_DISTANCE | BAND_BY_SIZE;
-const BAND_OF_RANGE: u32 = BAND_OF_ORIGINS | BAND_OF_CENTERS;
+pub(super) const BAND_OF_LEVEL: u32 = BAND_BY_DISTANCE | BAND_BY_SIZE;
+pub(super) const BAND_OF_RANGE: u32 = BAND_OF_ORIGINS | BAND_OF_CENTERS;
 
 /// The square that `low` and `high` are compared with.
 fn level_distance(chunk: &Chunk, band: &DistanceBand, sphere: Vec4) -> f32 {

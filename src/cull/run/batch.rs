@@ -31,6 +31,7 @@ pub(crate) struct GpuBatch {
     uniform: Table,
     chunks: Table,
     chunk_views: Table,
+    occlusion: Table,
     /// In the order of [`Resource::SCRATCH`].
     scratch: [Growable; Resource::SCRATCH.len()],
     survivors: Growable,
@@ -45,8 +46,8 @@ pub(crate) struct GpuBatch {
     pub version: Version,
     /// The bind groups of each pass; empty if they are stale.
     bind_groups: Vec<Vec<BindGroup>>,
-    /// Version of the pages that the bind groups were made for.
-    bound_pages: Option<Version>,
+    /// What the bind groups were made for.
+    bound_inputs: Option<BoundInputs>,
     /// The compaction that the bind groups were made for.
     bound_compaction: Compaction,
     /// What the tables and buffers were made for; the rows are compared separately.
@@ -55,6 +56,33 @@ pub(crate) struct GpuBatch {
     pub cpu_args: Vec<DrawCommand>,
     /// The frame in which the batch was last used.
     pub last_used: u64,
+}
+
+/// The buffers that a batch reads and does not own.
+pub(crate) struct BatchInputs<'a> {
+    pub page: PageBuffers<'a>,
+    pub pages_version: Version,
+    /// The page's records of what views have seen.
+    pub history: Option<&'a Buffer>,
+    pub history_version: Version,
+    pub pyramid: Option<PyramidBuffers<'a>>,
+}
+
+/// The depth of a view.
+#[derive(Clone, Copy)]
+pub(crate) struct PyramidBuffers<'a> {
+    pub depths: &'a Buffer,
+    pub shape: &'a Buffer,
+    /// Changes when a buffer is replaced.
+    pub version: Version,
+}
+
+/// Versions of what a batch reads.
+#[derive(Clone, Copy, PartialEq)]
+struct BoundInputs {
+    pages: Version,
+    history: Version,
+    pyramid: Option<Version>,
 }
 
 /// The inputs of a batch's tables (except its rows) and of the sizes of its buffers.
@@ -78,6 +106,7 @@ impl GpuBatch {
             uniform: Table::new(device, "gpu_culling batch", BufferUsages::UNIFORM),
             chunks: Table::new(device, "gpu_culling chunks", BufferUsages::STORAGE),
             chunk_views: Table::new(device, "gpu_culling chunk views", BufferUsages::STORAGE),
+            occlusion: Table::new(device, "gpu_culling occlusion", BufferUsages::STORAGE),
             scratch: [
                 Growable::new(device, "gpu_culling words", storage),
                 Growable::new(device, "gpu_culling counts", storage),
@@ -96,7 +125,7 @@ impl GpuBatch {
             is_at_limit: false,
             version: Version::new(),
             bind_groups: Vec::new(),
-            bound_pages: None,
+            bound_inputs: None,
             bound_compaction: Compaction::Auto,
             made_for: None,
             cpu_args: Vec::new(),
@@ -125,7 +154,13 @@ impl GpuBatch {
 
     /// Label and size in bytes of each buffer.
     pub fn sizes(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let tables = [&self.uniform, &self.chunks, &self.chunk_views].map(|table| &table.gpu);
+        let tables = [
+            &self.uniform,
+            &self.chunks,
+            &self.chunk_views,
+            &self.occlusion,
+        ]
+        .map(|table| &table.gpu);
         let arrays = self.scratch.iter().chain([&self.survivors, &self.args]);
         let all = tables.into_iter().chain(arrays);
         all.map(|array| (array.label, array.buffer.size()))
@@ -156,11 +191,17 @@ impl GpuBatch {
         pipelines: &Pipelines,
         plan: &BatchPlan,
         changed_in: u64,
-        page: (&PageBuffers<'_>, Version),
+        inputs: &BatchInputs<'_>,
     ) -> Result<u64, CullError> {
-        let (page, pages_version) = page;
         let views = self.chunk_views.write(gpu, &plan.chunk_views)?;
-        let (mut bytes, mut replaced) = (views.bytes, views.replaced);
+        let occlusion = self.occlusion.write(gpu, &plan.occlusion)?;
+        let mut bytes = views.bytes + occlusion.bytes;
+        let mut replaced = views.replaced || occlusion.replaced;
+        let bound_inputs = Some(BoundInputs {
+            pages: inputs.pages_version,
+            history: inputs.history_version,
+            pyramid: inputs.pyramid.map(|pyramid| pyramid.version),
+        });
         let made_for = Some(MadeFor {
             changed_in,
             survivor_capacity: self.survivor_capacity,
@@ -197,17 +238,25 @@ impl GpuBatch {
             self.bound_compaction = pipelines.compaction;
             replaced = true;
         }
-        if replaced || self.bound_pages != Some(pages_version) || self.bind_groups.is_empty() {
-            self.bound_pages = Some(pages_version);
+        if replaced || self.bound_inputs != bound_inputs || self.bind_groups.is_empty() {
+            self.bound_inputs = bound_inputs;
             self.bind_groups = guarded(gpu.device, "bind groups of the culling", || {
-                pipelines.bind(gpu, |slot| self.buffer(slot, page))
+                pipelines.bind(gpu, |slot| self.buffer(slot, inputs))
             })?;
         }
         Ok(bytes)
     }
 
-    fn buffer<'a>(&'a self, slot: Resource, page: &PageBuffers<'a>) -> &'a Buffer {
+    fn buffer<'a>(&'a self, slot: Resource, inputs: &BatchInputs<'a>) -> &'a Buffer {
+        let page = &inputs.page;
         match slot {
+            Resource::Occlusion => &self.occlusion.gpu.buffer,
+            // If no row may be hidden, the passes that bind these do not run.
+            Resource::History => inputs.history.unwrap_or(self.args()),
+            Resource::Pyramid => inputs.pyramid.map_or(self.args(), |pyramid| pyramid.depths),
+            Resource::PyramidShape => inputs
+                .pyramid
+                .map_or(&self.uniform.gpu.buffer, |pyramid| pyramid.shape),
             Resource::Batch | Resource::Step => &self.uniform.gpu.buffer,
             Resource::Chunks => &self.chunks.gpu.buffer,
             Resource::ChunkViews => &self.chunk_views.gpu.buffer,

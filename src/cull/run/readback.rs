@@ -7,10 +7,11 @@ use crate::cull::{
     compaction::Resource,
     gpu::{Gpu, readback::read_buffer, staging::StagingRing},
     layout::{DrawCommand, MOST_TILES, Rank, Totals, args_offset},
+    occlusion::DrawList,
     pipelines::Pipelines,
     plan::{
         BatchPlan,
-        planner::{BatchKey, RowMeaning},
+        planned::{BatchKey, RowMeaning},
     },
 };
 use std::sync::Arc;
@@ -30,6 +31,9 @@ pub struct RowCount {
     pub tested: u32,
     /// Number of instances that the view keeps.
     pub visible: u32,
+    /// What the row lists: what the frustum keeps, or of that, what is drawn early, what is late,
+    /// or all that is visible.
+    pub list: DrawList,
     /// Number of indices of what each of them draws, or of vertices without indices.
     pub element_count: u32,
 }
@@ -92,6 +96,7 @@ impl BatchRows {
                 level: row.level,
                 tested: row.tested,
                 visible: draw.instance_count,
+                list: row.list,
                 element_count: draw.element_count,
             }));
     }

@@ -179,6 +179,7 @@ fn plan(limits: &wgpu::Limits, count: u32) -> Plan {
             first_vertex: 0,
         }],
         fades: false,
+        row_group: 1,
         rows: &[view.planes_in(&Affine3A::IDENTITY)],
     };
     Plan::build(

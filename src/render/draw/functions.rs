@@ -7,7 +7,9 @@ use crate::{
         culler::GpuCuller,
         expanded::ExpandedUniforms,
         meshlets::GpuMeshlets,
-        set_draws::{EntityDraws, MeshBuffers, SetDraws},
+        occlusion::DrawnLists,
+        set_draws::{EntityDraws, SetDraws},
+        set_meshes::MeshBuffers,
     },
 };
 use bevy::{
@@ -69,6 +71,7 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
         SRes<SetDraws>,
         SRes<ExpandedUniforms>,
         SRes<GpuMeshlets>,
+        SRes<DrawnLists>,
         SRes<CpuClock>,
     );
     type ViewQuery = Read<ExtractedView>;
@@ -78,7 +81,7 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
         item: &P,
         view: ROQueryItem<'w, '_, Self::ViewQuery>,
         _: Option<()>,
-        (gpu, draws, expanded, meshlets, clock): SystemParamItem<'w, '_, Self::Param>,
+        (gpu, draws, expanded, meshlets, lists, clock): SystemParamItem<'w, '_, Self::Param>,
         pass: &mut TrackedRenderPass<'w>,
     ) -> RenderCommandResult {
         let _timer = clock.into_inner().start(CpuStage::Draw);
@@ -111,7 +114,8 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
         if ONLY_EXPANDED {
             return RenderCommandResult::Skip;
         }
-        for draw in draws.parts(culler, request, view.retained_view_entity) {
+        let list = lists.of(&view.retained_view_entity);
+        for draw in draws.parts(culler, request, view.retained_view_entity, list) {
             // The mesh uniform and the rest of the slot are two bindings at one offset.
             let offsets = [draw.slot, draw.slot];
             pass.set_bind_group(I, draw.bind_group, &offsets);

@@ -1,9 +1,12 @@
 //! Files of levels of detail as assets.
 
-use crate::meshlet::{LodSettings, MeshData, MeshLods, MeshletError};
+use crate::{
+    meshlet::{LodSettings, MeshData, MeshLods, MeshletError},
+    render::files,
+};
 use bevy::{
     asset::{
-        AssetLoader, AssetPath, AsyncWriteExt, LoadContext,
+        AssetLoader, AssetPath, LoadContext,
         io::{Reader, Writer},
         saver::{AssetSaver, SavedAsset},
     },
@@ -39,12 +42,7 @@ impl AssetLoader for MeshLodsLoader {
         (): &(),
         _: &mut LoadContext<'_>,
     ) -> Result<MeshLods, MeshletError> {
-        let mut bytes = Vec::new();
-        reader
-            .read_to_end(&mut bytes)
-            .await
-            .map_err(|error| MeshletError::Io(error.to_string()))?;
-        MeshLods::from_bytes(&bytes)
+        MeshLods::from_bytes(&files::read(reader).await?)
     }
 
     fn extensions(&self) -> &[&str] {
@@ -70,8 +68,6 @@ impl AssetSaver for MeshLodsSaver {
         (): &(),
         _: AssetPath<'_>,
     ) -> Result<(), MeshletError> {
-        let bytes = asset.to_bytes()?;
-        let written = writer.write_all(&bytes).await;
-        written.map_err(|error| MeshletError::Io(error.to_string()))
+        files::write(writer, &asset.to_bytes()?).await
     }
 }

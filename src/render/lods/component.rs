@@ -1,6 +1,7 @@
 //! The levels of detail of an entity's set.
 
 use bevy::prelude::*;
+use core::ops::Range;
 
 /// Levels of detail of the entity's set: coarser meshes, which far instances draw instead of the
 /// entity's [`Mesh3d`].
@@ -33,10 +34,7 @@ use bevy::prelude::*;
 ///     commands.spawn((
 ///         Mesh3d(meshes.add(Sphere::new(0.5).mesh().ico(8)?)),
 ///         InstanceLods {
-///             levels: vec![InstanceLod {
-///                 mesh: meshes.add(Sphere::new(0.5).mesh().ico(2)?),
-///                 error: 0.03,
-///             }],
+///             levels: vec![InstanceLod::new(meshes.add(Sphere::new(0.5).mesh().ico(2)?), 0.03)],
 ///             ..default()
 ///         },
 ///         MeshMaterial3d(materials.add(StandardMaterial::default())),
@@ -53,7 +51,14 @@ pub struct InstanceLods {
     /// How long an instance fades from level to level, as a share of the distance at which the
     /// coarser one begins, from 0 to 1. In between, cameras draw it at both, each with the pixels
     /// of Bevy's dither pattern that the other leaves out. The default, 0, switches at once.
+    ///
+    /// Instances also fade before they become smaller than
+    /// [`least_pixels`](crate::render::GpuCullingSettings::least_pixels): from 1 + `fade` times that
+    /// diameter on. Shadow views draw them whole until then. This needs no levels.
     pub fade: f32,
+    /// The indices of the entity's mesh that are drawn in full detail, if the mesh has the indices
+    /// of its levels, too ([`LodMesh::Indices`]). `None`, the default, draws all of them.
+    pub full: Option<Range<u32>>,
 }
 
 impl InstanceLods {
@@ -75,8 +80,62 @@ impl InstanceLods {
 #[reflect(Default, Clone, PartialEq)]
 pub struct InstanceLod {
     /// The coarser mesh.
-    pub mesh: Handle<Mesh>,
+    pub mesh: LodMesh,
     /// How far its surface lies from the full mesh's at most, in the mesh's units. It must not be
     /// less than the error of the level before.
     pub error: f32,
+}
+
+impl InstanceLod {
+    /// A level with the mesh of this handle, or with these indices of the entity's mesh.
+    pub fn new(mesh: impl Into<LodMesh>, error: f32) -> Self {
+        Self {
+            mesh: mesh.into(),
+            error,
+        }
+    }
+}
+
+/// What a level of detail draws.
+#[derive(Reflect, Clone, Debug, PartialEq)]
+#[reflect(Default, Clone, PartialEq)]
+pub enum LodMesh {
+    /// Another mesh, with the vertex attributes and the topology of the entity's.
+    Mesh(Handle<Mesh>),
+    /// A part of the entity's own mesh: its indices from the first to before the last number. The
+    /// levels share the vertices, as simplifiers such as meshoptimizer's make them.
+    ///
+    /// The range must not be empty nor end beyond the mesh's indices, and of a list of triangles it
+    /// must have three indices per triangle (of a list of lines, two per line). A level that does
+    /// not follow this is left out, and the log says so.
+    Indices(Range<u32>),
+}
+
+impl LodMesh {
+    /// The handle of another mesh; `None` for a part of the entity's.
+    #[must_use]
+    pub fn handle(&self) -> Option<&Handle<Mesh>> {
+        match self {
+            Self::Mesh(mesh) => Some(mesh),
+            Self::Indices(_) => None,
+        }
+    }
+}
+
+impl Default for LodMesh {
+    fn default() -> Self {
+        Self::Mesh(Handle::default())
+    }
+}
+
+impl From<Handle<Mesh>> for LodMesh {
+    fn from(mesh: Handle<Mesh>) -> Self {
+        Self::Mesh(mesh)
+    }
+}
+
+impl From<Range<u32>> for LodMesh {
+    fn from(indices: Range<u32>) -> Self {
+        Self::Indices(indices)
+    }
 }

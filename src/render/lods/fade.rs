@@ -1,20 +1,26 @@
-//! What the vertex stage needs to fade an instance between levels of detail, and in and out of a
-//! visibility range.
+//! What the vertex stage needs to fade an instance between levels of detail, in and out of a
+//! visibility range, and away if it becomes too small.
 
 use super::SetRange;
-use crate::cull::{BoundingSphere, CoarserLevel};
+use crate::cull::{BoundingSphere, CoarserLevel, ErrorRange};
 use bevy::{math::Vec4, prelude::*, render::render_resource::ShaderType};
 use std::sync::Arc;
 
 /// What fades of an entity's set.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::render) struct Fading {
+    /// Whether instances fade between levels.
+    pub levels_fade: bool,
     /// The coarser levels, if instances fade between levels.
     pub coarser: Option<Arc<[CoarserLevel]>>,
+    /// The errors at which the first level begins and the last one ends, if instances fade there.
+    pub errors: ErrorRange,
     /// See [`CullRequest::fade`](crate::cull::CullRequest::fade).
     pub share: f32,
     pub range: Option<SetRange>,
     pub sphere: BoundingSphere,
+    /// The error at which an instance is too small to be drawn; infinite if none is.
+    pub too_small: f32,
     /// Largest stretch of the entity's transform, over the greatest error in pixels.
     pub error_scale: f32,
 }
@@ -37,6 +43,9 @@ pub(in crate::render) struct SlotFade {
 /// Margins between which nothing fades.
 const EVERYWHERE: Vec4 = Vec4::new(-f32::MAX, -f32::MAX, f32::MAX, f32::MAX);
 
+/// Errors that no instance reaches: a level that fades in between them is not drawn.
+const NEVER: (f32, f32) = (f32::MAX / 4.0, f32::MAX / 2.0);
+
 impl SlotFade {
     /// No instance fades.
     pub const NONE: Self = Self {
@@ -57,14 +66,29 @@ impl Fading {
     /// overlap.
     pub fn of_level(&self, level: usize) -> SlotFade {
         let coarser = self.coarser.as_deref().unwrap_or_default();
+        // The error at which a level begins; behind the last one, the error at which all end.
+        let border = |level: usize| match level.checked_sub(1) {
+            None => self.errors.start,
+            Some(before) if before == coarser.len() => self.errors.end,
+            Some(before) => coarser.get(before).map(|level| level.error),
+        };
         // Errors at which the border before a level begins and ends.
         let margin = |level: usize| {
-            let begin = coarser.get(level.checked_sub(1)?)?.error;
-            let next = coarser.get(level).map_or(f32::INFINITY, |next| next.error);
+            let begin = border(level)?;
+            let next = border(level + 1).unwrap_or(f32::INFINITY);
             Some((begin, (begin * (1.0 + self.share)).min(next)))
         };
-        let (fade_in, faded_in) = margin(level).unwrap_or((-f32::MAX, -f32::MAX));
-        let (fade_out, faded_out) = margin(level + 1).unwrap_or((f32::MAX, f32::MAX));
+        let (mut fade_in, mut faded_in) = margin(level).unwrap_or((-f32::MAX, -f32::MAX));
+        let (mut fade_out, mut faded_out) = margin(level + 1).unwrap_or((f32::MAX, f32::MAX));
+        if faded_in >= self.too_small {
+            // The level before fades away instead.
+            (fade_in, faded_in) = NEVER;
+        } else if self.too_small < f32::MAX {
+            // A level that fades in fades away only after that.
+            let begin = (self.too_small / (1.0 + self.share)).max(faded_in);
+            fade_out = fade_out.min(begin);
+            faded_out = faded_out.min(self.too_small);
+        }
         let range = self.range.filter(|range| range.fades());
         let distances = range.map_or(EVERYWHERE, |range| Vec4::from_array(range.margins));
         SlotFade {
@@ -91,13 +115,16 @@ mod tests {
             error,
         };
         let fading = Fading {
+            levels_fade: true,
             coarser: Some(Arc::new([level(1.0), level(2.0), level(2.2), level(8.0)])),
+            errors: ErrorRange::default(),
             share: 0.25,
             range: None,
             sphere: BoundingSphere {
                 center: Vec3::Y,
                 radius: 1.0,
             },
+            too_small: f32::INFINITY,
             error_scale: 3.0,
         };
         let slots: Vec<_> = (0..fading.levels()).map(|at| fading.of_level(at)).collect();
@@ -115,5 +142,101 @@ mod tests {
             ]
         );
         assert!(slots.iter().all(|slot| slot.distances == EVERYWHERE));
+        // An impostor fades in as the last level fades out.
+        let share_out = |start, end| ErrorRange {
+            start,
+            end,
+            levels_before: 0,
+        };
+        let near = Fading {
+            errors: share_out(None, Some(9.0)),
+            ..fading.clone()
+        };
+        let impostor = Fading {
+            coarser: None,
+            errors: share_out(Some(9.0), None),
+            ..fading
+        };
+        let margins = [near.of_level(3), near.of_level(4), impostor.of_level(0)];
+        assert_eq!(
+            margins.map(|slot| slot.errors.to_array()),
+            [
+                [2.2, 2.75, 8.0, 9.0],
+                [8.0, 9.0, 9.0, 11.25],
+                [9.0, 11.25, far, far]
+            ]
+        );
+    }
+
+    #[test]
+    fn what_becomes_too_small_fades_away_at_every_level() {
+        let shape = DrawShape::NonIndexed {
+            vertex_count: 3,
+            first_vertex: 0,
+        };
+        let level = |error| CoarserLevel { shape, error };
+        let plain = Fading {
+            levels_fade: true,
+            coarser: None,
+            errors: ErrorRange::default(),
+            share: 0.25,
+            range: None,
+            sphere: BoundingSphere {
+                center: Vec3::ZERO,
+                radius: 1.0,
+            },
+            too_small: 10.0,
+            error_scale: 1.0,
+        };
+        let far = f32::MAX;
+        assert_eq!(plain.of_level(0).errors.to_array(), [-far, -far, 8.0, 10.0]);
+        let margins = |too_small| {
+            let fading = Fading {
+                coarser: Some(Arc::new([level(1.0), level(4.0)])),
+                too_small,
+                ..plain.clone()
+            };
+            [0, 1, 2].map(|at| fading.of_level(at).errors.to_array())
+        };
+        let (never, nor) = NEVER;
+        for (too_small, expected) in [
+            // Only the last level becomes too small.
+            (
+                10.0,
+                [
+                    [-far, -far, 1.0, 1.25],
+                    [1.0, 1.25, 4.0, 5.0],
+                    [4.0, 5.0, 8.0, 10.0],
+                ],
+            ),
+            // The last level fades in first, and away until the same size.
+            (
+                6.0,
+                [
+                    [-far, -far, 1.0, 1.25],
+                    [1.0, 1.25, 4.0, 5.0],
+                    [4.0, 5.0, 5.0, 6.0],
+                ],
+            ),
+            // It would not be faded in: the level before fades away.
+            (
+                5.0,
+                [
+                    [-far, -far, 1.0, 1.25],
+                    [1.0, 1.25, 4.0, 5.0],
+                    [never, nor, far, far],
+                ],
+            ),
+            (
+                2.5,
+                [
+                    [-far, -far, 1.0, 1.25],
+                    [1.0, 1.25, 2.0, 2.5],
+                    [never, nor, far, far],
+                ],
+            ),
+        ] {
+            assert_eq!(margins(too_small), expected, "{too_small}");
+        }
     }
 }

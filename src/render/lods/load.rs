@@ -71,6 +71,8 @@ pub(in crate::render) fn give_lods(
     mut commands: Commands,
     mut events: MessageReader<AssetEvent<MeshLods>>,
     entities: Query<(Entity, &MeshLods3d, Option<&InstanceLods>)>,
+    changed: Query<(), Changed<MeshLods3d>>,
+    mut removed: RemovedComponents<InstanceLods>,
     assets: Res<Assets<MeshLods>>,
     mut meshes: ResMut<Assets<Mesh>>,
     mut loaded: ResMut<LoadedLods>,
@@ -82,6 +84,10 @@ pub(in crate::render) fn give_lods(
     let is_new = device.is_some_and(|device| device.is_changed());
     if core::mem::replace(&mut *has_run, true) && is_new {
         loaded.clear();
+    }
+    let has_removed = removed.read().count() > 0;
+    if events.is_empty() && changed.is_empty() && !has_removed && !is_new {
+        return;
     }
     for event in events.read() {
         if let AssetEvent::Modified { id } | AssetEvent::Removed { id } = event {

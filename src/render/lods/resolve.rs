@@ -1,6 +1,6 @@
 //! Which levels of an entity are loaded, and the sphere around their meshes.
 
-use super::{InstanceLod, InstanceLods};
+use super::{InstanceImpostor, InstanceLod, InstanceLods, LodMesh, SetImpostor};
 use crate::{
     cull::BoundingSphere,
     render::{
@@ -12,6 +12,7 @@ use crate::{
 use bevy::{
     camera::primitives::MeshAabb, ecs::query::QueryData, platform::collections::HashSet, prelude::*,
 };
+use core::ops::Range;
 use std::sync::Arc;
 
 /// The levels of an entity that are loaded.
@@ -20,15 +21,24 @@ pub(in crate::render) struct SetLods {
     pub levels: Arc<[SetLod]>,
     /// See [`InstanceLods::fade`].
     pub fade: f32,
+    /// See [`InstanceLods::full`].
+    pub full: Option<Range<u32>>,
     /// Boxes around the levels' meshes: center, half extents.
     pub boxes: Vec<(Vec3, Vec3)>,
 }
 
 /// A level of an entity.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(in crate::render) struct SetLod {
-    pub mesh: AssetId<Mesh>,
+    pub mesh: SetLodMesh,
     pub error: f32,
+}
+
+/// See [`LodMesh`].
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::render) enum SetLodMesh {
+    Mesh(AssetId<Mesh>),
+    Indices(Range<u32>),
 }
 
 impl SetLods {
@@ -45,6 +55,8 @@ impl SetLods {
 /// Entities whose levels may have changed.
 type LodsChanged = Or<(
     Changed<InstanceLods>,
+    Changed<SetImpostor>,
+    Added<InstanceImpostor>,
     Added<GpuInstances>,
     Added<MeshletMesh3d>,
 )>;
@@ -56,6 +68,15 @@ pub(in crate::render) struct LodEntity {
     lods: &'static InstanceLods,
     known: Option<&'static SetLods>,
     has_meshlets: Has<MeshletMesh3d>,
+    impostor: Option<&'static SetImpostor>,
+    is_impostor: Has<InstanceImpostor>,
+}
+
+/// Why the levels of an entity are ignored.
+#[derive(Clone, Copy, PartialEq)]
+enum Instead {
+    Meshlets,
+    Impostor,
 }
 
 /// Notes which levels are loaded, when the levels or one of their meshes change.
@@ -67,7 +88,10 @@ pub(in crate::render) fn resolve_lods(
     mut commands: Commands,
     changed: Query<Entity, (With<InstanceLods>, LodsChanged)>,
     all: Query<LodEntity, With<GpuInstances>>,
-    mut removed: RemovedComponents<InstanceLods>,
+    (mut removed, mut parted): (
+        RemovedComponents<InstanceLods>,
+        RemovedComponents<SetImpostor>,
+    ),
     still_there: Query<(), With<InstanceLods>>,
     mut events: MessageReader<AssetEvent<Mesh>>,
     meshes: Res<Assets<Mesh>>,
@@ -83,8 +107,9 @@ pub(in crate::render) fn resolve_lods(
             entity.try_remove::<SetLods>();
         }
     }
+    let parted: HashSet<_> = parted.read().collect();
     let changed_meshes: HashSet<_> = events.read().filter_map(changed_mesh).collect();
-    if changed_meshes.is_empty() && changed.is_empty() {
+    if changed_meshes.is_empty() && changed.is_empty() && parted.is_empty() {
         return;
     }
     for LodEntityItem {
@@ -92,13 +117,24 @@ pub(in crate::render) fn resolve_lods(
         lods,
         known,
         has_meshlets,
+        impostor,
+        is_impostor,
     } in &all
     {
-        let is_of_changed = |level: &InstanceLod| changed_meshes.contains(&level.mesh.id());
-        if !changed.contains(entity) && !lods.levels.iter().any(is_of_changed) {
+        let is_of_changed = |level: &InstanceLod| {
+            let mesh = level.mesh.handle();
+            mesh.is_some_and(|mesh| changed_meshes.contains(&mesh.id()))
+        };
+        let is_changed = changed.contains(entity) || parted.contains(&entity);
+        if !is_changed && !lods.levels.iter().any(is_of_changed) {
             continue;
         }
-        if let Some(problem) = problem_of(lods, has_meshlets)
+        let instead = match (has_meshlets, is_impostor) {
+            (true, _) => Some(Instead::Meshlets),
+            (_, true) => Some(Instead::Impostor),
+            _ => None,
+        };
+        if let Some(problem) = problem_of(lods, instead, impostor)
             && told.insert(entity)
         {
             warn!("InstanceLods on {entity}: {problem}");
@@ -106,34 +142,43 @@ pub(in crate::render) fn resolve_lods(
         let mut error = 0.0;
         let (mut levels, mut boxes) = (Vec::new(), Vec::new());
         for level in lods.levels.iter().take(InstanceLods::MOST) {
-            let Some(mesh) = meshes.get(&level.mesh).filter(|_| !has_meshlets) else {
-                continue;
+            if instead.is_some() {
+                break;
+            }
+            let (mesh, bounds) = match &level.mesh {
+                LodMesh::Indices(indices) => (SetLodMesh::Indices(indices.clone()), None),
+                LodMesh::Mesh(handle) => match meshes.get(handle) {
+                    Some(mesh) => (SetLodMesh::Mesh(handle.id()), mesh.compute_aabb()),
+                    None => continue,
+                },
             };
-            if !level.error.is_finite() || level.error < error {
+            let is_impostor = impostor.is_some_and(|impostor| level.error >= impostor.error);
+            if !level.error.is_finite() || level.error < error || is_impostor {
                 continue;
             }
             error = level.error;
-            levels.push(SetLod {
-                mesh: level.mesh.id(),
-                error,
-            });
-            if let Some(aabb) = mesh.compute_aabb() {
+            levels.push(SetLod { mesh, error });
+            if let Some(aabb) = bounds {
                 boxes.push((aabb.center.into(), aabb.half_extents.into()));
             }
         }
         // Not a number is no share.
-        let fade = if lods.fade > 0.0 {
+        let fade = if lods.fade > 0.0 && instead.is_none() {
             lods.fade.min(1.0)
         } else {
             0.0
         };
+        let full = lods.full.clone().filter(|_| instead.is_none());
         let is_same = known.is_some_and(|known| {
-            *known.levels == *levels && known.fade == fade && known.boxes == boxes
+            *known.levels == *levels
+                && (known.fade, &known.full) == (fade, &full)
+                && known.boxes == boxes
         });
         if !is_same {
             let set = SetLods {
                 levels: levels.into(),
                 fade,
+                full,
                 boxes,
             };
             commands.entity(entity).try_insert(set);
@@ -154,13 +199,25 @@ fn changed_mesh(event: &AssetEvent<Mesh>) -> Option<AssetId<Mesh>> {
 }
 
 /// What is wrong with the levels, and what to do about it.
-fn problem_of(lods: &InstanceLods, has_meshlets: bool) -> Option<String> {
-    if has_meshlets {
-        return Some(
+fn problem_of(
+    lods: &InstanceLods,
+    instead: Option<Instead>,
+    impostor: Option<&SetImpostor>,
+) -> Option<String> {
+    match instead {
+        Some(Instead::Meshlets) => return Some(
             "they are ignored, because the set is drawn by meshlets, whose mesh has its own levels \
              (MeshletSettings::lods). Remove either InstanceLods or MeshletMesh3d"
                 .to_owned(),
-        );
+        ),
+        Some(Instead::Impostor) => {
+            return Some(
+                "they are ignored, because the entity is an InstanceImpostor, the last level of its parent. Add the \
+                 levels to the parent"
+                    .to_owned(),
+            );
+        }
+        None => {}
     }
     let mut before = 0.0;
     for (number, level) in (1..).zip(&lods.levels) {
@@ -170,6 +227,15 @@ fn problem_of(lods: &InstanceLods, has_meshlets: bool) -> Option<String> {
                 "level {number} is ignored: its error is {}, which must be finite and at least {before}, the \
                  error of the level before",
                 level.error
+            ));
+        }
+        if let Some(impostor) = impostor
+            && level.error >= impostor.error
+        {
+            return Some(format!(
+                "level {number} is not drawn: its error is {}, and instances are drawn by the InstanceImpostor on {} from \
+                 the error {} on. Leave the level out, or give the impostor a larger error",
+                level.error, impostor.entity, impostor.error
             ));
         }
         before = level.error;
@@ -207,7 +273,7 @@ mod tests {
 
     #[test]
     fn problems_name_level_value_and_remedy() {
-        assert_eq!(problem_of(&lods(&[0.0, 0.1, 0.1, 2.0]), false), None);
+        assert_eq!(problem_of(&lods(&[0.0, 0.1, 0.1, 2.0]), None, None), None);
         for (errors, named) in [
             (&[0.1, 0.05][..], "level 2"),
             (&[f32::NAN], "level 1"),
@@ -215,17 +281,29 @@ mod tests {
             (&[f32::INFINITY], "inf"),
             (&[0.1; 8], "8 levels"),
         ] {
-            let problem = problem_of(&lods(errors), false).unwrap_or_default();
+            let problem = problem_of(&lods(errors), None, None).unwrap_or_default();
             assert!(problem.contains(named), "{errors:?}: {problem}");
         }
         let fades = InstanceLods {
             fade: f32::NAN,
             ..lods(&[0.1])
         };
-        let problem = problem_of(&fades, false).unwrap_or_default();
+        let problem = problem_of(&fades, None, None).unwrap_or_default();
         assert!(problem.contains("fade is NaN"), "{problem}");
-        let problem = problem_of(&lods(&[0.1]), true).unwrap_or_default();
-        assert!(problem.contains("MeshletMesh3d"), "{problem}");
+        for (instead, named) in [
+            (Instead::Meshlets, "MeshletMesh3d"),
+            (Instead::Impostor, "InstanceImpostor"),
+        ] {
+            let problem = problem_of(&lods(&[0.1]), Some(instead), None).unwrap_or_default();
+            assert!(problem.contains(named), "{problem}");
+        }
+        let impostor = SetImpostor {
+            entity: Entity::PLACEHOLDER,
+            error: 0.2,
+        };
+        assert_eq!(problem_of(&lods(&[0.1]), None, Some(&impostor)), None);
+        let problem = problem_of(&lods(&[0.1, 0.2]), None, Some(&impostor)).unwrap_or_default();
+        assert!(problem.contains("level 2 is not drawn"), "{problem}");
     }
 
     #[test]
@@ -237,6 +315,7 @@ mod tests {
         let levels = SetLods {
             levels: Arc::new([]),
             fade: 0.0,
+            full: None,
             boxes: vec![
                 (Vec3::ZERO, Vec3::splat(0.1)),
                 (Vec3::X, Vec3::new(2.0, 4.0, 0.0)),
@@ -256,7 +335,7 @@ mod tests {
             .resource_mut::<Assets<Mesh>>()
             .add(Cuboid::from_length(1.0));
         let id = mesh.id();
-        let levels = vec![InstanceLod { mesh, error: 0.1 }];
+        let levels = vec![InstanceLod::new(mesh, 0.1)];
         let lods = InstanceLods {
             levels,
             ..default()

@@ -26,10 +26,8 @@ impl InstanceLods {
 
     /// Adds the meshes of levels, which come with their errors.
     pub(super) fn from_meshes(levels: Vec<(Mesh, f32)>, meshes: &mut Assets<Mesh>) -> Self {
-        let levels = levels.into_iter().map(|(mesh, error)| InstanceLod {
-            mesh: meshes.add(mesh),
-            error,
-        });
+        let levels = levels.into_iter();
+        let levels = levels.map(|(mesh, error)| InstanceLod::new(meshes.add(mesh), error));
         Self {
             levels: levels.collect(),
             ..Self::default()

@@ -91,6 +91,8 @@ struct Aliased {
     original: UntypedAssetId,
     /// The last run that met the entity.
     run: u64,
+    /// Whether sets with the material are drawn.
+    is_drawn: bool,
 }
 
 /// What runs found out about a material. Many sets share few materials.
@@ -230,6 +232,7 @@ pub(in crate::render) fn alias_materials(
             alias,
             original,
             run: aliases.run,
+            is_drawn: drawn.is_drawn(),
         };
         aliases.entities.insert(*entity, aliased);
     }
@@ -271,6 +274,12 @@ fn meet<'a>(
 }
 
 impl MaterialAliases {
+    /// Whether the entity has a material that draws its set.
+    pub fn can_draw(&self, entity: MainEntity) -> bool {
+        let aliased = self.entities.get(&entity);
+        aliased.is_some_and(|aliased| aliased.is_drawn && aliased.run == self.run)
+    }
+
     /// The material's own id of an entity with this asset id, which may be an alias.
     fn original_of(&self, entity: &MainEntity, id: UntypedAssetId) -> UntypedAssetId {
         match self.entities.get(entity) {

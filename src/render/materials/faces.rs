@@ -11,7 +11,8 @@ use bevy::{
     platform::collections::HashMap,
     prelude::*,
     render::render_resource::{
-        CachedRenderPipelineId, Face, FrontFace, PrimitiveState, PrimitiveTopology,
+        CachedRenderPipelineId, CompareFunction, DepthBiasState, Face, FrontFace, PolygonMode,
+        PrimitiveState, PrimitiveTopology, RenderPipelineDescriptor,
     },
 };
 use std::sync::{Arc, Weak};
@@ -19,7 +20,7 @@ use std::sync::{Arc, Weak};
 /// Faces per pipeline and per material.
 #[derive(Resource, Default)]
 pub(in crate::render) struct DrawnFaces {
-    pipelines: HashMap<CachedRenderPipelineId, SeenFaces>,
+    pipelines: HashMap<CachedRenderPipelineId, Drawing>,
     /// By address of the material's properties. The weak reference keeps the address from being
     /// used again.
     materials: HashMap<usize, MaterialFaces>,
@@ -29,6 +30,16 @@ pub(in crate::render) struct DrawnFaces {
 struct MaterialFaces {
     properties: Weak<MaterialProperties>,
     faces: PassFaces,
+    /// Whether all pipelines test depth.
+    test_depth: bool,
+}
+
+/// What a pipeline draws.
+#[derive(Clone, Copy, Default)]
+pub(in crate::render) struct Drawing {
+    faces: SeenFaces,
+    /// Whether it draws filled triangles, and nothing that is behind the depth so far.
+    tests_depth: bool,
 }
 
 /// Faces that a material's pipelines draw; `None` before any has been made.
@@ -48,23 +59,26 @@ pub(in crate::render) enum PassKind {
 }
 
 impl DrawnFaces {
-    /// Notes a pipeline of a material. `made` are the faces of its descriptor, if it was just made.
+    /// Notes a pipeline of a material. `made` is what it draws, if it was just made.
     pub fn note(
         &mut self,
         properties: &Arc<MaterialProperties>,
         pass: PassKind,
         pipeline: CachedRenderPipelineId,
-        made: Option<SeenFaces>,
+        made: Option<Drawing>,
     ) {
-        if let Some(faces) = made {
-            self.pipelines.insert(pipeline, faces);
+        if let Some(drawing) = made {
+            self.pipelines.insert(pipeline, drawing);
         }
-        let found = self.pipelines.get(&pipeline).copied().unwrap_or_default();
+        let drawing = self.pipelines.get(&pipeline).copied().unwrap_or_default();
+        let found = drawing.faces;
         let key = Arc::as_ptr(properties) as usize;
         let entry = self.materials.entry(key).or_insert_with(|| MaterialFaces {
             properties: Arc::downgrade(properties),
             faces: PassFaces::default(),
+            test_depth: true,
         });
+        entry.test_depth &= drawing.tests_depth;
         let known = match pass {
             PassKind::Main => &mut entry.faces.main,
             PassKind::Prepass => &mut entry.faces.prepass,
@@ -82,6 +96,13 @@ impl DrawnFaces {
         known.map(|known| known.faces).unwrap_or_default()
     }
 
+    /// Whether the pipelines of a material draw nothing that is behind the depth that there is.
+    /// False before any has been made.
+    pub fn test_depth(&self, properties: &Arc<MaterialProperties>) -> bool {
+        let known = self.materials.get(&(Arc::as_ptr(properties) as usize));
+        known.is_some_and(|known| known.test_depth)
+    }
+
     /// Drops materials that no longer exist.
     pub fn sweep(&mut self) {
         self.materials
@@ -89,8 +110,31 @@ impl DrawnFaces {
     }
 }
 
+/// What a pipeline draws.
+pub(in crate::render) fn drawing_of(descriptor: &RenderPipelineDescriptor) -> Drawing {
+    let primitive = &descriptor.primitive;
+    let tests_depth = descriptor.depth_stencil.as_ref().is_some_and(|depth| {
+        let compares = [CompareFunction::Greater, CompareFunction::GreaterEqual];
+        let is_compared = depth
+            .depth_compare
+            .is_some_and(|compare| compares.contains(&compare));
+        is_compared && depth.bias == DepthBiasState::default()
+    });
+    Drawing {
+        faces: seen_faces(primitive),
+        tests_depth: tests_depth
+            && primitive.polygon_mode == PolygonMode::Fill
+            && !primitive.conservative
+            && [
+                PrimitiveTopology::TriangleList,
+                PrimitiveTopology::TriangleStrip,
+            ]
+            .contains(&primitive.topology),
+    }
+}
+
 /// The faces that a pipeline draws.
-pub(in crate::render) fn seen_faces(primitive: &PrimitiveState) -> SeenFaces {
+fn seen_faces(primitive: &PrimitiveState) -> SeenFaces {
     if primitive.topology != PrimitiveTopology::TriangleList {
         return SeenFaces::Both;
     }

@@ -1,8 +1,8 @@
 //! Bevy's material pipelines with our vertex stage: what a set's material specializes to.
 
-use super::faces::{DrawnFaces, PassKind, seen_faces};
+use super::faces::{Drawing, DrawnFaces, PassKind, drawing_of};
 use crate::{
-    cull::{meshlets::SeenFaces, shaders},
+    cull::shaders,
     render::{
         bindings::{set_layout, vertex_storage_buffers},
         culler::GpuCuller,
@@ -117,7 +117,7 @@ pub(in crate::render) struct SetSpecializer {
     /// Number of storage buffers that a vertex stage may have.
     most_buffers: u32,
     /// The faces of a pipeline that was made; `None` if it was in the cache.
-    made: Cell<Option<SeenFaces>>,
+    made: Cell<Option<Drawing>>,
 }
 
 impl SpecializedMeshPipeline for SetSpecializer {
@@ -163,7 +163,7 @@ impl SpecializedMeshPipeline for SetSpecializer {
         }
         descriptor.layout[2] = set_layout(&descriptor.layout[2]);
         check_storage_buffers(&descriptor, layout, self.most_buffers)?;
-        self.made.set(Some(seen_faces(&descriptor.primitive)));
+        self.made.set(Some(drawing_of(&descriptor)));
         Ok(descriptor)
     }
 }
@@ -200,7 +200,7 @@ pub(in crate::render) struct SetPrepassSpecializer {
     shaders: DrawShaders,
     most_buffers: u32,
     /// As in [`SetSpecializer`].
-    made: Cell<Option<SeenFaces>>,
+    made: Cell<Option<Drawing>>,
 }
 
 impl SpecializedMeshPipeline for SetPrepassSpecializer {
@@ -230,13 +230,13 @@ impl SpecializedMeshPipeline for SetPrepassSpecializer {
         }
         descriptor.layout[2] = set_layout(&descriptor.layout[2]);
         check_storage_buffers(&descriptor, layout, self.most_buffers)?;
-        self.made.set(Some(seen_faces(&descriptor.primitive)));
+        self.made.set(Some(drawing_of(&descriptor)));
         Ok(descriptor)
     }
 }
 
 /// Lets a prepass that writes nothing but depth fade: Bevy's writes depth of pixels that the main
-/// pass leaves out. A fragment stage of the user's is left as it is.
+/// pass leaves out. The user's fragment stages stay.
 fn fade_depth(descriptor: &mut RenderPipelineDescriptor, shader: &Handle<Shader>) {
     let Some(fragment) = &mut descriptor.fragment else {
         descriptor.fragment = Some(FragmentState {

@@ -1,9 +1,12 @@
 //! Files of meshlets as assets.
 
-use crate::meshlet::{EXTENSION, MeshletError, MeshletMesh};
+use crate::{
+    meshlet::{EXTENSION, MeshletError, MeshletMesh},
+    render::files,
+};
 use bevy::{
     asset::{
-        AssetLoader, AssetPath, AsyncWriteExt, LoadContext,
+        AssetLoader, AssetPath, LoadContext,
         io::{Reader, Writer},
         saver::{AssetSaver, SavedAsset},
     },
@@ -26,12 +29,7 @@ impl AssetLoader for MeshletMeshLoader {
         (): &(),
         _: &mut LoadContext<'_>,
     ) -> Result<MeshletMesh, MeshletError> {
-        let mut bytes = Vec::new();
-        reader
-            .read_to_end(&mut bytes)
-            .await
-            .map_err(|error| MeshletError::Io(error.to_string()))?;
-        MeshletMesh::from_bytes(&bytes)
+        MeshletMesh::from_bytes(&files::read(reader).await?)
     }
 
     fn extensions(&self) -> &[&str] {
@@ -57,8 +55,6 @@ impl AssetSaver for MeshletMeshSaver {
         (): &(),
         _: AssetPath<'_>,
     ) -> Result<(), MeshletError> {
-        let bytes = asset.to_bytes()?;
-        let written = writer.write_all(&bytes).await;
-        written.map_err(|error| MeshletError::Io(error.to_string()))
+        files::write(writer, &asset.to_bytes()?).await
     }
 }

@@ -3,7 +3,10 @@
 use super::component::MeshletMesh3d;
 use crate::{
     meshlet::{MeshData, MeshletError, MeshletMesh, MeshletSettings},
-    render::builds::{BuildKey, Builds},
+    render::{
+        builds::{BuildKey, Builds},
+        names::AssetNames,
+    },
 };
 use bevy::prelude::*;
 
@@ -91,6 +94,7 @@ pub(super) fn build_meshlets(
     mut events: MessageReader<AssetEvent<Mesh>>,
     mut assets: ResMut<Assets<MeshletMesh>>,
     mut builds: ResMut<MeshletBuilds>,
+    server: Option<Res<AssetServer>>,
 ) {
     let MeshletBuilds(builds) = &mut *builds;
     builds.forget_changed(events.read());
@@ -104,13 +108,17 @@ pub(super) fn build_meshlets(
             settings: bits(settings),
         };
         if let Some(result) = builds.result(&key) {
-            let mut entity = commands.entity(entity);
             match &result {
                 Ok(handle) => {
-                    entity.try_insert(MeshletMesh3d(handle.clone()));
+                    let mesh = MeshletMesh3d(handle.clone());
+                    commands.entity(entity).try_insert(mesh);
                 }
-                Err(error) => error!("{}: no meshlets: {error}", entity.id()),
+                Err(error) => error!(
+                    "BuildMeshlets on {entity}: {} is not cut into meshlets: {error}",
+                    AssetNames(server.as_deref()).of(key.mesh)
+                ),
             }
+            let mut entity = commands.entity(entity);
             entity.try_remove::<BuildMeshlets>();
             entity.trigger(|entity| MeshletsBuilt { entity, result });
         } else if !builds.is_running(&key)

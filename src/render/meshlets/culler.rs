@@ -113,6 +113,7 @@ fn make_culler(
 ) -> Option<MeshletCuller> {
     let options = MeshletOptions {
         shader_checks: settings.shader_checks,
+        expansion: settings.expansion,
         ..room
     };
     match MeshletCuller::new(device.wgpu_device(), sets.tier()?, options) {

@@ -13,6 +13,7 @@ use crate::{
         gpu::RenderGpu,
         materials::{DrawnFaces, PassFaces, is_blended},
         set_draws::SetDraws,
+        settings::GpuCullingSettings,
         views::{FrameView, ViewKind, view_at},
     },
 };
@@ -88,6 +89,7 @@ fn can_be_parted(properties: &MaterialProperties) -> bool {
 pub(in crate::render) fn prepare_meshlets(
     mut meshlets: ResMut<GpuMeshlets>,
     sets: Res<GpuCuller>,
+    settings: Res<GpuCullingSettings>,
     draws: Res<SetDraws>,
     slots: Res<DrawSlots>,
     mut faces: ResMut<DrawnFaces>,
@@ -106,6 +108,7 @@ pub(in crate::render) fn prepare_meshlets(
         None => return,
     };
     if let Some(parts) = &mut meshlets.culler {
+        parts.set_expansion(settings.expansion);
         parts.prepare(gpu.wgpu(), culler, &draws.frame, &requests);
     }
     let layout = || {

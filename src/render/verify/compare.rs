@@ -3,13 +3,13 @@
 use super::verifier::{Copied, State, Verdict, Verifier};
 use crate::{
     cull::{
-        Culler, CullingTier, Gpu, SetId,
+        Culler, CullingTier, DrawList, Gpu, SetId,
         layout::{BLOCK, Batch, Chunk, ChunkView, FarFirstJob},
         reference,
     },
     render::{culler::GpuCuller, gpu::RenderGpu, set_draws::SetDraws, views::view_at},
 };
-use bevy::prelude::*;
+use bevy::{platform::collections::HashSet, prelude::*};
 
 /// Distance from a border, in world units, within which rounding may decide differently on the GPU.
 const BORDER: f32 = 1e-4;
@@ -62,6 +62,16 @@ pub(in crate::render) fn verify_survivors(
                 verdicts.push(verdict);
                 continue;
             };
+            if culler.hides(request.views[place]) && draws.may_be_hidden(entity) {
+                let at = (index, place, request.views[place]);
+                if let Err(error) =
+                    compare_hiding(culler, gpu.wgpu(), at, (set, &parts), &mut verdict)
+                {
+                    verdict.error = Some(error);
+                }
+                verdicts.push(verdict);
+                continue;
+            }
             for (part, twin) in culler.draw_parts(index, place).iter().zip(&parts) {
                 match culler.read_part(gpu.wgpu(), request.set, part) {
                     Ok(mut ids) => {
@@ -83,6 +93,56 @@ pub(in crate::render) fn verify_survivors(
         verdicts: Some(verdicts),
         ..State::default()
     };
+}
+
+/// Compares the lists of a request in a view that hides: all are of what the twin keeps, and what
+/// is visible was drawn early or is late. (What is hidden depends on the depth.)
+fn compare_hiding(
+    culler: &Culler,
+    gpu: Gpu<'_>,
+    (request, place, view): (usize, usize, u32),
+    (set, parts): (&Copied, &[TwinPart]),
+    verdict: &mut Verdict,
+) -> Result<(), String> {
+    let lists = [DrawList::Early, DrawList::Late, DrawList::Visible];
+    let lists = lists.map(|list| culler.draw_parts_of(request, (place, view), list));
+    for (number, part) in parts.iter().enumerate() {
+        let mut ids: [HashSet<u32>; 3] = default();
+        for (ids, list) in ids.iter_mut().zip(lists) {
+            let draw = list.get(number).ok_or("a list is missing")?;
+            let read = culler.read_part(gpu, part.set, draw);
+            ids.extend(read.map_err(|error| error.to_string())?);
+        }
+        let [early, late, visible] = &ids;
+        verdict.visible += visible.len() as u32;
+        if let Some(id) = visible
+            .iter()
+            .find(|id| early.contains(*id) == late.contains(*id))
+        {
+            return Err(format!(
+                "instance {id} is visible, but not either early or late"
+            ));
+        }
+        if let Some(id) = late.iter().find(|id| !visible.contains(*id)) {
+            return Err(format!("instance {id} is late, but not visible"));
+        }
+        for id in early.union(visible) {
+            let planes = &part.view.planes;
+            let chunk = &part.chunk;
+            let sphere = reference::load_sphere(&part.of_set(), &set.instances, &set.scales, *id);
+            if reference::is_visible(chunk, planes, sphere) {
+                continue;
+            }
+            let distance = reference::least_distance(chunk, planes, sphere);
+            if distance.is_nan() || distance.abs() > BORDER {
+                return Err(format!(
+                    "instance {id}, {distance} from the border, is not culled"
+                ));
+            }
+            verdict.borderline += 1;
+        }
+    }
+    Ok(())
 }
 
 /// Compares the GPU's ids of one draw with the twin's, in the twin's order.
@@ -150,6 +210,7 @@ fn before_sort(part: &TwinPart, set: &Copied, ids: &[u32]) -> Result<Vec<u32>, u
 
 /// One region of a set in a view, as a separate batch.
 struct TwinPart {
+    set: SetId,
     /// What it sorts; `None` if its survivors keep their order.
     job: Option<FarFirstJob>,
     batch: Batch,
@@ -221,6 +282,7 @@ fn twin_parts(
         });
         let job = FarFirstJob::of_row(0, &chunk, &view);
         parts.push(TwinPart {
+            set: id,
             job: job.filter(|_| is_ordered),
             batch,
             chunk,

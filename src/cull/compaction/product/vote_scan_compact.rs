@@ -4,8 +4,8 @@
 //! Kernels: `shaders/cull/vote.wgsl`, `shaders/cull/scan.wgsl`, `shaders/cull/compact.wgsl`.
 
 use super::{
-    Arena, Bind, COMPACT, Dispatch, INPUTS, ORDER, ORDER_RINGS, Pass, Resource, SCAN, Stage,
-    Strategy, kernels,
+    Arena, Bind, COMPACT, Dispatch, INPUTS, ORDER, ORDER_RINGS, Pass, RECALL, Resource, SCAN,
+    Stage, Strategy, kernels,
 };
 
 pub(in crate::cull::compaction) const STRATEGY: Strategy = Strategy {
@@ -17,6 +17,7 @@ pub(in crate::cull::compaction) const STRATEGY: Strategy = Strategy {
         ORDER,
         VOTE,
         VOTE_BLOCK_PER_SUBGROUP,
+        RECALL,
         SCAN,
         COMPACT,
     ],

@@ -1,0 +1,85 @@
+// Which pixels a sphere may cover, and whether all of them are nearer than the sphere.
+//
+//     pixels     |  .  |  .  |  .  |  .  |  .  |      . samples, one per pixel
+//     sphere           (---------------)              covers the samples of pixels 1, 2 and 3
+//     sphere               (-)                        covers no sample
+//
+// The pixels are looked up at the finest level of the pyramid at which they lie in two columns and
+// two rows: pixels 1 to 3 in texels 0 and 1 of level 1, with pixels 0 to 3.
+//
+// The twin is `src/cull/reference/footprint.rs`.
+
+import package::occlusion::span::{Span, span};
+import package::shared::layout::{
+    COVERS_NO_SAMPLE, DepthPyramid, HIDDEN, PyramidLevel, Projection, VISIBLE,
+};
+
+@group(0) @binding(18) var<storage, read> pyramid: array<f32>;
+@group(0) @binding(19) var<uniform> pyramid_shape: DepthPyramid;
+
+// The pixels that a span reaches, as texels of a level.
+struct Footprint {
+    first: vec2<u32>,
+    last: vec2<u32>,
+    level: u32,
+    // False if it reaches no sample of the viewport. The other fields are then 0.
+    covers: bool,
+}
+
+// The footprint in a viewport of `width` x `height` pixels. The span is bounded.
+fn footprint(projection: Projection, width: u32, height: u32, bounds: Span) -> Footprint {
+    // Pixel i is covered if a sample, which is least to greatest after i, is between low and high.
+    let least = projection.samples.xz;
+    let greatest = projection.samples.yw;
+    let border = vec2<f32>(f32(width), f32(height)) - 1.0;
+    let low = ceil(max(bounds.low - greatest, vec2<f32>(0.0)));
+    let high = floor(min(bounds.high - least, border));
+    // Compared as floats: a span may lie far outside of what an integer holds.
+    if (!all(low <= high)) {
+        return Footprint(vec2<u32>(0u), vec2<u32>(0u), 0u, false);
+    }
+    let first = vec2<u32>(low);
+    let last = vec2<u32>(high);
+    let length = max(last.x - first.x, last.y - first.y);
+    // 2^level > length, so at most two texels. One level finer may do if the borders lie well.
+    var level = 32u - countLeadingZeros(length);
+    let finer = max(level, 1u) - 1u;
+    if (all((last >> vec2<u32>(finer)) - (first >> vec2<u32>(finer)) <= vec2<u32>(1u))) {
+        level = finer;
+    }
+    return Footprint(first >> vec2<u32>(level), last >> vec2<u32>(level), level, true);
+}
+
+// The farthest depth of a footprint's texels.
+fn farthest_depth(level: PyramidLevel, place: Footprint) -> f32 {
+    let upper = level.first + place.first.y * level.width;
+    let lower = level.first + place.last.y * level.width;
+    return min(
+        min(pyramid[upper + place.first.x], pyramid[upper + place.last.x]),
+        min(pyramid[lower + place.first.x], pyramid[lower + place.last.x]));
+}
+
+// VISIBLE, COVERS_NO_SAMPLE or HIDDEN. In doubt, a sphere is visible.
+fn occlusion_of_span(projection: Projection, bounds: Span) -> u32 {
+    if (!bounds.is_bounded | (pyramid_shape.level_count == 0u)) {
+        return VISIBLE;
+    }
+    let place = footprint(projection, pyramid_shape.width, pyramid_shape.height, bounds);
+    if (!place.covers) {
+        return COVERS_NO_SAMPLE;
+    }
+    if (place.level >= pyramid_shape.level_count) {
+        return VISIBLE;
+    }
+    let farthest = farthest_depth(pyramid_shape.levels[place.level], place);
+    return select(VISIBLE, HIDDEN, bounds.nearest < farthest);
+}
+
+fn occlusion_of(projection: Projection, sphere: vec4<f32>) -> u32 {
+    return occlusion_of_span(projection, span(projection, sphere));
+}
+
+// Whether no triangle in the sphere draws anything.
+fn is_hidden(projection: Projection, sphere: vec4<f32>) -> bool {
+    return occlusion_of(projection, sphere) != VISIBLE;
+}

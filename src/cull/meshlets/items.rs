@@ -1,0 +1,212 @@
+//! The vote by items: an [`Expander`] takes the survivors of all rows of a batch, each with the
+//! number of its meshlets, and each (survivor, meshlet) is one item.
+
+mod batch;
+mod needs;
+
+pub(super) use batch::ItemBatch;
+pub(super) use needs::Needs;
+
+use super::{
+    expansion::MeshletExpansion,
+    options::MeshletOptions,
+    pipelines::{Form, MeshletStage, Pipelines, Slot, StageEdit},
+};
+use crate::cull::{
+    CullError, CullingTier, Expander, Expansion, Version,
+    expand::{ExpandCode, ExpanderOptions},
+    gpu::{
+        binding::{Access, layout_entry},
+        guard::guarded,
+    },
+    shaders::kernels,
+};
+use wgpu::{BindGroupLayout, BindGroupLayoutDescriptor, Device};
+
+/// Storage buffers of the last pass: two of the expansion, and the ones of [`VOTES`].
+const STORAGE_BUFFERS: u32 = 9;
+
+/// What pass 1 of the expansion binds as group 1: it asks for the number of a survivor's meshlets.
+const COUNTS: &[(Slot, Access)] = &[
+    (Slot::Sizes, Access::Uniform),
+    (Slot::Rows, Access::Read),
+    (Slot::Spans, Access::Write),
+];
+
+/// What pass 2 binds as group 1: it votes.
+const VOTES: &[(Slot, Access)] = &[
+    (Slot::Sizes, Access::Uniform),
+    (Slot::Rows, Access::Read),
+    (Slot::Instances, Access::Read),
+    (Slot::Scales, Access::Read),
+    (Slot::Survivors, Access::Read),
+    (Slot::Spans, Access::Write),
+    (Slot::Meshlets, Access::Read),
+    (Slot::Words, Access::Write),
+];
+
+/// The kernels of one expansion.
+pub(super) struct ItemKernels {
+    /// Its kernels are shared by the expanders of all batches.
+    expander: Expander,
+    counts: BindGroupLayout,
+    votes: BindGroupLayout,
+    /// What comes before and after the expansion.
+    pub pipelines: Pipelines,
+    /// Batches hold an expander of this version.
+    version: Version,
+}
+
+impl ItemKernels {
+    /// The expansion that runs.
+    pub fn expansion(&self) -> Expansion {
+        self.expander.expansion()
+    }
+
+    /// Compiles the kernels.
+    ///
+    /// # Errors
+    /// [`CullError::MeshletExpansionUnsupported`], [`CullError::Pipeline`], [`CullError::Gpu`].
+    fn build(
+        device: &Device,
+        (tier, expansion): (CullingTier, Expansion),
+        options: &MeshletOptions,
+        edit: &StageEdit,
+    ) -> Result<Self, CullError> {
+        let limit = device.limits().max_storage_buffers_per_shader_stage;
+        if limit < STORAGE_BUFFERS {
+            return Err(CullError::MeshletExpansionUnsupported {
+                expansion,
+                needed: STORAGE_BUFFERS,
+                limit,
+            });
+        }
+        // The tiers differ in the expansion, not in what it does with an item.
+        let wgsl = kernels::MESHLET_VOTE_ITEMS.on(CullingTier::Workgroup);
+        let wgsl = wgsl.replace("@group(0)", "@group(1)");
+        let [counts, votes] = guarded(device, "layouts of meshlets", || {
+            [COUNTS, VOTES].map(|slots| {
+                let entry = |(slot, access): &(Slot, Access)| layout_entry(*slot as u32, *access);
+                device.create_bind_group_layout(&BindGroupLayoutDescriptor {
+                    label: Some("gpu_culling meshlet items"),
+                    entries: &slots.iter().map(entry).collect::<Vec<_>>(),
+                })
+            })
+        })?;
+        // Both passes count items, so the whole text declares `items_of`.
+        let body = ExpandCode {
+            wgsl: "",
+            layout: Some(&votes),
+        };
+        let expander_options = ExpanderOptions {
+            expansion,
+            shader_checks: options.shader_checks,
+            counting: Some(ExpandCode {
+                wgsl: &wgsl,
+                layout: Some(&counts),
+            }),
+            ..ExpanderOptions::new(tier, body)
+        };
+        let edit_pass = |name: &str, source: String| match name.starts_with("expand_items") {
+            true => edit(MeshletStage::Vote, source),
+            false => edit(MeshletStage::Expand, source),
+        };
+        let expander = Expander::with_sources(device, &expander_options, edit_pass)?;
+        Ok(Self {
+            pipelines: Pipelines::build(device, tier, options, &[Form::Items], edit)?,
+            expander,
+            counts,
+            votes,
+            version: Version::new(),
+        })
+    }
+}
+
+/// The way in which survivors are expanded, and the kernels for it, which are compiled when a batch
+/// first needs them.
+pub(super) struct Items {
+    way: MeshletExpansion,
+    tier: CullingTier,
+    options: MeshletOptions,
+    edit: Box<StageEdit>,
+    /// The expansion that was asked for, and its kernels unless they failed.
+    built: Option<(Expansion, Option<ItemKernels>)>,
+    notes: Vec<String>,
+}
+
+impl Items {
+    pub fn new(tier: CullingTier, options: MeshletOptions, edit: Box<StageEdit>) -> Self {
+        Self {
+            way: options.expansion,
+            tier,
+            options,
+            edit,
+            built: None,
+            notes: Vec::new(),
+        }
+    }
+
+    pub fn edit(&self) -> &StageEdit {
+        &*self.edit
+    }
+
+    pub fn way(&self) -> MeshletExpansion {
+        self.way
+    }
+
+    /// Changes the way from the next frame on.
+    pub fn set(&mut self, way: MeshletExpansion) {
+        self.way = way;
+    }
+
+    /// Compiles what batches with or without levels need, unless it is there.
+    pub fn ready(&mut self, device: &Device, has_levels: bool) {
+        let Some(expansion) = self.way.choose(has_levels) else {
+            return;
+        };
+        if self
+            .built
+            .as_ref()
+            .is_some_and(|(asked, _)| *asked == expansion)
+        {
+            return;
+        }
+        let kernels = (self.tier, expansion);
+        let built = match ItemKernels::build(device, kernels, &self.options, &self.edit) {
+            Ok(built) => {
+                if let Some(reason) = built.expander.fallback() {
+                    let instead = built.expansion();
+                    self.note(&format!("\"{instead}\""), reason);
+                }
+                Some(built)
+            }
+            Err(error) => {
+                self.note("\"division\"", &error.to_string());
+                None
+            }
+        };
+        self.built = Some((expansion, built));
+    }
+
+    /// The kernels for a batch with or without levels; `None` for the division.
+    pub fn kernels(&self, has_levels: bool) -> Option<&ItemKernels> {
+        let expansion = self.way.choose(has_levels)?;
+        let (asked, kernels) = self.built.as_ref()?;
+        kernels.as_ref().filter(|_| *asked == expansion)
+    }
+
+    /// The kernels of the batches that have an [`ItemBatch`].
+    pub fn built(&self) -> Option<&ItemKernels> {
+        self.built.as_ref()?.1.as_ref()
+    }
+
+    /// Notes which expansion is used instead of the one that was asked for.
+    pub fn note(&mut self, instead: &str, reason: &str) {
+        self.notes
+            .push(format!("meshlets are expanded by {instead}: {reason}"));
+    }
+
+    pub fn take_notes(&mut self) -> Vec<String> {
+        core::mem::take(&mut self.notes)
+    }
+}

@@ -1,0 +1,383 @@
+//! The late lists of all views: their batches, depth and passes.
+
+use super::{
+    history::History,
+    late::LatePlan,
+    pyramid::{Pyramid, PyramidBuilder},
+    view::{DrawList, OcclusionView, is_cut},
+};
+use crate::cull::{
+    Compaction, CullError, CullingTier, DrawPart, FrameCounts, Refusal, Stage,
+    compaction::occlude,
+    gpu::{Gpu, version::Version},
+    pipelines::{BuildOptions, Pipelines},
+    plan::planner::Planner,
+    policy::{KEEP_FRAMES, RETRY_AFTER},
+    refusal::Refusals,
+    request::CullFrame,
+    run::{FrameNumber, Inputs, Runner, batch::PyramidBuffers},
+    shaders::Sources,
+    store::InstanceStore,
+};
+use glam::Mat4;
+use hashbrown::HashMap;
+use std::sync::Arc;
+use wgpu::{Buffer, CommandEncoder, ComputePass, Device};
+
+/// What occlusion depends on.
+pub(in crate::cull) struct OccluderOptions {
+    pub checks: bool,
+    pub survivor_capacity: u32,
+    pub compaction: Compaction,
+}
+
+/// Leaves out what views hide.
+pub(in crate::cull) struct Occluder {
+    tier: CullingTier,
+    options: OccluderOptions,
+    /// `None` before the first view that hides; an error if the kernels do not build.
+    kernels: Option<Result<Kernels, CullError>>,
+    history: History,
+    /// By [`OcclusionView::key`].
+    views: HashMap<u64, LateView>,
+    /// The views of the current frame, in its order.
+    current: Vec<OcclusionView>,
+    /// Keys of the views that turned away from what they saw in the frame before.
+    cuts: Vec<u64>,
+    /// The frame in which the device refused something.
+    refused_in: Option<u64>,
+    refusals: Refusals,
+}
+
+struct Kernels {
+    pipelines: Arc<Pipelines>,
+    pyramid: PyramidBuilder,
+}
+
+impl Kernels {
+    fn build(
+        device: &Device,
+        tier: CullingTier,
+        checks: bool,
+        edit: &dyn Fn(&str, String) -> String,
+    ) -> Result<Self, CullError> {
+        let options = BuildOptions {
+            sources: Sources::new(tier),
+            // What reads its counters knows of listed blocks.
+            compaction: Compaction::Classify,
+            strategy: occlude(),
+            checks,
+            edit,
+        };
+        Ok(Self {
+            pipelines: Arc::new(Pipelines::build(device, &options)?),
+            pyramid: PyramidBuilder::new(device, checks)?,
+        })
+    }
+}
+
+/// The late lists of one view.
+struct LateView {
+    plan: LatePlan,
+    runner: Runner,
+    pyramid: Pyramid,
+    /// The buffer of the pyramid, and its version.
+    depths: Buffer,
+    depths_version: Version,
+    /// Number of batches before its own.
+    first_batch: usize,
+    last_used: u64,
+    /// [`OcclusionView::clip_from_world`] of its last frame.
+    seen_through: Mat4,
+}
+
+impl Occluder {
+    pub fn new(tier: CullingTier, options: OccluderOptions) -> Self {
+        Self {
+            tier,
+            options,
+            kernels: None,
+            history: History::new(),
+            views: HashMap::new(),
+            current: Vec::new(),
+            cuts: Vec::new(),
+            refused_in: None,
+            refusals: Refusals::default(),
+        }
+    }
+
+    /// Changes kernels: a test breaks them.
+    pub fn edit_kernels(
+        &mut self,
+        device: &Device,
+        edit: &dyn Fn(&str, String) -> String,
+    ) -> Result<(), CullError> {
+        self.kernels = Some(Ok(Kernels::build(device, self.tier, true, edit)?));
+        Ok(())
+    }
+
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    // ---- prepare
+
+    /// The views in which instances may be hidden in this frame: none if the tier, the compaction
+    /// or the device cannot.
+    pub fn choose<'a>(
+        &mut self,
+        device: &Device,
+        views: &'a [OcclusionView],
+        now: u64,
+    ) -> &'a [OcclusionView] {
+        let can = match self.options.compaction {
+            Compaction::Auto | Compaction::Classify | Compaction::VoteScanCompact => {
+                self.tier != CullingTier::Cpu
+            }
+            _ => false,
+        };
+        let rests = self
+            .refused_in
+            .is_some_and(|refused_in| now < refused_in + RETRY_AFTER);
+        if views.is_empty() || !can || rests {
+            return &[];
+        }
+        let build = || Kernels::build(device, self.tier, self.options.checks, &|_, source| source);
+        match self.kernels.get_or_insert_with(build) {
+            Ok(_) => views,
+            Err(error) => {
+                self.refusals.note::<()>(Err(error.clone()));
+                &[]
+            }
+        }
+    }
+
+    /// Gives the rows of the frame's plan their records. Returns whether there is room; if not,
+    /// nothing is hidden for some frames.
+    pub fn make_room(
+        &mut self,
+        device: &Device,
+        planner: &mut Planner,
+        (frame, views): (&CullFrame, &[OcclusionView]),
+        now: u64,
+    ) -> bool {
+        self.history.sweep(now);
+        let (rows, plan) = planner.occluded();
+        if rows.is_empty() {
+            return true;
+        }
+        rows.use_slots(plan, &mut self.history, now);
+        if let Err(error) = self.history.reserve(device, now) {
+            self.refuse(error, now);
+            return false;
+        }
+        self.cuts.clear();
+        for view in views {
+            let known = self.views.get(&view.key);
+            if known.is_none_or(|known| is_cut(&view.clip_from_world, &known.seen_through)) {
+                self.cuts.push(view.key);
+            }
+        }
+        let seen = (&self.history, &self.cuts[..]);
+        rows.update(plan, frame, views, seen, now);
+        true
+    }
+
+    fn refuse(&mut self, error: CullError, now: u64) {
+        self.refused_in = Some(now);
+        self.refusals.push(Refusal::from(error));
+    }
+
+    /// Prepares the late lists of the frame's views. The frame's plan is made; `is_new` if other
+    /// than in the frame before.
+    pub fn prepare(
+        &mut self,
+        gpu: Gpu<'_>,
+        (frame, views): (&CullFrame, &[OcclusionView]),
+        (planner, is_new): (&Planner, bool),
+        store: &InstanceStore,
+        number: FrameNumber,
+    ) {
+        self.current.clear();
+        self.current.extend_from_slice(views);
+        if self.views.len() > views.len() {
+            self.views
+                .retain(|_, view| view.last_used + KEEP_FRAMES >= number.now);
+        }
+        let Some(Ok(kernels)) = &self.kernels else {
+            return;
+        };
+        let mut first_batch = planner.keys().len();
+        for (index, view) in views.iter().enumerate() {
+            let capacity = self.options.survivor_capacity;
+            let late = match self.views.entry(view.key) {
+                hashbrown::hash_map::Entry::Occupied(known) => known.into_mut(),
+                hashbrown::hash_map::Entry::Vacant(place) => {
+                    let pyramid = match Pyramid::new(gpu) {
+                        Ok(pyramid) => pyramid,
+                        Err(error) => {
+                            self.refused_in = Some(number.now);
+                            self.refusals.push(Refusal::from(error));
+                            continue;
+                        }
+                    };
+                    let pipelines = vec![kernels.pipelines.clone()];
+                    place.insert(LateView {
+                        plan: LatePlan::default(),
+                        runner: Runner::new(gpu.device, pipelines, capacity),
+                        depths: pyramid.buffer().clone(),
+                        depths_version: Version::new(),
+                        pyramid,
+                        first_batch: 0,
+                        last_used: 0,
+                        seen_through: Mat4::ZERO,
+                    })
+                }
+            };
+            if is_new || late.last_used + 1 != number.now || late.first_batch != first_batch {
+                let frame = (frame, planner.plan());
+                let sets = store.sets();
+                late.plan =
+                    LatePlan::build(frame, (index, view), sets, planner.limits(), first_batch);
+                late.first_batch = first_batch;
+            }
+            first_batch += late.plan.planned.keys.len();
+            late.last_used = number.now;
+            let sources = (frame, planner.plan());
+            let seen = (&self.history, &self.cuts[..]);
+            late.plan.update(sources, views, seen, number.now);
+            late.seen_through = view.clip_from_world;
+            late.runner.learn(gpu.device);
+            let depth = &view.depth;
+            let builder = &kernels.pyramid;
+            let pyramid = &mut late.pyramid;
+            let (texture, first, size) = (&depth.texture, depth.origin, depth.size);
+            self.refusals
+                .note(pyramid.prepare(gpu, builder, texture, first, size));
+            if late.depths != *pyramid.buffer() {
+                late.depths = pyramid.buffer().clone();
+                late.depths_version.bump();
+            }
+            let inputs = Inputs {
+                store,
+                history: &self.history,
+                pyramid: Some(PyramidBuffers {
+                    depths: late.pyramid.buffer(),
+                    shape: late.pyramid.uniform(),
+                    version: late.depths_version,
+                }),
+            };
+            late.runner.prepare(gpu, &late.plan.planned, inputs, number);
+            let mut keys = late.plan.planned.keys.iter();
+            if keys.any(|key| late.runner.batch(key).is_none()) {
+                // What was not drawn early would be missing for long.
+                self.refused_in = Some(number.now);
+            }
+        }
+    }
+
+    // ---- record
+
+    /// Whether instances may be hidden in view `view` of the frame.
+    pub fn hides(&self, view: u32) -> bool {
+        self.late_view(view).is_some()
+    }
+
+    fn late_view(&self, view: u32) -> Option<&LateView> {
+        let found = self.current.iter().find(|known| known.view == view)?;
+        let late = self.views.get(&found.key)?;
+        (!late.plan.planned.keys.is_empty()).then_some(late)
+    }
+
+    /// Records the late lists of a view into one pass. Returns the number of dispatches.
+    pub fn record(&self, view: u32, pass: &mut ComputePass<'_>) -> u32 {
+        let (Some(late), Some(Ok(kernels))) = (self.late_view(view), &self.kernels) else {
+            return 0;
+        };
+        late.pyramid.record(&kernels.pyramid, pass);
+        late.runner
+            .record_stage(&late.plan.planned, Stage::Occlude, pass)
+    }
+
+    /// Records the copy of a view's counters.
+    pub fn record_readback(
+        &mut self,
+        device: &Device,
+        encoder: &mut CommandEncoder,
+        view: u32,
+        number: FrameNumber,
+    ) {
+        let Some(found) = self.current.iter().find(|known| known.view == view) else {
+            return;
+        };
+        if let Some(late) = self.views.get_mut(&found.key)
+            && late.runner.wants_counts(number)
+        {
+            late.runner
+                .record_readback(device, encoder, &late.plan.planned, number);
+        }
+    }
+
+    /// Maps the counters whose copies were submitted.
+    pub fn after_submit(&mut self) {
+        for late in self.views.values_mut() {
+            late.runner.after_submit();
+        }
+    }
+
+    // ---- results
+
+    /// The draws of a request's list in a view; `None` if its instances are not hidden there.
+    pub fn parts(&self, request: usize, view: u32, list: DrawList) -> Option<&[DrawPart]> {
+        self.late_view(view)?.plan.parts(request, list)
+    }
+
+    /// The runner of batch `batch`, counted with the frame's own batches before it, its name and
+    /// its index in the runner's plan.
+    pub fn batch(&self, batch: usize) -> Option<(&Runner, &LatePlan, usize)> {
+        let views = self.current.iter();
+        let mut views = views.filter_map(|view| self.views.get(&view.key));
+        views.find_map(|late| {
+            let index = batch.checked_sub(late.first_batch)?;
+            let is_own = index < late.plan.planned.keys.len();
+            is_own.then_some((&late.runner, &late.plan, index))
+        })
+    }
+
+    /// Number of batches of all views.
+    pub fn batch_count(&self) -> usize {
+        let views = self.current.iter();
+        let views = views.filter_map(|view| self.views.get(&view.key));
+        views.map(|late| late.plan.planned.keys.len()).sum()
+    }
+
+    /// The newest counters of each view since the last call.
+    pub fn take_counts(&mut self, device: &Device) -> Vec<FrameCounts> {
+        let views = self.views.values_mut();
+        let counts = views.filter_map(|late| {
+            late.runner.learn(device);
+            late.runner.take_counts()
+        });
+        counts.collect()
+    }
+
+    pub fn take_refusals(&mut self) -> Vec<Refusal> {
+        let mut refusals = self.refusals.take();
+        for late in self.views.values_mut() {
+            refusals.append(&mut late.runner.take_refusals());
+        }
+        refusals
+    }
+
+    pub fn take_uploaded(&mut self) -> u64 {
+        let views = self.views.values_mut();
+        views.map(|late| late.runner.take_uploaded()).sum()
+    }
+
+    /// Label and size in bytes of each buffer.
+    pub fn sizes(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let views = self.views.values();
+        let late = views.flat_map(|late| late.runner.sizes().chain(late.pyramid.sizes()));
+        self.history.sizes().chain(late)
+    }
+}

@@ -1,0 +1,143 @@
+//! The tables of rows that may be hidden, of a plan's batches.
+
+use super::{
+    history::{History, SlotKey},
+    view::{DepthBuffer, OcclusionView},
+};
+use crate::cull::{
+    layout::{OCCLUSION_IS_NEW, OcclusionRow, Projection, ROUNDING},
+    plan::{BatchPlan, DrawPart, Plan, greatest_stretch},
+    request::CullFrame,
+};
+use glam::{Affine3A, Mat4};
+
+/// If a view has not seen much of what it sees now, smaller instances are drawn early.
+const NEAR_AFTER_CUT: f32 = 1.0 / 16.0;
+
+/// The rows of a plan that may be hidden.
+#[derive(Default)]
+pub(in crate::cull) struct OccludedRows {
+    rows: Vec<OccludedRow>,
+}
+
+/// A row that may be hidden.
+struct OccludedRow {
+    /// Index of the batch.
+    batch: usize,
+    /// Index in the batch's table.
+    place: usize,
+    /// Index of the request in the frame.
+    request: usize,
+    /// Index among the frame's views in which instances may be hidden.
+    view: usize,
+    slot: SlotKey,
+}
+
+impl OccludedRows {
+    /// Adds a row of `plan` to its batch's table. `part` is the row; `visible` is the row of all
+    /// visible survivors, of a late plan. `level` is its level of detail.
+    pub fn add(
+        &mut self,
+        plan: &mut Plan,
+        (part, visible): (&DrawPart, Option<&DrawPart>),
+        (request, request_key): (usize, u64),
+        (view, view_key): (usize, u64),
+        level: u32,
+    ) {
+        let batch = &mut plan.batches[part.batch];
+        let first_count = |row: u32| batch.chunk_views[row as usize].first_count;
+        let chunk = &batch.chunks[part.chunk as usize];
+        let row = OcclusionRow {
+            sphere: chunk.sphere,
+            first_instance: chunk.first_instance,
+            instance_count: chunk.instance_count,
+            chunk_flags: chunk.flags,
+            block_count: chunk.block_count,
+            first_cell: batch.batch.occluded_cells,
+            first_count: first_count(part.row),
+            first_visible: visible.map_or(0, |part| first_count(part.row)),
+            ..OcclusionRow::default()
+        };
+        self.rows.push(OccludedRow {
+            batch: part.batch,
+            place: batch.occlusion.len(),
+            request,
+            view,
+            slot: SlotKey {
+                request: request_key,
+                view: view_key,
+                level,
+                first_instance: chunk.first_instance,
+                // A set that grows keeps its records for a while.
+                blocks: chunk.block_count.next_power_of_two(),
+            },
+        });
+        batch.batch.occluded_rows += 1;
+        batch.batch.occluded_cells += row.block_count;
+        batch.occlusion.push(row);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Gives the rows their records in frame `now`.
+    pub fn use_slots(&self, plan: &Plan, history: &mut History, now: u64) {
+        for row in &self.rows {
+            history.use_slot(plan.batches[row.batch].page, row.slot, now);
+        }
+    }
+
+    /// Updates what changes from frame to frame: projections and records. `cuts` are the keys of
+    /// views that see something else than in the frame before.
+    pub fn update(
+        &self,
+        plan: &mut Plan,
+        frame: &CullFrame,
+        views: &[OcclusionView],
+        (history, cuts): (&History, &[u64]),
+        now: u64,
+    ) {
+        // Contiguous rows of one request in one view have one projection.
+        let mut last = None;
+        for row in &self.rows {
+            let (Some(view), Some(request)) =
+                (views.get(row.view), frame.requests.get(row.request))
+            else {
+                continue;
+            };
+            let of = (row.view, row.request);
+            let projection = match last {
+                Some((known, projection)) if known == of => projection,
+                _ => projection_in(view, &request.world_from_local),
+            };
+            last = Some((of, projection));
+            let batch: &mut BatchPlan = &mut plan.batches[row.batch];
+            let found = history.find(batch.page, &row.slot, now);
+            let to = &mut batch.occlusion[row.place];
+            to.projection = projection;
+            (to.first_record, to.flags) = match found {
+                Some((first, is_new)) => (first, if is_new { OCCLUSION_IS_NEW } else { 0 }),
+                None => (0, OCCLUSION_IS_NEW),
+            };
+            let is_cut = cuts.contains(&row.slot.view) || to.flags != 0;
+            to.near_pixels = view.near_pixels * if is_cut { NEAR_AFTER_CUT } else { 1.0 };
+        }
+    }
+}
+
+/// How a view sees a set.
+fn projection_in(view: &OcclusionView, world_from_local: &Affine3A) -> Projection {
+    let clip_from_set = view.clip_from_world.as_dmat4() * Mat4::from(*world_from_local).as_dmat4();
+    let DepthBuffer { size, samples, .. } = view.depth;
+    let projection = Projection::new(clip_from_set, size, samples, view.is_jittered);
+    // Positions in the world are rounded when they are drawn: by this much in the set's units.
+    let world_from_local = &world_from_local;
+    let from_world = world_from_local.matrix3.inverse();
+    let far = world_from_local.translation.abs().max_element();
+    match far * greatest_stretch(&from_world) * ROUNDING {
+        rounded if rounded.is_finite() => projection.widened(rounded),
+        // A flat set.
+        _ => Projection::default(),
+    }
+}

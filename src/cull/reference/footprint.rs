@@ -1,0 +1,103 @@
+//! Twin of `shaders/occlusion/footprint.wgsl`.
+
+use super::span::{Span, span};
+use crate::cull::layout::{
+    COVERS_NO_SAMPLE, DepthPyramid, HIDDEN, Projection, PyramidLevel, VISIBLE,
+};
+use glam::{UVec2, Vec2, Vec4, Vec4Swizzles};
+
+/// The pixels that a span reaches, as texels of a level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// The first column and row.
+    pub first: UVec2,
+    /// The last column and row: the first or the next.
+    pub last: UVec2,
+    /// The level.
+    pub level: u32,
+    /// False if it reaches no sample of the viewport. The other fields are then 0.
+    pub covers: bool,
+}
+
+/// The footprint of a bounded span in a viewport of `width` x `height` pixels.
+#[must_use]
+pub fn footprint(projection: &Projection, width: u32, height: u32, bounds: &Span) -> Footprint {
+    let least = projection.samples.xz();
+    let greatest = projection.samples.yw();
+    let border = UVec2::new(width, height).as_vec2() - 1.0;
+    let low = (bounds.low - greatest).max(Vec2::ZERO).ceil();
+    let high = (bounds.high - least).min(border).floor();
+    if !low.cmple(high).all() {
+        return Footprint::default();
+    }
+    let (first, last) = (low.as_uvec2(), high.as_uvec2());
+    let length = (last - first).max_element();
+    let mut level = 32 - length.leading_zeros();
+    let finer = level.max(1) - 1;
+    if ((last >> finer) - (first >> finer)).max_element() <= 1 {
+        level = finer;
+    }
+    Footprint {
+        first: first >> level,
+        last: last >> level,
+        level,
+        covers: true,
+    }
+}
+
+/// The farthest depth of a footprint's texels.
+fn farthest_depth(pyramid: &[f32], level: &PyramidLevel, place: &Footprint) -> f32 {
+    let texel = |x: u32, y: u32| pyramid[(level.first + y * level.width + x) as usize];
+    let (first, last) = (place.first, place.last);
+    let upper = texel(first.x, first.y).min(texel(last.x, first.y));
+    upper.min(texel(first.x, last.y).min(texel(last.x, last.y)))
+}
+
+/// [`VISIBLE`], [`COVERS_NO_SAMPLE`] or [`HIDDEN`]. In doubt, a sphere is visible.
+#[must_use]
+pub fn occlusion_of_span(
+    pyramid: &[f32],
+    pyramid_shape: &DepthPyramid,
+    projection: &Projection,
+    bounds: &Span,
+) -> u32 {
+    let shape = pyramid_shape;
+    if !bounds.is_bounded || shape.level_count == 0 {
+        return VISIBLE;
+    }
+    let place = footprint(projection, shape.width, shape.height, bounds);
+    if !place.covers {
+        return COVERS_NO_SAMPLE;
+    }
+    if place.level >= shape.level_count {
+        return VISIBLE;
+    }
+    let level = &shape.levels[place.level as usize];
+    match bounds.nearest < farthest_depth(pyramid, level, &place) {
+        true => HIDDEN,
+        false => VISIBLE,
+    }
+}
+
+/// What the depth says of a sphere (center, radius): see [`occlusion_of_span`].
+#[must_use]
+pub fn occlusion_of(
+    pyramid: &[f32],
+    pyramid_shape: &DepthPyramid,
+    projection: &Projection,
+    sphere: Vec4,
+) -> u32 {
+    let bounds = span(projection, sphere);
+    occlusion_of_span(pyramid, pyramid_shape, projection, &bounds)
+}
+
+/// Whether no triangle in the sphere draws anything.
+#[must_use]
+pub fn is_hidden(
+    pyramid: &[f32],
+    pyramid_shape: &DepthPyramid,
+    projection: &Projection,
+    sphere: Vec4,
+) -> bool {
+    occlusion_of(pyramid, pyramid_shape, projection, sphere) != VISIBLE
+}

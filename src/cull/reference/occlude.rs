@@ -1,0 +1,121 @@
+//! Twins of `shaders/occlusion/recall.wgsl`, of `occlude.wgsl` and of the bounds in `history.wgsl`,
+//! for one block of a row.
+
+use super::{classify::word_bound, footprint::is_hidden, vote::load_sphere};
+use crate::{
+    cull::layout::{
+        BLOCK, BLOCK_WORDS, Bound, Chunk, DepthPyramid, OCCLUSION_IS_NEW, OcclusionRow,
+    },
+    instance::PackedInstance,
+};
+use glam::{Vec3, Vec4, Vec4Swizzles};
+
+/// The words of a block.
+pub type BlockWords = [u32; BLOCK_WORDS as usize];
+
+/// A sphere that holds the spheres of some instances, and the largest radius of these.
+#[derive(Clone, Copy, Debug)]
+pub struct Within {
+    /// Center and radius, in the set's space.
+    pub sphere: Vec4,
+    /// The largest radius.
+    pub largest: f32,
+}
+
+/// What a block of a row draws is within this.
+#[must_use]
+pub fn bound_of_block(row: &OcclusionRow, bound: &Bound) -> Within {
+    widened_bound(row, bound, bound.center, bound.radius)
+}
+
+/// What a word of the block draws is within this.
+#[must_use]
+pub fn bound_of_word(row: &OcclusionRow, bound: &Bound, word: usize) -> Within {
+    if bound.loose != 0 {
+        return bound_of_block(row, bound);
+    }
+    let (center, radius) = word_bound(bound, word);
+    widened_bound(row, bound, center, radius)
+}
+
+fn widened_bound(row: &OcclusionRow, bound: &Bound, center: Vec3, radius: f32) -> Within {
+    let largest = row.sphere.w * bound.max_scale;
+    let reach = radius + row.sphere.xyz().length() * bound.max_scale + largest;
+    let slack = 1e-5 * (center.abs().element_sum() + reach);
+    Within {
+        sphere: center.extend(reach + slack),
+        largest,
+    }
+}
+
+/// Whether an instance within a bound may be at least `near_pixels` wide.
+#[must_use]
+pub fn is_large(row: &OcclusionRow, within: &Within) -> bool {
+    let projection = &row.projection;
+    let sphere = within.sphere * projection.unit;
+    let nearest = projection.w.dot(sphere.xyz().extend(1.0)) - sphere.w * projection.slope;
+    let gram = projection.gram_x;
+    let square = if gram.w > 0.0 {
+        gram.z / gram.w
+    } else {
+        gram.x
+    };
+    2.0 * within.largest * projection.unit * square.sqrt() >= row.near_pixels * nearest
+}
+
+/// What is drawn early of a block of a row: of `kept`, what the frustum keeps, what is in `last` or
+/// large.
+#[must_use]
+pub fn recall(
+    row: &OcclusionRow,
+    bound: &Bound,
+    kept: &BlockWords,
+    last: &BlockWords,
+) -> BlockWords {
+    let mut early = *kept;
+    for (word, early) in early.iter_mut().enumerate() {
+        if is_large(row, &bound_of_word(row, bound, word)) {
+            continue;
+        }
+        *early &= match row.flags & OCCLUSION_IS_NEW {
+            0 => last[word],
+            _ => 0,
+        };
+    }
+    early
+}
+
+/// What is visible of a block of a row: of `kept`, what the depth does not hide.
+#[must_use]
+pub fn occlude(
+    (pyramid, pyramid_shape): (&[f32], &DepthPyramid),
+    row: &OcclusionRow,
+    (block, bound): (u32, &Bound),
+    (instances, scales): (&[PackedInstance], &[f32]),
+    kept: &BlockWords,
+) -> BlockWords {
+    let hides = |sphere: Vec4| is_hidden(pyramid, pyramid_shape, &row.projection, sphere);
+    let mut visible = BlockWords::default();
+    if hides(bound_of_block(row, bound).sphere) {
+        return visible;
+    }
+    let chunk = Chunk {
+        sphere: row.sphere,
+        first_instance: row.first_instance,
+        instance_count: row.instance_count,
+        flags: row.chunk_flags,
+        ..Chunk::default()
+    };
+    for (word, visible) in visible.iter_mut().enumerate() {
+        if kept[word] == 0 || hides(bound_of_word(row, bound, word).sphere) {
+            continue;
+        }
+        for bit in (0..32).filter(|bit| kept[word] >> bit & 1 != 0) {
+            let instance = block * BLOCK + word as u32 * 32 + bit;
+            if !hides(load_sphere(&chunk, instances, scales, instance).sphere) {
+                *visible |= 1 << bit;
+            }
+        }
+    }
+    visible
+}

@@ -1,0 +1,42 @@
+//! What users attach to cameras and sets.
+
+use bevy::{prelude::*, render::extract_component::ExtractComponent};
+
+/// On a camera: instances that are hidden behind what the camera has drawn are not drawn.
+///
+/// The camera's main pass draws what it saw in the frame before. The depth that this leaves is
+/// tested against all other instances, and what is visible of them is drawn right after. The
+/// picture stays the same. It needs no prepass and hides behind Bevy's entities, too. A camera with
+/// a prepass needs Bevy's
+/// [`OcclusionCulling`](bevy::render::occlusion_culling::OcclusionCulling) instead, which also works
+/// without this component: then sets and entities hide each other.
+///
+/// Opaque and masked sets are hidden, unless their material does not test depth, or has a depth
+/// bias. These sets are never hidden: blended and transmissive ones, those with
+/// [`NoOcclusionCulling`],
+/// [`NoFrustumCulling`](bevy::camera::visibility::NoFrustumCulling),
+/// [`InstanceMeshUniforms`](crate::render::InstanceMeshUniforms) or
+/// [`MeshletMesh3d`](crate::render::MeshletMesh3d), those whose mesh is lines or points, and all
+/// sets on the tier [`Cpu`](crate::cull::CullingTier::Cpu). A camera with an `Atmosphere` but
+/// without a prepass hides nothing.
+#[derive(Component, ExtractComponent, Reflect, Clone, Copy, Debug, PartialEq)]
+#[reflect(Component, Default, Clone, PartialEq)]
+pub struct InstanceOcclusion {
+    /// Groups of 32 instances, one of which is at least this wide in pixels, are drawn first even
+    /// if the camera did not see them in the frame before. After a cut, a sixteenth of the width is
+    /// enough: what is large is often visible. It changes the speed alone. The default is 64.
+    pub near_pixels: f32,
+}
+
+impl Default for InstanceOcclusion {
+    fn default() -> Self {
+        Self { near_pixels: 64.0 }
+    }
+}
+
+/// On a set: its instances are never hidden by occlusion. For materials that write the depth of
+/// their fragments, or whose vertex stage moves vertices out of the
+/// [`CullingRadius`](crate::render::CullingRadius).
+#[derive(Component, Reflect, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[reflect(Component, Default, Clone, PartialEq)]
+pub struct NoOcclusionCulling;

@@ -1,0 +1,223 @@
+//! The late lists between a camera's passes, and the draws of what is late.
+
+use super::{component::InstanceOcclusion, lists::DrawnLists, views::Way};
+use crate::{
+    cull::{DrawList, Gpu},
+    render::{
+        cpu_times::{CpuClock, CpuStage},
+        culler::GpuCuller,
+        record::TimedPasses,
+        set_draws::SetDraws,
+    },
+};
+use bevy::{
+    camera::{MainPassResolutionOverride, Viewport},
+    core_pipeline::{
+        Core3d, Core3dSystems,
+        core_3d::{AlphaMask3d, Opaque3d, main_opaque_pass_3d, main_transparent_pass_3d},
+        deferred::node::late_deferred_prepass,
+        mip_generation::experimental::depth::early_downsample_depth,
+        prepass::node::late_prepass,
+    },
+    log::error,
+    pbr::main_transmissive_pass_3d,
+    prelude::*,
+    render::{
+        Render, RenderSystems,
+        camera::ExtractedCamera,
+        diagnostic::RecordDiagnostics,
+        render_phase::{
+            BinnedPhaseItem, BinnedRenderPhase, DrawError, DrawFunctions, PhaseItem,
+            PhaseItemExtraIndex, TrackedRenderPass, ViewBinnedRenderPhases,
+        },
+        render_resource::{RenderPassDescriptor, StoreOp, TextureUsages},
+        renderer::{RenderContext, RenderDevice, RenderQueue, ViewQuery},
+        view::{ExtractedView, ViewDepthTexture, ViewTarget},
+    },
+};
+
+/// Adds the systems to the render world.
+pub(in crate::render) fn build_render(render_app: &mut SubApp) {
+    render_app
+        .init_resource::<DrawnLists>()
+        .add_systems(
+            Render,
+            // As Bevy does for its own occlusion culling, before depth textures are made.
+            read_depth
+                .in_set(RenderSystems::PrepareViews)
+                .ambiguous_with(RenderSystems::PrepareViews),
+        )
+        .add_systems(
+            Core3d,
+            (
+                record_late_prepass
+                    .after(early_downsample_depth)
+                    .before(late_prepass)
+                    .before(late_deferred_prepass),
+                end_late_prepass
+                    .after(late_prepass)
+                    .after(late_deferred_prepass)
+                    .before(Core3dSystems::MainPass),
+                (record_late_forward, draw_late, end_late_forward)
+                    .chain()
+                    .after(main_opaque_pass_3d)
+                    .before(main_transmissive_pass_3d)
+                    .before(main_transparent_pass_3d)
+                    .in_set(Core3dSystems::MainPass),
+            ),
+        );
+}
+
+/// Lets the depth of cameras that hide be read.
+fn read_depth(mut cameras: Query<&mut Camera3d, With<InstanceOcclusion>>) {
+    for mut camera in &mut cameras {
+        let usages = TextureUsages::from(camera.depth_texture_usages);
+        let wanted = usages | TextureUsages::TEXTURE_BINDING;
+        if usages != wanted {
+            camera.depth_texture_usages = wanted.into();
+        }
+    }
+}
+
+/// Records the late lists of a camera that hides in this way, and lets its draws take what is late.
+fn record_late(
+    way: Way,
+    view: &ExtractedView,
+    (gpu, lists): (&mut GpuCuller, &mut DrawnLists),
+    (device, queue): (&RenderDevice, &RenderQueue),
+    context: &mut RenderContext,
+) {
+    let key = view.retained_view_entity;
+    let (Some(index), Some(culler)) = (lists.view(&key, way), &mut gpu.culler) else {
+        return;
+    };
+    let recorder = context.diagnostic_recorder();
+    let mut passes = TimedPasses {
+        recorder: recorder.as_deref(),
+    };
+    let on = Gpu::new(device.wgpu_device(), queue);
+    let recorded = culler.record_late(on, context.command_encoder(), index, &mut passes);
+    gpu.recorded.passes += recorded.passes;
+    gpu.recorded.dispatches += recorded.dispatches;
+    lists.set(&key, way, DrawList::Late);
+}
+
+fn record_late_prepass(
+    view: ViewQuery<&ExtractedView>,
+    mut gpu: ResMut<GpuCuller>,
+    mut lists: ResMut<DrawnLists>,
+    (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
+    mut context: RenderContext,
+    clock: Res<CpuClock>,
+) {
+    let _timer = clock.start(CpuStage::Record);
+    let state = (&mut *gpu, &mut *lists);
+    let view = view.into_inner();
+    record_late(Way::Prepass, view, state, (&device, &queue), &mut context);
+}
+
+fn record_late_forward(
+    view: ViewQuery<&ExtractedView>,
+    mut gpu: ResMut<GpuCuller>,
+    mut lists: ResMut<DrawnLists>,
+    (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
+    mut context: RenderContext,
+    clock: Res<CpuClock>,
+) {
+    let _timer = clock.start(CpuStage::Record);
+    let state = (&mut *gpu, &mut *lists);
+    let view = view.into_inner();
+    record_late(Way::Forward, view, state, (&device, &queue), &mut context);
+}
+
+fn end_late_prepass(view: ViewQuery<&ExtractedView>, mut lists: ResMut<DrawnLists>) {
+    let key = view.into_inner().retained_view_entity;
+    lists.set(&key, Way::Prepass, DrawList::Visible);
+}
+
+fn end_late_forward(view: ViewQuery<&ExtractedView>, mut lists: ResMut<DrawnLists>) {
+    let key = view.into_inner().retained_view_entity;
+    lists.set(&key, Way::Forward, DrawList::Visible);
+}
+
+/// Draws what is late of a camera's opaque and masked sets, in a separate pass right after Bevy's.
+fn draw_late(
+    world: &World,
+    view: ViewQuery<(
+        &ExtractedCamera,
+        &ExtractedView,
+        &ViewTarget,
+        &ViewDepthTexture,
+        Option<&MainPassResolutionOverride>,
+    )>,
+    opaque: Res<ViewBinnedRenderPhases<Opaque3d>>,
+    masked: Res<ViewBinnedRenderPhases<AlphaMask3d>>,
+    (draws, lists): (Res<SetDraws>, Res<DrawnLists>),
+    mut context: RenderContext,
+) {
+    let entity = view.entity();
+    let (camera, view, target, depth, resolution) = view.into_inner();
+    let key = view.retained_view_entity;
+    if lists.view(&key, Way::Forward).is_none() {
+        return;
+    }
+    let (Some(opaque), Some(masked)) = (opaque.get(&key), masked.get(&key)) else {
+        return;
+    };
+    let diagnostics = context.diagnostic_recorder();
+    let diagnostics = diagnostics.as_deref();
+    let color_attachments = [Some(target.get_color_attachment())];
+    let mut pass = context.begin_tracked_render_pass(RenderPassDescriptor {
+        label: Some("gpu_culling late"),
+        color_attachments: &color_attachments,
+        depth_stencil_attachment: Some(depth.get_attachment(StoreOp::Store)),
+        timestamp_writes: None,
+        occlusion_query_set: None,
+        multiview_mask: None,
+    });
+    let span = diagnostics.pass_span(&mut pass, "gpu_culling late");
+    let viewport = camera.viewport.as_ref();
+    if let Some(viewport) = Viewport::from_viewport_and_override(viewport, resolution) {
+        pass.set_camera_viewport(&viewport);
+    }
+    for drawn in [
+        draw_sets(opaque, &draws, world, entity, &mut pass),
+        draw_sets(masked, &draws, world, entity, &mut pass),
+    ] {
+        if let Err(error) = drawn {
+            error!("the late draws of a camera that hides instances failed: {error:?}");
+        }
+    }
+    span.end(&mut pass);
+}
+
+/// Draws the items of a phase that are sets and may be hidden, once more.
+fn draw_sets<'w, P: BinnedPhaseItem>(
+    phase: &BinnedRenderPhase<P>,
+    draws: &SetDraws,
+    world: &'w World,
+    view: Entity,
+    pass: &mut TrackedRenderPass<'w>,
+) -> Result<(), DrawError> {
+    let functions = world.resource::<DrawFunctions<P>>();
+    let mut functions = functions.write();
+    for ((batch_set, bin), bin_entities) in &phase.unbatchable_meshes {
+        for (main_entity, entity) in &bin_entities.entities {
+            if !draws.may_be_hidden(*main_entity) {
+                continue;
+            }
+            // A set's draws read nothing of Bevy's instance buffers.
+            let item = P::new(
+                batch_set.clone(),
+                bin.clone(),
+                (*entity, *main_entity),
+                0..1,
+                PhaseItemExtraIndex::None,
+            );
+            if let Some(function) = functions.get_mut(PhaseItem::draw_function(&item)) {
+                function.draw(world, pass, view, &item)?;
+            }
+        }
+    }
+    Ok(())
+}

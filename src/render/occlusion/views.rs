@@ -1,0 +1,158 @@
+//! Which cameras hide, and by which of their passes.
+
+use super::component::InstanceOcclusion;
+use crate::{
+    cull::{DepthBuffer, OcclusionView},
+    render::views::{ExtractedFreeze, clip_from_world},
+};
+use bevy::{
+    camera::{MainPassResolutionOverride, Viewport},
+    core_pipeline::{
+        Core3d,
+        prepass::{DeferredPrepass, DepthPrepass, MotionVectorPrepass, NormalPrepass},
+    },
+    ecs::{query::QueryData, schedule::ScheduleLabel, system::SystemParam},
+    log::warn_once,
+    pbr::ExtractedAtmosphere,
+    prelude::*,
+    render::{
+        camera::{ExtractedCamera, TemporalJitter},
+        occlusion_culling::OcclusionCulling,
+        view::{ExtractedView, NoIndirectDrawing, RetainedViewEntity, ViewDepthTexture},
+    },
+};
+
+/// By which passes a camera hides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::render) enum Way {
+    /// Early in the main pass, then what is late in a separate pass.
+    Forward,
+    /// Early and late in Bevy's prepasses, then what is visible in the main pass.
+    Prepass,
+}
+
+/// What decides whether a camera hides.
+#[derive(QueryData)]
+pub(in crate::render) struct CameraData {
+    view: &'static ExtractedView,
+    camera: &'static ExtractedCamera,
+    depth: &'static ViewDepthTexture,
+    own: Option<&'static InstanceOcclusion>,
+    has_bevys: Has<OcclusionCulling>,
+    has_depth_prepass: Has<DepthPrepass>,
+    has_normal_prepass: Has<NormalPrepass>,
+    has_motion_prepass: Has<MotionVectorPrepass>,
+    is_deferred: Has<DeferredPrepass>,
+    is_direct: Has<NoIndirectDrawing>,
+    is_frozen: Has<ExtractedFreeze>,
+    is_jittered: Has<TemporalJitter>,
+    has_atmosphere: Has<ExtractedAtmosphere>,
+    resolution: Option<&'static MainPassResolutionOverride>,
+}
+
+/// Cameras that are told to hide.
+type AreTold = Or<(With<InstanceOcclusion>, With<OcclusionCulling>)>;
+
+/// The cameras that may hide.
+#[derive(SystemParam)]
+pub(in crate::render) struct HidingCameras<'w, 's> {
+    cameras: Query<'w, 's, CameraData, AreTold>,
+}
+
+/// A camera that hides.
+pub(in crate::render) struct HidingView {
+    pub key: RetainedViewEntity,
+    pub way: Way,
+    clip_from_world: Mat4,
+    is_jittered: bool,
+    near_pixels: f32,
+    depth: DepthBuffer,
+}
+
+impl HidingCameras<'_, '_> {
+    /// The cameras that hide in this frame.
+    pub fn collect(&self) -> Vec<HidingView> {
+        let all = self.cameras.iter();
+        all.filter_map(|camera| HidingView::new(&camera)).collect()
+    }
+}
+
+impl HidingView {
+    fn new(data: &CameraDataItem<'_, '_>) -> Option<Self> {
+        let way = way_of(data)?;
+        let viewport = data.camera.viewport.as_ref();
+        let viewport = Viewport::from_viewport_and_override(viewport, data.resolution);
+        let (origin, size) = match viewport {
+            Some(viewport) => (viewport.physical_position, viewport.physical_size),
+            None => (UVec2::ZERO, data.camera.physical_target_size?),
+        };
+        Some(Self {
+            key: data.view.retained_view_entity,
+            way,
+            clip_from_world: clip_from_world(data.view),
+            is_jittered: data.is_jittered,
+            near_pixels: data.own.copied().unwrap_or_default().near_pixels,
+            depth: DepthBuffer {
+                texture: (**data.depth.view()).clone(),
+                samples: data.depth.texture.sample_count(),
+                origin,
+                size,
+            },
+        })
+    }
+
+    /// The camera as the engine knows it. `view` is its index in the frame, `requests` are those
+    /// whose instances may be hidden.
+    pub fn to_occlusion_view(&self, view: u32, requests: Vec<u32>) -> OcclusionView {
+        OcclusionView {
+            view,
+            key: self.key.main_entity.to_bits() ^ (u64::from(self.key.subview_index) << 48),
+            clip_from_world: self.clip_from_world,
+            is_jittered: self.is_jittered,
+            near_pixels: self.near_pixels,
+            requests,
+            depth: self.depth.clone(),
+        }
+    }
+}
+
+/// By which passes a camera hides; `None` if it does not.
+fn way_of(data: &CameraDataItem<'_, '_>) -> Option<Way> {
+    // What is seen through a frozen frustum was kept by another.
+    if data.is_frozen {
+        return None;
+    }
+    // Only there the late lists are made.
+    if data.camera.schedule != Core3d.intern() {
+        warn_once!(
+            "InstanceOcclusion and OcclusionCulling hide no instances in a camera with another render graph than Core3d"
+        );
+        return None;
+    }
+    let has_prepass = data.has_depth_prepass
+        || data.has_normal_prepass
+        || data.has_motion_prepass
+        || data.is_deferred;
+    if !has_prepass {
+        data.own?;
+        if data.has_atmosphere {
+            warn_once!(
+                "InstanceOcclusion hides nothing in a camera with an Atmosphere and without a prepass: add DepthPrepass \
+                 and OcclusionCulling to the camera"
+            );
+            return None;
+        }
+        return Some(Way::Forward);
+    }
+    if data.has_bevys && data.has_depth_prepass && !data.is_direct {
+        return Some(Way::Prepass);
+    }
+    if data.own.is_some() {
+        warn_once!(
+            "InstanceOcclusion hides nothing in a camera with a prepass, unless it has Bevy's OcclusionCulling and \
+             DepthPrepass, and Bevy draws it indirectly (without NoIndirectDrawing, which Bevy adds on adapters that \
+             cannot)"
+        );
+    }
+    None
+}

@@ -1,0 +1,133 @@
+//! Bevy's meshes, as draws of sets bind them.
+
+use super::{
+    lods::{RequestLods, fit_each_other, indices_per_element},
+    meshlets::MeshLevels,
+};
+use crate::cull::{CoarserLevel, DrawShape};
+use bevy::{
+    ecs::system::SystemParam,
+    mesh::BaseMeshPipelineKey,
+    pbr::RenderMeshInstances,
+    prelude::*,
+    render::{
+        mesh::{RenderMesh, RenderMeshBufferInfo, allocator::MeshAllocator},
+        render_asset::RenderAssets,
+        render_resource::{Buffer, IndexFormat, PrimitiveTopology},
+        sync_world::MainEntity,
+    },
+};
+use core::ops::Range;
+
+/// A mesh as draws bind it.
+pub(super) struct MeshBuffers {
+    /// The full mesh.
+    pub shape: DrawShape,
+    /// Coarser levels in the same buffers.
+    pub lods: Option<RequestLods>,
+    /// Bevy's vertex buffer, which other meshes share.
+    pub vertices: Buffer,
+    /// Bevy's index buffer; `None` for a mesh without indices.
+    pub indices: Option<(Buffer, IndexFormat)>,
+    /// Number of indices per triangle or line of a list; 1 for strips.
+    pub indices_per_element: u32,
+    /// Whether Bevy draws it with joints or morph targets, which a set does not bind.
+    pub is_deformed: bool,
+    /// Whether it is made of triangles.
+    pub has_triangles: bool,
+}
+
+/// Bevy's meshes, as far as an indirect draw needs them.
+#[derive(SystemParam)]
+pub(super) struct Meshes<'w> {
+    pub instances: Res<'w, RenderMeshInstances>,
+    meshes: Res<'w, RenderAssets<RenderMesh>>,
+    allocator: Res<'w, MeshAllocator>,
+    levels: Res<'w, MeshLevels>,
+    pub server: Option<Res<'w, AssetServer>>,
+}
+
+impl Meshes<'_> {
+    /// Whether meshes may have moved in Bevy's buffers: when one is added, changed or removed.
+    pub fn have_moved(&self) -> bool {
+        self.meshes.is_changed()
+    }
+
+    /// Number of levels that the entity's mesh holds itself.
+    pub fn own_levels(&self, entity: MainEntity) -> u32 {
+        let mesh = self.instances.mesh_asset_id(entity);
+        mesh.map_or(0, |mesh| self.levels.get(mesh).len()) as u32
+    }
+
+    /// Whether the mesh of a level can be drawn in place of the full mesh.
+    pub fn fit_each_other(&self, full: AssetId<Mesh>, level: AssetId<Mesh>) -> bool {
+        match (self.meshes.get(full), self.meshes.get(level)) {
+            (Some(full), Some(level)) => fit_each_other(full, level),
+            _ => false,
+        }
+    }
+
+    /// The buffers of a mesh, which gets this place; `None` if Bevy has not prepared it.
+    pub fn buffers(&self, id: AssetId<Mesh>, place: usize) -> Option<MeshBuffers> {
+        let mesh = self.meshes.get(id)?;
+        let slice = self.allocator.mesh_vertex_slice(&id)?;
+        let (buffer, vertices) = (slice.buffer.clone(), slice.range);
+        Some(match mesh.buffer_info {
+            RenderMeshBufferInfo::Indexed { index_format, .. } => {
+                let slice = self.allocator.mesh_index_slice(&id)?;
+                let (index_buffer, indices) = (slice.buffer.clone(), slice.range);
+                let run = |run: Range<u32>| DrawShape::Indexed {
+                    index_count: run.end - run.start,
+                    first_index: indices.start + run.start,
+                    base_vertex: vertices.start.cast_signed(),
+                };
+                let all = 0..indices.end - indices.start;
+                let levels = self.levels.get(id);
+                let coarser = levels.iter().skip(1).map(|level| CoarserLevel {
+                    shape: run(level.indices.clone()),
+                    error: level.error,
+                });
+                MeshBuffers {
+                    shape: run(levels.first().map_or(all, |full| full.indices.clone())),
+                    lods: RequestLods::in_one_mesh(coarser.collect(), place),
+                    vertices: buffer,
+                    indices: Some((index_buffer, index_format)),
+                    indices_per_element: indices_per_element(mesh.primitive_topology()),
+                    is_deformed: is_deformed(mesh),
+                    has_triangles: has_triangles(mesh),
+                }
+            }
+            RenderMeshBufferInfo::NonIndexed => MeshBuffers {
+                shape: DrawShape::NonIndexed {
+                    vertex_count: vertices.end - vertices.start,
+                    first_vertex: vertices.start,
+                },
+                lods: None,
+                vertices: buffer,
+                indices: None,
+                indices_per_element: 1,
+                is_deformed: is_deformed(mesh),
+                has_triangles: has_triangles(mesh),
+            },
+        })
+    }
+}
+
+/// Whether a mesh is made of triangles. Lines and points cover pixels outside of their bounds.
+fn has_triangles(mesh: &RenderMesh) -> bool {
+    let topology = mesh.key_bits.primitive_topology();
+    [
+        PrimitiveTopology::TriangleList,
+        PrimitiveTopology::TriangleStrip,
+    ]
+    .contains(&topology)
+}
+
+/// Whether Bevy's pipelines for a mesh bind joints or morph targets. The mesh decides it, not the
+/// entity's components.
+fn is_deformed(mesh: &RenderMesh) -> bool {
+    let layout = &mesh.layout.0;
+    let is_skinned = layout.contains(Mesh::ATTRIBUTE_JOINT_INDEX)
+        && layout.contains(Mesh::ATTRIBUTE_JOINT_WEIGHT);
+    is_skinned || mesh.key_bits.contains(BaseMeshPipelineKey::MORPH_TARGETS)
+}

@@ -1,0 +1,519 @@
+//! The lists of views that hide, frame after frame, against the twins, and broken on purpose.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+#[path = "depth/picture.rs"]
+#[expect(dead_code, reason = "another test uses the rest")]
+mod picture;
+
+use bevy_gpu_culling::{
+    cull::{
+        Compaction, CullView, Culler, CullerOptions, CullingTier, DepthBuffer, DrawList, Gpu,
+        OcclusionView, Order, PlainPasses, Tuning,
+        layout::{BLOCK, Bound, DepthPyramid, OcclusionRow},
+        reference::{self, BlockWords},
+    },
+    instance::PackedInstance,
+};
+use common::{Scene, gpu, options, random_scene, rng, upload};
+use glam::{Mat4, UVec2, Vec3};
+use picture::Picture;
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use std::collections::HashMap;
+
+const GPU_TIERS: [CullingTier; 2] = [CullingTier::Subgroup, CullingTier::Workgroup];
+
+/// Size of the depth texture, and the viewport in it.
+const SIZE: UVec2 = UVec2::new(160, 100);
+const VIEWPORT: [UVec2; 2] = [UVec2::new(17, 5), UVec2::new(131, 89)];
+
+/// The lists of a request in a view, as indices into its set.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Lists {
+    early: Vec<u32>,
+    late: Vec<u32>,
+    visible: Vec<u32>,
+}
+
+/// A frame: what the camera sees, and the depth that it finds.
+struct Frame {
+    clip: Mat4,
+    near_pixels: f32,
+    depth: Picture,
+}
+
+impl Frame {
+    fn random(rng: &mut ChaCha8Rng, before: Option<&Self>) -> Self {
+        let clip = match before {
+            // A still camera, or one that moves a little, or a cut.
+            Some(before) if rng.random_bool(0.3) => before.clip,
+            Some(before) if rng.random_bool(0.7) => {
+                let step = Vec3::new(rng.random_range(-1.0..1.0), 0.3, 0.0);
+                before.clip * Mat4::from_translation(step)
+            }
+            _ => {
+                let eye = Vec3::new(0.0, rng.random_range(-30.0..30.0), 80.0);
+                let to = Vec3::new(rng.random_range(-20.0..20.0), 0.0, 0.0);
+                let view = Mat4::look_at_rh(eye, to, Vec3::Y);
+                let aspect = VIEWPORT[1].x as f32 / VIEWPORT[1].y as f32;
+                let lens = match rng.random_bool(0.3) {
+                    true => Mat4::orthographic_rh(-50.0, 50.0, -40.0, 40.0, 200.0, 0.0),
+                    false => Mat4::perspective_infinite_reverse_rh(1.0, aspect, 0.1),
+                };
+                lens * view
+            }
+        };
+        // Walls at depths between the set's.
+        let depths: Vec<_> = (0..20)
+            .map(|_| {
+                let at = Vec3::from_array([(); 3].map(|()| rng.random_range(-50.0..50.0)));
+                clip.project_point3(at).z.clamp(0.0, 1.0)
+            })
+            .collect();
+        let depth = Picture::walls(rng, SIZE, 1, |rng| depths[rng.random_range(0..20)]);
+        Self {
+            clip,
+            near_pixels: [0.0, 12.0, 1e9][rng.random_range(0..3)],
+            depth,
+        }
+    }
+
+    /// The pyramid of the viewport, as the twin makes it.
+    fn pyramid(&self) -> (Vec<f32>, DepthPyramid) {
+        let shape = DepthPyramid::new(VIEWPORT[0], VIEWPORT[1], 1);
+        let texels = reference::pyramid(&self.depth.depths, SIZE.x, &shape);
+        (texels, shape)
+    }
+}
+
+/// Draws a frame of a scene in one view that hides, and reads the lists of all requests.
+fn draw(culler: &mut Culler, gpu: Gpu<'_>, scene: &Scene, frame: &Frame) -> Vec<Lists> {
+    let view = OcclusionView {
+        view: 0,
+        key: 7,
+        clip_from_world: frame.clip,
+        is_jittered: false,
+        near_pixels: frame.near_pixels,
+        requests: (0..scene.frame.requests.len() as u32).collect(),
+        depth: DepthBuffer {
+            texture: frame.depth.draw(gpu.device, gpu.queue),
+            samples: 1,
+            origin: VIEWPORT[0],
+            size: VIEWPORT[1],
+        },
+    };
+    let mut encoder = gpu.device.create_command_encoder(&Default::default());
+    let prepared = culler.prepare_hiding(gpu, &scene.frame, &[view]);
+    let recorded = prepared.record(gpu, &mut encoder);
+    gpu.queue.submit([encoder.finish()]);
+    let mut encoder = gpu.device.create_command_encoder(&Default::default());
+    let late = culler.record_late(gpu, &mut encoder, 0, &mut PlainPasses);
+    assert_eq!(late.passes, u32::from(culler.hides(0)));
+    gpu.queue.submit([encoder.finish()]);
+    culler.finish(recorded);
+    culler.finish(late);
+    let requests = scene.frame.requests.iter().enumerate();
+    requests
+        .map(|(index, request)| {
+            let read = |list| {
+                let parts = culler.draw_parts_of(index, (0, 0), list).to_vec();
+                let ids = parts
+                    .iter()
+                    .map(|part| culler.read_part(gpu, request.set, part));
+                ids.flat_map(Result::unwrap).collect()
+            };
+            Lists {
+                early: read(DrawList::Early),
+                late: read(DrawList::Late),
+                visible: read(DrawList::Visible),
+            }
+        })
+        .collect()
+}
+
+/// A scene of sets in one view. Each instance is in one level at most.
+fn scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
+    let mut scene = random_scene(rng, lengths);
+    scene.frame.views.truncate(1);
+    for request in &mut scene.frame.requests {
+        request.views = vec![0];
+        request.fade = 0.0;
+        if request.order == Order::FarFirst {
+            request.order = Order::NearFirst;
+        }
+    }
+    scene
+}
+
+/// Sorted ids.
+fn sorted(ids: &[u32]) -> Vec<u32> {
+    let mut ids = ids.to_vec();
+    ids.sort_unstable();
+    ids
+}
+
+/// The rows of a set's request in the tables of the frame's plan: one per level.
+fn rows_of(culler: &Culler, request: usize) -> Vec<(usize, OcclusionRow)> {
+    let parts = culler.draw_parts(request, 0);
+    let parts = parts.iter().map(|part| {
+        let batch = &culler.plan().batches[part.batch];
+        let first_count = batch.chunk_views[part.row as usize].first_count;
+        let mut rows = batch.occlusion.iter();
+        let row = rows.find(|row| row.first_count == first_count).unwrap();
+        (part.level, *row)
+    });
+    parts.collect()
+}
+
+/// What is drawn early and what is visible of a set, by the twins. `kept` and `last` are bits per
+/// instance. `grown` scales the instances, to find what rounding may decide differently.
+fn twin(
+    rows: &[(usize, OcclusionRow)],
+    (instances, scales): (&[PackedInstance], &[f32]),
+    (kept, last): (&[bool], &[bool]),
+    (pyramid, shape): (&[f32], &DepthPyramid),
+    grown: f32,
+) -> (Vec<u32>, Vec<u32>) {
+    let (mut early, mut visible) = (Vec::new(), Vec::new());
+    // All levels have the same instances: the level matters for the bits alone.
+    let mut row = rows[0].1;
+    row.first_instance = 0;
+    row.sphere.w *= grown;
+    for (block, instances_of) in instances.chunks(BLOCK as usize).enumerate() {
+        let first = block * BLOCK as usize;
+        let scales_of = scales
+            .get(first..first + instances_of.len())
+            .unwrap_or_default();
+        let bound: Bound = reference::bound(instances_of, scales_of);
+        let words = |bits: &[bool]| {
+            let mut words = BlockWords::default();
+            for (bit, _) in bits[first..]
+                .iter()
+                .take(1024)
+                .enumerate()
+                .filter(|(_, bit)| **bit)
+            {
+                words[bit / 32] |= 1 << (bit % 32);
+            }
+            words
+        };
+        let (kept, last) = (words(kept), words(last));
+        let ids = |words: BlockWords, into: &mut Vec<u32>| {
+            let bits = (0..1024usize).filter(|bit| words[bit / 32] >> (bit % 32) & 1 != 0);
+            into.extend(bits.map(|bit| (first + bit) as u32));
+        };
+        ids(reference::recall(&row, &bound, &kept, &last), &mut early);
+        let block = (block as u32, &bound);
+        let all = (instances, scales);
+        ids(
+            reference::occlude((pyramid, shape), &row, block, all, &kept),
+            &mut visible,
+        );
+    }
+    (early, visible)
+}
+
+fn bits(ids: &[u32], len: usize) -> Vec<bool> {
+    let mut bits = vec![false; len];
+    for id in ids {
+        bits[*id as usize] = true;
+    }
+    bits
+}
+
+/// Whether all of `few` is in `many`. Both are sorted.
+fn is_subset(few: &[u32], many: &[u32]) -> bool {
+    few.iter().all(|id| many.binary_search(id).is_ok())
+}
+
+/// What a sequence of frames had to show.
+#[derive(Debug, Default)]
+struct Seen {
+    kept: usize,
+    visible: usize,
+    late: usize,
+    recalled: usize,
+    borderline: usize,
+}
+
+/// Draws random sequences and compares each list of each frame with the twins.
+fn sequences(
+    make: &dyn Fn() -> Culler,
+    plain: &mut Culler,
+    gpu: Gpu<'_>,
+    seeds: core::ops::Range<u64>,
+) -> Result<Seen, String> {
+    let mut seen = Seen::default();
+    for seed in seeds {
+        let mut rng = rng(seed);
+        let lengths: Vec<_> = (0..rng.random_range(1..=3))
+            .map(|_| 10f32.powf(rng.random_range(0.0..3.9)) as usize)
+            .collect();
+        let mut scene = scene(&mut rng, &lengths);
+        let mut culler = make();
+        upload(&mut culler, gpu, &scene);
+        let mut frame = Frame::random(&mut rng, None);
+        let mut last: HashMap<usize, Vec<u32>> = HashMap::new();
+        for number in 0..6 {
+            scene.frame.views[0] = CullView::from_clip_from_world(&frame.clip);
+            common::run(plain, gpu, &scene);
+            let all = draw(&mut culler, gpu, &scene, &frame);
+            let (pyramid, shape) = frame.pyramid();
+            for (index, lists) in all.iter().enumerate() {
+                let set = &scene.sets[index];
+                let kept = plain.read_survivors(gpu, &scene.frame, index, 0).unwrap();
+                let kept = sorted(&kept);
+                let place = format!("seed {seed}, frame {number}, set {index} of {}", set.len());
+                let Lists {
+                    early,
+                    late,
+                    visible,
+                } = lists;
+                let (early, late, visible) = (sorted(early), sorted(late), sorted(visible));
+                let is_late = |id: &&u32| early.binary_search(id).is_err();
+                let expected: Vec<_> = visible.iter().filter(is_late).copied().collect();
+                if late != expected {
+                    return Err(format!("{place}: late is not visible without early"));
+                }
+                if !is_subset(&visible, &kept) || !is_subset(&early, &kept) {
+                    return Err(format!("{place}: more than the frustum keeps"));
+                }
+                if set.is_empty() {
+                    continue;
+                }
+                let rows = rows_of(&culler, index);
+                let scales = set.scales().unwrap_or_default();
+                let before = last.get(&index).cloned().unwrap_or_default();
+                let bits = (bits(&kept, set.len()), bits(&before, set.len()));
+                let twin = |grown| {
+                    let (set, bits) = ((set.packed(), scales), (&bits.0[..], &bits.1[..]));
+                    twin(&rows, set, bits, (&pyramid, &shape), grown)
+                };
+                let ((least_early, least), (most_early, most)) = (twin(0.9995), twin(1.0005));
+                // An instance that changes its level has no history at the new one.
+                let has_levels = rows.len() > 1;
+                if !is_subset(&early, &most_early)
+                    || (!has_levels && !is_subset(&least_early, &early))
+                {
+                    return Err(format!("{place}: not what is drawn early"));
+                }
+                if !is_subset(&least, &visible) {
+                    return Err(format!("{place}: something visible is hidden"));
+                }
+                if !is_subset(&visible, &most) {
+                    return Err(format!("{place}: something hidden is visible"));
+                }
+                seen.kept += kept.len();
+                seen.visible += visible.len();
+                seen.late += late.len();
+                seen.recalled += early.iter().filter(|id| before.contains(id)).count();
+                seen.borderline += most.len() - least.len();
+                last.insert(index, visible);
+            }
+            frame = Frame::random(&mut rng, Some(&frame));
+        }
+    }
+    Ok(seen)
+}
+
+fn culler_for(device: &wgpu::Device, tier: CullingTier, compaction: Compaction) -> Culler {
+    let options = CullerOptions {
+        compaction,
+        ..options(tier, true)
+    };
+    Culler::new(device, options).unwrap().0
+}
+
+#[test]
+fn lists_of_random_sequences_equal_the_twins() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    for (number, tier) in GPU_TIERS.into_iter().enumerate() {
+        for compaction in [Compaction::VoteScanCompact, Compaction::Classify] {
+            let mut plain = culler_for(&device, tier, compaction);
+            let make = || culler_for(&device, tier, compaction);
+            let first = 100 * number as u64;
+            let seen = sequences(&make, &mut plain, gpu, first..first + 20).unwrap();
+            assert!(
+                seen.visible * 10 > seen.kept && seen.visible * 10 < seen.kept * 9,
+                "{seen:?}"
+            );
+            assert!(seen.late > 100 && seen.recalled > 100, "{seen:?}");
+            assert!(seen.borderline * 200 < seen.kept, "{seen:?}");
+        }
+    }
+}
+
+#[test]
+fn small_pages_batches_and_scans_hide_the_same() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    for (page, counts, few) in [(1024, 2, 0), (2048, 7, 0), (4096, 10_000, 1)] {
+        let limited = || {
+            let mut culler =
+                culler_for(&device, CullingTier::Subgroup, Compaction::VoteScanCompact);
+            culler.limit_pages(page, counts, few);
+            culler
+        };
+        equals_one_page(&limited, gpu);
+    }
+}
+
+/// Draws random sequences and compares each list with the same of a culler of one page.
+fn equals_one_page(make: &dyn Fn() -> Culler, gpu: Gpu<'_>) {
+    for seed in 300..308 {
+        let mut rng = rng(seed);
+        let mut scene = scene(&mut rng, &[9000, 700]);
+        let mut cullers = [
+            make(),
+            culler_for(
+                gpu.device,
+                CullingTier::Subgroup,
+                Compaction::VoteScanCompact,
+            ),
+        ];
+        for culler in &mut cullers {
+            upload(culler, gpu, &scene);
+        }
+        let mut frame = Frame::random(&mut rng, None);
+        for number in 0..5 {
+            scene.frame.views[0] = CullView::from_clip_from_world(&frame.clip);
+            let [paged, whole] = cullers.each_mut().map(|culler| {
+                let lists = draw(culler, gpu, &scene, &frame);
+                lists
+                    .iter()
+                    .map(|lists| [&lists.early, &lists.late, &lists.visible].map(|ids| sorted(ids)))
+                    .collect::<Vec<_>>()
+            });
+            assert!(paged == whole, "seed {seed}, frame {number}");
+            frame = Frame::random(&mut rng, Some(&frame));
+        }
+    }
+}
+
+#[test]
+fn a_still_frame_has_nothing_late() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    let mut rng = rng(5);
+    let mut culler = culler_for(&device, CullingTier::Subgroup, Compaction::Auto);
+    let mut scene = scene(&mut rng, &[20_000]);
+    upload(&mut culler, gpu, &scene);
+    let mut frame = Frame::random(&mut rng, None);
+    frame.near_pixels = 1e9;
+    scene.frame.views[0] = CullView::from_clip_from_world(&frame.clip);
+    let first = draw(&mut culler, gpu, &scene, &frame);
+    assert!(!first[0].late.is_empty());
+    let second = draw(&mut culler, gpu, &scene, &frame);
+    assert!(is_subset(
+        &sorted(&first[0].visible),
+        &sorted(&second[0].early)
+    ));
+    assert!(second[0].late.is_empty());
+    assert_eq!(second[0].visible, first[0].visible);
+}
+
+#[test]
+fn the_cpu_tier_and_other_compactions_hide_nothing() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    let mut rng = rng(6);
+    let mut scene = scene(&mut rng, &[3000]);
+    let frame = Frame::random(&mut rng, None);
+    scene.frame.views[0] = CullView::from_clip_from_world(&frame.clip);
+    for (tier, compaction) in [
+        (CullingTier::Cpu, Compaction::Auto),
+        (CullingTier::Subgroup, Compaction::LookBack),
+        (CullingTier::Subgroup, Compaction::NaiveAtomic),
+    ] {
+        let mut culler = culler_for(&device, tier, compaction);
+        upload(&mut culler, gpu, &scene);
+        let lists = draw(&mut culler, gpu, &scene, &frame);
+        assert!(!culler.hides(0));
+        let kept = culler.read_survivors(gpu, &scene.frame, 0, 0).unwrap();
+        assert_eq!((&lists[0].early, &lists[0].visible), (&kept, &kept));
+        assert!(lists[0].late.is_empty());
+    }
+}
+
+/// Compactions without `recall` do not run while a view hides.
+#[test]
+fn a_tuning_of_other_compactions_hides_the_same() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    for step in [Compaction::HillisSteele, Compaction::LookBack] {
+        let make = || {
+            let options = CullerOptions {
+                compaction: Compaction::Auto,
+                tuning: Some(Tuning::new([(u64::MAX, step)])),
+                ..options(CullingTier::Subgroup, true)
+            };
+            Culler::new(&device, options).unwrap().0
+        };
+        let mut plain = culler_for(&device, CullingTier::Subgroup, Compaction::VoteScanCompact);
+        sequences(&make, &mut plain, gpu, 20..24).unwrap();
+    }
+}
+
+#[test]
+fn broken_kernels_are_seen() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    let tier = CullingTier::Workgroup;
+    let breaks: [(&str, &str, &str); 9] = [
+        ("recall", "early &= kept;", ""),
+        ("recall", "early = last_word(cell, word);", "early = 0u;"),
+        (
+            "recall",
+            "history[cell.record + RECORD_KEPT + word] = kept;",
+            "",
+        ),
+        (
+            "recall",
+            "history[cell.record + RECORD_LAST_COUNT] = early_count;",
+            "",
+        ),
+        (
+            "occlude_words",
+            "&& is_hidden(projection, bound_of_word(cell, word).sphere)",
+            "&& word % 2u == 0u",
+        ),
+        ("occlude", "& ~last_word(cell, thread)", ""),
+        (
+            "occlude",
+            "history[cell.record + RECORD_LAST + thread] = visible;",
+            "",
+        ),
+        (
+            "occlude",
+            "if (!is_hidden(projection, sphere))",
+            "if (true)",
+        ),
+        ("occlude", "counts[late_at] = atomicLoad(&late_count);", ""),
+    ];
+    let whole = || culler_for(&device, tier, Compaction::VoteScanCompact);
+    sequences(&whole, &mut whole(), gpu, 0..6).unwrap();
+    for (pass, line, instead) in breaks {
+        let make = || {
+            let options = CullerOptions {
+                compaction: Compaction::VoteScanCompact,
+                ..options(tier, true)
+            };
+            Culler::with_sources(&device, options, |name, source| {
+                if name != pass {
+                    return source;
+                }
+                assert!(source.contains(line), "{pass} has no {line}");
+                source.replace(line, instead)
+            })
+            .unwrap()
+        };
+        let mut plain = culler_for(&device, tier, Compaction::VoteScanCompact);
+        let broken = sequences(&make, &mut plain, gpu, 0..6);
+        assert!(
+            broken.is_err(),
+            "{pass} without {line} was not seen: {broken:?}"
+        );
+    }
+}

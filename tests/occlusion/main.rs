@@ -1,0 +1,78 @@
+//! A camera that hides instances draws the same picture, in each frame of each sequence.
+#![cfg(feature = "bevy")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+#[path = "../scene/mod.rs"]
+mod scene;
+mod sequences;
+
+use bevy::{
+    core_pipeline::prepass::DepthPrepass, prelude::*, render::occlusion_culling::OcclusionCulling,
+};
+use bevy_gpu_culling::{prelude::*, render::OcclusionReport};
+use image::RgbaImage;
+use scene::Stage;
+
+/// How a camera hides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Not at all.
+    Off,
+    /// In its main pass.
+    Forward,
+    /// In Bevy's prepasses.
+    Prepass,
+}
+
+impl Way {
+    /// Gives a camera what it needs. The picture with a prepass is compared with one with a
+    /// prepass.
+    fn equip(self, camera: &mut EntityWorldMut<'_>, with_prepass: bool) {
+        if with_prepass {
+            camera.insert(DepthPrepass);
+        }
+        match self {
+            Self::Off => {}
+            Self::Forward => {
+                // Large instances would not be hidden.
+                camera.insert(InstanceOcclusion { near_pixels: 1e9 });
+            }
+            Self::Prepass => {
+                camera.insert((OcclusionCulling, InstanceOcclusion { near_pixels: 1e9 }));
+            }
+        }
+    }
+}
+
+/// Panics unless the pictures are equal to the bit.
+fn assert_equal(name: &str, hiding: &RgbaImage, plain: &RgbaImage) {
+    let colors: std::collections::HashSet<_> = plain.pixels().collect();
+    assert!(colors.len() > 50, "{name}: the reference shows nothing");
+    let differ = hiding.pixels().zip(plain.pixels()).filter(|(a, b)| a != b);
+    let differ = differ.count();
+    if differ > 0 {
+        let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("pictures");
+        std::fs::create_dir_all(&folder).unwrap();
+        hiding
+            .save(folder.join(format!("{name}-hiding.png")))
+            .unwrap();
+        plain
+            .save(folder.join(format!("{name}-plain.png")))
+            .unwrap();
+        panic!(
+            "{name}: {differ} pixels differ; both pictures are in {}",
+            folder.display()
+        );
+    }
+}
+
+/// The counters of the camera of a stage.
+fn camera_report(stage: &mut Stage) -> (u64, Option<OcclusionReport>) {
+    let report = stage.report();
+    let camera = report
+        .views
+        .iter()
+        .find(|view| view.name == "camera")
+        .unwrap();
+    (camera.visible, camera.occlusion)
+}

@@ -1,0 +1,338 @@
+//! Sequences of frames: cameras and walls move.
+
+use crate::{
+    Way, assert_equal, camera_report,
+    scene::{How, SIZE, Stage, field},
+};
+use bevy::{
+    camera::{ScalingMode, Viewport},
+    core_pipeline::prepass::DeferredPrepass,
+    pbr::DefaultOpaqueRendererMethod,
+    prelude::*,
+};
+use bevy_gpu_culling::prelude::*;
+
+/// What a sequence changes.
+struct Actors {
+    camera: Entity,
+    wall: Entity,
+    boxes: Entity,
+}
+
+/// A field of boxes, a set of walls in front of it, and an entity as a wall.
+fn build(stage: &mut Stage) -> Actors {
+    stage.lights(false);
+    let mesh = stage.mesh(Cuboid::new(0.3, 0.25, 0.2));
+    let red = stage.standard(StandardMaterial::from(Color::srgb(0.9, 0.3, 0.2)));
+    let boxes = stage.spawn_set(&field(3000, true), (mesh, red), Transform::IDENTITY);
+    let slab = stage.mesh(Cuboid::new(2.0, 3.0, 0.2));
+    let blue = stage.standard(StandardMaterial::from(Color::srgb(0.2, 0.3, 0.8)));
+    let slabs = (0..5).map(|i| Transform::from_xyz(i as f32 * 3.0 - 6.0, 0.0, 6.0));
+    let slabs = InstanceSet::from_transforms(slabs).unwrap();
+    stage.spawn_set(&slabs, (slab, blue), Transform::IDENTITY);
+    let wall = stage.mesh(Cuboid::new(8.0, 6.0, 0.3));
+    let green = stage.standard(StandardMaterial::from(Color::srgb(0.2, 0.7, 0.3)));
+    let wall = stage.spawn((Mesh3d(wall), green, Transform::from_xyz(-3.0, 0.0, 4.0)));
+    let camera = stage.camera(Transform::IDENTITY, ());
+    Actors {
+        camera,
+        wall,
+        boxes,
+    }
+}
+
+/// Where camera and wall are in a frame.
+fn step(frame: usize) -> (Transform, Transform) {
+    let t = frame as f32;
+    let eye = match frame % 5 {
+        // A cut.
+        4 => Vec3::new(-9.0, 3.0, -2.0),
+        _ => Vec3::new(t - 4.0, 0.5 + 0.2 * t, 13.0 - 0.5 * t),
+    };
+    let camera = Transform::from_translation(eye).looking_at(Vec3::new(0.2 * t, 0.0, 0.0), Vec3::Y);
+    let wall = Transform::from_xyz(if frame % 3 == 2 { 40.0 } else { -3.0 + t }, 0.0, 4.0);
+    (camera, wall)
+}
+
+/// A sequence of frames with and without occlusion.
+struct Sequence<'a> {
+    name: &'a str,
+    way: Way,
+    tier: CullingTier,
+    /// Changes the scene before the first frame.
+    dress: &'a dyn Fn(&mut Stage, &Actors),
+    /// Changes the scene in a frame; also told whether the stage hides.
+    act: &'a dyn Fn(&mut Stage, &Actors, usize, bool),
+    /// Whether the camera must hide something in the last frame.
+    hides: bool,
+}
+
+impl Default for Sequence<'_> {
+    fn default() -> Self {
+        Self {
+            name: "",
+            way: Way::Forward,
+            tier: CullingTier::Subgroup,
+            dress: &|_, _| (),
+            act: &|_, _, _, _| (),
+            hides: true,
+        }
+    }
+}
+
+impl Sequence<'_> {
+    /// Compares the pictures of all frames, then what is drawn in the last.
+    fn assert_equal(&self) {
+        let Self {
+            name, way, tier, ..
+        } = *self;
+        let mut stages = [way, Way::Off].map(|way| {
+            let mut stage = Stage::new(How::Set(Some(tier)));
+            let actors = build(&mut stage);
+            way.equip(&mut stage.entity(actors.camera), self.way == Way::Prepass);
+            (self.dress)(&mut stage, &actors);
+            (stage, actors)
+        });
+        for frame in 0..13 {
+            let (camera, wall) = step(frame);
+            let mut hides = true;
+            let [hiding, plain] = stages.each_mut().map(|(stage, actors)| {
+                *stage.entity(actors.camera).get_mut::<Transform>().unwrap() = camera;
+                *stage.entity(actors.wall).get_mut::<Transform>().unwrap() = wall;
+                (self.act)(stage, actors, frame, core::mem::replace(&mut hides, false));
+                if frame == 0 {
+                    // The first frames draw nothing until pipelines and meshes are there.
+                    stage.update(3);
+                }
+                stage.picture_now()
+            });
+            assert_equal(&format!("{name}-{tier}-{frame}"), &hiding, &plain);
+        }
+        let [(hiding, _), (plain, _)] = &mut stages;
+        let ((visible, occlusion), (kept, none)) = (camera_report(hiding), camera_report(plain));
+        assert_eq!(none, None);
+        if self.hides {
+            let occlusion = occlusion.unwrap();
+            assert_eq!(occlusion.late, 0, "{name}: the camera stands still");
+            assert!(visible * 10 < kept * 8, "{name}: {visible} of {kept}");
+            assert!(
+                occlusion.early >= visible,
+                "{name}: {occlusion:?}, {visible}"
+            );
+        } else {
+            assert_eq!((occlusion, visible), (None, kept), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_forward_camera_draws_the_same_picture() {
+    for tier in [CullingTier::Subgroup, CullingTier::Workgroup] {
+        let name = "forward";
+        Sequence {
+            name,
+            tier,
+            ..default()
+        }
+        .assert_equal();
+    }
+}
+
+#[test]
+fn a_camera_with_a_prepass_draws_the_same_picture() {
+    Sequence {
+        name: "prepass",
+        way: Way::Prepass,
+        ..default()
+    }
+    .assert_equal();
+}
+
+#[test]
+fn cameras_without_msaa_draw_the_same_picture() {
+    for (name, way) in [("forward-1", Way::Forward), ("prepass-1", Way::Prepass)] {
+        Sequence {
+            name,
+            way,
+            dress: &|stage, actors| {
+                stage.entity(actors.camera).insert(Msaa::Off);
+            },
+            ..default()
+        }
+        .assert_equal();
+    }
+}
+
+#[test]
+fn a_deferred_camera_draws_the_same_picture() {
+    Sequence {
+        name: "deferred",
+        way: Way::Prepass,
+        dress: &|stage, actors| {
+            stage
+                .app
+                .insert_resource(DefaultOpaqueRendererMethod::deferred());
+            stage
+                .entity(actors.camera)
+                .insert((Msaa::Off, DeferredPrepass));
+        },
+        ..default()
+    }
+    .assert_equal();
+}
+
+#[test]
+fn an_orthographic_camera_draws_the_same_picture() {
+    Sequence {
+        name: "orthographic",
+        dress: &|stage, actors| {
+            let lens = OrthographicProjection {
+                scaling_mode: ScalingMode::FixedVertical {
+                    viewport_height: 9.0,
+                },
+                ..OrthographicProjection::default_3d()
+            };
+            stage.entity(actors.camera).insert(Projection::from(lens));
+        },
+        ..default()
+    }
+    .assert_equal();
+}
+
+#[test]
+fn masked_and_blended_sets_and_levels_of_detail_look_the_same() {
+    Sequence {
+        name: "looks",
+        dress: &|stage, actors| {
+            // The boxes are masked and have a coarser level. Behind them are blended ones.
+            let coarser = stage.mesh(
+                Tetrahedron::default()
+                    .mesh()
+                    .build()
+                    .scaled_by(Vec3::splat(0.2)),
+            );
+            let lods = InstanceLods {
+                levels: vec![InstanceLod::new(coarser, 0.02)],
+                fade: 0.3,
+                ..default()
+            };
+            let masked = stage.standard(StandardMaterial {
+                base_color: Color::srgba(0.9, 0.3, 0.2, 0.7),
+                alpha_mode: AlphaMode::Mask(0.5),
+                ..default()
+            });
+            stage.entity(actors.boxes).insert((lods, masked));
+            let glass = stage.standard(StandardMaterial {
+                base_color: Color::srgba(0.2, 0.9, 0.4, 0.3),
+                alpha_mode: AlphaMode::Blend,
+                ..default()
+            });
+            let mesh = stage.mesh(Sphere::new(0.4));
+            stage.spawn_set(&field(60, false), (mesh, glass), Transform::IDENTITY);
+        },
+        ..default()
+    }
+    .assert_equal();
+}
+
+#[test]
+fn cameras_side_by_side_draw_the_same_picture() {
+    Sequence {
+        name: "side-by-side",
+        dress: &|stage, actors| {
+            let half = |left: bool| Viewport {
+                physical_position: UVec2::new(if left { 0 } else { SIZE.x / 2 }, 3),
+                physical_size: UVec2::new(SIZE.x / 2, SIZE.y - 7),
+                ..default()
+            };
+            let own = stage
+                .entity(actors.camera)
+                .get::<InstanceOcclusion>()
+                .copied();
+            let mut camera = stage.entity(actors.camera);
+            camera.get_mut::<Camera>().unwrap().viewport = Some(half(false));
+            let eye = Transform::from_xyz(-8.0, 2.0, 9.0).looking_at(Vec3::ZERO, Vec3::Y);
+            let other = stage.camera(eye, ());
+            let mut other = stage.entity(other);
+            other.insert(Camera {
+                order: 1,
+                viewport: Some(half(true)),
+                clear_color: ClearColorConfig::None,
+                ..default()
+            });
+            if let Some(own) = own {
+                other.insert(own);
+            }
+        },
+        ..default()
+    }
+    .assert_equal();
+}
+
+#[test]
+fn sets_that_move_and_change_look_the_same() {
+    Sequence {
+        name: "changes",
+        act: &|stage, actors, frame, _| {
+            let turn = Quat::from_rotation_y(0.1 * frame as f32);
+            let far = if frame > 8 { 1.0e4 } else { 0.0 };
+            let place = Transform::from_rotation(turn).with_scale(Vec3::new(1.0, 1.2, 0.9));
+            *stage.entity(actors.boxes).get_mut::<Transform>().unwrap() =
+                place.with_translation(Vec3::new(0.0, -far + far, 0.0));
+            let set = stage
+                .entity(actors.boxes)
+                .get::<GpuInstances>()
+                .unwrap()
+                .0
+                .clone();
+            let mut sets = stage.app.world_mut().resource_mut::<Assets<InstanceSet>>();
+            let mut set = sets.get_mut(&set).unwrap();
+            match frame % 4 {
+                1 => set.truncate(2900 - 100 * frame),
+                2 => {
+                    let more = (0..50)
+                        .map(|i| Transform::from_xyz(0.1 * i as f32, 2.0, frame as f32 - 6.0));
+                    set.extend(more).unwrap();
+                }
+                _ => {}
+            }
+        },
+        ..default()
+    }
+    .assert_equal();
+}
+
+#[test]
+fn occlusion_may_be_switched_at_any_time() {
+    Sequence {
+        name: "switched",
+        act: &|stage, actors, frame, hides| {
+            let mut camera = stage.entity(actors.camera);
+            match frame % 4 {
+                _ if !hides => &mut camera,
+                1 => camera.remove::<InstanceOcclusion>(),
+                _ => camera.insert(InstanceOcclusion { near_pixels: 30.0 }),
+            };
+        },
+        ..default()
+    }
+    .assert_equal();
+}
+
+#[test]
+fn sets_that_are_never_hidden_are_drawn_whole() {
+    Sequence {
+        name: "never",
+        dress: &|stage, _| {
+            let world = stage.app.world_mut();
+            let mut sets = world.query_filtered::<Entity, With<GpuInstances>>();
+            let sets: Vec<_> = sets.iter(world).collect();
+            for set in sets {
+                stage.entity(set).insert(NoOcclusionCulling);
+            }
+        },
+        hides: false,
+        ..default()
+    }
+    .assert_equal();
+}
