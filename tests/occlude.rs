@@ -41,6 +41,7 @@ struct Frame {
     clip: Mat4,
     near_pixels: f32,
     depth: Picture,
+    is_frozen: bool,
 }
 
 impl Frame {
@@ -76,6 +77,7 @@ impl Frame {
             clip,
             near_pixels: [0.0, 12.0, 1e9][rng.random_range(0..3)],
             depth,
+            is_frozen: false,
         }
     }
 
@@ -96,6 +98,7 @@ fn draw(culler: &mut Culler, gpu: Gpu<'_>, scene: &Scene, frame: &Frame) -> Vec<
         is_jittered: false,
         near_pixels: frame.near_pixels,
         requests: (0..scene.frame.requests.len() as u32).collect(),
+        is_frozen: frame.is_frozen,
         depth: DepthBuffer {
             texture: frame.depth.draw(gpu.device, gpu.queue),
             samples: 1,
@@ -286,13 +289,19 @@ fn sequences(
                 let scales = set.scales().unwrap_or_default();
                 let before = last.get(&index).cloned().unwrap_or_default();
                 let bits = (bits(&kept, set.len()), bits(&before, set.len()));
-                let twin = |grown| {
-                    let (set, bits) = ((set.packed(), scales), (&bits.0[..], &bits.1[..]));
-                    twin(&rows, set, bits, (&pyramid, &shape), grown)
-                };
-                let ((least_early, least), (most_early, most)) = (twin(0.9995), twin(1.0005));
                 // An instance that changes its level has no history at the new one.
                 let has_levels = rows.len() > 1;
+                let twin = |grown| {
+                    let bits = (&bits.0[..], &bits.1[..]);
+                    twin(
+                        &rows,
+                        (set.packed(), scales),
+                        bits,
+                        (&pyramid, &shape),
+                        grown,
+                    )
+                };
+                let ((least_early, least), (most_early, most)) = (twin(0.9995), twin(1.0005));
                 if !is_subset(&early, &most_early)
                     || (!has_levels && !is_subset(&least_early, &early))
                 {
@@ -412,6 +421,58 @@ fn a_still_frame_has_nothing_late() {
     ));
     assert!(second[0].late.is_empty());
     assert_eq!(second[0].visible, first[0].visible);
+}
+
+#[test]
+fn a_frozen_view_draws_what_it_saw() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    for tier in GPU_TIERS {
+        let mut rng = rng(5);
+        let make = || culler_for(&device, tier, Compaction::Auto);
+        let mut culler = make();
+        let mut scene = scene(&mut rng, &[20_000]);
+        upload(&mut culler, gpu, &scene);
+        let mut frame = Frame::random(&mut rng, None);
+        scene.frame.views[0] = CullView::from_clip_from_world(&frame.clip);
+        let live = draw(&mut culler, gpu, &scene, &frame).remove(0);
+        let seen = sorted(&live.visible);
+        assert!(!seen.is_empty());
+
+        // The camera goes on, and other walls stand there: nothing is tested against them.
+        let mut frozen = Frame::random(&mut rng, None);
+        frozen.is_frozen = true;
+        for _ in 0..3 {
+            let lists = draw(&mut culler, gpu, &scene, &frozen).remove(0);
+            assert_eq!(sorted(&lists.visible), seen);
+            assert_eq!(sorted(&lists.early), seen);
+            assert!(lists.late.is_empty());
+            frozen.near_pixels = 0.0;
+        }
+
+        // From then on, it hides again.
+        frame.depth = frozen.depth;
+        let again = draw(&mut culler, gpu, &scene, &frame).remove(0);
+        let mut fresh = make();
+        upload(&mut fresh, gpu, &scene);
+        let expected = draw(&mut fresh, gpu, &scene, &frame).remove(0);
+        assert_eq!(sorted(&again.visible), sorted(&expected.visible));
+        assert_ne!(sorted(&again.visible), seen);
+
+        // Without a frame to remember, it draws what the frustum keeps.
+        let mut blind = make();
+        upload(&mut blind, gpu, &scene);
+        frame.is_frozen = true;
+        frame.near_pixels = 1e9;
+        for _ in 0..2 {
+            let lists = draw(&mut blind, gpu, &scene, &frame).remove(0);
+            let mut plain = make();
+            upload(&mut plain, gpu, &scene);
+            common::run(&mut plain, gpu, &scene);
+            let kept = plain.read_survivors(gpu, &scene.frame, 0, 0).unwrap();
+            assert_eq!(sorted(&lists.visible), sorted(&kept));
+        }
+    }
 }
 
 #[test]

@@ -16,6 +16,8 @@ pub enum Scene {
     Sparse,
     /// Spheres of 9,680 triangles in a cube, 4 units apart on average; sets are drawn by meshlets
     Meshlets,
+    /// A canyon of boulders of 5,120 triangles, seen from its ground
+    Canyon,
     /// A wall of leaves: alpha-masked quads, several layers deep
     Leaves,
 }
@@ -45,8 +47,8 @@ pub struct Case {
     pub lods: Option<Lods>,
     /// How sets are expanded to meshlets; `None` for scenes and entities without meshlets.
     pub expansion: Option<MeshletExpansion>,
-    /// Whether the camera hides instances of sets; `None` for entities, and for meshlets, which are
-    /// never hidden.
+    /// Whether the camera hides instances of sets, or of the canyon's entities; `None` for other
+    /// entities, and for meshlets, which are never hidden.
     pub occlusion: Option<Occlusion>,
 }
 
@@ -73,7 +75,7 @@ impl Selection<'_> {
                         Peer::Bevy => vec![None],
                     };
                     let lods: Vec<_> = match (scene, peer) {
-                        (Scene::Demo | Scene::Meshlets, Peer::Sets) => {
+                        (Scene::Demo | Scene::Meshlets | Scene::Canyon, Peer::Sets) => {
                             self.lods.iter().copied().map(Some).collect()
                         }
                         _ => vec![None],
@@ -85,8 +87,11 @@ impl Selection<'_> {
                         _ => vec![None],
                     };
                     let occlusion: Vec<_> = match (scene, peer) {
-                        (Scene::Meshlets, _) | (_, Peer::Bevy) => vec![None],
-                        _ => self.occlusion.iter().copied().map(Some).collect(),
+                        (Scene::Meshlets, _) => vec![None],
+                        (Scene::Canyon, _) | (_, Peer::Sets) => {
+                            self.occlusion.iter().copied().map(Some).collect()
+                        }
+                        (_, Peer::Bevy) => vec![None],
                     };
                     for &order in &orders {
                         for &lods in &lods {

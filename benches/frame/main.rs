@@ -85,6 +85,10 @@ struct Args {
     /// Whether instances of sets behind others are left out [default: off]
     #[arg(long, value_delimiter = ',')]
     occlusion: Vec<Occlusion>,
+    /// Groups with an instance this wide are drawn before what hides them is known
+    /// (InstanceOcclusion::near_pixels) [default: the component's]
+    #[arg(long, value_name = "PIXELS")]
+    near_pixels: Option<f32>,
     /// What the instances are; bevy takes at most 4M [default: both]
     #[arg(long, value_delimiter = ',')]
     peer: Vec<Peer>,
@@ -135,6 +139,7 @@ impl Args {
             warm_up: self.warm_up.unwrap_or(warm_up),
             frames: self.frames.unwrap_or(frames),
             out: self.out.clone(),
+            near_pixels: self.near_pixels,
         }
     }
 
@@ -255,6 +260,9 @@ fn in_process(case: &Case, settings: &Settings) -> Result<Row> {
         ("--warm-up", settings.warm_up),
     ] {
         command.arg(flag).arg(value.to_string());
+    }
+    if let Some(pixels) = settings.near_pixels {
+        command.arg("--near-pixels").arg(pixels.to_string());
     }
     if let Some(path) = &settings.out {
         command.arg("--out").arg(path);

@@ -15,10 +15,12 @@ use crate::{
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use bevy::{
     camera::{RenderTarget, ShadowLodOrigin, visibility::VisibleEntities},
+    core_pipeline::prepass::DepthPrepass,
     diagnostic::{DiagnosticPath, DiagnosticsStore},
     prelude::*,
     render::{
         diagnostic::RenderDiagnosticsPlugin,
+        occlusion_culling::OcclusionCulling,
         renderer::{RenderAdapterInfo, RenderDevice},
     },
 };
@@ -44,12 +46,16 @@ pub struct Settings {
     pub frames: u32,
     /// File for the picture of the last frame.
     pub out: Option<PathBuf>,
+    /// [`InstanceOcclusion::near_pixels`]; `None` for its default.
+    pub near_pixels: Option<f32>,
 }
 
 /// Frames to wait for a pipeline, a picture or a verdict.
 const PATIENCE: u32 = 60;
-/// Frames after which changed settings are in the picture.
+/// Frames after which changed settings are in the picture, and a cut is forgotten.
 const SETTLED: u32 = 3;
+/// Number of cuts that are measured: as many in each of two directions.
+const CUTS: u32 = 8;
 /// The least time of a warm-up on a GPU, which reaches its full clock only under load.
 const BUSY: Duration = Duration::from_secs(1);
 
@@ -64,6 +70,10 @@ pub fn row(case: &Case, settings: &Settings) -> Result<Row> {
     stage.load()?;
     stage.warm_up()?;
     let full = stage.measure()?;
+    let cut = match case.occlusion {
+        Some(Occlusion::On) => Some(stage.cut()?),
+        _ => None,
+    };
     let verified = stage.verify()?;
     let likeness = stage.likeness()?;
     if let Some(path) = &settings.out {
@@ -81,6 +91,8 @@ pub fn row(case: &Case, settings: &Settings) -> Result<Row> {
         peer: name(case.peer),
         frame_ms: full.median_ms,
         worst_ms: full.worst_ms,
+        cut_ms: cut.map(|[cut, _]| rounded(cut)),
+        after_cut_ms: cut.map(|[_, after]| rounded(after)),
         floor_ms: floor.median_ms,
         passes_ms: full.passes_ms,
         triangles: full.triangles.map(of_instances),
@@ -150,9 +162,16 @@ impl<'a> Stage<'a> {
             .entity_mut(camera)
             .insert((ShadowLodOrigin, RenderTarget::Image(target.clone().into())));
         if case.occlusion == Some(Occlusion::On) {
-            world
-                .entity_mut(camera)
-                .insert(InstanceOcclusion::default());
+            let mut camera = world.entity_mut(camera);
+            match case.peer {
+                Peer::Sets => {
+                    let own = InstanceOcclusion::default();
+                    let near_pixels = settings.near_pixels.unwrap_or(own.near_pixels);
+                    camera.insert(InstanceOcclusion { near_pixels })
+                }
+                // Bevy's needs a prepass.
+                Peer::Bevy => camera.insert((DepthPrepass, OcclusionCulling)),
+            };
         }
         Ok(Self {
             app,
@@ -255,6 +274,24 @@ impl<'a> Stage<'a> {
             passes_ms: passes.collect(),
             cpu_ms: median(store, &CPU_TOTAL).map(rounded),
         })
+    }
+
+    /// Medians of frames after the camera has turned around, and of the frames of the same view that
+    /// follow.
+    fn cut(&mut self) -> Result<[f64; 2]> {
+        let (mut cuts, mut after) = (Vec::new(), Vec::new());
+        for _ in 0..CUTS {
+            let mut camera = self.app.world_mut().entity_mut(self.camera);
+            if let Some(mut place) = camera.get_mut::<Transform>() {
+                place.rotate_y(std::f32::consts::PI);
+            }
+            cuts.push(self.still_frame()?);
+            for _ in 0..SETTLED {
+                self.still_frame()?;
+            }
+            after.push(self.still_frame()?);
+        }
+        Ok([cuts, after].map(|times| Times::of(times).median))
     }
 
     /// Number of instances that the camera keeps: by the plugin's counters, which may be some

@@ -22,6 +22,10 @@ pub struct Row {
     pub frame_ms: f64,
     /// Longest measured frame.
     pub worst_ms: f64,
+    /// Median time of a frame in which the camera turned around; `None` if it hides nothing.
+    pub cut_ms: Option<f64>,
+    /// Median time of the frames of the same views that follow.
+    pub after_cut_ms: Option<f64>,
     /// Median time of a frame of the same scene without an instance.
     pub floor_ms: f64,
     /// Median GPU time of each pass, by its name in Bevy's diagnostics.
@@ -76,7 +80,7 @@ const CULLING: &str = "gpu_culling/";
 type Column = (&'static str, bool, fn(&Row) -> String);
 
 /// The table from left to right. A new column is one more line.
-const COLUMNS: [Column; 18] = [
+const COLUMNS: [Column; 19] = [
     ("scene", false, |row| row.scene.clone()),
     ("count", true, |row| row.count.to_string()),
     ("drawn by", false, |row| row.peer.clone()),
@@ -86,6 +90,10 @@ const COLUMNS: [Column; 18] = [
     ("occlusion", false, |row| or_dash(row.occlusion.clone())),
     ("frame ms", true, |row| format!("{:.2}", row.frame_ms)),
     ("worst ms", true, |row| format!("{:.2}", row.worst_ms)),
+    ("cut ms", true, |row| match (row.cut_ms, row.after_cut_ms) {
+        (Some(cut), Some(after)) => format!("{cut:.2} ({after:.2})"),
+        _ => or_dash(None::<f64>),
+    }),
     ("floor ms", true, |row| format!("{:.2}", row.floor_ms)),
     ("main pass ms", true, |row| milliseconds(row.main_pass_ms())),
     ("culling ms", true, |row| milliseconds(row.culling_ms())),

@@ -4,14 +4,15 @@
 //     sphere           (---------------)              covers the samples of pixels 1, 2 and 3
 //     sphere               (-)                        covers no sample
 //
-// The pixels are looked up at the finest level of the pyramid at which they lie in two columns and
-// two rows: pixels 1 to 3 in texels 0 and 1 of level 1, with pixels 0 to 3.
+// The pixels are looked up at the finest level of the pyramid at which they lie in at most four
+// columns and four rows: pixels 1 to 3 in texels 1 to 3 of level 0, pixels 1 to 6 in texels 0 to 3
+// of level 1, with pixels 0 to 7.
 //
 // The twin is `src/cull/reference/footprint.rs`.
 
 import package::occlusion::span::{Span, span};
 import package::shared::layout::{
-    COVERS_NO_SAMPLE, DepthPyramid, HIDDEN, PyramidLevel, Projection, VISIBLE,
+    COVERS_NO_SAMPLE, DepthPyramid, FOOTPRINT_BITS, HIDDEN, PyramidLevel, Projection, VISIBLE,
 };
 
 @group(0) @binding(18) var<storage, read> pyramid: array<f32>;
@@ -41,22 +42,29 @@ fn footprint(projection: Projection, width: u32, height: u32, bounds: Span) -> F
     let first = vec2<u32>(low);
     let last = vec2<u32>(high);
     let length = max(last.x - first.x, last.y - first.y);
-    // 2^level > length, so at most two texels. One level finer may do if the borders lie well.
-    var level = 32u - countLeadingZeros(length);
-    let finer = max(level, 1u) - 1u;
-    if (all((last >> vec2<u32>(finer)) - (first >> vec2<u32>(finer)) <= vec2<u32>(1u))) {
+    // 2^bits > length. At that level two texels have all pixels, at the next finer one three do,
+    // and at the one after that at most five: four if the borders lie well.
+    let bits = 32u - countLeadingZeros(length);
+    var level = max(bits, FOOTPRINT_BITS - 1u) - (FOOTPRINT_BITS - 1u);
+    let finer = max(bits, FOOTPRINT_BITS) - FOOTPRINT_BITS;
+    let most = vec2<u32>((1u << FOOTPRINT_BITS) - 1u);
+    if (all((last >> vec2<u32>(finer)) - (first >> vec2<u32>(finer)) <= most)) {
         level = finer;
     }
     return Footprint(first >> vec2<u32>(level), last >> vec2<u32>(level), level, true);
 }
 
-// The farthest depth of a footprint's texels.
-fn farthest_depth(level: PyramidLevel, place: Footprint) -> f32 {
-    let upper = level.first + place.first.y * level.width;
-    let lower = level.first + place.last.y * level.width;
-    return min(
-        min(pyramid[upper + place.first.x], pyramid[upper + place.last.x]),
-        min(pyramid[lower + place.first.x], pyramid[lower + place.last.x]));
+// Whether a depth is farther than all texels of a footprint.
+fn is_behind(nearest: f32, level: PyramidLevel, place: Footprint) -> bool {
+    for (var y = place.first.y; y <= place.last.y; y += 1u) {
+        let row = level.first + y * level.width;
+        for (var x = place.first.x; x <= place.last.x; x += 1u) {
+            if (!(nearest < pyramid[row + x])) {
+                return false;
+            }
+        }
+    }
+    return true;
 }
 
 // VISIBLE, COVERS_NO_SAMPLE or HIDDEN. In doubt, a sphere is visible.
@@ -71,8 +79,8 @@ fn occlusion_of_span(projection: Projection, bounds: Span) -> u32 {
     if (place.level >= pyramid_shape.level_count) {
         return VISIBLE;
     }
-    let farthest = farthest_depth(pyramid_shape.levels[place.level], place);
-    return select(VISIBLE, HIDDEN, bounds.nearest < farthest);
+    let level = pyramid_shape.levels[place.level];
+    return select(VISIBLE, HIDDEN, is_behind(bounds.nearest, level, place));
 }
 
 fn occlusion_of(projection: Projection, sphere: vec4<f32>) -> u32 {

@@ -2,6 +2,8 @@
 // drawn early. The rest waits for the depth that the early draws leave (occlude.wgsl). 32 threads
 // answer for one block of one row, a word each.
 //
+// After a cut, when the frame before says little, smaller ones are large: they hide the rest.
+//
 //     kept by the frustum     1111 1111 0000
 //     seen last               0110 0000 0011
 //     large                   0000 1111 0000    whole words
@@ -12,7 +14,8 @@ import package::occlusion::history::{
     history, last_word, occlusion,
 };
 import package::shared::layout::{
-    BLOCK_THREADS, BLOCK_WORDS, COUNTS_PER_WORKGROUP, OCCLUSION_IS_NEW, Projection, batch, block_of,
+    BLOCK_THREADS, BLOCK_WORDS, COUNTS_PER_WORKGROUP, NEAR_DIVISOR, OCCLUSION_IS_CUT,
+    OCCLUSION_IS_FROZEN, OCCLUSION_IS_NEW, Projection, batch, block_of,
 };
 import package::shared::visibility::full_word;
 
@@ -48,12 +51,22 @@ fn recall(
         if (kept_count < cell.len) {
             kept = words[count_at * BLOCK_WORDS + word];
         }
+        let flags = occlusion[cell.row].flags;
+        let is_new = (flags & OCCLUSION_IS_NEW) != 0u;
         var early = 0u;
-        if ((occlusion[cell.row].flags & OCCLUSION_IS_NEW) == 0u) {
+        if (!is_new) {
             early = last_word(cell, word);
         }
-        let within = bound_of_word(cell, word);
-        if (is_large(occlusion[cell.row].projection, within, occlusion[cell.row].near_pixels)) {
+        var takes_all = is_new;
+        if ((flags & OCCLUSION_IS_FROZEN) == 0u) {
+            let is_known = (flags & (OCCLUSION_IS_NEW | OCCLUSION_IS_CUT)) == 0u;
+            let divisor = select(f32(NEAR_DIVISOR), 1.0, is_known);
+            let near_pixels = occlusion[cell.row].near_pixels / divisor;
+            takes_all = is_large(
+                occlusion[cell.row].projection, bound_of_word(cell, word), near_pixels,
+            );
+        }
+        if (takes_all) {
             early = 0xffffffffu;
         }
         early &= kept;

@@ -62,8 +62,16 @@ const BAND_BY_SIZE: u32 = 2u;
 const BAND_OF_ORIGINS: u32 = 4u;
 // They limit the distance of the sphere's center.
 const BAND_OF_CENTERS: u32 = 8u;
+// A sphere is compared with at most 2^FOOTPRINT_BITS columns and rows of a depth pyramid.
+const FOOTPRINT_BITS: u32 = 2u;
 // OcclusionRow.flags: the history says nothing of the row.
 const OCCLUSION_IS_NEW: u32 = 1u;
+// Only what the history says is drawn; all, if it says nothing.
+const OCCLUSION_IS_FROZEN: u32 = 2u;
+// The view sees something else than in the frame before.
+const OCCLUSION_IS_CUT: u32 = 4u;
+// OcclusionRow.near_pixels is divided by this for what the history does not know.
+const NEAR_DIVISOR: u32 = 16u;
 // Words of a record of the history: see occlusion/history.wgsl.
 const RECORD_WORDS: u32 = 66u;
 
@@ -408,7 +416,7 @@ struct OcclusionRow {
     first_record: u32,
     // Words with an instance of this diameter, in pixels, are drawn early in any case.
     near_pixels: f32,
-    // OCCLUSION_IS_NEW.
+    // OCCLUSION_IS_NEW, OCCLUSION_IS_FROZEN, OCCLUSION_IS_CUT.
     flags: u32,
     pad_a: u32,
     pad_b: u32,

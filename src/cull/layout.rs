@@ -10,8 +10,9 @@ pub use far_first::{
     DIGITS, FAR_FIRST_THREADS, FAR_FIRST_TILE, FarFirstJob, FarFirstRound, FarFirstSpan,
 };
 pub use occlusion::{
-    COVERS_NO_SAMPLE, DepthPyramid, HIDDEN, MOST_PYRAMID_LEVELS, OCCLUSION_IS_NEW, OcclusionRow,
-    PYRAMID_THREADS, PYRAMID_TILE, Projection, PyramidLevel, RECORD_WORDS, ROUNDING, VISIBLE,
+    COVERS_NO_SAMPLE, DepthPyramid, FOOTPRINT_BITS, HIDDEN, MOST_PYRAMID_LEVELS, NEAR_DIVISOR,
+    OCCLUSION_IS_CUT, OCCLUSION_IS_FROZEN, OCCLUSION_IS_NEW, OcclusionRow, PYRAMID_THREADS,
+    PYRAMID_TILE, Projection, PyramidLevel, RECORD_WORDS, ROUNDING, VISIBLE,
 };
 
 use bytemuck::{Pod, Zeroable};

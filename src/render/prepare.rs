@@ -12,7 +12,6 @@ use super::{
     gpu::RenderGpu,
     lods::{Fading, SetRange, Share, SlotFade},
     materials::{DrawnFaces, MaterialAliases},
-    meshlets::GpuMeshlets,
     occlusion::{DrawnLists, HidingCameras, HidingView},
     set_draws::{Drawn, SetDraws, counts_draws},
     set_meshes::Meshes,
@@ -54,17 +53,14 @@ struct Hiding<'w, 's> {
     faces: Res<'w, DrawnFaces>,
     materials: Res<'w, RenderMaterialInstances>,
     prepared: Res<'w, ErasedRenderAssets<PreparedMaterial>>,
-    meshlets: Res<'w, GpuMeshlets>,
 }
 
 impl Hiding<'_, '_> {
-    /// Whether cameras may hide the instances of an entity, as far as its material and meshlets
-    /// say.
+    /// Whether cameras may hide the instances of an entity, as far as its material says.
     fn may_hide(&self, entity: MainEntity) -> bool {
         let material = self.materials.instances.get(&entity);
         let material = material.and_then(|material| self.prepared.get(material.asset_id));
-        let tests = material.is_some_and(|material| self.faces.test_depth(&material.properties));
-        tests && !self.meshlets.entities.contains_key(&entity)
+        material.is_some_and(|material| self.faces.test_depth(&material.properties))
     }
 }
 

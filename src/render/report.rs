@@ -224,7 +224,17 @@ impl CullingReport {
     /// Takes the counters of meshlets of an earlier frame with these views.
     fn take_meshlet_counts(&mut self, counts: &MeshletCounts, views: &[FrameView]) {
         self.clear_meshlets();
+        // A view that hides draws what is early and late, unless it draws what is visible.
+        let visible = counts
+            .rows
+            .iter()
+            .filter(|row| row.list == DrawList::Visible);
+        let visible: HashSet<u32> = visible.map(|row| row.view).collect();
         for row in &counts.rows {
+            let is_twice = [DrawList::Early, DrawList::Late].contains(&row.list);
+            if is_twice && visible.contains(&row.view) {
+                continue;
+            }
             let Some(view) = view_at(views, row.view) else {
                 continue;
             };

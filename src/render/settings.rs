@@ -23,8 +23,8 @@ pub struct GpuCullingPlugin {
     /// ordered one for the frame's number of tests; see [`Compaction`] for the others.
     pub compaction: Compaction,
     /// How visible instances of meshes of meshlets ([`MeshletMesh3d`]) become visible meshlets. The
-    /// default, [`MeshletExpansion::Auto`], divides, or expands by buckets if a mesh has levels of
-    /// detail. All ways draw the same. [`CullingReport::expansion`] says which one is in use.
+    /// default, [`MeshletExpansion::Auto`], divides. All ways draw the same.
+    /// [`CullingReport::expansion`] says which one is in use.
     ///
     /// [`MeshletMesh3d`]: crate::render::MeshletMesh3d
     /// [`CullingReport::expansion`]: crate::render::CullingReport::expansion

@@ -293,7 +293,7 @@ fn a_footprint_has_the_pixels_whose_samples_are_reached() {
     }
 }
 
-/// A footprint has at most two columns and two rows, at the finest level at which that is so.
+/// A footprint has at most four columns and four rows, at the finest level at which that is so.
 #[test]
 fn a_footprint_is_at_the_finest_level_that_does() {
     let projection = Projection {
@@ -310,7 +310,7 @@ fn a_footprint_is_at_the_finest_level_that_does() {
             };
             let place = footprint(&projection, 70, 70, &bounds);
             let fits = |level: u32| {
-                (last >> level) - (first >> level) <= 1 && (4u32 >> level) - (3u32 >> level) <= 1
+                (last >> level) - (first >> level) <= 3 && (4u32 >> level) - (3u32 >> level) <= 3
             };
             let finest = (0..32).find(|level| fits(*level)).unwrap();
             assert_eq!(place.level, finest, "{first}..={last}");
@@ -346,6 +346,6 @@ fn a_span_beside_the_viewport_covers_nothing() {
     assert!(all.covers);
     assert_eq!(
         (all.first, all.last, all.level),
-        (UVec2::ZERO, UVec2::new(1, 0), 5)
+        (UVec2::ZERO, UVec2::new(3, 1), 4)
     );
 }

@@ -40,7 +40,7 @@ use clap::Parser;
 use cli::{Cli, DrawOrder, Lods, Occlusion};
 use failure::Failure;
 use row::Row;
-use scenes::{cube, demo, leaves};
+use scenes::{canyon, cube, demo, leaves};
 use std::collections::BTreeMap;
 
 /// Share of the instances that a camera at the origin sees in a picture of 16:9.
@@ -97,9 +97,16 @@ fn leaves_lie_in_layers_in_front_of_the_camera() {
 fn scenes_are_the_same_every_time_and_have_their_count() {
     let make = |scene, count| match scene {
         Scene::Leaves => leaves::set(count).unwrap(),
+        Scene::Canyon => canyon::set(count).unwrap(),
         _ => cube::set(scene, count).unwrap(),
     };
-    for scene in [Scene::Dense, Scene::Sparse, Scene::Meshlets, Scene::Leaves] {
+    for scene in [
+        Scene::Dense,
+        Scene::Sparse,
+        Scene::Meshlets,
+        Scene::Canyon,
+        Scene::Leaves,
+    ] {
         // The last one is made in two parts.
         for count in [1, 1000, field::PART as u32 + 5] {
             let set = make(scene, count);
@@ -107,6 +114,31 @@ fn scenes_are_the_same_every_time_and_have_their_count() {
             assert!(set.packed() == make(scene, count).packed(), "{scene:?}");
         }
     }
+}
+
+/// The camera stands in a gap between the boulders, and walls rise on both sides.
+#[test]
+fn the_canyon_surrounds_its_camera() {
+    let set = canyon::set(40_000).unwrap();
+    let eye = canyon::eye().translation;
+    let near = set.iter().map(|boulder| {
+        let away = boulder.translation - eye;
+        (away, away.length() - boulder.scale.max_element())
+    });
+    let near: Vec<_> = near.filter(|(_, gap)| *gap < 60.0).collect();
+    assert!(near.iter().all(|(_, gap)| *gap > 0.5));
+    for side in [-1.0, 1.0] {
+        let above = near
+            .iter()
+            .filter(|(away, _)| away.x * side > 25.0 && away.y > 25.0);
+        assert!(above.count() > 100);
+    }
+    let mesh = canyon::mesh();
+    assert_eq!(mesh.indices().map(|indices| indices.len() / 3), Some(5120));
+    let points = mesh.attribute(Mesh::ATTRIBUTE_POSITION).unwrap();
+    let points = points.as_float3().unwrap().iter().copied().map(Vec3::from);
+    let radii: Vec<_> = points.map(Vec3::length).collect();
+    assert!(radii.iter().all(|radius| (0.6..=1.0).contains(radius)));
 }
 
 #[test]
@@ -185,7 +217,7 @@ fn meshlets_have_levels_if_the_case_has_them() {
 #[test]
 fn sets_have_a_case_with_occlusion_and_one_without() {
     let (cases, _) = Selection {
-        scenes: &[Scene::Sparse, Scene::Meshlets],
+        scenes: &[Scene::Sparse, Scene::Meshlets, Scene::Canyon],
         orders: &[DrawOrder::NearFirst],
         lods: &[Lods::On],
         occlusion: &[Occlusion::On, Occlusion::Off],
@@ -194,8 +226,9 @@ fn sets_have_a_case_with_occlusion_and_one_without() {
     .cases();
     let occlusion: Vec<_> = cases.iter().map(|case| case.occlusion).collect();
     let [on, off] = [Occlusion::On, Occlusion::Off].map(Some);
-    // Meshlets are never hidden, and neither are entities by this crate.
-    assert_eq!(occlusion, [on, off, None, None, None]);
+    // Meshlets are never hidden, and neither are entities by this crate. In the canyon, Bevy hides
+    // them.
+    assert_eq!(occlusion, [on, off, None, None, None, on, off, on, off]);
     assert!(
         cases[0]
             .flags()
@@ -259,6 +292,8 @@ fn sample() -> Row {
         peer: "sets".into(),
         frame_ms: 1.25,
         worst_ms: 2.5,
+        cut_ms: Some(1.75),
+        after_cut_ms: Some(1.5),
         floor_ms: 0.5,
         passes_ms: BTreeMap::from([
             ("gpu_culling/compact".into(), 0.25),
@@ -293,6 +328,8 @@ fn json_has_the_fields_of_the_contract() {
         "peer",
         "frame_ms",
         "worst_ms",
+        "cut_ms",
+        "after_cut_ms",
         "floor_ms",
         "passes_ms",
         "triangles",
@@ -319,6 +356,8 @@ fn every_line_of_the_table_has_every_column() {
         lods: None,
         expansion: None,
         occlusion: None,
+        cut_ms: None,
+        after_cut_ms: None,
         peer: "bevy".into(),
         cpu_ms: None,
         verified: None,
@@ -335,11 +374,11 @@ fn every_line_of_the_table_has_every_column() {
     assert!(lines.iter().all(|line| bars(line) == bars(lines[0])));
     assert_eq!(
         lines[2],
-        "| dense | 1000 | sets | near-first | on | division | on | 1.25 | 2.50 | 0.50 | 0.188 | 0.750 | 0.050 | 5280 | 66 | 24.8 | 12.50 % | yes |"
+        "| dense | 1000 | sets | near-first | on | division | on | 1.25 | 2.50 | 1.75 (1.50) | 0.50 | 0.188 | 0.750 | 0.050 | 5280 | 66 | 24.8 | 12.50 % | yes |"
     );
     assert_eq!(
         lines[3],
-        "| dense | 1000 | bevy | - | - | - | - | 1.25 | 2.50 | 0.50 | - | - | - | - | 66 | - | - | - |"
+        "| dense | 1000 | bevy | - | - | - | - | 1.25 | 2.50 | - | 0.50 | - | - | - | - | 66 | - | - | - |"
     );
 }
 

@@ -137,7 +137,8 @@ fn every_expansion_draws_what_the_division_draws() {
     use MeshletExpansion::{Auto, By, Division};
     let ways = [
         (Division, Division),
-        (Auto, By(Expansion::OneBucket)),
+        (Auto, Division),
+        (By(Expansion::OneBucket), By(Expansion::OneBucket)),
         (By(Expansion::Po2Buckets), By(Expansion::Po2Buckets)),
     ];
     for tier in [CullingTier::Subgroup, CullingTier::Workgroup] {

@@ -188,6 +188,7 @@ fn meshes_without_meshlets_and_meshes_that_change_are_the_division() {
             request: 1,
             mesh: MeshletMeshId(1),
             faces: vec![SeenFaces::Front; 2],
+            draws_visible: Vec::new(),
         });
         for meshlets in [90, 3, 300] {
             scene.meshes[1] = random_meshlets(&mut rng(2), meshlets);
@@ -236,7 +237,7 @@ fn rows_without_room_are_no_sources() {
 }
 
 #[test]
-fn levels_are_expanded_by_one_bucket_unless_asked_otherwise() {
+fn meshlets_are_divided_unless_asked_otherwise() {
     let (device, queue, _) = gpu();
     let gpu = Gpu::new(&device, &queue);
     let mut run = run(&device, TIERS[0], MeshletExpansion::Auto);
@@ -249,26 +250,14 @@ fn levels_are_expanded_by_one_bucket_unless_asked_otherwise() {
         assert_eq!(run.meshlets.take_notes(), [""; 0]);
         run.meshlets.expansion().unwrap()
     };
-    for (way, of_plain, of_leveled) in [
-        (
-            MeshletExpansion::Auto,
-            MeshletExpansion::Division,
-            by(Expansion::OneBucket),
-        ),
-        (
-            by(Expansion::Po2Buckets),
-            by(Expansion::Po2Buckets),
-            by(Expansion::Po2Buckets),
-        ),
-        (
-            MeshletExpansion::Division,
-            MeshletExpansion::Division,
-            MeshletExpansion::Division,
-        ),
+    for (way, used) in [
+        (MeshletExpansion::Auto, MeshletExpansion::Division),
+        (by(Expansion::Po2Buckets), by(Expansion::Po2Buckets)),
+        (MeshletExpansion::Division, MeshletExpansion::Division),
     ] {
         for _ in 0..2 {
-            assert_eq!(expansion_of(way, &plain), of_plain, "{way}");
-            assert_eq!(expansion_of(way, &leveled), of_leveled, "{way}");
+            assert_eq!(expansion_of(way, &plain), used, "{way}");
+            assert_eq!(expansion_of(way, &leveled), used, "{way}");
         }
     }
 }
@@ -282,7 +271,7 @@ fn what_the_device_cannot_expand_is_divided() {
     type Lower = fn(&mut wgpu::Limits);
     let lowers: [(MeshletExpansion, Lower, [&str; 2]); 3] = [
         (
-            MeshletExpansion::Auto,
+            by(Expansion::OneBucket),
             |limits| limits.max_storage_buffers_per_shader_stage = 8,
             ["\"one-bucket\" of meshlets needs 9", "has 8"],
         ),

@@ -111,6 +111,7 @@ fn meshlet_scene(rng: &mut ChaCha8Rng, lengths: &[usize], counts: &[usize]) -> M
             request: index,
             mesh: MeshletMeshId(mesh as u64),
             faces,
+            draws_visible: Vec::new(),
         });
     }
     MeshletScene {
@@ -451,6 +452,7 @@ fn meshes_come_and_go() {
         request: 1,
         mesh: MeshletMeshId(1),
         faces: vec![SeenFaces::Front; 2],
+        draws_visible: Vec::new(),
     });
     for meshlets in [90, 3, 300] {
         scene.meshes[1] = random_meshlets(&mut rng(2), meshlets);

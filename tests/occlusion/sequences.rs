@@ -336,3 +336,97 @@ fn sets_that_are_never_hidden_are_drawn_whole() {
     }
     .assert_equal();
 }
+
+#[test]
+fn a_frozen_camera_draws_what_it_saw() {
+    for way in [Way::Forward, Way::Prepass] {
+        let mut stage = Stage::new(How::Set(None));
+        let actors = build(&mut stage);
+        way.equip(&mut stage.entity(actors.camera), way == Way::Prepass);
+        let (camera, wall) = step(0);
+        *stage.entity(actors.camera).get_mut::<Transform>().unwrap() = camera;
+        *stage.entity(actors.wall).get_mut::<Transform>().unwrap() = wall;
+        let live = stage.picture();
+        let (seen, occlusion) = camera_report(&mut stage);
+        assert_eq!(occlusion.map(|lists| lists.late), Some(0));
+        stage.entity(actors.camera).insert(FreezeCulling::default());
+        assert_equal(&format!("frozen-{way:?}"), &stage.picture(), &live);
+
+        // From behind, the field has holes where it was hidden.
+        let behind = Transform::from_xyz(0.0, 9.0, -14.0).looking_at(Vec3::ZERO, Vec3::Y);
+        *stage.entity(actors.camera).get_mut::<Transform>().unwrap() = behind;
+        stage
+            .entity(actors.wall)
+            .get_mut::<Transform>()
+            .unwrap()
+            .translation
+            .x = 40.0;
+        assert_eq!(camera_report(&mut stage), (seen, None));
+        stage.entity(actors.camera).remove::<FreezeCulling>();
+        let (visible, occlusion) = camera_report(&mut stage);
+        assert!(occlusion.is_some() && visible != seen);
+    }
+}
+
+/// Draws the boxes as balls by meshlets, with levels of detail.
+#[cfg(feature = "meshlets")]
+fn by_meshlets(stage: &mut Stage, actors: &Actors) {
+    let ball = Sphere::new(0.2).mesh().ico(7).unwrap();
+    let settings = MeshletSettings {
+        lods: Some(LodSettings::default()),
+        ..default()
+    };
+    let ball = MeshletMesh::from_mesh(&ball, &settings).unwrap();
+    let mut assets = stage.app.world_mut().resource_mut::<Assets<MeshletMesh>>();
+    let ball = MeshletMesh3d(assets.add(ball));
+    stage.entity(actors.boxes).remove::<Mesh3d>().insert(ball);
+    // Without an error, the nearest level would be coarse in this small picture.
+    let mut settings = stage.app.world_mut().resource_mut::<GpuCullingSettings>();
+    settings.lod_pixels = 0.1;
+}
+
+#[test]
+#[cfg(feature = "meshlets")]
+fn sets_by_meshlets_are_hidden() {
+    for (way, name) in [
+        (Way::Forward, "meshlets"),
+        (Way::Prepass, "meshlets-prepass"),
+    ] {
+        for tier in [CullingTier::Subgroup, CullingTier::Workgroup] {
+            Sequence {
+                name,
+                way,
+                tier,
+                dress: &by_meshlets,
+                ..default()
+            }
+            .assert_equal();
+        }
+    }
+}
+
+/// The counters of meshlets are of what is drawn.
+#[test]
+#[cfg(feature = "meshlets")]
+fn meshlets_of_hidden_instances_are_not_tested() {
+    for way in [Way::Forward, Way::Prepass] {
+        let [hiding, plain] = [way, Way::Off].map(|own| {
+            let mut stage = Stage::new(How::Set(None));
+            let actors = build(&mut stage);
+            own.equip(&mut stage.entity(actors.camera), way == Way::Prepass);
+            by_meshlets(&mut stage, &actors);
+            let (camera, _) = step(0);
+            *stage.entity(actors.camera).get_mut::<Transform>().unwrap() = camera;
+            stage.report()
+        });
+        let drawn = |report: &CullingReport| report.meshlets.drawn;
+        assert!(drawn(&hiding) > 0, "{way:?}");
+        assert!(
+            drawn(&hiding) * 10 < drawn(&plain) * 8,
+            "{way:?}: {} of {}",
+            drawn(&hiding),
+            drawn(&plain)
+        );
+        assert_eq!(hiding.meshlets.rows_drawn_whole, 0);
+    }
+}

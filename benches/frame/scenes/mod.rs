@@ -1,5 +1,6 @@
 //! The scenes in the world: first a camera and lights, then the instances.
 
+pub mod canyon;
 pub mod cube;
 pub mod demo;
 pub mod leaves;
@@ -8,11 +9,11 @@ pub mod meshlets;
 use anyhow::Result;
 
 use crate::case::{Case, Peer, Scene};
-use crate::cli::DrawOrder;
+use crate::cli::{DrawOrder, Lods};
 use bevy::{mesh::Mesh3d, prelude::*, render::renderer::RenderAdapterInfo};
 use bevy_gpu_culling::{
     instance::InstanceSet,
-    prelude::{GpuInstances, MeshletMesh, MeshletMesh3d, NoInstanceSorting},
+    prelude::{GpuInstances, InstanceLods, MeshletMesh, MeshletMesh3d, NoInstanceSorting},
 };
 use wgpu::DeviceType;
 
@@ -20,6 +21,8 @@ use wgpu::DeviceType;
 struct Instances {
     set: InstanceSet,
     mesh: Mesh,
+    /// The coarser levels of the mesh, for a set.
+    levels: Option<InstanceLods>,
     /// The mesh in meshlets, by which a set is drawn instead.
     meshlets: Option<MeshletMesh>,
     material: StandardMaterial,
@@ -31,11 +34,16 @@ pub fn furnish(world: &mut World, case: &Case) -> Entity {
         Scene::Demo => demo::furnish(world, case),
         Scene::Dense | Scene::Sparse | Scene::Meshlets => {
             sun(world);
-            camera(world, cube::lens(cube::side(case.scene, case.count)))
+            let lens = cube::lens(cube::side(case.scene, case.count));
+            camera(world, lens, Transform::IDENTITY)
         }
         Scene::Leaves => {
             sun(world);
-            camera(world, leaves::lens(case.count))
+            camera(world, leaves::lens(case.count), Transform::IDENTITY)
+        }
+        Scene::Canyon => {
+            sun(world);
+            camera(world, canyon::lens(case.count), canyon::eye())
         }
     }
 }
@@ -47,20 +55,33 @@ pub fn fill(world: &mut World, case: &Case) -> Result<()> {
         Scene::Dense | Scene::Sparse => Instances {
             set: cube::set(case.scene, case.count)?,
             mesh: cube::mesh(),
+            levels: None,
             meshlets: None,
             material: cube::material(),
         },
         Scene::Meshlets => Instances {
             set: cube::set(case.scene, case.count)?,
             mesh: meshlets::sphere(),
+            levels: None,
             meshlets: meshlets::meshlets(case)?,
             material: cube::material(),
+        },
+        Scene::Canyon => Instances {
+            set: canyon::set(case.count)?,
+            mesh: canyon::mesh(),
+            levels: match case.lods {
+                Some(Lods::On) => Some(canyon::levels(world)?),
+                _ => None,
+            },
+            meshlets: None,
+            material: canyon::material(),
         },
         Scene::Leaves => {
             let texture = world.resource_mut::<Assets<Image>>().add(leaves::texture());
             Instances {
                 set: leaves::set(case.count)?,
                 mesh: leaves::mesh(),
+                levels: None,
                 meshlets: None,
                 material: leaves::material(texture),
             }
@@ -74,6 +95,7 @@ pub fn fill(world: &mut World, case: &Case) -> Result<()> {
 pub fn pose(scene: Scene, share: f32) -> Option<Quat> {
     match scene {
         Scene::Dense | Scene::Sparse | Scene::Meshlets => Some(cube::pose(share)),
+        Scene::Canyon => Some(canyon::pose(share)),
         Scene::Demo | Scene::Leaves => None,
     }
 }
@@ -83,6 +105,7 @@ fn spawn(world: &mut World, case: &Case, instances: Instances) {
     let Instances {
         set,
         mesh,
+        levels,
         meshlets,
         material,
     } = instances;
@@ -99,6 +122,9 @@ fn spawn(world: &mut World, case: &Case, instances: Instances) {
                 Some(meshlets) => spawned.insert(MeshletMesh3d(meshlets)),
                 None => spawned.insert(mesh),
             };
+            if let Some(levels) = levels {
+                spawned.insert(levels);
+            }
             if case.order == Some(DrawOrder::Set) {
                 spawned.insert(NoInstanceSorting);
             }
@@ -121,8 +147,8 @@ fn spawn(world: &mut World, case: &Case, instances: Instances) {
     }
 }
 
-/// A plain camera at the origin.
-fn camera(world: &mut World, lens: PerspectiveProjection) -> Entity {
+/// A plain camera.
+fn camera(world: &mut World, lens: PerspectiveProjection, place: Transform) -> Entity {
     // Four samples per pixel make a software renderer four times as slow.
     let is_software = world.resource::<RenderAdapterInfo>().device_type == DeviceType::Cpu;
     let samples = if is_software {
@@ -130,7 +156,8 @@ fn camera(world: &mut World, lens: PerspectiveProjection) -> Entity {
     } else {
         Msaa::Sample4
     };
-    let camera = (Camera3d::default(), samples, Projection::Perspective(lens));
+    let lens = Projection::Perspective(lens);
+    let camera = (Camera3d::default(), samples, lens, place);
     world.spawn(camera).id()
 }
 

@@ -7,6 +7,7 @@ use crate::cull::{
     plan::{BatchPlan, planned::Planned},
     run::{BatchVersion, Runner, batch::GpuBatch},
 };
+use core::ops::Range;
 use wgpu::Buffer;
 
 /// Commands that the GPU wrote, 20 bytes each ([`DrawCommand`]), and the word that holds their
@@ -88,6 +89,20 @@ impl Culler {
         }
         let (runner, plan, index) = self.occluder.batch(batch)?;
         find(runner, &plan.planned, index)
+    }
+
+    /// The batches of the late lists of view `view` of the frame; none if it does not
+    /// [hide](Culler::hides).
+    #[must_use]
+    pub fn late_batches(&self, view: u32) -> Range<usize> {
+        self.occluder.batches_of(view)
+    }
+
+    /// The tables of a batch. The batches of late lists come after the frame's.
+    #[must_use]
+    pub(in crate::cull) fn batch_plan(&self, batch: usize) -> Option<&BatchPlan> {
+        let (_, _, plan) = self.batch(batch)?;
+        Some(plan)
     }
 
     /// The command of a draw.

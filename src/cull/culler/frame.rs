@@ -176,6 +176,13 @@ impl Culler {
         self.occluder.hides(view)
     }
 
+    /// Whether view `view` of the frame that was prepared last draws only what it saw
+    /// ([`OcclusionView::is_frozen`]).
+    #[must_use]
+    pub fn is_frozen(&self, view: u32) -> bool {
+        self.occluder.is_frozen(view)
+    }
+
     /// Records the late lists of a view, after its early draws and before all others: a compute
     /// pass. Nothing if the view does not [hide](Self::hides).
     pub fn record_late(

@@ -16,8 +16,17 @@ pub const ROUNDING: f32 = 1.0 / (1 << 20) as f32;
 
 /// [`OcclusionRow::flags`]: the history says nothing of the row.
 pub const OCCLUSION_IS_NEW: u32 = 1;
+/// [`OcclusionRow::flags`]: only what the history says is drawn; all, if it says nothing.
+pub const OCCLUSION_IS_FROZEN: u32 = 2;
+/// [`OcclusionRow::flags`]: the view sees something else than in the frame before.
+pub const OCCLUSION_IS_CUT: u32 = 4;
+/// [`OcclusionRow::near_pixels`] is divided by this for what the history does not know.
+pub const NEAR_DIVISOR: u32 = 16;
 /// Number of words of a record of the history: what the last frames know of one block of one row.
 pub const RECORD_WORDS: u32 = 66;
+
+/// A sphere is compared with at most 2^FOOTPRINT_BITS columns and rows of a depth pyramid.
+pub const FOOTPRINT_BITS: u32 = 2;
 
 /// What the depth says of a sphere: it may be seen.
 pub const VISIBLE: u32 = 0;
@@ -182,7 +191,7 @@ pub struct OcclusionRow {
     pub first_record: u32,
     /// Words with an instance of this diameter, in pixels, are drawn early in any case.
     pub near_pixels: f32,
-    /// [`OCCLUSION_IS_NEW`].
+    /// [`OCCLUSION_IS_NEW`], [`OCCLUSION_IS_FROZEN`], [`OCCLUSION_IS_CUT`].
     pub flags: u32,
     /// Padding.
     pub pad_a: u32,

@@ -12,14 +12,14 @@ use super::{
 };
 use crate::{
     cull::{
-        BatchKey, CullError, CullFrame, Culler, CullingTier, DrawPart, DrawSource, Gpu,
+        BatchKey, CullError, CullFrame, Culler, CullingTier, DrawList, DrawPart, DrawSource, Gpu,
         gpu::{limits::binding_limit, staging::StagingRing},
         layout::DrawCommand,
         policy::{KEEP_FRAMES, RETRY_AFTER},
     },
     meshlet::Meshlet,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use wgpu::Device;
 
 /// Which faces of triangles a pipeline draws. It decides which meshlets the cones may reject.
@@ -46,6 +46,29 @@ pub struct MeshletRequest {
     /// The faces that are drawn in each of the request's views; [`SeenFaces::Both`] for views
     /// beyond the end.
     pub faces: Vec<SeenFaces>,
+    /// Whether each of the request's views draws [`DrawList::Visible`]; true for views beyond the
+    /// end. It matters for views that [hide](Culler::hides).
+    pub draws_visible: Vec<bool>,
+}
+
+/// What a frame wrote of its batches: its number, and the bytes of their results.
+type Results = (u64, Vec<u8>, Vec<(BatchKey, Vec<RowMeaning>)>);
+
+/// The counters of a view's late lists.
+pub(super) struct LateCounters {
+    pub readback: StagingRing<Vec<(BatchKey, Vec<RowMeaning>)>>,
+    counts: Option<MeshletCounts>,
+    pub last_used: u64,
+}
+
+impl LateCounters {
+    pub fn new() -> Self {
+        Self {
+            readback: StagingRing::new("gpu_culling late meshlet counters"),
+            counts: None,
+            last_used: 0,
+        }
+    }
 }
 
 /// Largest number of cells, so that ids and tests can be counted in 32 bits.
@@ -68,6 +91,10 @@ pub struct MeshletCuller {
     pub(super) meanings: HashMap<BatchKey, Vec<RowMeaning>>,
     pub(super) readback: StagingRing<Vec<(BatchKey, Vec<RowMeaning>)>>,
     counts: Option<MeshletCounts>,
+    /// Counters of the late lists, by view.
+    pub(super) late: HashMap<u64, LateCounters>,
+    /// Number of the culler's batches before those of late lists.
+    pub(super) first_late: usize,
     pub(super) frame: u64,
     uploaded: u64,
     /// Batches that the device refused, and the frame in which it did.
@@ -123,6 +150,8 @@ impl MeshletCuller {
             meanings: HashMap::new(),
             readback: StagingRing::new("gpu_culling meshlet counters"),
             counts: None,
+            late: HashMap::new(),
+            first_late: 0,
             frame: 0,
             uploaded: 0,
             refused: HashMap::new(),
@@ -172,6 +201,7 @@ impl MeshletCuller {
         requests: &[MeshletRequest],
     ) {
         self.frame = culler.frame_number();
+        self.first_late = culler.plan().batches.len();
         self.learn();
         self.keys.clear();
         self.lookup.clear();
@@ -194,6 +224,8 @@ impl MeshletCuller {
         let now = self.frame;
         self.batches
             .retain(|_, batch| batch.last_used + KEEP_FRAMES >= now);
+        self.late
+            .retain(|_, late| late.last_used + KEEP_FRAMES >= now);
     }
 
     fn prepare_batch(&mut self, gpu: Gpu<'_>, culler: &Culler, index: usize, key: BatchKey) {
@@ -241,14 +273,8 @@ impl MeshletCuller {
             meshlets: self.tables.buffer(),
             version: (version, self.tables.version),
         };
-        let levels = self
-            .meanings
-            .get(&key)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        let has_levels = levels.iter().any(|row| row.level > 0);
-        self.items.ready(gpu.device, has_levels);
-        let kernels = self.items.kernels(has_levels);
+        self.items.ready(gpu.device);
+        let kernels = self.items.kernels();
         let expanded = batch.prepare_items(gpu, kernels, &inputs);
         let prepared = batch.prepare(gpu, (&self.pipelines, kernels), &inputs);
         if let Err(error) = expanded {
@@ -315,9 +341,24 @@ impl MeshletCuller {
 
     /// Grows the buffers that were too small a few frames ago.
     fn learn(&mut self) {
-        let Some((frame, bytes, batches)) = self.readback.collect() else {
-            return;
-        };
+        if let Some(results) = self.readback.collect() {
+            self.counts = Some(self.take_results(results));
+        }
+        let views: Vec<_> = self.late.keys().copied().collect();
+        for view in views {
+            let late = self.late.get_mut(&view);
+            let Some(results) = late.and_then(|late| late.readback.collect()) else {
+                continue;
+            };
+            let counts = self.take_results(results);
+            if let Some(late) = self.late.get_mut(&view) {
+                late.counts = Some(counts);
+            }
+        }
+    }
+
+    /// Grows the buffers that were too small for the results of a frame, and returns its counters.
+    fn take_results(&mut self, (frame, bytes, batches): Results) -> MeshletCounts {
         let mut counts = MeshletCounts {
             frame,
             rows: Vec::new(),
@@ -352,18 +393,29 @@ impl MeshletCuller {
             }
             left = rest;
         }
-        self.counts = Some(counts);
+        counts
     }
 
     /// Ends a frame. Call this after its commands were submitted.
     pub fn finish(&mut self) {
         self.readback.after_submit();
+        for late in self.late.values_mut() {
+            late.readback.after_submit();
+        }
     }
 
-    /// The newest counters since the last call. They are a few frames old, and nothing waits for
-    /// them.
+    /// The newest counters since the last call, with the newest of each view's late lists. They are
+    /// a few frames old, and nothing waits for them.
     pub fn take_counts(&mut self) -> Option<MeshletCounts> {
         self.learn();
-        self.counts.take()
+        let mut counts = self.counts.take()?;
+        let early = counts.rows.iter().filter(|row| row.list == DrawList::Early);
+        let hiding: HashSet<u32> = early.map(|row| row.view).collect();
+        let late = self.late.values().filter_map(|late| late.counts.as_ref());
+        let late = late.flat_map(|counts| &counts.rows);
+        // Counters of a view that no longer hides are stale.
+        let late = late.filter(|row| hiding.contains(&row.view));
+        counts.rows.extend(late);
+        Some(counts)
     }
 }

@@ -2,18 +2,14 @@
 
 use crate::cull::Expansion;
 
-/// The expansion of meshlets that have levels of detail. It is the fastest of the expansions when
-/// these run alone (`docs/internals/expansion.md`). In a frame, it is not measured yet.
-const EXPANSION_WITH_LEVELS: Expansion = Expansion::OneBucket;
-
 /// How survivors are expanded to (survivor, meshlet) pairs. All ways draw the same; they differ in
 /// speed and memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "bevy", derive(bevy::reflect::Reflect))]
 #[non_exhaustive]
 pub enum MeshletExpansion {
-    /// [`Expansion::OneBucket`] for the sets of a page if one of them has levels of detail: then
-    /// the number of meshlets differs from survivor to survivor. Otherwise [`Self::Division`].
+    /// The fastest in frames: [`Self::Division`], with levels of detail and without
+    /// (`docs/internals/meshlets.md`).
     #[default]
     Auto,
     /// Row by row (a row is one view of a set at one level of detail): all survivors of a row have
@@ -41,10 +37,9 @@ impl MeshletExpansion {
         }
     }
 
-    /// The expansion of a batch whose meshes have levels of detail or not; `None` for the division.
-    pub(super) const fn choose(self, has_levels: bool) -> Option<Expansion> {
+    /// The expansion; `None` for the division.
+    pub(super) const fn choose(self) -> Option<Expansion> {
         match self {
-            Self::Auto if has_levels => Some(EXPANSION_WITH_LEVELS),
             Self::Auto | Self::Division => None,
             Self::By(expansion) => Some(expansion),
         }
@@ -85,16 +80,12 @@ mod tests {
     }
 
     #[test]
-    fn the_division_stays_unless_there_are_levels_or_it_is_asked_otherwise() {
-        let chosen = |way: MeshletExpansion| [false, true].map(|levels| way.choose(levels));
-        assert_eq!(
-            chosen(MeshletExpansion::default()),
-            [None, Some(Expansion::OneBucket)]
-        );
-        assert_eq!(chosen(MeshletExpansion::Division), [None, None]);
+    fn the_division_stays_unless_it_is_asked_otherwise() {
+        assert_eq!(MeshletExpansion::default().choose(), None);
+        assert_eq!(MeshletExpansion::Division.choose(), None);
         for expansion in Expansion::ALL {
             let by = MeshletExpansion::By(*expansion);
-            assert_eq!(chosen(by), [Some(*expansion); 2]);
+            assert_eq!(by.choose(), Some(*expansion));
         }
     }
 }

@@ -68,7 +68,9 @@ impl MeshletCuller {
         else {
             return Err(missing());
         };
-        let rows = culler.plan().batches[batch].chunk_views.len();
+        let rows = culler
+            .batch_plan(batch)
+            .map_or(0, |plan| plan.chunk_views.len());
         let draws = read_buffer(gpu, buffer, args_offset(0), rows)?;
         let len = survivors.size() as usize / 4;
         Ok((draws, read_buffer(gpu, survivors, 0, len)?))

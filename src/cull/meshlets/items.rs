@@ -159,9 +159,9 @@ impl Items {
         self.way = way;
     }
 
-    /// Compiles what batches with or without levels need, unless it is there.
-    pub fn ready(&mut self, device: &Device, has_levels: bool) {
-        let Some(expansion) = self.way.choose(has_levels) else {
+    /// Compiles what the expansion needs, unless it is there.
+    pub fn ready(&mut self, device: &Device) {
+        let Some(expansion) = self.way.choose() else {
             return;
         };
         if self
@@ -188,9 +188,9 @@ impl Items {
         self.built = Some((expansion, built));
     }
 
-    /// The kernels for a batch with or without levels; `None` for the division.
-    pub fn kernels(&self, has_levels: bool) -> Option<&ItemKernels> {
-        let expansion = self.way.choose(has_levels)?;
+    /// The kernels of the expansion; `None` for the division.
+    pub fn kernels(&self) -> Option<&ItemKernels> {
+        let expansion = self.way.choose()?;
         let (asked, kernels) = self.built.as_ref()?;
         kernels.as_ref().filter(|_| *asked == expansion)
     }

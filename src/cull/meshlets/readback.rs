@@ -1,7 +1,7 @@
 //! Results of the meshlet stages on their way back.
 
 use super::layout::{MeshletResult, MeshletRow, MeshletSizes, MeshletSpan, MeshletTotals};
-use crate::cull::layout::DrawCommand;
+use crate::cull::{DrawList, layout::DrawCommand};
 
 /// What one view drew of one chunk at one level of detail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub struct MeshletRowCount {
     pub view: u32,
     /// Level of detail, the full mesh being level 0.
     pub level: u32,
+    /// Which survivors of the view.
+    pub list: DrawList,
     /// Number of survivors whose meshlets were tested.
     pub survivors: u64,
     /// Number of meshlets tested: survivors times the meshlets of the level.
@@ -35,7 +37,8 @@ pub struct MeshletRowCount {
 pub struct MeshletCounts {
     /// Number of the frame, counted by the meshlet culler.
     pub frame: u64,
-    /// One per chunk, view and level whose mesh has meshlets.
+    /// One per chunk, view, list and level whose mesh has meshlets. Those of late lists may be of
+    /// another frame.
     pub rows: Vec<MeshletRowCount>,
 }
 
@@ -45,6 +48,7 @@ pub(super) struct RowMeaning {
     pub request: u64,
     pub view: u32,
     pub level: u32,
+    pub list: DrawList,
     pub meshlets: u32,
     pub triangles: u32,
 }
@@ -63,6 +67,7 @@ impl RowMeaning {
             request: self.request,
             view: self.view,
             level: self.level,
+            list: self.list,
             survivors,
             tested,
             outside: outside.min(tested),

@@ -2,12 +2,18 @@
 
 use super::{
     batch::MeshletBatch,
-    culler::MeshletCuller,
+    culler::{LateCounters, MeshletCuller},
     layout::result_offset,
     pipelines::{BatchWork, MeshletStage},
+    readback::RowMeaning,
 };
-use crate::cull::{Culler, Follower, PassRecorder};
-use wgpu::{CommandEncoder, ComputePass, Device};
+use crate::cull::{BatchKey, Culler, Follower, PassRecorder};
+use core::ops::Range;
+use std::collections::HashMap;
+use wgpu::{Buffer, CommandEncoder, ComputePass, Device};
+
+/// The label of the compute pass of late lists, and the name of its time span.
+const LATE_SPAN: &str = "gpu_culling/meshlet_late";
 
 impl MeshletCuller {
     /// Whether the frame has meshlets to test.
@@ -16,12 +22,22 @@ impl MeshletCuller {
         !self.keys.is_empty()
     }
 
-    /// Records one stage of all batches, in the order of [`MeshletStage::ALL`].
-    fn record_stage(&self, stage: MeshletStage, pass: &mut ComputePass<'_>) {
-        let batches = self
-            .keys
-            .iter()
-            .filter_map(|(_, key)| self.batches.get(key));
+    /// Whether some of these batches of the culler have meshlets to test.
+    fn has_work_in(&self, batches: &Range<usize>) -> bool {
+        let mut keys = self.keys.iter();
+        keys.any(|(batch, _)| batches.contains(batch))
+    }
+
+    /// Records one stage of some batches of the culler, in the order of [`MeshletStage::ALL`].
+    fn record_stage(
+        &self,
+        stage: MeshletStage,
+        batches: &Range<usize>,
+        pass: &mut ComputePass<'_>,
+    ) {
+        let keys = self.keys.iter();
+        let keys = keys.filter(|(batch, _)| batches.contains(batch));
+        let batches = keys.filter_map(|(_, key)| self.batches.get(key));
         let expanded = || batches.clone().filter_map(|batch| batch.items.as_ref());
         let work = |batch: &'_ MeshletBatch, bind_groups| BatchWork {
             rows: batch.row_table.len() as u32,
@@ -51,24 +67,57 @@ impl MeshletCuller {
         }
     }
 
-    /// Records the copy of the counters.
-    fn record_readback(&mut self, device: &Device, encoder: &mut CommandEncoder) {
-        let mut copies = Vec::new();
-        let mut meaning = Vec::new();
-        for (_, key) in &self.keys {
-            if let (Some(batch), Some(rows)) = (self.batches.get(key), self.meanings.get(key)) {
-                copies.push((batch.results(), result_offset(rows.len() as u32)));
-                meaning.push((*key, rows.clone()));
-            }
+    /// Records the stages of the late lists of view `view` of the frame, after the culler has
+    /// recorded them ([`Culler::record_late`]): a compute pass.
+    pub fn record_late(
+        &mut self,
+        culler: &Culler,
+        device: &Device,
+        encoder: &mut CommandEncoder,
+        view: u32,
+        passes: &mut dyn PassRecorder,
+    ) {
+        let batches = culler.late_batches(view);
+        if !self.has_work_in(&batches) {
+            return;
         }
-        self.readback
-            .record(device, encoder, self.frame, &copies, meaning);
+        passes.pass(encoder, LATE_SPAN, &mut |pass| {
+            for stage in MeshletStage::ALL {
+                self.record_stage(stage, &batches, pass);
+            }
+        });
+        let (copies, meanings) = results(&self.keys, (&self.batches, &self.meanings), &batches);
+        if let Some(view) = meanings.first().and_then(|(key, _)| key.visible_in) {
+            let late = self.late.entry(view).or_insert_with(LateCounters::new);
+            late.last_used = self.frame;
+            late.readback
+                .record(device, encoder, self.frame, &copies, meanings);
+        }
     }
+}
+
+/// What is copied of some batches of the culler, each buffer with its number of bytes, and what it
+/// means.
+fn results<'a>(
+    keys: &[(usize, BatchKey)],
+    (batches, meanings): (
+        &'a HashMap<BatchKey, MeshletBatch>,
+        &HashMap<BatchKey, Vec<RowMeaning>>,
+    ),
+    wanted: &Range<usize>,
+) -> (Vec<(&'a Buffer, u64)>, Vec<(BatchKey, Vec<RowMeaning>)>) {
+    let keys = keys.iter().filter(|(batch, _)| wanted.contains(batch));
+    let found = keys.filter_map(|(_, key)| {
+        let (batch, rows) = (batches.get(key)?, meanings.get(key)?);
+        let copy = (batch.results(), result_offset(rows.len() as u32));
+        Some((copy, (*key, rows.clone())))
+    });
+    found.unzip()
 }
 
 impl Follower for MeshletCuller {
     fn has_work(&self) -> bool {
-        self.has_gpu_work()
+        self.has_work_in(&(0..self.first_late))
     }
 
     fn record(
@@ -78,11 +127,14 @@ impl Follower for MeshletCuller {
         encoder: &mut CommandEncoder,
         passes: &mut dyn PassRecorder,
     ) {
+        let batches = 0..self.first_late;
         for stage in MeshletStage::ALL {
             passes.pass(encoder, stage.span(), &mut |pass| {
-                self.record_stage(stage, pass);
+                self.record_stage(stage, &batches, pass);
             });
         }
-        self.record_readback(device, encoder);
+        let (copies, meanings) = results(&self.keys, (&self.batches, &self.meanings), &batches);
+        self.readback
+            .record(device, encoder, self.frame, &copies, meanings);
     }
 }

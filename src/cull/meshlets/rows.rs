@@ -7,7 +7,7 @@ use super::{
     readback::RowMeaning,
 };
 use crate::cull::{
-    CullFrame, Culler, DrawShape,
+    CullFrame, Culler, DrawList, DrawPart, DrawShape,
     layout::{DistanceBand, ViewPlanes},
 };
 use glam::Vec4;
@@ -49,8 +49,9 @@ impl MeshletCuller {
                     SeenFaces::Both => Vec4::ZERO,
                 }
             });
-            let parts = culler.draw_parts(meshlet_request.request, slot).iter();
-            for part in parts {
+            let draws_visible = meshlet_request.draws_visible.get(slot);
+            let lists = lists_of(culler, (meshlet_request.request, slot, view), draws_visible);
+            for (list, part) in lists {
                 let Some(range) = self.tables.range(mesh, part.level) else {
                     continue;
                 };
@@ -58,7 +59,9 @@ impl MeshletCuller {
                     continue;
                 };
                 let key = version.key;
-                let plan = &culler.plan().batches[part.batch];
+                let Some(plan) = culler.batch_plan(part.batch) else {
+                    continue;
+                };
                 let draw = plan.chunk_views[part.row as usize];
                 if self.is_refused(key) {
                     continue;
@@ -106,10 +109,32 @@ impl MeshletCuller {
                     request: request.key,
                     view,
                     level: part.level as u32,
+                    list,
                     meshlets: range.len() as u32,
                     triangles: draw.element_count / 3,
                 });
             }
         }
     }
+}
+
+/// The draws of a request in its `slot`-th view, which is the frame's view `view`: all that have
+/// meshlets to test, with their lists.
+fn lists_of(
+    culler: &Culler,
+    (request, slot, view): (usize, usize, u32),
+    draws_visible: Option<&bool>,
+) -> Vec<(DrawList, DrawPart)> {
+    let parts_of = |list| culler.draw_parts_of(request, (slot, view), list);
+    // Other views, and other requests of the view, have no late list.
+    let lists: &[DrawList] = match (parts_of(DrawList::Late), draws_visible) {
+        ([], _) => &[DrawList::Kept],
+        (_, Some(false)) => &[DrawList::Early, DrawList::Late],
+        _ => &[DrawList::Early, DrawList::Late, DrawList::Visible],
+    };
+    let mut found = Vec::new();
+    for list in lists {
+        found.extend(parts_of(*list).iter().map(|part| (*list, *part)));
+    }
+    found
 }

@@ -19,6 +19,7 @@ use crate::cull::{
     shaders::Sources,
     store::InstanceStore,
 };
+use core::ops::Range;
 use glam::Mat4;
 use hashbrown::HashMap;
 use std::sync::Arc;
@@ -40,8 +41,10 @@ pub(in crate::cull) struct Occluder {
     history: History,
     /// By [`OcclusionView::key`].
     views: HashMap<u64, LateView>,
-    /// The views of the current frame, in its order.
+    /// The views of the current frame that have late lists, in its order.
     current: Vec<OcclusionView>,
+    /// Indices of the views of the current frame that draw what they saw.
+    frozen: Vec<u32>,
     /// Keys of the views that turned away from what they saw in the frame before.
     cuts: Vec<u64>,
     /// The frame in which the device refused something.
@@ -100,6 +103,7 @@ impl Occluder {
             history: History::new(),
             views: HashMap::new(),
             current: Vec::new(),
+            frozen: Vec::new(),
             cuts: Vec::new(),
             refused_in: None,
             refusals: Refusals::default(),
@@ -198,8 +202,12 @@ impl Occluder {
         store: &InstanceStore,
         number: FrameNumber,
     ) {
+        let is_late = |view: &&OcclusionView| !view.is_frozen;
         self.current.clear();
-        self.current.extend_from_slice(views);
+        self.current.extend(views.iter().filter(is_late).cloned());
+        self.frozen.clear();
+        let frozen = views.iter().filter(|view| view.is_frozen);
+        self.frozen.extend(frozen.map(|view| view.view));
         if self.views.len() > views.len() {
             self.views
                 .retain(|_, view| view.last_used + KEEP_FRAMES >= number.now);
@@ -208,7 +216,7 @@ impl Occluder {
             return;
         };
         let mut first_batch = planner.keys().len();
-        for (index, view) in views.iter().enumerate() {
+        for (index, view) in views.iter().enumerate().filter(|(_, view)| is_late(view)) {
             let capacity = self.options.survivor_capacity;
             let late = match self.views.entry(view.key) {
                 hashbrown::hash_map::Entry::Occupied(known) => known.into_mut(),
@@ -283,6 +291,11 @@ impl Occluder {
         self.late_view(view).is_some()
     }
 
+    /// Whether view `view` of the frame draws what it saw.
+    pub fn is_frozen(&self, view: u32) -> bool {
+        self.frozen.contains(&view)
+    }
+
     fn late_view(&self, view: u32) -> Option<&LateView> {
         let found = self.current.iter().find(|known| known.view == view)?;
         let late = self.views.get(&found.key)?;
@@ -341,6 +354,14 @@ impl Occluder {
             let index = batch.checked_sub(late.first_batch)?;
             let is_own = index < late.plan.planned.keys.len();
             is_own.then_some((&late.runner, &late.plan, index))
+        })
+    }
+
+    /// The batches of view `view` of the frame, counted as in [`Self::batch`].
+    pub fn batches_of(&self, view: u32) -> Range<usize> {
+        let late = self.late_view(view);
+        late.map_or(0..0, |late| {
+            late.first_batch..late.first_batch + late.plan.planned.keys.len()
         })
     }
 

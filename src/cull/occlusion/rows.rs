@@ -5,14 +5,13 @@ use super::{
     view::{DepthBuffer, OcclusionView},
 };
 use crate::cull::{
-    layout::{OCCLUSION_IS_NEW, OcclusionRow, Projection, ROUNDING},
+    layout::{
+        OCCLUSION_IS_CUT, OCCLUSION_IS_FROZEN, OCCLUSION_IS_NEW, OcclusionRow, Projection, ROUNDING,
+    },
     plan::{BatchPlan, DrawPart, Plan, greatest_stretch},
     request::CullFrame,
 };
 use glam::{Affine3A, Mat4};
-
-/// If a view has not seen much of what it sees now, smaller instances are drawn early.
-const NEAR_AFTER_CUT: f32 = 1.0 / 16.0;
 
 /// The rows of a plan that may be hidden.
 #[derive(Default)]
@@ -116,12 +115,16 @@ impl OccludedRows {
             let found = history.find(batch.page, &row.slot, now);
             let to = &mut batch.occlusion[row.place];
             to.projection = projection;
-            (to.first_record, to.flags) = match found {
-                Some((first, is_new)) => (first, if is_new { OCCLUSION_IS_NEW } else { 0 }),
-                None => (0, OCCLUSION_IS_NEW),
-            };
-            let is_cut = cuts.contains(&row.slot.view) || to.flags != 0;
-            to.near_pixels = view.near_pixels * if is_cut { NEAR_AFTER_CUT } else { 1.0 };
+            let (first_record, is_new) = found.unwrap_or((0, true));
+            to.first_record = first_record;
+            to.flags = if is_new { OCCLUSION_IS_NEW } else { 0 };
+            if view.is_frozen {
+                to.flags |= OCCLUSION_IS_FROZEN;
+            }
+            if cuts.contains(&row.slot.view) {
+                to.flags |= OCCLUSION_IS_CUT;
+            }
+            to.near_pixels = view.near_pixels;
         }
     }
 }

@@ -153,6 +153,7 @@ impl Planner {
         let mut early = Vec::new();
         self.occluded = OccludedRows::default();
         for (index, view) in occlusion.iter().enumerate() {
+            let is_frozen = view.is_frozen;
             for request in hidden_requests(frame, view, sets, self.limits) {
                 let Some(slot) = slot_of(frame, request, view.view) else {
                     continue;
@@ -163,7 +164,10 @@ impl Planner {
                     let level = part.level as u32;
                     self.occluded
                         .add(&mut plan, (&part, None), request, view, level);
-                    early.push(part);
+                    // All that a frozen view draws is in this list.
+                    if !is_frozen {
+                        early.push(part);
+                    }
                 }
             }
         }
@@ -185,8 +189,16 @@ struct PlanInputs {
     versions: Vec<Option<Version>>,
     /// Views of all requests, request after request.
     views: Vec<u32>,
-    /// The views in which instances may be hidden: index, key, requests.
-    occlusion: Vec<(u32, u64, Vec<u32>)>,
+    /// The views in which instances may be hidden.
+    occlusion: Vec<HidingInputs>,
+}
+
+/// What a plan depends on of a view in which instances may be hidden.
+struct HidingInputs {
+    view: u32,
+    key: u64,
+    is_frozen: bool,
+    requests: Vec<u32>,
 }
 
 #[derive(PartialEq)]
@@ -236,7 +248,12 @@ impl PlanInputs {
             views,
             occlusion: occlusion
                 .iter()
-                .map(|view| (view.view, view.key, view.requests.clone()))
+                .map(|view| HidingInputs {
+                    view: view.view,
+                    key: view.key,
+                    is_frozen: view.is_frozen,
+                    requests: view.requests.clone(),
+                })
                 .collect(),
         }
     }
@@ -270,10 +287,11 @@ impl PlanInputs {
 
     fn have_occlusion_of(&self, occlusion: &[OcclusionView]) -> bool {
         let known = self.occlusion.iter();
-        let known = known.map(|(view, key, requests)| (view, key, &requests[..]));
-        known.eq(occlusion
-            .iter()
-            .map(|view| (&view.view, &view.key, &view.requests[..])))
+        known.len() == occlusion.len()
+            && known.zip(occlusion).all(|(known, view)| {
+                (known.view, known.key, known.is_frozen) == (view.view, view.key, view.is_frozen)
+                    && known.requests == view.requests
+            })
     }
 
     fn have_requests_of(&self, frame: &CullFrame) -> bool {

@@ -2,7 +2,7 @@
 
 use super::span::{Span, span};
 use crate::cull::layout::{
-    COVERS_NO_SAMPLE, DepthPyramid, HIDDEN, Projection, PyramidLevel, VISIBLE,
+    COVERS_NO_SAMPLE, DepthPyramid, FOOTPRINT_BITS, HIDDEN, Projection, PyramidLevel, VISIBLE,
 };
 use glam::{UVec2, Vec2, Vec4, Vec4Swizzles};
 
@@ -11,7 +11,7 @@ use glam::{UVec2, Vec2, Vec4, Vec4Swizzles};
 pub struct Footprint {
     /// The first column and row.
     pub first: UVec2,
-    /// The last column and row: the first or the next.
+    /// The last column and row: at most 2^[`FOOTPRINT_BITS`] with the first.
     pub last: UVec2,
     /// The level.
     pub level: u32,
@@ -32,9 +32,10 @@ pub fn footprint(projection: &Projection, width: u32, height: u32, bounds: &Span
     }
     let (first, last) = (low.as_uvec2(), high.as_uvec2());
     let length = (last - first).max_element();
-    let mut level = 32 - length.leading_zeros();
-    let finer = level.max(1) - 1;
-    if ((last >> finer) - (first >> finer)).max_element() <= 1 {
+    let bits = 32 - length.leading_zeros();
+    let mut level = bits.max(FOOTPRINT_BITS - 1) - (FOOTPRINT_BITS - 1);
+    let finer = bits.max(FOOTPRINT_BITS) - FOOTPRINT_BITS;
+    if ((last >> finer) - (first >> finer)).max_element() < 1 << FOOTPRINT_BITS {
         level = finer;
     }
     Footprint {
@@ -45,12 +46,15 @@ pub fn footprint(projection: &Projection, width: u32, height: u32, bounds: &Span
     }
 }
 
-/// The farthest depth of a footprint's texels.
-fn farthest_depth(pyramid: &[f32], level: &PyramidLevel, place: &Footprint) -> f32 {
-    let texel = |x: u32, y: u32| pyramid[(level.first + y * level.width + x) as usize];
+/// Whether a depth is farther than all texels of a footprint.
+fn is_behind(nearest: f32, pyramid: &[f32], level: &PyramidLevel, place: &Footprint) -> bool {
     let (first, last) = (place.first, place.last);
-    let upper = texel(first.x, first.y).min(texel(last.x, first.y));
-    upper.min(texel(first.x, last.y).min(texel(last.x, last.y)))
+    let mut rows = first.y..=last.y;
+    rows.all(|y| {
+        let row = level.first + y * level.width;
+        let texels = &pyramid[(row + first.x) as usize..=(row + last.x) as usize];
+        texels.iter().all(|texel| nearest < *texel)
+    })
 }
 
 /// [`VISIBLE`], [`COVERS_NO_SAMPLE`] or [`HIDDEN`]. In doubt, a sphere is visible.
@@ -73,7 +77,7 @@ pub fn occlusion_of_span(
         return VISIBLE;
     }
     let level = &shape.levels[place.level as usize];
-    match bounds.nearest < farthest_depth(pyramid, level, &place) {
+    match is_behind(bounds.nearest, pyramid, level, &place) {
         true => HIDDEN,
         false => VISIBLE,
     }

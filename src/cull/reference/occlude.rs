@@ -4,7 +4,8 @@
 use super::{classify::word_bound, footprint::is_hidden, vote::load_sphere};
 use crate::{
     cull::layout::{
-        BLOCK, BLOCK_WORDS, Bound, Chunk, DepthPyramid, OCCLUSION_IS_NEW, OcclusionRow,
+        BLOCK, BLOCK_WORDS, Bound, Chunk, DepthPyramid, NEAR_DIVISOR, OCCLUSION_IS_CUT,
+        OCCLUSION_IS_FROZEN, OCCLUSION_IS_NEW, OcclusionRow, Projection,
     },
     instance::PackedInstance,
 };
@@ -48,10 +49,9 @@ fn widened_bound(row: &OcclusionRow, bound: &Bound, center: Vec3, radius: f32) -
     }
 }
 
-/// Whether an instance within a bound may be at least `near_pixels` wide.
+/// Whether an instance within a bound may be at least `pixels` wide.
 #[must_use]
-pub fn is_large(row: &OcclusionRow, within: &Within) -> bool {
-    let projection = &row.projection;
+pub fn is_large(projection: &Projection, within: &Within, pixels: f32) -> bool {
     let sphere = within.sphere * projection.unit;
     let nearest = projection.w.dot(sphere.xyz().extend(1.0)) - sphere.w * projection.slope;
     let gram = projection.gram_x;
@@ -60,11 +60,11 @@ pub fn is_large(row: &OcclusionRow, within: &Within) -> bool {
     } else {
         gram.x
     };
-    2.0 * within.largest * projection.unit * square.sqrt() >= row.near_pixels * nearest
+    2.0 * within.largest * projection.unit * square.sqrt() >= pixels * nearest
 }
 
 /// What is drawn early of a block of a row: of `kept`, what the frustum keeps, what is in `last` or
-/// large.
+/// large. In a frozen view, only what is in `last`.
 #[must_use]
 pub fn recall(
     row: &OcclusionRow,
@@ -72,15 +72,23 @@ pub fn recall(
     kept: &BlockWords,
     last: &BlockWords,
 ) -> BlockWords {
+    let is_known = row.flags & (OCCLUSION_IS_NEW | OCCLUSION_IS_CUT) == 0;
+    let divisor = if is_known { 1.0 } else { NEAR_DIVISOR as f32 };
+    let near_pixels = row.near_pixels / divisor;
     let mut early = *kept;
     for (word, early) in early.iter_mut().enumerate() {
-        if is_large(row, &bound_of_word(row, bound, word)) {
-            continue;
-        }
-        *early &= match row.flags & OCCLUSION_IS_NEW {
-            0 => last[word],
-            _ => 0,
+        let is_new = row.flags & OCCLUSION_IS_NEW != 0;
+        let takes_all = match row.flags & OCCLUSION_IS_FROZEN {
+            0 => is_large(
+                &row.projection,
+                &bound_of_word(row, bound, word),
+                near_pixels,
+            ),
+            _ => is_new,
         };
+        if !takes_all {
+            *early &= if is_new { 0 } else { last[word] };
+        }
     }
     early
 }

@@ -12,6 +12,7 @@ use crate::{
         draw_slots::DrawSlots,
         gpu::RenderGpu,
         materials::{DrawnFaces, PassFaces, is_blended},
+        occlusion::{DrawnLists, Way},
         set_draws::SetDraws,
         settings::GpuCullingSettings,
         views::{FrameView, ViewKind, view_at},
@@ -90,7 +91,7 @@ pub(in crate::render) fn prepare_meshlets(
     mut meshlets: ResMut<GpuMeshlets>,
     sets: Res<GpuCuller>,
     settings: Res<GpuCullingSettings>,
-    draws: Res<SetDraws>,
+    (draws, lists): (Res<SetDraws>, Res<DrawnLists>),
     slots: Res<DrawSlots>,
     mut faces: ResMut<DrawnFaces>,
     looks: Looks,
@@ -104,7 +105,7 @@ pub(in crate::render) fn prepare_meshlets(
         return;
     };
     let requests = match &meshlets.culler {
-        Some(_) => meshlet_requests(meshlets, &sets, &draws, &faces, &looks),
+        Some(_) => meshlet_requests(meshlets, &sets, (&draws, &lists), &faces, &looks),
         None => return,
     };
     if let Some(parts) = &mut meshlets.culler {
@@ -122,7 +123,7 @@ pub(in crate::render) fn prepare_meshlets(
 fn meshlet_requests(
     meshlets: &GpuMeshlets,
     sets: &GpuCuller,
-    draws: &SetDraws,
+    (draws, lists): (&SetDraws, &DrawnLists),
     faces: &DrawnFaces,
     looks: &Looks,
 ) -> Vec<MeshletRequest> {
@@ -151,10 +152,16 @@ fn meshlet_requests(
             Some(view) => seen_in(view, drawn, prepasses.contains(&view.key)),
             None => SeenFaces::Both,
         });
+        let views = request.views.iter();
+        let draws_visible = views.map(|view| {
+            let view = view_at(&draws.views, *view);
+            view.is_some_and(|view| lists.view(&view.key, Way::Prepass).is_some())
+        });
         requests.push(MeshletRequest {
             request: index,
             mesh: extracted.id,
             faces: seen.collect(),
+            draws_visible: draws_visible.collect(),
         });
     }
     requests
@@ -187,7 +194,7 @@ fn bind_batches(
         return;
     };
     let mut used = Vec::new();
-    for index in 0..culler.plan().batches.len() {
+    for index in 0..culler.batch_count() {
         let (Some((survivors, survivors_version)), Some(batch), Some(mut buffers)) = (
             parts.survivors(index),
             culler.batch_version(index),

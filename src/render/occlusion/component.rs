@@ -24,13 +24,13 @@ use bevy::{prelude::*, render::extract_component::ExtractComponent};
 pub struct InstanceOcclusion {
     /// Groups of 32 instances, one of which is at least this wide in pixels, are drawn first even
     /// if the camera did not see them in the frame before. After a cut, a sixteenth of the width is
-    /// enough: what is large is often visible. It changes the speed alone. The default is 64.
+    /// enough: what is large hides the rest. It changes the speed alone. The default is 256.
     pub near_pixels: f32,
 }
 
 impl Default for InstanceOcclusion {
     fn default() -> Self {
-        Self { near_pixels: 64.0 }
+        Self { near_pixels: 256.0 }
     }
 }
 

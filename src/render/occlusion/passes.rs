@@ -6,6 +6,7 @@ use crate::{
     render::{
         cpu_times::{CpuClock, CpuStage},
         culler::GpuCuller,
+        meshlets::GpuMeshlets,
         record::TimedPasses,
         set_draws::SetDraws,
     },
@@ -50,15 +51,15 @@ pub(in crate::render) fn build_render(render_app: &mut SubApp) {
         .add_systems(
             Core3d,
             (
-                record_late_prepass
+                record_late::<Prepass>
                     .after(early_downsample_depth)
                     .before(late_prepass)
                     .before(late_deferred_prepass),
-                end_late_prepass
+                end_late::<Prepass>
                     .after(late_prepass)
                     .after(late_deferred_prepass)
                     .before(Core3dSystems::MainPass),
-                (record_late_forward, draw_late, end_late_forward)
+                (record_late::<Forward>, draw_late, end_late::<Forward>)
                     .chain()
                     .after(main_opaque_pass_3d)
                     .before(main_transmissive_pass_3d)
@@ -79,65 +80,57 @@ fn read_depth(mut cameras: Query<&mut Camera3d, With<InstanceOcclusion>>) {
     }
 }
 
+/// The way of a camera that hides, as a constant: systems are functions of a type.
+trait HidingWay: Send + Sync + 'static {
+    const WAY: Way;
+}
+
+struct Forward;
+struct Prepass;
+
+impl HidingWay for Forward {
+    const WAY: Way = Way::Forward;
+}
+
+impl HidingWay for Prepass {
+    const WAY: Way = Way::Prepass;
+}
+
 /// Records the late lists of a camera that hides in this way, and lets its draws take what is late.
-fn record_late(
-    way: Way,
-    view: &ExtractedView,
-    (gpu, lists): (&mut GpuCuller, &mut DrawnLists),
-    (device, queue): (&RenderDevice, &RenderQueue),
-    context: &mut RenderContext,
+fn record_late<W: HidingWay>(
+    view: ViewQuery<&ExtractedView>,
+    mut gpu: ResMut<GpuCuller>,
+    mut meshlets: ResMut<GpuMeshlets>,
+    mut lists: ResMut<DrawnLists>,
+    (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
+    mut context: RenderContext,
+    clock: Res<CpuClock>,
 ) {
-    let key = view.retained_view_entity;
-    let (Some(index), Some(culler)) = (lists.view(&key, way), &mut gpu.culler) else {
+    let _timer = clock.start(CpuStage::Record);
+    let key = view.into_inner().retained_view_entity;
+    let gpu = &mut *gpu;
+    let (Some(index), Some(culler)) = (lists.view(&key, W::WAY), &mut gpu.culler) else {
         return;
     };
     let recorder = context.diagnostic_recorder();
     let mut passes = TimedPasses {
         recorder: recorder.as_deref(),
     };
-    let on = Gpu::new(device.wgpu_device(), queue);
-    let recorded = culler.record_late(on, context.command_encoder(), index, &mut passes);
+    let on = Gpu::new(device.wgpu_device(), &queue);
+    let encoder = context.command_encoder();
+    let recorded = culler.record_late(on, encoder, index, &mut passes);
     gpu.recorded.passes += recorded.passes;
     gpu.recorded.dispatches += recorded.dispatches;
-    lists.set(&key, way, DrawList::Late);
+    if let Some(meshlets) = &mut meshlets.culler {
+        meshlets.record_late(culler, on.device, encoder, index, &mut passes);
+    }
+    lists.set(&key, W::WAY, DrawList::Late);
 }
 
-fn record_late_prepass(
-    view: ViewQuery<&ExtractedView>,
-    mut gpu: ResMut<GpuCuller>,
-    mut lists: ResMut<DrawnLists>,
-    (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
-    mut context: RenderContext,
-    clock: Res<CpuClock>,
-) {
-    let _timer = clock.start(CpuStage::Record);
-    let state = (&mut *gpu, &mut *lists);
-    let view = view.into_inner();
-    record_late(Way::Prepass, view, state, (&device, &queue), &mut context);
-}
-
-fn record_late_forward(
-    view: ViewQuery<&ExtractedView>,
-    mut gpu: ResMut<GpuCuller>,
-    mut lists: ResMut<DrawnLists>,
-    (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
-    mut context: RenderContext,
-    clock: Res<CpuClock>,
-) {
-    let _timer = clock.start(CpuStage::Record);
-    let state = (&mut *gpu, &mut *lists);
-    let view = view.into_inner();
-    record_late(Way::Forward, view, state, (&device, &queue), &mut context);
-}
-
-fn end_late_prepass(view: ViewQuery<&ExtractedView>, mut lists: ResMut<DrawnLists>) {
+/// From then on, a camera that hides in this way draws what is visible.
+fn end_late<W: HidingWay>(view: ViewQuery<&ExtractedView>, mut lists: ResMut<DrawnLists>) {
     let key = view.into_inner().retained_view_entity;
-    lists.set(&key, Way::Prepass, DrawList::Visible);
-}
-
-fn end_late_forward(view: ViewQuery<&ExtractedView>, mut lists: ResMut<DrawnLists>) {
-    let key = view.into_inner().retained_view_entity;
-    lists.set(&key, Way::Forward, DrawList::Visible);
+    lists.set(&key, W::WAY, DrawList::Visible);
 }
 
 /// Draws what is late of a camera's opaque and masked sets, in a separate pass right after Bevy's.

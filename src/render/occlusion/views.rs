@@ -65,6 +65,7 @@ pub(in crate::render) struct HidingView {
     pub way: Way,
     clip_from_world: Mat4,
     is_jittered: bool,
+    is_frozen: bool,
     near_pixels: f32,
     depth: DepthBuffer,
 }
@@ -91,6 +92,7 @@ impl HidingView {
             way,
             clip_from_world: clip_from_world(data.view),
             is_jittered: data.is_jittered,
+            is_frozen: data.is_frozen,
             near_pixels: data.own.copied().unwrap_or_default().near_pixels,
             depth: DepthBuffer {
                 texture: (**data.depth.view()).clone(),
@@ -111,6 +113,7 @@ impl HidingView {
             is_jittered: self.is_jittered,
             near_pixels: self.near_pixels,
             requests,
+            is_frozen: self.is_frozen,
             depth: self.depth.clone(),
         }
     }
@@ -118,10 +121,6 @@ impl HidingView {
 
 /// By which passes a camera hides; `None` if it does not.
 fn way_of(data: &CameraDataItem<'_, '_>) -> Option<Way> {
-    // What is seen through a frozen frustum was kept by another.
-    if data.is_frozen {
-        return None;
-    }
     // Only there the late lists are made.
     if data.camera.schedule != Core3d.intern() {
         warn_once!(

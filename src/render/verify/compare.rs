@@ -62,7 +62,9 @@ pub(in crate::render) fn verify_survivors(
                 verdicts.push(verdict);
                 continue;
             };
-            if culler.hides(request.views[place]) && draws.may_be_hidden(entity) {
+            let is_hiding =
+                culler.hides(request.views[place]) || culler.is_frozen(request.views[place]);
+            if is_hiding && draws.may_be_hidden(entity) {
                 let at = (index, place, request.views[place]);
                 if let Err(error) =
                     compare_hiding(culler, gpu.wgpu(), at, (set, &parts), &mut verdict)
@@ -109,6 +111,10 @@ fn compare_hiding(
     for (number, part) in parts.iter().enumerate() {
         let mut ids: [HashSet<u32>; 3] = default();
         for (ids, list) in ids.iter_mut().zip(lists) {
+            // A frozen view has no late lists.
+            if list.is_empty() && culler.is_frozen(view) {
+                continue;
+            }
             let draw = list.get(number).ok_or("a list is missing")?;
             let read = culler.read_part(gpu, part.set, draw);
             ids.extend(read.map_err(|error| error.to_string())?);

@@ -1,0 +1,45 @@
+//! A canyon of boulders, seen by a camera on its ground, which turns.
+
+#[path = "../../../examples/common/canyon.rs"]
+mod boulders;
+
+use bevy::prelude::*;
+use bevy_gpu_culling::{
+    instance::{InstanceError, InstanceSet},
+    prelude::{InstanceLod, InstanceLods, LodSettings},
+};
+use std::f32::consts::TAU;
+
+pub use boulders::{boulder as mesh, eye, rock as material};
+
+/// The boulders, sorted along the Morton curve.
+pub fn set(count: u32) -> Result<InstanceSet, InstanceError> {
+    let set = InstanceSet::from_transforms(boulders::boulders(count))?;
+    Ok(set.sorted().0)
+}
+
+/// The coarser levels of a boulder.
+pub fn levels(world: &mut World) -> anyhow::Result<InstanceLods> {
+    let levels = InstanceLods::simplified_meshes(&mesh(), &LodSettings::default())?;
+    let mut meshes = world.resource_mut::<Assets<Mesh>>();
+    let levels = levels.into_iter();
+    Ok(InstanceLods {
+        levels: levels
+            .map(|(mesh, error)| InstanceLod::new(meshes.add(mesh), error))
+            .collect(),
+        ..default()
+    })
+}
+
+/// The lens of a camera that sees to the end of the land.
+pub fn lens(count: u32) -> PerspectiveProjection {
+    PerspectiveProjection {
+        far: count as f32,
+        ..default()
+    }
+}
+
+/// The camera's rotation after a share of one turn.
+pub fn pose(share: f32) -> Quat {
+    Quat::from_rotation_y(share * TAU) * eye().rotation
+}
