@@ -90,9 +90,10 @@ fn rise_when_seen(
     let (camera, mut place, is_frozen) = camera.into_inner();
     busy.0 = !is_frozen;
     let is_seen = |view: &ViewReport| view.occlusion.is_some_and(|lists| lists.late == 0);
-    if !is_frozen && report.views.iter().any(is_seen) {
-        commands.entity(camera).insert(FreezeCulling::default());
+    if is_frozen {
         *place = Transform::from_translation(ABOVE).looking_at(Vec3::new(0.0, 0.0, -60.0), Vec3::Y);
+    } else if report.views.iter().any(is_seen) {
+        commands.entity(camera).insert(FreezeCulling::default());
     }
 }
 

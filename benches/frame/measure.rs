@@ -276,8 +276,8 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// Medians of frames after the camera has turned around, and of the frames of the same view that
-    /// follow.
+    /// Medians of frames after the camera has turned around, and of the frames of the same view
+    /// that follow.
     fn cut(&mut self) -> Result<[f64; 2]> {
         let (mut cuts, mut after) = (Vec::new(), Vec::new());
         for _ in 0..CUTS {

@@ -115,6 +115,16 @@ const PROVEN: &[(&str, &str, &str)] = &[
         "a_camera_with_a_prepass_draws_the_same_picture",
     ),
     (
+        "Culling",
+        "occlusion of sets that are drawn by meshlets, instance by instance",
+        "sets_by_meshlets_are_hidden",
+    ),
+    (
+        "Culling",
+        "`FreezeCulling` on a camera that hides: it goes on drawing what it saw",
+        "a_frozen_camera_draws_what_it_saw",
+    ),
+    (
         "Pass",
         "motion vectors of instances that move within their set, with `InstanceSet::keep_previous`: changed by `set`, or written by the GPU",
         "moved_instances_have_the_motion_of_moved_entities",
@@ -177,7 +187,7 @@ const REFUSED: &[(&str, &str)] = &[
         "left out, with one warning (`a_wireframe_that_cannot_be_drawn_is_left_out`)",
     ),
     (
-        "occlusion culling of shadow views, and of sets that are drawn by meshlets",
+        "occlusion culling of shadow views",
         "not yet: `OcclusionCulling` on a light does nothing for a set",
     ),
     (

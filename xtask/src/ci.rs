@@ -108,7 +108,7 @@ const TIERS: [&str; 3] = ["subgroup", "workgroup", "cpu"];
 
 /// The small examples, each with its number of instances if that is not its default. Each draws a
 /// picture, and fails if it shows nothing.
-const EXAMPLES: [(&str, Option<&str>); 10] = [
+const EXAMPLES: [(&str, Option<&str>); 11] = [
     ("minimal", None),
     ("shadows", None),
     ("split_screen", None),
@@ -119,6 +119,7 @@ const EXAMPLES: [(&str, Option<&str>); 10] = [
     ("gltf_forest", Some("1000")),
     ("lod", Some("400")),
     ("impostors", Some("2000")),
+    ("occlusion", Some("1000")),
 ];
 
 /// Turns the validation layer off, so that a step does the same whether or not it is installed:

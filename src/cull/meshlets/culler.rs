@@ -51,12 +51,15 @@ pub struct MeshletRequest {
     pub draws_visible: Vec<bool>,
 }
 
+/// What the results of some batches mean, row by row.
+pub(super) type Meanings = Vec<(BatchKey, Vec<RowMeaning>)>;
+
 /// What a frame wrote of its batches: its number, and the bytes of their results.
-type Results = (u64, Vec<u8>, Vec<(BatchKey, Vec<RowMeaning>)>);
+type Results = (u64, Vec<u8>, Meanings);
 
 /// The counters of a view's late lists.
 pub(super) struct LateCounters {
-    pub readback: StagingRing<Vec<(BatchKey, Vec<RowMeaning>)>>,
+    pub readback: StagingRing<Meanings>,
     counts: Option<MeshletCounts>,
     pub last_used: u64,
 }
@@ -89,11 +92,11 @@ pub struct MeshletCuller {
     /// Index of the meshlet row, by index of the batch and index of the row in the batch.
     pub(super) lookup: HashMap<(usize, u32), u32>,
     pub(super) meanings: HashMap<BatchKey, Vec<RowMeaning>>,
-    pub(super) readback: StagingRing<Vec<(BatchKey, Vec<RowMeaning>)>>,
+    pub(super) readback: StagingRing<Meanings>,
     counts: Option<MeshletCounts>,
     /// Counters of the late lists, by view.
     pub(super) late: HashMap<u64, LateCounters>,
-    /// Number of the culler's batches before those of late lists.
+    /// Number of the culler's batches before the batches of late lists.
     pub(super) first_late: usize,
     pub(super) frame: u64,
     uploaded: u64,

@@ -37,8 +37,8 @@ pub struct MeshletRowCount {
 pub struct MeshletCounts {
     /// Number of the frame, counted by the meshlet culler.
     pub frame: u64,
-    /// One per chunk, view, list and level whose mesh has meshlets. Those of late lists may be of
-    /// another frame.
+    /// One per chunk, view, list and level whose mesh has meshlets. Rows of late lists may be
+    /// of another frame.
     pub rows: Vec<MeshletRowCount>,
 }
 

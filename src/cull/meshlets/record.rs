@@ -2,7 +2,7 @@
 
 use super::{
     batch::MeshletBatch,
-    culler::{LateCounters, MeshletCuller},
+    culler::{LateCounters, Meanings, MeshletCuller},
     layout::result_offset,
     pipelines::{BatchWork, MeshletStage},
     readback::RowMeaning,
@@ -105,7 +105,7 @@ fn results<'a>(
         &HashMap<BatchKey, Vec<RowMeaning>>,
     ),
     wanted: &Range<usize>,
-) -> (Vec<(&'a Buffer, u64)>, Vec<(BatchKey, Vec<RowMeaning>)>) {
+) -> (Vec<(&'a Buffer, u64)>, Meanings) {
     let keys = keys.iter().filter(|(batch, _)| wanted.contains(batch));
     let found = keys.filter_map(|(_, key)| {
         let (batch, rows) = (batches.get(key)?, meanings.get(key)?);

@@ -22,8 +22,8 @@ pub struct OcclusionView {
     /// test depth, and write no depth but what lies inside their instances' spheres. Far-first
     /// requests are never hidden.
     pub requests: Vec<u32>,
-    /// Whether the view draws only what it saw in its last frame that was not frozen; what it had no
-    /// memory of then is drawn as the frustum keeps it. It has no late lists.
+    /// Whether the view draws only what it saw in its last frame that was not frozen. What it had
+    /// no memory of then is drawn as the frustum keeps it. It has no late lists.
     pub is_frozen: bool,
     /// What the early draws leave.
     pub depth: DepthBuffer,

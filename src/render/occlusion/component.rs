@@ -15,10 +15,10 @@ use bevy::{prelude::*, render::extract_component::ExtractComponent};
 /// bias. These sets are never hidden: blended and transmissive ones, those with
 /// [`NoOcclusionCulling`],
 /// [`NoFrustumCulling`](bevy::camera::visibility::NoFrustumCulling),
-/// [`InstanceMeshUniforms`](crate::render::InstanceMeshUniforms) or
-/// [`MeshletMesh3d`](crate::render::MeshletMesh3d), those whose mesh is lines or points, and all
-/// sets on the tier [`Cpu`](crate::cull::CullingTier::Cpu). A camera with an `Atmosphere` but
-/// without a prepass hides nothing.
+/// [`InstanceMeshUniforms`](crate::render::InstanceMeshUniforms), those whose mesh is lines or
+/// points, and all sets on the tier [`Cpu`](crate::cull::CullingTier::Cpu). Of a set that is drawn
+/// by meshlets, instances are hidden as a whole. A camera with an `Atmosphere` but without a
+/// prepass hides nothing.
 #[derive(Component, ExtractComponent, Reflect, Clone, Copy, Debug, PartialEq)]
 #[reflect(Component, Default, Clone, PartialEq)]
 pub struct InstanceOcclusion {
