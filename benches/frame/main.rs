@@ -95,8 +95,8 @@ struct Args {
     /// Size of the picture [default: 1920x1080, 320x180 with --quick]
     #[arg(long, value_name = "WxH", value_parser = cli::parse_size)]
     size: Option<UVec2>,
-    /// Measured frames per case, in which the camera of some scenes turns once [default: 150, 4
-    /// with --quick]
+    /// Measured frames per case, in which the camera of some scenes turns once if there are at
+    /// least 8 [default: 150, 4 with --quick]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     frames: Option<u32>,
     /// Frames before them [default: 150, 2 with --quick]

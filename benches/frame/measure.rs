@@ -50,6 +50,9 @@ pub struct Settings {
     pub near_pixels: Option<f32>,
 }
 
+/// With fewer measured frames the camera stands still: counters arrive some frames late, and would
+/// be of other views.
+const FEWEST_OF_A_TURN: u32 = 8;
 /// Frames to wait for a pipeline, a picture or a verdict.
 const PATIENCE: u32 = 60;
 /// Frames after which changed settings are in the picture, and a cut is forgotten.
@@ -185,7 +188,11 @@ impl<'a> Stage<'a> {
 
     /// Draws one frame, waits for the GPU, and returns the time in milliseconds.
     fn frame(&mut self) -> Result<f64> {
-        let share = (self.drawn % self.settings.frames) as f32 / self.settings.frames as f32;
+        let frames = self.settings.frames;
+        let share = match frames {
+            ..FEWEST_OF_A_TURN => 0.0,
+            _ => (self.drawn % frames) as f32 / frames as f32,
+        };
         if let Some(rotation) = scenes::pose(self.case.scene, share) {
             let mut camera = self.app.world_mut().entity_mut(self.camera);
             if let Some(mut place) = camera.get_mut::<Transform>() {
