@@ -62,7 +62,10 @@ fn spawn(
     Ok(())
 }
 
-fn switch_occlusion(mut commands: Commands, camera: Single<(Entity, Has<InstanceOcclusion>)>) {
+fn switch_occlusion(
+    mut commands: Commands,
+    camera: Single<(Entity, Has<InstanceOcclusion>), With<Camera>>,
+) {
     let (camera, is_on) = *camera;
     if is_on {
         commands.entity(camera).remove::<InstanceOcclusion>();
@@ -71,7 +74,10 @@ fn switch_occlusion(mut commands: Commands, camera: Single<(Entity, Has<Instance
     }
 }
 
-fn switch_freezing(mut commands: Commands, camera: Single<(Entity, Has<FreezeCulling>)>) {
+fn switch_freezing(
+    mut commands: Commands,
+    camera: Single<(Entity, Has<FreezeCulling>), With<Camera>>,
+) {
     let (camera, is_frozen) = *camera;
     if is_frozen {
         commands.entity(camera).remove::<FreezeCulling>();

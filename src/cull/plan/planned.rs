@@ -16,7 +16,7 @@ pub struct BatchKey {
     pub visible_in: Option<u64>,
 }
 
-/// What the rows of a batch stand for.
+/// What the rows of a batch mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RowMeaning {
     /// [`CullRequest::key`].
