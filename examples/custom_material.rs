@@ -46,7 +46,7 @@ fn spawn(
     mut meshes: ResMut<Assets<Mesh>>,
     mut materials: ResMut<Assets<Bands>>,
 ) -> Result {
-    let (set, _order) = InstanceSet::from_transforms(common::waves(120, 1.2))?.sorted();
+    let set = InstanceSet::from_transforms(common::waves(120, 1.2))?.sorted();
     commands.spawn((
         Mesh3d(meshes.add(Torus::new(0.2, 0.5))),
         MeshMaterial3d(materials.add(Bands {

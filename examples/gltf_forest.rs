@@ -68,7 +68,7 @@ fn load(
             perceptual_roughness: 0.9,
             ..default()
         })),
-        GpuInstances(sets.add(InstanceSet::from_transforms(boulders)?.sorted().0)),
+        GpuInstances(sets.add(InstanceSet::from_transforms(boulders)?.sorted())),
     ));
     Ok(())
 }
@@ -110,7 +110,7 @@ fn plant(
             .filter(|place| from_glade(place.translation) > 6.0)
             .map(|place| place * node_transform)
             .take(trees as usize);
-        let set = sets.add(InstanceSet::from_transforms(transforms)?.sorted().0);
+        let set = sets.add(InstanceSet::from_transforms(transforms)?.sorted());
         for primitive in &mesh.primitives {
             let material = primitive.material.as_ref().and_then(Handle::path);
             let Some(material) = material else {

@@ -42,7 +42,7 @@ fn spawn(
     mut materials: ResMut<Assets<StandardMaterial>>,
 ) -> Result {
     let side = count.or(100_000).isqrt();
-    let (set, _order) = InstanceSet::from_transforms(common::waves(side, 1.4))?.sorted();
+    let set = InstanceSet::from_transforms(common::waves(side, 1.4))?.sorted();
     commands
         .spawn((
             GpuInstances(sets.add(set)),

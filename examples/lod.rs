@@ -67,7 +67,7 @@ fn spawn(
     mut materials: ResMut<Assets<StandardMaterial>>,
 ) -> Result {
     let side = count.or(40_000).isqrt();
-    let (set, _order) = InstanceSet::from_transforms(common::waves(side, 1.8))?.sorted();
+    let set = InstanceSet::from_transforms(common::waves(side, 1.8))?.sorted();
     commands.spawn((
         Mesh3d(meshes.add(knot())),
         MeshMaterial3d(materials.add(StandardMaterial {

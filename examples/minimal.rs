@@ -18,7 +18,7 @@ fn spawn(
     mut materials: ResMut<Assets<StandardMaterial>>,
 ) -> Result {
     // Neighbors in space become neighbors in memory, so that whole blocks are rejected at once.
-    let (set, _order) = InstanceSet::from_transforms(common::waves(316, 1.2))?.sorted();
+    let set = InstanceSet::from_transforms(common::waves(316, 1.2))?.sorted();
     commands.spawn((
         Mesh3d(meshes.add(Cuboid::from_length(0.6))),
         MeshMaterial3d(materials.add(Color::srgb(0.9, 0.5, 0.3))),

@@ -45,7 +45,7 @@ fn spawn(
     mut materials: ResMut<Assets<StandardMaterial>>,
 ) -> Result {
     let boulders = canyon::boulders(count.or(200_000));
-    let (set, _order) = InstanceSet::from_transforms(boulders)?.sorted();
+    let set = InstanceSet::from_transforms(boulders)?.sorted();
     commands.spawn((
         GpuInstances(sets.add(set)),
         Mesh3d(meshes.add(canyon::boulder())),

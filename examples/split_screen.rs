@@ -26,7 +26,7 @@ fn spawn(
     mut meshes: ResMut<Assets<Mesh>>,
     mut materials: ResMut<Assets<StandardMaterial>>,
 ) -> Result {
-    let (set, _order) = InstanceSet::from_transforms(common::waves(120, 1.2))?.sorted();
+    let set = InstanceSet::from_transforms(common::waves(120, 1.2))?.sorted();
     commands.spawn((
         Mesh3d(meshes.add(Sphere::new(0.4).mesh().ico(1)?)),
         MeshMaterial3d(materials.add(Color::srgb(0.3, 0.7, 0.9))),

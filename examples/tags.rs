@@ -64,7 +64,7 @@ fn spawn(
     };
     let set = InstanceSet::from_transforms(common::waves(side, 1.0))?
         .with_tags((0..side * side).map(ring).collect::<Vec<_>>())?;
-    let (set, _order) = set.sorted();
+    let set = set.sorted();
     let color = |i| {
         let hue = i as f32 * 360.0 / COLORS as f32;
         LinearRgba::from(Hsla::hsl(hue, 0.7, 0.5)).to_vec4()

@@ -5,7 +5,8 @@
 //! * [`PackedInstance`]: the same in the 16 bytes that the shaders read, with a [`PackedQuat`].
 //! * [`InstanceSet`]: millions of instances behind one handle, with optional scale and tag
 //!   channels, [`InstanceBounds`] and a record of what changed ([`SetChanges`]).
-//! * [`InstanceOrder`]: the way back from a set ordered by [`InstanceSet::sorted`].
+//! * [`InstanceId`]: names an instance through all edits of its set.
+//! * [`InstanceOrder`]: the way back from a set ordered by [`InstanceSet::sorted_with_order`].
 //! * [`GpuWritten`]: a set whose instances are written by your compute pass.
 //! * [`InstanceError`]: what was wrong, and at which index.
 //!
@@ -15,11 +16,16 @@ mod bounds;
 mod changes;
 mod channels;
 mod edit;
+#[cfg(test)]
+mod edit_model;
 mod error;
 mod gpu_written;
+mod hidden;
+mod ids;
 mod morton;
 mod packed;
 mod quat;
+mod remove;
 mod set;
 mod splice;
 #[cfg(test)]
@@ -31,6 +37,7 @@ pub use bounds::InstanceBounds;
 pub use changes::{ChangedRanges, SetChanges};
 pub use error::InstanceError;
 pub use gpu_written::GpuWritten;
+pub use ids::InstanceId;
 pub use morton::InstanceOrder;
 pub use packed::PackedInstance;
 pub use quat::PackedQuat;

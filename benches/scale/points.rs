@@ -99,7 +99,7 @@ pub fn points(count: u32, order: Order, shares: &[f64], views: u32) -> Result<In
     });
     let set = InstanceSet::from_packed(packed)?;
     Ok(match order {
-        Order::Sorted => set.sorted().0,
+        Order::Sorted => set.sorted(),
         Order::Random => set,
     })
 }

@@ -153,7 +153,7 @@ pub fn generate(count: u32, seed: u64) -> Result<Vec<LayerSet>, InstanceError> {
             let set = layer_set(index, of_layer as usize, seed, radius(count))?;
             Ok(LayerSet {
                 layer: LAYERS[index],
-                set: set.sorted().0,
+                set: set.sorted(),
             })
         })
         .collect()

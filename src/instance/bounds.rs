@@ -52,18 +52,22 @@ impl InstanceBounds {
         }
     }
 
-    /// The bounds of all instances; `None` if there are none.
+    /// The bounds of all instances that are not hidden; `None` if there are none.
     pub(super) fn measure(instances: &[PackedInstance], scales: Option<&[f32]>) -> Option<Self> {
         let empty = (Vec3::INFINITY, Vec3::NEG_INFINITY);
         let (min, max) = parallel::reduce(
             instances,
             |part| {
-                part.iter().fold(empty, |(min, max), instance| {
+                let visible = part.iter().filter(|instance| !instance.is_hidden());
+                visible.fold(empty, |(min, max), instance| {
                     (min.min(instance.position()), max.max(instance.position()))
                 })
             },
             |a, b| (a.0.min(b.0), a.1.max(b.1)),
         )?;
+        if min.x > max.x {
+            return None;
+        }
         let largest = |scales: &[f32]| scales.iter().copied().fold(0.0, f32::max);
         let max_scale = scales.map_or(1.0, |scales| {
             parallel::reduce(scales, largest, f32::max).unwrap_or(0.0)

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::hidden::Hidden;
+use super::ids::Ids;
 use super::transform::{check_position, check_rotation, check_scale};
 use super::{InstanceBounds, InstanceError, InstanceTransform, PackedInstance, PackedQuat};
 use crate::parallel;
@@ -17,7 +19,11 @@ pub(super) struct Channels {
     pub(super) instances: Vec<PackedInstance>,
     pub(super) scales: Option<Vec<f32>>,
     pub(super) tags: Option<Vec<u32>>,
-    /// The bounds of all instances; never too small.
+    /// The hidden instances. Unlike a channel, this stays on the CPU.
+    pub(super) hidden: Hidden,
+    /// The ids of instances, if the caller asked for them. They stay on the CPU, too.
+    pub(super) ids: Option<Ids>,
+    /// The bounds of all visible instances; never too small.
     pub(super) bounds: Option<InstanceBounds>,
     /// What was known when the arrays were given away; `None` while they are here.
     pub(super) released: Option<Released>,
@@ -138,6 +144,9 @@ impl Channels {
         push_value(&mut self.scales, self.instances.len(), scale, 1.0);
         push_value(&mut self.tags, self.instances.len(), tag, 0);
         self.instances.push(packed);
+        if let Some(ids) = &mut self.ids {
+            ids.extend(1);
+        }
         self.cover(InstanceBounds::of(packed.position(), scale));
     }
 
@@ -146,6 +155,9 @@ impl Channels {
         let (before, added) = (self.len(), tail.len());
         append_values(&mut self.scales, tail.scales, before, added, 1.0);
         append_values(&mut self.tags, tail.tags, before, added, 0);
+        if let Some(ids) = &mut self.ids {
+            ids.extend(added);
+        }
         if before == 0 {
             self.instances = tail.instances;
         } else {
@@ -167,10 +179,15 @@ impl Channels {
             1.0,
         );
         let tags = splice_values(&mut self.tags, new.tags, range.clone(), (before, added), 0);
+        if let Some(ids) = &mut self.ids {
+            ids.splice(range.clone(), added);
+        }
+        let hidden = self.hidden.splice(range.clone(), added);
         let mut removed = Self {
             instances: self.instances.splice(range, new.instances).collect(),
             scales,
             tags,
+            hidden,
             ..Self::default()
         };
         removed.measure();
@@ -196,7 +213,93 @@ impl Channels {
         if let Some(tags) = &mut self.tags {
             tags.truncate(len);
         }
+        if let Some(ids) = &mut self.ids {
+            ids.truncate(len);
+        }
+        self.hidden.truncate(len);
         self.measure();
+    }
+
+    /// Puts the last instance in the place of another one.
+    pub(super) fn swap_remove(&mut self, at: usize) {
+        self.hidden.swap_remove(at, self.len());
+        self.instances.swap_remove(at);
+        if let Some(scales) = &mut self.scales {
+            scales.swap_remove(at);
+        }
+        if let Some(tags) = &mut self.tags {
+            tags.swap_remove(at);
+        }
+        if let Some(ids) = &mut self.ids {
+            ids.swap_remove(at);
+        }
+        self.bounds = self.bounds.filter(|_| self.len() > 0);
+    }
+
+    /// Keeps the instances that are marked, in their order.
+    pub(super) fn retain(&mut self, kept: &[bool]) {
+        if !self.hidden.is_empty() {
+            let mut next = 0;
+            let new_indices = kept.iter().map(|&kept| {
+                next += u32::from(kept);
+                kept.then(|| next - 1)
+            });
+            let new_indices: Vec<_> = new_indices.collect();
+            self.hidden.retain(|at| new_indices[at]);
+        }
+        retain_values(&mut self.instances, kept);
+        if let Some(scales) = &mut self.scales {
+            retain_values(scales, kept);
+        }
+        if let Some(tags) = &mut self.tags {
+            retain_values(tags, kept);
+        }
+        if let Some(ids) = &mut self.ids {
+            ids.retain(kept);
+        }
+        self.measure();
+    }
+
+    /// Replaces positions, rotations and scales from `first` on; tags, ids and what is hidden stay.
+    pub(super) fn set_range(&mut self, first: usize, new: Self) {
+        let range = first..first + new.len();
+        if self.scales.is_some() || new.scales.is_some() {
+            let scales = &mut self.scales_mut()[range.clone()];
+            match &new.scales {
+                Some(new) => scales.copy_from_slice(new),
+                None => scales.fill(1.0),
+            }
+        }
+        if let Some(bounds) = new.bounds {
+            self.cover(bounds);
+        }
+        if self.hidden.is_empty() {
+            self.instances[range].copy_from_slice(&new.instances);
+            return;
+        }
+        for (at, instance) in range.zip(new.instances) {
+            self.place(at, instance);
+        }
+    }
+
+    /// Puts an instance in the place of one that may be hidden, and stays so.
+    pub(super) fn place(&mut self, at: usize, instance: PackedInstance) {
+        let was_hidden = self.hidden.show(at, &mut self.instances[at]);
+        self.instances[at] = instance;
+        if was_hidden {
+            self.hidden.hide(at, &mut self.instances[at]);
+        }
+    }
+
+    /// Shows an instance. Returns false if it was not hidden.
+    pub(super) fn show(&mut self, at: usize) -> bool {
+        let instance = &mut self.instances[at];
+        let was_hidden = self.hidden.show(at, instance);
+        if was_hidden {
+            let position = instance.position();
+            self.cover(InstanceBounds::of(position, self.scale(at)));
+        }
+        was_hidden
     }
 
     /// Gives every instance a scale.
@@ -306,6 +409,12 @@ fn append_values<T: Copy>(
         }
         (None, None) => {}
     }
+}
+
+/// Keeps the values that are marked.
+fn retain_values<T>(values: &mut Vec<T>, kept: &[bool]) {
+    let mut kept = kept.iter();
+    values.retain(|_| kept.next().is_none_or(|kept| *kept));
 }
 
 /// [`Vec::splice`] on a channel that may be missing on either side; returns what was there.

@@ -50,16 +50,28 @@ impl InstanceSet {
         self.check_not_written()?;
         let before = self.len();
         let tail = Channels::collect(transforms, before)?;
-        if tail.len() > 0 {
-            let shape = self.shape();
-            self.channels.append(tail);
-            self.log_append(before, shape);
-        }
+        self.append(tail);
         Ok(())
     }
 
-    /// Replaces position, rotation and scale of an instance; it keeps its tag. The
-    /// [`bounds`](Self::bounds) grow; they never shrink here.
+    /// Same as [`extend`](Self::extend), with a tag per instance.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`extend`](Self::extend).
+    pub fn extend_tagged<T: Into<InstanceTransform>>(
+        &mut self,
+        instances: impl IntoIterator<Item = (T, u32)>,
+    ) -> Result<(), InstanceError> {
+        self.check_not_written()?;
+        let before = self.len();
+        let tail = Channels::collect_tagged(instances, before, 0)?;
+        self.append(tail);
+        Ok(())
+    }
+
+    /// Replaces position, rotation and scale of an instance; it keeps its tag, and stays
+    /// [hidden](Self::hide) if it is. The [`bounds`](Self::bounds) grow; they never shrink here.
     ///
     /// # Errors
     ///
@@ -72,7 +84,7 @@ impl InstanceSet {
         let at = self.check_index(index)?;
         let (packed, scale) = transform.into().pack(index)?;
         let revision = self.log.begin();
-        self.channels.instances[at] = packed;
+        self.channels.place(at, packed);
         self.channels
             .cover(InstanceBounds::of(packed.position(), scale));
         self.log.instances.mark(at..at + 1, revision);
@@ -134,8 +146,13 @@ impl InstanceSet {
             self.log.mark_renumbered(0..0, self.len());
             let mut instances = core::mem::take(&mut self.channels.instances);
             instances.clear();
+            let mut ids = self.channels.ids.take();
+            if let Some(ids) = &mut ids {
+                ids.truncate(0);
+            }
             self.channels = Channels {
                 instances,
+                ids,
                 ..Channels::default()
             };
             if shape != (false, false) {
@@ -160,6 +177,15 @@ impl InstanceSet {
     /// Which optional channels exist.
     pub(super) fn shape(&self) -> (bool, bool) {
         self.channels.shape()
+    }
+
+    fn append(&mut self, tail: Channels) {
+        if tail.len() == 0 {
+            return;
+        }
+        let (before, shape) = (self.len(), self.shape());
+        self.channels.append(tail);
+        self.log_append(before, shape);
     }
 
     /// Logs what was added after the first `before` instances; `shape` is the shape before that.

@@ -67,9 +67,9 @@ pub enum InstanceError {
         /// The scale as given.
         value: Vec3,
     },
-    /// A scale is NaN, infinite or negative. Zero is allowed and hides the instance.
+    /// A scale is NaN, infinite or negative. Zero is allowed and draws nothing.
     #[error(
-        "instance {index}: scale {value} is not a finite number of at least 0; use 0 to hide an instance"
+        "instance {index}: scale {value} is not a finite number of at least 0; use hide() to hide an instance"
     )]
     InvalidScale {
         /// Index of the instance.

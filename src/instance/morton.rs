@@ -18,7 +18,7 @@ const AXIS_BITS: u32 = 21;
 /// use glam::Vec3;
 ///
 /// let set = InstanceSet::from_transforms([Vec3::X * 9.0, Vec3::ZERO, Vec3::X])?;
-/// let (sorted, order) = set.sorted();
+/// let (sorted, order) = set.sorted_with_order();
 /// assert_eq!(order.as_slice(), [1, 2, 0]);
 /// assert_eq!(order.original(0), 1);
 /// assert_eq!(sorted.get(order.sorted(0)).map(|t| t.translation), Some(Vec3::X * 9.0));

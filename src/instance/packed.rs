@@ -49,6 +49,11 @@ impl PackedInstance {
         Vec3::from_array(self.position)
     }
 
+    /// Whether no view keeps it: see [`InstanceSet::hide`](super::InstanceSet::hide).
+    pub(super) fn is_hidden(&self) -> bool {
+        self.position[0].is_nan()
+    }
+
     /// The rotation, decoded.
     #[must_use]
     pub fn rotation(&self) -> Quat {

@@ -101,6 +101,21 @@ impl InstanceSet {
         })
     }
 
+    /// A set of these instances, each with a tag, in this order.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`from_transforms`](Self::from_transforms).
+    pub fn from_tagged<T: Into<InstanceTransform>>(
+        instances: impl IntoIterator<Item = (T, u32)>,
+    ) -> Result<Self, InstanceError> {
+        let channels = Channels::collect_tagged(instances, 0, 0)?;
+        Ok(Self {
+            channels,
+            ..Self::default()
+        })
+    }
+
     /// A set of instances that are already packed. The array is checked and taken over, not copied.
     ///
     /// # Errors
@@ -205,7 +220,8 @@ impl InstanceSet {
         (0..self.channels.instances.len()).map(|at| self.decoded(at))
     }
 
-    /// Positions and rotations, as the shaders read them; empty for a set that the GPU writes.
+    /// Positions and rotations, as the shaders read them; empty for a set that the GPU writes. The
+    /// first coordinate of a [hidden](Self::hide) instance is NaN.
     #[must_use]
     pub fn packed(&self) -> &[PackedInstance] {
         &self.channels.instances
@@ -235,46 +251,67 @@ impl InstanceSet {
         self.channels.shape().1
     }
 
-    /// The bounding box of all positions, and the largest scale; `None` for an empty set. This is a
-    /// cheap lookup.
+    /// The bounding box of all positions, and the largest scale; `None` for an empty set, or if all
+    /// instances are [hidden](Self::hide). This is a cheap lookup.
     ///
     /// It is never too small. It is tight until [`set`](Self::set) moves an instance inwards or
-    /// shrinks it. Then it stays large until [`truncate`](Self::truncate) or
+    /// shrinks it, or [`hide`](Self::hide) hides it. Then it stays large until
+    /// [`truncate`](Self::truncate), [`retain`](Self::retain) or
     /// [`tighten_bounds`](Self::tighten_bounds) is called.
     #[must_use]
     pub fn bounds(&self) -> Option<InstanceBounds> {
         self.channels.bounds
     }
 
-    /// The same instances in the order of a Morton curve, and the way back to their old indices.
+    /// The same instances in the order of a Morton curve.
     ///
     /// Culling skips whole runs of instances at once, which pays off if neighbors in the set are
     /// neighbors in space. The curve has 2²¹ cells along the longest side of the set's bounding
-    /// box; instances in one cell keep their order. Scales and tags follow.
+    /// box; instances in one cell keep their order. Scales and tags follow, hidden instances stay
+    /// hidden, and ids keep naming their instances.
     ///
     /// The result is another set with a new lineage and revision. Sorting runs on all cores and
     /// temporarily takes 40 bytes per instance in addition to the set itself. A set that is
     /// [released](Self::is_released) or that the GPU writes is returned unchanged.
     #[must_use]
-    pub fn sorted(self) -> (Self, InstanceOrder) {
+    pub fn sorted(self) -> Self {
+        self.sorted_with_order().0
+    }
+
+    /// Same as [`sorted`](Self::sorted), with the way from old indices to new ones and back. The
+    /// order is valid until instances are inserted or removed; [`with_ids`](Self::with_ids) gives
+    /// names that last.
+    #[must_use]
+    pub fn sorted_with_order(self) -> (Self, InstanceOrder) {
         if self.is_released() || self.written.is_some() {
             return (self, InstanceOrder::default());
         }
         let previous = self.previous;
         let Channels {
-            instances,
+            mut instances,
             scales,
             tags,
+            mut hidden,
+            mut ids,
             ..
         } = self.channels;
+        let hidden = hidden.show_all(&mut instances);
         let order = InstanceOrder::along_curve(&instances);
+        if let Some(ids) = &mut ids {
+            ids.reorder(order.as_slice());
+        }
         let mut channels = Channels {
             instances: order.gather(&instances),
             scales: scales.map(|scales| order.gather(&scales)),
             tags: tags.map(|tags| order.gather(&tags)),
+            ids,
             ..Channels::default()
         };
         channels.measure();
+        for old in hidden {
+            let at = order.sorted(old) as usize;
+            channels.hidden.hide(at, &mut channels.instances[at]);
+        }
         let sorted = Self {
             channels,
             previous,
@@ -352,8 +389,13 @@ impl InstanceSet {
         self.lineage.0
     }
 
-    fn decoded(&self, at: usize) -> InstanceTransform {
-        InstanceTransform::from(self.channels.instances[at]).with_scale(self.channels.scale(at))
+    /// An existing instance, hidden or not.
+    pub(super) fn decoded(&self, at: usize) -> InstanceTransform {
+        let mut packed = self.channels.instances[at];
+        if let Some(x) = self.channels.hidden.x(at) {
+            packed.position[0] = x;
+        }
+        InstanceTransform::from(packed).with_scale(self.channels.scale(at))
     }
 }
 

@@ -109,24 +109,9 @@ mod tests {
     )]
 
     use glam::Vec3;
-    use proptest::prelude::*;
 
     use super::*;
-    use crate::instance::{PackedInstance, SetChanges};
-
-    type Value = (f32, f32, u32);
-
-    fn at((x, scale, _): Value) -> InstanceTransform {
-        InstanceTransform::from(Vec3::new(x, 0.0, 0.0)).with_scale(scale)
-    }
-
-    fn values(set: &InstanceSet) -> Vec<Value> {
-        let value = |(index, got): (u32, InstanceTransform)| {
-            let tag = set.tag(index).unwrap();
-            (got.translation.x, got.scale.x, tag)
-        };
-        (0u32..).zip(set.iter()).map(value).collect()
-    }
+    use crate::instance::SetChanges;
 
     #[test]
     fn what_a_range_may_be_is_what_a_vec_allows() {
@@ -214,113 +199,5 @@ mod tests {
             [7 * granule..8 * granule],
             "not beyond the greatest length that the set ever had"
         );
-    }
-
-    #[derive(Clone, Debug)]
-    enum Edit {
-        Splice {
-            start: usize,
-            len: usize,
-            new: usize,
-            scaled: bool,
-            tag: u32,
-        },
-        Set {
-            at: usize,
-        },
-        Push,
-        Truncate(usize),
-        Read,
-    }
-
-    fn edits() -> impl Strategy<Value = Edit> {
-        let rarely = || prop::bool::weighted(0.1);
-        let tags = prop_oneof![9 => Just(0u32), 1 => 1..4u32];
-        prop_oneof![
-            6 => (0..3000usize, 0..900usize, 0..900usize, rarely(), tags)
-                .prop_map(|(start, len, new, scaled, tag)| Edit::Splice { start, len, new, scaled, tag }),
-            2 => (0..3000usize).prop_map(|at| Edit::Set { at }),
-            1 => Just(Edit::Push),
-            1 => (0..3000usize).prop_map(Edit::Truncate),
-            3 => Just(Edit::Read),
-        ]
-    }
-
-    proptest! {
-        /// Compares a set with a `Vec` of the same values. One reader copies only what changed.
-        /// Another one tracks which instance is at which index: it must never mistake a new
-        /// instance for a known one.
-        #[test]
-        fn a_set_is_spliced_as_a_vec_is(edits in prop::collection::vec(edits(), 1..40)) {
-            let mut set = InstanceSet::new();
-            let mut model: Vec<Value> = Vec::new();
-            // Names of the instances: an instance that `set` moves keeps its name.
-            let mut names: Vec<u32> = Vec::new();
-            let (mut seen, mut copy, mut known): (u64, Vec<PackedInstance>, Vec<u32>) = Default::default();
-            let mut next = 0u32;
-            let mut name = || {
-                next += 1;
-                next
-            };
-            for edit in edits {
-                match edit {
-                    Edit::Splice { start, len, new, scaled, tag } => {
-                        let start = start.min(model.len());
-                        let range = start..(start + len).min(model.len());
-                        let new: Vec<Value> = (0..new)
-                            .map(|k| ((model.len() + k) as f32, if scaled { 2.0 } else { 1.0 }, tag))
-                            .collect();
-                        let instances = new.iter().map(|value| (at(*value), value.2));
-                        let removed = set.splice_tagged(range.clone(), instances).unwrap();
-                        names.splice(range.clone(), new.iter().map(|_| name()));
-                        let expected: Vec<Value> = model.splice(range, new).collect();
-                        prop_assert_eq!(values(&removed), expected);
-                    }
-                    Edit::Set { at: index } if index < model.len() => {
-                        model[index] = (-(index as f32), 1.0, model[index].2);
-                        set.set(index as u32, at(model[index])).unwrap();
-                    }
-                    Edit::Set { .. } => {}
-                    Edit::Push => {
-                        model.push((7.5, 1.0, 0));
-                        names.push(name());
-                        set.push(at((7.5, 1.0, 0))).unwrap();
-                    }
-                    Edit::Truncate(len) => {
-                        model.truncate(len);
-                        names.truncate(len);
-                        set.truncate(len);
-                    }
-                    Edit::Read => {
-                        match set.changes_since(seen) {
-                            SetChanges::Nothing => {}
-                            SetChanges::Everything => copy = set.packed().to_vec(),
-                            SetChanges::Ranges(changed) => {
-                                let before = copy.len();
-                                copy.resize(set.len(), PackedInstance::default());
-                                for range in changed.instances {
-                                    copy[range.clone()].copy_from_slice(&set.packed()[range]);
-                                }
-                                for (index, (old, new)) in known.iter().zip(&names).enumerate().take(before) {
-                                    let told = changed.renumbered.iter().any(|range| range.contains(&index));
-                                    prop_assert!(old == new || told, "instance {} is a different one", index);
-                                }
-                            }
-                        }
-                        seen = set.revision();
-                        known = names.clone();
-                        prop_assert_eq!(&copy[..], set.packed());
-                    }
-                }
-                prop_assert_eq!(set.len(), model.len());
-                let bounds = set.bounds();
-                for value in &model {
-                    let inside = bounds.is_some_and(|b| b.min.x <= value.0 && value.0 <= b.max.x && value.1 <= b.max_scale);
-                    prop_assert!(inside);
-                }
-                prop_assert_eq!(bounds.is_none(), model.is_empty());
-            }
-            prop_assert_eq!(values(&set), model);
-        }
     }
 }

@@ -149,7 +149,7 @@ mod tests {
         let (live, capacity) = (101, 100);
         assert_eq!(error, InstanceError::LiveOutOfRange { live, capacity });
         set.tighten_bounds();
-        let (sorted, order) = set.sorted();
+        let (sorted, order) = set.sorted_with_order();
         assert!(order.is_empty() && sorted.len() == 100);
         assert_eq!(sorted.bounds(), Some(settings().bounds));
     }

@@ -223,7 +223,7 @@ pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
             let scaled = rng.random() && !plain;
             let set = random_set(rng, *len, scaled);
             // Only blocks of neighbors have an order.
-            if orders.random() { set.sorted().0 } else { set }
+            if orders.random() { set.sorted() } else { set }
         })
         .collect();
     let mut requests = Vec::new();

@@ -49,7 +49,7 @@ fn random_scenes_equal_the_twin_in_every_compaction() {
         let mut scene = random_scene(&mut rng, &lengths);
         if case % 2 == 1 {
             for set in &mut scene.sets {
-                *set = core::mem::take(set).sorted().0;
+                *set = core::mem::take(set).sorted();
             }
         }
         if lengths[0] > 100_000 {
@@ -497,7 +497,7 @@ fn a_broken_compaction_is_seen() {
             let caught = (0..20).any(|seed| {
                 let mut scene = random_scene(&mut rng(seed), &[3000 + seed as usize * 7000, 77]);
                 // Sorted instances have compact blocks: some are inside a view and some outside.
-                scene.sets[0] = scene.sets[0].clone().sorted().0;
+                scene.sets[0] = scene.sets[0].clone().sorted();
                 run(&mut culler, Gpu::new(&device, &queue), &scene);
                 check(&culler, Gpu::new(&device, &queue), &scene).is_err()
             });
@@ -553,7 +553,7 @@ fn a_strip_that_waits_in_vain_counts_what_is_missing() {
             let mut scene = random_scene(&mut rng(seed), &[len, 77, 3000]);
             // All views together would need nine million tests.
             scene.frame.views.truncate(4);
-            scene.sets[0] = scene.sets[0].clone().sorted().0;
+            scene.sets[0] = scene.sets[0].clone().sorted();
             run(&mut culler, Gpu::new(&device, &queue), &scene);
             survivors += check(&culler, Gpu::new(&device, &queue), &scene)?;
         }
@@ -584,7 +584,7 @@ fn a_strip_that_waits_in_vain_counts_what_is_missing() {
 fn rows_of_many_tiles_are_near_first() {
     let (device, queue, _) = gpu();
     let mut rng = rng(17);
-    let set = random_set(&mut rng, 2_300_000, false).sorted().0;
+    let set = random_set(&mut rng, 2_300_000, false).sorted();
     let views: Vec<_> = (0..3).map(|_| random_view(&mut rng)).collect();
     let mut scene = one_view(set, views);
     scene.frame.requests[0].order = Order::NearFirst;

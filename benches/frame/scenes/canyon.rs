@@ -15,7 +15,7 @@ pub use boulders::{boulder as mesh, eye, rock as material};
 /// The boulders, sorted along the Morton curve.
 pub fn set(count: u32) -> Result<InstanceSet, InstanceError> {
     let set = InstanceSet::from_transforms(boulders::boulders(count))?;
-    Ok(set.sorted().0)
+    Ok(set.sorted())
 }
 
 /// The coarser levels of a boulder.

@@ -38,7 +38,7 @@ pub fn set(scene: Scene, count: u32) -> Result<InstanceSet, InstanceError> {
             }
         },
     );
-    Ok(InstanceSet::from_packed(instances)?.sorted().0)
+    Ok(InstanceSet::from_packed(instances)?.sorted())
 }
 
 /// A sphere of 80 triangles.

@@ -63,7 +63,7 @@ pub fn set(count: u32) -> Result<InstanceSet, InstanceError> {
             }
         },
     );
-    Ok(InstanceSet::from_packed(instances)?.sorted().0)
+    Ok(InstanceSet::from_packed(instances)?.sorted())
 }
 
 /// A quad that faces the camera.

@@ -28,7 +28,7 @@ fn an_empty_set_is_ordinary() {
         .unwrap()
         .with_tags(Vec::new())
         .unwrap()
-        .sorted();
+        .sorted_with_order();
     assert!(sorted.is_empty() && order.is_empty());
 }
 
@@ -51,7 +51,7 @@ fn one_instance_is_ordinary() {
     );
     assert!(got.rotation.abs_diff_eq(transform.rotation, 1e-6));
     assert_eq!(set.iter().collect::<Vec<_>>(), [got]);
-    let (sorted, order) = set.sorted();
+    let (sorted, order) = set.sorted_with_order();
     assert_eq!(sorted.get(0), Some(got));
     assert_eq!(order.as_slice(), [0]);
 }
@@ -115,7 +115,7 @@ fn a_released_set_is_known_but_not_there() {
     assert_eq!(set.clone().with_scales(vec![1.0; 5]).map(|_| ()), refused);
     assert_eq!(set.clone().with_tags(vec![1; 5]).map(|_| ()), refused);
     set.tighten_bounds();
-    let (mut set, order) = set.sorted();
+    let (mut set, order) = set.sorted_with_order();
     assert!(set.is_released() && order.is_empty());
     assert_eq!((set.revision(), set.bounds()), (revision, bounds));
 
@@ -202,7 +202,7 @@ fn sorted_keeps_everything_and_knows_the_way_back() {
             .with_tags((0..len as u32).collect())
             .unwrap();
         let original = set.clone();
-        let (sorted, order) = set.sorted();
+        let (sorted, order) = set.sorted_with_order();
         assert_ne!(sorted.lineage(), original.lineage());
         assert_eq!(sorted.bounds(), original.bounds());
         assert_eq!(order.len(), len);

@@ -1,0 +1,297 @@
+//! All edits of a set, in random order, against a `Vec` of the same instances.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use glam::Vec3;
+use proptest::prelude::*;
+
+use super::{InstanceId, InstanceSet, InstanceTransform, PackedInstance, SetChanges};
+
+/// What an instance is: x, scale, tag, whether it is hidden, and its id.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Value {
+    x: f32,
+    scale: f32,
+    tag: u32,
+    is_hidden: bool,
+    id: Option<InstanceId>,
+}
+
+impl Value {
+    fn new(x: f32, scale: f32, tag: u32) -> Self {
+        Self {
+            x,
+            scale,
+            tag,
+            is_hidden: false,
+            id: None,
+        }
+    }
+
+    fn transform(self) -> InstanceTransform {
+        InstanceTransform::from(Vec3::new(self.x, 0.0, 0.0)).with_scale(self.scale)
+    }
+}
+
+/// The instances of a set.
+fn values(set: &InstanceSet) -> Vec<Value> {
+    let value = |(index, got): (u32, InstanceTransform)| Value {
+        x: got.translation.x,
+        scale: got.scale.x,
+        tag: set.tag(index).unwrap(),
+        is_hidden: set.is_hidden(index),
+        id: set.id_of(index),
+    };
+    (0u32..).zip(set.iter()).map(value).collect()
+}
+
+#[derive(Clone, Debug)]
+enum Edit {
+    Splice {
+        start: usize,
+        len: usize,
+        new: usize,
+        scaled: bool,
+        tag: u32,
+    },
+    Set(usize),
+    SetRange(usize, usize),
+    Push,
+    ExtendTagged(usize),
+    Insert(usize),
+    Remove(usize),
+    SwapRemove(usize),
+    Pop,
+    Retain(usize),
+    Hide(usize, usize),
+    Show(usize, usize),
+    Truncate(usize),
+    Clear,
+    Sort,
+    Read,
+}
+
+fn edits() -> impl Strategy<Value = Edit> {
+    let rarely = || prop::bool::weighted(0.1);
+    let tags = prop_oneof![9 => Just(0u32), 1 => 1..4u32];
+    let at = || 0..3000usize;
+    prop_oneof![
+        6 => (at(), 0..900usize, 0..900usize, rarely(), tags)
+            .prop_map(|(start, len, new, scaled, tag)| Edit::Splice { start, len, new, scaled, tag }),
+        2 => at().prop_map(Edit::Set),
+        1 => (at(), 0..300usize).prop_map(|(first, len)| Edit::SetRange(first, len)),
+        1 => Just(Edit::Push),
+        1 => (0..300usize).prop_map(Edit::ExtendTagged),
+        1 => at().prop_map(Edit::Insert),
+        1 => at().prop_map(Edit::Remove),
+        3 => at().prop_map(Edit::SwapRemove),
+        1 => Just(Edit::Pop),
+        1 => (2..400usize).prop_map(Edit::Retain),
+        3 => (at(), 0..40usize).prop_map(|(first, len)| Edit::Hide(first, len)),
+        2 => (at(), 0..40usize).prop_map(|(first, len)| Edit::Show(first, len)),
+        1 => at().prop_map(Edit::Truncate),
+        1 => rarely().prop_map(|clears| if clears { Edit::Clear } else { Edit::Read }),
+        1 => rarely().prop_map(|sorts| if sorts { Edit::Sort } else { Edit::Read }),
+        3 => Just(Edit::Read),
+    ]
+}
+
+/// What a renderer has: a copy of the packed instances, brought up to date by what changed.
+#[derive(Default)]
+struct Reader {
+    seen: u64,
+    copy: Vec<PackedInstance>,
+    /// Which instance was at which index.
+    known: Vec<Option<InstanceId>>,
+}
+
+impl Reader {
+    /// Reads only what changed. It must never mistake a new instance for a known one.
+    fn catch_up(&mut self, set: &InstanceSet) -> Result<(), TestCaseError> {
+        let ids: Vec<_> = (0..set.len() as u32)
+            .map(|index| set.id_of(index))
+            .collect();
+        match set.changes_since(self.seen) {
+            SetChanges::Nothing => {}
+            SetChanges::Everything => self.copy = set.packed().to_vec(),
+            SetChanges::Ranges(changed) => {
+                let before = self.copy.len();
+                self.copy.resize(set.len(), PackedInstance::default());
+                for range in changed.instances {
+                    self.copy[range.clone()].copy_from_slice(&set.packed()[range]);
+                }
+                let pairs = self.known.iter().zip(&ids).enumerate();
+                for (index, (old, new)) in pairs.take(before) {
+                    let is_told = (changed.renumbered.iter()).any(|range| range.contains(&index));
+                    prop_assert!(
+                        old == new || is_told,
+                        "instance {} is a different one",
+                        index
+                    );
+                }
+            }
+        }
+        self.seen = set.revision();
+        self.known = ids;
+        // As bytes, because a hidden instance has a NaN.
+        let bytes =
+            |instances: &[PackedInstance]| bytemuck::cast_slice::<_, u8>(instances).to_vec();
+        prop_assert_eq!(bytes(&self.copy), bytes(set.packed()));
+        Ok(())
+    }
+}
+
+/// Does the same to a set and to its model; the model's new instances have no id yet.
+fn edit(set: &mut InstanceSet, model: &mut Vec<Value>, edit: &Edit) -> Result<(), TestCaseError> {
+    match *edit {
+        Edit::Splice {
+            start,
+            len,
+            new,
+            scaled,
+            tag,
+        } => {
+            let start = start.min(model.len());
+            let range = start..(start + len).min(model.len());
+            let scale = if scaled { 2.0 } else { 1.0 };
+            let new = (0..new).map(|k| Value::new((model.len() + k) as f32, scale, tag));
+            let new: Vec<_> = new.collect();
+            let instances = new.iter().map(|value| (value.transform(), value.tag));
+            let removed = set.splice_tagged(range.clone(), instances).unwrap();
+            let expected = model
+                .splice(range, new)
+                .map(|value| Value { id: None, ..value });
+            prop_assert_eq!(values(&removed), expected.collect::<Vec<_>>());
+        }
+        Edit::Set(at) if at < model.len() => {
+            model[at].x = -(at as f32);
+            model[at].scale = 1.0;
+            set.set(at as u32, model[at].transform()).unwrap();
+        }
+        Edit::SetRange(first, len) => {
+            let first = first.min(model.len());
+            let range = first..(first + len).min(model.len());
+            for value in &mut model[range.clone()] {
+                value.x += 0.5;
+            }
+            let new = model[range].iter().map(|value| value.transform());
+            set.set_range(first as u32, new).unwrap();
+            let beyond = std::iter::repeat_n(Vec3::ZERO, model.len() + 1 - first);
+            prop_assert!(set.set_range(first as u32, beyond).is_err());
+        }
+        Edit::Push => {
+            let index = set.push(Vec3::X * 7.5).unwrap();
+            prop_assert_eq!(index as usize, model.len());
+            model.push(Value::new(7.5, 1.0, 0));
+        }
+        Edit::ExtendTagged(count) => {
+            let new = (0..count).map(|k| Value::new(k as f32, 1.0, 3));
+            set.extend_tagged(new.clone().map(|value| (value.transform(), 3)))
+                .unwrap();
+            model.extend(new);
+        }
+        Edit::Insert(at) if at <= model.len() => {
+            set.insert(at as u32, Vec3::X * 0.25).unwrap();
+            model.insert(at, Value::new(0.25, 1.0, 0));
+        }
+        Edit::Remove(at) if at < model.len() => {
+            let removed = set.remove(at as u32).unwrap();
+            prop_assert_eq!(removed.translation.x, model.remove(at).x);
+        }
+        Edit::SwapRemove(at) if at < model.len() => {
+            let moved = set.swap_remove(at as u32).unwrap();
+            model.swap_remove(at);
+            prop_assert_eq!(moved, (at < model.len()).then_some(model.len() as u32));
+        }
+        Edit::Insert(at) | Edit::Remove(at) | Edit::SwapRemove(at) | Edit::Set(at) => {
+            let (before, at) = (set.revision(), at.max(model.len() + 1) as u32);
+            prop_assert!(set.remove(at).is_err() && set.swap_remove(at).is_err());
+            prop_assert!(set.insert(at, Vec3::ZERO).is_err() && set.hide(at).is_err());
+            prop_assert!(set.set(at, Vec3::ZERO).is_err() && set.show(at).is_err());
+            prop_assert_eq!(set.revision(), before);
+        }
+        Edit::Pop => {
+            let popped = set.pop().map(|popped| popped.translation.x);
+            prop_assert_eq!(popped, model.pop().map(|value| value.x));
+        }
+        Edit::Retain(step) => {
+            set.retain(|index, _| !(index as usize).is_multiple_of(step))
+                .unwrap();
+            let mut index = 0;
+            model.retain(|_| {
+                index += 1;
+                !(index - 1usize).is_multiple_of(step)
+            });
+        }
+        Edit::Hide(first, len) => {
+            for at in first..(first + len).min(model.len()) {
+                set.hide(at as u32).unwrap();
+                model[at].is_hidden = true;
+            }
+        }
+        Edit::Show(first, len) => {
+            for at in first..(first + len).min(model.len()) {
+                set.show(at as u32).unwrap();
+                model[at].is_hidden = false;
+            }
+        }
+        Edit::Truncate(len) => {
+            model.truncate(len);
+            set.truncate(len);
+        }
+        Edit::Clear => {
+            model.clear();
+            set.clear();
+        }
+        Edit::Sort => {
+            let (sorted, order) = core::mem::take(set).sorted_with_order();
+            *set = sorted;
+            *model = (order.as_slice().iter())
+                .map(|&old| model[old as usize])
+                .collect();
+        }
+        Edit::Read => {}
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn a_set_is_edited_as_a_vec_is(all in prop::collection::vec(edits(), 1..40)) {
+        let mut set = InstanceSet::new().with_ids();
+        let (mut model, mut reader) = (Vec::<Value>::new(), Reader::default());
+        let mut gone: Vec<InstanceId> = Vec::new();
+        for one in all {
+            let before: Vec<_> = model.iter().filter_map(|value| value.id).collect();
+            edit(&mut set, &mut model, &one)?;
+            match one {
+                Edit::Read => reader.catch_up(&set)?,
+                // Another set takes the place: a renderer starts over.
+                Edit::Sort => reader = Reader::default(),
+                _ => {}
+            }
+            // New instances have new ids; the others keep theirs.
+            let mut got = values(&set);
+            for (got, expected) in got.iter_mut().zip(&model) {
+                prop_assert!(got.id.is_some() && expected.id.is_none_or(|id| got.id == Some(id)));
+            }
+            for (got, expected) in got.iter_mut().zip(&mut model) {
+                expected.id = got.id;
+            }
+            prop_assert_eq!(&got, &model);
+            for (index, value) in (0u32..).zip(&model) {
+                prop_assert_eq!(value.id.and_then(|id| set.index_of(id)), Some(index));
+            }
+            gone.extend(before.into_iter().filter(|id| !model.iter().any(|value| value.id == Some(*id))));
+            prop_assert!(gone.iter().all(|id| set.index_of(*id).is_none()));
+
+            let hidden = (0u32..).zip(&model).filter(|(_, value)| value.is_hidden);
+            prop_assert!(set.hidden().eq(hidden.map(|(index, _)| index)));
+            let bounds = set.bounds();
+            for value in model.iter().filter(|value| !value.is_hidden) {
+                let is_inside = bounds.is_some_and(|b| b.min.x <= value.x && value.x <= b.max.x && value.scale <= b.max_scale);
+                prop_assert!(is_inside, "{:?} is outside {:?}", value, bounds);
+            }
+            prop_assert!(!model.is_empty() || bounds.is_none());
+        }
+    }
+}
