@@ -187,6 +187,15 @@ impl InstanceStore {
         Ok(residency)
     }
 
+    /// Whether a set of this size and with these channels stays at its place, and so need not be
+    /// uploaded again.
+    #[must_use]
+    pub fn keeps_place(&self, id: SetId, len: u32, channels: Channels) -> bool {
+        let room = Room::of(channels);
+        let set = self.sets.get(id).filter(|set| set.room == room);
+        set.is_some_and(|set| set.capacity() >= len)
+    }
+
     /// Announces sets that will get room next, in this order. Sets with the same channels and more
     /// than [`SMALL_SET`](crate::cull::SMALL_SET) instances become contiguous, in one page as far
     /// as one binding holds them, so that a stage is one dispatch for all. The list replaces the

@@ -11,10 +11,10 @@ use super::{
     names::AssetNames,
     occlusion::NoOcclusionCulling,
     settings::GpuCullingSettings,
-    upload::{KnownSet, Reserved, UploadInbox, Uploads},
+    upload::{Reserved, UploadInbox, Uploads},
     verify::Verifier,
 };
-use crate::{cull::SetId, instance::InstanceSet};
+use crate::instance::InstanceSet;
 use bevy::{
     asset::RenderAssetUsages,
     camera::visibility::NoFrustumCulling,
@@ -80,7 +80,9 @@ pub(super) fn extract_sets(
     sets.known.retain(|asset, known| {
         let lives = assets.contains(*asset);
         if !lives {
-            culler.store_mut().remove_set(known.id);
+            for id in known.ids() {
+                culler.store_mut().remove_set(id);
+            }
             buffers.remove(*asset);
         }
         lives
@@ -88,9 +90,9 @@ pub(super) fn extract_sets(
     let mut uploads = Uploads::new(
         culler,
         gpu.wgpu(),
-        settings.upload_bytes(),
-        sets.streamed,
+        (settings.upload_bytes(), sets.streamed),
         sets.frame,
+        &mut sets.last_id,
     );
     for item in &entities {
         let entity = MainEntity::from(item.entity);
@@ -119,10 +121,7 @@ pub(super) fn extract_sets(
             }
             continue;
         }
-        let known = sets.known.entry(asset).or_insert_with(|| {
-            sets.last_id += 1;
-            KnownSet::new(SetId(sets.last_id))
-        });
+        let known = (sets.known.entry(asset)).or_insert_with(|| uploads.new_set());
         if known.used_in != sets.frame {
             known.used_in = sets.frame;
             known.user = Some(entity);
@@ -152,7 +151,7 @@ pub(super) fn extract_sets(
         }
         sets.sets.push(ExtractedSet {
             entity,
-            set: known.id,
+            set: known.current.id,
             sphere: sphere.0,
             world_from_local: transform.affine(),
             keep_all,
@@ -280,9 +279,10 @@ fn note_entities(sets: &mut GpuCuller, entities: &Query<SetEntity>) {
 fn copy_for_check(sets: &GpuCuller, assets: &Assets<InstanceSet>, verifier: &Verifier) {
     for (asset, known) in &sets.known {
         if known.used_in == sets.frame
+            && known.is_current()
             && let Some(set) = assets.get(*asset)
         {
-            verifier.keep(known.id, set, known.arrived);
+            verifier.keep(known.current.id, set, known.current.arrived);
         }
     }
 }

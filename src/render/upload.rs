@@ -16,13 +16,13 @@ pub(super) use arrived::{UploadInbox, receive_uploads};
 pub(super) use known::{KnownSet, KnownSets, Reserved, UploadProblem};
 
 use crate::{
-    cull::{CullError, Culler, Gpu, Residency, SMALL_SET, layout::BLOCK},
+    cull::{CullError, Culler, Gpu, Residency, SMALL_SET, SetId, layout::BLOCK},
     instance::{InstanceSet, SetChanges},
 };
 use arrived::{Arrived, CompleteSet};
 use bevy::{asset::RenderAssetUsages, prelude::*};
 use core::ops::Range;
-use known::RefusedSet;
+use known::{RefusedSet, SetOnGpu};
 use previous::upload_with_previous;
 use target::{UploadTarget, channels, instance_bytes};
 use written::reserve_written;
@@ -35,8 +35,10 @@ const FIRST_SLICE: u64 = 4;
 /// The uploads of one frame.
 pub(super) struct Uploads<'a> {
     target: UploadTarget<'a>,
-    /// Bytes of new sets that the frame may upload.
+    /// Bytes of new sets that the frame may still upload.
     budget: u64,
+    /// The last number that names a set of the engine.
+    last_id: &'a mut u64,
     /// Bytes of new sets that the frame uploads.
     pub streamed: u64,
     /// The number of the frame's extraction.
@@ -70,13 +72,14 @@ impl<'a> Uploads<'a> {
     pub fn new(
         culler: &'a mut Culler,
         gpu: Gpu<'a>,
-        budget: u64,
-        streamed_before: u64,
+        (budget, streamed_before): (u64, u64),
         frame: u64,
+        last_id: &'a mut u64,
     ) -> Self {
         Self {
             target: UploadTarget { culler, gpu },
             budget: budget.min((budget / FIRST_SLICE).max(streamed_before * 2)),
+            last_id,
             streamed: 0,
             frame,
             newcomers: Vec::new(),
@@ -84,6 +87,21 @@ impl<'a> Uploads<'a> {
             arrived: Arrived::default(),
             problems: Vec::new(),
         }
+    }
+
+    /// A set of which the GPU has nothing.
+    pub fn new_set(&mut self) -> KnownSet {
+        *self.last_id += 1;
+        KnownSet::new(SetId(*self.last_id))
+    }
+
+    /// Removes what the GPU has of a set.
+    fn remove(&mut self, known: &mut KnownSet) {
+        for id in known.ids() {
+            self.target.culler.store_mut().remove_set(id);
+        }
+        known.next = None;
+        known.current.forget();
     }
 
     /// Uploads what changed of a set, and notes what is left to upload.
@@ -116,8 +134,7 @@ impl<'a> Uploads<'a> {
             known.refused = None;
             return;
         };
-        self.target.culler.store_mut().remove_set(known.id);
-        known.forget();
+        self.remove(known);
         let now = RefusedSet {
             lineage: set.lineage(),
             revision: set.revision(),
@@ -136,35 +153,116 @@ impl<'a> Uploads<'a> {
         known: &mut KnownSet,
         set: &InstanceSet,
     ) -> Result<Progress, UploadProblem> {
-        if set.is_released() && known.lineage == set.lineage() {
+        if let Some(next) = known.next.take_if(|next| next.is_complete()) {
+            let old = core::mem::replace(&mut known.current, next);
+            self.target.culler.store_mut().remove_set(old.id);
+        }
+        if set.is_released() && known.newest().lineage == set.lineage() {
             // It was released in the frame in which it moved.
-            let moved = core::mem::take(&mut known.moved);
-            self.target.keep_previous(known, moved)?;
+            let moved = core::mem::take(&mut known.current.moved);
+            self.target.keep_previous(&known.current, moved)?;
         }
         if set.keeps_previous() && !set.is_released() {
-            upload_with_previous(&mut self.target, known, set)?;
-        } else if known.lineage != set.lineage() {
+            self.drop_next(known);
+            upload_with_previous(&mut self.target, &mut known.current, set)?;
+        } else if known.newest().lineage != set.lineage() {
             let is_large = set.len() > SMALL_SET as usize && !set.is_released();
-            if is_large && self.target.culler.store().set_len(known.id).is_none() {
+            self.drop_next(known);
+            if self.replaces_later(&known.current, set) {
+                self.start_next(known, set)?;
+            } else if is_large
+                && self
+                    .target
+                    .culler
+                    .store()
+                    .set_len(known.current.id)
+                    .is_none()
+            {
                 self.newcomers.push(asset);
                 return Ok(Progress::Waits);
+            } else {
+                let replaces = known.current.arrived > 0;
+                self.start(&mut known.current, set)?;
+                if replaces {
+                    self.replace_now(asset, &mut known.current, set)?;
+                }
             }
-            self.start(known, set)?;
-        } else if known.revision != set.revision() {
-            self.change(known, set)?;
+        } else if known.newest().revision != set.revision() {
+            if known.is_current() && self.starts_over(&known.current, set) {
+                self.start_next(known, set)?;
+            } else {
+                self.change(known.newest(), set)?;
+            }
         }
-        if known.arrived < known.len {
-            let left = (known.len - known.arrived) as u64;
+        let newest = known.newest();
+        if !newest.is_complete() {
+            let left = (newest.len - newest.arrived) as u64;
             let bytes = left * instance_bytes(set);
             self.pending.push(PendingSet { asset, bytes });
         } else if set.asset_usage == RenderAssetUsages::RENDER_WORLD && !set.is_released() {
             self.arrived.complete.push(CompleteSet {
                 asset,
-                lineage: known.lineage,
-                revision: known.revision,
+                lineage: newest.lineage,
+                revision: newest.revision,
             });
         }
         Ok(Progress::Made)
+    }
+
+    /// Uploads all of a set that fits into what is left of the frame's budget, so that no frame
+    /// draws neither the set before nor this one.
+    fn replace_now(
+        &mut self,
+        asset: AssetId<InstanceSet>,
+        known: &mut SetOnGpu,
+        set: &InstanceSet,
+    ) -> Result<(), UploadProblem> {
+        let bytes = set.len() as u64 * instance_bytes(set);
+        self.budget = self.budget.saturating_sub(bytes);
+        self.streamed += bytes;
+        known.arrived = known.len;
+        self.upload_slice(known, set, 0..known.len)?;
+        self.arrived.progress.push(InstanceUploadProgress {
+            set: asset,
+            uploaded: known.len as u32,
+            total: known.len as u32,
+        });
+        Ok(())
+    }
+
+    /// Whether what is drawn goes on being drawn until all of a set has arrived, because that takes
+    /// more than this frame.
+    fn replaces_later(&self, known: &SetOnGpu, set: &InstanceSet) -> bool {
+        let bytes = set.len() as u64 * instance_bytes(set);
+        let fits = bytes <= self.budget;
+        known.arrived > 0 && !set.is_released() && !fits
+    }
+
+    /// Whether a change means that all instances are uploaded again, in more than a frame.
+    fn starts_over(&self, known: &SetOnGpu, set: &InstanceSet) -> bool {
+        let place = (set.len() as u32, channels(set));
+        let stays = (self.target.culler.store()).keeps_place(known.id, place.0, place.1)
+            && set.changes_since(known.revision) != SetChanges::Everything;
+        !stays && known.is_complete() && self.replaces_later(known, set)
+    }
+
+    /// Starts what takes the place of a set that is drawn. If there is no room for both, the old
+    /// one goes at once.
+    fn start_next(&mut self, known: &mut KnownSet, set: &InstanceSet) -> Result<(), UploadProblem> {
+        let mut next = self.new_set().current;
+        if self.start(&mut next, set).is_ok() {
+            known.next = Some(next);
+            return Ok(());
+        }
+        self.target.culler.store_mut().remove_set(next.id);
+        self.start(&mut known.current, set)
+    }
+
+    /// Gives up what is on its way.
+    fn drop_next(&mut self, known: &mut KnownSet) {
+        if let Some(next) = known.next.take() {
+            self.target.culler.store_mut().remove_set(next.id);
+        }
     }
 
     /// Makes room for a set that the GPU writes.
@@ -177,7 +275,8 @@ impl<'a> Uploads<'a> {
         if known.is_refused(set, self.frame) {
             return Reserved::Refused;
         }
-        let (reserved, result) = match reserve_written(&mut self.target, known, set) {
+        self.drop_next(known);
+        let (reserved, result) = match reserve_written(&mut self.target, &mut known.current, set) {
             Ok(Some(regions)) => (Reserved::Moved(regions), Ok(())),
             Ok(None) => (Reserved::Kept, Ok(())),
             Err(error) => (Reserved::Refused, Err(error.into())),
@@ -187,7 +286,7 @@ impl<'a> Uploads<'a> {
     }
 
     /// Makes room for a set of which the GPU has nothing.
-    fn start(&mut self, known: &mut KnownSet, set: &InstanceSet) -> Result<(), UploadProblem> {
+    fn start(&mut self, known: &mut SetOnGpu, set: &InstanceSet) -> Result<(), UploadProblem> {
         if set.is_released() {
             return Err(UploadProblem::Dropped(set.len()));
         }
@@ -201,7 +300,7 @@ impl<'a> Uploads<'a> {
     }
 
     /// Uploads all changes in this frame, so that no picture shows half of an edit.
-    fn change(&mut self, known: &mut KnownSet, set: &InstanceSet) -> Result<(), CullError> {
+    fn change(&mut self, known: &mut SetOnGpu, set: &InstanceSet) -> Result<(), CullError> {
         let mut changes = set.changes_since(known.revision);
         let was_complete = known.arrived == known.len;
         known.revision = set.revision();
@@ -258,7 +357,11 @@ impl<'a> Uploads<'a> {
             if has_room(self.target.culler, set) {
                 return None;
             }
-            Some((known.get(asset)?.id, set.len() as u32, channels(set)))
+            Some((
+                known.get(asset)?.current.id,
+                set.len() as u32,
+                channels(set),
+            ))
         });
         let expected: Vec<_> = expected.collect();
         self.target.culler.store_mut().expect_sets(expected);
@@ -273,11 +376,11 @@ impl<'a> Uploads<'a> {
                 }
                 has_made_room = true;
             }
-            let result = self.start(known, set);
+            let result = self.start(&mut known.current, set);
             let is_started = result.is_ok();
             self.note(asset, known, set, result);
             if is_started {
-                let bytes = known.len as u64 * instance_bytes(set);
+                let bytes = known.current.len as u64 * instance_bytes(set);
                 self.pending.push(PendingSet { asset, bytes });
             }
         }
@@ -294,9 +397,10 @@ impl<'a> Uploads<'a> {
         pending.sort_unstable_by_key(|set| set.bytes);
         let mut left = self.budget;
         for (index, PendingSet { asset, .. }) in pending.into_iter().enumerate() {
-            let (Some(known), Some(set)) = (known.get_mut(&asset), sets.get(asset)) else {
+            let (Some(all), Some(set)) = (known.get_mut(&asset), sets.get(asset)) else {
                 continue;
             };
+            let known = all.newest();
             let bytes = instance_bytes(set);
             // Whole blocks; at least one per frame, whatever the budget.
             let blocks = (left / bytes / u64::from(BLOCK)).max(u64::from(index == 0));
@@ -313,7 +417,7 @@ impl<'a> Uploads<'a> {
             let total = known.len as u32;
             let result = self.upload_slice(known, set, slice);
             let has_arrived = result.is_ok();
-            self.note(asset, known, set, result.map_err(UploadProblem::from));
+            self.note(asset, all, set, result.map_err(UploadProblem::from));
             if has_arrived {
                 self.arrived.progress.push(InstanceUploadProgress {
                     set: asset,
@@ -326,7 +430,7 @@ impl<'a> Uploads<'a> {
 
     fn upload_slice(
         &mut self,
-        known: &KnownSet,
+        known: &SetOnGpu,
         set: &InstanceSet,
         slice: Range<usize>,
     ) -> Result<(), CullError> {

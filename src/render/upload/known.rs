@@ -16,8 +16,8 @@ pub(super) struct RefusedSet {
     pub frame: u64,
 }
 
-/// What the GPU has of an asset.
-pub(in crate::render) struct KnownSet {
+/// What the GPU has of a set.
+pub(in crate::render) struct SetOnGpu {
     pub id: SetId,
     /// Lineage and revision of what the GPU has; 0 if it has nothing.
     pub(super) lineage: u64,
@@ -26,10 +26,41 @@ pub(in crate::render) struct KnownSet {
     pub arrived: usize,
     /// Number of instances of the set.
     pub(super) len: usize,
-    /// The number of the last extraction that met an entity with the set.
-    pub used_in: u64,
     /// Instances that moved in the previous frame, of a set that keeps the previous frame's.
     pub(super) moved: Vec<Range<usize>>,
+}
+
+impl SetOnGpu {
+    pub(super) fn new(id: SetId) -> Self {
+        Self {
+            id,
+            lineage: 0,
+            revision: 0,
+            arrived: 0,
+            len: 0,
+            moved: Vec::new(),
+        }
+    }
+
+    /// The GPU has nothing of the set any more.
+    pub(super) fn forget(&mut self) {
+        *self = Self::new(self.id);
+    }
+
+    /// Whether all of it has arrived.
+    pub(super) fn is_complete(&self) -> bool {
+        self.arrived == self.len
+    }
+}
+
+/// What is known of an asset.
+pub(in crate::render) struct KnownSet {
+    /// What is drawn.
+    pub current: SetOnGpu,
+    /// What takes its place when all of it has arrived.
+    pub(super) next: Option<SetOnGpu>,
+    /// The number of the last extraction that met an entity with the set.
+    pub used_in: u64,
     /// An entity that uses the set, for the log.
     pub user: Option<MainEntity>,
     /// The last refusal, if the set is refused.
@@ -39,23 +70,28 @@ pub(in crate::render) struct KnownSet {
 impl KnownSet {
     pub fn new(id: SetId) -> Self {
         Self {
-            id,
-            lineage: 0,
-            revision: 0,
-            arrived: 0,
-            len: 0,
+            current: SetOnGpu::new(id),
+            next: None,
             used_in: 0,
-            moved: Vec::new(),
             user: None,
             refused: None,
         }
     }
 
-    /// The GPU has nothing of the set any more.
-    pub(super) fn forget(&mut self) {
-        (self.lineage, self.revision) = (0, 0);
-        (self.arrived, self.len) = (0, 0);
-        self.moved.clear();
+    /// What is on its way to the GPU, or else what is drawn.
+    pub(super) fn newest(&mut self) -> &mut SetOnGpu {
+        self.next.as_mut().unwrap_or(&mut self.current)
+    }
+
+    /// Whether what is drawn is the asset, and not what was there before it.
+    pub fn is_current(&self) -> bool {
+        self.next.is_none()
+    }
+
+    /// Every set of the engine that it has.
+    pub fn ids(&self) -> impl Iterator<Item = SetId> + '_ {
+        let next = self.next.iter().map(|next| next.id);
+        core::iter::once(self.current.id).chain(next)
     }
 
     /// Whether the set was refused as it is, and is not to be tried again yet.

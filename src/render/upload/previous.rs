@@ -2,7 +2,7 @@
 //! divided among frames, so that the motion is one frame's.
 
 use super::{
-    known::KnownSet,
+    known::SetOnGpu,
     target::{UploadTarget, channels},
 };
 use crate::{
@@ -15,7 +15,7 @@ use core::ops::Range;
 /// as they were.
 pub(super) fn upload_with_previous(
     target: &mut UploadTarget<'_>,
-    known: &mut KnownSet,
+    known: &mut SetOnGpu,
     set: &InstanceSet,
 ) -> Result<(), CullError> {
     let mut moved = core::mem::take(&mut known.moved);

@@ -1,6 +1,6 @@
 //! Where a frame's uploads go: the engine, on a device.
 
-use super::known::KnownSet;
+use super::known::SetOnGpu;
 use crate::{
     cull::{Channels, CullError, Culler, Gpu, Residency},
     instance::InstanceSet,
@@ -17,7 +17,7 @@ impl UploadTarget<'_> {
     /// Makes room for the first `len` instances of a set.
     pub fn reserve(
         &mut self,
-        known: &KnownSet,
+        known: &SetOnGpu,
         set: &InstanceSet,
         len: usize,
     ) -> Result<Residency, CullError> {
@@ -27,7 +27,7 @@ impl UploadTarget<'_> {
     }
 
     /// Shows the instances that have arrived. There is room for them, so nothing moves.
-    pub fn show_arrived(&mut self, known: &KnownSet, set: &InstanceSet) -> Result<(), CullError> {
+    pub fn show_arrived(&mut self, known: &SetOnGpu, set: &InstanceSet) -> Result<(), CullError> {
         if self.culler.store().set_len(known.id) != Some(known.arrived as u32) {
             self.reserve(known, set, known.arrived)?;
         }
@@ -37,7 +37,7 @@ impl UploadTarget<'_> {
     /// Uploads a range of instances.
     pub fn upload_instances(
         &mut self,
-        known: &KnownSet,
+        known: &SetOnGpu,
         set: &InstanceSet,
         range: Range<usize>,
     ) -> Result<(), CullError> {
@@ -49,7 +49,7 @@ impl UploadTarget<'_> {
     /// Uploads a range of scales, if the set has them.
     pub fn upload_scales(
         &mut self,
-        known: &KnownSet,
+        known: &SetOnGpu,
         set: &InstanceSet,
         range: Range<usize>,
     ) -> Result<(), CullError> {
@@ -64,7 +64,7 @@ impl UploadTarget<'_> {
     /// Uploads a range of tags, if the set has them.
     pub fn upload_tags(
         &mut self,
-        known: &KnownSet,
+        known: &SetOnGpu,
         set: &InstanceSet,
         range: Range<usize>,
     ) -> Result<(), CullError> {
@@ -79,7 +79,7 @@ impl UploadTarget<'_> {
     /// Has the engine copy ranges to its instances of the previous frame.
     pub fn keep_previous(
         &mut self,
-        known: &KnownSet,
+        known: &SetOnGpu,
         ranges: Vec<Range<usize>>,
     ) -> Result<(), CullError> {
         self.culler

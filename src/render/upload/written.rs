@@ -1,6 +1,6 @@
 //! Room for sets that a compute pass writes.
 
-use super::{known::KnownSet, target::UploadTarget};
+use super::{known::SetOnGpu, target::UploadTarget};
 use crate::{
     cull::{Channels, CullError, Residency, WrittenRegion, WrittenSize},
     instance::InstanceSet,
@@ -9,7 +9,7 @@ use crate::{
 /// Makes room for what the GPU writes. Returns the buffers if they are not the previous frame's.
 pub(super) fn reserve_written(
     target: &mut UploadTarget<'_>,
-    known: &mut KnownSet,
+    known: &mut SetOnGpu,
     set: &InstanceSet,
 ) -> Result<Option<Vec<WrittenRegion>>, CullError> {
     let (Some(settings), Some(capacity)) = (set.written(), set.written_capacity()) else {
