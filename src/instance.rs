@@ -6,6 +6,7 @@
 //! * [`InstanceSet`]: millions of instances behind one handle, with optional scale and tag
 //!   channels, [`InstanceBounds`] and a record of what changed ([`SetChanges`]).
 //! * [`InstanceId`]: names an instance through all edits of its set.
+//! * [`RayIndex`]: which instance a ray meets first.
 //! * [`InstanceOrder`]: the way back from a set ordered by [`InstanceSet::sorted_with_order`].
 //! * [`GpuWritten`]: a set whose instances are written by your compute pass.
 //! * [`InstanceError`]: what was wrong, and at which index.
@@ -25,6 +26,7 @@ mod ids;
 mod morton;
 mod packed;
 mod quat;
+mod ray;
 mod remove;
 mod set;
 mod splice;
@@ -41,5 +43,6 @@ pub use ids::InstanceId;
 pub use morton::InstanceOrder;
 pub use packed::PackedInstance;
 pub use quat::PackedQuat;
+pub use ray::{InstanceRay, RayIndex};
 pub use set::InstanceSet;
 pub use transform::InstanceTransform;

@@ -24,12 +24,14 @@
 //! | `bevy` | the plugin; without it, the crate is the engine alone | |
 //! | `meshlets` | building, saving and loading [meshes of meshlets](meshlet) and [levels of detail](meshlet::MeshLods) | a C++ compiler, for meshoptimizer |
 //! | `overlay` | [`CullingOverlayPlugin`](prelude::CullingOverlayPlugin): counters in Bevy's diagnostics overlay | Bevy's UI crates |
+//! | `picking` | [`InstanceRayCast`](prelude::InstanceRayCast) and [`InstancePickingPlugin`](prelude::InstancePickingPlugin): rays and pointers meet single instances | Bevy's picking crate |
 //! | `tune` | [`cull::tune`]: thresholds of [`Compaction::Auto`](cull::Compaction::Auto), measured and kept per adapter | a few small crates |
 #![cfg_attr(
     not(all(
         feature = "bevy",
         feature = "meshlets",
         feature = "overlay",
+        feature = "picking",
         feature = "tune"
     )),
     allow(
@@ -55,7 +57,7 @@ pub mod prelude {
     #[cfg(feature = "overlay")]
     pub use crate::diagnostics::CullingOverlayPlugin;
     pub use crate::instance::{
-        GpuWritten, InstanceSet, InstanceTransform, PackedInstance, PackedQuat,
+        GpuWritten, InstanceId, InstanceSet, InstanceTransform, PackedInstance, PackedQuat,
     };
     #[cfg(all(feature = "bevy", feature = "meshlets"))]
     pub use crate::meshlet::MeshLods;
@@ -71,6 +73,10 @@ pub mod prelude {
         GpuCullingSystems, GpuInstances, InstanceImpostor, InstanceLod, InstanceLods,
         InstanceMeshUniforms, InstanceOcclusion, InstanceUploadProgress, InstanceVisibilityRange,
         LodMesh, NoInstanceSorting, NoOcclusionCulling, TuningSource,
+    };
+    #[cfg(feature = "picking")]
+    pub use crate::render::{
+        InstanceHit, InstancePickingPlugin, InstancePickingSettings, InstanceRayCast,
     };
 }
 

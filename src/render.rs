@@ -21,6 +21,8 @@
 //!    hide.
 //! 8. `report`: the counters of an earlier frame, for `diagnostics`.
 //!
+//! `picking` casts rays at instances, on the CPU.
+//!
 //! `culler` holds the engine, `settings` what the app chooses. `plugin` adds everything to the app.
 //! No file imports one that imports it: resources lie below the systems that use them.
 
@@ -46,6 +48,8 @@ mod materials;
 mod meshlets;
 mod names;
 mod occlusion;
+#[cfg(feature = "picking")]
+mod picking;
 pub(crate) mod plugin;
 mod prepare;
 mod record;
@@ -74,6 +78,8 @@ pub use meshlets::{
     BuildMeshlets, MeshletBuilds, MeshletMeshLoader, MeshletMeshSaver, MeshletsBuilt,
 };
 pub use occlusion::{InstanceOcclusion, NoOcclusionCulling};
+#[cfg(feature = "picking")]
+pub use picking::{InstanceHit, InstancePickingPlugin, InstancePickingSettings, InstanceRayCast};
 pub use report::{CullingReport, LevelReport, MeshletReport, OcclusionReport, ViewReport};
 pub use settings::{GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems};
 pub use tuning::TuningSource;

@@ -114,6 +114,8 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
         );
     lods::build(app);
     meshlets::build(app);
+    #[cfg(feature = "picking")]
+    super::picking::build(app);
     true
 }
 

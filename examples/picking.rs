@@ -1,0 +1,119 @@
+//! The instance under the cursor is marked, and a click removes it. A right click hides what is
+//! around it.
+//!
+//! It needs a feature: `cargo run --example picking --features picking`. `--count N` draws more or
+//! fewer.
+
+mod common;
+
+use bevy::{picking::mesh_picking::ray_cast::MeshRayCastSettings, prelude::*};
+use bevy_gpu_culling::prelude::*;
+
+/// Shows which instance is under the cursor.
+#[derive(Component)]
+struct Marker;
+
+fn main() -> AppExit {
+    common::run(|app| {
+        app.add_plugins(InstancePickingPlugin)
+            .add_systems(Startup, spawn)
+            .add_systems(Update, mark);
+    })
+}
+
+fn spawn(
+    mut commands: Commands,
+    mut sets: ResMut<Assets<InstanceSet>>,
+    mut meshes: ResMut<Assets<Mesh>>,
+    mut materials: ResMut<Assets<StandardMaterial>>,
+    count: Res<common::Count>,
+) -> Result {
+    let side = count.or(1_000_000).isqrt();
+    let set = InstanceSet::from_transforms(common::waves(side, 1.2))?.sorted();
+    let mesh = meshes.add(Cuboid::from_length(0.7));
+    commands
+        .spawn((
+            Mesh3d(mesh.clone()),
+            MeshMaterial3d(materials.add(Color::srgb(0.3, 0.5, 0.8))),
+            GpuInstances(sets.add(set)),
+        ))
+        .observe(edit);
+    commands.spawn((
+        Marker,
+        Mesh3d(mesh),
+        MeshMaterial3d(materials.add(StandardMaterial {
+            base_color: Color::srgb(1.0, 0.6, 0.1),
+            emissive: LinearRgba::rgb(1.0, 0.4, 0.0),
+            ..default()
+        })),
+        Pickable::IGNORE,
+        Visibility::Hidden,
+    ));
+    commands.spawn((
+        Camera3d::default(),
+        Transform::from_xyz(0.0, 9.0, 14.0).looking_at(Vec3::ZERO, Vec3::Y),
+    ));
+    commands.spawn(common::sun(true));
+    Ok(())
+}
+
+/// Puts the marker on the instance under the cursor. Without a window, the middle of the picture
+/// counts as the cursor.
+fn mark(
+    camera: Single<(&Camera, &GlobalTransform)>,
+    window: Option<Single<&Window>>,
+    mut ray_cast: InstanceRayCast,
+    mut marker: Single<(&mut Transform, &mut Visibility), With<Marker>>,
+    entities: Query<&GpuInstances>,
+    sets: Res<Assets<InstanceSet>>,
+) {
+    let (camera, place) = *camera;
+    let cursor = match window {
+        Some(window) => window.cursor_position(),
+        None => camera.logical_viewport_size().map(|size| size / 2.0),
+    };
+    let ray = cursor.and_then(|cursor| camera.viewport_to_world(place, cursor).ok());
+    let hits = ray.map(|ray| ray_cast.cast_ray(ray, &MeshRayCastSettings::default()));
+    let instance = hits.and_then(|hits| {
+        let (entity, hit) = hits.first()?;
+        sets.get(&entities.get(*entity).ok()?.0)?.get(hit.instance)
+    });
+    let (transform, visibility) = &mut *marker;
+    **visibility = match instance {
+        Some(_) => Visibility::Visible,
+        None => Visibility::Hidden,
+    };
+    if let Some(instance) = instance {
+        transform.translation = instance.translation;
+        transform.rotation = instance.rotation;
+        transform.scale = instance.scale * 1.1;
+    }
+}
+
+/// Removes the instance that was clicked, or hides what is around it.
+fn edit(
+    click: On<Pointer<Click>>,
+    entities: Query<&GpuInstances>,
+    mut sets: ResMut<Assets<InstanceSet>>,
+) -> Result {
+    let Some(hit) = click.hit.extra_as::<InstanceHit>() else {
+        return Ok(());
+    };
+    let Some(mut set) = sets.get_mut(&entities.get(click.entity)?.0) else {
+        return Ok(());
+    };
+    if click.button == PointerButton::Primary {
+        set.swap_remove(hit.instance)?;
+        return Ok(());
+    }
+    let near = |place: Vec3| place.distance(hit.point) < 4.0;
+    let around: Vec<u32> = (0u32..)
+        .zip(set.iter())
+        .filter(|(_, instance)| near(instance.translation))
+        .map(|(index, _)| index)
+        .collect();
+    for index in around {
+        set.hide(index)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! A backend of `bevy_picking`.
+
+use super::ray_cast::InstanceRayCast;
+use bevy::{
+    camera::visibility::RenderLayers,
+    picking::{
+        PickingSystems,
+        backend::{HitData, PointerHits, ray::RayMap},
+        mesh_picking::{
+            MeshPickingCamera,
+            ray_cast::{MeshRayCastSettings, RayCastVisibility},
+        },
+        prelude::Pickable,
+    },
+    prelude::*,
+};
+
+/// Makes single instances pickable: `Pointer` events on a set's entity carry an
+/// [`InstanceHit`](super::InstanceHit) in [`HitData::extra`].
+///
+/// As with Bevy's `MeshPickingPlugin`, all sets are pickable, [`Pickable::IGNORE`] on an entity
+/// leaves it out, and [`InstancePickingSettings`] makes picking opt-in.
+///
+/// ```
+/// # use bevy::prelude::*;
+/// # use bevy_gpu_culling::prelude::*;
+/// fn remove_on_click(
+///     click: On<Pointer<Click>>,
+///     entities: Query<&GpuInstances>,
+///     mut sets: ResMut<Assets<InstanceSet>>,
+/// ) -> Result {
+///     let Some(hit) = click.hit.extra_as::<InstanceHit>() else {
+///         return Ok(());
+///     };
+///     if let Some(mut set) = sets.get_mut(&entities.get(click.entity)?.0) {
+///         set.swap_remove(hit.instance)?;
+///     }
+///     Ok(())
+/// }
+/// # App::new().add_observer(remove_on_click);
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InstancePickingPlugin;
+
+impl Plugin for InstancePickingPlugin {
+    fn build(&self, app: &mut App) {
+        app.init_resource::<InstancePickingSettings>()
+            .register_type::<InstancePickingSettings>()
+            .init_resource::<super::RayIndices>()
+            .add_systems(PreUpdate, update_hits.in_set(PickingSystems::Backend));
+    }
+}
+
+/// Settings of [`InstancePickingPlugin`], as Bevy's `MeshPickingSettings` are.
+#[derive(Resource, Reflect)]
+#[reflect(Resource, Default)]
+pub struct InstancePickingSettings {
+    /// Whether only cameras with `MeshPickingCamera` pick, and only sets with [`Pickable`] are
+    /// picked. The default is false.
+    pub require_markers: bool,
+    /// Which sets are picked, by their entity's visibility. The default is the sets that a view
+    /// sees.
+    pub ray_cast_visibility: RayCastVisibility,
+}
+
+impl Default for InstancePickingSettings {
+    fn default() -> Self {
+        Self {
+            require_markers: false,
+            ray_cast_visibility: RayCastVisibility::VisibleInView,
+        }
+    }
+}
+
+/// Reports the instances under each pointer.
+fn update_hits(
+    settings: Res<InstancePickingSettings>,
+    rays: Res<RayMap>,
+    cameras: Query<(&Camera, Has<MeshPickingCamera>, Option<&RenderLayers>)>,
+    pickables: Query<&Pickable>,
+    layers: Query<&RenderLayers>,
+    mut ray_cast: InstanceRayCast,
+    mut hits: MessageWriter<PointerHits>,
+) {
+    for (&id, &ray) in rays.iter() {
+        let Ok((camera, is_marked, camera_layers)) = cameras.get(id.camera) else {
+            continue;
+        };
+        if settings.require_markers && !is_marked {
+            continue;
+        }
+        let camera_layers = camera_layers.cloned().unwrap_or_default();
+        let filter = |entity| {
+            let pickable = pickables.get(entity).ok();
+            let layers = layers.get(entity).cloned().unwrap_or_default();
+            (!settings.require_markers || pickable.is_some())
+                && pickable.is_none_or(|pickable| pickable.is_hoverable)
+                && camera_layers.intersects(&layers)
+        };
+        let blocks = |entity| {
+            let pickable = pickables.get(entity);
+            pickable.is_ok_and(|pickable| pickable.should_block_lower)
+        };
+        let how = MeshRayCastSettings {
+            visibility: settings.ray_cast_visibility,
+            filter: &filter,
+            early_exit_test: &blocks,
+        };
+        let picks = ray_cast.cast_ray(ray, &how).into_iter();
+        let picks = picks.map(|(entity, hit)| {
+            let (point, normal) = (Some(hit.point), Some(hit.normal));
+            let data = HitData::new_with_extra(id.camera, hit.distance, point, normal, hit.clone());
+            (entity, data)
+        });
+        let picks: Vec<_> = picks.collect();
+        if !picks.is_empty() {
+            hits.write(PointerHits::new(id.pointer, picks, camera.order as f32));
+        }
+    }
+}
