@@ -6,6 +6,12 @@
     reason = "a test may panic, and not every test uses every helper"
 )]
 
+pub mod normals;
+mod stages;
+
+#[allow(unused_imports, reason = "not every test draws several scenes")]
+pub use stages::Stages;
+
 use bevy::{
     app::PluginGroupBuilder,
     asset::RenderAssetUsages,
@@ -238,6 +244,16 @@ impl Stage {
         self.picture_now()
     }
 
+    /// The picture after three more frames, and the report with the counters of the fourth.
+    pub fn picture_and_report(&mut self) -> (RgbaImage, CullingReport) {
+        for _ in 0..3 {
+            self.app.update();
+            self.wait_for_gpu();
+        }
+        // One of four frames is counted.
+        (self.picture_now(), self.report_in(2))
+    }
+
     /// The picture of the next frame. Bevy's `Screenshot` would arrive some frames later, and each
     /// of them would be drawn for nothing.
     pub fn picture_now(&mut self) -> RgbaImage {
@@ -266,7 +282,9 @@ impl Stage {
         };
         encoder.copy_texture_to_buffer(texture.as_image_copy(), into, size);
         world.resource::<RenderQueue>().submit([encoder.finish()]);
-        buffer.slice(..).map_async(MapMode::Read, |read| read.unwrap());
+        buffer
+            .slice(..)
+            .map_async(MapMode::Read, |read| read.unwrap());
         self.wait_for_gpu();
         let bytes = buffer.slice(..).get_mapped_range();
         let rows = bytes.chunks(padded as usize);
@@ -301,10 +319,14 @@ impl Stage {
         panic!("no verdict arrived");
     }
 
-    /// The app's report with the counters of the current frame. Every fourth frame is counted, and
+    /// The app's report with the counters of the current frame. One of four frames is counted, and
     /// its counters are in the report two frames later.
     pub fn report(&mut self) -> CullingReport {
-        for _ in 0..6 {
+        self.report_in(6)
+    }
+
+    fn report_in(&mut self, frames: usize) -> CullingReport {
+        for _ in 0..frames {
             self.app.update();
             self.wait_for_gpu();
         }
