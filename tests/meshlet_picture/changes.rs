@@ -1,7 +1,7 @@
 //! Changes at run time.
 
-use super::{ball, eyes, red, spawn, torus};
-use crate::scene::{How, Stage, assert_same_picture, field};
+use super::{ball, colored, eyes, spawn, torus};
+use crate::scene::{How, Stage, assert_same_picture, field, normals::add_normals};
 use bevy::prelude::*;
 use bevy_gpu_culling::{
     cull::CullingTier,
@@ -15,10 +15,9 @@ use bevy_gpu_culling::{
 #[test]
 fn changes_at_run_time_are_drawn() {
     let run = |by_meshlets: bool| {
-        let mut stage = Stage::new(How::Set(None));
-        stage.lights(false);
+        let mut stage = Stage::with(How::Set(None), add_normals);
         let camera = stage.camera(eyes()[1].1, ());
-        let material = stage.standard(red());
+        let material = colored(&mut stage);
         let set = field(150, true);
         let entity = spawn(&mut stage, by_meshlets, &set, &torus(), material);
         let mut pictures = vec![("start", stage.picture())];
@@ -32,14 +31,16 @@ fn changes_at_run_time_are_drawn() {
             let other = stage.mesh(ball());
             stage.entity(entity).insert(Mesh3d(other));
         }
-        pictures.push(("other mesh", stage.picture()));
-        let before = stage.report().meshlets;
+        let (picture, report) = stage.picture_and_report();
+        let before = report.meshlets;
+        pictures.push(("other mesh", picture));
         assert_eq!(before.tested > 0, by_meshlets);
         // Another tier uses other kernels and buffers.
         let mut settings = stage.app.world_mut().resource_mut::<GpuCullingSettings>();
         settings.tier = Some(CullingTier::Workgroup);
-        pictures.push(("other tier", stage.picture()));
-        assert_eq!(stage.report().meshlets, before);
+        let (picture, report) = stage.picture_and_report();
+        pictures.push(("other tier", picture));
+        assert_eq!(report.meshlets, before);
         // The frozen camera's survivors, seen from another place. Meshlets that faced away from the
         // old place are missing, so this picture is not compared.
         stage.entity(camera).insert(FreezeCulling::default());
@@ -51,8 +52,9 @@ fn changes_at_run_time_are_drawn() {
         pictures.push(("thawed", stage.picture()));
         // Without the component, the mesh stays and is drawn whole.
         stage.entity(entity).remove::<MeshletMesh3d>();
-        pictures.push(("without meshlets", stage.picture()));
-        assert_eq!(stage.report().meshlets, MeshletReport::default());
+        let (picture, report) = stage.picture_and_report();
+        pictures.push(("without meshlets", picture));
+        assert_eq!(report.meshlets, MeshletReport::default());
         stage.entity(entity).despawn();
         pictures
     };

@@ -3,7 +3,7 @@
 use super::{eyes, keep, red, spawn, torus};
 use crate::{
     log::Log,
-    scene::{How, Stage, assert_same_picture, field},
+    scene::{How, Stage, Stages, assert_same_picture, field},
 };
 use bevy::{
     prelude::*,
@@ -40,7 +40,7 @@ enum Form {
 fn furnish(stage: &mut Stage, form: Form, eye: Transform) -> Entity {
     let at = Transform::from_xyz(0.0, 1.0, 0.0).with_scale(Vec3::new(1.0, 0.9, 1.0));
     let material = stage.standard(red());
-    let set = GpuInstances(stage.add(field(300, true)));
+    let set = GpuInstances(stage.add(field(120, true)));
     let meshlets = leveled();
     let entity = match form {
         Form::Meshlets => {
@@ -90,14 +90,16 @@ fn camera_levels(report: &CullingReport) -> Vec<(u64, u64)> {
 
 #[test]
 fn each_instance_looks_like_the_mesh_of_its_level() {
+    let stages = Stages::new(&Stage::new);
     for (name, eye) in eyes().into_iter().take(2) {
         let draw = |tier, form| {
-            let mut stage = Stage::new(How::Set(tier));
-            furnish(&mut stage, form, eye);
-            with_pixels(&mut stage, PIXELS);
-            let picture = stage.picture();
-            stage.verify();
-            (picture, stage.report())
+            stages.with(How::Set(tier), |stage| {
+                furnish(stage, form, eye);
+                with_pixels(stage, PIXELS);
+                let drawn = stage.picture_and_report();
+                stage.verify();
+                drawn
+            })
         };
         let (plain, expected) = draw(None, Form::Plain);
         assert_eq!(expected.meshlets, MeshletReport::default());
@@ -149,8 +151,7 @@ fn every_expansion_draws_what_the_division_draws() {
         for (way, used) in &ways {
             let mut settings = stage.app.world_mut().resource_mut::<GpuCullingSettings>();
             settings.expansion = *way;
-            let picture = stage.picture();
-            let report = stage.report();
+            let (picture, report) = stage.picture_and_report();
             stage.verify();
             let name = format!("expansion-{way}-{tier}");
             keep(&name, &picture);
@@ -163,17 +164,19 @@ fn every_expansion_draws_what_the_division_draws() {
         }
     }
     // Without levels, and without meshlets.
-    let mut stage = Stage::new(How::Set(None));
-    let material = stage.standard(red());
-    spawn(&mut stage, true, &field(60, false), &torus(), material);
-    stage.lights(false);
-    stage.camera(eyes()[1].1, ());
-    stage.picture();
-    assert_eq!(stage.report().expansion, Some(Division));
-    let mut plain = Stage::new(How::Set(None));
-    furnish(&mut plain, Form::Plain, eyes()[1].1);
-    plain.picture();
-    assert_eq!(plain.report().expansion, None);
+    let stages = Stages::new(&Stage::new);
+    let expansion = stages.with(How::Set(None), |stage| {
+        let material = stage.standard(red());
+        spawn(stage, true, &field(60, false), &torus(), material);
+        stage.camera(eyes()[1].1, ());
+        stage.picture_and_report().1.expansion
+    });
+    assert_eq!(expansion, Some(Division));
+    let expansion = stages.with(How::Set(None), |stage| {
+        furnish(stage, Form::Plain, eyes()[1].1);
+        stage.picture_and_report().1.expansion
+    });
+    assert_eq!(expansion, None);
 }
 
 /// A device with eight storage buffers per stage divides. The log says so if an expansion was
@@ -196,8 +199,7 @@ fn a_device_with_few_buffers_divides_and_says_so() {
         with_pixels(&mut stage, PIXELS);
         let mut settings = stage.app.world_mut().resource_mut::<GpuCullingSettings>();
         settings.expansion = expansion;
-        let picture = stage.picture();
-        let report = stage.report();
+        let (picture, report) = stage.picture_and_report();
         assert_eq!(report.expansion, Some(MeshletExpansion::Division));
         assert!(report.meshlets.drawn > 0);
         picture
@@ -220,11 +222,13 @@ fn a_device_with_few_buffers_divides_and_says_so() {
 #[test]
 fn what_has_no_levels_is_drawn_in_full() {
     let eye = eyes()[1].1;
+    let stages = Stages::new(&Stage::new);
     let draw = |form, change: fn(&mut Stage, Entity)| {
-        let mut stage = Stage::new(How::Set(None));
-        let entity = furnish(&mut stage, form, eye);
-        change(&mut stage, entity);
-        (stage.picture(), stage.report())
+        stages.with(How::Set(None), |stage| {
+            let entity = furnish(stage, form, eye);
+            change(stage, entity);
+            stage.picture_and_report()
+        })
     };
     type Change = fn(&mut Stage, Entity);
     let no_error: Change = |stage, _| with_pixels(stage, 0.0);
@@ -246,12 +250,14 @@ fn what_has_no_levels_is_drawn_in_full() {
 #[test]
 fn sets_that_are_drawn_whole_have_the_levels() {
     let eye = eyes()[0].1;
+    let stages = Stages::new(&Stage::new);
     let draw = |form| {
-        let mut stage = Stage::new(How::Set(None));
-        let entity = furnish(&mut stage, form, eye);
-        stage.entity(entity).insert(CullingRadius(0.8));
-        with_pixels(&mut stage, PIXELS);
-        (stage.picture(), stage.report())
+        stages.with(How::Set(None), |stage| {
+            let entity = furnish(stage, form, eye);
+            stage.entity(entity).insert(CullingRadius(0.8));
+            with_pixels(stage, PIXELS);
+            stage.picture_and_report()
+        })
     };
     let (plain, expected) = draw(Form::Plain);
     let (parts, report) = draw(Form::Meshlets);

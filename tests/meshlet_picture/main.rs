@@ -27,7 +27,10 @@ use bevy_gpu_culling::{
     render::MeshletReport,
 };
 use image::RgbaImage;
-use scene::{How, Stage, assert_same_picture, field};
+use scene::{
+    How, Stage, assert_same_picture, field,
+    normals::{Normals, add_normals},
+};
 
 /// A closed mesh of 4,096 triangles.
 fn torus() -> Mesh {
@@ -65,6 +68,12 @@ fn red() -> StandardMaterial {
     }
 }
 
+/// A material without lights.
+fn colored(stage: &mut Stage) -> MeshMaterial3d<Normals> {
+    let color = LinearRgba::rgb(0.9, 0.7, 0.6);
+    MeshMaterial3d(stage.add(Normals { color }))
+}
+
 /// Spawns a set without a transform, whole or by meshlets.
 fn spawn<M: Component + Clone>(
     stage: &mut Stage,
@@ -95,29 +104,52 @@ fn spawn_at<M: Component + Clone>(
     stage.spawn((meshlets, material, set, at))
 }
 
-/// Compares the pictures and returns the meshlets' counters.
-fn compare(name: &str, build: impl Fn(&mut Stage, bool)) -> (MeshletReport, MeshletReport) {
-    compare_in(name, How::Set(None), |_| (), build)
+/// Two apps that draw the same scenes, one whole and one by meshlets.
+struct Pair {
+    whole: Stage,
+    parts: Stage,
 }
 
-fn compare_in(
-    name: &str,
-    how: How,
-    more: impl Fn(&mut App),
-    build: impl Fn(&mut Stage, bool),
-) -> (MeshletReport, MeshletReport) {
-    let draw = |by_meshlets| {
-        let mut stage = Stage::with(how, &more);
-        build(&mut stage, by_meshlets);
-        let picture = stage.picture();
-        (picture, stage.report())
-    };
-    let (whole, none) = draw(false);
-    assert_eq!(none.meshlets, MeshletReport::default());
-    let (parts, report) = draw(true);
-    keep(name, &parts);
-    assert_same_picture(name, &parts, &whole);
-    (report.meshlets, report.shadow_meshlets)
+impl Pair {
+    fn new(how: How) -> Self {
+        Self::with(how, |_| ())
+    }
+
+    fn with(how: How, more: impl Fn(&mut App)) -> Self {
+        let [whole, parts] = [(), ()].map(|()| {
+            Stage::with(how, |app| {
+                add_normals(app);
+                more(app);
+            })
+        });
+        Self { whole, parts }
+    }
+
+    /// Compares the pictures of a scene and returns the meshlets' counters of cameras and shadows.
+    fn compare(
+        &mut self,
+        name: &str,
+        build: impl Fn(&mut Stage, bool),
+    ) -> (MeshletReport, MeshletReport) {
+        let Self { whole, parts } = self;
+        for (stage, by_meshlets) in [(&mut *whole, false), (&mut *parts, true)] {
+            stage.clear();
+            build(stage, by_meshlets);
+        }
+        let (picture, report) = parts.picture_and_report();
+        keep(name, &picture);
+        assert_same_picture(name, &picture, &whole.picture());
+        (report.meshlets, report.shadow_meshlets)
+    }
+}
+
+impl Drop for Pair {
+    /// What is drawn whole counts no meshlets.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            assert_eq!(self.whole.report().meshlets, MeshletReport::default());
+        }
+    }
 }
 
 /// Saves the picture if `KEEP_PICTURES` names a folder.
@@ -139,10 +171,9 @@ fn rows_without_room_are_drawn_whole() {
         move |stage: &mut Stage, by_meshlets: bool| {
             for (x, count) in sets {
                 let (set, at) = (field(*count, false), Transform::from_xyz(*x, 0.0, 0.0));
-                let red = stage.standard(red());
-                spawn_at(stage, by_meshlets, &set, &torus(), red, at);
+                let material = colored(stage);
+                spawn_at(stage, by_meshlets, &set, &torus(), material, at);
             }
-            stage.lights(false);
             let eye = Transform::from_xyz(0.0, 3.0, 12.0).looking_at(Vec3::ZERO, Vec3::Y);
             stage.camera(eye, ());
         }
@@ -159,9 +190,10 @@ fn rows_without_room_are_drawn_whole() {
         }
     };
     // One set, and two in one page, so that a row's commands begin at different places.
+    let mut pair = Pair::with(How::Set(None), small);
     for sets in [&[(0.0, 60)][..], &[(-2.0, 40), (2.0, 60)]] {
         let name = format!("without-room-{}", sets.len());
-        let (report, _) = compare_in(&name, How::Set(None), small, build(sets));
+        let (report, _) = pair.compare(&name, build(sets));
         let expected = (sets.len() as u64, 0);
         assert_eq!(
             (report.rows_drawn_whole, report.drawn),
@@ -198,14 +230,14 @@ fn eyes() -> [(&'static str, Transform); 3] {
 
 #[test]
 fn closed_and_open_meshes_look_whole_from_outside_inside_and_near() {
+    let mut pair = Pair::new(How::Set(None));
     for (mesh_name, mesh) in [("torus", torus()), ("ball", ball()), ("sheet", sheet())] {
         for (eye_name, eye) in eyes() {
             let name = format!("{mesh_name}-{eye_name}");
-            let (cameras, _) = compare(&name, |stage, by_meshlets| {
-                let material = stage.standard(red());
+            let (cameras, _) = pair.compare(&name, |stage, by_meshlets| {
+                let material = colored(stage);
                 let set = field(150, true);
                 spawn(stage, by_meshlets, &set, &mesh, material);
-                stage.lights(false);
                 stage.camera(eye, ());
             });
             assert!(
@@ -227,11 +259,12 @@ fn stretched_and_mirrored_sets_look_whole() {
         Vec3::new(-1.0, 0.7, 1.2),
         Vec3::new(-1.0, -1.0, -0.6),
     ];
+    let mut pair = Pair::new(How::Set(None));
     for (index, scale) in mirrors.into_iter().enumerate() {
         for orthographic in [false, true] {
             let name = format!("stretched-{index}-{orthographic}");
-            let (cameras, _) = compare(&name, |stage, by_meshlets| {
-                let material = stage.standard(red());
+            let (cameras, _) = pair.compare(&name, |stage, by_meshlets| {
+                let material = colored(stage);
                 let at = Transform::from_xyz(0.3, -0.2, 0.5)
                     .with_rotation(Quat::from_euler(EulerRot::XYZ, 0.4, 0.9, -0.3))
                     .with_scale(scale);
@@ -243,7 +276,6 @@ fn stretched_and_mirrored_sets_look_whole() {
                     material,
                     at,
                 );
-                stage.lights(false);
                 let eye = Transform::from_xyz(0.0, 3.0, 6.0).looking_at(Vec3::ZERO, Vec3::Y);
                 let camera = stage.camera(eye, ());
                 if orthographic {
@@ -264,8 +296,9 @@ fn stretched_and_mirrored_sets_look_whole() {
 
 #[test]
 fn shadows_are_those_of_the_whole() {
+    let mut pair = Pair::new(How::Set(None));
     for (name, mesh) in [("torus", torus()), ("sheet", sheet())] {
-        let (cameras, shadows) = compare(&format!("shadows-{name}"), |stage, by_meshlets| {
+        let (cameras, shadows) = pair.compare(&format!("shadows-{name}"), |stage, by_meshlets| {
             let material = stage.standard(red());
             let at = Transform::from_xyz(0.0, 2.0, 0.0);
             spawn_at(stage, by_meshlets, &field(60, false), &mesh, material, at);
@@ -283,16 +316,16 @@ fn shadows_are_those_of_the_whole() {
 #[test]
 fn prepasses_and_deferred_are_those_of_the_whole() {
     let all = (DepthPrepass, NormalPrepass, MotionVectorPrepass, Msaa::Off);
+    let mut pair = Pair::new(How::Set(None));
     for deferred in [false, true] {
-        let more = move |app: &mut App| {
-            if deferred {
-                app.insert_resource(DefaultOpaqueRendererMethod::deferred());
-            }
-        };
         let name = format!("prepass-{deferred}");
-        let (cameras, _) = compare_in(&name, How::Set(None), more, |stage, by_meshlets| {
+        let (cameras, _) = pair.compare(&name, |stage, by_meshlets| {
+            if deferred {
+                let method = DefaultOpaqueRendererMethod::deferred();
+                stage.app.insert_resource(method);
+            }
             let material = stage.standard(red());
-            let set = field(150, true);
+            let set = field(70, true);
             spawn(stage, by_meshlets, &set, &torus(), material);
             stage.lights(true);
             let camera = stage.camera(eyes()[1].1, all.clone());
@@ -307,10 +340,11 @@ fn prepasses_and_deferred_are_those_of_the_whole() {
 /// The faces that a material draws decide which meshlets a cone may reject.
 #[test]
 fn faces_follow_the_material() {
+    let mut pair = Pair::new(How::Set(None));
     for (name, cull_mode) in [("both", None), ("fronts-off", Some(Face::Front))] {
         for mask in [false, true] {
             let name = format!("{name}-{mask}");
-            let (cameras, _) = compare(&name, |stage, by_meshlets| {
+            let (cameras, _) = pair.compare(&name, |stage, by_meshlets| {
                 let material = stage.standard(StandardMaterial {
                     cull_mode,
                     double_sided: cull_mode.is_none(),
@@ -321,7 +355,7 @@ fn faces_follow_the_material() {
                     },
                     ..red()
                 });
-                let set = field(150, true);
+                let set = field(70, true);
                 spawn(stage, by_meshlets, &set, &sheet(), material);
                 stage.lights(true);
                 stage.camera(eyes()[1].1, ());
@@ -378,7 +412,8 @@ fn a_custom_material_looks_whole() {
         let mut shaders = app.world_mut().resource_mut::<Assets<Shader>>();
         shaders.insert(STRIPES_SHADER.id(), shader).unwrap();
     };
-    let (cameras, _) = compare_in("custom", How::Set(None), more, |stage, by_meshlets| {
+    let mut pair = Pair::with(How::Set(None), more);
+    let (cameras, _) = pair.compare("custom", |stage, by_meshlets| {
         let color = LinearRgba::rgb(0.2, 0.8, 0.9);
         let material = MeshMaterial3d(stage.add(Stripes { color }));
         let set = field(150, true);
@@ -416,7 +451,8 @@ fn what_cannot_be_parted_is_drawn_whole() {
         stage.camera(eyes()[1].1, ());
     };
     let nothing = MeshletReport::default();
-    assert_eq!(compare("blend", blend).0, nothing);
+    let mut pair = Pair::new(How::Set(None));
+    assert_eq!(pair.compare("blend", blend).0, nothing);
     let opaque = |stage: &mut Stage, by_meshlets: bool| {
         let material = stage.standard(red());
         let set = field(60, false);
@@ -425,29 +461,22 @@ fn what_cannot_be_parted_is_drawn_whole() {
         stage.camera(eyes()[1].1, ());
         set
     };
-    let cpu = How::Set(Some(CullingTier::Cpu));
-    let report = compare_in(
-        "cpu",
-        cpu,
-        |_| (),
-        |stage, by_meshlets| {
-            opaque(stage, by_meshlets);
-        },
-    );
-    assert_eq!(report.0, nothing);
-    let report = compare("radius", |stage, by_meshlets| {
+    let report = pair.compare("radius", |stage, by_meshlets| {
         let set = opaque(stage, by_meshlets);
         stage.entity(set).insert(CullingRadius(0.8));
     });
     assert_eq!(report.0, nothing);
-    let workgroup = How::Set(Some(CullingTier::Workgroup));
-    let report = compare_in(
-        "workgroup",
-        workgroup,
-        |_| (),
-        |stage, by_meshlets| {
-            opaque(stage, by_meshlets);
-        },
-    );
-    culls_both_ways(&report.0);
+    // The tiers draw the same.
+    let whole = pair.whole.picture();
+    for tier in [CullingTier::Cpu, CullingTier::Workgroup] {
+        let mut stage = Stage::new(How::Set(Some(tier)));
+        opaque(&mut stage, true);
+        let (picture, report) = stage.picture_and_report();
+        assert_same_picture(&tier.to_string(), &picture, &whole);
+        if tier == CullingTier::Cpu {
+            assert_eq!(report.meshlets, nothing);
+        } else {
+            culls_both_ways(&report.meshlets);
+        }
+    }
 }

@@ -126,15 +126,12 @@ fn spawn(stage: &mut Stage, by: By, keep: bool, uniforms: bool) -> Entity {
     entity
 }
 
-/// More frames than a screenshot takes, however late its task runs.
-const SCREENSHOT_FRAMES: usize = 6;
-
 /// Pictures of the moving swarm, of the frame in which it stops, and of the frames after that.
 fn pictures(how: How, by: By, keep: bool, uniforms: bool) -> Vec<image::RgbaImage> {
     let mut stage = stage(how);
     let entity = spawn(&mut stage, by, keep, uniforms);
     stage.update(3);
-    let mut pictures = vec![stage.picture_in(SCREENSHOT_FRAMES)];
+    let mut pictures = vec![stage.picture_now()];
     if how != How::Entities {
         stage.verify();
         // `verify` takes as many frames as the update below.
@@ -144,7 +141,7 @@ fn pictures(how: How, by: By, keep: bool, uniforms: bool) -> Vec<image::RgbaImag
     for moving in [true, false, false, true] {
         let world = stage.app.world_mut();
         world.get_mut::<Swarm>(entity).unwrap().moving = moving;
-        pictures.push(stage.picture_in(SCREENSHOT_FRAMES));
+        pictures.push(stage.picture_now());
     }
     pictures
 }

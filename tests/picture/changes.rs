@@ -110,9 +110,10 @@ fn compactions_change_at_run_time() {
             .world_mut()
             .resource_mut::<GpuCullingSettings>()
             .compaction = compaction;
-        assert_same_picture(&format!("switched-{compaction}"), &stage.picture(), &first);
+        let (picture, report) = stage.picture_and_report();
+        assert_same_picture(&format!("switched-{compaction}"), &picture, &first);
         stage.verify();
-        assert_eq!(stage.report().compaction, compaction);
+        assert_eq!(report.compaction, compaction);
     }
 }
 

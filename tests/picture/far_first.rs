@@ -1,7 +1,7 @@
 //! Blended sets are sorted far first in each camera, as Bevy sorts its entities.
 
 use super::{eye, moved};
-use crate::scene::{How, Stage, assert_same_picture, different_pixels, field};
+use crate::scene::{How, Stage, Stages, assert_same_picture, different_pixels, field};
 use bevy::{diagnostic::DiagnosticsStore, prelude::*, render::diagnostic::RenderDiagnosticsPlugin};
 use bevy_gpu_culling::{diagnostics, prelude::*};
 use image::RgbaImage;
@@ -83,20 +83,24 @@ fn build(stage: &mut Stage, look: Look, more: impl Bundle) -> Entity {
     set
 }
 
-fn draw(look: Look, tier: Option<CullingTier>, more: impl Bundle) -> RgbaImage {
-    let mut stage = Stage::new(How::Set(tier));
-    build(&mut stage, look, more);
-    let picture = stage.picture();
-    let (views, survivors) = stage.verify();
-    assert!(views == 1 && survivors > 30, "{survivors} survivors");
-    picture
+type Tier = Option<CullingTier>;
+
+fn draw(stages: &Stages, look: Look, tier: Tier, more: impl Bundle) -> RgbaImage {
+    stages.with(How::Set(tier), |stage| {
+        build(stage, look, more);
+        let picture = stage.picture();
+        let (views, survivors) = stage.verify();
+        assert!(views == 1 && survivors > 30, "{survivors} survivors");
+        picture
+    })
 }
 
 #[test]
 fn a_blended_set_in_any_order_looks_like_bevys_entities() {
+    let stages = Stages::new(&Stage::new);
     for (name, look) in looks() {
         let tiers = [None, Some(CullingTier::Workgroup), Some(CullingTier::Cpu)];
-        let sets = tiers.map(|tier| draw(look, tier, ()));
+        let sets = tiers.map(|tier| draw(&stages, look, tier, ()));
         let mut bevy = Stage::new(How::Entities);
         let parent = build(&mut bevy, look, ());
         let mut result = Ok(0.0);
@@ -122,18 +126,20 @@ fn a_blended_set_in_any_order_looks_like_bevys_entities() {
 
 #[test]
 fn what_follows_the_sort_keeps_its_order() {
+    let stages = Stages::new(&Stage::new);
     for (name, look) in looks() {
-        let instances = draw(look, None, ());
-        let uniforms = draw(look, None, InstanceMeshUniforms);
+        let instances = draw(&stages, look, None, ());
+        let uniforms = draw(&stages, look, None, InstanceMeshUniforms);
         assert_same_picture(&format!("{name}-uniforms"), &uniforms, &instances);
     }
 }
 
 #[test]
 fn a_blended_set_keeps_its_order_if_it_asks_for_it() {
+    let stages = Stages::new(&Stage::new);
     let (_, look) = looks()[0];
-    let sorted = draw(look, None, ());
-    let in_set_order = draw(look, None, NoInstanceSorting);
+    let sorted = draw(&stages, look, None, ());
+    let in_set_order = draw(&stages, look, None, NoInstanceSorting);
     assert!(different_pixels("blended-set-order", &in_set_order, &sorted).is_err());
 }
 

@@ -4,7 +4,7 @@ use crate::{
     eye,
     materials::{Stripes, add_stripes},
     red,
-    scene::{How, SIZE, Stage, assert_same_picture, field},
+    scene::{How, SIZE, Stage, Stages, assert_same_picture, field},
 };
 use bevy::{
     camera::visibility::VisibilityRange,
@@ -156,21 +156,23 @@ fn spawn_entities(stage: &mut Stage, set: &InstanceSet, look: Look, fade: f32) {
     assert!(count.iter().all(|count| *count > 15), "{count:?}");
 }
 
-fn draw(how: How, build: impl FnOnce(&mut Stage)) -> RgbaImage {
-    let mut stage = stage(how);
-    build(&mut stage);
-    let picture = stage.picture();
-    if how != How::Entities {
-        stage.verify();
-    }
-    picture
+fn draw(stages: &Stages, how: How, build: impl FnOnce(&mut Stage)) -> RgbaImage {
+    stages.with(how, |stage| {
+        build(stage);
+        let picture = stage.picture();
+        if how != How::Entities {
+            stage.verify();
+        }
+        picture
+    })
 }
 
 #[test]
 fn far_instances_look_like_entities_with_the_impostors_mesh_and_material() {
+    let stages = Stages::new(&stage);
     let set = field(400, true);
     for look in [Look::Blue, Look::Masked, Look::Striped, Look::Blended] {
-        let expected = draw(How::Entities, |stage| {
+        let expected = draw(&stages, How::Entities, |stage| {
             spawn_entities(stage, &set, look, 0.0);
             stage.lights(true);
             stage.camera(eye(), ());
@@ -182,14 +184,16 @@ fn far_instances_look_like_entities_with_the_impostors_mesh_and_material() {
             &TIERS[..1]
         };
         for &tier in tiers {
-            let mut stage = stage(How::Set(Some(tier)));
-            spawn(&mut stage, &set, look, 0.0);
-            stage.lights(true);
-            stage.camera(eye(), ());
+            let (picture, report) = stages.with(How::Set(Some(tier)), |stage| {
+                spawn(stage, &set, look, 0.0);
+                stage.lights(true);
+                stage.camera(eye(), ());
+                let drawn = stage.picture_and_report();
+                stage.verify();
+                drawn
+            });
             let name = format!("{look:?} impostors on {tier}");
-            assert_same_picture(&name, &stage.picture(), &expected);
-            stage.verify();
-            let report = stage.report();
+            assert_same_picture(&name, &picture, &expected);
             let camera = report.views.iter().find(|view| view.name == "camera");
             let camera = camera.unwrap();
             let kept: u64 = camera.levels.iter().map(|level| level.visible).sum();
@@ -203,6 +207,7 @@ fn far_instances_look_like_entities_with_the_impostors_mesh_and_material() {
 /// In forward passes, in prepasses, deferred, masked, and with several samples per pixel.
 #[test]
 fn an_instance_fades_into_its_impostor() {
+    let stages = Stages::new(&stage);
     let set = field(400, true);
     let fade = 0.6;
     let spawn_in = |stage: &mut Stage, look| match stage.how {
@@ -211,7 +216,7 @@ fn an_instance_fades_into_its_impostor() {
     };
     for look in [Look::Blue, Look::Masked] {
         let forward = |how| {
-            draw(how, |stage| {
+            draw(&stages, how, |stage| {
                 spawn_in(stage, look);
                 stage.lights(false);
                 stage.camera(eye(), ());
@@ -229,7 +234,7 @@ fn an_instance_fades_into_its_impostor() {
         }
     }
     let prepasses = |how| {
-        draw(how, |stage| {
+        draw(&stages, how, |stage| {
             spawn_in(stage, Look::Blue);
             stage.lights(false);
             stage.camera(eye(), (DepthPrepass, NormalPrepass, MotionVectorPrepass));
@@ -238,7 +243,7 @@ fn an_instance_fades_into_its_impostor() {
     let name = "impostors fade in prepasses";
     assert_same_picture(name, &prepasses(How::Set(None)), &prepasses(How::Entities));
     let deferred = |how| {
-        draw(how, |stage| {
+        draw(&stages, how, |stage| {
             let method = DefaultOpaqueRendererMethod::deferred();
             stage.app.insert_resource(method);
             spawn_in(stage, Look::Blue);
@@ -256,12 +261,13 @@ type Step = fn(&mut EntityWorldMut);
 /// Steps through changes at run time. Each is compared with entities in the same state.
 #[test]
 fn an_impostor_follows_its_parent_and_its_own_components() {
+    let stages = Stages::new(&stage);
     let mut stage = stage(How::Set(None));
     let [parent, child] = spawn(&mut stage, &field(400, true), Look::Blue, 0.0);
     stage.lights(true);
     stage.camera(eye(), ());
     let compare = |name: &str, stage: &mut Stage, set: &InstanceSet, look| {
-        let expected = draw(How::Entities, |stage| {
+        let expected = draw(&stages, How::Entities, |stage| {
             spawn_entities(stage, set, look, 0.0);
             stage.lights(true);
             stage.camera(eye(), ());
@@ -310,7 +316,7 @@ fn an_impostor_follows_its_parent_and_its_own_components() {
 
     // Hidden, without a material, with a mesh that is not loaded, detached and despawned: the
     // parent draws its levels at every distance.
-    let levels_alone = draw(How::Set(None), |stage| {
+    let levels_alone = draw(&stages, How::Set(None), |stage| {
         let [_, child] = spawn(stage, &set, Look::Blue, 0.0);
         stage.entity(child).despawn();
         stage.lights(true);
@@ -350,10 +356,11 @@ fn an_impostor_follows_its_parent_and_its_own_components() {
 /// `MeshUniform` per instance. A radius and a range of the parent hold for both.
 #[test]
 fn any_set_has_an_impostor() {
+    let stages = Stages::new(&stage);
     let set = field(400, true);
     let range = VisibilityRange::abrupt(4.0, 12.0);
     for name in ["expanded", "ranged", "with a radius", "without shadows"] {
-        let expected = draw(How::Entities, |stage| {
+        let expected = draw(&stages, How::Entities, |stage| {
             let [full, _, card] = meshes(stage);
             let material = stage.standard(red());
             for instance in set.iter() {
@@ -375,7 +382,7 @@ fn any_set_has_an_impostor() {
             stage.lights(true);
             stage.camera(eye(), ());
         });
-        let picture = draw(How::Set(None), |stage| {
+        let picture = draw(&stages, How::Set(None), |stage| {
             let [parent, child] = spawn(stage, &set, Look::Blue, 0.0);
             stage.entity(parent).remove::<InstanceLods>();
             match name {

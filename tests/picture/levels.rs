@@ -2,7 +2,7 @@
 
 use crate::{
     eye, red,
-    scene::{How, SIZE, Stage, assert_same_picture, field},
+    scene::{How, SIZE, Stage, Stages, assert_same_picture, field},
 };
 use bevy::{
     diagnostic::{Diagnostic, DiagnosticsStore},
@@ -115,26 +115,24 @@ fn instances_look_like_entities_with_the_mesh_of_their_level() {
         CullingTier::Workgroup,
         CullingTier::Cpu,
     ];
-    for (tier, in_one) in tiers
+    let stages = Stages::new(&Stage::new);
+    let cases = tiers
         .into_iter()
-        .flat_map(|tier| [(tier, false), (tier, true)])
-    {
-        let mut stage = Stage::new(How::Set(Some(tier)));
+        .flat_map(|tier| [(tier, false), (tier, true)]);
+    let compare = |stage: &mut Stage, tier, in_one| {
         let (full, levels) = if in_one {
-            one_mesh(&mut stage)
+            one_mesh(stage)
         } else {
-            let [full, coarser @ ..] = meshes(&mut stage);
+            let [full, coarser @ ..] = meshes(stage);
             (full, levels(&coarser))
         };
         let material = stage.standard(red());
         let entity = stage.spawn_set(&set, (full, material), place());
         stage.entity(entity).insert(levels);
-        furnish(&mut stage);
-        let picture = stage.picture();
+        furnish(stage);
+        let (picture, report) = stage.picture_and_report();
         let name = format!("levels on {tier}, in one mesh: {in_one}");
         assert_same_picture(&name, &picture, &expected);
-        stage.verify();
-        let report = stage.report();
         let camera = report
             .views
             .iter()
@@ -143,7 +141,11 @@ fn instances_look_like_entities_with_the_mesh_of_their_level() {
         let kept: u64 = camera.levels.iter().map(|level| level.visible).sum();
         assert_eq!((camera.levels.len(), kept), (3, camera.visible));
         assert_eq!(camera.levels[1].triangles, camera.levels[1].visible * 12);
-        assert_triangles(&stage, &report);
+        assert_triangles(stage, &report);
+        stage.verify();
+    };
+    for (tier, in_one) in cases {
+        stages.with(How::Set(Some(tier)), |stage| compare(stage, tier, in_one));
     }
 }
 
@@ -172,14 +174,16 @@ fn assert_triangles(stage: &Stage, report: &CullingReport) {
 #[test]
 fn what_has_no_levels_is_drawn_in_full() {
     let set = field(300, false);
+    let stages = Stages::new(&Stage::new);
     let draw = |change: fn(&mut Stage, Entity, [Handle<Mesh>; 2])| {
-        let mut stage = Stage::new(How::Set(None));
-        let [full, coarser @ ..] = meshes(&mut stage);
-        let material = stage.standard(red());
-        let entity = stage.spawn_set(&set, (full, material), place());
-        furnish(&mut stage);
-        change(&mut stage, entity, coarser);
-        stage.picture()
+        stages.with(How::Set(None), |stage| {
+            let [full, coarser @ ..] = meshes(stage);
+            let material = stage.standard(red());
+            let entity = stage.spawn_set(&set, (full, material), place());
+            furnish(stage);
+            change(stage, entity, coarser);
+            stage.picture()
+        })
     };
     let full = draw(|_, _, _| ());
     let no_error = draw(|stage, entity, coarser| {

@@ -3,7 +3,7 @@
 
 use crate::{
     eye, moved, red,
-    scene::{How, SIZE, Stage, assert_same_picture, field},
+    scene::{How, SIZE, Stage, Stages, assert_same_picture, field},
 };
 use bevy::{
     camera::visibility::VisibilityRange,
@@ -70,14 +70,15 @@ fn spawn_both(stage: &mut Stage, ranges: &[VisibilityRange; 2], mask: bool) {
     }
 }
 
-fn draw(how: How, build: impl FnOnce(&mut Stage)) -> RgbaImage {
-    let mut stage = Stage::new(how);
-    build(&mut stage);
-    let picture = stage.picture();
-    if how != How::Entities {
-        stage.verify();
-    }
-    picture
+fn draw(stages: &Stages, how: How, build: impl FnOnce(&mut Stage)) -> RgbaImage {
+    stages.with(how, |stage| {
+        build(stage);
+        let picture = stage.picture();
+        if how != How::Entities {
+            stage.verify();
+        }
+        picture
+    })
 }
 
 const TIERS: [CullingTier; 3] = [
@@ -88,6 +89,7 @@ const TIERS: [CullingTier; 3] = [
 
 #[test]
 fn instances_in_ranges_look_like_entities_with_them() {
+    let stages = Stages::new(&Stage::new);
     let cases = [
         (
             "abrupt",
@@ -124,9 +126,9 @@ fn instances_in_ranges_look_like_entities_with_them() {
             stage.lights(true);
             stage.camera(eye(), ());
         };
-        let expected = draw(How::Entities, build);
+        let expected = draw(&stages, How::Entities, build);
         for tier in TIERS {
-            let picture = draw(How::Set(Some(tier)), build);
+            let picture = draw(&stages, How::Set(Some(tier)), build);
             assert_same_picture(&format!("{name} ranges on {tier}"), &picture, &expected);
         }
     }
@@ -137,6 +139,7 @@ fn instances_in_ranges_look_like_entities_with_them() {
 /// they do not draw.
 #[test]
 fn ranges_fade_in_all_passes() {
+    let stages = Stages::new(&Stage::new);
     let ranges = [
         range([3.0, 4.0], [7.0, 10.0], false),
         range([7.0, 10.0], [12.0, 16.0], false),
@@ -146,19 +149,19 @@ fn ranges_fade_in_all_passes() {
         stage.lights(false);
     };
     let forward = |how, mask| {
-        draw(how, |stage| {
+        draw(&stages, how, |stage| {
             scene(stage, mask);
             stage.camera(eye(), ());
         })
     };
     let expected = forward(How::Entities, false);
     let depth = |mask| {
-        draw(How::Set(None), |stage| {
+        draw(&stages, How::Set(None), |stage| {
             scene(stage, mask);
             stage.camera(eye(), (DepthPrepass, Msaa::Off));
         })
     };
-    let single = draw(How::Entities, |stage| {
+    let single = draw(&stages, How::Entities, |stage| {
         scene(stage, false);
         stage.camera(eye(), Msaa::Off);
     });
@@ -166,7 +169,7 @@ fn ranges_fade_in_all_passes() {
     assert_same_picture("depth prepass, masked", &depth(true), &single);
     assert_same_picture("masked", &forward(How::Set(None), true), &expected);
     let prepasses = |how| {
-        draw(how, |stage| {
+        draw(&stages, how, |stage| {
             scene(stage, false);
             stage.camera(eye(), (DepthPrepass, NormalPrepass, MotionVectorPrepass));
         })
@@ -177,7 +180,7 @@ fn ranges_fade_in_all_passes() {
         &prepasses(How::Entities),
     );
     let deferred = |how| {
-        draw(how, |stage| {
+        draw(&stages, how, |stage| {
             stage
                 .app
                 .insert_resource(DefaultOpaqueRendererMethod::deferred());
@@ -195,9 +198,10 @@ fn ranges_fade_in_all_passes() {
 /// A range may be changed, and one that makes no sense is ignored.
 #[test]
 fn a_range_follows_its_component() {
+    let stages = Stages::new(&Stage::new);
     let set = field(300, false);
     let build = |how: How, range: Option<VisibilityRange>| {
-        draw(how, |stage| {
+        draw(&stages, how, |stage| {
             let mesh = stage.mesh(Cuboid::from_length(0.5));
             let material = stage.standard(red());
             let entity = stage.spawn_set(&set, (mesh, material), moved());
@@ -262,10 +266,11 @@ fn levels(coarser: [Handle<Mesh>; 2], errors: [f32; 2], fade: f32) -> InstanceLo
 /// A range limits and fades all levels, also if these do not fade into each other.
 #[test]
 fn a_range_fades_every_level() {
+    let stages = Stages::new(&Stage::new);
     let set = field(400, true);
     let place = Transform::from_xyz(0.5, -0.3, -1.0).with_scale(Vec3::splat(1.2));
     let faded = range([3.0, 5.0], [8.0, 13.0], false);
-    let expected = draw(How::Entities, |stage| {
+    let expected = draw(&stages, How::Entities, |stage| {
         let meshes = level_meshes(stage);
         let material = stage.standard(red());
         let pixels = SIZE.y as f32 / 2.0 / (FRAC_PI_4 / 2.0).tan();
@@ -284,7 +289,7 @@ fn a_range_fades_every_level() {
         stage.camera(eye(), ());
     });
     for tier in TIERS {
-        let picture = draw(How::Set(Some(tier)), |stage| {
+        let picture = draw(&stages, How::Set(Some(tier)), |stage| {
             let [full, coarser @ ..] = level_meshes(stage);
             let material = stage.standard(red());
             let entity = stage.spawn_set(&set, (full, material), place);
@@ -301,9 +306,10 @@ fn a_range_fades_every_level() {
 /// What is drawn in full does not fade away: with an allowed error of 0, with a mesh without size.
 #[test]
 fn what_has_no_distance_does_not_fade() {
+    let stages = Stages::new(&Stage::new);
     let set = field(300, true);
     let picture = |errors: Option<[f32; 2]>, change: fn(&mut Stage, Entity)| {
-        draw(How::Set(None), |stage| {
+        draw(&stages, How::Set(None), |stage| {
             let [full, coarser @ ..] = level_meshes(stage);
             let material = stage.standard(red());
             let entity = stage.spawn_set(&set, (full, material), moved());
@@ -335,11 +341,12 @@ fn what_has_no_distance_does_not_fade() {
 /// once.
 #[test]
 fn bevys_range_acts_on_the_whole_set() {
+    let stages = Stages::new(&Stage::new);
     let set = field(300, false);
     let place = Transform::from_xyz(0.5, -0.3, -1.0).with_rotation(Quat::from_rotation_y(0.3));
     let apart = eye().translation.distance(place.translation);
     let picture = |how: How, range: Option<VisibilityRange>| {
-        draw(how, |stage| {
+        draw(&stages, how, |stage| {
             let mesh = stage.mesh(Cuboid::from_length(0.5));
             let material = stage.standard(red());
             match (how, range) {
@@ -393,9 +400,10 @@ const FADE: f32 = 0.6;
 /// Two levels that fade into each other look like two entities whose ranges do.
 #[test]
 fn levels_fade_as_entities_do() {
+    let stages = Stages::new(&Stage::new);
     let set = field(400, true);
     let place = Transform::from_xyz(0.5, -0.3, -1.0).with_scale(Vec3::splat(1.2));
-    let expected = draw(How::Entities, |stage| {
+    let expected = draw(&stages, How::Entities, |stage| {
         let meshes = level_meshes(stage);
         let material = stage.standard(red());
         let pixels = SIZE.y as f32 / 2.0 / (FRAC_PI_4 / 2.0).tan();
@@ -419,7 +427,7 @@ fn levels_fade_as_entities_do() {
         stage.camera(eye(), ());
     });
     for tier in TIERS {
-        let picture = draw(How::Set(Some(tier)), |stage| {
+        let picture = draw(&stages, How::Set(Some(tier)), |stage| {
             let [full, coarser @ ..] = level_meshes(stage);
             let material = stage.standard(red());
             let entity = stage.spawn_set(&set, (full, material), place);
@@ -435,6 +443,7 @@ fn levels_fade_as_entities_do() {
 /// levels, and if no error is allowed.
 #[test]
 fn what_becomes_too_small_fades_away() {
+    let stages = Stages::new(&Stage::new);
     let set = field(400, true);
     let place = Transform::from_xyz(0.5, -0.3, -1.0).with_scale(Vec3::splat(1.2));
     let errors = [0.01, 0.02];
@@ -444,7 +453,7 @@ fn what_becomes_too_small_fades_away() {
         ("without allowed errors", true, 0.0, 17.0),
         ("with doubled errors", true, 2.0, 16.0),
     ] {
-        let expected = draw(How::Entities, |stage| {
+        let expected = draw(&stages, How::Entities, |stage| {
             let meshes = level_meshes(stage);
             let material = stage.standard(red());
             let pixels = SIZE.y as f32 / 2.0 / (FRAC_PI_4 / 2.0).tan();
@@ -486,7 +495,7 @@ fn what_becomes_too_small_fades_away() {
         });
         let tiers = if has_levels { &TIERS[..1] } else { &TIERS[..] };
         for &tier in tiers {
-            let picture = draw(How::Set(Some(tier)), |stage| {
+            let picture = draw(&stages, How::Set(Some(tier)), |stage| {
                 let world = stage.app.world_mut();
                 let mut settings = world.resource_mut::<GpuCullingSettings>();
                 (settings.lod_pixels, settings.least_pixels) = (lod_pixels, least_pixels);

@@ -104,7 +104,6 @@ fn a_radius_that_is_no_radius_is_ignored() {
         for radius in [None].into_iter().chain(bad) {
             stage.clear();
             // The last block is not full.
-            // The last block is not full.
             let set = red_boxes(&mut stage, &field(1100, false), Transform::IDENTITY);
             if let Some(radius) = radius {
                 stage.entity(set).insert(CullingRadius(radius));

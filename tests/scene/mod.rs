@@ -6,6 +6,12 @@
     reason = "a test may panic, and not every test uses every helper"
 )]
 
+pub mod normals;
+mod stages;
+
+#[allow(unused_imports, reason = "not every test draws several scenes")]
+pub use stages::Stages;
+
 use bevy::{
     app::PluginGroupBuilder,
     asset::RenderAssetUsages,
@@ -13,11 +19,15 @@ use bevy::{
     log::LogPlugin,
     prelude::*,
     render::{
-        RenderPlugin,
-        render_resource::{PollType, TextureFormat, TextureUsages},
-        renderer::RenderDevice,
+        RenderApp, RenderPlugin,
+        render_asset::RenderAssets,
+        render_resource::{
+            BufferDescriptor, BufferUsages, CommandEncoderDescriptor, MapMode, PollType,
+            TexelCopyBufferInfo, TexelCopyBufferLayout, TextureFormat, TextureUsages,
+        },
+        renderer::{RenderDevice, RenderQueue},
         settings::WgpuSettings,
-        view::screenshot::{Screenshot, ScreenshotCaptured},
+        texture::GpuImage,
     },
     window::ExitCondition,
     winit::WinitPlugin,
@@ -26,7 +36,6 @@ use bevy_gpu_culling::{prelude::*, render::verify::Verifier};
 use image::RgbaImage;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use std::sync::{Arc, Mutex};
 
 pub const SIZE: UVec2 = UVec2::new(320, 200);
 
@@ -235,33 +244,52 @@ impl Stage {
         self.picture_now()
     }
 
-    /// The picture of the next frame.
-    pub fn picture_now(&mut self) -> RgbaImage {
-        self.picture_in(1)
-    }
-
-    /// The picture of the next frame. It takes this many frames, or more if it comes later. How
-    /// many a screenshot takes depends on when its task runs, so a scene that moves in each frame
-    /// needs more than any screenshot takes.
-    pub fn picture_in(&mut self, frames: usize) -> RgbaImage {
-        let taken: Arc<Mutex<Option<Image>>> = default();
-        let into = taken.clone();
-        self.app
-            .world_mut()
-            .spawn(Screenshot::image(self.target.clone()))
-            .observe(move |captured: On<ScreenshotCaptured>| {
-                *into.lock().unwrap() = Some(captured.image.clone());
-            });
-        for frame in 1..=50 {
+    /// The picture after three more frames, and the report with the counters of the fourth.
+    pub fn picture_and_report(&mut self) -> (RgbaImage, CullingReport) {
+        for _ in 0..3 {
             self.app.update();
-            let has_come = taken.lock().unwrap().is_some();
-            if has_come && frame >= frames {
-                let image = taken.lock().unwrap().take().unwrap();
-                return image.try_into_dynamic().unwrap().to_rgba8();
-            }
             self.wait_for_gpu();
         }
-        panic!("no screenshot arrived");
+        // One of four frames is counted.
+        (self.picture_now(), self.report_in(2))
+    }
+
+    /// The picture of the next frame. Bevy's `Screenshot` would arrive some frames later, and each
+    /// of them would be drawn for nothing.
+    pub fn picture_now(&mut self) -> RgbaImage {
+        self.app.update();
+        let world = self.app.sub_app(RenderApp).world();
+        let images = world.resource::<RenderAssets<GpuImage>>();
+        let texture = &images.get(&self.target).unwrap().texture;
+        let device = world.resource::<RenderDevice>();
+        let (size, row) = (texture.size(), texture.width() * 4);
+        let padded = RenderDevice::align_copy_bytes_per_row(row as usize) as u32;
+        let buffer = device.create_buffer(&BufferDescriptor {
+            label: Some("picture"),
+            size: u64::from(padded * size.height),
+            usage: BufferUsages::COPY_DST | BufferUsages::MAP_READ,
+            mapped_at_creation: false,
+        });
+        let mut encoder = device.create_command_encoder(&CommandEncoderDescriptor::default());
+        let layout = TexelCopyBufferLayout {
+            offset: 0,
+            bytes_per_row: Some(padded),
+            rows_per_image: None,
+        };
+        let into = TexelCopyBufferInfo {
+            buffer: &buffer,
+            layout,
+        };
+        encoder.copy_texture_to_buffer(texture.as_image_copy(), into, size);
+        world.resource::<RenderQueue>().submit([encoder.finish()]);
+        buffer
+            .slice(..)
+            .map_async(MapMode::Read, |read| read.unwrap());
+        self.wait_for_gpu();
+        let bytes = buffer.slice(..).get_mapped_range();
+        let rows = bytes.chunks(padded as usize);
+        let pixels = rows.flat_map(|bytes| &bytes[..row as usize]).copied();
+        RgbaImage::from_raw(size.width, size.height, pixels.collect()).unwrap()
     }
 
     /// Waits for the GPU. On a busy machine, a frame may take longer than any number of updates.
@@ -291,9 +319,14 @@ impl Stage {
         panic!("no verdict arrived");
     }
 
-    /// The app's report with the counters of the current frame.
+    /// The app's report with the counters of the current frame. One of four frames is counted, and
+    /// its counters are in the report two frames later.
     pub fn report(&mut self) -> CullingReport {
-        for _ in 0..8 {
+        self.report_in(6)
+    }
+
+    fn report_in(&mut self, frames: usize) -> CullingReport {
+        for _ in 0..frames {
             self.app.update();
             self.wait_for_gpu();
         }
