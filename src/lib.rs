@@ -41,6 +41,7 @@
 pub mod cull;
 #[cfg(feature = "bevy")]
 pub mod diagnostics;
+mod file_head;
 pub mod instance;
 pub mod meshlet;
 mod parallel;
