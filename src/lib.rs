@@ -24,12 +24,14 @@
 //! | `bevy` | the plugin; without it, the crate is the engine alone | |
 //! | `meshlets` | building, saving and loading [meshes of meshlets](meshlet) and [levels of detail](meshlet::MeshLods) | a C++ compiler, for meshoptimizer |
 //! | `overlay` | [`CullingOverlayPlugin`](prelude::CullingOverlayPlugin): counters in Bevy's diagnostics overlay | Bevy's UI crates |
+//! | `serde` | `Serialize` and `Deserialize` of [`InstanceSet`](instance::InstanceSet) and [`InstanceTransform`](instance::InstanceTransform); files need no feature | |
 //! | `tune` | [`cull::tune`]: thresholds of [`Compaction::Auto`](cull::Compaction::Auto), measured and kept per adapter | a few small crates |
 #![cfg_attr(
     not(all(
         feature = "bevy",
         feature = "meshlets",
         feature = "overlay",
+        feature = "serde",
         feature = "tune"
     )),
     allow(
@@ -80,6 +82,8 @@ pub mod prelude {
 mod documents {
     #[doc = include_str!("../README.md")]
     struct Readme;
+    #[doc = include_str!("../docs/guide/files.md")]
+    struct Files;
     #[doc = include_str!("../docs/guide/getting-started.md")]
     struct GettingStarted;
     #[cfg(feature = "meshlets")]

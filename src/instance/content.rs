@@ -79,3 +79,89 @@ mod serde_impls {
         }
     }
 }
+
+#[cfg(all(test, feature = "serde"))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use crate::instance::{InstanceSet, InstanceTransform, test_sets::line};
+    use glam::{Quat, Vec3};
+    use serde_json::{Value, from_value, json, to_value};
+
+    fn set() -> InstanceSet {
+        let turned = |i: u32| {
+            let at = InstanceTransform::from(Vec3::new(0.1, -1e-7, 3e9) * i as f32);
+            at.with_rotation(Quat::from_rotation_z(i as f32))
+        };
+        InstanceSet::from_transforms((0..20).map(turned)).unwrap()
+    }
+
+    #[test]
+    fn a_set_comes_back_from_text() {
+        let tags = (0..20).map(|i| i << 27).collect();
+        let full = set().with_scales(vec![0.3; 20]).unwrap();
+        let full = full.with_tags(tags).unwrap().keep_previous(true);
+        for set in [set(), full, InstanceSet::new()] {
+            let text = serde_json::to_string(&set).unwrap();
+            let again: InstanceSet = serde_json::from_str(&text).unwrap();
+            assert_eq!(again.packed(), set.packed());
+            assert_eq!((again.scales(), again.tags()), (set.scales(), set.tags()));
+            assert_eq!(again.bounds(), set.bounds());
+            assert_eq!(again.keeps_previous(), set.keeps_previous());
+            // A format without names, too.
+            #[cfg(feature = "meshlets")]
+            {
+                let bytes = postcard::to_extend(&set, Vec::new()).unwrap();
+                let again: InstanceSet = postcard::from_bytes(&bytes).unwrap();
+                assert_eq!(again.packed(), set.packed());
+                assert_eq!((again.scales(), again.tags()), (set.scales(), set.tags()));
+            }
+        }
+    }
+
+    #[test]
+    fn a_set_is_checked_on_the_way_in() {
+        let refused = |change: fn(&mut Value)| {
+            let mut value = to_value(set().with_scales(vec![1.0; 20]).unwrap()).unwrap();
+            change(&mut value);
+            let read = from_value::<InstanceSet>(value);
+            read.err()
+                .map(|error| error.to_string())
+                .unwrap_or_default()
+        };
+        let huge = refused(|set| set["instances"][3]["position"][0] = json!(1e300));
+        assert!(
+            huge.contains("instance 3") && huge.contains("inf"),
+            "{huge}"
+        );
+        let zeroed = refused(|set| set["instances"][4]["rotation"] = json!(0));
+        assert!(zeroed.contains("instance 4: rotation"), "{zeroed}");
+        let negative = refused(|set| set["scales"][5] = json!(-1.0));
+        assert!(negative.contains("instance 5: scale -1"), "{negative}");
+        let short = refused(|set| set["tags"] = json!([1, 2]));
+        assert!(short.contains("2 values for 20 instances"), "{short}");
+        let misspelled = refused(|set| set["tag"] = json!([]));
+        assert!(misspelled.contains("tag"), "{misspelled}");
+    }
+
+    #[test]
+    fn a_set_without_its_data_is_not_written() {
+        let mut released = line(2);
+        drop(released.release());
+        let error = serde_json::to_string(&released).unwrap_err().to_string();
+        assert!(error.contains("MAIN_WORLD"), "{error}");
+    }
+
+    #[test]
+    fn a_transform_may_leave_out_what_is_the_identity() {
+        let transform: InstanceTransform =
+            from_value(json!({ "translation": [1.0, 2.0, 3.0] })).unwrap();
+        assert_eq!(transform, Vec3::new(1.0, 2.0, 3.0).into());
+        let transform = transform
+            .with_rotation(Quat::from_rotation_x(0.3))
+            .with_scale(2.5);
+        let again: InstanceTransform = from_value(to_value(transform).unwrap()).unwrap();
+        assert_eq!(again, transform);
+        assert!(from_value::<InstanceTransform>(json!({ "position": [0, 0, 0] })).is_err());
+    }
+}

@@ -106,7 +106,7 @@ impl InstanceSet {
             if flags & TAGS == 0 { 0 } else { 4 },
         ];
         let sizes = sizes.map(|stride| u64::from(count) * stride);
-        let expected = sizes.iter().sum();
+        let expected: u64 = sizes.iter().sum();
         if arrays.len() as u64 != expected {
             return Err(length((HEAD + COUNT_AND_FLAGS) as u64 + expected));
         }
