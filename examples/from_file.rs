@@ -40,7 +40,7 @@ fn spawn(
     ));
     commands.spawn((
         Camera3d::default(),
-        Transform::from_xyz(16.0, 17.0, 34.0).looking_at(Vec3::new(0.0, 14.0, 0.0), Vec3::Y),
+        Transform::from_xyz(-13.0, 9.0, 45.0).looking_at(Vec3::new(3.0, 13.0, 0.0), Vec3::Y),
     ));
     commands.spawn(common::sun(true));
 }
