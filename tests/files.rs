@@ -154,7 +154,7 @@ fn errors_name_the_file_and_what_to_do() {
     stage.assert_runs("bad files");
 }
 
-/// What a saver writes, the loader reads: data, settings, and where the data is kept.
+/// What a saver writes, the loader reads: data, settings, and which side keeps the data.
 #[test]
 fn a_saved_set_is_loaded_again() {
     let folder = tempfile::tempdir().unwrap();

@@ -88,7 +88,7 @@ fn odd_values_and_many_instances_come_back() {
 
 /// Files are exchanged and stored, so their layout may not change unnoticed.
 #[test]
-fn the_bytes_are_those_of_version_1() {
+fn the_bytes_are_of_version_1() {
     let instance = PackedInstance {
         position: [1.0, -2.0, 0.5],
         rotation: PackedQuat::IDENTITY,
@@ -185,7 +185,7 @@ fn impossible_content_is_named() {
         };
         assert_eq!(found, Some(length));
     }
-    // Values that no set has: those of instance 3.
+    // Values of instance 3 that no set has.
     let instance = |found: Option<InstanceFileError>| match found {
         Some(InstanceFileError::Instance(error)) => error,
         other => panic!("{other:?}"),
