@@ -10,16 +10,21 @@
 //! * [`InstanceOrder`]: the way back from a set ordered by [`InstanceSet::sorted_with_order`].
 //! * [`GpuWritten`]: a set whose instances are written by your compute pass.
 //! * [`InstanceError`]: what was wrong, and at which index.
+//! * [`InstanceSet::to_bytes`], [`InstanceSet::from_bytes`]: the file, versioned and with a
+//!   checksum. [`InstanceFileError`]: what was wrong with it.
 //!
 //! Nothing here depends on the GPU. An instance's index is a `u32`, as in the shaders.
 
 mod bounds;
 mod changes;
 mod channels;
+mod content;
 mod edit;
 #[cfg(test)]
 mod edit_model;
 mod error;
+mod file;
+mod file_error;
 mod gpu_written;
 mod hidden;
 mod ids;
@@ -38,6 +43,7 @@ mod written;
 pub use bounds::InstanceBounds;
 pub use changes::{ChangedRanges, SetChanges};
 pub use error::InstanceError;
+pub use file_error::InstanceFileError;
 pub use gpu_written::GpuWritten;
 pub use ids::InstanceId;
 pub use morton::InstanceOrder;

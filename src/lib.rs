@@ -25,6 +25,7 @@
 //! | `meshlets` | building, saving and loading [meshes of meshlets](meshlet) and [levels of detail](meshlet::MeshLods) | a C++ compiler, for meshoptimizer |
 //! | `overlay` | [`CullingOverlayPlugin`](prelude::CullingOverlayPlugin): counters in Bevy's diagnostics overlay | Bevy's UI crates |
 //! | `picking` | [`InstanceRayCast`](prelude::InstanceRayCast) and [`InstancePickingPlugin`](prelude::InstancePickingPlugin): rays and pointers meet single instances | Bevy's picking crate |
+//! | `serde` | `Serialize` and `Deserialize` of [`InstanceSet`](instance::InstanceSet) and [`InstanceTransform`](instance::InstanceTransform); files need no feature | |
 //! | `tune` | [`cull::tune`]: thresholds of [`Compaction::Auto`](cull::Compaction::Auto), measured and kept per adapter | a few small crates |
 #![cfg_attr(
     not(all(
@@ -32,6 +33,7 @@
         feature = "meshlets",
         feature = "overlay",
         feature = "picking",
+        feature = "serde",
         feature = "tune"
     )),
     allow(
@@ -43,6 +45,7 @@
 pub mod cull;
 #[cfg(feature = "bevy")]
 pub mod diagnostics;
+mod file_head;
 pub mod instance;
 pub mod meshlet;
 mod parallel;
@@ -85,6 +88,8 @@ pub mod prelude {
 mod documents {
     #[doc = include_str!("../README.md")]
     struct Readme;
+    #[doc = include_str!("../docs/guide/files.md")]
+    struct Files;
     #[doc = include_str!("../docs/guide/getting-started.md")]
     struct GettingStarted;
     #[cfg(feature = "meshlets")]

@@ -23,11 +23,11 @@ mod data;
 mod error;
 #[cfg(feature = "meshlets")]
 mod file;
-#[cfg(feature = "meshlets")]
-mod head;
 mod levels;
 #[cfg(feature = "meshlets")]
 mod lods;
+#[cfg(feature = "meshlets")]
+mod payload;
 mod settings;
 #[cfg(feature = "meshlets")]
 mod simplify;

@@ -38,7 +38,6 @@ mod draw_slots;
 mod entity_uniforms;
 mod expanded;
 mod extract;
-#[cfg(feature = "meshlets")]
 mod files;
 mod gpu;
 mod gpu_written;
@@ -54,6 +53,7 @@ pub(crate) mod plugin;
 mod prepare;
 mod record;
 mod report;
+mod set_asset;
 mod set_draws;
 mod set_meshes;
 mod settings;
@@ -81,6 +81,7 @@ pub use occlusion::{InstanceOcclusion, NoOcclusionCulling};
 #[cfg(feature = "picking")]
 pub use picking::{InstanceHit, InstancePickingPlugin, InstancePickingSettings, InstanceRayCast};
 pub use report::{CullingReport, LevelReport, MeshletReport, OcclusionReport, ViewReport};
+pub use set_asset::{InstanceSetLoader, InstanceSetLoaderSettings, InstanceSetSaver};
 pub use settings::{GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems};
 pub use tuning::TuningSource;
 pub use upload::InstanceUploadProgress;

@@ -1,5 +1,6 @@
 //! The data of a set: one array per channel, all of the same length, and their bounding box.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::hidden::Hidden;
@@ -289,6 +290,21 @@ impl Channels {
         if was_hidden {
             self.hidden.hide(at, &mut self.instances[at]);
         }
+    }
+
+    /// The packed instances as they are when all are shown.
+    pub(super) fn shown(&self) -> Cow<'_, [PackedInstance]> {
+        if self.hidden.is_empty() {
+            return Cow::Borrowed(&self.instances);
+        }
+        let mut shown = self.instances.clone();
+        self.hidden.clone().show_all(&mut shown);
+        Cow::Owned(shown)
+    }
+
+    /// Hides an instance. Returns false if it was hidden.
+    pub(super) fn hide(&mut self, at: usize) -> bool {
+        self.hidden.hide(at, &mut self.instances[at])
     }
 
     /// Shows an instance. Returns false if it was not hidden.

@@ -148,6 +148,18 @@ pub enum InstanceError {
         /// [`InstanceSet::MAX_LEN`](super::InstanceSet::MAX_LEN).
         limit: usize,
     },
+    /// A list of indices is not an order: an index is there twice or does not exist.
+    #[error(
+        "entry {at} of the order is {index}, which is there twice or not below the length {len}; give each index once"
+    )]
+    NotAnOrder {
+        /// Position in the list.
+        at: usize,
+        /// The index at that position.
+        index: u32,
+        /// Length of the list.
+        len: usize,
+    },
     /// The set's data was dropped on the CPU after its upload.
     #[error(
         "the set's instances were dropped on the CPU after their upload; keep MAIN_WORLD in its asset_usage to edit them, or replace the set with a new one"
@@ -168,7 +180,7 @@ mod tests {
             max: Vec3::ZERO,
             max_scale: 7.5,
         };
-        let cases: [(InstanceError, &[&str]); 14] = [
+        let cases: [(InstanceError, &[&str]); 15] = [
             (
                 InstanceError::NonFinitePosition {
                     index: 7,
@@ -246,6 +258,14 @@ mod tests {
                 &["9 live", "the 4", "larger capacity"],
             ),
             (InstanceError::InvalidBounds { bounds }, &["7.5", "finite"]),
+            (
+                InstanceError::NotAnOrder {
+                    at: 3,
+                    index: 9,
+                    len: 4,
+                },
+                &["entry 3", "is 9", "length 4", "once"],
+            ),
         ];
         for (error, parts) in cases {
             let text = error.to_string();

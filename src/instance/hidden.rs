@@ -118,8 +118,7 @@ impl InstanceSet {
     /// ```
     pub fn hide(&mut self, index: u32) -> Result<(), InstanceError> {
         let at = self.check_index(index)?;
-        let channels = &mut self.channels;
-        if channels.hidden.hide(at, &mut channels.instances[at]) {
+        if self.channels.hide(at) {
             let revision = self.log.begin();
             self.log.instances.mark(at..at + 1, revision);
         }

@@ -3,7 +3,7 @@
 use glam::Vec3;
 use std::sync::OnceLock;
 
-use super::{InstanceBounds, PackedInstance};
+use super::{InstanceBounds, InstanceError, PackedInstance};
 use crate::parallel;
 
 /// Number of bits per axis; three axes fill 63 bits.
@@ -40,6 +40,26 @@ impl PartialEq for InstanceOrder {
 impl Eq for InstanceOrder {}
 
 impl InstanceOrder {
+    /// The order that [`as_slice`](Self::as_slice) gave, for example from a file beside the set's.
+    ///
+    /// # Errors
+    ///
+    /// [`InstanceError::NotAnOrder`] unless each index below the length is there once.
+    pub fn from_originals(originals: Vec<u32>) -> Result<Self, InstanceError> {
+        let len = originals.len();
+        let mut seen = vec![false; len];
+        for (at, &index) in originals.iter().enumerate() {
+            match seen.get_mut(index as usize) {
+                Some(seen) if !*seen => *seen = true,
+                _ => return Err(InstanceError::NotAnOrder { at, index, len }),
+            }
+        }
+        Ok(Self {
+            originals,
+            sorted: OnceLock::new(),
+        })
+    }
+
     /// The caller's index of the instance that is now at `sorted`.
     ///
     /// # Panics
@@ -216,6 +236,26 @@ mod tests {
                 Vec3::ZERO,
             ]));
             assert_eq!(order.as_slice(), [1, 2, 0], "size {size}");
+        }
+    }
+
+    #[test]
+    fn an_order_comes_back_from_its_slice() {
+        let points = at(&[Vec3::X * 9.0, Vec3::ZERO, Vec3::X]);
+        let order = InstanceOrder::along_curve(&points);
+        let again = InstanceOrder::from_originals(order.as_slice().to_vec());
+        assert_eq!(again.as_ref(), Ok(&order));
+        assert_eq!(again.map(|order| order.sorted(0)), Ok(2));
+        assert_eq!(
+            InstanceOrder::from_originals(vec![]),
+            Ok(InstanceOrder::default())
+        );
+        for (originals, at) in [(vec![0, 2, 2], 2), (vec![0, 3, 1], 1), (vec![u32::MAX], 0)] {
+            let (index, len) = (originals[at], originals.len());
+            assert_eq!(
+                InstanceOrder::from_originals(originals),
+                Err(InstanceError::NotAnOrder { at, index, len })
+            );
         }
     }
 

@@ -25,6 +25,7 @@ use super::PackedQuat;
 /// assert_eq!(bytemuck::bytes_of(&instance).len(), 16);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(C)]
 pub struct PackedInstance {
     /// Position in the set's local space. Must be finite.

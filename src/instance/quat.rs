@@ -42,6 +42,7 @@ const STEPS: i32 = 511;
 /// assert_eq!(PackedQuat::encode(Quat::IDENTITY).decode(), Quat::IDENTITY);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Pod, Zeroable)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(transparent)]
 pub struct PackedQuat(u32);
 

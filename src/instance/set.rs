@@ -310,7 +310,7 @@ impl InstanceSet {
         channels.measure();
         for old in hidden {
             let at = order.sorted(old) as usize;
-            channels.hidden.hide(at, &mut channels.instances[at]);
+            channels.hide(at);
         }
         let sorted = Self {
             channels,

@@ -36,6 +36,11 @@ const MIN_AXIS_LENGTH: f32 = 1e-18;
 /// assert_eq!(instance, InstanceTransform::from(Vec3::X).with_scale(2.0));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default, deny_unknown_fields)
+)]
 pub struct InstanceTransform {
     /// Position in the set's local space.
     pub translation: Vec3,

@@ -3,8 +3,10 @@
 //! The payload is: vertex count, attributes, indices, meshlets, levels.
 
 use super::{
-    Meshlet, MeshletError, MeshletLevel, MeshletMesh, NormalCone, VertexAttribute, head::FileKind,
+    Meshlet, MeshletError, MeshletLevel, MeshletMesh, NormalCone, VertexAttribute,
+    payload::MeshFile,
 };
+use crate::file_head::FileKind;
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -14,9 +16,11 @@ pub const EXTENSION: &str = "meshlets";
 /// Version of the files that this build writes; it reads no other version.
 pub const VERSION: u32 = 2;
 
-const FILE: FileKind = FileKind {
-    magic: *b"GPUMSHLT",
-    version: VERSION,
+const FILE: MeshFile = MeshFile {
+    kind: FileKind {
+        magic: *b"GPUMSHLT",
+        version: VERSION,
+    },
     foreign: |found| MeshletError::NotMeshlets { found },
 };
 
@@ -112,7 +116,10 @@ impl MeshletMesh {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meshlet::{LodSettings, MeshData, MeshletSettings, head::HEAD};
+    use crate::{
+        file_head::HEAD,
+        meshlet::{LodSettings, MeshData, MeshletSettings},
+    };
 
     fn mesh() -> Result<MeshletMesh, MeshletError> {
         let points: Vec<_> = (0..300)
@@ -179,8 +186,8 @@ mod tests {
         assert_eq!(
             MeshletMesh::from_bytes(&long).err(),
             Some(MeshletError::Length {
-                found: good.len() as u64 - 23,
-                expected: good.len() as u64 - 24
+                found: good.len() as u64 + 1,
+                expected: good.len() as u64
             })
         );
         let foreign = MeshletMesh::from_bytes(b"\x89PNG\r\n\x1a\n and so on").err();

@@ -5,8 +5,9 @@
 use super::{
     LodSettings, MeshData, MeshletError, SimplifiedMesh, VertexAttribute,
     data::{check_attributes, check_indices},
-    head::FileKind,
+    payload::MeshFile,
 };
+use crate::file_head::FileKind;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -27,9 +28,11 @@ pub struct MeshLods {
     levels: Vec<SimplifiedMesh>,
 }
 
-const FILE: FileKind = FileKind {
-    magic: *b"GPUMLODS",
-    version: MeshLods::VERSION,
+const FILE: MeshFile = MeshFile {
+    kind: FileKind {
+        magic: *b"GPUMLODS",
+        version: MeshLods::VERSION,
+    },
     foreign: |found| MeshletError::NotLods { found },
 };
 
@@ -138,7 +141,7 @@ impl MeshLods {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meshlet::head::HEAD;
+    use crate::file_head::HEAD;
     use glam::Vec3;
     use proptest::prelude::*;
 

@@ -23,6 +23,7 @@ use super::{
     prepare::prepare_culling,
     record::record_culling,
     report::{CullingReport, ReportInbox, finish_culling, receive_report},
+    set_asset::InstanceSetLoader,
     set_draws::SetDraws,
     settings::{GpuCullingSettings, GpuCullingSystems},
     upload::{InstanceUploadProgress, UploadInbox, receive_uploads},
@@ -71,6 +72,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
     }
     app.insert_resource(Installed);
     app.init_asset::<InstanceSet>()
+        .register_asset_loader(InstanceSetLoader)
         .register_type::<GpuInstances>()
         .register_type::<CullingRadius>()
         .register_type::<FreezeCulling>()

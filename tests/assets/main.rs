@@ -3,7 +3,8 @@
 //! * `tree`: `tree.glb`, a glTF file (`glb`) of two meshes, four materials and nodes with
 //!   transforms.
 //! * `boulder`: `boulder.meshlets`, a mesh of meshlets.
-//! * `shape`: what both are made of.
+//! * `tower`: `tower.instances`, a set.
+//! * `shape`: what they are made of.
 //!
 //! Nothing here calls `sin` or its kin, whose last bits differ between systems: the files are the
 //! same everywhere. `cargo xtask assets` writes them.
@@ -13,6 +14,7 @@
 mod boulder;
 mod glb;
 mod shape;
+mod tower;
 mod tree;
 
 use bevy::{
@@ -32,6 +34,7 @@ use std::{
 
 const TREE: &str = "tree.glb";
 const BOULDER: &str = "boulder.meshlets";
+const TOWER: &str = "tower.instances";
 
 /// Compares a file with what is generated, or writes it if `UPDATE_ASSETS` is set.
 fn check(name: &str, generated: &[u8]) {
@@ -64,6 +67,13 @@ fn the_boulder_is_what_is_generated() {
     let bytes = boulder::file();
     assert!(bytes.len() < 300_000, "{} bytes", bytes.len());
     check(BOULDER, &bytes);
+}
+
+#[test]
+fn the_tower_is_what_is_generated() {
+    let bytes = tower::file();
+    assert!(bytes.len() < 100_000, "{} bytes", bytes.len());
+    check(TOWER, &bytes);
 }
 
 /// An app that loads assets and draws nothing.
@@ -149,6 +159,16 @@ fn bevy_loads_the_tree() {
     });
     assert_eq!(primitives, [1, 3]);
     assert!((300..900).contains(&triangles), "{triangles} triangles");
+}
+
+#[test]
+fn the_plugin_loads_the_tower() {
+    let mut app = app();
+    let tower: Handle<InstanceSet> = load(&mut app, TOWER);
+    let sets = app.world().resource::<Assets<InstanceSet>>();
+    let tower = sets.get(&tower).unwrap();
+    assert!((3_000..5_000).contains(&tower.len()), "{}", tower.len());
+    assert!(tower.has_scales() && !tower.has_tags());
 }
 
 #[test]

@@ -42,7 +42,8 @@ impl AssetLoader for MeshLodsLoader {
         (): &(),
         _: &mut LoadContext<'_>,
     ) -> Result<MeshLods, MeshletError> {
-        MeshLods::from_bytes(&files::read(reader).await?)
+        let bytes = files::read(reader).await.map_err(MeshletError::Io)?;
+        MeshLods::from_bytes(&bytes)
     }
 
     fn extensions(&self) -> &[&str] {
@@ -68,6 +69,7 @@ impl AssetSaver for MeshLodsSaver {
         (): &(),
         _: AssetPath<'_>,
     ) -> Result<(), MeshletError> {
-        files::write(writer, &asset.to_bytes()?).await
+        let written = files::write(writer, &asset.to_bytes()?).await;
+        written.map_err(MeshletError::Io)
     }
 }

@@ -29,7 +29,8 @@ impl AssetLoader for MeshletMeshLoader {
         (): &(),
         _: &mut LoadContext<'_>,
     ) -> Result<MeshletMesh, MeshletError> {
-        MeshletMesh::from_bytes(&files::read(reader).await?)
+        let bytes = files::read(reader).await.map_err(MeshletError::Io)?;
+        MeshletMesh::from_bytes(&bytes)
     }
 
     fn extensions(&self) -> &[&str] {
@@ -55,6 +56,7 @@ impl AssetSaver for MeshletMeshSaver {
         (): &(),
         _: AssetPath<'_>,
     ) -> Result<(), MeshletError> {
-        files::write(writer, &asset.to_bytes()?).await
+        let written = files::write(writer, &asset.to_bytes()?).await;
+        written.map_err(MeshletError::Io)
     }
 }

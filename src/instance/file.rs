@@ -1,0 +1,161 @@
+//! The file of a set.
+//!
+//! The payload is:
+//!
+//! | bytes | content |
+//! | --- | --- |
+//! | 4 | number of instances, little-endian like all numbers |
+//! | 4 | flags: 1 for scales, 2 for tags, 4 if the set keeps previous places, 8 if instances are hidden |
+//! | 16 per instance | position, three `f32`; rotation, [`PackedQuat`](super::PackedQuat) |
+//! | 4 per instance, if flagged | scales, `f32` |
+//! | 4 per instance, if flagged | tags, `u32` |
+//! | 4 per hidden instance, if flagged | indices of hidden instances, `u32` |
+
+use super::content::Content;
+use super::{InstanceFileError, InstanceSet, PackedInstance};
+use crate::file_head::{FileKind, HEAD};
+use bytemuck::Pod;
+use std::borrow::Cow;
+
+const FILE: FileKind = FileKind {
+    magic: *b"GPUINSTS",
+    version: InstanceSet::FILE_VERSION,
+};
+
+/// Size of count and flags, in bytes.
+const COUNT_AND_FLAGS: usize = 8;
+const SCALES: u32 = 1;
+const TAGS: u32 = 2;
+const PREVIOUS: u32 = 4;
+const HIDDEN: u32 = 8;
+
+impl InstanceSet {
+    /// File name extension.
+    pub const FILE_EXTENSION: &str = "instances";
+    /// Version of the files that this build writes; it reads no other version.
+    pub const FILE_VERSION: u32 = 1;
+
+    /// The bytes of a file: 32, and 16 per instance, 4 more with scales, 4 more with tags, 4
+    /// per hidden instance. All instances and channels come back bit by bit, in the same order;
+    /// ids do not.
+    ///
+    /// # Errors
+    ///
+    /// [`InstanceFileError::Released`] and [`InstanceFileError::GpuWritten`]: the data is not on the
+    /// CPU.
+    ///
+    /// ```
+    /// use bevy_gpu_culling::instance::InstanceSet;
+    /// use glam::Vec3;
+    ///
+    /// let set = InstanceSet::from_transforms([Vec3::X * 9.0, Vec3::ZERO])?.sorted();
+    /// let bytes = set.to_bytes()?;
+    /// assert_eq!(InstanceSet::from_bytes(&bytes)?.packed(), set.packed());
+    /// # Ok::<(), bevy_gpu_culling::instance::InstanceFileError>(())
+    /// ```
+    pub fn to_bytes(&self) -> Result<Vec<u8>, InstanceFileError> {
+        let content = Content::of(self)?;
+        let mut flags = 0;
+        let mut stride = size_of::<PackedInstance>();
+        for (has_it, flag) in [
+            (content.scales.is_some(), SCALES),
+            (content.tags.is_some(), TAGS),
+        ] {
+            if has_it {
+                flags |= flag;
+                stride += 4;
+            }
+        }
+        if content.keep_previous {
+            flags |= PREVIOUS;
+        }
+        if !content.hidden.is_empty() {
+            flags |= HIDDEN;
+        }
+        let len = content.instances.len();
+        let size = COUNT_AND_FLAGS + len * stride + content.hidden.len() * 4;
+        FILE.write(size, |mut bytes| {
+            append(&mut bytes, &[len as u32, flags]);
+            append(&mut bytes, &content.instances);
+            append(&mut bytes, content.scales.as_deref().unwrap_or_default());
+            append(&mut bytes, content.tags.as_deref().unwrap_or_default());
+            append(&mut bytes, &content.hidden);
+            Ok(bytes)
+        })
+    }
+
+    /// The set that [`Self::to_bytes`] wrote. It is a new set: its [`revision`](Self::revision) is
+    /// 1, its bounds are tight, and its data is kept on the CPU.
+    ///
+    /// # Errors
+    ///
+    /// [`InstanceFileError`]: the file is foreign, of another version, damaged or cut off. For a
+    /// file of another tool, also every error of [`Self::from_packed`] and [`Self::with_scales`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, InstanceFileError> {
+        let payload = FILE.payload(bytes)?;
+        let length = |expected: u64| InstanceFileError::Length {
+            found: bytes.len() as u64,
+            expected,
+        };
+        let Some((numbers, arrays)) = payload.split_at_checked(COUNT_AND_FLAGS) else {
+            return Err(length((HEAD + COUNT_AND_FLAGS) as u64));
+        };
+        let numbers: Vec<u32> = array(numbers);
+        let (count, flags) = (numbers[0], numbers[1]);
+        let unknown = flags & !(SCALES | TAGS | PREVIOUS | HIDDEN);
+        if unknown != 0 {
+            return Err(InstanceFileError::UnknownParts { flags: unknown });
+        }
+        // Before any memory is asked for. 64 bits hold the size of any count.
+        let sizes = [
+            size_of::<PackedInstance>() as u64,
+            if flags & SCALES == 0 { 0 } else { 4 },
+            if flags & TAGS == 0 { 0 } else { 4 },
+        ];
+        let sizes = sizes.map(|stride| u64::from(count) * stride);
+        let expected: u64 = sizes.iter().sum();
+        let rest = (arrays.len() as u64).checked_sub(expected);
+        let is_allowed = |rest: &u64| match flags & HIDDEN {
+            0 => *rest == 0,
+            _ => rest.is_multiple_of(4) && *rest <= u64::from(count) * 4,
+        };
+        if !rest.is_some_and(|rest| is_allowed(&rest)) {
+            return Err(length((HEAD + COUNT_AND_FLAGS) as u64 + expected));
+        }
+        let (instances, channels) = arrays.split_at(sizes[0] as usize);
+        let (scales, channels) = channels.split_at(sizes[1] as usize);
+        let (tags, hidden) = channels.split_at(sizes[2] as usize);
+        let content = Content {
+            instances: Cow::Owned(array(instances)),
+            scales: (flags & SCALES != 0).then(|| Cow::Owned(array(scales))),
+            tags: (flags & TAGS != 0).then(|| Cow::Owned(array(tags))),
+            hidden: array(hidden),
+            keep_previous: flags & PREVIOUS != 0,
+        };
+        Ok(content.into_set()?)
+    }
+}
+
+/// Appends values that are made of 32-bit words.
+fn append<T: Pod>(bytes: &mut Vec<u8>, values: &[T]) {
+    if cfg!(target_endian = "little") {
+        bytes.extend_from_slice(bytemuck::cast_slice(values));
+    } else {
+        let words: &[u32] = bytemuck::cast_slice(values);
+        bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    }
+}
+
+/// The values that [`append`] wrote; `bytes` has a whole number of them, at any alignment.
+fn array<T: Pod>(bytes: &[u8]) -> Vec<T> {
+    let mut values: Vec<T> = bytemuck::pod_collect_to_vec(bytes);
+    if cfg!(target_endian = "big") {
+        for word in bytemuck::cast_slice_mut::<T, u32>(&mut values) {
+            *word = u32::from_le(*word);
+        }
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests;
