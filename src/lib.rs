@@ -69,8 +69,9 @@ pub mod prelude {
     pub use crate::render::{
         CullingRadius, CullingReport, FreezeCulling, GpuCullingPlugin, GpuCullingSettings,
         GpuCullingSystems, GpuInstances, InstanceImpostor, InstanceLod, InstanceLods,
-        InstanceMeshUniforms, InstanceOcclusion, InstanceUploadProgress, InstanceVisibilityRange,
-        LodMesh, NoInstanceSorting, NoOcclusionCulling, TuningSource,
+        InstanceMeshUniforms, InstanceOcclusion, InstanceTint, InstanceTintPlugin,
+        InstanceUploadProgress, InstanceVisibilityRange, LodMesh, NoInstanceSorting,
+        NoOcclusionCulling, TintedMaterial, TuningSource,
     };
 }
 
@@ -92,4 +93,6 @@ mod documents {
     struct GpuWritten;
     #[doc = include_str!("../docs/guide/meshlets.md")]
     struct Meshlets;
+    #[doc = include_str!("../docs/guide/materials-and-shaders.md")]
+    struct MaterialsAndShaders;
 }

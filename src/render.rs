@@ -22,6 +22,7 @@
 //! 8. `report`: the counters of an earlier frame, for `diagnostics`.
 //!
 //! `culler` holds the engine, `settings` what the app chooses. `plugin` adds everything to the app.
+//! `tint` is a material for sets and meshes, with a plugin of its own.
 //! No file imports one that imports it: resources lie below the systems that use them.
 
 mod bindings;
@@ -53,6 +54,7 @@ mod report;
 mod set_draws;
 mod set_meshes;
 mod settings;
+mod tint;
 mod tuning;
 mod upload;
 pub mod verify;
@@ -76,6 +78,7 @@ pub use meshlets::{
 pub use occlusion::{InstanceOcclusion, NoOcclusionCulling};
 pub use report::{CullingReport, LevelReport, MeshletReport, OcclusionReport, ViewReport};
 pub use settings::{GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems};
+pub use tint::{InstanceTint, InstanceTintPlugin, TintedMaterial};
 pub use tuning::TuningSource;
 pub use upload::InstanceUploadProgress;
 pub use views::ViewKind;
