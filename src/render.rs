@@ -22,7 +22,7 @@
 //! 8. `report`: the counters of an earlier frame, for `diagnostics`.
 //!
 //! `culler` holds the engine, `settings` what the app chooses. `plugin` adds everything to the app.
-//! `tint` is a material for sets and meshes, with a plugin of its own.
+//! `tint` is a material for sets and meshes, with its own plugin.
 //! No file imports one that imports it: resources lie below the systems that use them.
 
 mod bindings;

@@ -39,7 +39,8 @@ fn fragment(
     visibility_range_dither(in.position, in.visibility_range_dither);
 #endif
     var pbr_input = pbr_input_from_standard_material(in, is_front);
-    pbr_input.material.base_color = alpha_discard(pbr_input.material, pbr_input.material.base_color);
+    let material = pbr_input.material;
+    pbr_input.material.base_color = alpha_discard(material, material.base_color);
     apply_decals(&pbr_input);
 
 #ifdef PREPASS_PIPELINE
@@ -55,7 +56,7 @@ fn fragment(
 #endif
 
 #ifdef OIT_ENABLED
-    let alpha_mode = pbr_input.material.flags & pbr_types::STANDARD_MATERIAL_FLAGS_ALPHA_MODE_RESERVED_BITS;
+    let alpha_mode = material.flags & pbr_types::STANDARD_MATERIAL_FLAGS_ALPHA_MODE_RESERVED_BITS;
     if alpha_mode != pbr_types::STANDARD_MATERIAL_FLAGS_ALPHA_MODE_OPAQUE {
         // Drawn when order-independent transparency is resolved.
         oit_draw(in.position, out.color);

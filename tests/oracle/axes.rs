@@ -172,5 +172,5 @@ pub const COMBINATIONS: &[Combination] = &[
     c(Pass::Deferred,        OFF,   Light::None,        Matter::Tinted,         Eye::Perspective),
     c(Pass::MaskPrepass,     OFF,   Light::Directional, Matter::Tinted,         Eye::Perspective),
     c(Pass::AlphaToCoverage, FOUR,  Light::None,        Matter::Tinted,         Eye::Perspective),
-    c(Pass::Blend,           OFF,   Light::Directional, Matter::Tinted,         Eye::Perspective),
+    c(Pass::Blend,           OFF,   Light::Spot,        Matter::Tinted,         Eye::Perspective),
 ];

@@ -1,4 +1,4 @@
-//! Instances with colors of their own, as sets and meshes with `TintedMaterial`, and as entities
+//! Instances with their own colors, as sets and meshes with `TintedMaterial`, and as entities
 //! that each have a `StandardMaterial` of the multiplied color.
 
 use crate::scene::{How, Stage};
