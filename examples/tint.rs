@@ -11,13 +11,12 @@ use bevy_gpu_culling::prelude::*;
 const BRUSHES: u32 = 7;
 /// Radius of a brush, in instances.
 const RADIUS: i32 = 2;
-/// Frames before the picture without a window.
-const PAINTED_FRAMES: u32 = 70;
+/// Steps of the first frame. Later frames take one.
+const FIRST_STEPS: u32 = 100;
 
 fn main() -> AppExit {
     common::run(|app| {
         app.add_plugins(InstanceTintPlugin)
-            .insert_resource(common::Busy(true))
             .add_systems(Startup, spawn)
             .add_systems(Update, paint);
     })
@@ -57,30 +56,35 @@ fn spawn(
 fn paint(
     instances: Single<&GpuInstances>,
     mut sets: ResMut<Assets<InstanceSet>>,
-    mut busy: ResMut<common::Busy>,
-    mut frame: Local<u32>,
+    mut painted: Local<u32>,
 ) -> Result {
     let Some(mut set) = sets.get_mut(&instances.0) else {
         return Ok(());
     };
     let side = set.len().isqrt() as i32;
-    for brush in 0..BRUSHES {
-        let hue = brush as f32 * 360.0 / BRUSHES as f32;
-        let tag = InstanceTint::tag(Hsla::hsl(hue, 0.85, 0.55));
-        let along = *frame as f32 * 0.025 + brush as f32 * 2.1;
-        let place = Vec2::new((along * 1.3).sin() * 26.0, (along * 0.8).cos() * 20.0);
-        let center = place.as_ivec2() + side / 2;
-        for offset in -RADIUS..=RADIUS {
-            for row in -RADIUS..=RADIUS {
-                let at = center + IVec2::new(offset, row);
-                let is_round = offset * offset + row * row <= RADIUS * RADIUS;
-                if is_round && at.min_element() >= 0 && at.max_element() < side {
-                    set.set_tag((at.y * side + at.x) as u32, tag)?;
-                }
+    let steps = if *painted == 0 { FIRST_STEPS } else { 1 };
+    for step in *painted..*painted + steps {
+        for brush in 0..BRUSHES {
+            let along = step as f32 * 0.025 + brush as f32 * 2.1;
+            let place = Vec2::new((along * 1.3).sin() * 26.0, (along * 0.8).cos() * 20.0);
+            let hue = brush as f32 * 360.0 / BRUSHES as f32;
+            let tag = InstanceTint::tag(Hsla::hsl(hue, 0.85, 0.55));
+            for index in disc(place.as_ivec2() + side / 2, side) {
+                set.set_tag(index, tag)?;
             }
         }
     }
-    *frame += 1;
-    busy.0 = *frame < PAINTED_FRAMES;
+    *painted += steps;
     Ok(())
+}
+
+/// The instances around a place of the field.
+fn disc(center: IVec2, side: i32) -> impl Iterator<Item = u32> {
+    let offsets =
+        (-RADIUS..=RADIUS).flat_map(|y| (-RADIUS..=RADIUS).map(move |x| IVec2::new(x, y)));
+    offsets
+        .filter(|offset| offset.length_squared() <= RADIUS * RADIUS)
+        .map(move |offset| center + offset)
+        .filter(move |at| at.min_element() >= 0 && at.max_element() < side)
+        .map(move |at| (at.y * side + at.x) as u32)
 }

@@ -171,6 +171,6 @@ pub const COMBINATIONS: &[Combination] = &[
     c(Pass::FullPrepass,     OFF,   Light::None,        Matter::Tinted,         Eye::Perspective),
     c(Pass::Deferred,        OFF,   Light::None,        Matter::Tinted,         Eye::Perspective),
     c(Pass::MaskPrepass,     OFF,   Light::Directional, Matter::Tinted,         Eye::Perspective),
-    c(Pass::AlphaToCoverage, FOUR,  Light::None,        Matter::Tinted,         Eye::Perspective),
+    c(Pass::AlphaToCoverage, FOUR,  Light::None,        Matter::TintedVertexColors, Eye::Perspective),
     c(Pass::Blend,           OFF,   Light::Spot,        Matter::Tinted,         Eye::Perspective),
 ];

@@ -117,9 +117,8 @@ impl Combination {
             }
             Matter::Tinted | Matter::TintedVertexColors => {
                 let base = self.standard(stage);
-                // Blended instances are sorted within a set. For coverage, Bevy derives alpha, and
-                // software Vulkan reads tag 0 from Bevy's buffer in helper invocations.
-                let is_one_set = matches!(self.pass, Pass::Blend | Pass::AlphaToCoverage);
+                // Blended instances are sorted within a set.
+                let is_one_set = self.pass == Pass::Blend;
                 tinted::spawn(stage, &set, (mesh, base), at, is_one_set)
             }
             _ => {
