@@ -74,8 +74,9 @@ pub mod prelude {
     pub use crate::render::{
         CullingRadius, CullingReport, FreezeCulling, GpuCullingPlugin, GpuCullingSettings,
         GpuCullingSystems, GpuInstances, InstanceImpostor, InstanceLod, InstanceLods,
-        InstanceMeshUniforms, InstanceOcclusion, InstanceUploadProgress, InstanceVisibilityRange,
-        LodMesh, NoInstanceSorting, NoOcclusionCulling, TuningSource,
+        InstanceMeshUniforms, InstanceOcclusion, InstanceTint, InstanceTintPlugin,
+        InstanceUploadProgress, InstanceVisibilityRange, LodMesh, NoInstanceSorting,
+        NoOcclusionCulling, TintedMaterial, TuningSource,
     };
     #[cfg(feature = "picking")]
     pub use crate::render::{
@@ -103,4 +104,6 @@ mod documents {
     struct GpuWritten;
     #[doc = include_str!("../docs/guide/meshlets.md")]
     struct Meshlets;
+    #[doc = include_str!("../docs/guide/materials-and-shaders.md")]
+    struct MaterialsAndShaders;
 }

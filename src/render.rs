@@ -24,6 +24,7 @@
 //! `picking` casts rays at instances, on the CPU.
 //!
 //! `culler` holds the engine, `settings` what the app chooses. `plugin` adds everything to the app.
+//! `tint` is a material for sets and meshes, with its own plugin.
 //! No file imports one that imports it: resources lie below the systems that use them.
 
 mod bindings;
@@ -57,6 +58,7 @@ mod set_asset;
 mod set_draws;
 mod set_meshes;
 mod settings;
+mod tint;
 mod tuning;
 mod upload;
 pub mod verify;
@@ -83,6 +85,7 @@ pub use picking::{InstanceHit, InstancePickingPlugin, InstancePickingSettings, I
 pub use report::{CullingReport, LevelReport, MeshletReport, OcclusionReport, ViewReport};
 pub use set_asset::{InstanceSetLoader, InstanceSetLoaderSettings, InstanceSetSaver};
 pub use settings::{GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems};
+pub use tint::{InstanceTint, InstanceTintPlugin, TintedMaterial};
 pub use tuning::TuningSource;
 pub use upload::InstanceUploadProgress;
 pub use views::ViewKind;

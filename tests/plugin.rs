@@ -10,8 +10,12 @@ use bevy::{
     asset::RenderAssetUsages,
     log::LogPlugin,
     mesh::{MeshPlugin, PrimitiveTopology, VertexAttributeValues, skinning::SkinnedMesh},
+    pbr::PreparedMaterial,
     prelude::*,
-    render::{RenderPlugin, settings::WgpuSettings},
+    render::{
+        RenderApp, RenderPlugin, erased_render_asset::ErasedRenderAssets,
+        pipelined_rendering::PipelinedRenderingPlugin, settings::WgpuSettings,
+    },
     window::ExitCondition,
     winit::WinitPlugin,
 };
@@ -125,6 +129,42 @@ fn an_app_without_assets_meshes_or_renderer_runs() {
     };
     app.add_plugins((headless().set(render), GpuCullingPlugin::default()));
     run(&mut app);
+}
+
+/// Whether the renderer has a material of a mesh.
+fn is_prepared(app: &App, material: &Handle<TintedMaterial>) -> bool {
+    let world = app.sub_app(RenderApp).world();
+    let prepared = world.resource::<ErasedRenderAssets<PreparedMaterial>>();
+    prepared.get(material.id()).is_some()
+}
+
+#[test]
+fn the_plugin_of_tints_may_come_first_or_alone() {
+    let log = Log::start();
+    for first in [true, false] {
+        let group = headless().build().disable::<PipelinedRenderingPlugin>();
+        let mut app = App::new();
+        if first {
+            app.add_plugins((InstanceTintPlugin, group));
+        } else {
+            app.add_plugins((group, InstanceTintPlugin));
+        }
+        app.finish();
+        app.cleanup();
+        let mut materials = app.world_mut().resource_mut::<Assets<TintedMaterial>>();
+        let material = materials.add(InstanceTint::material(Color::WHITE));
+        for _ in 0..3 {
+            app.update();
+        }
+        assert!(is_prepared(&app, &material), "the plugin first: {first}");
+    }
+    assert_eq!(log.lines(), Vec::<String>::new());
+
+    let mut app = App::new();
+    let more = (AssetPlugin::default(), InstanceTintPlugin);
+    app.add_plugins((MinimalPlugins, more));
+    run(&mut app);
+    log.assert_once(&["InstanceTintPlugin", "no PbrPlugin", "DefaultPlugins"]);
 }
 
 /// A mesh whose positions are two floats instead of three.

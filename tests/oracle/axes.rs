@@ -12,6 +12,8 @@ pub enum Pass {
     FullPrepass,
     Deferred,
     Mask,
+    /// A mask, with prepasses of depth, normals and motion vectors.
+    MaskPrepass,
     AlphaToCoverage,
     /// The set is in no order: it is sorted by depth, as Bevy sorts entities.
     Blend,
@@ -46,6 +48,11 @@ pub enum Matter {
     MeshVertex,
     /// `StandardMaterial` with `InstanceMeshUniforms`: its fragment shader calls `get_tag`.
     FragmentTag,
+    /// `TintedMaterial` with the same maps as `Textured`, a color per instance. Some instances are
+    /// in a set with `InstanceMeshUniforms`, and some are ordinary meshes.
+    Tinted,
+    /// The same without maps, on a mesh with vertex colors.
+    TintedVertexColors,
 }
 
 /// The camera and its effects.
@@ -159,4 +166,11 @@ pub const COMBINATIONS: &[Combination] = &[
     c(Pass::FullPrepass,     FOUR,  Light::Spot,        Matter::MeshVertex,     Eye::Orthographic),
     c(Pass::Forward,         OFF,   Light::Point,       Matter::FragmentTag,    Eye::Perspective),
     c(Pass::FullPrepass,     OFF,   Light::Directional, Matter::FragmentTag,    Eye::Perspective),
+    c(Pass::Forward,         OFF,   Light::None,        Matter::Tinted,         Eye::Ssao),
+    c(Pass::Forward,         FOUR,  Light::Spot,        Matter::TintedVertexColors, Eye::Orthographic),
+    c(Pass::FullPrepass,     OFF,   Light::None,        Matter::Tinted,         Eye::Perspective),
+    c(Pass::Deferred,        OFF,   Light::None,        Matter::Tinted,         Eye::Perspective),
+    c(Pass::MaskPrepass,     OFF,   Light::Directional, Matter::Tinted,         Eye::Perspective),
+    c(Pass::AlphaToCoverage, FOUR,  Light::None,        Matter::TintedVertexColors, Eye::Perspective),
+    c(Pass::Blend,           OFF,   Light::Spot,        Matter::Tinted,         Eye::Perspective),
 ];

@@ -5,6 +5,7 @@ use crate::{
     materials::{self, Extended, ShowPrepass, Stripes, Swollen, Tagged, Tint, Wavy},
     oblique::Oblique,
     scene::{How, SIZE, Stage, field},
+    tinted,
 };
 use bevy::{
     camera::{Hdr, Viewport, visibility::NoFrustumCulling},
@@ -114,6 +115,12 @@ impl Combination {
                 tag_members(stage, spawned);
                 spawned
             }
+            Matter::Tinted | Matter::TintedVertexColors => {
+                let base = self.standard(stage);
+                // Blended instances are sorted within a set.
+                let is_one_set = self.pass == Pass::Blend;
+                tinted::spawn(stage, &set, (mesh, base), at, is_one_set)
+            }
             _ => {
                 let material = self.standard(stage);
                 let material = stage.standard(material);
@@ -134,8 +141,10 @@ impl Combination {
     fn mesh(&self) -> Mesh {
         let cuboid = Mesh::from(Cuboid::new(0.5, 0.4, 0.6));
         match self.matter {
-            Matter::Textured => cuboid.with_generated_tangents().unwrap(),
-            Matter::VertexColors => materials::colored(Sphere::new(0.35).mesh().ico(2).unwrap()),
+            Matter::Textured | Matter::Tinted => cuboid.with_generated_tangents().unwrap(),
+            Matter::VertexColors | Matter::TintedVertexColors => {
+                materials::colored(Sphere::new(0.35).mesh().ico(2).unwrap())
+            }
             Matter::TwoUvSets => materials::with_second_uvs(cuboid),
             Matter::NonIndexed => cuboid
                 .with_duplicated_vertices()
@@ -151,7 +160,10 @@ impl Combination {
             perceptual_roughness: 0.5,
             ..default()
         };
-        if matches!(self.matter, Matter::Textured | Matter::TwoUvSets) {
+        if matches!(
+            self.matter,
+            Matter::Textured | Matter::TwoUvSets | Matter::Tinted
+        ) {
             material.base_color = Color::WHITE;
             material.base_color_texture = Some(stage.add(materials::checker()));
             let glow = stage.add(materials::texture(true, |x, y| {
@@ -161,13 +173,13 @@ impl Combination {
             material.emissive = LinearRgba::rgb(0.5, 0.5, 0.5);
         }
         match self.matter {
-            Matter::Textured => self.add_maps(stage, &mut material),
+            Matter::Textured | Matter::Tinted => self.add_maps(stage, &mut material),
             Matter::TwoUvSets => material.base_color_channel = UvChannel::Uv1,
             _ => {}
         }
         match self.pass {
             Pass::Deferred => material.opaque_render_method = OpaqueRendererMethod::Deferred,
-            Pass::Mask => material.alpha_mode = AlphaMode::Mask(0.6),
+            Pass::Mask | Pass::MaskPrepass => material.alpha_mode = AlphaMode::Mask(0.6),
             Pass::AlphaToCoverage => material.alpha_mode = AlphaMode::AlphaToCoverage,
             Pass::Blend => {
                 material.alpha_mode = AlphaMode::Blend;
@@ -227,6 +239,9 @@ impl Combination {
             match self.pass {
                 Pass::DepthPrepass => {
                     entity.insert(DepthPrepass);
+                }
+                Pass::MaskPrepass => {
+                    entity.insert((DepthPrepass, NormalPrepass, MotionVectorPrepass));
                 }
                 Pass::FullPrepass => {
                     entity.insert((DepthPrepass, NormalPrepass, MotionVectorPrepass));

@@ -19,6 +19,8 @@ mod oblique;
 #[path = "../scene/mod.rs"]
 mod scene;
 mod table;
+mod tinted;
+mod tinted_shaders;
 mod uniforms;
 mod wireframe;
 mod written;
@@ -29,7 +31,10 @@ use bevy::{
     prelude::*,
     render::{render_resource::TextureFormat, renderer::RenderAdapter},
 };
-use bevy_gpu_culling::{cull::Compaction, prelude::GpuCullingSettings};
+use bevy_gpu_culling::{
+    cull::Compaction,
+    prelude::{GpuCullingSettings, InstanceTintPlugin},
+};
 use build::queue_again;
 use image::RgbaImage;
 use scene::{How, Stage, different_pixels};
@@ -40,6 +45,7 @@ fn stage(how: How) -> Stage {
     let mut stage = Stage::with(how, |app| {
         materials::register(app, how);
         written::register(app);
+        app.add_plugins(InstanceTintPlugin);
         app.add_systems(Update, (build::drift, motion::swarm))
             .insert_resource(DirectionalLightShadowMap { size: 1024 })
             .insert_resource(PointLightShadowMap { size: 512 });
