@@ -9,24 +9,22 @@ mod common;
 
 use bevy_gpu_culling::cull::{
     CoarserLevel, Compaction, Culler, CullerOptions, CullingTier, DrawShape, DrawSource,
-    FurtherShape, Gpu,
+    ErrorRange, FurtherShape, Gpu,
     layout::{Batch, DrawCommand, args_offset},
 };
 use common::{Scene, compare_shapes, gpu, options, random_scene, rng, run, upload};
 use std::sync::Arc;
-use wgpu::Features;
 
-/// Every compaction on every tier that supports it, and the tier `Cpu`.
-fn rungs() -> impl Iterator<Item = (Compaction, CullingTier)> {
-    CullingTier::ALL.into_iter().flat_map(|tier| {
-        let supported = Compaction::supported(tier, Features::SUBGROUP);
-        let compactions: Vec<_> = match tier {
-            CullingTier::Cpu => vec![Compaction::VoteScanCompact],
-            _ => supported.collect(),
-        };
-        compactions.into_iter().map(move |one| (one, tier))
-    })
-}
+/// One compaction per kernel that writes commands, and the tier `Cpu`. The test `ladder` checks the
+/// commands of all others.
+const RUNGS: [(Compaction, CullingTier); 6] = [
+    (Compaction::VoteScanCompact, CullingTier::Cpu),
+    (Compaction::VoteScanCompact, CullingTier::Workgroup),
+    (Compaction::Classify, CullingTier::Subgroup),
+    (Compaction::LookBack, CullingTier::Subgroup),
+    (Compaction::NaiveAtomic, CullingTier::Workgroup),
+    (Compaction::HillisSteele, CullingTier::Workgroup),
+];
 
 fn culler(device: &wgpu::Device, (compaction, tier): (Compaction, CullingTier)) -> Culler {
     let options = CullerOptions {
@@ -52,7 +50,10 @@ fn check(culler: &Culler, gpu: Gpu<'_>, scene: &Scene) -> Result<u64, String> {
 fn every_shape_has_a_command_with_the_survivors_of_the_request() {
     let (device, queue, _) = gpu();
     let gpu = Gpu::new(&device, &queue);
-    let mut cullers: Vec<_> = rungs().map(|rung| culler(&device, rung)).collect();
+    let mut cullers: Vec<_> = RUNGS
+        .into_iter()
+        .map(|rung| culler(&device, rung))
+        .collect();
     let (mut rng, mut drawn) = (rng(0x5ab), 0);
     for case in 0..6 {
         // The last cases have several pages and batches per set, and arenas of another size.
@@ -73,7 +74,7 @@ fn every_shape_has_a_command_with_the_survivors_of_the_request() {
         }
     }
     println!("{drawn} commands of further shapes");
-    assert!(drawn > 500, "{drawn} commands of further shapes");
+    assert!(drawn > 300, "{drawn} commands of further shapes");
 }
 
 /// A scene whose first request draws these shapes at two levels.
@@ -101,6 +102,7 @@ fn scene_of(shapes: &[DrawShape]) -> Scene {
         Some([coarser].into())
     };
     let request = &mut scene.frame.requests[0];
+    request.errors = ErrorRange::default();
     request.views = (0..scene.frame.views.len() as u32).collect();
     (request.shape, request.coarser) = (shapes[0], level(&shapes[0]));
     request.more = shapes[1..]
@@ -145,7 +147,13 @@ fn cost(culler: &mut Culler, gpu: Gpu<'_>, scene: &Scene) -> Cost {
     let counted = rows.iter();
     let counted = counted.map(|row| (row.view, row.level, row.tested, row.visible));
     let views = 0..scene.frame.requests[0].views.len();
-    let read = |view| culler.read_survivors(gpu, &scene.frame, 0, view).unwrap();
+    // An unordered compaction lists them in another order each time.
+    let read = |view| {
+        let ids = culler.read_survivors(gpu, &scene.frame, 0, view);
+        let mut ids = ids.unwrap();
+        ids.sort_unstable();
+        ids
+    };
     let cost = (
         dispatches,
         culler.plan().batches[0].batch,
@@ -161,7 +169,7 @@ fn cost(culler: &mut Culler, gpu: Gpu<'_>, scene: &Scene) -> Cost {
 fn further_shapes_add_commands_alone_and_commands_follow_them() {
     let (device, queue, _) = gpu();
     let gpu = Gpu::new(&device, &queue);
-    for rung in rungs() {
+    for rung in RUNGS {
         let mut culler = culler(&device, rung);
         let sequence: [&[DrawShape]; 6] = [
             &[TRUNK],
@@ -176,7 +184,7 @@ fn further_shapes_add_commands_alone_and_commands_follow_them() {
             let mut scene = scene_of(shapes);
             let (cost, elements) = cost(&mut culler, gpu, &scene);
             assert!(cost.3.iter().any(|survivors| !survivors.is_empty()));
-            assert_eq!(first.get_or_insert(cost.clone()), &cost, "{rung:?}");
+            assert!(*first.get_or_insert(cost.clone()) == cost, "{rung:?}");
             let of = |shape: &DrawShape, level: usize| match (level, *shape) {
                 (0, DrawShape::Indexed { index_count, .. }) => index_count,
                 (0, DrawShape::NonIndexed { vertex_count, .. }) => vertex_count,
@@ -204,13 +212,7 @@ fn further_shapes_add_commands_alone_and_commands_follow_them() {
 fn an_arena_that_is_too_small_clamps_all_commands() {
     let (device, queue, _) = gpu();
     let gpu = Gpu::new(&device, &queue);
-    // One compaction per way to write commands.
-    for rung in [
-        (Compaction::VoteScanCompact, CullingTier::Workgroup),
-        (Compaction::LookBack, CullingTier::Subgroup),
-        (Compaction::NaiveAtomic, CullingTier::Workgroup),
-        (Compaction::HillisSteele, CullingTier::Workgroup),
-    ] {
+    for rung in RUNGS.into_iter().skip(1) {
         let options = CullerOptions {
             compaction: rung.0,
             survivor_capacity: 100,
