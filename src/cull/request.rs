@@ -24,7 +24,7 @@ pub struct CullRequest {
     /// levels. Views that have no [`LodEye`](crate::cull::LodEye) draw `shape` alone.
     pub coarser: Option<Arc<[CoarserLevel]>>,
     /// What each survivor draws besides `shape`, for example the other primitives of a tree.
-    /// Further shapes cost no test and have no list: each has a command of its own for the list of
+    /// Further shapes cost no test and have no list: each has a command, which draws the list of
     /// `shape` ([`Culler::shape_source`](crate::cull::Culler::shape_source)). The sphere must
     /// surround all of them.
     pub more: Vec<FurtherShape>,
@@ -48,7 +48,7 @@ pub struct FurtherShape {
     /// What each survivor draws.
     pub shape: DrawShape,
     /// What far survivors draw instead, level by level. The errors of [`CullRequest::coarser`]
-    /// decide; those given here are not read. Where a level is missing, `shape` is drawn.
+    /// decide; errors given here are not read. If a level is missing, `shape` is drawn.
     pub coarser: Option<Arc<[CoarserLevel]>>,
 }
 

@@ -22,7 +22,7 @@ const MOST_GROWTH: f32 = 1.5;
 #[derive(Default)]
 pub(super) struct Groups(HashMap<Place, Vec<Group>>);
 
-/// Where a set is drawn. Most sets are drawn at many places, but by few entities at each.
+/// A set and its transform. A set may be drawn at many places, but by few entities at each.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Place {
     set: SetId,

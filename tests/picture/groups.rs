@@ -6,9 +6,13 @@ use crate::{
 };
 use bevy::{
     core_pipeline::prepass::{DepthPrepass, MotionVectorPrepass, NormalPrepass},
+    light::{CascadeShadowConfigBuilder, DirectionalLightShadowMap, NotShadowCaster},
     prelude::*,
 };
-use bevy_gpu_culling::{prelude::*, render::ViewKind};
+use bevy_gpu_culling::{
+    prelude::*,
+    render::{ViewKind, ViewReport},
+};
 use image::RgbaImage;
 
 /// How the primitives of a tree have their instances.
@@ -50,20 +54,20 @@ fn green() -> StandardMaterial {
 /// A trunk with indices, and a crown without, in front of each other.
 fn meshes(stage: &mut Stage) -> [[Handle<Mesh>; 2]; 2] {
     let trunk = |sides: u32| Mesh::from(Cylinder::new(0.1, 0.8).mesh().resolution(sides).build());
-    let crown = |rings: usize| {
-        let mut crown = Mesh::from(Sphere::new(0.35).mesh().uv(12, rings));
+    let crown = |rings: u32| {
+        let mut crown = Mesh::from(Sphere::new(0.35).mesh().uv(7, rings));
         crown.duplicate_vertices();
         crown.translated_by(Vec3::new(0.05, 0.3, 0.1))
     };
     [
-        [trunk(12), trunk(4)].map(|mesh| stage.mesh(mesh)),
-        [crown(9), crown(3)].map(|mesh| stage.mesh(mesh)),
+        [trunk(6), trunk(3)].map(|mesh| stage.mesh(mesh)),
+        [crown(5), crown(3)].map(|mesh| stage.mesh(mesh)),
     ]
 }
 
-/// Spawns a forest, and lights with shadows. Returns the entities of the trees' primitives.
+/// Spawns a forest, and a sun with shadows. Returns the entities of the trees' primitives.
 fn forest(stage: &mut Stage, sets: Sets, look: Look) -> Vec<Entity> {
-    let set = field(700, look != Look::Plain);
+    let set = field(200, look != Look::Plain);
     let one = stage.add(set.clone());
     let at = match look {
         Look::Plain | Look::Ranged => moved(),
@@ -102,7 +106,22 @@ fn forest(stage: &mut Stage, sets: Sets, look: Look) -> Vec<Entity> {
             break;
         }
     }
-    stage.lights(true);
+    // Shadow maps take most of the time.
+    stage
+        .app
+        .insert_resource(DirectionalLightShadowMap { size: 256 });
+    let cascades = CascadeShadowConfigBuilder {
+        num_cascades: 2,
+        maximum_distance: 30.0,
+        ..default()
+    };
+    let sun = DirectionalLight {
+        illuminance: 5_000.0,
+        shadow_maps_enabled: true,
+        ..default()
+    };
+    let at = Transform::from_xyz(4.0, 9.0, 3.0).looking_at(Vec3::ZERO, Vec3::Y);
+    stage.spawn((sun, cascades.build(), at));
     trees
 }
 
@@ -127,7 +146,7 @@ fn camera(stage: &mut Stage, way: usize) -> Entity {
 fn assert_equal(name: &str, pictures: [&RgbaImage; 2]) {
     let [one, copies] = pictures;
     let colors: std::collections::HashSet<_> = copies.pixels().collect();
-    assert!(colors.len() > 200, "{name} shows {} colors", colors.len());
+    assert!(colors.len() > 50, "{name} shows {} colors", colors.len());
     let differ = one.pixels().zip(copies.pixels()).filter(|(a, b)| a != b);
     assert_eq!(differ.count(), 0, "{name}: pixels differ");
 }
@@ -139,15 +158,14 @@ fn tests(report: &CullingReport) -> [u64; 2] {
 
 #[test]
 fn primitives_that_share_a_set_look_as_if_each_had_its_own() {
-    for tier in [
-        CullingTier::Subgroup,
-        CullingTier::Workgroup,
-        CullingTier::Cpu,
-    ] {
+    for tier in [CullingTier::Subgroup, CullingTier::Cpu] {
         let mut stage = Stage::new(How::Set(Some(tier)));
         for (number, look) in LOOKS.into_iter().enumerate() {
-            // Each tier has all looks, and each look all cameras.
-            let way = (number + tier as usize) % 3;
+            // A tier has all looks and all cameras. The tier `Cpu` hides nothing.
+            let way = match tier {
+                CullingTier::Cpu => number % 2,
+                _ => (number + 2) % 3,
+            };
             let name = format!("{look:?}, camera {way}, {tier}");
             let mut draw = |sets: Sets| {
                 stage.clear();
@@ -164,7 +182,7 @@ fn primitives_that_share_a_set_look_as_if_each_had_its_own() {
                 views, views_of_copies,
                 "{name}: each entity has its verdicts"
             );
-            assert!(shared.cameras().1 > 20, "{name}: {shared:?}");
+            assert!(shared.cameras().1 > 10, "{name}: {shared:?}");
             let twice = tests(&shared).map(|tests| 2 * tests);
             assert_eq!(twice, tests(&apart), "{name}: one test for both");
         }
@@ -240,7 +258,7 @@ fn entities_leave_a_group_and_come_back() {
         ("the crown casts no shadow", false, |stage, trees| {
             let mut tree = stage.entity(trees[1]);
             tree.remove::<InstanceMeshUniforms>();
-            tree.insert(bevy::light::NotShadowCaster);
+            tree.insert(NotShadowCaster);
         }),
         ("the trunk is gone", true, |stage, trees| {
             stage.entity(trees[0]).despawn();

@@ -111,8 +111,8 @@ impl Culler {
         self.shape_source(part, 0)
     }
 
-    /// The command of a draw, of one of the request's shapes: 0 is
-    /// [`CullRequest::shape`](crate::cull::CullRequest::shape), the others are those of
+    /// The command of a draw, of one of the request's shapes. 0 is
+    /// [`CullRequest::shape`](crate::cull::CullRequest::shape); then come the shapes in
     /// [`CullRequest::more`](crate::cull::CullRequest::more). All draw the same survivors. `None`
     /// if the request has fewer shapes, or if the device refused the batch.
     #[must_use]

@@ -433,7 +433,7 @@ pub(in crate::cull) fn coarser(request: &CullRequest) -> &[CoarserLevel] {
     request.coarser.as_deref().unwrap_or_default()
 }
 
-/// The further shapes of a request: level after level, and those of each level `times` times.
+/// The further shapes of a request, level after level. Each level comes `times` times.
 pub(in crate::cull) fn further_shapes(
     request: &CullRequest,
     times: usize,
