@@ -83,7 +83,9 @@ pub use plan::{
     BoundingSphere, DrawPart, DrawShape, lod::LodEye, planned::BatchKey, view::CullView,
 };
 pub use refusal::Refusal;
-pub use request::{CoarserLevel, CullFrame, CullRequest, DistanceRange, ErrorRange, Order};
+pub use request::{
+    CoarserLevel, CullFrame, CullRequest, DistanceRange, ErrorRange, FurtherShape, Order,
+};
 pub use run::{
     BatchVersion,
     readback::{BatchData, FrameCounts, RowCount},

@@ -11,8 +11,8 @@
 //!    vertex stage and our draw functions, so that Bevy's systems specialize and queue the entity
 //!    into every phase.
 //! 4. `prepare`: all views of the frame and all sets become one
-//!    [`CullFrame`](crate::cull::CullFrame). `set_draws` is what their draws look up, with
-//!    the `set_meshes`. `meshlets`
+//!    [`CullFrame`](crate::cull::CullFrame). `groups` makes one request of entities that are
+//!    tested alike. `set_draws` is what their draws look up, with the `set_meshes`. `meshlets`
 //!    decides which sets are drawn by meshlets.
 //! 5. `record`: the stages of the compaction, once, before any camera draws. `expanded`: one
 //!    `MeshUniform` per survivor of the sets that Bevy's own vertex stages draw.
@@ -42,6 +42,7 @@ mod extract;
 mod files;
 mod gpu;
 mod gpu_written;
+mod groups;
 mod history;
 mod lods;
 mod materials;

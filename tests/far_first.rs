@@ -55,6 +55,7 @@ fn request(key: u64, views: &[u32]) -> CullRequest {
             base_vertex: 0,
         },
         coarser: None,
+        more: Vec::new(),
         fade: 0.0,
         range: None,
         errors: ErrorRange::default(),

@@ -154,8 +154,8 @@ fn structs_are_the_same_on_both_sides() {
             flags,
             first_count,
             block_count,
-            pad_a,
-            pad_b,
+            first_sibling,
+            sibling_count,
         }
     );
     same!(
@@ -521,6 +521,7 @@ fn constants_are_the_same_on_both_sides() {
             ("CHUNK_HAS_SCALE", CHUNK_HAS_SCALE),
             ("CHUNK_OFF_CENTER", CHUNK_OFF_CENTER),
             ("VIEW_INDEXED", VIEW_INDEXED),
+            ("NOT_INDEXED", NOT_INDEXED),
             ("BAND_BY_DISTANCE", BAND_BY_DISTANCE),
             ("BAND_BY_SIZE", BAND_BY_SIZE),
             ("BAND_OF_ORIGINS", BAND_OF_ORIGINS),

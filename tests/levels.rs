@@ -43,6 +43,7 @@ fn request(errors: &[f32], views: u32) -> CullRequest {
         },
         shape: shape(36),
         coarser: Some(errors.iter().enumerate().map(level).collect()),
+        more: Vec::new(),
         fade: 0.0,
         range: None,
         errors: ErrorRange::default(),

@@ -166,6 +166,7 @@ impl Case {
                 center: Vec3::ZERO,
                 radius: 2.0,
             },
+            more: &[],
             shapes: &[DrawShape::NonIndexed {
                 vertex_count: 3,
                 first_vertex: 0,

@@ -15,7 +15,7 @@ use bevy_gpu_culling::{
     },
     instance::PackedInstance,
 };
-use common::{Scene, gpu, options, random_scene, rng, upload};
+use common::{Scene, compare_shapes, gpu, options, random_scene, rng, upload};
 use glam::{Mat4, UVec2, Vec3};
 use picture::Picture;
 use rand::RngExt;
@@ -121,6 +121,10 @@ fn draw(culler: &mut Culler, gpu: Gpu<'_>, scene: &Scene, frame: &Frame) -> Vec<
         .map(|(index, request)| {
             let read = |list| {
                 let parts = culler.draw_parts_of(index, (0, 0), list).to_vec();
+                // Not in every frame: it waits for each command.
+                if culler.frame_number().is_multiple_of(4) {
+                    compare_shapes(culler, gpu, request, &parts).unwrap();
+                }
                 let ids = parts
                     .iter()
                     .map(|part| culler.read_part(gpu, request.set, part));

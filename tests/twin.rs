@@ -180,6 +180,7 @@ fn one_view(set: bevy_gpu_culling::instance::InstanceSet, view: CullView) -> Sce
             base_vertex: 0,
         },
         coarser: None,
+        more: Vec::new(),
         fade: 0.0,
         range: None,
         errors: ErrorRange::default(),

@@ -246,6 +246,7 @@ fn request(views: usize) -> CullRequest {
             base_vertex: 0,
         },
         coarser: None,
+        more: Vec::new(),
         fade: 0.0,
         range: None,
         errors: ErrorRange::default(),

@@ -111,6 +111,7 @@ impl Shape {
                 center: Vec3::ZERO,
                 radius: RADIUS,
             },
+            more: &[],
             shapes: &[DrawShape::NonIndexed {
                 vertex_count: 3,
                 first_vertex: 0,

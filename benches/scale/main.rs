@@ -358,6 +358,7 @@ impl Bench {
                     first_vertex: 0,
                 },
                 coarser: None,
+                more: Vec::new(),
                 fade: 0.0,
                 range: None,
                 errors: ErrorRange::default(),

@@ -54,6 +54,8 @@ const CHUNK_HAS_SCALE: u32 = 1u;
 const CHUNK_OFF_CENTER: u32 = 2u;
 // ChunkView.flags: the mesh has indices.
 const VIEW_INDEXED: u32 = 1u;
+// DrawCommand.first_instance of a sibling command without indices.
+const NOT_INDEXED: u32 = 0xffffffffu;
 // DistanceBand.flags: `low` and `high` limit the distance from the eye.
 const BAND_BY_DISTANCE: u32 = 1u;
 // They limit the size alone: all instances have distance 1.
@@ -227,8 +229,10 @@ struct ChunkView {
     // The first block's count.
     first_count: u32,
     block_count: u32,
-    pad_a: u32,
-    pad_b: u32,
+    // The row's sibling commands, which draw further meshes with the row's survivors. They come
+    // after the commands of all rows.
+    first_sibling: u32,
+    sibling_count: u32,
 }
 
 // Bound of the positions of a block's instances, in the set's space. It does not depend on the

@@ -1,7 +1,7 @@
 // What culling writes: ids of survivors in the arena, totals, and one indirect command per row.
 
 import package::shared::layout::{
-    BLOCK, Chunk, DrawCommand, Totals, VIEW_INDEXED, batch, chunk_views,
+    BLOCK, Chunk, DrawCommand, NOT_INDEXED, Totals, VIEW_INDEXED, batch, chunk_views,
 };
 
 @group(0) @binding(10) var<storage, read_write> survivors: array<u32>;
@@ -44,6 +44,21 @@ fn write_command(row: u32, first_place: u32, end_place: u32) {
         args.draws[row] = DrawCommand(element_count, instances, first_element, base, first);
     } else {
         args.draws[row] = DrawCommand(element_count, instances, first_element, first, 0u);
+    }
+    write_siblings(row, first, instances);
+}
+
+// Gives the sibling commands of a row the survivors of the row. The CPU wrote the rest of them.
+fn write_siblings(row: u32, first: u32, instances: u32) {
+    let first_sibling = chunk_views[row].first_sibling;
+    let end = first_sibling + chunk_views[row].sibling_count;
+    for (var sibling = first_sibling; sibling < end; sibling += 1u) {
+        args.draws[sibling].instance_count = instances;
+        if (args.draws[sibling].first_instance == NOT_INDEXED) {
+            args.draws[sibling].base_vertex_or_first_instance = first;
+        } else {
+            args.draws[sibling].first_instance = first;
+        }
     }
 }
 

@@ -61,6 +61,8 @@ pub const CHUNK_HAS_SCALE: u32 = 1;
 pub const CHUNK_OFF_CENTER: u32 = 2;
 /// [`ChunkView::flags`]: the mesh has indices.
 pub const VIEW_INDEXED: u32 = 1;
+/// [`DrawCommand::first_instance`] of a sibling command without indices. No arena has so many ids.
+pub const NOT_INDEXED: u32 = u32::MAX;
 /// [`DistanceBand::flags`]: `low` and `high` limit the distance from the eye.
 pub const BAND_BY_DISTANCE: u32 = 1;
 /// [`DistanceBand::flags`]: they limit the size alone, because all instances have distance 1, as in
@@ -291,10 +293,11 @@ pub struct ChunkView {
     pub first_count: u32,
     /// Number of blocks.
     pub block_count: u32,
-    /// Padding.
-    pub pad_a: u32,
-    /// Padding.
-    pub pad_b: u32,
+    /// Index of the row's first sibling command, which draws a further mesh with the row's
+    /// survivors. Siblings come after the commands of all rows.
+    pub first_sibling: u32,
+    /// Number of the row's sibling commands.
+    pub sibling_count: u32,
 }
 
 impl ChunkView {
@@ -358,7 +361,7 @@ pub struct DrawCommand {
     pub first_element: u32,
     /// With indices, the value that is added to each index (an `i32`); without, the first instance.
     pub base_vertex_or_first_instance: u32,
-    /// First instance with indices; 0 without.
+    /// First instance with indices; without, 0 or [`NOT_INDEXED`].
     pub first_instance: u32,
 }
 
@@ -405,8 +408,9 @@ pub struct Rank {
 /// Byte offset of [`Totals::draw_count`] in the argument buffer.
 pub const DRAW_COUNT_OFFSET: u64 = 8;
 
-/// Byte offset of a row's [`DrawCommand`] in the argument buffer, which starts with [`Totals`].
+/// Byte offset of a [`DrawCommand`] in the argument buffer, which starts with [`Totals`]. Each row
+/// has the command with its index; sibling commands follow.
 #[must_use]
-pub const fn args_offset(row: u32) -> u64 {
-    size_of::<Totals>() as u64 + row as u64 * size_of::<DrawCommand>() as u64
+pub const fn args_offset(command: u32) -> u64 {
+    size_of::<Totals>() as u64 + command as u64 * size_of::<DrawCommand>() as u64
 }

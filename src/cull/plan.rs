@@ -6,14 +6,15 @@ pub(super) mod lod;
 mod plane_pairs;
 pub(super) mod planned;
 pub(super) mod planner;
+mod siblings;
 mod stretch;
 pub(super) mod view;
 
 use crate::cull::{
     layout::{
         BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTER, Chunk, ChunkView,
-        MOST_STRIP_BLOCKS, MOST_TILES, ORDER_TILE, OcclusionRow, SCAN_TILE, VIEW_INDEXED,
-        ViewPlanes,
+        DrawCommand, MOST_STRIP_BLOCKS, MOST_TILES, ORDER_TILE, OcclusionRow, SCAN_TILE,
+        VIEW_INDEXED, ViewPlanes,
     },
     policy::{FEW_COUNTS, FINE_WORDS, MANY_BLOCKS, SINGLE_WORDS},
     store::region::Region,
@@ -125,6 +126,8 @@ pub struct PlanRequest<'a> {
     pub sphere: BoundingSphere,
     /// What each level of detail draws, the full mesh first.
     pub shapes: &'a [DrawShape],
+    /// What each level draws besides, with the same survivors: level after level, equally many.
+    pub more: &'a [DrawShape],
     /// Whether an instance may be drawn at two levels of one view.
     pub fades: bool,
     /// What each row keeps, in the set's space: view after view, and of each view level after
@@ -145,6 +148,9 @@ pub struct BatchPlan {
     pub chunks: Vec<Chunk>,
     /// Views of the chunks, chunk after chunk. The index in this table is a *row*.
     pub chunk_views: Vec<ChunkView>,
+    /// The sibling commands ([`ChunkView::first_sibling`]), without their survivors. They come
+    /// after the commands of the rows.
+    pub siblings: Vec<DrawCommand>,
     /// The rows that may be hidden.
     pub occlusion: Vec<OcclusionRow>,
     /// Number of survivors if everything were visible. An instance is in one level of each view.
@@ -320,6 +326,7 @@ impl Plan {
                 && batch.batch.count_len > limits.few_counts;
             batch.block_per_subgroup = batch.crossed_block_per_subgroup
                 && batch.batch.count_len > limits.few_counts.saturating_mul(MANY_BLOCKS);
+            batch.number_siblings();
             batch.number_strips(limits.few_counts / 2);
             batch.number_order_tiles(limits.fine_words);
             // `compact` adds up whole blocks only.
@@ -408,8 +415,10 @@ impl Plan {
                 let first_count = batch.batch.count_len + k as u32 * blocks;
                 let row = group * most_rows + k;
                 let level = row % request.shapes.len();
+                let more = request.more.len() / request.shapes.len();
+                let siblings = &request.more[level * more..(level + 1) * more];
                 let view = request.shapes[level].to_chunk_view(*planes, first_count, blocks);
-                batch.chunk_views.push(view);
+                batch.push_row(view, siblings);
                 parts[row].push(DrawPart {
                     batch: at,
                     chunk: batch.batch.chunk_count,

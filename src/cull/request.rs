@@ -23,6 +23,11 @@ pub struct CullRequest {
     /// Coarser levels of detail, which far survivors draw instead of `shape`; `None` without
     /// levels. Views that have no [`LodEye`](crate::cull::LodEye) draw `shape` alone.
     pub coarser: Option<Arc<[CoarserLevel]>>,
+    /// What each survivor draws besides `shape`, for example the other primitives of a tree.
+    /// Further shapes cost no test and have no list: each has a command, which draws the list of
+    /// `shape` ([`Culler::shape_source`](crate::cull::Culler::shape_source)). The sphere must
+    /// surround all of them.
+    pub more: Vec<FurtherShape>,
     /// How long an instance fades from level to level, as a share of the distance at which the
     /// coarser one begins: in between it is drawn at both. 0 switches at once.
     pub fade: f32,
@@ -35,6 +40,25 @@ pub struct CullRequest {
     pub order: Order,
     /// Indices of the views that cull it.
     pub views: Vec<u32>,
+}
+
+/// What survivors draw besides [`CullRequest::shape`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct FurtherShape {
+    /// What each survivor draws.
+    pub shape: DrawShape,
+    /// What far survivors draw instead, level by level. The errors of [`CullRequest::coarser`]
+    /// decide; errors given here are not read. If a level is missing, `shape` is drawn.
+    pub coarser: Option<Arc<[CoarserLevel]>>,
+}
+
+impl FurtherShape {
+    /// What is drawn at a level, the full mesh first.
+    pub(in crate::cull) fn at_level(&self, level: usize) -> DrawShape {
+        let coarser = self.coarser.as_deref().unwrap_or_default();
+        let found = level.checked_sub(1).and_then(|at| coarser.get(at));
+        found.map_or(self.shape, |level| level.shape)
+    }
 }
 
 /// A level of detail that is coarser than the full mesh.

@@ -62,6 +62,9 @@ impl From<Handle<InstanceSet>> for GpuInstances {
 /// Culls each instance by a sphere of this radius around its origin, in the mesh's units, instead
 /// of the sphere around the mesh's bounding box. For materials whose vertex stage moves vertices.
 ///
+/// Entities that share a set, a transform and a radius are tested once, also if they have levels of
+/// detail.
+///
 /// It must be between 0 and [`CullingRadius::MAX`]. Any other value is ignored with a warning. To
 /// keep every instance, use [`NoFrustumCulling`](bevy::camera::visibility::NoFrustumCulling).
 #[derive(Component, Reflect, Clone, Copy, Debug, PartialEq)]

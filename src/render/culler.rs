@@ -70,6 +70,8 @@ pub(super) struct GpuCuller {
     /// Entities whose set can be tested this frame. The order stays the same as long as the
     /// entities do.
     pub sets: Vec<ExtractedSet>,
+    /// Sets that several entities use.
+    pub shared: HashSet<SetId>,
     /// What was recorded in the frame.
     pub recorded: Recorded,
 }
@@ -86,6 +88,8 @@ pub(super) struct ExtractedSet {
     pub is_unsorted: bool,
     /// The entity has `NoOcclusionCulling`.
     pub is_never_hidden: bool,
+    /// The entity may be drawn by meshlets.
+    pub has_meshlets: bool,
     /// The levels of detail that are loaded.
     pub lods: Option<Arc<[SetLod]>>,
     /// See [`InstanceLods::fade`](super::lods::InstanceLods::fade).

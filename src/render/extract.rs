@@ -8,6 +8,7 @@ use super::{
     gpu::RenderGpu,
     gpu_written::InstanceBuffers,
     lods::{ImpostorOf, InstanceVisibilityRange, SetImpostor, SetLods, SetRange, Share},
+    meshlets::MeshletMesh3d,
     names::AssetNames,
     occlusion::NoOcclusionCulling,
     settings::GpuCullingSettings,
@@ -41,6 +42,7 @@ pub(super) struct SetEntity {
     impostor_of: Option<&'static ImpostorOf>,
     asks_expanded: Has<InstanceMeshUniforms>,
     is_lightmapped: Has<Lightmap>,
+    has_meshlets: Has<MeshletMesh3d>,
 }
 
 /// What extraction tells others.
@@ -145,6 +147,8 @@ pub(super) fn extract_sets(
                 buffers.remove(asset);
                 uploads.catch_up(asset, known, set);
             }
+        } else {
+            sets.shared.insert(known.id);
         }
         if keep_all {
             sets.unculled.insert(entity);
@@ -158,6 +162,7 @@ pub(super) fn extract_sets(
             is_unsorted,
             is_never_hidden: item.is_never_hidden
                 || full.as_ref().is_some_and(|full| full.is_never_hidden),
+            has_meshlets: item.has_meshlets,
             lods: item.lods.map(|lods| lods.levels.clone()),
             full: item.lods.and_then(|lods| lods.full.clone()),
             fade: fade_of(&item, full.as_ref()),
@@ -253,6 +258,7 @@ fn follow_device(
 /// Starts the lists of the frame with all entities that have sets.
 fn note_entities(sets: &mut GpuCuller, entities: &Query<SetEntity>) {
     sets.sets.clear();
+    sets.shared.clear();
     sets.entities.clear();
     sets.unculled.clear();
     sets.asks_expanded.clear();

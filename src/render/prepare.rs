@@ -10,6 +10,7 @@ use super::{
     entity_uniforms::{EntityUniform, EntityUniforms},
     expanded::{ExpandedRequest, ExpandedUniforms},
     gpu::RenderGpu,
+    groups::{Joined, Joining},
     lods::{Fading, SetRange, Share, SlotFade},
     materials::{DrawnFaces, MaterialAliases},
     occlusion::{DrawnLists, HidingCameras, HidingView},
@@ -18,12 +19,13 @@ use super::{
     views::{SetView, Views, index_of_view, view_at},
 };
 use crate::cull::{
-    Channels, CoarserLevel, CullRequest, Culler, ErrorRange, Order, plan::greatest_stretch,
+    Channels, CoarserLevel, CullRequest, Culler, ErrorRange, Order, SetId, plan::greatest_stretch,
 };
 use bevy::{
     ecs::system::{StaticSystemParam, SystemParam},
     log::warn,
     pbr::{MeshInputUniform, MeshPipeline, MeshUniform, PreparedMaterial, RenderMaterialInstances},
+    platform::collections::HashSet,
     prelude::*,
     render::{
         batching::{GetBatchData, gpu_preprocessing::BatchedInstanceBuffers},
@@ -111,6 +113,7 @@ pub(super) fn prepare_culling(
     let GpuCuller {
         culler: Some(culler),
         sets,
+        shared,
         ..
     } = &mut *sets
     else {
@@ -130,7 +133,7 @@ pub(super) fn prepare_culling(
     }
     let cameras = scene.hiding.cameras.collect();
     let hides = !cameras.is_empty();
-    add_requests(draws, &mut slots, (culler, sets), scene, hides);
+    add_requests(draws, &mut slots, (culler, sets, shared), scene, hides);
     add_occlusion(draws, &cameras);
     draws.counted = counts_draws(gpu.device.features(), adapter.backend);
 
@@ -153,7 +156,7 @@ pub(super) fn prepare_culling(
 fn add_requests(
     draws: &mut SetDraws,
     slots: &mut DrawSlots,
-    (culler, sets): (&Culler, &[ExtractedSet]),
+    (culler, sets, shared): (&Culler, &[ExtractedSet], &HashSet<SetId>),
     scene: Scene,
     hides: bool,
 ) {
@@ -169,8 +172,14 @@ fn add_requests(
     }
     let version = culler.store().sets_version();
     draws.sets_stay = draws.sets_version.replace(version) == Some(version);
+    draws.groups.clear();
+    // The lists of the previous frame are used again, so that they need not be allocated.
+    let spare = core::mem::take(&mut draws.frame.requests);
+    draws.frame.requests.reserve(spare.len());
     let mut requests = Requests {
         culler,
+        shared,
+        spare,
         views: &views,
         meshes: &scene.meshes,
         aliases: &scene.aliases,
@@ -187,17 +196,13 @@ fn add_requests(
         least_pixels: scene.views.least_pixels(),
         impostors: MainEntityHashSet::default(),
     };
-    // The lists of the previous frame are used again, so that they need not be allocated.
-    let mut spare = core::mem::take(&mut requests.draws.frame.requests);
-    requests.draws.frame.requests.reserve(sets.len());
     // Impostors come first: without its impostor, an entity draws all instances itself.
     let is_impostor = |set: &&ExtractedSet| matches!(set.share, Share::Far { .. });
     let impostors = sets.iter().filter(is_impostor);
     for set in impostors.chain(sets.iter().filter(|set| !is_impostor(set))) {
-        let seeing = spare.pop().map_or_else(Vec::new, |request| request.views);
-        requests.add(set, seeing);
+        requests.add(set);
     }
-    draws.number_requests();
+    draws.number_entities();
 }
 
 /// Adds the cameras that hide, in the order of `cameras`. One that the frame does not have, or that
@@ -205,10 +210,12 @@ fn add_requests(
 fn add_occlusion(draws: &mut SetDraws, cameras: &[HidingView]) {
     for camera in cameras {
         let view = index_of_view(&draws.views, &camera.key).unwrap_or(u32::MAX);
-        let requests = draws.frame.requests.iter().zip(&draws.drawn);
-        let hidden = (0..).zip(requests).filter_map(|(index, (request, drawn))| {
-            let sees = request.views.binary_search(&view).is_ok();
-            (drawn.may_be_hidden && sees).then_some(index)
+        // All entities of a request may be hidden, or none.
+        let first = draws.drawn.iter().filter(|drawn| drawn.of.shape == 0);
+        let hidden = first.filter_map(|drawn| {
+            let request = drawn.of.request;
+            let sees = draws.frame.requests[request].views.binary_search(&view);
+            (drawn.may_be_hidden && sees.is_ok()).then_some(request as u32)
         });
         let hidden = hidden.collect();
         draws.occlusion.push(camera.to_occlusion_view(view, hidden));
@@ -218,6 +225,10 @@ fn add_occlusion(draws: &mut SetDraws, cameras: &[HidingView]) {
 /// The requests of the frame, while they are collected.
 struct Requests<'a, 'w: 'a, 's: 'a> {
     culler: &'a Culler,
+    /// Sets that several entities use.
+    shared: &'a HashSet<SetId>,
+    /// Requests whose lists can be used again.
+    spare: Vec<CullRequest>,
     views: &'a [SetView<'a>],
     meshes: &'a Meshes<'w>,
     aliases: &'a MaterialAliases,
@@ -236,9 +247,14 @@ struct Requests<'a, 'w: 'a, 's: 'a> {
 }
 
 impl Requests<'_, '_, '_> {
-    /// Adds the request of an entity, if a view sees it and Bevy has prepared its mesh. `seeing` is
-    /// a list to use for its views.
-    fn add(&mut self, set: &ExtractedSet, mut seeing: Vec<u32>) {
+    /// Adds the request of an entity, or the entity to another's request, if a view sees it and
+    /// Bevy has prepared its mesh.
+    fn add(&mut self, set: &ExtractedSet) {
+        let (mut seeing, mut more) = match self.spare.pop() {
+            Some(spare) => (spare.views, spare.more),
+            None => (Vec::new(), Vec::new()),
+        };
+        more.clear();
         let entity = set.entity;
         let views = self.views;
         let first = if set.keep_all { views.len() as u32 } else { 0 };
@@ -297,24 +313,14 @@ impl Requests<'_, '_, '_> {
             && self.hiding.may_hide(entity);
         let first_slot = self.slots.len();
         self.add_slots(set, &uniform, fading.as_ref());
-        self.draws.drawn.push(Drawn {
-            entity,
-            set: set.set,
-            first_slot,
-            slots: (self.slots.len() - first_slot) / SLOT_STRIDE as u32,
-            mesh_id,
-            mesh,
-            lods,
-            fading,
-            may_be_hidden,
-        });
-        self.draws.frame.requests.push(CullRequest {
+        let request = CullRequest {
             key: entity.to_bits(),
             set: set.set,
             world_from_local: set.world_from_local,
             sphere: set.sphere,
             shape: full.unwrap_or(whole),
             coarser,
+            more,
             fade: if fades { set.fade } else { 0.0 },
             range: set.range.map(SetRange::distances),
             errors,
@@ -326,9 +332,46 @@ impl Requests<'_, '_, '_> {
                 Order::NearFirst
             },
             views: seeing,
+        };
+        let is_alone = is_blended
+            || set.has_meshlets
+            || !matches!(set.share, Share::All)
+            || !self.shared.contains(&set.set)
+            || self.draws.expanded.contains(&entity);
+        let of = self.place(request, may_be_hidden, is_alone);
+        self.draws.drawn.push(Drawn {
+            entity,
+            of,
+            set: set.set,
+            first_slot,
+            slots: (self.slots.len() - first_slot) / SLOT_STRIDE as u32,
+            mesh_id,
+            mesh,
+            lods,
+            fading,
+            may_be_hidden,
         });
         if matches!(set.share, Share::Far { .. }) && self.aliases.can_draw(entity) {
             self.impostors.insert(entity);
+        }
+    }
+
+    /// Adds the request to the frame, or what it draws to one that tests the same, unless it
+    /// `is_alone`.
+    fn place(&mut self, request: CullRequest, may_be_hidden: bool, is_alone: bool) -> Joined {
+        let SetDraws { groups, frame, .. } = &mut *self.draws;
+        let joining = Joining {
+            may_be_hidden,
+            has_least_size: self.least_pixels > 0.0,
+        };
+        if !is_alone && let Some(joined) = groups.join(&mut frame.requests, &request, joining) {
+            self.spare.push(request);
+            return joined;
+        }
+        frame.requests.push(request);
+        Joined {
+            request: frame.requests.len() - 1,
+            shape: 0,
         }
     }
 
@@ -440,10 +483,12 @@ fn add_expanded(draws: &SetDraws, culler: &Culler, expanded: &mut ExpandedUnifor
     if draws.expanded.is_empty() {
         return;
     }
-    for (index, (request, drawn)) in draws.frame.requests.iter().zip(&draws.drawn).enumerate() {
+    for drawn in &draws.drawn {
         if !draws.expanded.contains(&drawn.entity) {
             continue;
         }
+        let index = drawn.of.request;
+        let request = &draws.frame.requests[index];
         let views = request.views.iter();
         let views: Vec<_> = views
             .filter_map(|view| Some(view_at(&draws.views, *view)?.key))

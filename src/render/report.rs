@@ -31,7 +31,8 @@ pub struct CullingReport {
     pub tier: Option<CullingTier>,
     /// The compaction in use; never [`Compaction::Auto`].
     pub compaction: Compaction,
-    /// Number of instances of all sets that some view sees.
+    /// Number of instances of all sets that some view sees. Those of entities that are tested
+    /// together count once.
     pub instances: u64,
     /// The counters of each view.
     pub views: Vec<ViewReport>,
@@ -87,10 +88,11 @@ pub struct ViewReport {
     pub kind: ViewKind,
     /// `camera`, or the shadow pass's name.
     pub name: String,
-    /// Number of instances tested.
+    /// Number of instances tested. Entities that share a set and a transform are tested together:
+    /// their instances count once.
     pub tested: u64,
     /// Number of instances drawn in the main pass. One that fades between two levels of detail
-    /// counts twice.
+    /// counts twice; one that several entities draw together counts once.
     pub visible: u64,
     /// The lists of a camera that hides instances
     /// ([`InstanceOcclusion`](crate::render::InstanceOcclusion)); `None` in other views, and until
@@ -116,7 +118,7 @@ pub struct OcclusionReport {
 pub struct LevelReport {
     /// Number of instances kept.
     pub visible: u64,
-    /// Number of their triangles, if meshes are lists of triangles. Instances that are drawn by
+    /// Number of their triangles, of all entities that draw them, if meshes are lists of triangles. Instances that are drawn by
     /// meshlets count whole; [`MeshletReport`] says what is drawn of them.
     pub triangles: u64,
 }
@@ -310,7 +312,7 @@ pub(super) fn finish_culling(
     };
     culler.finish(recorded);
     for refusal in culler.take_refusals() {
-        log_refusal(refusal);
+        log_refusal(refusal, &draws);
     }
     let mut late_overflow = 0;
     for counts in culler.take_late_counts(device.wgpu_device()) {
@@ -391,10 +393,11 @@ fn finish_meshlets(parts: &mut MeshletCuller, draws: &SetDraws, report: &mut Cul
 const NAMED: usize = 8;
 
 /// Logs what the engine could not do, with the entities that are not drawn for it.
-fn log_refusal(Refusal { error, requests }: Refusal) {
-    let entities: Vec<_> = requests
-        .into_iter()
-        .filter_map(Entity::try_from_bits)
+fn log_refusal(Refusal { error, requests }: Refusal, draws: &SetDraws) {
+    let requests = requests.into_iter().collect();
+    let entities: Vec<_> = draws
+        .entities_of(&requests)
+        .map(|entity| entity.id())
         .collect();
     if entities.is_empty() {
         warn!("GPU culling: {error}");

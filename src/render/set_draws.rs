@@ -3,6 +3,7 @@
 use super::{
     bindings::DrawVersion,
     draw_slots::SLOT_STRIDE,
+    groups::{Groups, Joined},
     history::ViewHistory,
     lods::{Fading, RequestLods, SetLod, SetLodMesh, part_of},
     names::AssetNames,
@@ -36,11 +37,13 @@ pub(super) struct SetDraws {
     pub views: Vec<FrameView>,
     /// The views of recent frames, as `frame` numbers them.
     pub history: ViewHistory,
-    /// Index of each entity's request.
-    requests: MainEntityHashMap<usize>,
-    /// What each request draws.
+    /// The requests that several entities may share.
+    pub groups: Groups,
+    /// Index of each entity in `drawn`.
+    places: MainEntityHashMap<usize>,
+    /// What each entity draws. The first entities of requests are in the order of the requests.
     pub drawn: Vec<Drawn>,
-    /// What each request of the previous frame drew.
+    /// What each entity of the previous frame drew.
     pub drawn_before: Vec<Drawn>,
     /// Version of the resident sets in the frame.
     pub sets_version: Option<Version>,
@@ -65,9 +68,11 @@ pub(super) struct SetDraws {
     told_ranges: HashSet<(MainEntity, Range<u32>)>,
 }
 
-/// What a request draws.
+/// What an entity draws.
 pub(super) struct Drawn {
     pub entity: MainEntity,
+    /// The request whose survivors it draws.
+    pub of: Joined,
     pub set: SetId,
     /// Byte offset of its first draw slot. The slots of its other regions follow. If it fades, a
     /// region has one slot per level of detail, and one more for views that do not fade.
@@ -116,8 +121,7 @@ pub(super) struct BatchBinding {
 
 /// The draws of an entity.
 pub(super) struct EntityDraws<'a> {
-    /// Index of the entity's request.
-    pub request: usize,
+    pub drawn: &'a Drawn,
     pub mesh: &'a MeshBuffers,
 }
 
@@ -144,7 +148,7 @@ impl SetDraws {
     /// The frame has no set.
     pub fn clear(&mut self) {
         self.frame.requests.clear();
-        self.requests.clear();
+        self.places.clear();
         self.bindings.clear();
     }
 
@@ -158,21 +162,25 @@ impl SetDraws {
 
     /// The draws of an entity that is drawn.
     pub fn find(&self, entity: MainEntity) -> Option<EntityDraws<'_>> {
-        let request = *self.requests.get(&entity)?;
-        let mesh = self.meshes.get(self.drawn.get(request)?.mesh)?;
-        Some(EntityDraws { request, mesh })
+        let drawn = self.drawn_by(entity)?;
+        let mesh = self.meshes.get(drawn.mesh)?;
+        Some(EntityDraws { drawn, mesh })
     }
 
-    /// Notes the index of each entity's request, unless the previous frame had the same.
-    pub fn number_requests(&mut self) {
+    fn drawn_by(&self, entity: MainEntity) -> Option<&Drawn> {
+        self.drawn.get(*self.places.get(&entity)?)
+    }
+
+    /// Notes the place of each entity, unless the previous frame had the same.
+    pub fn number_entities(&mut self) {
         let entity = |drawn: &Drawn| drawn.entity;
         let before = self.drawn_before.iter().map(entity);
         let now = self.drawn.iter().map(entity);
-        if now.len() == self.requests.len() && now.clone().eq(before) {
+        if now.len() == self.places.len() && now.clone().eq(before) {
             return;
         }
-        self.requests.clear();
-        self.requests.extend(now.zip(0..));
+        self.places.clear();
+        self.places.extend(now.zip(0..));
     }
 
     /// Index of the mesh of the next request; `None` if Bevy has not prepared it.
@@ -270,14 +278,15 @@ impl SetDraws {
         found.ok()
     }
 
-    /// The draws of a request in a view: level after level, region after region.
+    /// The draws of an entity in a view: level after level, region after region.
     pub fn parts<'a>(
         &'a self,
         culler: &'a Culler,
-        request: usize,
+        drawn: &'a Drawn,
         view: RetainedViewEntity,
         list: DrawList,
     ) -> impl Iterator<Item = PartDraw<'a>> {
+        let request = drawn.of.request;
         let views = &self.frame.requests[request].views;
         let place = place_of_view(&self.views, views, &view);
         let view_fades = place
@@ -286,7 +295,6 @@ impl SetDraws {
         let parts = place.map_or(&[][..], |place| {
             culler.draw_parts_of(request, (place, views[place]), list)
         });
-        let drawn = &self.drawn[request];
         parts.iter().filter_map(move |part| {
             let mesh = match part.level.checked_sub(1) {
                 None => drawn.mesh,
@@ -326,8 +334,7 @@ impl SetDraws {
 
     /// Whether cameras may hide the entity's instances.
     pub fn may_be_hidden(&self, entity: MainEntity) -> bool {
-        let request = self.requests.get(&entity);
-        let drawn = request.and_then(|request| self.drawn.get(*request));
+        let drawn = self.drawn_by(entity);
         drawn.is_some_and(|drawn| drawn.may_be_hidden)
     }
 
@@ -336,14 +343,19 @@ impl SetDraws {
         self.expanded.contains(&entity)
     }
 
-    /// The entities of the requests, in order.
+    /// The entities that are drawn, in order.
     pub fn entities(&self) -> impl Iterator<Item = MainEntity> {
         self.drawn.iter().map(|drawn| drawn.entity)
     }
 
-    /// The entity of a request.
-    pub fn entity(&self, request: usize) -> Option<MainEntity> {
-        self.drawn.get(request).map(|drawn| drawn.entity)
+    /// The entities that draw what the requests with these keys test.
+    pub fn entities_of<'a>(&'a self, keys: &'a HashSet<u64>) -> impl Iterator<Item = MainEntity> {
+        let is_of = |drawn: &&Drawn| {
+            let request = self.frame.requests.get(drawn.of.request);
+            request.is_some_and(|request| keys.contains(&request.key))
+        };
+        let drawn = self.drawn.iter().filter(is_of);
+        drawn.map(|drawn| drawn.entity)
     }
 }
 

@@ -9,8 +9,8 @@
 use bevy_gpu_culling::{
     cull::{
         BatchData, BoundingSphere, Channels, CoarserLevel, CullFrame, CullRequest, CullView,
-        Culler, CullerOptions, CullingTier, DistanceRange, DrawShape, ErrorRange, Expansion, Gpu,
-        LodEye, Order, SetId,
+        Culler, CullerOptions, CullingTier, DistanceRange, DrawPart, DrawShape, ErrorRange,
+        Expansion, FurtherShape, Gpu, LodEye, Order, SetId,
         layout::{BLOCK, BLOCK_WORDS, Bound, ChunkView, FarFirstJob, SCAN_TILE, Totals},
         plan::BatchPlan,
         reference,
@@ -200,6 +200,34 @@ pub fn random_transform(rng: &mut ChaCha8Rng, even: bool) -> Affine3A {
     Affine3A::from_scale_rotation_translation(scale, random_rotation(rng), random_vec(rng, 20.0))
 }
 
+/// Half of the requests have further shapes, with and without indices, with and without levels.
+fn random_shapes(rng: &mut ChaCha8Rng) -> Vec<FurtherShape> {
+    let most = if rng.random() { 0 } else { 3 };
+    let shape = |rng: &mut ChaCha8Rng| match rng.random() {
+        true => DrawShape::Indexed {
+            index_count: rng.random_range(1..100),
+            first_index: rng.random_range(0..100),
+            base_vertex: rng.random_range(-9..9),
+        },
+        false => DrawShape::NonIndexed {
+            vertex_count: rng.random_range(1..100),
+            first_vertex: rng.random_range(0..100),
+        },
+    };
+    let level = |rng: &mut ChaCha8Rng| CoarserLevel {
+        shape: shape(rng),
+        error: f32::NAN,
+    };
+    (0..rng.random_range(0..=most))
+        .map(|_| FurtherShape {
+            shape: shape(rng),
+            coarser: rng
+                .random::<bool>()
+                .then(|| (0..2).map(|_| level(rng)).collect()),
+        })
+        .collect()
+}
+
 /// A random scene of sets with these lengths.
 pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
     // Its own stream: the rest of the scene does not depend on orders.
@@ -209,6 +237,8 @@ pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
     lods.set_stream(2);
     let mut borders = rng.clone();
     borders.set_stream(3);
+    let mut siblings = rng.clone();
+    siblings.set_stream(4);
     // Sometimes more views than the kernels test at a time: 4, 16, or a subgroup's lanes.
     let most = if rng.random_bool(0.2) { 40 } else { 8 };
     let views: Vec<_> = (0..rng.random_range(1..=most))
@@ -254,6 +284,7 @@ pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
                 }
             },
             coarser: random_levels(&mut lods),
+            more: random_shapes(&mut siblings),
             fade: if lods.random() {
                 0.0
             } else {
@@ -479,7 +510,8 @@ fn compare_rest(
     let tables = (&*plan.chunks, &*first_words);
     reference::compact(&batch, tables, &data.words, &places, &mut survivors);
     let mut totals = Totals::default();
-    let mut draws = vec![Default::default(); data.draws.len()];
+    let mut draws = vec![Default::default(); plan.chunk_views.len()];
+    draws.extend_from_slice(&plan.siblings);
     reference::write_args(
         &batch,
         &plan.chunk_views,
@@ -491,6 +523,66 @@ fn compare_rest(
     equal("survivors", &data.survivors, &survivors)?;
     equal("totals", &[data.totals], &[totals])?;
     equal("draws", &data.draws, &draws)
+}
+
+/// Each shape of a request has a command, which draws it with the survivors of the request. `parts`
+/// are draws of the request. Returns the number of commands of further shapes with survivors.
+pub fn compare_shapes(
+    culler: &Culler,
+    gpu: Gpu<'_>,
+    request: &CullRequest,
+    parts: &[DrawPart],
+) -> Result<u64, String> {
+    let mut drawn = 0;
+    let coarser = |levels: &Option<Arc<[CoarserLevel]>>, level: usize| {
+        let level = levels.as_deref()?.get(level.checked_sub(1)?)?;
+        Some(level.shape)
+    };
+    for part in parts {
+        let first = coarser(&request.coarser, part.level).unwrap_or(request.shape);
+        let further = request.more.iter();
+        let further = further.map(|more| coarser(&more.coarser, part.level).unwrap_or(more.shape));
+        let mut survivors = None;
+        for (number, shape) in [first].into_iter().chain(further).enumerate() {
+            let read = culler.read_command(gpu, part, number);
+            let (command, indexed) = read.map_err(|error| error.to_string())?;
+            let mesh = match shape {
+                DrawShape::Indexed {
+                    index_count,
+                    first_index,
+                    base_vertex,
+                } => (true, index_count, first_index, base_vertex.cast_unsigned()),
+                DrawShape::NonIndexed {
+                    vertex_count,
+                    first_vertex,
+                } => (false, vertex_count, first_vertex, 0),
+            };
+            let base_vertex = match indexed {
+                true => command.base_vertex_or_first_instance,
+                false => 0,
+            };
+            let drawn_mesh = (
+                indexed,
+                command.element_count,
+                command.first_element,
+                base_vertex,
+            );
+            let of = (command.first_survivor(indexed), command.instance_count);
+            if drawn_mesh != mesh || of != *survivors.get_or_insert(of) {
+                return Err(format!(
+                    "{part:?}, shape {number} of {}: {command:?} is no command for {shape:?} with \
+                     the survivors {survivors:?} (first, number)",
+                    1 + request.more.len()
+                ));
+            }
+            drawn += u64::from(number > 0 && command.instance_count > 0);
+        }
+        let beyond = culler.shape_source(part, 1 + request.more.len());
+        if beyond.is_some() {
+            return Err(format!("{part:?} has a command too many"));
+        }
+    }
+    Ok(drawn)
 }
 
 /// The bounds of a page's blocks, as they are on the GPU.

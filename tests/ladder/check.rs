@@ -4,7 +4,7 @@ use crate::common::{Scene, options, order, page_bounds, page_copy, position};
 use bevy_gpu_culling::{
     cull::{
         BatchData, Compaction, Culler, CullerOptions, CullingTier, Gpu,
-        layout::{BLOCK_WORDS, Bound, FarFirstJob},
+        layout::{BLOCK_WORDS, Bound, DrawCommand, FarFirstJob, NOT_INDEXED},
         plan::BatchPlan,
         reference,
     },
@@ -80,6 +80,28 @@ pub fn check_batch(
                 return Err(format!(
                     "row {row} starts at {first}, the rows before it end at {next}"
                 ));
+            }
+            for shape in 1..=draw.sibling_count as usize {
+                let at = plan.command_of(row as u32, shape).unwrap_or(u32::MAX) as usize;
+                let (Some(mesh), Some(args)) = (
+                    plan.siblings.get(at - plan.chunk_views.len()),
+                    data.draws.get(at),
+                ) else {
+                    return Err(format!("row {row} has no command for shape {shape}"));
+                };
+                let mut expected = DrawCommand {
+                    instance_count: count,
+                    ..*mesh
+                };
+                match mesh.first_instance {
+                    NOT_INDEXED => expected.base_vertex_or_first_instance = first,
+                    _ => expected.first_instance = first,
+                }
+                if *args != expected {
+                    return Err(format!(
+                        "row {row}, shape {shape}: {args:?}, not {expected:?}"
+                    ));
+                }
             }
             // A region without survivors may begin after the last id.
             let ids = data

@@ -63,6 +63,7 @@ fn input(
             center: Vec3::new(0.3, -0.2, 0.5),
             radius: 0.7,
         },
+        more: &[],
         shapes: &[DrawShape::NonIndexed {
             vertex_count: 3,
             first_vertex: 0,

@@ -83,6 +83,7 @@ fn one_view(set: bevy_gpu_culling::instance::InstanceSet, views: Vec<CullView>) 
             base_vertex: 0,
         },
         coarser: None,
+        more: Vec::new(),
         fade: 0.0,
         range: None,
         errors: ErrorRange::default(),

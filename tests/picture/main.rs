@@ -6,6 +6,7 @@ mod changes;
 mod counters;
 mod far_first;
 mod frozen;
+mod groups;
 mod impostors;
 mod levels;
 mod looks;

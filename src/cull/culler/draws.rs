@@ -105,15 +105,25 @@ impl Culler {
         Some(plan)
     }
 
-    /// The command of a draw.
+    /// The command of a draw, of the request's [shape](crate::cull::CullRequest::shape).
     #[must_use]
     pub fn draw_source(&self, part: &DrawPart) -> Option<DrawSource<'_>> {
-        let (batch, ..) = self.batch(part.batch)?;
+        self.shape_source(part, 0)
+    }
+
+    /// The command of a draw, of one of the request's shapes. 0 is
+    /// [`CullRequest::shape`](crate::cull::CullRequest::shape); then come the shapes in
+    /// [`CullRequest::more`](crate::cull::CullRequest::more). All draw the same survivors. `None`
+    /// if the request has fewer shapes, or if the device refused the batch.
+    #[must_use]
+    pub fn shape_source(&self, part: &DrawPart, shape: usize) -> Option<DrawSource<'_>> {
+        let (batch, _, plan) = self.batch(part.batch)?;
+        let command = plan.command_of(part.row, shape)?;
         Some(if self.tier == CullingTier::Cpu {
-            DrawSource::Direct(*batch.cpu_args.get(part.row as usize)?)
+            DrawSource::Direct(*batch.cpu_args.get(command as usize)?)
         } else {
             let args = batch.args();
-            DrawSource::Indirect(IndirectDraws::one(args, args_offset(part.row), args))
+            DrawSource::Indirect(IndirectDraws::one(args, args_offset(command), args))
         })
     }
 

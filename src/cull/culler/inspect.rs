@@ -61,11 +61,22 @@ impl Culler {
         set: SetId,
         part: &DrawPart,
     ) -> Result<Vec<u32>, CullError> {
-        let gone = || CullError::Readback("the batch is gone".into());
-        let (batch, _, plan) = self.batch(part.batch).ok_or_else(gone)?;
-        let draws: Vec<DrawCommand> = read_buffer(gpu, batch.args(), args_offset(part.row), 1)?;
-        let indexed = plan.chunk_views[part.row as usize].is_indexed();
-        let (first, len) = (draws[0].first_survivor(indexed), draws[0].instance_count);
+        self.read_shape(gpu, set, (part, 0))
+    }
+
+    /// As [`Self::read_part`], by the command of a [shape](Culler::shape_source) of the request.
+    ///
+    /// # Errors
+    /// [`CullError::Readback`].
+    pub fn read_shape(
+        &self,
+        gpu: Gpu<'_>,
+        set: SetId,
+        (part, shape): (&DrawPart, usize),
+    ) -> Result<Vec<u32>, CullError> {
+        let (command, indexed) = self.read_command(gpu, part, shape)?;
+        let (batch, ..) = self.batch(part.batch).ok_or_else(gone)?;
+        let (first, len) = (command.first_survivor(indexed), command.instance_count);
         let offset = u64::from(first) * 4;
         let page_ids: Vec<u32> = read_buffer(gpu, batch.survivors(), offset, len as usize)?;
         let regions = self.store.set_regions(set);
@@ -76,4 +87,24 @@ impl Culler {
         let first = regions[part.region].first;
         Ok(page_ids.into_iter().map(|id| id - first + before).collect())
     }
+
+    /// The command of a [shape](Culler::shape_source) of a draw, and whether it has indices; waits.
+    ///
+    /// # Errors
+    /// [`CullError::Readback`], also if the request has fewer shapes.
+    pub fn read_command(
+        &self,
+        gpu: Gpu<'_>,
+        part: &DrawPart,
+        shape: usize,
+    ) -> Result<(DrawCommand, bool), CullError> {
+        let (batch, _, plan) = self.batch(part.batch).ok_or_else(gone)?;
+        let command = plan.command_of(part.row, shape).ok_or_else(gone)?;
+        let draws: Vec<DrawCommand> = read_buffer(gpu, batch.args(), args_offset(command), 1)?;
+        Ok((draws[0], plan.is_indexed(command)))
+    }
+}
+
+fn gone() -> CullError {
+    CullError::Readback("the draw is not in the frame".into())
 }

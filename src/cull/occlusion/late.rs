@@ -11,7 +11,7 @@ use crate::cull::{
     plan::{
         DrawPart, DrawShape, Plan, PlanLimits, PlanRequest,
         planned::{Planned, RowMeaning, batch_keys},
-        planner::{coarser, hidden_requests, slot_of},
+        planner::{coarser, further_shapes, hidden_requests, slot_of},
     },
     request::{CullFrame, CullRequest},
     store::{ResidentSets, Set},
@@ -84,6 +84,7 @@ impl LatePlan {
                         level: input.request.errors.levels_before + level as u32,
                         tested: 0,
                         list,
+                        more_elements: plan.batches[part.batch].sibling_elements(part.row),
                     };
                     late.draws.push(DrawPart {
                         batch: first_batch + part.batch,
@@ -149,6 +150,7 @@ struct LateInput<'a> {
     set: &'a Set,
     sources: Vec<(usize, u32)>,
     shapes: Vec<DrawShape>,
+    more: Vec<DrawShape>,
     rows: Vec<ViewPlanes>,
 }
 
@@ -167,6 +169,7 @@ impl<'a> LateInput<'a> {
             set: sets.get(request.set)?,
             sources: Vec::new(),
             shapes: Vec::new(),
+            more: further_shapes(request, LISTS).collect(),
             rows: Vec::new(),
         };
         let coarser = coarser(request).iter().map(|level| level.shape);
@@ -189,6 +192,7 @@ impl<'a> LateInput<'a> {
             world_from_local: self.request.world_from_local,
             sphere: self.request.sphere,
             shapes: &self.shapes,
+            more: &self.more,
             fades: self.request.fade > 0.0,
             rows: &self.rows,
             row_group: LISTS,

@@ -29,6 +29,8 @@ pub(crate) struct RowMeaning {
     pub tested: u32,
     /// What the row lists.
     pub list: DrawList,
+    /// Number of indices or vertices that each survivor draws besides the row's own command.
+    pub more_elements: u32,
 }
 
 /// The batches of a frame: their tables, names and the meanings of their rows.

@@ -11,7 +11,7 @@ use crate::cull::{
     gpu::version::Version,
     layout::{BLOCK, ViewPlanes},
     occlusion::{DrawList, OcclusionView, rows::OccludedRows},
-    request::{CoarserLevel, CullFrame, CullRequest, ErrorRange, Order},
+    request::{CoarserLevel, CullFrame, CullRequest, ErrorRange, FurtherShape, Order},
     store::{
         ResidentSets, Set,
         region::{Region, SetId},
@@ -123,19 +123,21 @@ impl Planner {
         let inputs = PlanInputs::of(frame, occlusion, sets);
         let mut planes: Vec<ViewPlanes> = Vec::with_capacity(inputs.views.len());
         let mut shapes: Vec<DrawShape> = Vec::with_capacity(frame.requests.len());
+        let mut more = Vec::new();
         let mut ends = Vec::with_capacity(frame.requests.len());
         let mut each = RequestPlanes::default();
         for request in &frame.requests {
             planes.extend_from_slice(each.of(frame, request));
             shapes.push(request.shape);
             shapes.extend(coarser(request).iter().map(|level| level.shape));
-            ends.push((planes.len(), shapes.len()));
+            more.extend(further_shapes(request, 1));
+            ends.push((planes.len(), shapes.len(), more.len()));
         }
         let missing = Set::default();
-        let mut first = (0, 0);
+        let mut first = (0, 0, 0);
         let requests = frame.requests.iter().zip(ends).map(|(request, end)| {
             let set = sets.get(request.set).unwrap_or(&missing);
-            let (first_row, first_shape) = core::mem::replace(&mut first, end);
+            let (first_row, first_shape, first_more) = core::mem::replace(&mut first, end);
             PlanRequest {
                 regions: &set.regions,
                 len: set.len,
@@ -143,6 +145,7 @@ impl Planner {
                 world_from_local: request.world_from_local,
                 sphere: request.sphere,
                 shapes: &shapes[first_shape..end.1],
+                more: &more[first_more..end.2],
                 fades: request.fade > 0.0,
                 rows: &planes[first_row..end.0],
                 row_group: 1,
@@ -189,6 +192,8 @@ struct PlanInputs {
     versions: Vec<Option<Version>>,
     /// Views of all requests, request after request.
     views: Vec<u32>,
+    /// Further shapes of all requests, request after request.
+    more: Vec<FurtherShape>,
     /// The views in which instances may be hidden.
     occlusion: Vec<HidingInputs>,
 }
@@ -215,10 +220,12 @@ struct RequestInputs {
     order: Order,
     /// End of its views in [`PlanInputs::views`].
     views_end: usize,
+    /// End of its shapes in [`PlanInputs::more`].
+    more_end: usize,
 }
 
 impl RequestInputs {
-    fn new(request: &CullRequest, views_end: usize) -> Self {
+    fn new(request: &CullRequest, views_end: usize, more_end: usize) -> Self {
         Self {
             key: request.key,
             set: request.set,
@@ -230,22 +237,25 @@ impl RequestInputs {
             levels_before: request.errors.levels_before,
             order: request.order,
             views_end,
+            more_end,
         }
     }
 }
 
 impl PlanInputs {
     fn of(frame: &CullFrame, occlusion: &[OcclusionView], sets: &ResidentSets) -> Self {
-        let (mut requests, mut views) = (Vec::new(), Vec::new());
+        let (mut requests, mut views, mut more) = (Vec::new(), Vec::new(), Vec::new());
         for request in &frame.requests {
             views.extend(views_of(frame, &request.views).map(|(view, _)| view));
-            requests.push(RequestInputs::new(request, views.len()));
+            more.extend_from_slice(&request.more);
+            requests.push(RequestInputs::new(request, views.len(), more.len()));
         }
         Self {
             sets: sets.version(),
             versions: versions(frame, sets).collect(),
             requests,
             views,
+            more,
             occlusion: occlusion
                 .iter()
                 .map(|view| HidingInputs {
@@ -265,6 +275,16 @@ impl PlanInputs {
         ends.map(move |end| core::mem::replace(&mut first, end)..end)
     }
 
+    /// Whether the requests have the further shapes that they had.
+    fn have_shapes_of(&self, frame: &CullFrame) -> bool {
+        let known = self.requests.iter().zip(&frame.requests);
+        let mut first = 0;
+        known.fold(true, |same, (known, request)| {
+            let range = core::mem::replace(&mut first, known.more_end)..known.more_end;
+            same && self.more[range] == request.more[..]
+        })
+    }
+
     /// Whether `frame` would produce the same plan (only the planes of its views may differ). True
     /// in steady state.
     fn still_hold(
@@ -273,7 +293,10 @@ impl PlanInputs {
         occlusion: &[OcclusionView],
         sets: &ResidentSets,
     ) -> bool {
-        if !self.have_requests_of(frame) || !self.have_occlusion_of(occlusion) {
+        if !self.have_requests_of(frame)
+            || !self.have_shapes_of(frame)
+            || !self.have_occlusion_of(occlusion)
+        {
             return false;
         }
         // Most changes concern sets that no request names.
@@ -299,7 +322,7 @@ impl PlanInputs {
         self.requests.len() == frame.requests.len()
             && known.zip(&frame.requests).all(|((known, range), request)| {
                 let views = views_of(frame, &request.views).map(|(view, _)| view);
-                *known == RequestInputs::new(request, known.views_end)
+                *known == RequestInputs::new(request, known.views_end, known.more_end)
                     && views.eq(self.views[range].iter().copied())
             })
     }
@@ -410,6 +433,16 @@ pub(in crate::cull) fn coarser(request: &CullRequest) -> &[CoarserLevel] {
     request.coarser.as_deref().unwrap_or_default()
 }
 
+/// The further shapes of a request, level after level. Each level comes `times` times.
+pub(in crate::cull) fn further_shapes(
+    request: &CullRequest,
+    times: usize,
+) -> impl Iterator<Item = DrawShape> {
+    let levels =
+        (0..=coarser(request).len()).flat_map(move |level| core::iter::repeat_n(level, times));
+    levels.flat_map(|level| request.more.iter().map(move |more| more.at_level(level)))
+}
+
 /// Request, view and number of instances of each row of each batch.
 /// `early` are the rows that may be hidden.
 fn row_meanings(frame: &CullFrame, plan: &Plan, early: &[DrawPart]) -> Vec<Arc<[RowMeaning]>> {
@@ -427,6 +460,7 @@ fn row_meanings(frame: &CullFrame, plan: &Plan, early: &[DrawPart]) -> Vec<Arc<[
                     level: request.errors.levels_before + part.level as u32,
                     tested: 0,
                     list: DrawList::Kept,
+                    more_elements: plan.batches[part.batch].sibling_elements(part.row),
                 };
             }
         }

@@ -12,6 +12,7 @@ fn request<'a>(regions: &'a [Region], len: u32, views: &'a [ViewPlanes]) -> Plan
             center: Vec3::ZERO,
             radius: 1.0,
         },
+        more: &[],
         shapes: &[DrawShape::Indexed {
             index_count: 36,
             first_index: 3,

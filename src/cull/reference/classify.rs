@@ -274,6 +274,7 @@ mod tests {
             has_scale: scaled,
             world_from_local: world,
             sphere,
+            more: &[],
             shapes: &[DrawShape::NonIndexed {
                 vertex_count: 3,
                 first_vertex: 0,

@@ -220,6 +220,7 @@ mod tests {
                     has_scale: false,
                     world_from_local: world,
                     sphere: BoundingSphere { center: Vec3::ZERO, radius: 0.1 },
+                    more: &[],
                     shapes: &[DrawShape::NonIndexed { vertex_count: 3, first_vertex: 0 }],
                     fades: false,
                     row_group: 1,

@@ -221,10 +221,17 @@ impl GpuBatch {
                     replaced |= self.scratch[at].reserve(gpu.device, slot.scratch_bytes(plan))?;
                 }
             }
-            let commands = args_offset(plan.batch.row_count);
+            let commands = args_offset(plan.command_count());
             if self.args.reserve(gpu.device, commands)? {
                 self.version.bump();
                 replaced = true;
+            }
+            if !plan.siblings.is_empty() {
+                // The passes write only the survivors of these commands.
+                let siblings: &[u8] = bytemuck::cast_slice(&plan.siblings);
+                let first = args_offset(plan.batch.row_count);
+                gpu.queue.write_buffer(self.args(), first, siblings);
+                bytes += siblings.len() as u64;
             }
         }
         if self.bound_compaction != pipelines.compaction {
@@ -286,6 +293,7 @@ impl GpuBatch {
         self.cpu_args.clear();
         self.cpu_args
             .resize(batch.row_count as usize, DrawCommand::zeroed());
+        self.cpu_args.extend_from_slice(&plan.siblings);
         let mut first_words = Vec::new();
         if let Some(cpu) = &page.cpu {
             reference::vote(
@@ -322,7 +330,7 @@ impl GpuBatch {
             );
         }
 
-        let commands = args_offset(batch.row_count);
+        let commands = args_offset(plan.command_count());
         if self.args.reserve(gpu.device, commands)? {
             self.version.bump();
         }

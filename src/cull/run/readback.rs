@@ -34,7 +34,8 @@ pub struct RowCount {
     /// What the row lists: what the frustum keeps, or of that, what is drawn early, what is late,
     /// or all that is visible.
     pub list: DrawList,
-    /// Number of indices of what each of them draws, or of vertices without indices.
+    /// Number of indices of what each of them draws, or of vertices without indices: the sum over
+    /// all shapes of the request.
     pub element_count: u32,
 }
 
@@ -97,7 +98,7 @@ impl BatchRows {
                 tested: row.tested,
                 visible: draw.instance_count,
                 list: row.list,
-                element_count: draw.element_count,
+                element_count: draw.element_count.saturating_add(row.more_elements),
             }));
     }
 }
@@ -179,7 +180,7 @@ pub struct BatchData {
     pub survivors: Vec<u32>,
     /// Totals.
     pub totals: Totals,
-    /// One indirect command per row.
+    /// One indirect command per row, then the sibling commands.
     pub draws: Vec<DrawCommand>,
 }
 
@@ -216,6 +217,11 @@ pub(crate) fn read_batch(
         tiles,
         survivors: read_buffer(gpu, batch.survivors(), 0, stored)?,
         totals,
-        draws: read_buffer(gpu, batch.args(), args_offset(0), plan.chunk_views.len())?,
+        draws: read_buffer(
+            gpu,
+            batch.args(),
+            args_offset(0),
+            plan.command_count() as usize,
+        )?,
     })
 }

@@ -174,6 +174,7 @@ fn plan(limits: &wgpu::Limits, count: u32) -> Plan {
             center: Vec3::ZERO,
             radius: 0.001,
         },
+        more: &[],
         shapes: &[DrawShape::NonIndexed {
             vertex_count: 3,
             first_vertex: 0,

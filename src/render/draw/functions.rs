@@ -91,7 +91,7 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
         let Some(culler) = &gpu.into_inner().culler else {
             return RenderCommandResult::Skip;
         };
-        let Some(EntityDraws { request, mesh }) = draws.find(item.main_entity()) else {
+        let Some(EntityDraws { drawn, mesh }) = draws.find(item.main_entity()) else {
             return RenderCommandResult::Skip;
         };
         bind_mesh(pass, mesh);
@@ -115,7 +115,7 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
             return RenderCommandResult::Skip;
         }
         let list = lists.of(&view.retained_view_entity);
-        for draw in draws.parts(culler, request, view.retained_view_entity, list) {
+        for draw in draws.parts(culler, drawn, view.retained_view_entity, list) {
             // The mesh uniform and the rest of the slot are two bindings at one offset.
             let offsets = [draw.slot, draw.slot];
             pass.set_bind_group(I, draw.bind_group, &offsets);
@@ -129,7 +129,7 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
                 draw_indirect(pass, &parted.commands.meshlets, true, counted);
                 continue;
             }
-            match culler.draw_source(draw.part) {
+            match culler.shape_source(draw.part, drawn.of.shape) {
                 Some(DrawSource::Indirect(command)) => {
                     draw_indirect(pass, &command, indexed, counted);
                 }

@@ -133,10 +133,9 @@ fn meshlet_requests(
         .map(|view| view.retained_view_entity)
         .collect();
     let mut requests = Vec::new();
-    for (index, request) in draws.frame.requests.iter().enumerate() {
-        let Some(entity) = draws.entity(index) else {
-            continue;
-        };
+    for drawn in &draws.drawn {
+        let entity = drawn.entity;
+        let request = &draws.frame.requests[drawn.of.request];
         if draws.is_expanded(entity) || sets.unculled.contains(&entity) {
             continue;
         }
@@ -146,10 +145,10 @@ fn meshlet_requests(
         let Some(properties) = looks.material(entity, extracted) else {
             continue;
         };
-        let drawn = faces.get(properties);
+        let pass_faces = faces.get(properties);
         let views = request.views.iter();
         let seen = views.map(|view| match view_at(&draws.views, *view) {
-            Some(view) => seen_in(view, drawn, prepasses.contains(&view.key)),
+            Some(view) => seen_in(view, pass_faces, prepasses.contains(&view.key)),
             None => SeenFaces::Both,
         });
         let views = request.views.iter();
@@ -158,7 +157,7 @@ fn meshlet_requests(
             view.is_some_and(|view| lists.view(&view.key, Way::Prepass).is_some())
         });
         requests.push(MeshletRequest {
-            request: index,
+            request: drawn.of.request,
             mesh: extracted.id,
             faces: seen.collect(),
             draws_visible: draws_visible.collect(),

@@ -7,7 +7,9 @@ use crate::{
         layout::{BLOCK, Batch, Chunk, ChunkView, FarFirstJob},
         reference,
     },
-    render::{culler::GpuCuller, gpu::RenderGpu, set_draws::SetDraws, views::view_at},
+    render::{
+        culler::GpuCuller, gpu::RenderGpu, groups::Joined, set_draws::SetDraws, views::view_at,
+    },
 };
 use bevy::{platform::collections::HashSet, prelude::*};
 
@@ -38,9 +40,10 @@ pub(in crate::render) fn verify_survivors(
         }
     }
     let mut verdicts = Vec::new();
-    for (index, request) in draws.frame.requests.iter().enumerate() {
-        let (Some(Some(set)), Some(entity)) = (state.sets.get(&request.set), draws.entity(index))
-        else {
+    for drawn in &draws.drawn {
+        let (entity, of) = (drawn.entity, drawn.of);
+        let (index, request) = (of.request, &draws.frame.requests[of.request]);
+        let Some(Some(set)) = state.sets.get(&request.set) else {
             continue;
         };
         for (place, view) in request.views.iter().enumerate() {
@@ -64,8 +67,8 @@ pub(in crate::render) fn verify_survivors(
             };
             let is_hiding =
                 culler.hides(request.views[place]) || culler.is_frozen(request.views[place]);
-            if is_hiding && draws.may_be_hidden(entity) {
-                let at = (index, place, request.views[place]);
+            if is_hiding && drawn.may_be_hidden {
+                let at = (of, place, request.views[place]);
                 if let Err(error) =
                     compare_hiding(culler, gpu.wgpu(), at, (set, &parts), &mut verdict)
                 {
@@ -75,7 +78,7 @@ pub(in crate::render) fn verify_survivors(
                 continue;
             }
             for (part, twin) in culler.draw_parts(index, place).iter().zip(&parts) {
-                match culler.read_part(gpu.wgpu(), request.set, part) {
+                match culler.read_shape(gpu.wgpu(), request.set, (part, of.shape)) {
                     Ok(mut ids) => {
                         if !culler.compaction().is_ordered() {
                             ids.sort_unstable();
@@ -102,12 +105,12 @@ pub(in crate::render) fn verify_survivors(
 fn compare_hiding(
     culler: &Culler,
     gpu: Gpu<'_>,
-    (request, place, view): (usize, usize, u32),
+    (of, place, view): (Joined, usize, u32),
     (set, parts): (&Copied, &[TwinPart]),
     verdict: &mut Verdict,
 ) -> Result<(), String> {
     let lists = [DrawList::Early, DrawList::Late, DrawList::Visible];
-    let lists = lists.map(|list| culler.draw_parts_of(request, (place, view), list));
+    let lists = lists.map(|list| culler.draw_parts_of(of.request, (place, view), list));
     for (number, part) in parts.iter().enumerate() {
         let mut ids: [HashSet<u32>; 3] = default();
         for (ids, list) in ids.iter_mut().zip(lists) {
@@ -116,7 +119,7 @@ fn compare_hiding(
                 continue;
             }
             let draw = list.get(number).ok_or("a list is missing")?;
-            let read = culler.read_part(gpu, part.set, draw);
+            let read = culler.read_shape(gpu, part.set, (draw, of.shape));
             ids.extend(read.map_err(|error| error.to_string())?);
         }
         let [early, late, visible] = &ids;
