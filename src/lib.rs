@@ -69,8 +69,8 @@ pub mod prelude {
     pub use crate::render::{
         CullingRadius, CullingReport, FreezeCulling, GpuCullingPlugin, GpuCullingSettings,
         GpuCullingSystems, GpuInstances, InstanceImpostor, InstanceLod, InstanceLods,
-        InstanceMeshUniforms, InstanceOcclusion, InstanceUploadProgress, InstanceVisibilityRange,
-        LodMesh, NoInstanceSorting, NoOcclusionCulling, TuningSource,
+        InstanceMeshUniforms, InstanceOcclusion, InstanceOffset, InstanceUploadProgress,
+        InstanceVisibilityRange, LodMesh, NoInstanceSorting, NoOcclusionCulling, TuningSource,
     };
 }
 

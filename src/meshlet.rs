@@ -28,6 +28,7 @@ mod head;
 mod levels;
 #[cfg(feature = "meshlets")]
 mod lods;
+mod placed;
 mod settings;
 #[cfg(feature = "meshlets")]
 mod simplify;

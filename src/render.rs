@@ -46,6 +46,7 @@ mod materials;
 mod meshlets;
 mod names;
 mod occlusion;
+mod offset;
 pub(crate) mod plugin;
 mod prepare;
 mod record;
@@ -74,6 +75,7 @@ pub use meshlets::{
     BuildMeshlets, MeshletBuilds, MeshletMeshLoader, MeshletMeshSaver, MeshletsBuilt,
 };
 pub use occlusion::{InstanceOcclusion, NoOcclusionCulling};
+pub use offset::InstanceOffset;
 pub use report::{CullingReport, LevelReport, MeshletReport, OcclusionReport, ViewReport};
 pub use settings::{GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems};
 pub use tuning::TuningSource;

@@ -20,6 +20,7 @@ use super::{
     },
     meshlets::{self, GpuMeshlets, MeshLevels, MeshletRoom, extract_meshlets, prepare_meshlets},
     occlusion::{self, InstanceOcclusion, NoOcclusionCulling},
+    offset::InstanceOffset,
     prepare::prepare_culling,
     record::record_culling,
     report::{CullingReport, ReportInbox, finish_culling, receive_report},
@@ -73,6 +74,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
     app.init_asset::<InstanceSet>()
         .register_type::<GpuInstances>()
         .register_type::<CullingRadius>()
+        .register_type::<InstanceOffset>()
         .register_type::<FreezeCulling>()
         .register_type::<InstanceMeshUniforms>()
         .register_type::<NoInstanceSorting>()
