@@ -22,12 +22,14 @@
 //! | feature | what it adds | what it costs |
 //! | --- | --- | --- |
 //! | `bevy` | the plugin; without it, the crate is the engine alone | |
+//! | `gltf` | instances in glTF files (`EXT_mesh_gpu_instancing`) become sets | Bevy's glTF loader |
 //! | `meshlets` | building, saving and loading [meshes of meshlets](meshlet) and [levels of detail](meshlet::MeshLods) | a C++ compiler, for meshoptimizer |
 //! | `overlay` | [`CullingOverlayPlugin`](prelude::CullingOverlayPlugin): counters in Bevy's diagnostics overlay | Bevy's UI crates |
 //! | `tune` | [`cull::tune`]: thresholds of [`Compaction::Auto`](cull::Compaction::Auto), measured and kept per adapter | a few small crates |
 #![cfg_attr(
     not(all(
         feature = "bevy",
+        feature = "gltf",
         feature = "meshlets",
         feature = "overlay",
         feature = "tune"
@@ -69,8 +71,9 @@ pub mod prelude {
     pub use crate::render::{
         CullingRadius, CullingReport, FreezeCulling, GpuCullingPlugin, GpuCullingSettings,
         GpuCullingSystems, GpuInstances, InstanceImpostor, InstanceLod, InstanceLods,
-        InstanceMeshUniforms, InstanceOcclusion, InstanceOffset, InstanceUploadProgress,
-        InstanceVisibilityRange, LodMesh, NoInstanceSorting, NoOcclusionCulling, TuningSource,
+        InstanceMeshUniforms, InstanceOcclusion, InstanceOffset, InstanceScene, InstanceSceneReady,
+        InstanceUploadProgress, InstanceVisibilityRange, LodMesh, NoInstanceSorting,
+        NoOcclusionCulling, TuningSource,
     };
 }
 
@@ -81,6 +84,8 @@ mod documents {
     struct Readme;
     #[doc = include_str!("../docs/guide/getting-started.md")]
     struct GettingStarted;
+    #[doc = include_str!("../docs/guide/gltf.md")]
+    struct Gltf;
     #[cfg(feature = "meshlets")]
     #[doc = include_str!("../docs/guide/lod.md")]
     struct Lod;

@@ -4,7 +4,8 @@
 //! One frame, in order:
 //!
 //! 1. `bounds` (main world): the entity's `Aabb` surrounds the whole set, so Bevy's own visibility
-//!    decides which views see the entity at all. `lods`: which levels of detail are loaded.
+//!    decides which views see the entity at all. `lods`: which levels of detail are loaded. `scene`
+//!    spawns the meshes of scenes as entities with sets.
 //! 2. `extract`: the entities that have sets. `upload`: changed ranges of sets, and new sets in
 //!    slices. `gpu_written`: the buffers of sets that a compute pass of the app writes.
 //! 3. `materials`: the entity's prepared material is filed once more under a private id, with our
@@ -51,6 +52,7 @@ pub(crate) mod plugin;
 mod prepare;
 mod record;
 mod report;
+mod scene;
 mod set_draws;
 mod set_meshes;
 mod settings;
@@ -77,6 +79,7 @@ pub use meshlets::{
 pub use occlusion::{InstanceOcclusion, NoOcclusionCulling};
 pub use offset::InstanceOffset;
 pub use report::{CullingReport, LevelReport, MeshletReport, OcclusionReport, ViewReport};
+pub use scene::{InstanceScene, InstanceSceneReady};
 pub use settings::{GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems};
 pub use tuning::TuningSource;
 pub use upload::InstanceUploadProgress;

@@ -115,9 +115,9 @@ mod tests {
 
     fn meshlet(triangles: &[[Vec3; 3]]) -> Meshlet {
         let points = triangles.iter().flatten();
-        let normals = triangles.iter().filter_map(|triangle| {
-            normal(triangle.map(|point| point.as_dvec3())).try_normalize()
-        });
+        let normals = triangles
+            .iter()
+            .filter_map(|triangle| normal(triangle.map(|point| point.as_dvec3())).try_normalize());
         Meshlet {
             center: Vec3::ZERO,
             radius: points.map(|point| point.length()).fold(0.0, f32::max),

@@ -6,6 +6,7 @@ use super::{
     lods::{ImpostorOf, SetImpostor, SetLods},
     meshlets::MeshletMesh3d,
     offset::{InstanceOffset, offset_sphere},
+    scene::InstanceScene,
 };
 use crate::{cull::BoundingSphere, instance::InstanceSet};
 use bevy::{
@@ -98,7 +99,7 @@ impl Problem {
                  -InstanceOffset::MAX and InstanceOffset::MAX (1e12). Give it finite, smaller numbers"
             }
             Self::NoMesh => {
-                "the set is not drawn, because the entity has neither a Mesh3d nor a MeshletMesh3d. Add one"
+                "the set is not drawn, because the entity has no Mesh3d, no MeshletMesh3d and no InstanceScene. Add one"
             }
         }
     }
@@ -238,7 +239,12 @@ fn around_both(mut sphere: BoundingSphere, other: BoundingSphere) -> BoundingSph
 }
 
 /// A set without a mesh.
-type WithoutMesh = (With<GpuInstances>, Without<Mesh3d>, Without<MeshletMesh3d>);
+type WithoutMesh = (
+    With<GpuInstances>,
+    Without<Mesh3d>,
+    Without<MeshletMesh3d>,
+    Without<InstanceScene>,
+);
 
 /// Number of frames that an entity may wait for its mesh.
 const PATIENCE: u8 = 30;

@@ -229,7 +229,8 @@ fn share_of(item: &SetEntityItem, full: Option<&SetEntityItem>) -> Share {
     match (full, item.impostor) {
         (Some(full), _) => Share::Far {
             full: full.entity.into(),
-            error: full.impostor
+            error: full
+                .impostor
                 .map_or(f32::INFINITY, |known| known.error * stretch),
             levels: 1 + full.lods.map_or(0, |lods| lods.levels.len()) as u32,
         },

@@ -12,7 +12,7 @@ use bevy::{
 ///
 /// Entities that draw the parts of one object share a set, and each has the offset of its part. So
 /// a set of trees is uploaded once for trunk and crown, and neither mesh is changed.
-/// [`ScatterScene`](crate::render::ScatterScene) does so with a loaded scene.
+/// [`InstanceScene`](crate::render::InstanceScene) does so with a loaded scene.
 ///
 /// It may rotate, stretch, shear and mirror. All that is measured in the mesh's units is stretched
 /// with it: [`CullingRadius`](crate::render::CullingRadius), whose sphere moves to where the offset

@@ -24,6 +24,7 @@ use super::{
     prepare::prepare_culling,
     record::record_culling,
     report::{CullingReport, ReportInbox, finish_culling, receive_report},
+    scene,
     set_draws::SetDraws,
     settings::{GpuCullingSettings, GpuCullingSystems},
     upload::{InstanceUploadProgress, UploadInbox, receive_uploads},
@@ -116,6 +117,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
         );
     lods::build(app);
     meshlets::build(app);
+    scene::build(app);
     true
 }
 

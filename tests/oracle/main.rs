@@ -16,6 +16,7 @@ mod growth;
 mod materials;
 mod motion;
 mod oblique;
+mod offsets;
 #[path = "../scene/mod.rs"]
 mod scene;
 mod table;
@@ -40,7 +41,7 @@ fn stage(how: How) -> Stage {
     let mut stage = Stage::with(how, |app| {
         materials::register(app, how);
         written::register(app);
-        app.add_systems(Update, (build::drift, motion::swarm))
+        app.add_systems(Update, (build::drift, motion::swarm, offsets::spin))
             .insert_resource(DirectionalLightShadowMap { size: 1024 })
             .insert_resource(PointLightShadowMap { size: 512 });
     });
