@@ -82,9 +82,8 @@ fn spawn_offset<M: Component + Clone>(
     }
 }
 
-/// Sets with normal maps, and one with its own vertex shader, under all lights, seen by a camera
-/// whose left half shows normals, and whose right half shows motion and depth.
-fn build(stage: &mut Stage, uniforms: bool, with_pane: bool) {
+/// Sets with normal maps, and one with its own vertex shader, under all lights. Returns the camera.
+fn build(stage: &mut Stage, uniforms: bool) -> Entity {
     let uniforms = uniforms.then_some(InstanceMeshUniforms);
     let mesh = Mesh::from(Cuboid::new(0.5, 0.4, 0.6));
     let mesh = stage.mesh(mesh.with_generated_tangents().unwrap());
@@ -108,26 +107,23 @@ fn build(stage: &mut Stage, uniforms: bool, with_pane: bool) {
     ground(stage);
     lights(stage, Light::All);
     let prepasses = (DepthPrepass, NormalPrepass, MotionVectorPrepass);
-    let camera = stage.camera(eye(), (prepasses, Msaa::Off));
-    if with_pane {
-        pane(stage, camera);
-    }
+    stage.camera(eye(), (prepasses, Msaa::Off))
 }
 
 /// More frames than a screenshot takes, however late its task runs.
 const SCREENSHOT_FRAMES: usize = 6;
 
-/// Pictures at rest, while offsets turn, and after that.
+/// A picture at rest. Then pictures whose left half shows normals, and whose right half shows motion
+/// and depth: at rest, while offsets turn, and after that.
 fn pictures(how: How, uniforms: bool) -> Vec<RgbaImage> {
-    let mut plain = stage(how);
-    build(&mut plain, uniforms, false);
-    let mut pictures = vec![plain.picture()];
+    let mut stage = stage(how);
+    let camera = build(&mut stage, uniforms);
+    let mut pictures = vec![stage.picture()];
     if how != How::Entities {
-        let (views, survivors) = plain.verify();
+        let (views, survivors) = stage.verify();
         assert!(views > 10 && survivors > 300, "{views} {survivors}");
     }
-    let mut stage = stage(how);
-    build(&mut stage, uniforms, true);
+    pane(&mut stage, camera);
     pictures.push(stage.picture());
     stage.update(2);
     for turns in [true, false] {

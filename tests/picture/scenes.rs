@@ -176,7 +176,7 @@ fn what_a_set_cannot_have_is_left_out_and_named() {
     let root = format!("InstanceScene on {root}");
     let left_out = "1 skinned mesh, 1 light and 1 camera of the WorldAsset";
     log.assert_once(&[&root, left_out, "WorldAssetRoot"]);
-    log.assert_once(&[&root, "Unregistered", "register_type"]);
+    log.assert_once(&[&root, "cannot be copied by reflection", "register_type"]);
     let told = log
         .lines()
         .iter()

@@ -66,7 +66,8 @@ pub(super) fn parts_of(scene: &World) -> (Vec<ScenePart>, Skipped) {
         .flat_map(|archetype| archetype.entities())
         .map(|entity| entity.id())
         .collect();
-    entities.sort_unstable();
+    // Entities themselves are not ordered by their index.
+    entities.sort_unstable_by_key(|entity| entity.index_u32());
     let (mut parts, mut skipped) = (Vec::new(), Skipped::default());
     for source in entities {
         let entity = scene.entity(source);
