@@ -1,8 +1,8 @@
 //! A forest: a hundred thousand trees from a glTF file, and boulders from a file of meshlets.
 //!
-//! Each primitive of the file becomes one entity, with its mesh, its material and a set. Primitives
-//! of one node share the set, whose transforms include the node's. Each primitive gets its own
-//! levels of detail, which are built in the background.
+//! The entity with the scene of the tree has the places of all trees. Each primitive of the file
+//! becomes a child with its mesh, its material and the offset of its node, and gets its own levels of
+//! detail, which are built in the background.
 //!
 //! It needs a feature: `cargo run --example gltf_forest --features meshlets`. `--count N` plants
 //! more or fewer trees; 2,000 suit a software renderer.
@@ -11,8 +11,6 @@ mod common;
 
 use bevy::{
     camera_controller::free_camera::{FreeCamera, FreeCameraPlugin},
-    ecs::system::SystemParam,
-    gltf::{Gltf, GltfMesh, GltfNode},
     light::CascadeShadowConfigBuilder,
     mesh::VertexAttributeValues,
     prelude::*,
@@ -30,19 +28,13 @@ fn main() -> AppExit {
     common::run(|app| {
         app.add_plugins(FreeCameraPlugin)
             .insert_resource(ClearColor(SKY))
-            .add_systems(Startup, (load, spawn_world))
-            .add_systems(
-                Update,
-                (plant.run_if(resource_exists::<Tree>), wait_for_levels).chain(),
-            );
+            .add_systems(Startup, (plant, spawn_world))
+            .add_systems(Update, wait_for_levels);
     })
 }
 
-/// The file with the tree, until it is loaded.
-#[derive(Resource)]
-struct Tree(Handle<Gltf>);
-
-fn load(
+/// Trees and boulders.
+fn plant(
     mut commands: Commands,
     server: Res<AssetServer>,
     count: Res<common::Count>,
@@ -50,12 +42,21 @@ fn load(
     mut materials: ResMut<Assets<StandardMaterial>>,
     mut awaited: ResMut<common::Awaited>,
 ) -> Result {
-    let tree = server.load("tree.glb");
+    let tree = server.load("tree.glb#Scene0");
     let boulder = server.load("boulder.meshlets");
     awaited.0 = vec![tree.clone().into(), boulder.clone().into()];
-    commands.insert_resource(Tree(tree));
 
     let trees = count.or(100_000);
+    let forest = places(trees, 0)
+        .filter(|place| from_glade(place.translation) > 6.0)
+        .take(trees as usize);
+    commands
+        .spawn((
+            InstanceScene(tree),
+            GpuInstances(sets.add(InstanceSet::from_transforms(forest)?.sorted().0)),
+        ))
+        .observe(build_levels);
+
     // Along the glade; most are small, and all lie in the ground.
     let boulders = places(trees, 1)
         .filter(|place| (1.5..10.0).contains(&from_glade(place.translation)))
@@ -73,94 +74,20 @@ fn load(
     Ok(())
 }
 
-/// What the loader makes of glTF files.
-#[derive(SystemParam)]
-struct GltfAssets<'w> {
-    files: Res<'w, Assets<Gltf>>,
-    nodes: Res<'w, Assets<GltfNode>>,
-    meshes: Res<'w, Assets<GltfMesh>>,
-}
-
-/// Spawns the primitives of the tree when the file is loaded.
-fn plant(
-    mut commands: Commands,
-    tree: Res<Tree>,
-    server: Res<AssetServer>,
-    count: Res<common::Count>,
-    gltf: GltfAssets,
-    mut sets: ResMut<Assets<InstanceSet>>,
-) -> Result {
-    let GltfAssets {
-        files,
-        nodes,
-        meshes,
-    } = gltf;
-    let Some(gltf) = files
-        .get(&tree.0)
-        .filter(|_| server.is_loaded_with_dependencies(&tree.0))
-    else {
-        return Ok(());
-    };
-    let trees = count.or(100_000);
-    for (node, node_transform) in world_transforms(gltf, &nodes) {
-        let Some(mesh) = node.mesh.as_ref().and_then(|mesh| meshes.get(mesh)) else {
-            continue;
-        };
-        let transforms = places(trees, 0)
-            .filter(|place| from_glade(place.translation) > 6.0)
-            .map(|place| place * node_transform)
-            .take(trees as usize);
-        let set = sets.add(InstanceSet::from_transforms(transforms)?.sorted());
-        for primitive in &mesh.primitives {
-            let material = primitive.material.as_ref().and_then(Handle::path);
-            let Some(material) = material else {
-                continue;
-            };
-            commands.spawn((
-                Mesh3d(primitive.mesh.clone()),
-                // Bevy's label of the `StandardMaterial`.
-                MeshMaterial3d::<StandardMaterial>(server.load(format!("{material}/std"))),
-                GpuInstances(set.clone()),
-                BuildLods::default(),
-            ));
-        }
+/// Has levels of detail built for the parts of the tree when they are spawned.
+fn build_levels(ready: On<InstanceSceneReady>, mut commands: Commands) {
+    for part in &ready.parts {
+        commands.entity(*part).insert(BuildLods::default());
     }
-    commands.remove_resource::<Tree>();
-    Ok(())
 }
 
 /// The picture waits until the trees are planted and have their levels.
 fn wait_for_levels(
-    tree: Option<Res<Tree>>,
+    trees: Query<&Children, With<InstanceScene>>,
     building: Query<(), With<BuildLods>>,
     mut busy: ResMut<common::Busy>,
 ) {
-    busy.0 = tree.is_some() || !building.is_empty();
-}
-
-/// The nodes of a file, each with its transform relative to the file's root.
-fn world_transforms<'a>(
-    gltf: &Gltf,
-    nodes: &'a Assets<GltfNode>,
-) -> Vec<(&'a GltfNode, Transform)> {
-    let all: Vec<_> = gltf
-        .nodes
-        .iter()
-        .filter_map(|node| nodes.get(node))
-        .collect();
-    let is_child = |index: usize| {
-        let mut children = all.iter().flat_map(|node| &node.children);
-        children.any(|child| nodes.get(child).is_some_and(|child| child.index == index))
-    };
-    let roots = all.iter().filter(|node| !is_child(node.index));
-    let mut found: Vec<_> = roots.map(|node| (*node, node.transform)).collect();
-    let mut next = 0;
-    while let Some(&(node, transform)) = found.get(next) {
-        let children = node.children.iter().filter_map(|child| nodes.get(child));
-        found.extend(children.map(|child| (child, transform * child.transform)));
-        next += 1;
-    }
-    found
+    busy.0 = trees.is_empty() || !building.is_empty();
 }
 
 /// Transforms on the ground, evenly spread over a forest of `trees` trees, without end.

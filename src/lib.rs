@@ -22,6 +22,7 @@
 //! | feature | what it adds | what it costs |
 //! | --- | --- | --- |
 //! | `bevy` | the plugin; without it, the crate is the engine alone | |
+//! | `gltf` | instances in glTF files (`EXT_mesh_gpu_instancing`) become sets | Bevy's glTF loader |
 //! | `meshlets` | building, saving and loading [meshes of meshlets](meshlet) and [levels of detail](meshlet::MeshLods) | a C++ compiler, for meshoptimizer |
 //! | `overlay` | [`CullingOverlayPlugin`](prelude::CullingOverlayPlugin): counters in Bevy's diagnostics overlay | Bevy's UI crates |
 //! | `picking` | [`InstanceRayCast`](prelude::InstanceRayCast) and [`InstancePickingPlugin`](prelude::InstancePickingPlugin): rays and pointers meet single instances | Bevy's picking crate |
@@ -30,6 +31,7 @@
 #![cfg_attr(
     not(all(
         feature = "bevy",
+        feature = "gltf",
         feature = "meshlets",
         feature = "overlay",
         feature = "picking",
@@ -74,9 +76,9 @@ pub mod prelude {
     pub use crate::render::{
         CullingRadius, CullingReport, FreezeCulling, GpuCullingPlugin, GpuCullingSettings,
         GpuCullingSystems, GpuInstances, InstanceImpostor, InstanceLod, InstanceLods,
-        InstanceMeshUniforms, InstanceOcclusion, InstanceTint, InstanceTintPlugin,
-        InstanceUploadProgress, InstanceVisibilityRange, LodMesh, NoInstanceSorting,
-        NoOcclusionCulling, TintedMaterial, TuningSource,
+        InstanceMeshUniforms, InstanceOcclusion, InstanceOffset, InstanceScene, InstanceSceneReady,
+        InstanceTint, InstanceTintPlugin, InstanceUploadProgress, InstanceVisibilityRange, LodMesh,
+        NoInstanceSorting, NoOcclusionCulling, TintedMaterial, TuningSource,
     };
     #[cfg(feature = "picking")]
     pub use crate::render::{
@@ -93,6 +95,8 @@ mod documents {
     struct Files;
     #[doc = include_str!("../docs/guide/getting-started.md")]
     struct GettingStarted;
+    #[doc = include_str!("../docs/guide/gltf.md")]
+    struct Gltf;
     #[cfg(feature = "meshlets")]
     #[doc = include_str!("../docs/guide/lod.md")]
     struct Lod;

@@ -28,6 +28,7 @@ mod levels;
 mod lods;
 #[cfg(feature = "meshlets")]
 mod payload;
+mod placed;
 mod settings;
 #[cfg(feature = "meshlets")]
 mod simplify;

@@ -4,7 +4,8 @@
 //! One frame, in order:
 //!
 //! 1. `bounds` (main world): the entity's `Aabb` surrounds the whole set, so Bevy's own visibility
-//!    decides which views see the entity at all. `lods`: which levels of detail are loaded.
+//!    decides which views see the entity at all. `lods`: which levels of detail are loaded. `scene`
+//!    spawns the meshes of scenes as entities with sets.
 //! 2. `extract`: the entities that have sets. `upload`: changed ranges of sets, and new sets in
 //!    slices. `gpu_written`: the buffers of sets that a compute pass of the app writes.
 //! 3. `materials`: the entity's prepared material is filed once more under a private id, with our
@@ -49,12 +50,14 @@ mod materials;
 mod meshlets;
 mod names;
 mod occlusion;
+mod offset;
 #[cfg(feature = "picking")]
 mod picking;
 pub(crate) mod plugin;
 mod prepare;
 mod record;
 mod report;
+mod scene;
 mod set_asset;
 mod set_draws;
 mod set_meshes;
@@ -81,9 +84,11 @@ pub use meshlets::{
     BuildMeshlets, MeshletBuilds, MeshletMeshLoader, MeshletMeshSaver, MeshletsBuilt,
 };
 pub use occlusion::{InstanceOcclusion, NoOcclusionCulling};
+pub use offset::InstanceOffset;
 #[cfg(feature = "picking")]
 pub use picking::{InstanceHit, InstancePickingPlugin, InstancePickingSettings, InstanceRayCast};
 pub use report::{CullingReport, LevelReport, MeshletReport, OcclusionReport, ViewReport};
+pub use scene::{InstanceScene, InstanceSceneReady};
 pub use set_asset::{InstanceSetLoader, InstanceSetLoaderSettings, InstanceSetSaver};
 pub use settings::{GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems};
 pub use tint::{InstanceTint, InstanceTintPlugin, TintedMaterial};

@@ -639,12 +639,16 @@ fn the_draw_slot_is_the_same_on_both_sides() {
         ("distances", 208),
         ("center", 224),
         ("error_scale", 236),
+        ("pad_a", 240),
+        ("instance_from_mesh", 256),
+        ("previous_instance_from_mesh", 304),
+        ("instance_from_mesh_normals", 352),
     ];
     assert_eq!(
         fields,
         expected.map(|(name, offset)| (name.to_owned(), offset))
     );
-    assert_eq!(span, 240);
+    assert_eq!(span, 400);
 }
 
 #[test]

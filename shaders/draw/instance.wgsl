@@ -3,7 +3,8 @@
 // A material's own vertex shader that imports this module may be used on sets. It may call:
 //   load(vertex.instance_index)           the instance, its tag and its index in the set;
 //   load_previous(vertex.instance_index)  the same in the previous frame, for motion vectors;
-//   position_to_set, direction_to_set     the mesh's space to the set's (the entity's own space);
+//   position_to_set, normal_to_set, tangent_to_set, direction_to_set
+//                                         the mesh's space to the set's (the entity's own space);
 //   bevy_pbr::mesh_functions with SET     the set's space to the world: get_world_from_local(SET),
 //                                         get_previous_world_from_local(SET),
 //                                         mesh_position_local_to_world,
@@ -29,6 +30,12 @@ struct DrawSlot {
     distances: vec4<f32>,
     center: vec3<f32>,
     error_scale: f32,
+    pad_a: vec4<f32>,
+    // Only with DRAW_HAS_OFFSET: rows of the transform between mesh and instance, of the same in the
+    // previous frame, and of its matrix for normals. Behind the first row of the last: its sign.
+    instance_from_mesh: mat3x4<f32>,
+    previous_instance_from_mesh: mat3x4<f32>,
+    instance_from_mesh_normals: mat3x4<f32>,
 }
 
 // The index for `bevy_pbr::mesh_functions`: only the MeshUniform of the set's entity is bound.
@@ -37,6 +44,7 @@ const SET: u32 = 0u;
 const DRAW_HAS_SCALE: u32 = 1u;
 const DRAW_HAS_TAG: u32 = 2u;
 const DRAW_RANGE_OF_CENTERS: u32 = 4u;
+const DRAW_HAS_OFFSET: u32 = 8u;
 
 @group(2) @binding(20) var<storage, read> slot: DrawSlot;
 @group(2) @binding(21) var<storage, read> survivors: array<u32>;
@@ -51,12 +59,14 @@ struct Instance {
     // Index in the set, and tag (0 without tags).
     index: u32,
     tag: u32,
+    // Whether it is the instance in the previous frame.
+    is_previous: bool,
 }
 
 // `draw_instance` is the built-in instance index.
 fn load(draw_instance: u32) -> Instance {
     let id = survivors[draw_instance];
-    return load_at(id, id);
+    return load_at(id, id, false);
 }
 
 // The instance in the previous frame. If that is not kept or not finite, the instance as it is now.
@@ -67,10 +77,10 @@ fn load_previous(draw_instance: u32) -> Instance {
     if any(exponents == vec3<u32>(0x7f800000u)) {
         at = id;
     }
-    return load_at(id, at);
+    return load_at(id, at, true);
 }
 
-fn load_at(id: u32, at: u32) -> Instance {
+fn load_at(id: u32, at: u32, is_previous: bool) -> Instance {
     let packed = instances[at];
     var scale = 1.0;
     if (slot.flags & DRAW_HAS_SCALE) != 0u {
@@ -81,14 +91,52 @@ fn load_at(id: u32, at: u32) -> Instance {
         tag = tags[id];
     }
     let index = id - slot.region_first + slot.set_first;
-    return Instance(packed.position, scale, unpack_quat(packed.rotation), index, tag);
+    let rotation = unpack_quat(packed.rotation);
+    return Instance(packed.position, scale, rotation, index, tag, is_previous);
+}
+
+// From the instance's space, behind the offset, to the set's.
+fn instance_to_set(instance: Instance, position: vec3<f32>) -> vec4<f32> {
+    return vec4<f32>(rotate(instance.rotation, position * instance.scale) + instance.position, 1.0);
 }
 
 // From the mesh's space to the set's.
 fn position_to_set(instance: Instance, position: vec3<f32>) -> vec4<f32> {
-    return vec4<f32>(rotate(instance.rotation, position * instance.scale) + instance.position, 1.0);
+    var at = position;
+    if (slot.flags & DRAW_HAS_OFFSET) != 0u {
+        if instance.is_previous {
+            at = vec4<f32>(position, 1.0) * slot.previous_instance_from_mesh;
+        } else {
+            at = vec4<f32>(position, 1.0) * slot.instance_from_mesh;
+        }
+    }
+    return instance_to_set(instance, at);
 }
 
+// The same for a direction along the surface, such as a tangent. It keeps its length only without
+// an offset.
 fn direction_to_set(instance: Instance, direction: vec3<f32>) -> vec3<f32> {
-    return rotate(instance.rotation, direction);
+    var along = direction;
+    if (slot.flags & DRAW_HAS_OFFSET) != 0u {
+        along = vec4<f32>(direction, 0.0) * slot.instance_from_mesh;
+    }
+    return rotate(instance.rotation, along);
+}
+
+// The same for a normal.
+fn normal_to_set(instance: Instance, normal: vec3<f32>) -> vec3<f32> {
+    var up = normal;
+    if (slot.flags & DRAW_HAS_OFFSET) != 0u {
+        up = vec4<f32>(normal, 0.0) * slot.instance_from_mesh_normals;
+    }
+    return rotate(instance.rotation, up);
+}
+
+// The same for a tangent and, in w, the handedness of the bitangent.
+fn tangent_to_set(instance: Instance, tangent: vec4<f32>) -> vec4<f32> {
+    var handedness = tangent.w;
+    if (slot.flags & DRAW_HAS_OFFSET) != 0u {
+        handedness *= slot.instance_from_mesh_normals[0].w;
+    }
+    return vec4<f32>(direction_to_set(instance, tangent.xyz), handedness);
 }

@@ -31,6 +31,11 @@ struct DrawSlot {
     distances: vec4<f32>,
     center: vec3<f32>,
     error_scale: f32,
+    pad_a: vec4<f32>,
+    // Only with DRAW_HAS_OFFSET, as in draw/instance.wgsl.
+    instance_from_mesh: mat3x4<f32>,
+    previous_instance_from_mesh: mat3x4<f32>,
+    instance_from_mesh_normals: mat3x4<f32>,
 }
 
 struct UniformJob {
@@ -65,6 +70,9 @@ struct Args {
 
 const DRAW_HAS_SCALE: u32 = 1u;
 const DRAW_HAS_TAG: u32 = 2u;
+const DRAW_HAS_OFFSET: u32 = 8u;
+// Bevy's MESH_FLAGS_SIGN_DETERMINANT_MODEL_3X3_BIT: the transform does not mirror.
+const FLAG_SIGN_DETERMINANT: u32 = 0x80000000u;
 const THREADS: u32 = 64u;
 
 @group(0) @binding(0) var<uniform> job: UniformJob;
@@ -92,7 +100,7 @@ fn load(at: u32) -> mat4x3<f32> {
         instance.position);
 }
 
-// A row of the entity's affine matrix times the instance's matrix.
+// A row of an affine matrix times the instance's matrix.
 fn row_times(row: vec4<f32>, instance: mat4x3<f32>) -> vec4<f32> {
     return row.xyz * instance + vec4<f32>(0.0, 0.0, 0.0, row.w);
 }
@@ -143,9 +151,19 @@ fn mesh_uniforms(
         a[0].xyz,
         vec3<f32>(a[0].w, a[1].xy),
         vec3<f32>(a[1].zw, mesh.local_from_world_transpose_b));
-    let normal = inverse * mat3x3<f32>(now[0] * over, now[1] * over, now[2] * over);
+    var normal = inverse * mat3x3<f32>(now[0] * over, now[1] * over, now[2] * over);
     mesh.world_from_local = times(mesh.world_from_local, now);
     mesh.previous_world_from_local = times(mesh.previous_world_from_local, before);
+    if ((slot.flags & DRAW_HAS_OFFSET) != 0u) {
+        mesh.world_from_local = times(mesh.world_from_local, transpose(slot.instance_from_mesh));
+        let previous = transpose(slot.previous_instance_from_mesh);
+        mesh.previous_world_from_local = times(mesh.previous_world_from_local, previous);
+        let rows = slot.instance_from_mesh_normals;
+        normal = normal * transpose(mat3x3<f32>(rows[0].xyz, rows[1].xyz, rows[2].xyz));
+        if (rows[0].w < 0.0) {
+            mesh.flags ^= FLAG_SIGN_DETERMINANT;
+        }
+    }
     mesh.local_from_world_transpose_a = mat2x4<f32>(
         vec4<f32>(normal[0], normal[1].x), vec4<f32>(normal[1].yz, normal[2].xy));
     mesh.local_from_world_transpose_b = normal[2].z;

@@ -64,11 +64,10 @@ fn vertex(vertex: Vertex) -> SetVertexOutput {
 #ifdef NORMAL_PREPASS_OR_DEFERRED_PREPASS
 #ifdef VERTEX_NORMALS
     out.world_normal = mesh_functions::mesh_normal_local_to_world(
-        draw_instance::direction_to_set(instance, vertex.normal), draw_instance::SET);
+        draw_instance::normal_to_set(instance, vertex.normal), draw_instance::SET);
 #endif
 #ifdef VERTEX_TANGENTS
-    let tangent = vec4(
-        draw_instance::direction_to_set(instance, vertex.tangent.xyz), vertex.tangent.w);
+    let tangent = draw_instance::tangent_to_set(instance, vertex.tangent);
     out.world_tangent = mesh_functions::mesh_tangent_local_to_world(
         world_from_set, tangent, draw_instance::SET);
 #endif

@@ -1,5 +1,6 @@
 //! The directions that a meshlet's triangles face, in four bytes.
 
+use core::f64::consts::FRAC_PI_2;
 use glam::{DVec3, Vec3};
 
 /// A cone around the normals of a meshlet's triangles. An eye that is far enough behind it sees
@@ -39,22 +40,38 @@ impl NormalCone {
     /// The narrowest cone around `axis` that contains `normals` (of unit length), rounded outwards.
     #[must_use]
     pub fn around(axis: Vec3, normals: impl IntoIterator<Item = DVec3>) -> Self {
-        let unit = axis.as_dvec3().normalize_or_zero();
-        let axis = (unit * STEPS).round();
-        let length = axis.length() / STEPS;
-        if length < 0.5 {
+        let Some((axis, direction)) = rounded(axis.as_dvec3()) else {
             return Self::NONE;
-        }
-        let direction = axis.normalize();
+        };
         let mut least = 1.0f64;
         let mut any = false;
         for normal in normals {
             least = least.min(normal.dot(direction));
             any = true;
         }
-        if !any || least <= LEAST_COSINE {
+        if any {
+            Self::of_rounded(axis, least)
+        } else {
+            Self::NONE
+        }
+    }
+
+    /// The cone of all directions at most `angle` radians from `axis`, rounded outwards.
+    pub(super) fn of_angle(axis: DVec3, angle: f64) -> Self {
+        let Some((rounded, direction)) = rounded(axis) else {
+            return Self::NONE;
+        };
+        let angle = angle + axis.angle_between(direction);
+        let least = if angle < FRAC_PI_2 { angle.cos() } else { 0.0 };
+        Self::of_rounded(rounded, least)
+    }
+
+    /// The cone around an axis in steps. `least` is the cosine of its half angle.
+    fn of_rounded(axis: DVec3, least: f64) -> Self {
+        if least <= LEAST_COSINE {
             return Self::NONE;
         }
+        let length = axis.length() / STEPS;
         // Rounding makes the stored axis longer or shorter than 1, and scales -dot(axis, v) by the
         // same factor.
         let sine = (1.0 - least * least).max(0.0).sqrt();
@@ -98,6 +115,12 @@ impl NormalCone {
             cutoff,
         }
     }
+}
+
+/// An axis in steps, and its direction after rounding; `None` if it has no length.
+fn rounded(axis: DVec3) -> Option<(DVec3, DVec3)> {
+    let axis = (axis.normalize_or_zero() * STEPS).round();
+    (axis.length() / STEPS >= 0.5).then(|| (axis, axis.normalize()))
 }
 
 fn unpack(value: i8) -> f32 {

@@ -5,6 +5,8 @@ use super::{
     cpu_times::{CpuClock, CpuStage},
     lods::{ImpostorOf, SetImpostor, SetLods},
     meshlets::MeshletMesh3d,
+    offset::{InstanceOffset, offset_sphere},
+    scene::InstanceScene,
 };
 use crate::{cull::BoundingSphere, instance::InstanceSet};
 use bevy::{
@@ -30,6 +32,7 @@ pub(super) struct BoundedSet {
     instances: &'static GpuInstances,
     mesh: &'static Mesh3d,
     radius: Option<&'static CullingRadius>,
+    offset: Option<&'static InstanceOffset>,
     lods: Option<&'static SetLods>,
     impostor: Option<&'static SetImpostor>,
     impostor_of: Option<&'static ImpostorOf>,
@@ -44,6 +47,7 @@ type BoundsChanged = Or<(
     Changed<Mesh3d>,
     AssetChanged<Mesh3d>,
     Changed<CullingRadius>,
+    Changed<InstanceOffset>,
     Changed<SetLods>,
     Changed<SetImpostor>,
     Added<SkinnedMesh>,
@@ -54,6 +58,7 @@ type BoundsChanged = Or<(
 #[derive(SystemParam)]
 pub(super) struct Removals<'w, 's> {
     radius: RemovedComponents<'w, 's, CullingRadius>,
+    offset: RemovedComponents<'w, 's, InstanceOffset>,
     skin: RemovedComponents<'w, 's, SkinnedMesh>,
     lightmap: RemovedComponents<'w, 's, Lightmap>,
     set: RemovedComponents<'w, 's, GpuInstances>,
@@ -66,6 +71,7 @@ enum Problem {
     Lightmapped,
     NoBounds,
     BadRadius,
+    BadOffset,
     NoMesh,
 }
 
@@ -88,8 +94,12 @@ impl Problem {
                 "its CullingRadius is ignored, because it is not between 0 and CullingRadius::MAX. To keep every \
                  instance, use NoFrustumCulling"
             }
+            Self::BadOffset => {
+                "the set is not drawn, because its InstanceOffset has a number that is not between \
+                 -InstanceOffset::MAX and InstanceOffset::MAX (1e12). Give it finite, smaller numbers"
+            }
             Self::NoMesh => {
-                "the set is not drawn, because the entity has neither a Mesh3d nor a MeshletMesh3d. Add one"
+                "the set is not drawn, because the entity has no Mesh3d, no MeshletMesh3d and no InstanceScene. Add one"
             }
         }
     }
@@ -134,6 +144,7 @@ pub(super) fn update_bounds(
         }
     }
     let removed = (removals.radius.read())
+        .chain(removals.offset.read())
         .chain(removals.skin.read())
         .chain(removals.lightmap.read())
         .filter_map(|entity| all.get(entity).ok());
@@ -151,14 +162,27 @@ pub(super) fn update_bounds(
             Err(Problem::Skinned)
         } else if item.is_lightmapped {
             Err(Problem::Lightmapped)
+        } else if item.offset.is_some_and(|offset| !offset.is_valid()) {
+            Err(Problem::BadOffset)
         } else {
             let bad_radius = || told.tell(entity, Problem::BadRadius);
+            let offset = item.offset.and_then(InstanceOffset::checked);
             let impostor = item.impostor.and_then(|known| all.get(known.entity).ok());
             let impostor = impostor.and_then(|impostor| {
                 let mesh = meshes.get(&impostor.mesh.0)?;
-                culling_sphere(mesh, impostor.radius, (None, None), || ()).ok()
+                let own = impostor.offset.map(InstanceOffset::checked);
+                let sphere = culling_sphere(mesh, impostor.radius, None, || ()).ok()?;
+                Some(offset_sphere(own.unwrap_or(offset).as_ref(), sphere))
             });
-            culling_sphere(mesh, item.radius, (item.lods, impostor), bad_radius)
+            let sphere = culling_sphere(mesh, item.radius, item.lods, bad_radius);
+            let has_radius = item.radius.is_some_and(|radius| radius.checked().is_some());
+            sphere.map(|sphere| {
+                let sphere = offset_sphere(offset.as_ref(), sphere);
+                match impostor.filter(|_| !has_radius) {
+                    Some(impostor) => around_both(sphere, impostor),
+                    None => sphere,
+                }
+            })
         };
         match sphere {
             Ok(sphere) => {
@@ -182,12 +206,12 @@ fn is_empty(mesh: &Mesh) -> bool {
     matches!(points, Ok(VertexAttributeValues::Float32x3(points)) if points.is_empty())
 }
 
-/// The sphere of the radius if that is valid, otherwise the sphere around the mesh, its levels'
-/// meshes and the sphere of its impostor.
+/// The sphere of the radius if that is valid, otherwise the sphere around the mesh and its levels'
+/// meshes.
 fn culling_sphere(
     mesh: &Mesh,
     radius: Option<&CullingRadius>,
-    (lods, impostor): (Option<&SetLods>, Option<BoundingSphere>),
+    lods: Option<&SetLods>,
     bad_radius: impl FnOnce(),
 ) -> Result<BoundingSphere, Problem> {
     if let Some(radius) = radius {
@@ -204,15 +228,23 @@ fn culling_sphere(
     if let Some(lods) = lods {
         sphere = lods.enlarge(sphere);
     }
-    if let Some(impostor) = impostor {
-        let away = impostor.center.distance(sphere.center);
-        sphere.radius = sphere.radius.max(away + impostor.radius);
-    }
     Ok(sphere)
 }
 
+/// A sphere with the center of the first, around both.
+fn around_both(mut sphere: BoundingSphere, other: BoundingSphere) -> BoundingSphere {
+    let away = other.center.distance(sphere.center);
+    sphere.radius = sphere.radius.max(away + other.radius);
+    sphere
+}
+
 /// A set without a mesh.
-type WithoutMesh = (With<GpuInstances>, Without<Mesh3d>, Without<MeshletMesh3d>);
+type WithoutMesh = (
+    With<GpuInstances>,
+    Without<Mesh3d>,
+    Without<MeshletMesh3d>,
+    Without<InstanceScene>,
+);
 
 /// Number of frames that an entity may wait for its mesh.
 const PATIENCE: u8 = 30;

@@ -14,7 +14,8 @@ use bevy::{
 /// Draws the entity's mesh once per instance of a set, culled on the GPU for every view.
 ///
 /// The entity also needs a [`Mesh3d`] and a [`MeshMaterial3d`](bevy::pbr::MeshMaterial3d). Its
-/// [`Transform`] moves the whole set. [`Visibility`],
+/// [`Transform`] moves the whole set, an [`InstanceOffset`](crate::render::InstanceOffset) the mesh in
+/// each instance. [`Visibility`],
 /// [`RenderLayers`](bevy::camera::visibility::RenderLayers), `NotShadowCaster` and
 /// `NotShadowReceiver` mean the same as on any mesh. The entity's
 /// [`Aabb`](bevy::camera::primitives::Aabb) surrounds the whole set.
@@ -61,6 +62,8 @@ impl From<Handle<InstanceSet>> for GpuInstances {
 
 /// Culls each instance by a sphere of this radius around its origin, in the mesh's units, instead
 /// of the sphere around the mesh's bounding box. For materials whose vertex stage moves vertices.
+/// An [`InstanceOffset`](crate::render::InstanceOffset) moves and stretches the sphere, as it does
+/// the mesh.
 ///
 /// Entities that share a set, a transform and a radius are tested once, also if they have levels of
 /// detail.

@@ -80,7 +80,10 @@ pub(super) struct GpuCuller {
 pub(super) struct ExtractedSet {
     pub entity: MainEntity,
     pub set: SetId,
+    /// The sphere around the mesh behind the offset.
     pub sphere: BoundingSphere,
+    /// See [`InstanceOffset`](super::offset::InstanceOffset); `None` if it moves nothing.
+    pub offset: Option<Affine3A>,
     pub world_from_local: Affine3A,
     /// The entity has `NoFrustumCulling`: every view that sees it keeps every instance.
     pub keep_all: bool,

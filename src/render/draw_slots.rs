@@ -1,12 +1,13 @@
 //! The draw slots: what a draw's vertex stage reads of its entity.
 //!
-//! A slot is Bevy's `MeshUniform`, followed by the place of the set's region.
+//! A slot is Bevy's `MeshUniform`, followed by the place of the set's region. A slot of a set with
+//! an [`InstanceOffset`](super::offset::InstanceOffset) is twice as long, and ends with the offset.
 
-use super::{entity_uniforms::EntityUniform, lods::SlotFade};
+use super::{entity_uniforms::EntityUniform, lods::SlotFade, offset::SlotOffset};
 use crate::cull::{growing_size, guarded};
 use bevy::{
     log::warn_once,
-    math::Vec4,
+    math::{Affine3, Vec4},
     pbr::MeshInputUniform,
     prelude::*,
     render::{
@@ -22,12 +23,15 @@ use bytemuck::bytes_of;
 
 /// The strictest alignment of a dynamic offset that a device may ask for, in bytes.
 pub(super) const OFFSET_ALIGNMENT: u64 = 256;
-/// Distance of slots in bytes.
-pub(super) const SLOT_STRIDE: u64 = SLOT_BYTES.next_multiple_of(OFFSET_ALIGNMENT);
+/// Distance of slots in bytes. A slot with an offset takes two strides.
+pub(super) const SLOT_STRIDE: u64 = 256_u64.next_multiple_of(OFFSET_ALIGNMENT);
 /// Size of a `MeshUniform` in bytes.
 pub(super) const UNIFORM_BYTES: u64 = 176;
-/// Size of a slot in bytes: a `MeshUniform` and a [`SlotInfo`].
-pub(super) const SLOT_BYTES: u64 = 240;
+/// Where a [`SlotOffset`] begins in a slot, in bytes.
+const OFFSET_BEGIN: u64 = SLOT_STRIDE;
+/// Size of a slot as it is bound, in bytes: a `MeshUniform`, a [`SlotInfo`] and a [`SlotOffset`]. In
+/// place of the offset, a slot without one is followed by the next slot.
+pub(super) const SLOT_BYTES: u64 = 400;
 
 /// [`SlotInfo::flags`]: the set has scales.
 pub(super) const DRAW_HAS_SCALE: u32 = 1;
@@ -35,11 +39,13 @@ pub(super) const DRAW_HAS_SCALE: u32 = 1;
 pub(super) const DRAW_HAS_TAG: u32 = 2;
 /// [`SlotInfo::flags`]: the set's visibility range is of the centers of its instances' meshes.
 pub(super) const DRAW_RANGE_OF_CENTERS: u32 = 4;
+/// [`SlotInfo::flags`]: the set has an offset.
+pub(super) const DRAW_HAS_OFFSET: u32 = 8;
 
-/// The end of `DrawSlot` in `shaders/draw/instance.wgsl`, behind the `MeshUniform`.
+/// The part of `DrawSlot` in `shaders/draw/instance.wgsl` behind the `MeshUniform`.
 #[derive(Clone, Copy, Default, PartialEq, ShaderType)]
 pub(super) struct SlotInfo {
-    /// [`DRAW_HAS_SCALE`], [`DRAW_HAS_TAG`], [`DRAW_RANGE_OF_CENTERS`].
+    /// [`DRAW_HAS_SCALE`], [`DRAW_HAS_TAG`], [`DRAW_RANGE_OF_CENTERS`], [`DRAW_HAS_OFFSET`].
     pub flags: u32,
     /// Index of the region's first instance in its page.
     pub region_first: u32,
@@ -56,7 +62,7 @@ pub(super) struct SlotInfo {
 /// level of detail.
 #[derive(Resource, Default)]
 pub(super) struct DrawSlots {
-    /// The slots of the frame.
+    /// The slots of the frame, one per stride.
     slots: Vec<Slot>,
     /// The slots of the previous frame.
     before: Vec<Slot>,
@@ -68,10 +74,13 @@ pub(super) struct DrawSlots {
     pub buffer: Option<Buffer>,
     /// Bumped when the buffer is replaced.
     pub generation: u64,
-    /// Transforms of the previous frame by entity. Made when an entity's slot is not at the place
-    /// that it had in the previous frame.
-    moved: Option<MainEntityHashMap<[Vec4; 3]>>,
+    /// Transforms and offsets of the previous frame by entity. Made when an entity's slot is not at
+    /// the place that it had in the previous frame.
+    moved: Option<MainEntityHashMap<(Rows, Option<Affine3>)>>,
 }
+
+/// Rows of a transform.
+type Rows = [Vec4; 3];
 
 /// What a slot was made from.
 #[derive(Clone, Copy)]
@@ -80,19 +89,26 @@ struct Slot {
     /// `None` if Bevy builds mesh uniforms on the CPU: then only whole uniforms could be compared.
     input: Option<MeshInputUniform>,
     info: SlotInfo,
+    /// Whether it is the second stride of a slot.
+    is_second: bool,
     /// The entity's transform, for the motion vectors of the next frame.
-    transform: [Vec4; 3],
-    /// Whether the previous frame had the same transform.
+    transform: Rows,
+    /// The set's offset.
+    offset: Option<Affine3>,
+    /// Whether the previous frame had the same transform and offset.
     rests: bool,
 }
 
 impl Slot {
     /// Whether the slot of the next frame is the same, except for its [`SlotInfo`].
-    fn stays(&self, entity: MainEntity, data: &EntityUniform) -> bool {
+    fn stays(&self, entity: MainEntity, data: &EntityUniform, offset: Option<Affine3>) -> bool {
         let (Some(known), EntityUniform::Input(input)) = (&self.input, data) else {
             return false;
         };
-        self.rests && self.entity == entity && bytes_of(known) == bytes_of(input)
+        self.rests
+            && self.entity == entity
+            && self.offset == offset
+            && bytes_of(known) == bytes_of(input)
     }
 }
 
@@ -104,12 +120,13 @@ impl DrawSlots {
         self.moved = None;
     }
 
-    /// The previous frame's transform of the entity of the next slot.
-    fn was_at(&mut self, entity: MainEntity) -> Option<[Vec4; 3]> {
+    /// The previous frame's transform and offset of the entity of the next slot.
+    fn was_at(&mut self, entity: MainEntity) -> Option<(Rows, Option<Affine3>)> {
+        let place = |slot: &Slot| (slot.transform, slot.offset);
         match self.before.get(self.slots.len()) {
-            Some(before) if before.entity == entity => Some(before.transform),
+            Some(before) if before.entity == entity => Some(place(before)),
             _ => {
-                let all = || self.before.iter().map(|slot| (slot.entity, slot.transform));
+                let all = || self.before.iter().map(|slot| (slot.entity, place(slot)));
                 self.moved
                     .get_or_insert_with(|| all().collect())
                     .get(&entity)
@@ -123,14 +140,20 @@ impl DrawSlots {
         self.slots.len() as u32 * SLOT_STRIDE as u32
     }
 
-    /// Adds the next `count` slots as the previous frame had them. Its caller knows that the
-    /// entity's set has not changed. If the entity has, this adds none and returns false.
-    pub fn keep(&mut self, count: u32, entity: MainEntity, data: &EntityUniform) -> bool {
+    /// Adds the slots of the next `count` strides as the previous frame had them. Its caller knows
+    /// that the entity's set has not changed. If the entity has, this adds none and returns false.
+    pub fn keep(
+        &mut self,
+        count: u32,
+        entity: MainEntity,
+        data: &EntityUniform,
+        offset: Option<Affine3>,
+    ) -> bool {
         let first = self.slots.len();
         let Some(kept) = self.before.get(first..first + count as usize) else {
             return false;
         };
-        let all = kept.iter().all(|slot| slot.stays(entity, data));
+        let all = kept.iter().all(|slot| slot.stays(entity, data, offset));
         if all {
             self.slots.extend_from_slice(kept);
         }
@@ -138,38 +161,66 @@ impl DrawSlots {
     }
 
     /// Adds a slot.
-    pub fn push(&mut self, entity: MainEntity, data: &EntityUniform, info: SlotInfo) {
+    pub fn push(
+        &mut self,
+        entity: MainEntity,
+        data: &EntityUniform,
+        info: SlotInfo,
+        offset: Option<Affine3>,
+    ) {
         if let Some(before) = self.before.get(self.slots.len())
-            && before.stays(entity, data)
+            && !before.is_second
+            && before.stays(entity, data, offset)
             && before.info == info
         {
-            self.slots.push(*before);
+            let before = *before;
+            self.push_strides(before);
             return;
         }
         let mut uniform = data.uniform();
         let transform = uniform.world_from_local;
-        uniform.previous_world_from_local = self.was_at(entity).unwrap_or(transform);
-        let rests = uniform.previous_world_from_local == transform;
-        let mut made = [0; SLOT_BYTES as usize];
+        let (was_at, offset_was) = self.was_at(entity).unwrap_or((transform, offset));
+        uniform.previous_world_from_local = was_at;
+        let rests = was_at == transform && offset_was == offset;
+        let mut made = [0; 2 * SLOT_STRIDE as usize];
         write(&uniform, &mut made);
         write(&info, &mut made[UNIFORM_BYTES as usize..]);
-        let place = self.len() as usize..(self.len() + SLOT_STRIDE as u32) as usize;
+        if let Some(offset) = offset {
+            let before = offset_was.unwrap_or(Affine3::IDENTITY);
+            let offset = SlotOffset::new(offset, before);
+            write(&offset, &mut made[OFFSET_BEGIN as usize..]);
+        }
+        let made = &made[..slot_stride(offset.is_some()) as usize];
+        let place = self.len() as usize..self.len() as usize + made.len();
         if self.bytes.len() < place.end {
             self.bytes.resize(place.end, 0);
             self.changed = true;
         }
-        let slot = &mut self.bytes[place][..SLOT_BYTES as usize];
-        if *slot != made {
-            slot.copy_from_slice(&made);
+        let slot = &mut self.bytes[place];
+        if *slot != *made {
+            slot.copy_from_slice(made);
             self.changed = true;
         }
-        self.slots.push(Slot {
+        self.push_strides(Slot {
             entity,
             input: data.input(),
             info,
+            is_second: false,
             transform,
+            offset,
             rests,
         });
+    }
+
+    /// Notes the next slot, of one or two strides.
+    fn push_strides(&mut self, slot: Slot) {
+        self.slots.push(slot);
+        if slot.offset.is_some() {
+            self.slots.push(Slot {
+                is_second: true,
+                ..slot
+            });
+        }
     }
 
     /// Ends the frame's slots. Returns whether the GPU has others.
@@ -181,7 +232,11 @@ impl DrawSlots {
     /// Uploads the slots if they changed.
     pub fn upload(&mut self, device: &RenderDevice, queue: &RenderQueue) {
         let changed = self.finish();
-        let bytes = self.bytes.len() as u64;
+        // The last slot is bound as if it had an offset.
+        let bytes = match self.bytes.len() as u64 {
+            0 => 0,
+            bytes => bytes + SLOT_STRIDE,
+        };
         let fits = self
             .buffer
             .as_ref()
@@ -215,6 +270,12 @@ impl DrawSlots {
     }
 }
 
+/// Distance in bytes of the slots of an entity.
+pub(super) fn slot_stride(has_offset: bool) -> u32 {
+    let strides = 1 + u32::from(has_offset);
+    strides * SLOT_STRIDE as u32
+}
+
 fn write<T: ShaderType + WriteInto>(value: &T, into: &mut [u8]) {
     // The slice is as long as the value.
     if let Err(error) = StorageBuffer::new(into).write(value) {
@@ -225,17 +286,17 @@ fn write<T: ShaderType + WriteInto>(value: &T, into: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bevy::{
-        math::{Affine3, Affine3Ext},
-        pbr::MeshUniform,
-    };
+    use bevy::{math::Affine3Ext, pbr::MeshUniform};
     use proptest::prelude::*;
 
     /// The test `layout` compares the WGSL with the same offsets.
     #[test]
     fn a_slot_is_a_mesh_uniform_and_what_follows_it() {
         assert_eq!(MeshUniform::min_size().get(), 176);
-        assert_eq!(176 + SlotInfo::min_size().get(), SLOT_BYTES);
+        assert_eq!(SlotInfo::min_size().get(), 240 - 176);
+        assert_eq!(OFFSET_BEGIN + SlotOffset::min_size().get(), SLOT_BYTES);
+        let offsets = [0, 1, 2].map(|field| SlotOffset::METADATA.offset(field));
+        assert_eq!(offsets, [0, 48, 96]);
         let offsets = [0, 1, 2, 3, 4].map(|field| SlotInfo::METADATA.offset(field));
         assert_eq!(offsets, [0, 4, 8, 12, 16]);
         let offsets = [0, 1, 2, 3].map(|field| SlotFade::METADATA.offset(field));
@@ -251,6 +312,15 @@ mod tests {
         regions: u32,
         /// Where they begin.
         first: u32,
+        /// Its offset, 0 for none.
+        offset: u8,
+    }
+
+    impl InFrame {
+        fn offset(&self) -> Option<Affine3> {
+            let at = Vec3::Z * f32::from(self.offset);
+            (self.offset > 0).then(|| Affine3::from_translation(at))
+        }
     }
 
     type Frame = Vec<InFrame>;
@@ -285,32 +355,37 @@ mod tests {
         let mut bytes = Vec::new();
         for entity in frame {
             let was = before.iter().find(|was| was.index == entity.index);
-            let was_at = was
-                .filter(|was| was.regions > 0)
-                .map_or(entity.at, |was| was.at);
+            let was = was.filter(|was| was.regions > 0).unwrap_or(entity);
             for region in 0..entity.regions {
                 let mut uniform = data(entity.at).uniform();
-                uniform.previous_world_from_local = data(was_at).uniform().world_from_local;
+                uniform.previous_world_from_local = data(was.at).uniform().world_from_local;
                 let mut slot = vec![0; SLOT_STRIDE as usize];
                 write(&uniform, &mut slot[..176]);
                 write(&info(entity.first, region), &mut slot[176..240]);
                 bytes.extend(slot);
+                if let Some(offset) = entity.offset() {
+                    let before = was.offset().unwrap_or(Affine3::IDENTITY);
+                    let mut second = vec![0; SLOT_STRIDE as usize];
+                    write(&SlotOffset::new(offset, before), &mut second);
+                    bytes.extend(second);
+                }
             }
         }
         bytes
     }
 
     fn frames() -> impl Strategy<Value = Vec<Frame>> {
-        let set = (0i8..2, 0u32..3, 0u32..2);
+        let set = (0i8..2, 0u32..3, 0u32..2, 0u8..3);
         let frame = prop::collection::vec((any::<bool>(), set), 0..4).prop_map(|sets| {
             let sets = (0..).zip(sets);
             let present = sets.filter(|(_, (present, _))| *present);
             present
-                .map(|(index, (_, (at, regions, first)))| InFrame {
+                .map(|(index, (_, (at, regions, first, offset)))| InFrame {
                     index,
                     at,
                     regions,
                     first,
+                    offset,
                 })
                 .collect::<Frame>()
         });
@@ -342,11 +417,14 @@ mod tests {
                     let (entity, data) = (entity(now.index), data(now.at));
                     let set = |at: &InFrame| (at.index, at.regions, at.first);
                     let stays = before.iter().any(|was| set(was) == set(now));
-                    if keeps && stays && slots.keep(now.regions, entity, &data) {
+                    let offset = now.offset();
+                    let was = before.iter().find(|was| was.index == now.index);
+                    let strides = was.map_or(0, |was| was.regions * (1 + u32::from(was.offset > 0)));
+                    if keeps && stays && slots.keep(strides, entity, &data, offset) {
                         continue;
                     }
                     for region in 0..now.regions {
-                        slots.push(entity, &data, info(now.first, region));
+                        slots.push(entity, &data, info(now.first, region), offset);
                     }
                 }
                 if slots.finish() {

@@ -11,6 +11,7 @@ use super::{
     meshlets::MeshletMesh3d,
     names::AssetNames,
     occlusion::NoOcclusionCulling,
+    offset::{InstanceOffset, stretch_of},
     settings::GpuCullingSettings,
     upload::{Reserved, UploadInbox, Uploads},
     verify::Verifier,
@@ -21,6 +22,7 @@ use bevy::{
     camera::visibility::NoFrustumCulling,
     ecs::{query::QueryData, system::SystemParam},
     log::{error, warn},
+    math::Affine3A,
     pbr::Lightmap,
     prelude::*,
     render::{Extract, sync_world::MainEntity},
@@ -32,6 +34,7 @@ pub(super) struct SetEntity {
     entity: Entity,
     instances: &'static GpuInstances,
     sphere: Option<&'static SetSphere>,
+    offset: Option<&'static InstanceOffset>,
     transform: &'static GlobalTransform,
     keep_all: Has<NoFrustumCulling>,
     is_unsorted: Has<NoInstanceSorting>,
@@ -113,6 +116,9 @@ pub(super) fn extract_sets(
         let (Some(set), Some(sphere)) = (assets.get(asset), sphere) else {
             continue;
         };
+        if item.offset.is_some_and(|offset| !offset.is_valid()) {
+            continue;
+        }
         if !set.asset_usage.contains(RenderAssetUsages::RENDER_WORLD) {
             if sets.told.insert(asset) {
                 warn!(
@@ -157,6 +163,7 @@ pub(super) fn extract_sets(
             entity,
             set: known.current.id,
             sphere: sphere.0,
+            offset: offset_of(&item, full.as_ref()),
             world_from_local: transform.affine(),
             keep_all,
             is_unsorted,
@@ -193,6 +200,12 @@ fn parent_of<'a>(
     entities.get(item.impostor_of?.0).ok()
 }
 
+/// The entity's own offset, or the offset of the entity whose impostor it is.
+fn offset_of(item: &SetEntityItem, full: Option<&SetEntityItem>) -> Option<Affine3A> {
+    let inherited = full.and_then(|full| full.offset);
+    item.offset.or(inherited)?.checked()
+}
+
 /// How long the entity's instances fade from level to level.
 fn fade_of(item: &SetEntityItem, full: Option<&SetEntityItem>) -> f32 {
     let lods = match full {
@@ -209,16 +222,25 @@ fn range_of(item: &SetEntityItem, full: Option<&SetEntityItem>) -> Option<SetRan
     own.or(of_full)
 }
 
+/// Which of the set's instances the entity draws. Errors are in the units of the full entity's mesh.
 fn share_of(item: &SetEntityItem, full: Option<&SetEntityItem>) -> Share {
+    let offset = match full {
+        Some(full) => full.offset,
+        None => item.offset,
+    };
+    let offset = offset.and_then(InstanceOffset::checked);
+    let stretch = stretch_of(offset.as_ref());
     match (full, item.impostor) {
         (Some(full), _) => Share::Far {
             full: full.entity.into(),
-            error: full.impostor.map_or(f32::INFINITY, |known| known.error),
+            error: full
+                .impostor
+                .map_or(f32::INFINITY, |known| known.error * stretch),
             levels: 1 + full.lods.map_or(0, |lods| lods.levels.len()) as u32,
         },
         (None, Some(impostor)) => Share::Near {
             impostor: impostor.entity.into(),
-            error: impostor.error,
+            error: impostor.error * stretch,
         },
         (None, None) => Share::All,
     }

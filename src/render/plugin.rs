@@ -20,9 +20,11 @@ use super::{
     },
     meshlets::{self, GpuMeshlets, MeshLevels, MeshletRoom, extract_meshlets, prepare_meshlets},
     occlusion::{self, InstanceOcclusion, NoOcclusionCulling},
+    offset::InstanceOffset,
     prepare::prepare_culling,
     record::record_culling,
     report::{CullingReport, ReportInbox, finish_culling, receive_report},
+    scene,
     set_asset::InstanceSetLoader,
     set_draws::SetDraws,
     settings::{GpuCullingSettings, GpuCullingSystems},
@@ -75,6 +77,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
         .register_asset_loader(InstanceSetLoader)
         .register_type::<GpuInstances>()
         .register_type::<CullingRadius>()
+        .register_type::<InstanceOffset>()
         .register_type::<FreezeCulling>()
         .register_type::<InstanceMeshUniforms>()
         .register_type::<NoInstanceSorting>()
@@ -118,6 +121,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
     meshlets::build(app);
     #[cfg(feature = "picking")]
     super::picking::build(app);
+    scene::build(app);
     true
 }
 

@@ -5,7 +5,8 @@ use super::{
     cpu_times::{CpuClock, CpuStage},
     culler::{ExtractedSet, GpuCuller},
     draw_slots::{
-        DRAW_HAS_SCALE, DRAW_HAS_TAG, DRAW_RANGE_OF_CENTERS, DrawSlots, SLOT_STRIDE, SlotInfo,
+        DRAW_HAS_OFFSET, DRAW_HAS_SCALE, DRAW_HAS_TAG, DRAW_RANGE_OF_CENTERS, DrawSlots,
+        SLOT_STRIDE, SlotInfo, slot_stride,
     },
     entity_uniforms::{EntityUniform, EntityUniforms},
     expanded::{ExpandedRequest, ExpandedUniforms},
@@ -14,6 +15,7 @@ use super::{
     lods::{Fading, SetRange, Share, SlotFade},
     materials::{DrawnFaces, MaterialAliases},
     occlusion::{DrawnLists, HidingCameras, HidingView},
+    offset::stretch_of,
     set_draws::{Drawn, SetDraws, counts_draws},
     set_meshes::Meshes,
     views::{SetView, Views, index_of_view, view_at},
@@ -24,6 +26,7 @@ use crate::cull::{
 use bevy::{
     ecs::system::{StaticSystemParam, SystemParam},
     log::warn,
+    math::Affine3,
     pbr::{MeshInputUniform, MeshPipeline, MeshUniform, PreparedMaterial, RenderMaterialInstances},
     platform::collections::HashSet,
     prelude::*,
@@ -289,7 +292,9 @@ impl Requests<'_, '_, '_> {
         let is_blended = self.aliases.blended.contains(&entity);
         // What blends is drawn in one order, not level after level.
         let has_levels = || !is_blended && !self.draws.expanded.contains(&entity);
-        let lods = match self.draws.meshes[mesh].lods.clone() {
+        let stretch = stretch_of(set.offset.as_ref());
+        let own_lods = self.draws.own_lods_of(entity, (mesh_id, mesh), stretch);
+        let lods = match own_lods {
             Some(own) => has_levels().then_some(own),
             None => set
                 .lods
@@ -297,7 +302,7 @@ impl Requests<'_, '_, '_> {
                 .filter(|_| has_levels())
                 .and_then(|levels| {
                     self.draws
-                        .lods_of(self.meshes, entity, (mesh_id, mesh), levels)
+                        .lods_of(self.meshes, entity, (mesh_id, mesh), (levels, stretch))
                 }),
         };
         let coarser = lods.as_ref().map(|lods| lods.coarser.clone());
@@ -345,6 +350,7 @@ impl Requests<'_, '_, '_> {
             set: set.set,
             first_slot,
             slots: (self.slots.len() - first_slot) / SLOT_STRIDE as u32,
+            slot_stride: slot_stride(set.offset.is_some()),
             mesh_id,
             mesh,
             lods,
@@ -438,12 +444,13 @@ impl Requests<'_, '_, '_> {
     /// Adds the slots of the set's regions: one, or if the set fades, one per level and one that
     /// does not fade.
     fn add_slots(&mut self, set: &ExtractedSet, uniform: &EntityUniform, fading: Option<&Fading>) {
+        let offset = set.offset.map(Affine3::from);
         let before = self.draws.drawn_before.get(self.draws.drawn.len());
         let is_kept = before.is_some_and(|before| {
             self.draws.sets_stay
                 && (before.entity, before.set) == (set.entity, set.set)
                 && before.fading.as_ref() == fading
-                && self.slots.keep(before.slots, set.entity, uniform)
+                && self.slots.keep(before.slots, set.entity, uniform, offset)
         });
         if is_kept {
             return;
@@ -457,7 +464,8 @@ impl Requests<'_, '_, '_> {
         let of_centers = set.range.is_some_and(|range| range.of_centers);
         let flags = if scale { DRAW_HAS_SCALE } else { 0 }
             | if tag { DRAW_HAS_TAG } else { 0 }
-            | if of_centers { DRAW_RANGE_OF_CENTERS } else { 0 };
+            | if of_centers { DRAW_RANGE_OF_CENTERS } else { 0 }
+            | if offset.is_some() { DRAW_HAS_OFFSET } else { 0 };
         let mut set_first = 0;
         for region in regions {
             let info = SlotInfo {
@@ -470,10 +478,10 @@ impl Requests<'_, '_, '_> {
             set_first += region.capacity;
             for level in 0..fading.map_or(0, Fading::levels) {
                 let fade = fading.map_or(SlotFade::NONE, |fading| fading.of_level(level));
-                self.slots
-                    .push(set.entity, uniform, SlotInfo { fade, ..info });
+                let info = SlotInfo { fade, ..info };
+                self.slots.push(set.entity, uniform, info, offset);
             }
-            self.slots.push(set.entity, uniform, info);
+            self.slots.push(set.entity, uniform, info, offset);
         }
     }
 }
@@ -495,7 +503,7 @@ fn add_expanded(draws: &SetDraws, culler: &Culler, expanded: &mut ExpandedUnifor
             .collect();
         let mut left = culler.store().set_len(request.set).unwrap_or(0);
         let (mut instances, mut slots) = (Vec::new(), Vec::new());
-        let offsets = (drawn.first_slot..).step_by(SLOT_STRIDE as usize);
+        let offsets = (drawn.first_slot..).step_by(drawn.slot_stride as usize);
         for (region, offset) in culler.store().set_regions(request.set).iter().zip(offsets) {
             instances.push(left.min(region.capacity));
             slots.push(offset);

@@ -2,7 +2,6 @@
 
 use super::{
     bindings::DrawVersion,
-    draw_slots::SLOT_STRIDE,
     groups::{Groups, Joined},
     history::ViewHistory,
     lods::{Fading, RequestLods, SetLod, SetLodMesh, part_of},
@@ -77,8 +76,10 @@ pub(super) struct Drawn {
     /// Byte offset of its first draw slot. The slots of its other regions follow. If it fades, a
     /// region has one slot per level of detail, and one more for views that do not fade.
     pub first_slot: u32,
-    /// Number of its draw slots.
+    /// Number of strides of its draw slots.
     pub slots: u32,
+    /// Distance of its draw slots in bytes.
+    pub slot_stride: u32,
     pub mesh_id: AssetId<Mesh>,
     /// Index of the mesh in [`SetDraws::meshes`].
     pub mesh: usize,
@@ -106,7 +107,7 @@ impl Drawn {
                 region * (levels + 1) + level
             }
         };
-        self.first_slot + place as u32 * SLOT_STRIDE as u32
+        self.first_slot + place as u32 * self.slot_stride
     }
 }
 
@@ -210,7 +211,7 @@ impl SetDraws {
         meshes: &Meshes,
         entity: MainEntity,
         full: (AssetId<Mesh>, usize),
-        levels: &Arc<[SetLod]>,
+        (levels, stretch): (&Arc<[SetLod]>, f32),
     ) -> Option<RequestLods> {
         if levels.is_empty() {
             return None;
@@ -219,6 +220,7 @@ impl SetDraws {
             && (before.entity, before.mesh_id) == (entity, full.0)
             && let Some(lods) = &before.lods
             && Arc::ptr_eq(&lods.made_from, levels)
+            && lods.stretch == stretch
         {
             return Some(lods.clone());
         }
@@ -239,7 +241,7 @@ impl SetDraws {
                 }),
             };
             if let Some((place, shape)) = found {
-                let error = level.error;
+                let error = level.error * stretch;
                 coarser.push(CoarserLevel { shape, error });
                 places.push(place);
             }
@@ -248,7 +250,30 @@ impl SetDraws {
             made_from: levels.clone(),
             coarser: coarser.into(),
             meshes: places.into(),
+            stretch,
         })
+    }
+
+    /// The levels that the mesh of the next request holds itself, if its place is `mesh`.
+    pub fn own_lods_of(
+        &self,
+        entity: MainEntity,
+        (mesh_id, mesh): (AssetId<Mesh>, usize),
+        stretch: f32,
+    ) -> Option<RequestLods> {
+        let own = self.meshes[mesh].lods.as_ref()?;
+        if stretch == own.stretch {
+            return Some(own.clone());
+        }
+        if let Some(before) = self.drawn_before.get(self.drawn.len())
+            && (before.entity, before.mesh_id) == (entity, mesh_id)
+            && let Some(lods) = &before.lods
+            && lods.made_from.is_empty()
+            && lods.stretch == stretch
+        {
+            return Some(lods.clone());
+        }
+        Some(own.stretched(stretch))
     }
 
     /// A part of the entity's mesh, which a level draws. If there is no such part, this logs the

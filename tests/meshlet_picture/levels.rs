@@ -17,7 +17,7 @@ use bevy_gpu_culling::{meshlet::MeshletMesh, prelude::*, render::MeshletReport};
 /// The greatest error in cameras. It is so small that the pictures have most levels.
 const PIXELS: f32 = 0.1;
 
-fn leveled() -> MeshletMesh {
+pub fn leveled() -> MeshletMesh {
     let settings = MeshletSettings {
         lods: Some(LodSettings::default()),
         ..default()

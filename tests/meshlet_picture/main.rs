@@ -8,6 +8,7 @@ mod changes;
 mod levels;
 #[path = "../scene/log.rs"]
 mod log;
+mod offsets;
 #[path = "../scene/mod.rs"]
 mod scene;
 

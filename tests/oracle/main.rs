@@ -16,6 +16,7 @@ mod growth;
 mod materials;
 mod motion;
 mod oblique;
+mod offsets;
 #[path = "../scene/mod.rs"]
 mod scene;
 mod table;
@@ -46,7 +47,7 @@ fn stage(how: How) -> Stage {
         materials::register(app, how);
         written::register(app);
         app.add_plugins(InstanceTintPlugin);
-        app.add_systems(Update, (build::drift, motion::swarm))
+        app.add_systems(Update, (build::drift, motion::swarm, offsets::spin))
             .insert_resource(DirectionalLightShadowMap { size: 1024 })
             .insert_resource(PointLightShadowMap { size: 512 });
     });

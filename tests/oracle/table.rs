@@ -142,6 +142,21 @@ const PROVEN: &[(&str, &str, &str)] = &[
         "a_wireframe_goes_around_each_instance",
     ),
     (
+        "Pass",
+        "an `InstanceOffset`: as a child with this transform, also mirrored, with shadows, prepasses, and the motion of an offset that changes",
+        "an_offset_is_as_a_child_with_this_transform",
+    ),
+    (
+        "Scene",
+        "an `InstanceScene`: as the scene spawned at each instance",
+        "a_scene_looks_as_if_it_was_spawned_at_each_instance",
+    ),
+    (
+        "Scene",
+        "`EXT_mesh_gpu_instancing` in glTF files, with the cargo feature `gltf`",
+        "instances_of_a_file_look_like_nodes",
+    ),
+    (
         "Change",
         "`splice`, `extend`, `truncate`, `clear`: the set is whole in every frame",
         "a_set_that_grows_or_shrinks_is_whole_in_every_frame",

@@ -47,7 +47,7 @@ fn meshes(stage: &mut Stage) -> [Handle<Mesh>; 3] {
 
 /// The impostor's material.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Look {
+pub enum Look {
     Blue,
     Masked,
     Blended,
@@ -89,7 +89,7 @@ fn begin_of(transform: &Transform, errors: [f32; 2]) -> [f32; 2] {
     errors.map(|error| error * transform.scale.x * pixels)
 }
 
-fn stage(how: How) -> Stage {
+pub fn stage(how: How) -> Stage {
     let mut stage = Stage::with(how, add_stripes);
     // Entities have one mesh for cameras and lights.
     let world = stage.app.world_mut();
@@ -100,7 +100,7 @@ fn stage(how: How) -> Stage {
 }
 
 /// A set with a coarser level and an impostor. Returns both entities.
-fn spawn(stage: &mut Stage, set: &InstanceSet, look: Look, fade: f32) -> [Entity; 2] {
+pub fn spawn(stage: &mut Stage, set: &InstanceSet, look: Look, fade: f32) -> [Entity; 2] {
     let [full, coarser, card] = meshes(stage);
     let material = stage.standard(red());
     let parent = stage.spawn_set(set, (full, material), place());

@@ -6,16 +6,20 @@ mod changes;
 mod counters;
 mod far_first;
 mod frozen;
+#[cfg(feature = "gltf")]
+mod gltf;
 mod groups;
 mod impostors;
 mod levels;
 mod looks;
 mod materials;
+mod offsets;
 mod order;
 mod ranges;
 mod refused;
 #[path = "../scene/mod.rs"]
 mod scene;
+mod scenes;
 
 use bevy::prelude::*;
 use bevy_gpu_culling::prelude::*;

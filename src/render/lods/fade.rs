@@ -33,7 +33,7 @@ pub(in crate::render) struct SlotFade {
     pub errors: Vec4,
     /// Distances in the world: the same for a visibility range.
     pub distances: Vec4,
-    /// Center of the mesh's sphere, from which errors are seen.
+    /// Center of the mesh's sphere behind the offset, from which errors are seen.
     pub center: Vec3,
     /// Error of the mesh that is seen as the greatest allowed, per world unit of distance and per
     /// pixel of the view.

@@ -1,6 +1,6 @@
 //! Impostors: the last level of detail of a set, with another material.
 
-use crate::render::components::GpuInstances;
+use crate::render::{components::GpuInstances, scene::InstanceScene};
 use bevy::{
     ecs::{query::QueryData, system::SystemParam},
     platform::collections::{HashMap, HashSet},
@@ -131,7 +131,7 @@ pub(in crate::render) fn attach_impostors(
     changed: Query<(), (With<GpuInstances>, Changes)>,
     mut removals: Removals,
     impostors: Query<Impostor>,
-    parents: Query<Parent, Without<InstanceImpostor>>,
+    parents: Query<Parent, (Without<InstanceImpostor>, Without<InstanceScene>)>,
     former: Query<Entity, (With<ImpostorOf>, Without<InstanceImpostor>)>,
     attached: Query<(Entity, &SetImpostor)>,
 ) {
@@ -250,7 +250,8 @@ fn problem_of(error: f32, parent: Option<Entity>, other: Option<Entity>) -> Stri
             format!("because its parent {parent} has another one, {other}. Remove one of them")
         }
         (Some(parent), None) => format!(
-            "because its parent {parent} has no GpuInstances, or is an impostor itself. Make it a \
+            "because its parent {parent} has no GpuInstances, has an InstanceScene, or is an \
+             impostor itself. Make it a \
              child of the entity whose set it draws"
         ),
     }

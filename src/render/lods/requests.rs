@@ -16,6 +16,8 @@ pub(in crate::render) struct RequestLods {
     /// Index of each coarser level's mesh in
     /// [`SetDraws::meshes`](super::super::set_draws::SetDraws).
     pub meshes: Arc<[usize]>,
+    /// How much the set's offset stretches the errors.
+    pub stretch: f32,
 }
 
 impl RequestLods {
@@ -26,7 +28,21 @@ impl RequestLods {
             made_from: Arc::default(),
             meshes: coarser.iter().map(|_| place).collect(),
             coarser: coarser.into(),
+            stretch: 1.0,
         })
+    }
+
+    /// The levels with the errors that they have behind an offset. They have none yet.
+    pub fn stretched(&self, stretch: f32) -> Self {
+        let coarser = self.coarser.iter().map(|level| CoarserLevel {
+            error: level.error * stretch,
+            ..*level
+        });
+        Self {
+            coarser: coarser.collect(),
+            stretch,
+            ..self.clone()
+        }
     }
 }
 

@@ -26,7 +26,7 @@ pub(in crate::render) struct GpuMeshlets {
     pub culler: Option<MeshletCuller>,
     /// [`GpuCuller::made`] of the culler that the stages follow.
     pub(super) made_for: u64,
-    pub(super) known: HashMap<AssetId<MeshletMesh>, KnownMeshlets>,
+    pub(super) known: HashMap<MeshletsKey, KnownMeshlets>,
     /// The id of the newest mesh.
     pub(super) last_id: u64,
     /// Entities that may be drawn by meshlets this frame.
@@ -35,6 +35,9 @@ pub(in crate::render) struct GpuMeshlets {
     pub(super) bindings: HashMap<BatchKey, MeshletBinding>,
 }
 
+/// An asset, and the bits of the offset that its bounds have.
+pub(super) type MeshletsKey = (AssetId<MeshletMesh>, Option<[u32; 12]>);
+
 /// What the GPU has of an asset.
 pub(super) struct KnownMeshlets {
     pub id: MeshletMeshId,
@@ -42,6 +45,8 @@ pub(super) struct KnownMeshlets {
     pub version: u64,
     /// Whether the engine refused it.
     pub refused: bool,
+    /// Whether an entity has it in this frame.
+    pub is_used: bool,
 }
 
 /// One entity's meshlets.

@@ -6,19 +6,29 @@ use super::{
 };
 use crate::{
     cull::meshlets::MeshletMeshId,
-    meshlet::MeshletMesh,
+    meshlet::{Meshlet, MeshletMesh},
     render::{
-        components::CullingRadius, culler::GpuCuller, names::AssetNames,
+        components::CullingRadius,
+        culler::GpuCuller,
+        lods::ImpostorOf,
+        names::AssetNames,
+        offset::{InstanceOffset, stretch_of},
         settings::GpuCullingSettings,
     },
 };
 use bevy::{
+    math::Affine3A,
     prelude::*,
     render::{Extract, renderer::RenderDevice, sync_world::MainEntity},
 };
 
 /// What extraction reads of an entity.
-type MeshletEntity = (Entity, &'static MeshletMesh3d);
+type MeshletEntity = (
+    Entity,
+    &'static MeshletMesh3d,
+    Option<&'static InstanceOffset>,
+    Option<&'static ImpostorOf>,
+);
 
 /// Notes the entities with meshlets, and uploads the bounds of meshes that are new.
 #[expect(
@@ -30,6 +40,7 @@ pub(in crate::render) fn extract_meshlets(
     sets: Res<GpuCuller>,
     settings: Res<GpuCullingSettings>,
     entities: Extract<Query<MeshletEntity, Without<CullingRadius>>>,
+    offsets: Extract<Query<&InstanceOffset>>,
     assets: Extract<Res<Assets<MeshletMesh>>>,
     made: Extract<Res<MeshletMeshes>>,
     device: Res<RenderDevice>,
@@ -45,24 +56,40 @@ pub(in crate::render) fn extract_meshlets(
     let Some(culler) = &mut gpu.culler else {
         return;
     };
-    for (entity, meshlets) in &entities {
+    for known in gpu.known.values_mut() {
+        known.is_used = false;
+    }
+    for (entity, meshlets, offset, impostor_of) in &entities {
         let asset = meshlets.id();
+        let inherited = || offsets.get(impostor_of?.0).ok();
+        let offset = offset.or_else(inherited);
+        let offset = offset.and_then(InstanceOffset::checked);
+        let key = (asset, offset.map(bits_of));
         let (Some(meshlets), Some(made)) = (assets.get(asset), made.get(asset)) else {
             continue;
         };
-        let known = gpu.known.entry(asset).or_insert_with(|| {
+        let known = gpu.known.entry(key).or_insert_with(|| {
             gpu.last_id += 1;
             KnownMeshlets {
                 id: MeshletMeshId(gpu.last_id),
                 version: 0,
                 refused: false,
+                is_used: true,
             }
         });
+        known.is_used = true;
         if known.version != made.version {
             known.version = made.version;
             let levels = 0..meshlets.levels().len();
             let levels: Vec<_> = levels.map(|level| meshlets.level_meshlets(level)).collect();
-            let result = culler.insert_mesh(known.id, &levels);
+            let result = match &offset {
+                None => culler.insert_mesh(known.id, &levels),
+                Some(offset) => {
+                    let levels: Vec<_> = levels.iter().map(|level| placed(level, offset)).collect();
+                    let levels: Vec<_> = levels.iter().map(Vec::as_slice).collect();
+                    culler.insert_mesh(known.id, &levels)
+                }
+            };
             known.refused = result.is_err();
             if let Err(error) = result {
                 let name = AssetNames(server.as_deref()).of(asset);
@@ -77,11 +104,25 @@ pub(in crate::render) fn extract_meshlets(
             gpu.entities.insert(MainEntity::from(entity), extracted);
         }
     }
-    gpu.known.retain(|asset, known| {
-        let lives = assets.contains(*asset);
+    gpu.known.retain(|(asset, offset), known| {
+        // An offset may change in every frame.
+        let lives = assets.contains(*asset) && (offset.is_none() || known.is_used);
         if !lives {
             culler.remove_mesh(known.id);
         }
         lives
     });
+}
+
+/// The meshlets of a level behind an offset.
+fn placed(level: &[Meshlet], offset: &Affine3A) -> Vec<Meshlet> {
+    let stretch = stretch_of(Some(offset));
+    level
+        .iter()
+        .map(|meshlet| meshlet.placed(offset, stretch))
+        .collect()
+}
+
+fn bits_of(offset: Affine3A) -> [u32; 12] {
+    offset.to_cols_array().map(f32::to_bits)
 }

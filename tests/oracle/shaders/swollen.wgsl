@@ -5,7 +5,7 @@
     view_transformations::position_world_to_clip,
 }
 #ifdef GPU_INSTANCES
-#import bevy_gpu_culling::draw_instance::{load, position_to_set, direction_to_set, SET}
+#import bevy_gpu_culling::draw_instance::{load, normal_to_set, position_to_set, SET}
 #endif
 
 @vertex
@@ -16,7 +16,7 @@ fn vertex(vertex: Vertex) -> VertexOutput {
     let instance = load(vertex.instance_index);
     let entity = SET;
     let position = position_to_set(instance, swollen);
-    let normal = direction_to_set(instance, vertex.normal);
+    let normal = normal_to_set(instance, vertex.normal);
 #else
     let entity = vertex.instance_index;
     let position = vec4(swollen, 1.0);

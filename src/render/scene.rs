@@ -1,0 +1,26 @@
+//! Scenes as instances: each mesh of a loaded scene becomes a set's entity.
+//!
+//! 1. `component`: [`InstanceScene`], and the event when it is spawned.
+//! 2. `parts`: what a scene's world has to draw, and what a set cannot have of it.
+//! 3. `gltf`: nodes of glTF files that have instances themselves.
+//! 4. `spawn`: spawns the parts when the scene is loaded, and again when it changes.
+
+mod component;
+#[cfg(feature = "gltf")]
+mod gltf;
+mod parts;
+mod spawn;
+
+pub use component::{InstanceScene, InstanceSceneReady};
+
+use bevy::{app::SpawnScene, prelude::*};
+
+/// Adds the types and systems of the main world that spawn scenes.
+pub(super) fn build(app: &mut App) {
+    app.register_type::<InstanceScene>().add_systems(
+        SpawnScene,
+        spawn::spawn_scenes.run_if(resource_exists::<Assets<WorldAsset>>),
+    );
+    #[cfg(feature = "gltf")]
+    gltf::build(app);
+}

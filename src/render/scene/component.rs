@@ -1,0 +1,73 @@
+//! The component, and the event when its scene is spawned.
+
+use bevy::{asset::AsAssetId, prelude::*};
+
+/// Draws a whole scene once per instance of the entity's set
+/// ([`GpuInstances`](crate::render::GpuInstances)): what
+/// [`WorldAssetRoot`] is for one place, this is for a million.
+///
+/// When the scene is loaded, each of its meshes becomes a child of the entity. A child has the
+/// mesh's components, such as [`Mesh3d`], its material and its [`Name`]; the set; and an
+/// [`InstanceOffset`](crate::render::InstanceOffset) from the mesh's place in the scene. The set is
+/// uploaded once, and each child is tested on its own. Then [`InstanceSceneReady`] is triggered on
+/// the entity: its observers may add levels of detail or render layers. The children are spawned
+/// again when the scene changes, for example by hot reloading, and get another set with the entity.
+/// They are despawned with either component.
+///
+/// Some things of a scene cannot be instances: skinned and morphed meshes, lights, cameras, and
+/// sets. They are left out, and a warning names the scene. Animations of nodes are not played. A
+/// mesh that its node hides is spawned hidden.
+///
+/// Scenes come from glTF files or from any other world. The entity's [`Transform`] and
+/// [`Visibility`] hold for all.
+///
+/// ```
+/// # use bevy::prelude::*;
+/// # use bevy_gpu_culling::prelude::*;
+/// fn spawn(
+///     mut commands: Commands,
+///     assets: Res<AssetServer>,
+///     mut sets: ResMut<Assets<InstanceSet>>,
+/// ) -> Result {
+///     let row = (0..1000).map(|i| Transform::from_xyz(i as f32 * 2.0, 0.0, 0.0));
+///     commands.spawn((
+///         InstanceScene(assets.load("tree.glb#Scene0")),
+///         GpuInstances(sets.add(InstanceSet::from_transforms(row)?)),
+///     ));
+///     Ok(())
+/// }
+/// ```
+#[derive(Component, Reflect, Clone, Debug, Default, PartialEq, Eq, Deref, DerefMut)]
+#[reflect(Component, Default, Clone, PartialEq)]
+#[require(Transform, Visibility)]
+pub struct InstanceScene(pub Handle<WorldAsset>);
+
+impl AsAssetId for InstanceScene {
+    type Asset = WorldAsset;
+
+    fn as_asset_id(&self) -> AssetId<WorldAsset> {
+        self.id()
+    }
+}
+
+impl From<Handle<WorldAsset>> for InstanceScene {
+    fn from(handle: Handle<WorldAsset>) -> Self {
+        Self(handle)
+    }
+}
+
+/// The meshes of an [`InstanceScene`] were spawned, for the first time or again.
+#[derive(EntityEvent, Clone, Debug)]
+pub struct InstanceSceneReady {
+    /// The entity with the scene.
+    pub entity: Entity,
+    /// Its new children, one per mesh that is drawn.
+    pub parts: Vec<Entity>,
+}
+
+/// What was spawned of a scene.
+#[derive(Component, Debug)]
+pub(super) struct SpawnedScene {
+    pub scene: AssetId<WorldAsset>,
+    pub parts: Vec<Entity>,
+}

@@ -1,0 +1,223 @@
+//! Spawns the parts of scenes when they are loaded, and again when they change.
+
+use super::{
+    component::{InstanceScene, InstanceSceneReady, SpawnedScene},
+    parts::{ScenePart, parts_of},
+};
+use crate::render::{components::GpuInstances, names::AssetNames, offset::InstanceOffset};
+use bevy::{
+    camera::primitives::Aabb,
+    ecs::{
+        component::ComponentCloneBehavior, query::QueryData, reflect::ReflectFromWorld,
+        system::SystemParam,
+    },
+    platform::collections::HashSet,
+    prelude::*,
+    reflect::{ReflectFromReflect, TypeRegistry},
+    transform::components::TransformTreeChanged,
+};
+use core::any::TypeId;
+use std::collections::BTreeSet;
+
+/// An entity with a scene.
+#[derive(QueryData)]
+pub(super) struct SceneRoot {
+    entity: Entity,
+    scene: &'static InstanceScene,
+    instances: Ref<'static, GpuInstances>,
+    spawned: Option<&'static SpawnedScene>,
+}
+
+/// Entities that have lost one of the components.
+#[derive(SystemParam)]
+pub(super) struct Removals<'w, 's> {
+    scenes: RemovedComponents<'w, 's, InstanceScene>,
+    sets: RemovedComponents<'w, 's, GpuInstances>,
+    spawned: Query<'w, 's, (&'static SpawnedScene, Has<InstanceScene>, Has<GpuInstances>)>,
+}
+
+/// Has scenes spawned that are loaded or were changed, and despawns what their roots have lost.
+pub(super) fn spawn_scenes(
+    mut commands: Commands,
+    roots: Query<SceneRoot>,
+    mut removals: Removals,
+    scenes: Res<Assets<WorldAsset>>,
+    mut events: MessageReader<AssetEvent<WorldAsset>>,
+) {
+    let changed: HashSet<_> = events
+        .read()
+        .filter_map(|event| match event {
+            AssetEvent::Modified { id } => Some(*id),
+            _ => None,
+        })
+        .collect();
+    for entity in removals.scenes.read().chain(removals.sets.read()) {
+        if let Ok((spawned, has_scene, has_set)) = removals.spawned.get(entity)
+            && !(has_scene && has_set)
+        {
+            for part in &spawned.parts {
+                commands.entity(*part).try_despawn();
+            }
+            commands.entity(entity).try_remove::<SpawnedScene>();
+        }
+    }
+    for root in &roots {
+        let id = root.scene.id();
+        let is_current = root
+            .spawned
+            .is_some_and(|spawned| spawned.scene == id && !changed.contains(&id));
+        if !is_current && scenes.contains(id) {
+            let entity = root.entity;
+            commands.queue(move |world: &mut World| spawn_scene(world, entity));
+        } else if let Some(spawned) = root.spawned
+            && root.instances.is_changed()
+        {
+            for part in &spawned.parts {
+                commands
+                    .entity(*part)
+                    .try_insert(GpuInstances::clone(&root.instances));
+            }
+        }
+    }
+}
+
+/// Spawns the parts of an entity's scene, in place of those that it has.
+fn spawn_scene(world: &mut World, root: Entity) {
+    let Ok(mut entity) = world.get_entity_mut(root) else {
+        return;
+    };
+    let before = entity.take::<SpawnedScene>();
+    let (Some(scene), Some(instances)) = (
+        entity.get::<InstanceScene>().cloned(),
+        entity.get::<GpuInstances>().cloned(),
+    ) else {
+        return;
+    };
+    for part in before.into_iter().flat_map(|spawned| spawned.parts) {
+        world.despawn(part);
+    }
+    let id = scene.id();
+    let registry = world.get_resource::<AppTypeRegistry>().cloned();
+    let registry = registry.unwrap_or_default();
+    let registry = registry.read();
+    let parts = world.resource_scope(|world, scenes: Mut<Assets<WorldAsset>>| {
+        let Some(scene) = scenes.get(id) else {
+            return Vec::new();
+        };
+        let (parts, skipped) = parts_of(&scene.world);
+        let mut lost = BTreeSet::new();
+        let spawned: Vec<_> = parts
+            .iter()
+            .map(|part| {
+                let entity = spawn_part(world, root, part, &instances);
+                copy_components(&scene.world, world, (part.source, entity), &registry, &mut lost);
+                entity
+            })
+            .collect();
+        let name = || AssetNames(world.get_resource::<AssetServer>()).of(id);
+        if skipped.any() {
+            warn!(
+                "InstanceScene on {root}: {skipped} of {} cannot be instances and are left out. To have them once, spawn \
+                 the scene with WorldAssetRoot",
+                name()
+            );
+        }
+        if spawned.is_empty() && !skipped.any() {
+            warn!(
+                "InstanceScene on {root}: {} has no entity with a Mesh3d, so nothing is drawn",
+                name()
+            );
+        }
+        if !lost.is_empty() {
+            let lost: Vec<_> = lost.into_iter().collect();
+            warn!(
+                "InstanceScene on {root}: components of {} are left out, because they cannot be copied by reflection: {}. \
+                 Register them with App::register_type, and let them reflect Component",
+                name(),
+                lost.join(", ")
+            );
+        }
+        spawned
+    });
+    let spawned = SpawnedScene {
+        scene: id,
+        parts: parts.clone(),
+    };
+    world.entity_mut(root).insert(spawned);
+    world.trigger(InstanceSceneReady {
+        entity: root,
+        parts,
+    });
+}
+
+/// Spawns a part without what the scene says of it.
+fn spawn_part(
+    world: &mut World,
+    root: Entity,
+    part: &ScenePart,
+    instances: &GpuInstances,
+) -> Entity {
+    let visibility = match part.is_hidden {
+        true => Visibility::Hidden,
+        false => Visibility::Inherited,
+    };
+    let offset = InstanceOffset(part.offset);
+    let part = (instances.clone(), offset, visibility, ChildOf(root));
+    world.spawn(part).id()
+}
+
+/// Whether a part has this component of its own, or none.
+fn is_own(component: TypeId) -> bool {
+    [
+        TypeId::of::<ChildOf>(),
+        TypeId::of::<Children>(),
+        TypeId::of::<Transform>(),
+        TypeId::of::<GlobalTransform>(),
+        TypeId::of::<TransformTreeChanged>(),
+        TypeId::of::<Visibility>(),
+        TypeId::of::<InheritedVisibility>(),
+        TypeId::of::<ViewVisibility>(),
+        // The box of the mesh. Ours surrounds the set.
+        TypeId::of::<Aabb>(),
+    ]
+    .contains(&component)
+}
+
+/// Copies the components of an entity of the scene to an entity of the world. Notes the names of
+/// components that cannot be copied.
+fn copy_components(
+    scene: &World,
+    world: &mut World,
+    (source, target): (Entity, Entity),
+    registry: &TypeRegistry,
+    lost: &mut BTreeSet<String>,
+) {
+    let source = scene.entity(source);
+    for component in source.archetype().iter_components() {
+        let Some(info) = scene.components().get_info(component) else {
+            continue;
+        };
+        let Some(id) = info.type_id().filter(|id| !is_own(*id)) else {
+            continue;
+        };
+        if matches!(info.clone_behavior(), ComponentCloneBehavior::Ignore) {
+            continue;
+        }
+        let registration = registry.get(id).filter(|registration| {
+            // Otherwise the reflection below panics.
+            registration.contains::<ReflectFromReflect>()
+                || registration.contains::<ReflectDefault>()
+                || registration.contains::<ReflectFromWorld>()
+        });
+        let reflected = registration.and_then(|registration| {
+            let reflect = registration.data::<ReflectComponent>()?;
+            Some((reflect, reflect.reflect(source)?))
+        });
+        let Some((reflect, component)) = reflected else {
+            lost.insert(info.name().to_string());
+            continue;
+        };
+        let mut target = world.entity_mut(target);
+        reflect.insert(&mut target, component.as_partial_reflect(), registry);
+    }
+}
