@@ -2,7 +2,9 @@
 
 use crate::{
     instance::{InstanceRay, InstanceSet, RayIndex},
-    render::{bounds::SetSphere, components::GpuInstances, lods::ImpostorOf},
+    render::{
+        bounds::SetSphere, components::GpuInstances, lods::ImpostorOf, offset::InstanceOffset,
+    },
 };
 use bevy::{
     camera::visibility::{InheritedVisibility, ViewVisibility},
@@ -49,6 +51,7 @@ pub(super) struct RayTarget {
     instances: &'static GpuInstances,
     sphere: &'static SetSphere,
     mesh: Option<&'static Mesh3d>,
+    offset: Option<&'static InstanceOffset>,
     transform: &'static GlobalTransform,
     inherited: &'static InheritedVisibility,
     in_view: &'static ViewVisibility,
@@ -156,12 +159,14 @@ fn cast(
         false => Backfaces::Cull,
     };
     let sphere = target.sphere.0;
+    let offset = target.offset.and_then(InstanceOffset::checked);
+    let offset = offset.unwrap_or_default();
     let mut nearest: Option<InstanceHit> = None;
     let exact = |instance, enter| {
-        let place = set.get(instance)?.to_affine();
-        let place = world_from_local * place;
+        let place = world_from_local * set.get(instance)?.to_affine();
         let hit = match mesh {
-            Some(mesh) => instance_hit(mesh.meet(ray, &place, backfaces)?),
+            Some(mesh) => instance_hit(mesh.meet(ray, &(place * offset), backfaces)?),
+            // The sphere is the one that the offset has moved.
             None => sphere_hit(ray, place.transform_point3(sphere.center), enter),
         };
         let distance = hit.distance;
