@@ -27,7 +27,7 @@ pub(super) const OFFSET_ALIGNMENT: u64 = 256;
 pub(super) const SLOT_STRIDE: u64 = 256_u64.next_multiple_of(OFFSET_ALIGNMENT);
 /// Size of a `MeshUniform` in bytes.
 pub(super) const UNIFORM_BYTES: u64 = 176;
-/// Where a [`SlotOffset`] begins in a slot, in bytes.
+/// Place of a [`SlotOffset`] in a slot, in bytes.
 const OFFSET_BEGIN: u64 = SLOT_STRIDE;
 /// Size of a slot as it is bound, in bytes: a `MeshUniform`, a [`SlotInfo`] and a [`SlotOffset`]. In
 /// place of the offset, a slot without one is followed by the next slot.
