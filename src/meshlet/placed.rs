@@ -7,7 +7,7 @@ use glam::{Affine3A, DMat3, DVec3};
 const ROUNDING: f32 = 1e-5;
 
 impl Meshlet {
-    /// The meshlet of the mesh that `transform` makes of its own: a sphere around its vertices there,
+    /// The meshlet of the mesh that `transform` makes of it: a sphere around its vertices there,
     /// and a cone of the directions that its triangles face there, by their winding. `stretch` is the
     /// largest stretch of the transform, or more.
     #[must_use]

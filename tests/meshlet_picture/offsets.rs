@@ -1,6 +1,6 @@
 //! Offsets between mesh and instance: meshlets are tested where the offset puts them.
 
-use super::{compare, culls_both_ways, eyes, levels::leveled, red, sheet, spawn, torus};
+use super::{compare, eyes, levels::leveled, red, sheet, spawn, torus};
 use crate::scene::{How, Stage, assert_same_picture, field};
 use bevy::prelude::*;
 use bevy_gpu_culling::prelude::*;
@@ -26,7 +26,9 @@ fn meshlets_behind_an_offset_look_like_the_whole_mesh() {
             stage.lights(false);
             stage.camera(inside, ());
         });
-        culls_both_ways(&report);
+        // Stretching in three ways widens cones.
+        assert!(report.culled_by_cone * 20 > report.tested, "{report:?}");
+        assert!(report.culled_by_frustum > 0, "{report:?}");
     }
 }
 

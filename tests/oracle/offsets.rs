@@ -85,8 +85,10 @@ fn spawn_offset<M: Component + Clone>(
 /// Sets with normal maps, and one with its own vertex shader, under all lights. Returns the camera.
 fn build(stage: &mut Stage, uniforms: bool) -> Entity {
     let uniforms = uniforms.then_some(InstanceMeshUniforms);
-    let mesh = Mesh::from(Cuboid::new(0.5, 0.4, 0.6));
-    let mesh = stage.mesh(mesh.with_generated_tangents().unwrap());
+    // Its normals point everywhere: a box's are stretched as its edges are.
+    let torus = Torus::new(0.12, 0.38).mesh();
+    let torus = torus.major_resolution(16).minor_resolution(8).build();
+    let mesh = stage.mesh(torus.with_generated_tangents().unwrap());
     let bumps = |x: u32, y: u32| [128 + 8 * (x % 8) as u8, 100 + 8 * (y % 8) as u8, 230, 255];
     let bumps = stage.add(materials::texture(false, bumps));
     let material = stage.standard(StandardMaterial {

@@ -52,7 +52,7 @@ fn place() -> Transform {
 }
 
 fn furnish(stage: &mut Stage) -> Handle<WorldAsset> {
-    stage.lights(true);
+    stage.lights(false);
     let eye = Transform::from_xyz(0.0, 4.0, 14.0).looking_at(Vec3::ZERO, Vec3::Y);
     stage.camera(eye, ());
     stage
@@ -64,7 +64,7 @@ fn furnish(stage: &mut Stage) -> Handle<WorldAsset> {
 
 #[test]
 fn a_scene_looks_as_if_it_was_spawned_at_each_instance() {
-    let set = field(25, true);
+    let set = field(20, true);
     let mut bevys = Stage::new(How::Entities);
     let spawned = watch(&mut bevys);
     let tree = furnish(&mut bevys);
@@ -85,7 +85,7 @@ fn a_scene_looks_as_if_it_was_spawned_at_each_instance() {
     let parts = wait_for(&mut stage, &spawned, 1);
     assert_eq!(parts.len(), 4);
     assert_same_picture("scene", &stage.picture(), &expected);
-    assert_eq!(stage.report().instances, 4 * 25);
+    assert_eq!(stage.report().instances, 4 * 20);
 
     // The parts follow the entity to another set.
     let other = GpuInstances(stage.add(field(3, false)));

@@ -166,7 +166,7 @@ fn spawn_part(
     world.spawn(part).id()
 }
 
-/// Whether a part has this component of its own, or none.
+/// Whether the part has its own component of this type, or none.
 fn is_own(component: TypeId) -> bool {
     [
         TypeId::of::<ChildOf>(),

@@ -1,0 +1,155 @@
+//! Tests of the draw slots.
+
+use super::*;
+use bevy::{math::Affine3Ext, pbr::MeshUniform};
+use proptest::prelude::*;
+
+/// The test `layout` compares the WGSL with the same offsets.
+#[test]
+fn a_slot_is_a_mesh_uniform_and_what_follows_it() {
+    assert_eq!(MeshUniform::min_size().get(), 176);
+    assert_eq!(SlotInfo::min_size().get(), 240 - 176);
+    assert_eq!(OFFSET_BEGIN + SlotOffset::min_size().get(), SLOT_BYTES);
+    let offsets = [0, 1, 2].map(|field| SlotOffset::METADATA.offset(field));
+    assert_eq!(offsets, [0, 48, 96]);
+    let offsets = [0, 1, 2, 3, 4].map(|field| SlotInfo::METADATA.offset(field));
+    assert_eq!(offsets, [0, 4, 8, 12, 16]);
+    let offsets = [0, 1, 2, 3].map(|field| SlotFade::METADATA.offset(field));
+    assert_eq!(offsets, [0, 16, 32, 44]);
+}
+
+/// An entity in a frame.
+#[derive(Clone, Debug)]
+struct InFrame {
+    index: u32,
+    at: i8,
+    /// Number of regions of its set.
+    regions: u32,
+    /// Where they begin.
+    first: u32,
+    /// Its offset, 0 for none.
+    offset: u8,
+}
+
+impl InFrame {
+    fn offset(&self) -> Option<Affine3> {
+        let at = Vec3::Z * f32::from(self.offset);
+        (self.offset > 0).then(|| Affine3::from_translation(at))
+    }
+}
+
+type Frame = Vec<InFrame>;
+
+fn entity(index: u32) -> MainEntity {
+    Entity::from_raw_u32(index)
+        .unwrap_or(Entity::PLACEHOLDER)
+        .into()
+}
+
+fn data(at: i8) -> EntityUniform {
+    let at = Affine3::from_scale_rotation_translation(
+        Vec3::splat(2.0),
+        Quat::from_rotation_y(f32::from(at)),
+        Vec3::X * f32::from(at),
+    );
+    EntityUniform::Input(MeshInputUniform {
+        world_from_local: at.to_transpose(),
+        ..Default::default()
+    })
+}
+
+fn info(first: u32, region: u32) -> SlotInfo {
+    SlotInfo {
+        region_first: first * 100 + region,
+        ..Default::default()
+    }
+}
+
+/// The slots of a frame, built without the slots of the previous frame.
+fn built_again(frame: &Frame, before: &Frame) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for entity in frame {
+        let was = before.iter().find(|was| was.index == entity.index);
+        let was = was.filter(|was| was.regions > 0).unwrap_or(entity);
+        for region in 0..entity.regions {
+            let mut uniform = data(entity.at).uniform();
+            uniform.previous_world_from_local = data(was.at).uniform().world_from_local;
+            let mut slot = vec![0; SLOT_STRIDE as usize];
+            write(&uniform, &mut slot[..176]);
+            write(&info(entity.first, region), &mut slot[176..240]);
+            bytes.extend(slot);
+            if let Some(offset) = entity.offset() {
+                let before = was.offset().unwrap_or(Affine3::IDENTITY);
+                let mut second = vec![0; SLOT_STRIDE as usize];
+                write(&SlotOffset::new(offset, before), &mut second);
+                bytes.extend(second);
+            }
+        }
+    }
+    bytes
+}
+
+fn frames() -> impl Strategy<Value = Vec<Frame>> {
+    let set = (0i8..2, 0u32..3, 0u32..2, 0u8..3);
+    let frame = prop::collection::vec((any::<bool>(), set), 0..4).prop_map(|sets| {
+        let sets = (0..).zip(sets);
+        let present = sets.filter(|(_, (present, _))| *present);
+        present
+            .map(|(index, (_, (at, regions, first, offset)))| InFrame {
+                index,
+                at,
+                regions,
+                first,
+                offset,
+            })
+            .collect::<Frame>()
+    });
+    // Most frames are like the previous one.
+    let frame = prop_oneof![3 => Just(None), 2 => frame.prop_map(Some)];
+    prop::collection::vec((frame, any::<bool>()), 1..12).prop_map(|frames| {
+        let mut all: Vec<Frame> = Vec::new();
+        for (frame, turned) in frames {
+            let mut frame = frame.unwrap_or_else(|| all.last().cloned().unwrap_or_default());
+            if turned {
+                frame.reverse();
+            }
+            all.push(frame);
+        }
+        all
+    })
+}
+
+proptest! {
+    #[test]
+    fn kept_slots_are_those_made_anew(frames in frames(), keeps in any::<bool>()) {
+        let mut slots = DrawSlots::default();
+        let mut before = Frame::new();
+        // What the GPU has.
+        let mut uploaded = Vec::new();
+        for frame in frames {
+            slots.start_frame();
+            for now in &frame {
+                let (entity, data) = (entity(now.index), data(now.at));
+                let set = |at: &InFrame| (at.index, at.regions, at.first);
+                let stays = before.iter().any(|was| set(was) == set(now));
+                let offset = now.offset();
+                let was = before.iter().find(|was| was.index == now.index);
+                let strides = was.map_or(0, |was| was.regions * (1 + u32::from(was.offset > 0)));
+                if keeps && stays && slots.keep(strides, entity, &data, offset) {
+                    continue;
+                }
+                for region in 0..now.regions {
+                    slots.push(entity, &data, info(now.first, region), offset);
+                }
+            }
+            if slots.finish() {
+                uploaded.clone_from(&slots.bytes);
+                slots.changed = false;
+            }
+            let wanted = built_again(&frame, &before);
+            prop_assert_eq!(&slots.bytes, &wanted);
+            prop_assert!(uploaded.starts_with(&wanted));
+            before = frame;
+        }
+    }
+}
