@@ -13,7 +13,10 @@ use bevy_gpu_culling::cull::{
     layout::{Batch, DrawCommand, args_offset},
 };
 use common::{Scene, compare_shapes, gpu, options, random_scene, rng, run, upload};
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
 
 /// One compaction per kernel that writes commands, and the tier `Cpu`. The test `ladder` checks the
 /// commands of all others.
@@ -251,6 +254,46 @@ fn a_source_is_the_command_of_its_shape() {
                 }
             }
             assert!(culler.shape_source(part, 2).is_none());
+        }
+    }
+}
+
+/// Kernels that leave out a part of a sibling command are seen.
+#[test]
+fn broken_kernels_are_seen() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    let scene = scene_of(&[TRUNK, CROWN, TRUNK]);
+    for (compaction, tier) in [RUNGS[1], RUNGS[3]] {
+        for (line, instead) in [
+            ("", ""),
+            (
+                "[sibling].instance_count = instances",
+                "[sibling].instance_count = 0u",
+            ),
+            (
+                "[sibling].base_vertex_or_first_instance = first",
+                "[sibling].base_vertex_or_first_instance = 0u",
+            ),
+            (
+                "[sibling].first_instance = first",
+                "[sibling].first_instance = 0u",
+            ),
+        ] {
+            let options = CullerOptions {
+                compaction,
+                ..options(tier, true)
+            };
+            let edited = AtomicU32::new(0);
+            let edit = |_: &str, source: String| {
+                edited.fetch_add(u32::from(source.contains(line)), Ordering::Relaxed);
+                source.replace(line, instead)
+            };
+            let mut culler = Culler::with_sources(&device, options, edit).unwrap();
+            assert!(edited.into_inner() > 0, "no kernel has {line}");
+            run(&mut culler, gpu, &scene);
+            let seen = check(&culler, gpu, &scene);
+            assert_eq!(seen.is_err(), !line.is_empty(), "{line}: {seen:?}");
         }
     }
 }
