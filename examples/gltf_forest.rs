@@ -53,7 +53,7 @@ fn plant(
     commands
         .spawn((
             InstanceScene(tree),
-            GpuInstances(sets.add(InstanceSet::from_transforms(forest)?.sorted().0)),
+            GpuInstances(sets.add(InstanceSet::from_transforms(forest)?.sorted())),
         ))
         .observe(build_levels);
 

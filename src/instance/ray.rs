@@ -211,8 +211,9 @@ impl RayIndex {
     /// Makes the boxes of these instances, and all boxes around them, tight.
     fn refit(&mut self, set: &InstanceSet, start: usize, end: usize) {
         if let Some(leaves) = self.levels.first_mut() {
-            for leaf in start / FANOUT..end.div_ceil(FANOUT) {
-                leaves[leaf] = leaf_of(set, leaf);
+            let range = start / FANOUT..end.div_ceil(FANOUT);
+            for (leaf, node) in range.clone().zip(&mut leaves[range]) {
+                *node = leaf_of(set, leaf);
             }
         }
         self.refit_above(start, end);

@@ -154,7 +154,7 @@ pub(super) fn extract_sets(
                 uploads.catch_up(asset, known, set);
             }
         } else {
-            sets.shared.insert(known.id);
+            sets.shared.insert(known.current.id);
         }
         if keep_all {
             sets.unculled.insert(entity);

@@ -1,6 +1,6 @@
 //! Offsets between mesh and instance: meshlets are tested where the offset puts them.
 
-use super::{compare, eyes, levels::leveled, red, sheet, spawn, torus};
+use super::{Pair, colored, eyes, levels::leveled, red, sheet, spawn, torus};
 use crate::scene::{How, Stage, assert_same_picture, field};
 use bevy::prelude::*;
 use bevy_gpu_culling::prelude::*;
@@ -13,17 +13,17 @@ fn meshlets_behind_an_offset_look_like_the_whole_mesh() {
         ("mirrored", Vec3::new(-1.0, 1.0, 1.0)),
         ("stretched", Vec3::new(1.5, 0.8, -1.1)),
     ];
+    let mut pair = Pair::new(How::Set(None));
     for (name, scale) in offsets {
         let offset = Transform::from_xyz(0.5, 1.2, -0.4)
             .with_rotation(turn)
             .with_scale(scale);
-        let (report, _) = compare(&format!("offset-{name}"), |stage, by_meshlets| {
+        let (report, _) = pair.compare(&format!("offset-{name}"), |stage, by_meshlets| {
             for (mesh, count) in [(torus(), 50), (sheet(), 30)] {
-                let red = stage.standard(red());
-                let set = spawn(stage, by_meshlets, &field(count, true), &mesh, red);
+                let material = colored(stage);
+                let set = spawn(stage, by_meshlets, &field(count, true), &mesh, material);
                 stage.entity(set).insert(InstanceOffset::from(offset));
             }
-            stage.lights(false);
             stage.camera(inside, ());
         });
         // Stretching in three ways widens cones.

@@ -112,9 +112,6 @@ fn build(stage: &mut Stage, uniforms: bool) -> Entity {
     stage.camera(eye(), (prepasses, Msaa::Off))
 }
 
-/// More frames than a screenshot takes, however late its task runs.
-const SCREENSHOT_FRAMES: usize = 6;
-
 /// A picture at rest. Then pictures whose left half shows normals, and whose right half shows motion
 /// and depth: at rest, while offsets turn, and after that.
 fn pictures(how: How, uniforms: bool) -> Vec<RgbaImage> {
@@ -133,7 +130,8 @@ fn pictures(how: How, uniforms: bool) -> Vec<RgbaImage> {
         for mut spin in world.query::<&mut Spin>().iter_mut(world) {
             spin.1 = turns;
         }
-        pictures.push(stage.picture_in(SCREENSHOT_FRAMES));
+        stage.update(2);
+        pictures.push(stage.picture_now());
     }
     pictures
 }

@@ -51,9 +51,9 @@ fn green() -> StandardMaterial {
 
 /// A trunk with indices, and a crown without, in front of each other.
 fn meshes(stage: &mut Stage) -> [[Handle<Mesh>; 2]; 2] {
-    let trunk = |sides: u32| Mesh::from(Cylinder::new(0.1, 0.8).mesh().resolution(sides).build());
+    let trunk = |sides: u32| Cylinder::new(0.1, 0.8).mesh().resolution(sides).build();
     let crown = |rings: u32| {
-        let mut crown = Mesh::from(Sphere::new(0.35).mesh().uv(7, rings));
+        let mut crown = Sphere::new(0.35).mesh().uv(7, rings);
         crown.duplicate_vertices();
         crown.translated_by(Vec3::new(0.05, 0.3, 0.1))
     };

@@ -108,7 +108,7 @@ const TIERS: [&str; 3] = ["subgroup", "workgroup", "cpu"];
 
 /// The small examples, each with its number of instances if that is not its default. Each draws a
 /// picture, and fails if it shows nothing.
-const EXAMPLES: [(&str, Option<&str>); 11] = [
+const EXAMPLES: [(&str, Option<&str>); 14] = [
     ("minimal", None),
     ("shadows", None),
     ("split_screen", None),
@@ -120,6 +120,9 @@ const EXAMPLES: [(&str, Option<&str>); 11] = [
     ("lod", Some("400")),
     ("impostors", Some("2000")),
     ("occlusion", Some("1000")),
+    ("from_file", None),
+    ("tint", Some("20000")),
+    ("picking", Some("20000")),
 ];
 
 /// Turns the validation layer off, so that a step does the same whether or not it is installed:

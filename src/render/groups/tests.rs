@@ -63,7 +63,8 @@ fn entities_join_if_nothing_but_their_mesh_differs() {
         };
         Some(errors.iter().map(level).collect())
     };
-    let changes: [(&str, fn(&mut CullRequest)); 8] = [
+    type Change = fn(&mut CullRequest);
+    let changes: [(&str, Change); 8] = [
         ("set", |request| request.set = SetId(2)),
         ("transform", |request| {
             request.world_from_local.translation.x += 1e-3;

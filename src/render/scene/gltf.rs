@@ -198,7 +198,7 @@ fn read_set(
         },
     );
     let set = InstanceSet::from_transforms(transforms).map_err(|error| error.to_string())?;
-    Ok(set.sorted().0)
+    Ok(set.sorted())
 }
 
 /// Rotations: four floats, or four normalized integers.
