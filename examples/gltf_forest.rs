@@ -1,8 +1,8 @@
 //! A forest: a hundred thousand trees from a glTF file, and boulders from a file of meshlets.
 //!
 //! The entity with the scene of the tree has the places of all trees. Each primitive of the file
-//! becomes a child with its mesh, its material and the offset of its node, and gets its own levels of
-//! detail, which are built in the background.
+//! becomes a child with its mesh, its material and the offset of its node, and gets its own levels
+//! of detail, which are built in the background.
 //!
 //! It needs a feature: `cargo run --example gltf_forest --features meshlets`. `--count N` plants
 //! more or fewer trees; 2,000 suit a software renderer.

@@ -97,6 +97,9 @@ mod documents {
     struct GettingStarted;
     #[doc = include_str!("../docs/guide/gltf.md")]
     struct Gltf;
+    #[cfg(feature = "picking")]
+    #[doc = include_str!("../docs/guide/picking.md")]
+    struct Picking;
     #[cfg(feature = "meshlets")]
     #[doc = include_str!("../docs/guide/lod.md")]
     struct Lod;

@@ -31,8 +31,9 @@ struct DrawSlot {
     center: vec3<f32>,
     error_scale: f32,
     pad_a: vec4<f32>,
-    // Only with DRAW_HAS_OFFSET: rows of the transform between mesh and instance, of the same in the
-    // previous frame, and of its matrix for normals. Behind the first row of the last: its sign.
+    // Only with DRAW_HAS_OFFSET: rows of the transform between mesh and instance, of the same in
+    // the previous frame, and of its matrix for normals. Behind the first row of the last: its
+    // sign.
     instance_from_mesh: mat3x4<f32>,
     previous_instance_from_mesh: mat3x4<f32>,
     instance_from_mesh_normals: mat3x4<f32>,

@@ -8,8 +8,8 @@ const ROUNDING: f32 = 1e-5;
 
 impl Meshlet {
     /// The meshlet of the mesh that `transform` makes of it: a sphere around its vertices there,
-    /// and a cone of the directions that its triangles face there, by their winding. `stretch` is the
-    /// largest stretch of the transform, or more.
+    /// and a cone of the directions that its triangles face there, by their winding. `stretch` is
+    /// the largest stretch of the transform, or more.
     #[must_use]
     pub fn placed(&self, transform: &Affine3A, stretch: f32) -> Self {
         let center = transform.transform_point3(self.center);
@@ -25,9 +25,9 @@ impl Meshlet {
 
 /// A cone around the normals of triangles that `transform` moves.
 ///
-/// Their normals are multiplied by the matrix of cofactors `C`. Let `u` be the cone's axis. A normal
-/// is `cos t u + sin t w` with `w` across `u` and `t` at most the cone's half angle. Along `C u`, its
-/// product is at least `cos t |C u| - sin t p`, and across at most `sin t q`.
+/// Their normals are multiplied by the matrix of cofactors `C`. Let `u` be the cone's axis. A
+/// normal is `cos t u + sin t w` with `w` across `u` and `t` at most the cone's half angle. Along
+/// `C u`, its product is at least `cos t |C u| - sin t p`, and across at most `sin t q`.
 fn placed_cone(cone: NormalCone, transform: &Affine3A) -> NormalCone {
     let axis = cone.axis().as_dvec3();
     let length = axis.length();

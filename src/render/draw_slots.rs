@@ -29,8 +29,8 @@ pub(super) const SLOT_STRIDE: u64 = 256_u64.next_multiple_of(OFFSET_ALIGNMENT);
 pub(super) const UNIFORM_BYTES: u64 = 176;
 /// Place of a [`SlotOffset`] in a slot, in bytes.
 const OFFSET_BEGIN: u64 = SLOT_STRIDE;
-/// Size of a slot as it is bound, in bytes: a `MeshUniform`, a [`SlotInfo`] and a [`SlotOffset`]. In
-/// place of the offset, a slot without one is followed by the next slot.
+/// Size of a slot as it is bound, in bytes: a `MeshUniform`, a [`SlotInfo`] and a [`SlotOffset`].
+/// In place of the offset, a slot without one is followed by the next slot.
 pub(super) const SLOT_BYTES: u64 = 400;
 
 /// [`SlotInfo::flags`]: the set has scales.

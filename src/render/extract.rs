@@ -222,7 +222,8 @@ fn range_of(item: &SetEntityItem, full: Option<&SetEntityItem>) -> Option<SetRan
     own.or(of_full)
 }
 
-/// Which of the set's instances the entity draws. Errors are in the units of the full entity's mesh.
+/// Which of the set's instances the entity draws. Errors are in the units of the full entity's
+/// mesh.
 fn share_of(item: &SetEntityItem, full: Option<&SetEntityItem>) -> Share {
     let offset = match full {
         Some(full) => full.offset,

@@ -15,8 +15,8 @@ use bevy::{
 /// [`InstanceScene`](crate::render::InstanceScene) does so with a loaded scene.
 ///
 /// It may rotate, stretch, shear and mirror. All that is measured in the mesh's units is stretched
-/// with it: [`CullingRadius`](crate::render::CullingRadius), whose sphere moves to where the offset
-/// puts the mesh's origin, and the errors of levels of detail. An
+/// with it: [`CullingRadius`](crate::render::CullingRadius), whose sphere moves with the mesh's
+/// origin, and the errors of levels of detail. An
 /// [`InstanceImpostor`](crate::render::InstanceImpostor) without an offset has its parent's.
 /// Distances of [`InstanceVisibilityRange`](crate::render::InstanceVisibilityRange) are still to the
 /// instance's origin, so all parts of an object come and go together.

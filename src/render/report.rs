@@ -31,8 +31,8 @@ pub struct CullingReport {
     pub tier: Option<CullingTier>,
     /// The compaction in use; never [`Compaction::Auto`].
     pub compaction: Compaction,
-    /// Number of instances of all sets that some view sees. Those of entities that are tested
-    /// together count once.
+    /// Number of instances of all sets that some view sees. Instances that several
+    /// entities test together count once.
     pub instances: u64,
     /// The counters of each view.
     pub views: Vec<ViewReport>,
@@ -118,8 +118,9 @@ pub struct OcclusionReport {
 pub struct LevelReport {
     /// Number of instances kept.
     pub visible: u64,
-    /// Number of their triangles, of all entities that draw them, if meshes are lists of triangles. Instances that are drawn by
-    /// meshlets count whole; [`MeshletReport`] says what is drawn of them.
+    /// Number of their triangles, of all entities that draw them, if meshes are lists of
+    /// triangles. Instances that are drawn by meshlets count whole; [`MeshletReport`] says what is
+    /// drawn of them.
     pub triangles: u64,
 }
 

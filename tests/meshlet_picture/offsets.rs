@@ -1,4 +1,4 @@
-//! Offsets between mesh and instance: meshlets are tested where the offset puts them.
+//! Offsets between mesh and instance: meshlets are tested at the places that it gives them.
 
 use super::{Pair, colored, eyes, levels::leveled, red, sheet, spawn, torus};
 use crate::scene::{How, Stage, assert_same_picture, field};

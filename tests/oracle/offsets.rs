@@ -112,8 +112,8 @@ fn build(stage: &mut Stage, uniforms: bool) -> Entity {
     stage.camera(eye(), (prepasses, Msaa::Off))
 }
 
-/// A picture at rest. Then pictures whose left half shows normals, and whose right half shows motion
-/// and depth: at rest, while offsets turn, and after that.
+/// A picture at rest. Then pictures whose left half shows normals, and whose right half shows
+/// motion and depth: at rest, while offsets turn, and after that.
 fn pictures(how: How, uniforms: bool) -> Vec<RgbaImage> {
     let mut stage = stage(how);
     let camera = build(&mut stage, uniforms);

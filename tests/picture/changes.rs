@@ -4,6 +4,7 @@ use super::{box_mesh, eye, red, red_boxes};
 use crate::scene::{How, Stage, assert_same_picture, field};
 use bevy::prelude::*;
 use bevy_gpu_culling::prelude::*;
+use image::RgbaImage;
 
 /// Steps through changes at run time, and compares after each.
 #[test]
@@ -164,6 +165,96 @@ fn a_set_that_leaves_its_box_is_drawn_in_the_same_frame() {
     let now = stage.picture_now();
     assert_same_picture("left-its-box", &now, &stage.picture());
     assert_ne!(now, empty);
+}
+
+/// A set that does not fit into one frame's upload takes another's place as a whole, and so does a
+/// set that gets a channel.
+#[test]
+fn a_large_set_is_replaced_in_one_frame() {
+    let mut stage = Stage::new(How::Set(None));
+    let [old, mut new] = [field(5_000, false), field(7_000, true)];
+    let set = red_boxes(&mut stage, &old, Transform::IDENTITY);
+    stage.camera(eye(), ());
+    let before = stage.picture();
+    let world = stage.app.world_mut();
+    let handle = world.get::<GpuInstances>(set).unwrap().0.clone();
+    // A fourth of it in the first frame: 1,024 instances.
+    world.resource_mut::<GpuCullingSettings>().upload_budget = Some(4 * 16 * 1024);
+
+    let replace = |stage: &mut Stage, before: &RgbaImage, edit: &dyn Fn(&mut InstanceSet)| {
+        let mut sets = stage.app.world_mut().resource_mut::<Assets<InstanceSet>>();
+        edit(&mut sets.get_mut(&handle).unwrap());
+        let mut frames_before = 0;
+        loop {
+            let now = stage.picture_now();
+            if now != *before {
+                // It stays as it is: all of it is there.
+                assert_eq!(now, stage.picture());
+                stage.verify();
+                return (now, frames_before);
+            }
+            frames_before += 1;
+            assert!(frames_before < 100);
+        }
+    };
+    let (after, frames) = replace(&mut stage, &before, &|set| *set = new.clone());
+    assert!(frames > 2, "{frames} frames drew the old set");
+    // A first tag changes nothing that is seen; the first scale of a set without one does.
+    let (again, frames) = replace(&mut stage, &after, &|set| *set = old.clone());
+    assert!(frames > 2 && again == before);
+    let (scaled, frames) = replace(&mut stage, &before, &|set| {
+        let all: Vec<_> = set
+            .iter()
+            .map(|instance| instance.with_scale(2.0))
+            .collect();
+        set.set_range(0, all).unwrap();
+    });
+    assert!(frames > 2, "{frames} frames drew the set without scales");
+
+    // What is edited on the way comes with the rest; a small edit after that comes at once.
+    new.truncate(6_000);
+    let edited = |set: &mut InstanceSet| {
+        *set = new.clone();
+        set.truncate(3_000);
+    };
+    let (small, _) = replace(&mut stage, &scaled, &edited);
+    assert_ne!(small, after);
+    let (_, frames) = replace(&mut stage, &small, &|set| set.truncate(500));
+    assert_eq!(frames, 0);
+}
+
+/// A hidden instance looks like a removed one, on each tier, and comes back.
+#[test]
+fn hidden_instances_are_not_drawn() {
+    for tier in CullingTier::ALL {
+        let mut stage = Stage::new(How::Set(Some(tier)));
+        let all = field(300, true);
+        let set = red_boxes(&mut stage, &all, Transform::IDENTITY);
+        stage.lights(false);
+        stage.camera(eye(), ());
+        let shown = stage.picture();
+        let world = stage.app.world_mut();
+        let handle = world.get::<GpuInstances>(set).unwrap().0.clone();
+        let edit = |stage: &mut Stage, edit: &dyn Fn(&mut InstanceSet)| {
+            let mut sets = stage.app.world_mut().resource_mut::<Assets<InstanceSet>>();
+            edit(&mut sets.get_mut(&handle).unwrap());
+            let picture = stage.picture_now();
+            stage.verify();
+            picture
+        };
+        let hidden = edit(&mut stage, &|set| {
+            (0..300).step_by(2).for_each(|at| set.hide(at).unwrap());
+        });
+        assert_ne!(hidden, shown);
+        let back = edit(&mut stage, &|set| {
+            (0..300).step_by(2).for_each(|at| set.show(at).unwrap());
+        });
+        assert_same_picture("shown-again", &back, &shown);
+        let removed = edit(&mut stage, &|set| {
+            set.retain(|index, _| index % 2 == 1).unwrap();
+        });
+        assert_same_picture("hidden", &hidden, &removed);
+    }
 }
 
 /// The order that makes it so, which the schedule's executor could else choose the other way round.

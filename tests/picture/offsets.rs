@@ -20,8 +20,8 @@ fn enlarged(set: &InstanceSet, times: f32) -> InstanceSet {
     InstanceSet::from_transforms(larger).unwrap()
 }
 
-/// The picture of a set with a coarser level and an impostor, and how many instances the camera sees
-/// at each level of the set and of the impostor.
+/// The picture of a set with a coarser level and an impostor, and how many instances the camera
+/// sees at each level of the set and of the impostor.
 fn leveled(set: &InstanceSet, scale: f32) -> (RgbaImage, Vec<u64>) {
     let mut stage = impostors::stage(How::Set(None));
     let [parent, _] = impostors::spawn(&mut stage, set, Look::Masked, 0.2);

@@ -27,7 +27,7 @@ pub struct InstanceHit {
     pub instance: u32,
     /// The instance's tag; 0 without tags.
     pub tag: u32,
-    /// Where the ray meets it, in world space.
+    /// The point at which the ray meets it, in world space.
     pub point: Vec3,
     /// The normal there, in world space. Its length may differ from 1 in scaled sets.
     pub normal: Vec3,
@@ -63,7 +63,7 @@ pub(super) struct RayTarget {
 ///
 /// The full mesh is met, not a coarser level of detail. If the mesh is not on the CPU
 /// (`MeshletMesh3d`, a mesh without `MAIN_WORLD`) or has no triangle list, the sphere with which
-/// instances are culled is met instead. Hidden instances are not met. Neither are sets that the
+/// instances are tested is met instead. Hidden instances are not met. Neither are sets that the
 /// GPU writes or that were dropped on the CPU (`RENDER_WORLD`).
 ///
 /// The first ray after a change updates an index of the set: some milliseconds per million new
