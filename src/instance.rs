@@ -27,6 +27,8 @@ mod file;
 mod file_error;
 mod gpu_written;
 mod hidden;
+mod hide;
+mod identify;
 mod ids;
 mod morton;
 mod packed;

@@ -168,6 +168,49 @@ fn the_plugin_of_tints_may_come_first_or_alone() {
 }
 
 /// A mesh whose positions are two floats instead of three.
+/// Inspectors and scenes go by the registry of types.
+#[test]
+fn reports_sets_and_components_are_reflected() {
+    use bevy::{
+        asset::ReflectAsset, ecs::reflect::ReflectComponent, ecs::reflect::ReflectResource,
+        reflect::GetPath,
+    };
+    fn is_template<T: FromTemplate>() {}
+    is_template::<GpuInstances>();
+    is_template::<MeshletMesh3d>();
+    is_template::<InstanceScene>();
+
+    let mut app = App::new();
+    app.add_plugins((headless(), GpuCullingPlugin::default()));
+    let registry = app.world().resource::<AppTypeRegistry>().read();
+    let types = [
+        "GpuInstances",
+        "MeshletMesh3d",
+        "InstanceScene",
+        "InstanceOffset",
+        "CullingRadius",
+        "InstanceVisibilityRange",
+        "FreezeCulling",
+    ];
+    for name in types {
+        let known = registry.get_with_short_type_path(name).unwrap();
+        assert!(known.data::<ReflectComponent>().is_some(), "{name}");
+    }
+    for name in ["CullingReport", "GpuCullingSettings"] {
+        let known = registry.get_with_short_type_path(name).unwrap();
+        assert!(known.data::<ReflectResource>().is_some(), "{name}");
+    }
+    let set = registry.get_with_short_type_path("InstanceSet").unwrap();
+    assert!(set.data::<ReflectAsset>().is_some());
+
+    let report = CullingReport {
+        instances: 7,
+        ..default()
+    };
+    assert_eq!(report.path::<u64>("instances"), Ok(&7));
+    assert_eq!(report.path::<u64>("meshlets.drawn"), Ok(&0));
+}
+
 fn half_cuboid() -> Mesh {
     let usage = RenderAssetUsages::default();
     let points = VertexAttributeValues::Float32x2(vec![[0.0; 2]; 3]);

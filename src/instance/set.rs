@@ -48,7 +48,12 @@ use super::{
 /// assert!(set.scales().is_none());
 /// # Ok::<(), bevy_gpu_culling::instance::InstanceError>(())
 /// ```
-#[cfg_attr(feature = "bevy", derive(bevy::asset::Asset, bevy::reflect::TypePath))]
+#[cfg_attr(
+    feature = "bevy",
+    derive(bevy::asset::Asset, bevy::reflect::Reflect),
+    reflect(opaque),
+    reflect(Clone, Debug, Default)
+)]
 #[derive(Clone, Default)]
 pub struct InstanceSet {
     pub(super) channels: Channels,

@@ -41,7 +41,9 @@ use bevy::{
 ///     Ok(())
 /// }
 /// ```
-#[derive(Component, Reflect, Clone, Debug, Default, PartialEq, Eq, Deref, DerefMut)]
+#[derive(
+    Component, FromTemplate, Reflect, Clone, Debug, Default, PartialEq, Eq, Deref, DerefMut,
+)]
 #[reflect(Component, Default, Clone, PartialEq)]
 #[require(Transform, Visibility, NoAutomaticBatching, NoAutoAabb)]
 pub struct GpuInstances(pub Handle<InstanceSet>);

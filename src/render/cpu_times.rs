@@ -55,7 +55,8 @@ impl CpuStage {
 
 /// CPU time of the plugin's systems in one frame, between their first and last line. Bevy's
 /// scheduling around them is not included.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Reflect, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[reflect(Clone, Debug, Default, PartialEq)]
 pub struct CpuTimes([Duration; CpuStage::ALL.len()]);
 
 impl CpuTimes {

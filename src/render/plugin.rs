@@ -74,6 +74,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
     }
     app.insert_resource(Installed);
     app.init_asset::<InstanceSet>()
+        .register_asset_reflect::<InstanceSet>()
         .register_asset_loader(InstanceSetLoader)
         .register_type::<GpuInstances>()
         .register_type::<CullingRadius>()
@@ -84,6 +85,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
         .register_type::<InstanceOcclusion>()
         .register_type::<NoOcclusionCulling>()
         .register_type::<GpuCullingSettings>()
+        .register_type::<CullingReport>()
         .insert_resource(settings)
         .init_resource::<CullingReport>()
         .init_resource::<ReportInbox>()

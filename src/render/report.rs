@@ -25,7 +25,8 @@ use std::sync::{Arc, Mutex};
 ///
 /// The counters are read back from the GPU without waiting for it: in every fourth frame while sets
 /// and views stay the same ([`Culler::wants_counts`](crate::cull::Culler::wants_counts)).
-#[derive(Resource, Clone, Debug, Default)]
+#[derive(Resource, Reflect, Clone, Debug, Default)]
+#[reflect(Resource, Clone, Debug, Default)]
 pub struct CullingReport {
     /// The tier in use; `None` before the renderer has started, and if the device cannot cull.
     pub tier: Option<CullingTier>,
@@ -60,7 +61,8 @@ pub struct CullingReport {
 
 /// Counters of the sets that are drawn by meshlets
 /// ([`MeshletMesh3d`](crate::render::MeshletMesh3d)).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Reflect, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[reflect(Clone, Debug, Default, PartialEq)]
 pub struct MeshletReport {
     /// Number of meshlets of visible instances that were tested.
     pub tested: u64,
@@ -80,7 +82,8 @@ pub struct MeshletReport {
 }
 
 /// Counters of one view.
-#[derive(Clone, Debug)]
+#[derive(Reflect, Clone, Debug)]
+#[reflect(Clone, Debug)]
 pub struct ViewReport {
     /// The camera or light in the main world.
     pub entity: MainEntity,
@@ -104,7 +107,8 @@ pub struct ViewReport {
 }
 
 /// Counters of a camera that hides instances.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Reflect, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[reflect(Clone, Debug, Default, PartialEq)]
 pub struct OcclusionReport {
     /// Number of instances drawn first: those that the camera saw in the frame before, and those
     /// that are large.
@@ -114,7 +118,8 @@ pub struct OcclusionReport {
 }
 
 /// Counters of one level of detail of a view.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Reflect, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[reflect(Clone, Debug, Default, PartialEq)]
 pub struct LevelReport {
     /// Number of instances kept.
     pub visible: u64,

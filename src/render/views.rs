@@ -21,7 +21,8 @@ use bevy::{
 };
 
 /// The kind of a view. It decides which planes are tested (see [`CullView`]).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Reflect, Clone, Copy, Debug, PartialEq, Eq)]
+#[reflect(Clone, Debug, PartialEq)]
 pub enum ViewKind {
     /// A camera.
     Camera,

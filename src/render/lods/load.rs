@@ -39,7 +39,9 @@ use bevy::{
 ///     Ok(())
 /// }
 /// ```
-#[derive(Component, Reflect, Clone, Debug, Default, PartialEq, Eq, Deref, DerefMut)]
+#[derive(
+    Component, FromTemplate, Reflect, Clone, Debug, Default, PartialEq, Eq, Deref, DerefMut,
+)]
 #[reflect(Component, Default, Clone, PartialEq)]
 pub struct MeshLods3d(pub Handle<MeshLods>);
 

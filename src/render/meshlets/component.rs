@@ -40,7 +40,9 @@ use bevy::{
 ///     Ok(())
 /// }
 /// ```
-#[derive(Component, Reflect, Clone, Debug, Default, PartialEq, Eq, Deref, DerefMut)]
+#[derive(
+    Component, FromTemplate, Reflect, Clone, Debug, Default, PartialEq, Eq, Deref, DerefMut,
+)]
 #[reflect(Component, Default, Clone, PartialEq)]
 #[require(Transform, Visibility)]
 pub struct MeshletMesh3d(pub Handle<MeshletMesh>);

@@ -37,7 +37,9 @@ use bevy::{asset::AsAssetId, prelude::*};
 ///     Ok(())
 /// }
 /// ```
-#[derive(Component, Reflect, Clone, Debug, Default, PartialEq, Eq, Deref, DerefMut)]
+#[derive(
+    Component, FromTemplate, Reflect, Clone, Debug, Default, PartialEq, Eq, Deref, DerefMut,
+)]
 #[reflect(Component, Default, Clone, PartialEq)]
 #[require(Transform, Visibility)]
 pub struct InstanceScene(pub Handle<WorldAsset>);
