@@ -205,7 +205,9 @@ fn a_device_with_few_buffers_divides_and_says_so() {
         picture
     };
     let division = draw(MeshletExpansion::Auto);
-    assert_eq!(log.lines(), [""; 0]);
+    // Bindless materials have too many buffers for such a device, and say so.
+    let lines = log.lines();
+    assert!(!lines.iter().any(|line| line.contains("expan")), "{lines:?}");
     let parts = draw(MeshletExpansion::By(Expansion::Po2Buckets));
     log.assert_once(&[
         "expansion",
