@@ -207,7 +207,10 @@ fn a_device_with_few_buffers_divides_and_says_so() {
     let division = draw(MeshletExpansion::Auto);
     // Bindless materials have too many buffers for such a device, and say so.
     let lines = log.lines();
-    assert!(!lines.iter().any(|line| line.contains("expan")), "{lines:?}");
+    assert!(
+        !lines.iter().any(|line| line.contains("expan")),
+        "{lines:?}"
+    );
     let parts = draw(MeshletExpansion::By(Expansion::Po2Buckets));
     log.assert_once(&[
         "expansion",
