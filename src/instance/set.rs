@@ -52,7 +52,7 @@ use super::{
     feature = "bevy",
     derive(bevy::asset::Asset, bevy::reflect::Reflect),
     reflect(opaque),
-    reflect(Clone, Debug, Default)
+    reflect(Clone, Debug)
 )]
 #[derive(Clone, Default)]
 pub struct InstanceSet {

@@ -52,6 +52,8 @@ pub(crate) struct GpuBatch {
     bound_compaction: Compaction,
     /// What the tables and buffers were made for; the rows are compared separately.
     made_for: Option<MadeFor>,
+    /// The sibling commands in the buffer of commands, and the number of rows before them.
+    siblings: (u32, Vec<DrawCommand>),
     /// The commands of the `Cpu` tier, which are drawn directly.
     pub cpu_args: Vec<DrawCommand>,
     /// The frame in which the batch was last used.
@@ -128,6 +130,7 @@ impl GpuBatch {
             bound_inputs: None,
             bound_compaction: Compaction::Auto,
             made_for: None,
+            siblings: Default::default(),
             cpu_args: Vec::new(),
             last_used: 0,
         }
@@ -225,13 +228,18 @@ impl GpuBatch {
             if self.args.reserve(gpu.device, commands)? {
                 self.version.bump();
                 replaced = true;
+                self.siblings = Default::default();
             }
-            if !plan.siblings.is_empty() {
+            let rows = plan.batch.row_count;
+            if self.siblings.0 != rows || self.siblings.1 != plan.siblings {
                 // The passes write only the survivors of these commands.
                 let siblings: &[u8] = bytemuck::cast_slice(&plan.siblings);
-                let first = args_offset(plan.batch.row_count);
-                gpu.queue.write_buffer(self.args(), first, siblings);
+                if !siblings.is_empty() {
+                    gpu.queue
+                        .write_buffer(self.args(), args_offset(rows), siblings);
+                }
                 bytes += siblings.len() as u64;
+                self.siblings = (rows, plan.siblings.clone());
             }
         }
         if self.bound_compaction != pipelines.compaction {
@@ -294,6 +302,7 @@ impl GpuBatch {
         self.cpu_args
             .resize(batch.row_count as usize, DrawCommand::zeroed());
         self.cpu_args.extend_from_slice(&plan.siblings);
+        self.siblings = Default::default();
         let mut first_words = Vec::new();
         if let Some(cpu) = &page.cpu {
             reference::vote(
