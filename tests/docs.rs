@@ -22,6 +22,7 @@ const FOREIGN: &[&str] = &[
     "JOINT_INDEX",
     "JOINT_WEIGHT",
     "MeshRayCast",
+    "ParamSet",
     "Pickable",
     "Recover",
     "VisibilityRange",
@@ -30,6 +31,7 @@ const FOREIGN: &[&str] = &[
     "debug",
     "mesh_position_local_to_clip",
     "webgpu",
+    "with_filter",
     "write_buffer",
 ];
 
