@@ -171,6 +171,20 @@ fn instances_are_met_as_entities_are() {
     assert!(met > 60, "{met} of 300 rays meet something");
 }
 
+/// Spawns boxes at these places along the x axis.
+fn spawn_boxes(app: &mut App, places: impl IntoIterator<Item = f32>) -> Entity {
+    let mesh = add::<Mesh>(app, Cuboid::from_length(1.0));
+    let places = places.into_iter().map(|x| Vec3::X * x);
+    let set = InstanceSet::from_transforms(places).unwrap();
+    let set = add::<InstanceSet>(app, set);
+    let entity = app.world_mut().spawn((Mesh3d(mesh), GpuInstances(set)));
+    let entity = entity.id();
+    // Bounds come in the first frame, visibility in the second.
+    app.update();
+    app.update();
+    entity
+}
+
 /// A ray along -z at this x.
 fn ray_at(x: f32) -> Ray3d {
     Ray3d::new(Vec3::new(x, 0.0, 10.0), Dir3::NEG_Z)
@@ -228,16 +242,7 @@ fn edits_are_met_at_once() {
 #[test]
 fn bevys_rays_meet_no_mesh_at_the_sets_origin() {
     let mut app = app();
-    let mesh = add::<Mesh>(&mut app, Cuboid::from_length(1.0));
-    let places = [Vec3::X * -5.0, Vec3::X * 5.0];
-    let set = InstanceSet::from_transforms(places).unwrap();
-    let set = add::<InstanceSet>(&mut app, set);
-    let entity = app
-        .world_mut()
-        .spawn((Mesh3d(mesh), GpuInstances(set)))
-        .id();
-    app.update();
-    app.update();
+    let entity = spawn_boxes(&mut app, [-5.0, 5.0]);
     let through_the_middle = ray_at(0.0);
     assert!(mesh_hits(&mut app, through_the_middle).is_empty());
     assert!(instance_hits(&mut app, through_the_middle).is_empty());
@@ -294,16 +299,7 @@ fn a_pointer_is_over_an_instance() {
             position: Vec2::new(100.0, 50.0),
         }),
     ));
-    let mesh = add::<Mesh>(&mut app, Cuboid::from_length(1.0));
-    let places = (0..10).map(|i| Vec3::X * i as f32 * 3.0);
-    let set = InstanceSet::from_transforms(places).unwrap();
-    let set = add::<InstanceSet>(&mut app, set);
-    let entity = app
-        .world_mut()
-        .spawn((Mesh3d(mesh), GpuInstances(set)))
-        .id();
-    app.update();
-    app.update();
+    let entity = spawn_boxes(&mut app, (0..10).map(|i| i as f32 * 3.0));
     let hits = pointed(&mut app);
     assert_eq!(hits.len(), 1, "{hits:?}");
     assert_eq!((hits[0].0, hits[0].1.instance), (entity, 2));

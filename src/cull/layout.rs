@@ -61,7 +61,8 @@ pub const CHUNK_HAS_SCALE: u32 = 1;
 pub const CHUNK_OFF_CENTER: u32 = 2;
 /// [`ChunkView::flags`]: the mesh has indices.
 pub const VIEW_INDEXED: u32 = 1;
-/// [`DrawCommand::first_instance`] of a sibling command without indices. No arena has `u32::MAX` ids.
+/// [`DrawCommand::first_instance`] of a sibling command without indices. No arena has `u32::MAX`
+/// ids.
 pub const NOT_INDEXED: u32 = u32::MAX;
 /// [`DistanceBand::flags`]: `low` and `high` limit the distance from the eye.
 pub const BAND_BY_DISTANCE: u32 = 1;

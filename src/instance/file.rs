@@ -41,8 +41,8 @@ impl InstanceSet {
     ///
     /// # Errors
     ///
-    /// [`InstanceFileError::Released`] and [`InstanceFileError::GpuWritten`]: the data is not on the
-    /// CPU.
+    /// [`InstanceFileError::Released`] and [`InstanceFileError::GpuWritten`]: the data is not on
+    /// the CPU.
     ///
     /// ```
     /// use bevy_gpu_culling::instance::InstanceSet;

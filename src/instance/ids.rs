@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// Names an instance of one [`InstanceSet`](super::InstanceSet), whatever its index becomes. Made by sets
-/// [with ids](super::InstanceSet::with_ids).
+/// Names an instance of one [`InstanceSet`](super::InstanceSet), whatever its index becomes. Made by
+/// sets [with ids](super::InstanceSet::with_ids).
 ///
 /// When the instance is removed, the id names nothing. It never names another instance, unless the
 /// same slot is used 2^32 times.

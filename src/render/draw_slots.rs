@@ -24,7 +24,7 @@ use bytemuck::bytes_of;
 /// The strictest alignment of a dynamic offset that a device may ask for, in bytes.
 pub(super) const OFFSET_ALIGNMENT: u64 = 256;
 /// Distance of slots in bytes. A slot with an offset takes two strides.
-pub(super) const SLOT_STRIDE: u64 = 256_u64.next_multiple_of(OFFSET_ALIGNMENT);
+pub(super) const SLOT_STRIDE: u64 = OFFSET_ALIGNMENT;
 /// Size of a `MeshUniform` in bytes.
 pub(super) const UNIFORM_BYTES: u64 = 176;
 /// Place of a [`SlotOffset`] in a slot, in bytes.

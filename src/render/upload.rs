@@ -240,10 +240,13 @@ impl<'a> Uploads<'a> {
 
     /// Whether a change means that all instances are uploaded again, in more than a frame.
     fn starts_over(&self, known: &SetOnGpu, set: &InstanceSet) -> bool {
-        let place = (set.len() as u32, channels(set));
-        let stays = (self.target.culler.store()).keeps_place(known.id, place.0, place.1)
-            && set.changes_since(known.revision) != SetChanges::Everything;
-        !stays && known.is_complete() && self.replaces_later(known, set)
+        let store = self.target.culler.store();
+        let stays = || {
+            store.keeps_place(known.id, set.len() as u32, channels(set))
+                && set.changes_since(known.revision) != SetChanges::Everything
+        };
+        // Changes are looked up last: that takes time in a large set.
+        known.is_complete() && self.replaces_later(known, set) && !stays()
     }
 
     /// Starts what takes the place of a set that is drawn. If there is no room for both, the old

@@ -188,7 +188,7 @@ fn a_large_set_is_replaced_in_one_frame() {
         loop {
             let now = stage.picture_now();
             if now != *before {
-                // It stays as it is: all of it is there.
+                // Later frames show the same: all of it is there.
                 assert_eq!(now, stage.picture());
                 stage.verify();
                 return (now, frames_before);
