@@ -104,9 +104,11 @@ fn places(trees: u32, seed: u32) -> impl Iterator<Item = Transform> {
         let random = |use_of_it: u32| random(i.wrapping_mul(8) + use_of_it + seed);
         let (x, z) = (x + 5.0 * (random(0) - 0.5), z + 5.0 * (random(1) - 0.5));
         let lean = Quat::from_rotation_x(0.12 * (random(2) - 0.5));
+        // Some are tall, some stout.
+        let (size, tall) = (0.6 + 0.8 * random(4), 0.8 + 0.5 * random(5));
         Transform::from_xyz(x, height(x, z), z)
             .with_rotation(Quat::from_rotation_y(random(3) * TAU) * lean)
-            .with_scale(Vec3::splat(0.6 + 0.8 * random(4)))
+            .with_scale(Vec3::new(size, size * tall, size))
     })
 }
 

@@ -1,7 +1,6 @@
 //! Instances as plain data on the CPU: callers fill them, and a renderer uploads them.
 //!
-//! * [`InstanceTransform`]: one instance as the caller describes it (position, rotation, uniform
-//!   scale).
+//! * [`InstanceTransform`]: one instance as the caller describes it (position, rotation, scale).
 //! * [`PackedInstance`]: the same in the 16 bytes that the shaders read, with a [`PackedQuat`].
 //! * [`InstanceSet`]: millions of instances behind one handle, with optional scale and tag
 //!   channels, [`InstanceBounds`] and a record of what changed ([`SetChanges`]).
@@ -35,6 +34,7 @@ mod packed;
 mod quat;
 mod ray;
 mod remove;
+mod scales;
 mod set;
 mod splice;
 #[cfg(test)]
@@ -52,5 +52,6 @@ pub use morton::InstanceOrder;
 pub use packed::PackedInstance;
 pub use quat::PackedQuat;
 pub use ray::{InstanceRay, RayIndex};
+pub use scales::ScaleKind;
 pub use set::InstanceSet;
 pub use transform::InstanceTransform;

@@ -63,6 +63,7 @@ pub mod prelude {
     pub use crate::diagnostics::CullingOverlayPlugin;
     pub use crate::instance::{
         GpuWritten, InstanceId, InstanceSet, InstanceTransform, PackedInstance, PackedQuat,
+        ScaleKind,
     };
     #[cfg(all(feature = "bevy", feature = "meshlets"))]
     pub use crate::meshlet::MeshLods;

@@ -13,7 +13,7 @@ const MIDDLE: u32 = COUNT as u32 / 2;
 /// An edit of a set of [`COUNT`] instances.
 type Edit = fn(&mut InstanceSet) -> Result<(), InstanceError>;
 
-const EDITS: [(&str, &str, Edit); 14] = [
+const EDITS: [(&str, &str, Edit); 15] = [
     ("`set`", "constant", |set| set.set(MIDDLE, Vec3::Y)),
     ("`hide`, `show`", "constant", |set| set.hide(MIDDLE)),
     ("`set_tag` in a set with tags", "constant", |set| {
@@ -58,18 +58,22 @@ const EDITS: [(&str, &str, Edit); 14] = [
     ("the first scale", "all", |set| {
         set.set(MIDDLE, glam::Affine3A::from_scale(Vec3::splat(2.0)))
     }),
+    ("the first scale per axis", "all", |set| {
+        set.set(MIDDLE, glam::Affine3A::from_scale(Vec3::new(2.0, 1.0, 1.0)))
+    }),
 ];
 
 /// Bytes that a renderer uploads to follow an edit.
 fn uploaded(set: &InstanceSet, seen: u64) -> usize {
-    let bytes = 16 + 4 * usize::from(set.has_scales()) + 4 * usize::from(set.has_tags());
+    let floats = set.scale_kind().floats();
+    let bytes = 16 + 4 * floats + 4 * usize::from(set.has_tags());
     match set.changes_since(seen) {
         SetChanges::Nothing => 0,
         SetChanges::Everything => set.len() * bytes,
         SetChanges::Ranges(changed) => {
             let [instances, scales, tags] = [&changed.instances, &changed.scales, &changed.tags]
                 .map(|ranges| ranges.iter().map(|range| range.len()).sum::<usize>());
-            instances * 16 + (scales + tags) * 4
+            instances * 16 + (scales * floats + tags) * 4
         }
     }
 }

@@ -10,7 +10,7 @@ use bevy_gpu_culling::{
         layout::{FAR_FIRST_TILE, FarFirstJob},
         reference,
     },
-    instance::InstanceSet,
+    instance::{InstanceSet, ScaleKind},
 };
 use common::{Scene, compare, gpu, options, random_scene, random_set, rng, run};
 use glam::{Affine3A, Mat4, Vec3};
@@ -107,7 +107,7 @@ fn by_z(set: &InstanceSet) -> Vec<u32> {
 fn survivors_are_sorted_at_every_edge() {
     for tier in CullingTier::ALL {
         for len in EDGES {
-            let set = random_set(&mut rng(len as u64), len, false);
+            let set = random_set(&mut rng(len as u64), len, ScaleKind::One);
             let scene = one_set(set);
             let expected = by_z(&scene.sets[0]);
             assert_eq!(survivors(tier, &scene), expected, "{tier}, {len}");
@@ -213,7 +213,7 @@ fn every_ordered_compaction_is_sorted() {
                 ..options(tier, true)
             };
             let (mut culler, _) = Culler::new(&device, options).unwrap();
-            let scene = one_set(random_set(&mut rng(9), 10_000, false));
+            let scene = one_set(random_set(&mut rng(9), 10_000, ScaleKind::One));
             run(&mut culler, gpu, &scene);
             let ids = culler.read_survivors(gpu, &scene.frame, 0, 0).unwrap();
             assert_eq!(ids, by_z(&scene.sets[0]), "{compaction}, {tier}");
@@ -225,7 +225,7 @@ fn every_ordered_compaction_is_sorted() {
 fn other_orders_and_views_without_a_viewer_pay_nothing() {
     let (device, queue, _) = gpu();
     let gpu = Gpu::new(&device, &queue);
-    let set = random_set(&mut rng(4), 5000, false);
+    let set = random_set(&mut rng(4), 5000, ScaleKind::One);
     for (order, view) in [
         (Order::Set, everything()),
         (Order::NearFirst, everything()),
@@ -254,7 +254,7 @@ fn a_small_arena_is_sorted_as_far_as_it_reaches() {
         ..options(CullingTier::Workgroup, true)
     };
     let (mut culler, _) = Culler::new(&device, options).unwrap();
-    let scene = one_set(random_set(&mut rng(3), 5000, false));
+    let scene = one_set(random_set(&mut rng(3), 5000, ScaleKind::One));
     run(&mut culler, gpu, &scene);
     compare(&culler, gpu, &scene).unwrap();
     device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
@@ -267,9 +267,9 @@ fn a_small_arena_is_sorted_as_far_as_it_reaches() {
 #[test]
 fn keys_follow_the_depth_of_the_meshs_center() {
     let mut rng = rng(21);
-    for scaled in [false, true] {
-        let set = random_set(&mut rng, 2000, scaled);
-        let scales = set.scales().unwrap_or_default();
+    for kind in [ScaleKind::One, ScaleKind::Uniform, ScaleKind::NonUniform] {
+        let set = random_set(&mut rng, 2000, kind);
+        let scales = set.scale_floats();
         let eye = Vec3::new(30.0, -20.0, 90.0);
         let clip = Mat4::perspective_infinite_reverse_rh(1.0, 1.0, 0.1);
         let from_world = Mat4::look_at_rh(eye, Vec3::ZERO, Vec3::Y);
@@ -294,9 +294,9 @@ fn keys_follow_the_depth_of_the_meshs_center() {
         let mut keyed: Vec<_> = (0..set.len())
             .map(|i| {
                 let instance = &set.packed()[i];
-                let scale = f64::from(scales.get(i).copied().unwrap_or(1.0));
-                let turned = instance.rotation().as_dquat() * center.as_dvec3();
-                let depth = toward.dot(world * (instance.position().as_dvec3() + turned * scale));
+                let scale = set.get(i as u32).unwrap().scale.as_dvec3();
+                let turned = instance.rotation().as_dquat() * (center.as_dvec3() * scale);
+                let depth = toward.dot(world * (instance.position().as_dvec3() + turned));
                 let key = reference::depth_key(&jobs[0], set.packed(), scales, i as u32);
                 (key, depth)
             })
@@ -304,7 +304,7 @@ fn keys_follow_the_depth_of_the_meshs_center() {
         keyed.sort_by_key(|(key, _)| *key);
         // Centers are rounded to about 10 bits, times the scale and the stretch of the set. Two
         // instances are compared.
-        let stretch = if scaled { 4.0 * 2.0 } else { 2.0 };
+        let stretch = if set.has_scales() { 4.0 * 2.0 } else { 2.0 };
         let allowed = 2.0 * f64::from(center.length()) * stretch / 512.0;
         let mut highest = f64::MIN;
         for (_, depth) in keyed {
@@ -383,7 +383,7 @@ fn a_square_root_that_is_off_by_one_changes_no_key() {
         };
         let options = options(CullingTier::Workgroup, true);
         let mut culler = Culler::with_sources(&device, options, edit).unwrap();
-        let mut scene = one_set(random_set(&mut rng(8), 20_000, true));
+        let mut scene = one_set(random_set(&mut rng(8), 20_000, ScaleKind::Uniform));
         scene.frame.requests[0].sphere.center = Vec3::new(1.0, 2.0, -1.5);
         run(&mut culler, gpu, &scene);
         compare(&culler, gpu, &scene).unwrap();
@@ -424,6 +424,11 @@ fn a_broken_sort_is_seen() {
         ),
         ("keys", "CHUNK_OFF_CENTER) != 0u", "CHUNK_OFF_CENTER) == 5u"),
         ("keys", "CHUNK_HAS_SCALE) != 0u", "CHUNK_HAS_SCALE) == 5u"),
+        (
+            "keys",
+            "CHUNK_NON_UNIFORM_SCALE) != 0u",
+            "CHUNK_NON_UNIFORM_SCALE) == 5u",
+        ),
         ("keys", "(value + 2048) >> 12u", "value >> 12u"),
         (
             "keys",

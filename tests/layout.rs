@@ -196,7 +196,7 @@ fn structs_are_the_same_on_both_sides() {
             first_block,
             block_count,
             end,
-            has_scale
+            scale_floats
         }
     );
     same!(
@@ -520,6 +520,7 @@ fn constants_are_the_same_on_both_sides() {
             ("HIDDEN", HIDDEN),
             ("CHUNK_HAS_SCALE", CHUNK_HAS_SCALE),
             ("CHUNK_OFF_CENTER", CHUNK_OFF_CENTER),
+            ("CHUNK_NON_UNIFORM_SCALE", CHUNK_NON_UNIFORM_SCALE),
             ("VIEW_INDEXED", VIEW_INDEXED),
             ("NOT_INDEXED", NOT_INDEXED),
             ("BAND_BY_DISTANCE", BAND_BY_DISTANCE),

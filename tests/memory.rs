@@ -12,7 +12,7 @@ use bevy_gpu_culling::{
         BoundingSphere, Channels, Compaction, CullFrame, CullRequest, CullView, Culler,
         CullerOptions, DrawShape, ErrorRange, Gpu, Order, SetId,
     },
-    instance::InstanceSet,
+    instance::{InstanceSet, ScaleKind},
 };
 use common::{gpu, gpu_with};
 use glam::{Affine3A, Vec3};
@@ -98,7 +98,7 @@ fn a_plain_set_takes_sixteen_bytes_and_less_than_one_more_an_instance() {
 fn channels_are_paid_for_by_the_sets_that_have_them() {
     let len = 300_000u32;
     let channels = Channels {
-        scale: true,
+        scale: ScaleKind::Uniform,
         tag: true,
         ..Channels::default()
     };
@@ -106,6 +106,12 @@ fn channels_are_paid_for_by_the_sets_that_have_them() {
     let blocks = u64::from(len.div_ceil(1024) * 1024);
     assert_eq!(memory["gpu_culling scales"], 4 * blocks);
     assert_eq!(memory["gpu_culling tags"], 4 * blocks);
+    let per_axis = Channels {
+        scale: ScaleKind::NonUniform,
+        ..channels
+    };
+    let memory = culler(len, per_axis, Compaction::Auto).memory();
+    assert_eq!(memory["gpu_culling scales"], 12 * blocks);
     let plain = culler(len, Channels::default(), Compaction::Auto).memory();
     assert!(!plain.contains_key("gpu_culling scales") && !plain.contains_key("gpu_culling tags"));
 }
@@ -115,7 +121,7 @@ fn large_sets_that_come_together_share_the_pages_of_their_kind() {
     let (device, ..) = gpu();
     let plain = Channels::default();
     let scaled = Channels {
-        scale: true,
+        scale: ScaleKind::Uniform,
         ..plain
     };
     let sets = [
@@ -199,7 +205,7 @@ fn every_buffer_is_in_the_documentation() {
         .filter_map(|line| line.strip_prefix("| ")?.split(" | ").next())
         .collect();
     let channels = Channels {
-        scale: true,
+        scale: ScaleKind::Uniform,
         tag: true,
         ..Channels::default()
     };

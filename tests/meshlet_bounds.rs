@@ -12,7 +12,7 @@ use bevy_gpu_culling::{
         plan::{Plan, PlanLimits, PlanRequest},
         reference::{MeshletVote, Survivor, load_survivor, vote_meshlet},
     },
-    instance::PackedInstance,
+    instance::{PackedInstance, ScaleKind},
     meshlet::{MeshData, MeshletMesh, MeshletSettings},
 };
 use glam::{Affine3A, DMat4, DQuat, DVec2, DVec3, DVec4, EulerRot, Mat4, Quat, Vec3, Vec4};
@@ -108,7 +108,7 @@ struct Case {
     max_triangles: u32,
     position: Vec3,
     turn: Vec3,
-    scale: f32,
+    scale: Vec3,
     set_turn: Vec3,
     set_scale: Vec3,
     eye: Vec3,
@@ -160,7 +160,7 @@ impl Case {
         let request = PlanRequest {
             regions: &region,
             len: 1,
-            has_scale: true,
+            scale: ScaleKind::NonUniform,
             world_from_local: self.world(),
             sphere: BoundingSphere {
                 center: Vec3::ZERO,
@@ -234,7 +234,7 @@ fn check(case: &Case, edit_eye: impl Fn(Vec4) -> Vec4) -> Found {
     let mesh = mesh(case.shape, case.noise, case.seed, case.max_triangles);
     let (row, chunk, eye) = case.tables();
     let eye = edit_eye(eye);
-    let survivor = load_survivor(chunk.flags, &[case.instance()], &[case.scale], 0);
+    let survivor = load_survivor(chunk.flags, &[case.instance()], &case.scale.to_array(), 0);
     let clip = case.clip_from_world().as_dmat4() * DMat4::from(case.world().as_daffine3());
     let points: Vec<DVec4> = mesh
         .positions()
@@ -270,7 +270,7 @@ fn place(survivor: &Survivor, point: Vec3) -> DVec3 {
     let [x, y, z, w] = survivor.rotation.as_dvec4().to_array();
     let (axis, point) = (
         DVec3::new(x, y, z),
-        point.as_dvec3() * f64::from(survivor.scale),
+        point.as_dvec3() * survivor.scale.as_dvec3(),
     );
     let t = 2.0 * axis.cross(point);
     let turned = point + w * t + axis.cross(t);
@@ -290,7 +290,8 @@ fn cases() -> impl Strategy<Value = Case> {
         any::<u64>(),
         prop_oneof![Just(124u32), 1u32..32],
     );
-    let instance = (vector(4.0), vector(3.1), 0.1f32..3.0);
+    let scale = [0.1f32..3.0, 0.1f32..3.0, 0.1f32..3.0];
+    let instance = (vector(4.0), vector(3.1), scale, any::<bool>());
     let axis = || prop_oneof![0.2f32..3.0, -3.0f32..-0.2];
     let set = (vector(3.1), [axis(), axis(), axis()], any::<bool>());
     // Eyes far away, near and inside, which look at the instance or past it.
@@ -316,7 +317,11 @@ fn cases() -> impl Strategy<Value = Case> {
             max_triangles: mesh.3,
             position: instance.0,
             turn: instance.1,
-            scale: instance.2,
+            scale: if instance.3 {
+                Vec3::splat(instance.2[0])
+            } else {
+                Vec3::from_array(instance.2)
+            },
             set_turn: set.0,
             set_scale,
             eye: Vec3::ZERO,
@@ -351,7 +356,7 @@ fn ball(set_scale: Vec3, orthographic: bool, mirrored: bool) -> Case {
         max_triangles: 16,
         position: Vec3::X,
         turn: Vec3::new(0.3, 1.0, -2.0),
-        scale: 1.5,
+        scale: Vec3::splat(1.5),
         set_turn: Vec3::new(0.2, 0.1, 0.7),
         set_scale,
         eye: Vec3::new(30.0, 12.0, 25.0),

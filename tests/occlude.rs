@@ -189,9 +189,8 @@ fn twin(
     row.sphere.w *= grown;
     for (block, instances_of) in instances.chunks(BLOCK as usize).enumerate() {
         let first = block * BLOCK as usize;
-        let scales_of = scales
-            .get(first..first + instances_of.len())
-            .unwrap_or_default();
+        let floats = scales.len() / instances.len();
+        let scales_of = &scales[first * floats..][..instances_of.len() * floats];
         let bound: Bound = reference::bound(instances_of, scales_of);
         let words = |bits: &[bool]| {
             let mut words = BlockWords::default();
@@ -290,7 +289,7 @@ fn sequences(
                     continue;
                 }
                 let rows = rows_of(&culler, index);
-                let scales = set.scales().unwrap_or_default();
+                let scales = set.scale_floats();
                 let before = last.get(&index).cloned().unwrap_or_default();
                 let bits = (bits(&kept, set.len()), bits(&before, set.len()));
                 // An instance that changes its level has no history at the new one.

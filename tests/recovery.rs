@@ -23,7 +23,7 @@ use bevy::{
 use bevy_gpu_culling::{prelude::*, render::InstanceBuffers};
 use image::RgbaImage;
 use log::Log;
-use scene::{How, Stage, assert_same_picture, field};
+use scene::{How, Stage, assert_same_picture, field, field_of};
 
 /// Moves vertices in a vertex shader that reads instances.
 #[derive(Asset, TypePath, AsBindGroup, Clone, Debug, Default)]
@@ -175,7 +175,11 @@ fn sets_are_drawn_as_before() {
     let camera = cameras.single(world).unwrap();
     let prepasses = (DepthPrepass, NormalPrepass);
     stage.entity(camera).insert(prepasses);
-    stage.spawn_set(&field(700, true), (cube.clone(), red.clone()), at(0.0));
+    stage.spawn_set(
+        &field_of(700, ScaleKind::NonUniform),
+        (cube.clone(), red.clone()),
+        at(0.0),
+    );
     let swollen = MeshMaterial3d(stage.add(Swollen::default()));
     stage.spawn_set(&field(60, false), (cube.clone(), swollen), at(0.5));
     let uniforms = stage.spawn_set(&field(90, true), (cube, red), at(-0.5));

@@ -12,6 +12,7 @@ use bevy_gpu_culling::cull::{
     BoundingSphere, CullError, CullFrame, CullRequest, CullView, Culler, CullerOptions,
     CullingTier, DrawShape, ErrorRange, Gpu, Order, SetId,
 };
+use bevy_gpu_culling::instance::ScaleKind;
 use common::{Scene, compare, gpu, options, random_scene, random_set, random_view, rng, run};
 use glam::{Affine3A, Vec3, Vec4};
 use rand::RngExt;
@@ -201,7 +202,7 @@ fn all_and_none_survive_at_every_edge() {
     let (device, queue, _) = gpu();
     for tier in CullingTier::ALL {
         for len in EDGES.into_iter().filter(|len| *len < 100_000) {
-            let set = random_set(&mut rng(len as u64), len, false);
+            let set = random_set(&mut rng(len as u64), len, ScaleKind::One);
             let all = one_view(set.clone(), CullView::EVERYTHING);
             let (mut culler, _) = Culler::new(&device, options(tier, true)).unwrap();
             run(&mut culler, Gpu::new(&device, &queue), &all);
@@ -230,7 +231,10 @@ fn a_frame_without_sets_or_views_records_nothing() {
     let (mut culler, _) = Culler::new(&device, CullerOptions::default()).unwrap();
     culler.prepare(Gpu::new(&device, &queue), &CullFrame::default());
     assert!(!culler.has_gpu_work());
-    let scene = one_view(random_set(&mut rng(1), 0, false), CullView::EVERYTHING);
+    let scene = one_view(
+        random_set(&mut rng(1), 0, ScaleKind::One),
+        CullView::EVERYTHING,
+    );
     run(&mut culler, Gpu::new(&device, &queue), &scene);
     assert!(!culler.has_gpu_work(), "an empty set needs no pass");
 }
@@ -244,7 +248,10 @@ fn an_arena_that_is_too_small_is_clamped_reported_and_grown() {
             ..options(tier, true)
         };
         let (mut culler, _) = Culler::new(&device, options).unwrap();
-        let scene = one_view(random_set(&mut rng(3), 5000, false), CullView::EVERYTHING);
+        let scene = one_view(
+            random_set(&mut rng(3), 5000, ScaleKind::One),
+            CullView::EVERYTHING,
+        );
         run(&mut culler, Gpu::new(&device, &queue), &scene);
         compare(&culler, Gpu::new(&device, &queue), &scene).unwrap();
         let data = culler.read_batch(Gpu::new(&device, &queue), 0).unwrap();
@@ -269,7 +276,10 @@ fn counters_arrive_without_waiting_and_name_request_and_view() {
     let (device, queue, _) = gpu();
     for tier in CullingTier::ALL {
         let (mut culler, _) = Culler::new(&device, options(tier, true)).unwrap();
-        let mut scene = one_view(random_set(&mut rng(3), 3000, false), CullView::EVERYTHING);
+        let mut scene = one_view(
+            random_set(&mut rng(3), 3000, ScaleKind::One),
+            CullView::EVERYTHING,
+        );
         scene.frame.views.insert(
             0,
             CullView::from_planes([Vec4::new(0.0, 0.0, 1.0, -1e6); 6]),
@@ -313,7 +323,7 @@ fn counters_are_wanted_of_changes_of_full_arenas_and_of_every_fourth_frame() {
     assert_eq!(wanted(&scene, 4), seldom, "the plan is the same");
     scene.frame.requests[0].sphere.radius = 0.25;
     assert_eq!(wanted(&scene, 8), [&[true; 4][..], &seldom].concat());
-    scene.sets.push(random_set(&mut rng(4), 70, false));
+    scene.sets.push(random_set(&mut rng(4), 70, ScaleKind::One));
     assert_eq!(wanted(&scene, 4), seldom, "no request asks for the new set");
     scene.sets[1].truncate(60);
     assert_eq!(wanted(&scene, 4), seldom, "nor for it when it has changed");
@@ -439,7 +449,7 @@ fn a_set_keeps_its_place_until_it_outgrows_it() {
         Residency::Kept,
         "half as much again, in whole blocks"
     );
-    let data = random_set(&mut rng(1), 10, false);
+    let data = random_set(&mut rng(1), 10, ScaleKind::One);
     let error = culler
         .store_mut()
         .upload(&queue, SetId(1), 2040, data.packed());
@@ -465,7 +475,7 @@ fn a_set_keeps_its_place_until_it_outgrows_it() {
 fn written_nan_is_invisible() {
     let (device, queue, _) = gpu();
     for tier in CullingTier::ALL {
-        let set = random_set(&mut rng(5), 100, false);
+        let set = random_set(&mut rng(5), 100, ScaleKind::One);
         let mut broken = set.packed().to_vec();
         broken[17].position[1] = f32::NAN;
         broken[18].position[0] = f32::INFINITY;
@@ -524,6 +534,12 @@ fn a_broken_kernel_is_seen() {
             false,
             "chunk.sphere.xyz * scale",
             "chunk.sphere.xyz",
+        ),
+        (
+            "vote",
+            false,
+            "max(max(scale.x, scale.y), scale.z)",
+            "scale.x",
         ),
         ("vote", false, "slot < 15u &&", "slot < 1u &&"),
         (

@@ -10,7 +10,7 @@ use bevy_gpu_culling::{
         CullingTier, DrawShape, ErrorRange, Gpu, Order, Residency, SetId, WrittenSize,
         layout::BLOCK, shaders,
     },
-    instance::{PackedInstance, PackedQuat},
+    instance::{PackedInstance, PackedQuat, ScaleKind},
 };
 use common::{gpu, options, random_set, random_view, rng};
 use glam::{Affine3A, Quat, Vec3};
@@ -34,7 +34,14 @@ fn write(@builtin(global_invocation_id) id: vec3<u32>) {
         } else {
             written[id.x] = pack(given.position, given.rotation);
         }
-        scales[id.x] = given.scale;
+        // Three numbers per instance if there is room for them.
+        if (arrayLength(&scales) >= 3u * arrayLength(&plain)) {
+            scales[3u * id.x] = given.scale;
+            scales[3u * id.x + 1u] = given.scale * 0.5;
+            scales[3u * id.x + 2u] = given.scale * 1.5;
+        } else {
+            scales[id.x] = given.scale;
+        }
     }
 }
 ";
@@ -223,8 +230,8 @@ fn the_gpu_encodes_the_same_rotations() {
     assert!(differ * 1000 <= len, "{differ} of {len} differ");
 }
 
-fn random_plain(rng: &mut rand_chacha::ChaCha8Rng, len: usize, scaled: bool) -> Vec<Plain> {
-    let set = random_set(rng, len, scaled);
+fn random_plain(rng: &mut rand_chacha::ChaCha8Rng, len: usize, scale: ScaleKind) -> Vec<Plain> {
+    let set = random_set(rng, len, scale);
     let instances = set.iter();
     instances
         .map(|at| plain(at.translation, at.scale.x, at.rotation))
@@ -295,7 +302,11 @@ fn uploaded(
     options.compaction = compaction;
     let (mut culler, _) = Culler::new(device, options).unwrap();
     let channels = Channels {
-        scale: !scales.is_empty(),
+        scale: match scales.len() / instances.len().max(1) {
+            0 => ScaleKind::One,
+            1 => ScaleKind::Uniform,
+            _ => ScaleKind::NonUniform,
+        },
         ..Channels::default()
     };
     culler
@@ -345,12 +356,13 @@ fn a_written_set_has_the_survivors_of_the_same_instances_uploaded() {
     let mut rng = rng(17);
     let (mut kept, mut culled) = (0, 0);
     for (tier, compaction) in rungs(&device) {
-        for (len, scaled, classify, pages) in [
-            (1, false, true, None),
-            (1025, true, true, None),
-            (30_000, false, true, None),
-            (30_000, true, false, None),
-            (9_000, true, true, Some(4096)),
+        for (len, scale, classify, pages) in [
+            (1, ScaleKind::One, true, None),
+            (1025, ScaleKind::Uniform, true, None),
+            (1500, ScaleKind::NonUniform, true, None),
+            (30_000, ScaleKind::One, true, None),
+            (30_000, ScaleKind::Uniform, false, None),
+            (9_000, ScaleKind::NonUniform, true, Some(4096)),
         ] {
             let mut options = options(tier, true);
             options.compaction = compaction;
@@ -359,7 +371,7 @@ fn a_written_set_has_the_survivors_of_the_same_instances_uploaded() {
                 culler.limit_pages(pages, 10_000, 10_000);
             }
             let channels = Channels {
-                scale: scaled,
+                scale,
                 ..Channels::default()
             };
             let room = (len as u32, len as u32);
@@ -379,7 +391,7 @@ fn a_written_set_has_the_survivors_of_the_same_instances_uploaded() {
             }
             // Writes other instances in each of three frames. The bounds must follow.
             for _ in 0..3 {
-                let data = random_plain(&mut rng, len, scaled);
+                let data = random_plain(&mut rng, len, scale);
                 let ids = written_frame(on, &mut culler, (&writer, &data), &frame);
                 let again = culler.store_mut().reserve_written(
                     on,
@@ -422,7 +434,7 @@ fn what_is_not_written_hidden_or_not_a_number_is_invisible() {
             options.compaction = compaction;
             let (mut culler, _) = Culler::new(&device, options).unwrap();
             let channels = Channels {
-                scale: true,
+                scale: ScaleKind::Uniform,
                 ..Channels::default()
             };
             let live = |culler: &mut Culler, live: u32| {
@@ -437,7 +449,7 @@ fn what_is_not_written_hidden_or_not_a_number_is_invisible() {
             let ids = written_frame(on, &mut culler, (&writer, &[]), &frame);
             assert_eq!(ids, nothing, "nothing has been written yet");
 
-            let mut data = random_plain(&mut rng(3), 5000, true);
+            let mut data = random_plain(&mut rng(3), 5000, ScaleKind::Uniform);
             let broken: [(usize, usize, f32); 7] = [
                 (7, 0, f32::NAN),
                 (8, 1, f32::INFINITY),
@@ -484,7 +496,7 @@ fn an_instance_of_negative_scale_is_invisible_to_every_compaction() {
     let on = Gpu::new(&device, &queue);
     let writer = Writer::new(&device);
     let len = 3 * BLOCK;
-    let mut data = random_plain(&mut rng(5), len as usize, true);
+    let mut data = random_plain(&mut rng(5), len as usize, ScaleKind::Uniform);
     data[5][3] = -0.5;
     for at in &mut data[2 * BLOCK as usize..] {
         at[3] = -2.0;
@@ -515,7 +527,7 @@ fn an_instance_of_negative_scale_is_invisible_to_every_compaction() {
             options.compaction = compaction;
             let (mut culler, _) = Culler::new(&device, options).unwrap();
             let channels = Channels {
-                scale: true,
+                scale: ScaleKind::Uniform,
                 ..Channels::default()
             };
             culler
@@ -540,7 +552,7 @@ fn the_frame_before_is_kept() {
     let mut rng = rng(4);
     let (mut culler, _) = Culler::new(&device, options(CullingTier::Workgroup, true)).unwrap();
     let channels = Channels {
-        scale: true,
+        scale: ScaleKind::Uniform,
         previous: true,
         ..Channels::default()
     };
@@ -565,7 +577,9 @@ fn the_frame_before_is_kept() {
         let scales: Vec<f32> = read(on, buffers[2], at * 4, len);
         packed.into_iter().zip(scales).collect()
     };
-    let frames: Vec<Vec<Plain>> = (0..4).map(|_| random_plain(&mut rng, 3000, true)).collect();
+    let frames: Vec<Vec<Plain>> = (0..4)
+        .map(|_| random_plain(&mut rng, 3000, ScaleKind::Uniform))
+        .collect();
     let live = [2000, 2000, 3000, 1000];
     let mut seen: Vec<(PackedInstance, f32)> = Vec::new();
     for (data, live) in frames.iter().zip(live) {

@@ -9,7 +9,7 @@ use bevy_gpu_culling::{
         plan::{Plan, PlanLimits, PlanRequest},
         reference,
     },
-    instance::PackedInstance,
+    instance::{PackedInstance, ScaleKind},
 };
 use glam::{Affine3A, Quat, Vec3, Vec4};
 use wgpu::{Buffer, BufferUsages};
@@ -105,7 +105,7 @@ impl Shape {
         let request = PlanRequest {
             regions: &regions,
             len: self.count,
-            has_scale: false,
+            scale: ScaleKind::One,
             world_from_local: Affine3A::IDENTITY,
             sphere: BoundingSphere {
                 center: Vec3::ZERO,

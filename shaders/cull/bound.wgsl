@@ -68,6 +68,15 @@ fn halves_of_words() -> u32 {
     return halves;
 }
 
+// The scale of the instance at `at`, along the axes of the mesh.
+fn load_scale(at: u32) -> vec3<f32> {
+    switch job.scale_floats {
+        case 0u: { return vec3<f32>(1.0); }
+        case 1u: { return vec3<f32>(scales[at]); }
+        default: { return vec3<f32>(scales[at * 3u], scales[at * 3u + 1u], scales[at * 3u + 2u]); }
+    }
+}
+
 @compute @workgroup_size(BLOCK_THREADS)
 fn bound(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -82,7 +91,7 @@ fn bound(
     let first = block * BLOCK + thread * BLOCK_ITEMS;
     let last = job.end - 1u;
 
-    // The fourth components: the smallest and the largest scale. An instance that is not finite or
+    // The fourth components: the smallest and the largest of the instances' largest scales. An instance that is not finite or
     // has a negative scale is never visible (`load_sphere`). It adds a smallest scale of -1 and
     // nothing else.
     var low = vec4<f32>(3e38);
@@ -92,13 +101,11 @@ fn bound(
         let at = min(first + k, last);
         let instance = load_instance(at);
         positions[k] = instance.position;
-        var scale = instance_scale(instance);
-        if (job.has_scale != 0u) {
-            scale *= scales[at];
-        }
-        if (is_finite(positions[k]) && is_finite(vec3<f32>(scale)) && scale >= 0.0) {
-            low = min(low, vec4<f32>(positions[k], scale));
-            high = vec4<f32>(max(high.xyz, positions[k]), max(high.w, scale));
+        let scale = instance_scale(instance) * load_scale(at);
+        if (is_finite(positions[k]) && is_finite(scale) && all(scale >= vec3<f32>(0.0))) {
+            let largest = max(max(scale.x, scale.y), scale.z);
+            low = min(low, vec4<f32>(positions[k], largest));
+            high = vec4<f32>(max(high.xyz, positions[k]), max(high.w, largest));
         } else {
             low.w = -1.0;
         }

@@ -22,7 +22,7 @@
 // tiles there are, so workgroups stride over them.
 
 import package::shared::layout::{
-    CHUNK_HAS_SCALE, CHUNK_OFF_CENTER, DIGITS, DrawCommand, FAR_FIRST_THREADS, FAR_FIRST_TILE,
+    CHUNK_HAS_SCALE, CHUNK_NON_UNIFORM_SCALE, CHUNK_OFF_CENTER, DIGITS, DrawCommand, FAR_FIRST_THREADS, FAR_FIRST_TILE,
     FarFirstJob, FarFirstSpan, FarFirstRound, PackedInstance, Totals,
 };
 
@@ -244,12 +244,18 @@ fn key_of(job: FarFirstJob, id: u32) -> u32 {
     let instance = instances[id];
     var center = instance.position;
     if ((job.flags & CHUNK_OFF_CENTER) != 0u) {
-        var scale = 1.0;
-        if ((job.flags & CHUNK_HAS_SCALE) != 0u) {
-            scale = clamp(scales[id], -MOST_SCALE, MOST_SCALE);
+        if ((job.flags & CHUNK_NON_UNIFORM_SCALE) != 0u) {
+            let scale = vec3<f32>(scales[id * 3u], scales[id * 3u + 1u], scales[id * 3u + 2u]);
+            let stretched = job.center * head(clamp(scale, vec3<f32>(-MOST_SCALE), vec3<f32>(MOST_SCALE)));
+            center += head(turn(instance.rotation, head(stretched)));
+        } else {
+            var scale = 1.0;
+            if ((job.flags & CHUNK_HAS_SCALE) != 0u) {
+                scale = clamp(scales[id], -MOST_SCALE, MOST_SCALE);
+            }
+            let offset = head(turn(instance.rotation, job.center));
+            center += offset * head(vec3<f32>(scale));
         }
-        let offset = head(turn(instance.rotation, job.center));
-        center += offset * head(vec3<f32>(scale));
     }
     let depth = depth_of(center, job.axis);
     let bits = select(bitcast<u32>(depth), 0u, depth == 0.0);

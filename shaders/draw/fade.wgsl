@@ -5,7 +5,7 @@
 
 #import bevy_pbr::{mesh_bindings::mesh, mesh_functions, mesh_view_bindings::view}
 #import bevy_gpu_culling::draw_instance::{
-    DRAW_RANGE_OF_CENTERS, Instance, SET, instance_to_set, slot,
+    DRAW_RANGE_OF_CENTERS, Instance, SET, instance_to_set, largest_scale, slot,
 }
 
 #ifdef VISIBILITY_RANGE_DITHER
@@ -35,7 +35,7 @@ fn dither_level(instance: Instance) -> i32 {
     // Pixels of one unit at distance 1; at any distance if the view is orthographic.
     let pixels = 0.5 * view.viewport.w * abs(view.clip_from_view[1].y);
     let apart = select(distance(center, eye), 1.0, view.clip_from_view[3].w == 1.0);
-    let error = apart / (instance.scale * slot.error_scale * pixels);
+    let error = apart / (largest_scale(instance) * slot.error_scale * pixels);
     let of_levels = level_between(slot.errors, select(0.0, error, slot.error_scale > 0.0));
     // What the entity's own VisibilityRange says of the whole set, if it has one.
     var of_set = 0;

@@ -46,6 +46,8 @@ const DRAW_HAS_SCALE: u32 = 1u;
 const DRAW_HAS_TAG: u32 = 2u;
 const DRAW_RANGE_OF_CENTERS: u32 = 4u;
 const DRAW_HAS_OFFSET: u32 = 8u;
+// With DRAW_HAS_SCALE: a scale is three numbers.
+const DRAW_NON_UNIFORM_SCALE: u32 = 16u;
 
 @group(2) @binding(20) var<storage, read> slot: DrawSlot;
 @group(2) @binding(21) var<storage, read> survivors: array<u32>;
@@ -55,7 +57,8 @@ const DRAW_HAS_OFFSET: u32 = 8u;
 
 struct Instance {
     position: vec3<f32>,
-    scale: f32,
+    // Along the axes of the mesh; equal unless the set has a scale per axis.
+    scale: vec3<f32>,
     rotation: vec4<f32>,
     // Index in the set, and tag (0 without tags).
     index: u32,
@@ -83,9 +86,13 @@ fn load_previous(draw_instance: u32) -> Instance {
 
 fn load_at(id: u32, at: u32, is_previous: bool) -> Instance {
     let packed = instances[at];
-    var scale = 1.0;
+    var scale = vec3<f32>(1.0);
     if (slot.flags & DRAW_HAS_SCALE) != 0u {
-        scale = scales[at];
+        if (slot.flags & DRAW_NON_UNIFORM_SCALE) != 0u {
+            scale = vec3<f32>(scales[at * 3u], scales[at * 3u + 1u], scales[at * 3u + 2u]);
+        } else {
+            scale = vec3<f32>(scales[at]);
+        }
     }
     var tag = 0u;
     if (slot.flags & DRAW_HAS_TAG) != 0u {
@@ -94,6 +101,10 @@ fn load_at(id: u32, at: u32, is_previous: bool) -> Instance {
     let index = id - slot.region_first + slot.set_first;
     let rotation = unpack_quat(packed.rotation);
     return Instance(packed.position, scale, rotation, index, tag, is_previous);
+}
+
+fn largest_scale(instance: Instance) -> f32 {
+    return max(max(instance.scale.x, instance.scale.y), instance.scale.z);
 }
 
 // From the instance's space, behind the offset, to the set's.
@@ -114,21 +125,27 @@ fn position_to_set(instance: Instance, position: vec3<f32>) -> vec4<f32> {
     return instance_to_set(instance, at);
 }
 
-// The same for a direction along the surface, such as a tangent. It keeps its length only without
-// an offset.
+// The same for a direction along the surface, such as a tangent. Its length may change.
 fn direction_to_set(instance: Instance, direction: vec3<f32>) -> vec3<f32> {
     var along = direction;
     if (slot.flags & DRAW_HAS_OFFSET) != 0u {
         along = vec4<f32>(direction, 0.0) * slot.instance_from_mesh;
     }
+    if (slot.flags & DRAW_NON_UNIFORM_SCALE) != 0u {
+        along *= instance.scale;
+    }
     return rotate(instance.rotation, along);
 }
 
-// The same for a normal.
+// The same for a normal. Its length may change.
 fn normal_to_set(instance: Instance, normal: vec3<f32>) -> vec3<f32> {
     var up = normal;
     if (slot.flags & DRAW_HAS_OFFSET) != 0u {
         up = vec4<f32>(normal, 0.0) * slot.instance_from_mesh_normals;
+    }
+    if (slot.flags & DRAW_NON_UNIFORM_SCALE) != 0u {
+        // Over the scale, times the product of all three: nothing is divided by 0.
+        up *= instance.scale.yzx * instance.scale.zxy;
     }
     return rotate(instance.rotation, up);
 }

@@ -71,6 +71,7 @@ struct Args {
 const DRAW_HAS_SCALE: u32 = 1u;
 const DRAW_HAS_TAG: u32 = 2u;
 const DRAW_HAS_OFFSET: u32 = 8u;
+const DRAW_NON_UNIFORM_SCALE: u32 = 16u;
 // Bevy's MESH_FLAGS_SIGN_DETERMINANT_MODEL_3X3_BIT: the transform does not mirror.
 const FLAG_SIGN_DETERMINANT: u32 = 0x80000000u;
 const THREADS: u32 = 64u;
@@ -88,15 +89,19 @@ const THREADS: u32 = 64u;
 // The transform of instance `at`. Columns: rotation times scale, then the position.
 fn load(at: u32) -> mat4x3<f32> {
     let instance = unpack(instances[at]);
-    var scale = 1.0;
+    var scale = vec3<f32>(1.0);
     if ((slot.flags & DRAW_HAS_SCALE) != 0u) {
-        scale = scales[at];
+        if ((slot.flags & DRAW_NON_UNIFORM_SCALE) != 0u) {
+            scale = vec3<f32>(scales[at * 3u], scales[at * 3u + 1u], scales[at * 3u + 2u]);
+        } else {
+            scale = vec3<f32>(scales[at]);
+        }
     }
     let q = instance.rotation;
     return mat4x3<f32>(
-        rotate(q, vec3<f32>(scale, 0.0, 0.0)),
-        rotate(q, vec3<f32>(0.0, scale, 0.0)),
-        rotate(q, vec3<f32>(0.0, 0.0, scale)),
+        rotate(q, vec3<f32>(scale.x, 0.0, 0.0)),
+        rotate(q, vec3<f32>(0.0, scale.y, 0.0)),
+        rotate(q, vec3<f32>(0.0, 0.0, scale.z)),
         instance.position);
 }
 
@@ -143,15 +148,16 @@ fn mesh_uniforms(
         }
     }
     var mesh = slot.mesh_uniform;
-    // The inverse of rotation and scale, transposed, is the rotation over the scale.
-    let size = dot(now[0], now[0]);
-    let over = 1.0 / select(1.0, size, size > 0.0);
+    // The inverse of rotation and scale, transposed, is the rotation over the scale. A scale of 0
+    // is left out.
+    let sizes = vec3<f32>(dot(now[0], now[0]), dot(now[1], now[1]), dot(now[2], now[2]));
+    let over = 1.0 / select(vec3<f32>(1.0), sizes, sizes > vec3<f32>(0.0));
     let a = mesh.local_from_world_transpose_a;
     let inverse = mat3x3<f32>(
         a[0].xyz,
         vec3<f32>(a[0].w, a[1].xy),
         vec3<f32>(a[1].zw, mesh.local_from_world_transpose_b));
-    var normal = inverse * mat3x3<f32>(now[0] * over, now[1] * over, now[2] * over);
+    var normal = inverse * mat3x3<f32>(now[0] * over.x, now[1] * over.y, now[2] * over.z);
     mesh.world_from_local = times(mesh.world_from_local, now);
     mesh.previous_world_from_local = times(mesh.previous_world_from_local, before);
     if ((slot.flags & DRAW_HAS_OFFSET) != 0u) {

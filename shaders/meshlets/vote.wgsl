@@ -7,8 +7,8 @@ import package::meshlets::layout::{
 };
 import package::meshlets::span::{item_of, meshlet_rows, row_of};
 import package::shared::instance::{instance_scale, load_instance, rotate, unpack_quat};
-import package::shared::layout::{CHUNK_HAS_SCALE, Chunk, ViewPlanes};
-import package::shared::visibility::{scales, sphere_in_reach, sphere_in_view};
+import package::shared::layout::{Chunk, ViewPlanes};
+import package::shared::visibility::{load_scale, sphere_in_reach, sphere_in_view};
 
 @group(0) @binding(5) var<storage, read> survivors: array<u32>;
 @group(0) @binding(7) var<storage, read> meshlets: array<GpuMeshlet>;
@@ -16,23 +16,32 @@ import package::shared::visibility::{scales, sphere_in_reach, sphere_in_view};
 // An instance in its set's space.
 struct Survivor {
     position: vec3<f32>,
-    scale: f32,
+    // Along the axes of the mesh.
+    scale: vec3<f32>,
     rotation: vec4<f32>,
 }
 
 fn load_survivor(chunk_flags: u32, id: u32) -> Survivor {
     let instance = load_instance(id);
-    var scale = instance_scale(instance);
-    if ((chunk_flags & CHUNK_HAS_SCALE) != 0u) {
-        scale *= scales[id];
-    }
+    let scale = instance_scale(instance) * load_scale(chunk_flags, id);
     return Survivor(instance.position, scale, unpack_quat(instance.rotation));
 }
 
 // The meshlet's sphere in the set's space.
 fn place_sphere(survivor: Survivor, sphere: vec4<f32>) -> vec4<f32> {
     let center = rotate(survivor.rotation, sphere.xyz * survivor.scale) + survivor.position;
-    return vec4<f32>(center, sphere.w * survivor.scale);
+    let largest = max(max(survivor.scale.x, survivor.scale.y), survivor.scale.z);
+    return vec4<f32>(center, sphere.w * largest);
+}
+
+// The eye in the survivor's mesh, where cones are as they were built: an affine transform keeps
+// which side of a triangle the eye is on. Times the smallest scale, so that nothing is divided by a
+// small number. Not a number if the survivor is flat, and then no cone is behind the eye.
+fn eye_in_mesh(survivor: Survivor, eye: vec4<f32>) -> vec4<f32> {
+    let inverse = vec4<f32>(-survivor.rotation.xyz, survivor.rotation.w);
+    let least = min(min(survivor.scale.x, survivor.scale.y), survivor.scale.z);
+    let turned = rotate(inverse, eye.xyz - eye.w * survivor.position);
+    return vec4<f32>(turned * (vec3<f32>(least) / survivor.scale), eye.w * least);
 }
 
 // Whether the eye sees the back of every triangle in the sphere whose normal is in the cone.
@@ -41,7 +50,8 @@ fn faces_away(eye: vec4<f32>, axis: vec3<f32>, cutoff: f32, sphere: vec4<f32>) -
     return (cutoff < 1.0) & (-dot(axis, to_eye) > cutoff * length(to_eye) + abs(eye.w) * sphere.w);
 }
 
-// Whether a meshlet of a survivor is inside the view, and whether it is visible.
+// Whether a meshlet of a survivor is inside the view, and whether it is visible. `eye` is in the
+// survivor's mesh.
 fn test_meshlet(
     planes: ViewPlanes,
     chunk: Chunk,
@@ -55,8 +65,7 @@ fn test_meshlet(
     if (planes.reach.w >= 0.0) {
         inside = inside & sphere_in_reach(planes, chunk, sphere);
     }
-    let axis = rotate(survivor.rotation, cone.xyz);
-    let visible = inside & !faces_away(eye, axis, cone.w, sphere);
+    let visible = inside & !faces_away(eye, cone.xyz, cone.w, meshlet.sphere);
     return vec2<bool>(inside, visible);
 }
 
@@ -88,7 +97,6 @@ var<workgroup> item_outside: atomic<u32>;
 fn vote_item(r: u32, item: u32, thread: u32, subgroup: u32, lane: u32, size: u32) {
     let planes = meshlet_rows[r].planes;
     let chunk = meshlet_rows[r].chunk;
-    let eye = meshlet_rows[r].eye;
     let first_meshlet = meshlet_rows[r].first_meshlet;
     let work = item_of(item, meshlet_rows[r].meshlet_count);
     let i = work.tile * MESHLET_TILE + thread;
@@ -97,6 +105,7 @@ fn vote_item(r: u32, item: u32, thread: u32, subgroup: u32, lane: u32, size: u32
     // count.
     let id = survivors[spans.rows[r].first_survivor + select(0u, i, survives)];
     let survivor = load_survivor(chunk.flags, id);
+    let eye = eye_in_mesh(survivor, meshlet_rows[r].eye);
 
     var outside = 0u;
     for (var k = 0u; k < ITEM_MESHLETS; k += 1u) {

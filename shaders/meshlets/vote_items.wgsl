@@ -12,7 +12,9 @@
 // Before it, `clear` sets all bits to 0; after it, the scan counts them.
 
 import package::meshlets::layout::{CELL_WORDS, MESHLET_TILE, MeshletRow, MeshletSizes};
-import package::meshlets::vote::{load_survivor, meshlets, spans, survivors, test_meshlet};
+import package::meshlets::vote::{
+    eye_in_mesh, load_survivor, meshlets, spans, survivors, test_meshlet,
+};
 
 @group(0) @binding(0) var<uniform> sizes: MeshletSizes;
 @group(0) @binding(1) var<storage, read> meshlet_rows: array<MeshletRow>;
@@ -71,7 +73,8 @@ fn expand_item(source: u32, item: u32) {
     let i = source - row_sources.x;
     let survivor = load_survivor(chunk.flags, survivors[spans.rows[r].first_survivor + i]);
     let meshlet = meshlets[meshlet_rows[r].first_meshlet + item];
-    let test = test_meshlet(planes, chunk, meshlet_rows[r].eye, survivor, meshlet);
+    let eye = eye_in_mesh(survivor, meshlet_rows[r].eye);
+    let test = test_meshlet(planes, chunk, eye, survivor, meshlet);
     row_outside += select(1u, 0u, test.x);
     if (test.y) {
         let tile = i / MESHLET_TILE;

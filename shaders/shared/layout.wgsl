@@ -52,6 +52,8 @@ const HIDDEN: u32 = 2u;
 // Chunk.flags
 const CHUNK_HAS_SCALE: u32 = 1u;
 const CHUNK_OFF_CENTER: u32 = 2u;
+// With CHUNK_HAS_SCALE: a scale is three numbers, one per axis of the mesh.
+const CHUNK_NON_UNIFORM_SCALE: u32 = 4u;
 // ChunkView.flags: the mesh has indices.
 const VIEW_INDEXED: u32 = 1u;
 // DrawCommand.first_instance of a sibling command without indices.
@@ -241,13 +243,13 @@ struct Bound {
     center: vec3<f32>,
     // The largest number if a position is not finite: then no view keeps the whole block untested.
     radius: f32,
-    // Largest scale of an instance.
+    // Largest scale of any axis of an instance.
     max_scale: f32,
     // 1 if the bounds of the words are too large to help: neighbors are far from each other.
     loose: u32,
     // How the words lie to each other: 3 bits per halving (order.wgsl).
     halves: u32,
-    // Smallest scale of an instance; 0 if an instance is never visible.
+    // Smallest of the instances' largest scales; 0 if an instance is never visible.
     least_scale: f32,
     // Bound of each word's instances, packed (visibility.wgsl).
     words: array<u32, BLOCK_WORDS>,
@@ -260,8 +262,8 @@ struct BoundJob {
     block_count: u32,
     // End of the instances, counted from the start of the page. The last block may not be full.
     end: u32,
-    // 1 if the page has a scale per instance.
-    has_scale: u32,
+    // Numbers per scale: 0 if the page has no scales, 1, or 3 for a scale per axis.
+    scale_floats: u32,
 }
 
 // An indirect draw command. Without indices it has four words: its fourth is the first instance.

@@ -8,7 +8,7 @@
 import package::shared::instance::{instance_scale, instance_turn, load_instance};
 import package::shared::layout::{
     BAND_BY_DISTANCE, BAND_BY_SIZE, BAND_OF_CENTERS, BAND_OF_ORIGINS, BLOCK, Bound, CHUNK_HAS_SCALE,
-    CHUNK_OFF_CENTER, Chunk, DistanceBand, PlanePairs, ViewPlanes, chunk_views,
+    CHUNK_NON_UNIFORM_SCALE, CHUNK_OFF_CENTER, Chunk, DistanceBand, PlanePairs, ViewPlanes, chunk_views,
 };
 
 // Binding 3 is `instances` (instance.wgsl).
@@ -144,23 +144,34 @@ fn center_in_plane_pairs(wide: PlanePairs, p: vec3<f32>) -> bool {
 // planes keep every other sphere, because it is the lowest number.
 const HIDDEN_RADIUS: f32 = -3.40282347e38;
 
+// The scale of the instance at `at`, along the axes of the mesh. `flags` are the chunk's.
+fn load_scale(flags: u32, at: u32) -> vec3<f32> {
+    var scale = vec3<f32>(1.0);
+    if ((flags & CHUNK_HAS_SCALE) != 0u) {
+        if ((flags & CHUNK_NON_UNIFORM_SCALE) != 0u) {
+            scale = vec3<f32>(scales[at * 3u], scales[at * 3u + 1u], scales[at * 3u + 2u]);
+        } else {
+            scale = vec3<f32>(scales[at]);
+        }
+    }
+    return scale;
+}
+
 // Bounding sphere, in the set's space, of instance `i` of the chunk, clamped to the last instance.
 fn load_sphere(chunk: Chunk, i: u32) -> vec4<f32> {
     let at = chunk.first_instance + min(i, chunk.instance_count - 1u);
     let instance = load_instance(at);
-    var scale = instance_scale(instance);
-    if ((chunk.flags & CHUNK_HAS_SCALE) != 0u) {
-        scale *= scales[at];
-    }
+    let scale = instance_scale(instance) * load_scale(chunk.flags, at);
     var center = instance.position;
     if ((chunk.flags & CHUNK_OFF_CENTER) != 0u) {
         center += instance_turn(instance, chunk.sphere.xyz * scale);
     }
     // A scale that is not a number, infinite or negative hides the instance. (A NaN in the center
     // already fails the planes.)
-    let radius = chunk.sphere.w * scale;
+    let radius = chunk.sphere.w * max(max(scale.x, scale.y), scale.z);
     // The sign of the scale, not of the radius: a point has radius 0 at every scale.
-    return vec4<f32>(center, select(HIDDEN_RADIUS, radius, (scale >= 0.0) & (radius < 3e38)));
+    let is_allowed = all(scale >= vec3<f32>(0.0)) & (radius < 3e38);
+    return vec4<f32>(center, select(HIDDEN_RADIUS, radius, is_allowed));
 }
 
 // Whether instance `i` of the chunk, with bounding sphere `sphere`, is visible in the view.

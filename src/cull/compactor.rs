@@ -184,7 +184,7 @@ impl Compactor {
                     first_block: chunk.first_instance / BLOCK,
                     block_count: chunk.block_count,
                     end: chunk.first_instance + chunk.instance_count,
-                    has_scale: 0,
+                    scale_floats: 0,
                 })
                 .collect();
             let blocks = jobs

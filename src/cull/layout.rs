@@ -54,11 +54,14 @@ pub const ORDER_THREADS: u32 = 256;
 /// Number of rings of distance from a view, the nearest first.
 pub const RINGS: u32 = 512;
 
-/// [`Chunk::flags`]: the page has a scale per instance.
+/// [`Chunk::flags`]: the page has scales.
 pub const CHUNK_HAS_SCALE: u32 = 1;
 /// [`Chunk::flags`]: the center of the mesh's bounding sphere is not the mesh's origin, so
 /// rotations move it.
 pub const CHUNK_OFF_CENTER: u32 = 2;
+/// [`Chunk::flags`], only with [`CHUNK_HAS_SCALE`]: a scale is three numbers, one per axis of the
+/// mesh.
+pub const CHUNK_NON_UNIFORM_SCALE: u32 = 4;
 /// [`ChunkView::flags`]: the mesh has indices.
 pub const VIEW_INDEXED: u32 = 1;
 /// [`DrawCommand::first_instance`] of a sibling command without indices. No arena has `u32::MAX`
@@ -156,7 +159,7 @@ pub struct Chunk {
     /// Index of the count of the first row's first block. The count of row r's block b is at
     /// `first_count + r * block_count + b`.
     pub first_count: u32,
-    /// Bits: [`CHUNK_HAS_SCALE`], [`CHUNK_OFF_CENTER`].
+    /// Bits: [`CHUNK_HAS_SCALE`], [`CHUNK_OFF_CENTER`], [`CHUNK_NON_UNIFORM_SCALE`].
     pub flags: u32,
     /// Largest stretch of the affine matrix: world radius = local radius * world_scale.
     pub world_scale: f32,
@@ -319,7 +322,7 @@ pub struct Bound {
     /// Largest distance of a position from the center. Infinite if a position is not finite: then
     /// no view can accept or reject the block as a whole.
     pub radius: f32,
-    /// Largest scale of an instance.
+    /// Largest scale of any axis of an instance.
     pub max_scale: f32,
     /// 1 if the bounds of the words are not worth reading, because neighbors are not near each
     /// other.
@@ -328,7 +331,7 @@ pub struct Bound {
     /// `1 + 2 * axis`, plus 1 if the second half lies towards the negative end of the axis. The
     /// halving into 16 words each has the lowest bits.
     pub halves: u32,
-    /// Smallest scale of an instance; 0 if an instance is never visible.
+    /// Smallest of the instances' largest scales; 0 if an instance is never visible.
     pub least_scale: f32,
     /// Bounds of each word's 32 instances: center as three signed bytes (128 is zero) and radius,
     /// in steps of `radius / 127`.
@@ -345,8 +348,8 @@ pub struct BoundJob {
     pub block_count: u32,
     /// End of the instances, counted from the start of the page: the last block may not be full.
     pub end: u32,
-    /// 1 if the page has a scale per instance.
-    pub has_scale: u32,
+    /// Numbers per scale: 0 if the page has no scales, 1, or 3 for a scale per axis.
+    pub scale_floats: u32,
 }
 
 /// An indirect draw command, as wgpu reads it. A command without indices has four words: its fourth

@@ -12,13 +12,14 @@ pub(super) mod view;
 
 use crate::cull::{
     layout::{
-        BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTER, Chunk, ChunkView,
-        DrawCommand, MOST_STRIP_BLOCKS, MOST_TILES, ORDER_TILE, OcclusionRow, SCAN_TILE,
-        VIEW_INDEXED, ViewPlanes,
+        BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_NON_UNIFORM_SCALE, CHUNK_OFF_CENTER,
+        Chunk, ChunkView, DrawCommand, MOST_STRIP_BLOCKS, MOST_TILES, ORDER_TILE, OcclusionRow,
+        SCAN_TILE, VIEW_INDEXED, ViewPlanes,
     },
     policy::{FEW_COUNTS, FINE_WORDS, MANY_BLOCKS, SINGLE_WORDS},
     store::region::Region,
 };
+use crate::instance::ScaleKind;
 use core::ops::Range;
 use glam::{Affine3A, Vec3};
 pub(crate) use stretch::greatest_stretch;
@@ -118,8 +119,8 @@ pub struct PlanRequest<'a> {
     pub regions: &'a [Region],
     /// Number of instances in the set.
     pub len: u32,
-    /// Whether the set has a scale per instance.
-    pub has_scale: bool,
+    /// The set's scales.
+    pub scale: ScaleKind,
     /// Transform from the set's space to the world.
     pub world_from_local: Affine3A,
     /// Bounding sphere of the mesh.
@@ -386,10 +387,11 @@ impl Plan {
             let batch = &mut self.batches[at];
             let first_row = batch.batch.row_count;
             let world = request.world_from_local;
-            let mut flags = 0;
-            if request.has_scale {
-                flags |= CHUNK_HAS_SCALE;
-            }
+            let mut flags = match request.scale {
+                ScaleKind::One => 0,
+                ScaleKind::Uniform => CHUNK_HAS_SCALE,
+                ScaleKind::NonUniform => CHUNK_HAS_SCALE | CHUNK_NON_UNIFORM_SCALE,
+            };
             if request.sphere.center != Vec3::ZERO {
                 flags |= CHUNK_OFF_CENTER;
             }

@@ -135,8 +135,9 @@ impl InstanceStore {
     ) -> Result<Residency, CullError> {
         let room = Room::of(channels);
         let old = self.sets.get(id);
-        // The room of a set that the GPU writes cannot be used for an uploaded set.
-        let known = old.filter(|old| old.room == room).map(Set::capacity);
+        let known = old
+            .filter(|old| old.can_have(room, channels))
+            .map(Set::capacity);
         let residency = if known.is_some_and(|capacity| capacity >= len) {
             Residency::Kept
         } else {
@@ -192,8 +193,8 @@ impl InstanceStore {
     #[must_use]
     pub fn keeps_place(&self, id: SetId, len: u32, channels: Channels) -> bool {
         let room = Room::of(channels);
-        let set = self.sets.get(id).filter(|set| set.room == room);
-        set.is_some_and(|set| set.capacity() >= len)
+        let set = self.sets.get(id);
+        set.is_some_and(|set| set.can_have(room, channels) && set.capacity() >= len)
     }
 
     /// Announces sets that will get room next, in this order. Sets with the same channels and more

@@ -3,6 +3,7 @@
 use glam::Vec3;
 
 use super::PackedInstance;
+use super::scales::Scales;
 use crate::parallel;
 
 /// The bounding box of the positions of a set's instances, in the set's local space, and their
@@ -16,7 +17,7 @@ pub struct InstanceBounds {
     pub min: Vec3,
     /// The highest x, y and z of all positions.
     pub max: Vec3,
-    /// The largest scale; 1 in a set without scales.
+    /// The largest scale of any axis; 1 in a set without scales.
     pub max_scale: f32,
 }
 
@@ -35,11 +36,11 @@ impl InstanceBounds {
     }
 
     /// The bounds of one instance.
-    pub(super) fn of(position: Vec3, scale: f32) -> Self {
+    pub(super) fn of(position: Vec3, scale: Vec3) -> Self {
         Self {
             min: position,
             max: position,
-            max_scale: scale,
+            max_scale: scale.max_element(),
         }
     }
 
@@ -53,7 +54,7 @@ impl InstanceBounds {
     }
 
     /// The bounds of all instances that are not hidden; `None` if there are none.
-    pub(super) fn measure(instances: &[PackedInstance], scales: Option<&[f32]>) -> Option<Self> {
+    pub(super) fn measure(instances: &[PackedInstance], scales: &Scales) -> Option<Self> {
         let empty = (Vec3::INFINITY, Vec3::NEG_INFINITY);
         let (min, max) = parallel::reduce(
             instances,
@@ -68,14 +69,10 @@ impl InstanceBounds {
         if min.x > max.x {
             return None;
         }
-        let largest = |scales: &[f32]| scales.iter().copied().fold(0.0, f32::max);
-        let max_scale = scales.map_or(1.0, |scales| {
-            parallel::reduce(scales, largest, f32::max).unwrap_or(0.0)
-        });
         Some(Self {
             min,
             max,
-            max_scale,
+            max_scale: scales.largest(),
         })
     }
 }

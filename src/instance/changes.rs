@@ -32,7 +32,8 @@ pub enum SetChanges {
 pub struct ChangedRanges {
     /// In [`InstanceSet::packed`](super::InstanceSet::packed).
     pub instances: Vec<Range<usize>>,
-    /// In [`InstanceSet::scales`](super::InstanceSet::scales).
+    /// In [`InstanceSet::scales`](super::InstanceSet::scales) or
+    /// [`InstanceSet::non_uniform_scales`](super::InstanceSet::non_uniform_scales).
     pub scales: Vec<Range<usize>>,
     /// In [`InstanceSet::tags`](super::InstanceSet::tags).
     pub tags: Vec<Range<usize>>,

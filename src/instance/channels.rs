@@ -3,8 +3,11 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use glam::Vec3;
+
 use super::hidden::Hidden;
 use super::ids::Ids;
+use super::scales::{ScaleKind, Scales, retain_values};
 use super::transform::{check_position, check_rotation, check_scale};
 use super::{InstanceBounds, InstanceError, InstanceTransform, PackedInstance, PackedQuat};
 use crate::parallel;
@@ -18,7 +21,7 @@ pub(super) const MAX_LEN: usize = u32::MAX as usize - 1023;
 #[derive(Clone, Default)]
 pub(super) struct Channels {
     pub(super) instances: Vec<PackedInstance>,
-    pub(super) scales: Option<Vec<f32>>,
+    pub(super) scales: Scales,
     pub(super) tags: Option<Vec<u32>>,
     /// The hidden instances. Unlike a channel, this stays on the CPU.
     pub(super) hidden: Hidden,
@@ -34,7 +37,7 @@ pub(super) struct Channels {
 #[derive(Clone, Copy)]
 pub(super) struct Released {
     pub(super) len: usize,
-    pub(super) scales: bool,
+    pub(super) scales: ScaleKind,
     pub(super) tags: bool,
 }
 
@@ -84,7 +87,7 @@ impl Channels {
             }
             Ok(())
         })?;
-        let bounds = InstanceBounds::measure(&instances, None);
+        let bounds = InstanceBounds::measure(&instances, &Scales::One);
         Ok(Self {
             instances,
             bounds,
@@ -98,10 +101,10 @@ impl Channels {
     }
 
     /// Which optional channels exist.
-    pub(super) fn shape(&self) -> (bool, bool) {
+    pub(super) fn shape(&self) -> (ScaleKind, bool) {
         match self.released {
             Some(released) => (released.scales, released.tags),
-            None => (self.scales.is_some(), self.tags.is_some()),
+            None => (self.scales.kind(), self.tags.is_some()),
         }
     }
 
@@ -131,8 +134,8 @@ impl Channels {
     }
 
     /// The scale of an existing instance.
-    pub(super) fn scale(&self, at: usize) -> f32 {
-        self.scales.as_ref().map_or(1.0, |scales| scales[at])
+    pub(super) fn scale(&self, at: usize) -> Vec3 {
+        self.scales.get(at)
     }
 
     /// The tag of an existing instance.
@@ -141,8 +144,8 @@ impl Channels {
     }
 
     /// Adds one instance. The optional channels appear with the first value that needs them.
-    pub(super) fn push(&mut self, packed: PackedInstance, scale: f32, tag: u32) {
-        push_value(&mut self.scales, self.instances.len(), scale, 1.0);
+    pub(super) fn push(&mut self, packed: PackedInstance, scale: Vec3, tag: u32) {
+        self.scales.push(scale, self.instances.len());
         push_value(&mut self.tags, self.instances.len(), tag, 0);
         self.instances.push(packed);
         if let Some(ids) = &mut self.ids {
@@ -154,7 +157,7 @@ impl Channels {
     /// Adds all of `tail`.
     pub(super) fn append(&mut self, tail: Self) {
         let (before, added) = (self.len(), tail.len());
-        append_values(&mut self.scales, tail.scales, before, added, 1.0);
+        self.scales.append(before, tail.scales, added);
         append_values(&mut self.tags, tail.tags, before, added, 0);
         if let Some(ids) = &mut self.ids {
             ids.extend(added);
@@ -172,13 +175,7 @@ impl Channels {
     /// Replaces `range` by `new`, and returns what was there.
     pub(super) fn splice(&mut self, range: Range<usize>, new: Self) -> Self {
         let (before, added) = (self.len(), new.len());
-        let scales = splice_values(
-            &mut self.scales,
-            new.scales,
-            range.clone(),
-            (before, added),
-            1.0,
-        );
+        let scales = (self.scales).splice(range.clone(), before, new.scales, added);
         let tags = splice_values(&mut self.tags, new.tags, range.clone(), (before, added), 0);
         if let Some(ids) = &mut self.ids {
             ids.splice(range.clone(), added);
@@ -208,9 +205,7 @@ impl Channels {
             return;
         }
         self.instances.truncate(len);
-        if let Some(scales) = &mut self.scales {
-            scales.truncate(len);
-        }
+        self.scales.truncate(len);
         if let Some(tags) = &mut self.tags {
             tags.truncate(len);
         }
@@ -225,9 +220,7 @@ impl Channels {
     pub(super) fn swap_remove(&mut self, at: usize) {
         self.hidden.swap_remove(at, self.len());
         self.instances.swap_remove(at);
-        if let Some(scales) = &mut self.scales {
-            scales.swap_remove(at);
-        }
+        self.scales.swap_remove(at);
         if let Some(tags) = &mut self.tags {
             tags.swap_remove(at);
         }
@@ -249,9 +242,7 @@ impl Channels {
             self.hidden.retain(|at| new_indices[at]);
         }
         retain_values(&mut self.instances, kept);
-        if let Some(scales) = &mut self.scales {
-            retain_values(scales, kept);
-        }
+        self.scales.retain(kept);
         if let Some(tags) = &mut self.tags {
             retain_values(tags, kept);
         }
@@ -264,13 +255,8 @@ impl Channels {
     /// Replaces positions, rotations and scales from `first` on; tags, ids and what is hidden stay.
     pub(super) fn set_range(&mut self, first: usize, new: Self) {
         let range = first..first + new.len();
-        if self.scales.is_some() || new.scales.is_some() {
-            let scales = &mut self.scales_mut()[range.clone()];
-            match &new.scales {
-                Some(new) => scales.copy_from_slice(new),
-                None => scales.fill(1.0),
-            }
-        }
+        let (len, added) = (self.len(), range.len());
+        self.scales.overwrite(first, len, new.scales, added);
         if let Some(bounds) = new.bounds {
             self.cover(bounds);
         }
@@ -319,13 +305,14 @@ impl Channels {
     }
 
     /// Gives every instance a scale.
-    pub(super) fn set_scales(&mut self, scales: Vec<f32>) -> Result<(), InstanceError> {
+    pub(super) fn set_scales(&mut self, scales: Scales) -> Result<(), InstanceError> {
         self.check_here()?;
-        self.check_channel("scale", scales.len())?;
-        for (&scale, index) in scales.iter().zip(0u32..) {
-            check_scale(scale, index)?;
+        let floats = scales.kind().floats();
+        self.check_channel("scale", scales.floats().len() / floats.max(1))?;
+        for (&scale, at) in scales.floats().iter().zip(0..) {
+            check_scale(scale, (at / floats) as u32)?;
         }
-        self.scales = Some(scales);
+        self.scales = scales;
         self.measure();
         Ok(())
     }
@@ -344,12 +331,6 @@ impl Channels {
         self.tags.get_or_insert_with(|| vec![0; len])
     }
 
-    /// The scales; creates the channel, filled with 1, if it does not exist.
-    pub(super) fn scales_mut(&mut self) -> &mut Vec<f32> {
-        let len = self.len();
-        self.scales.get_or_insert_with(|| vec![1.0; len])
-    }
-
     /// Extends the box.
     pub(super) fn cover(&mut self, other: InstanceBounds) {
         self.bounds = Some(self.bounds.map_or(other, |bounds| bounds.union(other)));
@@ -358,7 +339,7 @@ impl Channels {
     /// Makes the box tight.
     pub(super) fn measure(&mut self) {
         if self.released.is_none() {
-            self.bounds = InstanceBounds::measure(&self.instances, self.scales.as_deref());
+            self.bounds = InstanceBounds::measure(&self.instances, &self.scales);
         }
     }
 
@@ -425,12 +406,6 @@ fn append_values<T: Copy>(
         }
         (None, None) => {}
     }
-}
-
-/// Keeps the values that are marked.
-fn retain_values<T>(values: &mut Vec<T>, kept: &[bool]) {
-    let mut kept = kept.iter();
-    values.retain(|_| kept.next().is_none_or(|kept| *kept));
 }
 
 /// [`Vec::splice`] on a channel that may be missing on either side; returns what was there.

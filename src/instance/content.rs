@@ -1,7 +1,9 @@
 //! What is saved of a set, in any format.
 
 use super::channels::Channels;
+use super::scales::Scales;
 use super::{InstanceError, InstanceFileError, InstanceSet, PackedInstance};
+use glam::Vec3;
 use std::borrow::Cow;
 
 /// What is saved of a set. Every format goes through [`Self::of`] and [`Self::into_set`].
@@ -18,6 +20,9 @@ pub(super) struct Content<'a> {
     pub instances: Cow<'a, [PackedInstance]>,
     /// One per instance, if the set has the channel.
     pub scales: Option<Cow<'a, [f32]>>,
+    /// One per instance, if scales differ between axes; there are no `scales` then.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub non_uniform_scales: Option<Cow<'a, [Vec3]>>,
     /// One per instance, if the set has the channel.
     pub tags: Option<Cow<'a, [u32]>>,
     /// Indices of hidden instances.
@@ -38,6 +43,7 @@ impl<'a> Content<'a> {
         Ok(Self {
             instances: set.channels.shown(),
             scales: set.scales().map(Cow::Borrowed),
+            non_uniform_scales: set.non_uniform_scales().map(Cow::Borrowed),
             tags: set.tags().map(Cow::Borrowed),
             hidden: set.hidden().collect(),
             keep_previous: set.keeps_previous(),
@@ -48,7 +54,10 @@ impl<'a> Content<'a> {
     pub fn into_set(self) -> Result<InstanceSet, InstanceError> {
         let mut channels = Channels::from_packed(self.instances.into_owned())?;
         if let Some(scales) = self.scales {
-            channels.set_scales(scales.into_owned())?;
+            channels.set_scales(Scales::Uniform(scales.into_owned()))?;
+        }
+        if let Some(scales) = self.non_uniform_scales {
+            channels.set_scales(Scales::NonUniform(scales.into_owned()))?;
         }
         if let Some(tags) = self.tags {
             channels.set_tags(tags.into_owned())?;
@@ -107,14 +116,17 @@ mod tests {
     #[test]
     fn a_set_comes_back_from_text() {
         let tags = (0..20).map(|i| i << 27).collect();
+        let stretched = (0..20).map(|i| Vec3::new(1.0, i as f32, 0.5)).collect();
+        let stretched = set().with_non_uniform_scales(stretched).unwrap();
         let full = set().with_scales(vec![0.3; 20]).unwrap();
         let mut full = full.with_tags(tags).unwrap().keep_previous(true);
         full.hide(7).unwrap();
-        for set in [set(), full, InstanceSet::new()] {
+        for set in [set(), full, stretched, InstanceSet::new()] {
             let text = serde_json::to_string(&set).unwrap();
             let again: InstanceSet = serde_json::from_str(&text).unwrap();
             assert!(again.iter().eq(set.iter()) && again.hidden().eq(set.hidden()));
             assert_eq!((again.scales(), again.tags()), (set.scales(), set.tags()));
+            assert_eq!(again.non_uniform_scales(), set.non_uniform_scales());
             let mut tight = set.clone();
             tight.tighten_bounds();
             assert_eq!(again.bounds(), tight.bounds());

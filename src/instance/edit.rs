@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::channels::{Channels, next_index};
-use super::{InstanceBounds, InstanceError, InstanceSet, InstanceTransform};
+use super::{InstanceBounds, InstanceError, InstanceSet, InstanceTransform, ScaleKind};
 
 impl InstanceSet {
     /// Adds an instance at the end and returns its index.
@@ -89,9 +89,9 @@ impl InstanceSet {
             .cover(InstanceBounds::of(packed.position(), scale));
         self.log.instances.mark(at..at + 1, revision);
         if self.channels.scale(at) != scale {
-            let appears = self.channels.scales.is_none();
-            self.channels.scales_mut()[at] = scale;
-            if appears {
+            let (len, before) = (self.len(), self.channels.scales.kind());
+            self.channels.scales.set(at, scale, len);
+            if self.channels.scales.kind() != before {
                 self.log.mark_everything();
             } else {
                 self.log.scales.mark(at..at + 1, revision);
@@ -141,7 +141,7 @@ impl InstanceSet {
         let shape = self.shape();
         if self.written.is_some() {
             self.truncate(0);
-        } else if !self.is_empty() || shape != (false, false) {
+        } else if !self.is_empty() || shape != <(ScaleKind, bool)>::default() {
             self.log.begin();
             self.log.mark_renumbered(0..0, self.len());
             let mut instances = core::mem::take(&mut self.channels.instances);
@@ -155,7 +155,7 @@ impl InstanceSet {
                 ids,
                 ..Channels::default()
             };
-            if shape != (false, false) {
+            if shape != <(ScaleKind, bool)>::default() {
                 self.log.mark_everything();
             }
         }
@@ -175,7 +175,7 @@ impl InstanceSet {
     }
 
     /// Which optional channels exist.
-    pub(super) fn shape(&self) -> (bool, bool) {
+    pub(super) fn shape(&self) -> (ScaleKind, bool) {
         self.channels.shape()
     }
 
@@ -189,7 +189,7 @@ impl InstanceSet {
     }
 
     /// Logs what was added after the first `before` instances; `shape` is the shape before that.
-    fn log_append(&mut self, before: usize, shape: (bool, bool)) {
+    fn log_append(&mut self, before: usize, shape: (ScaleKind, bool)) {
         let added = before..self.len();
         let revision = self.log.begin();
         if self.shape() != shape {
@@ -203,7 +203,7 @@ impl InstanceSet {
     /// Marks `range` as written in all channels.
     pub(super) fn mark_channels(&mut self, range: Range<usize>, revision: u64) {
         self.log.instances.mark(range.clone(), revision);
-        if self.channels.scales.is_some() {
+        if self.channels.scales.kind() != ScaleKind::One {
             self.log.scales.mark(range.clone(), revision);
         }
         if self.channels.tags.is_some() {

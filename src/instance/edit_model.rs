@@ -10,14 +10,14 @@ use super::{InstanceId, InstanceSet, InstanceTransform, PackedInstance, SetChang
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Value {
     x: f32,
-    scale: f32,
+    scale: Vec3,
     tag: u32,
     is_hidden: bool,
     id: Option<InstanceId>,
 }
 
 impl Value {
-    fn new(x: f32, scale: f32, tag: u32) -> Self {
+    fn new(x: f32, scale: Vec3, tag: u32) -> Self {
         Self {
             x,
             scale,
@@ -28,7 +28,10 @@ impl Value {
     }
 
     fn transform(self) -> InstanceTransform {
-        InstanceTransform::from(Vec3::new(self.x, 0.0, 0.0)).with_scale(self.scale)
+        InstanceTransform {
+            scale: self.scale,
+            ..InstanceTransform::from(Vec3::new(self.x, 0.0, 0.0))
+        }
     }
 }
 
@@ -36,7 +39,7 @@ impl Value {
 fn values(set: &InstanceSet) -> Vec<Value> {
     let value = |(index, got): (u32, InstanceTransform)| Value {
         x: got.translation.x,
-        scale: got.scale.x,
+        scale: got.scale,
         tag: set.tag(index).unwrap(),
         is_hidden: set.is_hidden(index),
         id: set.id_of(index),
@@ -50,7 +53,7 @@ enum Edit {
         start: usize,
         len: usize,
         new: usize,
-        scaled: bool,
+        scale: Vec3,
         tag: u32,
     },
     Set(usize),
@@ -72,11 +75,16 @@ enum Edit {
 
 fn edits() -> impl Strategy<Value = Edit> {
     let rarely = || prop::bool::weighted(0.1);
+    let scales = prop_oneof![
+        18 => Just(Vec3::ONE),
+        1 => Just(Vec3::splat(2.0)),
+        1 => Just(Vec3::new(2.0, 1.0, 0.5)),
+    ];
     let tags = prop_oneof![9 => Just(0u32), 1 => 1..4u32];
     let at = || 0..3000usize;
     prop_oneof![
-        6 => (at(), 0..900usize, 0..900usize, rarely(), tags)
-            .prop_map(|(start, len, new, scaled, tag)| Edit::Splice { start, len, new, scaled, tag }),
+        6 => (at(), 0..900usize, 0..900usize, scales, tags)
+            .prop_map(|(start, len, new, scale, tag)| Edit::Splice { start, len, new, scale, tag }),
         2 => at().prop_map(Edit::Set),
         1 => (at(), 0..300usize).prop_map(|(first, len)| Edit::SetRange(first, len)),
         1 => Just(Edit::Push),
@@ -95,11 +103,13 @@ fn edits() -> impl Strategy<Value = Edit> {
     ]
 }
 
-/// What a renderer has: a copy of the packed instances, brought up to date by what changed.
+/// What a renderer has: a copy of the packed instances and their scales, brought up to date by what
+/// changed.
 #[derive(Default)]
 struct Reader {
     seen: u64,
     copy: Vec<PackedInstance>,
+    scales: Vec<f32>,
     /// Which instance was at which index.
     known: Vec<Option<InstanceId>>,
 }
@@ -112,12 +122,21 @@ impl Reader {
             .collect();
         match set.changes_since(self.seen) {
             SetChanges::Nothing => {}
-            SetChanges::Everything => self.copy = set.packed().to_vec(),
+            SetChanges::Everything => {
+                self.copy = set.packed().to_vec();
+                self.scales = set.scale_floats().to_vec();
+            }
             SetChanges::Ranges(changed) => {
                 let before = self.copy.len();
                 self.copy.resize(set.len(), PackedInstance::default());
                 for range in changed.instances {
                     self.copy[range.clone()].copy_from_slice(&set.packed()[range]);
+                }
+                let floats = set.scale_kind().floats();
+                self.scales.resize(set.len() * floats, 0.0);
+                for range in changed.scales {
+                    let range = range.start * floats..range.end * floats;
+                    self.scales[range.clone()].copy_from_slice(&set.scale_floats()[range]);
                 }
                 let pairs = self.known.iter().zip(&ids).enumerate();
                 for (index, (old, new)) in pairs.take(before) {
@@ -136,6 +155,7 @@ impl Reader {
         let bytes =
             |instances: &[PackedInstance]| bytemuck::cast_slice::<_, u8>(instances).to_vec();
         prop_assert_eq!(bytes(&self.copy), bytes(set.packed()));
+        prop_assert_eq!(&self.scales[..], set.scale_floats());
         Ok(())
     }
 }
@@ -147,12 +167,11 @@ fn edit(set: &mut InstanceSet, model: &mut Vec<Value>, edit: &Edit) -> Result<()
             start,
             len,
             new,
-            scaled,
+            scale,
             tag,
         } => {
             let start = start.min(model.len());
             let range = start..(start + len).min(model.len());
-            let scale = if scaled { 2.0 } else { 1.0 };
             let new = (0..new).map(|k| Value::new((model.len() + k) as f32, scale, tag));
             let new: Vec<_> = new.collect();
             let instances = new.iter().map(|value| (value.transform(), value.tag));
@@ -164,7 +183,7 @@ fn edit(set: &mut InstanceSet, model: &mut Vec<Value>, edit: &Edit) -> Result<()
         }
         Edit::Set(at) if at < model.len() => {
             model[at].x = -(at as f32);
-            model[at].scale = 1.0;
+            model[at].scale = Vec3::ONE;
             set.set(at as u32, model[at].transform()).unwrap();
         }
         Edit::SetRange(first, len) => {
@@ -181,17 +200,17 @@ fn edit(set: &mut InstanceSet, model: &mut Vec<Value>, edit: &Edit) -> Result<()
         Edit::Push => {
             let index = set.push(Vec3::X * 7.5).unwrap();
             prop_assert_eq!(index as usize, model.len());
-            model.push(Value::new(7.5, 1.0, 0));
+            model.push(Value::new(7.5, Vec3::ONE, 0));
         }
         Edit::ExtendTagged(count) => {
-            let new = (0..count).map(|k| Value::new(k as f32, 1.0, 3));
+            let new = (0..count).map(|k| Value::new(k as f32, Vec3::ONE, 3));
             set.extend_tagged(new.clone().map(|value| (value.transform(), 3)))
                 .unwrap();
             model.extend(new);
         }
         Edit::Insert(at) if at <= model.len() => {
             set.insert(at as u32, Vec3::X * 0.25).unwrap();
-            model.insert(at, Value::new(0.25, 1.0, 0));
+            model.insert(at, Value::new(0.25, Vec3::ONE, 0));
         }
         Edit::Remove(at) if at < model.len() => {
             let removed = set.remove(at as u32).unwrap();
@@ -288,7 +307,7 @@ proptest! {
             prop_assert!(set.hidden().eq(hidden.map(|(index, _)| index)));
             let bounds = set.bounds();
             for value in model.iter().filter(|value| !value.is_hidden) {
-                let is_inside = bounds.is_some_and(|b| b.min.x <= value.x && value.x <= b.max.x && value.scale <= b.max_scale);
+                let is_inside = bounds.is_some_and(|b| b.min.x <= value.x && value.x <= b.max.x && value.scale.max_element() <= b.max_scale);
                 prop_assert!(is_inside, "{:?} is outside {:?}", value, bounds);
             }
             prop_assert!(!model.is_empty() || bounds.is_none());

@@ -55,26 +55,16 @@ pub enum InstanceError {
         /// Its length.
         length: f32,
     },
-    /// The scale differs between the axes, mirrors some of them or comes from a sheared matrix. An
-    /// instance has one scale for all three axes.
+    /// A scale is NaN, infinite or negative, on some axis. A mirroring matrix gives a negative
+    /// scale, and a sheared matrix NaN. Zero is allowed.
     #[error(
-        "instance {index}: scale {value} is not uniform (the axes may differ by 0.1 %, without mirroring or shear); \
-         bake it into the mesh, or put it on the set's own Transform"
-    )]
-    NonUniformScale {
-        /// Index of the instance.
-        index: u32,
-        /// The scale as given.
-        value: Vec3,
-    },
-    /// A scale is NaN, infinite or negative. Zero is allowed and draws nothing.
-    #[error(
-        "instance {index}: scale {value} is not a finite number of at least 0; use hide() to hide an instance"
+        "instance {index}: scale {value} is not a finite number of at least 0 (a mirroring matrix gives a negative \
+         scale, a sheared one NaN); bake mirroring and shear into the mesh, and use hide() to hide an instance"
     )]
     InvalidScale {
         /// Index of the instance.
         index: u32,
-        /// The scale as given; for three scales, the first invalid one.
+        /// The first axis's scale that is invalid.
         value: f32,
     },
     /// A channel does not have one value per instance.
@@ -173,14 +163,13 @@ mod tests {
 
     #[test]
     fn messages_name_the_index_the_value_and_the_limit() {
-        let value = Vec3::new(1.0, 2.0, 1.0);
         let quat = Quat::from_xyzw(0.0, 0.0, 0.0, 2.0);
         let bounds = InstanceBounds {
             min: Vec3::ONE,
             max: Vec3::ZERO,
             max_scale: 7.5,
         };
-        let cases: [(InstanceError, &[&str]); 15] = [
+        let cases: [(InstanceError, &[&str]); 14] = [
             (
                 InstanceError::NonFinitePosition {
                     index: 7,
@@ -211,15 +200,18 @@ mod tests {
                 &["instance 7", "length 2", "1 %", "normalize"],
             ),
             (
-                InstanceError::NonUniformScale { index: 7, value },
-                &["instance 7", "[1, 2, 1]", "0.1 %", "mesh"],
-            ),
-            (
                 InstanceError::InvalidScale {
                     index: 7,
                     value: -3.0,
                 },
-                &["instance 7", "-3", "at least 0"],
+                &[
+                    "instance 7",
+                    "-3",
+                    "at least 0",
+                    "mirror",
+                    "sheared",
+                    "mesh",
+                ],
             ),
             (
                 InstanceError::ChannelLength {

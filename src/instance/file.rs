@@ -5,9 +5,9 @@
 //! | bytes | content |
 //! | --- | --- |
 //! | 4 | number of instances, little-endian like all numbers |
-//! | 4 | flags: 1 for scales, 2 for tags, 4 if the set keeps previous places, 8 if instances are hidden |
+//! | 4 | flags: 1 for scales, 2 for tags, 4 if the set keeps previous places, 8 if instances are hidden, 16 if scales have three numbers |
 //! | 16 per instance | position, three `f32`; rotation, [`PackedQuat`](super::PackedQuat) |
-//! | 4 per instance, if flagged | scales, `f32` |
+//! | 4 per instance, if flagged; 12 if scales have three numbers | scales, `f32` |
 //! | 4 per instance, if flagged | tags, `u32` |
 //! | 4 per hidden instance, if flagged | indices of hidden instances, `u32` |
 
@@ -28,6 +28,8 @@ const SCALES: u32 = 1;
 const TAGS: u32 = 2;
 const PREVIOUS: u32 = 4;
 const HIDDEN: u32 = 8;
+/// Only with [`SCALES`].
+const PER_AXIS: u32 = 16;
 
 impl InstanceSet {
     /// File name extension.
@@ -35,9 +37,9 @@ impl InstanceSet {
     /// Version of the files that this build writes; it reads no other version.
     pub const FILE_VERSION: u32 = 1;
 
-    /// The bytes of a file: 32, and 16 per instance, 4 more with scales, 4 more with tags, 4
-    /// per hidden instance. All instances and channels come back bit by bit, in the same order;
-    /// ids do not.
+    /// The bytes of a file: 32, and 16 per instance, 4 more with scales (12 if they differ between
+    /// axes), 4 more with tags, 4 per hidden instance. All instances and channels come back bit by
+    /// bit, in the same order; ids do not.
     ///
     /// # Errors
     ///
@@ -55,30 +57,26 @@ impl InstanceSet {
     /// ```
     pub fn to_bytes(&self) -> Result<Vec<u8>, InstanceFileError> {
         let content = Content::of(self)?;
+        let scales = self.scale_floats();
+        let tags = content.tags.as_deref().unwrap_or_default();
         let mut flags = 0;
-        let mut stride = size_of::<PackedInstance>();
         for (has_it, flag) in [
-            (content.scales.is_some(), SCALES),
+            (self.has_scales(), SCALES),
+            (content.non_uniform_scales.is_some(), PER_AXIS),
             (content.tags.is_some(), TAGS),
+            (content.keep_previous, PREVIOUS),
+            (!content.hidden.is_empty(), HIDDEN),
         ] {
-            if has_it {
-                flags |= flag;
-                stride += 4;
-            }
-        }
-        if content.keep_previous {
-            flags |= PREVIOUS;
-        }
-        if !content.hidden.is_empty() {
-            flags |= HIDDEN;
+            flags |= if has_it { flag } else { 0 };
         }
         let len = content.instances.len();
-        let size = COUNT_AND_FLAGS + len * stride + content.hidden.len() * 4;
+        let words = scales.len() + tags.len() + content.hidden.len();
+        let size = COUNT_AND_FLAGS + len * size_of::<PackedInstance>() + words * 4;
         FILE.write(size, |mut bytes| {
             append(&mut bytes, &[len as u32, flags]);
             append(&mut bytes, &content.instances);
-            append(&mut bytes, content.scales.as_deref().unwrap_or_default());
-            append(&mut bytes, content.tags.as_deref().unwrap_or_default());
+            append(&mut bytes, scales);
+            append(&mut bytes, tags);
             append(&mut bytes, &content.hidden);
             Ok(bytes)
         })
@@ -102,14 +100,21 @@ impl InstanceSet {
         };
         let numbers: Vec<u32> = array(numbers);
         let (count, flags) = (numbers[0], numbers[1]);
-        let unknown = flags & !(SCALES | TAGS | PREVIOUS | HIDDEN);
+        let has_scales = flags & SCALES != 0;
+        let is_per_axis = has_scales && flags & PER_AXIS != 0;
+        let per_axis = if has_scales { PER_AXIS } else { 0 };
+        let unknown = flags & !(SCALES | TAGS | PREVIOUS | HIDDEN | per_axis);
         if unknown != 0 {
             return Err(InstanceFileError::UnknownParts { flags: unknown });
         }
         // Before any memory is asked for. 64 bits hold the size of any count.
         let sizes = [
             size_of::<PackedInstance>() as u64,
-            if flags & SCALES == 0 { 0 } else { 4 },
+            match (has_scales, is_per_axis) {
+                (false, _) => 0,
+                (true, false) => 4,
+                (true, true) => 12,
+            },
             if flags & TAGS == 0 { 0 } else { 4 },
         ];
         let sizes = sizes.map(|stride| u64::from(count) * stride);
@@ -127,7 +132,8 @@ impl InstanceSet {
         let (tags, hidden) = channels.split_at(sizes[2] as usize);
         let content = Content {
             instances: Cow::Owned(array(instances)),
-            scales: (flags & SCALES != 0).then(|| Cow::Owned(array(scales))),
+            scales: (has_scales && !is_per_axis).then(|| Cow::Owned(array(scales))),
+            non_uniform_scales: is_per_axis.then(|| Cow::Owned(array(scales))),
             tags: (flags & TAGS != 0).then(|| Cow::Owned(array(tags))),
             hidden: array(hidden),
             keep_previous: flags & PREVIOUS != 0,

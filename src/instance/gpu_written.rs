@@ -1,6 +1,6 @@
 //! What the CPU knows of instances that a compute pass writes.
 
-use super::InstanceBounds;
+use super::{InstanceBounds, ScaleKind};
 use glam::Vec3;
 
 /// What the CPU must know about instances that it never sees; see
@@ -11,8 +11,8 @@ pub struct GpuWritten {
     /// uses it to decide which cameras and lights see the set at all; an instance outside it may be
     /// missing there.
     pub bounds: InstanceBounds,
-    /// Whether the pass also writes a uniform scale per instance.
-    pub scales: bool,
+    /// Which scales the pass also writes.
+    pub scales: ScaleKind,
     /// Whether the pass also writes a tag per instance.
     pub tags: bool,
     /// Whether bounds of blocks of 1,024 instances are computed again each frame, so that a view
@@ -32,16 +32,25 @@ impl GpuWritten {
                 max,
                 max_scale: 1.0,
             },
-            scales: false,
+            scales: ScaleKind::One,
             tags: false,
             classify: true,
         }
     }
 
-    /// Declares that the pass also writes scales, up to `max_scale`.
+    /// Declares that the pass also writes one scale per instance, up to `max_scale`.
     #[must_use]
     pub fn with_scales(mut self, max_scale: f32) -> Self {
-        self.scales = true;
+        self.scales = ScaleKind::Uniform;
+        self.bounds.max_scale = max_scale;
+        self
+    }
+
+    /// Declares that the pass also writes three scales per instance, one per axis of the mesh, each
+    /// up to `max_scale`.
+    #[must_use]
+    pub fn with_non_uniform_scales(mut self, max_scale: f32) -> Self {
+        self.scales = ScaleKind::NonUniform;
         self.bounds.max_scale = max_scale;
         self
     }

@@ -3,6 +3,7 @@
 use glam::Vec3;
 use std::sync::OnceLock;
 
+use super::scales::Scales;
 use super::{InstanceBounds, InstanceError, PackedInstance};
 use crate::parallel;
 
@@ -108,7 +109,7 @@ impl InstanceOrder {
     /// The order of these instances along the curve through their bounding box. Instances in the
     /// same cell keep their order.
     pub(super) fn along_curve(instances: &[PackedInstance]) -> Self {
-        let Some(bounds) = InstanceBounds::measure(instances, None) else {
+        let Some(bounds) = InstanceBounds::measure(instances, &Scales::One) else {
             return Self::default();
         };
         let grid = Grid::new(&bounds);

@@ -63,12 +63,8 @@ impl PackedInstance {
 
     /// The matrix that the vertex shader applies: scale, then rotation, then translation.
     #[must_use]
-    pub fn to_affine(&self, scale: f32) -> Affine3A {
-        Affine3A::from_scale_rotation_translation(
-            Vec3::splat(scale),
-            self.rotation(),
-            self.position(),
-        )
+    pub fn to_affine(&self, scale: Vec3) -> Affine3A {
+        Affine3A::from_scale_rotation_translation(scale, self.rotation(), self.position())
     }
 }
 
@@ -92,14 +88,19 @@ mod tests {
             PackedInstance::default(),
             PackedInstance::new(Vec3::ZERO, Quat::IDENTITY)
         );
-        assert_eq!(PackedInstance::default().to_affine(1.0), Affine3A::IDENTITY);
+        assert_eq!(
+            PackedInstance::default().to_affine(Vec3::ONE),
+            Affine3A::IDENTITY
+        );
     }
 
     #[test]
     fn affine_scales_then_turns_then_moves() {
         let instance =
             PackedInstance::new(Vec3::X, Quat::from_rotation_z(std::f32::consts::FRAC_PI_2));
-        let moved = instance.to_affine(2.0).transform_point3(Vec3::X);
+        let moved = instance
+            .to_affine(Vec3::splat(2.0))
+            .transform_point3(Vec3::X);
         assert!(moved.abs_diff_eq(Vec3::new(1.0, 2.0, 0.0), 1e-6), "{moved}");
     }
 }

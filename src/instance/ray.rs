@@ -52,7 +52,7 @@ pub struct RayIndex {
     levels: Vec<Vec<Node>>,
 }
 
-/// A box around positions, and the largest scale; empty if `min` is above `max`.
+/// A box around positions, and the largest scale of any axis; empty if `min` is above `max`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Node {
     min: Vec3,
@@ -72,11 +72,10 @@ impl Default for Node {
 
 impl Node {
     /// The box around the visible ones of these instances.
-    fn around(instances: &[PackedInstance], scales: Option<&[f32]>) -> Self {
+    fn around(instances: &[PackedInstance], scales: impl Iterator<Item = f32>) -> Self {
         let mut node = Self::default();
-        for (at, instance) in instances.iter().enumerate() {
+        for (instance, scale) in instances.iter().zip(scales) {
             if !instance.is_hidden() {
-                let scale = scales.map_or(1.0, |scales| scales[at]);
                 node = node.union(Self {
                     min: instance.position(),
                     max: instance.position(),
@@ -311,7 +310,7 @@ impl RayIndex {
 /// The box around the instances of a leaf.
 fn leaf_of(set: &InstanceSet, leaf: usize) -> Node {
     let range = leaf * FANOUT..((leaf + 1) * FANOUT).min(set.packed().len());
-    let scales = set.scales().map(|scales| &scales[range.clone()]);
+    let scales = range.clone().map(|at| set.channels.scale(at).max_element());
     Node::around(&set.packed()[range], scales)
 }
 
@@ -331,13 +330,13 @@ fn entered(
     /// Rounding must not lose a hit.
     const SLACK: f32 = 1.0001;
     let instance = &set.packed()[index];
-    let scale = set.scales().map_or(1.0, |scales| scales[index]);
+    let scale = set.channels.scale(index);
     let offset = match center == Vec3::ZERO {
         true => Vec3::ZERO,
-        false => instance.rotation() * center * scale,
+        false => instance.rotation() * (center * scale),
     };
     let to_center = instance.position() + offset - ray.origin;
-    let radius = radius * scale * SLACK;
+    let radius = radius * scale.max_element() * SLACK;
     let length_squared = ray.direction.length_squared();
     let middle = to_center.dot(ray.direction) / length_squared;
     let apart = to_center - ray.direction * middle;

@@ -2,7 +2,7 @@
 
 use std::ops::RangeBounds;
 
-use super::{InstanceError, InstanceSet, InstanceTransform};
+use super::{InstanceError, InstanceSet, InstanceTransform, ScaleKind};
 
 impl InstanceSet {
     /// Puts an instance before the one at `index`, or at the end if `index` is the length. The ones
@@ -151,7 +151,7 @@ impl InstanceSet {
         self.log.instances.mark(range.clone(), revision);
         if self.shape() != shape {
             self.log.mark_everything();
-        } else if self.channels.scales.is_some() {
+        } else if self.channels.scales.kind() != ScaleKind::One {
             self.log.scales.mark(range, revision);
         }
         Ok(())

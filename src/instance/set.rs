@@ -4,8 +4,11 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::changes::{ChangeLog, GRANULE};
+use glam::Vec3;
+
 use super::channels::{Channels, MAX_LEN};
 use super::gpu_written::Written;
+use super::scales::{ScaleKind, Scales};
 use super::{
     InstanceBounds, InstanceError, InstanceOrder, InstanceTransform, PackedInstance, SetChanges,
 };
@@ -16,6 +19,7 @@ use super::{
 /// | --- | --- | --- |
 /// | position and rotation, [`packed`](Self::packed) | 16 | always |
 /// | uniform scale, [`scales`](Self::scales) | 4 | a scale is not 1, or [`with_scales`](Self::with_scales) set them |
+/// | or scale per axis, [`non_uniform_scales`](Self::non_uniform_scales) | 12 | a scale differs between axes, or [`with_non_uniform_scales`](Self::with_non_uniform_scales) set them |
 /// | tag, [`tags`](Self::tags) | 4 | a tag is not 0, or [`with_tags`](Self::with_tags) set them |
 ///
 /// All input is checked. The first problem is returned as an [`InstanceError`] that names the
@@ -144,7 +148,20 @@ impl InstanceSet {
     /// [`InstanceError::InvalidScale`].
     pub fn with_scales(mut self, scales: Vec<f32>) -> Result<Self, InstanceError> {
         self.check_not_written()?;
-        self.channels.set_scales(scales)?;
+        self.channels.set_scales(Scales::Uniform(scales))?;
+        self.log.begin();
+        self.log.mark_everything();
+        Ok(self)
+    }
+
+    /// Gives every instance a scale per axis, in index order, and replaces existing ones.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`with_scales`](Self::with_scales).
+    pub fn with_non_uniform_scales(mut self, scales: Vec<Vec3>) -> Result<Self, InstanceError> {
+        self.check_not_written()?;
+        self.channels.set_scales(Scales::NonUniform(scales))?;
         self.log.begin();
         self.log.mark_everything();
         Ok(self)
@@ -232,10 +249,30 @@ impl InstanceSet {
         &self.channels.instances
     }
 
-    /// The scale channel, one value per instance; `None` if all are 1.
+    /// The uniform scale channel, one value per instance; `None` if all are 1, and if scales differ
+    /// between axes ([`non_uniform_scales`](Self::non_uniform_scales)).
     #[must_use]
     pub fn scales(&self) -> Option<&[f32]> {
-        self.channels.scales.as_deref()
+        match &self.channels.scales {
+            Scales::Uniform(scales) => Some(scales),
+            _ => None,
+        }
+    }
+
+    /// The scale channel of a set whose scales differ between axes, one value per instance; `None`
+    /// in other sets.
+    #[must_use]
+    pub fn non_uniform_scales(&self) -> Option<&[Vec3]> {
+        match &self.channels.scales {
+            Scales::NonUniform(scales) => Some(scales),
+            _ => None,
+        }
+    }
+
+    /// The scales as the shaders read them: [`ScaleKind::floats`] numbers per instance.
+    #[must_use]
+    pub fn scale_floats(&self) -> &[f32] {
+        self.channels.scales.floats()
     }
 
     /// The tag channel, one value per instance; `None` if all are 0.
@@ -247,6 +284,12 @@ impl InstanceSet {
     /// Whether there is a scale channel, also in a [released](Self::is_released) set.
     #[must_use]
     pub fn has_scales(&self) -> bool {
+        self.scale_kind() != ScaleKind::One
+    }
+
+    /// What the set stores of its instances' scales, also in a [released](Self::is_released) set.
+    #[must_use]
+    pub fn scale_kind(&self) -> ScaleKind {
         self.channels.shape().0
     }
 
@@ -307,7 +350,7 @@ impl InstanceSet {
         }
         let mut channels = Channels {
             instances: order.gather(&instances),
-            scales: scales.map(|scales| order.gather(&scales)),
+            scales: scales.reordered(&order),
             tags: tags.map(|tags| order.gather(&tags)),
             ids,
             ..Channels::default()
@@ -400,7 +443,10 @@ impl InstanceSet {
         if let Some(x) = self.channels.hidden.x(at) {
             packed.position[0] = x;
         }
-        InstanceTransform::from(packed).with_scale(self.channels.scale(at))
+        InstanceTransform {
+            scale: self.channels.scale(at),
+            ..InstanceTransform::from(packed)
+        }
     }
 }
 
@@ -409,7 +455,7 @@ impl fmt::Debug for InstanceSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("InstanceSet")
             .field("len", &self.len())
-            .field("scales", &self.has_scales())
+            .field("scales", &self.scale_kind())
             .field("tags", &self.has_tags())
             .field("bounds", &self.channels.bounds)
             .field("released", &self.is_released())

@@ -6,8 +6,11 @@ use super::{InstanceError, PackedInstance};
 
 /// Largest deviation of a rotation's length from 1.
 const MAX_LENGTH_DRIFT: f32 = 0.01;
-/// Largest difference between the scales of two axes, relative to the larger one.
+/// Largest difference between the scales of two axes that count as equal, relative to the larger
+/// one.
 const MAX_SCALE_DIFFERENCE: f32 = 1e-3;
+/// Largest cosine between two axes of a matrix that counts as not sheared.
+const MAX_SHEAR: f32 = 1e-3;
 /// A scale this close to 1 counts as 1: decomposing a matrix is no more precise, and a set without
 /// scales is smaller.
 const UNIT_SCALE_SLACK: f32 = 1e-5;
@@ -24,7 +27,7 @@ const MIN_AXIS_LENGTH: f32 = 1e-18;
 /// | --- | --- |
 /// | `translation` | finite |
 /// | `rotation` | length 1 within 1 % (normalized then) |
-/// | `scale` | finite, at least 0, the same on all axes within 0.1 % (the largest counts; 1 ± 0.00001 is 1) |
+/// | `scale` | finite, at least 0. If the axes differ by at most 0.1 %, the largest counts for all (1 ± 0.00001 is 1) |
 ///
 /// ```
 /// use bevy_gpu_culling::instance::InstanceTransform;
@@ -46,7 +49,8 @@ pub struct InstanceTransform {
     pub translation: Vec3,
     /// Rotation, a unit quaternion.
     pub rotation: Quat,
-    /// Scale; an instance has one for all axes.
+    /// Scale along the axes of the mesh, before the rotation. A set stores 12 bytes per instance
+    /// if it differs between axes, 4 otherwise.
     pub scale: Vec3,
 }
 
@@ -78,11 +82,11 @@ impl InstanceTransform {
         Affine3A::from_scale_rotation_translation(self.scale, self.rotation, self.translation)
     }
 
-    /// Checks and packs. Position and scale are checked before rotation: a matrix with a flat axis
-    /// has no rotation to blame.
-    pub(super) fn pack(&self, index: u32) -> Result<(PackedInstance, f32), InstanceError> {
+    /// Checks and packs. Position and scale are checked before rotation: a sheared matrix has no
+    /// rotation to blame.
+    pub(super) fn pack(&self, index: u32) -> Result<(PackedInstance, Vec3), InstanceError> {
         check_position(self.translation, index)?;
-        let scale = uniform_scale(self.scale, index)?;
+        let scale = stored_scale(self.scale, index)?;
         check_rotation(self.rotation, index)?;
         Ok((PackedInstance::new(self.translation, self.rotation), scale))
     }
@@ -124,21 +128,19 @@ pub(super) fn check_scale(value: f32, index: u32) -> Result<(), InstanceError> {
     }
 }
 
-/// The one scale that stands for all three: the largest. Culling may then keep too much, never too
-/// little.
-fn uniform_scale(value: Vec3, index: u32) -> Result<f32, InstanceError> {
-    if let Some(bad) = value.to_array().into_iter().find(|s| !s.is_finite()) {
-        return Err(InstanceError::InvalidScale { index, value: bad });
+/// The scale as a set stores it: the largest for all axes if they are nearly equal. Culling may then
+/// keep too much, never too little.
+fn stored_scale(value: Vec3, index: u32) -> Result<Vec3, InstanceError> {
+    for axis in value.to_array() {
+        check_scale(axis, index)?;
     }
     let (low, high) = (value.min_element(), value.max_element());
-    if high - low > MAX_SCALE_DIFFERENCE * high.abs().max(low.abs()) {
-        return Err(InstanceError::NonUniformScale { index, value });
-    }
-    check_scale(low, index)?;
-    Ok(if (high - 1.0).abs() <= UNIT_SCALE_SLACK {
-        1.0
+    Ok(if high - low > MAX_SCALE_DIFFERENCE * high {
+        value
+    } else if (high - 1.0).abs() <= UNIT_SCALE_SLACK {
+        Vec3::ONE
     } else {
-        high
+        Vec3::splat(high)
     })
 }
 
@@ -169,9 +171,9 @@ impl From<PackedInstance> for InstanceTransform {
     }
 }
 
-/// Decomposes the matrix. A mirroring matrix gets a negative x scale. An instance cannot be
-/// sheared: shear stretches a diagonal, so a sheared matrix gets a scale that is not uniform. A
-/// matrix with a scale of 0 has no rotation and gets the identity.
+/// Decomposes the matrix. A mirroring matrix gets a negative x scale, and a sheared one gets a scale
+/// that is not a number, so that a set refuses both. A flat matrix gets one of the rotations that
+/// fit, and a matrix of zeros the identity.
 impl From<Affine3A> for InstanceTransform {
     fn from(affine: Affine3A) -> Self {
         // Not glam's function: with its assertions enabled, as in a default Bevy build, it panics
@@ -182,28 +184,51 @@ impl From<Affine3A> for InstanceTransform {
             columns.y_axis.length(),
             columns.z_axis.length(),
         );
-        let rotation = if scale.is_finite() && scale.min_element() > MIN_AXIS_LENGTH {
-            let mut x = columns.x_axis / scale.x;
-            let (y, z) = (columns.y_axis / scale.y, columns.z_axis / scale.z);
+        let mut rotation = Quat::IDENTITY;
+        if scale.is_finite() {
+            let (mut x, y, z) = directions(&columns, scale);
             let shear = x.dot(y).abs().max(y.dot(z).abs()).max(z.dot(x).abs());
-            if shear > MAX_SCALE_DIFFERENCE {
-                // The factor by which two axes with that cosine stretch their diagonals.
-                scale.y = scale.max_element() * (1.0 + shear).sqrt();
-                scale.z = scale.min_element() * (1.0 - shear).max(0.0).sqrt();
-            }
             if x.dot(y.cross(z)) < 0.0 {
                 x = -x;
                 scale.x = -scale.x;
             }
-            Quat::from_mat3(&Mat3::from_cols(x, y, z))
-        } else {
-            Quat::IDENTITY
-        };
+            if shear > MAX_SHEAR {
+                scale = Vec3::NAN;
+            } else {
+                rotation = Quat::from_mat3(&Mat3::from_cols(x, y, z));
+            }
+        }
         Self {
             translation: affine.translation.into(),
             rotation,
             scale,
         }
+    }
+}
+
+/// The directions of the axes. An axis of length 0 gets a direction across the others.
+fn directions(columns: &Mat3, lengths: Vec3) -> (Vec3, Vec3, Vec3) {
+    let along = |axis: Vec3, length: f32| (length > MIN_AXIS_LENGTH).then(|| axis / length);
+    let [x, y, z] = core::array::from_fn(|i| along(columns.col(i), lengths[i]));
+    // The triples in cyclic order are right-handed, as the axes of a rotation are.
+    match (x, y, z) {
+        (Some(x), Some(y), Some(z)) => (x, y, z),
+        (Some(x), Some(y), None) => (x, y, x.cross(y).normalize_or(Vec3::Z)),
+        (Some(x), None, Some(z)) => (x, z.cross(x).normalize_or(Vec3::Y), z),
+        (None, Some(y), Some(z)) => (y.cross(z).normalize_or(Vec3::X), y, z),
+        (Some(x), None, None) => {
+            let (y, z) = x.any_orthonormal_pair();
+            (x, y, z)
+        }
+        (None, Some(y), None) => {
+            let (z, x) = y.any_orthonormal_pair();
+            (x, y, z)
+        }
+        (None, None, Some(z)) => {
+            let (x, y) = z.any_orthonormal_pair();
+            (x, y, z)
+        }
+        (None, None, None) => (Vec3::X, Vec3::Y, Vec3::Z),
     }
 }
 

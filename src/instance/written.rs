@@ -12,7 +12,7 @@ impl InstanceSet {
     /// written. The plugin's `InstanceBuffers` (render world) hands out the buffers,
     /// `GpuCullingSystems::WriteInstances` is the place in the frame, and the shader module
     /// `bevy_gpu_culling::instance` has `pack`, `unpack` and `hidden`. An instance is never drawn
-    /// if its position or scale is not a finite number, or if its scale is negative.
+    /// if its position or scale is not a finite number, or if a scale is negative.
     ///
     /// Everything that edits single instances ([`push`](Self::push), [`set`](Self::set), ..) fails
     /// with [`InstanceError::GpuWritten`]. To change the capacity, replace the set with another

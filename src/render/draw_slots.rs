@@ -41,11 +41,14 @@ pub(super) const DRAW_HAS_TAG: u32 = 2;
 pub(super) const DRAW_RANGE_OF_CENTERS: u32 = 4;
 /// [`SlotInfo::flags`]: the set has an offset.
 pub(super) const DRAW_HAS_OFFSET: u32 = 8;
+/// [`SlotInfo::flags`], only with [`DRAW_HAS_SCALE`]: a scale is three numbers, one per axis of the
+/// mesh.
+pub(super) const DRAW_NON_UNIFORM_SCALE: u32 = 16;
 
 /// The part of `DrawSlot` in `shaders/draw/instance.wgsl` behind the `MeshUniform`.
 #[derive(Clone, Copy, Default, PartialEq, ShaderType)]
 pub(super) struct SlotInfo {
-    /// [`DRAW_HAS_SCALE`], [`DRAW_HAS_TAG`], [`DRAW_RANGE_OF_CENTERS`], [`DRAW_HAS_OFFSET`].
+    /// The `DRAW_*` constants above.
     pub flags: u32,
     /// Index of the region's first instance in its page.
     pub region_first: u32,

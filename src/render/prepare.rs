@@ -5,8 +5,8 @@ use super::{
     cpu_times::{CpuClock, CpuStage},
     culler::{ExtractedSet, GpuCuller},
     draw_slots::{
-        DRAW_HAS_OFFSET, DRAW_HAS_SCALE, DRAW_HAS_TAG, DRAW_RANGE_OF_CENTERS, DrawSlots,
-        SLOT_STRIDE, SlotInfo, slot_stride,
+        DRAW_HAS_OFFSET, DRAW_HAS_SCALE, DRAW_HAS_TAG, DRAW_NON_UNIFORM_SCALE,
+        DRAW_RANGE_OF_CENTERS, DrawSlots, SLOT_STRIDE, SlotInfo, slot_stride,
     },
     entity_uniforms::{EntityUniform, EntityUniforms},
     expanded::{ExpandedRequest, ExpandedUniforms},
@@ -23,6 +23,7 @@ use super::{
 use crate::cull::{
     Channels, CoarserLevel, CullRequest, Culler, ErrorRange, Order, SetId, plan::greatest_stretch,
 };
+use crate::instance::ScaleKind;
 use bevy::{
     ecs::system::{StaticSystemParam, SystemParam},
     log::warn,
@@ -462,7 +463,12 @@ impl Requests<'_, '_, '_> {
             previous,
         } = channels;
         let of_centers = set.range.is_some_and(|range| range.of_centers);
-        let flags = if scale { DRAW_HAS_SCALE } else { 0 }
+        let of_scale = match scale {
+            ScaleKind::One => 0,
+            ScaleKind::Uniform => DRAW_HAS_SCALE,
+            ScaleKind::NonUniform => DRAW_HAS_SCALE | DRAW_NON_UNIFORM_SCALE,
+        };
+        let flags = of_scale
             | if tag { DRAW_HAS_TAG } else { 0 }
             | if of_centers { DRAW_RANGE_OF_CENTERS } else { 0 }
             | if offset.is_some() { DRAW_HAS_OFFSET } else { 0 };

@@ -15,7 +15,7 @@ use bevy_gpu_culling::{
         plan::BatchPlan,
         reference,
     },
-    instance::{InstanceSet, InstanceTransform, PackedInstance},
+    instance::{InstanceSet, InstanceTransform, PackedInstance, ScaleKind},
 };
 use glam::{Affine3A, EulerRot, Mat4, Quat, Vec3, Vec4};
 use rand::{RngExt, SeedableRng};
@@ -67,15 +67,15 @@ fn random_rotation(rng: &mut ChaCha8Rng) -> Quat {
     Quat::from_euler(EulerRot::XYZ, turn.x, turn.y, turn.z)
 }
 
-/// `len` instances in a cube of side 100, with scales if `scaled`.
-pub fn random_set(rng: &mut ChaCha8Rng, len: usize, scaled: bool) -> InstanceSet {
+/// `len` instances in a cube of side 100, with scales of this kind.
+pub fn random_set(rng: &mut ChaCha8Rng, len: usize, scale: ScaleKind) -> InstanceSet {
     InstanceSet::from_transforms((0..len).map(|_| InstanceTransform {
         translation: random_vec(rng, 50.0),
         rotation: random_rotation(rng),
-        scale: if scaled {
-            Vec3::splat(rng.random_range(0.1..4.0))
-        } else {
-            Vec3::ONE
+        scale: match scale {
+            ScaleKind::One => Vec3::ONE,
+            ScaleKind::Uniform => Vec3::splat(rng.random_range(0.1..4.0)),
+            ScaleKind::NonUniform => Vec3::from_array([(); 3].map(|()| rng.random_range(0.1..4.0))),
         },
     }))
     .unwrap()
@@ -239,6 +239,8 @@ pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
     borders.set_stream(3);
     let mut siblings = rng.clone();
     siblings.set_stream(4);
+    let mut kinds = rng.clone();
+    kinds.set_stream(5);
     // Sometimes more views than the kernels test at a time: 4, 16, or a subgroup's lanes.
     let most = if rng.random_bool(0.2) { 40 } else { 8 };
     let views: Vec<_> = (0..rng.random_range(1..=most))
@@ -250,8 +252,12 @@ pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
     let sets: Vec<_> = lengths
         .iter()
         .map(|len| {
-            let scaled = rng.random() && !plain;
-            let set = random_set(rng, *len, scaled);
+            let scale = match rng.random() && !plain {
+                false => ScaleKind::One,
+                true if kinds.random() => ScaleKind::NonUniform,
+                true => ScaleKind::Uniform,
+            };
+            let set = random_set(rng, *len, scale);
             // Only blocks of neighbors have an order.
             if orders.random() { set.sorted() } else { set }
         })
@@ -335,7 +341,7 @@ pub fn upload(culler: &mut Culler, Gpu { device, queue }: Gpu<'_>, scene: &Scene
         let id = SetId(id as u64);
         let channels = Channels {
             previous: set.keeps_previous(),
-            scale: set.scales().is_some(),
+            scale: set.scale_kind(),
             tag: set.tags().is_some(),
         };
         culler
@@ -346,19 +352,17 @@ pub fn upload(culler: &mut Culler, Gpu { device, queue }: Gpu<'_>, scene: &Scene
             .store_mut()
             .upload(queue, id, 0, set.packed())
             .unwrap();
-        if let Some(scales) = set.scales() {
-            culler
-                .store_mut()
-                .upload_scales(queue, id, 0, scales)
-                .unwrap();
-        }
+        culler
+            .store_mut()
+            .upload_scales(queue, id, 0, set.scale_floats())
+            .unwrap();
         if let Some(tags) = set.tags() {
             culler.store_mut().upload_tags(queue, id, 0, tags).unwrap();
         }
     }
 }
 
-/// The instances and scales of a page as they are on the GPU, reconstructed from the scene's sets.
+/// The instances of a page and the numbers of their scales as they are on the GPU, reconstructed from the scene's sets.
 pub fn page_copy(culler: &Culler, scene: &Scene, page: usize) -> (Vec<PackedInstance>, Vec<f32>) {
     let (mut instances, mut scales) = (Vec::new(), Vec::new());
     for (id, set) in scene.sets.iter().enumerate() {
@@ -368,11 +372,15 @@ pub fn page_copy(culler: &Culler, scene: &Scene, page: usize) -> (Vec<PackedInst
             if region.page == page {
                 let end = region.first as usize + take;
                 instances.resize(instances.len().max(end), PackedInstance::default());
-                scales.resize(scales.len().max(end), 1.0);
+                // A page with a scale per axis has no other sets.
+                let floats = set.scale_kind().floats().max(1);
+                scales.resize(scales.len().max(end * floats), 1.0);
                 instances[region.first as usize..end]
                     .copy_from_slice(&set.packed()[done..done + take]);
-                if let Some(from) = set.scales() {
-                    scales[region.first as usize..end].copy_from_slice(&from[done..done + take]);
+                if set.has_scales() {
+                    scales[region.first as usize * floats..end * floats].copy_from_slice(
+                        &set.scale_floats()[done * floats..(done + take) * floats],
+                    );
                 }
             }
             done += take;

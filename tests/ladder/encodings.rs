@@ -11,7 +11,7 @@ use bevy_gpu_culling::{
         layout::BLOCK,
         plan::{Plan, PlanLimits, PlanRequest},
     },
-    instance::PackedInstance,
+    instance::{PackedInstance, ScaleKind},
 };
 use glam::{Affine3A, Vec3};
 use rand::RngExt;
@@ -57,7 +57,7 @@ fn input(
     let request = PlanRequest {
         regions: &regions,
         len: set.len() as u32,
-        has_scale: false,
+        scale: ScaleKind::One,
         world_from_local: Affine3A::IDENTITY,
         sphere: BoundingSphere {
             center: Vec3::new(0.3, -0.2, 0.5),
@@ -94,7 +94,7 @@ fn every_encoding_equals_the_twin_in_every_compaction() {
     let (device, queue, _) = gpu();
     let mut rng = rng(64);
     let sets: Vec<_> = [1, 33, 1023, 1025, 5000, 30_000]
-        .map(|len| random_set(&mut rng, len, false))
+        .map(|len| random_set(&mut rng, len, ScaleKind::One))
         .into();
     for encoding in Encoding::ALL {
         assert!(encoding.name().len() > 5 && encoding.bytes() >= 16);

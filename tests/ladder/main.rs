@@ -15,6 +15,7 @@ use bevy_gpu_culling::cull::{
     CullView, Culler, CullerOptions, CullingTier, DrawShape, ErrorRange, Gpu, Order, SetId, Stage,
     Tuning,
 };
+use bevy_gpu_culling::instance::ScaleKind;
 use check::{GPU_TIERS, check, rungs, with};
 use common::{Scene, gpu, random_scene, random_set, random_view, rng, run};
 use glam::{Affine3A, Vec3, Vec4};
@@ -106,7 +107,7 @@ fn all_and_none_survive_at_every_edge() {
     for (compaction, tier) in rungs() {
         let (mut culler, _) = Culler::new(&device, with(compaction, tier, true)).unwrap();
         for len in EDGES.into_iter().filter(|len| *len < 10_000) {
-            let set = random_set(&mut rng(len as u64), len, false);
+            let set = random_set(&mut rng(len as u64), len, ScaleKind::One);
             let scene = one_view(set, vec![CullView::EVERYTHING, none, CullView::EVERYTHING]);
             run(&mut culler, Gpu::new(&device, &queue), &scene);
             for (view, expected) in [len, 0, len].into_iter().enumerate() {
@@ -151,7 +152,7 @@ fn an_arena_that_is_too_small_is_clamped_reported_and_grown() {
             ..with(compaction, tier, true)
         };
         let (mut culler, _) = Culler::new(&device, options).unwrap();
-        let set = random_set(&mut rng(3), 5000, false);
+        let set = random_set(&mut rng(3), 5000, ScaleKind::One);
         let scene = one_view(set, vec![CullView::EVERYTHING, CullView::EVERYTHING]);
         run(&mut culler, Gpu::new(&device, &queue), &scene);
         let data = culler.read_batch(Gpu::new(&device, &queue), 0).unwrap();
@@ -189,7 +190,7 @@ fn auto_follows_its_tuning_from_frame_to_frame() {
         assert_eq!(reason, None);
         for len in [50, 2000, 50, 9000, 2500, 20_000, 9000, 6000, 70] {
             let scene = one_view(
-                random_set(&mut rng(len), len as usize, false),
+                random_set(&mut rng(len), len as usize, ScaleKind::One),
                 vec![random_view(&mut rng(len))],
             );
             run(&mut culler, Gpu::new(&device, &queue), &scene);
@@ -520,7 +521,11 @@ fn strips_of_any_size_equal_the_twin() {
         culler.limit_pages(1 << 20, 1 << 20, few_counts);
         for (seed, len) in [(1, 29_000), (2, 29 * 1024), (3, 29 * 1024 + 1), (4, 30_700)] {
             let scene = one_view(
-                random_set(&mut rng(seed), len, seed % 2 == 0),
+                random_set(
+                    &mut rng(seed),
+                    len,
+                    [ScaleKind::Uniform, ScaleKind::One, ScaleKind::NonUniform][seed as usize % 3],
+                ),
                 vec![random_view(&mut rng(seed))],
             );
             for _ in 0..3 {
@@ -585,7 +590,7 @@ fn a_strip_that_waits_in_vain_counts_what_is_missing() {
 fn rows_of_many_tiles_are_near_first() {
     let (device, queue, _) = gpu();
     let mut rng = rng(17);
-    let set = random_set(&mut rng, 2_300_000, false).sorted();
+    let set = random_set(&mut rng, 2_300_000, ScaleKind::One).sorted();
     let views: Vec<_> = (0..3).map(|_| random_view(&mut rng)).collect();
     let mut scene = one_view(set, views);
     scene.frame.requests[0].order = Order::NearFirst;

@@ -29,7 +29,7 @@ use bevy_gpu_culling::{
 };
 use image::RgbaImage;
 use scene::{
-    How, Stage, assert_same_picture, field,
+    How, Stage, assert_same_picture, field, field_of,
     normals::{Normals, add_normals},
 };
 
@@ -326,7 +326,7 @@ fn prepasses_and_deferred_are_those_of_the_whole() {
                 stage.app.insert_resource(method);
             }
             let material = stage.standard(red());
-            let set = field(70, true);
+            let set = field_of(70, ScaleKind::NonUniform);
             spawn(stage, by_meshlets, &set, &torus(), material);
             stage.lights(true);
             let camera = stage.camera(eyes()[1].1, all.clone());
@@ -356,7 +356,7 @@ fn faces_follow_the_material() {
                     },
                     ..red()
                 });
-                let set = field(70, true);
+                let set = field_of(70, ScaleKind::NonUniform);
                 spawn(stage, by_meshlets, &set, &sheet(), material);
                 stage.lights(true);
                 stage.camera(eyes()[1].1, ());

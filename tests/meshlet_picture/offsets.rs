@@ -1,7 +1,7 @@
 //! Offsets between mesh and instance: meshlets are tested at the places that it gives them.
 
 use super::{Pair, colored, eyes, levels::leveled, red, sheet, spawn, torus};
-use crate::scene::{How, Stage, assert_same_picture, field};
+use crate::scene::{How, Stage, assert_same_picture, field, field_of};
 use bevy::prelude::*;
 use bevy_gpu_culling::prelude::*;
 
@@ -21,7 +21,13 @@ fn meshlets_behind_an_offset_look_like_the_whole_mesh() {
         let (report, _) = pair.compare(&format!("offset-{name}"), |stage, by_meshlets| {
             for (mesh, count) in [(torus(), 50), (sheet(), 30)] {
                 let material = colored(stage);
-                let set = spawn(stage, by_meshlets, &field(count, true), &mesh, material);
+                let set = spawn(
+                    stage,
+                    by_meshlets,
+                    &field_of(count, ScaleKind::NonUniform),
+                    &mesh,
+                    material,
+                );
                 stage.entity(set).insert(InstanceOffset::from(offset));
             }
             stage.camera(inside, ());

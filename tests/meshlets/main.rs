@@ -491,15 +491,16 @@ fn a_broken_kernel_is_seen() {
             "inside & !faces_away",
             "inside | !faces_away",
         ),
+        (MeshletStage::Vote, "sphere.w * largest);", "sphere.w);"),
         (
             MeshletStage::Vote,
-            "sphere.w * survivor.scale);",
-            "sphere.w);",
+            "rotate(inverse, eye.xyz - eye.w * survivor.position)",
+            "eye.xyz - eye.w * survivor.position",
         ),
         (
             MeshletStage::Vote,
-            "rotate(survivor.rotation, cone.xyz)",
-            "cone.xyz",
+            "turned * (vec3<f32>(least) / survivor.scale)",
+            "turned",
         ),
         (
             MeshletStage::Vote,
@@ -550,7 +551,7 @@ fn a_broken_kernel_is_seen() {
         let mut run = Run { culler, meshlets };
         let mut seen = false;
         let mut scenes =
-            (0..3).map(|seed| meshlet_scene(&mut rng(seed), &[3000, 2000], &[150, 20]));
+            (0..12).map(|seed| meshlet_scene(&mut rng(seed), &[3000, 2000], &[150, 20]));
         while let Some(scene) = (!seen).then(|| scenes.next()).flatten() {
             run.frame(gpu, &scene);
             seen = run.check(gpu, &scene).is_err();

@@ -3,7 +3,7 @@
 use crate::{
     Way, assert_equal, camera_report,
     scene::{
-        How, SIZE, Stage, field,
+        How, SIZE, Stage, field, field_of,
         normals::{Normals, add_normals},
     },
 };
@@ -39,7 +39,11 @@ fn stage(tier: Option<CullingTier>) -> Stage {
 fn build(stage: &mut Stage) -> Actors {
     let mesh = stage.mesh(Cuboid::new(0.3, 0.25, 0.2));
     let red = colored(stage, [0.9, 0.3, 0.2]);
-    let boxes = stage.spawn_set(&field(3000, true), (mesh, red), Transform::IDENTITY);
+    let boxes = stage.spawn_set(
+        &field_of(3000, ScaleKind::NonUniform),
+        (mesh, red),
+        Transform::IDENTITY,
+    );
     let slab = stage.mesh(Cuboid::new(2.0, 3.0, 0.2));
     let blue = colored(stage, [0.2, 0.3, 0.8]);
     let slabs = (0..5).map(|i| Transform::from_xyz(i as f32 * 3.0 - 6.0, 0.0, 6.0));

@@ -1,6 +1,7 @@
 //! The axes of the scenes: pass, light, mesh and material, and camera.
 
 use bevy::render::view::Msaa;
+use bevy_gpu_culling::instance::ScaleKind;
 
 /// How the set's material is drawn, and into which textures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +88,16 @@ impl Combination {
             self.pass, self.msaa, self.light, self.matter, self.eye
         )
         .to_lowercase()
+    }
+
+    /// The set's scales: about half of the scenes have one per axis. Transmission has none, because
+    /// its thickness follows the entity's scale, not the instance's.
+    pub fn scales(&self) -> ScaleKind {
+        match (self.pass, self.light) {
+            (Pass::Transmission, _) => ScaleKind::One,
+            (_, Light::Directional | Light::None) => ScaleKind::NonUniform,
+            _ => ScaleKind::Uniform,
+        }
     }
 
     /// Least number of views that see the set: the cameras, at least two cascades per camera, the

@@ -4,7 +4,7 @@ use crate::{
     axes::{Combination, Eye, Light, Matter, Pass},
     materials::{self, Extended, ShowPrepass, Stripes, Swollen, Tagged, Tint, Wavy},
     oblique::Oblique,
-    scene::{How, SIZE, Stage, field},
+    scene::{How, SIZE, Stage, field_of},
     tinted,
 };
 use bevy::{
@@ -72,7 +72,7 @@ impl Combination {
     fn spawn_set(&self, stage: &mut Stage) -> Entity {
         let mesh = self.mesh();
         let mesh = stage.mesh(mesh);
-        let set = field(INSTANCES, self.pass != Pass::Transmission);
+        let set = field_of(INSTANCES, self.scales());
         let at = self.place();
         match self.matter {
             Matter::Extended => {

@@ -3,10 +3,11 @@
 use crate::{
     axes::Light,
     build::{self, eye, ground, moved},
-    scene::{How, Stage, different_pixels, field},
+    scene::{How, Stage, different_pixels, field, field_of},
     stage,
 };
 use bevy::prelude::*;
+use bevy_gpu_culling::instance::ScaleKind;
 use bevy_gpu_culling::prelude::*;
 
 type Edit = fn(&mut InstanceSet);
@@ -65,7 +66,7 @@ fn edit(stage: &mut Stage, scene: &Scene, edit: Edit) {
 
 #[test]
 fn a_set_that_grows_or_shrinks_is_whole_in_every_frame() {
-    let mut model = field(250, true);
+    let mut model = field_of(250, ScaleKind::NonUniform);
     let mut stages = [stage(How::Set(None)), stage(How::Entities)];
     let mut scenes = stages.each_mut().map(|stage| spawn(stage, &model));
     for stage in &mut stages {

@@ -3,7 +3,7 @@
 
 use crate::{
     build::{eye, members, moved, pane},
-    scene::{How, Stage, different_pixels, field},
+    scene::{How, Stage, different_pixels, field, field_of},
     stage, written,
 };
 use bevy::{
@@ -11,6 +11,7 @@ use bevy::{
     core_pipeline::prepass::{DepthPrepass, MotionVectorPrepass, NormalPrepass},
     prelude::*,
 };
+use bevy_gpu_culling::instance::ScaleKind;
 use bevy_gpu_culling::prelude::*;
 
 /// How the instances of a swarm are changed.
@@ -94,12 +95,13 @@ pub fn swarm(
 fn spawn(stage: &mut Stage, by: By, keep: bool, uniforms: bool) -> Entity {
     let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
     let material = stage.standard(StandardMaterial::default());
-    let set = field(250, true);
+    let set = field_of(250, ScaleKind::NonUniform);
     let start: Vec<_> = set.iter().collect();
     let entity = match (stage.how, by) {
         (How::Set(_), By::Gpu) => {
             let around = GpuWritten::within(Vec3::splat(-15.0), Vec3::splat(15.0));
-            let empty = InstanceSet::gpu_written(250, around.with_scales(5.0)).unwrap();
+            let around = around.with_non_uniform_scales(5.0);
+            let empty = InstanceSet::gpu_written(250, around).unwrap();
             let handle = stage.add(empty.keep_previous(keep));
             let id = handle.id();
             let mut writes = stage.app.world_mut().resource_mut::<written::Writes>();

@@ -5,7 +5,7 @@ use crate::{
     axes::Light,
     build::{eye, ground, lights, moved, pane},
     materials::{self, Swollen},
-    scene::{How, Stage, different_pixels, field},
+    scene::{How, Stage, different_pixels, field, field_of},
     stage,
 };
 use bevy::{
@@ -13,6 +13,7 @@ use bevy::{
     core_pipeline::prepass::{DepthPrepass, MotionVectorPrepass, NormalPrepass},
     prelude::*,
 };
+use bevy_gpu_culling::instance::ScaleKind;
 use bevy_gpu_culling::prelude::*;
 use image::RgbaImage;
 
@@ -25,7 +26,7 @@ pub fn spin(mut spinning: Query<(&mut Spin, Option<&mut InstanceOffset>, &mut Tr
         if !spin.1 {
             continue;
         }
-        spin.0.rotate_local_y(0.05);
+        spin.0.rotate_local_y(0.2);
         match offset {
             Some(mut offset) => *offset = spin.0.into(),
             None => *transform = spin.0,
@@ -99,7 +100,13 @@ fn build(stage: &mut Stage, uniforms: bool) -> Entity {
     });
     for (offset, count) in [(stretched(), 150), (mirrored(), 130)] {
         let parts = (mesh.clone(), material.clone());
-        spawn_offset(stage, &field(count, true), parts, offset, (uniforms, None));
+        spawn_offset(
+            stage,
+            &field_of(count, ScaleKind::NonUniform),
+            parts,
+            offset,
+            (uniforms, None),
+        );
     }
     let color = LinearRgba::rgb(0.9, 0.5, 0.1);
     let swollen = MeshMaterial3d(stage.add(Swollen { color }));

@@ -5,6 +5,7 @@ use crate::{
     changes::STEPS,
 };
 use bevy::prelude::Msaa;
+use bevy_gpu_culling::instance::ScaleKind;
 use std::fmt::Write as _;
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guide/compatibility.md");
@@ -46,6 +47,8 @@ const FEATURES: &[Feature] = &[
     ("Mesh", "vertex colors", |c| matches!(c.matter, Matter::VertexColors | Matter::TintedVertexColors)),
     ("Mesh", "two UV sets", |c| c.matter == Matter::TwoUvSets),
     ("Mesh", "without indices", |c| c.matter == Matter::NonIndexed),
+    ("Instance", "uniform scale", |c| c.scales() == ScaleKind::Uniform),
+    ("Instance", "non-uniform scale", |c| c.scales() == ScaleKind::NonUniform),
     ("Camera", "perspective (infinite, reverse z)", |c| c.eye == Eye::Perspective),
     ("Camera", "orthographic", |c| c.eye == Eye::Orthographic),
     ("Camera", "a custom projection, off-center", |c| c.eye == Eye::Custom),

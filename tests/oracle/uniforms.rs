@@ -2,16 +2,17 @@
 
 use crate::{
     build::{eye, moved, sun},
-    scene::{How, different_pixels, field},
+    scene::{How, different_pixels, field_of},
     stage,
 };
 use bevy::prelude::*;
+use bevy_gpu_culling::instance::ScaleKind;
 use bevy_gpu_culling::prelude::*;
 
 /// The uniforms of all instances would not fit, but only survivors need uniforms.
 #[test]
 fn room_for_uniforms_follows_the_survivors() {
-    let near = field(2000, true);
+    let near = field_of(2000, ScaleKind::NonUniform);
     // Outside the view.
     let far = (0..1_200_000).map(|i| InstanceTransform::from(Vec3::new(i as f32, 0.0, 500.0)));
     let set = InstanceSet::from_transforms(far.chain(near.iter())).unwrap();

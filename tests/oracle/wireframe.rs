@@ -2,13 +2,14 @@
 
 use crate::{
     build::{self, eye, members, moved},
-    scene::{How, Stage, different_pixels, field},
+    scene::{How, Stage, different_pixels, field_of},
 };
 use bevy::{
     pbr::wireframe::{Wireframe, WireframeColor, WireframePlugin},
     prelude::*,
     render::{renderer::RenderDevice, settings::WgpuFeatures},
 };
+use bevy_gpu_culling::instance::ScaleKind;
 use bevy_gpu_culling::prelude::*;
 
 fn wired(how: How) -> Stage {
@@ -27,7 +28,11 @@ fn can_draw_lines(stage: &Stage) -> bool {
 
 fn spawn(stage: &mut Stage, material: impl Component + Clone) -> Entity {
     let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
-    let set = stage.spawn_set(&field(250, true), (mesh, material), moved());
+    let set = stage.spawn_set(
+        &field_of(250, ScaleKind::NonUniform),
+        (mesh, material),
+        moved(),
+    );
     build::sun(stage);
     stage.camera(eye(), Msaa::Off);
     set

@@ -33,7 +33,11 @@ fn write(@builtin(global_invocation_id) id: vec3<u32>) {
     if (id.x < arrayLength(&given)) {
         let instance = unpack(given[id.x]);
         written[id.x] = pack(instance.position, instance.rotation);
-        scales[id.x] = given_scales[id.x];
+        // One number per instance, or three.
+        let floats = arrayLength(&given_scales) / arrayLength(&given);
+        for (var k = id.x * floats; k < (id.x + 1u) * floats; k += 1u) {
+            scales[k] = given_scales[k];
+        }
     }
 }
 ";
@@ -91,7 +95,11 @@ fn write(
             })
         };
         let given = input(bytemuck::cast_slice(set.packed()));
-        let given_scales = input(bytemuck::cast_slice(set.scales().unwrap_or(&ones)));
+        let scales = match set.scale_floats() {
+            [] => &ones,
+            scales => scales,
+        };
+        let given_scales = input(bytemuck::cast_slice(scales));
         let resources = [
             given.as_entire_binding(),
             given_scales.as_entire_binding(),

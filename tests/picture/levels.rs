@@ -2,7 +2,7 @@
 
 use crate::{
     eye, red,
-    scene::{How, SIZE, Stage, Stages, assert_same_picture, field},
+    scene::{How, SIZE, Stage, Stages, assert_same_picture, field, field_of},
 };
 use bevy::{
     diagnostic::{Diagnostic, DiagnosticsStore},
@@ -73,7 +73,7 @@ fn one_mesh(stage: &mut Stage) -> (Handle<Mesh>, InstanceLods) {
 /// The level of an instance, by the distance of its center and the height of the picture.
 fn level_of(instance: &Transform) -> usize {
     let pixels = SIZE.y as f32 / 2.0 / (FRAC_PI_4 / 2.0).tan();
-    let scale = instance.scale.x * place().scale.x;
+    let scale = instance.scale.max_element() * place().scale.x;
     let center = place().transform_point(instance.translation);
     let apart = center.distance(eye().translation);
     let seen = |error: &&f32| *error * scale * pixels / apart <= 1.0;
@@ -95,7 +95,7 @@ fn furnish(stage: &mut Stage) {
 
 #[test]
 fn instances_look_like_entities_with_the_mesh_of_their_level() {
-    let set = field(400, true);
+    let set = field_of(400, ScaleKind::NonUniform);
     let mut bevys = Stage::new(How::Entities);
     let meshes_of_entities = meshes(&mut bevys);
     let material = bevys.standard(red());

@@ -3,7 +3,7 @@
 
 use crate::{
     eye, moved, red,
-    scene::{How, SIZE, Stage, Stages, assert_same_picture, field},
+    scene::{How, SIZE, Stage, Stages, assert_same_picture, field, field_of},
 };
 use bevy::{
     camera::visibility::VisibilityRange,
@@ -307,7 +307,7 @@ fn a_range_fades_every_level() {
 #[test]
 fn what_has_no_distance_does_not_fade() {
     let stages = Stages::new(&Stage::new);
-    let set = field(300, true);
+    let set = field_of(300, ScaleKind::NonUniform);
     let picture = |errors: Option<[f32; 2]>, change: fn(&mut Stage, Entity)| {
         draw(&stages, How::Set(None), |stage| {
             let [full, coarser @ ..] = level_meshes(stage);

@@ -335,9 +335,20 @@ impl Stage {
 }
 
 use bevy::core_pipeline::tonemapping::Tonemapping;
+use bevy_gpu_culling::instance::ScaleKind;
 
 /// A field of instances around the origin, with rotations that 32 bits represent exactly.
 pub fn field(count: usize, scaled: bool) -> InstanceSet {
+    let kind = if scaled {
+        ScaleKind::Uniform
+    } else {
+        ScaleKind::One
+    };
+    field_of(count, kind)
+}
+
+/// Same as [`field`], with scales of this kind.
+pub fn field_of(count: usize, kind: ScaleKind) -> InstanceSet {
     let mut rng = ChaCha8Rng::seed_from_u64(count as u64);
     let mut random = |size: f32| rng.random_range(-size..=size);
     InstanceSet::from_transforms((0..count).map(|_| {
@@ -345,10 +356,10 @@ pub fn field(count: usize, scaled: bool) -> InstanceSet {
         Transform {
             translation: Vec3::new(random(9.0), random(4.0), random(9.0)),
             rotation,
-            scale: if scaled {
-                Vec3::splat(0.7 + random(0.5))
-            } else {
-                Vec3::ONE
+            scale: match kind {
+                ScaleKind::One => Vec3::ONE,
+                ScaleKind::Uniform => Vec3::splat(0.7 + random(0.5)),
+                ScaleKind::NonUniform => Vec3::from_array([(); 3].map(|()| 0.7 + random(0.5))),
             },
         }
     }))

@@ -188,7 +188,7 @@ impl<'a> LateInput<'a> {
         PlanRequest {
             regions: &self.set.regions,
             len: self.set.len,
-            has_scale: self.set.channels.scale,
+            scale: self.set.channels.scale,
             world_from_local: self.request.world_from_local,
             sphere: self.request.sphere,
             shapes: &self.shapes,

@@ -141,7 +141,7 @@ impl Planner {
             PlanRequest {
                 regions: &set.regions,
                 len: set.len,
-                has_scale: set.channels.scale,
+                scale: set.channels.scale,
                 world_from_local: request.world_from_local,
                 sphere: request.sphere,
                 shapes: &shapes[first_shape..end.1],

@@ -6,7 +6,7 @@ fn request<'a>(regions: &'a [Region], len: u32, views: &'a [ViewPlanes]) -> Plan
     PlanRequest {
         regions,
         len,
-        has_scale: false,
+        scale: ScaleKind::One,
         world_from_local: Affine3A::IDENTITY,
         sphere: BoundingSphere {
             center: Vec3::ZERO,

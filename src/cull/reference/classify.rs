@@ -24,14 +24,22 @@ const WORD_STEPS: f32 = 127.0;
 /// Mean reach of the words, in steps, from which their bounds are not worth reading.
 const LOOSE: u32 = 100;
 
-/// The bounds of a block's instances; `scales` is empty without the channel.
+/// The bounds of a block's instances; `scales` has one number or three per instance, or nothing.
 #[must_use]
 pub fn bound(instances: &[PackedInstance], scales: &[f32]) -> Bound {
-    let scale = |at: usize| scales.get(at).copied().unwrap_or(1.0);
+    let floats = scales.len() / instances.len().max(1);
+    // NaN for a scale that is not allowed.
+    let scale = |at: usize| {
+        let scale = &scales[at * floats..][..floats];
+        if scale.iter().all(|scale| scale.is_finite() && *scale >= 0.0) {
+            scale.iter().copied().reduce(f32::max).unwrap_or(1.0)
+        } else {
+            f32::NAN
+        }
+    };
     // An instance that is not finite or has a negative scale is never visible and does not count.
     let may_be_seen = |(at, instance): &(usize, &PackedInstance)| {
-        let scale = scale(*at);
-        instance.position().is_finite() && scale.is_finite() && scale >= 0.0
+        instance.position().is_finite() && !scale(*at).is_nan()
     };
     let seen: Vec<_> = instances.iter().enumerate().filter(may_be_seen).collect();
     let whole = seen.len() == instances.len();
@@ -258,11 +266,12 @@ mod tests {
         plan::{DrawShape, Plan, PlanLimits, PlanRequest},
         reference::{is_visible, load_sphere},
     };
+    use crate::instance::ScaleKind;
     use glam::{Affine3A, Mat4, Quat, Vec4};
     use proptest::prelude::*;
 
     /// The chunk of a single block.
-    fn chunk_of(len: u32, sphere: BoundingSphere, world: Affine3A, scaled: bool) -> Chunk {
+    fn chunk_of(len: u32, sphere: BoundingSphere, world: Affine3A, scale: ScaleKind) -> Chunk {
         let region = [Region {
             page: 0,
             first: 0,
@@ -271,7 +280,7 @@ mod tests {
         let request = PlanRequest {
             regions: &region,
             len,
-            has_scale: scaled,
+            scale,
             world_from_local: world,
             sphere,
             more: &[],
@@ -347,7 +356,7 @@ mod tests {
                 .collect();
             let sphere = BoundingSphere { center: center.into(), radius };
             let world = Affine3A::from_scale_rotation_translation(Vec3::splat(stretch), Quat::from_rotation_x(turn), Vec3::X);
-            let chunk = chunk_of(instances.len() as u32, sphere, world, true);
+            let chunk = chunk_of(instances.len() as u32, sphere, world, ScaleKind::Uniform);
             let clip = Mat4::perspective_infinite_reverse_rh(1.0, 1.3, 0.1) * Mat4::look_at_rh(Vec3::ZERO, Vec3::ONE, Vec3::Y);
             let mut view = CullView::from_clip_from_world(&clip);
             if let Some(range) = range {
@@ -379,7 +388,7 @@ mod tests {
             center: Vec3::ZERO,
             radius: 1.0,
         };
-        let chunk = chunk_of(2, sphere, Affine3A::IDENTITY, true);
+        let chunk = chunk_of(2, sphere, Affine3A::IDENTITY, ScaleKind::Uniform);
         let unscaled = bound(&[PackedInstance::default(); 2], &[f32::NAN, f32::INFINITY]);
         for bound in [bound(&[nowhere; 2], &[]), unscaled] {
             for view in [
@@ -403,7 +412,7 @@ mod tests {
                 center: Vec3::ZERO,
                 radius,
             };
-            let chunk = chunk_of(3, sphere, Affine3A::IDENTITY, true);
+            let chunk = chunk_of(3, sphere, Affine3A::IDENTITY, ScaleKind::Uniform);
             let some = [1.0, -1.0, 2.0];
             let none = [-1.0; 3];
             let seen = |scales: &[f32], i| {
@@ -434,7 +443,7 @@ mod tests {
                 radius: 1.0,
             },
             Affine3A::IDENTITY,
-            false,
+            ScaleKind::One,
         );
         let everything = CullView::EVERYTHING.planes_in(&Affine3A::IDENTITY);
         assert_eq!(state(&chunk, &everything, &bound), BoundState::Partial);

@@ -1,7 +1,10 @@
 //! Twin of `shaders/cull/far_first.wgsl`.
 
 use crate::{
-    cull::layout::{CHUNK_HAS_SCALE, CHUNK_OFF_CENTER, DrawCommand, FarFirstJob, head},
+    cull::{
+        layout::{CHUNK_NON_UNIFORM_SCALE, CHUNK_OFF_CENTER, DrawCommand, FarFirstJob, head},
+        reference::vote::load_scale,
+    },
     instance::PackedInstance,
 };
 use glam::{IVec4, Vec3};
@@ -74,12 +77,14 @@ pub fn depth_key(job: &FarFirstJob, instances: &[PackedInstance], scales: &[f32]
     let instance = &instances[id as usize];
     let mut center = instance.position();
     if job.flags & CHUNK_OFF_CENTER != 0 {
-        let scale = match job.flags & CHUNK_HAS_SCALE {
-            0 => 1.0,
-            _ => scales[id as usize].clamp(-MOST_SCALE, MOST_SCALE),
+        let most = Vec3::splat(MOST_SCALE);
+        let scale = head(load_scale(job.flags, scales, id as usize).clamp(-most, most));
+        let rotation = instance.rotation.to_bits();
+        center += if job.flags & CHUNK_NON_UNIFORM_SCALE == 0 {
+            head(turn(rotation, job.center)) * scale
+        } else {
+            head(turn(rotation, head(job.center * scale)))
         };
-        let offset = head(turn(instance.rotation.to_bits(), job.center));
-        center += offset * head(Vec3::splat(scale));
     }
     let depth = depth_of(center, job.axis);
     let bits = if depth == 0.0 { 0 } else { depth.to_bits() };

@@ -6,12 +6,15 @@ pub use items::{count_votes, items_of, row_of_source, vote_item};
 
 use crate::{
     cull::{
-        layout::{CHUNK_HAS_SCALE, Chunk, DrawCommand, ViewPlanes},
+        layout::{Chunk, DrawCommand, ViewPlanes},
         meshlets::layout::{
             CELL_TILE, CELL_WORDS, GpuMeshlet, ITEM_MESHLETS, MESHLET_TILE, MeshletResult,
             MeshletRow, MeshletSizes, MeshletSpan, MeshletTotals,
         },
-        reference::{Placed, is_visible, least_distance, vote::rotate},
+        reference::{
+            Placed, is_visible, least_distance,
+            vote::{load_scale, rotate},
+        },
     },
     instance::PackedInstance,
     meshlet::NormalCone,
@@ -34,8 +37,8 @@ pub enum MeshletVote {
 pub struct Survivor {
     /// Position.
     pub position: Vec3,
-    /// Scale.
-    pub scale: f32,
+    /// Scale along the axes of the mesh.
+    pub scale: Vec3,
     /// Rotation, as the shader decodes it.
     pub rotation: Vec4,
 }
@@ -51,11 +54,7 @@ pub fn load_survivor(
     let instance = &instances[id as usize];
     Survivor {
         position: instance.position(),
-        scale: if chunk_flags & CHUNK_HAS_SCALE != 0 {
-            scales[id as usize]
-        } else {
-            1.0
-        },
+        scale: load_scale(chunk_flags, scales, id as usize),
         rotation: instance.rotation().into(),
     }
 }
@@ -64,11 +63,22 @@ pub fn load_survivor(
 #[must_use]
 pub fn place_sphere(survivor: &Survivor, sphere: Vec4) -> Vec4 {
     let center = rotate(survivor.rotation, sphere.xyz() * survivor.scale) + survivor.position;
-    center.extend(sphere.w * survivor.scale)
+    center.extend(sphere.w * survivor.scale.max_element())
 }
 
-/// Distance of the eye behind all triangles of a cone, in the units of `eye`, which has length one.
-/// Above 0, the eye sees only backs.
+/// The eye in the survivor's mesh, where cones are as they were built: an affine transform keeps
+/// which side of a triangle the eye is on. Times the smallest scale, so that nothing is divided by
+/// a small number. Not a number if the survivor is flat.
+#[must_use]
+pub fn eye_in_mesh(survivor: &Survivor, eye: Vec4) -> Vec4 {
+    let q = survivor.rotation;
+    let inverse = (-q.xyz()).extend(q.w);
+    let least = survivor.scale.min_element();
+    let turned = rotate(inverse, eye.xyz() - eye.w * survivor.position);
+    (turned * (least / survivor.scale)).extend(eye.w * least)
+}
+
+/// Distance of the eye behind all triangles of a cone, in the units of `eye`. Above 0, the eye sees only backs.
 #[must_use]
 pub fn distance_behind(eye: Vec4, axis: Vec3, cutoff: f32, sphere: Vec4) -> f32 {
     if cutoff >= 1.0 {
@@ -95,10 +105,10 @@ pub fn vote_meshlet(
 ) -> MeshletVote {
     let cone = NormalCone::from_bits(meshlet.cone);
     let sphere = place_sphere(survivor, meshlet.sphere);
-    let axis = rotate(survivor.rotation, cone.axis());
+    let eye = eye_in_mesh(survivor, eye);
     if !is_visible(chunk, row, placed(sphere)) {
         MeshletVote::Outside
-    } else if distance_behind(eye, axis, cone.cutoff(), sphere) > 0.0 {
+    } else if distance_behind(eye, cone.axis(), cone.cutoff(), meshlet.sphere) > 0.0 {
         MeshletVote::FacesAway
     } else {
         MeshletVote::Visible
@@ -115,9 +125,9 @@ pub fn nearest_border(
 ) -> f32 {
     let cone = NormalCone::from_bits(meshlet.cone);
     let sphere = place_sphere(survivor, meshlet.sphere);
-    let axis = rotate(survivor.rotation, cone.axis());
+    let eye = eye_in_mesh(survivor, eye);
     let view = least_distance(chunk, row, placed(sphere));
-    let behind = distance_behind(eye, axis, cone.cutoff(), sphere);
+    let behind = distance_behind(eye, cone.axis(), cone.cutoff(), meshlet.sphere);
     if view.is_nan() || behind.is_nan() {
         return f32::NAN;
     }

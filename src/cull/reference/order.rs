@@ -134,7 +134,7 @@ mod tests {
             plan::{Plan, PlanLimits, PlanRequest},
             reference::bound,
         },
-        instance::PackedInstance,
+        instance::{PackedInstance, ScaleKind},
     };
     use glam::{Affine3A, Mat4, Quat};
     use proptest::prelude::*;
@@ -217,7 +217,7 @@ mod tests {
                 &[PlanRequest {
                     regions: &regions,
                     len,
-                    has_scale: false,
+                    scale: ScaleKind::One,
                     world_from_local: world,
                     sphere: BoundingSphere { center: Vec3::ZERO, radius: 0.1 },
                     more: &[],

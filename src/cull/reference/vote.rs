@@ -4,7 +4,8 @@
 use crate::{
     cull::layout::{
         BAND_BY_DISTANCE, BAND_BY_SIZE, BAND_OF_CENTERS, BAND_OF_ORIGINS, BLOCK, BLOCK_WORDS,
-        Batch, CHUNK_HAS_SCALE, CHUNK_OFF_CENTER, Chunk, ChunkView, DistanceBand, ViewPlanes,
+        Batch, CHUNK_HAS_SCALE, CHUNK_NON_UNIFORM_SCALE, CHUNK_OFF_CENTER, Chunk, ChunkView,
+        DistanceBand, ViewPlanes,
     },
     instance::PackedInstance,
 };
@@ -27,11 +28,7 @@ pub struct Placed {
 #[must_use]
 pub fn load_sphere(chunk: &Chunk, instances: &[PackedInstance], scales: &[f32], i: u32) -> Placed {
     let at = (chunk.first_instance + i) as usize;
-    let scale = if chunk.flags & CHUNK_HAS_SCALE != 0 {
-        scales[at]
-    } else {
-        1.0
-    };
+    let scale = load_scale(chunk.flags, scales, at);
     let origin = instances[at].position();
     let mut center = origin;
     if chunk.flags & CHUNK_OFF_CENTER != 0 {
@@ -40,14 +37,26 @@ pub fn load_sphere(chunk: &Chunk, instances: &[PackedInstance], scales: &[f32], 
             chunk.sphere.truncate() * scale,
         );
     }
-    let radius = chunk.sphere.w * scale;
+    let radius = chunk.sphere.w * scale.max_element();
     // Check the scale, not the radius: a point has a radius of 0 at every scale.
-    let sphere = center.extend(if scale >= 0.0 && radius < 3e38 {
+    let is_allowed = scale.cmpge(Vec3::ZERO).all();
+    let sphere = center.extend(if is_allowed && radius < 3e38 {
         radius
     } else {
         HIDDEN_RADIUS
     });
     Placed { sphere, origin }
+}
+
+/// The scale of the instance at `at`; `scales` has one number or three per instance, or nothing.
+pub(super) fn load_scale(chunk_flags: u32, scales: &[f32], at: usize) -> Vec3 {
+    if chunk_flags & CHUNK_HAS_SCALE == 0 {
+        Vec3::ONE
+    } else if chunk_flags & CHUNK_NON_UNIFORM_SCALE == 0 {
+        Vec3::splat(scales[at])
+    } else {
+        Vec3::from_slice(&scales[at * 3..])
+    }
 }
 
 pub(super) fn rotate(q: Vec4, v: Vec3) -> Vec3 {

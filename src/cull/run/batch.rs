@@ -314,7 +314,7 @@ impl GpuBatch {
                 &mut words,
             );
             first_words = reference::order(batch, &plan.chunks, &plan.chunk_views, |instances| {
-                let scales = cpu.scales.get(instances.clone()).unwrap_or_default();
+                let scales = cpu.scales_of(instances.clone());
                 reference::bound(&cpu.instances[instances], scales)
             });
         }

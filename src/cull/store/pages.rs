@@ -14,8 +14,9 @@ use crate::{
         gpu::{guard::guarded, limits::binding_limit, version::Version},
         layout::{BLOCK, Bound},
     },
-    instance::PackedInstance,
+    instance::{PackedInstance, ScaleKind},
 };
+use core::ops::Range;
 use expected::Expected;
 use free::FreeBlocks;
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, Device};
@@ -28,12 +29,21 @@ const SHARED_PAGE: u32 = 1 << 20;
 /// The sets that may lie in a page.
 #[derive(Clone, Copy, PartialEq)]
 enum Tenants {
-    /// Small sets of any kind.
-    Small,
+    /// Small sets of any kind; but sets with a scale per axis have their own pages.
+    Small { non_uniform: bool },
     /// Large sets with these channels: no set pays for a channel that only its neighbor has.
     Large(Channels),
     /// The set that the page was made for.
     One,
+}
+
+impl Tenants {
+    /// The pages of small sets with these channels.
+    fn small(channels: Channels) -> Self {
+        Self::Small {
+            non_uniform: channels.scale == ScaleKind::NonUniform,
+        }
+    }
 }
 
 /// A buffer of instances, and buffers of their optional channels.
@@ -57,6 +67,17 @@ pub(crate) struct Page {
 pub(crate) struct PageCopy {
     pub instances: Vec<PackedInstance>,
     pub scales: Vec<f32>,
+    /// Numbers per scale.
+    scale_floats: usize,
+}
+
+impl PageCopy {
+    /// The numbers of the scales of these instances; none in a page without scales.
+    pub fn scales_of(&self, instances: Range<usize>) -> &[f32] {
+        let floats = self.scale_floats;
+        let range = instances.start * floats..instances.end * floats;
+        self.scales.get(range).unwrap_or_default()
+    }
 }
 
 /// All pages of a culler.
@@ -118,7 +139,7 @@ impl Pages {
     /// Replaces the list of large sets that get room next, in this order.
     pub fn expect_sets(&mut self, sets: impl IntoIterator<Item = (SetId, u32, Channels)>) {
         let is_large = |(_, len, channels): &(SetId, u32, Channels)| {
-            self.tenants(*len, Room::of(*channels), *channels) != Tenants::Small
+            self.tenants(*len, Room::of(*channels), *channels) != Tenants::small(*channels)
         };
         let large = sets.into_iter().filter(is_large);
         self.expected = Expected::new(large, self.page_limit / BLOCK);
@@ -181,7 +202,7 @@ impl Pages {
         if room.is_private {
             Tenants::One
         } else if len <= self.most_together(room) && blocks <= SMALL_SET / BLOCK {
-            Tenants::Small
+            Tenants::small(channels)
         } else {
             Tenants::Large(channels)
         }
@@ -214,7 +235,7 @@ impl Pages {
     ) -> Result<(usize, u32), CullError> {
         let limit = self.page_limit / BLOCK;
         let page_blocks = match tenants {
-            Tenants::Small => (SHARED_PAGE / BLOCK).min(limit).max(blocks),
+            Tenants::Small { .. } => (SHARED_PAGE / BLOCK).min(limit).max(blocks),
             Tenants::Large(channels) => self.expected.page_blocks(blocks, channels, limit),
             Tenants::One => blocks,
         };
@@ -303,20 +324,23 @@ impl Pages {
             let Some(Some(page)) = self.slots.get_mut(region.page) else {
                 continue;
             };
-            for (wanted, buffer, label) in [
-                (channels.scale, &mut page.scales, "gpu_culling scales"),
-                (channels.tag, &mut page.tags, "gpu_culling tags"),
+            let floats = channels.scale.floats();
+            let tag_size = if channels.tag { 4 } else { 0 };
+            for (stride, buffer, label) in [
+                (4 * floats, &mut page.scales, "gpu_culling scales"),
+                (tag_size, &mut page.tags, "gpu_culling tags"),
             ] {
-                if wanted && buffer.is_none() {
-                    *buffer = Some(channel_buffer(device, label, page.capacity, 4)?);
+                if stride > 0 && buffer.is_none() {
+                    *buffer = Some(channel_buffer(device, label, page.capacity, stride)?);
                     page.is_proven = false;
                     self.version.bump();
                 }
             }
-            if channels.scale
+            if floats > 0
                 && let Some(cpu) = &mut page.cpu
             {
-                cpu.scales.resize(page.capacity as usize, 1.0);
+                cpu.scale_floats = floats;
+                cpu.scales.resize(page.capacity as usize * floats, 1.0);
             }
         }
         Ok(())

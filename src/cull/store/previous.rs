@@ -16,9 +16,9 @@ use wgpu::{Buffer, BufferDescriptor, BufferUsages, CommandEncoder, Device};
 /// Largest staging buffer, in bytes. Larger copies are made in turns.
 const STAGING: u64 = 16 << 20;
 
-/// Size of an instance and of its scale, in bytes.
+/// Size of an instance and of one number of its scale, in bytes.
 const INSTANCE: u64 = 16;
-const SCALE: u64 = 4;
+const SCALE_NUMBER: u64 = 4;
 
 /// A copy that is not recorded yet.
 pub(super) struct PendingCopy {
@@ -66,10 +66,13 @@ impl Previous {
                 };
                 self.moves
                     .push(copy(&from_page.instances, &to_page.instances, INSTANCE));
-                if old.channels.scale
+                // A set whose scales change their kind has no motion of scales in this frame.
+                let floats = old.channels.scale.floats();
+                if old.channels.scale == new.channels.scale
                     && let (Some(from), Some(to)) = (&from_page.scales, &to_page.scales)
                 {
-                    self.moves.push(copy(from, to, SCALE));
+                    let stride = SCALE_NUMBER * floats as u64;
+                    self.moves.push(copy(from, to, stride));
                 }
             }
         }
@@ -151,9 +154,9 @@ pub(super) fn copies<'a>(
         let page = pages.page(region.page);
         let instances = page.map(|page| (&page.instances, INSTANCE));
         let scales = page
-            .filter(|_| set.channels.scale)
             .and_then(|page| page.scales.as_ref())
-            .map(|scales| (scales, SCALE));
+            .map(|scales| (scales, SCALE_NUMBER * set.channels.scale.floats() as u64))
+            .filter(|(_, stride)| *stride > 0);
         let behind = u64::from(region.capacity);
         instances
             .into_iter()

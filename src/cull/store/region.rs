@@ -1,5 +1,6 @@
 //! Sets in pages: names, channels, regions.
 
+use crate::instance::ScaleKind;
 use core::ops::Range;
 
 /// Name of a set of instances. The caller chooses it.
@@ -9,8 +10,8 @@ pub struct SetId(pub u64);
 /// Optional channels of a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Channels {
-    /// A uniform scale per instance.
-    pub scale: bool,
+    /// A scale per instance, of one number or of one per axis.
+    pub scale: ScaleKind,
     /// A tag per instance.
     pub tag: bool,
     /// The previous frame's data per instance, for motion vectors; takes twice the room. In each

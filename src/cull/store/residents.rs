@@ -1,7 +1,10 @@
 //! The sets that are on the GPU, and the versions that tell whether any changed.
 
 use super::region::{Channels, Region, Room, SetId};
-use crate::{cull::gpu::version::Version, instance::InstanceSet};
+use crate::{
+    cull::gpu::version::Version,
+    instance::{InstanceSet, ScaleKind},
+};
 use hashbrown::HashMap;
 
 /// A set that is resident.
@@ -38,6 +41,13 @@ impl Set {
         let capacities = self.regions.iter().map(|region| region.capacity);
         // Instances up to `u32::MAX` take whole blocks, and so 2^32 places.
         capacities.fold(0, u32::saturating_add)
+    }
+
+    /// Whether its regions have a place for these channels. A set that the GPU writes has other
+    /// room than an uploaded set, and scales per axis lie in pages of their own.
+    pub fn can_have(&self, room: Room, channels: Channels) -> bool {
+        let is_per_axis = |channels: Channels| channels.scale == ScaleKind::NonUniform;
+        self.room == room && is_per_axis(self.channels) == is_per_axis(channels)
     }
 
     /// Capacity for a set of `len` instances that outgrew its regions: half as much again, limited

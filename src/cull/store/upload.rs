@@ -36,7 +36,8 @@ impl InstanceStore {
         Ok(())
     }
 
-    /// Writes uniform scales from `first` on.
+    /// Writes scales from instance `first` on: [`ScaleKind::floats`](crate::instance::ScaleKind)
+    /// numbers per instance. Nothing is written to a set without scales.
     ///
     /// # Errors
     /// Same as [`Self::upload`].
@@ -47,10 +48,15 @@ impl InstanceStore {
         first: usize,
         data: &[f32],
     ) -> Result<(), CullError> {
-        let set = checked(&self.sets, id, first, data.len())?;
+        let set = self.sets.get(id).ok_or(CullError::UnknownSet(id.0))?;
+        let kind = set.channels.scale;
+        let Some(len) = data.len().checked_div(kind.floats()) else {
+            return Ok(());
+        };
+        let set = checked(&self.sets, id, first, len)?;
         self.pages.prove(queue, &set.regions)?;
-        self.pages.write_scales(queue, &set.regions, first, data);
-        self.stale.push((id, first..first + data.len()));
+        (self.pages).write_scales(queue, &set.regions, first, (kind, data));
+        self.stale.push((id, first..first + len));
         self.uploaded += size_of_val(data) as u64;
         Ok(())
     }
@@ -102,7 +108,7 @@ impl InstanceStore {
                         first_block,
                         block_count: (region.first + to - before).div_ceil(BLOCK) - first_block,
                         end: region.first + used,
-                        has_scale: u32::from(set.channels.scale),
+                        scale_floats: set.channels.scale.floats() as u32,
                     });
                 }
                 before += used;

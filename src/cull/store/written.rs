@@ -14,7 +14,7 @@ use crate::{
         gpu::{Gpu, readback::read_buffer},
         layout::{BLOCK, Bound, BoundJob},
     },
-    instance::{PackedInstance, PackedQuat},
+    instance::{PackedInstance, PackedQuat, ScaleKind},
 };
 use core::ops::Range;
 use wgpu::{CommandEncoder, Queue};
@@ -131,7 +131,8 @@ impl InstanceStore {
             first = first.wrapping_add(region.capacity);
             Some(WrittenRegion {
                 instances: page.instances.clone(),
-                scales: page.scales.clone().filter(|_| set.channels.scale),
+                scales: (page.scales.clone()).filter(|_| set.channels.scale != ScaleKind::One),
+                scale_floats: set.channels.scale.floats() as u32,
                 tags: page.tags.clone().filter(|_| set.channels.tag),
                 first: at,
                 capacity: region.capacity.min(written.capacity - at),
@@ -174,7 +175,7 @@ impl InstanceStore {
         queue: &Queue,
         id: SetId,
         first: usize,
-        (instances, scales): (&[PackedInstance], Option<&[f32]>),
+        (instances, scales): (&[PackedInstance], (ScaleKind, &[f32])),
     ) -> Result<(), CullError> {
         let set = checked(&self.sets, id, first, instances.len())?;
         if set.channels.previous {
@@ -303,7 +304,8 @@ impl InstanceStore {
         }
     }
 
-    /// Reads the active instances of a set and their scales (empty without the channel), and waits
+    /// Reads the active instances of a set and their scales ([`ScaleKind::floats`] numbers each), and
+    /// waits
     /// for them: for tests and verification.
     ///
     /// # Errors
@@ -323,8 +325,10 @@ impl InstanceStore {
             let read: Vec<PackedInstance> =
                 read_buffer(gpu, &page.instances, offset * 16, part.len())?;
             instances.extend(read);
-            if let Some(buffer) = page.scales.as_ref().filter(|_| set.channels.scale) {
-                let read: Vec<f32> = read_buffer(gpu, buffer, offset * 4, part.len())?;
+            let floats = set.channels.scale.floats();
+            if let Some(buffer) = page.scales.as_ref().filter(|_| floats > 0) {
+                let at = offset * 4 * floats as u64;
+                let read: Vec<f32> = read_buffer(gpu, buffer, at, part.len() * floats)?;
                 scales.extend(read);
             }
         }
@@ -358,7 +362,7 @@ fn bound_jobs(set: &Set) -> Vec<(usize, BoundJob)> {
                 first_block: at as u32 / BLOCK,
                 block_count: (part.len() as u32).div_ceil(BLOCK),
                 end: at as u32 + part.len() as u32,
-                has_scale: u32::from(set.channels.scale),
+                scale_floats: set.channels.scale.floats() as u32,
             };
             (region.page, job)
         })

@@ -43,8 +43,10 @@ pub struct WrittenSize {
 pub struct WrittenRegion {
     /// The instances, 16 bytes each.
     pub instances: Buffer,
-    /// Scales, if the set has them.
+    /// Scales, if the set has them: [`scale_floats`](Self::scale_floats) `f32`s each.
     pub scales: Option<Buffer>,
+    /// Numbers per scale: 1, or 3 for a scale per axis of the mesh; 0 without scales.
+    pub scale_floats: u32,
     /// Tags, if the set has them.
     pub tags: Option<Buffer>,
     /// Index of the first instance in the set.
@@ -60,10 +62,12 @@ impl WrittenRegion {
         self.binding(&self.instances, 16)
     }
 
-    /// The scales, for a bind group: 4 bytes each.
+    /// The scales, for a bind group: 4 bytes each, or 12 (`array<f32>` in WGSL) for a scale per
+    /// axis of the mesh.
     #[must_use]
     pub fn scales_binding(&self) -> Option<BindingResource<'_>> {
-        self.scales.as_ref().map(|buffer| self.binding(buffer, 4))
+        let stride = 4 * u64::from(self.scale_floats);
+        (self.scales.as_ref()).map(|buffer| self.binding(buffer, stride))
     }
 
     /// The tags, for a bind group: 4 bytes each.

@@ -9,7 +9,7 @@ use crate::{
         plan::{Plan, PlanLimits, PlanRequest},
         store::page_limit,
     },
-    instance::PackedInstance,
+    instance::{PackedInstance, ScaleKind},
 };
 use glam::{Affine3A, Quat, Vec3};
 use std::time::{Duration, Instant};
@@ -168,7 +168,7 @@ fn plan(limits: &wgpu::Limits, count: u32) -> Plan {
             capacity: count.next_multiple_of(BLOCK),
         }],
         len: count,
-        has_scale: false,
+        scale: ScaleKind::One,
         world_from_local: Affine3A::IDENTITY,
         sphere: BoundingSphere {
             center: Vec3::ZERO,

@@ -2,21 +2,25 @@
 
 use super::*;
 use crate::instance::{
-    GpuWritten, InstanceError, PackedQuat,
+    GpuWritten, InstanceError, PackedQuat, ScaleKind,
     test_sets::{at, line},
 };
 use glam::{Quat, Vec3};
 use proptest::prelude::*;
 
 /// A set of `len` instances with these channels; no two instances are equal.
-fn set(len: usize, scales: bool, tags: bool, previous: bool) -> InstanceSet {
+fn set(len: usize, scales: ScaleKind, tags: bool, previous: bool) -> InstanceSet {
     let turned = |i: usize| at(i as f32 * 0.3 - 7.0).with_rotation(Quat::from_rotation_y(i as f32));
     let mut set = InstanceSet::from_transforms((0..len).map(turned)).unwrap();
-    if scales {
-        set = set
-            .with_scales((0..len).map(|i| i as f32 * 0.1).collect())
-            .unwrap();
-    }
+    let scale = |i: usize| i as f32 * 0.1;
+    set = match scales {
+        ScaleKind::One => set,
+        ScaleKind::Uniform => set.with_scales((0..len).map(scale).collect()).unwrap(),
+        ScaleKind::NonUniform => {
+            let scales = (0..len).map(|i| Vec3::new(scale(i), 1.0, 0.5));
+            set.with_non_uniform_scales(scales.collect()).unwrap()
+        }
+    };
     if tags {
         set = set
             .with_tags((0..len as u32).map(|i| !i).collect())
@@ -25,16 +29,16 @@ fn set(len: usize, scales: bool, tags: bool, previous: bool) -> InstanceSet {
     set.keep_previous(previous)
 }
 
-fn shapes() -> impl Iterator<Item = (bool, bool, bool)> {
-    (0..8).map(|bits| (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0))
+fn shapes() -> impl Iterator<Item = (ScaleKind, bool, bool)> {
+    let kinds = [ScaleKind::One, ScaleKind::Uniform, ScaleKind::NonUniform];
+    (0..12).map(move |i| (kinds[i / 4], i & 1 != 0, i & 2 != 0))
 }
 
 /// Panics unless both sets have the same data, bit by bit.
 fn assert_same(a: &InstanceSet, b: &InstanceSet) {
     let bits = |set: &InstanceSet| {
-        let scales = set
-            .scales()
-            .map(|scales| bytemuck::cast_slice::<_, u32>(scales).to_vec());
+        let scales = bytemuck::cast_slice::<_, u32>(set.scale_floats()).to_vec();
+        let scales = (set.scale_kind(), scales);
         let packed = bytemuck::cast_slice::<_, u32>(set.packed()).to_vec();
         (packed, scales, set.tags().map(<[u32]>::to_vec))
     };
@@ -62,7 +66,7 @@ fn every_set_comes_back_bit_by_bit() {
         for (scales, tags, previous) in shapes() {
             let set = set(len, scales, tags, previous);
             let bytes = set.to_bytes().unwrap();
-            let stride = 16 + 4 * usize::from(scales) + 4 * usize::from(tags);
+            let stride = 16 + 4 * scales.floats() + 4 * usize::from(tags);
             assert_eq!(bytes.len(), 32 + len * stride);
             let again = InstanceSet::from_bytes(&bytes).unwrap();
             assert_same(&again, &set);
@@ -91,7 +95,7 @@ fn odd_values_and_many_instances_come_back() {
     let odd = odd.map(|x| PackedInstance::new(Vec3::new(x, -x, 1.0), Quat::from_rotation_x(x)));
     let odd = InstanceSet::from_packed(odd.to_vec()).unwrap();
     let odd = odd.with_scales(vec![0.0, -0.0, f32::MAX, 1e-40]).unwrap();
-    let many = set(200_000, true, true, false);
+    let many = set(200_000, ScaleKind::NonUniform, true, false);
     for set in [odd, many] {
         let again = InstanceSet::from_bytes(&set.to_bytes().unwrap()).unwrap();
         assert_same(&again, &set);
@@ -128,7 +132,7 @@ fn the_bytes_are_of_version_1() {
 
 #[test]
 fn a_damaged_file_is_an_error_wherever_it_is_damaged() {
-    let good = set(9, true, true, true).to_bytes().unwrap();
+    let good = set(9, ScaleKind::Uniform, true, true).to_bytes().unwrap();
     for at in 0..good.len() {
         let mut bad = good.clone();
         bad[at] ^= 0x10;
@@ -169,7 +173,7 @@ fn a_damaged_file_is_an_error_wherever_it_is_damaged() {
 /// Whole files that another tool wrote.
 #[test]
 fn impossible_content_is_named() {
-    let good = set(9, true, true, false).to_bytes().unwrap();
+    let good = set(9, ScaleKind::Uniform, true, false).to_bytes().unwrap();
     let changed = |at: usize, word: [u8; 4]| {
         let mut payload = good[HEAD..].to_vec();
         payload[at..at + 4].copy_from_slice(&word);
@@ -186,8 +190,12 @@ fn impossible_content_is_named() {
     assert_eq!(changed(0, [10, 0, 0, 0]), length(size + 24));
     assert_eq!(changed(0, [255; 4]), length(32 + u64::from(u32::MAX) * 24));
     assert_eq!(changed(4, [2, 0, 0, 0]), length(size - 9 * 4));
-    let unknown = InstanceFileError::UnknownParts { flags: 0x8000_0010 };
-    assert_eq!(changed(4, [0x13, 0, 0, 0x80]), Some(unknown));
+    let unknown = InstanceFileError::UnknownParts { flags: 0x8000_0020 };
+    assert_eq!(changed(4, [0x23, 0, 0, 0x80]), Some(unknown));
+    // A scale per axis, of a file without scales and of one that has one scale per instance.
+    let unknown = InstanceFileError::UnknownParts { flags: 0x10 };
+    assert_eq!(changed(4, [0x12, 0, 0, 0]), Some(unknown));
+    assert_eq!(changed(4, [0x13, 0, 0, 0]), length(size + 9 * 8));
     for size in 0..8 {
         let found = error(&sealed(&good[HEAD..HEAD + size]));
         let (found_size, expected) = ((HEAD + size) as u64, 32);
@@ -286,7 +294,7 @@ proptest! {
     /// Whatever the bytes are, nothing panics, and what is read is a set like any other.
     #[test]
     fn no_file_panics(
-        shape in 0usize..8,
+        shape in 0usize..12,
         len in 0usize..40,
         changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 0..6),
         cut in any::<usize>(),
@@ -306,7 +314,7 @@ proptest! {
             bytes = sealed(&bytes[HEAD..]);
         }
         if let Ok(read) = InstanceSet::from_bytes(&bytes) {
-            prop_assert!(read.scales().is_none_or(|scales| scales.len() == read.len()));
+            prop_assert!(read.scale_floats().len() == read.len() * read.scale_kind().floats());
             prop_assert!(read.tags().is_none_or(|tags| tags.len() == read.len()));
             let again = InstanceSet::from_transforms(read.iter()).unwrap();
             prop_assert_eq!(again.len(), read.len());

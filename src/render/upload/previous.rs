@@ -52,7 +52,9 @@ pub(super) fn upload_with_previous(
         known.moved = instances.iter().chain(&scales).cloned().collect();
         for range in without_motion {
             let first = range.start;
-            let scales = set.scales().map(|scales| &scales[range.clone()]);
+            let kind = set.scale_kind();
+            let numbers = range.start * kind.floats()..range.end * kind.floats();
+            let scales = (kind, &set.scale_floats()[numbers]);
             let data = (&set.packed()[range], scales);
             target
                 .culler

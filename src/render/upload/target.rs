@@ -53,12 +53,11 @@ impl UploadTarget<'_> {
         set: &InstanceSet,
         range: Range<usize>,
     ) -> Result<(), CullError> {
-        let Some(scales) = set.scales() else {
-            return Ok(());
-        };
+        let floats = set.scale_kind().floats();
+        let numbers = &set.scale_floats()[range.start * floats..range.end * floats];
         self.culler
             .store_mut()
-            .upload_scales(self.gpu.queue, known.id, range.start, &scales[range])
+            .upload_scales(self.gpu.queue, known.id, range.start, numbers)
     }
 
     /// Uploads a range of tags, if the set has them.
@@ -91,7 +90,7 @@ impl UploadTarget<'_> {
 /// The channels of a set that is uploaded.
 pub(super) fn channels(set: &InstanceSet) -> Channels {
     Channels {
-        scale: set.has_scales(),
+        scale: set.scale_kind(),
         tag: set.has_tags(),
         previous: set.keeps_previous(),
     }
@@ -99,5 +98,5 @@ pub(super) fn channels(set: &InstanceSet) -> Channels {
 
 /// Size of an instance with its channels, in bytes.
 pub(super) fn instance_bytes(set: &InstanceSet) -> u64 {
-    16 + 4 * u64::from(set.has_scales()) + 4 * u64::from(set.has_tags())
+    16 + 4 * (set.scale_kind().floats() as u64 + u64::from(set.has_tags()))
 }

@@ -283,7 +283,9 @@ fn twin_parts(
         };
         let first_words = reference::order(&batch, &[chunk], &[view], |range| {
             if culler.tier() == CullingTier::Cpu {
-                let scales = set.scales.get(range.clone()).unwrap_or_default();
+                let floats = set.scales.len() / set.instances.len().max(1);
+                let numbers = range.start * floats..range.end * floats;
+                let scales = set.scales.get(numbers).unwrap_or_default();
                 return reference::bound(&set.instances[range], scales);
             }
             let block = range.start / BLOCK as usize;

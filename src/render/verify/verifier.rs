@@ -45,6 +45,7 @@ pub(super) struct State {
 /// A copy of a set.
 pub(super) struct Copied {
     pub instances: Vec<PackedInstance>,
+    /// [`ScaleKind::floats`](crate::instance::ScaleKind::floats) numbers per instance.
     pub scales: Vec<f32>,
 }
 
@@ -77,10 +78,7 @@ impl Verifier {
             let is_here = set.written().is_none() && !set.is_released();
             let copied = is_here.then(|| Copied {
                 instances: set.packed()[..arrived].to_vec(),
-                scales: set
-                    .scales()
-                    .map_or(&[][..], |scales| &scales[..arrived])
-                    .to_vec(),
+                scales: set.scale_floats()[..arrived * set.scale_kind().floats()].to_vec(),
             });
             state.sets.insert(id, copied);
         }

@@ -51,14 +51,15 @@ impl Expected {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::instance::ScaleKind;
 
     const PLAIN: Channels = Channels {
-        scale: false,
+        scale: ScaleKind::One,
         tag: false,
         previous: false,
     };
     const SCALED: Channels = Channels {
-        scale: true,
+        scale: ScaleKind::Uniform,
         ..PLAIN
     };
     /// Number of blocks in a page.

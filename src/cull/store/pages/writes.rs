@@ -5,9 +5,9 @@ use crate::{
     cull::{
         CullError,
         gpu::guard::guarded,
-        store::region::{Region, split},
+        store::region::{Region, Run, runs, split},
     },
-    instance::PackedInstance,
+    instance::{PackedInstance, ScaleKind},
 };
 use wgpu::Queue;
 
@@ -60,16 +60,27 @@ impl Pages {
         }
     }
 
-    pub fn write_scales(&mut self, queue: &Queue, regions: &[Region], first: usize, data: &[f32]) {
-        for (region, at, part) in split(regions, first, data) {
+    /// Writes scales of a kind from instance `first` on.
+    pub fn write_scales(
+        &mut self,
+        queue: &Queue,
+        regions: &[Region],
+        first: usize,
+        (kind, data): (ScaleKind, &[f32]),
+    ) {
+        let floats = kind.floats();
+        for Run { region, at, part } in runs_of_scales(regions, first, (kind, data)) {
+            let numbers = &data[(part.start - first) * floats..(part.end - first) * floats];
+            let at = at * floats;
             let Some(Some(page)) = self.slots.get_mut(region.page) else {
                 continue;
             };
             if let Some(buffer) = &page.scales {
-                self.belt.write(queue, buffer, at, part);
+                self.belt.write(queue, buffer, at, numbers);
             }
             if let Some(cpu) = &mut page.cpu {
-                store(&mut cpu.scales, page.capacity, at, part, 1.0);
+                let capacity = page.capacity * floats as u32;
+                store(&mut cpu.scales, capacity, at, numbers, 1.0);
             }
         }
     }
@@ -90,7 +101,7 @@ impl Pages {
         queue: &Queue,
         regions: &[Region],
         first: usize,
-        (instances, scales): (&[PackedInstance], Option<&[f32]>),
+        (instances, (kind, scales)): (&[PackedInstance], (ScaleKind, &[f32])),
     ) {
         for (region, at, part) in split(regions, first, instances) {
             if let Some(Some(page)) = self.slots.get(region.page) {
@@ -98,15 +109,27 @@ impl Pages {
                 self.belt.write(queue, &page.instances, at, part);
             }
         }
-        for (region, at, part) in split(regions, first, scales.unwrap_or(&[])) {
+        let floats = kind.floats();
+        for Run { region, at, part } in runs_of_scales(regions, first, (kind, scales)) {
             if let Some(Some(page)) = self.slots.get(region.page)
                 && let Some(buffer) = &page.scales
             {
-                let at = at + region.capacity as usize;
-                self.belt.write(queue, buffer, at, part);
+                let numbers = &scales[(part.start - first) * floats..(part.end - first) * floats];
+                let at = (at + region.capacity as usize) * floats;
+                self.belt.write(queue, buffer, at, numbers);
             }
         }
     }
+}
+
+/// The runs that scales of a kind from instance `first` on are written to.
+fn runs_of_scales<'a>(
+    regions: &'a [Region],
+    first: usize,
+    (kind, data): (ScaleKind, &[f32]),
+) -> impl Iterator<Item = Run<'a>> {
+    let len = data.len().checked_div(kind.floats()).unwrap_or(0);
+    runs(regions, first..first + len)
 }
 
 fn store<T: Copy>(copy: &mut Vec<T>, capacity: u32, at: usize, data: &[T], empty: T) {
