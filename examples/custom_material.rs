@@ -3,7 +3,10 @@
 mod common;
 
 use bevy::{
-    asset::uuid_handle, prelude::*, reflect::TypePath, render::render_resource::AsBindGroup,
+    asset::{load_internal_asset, uuid_handle},
+    prelude::*,
+    reflect::TypePath,
+    render::render_resource::AsBindGroup,
     shader::ShaderRef,
 };
 use bevy_gpu_culling::prelude::*;
@@ -27,14 +30,7 @@ impl Material for Bands {
 
 fn main() -> AppExit {
     common::run(|app| {
-        let shader = Shader::from_wgsl(include_str!("shaders/bands.wgsl"), "bands.wgsl");
-        if let Err(error) = app
-            .world_mut()
-            .resource_mut::<Assets<Shader>>()
-            .insert(SHADER.id(), shader)
-        {
-            error!("{error}");
-        }
+        load_internal_asset!(app, SHADER, "shaders/bands.wgsl", Shader::from_wgsl);
         app.add_plugins(MaterialPlugin::<Bands>::default())
             .add_systems(Startup, spawn);
     })

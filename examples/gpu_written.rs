@@ -7,7 +7,7 @@
 mod common;
 
 use bevy::{
-    asset::uuid_handle,
+    asset::{load_internal_asset, uuid_handle},
     prelude::*,
     render::{
         Render, RenderApp, RenderStartup, RenderSystems,
@@ -27,14 +27,7 @@ const SHADER: Handle<Shader> = uuid_handle!("5b1e6b0e-6a2e-4f0c-9f7e-0c5b8c1d000
 
 fn main() -> AppExit {
     common::run(|app| {
-        let shader = Shader::from_wgsl(include_str!("shaders/vortex.wgsl"), "vortex.wgsl");
-        if let Err(error) = app
-            .world_mut()
-            .resource_mut::<Assets<Shader>>()
-            .insert(SHADER.id(), shader)
-        {
-            error!("{error}");
-        }
+        load_internal_asset!(app, SHADER, "shaders/vortex.wgsl", Shader::from_wgsl);
         app.add_plugins(ExtractResourcePlugin::<Swarm>::default())
             .add_systems(Startup, spawn)
             .add_systems(Update, tick);

@@ -6,7 +6,7 @@
 mod common;
 
 use bevy::{
-    asset::uuid_handle,
+    asset::{load_internal_asset, uuid_handle},
     pbr::{ExtendedMaterial, MaterialExtension},
     prelude::*,
     reflect::TypePath,
@@ -35,14 +35,7 @@ type Tagged = ExtendedMaterial<StandardMaterial, Palette>;
 
 fn main() -> AppExit {
     common::run(|app| {
-        let shader = Shader::from_wgsl(include_str!("shaders/tags.wgsl"), "tags.wgsl");
-        if let Err(error) = app
-            .world_mut()
-            .resource_mut::<Assets<Shader>>()
-            .insert(SHADER.id(), shader)
-        {
-            error!("{error}");
-        }
+        load_internal_asset!(app, SHADER, "shaders/tags.wgsl", Shader::from_wgsl);
         app.add_plugins(MaterialPlugin::<Tagged>::default())
             .add_systems(Startup, spawn);
     })
