@@ -10,7 +10,7 @@ use crate::project::{Demo, EVERY_FEATURE, Project, cargo, exit_code};
 use crate::report::Report;
 use crate::setup::{self, Wants};
 use crate::steps::{self, Outcome, Step};
-use crate::{ends, frames, prose, test, validation};
+use crate::{ends, examples, frames, prose, test, validation};
 
 /// A new check is one more line here.
 const STEPS: &[Step<Ci>] = &[
@@ -91,7 +91,10 @@ const STEPS: &[Step<Ci>] = &[
     },
     Step {
         name: "examples",
-        run: examples,
+        run: |ci| {
+            examples::run(&ci.project, &[], false, NO_LAYER)?;
+            Ok(Outcome::Passed)
+        },
     },
     Step {
         name: "benchmark of frames",
@@ -106,28 +109,9 @@ const STEPS: &[Step<Ci>] = &[
 /// The tiers that must agree. The first is the one that the others are compared with.
 const TIERS: [&str; 3] = ["subgroup", "workgroup", "cpu"];
 
-/// The small examples, each with its number of instances if that is not its default. Each draws a
-/// picture, and fails if it shows nothing.
-const EXAMPLES: [(&str, Option<&str>); 14] = [
-    ("minimal", None),
-    ("shadows", None),
-    ("split_screen", None),
-    ("custom_material", None),
-    ("tags", None),
-    ("dynamic", None),
-    ("gpu_written", Some("20000")),
-    ("gltf_forest", Some("1000")),
-    ("lod", Some("400")),
-    ("impostors", Some("2000")),
-    ("occlusion", Some("1000")),
-    ("from_file", None),
-    ("tint", Some("20000")),
-    ("picking", Some("20000")),
-];
-
 /// Turns the validation layer off, so that a step does the same whether or not it is installed:
 /// the layer has a separate step.
-const NO_LAYER: (&str, &str) = ("WGPU_VALIDATION", "0");
+pub const NO_LAYER: (&str, &str) = ("WGPU_VALIDATION", "0");
 
 /// What the steps share.
 struct Ci {
@@ -393,28 +377,5 @@ fn same_picture(ci: &mut Ci, scene: &[&str], ways: [(&str, &[&str]); 2]) -> Resu
         first.display(),
         second.display()
     );
-    Ok(Outcome::Passed)
-}
-
-/// Each small example, headless.
-fn examples(ci: &mut Ci) -> Result<Outcome> {
-    let folder = ci.project.output_folder()?;
-    for (name, count) in EXAMPLES {
-        let picture = folder.join(format!("example-{name}.png"));
-        // A picture of an earlier run must not pass for this one's.
-        let _ = std::fs::remove_file(&picture);
-        println!("$ {name} --headless --out {}", picture.display());
-        let cargo_arguments = ["run", "--quiet", EVERY_FEATURE, "--example", name];
-        let command = ci
-            .sh
-            .cmd(cargo())
-            .args(cargo_arguments)
-            .args(["--", "--headless"])
-            .arg("--out")
-            .arg(&picture)
-            .args(count.iter().flat_map(|count| ["--count", count]));
-        command.env(NO_LAYER.0, NO_LAYER.1).quiet().run()?;
-        ensure!(picture.is_file(), "{name} wrote no {}", picture.display());
-    }
     Ok(Outcome::Passed)
 }

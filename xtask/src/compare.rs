@@ -46,13 +46,14 @@ pub fn files(a: &Path, b: &Path) -> Result<Difference> {
     pictures(&read(a)?, &read(b)?)
 }
 
-fn read(path: &Path) -> Result<RgbaImage> {
+/// Reads a picture.
+pub fn read(path: &Path) -> Result<RgbaImage> {
     let picture = image::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     Ok(picture.to_rgba8())
 }
 
 /// Compares two pictures. Two empty or one-color pictures would prove nothing: an error.
-fn pictures(a: &RgbaImage, b: &RgbaImage) -> Result<Difference> {
+pub fn pictures(a: &RgbaImage, b: &RgbaImage) -> Result<Difference> {
     ensure!(
         a.dimensions() == b.dimensions(),
         "sizes differ: {:?} and {:?}",

@@ -14,6 +14,7 @@ mod bench;
 mod ci;
 mod compare;
 mod ends;
+mod examples;
 mod frames;
 mod journal;
 mod orbs;
@@ -77,6 +78,14 @@ enum Task {
     Assets,
     /// Runs what CI runs: format, lints, docs, tests, the demo's own checks, Vulkan validation
     Ci,
+    /// Draws the small examples and compares them with the stored pictures
+    Examples {
+        /// Only these examples
+        names: Vec<String>,
+        /// Store what they draw now
+        #[arg(long)]
+        update: bool,
+    },
     /// Lists the phrases that break the rules of writing, with the idiom to use instead
     Prose {
         /// Only these files and folders
@@ -130,6 +139,10 @@ fn run(task: Task) -> Result<i32> {
         Task::Tune { flags } => bench::tune(&project, &flags),
         Task::Assets => assets::run(&project),
         Task::Ci => ci::run(project),
+        Task::Examples { names, update } => {
+            examples::run(&project, &names, update, ci::NO_LAYER)?;
+            Ok(0)
+        }
         Task::Prose { paths } => prose::run(&project, &paths),
         Task::Setup => setup::run(&project),
         Task::Wgsl => wgsl::run(&project),
