@@ -1,5 +1,5 @@
 //! `cargo xtask bench` and `cargo xtask tune`: the benchmarks of the engine, built without the
-//! plugin, and the benchmark of frames.
+//! plugin, and the benchmarks of frames and of edits.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use crate::project::{EVERY_FEATURE, Project, exit_code};
 
 /// The benchmarks, each with what it answers.
-const BENCHMARKS: [(&str, &str); 5] = [
+const BENCHMARKS: [(&str, &str); 6] = [
     ("ladder", "every compaction, timed and verified"),
     (
         "scale",
@@ -24,10 +24,15 @@ const BENCHMARKS: [(&str, &str); 5] = [
         FRAME,
         "whole frames of five scenes, drawn as sets and as Bevy's entities; --quick in software",
     ),
+    (
+        EDIT,
+        "edits of a set in each frame: CPU time and uploaded bytes; --quick in software",
+    ),
 ];
 
-/// The benchmark that needs the plugin.
+/// The benchmarks that need the plugin.
 const FRAME: &str = "frame";
+const EDIT: &str = "edit";
 
 /// Those that draw a chart.
 const CHARTS: [&str; 4] = ["ladder", "scale", "expansion", FRAME];
@@ -55,14 +60,27 @@ pub fn run(project: &Project, arguments: &[OsString]) -> Result<i32> {
     if *name == FRAME {
         return started(&mut frames(project, &flags));
     }
+    if *name == EDIT {
+        return started(&mut edits(project, &flags));
+    }
     engine(project, name, &[], &flags)
 }
 
-/// The benchmark of frames. It shares the tests' build of Bevy.
+/// The benchmark of frames.
 pub fn frames(project: &Project, flags: &[OsString]) -> Command {
+    plugin(project, FRAME, flags)
+}
+
+/// The benchmark of edits.
+pub fn edits(project: &Project, flags: &[OsString]) -> Command {
+    plugin(project, EDIT, flags)
+}
+
+/// A benchmark of the plugin. It shares the tests' build of Bevy.
+fn plugin(project: &Project, name: &str, flags: &[OsString]) -> Command {
     let mut command = cargo_bench(project);
     command
-        .args([EVERY_FEATURE, "--bench", FRAME, "--"])
+        .args([EVERY_FEATURE, "--bench", name, "--"])
         .args(flags);
     command
 }

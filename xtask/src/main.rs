@@ -13,6 +13,7 @@ mod assets;
 mod bench;
 mod ci;
 mod compare;
+mod edits;
 mod ends;
 mod examples;
 mod frames;
@@ -63,7 +64,7 @@ enum Task {
         /// Arguments of `cargo test`, passed on as they are
         args: Vec<OsString>,
     },
-    /// Runs a benchmark on this adapter: ladder, scale, contention, expansion, frame
+    /// Runs a benchmark on this adapter: ladder, scale, contention, expansion, frame, edit
     Bench {
         /// The benchmark and its flags, passed on as they are
         arguments: Vec<OsString>,
