@@ -10,7 +10,7 @@ use crate::project::{Demo, EVERY_FEATURE, Project, cargo, exit_code};
 use crate::report::Report;
 use crate::setup::{self, Wants};
 use crate::steps::{self, Outcome, Step};
-use crate::{edits, ends, examples, frames, prose, test, validation};
+use crate::{edits, ends, examples, frames, package, prose, test, validation};
 
 /// A new check is one more line here.
 const STEPS: &[Step<Ci>] = &[
@@ -28,6 +28,10 @@ const STEPS: &[Step<Ci>] = &[
             prose::check(&ci.project)?;
             Ok(Outcome::Passed)
         },
+    },
+    Step {
+        name: "package",
+        run: |ci| package::check(&ci.project),
     },
     Step {
         name: "clippy",

@@ -19,6 +19,7 @@ mod examples;
 mod frames;
 mod journal;
 mod orbs;
+mod package;
 mod project;
 mod prose;
 mod report;
