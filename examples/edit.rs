@@ -1,6 +1,6 @@
 //! A field that is edited while it is drawn. A digger removes what is in its way, and new cubes
-//! grow behind it. Cubes under a wandering cloud are hidden for a while. Travelers circle above, and
-//! keep their ids however the others are moved. Only what changes is uploaded.
+//! grow behind it. Cubes under a wandering cloud are hidden for a while. Travelers circle above,
+//! and keep their ids however the others are moved. Only what changes is uploaded.
 
 mod common;
 

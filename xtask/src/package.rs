@@ -145,14 +145,21 @@ mod tests {
 
     #[test]
     fn what_is_not_packed_is_named() {
-        let packed = BTreeSet::from(["docs/guide/a.md".into(), "docs/a.png".into()]);
+        let packed = BTreeSet::from(["docs/guide/lod.md".into(), "docs/orbs.png".into()]);
         let lost = |targets: [&'static str; 3]| {
-            lost(Path::new("docs/guide/b.md"), targets.into_iter(), &packed)
+            lost(
+                Path::new("docs/guide/gltf.md"),
+                targets.into_iter(),
+                &packed,
+            )
         };
-        assert!(lost(["a.md", "../a.png", "../guide"]).is_empty());
+        assert!(lost(["lod.md", "../orbs.png", "../guide"]).is_empty());
         assert_eq!(
-            lost(["a.md", "../b.png", "c"]),
-            ["../b.png (of docs/guide/b.md)", "c (of docs/guide/b.md)"]
+            lost(["lod.md", "../b.png", "c"]),
+            [
+                "../b.png (of docs/guide/gltf.md)",
+                "c (of docs/guide/gltf.md)"
+            ]
         );
     }
 
