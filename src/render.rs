@@ -87,7 +87,9 @@ pub use occlusion::{InstanceOcclusion, NoOcclusionCulling};
 pub use offset::InstanceOffset;
 #[cfg(feature = "picking")]
 pub use picking::{InstanceHit, InstancePickingPlugin, InstancePickingSettings, InstanceRayCast};
-pub use report::{CullingReport, LevelReport, MeshletReport, OcclusionReport, ViewReport};
+pub use report::{
+    CullingReport, LevelReport, MeshletReport, OcclusionReport, SetReport, ViewReport,
+};
 pub use scene::{InstanceScene, InstanceSceneReady};
 pub use set_asset::{InstanceSetLoader, InstanceSetLoaderSettings, InstanceSetSaver};
 pub use settings::{GpuCullingPlugin, GpuCullingSettings, GpuCullingSystems};

@@ -19,7 +19,7 @@ use bevy::{
     window::ExitCondition,
     winit::WinitPlugin,
 };
-use bevy_gpu_culling::prelude::*;
+use bevy_gpu_culling::{prelude::*, render::SetReport};
 use log::Log;
 use scene::{How, Stage, field};
 
@@ -203,11 +203,20 @@ fn reports_sets_and_components_are_reflected() {
     let set = registry.get_with_short_type_path("InstanceSet").unwrap();
     assert!(set.data::<ReflectAsset>().is_some());
 
+    let set = SetReport {
+        entity: Entity::PLACEHOLDER.into(),
+        tested: 9,
+        visible: 5,
+        shadow_tested: 0,
+        shadow_visible: 0,
+    };
     let report = CullingReport {
         instances: 7,
+        sets: vec![set],
         ..default()
     };
     assert_eq!(report.path::<u64>("instances"), Ok(&7));
+    assert_eq!(report.path::<u64>("sets[0].visible"), Ok(&5));
     assert_eq!(report.path::<u64>("meshlets.drawn"), Ok(&0));
 }
 

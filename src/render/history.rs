@@ -1,46 +1,64 @@
-//! The views of recent frames.
+//! What recent frames tested, as their counters name it.
 //!
-//! Counters come back some frames late, and name views by their index in their own frame.
+//! Counters come back some frames late. They name views by their index in their own frame, and
+//! requests by their first entity.
 
 use super::views::FrameView;
+use bevy::render::sync_world::MainEntity;
 use std::{collections::VecDeque, sync::Arc};
 
 /// Number of frames that are remembered: more than can be in flight.
 const FRAMES: usize = 64;
 
-/// A frame that is remembered.
-struct Remembered {
-    /// [`Culler::frame`](crate::cull::Culler::frame).
-    frame: u64,
-    views: Arc<[FrameView]>,
+/// The views of a frame, and the entities that were tested as part of another's request.
+#[derive(Clone)]
+pub(super) struct FrameScene {
+    pub views: Arc<[FrameView]>,
+    /// Each with the first entity of its request.
+    pub joined: Arc<[(MainEntity, MainEntity)]>,
 }
 
-/// The views of recent frames.
+impl Default for FrameScene {
+    fn default() -> Self {
+        Self {
+            views: [].into(),
+            joined: [].into(),
+        }
+    }
+}
+
+/// The scenes of recent frames.
 #[derive(Default)]
-pub(super) struct ViewHistory {
-    /// The oldest first.
-    frames: VecDeque<Remembered>,
+pub(super) struct SceneHistory {
+    /// The numbers of the frames ([`Culler::frame`](crate::cull::Culler::frame)) and their scenes,
+    /// the oldest first.
+    frames: VecDeque<(u64, FrameScene)>,
 }
 
-impl ViewHistory {
-    /// Remembers the views of a frame.
-    pub fn push(&mut self, frame: u64, views: &[FrameView]) {
-        let last = self.frames.back();
-        let views = match last.filter(|last| *last.views == *views) {
-            Some(last) => last.views.clone(),
-            None => views.into(),
+impl SceneHistory {
+    /// Remembers a frame.
+    pub fn push(&mut self, frame: u64, views: &[FrameView], joined: &[(MainEntity, MainEntity)]) {
+        let mut scene = match self.frames.back() {
+            Some((_, last)) => last.clone(),
+            None => FrameScene::default(),
         };
+        if *scene.views != *views {
+            scene.views = views.into();
+        }
+        if *scene.joined != *joined {
+            scene.joined = joined.into();
+        }
         if self.frames.len() == FRAMES {
             self.frames.pop_front();
         }
-        self.frames.push_back(Remembered { frame, views });
+        self.frames.push_back((frame, scene));
     }
 
-    /// The views of a frame, if it is remembered.
-    pub fn views(&self, frame: u64) -> Option<&[FrameView]> {
+    /// The scene of a frame, if it is remembered.
+    pub fn scene(&self, frame: u64) -> Option<&FrameScene> {
         let mut latest = self.frames.iter().rev();
-        let found = latest.find(|known| known.frame == frame)?;
-        Some(&found.views)
+        let (_, scene) = latest.find(|(known, _)| *known == frame)?;
+        Some(scene)
     }
 }
 
@@ -61,18 +79,30 @@ mod tests {
     }
 
     #[test]
-    fn each_frame_has_its_own_views() {
-        let mut history = ViewHistory::default();
-        history.push(7, &[view(1), view(2)]);
-        history.push(8, &[view(1), view(2)]);
-        history.push(9, &[view(2)]);
-        assert_eq!(history.views(8).map(<[_]>::len), Some(2));
-        assert_eq!(history.views(9), Some(&[view(2)][..]));
-        assert_eq!(history.views(10), None);
+    fn each_frame_has_its_own_views_and_groups() {
+        let main =
+            |index| MainEntity::from(Entity::from_raw_u32(index).unwrap_or(Entity::PLACEHOLDER));
+        let mut history = SceneHistory::default();
+        let pair = (main(3), main(4));
+        history.push(7, &[view(1), view(2)], &[]);
+        history.push(8, &[view(1), view(2)], &[pair]);
+        history.push(9, &[view(2)], &[pair]);
+        let lens = |history: &SceneHistory, frame| {
+            let scene = history.scene(frame)?;
+            Some((scene.views.len(), scene.joined.len()))
+        };
+        assert_eq!(lens(&history, 7), Some((2, 0)));
+        assert_eq!(lens(&history, 8), Some((2, 1)));
+        assert_eq!(
+            history.scene(9).map(|scene| &*scene.views),
+            Some(&[view(2)][..])
+        );
+        assert_eq!(lens(&history, 9), Some((1, 1)));
+        assert_eq!(lens(&history, 10), None);
         for frame in 10..200 {
-            history.push(frame, &[]);
+            history.push(frame, &[], &[]);
         }
-        assert_eq!(history.views(9), None);
+        assert_eq!(lens(&history, 9), None);
         assert_eq!(history.frames.len(), FRAMES);
     }
 }

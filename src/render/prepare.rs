@@ -147,7 +147,8 @@ pub(super) fn prepare_culling(
             lists.add(camera.key, view.view, camera.way);
         }
     }
-    draws.history.push(culler.frame_number(), &draws.views);
+    let number = culler.frame_number();
+    draws.history.push(number, &draws.views, &draws.joined);
 
     slots.upload(&gpu.device, &gpu.queue);
     bind_batches(draws, culler, &slots, &gpu.device, || layouts.set());
@@ -345,6 +346,10 @@ impl Requests<'_, '_, '_> {
             || !self.shared.contains(&set.set)
             || self.draws.expanded.contains(&entity);
         let of = self.place(request, may_be_hidden, is_alone);
+        if of.shape > 0 {
+            let first = self.first_of(of.request);
+            self.draws.joined.extend(first.map(|first| (entity, first)));
+        }
         self.draws.drawn.push(Drawn {
             entity,
             of,
@@ -380,6 +385,12 @@ impl Requests<'_, '_, '_> {
             request: frame.requests.len() - 1,
             shape: 0,
         }
+    }
+
+    /// The entity whose key a request has.
+    fn first_of(&self, request: usize) -> Option<MainEntity> {
+        let request = self.draws.frame.requests.get(request)?;
+        Entity::try_from_bits(request.key).map(MainEntity::from)
     }
 
     /// The levels that the entity draws of its set.

@@ -3,7 +3,7 @@
 use super::{
     bindings::DrawVersion,
     groups::{Groups, Joined},
-    history::ViewHistory,
+    history::SceneHistory,
     lods::{Fading, RequestLods, SetLod, SetLodMesh, part_of},
     names::AssetNames,
     set_meshes::{MeshBuffers, Meshes},
@@ -34,8 +34,10 @@ pub(super) struct SetDraws {
     pub occlusion: Vec<OcclusionView>,
     /// The views of the frame, by [`view_order`].
     pub views: Vec<FrameView>,
-    /// The views of recent frames, as `frame` numbers them.
-    pub history: ViewHistory,
+    /// The views of recent frames, as `frame` numbers them, and what was joined.
+    pub history: SceneHistory,
+    /// Entities that joined another's request, each with the first entity of that.
+    pub joined: Vec<(MainEntity, MainEntity)>,
     /// The requests that several entities may share.
     pub groups: Groups,
     /// Index of each entity in `drawn`.
@@ -144,6 +146,7 @@ impl SetDraws {
         self.views.clear();
         self.frame.views.clear();
         self.occlusion.clear();
+        self.joined.clear();
     }
 
     /// The frame has no set.

@@ -47,6 +47,15 @@ pub(super) struct FrameView {
 }
 
 impl FrameView {
+    /// The camera that the view belongs to; `None` if all cameras share it.
+    pub fn camera(&self) -> Option<MainEntity> {
+        match self.kind {
+            ViewKind::Camera => Some(self.key.main_entity),
+            ViewKind::Cascade => Some(self.key.auxiliary_entity),
+            ViewKind::PointFace | ViewKind::Spot => None,
+        }
+    }
+
     /// The name in reports and verdicts: `camera`, or the shadow pass's name.
     pub fn display_name(&self) -> String {
         match self.kind {

@@ -17,6 +17,7 @@ mod offsets;
 mod order;
 mod ranges;
 mod refused;
+mod reports;
 #[path = "../scene/mod.rs"]
 mod scene;
 mod scenes;

@@ -1,0 +1,205 @@
+//! The report on its way to the main world, and what the log says of a frame.
+
+use super::{content::CullingReport, counts::LateCounts, sets::SetReport};
+use crate::{
+    cull::{
+        FrameCounts, Refusal,
+        meshlets::{MeshletCuller, MeshletExpansion},
+        policy::RETRY_AFTER,
+    },
+    render::{
+        cpu_times::{CpuClock, CpuStage},
+        culler::GpuCuller,
+        expanded::ExpandedUniforms,
+        meshlets::GpuMeshlets,
+        set_draws::SetDraws,
+    },
+};
+use bevy::{
+    log::{warn, warn_once},
+    prelude::*,
+    render::renderer::RenderDevice,
+};
+use std::sync::{Arc, Mutex};
+
+/// The newest report, on its way between the worlds.
+#[derive(Resource, Clone, Default)]
+pub(in crate::render) struct ReportInbox(Arc<Mutex<Option<Letter>>>);
+
+/// A report without its sets.
+struct Letter {
+    report: CullingReport,
+    /// The sets, if counters have arrived. A list of ten thousand sets is moved between the worlds,
+    /// and never copied.
+    sets: Option<Vec<SetReport>>,
+}
+
+impl ReportInbox {
+    /// Replaces a letter that was not received. Its sets stay if there are no newer ones.
+    fn send(&self, report: CullingReport, sets: Option<Vec<SetReport>>) {
+        match self.0.lock() {
+            Ok(mut inbox) => {
+                let missed = inbox.take().and_then(|missed| missed.sets);
+                let sets = sets.or(missed);
+                *inbox = Some(Letter { report, sets });
+            }
+            Err(_) => warn_once!("the culling report is lost: a thread panicked while it held it"),
+        }
+    }
+}
+
+/// After the submit: asks for this frame's counters, and sends a report with the newest that have
+/// arrived.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a system's parameters are its data"
+)]
+pub(in crate::render) fn finish_culling(
+    mut gpu: ResMut<GpuCuller>,
+    mut meshlets: ResMut<GpuMeshlets>,
+    draws: Res<SetDraws>,
+    device: Res<RenderDevice>,
+    inbox: Res<ReportInbox>,
+    mut expanded: ResMut<ExpandedUniforms>,
+    (mut report, mut late): (Local<CullingReport>, Local<LateCounts>),
+    clock: Res<CpuClock>,
+    mut told_overflow: Local<u64>,
+) {
+    let timer = clock.start(CpuStage::Finish);
+    let (tier, recorded) = (gpu.tier(), core::mem::take(&mut gpu.recorded));
+    let (passes, dispatches) = (recorded.passes, recorded.dispatches);
+    let Some(culler) = &mut gpu.culler else {
+        return;
+    };
+    culler.finish(recorded);
+    for refusal in culler.take_refusals() {
+        log_refusal(refusal, &draws);
+    }
+    let mut late_overflow = 0;
+    let mut has_sets = false;
+    for counts in culler.take_late_counts(device.wgpu_device()) {
+        late_overflow += counts.overflow;
+        if counts.overflow > *told_overflow {
+            *told_overflow = counts.overflow;
+            log_overflow(&counts);
+        }
+        if let Some(scene) = draws.history.scene(counts.frame) {
+            late.take(counts, &scene.views);
+        }
+    }
+    if draws.occlusion.is_empty() {
+        late.clear();
+    }
+    if let Some(counts) = culler.take_counts(device.wgpu_device()) {
+        // Once, and again if more is lost.
+        if counts.overflow > *told_overflow {
+            *told_overflow = counts.overflow;
+            log_overflow(&counts);
+        }
+        // Their frame may have had other views than this one.
+        if let Some(scene) = draws.history.scene(counts.frame) {
+            expanded.learn(&counts, &scene.views);
+            report.take_counts(&counts, &late, scene);
+            has_sets = true;
+            report.overflow += late_overflow;
+        }
+    } else if draws.frame.requests.is_empty() {
+        report.views.clear();
+        report.instances = 0;
+        has_sets = true;
+    }
+    report.tier = tier;
+    report.compaction = culler.compaction();
+    report.uploaded_bytes = culler.take_uploaded();
+    report.gpu_bytes = culler.gpu_bytes();
+    report.passes = passes;
+    report.dispatches = dispatches;
+    match &mut meshlets.culler {
+        Some(parts) => finish_meshlets(parts, &draws, &mut report),
+        None => {
+            report.expansion = None;
+            report.clear_meshlets();
+        }
+    }
+    drop(timer);
+    report.cpu = clock.take();
+    let sets = core::mem::take(&mut report.sets);
+    inbox.send(report.clone(), has_sets.then_some(sets));
+}
+
+/// As [`finish_culling`], for the stages of meshlets.
+fn finish_meshlets(parts: &mut MeshletCuller, draws: &SetDraws, report: &mut CullingReport) {
+    parts.finish();
+    for error in parts.take_errors() {
+        warn!("meshes of meshlets are drawn whole: {error}");
+    }
+    for note in parts.take_notes() {
+        match parts.asked_expansion() {
+            MeshletExpansion::By(_) => warn!("GpuCullingPlugin::expansion: {note}"),
+            _ => info!("{note}"),
+        }
+    }
+    report.expansion = parts.expansion();
+    if let Some(counts) = parts.take_counts() {
+        if let Some(scene) = draws.history.scene(counts.frame) {
+            report.take_meshlet_counts(&counts, &scene.views);
+        }
+    } else if !parts.has_gpu_work() {
+        report.clear_meshlets();
+    }
+    report.gpu_bytes += parts.gpu_bytes();
+    report.uploaded_bytes += parts.take_uploaded();
+}
+
+/// Number of entities that a message names: a page may have a hundred thousand small sets.
+const NAMED: usize = 8;
+
+/// Logs what the engine could not do, with the entities that are not drawn for it.
+fn log_refusal(Refusal { error, requests }: Refusal, draws: &SetDraws) {
+    let requests = requests.into_iter().collect();
+    let entities: Vec<_> = draws
+        .entities_of(&requests)
+        .map(|entity| entity.id())
+        .collect();
+    if entities.is_empty() {
+        warn!("GPU culling: {error}");
+        return;
+    }
+    let named: Vec<_> = entities.iter().take(NAMED).map(Entity::to_string).collect();
+    let more = match entities.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    error!(
+        "GpuInstances on {}{more} are not drawn: {error}. They are tried again every {RETRY_AFTER} frames",
+        named.join(", ")
+    );
+}
+
+/// Warns of survivors that did not fit.
+fn log_overflow(counts: &FrameCounts) {
+    let needed = counts.needed.iter().map(|(_, needed)| *needed).max();
+    warn!(
+        "{} visible instances did not fit into the lists of survivors and are not drawn until the \
+         lists have grown, within some frames; they grow to what one binding of the device holds. \
+         Set GpuCullingPlugin::survivor_capacity to at least {} to have room from the start",
+        counts.overflow,
+        needed.unwrap_or(0)
+    );
+}
+
+/// Publishes the newest report in the main world.
+pub(in crate::render) fn receive_report(
+    inbox: Res<ReportInbox>,
+    mut report: ResMut<CullingReport>,
+    clock: Res<CpuClock>,
+) {
+    let _timer = clock.start(CpuStage::Main);
+    if let Ok(mut inbox) = inbox.0.lock()
+        && let Some(newest) = inbox.take()
+    {
+        let before = core::mem::take(&mut report.sets);
+        *report = newest.report;
+        report.sets = newest.sets.unwrap_or(before);
+    }
+}
