@@ -9,11 +9,12 @@
 mod overlay;
 
 #[cfg(feature = "overlay")]
-pub use overlay::{CullingOverlayPlugin, culling_overlay};
+pub use overlay::{CullingOverlay, CullingOverlayPlugin, OverlayDetail};
 
 use crate::render::{CpuStage, CullingReport, GpuCullingSystems, ViewKind, ViewReport};
 use bevy::{
-    diagnostic::{Diagnostic, DiagnosticPath, Diagnostics, RegisterDiagnostic},
+    diagnostic::{Diagnostic, DiagnosticPath, Diagnostics, DiagnosticsStore, RegisterDiagnostic},
+    platform::time::Instant,
     prelude::*,
 };
 
@@ -150,6 +151,10 @@ pub const STAGE_GPU: [(&str, DiagnosticPath); 8] = [
     ("occlude", OCCLUDE_GPU),
 ];
 
+/// GPU time of all stages of the culling in a frame, in milliseconds: the sum of [`STAGE_GPU`] and
+/// [`MESHLET_STAGE_GPU`], of all cameras.
+pub const GPU_TOTAL: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/gpu/total");
+
 /// Number of frames over which a diagnostic is averaged.
 const HISTORY: usize = 60;
 
@@ -168,6 +173,7 @@ pub(crate) fn register(app: &mut App) {
         (PASSES, ""),
         (DISPATCHES, ""),
         (CPU_TOTAL, " ms"),
+        (GPU_TOTAL, " ms"),
         (MESHLETS, ""),
         (MESHLETS_CULLED_BY_FRUSTUM, ""),
         (MESHLETS_CULLED_BY_CONE, ""),
@@ -185,7 +191,39 @@ pub(crate) fn register(app: &mut App) {
     app.add_systems(PreUpdate, measure.after(GpuCullingSystems::Report));
 }
 
-fn measure(report: Res<CullingReport>, mut diagnostics: Diagnostics) {
+/// When the newest GPU times of stages arrived; `None` without any. All times of a frame arrive
+/// together.
+fn newest_gpu_times(store: &DiagnosticsStore) -> Option<Instant> {
+    let stages = STAGE_GPU.into_iter().chain(MESHLET_STAGE_GPU);
+    let last = stages.filter_map(|(_, path)| Some(store.get(&path)?.measurement()?.time));
+    last.max()
+}
+
+/// GPU time of a stage among those that arrived at a time, in milliseconds; `None` if the stage did
+/// not run. A stage that ran for several cameras has several times.
+fn time_in(store: &DiagnosticsStore, path: &DiagnosticPath, arrived: Instant) -> Option<f64> {
+    let times = store.get(path)?.measurements();
+    let times = times.filter(|one| one.time == arrived);
+    times.map(|one| one.value).reduce(|sum, time| sum + time)
+}
+
+fn measure(
+    report: Res<CullingReport>,
+    store: Res<DiagnosticsStore>,
+    mut diagnostics: Diagnostics,
+    mut gpu_times: Local<Option<Instant>>,
+) {
+    let newest = newest_gpu_times(&store);
+    if let Some(arrived) = newest
+        && *gpu_times != newest
+    {
+        *gpu_times = newest;
+        diagnostics.add_measurement(&GPU_TOTAL, || {
+            let stages = STAGE_GPU.into_iter().chain(MESHLET_STAGE_GPU);
+            let times = stages.filter_map(|(_, path)| time_in(&store, &path, arrived));
+            times.sum()
+        });
+    }
     if report.tier.is_none() {
         return;
     }

@@ -60,7 +60,7 @@ pub mod render;
 pub mod prelude {
     pub use crate::cull::{Compaction, CullingTier, Expansion, meshlets::MeshletExpansion};
     #[cfg(feature = "overlay")]
-    pub use crate::diagnostics::CullingOverlayPlugin;
+    pub use crate::diagnostics::{CullingOverlayPlugin, OverlayDetail};
     pub use crate::instance::{
         GpuWritten, InstanceId, InstanceSet, InstanceTransform, PackedInstance, PackedQuat,
         ScaleKind,

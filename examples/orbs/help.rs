@@ -10,7 +10,7 @@ use bevy_gpu_culling::prelude::{CullingReport, FreezeCulling};
 
 const FLY: &str =
     "W A S D Q E fly, Shift faster, right mouse button or G looks around, wheel sets the speed";
-const PLUGIN_KEYS: &str = "F freezes culling, L levels of detail, O occlusion, T next tier, C next compaction, + - twice or half the orbs, H hides this, Esc quits";
+const PLUGIN_KEYS: &str = "F freezes culling, L levels of detail, O occlusion, I more or fewer numbers, T next tier, C next compaction, + - twice or half the orbs, H hides this, Esc quits";
 const MESHLET_KEYS: &str = "M colors meshlets, ";
 const PEER_KEYS: &str = "+ - twice or half the orbs, H hides this, Esc quits";
 

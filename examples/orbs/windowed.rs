@@ -72,7 +72,7 @@ pub fn run(cli: &Cli, end: &CleanEnd) -> Result<(), Failure> {
                 least_pixels: cli.least_pixels,
                 ..default()
             },
-            CullingOverlayPlugin,
+            CullingOverlayPlugin::default(),
             FreezePlugin,
         ))
         .add_systems(
@@ -82,6 +82,7 @@ pub fn run(cli: &Cli, end: &CleanEnd) -> Result<(), Failure> {
                 toggle_colors.run_if(input_just_pressed(KeyCode::KeyM)),
                 toggle_lods.run_if(input_just_pressed(KeyCode::KeyL)),
                 toggle_occlusion.run_if(input_just_pressed(KeyCode::KeyO)),
+                cycle_overlay.run_if(input_just_pressed(KeyCode::KeyI)),
                 cycle_tier.run_if(input_just_pressed(KeyCode::KeyT)),
                 cycle_compaction.run_if(input_just_pressed(KeyCode::KeyC)),
             ),
@@ -182,6 +183,10 @@ fn toggle_freeze(
             commands.entity(camera).insert(FreezeCulling::default());
         }
     }
+}
+
+fn cycle_overlay(mut detail: ResMut<OverlayDetail>) {
+    *detail = detail.next();
 }
 
 /// The next tier that the device supports.

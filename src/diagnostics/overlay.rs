@@ -1,39 +1,101 @@
 //! The counters in Bevy's diagnostics overlay.
+//!
+//! 1. `rows`: which rows there are.
+//! 2. `place`: the camera that shows the overlay, and its place there.
 
-use super::{
-    CPU_TOTAL, CULLED, DISPATCHES, GPU_BYTES, INSTANCES, MESHLET_TRIANGLES, MESHLETS,
-    MESHLETS_CULLED_BY_CONE, MESHLETS_CULLED_BY_FRUSTUM, PASSES, SHADOW_VISIBLE, STAGE_CPU,
-    STAGE_GPU, TRIANGLES, UPLOADED_BYTES, VIEWS, VISIBLE,
-};
-use crate::render::{CullingReport, GpuCullingSystems, LevelReport, ViewKind};
+mod place;
+mod rows;
+
+use crate::render::GpuCullingSystems;
 use bevy::{
     dev_tools::diagnostics_overlay::{
-        DiagnosticsOverlay, DiagnosticsOverlayItem, DiagnosticsOverlayPlugin,
-        DiagnosticsOverlayStatistic,
+        DiagnosticsOverlay, DiagnosticsOverlayPlugin, DiagnosticsOverlaySystems,
     },
-    diagnostic::{DiagnosticsStore, FrameTimeDiagnosticsPlugin},
+    diagnostic::FrameTimeDiagnosticsPlugin,
     prelude::*,
     render::diagnostic::RenderDiagnosticsPlugin,
 };
 
-/// Shows the culling's counters, CPU times and GPU times in a window of Bevy's diagnostics overlay.
+/// Shows the culling's counters, CPU times and GPU times in windows of Bevy's diagnostics overlay.
+/// Rows that do not apply are absent, for example those of shadows in a scene without shadows. Bevy
+/// updates the rows once per second.
 ///
-/// Behind the number of triangles ([`TRIANGLES`]), it lists the levels of detail that cameras draw,
-/// the full meshes first. Each has its number of instances and of their triangles: `1.2k:3.2M`, or
-/// `-` if there are none.
-///
-/// It adds the plugins that it needs ([`DiagnosticsOverlayPlugin`], [`RenderDiagnosticsPlugin`],
-/// [`FrameTimeDiagnosticsPlugin`]) unless the app already has them.
+/// [`OverlayDetail`] says how much is shown. It can be changed at run time:
 ///
 /// ```no_run
 /// # use bevy::prelude::*;
 /// # use bevy_gpu_culling::prelude::*;
 /// App::new()
-///     .add_plugins((DefaultPlugins, GpuCullingPlugin::default(), CullingOverlayPlugin))
+///     .add_plugins((DefaultPlugins, GpuCullingPlugin::default(), CullingOverlayPlugin::default()))
+///     .add_systems(Update, toggle)
 ///     .run();
+///
+/// fn toggle(mut detail: ResMut<OverlayDetail>) {
+///     *detail = detail.next();
+/// }
 /// ```
+///
+/// The camera with [`IsDefaultUiCamera`] shows the overlay. If there is none, this is the camera
+/// with the largest viewport, and in a split screen the one at the top left.
+///
+/// The plugin adds those that it needs ([`DiagnosticsOverlayPlugin`], [`RenderDiagnosticsPlugin`],
+/// [`FrameTimeDiagnosticsPlugin`]) unless the app already has them.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct CullingOverlayPlugin;
+pub struct CullingOverlayPlugin {
+    /// How much is shown at first.
+    pub detail: OverlayDetail,
+}
+
+/// How much the overlay of [`CullingOverlayPlugin`] shows.
+#[derive(Resource, Reflect, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[reflect(Resource, Clone, Debug, Default, PartialEq, Hash)]
+pub enum OverlayDetail {
+    /// Nothing.
+    Hidden,
+    /// At most seven rows: frames, instances in cameras and in shadow views, triangles, and the
+    /// whole GPU time and CPU time of the culling.
+    #[default]
+    Summary,
+    /// All counters, and a second window with the time of each stage.
+    ///
+    /// Behind the number of triangles ([`TRIANGLES`](super::TRIANGLES)), it lists the levels of
+    /// detail that cameras draw, the full meshes first. Each has its number of instances and of
+    /// their triangles: `1.2k:3.2M`, or `-` if there are none.
+    Full,
+}
+
+impl OverlayDetail {
+    /// The next in a cycle: hidden, summary, full.
+    #[must_use]
+    pub fn next(self) -> Self {
+        match self {
+            Self::Hidden => Self::Summary,
+            Self::Summary => Self::Full,
+            Self::Full => Self::Hidden,
+        }
+    }
+}
+
+/// A window of the overlay of [`CullingOverlayPlugin`].
+#[derive(Component, Reflect, Clone, Copy, Debug, PartialEq, Eq)]
+#[reflect(Component, Clone, Debug, PartialEq)]
+pub enum CullingOverlay {
+    /// Frames, counters and whole times.
+    Counters,
+    /// The time of each stage, on the GPU and on the CPU.
+    Stages,
+}
+
+impl CullingOverlay {
+    /// Whether the window is shown.
+    fn is_shown(self, detail: OverlayDetail) -> bool {
+        match detail {
+            OverlayDetail::Hidden => false,
+            OverlayDetail::Summary => self == Self::Counters,
+            OverlayDetail::Full => true,
+        }
+    }
+}
 
 impl Plugin for CullingOverlayPlugin {
     fn build(&self, app: &mut App) {
@@ -46,150 +108,29 @@ impl Plugin for CullingOverlayPlugin {
         if !app.is_plugin_added::<FrameTimeDiagnosticsPlugin>() {
             app.add_plugins(FrameTimeDiagnosticsPlugin::default());
         }
-        app.add_systems(Startup, |mut commands: Commands| {
-            commands.spawn(culling_overlay());
-        })
-        .add_systems(
-            PreUpdate,
-            list_levels
-                .after(GpuCullingSystems::Report)
-                .run_if(resource_exists_and_changed::<CullingReport>),
-        );
+        app.insert_resource(self.detail)
+            .register_type::<OverlayDetail>()
+            .register_type::<CullingOverlay>()
+            .add_systems(Startup, spawn)
+            .add_systems(
+                Update,
+                (
+                    place::choose_camera,
+                    place::place,
+                    (rows::note_totals, rows::choose_rows)
+                        .chain()
+                        .before(DiagnosticsOverlaySystems::Rebuild),
+                )
+                    .after(GpuCullingSystems::Report),
+            );
     }
 }
 
-/// Shows the levels of detail of all cameras behind the number of triangles.
-fn list_levels(report: Res<CullingReport>, mut store: ResMut<DiagnosticsStore>) {
-    let mut levels: Vec<LevelReport> = Vec::new();
-    let cameras = report.views.iter();
-    for view in cameras.filter(|view| view.kind == ViewKind::Camera) {
-        if levels.len() < view.levels.len() {
-            levels.resize(view.levels.len(), LevelReport::default());
-        }
-        for (sum, level) in levels.iter_mut().zip(&view.levels) {
-            sum.visible += level.visible;
-            sum.triangles += level.triangles;
-        }
-    }
-    if let Some(diagnostic) = store.get_mut(&TRIANGLES) {
-        diagnostic.suffix = listed(&levels).into();
-    }
-}
-
-/// The levels' instances and triangles; nothing if there is only the full mesh.
-fn listed(levels: &[LevelReport]) -> String {
-    if levels.len() < 2 {
-        return String::new();
-    }
-    let level = |level: &LevelReport| {
-        if level.visible == 0 {
-            return " -".to_owned();
-        }
-        let [instances, triangles] = [level.visible, level.triangles].map(short);
-        format!(" {instances}:{triangles}")
-    };
-    format!(" ={}", levels.iter().map(level).collect::<String>())
-}
-
-/// A number with two or three digits and its unit: `999`, `1.2k`, `35k`, `4.0M`.
-fn short(number: u64) -> String {
-    if number < 1000 {
-        return number.to_string();
-    }
-    let mut value = number as f64;
-    let mut unit = "";
-    for next in ["k", "M", "G", "T"] {
-        // What is rounded to 1000 has the next unit.
-        if value >= 999.5 {
-            value /= 1000.0;
-            unit = next;
-        }
-    }
-    if value < 9.95 {
-        format!("{value:.1}{unit}")
-    } else {
-        format!("{value:.0}{unit}")
-    }
-}
-
-/// The content of the window, to spawn without [`CullingOverlayPlugin`].
-#[must_use]
-pub fn culling_overlay() -> DiagnosticsOverlay {
-    let item = |path, statistic, precision| DiagnosticsOverlayItem {
-        path,
-        statistic,
-        precision,
-    };
-    let mut items = vec![
-        item(
-            FrameTimeDiagnosticsPlugin::FPS,
-            DiagnosticsOverlayStatistic::Smoothed,
-            1,
-        ),
-        item(
-            FrameTimeDiagnosticsPlugin::FRAME_TIME,
-            DiagnosticsOverlayStatistic::Smoothed,
-            2,
-        ),
-    ];
-    for path in [
-        INSTANCES,
-        VISIBLE,
-        CULLED,
-        SHADOW_VISIBLE,
-        TRIANGLES,
-        VIEWS,
-        UPLOADED_BYTES,
-        GPU_BYTES,
-        PASSES,
-        DISPATCHES,
-        MESHLETS,
-        MESHLETS_CULLED_BY_FRUSTUM,
-        MESHLETS_CULLED_BY_CONE,
-        MESHLET_TRIANGLES,
+fn spawn(mut commands: Commands) {
+    for (window, title) in [
+        (CullingOverlay::Counters, "GPU culling"),
+        (CullingOverlay::Stages, "GPU culling, by stage"),
     ] {
-        items.push(item(path, DiagnosticsOverlayStatistic::Value, 0));
-    }
-    let cpu = STAGE_CPU.map(|(_, path)| path);
-    for path in [CPU_TOTAL].into_iter().chain(cpu) {
-        items.push(item(path, DiagnosticsOverlayStatistic::Smoothed, 4));
-    }
-    for (_, path) in STAGE_GPU {
-        items.push(item(path, DiagnosticsOverlayStatistic::Smoothed, 4));
-    }
-    DiagnosticsOverlay::new("GPU culling", items)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_short() {
-        for (number, text) in [
-            (0, "0"),
-            (999, "999"),
-            (1000, "1.0k"),
-            (9_949, "9.9k"),
-            (9_950, "10k"),
-            (999_499, "999k"),
-            (999_500, "1.0M"),
-            (35_123_456, "35M"),
-            (2_500_000_000, "2.5G"),
-            (123_000_000_000_000, "123T"),
-        ] {
-            assert_eq!(short(number), text);
-        }
-    }
-
-    #[test]
-    fn each_level_has_its_instances_and_triangles() {
-        let level = |visible, triangles| LevelReport { visible, triangles };
-        assert_eq!(listed(&[]), "");
-        assert_eq!(listed(&[level(5, 50)]), "");
-        assert_eq!(
-            listed(&[level(5, 50), level(0, 0), level(1200, 4_000_000)]),
-            " = 5:50 - 1.2k:4.0M"
-        );
+        commands.spawn((window, DiagnosticsOverlay::new(title, Vec::new())));
     }
 }
