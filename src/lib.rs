@@ -22,6 +22,7 @@
 //! | feature | what it adds | what it costs |
 //! | --- | --- | --- |
 //! | `bevy` | the plugin; without it, the crate is the engine alone | |
+//! | `gizmos` | [`CullingGizmosPlugin`](prelude::CullingGizmosPlugin): lines around sets, blocks and frozen frusta | Bevy's gizmos |
 //! | `gltf` | instances in glTF files (`EXT_mesh_gpu_instancing`) become sets | Bevy's glTF loader |
 //! | `meshlets` | building, saving and loading [meshes of meshlets](meshlet) and [levels of detail](meshlet::MeshLods) | a C++ compiler, for meshoptimizer |
 //! | `overlay` | [`CullingOverlayPlugin`](prelude::CullingOverlayPlugin): counters in Bevy's diagnostics overlay | Bevy's UI crates |
@@ -73,6 +74,8 @@ pub mod prelude {
     pub use crate::render::MeshletMesh3d;
     #[cfg(all(feature = "bevy", feature = "meshlets"))]
     pub use crate::render::{BuildLods, BuildMeshlets, LodsBuilt, MeshLods3d, MeshletsBuilt};
+    #[cfg(feature = "gizmos")]
+    pub use crate::render::{CullingGizmosPlugin, ShowCullingGizmos};
     #[cfg(feature = "bevy")]
     pub use crate::render::{
         CullingRadius, CullingReport, FreezeCulling, GpuCullingPlugin, GpuCullingSettings,
@@ -114,4 +117,7 @@ mod documents {
     struct Meshlets;
     #[doc = include_str!("../docs/guide/materials-and-shaders.md")]
     struct MaterialsAndShaders;
+    #[cfg(feature = "gizmos")]
+    #[doc = include_str!("../docs/guide/troubleshooting.md")]
+    struct Troubleshooting;
 }

@@ -41,6 +41,8 @@ mod entity_uniforms;
 mod expanded;
 mod extract;
 mod files;
+#[cfg(feature = "gizmos")]
+mod gizmos;
 mod gpu;
 mod gpu_written;
 mod groups;
@@ -72,6 +74,8 @@ pub use components::{
     CullingRadius, FreezeCulling, GpuInstances, InstanceMeshUniforms, NoInstanceSorting,
 };
 pub use cpu_times::{CpuStage, CpuTimes};
+#[cfg(feature = "gizmos")]
+pub use gizmos::{CullingGizmoConfigGroup, CullingGizmosPlugin, ShowCullingGizmos};
 pub use gpu_written::{InstanceBuffer, InstanceBuffers};
 #[cfg(feature = "meshlets")]
 pub use lods::{BuildLods, LodBuilds, LodsBuilt, MeshLods3d, MeshLodsLoader, MeshLodsSaver};

@@ -2,47 +2,22 @@
 
 use crate::look;
 use bevy::{gizmos::config::GizmoConfigStore, math::ops, prelude::*};
-use bevy_gpu_culling::prelude::FreezeCulling;
+use bevy_gpu_culling::{prelude::CullingGizmosPlugin, render::CullingGizmoConfigGroup};
 
-/// Draws the frozen frustum of each camera that has one, and removes it when the camera thaws.
+/// Draws the frozen frustum of each camera that has one, in lines that glow.
 pub struct FreezePlugin;
 
 impl Plugin for FreezePlugin {
     fn build(&self, app: &mut App) {
-        app.add_systems(Startup, thicken_lines)
-            .add_systems(Update, show_frustum);
+        app.add_plugins(CullingGizmosPlugin)
+            .add_systems(Startup, thicken_lines);
     }
 }
-
-/// The lines of a frozen frustum.
-#[derive(Component)]
-struct FrozenLines;
 
 fn thicken_lines(mut store: ResMut<GizmoConfigStore>) {
-    store.config_mut::<FrustumGizmoConfigGroup>().0.line.width = 3.0;
-}
-
-fn show_frustum(
-    mut commands: Commands,
-    frozen: Query<&FreezeCulling>,
-    lines: Query<Entity, With<FrozenLines>>,
-) {
-    match (
-        frozen.iter().find_map(|freeze| freeze.frustum),
-        lines.iter().next(),
-    ) {
-        (Some(frustum), None) => {
-            commands.spawn((
-                FrozenLines,
-                frustum,
-                ShowFrustumGizmo {
-                    color: Some(Color::linear_rgb(5.0, 2.6, 0.5)),
-                },
-            ));
-        }
-        (None, Some(entity)) => commands.entity(entity).despawn(),
-        _ => {}
-    }
+    let (config, group) = store.config_mut::<CullingGizmoConfigGroup>();
+    config.line.width = 3.0;
+    group.frustum_color = Color::linear_rgb(5.0, 2.6, 0.5);
 }
 
 /// The camera on its way out: 0 is its start, 1 is high above and behind.

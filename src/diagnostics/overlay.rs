@@ -17,8 +17,8 @@ use bevy::{
 };
 
 /// Shows the culling's counters, CPU times and GPU times in windows of Bevy's diagnostics overlay.
-/// Rows that do not apply are absent, for example those of shadows in a scene without shadows. Bevy
-/// updates the rows once per second.
+/// Rows that do not apply are absent, for example counters of shadows in a scene without
+/// shadows. Bevy updates the rows once per second.
 ///
 /// [`OverlayDetail`] says how much is shown. It can be changed at run time:
 ///
@@ -38,8 +38,8 @@ use bevy::{
 /// The camera with [`IsDefaultUiCamera`] shows the overlay. If there is none, this is the camera
 /// with the largest viewport, and in a split screen the one at the top left.
 ///
-/// The plugin adds those that it needs ([`DiagnosticsOverlayPlugin`], [`RenderDiagnosticsPlugin`],
-/// [`FrameTimeDiagnosticsPlugin`]) unless the app already has them.
+/// The plugin adds the plugins that it needs ([`DiagnosticsOverlayPlugin`],
+/// [`RenderDiagnosticsPlugin`], [`FrameTimeDiagnosticsPlugin`]) unless the app already has them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CullingOverlayPlugin {
     /// How much is shown at first.

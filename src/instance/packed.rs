@@ -51,7 +51,7 @@ impl PackedInstance {
     }
 
     /// Whether no view keeps it: see [`InstanceSet::hide`](super::InstanceSet::hide).
-    pub(super) fn is_hidden(&self) -> bool {
+    pub(crate) fn is_hidden(&self) -> bool {
         self.position[0].is_nan()
     }
 

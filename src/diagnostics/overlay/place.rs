@@ -57,7 +57,7 @@ pub(super) fn choose_camera(
 }
 
 /// Shows the windows of the chosen detail, the counters in the top left corner and the stages
-/// beside them. A window that the user has moved stays where it is.
+/// beside them. A window that the user has moved stays there.
 ///
 /// `placed` is the left edge that this system gave the stages; `None` in the first frame.
 pub(super) fn place(
