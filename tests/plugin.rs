@@ -5,6 +5,8 @@
 #[path = "scene/log.rs"]
 mod log;
 mod scene;
+#[path = "../examples/common/tasks.rs"]
+mod tasks;
 
 use bevy::{
     asset::RenderAssetUsages,
@@ -22,6 +24,17 @@ use bevy::{
 use bevy_gpu_culling::{prelude::*, render::SetReport};
 use log::Log;
 use scene::{How, Stage, field};
+use std::time::Duration;
+
+/// Declare it before an app: it is dropped after the app, and waits for the pipelines that are still
+/// being compiled.
+struct CleanEnd;
+
+impl Drop for CleanEnd {
+    fn drop(&mut self) {
+        tasks::background_tasks_end(Duration::from_secs(30));
+    }
+}
 
 /// Runs a few frames.
 fn run(app: &mut App) {
@@ -46,6 +59,7 @@ fn headless() -> impl PluginGroup {
 
 #[test]
 fn the_order_of_plugins_does_not_matter() {
+    let _end = CleanEnd;
     let log = Log::start();
     for first in [true, false] {
         let mut app = App::new();
@@ -76,6 +90,7 @@ fn the_order_of_plugins_does_not_matter() {
 
 #[test]
 fn the_plugin_may_come_between_those_that_it_needs() {
+    let _end = CleanEnd;
     let log = Log::start();
     for after_assets in [true, false] {
         let group = headless().build();
@@ -93,6 +108,7 @@ fn the_plugin_may_come_between_those_that_it_needs() {
 
 #[test]
 fn an_app_without_assets_meshes_or_renderer_runs() {
+    let _end = CleanEnd;
     let log = Log::start();
     let mut app = App::new();
     app.add_plugins((MinimalPlugins, GpuCullingPlugin::default()));
@@ -140,6 +156,7 @@ fn is_prepared(app: &App, material: &Handle<TintedMaterial>) -> bool {
 
 #[test]
 fn the_plugin_of_tints_may_come_first_or_alone() {
+    let _end = CleanEnd;
     let log = Log::start();
     for first in [true, false] {
         let group = headless().build().disable::<PipelinedRenderingPlugin>();
@@ -234,6 +251,7 @@ fn half_cuboid() -> Mesh {
 /// Each set that is not drawn logs exactly one message. It names the entity and says what to do.
 #[test]
 fn sets_that_are_not_drawn_are_named_once() {
+    let _end = CleanEnd;
     let log = Log::start();
     let mut stage = Stage::new(How::Set(None));
     let cube = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
@@ -281,6 +299,7 @@ fn sets_that_are_not_drawn_are_named_once() {
 /// So does each impostor, and each that takes the place of a level.
 #[test]
 fn impostors_that_are_not_drawn_are_named_once() {
+    let _end = CleanEnd;
     let log = Log::start();
     let mut stage = Stage::new(How::Set(None));
     let cube = Mesh3d(stage.mesh(Cuboid::new(0.5, 0.4, 0.6)));
@@ -341,6 +360,7 @@ fn impostors_that_are_not_drawn_are_named_once() {
 /// So does each level that is a part of its mesh which the mesh does not have.
 #[test]
 fn levels_that_are_no_part_of_their_mesh_are_named_once() {
+    let _end = CleanEnd;
     let log = Log::start();
     let mut stage = Stage::new(How::Set(None));
     let cube = Mesh3d(stage.mesh(Cuboid::new(0.5, 0.4, 0.6)));

@@ -17,16 +17,18 @@ use bevy::{
         render_resource::PollType,
         renderer::{RenderDevice, RenderQueue},
     },
-    tasks::AsyncComputeTaskPool,
 };
 use std::{
     sync::{
-        Arc, OnceLock, RwLock,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
-        mpsc,
     },
     time::{Duration, Instant},
 };
+use tasks::background_tasks_end;
+
+#[path = "tasks.rs"]
+mod tasks;
 
 /// The exit code after Ctrl-C, by the shells' convention: 128 + SIGINT.
 pub const INTERRUPTED: u8 = 130;
@@ -139,32 +141,6 @@ pub fn frame(app: &mut App) -> Result<f64, AppExit> {
     }
 }
 
-/// Waits until no background task that has begun is still running; false if it takes too long.
-fn background_tasks_end(patience: Duration) -> bool {
-    let Some(pool) = AsyncComputeTaskPool::try_get() else {
-        return true;
-    };
-    // One task per thread, each of which waits at the gate: they are all there only when no thread
-    // of the pool runs anything else.
-    let gate = Arc::new(RwLock::new(()));
-    let closed = gate.write();
-    let (arrive, arrivals) = mpsc::channel();
-    for _ in 0..pool.thread_num() {
-        let (gate, arrive) = (Arc::clone(&gate), arrive.clone());
-        pool.spawn(async move {
-            let _ = arrive.send(());
-            drop(gate.read());
-        })
-        .detach();
-    }
-    let begin = Instant::now();
-    let mut arrived = (0..pool.thread_num())
-        .map(|_| arrivals.recv_timeout(patience.saturating_sub(begin.elapsed())));
-    let all_there = arrived.all(|arrival| arrival.is_ok());
-    drop(closed);
-    all_there
-}
-
 /// Ends the process with the exit code of Ctrl-C, whatever its other threads do.
 fn end_at_once() -> ! {
     // `exit` would run the driver's exit handlers while other threads are inside the driver.
@@ -179,7 +155,8 @@ fn end_at_once() -> ! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bevy::tasks::TaskPool;
+    use bevy::tasks::{AsyncComputeTaskPool, TaskPool};
+    use std::sync::mpsc;
 
     #[test]
     fn the_end_waits_for_tasks_that_have_begun() {

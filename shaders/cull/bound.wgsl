@@ -91,9 +91,9 @@ fn bound(
     let first = block * BLOCK + thread * BLOCK_ITEMS;
     let last = job.end - 1u;
 
-    // The fourth components: the smallest and the largest of the instances' largest scales. An instance that is not finite or
-    // has a negative scale is never visible (`load_sphere`). It adds a smallest scale of -1 and
-    // nothing else.
+    // The fourth components: the smallest and the largest of the instances' largest scales. An
+    // instance that is not finite or has a negative scale is never visible (`load_sphere`). It adds
+    // a smallest scale of -1 and nothing else.
     var low = vec4<f32>(3e38);
     var high = vec4<f32>(vec3<f32>(-3e38), 0.0);
     var positions: array<vec3<f32>, BLOCK_ITEMS>;

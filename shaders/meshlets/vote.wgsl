@@ -34,9 +34,10 @@ fn place_sphere(survivor: Survivor, sphere: vec4<f32>) -> vec4<f32> {
     return vec4<f32>(center, sphere.w * largest);
 }
 
-// The eye in the survivor's mesh, where cones are as they were built: an affine transform keeps
-// which side of a triangle the eye is on. Times the smallest scale, so that nothing is divided by a
-// small number. Not a number if the survivor is flat, and then no cone is behind the eye.
+// The eye in the survivor's mesh, because cones are as they were built there: an affine transform
+// keeps which side of a triangle the eye is on. Times the smallest scale, so that nothing is
+// divided by a small number. Not a number if the survivor is flat, and then no cone is behind the
+// eye.
 fn eye_in_mesh(survivor: Survivor, eye: vec4<f32>) -> vec4<f32> {
     let inverse = vec4<f32>(-survivor.rotation.xyz, survivor.rotation.w);
     let least = min(min(survivor.scale.x, survivor.scale.y), survivor.scale.z);

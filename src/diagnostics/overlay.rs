@@ -1,8 +1,10 @@
 //! The counters in Bevy's diagnostics overlay.
 //!
-//! 1. `rows`: which rows there are.
-//! 2. `place`: the camera that shows the overlay, and its place there.
+//! 1. `detail`: how much is shown.
+//! 2. `rows`: which rows there are.
+//! 3. `place`: the camera that shows the overlay, and its place there.
 
+mod detail;
 mod place;
 mod rows;
 
@@ -15,6 +17,7 @@ use bevy::{
     prelude::*,
     render::diagnostic::RenderDiagnosticsPlugin,
 };
+pub use detail::{CullingOverlay, OverlayDetail};
 
 /// Shows the culling's counters, CPU times and GPU times in windows of Bevy's diagnostics overlay.
 /// Rows that do not apply are absent, for example counters of shadows in a scene without
@@ -44,57 +47,6 @@ use bevy::{
 pub struct CullingOverlayPlugin {
     /// How much is shown at first.
     pub detail: OverlayDetail,
-}
-
-/// How much the overlay of [`CullingOverlayPlugin`] shows.
-#[derive(Resource, Reflect, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[reflect(Resource, Clone, Debug, Default, PartialEq, Hash)]
-pub enum OverlayDetail {
-    /// Nothing.
-    Hidden,
-    /// At most seven rows: frames, instances in cameras and in shadow views, triangles, and the
-    /// whole GPU time and CPU time of the culling.
-    #[default]
-    Summary,
-    /// All counters, and a second window with the time of each stage.
-    ///
-    /// Behind the number of triangles ([`TRIANGLES`](super::TRIANGLES)), it lists the levels of
-    /// detail that cameras draw, the full meshes first. Each has its number of instances and of
-    /// their triangles: `1.2k:3.2M`, or `-` if there are none.
-    Full,
-}
-
-impl OverlayDetail {
-    /// The next in a cycle: hidden, summary, full.
-    #[must_use]
-    pub fn next(self) -> Self {
-        match self {
-            Self::Hidden => Self::Summary,
-            Self::Summary => Self::Full,
-            Self::Full => Self::Hidden,
-        }
-    }
-}
-
-/// A window of the overlay of [`CullingOverlayPlugin`].
-#[derive(Component, Reflect, Clone, Copy, Debug, PartialEq, Eq)]
-#[reflect(Component, Clone, Debug, PartialEq)]
-pub enum CullingOverlay {
-    /// Frames, counters and whole times.
-    Counters,
-    /// The time of each stage, on the GPU and on the CPU.
-    Stages,
-}
-
-impl CullingOverlay {
-    /// Whether the window is shown.
-    fn is_shown(self, detail: OverlayDetail) -> bool {
-        match detail {
-            OverlayDetail::Hidden => false,
-            OverlayDetail::Summary => self == Self::Counters,
-            OverlayDetail::Full => true,
-        }
-    }
 }
 
 impl Plugin for CullingOverlayPlugin {

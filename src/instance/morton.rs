@@ -124,6 +124,15 @@ impl InstanceOrder {
         }
     }
 
+    /// Scales in this order.
+    pub(super) fn gather_scales(&self, scales: &Scales) -> Scales {
+        match scales {
+            Scales::One => Scales::One,
+            Scales::Uniform(scales) => Scales::Uniform(self.gather(scales)),
+            Scales::NonUniform(scales) => Scales::NonUniform(self.gather(scales)),
+        }
+    }
+
     /// A channel in this order.
     pub(super) fn gather<T: Copy + Default + Send + Sync>(&self, channel: &[T]) -> Vec<T> {
         parallel::collect(self.originals.len(), |place| {

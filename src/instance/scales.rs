@@ -4,7 +4,6 @@ use core::ops::Range;
 
 use glam::Vec3;
 
-use super::InstanceOrder;
 use crate::parallel;
 
 /// What a set stores of its instances' scales.
@@ -189,15 +188,6 @@ impl Scales {
             Self::One => {}
             Self::Uniform(scales) => retain_values(scales, kept),
             Self::NonUniform(scales) => retain_values(scales, kept),
-        }
-    }
-
-    /// The scales in another order.
-    pub fn reordered(&self, order: &InstanceOrder) -> Self {
-        match self {
-            Self::One => Self::One,
-            Self::Uniform(scales) => Self::Uniform(order.gather(scales)),
-            Self::NonUniform(scales) => Self::NonUniform(order.gather(scales)),
         }
     }
 }

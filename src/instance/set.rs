@@ -350,7 +350,7 @@ impl InstanceSet {
         }
         let mut channels = Channels {
             instances: order.gather(&instances),
-            scales: scales.reordered(&order),
+            scales: order.gather_scales(&scales),
             tags: tags.map(|tags| order.gather(&tags)),
             ids,
             ..Channels::default()

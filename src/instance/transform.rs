@@ -128,8 +128,8 @@ pub(super) fn check_scale(value: f32, index: u32) -> Result<(), InstanceError> {
     }
 }
 
-/// The scale as a set stores it: the largest for all axes if they are nearly equal. Culling may then
-/// keep too much, never too little.
+/// The scale as a set stores it: the largest for all axes if they are nearly equal. Culling may
+/// then keep too much, never too little.
 fn stored_scale(value: Vec3, index: u32) -> Result<Vec3, InstanceError> {
     for axis in value.to_array() {
         check_scale(axis, index)?;
@@ -171,9 +171,9 @@ impl From<PackedInstance> for InstanceTransform {
     }
 }
 
-/// Decomposes the matrix. A mirroring matrix gets a negative x scale, and a sheared one gets a scale
-/// that is not a number, so that a set refuses both. A flat matrix gets one of the rotations that
-/// fit, and a matrix of zeros the identity.
+/// Decomposes the matrix. A mirroring matrix gets a negative x scale, and a sheared one gets a
+/// scale that is not a number, so that a set refuses both. A flat matrix gets one of the rotations
+/// that fit, and a matrix of zeros the identity.
 impl From<Affine3A> for InstanceTransform {
     fn from(affine: Affine3A) -> Self {
         // Not glam's function: with its assertions enabled, as in a default Bevy build, it panics

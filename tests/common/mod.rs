@@ -362,7 +362,8 @@ pub fn upload(culler: &mut Culler, Gpu { device, queue }: Gpu<'_>, scene: &Scene
     }
 }
 
-/// The instances of a page and the numbers of their scales as they are on the GPU, reconstructed from the scene's sets.
+/// The instances of a page and the numbers of their scales as they are on the GPU, reconstructed
+/// from the scene's sets.
 pub fn page_copy(culler: &Culler, scene: &Scene, page: usize) -> (Vec<PackedInstance>, Vec<f32>) {
     let (mut instances, mut scales) = (Vec::new(), Vec::new());
     for (id, set) in scene.sets.iter().enumerate() {

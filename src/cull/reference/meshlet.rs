@@ -66,9 +66,9 @@ pub fn place_sphere(survivor: &Survivor, sphere: Vec4) -> Vec4 {
     center.extend(sphere.w * survivor.scale.max_element())
 }
 
-/// The eye in the survivor's mesh, where cones are as they were built: an affine transform keeps
-/// which side of a triangle the eye is on. Times the smallest scale, so that nothing is divided by
-/// a small number. Not a number if the survivor is flat.
+/// The eye in the survivor's mesh, because cones are as they were built there: an affine transform
+/// keeps which side of a triangle the eye is on. Times the smallest scale, so that nothing is
+/// divided by a small number. Not a number if the survivor is flat.
 #[must_use]
 pub fn eye_in_mesh(survivor: &Survivor, eye: Vec4) -> Vec4 {
     let q = survivor.rotation;
@@ -78,7 +78,8 @@ pub fn eye_in_mesh(survivor: &Survivor, eye: Vec4) -> Vec4 {
     (turned * (least / survivor.scale)).extend(eye.w * least)
 }
 
-/// Distance of the eye behind all triangles of a cone, in the units of `eye`. Above 0, the eye sees only backs.
+/// Distance of the eye behind all triangles of a cone, in the units of `eye`. Above 0, the eye sees
+/// only backs.
 #[must_use]
 pub fn distance_behind(eye: Vec4, axis: Vec3, cutoff: f32, sphere: Vec4) -> f32 {
     if cutoff >= 1.0 {

@@ -44,7 +44,7 @@ impl Set {
     }
 
     /// Whether its regions have a place for these channels. A set that the GPU writes has other
-    /// room than an uploaded set, and scales per axis lie in pages of their own.
+    /// room than an uploaded set, and scales per axis have separate pages.
     pub fn can_have(&self, room: Room, channels: Channels) -> bool {
         let is_per_axis = |channels: Channels| channels.scale == ScaleKind::NonUniform;
         self.room == room && is_per_axis(self.channels) == is_per_axis(channels)

@@ -304,9 +304,8 @@ impl InstanceStore {
         }
     }
 
-    /// Reads the active instances of a set and their scales ([`ScaleKind::floats`] numbers each), and
-    /// waits
-    /// for them: for tests and verification.
+    /// Reads the active instances of a set and their scales ([`ScaleKind::floats`] numbers each),
+    /// and waits for them: for tests and verification.
     ///
     /// # Errors
     /// [`CullError::UnknownSet`], [`CullError::Readback`].

@@ -1,6 +1,6 @@
 //! The camera that shows the overlay, and its place there.
 
-use super::{CullingOverlay, OverlayDetail};
+use super::detail::{CullingOverlay, OverlayDetail};
 use bevy::{
     camera::RenderTarget, dev_tools::diagnostics_overlay::DiagnosticsOverlayPlane, prelude::*,
     window::WindowRef,

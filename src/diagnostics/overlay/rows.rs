@@ -1,6 +1,6 @@
 //! Which rows the overlay has.
 
-use super::{CullingOverlay, OverlayDetail};
+use super::detail::{CullingOverlay, OverlayDetail};
 use crate::{
     diagnostics::{
         CPU_TOTAL, DISPATCHES, GPU_BYTES, GPU_TOTAL, INSTANCES, MESHLET_STAGE_GPU,
