@@ -26,8 +26,8 @@ use log::Log;
 use scene::{How, Stage, field};
 use std::time::Duration;
 
-/// Declare it before an app: it is dropped after the app, and waits for the pipelines that are still
-/// being compiled.
+/// Declare it before an app: it is dropped after the app, and waits for the pipelines that are
+/// still being compiled.
 struct CleanEnd;
 
 impl Drop for CleanEnd {

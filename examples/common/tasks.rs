@@ -1,5 +1,5 @@
-//! Background tasks: a thread that still compiles a pipeline crashes inside the driver if the process
-//! ends.
+//! Background tasks: a thread that still compiles a pipeline crashes inside the driver if the
+//! process ends.
 
 use bevy::tasks::AsyncComputeTaskPool;
 use std::{
