@@ -290,7 +290,8 @@ fn cases() -> impl Strategy<Value = Case> {
         any::<u64>(),
         prop_oneof![Just(124u32), 1u32..32],
     );
-    let scale = [0.1f32..3.0, 0.1f32..3.0, 0.1f32..3.0];
+    let one = || prop_oneof![7 => 0.1f32..3.0, 1 => Just(0.0f32)];
+    let scale = [one(), one(), one()];
     let instance = (vector(4.0), vector(3.1), scale, any::<bool>());
     let axis = || prop_oneof![0.2f32..3.0, -3.0f32..-0.2];
     let set = (vector(3.1), [axis(), axis(), axis()], any::<bool>());

@@ -94,10 +94,10 @@ fn instances_are_met_as_entities_are() {
     let instances: Vec<_> = (0..300)
         .map(|_| {
             let turn = Quat::from_rotation_y(rng.random_range(0.0..6.0));
-            let scale = rng.random_range(0.2..2.5);
+            let scale = Vec3::from_array([(); 3].map(|()| rng.random_range(0.2..2.5)));
             Transform::from_translation(random(&mut rng, 10.0))
                 .with_rotation(turn)
-                .with_scale(Vec3::splat(scale))
+                .with_scale(scale)
         })
         .collect();
     let of_set = Transform::from_xyz(1.0, 2.0, -3.0)
@@ -221,6 +221,16 @@ fn edits_are_met_at_once() {
         *set = InstanceSet::from_transforms([Vec3::X]).unwrap();
     });
     assert_eq!(replaced, Some((0, 0)));
+
+    // A flat instance has no inverse, but a face.
+    let flat = at(50.0, &|set| {
+        let flat = Transform::from_xyz(50.0, 0.0, 0.0).with_scale(Vec3::new(2.0, 1.0, 0.0));
+        *set = InstanceSet::from_transforms([flat]).unwrap();
+    });
+    assert_eq!(flat, Some((0, 0)));
+    at(1.0, &|set| {
+        *set = InstanceSet::from_transforms([Vec3::X]).unwrap();
+    });
 
     // A mesh without a triangle list is met at its sphere.
     let strip = Mesh::new(

@@ -32,7 +32,7 @@ fn bent(instance: Instance, vertex: vec3<f32>, time: f32) -> vec4<f32> {
     let place = position_to_set(instance, vertex);
     // What leans is less high.
     let bend = vec3(lean * wind.direction.x, -0.4 * lean * lean / max(vertex.y, 0.1), lean * wind.direction.y);
-    return vec4(place.xyz + instance.scale * bend, 1.0);
+    return vec4(place.xyz + instance.scale.y * bend, 1.0);
 }
 
 @vertex

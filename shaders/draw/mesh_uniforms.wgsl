@@ -148,16 +148,20 @@ fn mesh_uniforms(
         }
     }
     var mesh = slot.mesh_uniform;
-    // The inverse of rotation and scale, transposed, is the rotation over the scale. A scale of 0
-    // is left out.
+    // The inverse of rotation and scale, transposed, is the rotation over the scale.
     let sizes = vec3<f32>(dot(now[0], now[0]), dot(now[1], now[1]), dot(now[2], now[2]));
     let over = 1.0 / select(vec3<f32>(1.0), sizes, sizes > vec3<f32>(0.0));
+    var turned = mat3x3<f32>(now[0] * over.x, now[1] * over.y, now[2] * over.z);
+    if (any(sizes == vec3<f32>(0.0))) {
+        // A flat instance has no inverse. The cofactors point the same way.
+        turned = mat3x3<f32>(cross(now[1], now[2]), cross(now[2], now[0]), cross(now[0], now[1]));
+    }
     let a = mesh.local_from_world_transpose_a;
     let inverse = mat3x3<f32>(
         a[0].xyz,
         vec3<f32>(a[0].w, a[1].xy),
         vec3<f32>(a[1].zw, mesh.local_from_world_transpose_b));
-    var normal = inverse * mat3x3<f32>(now[0] * over.x, now[1] * over.y, now[2] * over.z);
+    var normal = inverse * turned;
     mesh.world_from_local = times(mesh.world_from_local, now);
     mesh.previous_world_from_local = times(mesh.previous_world_from_local, before);
     if ((slot.flags & DRAW_HAS_OFFSET) != 0u) {

@@ -35,14 +35,15 @@ fn place_sphere(survivor: Survivor, sphere: vec4<f32>) -> vec4<f32> {
 }
 
 // The eye in the survivor's mesh, because cones are as they were built there: an affine transform
-// keeps which side of a triangle the eye is on. Times the smallest scale, so that nothing is
-// divided by a small number. Not a number if the survivor is flat, and then no cone is behind the
-// eye.
+// keeps which side of a triangle the eye is on. Times the product of the scales, so that nothing is
+// divided by them: a flat survivor sees the eye from far away.
 fn eye_in_mesh(survivor: Survivor, eye: vec4<f32>) -> vec4<f32> {
     let inverse = vec4<f32>(-survivor.rotation.xyz, survivor.rotation.w);
-    let least = min(min(survivor.scale.x, survivor.scale.y), survivor.scale.z);
+    let largest = max(max(survivor.scale.x, survivor.scale.y), survivor.scale.z);
+    // Relative to the largest scale, so that products stay in range.
+    let part = survivor.scale / select(1.0, largest, largest > 0.0);
     let turned = rotate(inverse, eye.xyz - eye.w * survivor.position);
-    return vec4<f32>(turned * (vec3<f32>(least) / survivor.scale), eye.w * least);
+    return vec4<f32>(turned * (part.yzx * part.zxy), eye.w * part.x * part.y * part.z * largest);
 }
 
 // Whether the eye sees the back of every triangle in the sphere whose normal is in the cone.

@@ -167,6 +167,17 @@ pub enum CullError {
         /// Number of instances in the set.
         len: usize,
     },
+    /// The scales that are uploaded are of another kind than the set's.
+    #[error(
+        "{numbers} numbers are not scales of a set that has {per_instance} per instance: reserve the set with the \
+         kind of scales that is uploaded"
+    )]
+    ScaleNumbers {
+        /// Number of numbers given.
+        numbers: usize,
+        /// Numbers per instance of the set; 0 if it has no scales.
+        per_instance: usize,
+    },
     /// The set is not known to the engine.
     #[error("set {0} is not resident: upload it before a frame tests it")]
     UnknownSet(u64),

@@ -108,8 +108,9 @@ struct Block {
 }
 
 impl Block {
-    /// The block of these instances; `None` if all are hidden.
-    fn around(instances: &[PackedInstance], scales: Option<&[f32]>) -> Option<Self> {
+    /// The block of these instances; `None` if all are hidden. `largest` is the largest scale of an
+    /// instance of the block.
+    fn around(instances: &[PackedInstance], largest: impl Fn(usize) -> f32) -> Option<Self> {
         let shown = instances
             .iter()
             .zip(0..)
@@ -117,9 +118,7 @@ impl Block {
         let block = |(one, at): (&PackedInstance, usize)| Self {
             min: one.position(),
             max: one.position(),
-            scale: scales
-                .and_then(|scales| scales.get(at))
-                .map_or(1.0, |scale| *scale),
+            scale: largest(at),
         };
         shown.map(block).reduce(|one, other| Self {
             min: one.min.min(other.min),
@@ -142,8 +141,10 @@ impl Block {
 fn blocks_of(set: &InstanceSet) -> Vec<Block> {
     let blocks = set.packed().chunks(BLOCK).enumerate();
     let block = |(index, instances): (usize, &[PackedInstance])| {
-        let scales = set.scales().and_then(|scales| scales.get(index * BLOCK..));
-        Block::around(instances, scales)
+        Block::around(instances, |at| {
+            let at = (index * BLOCK + at) as u32;
+            set.get(at).map_or(1.0, |one| one.scale.max_element())
+        })
     };
     blocks.filter_map(block).collect()
 }
@@ -229,7 +230,11 @@ mod tests {
     #[test]
     fn blocks_surround_their_instances() -> Result<(), crate::instance::InstanceError> {
         let scaled = |i: usize| {
-            Transform::from_xyz(i as f32, 0.0, 1.0).with_scale(Vec3::splat(1.0 + (i % 7) as f32))
+            Transform::from_xyz(i as f32, 0.0, 1.0).with_scale(Vec3::new(
+                0.5,
+                1.0 + (i % 7) as f32,
+                1.0,
+            ))
         };
         let mut set = InstanceSet::from_transforms((0..2500).map(scaled))?;
         set.hide(2499)?;

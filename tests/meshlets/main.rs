@@ -499,7 +499,7 @@ fn a_broken_kernel_is_seen() {
         ),
         (
             MeshletStage::Vote,
-            "turned * (vec3<f32>(least) / survivor.scale)",
+            "turned * (part.yzx * part.zxy)",
             "turned",
         ),
         (

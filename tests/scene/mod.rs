@@ -94,6 +94,18 @@ impl Stage {
         Self::of(how, plugins(settings), more)
     }
 
+    /// A stage with Bevy's entities that are sorted by depth. Bevy writes uniforms on the CPU here:
+    /// with uniforms on the GPU, Bevy 0.19.1 sorts blended entities by their place when they were
+    /// queued, which may not be written yet.
+    pub fn of_sorted_entities(more: impl FnOnce(&mut App)) -> Self {
+        let on_cpu = PbrPlugin {
+            use_gpu_instance_buffer_builder: false,
+            ..default()
+        };
+        let plugins = plugins(WgpuSettings::default()).set(on_cpu);
+        Self::of(How::Entities, plugins, more)
+    }
+
     /// A stage that loads the files of a folder.
     pub fn with_files(how: How, folder: &std::path::Path) -> Self {
         let assets = AssetPlugin {
@@ -335,6 +347,7 @@ impl Stage {
 }
 
 use bevy::core_pipeline::tonemapping::Tonemapping;
+use bevy::pbr::PbrPlugin;
 use bevy_gpu_culling::instance::ScaleKind;
 
 /// A field of instances around the origin, with rotations that 32 bits represent exactly.

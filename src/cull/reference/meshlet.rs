@@ -19,7 +19,7 @@ use crate::{
     instance::PackedInstance,
     meshlet::NormalCone,
 };
-use glam::{Vec3, Vec4, Vec4Swizzles};
+use glam::{Vec3, Vec3Swizzles, Vec4, Vec4Swizzles};
 
 /// The result of testing one meshlet of one survivor in one view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,15 +67,18 @@ pub fn place_sphere(survivor: &Survivor, sphere: Vec4) -> Vec4 {
 }
 
 /// The eye in the survivor's mesh, because cones are as they were built there: an affine transform
-/// keeps which side of a triangle the eye is on. Times the smallest scale, so that nothing is
-/// divided by a small number. Not a number if the survivor is flat.
+/// keeps which side of a triangle the eye is on. Times the product of the scales, so that nothing
+/// is divided by them: a flat survivor sees the eye from far away.
 #[must_use]
 pub fn eye_in_mesh(survivor: &Survivor, eye: Vec4) -> Vec4 {
     let q = survivor.rotation;
     let inverse = (-q.xyz()).extend(q.w);
-    let least = survivor.scale.min_element();
+    let largest = survivor.scale.max_element();
+    // Relative to the largest scale, so that products stay in range.
+    let part = survivor.scale / if largest > 0.0 { largest } else { 1.0 };
     let turned = rotate(inverse, eye.xyz() - eye.w * survivor.position);
-    (turned * (least / survivor.scale)).extend(eye.w * least)
+    let flat = part.yzx() * part.zxy();
+    (turned * flat).extend(eye.w * part.x * part.y * part.z * largest)
 }
 
 /// Distance of the eye behind all triangles of a cone, in the units of `eye`. Above 0, the eye sees

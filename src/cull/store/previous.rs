@@ -66,7 +66,7 @@ impl Previous {
                 };
                 self.moves
                     .push(copy(&from_page.instances, &to_page.instances, INSTANCE));
-                // A set whose scales change their kind has no motion of scales in this frame.
+                // If scales change their kind, the caller uploads the previous ones.
                 let floats = old.channels.scale.floats();
                 if old.channels.scale == new.channels.scale
                     && let (Some(from), Some(to)) = (&from_page.scales, &to_page.scales)

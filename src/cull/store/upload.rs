@@ -37,10 +37,10 @@ impl InstanceStore {
     }
 
     /// Writes scales from instance `first` on: [`ScaleKind::floats`](crate::instance::ScaleKind)
-    /// numbers per instance. Nothing is written to a set without scales.
+    /// numbers per instance, of the kind that was reserved.
     ///
     /// # Errors
-    /// Same as [`Self::upload`].
+    /// [`CullError::ScaleNumbers`]; otherwise same as [`Self::upload`].
     pub fn upload_scales(
         &mut self,
         queue: &Queue,
@@ -50,9 +50,13 @@ impl InstanceStore {
     ) -> Result<(), CullError> {
         let set = self.sets.get(id).ok_or(CullError::UnknownSet(id.0))?;
         let kind = set.channels.scale;
-        let Some(len) = data.len().checked_div(kind.floats()) else {
-            return Ok(());
-        };
+        let len = data.len().checked_div(kind.floats()).unwrap_or(0);
+        if len * kind.floats() != data.len() {
+            return Err(CullError::ScaleNumbers {
+                numbers: data.len(),
+                per_instance: kind.floats(),
+            });
+        }
         let set = checked(&self.sets, id, first, len)?;
         self.pages.prove(queue, &set.regions)?;
         (self.pages).write_scales(queue, &set.regions, first, (kind, data));

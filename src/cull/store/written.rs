@@ -90,7 +90,8 @@ impl InstanceStore {
             if !classify {
                 let unknown = Bound {
                     radius: f32::MAX,
-                    max_scale: 1.0,
+                    // Above every scale, and its square is finite.
+                    max_scale: 1e18,
                     // The bounds of its words are unknown too.
                     loose: 1,
                     ..Bound::default()
@@ -143,7 +144,8 @@ impl InstanceStore {
 
     /// Keeps the instances in `ranges` as the previous ones, before they change. Call it between
     /// [`Self::reserve_set`] and the uploads, with the ranges that the previous frame changed; or
-    /// with no ranges if the set moved, because a moved set takes its previous instances along.
+    /// with no ranges if the set moved, because a moved set takes its previous instances along. If
+    /// it got another [`ScaleKind`], call [`Self::upload_previous`] for all instances instead.
     /// Does nothing without [`Channels::previous`](crate::cull::Channels::previous).
     ///
     /// # Errors

@@ -9,9 +9,9 @@ use core::ops::Range;
 /// The GPU chooses for each instance and view. An instance is drawn at the coarsest level whose
 /// error the view sees as at most
 /// [`GpuCullingSettings::lod_pixels`](crate::render::GpuCullingSettings::lod_pixels) pixels: the
-/// level's [`error`](InstanceLod::error) times the scale of the instance and of the entity, seen
-/// from the distance of the instance's center. Shadow views see instances from where their camera
-/// sees them, and allow
+/// level's [`error`](InstanceLod::error) times the largest scale of the instance and the entity's,
+/// seen from the distance of the instance's center. Shadow views see instances from where their
+/// camera sees them, and allow
 /// [`shadow_lod_pixels`](crate::render::GpuCullingSettings::shadow_lod_pixels).
 ///
 /// At most [`InstanceLods::MOST`] levels are drawn. Their meshes must have the vertex attributes

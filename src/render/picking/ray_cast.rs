@@ -29,7 +29,8 @@ pub struct InstanceHit {
     pub tag: u32,
     /// The point at which the ray meets it, in world space.
     pub point: Vec3,
-    /// The normal there, in world space. Its length may differ from 1 in scaled sets.
+    /// The normal there, in world space, as Bevy's `RayMeshHit` has it: its length may differ from
+    /// 1 in scaled sets, and uneven scales bend it.
     pub normal: Vec3,
     /// Distance from the ray's origin, in world units.
     pub distance: f32,
@@ -163,7 +164,10 @@ fn cast(
     let offset = offset.unwrap_or_default();
     let mut nearest: Option<InstanceHit> = None;
     let exact = |instance, enter| {
-        let place = world_from_local * set.get(instance)?.to_affine();
+        let mut at = set.get(instance)?;
+        // A flat instance has no inverse.
+        at.scale = at.scale.max(Vec3::splat(at.scale.max_element() * 1e-5));
+        let place = world_from_local * at.to_affine();
         let hit = match mesh {
             Some(mesh) => instance_hit(mesh.meet(ray, &(place * offset), backfaces)?),
             // The sphere is the one that the offset has moved.
