@@ -461,6 +461,16 @@ fn a_set_keeps_its_place_until_it_outgrows_it() {
             len: 2048
         })
     );
+    // The set has no scales.
+    assert_eq!(
+        culler
+            .store_mut()
+            .upload_scales(&queue, SetId(1), 0, &[1.0, 2.0]),
+        Err(CullError::ScaleNumbers {
+            numbers: 2,
+            per_instance: 0
+        })
+    );
     culler.store_mut().remove_set(SetId(1));
     assert_eq!(
         culler

@@ -6,9 +6,9 @@ mod common;
 
 use bevy_gpu_culling::{
     cull::{
-        BoundingSphere, Channels, Compaction, CullError, CullFrame, CullRequest, CullView, Culler,
-        CullingTier, DrawShape, ErrorRange, Gpu, Order, Residency, SetId, WrittenSize,
-        layout::BLOCK, shaders,
+        BoundingSphere, Channels, CoarserLevel, Compaction, CullError, CullFrame, CullRequest,
+        CullView, Culler, CullingTier, DrawShape, ErrorRange, Gpu, LodEye, Order, Residency, SetId,
+        WrittenSize, layout::BLOCK, shaders,
     },
     instance::{PackedInstance, PackedQuat, ScaleKind},
 };
@@ -484,6 +484,57 @@ fn what_is_not_written_hidden_or_not_a_number_is_invisible() {
                 let ids = written_frame(on, &mut culler, (&writer, &[]), &frame);
                 assert_eq!(ids[0], expected(count), "{count} live");
             }
+        }
+    }
+}
+
+/// Without bounds of its blocks, too, a set has each instance at one level. In an orthographic view
+/// the scale alone decides at which.
+#[test]
+fn instances_of_blocks_without_bounds_are_at_one_level() {
+    let (device, queue, _) = gpu();
+    let on = Gpu::new(&device, &queue);
+    let writer = Writer::new(&device);
+    let scales = [4.0, 2.0, 1.0, 0.1];
+    let data: Vec<_> = (0..2000)
+        .map(|i| plain(Vec3::X * i as f32, scales[i % 4], Quat::IDENTITY))
+        .collect();
+    let eye = LodEye {
+        position: Vec3::ZERO,
+        is_orthographic: true,
+        resolution: 100.0,
+        least_resolution: f32::INFINITY,
+        fades: false,
+    };
+    // The coarser level is seen with errors of 1.6, 0.8, 0.4 and 0.04: too large at scale 4 alone.
+    let mut frame = CullFrame {
+        requests: vec![request(1)],
+        views: vec![CullView::EVERYTHING.with_lods_of(eye)],
+    };
+    frame.requests[0].coarser = Some(
+        vec![CoarserLevel {
+            shape: frame.requests[0].shape,
+            error: 0.004,
+        }]
+        .into(),
+    );
+    for (tier, compaction) in rungs(&device) {
+        for classify in [true, false] {
+            let mut options = options(tier, true);
+            options.compaction = compaction;
+            let (mut culler, _) = Culler::new(&device, options).unwrap();
+            let channels = Channels {
+                scale: ScaleKind::Uniform,
+                ..Channels::default()
+            };
+            culler
+                .store_mut()
+                .reserve_written(on, SetId(0), size((2000, 2000), channels, classify))
+                .unwrap();
+            let mut ids = written_frame(on, &mut culler, (&writer, &data), &frame).remove(0);
+            ids.sort_unstable();
+            let all = (0..2000).collect::<Vec<u32>>();
+            assert_eq!(ids, all, "{tier}, {compaction}, {classify}");
         }
     }
 }

@@ -22,8 +22,8 @@
 // tiles there are, so workgroups stride over them.
 
 import package::shared::layout::{
-    CHUNK_HAS_SCALE, CHUNK_NON_UNIFORM_SCALE, CHUNK_OFF_CENTER, DIGITS, DrawCommand, FAR_FIRST_THREADS, FAR_FIRST_TILE,
-    FarFirstJob, FarFirstSpan, FarFirstRound, PackedInstance, Totals,
+    CHUNK_HAS_SCALE, CHUNK_NON_UNIFORM_SCALE, CHUNK_OFF_CENTER, DIGITS, DrawCommand,
+    FAR_FIRST_THREADS, FAR_FIRST_TILE, FarFirstJob, FarFirstSpan, FarFirstRound, PackedInstance, Totals,
 };
 
 @group(0) @binding(0) var<uniform> round_of_sort: FarFirstRound;

@@ -8,7 +8,8 @@
 import package::shared::instance::{instance_scale, instance_turn, load_instance};
 import package::shared::layout::{
     BAND_BY_DISTANCE, BAND_BY_SIZE, BAND_OF_CENTERS, BAND_OF_ORIGINS, BLOCK, Bound, CHUNK_HAS_SCALE,
-    CHUNK_NON_UNIFORM_SCALE, CHUNK_OFF_CENTER, Chunk, DistanceBand, PlanePairs, ViewPlanes, chunk_views,
+    CHUNK_NON_UNIFORM_SCALE, CHUNK_OFF_CENTER, Chunk, DistanceBand, PlanePairs, ViewPlanes,
+    chunk_views,
 };
 
 // Binding 3 is `instances` (instance.wgsl).

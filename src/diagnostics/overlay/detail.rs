@@ -14,9 +14,9 @@ pub enum OverlayDetail {
     Summary,
     /// All counters, and a second window with the time of each stage.
     ///
-    /// Behind the number of triangles ([`TRIANGLES`](crate::diagnostics::TRIANGLES)), it lists the levels of
-    /// detail that cameras draw, the full meshes first. Each has its number of instances and of
-    /// their triangles: `1.2k:3.2M`, or `-` if there are none.
+    /// Behind the number of triangles ([`TRIANGLES`](crate::diagnostics::TRIANGLES)), it lists the
+    /// levels of detail that cameras draw, the full meshes first. Each has its number of instances
+    /// and of their triangles: `1.2k:3.2M`, or `-` if there are none.
     Full,
 }
 

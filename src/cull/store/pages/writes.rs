@@ -68,10 +68,8 @@ impl Pages {
         first: usize,
         (kind, data): (ScaleKind, &[f32]),
     ) {
-        let floats = kind.floats();
-        for Run { region, at, part } in runs_of_scales(regions, first, (kind, data)) {
-            let numbers = &data[(part.start - first) * floats..(part.end - first) * floats];
-            let at = at * floats;
+        for (region, at, numbers) in split_scales(regions, first, (kind, data)) {
+            let at = at * kind.floats();
             let Some(Some(page)) = self.slots.get_mut(region.page) else {
                 continue;
             };
@@ -79,7 +77,7 @@ impl Pages {
                 self.belt.write(queue, buffer, at, numbers);
             }
             if let Some(cpu) = &mut page.cpu {
-                let capacity = page.capacity * floats as u32;
+                let capacity = page.capacity * kind.floats() as u32;
                 store(&mut cpu.scales, capacity, at, numbers, 1.0);
             }
         }
@@ -109,27 +107,29 @@ impl Pages {
                 self.belt.write(queue, &page.instances, at, part);
             }
         }
-        let floats = kind.floats();
-        for Run { region, at, part } in runs_of_scales(regions, first, (kind, scales)) {
+        for (region, at, numbers) in split_scales(regions, first, (kind, scales)) {
             if let Some(Some(page)) = self.slots.get(region.page)
                 && let Some(buffer) = &page.scales
             {
-                let numbers = &scales[(part.start - first) * floats..(part.end - first) * floats];
-                let at = (at + region.capacity as usize) * floats;
+                let at = (at + region.capacity as usize) * kind.floats();
                 self.belt.write(queue, buffer, at, numbers);
             }
         }
     }
 }
 
-/// The runs that scales of a kind from instance `first` on are written to.
-fn runs_of_scales<'a>(
+/// [`split`] for the numbers of scales of a kind.
+fn split_scales<'a>(
     regions: &'a [Region],
     first: usize,
-    (kind, data): (ScaleKind, &[f32]),
-) -> impl Iterator<Item = Run<'a>> {
-    let len = data.len().checked_div(kind.floats()).unwrap_or(0);
-    runs(regions, first..first + len)
+    (kind, data): (ScaleKind, &'a [f32]),
+) -> impl Iterator<Item = (&'a Region, usize, &'a [f32])> {
+    let floats = kind.floats();
+    let len = data.len().checked_div(floats).unwrap_or(0);
+    runs(regions, first..first + len).map(move |Run { region, at, part }| {
+        let numbers = (part.start - first) * floats..(part.end - first) * floats;
+        (region, at, &data[numbers])
+    })
 }
 
 fn store<T: Copy>(copy: &mut Vec<T>, capacity: u32, at: usize, data: &[T], empty: T) {
