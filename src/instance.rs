@@ -2,7 +2,7 @@
 //!
 //! * [`InstanceTransform`]: one instance as the caller describes it (position, rotation, scale).
 //! * [`PackedInstance`]: the same in the 16 bytes that the shaders read, with a [`PackedQuat`].
-//! * [`InstanceSet`]: millions of instances behind one handle, with optional scale and tag
+//! * [`InstanceSet`]: millions of instances behind one handle, with optional scale and data
 //!   channels, [`InstanceBounds`] and a record of what changed ([`SetChanges`]).
 //! * [`InstanceId`]: names an instance through all edits of its set.
 //! * [`RayIndex`]: which instance a ray meets first.
@@ -18,6 +18,7 @@ mod bounds;
 mod changes;
 mod channels;
 mod content;
+mod data;
 mod edit;
 #[cfg(test)]
 mod edit_model;
@@ -37,6 +38,7 @@ mod remove;
 mod scales;
 mod set;
 mod splice;
+mod tag;
 #[cfg(test)]
 mod test_sets;
 mod transform;

@@ -66,14 +66,14 @@ const EDITS: [(&str, &str, Edit); 15] = [
 /// Bytes that a renderer uploads to follow an edit.
 fn uploaded(set: &InstanceSet, seen: u64) -> usize {
     let floats = set.scale_kind().floats();
-    let bytes = 16 + 4 * floats + 4 * usize::from(set.has_tags());
+    let bytes = 16 + 4 * floats + set.data_size();
     match set.changes_since(seen) {
         SetChanges::Nothing => 0,
         SetChanges::Everything => set.len() * bytes,
         SetChanges::Ranges(changed) => {
-            let [instances, scales, tags] = [&changed.instances, &changed.scales, &changed.tags]
+            let [instances, scales, data] = [&changed.instances, &changed.scales, &changed.data]
                 .map(|ranges| ranges.iter().map(|range| range.len()).sum::<usize>());
-            instances * 16 + (scales * floats + tags) * 4
+            instances * 16 + scales * floats * 4 + data * set.data_size()
         }
     }
 }

@@ -99,13 +99,19 @@ fn channels_are_paid_for_by_the_sets_that_have_them() {
     let len = 300_000u32;
     let channels = Channels {
         scale: ScaleKind::Uniform,
-        tag: true,
+        data_words: 1,
         ..Channels::default()
     };
     let memory = culler(len, channels, Compaction::Auto).memory();
     let blocks = u64::from(len.div_ceil(1024) * 1024);
     assert_eq!(memory["gpu_culling scales"], 4 * blocks);
-    assert_eq!(memory["gpu_culling tags"], 4 * blocks);
+    assert_eq!(memory["gpu_culling data"], 4 * blocks);
+    let wide = Channels {
+        data_words: 4,
+        ..channels
+    };
+    let memory = culler(len, wide, Compaction::Auto).memory();
+    assert_eq!(memory["gpu_culling data"], 16 * blocks);
     let per_axis = Channels {
         scale: ScaleKind::NonUniform,
         ..channels
@@ -113,7 +119,7 @@ fn channels_are_paid_for_by_the_sets_that_have_them() {
     let memory = culler(len, per_axis, Compaction::Auto).memory();
     assert_eq!(memory["gpu_culling scales"], 12 * blocks);
     let plain = culler(len, Channels::default(), Compaction::Auto).memory();
-    assert!(!plain.contains_key("gpu_culling scales") && !plain.contains_key("gpu_culling tags"));
+    assert!(!plain.contains_key("gpu_culling scales") && !plain.contains_key("gpu_culling data"));
 }
 
 #[test]
@@ -206,7 +212,7 @@ fn every_buffer_is_in_the_documentation() {
         .collect();
     let channels = Channels {
         scale: ScaleKind::Uniform,
-        tag: true,
+        data_words: 1,
         ..Channels::default()
     };
     for compaction in [Compaction::Auto, Compaction::Classify] {

@@ -471,6 +471,30 @@ fn a_set_keeps_its_place_until_it_outgrows_it() {
             per_instance: 0
         })
     );
+    // Nor has it data; then it gets tags, and then more, which needs other buffers.
+    let upload = |culler: &mut Culler, data: &[u32]| {
+        culler.store_mut().upload_data(&queue, SetId(1), 0, data)
+    };
+    let wrong = |words, per_instance| {
+        Err(CullError::DataWords {
+            words,
+            per_instance,
+        })
+    };
+    assert_eq!(upload(&mut culler, &[1]), wrong(1, 0));
+    for (data_words, residency) in [(1, Residency::Kept), (2, Residency::Moved)] {
+        let channels = Channels {
+            data_words,
+            ..Channels::default()
+        };
+        let reserved = culler
+            .store_mut()
+            .reserve_set(&device, SetId(1), 2048, channels);
+        assert_eq!(reserved, Ok(residency));
+        let words = data_words as usize;
+        assert_eq!(upload(&mut culler, &vec![7; 2 * words]), Ok(()));
+    }
+    assert_eq!(upload(&mut culler, &[1, 2, 3]), wrong(3, 2));
     culler.store_mut().remove_set(SetId(1));
     assert_eq!(
         culler

@@ -267,7 +267,7 @@ fn name(peer: Peer) -> String {
 
 /// Bytes that a set holds on the CPU.
 fn cpu_bytes(set: &InstanceSet) -> u64 {
-    let channels = set.scales().map_or(0, <[f32]>::len) + set.tags().map_or(0, <[u32]>::len);
+    let channels = set.scales().map_or(0, <[f32]>::len) + set.data_words().len();
     (size_of_val(set.packed()) + 4 * channels) as u64
 }
 

@@ -298,6 +298,6 @@ fn transform(orb: InstanceTransform) -> Transform {
 }
 
 fn bytes(set: &InstanceSet) -> u64 {
-    let each = 16 + 4 * u64::from(set.scales().is_some()) + 4 * u64::from(set.tags().is_some());
+    let each = 16 + 4 * u64::from(set.scales().is_some()) + set.data_size() as u64;
     each * set.len() as u64
 }

@@ -1,7 +1,7 @@
 // What a vertex stage reads of a set: the survivor's id, its packed instance and its channels.
 //
 // A material's own vertex shader that imports this module may be used on sets. It may call:
-//   load(vertex.instance_index)           the instance, its tag and its index in the set;
+//   load(vertex.instance_index)           the instance, its tag, its data and its index in the set;
 //   load_previous(vertex.instance_index)  the same in the previous frame, for motion vectors;
 //   position_to_set, normal_to_set, tangent_to_set, direction_to_set
 //                                         the mesh's space to the set's (the entity's own space);
@@ -43,26 +43,29 @@ struct DrawSlot {
 const SET: u32 = 0u;
 
 const DRAW_HAS_SCALE: u32 = 1u;
-const DRAW_HAS_TAG: u32 = 2u;
 const DRAW_RANGE_OF_CENTERS: u32 = 4u;
 const DRAW_HAS_OFFSET: u32 = 8u;
 // With DRAW_HAS_SCALE: a scale is three numbers.
 const DRAW_NON_UNIFORM_SCALE: u32 = 16u;
+// From this bit of the flags on: words of data per instance.
+const DRAW_DATA_WORDS: u32 = 8u;
 
 @group(2) @binding(20) var<storage, read> slot: DrawSlot;
 @group(2) @binding(21) var<storage, read> survivors: array<u32>;
 @group(2) @binding(22) var<storage, read> instances: array<PackedInstance>;
 @group(2) @binding(23) var<storage, read> scales: array<f32>;
-@group(2) @binding(24) var<storage, read> tags: array<u32>;
+@group(2) @binding(24) var<storage, read> data: array<u32>;
 
 struct Instance {
     position: vec3<f32>,
     // Along the axes of the mesh; equal unless the set has a scale per axis.
     scale: vec3<f32>,
     rotation: vec4<f32>,
-    // Index in the set, and tag (0 without tags).
+    // Index in the set.
     index: u32,
+    // Tag, and all data, of which the tag is the first word. What the set does not have is 0.
     tag: u32,
+    data: vec4<u32>,
     // Whether it is the instance in the previous frame.
     is_previous: bool,
 }
@@ -94,13 +97,29 @@ fn load_at(id: u32, at: u32, is_previous: bool) -> Instance {
             scale = vec3<f32>(scales[at]);
         }
     }
-    var tag = 0u;
-    if (slot.flags & DRAW_HAS_TAG) != 0u {
-        tag = tags[id];
-    }
+    let words = data_of(id);
     let index = id - slot.region_first + slot.set_first;
     let rotation = unpack_quat(packed.rotation);
-    return Instance(packed.position, scale, rotation, index, tag, is_previous);
+    return Instance(packed.position, scale, rotation, index, words.x, words, is_previous);
+}
+
+fn data_of(id: u32) -> vec4<u32> {
+    let words = slot.flags >> DRAW_DATA_WORDS;
+    let first = id * words;
+    var result = vec4<u32>(0u);
+    if words > 0u {
+        result.x = data[first];
+    }
+    if words > 1u {
+        result.y = data[first + 1u];
+    }
+    if words > 2u {
+        result.z = data[first + 2u];
+    }
+    if words > 3u {
+        result.w = data[first + 3u];
+    }
+    return result;
 }
 
 fn largest_scale(instance: Instance) -> f32 {

@@ -69,9 +69,9 @@ struct Args {
 }
 
 const DRAW_HAS_SCALE: u32 = 1u;
-const DRAW_HAS_TAG: u32 = 2u;
 const DRAW_HAS_OFFSET: u32 = 8u;
 const DRAW_NON_UNIFORM_SCALE: u32 = 16u;
+const DRAW_DATA_WORDS: u32 = 8u;
 // Bevy's MESH_FLAGS_SIGN_DETERMINANT_MODEL_3X3_BIT: the transform does not mirror.
 const FLAG_SIGN_DETERMINANT: u32 = 0x80000000u;
 const THREADS: u32 = 64u;
@@ -81,7 +81,7 @@ const THREADS: u32 = 64u;
 @group(0) @binding(2) var<storage, read> survivors: array<u32>;
 @group(0) @binding(3) var<storage, read> instances: array<PackedInstance>;
 @group(0) @binding(4) var<storage, read> scales: array<f32>;
-@group(0) @binding(5) var<storage, read> tags: array<u32>;
+@group(0) @binding(5) var<storage, read> data: array<u32>;
 @group(0) @binding(6) var<storage, read> args: Args;
 @group(0) @binding(7) var<storage, read_write> uniforms: array<Mesh>;
 @group(0) @binding(8) var<storage, read_write> commands: Args;
@@ -177,8 +177,9 @@ fn mesh_uniforms(
     mesh.local_from_world_transpose_a = mat2x4<f32>(
         vec4<f32>(normal[0], normal[1].x), vec4<f32>(normal[1].yz, normal[2].xy));
     mesh.local_from_world_transpose_b = normal[2].z;
-    if ((slot.flags & DRAW_HAS_TAG) != 0u) {
-        mesh.tag = tags[id];
+    let words = slot.flags >> DRAW_DATA_WORDS;
+    if (words != 0u) {
+        mesh.tag = data[id * words];
     }
     uniforms[job.first + i] = mesh;
 }

@@ -7,7 +7,7 @@
 }
 #import bevy_gpu_culling::{draw_fade, draw_instance}
 
-// Bevy's prepass_io::VertexOutput, location by location, and one location more.
+// Bevy's prepass_io::VertexOutput, location by location, and two locations more.
 struct SetVertexOutput {
     @builtin(position) position: vec4<f32>,
 #ifdef VERTEX_UVS_A
@@ -38,8 +38,9 @@ struct SetVertexOutput {
 #ifdef VISIBILITY_RANGE_DITHER
     @location(9) @interpolate(flat) visibility_range_dither: i32,
 #endif
-    // The instance's tag, and its index in the set, for fragment stages that want them.
+    // The instance's tag, its index in the set, and its data, for fragment stages that want them.
     @location(14) @interpolate(flat) instance: vec2<u32>,
+    @location(15) @interpolate(flat) data: vec4<u32>,
 }
 
 @vertex
@@ -88,5 +89,6 @@ fn vertex(vertex: Vertex) -> SetVertexOutput {
     out.visibility_range_dither = draw_fade::dither_level(instance);
 #endif
     out.instance = vec2(instance.tag, instance.index);
+    out.data = instance.data;
     return out;
 }

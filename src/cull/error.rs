@@ -178,6 +178,17 @@ pub enum CullError {
         /// Numbers per instance of the set; 0 if it has no scales.
         per_instance: usize,
     },
+    /// The data that is uploaded has another number of words per instance than the set's.
+    #[error(
+        "{words} words are not data of a set that has {per_instance} words per instance: reserve the set with the \
+         number of words that is uploaded"
+    )]
+    DataWords {
+        /// Number of words given.
+        words: usize,
+        /// Words per instance of the set; 0 if it has no data.
+        per_instance: usize,
+    },
     /// The set is not known to the engine.
     #[error("set {0} is not resident: upload it before a frame tests it")]
     UnknownSet(u64),

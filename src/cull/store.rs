@@ -297,14 +297,14 @@ impl InstanceStore {
         })
     }
 
-    /// The buffers of a page that draws bind: instances, scales, tags. If no set of the page has a
+    /// The buffers of a page that draws bind: instances, scales, data. If no set of the page has a
     /// channel, another buffer stands in for it, which is never read.
     pub(super) fn draw_buffers(&self, page: usize) -> Option<[&Buffer; 3]> {
         let page = self.pages.page(page)?;
         Some([
             &page.instances,
             page.scales.as_ref().unwrap_or(&self.no_channel),
-            page.tags.as_ref().unwrap_or(&self.no_channel),
+            page.data.as_ref().unwrap_or(&self.no_channel),
         ])
     }
 

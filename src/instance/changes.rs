@@ -35,8 +35,8 @@ pub struct ChangedRanges {
     /// In [`InstanceSet::scales`](super::InstanceSet::scales) or
     /// [`InstanceSet::non_uniform_scales`](super::InstanceSet::non_uniform_scales).
     pub scales: Vec<Range<usize>>,
-    /// In [`InstanceSet::tags`](super::InstanceSet::tags).
-    pub tags: Vec<Range<usize>>,
+    /// In [`InstanceSet::data_words`](super::InstanceSet::data_words): tags and other data.
+    pub data: Vec<Range<usize>>,
     /// Indices that now hold a different instance than before, rather than an instance that moved.
     /// Indices beyond the set's previous length are not included.
     pub renumbered: Vec<Range<usize>>,
@@ -50,7 +50,7 @@ pub(super) struct ChangeLog {
     everything_at: u64,
     pub(super) instances: Stamps,
     pub(super) scales: Stamps,
-    pub(super) tags: Stamps,
+    pub(super) data: Stamps,
     renumbered: Stamps,
     /// The greatest length that the set ever had.
     longest: usize,
@@ -94,7 +94,7 @@ impl ChangeLog {
             SetChanges::Ranges(ChangedRanges {
                 instances: self.instances.since(revision, len),
                 scales: self.scales.since(revision, len),
-                tags: self.tags.since(revision, len),
+                data: self.data.since(revision, len),
                 renumbered: self.renumbered.since(revision, len),
             })
         }
@@ -108,7 +108,7 @@ impl Default for ChangeLog {
             everything_at: 1,
             instances: Stamps::default(),
             scales: Stamps::default(),
-            tags: Stamps::default(),
+            data: Stamps::default(),
             renumbered: Stamps::default(),
             longest: 0,
         }

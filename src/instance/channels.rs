@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use glam::Vec3;
 
+use super::data::Data;
 use super::hidden::Hidden;
 use super::ids::Ids;
 use super::scales::{ScaleKind, Scales, retain_values};
@@ -22,7 +23,7 @@ pub(super) const MAX_LEN: usize = u32::MAX as usize - 1023;
 pub(super) struct Channels {
     pub(super) instances: Vec<PackedInstance>,
     pub(super) scales: Scales,
-    pub(super) tags: Option<Vec<u32>>,
+    pub(super) data: Data,
     /// The hidden instances. Unlike a channel, this stays on the CPU.
     pub(super) hidden: Hidden,
     /// The ids of instances, if the caller asked for them. They stay on the CPU, too.
@@ -38,7 +39,8 @@ pub(super) struct Channels {
 pub(super) struct Released {
     pub(super) len: usize,
     pub(super) scales: ScaleKind,
-    pub(super) tags: bool,
+    /// Words per instance.
+    pub(super) data: usize,
 }
 
 impl Channels {
@@ -100,21 +102,21 @@ impl Channels {
         released.unwrap_or(self.instances.len())
     }
 
-    /// Which optional channels exist.
-    pub(super) fn shape(&self) -> (ScaleKind, bool) {
+    /// Which optional channels exist: the kind of scales, and the words of data per instance.
+    pub(super) fn shape(&self) -> (ScaleKind, usize) {
         match self.released {
-            Some(released) => (released.scales, released.tags),
-            None => (self.scales.kind(), self.tags.is_some()),
+            Some(released) => (released.scales, released.data),
+            None => (self.scales.kind(), self.data.words()),
         }
     }
 
     /// Gives the arrays away and keeps what is known of them.
     pub(super) fn release(&mut self) -> Self {
-        let (scales, tags) = self.shape();
+        let (scales, data) = self.shape();
         let released = Released {
             len: self.len(),
             scales,
-            tags,
+            data,
         };
         let bounds = self.bounds;
         let kept = Self {
@@ -140,13 +142,13 @@ impl Channels {
 
     /// The tag of an existing instance.
     pub(super) fn tag(&self, at: usize) -> u32 {
-        self.tags.as_ref().map_or(0, |tags| tags[at])
+        self.data.get(at)[0]
     }
 
     /// Adds one instance. The optional channels appear with the first value that needs them.
     pub(super) fn push(&mut self, packed: PackedInstance, scale: Vec3, tag: u32) {
         self.scales.push(scale, self.instances.len());
-        push_value(&mut self.tags, self.instances.len(), tag, 0);
+        self.data.push(tag, self.instances.len());
         self.instances.push(packed);
         if let Some(ids) = &mut self.ids {
             ids.extend(1);
@@ -158,7 +160,7 @@ impl Channels {
     pub(super) fn append(&mut self, tail: Self) {
         let (before, added) = (self.len(), tail.len());
         self.scales.append(before, tail.scales, added);
-        append_values(&mut self.tags, tail.tags, before, added, 0);
+        self.data.append(before, tail.data, added);
         if let Some(ids) = &mut self.ids {
             ids.extend(added);
         }
@@ -176,7 +178,7 @@ impl Channels {
     pub(super) fn splice(&mut self, range: Range<usize>, new: Self) -> Self {
         let (before, added) = (self.len(), new.len());
         let scales = (self.scales).splice(range.clone(), before, new.scales, added);
-        let tags = splice_values(&mut self.tags, new.tags, range.clone(), (before, added), 0);
+        let data = (self.data).splice(range.clone(), before, new.data, added);
         if let Some(ids) = &mut self.ids {
             ids.splice(range.clone(), added);
         }
@@ -184,7 +186,7 @@ impl Channels {
         let mut removed = Self {
             instances: self.instances.splice(range, new.instances).collect(),
             scales,
-            tags,
+            data,
             hidden,
             ..Self::default()
         };
@@ -206,9 +208,7 @@ impl Channels {
         }
         self.instances.truncate(len);
         self.scales.truncate(len);
-        if let Some(tags) = &mut self.tags {
-            tags.truncate(len);
-        }
+        self.data.truncate(len);
         if let Some(ids) = &mut self.ids {
             ids.truncate(len);
         }
@@ -221,9 +221,7 @@ impl Channels {
         self.hidden.swap_remove(at, self.len());
         self.instances.swap_remove(at);
         self.scales.swap_remove(at);
-        if let Some(tags) = &mut self.tags {
-            tags.swap_remove(at);
-        }
+        self.data.swap_remove(at);
         if let Some(ids) = &mut self.ids {
             ids.swap_remove(at);
         }
@@ -243,16 +241,14 @@ impl Channels {
         }
         retain_values(&mut self.instances, kept);
         self.scales.retain(kept);
-        if let Some(tags) = &mut self.tags {
-            retain_values(tags, kept);
-        }
+        self.data.retain(kept);
         if let Some(ids) = &mut self.ids {
             ids.retain(kept);
         }
         self.measure();
     }
 
-    /// Replaces positions, rotations and scales from `first` on; tags, ids and what is hidden stay.
+    /// Replaces positions, rotations and scales from `first` on; data, ids and what is hidden stay.
     pub(super) fn set_range(&mut self, first: usize, new: Self) {
         let range = first..first + new.len();
         let (len, added) = (self.len(), range.len());
@@ -317,18 +313,12 @@ impl Channels {
         Ok(())
     }
 
-    /// Gives every instance a tag.
-    pub(super) fn set_tags(&mut self, tags: Vec<u32>) -> Result<(), InstanceError> {
+    /// Gives every instance data.
+    pub(super) fn set_data(&mut self, data: Data) -> Result<(), InstanceError> {
         self.check_here()?;
-        self.check_channel("tag", tags.len())?;
-        self.tags = Some(tags);
+        self.check_channel("data", data.values().len() / data.words().max(1))?;
+        self.data = data;
         Ok(())
-    }
-
-    /// The tags; creates the channel, filled with 0, if it does not exist.
-    pub(super) fn tags_mut(&mut self) -> &mut Vec<u32> {
-        let len = self.len();
-        self.tags.get_or_insert_with(|| vec![0; len])
     }
 
     /// Extends the box.
@@ -372,58 +362,6 @@ pub(super) fn check_len(len: usize) -> Result<(), InstanceError> {
             limit: MAX_LEN,
         })
     }
-}
-
-fn push_value<T: Copy + PartialEq>(
-    channel: &mut Option<Vec<T>>,
-    before: usize,
-    value: T,
-    default: T,
-) {
-    if value != default {
-        channel.get_or_insert_with(|| vec![default; before]);
-    }
-    if let Some(channel) = channel {
-        channel.push(value);
-    }
-}
-
-fn append_values<T: Copy>(
-    channel: &mut Option<Vec<T>>,
-    tail: Option<Vec<T>>,
-    before: usize,
-    added: usize,
-    default: T,
-) {
-    match (channel.as_mut(), tail) {
-        (Some(channel), Some(tail)) => channel.extend(tail),
-        (Some(channel), None) => channel.resize(before + added, default),
-        (None, Some(tail)) if before == 0 => *channel = Some(tail),
-        (None, Some(tail)) => {
-            let mut values = vec![default; before];
-            values.extend(tail);
-            *channel = Some(values);
-        }
-        (None, None) => {}
-    }
-}
-
-/// [`Vec::splice`] on a channel that may be missing on either side; returns what was there.
-fn splice_values<T: Copy>(
-    channel: &mut Option<Vec<T>>,
-    new: Option<Vec<T>>,
-    range: Range<usize>,
-    (before, added): (usize, usize),
-    default: T,
-) -> Option<Vec<T>> {
-    if channel.is_none() && new.is_none() {
-        return None;
-    }
-    let had = channel.is_some();
-    let values = channel.get_or_insert_with(|| vec![default; before]);
-    let new = new.unwrap_or_else(|| vec![default; added]);
-    let removed = values.splice(range, new).collect();
-    had.then_some(removed)
 }
 
 #[cfg(test)]

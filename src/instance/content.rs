@@ -1,6 +1,7 @@
 //! What is saved of a set, in any format.
 
 use super::channels::Channels;
+use super::data::{Data, words_of};
 use super::scales::Scales;
 use super::{InstanceError, InstanceFileError, InstanceSet, PackedInstance};
 use glam::Vec3;
@@ -23,8 +24,12 @@ pub(super) struct Content<'a> {
     /// One per instance, if scales differ between axes; there are no `scales` then.
     #[cfg_attr(feature = "serde", serde(default))]
     pub non_uniform_scales: Option<Cow<'a, [Vec3]>>,
-    /// One per instance, if the set has the channel.
+    /// One per instance, if the set has tags and no other data.
     pub tags: Option<Cow<'a, [u32]>>,
+    /// With more data: words per instance, and the words of all instances. There are no `tags`
+    /// then.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub data: Option<(u32, Cow<'a, [u32]>)>,
     /// Indices of hidden instances.
     #[cfg_attr(feature = "serde", serde(default))]
     pub hidden: Vec<u32>,
@@ -45,6 +50,10 @@ impl<'a> Content<'a> {
             scales: set.scales().map(Cow::Borrowed),
             non_uniform_scales: set.non_uniform_scales().map(Cow::Borrowed),
             tags: set.tags().map(Cow::Borrowed),
+            data: (set.channels.data.words() > 1).then(|| {
+                let words = set.channels.data.words() as u32;
+                (words, Cow::Borrowed(set.data_words()))
+            }),
             hidden: set.hidden().collect(),
             keep_previous: set.keeps_previous(),
         })
@@ -60,7 +69,11 @@ impl<'a> Content<'a> {
             channels.set_scales(Scales::NonUniform(scales.into_owned()))?;
         }
         if let Some(tags) = self.tags {
-            channels.set_tags(tags.into_owned())?;
+            channels.set_data(Data::of(tags.into_owned())?)?;
+        }
+        if let Some((words, data)) = self.data {
+            let words = words_of((words as usize).saturating_mul(4))?;
+            channels.set_data(Data::new(words, data.into_owned()))?;
         }
         let mut set = InstanceSet::default();
         set.channels = channels;
@@ -121,11 +134,16 @@ mod tests {
         let full = set().with_scales(vec![0.3; 20]).unwrap();
         let mut full = full.with_tags(tags).unwrap().keep_previous(true);
         full.hide(7).unwrap();
-        for set in [set(), full, stretched, InstanceSet::new()] {
+        let wide = set()
+            .with_data((0..20).map(|i| [i, 7u32]).collect())
+            .unwrap();
+        for set in [set(), full, stretched, wide, InstanceSet::new()] {
             let text = serde_json::to_string(&set).unwrap();
             let again: InstanceSet = serde_json::from_str(&text).unwrap();
             assert!(again.iter().eq(set.iter()) && again.hidden().eq(set.hidden()));
-            assert_eq!((again.scales(), again.tags()), (set.scales(), set.tags()));
+            assert_eq!(again.scales(), set.scales());
+            assert_eq!(again.data_size(), set.data_size());
+            assert_eq!(again.data_words(), set.data_words());
             assert_eq!(again.non_uniform_scales(), set.non_uniform_scales());
             let mut tight = set.clone();
             tight.tighten_bounds();
@@ -137,7 +155,8 @@ mod tests {
                 let bytes = postcard::to_extend(&set, Vec::new()).unwrap();
                 let again: InstanceSet = postcard::from_bytes(&bytes).unwrap();
                 assert!(again.iter().eq(set.iter()) && again.hidden().eq(set.hidden()));
-                assert_eq!((again.scales(), again.tags()), (set.scales(), set.tags()));
+                assert_eq!(again.scales(), set.scales());
+                assert_eq!(again.data_words(), set.data_words());
             }
         }
     }
@@ -152,6 +171,10 @@ mod tests {
                 .map(|error| error.to_string())
                 .unwrap_or_default()
         };
+        let odd = refused(|set| set["data"] = json!([5, [0]]));
+        assert!(odd.contains("20 bytes"), "{odd}");
+        let short = refused(|set| set["data"] = json!([2, [1, 2]]));
+        assert!(short.contains("data channel has 1 values"), "{short}");
         let huge = refused(|set| set["instances"][3]["position"][0] = json!(1e300));
         assert!(
             huge.contains("instance 3") && huge.contains("inf"),

@@ -70,7 +70,7 @@ impl InstanceSet {
         Ok(())
     }
 
-    /// Replaces position, rotation and scale of an instance; it keeps its tag, and stays
+    /// Replaces position, rotation and scale of an instance; it keeps its data, and stays
     /// [hidden](Self::hide) if it is. The [`bounds`](Self::bounds) grow; they never shrink here.
     ///
     /// # Errors
@@ -100,26 +100,6 @@ impl InstanceSet {
         Ok(())
     }
 
-    /// Replaces the tag of an instance. Setting the tag that it already has is not an edit.
-    ///
-    /// # Errors
-    ///
-    /// [`InstanceError::IndexOutOfRange`].
-    pub fn set_tag(&mut self, index: u32, tag: u32) -> Result<(), InstanceError> {
-        let at = self.check_index(index)?;
-        if self.channels.tag(at) != tag {
-            let appears = self.channels.tags.is_none();
-            let revision = self.log.begin();
-            self.channels.tags_mut()[at] = tag;
-            if appears {
-                self.log.mark_everything();
-            } else {
-                self.log.tags.mark(at..at + 1, revision);
-            }
-        }
-        Ok(())
-    }
-
     /// Drops all instances from `len` on. Reads the remaining ones to make the
     /// [`bounds`](Self::bounds) tight (except in a [released](Self::is_released) set). The channels
     /// stay. In a set that the GPU writes, this reduces the number of live instances.
@@ -135,13 +115,13 @@ impl InstanceSet {
         }
     }
 
-    /// Drops all instances, and the scale and tag channels with them. Keeps the memory of the
+    /// Drops all instances, and the scale and data channels with them. Keeps the memory of the
     /// packed instances. A [released](Self::is_released) set can then be filled again.
     pub fn clear(&mut self) {
         let shape = self.shape();
         if self.written.is_some() {
             self.truncate(0);
-        } else if !self.is_empty() || shape != <(ScaleKind, bool)>::default() {
+        } else if !self.is_empty() || shape != <(ScaleKind, usize)>::default() {
             self.log.begin();
             self.log.mark_renumbered(0..0, self.len());
             let mut instances = core::mem::take(&mut self.channels.instances);
@@ -155,7 +135,7 @@ impl InstanceSet {
                 ids,
                 ..Channels::default()
             };
-            if shape != <(ScaleKind, bool)>::default() {
+            if shape != <(ScaleKind, usize)>::default() {
                 self.log.mark_everything();
             }
         }
@@ -175,7 +155,7 @@ impl InstanceSet {
     }
 
     /// Which optional channels exist.
-    pub(super) fn shape(&self) -> (ScaleKind, bool) {
+    pub(super) fn shape(&self) -> (ScaleKind, usize) {
         self.channels.shape()
     }
 
@@ -189,7 +169,7 @@ impl InstanceSet {
     }
 
     /// Logs what was added after the first `before` instances; `shape` is the shape before that.
-    fn log_append(&mut self, before: usize, shape: (ScaleKind, bool)) {
+    fn log_append(&mut self, before: usize, shape: (ScaleKind, usize)) {
         let added = before..self.len();
         let revision = self.log.begin();
         if self.shape() != shape {
@@ -206,8 +186,8 @@ impl InstanceSet {
         if self.channels.scales.kind() != ScaleKind::One {
             self.log.scales.mark(range.clone(), revision);
         }
-        if self.channels.tags.is_some() {
-            self.log.tags.mark(range, revision);
+        if self.channels.data.words() > 0 {
+            self.log.data.mark(range, revision);
         }
     }
 

@@ -6,12 +6,12 @@ use proptest::prelude::*;
 
 use super::{InstanceId, InstanceSet, InstanceTransform, PackedInstance, SetChanges};
 
-/// What an instance is: x, scale, tag, whether it is hidden, and its id.
+/// What an instance is: x, scale, data, whether it is hidden, and its id.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Value {
     x: f32,
     scale: Vec3,
-    tag: u32,
+    data: [u32; 3],
     is_hidden: bool,
     id: Option<InstanceId>,
 }
@@ -21,7 +21,7 @@ impl Value {
         Self {
             x,
             scale,
-            tag,
+            data: [tag, 0, 0],
             is_hidden: false,
             id: None,
         }
@@ -40,7 +40,7 @@ fn values(set: &InstanceSet) -> Vec<Value> {
     let value = |(index, got): (u32, InstanceTransform)| Value {
         x: got.translation.x,
         scale: got.scale,
-        tag: set.tag(index).unwrap(),
+        data: set.data(index).unwrap(),
         is_hidden: set.is_hidden(index),
         id: set.id_of(index),
     };
@@ -67,6 +67,7 @@ enum Edit {
     Retain(usize),
     Hide(usize, usize),
     Show(usize, usize),
+    SetData(usize, usize, u32),
     Truncate(usize),
     Clear,
     Sort,
@@ -96,6 +97,7 @@ fn edits() -> impl Strategy<Value = Edit> {
         1 => (2..400usize).prop_map(Edit::Retain),
         3 => (at(), 0..40usize).prop_map(|(first, len)| Edit::Hide(first, len)),
         2 => (at(), 0..40usize).prop_map(|(first, len)| Edit::Show(first, len)),
+        1 => (at(), 0..300usize, 0..3u32).prop_map(|(first, len, words)| Edit::SetData(first, len, words)),
         1 => at().prop_map(Edit::Truncate),
         1 => rarely().prop_map(|clears| if clears { Edit::Clear } else { Edit::Read }),
         1 => rarely().prop_map(|sorts| if sorts { Edit::Sort } else { Edit::Read }),
@@ -103,13 +105,14 @@ fn edits() -> impl Strategy<Value = Edit> {
     ]
 }
 
-/// What a renderer has: a copy of the packed instances and their scales, brought up to date by what
-/// changed.
+/// What a renderer has: a copy of the packed instances, their scales and their data, brought up to
+/// date by what changed.
 #[derive(Default)]
 struct Reader {
     seen: u64,
     copy: Vec<PackedInstance>,
     scales: Vec<f32>,
+    data: Vec<u32>,
     /// Which instance was at which index.
     known: Vec<Option<InstanceId>>,
 }
@@ -125,6 +128,7 @@ impl Reader {
             SetChanges::Everything => {
                 self.copy = set.packed().to_vec();
                 self.scales = set.scale_floats().to_vec();
+                self.data = set.data_words().to_vec();
             }
             SetChanges::Ranges(changed) => {
                 let before = self.copy.len();
@@ -137,6 +141,12 @@ impl Reader {
                 for range in changed.scales {
                     let range = range.start * floats..range.end * floats;
                     self.scales[range.clone()].copy_from_slice(&set.scale_floats()[range]);
+                }
+                let words = set.data_size() / 4;
+                self.data.resize(set.len() * words, 0);
+                for range in changed.data {
+                    let range = range.start * words..range.end * words;
+                    self.data[range.clone()].copy_from_slice(&set.data_words()[range]);
                 }
                 let pairs = self.known.iter().zip(&ids).enumerate();
                 for (index, (old, new)) in pairs.take(before) {
@@ -156,6 +166,7 @@ impl Reader {
             |instances: &[PackedInstance]| bytemuck::cast_slice::<_, u8>(instances).to_vec();
         prop_assert_eq!(bytes(&self.copy), bytes(set.packed()));
         prop_assert_eq!(&self.scales[..], set.scale_floats());
+        prop_assert_eq!(&self.data[..], set.data_words());
         Ok(())
     }
 }
@@ -174,7 +185,7 @@ fn edit(set: &mut InstanceSet, model: &mut Vec<Value>, edit: &Edit) -> Result<()
             let range = start..(start + len).min(model.len());
             let new = (0..new).map(|k| Value::new((model.len() + k) as f32, scale, tag));
             let new: Vec<_> = new.collect();
-            let instances = new.iter().map(|value| (value.transform(), value.tag));
+            let instances = new.iter().map(|value| (value.transform(), value.data[0]));
             let removed = set.splice_tagged(range.clone(), instances).unwrap();
             let expected = model
                 .splice(range, new)
@@ -196,6 +207,26 @@ fn edit(set: &mut InstanceSet, model: &mut Vec<Value>, edit: &Edit) -> Result<()
             set.set_range(first as u32, new).unwrap();
             let beyond = std::iter::repeat_n(Vec3::ZERO, model.len() + 1 - first);
             prop_assert!(set.set_range(first as u32, beyond).is_err());
+        }
+        Edit::SetData(first, len, words) => {
+            let first = first.min(model.len());
+            let range = first..(first + len).min(model.len());
+            let new = (range.clone()).map(|at| [at as u32 % 5, at as u32, 1]);
+            let new: Vec<[u32; 3]> = new.collect();
+            for (value, new) in model[range].iter_mut().zip(&new) {
+                let words = words as usize + 1;
+                value.data[..words].copy_from_slice(&new[..words]);
+            }
+            let first = first as u32;
+            let done = match words {
+                0 => set.set_data_range(first, &new.iter().map(|new| new[0]).collect::<Vec<_>>()),
+                1 => {
+                    let new = new.iter().map(|new| [new[0], new[1]]);
+                    set.set_data_range(first, &new.collect::<Vec<_>>())
+                }
+                _ => set.set_data_range(first, &new),
+            };
+            done.unwrap();
         }
         Edit::Push => {
             let index = set.push(Vec3::X * 7.5).unwrap();

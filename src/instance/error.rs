@@ -72,12 +72,21 @@ pub enum InstanceError {
         "the {channel} channel has {len} values for {expected} instances; give exactly one per instance"
     )]
     ChannelLength {
-        /// `"scale"` or `"tag"`.
+        /// `"scale"` or `"data"`.
         channel: &'static str,
         /// Number of values given.
         len: usize,
         /// Number of instances in the set.
         expected: usize,
+    },
+    /// The data of an instance has a size that shaders cannot read.
+    #[error(
+        "data of {bytes} bytes per instance: it must have 4, 8, 12 or 16; pad it, or keep the data in a storage buffer of \
+         the material and give each instance an index into it"
+    )]
+    DataSize {
+        /// Size of the data of one instance, in bytes.
+        bytes: usize,
     },
     /// No instance has this index.
     #[error(
@@ -169,7 +178,7 @@ mod tests {
             max: Vec3::ZERO,
             max_scale: 7.5,
         };
-        let cases: [(InstanceError, &[&str]); 14] = [
+        let cases: [(InstanceError, &[&str]); 15] = [
             (
                 InstanceError::NonFinitePosition {
                     index: 7,
@@ -215,11 +224,15 @@ mod tests {
             ),
             (
                 InstanceError::ChannelLength {
-                    channel: "tag",
+                    channel: "data",
                     len: 3,
                     expected: 4,
                 },
-                &["tag channel", "3 values", "4 instances"],
+                &["data channel", "3 values", "4 instances"],
+            ),
+            (
+                InstanceError::DataSize { bytes: 20 },
+                &["20 bytes", "16", "storage buffer"],
             ),
             (
                 InstanceError::IndexOutOfRange { index: 9, len: 4 },

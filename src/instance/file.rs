@@ -5,10 +5,10 @@
 //! | bytes | content |
 //! | --- | --- |
 //! | 4 | number of instances, little-endian like all numbers |
-//! | 4 | flags: 1 for scales, 2 for tags, 4 if the set keeps previous places, 8 if instances are hidden, 16 if scales have three numbers |
+//! | 4 | flags: 1 for scales, 2 for tags, 4 if the set keeps previous places, 8 if instances are hidden, 16 if scales have three numbers; 32 times (words of data per instance - 1), with tags |
 //! | 16 per instance | position, three `f32`; rotation, [`PackedQuat`](super::PackedQuat) |
 //! | 4 per instance, if flagged; 12 if scales have three numbers | scales, `f32` |
-//! | 4 per instance, if flagged | tags, `u32` |
+//! | 4 per word and instance, if flagged | data, `u32`: the tag, and up to three more words |
 //! | 4 per hidden instance, if flagged | indices of hidden instances, `u32` |
 
 use super::content::Content;
@@ -30,6 +30,8 @@ const PREVIOUS: u32 = 4;
 const HIDDEN: u32 = 8;
 /// Only with [`SCALES`].
 const PER_AXIS: u32 = 16;
+/// Only with [`TAGS`]: the first of two bits that count the words of data behind the tag.
+const MORE_WORDS: u32 = 32;
 
 impl InstanceSet {
     /// File name extension.
@@ -38,8 +40,8 @@ impl InstanceSet {
     pub const FILE_VERSION: u32 = 1;
 
     /// The bytes of a file: 32, and 16 per instance, 4 more with scales (12 if they differ between
-    /// axes), 4 more with tags, 4 per hidden instance. All instances and channels come back bit by
-    /// bit, in the same order; ids do not.
+    /// axes), 4 more with tags (8, 12 or 16 with more data), 4 per hidden instance. All instances
+    /// and channels come back bit by bit, in the same order; ids do not.
     ///
     /// # Errors
     ///
@@ -58,25 +60,26 @@ impl InstanceSet {
     pub fn to_bytes(&self) -> Result<Vec<u8>, InstanceFileError> {
         let content = Content::of(self)?;
         let scales = self.scale_floats();
-        let tags = content.tags.as_deref().unwrap_or_default();
-        let mut flags = 0;
+        let data = self.data_words();
+        let more_words = (self.data_size() as u32 / 4).saturating_sub(1);
+        let mut flags = more_words * MORE_WORDS;
         for (has_it, flag) in [
             (self.has_scales(), SCALES),
             (content.non_uniform_scales.is_some(), PER_AXIS),
-            (content.tags.is_some(), TAGS),
+            (self.has_tags(), TAGS),
             (content.keep_previous, PREVIOUS),
             (!content.hidden.is_empty(), HIDDEN),
         ] {
             flags |= if has_it { flag } else { 0 };
         }
         let len = content.instances.len();
-        let words = scales.len() + tags.len() + content.hidden.len();
+        let words = scales.len() + data.len() + content.hidden.len();
         let size = COUNT_AND_FLAGS + len * size_of::<PackedInstance>() + words * 4;
         FILE.write(size, |mut bytes| {
             append(&mut bytes, &[len as u32, flags]);
             append(&mut bytes, &content.instances);
             append(&mut bytes, scales);
-            append(&mut bytes, tags);
+            append(&mut bytes, data);
             append(&mut bytes, &content.hidden);
             Ok(bytes)
         })
@@ -103,7 +106,13 @@ impl InstanceSet {
         let has_scales = flags & SCALES != 0;
         let is_per_axis = has_scales && flags & PER_AXIS != 0;
         let per_axis = if has_scales { PER_AXIS } else { 0 };
-        let unknown = flags & !(SCALES | TAGS | PREVIOUS | HIDDEN | per_axis);
+        let words = if flags & TAGS == 0 {
+            0
+        } else {
+            1 + flags / MORE_WORDS % 4
+        };
+        let more_words = words.saturating_sub(1) * MORE_WORDS;
+        let unknown = flags & !(SCALES | TAGS | PREVIOUS | HIDDEN | per_axis | more_words);
         if unknown != 0 {
             return Err(InstanceFileError::UnknownParts { flags: unknown });
         }
@@ -115,7 +124,7 @@ impl InstanceSet {
                 (true, false) => 4,
                 (true, true) => 12,
             },
-            if flags & TAGS == 0 { 0 } else { 4 },
+            4 * u64::from(words),
         ];
         let sizes = sizes.map(|stride| u64::from(count) * stride);
         let expected: u64 = sizes.iter().sum();
@@ -129,12 +138,13 @@ impl InstanceSet {
         }
         let (instances, channels) = arrays.split_at(sizes[0] as usize);
         let (scales, channels) = channels.split_at(sizes[1] as usize);
-        let (tags, hidden) = channels.split_at(sizes[2] as usize);
+        let (data, hidden) = channels.split_at(sizes[2] as usize);
         let content = Content {
             instances: Cow::Owned(array(instances)),
             scales: (has_scales && !is_per_axis).then(|| Cow::Owned(array(scales))),
             non_uniform_scales: is_per_axis.then(|| Cow::Owned(array(scales))),
-            tags: (flags & TAGS != 0).then(|| Cow::Owned(array(tags))),
+            tags: (words == 1).then(|| Cow::Owned(array(data))),
+            data: (words > 1).then(|| (words, Cow::Owned(array(data)))),
             hidden: array(hidden),
             keep_previous: flags & PREVIOUS != 0,
         };

@@ -13,8 +13,9 @@ pub struct GpuWritten {
     pub bounds: InstanceBounds,
     /// Which scales the pass also writes.
     pub scales: ScaleKind,
-    /// Whether the pass also writes a tag per instance.
-    pub tags: bool,
+    /// Size of the data that the pass also writes per instance, in bytes: 0, 4 (a tag), 8, 12 or
+    /// 16.
+    pub data_size: u32,
     /// Whether bounds of blocks of 1,024 instances are computed again each frame, so that a view
     /// skips blocks outside it. Computing them reads every instance twice. This is worth it if
     /// neighbors in the buffer are neighbors in space and most of them are out of view. Otherwise,
@@ -23,7 +24,7 @@ pub struct GpuWritten {
 }
 
 impl GpuWritten {
-    /// Positions between two corners; neither scales nor tags; blocks are classified.
+    /// Positions between two corners; neither scales nor data; blocks are classified.
     #[must_use]
     pub fn within(min: Vec3, max: Vec3) -> Self {
         Self {
@@ -33,7 +34,7 @@ impl GpuWritten {
                 max_scale: 1.0,
             },
             scales: ScaleKind::One,
-            tags: false,
+            data_size: 0,
             classify: true,
         }
     }
@@ -57,8 +58,15 @@ impl GpuWritten {
 
     /// Declares that the pass also writes tags.
     #[must_use]
-    pub fn with_tags(mut self) -> Self {
-        self.tags = true;
+    pub fn with_tags(self) -> Self {
+        self.with_data(4)
+    }
+
+    /// Declares that the pass also writes data per instance, of 4, 8, 12 or 16 bytes. The first 4
+    /// bytes are the tag.
+    #[must_use]
+    pub fn with_data(mut self, bytes: u32) -> Self {
+        self.data_size = bytes;
         self
     }
 

@@ -3,6 +3,7 @@
 use glam::Vec3;
 use std::sync::OnceLock;
 
+use super::data::Data;
 use super::scales::Scales;
 use super::{InstanceBounds, InstanceError, PackedInstance};
 use crate::parallel;
@@ -131,6 +132,16 @@ impl InstanceOrder {
             Scales::Uniform(scales) => Scales::Uniform(self.gather(scales)),
             Scales::NonUniform(scales) => Scales::NonUniform(self.gather(scales)),
         }
+    }
+
+    /// The data of a set in this order.
+    pub(super) fn gather_data(&self, data: &Data) -> Data {
+        let words = data.words();
+        let values = parallel::collect(self.originals.len() * words, |place| {
+            let original = self.originals[place / words] as usize;
+            data.values()[original * words + place % words]
+        });
+        Data::new(words, values)
     }
 
     /// A channel in this order.

@@ -118,7 +118,7 @@ impl InstanceSet {
         Ok(())
     }
 
-    /// Replaces position, rotation and scale of the instances from `first` on. They keep their tags
+    /// Replaces position, rotation and scale of the instances from `first` on. They keep their data
     /// and their ids, and hidden ones stay hidden.
     ///
     /// All are checked first: if one is refused, nothing changes. The [`bounds`](Self::bounds)

@@ -21,6 +21,7 @@ use super::{
 /// | uniform scale, [`scales`](Self::scales) | 4 | a scale is not 1, or [`with_scales`](Self::with_scales) set them |
 /// | or scale per axis, [`non_uniform_scales`](Self::non_uniform_scales) | 12 | a scale differs between axes, or [`with_non_uniform_scales`](Self::with_non_uniform_scales) set them |
 /// | tag, [`tags`](Self::tags) | 4 | a tag is not 0, or [`with_tags`](Self::with_tags) set them |
+/// | or data, [`data`](Self::data) | 8, 12 or 16 | [`with_data`](Self::with_data) or [`set_data`](Self::set_data) set it; the first 4 bytes are the tag |
 ///
 /// All input is checked. The first problem is returned as an [`InstanceError`] that names the
 /// index, and the set stays unchanged. Rotations are quantized; see
@@ -167,20 +168,6 @@ impl InstanceSet {
         Ok(self)
     }
 
-    /// Gives every instance a tag, in index order, and replaces existing ones. The material decides
-    /// what a tag means, as with Bevy's `MeshTag`.
-    ///
-    /// # Errors
-    ///
-    /// [`InstanceError::ChannelLength`] unless there is one tag per instance.
-    pub fn with_tags(mut self, tags: Vec<u32>) -> Result<Self, InstanceError> {
-        self.check_not_written()?;
-        self.channels.set_tags(tags)?;
-        self.log.begin();
-        self.log.mark_everything();
-        Ok(self)
-    }
-
     /// Sets which side keeps the data: `RenderAssetUsages::RENDER_WORLD` drops it on the CPU after
     /// its upload. See [Memory](Self#memory).
     #[cfg(feature = "bevy")]
@@ -227,14 +214,6 @@ impl InstanceSet {
         Some(self.decoded(at))
     }
 
-    /// The tag of an instance; 0 in a set without tags. `None` beyond the end, and in a
-    /// [released](Self::is_released) set.
-    #[must_use]
-    pub fn tag(&self, index: u32) -> Option<u32> {
-        let at = self.check_index(index).ok()?;
-        Some(self.channels.tag(at))
-    }
-
     /// All instances in index order, decoded; nothing for a [released](Self::is_released) set.
     pub fn iter(
         &self,
@@ -275,12 +254,6 @@ impl InstanceSet {
         self.channels.scales.floats()
     }
 
-    /// The tag channel, one value per instance; `None` if all are 0.
-    #[must_use]
-    pub fn tags(&self) -> Option<&[u32]> {
-        self.channels.tags.as_deref()
-    }
-
     /// Whether there is a scale channel, also in a [released](Self::is_released) set.
     #[must_use]
     pub fn has_scales(&self) -> bool {
@@ -291,12 +264,6 @@ impl InstanceSet {
     #[must_use]
     pub fn scale_kind(&self) -> ScaleKind {
         self.channels.shape().0
-    }
-
-    /// Whether there is a tag channel, also in a [released](Self::is_released) set.
-    #[must_use]
-    pub fn has_tags(&self) -> bool {
-        self.channels.shape().1
     }
 
     /// The bounding box of all positions, and the largest scale; `None` for an empty set, or if all
@@ -315,7 +282,7 @@ impl InstanceSet {
     ///
     /// Culling skips whole runs of instances at once, which pays off if neighbors in the set are
     /// neighbors in space. The curve has 2²¹ cells along the longest side of the set's bounding
-    /// box; instances in one cell keep their order. Scales and tags follow, hidden instances stay
+    /// box; instances in one cell keep their order. Scales and data follow, hidden instances stay
     /// hidden, and ids keep naming their instances.
     ///
     /// The result is another set with a new lineage and revision. Sorting runs on all cores and
@@ -338,7 +305,7 @@ impl InstanceSet {
         let Channels {
             mut instances,
             scales,
-            tags,
+            data,
             mut hidden,
             mut ids,
             ..
@@ -351,7 +318,7 @@ impl InstanceSet {
         let mut channels = Channels {
             instances: order.gather(&instances),
             scales: order.gather_scales(&scales),
-            tags: tags.map(|tags| order.gather(&tags)),
+            data: order.gather_data(&data),
             ids,
             ..Channels::default()
         };
@@ -456,7 +423,7 @@ impl fmt::Debug for InstanceSet {
         f.debug_struct("InstanceSet")
             .field("len", &self.len())
             .field("scales", &self.scale_kind())
-            .field("tags", &self.has_tags())
+            .field("data", &self.data_size())
             .field("bounds", &self.channels.bounds)
             .field("released", &self.is_released())
             .field("revision", &self.revision())

@@ -7,8 +7,8 @@ use super::{InstanceError, InstanceSet, InstanceTransform};
 
 impl InstanceSet {
     /// Replaces the instances in `range` by these, as [`Vec::splice`] does. Returns the old ones as
-    /// a set, with their scales and tags. What follows moves up or down; new instances have the tag
-    /// 0.
+    /// a set, with their scales and data. What follows moves up or down; new instances have the tag
+    /// 0, and no other data.
     ///
     /// All new instances are checked first: if one is refused, nothing changes. If the number of
     /// instances stays the same, only the replaced ones count as [changed](Self::changes_since);

@@ -1,6 +1,7 @@
 //! Sets whose instances a compute pass writes.
 
 use super::channels::check_len;
+use super::data::words_of;
 use super::gpu_written::{GpuWritten, Written};
 use super::{InstanceBounds, InstanceError, InstanceSet};
 
@@ -21,6 +22,7 @@ impl InstanceSet {
     /// # Errors
     ///
     /// [`InstanceError::InvalidBounds`] if `settings.bounds` is not a finite box;
+    /// [`InstanceError::DataSize`] if `settings.data_size` is not 0, 4, 8, 12 or 16;
     /// [`InstanceError::TooMany`] above [`MAX_LEN`](Self::MAX_LEN).
     ///
     /// ```
@@ -35,6 +37,9 @@ impl InstanceSet {
     /// ```
     pub fn gpu_written(capacity: u32, settings: GpuWritten) -> Result<Self, InstanceError> {
         check_len(capacity as usize)?;
+        if settings.data_size > 0 {
+            words_of(settings.data_size as usize)?;
+        }
         let mut set = Self::default();
         set.written = Some(Written {
             settings,

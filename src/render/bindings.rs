@@ -17,7 +17,7 @@ use core::num::NonZero;
 
 /// Binding of the draw slot in `shaders/draw/instance.wgsl`. The buffers of
 /// [`Culler::batch_buffers`](crate::cull::Culler::batch_buffers) follow: survivors, instances,
-/// scales, tags.
+/// scales, data.
 const SLOT_BINDING: u32 = 20;
 
 /// Storage buffers of the vertex stage without the material's: the slot and the four buffers behind

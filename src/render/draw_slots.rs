@@ -35,8 +35,6 @@ pub(super) const SLOT_BYTES: u64 = 400;
 
 /// [`SlotInfo::flags`]: the set has scales.
 pub(super) const DRAW_HAS_SCALE: u32 = 1;
-/// [`SlotInfo::flags`]: the set has tags.
-pub(super) const DRAW_HAS_TAG: u32 = 2;
 /// [`SlotInfo::flags`]: the set's visibility range is of the centers of its instances' meshes.
 pub(super) const DRAW_RANGE_OF_CENTERS: u32 = 4;
 /// [`SlotInfo::flags`]: the set has an offset.
@@ -44,11 +42,13 @@ pub(super) const DRAW_HAS_OFFSET: u32 = 8;
 /// [`SlotInfo::flags`], only with [`DRAW_HAS_SCALE`]: a scale is three numbers, one per axis of the
 /// mesh.
 pub(super) const DRAW_NON_UNIFORM_SCALE: u32 = 16;
+/// Position in [`SlotInfo::flags`] of the words of data per instance.
+pub(super) const DRAW_DATA_WORDS: u32 = 8;
 
 /// The part of `DrawSlot` in `shaders/draw/instance.wgsl` behind the `MeshUniform`.
 #[derive(Clone, Copy, Default, PartialEq, ShaderType)]
 pub(super) struct SlotInfo {
-    /// The `DRAW_*` constants above.
+    /// The `DRAW_*` constants above, and from bit [`DRAW_DATA_WORDS`] on the words of data.
     pub flags: u32,
     /// Index of the region's first instance in its page.
     pub region_first: u32,

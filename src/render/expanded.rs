@@ -255,14 +255,14 @@ impl ExpandedUniforms {
                 size: NonZeroU64::new(bytes),
             })
         };
-        let [survivors, instances, scales, tags] = buffers.map(Buffer::as_entire_binding);
+        let [survivors, instances, scales, data] = buffers.map(Buffer::as_entire_binding);
         let resources = [
             sized(jobs, size_of::<UniformJob>() as u64),
             sized(slot_buffer, SLOT_BYTES),
             survivors,
             instances,
             scales,
-            tags,
+            data,
             args.as_entire_binding(),
             uniforms.as_entire_binding(),
             commands.as_entire_binding(),

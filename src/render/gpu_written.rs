@@ -16,7 +16,8 @@ use bevy::{platform::collections::HashMap, prelude::*};
 ///    cameras.
 /// 3. The shader imports `bevy_gpu_culling::instance`: `PackedInstance`, `pack(position,
 ///    rotation)`, `unpack`, `pack_quat`, `unpack_quat` and `hidden()`, an instance that no view
-///    sees. Scales are one `f32` or three, tags `u32`.
+///    sees. Scales are one `f32` or three, data up to four `u32`, of which the first is
+///    the tag.
 ///
 /// Instances that a frame does not write keep their values, so a pass may continue from them.
 ///

@@ -5,7 +5,7 @@ use super::{
     cpu_times::{CpuClock, CpuStage},
     culler::{ExtractedSet, GpuCuller},
     draw_slots::{
-        DRAW_HAS_OFFSET, DRAW_HAS_SCALE, DRAW_HAS_TAG, DRAW_NON_UNIFORM_SCALE,
+        DRAW_DATA_WORDS, DRAW_HAS_OFFSET, DRAW_HAS_SCALE, DRAW_NON_UNIFORM_SCALE,
         DRAW_RANGE_OF_CENTERS, DrawSlots, SLOT_STRIDE, SlotInfo, slot_stride,
     },
     entity_uniforms::{EntityUniform, EntityUniforms},
@@ -470,7 +470,7 @@ impl Requests<'_, '_, '_> {
         let (channels, regions) = self.culler.store().resident(set.set).unwrap_or_default();
         let Channels {
             scale,
-            tag,
+            data_words,
             previous,
         } = channels;
         let of_centers = set.range.is_some_and(|range| range.of_centers);
@@ -480,7 +480,7 @@ impl Requests<'_, '_, '_> {
             ScaleKind::NonUniform => DRAW_HAS_SCALE | DRAW_NON_UNIFORM_SCALE,
         };
         let flags = of_scale
-            | if tag { DRAW_HAS_TAG } else { 0 }
+            | data_words << DRAW_DATA_WORDS
             | if of_centers { DRAW_RANGE_OF_CENTERS } else { 0 }
             | if offset.is_some() { DRAW_HAS_OFFSET } else { 0 };
         let mut set_first = 0;

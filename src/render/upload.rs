@@ -324,11 +324,11 @@ impl<'a> Uploads<'a> {
         };
         let all = 0..known.len;
         let one = core::slice::from_ref(&all);
-        let (instances, scales, tags) = match &changes {
+        let (instances, scales, data) = match &changes {
             SetChanges::Nothing => (&[][..], &[][..], &[][..]),
             SetChanges::Everything => (one, one, one),
             SetChanges::Ranges(ranges) => {
-                (&ranges.instances[..], &ranges.scales[..], &ranges.tags[..])
+                (&ranges.instances[..], &ranges.scales[..], &ranges.data[..])
             }
         };
         let end = known.arrived;
@@ -340,8 +340,8 @@ impl<'a> Uploads<'a> {
         for range in scales.iter().filter_map(arrived) {
             self.target.upload_scales(known, set, range)?;
         }
-        for range in tags.iter().filter_map(arrived) {
-            self.target.upload_tags(known, set, range)?;
+        for range in data.iter().filter_map(arrived) {
+            self.target.upload_data(known, set, range)?;
         }
         self.target.show_arrived(known, set)
     }
@@ -441,7 +441,7 @@ impl<'a> Uploads<'a> {
         target.show_arrived(known, set)?;
         target.upload_instances(known, set, slice.clone())?;
         target.upload_scales(known, set, slice.clone())?;
-        target.upload_tags(known, set, slice)
+        target.upload_data(known, set, slice)
     }
 
     /// Tells the main world what has arrived.

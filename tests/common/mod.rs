@@ -342,7 +342,7 @@ pub fn upload(culler: &mut Culler, Gpu { device, queue }: Gpu<'_>, scene: &Scene
         let channels = Channels {
             previous: set.keeps_previous(),
             scale: set.scale_kind(),
-            tag: set.tags().is_some(),
+            data_words: set.data_size() as u32 / 4,
         };
         culler
             .store_mut()
@@ -356,9 +356,10 @@ pub fn upload(culler: &mut Culler, Gpu { device, queue }: Gpu<'_>, scene: &Scene
             .store_mut()
             .upload_scales(queue, id, 0, set.scale_floats())
             .unwrap();
-        if let Some(tags) = set.tags() {
-            culler.store_mut().upload_tags(queue, id, 0, tags).unwrap();
-        }
+        culler
+            .store_mut()
+            .upload_data(queue, id, 0, set.data_words())
+            .unwrap();
     }
 }
 

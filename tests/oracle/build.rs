@@ -77,12 +77,15 @@ impl Combination {
         match self.matter {
             Matter::Extended => {
                 let base = self.standard(stage);
+                let set = with_data(set, |i| [!i, i]);
                 let tint = LinearRgba::rgb(0.5, 1.0, 0.7);
                 let material = stage.add(Extended {
                     base,
                     extension: Tint { tint },
                 });
-                stage.spawn_set(&set, (mesh, MeshMaterial3d(material)), at)
+                let spawned = stage.spawn_set(&set, (mesh, MeshMaterial3d(material)), at);
+                tag_entities(stage, spawned);
+                spawned
             }
             Matter::CustomFragment => {
                 let color = LinearRgba::rgb(0.2, 0.8, 0.9);
@@ -90,14 +93,16 @@ impl Combination {
                 stage.spawn_set(&set, (mesh, MeshMaterial3d(material)), at)
             }
             Matter::CustomVertex => {
+                let set = with_data(set, |i| [!i, 7, 8, i]);
                 let color = LinearRgba::rgb(0.9, 0.5, 0.1);
                 let material = stage.add(Swollen { color });
                 let spawned = stage.spawn_set(&set, (mesh, MeshMaterial3d(material)), at);
                 reach_further(stage, spawned);
+                tag_entities(stage, spawned);
                 spawned
             }
             Matter::MeshVertex => {
-                let set = with_tags(set);
+                let set = with_data(set, |i| [i, 7, 8]);
                 let material = stage.add(Wavy {});
                 let spawned = stage.spawn_set(&set, (mesh, MeshMaterial3d(material)), at);
                 reach_further(stage, spawned);
@@ -105,7 +110,7 @@ impl Combination {
                 spawned
             }
             Matter::FragmentTag => {
-                let set = with_tags(set);
+                let set = with_data(set, |i| i);
                 let base = self.standard(stage);
                 let material = stage.add(Tagged {
                     base,
@@ -331,22 +336,28 @@ fn reach_further(stage: &mut Stage, of: Entity) {
     }
 }
 
-/// Gives each instance its index as its tag.
-fn with_tags(set: InstanceSet) -> InstanceSet {
-    let tags = (0..set.len() as u32).collect();
-    set.with_tags(tags).unwrap()
+/// Gives each instance data that depends on its index.
+fn with_data<T: bytemuck::Pod>(set: InstanceSet, data: impl Fn(u32) -> T) -> InstanceSet {
+    let data = (0..set.len() as u32).map(data).collect();
+    set.with_data(data).unwrap()
 }
 
-/// Gives Bevy's entities the tags of the set. The set is drawn with mesh uniforms, so that
-/// `get_tag` finds its tags.
+/// Gives Bevy's entities the indices of instances as tags.
+fn tag_entities(stage: &mut Stage, of: Entity) {
+    if stage.how == How::Entities {
+        for (tag, entity) in (0..).zip(members(stage, of)) {
+            stage.entity(entity).insert(MeshTag(tag));
+        }
+    }
+}
+
+/// Same as [`tag_entities`]. The set is drawn with mesh uniforms, so that `get_tag` finds its tags.
 fn tag_members(stage: &mut Stage, of: Entity) {
-    for (tag, entity) in (0..).zip(members(stage, of)) {
-        let how = stage.how;
-        let mut entity = stage.entity(entity);
-        match how {
-            How::Set(_) => entity.insert(InstanceMeshUniforms),
-            How::Entities => entity.insert(MeshTag(tag)),
-        };
+    tag_entities(stage, of);
+    if stage.how != How::Entities {
+        for entity in members(stage, of) {
+            stage.entity(entity).insert(InstanceMeshUniforms);
+        }
     }
 }
 

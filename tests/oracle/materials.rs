@@ -17,7 +17,8 @@ use bevy::{
 
 pub type Extended = ExtendedMaterial<StandardMaterial, Tint>;
 
-/// Changes the base color before Bevy's own shader lights it.
+/// Changes the base color before Bevy's own shader lights it: by a tint, and by the second word of
+/// an instance's data.
 #[derive(Asset, TypePath, AsBindGroup, Clone, Debug)]
 pub struct Tint {
     #[uniform(100)]
@@ -43,7 +44,8 @@ impl Material for Stripes {
     }
 }
 
-/// Stripes on vertices that a custom vertex shader moves.
+/// Stripes on vertices that a custom vertex shader moves, as far as the fourth word of an
+/// instance's data says.
 #[derive(Asset, TypePath, AsBindGroup, Clone, Debug)]
 pub struct Swollen {
     #[uniform(0)]

@@ -4,6 +4,7 @@
 use crate::{
     axes::Light,
     build::{self, eye, ground, moved},
+    materials::{Extended, Tint},
     scene::{How, Stage, different_pixels, field},
     stage,
 };
@@ -27,6 +28,8 @@ const KERNEL: &str = "
 @group(0) @binding(1) var<storage, read> given_scales: array<f32>;
 @group(0) @binding(2) var<storage, read_write> written: array<PackedInstance>;
 @group(0) @binding(3) var<storage, read_write> scales: array<f32>;
+@group(0) @binding(4) var<storage, read> given_data: array<u32>;
+@group(0) @binding(5) var<storage, read_write> data: array<u32>;
 
 @compute @workgroup_size(64)
 fn write(@builtin(global_invocation_id) id: vec3<u32>) {
@@ -37,6 +40,11 @@ fn write(@builtin(global_invocation_id) id: vec3<u32>) {
         let floats = arrayLength(&given_scales) / arrayLength(&given);
         for (var k = id.x * floats; k < (id.x + 1u) * floats; k += 1u) {
             scales[k] = given_scales[k];
+        }
+        // None, or up to four.
+        let words = arrayLength(&given_data) / arrayLength(&given);
+        for (var k = id.x * words; k < (id.x + 1u) * words; k += 1u) {
+            data[k] = given_data[k];
         }
     }
 }
@@ -100,11 +108,18 @@ fn write(
             scales => scales,
         };
         let given_scales = input(bytemuck::cast_slice(scales));
+        let none = input(&[0; 4]);
+        let given_data = match set.data_words() {
+            [] => input(&[0; 4]),
+            data => input(bytemuck::cast_slice(data)),
+        };
         let resources = [
             given.as_entire_binding(),
             given_scales.as_entire_binding(),
             region.instances_binding(),
             region.scales_binding().unwrap(),
+            given_data.as_entire_binding(),
+            (region.data_binding()).unwrap_or(none.as_entire_binding()),
         ];
         let entries: Vec<_> = (0..)
             .zip(resources)
@@ -125,7 +140,13 @@ fn write(
 
 fn spawn(stage: &mut Stage, written: Option<GpuWritten>, set: &InstanceSet) -> Entity {
     let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
-    let material = stage.standard(StandardMaterial::from(Color::srgb(0.9, 0.4, 0.3)));
+    // Its color depends on the data of an instance.
+    let material = MeshMaterial3d(stage.add(Extended {
+        base: StandardMaterial::from(Color::srgb(0.9, 0.4, 0.3)),
+        extension: Tint {
+            tint: LinearRgba::WHITE,
+        },
+    }));
     let entity = match written {
         Some(settings) => {
             let empty = InstanceSet::gpu_written(set.len() as u32, settings).unwrap();
@@ -144,8 +165,11 @@ fn spawn(stage: &mut Stage, written: Option<GpuWritten>, set: &InstanceSet) -> E
 
 #[test]
 fn a_written_set_looks_like_the_same_instances_uploaded() {
-    let set = field(3000, true);
-    let around = GpuWritten::within(Vec3::splat(-9.0), Vec3::splat(9.0)).with_scales(1.2);
+    let data = (0..3000u32).map(|i| [!i, i]).collect();
+    let set = field(3000, true).with_data(data).unwrap();
+    let around = GpuWritten::within(Vec3::splat(-9.0), Vec3::splat(9.0))
+        .with_scales(1.2)
+        .with_data(8);
     let mut uploaded = stage(How::Set(None));
     spawn(&mut uploaded, None, &set);
     let expected = uploaded.picture();

@@ -138,13 +138,13 @@ impl Culler {
         })
     }
 
-    /// What the vertex stage of a batch's draws binds: survivors, instances, scales, tags. The last
+    /// What the vertex stage of a batch's draws binds: survivors, instances, scales, data. The last
     /// two are another buffer, which is never read, if no set of the page has the channel.
     #[must_use]
     pub fn batch_buffers(&self, batch: usize) -> Option<[&Buffer; 4]> {
         let (batch, key, _) = self.batch(batch)?;
-        let [instances, scales, tags] = self.store.draw_buffers(key.page)?;
-        Some([batch.survivors(), instances, scales, tags])
+        let [instances, scales, data] = self.store.draw_buffers(key.page)?;
+        Some([batch.survivors(), instances, scales, data])
     }
 }
 

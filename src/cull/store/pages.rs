@@ -6,7 +6,7 @@ mod writes;
 
 use super::{
     belt::UploadBelt,
-    region::{Channels, Region, Room, SetId},
+    region::{ChannelLayout, Channels, Region, Room, SetId},
 };
 use crate::{
     cull::{
@@ -14,7 +14,7 @@ use crate::{
         gpu::{guard::guarded, limits::binding_limit, version::Version},
         layout::{BLOCK, Bound},
     },
-    instance::{PackedInstance, ScaleKind},
+    instance::PackedInstance,
 };
 use core::ops::Range;
 use expected::Expected;
@@ -29,28 +29,19 @@ const SHARED_PAGE: u32 = 1 << 20;
 /// The sets that may lie in a page.
 #[derive(Clone, Copy, PartialEq)]
 enum Tenants {
-    /// Small sets of any kind; but sets with a scale per axis have their own pages.
-    Small { non_uniform: bool },
+    /// Small sets whose channels have this layout.
+    Small(ChannelLayout),
     /// Large sets with these channels: no set pays for a channel that only its neighbor has.
     Large(Channels),
     /// The set that the page was made for.
     One,
 }
 
-impl Tenants {
-    /// The pages of small sets with these channels.
-    fn small(channels: Channels) -> Self {
-        Self::Small {
-            non_uniform: channels.scale == ScaleKind::NonUniform,
-        }
-    }
-}
-
 /// A buffer of instances, and buffers of their optional channels.
 pub(crate) struct Page {
     pub instances: Buffer,
     pub scales: Option<Buffer>,
-    pub tags: Option<Buffer>,
+    pub data: Option<Buffer>,
     /// One [`Bound`] per block.
     pub bounds: Buffer,
     /// The copy in main memory that the `Cpu` tier tests.
@@ -139,7 +130,7 @@ impl Pages {
     /// Replaces the list of large sets that get room next, in this order.
     pub fn expect_sets(&mut self, sets: impl IntoIterator<Item = (SetId, u32, Channels)>) {
         let is_large = |(_, len, channels): &(SetId, u32, Channels)| {
-            self.tenants(*len, Room::of(*channels), *channels) != Tenants::small(*channels)
+            self.tenants(*len, Room::of(*channels), *channels) != Tenants::Small(channels.layout())
         };
         let large = sets.into_iter().filter(is_large);
         self.expected = Expected::new(large, self.page_limit / BLOCK);
@@ -202,7 +193,7 @@ impl Pages {
         if room.is_private {
             Tenants::One
         } else if len <= self.most_together(room) && blocks <= SMALL_SET / BLOCK {
-            Tenants::small(channels)
+            Tenants::Small(channels.layout())
         } else {
             Tenants::Large(channels)
         }
@@ -235,7 +226,7 @@ impl Pages {
     ) -> Result<(usize, u32), CullError> {
         let limit = self.page_limit / BLOCK;
         let page_blocks = match tenants {
-            Tenants::Small { .. } => (SHARED_PAGE / BLOCK).min(limit).max(blocks),
+            Tenants::Small(_) => (SHARED_PAGE / BLOCK).min(limit).max(blocks),
             Tenants::Large(channels) => self.expected.page_blocks(blocks, channels, limit),
             Tenants::One => blocks,
         };
@@ -278,7 +269,7 @@ impl Pages {
                 size_of::<PackedInstance>(),
             )?,
             scales: None,
-            tags: None,
+            data: None,
             bounds: channel_buffer(
                 device,
                 "gpu_culling bounds",
@@ -325,10 +316,13 @@ impl Pages {
                 continue;
             };
             let floats = channels.scale.floats();
-            let tag_size = if channels.tag { 4 } else { 0 };
             for (stride, buffer, label) in [
                 (4 * floats, &mut page.scales, "gpu_culling scales"),
-                (tag_size, &mut page.tags, "gpu_culling tags"),
+                (
+                    4 * channels.data_words as usize,
+                    &mut page.data,
+                    "gpu_culling data",
+                ),
             ] {
                 if stride > 0 && buffer.is_none() {
                     *buffer = Some(channel_buffer(device, label, page.capacity, stride)?);
@@ -351,7 +345,7 @@ impl Pages {
         self.slots.iter().flatten().flat_map(|page| {
             let channels = [
                 ("gpu_culling scales", page.scales.as_ref()),
-                ("gpu_culling tags", page.tags.as_ref()),
+                ("gpu_culling data", page.data.as_ref()),
             ];
             let channels = channels
                 .into_iter()

@@ -12,11 +12,28 @@ pub struct SetId(pub u64);
 pub struct Channels {
     /// A scale per instance, of one number or of one per axis.
     pub scale: ScaleKind,
-    /// A tag per instance.
-    pub tag: bool,
+    /// Words of data per instance, of which the first is its tag: 0 to 4.
+    pub data_words: u32,
     /// The previous frame's data per instance, for motion vectors; takes twice the room. In each
     /// page, it lies [`Region::capacity`] instances behind the current data.
     pub previous: bool,
+}
+
+/// What the channels of all sets in a page have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ChannelLayout {
+    is_per_axis: bool,
+    /// 1 without data, too: such sets share pages with those that have tags.
+    data_words: u32,
+}
+
+impl Channels {
+    pub(crate) fn layout(self) -> ChannelLayout {
+        ChannelLayout {
+            is_per_axis: self.scale == ScaleKind::NonUniform,
+            data_words: self.data_words.max(1),
+        }
+    }
 }
 
 /// How a set's room is laid out.

@@ -1,10 +1,7 @@
 //! The sets that are on the GPU, and the versions that tell whether any changed.
 
 use super::region::{Channels, Region, Room, SetId};
-use crate::{
-    cull::gpu::version::Version,
-    instance::{InstanceSet, ScaleKind},
-};
+use crate::{cull::gpu::version::Version, instance::InstanceSet};
 use hashbrown::HashMap;
 
 /// A set that is resident.
@@ -44,10 +41,9 @@ impl Set {
     }
 
     /// Whether its regions have a place for these channels. A set that the GPU writes has other
-    /// room than an uploaded set, and scales per axis have separate pages.
+    /// room than an uploaded set, and a page has one layout of channels.
     pub fn can_have(&self, room: Room, channels: Channels) -> bool {
-        let is_per_axis = |channels: Channels| channels.scale == ScaleKind::NonUniform;
-        self.room == room && is_per_axis(self.channels) == is_per_axis(channels)
+        self.room == room && self.channels.layout() == channels.layout()
     }
 
     /// Capacity for a set of `len` instances that outgrew its regions: half as much again, limited

@@ -65,20 +65,29 @@ impl InstanceStore {
         Ok(())
     }
 
-    /// Writes tags from `first` on.
+    /// Writes data from instance `first` on: as many words per instance as were reserved.
     ///
     /// # Errors
-    /// Same as [`Self::upload`].
-    pub fn upload_tags(
+    /// [`CullError::DataWords`]; otherwise same as [`Self::upload`].
+    pub fn upload_data(
         &mut self,
         queue: &Queue,
         id: SetId,
         first: usize,
         data: &[u32],
     ) -> Result<(), CullError> {
-        let set = checked(&self.sets, id, first, data.len())?;
+        let set = self.sets.get(id).ok_or(CullError::UnknownSet(id.0))?;
+        let words = set.channels.data_words as usize;
+        let len = data.len().checked_div(words).unwrap_or(0);
+        if len * words != data.len() {
+            return Err(CullError::DataWords {
+                words: data.len(),
+                per_instance: words,
+            });
+        }
+        let set = checked(&self.sets, id, first, len)?;
         self.pages.prove(queue, &set.regions)?;
-        self.pages.write_tags(queue, &set.regions, first, data);
+        (self.pages).write_data(queue, &set.regions, first, (words, data));
         self.uploaded += size_of_val(data) as u64;
         Ok(())
     }

@@ -134,7 +134,8 @@ impl InstanceStore {
                 instances: page.instances.clone(),
                 scales: (page.scales.clone()).filter(|_| set.channels.scale != ScaleKind::One),
                 scale_floats: set.channels.scale.floats() as u32,
-                tags: page.tags.clone().filter(|_| set.channels.tag),
+                data: (page.data.clone()).filter(|_| set.channels.data_words > 0),
+                data_words: set.channels.data_words,
                 first: at,
                 capacity: region.capacity.min(written.capacity - at),
             })

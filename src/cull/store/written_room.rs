@@ -47,8 +47,10 @@ pub struct WrittenRegion {
     pub scales: Option<Buffer>,
     /// Numbers per scale: 1, or 3 for a scale per axis of the mesh; 0 without scales.
     pub scale_floats: u32,
-    /// Tags, if the set has them.
-    pub tags: Option<Buffer>,
+    /// Data, if the set has it: [`data_words`](Self::data_words) `u32`s each.
+    pub data: Option<Buffer>,
+    /// Words of data per instance, of which the first is the tag; 0 without data.
+    pub data_words: u32,
     /// Index of the first instance in the set.
     pub first: u32,
     /// Number of instances that the GPU may write.
@@ -70,10 +72,12 @@ impl WrittenRegion {
         (self.scales.as_ref()).map(|buffer| self.binding(buffer, stride))
     }
 
-    /// The tags, for a bind group: 4 bytes each.
+    /// The data, for a bind group: [`data_words`](Self::data_words) words each (`array<u32>` in
+    /// WGSL).
     #[must_use]
-    pub fn tags_binding(&self) -> Option<BindingResource<'_>> {
-        self.tags.as_ref().map(|buffer| self.binding(buffer, 4))
+    pub fn data_binding(&self) -> Option<BindingResource<'_>> {
+        let stride = 4 * u64::from(self.data_words);
+        (self.data.as_ref()).map(|buffer| self.binding(buffer, stride))
     }
 
     fn binding<'a>(&self, buffer: &'a Buffer, stride: u64) -> BindingResource<'a> {

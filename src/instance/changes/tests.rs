@@ -54,13 +54,13 @@ fn pairs(ranges: Vec<Range<usize>>) -> Pairs {
         .collect()
 }
 
-/// The ranges in instances, scales and tags.
+/// The ranges in instances, scales and data.
 fn ranges(changes: SetChanges) -> (Pairs, Pairs, Pairs) {
     match changes {
         SetChanges::Ranges(changed) => (
             pairs(changed.instances),
             pairs(changed.scales),
-            pairs(changed.tags),
+            pairs(changed.data),
         ),
         other => panic!("{other:?}"),
     }
@@ -242,9 +242,9 @@ impl Mirror {
                     }
                 }
                 match (&mut self.tags, set.tags()) {
-                    (Some(to), Some(from)) => copy(to, from, &changed.tags),
+                    (Some(to), Some(from)) => copy(to, from, &changed.data),
                     (to, from) => {
-                        assert!(to.is_none() && from.is_none() && changed.tags.is_empty());
+                        assert!(to.is_none() && from.is_none() && changed.data.is_empty());
                     }
                 }
             }

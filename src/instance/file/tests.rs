@@ -9,7 +9,7 @@ use glam::{Quat, Vec3};
 use proptest::prelude::*;
 
 /// A set of `len` instances with these channels; no two instances are equal.
-fn set(len: usize, scales: ScaleKind, tags: bool, previous: bool) -> InstanceSet {
+fn set(len: usize, scales: ScaleKind, words: usize, previous: bool) -> InstanceSet {
     let turned = |i: usize| at(i as f32 * 0.3 - 7.0).with_rotation(Quat::from_rotation_y(i as f32));
     let mut set = InstanceSet::from_transforms((0..len).map(turned)).unwrap();
     let scale = |i: usize| i as f32 * 0.1;
@@ -21,17 +21,28 @@ fn set(len: usize, scales: ScaleKind, tags: bool, previous: bool) -> InstanceSet
             set.with_non_uniform_scales(scales.collect()).unwrap()
         }
     };
-    if tags {
-        set = set
-            .with_tags((0..len as u32).map(|i| !i).collect())
-            .unwrap();
-    }
+    let data = (0..len as u32).map(|i| !i);
+    set = match words {
+        0 => set,
+        1 => set.with_tags(data.collect()).unwrap(),
+        2 => set.with_data(data.map(|i| [i, i / 2]).collect()).unwrap(),
+        3 => set
+            .with_data(data.map(|i| [i, i / 2, 7]).collect())
+            .unwrap(),
+        _ => set
+            .with_data(data.map(|i| [i, 0, i / 2, 7]).collect())
+            .unwrap(),
+    };
     set.keep_previous(previous)
 }
 
-fn shapes() -> impl Iterator<Item = (ScaleKind, bool, bool)> {
+/// The number of shapes.
+const SHAPES: usize = 30;
+
+/// Kind of scales, words of data, and whether a set keeps previous places.
+fn shapes() -> impl Iterator<Item = (ScaleKind, usize, bool)> {
     let kinds = [ScaleKind::One, ScaleKind::Uniform, ScaleKind::NonUniform];
-    (0..12).map(move |i| (kinds[i / 4], i & 1 != 0, i & 2 != 0))
+    (0..SHAPES).map(move |i| (kinds[i / 10], i % 5, i / 5 % 2 == 1))
 }
 
 /// Panics unless both sets have the same data, bit by bit.
@@ -40,7 +51,7 @@ fn assert_same(a: &InstanceSet, b: &InstanceSet) {
         let scales = bytemuck::cast_slice::<_, u32>(set.scale_floats()).to_vec();
         let scales = (set.scale_kind(), scales);
         let packed = bytemuck::cast_slice::<_, u32>(set.packed()).to_vec();
-        (packed, scales, set.tags().map(<[u32]>::to_vec))
+        (packed, scales, set.data_size(), set.data_words().to_vec())
     };
     assert_eq!(bits(a), bits(b));
     assert_eq!(a.bounds(), b.bounds());
@@ -63,10 +74,10 @@ fn error(bytes: &[u8]) -> Option<InstanceFileError> {
 #[test]
 fn every_set_comes_back_bit_by_bit() {
     for len in [0, 1, 2, 1000] {
-        for (scales, tags, previous) in shapes() {
-            let set = set(len, scales, tags, previous);
+        for (scales, words, previous) in shapes() {
+            let set = set(len, scales, words, previous);
             let bytes = set.to_bytes().unwrap();
-            let stride = 16 + 4 * scales.floats() + 4 * usize::from(tags);
+            let stride = 16 + 4 * scales.floats() + 4 * words;
             assert_eq!(bytes.len(), 32 + len * stride);
             let again = InstanceSet::from_bytes(&bytes).unwrap();
             assert_same(&again, &set);
@@ -95,7 +106,7 @@ fn odd_values_and_many_instances_come_back() {
     let odd = odd.map(|x| PackedInstance::new(Vec3::new(x, -x, 1.0), Quat::from_rotation_x(x)));
     let odd = InstanceSet::from_packed(odd.to_vec()).unwrap();
     let odd = odd.with_scales(vec![0.0, -0.0, f32::MAX, 1e-40]).unwrap();
-    let many = set(200_000, ScaleKind::NonUniform, true, false);
+    let many = set(200_000, ScaleKind::NonUniform, 3, false);
     for set in [odd, many] {
         let again = InstanceSet::from_bytes(&set.to_bytes().unwrap()).unwrap();
         assert_same(&again, &set);
@@ -128,11 +139,17 @@ fn the_bytes_are_of_version_1() {
         &[1, 2, 3, 4],
     ];
     assert_eq!(bytes, expected.concat());
+    // Two words more: 2 * 32.
+    let set = InstanceSet::from_packed(vec![instance]).unwrap();
+    let set = set.with_data(vec![[1u8, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 4]]);
+    let bytes = set.unwrap().to_bytes().unwrap();
+    assert_eq!(bytes[28..32], [0x42, 0, 0, 0]);
+    assert_eq!(bytes[48..], [1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 4]);
 }
 
 #[test]
 fn a_damaged_file_is_an_error_wherever_it_is_damaged() {
-    let good = set(9, ScaleKind::Uniform, true, true).to_bytes().unwrap();
+    let good = set(9, ScaleKind::Uniform, 1, true).to_bytes().unwrap();
     for at in 0..good.len() {
         let mut bad = good.clone();
         bad[at] ^= 0x10;
@@ -173,7 +190,7 @@ fn a_damaged_file_is_an_error_wherever_it_is_damaged() {
 /// Whole files that another tool wrote.
 #[test]
 fn impossible_content_is_named() {
-    let good = set(9, ScaleKind::Uniform, true, false).to_bytes().unwrap();
+    let good = set(9, ScaleKind::Uniform, 1, false).to_bytes().unwrap();
     let changed = |at: usize, word: [u8; 4]| {
         let mut payload = good[HEAD..].to_vec();
         payload[at..at + 4].copy_from_slice(&word);
@@ -190,8 +207,12 @@ fn impossible_content_is_named() {
     assert_eq!(changed(0, [10, 0, 0, 0]), length(size + 24));
     assert_eq!(changed(0, [255; 4]), length(32 + u64::from(u32::MAX) * 24));
     assert_eq!(changed(4, [2, 0, 0, 0]), length(size - 9 * 4));
-    let unknown = InstanceFileError::UnknownParts { flags: 0x8000_0020 };
-    assert_eq!(changed(4, [0x23, 0, 0, 0x80]), Some(unknown));
+    let unknown = InstanceFileError::UnknownParts { flags: 0x8000_0080 };
+    assert_eq!(changed(4, [0x83, 0, 0, 0x80]), Some(unknown));
+    // More data, of a file without tags and of one that has tags alone.
+    let unknown = InstanceFileError::UnknownParts { flags: 0x20 };
+    assert_eq!(changed(4, [0x21, 0, 0, 0]), Some(unknown));
+    assert_eq!(changed(4, [0x63, 0, 0, 0]), length(size + 9 * 12));
     // A scale per axis, of a file without scales and of one that has one scale per instance.
     let unknown = InstanceFileError::UnknownParts { flags: 0x10 };
     assert_eq!(changed(4, [0x12, 0, 0, 0]), Some(unknown));
@@ -294,14 +315,14 @@ proptest! {
     /// Whatever the bytes are, nothing panics, and what is read is a set like any other.
     #[test]
     fn no_file_panics(
-        shape in 0usize..12,
+        shape in 0..SHAPES,
         len in 0usize..40,
         changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 0..6),
         cut in any::<usize>(),
         seal in any::<bool>(),
     ) {
-        let (scales, tags, previous) = shapes().nth(shape).unwrap();
-        let mut bytes = set(len, scales, tags, previous).to_bytes().unwrap();
+        let (scales, words, previous) = shapes().nth(shape).unwrap();
+        let mut bytes = set(len, scales, words, previous).to_bytes().unwrap();
         for (at, byte) in changes {
             // Half of the changes are in head, count and flags.
             let range = if byte % 2 == 0 { HEAD + COUNT_AND_FLAGS } else { bytes.len() };
@@ -315,7 +336,7 @@ proptest! {
         }
         if let Ok(read) = InstanceSet::from_bytes(&bytes) {
             prop_assert!(read.scale_floats().len() == read.len() * read.scale_kind().floats());
-            prop_assert!(read.tags().is_none_or(|tags| tags.len() == read.len()));
+            prop_assert_eq!(read.data_words().len() * 4, read.len() * read.data_size());
             let again = InstanceSet::from_transforms(read.iter()).unwrap();
             prop_assert_eq!(again.len(), read.len());
             assert_same(&InstanceSet::from_bytes(&read.to_bytes().unwrap()).unwrap(), &read);

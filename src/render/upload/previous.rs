@@ -43,10 +43,10 @@ pub(super) fn upload_with_previous(
         target.keep_previous(known, moved)?;
     }
     let all = core::slice::from_ref(&(0..set.len())).to_vec();
-    let (instances, scales, tags) = match changes {
+    let (instances, scales, data) = match changes {
         SetChanges::Nothing => Default::default(),
         SetChanges::Everything => (all.clone(), all.clone(), all),
-        SetChanges::Ranges(ranges) => (ranges.instances, ranges.scales, ranges.tags),
+        SetChanges::Ranges(ranges) => (ranges.instances, ranges.scales, ranges.data),
     };
     if keeps_previous {
         known.moved = instances.iter().chain(&scales).cloned().collect();
@@ -68,8 +68,8 @@ pub(super) fn upload_with_previous(
     for range in scales {
         target.upload_scales(known, set, range)?;
     }
-    for range in tags {
-        target.upload_tags(known, set, range)?;
+    for range in data {
+        target.upload_data(known, set, range)?;
     }
     known.lineage = set.lineage();
     known.revision = set.revision();

@@ -60,19 +60,18 @@ impl UploadTarget<'_> {
             .upload_scales(self.gpu.queue, known.id, range.start, numbers)
     }
 
-    /// Uploads a range of tags, if the set has them.
-    pub fn upload_tags(
+    /// Uploads the data of a range of instances, if the set has data.
+    pub fn upload_data(
         &mut self,
         known: &SetOnGpu,
         set: &InstanceSet,
         range: Range<usize>,
     ) -> Result<(), CullError> {
-        let Some(tags) = set.tags() else {
-            return Ok(());
-        };
+        let words = set.data_size() / 4;
+        let data = &set.data_words()[range.start * words..range.end * words];
         self.culler
             .store_mut()
-            .upload_tags(self.gpu.queue, known.id, range.start, &tags[range])
+            .upload_data(self.gpu.queue, known.id, range.start, data)
     }
 
     /// Has the engine copy ranges to its instances of the previous frame.
@@ -91,12 +90,12 @@ impl UploadTarget<'_> {
 pub(super) fn channels(set: &InstanceSet) -> Channels {
     Channels {
         scale: set.scale_kind(),
-        tag: set.has_tags(),
+        data_words: set.data_size() as u32 / 4,
         previous: set.keeps_previous(),
     }
 }
 
 /// Size of an instance with its channels, in bytes.
 pub(super) fn instance_bytes(set: &InstanceSet) -> u64 {
-    16 + 4 * (set.scale_kind().floats() as u64 + u64::from(set.has_tags()))
+    (16 + 4 * set.scale_kind().floats() + set.data_size()) as u64
 }

@@ -17,7 +17,7 @@ pub(super) fn reserve_written(
     };
     let channels = Channels {
         scale: settings.scales,
-        tag: settings.tags,
+        data_words: settings.data_size / 4,
         previous: set.keeps_previous(),
     };
     if known.lineage != set.lineage() {

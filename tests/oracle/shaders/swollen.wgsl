@@ -1,4 +1,5 @@
-// A vertex shader for sets and ordinary meshes. It moves vertices along their normals.
+// A vertex shader for sets and ordinary meshes. It moves vertices along their normals, as far as
+// the last word of the instance's data or the mesh's tag says.
 #import bevy_pbr::{
     mesh_functions,
     forward_io::{Vertex, VertexOutput},
@@ -8,17 +9,22 @@
 #import bevy_gpu_culling::draw_instance::{load, normal_to_set, position_to_set, SET}
 #endif
 
+fn swell(vertex: Vertex, number: u32) -> vec3<f32> {
+    return vertex.position + 0.04 * f32(number % 4u) * vertex.normal;
+}
+
 @vertex
 fn vertex(vertex: Vertex) -> VertexOutput {
     var out: VertexOutput;
-    let swollen = vertex.position + 0.1 * vertex.normal;
 #ifdef GPU_INSTANCES
     let instance = load(vertex.instance_index);
+    let swollen = swell(vertex, instance.data.w);
     let entity = SET;
     let position = position_to_set(instance, swollen);
     let normal = normal_to_set(instance, vertex.normal);
 #else
     let entity = vertex.instance_index;
+    let swollen = swell(vertex, mesh_functions::get_tag(entity));
     let position = vec4(swollen, 1.0);
     let normal = vertex.normal;
 #endif

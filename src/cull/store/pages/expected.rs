@@ -55,7 +55,7 @@ mod tests {
 
     const PLAIN: Channels = Channels {
         scale: ScaleKind::One,
-        tag: false,
+        data_words: 0,
         previous: false,
     };
     const SCALED: Channels = Channels {

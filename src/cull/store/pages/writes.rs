@@ -25,7 +25,7 @@ impl Pages {
                 continue;
             }
             guarded(self.belt.device(), "gpu_culling instances", || {
-                let channels = [page.scales.as_ref(), page.tags.as_ref()];
+                let channels = [page.scales.as_ref(), page.data.as_ref()];
                 let always = [&page.instances, &page.bounds];
                 for buffer in always.into_iter().chain(channels.into_iter().flatten()) {
                     queue.write_buffer(buffer, 0, &[]);
@@ -68,7 +68,7 @@ impl Pages {
         first: usize,
         (kind, data): (ScaleKind, &[f32]),
     ) {
-        for (region, at, numbers) in split_scales(regions, first, (kind, data)) {
+        for (region, at, numbers) in split_rows(regions, first, (kind.floats(), data)) {
             let at = at * kind.floats();
             let Some(Some(page)) = self.slots.get_mut(region.page) else {
                 continue;
@@ -83,12 +83,19 @@ impl Pages {
         }
     }
 
-    pub fn write_tags(&mut self, queue: &Queue, regions: &[Region], first: usize, data: &[u32]) {
-        for (region, at, part) in split(regions, first, data) {
+    /// Writes data of `words` words per instance from instance `first` on.
+    pub fn write_data(
+        &mut self,
+        queue: &Queue,
+        regions: &[Region],
+        first: usize,
+        (words, data): (usize, &[u32]),
+    ) {
+        for (region, at, part) in split_rows(regions, first, (words, data)) {
             if let Some(Some(page)) = self.slots.get_mut(region.page)
-                && let Some(buffer) = &page.tags
+                && let Some(buffer) = &page.data
             {
-                self.belt.write(queue, buffer, at, part);
+                self.belt.write(queue, buffer, at * words, part);
             }
         }
     }
@@ -107,7 +114,7 @@ impl Pages {
                 self.belt.write(queue, &page.instances, at, part);
             }
         }
-        for (region, at, numbers) in split_scales(regions, first, (kind, scales)) {
+        for (region, at, numbers) in split_rows(regions, first, (kind.floats(), scales)) {
             if let Some(Some(page)) = self.slots.get(region.page)
                 && let Some(buffer) = &page.scales
             {
@@ -118,17 +125,16 @@ impl Pages {
     }
 }
 
-/// [`split`] for the numbers of scales of a kind.
-fn split_scales<'a>(
+/// [`split`] for `row` values per instance.
+fn split_rows<'a, T>(
     regions: &'a [Region],
     first: usize,
-    (kind, data): (ScaleKind, &'a [f32]),
-) -> impl Iterator<Item = (&'a Region, usize, &'a [f32])> {
-    let floats = kind.floats();
-    let len = data.len().checked_div(floats).unwrap_or(0);
+    (row, data): (usize, &'a [T]),
+) -> impl Iterator<Item = (&'a Region, usize, &'a [T])> {
+    let len = data.len().checked_div(row).unwrap_or(0);
     runs(regions, first..first + len).map(move |Run { region, at, part }| {
-        let numbers = (part.start - first) * floats..(part.end - first) * floats;
-        (region, at, &data[numbers])
+        let values = (part.start - first) * row..(part.end - first) * row;
+        (region, at, &data[values])
     })
 }
 
