@@ -7,22 +7,24 @@
 )]
 
 mod chart;
+mod cli;
 #[path = "../common/mod.rs"]
 mod common;
 mod demo;
 mod points;
+mod requests;
 mod row;
 
 use anyhow::{Context, Result, ensure};
 use bevy_gpu_culling::{
     cull::{
-        BoundingSphere, Channels, Compaction, CullFrame, CullRequest, Culler, CullerOptions,
-        CullingTier, DrawShape, DrawSource, ErrorRange, IndirectDraws, Order as DrawOrder, SetId,
-        Stage, layout::FarFirstJob, reference,
+        Channels, Compaction, CullFrame, Culler, CullerOptions, CullingTier, DrawSource,
+        IndirectDraws, Order as DrawOrder, SetId, Stage, layout::FarFirstJob, reference,
     },
     instance::InstanceSet,
 };
 use clap::{Parser, ValueEnum};
+use cli::{Args, PeerName, Switch};
 use common::{
     Gpu,
     reader::Reader,
@@ -30,96 +32,12 @@ use common::{
     verify::{Expected, Verifier},
 };
 use demo::Demo;
-use glam::{Affine3A, Vec3};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use points::{Order, RADIUS};
+use points::Order;
+use requests::Requests;
 use row::{Peer, Row};
-use std::{collections::BTreeMap, path::PathBuf, time::Instant};
+use std::{collections::BTreeMap, time::Instant};
 use wgpu::{Buffer, CommandEncoder, ComputePass, PollType};
-
-/// Measures how the culling scales on this adapter.
-#[derive(Parser)]
-#[command(name = "scale", version)]
-struct Args {
-    /// Numbers of instances: 64000, 64k or 64M; commas separate several [default: 1k to 100M, 1k to
-    /// 1M in software]
-    #[arg(long, value_delimiter = ',', value_parser = common::parse_count)]
-    count: Vec<u32>,
-    /// Shares of the instances that each view keeps
-    #[arg(long, value_delimiter = ',', default_values_t = [0.0, 0.02, 0.25, 1.0])]
-    visible: Vec<f64>,
-    /// Orders of the instances [default: both]
-    #[arg(long, value_delimiter = ',')]
-    order: Vec<Order>,
-    /// Draws near instances first. Their order is not checked (the tests do)
-    #[arg(long)]
-    near_first: bool,
-    /// Sorts survivors far first, as blended sets need: another stage. The order is compared with
-    /// the twin if a view's survivors are in one page
-    #[arg(long, conflicts_with = "near_first")]
-    far_first: bool,
-    /// Numbers of views
-    #[arg(long, value_delimiter = ',', default_values_t = [1, 4, 8], value_parser = clap::value_parser!(u32).range(1..=64))]
-    views: Vec<u32>,
-    /// Whether blocks are tested before instances [default: both]
-    #[arg(long, value_delimiter = ',')]
-    classify: Vec<Switch>,
-    /// Compactions [default: --classify chooses: look-back and classify test blocks,
-    /// vote-scan-compact does not]
-    #[arg(long, value_delimiter = ',', conflicts_with = "classify")]
-    compaction: Vec<Compaction>,
-    /// The tier [default: the best that the adapter supports]
-    #[arg(long)]
-    tier: Option<CullingTier>,
-    /// Timed runs per case [default: 21, 5 in software]
-    #[arg(long)]
-    runs: Option<usize>,
-    /// Untimed runs before them
-    #[arg(long, default_value_t = 3)]
-    warm_up: usize,
-    /// MiB of other data that are read before each run, so that the cache holds none of the
-    /// instances [default: 128, 4 in software]
-    #[arg(long)]
-    cache: Option<u64>,
-    /// The demo's program. With it, CPU times are the plugin's in Bevy, and `--peer` is possible
-    #[arg(long, value_name = "PATH")]
-    orbs: Option<PathBuf>,
-    /// Compares the demo with the same scene drawn as entities
-    #[arg(long, requires = "orbs")]
-    peer: Option<PeerName>,
-    /// Prints one JSON object per line instead of the table
-    #[arg(long)]
-    json: bool,
-    /// Writes a chart of the times to this SVG file
-    #[arg(long)]
-    chart: Option<PathBuf>,
-    /// Checks the check: changes an id of every result, so that the benchmark must fail
-    #[arg(long)]
-    spoil: bool,
-    /// Set by `cargo bench`
-    #[arg(long, hide = true)]
-    bench: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Switch {
-    On,
-    Off,
-}
-
-impl Switch {
-    fn of(compaction: Compaction) -> Self {
-        match compaction {
-            Compaction::Classify | Compaction::LookBack => Self::On,
-            _ => Self::Off,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum PeerName {
-    Bevy,
-}
 
 /// Most entities for the comparison with Bevy. More take minutes to start.
 const MOST_ENTITIES: u32 = 4_000_000;
@@ -194,7 +112,8 @@ fn run(mut args: Args) -> Result<()> {
         eprintln!("This adapter is software: its times say nothing about a GPU.");
     }
     let cases = args.count.len() * args.order.len() * args.compaction.len();
-    let cases = cases * args.visible.len() * args.views.len();
+    let requests = args.primitives.iter().flat_map(|all| Requests::all(*all));
+    let cases = cases * args.visible.len() * args.views.len() * requests.count();
     let bar = ProgressBar::with_draw_target(Some(cases as u64), ProgressDrawTarget::stderr());
     bar.set_style(ProgressStyle::with_template(
         "{wide_bar} {pos}/{len} {msg} ({eta})",
@@ -251,7 +170,12 @@ fn milliseconds(since: Instant) -> f64 {
 
 impl Bench {
     fn measure_set(&mut self, count: u32, order: Order) -> Result<()> {
-        let cases = self.args.visible.len() * self.args.views.len();
+        let requests = self
+            .args
+            .primitives
+            .iter()
+            .flat_map(|all| Requests::all(*all));
+        let cases = self.args.visible.len() * self.args.views.len() * requests.count();
         let compactions = self.args.compaction.clone();
         let what = format!("{count} {}", order.name());
         self.bar.set_message(format!("{what}: instances"));
@@ -275,11 +199,17 @@ impl Bench {
                 self.gpu
                     .warm_up(|pass| self.reader.record(&self.gpu, &self.filler, pass))?;
                 let read = self.time_read(&mut loaded.culler, views)?;
-                for (share, expected) in shares.iter().zip(&expected) {
+                let requests = self.args.primitives.iter().copied();
+                let requests: Vec<_> = requests.flat_map(Requests::all).collect();
+                let cases = requests.iter().flat_map(|requests| {
+                    shares.iter().zip(&expected).map(move |of| (*requests, of))
+                });
+                for (requests, (share, expected)) in cases {
                     let name = format!("{what}, {share} visible, {views} views");
                     self.bar.set_message(name.clone());
+                    let case = (*share, views, requests);
                     let row = self
-                        .measure_case(&mut loaded, (count, order), (*share, views), expected, read)
+                        .measure_case(&mut loaded, (count, order), case, expected, read)
                         .with_context(|| format!("{name}, {compaction}"))?;
                     if self.args.json {
                         let line = serde_json::to_string(&row)?;
@@ -342,53 +272,37 @@ impl Bench {
         culler.compaction().is_ordered() && !self.args.near_first && !self.args.far_first
     }
 
-    fn frame(&self, share: f64, views: u32) -> CullFrame {
-        CullFrame {
-            views: (0..views).map(|at| points::view(share, at)).collect(),
-            requests: vec![CullRequest {
-                key: 0,
-                set: SET,
-                world_from_local: Affine3A::IDENTITY,
-                sphere: BoundingSphere {
-                    center: Vec3::ZERO,
-                    radius: RADIUS,
-                },
-                shape: DrawShape::NonIndexed {
-                    vertex_count: 3,
-                    first_vertex: 0,
-                },
-                coarser: None,
-                more: Vec::new(),
-                fade: 0.0,
-                range: None,
-                errors: ErrorRange::default(),
-                order: match (self.args.near_first, self.args.far_first) {
-                    (true, _) => DrawOrder::NearFirst,
-                    (_, true) => DrawOrder::FarFirst,
-                    _ => DrawOrder::Set,
-                },
-                views: (0..views).collect(),
-            }],
+    /// The order in which the requests draw.
+    fn draw_order(&self) -> DrawOrder {
+        match (self.args.near_first, self.args.far_first) {
+            (true, _) => DrawOrder::NearFirst,
+            (_, true) => DrawOrder::FarFirst,
+            _ => DrawOrder::Set,
         }
+    }
+
+    fn frame(&self, share: f64, views: u32, requests: Requests) -> CullFrame {
+        requests.frame(share, views, self.draw_order())
     }
 
     fn measure_case(
         &mut self,
         loaded: &mut Loaded<'_>,
         (count, order): (u32, Order),
-        (share, views): (f64, u32),
+        (share, views, requests): (f64, u32, Requests),
         expected: &[Expected],
         read: Times,
     ) -> Result<Row> {
-        let frame = self.frame(share, views);
+        let frame = self.frame(share, views, requests);
         let culler = &mut loaded.culler;
         let (mut totals, mut prepares, mut records) = (Vec::new(), Vec::new(), Vec::new());
         let mut dispatches = 0;
         let mut expected_of_all = Expected::default();
-        expected
-            .iter()
-            .take(views as usize)
-            .for_each(|one| expected_of_all += *one);
+        expected.iter().take(views as usize).for_each(|one| {
+            for _ in 0..requests.count {
+                expected_of_all += *one;
+            }
+        });
         for run in 0..self.args.warm_up + self.runs {
             let begin = Instant::now();
             self.gpu.within_memory(|| {
@@ -410,7 +324,7 @@ impl Bench {
                     }
                     record = milliseconds(begin);
                 },
-                |encoder| self.digest(culler, views, encoder),
+                |encoder| self.digest(culler, (views, requests), encoder),
                 Some(self.verifier.digest()),
             )?;
             self.verifier
@@ -424,8 +338,8 @@ impl Bench {
         if self.args.far_first {
             self.check_far_first(culler, loaded.set, &frame)?;
         }
-        let again = self.time_again(culler, views, &expected_of_all, 1)?;
-        let repeated = self.time_again(culler, views, &expected_of_all, REPEATS)?;
+        let again = self.time_again(culler, (views, requests), &expected_of_all, 1)?;
+        let repeated = self.time_again(culler, (views, requests), &expected_of_all, REPEATS)?;
         let stage_us = self.time_stages(culler)?;
         let total = Times::of(totals);
         let (prepare, record) = (Times::of(prepares).median, Times::of(records).median);
@@ -442,6 +356,8 @@ impl Bench {
             visible: share,
             order,
             views,
+            primitives: requests.primitives * requests.count,
+            requests: requests.count,
             compaction: culler.compaction(),
             near_first: self.args.near_first,
             far_first: self.args.far_first,
@@ -498,7 +414,7 @@ impl Bench {
     fn time_again(
         &self,
         culler: &Culler,
-        views: u32,
+        (views, requests): (u32, Requests),
         expected: &Expected,
         repeats: u32,
     ) -> Result<Times> {
@@ -514,7 +430,7 @@ impl Bench {
             let (us, digest) = self.gpu.run(
                 |encoder| record(&mut encoder.begin_compute_pass(&Default::default()), 1),
                 |pass| record(pass, repeats),
-                |encoder| self.digest(culler, views, encoder),
+                |encoder| self.digest(culler, (views, requests), encoder),
                 Some(self.verifier.digest()),
             )?;
             self.verifier
@@ -561,11 +477,18 @@ impl Bench {
         Ok(medians)
     }
 
-    /// Adds the survivors of all views to the digest.
-    fn digest(&self, culler: &Culler, views: u32, encoder: &mut CommandEncoder) {
+    /// Adds the survivors of all requests and views to the digest.
+    fn digest(
+        &self,
+        culler: &Culler,
+        (views, requests): (u32, Requests),
+        encoder: &mut CommandEncoder,
+    ) {
         self.verifier.clear(encoder);
-        for view in 0..views as usize {
-            for part in culler.draw_parts(0, view) {
+        let all =
+            (0..requests.count).flat_map(|at| (0..views as usize).map(move |view| (at, view)));
+        for (request, view) in all {
+            for part in culler.draw_parts(request, view) {
                 let region = &culler.store().set_regions(SET)[part.region];
                 let rows = culler.plan().batches[part.batch].batch.row_count;
                 if let (
@@ -592,7 +515,7 @@ impl Bench {
         self.gpu.within_memory(|| {
             culler.prepare(
                 bevy_gpu_culling::cull::Gpu::new(device, queue),
-                &self.frame(0.0, views),
+                &self.frame(0.0, views, Requests::ONE),
             );
             Ok(())
         })?;

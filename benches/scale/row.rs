@@ -15,6 +15,10 @@ pub struct Row {
     #[serde(serialize_with = "order")]
     pub order: Order,
     pub views: u32,
+    /// Primitives that the instances are drawn with.
+    pub primitives: usize,
+    /// Requests that they are divided into: 1 if they share one culling.
+    pub requests: usize,
     /// Whether near instances are drawn first; otherwise the set's order.
     pub near_first: bool,
     /// Whether survivors are sorted far first.
@@ -75,8 +79,8 @@ fn in_order<S: Serializer>(pairs: &[(&'static str, f64)], to: S) -> Result<S::Ok
 /// The rows as a Markdown table.
 pub fn table(rows: &[Row]) -> String {
     let mut table = String::from(
-        "| count | visible | order | views | compaction | stages, us | total us | again us | repeated us | spread | of a plain read | CPU ms | bytes per instance |\n\
-         | --: | --: | --- | --: | --- | --- | --: | --: | --: | --: | --: | --: | --: |\n",
+        "| count | visible | order | views | primitives | compaction | stages, us | total us | again us | repeated us | spread | of a plain read | CPU ms | bytes per instance |\n\
+         | --: | --: | --- | --: | --- | --- | --- | --: | --: | --: | --: | --: | --: | --: |\n",
     );
     for row in rows {
         let stages = row
@@ -87,11 +91,15 @@ pub fn table(rows: &[Row]) -> String {
         let cpu = row.cpu_ms.get("total").copied().flatten();
         let _ = writeln!(
             table,
-            "| {} | {:.0} % | {} | {} | {} | {} | {:.1} | {:.1} | {:.1} | {:.0} % | {:.2} | {} | {:.2} |",
+            "| {} | {:.0} % | {} | {} | {} | {} | {} | {:.1} | {:.1} | {:.1} | {:.0} % | {:.2} | {} | {:.2} |",
             row.count,
             row.visible * 100.0,
             row.order.name(),
             row.views,
+            match row.requests {
+                1 => row.primitives.to_string(),
+                _ => format!("{} apart", row.primitives),
+            },
             row.compaction,
             stages.join(", "),
             row.total_us,
