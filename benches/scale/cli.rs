@@ -29,8 +29,8 @@ pub struct Args {
     /// Numbers of views
     #[arg(long, value_delimiter = ',', default_values_t = [1, 4, 8], value_parser = clap::value_parser!(u32).range(1..=64))]
     pub views: Vec<u32>,
-    /// Numbers of primitives that the instances are drawn with. More than one are measured together,
-    /// as one request, and apart, as a request each
+    /// Numbers of primitives that the instances are drawn with. More than one are measured
+    /// together, as one request, and apart, as a request each
     #[arg(long, value_delimiter = ',', default_values_t = [1], value_parser = clap::value_parser!(u32).range(1..=64))]
     pub primitives: Vec<u32>,
     /// Whether blocks are tested before instances [default: both]

@@ -52,9 +52,8 @@ pub fn members(stage: &Stage, of: Entity) -> Vec<Entity> {
 }
 
 impl Combination {
-    /// Builds the scene. Returns the set's entity, or the parent of the entities that stand for the
-    /// set.
-    pub fn build(&self, stage: &mut Stage) -> Entity {
+    /// Builds the scene.
+    pub fn build(&self, stage: &mut Stage) {
         let set = self.spawn_set(stage);
         if self.pass == Pass::FullPrepass {
             let drift = Drift(Vec3::new(0.06, 0.02, 0.0));
@@ -63,10 +62,6 @@ impl Combination {
         ground(stage);
         lights(stage, self.light);
         self.cameras(stage);
-        if self.pass == Pass::Blend {
-            queue_again(stage, set);
-        }
-        set
     }
 
     fn spawn_set(&self, stage: &mut Stage) -> Entity {
@@ -357,21 +352,6 @@ fn tag_members(stage: &mut Stage, of: Entity) {
     if stage.how != How::Entities {
         for entity in members(stage, of) {
             stage.entity(entity).insert(InstanceMeshUniforms);
-        }
-    }
-}
-
-/// Frames until an entity's material and pipelines are ready and Bevy has queued the entity.
-const QUEUED: usize = 12;
-
-/// Queues the entities again. Bevy sorts an entity by its position when it was queued, which may be
-/// unknown in the entity's first frame.
-pub fn queue_again(stage: &mut Stage, set: Entity) {
-    stage.update(QUEUED);
-    for entity in members(stage, set) {
-        let mut entity = stage.entity(entity);
-        if let Some(mut material) = entity.get_mut::<MeshMaterial3d<StandardMaterial>>() {
-            material.set_changed();
         }
     }
 }

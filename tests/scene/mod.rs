@@ -17,9 +17,11 @@ use bevy::{
     asset::RenderAssetUsages,
     camera::RenderTarget,
     log::LogPlugin,
+    pbr::PbrPlugin,
     prelude::*,
     render::{
-        RenderApp, RenderPlugin,
+        ExtractSchedule, RenderApp, RenderPlugin,
+        batching::gpu_preprocessing::{GpuPreprocessingMode, GpuPreprocessingSupport},
         render_asset::RenderAssets,
         render_resource::{
             BufferDescriptor, BufferUsages, CommandEncoderDescriptor, MapMode, PollType,
@@ -103,7 +105,16 @@ impl Stage {
             ..default()
         };
         let plugins = plugins(WgpuSettings::default()).set(on_cpu);
-        Self::of(How::Entities, plugins, more)
+        Self::of(How::Entities, plugins, |app| {
+            // Otherwise Bevy leaves out opaque meshes: their phases expect uniforms on the GPU.
+            app.sub_app_mut(RenderApp).add_systems(
+                ExtractSchedule,
+                |mut support: ResMut<GpuPreprocessingSupport>| {
+                    support.max_supported_mode = GpuPreprocessingMode::None;
+                },
+            );
+            more(app);
+        })
     }
 
     /// A stage that loads the files of a folder.
@@ -347,7 +358,6 @@ impl Stage {
 }
 
 use bevy::core_pipeline::tonemapping::Tonemapping;
-use bevy::pbr::PbrPlugin;
 use bevy_gpu_culling::instance::ScaleKind;
 
 /// A field of instances around the origin, with rotations that 32 bits represent exactly.
