@@ -1,12 +1,9 @@
 //! A crowd that walks, without a skeleton per figure: the poses of a stride are baked to a texture,
-//! and a vertex shader looks them up. Each figure is at its own point of the stride.
-//!
-//! `--count N` draws more or fewer.
-
-mod common;
+//! and a vertex shader (`assets/shaders/crowd.wgsl`) looks them up. Each figure is at its own point
+//! of the stride.
 
 use bevy::{
-    asset::{RenderAssetUsages, load_internal_asset, uuid_handle},
+    asset::RenderAssetUsages,
     light::CascadeShadowConfigBuilder,
     mesh::{MeshMergeError, VertexAttributeValues},
     pbr::{ExtendedMaterial, MaterialExtension},
@@ -18,7 +15,7 @@ use bevy::{
 use bevy_gpu_culling::prelude::*;
 use core::f32::consts::TAU;
 
-const SHADER: Handle<Shader> = uuid_handle!("5b1e6b0e-6a2e-4f0c-9f7e-0c5b8c1d0005");
+const SHADER: &str = "shaders/crowd.wgsl";
 /// Poses of a stride.
 const POSES: u32 = 32;
 /// Strides per second, and length of a stride in world units.
@@ -52,13 +49,22 @@ impl MaterialExtension for Walk {
 type Walking = ExtendedMaterial<StandardMaterial, Walk>;
 
 fn main() -> AppExit {
-    common::run(|app| {
-        load_internal_asset!(app, SHADER, "shaders/crowd.wgsl", Shader::from_wgsl);
-        app.add_plugins(MaterialPlugin::<Walking>::default())
-            .insert_resource(ClearColor(Color::srgb(0.75, 0.7, 0.62)))
-            .add_systems(Startup, (gather, spawn))
-            .add_systems(Update, walk);
-    })
+    App::new()
+        .add_plugins((DefaultPlugins, GpuCullingPlugin::default(), scene))
+        .insert_resource(Count(5_000))
+        .run()
+}
+
+/// Number of figures.
+#[derive(Resource)]
+pub struct Count(pub u32);
+
+/// The example, as a plugin.
+pub fn scene(app: &mut App) {
+    app.add_plugins(MaterialPlugin::<Walking>::default())
+        .insert_resource(ClearColor(Color::srgb(0.75, 0.7, 0.62)))
+        .add_systems(Startup, (gather, spawn))
+        .add_systems(Update, walk);
 }
 
 fn gather(
@@ -67,9 +73,9 @@ fn gather(
     mut meshes: ResMut<Assets<Mesh>>,
     mut images: ResMut<Assets<Image>>,
     mut materials: ResMut<Assets<Walking>>,
-    count: Res<common::Count>,
+    count: Res<Count>,
 ) -> Result {
-    let count = count.or(5_000);
+    let count = count.0;
     let figure = figure()?;
     let (poses, radius) = bake(&figure);
     let tags = (0..count).map(|i| random(i, 0) as u32 | (random(i, 1) as u32) << 8);
@@ -117,7 +123,14 @@ fn spawn(
         maximum_distance: 50.0,
         ..default()
     };
-    commands.spawn((common::sun(true), cascades.build()));
+    commands.spawn((
+        DirectionalLight {
+            shadow_maps_enabled: true,
+            ..default()
+        },
+        cascades.build(),
+        Transform::default().looking_to(Vec3::new(1.0, -1.5, -0.7), Vec3::Y),
+    ));
 }
 
 /// Everyone takes a step. All of the set changes, which uploads 16 bytes per figure.
@@ -251,10 +264,14 @@ fn bake(figure: &Mesh) -> (Image, f32) {
         height: 2 * POSES,
         depth_or_array_layers: 1,
     };
+    let bytes = texels
+        .as_flattened()
+        .iter()
+        .flat_map(|value| value.to_le_bytes());
     let image = Image::new(
         size,
         TextureDimension::D2,
-        bytemuck::cast_slice(&texels).to_vec(),
+        bytes.collect(),
         TextureFormat::Rgba32Float,
         RenderAssetUsages::RENDER_WORLD,
     );

@@ -1,17 +1,14 @@
-//! A material with its own fragment shader, which knows nothing of instances.
-
-mod common;
+//! A material with its own fragment shader, `assets/shaders/bands.wgsl`, which knows nothing of
+//! instances.
 
 use bevy::{
-    asset::{load_internal_asset, uuid_handle},
-    prelude::*,
-    reflect::TypePath,
-    render::render_resource::AsBindGroup,
-    shader::ShaderRef,
+    prelude::*, reflect::TypePath, render::render_resource::AsBindGroup, shader::ShaderRef,
 };
 use bevy_gpu_culling::prelude::*;
 
-const SHADER: Handle<Shader> = uuid_handle!("5b1e6b0e-6a2e-4f0c-9f7e-0c5b8c1d0001");
+const SHADER: &str = "shaders/bands.wgsl";
+/// Instances along a side of the field.
+const SIDE: u32 = 120;
 
 /// Bands of two colors by height.
 #[derive(Asset, TypePath, AsBindGroup, Clone)]
@@ -29,11 +26,15 @@ impl Material for Bands {
 }
 
 fn main() -> AppExit {
-    common::run(|app| {
-        load_internal_asset!(app, SHADER, "shaders/bands.wgsl", Shader::from_wgsl);
-        app.add_plugins(MaterialPlugin::<Bands>::default())
-            .add_systems(Startup, spawn);
-    })
+    App::new()
+        .add_plugins((DefaultPlugins, GpuCullingPlugin::default(), scene))
+        .run()
+}
+
+/// The example, as a plugin.
+pub fn scene(app: &mut App) {
+    app.add_plugins(MaterialPlugin::<Bands>::default())
+        .add_systems(Startup, spawn);
 }
 
 fn spawn(
@@ -42,7 +43,14 @@ fn spawn(
     mut meshes: ResMut<Assets<Mesh>>,
     mut materials: ResMut<Assets<Bands>>,
 ) -> Result {
-    let set = InstanceSet::from_transforms(common::waves(120, 1.2))?.sorted();
+    // A square grid, in gentle waves.
+    let places = (0..SIDE * SIDE).map(|i| {
+        let middle = SIDE as f32 / 2.0;
+        let (x, z) = ((i % SIDE) as f32 - middle, (i / SIDE) as f32 - middle);
+        let height = (x * 0.15).sin() + (z * 0.11).cos();
+        Transform::from_xyz(x * 1.2, height, z * 1.2).with_rotation(Quat::from_rotation_y(i as f32))
+    });
+    let set = InstanceSet::from_transforms(places)?.sorted();
     commands.spawn((
         Mesh3d(meshes.add(Torus::new(0.2, 0.5))),
         MeshMaterial3d(materials.add(Bands {

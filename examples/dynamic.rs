@@ -1,19 +1,23 @@
 //! A few of a hundred thousand instances move. Only what changed is uploaded.
 
-mod common;
-
 use bevy::prelude::*;
 use bevy_gpu_culling::prelude::*;
 
+/// Instances along a side of the field.
 const SIDE: u32 = 316;
 /// The row that moves. The others stand still.
 const MOVING: u32 = SIDE / 2 + 4;
 
 fn main() -> AppExit {
-    common::run(|app| {
-        app.add_systems(Startup, spawn)
-            .add_systems(Update, (wave, tell));
-    })
+    App::new()
+        .add_plugins((DefaultPlugins, GpuCullingPlugin::default(), scene))
+        .run()
+}
+
+/// The example, as a plugin.
+pub fn scene(app: &mut App) {
+    app.add_systems(Startup, spawn)
+        .add_systems(Update, (wave, tell));
 }
 
 fn spawn(
@@ -22,16 +26,26 @@ fn spawn(
     mut meshes: ResMut<Assets<Mesh>>,
     mut materials: ResMut<Assets<StandardMaterial>>,
 ) -> Result {
+    // A square grid, in gentle waves.
+    let places = (0..SIDE * SIDE).map(|i| {
+        let middle = SIDE as f32 / 2.0;
+        let (x, z) = ((i % SIDE) as f32 - middle, (i / SIDE) as f32 - middle);
+        let height = (x * 0.15).sin() + (z * 0.11).cos();
+        Transform::from_xyz(x, height, z).with_rotation(Quat::from_rotation_y(i as f32))
+    });
     commands.spawn((
         Mesh3d(meshes.add(Cuboid::from_length(0.6))),
         MeshMaterial3d(materials.add(Color::srgb(0.5, 0.8, 0.4))),
-        GpuInstances(sets.add(InstanceSet::from_transforms(common::waves(SIDE, 1.0))?)),
+        GpuInstances(sets.add(InstanceSet::from_transforms(places)?)),
     ));
     commands.spawn((
         Camera3d::default(),
         Transform::from_xyz(0.0, 10.0, 24.0).looking_at(Vec3::ZERO, Vec3::Y),
     ));
-    commands.spawn(common::sun(false));
+    commands.spawn((
+        DirectionalLight::default(),
+        Transform::default().looking_to(Vec3::new(1.0, -1.5, -0.7), Vec3::Y),
+    ));
     Ok(())
 }
 

@@ -2,8 +2,6 @@
 //! grow behind it. Cubes under a wandering cloud are hidden for a while. Travelers circle above,
 //! and keep their ids however the others are moved. Only what changes is uploaded.
 
-mod common;
-
 use bevy::{light::CascadeShadowConfigBuilder, prelude::*};
 use bevy_gpu_culling::prelude::*;
 use core::f32::consts::TAU;
@@ -16,8 +14,8 @@ const TRAVELERS: u32 = 48;
 const RADII: [i32; 2] = [3, 11];
 /// Steps until new cubes grow behind the digger.
 const FALLOW: usize = 150;
-/// Steps of the first frame. Later frames take one.
-const FIRST_STEPS: u32 = 250;
+/// Steps that have gone when the app starts, and go per second.
+const STEPS: [f32; 2] = [250.0, 60.0];
 
 /// The cubes by their ids, which last. Indices change when others are removed.
 #[derive(Resource, Default)]
@@ -33,12 +31,17 @@ struct Field {
 }
 
 fn main() -> AppExit {
-    common::run(|app| {
-        app.add_plugins(InstanceTintPlugin)
-            .init_resource::<Field>()
-            .add_systems(Startup, spawn)
-            .add_systems(Update, edit);
-    })
+    App::new()
+        .add_plugins((DefaultPlugins, GpuCullingPlugin::default(), scene))
+        .run()
+}
+
+/// The example, as a plugin.
+pub fn scene(app: &mut App) {
+    app.add_plugins(InstanceTintPlugin)
+        .init_resource::<Field>()
+        .add_systems(Startup, spawn)
+        .add_systems(Update, edit);
 }
 
 fn spawn(
@@ -78,11 +81,19 @@ fn spawn(
         maximum_distance: 100.0,
         ..default()
     };
-    commands.spawn((common::sun(true), cascades.build()));
+    commands.spawn((
+        DirectionalLight {
+            shadow_maps_enabled: true,
+            ..default()
+        },
+        cascades.build(),
+        Transform::default().looking_to(Vec3::new(1.0, -1.5, -0.7), Vec3::Y),
+    ));
     Ok(())
 }
 
 fn edit(
+    time: Res<Time>,
     instances: Single<&GpuInstances>,
     mut sets: ResMut<Assets<InstanceSet>>,
     mut field: ResMut<Field>,
@@ -90,8 +101,8 @@ fn edit(
     let Some(mut set) = sets.get_mut(&instances.0) else {
         return Ok(());
     };
-    let steps = if field.steps == 0 { FIRST_STEPS } else { 1 };
-    for _ in 0..steps {
+    let steps = (STEPS[0] + STEPS[1] * time.elapsed_secs()) as u32;
+    while field.steps < steps {
         field.steps += 1;
         dig(&mut set, &mut field)?;
         cover(&mut set, &mut field)?;

@@ -4,10 +4,8 @@
 //! becomes a child with its mesh, its material and the offset of its node, and gets its own levels
 //! of detail, which are built in the background.
 //!
-//! It needs a feature: `cargo run --example gltf_forest --features meshlets`. `--count N` plants
-//! more or fewer trees; 2,000 suit a software renderer.
-
-mod common;
+//! It needs a feature, `cargo run --example gltf_forest --features meshlets`, and Bevy's
+//! `free_camera`.
 
 use bevy::{
     camera_controller::free_camera::{FreeCamera, FreeCameraPlugin},
@@ -25,28 +23,34 @@ const BOULDERS: f32 = 1.2;
 const SKY: Color = Color::srgb(0.66, 0.78, 0.9);
 
 fn main() -> AppExit {
-    common::run(|app| {
-        app.add_plugins(FreeCameraPlugin)
-            .insert_resource(ClearColor(SKY))
-            .add_systems(Startup, (plant, spawn_world))
-            .add_systems(Update, wait_for_levels);
-    })
+    App::new()
+        .add_plugins((DefaultPlugins, GpuCullingPlugin::default(), scene))
+        .insert_resource(Count(100_000))
+        .run()
+}
+
+/// Number of trees.
+#[derive(Resource)]
+pub struct Count(pub u32);
+
+/// The example, as a plugin.
+pub fn scene(app: &mut App) {
+    app.add_plugins(FreeCameraPlugin)
+        .insert_resource(ClearColor(SKY))
+        .add_systems(Startup, (plant, spawn_world));
 }
 
 /// Trees and boulders.
 fn plant(
     mut commands: Commands,
     server: Res<AssetServer>,
-    count: Res<common::Count>,
+    count: Res<Count>,
     mut sets: ResMut<Assets<InstanceSet>>,
     mut materials: ResMut<Assets<StandardMaterial>>,
-    mut awaited: ResMut<common::Awaited>,
 ) -> Result {
     let tree = server.load("tree.glb#Scene0");
     let boulder = server.load("boulder.meshlets");
-    awaited.0 = vec![tree.clone().into(), boulder.clone().into()];
-
-    let trees = count.or(100_000);
+    let trees = count.0;
     let forest = places(trees, 0)
         .filter(|place| from_glade(place.translation) > 6.0)
         .take(trees as usize);
@@ -79,15 +83,6 @@ fn build_levels(ready: On<InstanceSceneReady>, mut commands: Commands) {
     for part in &ready.parts {
         commands.entity(*part).insert(BuildLods::default());
     }
-}
-
-/// The picture waits until the trees are planted and have their levels.
-fn wait_for_levels(
-    trees: Query<&Children, With<InstanceScene>>,
-    building: Query<(), With<BuildLods>>,
-    mut busy: ResMut<common::Busy>,
-) {
-    busy.0 = trees.is_empty() || !building.is_empty();
 }
 
 /// Transforms on the ground, evenly spread over a forest of `trees` trees, without end.
@@ -144,11 +139,11 @@ fn height(x: f32, z: f32) -> f32 {
 /// Ground, sun and camera.
 fn spawn_world(
     mut commands: Commands,
-    count: Res<common::Count>,
+    count: Res<Count>,
     mut meshes: ResMut<Assets<Mesh>>,
     mut materials: ResMut<Assets<StandardMaterial>>,
 ) {
-    let side = side(count.or(100_000));
+    let side = side(count.0);
     let mut ground = Plane3d::new(Vec3::Y, Vec2::splat(side * 0.75))
         .mesh()
         .subdivisions(300)

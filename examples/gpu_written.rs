@@ -1,13 +1,7 @@
-//! A million orbs in a vortex. A compute pass writes all of them in each frame, and nothing is read
-//! back.
-//!
-//! `--count N` draws more or fewer. To compare, `--still` draws the same orbs from a set that was
-//! uploaded once. `--headless --out vortex.png --frames 60` prints the time of a frame.
-
-mod common;
+//! A million orbs in a vortex. A compute pass (`assets/shaders/vortex.wgsl`) writes all of them in
+//! each frame, and nothing is read back.
 
 use bevy::{
-    asset::{load_internal_asset, uuid_handle},
     prelude::*,
     render::{
         Render, RenderApp, RenderStartup, RenderSystems,
@@ -23,23 +17,32 @@ use bevy::{
 };
 use bevy_gpu_culling::{prelude::*, render::InstanceBuffers};
 
-const SHADER: Handle<Shader> = uuid_handle!("5b1e6b0e-6a2e-4f0c-9f7e-0c5b8c1d0003");
+const SHADER: &str = "shaders/vortex.wgsl";
 
 fn main() -> AppExit {
-    common::run(|app| {
-        load_internal_asset!(app, SHADER, "shaders/vortex.wgsl", Shader::from_wgsl);
-        app.add_plugins(ExtractResourcePlugin::<Swarm>::default())
-            .add_systems(Startup, spawn)
-            .add_systems(Update, tick);
-        if let Some(render_app) = app.get_sub_app_mut(RenderApp) {
-            render_app
-                .init_resource::<Passes>()
-                .add_systems(RenderStartup, make_pipeline)
-                .add_systems(Render, bind.in_set(RenderSystems::PrepareBindGroups))
-                // Before culling reads the instances.
-                .add_systems(RenderGraph, swirl.in_set(GpuCullingSystems::WriteInstances));
-        }
-    })
+    App::new()
+        .add_plugins((DefaultPlugins, GpuCullingPlugin::default(), scene))
+        .insert_resource(Count(1_000_000))
+        .run()
+}
+
+/// Number of orbs.
+#[derive(Resource)]
+pub struct Count(pub u32);
+
+/// The example, as a plugin.
+pub fn scene(app: &mut App) {
+    app.add_plugins(ExtractResourcePlugin::<Swarm>::default())
+        .add_systems(Startup, spawn)
+        .add_systems(Update, tick);
+    if let Some(render_app) = app.get_sub_app_mut(RenderApp) {
+        render_app
+            .init_resource::<Passes>()
+            .add_systems(RenderStartup, make_pipeline)
+            .add_systems(Render, bind.in_set(RenderSystems::PrepareBindGroups))
+            // Before culling reads the instances.
+            .add_systems(RenderGraph, swirl.in_set(GpuCullingSystems::WriteInstances));
+    }
 }
 
 /// The render world's knowledge of the set.
@@ -51,26 +54,18 @@ struct Swarm {
 
 fn spawn(
     mut commands: Commands,
-    (count, still): (Res<common::Count>, Res<common::Still>),
+    count: Res<Count>,
     mut sets: ResMut<Assets<InstanceSet>>,
     mut meshes: ResMut<Assets<Mesh>>,
     mut materials: ResMut<Assets<StandardMaterial>>,
 ) -> Result {
     let around = GpuWritten::within(Vec3::new(-45.0, -21.0, -45.0), Vec3::new(45.0, 23.0, 45.0));
     // For a camera with a motion vector prepass, add `keep_previous(true)`.
-    let count = count.or(1_000_000);
-    let set = if still.0 {
-        sets.add(InstanceSet::from_transforms(
-            (0..count).map(|orb| orb_at_rest(orb, count)),
-        )?)
-    } else {
-        let set = sets.add(InstanceSet::gpu_written(count, around.with_scales(1.5))?);
-        commands.insert_resource(Swarm {
-            set: set.id(),
-            time: 0.0,
-        });
-        set
-    };
+    let set = sets.add(InstanceSet::gpu_written(count.0, around.with_scales(1.5))?);
+    commands.insert_resource(Swarm {
+        set: set.id(),
+        time: 0.0,
+    });
     commands.spawn((
         Mesh3d(meshes.add(Sphere::new(0.1).mesh().ico(1)?)),
         MeshMaterial3d(materials.add(Color::srgb(0.45, 0.65, 0.95))),
@@ -80,36 +75,15 @@ fn spawn(
         Camera3d::default(),
         Transform::from_xyz(0.0, 12.0, 52.0).looking_at(Vec3::new(0.0, -3.0, 0.0), Vec3::Y),
     ));
-    commands.spawn(common::sun(false));
+    commands.spawn((
+        DirectionalLight::default(),
+        Transform::default().looking_to(Vec3::new(1.0, -1.5, -0.7), Vec3::Y),
+    ));
     Ok(())
 }
 
-fn tick(time: Res<Time>, swarm: Option<ResMut<Swarm>>) {
-    if let Some(mut swarm) = swarm {
-        swarm.time = time.elapsed_secs();
-    }
-}
-
-/// The transform that the shader's `swirl` gives an orb at time 0.
-fn orb_at_rest(orb: u32, count: u32) -> Transform {
-    let random = |use_of_it: u32| {
-        let state = (orb.wrapping_mul(8).wrapping_add(use_of_it))
-            .wrapping_mul(747_796_405)
-            .wrapping_add(2_891_336_453);
-        let word = ((state >> ((state >> 28) + 4)) ^ state).wrapping_mul(277_803_737);
-        (((word >> 22) ^ word) >> 8) as f32 / 16_777_216.0
-    };
-    let height = orb as f32 / count as f32;
-    let radius = (1.0 + 30.0 * height.powf(1.6)) * (0.85 + 0.3 * random(0));
-    let angle = core::f32::consts::TAU * random(1);
-    let place = Vec3::new(
-        radius * angle.cos() + (4.0 * height).sin() * 3.0 * height,
-        40.0 * (height - 0.5) + 2.0 * random(2),
-        radius * angle.sin() + (3.0 * height).cos() * 3.0 * height,
-    );
-    Transform::from_translation(place)
-        .with_rotation(Quat::from_rotation_y(-angle))
-        .with_scale(Vec3::splat(0.5 + random(3)))
+fn tick(time: Res<Time>, mut swarm: ResMut<Swarm>) {
+    swarm.time = time.elapsed_secs();
 }
 
 /// `Vortex` of the shader.
@@ -130,7 +104,7 @@ struct Passes {
     version: u64,
 }
 
-fn make_pipeline(mut passes: ResMut<Passes>, cache: Res<PipelineCache>) {
+fn make_pipeline(mut passes: ResMut<Passes>, server: Res<AssetServer>, cache: Res<PipelineCache>) {
     let entries = BindGroupLayoutEntries::sequential(
         ShaderStages::COMPUTE,
         (
@@ -143,7 +117,7 @@ fn make_pipeline(mut passes: ResMut<Passes>, cache: Res<PipelineCache>) {
     let pipeline = cache.queue_compute_pipeline(ComputePipelineDescriptor {
         label: Some("vortex".into()),
         layout: vec![layout.clone()],
-        shader: SHADER,
+        shader: server.load(SHADER),
         entry_point: Some("swirl".into()),
         ..default()
     });

@@ -1,7 +1,7 @@
 //! Impostors: a forest whose far trees are pictures on two crossed cards, with their own material.
 //! The cards are tinted; the key `C` switches the tint.
-
-mod common;
+//!
+//! It needs Bevy's feature `free_camera`.
 
 use bevy::{
     asset::RenderAssetUsages,
@@ -23,26 +23,43 @@ const TRUNK: Srgba = Srgba::rgb(0.3, 0.2, 0.12);
 const TINT: Color = Color::srgb(1.0, 0.6, 1.0);
 
 fn main() -> AppExit {
-    common::run(|app| {
-        app.add_plugins(FreeCameraPlugin)
-            .add_systems(Startup, spawn)
-            .add_systems(
-                Update,
-                switch_tint.run_if(input_just_pressed(KeyCode::KeyC)),
-            );
-    })
+    App::new()
+        .add_plugins((DefaultPlugins, GpuCullingPlugin::default(), scene))
+        .insert_resource(Count(100_000))
+        .run()
+}
+
+/// Number of instances.
+#[derive(Resource)]
+pub struct Count(pub u32);
+
+/// The example, as a plugin.
+pub fn scene(app: &mut App) {
+    app.add_plugins(FreeCameraPlugin)
+        .add_systems(Startup, spawn)
+        .add_systems(
+            Update,
+            switch_tint.run_if(input_just_pressed(KeyCode::KeyC)),
+        );
 }
 
 fn spawn(
     mut commands: Commands,
-    count: Res<common::Count>,
+    count: Res<Count>,
     mut sets: ResMut<Assets<InstanceSet>>,
     mut meshes: ResMut<Assets<Mesh>>,
     mut images: ResMut<Assets<Image>>,
     mut materials: ResMut<Assets<StandardMaterial>>,
 ) -> Result {
-    let side = count.or(100_000).isqrt();
-    let set = InstanceSet::from_transforms(common::waves(side, 1.4))?.sorted();
+    let side = count.0.isqrt();
+    // A square grid, in gentle waves.
+    let places = (0..side * side).map(|i| {
+        let middle = side as f32 / 2.0;
+        let (x, z) = ((i % side) as f32 - middle, (i / side) as f32 - middle);
+        let height = (x * 0.15).sin() + (z * 0.11).cos();
+        Transform::from_xyz(x * 1.4, height, z * 1.4).with_rotation(Quat::from_rotation_y(i as f32))
+    });
+    let set = InstanceSet::from_transforms(places)?.sorted();
     commands
         .spawn((
             GpuInstances(sets.add(set)),
@@ -76,7 +93,10 @@ fn spawn(
         FreeCamera::default(),
         Transform::from_xyz(0.0, 6.5, 12.0).looking_at(Vec3::new(0.0, 1.0, -6.0), Vec3::Y),
     ));
-    commands.spawn(common::sun(false));
+    commands.spawn((
+        DirectionalLight::default(),
+        Transform::default().looking_to(Vec3::new(1.0, -1.5, -0.7), Vec3::Y),
+    ));
     info!("C switches the tint of the impostors");
     Ok(())
 }

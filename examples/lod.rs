@@ -2,11 +2,9 @@
 //! allows. Each level has its own color; what is drawn in full is gray. The levels are built in the
 //! background when the app starts.
 //!
-//! It needs a feature: `cargo run --example lod --features meshlets`. `--count N` draws more or
-//! fewer; 2,000 suit a software renderer. The key `L` switches the levels off and on, `C` the
-//! colors.
-
-mod common;
+//! The key `L` switches the levels off and on, `C` the colors.
+//!
+//! It needs a feature, `cargo run --example lod --features meshlets`, and Bevy's `free_camera`.
 
 use bevy::{
     asset::RenderAssetUsages,
@@ -36,23 +34,32 @@ const COLORS: [Srgba; 8] = [
 ];
 
 fn main() -> AppExit {
-    common::run(|app| {
-        app.add_plugins(FreeCameraPlugin)
-            .insert_resource(Colored(true))
-            .add_systems(Startup, spawn)
-            .add_systems(
-                Update,
-                (
-                    switch_levels.run_if(input_just_pressed(KeyCode::KeyL)),
-                    switch_colors.run_if(input_just_pressed(KeyCode::KeyC)),
-                    wait_for_levels,
-                ),
-            )
-            // The levels come from the background in the color of the full mesh.
-            .add_observer(|_: On<LodsBuilt>, mut commands: Commands| {
-                commands.run_system_cached(paint);
-            });
-    })
+    App::new()
+        .add_plugins((DefaultPlugins, GpuCullingPlugin::default(), scene))
+        .insert_resource(Count(40_000))
+        .run()
+}
+
+/// Number of instances.
+#[derive(Resource)]
+pub struct Count(pub u32);
+
+/// The example, as a plugin.
+pub fn scene(app: &mut App) {
+    app.add_plugins(FreeCameraPlugin)
+        .insert_resource(Colored(true))
+        .add_systems(Startup, spawn)
+        .add_systems(
+            Update,
+            (
+                switch_levels.run_if(input_just_pressed(KeyCode::KeyL)),
+                switch_colors.run_if(input_just_pressed(KeyCode::KeyC)),
+            ),
+        )
+        // The levels come from the background in the color of the full mesh.
+        .add_observer(|_: On<LodsBuilt>, mut commands: Commands| {
+            commands.run_system_cached(paint);
+        });
 }
 
 /// Whether each level has its own color.
@@ -61,13 +68,20 @@ struct Colored(bool);
 
 fn spawn(
     mut commands: Commands,
-    count: Res<common::Count>,
+    count: Res<Count>,
     mut sets: ResMut<Assets<InstanceSet>>,
     mut meshes: ResMut<Assets<Mesh>>,
     mut materials: ResMut<Assets<StandardMaterial>>,
 ) -> Result {
-    let side = count.or(40_000).isqrt();
-    let set = InstanceSet::from_transforms(common::waves(side, 1.8))?.sorted();
+    let side = count.0.isqrt();
+    // A square grid, in gentle waves.
+    let places = (0..side * side).map(|i| {
+        let middle = side as f32 / 2.0;
+        let (x, z) = ((i % side) as f32 - middle, (i / side) as f32 - middle);
+        let height = (x * 0.15).sin() + (z * 0.11).cos();
+        Transform::from_xyz(x * 1.8, height, z * 1.8).with_rotation(Quat::from_rotation_y(i as f32))
+    });
+    let set = InstanceSet::from_transforms(places)?.sorted();
     commands.spawn((
         Mesh3d(meshes.add(knot())),
         MeshMaterial3d(materials.add(StandardMaterial {
@@ -85,14 +99,12 @@ fn spawn(
         FreeCamera::default(),
         Transform::from_xyz(0.0, 4.2, 5.0).looking_at(Vec3::new(0.0, 1.2, -3.0), Vec3::Y),
     ));
-    commands.spawn(common::sun(false));
+    commands.spawn((
+        DirectionalLight::default(),
+        Transform::default().looking_to(Vec3::new(1.0, -1.5, -0.7), Vec3::Y),
+    ));
     info!("L switches levels of detail, C switches their colors");
     Ok(())
-}
-
-/// The picture waits until the levels are built.
-fn wait_for_levels(building: Query<(), With<BuildLods>>, mut busy: ResMut<common::Busy>) {
-    busy.0 = !building.is_empty();
 }
 
 /// If no error is allowed, all knots are drawn in full.

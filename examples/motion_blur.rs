@@ -2,8 +2,6 @@
 //! previous frame's instances, so its blocks have motion vectors and blur. Without them, the blocks
 //! of the right wheel stay sharp.
 
-mod common;
-
 use bevy::{post_process::motion_blur::MotionBlur, prelude::*};
 use bevy_gpu_culling::prelude::*;
 use core::f32::consts::TAU;
@@ -13,9 +11,14 @@ const RINGS: u32 = 9;
 const BLOCKS: u32 = 4;
 
 fn main() -> AppExit {
-    common::run(|app| {
-        app.add_systems(Startup, spawn).add_systems(Update, turn);
-    })
+    App::new()
+        .add_plugins((DefaultPlugins, GpuCullingPlugin::default(), scene))
+        .run()
+}
+
+/// The example, as a plugin.
+pub fn scene(app: &mut App) {
+    app.add_systems(Startup, spawn).add_systems(Update, turn);
 }
 
 fn spawn(
@@ -48,7 +51,13 @@ fn spawn(
         Msaa::Off,
         Transform::from_xyz(0.0, 20.0, 22.0).looking_at(Vec3::new(0.0, 0.0, 1.5), Vec3::Y),
     ));
-    commands.spawn(common::sun(true));
+    commands.spawn((
+        DirectionalLight {
+            shadow_maps_enabled: true,
+            ..default()
+        },
+        Transform::default().looking_to(Vec3::new(1.0, -1.5, -0.7), Vec3::Y),
+    ));
     Ok(())
 }
 

@@ -1,10 +1,7 @@
 //! The instance under the cursor is marked, and a click removes it. A right click hides what is
 //! around it.
 //!
-//! It needs a feature: `cargo run --example picking --features picking`. `--count N` draws more or
-//! fewer.
-
-mod common;
+//! It needs a feature: `cargo run --example picking --features picking`.
 
 use bevy::{picking::mesh_picking::ray_cast::MeshRayCastSettings, prelude::*};
 use bevy_gpu_culling::prelude::*;
@@ -14,11 +11,21 @@ use bevy_gpu_culling::prelude::*;
 struct Marker;
 
 fn main() -> AppExit {
-    common::run(|app| {
-        app.add_plugins(InstancePickingPlugin)
-            .add_systems(Startup, spawn)
-            .add_systems(Update, mark);
-    })
+    App::new()
+        .add_plugins((DefaultPlugins, GpuCullingPlugin::default(), scene))
+        .insert_resource(Count(1_000_000))
+        .run()
+}
+
+/// Number of instances.
+#[derive(Resource)]
+pub struct Count(pub u32);
+
+/// The example, as a plugin.
+pub fn scene(app: &mut App) {
+    app.add_plugins(InstancePickingPlugin)
+        .add_systems(Startup, spawn)
+        .add_systems(Update, mark);
 }
 
 fn spawn(
@@ -26,10 +33,17 @@ fn spawn(
     mut sets: ResMut<Assets<InstanceSet>>,
     mut meshes: ResMut<Assets<Mesh>>,
     mut materials: ResMut<Assets<StandardMaterial>>,
-    count: Res<common::Count>,
+    count: Res<Count>,
 ) -> Result {
-    let side = count.or(1_000_000).isqrt();
-    let set = InstanceSet::from_transforms(common::waves(side, 1.2))?.sorted();
+    let side = count.0.isqrt();
+    // A square grid, in gentle waves.
+    let places = (0..side * side).map(|i| {
+        let middle = side as f32 / 2.0;
+        let (x, z) = ((i % side) as f32 - middle, (i / side) as f32 - middle);
+        let height = (x * 0.15).sin() + (z * 0.11).cos();
+        Transform::from_xyz(x * 1.2, height, z * 1.2).with_rotation(Quat::from_rotation_y(i as f32))
+    });
+    let set = InstanceSet::from_transforms(places)?.sorted();
     let mesh = meshes.add(Cuboid::from_length(0.7));
     commands
         .spawn((
@@ -53,25 +67,27 @@ fn spawn(
         Camera3d::default(),
         Transform::from_xyz(0.0, 9.0, 14.0).looking_at(Vec3::ZERO, Vec3::Y),
     ));
-    commands.spawn(common::sun(true));
+    commands.spawn((
+        DirectionalLight {
+            shadow_maps_enabled: true,
+            ..default()
+        },
+        Transform::default().looking_to(Vec3::new(1.0, -1.5, -0.7), Vec3::Y),
+    ));
     Ok(())
 }
 
-/// Puts the marker on the instance under the cursor. Without a window, the middle of the picture
-/// counts as the cursor.
+/// Puts the marker on the instance under the cursor.
 fn mark(
     camera: Single<(&Camera, &GlobalTransform)>,
-    window: Option<Single<&Window>>,
+    window: Single<&Window>,
     mut ray_cast: InstanceRayCast,
     mut marker: Single<(&mut Transform, &mut Visibility), With<Marker>>,
     entities: Query<&GpuInstances>,
     sets: Res<Assets<InstanceSet>>,
 ) {
     let (camera, place) = *camera;
-    let cursor = match window {
-        Some(window) => window.cursor_position(),
-        None => camera.logical_viewport_size().map(|size| size / 2.0),
-    };
+    let cursor = window.cursor_position();
     let ray = cursor.and_then(|cursor| camera.viewport_to_world(place, cursor).ok());
     let hits = ray.map(|ray| ray_cast.cast_ray(ray, &MeshRayCastSettings::default()));
     let instance = hits.and_then(|hits| {

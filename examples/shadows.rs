@@ -1,15 +1,21 @@
 //! Three kinds of light with shadows. Cascades, cube faces and a spot light's map are each tested
 //! with their own planes, in the same compute pass.
 
-mod common;
-
 use bevy::{light::CascadeShadowConfigBuilder, prelude::*};
 use bevy_gpu_culling::prelude::*;
 
+/// Instances along a side of the field.
+const SIDE: u32 = 60;
+
 fn main() -> AppExit {
-    common::run(|app| {
-        app.add_systems(Startup, spawn);
-    })
+    App::new()
+        .add_plugins((DefaultPlugins, GpuCullingPlugin::default(), scene))
+        .run()
+}
+
+/// The example, as a plugin.
+pub fn scene(app: &mut App) {
+    app.add_systems(Startup, spawn);
 }
 
 fn spawn(
@@ -18,7 +24,14 @@ fn spawn(
     mut meshes: ResMut<Assets<Mesh>>,
     mut materials: ResMut<Assets<StandardMaterial>>,
 ) -> Result {
-    let set = InstanceSet::from_transforms(common::waves(60, 1.5))?;
+    // A square grid, in gentle waves.
+    let places = (0..SIDE * SIDE).map(|i| {
+        let middle = SIDE as f32 / 2.0;
+        let (x, z) = ((i % SIDE) as f32 - middle, (i / SIDE) as f32 - middle);
+        let height = (x * 0.15).sin() + (z * 0.11).cos();
+        Transform::from_xyz(x * 1.5, height, z * 1.5).with_rotation(Quat::from_rotation_y(i as f32))
+    });
+    let set = InstanceSet::from_transforms(places)?;
     commands.spawn((
         Mesh3d(meshes.add(Cuboid::new(0.4, 1.2, 0.4))),
         MeshMaterial3d(materials.add(Color::srgb(0.85, 0.8, 0.75))),
@@ -31,12 +44,16 @@ fn spawn(
         MeshMaterial3d(materials.add(Color::srgb(0.4, 0.45, 0.4))),
     ));
     commands.spawn((
-        common::sun(true),
+        DirectionalLight {
+            shadow_maps_enabled: true,
+            ..default()
+        },
         CascadeShadowConfigBuilder {
             maximum_distance: 60.0,
             ..default()
         }
         .build(),
+        Transform::default().looking_to(Vec3::new(1.0, -1.5, -0.7), Vec3::Y),
     ));
     commands.spawn((
         PointLight {

@@ -1,10 +1,5 @@
 //! An endless land of chunks, each a separate set. They are made in the background, spawned ahead
 //! of the camera and despawned behind it.
-//!
-//! `--count N` makes chunks of more or fewer blocks. Without a window, the camera flies for some
-//! frames, and the app prints how long they took.
-
-mod common;
 
 use bevy::{
     asset::RenderAssetUsages,
@@ -20,8 +15,6 @@ use std::time::Duration;
 const SIGHT: i32 = 3;
 /// Chunks per second that the camera flies.
 const SPEED: f32 = 2.5;
-/// Frames of the flight without a window.
-const FLIGHT: usize = 30;
 const SKY: Color = Color::srgb(0.62, 0.76, 0.9);
 
 /// A chunk on its way, or spawned.
@@ -32,7 +25,7 @@ enum Chunk {
 
 /// The chunks around the camera, and what all of them share.
 #[derive(Resource)]
-struct Land {
+pub struct Land {
     chunks: HashMap<IVec2, Chunk>,
     /// Blocks along a side of a chunk. A block is one unit wide.
     side: u32,
@@ -42,29 +35,46 @@ struct Land {
     counts: [u32; 2],
 }
 
+impl Land {
+    /// Whether no chunk is on its way.
+    pub fn is_complete(&self) -> bool {
+        let is_spawned = |chunk| matches!(chunk, &Chunk::Spawned(_));
+        !self.chunks.is_empty() && self.chunks.values().all(is_spawned)
+    }
+}
+
 fn main() -> AppExit {
-    common::run(|app| {
-        app.add_plugins(InstanceTintPlugin)
-            .insert_resource(ClearColor(SKY))
-            .insert_resource(common::Flight(FLIGHT))
-            .add_systems(Startup, spawn)
-            .add_systems(
-                Update,
-                (
-                    (leave, plan, arrive, fly).chain(),
-                    tell.run_if(on_timer(Duration::from_secs(1))),
-                ),
-            );
-    })
+    App::new()
+        .add_plugins((DefaultPlugins, GpuCullingPlugin::default(), scene))
+        .insert_resource(Count(40_000))
+        .run()
+}
+
+/// Number of blocks per chunk.
+#[derive(Resource)]
+pub struct Count(pub u32);
+
+/// The example, as a plugin.
+pub fn scene(app: &mut App) {
+    app.add_plugins(InstanceTintPlugin)
+        .insert_resource(ClearColor(SKY))
+        .add_systems(Startup, spawn)
+        .add_systems(
+            Update,
+            (
+                (leave, plan, arrive, fly).chain(),
+                tell.run_if(on_timer(Duration::from_secs(1))),
+            ),
+        );
 }
 
 fn spawn(
     mut commands: Commands,
     mut meshes: ResMut<Assets<Mesh>>,
     mut materials: ResMut<Assets<TintedMaterial>>,
-    count: Res<common::Count>,
+    count: Res<Count>,
 ) {
-    let side = count.or(40_000).isqrt().max(1);
+    let side = count.0.isqrt().max(1);
     let sight = (SIGHT as u32 * side) as f32;
     commands.insert_resource(Land {
         chunks: HashMap::default(),
@@ -89,7 +99,7 @@ fn spawn(
             },
             ..default()
         },
-        over(0.0),
+        Transform::from_xyz(0.0, 26.0, 0.0).looking_to(Vec3::new(0.15, -0.36, -1.0), Vec3::Y),
     ));
 }
 
@@ -102,27 +112,17 @@ fn block() -> Mesh {
     block.with_inserted_attribute(Mesh::ATTRIBUTE_COLOR, colors.concat())
 }
 
-/// The camera at a distance along its way.
-fn over(distance: f32) -> Transform {
-    Transform::from_xyz(0.0, 26.0, -distance).looking_to(Vec3::new(0.15, -0.36, -1.0), Vec3::Y)
-}
-
 /// The camera flies once the first chunks are there.
 fn fly(
     mut camera: Single<&mut Transform, With<Camera>>,
-    (land, busy): (Res<Land>, Res<common::Busy>),
-    window: Option<Single<&Window>>,
+    land: Res<Land>,
     time: Res<Time>,
-    mut way: Local<(f32, usize)>,
+    mut has_begun: Local<bool>,
 ) {
-    let (distance, frames) = &mut *way;
-    let is_over = window.is_none() && *frames == FLIGHT;
-    if is_over || (busy.0 && *frames == 0) {
-        return;
+    *has_begun |= land.is_complete();
+    if *has_begun {
+        camera.translation.z -= SPEED * land.side as f32 * time.delta_secs();
     }
-    *frames += 1;
-    *distance += SPEED * land.side as f32 * time.delta_secs();
-    **camera = over(*distance);
 }
 
 /// The chunk that the camera is over.
@@ -167,7 +167,6 @@ fn arrive(
     mut land: ResMut<Land>,
     mut commands: Commands,
     mut sets: ResMut<Assets<InstanceSet>>,
-    mut busy: ResMut<common::Busy>,
 ) -> Result {
     let Land {
         chunks,
@@ -176,13 +175,11 @@ fn arrive(
         material,
         counts,
     } = &mut *land;
-    busy.0 = false;
     for (at, chunk) in chunks {
         let Chunk::Made(task) = chunk else {
             continue;
         };
         let Some(set) = check_ready(task) else {
-            busy.0 = true;
             continue;
         };
         // The instances count from the chunk's corner, so that they are precise anywhere.

@@ -1,12 +1,7 @@
 //! A million instances with their own colors. The set has a tag per instance, which the fragment
-//! shader looks up in a palette, a storage buffer.
-//!
-//! `--count N` draws more or fewer.
-
-mod common;
+//! shader (`assets/shaders/tags.wgsl`) looks up in a palette, a storage buffer.
 
 use bevy::{
-    asset::{load_internal_asset, uuid_handle},
     pbr::{ExtendedMaterial, MaterialExtension},
     prelude::*,
     reflect::TypePath,
@@ -15,7 +10,7 @@ use bevy::{
 };
 use bevy_gpu_culling::prelude::*;
 
-const SHADER: Handle<Shader> = uuid_handle!("5b1e6b0e-6a2e-4f0c-9f7e-0c5b8c1d0002");
+const SHADER: &str = "shaders/tags.wgsl";
 const COLORS: u32 = 48;
 
 /// Bevy's own material with a base color from the palette.
@@ -34,11 +29,20 @@ impl MaterialExtension for Palette {
 type Tagged = ExtendedMaterial<StandardMaterial, Palette>;
 
 fn main() -> AppExit {
-    common::run(|app| {
-        load_internal_asset!(app, SHADER, "shaders/tags.wgsl", Shader::from_wgsl);
-        app.add_plugins(MaterialPlugin::<Tagged>::default())
-            .add_systems(Startup, spawn);
-    })
+    App::new()
+        .add_plugins((DefaultPlugins, GpuCullingPlugin::default(), scene))
+        .insert_resource(Count(1_000_000))
+        .run()
+}
+
+/// Number of instances.
+#[derive(Resource)]
+pub struct Count(pub u32);
+
+/// The example, as a plugin.
+pub fn scene(app: &mut App) {
+    app.add_plugins(MaterialPlugin::<Tagged>::default())
+        .add_systems(Startup, spawn);
 }
 
 fn spawn(
@@ -47,15 +51,22 @@ fn spawn(
     mut meshes: ResMut<Assets<Mesh>>,
     mut materials: ResMut<Assets<Tagged>>,
     mut buffers: ResMut<Assets<ShaderBuffer>>,
-    count: Res<common::Count>,
+    count: Res<Count>,
 ) -> Result {
-    let side = count.or(1_000_000).isqrt();
+    let side = count.0.isqrt();
     // Rings of colors, from the instance's place in the grid.
     let ring = |i: u32| {
         let place = Vec2::new((i % side) as f32, (i / side) as f32) - side as f32 / 2.0;
         (place.length() * 0.4) as u32 % COLORS
     };
-    let set = InstanceSet::from_transforms(common::waves(side, 1.0))?
+    // A square grid, in gentle waves.
+    let places = (0..side * side).map(|i| {
+        let middle = side as f32 / 2.0;
+        let (x, z) = ((i % side) as f32 - middle, (i / side) as f32 - middle);
+        let height = (x * 0.15).sin() + (z * 0.11).cos();
+        Transform::from_xyz(x, height, z).with_rotation(Quat::from_rotation_y(i as f32))
+    });
+    let set = InstanceSet::from_transforms(places)?
         .with_tags((0..side * side).map(ring).collect::<Vec<_>>())?;
     let set = set.sorted();
     let color = |i| {
@@ -76,6 +87,12 @@ fn spawn(
         Camera3d::default(),
         Transform::from_xyz(0.0, 22.0, 36.0).looking_at(Vec3::ZERO, Vec3::Y),
     ));
-    commands.spawn(common::sun(true));
+    commands.spawn((
+        DirectionalLight {
+            shadow_maps_enabled: true,
+            ..default()
+        },
+        Transform::default().looking_to(Vec3::new(1.0, -1.5, -0.7), Vec3::Y),
+    ));
     Ok(())
 }

@@ -1,12 +1,10 @@
 //! A meadow in the wind: a vertex shader bends grass and poplars, in the picture and in the shadow
-//! maps.
+//! maps. It is `assets/shaders/wind.wgsl`.
 //!
-//! `--count N` draws more or fewer tufts of grass.
-
-mod common;
+//! The places of the plants come from the crates `rand` and `rand_chacha`.
 
 use bevy::{
-    asset::{RenderAssetUsages, load_internal_asset, uuid_handle},
+    asset::RenderAssetUsages,
     light::CascadeShadowConfigBuilder,
     mesh::{Indices, MeshMergeError, PrimitiveTopology},
     pbr::{ExtendedMaterial, MaterialExtension},
@@ -20,7 +18,7 @@ use core::f32::consts::TAU;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-const SHADER: Handle<Shader> = uuid_handle!("5b1e6b0e-6a2e-4f0c-9f7e-0c5b8c1d0004");
+const SHADER: &str = "shaders/wind.wgsl";
 /// Blades of a tuft of grass. Its height is 1.
 const BLADES: u32 = 6;
 /// Height of a poplar.
@@ -55,12 +53,21 @@ impl MaterialExtension for Wind {
 type Plant = ExtendedMaterial<StandardMaterial, Wind>;
 
 fn main() -> AppExit {
-    common::run(|app| {
-        load_internal_asset!(app, SHADER, "shaders/wind.wgsl", Shader::from_wgsl);
-        app.add_plugins(MaterialPlugin::<Plant>::default())
-            .insert_resource(ClearColor(Color::srgb(0.55, 0.72, 0.9)))
-            .add_systems(Startup, (plant, spawn));
-    })
+    App::new()
+        .add_plugins((DefaultPlugins, GpuCullingPlugin::default(), scene))
+        .insert_resource(Count(16_000))
+        .run()
+}
+
+/// Number of tufts of grass.
+#[derive(Resource)]
+pub struct Count(pub u32);
+
+/// The example, as a plugin.
+pub fn scene(app: &mut App) {
+    app.add_plugins(MaterialPlugin::<Plant>::default())
+        .insert_resource(ClearColor(Color::srgb(0.55, 0.72, 0.9)))
+        .add_systems(Startup, (plant, spawn));
 }
 
 fn plant(
@@ -68,7 +75,7 @@ fn plant(
     mut sets: ResMut<Assets<InstanceSet>>,
     mut meshes: ResMut<Assets<Mesh>>,
     mut materials: ResMut<Assets<Plant>>,
-    count: Res<common::Count>,
+    count: Res<Count>,
 ) -> Result {
     let mut dice = ChaCha8Rng::seed_from_u64(7);
     let mut places = |count: u32| -> Result<InstanceSet> {
@@ -100,7 +107,7 @@ fn plant(
     commands.spawn((
         Mesh3d(meshes.add(tuft())),
         MeshMaterial3d(material(grass)),
-        GpuInstances(sets.add(places(count.or(16_000))?)),
+        GpuInstances(sets.add(places(count.0)?)),
         CullingRadius(Vec2::new(1.0, 0.3 + grass).length()),
     ));
     commands.spawn((
@@ -134,7 +141,14 @@ fn spawn(
         maximum_distance: 35.0,
         ..default()
     };
-    commands.spawn((common::sun(true), cascades.build()));
+    commands.spawn((
+        DirectionalLight {
+            shadow_maps_enabled: true,
+            ..default()
+        },
+        cascades.build(),
+        Transform::default().looking_to(Vec3::new(1.0, -1.5, -0.7), Vec3::Y),
+    ));
 }
 
 /// Blades that taper and get lighter upwards.

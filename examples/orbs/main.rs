@@ -15,8 +15,8 @@
 //! * `upload`: how fast a field streams to the GPU. `zoom`: fields of view that see a given number
 //!   of orbs.
 //! * `adapters`: the adapters.
-//! * `end`, `offscreen`: a clean end, and an app without a window; shared with the small examples
-//!   and with the benchmark of frames.
+//! * `end`, `offscreen`: a clean end, and an app without a window; shared with the gallery of the
+//!   small examples and with the benchmarks.
 //! * `failure`: messages and exit codes.
 
 #![allow(

@@ -2,9 +2,9 @@
 //!
 //! The stored pictures are in `xtask/pictures/`. Each of their pixels is the mean of a square of
 //! pixels that the example drew, so that they are small, and so that an edge that another driver
-//! rasterizes otherwise does not count. On one driver two runs are equal to the byte: an example's
-//! clock moves by the same step per frame, and its dice are seeded. What differs between drivers is
-//! rounding.
+//! rasterizes otherwise does not count. On one driver two runs are equal to the byte: in the
+//! gallery, which draws the examples, the clock moves by the same step per frame, and dice are
+//! seeded. What differs between drivers is rounding.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -15,29 +15,8 @@ use image::RgbaImage;
 use crate::compare::{self, Difference};
 use crate::project::{EVERY_FEATURE, Project, exit_code};
 
-/// The small examples, each with its number of instances if that is not its default: software draws
-/// all of them in minutes.
-const EXAMPLES: [(&str, Option<&str>); 19] = [
-    ("minimal", None),
-    ("shadows", None),
-    ("split_screen", None),
-    ("custom_material", None),
-    ("tags", Some("100000")),
-    ("dynamic", None),
-    ("gpu_written", Some("20000")),
-    ("gltf_forest", Some("1000")),
-    ("lod", Some("400")),
-    ("impostors", Some("2000")),
-    ("occlusion", Some("1000")),
-    ("from_file", None),
-    ("tint", Some("20000")),
-    ("picking", Some("20000")),
-    ("edit", None),
-    ("wind", Some("5000")),
-    ("crowd", Some("1500")),
-    ("streaming_chunks", Some("1000")),
-    ("motion_blur", None),
-];
+/// The example that draws the small examples without a window.
+const GALLERY: &str = "gallery";
 
 /// Width and height of the square of pixels that a stored pixel is the mean of.
 const SQUARE: u32 = 8;
@@ -50,26 +29,24 @@ pub fn run(
     update: bool,
     variable: (&str, &str),
 ) -> Result<()> {
+    let mut examples = small(project)?;
     for name in names {
-        let is_known = EXAMPLES.iter().any(|(known, _)| known == name);
-        ensure!(is_known, "no example {name}");
+        ensure!(examples.contains(name), "no example {name}");
     }
+    examples.retain(|name| names.is_empty() || names.contains(name));
     let mut wrong = Vec::new();
-    for (name, count) in EXAMPLES {
-        if !names.is_empty() && names.iter().all(|wanted| wanted != name) {
-            continue;
-        }
-        let drawn = draw(project, name, count, variable)?;
+    for name in examples {
+        let drawn = draw(project, &name, variable)?;
         if update {
             let picture = shrunk(&compare::read(&drawn)?);
-            let path = stored(project, name);
+            let path = stored(project, &name);
             picture
                 .save(&path)
                 .with_context(|| format!("cannot write {}", path.display()))?;
             println!("stored {}", path.display());
             continue;
         }
-        match difference(&drawn, &stored(project, name)) {
+        match difference(&drawn, &stored(project, &name)) {
             Ok(difference) if difference.is_small() => println!("{name}: {difference}"),
             Ok(difference) => wrong.push(format!("{name}: {difference}: see {}", drawn.display())),
             Err(error) => wrong.push(format!("{name}: {error:#}")),
@@ -84,6 +61,20 @@ pub fn run(
     Ok(())
 }
 
+/// The names of the small examples: the files in `examples/`, sorted.
+fn small(project: &Project) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(project.root.join("examples"))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|end| end == "rs") {
+            let stem = path.file_stem();
+            names.extend(stem.map(|name| name.to_string_lossy().into_owned()));
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
 /// Where the picture of an example is stored.
 fn stored(project: &Project, name: &str) -> PathBuf {
     project.root.join(format!("xtask/pictures/{name}.png"))
@@ -94,23 +85,17 @@ fn difference(drawn: &Path, stored: &Path) -> Result<Difference> {
     compare::pictures(&shrunk(&compare::read(drawn)?), &compare::read(stored)?)
 }
 
-/// Runs an example headless, and returns its picture.
-fn draw(
-    project: &Project,
-    name: &str,
-    count: Option<&str>,
-    variable: (&str, &str),
-) -> Result<PathBuf> {
+/// Has the gallery draw an example, and returns the picture.
+fn draw(project: &Project, name: &str, variable: (&str, &str)) -> Result<PathBuf> {
     let picture = project.output_folder()?.join(format!("example-{name}.png"));
     // A picture of an earlier run must not pass for this one's.
     let _ = std::fs::remove_file(&picture);
-    println!("$ {name} --headless --out {}", picture.display());
+    println!("$ {GALLERY} {name} --out {}", picture.display());
     let mut command = project.cargo();
     command
-        .args(["run", "--quiet", EVERY_FEATURE, "--example", name])
-        .args(["--", "--headless", "--out"])
+        .args(["run", "--quiet", EVERY_FEATURE, "--example", GALLERY])
+        .args(["--", name, "--out"])
         .arg(&picture)
-        .args(count.iter().flat_map(|count| ["--count", count]))
         .env(variable.0, variable.1)
         .stdin(Stdio::null());
     let status = command.status().context("cargo does not start")?;
@@ -172,23 +157,96 @@ mod tests {
     #[test]
     fn every_small_example_has_a_stored_picture() -> Result<()> {
         let project = Project::find()?;
-        let mut here = Vec::new();
-        for entry in std::fs::read_dir(project.root.join("examples"))? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|end| end == "rs") {
-                here.extend(
-                    path.file_stem()
-                        .map(|name| name.to_string_lossy().into_owned()),
-                );
-            }
-        }
-        here.sort();
-        let mut listed = EXAMPLES.map(|(name, _)| name.to_owned()).to_vec();
-        listed.sort();
-        assert_eq!(here, listed);
-        for name in listed {
+        for name in small(&project)? {
             assert!(stored(&project, &name).is_file(), "{name}");
         }
+        let mut pictures = Vec::new();
+        for entry in std::fs::read_dir(project.root.join("xtask/pictures"))? {
+            pictures.push(entry?.path());
+        }
+        assert_eq!(pictures.len(), small(&project)?.len());
         Ok(())
+    }
+
+    #[test]
+    fn every_small_example_is_in_the_gallery() -> Result<()> {
+        let project = Project::find()?;
+        let gallery = project.root.join("examples/gallery/main.rs");
+        let gallery = std::fs::read_to_string(gallery)?;
+        for name in small(&project)? {
+            let module = format!("#[path = \"../{name}.rs\"]\nmod {name};\n");
+            assert!(gallery.contains(&module), "{name} is no module");
+            let listed = [")", ","].map(|end| format!("example!({name}{end}"));
+            let listed = listed.iter().any(|listed| gallery.contains(listed));
+            assert!(listed, "{name} is not listed");
+        }
+        Ok(())
+    }
+
+    /// Crates that an app needs to run a small example.
+    const ALLOWED: [&str; 4] = ["bevy", "bevy_gpu_culling", "rand", "rand_chacha"];
+
+    /// What keeps an example from being copied into another project.
+    fn strings(source: &str, crates: &[&str]) -> Vec<String> {
+        let code = source.lines().map(str::trim);
+        let code = code.filter(|line| !line.starts_with("//"));
+        let mut strings = Vec::new();
+        for line in code {
+            let is_module = ["mod ", "pub mod ", "#[path"];
+            if is_module.iter().any(|start| line.starts_with(start)) || line.contains("include") {
+                strings.push(line.to_owned());
+            }
+            let words = line.split(|c: char| c != ':' && c != '_' && !c.is_ascii_alphanumeric());
+            let foreign = words
+                .filter_map(|word| word.split_once("::"))
+                .map(|(first, _)| first)
+                .filter(|first| crates.contains(first) && !ALLOWED.contains(first));
+            strings.extend(foreign.map(|name| format!("{name} in: {line}")));
+        }
+        strings
+    }
+
+    /// The crates that a manifest's lists of dependencies name.
+    fn dependencies(manifest: &str) -> Vec<&str> {
+        let lists = ["\n[dependencies]\n", "\n[dev-dependencies]\n"];
+        let lists = lists.iter().filter_map(|head| manifest.split(head).nth(1));
+        let lines = lists.flat_map(|list| list.lines().take_while(|line| !line.starts_with('[')));
+        lines
+            .filter_map(|line| Some(line.split_once(" = ")?.0))
+            .filter(|name| !name.starts_with('#'))
+            .collect()
+    }
+
+    #[test]
+    fn small_examples_are_self_contained() -> Result<()> {
+        let project = Project::find()?;
+        let manifest = std::fs::read_to_string(project.root.join("Cargo.toml"))?;
+        let crates = dependencies(&manifest);
+        for name in ["bytemuck", "clap", "rand"] {
+            assert!(crates.contains(&name), "{crates:?}");
+        }
+        for name in small(&project)? {
+            let path = project.root.join("examples").join(format!("{name}.rs"));
+            let strings = strings(&std::fs::read_to_string(path)?, &crates);
+            assert!(strings.is_empty(), "{name}: {}", strings.join("; "));
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn what_an_example_cannot_be_copied_with_is_seen() {
+        let crates = ["bevy", "rand", "clap", "bytemuck"];
+        for line in [
+            "mod common;",
+            "    #[path = \"common/mod.rs\"]",
+            "use clap::Parser;",
+            "    let bytes = bytemuck::cast_slice(&texels);",
+            "    load_internal_asset!(app, S, include_str!(\"a.wgsl\"));",
+        ] {
+            assert_eq!(strings(line, &crates).len(), 1, "{line}");
+        }
+        for line in ["use bevy::prelude::*;", "// mod a", "use rand::RngExt;"] {
+            assert!(strings(line, &crates).is_empty(), "{line}");
+        }
     }
 }

@@ -1,7 +1,8 @@
-//! A canyon of boulders, seen by a camera on its ground, which turns.
+//! The canyon of the example `occlusion`, seen by a camera on its ground, which turns.
 
-#[path = "../../../examples/common/canyon.rs"]
-mod boulders;
+#[path = "../../../examples/occlusion.rs"]
+#[allow(dead_code, reason = "the app of the example is not run here")]
+mod example;
 
 use bevy::prelude::*;
 use bevy_gpu_culling::{
@@ -10,11 +11,11 @@ use bevy_gpu_culling::{
 };
 use std::f32::consts::TAU;
 
-pub use boulders::{boulder as mesh, eye, rock as material};
+pub use example::{boulder as mesh, eye, rock as material};
 
 /// The boulders, sorted along the Morton curve.
 pub fn set(count: u32) -> Result<InstanceSet, InstanceError> {
-    let set = InstanceSet::from_transforms(boulders::boulders(count))?;
+    let set = InstanceSet::from_transforms(example::boulders(count))?;
     Ok(set.sorted())
 }
 
