@@ -5,7 +5,7 @@
 #[path = "scene/log.rs"]
 mod log;
 mod scene;
-#[path = "../examples/common/tasks.rs"]
+#[path = "../examples/orbs/tasks.rs"]
 mod tasks;
 
 use bevy::{

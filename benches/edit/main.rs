@@ -8,11 +8,11 @@
 
 #[path = "../common/mod.rs"]
 mod common;
-#[path = "../../examples/common/end.rs"]
-#[allow(dead_code, unused_imports, reason = "the examples use the rest")]
+#[path = "../../examples/orbs/end.rs"]
+#[allow(dead_code, unused_imports, reason = "the demo uses the rest")]
 mod end;
-#[path = "../../examples/common/offscreen.rs"]
-#[allow(dead_code, unused_imports, reason = "the examples use the rest")]
+#[path = "../../examples/orbs/offscreen.rs"]
+#[allow(dead_code, unused_imports, reason = "the demo uses the rest")]
 mod offscreen;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};

@@ -26,7 +26,7 @@ mod chart;
 mod cli;
 #[path = "../common/mod.rs"]
 mod common;
-#[path = "../../examples/common/end.rs"]
+#[path = "../../examples/orbs/end.rs"]
 #[allow(dead_code, unused_imports, reason = "the demo uses the rest")]
 mod end;
 #[path = "../../examples/orbs/failure.rs"]
@@ -40,7 +40,7 @@ mod likeness;
 #[allow(dead_code, unused_imports, reason = "the demo uses the rest")]
 mod look;
 mod measure;
-#[path = "../../examples/common/offscreen.rs"]
+#[path = "../../examples/orbs/offscreen.rs"]
 #[allow(dead_code, unused_imports, reason = "the demo uses the rest")]
 mod offscreen;
 #[path = "../../examples/orbs/picture.rs"]

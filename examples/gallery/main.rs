@@ -18,9 +18,9 @@
 )]
 
 mod draw;
-#[path = "../common/end.rs"]
+#[path = "../orbs/end.rs"]
 mod end;
-#[path = "../common/offscreen.rs"]
+#[path = "../orbs/offscreen.rs"]
 mod offscreen;
 mod still;
 

@@ -27,7 +27,6 @@
 
 mod adapters;
 mod cli;
-#[path = "../common/end.rs"]
 mod end;
 mod failure;
 mod field;
@@ -35,7 +34,6 @@ mod freeze;
 mod headless;
 mod help;
 mod look;
-#[path = "../common/offscreen.rs"]
 mod offscreen;
 mod picture;
 mod report;

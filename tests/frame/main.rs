@@ -12,7 +12,7 @@
 mod case;
 #[path = "../../examples/orbs/cli.rs"]
 mod cli;
-#[path = "../../examples/common/end.rs"]
+#[path = "../../examples/orbs/end.rs"]
 mod end;
 #[path = "../../examples/orbs/failure.rs"]
 mod failure;
