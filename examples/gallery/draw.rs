@@ -6,7 +6,7 @@ use crate::{
     offscreen,
 };
 use bevy::{
-    asset::UntypedAssetId,
+    asset::{UntypedAssetId, UntypedAssetLoadFailedEvent},
     camera::RenderTarget,
     diagnostic::FrameCount,
     log::LogPlugin,
@@ -181,7 +181,8 @@ impl Stage {
         let mut settled = 0;
         while settled < SETTLED {
             end::frame(&mut self.app)?;
-            if has_failed(self.app.world_mut()) {
+            let failures: &Messages<UntypedAssetLoadFailedEvent> = self.app.world().resource();
+            if !failures.is_empty() {
                 // Bevy has logged the file and the error.
                 error!(
                     "no picture: start the gallery by cargo, or set BEVY_ASSET_ROOT to the crate's \
@@ -247,14 +248,6 @@ fn assets(world: &mut World) -> Vec<UntypedAssetId> {
         ]
     });
     assets.flatten().collect()
-}
-
-/// Whether a file could not be loaded.
-fn has_failed(world: &mut World) -> bool {
-    let assets = assets(world);
-    let server = world.resource::<AssetServer>();
-    let failed = |asset| server.load_state(asset).is_failed();
-    assets.into_iter().any(failed)
 }
 
 /// Whether files are loaded, sets are on the GPU, scenes are spawned, and levels of detail are
