@@ -295,6 +295,17 @@ fn a_large_set_streams_within_the_budget() {
     assert!(progress(&stage, &mut cursor).is_empty());
     assert_eq!(stage.verify().0, 2);
 
+    // A set that keeps previous places arrives in one frame.
+    let keeping = stage.add(field(100, false).keep_previous(true));
+    stage.spawn((Mesh3d(mesh), material, GpuInstances(keeping.clone())));
+    stage.update(3);
+    let all = InstanceUploadProgress {
+        set: keeping.id(),
+        uploaded: 100,
+        total: 100,
+    };
+    assert_eq!(progress(&stage, &mut cursor), [all]);
+
     let mut at_once = Stage::new(How::Set(None));
     let mesh = at_once.mesh(Cuboid::from_length(0.05));
     let material = at_once.standard(StandardMaterial::default());

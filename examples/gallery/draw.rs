@@ -25,8 +25,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Width and height of the picture.
-const SIZE: UVec2 = UVec2::new(640, 360);
 /// Time from frame to frame. The same picture then shows the same moment, however long the frames
 /// take.
 const STEP: Duration = Duration::from_micros(16_667);
@@ -42,13 +40,18 @@ const PATIENCE: u32 = 60;
 /// The least number of colors of a picture that shows something.
 const COLORS: usize = 50;
 
+/// What is drawn besides the example's own scene.
+pub struct Order {
+    /// File for the picture.
+    pub out: PathBuf,
+    /// Width and height of the picture in pixels.
+    pub size: UVec2,
+    /// Number of frames that are timed after the picture.
+    pub frames: usize,
+}
+
 /// Draws an example, or its still version.
-pub fn run(
-    example: &Example,
-    still: Option<Still>,
-    out: PathBuf,
-    frames: Option<usize>,
-) -> AppExit {
+pub fn run(example: &Example, still: Option<Still>, order: Order) -> AppExit {
     // Before the app, because it must be dropped after the app.
     let end = CleanEnd::new();
     let mut app = App::new();
@@ -62,21 +65,21 @@ pub fn run(
     if let Some(still) = still {
         (still.change)(&mut app);
     }
-    let target = redirect(&mut app);
+    let target = redirect(&mut app, order.size);
     offscreen::start(&mut app);
     let mut stage = Stage {
         app,
         is_ready: still.map_or(example.is_ready, |still| still.is_ready),
     };
-    match stage.draw(example.flight, target, out, frames) {
+    match stage.draw(example.flight, target, order) {
         Ok(()) => AppExit::Success,
         Err(exit) => exit,
     }
 }
 
 /// Makes every camera draw to an image, which is returned.
-fn redirect(app: &mut App) -> Handle<Image> {
-    let mut image = Image::new_target_texture(SIZE.x, SIZE.y, TextureFormat::Rgba8UnormSrgb, None);
+fn redirect(app: &mut App, size: UVec2) -> Handle<Image> {
+    let mut image = Image::new_target_texture(size.x, size.y, TextureFormat::Rgba8UnormSrgb, None);
     image.texture_descriptor.usage |= TextureUsages::COPY_SRC;
     let target = app.world_mut().resource_mut::<Assets<Image>>().add(image);
     let shown = target.clone();
@@ -92,10 +95,10 @@ fn redirect(app: &mut App) -> Handle<Image> {
     );
     // Nothing shows this window. It tells the examples its size and the place of the cursor.
     let mut window = Window {
-        resolution: WindowResolution::new(SIZE.x, SIZE.y),
+        resolution: WindowResolution::new(size.x, size.y),
         ..default()
     };
-    window.set_cursor_position(Some(SIZE.as_vec2() / 2.0));
+    window.set_cursor_position(Some(size.as_vec2() / 2.0));
     app.world_mut().spawn((window, PrimaryWindow));
     target
 }
@@ -131,13 +134,7 @@ struct Saved(Result<(), String>);
 /// Errors say that the app wants to end.
 impl Stage {
     /// Draws everything: the flight, the picture, and the frames to time.
-    fn draw(
-        &mut self,
-        flight: usize,
-        target: Handle<Image>,
-        out: PathBuf,
-        frames: Option<usize>,
-    ) -> Result<(), AppExit> {
+    fn draw(&mut self, flight: usize, target: Handle<Image>, order: Order) -> Result<(), AppExit> {
         // Loading takes any number of frames, so the clock stands still meanwhile.
         self.set_step(Duration::ZERO);
         self.load()?;
@@ -145,18 +142,16 @@ impl Stage {
         // Bevy's motion blur has other noise in each frame.
         self.app.insert_resource(FrameCount(1));
         if flight > 0 {
-            let [median, longest] = self.frame_times(flight)?;
-            println!("{flight} frames: median {median:.1} ms, longest {longest:.1} ms");
+            println!("flight: {}", self.frame_times(flight)?);
             self.set_step(Duration::ZERO);
             self.load()?;
         }
         for _ in 0..FRAMES {
             end::frame(&mut self.app)?;
         }
-        self.save(target, out)?;
-        if let Some(frames) = frames {
-            let [median, _] = self.frame_times(frames)?;
-            println!("median frame: {median:.2} ms");
+        self.save(target, order.out)?;
+        if order.frames > 0 {
+            println!("{}", self.frame_times(order.frames)?);
         }
         Ok(())
     }
@@ -166,13 +161,19 @@ impl Stage {
         self.app.insert_resource(strategy);
     }
 
-    /// Median and longest time of a frame in milliseconds, including the GPU's part.
-    fn frame_times(&mut self, frames: usize) -> Result<[f64; 2], AppExit> {
-        let mut times = (0..frames.max(1))
+    /// Draws frames and says how long they took, including the GPU's part.
+    fn frame_times(&mut self, frames: usize) -> Result<String, AppExit> {
+        let mut times = (0..frames)
             .map(|_| end::frame(&mut self.app))
             .collect::<Result<Vec<_>, _>>()?;
         times.sort_by(f64::total_cmp);
-        Ok([times[times.len() / 2], times[times.len() - 1]])
+        let [median, slow, longest] = [50, 99, 100].map(|percent| {
+            let rank = (times.len() * percent).div_ceil(100).max(1);
+            times[rank - 1]
+        });
+        Ok(format!(
+            "{frames} frames, median {median:.2} ms, 99 % within {slow:.2} ms, longest {longest:.2} ms"
+        ))
     }
 
     /// Draws until everything that the picture needs is there.

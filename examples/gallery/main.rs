@@ -48,6 +48,8 @@ mod minimal;
 mod motion_blur;
 #[path = "../occlusion.rs"]
 mod occlusion;
+#[path = "../pick_on_gpu.rs"]
+mod pick_on_gpu;
 #[path = "../picking.rs"]
 mod picking;
 #[path = "../shadows.rs"]
@@ -80,9 +82,15 @@ struct Cli {
     /// Number of instances, if the example has a `Count` [default: what software draws in seconds]
     #[arg(long, value_name = "N", requires = "name")]
     count: Option<u32>,
-    /// Draw N more frames after the picture and print their median time
+    /// Size of the picture in pixels
+    #[arg(long, value_name = "WIDTHxHEIGHT", requires = "name", value_parser = size, default_value = "640x360")]
+    size: UVec2,
+    /// Draw N frames that move before the picture, in an example that flies, and print their times
     #[arg(long, value_name = "N", requires = "name")]
-    frames: Option<usize>,
+    flight: Option<usize>,
+    /// Draw N more frames after the picture and print their times
+    #[arg(long, value_name = "N", requires = "name", default_value_t = 0)]
+    frames: usize,
     /// Draw the still version to compare with, if the example has one
     #[arg(long, requires = "name")]
     still: bool,
@@ -135,7 +143,7 @@ macro_rules! example {
     };
 }
 
-const EXAMPLES: [Example; 19] = [
+const EXAMPLES: [Example; 20] = [
     example!(crowd, 1_500),
     example!(custom_material),
     example!(dynamic),
@@ -154,7 +162,8 @@ const EXAMPLES: [Example; 19] = [
         still: Some(still::FROM_ABOVE),
         ..example!(occlusion, 1_000)
     },
-    example!(picking, 20_000),
+    example!(pick_on_gpu),
+    example!(picking, 19_600),
     example!(shadows),
     example!(split_screen),
     Example {
@@ -192,11 +201,32 @@ fn main() -> AppExit {
     } else if cli.count.is_some() {
         refuse(&example, "the number of its instances is fixed");
     }
+    if let Some(flight) = cli.flight {
+        if example.flight == 0 {
+            refuse(&example, "it does not fly");
+        }
+        example.flight = flight;
+    }
     let still = cli.still.then(|| match example.still {
         Some(still) => still,
         None => refuse(&example, "it has no still version"),
     });
-    draw::run(&example, still, out, cli.frames)
+    let order = draw::Order {
+        out,
+        size: cli.size,
+        frames: cli.frames,
+    };
+    draw::run(&example, still, order)
+}
+
+/// Width and height.
+fn size(text: &str) -> Result<UVec2, String> {
+    let sides = text
+        .split_once('x')
+        .and_then(|(width, height)| Some(UVec2::new(width.parse().ok()?, height.parse().ok()?)));
+    sides
+        .filter(|size| size.min_element() >= 64 && size.max_element() <= 8192)
+        .ok_or_else(|| "write width and height in pixels, 64 to 8192 each: 1920x1080".into())
 }
 
 /// Ends the program as clap does at a wrong flag.

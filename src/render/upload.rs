@@ -164,7 +164,16 @@ impl<'a> Uploads<'a> {
         }
         if set.keeps_previous() && !set.is_released() {
             self.drop_next(known);
+            let is_new = known.current.lineage != set.lineage();
             upload_with_previous(&mut self.target, &mut known.current, set)?;
+            if is_new && !set.is_empty() {
+                let all = set.len() as u32;
+                self.arrived.progress.push(InstanceUploadProgress {
+                    set: asset,
+                    uploaded: all,
+                    total: all,
+                });
+            }
         } else if known.newest().lineage != set.lineage() {
             let is_large = set.len() > SMALL_SET as usize && !set.is_released();
             self.drop_next(known);

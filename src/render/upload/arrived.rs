@@ -18,6 +18,9 @@ use std::sync::{Arc, Mutex};
 /// one, or that gets its first scale, scale per axis or tag, streams in the same way if it is
 /// larger than the frame's part of the budget; the instances before it are drawn until it is
 /// complete.
+///
+/// A set that [keeps previous places](InstanceSet::keep_previous) arrives in one frame, with one
+/// message. A set that the GPU writes, or an empty one, has none.
 #[derive(Message, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstanceUploadProgress {
     /// The set.
