@@ -31,7 +31,7 @@ struct SetVertexOutput {
 #endif
     // The instance's tag, its index in the set, and its data, for fragment stages that want them.
     @location(14) @interpolate(flat) instance: vec2<u32>,
-    @location(15) @interpolate(flat) data: vec4<u32>,
+    @location(13) @interpolate(flat) data: vec4<u32>,
 }
 
 @vertex

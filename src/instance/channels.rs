@@ -316,7 +316,8 @@ impl Channels {
     /// Gives every instance data.
     pub(super) fn set_data(&mut self, data: Data) -> Result<(), InstanceError> {
         self.check_here()?;
-        self.check_channel("data", data.values().len() / data.words().max(1))?;
+        let name = if data.words() == 1 { "tag" } else { "data" };
+        self.check_channel(name, data.len())?;
         self.data = data;
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! What is saved of a set, in any format.
 
 use super::channels::Channels;
-use super::data::{Data, words_of};
+use super::data::Data;
 use super::scales::Scales;
 use super::{InstanceError, InstanceFileError, InstanceSet, PackedInstance};
 use glam::Vec3;
@@ -61,6 +61,17 @@ impl<'a> Content<'a> {
 
     /// The set, if its values are allowed.
     pub fn into_set(self) -> Result<InstanceSet, InstanceError> {
+        for (channel, is_twice) in [
+            (
+                "scale",
+                self.scales.is_some() && self.non_uniform_scales.is_some(),
+            ),
+            ("data", self.tags.is_some() && self.data.is_some()),
+        ] {
+            if is_twice {
+                return Err(InstanceError::ChannelTwice { channel });
+            }
+        }
         let mut channels = Channels::from_packed(self.instances.into_owned())?;
         if let Some(scales) = self.scales {
             channels.set_scales(Scales::Uniform(scales.into_owned()))?;
@@ -72,8 +83,8 @@ impl<'a> Content<'a> {
             channels.set_data(Data::of(tags.into_owned())?)?;
         }
         if let Some((words, data)) = self.data {
-            let words = words_of((words as usize).saturating_mul(4))?;
-            channels.set_data(Data::new(words, data.into_owned()))?;
+            let len = channels.len();
+            channels.set_data(Data::checked(words as usize, data.into_owned(), len)?)?;
         }
         let mut set = InstanceSet::default();
         set.channels = channels;
@@ -175,6 +186,15 @@ mod tests {
         assert!(odd.contains("20 bytes"), "{odd}");
         let short = refused(|set| set["data"] = json!([2, [1, 2]]));
         assert!(short.contains("data channel has 1 values"), "{short}");
+        let ragged = refused(|set| set["data"] = json!([2, vec![7; 41]]));
+        assert!(ragged.contains("data channel has 21 values"), "{ragged}");
+        let twice = refused(|set| {
+            set["data"] = json!([2, vec![7; 40]]);
+            set["tags"] = json!(vec![7; 20]);
+        });
+        assert!(twice.contains("data channel is given twice"), "{twice}");
+        let twice = refused(|set| set["non_uniform_scales"] = json!([[1.0, 1.0, 2.0]]));
+        assert!(twice.contains("scale channel is given twice"), "{twice}");
         let huge = refused(|set| set["instances"][3]["position"][0] = json!(1e300));
         assert!(
             huge.contains("instance 3") && huge.contains("inf"),

@@ -23,6 +23,24 @@ impl Data {
         Self { words, values }
     }
 
+    /// A channel of words from elsewhere, for `len` instances.
+    ///
+    /// # Errors
+    /// [`InstanceError::DataSize`], [`InstanceError::ChannelLength`]
+    pub fn checked(words: usize, values: Vec<u32>, len: usize) -> Result<Self, InstanceError> {
+        words_of(words.saturating_mul(4))?;
+        if len.checked_mul(words) == Some(values.len()) {
+            return Ok(Self::new(words, values));
+        }
+        // An instance that lacks some of its words counts only if that says what is wrong.
+        let whole = values.len() / words;
+        Err(InstanceError::ChannelLength {
+            channel: "data",
+            len: if whole == len { whole + 1 } else { whole },
+            expected: len,
+        })
+    }
+
     /// A channel of these values.
     ///
     /// # Errors
@@ -42,6 +60,11 @@ impl Data {
     /// The words of all instances.
     pub fn values(&self) -> &[u32] {
         &self.values
+    }
+
+    /// Number of instances.
+    pub fn len(&self) -> usize {
+        self.values.len().checked_div(self.words).unwrap_or(0)
     }
 
     /// The words of an existing instance, followed by zeros.

@@ -11,7 +11,7 @@ use super::{InstanceId, InstanceSet, InstanceTransform, PackedInstance, SetChang
 struct Value {
     x: f32,
     scale: Vec3,
-    data: [u32; 3],
+    data: [u32; 4],
     is_hidden: bool,
     id: Option<InstanceId>,
 }
@@ -21,7 +21,7 @@ impl Value {
         Self {
             x,
             scale,
-            data: [tag, 0, 0],
+            data: [tag, 0, 0, 0],
             is_hidden: false,
             id: None,
         }
@@ -97,7 +97,7 @@ fn edits() -> impl Strategy<Value = Edit> {
         1 => (2..400usize).prop_map(Edit::Retain),
         3 => (at(), 0..40usize).prop_map(|(first, len)| Edit::Hide(first, len)),
         2 => (at(), 0..40usize).prop_map(|(first, len)| Edit::Show(first, len)),
-        1 => (at(), 0..300usize, 0..3u32).prop_map(|(first, len, words)| Edit::SetData(first, len, words)),
+        1 => (at(), 0..300usize, 0..4u32).prop_map(|(first, len, words)| Edit::SetData(first, len, words)),
         1 => at().prop_map(Edit::Truncate),
         1 => rarely().prop_map(|clears| if clears { Edit::Clear } else { Edit::Read }),
         1 => rarely().prop_map(|sorts| if sorts { Edit::Sort } else { Edit::Read }),
@@ -211,8 +211,8 @@ fn edit(set: &mut InstanceSet, model: &mut Vec<Value>, edit: &Edit) -> Result<()
         Edit::SetData(first, len, words) => {
             let first = first.min(model.len());
             let range = first..(first + len).min(model.len());
-            let new = (range.clone()).map(|at| [at as u32 % 5, at as u32, 1]);
-            let new: Vec<[u32; 3]> = new.collect();
+            let new = (range.clone()).map(|at| [at as u32 % 5, at as u32, 1, !(at as u32)]);
+            let new: Vec<[u32; 4]> = new.collect();
             for (value, new) in model[range].iter_mut().zip(&new) {
                 let words = words as usize + 1;
                 value.data[..words].copy_from_slice(&new[..words]);
@@ -222,6 +222,10 @@ fn edit(set: &mut InstanceSet, model: &mut Vec<Value>, edit: &Edit) -> Result<()
                 0 => set.set_data_range(first, &new.iter().map(|new| new[0]).collect::<Vec<_>>()),
                 1 => {
                     let new = new.iter().map(|new| [new[0], new[1]]);
+                    set.set_data_range(first, &new.collect::<Vec<_>>())
+                }
+                2 => {
+                    let new = new.iter().map(|new| [new[0], new[1], new[2]]);
                     set.set_data_range(first, &new.collect::<Vec<_>>())
                 }
                 _ => set.set_data_range(first, &new),

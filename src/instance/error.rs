@@ -72,12 +72,18 @@ pub enum InstanceError {
         "the {channel} channel has {len} values for {expected} instances; give exactly one per instance"
     )]
     ChannelLength {
-        /// `"scale"` or `"data"`.
+        /// `"scale"`, `"tag"` or `"data"`.
         channel: &'static str,
         /// Number of values given.
         len: usize,
         /// Number of instances in the set.
         expected: usize,
+    },
+    /// Instances that were read have a channel in two forms.
+    #[error("the {channel} channel is given twice, in different forms; give it once")]
+    ChannelTwice {
+        /// `"scale"` or `"data"`.
+        channel: &'static str,
     },
     /// The data of an instance has a size that shaders cannot read.
     #[error(
@@ -178,7 +184,7 @@ mod tests {
             max: Vec3::ZERO,
             max_scale: 7.5,
         };
-        let cases: [(InstanceError, &[&str]); 15] = [
+        let cases: [(InstanceError, &[&str]); 16] = [
             (
                 InstanceError::NonFinitePosition {
                     index: 7,
@@ -229,6 +235,10 @@ mod tests {
                     expected: 4,
                 },
                 &["data channel", "3 values", "4 instances"],
+            ),
+            (
+                InstanceError::ChannelTwice { channel: "data" },
+                &["data channel", "once"],
             ),
             (
                 InstanceError::DataSize { bytes: 20 },

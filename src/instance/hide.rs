@@ -4,7 +4,7 @@ use super::{InstanceError, InstanceSet};
 
 impl InstanceSet {
     /// Hides an instance: no view draws it until [`show`](Self::show). It keeps its index, its
-    /// place and its tag; [`set`](Self::set) may move it meanwhile. Hiding a hidden instance is not
+    /// place and its data; [`set`](Self::set) may move it meanwhile. Hiding a hidden instance is not
     /// an edit.
     ///
     /// On the GPU only the instance's granule of 4 KiB changes. On the CPU a hidden instance takes

@@ -12,7 +12,7 @@ use super::PackedQuat;
 /// | 0..12 | `position`, three `f32`, in the set's local space |
 /// | 12..16 | `rotation`, see [`PackedQuat`] |
 ///
-/// Scale and tag are separate channels; see [`InstanceSet`](super::InstanceSet). The fields are
+/// Scale and data are separate channels; see [`InstanceSet`](super::InstanceSet). The fields are
 /// public so that a loader can fill a buffer directly;
 /// [`InstanceSet::from_packed`](super::InstanceSet::from_packed) checks them.
 ///

@@ -52,8 +52,8 @@ impl InstanceSet {
     }
 
     /// The data of an instance, or its first bytes if `T` is smaller. What the set has no room for
-    /// is 0. `None` beyond the end, in a [released](Self::is_released) set, and for a `T` that has
-    /// not 4, 8, 12 or 16 bytes.
+    /// is 0. `None` beyond the end, in a [released](Self::is_released) set, and for a `T` whose
+    /// size is not 4, 8, 12 or 16 bytes.
     #[must_use]
     pub fn data<T: Pod>(&self, index: u32) -> Option<T> {
         let at = self.check_index(index).ok()?;
@@ -64,8 +64,8 @@ impl InstanceSet {
         )))
     }
 
-    /// The tag channel, one value per instance; `None` if all are 0, and in a set with more data
-    /// per instance ([`data_words`](Self::data_words)).
+    /// The tag channel, one value per instance; `None` in a set without tags, and in one with more
+    /// data per instance ([`data_words`](Self::data_words)).
     #[must_use]
     pub fn tags(&self) -> Option<&[u32]> {
         (self.channels.data.words() == 1).then(|| self.data_words())
@@ -79,13 +79,15 @@ impl InstanceSet {
     }
 
     /// Size of an instance's data in bytes: 4 with tags, 8, 12 or 16 with more; 0 without. Known in
-    /// a [released](Self::is_released) set, too.
+    /// a [released](Self::is_released) set, too. For a set that the GPU writes, see
+    /// [`written`](Self::written).
     #[must_use]
     pub fn data_size(&self) -> usize {
         4 * self.channels.shape().1
     }
 
-    /// Whether instances have tags or more data, also in a [released](Self::is_released) set.
+    /// Whether instances have tags, alone or as the first 4 bytes of more data, also in a
+    /// [released](Self::is_released) set.
     #[must_use]
     pub fn has_tags(&self) -> bool {
         self.data_size() > 0
@@ -107,8 +109,8 @@ impl InstanceSet {
     ///
     /// # Errors
     ///
-    /// [`InstanceError::IndexOutOfRange`]; [`InstanceError::DataSize`] for a `T` that has not 4, 8,
-    /// 12 or 16 bytes.
+    /// [`InstanceError::IndexOutOfRange`]; [`InstanceError::DataSize`] for a `T` whose size is not
+    /// 4, 8, 12 or 16 bytes.
     pub fn set_data<T: Pod>(&mut self, index: u32, value: T) -> Result<(), InstanceError> {
         self.check_index(index)?;
         self.set_data_range(index, &[value])
@@ -119,7 +121,7 @@ impl InstanceSet {
     /// # Errors
     ///
     /// [`InstanceError::RangeOutOfBounds`] if there are more values than instances behind `first`;
-    /// [`InstanceError::DataSize`] for a `T` that has not 4, 8, 12 or 16 bytes.
+    /// [`InstanceError::DataSize`] for a `T` whose size is not 4, 8, 12 or 16 bytes.
     ///
     /// ```
     /// use bevy_gpu_culling::instance::InstanceSet;

@@ -163,10 +163,11 @@ impl<'a> Uploads<'a> {
             self.target.keep_previous(&known.current, moved)?;
         }
         if set.keeps_previous() && !set.is_released() {
-            self.drop_next(known);
             let is_new = known.current.lineage != set.lineage();
+            let streams = !known.is_current() || !known.current.is_complete();
+            self.drop_next(known);
             upload_with_previous(&mut self.target, &mut known.current, set)?;
-            if is_new && !set.is_empty() {
+            if (is_new || streams) && !set.is_empty() {
                 let all = set.len() as u32;
                 self.arrived.progress.push(InstanceUploadProgress {
                     set: asset,

@@ -148,6 +148,11 @@ pub const DEVICES: &[Device] = &[
         ..FULL
     },
     Device {
+        name: "15 variables between vertex and fragment stage",
+        limits: |limits| limits.max_inter_stage_shader_variables = 15,
+        ..FULL
+    },
+    Device {
         name: "256 workgroups per dimension",
         limits: |limits| limits.max_compute_workgroups_per_dimension = 256,
         expected: drawn(CullingTier::Cpu),

@@ -12,6 +12,7 @@
 mod axes;
 mod build;
 mod changes;
+mod data;
 mod growth;
 mod materials;
 mod motion;

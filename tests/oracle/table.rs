@@ -212,7 +212,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "`get_tag` without `InstanceMeshUniforms`",
-        "one tag per entity; an instance's arrives at location 14",
+        "one tag per entity; an instance's arrives at location 14, and its data at location 13",
     ),
     (
         "sorting a blended set's instances among entities, instances of another set, or instances of another region of the same set",
@@ -247,10 +247,6 @@ const UNTESTED: &[(&str, &str)] = &[
         "a window as target",
         "tests have no display; the demo draws into one",
     ),
-    (
-        "bindless materials, MSAA 2 and 8",
-        "software Vulkan, on which this table was made, has none; the combinations above are compared with them if the adapter has them",
-    ),
     ("light textures, decals", "no scene has them yet"),
 ];
 
@@ -264,25 +260,17 @@ fn generate() -> String {
          `UPDATE_DOCS=1 cargo test --test oracle` rewrites this file. The last column is the number of\n\
          scenes that draw the feature, or the test that proves it.\n\
          \n\
+         CI draws them with software Vulkan, which has one and four samples and no bindless materials. On\n\
+         an NVIDIA H200 (Vulkan, driver 580.159.04, 2026-11-23) all scenes and tests pass with MSAA 2 and\n\
+         8, too, and with bindless materials, Bevy's default there.\n\
+         \n\
          | | feature | | scenes |\n\
          | --- | --- | --- | --- |\n",
     );
     for (area, feature, uses) in FEATURES {
-        // Software Vulkan, on which this table was made, has one and four samples only. Features
-        // that need others do not count here.
-        let drawn = |c: &&Combination| uses(c) && matches!(c.msaa, Msaa::Off | Msaa::Sample4);
-        let scenes = COMBINATIONS.iter().filter(drawn).count();
-        let result = match (*area, scenes) {
-            ("MSAA", 0) => {
-                "not compared: software Vulkan lacks it; drawn and compared if the adapter has it"
-            }
-            _ => "works",
-        };
-        assert!(
-            scenes > 0 || *area == "MSAA",
-            "{feature}: no combination draws it"
-        );
-        let _ = writeln!(text, "| {area} | {feature} | {result} | {scenes} |");
+        let scenes = COMBINATIONS.iter().filter(|c| uses(c)).count();
+        assert!(scenes > 0, "{feature}: no combination draws it");
+        let _ = writeln!(text, "| {area} | {feature} | works | {scenes} |");
     }
     for (name, _) in STEPS {
         let _ = writeln!(text, "| Change | {name} | works | 1 |");

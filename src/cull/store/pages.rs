@@ -21,7 +21,7 @@ use expected::Expected;
 use free::FreeBlocks;
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, Device};
 
-/// Sets of up to this many instances share pages with others of any kind.
+/// Sets of up to this many instances share pages with others that have the same layout of channels.
 pub const SMALL_SET: u32 = 1 << 18;
 /// Number of instances in a shared page (16 MiB).
 const SHARED_PAGE: u32 = 1 << 20;

@@ -78,7 +78,7 @@ fn whole_channels_are_checked() {
     assert_eq!(
         line(3).with_tags(vec![1; 2]).unwrap_err(),
         InstanceError::ChannelLength {
-            channel: "data",
+            channel: "tag",
             len: 2,
             expected: 3
         }

@@ -15,12 +15,12 @@ use std::sync::{Arc, Mutex};
 /// frame, summed over all sets. Sets with the fewest bytes left come first. Until a set is
 /// complete, its first [`uploaded`](Self::uploaded) instances are tested, drawn and counted; the
 /// entity's `Aabb` surrounds the whole set from the start. A set that takes the place of another
-/// one, or that gets its first scale, scale per axis or tag, streams in the same way if it is
-/// larger than the frame's part of the budget; the instances before it are drawn until it is
-/// complete.
+/// one, or that gets its first scale, scale per axis or tag, or more data per instance, streams in
+/// the same way if it is larger than the frame's part of the budget; the instances before it are
+/// drawn until it is complete.
 ///
 /// A set that [keeps previous places](InstanceSet::keep_previous) arrives in one frame, with one
-/// message. A set that the GPU writes, or an empty one, has none.
+/// message. A set that the GPU writes sends none, and neither does an empty one.
 #[derive(Message, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstanceUploadProgress {
     /// The set.

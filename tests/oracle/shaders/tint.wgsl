@@ -24,7 +24,7 @@ fn fragment(
     in: VertexOutput,
     @builtin(front_facing) is_front: bool,
 #ifdef GPU_INSTANCES
-    @location(15) @interpolate(flat) data: vec4<u32>,
+    @location(13) @interpolate(flat) data: vec4<u32>,
 #endif
 ) -> FragmentOutput {
 #ifdef GPU_INSTANCES
