@@ -31,6 +31,18 @@ pub enum Peer {
     Bevy,
 }
 
+/// Whether the sun casts shadows, in scenes other than the demo.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Shadows {
+    /// None
+    #[default]
+    Off,
+    /// Of all instances that the light reaches
+    On,
+    /// The same ones, without instances of sets that are hidden from the light
+    Hidden,
+}
+
 /// The most entities for the comparison with Bevy. More take minutes to start.
 pub const MOST_ENTITIES: u32 = 4_000_000;
 

@@ -52,7 +52,7 @@ mod scenes;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use bevy::math::UVec2;
 use bevy_gpu_culling::prelude::MeshletExpansion;
-use case::{Case, MOST_ENTITIES, Peer, Scene, Selection};
+use case::{Case, MOST_ENTITIES, Peer, Scene, Selection, Shadows};
 use clap::{Parser, ValueEnum};
 use cli::{DrawOrder, Lods, Occlusion};
 use failure::Failure;
@@ -89,6 +89,9 @@ struct Args {
     /// (InstanceOcclusion::near_pixels) [default: the component's]
     #[arg(long, value_name = "PIXELS")]
     near_pixels: Option<f32>,
+    /// Whether the sun casts shadows, in scenes other than demo, and what they show [default: off]
+    #[arg(long, value_name = "HOW")]
+    shadows: Option<Shadows>,
     /// What the instances are; bevy takes at most 4M [default: both]
     #[arg(long, value_delimiter = ',')]
     peer: Vec<Peer>,
@@ -140,6 +143,7 @@ impl Args {
             frames: self.frames.unwrap_or(frames),
             out: self.out.clone(),
             near_pixels: self.near_pixels,
+            shadows: self.shadows.unwrap_or_default(),
         }
     }
 
@@ -264,6 +268,7 @@ fn in_process(case: &Case, settings: &Settings) -> Result<Row> {
     if let Some(pixels) = settings.near_pixels {
         command.arg("--near-pixels").arg(pixels.to_string());
     }
+    command.args(["--shadows", &case::name(settings.shadows)]);
     if let Some(path) = &settings.out {
         command.arg("--out").arg(path);
     }

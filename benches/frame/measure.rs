@@ -1,7 +1,7 @@
 //! Measures one case: an app without a window, first without instances, then with them.
 
 use crate::{
-    case::{Case, Peer, name},
+    case::{Case, Peer, Scene, Shadows, name},
     cli::{Lods, Occlusion},
     common::stats::Times,
     end::{self, CleanEnd},
@@ -48,6 +48,7 @@ pub struct Settings {
     pub out: Option<PathBuf>,
     /// [`InstanceOcclusion::near_pixels`]; `None` for its default.
     pub near_pixels: Option<f32>,
+    pub shadows: Shadows,
 }
 
 /// With fewer measured frames the camera stands still: counters arrive some frames late, and would
@@ -175,6 +176,9 @@ impl<'a> Stage<'a> {
                 // Bevy's needs a prepass.
                 Peer::Bevy => camera.insert((DepthPrepass, OcclusionCulling)),
             };
+        }
+        if case.scene != Scene::Demo && settings.shadows != Shadows::Off {
+            scenes::cast_shadows(world, settings.shadows == Shadows::Hidden);
         }
         Ok(Self {
             app,

@@ -10,7 +10,7 @@
 //! * `still`: versions of examples to compare with.
 //! * `end`, `offscreen`: a clean end, and an app without a window; shared with the demo.
 //!
-//! Each example is included as it is, and knows nothing of the gallery.
+//! Each example is included unchanged, and knows nothing of the gallery.
 #![allow(
     dead_code,
     clippy::print_stdout,

@@ -13,4 +13,4 @@ mod views;
 pub use component::{InstanceOcclusion, NoOcclusionCulling};
 pub(super) use lists::DrawnLists;
 pub(super) use passes::build_render;
-pub(super) use views::{HidingCameras, HidingView, Way};
+pub(super) use views::{HidingView, HidingViews, Way};

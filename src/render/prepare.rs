@@ -14,7 +14,7 @@ use super::{
     groups::{Joined, Joining},
     lods::{Fading, SetRange, Share, SlotFade},
     materials::{DrawnFaces, MaterialAliases},
-    occlusion::{DrawnLists, HidingCameras, HidingView},
+    occlusion::{DrawnLists, HidingView, HidingViews},
     offset::stretch_of,
     set_draws::{Drawn, SetDraws, counts_draws},
     set_meshes::Meshes,
@@ -52,17 +52,17 @@ pub(super) struct Scene<'w, 's> {
     uniform_data: StaticSystemParam<'w, 's, <MeshPipeline as GetBatchData>::Param>,
 }
 
-/// What decides which sets cameras hide.
+/// What decides which sets are hidden, and in which views.
 #[derive(SystemParam)]
 struct Hiding<'w, 's> {
-    cameras: HidingCameras<'w, 's>,
+    views: HidingViews<'w, 's>,
     faces: Res<'w, DrawnFaces>,
     materials: Res<'w, RenderMaterialInstances>,
     prepared: Res<'w, ErasedRenderAssets<PreparedMaterial>>,
 }
 
 impl Hiding<'_, '_> {
-    /// Whether cameras may hide the instances of an entity, as far as its material says.
+    /// Whether the instances of an entity may be hidden, as far as its material says.
     fn may_hide(&self, entity: MainEntity) -> bool {
         let material = self.materials.instances.get(&entity);
         let material = material.and_then(|material| self.prepared.get(material.asset_id));
@@ -135,16 +135,16 @@ pub(super) fn prepare_culling(
         culler.prepare(gpu.wgpu(), &draws.frame);
         return;
     }
-    let cameras = scene.hiding.cameras.collect();
-    let hides = !cameras.is_empty();
+    let hiding = scene.hiding.views.collect();
+    let hides = !hiding.is_empty();
     add_requests(draws, &mut slots, (culler, sets, shared), scene, hides);
-    add_occlusion(draws, &cameras);
+    add_occlusion(draws, &hiding);
     draws.counted = counts_draws(gpu.device.features(), adapter.backend);
 
     culler.prepare_hiding(gpu.wgpu(), &draws.frame, &draws.occlusion);
-    for (camera, view) in cameras.iter().zip(&draws.occlusion) {
+    for (hiding, view) in hiding.iter().zip(&draws.occlusion) {
         if culler.hides(view.view) {
-            lists.add(camera.key, view.view, camera.way);
+            lists.add(hiding.key, view.view, hiding.way);
         }
     }
     let number = culler.frame_number();
@@ -156,7 +156,7 @@ pub(super) fn prepare_culling(
     expanded.prepare(culler, &slots, &gpu, || layouts.mesh());
 }
 
-/// Fills the frame with its views and the requests of its sets. `hides` if some camera may hide
+/// Fills the frame with its views and the requests of its sets. `hides` if some view may hide
 /// instances.
 fn add_requests(
     draws: &mut SetDraws,
@@ -210,11 +210,11 @@ fn add_requests(
     draws.number_entities();
 }
 
-/// Adds the cameras that hide, in the order of `cameras`. One that the frame does not have, or that
+/// Adds the views that hide, in the order of `hiding`. One that the frame does not have, or that
 /// sees no set that may be hidden, hides no request.
-fn add_occlusion(draws: &mut SetDraws, cameras: &[HidingView]) {
-    for camera in cameras {
-        let view = index_of_view(&draws.views, &camera.key).unwrap_or(u32::MAX);
+fn add_occlusion(draws: &mut SetDraws, hiding: &[HidingView]) {
+    for hiding in hiding {
+        let view = index_of_view(&draws.views, &hiding.key).unwrap_or(u32::MAX);
         // All entities of a request may be hidden, or none.
         let first = draws.drawn.iter().filter(|drawn| drawn.of.shape == 0);
         let hidden = first.filter_map(|drawn| {
@@ -223,7 +223,7 @@ fn add_occlusion(draws: &mut SetDraws, cameras: &[HidingView]) {
             (drawn.may_be_hidden && sees.is_ok()).then_some(request as u32)
         });
         let hidden = hidden.collect();
-        draws.occlusion.push(camera.to_occlusion_view(view, hidden));
+        draws.occlusion.push(hiding.to_occlusion_view(view, hidden));
     }
 }
 
@@ -241,7 +241,7 @@ struct Requests<'a, 'w: 'a, 's: 'a> {
     draws: &'a mut SetDraws,
     slots: &'a mut DrawSlots,
     hiding: &'a Hiding<'w, 's>,
-    /// Whether some camera hides instances.
+    /// Whether some view hides instances.
     hides: bool,
     /// The greatest error with which cameras draw levels of detail, in pixels.
     lod_pixels: f32,

@@ -5,11 +5,15 @@
 #[path = "../scene/mod.rs"]
 mod scene;
 mod sequences;
+mod shadows;
 
 use bevy::{
     core_pipeline::prepass::DepthPrepass, prelude::*, render::occlusion_culling::OcclusionCulling,
 };
-use bevy_gpu_culling::{prelude::*, render::OcclusionReport};
+use bevy_gpu_culling::{
+    prelude::*,
+    render::{OcclusionReport, ViewKind, ViewReport},
+};
 use image::RgbaImage;
 use scene::Stage;
 
@@ -22,6 +26,8 @@ enum Way {
     Forward,
     /// In Bevy's prepasses.
     Prepass,
+    /// Not the camera, but all lights, in their shadow maps.
+    Shadows,
 }
 
 impl Way {
@@ -32,7 +38,7 @@ impl Way {
             camera.insert(DepthPrepass);
         }
         match self {
-            Self::Off => {}
+            Self::Off | Self::Shadows => {}
             Self::Forward => {
                 // Large instances would not be hidden.
                 camera.insert(InstanceOcclusion { near_pixels: 1e9 });
@@ -68,11 +74,22 @@ fn assert_equal(name: &str, hiding: &RgbaImage, plain: &RgbaImage) {
 
 /// The counters of the camera of a stage.
 fn camera_report(stage: &mut Stage) -> (u64, Option<OcclusionReport>) {
+    sum_of(stage, |view| view.kind == ViewKind::Camera)
+}
+
+/// The sums of the counters of some views of a stage.
+fn sum_of(
+    stage: &mut Stage,
+    is_wanted: impl Fn(&ViewReport) -> bool,
+) -> (u64, Option<OcclusionReport>) {
     let report = stage.report();
-    let camera = report
-        .views
-        .iter()
-        .find(|view| view.name == "camera")
-        .unwrap();
-    (camera.visible, camera.occlusion)
+    let views = || report.views.iter().filter(|view| is_wanted(view));
+    assert!(views().count() > 0, "{:?}", report.views);
+    let visible = views().map(|view| view.visible).sum();
+    let lists = views().filter_map(|view| view.occlusion);
+    let lists = lists.reduce(|sum, lists| OcclusionReport {
+        early: sum.early + lists.early,
+        late: sum.late + lists.late,
+    });
+    (visible, lists)
 }

@@ -6,6 +6,7 @@ use crate::{
         How, SIZE, Stage, field, field_of,
         normals::{Normals, add_normals},
     },
+    shadows,
 };
 use bevy::{
     camera::{ScalingMode, Viewport},
@@ -18,25 +19,25 @@ use image::RgbaImage;
 use std::sync::OnceLock;
 
 /// What a sequence changes.
-struct Actors {
-    camera: Entity,
-    wall: Entity,
-    boxes: Entity,
-    slabs: Entity,
+pub struct Actors {
+    pub camera: Entity,
+    pub wall: Entity,
+    pub boxes: Entity,
+    pub slabs: Entity,
 }
 
 /// A material without lights.
-fn colored(stage: &mut Stage, [red, green, blue]: [f32; 3]) -> MeshMaterial3d<Normals> {
+pub fn colored(stage: &mut Stage, [red, green, blue]: [f32; 3]) -> MeshMaterial3d<Normals> {
     let color = LinearRgba::rgb(red, green, blue);
     MeshMaterial3d(stage.add(Normals { color }))
 }
 
-fn stage(tier: Option<CullingTier>) -> Stage {
+pub fn stage(tier: Option<CullingTier>) -> Stage {
     Stage::with(How::Set(tier), add_normals)
 }
 
 /// A field of boxes, a set of walls in front of it, and an entity as a wall.
-fn build(stage: &mut Stage) -> Actors {
+pub fn build(stage: &mut Stage) -> Actors {
     let mesh = stage.mesh(Cuboid::new(0.3, 0.25, 0.2));
     let red = colored(stage, [0.9, 0.3, 0.2]);
     let boxes = stage.spawn_set(
@@ -62,7 +63,7 @@ fn build(stage: &mut Stage) -> Actors {
 }
 
 /// Gives everything lit materials, and lights.
-fn light(stage: &mut Stage, actors: &Actors) {
+pub fn light(stage: &mut Stage, actors: &Actors) {
     stage.lights(false);
     for (entity, color) in [
         (actors.boxes, Color::srgb(0.9, 0.3, 0.2)),
@@ -89,27 +90,29 @@ fn step(frame: usize) -> (Transform, Transform) {
 }
 
 /// A sequence of frames with and without occlusion.
-struct Sequence<'a> {
-    name: &'a str,
-    way: Way,
-    tier: CullingTier,
+pub struct Sequence<'a> {
+    pub name: &'a str,
+    pub way: Way,
+    pub tier: CullingTier,
     /// Changes the scene before the first frame.
-    dress: &'a dyn Fn(&mut Stage, &Actors),
+    pub dress: &'a dyn Fn(&mut Stage, &Actors),
     /// Changes the scene in a frame; also told whether the stage hides.
-    act: &'a dyn Fn(&mut Stage, &Actors, usize, bool),
-    /// Whether the camera must hide something in the last frame.
-    hides: bool,
+    pub act: &'a dyn Fn(&mut Stage, &Actors, usize, bool),
+    /// Counters, in the last frame, of the views that must hide something.
+    pub report: &'a dyn Fn(&mut Stage) -> (u64, Option<OcclusionReport>),
+    /// Whether they must hide something.
+    pub hides: bool,
     /// The sequence without occlusion, if others have the same.
-    plain: Option<&'static OnceLock<Shown>>,
+    pub plain: Option<&'static OnceLock<Shown>>,
 }
 
 const FRAMES: usize = 13;
 
 /// What a sequence shows.
-struct Shown {
+pub struct Shown {
     /// The picture of each frame.
     pictures: Vec<RgbaImage>,
-    /// Number of instances that the camera sees in the last frame.
+    /// Number of visible instances in the last frame.
     visible: u64,
     occlusion: Option<OcclusionReport>,
 }
@@ -125,6 +128,7 @@ impl Default for Sequence<'_> {
             tier: CullingTier::Subgroup,
             dress: &|_, _| (),
             act: &|_, _, _, _| (),
+            report: &camera_report,
             hides: true,
             plain: None,
         }
@@ -138,6 +142,9 @@ impl Sequence<'_> {
         let actors = build(&mut stage);
         way.equip(&mut stage.entity(actors.camera), self.way == Way::Prepass);
         (self.dress)(&mut stage, &actors);
+        if way == Way::Shadows {
+            shadows::equip_lights(&mut stage);
+        }
         let pictures = (0..FRAMES).map(|frame| {
             let (camera, wall) = step(frame);
             *stage.entity(actors.camera).get_mut::<Transform>().unwrap() = camera;
@@ -150,7 +157,7 @@ impl Sequence<'_> {
             stage.picture_now()
         });
         let pictures = pictures.collect();
-        let (visible, occlusion) = camera_report(&mut stage);
+        let (visible, occlusion) = (self.report)(&mut stage);
         Shown {
             pictures,
             visible,
@@ -159,7 +166,7 @@ impl Sequence<'_> {
     }
 
     /// Compares the pictures of all frames, then what is drawn in the last.
-    fn assert_equal(&self) {
+    pub fn assert_equal(&self) {
         let Self { name, tier, .. } = *self;
         let hiding = self.run(self.way);
         let own;
@@ -176,7 +183,7 @@ impl Sequence<'_> {
         let (visible, kept) = (hiding.visible, plain.visible);
         if self.hides {
             let occlusion = hiding.occlusion.unwrap();
-            assert_eq!(occlusion.late, 0, "{name}: the camera stands still");
+            assert_eq!(occlusion.late, 0, "{name}: nothing moves");
             assert!(visible * 10 < kept * 8, "{name}: {visible} of {kept}");
             assert!(
                 occlusion.early >= visible,

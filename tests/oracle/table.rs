@@ -207,8 +207,8 @@ const REFUSED: &[(&str, &str)] = &[
         "left out, with one warning (`a_wireframe_that_cannot_be_drawn_is_left_out`)",
     ),
     (
-        "occlusion culling of shadow views",
-        "not yet: `OcclusionCulling` on a light does nothing for a set",
+        "Bevy's `OcclusionCulling` on a light",
+        "it hides no instances; `InstanceOcclusion` on the light does, of all kinds of lights (`tests/occlusion`)",
     ),
     (
         "`get_tag` without `InstanceMeshUniforms`",

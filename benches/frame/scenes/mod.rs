@@ -13,7 +13,10 @@ use crate::cli::{DrawOrder, Lods};
 use bevy::{mesh::Mesh3d, prelude::*, render::renderer::RenderAdapterInfo};
 use bevy_gpu_culling::{
     instance::InstanceSet,
-    prelude::{GpuInstances, InstanceLods, MeshletMesh, MeshletMesh3d, NoInstanceSorting},
+    prelude::{
+        GpuInstances, InstanceLods, InstanceOcclusion, MeshletMesh, MeshletMesh3d,
+        NoInstanceSorting,
+    },
 };
 use wgpu::DeviceType;
 
@@ -168,4 +171,18 @@ fn sun(world: &mut World) {
         DirectionalLight::default(),
         Transform::default().looking_to(direction, Vec3::Y),
     ));
+}
+
+/// Lets the scene's light cast shadows. If `hides`, instances that are hidden from it are left out.
+pub fn cast_shadows(world: &mut World, hides: bool) {
+    let mut lights = world.query::<(Entity, &mut DirectionalLight)>();
+    let lights = lights.iter_mut(world).map(|(entity, mut light)| {
+        light.shadow_maps_enabled = true;
+        entity
+    });
+    for light in lights.collect::<Vec<_>>() {
+        if hides {
+            world.entity_mut(light).insert(InstanceOcclusion::default());
+        }
+    }
 }

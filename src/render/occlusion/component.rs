@@ -2,7 +2,8 @@
 
 use bevy::{prelude::*, render::extract_component::ExtractComponent};
 
-/// On a camera: instances that are hidden behind what the camera has drawn are not drawn.
+/// On a camera or a light: instances that are hidden behind what the camera, or the light's shadow
+/// map, has drawn are not drawn.
 ///
 /// The camera's main pass draws what it saw in the frame before. The depth that this leaves is
 /// tested against all other instances, and what is visible of them is drawn right after. The
@@ -10,6 +11,9 @@ use bevy::{prelude::*, render::extract_component::ExtractComponent};
 /// a prepass needs Bevy's
 /// [`OcclusionCulling`](bevy::render::occlusion_culling::OcclusionCulling) instead, which also works
 /// without this component: then sets and entities hide each other.
+///
+/// On a `DirectionalLight`, `PointLight` or `SpotLight` it works in each of the light's shadow
+/// maps, and the shadows stay the same. Bevy's `OcclusionCulling` on a light hides no instances.
 ///
 /// Opaque and masked sets are hidden, unless their material does not test depth, or has a depth
 /// bias. These sets are never hidden: blended and transmissive ones, those with
@@ -22,9 +26,10 @@ use bevy::{prelude::*, render::extract_component::ExtractComponent};
 #[derive(Component, ExtractComponent, Reflect, Clone, Copy, Debug, PartialEq)]
 #[reflect(Component, Default, Clone, PartialEq)]
 pub struct InstanceOcclusion {
-    /// Groups of 32 instances, one of which is at least this wide in pixels, are drawn first even
-    /// if the camera did not see them in the frame before. After a cut, a sixteenth of the width is
-    /// enough: what is large hides the rest. It changes the speed alone. The default is 256.
+    /// Groups of 32 instances, one of which is at least this wide in pixels (of a light, pixels of
+    /// its shadow map), are drawn first even if the camera did not see them in the frame before.
+    /// After a cut, a sixteenth of the width is enough: what is large hides the rest. It changes
+    /// the speed alone. The default is 256.
     pub near_pixels: f32,
 }
 

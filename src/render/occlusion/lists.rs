@@ -1,15 +1,15 @@
-//! Which list of survivors the draws of a camera take at present.
+//! Which list of survivors the draws of a view take at present.
 
 use super::views::Way;
 use crate::cull::DrawList;
 use bevy::{platform::collections::HashMap, prelude::*, render::view::RetainedViewEntity};
 
-/// The cameras of the frame that hide, and their present lists. Other views draw what the frustum
+/// The views of the frame that hide, and their present lists. Other views draw what the frustum
 /// keeps.
 #[derive(Resource, Default)]
 pub(in crate::render) struct DrawnLists(HashMap<RetainedViewEntity, ViewLists>);
 
-/// The lists of a camera.
+/// The lists of a view.
 struct ViewLists {
     /// Index of the view in the frame.
     view: u32,
@@ -23,7 +23,7 @@ impl DrawnLists {
         self.0.clear();
     }
 
-    /// Adds a camera that hides.
+    /// Adds a view that hides.
     pub fn add(&mut self, key: RetainedViewEntity, view: u32, way: Way) {
         let list = DrawList::Early;
         self.0.insert(key, ViewLists { view, way, list });
@@ -35,13 +35,13 @@ impl DrawnLists {
         lists.map_or(DrawList::Kept, |lists| lists.list)
     }
 
-    /// The index of a camera that hides in this way.
+    /// The index of a view that hides in this way.
     pub fn view(&self, key: &RetainedViewEntity, way: Way) -> Option<u32> {
         let lists = self.0.get(key)?;
         (lists.way == way).then_some(lists.view)
     }
 
-    /// Changes the list of a camera that hides in this way.
+    /// Changes the list of a view that hides in this way.
     pub fn set(&mut self, key: &RetainedViewEntity, way: Way, list: DrawList) {
         if let Some(lists) = self.0.get_mut(key)
             && lists.way == way

@@ -1,4 +1,4 @@
-//! The late lists between a camera's passes, and the draws of what is late.
+//! The late lists between a view's passes, and the draws of what is late.
 
 use super::{component::InstanceOcclusion, lists::DrawnLists, views::Way};
 use crate::{
@@ -20,8 +20,12 @@ use bevy::{
         mip_generation::experimental::depth::early_downsample_depth,
         prepass::node::late_prepass,
     },
+    ecs::system::SystemParam,
     log::error,
-    pbr::main_transmissive_pass_3d,
+    pbr::{
+        EARLY_SHADOW_PASS, LATE_SHADOW_PASS, Shadow, ShadowView, ViewLightEntities,
+        main_transmissive_pass_3d, per_view_shadow_pass, shared_shadow_pass,
+    },
     prelude::*,
     render::{
         Render, RenderSystems,
@@ -33,7 +37,7 @@ use bevy::{
         },
         render_resource::{RenderPassDescriptor, StoreOp, TextureUsages},
         renderer::{RenderContext, RenderDevice, RenderQueue, ViewQuery},
-        view::{ExtractedView, ViewDepthTexture, ViewTarget},
+        view::{ExtractedView, RetainedViewEntity, ViewDepthTexture, ViewTarget},
     },
 };
 
@@ -65,6 +69,13 @@ pub(in crate::render) fn build_render(render_app: &mut SubApp) {
                     .before(main_transmissive_pass_3d)
                     .before(main_transparent_pass_3d)
                     .in_set(Core3dSystems::MainPass),
+                // Bevy's own late passes draw what is late once more, which changes nothing.
+                (record_late_shadows, draw_late_shadows)
+                    .chain()
+                    .after(per_view_shadow_pass::<EARLY_SHADOW_PASS>)
+                    .after(shared_shadow_pass::<EARLY_SHADOW_PASS>)
+                    .before(per_view_shadow_pass::<LATE_SHADOW_PASS>)
+                    .before(shared_shadow_pass::<LATE_SHADOW_PASS>),
             ),
         );
 }
@@ -96,35 +107,72 @@ impl HidingWay for Prepass {
     const WAY: Way = Way::Prepass;
 }
 
-/// Records the late lists of a camera that hides in this way, and lets its draws take what is late.
+/// Records late lists.
+#[derive(SystemParam)]
+struct LateLists<'w> {
+    gpu: ResMut<'w, GpuCuller>,
+    meshlets: ResMut<'w, GpuMeshlets>,
+    lists: ResMut<'w, DrawnLists>,
+    device: Res<'w, RenderDevice>,
+    queue: Res<'w, RenderQueue>,
+    clock: Res<'w, CpuClock>,
+}
+
+impl LateLists<'_> {
+    /// Records the late lists of a view that hides in this way, and lets its draws take what is
+    /// late.
+    fn record(&mut self, key: &RetainedViewEntity, way: Way, context: &mut RenderContext) {
+        let _timer = self.clock.start(CpuStage::Record);
+        let gpu = &mut *self.gpu;
+        let (Some(index), Some(culler)) = (self.lists.view(key, way), &mut gpu.culler) else {
+            return;
+        };
+        let recorder = context.diagnostic_recorder();
+        let mut passes = TimedPasses {
+            recorder: recorder.as_deref(),
+        };
+        let on = Gpu::new(self.device.wgpu_device(), &self.queue);
+        let encoder = context.command_encoder();
+        let recorded = culler.record_late(on, encoder, index, &mut passes);
+        gpu.recorded.passes += recorded.passes;
+        gpu.recorded.dispatches += recorded.dispatches;
+        if let Some(meshlets) = &mut self.meshlets.culler {
+            meshlets.record_late(culler, on.device, encoder, index, &mut passes);
+        }
+        self.lists.set(key, way, DrawList::Late);
+    }
+}
+
+/// Records the late lists of a camera that hides in this way.
 fn record_late<W: HidingWay>(
     view: ViewQuery<&ExtractedView>,
-    mut gpu: ResMut<GpuCuller>,
-    mut meshlets: ResMut<GpuMeshlets>,
-    mut lists: ResMut<DrawnLists>,
-    (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
+    mut late: LateLists,
     mut context: RenderContext,
-    clock: Res<CpuClock>,
 ) {
-    let _timer = clock.start(CpuStage::Record);
     let key = view.into_inner().retained_view_entity;
-    let gpu = &mut *gpu;
-    let (Some(index), Some(culler)) = (lists.view(&key, W::WAY), &mut gpu.culler) else {
-        return;
-    };
-    let recorder = context.diagnostic_recorder();
-    let mut passes = TimedPasses {
-        recorder: recorder.as_deref(),
-    };
-    let on = Gpu::new(device.wgpu_device(), &queue);
-    let encoder = context.command_encoder();
-    let recorded = culler.record_late(on, encoder, index, &mut passes);
-    gpu.recorded.passes += recorded.passes;
-    gpu.recorded.dispatches += recorded.dispatches;
-    if let Some(meshlets) = &mut meshlets.culler {
-        meshlets.record_late(culler, on.device, encoder, index, &mut passes);
+    late.record(&key, W::WAY, &mut context);
+}
+
+/// Records the late lists of the shadow maps that are drawn with the current view.
+fn record_late_shadows(
+    view: ViewQuery<Option<&ViewLightEntities>>,
+    views: Query<&ExtractedView, With<ShadowView>>,
+    mut late: LateLists,
+    mut context: RenderContext,
+) {
+    let entity = view.entity();
+    for map in shadow_maps(entity, view.into_inner()) {
+        if let Ok(view) = views.get(map) {
+            late.record(&view.retained_view_entity, Way::Shadow, &mut context);
+        }
     }
-    lists.set(&key, W::WAY, DrawList::Late);
+}
+
+/// The views of the shadow maps that may be drawn with a view: a camera's cascades, or itself if it
+/// is a light's.
+fn shadow_maps(view: Entity, cascades: Option<&ViewLightEntities>) -> impl Iterator<Item = Entity> {
+    let cascades = cascades.into_iter().flat_map(|cascades| &cascades.lights);
+    core::iter::once(view).chain(cascades.copied())
 }
 
 /// From then on, a camera that hides in this way draws what is visible.
@@ -182,6 +230,44 @@ fn draw_late(
         }
     }
     span.end(&mut pass);
+}
+
+/// Draws what is late of the shadow maps of the current view, each in a separate pass.
+fn draw_late_shadows(
+    world: &World,
+    view: ViewQuery<Option<&ViewLightEntities>>,
+    views: Query<(&ExtractedView, &ShadowView)>,
+    phases: Res<ViewBinnedRenderPhases<Shadow>>,
+    (draws, lists): (Res<SetDraws>, Res<DrawnLists>),
+    mut context: RenderContext,
+) {
+    let entity = view.entity();
+    for map in shadow_maps(entity, view.into_inner()) {
+        let Ok((view, shadow)) = views.get(map) else {
+            continue;
+        };
+        let key = view.retained_view_entity;
+        let (Some(_), Some(phase)) = (lists.view(&key, Way::Shadow), phases.get(&key)) else {
+            continue;
+        };
+        let diagnostics = context.diagnostic_recorder();
+        let diagnostics = diagnostics.as_deref();
+        let depth = &shadow.depth_attachment;
+        let mut pass = context.begin_tracked_render_pass(RenderPassDescriptor {
+            label: Some("gpu_culling late shadows"),
+            color_attachments: &[],
+            depth_stencil_attachment: Some(depth.get_attachment(StoreOp::Store)),
+            timestamp_writes: None,
+            occlusion_query_set: None,
+            multiview_mask: None,
+        });
+        let span = diagnostics.pass_span(&mut pass, "gpu_culling late shadows");
+        if let Err(error) = draw_sets(phase, &draws, world, map, &mut pass) {
+            let name = &shadow.pass_name;
+            error!("the late draws of the shadow map {name} failed: {error:?}");
+        }
+        span.end(&mut pass);
+    }
 }
 
 /// Draws the items of a phase that are sets and may be hidden, once more.

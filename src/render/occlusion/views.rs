@@ -1,4 +1,4 @@
-//! Which cameras hide, and by which of their passes.
+//! Which cameras and lights hide, and by which of their passes.
 
 use super::component::InstanceOcclusion;
 use crate::{
@@ -13,7 +13,9 @@ use bevy::{
     },
     ecs::{query::QueryData, schedule::ScheduleLabel, system::SystemParam},
     log::warn_once,
-    pbr::ExtractedAtmosphere,
+    math::Vec4Swizzles,
+    pbr::{ExtractedAtmosphere, LightEntity, ShadowView},
+    platform::hash::FixedHasher,
     prelude::*,
     render::{
         camera::{ExtractedCamera, TemporalJitter},
@@ -21,14 +23,17 @@ use bevy::{
         view::{ExtractedView, NoIndirectDrawing, RetainedViewEntity, ViewDepthTexture},
     },
 };
+use core::hash::BuildHasher;
 
-/// By which passes a camera hides.
+/// By which passes a view hides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::render) enum Way {
     /// Early in the main pass, then what is late in a separate pass.
     Forward,
     /// Early and late in Bevy's prepasses, then what is visible in the main pass.
     Prepass,
+    /// A light: early in Bevy's pass of its shadow map, then what is late in a separate pass.
+    Shadow,
 }
 
 /// What decides whether a camera hides.
@@ -53,13 +58,22 @@ pub(in crate::render) struct CameraData {
 /// Cameras that are told to hide.
 type AreTold = Or<(With<InstanceOcclusion>, With<OcclusionCulling>)>;
 
-/// The cameras that may hide.
+/// The views that may hide.
 #[derive(SystemParam)]
-pub(in crate::render) struct HidingCameras<'w, 's> {
+pub(in crate::render) struct HidingViews<'w, 's> {
     cameras: Query<'w, 's, CameraData, AreTold>,
+    shadows: Query<'w, 's, ShadowData>,
+    lights: Query<'w, 's, &'static InstanceOcclusion>,
 }
 
-/// A camera that hides.
+/// A shadow map: a cascade, a face of a point light's cube, or a spot light's.
+type ShadowData = (
+    &'static ExtractedView,
+    &'static ShadowView,
+    &'static LightEntity,
+);
+
+/// A view that hides.
 pub(in crate::render) struct HidingView {
     pub key: RetainedViewEntity,
     pub way: Way,
@@ -70,16 +84,24 @@ pub(in crate::render) struct HidingView {
     depth: DepthBuffer,
 }
 
-impl HidingCameras<'_, '_> {
-    /// The cameras that hide in this frame.
+impl HidingViews<'_, '_> {
+    /// The views that hide in this frame.
     pub fn collect(&self) -> Vec<HidingView> {
-        let all = self.cameras.iter();
-        all.filter_map(|camera| HidingView::new(&camera)).collect()
+        let cameras = self.cameras.iter();
+        let cameras = cameras.filter_map(|camera| HidingView::of_camera(&camera));
+        let shadows = self.shadows.iter().filter_map(|(view, shadow, light)| {
+            let (LightEntity::Directional { light_entity, .. }
+            | LightEntity::Point { light_entity, .. }
+            | LightEntity::Spot { light_entity }) = *light;
+            let own = self.lights.get(light_entity).ok()?;
+            Some(HidingView::of_light(view, shadow, own))
+        });
+        cameras.chain(shadows).collect()
     }
 }
 
 impl HidingView {
-    fn new(data: &CameraDataItem<'_, '_>) -> Option<Self> {
+    fn of_camera(data: &CameraDataItem<'_, '_>) -> Option<Self> {
         let way = way_of(data)?;
         let viewport = data.camera.viewport.as_ref();
         let viewport = Viewport::from_viewport_and_override(viewport, data.resolution);
@@ -103,12 +125,30 @@ impl HidingView {
         })
     }
 
-    /// The camera as the engine knows it. `view` is its index in the frame, `requests` are those
+    /// A shadow map. Culling is frozen in cameras alone.
+    fn of_light(view: &ExtractedView, shadow: &ShadowView, own: &InstanceOcclusion) -> Self {
+        Self {
+            key: view.retained_view_entity,
+            way: Way::Shadow,
+            clip_from_world: clip_from_world(view),
+            is_jittered: false,
+            is_frozen: false,
+            near_pixels: own.near_pixels,
+            depth: DepthBuffer {
+                texture: (*shadow.depth_attachment.view).clone(),
+                samples: 1,
+                origin: view.viewport.xy(),
+                size: view.viewport.zw(),
+            },
+        }
+    }
+
+    /// The view as the engine knows it. `view` is its index in the frame, `requests` are those
     /// whose instances may be hidden.
     pub fn to_occlusion_view(&self, view: u32, requests: Vec<u32>) -> OcclusionView {
         OcclusionView {
             view,
-            key: self.key.main_entity.to_bits() ^ (u64::from(self.key.subview_index) << 48),
+            key: FixedHasher.hash_one(self.key),
             clip_from_world: self.clip_from_world,
             is_jittered: self.is_jittered,
             near_pixels: self.near_pixels,
