@@ -153,6 +153,11 @@ impl Sequence<'_> {
             if frame == 0 {
                 // The first frames draw nothing until pipelines and meshes are there.
                 stage.update(3);
+                if self.way == Way::Shadows {
+                    // With or without occlusion, a spot light lights nothing in the first four or
+                    // five frames of an app.
+                    stage.update(3);
+                }
             }
             stage.picture_now()
         });
