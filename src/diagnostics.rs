@@ -82,7 +82,7 @@ pub const CLASSIFY_GPU: DiagnosticPath =
 /// GPU time of `vote`, in milliseconds.
 pub const VOTE_GPU: DiagnosticPath =
     DiagnosticPath::const_new("render/gpu_culling/vote/elapsed_gpu");
-/// GPU time of `recall`, in milliseconds. It is measured in frames in which a camera hides
+/// GPU time of `recall`, in milliseconds. It is measured in frames in which a view hides
 /// instances.
 pub const RECALL_GPU: DiagnosticPath =
     DiagnosticPath::const_new("render/gpu_culling/recall/elapsed_gpu");
@@ -99,8 +99,8 @@ pub const ARGS_GPU: DiagnosticPath =
 /// transmissive set is sorted.
 pub const FAR_FIRST_GPU: DiagnosticPath =
     DiagnosticPath::const_new("render/gpu_culling/far_first/elapsed_gpu");
-/// GPU time of `occlude` in one camera, with the depth pyramid and the late lists, in milliseconds.
-/// It is measured in frames in which a camera hides instances.
+/// GPU time of `occlude` in one view, with the depth pyramid and the late lists, in milliseconds.
+/// It is measured in frames in which a view hides instances.
 pub const OCCLUDE_GPU: DiagnosticPath =
     DiagnosticPath::const_new("render/gpu_culling/occlude/elapsed_gpu");
 /// Number of meshlets of visible instances that cameras test.

@@ -89,9 +89,9 @@ struct Args {
     /// (InstanceOcclusion::near_pixels) [default: the component's]
     #[arg(long, value_name = "PIXELS")]
     near_pixels: Option<f32>,
-    /// Whether the sun casts shadows, in scenes other than demo, and what they show [default: off]
-    #[arg(long, value_name = "HOW")]
-    shadows: Option<Shadows>,
+    /// Whether the sun casts shadows, in scenes other than demo, and what they show
+    #[arg(long, value_name = "HOW", default_value_t, value_enum)]
+    shadows: Shadows,
     /// What the instances are; bevy takes at most 4M [default: both]
     #[arg(long, value_delimiter = ',')]
     peer: Vec<Peer>,
@@ -143,7 +143,7 @@ impl Args {
             frames: self.frames.unwrap_or(frames),
             out: self.out.clone(),
             near_pixels: self.near_pixels,
-            shadows: self.shadows.unwrap_or_default(),
+            shadows: self.shadows,
         }
     }
 

@@ -48,6 +48,7 @@ pub struct Settings {
     pub out: Option<PathBuf>,
     /// [`InstanceOcclusion::near_pixels`]; `None` for its default.
     pub near_pixels: Option<f32>,
+    /// Whether the sun casts shadows.
     pub shadows: Shadows,
 }
 

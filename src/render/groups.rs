@@ -56,7 +56,7 @@ struct Group {
 /// What decides, besides its request, which others an entity joins.
 #[derive(Clone, Copy)]
 pub(super) struct Joining {
-    /// Whether cameras may hide its instances.
+    /// Whether views may hide its instances.
     pub may_be_hidden: bool,
     /// Whether instances are left out by the size of their spheres.
     pub has_least_size: bool,

@@ -1,9 +1,9 @@
-//! Occlusion: what a camera's depth hides is not drawn.
+//! Occlusion: what the depth of a view hides is not drawn.
 //!
-//! 1. `component`: what users attach to cameras and sets.
-//! 2. `views`: which cameras of the frame hide, and by which of their passes.
-//! 3. `lists`: which list of survivors the draws of a camera take at present.
-//! 4. `passes`: the late lists between a camera's passes, and the draws of what is late.
+//! 1. `component`: what users attach to cameras, lights and sets.
+//! 2. `views`: which cameras and lights of the frame hide, and by which of their passes.
+//! 3. `lists`: which list of survivors the draws of a view take at present.
+//! 4. `passes`: the late lists between the passes of a view, and the draws of what is late.
 
 mod component;
 mod lists;

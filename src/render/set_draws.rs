@@ -30,7 +30,7 @@ pub(super) struct SetDraws {
     /// The frame as the engine sees it. Its views are `views`; behind them, if a set keeps every
     /// instance, as many views that keep everything.
     pub frame: CullFrame,
-    /// The cameras that hide instances.
+    /// The views that hide instances.
     pub occlusion: Vec<OcclusionView>,
     /// The views of the frame, by [`view_order`].
     pub views: Vec<FrameView>,
@@ -89,7 +89,7 @@ pub(super) struct Drawn {
     pub lods: Option<RequestLods>,
     /// How its instances fade; `None` if they do not.
     pub fading: Option<Fading>,
-    /// Whether cameras may hide its instances.
+    /// Whether views may hide its instances.
     pub may_be_hidden: bool,
 }
 
@@ -360,7 +360,7 @@ impl SetDraws {
         }
     }
 
-    /// Whether cameras may hide the entity's instances.
+    /// Whether views may hide the entity's instances.
     pub fn may_be_hidden(&self, entity: MainEntity) -> bool {
         let drawn = self.drawn_by(entity);
         drawn.is_some_and(|drawn| drawn.may_be_hidden)

@@ -27,17 +27,17 @@ pub struct Actors {
 }
 
 /// A material without lights.
-pub fn colored(stage: &mut Stage, [red, green, blue]: [f32; 3]) -> MeshMaterial3d<Normals> {
+fn colored(stage: &mut Stage, [red, green, blue]: [f32; 3]) -> MeshMaterial3d<Normals> {
     let color = LinearRgba::rgb(red, green, blue);
     MeshMaterial3d(stage.add(Normals { color }))
 }
 
-pub fn stage(tier: Option<CullingTier>) -> Stage {
+fn stage(tier: Option<CullingTier>) -> Stage {
     Stage::with(How::Set(tier), add_normals)
 }
 
 /// A field of boxes, a set of walls in front of it, and an entity as a wall.
-pub fn build(stage: &mut Stage) -> Actors {
+fn build(stage: &mut Stage) -> Actors {
     let mesh = stage.mesh(Cuboid::new(0.3, 0.25, 0.2));
     let red = colored(stage, [0.9, 0.3, 0.2]);
     let boxes = stage.spawn_set(

@@ -16,12 +16,15 @@ use bevy_gpu_culling::{prelude::*, render::ViewKind};
 /// All lights.
 type Lights = Or<(With<DirectionalLight>, With<PointLight>, With<SpotLight>)>;
 
-/// Lets all lights hide instances, large ones, too.
-pub fn equip_lights(stage: &mut Stage) {
+fn lights_of(stage: &mut Stage) -> Vec<Entity> {
     let world = stage.app.world_mut();
     let mut lights = world.query_filtered::<Entity, Lights>();
-    let lights: Vec<_> = lights.iter(world).collect();
-    for light in lights {
+    lights.iter(world).collect()
+}
+
+/// Lets all lights hide instances, large ones, too.
+pub fn equip_lights(stage: &mut Stage) {
+    for light in lights_of(stage) {
         let mut light = stage.entity(light);
         light.insert(InstanceOcclusion { near_pixels: 1e9 });
     }
@@ -37,10 +40,7 @@ fn add_ground(stage: &mut Stage, actors: &Actors) {
         let mut boxes = sets.get_mut(&boxes.unwrap().0).unwrap();
         *boxes = boxes.clone().sorted();
     }
-    let world = stage.app.world_mut();
-    let mut lights = world.query_filtered::<Entity, Lights>();
-    let lights: Vec<_> = lights.iter(world).collect();
-    for light in lights {
+    for light in lights_of(stage) {
         stage.entity(light).despawn();
     }
     stage
@@ -164,7 +164,8 @@ fn a_spot_light_draws_the_same_picture() {
     assert_equal("spot", CullingTier::Subgroup, of, &spot);
 }
 
-/// Each camera has cascades; all share the spot light. The cameras hide, too.
+/// Each camera has cascades; all share the spot light, which is off in some frames. The cameras
+/// hide, too.
 #[test]
 fn several_cameras_and_lights_draw_the_same_picture() {
     let half = |left: bool| Viewport {
@@ -192,6 +193,12 @@ fn several_cameras_and_lights_draw_the_same_picture() {
         },
         act: &|stage, actors, frame, hides| {
             act(stage, actors, frame, roof());
+            let world = stage.app.world_mut();
+            let mut spots = world.query_filtered::<&mut Visibility, With<SpotLight>>();
+            *spots.single_mut(world).unwrap() = match frame {
+                5..8 => Visibility::Hidden,
+                _ => Visibility::Inherited,
+            };
             if hides && frame == 3 {
                 let own = InstanceOcclusion { near_pixels: 1e9 };
                 stage.entity(actors.camera).insert(own);

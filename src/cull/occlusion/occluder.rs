@@ -256,14 +256,16 @@ impl Occluder {
             late.plan.update(sources, views, seen, number.now);
             late.seen_through = view.clip_from_world;
             late.runner.learn(gpu.device);
-            let depth = &view.depth;
-            let builder = &kernels.pyramid;
-            let pyramid = &mut late.pyramid;
-            let (texture, first, size) = (&depth.texture, depth.origin, depth.size);
-            self.refusals
-                .note(pyramid.prepare(gpu, builder, texture, first, size));
-            if late.depths != *pyramid.buffer() {
-                late.depths = pyramid.buffer().clone();
+            if !late.plan.planned.keys.is_empty() {
+                let depth = &view.depth;
+                let builder = &kernels.pyramid;
+                let pyramid = &mut late.pyramid;
+                let (texture, first, size) = (&depth.texture, depth.origin, depth.size);
+                self.refusals
+                    .note(pyramid.prepare(gpu, builder, texture, first, size));
+            }
+            if late.depths != *late.pyramid.buffer() {
+                late.depths = late.pyramid.buffer().clone();
                 late.depths_version.bump();
             }
             let inputs = Inputs {

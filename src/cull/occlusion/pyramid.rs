@@ -185,12 +185,8 @@ impl Pyramid {
     ) -> Result<(), CullError> {
         let texture = depth.texture();
         let shape = DepthPyramid::new(first, size, texture.sample_count());
-        if self.shape == shape
-            && self
-                .bound
-                .as_ref()
-                .is_some_and(|bound| bound.depth == *depth)
-        {
+        let known = self.bound.as_mut().filter(|_| self.shape == shape);
+        if known.as_ref().is_some_and(|bound| bound.depth == *depth) {
             return Ok(());
         }
         let whole = UVec2::new(texture.width(), texture.height());
@@ -202,6 +198,15 @@ impl Pyramid {
                 texture: whole.to_array(),
             });
         }
+        let program = builder.first(shape.samples)?;
+        if let Some(bound) = known {
+            // Bevy makes a new view of each cascade in each frame. Only the first pass reads it.
+            bound.groups[0] = guarded(gpu.device, "the depth pyramid", || {
+                bind(gpu.device, program, depth, &self.texels, &self.uniform)
+            })?;
+            bound.depth = depth.clone();
+            return Ok(());
+        }
         let bytes = shape.texel_count().saturating_mul(size_of::<f32>() as u64);
         let limit = binding_limit(&gpu.device.limits());
         if bytes > limit {
@@ -211,19 +216,14 @@ impl Pyramid {
                 limit,
             });
         }
-        let program = builder.first(shape.samples)?;
         self.texels.reserve(gpu.device, bytes)?;
         self.uniform.write(gpu, &[shape])?;
         self.shape = shape;
         let programs = [program].into_iter().chain(&builder.others);
         let groups = guarded(gpu.device, "the depth pyramid", || {
-            let resource = |slot| match slot {
-                Slot::Depths => BindingResource::TextureView(depth),
-                Slot::Texels => self.texels.buffer.as_entire_binding(),
-                Slot::Shape => self.uniform.gpu.buffer.as_entire_binding(),
-            };
-            let bind = |program: &Program<Slot>| program.bind(gpu.device, resource);
-            programs.map(bind).collect()
+            programs
+                .map(|program| bind(gpu.device, program, depth, &self.texels, &self.uniform))
+                .collect()
         })?;
         self.bound = Some(Bound {
             depth: depth.clone(),
@@ -276,4 +276,19 @@ impl Pyramid {
     pub fn sizes(&self) -> [(&'static str, u64); 2] {
         [&self.texels, &self.uniform.gpu].map(|one| (one.label, one.buffer.size()))
     }
+}
+
+/// What the program of a pass binds.
+fn bind(
+    device: &Device,
+    program: &Program<Slot>,
+    depth: &TextureView,
+    texels: &Growable,
+    shape: &Table,
+) -> BindGroup {
+    program.bind(device, |slot| match slot {
+        Slot::Depths => BindingResource::TextureView(depth),
+        Slot::Texels => texels.buffer.as_entire_binding(),
+        Slot::Shape => shape.gpu.buffer.as_entire_binding(),
+    })
 }

@@ -1,4 +1,4 @@
-//! What users attach to cameras and sets.
+//! What users attach to cameras, lights and sets.
 
 use bevy::{prelude::*, render::extract_component::ExtractComponent};
 
@@ -27,7 +27,7 @@ use bevy::{prelude::*, render::extract_component::ExtractComponent};
 #[reflect(Component, Default, Clone, PartialEq)]
 pub struct InstanceOcclusion {
     /// Groups of 32 instances, one of which is at least this wide in pixels (of a light, pixels of
-    /// its shadow map), are drawn first even if the camera did not see them in the frame before.
+    /// its shadow map), are drawn first even if the view did not see them in the frame before.
     /// After a cut, a sixteenth of the width is enough: what is large hides the rest. It changes
     /// the speed alone. The default is 256.
     pub near_pixels: f32,

@@ -10,16 +10,22 @@ use bevy::{
     core_pipeline::{
         Core3d,
         prepass::{DeferredPrepass, DepthPrepass, MotionVectorPrepass, NormalPrepass},
+        schedule::RootNonCameraView,
     },
-    ecs::{query::QueryData, schedule::ScheduleLabel, system::SystemParam},
+    ecs::{
+        query::{QueryData, ROQueryItem},
+        schedule::ScheduleLabel,
+        system::SystemParam,
+    },
     log::warn_once,
     math::Vec4Swizzles,
-    pbr::{ExtractedAtmosphere, LightEntity, ShadowView},
+    pbr::{ExtractedAtmosphere, LightEntity, Shadow, ShadowView, ViewLightEntities},
     platform::hash::FixedHasher,
     prelude::*,
     render::{
         camera::{ExtractedCamera, TemporalJitter},
         occlusion_culling::OcclusionCulling,
+        render_phase::ViewBinnedRenderPhases,
         view::{ExtractedView, NoIndirectDrawing, RetainedViewEntity, ViewDepthTexture},
     },
 };
@@ -64,13 +70,18 @@ pub(in crate::render) struct HidingViews<'w, 's> {
     cameras: Query<'w, 's, CameraData, AreTold>,
     shadows: Query<'w, 's, ShadowData>,
     lights: Query<'w, 's, &'static InstanceOcclusion>,
+    /// The cascades of each camera.
+    cascades: Query<'w, 's, (&'static ExtractedCamera, &'static ViewLightEntities)>,
+    shadow_phases: Res<'w, ViewBinnedRenderPhases<Shadow>>,
 }
 
 /// A shadow map: a cascade, a face of a point light's cube, or a spot light's.
 type ShadowData = (
+    Entity,
     &'static ExtractedView,
     &'static ShadowView,
     &'static LightEntity,
+    Option<&'static RootNonCameraView>,
 );
 
 /// A view that hides.
@@ -89,14 +100,35 @@ impl HidingViews<'_, '_> {
     pub fn collect(&self) -> Vec<HidingView> {
         let cameras = self.cameras.iter();
         let cameras = cameras.filter_map(|camera| HidingView::of_camera(&camera));
-        let shadows = self.shadows.iter().filter_map(|(view, shadow, light)| {
-            let (LightEntity::Directional { light_entity, .. }
-            | LightEntity::Point { light_entity, .. }
-            | LightEntity::Spot { light_entity }) = *light;
-            let own = self.lights.get(light_entity).ok()?;
-            Some(HidingView::of_light(view, shadow, own))
-        });
+        let shadows = self.shadows.iter().filter_map(|data| self.of_light(data));
         cameras.chain(shadows).collect()
+    }
+
+    /// The view of a shadow map; `None` if it does not hide.
+    fn of_light(
+        &self,
+        (entity, view, shadow, light, root): ROQueryItem<'_, '_, ShadowData>,
+    ) -> Option<HidingView> {
+        let (LightEntity::Directional { light_entity, .. }
+        | LightEntity::Point { light_entity, .. }
+        | LightEntity::Spot { light_entity }) = *light;
+        let own = self.lights.get(light_entity).ok()?;
+        // The view of a light that is not visible stays, without a phase.
+        self.shadow_phases.get(&view.retained_view_entity)?;
+        if !root.is_some_and(|root| root.0 == Core3d.intern()) && !self.is_drawn_cascade(entity) {
+            warn_once!(
+                "InstanceOcclusion hides no instances from shadow maps that another render graph than Core3d draws"
+            );
+            return None;
+        }
+        Some(HidingView::of_light(view, shadow, own))
+    }
+
+    /// Whether a camera that draws late lists draws the view as one of its cascades.
+    fn is_drawn_cascade(&self, view: Entity) -> bool {
+        self.cascades.iter().any(|(camera, cascades)| {
+            camera.schedule == Core3d.intern() && cascades.lights.contains(&view)
+        })
     }
 }
 

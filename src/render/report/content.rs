@@ -35,7 +35,7 @@ pub struct CullingReport {
     /// CPU time of the plugin's systems in the last frame.
     pub cpu: CpuTimes,
     /// Number of compute passes of the culling in the last frame, without the passes of meshlets: 0
-    /// without a set, one per stage, and one per camera that hides instances.
+    /// without a set, one per stage, and one per view that hides instances.
     pub passes: u32,
     /// Number of dispatches in those passes.
     pub dispatches: u32,
@@ -87,10 +87,10 @@ pub struct ViewReport {
     /// Number of instances tested. Entities that share a set and a transform are tested together:
     /// their instances count once.
     pub tested: u64,
-    /// Number of instances drawn in the main pass. One that fades between two levels of detail
+    /// Number of instances drawn: by a camera in its main pass, by a light in its shadow map. One that fades between two levels of detail
     /// counts twice; one that several entities draw together counts once.
     pub visible: u64,
-    /// The lists of a camera that hides instances
+    /// The lists of a view that hides instances
     /// ([`InstanceOcclusion`](crate::render::InstanceOcclusion)); `None` in other views, and until
     /// the counters have arrived.
     pub occlusion: Option<OcclusionReport>,
@@ -99,11 +99,11 @@ pub struct ViewReport {
     pub levels: Vec<LevelReport>,
 }
 
-/// Counters of a camera that hides instances.
+/// Counters of a view that hides instances.
 #[derive(Reflect, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[reflect(Clone, Debug, Default, PartialEq)]
 pub struct OcclusionReport {
-    /// Number of instances drawn first: those that the camera saw in the frame before, and those
+    /// Number of instances drawn first: those that the view saw in the frame before, and those
     /// that are large.
     pub early: u64,
     /// Number of instances that were visible but not drawn first.

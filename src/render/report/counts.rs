@@ -52,7 +52,7 @@ impl CullingReport {
                 self.instances += u64::from(row.tested);
             }
         }
-        // Counters of a camera that no longer hides are stale.
+        // Counters of a view that no longer hides are stale.
         let early = counts.rows.iter().filter(|row| row.list == DrawList::Early);
         let hiding: HashSet<u32> = early.map(|row| row.view).collect();
         let mut late_rows = late.rows(views);
@@ -144,7 +144,7 @@ impl CullingReport {
     }
 }
 
-/// The newest counters of the late lists of each camera: they arrive by themselves.
+/// The newest counters of the late lists of each view: they arrive by themselves.
 #[derive(Default)]
 pub(in crate::render) struct LateCounts(HashMap<RetainedViewEntity, Vec<RowCount>>);
 
@@ -157,7 +157,7 @@ impl LateCounts {
         }
     }
 
-    /// No camera hides instances any more.
+    /// No view hides instances any more.
     pub fn clear(&mut self) {
         self.0.clear();
     }
