@@ -18,7 +18,8 @@
 //! 5. `record`: the stages of the compaction, once, before any camera draws. `expanded`: one
 //!    `MeshUniform` per survivor of the sets that Bevy's own vertex stages draw.
 //! 6. `draw`: one indirect draw per phase item and page.
-//! 7. `occlusion`: between the passes of a view that hides, the lists of what its depth does not hide.
+//! 7. `occlusion`: between the passes of a view that hides, the lists of what its depth does not
+//!    hide.
 //! 8. `report`: the counters of an earlier frame, for `diagnostics`.
 //!
 //! `picking` casts rays at instances, on the CPU.

@@ -93,6 +93,7 @@ pub fn row(case: &Case, settings: &Settings) -> Result<Row> {
         lods: case.lods.map(name),
         expansion: stage.expansion(),
         occlusion: case.occlusion.map(name),
+        shadows: (case.scene != Scene::Demo).then(|| name(settings.shadows)),
         peer: name(case.peer),
         frame_ms: full.median_ms,
         worst_ms: full.worst_ms,

@@ -17,6 +17,9 @@ pub struct Row {
     pub expansion: Option<String>,
     /// Whether the camera hides instances; `None` for entities, and for sets by meshlets.
     pub occlusion: Option<String>,
+    /// Whether the sun casts shadows, and of what; `None` for the demo, which has its own lights.
+    #[serde(default)]
+    pub shadows: Option<String>,
     pub peer: String,
     /// Median time of a frame, the GPU's part included.
     pub frame_ms: f64,
@@ -80,7 +83,7 @@ const CULLING: &str = "gpu_culling/";
 type Column = (&'static str, bool, fn(&Row) -> String);
 
 /// The table from left to right. A new column is one more line.
-const COLUMNS: [Column; 19] = [
+const COLUMNS: [Column; 20] = [
     ("scene", false, |row| row.scene.clone()),
     ("count", true, |row| row.count.to_string()),
     ("drawn by", false, |row| row.peer.clone()),
@@ -88,6 +91,7 @@ const COLUMNS: [Column; 19] = [
     ("levels", false, |row| or_dash(row.lods.clone())),
     ("expansion", false, |row| or_dash(row.expansion.clone())),
     ("occlusion", false, |row| or_dash(row.occlusion.clone())),
+    ("shadows", false, |row| or_dash(row.shadows.clone())),
     ("frame ms", true, |row| format!("{:.2}", row.frame_ms)),
     ("worst ms", true, |row| format!("{:.2}", row.worst_ms)),
     ("cut ms", true, |row| match (row.cut_ms, row.after_cut_ms) {

@@ -174,15 +174,15 @@ pub(super) fn words_of(bytes: usize) -> Result<usize, InstanceError> {
     }
 }
 
-/// The words of a value.
+/// The words of a value, followed by zeros.
 ///
 /// # Errors
 /// [`InstanceError::DataSize`]
-pub(super) fn words<T: Pod>(value: T) -> Result<([u32; MAX_SIZE / 4], usize), InstanceError> {
+pub(super) fn words<T: Pod>(value: T) -> Result<[u32; MAX_SIZE / 4], InstanceError> {
     let count = words_of(size_of::<T>())?;
     let mut words = [0; MAX_SIZE / 4];
     bytemuck::cast_slice_mut(&mut words[..count]).copy_from_slice(bytemuck::bytes_of(&value));
-    Ok((words, count))
+    Ok(words)
 }
 
 #[cfg(test)]

@@ -149,7 +149,7 @@ impl InstanceSet {
         let is_wider = words > self.channels.data.words();
         let mut revision = None;
         for (at, value) in (start..).zip(values) {
-            let (new, _) = data::words(*value)?;
+            let new = data::words(*value)?;
             let new = &new[..words];
             if self.channels.data.get(at)[..words] == *new {
                 continue;

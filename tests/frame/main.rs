@@ -289,6 +289,7 @@ fn sample() -> Row {
         lods: Some("on".into()),
         expansion: Some("division".into()),
         occlusion: Some("on".into()),
+        shadows: Some("off".into()),
         peer: "sets".into(),
         frame_ms: 1.25,
         worst_ms: 2.5,
@@ -325,6 +326,7 @@ fn json_has_the_fields_of_the_contract() {
         "lods",
         "expansion",
         "occlusion",
+        "shadows",
         "peer",
         "frame_ms",
         "worst_ms",
@@ -356,6 +358,7 @@ fn every_line_of_the_table_has_every_column() {
         lods: None,
         expansion: None,
         occlusion: None,
+        shadows: None,
         cut_ms: None,
         after_cut_ms: None,
         peer: "bevy".into(),
@@ -374,11 +377,11 @@ fn every_line_of_the_table_has_every_column() {
     assert!(lines.iter().all(|line| bars(line) == bars(lines[0])));
     assert_eq!(
         lines[2],
-        "| dense | 1000 | sets | near-first | on | division | on | 1.25 | 2.50 | 1.75 (1.50) | 0.50 | 0.188 | 0.750 | 0.050 | 5280 | 66 | 24.8 | 12.50 % | yes |"
+        "| dense | 1000 | sets | near-first | on | division | on | off | 1.25 | 2.50 | 1.75 (1.50) | 0.50 | 0.188 | 0.750 | 0.050 | 5280 | 66 | 24.8 | 12.50 % | yes |"
     );
     assert_eq!(
         lines[3],
-        "| dense | 1000 | bevy | - | - | - | - | 1.25 | 2.50 | - | 0.50 | - | - | - | - | 66 | - | - | - |"
+        "| dense | 1000 | bevy | - | - | - | - | - | 1.25 | 2.50 | - | 0.50 | - | - | - | - | 66 | - | - | - |"
     );
 }
 

@@ -87,8 +87,9 @@ pub struct ViewReport {
     /// Number of instances tested. Entities that share a set and a transform are tested together:
     /// their instances count once.
     pub tested: u64,
-    /// Number of instances drawn: by a camera in its main pass, by a light in its shadow map. One that fades between two levels of detail
-    /// counts twice; one that several entities draw together counts once.
+    /// Number of instances drawn: by a camera in its main pass, by a light in its shadow map. One
+    /// that fades between two levels of detail counts twice; one that several entities draw
+    /// together counts once.
     pub visible: u64,
     /// The lists of a view that hides instances
     /// ([`InstanceOcclusion`](crate::render::InstanceOcclusion)); `None` in other views, and until
