@@ -74,7 +74,7 @@ pub const KERNELS: &[Kernel] = &[
     kernel("far_first_count", "cull/far_first", &["count_digits"], &[]),
     kernel("far_first_scan", "cull/far_first", &["scan_counts"], &[]),
     kernel("far_first_scatter", "cull/far_first", &["scatter"], &[]),
-    kernel("pyramid", "occlusion/pyramid", &["reduce"], &["from_depth"]),
+    kernel("pyramid", "occlusion/pyramid", &["reduce"], &["from_depth", "single_sampled"]),
     kernel("pyramid_multisampled", "occlusion/pyramid", &["reduce"], &["from_depth", "multisampled"]),
     kernel("pyramid_second", "occlusion/pyramid", &["reduce"], &["second"]),
     kernel("pyramid_third", "occlusion/pyramid", &["reduce"], &["third"]),
