@@ -72,7 +72,7 @@ fn red() -> StandardMaterial {
 /// A material without lights.
 fn colored(stage: &mut Stage) -> MeshMaterial3d<Normals> {
     let color = LinearRgba::rgb(0.9, 0.7, 0.6);
-    MeshMaterial3d(stage.add(Normals { color }))
+    MeshMaterial3d(stage.add(Normals::new(color)))
 }
 
 /// Spawns a set without a transform, whole or by meshlets.

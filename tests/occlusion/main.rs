@@ -2,6 +2,7 @@
 #![cfg(feature = "bevy")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod random;
 #[path = "../scene/mod.rs"]
 mod scene;
 mod sequences;
@@ -54,6 +55,11 @@ impl Way {
 fn assert_equal(name: &str, hiding: &RgbaImage, plain: &RgbaImage) {
     let colors: std::collections::HashSet<_> = plain.pixels().collect();
     assert!(colors.len() > 50, "{name}: the reference shows nothing");
+    compare(name, hiding, plain).unwrap();
+}
+
+/// Saves the pictures if they are not equal to the bit.
+fn compare(name: &str, hiding: &RgbaImage, plain: &RgbaImage) -> Result<(), String> {
     let differ = hiding.pixels().zip(plain.pixels()).filter(|(a, b)| a != b);
     let differ = differ.count();
     if differ > 0 {
@@ -65,11 +71,12 @@ fn assert_equal(name: &str, hiding: &RgbaImage, plain: &RgbaImage) {
         plain
             .save(folder.join(format!("{name}-plain.png")))
             .unwrap();
-        panic!(
+        return Err(format!(
             "{name}: {differ} pixels differ; both pictures are in {}",
             folder.display()
-        );
+        ));
     }
+    Ok(())
 }
 
 /// The counters of the camera of a stage.

@@ -30,7 +30,14 @@ pub fn equip_lights(stage: &mut Stage) {
     }
 }
 
-/// Adds lit materials, a ground, and small shadow maps, which lavapipe draws faster. Sorts the
+/// A software driver draws small maps faster.
+pub fn small_maps(stage: &mut Stage) {
+    let app = &mut stage.app;
+    app.insert_resource(DirectionalLightShadowMap { size: 256 })
+        .insert_resource(PointLightShadowMap { size: 128 });
+}
+
+/// Adds lit materials, a ground, and small shadow maps. Sorts the
 /// boxes: otherwise each word of 32 is all around a light, and so it is always drawn early.
 fn add_ground(stage: &mut Stage, actors: &Actors) {
     light(stage, actors);
@@ -43,10 +50,7 @@ fn add_ground(stage: &mut Stage, actors: &Actors) {
     for light in lights_of(stage) {
         stage.entity(light).despawn();
     }
-    stage
-        .app
-        .insert_resource(DirectionalLightShadowMap { size: 256 });
-    stage.app.insert_resource(PointLightShadowMap { size: 128 });
+    small_maps(stage);
     let ground = stage.mesh(Plane3d::new(Vec3::Y, Vec2::splat(20.0)));
     let gray = stage.standard(StandardMaterial::from(Color::srgb(0.6, 0.6, 0.6)));
     stage.spawn((Mesh3d(ground), gray, Transform::from_xyz(0.0, -4.5, 0.0)));
@@ -77,7 +81,7 @@ fn roof() -> Transform {
         .with_scale(Vec3::new(1.5, 2.0, 1.0))
 }
 
-fn sun(stage: &mut Stage) {
+pub fn sun(stage: &mut Stage) {
     let cascades = CascadeShadowConfigBuilder {
         num_cascades: 2,
         maximum_distance: 40.0,
@@ -95,7 +99,7 @@ fn sun(stage: &mut Stage) {
     ));
 }
 
-fn lamp(stage: &mut Stage) {
+pub fn lamp(stage: &mut Stage) {
     stage.spawn((
         PointLight {
             intensity: 3_000_000.0,

@@ -31,7 +31,6 @@ use axes::{COMBINATIONS, Combination, Matter, Pass};
 use bevy::{
     light::{DirectionalLightShadowMap, PointLightShadowMap},
     prelude::*,
-    render::{render_resource::TextureFormat, renderer::RenderAdapter},
 };
 use bevy_gpu_culling::{
     cull::Compaction,
@@ -64,17 +63,6 @@ fn register(app: &mut App, how: How) {
         .insert_resource(PointLightShadowMap { size: 512 });
 }
 
-/// Whether the adapter can draw color and depth with `samples` samples.
-fn has_samples(stage: &Stage, samples: u32) -> bool {
-    let adapter = stage.app.world().resource::<RenderAdapter>();
-    [TextureFormat::Rgba8UnormSrgb, TextureFormat::Depth32Float]
-        .iter()
-        .all(|format| {
-            let flags = adapter.get_texture_format_features(*format).flags;
-            flags.sample_count_supported(samples)
-        })
-}
-
 #[test]
 fn every_combination_looks_like_bevys_entities() {
     let start = Instant::now();
@@ -86,7 +74,7 @@ fn every_combination_looks_like_bevys_entities() {
         if !name.contains(&only) {
             continue;
         }
-        if !has_samples(&stages[0], combination.msaa.samples()) {
+        if !stages[0].has_samples(combination.msaa.samples()) {
             println!("{name}: skipped, the adapter has no {:?}", combination.msaa);
             continue;
         }

@@ -27,7 +27,7 @@ use bevy::{
             BufferDescriptor, BufferUsages, CommandEncoderDescriptor, MapMode, PollType,
             TexelCopyBufferInfo, TexelCopyBufferLayout, TextureFormat, TextureUsages,
         },
-        renderer::{RenderDevice, RenderQueue},
+        renderer::{RenderAdapter, RenderDevice, RenderQueue},
         settings::WgpuSettings,
         texture::GpuImage,
     },
@@ -248,6 +248,17 @@ impl Stage {
                 parent
             }
         }
+    }
+
+    /// Whether the adapter can draw color and depth with this number of samples per pixel.
+    pub fn has_samples(&self, samples: u32) -> bool {
+        let adapter = self.app.world().resource::<RenderAdapter>();
+        [TextureFormat::Rgba8UnormSrgb, TextureFormat::Depth32Float]
+            .iter()
+            .all(|format| {
+                let flags = adapter.get_texture_format_features(*format).flags;
+                flags.sample_count_supported(samples)
+            })
     }
 
     /// Panics if the app has requested to exit.

@@ -2,15 +2,49 @@
 //! else that a picture needs, so scenes that are not about light have none.
 
 use bevy::{
-    asset::uuid_handle, prelude::*, reflect::TypePath, render::render_resource::AsBindGroup,
+    asset::uuid_handle,
+    mesh::MeshVertexBufferLayoutRef,
+    pbr::{MaterialPipeline, MaterialPipelineKey},
+    prelude::*,
+    reflect::TypePath,
+    render::render_resource::{
+        AsBindGroup, CompareFunction, RenderPipelineDescriptor, SpecializedMeshPipelineError,
+    },
     shader::ShaderRef,
 };
 
 /// Each pixel shows its normal, its place in the world, and the material's color.
 #[derive(Asset, TypePath, AsBindGroup, Clone, Debug)]
+#[bind_group_data(Ties)]
 pub struct Normals {
     #[uniform(0)]
     pub color: LinearRgba,
+    pub ties: Ties,
+}
+
+/// Which of two surfaces with the same depth is seen.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Ties {
+    /// The one that is drawn last, as in Bevy's own materials.
+    #[default]
+    Last,
+    First,
+}
+
+impl Normals {
+    pub fn new(color: LinearRgba) -> Self {
+        Self {
+            color,
+            ties: Ties::default(),
+        }
+    }
+}
+
+impl From<&Normals> for Ties {
+    fn from(normals: &Normals) -> Self {
+        normals.ties
+    }
 }
 
 const NORMALS: &str = "
@@ -27,6 +61,18 @@ const NORMALS_SHADER: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7
 impl Material for Normals {
     fn fragment_shader() -> ShaderRef {
         NORMALS_SHADER.into()
+    }
+
+    fn specialize(
+        _: &MaterialPipeline,
+        descriptor: &mut RenderPipelineDescriptor,
+        _: &MeshVertexBufferLayoutRef,
+        key: MaterialPipelineKey<Self>,
+    ) -> Result<(), SpecializedMeshPipelineError> {
+        if let (Ties::First, Some(depth)) = (key.bind_group_data, &mut descriptor.depth_stencil) {
+            depth.depth_compare = Some(CompareFunction::Greater);
+        }
+        Ok(())
     }
 }
 
