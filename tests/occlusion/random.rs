@@ -101,7 +101,7 @@ struct Scene {
     walls: Vec<Entity>,
 }
 
-/// Where a camera is, and where it goes.
+/// The place of a camera, and its way.
 #[derive(Clone, Copy)]
 struct Eye {
     at: Vec3,
@@ -372,7 +372,7 @@ impl Scene {
         }
     }
 
-    /// Switches the occlusion of cameras without a prepass, where instances may be hidden.
+    /// Switches the occlusion of cameras without a prepass in the run that hides.
     fn switch(&mut self) {
         let near_pixels = self.dice.one_of(&[1e9, 256.0, 20.0]);
         if self.run != Run::Hiding || self.way != Way::Forward {
