@@ -1,6 +1,10 @@
 //! A camera that hides instances draws the same picture, in each frame of each sequence.
 #![cfg(feature = "bevy")]
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test may panic, and prints what it drew"
+)]
 
 mod random;
 #[path = "../scene/mod.rs"]
