@@ -60,7 +60,7 @@ pub struct Case {
     /// How sets are expanded to meshlets; `None` for scenes and entities without meshlets.
     pub expansion: Option<MeshletExpansion>,
     /// Whether the camera hides instances of sets, or of the canyon's entities; `None` for other
-    /// entities, and for meshlets, which are never hidden.
+    /// entities, and for the scene of meshlets, whose rows compare expansions.
     pub occlusion: Option<Occlusion>,
 }
 
