@@ -1,8 +1,8 @@
 //! Random scenes of 24 frames, with and without occlusion: each frame has the same picture.
 //!
 //! A run draws [`FEW`] scenes, from scene 0 on. `SCENES=50` draws that number of them, `SCENE=7`
-//! draws scene 7 alone, and both draw 50 scenes from scene 7 on. NVIDIA's driver finds no GPU after
-//! about 120 apps in one process: draw more than 50 scenes in several runs.
+//! draws scene 7 alone, and both draw 50 scenes from scene 7 on. NVIDIA's driver 580 finds no GPU
+//! after about 120 apps in one process: draw more than 50 scenes in several runs.
 
 use crate::{
     Way, compare,
