@@ -86,7 +86,7 @@ fn build_levels(ready: On<InstanceSceneReady>, mut commands: Commands) {
 }
 
 /// Transforms on the ground, evenly spread over a forest of `trees` trees, without end.
-fn places(trees: u32, seed: u32) -> impl Iterator<Item = Transform> {
+pub fn places(trees: u32, seed: u32) -> impl Iterator<Item = Transform> {
     let side = side(trees);
     // The R2 sequence: each point is far from those before. Martin Roberts, "The Unreasonable
     // Effectiveness of Quasirandom Sequences", 2018,
@@ -115,35 +115,30 @@ fn random(seed: u32) -> f32 {
 }
 
 /// The side of a forest of `trees` trees, in meters.
-fn side(trees: u32) -> f32 {
+pub fn side(trees: u32) -> f32 {
     (trees.max(100) as f32 * ROOM).sqrt()
 }
 
 /// The distance from the middle of the glade, a winding strip without trees.
-fn from_glade(place: Vec3) -> f32 {
+pub fn from_glade(place: Vec3) -> f32 {
     (place.x - glade(place.z)).abs()
 }
 
 /// The middle of the glade.
-fn glade(z: f32) -> f32 {
+pub fn glade(z: f32) -> f32 {
     16.0 * (z * 0.03).sin() + 5.0 * (z * 0.083).sin()
 }
 
 /// Gentle hills in a wide valley.
-fn height(x: f32, z: f32) -> f32 {
+pub fn height(x: f32, z: f32) -> f32 {
     let valley = 0.000_15 * (x * x + z * z);
     let hills = (x * 0.011).sin() * (z * 0.009).cos() * 8.0;
     valley + hills + (x * 0.031 + z * 0.017).sin() * 3.0 + (z * 0.043 - x * 0.012).sin() * 1.5
 }
 
-/// Ground, sun and camera.
-fn spawn_world(
-    mut commands: Commands,
-    count: Res<Count>,
-    mut meshes: ResMut<Assets<Mesh>>,
-    mut materials: ResMut<Assets<StandardMaterial>>,
-) {
-    let side = side(count.0);
+/// The hills under a forest of `trees` trees.
+pub fn ground(trees: u32) -> Mesh {
+    let side = side(trees);
     let mut ground = Plane3d::new(Vec3::Y, Vec2::splat(side * 0.75))
         .mesh()
         .subdivisions(300)
@@ -159,14 +154,29 @@ fn spawn_world(
         }
     }
     ground.insert_attribute(Mesh::ATTRIBUTE_COLOR, grays);
+    ground.with_computed_normals()
+}
+
+/// The material of the hills.
+pub fn ground_material() -> StandardMaterial {
+    StandardMaterial {
+        base_color: Color::srgb(0.24, 0.33, 0.12),
+        perceptual_roughness: 1.0,
+        reflectance: 0.1,
+        ..default()
+    }
+}
+
+/// Ground, sun and camera.
+fn spawn_world(
+    mut commands: Commands,
+    count: Res<Count>,
+    mut meshes: ResMut<Assets<Mesh>>,
+    mut materials: ResMut<Assets<StandardMaterial>>,
+) {
     commands.spawn((
-        Mesh3d(meshes.add(ground.with_computed_normals())),
-        MeshMaterial3d(materials.add(StandardMaterial {
-            base_color: Color::srgb(0.24, 0.33, 0.12),
-            perceptual_roughness: 1.0,
-            reflectance: 0.1,
-            ..default()
-        })),
+        Mesh3d(meshes.add(ground(count.0))),
+        MeshMaterial3d(materials.add(ground_material())),
     ));
     commands.spawn((
         DirectionalLight {

@@ -2,6 +2,7 @@
 //! meshlets, and whether they are sets or entities.
 
 use crate::cli::{DrawOrder, Lods, Occlusion};
+use crate::scenes::forest;
 use bevy_gpu_culling::prelude::MeshletExpansion;
 use clap::ValueEnum;
 
@@ -20,6 +21,8 @@ pub enum Scene {
     Canyon,
     /// A wall of leaves: alpha-masked quads, several layers deep
     Leaves,
+    /// Trees of 20,000 triangles on hills: bark and alpha-masked leaves
+    Forest,
 }
 
 /// What the instances are.
@@ -55,7 +58,8 @@ pub struct Case {
     pub peer: Peer,
     /// The order of the sets' instances; `None` for Bevy's entities, which Bevy orders.
     pub order: Option<DrawOrder>,
-    /// Whether the sets have levels of detail; `None` for scenes and entities that have none.
+    /// Whether there are levels of detail, for entities by Bevy's `VisibilityRange`; `None` for
+    /// scenes and entities that have none.
     pub lods: Option<Lods>,
     /// How sets are expanded to meshlets; `None` for scenes and entities without meshlets.
     pub expansion: Option<MeshletExpansion>,
@@ -87,7 +91,8 @@ impl Selection<'_> {
                         Peer::Bevy => vec![None],
                     };
                     let lods: Vec<_> = match (scene, peer) {
-                        (Scene::Demo | Scene::Meshlets | Scene::Canyon, Peer::Sets) => {
+                        (Scene::Forest, _)
+                        | (Scene::Demo | Scene::Meshlets | Scene::Canyon, Peer::Sets) => {
                             self.lods.iter().copied().map(Some).collect()
                         }
                         _ => vec![None],
@@ -125,11 +130,21 @@ impl Selection<'_> {
         }
         cases
             .into_iter()
-            .partition(|case| case.peer == Peer::Sets || case.count <= MOST_ENTITIES)
+            .partition(|case| case.peer == Peer::Sets || case.entities() <= MOST_ENTITIES.into())
     }
 }
 
 impl Case {
+    /// The most entities that Bevy draws this case with.
+    fn entities(&self) -> u64 {
+        let each = match (self.scene, self.lods) {
+            (Scene::Forest, Some(Lods::On)) => forest::MOST_MESHES,
+            (Scene::Forest, _) => forest::PARTS,
+            _ => 1,
+        };
+        u64::from(self.count) * u64::from(each)
+    }
+
     /// The flags that name this case alone.
     pub fn flags(&self) -> Vec<String> {
         let mut flags = vec![

@@ -347,9 +347,10 @@ impl<'a> Stage<'a> {
         bail!("the verdicts did not come within {PATIENCE} frames")
     }
 
-    /// Compares the last view with the same view in full detail; `None` for a case without levels.
+    /// Compares the last view with the same view in full detail; `None` for a case without levels,
+    /// and for entities.
     fn likeness(&mut self) -> Result<Option<Likeness>> {
-        if self.case.lods != Some(Lods::On) {
+        if self.case.lods != Some(Lods::On) || self.case.peer == Peer::Bevy {
             return Ok(None);
         }
         let with_levels = self.picture()?;

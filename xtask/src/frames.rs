@@ -12,7 +12,9 @@ use crate::project::{Project, exit_code};
 use crate::steps::Outcome;
 
 /// The scenes, each of which must have its rows.
-const SCENES: [&str; 6] = ["demo", "dense", "sparse", "meshlets", "canyon", "leaves"];
+const SCENES: [&str; 7] = [
+    "demo", "dense", "sparse", "meshlets", "canyon", "leaves", "forest",
+];
 
 /// Sets are tested by spheres, Bevy's entities by boxes as well, so that sets draw a little more.
 const TOLERANCE: f64 = 0.1;

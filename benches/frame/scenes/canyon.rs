@@ -7,7 +7,8 @@ mod example;
 use bevy::prelude::*;
 use bevy_gpu_culling::{
     instance::{InstanceError, InstanceSet},
-    prelude::{InstanceLod, InstanceLods, LodSettings},
+    meshlet::MeshletError,
+    prelude::{InstanceLods, LodSettings},
 };
 use std::f32::consts::TAU;
 
@@ -19,17 +20,9 @@ pub fn set(count: u32) -> Result<InstanceSet, InstanceError> {
     Ok(set.sorted())
 }
 
-/// The coarser levels of a boulder.
-pub fn levels(world: &mut World) -> anyhow::Result<InstanceLods> {
-    let levels = InstanceLods::simplified_meshes(&mesh(), &LodSettings::default())?;
-    let mut meshes = world.resource_mut::<Assets<Mesh>>();
-    let levels = levels.into_iter();
-    Ok(InstanceLods {
-        levels: levels
-            .map(|(mesh, error)| InstanceLod::new(meshes.add(mesh), error))
-            .collect(),
-        ..default()
-    })
+/// The coarser levels of a boulder, with their errors.
+pub fn levels() -> Result<Vec<(Mesh, f32)>, MeshletError> {
+    InstanceLods::simplified_meshes(&mesh(), &LodSettings::default())
 }
 
 /// The lens of a camera that sees to the end of the land.

@@ -3,6 +3,7 @@
 pub mod canyon;
 pub mod cube;
 pub mod demo;
+pub mod forest;
 pub mod leaves;
 pub mod meshlets;
 
@@ -10,25 +11,43 @@ use anyhow::Result;
 
 use crate::case::{Case, Peer, Scene};
 use crate::cli::{DrawOrder, Lods};
-use bevy::{mesh::Mesh3d, prelude::*, render::renderer::RenderAdapterInfo};
+use bevy::{
+    camera::visibility::VisibilityRange, mesh::Mesh3d, prelude::*,
+    render::renderer::RenderAdapterInfo,
+};
 use bevy_gpu_culling::{
     instance::InstanceSet,
     prelude::{
-        GpuInstances, InstanceLods, InstanceOcclusion, MeshletMesh, MeshletMesh3d,
+        GpuInstances, InstanceLod, InstanceLods, InstanceOcclusion, MeshletMesh, MeshletMesh3d,
         NoInstanceSorting,
     },
 };
 use wgpu::DeviceType;
 
-/// Instances of one mesh and one material.
-struct Instances {
-    set: InstanceSet,
-    mesh: Mesh,
-    /// The coarser levels of the mesh, for a set.
-    levels: Option<InstanceLods>,
+/// Pixels per unit at a distance of one unit, for a picture of 1,080 rows and Bevy's default lens.
+const PIXELS_AT_1: f32 = 1_304.0;
+
+/// What is drawn at each place of a scene, or a part of that: a mesh with a material.
+pub struct Part {
+    pub mesh: Mesh,
+    /// The coarser levels of the mesh, with their errors. Entities have none unless the case says
+    /// that they have levels.
+    pub levels: Vec<(Mesh, f32)>,
     /// The mesh in meshlets, by which a set is drawn instead.
-    meshlets: Option<MeshletMesh>,
-    material: StandardMaterial,
+    pub meshlets: Option<MeshletMesh>,
+    pub material: StandardMaterial,
+}
+
+impl Part {
+    /// A mesh with one level.
+    fn new(mesh: Mesh, material: StandardMaterial) -> Self {
+        Self {
+            mesh,
+            levels: Vec::new(),
+            meshlets: None,
+            material,
+        }
+    }
 }
 
 /// Spawns the scene's camera and lights. Returns the camera, which has no target yet.
@@ -48,49 +67,50 @@ pub fn furnish(world: &mut World, case: &Case) -> Entity {
             sun(world);
             camera(world, canyon::lens(case.count), canyon::eye())
         }
+        Scene::Forest => {
+            sun(world);
+            forest::ground(world, case.count);
+            camera(world, forest::lens(case.count), forest::eye())
+        }
     }
 }
 
 /// Adds the scene's instances.
 pub fn fill(world: &mut World, case: &Case) -> Result<()> {
-    let instances = match case.scene {
-        Scene::Demo => return Ok(demo::fill(world, case)?),
-        Scene::Dense | Scene::Sparse => Instances {
-            set: cube::set(case.scene, case.count)?,
-            mesh: cube::mesh(),
-            levels: None,
-            meshlets: None,
-            material: cube::material(),
-        },
-        Scene::Meshlets => Instances {
-            set: cube::set(case.scene, case.count)?,
-            mesh: meshlets::sphere(),
-            levels: None,
-            meshlets: meshlets::meshlets(case)?,
-            material: cube::material(),
-        },
-        Scene::Canyon => Instances {
-            set: canyon::set(case.count)?,
-            mesh: canyon::mesh(),
-            levels: match case.lods {
-                Some(Lods::On) => Some(canyon::levels(world)?),
-                _ => None,
-            },
-            meshlets: None,
-            material: canyon::material(),
-        },
+    let has_levels = case.lods == Some(Lods::On);
+    match case.scene {
+        Scene::Demo => demo::fill(world, case)?,
+        Scene::Dense | Scene::Sparse => {
+            let part = Part::new(cube::mesh(), cube::material());
+            spawn(world, case, cube::set(case.scene, case.count)?, [part]);
+        }
+        Scene::Meshlets => {
+            let part = Part {
+                meshlets: meshlets::meshlets(case)?,
+                ..Part::new(meshlets::sphere(), cube::material())
+            };
+            spawn(world, case, cube::set(case.scene, case.count)?, [part]);
+        }
+        Scene::Canyon => {
+            let mut part = Part::new(canyon::mesh(), canyon::material());
+            if has_levels {
+                part.levels = canyon::levels()?;
+            }
+            spawn(world, case, canyon::set(case.count)?, [part]);
+        }
         Scene::Leaves => {
             let texture = world.resource_mut::<Assets<Image>>().add(leaves::texture());
-            Instances {
-                set: leaves::set(case.count)?,
-                mesh: leaves::mesh(),
-                levels: None,
-                meshlets: None,
-                material: leaves::material(texture),
-            }
+            let part = Part::new(leaves::mesh(), leaves::material(texture));
+            spawn(world, case, leaves::set(case.count)?, [part]);
         }
-    };
-    spawn(world, case, instances);
+        Scene::Forest => {
+            let mut parts = forest::parts(world)?;
+            if !has_levels {
+                parts.iter_mut().for_each(|part| part.levels.clear());
+            }
+            spawn(world, case, forest::set(case.count)?, parts);
+        }
+    }
     Ok(())
 }
 
@@ -99,52 +119,86 @@ pub fn pose(scene: Scene, share: f32) -> Option<Quat> {
     match scene {
         Scene::Dense | Scene::Sparse | Scene::Meshlets => Some(cube::pose(share)),
         Scene::Canyon => Some(canyon::pose(share)),
+        Scene::Forest => Some(forest::pose(share)),
         Scene::Demo | Scene::Leaves => None,
     }
 }
 
-/// Spawns the instances as a set, or as one entity each.
-fn spawn(world: &mut World, case: &Case, instances: Instances) {
-    let Instances {
-        set,
-        mesh,
-        levels,
-        meshlets,
-        material,
-    } = instances;
-    let mesh = Mesh3d(world.resource_mut::<Assets<Mesh>>().add(mesh));
-    let mut materials = world.resource_mut::<Assets<StandardMaterial>>();
-    let material = MeshMaterial3d(materials.add(material));
+/// Spawns the instances as sets, one per part, or as one entity per instance, part and level.
+fn spawn(world: &mut World, case: &Case, set: InstanceSet, parts: impl IntoIterator<Item = Part>) {
     match case.peer {
         Peer::Sets => {
             let set = GpuInstances(world.resource_mut::<Assets<InstanceSet>>().add(set));
-            let meshlets =
-                meshlets.map(|mesh| world.resource_mut::<Assets<MeshletMesh>>().add(mesh));
-            let mut spawned = world.spawn((material, set));
-            match meshlets {
-                Some(meshlets) => spawned.insert(MeshletMesh3d(meshlets)),
-                None => spawned.insert(mesh),
-            };
-            if let Some(levels) = levels {
-                spawned.insert(levels);
-            }
-            if case.order == Some(DrawOrder::Set) {
-                spawned.insert(NoInstanceSorting);
+            for part in parts {
+                spawn_set(world, case, set.clone(), part);
             }
         }
-        // Decoded from the packed set, so that both draw exactly the same rotations.
         Peer::Bevy => {
-            let entities: Vec<_> = set
-                .iter()
-                .map(|instance| {
-                    let place = Transform {
-                        translation: instance.translation,
-                        rotation: instance.rotation,
-                        scale: instance.scale,
-                    };
-                    (mesh.clone(), material.clone(), place)
-                })
-                .collect();
+            for part in parts {
+                spawn_entities(world, &set, part);
+            }
+        }
+    }
+}
+
+/// Spawns a part of the instances as a set.
+fn spawn_set(world: &mut World, case: &Case, set: GpuInstances, part: Part) {
+    let mut meshes = world.resource_mut::<Assets<Mesh>>();
+    let mesh = Mesh3d(meshes.add(part.mesh));
+    let levels = InstanceLods {
+        levels: part
+            .levels
+            .into_iter()
+            .map(|(mesh, error)| InstanceLod::new(meshes.add(mesh), error))
+            .collect(),
+        ..default()
+    };
+    let mut materials = world.resource_mut::<Assets<StandardMaterial>>();
+    let material = MeshMaterial3d(materials.add(part.material));
+    let meshlets = part
+        .meshlets
+        .map(|mesh| world.resource_mut::<Assets<MeshletMesh>>().add(mesh));
+    let mut spawned = world.spawn((material, set));
+    match meshlets {
+        Some(meshlets) => spawned.insert(MeshletMesh3d(meshlets)),
+        None => spawned.insert(mesh),
+    };
+    if !levels.levels.is_empty() {
+        spawned.insert(levels);
+    }
+    if case.order == Some(DrawOrder::Set) {
+        spawned.insert(NoInstanceSorting);
+    }
+}
+
+/// Spawns a part of the instances as entities, one per level, each of which is seen from the
+/// distance at which a set draws that level for an instance of scale 1.
+fn spawn_entities(world: &mut World, set: &InstanceSet, part: Part) {
+    let mut materials = world.resource_mut::<Assets<StandardMaterial>>();
+    let material = MeshMaterial3d(materials.add(part.material));
+    let has_levels = !part.levels.is_empty();
+    let mut levels = vec![(part.mesh, 0.0)];
+    levels.extend(part.levels);
+    let starts: Vec<_> = levels.iter().map(|level| level.1 * PIXELS_AT_1).collect();
+    let ends = starts.iter().skip(1).copied().chain([f32::INFINITY]);
+    let ranges = starts.iter().zip(ends);
+    for ((mesh, _), (start, end)) in levels.into_iter().zip(ranges) {
+        let mesh = Mesh3d(world.resource_mut::<Assets<Mesh>>().add(mesh));
+        // Decoded from the packed set, so that both draw exactly the same rotations.
+        let entities = set.iter().map(|instance| {
+            let place = Transform {
+                translation: instance.translation,
+                rotation: instance.rotation,
+                scale: instance.scale,
+            };
+            (mesh.clone(), material.clone(), place)
+        });
+        if has_levels {
+            let range = VisibilityRange::abrupt(*start, end);
+            let entities: Vec<_> = entities.map(|entity| (entity, range.clone())).collect();
+            world.spawn_batch(entities);
+        } else {
+            let entities: Vec<_> = entities.collect();
             world.spawn_batch(entities);
         }
     }
