@@ -75,7 +75,7 @@ struct Args {
     /// Which instances of a set are drawn first [default: both]
     #[arg(long, value_delimiter = ',')]
     order: Vec<DrawOrder>,
-    /// Whether the sets of demo and meshlets have levels of detail [default: both]
+    /// Whether demo, meshlets, canyon and forest have levels of detail [default: both]
     #[arg(long, value_delimiter = ',')]
     lods: Vec<Lods>,
     /// How sets of the scene meshlets are expanded: auto, division, or by an expansion, as
