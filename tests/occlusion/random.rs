@@ -1,8 +1,8 @@
 //! Random scenes of 24 frames, with and without occlusion: each frame has the same picture.
 //!
-//! A run draws [`FEW`] scenes, from scene 0 on. `SCENES=50` draws that number of them, `SCENE=7`
-//! draws scene 7 alone, and both draw 50 scenes from scene 7 on. NVIDIA's driver 580 finds no GPU
-//! after about 120 apps in one process: draw more than 50 scenes in several runs.
+//! A run draws [`FEW`] scenes, from scene 0 on. `SCENES=20` draws that number of them, `SCENE=7`
+//! draws scene 7 alone, and both draw 20 scenes from scene 7 on. NVIDIA's driver 580 finds no GPU
+//! after 60 to 120 apps in one process, two per scene: draw more than 20 scenes in several runs.
 
 use crate::{
     Way, compare,
@@ -32,6 +32,13 @@ const SIDE: f32 = 10.0;
 struct Dice(ChaCha8Rng);
 
 impl Dice {
+    /// Other choices for the same scene.
+    fn details(&self) -> Self {
+        let mut details = self.0.clone();
+        details.set_stream(1);
+        Self(details)
+    }
+
     /// A number from `-size` to `size`.
     fn around(&mut self, size: f32) -> f32 {
         self.0.random_range(-size..=size)
@@ -94,6 +101,8 @@ enum Run {
 /// A scene, whose frames come one after another.
 struct Scene {
     dice: Dice,
+    /// Choices that other choices do not depend on.
+    details: Dice,
     stage: Stage,
     run: Run,
     way: Way,
@@ -101,6 +110,7 @@ struct Scene {
     eyes: Vec<Eye>,
     sets: Vec<Entity>,
     walls: Vec<Entity>,
+    msaa: Msaa,
 }
 
 /// The place of a camera, and its way.
@@ -137,6 +147,8 @@ impl Scene {
             eyes: Vec::new(),
             sets: Vec::new(),
             walls: Vec::new(),
+            msaa: Msaa::Off,
+            details: dice.details(),
             dice,
         };
         for _ in 0..scene.dice.0.random_range(1..=4) {
@@ -195,7 +207,13 @@ impl Scene {
         let center = dice.place(0.5 * SIDE);
         let size = Vec3::from_array([(); 3].map(|()| dice.between(0.5, 0.8 * SIDE)));
         let is_scaled = dice.chance(50);
-        let instances = dice.instances(count, center, size, is_scaled);
+        let mut instances = dice.instances(count, center, size, is_scaled);
+        if is_scaled && self.details.chance(50) {
+            for instance in &mut instances {
+                let sides = [(); 3].map(|()| self.details.between(0.4, 1.6));
+                instance.scale *= Vec3::from_array(sides);
+            }
+        }
         let mut set = InstanceSet::from_transforms(instances).unwrap();
         if dice.chance(60) {
             set = set.sorted();
@@ -217,8 +235,20 @@ impl Scene {
                 ..default()
             };
             self.stage.entity(entity).insert(lods);
+        } else if self.details.chance(40) {
+            #[cfg(feature = "meshlets")]
+            self.draw_balls_by_meshlets(entity);
         }
         self.sets.push(entity);
+    }
+
+    /// Lets a set draw balls of several meshlets instead of its mesh.
+    #[cfg(feature = "meshlets")]
+    fn draw_balls_by_meshlets(&mut self, entity: Entity) {
+        let ball = Sphere::new(0.25).mesh().ico(4).unwrap();
+        let ball = MeshletMesh::from_mesh(&ball, &MeshletSettings::default()).unwrap();
+        let ball = MeshletMesh3d(self.stage.add(ball));
+        self.stage.entity(entity).remove::<Mesh3d>().insert(ball);
     }
 
     fn add_wall(&mut self) {
@@ -248,6 +278,7 @@ impl Scene {
             true => wanted,
             false => Msaa::Sample4,
         };
+        self.msaa = msaa;
         let is_flat = self.dice.chance(20);
         let has_margin = self.dice.chance(40) && may_divide;
         for number in 0..count {
@@ -300,12 +331,16 @@ impl Scene {
         }
     }
 
-    /// A sun and a lamp. Their maps are small: a software driver draws them faster.
+    /// A sun, and perhaps a lamp and a spot light. Their maps are small: a software driver draws
+    /// them faster.
     fn add_lights(&mut self) {
         crate::shadows::small_maps(&mut self.stage);
         crate::shadows::sun(&mut self.stage);
         if self.dice.chance(50) {
             crate::shadows::lamp(&mut self.stage);
+        }
+        if self.details.chance(50) {
+            crate::shadows::spot(&mut self.stage);
         }
         if self.run == Run::Hiding {
             crate::shadows::equip_lights(&mut self.stage);
@@ -453,6 +488,8 @@ fn play(seed: u64) -> Result<[u64; 2], String> {
             return Err(format!("SCENE={seed}, {way:?}: {error}: {reason}"));
         }
     }
+    let [Scene { way, msaa, .. }, _] = &scenes;
+    println!("SCENE={seed}: {way:?}, {msaa:?}");
     Ok(scenes.each_mut().map(Scene::drawn))
 }
 

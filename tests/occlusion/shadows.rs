@@ -112,7 +112,7 @@ pub fn lamp(stage: &mut Stage) {
     ));
 }
 
-fn spot(stage: &mut Stage) {
+pub fn spot(stage: &mut Stage) {
     stage.spawn((
         SpotLight {
             intensity: 9_000_000.0,
