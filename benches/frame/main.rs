@@ -72,7 +72,7 @@ struct Args {
     /// --quick]
     #[arg(long, value_delimiter = ',', value_parser = common::parse_count)]
     count: Vec<u32>,
-    /// Which instances of a set are drawn first [default: both]
+    /// Which instances of a set are drawn first [default: near-first, set]
     #[arg(long, value_delimiter = ',')]
     order: Vec<DrawOrder>,
     /// Whether demo, meshlets, canyon and forest have levels of detail [default: both]
@@ -161,7 +161,10 @@ impl Args {
             } else {
                 &self.count
             },
-            orders: or_all(&self.order),
+            orders: match &self.order[..] {
+                [] => &[DrawOrder::NearFirst, DrawOrder::Set],
+                chosen => chosen,
+            },
             lods: or_all(&self.lods),
             expansions: match &self.expansion[..] {
                 [] => &[MeshletExpansion::Auto],

@@ -259,6 +259,9 @@ pub enum DrawOrder {
     NearFirst,
     /// Those that come first in the set
     Set,
+    /// Each instance before all that are farther from the first view: the CPU sorts the set once,
+    /// for a camera that stays
+    Nearest,
 }
 
 /// Whether sets have levels of detail.

@@ -4,7 +4,10 @@
 //! Places are made in a disc of radius 1 and then scaled to [`radius`], which grows with the cube
 //! root of the count: a larger field is wider, not denser.
 
-use bevy::{math::ops, prelude::*};
+use bevy::{
+    math::{FloatOrd, ops},
+    prelude::*,
+};
 use bevy_gpu_culling::instance::{InstanceError, InstanceSet, PackedInstance};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -120,16 +123,30 @@ pub struct LayerSet {
 impl LayerSet {
     /// Its orbs, or some of them.
     pub fn take(&self, indices: &[usize]) -> Result<Self, InstanceError> {
-        let packed = indices.iter().map(|at| self.set.packed()[*at]).collect();
-        let mut set = InstanceSet::from_packed(packed)?;
-        if let Some(scales) = self.set.scales() {
-            set = set.with_scales(indices.iter().map(|at| scales[*at]).collect())?;
-        }
         Ok(Self {
             layer: self.layer,
-            set,
+            set: take(&self.set, indices)?,
         })
     }
+}
+
+/// The instances of a set with these indices, in this order.
+fn take(set: &InstanceSet, indices: &[usize]) -> Result<InstanceSet, InstanceError> {
+    let packed = indices.iter().map(|at| set.packed()[*at]).collect();
+    let taken = InstanceSet::from_packed(packed)?;
+    match set.scales() {
+        Some(scales) => taken.with_scales(indices.iter().map(|at| scales[*at]).collect()),
+        None => Ok(taken),
+    }
+}
+
+/// The set with its instances in the order of their distance from `eye`, in its own space.
+pub fn nearest_first(set: &InstanceSet, eye: Vec3) -> Result<InstanceSet, InstanceError> {
+    let mut indices: Vec<_> = (0..set.len()).collect();
+    indices.sort_by_cached_key(|at| {
+        FloatOrd(Vec3::from(set.packed()[*at].position).distance_squared(eye))
+    });
+    take(set, &indices)
 }
 
 /// Radius of a field of `count` orbs, in world units.
@@ -401,6 +418,7 @@ impl Dice {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bevy_gpu_culling::instance::InstanceTransform;
 
     #[test]
     fn shares_add_up_to_a_thousand() {
@@ -415,6 +433,24 @@ mod tests {
                 .sum();
             assert_eq!(total, u64::from(count));
         }
+    }
+
+    #[test]
+    fn a_set_by_distance_has_each_orb_once_with_its_scale() -> Result<(), InstanceError> {
+        for layer in generate(3000, 5)? {
+            let eye = EYE * radius(3000);
+            let sorted = nearest_first(&layer.set, eye)?;
+            let away = |orb: InstanceTransform| FloatOrd(orb.translation.distance_squared(eye));
+            assert!(sorted.iter().map(away).is_sorted());
+            let key = |orb: &InstanceTransform| {
+                let place = orb.translation.to_array().map(f32::to_bits);
+                (place, orb.scale.x.to_bits())
+            };
+            let mut orbs = [layer.set, sorted].map(|set| set.iter().collect::<Vec<_>>());
+            orbs.iter_mut().for_each(|orbs| orbs.sort_by_key(key));
+            assert_eq!(orbs[0], orbs[1]);
+        }
+        Ok(())
     }
 
     #[test]

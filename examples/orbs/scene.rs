@@ -72,11 +72,17 @@ impl Field {
 
     /// Makes the sets. It is slow, and runs on any thread.
     pub fn generate(&self) -> Result<Vec<LayerSet>, InstanceError> {
-        let sets = field::generate(self.count, self.seed)?;
-        if self.least_sets == 0 {
-            return Ok(sets);
+        let mut sets = field::generate(self.count, self.seed)?;
+        if self.least_sets > 0 {
+            sets = field::split(sets, self.least_sets)?;
         }
-        field::split(sets, self.least_sets)
+        if self.order == DrawOrder::Nearest {
+            let eye = field::EYE * self.radius();
+            for layer in &mut sets {
+                layer.set = field::nearest_first(&layer.set, eye)?;
+            }
+        }
+        Ok(sets)
     }
 }
 
@@ -259,7 +265,7 @@ pub fn show(world: &mut World, mut field: Field, sets: Vec<LayerSet>) {
                     }
                     None => world.spawn((Orbs, Mesh3d(mesh), MeshMaterial3d(material), set)),
                 };
-                if field.order == DrawOrder::Set {
+                if field.order != DrawOrder::NearFirst {
                     spawned.insert(NoInstanceSorting);
                 }
                 if field.lods == Lods::On {

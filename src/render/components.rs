@@ -7,6 +7,7 @@ use bevy::{
         primitives::Frustum,
         visibility::{NoAutoAabb, VisibilitySystems},
     },
+    math::primitives::{HalfSpace, ViewFrustum},
     prelude::*,
     render::batching::NoAutomaticBatching,
 };
@@ -119,6 +120,8 @@ pub struct NoInstanceSorting;
 #[reflect(Component, Default, Clone)]
 pub struct FreezeCulling {
     /// The frustum that culls; `None` until the end of the frame in which the component is added.
+    /// Its near plane is the one that the camera clips at. The near plane of Bevy's own [`Frustum`]
+    /// lies behind an orthographic camera.
     #[reflect(ignore)]
     pub frustum: Option<Frustum>,
 }
@@ -126,13 +129,28 @@ pub struct FreezeCulling {
 /// Sets [`FreezeCulling::frustum`] after Bevy has updated the camera's, also if the component is
 /// inserted again.
 pub(super) fn freeze_frusta(
-    mut cameras: Query<(&mut FreezeCulling, &Frustum), Changed<FreezeCulling>>,
+    mut cameras: Query<
+        (&mut FreezeCulling, &Frustum, &Camera, &GlobalTransform),
+        Changed<FreezeCulling>,
+    >,
 ) {
-    for (mut freeze, frustum) in &mut cameras {
+    for (mut freeze, frustum, camera, place) in &mut cameras {
         if freeze.frustum.is_none() {
-            freeze.frustum = Some(*frustum);
+            let clip_from_world = camera.clip_from_view() * place.to_matrix().inverse();
+            let mut frustum = *frustum;
+            if let Some(near) = near_half_space(&clip_from_world) {
+                frustum.half_spaces[ViewFrustum::NEAR_PLANE_IDX] = near;
+            }
+            freeze.frustum = Some(frustum);
         }
     }
+}
+
+/// The half space of what is not nearer than the near plane: `w - z >= 0` in clip space. `None` if
+/// the projection has no such plane.
+fn near_half_space(clip_from_world: &Mat4) -> Option<HalfSpace> {
+    let plane = clip_from_world.row(3) - clip_from_world.row(2);
+    (plane.truncate() != Vec3::ZERO).then(|| HalfSpace::new(plane))
 }
 
 /// The set in which Bevy updates frusta. Ours follows it.

@@ -160,10 +160,10 @@ fn what_lies_behind_an_orthographic_camera_is_culled() {
             ..OrthographicProjection::default_3d()
         };
         let eye = Transform::from_xyz(0.0, 0.0, 4.0).looking_to(Vec3::NEG_Z, Vec3::Y);
-        stage.camera(eye, Projection::from(projection));
+        stage.camera(eye, Projection::from(projection))
     };
     let mut stage = Stage::new(How::Set(None));
-    build(&mut stage);
+    let camera = build(&mut stage);
     let (set, report) = stage.picture_and_report();
     stage.verify();
     let mut bevy = Stage::new(How::Entities);
@@ -172,4 +172,10 @@ fn what_lies_behind_an_orthographic_camera_is_culled() {
     let (tested, kept) = report.cameras();
     assert_eq!(tested, 400);
     assert!(kept > 50 && kept <= 200, "{kept}");
+    // A frozen camera keeps the same, wherever it goes.
+    stage.entity(camera).insert(FreezeCulling::default());
+    stage.update(1);
+    let away = Transform::from_xyz(0.0, 0.0, 40.0).looking_to(Vec3::NEG_Z, Vec3::Y);
+    stage.entity(camera).insert(away);
+    assert_eq!(stage.report().cameras(), (tested, kept));
 }

@@ -11,6 +11,7 @@ use anyhow::Result;
 
 use crate::case::{Case, Peer, Scene};
 use crate::cli::{DrawOrder, Lods};
+use crate::field;
 use bevy::{
     camera::visibility::VisibilityRange, mesh::Mesh3d, prelude::*,
     render::renderer::RenderAdapterInfo,
@@ -82,33 +83,33 @@ pub fn fill(world: &mut World, case: &Case) -> Result<()> {
         Scene::Demo => demo::fill(world, case)?,
         Scene::Dense | Scene::Sparse => {
             let part = Part::new(cube::mesh(), cube::material());
-            spawn(world, case, cube::set(case.scene, case.count)?, [part]);
+            spawn(world, case, cube::set(case.scene, case.count)?, [part])?;
         }
         Scene::Meshlets => {
             let part = Part {
                 meshlets: meshlets::meshlets(case)?,
                 ..Part::new(meshlets::sphere(), cube::material())
             };
-            spawn(world, case, cube::set(case.scene, case.count)?, [part]);
+            spawn(world, case, cube::set(case.scene, case.count)?, [part])?;
         }
         Scene::Canyon => {
             let mut part = Part::new(canyon::mesh(), canyon::material());
             if has_levels {
                 part.levels = canyon::levels()?;
             }
-            spawn(world, case, canyon::set(case.count)?, [part]);
+            spawn(world, case, canyon::set(case.count)?, [part])?;
         }
         Scene::Leaves => {
             let texture = world.resource_mut::<Assets<Image>>().add(leaves::texture());
             let part = Part::new(leaves::mesh(), leaves::material(texture));
-            spawn(world, case, leaves::set(case.count)?, [part]);
+            spawn(world, case, leaves::set(case.count)?, [part])?;
         }
         Scene::Forest => {
             let mut parts = forest::parts(world)?;
             if !has_levels {
                 parts.iter_mut().for_each(|part| part.levels.clear());
             }
-            spawn(world, case, forest::set(case.count)?, parts);
+            spawn(world, case, forest::set(case.count)?, parts)?;
         }
     }
     Ok(())
@@ -125,9 +126,19 @@ pub fn pose(scene: Scene, share: f32) -> Option<Quat> {
 }
 
 /// Spawns the instances as sets, one per part, or as one entity per instance, part and level.
-fn spawn(world: &mut World, case: &Case, set: InstanceSet, parts: impl IntoIterator<Item = Part>) {
+fn spawn(
+    world: &mut World,
+    case: &Case,
+    mut set: InstanceSet,
+    parts: impl IntoIterator<Item = Part>,
+) -> Result<()> {
     match case.peer {
         Peer::Sets => {
+            if case.order == Some(DrawOrder::Nearest) {
+                let mut cameras = world.query_filtered::<&Transform, With<Camera3d>>();
+                let eye = cameras.single(world)?.translation;
+                set = field::nearest_first(&set, eye)?;
+            }
             let set = GpuInstances(world.resource_mut::<Assets<InstanceSet>>().add(set));
             for part in parts {
                 spawn_set(world, case, set.clone(), part);
@@ -139,6 +150,7 @@ fn spawn(world: &mut World, case: &Case, set: InstanceSet, parts: impl IntoItera
             }
         }
     }
+    Ok(())
 }
 
 /// Spawns a part of the instances as a set.
@@ -166,7 +178,7 @@ fn spawn_set(world: &mut World, case: &Case, set: GpuInstances, part: Part) {
     if !levels.levels.is_empty() {
         spawned.insert(levels);
     }
-    if case.order == Some(DrawOrder::Set) {
+    if case.order != Some(DrawOrder::NearFirst) {
         spawned.insert(NoInstanceSorting);
     }
 }
