@@ -28,10 +28,7 @@ mod wireframe;
 mod written;
 
 use axes::{COMBINATIONS, Combination, Matter, Pass};
-use bevy::{
-    light::{DirectionalLightShadowMap, PointLightShadowMap},
-    prelude::*,
-};
+use bevy::prelude::*;
 use bevy_gpu_culling::{
     cull::Compaction,
     prelude::{GpuCullingSettings, InstanceTintPlugin},
@@ -58,9 +55,7 @@ fn register(app: &mut App, how: How) {
     materials::register(app, how);
     written::register(app);
     app.add_plugins(InstanceTintPlugin);
-    app.add_systems(Update, (build::drift, motion::swarm, offsets::spin))
-        .insert_resource(DirectionalLightShadowMap { size: 1024 })
-        .insert_resource(PointLightShadowMap { size: 512 });
+    app.add_systems(Update, (build::drift, motion::swarm, offsets::spin));
 }
 
 #[test]

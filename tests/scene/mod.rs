@@ -16,6 +16,7 @@ use bevy::{
     app::PluginGroupBuilder,
     asset::RenderAssetUsages,
     camera::RenderTarget,
+    light::{DirectionalLightShadowMap, PointLightShadowMap},
     log::LogPlugin,
     pbr::PbrPlugin,
     prelude::*,
@@ -138,7 +139,10 @@ impl Stage {
                 ..default()
             });
         }
-        app.insert_resource(ClearColor(Color::srgb(0.05, 0.06, 0.1)));
+        app.insert_resource(ClearColor(Color::srgb(0.05, 0.06, 0.1)))
+            // A quarter of Bevy's defaults: software draws them.
+            .insert_resource(DirectionalLightShadowMap { size: 1024 })
+            .insert_resource(PointLightShadowMap { size: 512 });
         more(&mut app);
         app.finish();
         app.cleanup();

@@ -74,6 +74,10 @@ const STEPS: &[Step<Ci>] = &[
         run: |ci| ci.cargo(test::WORKSPACE),
     },
     Step {
+        name: "tests, documents",
+        run: |ci| ci.cargo(test::DOCUMENTS),
+    },
+    Step {
         name: "demo, three tiers",
         run: demo_tiers,
     },

@@ -20,8 +20,22 @@ pub const ENGINE: &[&str] = &[
     "--lib",
 ];
 
-/// Everything, doc tests included.
-pub const WORKSPACE: &[&str] = &["test", "--workspace", EVERY_FEATURE];
+/// The workspace, without its doc tests. The targets are named, because otherwise cargo also builds
+/// each small example, which has no tests; the gallery draws them all, and clippy checks them.
+pub const WORKSPACE: &[&str] = &[
+    "test",
+    "--workspace",
+    EVERY_FEATURE,
+    "--lib",
+    "--bins",
+    "--tests",
+];
+
+/// The examples of README, guide and API.
+pub const DOCUMENTS: &[&str] = &["test", "--workspace", EVERY_FEATURE, "--doc"];
+
+/// What the caller chooses of the workspace.
+const CHOSEN: &[&str] = &["test", "--workspace", EVERY_FEATURE];
 
 /// A `cargo test` with its own features.
 struct Suite {
@@ -32,7 +46,7 @@ struct Suite {
 }
 
 /// All suites, in order.
-const SUITES: [Suite; 2] = [
+const SUITES: [Suite; 3] = [
     Suite {
         name: "engine",
         what: "the engine alone, without Bevy. Their first build takes a minute",
@@ -40,10 +54,22 @@ const SUITES: [Suite; 2] = [
     },
     Suite {
         name: "workspace",
-        what: "the whole workspace and its documents. Their first build takes 3 to 6 minutes",
+        what: "the whole workspace. Their first build takes 3 to 6 minutes",
         arguments: WORKSPACE,
     },
+    Suite {
+        name: "documents",
+        what: "the documents",
+        arguments: DOCUMENTS,
+    },
 ];
+
+/// The suite of a caller who chose a target, which the engine alone may not have.
+const CHOICE: [Suite; 1] = [Suite {
+    name: "chosen",
+    what: "the chosen targets",
+    arguments: CHOSEN,
+}];
 
 /// Flags of `cargo test` that choose what is tested.
 const SELECTORS: [&str; 14] = [
@@ -82,7 +108,8 @@ pub fn run(project: &Project, arguments: &[OsString]) -> Result<i32> {
     let mut code = 0;
     for suite in suites(arguments) {
         eprintln!("\nThe tests of {}.", suite.what);
-        if !names(arguments, &NO_BUILD) {
+        let is_built_by_running = suite.arguments.contains(&"--doc");
+        if !is_built_by_running && !names(arguments, &NO_BUILD) {
             let build = || build(project, suite, arguments);
             code = journal.step("build", build, told)?;
         }
@@ -197,10 +224,10 @@ impl Screen {
     }
 }
 
-/// All suites, unless the caller chose a target, which the engine alone may not have.
+/// All suites, or the caller's choice.
 fn suites(arguments: &[OsString]) -> &'static [Suite] {
     if names(arguments, &SELECTORS) {
-        &SUITES[1..]
+        &CHOICE
     } else {
         &SUITES
     }
@@ -228,11 +255,11 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_goes_to_both_suites() {
-        assert_eq!(count(""), 2);
-        assert_eq!(count("vote"), 2);
-        assert_eq!(count("-- --test-threads 1"), 2);
-        assert_eq!(count("--release -- --test"), 2);
+    fn a_filter_goes_to_all_suites() {
+        assert_eq!(count(""), 3);
+        assert_eq!(count("vote"), 3);
+        assert_eq!(count("-- --test-threads 1"), 3);
+        assert_eq!(count("--release -- --test"), 3);
     }
 
     #[test]
@@ -241,7 +268,17 @@ mod tests {
         assert_eq!(count("--test=layout"), 1);
         assert_eq!(count("-p xtask"), 1);
         assert_eq!(count("--doc -- --nocapture"), 1);
-        assert_eq!(suites(&arguments("-p xtask"))[0].arguments, WORKSPACE);
+        assert_eq!(suites(&arguments("-p xtask"))[0].arguments, CHOSEN);
+    }
+
+    #[test]
+    fn the_workspace_has_no_target_that_a_choice_could_add_to() {
+        assert!(WORKSPACE.starts_with(CHOSEN) && DOCUMENTS.starts_with(CHOSEN));
+        assert!(
+            WORKSPACE[CHOSEN.len()..]
+                .iter()
+                .all(|flag| SELECTORS.contains(flag))
+        );
     }
 
     #[test]
