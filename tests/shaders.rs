@@ -5,7 +5,7 @@ mod common;
 #[path = "../build/compose.rs"]
 mod compose;
 
-use bevy_gpu_culling::cull::{CullError, Culler, CullerOptions, CullingTier};
+use bevy_gpu_culling::cull::{CullError, Culler, CullerOptions, CullingTier, policy::OVERRIDES};
 use compose::{Composed, Files, KERNELS, Kernel, compose, features};
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -30,16 +30,17 @@ fn kernels() -> impl Iterator<Item = (&'static Kernel, Vec<&'static str>)> {
         .flat_map(|kernel| [true, false].map(|tier| (kernel, features(kernel, tier))))
 }
 
-/// The error of a kernel that does not compose or does not parse.
-fn error(files: &Files, kernel: &Kernel, features: &[&str]) -> Option<String> {
-    let composed = match compose(files, kernel, features) {
-        Ok(composed) => composed,
-        Err(error) => return Some(error),
-    };
+/// A kernel, parsed; or the error of one that does not compose or does not parse.
+fn module(files: &Files, kernel: &Kernel, features: &[&str]) -> Result<naga::Module, String> {
+    let composed = compose(files, kernel, features)?;
     // The host puts it in front of `mesh_uniforms`.
     let source = format!("const TOTALS_WORDS: u32 = 5u;\n{}", composed.text);
     let parsed = naga::front::wgsl::parse_str(&source);
-    parsed.err().map(|error| error.emit_to_string(&source))
+    parsed.map_err(|error| error.emit_to_string(&source))
+}
+
+fn error(files: &Files, kernel: &Kernel, features: &[&str]) -> Option<String> {
+    module(files, kernel, features).err()
 }
 
 #[test]
@@ -93,6 +94,30 @@ fn each_import_is_needed() {
         }
     }
     assert!(unneeded.is_empty(), "not needed: {unneeded:#?}");
+}
+
+/// A kernel without a value for an override has no pipeline, and a value that no kernel uses is a
+/// threshold that decides nothing.
+#[test]
+fn every_override_has_a_value_in_the_policy_and_every_value_is_used() {
+    let files = files();
+    let values: BTreeSet<_> = OVERRIDES
+        .iter()
+        .map(|(name, _)| (*name).to_owned())
+        .collect();
+    assert_eq!(values.len(), OVERRIDES.len(), "a name is there twice");
+    let mut used = BTreeSet::new();
+    for (kernel, features) in kernels() {
+        let module = module(&files, kernel, &features).unwrap();
+        for (_, declared) in module.overrides.iter() {
+            let name = declared.name.clone().unwrap();
+            let place = format!("{name} of {}", kernel.name);
+            assert!(values.contains(&name), "policy.rs has no value for {place}");
+            assert!(declared.init.is_none(), "{place} has a second value");
+            used.insert(name);
+        }
+    }
+    assert_eq!(used, values, "of kernels, and of policy.rs");
 }
 
 #[test]

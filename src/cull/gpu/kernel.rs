@@ -1,11 +1,12 @@
 //! Compiling a kernel: the module, its errors, its pipeline.
 
 use super::guard::guarded;
-use crate::cull::{CullError, CullingTier, shaders::origin};
+use crate::cull::{CullError, CullingTier, policy::OVERRIDES, shaders::origin};
 use wgpu::{
     BindGroupLayout, BindGroupLayoutDescriptor, BindGroupLayoutEntry, ComputePipeline,
-    ComputePipelineDescriptor, Device, PipelineLayoutDescriptor, ShaderModuleDescriptor,
-    ShaderRuntimeChecks, ShaderSource, naga::front::wgsl::parse_str,
+    ComputePipelineDescriptor, Device, PipelineCompilationOptions, PipelineLayoutDescriptor,
+    ShaderModuleDescriptor, ShaderRuntimeChecks, ShaderSource,
+    naga::{Module, front::wgsl::parse_str},
 };
 
 /// A kernel to compile.
@@ -42,6 +43,7 @@ pub(crate) fn compile_kernel(
             message: place.map_or(text.clone(), |place| format!("{place}: {text}")),
         }
     })?;
+    let constants = constants(&parsed);
     let descriptor = ShaderModuleDescriptor {
         label: Some(label),
         source: ShaderSource::Naga(std::borrow::Cow::Owned(parsed)),
@@ -63,7 +65,10 @@ pub(crate) fn compile_kernel(
             layout: Some(&pipeline_layout),
             module: &module,
             entry_point: Some(job.entry),
-            compilation_options: Default::default(),
+            compilation_options: PipelineCompilationOptions {
+                constants: &constants,
+                ..PipelineCompilationOptions::default()
+            },
             cache: None,
         });
         (pipeline, layout)
@@ -73,6 +78,18 @@ pub(crate) fn compile_kernel(
         label,
         message: error.to_string(),
     })
+}
+
+/// The policy's values of the overrides that a module declares: wgpu refuses any other.
+fn constants(module: &Module) -> Vec<(&'static str, f64)> {
+    let is_declared = |name: &str| {
+        let mut declared = module.overrides.iter();
+        declared.any(|(_, found)| found.name.as_deref() == Some(name))
+    };
+    let values = OVERRIDES.iter().filter(|(name, _)| is_declared(name));
+    values
+        .map(|(name, value)| (*name, f64::from(*value)))
+        .collect()
 }
 
 /// The module, without bounds checks unless asked for.

@@ -2,7 +2,10 @@
 
 use super::vote::{BAND_OF_LEVEL, BAND_OF_RANGE, in_world};
 use crate::{
-    cull::layout::{BAND_BY_DISTANCE, BLOCK_WORDS, Bound, Chunk, DistanceBand, ViewPlanes},
+    cull::{
+        layout::{BAND_BY_DISTANCE, BLOCK_WORDS, Bound, Chunk, DistanceBand, ViewPlanes},
+        policy::LOOSE,
+    },
     instance::PackedInstance,
 };
 use core::ops::Range;
@@ -21,8 +24,6 @@ pub enum BoundState {
 
 /// Number of steps of a word's bounds in the block's radius.
 const WORD_STEPS: f32 = 127.0;
-/// Mean reach of the words, in steps, from which their bounds are not worth reading.
-const LOOSE: u32 = 100;
 
 /// The bounds of a block's instances; `scales` has one number or three per instance, or nothing.
 #[must_use]
