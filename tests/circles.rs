@@ -1,4 +1,4 @@
-//! Files of `src/` do not import each other in a loop.
+//! Files of `src/` do not import each other in a loop, and each can be read in one sitting.
 //!
 //! The sources are read as text. An import counts for the file that declares what it names, also if
 //! it goes through a re-export of a parent module. `mod x;` and `pub use` alone are no imports.
@@ -15,13 +15,63 @@ use std::{
 /// all of `src/`.
 const ROOMS: &[&str] = &[""];
 
+/// Most lines of a file that does not say why it is longer.
+const MOST_LINES: usize = 400;
+
 #[test]
 fn no_files_import_each_other_in_a_loop() {
+    let circles = circles(&sources(), ROOMS);
+    assert!(circles.is_empty(), "\n{}\n", circles.join("\n"));
+}
+
+#[test]
+fn files_of_src_fit_a_sitting() {
+    let long = too_long(&sources());
+    let advice = format!("split it, or say in its header \"long because\": {long:#?}");
+    assert!(long.is_empty(), "more than {MOST_LINES} lines: {advice}");
+}
+
+/// The sources of the crate, by path.
+fn sources() -> BTreeMap<String, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut sources = BTreeMap::new();
     read(&root, "", &mut sources);
-    let circles = circles(&sources, ROOMS);
-    assert!(circles.is_empty(), "\n{}\n", circles.join("\n"));
+    sources
+}
+
+/// The files with more than [`MOST_LINES`] lines whose header does not say `long because`.
+fn too_long(sources: &BTreeMap<String, String>) -> Vec<String> {
+    let says_why = |text: &str| {
+        let header = text.lines().map_while(|line| line.strip_prefix("//!"));
+        let words: Vec<_> = header.flat_map(str::split_whitespace).collect();
+        words.windows(2).any(|pair| pair == ["long", "because"])
+    };
+    let long = sources.iter().filter_map(|(path, text)| {
+        let lines = text.lines().count();
+        (lines > MOST_LINES && !says_why(text)).then(|| format!("{path}: {lines}"))
+    });
+    long.collect()
+}
+
+#[test]
+fn a_long_file_says_why_in_its_header() {
+    let file = |header: &str, lines: usize, end: &str| {
+        let rest = lines - header.lines().count() - end.lines().count();
+        format!("{header}{}{end}", "code();\n".repeat(rest))
+    };
+    let why = "//! A file.\n//!\n//! This file is long\n//! because it is.\n";
+    for (text, is_refused) in [
+        (file("//! A file.\n", MOST_LINES, ""), false),
+        (file("//! A file.\n", MOST_LINES + 1, ""), true),
+        (file(why, MOST_LINES + 1, ""), false),
+        (
+            file("//! A file.\n", MOST_LINES + 9, "//! long because\n"),
+            true,
+        ),
+    ] {
+        let sources = BTreeMap::from([("a.rs".to_owned(), text)]);
+        assert_eq!(too_long(&sources).len(), usize::from(is_refused));
+    }
 }
 
 /// The sources below a folder, by path.

@@ -5,7 +5,9 @@ mod common;
 #[path = "../build/compose.rs"]
 mod compose;
 
-use bevy_gpu_culling::cull::{CullError, Culler, CullerOptions, CullingTier};
+use bevy_gpu_culling::cull::{
+    Compaction, CullError, Culler, CullerOptions, CullingTier, policy::OVERRIDES,
+};
 use compose::{Composed, Files, KERNELS, Kernel, compose, features};
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -30,16 +32,17 @@ fn kernels() -> impl Iterator<Item = (&'static Kernel, Vec<&'static str>)> {
         .flat_map(|kernel| [true, false].map(|tier| (kernel, features(kernel, tier))))
 }
 
-/// The error of a kernel that does not compose or does not parse.
-fn error(files: &Files, kernel: &Kernel, features: &[&str]) -> Option<String> {
-    let composed = match compose(files, kernel, features) {
-        Ok(composed) => composed,
-        Err(error) => return Some(error),
-    };
+/// A kernel, parsed; or the error of one that does not compose or does not parse.
+fn module(files: &Files, kernel: &Kernel, features: &[&str]) -> Result<naga::Module, String> {
+    let composed = compose(files, kernel, features)?;
     // The host puts it in front of `mesh_uniforms`.
     let source = format!("const TOTALS_WORDS: u32 = 5u;\n{}", composed.text);
     let parsed = naga::front::wgsl::parse_str(&source);
-    parsed.err().map(|error| error.emit_to_string(&source))
+    parsed.map_err(|error| error.emit_to_string(&source))
+}
+
+fn error(files: &Files, kernel: &Kernel, features: &[&str]) -> Option<String> {
+    module(files, kernel, features).err()
 }
 
 #[test]
@@ -95,23 +98,70 @@ fn each_import_is_needed() {
     assert!(unneeded.is_empty(), "not needed: {unneeded:#?}");
 }
 
+/// A kernel without a value for an override has no pipeline, and a value that no kernel uses is a
+/// threshold that decides nothing.
+#[test]
+fn every_override_has_a_value_in_the_policy_and_every_value_is_used() {
+    let files = files();
+    let values: BTreeSet<_> = OVERRIDES
+        .iter()
+        .map(|(name, _)| (*name).to_owned())
+        .collect();
+    assert_eq!(values.len(), OVERRIDES.len(), "a name is there twice");
+    let mut used = BTreeSet::new();
+    for (kernel, features) in kernels() {
+        let module = module(&files, kernel, &features).unwrap();
+        for (_, declared) in module.overrides.iter() {
+            let name = declared.name.clone().unwrap();
+            let place = format!("{name} of {}", kernel.name);
+            assert!(values.contains(&name), "policy.rs has no value for {place}");
+            assert!(declared.init.is_none(), "{place} has a second value");
+            used.insert(name);
+        }
+    }
+    assert_eq!(used, values, "of kernels, and of policy.rs");
+}
+
 #[test]
 fn an_error_of_a_kernel_names_file_and_line() {
+    let line = "    return dot(away, away) <= reach * reach;";
+    // A name that does not exist, for the parser; a type that is wrong, for the validator.
+    for (to, reason) in [
+        ("    return missing;", "missing"),
+        ("    return reach * 2.0;", "return"),
+    ] {
+        let (place, message) = place_and_error("shared/visibility", line, to);
+        assert!(message.starts_with(&place), "{place}: {message}");
+        assert!(message.contains(reason), "{message}");
+    }
+}
+
+/// What the kernel is valid with, but the pass does not bind.
+#[test]
+fn a_binding_that_the_pass_lacks_is_named_with_file_and_line() {
+    let line = "@group(0) @binding(6) var<storage, read> words: array<vec4<u32>>;";
+    let to = line.replace("binding(6)", "binding(77)");
+    let (place, message) = place_and_error("cull/compact", line, &to);
+    assert!(message.starts_with(&place), "{place}: {message}");
+    assert!(message.contains("words has binding 77"), "{message}");
+}
+
+/// The place of `line` in a file, and the error of kernels with `to` in its place.
+fn place_and_error(file: &str, line: &str, to: &str) -> (String, String) {
     let (device, _, _) = common::gpu();
     let options = CullerOptions {
         tier: Some(CullingTier::Workgroup),
+        compaction: Compaction::Classify,
         ..CullerOptions::default()
     };
-    let line = "    return dot(away, away) <= reach * reach;";
-    let broken = |_: &str, source: String| source.replace(line, "    return missing;");
+    let broken = |_: &str, source: String| source.replace(line, to);
     let error = Culler::with_sources(&device, options, broken).err();
     let Some(CullError::Pipeline { message, .. }) = error else {
         panic!("{error:?}");
     };
-    let text = fs::read_to_string(folder().join("shared/visibility.wgsl")).unwrap();
+    let text = fs::read_to_string(folder().join(format!("{file}.wgsl"))).unwrap();
     let expected = text.lines().position(|found| found == line).unwrap() + 1;
-    let place = format!("shaders/shared/visibility.wgsl:{expected}: ");
-    assert!(message.starts_with(&place), "{place}: {message}");
+    (format!("shaders/{file}.wgsl:{expected}: "), message)
 }
 
 #[test]

@@ -13,7 +13,7 @@ import package::shared::visibility::{WORD_STEPS, word_center};
 
 // Average radius of a block's words, in steps, from which on the bounds of words do not help:
 // neighbors are far from each other.
-const LOOSE: u32 = 100u;
+override LOOSE: u32;
 
 var<workgroup> lows: array<vec4<f32>, BLOCK_THREADS>;
 var<workgroup> highs: array<vec4<f32>, BLOCK_THREADS>;

@@ -36,9 +36,10 @@ fn add_up(thread: Thread, value: vec4<u32>) -> vec4<u32> {
 // A subgroup of 32 lanes can take one word of a block per lane and go through its bits: a lane with
 // eight bits takes eight steps, while 32 lanes with one bit each take one step per word. Up to
 // FEW_SURVIVORS survivors of a block, each lane stores the ids that it finds.
-const FEW_SURVIVORS: u32 = 64u;
+override FEW_SURVIVORS: u32;
 // Up to MOST_STAGED survivors, the ids become contiguous in workgroup memory first and are stored
-// together. Beyond that, words are so full that one bit per lane is faster.
+// together. Beyond that, words are so full that one bit per lane is faster. No override, because it
+// is the size of `staged`.
 const MOST_STAGED: u32 = 320u;
 
 var<workgroup> staged: array<u32, COUNTS_PER_WORKGROUP * MOST_STAGED>;

@@ -67,7 +67,7 @@ const STATUS_VALUE: u32 = 0x3fffffffu;
 const_assert MOST_TILES * SCAN_TILE * BLOCK <= STATUS_VALUE;
 // Number of looks at a strip that has published nothing. After them, the waiting workgroup counts
 // the strip itself.
-const SPINS: u32 = 64u;
+override SPINS: u32;
 
 // What a strip has published. No survivors come before strip 0, so the prefix there is 0.
 fn status_of(half: u32, strip: i32) -> u32 {
@@ -326,7 +326,7 @@ fn place_strip(this_strip: Strip, strip: u32, total: u32, half: u32, lane: u32, 
 
 // Up to this average number of survivors per word, each thread writes the ids of whole words. Above
 // it, 32 threads share a word.
-const FEW_IN_WORD: u32 = 2u;
+override FEW_IN_WORD: u32;
 
 // Notes which word of the chunk the word `w` of the strip is.
 @if(near_first)

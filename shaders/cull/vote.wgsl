@@ -160,7 +160,8 @@ fn vote_spheres(
     return word;
 }
 
-// Rows that the workgroup reads together, instead of each thread by itself.
+// Rows that the workgroup reads together, instead of each thread by itself. No override, because it
+// is the size of arrays.
 @if(subgroup)
 const ROW_SHARE: u32 = 16u;
 

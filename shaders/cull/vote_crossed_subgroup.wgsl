@@ -21,11 +21,10 @@ import package::shared::visibility::{
 @group(0) @binding(7) var<storage, read_write> counts: array<atomic<u32>>;
 
 // Rows that are voted on together: one bit per row.
-const ROW_GROUP: u32 = 16u;
+override ROW_GROUP: u32;
 
-// Up to FEW_CROSSED blocks, workgroups share blocks: 14 us instead of 28 for ten blocks, as fast at
-// a thousand (docs/internals/tried.md).
-const FEW_CROSSED: u32 = 512u;
+// Up to FEW_CROSSED blocks, workgroups share blocks.
+override FEW_CROSSED: u32;
 
 @compute @workgroup_size(BLOCK_THREADS)
 fn vote(

@@ -12,11 +12,11 @@ import package::shared::visibility::{
 @group(0) @binding(6) var<storage, read_write> words: array<u32>;
 @group(0) @binding(7) var<storage, read_write> counts: array<atomic<u32>>;
 
-// Rows that are voted on together: one bit per row.
-const ROW_GROUP: u32 = 16u;
+// Rows that are voted on together: two bits per row.
+override ROW_GROUP: u32;
 
-// Per word: bit r says that the word is inside row r of the group, bit 16 + r that row r crosses
-// it.
+// Per word: bit r says that the word is inside row r of the group, bit ROW_GROUP + r that row r
+// crosses it.
 var<workgroup> states: array<u32, BLOCK_WORDS>;
 // The words that some row of the group crosses, in any order.
 var<workgroup> crossed_words: array<u32, BLOCK_WORDS>;

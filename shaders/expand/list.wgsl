@@ -6,7 +6,7 @@ import package::expand::layout::{EXPAND_THREADS, EXPAND_TOO_MANY_ITEMS, arena, p
 import package::expand::sources::{place_of, source_count, weight_of};
 
 // Entries of a source from which on the whole workgroup writes them.
-const LONG: u32 = 64u;
+override LONG_SOURCE: u32;
 
 var<workgroup> long_count: atomic<u32>;
 var<workgroup> long_sources: array<u32, EXPAND_THREADS>;
@@ -38,7 +38,7 @@ fn list(
         if (source < sources) {
             let place = place_of(source);
             let count = entry_count(source, place);
-            if (count < LONG) {
+            if (count < LONG_SOURCE) {
                 for (var k = 0u; k < count; k += 1u) {
                     write_entry(place, source, k);
                 }

@@ -24,7 +24,8 @@ var<workgroup> threads_of: array<atomic<u32>, MOST_SHARE>;
 var<workgroup> chunks_in: array<u32, EXPAND_BUCKETS>;
 
 // If there are more threads than this, a thread takes more items, up to 2^MOST_SHARE.
-const ENOUGH_THREADS: u32 = 1048576u;
+override ENOUGH_THREADS: u32;
+// No override, because it is the size of `threads_of`.
 const MOST_SHARE: u32 = 3u;
 
 fn entries_in(bucket: u32, runs: bool) -> u32 {

@@ -1,5 +1,7 @@
 //! Every shape that a kernel reads or writes, in the order of `shaders/shared/layout.wgsl`; the
 //! test `layout` compares the two.
+//!
+//! This file is long because it has one struct per table.
 
 pub mod expand;
 mod far_first;

@@ -35,13 +35,15 @@ mod options;
 mod pipelines;
 mod readback;
 mod record;
+mod request;
 mod rows;
 mod tables;
 
-pub use culler::{MeshletCuller, MeshletRequest, SeenFaces};
+pub use culler::MeshletCuller;
 pub use draws::MeshletDraw;
 pub use expansion::MeshletExpansion;
 pub use options::MeshletOptions;
 pub use pipelines::MeshletStage;
 pub use readback::{MeshletBatchData, MeshletCounts, MeshletRowCount};
+pub use request::{MeshletRequest, SeenFaces};
 pub use tables::MeshletMeshId;

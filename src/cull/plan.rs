@@ -2,6 +2,8 @@
 //! computation, and the one place that derives sizes and dispatch counts.
 
 mod bands;
+mod batch;
+mod limits;
 pub(super) mod lod;
 mod plane_pairs;
 pub(super) mod planned;
@@ -12,16 +14,17 @@ pub(super) mod view;
 
 use crate::cull::{
     layout::{
-        BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_NON_UNIFORM_SCALE, CHUNK_OFF_CENTER,
-        Chunk, ChunkView, DrawCommand, MOST_STRIP_BLOCKS, MOST_TILES, ORDER_TILE, OcclusionRow,
-        SCAN_TILE, VIEW_INDEXED, ViewPlanes,
+        BLOCK, BLOCK_WORDS, CHUNK_HAS_SCALE, CHUNK_NON_UNIFORM_SCALE, CHUNK_OFF_CENTER, Chunk,
+        ChunkView, VIEW_INDEXED, ViewPlanes,
     },
-    policy::{FEW_COUNTS, FINE_WORDS, MANY_BLOCKS, SINGLE_WORDS},
+    policy::MANY_BLOCKS,
     store::region::Region,
 };
 use crate::instance::ScaleKind;
+pub use batch::BatchPlan;
 use core::ops::Range;
 use glam::{Affine3A, Vec3};
+pub use limits::PlanLimits;
 pub(crate) use stretch::greatest_stretch;
 
 /// A sphere around a mesh, in the mesh's space.
@@ -138,98 +141,6 @@ pub struct PlanRequest<'a> {
     pub row_group: usize,
 }
 
-/// Tables of one batch.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct BatchPlan {
-    /// Index of the page whose instances the batch reads.
-    pub page: usize,
-    /// Sizes. The survivor capacity is set later, when the arena is allocated.
-    pub batch: Batch,
-    /// Chunks, in block order.
-    pub chunks: Vec<Chunk>,
-    /// Views of the chunks, chunk after chunk. The index in this table is a *row*.
-    pub chunk_views: Vec<ChunkView>,
-    /// The sibling commands ([`ChunkView::first_sibling`]), without their survivors. They come
-    /// after the commands of the rows.
-    pub siblings: Vec<DrawCommand>,
-    /// The rows that may be hidden.
-    pub occlusion: Vec<OcclusionRow>,
-    /// Number of survivors if everything were visible. An instance is in one level of each view.
-    pub most_survivors: u64,
-    /// Whether some row is of a coarser level of detail.
-    pub has_levels: bool,
-    /// Whether each subgroup may vote on its own crossed blocks: each chunk has a single row, and
-    /// there are more than [`PlanLimits::few_counts`] counts.
-    pub crossed_block_per_subgroup: bool,
-    /// Whether each subgroup may vote on its own blocks, crossed or not: the same condition
-    /// with `MANY_BLOCKS` times as many counts.
-    pub block_per_subgroup: bool,
-    /// Whether a row has more units than one workgroup of `order` sorts.
-    pub has_rings: bool,
-}
-
-impl BatchPlan {
-    /// Divides the rows into strips of `count_len / one_block` blocks, rounded up to a power of
-    /// two. Such strips are small enough to fill all processors of a large GPU, and no smaller,
-    /// because each strip looks back.
-    fn number_strips(&mut self, one_block: u32) {
-        let blocks = (self.batch.count_len / one_block.max(1)).next_power_of_two();
-        self.batch.strip_blocks = blocks.clamp(1, MOST_STRIP_BLOCKS);
-        self.batch.strip_count = 0;
-        for chunk in &mut self.chunks {
-            chunk.first_strip = self.batch.strip_count;
-            let each = chunk.block_count.div_ceil(self.batch.strip_blocks);
-            self.batch.strip_count += each * chunk.row_count;
-        }
-    }
-
-    /// Divides the rows into units, and into tiles of [`ORDER_TILE`] units, if some row is near
-    /// first.
-    fn number_order_tiles(&mut self, fine_words: u32) {
-        let near_first = |view: &ChunkView| view.planes.order.is_near_first != 0;
-        let is_near_first = self.chunk_views.iter().any(near_first);
-        self.batch.is_near_first = u32::from(is_near_first);
-        let words = self.batch.count_len * BLOCK_WORDS;
-        self.batch.unit_words = if is_near_first && words <= fine_words {
-            let each = words.div_ceil(SINGLE_WORDS).next_power_of_two();
-            each.min(BLOCK_WORDS)
-        } else {
-            BLOCK_WORDS
-        };
-        self.batch.order_tile_count = 0;
-        for chunk in &mut self.chunks {
-            chunk.first_order_tile = self.batch.order_tile_count;
-            let each = (chunk.block_count * self.batch.block_units()).div_ceil(ORDER_TILE);
-            self.batch.order_tile_count += each * chunk.row_count;
-            self.has_rings |= self.batch.is_near_first != 0 && each > 1;
-        }
-    }
-
-    /// Number of visibility words of all rows.
-    #[must_use]
-    pub fn word_len(&self) -> u64 {
-        u64::from(self.batch.count_len) * u64::from(BLOCK_WORDS)
-    }
-
-    /// Number of tiles of ranks that `compact` adds up.
-    #[must_use]
-    pub fn tile_count(&self) -> u32 {
-        self.batch.rank_count() / SCAN_TILE + 1
-    }
-
-    /// Numbers of workgroups of `vote` and `compact` in x and y, at most the limit of the plan in
-    /// each dimension.
-    #[must_use]
-    pub fn block_dispatch(&self) -> (u32, u32) {
-        (
-            self.batch.dispatch_width,
-            self.batch
-                .block_count
-                .div_ceil(self.batch.dispatch_width.max(1)),
-        )
-    }
-}
-
 /// The tables of a frame.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
@@ -252,38 +163,6 @@ struct RequestRows {
     first: u32,
     /// Number of rows per view.
     levels: u32,
-}
-
-/// Limits that a plan respects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PlanLimits {
-    /// Largest number of counts (blocks x rows) in a batch.
-    pub counts: u32,
-    /// Largest number of workgroups in one dimension of a dispatch.
-    pub workgroups: u32,
-    /// Largest number of counts of a batch that `compact` adds up itself; more are scanned by a
-    /// separate pass.
-    pub few_counts: u32,
-    /// Largest number of visibility words of a near-first batch that is sorted by less than blocks.
-    pub fine_words: u32,
-}
-
-impl PlanLimits {
-    /// Limits that keep a batch small: one binding holds its words, and its ids even if every
-    /// instance is visible, and ids can be counted in 32 bits.
-    #[must_use]
-    pub fn new(binding_bytes: u64, workgroups: u32) -> Self {
-        let tiles = u64::from(MOST_TILES * SCAN_TILE - 1);
-        let counts = (binding_bytes / (u64::from(BLOCK) * 4))
-            .min(u64::from(u32::MAX / BLOCK - SCAN_TILE))
-            .min(tiles);
-        Self {
-            counts: counts.max(1) as u32,
-            workgroups,
-            few_counts: FEW_COUNTS,
-            fine_words: FINE_WORDS,
-        }
-    }
 }
 
 impl Plan {

@@ -1,7 +1,12 @@
-//! The policy: every threshold of the engine that was found by measuring. Nothing here changes a
-//! result; each changes the speed. `docs/internals/results.md` has the measurements, which were
-//! made on one adapter ([`Tuning`](crate::cull::Tuning) replaces the choice of compactions on
-//! another).
+//! The policy: every threshold of the engine that was found by measuring. Nothing here changes
+//! which instances survive; each changes the speed. `docs/internals/results.md` has the
+//! measurements, which were made on one adapter ([`Tuning`](crate::cull::Tuning) replaces the
+//! choice of compactions on another).
+//!
+//! Kernels get theirs as `override`s of the same name ([`OVERRIDES`]). Three thresholds stay in
+//! WGSL as constants, because they are sizes of workgroup arrays: `MOST_STAGED`
+//! (`shaders/cull/compact_subgroup.wgsl`), `ROW_SHARE` (`shaders/cull/vote.wgsl`) and `MOST_SHARE`
+//! (`shaders/expand/plan_buckets.wgsl`).
 
 // ---- plan: how batches are divided
 
@@ -87,3 +92,57 @@ pub(crate) const PERSISTENT_WORKGROUPS: u32 = 2048;
 /// Largest number of tiles for which an expansion runs its passes for few sources: each workgroup
 /// reads the counts of all tiles.
 pub(crate) const FEW_TILES: u32 = 256;
+
+// ---- kernels: what WGSL decides
+
+/// Number of looks at a strip of `look-back` that has published nothing, after which the waiting
+/// workgroup counts the strip itself. Fewer looks count more strips twice; more looks wait longer
+/// for a workgroup that does not run.
+pub(crate) const SPINS: u32 = 64;
+
+/// Largest average number of survivors per word for which a thread of `look-back` writes the ids of
+/// a whole word. Above it, 32 threads share a word, which costs a step per word however empty.
+pub(crate) const FEW_IN_WORD: u32 = 2;
+
+/// Largest number of survivors of a block whose ids each lane of `compact` stores as it finds them.
+/// Above it, they are gathered in workgroup memory first, so that stores are contiguous.
+pub(crate) const FEW_SURVIVORS: u32 = 64;
+
+/// Largest number of crossed blocks for which workgroups share blocks: 14 us instead of 28 for ten
+/// blocks, as fast at a thousand (`docs/internals/tried.md`). Above it, each subgroup has a block.
+pub(crate) const FEW_CROSSED: u32 = 512;
+
+/// Number of rows that are voted on together in a crossed block: up to 16, because two bits per row
+/// must fit into a word. Each group of rows reads the block's instances again.
+pub(crate) const ROW_GROUP: u32 = 16;
+
+/// Mean reach of a block's words, in steps of `WORD_STEPS` per radius, from which their bounds are
+/// not worth reading: neighbors are far from each other.
+pub(crate) const LOOSE: u32 = 100;
+
+/// Number of entries of an expansion's source from which on the whole workgroup writes them. Below
+/// it, one thread does, and the others wait for it.
+pub(crate) const LONG_SOURCE: u32 = 64;
+
+/// Number of threads of an expansion by buckets beyond which each thread takes more items instead:
+/// they fill the GPU.
+pub(crate) const ENOUGH_THREADS: u32 = 1 << 20;
+
+macro_rules! overrides {
+    ($($name:ident),* $(,)?) => {
+        /// The values of the kernels' `override`s, by name. Every pipeline of a kernel needs those
+        /// that the kernel declares, as its constants.
+        pub const OVERRIDES: &[(&str, u32)] = &[$((stringify!($name), $name)),*];
+    };
+}
+
+overrides!(
+    SPINS,
+    FEW_IN_WORD,
+    FEW_SURVIVORS,
+    FEW_CROSSED,
+    ROW_GROUP,
+    LOOSE,
+    LONG_SOURCE,
+    ENOUGH_THREADS,
+);

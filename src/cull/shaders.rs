@@ -99,7 +99,8 @@ impl Kernel {
     pub const ALL: [Self; 3] = [Self::Vote, Self::Scan, Self::Compact];
 
     /// The whole WGSL of the kernel on `tier` (the `Cpu` tier has none and gets the one of
-    /// `Workgroup`).
+    /// `Workgroup`). Its `override`s have their values in
+    /// [`OVERRIDES`](crate::cull::policy::OVERRIDES).
     #[must_use]
     pub fn source(self, tier: CullingTier) -> String {
         let composed = match self {

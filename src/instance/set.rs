@@ -1,4 +1,6 @@
 //! The instance set: what one entity draws.
+//!
+//! This file is long because of the documentation of its public methods.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,74 +1,30 @@
 //! The frame: all views and sets as the engine's requests, and the bind groups of their draws.
 
+mod requests;
+
 use super::{
     bindings::{DrawVersion, set_bind_group, set_layout},
     cpu_times::{CpuClock, CpuStage},
-    culler::{ExtractedSet, GpuCuller},
-    draw_slots::{
-        DRAW_DATA_WORDS, DRAW_HAS_OFFSET, DRAW_HAS_SCALE, DRAW_NON_UNIFORM_SCALE,
-        DRAW_RANGE_OF_CENTERS, DrawSlots, SLOT_STRIDE, SlotInfo, slot_stride,
-    },
-    entity_uniforms::{EntityUniform, EntityUniforms},
+    culler::GpuCuller,
+    draw_slots::DrawSlots,
     expanded::{ExpandedRequest, ExpandedUniforms},
     gpu::RenderGpu,
-    groups::{Joined, Joining},
-    lods::{Fading, SetRange, Share, SlotFade},
-    materials::{DrawnFaces, MaterialAliases},
-    occlusion::{DrawnLists, HidingView, HidingViews},
-    offset::stretch_of,
-    set_draws::{Drawn, SetDraws, counts_draws},
-    set_meshes::Meshes,
-    views::{SetView, Views, index_of_view, view_at},
+    occlusion::{DrawnLists, HidingView},
+    set_draws::{SetDraws, counts_draws},
+    views::{index_of_view, view_at},
 };
-use crate::cull::{
-    Channels, CoarserLevel, CullRequest, Culler, ErrorRange, Order, SetId, plan::greatest_stretch,
-};
-use crate::instance::ScaleKind;
+use crate::cull::Culler;
 use bevy::{
-    ecs::system::{StaticSystemParam, SystemParam},
+    ecs::system::SystemParam,
     log::warn,
-    math::Affine3,
-    pbr::{MeshInputUniform, MeshPipeline, MeshUniform, PreparedMaterial, RenderMaterialInstances},
-    platform::collections::HashSet,
+    pbr::MeshPipeline,
     prelude::*,
     render::{
-        batching::{GetBatchData, gpu_preprocessing::BatchedInstanceBuffers},
-        erased_render_asset::ErasedRenderAssets,
         render_resource::{BindGroupLayout, PipelineCache},
         renderer::{RenderAdapterInfo, RenderDevice},
-        sync_world::{MainEntity, MainEntityHashSet},
     },
 };
-use std::sync::Arc;
-
-/// What the requests of the frame are made from.
-#[derive(SystemParam)]
-pub(super) struct Scene<'w, 's> {
-    aliases: Res<'w, MaterialAliases>,
-    views: Views<'w, 's>,
-    hiding: Hiding<'w, 's>,
-    meshes: Meshes<'w>,
-    uniform_inputs: Option<Res<'w, BatchedInstanceBuffers<MeshUniform, MeshInputUniform>>>,
-    uniform_data: StaticSystemParam<'w, 's, <MeshPipeline as GetBatchData>::Param>,
-}
-
-/// What decides which sets are hidden, and in which views.
-#[derive(SystemParam)]
-struct Hiding<'w, 's> {
-    views: HidingViews<'w, 's>,
-    faces: Res<'w, DrawnFaces>,
-    materials: Res<'w, RenderMaterialInstances>,
-    prepared: Res<'w, ErasedRenderAssets<PreparedMaterial>>,
-}
-
-impl Hiding<'_, '_> {
-    /// Whether the instances of an entity may be hidden, as far as its material says.
-    fn may_hide(&self, entity: MainEntity) -> bool {
-        let material = self.materials.instances.get(&entity);
-        let material = material.and_then(|material| self.prepared.get(material.asset_id));
-        material.is_some_and(|material| self.faces.test_depth(&material.properties))
-    }
-}
+use requests::{Scene, add_requests};
 
 /// What bind groups are made with.
 #[derive(SystemParam)]
@@ -156,60 +112,6 @@ pub(super) fn prepare_culling(
     expanded.prepare(culler, &slots, &gpu, || layouts.mesh());
 }
 
-/// Fills the frame with its views and the requests of its sets. `hides` if some view may hide
-/// instances.
-fn add_requests(
-    draws: &mut SetDraws,
-    slots: &mut DrawSlots,
-    (culler, sets, shared): (&Culler, &[ExtractedSet], &HashSet<SetId>),
-    scene: Scene,
-    hides: bool,
-) {
-    let views = scene.views.collect();
-    draws.frame.views.extend(views.iter().map(|view| view.cull));
-    draws
-        .views
-        .extend(views.iter().map(|view| view.view.clone()));
-    // For sets without frustum culling the views come once more, and keep everything.
-    if sets.iter().any(|set| set.keep_all) {
-        let keep_all = views.iter().map(|view| view.cull.keeping_everything());
-        draws.frame.views.extend(keep_all);
-    }
-    let version = culler.store().sets_version();
-    draws.sets_stay = draws.sets_version.replace(version) == Some(version);
-    draws.groups.clear();
-    // The lists of the previous frame are used again, so that they need not be allocated.
-    let spare = core::mem::take(&mut draws.frame.requests);
-    draws.frame.requests.reserve(spare.len());
-    let mut requests = Requests {
-        culler,
-        shared,
-        spare,
-        views: &views,
-        meshes: &scene.meshes,
-        aliases: &scene.aliases,
-        uniforms: EntityUniforms {
-            inputs: scene.uniform_inputs.as_deref(),
-            instances: &scene.meshes.instances,
-            cpu: &scene.uniform_data.into_inner(),
-        },
-        draws,
-        slots,
-        hiding: &scene.hiding,
-        hides,
-        lod_pixels: scene.views.lod_pixels(),
-        least_pixels: scene.views.least_pixels(),
-        impostors: MainEntityHashSet::default(),
-    };
-    // Impostors come first: without its impostor, an entity draws all instances itself.
-    let is_impostor = |set: &&ExtractedSet| matches!(set.share, Share::Far { .. });
-    let impostors = sets.iter().filter(is_impostor);
-    for set in impostors.chain(sets.iter().filter(|set| !is_impostor(set))) {
-        requests.add(set);
-    }
-    draws.number_entities();
-}
-
 /// Adds the views that hide, in the order of `hiding`. One that the frame does not have, or that
 /// sees no set that may be hidden, hides no request.
 fn add_occlusion(draws: &mut SetDraws, hiding: &[HidingView]) {
@@ -224,282 +126,6 @@ fn add_occlusion(draws: &mut SetDraws, hiding: &[HidingView]) {
         });
         let hidden = hidden.collect();
         draws.occlusion.push(hiding.to_occlusion_view(view, hidden));
-    }
-}
-
-/// The requests of the frame, while they are collected.
-struct Requests<'a, 'w: 'a, 's: 'a> {
-    culler: &'a Culler,
-    /// Sets that several entities use.
-    shared: &'a HashSet<SetId>,
-    /// Requests whose lists can be used again.
-    spare: Vec<CullRequest>,
-    views: &'a [SetView<'a>],
-    meshes: &'a Meshes<'w>,
-    aliases: &'a MaterialAliases,
-    uniforms: EntityUniforms<'a, 'w, 's>,
-    draws: &'a mut SetDraws,
-    slots: &'a mut DrawSlots,
-    hiding: &'a Hiding<'w, 's>,
-    /// Whether some view hides instances.
-    hides: bool,
-    /// The greatest error with which cameras draw levels of detail, in pixels.
-    lod_pixels: f32,
-    /// The least diameter that is drawn, in pixels.
-    least_pixels: f32,
-    /// Impostors that are drawn.
-    impostors: MainEntityHashSet,
-}
-
-impl Requests<'_, '_, '_> {
-    /// Adds the request of an entity, or the entity to another's request, if a view sees it and
-    /// Bevy has prepared its mesh.
-    fn add(&mut self, set: &ExtractedSet) {
-        let (mut seeing, mut more) = match self.spare.pop() {
-            Some(spare) => (spare.views, spare.more),
-            None => (Vec::new(), Vec::new()),
-        };
-        more.clear();
-        let entity = set.entity;
-        let views = self.views;
-        let first = if set.keep_all { views.len() as u32 } else { 0 };
-        seeing.clear();
-        seeing.extend(
-            (first..)
-                .zip(views)
-                .filter(|(_, view)| view.sees(entity))
-                .map(|(index, _)| index),
-        );
-        if seeing.is_empty() {
-            return;
-        }
-        let Some(instance) = self.meshes.instances.render_mesh_queue_data(entity) else {
-            return;
-        };
-        let mesh_id = instance.mesh_asset_id();
-        let mesh = self.draws.place_of(self.meshes, mesh_id);
-        if mesh.is_some_and(|mesh| self.draws.meshes[mesh].is_deformed) {
-            self.draws.refuse_deformed(entity, mesh_id);
-            return;
-        }
-        let (Some(mesh), Some(uniform)) = (mesh, self.uniforms.get(entity, &instance)) else {
-            return;
-        };
-        let whole = self.draws.meshes[mesh].shape;
-        let full = set.full.as_ref().and_then(|part| {
-            let place = (mesh_id, mesh);
-            self.draws
-                .part_of(self.meshes, entity, place, ("full", part))
-        });
-        let is_blended = self.aliases.blended.contains(&entity);
-        // What blends is drawn in one order, not level after level.
-        let has_levels = || !is_blended && !self.draws.expanded.contains(&entity);
-        let stretch = stretch_of(set.offset.as_ref());
-        let own_lods = self.draws.own_lods_of(entity, (mesh_id, mesh), stretch);
-        let lods = match own_lods {
-            Some(own) => has_levels().then_some(own),
-            None => set
-                .lods
-                .as_ref()
-                .filter(|_| has_levels())
-                .and_then(|levels| {
-                    self.draws
-                        .lods_of(self.meshes, entity, (mesh_id, mesh), (levels, stretch))
-                }),
-        };
-        let coarser = lods.as_ref().map(|lods| lods.coarser.clone());
-        let errors = self.errors_of(set);
-        let fading = self.fading_of(set, coarser.clone(), errors);
-        let fades = fading.as_ref().is_some_and(|fading| fading.levels_fade);
-        let may_be_hidden = self.hides
-            && !set.keep_all
-            && !set.is_never_hidden
-            && !is_blended
-            && !self.draws.expanded.contains(&entity)
-            && self.draws.meshes[mesh].has_triangles
-            && self.hiding.may_hide(entity);
-        let first_slot = self.slots.len();
-        self.add_slots(set, &uniform, fading.as_ref());
-        let request = CullRequest {
-            key: entity.to_bits(),
-            set: set.set,
-            world_from_local: set.world_from_local,
-            sphere: set.sphere,
-            shape: full.unwrap_or(whole),
-            coarser,
-            more,
-            fade: if fades { set.fade } else { 0.0 },
-            range: set.range.map(SetRange::distances),
-            errors,
-            order: if set.is_unsorted {
-                Order::Set
-            } else if is_blended {
-                Order::FarFirst
-            } else {
-                Order::NearFirst
-            },
-            views: seeing,
-        };
-        let is_alone = is_blended
-            || set.has_meshlets
-            || !matches!(set.share, Share::All)
-            || !self.shared.contains(&set.set)
-            || self.draws.expanded.contains(&entity);
-        let of = self.place(request, may_be_hidden, is_alone);
-        if of.shape > 0 {
-            let first = self.first_of(of.request);
-            self.draws.joined.extend(first.map(|first| (entity, first)));
-        }
-        self.draws.drawn.push(Drawn {
-            entity,
-            of,
-            set: set.set,
-            first_slot,
-            slots: (self.slots.len() - first_slot) / SLOT_STRIDE as u32,
-            slot_stride: slot_stride(set.offset.is_some()),
-            mesh_id,
-            mesh,
-            lods,
-            fading,
-            may_be_hidden,
-        });
-        if matches!(set.share, Share::Far { .. }) && self.aliases.can_draw(entity) {
-            self.impostors.insert(entity);
-        }
-    }
-
-    /// Adds the request to the frame, or what it draws to one that tests the same, unless it
-    /// `is_alone`.
-    fn place(&mut self, request: CullRequest, may_be_hidden: bool, is_alone: bool) -> Joined {
-        let SetDraws { groups, frame, .. } = &mut *self.draws;
-        let joining = Joining {
-            may_be_hidden,
-            has_least_size: self.least_pixels > 0.0,
-        };
-        if !is_alone && let Some(joined) = groups.join(&mut frame.requests, &request, joining) {
-            self.spare.push(request);
-            return joined;
-        }
-        frame.requests.push(request);
-        Joined {
-            request: frame.requests.len() - 1,
-            shape: 0,
-        }
-    }
-
-    /// The entity whose key a request has.
-    fn first_of(&self, request: usize) -> Option<MainEntity> {
-        let request = self.draws.frame.requests.get(request)?;
-        Entity::try_from_bits(request.key).map(MainEntity::from)
-    }
-
-    /// The levels that the entity draws of its set.
-    fn errors_of(&self, set: &ExtractedSet) -> ErrorRange {
-        match set.share {
-            Share::Near { impostor, error } if self.impostors.contains(&impostor) => ErrorRange {
-                end: Some(error),
-                ..ErrorRange::default()
-            },
-            Share::Near { .. } | Share::All => ErrorRange::default(),
-            Share::Far {
-                full,
-                error,
-                levels,
-            } => ErrorRange {
-                start: Some(error),
-                end: None,
-                levels_before: levels.max(self.meshes.own_levels(full)),
-            },
-        }
-    }
-
-    /// How the set fades; `None` if it does not.
-    fn fading_of(
-        &self,
-        set: &ExtractedSet,
-        coarser: Option<Arc<[CoarserLevel]>>,
-        errors: ErrorRange,
-    ) -> Option<Fading> {
-        let does_fade = |entity: &MainEntity| self.aliases.fading.contains(entity);
-        if !does_fade(&set.entity) {
-            return None;
-        }
-        let is_number = |value: f32| value.is_finite() && value > 0.0;
-        let stretch = greatest_stretch(&set.world_from_local.matrix3);
-        let radius = set.sphere.radius;
-        // As the engine's bands: otherwise all instances are drawn.
-        let fades = set.fade > 0.0 && is_number(stretch) && radius > 0.0;
-        let has_levels = is_number(self.lod_pixels);
-        let levels_fade = fades
-            && has_levels
-            && match set.share {
-                // It fades in only if what it replaces fades out.
-                Share::Far { full, .. } => does_fade(&full),
-                Share::Near { .. } | Share::All => true,
-            };
-        // Sizes are measured in errors, also if no error is allowed.
-        let pixels = if has_levels { self.lod_pixels } else { 1.0 };
-        let too_small = 2.0 * radius * pixels / self.least_pixels;
-        let none = ErrorRange::default();
-        Some(Fading {
-            levels_fade,
-            coarser: coarser.filter(|_| levels_fade),
-            errors: if levels_fade { errors } else { none },
-            share: set.fade,
-            range: set.range,
-            sphere: set.sphere,
-            too_small: if fades { too_small } else { f32::INFINITY },
-            error_scale: if fades { stretch / pixels } else { 0.0 },
-        })
-    }
-
-    /// Adds the slots of the set's regions: one, or if the set fades, one per level and one that
-    /// does not fade.
-    fn add_slots(&mut self, set: &ExtractedSet, uniform: &EntityUniform, fading: Option<&Fading>) {
-        let offset = set.offset.map(Affine3::from);
-        let before = self.draws.drawn_before.get(self.draws.drawn.len());
-        let is_kept = before.is_some_and(|before| {
-            self.draws.sets_stay
-                && (before.entity, before.set) == (set.entity, set.set)
-                && before.fading.as_ref() == fading
-                && self.slots.keep(before.slots, set.entity, uniform, offset)
-        });
-        if is_kept {
-            return;
-        }
-        let (channels, regions) = self.culler.store().resident(set.set).unwrap_or_default();
-        let Channels {
-            scale,
-            data_words,
-            previous,
-        } = channels;
-        let of_centers = set.range.is_some_and(|range| range.of_centers);
-        let of_scale = match scale {
-            ScaleKind::One => 0,
-            ScaleKind::Uniform => DRAW_HAS_SCALE,
-            ScaleKind::NonUniform => DRAW_HAS_SCALE | DRAW_NON_UNIFORM_SCALE,
-        };
-        let flags = of_scale
-            | data_words << DRAW_DATA_WORDS
-            | if of_centers { DRAW_RANGE_OF_CENTERS } else { 0 }
-            | if offset.is_some() { DRAW_HAS_OFFSET } else { 0 };
-        let mut set_first = 0;
-        for region in regions {
-            let info = SlotInfo {
-                flags,
-                region_first: region.first,
-                set_first,
-                previous_offset: if previous { region.capacity } else { 0 },
-                fade: SlotFade::NONE,
-            };
-            set_first += region.capacity;
-            for level in 0..fading.map_or(0, Fading::levels) {
-                let fade = fading.map_or(SlotFade::NONE, |fading| fading.of_level(level));
-                let info = SlotInfo { fade, ..info };
-                self.slots.push(set.entity, uniform, info, offset);
-            }
-            self.slots.push(set.entity, uniform, info, offset);
-        }
     }
 }
 

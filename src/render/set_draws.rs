@@ -1,16 +1,20 @@
 //! What the draws of the frame's sets look up.
 
+mod drawn;
+
+pub(super) use drawn::Drawn;
+
 use super::{
     bindings::DrawVersion,
-    groups::{Groups, Joined},
+    groups::Groups,
     history::SceneHistory,
-    lods::{Fading, RequestLods, SetLod, SetLodMesh, part_of},
+    lods::{RequestLods, SetLod, SetLodMesh, part_of},
     names::AssetNames,
     set_meshes::{MeshBuffers, Meshes},
     views::{FrameView, view_at, view_order},
 };
 use crate::cull::{
-    CoarserLevel, CullFrame, Culler, DrawList, DrawPart, DrawShape, OcclusionView, SetId, Version,
+    CoarserLevel, CullFrame, Culler, DrawList, DrawPart, DrawShape, OcclusionView, Version,
 };
 use bevy::{
     platform::collections::{HashMap, HashSet},
@@ -67,50 +71,6 @@ pub(super) struct SetDraws {
     told_levels: HashSet<(MainEntity, AssetId<Mesh>)>,
     /// Index ranges of an entity's mesh whose problem was logged.
     told_ranges: HashSet<(MainEntity, Range<u32>)>,
-}
-
-/// What an entity draws.
-pub(super) struct Drawn {
-    pub entity: MainEntity,
-    /// The request whose survivors it draws.
-    pub of: Joined,
-    pub set: SetId,
-    /// Byte offset of its first draw slot. The slots of its other regions follow. If it fades, a
-    /// region has one slot per level of detail, and one more for views that do not fade.
-    pub first_slot: u32,
-    /// Number of strides of its draw slots.
-    pub slots: u32,
-    /// Distance of its draw slots in bytes.
-    pub slot_stride: u32,
-    pub mesh_id: AssetId<Mesh>,
-    /// Index of the mesh in [`SetDraws::meshes`].
-    pub mesh: usize,
-    /// Its coarser levels of detail.
-    pub lods: Option<RequestLods>,
-    /// How its instances fade; `None` if they do not.
-    pub fading: Option<Fading>,
-    /// Whether views may hide its instances.
-    pub may_be_hidden: bool,
-}
-
-impl Drawn {
-    /// Byte offset of the draw slot of a region at a level.
-    fn slot(&self, region: usize, level: usize, view_fades: bool) -> u32 {
-        let place = match &self.fading {
-            None => region,
-            Some(fading) => {
-                let levels = fading.levels();
-                // Levels that do not fade into each other share the slot of the first.
-                let level = if view_fades {
-                    level.min(levels - 1)
-                } else {
-                    levels
-                };
-                region * (levels + 1) + level
-            }
-        };
-        self.first_slot + place as u32 * self.slot_stride
-    }
 }
 
 /// The bind group of a batch.
@@ -409,46 +369,4 @@ pub(super) fn counts_draws(features: wgpu::Features, backend: wgpu::Backend) -> 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::render::views::ViewKind;
-
-    fn view(index: u32, subview: u32) -> FrameView {
-        let entity = Entity::from_raw_u32(index).unwrap_or(Entity::PLACEHOLDER);
-        FrameView {
-            key: RetainedViewEntity::new(entity.into(), None, subview),
-            kind: ViewKind::Camera,
-            name: String::new(),
-            fades: true,
-        }
-    }
-
-    #[test]
-    fn a_view_is_found_among_those_of_any_request() {
-        let mut views: Vec<_> = [(5, 0), (2, 1), (2, 0), (9, 3), (7, 0)]
-            .map(|(index, subview)| view(index, subview))
-            .into();
-        views.sort_by_key(|view| view_order(&view.key));
-        let distinct = views.len();
-        let unknown = view(7, 1).key;
-        for seen in 0..1u32 << distinct {
-            for first in [0, distinct as u32] {
-                let indices = (0..distinct as u32).filter(|index| seen >> index & 1 == 1);
-                let request: Vec<u32> = indices.map(|index| first + index).collect();
-                for (index, view) in (first..).zip(&views) {
-                    let expected = request.iter().position(|seen| *seen == index);
-                    assert_eq!(place_of_view(&views, &request, &view.key), expected);
-                }
-                assert_eq!(place_of_view(&views, &request, &unknown), None);
-            }
-        }
-    }
-
-    #[test]
-    fn draws_take_their_number_from_a_buffer_where_they_keep_their_first_instance() {
-        use wgpu::{Backend, Features};
-        assert!(counts_draws(Features::all(), Backend::Vulkan));
-        assert!(!counts_draws(Features::all(), Backend::Dx12));
-        assert!(!counts_draws(Features::empty(), Backend::Vulkan));
-    }
-}
+mod tests;

@@ -4,6 +4,8 @@
 //! 1. `known`: what the GPU has of each set.
 //! 2. `target`: the engine, on a device; `previous` and `written` are sets with further needs.
 //! 3. `arrived`: what the main world is told.
+//!
+//! This file is long because all ways to catch up are in it: they share the frame's budget.
 
 mod arrived;
 mod known;

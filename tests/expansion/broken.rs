@@ -146,3 +146,53 @@ fn a_broken_expansion_is_seen() {
         }
     }
 }
+
+/// Other values of the policy's thresholds than those that were found by measuring. With other
+/// threads, the twin's buckets are not the GPU's, so only the items are compared.
+///
+/// `LONG_SOURCE` stays below 65,535: Mesa's software driver ends a loop after that number of turns.
+#[test]
+fn other_thresholds_expand_the_same() {
+    let gpu = Gpu::new();
+    let cases = cases();
+    for (name, values, expansions) in [
+        (
+            "LONG_SOURCE",
+            [0, 50_000],
+            [Expansion::ItemList, Expansion::WorkgroupItems],
+        ),
+        (
+            "ENOUGH_THREADS",
+            [0, 1000],
+            [Expansion::Po2Buckets, Expansion::OneBucket],
+        ),
+    ] {
+        let declared = format!("override {name}: u32;");
+        for (expansion, tier) in expansions
+            .iter()
+            .flat_map(|e| GPU_TIERS.map(|tier| (*e, tier)))
+        {
+            let sources = expansion.sources(tier);
+            assert!(
+                sources.iter().any(|(_, source)| source.contains(&declared)),
+                "{expansion} on {tier} has no {name}"
+            );
+            for value in values {
+                let options = ExpanderOptions {
+                    shader_checks: true,
+                    ..gpu.options(tier, expansion)
+                };
+                let constant = format!("const {name}: u32 = {value}u;");
+                let edit = |_: &str, source: String| source.replace(&declared, &constant);
+                let mut expander = Expander::with_sources(&gpu.device, &options, edit).unwrap();
+                for (case, counts) in cases.iter().filter(|(_, counts)| counts.len() < 50_000) {
+                    gpu.prepare(&mut expander, counts).unwrap();
+                    gpu.check_items(&mut expander, counts)
+                        .unwrap_or_else(|error| {
+                            panic!("{expansion} on {tier} with {name} = {value}, {case}: {error}")
+                        });
+                }
+            }
+        }
+    }
+}

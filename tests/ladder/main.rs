@@ -9,6 +9,7 @@ mod common;
 #[path = "../../benches/common/encoding.rs"]
 mod encoding;
 mod encodings;
+mod thresholds;
 
 use bevy_gpu_culling::cull::{
     BoundingSphere, Compaction, Compactor, CompactorOptions, CullError, CullFrame, CullRequest,

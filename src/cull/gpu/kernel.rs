@@ -1,11 +1,16 @@
 //! Compiling a kernel: the module, its errors, its pipeline.
 
 use super::guard::guarded;
-use crate::cull::{CullError, CullingTier, shaders::origin};
+use crate::cull::{CullError, CullingTier, policy::OVERRIDES, shaders::origin};
 use wgpu::{
     BindGroupLayout, BindGroupLayoutDescriptor, BindGroupLayoutEntry, ComputePipeline,
-    ComputePipelineDescriptor, Device, PipelineLayoutDescriptor, ShaderModuleDescriptor,
-    ShaderRuntimeChecks, ShaderSource, naga::front::wgsl::parse_str,
+    ComputePipelineDescriptor, Device, PipelineCompilationOptions, PipelineLayoutDescriptor,
+    ShaderModuleDescriptor, ShaderRuntimeChecks, ShaderSource,
+    naga::{
+        Module, ResourceBinding,
+        front::wgsl::parse_str,
+        valid::{Capabilities, ValidationFlags, Validator},
+    },
 };
 
 /// A kernel to compile.
@@ -31,17 +36,14 @@ pub(crate) fn compile_kernel(
     // Parsed here, as Bevy does: with the text, a debug build names WGSL as the source language in
     // SPIR-V, which the validation layer of Debian 12 calls invalid.
     let parsed = parse_str(&job.source).map_err(|error| {
-        let line = error
-            .location(&job.source)
-            .map(|at| at.line_number as usize);
-        let place = line.and_then(|line| origin(&job.source, line));
-        let text = error.emit_to_string(&job.source);
+        let line = error.location(&job.source).map(|at| at.line_number);
         CullError::Pipeline {
             tier: job.tier,
             label,
-            message: place.map_or(text.clone(), |place| format!("{place}: {text}")),
+            message: with_place(&job.source, line, error.emit_to_string(&job.source)),
         }
     })?;
+    let constants = constants(&parsed);
     let descriptor = ShaderModuleDescriptor {
         label: Some(label),
         source: ShaderSource::Naga(std::borrow::Cow::Owned(parsed)),
@@ -63,7 +65,10 @@ pub(crate) fn compile_kernel(
             layout: Some(&pipeline_layout),
             module: &module,
             entry_point: Some(job.entry),
-            compilation_options: Default::default(),
+            compilation_options: PipelineCompilationOptions {
+                constants: &constants,
+                ..PipelineCompilationOptions::default()
+            },
             cache: None,
         });
         (pipeline, layout)
@@ -71,8 +76,68 @@ pub(crate) fn compile_kernel(
     built.map_err(|error| CullError::Pipeline {
         tier: job.tier,
         label,
-        message: error.to_string(),
+        message: reason(job, entries).unwrap_or_else(|| error.to_string()),
     })
+}
+
+/// `text` after the place in `shaders/` of a line of a composed kernel.
+fn with_place(source: &str, line: Option<u32>, text: String) -> String {
+    match line.and_then(|line| origin(source, line as usize)) {
+        Some(place) => format!("{place}: {text}"),
+        None => text,
+    }
+}
+
+/// Why the device refused a kernel, with the place in `shaders/`, if the kernel is to blame: wgpu's
+/// message has no place, or a line of the composed text. It is looked for only after an error,
+/// because wgpu validates each kernel already.
+fn reason(job: &KernelJob<'_>, entries: &[BindGroupLayoutEntry]) -> Option<String> {
+    let module = parse_str(&job.source).ok()?;
+    let validated = Validator::new(ValidationFlags::all(), Capabilities::all()).validate(&module);
+    let info = match validated {
+        Ok(info) => info,
+        Err(error) => {
+            // The whole function comes first; the narrowest span is the expression.
+            let spans = error.spans().filter_map(|(span, _)| {
+                let len = span.to_range()?.len();
+                Some((len, span.location(&job.source).line_number))
+            });
+            let line = spans.min_by_key(|(len, _)| *len).map(|(_, line)| line);
+            let text = error.emit_to_string(&job.source);
+            return Some(with_place(&job.source, line, text));
+        }
+    };
+    let mut points = module.entry_points.iter();
+    let uses = info.get_entry_point(points.position(|point| point.name == job.entry)?);
+    module
+        .global_variables
+        .iter()
+        .find_map(|(handle, variable)| {
+            let ResourceBinding { group, binding } = variable.binding?;
+            let is_bound = entries.iter().any(|entry| entry.binding == binding);
+            if group != 0 || is_bound || uses[handle].is_empty() {
+                return None;
+            }
+            let line = module
+                .global_variables
+                .get_span(handle)
+                .location(&job.source);
+            let name = variable.name.as_deref().unwrap_or("a variable");
+            let text = format!("{name} has binding {binding}, which the pass does not bind");
+            Some(with_place(&job.source, Some(line.line_number), text))
+        })
+}
+
+/// The policy's values of the overrides that a module declares: wgpu refuses any other.
+fn constants(module: &Module) -> Vec<(&'static str, f64)> {
+    let is_declared = |name: &str| {
+        let mut declared = module.overrides.iter();
+        declared.any(|(_, found)| found.name.as_deref() == Some(name))
+    };
+    let values = OVERRIDES.iter().filter(|(name, _)| is_declared(name));
+    values
+        .map(|(name, value)| (*name, f64::from(*value)))
+        .collect()
 }
 
 /// The module, without bounds checks unless asked for.

@@ -2,9 +2,10 @@
 
 use super::{
     batch::MeshletBatch,
-    culler::{MeshletCuller, MeshletRequest, SeenFaces},
+    culler::MeshletCuller,
     layout::MeshletRow,
     readback::RowMeaning,
+    request::{MeshletRequest, SeenFaces},
 };
 use crate::cull::{
     CullFrame, Culler, DrawList, DrawPart, DrawShape,

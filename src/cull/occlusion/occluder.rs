@@ -1,4 +1,6 @@
 //! The late lists of all views: their batches, depth and passes.
+//!
+//! This file is long because each step of a frame goes through all views.
 
 use super::{
     history::History,

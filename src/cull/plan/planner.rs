@@ -1,24 +1,24 @@
 //! The plan of the frame. It is built again when requests or sets change; otherwise only its rows
 //! are updated.
 
+mod inputs;
+mod requests;
+
+pub(in crate::cull) use requests::{coarser, further_shapes, hidden_requests, slot_of};
+
 use super::{
-    BoundingSphere, DrawPart, DrawShape, Plan, PlanLimits, PlanRequest,
+    DrawPart, DrawShape, Plan, PlanLimits, PlanRequest,
     bands::bands,
     planned::{BatchKey, Planned, RowMeaning, batch_keys},
-    view::CullView,
 };
 use crate::cull::{
-    gpu::version::Version,
-    layout::{BLOCK, ViewPlanes},
+    layout::ViewPlanes,
     occlusion::{DrawList, OcclusionView, rows::OccludedRows},
-    request::{CoarserLevel, CullFrame, CullRequest, ErrorRange, FurtherShape, Order},
-    store::{
-        ResidentSets, Set,
-        region::{Region, SetId},
-    },
+    request::{CullFrame, CullRequest, ErrorRange, Order},
+    store::{ResidentSets, Set},
 };
-use core::ops::Range;
-use glam::Affine3A;
+use inputs::PlanInputs;
+use requests::views_of;
 use std::sync::Arc;
 
 /// The plan of the current frame, and what it was made from.
@@ -183,157 +183,6 @@ impl Planner {
     }
 }
 
-/// What a plan depends on, except the planes of the views.
-struct PlanInputs {
-    /// [`ResidentSets::version`].
-    sets: Version,
-    requests: Vec<RequestInputs>,
-    /// [`Set::version`] of each request's set; `None` if it is not resident.
-    versions: Vec<Option<Version>>,
-    /// Views of all requests, request after request.
-    views: Vec<u32>,
-    /// Further shapes of all requests, request after request.
-    more: Vec<FurtherShape>,
-    /// The views in which instances may be hidden.
-    occlusion: Vec<HidingInputs>,
-}
-
-/// What a plan depends on of a view in which instances may be hidden.
-struct HidingInputs {
-    view: u32,
-    key: u64,
-    is_frozen: bool,
-    requests: Vec<u32>,
-}
-
-#[derive(PartialEq)]
-struct RequestInputs {
-    key: u64,
-    set: SetId,
-    world_from_local: Affine3A,
-    sphere: BoundingSphere,
-    shape: DrawShape,
-    coarser: Option<Arc<[CoarserLevel]>>,
-    fades: bool,
-    /// See [`ErrorRange::levels_before`].
-    levels_before: u32,
-    order: Order,
-    /// End of its views in [`PlanInputs::views`].
-    views_end: usize,
-    /// End of its shapes in [`PlanInputs::more`].
-    more_end: usize,
-}
-
-impl RequestInputs {
-    fn new(request: &CullRequest, views_end: usize, more_end: usize) -> Self {
-        Self {
-            key: request.key,
-            set: request.set,
-            world_from_local: request.world_from_local,
-            sphere: request.sphere,
-            shape: request.shape,
-            coarser: request.coarser.clone(),
-            fades: request.fade > 0.0,
-            levels_before: request.errors.levels_before,
-            order: request.order,
-            views_end,
-            more_end,
-        }
-    }
-}
-
-impl PlanInputs {
-    fn of(frame: &CullFrame, occlusion: &[OcclusionView], sets: &ResidentSets) -> Self {
-        let (mut requests, mut views, mut more) = (Vec::new(), Vec::new(), Vec::new());
-        for request in &frame.requests {
-            views.extend(views_of(frame, &request.views).map(|(view, _)| view));
-            more.extend_from_slice(&request.more);
-            requests.push(RequestInputs::new(request, views.len(), more.len()));
-        }
-        Self {
-            sets: sets.version(),
-            versions: versions(frame, sets).collect(),
-            requests,
-            views,
-            more,
-            occlusion: occlusion
-                .iter()
-                .map(|view| HidingInputs {
-                    view: view.view,
-                    key: view.key,
-                    is_frozen: view.is_frozen,
-                    requests: view.requests.clone(),
-                })
-                .collect(),
-        }
-    }
-
-    /// Each request's views.
-    fn views(&self) -> impl Iterator<Item = Range<usize>> {
-        let mut first = 0;
-        let ends = self.requests.iter().map(|request| request.views_end);
-        ends.map(move |end| core::mem::replace(&mut first, end)..end)
-    }
-
-    /// Whether the requests have the further shapes that they had.
-    fn have_shapes_of(&self, frame: &CullFrame) -> bool {
-        let known = self.requests.iter().zip(&frame.requests);
-        let mut first = 0;
-        known.fold(true, |same, (known, request)| {
-            let range = core::mem::replace(&mut first, known.more_end)..known.more_end;
-            same && self.more[range] == request.more[..]
-        })
-    }
-
-    /// Whether `frame` would produce the same plan (only the planes of its views may differ). True
-    /// in steady state.
-    fn still_hold(
-        &mut self,
-        frame: &CullFrame,
-        occlusion: &[OcclusionView],
-        sets: &ResidentSets,
-    ) -> bool {
-        if !self.have_requests_of(frame)
-            || !self.have_shapes_of(frame)
-            || !self.have_occlusion_of(occlusion)
-        {
-            return false;
-        }
-        // Most changes concern sets that no request names.
-        let stay =
-            self.sets == sets.version() || versions(frame, sets).eq(self.versions.iter().copied());
-        if stay {
-            self.sets = sets.version();
-        }
-        stay
-    }
-
-    fn have_occlusion_of(&self, occlusion: &[OcclusionView]) -> bool {
-        let known = self.occlusion.iter();
-        known.len() == occlusion.len()
-            && known.zip(occlusion).all(|(known, view)| {
-                (known.view, known.key, known.is_frozen) == (view.view, view.key, view.is_frozen)
-                    && known.requests == view.requests
-            })
-    }
-
-    fn have_requests_of(&self, frame: &CullFrame) -> bool {
-        let known = self.requests.iter().zip(self.views());
-        self.requests.len() == frame.requests.len()
-            && known.zip(&frame.requests).all(|((known, range), request)| {
-                let views = views_of(frame, &request.views).map(|(view, _)| view);
-                *known == RequestInputs::new(request, known.views_end, known.more_end)
-                    && views.eq(self.views[range].iter().copied())
-            })
-    }
-}
-
-/// The version of the set of each request.
-fn versions(frame: &CullFrame, sets: &ResidentSets) -> impl Iterator<Item = Option<Version>> {
-    let requests = frame.requests.iter();
-    requests.map(|request| sets.get(request.set).and_then(Set::version))
-}
-
 /// The planes of each request's rows. If a request without levels and ranges has the same
 /// transform, the same radius and the same views as the request before it, both share their planes.
 #[derive(Default)]
@@ -389,58 +238,6 @@ impl<'a> RequestPlanes<'a> {
         self.last = Some(request);
         &self.planes
     }
-}
-
-/// The views of a request that the frame has, with their indices.
-fn views_of<'a>(
-    frame: &'a CullFrame,
-    views: &'a [u32],
-) -> impl Iterator<Item = (u32, &'a CullView)> {
-    let found = |view: &u32| Some((*view, frame.views.get(*view as usize)?));
-    views.iter().filter_map(found)
-}
-
-/// The place of view `view` among a request's views.
-pub(in crate::cull) fn slot_of(frame: &CullFrame, request: usize, view: u32) -> Option<usize> {
-    let request = frame.requests.get(request)?;
-    views_of(frame, &request.views).position(|(index, _)| index == view)
-}
-
-/// The requests whose instances may be hidden in a view. Their late lists take two rows per level,
-/// which one batch must hold for each region.
-pub(in crate::cull) fn hidden_requests<'a>(
-    frame: &'a CullFrame,
-    view: &'a OcclusionView,
-    sets: &'a ResidentSets,
-    limits: PlanLimits,
-) -> impl Iterator<Item = usize> + 'a {
-    let fits = move |region: &Region| region.capacity.div_ceil(BLOCK) <= limits.counts / 2;
-    view.requests
-        .iter()
-        .map(|request| *request as usize)
-        .filter(move |request| {
-            frame.requests.get(*request).is_some_and(|request| {
-                request.order != Order::FarFirst
-                    && sets
-                        .get(request.set)
-                        .is_some_and(|set| set.regions.iter().all(fits))
-            })
-        })
-}
-
-/// The coarser levels of a request.
-pub(in crate::cull) fn coarser(request: &CullRequest) -> &[CoarserLevel] {
-    request.coarser.as_deref().unwrap_or_default()
-}
-
-/// The further shapes of a request, level after level. Each level comes `times` times.
-pub(in crate::cull) fn further_shapes(
-    request: &CullRequest,
-    times: usize,
-) -> impl Iterator<Item = DrawShape> {
-    let levels =
-        (0..=coarser(request).len()).flat_map(move |level| core::iter::repeat_n(level, times));
-    levels.flat_map(|level| request.more.iter().map(move |more| more.at_level(level)))
 }
 
 /// Request, view and number of instances of each row of each batch.

@@ -1,6 +1,7 @@
 //! Tests of the plan.
 
 use super::*;
+use crate::cull::policy::FEW_COUNTS;
 
 fn request<'a>(regions: &'a [Region], len: u32, views: &'a [ViewPlanes]) -> PlanRequest<'a> {
     PlanRequest {

@@ -1,4 +1,6 @@
 //! Views, and their planes in a set's space.
+//!
+//! This file is long because the tests of the planes are at its end.
 
 use super::lod::LodEye;
 use crate::cull::layout::{PlanePairs, RINGS, ViewOrder, ViewPlanes};

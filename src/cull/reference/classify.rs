@@ -2,7 +2,10 @@
 
 use super::vote::{BAND_OF_LEVEL, BAND_OF_RANGE, in_world};
 use crate::{
-    cull::layout::{BAND_BY_DISTANCE, BLOCK_WORDS, Bound, Chunk, DistanceBand, ViewPlanes},
+    cull::{
+        layout::{BAND_BY_DISTANCE, BLOCK_WORDS, Bound, Chunk, DistanceBand, ViewPlanes},
+        policy::LOOSE,
+    },
     instance::PackedInstance,
 };
 use core::ops::Range;
@@ -21,8 +24,6 @@ pub enum BoundState {
 
 /// Number of steps of a word's bounds in the block's radius.
 const WORD_STEPS: f32 = 127.0;
-/// Mean reach of the words, in steps, from which their bounds are not worth reading.
-const LOOSE: u32 = 100;
 
 /// The bounds of a block's instances; `scales` has one number or three per instance, or nothing.
 #[must_use]
@@ -258,198 +259,4 @@ fn band_state(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cull::{
-        BoundingSphere, CullView, Region,
-        layout::BLOCK,
-        plan::{DrawShape, Plan, PlanLimits, PlanRequest},
-        reference::{is_visible, load_sphere},
-    };
-    use crate::instance::ScaleKind;
-    use glam::{Affine3A, Mat4, Quat, Vec4};
-    use proptest::prelude::*;
-
-    /// The chunk of a single block.
-    fn chunk_of(len: u32, sphere: BoundingSphere, world: Affine3A, scale: ScaleKind) -> Chunk {
-        let region = [Region {
-            page: 0,
-            first: 0,
-            capacity: BLOCK,
-        }];
-        let request = PlanRequest {
-            regions: &region,
-            len,
-            scale,
-            world_from_local: world,
-            sphere,
-            more: &[],
-            shapes: &[DrawShape::NonIndexed {
-                vertex_count: 3,
-                first_vertex: 0,
-            }],
-            fades: false,
-            row_group: 1,
-            rows: &[ViewPlanes::default()],
-        };
-        Plan::build(
-            &[request],
-            PlanLimits {
-                counts: 100,
-                workgroups: 100,
-                few_counts: 100,
-                fine_words: 0,
-            },
-        )
-        .batches[0]
-            .chunks[0]
-    }
-
-    fn scales_of(bound: &Bound) -> Range<f32> {
-        bound.least_scale..bound.max_scale
-    }
-
-    fn state(chunk: &Chunk, row: &ViewPlanes, bound: &Bound) -> BoundState {
-        bound_state(chunk, row, bound.center, bound.radius, scales_of(bound))
-    }
-
-    /// Floats of a range, in discrete steps: proptest 1.12 asserts a property of its ranges that
-    /// rounding can break.
-    fn float(range: Range<f32>) -> impl Strategy<Value = f32> {
-        const STEPS: u32 = 1 << 24;
-        let place = move |step: u32| {
-            let share = step as f32 / STEPS as f32;
-            range.start + (range.end - range.start) * share
-        };
-        (0..STEPS).prop_map(place)
-    }
-
-    fn point(reach: f32) -> impl Strategy<Value = [f32; 3]> {
-        [
-            float(-reach..reach),
-            float(-reach..reach),
-            float(-reach..reach),
-        ]
-    }
-
-    proptest! {
-        /// The state of the block holds for each of its instances.
-        #[test]
-        fn a_block_outside_has_no_survivor_and_one_inside_has_no_other(
-            positions in prop::collection::vec(point(1.0), 1..200),
-            size in float(0.01..30.0),
-            at in point(60.0),
-            scales in prop::collection::vec(float(0.1..3.0), 200),
-            (center, radius) in (point(1.0), float(0.0..2.0)),
-            (turn, stretch) in (float(0.0..6.0), float(0.2..3.0)),
-            range in prop::option::of(float(1.0..60.0)),
-            negative in prop::bool::ANY,
-        ) {
-            let at = Vec3::from(at);
-            let mut scales = scales;
-            if negative {
-                scales[0] = -scales[0];
-            }
-            let instances: Vec<_> = positions
-                .iter()
-                .map(|p| PackedInstance::new(Vec3::from(*p) * size + at, Quat::from_rotation_y(p[0] * 3.0)))
-                .collect();
-            let sphere = BoundingSphere { center: center.into(), radius };
-            let world = Affine3A::from_scale_rotation_translation(Vec3::splat(stretch), Quat::from_rotation_x(turn), Vec3::X);
-            let chunk = chunk_of(instances.len() as u32, sphere, world, ScaleKind::Uniform);
-            let clip = Mat4::perspective_infinite_reverse_rh(1.0, 1.3, 0.1) * Mat4::look_at_rh(Vec3::ZERO, Vec3::ONE, Vec3::Y);
-            let mut view = CullView::from_clip_from_world(&clip);
-            if let Some(range) = range {
-                view = view.within(Vec3::ZERO, range);
-            }
-            let row = view.planes_in(&world);
-            let bound = bound(&instances, &scales[..instances.len()]);
-            let state = state(&chunk, &row, &bound);
-            for i in 0..instances.len() {
-                let visible = is_visible(&chunk, &row, load_sphere(&chunk, &instances, &scales, i as u32));
-                prop_assert!(state != BoundState::Outside || !visible, "instance {i} of a block outside");
-                prop_assert!(state != BoundState::Inside || visible, "instance {i} of a block inside");
-                if negative {
-                    prop_assert!(bound.loose != 0, "the bounds of words are not read");
-                    continue;
-                }
-                let (center, radius) = word_bound(&bound, i / 32);
-                let state = bound_state(&chunk, &row, center, radius, scales_of(&bound));
-                prop_assert!(state != BoundState::Outside || !visible, "instance {i} of a word outside");
-                prop_assert!(state != BoundState::Inside || visible, "instance {i} of a word inside");
-            }
-        }
-    }
-
-    #[test]
-    fn a_block_without_a_finite_instance_is_outside_of_every_view() {
-        let nowhere = PackedInstance::new(Vec3::NAN, Quat::IDENTITY);
-        let sphere = BoundingSphere {
-            center: Vec3::ZERO,
-            radius: 1.0,
-        };
-        let chunk = chunk_of(2, sphere, Affine3A::IDENTITY, ScaleKind::Uniform);
-        let unscaled = bound(&[PackedInstance::default(); 2], &[f32::NAN, f32::INFINITY]);
-        for bound in [bound(&[nowhere; 2], &[]), unscaled] {
-            for view in [
-                CullView::EVERYTHING,
-                CullView::EVERYTHING.within(Vec3::ZERO, 5.0),
-            ] {
-                let row = view.planes_in(&Affine3A::IDENTITY);
-                let state =
-                    bound_state(&chunk, &row, bound.center, bound.radius, scales_of(&bound));
-                assert_eq!(state, BoundState::Outside);
-            }
-        }
-    }
-
-    #[test]
-    fn a_negative_scale_is_that_of_nothing_whatever_the_radius() {
-        let instances = [PackedInstance::default(); 3];
-        let everything = CullView::EVERYTHING.planes_in(&Affine3A::IDENTITY);
-        for radius in [1.0, 0.0] {
-            let sphere = BoundingSphere {
-                center: Vec3::ZERO,
-                radius,
-            };
-            let chunk = chunk_of(3, sphere, Affine3A::IDENTITY, ScaleKind::Uniform);
-            let some = [1.0, -1.0, 2.0];
-            let none = [-1.0; 3];
-            let seen = |scales: &[f32], i| {
-                is_visible(
-                    &chunk,
-                    &everything,
-                    load_sphere(&chunk, &instances, scales, i),
-                )
-            };
-            assert_eq!([0, 1, 2].map(|i| seen(&some, i)), [true, false, true]);
-            let whole = state(&chunk, &everything, &bound(&instances, &some));
-            assert_eq!(whole, BoundState::Partial);
-            let whole = state(&chunk, &everything, &bound(&instances, &none));
-            assert_eq!(whole, BoundState::Outside);
-        }
-    }
-
-    #[test]
-    fn a_block_with_a_nan_is_never_inside() {
-        let mut instances = [PackedInstance::default(); 3];
-        instances[1].position[0] = f32::NAN;
-        let bound = bound(&instances, &[]);
-        assert_eq!(bound.radius, f32::MAX);
-        let chunk = chunk_of(
-            3,
-            BoundingSphere {
-                center: Vec3::ZERO,
-                radius: 1.0,
-            },
-            Affine3A::IDENTITY,
-            ScaleKind::One,
-        );
-        let everything = CullView::EVERYTHING.planes_in(&Affine3A::IDENTITY);
-        assert_eq!(state(&chunk, &everything, &bound), BoundState::Partial);
-        assert_eq!(bound.loose, 1, "no word is mistaken for what it is not");
-        let nothing = CullView::from_planes([Vec4::new(1.0, 0.0, 0.0, -5.0); 6])
-            .planes_in(&Affine3A::IDENTITY);
-        assert_eq!(state(&chunk, &nothing, &bound), BoundState::Partial);
-    }
-}
+mod tests;

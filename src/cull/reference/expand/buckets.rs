@@ -1,7 +1,10 @@
 //! Twin of `shaders/expand/bits.wgsl`, `plan_buckets.wgsl`, `po2_buckets.wgsl` and
 //! `one_bucket.wgsl`.
 
-use crate::cull::layout::expand::{EXPAND_BUCKETS, EXPAND_CHUNK, EXPAND_MOST_ITEMS, ExpandBucket};
+use crate::cull::{
+    layout::expand::{EXPAND_BUCKETS, EXPAND_CHUNK, EXPAND_MOST_ITEMS, ExpandBucket},
+    policy::ENOUGH_THREADS,
+};
 
 /// Entries, bucket after bucket, and the start of each bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,9 +72,6 @@ pub fn lanes_po2_buckets(bucket: u32, share: u32) -> u32 {
 pub fn lanes_one_bucket(bucket: u32, share: u32) -> u32 {
     bucket.max(share) - share
 }
-
-/// Number of threads beyond which each thread takes more items instead.
-const ENOUGH_THREADS: u32 = 1 << 20;
 
 /// The buckets of pass 2 and the number of chunks.
 #[must_use]

@@ -1,0 +1,101 @@
+//! The tables of one batch, and the sizes that follow from them.
+
+use crate::cull::{
+    layout::{
+        BLOCK_WORDS, Batch, Chunk, ChunkView, DrawCommand, MOST_STRIP_BLOCKS, ORDER_TILE,
+        OcclusionRow, SCAN_TILE,
+    },
+    policy::SINGLE_WORDS,
+};
+
+/// Tables of one batch.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BatchPlan {
+    /// Index of the page whose instances the batch reads.
+    pub page: usize,
+    /// Sizes. The survivor capacity is set later, when the arena is allocated.
+    pub batch: Batch,
+    /// Chunks, in block order.
+    pub chunks: Vec<Chunk>,
+    /// Views of the chunks, chunk after chunk. The index in this table is a *row*.
+    pub chunk_views: Vec<ChunkView>,
+    /// The sibling commands ([`ChunkView::first_sibling`]), without their survivors. They come
+    /// after the commands of the rows.
+    pub siblings: Vec<DrawCommand>,
+    /// The rows that may be hidden.
+    pub occlusion: Vec<OcclusionRow>,
+    /// Number of survivors if everything were visible. An instance is in one level of each view.
+    pub most_survivors: u64,
+    /// Whether some row is of a coarser level of detail.
+    pub has_levels: bool,
+    /// Whether each subgroup may vote on its own crossed blocks: each chunk has a single row, and
+    /// there are more than [`PlanLimits::few_counts`](super::PlanLimits::few_counts) counts.
+    pub crossed_block_per_subgroup: bool,
+    /// Whether each subgroup may vote on its own blocks, crossed or not: the same condition
+    /// with `MANY_BLOCKS` times as many counts.
+    pub block_per_subgroup: bool,
+    /// Whether a row has more units than one workgroup of `order` sorts.
+    pub has_rings: bool,
+}
+
+impl BatchPlan {
+    /// Divides the rows into strips of `count_len / one_block` blocks, rounded up to a power of
+    /// two. Such strips are small enough to fill all processors of a large GPU, and no smaller,
+    /// because each strip looks back.
+    pub(super) fn number_strips(&mut self, one_block: u32) {
+        let blocks = (self.batch.count_len / one_block.max(1)).next_power_of_two();
+        self.batch.strip_blocks = blocks.clamp(1, MOST_STRIP_BLOCKS);
+        self.batch.strip_count = 0;
+        for chunk in &mut self.chunks {
+            chunk.first_strip = self.batch.strip_count;
+            let each = chunk.block_count.div_ceil(self.batch.strip_blocks);
+            self.batch.strip_count += each * chunk.row_count;
+        }
+    }
+
+    /// Divides the rows into units, and into tiles of [`ORDER_TILE`] units, if some row is near
+    /// first.
+    pub(super) fn number_order_tiles(&mut self, fine_words: u32) {
+        let near_first = |view: &ChunkView| view.planes.order.is_near_first != 0;
+        let is_near_first = self.chunk_views.iter().any(near_first);
+        self.batch.is_near_first = u32::from(is_near_first);
+        let words = self.batch.count_len * BLOCK_WORDS;
+        self.batch.unit_words = if is_near_first && words <= fine_words {
+            let each = words.div_ceil(SINGLE_WORDS).next_power_of_two();
+            each.min(BLOCK_WORDS)
+        } else {
+            BLOCK_WORDS
+        };
+        self.batch.order_tile_count = 0;
+        for chunk in &mut self.chunks {
+            chunk.first_order_tile = self.batch.order_tile_count;
+            let each = (chunk.block_count * self.batch.block_units()).div_ceil(ORDER_TILE);
+            self.batch.order_tile_count += each * chunk.row_count;
+            self.has_rings |= self.batch.is_near_first != 0 && each > 1;
+        }
+    }
+
+    /// Number of visibility words of all rows.
+    #[must_use]
+    pub fn word_len(&self) -> u64 {
+        u64::from(self.batch.count_len) * u64::from(BLOCK_WORDS)
+    }
+
+    /// Number of tiles of ranks that `compact` adds up.
+    #[must_use]
+    pub fn tile_count(&self) -> u32 {
+        self.batch.rank_count() / SCAN_TILE + 1
+    }
+
+    /// Numbers of workgroups of `vote` and `compact` in x and y, at most the limit of the plan in
+    /// each dimension.
+    #[must_use]
+    pub fn block_dispatch(&self) -> (u32, u32) {
+        (
+            self.batch.dispatch_width,
+            self.batch
+                .block_count
+                .div_ceil(self.batch.dispatch_width.max(1)),
+        )
+    }
+}

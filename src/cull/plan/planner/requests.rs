@@ -1,0 +1,61 @@
+//! What a request has in a frame: its views, its levels and shapes, and whether it may be hidden.
+
+use crate::cull::{
+    layout::BLOCK,
+    occlusion::OcclusionView,
+    plan::{DrawShape, PlanLimits, view::CullView},
+    request::{CoarserLevel, CullFrame, CullRequest, Order},
+    store::{ResidentSets, region::Region},
+};
+
+/// The views of a request that the frame has, with their indices.
+pub(super) fn views_of<'a>(
+    frame: &'a CullFrame,
+    views: &'a [u32],
+) -> impl Iterator<Item = (u32, &'a CullView)> {
+    let found = |view: &u32| Some((*view, frame.views.get(*view as usize)?));
+    views.iter().filter_map(found)
+}
+
+/// The place of view `view` among a request's views.
+pub(in crate::cull) fn slot_of(frame: &CullFrame, request: usize, view: u32) -> Option<usize> {
+    let request = frame.requests.get(request)?;
+    views_of(frame, &request.views).position(|(index, _)| index == view)
+}
+
+/// The requests whose instances may be hidden in a view. Their late lists take two rows per level,
+/// which one batch must hold for each region.
+pub(in crate::cull) fn hidden_requests<'a>(
+    frame: &'a CullFrame,
+    view: &'a OcclusionView,
+    sets: &'a ResidentSets,
+    limits: PlanLimits,
+) -> impl Iterator<Item = usize> + 'a {
+    let fits = move |region: &Region| region.capacity.div_ceil(BLOCK) <= limits.counts / 2;
+    view.requests
+        .iter()
+        .map(|request| *request as usize)
+        .filter(move |request| {
+            frame.requests.get(*request).is_some_and(|request| {
+                request.order != Order::FarFirst
+                    && sets
+                        .get(request.set)
+                        .is_some_and(|set| set.regions.iter().all(fits))
+            })
+        })
+}
+
+/// The coarser levels of a request.
+pub(in crate::cull) fn coarser(request: &CullRequest) -> &[CoarserLevel] {
+    request.coarser.as_deref().unwrap_or_default()
+}
+
+/// The further shapes of a request, level after level. Each level comes `times` times.
+pub(in crate::cull) fn further_shapes(
+    request: &CullRequest,
+    times: usize,
+) -> impl Iterator<Item = DrawShape> {
+    let levels =
+        (0..=coarser(request).len()).flat_map(move |level| core::iter::repeat_n(level, times));
+    levels.flat_map(|level| request.more.iter().map(move |more| more.at_level(level)))
+}

@@ -1,0 +1,52 @@
+//! What an entity draws, and with which draw slots.
+
+use crate::cull::SetId;
+use crate::render::{
+    groups::Joined,
+    lods::{Fading, RequestLods},
+};
+use bevy::{prelude::*, render::sync_world::MainEntity};
+
+/// What an entity draws.
+pub(in crate::render) struct Drawn {
+    pub entity: MainEntity,
+    /// The request whose survivors it draws.
+    pub of: Joined,
+    pub set: SetId,
+    /// Byte offset of its first draw slot. The slots of its other regions follow. If it fades, a
+    /// region has one slot per level of detail, and one more for views that do not fade.
+    pub first_slot: u32,
+    /// Number of strides of its draw slots.
+    pub slots: u32,
+    /// Distance of its draw slots in bytes.
+    pub slot_stride: u32,
+    pub mesh_id: AssetId<Mesh>,
+    /// Index of the mesh in the meshes of the frame.
+    pub mesh: usize,
+    /// Its coarser levels of detail.
+    pub lods: Option<RequestLods>,
+    /// How its instances fade; `None` if they do not.
+    pub fading: Option<Fading>,
+    /// Whether views may hide its instances.
+    pub may_be_hidden: bool,
+}
+
+impl Drawn {
+    /// Byte offset of the draw slot of a region at a level.
+    pub(super) fn slot(&self, region: usize, level: usize, view_fades: bool) -> u32 {
+        let place = match &self.fading {
+            None => region,
+            Some(fading) => {
+                let levels = fading.levels();
+                // Levels that do not fade into each other share the slot of the first.
+                let level = if view_fades {
+                    level.min(levels - 1)
+                } else {
+                    levels
+                };
+                region * (levels + 1) + level
+            }
+        };
+        self.first_slot + place as u32 * self.slot_stride
+    }
+}
