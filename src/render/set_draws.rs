@@ -4,7 +4,7 @@ use super::{
     bindings::DrawVersion,
     groups::{Groups, Joined},
     history::SceneHistory,
-    lods::{Fading, RequestLods, SetLod, SetLodMesh, part_of},
+    lods::{Fading, RequestLods, SetLod, SetLodMesh, Thinning, part_of},
     names::AssetNames,
     set_meshes::{MeshBuffers, Meshes},
     views::{FrameView, view_at, view_order},
@@ -13,6 +13,7 @@ use crate::cull::{
     CoarserLevel, CullFrame, Culler, DrawList, DrawPart, DrawShape, OcclusionView, SetId, Version,
 };
 use bevy::{
+    log::warn,
     platform::collections::{HashMap, HashSet},
     prelude::*,
     render::{
@@ -67,6 +68,8 @@ pub(super) struct SetDraws {
     told_levels: HashSet<(MainEntity, AssetId<Mesh>)>,
     /// Index ranges of an entity's mesh whose problem was logged.
     told_ranges: HashSet<(MainEntity, Range<u32>)>,
+    /// Entities whose `AggregateDetail` is ignored, which was logged.
+    told_details: MainEntityHashSet,
 }
 
 /// What an entity draws.
@@ -75,8 +78,9 @@ pub(super) struct Drawn {
     /// The request whose survivors it draws.
     pub of: Joined,
     pub set: SetId,
-    /// Byte offset of its first draw slot. The slots of its other regions follow. If it fades, a
-    /// region has one slot per level of detail, and one more for views that do not fade.
+    /// Byte offset of its first draw slot. The slots of its other regions follow. If it fades or
+    /// is thinned out, a region has one slot per level of detail that fades, and one more for
+    /// views that do not fade.
     pub first_slot: u32,
     /// Number of strides of its draw slots.
     pub slots: u32,
@@ -89,6 +93,8 @@ pub(super) struct Drawn {
     pub lods: Option<RequestLods>,
     /// How its instances fade; `None` if they do not.
     pub fading: Option<Fading>,
+    /// How its instances are thinned out; `None` if they are not.
+    pub thinning: Option<Thinning>,
     /// Whether views may hide its instances.
     pub may_be_hidden: bool,
 }
@@ -96,10 +102,9 @@ pub(super) struct Drawn {
 impl Drawn {
     /// Byte offset of the draw slot of a region at a level.
     fn slot(&self, region: usize, level: usize, view_fades: bool) -> u32 {
-        let place = match &self.fading {
-            None => region,
-            Some(fading) => {
-                let levels = fading.levels();
+        let place = match slot_levels(self.fading.as_ref(), self.thinning) {
+            0 => region,
+            levels => {
                 // Levels that do not fade into each other share the slot of the first.
                 let level = if view_fades {
                     level.min(levels - 1)
@@ -111,6 +116,11 @@ impl Drawn {
         };
         self.first_slot + place as u32 * self.slot_stride
     }
+}
+
+/// Number of slots of a region for views that fade. There is one more for the others.
+pub(super) fn slot_levels(fading: Option<&Fading>, thinning: Option<Thinning>) -> usize {
+    fading.map_or(usize::from(thinning.is_some()), Fading::levels)
 }
 
 /// The bind group of a batch.
@@ -344,6 +354,16 @@ impl SetDraws {
                 "GpuInstances on {} are not drawn: the mesh {mesh} has joints or morph targets, which a set does not \
                  pose. Remove its attributes JOINT_INDEX and JOINT_WEIGHT or its morph targets, or bake the pose into its \
                  vertices",
+                entity.id()
+            );
+        }
+    }
+
+    /// Logs once that a set is not thinned out. `drawn` says how it is drawn.
+    pub fn refuse_thinning(&mut self, entity: MainEntity, drawn: &str) {
+        if self.told_details.insert(entity) {
+            warn!(
+                "AggregateDetail on {} is ignored, because the set is drawn {drawn}. Remove either",
                 entity.id()
             );
         }

@@ -147,6 +147,7 @@ impl Planner {
                 shapes: &shapes[first_shape..end.1],
                 more: &more[first_more..end.2],
                 fades: request.fade > 0.0,
+                thins: request.thins(),
                 rows: &planes[first_row..end.0],
                 row_group: 1,
             }
@@ -215,6 +216,7 @@ struct RequestInputs {
     shape: DrawShape,
     coarser: Option<Arc<[CoarserLevel]>>,
     fades: bool,
+    thins: bool,
     /// See [`ErrorRange::levels_before`].
     levels_before: u32,
     order: Order,
@@ -234,6 +236,7 @@ impl RequestInputs {
             shape: request.shape,
             coarser: request.coarser.clone(),
             fades: request.fade > 0.0,
+            thins: request.thins(),
             levels_before: request.errors.levels_before,
             order: request.order,
             views_end,
@@ -357,7 +360,8 @@ impl<'a> RequestPlanes<'a> {
                 levels_before: 0,
                 ..request.errors
             };
-            request.coarser.is_none() && request.range.is_none() && errors == ErrorRange::default()
+            let is_whole = request.range.is_none() && errors == ErrorRange::default();
+            request.coarser.is_none() && is_whole && !request.thins()
         };
         let same = |last: &CullRequest| {
             last.world_from_local == request.world_from_local
@@ -406,7 +410,8 @@ pub(in crate::cull) fn slot_of(frame: &CullFrame, request: usize, view: u32) -> 
     views_of(frame, &request.views).position(|(index, _)| index == view)
 }
 
-/// The requests whose instances may be hidden in a view. Their late lists take two rows per level,
+/// The requests whose instances may be hidden in a view: not those that are thinned out, because
+/// what is kept grows. Their late lists take two rows per level,
 /// which one batch must hold for each region.
 pub(in crate::cull) fn hidden_requests<'a>(
     frame: &'a CullFrame,
@@ -421,6 +426,7 @@ pub(in crate::cull) fn hidden_requests<'a>(
         .filter(move |request| {
             frame.requests.get(*request).is_some_and(|request| {
                 request.order != Order::FarFirst
+                    && !request.thins()
                     && sets
                         .get(request.set)
                         .is_some_and(|set| set.regions.iter().all(fits))

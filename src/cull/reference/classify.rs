@@ -1,8 +1,14 @@
 //! Twin of `shaders/cull/bound.wgsl` and of the bounds in `shaders/shared/visibility.wgsl`.
 
-use super::vote::{BAND_OF_LEVEL, BAND_OF_RANGE, in_world};
+use super::{
+    thin::{THIN_GROWTH, THIN_SHARE},
+    vote::{BAND_OF_LEVEL, BAND_OF_RANGE, in_world},
+};
 use crate::{
-    cull::layout::{BAND_BY_DISTANCE, BLOCK_WORDS, Bound, Chunk, DistanceBand, ViewPlanes},
+    cull::layout::{
+        BAND_BY_DISTANCE, BAND_IS_THINNED, BAND_THINS_BY_SIZE, BLOCK_WORDS, Bound, Chunk,
+        DistanceBand, ViewPlanes,
+    },
     instance::PackedInstance,
 };
 use core::ops::Range;
@@ -175,7 +181,13 @@ pub fn bound_state(
         .into_iter()
         .fold(f32::INFINITY, f32::min);
     let aside = chunk.sphere.truncate().length() * max_scale;
-    let reach = radius + aside + chunk.sphere.w * max_scale;
+    let mut reach = radius + aside + chunk.sphere.w * max_scale;
+    let mut thins = false;
+    if row.band.flags & BAND_IS_THINNED != 0 {
+        let widest = widest_grown(chunk, &row.band, center, radius + aside, &scales);
+        thins = widest > 0.0;
+        reach = reach.max(radius + aside + widest);
+    }
     let slack = 1e-5 * (center.abs().element_sum() + least.abs() + reach);
     if least + reach + slack <= 0.0 {
         return BoundState::Outside;
@@ -191,7 +203,7 @@ pub fn bound_state(
             return BoundState::Outside;
         }
     }
-    let state = if row.reach.w < 0.0 && least - radius - aside - slack > 0.0 {
+    let state = if row.reach.w < 0.0 && !thins && least - radius - aside - slack > 0.0 {
         BoundState::Inside
     } else {
         BoundState::Partial
@@ -200,6 +212,28 @@ pub fn bound_state(
         return state;
     }
     state.min(band_state(chunk, &row.band, center, radius + aside, scales))
+}
+
+/// The radius of the largest sphere around a kept instance of a bound; 0 if the row keeps all of
+/// them as large as they are.
+fn widest_grown(
+    chunk: &Chunk,
+    band: &DistanceBand,
+    center: Vec3,
+    reach: f32,
+    scales: &Range<f32>,
+) -> f32 {
+    let apart = if band.flags & BAND_THINS_BY_SIZE == 0 {
+        distances_of_bound(chunk, band, center, reach).end
+    } else {
+        1.0
+    };
+    let [small, large] = [scales.start, scales.end].map(|scale| chunk.sphere.w * scale);
+    if band.thin * small * small * 0.99999 >= THIN_SHARE * apart {
+        return 0.0;
+    }
+    let radius = THIN_GROWTH * 1.00001 * large.max((apart / band.thin).sqrt());
+    radius * (1.0 + chunk.sphere.truncate().length() / chunk.sphere.w)
 }
 
 /// The squares of the least and the largest distance from the eye of a band that a point within
@@ -289,6 +323,7 @@ mod tests {
                 first_vertex: 0,
             }],
             fades: false,
+            thins: false,
             row_group: 1,
             rows: &[ViewPlanes::default()],
         };
@@ -343,6 +378,7 @@ mod tests {
             (center, radius) in (point(1.0), float(0.0..2.0)),
             (turn, stretch) in (float(0.0..6.0), float(0.2..3.0)),
             range in prop::option::of(float(1.0..60.0)),
+            thin in prop::option::of((float(-2.0..5.0), prop::bool::ANY)),
             negative in prop::bool::ANY,
         ) {
             let at = Vec3::from(at);
@@ -362,7 +398,12 @@ mod tests {
             if let Some(range) = range {
                 view = view.within(Vec3::ZERO, range);
             }
-            let row = view.planes_in(&world);
+            let mut row = view.planes_in(&world);
+            if let Some((thin, by_size)) = thin && radius > 0.0 {
+                row.band.flags = BAND_IS_THINNED | if by_size { BAND_THINS_BY_SIZE } else { 0 };
+                row.band.thin = 10f32.powf(thin);
+                row.band.eye = Vec3::X;
+            }
             let bound = bound(&instances, &scales[..instances.len()]);
             let state = state(&chunk, &row, &bound);
             for i in 0..instances.len() {
