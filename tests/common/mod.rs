@@ -300,7 +300,7 @@ pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
                 lods.random_range(0.0..1.0)
             },
             range: random_range(&mut lods),
-            thin_below: match thins.random_bool(0.4) {
+            thin_below: match thins.random_bool(0.2) {
                 true => 10f32.powf(thins.random_range(-1.0..1.5)),
                 false => 0.0,
             },

@@ -53,7 +53,7 @@ fn camera(stage: &mut Stage, has_prepasses: bool) {
 /// the shadow maps.
 #[test]
 fn a_set_is_drawn_as_the_instances_that_the_twin_keeps() {
-    const BELOW: f32 = 34.0;
+    const BELOW: f32 = 22.0;
     let set = field(500, true);
     let place = Transform::from_xyz(0.5, -0.3, -1.0).with_scale(Vec3::splat(1.2));
     let mut stage = Stage::new(How::Entities);
@@ -102,10 +102,11 @@ fn a_set_is_drawn_as_the_instances_that_the_twin_keeps() {
     }
 }
 
-/// The mean of each channel of a picture.
+/// The mean of the linear light in each channel of a picture, in 0..1.
 fn mean(picture: &RgbaImage) -> Vec3 {
     let sum = picture.pixels().fold(Vec3::ZERO, |sum, pixel| {
-        sum + Vec3::new(pixel[0].into(), pixel[1].into(), pixel[2].into())
+        let color = Color::srgb_u8(pixel[0], pixel[1], pixel[2]).to_linear();
+        sum + color.to_vec3()
     });
     sum / (picture.width() * picture.height()) as f32
 }
@@ -155,7 +156,7 @@ fn a_far_field_keeps_its_color_with_far_fewer_instances() {
     assert_eq!(whole, every, "0 thins nothing out");
     assert!(every > 3000 && kept * 2 < every, "{kept} of {every}");
     let covered = (all - empty).length();
-    assert!(covered > 3.0, "{all}: boxes are seen");
+    assert!(covered > 0.01, "{all}: boxes are seen");
     let apart = (thinned - all).length();
     assert!(
         apart < 0.1 * covered,
