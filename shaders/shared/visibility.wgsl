@@ -8,8 +8,8 @@
 import package::shared::instance::{instance_scale, instance_turn, load_instance};
 import package::shared::layout::{
     BAND_BY_DISTANCE, BAND_BY_SIZE, BAND_IS_THINNED, BAND_OF_CENTERS, BAND_OF_ORIGINS,
-    BAND_THINS_BY_SIZE, BLOCK, Bound, CHUNK_HAS_SCALE, CHUNK_NON_UNIFORM_SCALE, CHUNK_OFF_CENTER, Chunk, DistanceBand, PlanePairs, ViewPlanes,
-    chunk_views,
+    BAND_THINS_BY_SIZE, BLOCK, Bound, CHUNK_HAS_SCALE, CHUNK_NON_UNIFORM_SCALE, CHUNK_OFF_CENTER,
+    Chunk, DistanceBand, PlanePairs, ViewPlanes, chunk_views,
 };
 import package::shared::thin::{LEAST_SHARE, THIN_GROWTH, THIN_SHARE, threshold_of, thinned_growth};
 

@@ -79,13 +79,15 @@ mod tests {
             const WORDS: u32 = 1000;
             let mut all = 0;
             for word in first..first + WORDS {
-                let kept = (0..32).filter(|bit| threshold_of(word * 32 + bit) < share).count() as u32;
+                let is_kept = |bit: &u32| threshold_of(word * 32 + bit) < share;
+                let kept = (0..32).filter(is_kept).count() as u32;
                 prop_assert!((kept as f32 - 32.0 * share.min(1.0)).abs() <= 1.0, "{} of 32", kept);
                 all += kept;
             }
             let expected = 32.0 * share.min(1.0) * WORDS as f32;
             let deviation = 0.5 * (WORDS as f32).sqrt();
-            prop_assert!((all as f32 - expected).abs() <= 6.0 * deviation, "{} for {}", all, expected);
+            let apart = (all as f32 - expected).abs();
+            prop_assert!(apart <= 6.0 * deviation, "{} for {}", all, expected);
         }
 
         /// The sum of the drawn areas is the sum of the areas, as an integral over all thresholds.

@@ -13,8 +13,8 @@ use bevy::{math::Vec4, platform::collections::HashSet, prelude::*};
 /// drawn in cameras and shadow views. Each grows about its origin, and shrinks to nothing before it
 /// goes, so that nothing pops. Instances begin to change at 1.22 times the diameter. Which ones are
 /// kept depends on their places in the set, and is the same in every frame and view. In a set in
-/// Morton order ([`InstanceSet::sort`](crate::instance::InstanceSet::sort)), neighbors are thinned
-/// out evenly.
+/// Morton order ([`InstanceSet::sorted`](crate::instance::InstanceSet::sorted)), neighbors are
+/// thinned out evenly.
 ///
 /// It changes the picture: single instances become larger than they are, up to about
 /// `below_pixels`. Without the component, every instance is drawn. An
