@@ -40,8 +40,8 @@ pub struct CullRequest {
     /// this diameter, grow about their origins, and shrink to nothing before they go
     /// ([`reference::thinned_scale`](crate::cull::reference::thinned_scale)): the caller's vertex
     /// stage applies this. They are not tested for occlusion, and their meshlets are tested as if
-    /// nothing grew: do not draw them by meshlets. 0 keeps all; so do numbers that are not finite or
-    /// below 0.
+    /// nothing grew: do not draw them by meshlets. 0 keeps all; so do numbers that are not finite
+    /// or below 0.
     pub thin_below: f32,
     /// The levels of detail that the request draws, if other requests of the set draw the others.
     pub errors: ErrorRange,

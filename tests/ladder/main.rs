@@ -526,8 +526,8 @@ fn a_broken_compaction_is_seen() {
             let edit = |_: &str, source: String| source.replace(from, to);
             let mut culler =
                 Culler::with_sources(&device, with(compaction, tier, true), edit).unwrap();
-            // Each scene comes as it is, and without sets that are thinned out: these are not tested
-            // by positions alone.
+            // Each scene comes as it is, and once more with nothing thinned out: then more sets are
+            // tested by positions alone.
             let caught = (0..40).any(|pass| {
                 let seed = pass % 20;
                 let mut scene = random_scene(&mut rng(seed), &[3000 + seed as usize * 7000, 77]);
