@@ -8,11 +8,12 @@ use compose::{Files, KERNELS, Part};
 use std::{env, fmt::Write, fs, path::Path};
 
 /// Text that the host exposes as a constant: file, part, name.
-const CONSTANTS: [(&str, Part, &str); 9] = [
+const CONSTANTS: [(&str, Part, &str); 10] = [
     ("shared/layout", Part::First, "LAYOUT"),
     ("shared/instance", Part::First, "INSTANCE"),
     ("shared/instance", Part::Second, "INSTANCE_PACKED"),
     ("shared/instance_pack", Part::First, "INSTANCE_PACK"),
+    ("shared/thin", Part::First, "THIN"),
     ("occlusion/span", Part::First, "SPAN"),
     ("occlusion/footprint", Part::First, "FOOTPRINT"),
     ("expand/layout", Part::First, "EXPAND_LAYOUT"),

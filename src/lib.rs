@@ -72,18 +72,19 @@ pub mod prelude {
     pub use crate::meshlet::{LodSettings, MeshletMesh, MeshletSettings};
     #[cfg(feature = "bevy")]
     pub use crate::render::MeshletMesh3d;
+    #[cfg(feature = "bevy")]
+    pub use crate::render::{
+        AggregateDetail, CullingRadius, CullingReport, FreezeCulling, GpuCullingPlugin,
+        GpuCullingSettings, GpuCullingSystems, GpuInstances, InstanceImpostor, InstanceLod,
+        InstanceLods, InstanceMeshUniforms, InstanceOcclusion, InstanceOffset, InstanceScene,
+        InstanceSceneReady, InstanceTint, InstanceTintPlugin, InstanceUploadProgress,
+        InstanceVisibilityRange, LodMesh, NoInstanceSorting, NoOcclusionCulling, TintedMaterial,
+        TuningSource,
+    };
     #[cfg(all(feature = "bevy", feature = "meshlets"))]
     pub use crate::render::{BuildLods, BuildMeshlets, LodsBuilt, MeshLods3d, MeshletsBuilt};
     #[cfg(feature = "gizmos")]
     pub use crate::render::{CullingGizmosPlugin, ShowCullingGizmos};
-    #[cfg(feature = "bevy")]
-    pub use crate::render::{
-        CullingRadius, CullingReport, FreezeCulling, GpuCullingPlugin, GpuCullingSettings,
-        GpuCullingSystems, GpuInstances, InstanceImpostor, InstanceLod, InstanceLods,
-        InstanceMeshUniforms, InstanceOcclusion, InstanceOffset, InstanceScene, InstanceSceneReady,
-        InstanceTint, InstanceTintPlugin, InstanceUploadProgress, InstanceVisibilityRange, LodMesh,
-        NoInstanceSorting, NoOcclusionCulling, TintedMaterial, TuningSource,
-    };
     #[cfg(feature = "picking")]
     pub use crate::render::{
         InstanceHit, InstancePickingPlugin, InstancePickingSettings, InstanceRayCast,

@@ -77,9 +77,11 @@ pub use cpu_times::{CpuStage, CpuTimes};
 #[cfg(feature = "gizmos")]
 pub use gizmos::{CullingGizmoConfigGroup, CullingGizmosPlugin, ShowCullingGizmos};
 pub use gpu_written::{InstanceBuffer, InstanceBuffers};
+pub use lods::{
+    AggregateDetail, InstanceImpostor, InstanceLod, InstanceLods, InstanceVisibilityRange, LodMesh,
+};
 #[cfg(feature = "meshlets")]
 pub use lods::{BuildLods, LodBuilds, LodsBuilt, MeshLods3d, MeshLodsLoader, MeshLodsSaver};
-pub use lods::{InstanceImpostor, InstanceLod, InstanceLods, InstanceVisibilityRange, LodMesh};
 pub use meshlets::MeshletMesh3d;
 #[doc(hidden)]
 pub use meshlets::MeshletRoom;

@@ -58,6 +58,7 @@ fn request(key: u64, views: &[u32]) -> CullRequest {
         more: Vec::new(),
         fade: 0.0,
         range: None,
+        thin_below: 0.0,
         errors: ErrorRange::default(),
         order: Order::FarFirst,
         views: views.to_vec(),

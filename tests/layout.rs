@@ -118,6 +118,10 @@ fn structs_are_the_same_on_both_sides() {
             high,
             start,
             end,
+            thin,
+            pad_a,
+            pad_b,
+            pad_c,
         }
     );
     same!(
@@ -521,12 +525,15 @@ fn constants_are_the_same_on_both_sides() {
             ("CHUNK_HAS_SCALE", CHUNK_HAS_SCALE),
             ("CHUNK_OFF_CENTER", CHUNK_OFF_CENTER),
             ("CHUNK_NON_UNIFORM_SCALE", CHUNK_NON_UNIFORM_SCALE),
+            ("CHUNK_IS_THINNED", CHUNK_IS_THINNED),
             ("VIEW_INDEXED", VIEW_INDEXED),
             ("NOT_INDEXED", NOT_INDEXED),
             ("BAND_BY_DISTANCE", BAND_BY_DISTANCE),
             ("BAND_BY_SIZE", BAND_BY_SIZE),
             ("BAND_OF_ORIGINS", BAND_OF_ORIGINS),
             ("BAND_OF_CENTERS", BAND_OF_CENTERS),
+            ("BAND_IS_THINNED", BAND_IS_THINNED),
+            ("BAND_THINS_BY_SIZE", BAND_THINS_BY_SIZE),
             ("FOOTPRINT_BITS", FOOTPRINT_BITS),
             ("NEAR_DIVISOR", NEAR_DIVISOR),
             ("OCCLUSION_IS_CUT", OCCLUSION_IS_CUT),
@@ -627,7 +634,14 @@ fn the_draw_slot_is_the_same_on_both_sides() {
         .flat_map(|line| [line, "\n"])
         .collect();
     let (decode, encode) = (shaders::INSTANCE, shaders::INSTANCE_PACK);
-    let module = &parse(&format!("{decode}{encode}{plain}"));
+    // What it imports from Bevy.
+    let bevys = "
+        struct View { lod_view_world_position: vec3<f32>, viewport: vec4<f32>, clip_from_view: mat4x4<f32> }
+        @group(0) @binding(0) var<uniform> view: View;
+        fn get_world_from_local(index: u32) -> mat4x4<f32> { return mat4x4<f32>(); }
+    ";
+    let thin = shaders::THIN;
+    let module = &parse(&format!("{decode}{encode}{thin}{bevys}{plain}"));
     same!(module, PackedInstance { position, rotation });
     let (fields, span) = wgsl_struct(module, "DrawSlot");
     let expected = [
@@ -640,7 +654,7 @@ fn the_draw_slot_is_the_same_on_both_sides() {
         ("distances", 208),
         ("center", 224),
         ("error_scale", 236),
-        ("pad_a", 240),
+        ("thin", 240),
         ("instance_from_mesh", 256),
         ("previous_instance_from_mesh", 304),
         ("instance_from_mesh_normals", 352),

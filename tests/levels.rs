@@ -46,6 +46,7 @@ fn request(errors: &[f32], views: u32) -> CullRequest {
         more: Vec::new(),
         fade: 0.0,
         range: None,
+        thin_below: 0.0,
         errors: ErrorRange::default(),
         order: Order::NearFirst,
         views: (0..views).collect(),
@@ -88,6 +89,7 @@ fn a_level_begins_where_its_error_is_seen_as_the_greatest_allowed() {
         is_orthographic: false,
         resolution: 1000.0,
         least_resolution: f32::INFINITY,
+        pixels: 0.0,
         fades: false,
     };
     let flat = LodEye {
@@ -177,6 +179,7 @@ fn an_orthographic_view_draws_small_instances_at_coarse_levels() {
         is_orthographic: true,
         resolution: 100.0,
         least_resolution: f32::INFINITY,
+        pixels: 0.0,
         fades: false,
     };
     let scene = Scene {
@@ -287,6 +290,7 @@ fn a_camera_that_moves_keeps_the_plan() {
             is_orthographic: false,
             resolution: 1000.0,
             least_resolution: f32::INFINITY,
+            pixels: 0.0,
             fades: false,
         })
     };
@@ -339,6 +343,7 @@ const EYE: LodEye = LodEye {
     is_orthographic: false,
     resolution: 1000.0,
     least_resolution: f32::INFINITY,
+    pixels: 0.0,
     fades: true,
 };
 
@@ -538,6 +543,7 @@ fn what_is_too_small_is_not_drawn() {
     let gpu = Gpu::new(&device, &queue);
     let eye = LodEye {
         least_resolution: 500.0,
+        pixels: 0.0,
         ..EYE
     };
     // Diameter 1: too small from 500 on.
@@ -586,6 +592,7 @@ fn what_has_no_distance_is_drawn_in_full() {
             point,
             LodEye {
                 least_resolution: 1.0,
+                pixels: 0.0,
                 ..EYE
             },
             [2000, 0, 0],

@@ -236,3 +236,29 @@ fn files_are_loaded_and_damaged_ones_refused() {
         assert!(lods.is_some_and(|lods| lods.levels.len() == 1));
     }
 }
+
+/// A set that cannot be thinned out is drawn whole, and the log says why.
+#[test]
+fn aggregate_detail_that_is_ignored_is_logged_once() {
+    let log = Log::start();
+    let mut stage = Stage::new(How::Set(None));
+    let parts = furnish(&mut stage);
+    let set = field(200, true);
+    let [uniforms, bad] = places().map(|at| stage.spawn_set(&set, parts.clone(), at));
+    stage.entity(uniforms).insert(InstanceMeshUniforms);
+    let before = stage.picture();
+    for (entity, below_pixels) in [(uniforms, 100.0), (bad, f32::NAN)] {
+        stage
+            .entity(entity)
+            .insert(AggregateDetail { below_pixels });
+    }
+    let after = stage.picture();
+    assert_same_picture("ignored aggregate detail", &after, &before);
+    log.assert_once(&[&format!("AggregateDetail on {uniforms}"), "MeshUniform"]);
+    log.assert_once(&[&format!("AggregateDetail on {bad}"), "NaN"]);
+    let detail = AggregateDetail {
+        below_pixels: 100.0,
+    };
+    stage.entity(bad).insert(detail);
+    assert_ne!(stage.picture(), after, "a valid one shows");
+}

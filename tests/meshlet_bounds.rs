@@ -172,6 +172,7 @@ impl Case {
                 first_vertex: 0,
             }],
             fades: false,
+            thins: false,
             row_group: 1,
             rows: &[row],
         };

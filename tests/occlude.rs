@@ -145,7 +145,8 @@ fn scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
     scene.frame.views.truncate(1);
     for request in &mut scene.frame.requests {
         request.views = vec![0];
-        request.fade = 0.0;
+        // What is thinned out is never hidden.
+        (request.fade, request.thin_below) = (0.0, 0.0);
         if request.order == Order::FarFirst {
             request.order = Order::NearFirst;
         }

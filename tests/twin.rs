@@ -184,6 +184,7 @@ fn one_view(set: bevy_gpu_culling::instance::InstanceSet, view: CullView) -> Sce
         more: Vec::new(),
         fade: 0.0,
         range: None,
+        thin_below: 0.0,
         errors: ErrorRange::default(),
         order: Order::NearFirst,
         views: vec![0],

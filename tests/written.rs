@@ -256,6 +256,7 @@ fn request(views: usize) -> CullRequest {
         more: Vec::new(),
         fade: 0.0,
         range: None,
+        thin_below: 0.0,
         errors: ErrorRange::default(),
         order: Order::NearFirst,
         views: (0..views as u32).collect(),
@@ -504,6 +505,7 @@ fn instances_of_blocks_without_bounds_are_at_one_level() {
         is_orthographic: true,
         resolution: 100.0,
         least_resolution: f32::INFINITY,
+        pixels: 0.0,
         fades: false,
     };
     // The coarser level is seen with errors of 1.6, 0.8, 0.4 and 0.04: too large at scale 4 alone.

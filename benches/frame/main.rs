@@ -89,6 +89,10 @@ struct Args {
     /// (InstanceOcclusion::near_pixels) [default: the component's]
     #[arg(long, value_name = "PIXELS")]
     near_pixels: Option<f32>,
+    /// Instances of sets that are seen with a smaller diameter than this are thinned out
+    /// (AggregateDetail::below_pixels) [default: none are]
+    #[arg(long, value_name = "PIXELS")]
+    aggregate: Option<f32>,
     /// Whether the sun casts shadows, in scenes other than demo, and what they show
     #[arg(long, value_name = "HOW", default_value_t, value_enum)]
     shadows: Shadows,
@@ -143,6 +147,7 @@ impl Args {
             frames: self.frames.unwrap_or(frames),
             out: self.out.clone(),
             near_pixels: self.near_pixels,
+            aggregate: self.aggregate,
             shadows: self.shadows,
         }
     }
@@ -270,6 +275,9 @@ fn in_process(case: &Case, settings: &Settings) -> Result<Row> {
     }
     if let Some(pixels) = settings.near_pixels {
         command.arg("--near-pixels").arg(pixels.to_string());
+    }
+    if let Some(pixels) = settings.aggregate {
+        command.arg("--aggregate").arg(pixels.to_string());
     }
     command.args(["--shadows", &case::name(settings.shadows)]);
     if let Some(path) = &settings.out {

@@ -48,6 +48,8 @@ pub struct Settings {
     pub out: Option<PathBuf>,
     /// [`InstanceOcclusion::near_pixels`]; `None` for its default.
     pub near_pixels: Option<f32>,
+    /// [`AggregateDetail::below_pixels`] of all sets; `None` without the component.
+    pub aggregate: Option<f32>,
     /// Whether the sun casts shadows.
     pub shadows: Shadows,
 }
@@ -72,6 +74,9 @@ pub fn row(case: &Case, settings: &Settings) -> Result<Row> {
     stage.warm_up()?;
     let floor = stage.measure()?;
     scenes::fill(stage.app.world_mut(), case)?;
+    if let Some(below_pixels) = settings.aggregate {
+        scenes::thin_out(stage.app.world_mut(), below_pixels);
+    }
     stage.load()?;
     stage.warm_up()?;
     let full = stage.measure()?;

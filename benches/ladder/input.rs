@@ -117,6 +117,7 @@ impl Shape {
                 first_vertex: 0,
             }],
             fades: false,
+            thins: false,
             row_group: 1,
             rows: &rows,
         };

@@ -61,6 +61,7 @@ impl Requests {
             more: vec![further.clone(); self.primitives - 1],
             fade: 0.0,
             range: None,
+            thin_below: 0.0,
             errors: ErrorRange::default(),
             order,
             views: (0..views).collect(),

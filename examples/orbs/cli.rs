@@ -99,6 +99,15 @@ pub struct Cli {
         conflicts_with = "peer"
     )]
     pub least_pixels: f32,
+    /// Thin out orbs that are seen with a smaller diameter than this, in pixels, and draw what is
+    /// kept of them larger (AggregateDetail)
+    #[arg(
+        long,
+        value_name = "PIXELS",
+        default_value_t = 0.0,
+        conflicts_with = "peer"
+    )]
+    pub aggregate: f32,
     /// Whether orbs that are hidden behind others are left out; the picture stays the same
     #[arg(
         long,

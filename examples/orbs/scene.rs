@@ -9,8 +9,8 @@ use bevy::{asset::RenderAssetUsages, prelude::*};
 use bevy_gpu_culling::{
     instance::{InstanceError, InstanceSet, InstanceTransform},
     prelude::{
-        GpuInstances, InstanceLod, InstanceLods, MeshletMesh, MeshletMesh3d, MeshletSettings,
-        NoInstanceSorting,
+        AggregateDetail, GpuInstances, InstanceLod, InstanceLods, MeshletMesh, MeshletMesh3d,
+        MeshletSettings, NoInstanceSorting,
     },
 };
 
@@ -35,6 +35,8 @@ pub struct Field {
     pub lods: Lods,
     /// How long orbs fade from level to level.
     pub lod_fade: f32,
+    /// The diameter below which orbs are thinned out, in pixels; 0 draws all.
+    pub aggregate: f32,
     /// Whether each level has its own color.
     pub colored_lods: bool,
     /// Number of orbs that are drawn: all, or those that were kept.
@@ -59,6 +61,7 @@ impl Field {
             order: cli.order,
             lods: cli.lods,
             lod_fade: cli.lod_fade,
+            aggregate: cli.aggregate,
             colored_lods: cli.color_lods,
             drawn: 0,
             sets: 0,
@@ -267,6 +270,11 @@ pub fn show(world: &mut World, mut field: Field, sets: Vec<LayerSet>) {
                 };
                 if field.order != DrawOrder::NearFirst {
                     spawned.insert(NoInstanceSorting);
+                }
+                if field.aggregate > 0.0 {
+                    spawned.insert(AggregateDetail {
+                        below_pixels: field.aggregate,
+                    });
                 }
                 if field.lods == Lods::On {
                     spawned.insert(levels.0.clone());

@@ -15,6 +15,8 @@
 #define_import_path bevy_gpu_culling::draw_instance
 
 #import bevy_gpu_culling::instance::{PackedInstance, rotate, unpack_quat}
+#import bevy_gpu_culling::thin::{LEAST_SHARE, threshold_of, thinned_scale}
+#import bevy_pbr::{mesh_functions::get_world_from_local, mesh_view_bindings::view}
 
 // The bytes of the entity's MeshUniform (group 2, binding 0), then the fields of this crate.
 struct DrawSlot {
@@ -30,7 +32,10 @@ struct DrawSlot {
     distances: vec4<f32>,
     center: vec3<f32>,
     error_scale: f32,
-    pad_a: vec4<f32>,
+    // Only with DRAW_IS_THINNED. x: diameter in the world of an instance of scale 1, over the
+    // diameter in pixels below which it is thinned out. w: 1 if the view is a camera. Otherwise y
+    // is the camera's pixels per world unit at distance 1, and z is 1 if they hold at any distance.
+    thin: vec4<f32>,
     // Only with DRAW_HAS_OFFSET: rows of the transform between mesh and instance, of the same in
     // the previous frame, and of its matrix for normals. Behind the first row of the last: its
     // sign.
@@ -47,6 +52,7 @@ const DRAW_RANGE_OF_CENTERS: u32 = 4u;
 const DRAW_HAS_OFFSET: u32 = 8u;
 // With DRAW_HAS_SCALE: a scale is three numbers.
 const DRAW_NON_UNIFORM_SCALE: u32 = 16u;
+const DRAW_IS_THINNED: u32 = 32u;
 // From this bit of the flags on: words of data per instance.
 const DRAW_DATA_WORDS: u32 = 8u;
 
@@ -68,6 +74,9 @@ struct Instance {
     data: vec4<u32>,
     // Whether it is the instance in the previous frame.
     is_previous: bool,
+    // What `position_to_set` scales the instance by besides, as aggregate detail asks (thin.wgsl).
+    // It is as in this frame.
+    drawn_scale: f32,
 }
 
 // `draw_instance` is the built-in instance index.
@@ -89,6 +98,18 @@ fn load_previous(draw_instance: u32) -> Instance {
 
 fn load_at(id: u32, at: u32, is_previous: bool) -> Instance {
     let packed = instances[at];
+    let words = data_of(id);
+    let index = id - slot.region_first + slot.set_first;
+    let rotation = unpack_quat(packed.rotation);
+    var drawn_scale = 1.0;
+    if (slot.flags & DRAW_IS_THINNED) != 0u {
+        drawn_scale = thinned_scale_of(id);
+    }
+    return Instance(
+        packed.position, scale_at(at), rotation, index, words.x, words, is_previous, drawn_scale);
+}
+
+fn scale_at(at: u32) -> vec3<f32> {
     var scale = vec3<f32>(1.0);
     if (slot.flags & DRAW_HAS_SCALE) != 0u {
         if (slot.flags & DRAW_NON_UNIFORM_SCALE) != 0u {
@@ -97,10 +118,28 @@ fn load_at(id: u32, at: u32, is_previous: bool) -> Instance {
             scale = vec3<f32>(scales[at]);
         }
     }
-    let words = data_of(id);
-    let index = id - slot.region_first + slot.set_first;
-    let rotation = unpack_quat(packed.rotation);
-    return Instance(packed.position, scale, rotation, index, words.x, words, is_previous);
+    return scale;
+}
+
+// How much larger or smaller than it is an instance of a set is drawn that is thinned out. It
+// measures as `kept_share` of the culling does (visibility.wgsl).
+fn thinned_scale_of(id: u32) -> f32 {
+    let scale = scale_at(id);
+    let packed = instances[id];
+    let center = rotate(unpack_quat(packed.rotation), slot.center * scale) + packed.position;
+    let in_world = (get_world_from_local(SET) * vec4<f32>(center, 1.0)).xyz;
+    var pixels = slot.thin.y;
+    var is_parallel = slot.thin.z != 0.0;
+    if slot.thin.w != 0.0 {
+        pixels = 0.5 * view.viewport.w * abs(view.clip_from_view[1].y);
+        is_parallel = view.clip_from_view[3].w == 1.0;
+    }
+    if pixels <= 0.0 {
+        return 1.0;
+    }
+    let apart = select(distance(in_world, view.lod_view_world_position), 1.0, is_parallel);
+    let wide = slot.thin.x * max(max(scale.x, scale.y), scale.z) * pixels / apart;
+    return thinned_scale(max(wide * wide, LEAST_SHARE), threshold_of(id - slot.region_first));
 }
 
 fn data_of(id: u32) -> vec4<u32> {
@@ -141,7 +180,7 @@ fn position_to_set(instance: Instance, position: vec3<f32>) -> vec4<f32> {
             at = vec4<f32>(position, 1.0) * slot.instance_from_mesh;
         }
     }
-    return instance_to_set(instance, at);
+    return instance_to_set(instance, at * instance.drawn_scale);
 }
 
 // The same for a direction along the surface, such as a tangent. Its length may change.

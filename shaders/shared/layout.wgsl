@@ -54,6 +54,8 @@ const CHUNK_HAS_SCALE: u32 = 1u;
 const CHUNK_OFF_CENTER: u32 = 2u;
 // With CHUNK_HAS_SCALE: a scale is three numbers, one per axis of the mesh.
 const CHUNK_NON_UNIFORM_SCALE: u32 = 4u;
+// Rows may thin the instances out (thin.wgsl).
+const CHUNK_IS_THINNED: u32 = 8u;
 // ChunkView.flags: the mesh has indices.
 const VIEW_INDEXED: u32 = 1u;
 // DrawCommand.first_instance of a sibling command without indices.
@@ -66,6 +68,10 @@ const BAND_BY_SIZE: u32 = 2u;
 const BAND_OF_ORIGINS: u32 = 4u;
 // They limit the distance of the sphere's center.
 const BAND_OF_CENTERS: u32 = 8u;
+// `thin` says which share of the instances is kept.
+const BAND_IS_THINNED: u32 = 16u;
+// With it: all instances have distance 1.
+const BAND_THINS_BY_SIZE: u32 = 32u;
 // A sphere is compared with at most 2^FOOTPRINT_BITS columns and rows of a depth pyramid.
 const FOOTPRINT_BITS: u32 = 2u;
 // OcclusionRow.flags: the history says nothing of the row.
@@ -215,6 +221,11 @@ struct DistanceBand {
     // Distances in the world, whatever the size: a row keeps start <= d * d < end.
     start: f32,
     end: f32,
+    // With BAND_IS_THINNED: the share of the instances that is kept is this, over d * d.
+    thin: f32,
+    pad_a: u32,
+    pad_b: u32,
+    pad_c: u32,
 }
 
 // One view of one chunk, at one level of detail: what it keeps, what its survivors draw, and the

@@ -7,10 +7,11 @@
 
 import package::shared::instance::{instance_scale, instance_turn, load_instance};
 import package::shared::layout::{
-    BAND_BY_DISTANCE, BAND_BY_SIZE, BAND_OF_CENTERS, BAND_OF_ORIGINS, BLOCK, Bound, CHUNK_HAS_SCALE,
-    CHUNK_NON_UNIFORM_SCALE, CHUNK_OFF_CENTER, Chunk, DistanceBand, PlanePairs, ViewPlanes,
-    chunk_views,
+    BAND_BY_DISTANCE, BAND_BY_SIZE, BAND_IS_THINNED, BAND_OF_CENTERS, BAND_OF_ORIGINS,
+    BAND_THINS_BY_SIZE, BLOCK, Bound, CHUNK_HAS_SCALE, CHUNK_NON_UNIFORM_SCALE, CHUNK_OFF_CENTER,
+    Chunk, DistanceBand, PlanePairs, ViewPlanes, chunk_views,
 };
+import package::shared::thin::{LEAST_SHARE, THIN_GROWTH, THIN_SHARE, threshold_of, thinned_growth};
 
 // Binding 3 is `instances` (instance.wgsl).
 @group(0) @binding(4) var<storage, read> scales: array<f32>;
@@ -77,6 +78,12 @@ fn sphere_in_limits(planes: ViewPlanes, chunk: Chunk, sphere: vec4<f32>, i: u32)
     if (planes.reach.w >= 0.0) {
         keeps = sphere_in_reach(planes, chunk, sphere);
     }
+    return keeps & sphere_in_distances(planes, chunk, sphere, i);
+}
+
+// The distances of a level of detail and of a visibility range.
+fn sphere_in_distances(planes: ViewPlanes, chunk: Chunk, sphere: vec4<f32>, i: u32) -> bool {
+    var keeps = true;
     if ((planes.band.flags & BAND_OF_LEVEL) != 0u) {
         keeps = keeps & sphere_in_level(planes.band, chunk, sphere);
     }
@@ -175,11 +182,43 @@ fn load_sphere(chunk: Chunk, i: u32) -> vec4<f32> {
     return vec4<f32>(center, select(HIDDEN_RADIUS, radius, is_allowed));
 }
 
+// The share of the instances like this one that a row keeps, if it thins them out.
+fn kept_share(band: DistanceBand, chunk: Chunk, sphere: vec4<f32>) -> f32 {
+    let away = in_world(chunk, sphere.xyz) - band.eye;
+    let apart = select(dot(away, away), 1.0, (band.flags & BAND_THINS_BY_SIZE) != 0u);
+    return max(band.thin * (sphere.w * sphere.w) / apart, LEAST_SHARE);
+}
+
+// The sphere around a kept instance, which grows about its origin (thin.wgsl). It may also shrink,
+// so the sphere reaches as far as the origin does.
+fn grown_sphere(chunk: Chunk, sphere: vec4<f32>, share: f32) -> vec4<f32> {
+    let growth = thinned_growth(share);
+    let aside = length(chunk.sphere.xyz) / chunk.sphere.w;
+    let grown = sphere.w * (growth + max(growth - 1.0, 1.0) * aside);
+    return vec4<f32>(sphere.xyz, select(sphere.w, grown, share < THIN_SHARE));
+}
+
+// `is_visible` in a row that thins instances out.
+fn is_kept(chunk: Chunk, planes: ViewPlanes, sphere: vec4<f32>, i: u32) -> bool {
+    let share = kept_share(planes.band, chunk, sphere);
+    let grown = grown_sphere(chunk, sphere, share);
+    var keeps = (threshold_of(i) < share) & sphere_in_view(planes, grown);
+    if (planes.reach.w >= 0.0) {
+        keeps = keeps & sphere_in_reach(planes, chunk, grown);
+    }
+    // Levels and ranges are measured as if nothing grew.
+    return keeps & sphere_in_distances(planes, chunk, sphere, i);
+}
+
 // Whether instance `i` of the chunk, with bounding sphere `sphere`, is visible in the view.
 fn is_visible(chunk: Chunk, planes: ViewPlanes, sphere: vec4<f32>, i: u32) -> bool {
     var visible = (i < chunk.instance_count) & sphere_in_view(planes, sphere);
     if (!has_only_planes(planes)) {
-        visible = visible & sphere_in_limits(planes, chunk, sphere, i);
+        if ((planes.band.flags & BAND_IS_THINNED) != 0u) {
+            visible = (i < chunk.instance_count) & is_kept(chunk, planes, sphere, i);
+        } else {
+            visible = visible & sphere_in_limits(planes, chunk, sphere, i);
+        }
     }
     return visible;
 }
@@ -258,6 +297,29 @@ fn band_state(
     return state;
 }
 
+// The radius of the largest sphere around a kept instance of a bound (`grown_sphere`); 0 if the row
+// keeps all of them as large as they are. The share of an instance that is kept falls with the
+// square of its distance, so that instances grow to the same size in the view.
+fn widest_grown(
+    chunk: Chunk,
+    band: DistanceBand,
+    center: vec3<f32>,
+    reach: f32,
+    scales: BoundScales,
+) -> f32 {
+    var apart = 1.0;
+    if ((band.flags & BAND_THINS_BY_SIZE) == 0u) {
+        apart = distances_of_bound(chunk, band, center, reach).y;
+    }
+    let small = chunk.sphere.w * scales.least;
+    if (band.thin * small * small * 0.99999 >= THIN_SHARE * apart) {
+        return 0.0;
+    }
+    let large = chunk.sphere.w * scales.most;
+    let radius = THIN_GROWTH * 1.00001 * max(large, sqrt(apart / band.thin));
+    return radius * (1.0 + length(chunk.sphere.xyz) / chunk.sphere.w);
+}
+
 // The state of a block, or of a word of it, in a view. The twin is
 // `reference::classify::bound_state`.
 fn bound_state(
@@ -276,7 +338,13 @@ fn bound_state(
         min(dot(planes.near, p), dot(planes.far, p)));
     // The instances' spheres are within the bound, widened by the mesh. The slack covers rounding.
     let aside = length(chunk.sphere.xyz) * max_scale;
-    let reach = radius + aside + chunk.sphere.w * max_scale;
+    var reach = radius + aside + chunk.sphere.w * max_scale;
+    var thins = false;
+    if ((planes.band.flags & BAND_IS_THINNED) != 0u) {
+        let widest = widest_grown(chunk, planes.band, center, radius + aside, scales);
+        thins = widest > 0.0;
+        reach = max(reach, radius + aside + widest);
+    }
     let slack = 1e-5 * (abs(center.x) + abs(center.y) + abs(center.z) + abs(least) + reach);
     if (least + reach + slack <= 0.0) {
         return OUTSIDE;
@@ -292,6 +360,10 @@ fn bound_state(
     if (planes.band.flags != 0u) {
         // The states are in this order: outside, crossed, inside.
         state = min(state, band_state(chunk, planes.band, center, radius + aside, scales));
+    }
+    if (thins) {
+        // Each instance is tested.
+        state = min(state, PARTIAL);
     }
     return state;
 }

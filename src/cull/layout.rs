@@ -64,6 +64,8 @@ pub const CHUNK_OFF_CENTER: u32 = 2;
 /// [`Chunk::flags`], only with [`CHUNK_HAS_SCALE`]: a scale is three numbers, one per axis of the
 /// mesh.
 pub const CHUNK_NON_UNIFORM_SCALE: u32 = 4;
+/// [`Chunk::flags`]: rows may thin the instances out.
+pub const CHUNK_IS_THINNED: u32 = 8;
 /// [`ChunkView::flags`]: the mesh has indices.
 pub const VIEW_INDEXED: u32 = 1;
 /// [`DrawCommand::first_instance`] of a sibling command without indices. No arena has `u32::MAX`
@@ -78,6 +80,11 @@ pub const BAND_BY_SIZE: u32 = 2;
 pub const BAND_OF_ORIGINS: u32 = 4;
 /// [`DistanceBand::flags`]: they limit the distance of the sphere's center.
 pub const BAND_OF_CENTERS: u32 = 8;
+/// [`DistanceBand::flags`]: `thin` says which share of the instances is kept.
+pub const BAND_IS_THINNED: u32 = 16;
+/// [`DistanceBand::flags`], with [`BAND_IS_THINNED`]: all instances have distance 1, as in
+/// orthographic views.
+pub const BAND_THINS_BY_SIZE: u32 = 32;
 
 /// The sizes of one batch, for its stages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
@@ -161,7 +168,8 @@ pub struct Chunk {
     /// Index of the count of the first row's first block. The count of row r's block b is at
     /// `first_count + r * block_count + b`.
     pub first_count: u32,
-    /// Bits: [`CHUNK_HAS_SCALE`], [`CHUNK_OFF_CENTER`], [`CHUNK_NON_UNIFORM_SCALE`].
+    /// Bits: [`CHUNK_HAS_SCALE`], [`CHUNK_OFF_CENTER`], [`CHUNK_NON_UNIFORM_SCALE`],
+    /// [`CHUNK_IS_THINNED`].
     pub flags: u32,
     /// Largest stretch of the affine matrix: world radius = local radius * world_scale.
     pub world_scale: f32,
@@ -220,6 +228,14 @@ pub struct DistanceBand {
     pub start: f32,
     /// See [`Self::start`].
     pub end: f32,
+    /// With [`BAND_IS_THINNED`]: the share of the instances that is kept is this, over `d * d`.
+    pub thin: f32,
+    /// Padding.
+    pub pad_a: u32,
+    /// Padding.
+    pub pad_b: u32,
+    /// Padding.
+    pub pad_c: u32,
 }
 
 /// In which order a view takes the blocks of a set

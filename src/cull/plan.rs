@@ -14,8 +14,8 @@ pub(super) mod view;
 
 use crate::cull::{
     layout::{
-        BLOCK, BLOCK_WORDS, CHUNK_HAS_SCALE, CHUNK_NON_UNIFORM_SCALE, CHUNK_OFF_CENTER, Chunk,
-        ChunkView, VIEW_INDEXED, ViewPlanes,
+        BLOCK, BLOCK_WORDS, CHUNK_HAS_SCALE, CHUNK_IS_THINNED, CHUNK_NON_UNIFORM_SCALE,
+        CHUNK_OFF_CENTER, Chunk, ChunkView, VIEW_INDEXED, ViewPlanes,
     },
     policy::MANY_BLOCKS,
     store::region::Region,
@@ -134,6 +134,8 @@ pub struct PlanRequest<'a> {
     pub more: &'a [DrawShape],
     /// Whether an instance may be drawn at two levels of one view.
     pub fades: bool,
+    /// Whether views may thin instances out.
+    pub thins: bool,
     /// What each row keeps, in the set's space: view after view, and of each view level after
     /// level.
     pub rows: &'a [ViewPlanes],
@@ -273,6 +275,9 @@ impl Plan {
             };
             if request.sphere.center != Vec3::ZERO {
                 flags |= CHUNK_OFF_CENTER;
+            }
+            if request.thins {
+                flags |= CHUNK_IS_THINNED;
             }
             let world_rows = world.matrix3.transpose();
             let world_row = |axis: glam::Vec3A, offset: f32| Vec3::from(axis).extend(offset);

@@ -15,6 +15,7 @@ mod order;
 mod pyramid;
 mod scan;
 mod span;
+mod thin;
 mod vote;
 
 pub use args::write_args;
@@ -32,4 +33,5 @@ pub use order::{first_word_at, flip_of, order, ring_of, unit_center};
 pub use pyramid::pyramid;
 pub use scan::{count, scan};
 pub use span::{Span, span};
-pub use vote::{Placed, is_visible, least_distance, load_sphere, vote};
+pub use thin::{thinned_growth, thinned_scale, threshold_of};
+pub use vote::{Placed, is_visible, kept_share, least_distance, load_sphere, vote};

@@ -34,12 +34,28 @@ pub struct CullRequest {
     /// The distances at which instances are drawn at all; `None` for every distance. Views without
     /// a [`LodEye`](crate::cull::LodEye) draw at every distance.
     pub range: Option<DistanceRange>,
+    /// The diameter in pixels of a view's [`LodEye`](crate::cull::LodEye) below which instances are
+    /// thinned out: of those that are seen `s` pixels wide, the share `(s / thin_below)^2` is kept,
+    /// and drawn larger, so that they cover as much as all did. They begin to change at 1.22 times
+    /// this diameter, grow about their origins, and shrink to nothing before they go
+    /// ([`reference::thinned_scale`](crate::cull::reference::thinned_scale)): the caller's vertex
+    /// stage applies this. They are not tested for occlusion, and their meshlets are tested as if
+    /// nothing grew: do not draw them by meshlets. 0 keeps all; so do numbers that are not finite
+    /// or below 0.
+    pub thin_below: f32,
     /// The levels of detail that the request draws, if other requests of the set draw the others.
     pub errors: ErrorRange,
     /// In which order its survivors are drawn.
     pub order: Order,
     /// Indices of the views that cull it.
     pub views: Vec<u32>,
+}
+
+impl CullRequest {
+    /// Whether views may thin instances out.
+    pub(in crate::cull) fn thins(&self) -> bool {
+        self.thin_below.is_finite() && self.thin_below > 0.0 && self.sphere.radius > 0.0
+    }
 }
 
 /// What survivors draw besides [`CullRequest::shape`].

@@ -20,6 +20,9 @@ pub const INSTANCE_PACK: &str = composed_text!("INSTANCE_PACK");
 /// How kernels read an instance of 16 bytes. Other WGSL with the same declarations makes them read
 /// another encoding ([`Compactor`](crate::cull::Compactor)).
 pub const INSTANCE_PACKED: &str = composed_text!("INSTANCE_PACKED");
+/// Which of many small instances are kept, and how large they are drawn. In a Bevy app this is the
+/// module `bevy_gpu_culling::thin`.
+pub const THIN: &str = composed_text!("THIN");
 /// Where a sphere is in a view. Join it with [`LAYOUT`].
 pub const SPAN: &str = composed_text!("SPAN");
 /// Whether the depth pyramid at the bindings 18 and 19 of group 0 hides a sphere. Join it with

@@ -101,6 +101,8 @@ pub(super) struct ExtractedSet {
     pub full: Option<Range<u32>>,
     /// The distances at which instances are drawn.
     pub range: Option<SetRange>,
+    /// See [`AggregateDetail`](super::lods::AggregateDetail), in pixels; 0 without.
+    pub thin_below: f32,
     /// Which of the set's instances the entity draws.
     pub share: Share,
 }

@@ -42,6 +42,8 @@ pub(super) const DRAW_HAS_OFFSET: u32 = 8;
 /// [`SlotInfo::flags`], only with [`DRAW_HAS_SCALE`]: a scale is three numbers, one per axis of the
 /// mesh.
 pub(super) const DRAW_NON_UNIFORM_SCALE: u32 = 16;
+/// [`SlotInfo::flags`]: the set is thinned out.
+pub(super) const DRAW_IS_THINNED: u32 = 32;
 /// Position in [`SlotInfo::flags`] of the words of data per instance.
 pub(super) const DRAW_DATA_WORDS: u32 = 8;
 
@@ -59,6 +61,8 @@ pub(super) struct SlotInfo {
     pub previous_offset: u32,
     /// How instances fade.
     pub fade: SlotFade,
+    /// How they are thinned out ([`Thinning`](super::lods::Thinning)).
+    pub thin: Vec4,
 }
 
 /// The slots of a frame: one per entity and region of its set; of a set that fades, one more per

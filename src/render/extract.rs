@@ -7,7 +7,9 @@ use super::{
     culler::{ExtractedSet, GpuCuller, make_culler},
     gpu::RenderGpu,
     gpu_written::InstanceBuffers,
-    lods::{ImpostorOf, InstanceVisibilityRange, SetImpostor, SetLods, SetRange, Share},
+    lods::{
+        AggregateDetail, ImpostorOf, InstanceVisibilityRange, SetImpostor, SetLods, SetRange, Share,
+    },
     meshlets::MeshletMesh3d,
     names::AssetNames,
     occlusion::NoOcclusionCulling,
@@ -41,6 +43,7 @@ pub(super) struct SetEntity {
     is_never_hidden: Has<NoOcclusionCulling>,
     lods: Option<&'static SetLods>,
     range: Option<&'static InstanceVisibilityRange>,
+    detail: Option<&'static AggregateDetail>,
     impostor: Option<&'static SetImpostor>,
     impostor_of: Option<&'static ImpostorOf>,
     asks_expanded: Has<InstanceMeshUniforms>,
@@ -174,6 +177,7 @@ pub(super) fn extract_sets(
             full: item.lods.and_then(|lods| lods.full.clone()),
             fade: fade_of(&item, full.as_ref()),
             range: range_of(&item, full.as_ref()),
+            thin_below: thin_below(&item, full.as_ref()),
             share: share_of(&item, full.as_ref()),
         });
     }
@@ -220,6 +224,14 @@ fn range_of(item: &SetEntityItem, full: Option<&SetEntityItem>) -> Option<SetRan
     let own = item.range.and_then(InstanceVisibilityRange::checked);
     let of_full = full.and_then(|full| full.range?.checked());
     own.or(of_full)
+}
+
+/// The diameter in pixels below which instances are thinned out: the entity's own, or of the entity
+/// whose impostor it is.
+fn thin_below(item: &SetEntityItem, full: Option<&SetEntityItem>) -> f32 {
+    let of_full = full.and_then(|full| full.detail);
+    let detail = item.detail.or(of_full);
+    detail.map_or(0.0, |detail| detail.checked())
 }
 
 /// Which of the set's instances the entity draws. Errors are in the units of the full entity's

@@ -131,6 +131,7 @@ fn is_alike(one: &CullRequest, other: &CullRequest) -> bool {
         && one.order == other.order
         && one.fade == other.fade
         && one.range == other.range
+        && one.thin_below == other.thin_below
         && one.errors == other.errors
         && has_same_levels
 }
@@ -148,6 +149,7 @@ fn common_sphere(
     }
     let is_measured = has_least_size
         || one.coarser.is_some()
+        || one.thin_below > 0.0
         || one.errors != ErrorRange::default()
         || one.range.is_some_and(|range| range.of_centers);
     let sphere = around(one.sphere, other.sphere);

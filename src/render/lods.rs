@@ -7,8 +7,10 @@
 //! 5. `simplify`: makes levels from a mesh. `build`: [`BuildLods`] does it off the main thread.
 //! 6. `asset`: files of levels. `load`: [`MeshLods3d`] gives its entity the levels of a file.
 //! 7. `range`: [`InstanceVisibilityRange`], the distances at which instances are drawn at all.
-//! 8. `fade`: what the vertex stage needs to fade instances between levels and ranges.
+//! 8. `aggregate`: [`AggregateDetail`], fewer and larger instances in place of very small ones.
+//! 9. `fade`: what the vertex stage needs to fade instances between levels and ranges.
 
+mod aggregate;
 #[cfg(feature = "meshlets")]
 mod asset;
 #[cfg(feature = "meshlets")]
@@ -24,6 +26,7 @@ mod resolve;
 #[cfg(feature = "meshlets")]
 mod simplify;
 
+pub use aggregate::AggregateDetail;
 #[cfg(feature = "meshlets")]
 pub use asset::{MeshLodsLoader, MeshLodsSaver};
 #[cfg(feature = "meshlets")]
@@ -34,6 +37,7 @@ pub use impostor::InstanceImpostor;
 pub use load::MeshLods3d;
 pub use range::InstanceVisibilityRange;
 
+pub(super) use aggregate::{ShadowPixels, Thinning, warn_of_bad_details};
 pub(super) use fade::{Fading, SlotFade};
 pub(super) use impostor::{
     ImpostorOf, SetImpostor, Share, attach_impostors, warn_of_unused_impostors,
@@ -50,7 +54,8 @@ pub(super) fn build(app: &mut App) {
         .register_type::<LodMesh>()
         .register_type::<InstanceLods>()
         .register_type::<InstanceImpostor>()
-        .register_type::<InstanceVisibilityRange>();
+        .register_type::<InstanceVisibilityRange>()
+        .register_type::<AggregateDetail>();
     #[cfg(feature = "meshlets")]
     app.register_type::<BuildLods>()
         .register_type::<MeshLods3d>()

@@ -13,7 +13,10 @@ use super::{
     expanded::ExpandedUniforms,
     extract::extract_sets,
     gpu_written::InstanceBuffers,
-    lods::{self, attach_impostors, resolve_lods, warn_of_bad_ranges, warn_of_unused_impostors},
+    lods::{
+        self, attach_impostors, resolve_lods, warn_of_bad_details, warn_of_bad_ranges,
+        warn_of_unused_impostors,
+    },
     materials::{
         DrawShaders, DrawnFaces, InstancedShaders, MaterialAliases, SetPipelines,
         SetPrepassPipelines, alias_materials, extract_imports, warn_of_missing_materials,
@@ -114,6 +117,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
                     .run_if(resource_exists::<Assets<Mesh>>),
                 warn_of_missing_meshes,
                 warn_of_bad_ranges,
+                warn_of_bad_details,
                 warn_of_unused_impostors,
                 freeze_frusta,
             )

@@ -2,7 +2,7 @@
 
 mod drawn;
 
-pub(super) use drawn::Drawn;
+pub(super) use drawn::{Drawn, slot_levels};
 
 use super::{
     bindings::DrawVersion,
@@ -17,6 +17,7 @@ use crate::cull::{
     CoarserLevel, CullFrame, Culler, DrawList, DrawPart, DrawShape, OcclusionView, Version,
 };
 use bevy::{
+    log::warn,
     platform::collections::{HashMap, HashSet},
     prelude::*,
     render::{
@@ -71,6 +72,8 @@ pub(super) struct SetDraws {
     told_levels: HashSet<(MainEntity, AssetId<Mesh>)>,
     /// Index ranges of an entity's mesh whose problem was logged.
     told_ranges: HashSet<(MainEntity, Range<u32>)>,
+    /// Entities whose `AggregateDetail` is ignored, which was logged.
+    told_details: MainEntityHashSet,
 }
 
 /// The bind group of a batch.
@@ -304,6 +307,16 @@ impl SetDraws {
                 "GpuInstances on {} are not drawn: the mesh {mesh} has joints or morph targets, which a set does not \
                  pose. Remove its attributes JOINT_INDEX and JOINT_WEIGHT or its morph targets, or bake the pose into its \
                  vertices",
+                entity.id()
+            );
+        }
+    }
+
+    /// Logs once that a set is not thinned out. `drawn` says how it is drawn.
+    pub fn refuse_thinning(&mut self, entity: MainEntity, drawn: &str) {
+        if self.told_details.insert(entity) {
+            warn!(
+                "AggregateDetail on {} is ignored, because the set is drawn {drawn}. Remove either",
                 entity.id()
             );
         }

@@ -1,6 +1,6 @@
 //! Bevy's views, as the engine tests them.
 
-use super::{components::FreezeCulling, settings::GpuCullingSettings};
+use super::{components::FreezeCulling, lods::ShadowPixels, settings::GpuCullingSettings};
 use crate::cull::{CullView, LodEye};
 use bevy::{
     camera::primitives::Frustum,
@@ -145,6 +145,16 @@ impl Views<'_, '_> {
         self.settings.least_pixels.max(0.0)
     }
 
+    /// How shadow views see instances that are thinned out.
+    pub fn shadow_pixels(&self) -> ShadowPixels {
+        self.shadow_pixels_of(&self.camera_eyes())
+    }
+
+    fn shadow_pixels_of(&self, eyes: &[CameraEye]) -> ShadowPixels {
+        let drawing = eyes.iter().filter(|eye| eye.draws_meshes);
+        ShadowPixels::of_cameras(drawing.map(|eye| (eye.pixels, eye.is_orthographic)))
+    }
+
     /// Every view that can draw meshes, by [`view_order`].
     pub fn collect(&self) -> Vec<SetView<'_>> {
         let eyes = self.camera_eyes();
@@ -186,6 +196,7 @@ impl Views<'_, '_> {
                     LodRule {
                         pixels: self.settings.lod_pixels,
                         fades: data.frozen.is_none(),
+                        is_shadow: false,
                         origin: None,
                     },
                 ),
@@ -214,6 +225,7 @@ impl Views<'_, '_> {
         let rule = LodRule {
             pixels: self.settings.shadow_lod_pixels,
             fades: false,
+            is_shadow: true,
             origin,
         };
         cull = self.with_lods(cull, eyes, &key, rule);
@@ -237,6 +249,8 @@ struct CameraEye {
     is_orthographic: bool,
     /// Pixels per world unit, at distance 1 if the camera is not orthographic.
     pixels: f32,
+    /// Whether it can draw meshes.
+    draws_meshes: bool,
 }
 
 impl Views<'_, '_> {
@@ -257,6 +271,9 @@ impl Views<'_, '_> {
                     },
                     is_orthographic: view.clip_from_view.w_axis.w == 1.0,
                     pixels: 0.5 * view.viewport.w as f32 * view.clip_from_view.y_axis.y.abs(),
+                    draws_meshes: data
+                        .visible
+                        .is_some_and(|visible| visible.get::<Mesh3d>().is_some()),
                 }
             })
             .collect();
@@ -271,6 +288,7 @@ struct LodRule {
     /// The greatest error.
     pixels: f32,
     fades: bool,
+    is_shadow: bool,
     /// The eye of levels, for a light that all cameras share.
     origin: Option<Vec3>,
 }
@@ -295,6 +313,7 @@ impl Views<'_, '_> {
         let Some(eye) = of_view.or_else(|| eyes.iter().min_by_key(apart)) else {
             return view;
         };
+        let shadow = self.shadow_pixels_of(eyes);
         view.with_lods_of(LodEye {
             position: rule.origin.unwrap_or(eye.position),
             is_orthographic: eye.is_orthographic,
@@ -302,6 +321,11 @@ impl Views<'_, '_> {
             // size is too small.
             resolution: eye.pixels / rule.pixels.max(0.0),
             least_resolution: eye.pixels / self.settings.least_pixels.max(0.0),
+            pixels: match rule.is_shadow {
+                true if shadow.is_orthographic == eye.is_orthographic => shadow.pixels,
+                true => 0.0,
+                false => eye.pixels,
+            },
             fades: rule.fades,
         })
     }

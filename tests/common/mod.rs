@@ -120,7 +120,7 @@ pub fn random_view(rng: &mut ChaCha8Rng) -> CullView {
 }
 
 /// The view as it sees levels of detail: usually from a point, rarely not at all.
-fn with_random_lods(rng: &mut ChaCha8Rng, view: CullView) -> CullView {
+fn with_random_lods(rng: &mut ChaCha8Rng, thins: &mut ChaCha8Rng, view: CullView) -> CullView {
     let eye = LodEye {
         position: random_vec(rng, 80.0),
         is_orthographic: rng.random_bool(0.2),
@@ -129,6 +129,7 @@ fn with_random_lods(rng: &mut ChaCha8Rng, view: CullView) -> CullView {
             true => 10f32.powf(rng.random_range(0.0..3.0)),
             false => f32::INFINITY,
         },
+        pixels: 10f32.powf(thins.random_range(1.0..3.0)),
         fades: rng.random(),
     };
     if rng.random_bool(0.1) {
@@ -241,11 +242,13 @@ pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
     siblings.set_stream(4);
     let mut kinds = rng.clone();
     kinds.set_stream(5);
+    let mut thins = rng.clone();
+    thins.set_stream(6);
     // Sometimes more views than the kernels test at a time: 4, 16, or a subgroup's lanes.
     let most = if rng.random_bool(0.2) { 40 } else { 8 };
     let views: Vec<_> = (0..rng.random_range(1..=most))
         .map(|_| random_view(rng))
-        .map(|view| with_random_lods(&mut lods, view))
+        .map(|view| with_random_lods(&mut lods, &mut thins, view))
         .collect();
     // Often like most real sets: no scales, no stretched transforms, centered meshes.
     let plain = rng.random_bool(0.4);
@@ -297,6 +300,10 @@ pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
                 lods.random_range(0.0..1.0)
             },
             range: random_range(&mut lods),
+            thin_below: match thins.random_bool(0.2) {
+                true => 10f32.powf(thins.random_range(-1.0..1.5)),
+                false => 0.0,
+            },
             errors: random_errors(&mut borders),
             order: match orders.random_bool(0.7) {
                 true => Order::NearFirst,

@@ -69,6 +69,7 @@ fn input(
             first_vertex: 0,
         }],
         fades: false,
+        thins: false,
         row_group: 1,
         rows: &rows,
     };

@@ -88,6 +88,7 @@ fn one_view(set: bevy_gpu_culling::instance::InstanceSet, views: Vec<CullView>) 
         more: Vec::new(),
         fade: 0.0,
         range: None,
+        thin_below: 0.0,
         errors: ErrorRange::default(),
         order: Order::Set,
         views: (0..views.len() as u32).collect(),
@@ -469,6 +470,35 @@ fn a_broken_compaction_is_seen() {
             "!is_limited || high < band.high",
             "true || high < band.high",
         ),
+        (
+            VoteScanCompact,
+            "(threshold_of(i) < share) & sphere",
+            "sphere",
+        ),
+        (VoteScanCompact, "^ hash(i >> 5u)", ""),
+        (
+            VoteScanCompact,
+            "sphere_in_view(planes, grown)",
+            "sphere_in_view(planes, sphere)",
+        ),
+        (
+            VoteScanCompact,
+            "sphere_in_reach(planes, chunk, grown)",
+            "sphere_in_reach(planes, chunk, sphere)",
+        ),
+        (
+            VoteScanCompact,
+            "max(growth - 1.0, 1.0) * aside",
+            "(growth - 1.0) * aside",
+        ),
+        (Classify, "state = min(state, PARTIAL);", ""),
+        (LookBack, "state = min(state, PARTIAL);", ""),
+        (Classify, "reach = max(reach, radius + aside + widest);", ""),
+        (
+            Classify,
+            "0.99999 >= THIN_SHARE * apart",
+            "0.99999 >= 0.5 * apart",
+        ),
     ];
     if info.subgroup_max_size < 32 {
         // Subgroups share blocks, and a group of rows takes several ballots.
@@ -497,8 +527,16 @@ fn a_broken_compaction_is_seen() {
             let edit = |_: &str, source: String| source.replace(from, to);
             let mut culler =
                 Culler::with_sources(&device, with(compaction, tier, true), edit).unwrap();
-            let caught = (0..20).any(|seed| {
+            // Each scene comes as it is, and once more with nothing thinned out: then more sets are
+            // tested by positions alone.
+            let caught = (0..40).any(|pass| {
+                let seed = pass % 20;
                 let mut scene = random_scene(&mut rng(seed), &[3000 + seed as usize * 7000, 77]);
+                if pass >= 20 {
+                    for request in &mut scene.frame.requests {
+                        request.thin_below = 0.0;
+                    }
+                }
                 // Sorted instances have compact blocks: some are inside a view and some outside.
                 scene.sets[0] = scene.sets[0].clone().sorted();
                 run(&mut culler, Gpu::new(&device, &queue), &scene);

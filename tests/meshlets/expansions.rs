@@ -146,6 +146,7 @@ fn levels_scene(instances: usize, meshlets: usize, levels: usize) -> MeshletScen
         is_orthographic: false,
         resolution: 10.0,
         least_resolution: f32::INFINITY,
+        pixels: 0.0,
         fades: false,
     };
     for view in &mut scene.scene.frame.views {

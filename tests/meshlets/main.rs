@@ -94,6 +94,8 @@ fn meshlet_scene(rng: &mut ChaCha8Rng, lengths: &[usize], counts: &[usize]) -> M
     for (index, request) in scene.frame.requests.iter_mut().enumerate() {
         let mesh = index % meshes.len();
         request.sphere.radius = 3.0;
+        // Meshlets do not grow with their instances.
+        request.thin_below = 0.0;
         // Levels that begin near enough for some survivors.
         let shape = request.shape;
         let level = |error| CoarserLevel { shape, error };
@@ -392,6 +394,7 @@ fn each_level_is_drawn_by_its_own_meshlets() {
             is_orthographic: false,
             resolution: 10.0,
             least_resolution: f32::INFINITY,
+            pixels: 0.0,
             fades: false,
         };
         for view in &mut scene.scene.frame.views {

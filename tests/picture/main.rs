@@ -2,6 +2,7 @@
 #![cfg(feature = "bevy")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod aggregate;
 mod changes;
 mod counters;
 mod far_first;

@@ -19,8 +19,8 @@ use bevy::{
 use bevy_gpu_culling::{
     instance::InstanceSet,
     prelude::{
-        GpuInstances, InstanceLod, InstanceLods, InstanceOcclusion, MeshletMesh, MeshletMesh3d,
-        NoInstanceSorting,
+        AggregateDetail, GpuInstances, InstanceLod, InstanceLods, InstanceOcclusion, MeshletMesh,
+        MeshletMesh3d, NoInstanceSorting,
     },
 };
 use wgpu::DeviceType;
@@ -113,6 +113,16 @@ pub fn fill(world: &mut World, case: &Case) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Thins out the instances of all sets that are seen with a smaller diameter, in pixels.
+pub fn thin_out(world: &mut World, below_pixels: f32) {
+    let mut sets = world.query_filtered::<Entity, With<GpuInstances>>();
+    for set in sets.iter(world).collect::<Vec<_>>() {
+        world
+            .entity_mut(set)
+            .insert(AggregateDetail { below_pixels });
+    }
 }
 
 /// The camera's rotation after a share of the measured frames; `None` if it stands still.

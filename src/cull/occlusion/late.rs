@@ -194,6 +194,7 @@ impl<'a> LateInput<'a> {
             shapes: &self.shapes,
             more: &self.more,
             fades: self.request.fade > 0.0,
+            thins: false,
             rows: &self.rows,
             row_group: LISTS,
         }

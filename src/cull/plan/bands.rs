@@ -2,7 +2,10 @@
 
 use super::{lod::LodEye, stretch::greatest_stretch};
 use crate::cull::{
-    layout::{BAND_BY_DISTANCE, BAND_BY_SIZE, BAND_OF_CENTERS, BAND_OF_ORIGINS, DistanceBand},
+    layout::{
+        BAND_BY_DISTANCE, BAND_BY_SIZE, BAND_IS_THINNED, BAND_OF_CENTERS, BAND_OF_ORIGINS,
+        BAND_THINS_BY_SIZE, DistanceBand,
+    },
     request::{CullRequest, DistanceRange},
 };
 use glam::Vec3;
@@ -15,6 +18,10 @@ const NOWHERE: DistanceBand = DistanceBand {
     high: -1.0,
     start: 0.0,
     end: 0.0,
+    thin: 0.0,
+    pad_a: 0,
+    pad_b: 0,
+    pad_c: 0,
 };
 
 /// The bands of a request's rows in a view: of the full mesh, then of each coarser level.
@@ -33,7 +40,7 @@ pub(crate) fn bands(
     let (radius, fade) = (request.sphere.radius, request.fade);
     let usable = |value: &f32| value.is_finite() && *value > 0.0;
     let eye = eye.filter(|eye| {
-        let is_measured = has_borders || request.range.is_some();
+        let is_measured = has_borders || request.range.is_some() || request.thins();
         eye.position.is_finite() && (is_measured || usable(&eye.least_resolution))
     });
     let stretch = eye.map_or(0.0, |_| greatest_stretch(&request.world_from_local.matrix3));
@@ -60,6 +67,15 @@ pub(crate) fn bands(
         if let Some(range) = request.range {
             whole.flags |= range.flag();
             (whole.start, whole.end) = range.squares();
+        }
+        // Distance, in radii, at which an instance is as wide as this many pixels.
+        let wide = eye.pixels * stretch * 2.0 / request.thin_below;
+        if request.thins() && usable(&wide) {
+            whole.flags |= match eye.is_orthographic {
+                true => BAND_IS_THINNED | BAND_THINS_BY_SIZE,
+                false => BAND_IS_THINNED,
+            };
+            whole.thin = squared(wide);
         }
         if whole.flags != 0 {
             whole.eye = eye.position;

@@ -147,6 +147,7 @@ impl Planner {
                 shapes: &shapes[first_shape..end.1],
                 more: &more[first_more..end.2],
                 fades: request.fade > 0.0,
+                thins: request.thins(),
                 rows: &planes[first_row..end.0],
                 row_group: 1,
             }
@@ -206,7 +207,8 @@ impl<'a> RequestPlanes<'a> {
                 levels_before: 0,
                 ..request.errors
             };
-            request.coarser.is_none() && request.range.is_none() && errors == ErrorRange::default()
+            let is_whole = request.range.is_none() && errors == ErrorRange::default();
+            request.coarser.is_none() && is_whole && !request.thins()
         };
         let same = |last: &CullRequest| {
             last.world_from_local == request.world_from_local

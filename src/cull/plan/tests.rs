@@ -20,6 +20,7 @@ fn request<'a>(regions: &'a [Region], len: u32, views: &'a [ViewPlanes]) -> Plan
             base_vertex: -2,
         }],
         fades: false,
+        thins: false,
         row_group: 1,
         rows: views,
     }

@@ -1,9 +1,15 @@
 //! Twin of `shaders/cull/bound.wgsl` and of the bounds in `shaders/shared/visibility.wgsl`.
 
-use super::vote::{BAND_OF_LEVEL, BAND_OF_RANGE, in_world};
+use super::{
+    thin::{THIN_GROWTH, THIN_SHARE},
+    vote::{BAND_OF_LEVEL, BAND_OF_RANGE, in_world},
+};
 use crate::{
     cull::{
-        layout::{BAND_BY_DISTANCE, BLOCK_WORDS, Bound, Chunk, DistanceBand, ViewPlanes},
+        layout::{
+            BAND_BY_DISTANCE, BAND_IS_THINNED, BAND_THINS_BY_SIZE, BLOCK_WORDS, Bound, Chunk,
+            DistanceBand, ViewPlanes,
+        },
         policy::LOOSE,
     },
     instance::PackedInstance,
@@ -176,7 +182,13 @@ pub fn bound_state(
         .into_iter()
         .fold(f32::INFINITY, f32::min);
     let aside = chunk.sphere.truncate().length() * max_scale;
-    let reach = radius + aside + chunk.sphere.w * max_scale;
+    let mut reach = radius + aside + chunk.sphere.w * max_scale;
+    let mut thins = false;
+    if row.band.flags & BAND_IS_THINNED != 0 {
+        let widest = widest_grown(chunk, &row.band, center, radius + aside, &scales);
+        thins = widest > 0.0;
+        reach = reach.max(radius + aside + widest);
+    }
     let slack = 1e-5 * (center.abs().element_sum() + least.abs() + reach);
     if least + reach + slack <= 0.0 {
         return BoundState::Outside;
@@ -192,7 +204,7 @@ pub fn bound_state(
             return BoundState::Outside;
         }
     }
-    let state = if row.reach.w < 0.0 && least - radius - aside - slack > 0.0 {
+    let state = if row.reach.w < 0.0 && !thins && least - radius - aside - slack > 0.0 {
         BoundState::Inside
     } else {
         BoundState::Partial
@@ -201,6 +213,28 @@ pub fn bound_state(
         return state;
     }
     state.min(band_state(chunk, &row.band, center, radius + aside, scales))
+}
+
+/// The radius of the largest sphere around a kept instance of a bound; 0 if the row keeps all of
+/// them as large as they are.
+fn widest_grown(
+    chunk: &Chunk,
+    band: &DistanceBand,
+    center: Vec3,
+    reach: f32,
+    scales: &Range<f32>,
+) -> f32 {
+    let apart = if band.flags & BAND_THINS_BY_SIZE == 0 {
+        distances_of_bound(chunk, band, center, reach).end
+    } else {
+        1.0
+    };
+    let [small, large] = [scales.start, scales.end].map(|scale| chunk.sphere.w * scale);
+    if band.thin * small * small * 0.99999 >= THIN_SHARE * apart {
+        return 0.0;
+    }
+    let radius = THIN_GROWTH * 1.00001 * large.max((apart / band.thin).sqrt());
+    radius * (1.0 + chunk.sphere.truncate().length() / chunk.sphere.w)
 }
 
 /// The squares of the least and the largest distance from the eye of a band that a point within

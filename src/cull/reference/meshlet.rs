@@ -97,6 +97,7 @@ fn placed(sphere: Vec4) -> Placed {
     Placed {
         sphere,
         origin: sphere.truncate(),
+        index: 0,
     }
 }
 

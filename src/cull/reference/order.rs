@@ -223,6 +223,7 @@ mod tests {
                     more: &[],
                     shapes: &[DrawShape::NonIndexed { vertex_count: 3, first_vertex: 0 }],
                     fades: false,
+                    thins: false,
                     row_group: 1,
                     rows: &[near_first, view.planes_in(&world)],
                 }],

@@ -1,11 +1,12 @@
 //! Twin of `shaders/cull/vote.wgsl`, `shaders/shared/visibility.wgsl` and
 //! `shaders/shared/instance.wgsl`.
 
+use super::thin::{LEAST_SHARE, THIN_SHARE, thinned_growth, threshold_of};
 use crate::{
     cull::layout::{
-        BAND_BY_DISTANCE, BAND_BY_SIZE, BAND_OF_CENTERS, BAND_OF_ORIGINS, BLOCK, BLOCK_WORDS,
-        Batch, CHUNK_HAS_SCALE, CHUNK_NON_UNIFORM_SCALE, CHUNK_OFF_CENTER, Chunk, ChunkView,
-        DistanceBand, ViewPlanes,
+        BAND_BY_DISTANCE, BAND_BY_SIZE, BAND_IS_THINNED, BAND_OF_CENTERS, BAND_OF_ORIGINS,
+        BAND_THINS_BY_SIZE, BLOCK, BLOCK_WORDS, Batch, CHUNK_HAS_SCALE, CHUNK_NON_UNIFORM_SCALE,
+        CHUNK_OFF_CENTER, Chunk, ChunkView, DistanceBand, ViewPlanes,
     },
     instance::PackedInstance,
 };
@@ -22,6 +23,8 @@ pub struct Placed {
     pub sphere: Vec4,
     /// Its origin.
     pub origin: Vec3,
+    /// Its index in the chunk.
+    pub index: u32,
 }
 
 /// Instance `i` of the chunk in the set's space.
@@ -45,7 +48,11 @@ pub fn load_sphere(chunk: &Chunk, instances: &[PackedInstance], scales: &[f32], 
     } else {
         HIDDEN_RADIUS
     });
-    Placed { sphere, origin }
+    Placed {
+        sphere,
+        origin,
+        index: i,
+    }
 }
 
 /// The scale of the instance at `at`; `scales` has one number or three per instance, or nothing.
@@ -73,7 +80,7 @@ fn plane_distance(plane: Vec4, sphere: Vec4) -> f32 {
 /// range in the world's. NaN if the sphere contains NaN.
 #[must_use]
 pub fn least_distance(chunk: &Chunk, row: &ViewPlanes, placed: Placed) -> f32 {
-    let Placed { sphere, .. } = placed;
+    let sphere = tested_sphere(chunk, &row.band, placed.sphere);
     let mut least = f32::INFINITY;
     for plane in row.planes() {
         let distance = plane_distance(plane, sphere);
@@ -88,6 +95,12 @@ pub fn least_distance(chunk: &Chunk, row: &ViewPlanes, placed: Placed) -> f32 {
         );
     }
     let band = &row.band;
+    let sphere = placed.sphere;
+    if band.flags & BAND_IS_THINNED != 0 {
+        // An instance with threshold 0 is always kept.
+        let vanishes = (band.thin / threshold_of(placed.index)).sqrt() * sphere.w;
+        least = least.min(vanishes - thin_distance(chunk, band, sphere).sqrt());
+    }
     if band.flags & BAND_OF_LEVEL != 0 {
         let apart = level_distance(chunk, band, sphere).sqrt();
         least = least.min(apart - band.low.sqrt() * sphere.w);
@@ -125,6 +138,37 @@ fn range_distance(chunk: &Chunk, band: &DistanceBand, placed: Placed) -> f32 {
     in_world(chunk, from).distance_squared(band.eye)
 }
 
+/// The square that the share of instances that are kept falls with.
+fn thin_distance(chunk: &Chunk, band: &DistanceBand, sphere: Vec4) -> f32 {
+    if band.flags & BAND_THINS_BY_SIZE == 0 {
+        in_world(chunk, sphere.truncate()).distance_squared(band.eye)
+    } else {
+        1.0
+    }
+}
+
+/// The share of the instances like this one that a row keeps; infinite if it thins none out.
+#[must_use]
+pub fn kept_share(chunk: &Chunk, band: &DistanceBand, sphere: Vec4) -> f32 {
+    if band.flags & BAND_IS_THINNED == 0 {
+        return f32::INFINITY;
+    }
+    let apart = thin_distance(chunk, band, sphere);
+    (band.thin * (sphere.w * sphere.w) / apart).max(LEAST_SHARE)
+}
+
+/// The sphere that planes and lights test: an instance that is kept of many grows about its origin.
+fn tested_sphere(chunk: &Chunk, band: &DistanceBand, sphere: Vec4) -> Vec4 {
+    let share = kept_share(chunk, band, sphere);
+    if share >= THIN_SHARE {
+        return sphere;
+    }
+    let growth = thinned_growth(share);
+    let aside = chunk.sphere.truncate().length() / chunk.sphere.w;
+    let grown = sphere.w * (growth + (growth - 1.0).max(1.0) * aside);
+    sphere.truncate().extend(grown)
+}
+
 /// Whether an instance is at a distance of the band.
 fn is_in_band(chunk: &Chunk, band: &DistanceBand, placed: Placed) -> bool {
     let mut keeps = true;
@@ -157,12 +201,14 @@ fn distance_to_light(chunk: &Chunk, row: &ViewPlanes, sphere: Vec4) -> f32 {
 /// Whether the row keeps the instance.
 #[must_use]
 pub fn is_visible(chunk: &Chunk, row: &ViewPlanes, placed: Placed) -> bool {
-    let Placed { sphere, .. } = placed;
+    let sphere = tested_sphere(chunk, &row.band, placed.sphere);
+    let share = kept_share(chunk, &row.band, placed.sphere);
     let in_view = row
         .planes()
         .into_iter()
         .all(|plane| plane_distance(plane, sphere) > 0.0);
     in_view
+        && threshold_of(placed.index) < share
         && (row.reach.w < 0.0 || sphere_in_reach(chunk, row, sphere))
         && is_in_band(chunk, &row.band, placed)
 }
@@ -194,5 +240,46 @@ pub fn vote(
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::thin::thinned_scale, *};
+
+    /// What is drawn of an instance that is thinned out lies within the sphere that is tested.
+    #[test]
+    fn what_is_drawn_lies_in_what_is_tested() {
+        let mut grown = 0;
+        for i in 0..20_000u32 {
+            let share = 2f32.powf(i as f32 / 1000.0 - 18.0);
+            let aside = Vec3::new(0.3, -0.5, 0.7) * (i % 7) as f32 * 0.4;
+            let chunk = Chunk {
+                world_x: Vec4::X,
+                world_y: Vec4::Y,
+                world_z: Vec4::Z,
+                sphere: aside.extend(0.6),
+                ..Chunk::default()
+            };
+            // An instance of scale 2, whose origin is the set's, seen by an eye at distance 1.
+            let sphere = chunk.sphere * 2.0;
+            let band = DistanceBand {
+                flags: BAND_IS_THINNED,
+                eye: sphere.truncate() + Vec3::Y,
+                thin: share / (sphere.w * sphere.w),
+                ..DistanceBand::default()
+            };
+            let share = kept_share(&chunk, &band, sphere);
+            let scale = thinned_scale(share, threshold_of(i));
+            let drawn = sphere * scale;
+            let tested = tested_sphere(&chunk, &band, sphere);
+            let away = drawn.truncate().distance(tested.truncate());
+            assert!(
+                away + drawn.w <= tested.w * 1.000_01,
+                "share {share}, scale {scale}: {drawn} in {tested}"
+            );
+            grown += u32::from(scale > 1.5);
+        }
+        assert!(grown > 300, "{grown} are larger");
     }
 }

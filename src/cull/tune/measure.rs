@@ -180,6 +180,7 @@ fn plan(limits: &wgpu::Limits, count: u32) -> Plan {
             first_vertex: 0,
         }],
         fades: false,
+        thins: false,
         row_group: 1,
         rows: &[view.planes_in(&Affine3A::IDENTITY)],
     };

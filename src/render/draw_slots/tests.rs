@@ -8,12 +8,12 @@ use proptest::prelude::*;
 #[test]
 fn a_slot_is_a_mesh_uniform_and_what_follows_it() {
     assert_eq!(MeshUniform::min_size().get(), 176);
-    assert_eq!(SlotInfo::min_size().get(), 240 - 176);
+    assert_eq!(SlotInfo::min_size().get(), 256 - 176);
     assert_eq!(OFFSET_BEGIN + SlotOffset::min_size().get(), SLOT_BYTES);
     let offsets = [0, 1, 2].map(|field| SlotOffset::METADATA.offset(field));
     assert_eq!(offsets, [0, 48, 96]);
-    let offsets = [0, 1, 2, 3, 4].map(|field| SlotInfo::METADATA.offset(field));
-    assert_eq!(offsets, [0, 4, 8, 12, 16]);
+    let offsets = [0, 1, 2, 3, 4, 5].map(|field| SlotInfo::METADATA.offset(field));
+    assert_eq!(offsets, [0, 4, 8, 12, 16, 64]);
     let offsets = [0, 1, 2, 3].map(|field| SlotFade::METADATA.offset(field));
     assert_eq!(offsets, [0, 16, 32, 44]);
 }
@@ -76,7 +76,7 @@ fn built_again(frame: &Frame, before: &Frame) -> Vec<u8> {
             uniform.previous_world_from_local = data(was.at).uniform().world_from_local;
             let mut slot = vec![0; SLOT_STRIDE as usize];
             write(&uniform, &mut slot[..176]);
-            write(&info(entity.first, region), &mut slot[176..240]);
+            write(&info(entity.first, region), &mut slot[176..256]);
             bytes.extend(slot);
             if let Some(offset) = entity.offset() {
                 let before = was.offset().unwrap_or(Affine3::IDENTITY);

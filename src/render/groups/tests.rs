@@ -30,6 +30,7 @@ fn request(sphere: BoundingSphere) -> CullRequest {
         more: Vec::new(),
         fade: 0.0,
         range: None,
+        thin_below: 0.0,
         errors: ErrorRange::default(),
         order: Order::NearFirst,
         views: vec![0, 1],
@@ -64,7 +65,7 @@ fn entities_join_if_nothing_but_their_mesh_differs() {
         Some(errors.iter().map(level).collect())
     };
     type Change = fn(&mut CullRequest);
-    let changes: [(&str, Change); 8] = [
+    let changes: [(&str, Change); 9] = [
         ("set", |request| request.set = SetId(2)),
         ("transform", |request| {
             request.world_from_local.translation.x += 1e-3;
@@ -72,6 +73,7 @@ fn entities_join_if_nothing_but_their_mesh_differs() {
         ("views", |request| request.views.truncate(1)),
         ("order", |request| request.order = Order::Set),
         ("fade", |request| request.fade = 0.1),
+        ("aggregate detail", |request| request.thin_below = 2.0),
         ("errors", |request| request.errors.end = Some(1.0)),
         ("range", |request| {
             request.range = Some(DistanceRange {
@@ -136,6 +138,7 @@ fn spheres_that_measure_are_the_same() {
         request.coarser = Some([level].into());
     };
     assert!(!all_join(&has_levels, JOINING));
+    assert!(!all_join(&|request| request.thin_below = 2.0, JOINING));
     let has_least_size = Joining {
         has_least_size: true,
         ..JOINING

@@ -37,6 +37,7 @@ const DRAW_MESH_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2
 const DRAW_PREPASS_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a6c6f0e8a04");
 const DRAW_FADE_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a6c6f0e8a05");
 const FADE_DEPTH_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a6c6f0e8a06");
+const THIN_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a6c6f0e8a0c");
 
 /// Shader def of every stage of a set's pipelines: a material's shader can tell sets from meshes.
 const SET_DEF: &str = "GPU_INSTANCES";
@@ -60,8 +61,13 @@ impl DrawShaders {
             shaders::INSTANCE,
             shaders::INSTANCE_PACK
         );
+        let thin = format!(
+            "#define_import_path bevy_gpu_culling::thin\n{}",
+            shaders::THIN
+        );
         let sources = [
             (&INSTANCE_SHADER, decode, "instance.wgsl"),
+            (&THIN_SHADER, thin, "thin.wgsl"),
             (
                 &DRAW_INSTANCE_SHADER,
                 include_str!("../../../shaders/draw/instance.wgsl").to_owned(),

@@ -7,22 +7,22 @@ use crate::instance::ScaleKind;
 use crate::render::{
     culler::ExtractedSet,
     draw_slots::{
-        DRAW_DATA_WORDS, DRAW_HAS_OFFSET, DRAW_HAS_SCALE, DRAW_NON_UNIFORM_SCALE,
+        DRAW_DATA_WORDS, DRAW_HAS_OFFSET, DRAW_HAS_SCALE, DRAW_IS_THINNED, DRAW_NON_UNIFORM_SCALE,
         DRAW_RANGE_OF_CENTERS, DrawSlots, SLOT_STRIDE, SlotInfo, slot_stride,
     },
     entity_uniforms::{EntityUniform, EntityUniforms},
     groups::{Joined, Joining},
-    lods::{Fading, SetRange, Share, SlotFade},
+    lods::{Fading, SetRange, ShadowPixels, Share, SlotFade, Thinning},
     materials::{DrawnFaces, MaterialAliases},
     occlusion::HidingViews,
     offset::stretch_of,
-    set_draws::{Drawn, SetDraws},
+    set_draws::{Drawn, SetDraws, slot_levels},
     set_meshes::Meshes,
     views::{SetView, Views},
 };
 use bevy::{
     ecs::system::{StaticSystemParam, SystemParam},
-    math::Affine3,
+    math::{Affine3, Vec4},
     pbr::{MeshInputUniform, MeshPipeline, MeshUniform, PreparedMaterial, RenderMaterialInstances},
     platform::collections::HashSet,
     prelude::*,
@@ -106,6 +106,7 @@ pub(super) fn add_requests(
         hides,
         lod_pixels: scene.views.lod_pixels(),
         least_pixels: scene.views.least_pixels(),
+        shadow_pixels: scene.views.shadow_pixels(),
         impostors: MainEntityHashSet::default(),
     };
     // Impostors come first: without its impostor, an entity draws all instances itself.
@@ -137,6 +138,8 @@ struct Requests<'a, 'w: 'a, 's: 'a> {
     lod_pixels: f32,
     /// The least diameter that is drawn, in pixels.
     least_pixels: f32,
+    /// How shadow views see instances that are thinned out.
+    shadow_pixels: ShadowPixels,
     /// Impostors that are drawn.
     impostors: MainEntityHashSet,
 }
@@ -201,7 +204,13 @@ impl Requests<'_, '_, '_> {
         let errors = self.errors_of(set);
         let fading = self.fading_of(set, coarser.clone(), errors);
         let fades = fading.as_ref().is_some_and(|fading| fading.levels_fade);
+        let thin_below = self.thin_below(set);
+        let thinning = (thin_below > 0.0).then(|| {
+            let stretch = greatest_stretch(&set.world_from_local.matrix3);
+            Thinning::new(thin_below, set.sphere.radius, stretch, self.shadow_pixels)
+        });
         let may_be_hidden = self.hides
+            && thinning.is_none()
             && !set.keep_all
             && !set.is_never_hidden
             && !is_blended
@@ -209,7 +218,7 @@ impl Requests<'_, '_, '_> {
             && self.draws.meshes[mesh].has_triangles
             && self.hiding.may_hide(entity);
         let first_slot = self.slots.len();
-        self.add_slots(set, &uniform, fading.as_ref());
+        self.add_slots(set, &uniform, fading.as_ref(), thinning);
         let request = CullRequest {
             key: entity.to_bits(),
             set: set.set,
@@ -220,6 +229,7 @@ impl Requests<'_, '_, '_> {
             more,
             fade: if fades { set.fade } else { 0.0 },
             range: set.range.map(SetRange::distances),
+            thin_below,
             errors,
             order: if set.is_unsorted {
                 Order::Set
@@ -251,6 +261,7 @@ impl Requests<'_, '_, '_> {
             mesh,
             lods,
             fading,
+            thinning,
             may_be_hidden,
         });
         if matches!(set.share, Share::Far { .. }) && self.aliases.can_draw(entity) {
@@ -343,15 +354,42 @@ impl Requests<'_, '_, '_> {
         })
     }
 
-    /// Adds the slots of the set's regions: one, or if the set fades, one per level and one that
-    /// does not fade.
-    fn add_slots(&mut self, set: &ExtractedSet, uniform: &EntityUniform, fading: Option<&Fading>) {
+    /// The diameter in pixels below which the set is thinned out; 0 if it is not.
+    fn thin_below(&mut self, set: &ExtractedSet) -> f32 {
+        let is_expanded = self.draws.expanded.contains(&set.entity);
+        let has_size = set.sphere.radius > 0.0;
+        if set.thin_below <= 0.0 || !has_size {
+            return 0.0;
+        }
+        if !set.has_meshlets && !is_expanded {
+            return set.thin_below;
+        }
+        let drawn = match is_expanded {
+            true => {
+                "from a MeshUniform per survivor (InstanceMeshUniforms, or a vertex shader for meshes)"
+            }
+            false => "by meshlets (MeshletMesh3d)",
+        };
+        self.draws.refuse_thinning(set.entity, drawn);
+        0.0
+    }
+
+    /// Adds the slots of the set's regions: one, or if the set fades or is thinned out, one per
+    /// level and one for views that do not fade.
+    fn add_slots(
+        &mut self,
+        set: &ExtractedSet,
+        uniform: &EntityUniform,
+        fading: Option<&Fading>,
+        thinning: Option<Thinning>,
+    ) {
         let offset = set.offset.map(Affine3::from);
         let before = self.draws.drawn_before.get(self.draws.drawn.len());
         let is_kept = before.is_some_and(|before| {
             self.draws.sets_stay
                 && (before.entity, before.set) == (set.entity, set.set)
                 && before.fading.as_ref() == fading
+                && before.thinning == thinning
                 && self.slots.keep(before.slots, set.entity, uniform, offset)
         });
         if is_kept {
@@ -372,6 +410,7 @@ impl Requests<'_, '_, '_> {
         let flags = of_scale
             | data_words << DRAW_DATA_WORDS
             | if of_centers { DRAW_RANGE_OF_CENTERS } else { 0 }
+            | thinning.map_or(0, |_| DRAW_IS_THINNED)
             | if offset.is_some() { DRAW_HAS_OFFSET } else { 0 };
         let mut set_first = 0;
         for region in regions {
@@ -380,12 +419,17 @@ impl Requests<'_, '_, '_> {
                 region_first: region.first,
                 set_first,
                 previous_offset: if previous { region.capacity } else { 0 },
-                fade: SlotFade::NONE,
+                fade: SlotFade {
+                    center: thinning.map_or(Vec3::ZERO, |_| set.sphere.center),
+                    ..SlotFade::NONE
+                },
+                thin: thinning.map_or(Vec4::ZERO, |thinning| thinning.other),
             };
             set_first += region.capacity;
-            for level in 0..fading.map_or(0, Fading::levels) {
-                let fade = fading.map_or(SlotFade::NONE, |fading| fading.of_level(level));
-                let info = SlotInfo { fade, ..info };
+            for level in 0..slot_levels(fading, thinning) {
+                let fade = fading.map_or(info.fade, |fading| fading.of_level(level));
+                let thin = thinning.map_or(Vec4::ZERO, |thinning| thinning.camera);
+                let info = SlotInfo { fade, thin, ..info };
                 self.slots.push(set.entity, uniform, info, offset);
             }
             self.slots.push(set.entity, uniform, info, offset);

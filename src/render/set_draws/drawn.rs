@@ -3,7 +3,7 @@
 use crate::cull::SetId;
 use crate::render::{
     groups::Joined,
-    lods::{Fading, RequestLods},
+    lods::{Fading, RequestLods, Thinning},
 };
 use bevy::{prelude::*, render::sync_world::MainEntity};
 
@@ -13,8 +13,9 @@ pub(in crate::render) struct Drawn {
     /// The request whose survivors it draws.
     pub of: Joined,
     pub set: SetId,
-    /// Byte offset of its first draw slot. The slots of its other regions follow. If it fades, a
-    /// region has one slot per level of detail, and one more for views that do not fade.
+    /// Byte offset of its first draw slot. The slots of its other regions follow. If it fades or
+    /// is thinned out, a region has one slot per level of detail that fades, and one more for
+    /// views that do not fade.
     pub first_slot: u32,
     /// Number of strides of its draw slots.
     pub slots: u32,
@@ -27,6 +28,8 @@ pub(in crate::render) struct Drawn {
     pub lods: Option<RequestLods>,
     /// How its instances fade; `None` if they do not.
     pub fading: Option<Fading>,
+    /// How its instances are thinned out; `None` if they are not.
+    pub thinning: Option<Thinning>,
     /// Whether views may hide its instances.
     pub may_be_hidden: bool,
 }
@@ -34,10 +37,9 @@ pub(in crate::render) struct Drawn {
 impl Drawn {
     /// Byte offset of the draw slot of a region at a level.
     pub(super) fn slot(&self, region: usize, level: usize, view_fades: bool) -> u32 {
-        let place = match &self.fading {
-            None => region,
-            Some(fading) => {
-                let levels = fading.levels();
+        let place = match slot_levels(self.fading.as_ref(), self.thinning) {
+            0 => region,
+            levels => {
                 // Levels that do not fade into each other share the slot of the first.
                 let level = if view_fades {
                     level.min(levels - 1)
@@ -49,4 +51,9 @@ impl Drawn {
         };
         self.first_slot + place as u32 * self.slot_stride
     }
+}
+
+/// Number of slots of a region for views that fade. There is one more for the others.
+pub(in crate::render) fn slot_levels(fading: Option<&Fading>, thinning: Option<Thinning>) -> usize {
+    fading.map_or(usize::from(thinning.is_some()), Fading::levels)
 }

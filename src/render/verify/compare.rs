@@ -138,7 +138,8 @@ fn compare_hiding(
         for id in early.union(visible) {
             let planes = &part.view.planes;
             let chunk = &part.chunk;
-            let sphere = reference::load_sphere(&part.of_set(), &set.instances, &set.scales, *id);
+            let i = id - chunk.first_instance;
+            let sphere = reference::load_sphere(chunk, &set.instances, &set.scales, i);
             if reference::is_visible(chunk, planes, sphere) {
                 continue;
             }
@@ -169,12 +170,12 @@ fn compare(part: &TwinPart, set: &Copied, ids: &[u32], verdict: &mut Verdict) {
     } = part;
     for rank in 0..batch.rank_count() {
         let first_word = reference::first_word_at(batch, &part.first_words, rank);
-        for i in (0..batch.unit_words).flat_map(|k| ((first_word ^ k) * 32..).take(32)) {
-            if i >= chunk.instance_count {
+        for place in (0..batch.unit_words).flat_map(|k| ((first_word ^ k) * 32..).take(32)) {
+            if place >= chunk.instance_count {
                 continue;
             }
-            let i = chunk.first_instance + i;
-            let sphere = reference::load_sphere(&part.of_set(), &set.instances, &set.scales, i);
+            let i = chunk.first_instance + place;
+            let sphere = reference::load_sphere(chunk, &set.instances, &set.scales, place);
             let expected = reference::is_visible(chunk, &view.planes, sphere);
             let found = next.next_if_eq(&i).is_some();
             if expected == found {
@@ -228,16 +229,6 @@ struct TwinPart {
     view: ChunkView,
     /// What stands at each rank.
     first_words: Vec<u32>,
-}
-
-impl TwinPart {
-    /// The chunk as if the whole set lay in it.
-    fn of_set(&self) -> Chunk {
-        Chunk {
-            first_instance: 0,
-            ..self.chunk
-        }
-    }
 }
 
 /// The tables of a request in a view, from the frame's plan. `None` if the set is not resident.

@@ -44,6 +44,7 @@ struct RequestInputs {
     shape: DrawShape,
     coarser: Option<Arc<[CoarserLevel]>>,
     fades: bool,
+    thins: bool,
     /// See [`ErrorRange::levels_before`].
     levels_before: u32,
     order: Order,
@@ -63,6 +64,7 @@ impl RequestInputs {
             shape: request.shape,
             coarser: request.coarser.clone(),
             fades: request.fade > 0.0,
+            thins: request.thins(),
             levels_before: request.errors.levels_before,
             order: request.order,
             views_end,

@@ -23,7 +23,8 @@ pub(in crate::cull) fn slot_of(frame: &CullFrame, request: usize, view: u32) -> 
     views_of(frame, &request.views).position(|(index, _)| index == view)
 }
 
-/// The requests whose instances may be hidden in a view. Their late lists take two rows per level,
+/// The requests whose instances may be hidden in a view: not those that are thinned out, because
+/// what is kept grows. Their late lists take two rows per level,
 /// which one batch must hold for each region.
 pub(in crate::cull) fn hidden_requests<'a>(
     frame: &'a CullFrame,
@@ -38,6 +39,7 @@ pub(in crate::cull) fn hidden_requests<'a>(
         .filter(move |request| {
             frame.requests.get(*request).is_some_and(|request| {
                 request.order != Order::FarFirst
+                    && !request.thins()
                     && sets
                         .get(request.set)
                         .is_some_and(|set| set.regions.iter().all(fits))

@@ -28,6 +28,7 @@ fn chunk_of(len: u32, sphere: BoundingSphere, world: Affine3A, scale: ScaleKind)
             first_vertex: 0,
         }],
         fades: false,
+        thins: false,
         row_group: 1,
         rows: &[ViewPlanes::default()],
     };
@@ -82,6 +83,7 @@ proptest! {
         (center, radius) in (point(1.0), float(0.0..2.0)),
         (turn, stretch) in (float(0.0..6.0), float(0.2..3.0)),
         range in prop::option::of(float(1.0..60.0)),
+        thin in prop::option::of((float(-2.0..5.0), prop::bool::ANY)),
         negative in prop::bool::ANY,
     ) {
         let at = Vec3::from(at);
@@ -101,7 +103,12 @@ proptest! {
         if let Some(range) = range {
             view = view.within(Vec3::ZERO, range);
         }
-        let row = view.planes_in(&world);
+        let mut row = view.planes_in(&world);
+        if let Some((thin, by_size)) = thin && radius > 0.0 {
+            row.band.flags = BAND_IS_THINNED | if by_size { BAND_THINS_BY_SIZE } else { 0 };
+            row.band.thin = 10f32.powf(thin);
+            row.band.eye = Vec3::X;
+        }
         let bound = bound(&instances, &scales[..instances.len()]);
         let state = state(&chunk, &row, &bound);
         for i in 0..instances.len() {
