@@ -11,6 +11,7 @@ mod random;
 mod scene;
 mod sequences;
 mod shadows;
+mod truth;
 
 use bevy::{
     core_pipeline::prepass::DepthPrepass, prelude::*, render::occlusion_culling::OcclusionCulling,

@@ -6,6 +6,7 @@
     reason = "a test may panic, and not every test uses every helper"
 )]
 
+pub mod items;
 pub mod normals;
 mod stages;
 

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use crate::project::{EVERY_FEATURE, Project, exit_code};
 
 /// The benchmarks, each with what it answers.
-const BENCHMARKS: [(&str, &str); 6] = [
+const BENCHMARKS: [(&str, &str); 7] = [
     ("ladder", "every compaction, timed and verified"),
     (
         "scale",
@@ -25,6 +25,10 @@ const BENCHMARKS: [(&str, &str); 6] = [
         "whole frames of five scenes, drawn as sets and as Bevy's entities; --quick in software",
     ),
     (
+        OCCLUSION,
+        "frame, with flags that compare sets with and without occlusion",
+    ),
+    (
         EDIT,
         "edits of a set in each frame: CPU time and uploaded bytes; --quick in software",
     ),
@@ -34,8 +38,20 @@ const BENCHMARKS: [(&str, &str); 6] = [
 const FRAME: &str = "frame";
 const EDIT: &str = "edit";
 
+/// The short form of a choice of frames.
+const OCCLUSION: &str = "occlusion";
+
+/// The flags that the short form adds, unless they are named: scenes that hide much, some and
+/// little, drawn with and without occlusion.
+const OCCLUSION_FLAGS: [(&str, &str); 4] = [
+    ("--scene", "canyon,demo,sparse"),
+    ("--occlusion", "on,off"),
+    ("--order", "near-first"),
+    ("--peer", "sets"),
+];
+
 /// Those that draw a chart.
-const CHARTS: [&str; 4] = ["ladder", "scale", "expansion", FRAME];
+const CHARTS: [&str; 5] = ["ladder", "scale", "expansion", FRAME, OCCLUSION];
 
 /// Runs the benchmark that the first argument names, with the others; returns its exit code.
 pub fn run(project: &Project, arguments: &[OsString]) -> Result<i32> {
@@ -46,6 +62,9 @@ pub fn run(project: &Project, arguments: &[OsString]) -> Result<i32> {
         return Ok(if asks { 0 } else { 2 });
     };
     let mut flags = arguments[1..].to_vec();
+    if *name == OCCLUSION {
+        flags = with_defaults(flags, &OCCLUSION_FLAGS);
+    }
     if CHARTS.contains(name) && !names(&flags, "--chart") {
         let folder = project.target.join("bench");
         std::fs::create_dir_all(&folder)
@@ -57,7 +76,7 @@ pub fn run(project: &Project, arguments: &[OsString]) -> Result<i32> {
         let demo = project.build_demo()?;
         flags.extend(["--orbs".into(), demo.path().into()]);
     }
-    if *name == FRAME {
+    if [FRAME, OCCLUSION].contains(name) {
         return started(&mut frames(project, &flags));
     }
     if *name == EDIT {
@@ -119,6 +138,16 @@ fn usage() -> String {
     usage + "\n`cargo xtask bench <benchmark> --help` lists the flags.\n"
 }
 
+/// The flags, with each default that they do not name.
+fn with_defaults(mut flags: Vec<OsString>, defaults: &[(&str, &str)]) -> Vec<OsString> {
+    for (option, value) in defaults {
+        if !names(&flags, option) {
+            flags.extend([option.into(), value.into()]);
+        }
+    }
+    flags
+}
+
 /// Whether the option is among the flags, in either spelling, or help is asked for.
 fn names(flags: &[OsString], option: &str) -> bool {
     flags.iter().any(|flag| {
@@ -151,5 +180,19 @@ mod tests {
         assert!(names(&flags("--chart a.svg"), "--chart"));
         assert!(!names(&flags("--chart a.svg"), "--orbs"));
         assert!(names(&flags("--help"), "--orbs"));
+    }
+
+    #[test]
+    fn the_short_form_keeps_the_flags_that_are_named() {
+        let flags =
+            |line: &str| -> Vec<_> { line.split_whitespace().map(OsString::from).collect() };
+        let all = "--scene canyon,demo,sparse --occlusion on,off --order near-first --peer sets";
+        assert_eq!(with_defaults(Vec::new(), &OCCLUSION_FLAGS), flags(all));
+        assert_eq!(
+            with_defaults(flags("--scene=dense --quick --peer bevy"), &OCCLUSION_FLAGS),
+            flags("--scene=dense --quick --peer bevy --occlusion on,off --order near-first"),
+        );
+        let help = flags("--help");
+        assert_eq!(with_defaults(help.clone(), &OCCLUSION_FLAGS), help);
     }
 }
