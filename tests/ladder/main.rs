@@ -21,6 +21,7 @@ use check::{GPU_TIERS, check, rungs, with};
 use common::{Scene, gpu, random_scene, random_set, random_view, rng, run};
 use glam::{Affine3A, Vec3, Vec4};
 use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
 use wgpu::Features;
 
 /// Sizes around every boundary: a word, a subgroup, a workgroup, a block and a tile of the scan.
@@ -261,7 +262,7 @@ fn a_broken_compaction_is_seen() {
         BallotScan, Classify, HillisSteele, LookBack, NaiveAtomic, SubgroupAtomic, VoteScanCompact,
         WorkgroupAtomic, WorkgroupScan,
     };
-    let (device, queue, info) = gpu();
+    let (_, _, info) = gpu();
     let mut breaks = vec![
         (NaiveAtomic, "reserve(chunk, r, 1u)", "region_of(chunk, r)"),
         (
@@ -470,6 +471,35 @@ fn a_broken_compaction_is_seen() {
             "!is_limited || high < band.high",
             "true || high < band.high",
         ),
+    ];
+    if info.subgroup_max_size < 32 {
+        // Subgroups share blocks, and a group of rows takes several ballots.
+        breaks.extend([
+            (Classify, "lane_word + 2u * words_each", "lane_word"),
+            (Classify, "(crosses).x << first", "(crosses).x"),
+        ]);
+    } else {
+        breaks.push((
+            LookBack,
+            "return subgroupShuffle(number, a);",
+            "return number;",
+        ));
+    }
+    for broken in breaks {
+        // Without thinning more sets are tested by positions alone.
+        assert_seen(broken, |_, scene| {
+            for request in &mut scene.frame.requests {
+                request.thin_below = 0.0;
+            }
+        });
+    }
+}
+
+/// The same for what thins instances out: all sets are, in lights of limited range.
+#[test]
+fn a_broken_thinning_is_seen() {
+    use Compaction::{Classify, LookBack, VoteScanCompact};
+    let breaks = [
         (
             VoteScanCompact,
             "(threshold_of(i) < share) & sphere",
@@ -500,53 +530,56 @@ fn a_broken_compaction_is_seen() {
             "0.99999 >= 0.5 * apart",
         ),
     ];
-    if info.subgroup_max_size < 32 {
-        // Subgroups share blocks, and a group of rows takes several ballots.
-        breaks.extend([
-            (Classify, "lane_word + 2u * words_each", "lane_word"),
-            (Classify, "(crosses).x << first", "(crosses).x"),
-        ]);
-    } else {
-        breaks.push((
-            LookBack,
-            "return subgroupShuffle(number, a);",
-            "return number;",
-        ));
-    }
-    for (compaction, from, to) in breaks {
-        let tiers = GPU_TIERS.into_iter().filter(|tier| {
-            compaction.check(*tier, Features::SUBGROUP).is_ok()
-                && compaction
-                    .sources(*tier)
-                    .iter()
-                    .any(|(_, source)| source.contains(from))
-        });
-        let tiers: Vec<_> = tiers.collect();
-        assert!(!tiers.is_empty(), "{from} is gone");
-        for tier in tiers {
-            let edit = |_: &str, source: String| source.replace(from, to);
-            let mut culler =
-                Culler::with_sources(&device, with(compaction, tier, true), edit).unwrap();
-            // Each scene comes as it is, and once more with nothing thinned out: then more sets are
-            // tested by positions alone.
-            let caught = (0..40).any(|pass| {
-                let seed = pass % 20;
-                let mut scene = random_scene(&mut rng(seed), &[3000 + seed as usize * 7000, 77]);
-                if pass >= 20 {
-                    for request in &mut scene.frame.requests {
-                        request.thin_below = 0.0;
-                    }
+    for broken in breaks {
+        assert_seen(broken, |rng, scene| {
+            for request in &mut scene.frame.requests {
+                request.thin_below = 10f32.powf(rng.random_range(0.0..2.0));
+            }
+            for view in &mut scene.frame.views {
+                if rng.random() {
+                    *view = view.within(random_place(rng), rng.random_range(1.0..60.0));
                 }
-                // Sorted instances have compact blocks: some are inside a view and some outside.
-                scene.sets[0] = scene.sets[0].clone().sorted();
-                run(&mut culler, Gpu::new(&device, &queue), &scene);
-                check(&culler, Gpu::new(&device, &queue), &scene).is_err()
-            });
-            assert!(
-                caught,
-                "{compaction} with \"{to}\" for \"{from}\" passed on {tier}"
-            );
-        }
+            }
+        });
+    }
+}
+
+/// A place within the sets.
+fn random_place(rng: &mut ChaCha8Rng) -> Vec3 {
+    Vec3::from_array([(); 3].map(|()| rng.random_range(-40.0..40.0)))
+}
+
+/// Random scenes, each after `change`, tell a kernel in which the second text replaces the first
+/// from the twin, on every tier that has the text.
+fn assert_seen(
+    (compaction, from, to): (Compaction, &str, &str),
+    change: impl Fn(&mut ChaCha8Rng, &mut Scene),
+) {
+    let (device, queue, _) = gpu();
+    let tiers = GPU_TIERS.into_iter().filter(|tier| {
+        compaction.check(*tier, Features::SUBGROUP).is_ok()
+            && compaction
+                .sources(*tier)
+                .iter()
+                .any(|(_, source)| source.contains(from))
+    });
+    let tiers: Vec<_> = tiers.collect();
+    assert!(!tiers.is_empty(), "{from} is gone");
+    for tier in tiers {
+        let edit = |_: &str, source: String| source.replace(from, to);
+        let mut culler = Culler::with_sources(&device, with(compaction, tier, true), edit).unwrap();
+        let caught = (0..20).any(|seed| {
+            let mut scene = random_scene(&mut rng(seed), &[3000 + seed as usize * 7000, 77]);
+            change(&mut rng(seed), &mut scene);
+            // Sorted instances have compact blocks: some are inside a view and some outside.
+            scene.sets[0] = scene.sets[0].clone().sorted();
+            run(&mut culler, Gpu::new(&device, &queue), &scene);
+            check(&culler, Gpu::new(&device, &queue), &scene).is_err()
+        });
+        assert!(
+            caught,
+            "{compaction} with \"{to}\" for \"{from}\" passed on {tier}"
+        );
     }
 }
 

@@ -64,7 +64,7 @@ const SUITES: [Suite; 3] = [
     },
 ];
 
-/// The suite of a caller who chose a target, which the engine alone may not have.
+/// The suite if the caller chose a target, which the engine alone may not have.
 const CHOICE: [Suite; 1] = [Suite {
     name: "chosen",
     what: "the chosen targets",

@@ -1,0 +1,83 @@
+//! The draw slots of an entity's request.
+
+use super::Requests;
+use crate::cull::Channels;
+use crate::instance::ScaleKind;
+use crate::render::{
+    culler::ExtractedSet,
+    draw_slots::{
+        DRAW_DATA_WORDS, DRAW_HAS_OFFSET, DRAW_HAS_SCALE, DRAW_IS_THINNED, DRAW_NON_UNIFORM_SCALE,
+        DRAW_RANGE_OF_CENTERS, SlotInfo,
+    },
+    entity_uniforms::EntityUniform,
+    lods::{Fading, SlotFade, Thinning},
+    set_draws::slot_levels,
+};
+use bevy::{
+    math::{Affine3, Vec4},
+    prelude::*,
+};
+
+impl Requests<'_, '_, '_> {
+    /// Adds the slots of the set's regions: one, or if the set fades or is thinned out, one per
+    /// level and one for views that do not fade.
+    pub(super) fn add_slots(
+        &mut self,
+        set: &ExtractedSet,
+        uniform: &EntityUniform,
+        fading: Option<&Fading>,
+        thinning: Option<Thinning>,
+    ) {
+        let offset = set.offset.map(Affine3::from);
+        let before = self.draws.drawn_before.get(self.draws.drawn.len());
+        let is_kept = before.is_some_and(|before| {
+            self.draws.sets_stay
+                && (before.entity, before.set) == (set.entity, set.set)
+                && before.fading.as_ref() == fading
+                && before.thinning == thinning
+                && self.slots.keep(before.slots, set.entity, uniform, offset)
+        });
+        if is_kept {
+            return;
+        }
+        let (channels, regions) = self.culler.store().resident(set.set).unwrap_or_default();
+        let Channels {
+            scale,
+            data_words,
+            previous,
+        } = channels;
+        let of_centers = set.range.is_some_and(|range| range.of_centers);
+        let of_scale = match scale {
+            ScaleKind::One => 0,
+            ScaleKind::Uniform => DRAW_HAS_SCALE,
+            ScaleKind::NonUniform => DRAW_HAS_SCALE | DRAW_NON_UNIFORM_SCALE,
+        };
+        let flags = of_scale
+            | data_words << DRAW_DATA_WORDS
+            | if of_centers { DRAW_RANGE_OF_CENTERS } else { 0 }
+            | thinning.map_or(0, |_| DRAW_IS_THINNED)
+            | if offset.is_some() { DRAW_HAS_OFFSET } else { 0 };
+        let mut set_first = 0;
+        for region in regions {
+            let info = SlotInfo {
+                flags,
+                region_first: region.first,
+                set_first,
+                previous_offset: if previous { region.capacity } else { 0 },
+                fade: SlotFade {
+                    center: thinning.map_or(Vec3::ZERO, |_| set.sphere.center),
+                    ..SlotFade::NONE
+                },
+                thin: thinning.map_or(Vec4::ZERO, |thinning| thinning.other),
+            };
+            set_first += region.capacity;
+            for level in 0..slot_levels(fading, thinning) {
+                let fade = fading.map_or(info.fade, |fading| fading.of_level(level));
+                let thin = thinning.map_or(Vec4::ZERO, |thinning| thinning.camera);
+                let info = SlotInfo { fade, thin, ..info };
+                self.slots.push(set.entity, uniform, info, offset);
+            }
+            self.slots.push(set.entity, uniform, info, offset);
+        }
+    }
+}
