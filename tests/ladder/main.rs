@@ -262,7 +262,7 @@ fn a_broken_compaction_is_seen() {
         BallotScan, Classify, HillisSteele, LookBack, NaiveAtomic, SubgroupAtomic, VoteScanCompact,
         WorkgroupAtomic, WorkgroupScan,
     };
-    let (_, _, info) = gpu();
+    let (device, queue, info) = gpu();
     let mut breaks = vec![
         (NaiveAtomic, "reserve(chunk, r, 1u)", "region_of(chunk, r)"),
         (
@@ -487,7 +487,7 @@ fn a_broken_compaction_is_seen() {
     }
     for broken in breaks {
         // Without thinning more sets are tested by positions alone.
-        assert_seen(broken, |_, scene| {
+        assert_seen(Gpu::new(&device, &queue), broken, |_, scene| {
             for request in &mut scene.frame.requests {
                 request.thin_below = 0.0;
             }
@@ -499,6 +499,7 @@ fn a_broken_compaction_is_seen() {
 #[test]
 fn a_broken_thinning_is_seen() {
     use Compaction::{Classify, LookBack, VoteScanCompact};
+    let (device, queue, _) = gpu();
     let breaks = [
         (
             VoteScanCompact,
@@ -531,7 +532,7 @@ fn a_broken_thinning_is_seen() {
         ),
     ];
     for broken in breaks {
-        assert_seen(broken, |rng, scene| {
+        assert_seen(Gpu::new(&device, &queue), broken, |rng, scene| {
             for request in &mut scene.frame.requests {
                 request.thin_below = 10f32.powf(rng.random_range(0.0..2.0));
             }
@@ -552,10 +553,10 @@ fn random_place(rng: &mut ChaCha8Rng) -> Vec3 {
 /// Random scenes, each after `change`, tell a kernel in which the second text replaces the first
 /// from the twin, on every tier that has the text.
 fn assert_seen(
+    gpu: Gpu<'_>,
     (compaction, from, to): (Compaction, &str, &str),
     change: impl Fn(&mut ChaCha8Rng, &mut Scene),
 ) {
-    let (device, queue, _) = gpu();
     let tiers = GPU_TIERS.into_iter().filter(|tier| {
         compaction.check(*tier, Features::SUBGROUP).is_ok()
             && compaction
@@ -567,14 +568,15 @@ fn assert_seen(
     assert!(!tiers.is_empty(), "{from} is gone");
     for tier in tiers {
         let edit = |_: &str, source: String| source.replace(from, to);
-        let mut culler = Culler::with_sources(&device, with(compaction, tier, true), edit).unwrap();
+        let mut culler =
+            Culler::with_sources(gpu.device, with(compaction, tier, true), edit).unwrap();
         let caught = (0..20).any(|seed| {
             let mut scene = random_scene(&mut rng(seed), &[3000 + seed as usize * 7000, 77]);
             change(&mut rng(seed), &mut scene);
             // Sorted instances have compact blocks: some are inside a view and some outside.
             scene.sets[0] = scene.sets[0].clone().sorted();
-            run(&mut culler, Gpu::new(&device, &queue), &scene);
-            check(&culler, Gpu::new(&device, &queue), &scene).is_err()
+            run(&mut culler, gpu, &scene);
+            check(&culler, gpu, &scene).is_err()
         });
         assert!(
             caught,
