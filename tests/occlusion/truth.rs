@@ -180,9 +180,10 @@ fn compare_items(seed: u64, way: Way, lens: Lens, tier: CullingTier) {
         let missing: Vec<_> = visible.difference(&drawn).collect();
         assert!(
             missing.is_empty(),
-            "{name}, frame {frame}: {} of {} visible instances are not drawn: {missing:?}",
+            "{name}, frame {frame}: {} of {} visible instances are not drawn, such as {:?}",
             missing.len(),
             visible.len(),
+            &missing[..missing.len().min(8)],
         );
         let differing = with.iter().zip(&without).filter(|(a, b)| a != b).count();
         assert_eq!(differing, 0, "{name}, frame {frame}: pixels differ");
