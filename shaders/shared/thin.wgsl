@@ -5,7 +5,7 @@
 //
 //     share of the instances   0 .. 1                1 .. THIN_SHARE          from THIN_SHARE on
 //     kept, by threshold       those below it        all                      all
-//     their area               shared by all kept    some begin to shrink     as it is
+//     their area               shared by all kept    some begin to shrink     unchanged
 
 // From this share on, instances are drawn as they are. From here down to its threshold, an
 // instance grows as those that are gone leave area behind, and in the last third shrinks to

@@ -23,9 +23,9 @@ pub(in crate::cull) fn slot_of(frame: &CullFrame, request: usize, view: u32) -> 
     views_of(frame, &request.views).position(|(index, _)| index == view)
 }
 
-/// The requests whose instances may be hidden in a view: not those that are thinned out, because
-/// what is kept grows. Their late lists take two rows per level,
-/// which one batch must hold for each region.
+/// The requests whose instances may be hidden in a view: not the requests that are thinned out,
+/// because what is kept grows. Their late lists take two rows per level, which one batch must hold
+/// for each region.
 pub(in crate::cull) fn hidden_requests<'a>(
     frame: &'a CullFrame,
     view: &'a OcclusionView,
