@@ -68,6 +68,7 @@ fn culler_in(order: Order, len: u32, channels: Channels, compaction: Compaction)
     let mut encoder = device.create_command_encoder(&Default::default());
     let recorded = culler
         .prepared()
+        .unwrap()
         .record(Gpu::new(&device, &queue), &mut encoder);
     queue.submit([encoder.finish()]);
     culler.finish(recorded);
@@ -283,6 +284,7 @@ fn an_arena_grows_to_what_can_be_bound_and_no_further() {
             let mut encoder = device.create_command_encoder(&Default::default());
             let recorded = culler
                 .prepared()
+                .unwrap()
                 .record(Gpu::new(&device, &queue), &mut encoder);
             queue.submit([encoder.finish()]);
             culler.finish(recorded);

@@ -525,6 +525,7 @@ fn written_nan_is_invisible() {
         let mut encoder = device.create_command_encoder(&Default::default());
         let recorded = culler
             .prepared()
+            .unwrap()
             .record(Gpu::new(&device, &queue), &mut encoder);
         queue.submit([encoder.finish()]);
         culler.finish(recorded);

@@ -7,8 +7,8 @@ mod common;
 use bevy_gpu_culling::{
     cull::{
         BoundingSphere, Channels, CoarserLevel, Compaction, CullError, CullFrame, CullRequest,
-        CullView, Culler, CullingTier, DrawShape, ErrorRange, Gpu, LodEye, Order, Residency, SetId,
-        WrittenSize, layout::BLOCK, shaders,
+        CullView, Culler, CullerOptions, CullingTier, DrawShape, ErrorRange, Gpu, LodEye, Order,
+        Residency, SetId, WrittenSize, layout::BLOCK, shaders,
     },
     instance::{PackedInstance, PackedQuat, ScaleKind},
 };
@@ -275,10 +275,29 @@ fn written_frame(
     writer.write_set(device, &mut encoder, (culler, SetId(0)), data);
     let recorded = culler
         .prepared()
+        .unwrap()
         .record(Gpu::new(device, queue), &mut encoder);
     queue.submit([encoder.finish()]);
     culler.finish(recorded);
     survivors(Gpu::new(device, queue), culler, frame)
+}
+
+#[test]
+fn a_frame_is_recorded_once() {
+    let (device, queue, _) = gpu();
+    let on = Gpu::new(&device, &queue);
+    let (mut culler, _) = Culler::new(&device, CullerOptions::default()).unwrap();
+    assert!(culler.prepared().is_none(), "nothing is prepared");
+    culler.prepare(on, &CullFrame::default());
+    let mut encoder = device.create_command_encoder(&Default::default());
+    let frame = culler.prepared().expect("the frame is prepared");
+    let recorded = frame.record(on, &mut encoder);
+    assert!(culler.prepared().is_none(), "the frame was recorded");
+    queue.submit([encoder.finish()]);
+    culler.finish(recorded);
+    // The next one is.
+    culler.prepare(on, &CullFrame::default());
+    assert!(culler.prepared().is_some());
 }
 
 fn survivors(on: Gpu<'_>, culler: &Culler, frame: &CullFrame) -> Vec<Vec<u32>> {
@@ -326,6 +345,7 @@ fn uploaded(
     let mut encoder = device.create_command_encoder(&Default::default());
     let recorded = culler
         .prepared()
+        .unwrap()
         .record(Gpu::new(device, queue), &mut encoder);
     queue.submit([encoder.finish()]);
     culler.finish(recorded);

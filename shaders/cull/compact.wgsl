@@ -9,26 +9,21 @@
 // up the tiles before each. Units of less than a block (batch.unit_words) have a thread per word.
 //
 // 32 contiguous threads write the ids of a cell. Each reads all words and takes one bit of every
-// word, so no thread waits for another. The tier's file (compact_subgroup.wgsl,
-// compact_workgroup.wgsl) adds up over a workgroup, and may have a faster way for words with few
-// bits (`write_count_together`).
+// word, so no thread waits for another. compact_tier.wgsl adds up over a workgroup, and may have a
+// faster way for words with few bits (`write_count_together`).
 //
 //     words of a block (4 bits each here)    0110 1001
 //     survivors before each word             0    2
 //     bit 3 of the second: 2 + bits below it in its word (1) = place 3 in the block
 
-import package::cull::lists::{OCCUPIED_SHIFT, OCCUPIED_SURVIVORS, lists};
-import package::cull::ranks::Ranks;
+import package::cull::compact_tier::{
+    Thread, add_up, compact, tiles_before_occupied, word_of, write_count_together,
+};
+import package::cull::lists::{OCCUPIED_SHIFT, OCCUPIED_SURVIVORS, Ranks, lists};
 import package::shared::layout::{
     BLOCK, BLOCK_THREADS, BLOCK_WORDS, COUNTS_PER_WORKGROUP, SCAN_TILE, batch, chunks, chunk_views,
 };
 import package::shared::survivors::{put, room_for, store, write_command, write_totals};
-@if(subgroup) import package::cull::compact_subgroup::{
-    Thread, add_up, compact, tiles_before_occupied, word_of, write_count_together,
-};
-@if(!subgroup) import package::cull::compact_workgroup::{
-    Thread, add_up, compact, tiles_before_occupied, word_of, write_count_together,
-};
 
 @group(0) @binding(6) var<storage, read> words: array<vec4<u32>>;
 @group(0) @binding(7) var<storage, read> counts: array<u32>;

@@ -1,10 +1,12 @@
-// Lists of work that one pass makes and another strides over, in any order, so that no dispatch
-// needs a count from the GPU.
+// What passes of a batch leave for later passes.
 //
-// Until `vote`, the list holds the blocks that some view crosses. From `scan` on, it holds the
-// occupied ranks, those with survivors, two words per rank.
+// `lists`: work that one pass lists and another strides over, in any order, so that no dispatch
+// needs a count from the GPU. Until `vote`, the list holds the blocks that some view crosses. From
+// `scan` on, it holds the occupied ranks, those with survivors, two words per rank.
+//
+// `ranks`: the order of the units. `order` writes which unit has which rank, `scan` the places.
 
-import package::shared::layout::{BLOCK, MOST_TILES, SCAN_TILE};
+import package::shared::layout::{BLOCK, MOST_TILES, Rank, SCAN_TILE};
 
 struct Lists {
     // Number of crossed blocks. `classify` fills the list, `compact` empties it for the next frame.
@@ -23,3 +25,12 @@ const OCCUPIED_SHIFT: u32 = 11u;
 const OCCUPIED_SURVIVORS: u32 = (1u << OCCUPIED_SHIFT) - 1u;
 const_assert BLOCK <= OCCUPIED_SURVIVORS;
 const_assert MOST_TILES * SCAN_TILE <= 1u << (32u - OCCUPIED_SHIFT);
+
+struct Ranks {
+    // Survivors of each tile of the scan.
+    tiles: array<u32, MOST_TILES>,
+    // One per unit, and a closing entry.
+    entries: array<Rank>,
+}
+
+@group(0) @binding(9) var<storage, read_write> ranks: Ranks;

@@ -24,7 +24,7 @@ import package::shared::layout::{
     BLOCK, BLOCK_WORDS, ORDER_THREADS, ORDER_TILE, RINGS, ViewOrder, batch, chunk_views, chunks,
 };
 import package::shared::visibility::{bounds, word_steps};
-@if(!strips) import package::cull::ranks::ranks;
+@if(!strips) import package::cull::lists::ranks;
 @if(strips) import package::cull::look_back::{first_rank, look_back};
 
 // Units per tile and ring of rows with several tiles.

@@ -13,8 +13,7 @@
 // A thread has SCAN_ITEMS contiguous ranks. One sum counts survivors in its low bits and occupied
 // ranks in its high bits.
 
-import package::cull::lists::{OCCUPIED_SHIFT, lists};
-import package::cull::ranks::ranks;
+import package::cull::lists::{OCCUPIED_SHIFT, lists, ranks};
 import package::shared::layout::{BLOCK, BLOCK_WORDS, SCAN_THREADS, SCAN_TILE, batch};
 
 @group(0) @binding(6) var<storage, read> words: array<u32>;

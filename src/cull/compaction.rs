@@ -9,7 +9,8 @@ mod product;
 mod study;
 mod support;
 
-pub(crate) use passes::{Arena, Dispatch, DispatchLimits, Pass, Resource, Strategy, doublings};
+pub(crate) use passes::{Arena, Dispatch, DispatchLimits, Pass, Resource, Strategy};
+pub(crate) use study::doubling;
 
 use crate::cull::{CullingTier, Stage, shaders::Sources};
 

@@ -68,6 +68,8 @@ pub struct Culler {
     far_first: FarFirst,
     occluder: Occluder,
     frame: FrameNumber,
+    /// A frame is prepared, and not recorded.
+    is_prepared: bool,
 }
 
 impl Culler {
@@ -128,6 +130,7 @@ impl Culler {
                 },
             ),
             frame: FrameNumber::default(),
+            is_prepared: false,
             options,
         };
         Ok((culler, failure.or(reason)))

@@ -2,25 +2,21 @@
 
 use crate::cull::{
     Compaction, CullError, CullingTier, Gpu, Stage,
-    compaction::{Dispatch, DispatchLimits, Pass, Resource, Strategy, doublings},
+    compaction::{
+        DispatchLimits, Pass, Resource, Strategy,
+        doubling::{Reaches, Steps, swapped},
+    },
     gpu::{guard::guarded, kernel::KernelJob, program::Program},
-    layout::BLOCK,
     plan::BatchPlan,
     shaders::Sources,
 };
-use core::num::NonZeroU64;
-use wgpu::{
-    BindGroup, BindingResource, Buffer, BufferBinding, BufferDescriptor, BufferUsages, ComputePass,
-    Device,
-};
+use wgpu::{BindGroup, Buffer, ComputePass, Device};
 
 /// One pass of a strategy, compiled.
 struct BuiltPass {
     pass: &'static Pass,
     program: Program<Resource>,
-    /// A [`Dispatch::Doubling`] ran before: which of `Front` and `Back` is which depends on its
-    /// steps.
-    after_doubling: bool,
+    steps: Steps,
 }
 
 /// The passes of one compaction on one tier.
@@ -28,17 +24,11 @@ pub(crate) struct Pipelines {
     /// Of the late lists, the one whose buffers they share.
     pub compaction: Compaction,
     passes: Vec<BuiltPass>,
-    /// The reach of each step of a doubling, [`STEP_STRIDE`] bytes apart; for the passes that bind
-    /// it.
-    steps: Buffer,
+    /// For the passes that bind the reach of a step.
+    reaches: Reaches,
     /// What dispatches depend on.
     limits: DispatchLimits,
 }
-
-/// Distance of uniforms that are bound one at a time: WebGPU's greatest required alignment.
-const STEP_STRIDE: u64 = 256;
-/// Steps until a reach of 32 bits covers everything.
-const STEPS: usize = 32;
 
 /// How to build [`Pipelines`].
 pub(crate) struct BuildOptions<'a> {
@@ -62,23 +52,23 @@ impl Pipelines {
             batches: 1,
         };
         let mut passes = Vec::new();
-        let mut after_doubling = false;
+        let mut steps = Steps::One;
         let all = options.strategy.passes.iter();
         for pass in all.filter(|pass| pass.runs_with(limits.subgroups_of_32)) {
-            passes.push(build_pass(device, pass, options, after_doubling)?);
-            after_doubling |= pass.dispatch == Dispatch::Doubling;
+            steps = Steps::after(steps, pass);
+            passes.push(build_pass(device, pass, options, steps)?);
         }
         Ok(Self {
             compaction: options.compaction,
             passes,
-            steps: guarded(device, "gpu_culling steps", || step_buffer(device))?,
+            reaches: guarded(device, Reaches::LABEL, || Reaches::new(device))?,
             limits,
         })
     }
 
     /// Label and bytes of the buffer that the passes share.
     pub fn size(&self) -> (&'static str, u64) {
-        ("gpu_culling steps", self.steps.size())
+        (Reaches::LABEL, self.reaches.size())
     }
 
     /// Whether the passes read the bounds of blocks.
@@ -97,26 +87,20 @@ impl Pipelines {
         Resource::SCRATCH.into_iter().filter(binds)
     }
 
-    /// Bind groups of every pass, over what `buffer` gives for a slot: one, or two that swap
-    /// `Front` and `Back`, or one for each step.
+    /// Bind groups of every pass, over what `buffer` gives for a slot: one per step.
     pub fn bind<'a>(
         &'a self,
         gpu: Gpu<'_>,
         buffer: impl Fn(Resource) -> &'a Buffer,
     ) -> Vec<Vec<BindGroup>> {
-        if self.passes.iter().any(|built| built.after_doubling) {
-            gpu.queue.write_buffer(&self.steps, 0, &step_bytes());
+        if (self.passes.iter()).any(|built| built.steps == Steps::Doubling) {
+            self.reaches.upload(gpu);
         }
-        let front_votes = buffer(Resource::Front).size() / 4;
+        let votes = buffer(Resource::Front).size() / 4;
         self.passes
             .iter()
             .map(|built| {
-                let groups = match built.pass.dispatch {
-                    Dispatch::Doubling => doublings(front_votes).min(STEPS),
-                    _ if built.after_doubling => 2,
-                    _ => 1,
-                };
-                (0..groups)
+                (0..built.steps.bind_groups(votes))
                     .map(|step| self.bind_step(gpu.device, built, step, &buffer))
                     .collect()
             })
@@ -130,16 +114,9 @@ impl Pipelines {
         step: usize,
         buffer: &impl Fn(Resource) -> &'a Buffer,
     ) -> BindGroup {
-        let whole = |slot| buffer(slot).as_entire_binding();
         built.program.bind(device, |slot| match slot {
-            Resource::Step => BindingResource::Buffer(BufferBinding {
-                buffer: &self.steps,
-                offset: step as u64 * STEP_STRIDE,
-                size: NonZeroU64::new(16),
-            }),
-            Resource::Front if step % 2 == 1 => whole(Resource::Back),
-            Resource::Back if step % 2 == 1 => whole(Resource::Front),
-            slot => whole(slot),
+            Resource::Step => self.reaches.binding(step),
+            slot => buffer(swapped(slot, step)).as_entire_binding(),
         })
     }
 
@@ -168,12 +145,7 @@ impl Pipelines {
                 let Some(groups) = bind_groups.get(index) else {
                     continue;
                 };
-                let steps = doublings(u64::from(plan.batch.count_len) * u64::from(BLOCK));
-                let groups = match built.pass.dispatch {
-                    Dispatch::Doubling => &groups[..steps.min(groups.len())],
-                    _ if built.after_doubling => &groups[steps % 2..=steps % 2],
-                    _ => &groups[..],
-                };
+                let groups = built.steps.of_batch(groups, plan);
                 let (x, y) = built.pass.dispatch.workgroups(plan, limits);
                 if x * y == 0 {
                     continue;
@@ -192,31 +164,12 @@ impl Pipelines {
     }
 }
 
-/// Not mapped at its creation: wgpu panics if a buffer that it could not make is mapped.
-fn step_buffer(device: &Device) -> Buffer {
-    device.create_buffer(&BufferDescriptor {
-        label: Some("gpu_culling steps"),
-        size: STEPS as u64 * STEP_STRIDE,
-        usage: BufferUsages::UNIFORM | BufferUsages::COPY_DST,
-        mapped_at_creation: false,
-    })
-}
-
-/// Reaches 1, 2, 4 and so on.
-fn step_bytes() -> Vec<u8> {
-    let mut bytes = vec![0; STEPS * STEP_STRIDE as usize];
-    for (step, place) in bytes.chunks_exact_mut(STEP_STRIDE as usize).enumerate() {
-        place[..4].copy_from_slice(&(1u32 << step).to_le_bytes());
-    }
-    bytes
-}
-
 /// Compiles a pass.
 fn build_pass(
     device: &Device,
     pass: &'static Pass,
     options: &BuildOptions<'_>,
-    after_doubling: bool,
+    steps: Steps,
 ) -> Result<BuiltPass, CullError> {
     let job = KernelJob {
         tier: options.sources.tier,
@@ -228,6 +181,6 @@ fn build_pass(
     Ok(BuiltPass {
         pass,
         program: Program::build(device, &job, pass.binds())?,
-        after_doubling,
+        steps,
     })
 }

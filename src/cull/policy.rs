@@ -5,7 +5,7 @@
 //!
 //! Kernels get theirs as `override`s of the same name ([`OVERRIDES`]). Three thresholds stay in
 //! WGSL as constants, because they are sizes of workgroup arrays: `MOST_STAGED`
-//! (`shaders/cull/compact_subgroup.wgsl`), `ROW_SHARE` (`shaders/cull/vote.wgsl`) and `MOST_SHARE`
+//! (`shaders/cull/compact_tier.wgsl`), `ROW_SHARE` (`shaders/cull/vote.wgsl`) and `MOST_SHARE`
 //! (`shaders/expand/plan_buckets.wgsl`).
 
 // ---- plan: how batches are divided

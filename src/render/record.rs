@@ -63,7 +63,9 @@ pub(super) fn record_culling(
     };
     let on = Gpu::new(device.wgpu_device(), &queue);
     let encoder = context.command_encoder();
-    let frame = culler.prepared();
+    let Some(frame) = culler.prepared() else {
+        return;
+    };
     // No list on the heap: this runs in every frame.
     *recorded = match &mut meshlets.culler {
         Some(meshlets) => {

@@ -338,6 +338,7 @@ pub fn run(culler: &mut Culler, Gpu { device, queue }: Gpu<'_>, scene: &Scene) {
     let mut encoder = device.create_command_encoder(&Default::default());
     let recorded = culler
         .prepared()
+        .unwrap()
         .record(Gpu::new(device, queue), &mut encoder);
     queue.submit([encoder.finish()]);
     culler.finish(recorded);

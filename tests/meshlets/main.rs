@@ -181,7 +181,7 @@ impl Run {
         self.meshlets
             .prepare(gpu, &self.culler, frame, &scene.requests);
         let mut encoder = device.create_command_encoder(&Default::default());
-        let recorded = self.culler.prepared().record_with(
+        let recorded = self.culler.prepared().unwrap().record_with(
             gpu,
             &mut encoder,
             &mut PlainPasses,

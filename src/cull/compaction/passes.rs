@@ -120,7 +120,7 @@ pub(crate) enum Resource {
     Counts = 7,
     /// The lists of crossed blocks and of occupied cells (`shaders/cull/lists.wgsl`).
     Lists = 8,
-    /// Totals of the tiles, and the ranks (`shaders/cull/ranks.wgsl`).
+    /// Totals of the tiles, and the ranks (`shaders/cull/lists.wgsl`).
     Ranks = 9,
     /// The arena.
     Survivors = 10,
@@ -312,11 +312,6 @@ impl Dispatch {
             }
         }
     }
-}
-
-/// Steps of [`Dispatch::Doubling`] over `votes` votes.
-pub(crate) fn doublings(votes: u64) -> usize {
-    votes.max(1).next_power_of_two().trailing_zeros() as usize
 }
 
 #[cfg(test)]

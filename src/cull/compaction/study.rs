@@ -2,13 +2,14 @@
 //! the passes that they share.
 
 pub(super) mod ballot_scan;
+pub(crate) mod doubling;
 pub(super) mod hillis_steele;
 pub(super) mod naive_atomic;
 pub(super) mod subgroup_atomic;
 pub(super) mod workgroup_atomic;
 pub(super) mod workgroup_scan;
 
-use super::passes::{Arena, Bind, Dispatch, INPUTS, Pass, Resource, Strategy, doublings};
+use super::passes::{Arena, Bind, Dispatch, INPUTS, Pass, Resource, Strategy};
 use crate::cull::{Stage, shaders::kernels};
 
 /// What a kernel writes that tests instances and places them in regions.

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The types keep the order: only [`Culler::prepare`] and [`Culler::prepared`] give a [`Frame`],
-//! only a `Frame` records, and [`Culler::finish`] takes what the recording returned. What they do
-//! not keep: a caller may ask for a prepared frame twice.
+//! only a `Frame` records, and [`Culler::finish`] takes what the recording returned. A frame is
+//! recorded once.
 
 use super::Culler;
 use crate::cull::{CullFrame, FrameCounts, OcclusionView, Refusal, Stage, gpu::Gpu, run::Inputs};
@@ -130,13 +130,14 @@ impl Culler {
         let (all, plan) = ((frame, occlusion), (&self.planner, is_new));
         self.occluder
             .prepare(gpu, all, plan, &self.store, self.frame);
+        self.is_prepared = true;
         Frame { culler: self }
     }
 
     /// The frame that was prepared last, for a caller that prepares and records in different
-    /// places. It is up to the caller to record a frame once.
-    pub fn prepared(&mut self) -> Frame<'_> {
-        Frame { culler: self }
+    /// places. `None` if it was recorded already, or if no frame was prepared.
+    pub fn prepared(&mut self) -> Option<Frame<'_>> {
+        self.is_prepared.then(|| Frame { culler: self })
     }
 
     /// Whether the frame that was prepared last has stages for the GPU.
@@ -276,6 +277,7 @@ impl Frame<'_> {
         mut wants_counts: bool,
     ) -> Recorded {
         let culler = self.culler;
+        culler.is_prepared = false;
         let mut recorded = Recorded::default();
         let has_work = culler.has_gpu_work();
         if culler.store.has_written() {

@@ -1,20 +1,5 @@
 use super::*;
 
-#[test]
-fn doublings_reach_all_votes() {
-    for (votes, steps) in [
-        (0, 0),
-        (1, 0),
-        (2, 1),
-        (3, 2),
-        (1024, 10),
-        (1025, 11),
-        (1 << 31, 31),
-    ] {
-        assert_eq!(doublings(votes), steps, "{votes}");
-    }
-}
-
 fn limits(workgroups: u32) -> DispatchLimits {
     DispatchLimits {
         workgroups,

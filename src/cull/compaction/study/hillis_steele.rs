@@ -1,10 +1,11 @@
 //! Votes of 32 bits, a scan of log2(n) passes over global memory, compact: the naive start of the
 //! ladder.
 //!
-//! Kernels: `shaders/study/flags.wgsl`, `shaders/study/hillis_steele.wgsl`.
+//! Kernels: `shaders/study/hillis_steele.wgsl`.
 
 use super::{
-    Arena, Bind, Dispatch, Pass, Resource, Stage, Strategy, VOTE_FLAGS, doublings, kernels,
+    Arena, Bind, Dispatch, Pass, Resource, Stage, Strategy, VOTE_FLAGS, doubling::doublings,
+    kernels,
 };
 
 pub(in crate::cull::compaction) const STRATEGY: Strategy = Strategy {

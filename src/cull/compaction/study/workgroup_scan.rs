@@ -1,7 +1,7 @@
 //! Votes of 32 bits, then one pass that scans a block in workgroup memory, places it with one
 //! global `atomicAdd` and writes its ids.
 //!
-//! Kernels: `shaders/study/flags.wgsl`, `shaders/study/workgroup_scan.wgsl`,
+//! Kernels: `shaders/study/hillis_steele.wgsl`, `shaders/study/workgroup_scan.wgsl`,
 //! `shaders/study/regions.wgsl`.
 
 use super::{

@@ -1,11 +1,15 @@
-// `compact` by subgroup operations, at any subgroup size from 4 to 128.
+// How the threads of `compact` work together: by subgroup operations, at any subgroup size from 4
+// to 128, or through workgroup memory.
 
-import package::cull::compact::{
-    Counted, Occupied, compact_all, counted, ranks, tiles_before_any, words, write_count,
-};
-import package::shared::layout::{BLOCK_THREADS, COUNTS_PER_WORKGROUP, SCAN_TILE};
-import package::shared::survivors::{put, room_for, store};
+@if(subgroup) import package::cull::compact::{Counted, ranks, words};
+import package::cull::compact::{Occupied, compact_all, counted, tiles_before_any, write_count};
+import package::shared::layout::BLOCK_THREADS;
+@if(subgroup) import package::shared::layout::{COUNTS_PER_WORKGROUP, SCAN_TILE};
+@if(subgroup) import package::shared::survivors::{put, room_for, store};
 
+// By subgroup operations.
+
+@if(subgroup)
 struct Thread {
     // Threads are numbered subgroup by subgroup.
     index: u32,
@@ -15,9 +19,10 @@ struct Thread {
 }
 
 // One sum per subgroup: 32 if subgroups have four lanes.
-var<workgroup> subgroup_sums: array<vec4<u32>, 32>;
+@if(subgroup) var<workgroup> subgroup_sums: array<vec4<u32>, 32>;
 
 // The sum of `value` over all threads.
+@if(subgroup)
 fn add_up(thread: Thread, value: vec4<u32>) -> vec4<u32> {
     let sum = subgroupAdd(value);
     if (thread.lane == 0u) {
@@ -36,15 +41,16 @@ fn add_up(thread: Thread, value: vec4<u32>) -> vec4<u32> {
 // A subgroup of 32 lanes can take one word of a block per lane and go through its bits: a lane with
 // eight bits takes eight steps, while 32 lanes with one bit each take one step per word. Up to
 // FEW_SURVIVORS survivors of a block, each lane stores the ids that it finds.
-override FEW_SURVIVORS: u32;
+@if(subgroup) override FEW_SURVIVORS: u32;
 // Up to MOST_STAGED survivors, the ids become contiguous in workgroup memory first and are stored
 // together. Beyond that, words are so full that one bit per lane is faster. No override, because it
 // is the size of `staged`.
-const MOST_STAGED: u32 = 320u;
+@if(subgroup) const MOST_STAGED: u32 = 320u;
 
-var<workgroup> staged: array<u32, COUNTS_PER_WORKGROUP * MOST_STAGED>;
+@if(subgroup) var<workgroup> staged: array<u32, COUNTS_PER_WORKGROUP * MOST_STAGED>;
 
 // The lane's word of a cell, in the row's order, if its survivors are few.
+@if(subgroup)
 fn word_of(first_word: u32, survivors: u32, thread: Thread) -> u32 {
     var word = 0u;
     if (thread.size == 32u && survivors > 0u && survivors <= MOST_STAGED) {
@@ -55,6 +61,7 @@ fn word_of(first_word: u32, survivors: u32, thread: Thread) -> u32 {
 }
 
 // Survivors of all tiles before the tile of the thread's cell. A subgroup of 32 lanes has one cell.
+@if(subgroup)
 fn tiles_before_occupied(at: u32, end: u32, occupied: Occupied, thread: Thread) -> u32 {
     if (thread.size != 32u) {
         return tiles_before_any(at, end, thread);
@@ -67,6 +74,7 @@ fn tiles_before_occupied(at: u32, end: u32, occupied: Occupied, thread: Thread) 
 }
 
 // Writes the ids of one cell per 32 threads. Called by all threads of the workgroup.
+@if(subgroup)
 fn write_count_together(
     first_word: u32,
     lane_word: u32,
@@ -109,6 +117,7 @@ fn write_count_together(
     workgroupBarrier();
 }
 
+@if(subgroup)
 @compute @workgroup_size(BLOCK_THREADS)
 fn compact(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -119,4 +128,64 @@ fn compact(
 ) {
     let thread = Thread(subgroup * size + lane, subgroup, lane, size);
     compact_all(workgroup.x, workgroups.x, thread);
+}
+
+// Through workgroup memory.
+
+@if(!subgroup)
+struct Thread {
+    index: u32,
+}
+
+@if(!subgroup) var<workgroup> thread_sums: array<vec4<u32>, BLOCK_THREADS>;
+
+// The sum of `value` over all threads.
+@if(!subgroup)
+fn add_up(thread: Thread, value: vec4<u32>) -> vec4<u32> {
+    thread_sums[thread.index] = value;
+    workgroupBarrier();
+    for (var span = BLOCK_THREADS / 2u; span > 0u; span /= 2u) {
+        if (thread.index < span) {
+            thread_sums[thread.index] += thread_sums[thread.index + span];
+        }
+        workgroupBarrier();
+    }
+    let total = thread_sums[0];
+    // The next call overwrites the sums.
+    workgroupBarrier();
+    return total;
+}
+
+// The ways of subgroups of 32 lanes have no use here: 32 threads take a bit per word.
+@if(!subgroup)
+fn word_of(first_word: u32, survivors: u32, thread: Thread) -> u32 {
+    return 0u;
+}
+
+@if(!subgroup)
+fn tiles_before_occupied(at: u32, end: u32, occupied: Occupied, thread: Thread) -> u32 {
+    return tiles_before_any(at, end, thread);
+}
+
+@if(!subgroup)
+fn write_count_together(
+    first_word: u32,
+    lane_word: u32,
+    place: u32,
+    survivors: u32,
+    thread: Thread,
+) {
+    if (survivors > 0u) {
+        write_count(first_word, counted(first_word), place, survivors, thread.index % 32u);
+    }
+}
+
+@if(!subgroup)
+@compute @workgroup_size(BLOCK_THREADS)
+fn compact(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) thread: u32,
+) {
+    compact_all(workgroup.x, workgroups.x, Thread(thread));
 }

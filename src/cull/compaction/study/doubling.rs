@@ -1,0 +1,142 @@
+//! Passes that run once per doubling of a reach, for `hillis-steele`. Each step reads what the step
+//! before wrote, so the two buffers swap, and passes after the last step read the one that it
+//! wrote.
+//!
+//! ```text
+//! step            1         2         3         after 3 steps
+//! reach           1         2         4
+//! reads          Front     Back      Front      Back
+//! writes         Back      Front     Back
+//! ```
+
+use crate::cull::{
+    Gpu,
+    compaction::passes::{Dispatch, Pass, Resource},
+    layout::BLOCK,
+    plan::BatchPlan,
+};
+use core::num::NonZeroU64;
+use wgpu::{
+    BindGroup, BindingResource, Buffer, BufferBinding, BufferDescriptor, BufferUsages, Device,
+};
+
+/// Distance of uniforms that are bound one at a time: WebGPU's greatest required alignment.
+const STEP_STRIDE: u64 = 256;
+/// Steps until a reach of 32 bits covers everything.
+const STEPS: usize = 32;
+
+/// Steps of [`Dispatch::Doubling`] over `votes` votes.
+pub(crate) fn doublings(votes: u64) -> usize {
+    votes.max(1).next_power_of_two().trailing_zeros() as usize
+}
+
+/// How often a pass runs per batch, and on which of the two buffers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Steps {
+    /// Once. Every pass of the product.
+    #[default]
+    One,
+    /// Once per doubling.
+    Doubling,
+    /// Once, on what the last step wrote.
+    AfterDoubling,
+}
+
+impl Steps {
+    /// The steps of a pass, given those of the pass before.
+    pub fn after(before: Self, pass: &Pass) -> Self {
+        match (pass.dispatch, before) {
+            (Dispatch::Doubling, _) => Self::Doubling,
+            (_, Self::One) => Self::One,
+            _ => Self::AfterDoubling,
+        }
+    }
+
+    /// Bind groups of a pass: one per step, over buffers for `votes` votes.
+    pub fn bind_groups(self, votes: u64) -> usize {
+        match self {
+            Self::One => 1,
+            Self::Doubling => doublings(votes).min(STEPS),
+            Self::AfterDoubling => 2,
+        }
+    }
+
+    /// Those of `groups` that a batch runs.
+    pub fn of_batch<'a>(self, groups: &'a [BindGroup], plan: &BatchPlan) -> &'a [BindGroup] {
+        let steps = || doublings(u64::from(plan.batch.count_len) * u64::from(BLOCK));
+        match self {
+            Self::One => groups,
+            Self::Doubling => &groups[..steps().min(groups.len())],
+            Self::AfterDoubling => &groups[steps() % 2..=steps() % 2],
+        }
+    }
+}
+
+/// The buffer that a step, counted from 0, has in place of `slot`.
+pub(crate) fn swapped(slot: Resource, step: usize) -> Resource {
+    match slot {
+        Resource::Front if step % 2 == 1 => Resource::Back,
+        Resource::Back if step % 2 == 1 => Resource::Front,
+        slot => slot,
+    }
+}
+
+/// The reach of each step, [`STEP_STRIDE`] bytes apart.
+pub(crate) struct Reaches(Buffer);
+
+impl Reaches {
+    pub const LABEL: &str = "gpu_culling steps";
+
+    /// Not mapped at its creation: wgpu panics if a buffer that it could not make is mapped.
+    pub fn new(device: &Device) -> Self {
+        Self(device.create_buffer(&BufferDescriptor {
+            label: Some(Self::LABEL),
+            size: STEPS as u64 * STEP_STRIDE,
+            usage: BufferUsages::UNIFORM | BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        }))
+    }
+
+    /// Uploads reaches 1, 2, 4 and so on.
+    pub fn upload(&self, gpu: Gpu<'_>) {
+        let mut bytes = vec![0; STEPS * STEP_STRIDE as usize];
+        for (step, place) in bytes.chunks_exact_mut(STEP_STRIDE as usize).enumerate() {
+            place[..4].copy_from_slice(&(1u32 << step).to_le_bytes());
+        }
+        gpu.queue.write_buffer(&self.0, 0, &bytes);
+    }
+
+    /// The reach of a step, for a uniform binding.
+    pub fn binding(&self, step: usize) -> BindingResource<'_> {
+        BindingResource::Buffer(BufferBinding {
+            buffer: &self.0,
+            offset: step as u64 * STEP_STRIDE,
+            size: NonZeroU64::new(16),
+        })
+    }
+
+    /// Bytes of the buffer.
+    pub fn size(&self) -> u64 {
+        self.0.size()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doublings_reach_all_votes() {
+        for (votes, steps) in [
+            (0, 0),
+            (1, 0),
+            (2, 1),
+            (3, 2),
+            (1024, 10),
+            (1025, 11),
+            (1 << 31, 31),
+        ] {
+            assert_eq!(doublings(votes), steps, "{votes}");
+        }
+    }
+}
