@@ -32,6 +32,13 @@ pub const TRIANGLES: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/tri
 /// Same as [`TRIANGLES`], in shadow views.
 pub const SHADOW_TRIANGLES: DiagnosticPath =
     DiagnosticPath::const_new("gpu_culling/shadow_triangles");
+/// Number of instances that cameras draw first, summed over the cameras that hide instances.
+/// Measured while there are such cameras, as are [`LATE`] and [`HIDDEN`].
+pub const EARLY: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/early");
+/// Number of instances that these cameras draw once the depth of the first is known.
+pub const LATE: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/late");
+/// Number of instances in the frusta of these cameras that are hidden.
+pub const HIDDEN: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/hidden");
 /// Number of views that test sets.
 pub const VIEWS: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/views");
 /// Number of bytes uploaded in a frame: instances, channels and tables.
@@ -167,6 +174,9 @@ pub(crate) fn register(app: &mut App) {
         (SHADOW_VISIBLE, ""),
         (TRIANGLES, ""),
         (SHADOW_TRIANGLES, ""),
+        (EARLY, ""),
+        (LATE, ""),
+        (HIDDEN, ""),
         (VIEWS, ""),
         (UPLOADED_BYTES, " B"),
         (GPU_BYTES, " B"),
@@ -239,6 +249,11 @@ fn measure(
     };
     diagnostics.add_measurement(&TRIANGLES, || triangles(true));
     diagnostics.add_measurement(&SHADOW_TRIANGLES, || triangles(false));
+    if let Some(lists) = report.camera_occlusion() {
+        diagnostics.add_measurement(&EARLY, || lists.early as f64);
+        diagnostics.add_measurement(&LATE, || lists.late as f64);
+        diagnostics.add_measurement(&HIDDEN, || lists.hidden as f64);
+    }
     diagnostics.add_measurement(&VIEWS, || report.views.len() as f64);
     diagnostics.add_measurement(&UPLOADED_BYTES, || report.uploaded_bytes as f64);
     let meshlets = report.meshlets;

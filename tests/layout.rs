@@ -179,7 +179,8 @@ fn structs_are_the_same_on_both_sides() {
             overflow,
             draw_count,
             needed,
-            crossed
+            crossed,
+            in_frustum
         }
     );
     same!(

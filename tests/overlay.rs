@@ -134,12 +134,15 @@ fn rows_are_there_if_they_apply() {
         ran(&hiding, "occlude") && ran(&hiding, "recall"),
         "{hiding:?}"
     );
+    let lists = |rows: &[String]| ["early", "late", "hidden"].map(|row| rows.contains(&row.into()));
+    assert_eq!(lists(&rows(&mut stage, Counters)), [true; 3]);
     stage.entity(camera).remove::<InstanceOcclusion>();
     assert_eq!(
         rows(&mut stage, Stages),
         stages,
         "stages that no longer run"
     );
+    assert_eq!(lists(&rows(&mut stage, Counters)), [false; 3]);
 
     stage.entity(sun).despawn();
     set_detail(&mut stage, OverlayDetail::Summary);

@@ -36,7 +36,7 @@ fn kernels() -> impl Iterator<Item = (&'static Kernel, Vec<&'static str>)> {
 fn module(files: &Files, kernel: &Kernel, features: &[&str]) -> Result<naga::Module, String> {
     let composed = compose(files, kernel, features)?;
     // The host puts it in front of `mesh_uniforms`.
-    let source = format!("const TOTALS_WORDS: u32 = 5u;\n{}", composed.text);
+    let source = format!("const TOTALS_WORDS: u32 = 6u;\n{}", composed.text);
     let parsed = naga::front::wgsl::parse_str(&source);
     parsed.map_err(|error| error.emit_to_string(&source))
 }

@@ -22,8 +22,8 @@ struct Page {
 }
 
 @group(0) @binding(0) var<uniform> page: Page;
-// Totals (survivors, overflow, draw count, needed, crossed), then one command of five words per
-// row.
+// Totals (survivors, overflow, draw count, needed, crossed, in frustum), then one command of
+// five words per row.
 @group(0) @binding(1) var<storage, read> args: array<u32>;
 @group(0) @binding(2) var<storage, read> survivors: array<u32>;
 @group(0) @binding(3) var<storage, read_write> digest: Digest;
@@ -46,7 +46,7 @@ fn digest_survivors(
     // The draw has no indices, so the command holds vertices, instances, first vertex and first
     // instance.
     let last = arrayLength(&survivors);
-    let command = 5u + page.row * 5u;
+    let command = 6u + page.row * 5u;
     let count = min(args[command + 1u], last);
     let first = min(args[command + 3u], last - count);
     var sum = vec3<u32>(0u);

@@ -35,6 +35,8 @@ mod failure;
 #[path = "../../examples/orbs/field.rs"]
 #[allow(dead_code, unused_imports, reason = "the demo uses the rest")]
 mod field;
+#[path = "../../tests/scene/items.rs"]
+mod items;
 mod likeness;
 #[path = "../../examples/orbs/look.rs"]
 #[allow(dead_code, unused_imports, reason = "the demo uses the rest")]

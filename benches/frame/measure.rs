@@ -1,11 +1,14 @@
 //! Measures one case: an app without a window, first without instances, then with them.
 
+mod seen;
+
 use crate::{
     case::{Case, Peer, Scene, Shadows, name},
     cli::{Lods, Occlusion},
     common::stats::Times,
     end::{self, CleanEnd},
     failure::Failure,
+    items,
     likeness::{self, Likeness},
     offscreen::{self, Uploads},
     picture,
@@ -89,6 +92,7 @@ pub fn row(case: &Case, settings: &Settings) -> Result<Row> {
     if let Some(path) = &settings.out {
         stage.save(path)?;
     }
+    let kept_over_seen = stage.kept_over_seen()?;
     let info = stage.app.world().resource::<RenderAdapterInfo>();
     let of_instances = |full: f64| (full - floor.triangles.unwrap_or(0.0)).round() as u64;
     Ok(Row {
@@ -110,6 +114,7 @@ pub fn row(case: &Case, settings: &Settings) -> Result<Row> {
         visible: full.visible,
         cpu_ms: full.cpu_ms,
         verified,
+        kept_over_seen: kept_over_seen.map(rounded),
         psnr: likeness.and_then(|likeness| Some(rounded(likeness.psnr?))),
         differing: likeness.map(|likeness| rounded(likeness.differing)),
         adapter: info.name.clone(),
@@ -156,6 +161,9 @@ impl<'a> Stage<'a> {
                 expansion: case.expansion.unwrap_or_default(),
                 ..default()
             });
+        }
+        if seen::is_counted(case) {
+            items::add_items(&mut app);
         }
         offscreen::start(&mut app);
         let limit = app.world().resource::<RenderDevice>().limits();

@@ -43,6 +43,10 @@ pub struct Row {
     /// Whether the survivors of the last view are the CPU twin's; `None` for Bevy's entities. A
     /// difference is an error and never becomes a row.
     pub verified: Option<bool>,
+    /// Number of instances kept in the last view, over the number of those that own a pixel; `None`
+    /// for cases that hide nothing.
+    #[serde(default)]
+    pub kept_over_seen: Option<f64>,
     /// Peak signal-to-noise ratio of the last view, in decibels, against the same view in full
     /// detail; `None` if both are equal, and for cases without levels of detail.
     pub psnr: Option<f64>,
@@ -83,7 +87,7 @@ const CULLING: &str = "gpu_culling/";
 type Column = (&'static str, bool, fn(&Row) -> String);
 
 /// The table from left to right. A new column is one more line.
-const COLUMNS: [Column; 20] = [
+const COLUMNS: [Column; 21] = [
     ("scene", false, |row| row.scene.clone()),
     ("count", true, |row| row.count.to_string()),
     ("drawn by", false, |row| row.peer.clone()),
@@ -104,6 +108,9 @@ const COLUMNS: [Column; 20] = [
     ("CPU ms", true, |row| milliseconds(row.cpu_ms)),
     ("triangles", true, |row| or_dash(row.triangles)),
     ("visible", true, |row| row.visible.to_string()),
+    ("kept / seen", true, |row| {
+        or_dash(row.kept_over_seen.map(|ratio| format!("{ratio:.2}")))
+    }),
     ("PSNR dB", true, |row| match (row.psnr, row.differing) {
         (None, Some(_)) => "equal".into(),
         (psnr, _) => or_dash(psnr.map(|psnr| format!("{psnr:.1}"))),

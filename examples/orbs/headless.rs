@@ -23,10 +23,7 @@ use bevy::{
 use bevy_gpu_culling::{
     instance::InstanceError,
     prelude::{CullingReport, FreezeCulling, GpuCullingPlugin, InstanceOcclusion},
-    render::{
-        OcclusionReport,
-        verify::{Verdict, Verifier},
-    },
+    render::verify::{Verdict, Verifier},
 };
 use indicatif::{ProgressBar, ProgressStyle};
 use std::{any::TypeId, time::Instant};
@@ -346,9 +343,12 @@ impl Stage {
                         views.push(View::new(&view.name));
                         views.len() - 1
                     });
-                if let Some(OcclusionReport { early, late }) = view.occlusion {
-                    *views[at].early.get_or_insert_default() += early;
-                    *views[at].late.get_or_insert_default() += late;
+                if let Some(lists) = view.occlusion {
+                    let sum = views[at].occlusion.get_or_insert_default();
+                    sum.in_frustum += view.in_frustum();
+                    sum.early += lists.early;
+                    sum.late += lists.late;
+                    sum.hidden += lists.hidden;
                 }
                 views[at].tested += view.tested;
                 views[at].visible += view.visible;

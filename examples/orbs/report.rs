@@ -144,14 +144,24 @@ pub struct View {
     pub name: String,
     pub tested: u64,
     pub visible: u64,
-    /// Of a camera that leaves out what is hidden: the number of orbs drawn first, and of those
-    /// drawn once the depth of the first was known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub early: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub late: Option<u64>,
+    /// Of a view that leaves out what is hidden.
+    #[serde(flatten)]
+    pub occlusion: Option<Occlusion>,
     /// Whether the survivors are the CPU twin's; `None` if they were not compared.
     pub verified: Option<bool>,
+}
+
+/// Numbers of orbs in a view that leaves out what is hidden.
+#[derive(Serialize, Clone, Copy, Default)]
+pub struct Occlusion {
+    /// In the frustum, hidden or not.
+    pub in_frustum: u64,
+    /// Drawn first.
+    pub early: u64,
+    /// Drawn once the depth of the first was known.
+    pub late: u64,
+    /// In the frustum and hidden.
+    pub hidden: u64,
 }
 
 impl View {
@@ -323,10 +333,12 @@ impl fmt::Display for Report {
         }
         for view in &self.views {
             let share = 100.0 * view.visible as f64 / view.tested.max(1) as f64;
-            let drawn = match (view.early, view.late) {
-                (Some(early), Some(late)) => format!(", drawn {early} early and {late} late"),
-                _ => String::new(),
-            };
+            let drawn = view.occlusion.map_or_else(String::new, |of| {
+                format!(
+                    ", drawn {} early and {} late, {} of {} in the frustum hidden",
+                    of.early, of.late, of.hidden, of.in_frustum
+                )
+            });
             let verified = match view.verified {
                 None => "",
                 Some(true) => ", verified",

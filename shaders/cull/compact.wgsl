@@ -1,6 +1,5 @@
-// Compact: words to ids. A cell is one block in one row, and has one count. Its words become ids at
-// the place of the cell: the sum of all counts before its own, in the order of the ranks. Without
-// `order`, ranks are cells. This stage also writes the commands of the rows and empties the list of
+// Compact: words to ids. A cell is one block in one row, and has one count. The first place of a
+// cell is the sum of the counts of all lower ranks. Without `order`, ranks are cells. This stage also writes the commands of the rows and empties the list of
 // crossed blocks.
 //
 // If cells are few (batch.is_scanned is 0), a workgroup has COUNTS_PER_WORKGROUP contiguous ranks
@@ -8,8 +7,8 @@
 // occupied ranks. Workgroups stride over that list, COUNTS_PER_WORKGROUP ranks at a time, and add
 // up the tiles before each. Units of less than a block (batch.unit_words) have a thread per word.
 //
-// 32 contiguous threads write the ids of a cell. Each reads all words and takes one bit of every
-// word, so no thread waits for another. compact_tier.wgsl adds up over a workgroup, and may have a
+// 32 contiguous threads write the ids of a cell. Each reads every word and writes the id of its bit,
+// so no thread waits for another. compact_tier.wgsl adds up over a workgroup, and may have a
 // faster way for words with few bits (`write_count_together`).
 //
 //     words of a block (4 bits each here)    0110 1001
@@ -29,7 +28,7 @@ import package::shared::survivors::{put, room_for, store, write_command, write_t
 @group(0) @binding(7) var<storage, read> counts: array<u32>;
 @group(0) @binding(9) var<storage, read> ranks: Ranks;
 
-// Survivors of all tiles before each of four.
+// For each of four tiles: the survivors in all earlier tiles.
 fn tiles_before(thread: Thread, tiles: vec4<u32>) -> vec4<u32> {
     var sum = vec4<u32>(0u);
     let end = max(max(tiles.x, tiles.y), max(tiles.z, tiles.w));
@@ -63,7 +62,8 @@ fn write_row(row: u32, place: u32, end: u32) {
     write_command(row, place, end);
     if (row + 1u == batch.row_count) {
         // Empties the list of crossed blocks for the next frame.
-        write_totals(end, atomicExchange(&lists.crossed_count, 0u));
+        let crossed = atomicExchange(&lists.crossed_count, 0u);
+        write_totals(end, crossed, atomicExchange(&lists.in_frustum, 0u));
     }
 }
 
@@ -73,7 +73,8 @@ fn compact_all(workgroup: u32, workgroups: u32, thread: Thread) {
     // Units per block.
     let units = BLOCK_WORDS / batch.unit_words;
     var place = 0u;
-    // Each workgroup writes the command of one row, from the same sum as its place.
+    // A workgroup writes the commands of the rows that it strides over; the first one with the same
+    // sum as its place.
     for (
         var row = workgroup;
         (row == workgroup && !is_scanned) || row < batch.row_count;
@@ -107,7 +108,7 @@ fn compact_all(workgroup: u32, workgroups: u32, thread: Thread) {
     }
 }
 
-// The chunk of a cell: the last one whose first cell is not after it.
+// The chunk of a cell: the last one whose `first_count` is at most the cell.
 fn chunk_of_count(cell: u32) -> u32 {
     var low = 0u;
     var high = batch.chunk_count;
@@ -149,7 +150,7 @@ fn counted(first_word: u32) -> Counted {
 // Writes the ids of one cell from `place` on, with 32 threads.
 fn write_count(first_word: u32, block: Counted, place: u32, survivors: u32, bit: u32) {
     if (survivors == block.len) {
-        // All instances survive: there may be no words.
+        // All instances survive: the words may not have been written.
         write_run(place, block, room_for(place, survivors), bit);
     } else {
         write_words(first_word / BLOCK_WORDS, place, block, bit);
@@ -157,14 +158,15 @@ fn write_count(first_word: u32, block: Counted, place: u32, survivors: u32, bit:
 }
 
 // Writes the ids of a block's first `len` instances from `place` on, one line of 128 bytes after
-// another. The ids fit into the arena. A run begins anywhere, and 32 threads that write into two
-// lines take longer.
+// another. The ids fit into the arena. Runs are rarely aligned, and a
+// store across two lines is slower.
 //
 //     lines of 4, place 6, ids 40 ..    . . . . | . . 40 41 | 42 43 44 45 | 46
 fn write_run(place: u32, block: Counted, len: u32, bit: u32) {
     let before = place % 32u;
     let at = place - before + bit;
-    // The thread's instance in the first line. It wraps around before the first instance.
+    // The thread's instance in the first line. The subtraction wraps for threads before the first
+    // instance.
     let first = bit - before;
     let flip = block.flip * 32u;
     if (len == BLOCK) {
@@ -256,10 +258,10 @@ fn occupied_len(thread: Thread) -> u32 {
     return workgroupUniformLoad(&occupied_end);
 }
 
-// A word of the batch with survivors in its block.
+// A word of the batch. Its block must have survivors.
 fn unit_word(word: u32) -> u32 {
     if (counts[word / BLOCK_WORDS] == BLOCK) {
-        // There may be no words.
+        // The words may not have been written.
         return 0xffffffffu;
     }
     return words[word / 4u][word % 4u];
@@ -294,7 +296,7 @@ fn compact_occupied(first: u32, step: u32, thread: Thread) {
     let end = occupied_len(thread);
     for (var at = first; at < end; at += step) {
         let occupied = occupied_at(at + thread.index / 32u, end);
-        // Loaded before the sums are waited for.
+        // Loaded early, so that the load overlaps the sum.
         var first_word = 0u;
         if (occupied.survivors > 0u) {
             first_word = first_word_at(occupied.rank);

@@ -18,7 +18,7 @@ struct Thread {
     size: u32,
 }
 
-// One sum per subgroup: 32 if subgroups have four lanes.
+// One sum per subgroup: at most 32, of BLOCK_THREADS threads in subgroups of four lanes.
 @if(subgroup) var<workgroup> subgroup_sums: array<vec4<u32>, 32>;
 
 // The sum of `value` over all threads.
@@ -38,9 +38,9 @@ fn add_up(thread: Thread, value: vec4<u32>) -> vec4<u32> {
     return total;
 }
 
-// A subgroup of 32 lanes can take one word of a block per lane and go through its bits: a lane with
-// eight bits takes eight steps, while 32 lanes with one bit each take one step per word. Up to
-// FEW_SURVIVORS survivors of a block, each lane stores the ids that it finds.
+// In a subgroup of 32 lanes, one word per lane takes a step per bit that is set, and one bit per lane
+// takes a step per word. The first is faster if few bits are set. Up to FEW_SURVIVORS survivors of a
+// block, each lane stores the ids that it finds.
 @if(subgroup) override FEW_SURVIVORS: u32;
 // Up to MOST_STAGED survivors, the ids become contiguous in workgroup memory first and are stored
 // together. Beyond that, words are so full that one bit per lane is faster. No override, because it
@@ -156,7 +156,7 @@ fn add_up(thread: Thread, value: vec4<u32>) -> vec4<u32> {
     return total;
 }
 
-// The ways of subgroups of 32 lanes have no use here: 32 threads take a bit per word.
+// Without subgroups, `write_count` reads the words.
 @if(!subgroup)
 fn word_of(first_word: u32, survivors: u32, thread: Thread) -> u32 {
     return 0u;

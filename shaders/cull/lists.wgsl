@@ -1,8 +1,9 @@
 // What passes of a batch leave for later passes.
 //
-// `lists`: work that one pass lists and another strides over, in any order, so that no dispatch
-// needs a count from the GPU. Until `vote`, the list holds the blocks that some view crosses. From
-// `scan` on, it holds the occupied ranks, those with survivors, two words per rank.
+// `lists`: one pass appends work in any order, and a later one strides over it with a fixed number
+// of workgroups, so that no dispatch needs a count from the GPU. From `classify` through `vote`, the
+// list holds the blocks that some view crosses. From `scan` on, it holds the occupied ranks, those
+// with survivors, two words per rank.
 //
 // `ranks`: the order of the units. `order` writes which unit has which rank, `scan` the places.
 
@@ -13,6 +14,10 @@ struct Lists {
     crossed_count: atomic<u32>,
     // Number of occupied ranks. The first pass of a frame empties the list, `scan` fills it.
     occupied_count: atomic<u32>,
+    // Of a view's late lists: instances that the frustum keeps. `occlude_words` adds them up,
+    // `compact` moves the sum to the totals.
+    in_frustum: atomic<u32>,
+    pad: u32,
     // Crossed blocks: x is the block, counted over the batch. Occupied ranks: see below.
     entries: array<vec2<u32>>,
 }
@@ -29,7 +34,7 @@ const_assert MOST_TILES * SCAN_TILE <= 1u << (32u - OCCUPIED_SHIFT);
 struct Ranks {
     // Survivors of each tile of the scan.
     tiles: array<u32, MOST_TILES>,
-    // One per unit, and a closing entry.
+    // One per unit, and one that holds the end.
     entries: array<Rank>,
 }
 

@@ -1,8 +1,8 @@
-// Pass 1: exclusive prefixes within tiles, and the sum of each tile. Workgroups stride over the
-// tiles, so a dispatch needs no count from the GPU.
+// Pass 1 of an expansion: exclusive prefixes within tiles, and the sum of each tile. Workgroups
+// stride over the tiles, so a dispatch needs no count from the GPU.
 //
 // `scan`, the first step of most expansions, scans the weights of the sources. `scan_table`, the
-// second step of the buckets, scans the entries per bucket and tile of sources.
+// second step of the buckets, scans a table: the entries per bucket and tile of sources.
 
 @if(!table) import package::expand::counts::items_of;
 import package::expand::layout::{EXPAND_THREADS, EXPAND_TILE, arena, params};
@@ -43,6 +43,7 @@ fn store_prefix(i: u32, prefix: u32) {
     }
 }
 
+// The hook of the tile scan: nothing is added to the prefixes.
 fn tile_base(total: u32, thread: u32) -> u32 {
     return 0u;
 }
@@ -78,7 +79,7 @@ fn scan_table(
     scan_tiles(tiles, workgroup.x, workgroups.x, thread);
 }
 
-// With one entry per item, the sum of the weights is the number of items.
+// Without groups, a weight is a number of items, so items need no sum of their own.
 @if(!groups)
 fn note_items(items: u32) {}
 

@@ -23,6 +23,8 @@ import package::shared::visibility::{full_word, load_sphere};
 @group(0) @binding(6) var<storage, read_write> words: array<u32>;
 @group(0) @binding(7) var<storage, read_write> counts: array<u32>;
 
+// Instances of the workgroup's cells that the frustum keeps.
+var<workgroup> kept_count: atomic<u32>;
 // Whether a word of each cell of the workgroup has candidates.
 var<workgroup> has_candidates: array<atomic<u32>, COUNTS_PER_WORKGROUP>;
 
@@ -41,7 +43,14 @@ fn occlude_words(
     }
     let is_cell = index < batch.occluded_cells;
     let cell = cell_at(min(index, batch.occluded_cells - 1u));
-    if (is_cell && history[cell.record + RECORD_KEPT_COUNT] > 0u) {
+    var in_frustum = 0u;
+    if (is_cell) {
+        in_frustum = history[cell.record + RECORD_KEPT_COUNT];
+    }
+    if (in_frustum > 0u) {
+        if (word == 0u) {
+            atomicAdd(&kept_count, in_frustum);
+        }
         let projection = occlusion[cell.row].projection;
         if (!is_hidden(projection, bound_of_block(cell).sphere)) {
             let at = cell.record + RECORD_KEPT + word;
@@ -68,6 +77,9 @@ fn occlude_words(
             counts[occlusion[cell.row].first_visible + cell.block] = 0u;
             history[cell.record + RECORD_LAST_COUNT] = 0u;
         }
+    }
+    if (thread == 0u && atomicLoad(&kept_count) > 0u) {
+        atomicAdd(&lists.in_frustum, atomicLoad(&kept_count));
     }
 }
 

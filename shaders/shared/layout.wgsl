@@ -298,6 +298,8 @@ struct Totals {
     needed: u32,
     // Blocks that some view crosses, if the compaction classifies blocks.
     crossed: u32,
+    // Of a view's late lists: instances that the frustum keeps, hidden or not.
+    in_frustum: u32,
 }
 
 // What stands at one rank of a batch: the k-th unit of a row, in the row's order. The ranks of a

@@ -413,6 +413,8 @@ pub struct Totals {
     pub needed: u32,
     /// Number of blocks that some view crosses, if the compaction classifies blocks.
     pub crossed: u32,
+    /// Of a view's late lists: number of instances that the frustum keeps, hidden or not.
+    pub in_frustum: u32,
 }
 
 /// What stands at one rank of a batch: the k-th unit of a row, in the row's order. The ranks of a

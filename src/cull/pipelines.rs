@@ -21,10 +21,10 @@ struct BuiltPass {
 
 /// The passes of one compaction on one tier.
 pub(crate) struct Pipelines {
-    /// Of the late lists, the one whose buffers they share.
+    /// The compaction. For late lists, the one whose buffers they use.
     pub compaction: Compaction,
     passes: Vec<BuiltPass>,
-    /// For the passes that bind the reach of a step.
+    /// The reach of each step. Only `hillis-steele` binds it.
     reaches: Reaches,
     /// What dispatches depend on.
     limits: DispatchLimits,
@@ -120,8 +120,8 @@ impl Pipelines {
         })
     }
 
-    /// Records the passes of `stage` for all batches: pass after pass, so that batches, which share
-    /// no buffer, run concurrently. Returns the number of dispatches.
+    /// Records each pass of `stage` for all batches before the next pass. Batches share no buffer, so
+    /// they may overlap. Returns the number of dispatches.
     pub fn record<'a>(
         &self,
         stage: Stage,
@@ -130,7 +130,7 @@ impl Pipelines {
     ) -> u32 {
         let mut dispatches = 0;
         let limits = DispatchLimits {
-            // Their number, without going through them.
+            // The number of batches, from the size hint.
             batches: batches.size_hint().1.unwrap_or(1) as u32,
             ..self.limits
         };

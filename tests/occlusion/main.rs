@@ -102,6 +102,7 @@ fn sum_of(
     let lists = lists.reduce(|sum, lists| OcclusionReport {
         early: sum.early + lists.early,
         late: sum.late + lists.late,
+        hidden: sum.hidden + lists.hidden,
     });
     (visible, lists)
 }

@@ -189,6 +189,7 @@ impl Sequence<'_> {
         if self.hides {
             let occlusion = hiding.occlusion.unwrap();
             assert_eq!(occlusion.late, 0, "{name}: nothing moves");
+            assert_eq!(visible + occlusion.hidden, kept, "{name}: {occlusion:?}");
             assert!(visible * 10 < kept * 8, "{name}: {visible} of {kept}");
             assert!(
                 occlusion.early >= visible,

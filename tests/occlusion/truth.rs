@@ -8,7 +8,7 @@ use crate::{
     Way, camera_report,
     scene::{
         How, Stage,
-        items::{Items, LARGEST, add_items, items_of},
+        items::{BITS, Items, add_items, item_of},
         normals::{Normals, add_normals},
     },
 };
@@ -26,7 +26,7 @@ const FRAMES: usize = 10;
 /// Number of cells of the field per axis. An instance is in each. No two touch each other, so no
 /// pixel has two surfaces of the same depth.
 const CELLS: UVec3 = UVec3::new(24, 14, 24);
-const _: () = assert!(CELLS.x * CELLS.y * CELLS.z <= LARGEST);
+const _: () = assert!(CELLS.x * CELLS.y * CELLS.z <= ((1 << BITS) - 1));
 /// Half the side of the largest box. Turned, it reaches 0.45 from its center.
 const HALF: f32 = 0.26;
 /// What an instance is at most away from the center of its cell, per axis.
@@ -98,7 +98,7 @@ impl Scene {
         }
         let mut first = 1;
         for (instances, mesh) in sets.into_iter().zip([boxes, balls]) {
-            let items = MeshMaterial3d(stage.add(Items { first }));
+            let items = MeshMaterial3d(stage.add(Items { first, shift: 0 }));
             first += instances.len() as u32;
             let set = InstanceSet::from_transforms(instances).unwrap().sorted();
             let set = stage.add(set);
@@ -155,7 +155,12 @@ impl Scene {
             // The first frames draw nothing until pipelines and meshes are there.
             self.stage.update(4);
         }
-        items_of(&self.stage.picture_now())
+        let picture = self.stage.picture_now();
+        let item = |pixel: &image::Rgba<u8>| {
+            let [red, green, blue, _] = pixel.0;
+            item_of([red, green, blue]).unwrap()
+        };
+        picture.pixels().map(item).collect()
     }
 }
 

@@ -1,5 +1,5 @@
-//! The picture oracle. Whatever Bevy draws of one entity per instance, a set must draw too, in
-//! every pass, light, material and camera. The survivors of every view must equal the CPU twin's.
+//! The picture oracle: what Bevy draws of one entity per instance, a set draws, too, in every pass,
+//! light, material and camera. The survivors of every view must equal the CPU twin's.
 //!
 //! `docs/guide/compatibility.md` is generated from the same lists; `UPDATE_DOCS=1` rewrites it.
 #![cfg(feature = "bevy")]

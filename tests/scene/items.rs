@@ -4,29 +4,39 @@ use bevy::{
     asset::uuid_handle, prelude::*, reflect::TypePath, render::render_resource::AsBindGroup,
     shader::ShaderRef,
 };
-use image::RgbaImage;
 
-/// Each pixel of instance `i` has the color of the number `first + i`, at most [`LARGEST`].
+/// Each pixel of instance `i` has the color of 15 bits of the number `first + i`. Black if `first`
+/// is 0.
 #[derive(Asset, TypePath, AsBindGroup, Clone, Debug)]
 pub struct Items {
-    /// The number of instance 0, at least 1.
+    /// The number of instance 0.
     #[uniform(0)]
     pub first: u32,
+    /// The lowest bit of the number that the color says.
+    #[uniform(0)]
+    pub shift: u32,
 }
 
-/// The largest number that a color can say: five bits per channel.
-pub const LARGEST: u32 = (1 << 15) - 1;
+/// Bits of a number that a color says: five per channel.
+pub const BITS: u32 = 15;
 
 // A channel has the byte `8 * bits + 4`. Writing and copying sRGB may round it by one.
 const ITEMS: &str = "
 #import bevy_pbr::forward_io::VertexOutput
-@group(#{MATERIAL_BIND_GROUP}) @binding(0) var<uniform> first: u32;
+struct Items {
+    first: u32,
+    shift: u32,
+}
+@group(#{MATERIAL_BIND_GROUP}) @binding(0) var<uniform> items: Items;
 @fragment
 fn fragment(
     in: VertexOutput,
     @location(14) @interpolate(flat) instance: vec2<u32>,
 ) -> @location(0) vec4<f32> {
-    let item = vec3(first + instance.y);
+    if items.first == 0u {
+        return vec4(0.0, 0.0, 0.0, 1.0);
+    }
+    let item = vec3((items.first + instance.y) >> items.shift);
     let bytes = ((item >> vec3(0u, 5u, 10u)) & vec3(31u)) * 8u + 4u;
     let srgb = vec3<f32>(bytes) / 255.0;
     let linear = select(
@@ -47,25 +57,20 @@ pub fn add_items(app: &mut App) {
     app.add_plugins(MaterialPlugin::<Items>::default());
     let shader = Shader::from_wgsl(ITEMS, "items.wgsl");
     let mut shaders = app.world_mut().resource_mut::<Assets<Shader>>();
-    shaders.insert(ITEMS_SHADER.id(), shader).unwrap();
+    let _ = shaders.insert(ITEMS_SHADER.id(), shader);
 }
 
-/// The number that each pixel of a picture shows; `None` for black pixels, which other things than
-/// instances must have.
+/// The bits that a color says; `None` for black, which other things than instances must have.
 ///
-/// # Panics
-/// If a color is neither black nor the color of a number.
-pub fn items_of(picture: &RgbaImage) -> Vec<Option<u32>> {
-    let item = |pixel: &image::Rgba<u8>| {
-        let [red, green, blue, _] = pixel.0;
-        if [red, green, blue] == [0; 3] {
-            return None;
-        }
-        let bits = [red, green, blue].map(|byte| {
-            assert!((3..=5).contains(&(byte % 8)), "{pixel:?} is no number");
-            u32::from(byte / 8)
-        });
-        Some(bits[0] | bits[1] << 5 | bits[2] << 10)
-    };
-    picture.pixels().map(item).collect()
+/// # Errors
+/// A text if the color is neither black nor the color of bits.
+pub fn item_of(color: [u8; 3]) -> Result<Option<u32>, String> {
+    if color == [0; 3] {
+        return Ok(None);
+    }
+    if !color.iter().all(|byte| (3..=5).contains(&(byte % 8))) {
+        return Err(format!("{color:?} is no number"));
+    }
+    let [red, green, blue] = color.map(|byte| u32::from(byte / 8));
+    Ok(Some(red | green << 5 | blue << 10))
 }

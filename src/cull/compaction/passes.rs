@@ -148,6 +148,9 @@ pub(crate) enum Resource {
     History = 21,
 }
 
+/// Words of the lists before their entries.
+const LISTS_HEAD: u64 = 4;
+
 impl Resource {
     /// Buffers that strategies own; the batch has the others in any case.
     pub const SCRATCH: [Self; 9] = [
@@ -176,9 +179,9 @@ impl Resource {
             Self::Rings => u64::from(plan.batch.order_tile_count) * u64::from(RINGS),
             Self::Lists if plan.batch.is_scanned == 0 => {
                 let cells = plan.batch.block_count.max(plan.batch.occluded_cells);
-                2 + 2 * u64::from(cells)
+                LISTS_HEAD + 2 * u64::from(cells)
             }
-            Self::Lists => 2 + 2 * ranks,
+            Self::Lists => LISTS_HEAD + 2 * ranks,
             Self::LookBack => {
                 let statuses = u64::from(plan.batch.strip_count);
                 3 + u64::from(2 + BLOCK_WORDS)

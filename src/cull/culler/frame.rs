@@ -30,7 +30,7 @@ pub struct Recorded {
     pub dispatches: u32,
 }
 
-/// Makes the compute passes of a frame. A caller that times them brings its own.
+/// Makes the compute passes of a frame. A caller that times passes implements this.
 pub trait PassRecorder {
     /// Records a compute pass named `label`; `record` fills it.
     fn pass(
@@ -86,9 +86,9 @@ impl Culler {
         self.prepare_hiding(gpu, frame, &[])
     }
 
-    /// As [`Self::prepare`], for a frame in whose views `occlusion` what is hidden is not drawn.
-    /// The caller draws [`DrawList::Early`](crate::cull::DrawList) of such a view, then
-    /// [records its late lists](Self::record_late), then draws the others. On the `Cpu` tier, and
+    /// Same as [`Self::prepare`], but the views in `occlusion` skip instances that are hidden. The
+    /// caller draws [`DrawList::Early`](crate::cull::DrawList) of such a view, then
+    /// [records its late lists](Self::record_late), then draws those. On the `Cpu` tier, and
     /// with a fixed compaction other than [`Compaction::Classify`](crate::cull::Compaction) and
     /// [`Compaction::VoteScanCompact`](crate::cull::Compaction), nothing is hidden.
     pub fn prepare_hiding(
@@ -170,8 +170,8 @@ impl Culler {
             .record_stage(self.planner.planned(), stage, pass)
     }
 
-    /// Whether what is hidden in view `view` of the frame that was prepared last is not drawn: its
-    /// late lists must be recorded.
+    /// Whether view `view` of the frame that was prepared last skips instances that are hidden. If
+    /// so, its late lists must be recorded.
     #[must_use]
     pub fn hides(&self, view: u32) -> bool {
         self.occluder.hides(view)
@@ -184,7 +184,7 @@ impl Culler {
         self.occluder.is_frozen(view)
     }
 
-    /// Records the late lists of a view, after its early draws and before all others: a compute
+    /// Records the late lists of a view, after its early draws and before its late ones: a compute
     /// pass. Nothing if the view does not [hide](Self::hides).
     pub fn record_late(
         &mut self,

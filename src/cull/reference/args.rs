@@ -50,5 +50,6 @@ pub fn write_args(
         draw_count: 1,
         needed: survivors,
         crossed: 0,
+        in_frustum: 0,
     };
 }

@@ -52,6 +52,8 @@ pub struct FrameCounts {
     /// Number of blocks of 1,024 instances, and how many of them some view crosses; `None` if the
     /// compaction did not classify them.
     pub crossed_blocks: Option<(u64, u64)>,
+    /// Of a view's late lists: number of instances that the frustum keeps, hidden or not.
+    pub in_frustum: u64,
     /// Number of ids that the arena of each batch must hold.
     pub(crate) needed: Vec<(BatchKey, u32)>,
 }
@@ -83,6 +85,7 @@ impl BatchRows {
     /// Adds the batch's counters to `counts`.
     pub fn collect(&self, totals: &Totals, draws: &[DrawCommand], counts: &mut FrameCounts) {
         counts.overflow += u64::from(totals.overflow);
+        counts.in_frustum += u64::from(totals.in_frustum);
         counts.needed.push((self.key, totals.needed));
         if let Some(classified) = self.blocks {
             let (blocks, crossed) = counts.crossed_blocks.get_or_insert_default();

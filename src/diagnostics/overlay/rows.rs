@@ -3,10 +3,10 @@
 use super::detail::{CullingOverlay, OverlayDetail};
 use crate::{
     diagnostics::{
-        CPU_TOTAL, DISPATCHES, GPU_BYTES, GPU_TOTAL, INSTANCES, MESHLET_STAGE_GPU,
-        MESHLET_TRIANGLES, MESHLETS, MESHLETS_CULLED_BY_CONE, MESHLETS_CULLED_BY_FRUSTUM, PASSES,
-        SHADOW_TRIANGLES, SHADOW_VISIBLE, STAGE_CPU, STAGE_GPU, TRIANGLES, UPLOADED_BYTES, VIEWS,
-        VISIBLE, newest_gpu_times, time_in,
+        CPU_TOTAL, DISPATCHES, EARLY, GPU_BYTES, GPU_TOTAL, HIDDEN, INSTANCES, LATE,
+        MESHLET_STAGE_GPU, MESHLET_TRIANGLES, MESHLETS, MESHLETS_CULLED_BY_CONE,
+        MESHLETS_CULLED_BY_FRUSTUM, PASSES, SHADOW_TRIANGLES, SHADOW_VISIBLE, STAGE_CPU, STAGE_GPU,
+        TRIANGLES, UPLOADED_BYTES, VIEWS, VISIBLE, newest_gpu_times, time_in,
     },
     render::{CullingReport, LevelReport, ViewKind},
 };
@@ -71,6 +71,7 @@ fn counters(
         let mut views = report.views.iter();
         views.any(|view| (view.kind == ViewKind::Camera) == cameras)
     };
+    let hides = report.camera_occlusion().is_some();
     let has_meshlets = report.expansion.is_some();
     let uploads = store.get(&UPLOADED_BYTES);
     let uploads = uploads.is_some_and(|diagnostic| diagnostic.values().any(|bytes| *bytes > 0.0));
@@ -78,6 +79,9 @@ fn counters(
         (INSTANCES, is_full),
         (VIEWS, is_full),
         (VISIBLE, has(true)),
+        (EARLY, hides && is_full),
+        (LATE, hides && is_full),
+        (HIDDEN, hides && is_full),
         (TRIANGLES, has(true)),
         (SHADOW_VISIBLE, has(false)),
         (SHADOW_TRIANGLES, has(false) && is_full),

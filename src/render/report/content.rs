@@ -109,6 +109,8 @@ pub struct OcclusionReport {
     pub early: u64,
     /// Number of instances that were visible but not drawn first.
     pub late: u64,
+    /// Number of instances that the frustum keeps and that were hidden behind what was drawn first.
+    pub hidden: u64,
 }
 
 /// Counters of one level of detail of a view.
@@ -124,6 +126,12 @@ pub struct LevelReport {
 }
 
 impl ViewReport {
+    /// Number of instances that the frustum and the ranges keep, hidden or not.
+    #[must_use]
+    pub fn in_frustum(&self) -> u64 {
+        self.visible + self.occlusion.map_or(0, |lists| lists.hidden)
+    }
+
     /// Number of triangles of all instances kept.
     #[must_use]
     pub fn triangles(&self) -> u64 {
@@ -136,6 +144,19 @@ impl CullingReport {
     #[must_use]
     pub fn cameras(&self) -> (u64, u64) {
         self.sum(|kind| kind == ViewKind::Camera)
+    }
+
+    /// The lists of all cameras that hide instances, summed; `None` without such a camera.
+    #[must_use]
+    pub fn camera_occlusion(&self) -> Option<OcclusionReport> {
+        let views = self.views.iter();
+        let cameras = views.filter(|view| view.kind == ViewKind::Camera);
+        let lists = cameras.filter_map(|view| view.occlusion);
+        lists.reduce(|sum, lists| OcclusionReport {
+            early: sum.early + lists.early,
+            late: sum.late + lists.late,
+            hidden: sum.hidden + lists.hidden,
+        })
     }
 
     /// Numbers of instances tested and kept, summed over shadow views.

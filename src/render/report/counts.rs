@@ -93,6 +93,10 @@ impl CullingReport {
             else {
                 continue;
             };
+            let occlusion = occlusion.map(|lists| OcclusionReport {
+                hidden: late.hidden(view),
+                ..lists
+            });
             self.views.push(ViewReport {
                 entity: view.key.main_entity,
                 kind: view.kind,
@@ -146,14 +150,14 @@ impl CullingReport {
 
 /// The newest counters of the late lists of each view: they arrive by themselves.
 #[derive(Default)]
-pub(in crate::render) struct LateCounts(HashMap<RetainedViewEntity, Vec<RowCount>>);
+pub(in crate::render) struct LateCounts(HashMap<RetainedViewEntity, FrameCounts>);
 
 impl LateCounts {
     /// Takes the counters of an earlier frame with these views.
     pub fn take(&mut self, counts: FrameCounts, views: &[FrameView]) {
         let view = counts.rows.first().and_then(|row| view_at(views, row.view));
         if let Some(view) = view {
-            self.0.insert(view.key, counts.rows);
+            self.0.insert(view.key, counts);
         }
     }
 
@@ -162,11 +166,22 @@ impl LateCounts {
         self.0.clear();
     }
 
+    /// Number of instances in the frustum of a view that hides, and hidden there.
+    fn hidden(&self, view: &FrameView) -> u64 {
+        let Some(counts) = self.0.get(&view.key) else {
+            return 0;
+        };
+        let rows = counts.rows.iter();
+        let visible = rows.filter(|row| row.list == DrawList::Visible);
+        let visible = visible.map(|row| u64::from(row.visible)).sum();
+        counts.in_frustum.saturating_sub(visible)
+    }
+
     /// The rows of these views, with their indices.
     fn rows(&self, views: &[FrameView]) -> Vec<RowCount> {
         let all = (0..).zip(views);
         let late = all.filter_map(|(view, of)| Some((view, self.0.get(&of.key)?)));
-        late.flat_map(|(view, rows)| rows.iter().map(move |row| RowCount { view, ..*row }))
+        late.flat_map(|(view, counts)| counts.rows.iter().map(move |row| RowCount { view, ..*row }))
             .collect()
     }
 }

@@ -82,3 +82,16 @@ fn a_dispatch_beyond_the_limit_is_two_dimensional() {
     let many_views_of_few_blocks = Dispatch::Doubling.workgroups(&plan, limits(33));
     assert_eq!(many_views_of_few_blocks, (25, 32));
 }
+
+#[test]
+fn the_lists_have_room_for_what_the_kernels_put_before_the_entries() {
+    let kernel = crate::cull::shaders::kernels::OCCLUDE.on(crate::cull::CullingTier::Subgroup);
+    let module = naga::front::wgsl::parse_str(kernel).unwrap();
+    let found = module.types.iter().find_map(|(_, one)| match &one.inner {
+        naga::TypeInner::Struct { members, .. } if one.name.as_deref() == Some("Lists") => {
+            members.last().map(|entries| entries.offset)
+        }
+        _ => None,
+    });
+    assert_eq!(found.map(u64::from), Some(4 * LISTS_HEAD));
+}

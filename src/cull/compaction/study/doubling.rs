@@ -1,9 +1,8 @@
 //! Passes that run once per doubling of a reach, for `hillis-steele`. Each step reads what the step
-//! before wrote, so the two buffers swap, and passes after the last step read the one that it
-//! wrote.
+//! before wrote, so the two buffers swap. Later passes read what the last step wrote.
 //!
 //! ```text
-//! step            1         2         3         after 3 steps
+//! step            0         1         2         after 3 steps
 //! reach           1         2         4
 //! reads          Front     Back      Front      Back
 //! writes         Back      Front     Back
@@ -20,7 +19,7 @@ use wgpu::{
     BindGroup, BindingResource, Buffer, BufferBinding, BufferDescriptor, BufferUsages, Device,
 };
 
-/// Distance of uniforms that are bound one at a time: WebGPU's greatest required alignment.
+/// Bytes between uniforms that are bound one at a time: WebGPU's greatest required alignment.
 const STEP_STRIDE: u64 = 256;
 /// Steps until a reach of 32 bits covers everything.
 const STEPS: usize = 32;
@@ -43,7 +42,7 @@ pub(crate) enum Steps {
 }
 
 impl Steps {
-    /// The steps of a pass, given those of the pass before.
+    /// The steps of a pass that comes after one with steps `before`.
     pub fn after(before: Self, pass: &Pass) -> Self {
         match (pass.dispatch, before) {
             (Dispatch::Doubling, _) => Self::Doubling,
@@ -57,11 +56,12 @@ impl Steps {
         match self {
             Self::One => 1,
             Self::Doubling => doublings(votes).min(STEPS),
+            // One per buffer: the last step may write either.
             Self::AfterDoubling => 2,
         }
     }
 
-    /// Those of `groups` that a batch runs.
+    /// The part of `groups` that a batch runs.
     pub fn of_batch<'a>(self, groups: &'a [BindGroup], plan: &BatchPlan) -> &'a [BindGroup] {
         let steps = || doublings(u64::from(plan.batch.count_len) * u64::from(BLOCK));
         match self {
