@@ -1,14 +1,14 @@
 // Compact: words to ids. A cell is one block in one row, and has one count. The first place of a
-// cell is the sum of the counts of all lower ranks. Without `order`, ranks are cells. This stage also writes the commands of the rows and empties the list of
-// crossed blocks.
+// cell is the sum of the counts of all lower ranks. Without `order`, ranks are cells. This stage
+// also writes the commands of the rows and empties the list of crossed blocks.
 //
 // If cells are few (batch.is_scanned is 0), a workgroup has COUNTS_PER_WORKGROUP contiguous ranks
 // and adds up all counts before them. If they are many, `scan` has added up tiles and listed the
 // occupied ranks. Workgroups stride over that list, COUNTS_PER_WORKGROUP ranks at a time, and add
 // up the tiles before each. Units of less than a block (batch.unit_words) have a thread per word.
 //
-// 32 contiguous threads write the ids of a cell. Each reads every word and writes the id of its bit,
-// so no thread waits for another. compact_tier.wgsl adds up over a workgroup, and may have a
+// 32 contiguous threads write the ids of a cell. Each reads every word and writes the id of its
+// bit, so no thread waits for another. compact_tier.wgsl adds up over a workgroup, and may have a
 // faster way for words with few bits (`write_count_together`).
 //
 //     words of a block (4 bits each here)    0110 1001

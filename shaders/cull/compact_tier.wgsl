@@ -38,9 +38,9 @@ fn add_up(thread: Thread, value: vec4<u32>) -> vec4<u32> {
     return total;
 }
 
-// In a subgroup of 32 lanes, one word per lane takes a step per bit that is set, and one bit per lane
-// takes a step per word. The first is faster if few bits are set. Up to FEW_SURVIVORS survivors of a
-// block, each lane stores the ids that it finds.
+// In a subgroup of 32 lanes, one word per lane takes a step per bit that is set, and one bit per
+// lane takes a step per word. The first is faster if few bits are set. Up to FEW_SURVIVORS
+// survivors of a block, each lane stores the ids that it finds.
 @if(subgroup) override FEW_SURVIVORS: u32;
 // Up to MOST_STAGED survivors, the ids become contiguous in workgroup memory first and are stored
 // together. Beyond that, words are so full that one bit per lane is faster. No override, because it

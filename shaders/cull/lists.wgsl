@@ -1,9 +1,9 @@
 // What passes of a batch leave for later passes.
 //
 // `lists`: one pass appends work in any order, and a later one strides over it with a fixed number
-// of workgroups, so that no dispatch needs a count from the GPU. From `classify` through `vote`, the
-// list holds the blocks that some view crosses. From `scan` on, it holds the occupied ranks, those
-// with survivors, two words per rank.
+// of workgroups, so that no dispatch needs a count from the GPU. From `classify` through `vote`,
+// the list holds the blocks that some view crosses. From `scan` on, it holds the occupied ranks,
+// which have survivors, two words per rank.
 //
 // `ranks`: the order of the units. `order` writes which unit has which rank, `scan` the places.
 

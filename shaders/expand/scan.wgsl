@@ -79,7 +79,7 @@ fn scan_table(
     scan_tiles(tiles, workgroup.x, workgroups.x, thread);
 }
 
-// Without groups, a weight is a number of items, so items need no sum of their own.
+// Without groups, a weight is a number of items, so items need no separate sum.
 @if(!groups)
 fn note_items(items: u32) {}
 

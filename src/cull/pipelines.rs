@@ -120,8 +120,8 @@ impl Pipelines {
         })
     }
 
-    /// Records each pass of `stage` for all batches before the next pass. Batches share no buffer, so
-    /// they may overlap. Returns the number of dispatches.
+    /// Records each pass of `stage` for all batches before the next pass. Batches share no buffer,
+    /// so they may overlap. Returns the number of dispatches.
     pub fn record<'a>(
         &self,
         stage: Stage,
