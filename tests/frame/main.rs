@@ -306,6 +306,7 @@ fn sample() -> Row {
         visible: 66,
         cpu_ms: Some(0.05),
         verified: Some(true),
+        kept_over_seen: Some(2.5),
         psnr: Some(24.8125),
         differing: Some(0.125),
         adapter: "a".into(),
@@ -377,7 +378,7 @@ fn every_line_of_the_table_has_every_column() {
     assert!(lines.iter().all(|line| bars(line) == bars(lines[0])));
     assert_eq!(
         lines[2],
-        "| dense | 1000 | sets | near-first | on | division | on | off | 1.25 | 2.50 | 1.75 (1.50) | 0.50 | 0.188 | 0.750 | 0.050 | 5280 | 66 | 24.8 | 12.50 % | yes |"
+        "| dense | 1000 | sets | near-first | on | division | on | off | 1.25 | 2.50 | 1.75 (1.50) | 0.50 | 0.188 | 0.750 | 0.050 | 5280 | 66 | 2.50 | 24.8 | 12.50 % | yes |"
     );
     assert_eq!(
         lines[3],

@@ -137,7 +137,7 @@ impl Culler {
     /// The frame that was prepared last, for a caller that prepares and records in different
     /// places. `None` if it was recorded already, or if no frame was prepared.
     pub fn prepared(&mut self) -> Option<Frame<'_>> {
-        self.is_prepared.then(|| Frame { culler: self })
+        self.is_prepared.then_some(Frame { culler: self })
     }
 
     /// Whether the frame that was prepared last has stages for the GPU.
