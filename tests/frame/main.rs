@@ -364,6 +364,7 @@ fn every_line_of_the_table_has_every_column() {
         after_cut_ms: None,
         peer: "bevy".into(),
         cpu_ms: None,
+        kept_over_seen: None,
         verified: None,
         psnr: None,
         differing: None,
@@ -382,7 +383,7 @@ fn every_line_of_the_table_has_every_column() {
     );
     assert_eq!(
         lines[3],
-        "| dense | 1000 | bevy | - | - | - | - | - | 1.25 | 2.50 | - | 0.50 | - | - | - | - | 66 | - | - | - |"
+        "| dense | 1000 | bevy | - | - | - | - | - | 1.25 | 2.50 | - | 0.50 | - | - | - | - | 66 | - | - | - | - |"
     );
 }
 
