@@ -230,8 +230,8 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// Draws until no pipeline waits for a shader, then the frames of the warm-up.
-    fn warm_up(&mut self) -> Result<()> {
+    /// Draws until no pipeline waits for a shader.
+    fn wait_for_pipelines(&mut self) -> Result<()> {
         let mut waited = 0;
         while {
             self.frame()?;
@@ -243,6 +243,12 @@ impl<'a> Stage<'a> {
                 "the renderer's pipelines are not ready: the log names the shader that fails"
             );
         }
+        Ok(())
+    }
+
+    /// Draws until no pipeline waits for a shader, then the frames of the warm-up.
+    fn warm_up(&mut self) -> Result<()> {
+        self.wait_for_pipelines()?;
         let info = self.app.world().resource::<RenderAdapterInfo>();
         let is_software = info.device_type == DeviceType::Cpu;
         let begin = Instant::now();

@@ -2,10 +2,7 @@
 //! every pixel has the number of its instance.
 
 use super::{Case, Occlusion, Peer, SETTLED, Stage};
-use crate::{
-    items::{BITS, Items, item_of},
-    offscreen,
-};
+use crate::items::{BITS, Items, item_of};
 use anyhow::{Result, anyhow, ensure};
 use bevy::{
     camera::Hdr,
@@ -89,10 +86,7 @@ impl Stage<'_> {
                 .remove::<MeshMaterial3d<StandardMaterial>>()
                 .insert(MeshMaterial3d(items));
         }
-        self.still_frame()?;
-        while !offscreen::pipelines_are_ready(&self.app) {
-            self.still_frame()?;
-        }
+        self.wait_for_pipelines()?;
         Ok(sets)
     }
 
