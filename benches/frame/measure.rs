@@ -234,7 +234,7 @@ impl<'a> Stage<'a> {
     fn wait_for_pipelines(&mut self) -> Result<()> {
         let mut waited = 0;
         while {
-            self.frame()?;
+            self.still_frame()?;
             !offscreen::pipelines_are_ready(&self.app)
         } {
             waited += 1;
