@@ -33,12 +33,15 @@ pub const TRIANGLES: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/tri
 pub const SHADOW_TRIANGLES: DiagnosticPath =
     DiagnosticPath::const_new("gpu_culling/shadow_triangles");
 /// Number of instances that cameras draw first, summed over the cameras that hide instances.
-/// Measured while there are such cameras, as are [`LATE`] and [`HIDDEN`].
+/// Measured while there are such cameras, as are [`LATE`], [`HIDDEN`] and
+/// [`TOO_SMALL`].
 pub const EARLY: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/early");
 /// Number of instances that these cameras draw once the depth of the first is known.
 pub const LATE: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/late");
 /// Number of instances in the frusta of these cameras that are hidden.
 pub const HIDDEN: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/hidden");
+/// Number of these that reach no sample of the picture.
+pub const TOO_SMALL: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/too_small");
 /// Number of views that test sets.
 pub const VIEWS: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/views");
 /// Number of bytes uploaded in a frame: instances, channels and tables.
@@ -177,6 +180,7 @@ pub(crate) fn register(app: &mut App) {
         (EARLY, ""),
         (LATE, ""),
         (HIDDEN, ""),
+        (TOO_SMALL, ""),
         (VIEWS, ""),
         (UPLOADED_BYTES, " B"),
         (GPU_BYTES, " B"),
@@ -253,6 +257,7 @@ fn measure(
         diagnostics.add_measurement(&EARLY, || lists.early as f64);
         diagnostics.add_measurement(&LATE, || lists.late as f64);
         diagnostics.add_measurement(&HIDDEN, || lists.hidden as f64);
+        diagnostics.add_measurement(&TOO_SMALL, || lists.too_small as f64);
     }
     diagnostics.add_measurement(&VIEWS, || report.views.len() as f64);
     diagnostics.add_measurement(&UPLOADED_BYTES, || report.uploaded_bytes as f64);

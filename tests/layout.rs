@@ -180,7 +180,8 @@ fn structs_are_the_same_on_both_sides() {
             draw_count,
             needed,
             crossed,
-            in_frustum
+            in_frustum,
+            too_small
         }
     );
     same!(

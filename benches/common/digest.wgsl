@@ -15,15 +15,14 @@ struct Page {
     first: u32,
     // Added to the first id to spoil the result. The host must then reject it.
     spoil: u32,
-    // The row whose command is checked.
-    row: u32,
+    // Index of the command that is checked, in words.
+    command: u32,
     // 1 if the batch has other commands.
     several: u32,
 }
 
 @group(0) @binding(0) var<uniform> page: Page;
-// Totals (survivors, overflow, draw count, needed, crossed, in frustum), then one command of
-// five words per row.
+// `cull::layout::Totals`, whose first word is the number of survivors, then the commands.
 @group(0) @binding(1) var<storage, read> args: array<u32>;
 @group(0) @binding(2) var<storage, read> survivors: array<u32>;
 @group(0) @binding(3) var<storage, read_write> digest: Digest;
@@ -46,7 +45,7 @@ fn digest_survivors(
     // The draw has no indices, so the command holds vertices, instances, first vertex and first
     // instance.
     let last = arrayLength(&survivors);
-    let command = 6u + page.row * 5u;
+    let command = page.command;
     let count = min(args[command + 1u], last);
     let first = min(args[command + 3u], last - count);
     var sum = vec3<u32>(0u);

@@ -2,6 +2,7 @@
 
 use super::{Gpu, buffer};
 use anyhow::{Result, bail};
+use bevy_gpu_culling::cull::layout::args_offset;
 use core::ops::AddAssign;
 use wgpu::{Buffer, BufferUsages, CommandEncoder, ComputePipeline, util::DeviceExt};
 
@@ -76,7 +77,8 @@ impl Verifier {
         first: u32,
         (row, several): (u32, bool),
     ) {
-        let page = [first, u32::from(self.spoil), row, u32::from(several)];
+        let command = (args_offset(row) / 4) as u32;
+        let page = [first, u32::from(self.spoil), command, u32::from(several)];
         let page = gpu
             .device
             .create_buffer_init(&wgpu::util::BufferInitDescriptor {

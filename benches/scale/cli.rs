@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::{common, points::Order};
+use crate::{common, points::Order, requests::Requests};
 use bevy_gpu_culling::cull::{Compaction, CullingTier};
 use clap::{Parser, ValueEnum};
 use std::path::PathBuf;
@@ -33,6 +33,10 @@ pub struct Args {
     /// together, as one request, and apart, as a request each
     #[arg(long, value_delimiter = ',', default_values_t = [1], value_parser = clap::value_parser!(u32).range(1..=64))]
     pub primitives: Vec<u32>,
+    /// Numbers of levels of detail. Each level is one more row, which keeps the instances of a
+    /// range of distances
+    #[arg(long, value_delimiter = ',', default_values_t = [1], value_parser = clap::value_parser!(u32).range(1..=8))]
+    pub levels: Vec<u32>,
     /// Whether blocks are tested before instances [default: both]
     #[arg(long, value_delimiter = ',')]
     pub classify: Vec<Switch>,
@@ -71,6 +75,18 @@ pub struct Args {
     /// Set by `cargo bench`
     #[arg(long, hide = true)]
     pub bench: bool,
+}
+
+impl Args {
+    /// The requests of each number of primitives and levels.
+    pub fn requests(&self) -> Vec<Requests> {
+        let primitives = self.primitives.iter();
+        let requests = primitives.flat_map(|primitives| {
+            let levels = self.levels.iter();
+            levels.flat_map(|levels| Requests::all(*primitives, *levels))
+        });
+        requests.collect()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -112,8 +112,7 @@ fn run(mut args: Args) -> Result<()> {
         eprintln!("This adapter is software: its times say nothing about a GPU.");
     }
     let cases = args.count.len() * args.order.len() * args.compaction.len();
-    let requests = args.primitives.iter().flat_map(|all| Requests::all(*all));
-    let cases = cases * args.visible.len() * args.views.len() * requests.count();
+    let cases = cases * args.visible.len() * args.views.len() * args.requests().len();
     let bar = ProgressBar::with_draw_target(Some(cases as u64), ProgressDrawTarget::stderr());
     bar.set_style(ProgressStyle::with_template(
         "{wide_bar} {pos}/{len} {msg} ({eta})",
@@ -170,12 +169,8 @@ fn milliseconds(since: Instant) -> f64 {
 
 impl Bench {
     fn measure_set(&mut self, count: u32, order: Order) -> Result<()> {
-        let requests = self
-            .args
-            .primitives
-            .iter()
-            .flat_map(|all| Requests::all(*all));
-        let cases = self.args.visible.len() * self.args.views.len() * requests.count();
+        let requests = self.args.requests();
+        let cases = self.args.visible.len() * self.args.views.len() * requests.len();
         let compactions = self.args.compaction.clone();
         let what = format!("{count} {}", order.name());
         self.bar.set_message(format!("{what}: instances"));
@@ -199,8 +194,6 @@ impl Bench {
                 self.gpu
                     .warm_up(|pass| self.reader.record(&self.gpu, &self.filler, pass))?;
                 let read = self.time_read(&mut loaded.culler, views)?;
-                let requests = self.args.primitives.iter().copied();
-                let requests: Vec<_> = requests.flat_map(Requests::all).collect();
                 let cases = requests.iter().flat_map(|requests| {
                     shares.iter().zip(&expected).map(move |of| (*requests, of))
                 });
@@ -358,6 +351,7 @@ impl Bench {
             views,
             primitives: requests.primitives * requests.count,
             requests: requests.count,
+            levels: requests.levels,
             compaction: culler.compaction(),
             near_first: self.args.near_first,
             far_first: self.args.far_first,

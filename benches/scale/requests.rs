@@ -5,15 +5,26 @@ use crate::{
     points::{self, RADIUS},
 };
 use bevy_gpu_culling::cull::{
-    BoundingSphere, CullFrame, CullRequest, DrawShape, ErrorRange, FurtherShape, Order,
+    BoundingSphere, CoarserLevel, CullFrame, CullRequest, CullView, DrawShape, ErrorRange,
+    FurtherShape, LodEye, Order,
 };
 use glam::{Affine3A, Vec3};
+use std::sync::Arc;
+
+/// Where the first coarser level begins: a distance from the eye.
+const FIRST_LEVEL: f32 = 0.4;
+/// How much farther each next one begins. A view that keeps a quarter of the points sees five
+/// levels.
+const LEVEL_STEP: f32 = 0.3;
+/// From where levels are seen: a side of the cube.
+const EYE: Vec3 = Vec3::Z;
 
 /// The requests of a frame: one with several primitives, or several with one each.
 #[derive(Clone, Copy)]
 pub struct Requests {
     pub count: usize,
     pub primitives: usize,
+    pub levels: u32,
 }
 
 impl Requests {
@@ -21,18 +32,21 @@ impl Requests {
     pub const ONE: Self = Self {
         count: 1,
         primitives: 1,
+        levels: 1,
     };
 
-    /// The requests for a number of primitives: together, and apart.
-    pub fn all(primitives: u32) -> Vec<Self> {
+    /// The requests for a number of primitives and levels: together, and apart.
+    pub fn all(primitives: u32, levels: u32) -> Vec<Self> {
         let primitives = primitives as usize;
         let together = Self {
+            count: 1,
             primitives,
-            ..Self::ONE
+            levels,
         };
         let apart = Self {
             count: primitives,
-            ..Self::ONE
+            primitives: 1,
+            levels,
         };
         let all = [together, apart];
         all[..primitives.min(2)].to_vec()
@@ -48,6 +62,15 @@ impl Requests {
             shape,
             coarser: None,
         };
+        // With a resolution of 1, a level begins at the distance that is its error.
+        let coarser = |level: u32| CoarserLevel {
+            shape,
+            error: FIRST_LEVEL + (level - 1) as f32 * LEVEL_STEP,
+        };
+        let coarser: Option<Arc<[_]>> = match self.levels {
+            1 => None,
+            levels => Some((1..levels).map(coarser).collect()),
+        };
         let request = |key: usize| CullRequest {
             key: key as u64,
             set: SET,
@@ -57,7 +80,7 @@ impl Requests {
                 radius: RADIUS,
             },
             shape,
-            coarser: None,
+            coarser: coarser.clone(),
             more: vec![further.clone(); self.primitives - 1],
             fade: 0.0,
             range: None,
@@ -67,8 +90,23 @@ impl Requests {
             views: (0..views).collect(),
         };
         CullFrame {
-            views: (0..views).map(|at| points::view(share, at)).collect(),
+            views: (0..views).map(|at| self.view(share, at)).collect(),
             requests: (0..self.count).map(request).collect(),
+        }
+    }
+
+    fn view(self, share: f64, at: u32) -> CullView {
+        let view = points::view(share, at);
+        match self.levels {
+            1 => view,
+            _ => view.with_lods_of(LodEye {
+                position: EYE,
+                is_orthographic: false,
+                resolution: 1.0,
+                least_resolution: f32::INFINITY,
+                pixels: f32::INFINITY,
+                fades: false,
+            }),
         }
     }
 }

@@ -19,6 +19,8 @@ pub struct Row {
     pub primitives: usize,
     /// Requests that they are divided into: 1 if they share one culling.
     pub requests: usize,
+    /// Levels of detail, the full mesh included.
+    pub levels: u32,
     /// Whether near instances are drawn first; otherwise the set's order.
     pub near_first: bool,
     /// Whether survivors are sorted far first.
@@ -79,8 +81,8 @@ fn in_order<S: Serializer>(pairs: &[(&'static str, f64)], to: S) -> Result<S::Ok
 /// The rows as a Markdown table.
 pub fn table(rows: &[Row]) -> String {
     let mut table = String::from(
-        "| count | visible | order | views | primitives | compaction | stages, us | total us | again us | repeated us | spread | of a plain read | CPU ms | bytes per instance |\n\
-         | --: | --: | --- | --: | --- | --- | --- | --: | --: | --: | --: | --: | --: | --: |\n",
+        "| count | visible | order | views | primitives | levels | compaction | stages, us | total us | again us | repeated us | spread | of a plain read | CPU ms | bytes per instance |\n\
+         | --: | --: | --- | --: | --- | --: | --- | --- | --: | --: | --: | --: | --: | --: | --: |\n",
     );
     for row in rows {
         let stages = row
@@ -91,7 +93,7 @@ pub fn table(rows: &[Row]) -> String {
         let cpu = row.cpu_ms.get("total").copied().flatten();
         let _ = writeln!(
             table,
-            "| {} | {:.0} % | {} | {} | {} | {} | {} | {:.1} | {:.1} | {:.1} | {:.0} % | {:.2} | {} | {:.2} |",
+            "| {} | {:.0} % | {} | {} | {} | {} | {} | {} | {:.1} | {:.1} | {:.1} | {:.0} % | {:.2} | {} | {:.2} |",
             row.count,
             row.visible * 100.0,
             row.order.name(),
@@ -100,6 +102,7 @@ pub fn table(rows: &[Row]) -> String {
                 1 => row.primitives.to_string(),
                 _ => format!("{} apart", row.primitives),
             },
+            row.levels,
             row.compaction,
             stages.join(", "),
             row.total_us,

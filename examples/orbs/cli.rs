@@ -120,6 +120,10 @@ pub struct Cli {
     /// Draw each level of detail in its own color
     #[arg(long, conflicts_with_all = ["peer", "meshlets"])]
     pub color_lods: bool,
+    /// Draw green what is drawn early, and orange what is late. Without a window, the camera turns
+    /// a little before the picture, so that something is late
+    #[arg(long, conflicts_with_all = ["peer", "meshlets", "color_lods"])]
+    pub color_occlusion: bool,
     /// Freeze culling at frame K, then fly the camera out: the picture shows the frustum and what
     /// it kept
     #[arg(long, value_name = "K", requires = "headless", conflicts_with = "peer", value_parser = clap::value_parser!(u32).range(1..))]
@@ -474,6 +478,8 @@ mod tests {
         assert_eq!(parse("")?.occlusion, Occlusion::On);
         assert_eq!(parse("--occlusion=off")?.occlusion, Occlusion::Off);
         assert!(parse("--color-lods --meshlets").is_err());
+        assert!(parse("--color-occlusion")?.color_occlusion);
+        assert!(parse("--color-occlusion --color-lods").is_err());
         assert!((parse("--lod-pixels 0.5")?.lod_pixels - 0.5).abs() < f32::EPSILON);
         Ok(())
     }

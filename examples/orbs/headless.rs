@@ -34,6 +34,9 @@ const SMALL: u32 = 100_000;
 /// Updates to wait for a pipeline, a counter or a picture.
 const PATIENCE: u32 = 60;
 
+/// How far the camera turns before a picture of what is late, in radians.
+const TURN: f32 = 0.1;
+
 /// Draws the frames that the flags ask for, and reports.
 pub fn run(cli: &Cli, end: &CleanEnd) -> Result<(), Failure> {
     let begin = Instant::now();
@@ -278,6 +281,11 @@ impl Stage {
         progress.say("waiting for the results");
         let target = self.target.clone();
         let world = self.app.world_mut();
+        if cli.color_occlusion
+            && let Some(mut place) = world.get_mut::<Transform>(self.camera)
+        {
+            place.rotate_y(TURN);
+        }
         if cli.out.is_some() {
             picture::request(world, target);
         }
@@ -349,6 +357,7 @@ impl Stage {
                     sum.early += lists.early;
                     sum.late += lists.late;
                     sum.hidden += lists.hidden;
+                    sum.too_small += lists.too_small;
                 }
                 views[at].tested += view.tested;
                 views[at].visible += view.visible;
@@ -418,6 +427,7 @@ fn app(cli: &Cli, end: &CleanEnd) -> App {
             upload_budget: Some(cli.upload_bytes()),
             lod_pixels: cli.lod_pixels,
             least_pixels: cli.least_pixels,
+            color_occlusion: cli.color_occlusion,
             ..default()
         });
     }

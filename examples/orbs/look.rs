@@ -72,12 +72,23 @@ const LEVEL_COLORS: [[f32; 4]; 6] = [
     [0.5, 0.1, 0.9, 1.0],
 ];
 
-/// The mesh in the color of its level.
-pub fn in_color_of(level: usize, mut mesh: Mesh) -> Mesh {
-    let color = LEVEL_COLORS[level.min(LEVEL_COLORS.len() - 1)];
+/// What colors orbs have instead of their looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colors {
+    Levels,
+    Occlusion,
+}
+
+/// The mesh of a level of detail with vertex colors: the level's color, or white, which
+/// [`GpuCullingPlugin::color_occlusion`] colors.
+pub fn colored(mesh: Mesh, level: usize, colors: Option<Colors>) -> Mesh {
+    let color = match colors {
+        None => return mesh,
+        Some(Colors::Levels) => LEVEL_COLORS[level.min(LEVEL_COLORS.len() - 1)],
+        Some(Colors::Occlusion) => [1.0; 4],
+    };
     let colors = vec![color; mesh.count_vertices()];
-    mesh.insert_attribute(Mesh::ATTRIBUTE_COLOR, colors);
-    mesh
+    mesh.with_inserted_attribute(Mesh::ATTRIBUTE_COLOR, colors)
 }
 
 /// The closed mesh of a shape, of more than 10,000 triangles, for meshlets.

@@ -162,6 +162,8 @@ pub struct Occlusion {
     pub late: u64,
     /// In the frustum and hidden.
     pub hidden: u64,
+    /// Of the hidden ones, those that reach no sample of the picture.
+    pub too_small: u64,
 }
 
 impl View {
@@ -335,8 +337,9 @@ impl fmt::Display for Report {
             let share = 100.0 * view.visible as f64 / view.tested.max(1) as f64;
             let drawn = view.occlusion.map_or_else(String::new, |of| {
                 format!(
-                    ", drawn {} early and {} late, {} of {} in the frustum hidden",
-                    of.early, of.late, of.hidden, of.in_frustum
+                    ", drawn {} early and {} late, {} of {} in the frustum hidden, {} of them too \
+                     small",
+                    of.early, of.late, of.hidden, of.in_frustum, of.too_small
                 )
             });
             let verified = match view.verified {

@@ -3,7 +3,7 @@
 use crate::{
     cli::{Cli, DrawOrder, Lods, Meshlets, Peer},
     field::{self, LAYERS, LayerSet, Shape},
-    look,
+    look::{self, Colors},
 };
 use bevy::{asset::RenderAssetUsages, prelude::*};
 use bevy_gpu_culling::{
@@ -37,8 +37,8 @@ pub struct Field {
     pub lod_fade: f32,
     /// The diameter below which orbs are thinned out, in pixels; 0 draws all.
     pub aggregate: f32,
-    /// Whether each level has its own color.
-    pub colored_lods: bool,
+    /// What orbs are colored by; `None` for their own looks.
+    pub colors: Option<Colors>,
     /// Number of orbs that are drawn: all, or those that were kept.
     pub drawn: u64,
     /// Number of their sets.
@@ -62,7 +62,11 @@ impl Field {
             lods: cli.lods,
             lod_fade: cli.lod_fade,
             aggregate: cli.aggregate,
-            colored_lods: cli.color_lods,
+            colors: match (cli.color_lods, cli.color_occlusion) {
+                (true, _) => Some(Colors::Levels),
+                (_, true) => Some(Colors::Occlusion),
+                _ => None,
+            },
             drawn: 0,
             sets: 0,
             bytes: 0,
@@ -113,12 +117,7 @@ impl Levels {
             Vec::new()
         });
         let level = |(number, (mesh, error))| {
-            let mesh = if field.colored_lods {
-                look::in_color_of(number, mesh)
-            } else {
-                mesh
-            };
-            let mesh = add(world, mesh);
+            let mesh = add(world, look::colored(mesh, number, field.colors));
             InstanceLod::new(mesh, error)
         };
         Self(InstanceLods {
@@ -150,9 +149,9 @@ impl Palette {
         let (meshlets, cut) = (field.meshlets, field.peer.is_none());
         let neutral = add(world, look::neutral_material());
         let looks = LAYERS.iter().map(|layer| {
-            let material = match field.colored_lods {
-                false => add(world, look::material(layer.finish)),
-                true => neutral.clone(),
+            let material = match field.colors {
+                None => add(world, look::material(layer.finish)),
+                Some(_) => neutral.clone(),
             };
             let (mesh, levels) = match meshlets {
                 None if cut => {
@@ -162,11 +161,7 @@ impl Palette {
                 None => (look::mesh(layer.shape), Levels::default()),
                 Some(_) => (look::dense_mesh(layer.shape), Levels::default()),
             };
-            let mesh = if field.colored_lods {
-                look::in_color_of(0, mesh)
-            } else {
-                mesh
-            };
+            let mesh = look::colored(mesh, 0, field.colors);
             let parts = meshlets.filter(|_| cut).and_then(|_| {
                 let parts = MeshletMesh::from_mesh(&mesh, &MeshletSettings::default());
                 let parts = parts.inspect_err(|error| error!("{:?}: {error}", layer.shape));

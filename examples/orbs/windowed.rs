@@ -70,6 +70,7 @@ pub fn run(cli: &Cli, end: &CleanEnd) -> Result<(), Failure> {
                 upload_budget: Some(cli.upload_bytes()),
                 lod_pixels: cli.lod_pixels,
                 least_pixels: cli.least_pixels,
+                color_occlusion: cli.color_occlusion,
                 ..default()
             },
             CullingOverlayPlugin::default(),

@@ -63,7 +63,8 @@ fn write_row(row: u32, place: u32, end: u32) {
     if (row + 1u == batch.row_count) {
         // Empties the list of crossed blocks for the next frame.
         let crossed = atomicExchange(&lists.crossed_count, 0u);
-        write_totals(end, crossed, atomicExchange(&lists.in_frustum, 0u));
+        let in_frustum = atomicExchange(&lists.in_frustum, 0u);
+        write_totals(end, crossed, in_frustum, atomicExchange(&lists.too_small, 0u));
     }
 }
 

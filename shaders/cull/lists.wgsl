@@ -14,10 +14,10 @@ struct Lists {
     crossed_count: atomic<u32>,
     // Number of occupied ranks. The first pass of a frame empties the list, `scan` fills it.
     occupied_count: atomic<u32>,
-    // Of a view's late lists: instances that the frustum keeps. `occlude_words` adds them up,
-    // `compact` moves the sum to the totals.
+    // Of a view's late lists: instances that the frustum keeps, and how many of them reach no
+    // sample. `occlude_words` and `occlude` add them up, `compact` moves the sums to the totals.
     in_frustum: atomic<u32>,
-    pad: u32,
+    too_small: atomic<u32>,
     // Crossed blocks: x is the block, counted over the batch. Occupied ranks: see below.
     entries: array<vec2<u32>>,
 }

@@ -314,7 +314,7 @@ fn place_strip(this_strip: Strip, strip: u32, total: u32, half: u32, lane: u32, 
         if (is_end && at == row_strip && lane == 0u) {
             write_command(this_strip.row, place, end);
             if (strip + 1u == batch.strip_count) {
-                write_totals(end, 0u, 0u);
+                write_totals(end, 0u, 0u, 0u);
             }
         }
         if (!is_end || at == row_strip) {

@@ -1,6 +1,11 @@
-// Vote on crossed blocks that may be many and have one row each, if all subgroups have 32 lanes:
-// one block per subgroup, as in `vote_block` (vote_crossed_subgroup.wgsl), for one row. It takes
-// fewer registers, so more subgroups wait for memory concurrently.
+// Vote on crossed blocks that may be many, if all subgroups have 32 lanes: one block per subgroup,
+// row after row. It takes fewer registers than four rows at a time (`vote_block` in
+// vote_crossed_subgroup.wgsl), so more subgroups wait for memory concurrently. Few rows cross a
+// block: of the levels of one view, one or two.
+//
+//     rows of a block         level 0 | level 1 | level 2       of one view
+//     state                   outside | crossed | crossed       the distance between 1 and 2
+//     crossing                0         1         1             two votes
 
 import package::cull::lists::lists;
 import package::shared::instance::INSTANCE_IS_RIGID;
@@ -9,7 +14,8 @@ import package::shared::layout::{
     chunk_views,
 };
 import package::shared::visibility::{
-    INSIDE, PARTIAL, block_len, full_word, is_visible, load_sphere, vote_crossed_words, word_state,
+    INSIDE, PARTIAL, block_len, full_word, is_visible, load_sphere, row_crosses_block,
+    vote_crossed_words, word_state,
 };
 
 @group(0) @binding(6) var<storage, read_write> words: array<u32>;
@@ -29,37 +35,59 @@ fn vote(
         let block_in_batch = min(lists.entries[item].x, batch.block_count - 1u);
         let chunk = chunks[chunk_of(block_in_batch, batch.chunk_count)];
         let block = block_in_batch - chunk.first_block;
-        let len = block_len(chunk, block);
+        if (chunk.row_count == 1u) {
+            // Otherwise the block would not be on the list.
+            vote_row(chunk, block, 0u, lane);
+            continue;
+        }
         let at = chunk.first_instance / BLOCK + block;
-        let state = word_state(chunk, chunk.first_row, at, lane);
-        let crossed = subgroupBallot(state == PARTIAL).x;
-        let first = block * BLOCK + lane;
-        var word: u32;
-        if (INSTANCE_IS_RIGID & (chunk.flags == 0u) & (len == BLOCK)) {
-            let planes = chunk_views[chunk.first_row].planes;
-            let first_lane = chunk.first_instance + lane;
-            word = vote_crossed_words(
-                chunk, planes, crossed, first_lane, block * BLOCK_WORDS + lane, lane);
-        } else {
-            word = vote_crossed_spheres(chunk, crossed, first, lane);
+        for (var group = 0u; group < chunk.row_count; group += 32u) {
+            // Each lane tests one row.
+            let row = group + lane;
+            var crosses = false;
+            if (row < chunk.row_count) {
+                crosses = row_crosses_block(chunk, chunk.first_row + row, at);
+            }
+            var crossing = subgroupBallot(crosses).x;
+            while (crossing != 0u) {
+                vote_row(chunk, block, group + firstTrailingBit(crossing), lane);
+                crossing &= crossing - 1u;
+            }
         }
-        word = select(0u, word, state == PARTIAL);
-        if (state == INSIDE) {
-            word = full_word(lane, len);
-        }
-        let cell = chunk.first_count + block;
-        words[cell * BLOCK_WORDS + lane] = word;
-        let survivors = subgroupAdd(countOneBits(word));
-        if (lane == 0u) {
-            counts[cell] = survivors;
-        }
+    }
+}
+
+// Votes on all words of a block in one row that crosses it, one word per lane.
+fn vote_row(chunk: Chunk, block: u32, row: u32, lane: u32) {
+    let len = block_len(chunk, block);
+    let at = chunk.first_instance / BLOCK + block;
+    let state = word_state(chunk, chunk.first_row + row, at, lane);
+    let crossed = subgroupBallot(state == PARTIAL).x;
+    var word: u32;
+    if (INSTANCE_IS_RIGID & (chunk.flags == 0u) & (len == BLOCK)) {
+        let planes = chunk_views[chunk.first_row + row].planes;
+        let first_lane = chunk.first_instance + lane;
+        word = vote_crossed_words(
+            chunk, planes, crossed, first_lane, block * BLOCK_WORDS + lane, lane);
+    } else {
+        word = vote_crossed_spheres(chunk, row, crossed, block * BLOCK + lane, lane);
+    }
+    word = select(0u, word, state == PARTIAL);
+    if (state == INSIDE) {
+        word = full_word(lane, len);
+    }
+    let cell = chunk.first_count + row * chunk.block_count + block;
+    words[cell * BLOCK_WORDS + lane] = word;
+    let survivors = subgroupAdd(countOneBits(word));
+    if (lane == 0u) {
+        counts[cell] = survivors;
     }
 }
 
 // The same from bounding spheres. `first` is the lane's instance in the block's first word, counted
 // from the start of the chunk.
-fn vote_crossed_spheres(chunk: Chunk, crossed: u32, first: u32, lane: u32) -> u32 {
-    let planes = chunk_views[chunk.first_row].planes;
+fn vote_crossed_spheres(chunk: Chunk, row: u32, crossed: u32, first: u32, lane: u32) -> u32 {
+    let planes = chunk_views[chunk.first_row + row].planes;
     var word = 0u;
     var left = crossed;
     while (left != 0u) {

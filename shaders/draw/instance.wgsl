@@ -53,6 +53,9 @@ const DRAW_HAS_OFFSET: u32 = 8u;
 // With DRAW_HAS_SCALE: a scale is three numbers.
 const DRAW_NON_UNIFORM_SCALE: u32 = 16u;
 const DRAW_IS_THINNED: u32 = 32u;
+// The draw is colored as early or as late, for debugging.
+const DRAW_IS_EARLY: u32 = 64u;
+const DRAW_IS_LATE: u32 = 128u;
 // From this bit of the flags on: words of data per instance.
 const DRAW_DATA_WORDS: u32 = 8u;
 
@@ -159,6 +162,17 @@ fn data_of(id: u32) -> vec4<u32> {
         result.w = data[first + 3u];
     }
     return result;
+}
+
+// A vertex color as the main pass draws it.
+fn colored(color: vec4<f32>) -> vec4<f32> {
+    if (slot.flags & DRAW_IS_EARLY) != 0u {
+        return color * vec4<f32>(0.1, 0.6, 0.2, 1.0);
+    }
+    if (slot.flags & DRAW_IS_LATE) != 0u {
+        return color * vec4<f32>(1.0, 0.3, 0.02, 1.0);
+    }
+    return color;
 }
 
 fn largest_scale(instance: Instance) -> f32 {

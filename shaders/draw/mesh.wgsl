@@ -61,7 +61,7 @@ fn vertex(vertex: Vertex) -> SetVertexOutput {
         world_from_set, tangent, draw_instance::SET);
 #endif
 #ifdef VERTEX_COLORS
-    out.color = vertex.color;
+    out.color = draw_instance::colored(vertex.color);
 #endif
 #ifdef VERTEX_OUTPUT_INSTANCE_INDEX
     // Fragment stages look up the entity's flags, material slot and lightmap with it.

@@ -10,13 +10,14 @@
 //     late                    0000 0010
 
 import package::cull::lists::lists;
-import package::occlusion::footprint::is_hidden;
+import package::occlusion::footprint::occlusion_of;
 import package::occlusion::history::{
     RECORD_KEPT, RECORD_KEPT_COUNT, RECORD_LAST, RECORD_LAST_COUNT, bound_of_block, bound_of_word,
     cell_at, chunk_of_row, history, last_word, occlusion,
 };
 import package::shared::layout::{
-    BLOCK, BLOCK_THREADS, BLOCK_WORDS, COUNTS_PER_WORKGROUP, batch, block_of,
+    BLOCK, BLOCK_THREADS, BLOCK_WORDS, COUNTS_PER_WORKGROUP, COVERS_NO_SAMPLE, VISIBLE, batch,
+    block_of,
 };
 import package::shared::visibility::{full_word, load_sphere};
 
@@ -25,6 +26,8 @@ import package::shared::visibility::{full_word, load_sphere};
 
 // Instances of the workgroup's cells that the frustum keeps.
 var<workgroup> kept_count: atomic<u32>;
+// Instances that reach no sample, as far as the workgroup has found out.
+var<workgroup> small_count: atomic<u32>;
 // Whether a word of each cell of the workgroup has candidates.
 var<workgroup> has_candidates: array<atomic<u32>, COUNTS_PER_WORKGROUP>;
 
@@ -52,15 +55,21 @@ fn occlude_words(
             atomicAdd(&kept_count, in_frustum);
         }
         let projection = occlusion[cell.row].projection;
-        if (!is_hidden(projection, bound_of_block(cell).sphere)) {
-            let at = cell.record + RECORD_KEPT + word;
-            var candidates = history[at];
-            if (candidates != 0u && is_hidden(projection, bound_of_word(cell, word).sphere)) {
-                candidates = 0u;
-                history[at] = 0u;
-            }
-            if (candidates != 0u) {
+        let at = cell.record + RECORD_KEPT + word;
+        let candidates = history[at];
+        let of_block = occlusion_of(projection, bound_of_block(cell).sphere);
+        var of_word = of_block;
+        if (of_block == VISIBLE && candidates != 0u) {
+            of_word = occlusion_of(projection, bound_of_word(cell, word).sphere);
+        }
+        if (of_word == COVERS_NO_SAMPLE) {
+            atomicAdd(&small_count, countOneBits(candidates));
+        }
+        if (of_block == VISIBLE && candidates != 0u) {
+            if (of_word == VISIBLE) {
                 atomicStore(&has_candidates[thread / BLOCK_WORDS], 1u);
+            } else {
+                history[at] = 0u;
             }
         }
     }
@@ -80,6 +89,15 @@ fn occlude_words(
     }
     if (thread == 0u && atomicLoad(&kept_count) > 0u) {
         atomicAdd(&lists.in_frustum, atomicLoad(&kept_count));
+        add_small();
+    }
+}
+
+// One thread of the workgroup adds what all have found.
+fn add_small() {
+    let small = atomicLoad(&small_count);
+    if (small > 0u) {
+        atomicAdd(&lists.too_small, small);
     }
 }
 
@@ -100,6 +118,7 @@ fn occlude(
         list_len = min(atomicLoad(&lists.crossed_count), batch.occluded_cells);
     }
     let end = workgroupUniformLoad(&list_len);
+    var small = 0u;
     for (var item = workgroup.x; item < end; item += workgroups.x) {
         let cell = cell_at(min(lists.entries[item].x, batch.occluded_cells - 1u));
         if (thread < BLOCK_WORDS) {
@@ -119,9 +138,11 @@ fn occlude(
         for (var word = thread / 32u; word < BLOCK_WORDS; word += BLOCK_THREADS / 32u) {
             if (((candidate_words[word] >> bit) & 1u) != 0u) {
                 let sphere = load_sphere(chunk, cell.block * BLOCK + word * 32u + bit);
-                if (!is_hidden(projection, sphere)) {
+                let found = occlusion_of(projection, sphere);
+                if (found == VISIBLE) {
                     atomicOr(&visible_words[word], 1u << bit);
                 }
+                small += u32(found == COVERS_NO_SAMPLE);
             }
         }
         workgroupBarrier();
@@ -144,5 +165,12 @@ fn occlude(
         }
         // The next block overwrites the words and the counts.
         workgroupBarrier();
+    }
+    if (small > 0u) {
+        atomicAdd(&small_count, small);
+    }
+    workgroupBarrier();
+    if (thread == 0u) {
+        add_small();
     }
 }

@@ -300,6 +300,8 @@ struct Totals {
     crossed: u32,
     // Of a view's late lists: instances that the frustum keeps, hidden or not.
     in_frustum: u32,
+    // Of these, those that reach no sample of the viewport, hidden or not.
+    too_small: u32,
 }
 
 // What stands at one rank of a batch: the k-th unit of a row, in the row's order. The ranks of a

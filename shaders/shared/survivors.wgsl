@@ -63,9 +63,11 @@ fn write_siblings(row: u32, first: u32, instances: u32) {
 }
 
 // Writes the totals of a dense arena, in which `survivors` survivors need that many places.
-fn write_totals(survivors: u32, crossed: u32, in_frustum: u32) {
+fn write_totals(survivors: u32, crossed: u32, in_frustum: u32, too_small: u32) {
     let overflow = max(survivors, batch.survivor_capacity) - batch.survivor_capacity;
-    args.totals = Totals(survivors, overflow, 1u, survivors, crossed, in_frustum);
+    args.totals = Totals(
+        survivors, overflow, 1u, survivors, crossed, in_frustum, too_small,
+    );
 }
 
 // An unordered strategy learns the place of a survivor only while it writes. Its arena has one

@@ -122,6 +122,6 @@ fn write_args(@builtin(global_invocation_id) id: vec3<u32>) {
         write_command(row, place_of(draw.first_count), place_of(draw.first_count + draw.block_count));
     }
     if (row == 0u) {
-        write_totals(place_of(batch.count_len), 0u, 0u);
+        write_totals(place_of(batch.count_len), 0u, 0u, 0u);
     }
 }

@@ -46,6 +46,6 @@ fn write_args(
             let other = thread_totals[t];
             sum = vec3<u32>(sum.xy + other.xy, max(sum.z, other.z));
         }
-        args.totals = Totals(sum.x, sum.y, 1u, sum.z, 0u, 0u);
+        args.totals = Totals(sum.x, sum.y, 1u, sum.z, 0u, 0u, 0u);
     }
 }

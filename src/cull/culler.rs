@@ -60,7 +60,6 @@ impl Default for CullerOptions {
 /// leaves out what is hidden. Only [`Culler`] sees all six.
 pub struct Culler {
     tier: CullingTier,
-    options: CullerOptions,
     store: InstanceStore,
     planner: Planner,
     choice: Choice,
@@ -84,37 +83,55 @@ impl Culler {
         device: &Device,
         options: CullerOptions,
     ) -> Result<(Self, Option<String>), CullError> {
-        let (features, limits) = (device.features(), device.limits());
-        let (mut tier, mut reason) = match options.tier {
-            Some(tier) => {
-                tier.check(features, &limits)?;
-                (tier, None)
-            }
-            None => CullingTier::supported(features, &limits),
-        };
-        if tier == CullingTier::Subgroup
-            && let Err(error) = tier.check_subgroup_size(device.adapter_info().subgroup_min_size)
-        {
-            if options.tier.is_some() {
-                return Err(error);
-            }
-            (tier, reason) = (CullingTier::Workgroup, Some(error.to_string()));
-        }
-        let page_limit = page_limit(&limits)?;
+        let (tier, reason) = first_tier(device, options.tier)?;
         let (tier, kernels, failure) = best_tier(tier, |tier| {
-            options.compaction.check(tier, features)?;
-            Kernels::build(device, tier, &options)
+            Kernels::build(device, tier, &options, &|_, source| source)
         })?;
+        let culler = Self::of(device, tier, options, kernels)?;
+        Ok((culler, failure.or(reason)))
+    }
+
+    /// A culler whose kernels `edit` changes, given a pass's name and WGSL: a test breaks them.
+    ///
+    /// # Errors
+    /// Same as [`Self::new`], and [`CullError::Pipeline`] if a kernel does not build.
+    #[doc(hidden)]
+    pub fn with_sources(
+        device: &Device,
+        options: CullerOptions,
+        edit: impl Fn(&str, String) -> String,
+    ) -> Result<Self, CullError> {
+        let options = CullerOptions {
+            shader_checks: true,
+            ..options
+        };
+        let (tier, _) = first_tier(device, options.tier)?;
+        let kernels = Kernels::build(device, tier, &options, &edit)?;
+        let mut culler = Self::of(device, tier, options, kernels)?;
+        if tier != CullingTier::Cpu {
+            culler.far_first.edit_kernels(device, &edit)?;
+            culler.occluder.edit_kernels(device, &edit)?;
+        }
+        Ok(culler)
+    }
+
+    fn of(
+        device: &Device,
+        tier: CullingTier,
+        options: CullerOptions,
+        kernels: Kernels,
+    ) -> Result<Self, CullError> {
+        let limits = device.limits();
         let store = StoreOptions {
             keeps_cpu_copy: tier == CullingTier::Cpu,
-            page_limit,
+            page_limit: page_limit(&limits)?,
             bounds: kernels.bounds,
         };
         let plan_limits = PlanLimits::new(
             binding_limit(&limits),
             limits.max_compute_workgroups_per_dimension,
         );
-        let culler = Self {
+        Ok(Self {
             tier,
             store: InstanceStore::new(device, store)?,
             planner: Planner::new(plan_limits),
@@ -131,33 +148,7 @@ impl Culler {
             ),
             frame: FrameNumber::default(),
             is_prepared: false,
-            options,
-        };
-        Ok((culler, failure.or(reason)))
-    }
-
-    /// A culler whose kernels `edit` changes, given a pass's name and WGSL: a test breaks them.
-    ///
-    /// # Errors
-    /// Same as [`Self::new`], and [`CullError::Pipeline`] if a kernel does not build.
-    #[doc(hidden)]
-    pub fn with_sources(
-        device: &Device,
-        options: CullerOptions,
-        edit: impl Fn(&str, String) -> String,
-    ) -> Result<Self, CullError> {
-        let (mut culler, _) = Self::new(device, options)?;
-        let options = CullerOptions {
-            shader_checks: true,
-            ..culler.options.clone()
-        };
-        let pipelines = build(device, culler.tier, &options, &culler.choice, &edit)?;
-        culler.runner.set_pipelines(pipelines);
-        if culler.tier != CullingTier::Cpu {
-            culler.far_first.edit_kernels(device, &edit)?;
-            culler.occluder.edit_kernels(device, &edit)?;
-        }
-        Ok(culler)
+        })
     }
 
     /// Number of the frame that was prepared last; its [`FrameCounts`](crate::cull::FrameCounts)
@@ -219,11 +210,15 @@ struct Kernels {
 }
 
 impl Kernels {
+    /// The pipelines of every compaction that may run, and of the bounds. `edit` changes the WGSL
+    /// of the former.
     fn build(
         device: &Device,
         tier: CullingTier,
         options: &CullerOptions,
+        edit: &dyn Fn(&str, String) -> String,
     ) -> Result<Self, CullError> {
+        options.compaction.check(tier, device.features())?;
         let choice = Choice::new(device, tier, options.compaction, options.tuning.as_ref());
         if tier == CullingTier::Cpu {
             return Ok(Self {
@@ -233,33 +228,47 @@ impl Kernels {
             });
         }
         let (encoding, checks) = (shaders::INSTANCE_PACKED, options.shader_checks);
+        let pipelines = |compaction| {
+            let options = BuildOptions {
+                sources: Sources::new(tier),
+                compaction,
+                strategy: compaction.strategy(),
+                checks,
+                edit,
+            };
+            Pipelines::build(device, &options).map(Arc::new)
+        };
+        let compactions = choice.compactions().into_iter();
         Ok(Self {
-            pipelines: build(device, tier, options, &choice, &|_, source| source)?,
+            pipelines: compactions.map(pipelines).collect::<Result<_, _>>()?,
             bounds: Some(BoundsBuilder::new(device, encoding, checks)?),
             choice,
         })
     }
 }
 
-/// The pipelines of every compaction that may run.
-fn build(
+/// The tier to begin with, and why it is lower than the device's features suggest. `asked` is the
+/// caller's choice.
+fn first_tier(
     device: &Device,
-    tier: CullingTier,
-    options: &CullerOptions,
-    choice: &Choice,
-    edit: &dyn Fn(&str, String) -> String,
-) -> Result<Vec<Arc<Pipelines>>, CullError> {
-    let build = |compaction| {
-        let options = BuildOptions {
-            sources: Sources::new(tier),
-            compaction,
-            strategy: compaction.strategy(),
-            checks: options.shader_checks,
-            edit,
-        };
-        Pipelines::build(device, &options).map(Arc::new)
+    asked: Option<CullingTier>,
+) -> Result<(CullingTier, Option<String>), CullError> {
+    let (features, limits) = (device.features(), device.limits());
+    let (tier, reason) = match asked {
+        Some(tier) => {
+            tier.check(features, &limits)?;
+            (tier, None)
+        }
+        None => CullingTier::supported(features, &limits),
     };
-    choice.compactions().into_iter().map(build).collect()
+    if tier != CullingTier::Subgroup {
+        return Ok((tier, reason));
+    }
+    match tier.check_subgroup_size(device.adapter_info().subgroup_min_size) {
+        Ok(()) => Ok((tier, reason)),
+        Err(error) if asked.is_some() => Err(error),
+        Err(error) => Ok((CullingTier::Workgroup, Some(error.to_string()))),
+    }
 }
 
 /// What `build` makes of the best tier, from `first` down, that the device does not refuse. The

@@ -59,7 +59,9 @@ impl FarFirst {
         device: &Device,
         edit: &dyn Fn(&str, String) -> String,
     ) -> Result<(), CullError> {
-        self.kernels = Some(Ok(Kernels::build(device, self.tier, true, edit)?));
+        if Kernels::are_edited(self.tier, edit) {
+            self.kernels = Some(Ok(Kernels::build(device, self.tier, true, edit)?));
+        }
         Ok(())
     }
 

@@ -415,6 +415,9 @@ pub struct Totals {
     pub crossed: u32,
     /// Of a view's late lists: number of instances that the frustum keeps, hidden or not.
     pub in_frustum: u32,
+    /// Number of these that reach no sample of the viewport. Of what is hidden as a group, none is
+    /// looked at.
+    pub too_small: u32,
 }
 
 /// What stands at one rank of a batch: the k-th unit of a row, in the row's order. The ranks of a

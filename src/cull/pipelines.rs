@@ -66,6 +66,18 @@ impl Pipelines {
         })
     }
 
+    /// Whether `edit` changes the WGSL of a pass.
+    pub fn are_edited(
+        strategy: &Strategy,
+        sources: &Sources<'_>,
+        edit: &dyn Fn(&str, String) -> String,
+    ) -> bool {
+        strategy.passes.iter().any(|pass| {
+            let source = (pass.source)(sources);
+            edit(pass.name, source.clone()) != source
+        })
+    }
+
     /// Label and bytes of the buffer that the passes share.
     pub fn size(&self) -> (&'static str, u64) {
         (Reaches::LABEL, self.reaches.size())

@@ -204,9 +204,8 @@ impl Plan {
         });
         for batch in &mut plan.batches {
             batch.batch.dispatch_width = batch.batch.block_count.min(limits.workgroups);
-            batch.crossed_block_per_subgroup = batch.batch.row_count == batch.batch.chunk_count
-                && batch.batch.count_len > limits.few_counts;
-            batch.block_per_subgroup = batch.crossed_block_per_subgroup
+            batch.crossed_block_per_subgroup = batch.batch.count_len > limits.few_counts;
+            batch.block_per_subgroup = batch.batch.row_count == batch.batch.chunk_count
                 && batch.batch.count_len > limits.few_counts.saturating_mul(MANY_BLOCKS);
             batch.number_siblings();
             batch.number_strips(limits.few_counts / 2);

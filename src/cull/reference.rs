@@ -28,7 +28,9 @@ pub use meshlet::{
     meshlet_compact, meshlet_expand, meshlet_place, meshlet_scan, meshlet_vote, nearest_border,
     place_sphere, row_of_source, vote_item, vote_meshlet,
 };
-pub use occlude::{BlockWords, Within, bound_of_block, bound_of_word, is_large, occlude, recall};
+pub use occlude::{
+    BlockWords, Occluded, Within, bound_of_block, bound_of_word, is_large, occlude, recall,
+};
 pub use order::{first_word_at, flip_of, order, ring_of, unit_center};
 pub use pyramid::pyramid;
 pub use scan::{count, scan};

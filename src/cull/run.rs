@@ -79,11 +79,6 @@ impl Runner {
         }
     }
 
-    /// Replaces the pipelines. A test uses it to break them.
-    pub fn set_pipelines(&mut self, pipelines: Vec<Arc<Pipelines>>) {
-        self.pipelines = pipelines;
-    }
-
     /// The current frame's pipelines; `None` on the `Cpu` tier.
     pub fn pipelines(&self) -> Option<&Pipelines> {
         self.pipelines

@@ -4,7 +4,7 @@
 //! an [`InstanceOffset`](super::offset::InstanceOffset) is twice as long, and ends with the offset.
 
 use super::{entity_uniforms::EntityUniform, lods::SlotFade, offset::SlotOffset};
-use crate::cull::{growing_size, guarded};
+use crate::cull::{DrawList, growing_size, guarded};
 use bevy::{
     log::warn_once,
     math::{Affine3, Vec4},
@@ -44,8 +44,44 @@ pub(super) const DRAW_HAS_OFFSET: u32 = 8;
 pub(super) const DRAW_NON_UNIFORM_SCALE: u32 = 16;
 /// [`SlotInfo::flags`]: the set is thinned out.
 pub(super) const DRAW_IS_THINNED: u32 = 32;
+/// [`SlotInfo::flags`]: the draw is colored as early.
+pub(super) const DRAW_IS_EARLY: u32 = 64;
+/// [`SlotInfo::flags`]: the draw is colored as late.
+pub(super) const DRAW_IS_LATE: u32 = 128;
 /// Position in [`SlotInfo::flags`] of the words of data per instance.
 pub(super) const DRAW_DATA_WORDS: u32 = 8;
+
+/// The color of a draw by its list, if occlusion is colored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OcclusionColor {
+    /// Its own.
+    None,
+    Early,
+    Late,
+}
+
+impl OcclusionColor {
+    /// The copies of an entity's slots, in order.
+    pub const ALL: [Self; 3] = [Self::None, Self::Early, Self::Late];
+
+    /// The color of a list.
+    pub fn of(list: DrawList) -> Self {
+        match list {
+            DrawList::Kept | DrawList::Visible => Self::None,
+            DrawList::Early => Self::Early,
+            DrawList::Late => Self::Late,
+        }
+    }
+
+    /// Its bit in [`SlotInfo::flags`].
+    pub fn flag(self) -> u32 {
+        match self {
+            Self::None => 0,
+            Self::Early => DRAW_IS_EARLY,
+            Self::Late => DRAW_IS_LATE,
+        }
+    }
+}
 
 /// The part of `DrawSlot` in `shaders/draw/instance.wgsl` behind the `MeshUniform`.
 #[derive(Clone, Copy, Default, PartialEq, ShaderType)]
@@ -66,7 +102,7 @@ pub(super) struct SlotInfo {
 }
 
 /// The slots of a frame: one per entity and region of its set; of a set that fades, one more per
-/// level of detail.
+/// level of detail. If occlusion is colored, all three times ([`OcclusionColor`]).
 #[derive(Resource, Default)]
 pub(super) struct DrawSlots {
     /// The slots of the frame, one per stride.

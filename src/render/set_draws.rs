@@ -295,7 +295,7 @@ impl SetDraws {
                 part,
                 bind_group: self.bindings.get(part.batch)?.bind_group.as_ref()?,
                 mesh: self.meshes.get(mesh)?,
-                slot: drawn.slot(part.region, part.level, view_fades),
+                slot: drawn.slot((part.region, part.level), view_fades, list),
             })
         })
     }

@@ -56,6 +56,12 @@ pub struct GpuCullingPlugin {
     /// are not drawn, in cameras and shadow views. 0, the default, draws every size. Sets with
     /// [`InstanceLods::fade`](crate::render::InstanceLods::fade) fade away in cameras before.
     pub least_pixels: f32,
+    /// Colors what views that hide instances draw
+    /// ([`InstanceOcclusion`](crate::render::InstanceOcclusion)), for debugging: green what they
+    /// draw first, orange what is late. It multiplies the vertex colors of meshes that have them,
+    /// in main passes; the main pass of a camera with a prepass draws both together, in their own
+    /// colors. The default is `false`.
+    pub color_occlusion: bool,
 }
 
 impl Default for GpuCullingPlugin {
@@ -71,6 +77,7 @@ impl Default for GpuCullingPlugin {
             lod_pixels: 1.0,
             shadow_lod_pixels: 2.0,
             least_pixels: 0.0,
+            color_occlusion: false,
         }
     }
 }
@@ -102,6 +109,8 @@ pub struct GpuCullingSettings {
     pub shadow_lod_pixels: f32,
     /// See [`GpuCullingPlugin::least_pixels`].
     pub least_pixels: f32,
+    /// See [`GpuCullingPlugin::color_occlusion`].
+    pub color_occlusion: bool,
 }
 
 impl Default for GpuCullingSettings {
@@ -127,6 +136,7 @@ impl GpuCullingPlugin {
             lod_pixels: self.lod_pixels,
             shadow_lod_pixels: self.shadow_lod_pixels,
             least_pixels: self.least_pixels,
+            color_occlusion: self.color_occlusion,
         }
     }
 }
@@ -158,6 +168,7 @@ impl GpuCullingSettings {
             lod_pixels: self.lod_pixels,
             shadow_lod_pixels: self.shadow_lod_pixels,
             least_pixels: self.least_pixels,
+            color_occlusion: self.color_occlusion,
             ..other.clone()
         };
         *self == same_rest

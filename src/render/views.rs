@@ -145,6 +145,11 @@ impl Views<'_, '_> {
         self.settings.least_pixels.max(0.0)
     }
 
+    /// Whether what views that hide draw is colored.
+    pub fn colors_occlusion(&self) -> bool {
+        self.settings.color_occlusion
+    }
+
     /// How shadow views see instances that are thinned out.
     pub fn shadow_pixels(&self) -> ShadowPixels {
         self.shadow_pixels_of(&self.camera_eyes())

@@ -6,6 +6,7 @@
     reason = "a test may panic, and prints what it drew"
 )]
 
+mod colors;
 mod random;
 #[path = "../scene/mod.rs"]
 mod scene;
@@ -99,10 +100,5 @@ fn sum_of(
     assert!(views().count() > 0, "{:?}", report.views);
     let visible = views().map(|view| view.visible).sum();
     let lists = views().filter_map(|view| view.occlusion);
-    let lists = lists.reduce(|sum, lists| OcclusionReport {
-        early: sum.early + lists.early,
-        late: sum.late + lists.late,
-        hidden: sum.hidden + lists.hidden,
-    });
-    (visible, lists)
+    (visible, lists.reduce(|sum, lists| sum + lists))
 }

@@ -190,6 +190,10 @@ impl Sequence<'_> {
             let occlusion = hiding.occlusion.unwrap();
             assert_eq!(occlusion.late, 0, "{name}: nothing moves");
             assert_eq!(visible + occlusion.hidden, kept, "{name}: {occlusion:?}");
+            assert!(
+                occlusion.too_small <= occlusion.hidden,
+                "{name}: {occlusion:?}"
+            );
             assert!(visible * 10 < kept * 8, "{name}: {visible} of {kept}");
             assert!(
                 occlusion.early >= visible,

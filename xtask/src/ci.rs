@@ -159,9 +159,8 @@ impl Ci {
         Ok(Outcome::Passed)
     }
 
-    /// Documents what `selection` names. If it has Bevy, it names the examples too, although few
-    /// read their pages: then Bevy has the features that clippy checked it with, and is not checked
-    /// again.
+    /// Documents what `selection` names. If it has Bevy, it names an example too, although few read
+    /// its page: then Bevy has the features that clippy checked it with, and is not checked again.
     fn docs(&mut self, selection: &[&str]) -> Result<Outcome> {
         let arguments = [&["doc", "--no-deps"], selection].concat();
         self.command(&arguments)
@@ -238,14 +237,15 @@ fn clippy(ci: &mut Ci) -> Result<Outcome> {
     ])
 }
 
-/// What an app gets by default, with every example that needs no more. All targets, because only
+/// What an app gets by default, with every example that needs no more. With examples, because only
 /// with the development dependencies is Bevy the one that is checked already.
 fn clippy_default(ci: &mut Ci) -> Result<Outcome> {
     ci.cargo(&[
         "clippy",
         "--package",
         "bevy_gpu_culling",
-        "--all-targets",
+        "--lib",
+        "--examples",
         "--",
         "-D",
         "warnings",
@@ -269,13 +269,15 @@ fn docs(ci: &mut Ci) -> Result<Outcome> {
         "--workspace",
         "--lib",
         "--bins",
-        "--examples",
+        "--example",
+        "minimal",
         EVERY_FEATURE,
     ])
 }
 
 fn docs_default(ci: &mut Ci) -> Result<Outcome> {
-    ci.docs(&["--package", "bevy_gpu_culling", "--lib", "--examples"])
+    let example = ["--example", "minimal"];
+    ci.docs(&[&["--package", "bevy_gpu_culling", "--lib"], &example[..]].concat())
 }
 
 fn docs_engine(ci: &mut Ci) -> Result<Outcome> {
@@ -317,6 +319,8 @@ fn demo_tiers(ci: &mut Ci) -> Result<Outcome> {
         let flags = [
             "--count",
             "100000",
+            "--size",
+            "640x360",
             "--frames",
             "4",
             "--verify",

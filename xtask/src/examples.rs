@@ -6,8 +6,11 @@
 //! gallery, which draws the examples, the clock moves by the same step per frame, and dice are
 //! seeded. What differs between drivers is rounding.
 
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Mutex;
+use std::thread;
 
 use anyhow::{Context, Result, bail, ensure};
 use image::RgbaImage;
@@ -20,6 +23,10 @@ const GALLERY: &str = "gallery";
 
 /// Width and height of the square of pixels that a stored pixel is the mean of.
 const SQUARE: u32 = 8;
+
+/// Number of examples that are drawn at the same time: much of an example is its start, which runs
+/// on one core.
+const AT_ONCE: usize = 2;
 
 /// Draws the examples with these names, or all. Compares them with the stored pictures, or stores
 /// them. Every one is drawn, so that one run names all that differ.
@@ -34,9 +41,10 @@ pub fn run(
         ensure!(examples.contains(name), "no example {name}");
     }
     examples.retain(|name| names.is_empty() || names.contains(name));
+    build(project)?;
     let mut wrong = Vec::new();
-    for name in examples {
-        let drawn = draw(project, &name, variable)?;
+    for (name, drawn) in draw_all(project, examples, variable) {
+        let drawn = drawn?;
         if update {
             let picture = shrunk(&compare::read(&drawn)?);
             let path = stored(project, &name);
@@ -83,6 +91,41 @@ fn stored(project: &Project, name: &str) -> PathBuf {
 /// How far the picture that an example drew is from the stored one.
 fn difference(drawn: &Path, stored: &Path) -> Result<Difference> {
     compare::pictures(&shrunk(&compare::read(drawn)?), &compare::read(stored)?)
+}
+
+/// Builds the gallery, so that runs at the same time do not wait for each other's build.
+fn build(project: &Project) -> Result<()> {
+    let mut command = project.cargo();
+    command.args(["build", "--quiet", EVERY_FEATURE, "--example", GALLERY]);
+    let status = command.status().context("cargo does not start")?;
+    ensure!(status.success(), "{GALLERY} does not build");
+    Ok(())
+}
+
+/// Draws the examples, [`AT_ONCE`] at the same time, and returns their pictures.
+fn draw_all(
+    project: &Project,
+    examples: Vec<String>,
+    variable: (&str, &str),
+) -> Vec<(String, Result<PathBuf>)> {
+    let names = Mutex::new(examples.into_iter());
+    let next = || names.lock().ok()?.next();
+    let draw_some = || {
+        let drawn = |name: String| {
+            let picture = draw(project, &name, variable);
+            (name, picture)
+        };
+        std::iter::from_fn(next).map(drawn).collect::<Vec<_>>()
+    };
+    let mut all: Vec<_> = thread::scope(|scope| {
+        let threads = [(); AT_ONCE].map(|()| scope.spawn(draw_some));
+        let ended = threads.into_iter().map(thread::ScopedJoinHandle::join);
+        let drawn =
+            |ended: thread::Result<Vec<_>>| ended.unwrap_or_else(|panic| resume_unwind(panic));
+        ended.flat_map(drawn).collect()
+    });
+    all.sort_by(|(one, _), (other, _)| one.cmp(other));
+    all
 }
 
 /// Has the gallery draw an example, and returns the picture.

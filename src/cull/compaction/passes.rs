@@ -213,7 +213,7 @@ pub(crate) enum Dispatch {
     /// As many as fill a large GPU. They stride over the list of crossed blocks, unless each
     /// subgroup takes a block.
     SharedCrossed,
-    /// The same if each block has one row and each subgroup takes a block.
+    /// The same if each subgroup takes a block.
     CrossedPerSubgroup,
     /// One for [`COUNTS_PER_WORKGROUP`] counts. If counts are many, as many as fill a large GPU;
     /// they stride over the occupied ones.

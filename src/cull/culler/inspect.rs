@@ -4,7 +4,7 @@ use super::Culler;
 use crate::cull::{
     BatchData, CullError, CullFrame, DrawPart, SetId,
     gpu::{Gpu, readback::read_buffer},
-    layout::{DrawCommand, args_offset},
+    layout::{DrawCommand, Totals, args_offset},
     plan::Plan,
     run::readback::read_batch,
 };
@@ -102,6 +102,17 @@ impl Culler {
         let command = plan.command_of(part.row, shape).ok_or_else(gone)?;
         let draws: Vec<DrawCommand> = read_buffer(gpu, batch.args(), args_offset(command), 1)?;
         Ok((draws[0], plan.is_indexed(command)))
+    }
+
+    /// The sums of a batch of the frame, one of a view's [late](Culler::late_batches) ones, too;
+    /// waits.
+    ///
+    /// # Errors
+    /// [`CullError::Readback`].
+    pub fn read_totals(&self, gpu: Gpu<'_>, batch: usize) -> Result<Totals, CullError> {
+        let (batch, ..) = self.batch(batch).ok_or_else(gone)?;
+        let totals: Vec<Totals> = read_buffer(gpu, batch.args(), 0, 1)?;
+        Ok(totals[0])
     }
 }
 

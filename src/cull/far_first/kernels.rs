@@ -184,6 +184,14 @@ impl Kernels {
         })
     }
 
+    /// Whether `edit` changes the WGSL of a kernel.
+    pub fn are_edited(tier: CullingTier, edit: &dyn Fn(&str, String) -> String) -> bool {
+        Kernel::ALL.into_iter().any(|kernel| {
+            let source = kernel.source(tier);
+            edit(kernel.label(), source.clone()) != source
+        })
+    }
+
     fn program(&self, kernel: Kernel) -> &Program<Slot> {
         &self.programs[kernel as usize]
     }

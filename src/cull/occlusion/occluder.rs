@@ -118,7 +118,9 @@ impl Occluder {
         device: &Device,
         edit: &dyn Fn(&str, String) -> String,
     ) -> Result<(), CullError> {
-        self.kernels = Some(Ok(Kernels::build(device, self.tier, true, edit)?));
+        if Pipelines::are_edited(occlude(), &Sources::new(self.tier), edit) {
+            self.kernels = Some(Ok(Kernels::build(device, self.tier, true, edit)?));
+        }
         Ok(())
     }
 

@@ -28,11 +28,11 @@ pub struct BatchPlan {
     pub most_survivors: u64,
     /// Whether some row is of a coarser level of detail.
     pub has_levels: bool,
-    /// Whether each subgroup may vote on its own crossed blocks: each chunk has a single row, and
-    /// there are more than [`PlanLimits::few_counts`](super::PlanLimits::few_counts) counts.
+    /// Whether each subgroup may vote on its own crossed blocks: there are more than
+    /// [`PlanLimits::few_counts`](super::PlanLimits::few_counts) counts.
     pub crossed_block_per_subgroup: bool,
-    /// Whether each subgroup may vote on its own blocks, crossed or not: the same condition
-    /// with `MANY_BLOCKS` times as many counts.
+    /// Whether each subgroup may vote on its own blocks, crossed or not: each chunk has a single
+    /// row, and there are `MANY_BLOCKS` times as many counts.
     pub block_per_subgroup: bool,
     /// Whether a row has more units than one workgroup of `order` sorts.
     pub has_rings: bool,

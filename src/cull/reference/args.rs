@@ -51,5 +51,6 @@ pub fn write_args(
         needed: survivors,
         crossed: 0,
         in_frustum: 0,
+        too_small: 0,
     };
 }

@@ -1,11 +1,11 @@
 //! Twins of `shaders/occlusion/recall.wgsl`, of `occlude.wgsl` and of the bounds in `history.wgsl`,
 //! for one block of a row.
 
-use super::{classify::word_bound, footprint::is_hidden, vote::load_sphere};
+use super::{classify::word_bound, footprint::occlusion_of, vote::load_sphere};
 use crate::{
     cull::layout::{
-        BLOCK, BLOCK_WORDS, Bound, Chunk, DepthPyramid, NEAR_DIVISOR, OCCLUSION_IS_CUT,
-        OCCLUSION_IS_FROZEN, OCCLUSION_IS_NEW, OcclusionRow, Projection,
+        BLOCK, BLOCK_WORDS, Bound, COVERS_NO_SAMPLE, Chunk, DepthPyramid, NEAR_DIVISOR,
+        OCCLUSION_IS_CUT, OCCLUSION_IS_FROZEN, OCCLUSION_IS_NEW, OcclusionRow, Projection, VISIBLE,
     },
     instance::PackedInstance,
 };
@@ -93,6 +93,15 @@ pub fn recall(
     early
 }
 
+/// What `occlude` finds out of a block.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Occluded {
+    /// What is visible.
+    pub visible: BlockWords,
+    /// What reaches no sample of the viewport. What is hidden as a group is not looked at.
+    pub too_small: BlockWords,
+}
+
 /// What is visible of a block of a row: of `kept`, what the depth does not hide.
 #[must_use]
 pub fn occlude(
@@ -101,11 +110,16 @@ pub fn occlude(
     (block, bound): (u32, &Bound),
     (instances, scales): (&[PackedInstance], &[f32]),
     kept: &BlockWords,
-) -> BlockWords {
-    let hides = |sphere: Vec4| is_hidden(pyramid, pyramid_shape, &row.projection, sphere);
-    let mut visible = BlockWords::default();
-    if hides(bound_of_block(row, bound).sphere) {
-        return visible;
+) -> Occluded {
+    let found = |sphere: Vec4| occlusion_of(pyramid, pyramid_shape, &row.projection, sphere);
+    let mut occluded = Occluded::default();
+    match found(bound_of_block(row, bound).sphere) {
+        VISIBLE => {}
+        COVERS_NO_SAMPLE => {
+            occluded.too_small = *kept;
+            return occluded;
+        }
+        _ => return occluded,
     }
     let chunk = Chunk {
         sphere: row.sphere,
@@ -114,16 +128,23 @@ pub fn occlude(
         flags: row.chunk_flags,
         ..Chunk::default()
     };
-    for (word, visible) in visible.iter_mut().enumerate() {
-        if kept[word] == 0 || hides(bound_of_word(row, bound, word).sphere) {
-            continue;
+    for (word, kept) in kept.iter().enumerate().filter(|(_, kept)| **kept != 0) {
+        match found(bound_of_word(row, bound, word).sphere) {
+            VISIBLE => {}
+            COVERS_NO_SAMPLE => {
+                occluded.too_small[word] = *kept;
+                continue;
+            }
+            _ => continue,
         }
-        for bit in (0..32).filter(|bit| kept[word] >> bit & 1 != 0) {
+        for bit in (0..32).filter(|bit| kept >> bit & 1 != 0) {
             let instance = block * BLOCK + word as u32 * 32 + bit;
-            if !hides(load_sphere(&chunk, instances, scales, instance).sphere) {
-                *visible |= 1 << bit;
+            match found(load_sphere(&chunk, instances, scales, instance).sphere) {
+                VISIBLE => occluded.visible[word] |= 1 << bit,
+                COVERS_NO_SAMPLE => occluded.too_small[word] |= 1 << bit,
+                _ => {}
             }
         }
     }
-    visible
+    occluded
 }

@@ -54,6 +54,9 @@ pub struct FrameCounts {
     pub crossed_blocks: Option<(u64, u64)>,
     /// Of a view's late lists: number of instances that the frustum keeps, hidden or not.
     pub in_frustum: u64,
+    /// Number of these that reach no sample of the viewport. Of what is hidden as a group, none is
+    /// looked at.
+    pub too_small: u64,
     /// Number of ids that the arena of each batch must hold.
     pub(crate) needed: Vec<(BatchKey, u32)>,
 }
@@ -86,6 +89,7 @@ impl BatchRows {
     pub fn collect(&self, totals: &Totals, draws: &[DrawCommand], counts: &mut FrameCounts) {
         counts.overflow += u64::from(totals.overflow);
         counts.in_frustum += u64::from(totals.in_frustum);
+        counts.too_small += u64::from(totals.too_small);
         counts.needed.push((self.key, totals.needed));
         if let Some(classified) = self.blocks {
             let (blocks, crossed) = counts.crossed_blocks.get_or_insert_default();

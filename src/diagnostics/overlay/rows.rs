@@ -6,7 +6,7 @@ use crate::{
         CPU_TOTAL, DISPATCHES, EARLY, GPU_BYTES, GPU_TOTAL, HIDDEN, INSTANCES, LATE,
         MESHLET_STAGE_GPU, MESHLET_TRIANGLES, MESHLETS, MESHLETS_CULLED_BY_CONE,
         MESHLETS_CULLED_BY_FRUSTUM, PASSES, SHADOW_TRIANGLES, SHADOW_VISIBLE, STAGE_CPU, STAGE_GPU,
-        TRIANGLES, UPLOADED_BYTES, VIEWS, VISIBLE, newest_gpu_times, time_in,
+        TOO_SMALL, TRIANGLES, UPLOADED_BYTES, VIEWS, VISIBLE, newest_gpu_times, time_in,
     },
     render::{CullingReport, LevelReport, ViewKind},
 };
@@ -82,6 +82,7 @@ fn counters(
         (EARLY, hides && is_full),
         (LATE, hides && is_full),
         (HIDDEN, hides && is_full),
+        (TOO_SMALL, hides && is_full),
         (TRIANGLES, has(true)),
         (SHADOW_VISIBLE, has(false)),
         (SHADOW_TRIANGLES, has(false) && is_full),

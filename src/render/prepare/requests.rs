@@ -104,6 +104,7 @@ pub(super) fn add_requests(
         lod_pixels: scene.views.lod_pixels(),
         least_pixels: scene.views.least_pixels(),
         shadow_pixels: scene.views.shadow_pixels(),
+        colors_occlusion: scene.views.colors_occlusion(),
         impostors: MainEntityHashSet::default(),
     };
     // Impostors come first: without its impostor, an entity draws all instances itself.
@@ -137,6 +138,8 @@ struct Requests<'a, 'w: 'a, 's: 'a> {
     least_pixels: f32,
     /// How shadow views see instances that are thinned out.
     shadow_pixels: ShadowPixels,
+    /// Whether draws are colored by their list.
+    colors_occlusion: bool,
     /// Impostors that are drawn.
     impostors: MainEntityHashSet,
 }
@@ -253,6 +256,7 @@ impl Requests<'_, '_, '_> {
             set: set.set,
             first_slot,
             slots: (self.slots.len() - first_slot) / SLOT_STRIDE as u32,
+            is_colored: self.colors_occlusion,
             slot_stride: slot_stride(set.offset.is_some()),
             mesh_id,
             mesh,

@@ -6,6 +6,7 @@ use crate::{
     render::{cpu_times::CpuTimes, views::ViewKind},
 };
 use bevy::{prelude::*, render::sync_world::MainEntity};
+use core::ops::Add;
 
 /// What the culling did some frames ago.
 ///
@@ -109,8 +110,26 @@ pub struct OcclusionReport {
     pub early: u64,
     /// Number of instances that were visible but not drawn first.
     pub late: u64,
-    /// Number of instances that the frustum keeps and that were hidden behind what was drawn first.
+    /// Number of instances that the frustum keeps and that were hidden behind what was drawn first,
+    /// or too small.
     pub hidden: u64,
+    /// Number of hidden instances that reach no sample of the viewport, wherever they are: small
+    /// ones between two samples, or beyond the border. Groups that are hidden as a whole are not
+    /// looked at.
+    pub too_small: u64,
+}
+
+impl Add for OcclusionReport {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            early: self.early + other.early,
+            late: self.late + other.late,
+            hidden: self.hidden + other.hidden,
+            too_small: self.too_small + other.too_small,
+        }
+    }
 }
 
 /// Counters of one level of detail of a view.
@@ -152,11 +171,7 @@ impl CullingReport {
         let views = self.views.iter();
         let cameras = views.filter(|view| view.kind == ViewKind::Camera);
         let lists = cameras.filter_map(|view| view.occlusion);
-        lists.reduce(|sum, lists| OcclusionReport {
-            early: sum.early + lists.early,
-            late: sum.late + lists.late,
-            hidden: sum.hidden + lists.hidden,
-        })
+        lists.reduce(Add::add)
     }
 
     /// Numbers of instances tested and kept, summed over shadow views.

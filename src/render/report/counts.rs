@@ -94,8 +94,9 @@ impl CullingReport {
                 continue;
             };
             let occlusion = occlusion.map(|lists| OcclusionReport {
-                hidden: late.hidden(view),
-                ..lists
+                early: lists.early,
+                late: lists.late,
+                ..late.hidden(view)
             });
             self.views.push(ViewReport {
                 entity: view.key.main_entity,
@@ -166,15 +167,19 @@ impl LateCounts {
         self.0.clear();
     }
 
-    /// Number of instances in the frustum of a view that hides, and hidden there.
-    fn hidden(&self, view: &FrameView) -> u64 {
+    /// What a view hides of what its frustum keeps. The lists are 0.
+    fn hidden(&self, view: &FrameView) -> OcclusionReport {
         let Some(counts) = self.0.get(&view.key) else {
-            return 0;
+            return OcclusionReport::default();
         };
         let rows = counts.rows.iter();
         let visible = rows.filter(|row| row.list == DrawList::Visible);
         let visible = visible.map(|row| u64::from(row.visible)).sum();
-        counts.in_frustum.saturating_sub(visible)
+        OcclusionReport {
+            hidden: counts.in_frustum.saturating_sub(visible),
+            too_small: counts.too_small,
+            ..OcclusionReport::default()
+        }
     }
 
     /// The rows of these views, with their indices.

@@ -1,7 +1,8 @@
 //! What an entity draws, and with which draw slots.
 
-use crate::cull::SetId;
+use crate::cull::{DrawList, SetId};
 use crate::render::{
+    draw_slots::{OcclusionColor, SLOT_STRIDE},
     groups::Joined,
     lods::{Fading, RequestLods, Thinning},
 };
@@ -19,6 +20,8 @@ pub(in crate::render) struct Drawn {
     pub first_slot: u32,
     /// Number of strides of its draw slots.
     pub slots: u32,
+    /// Whether the slots are there once per [`OcclusionColor`].
+    pub is_colored: bool,
     /// Distance of its draw slots in bytes.
     pub slot_stride: u32,
     pub mesh_id: AssetId<Mesh>,
@@ -35,8 +38,13 @@ pub(in crate::render) struct Drawn {
 }
 
 impl Drawn {
-    /// Byte offset of the draw slot of a region at a level.
-    pub(super) fn slot(&self, region: usize, level: usize, view_fades: bool) -> u32 {
+    /// Byte offset of the draw slot of a region at a level, for the draws of a list.
+    pub(super) fn slot(
+        &self,
+        (region, level): (usize, usize),
+        view_fades: bool,
+        list: DrawList,
+    ) -> u32 {
         let place = match slot_levels(self.fading.as_ref(), self.thinning) {
             0 => region,
             levels => {
@@ -49,7 +57,12 @@ impl Drawn {
                 region * (levels + 1) + level
             }
         };
-        self.first_slot + place as u32 * self.slot_stride
+        let copies = OcclusionColor::ALL.len() as u32;
+        let copy = match self.is_colored {
+            true => OcclusionColor::of(list) as u32 * (self.slots / copies) * SLOT_STRIDE as u32,
+            false => 0,
+        };
+        self.first_slot + copy + place as u32 * self.slot_stride
     }
 }
 

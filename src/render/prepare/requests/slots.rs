@@ -7,7 +7,7 @@ use crate::render::{
     culler::ExtractedSet,
     draw_slots::{
         DRAW_DATA_WORDS, DRAW_HAS_OFFSET, DRAW_HAS_SCALE, DRAW_IS_THINNED, DRAW_NON_UNIFORM_SCALE,
-        DRAW_RANGE_OF_CENTERS, SlotInfo,
+        DRAW_RANGE_OF_CENTERS, OcclusionColor, SlotInfo,
     },
     entity_uniforms::EntityUniform,
     lods::{Fading, SlotFade, Thinning},
@@ -20,7 +20,7 @@ use bevy::{
 
 impl Requests<'_, '_, '_> {
     /// Adds the slots of the set's regions: one, or if the set fades or is thinned out, one per
-    /// level and one for views that do not fade.
+    /// level and one for views that do not fade. If occlusion is colored, once per color.
     pub(super) fn add_slots(
         &mut self,
         set: &ExtractedSet,
@@ -35,6 +35,7 @@ impl Requests<'_, '_, '_> {
                 && (before.entity, before.set) == (set.entity, set.set)
                 && before.fading.as_ref() == fading
                 && before.thinning == thinning
+                && before.is_colored == self.colors_occlusion
                 && self.slots.keep(before.slots, set.entity, uniform, offset)
         });
         if is_kept {
@@ -57,10 +58,21 @@ impl Requests<'_, '_, '_> {
             | if of_centers { DRAW_RANGE_OF_CENTERS } else { 0 }
             | thinning.map_or(0, |_| DRAW_IS_THINNED)
             | if offset.is_some() { DRAW_HAS_OFFSET } else { 0 };
+        let colors = match self.colors_occlusion {
+            true => &OcclusionColor::ALL[..],
+            false => &[OcclusionColor::None],
+        };
         let mut set_first = 0;
-        for region in regions {
+        let all = colors.iter().flat_map(|color| {
+            let regions = regions.iter().enumerate();
+            regions.map(move |(number, region)| (color, number, region))
+        });
+        for (color, number, region) in all {
+            if number == 0 {
+                set_first = 0;
+            }
             let info = SlotInfo {
-                flags,
+                flags: flags | color.flag(),
                 region_first: region.first,
                 set_first,
                 previous_offset: if previous { region.capacity } else { 0 },
