@@ -141,12 +141,17 @@ mod tests {
 
     fn perspective(eye: Vec3) -> CullView {
         let clip = Mat4::perspective_infinite_reverse_rh(1.0, 1.5, 0.1);
-        CullView::from_clip_from_world(&(clip * Mat4::look_at_rh(eye, Vec3::ZERO, Vec3::Y)))
+        CullView::from_clip_from_world(&(clip * look_at_origin(eye)))
+    }
+
+    /// Has an up vector for every eye: an eye above the origin cannot have +Y.
+    fn look_at_origin(eye: Vec3) -> Mat4 {
+        Mat4::look_at_rh(eye, Vec3::ZERO, eye.normalize().any_orthonormal_vector())
     }
 
     fn orthographic(eye: Vec3) -> CullView {
         let clip = Mat4::orthographic_rh(-50.0, 50.0, -50.0, 50.0, 400.0, 0.0);
-        CullView::from_clip_from_world(&(clip * Mat4::look_at_rh(eye, Vec3::ZERO, Vec3::Y)))
+        CullView::from_clip_from_world(&(clip * look_at_origin(eye)))
     }
 
     /// The ring of a place of the world in a set with this transform.
