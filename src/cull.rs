@@ -77,6 +77,8 @@ pub use culler::{
 };
 pub use error::CullError;
 pub use expand::{Expander, Expansion};
+#[doc(hidden)]
+pub use gpu::shared_kernels::share_kernels;
 pub use gpu::{Gpu, version::Version};
 pub use occlusion::{DepthBuffer, DrawList, OcclusionView};
 pub use plan::{

@@ -36,7 +36,8 @@ struct Cache {
 
 impl Cache {
     fn new() -> Self {
-        let (device, queue, adapter) = common::gpu();
+        // The app's device is of another instance, so nothing is shared.
+        let (device, queue, adapter) = common::gpu_with(|_| ());
         let tier = CullingTier::supported(device.features(), &device.limits()).0;
         let home = tempfile::tempdir().unwrap();
         let options = tune::TuneOptions {

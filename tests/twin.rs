@@ -13,7 +13,9 @@ use bevy_gpu_culling::cull::{
     CullingTier, DrawShape, ErrorRange, Gpu, Order, SetId,
 };
 use bevy_gpu_culling::instance::ScaleKind;
-use common::{Scene, compare, gpu, options, random_scene, random_set, random_view, rng, run};
+use common::{
+    Scene, compare, gpu, instance, options, random_scene, random_set, random_view, rng, run,
+};
 use glam::{Affine3A, Vec3, Vec4};
 use rand::RngExt;
 use std::collections::{HashMap, HashSet};
@@ -539,8 +541,7 @@ fn written_nan_is_invisible() {
 
 #[test]
 fn a_tier_that_the_device_lacks_is_refused_by_name() {
-    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
-    let adapter = pollster::block_on(instance.request_adapter(&Default::default())).unwrap();
+    let adapter = pollster::block_on(instance().request_adapter(&Default::default())).unwrap();
     let (device, _) = pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor {
         required_features: wgpu::Features::INDIRECT_FIRST_INSTANCE & adapter.features(),
         ..Default::default()

@@ -8,6 +8,7 @@ pub(crate) mod kernel;
 pub(crate) mod limits;
 pub(crate) mod program;
 pub(crate) mod readback;
+pub(crate) mod shared_kernels;
 pub(crate) mod staging;
 pub(crate) mod version;
 

@@ -13,26 +13,34 @@ use bevy_gpu_culling::{
         Expansion, FurtherShape, Gpu, LodEye, Order, SetId,
         layout::{BLOCK, BLOCK_WORDS, Bound, ChunkView, FarFirstJob, SCAN_TILE, Totals},
         plan::BatchPlan,
-        reference,
+        reference, share_kernels,
     },
     instance::{InstanceSet, InstanceTransform, PackedInstance, ScaleKind},
 };
 use glam::{Affine3A, EulerRot, Mat4, Quat, Vec3, Vec4};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use wgpu::{Device, Queue};
 
-/// A device with all features and limits of the adapter. The tests need an adapter; software Vulkan
-/// (Mesa's lavapipe) suffices.
-pub fn gpu() -> (Device, Queue, wgpu::AdapterInfo) {
-    gpu_with(|_| ())
+/// The instance of all devices of a test program, as [`share_kernels`] demands.
+pub fn instance() -> &'static wgpu::Instance {
+    static INSTANCE: OnceLock<wgpu::Instance> = OnceLock::new();
+    INSTANCE
+        .get_or_init(|| wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle()))
 }
 
-/// The same, but `lower` lowers the limits.
+/// A device with all features and limits of the adapter, which compiles each kernel once. The tests
+/// need an adapter; software Vulkan (Mesa's lavapipe) suffices.
+pub fn gpu() -> (Device, Queue, wgpu::AdapterInfo) {
+    let gpu = gpu_with(|_| ());
+    share_kernels(&gpu.0);
+    gpu
+}
+
+/// A device whose limits `lower` lowers.
 pub fn gpu_with(lower: impl Fn(&mut wgpu::Limits)) -> (Device, Queue, wgpu::AdapterInfo) {
-    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
-    let adapter = pollster::block_on(instance.request_adapter(&wgpu::RequestAdapterOptions {
+    let adapter = pollster::block_on(instance().request_adapter(&wgpu::RequestAdapterOptions {
         power_preference: wgpu::PowerPreference::HighPerformance,
         ..Default::default()
     }))

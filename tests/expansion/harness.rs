@@ -1,6 +1,6 @@
 //! Runs an expansion and compares all its results with the twin.
 
-use crate::common::gpu;
+use crate::common::{gpu, instance};
 use bevy_gpu_culling::cull::{
     CullError, CullingTier, Expander, Expansion,
     expand::{ExpandCode, ExpandInput, ExpandReport, ExpanderOptions, Sources},
@@ -49,8 +49,7 @@ impl Gpu {
 
     /// A device whose storage bindings have at most `bytes`.
     pub fn with_limit(bytes: u64) -> Self {
-        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
-        let adapter = pollster::block_on(instance.request_adapter(&Default::default())).unwrap();
+        let adapter = pollster::block_on(instance().request_adapter(&Default::default())).unwrap();
         let (device, queue) = pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor {
             required_features: adapter.features() & CullingTier::wanted_features(),
             required_limits: wgpu::Limits {

@@ -21,7 +21,7 @@ use bevy_gpu_culling::cull::{
     reference::expand as twin,
 };
 use cases::{cases, is_out_of_reach};
-use common::rng;
+use common::{instance, rng};
 use harness::Gpu;
 use rand::RngExt;
 
@@ -307,8 +307,7 @@ fn an_arena_beyond_a_binding_is_refused_and_leaves_nothing_half_done() {
 
 #[test]
 fn without_64_bit_atomics_the_search_takes_over() {
-    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
-    let adapter = pollster::block_on(instance.request_adapter(&Default::default())).unwrap();
+    let adapter = pollster::block_on(instance().request_adapter(&Default::default())).unwrap();
     let (device, _) = pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor {
         required_features: adapter.features() & CullingTier::wanted_features(),
         required_limits: adapter.limits(),

@@ -50,10 +50,6 @@ const STEPS: &[Step<Ci>] = &[
         run: docs,
     },
     Step {
-        name: "docs, default",
-        run: docs_default,
-    },
-    Step {
         name: "docs, engine",
         run: docs_engine,
     },
@@ -273,11 +269,6 @@ fn docs(ci: &mut Ci) -> Result<Outcome> {
         "minimal",
         EVERY_FEATURE,
     ])
-}
-
-fn docs_default(ci: &mut Ci) -> Result<Outcome> {
-    let example = ["--example", "minimal"];
-    ci.docs(&[&["--package", "bevy_gpu_culling", "--lib"], &example[..]].concat())
 }
 
 fn docs_engine(ci: &mut Ci) -> Result<Outcome> {

@@ -2,7 +2,8 @@
 
 use super::{
     binding::{Bind, layout_entry},
-    kernel::{KernelJob, compile_kernel},
+    kernel::KernelJob,
+    shared_kernels::kernel_of,
 };
 use crate::cull::CullError;
 use wgpu::{
@@ -33,7 +34,7 @@ impl<S: Copy> Program<S> {
             .iter()
             .map(|bind| layout_entry(bind.number, bind.access))
             .collect();
-        let (pipeline, layout) = compile_kernel(device, job, &entries, None)?;
+        let (pipeline, layout) = kernel_of(device, job, &entries)?;
         Ok(Self {
             label: job.label,
             pipeline,
