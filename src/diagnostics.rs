@@ -121,6 +121,9 @@ pub const MESHLETS_CULLED_BY_FRUSTUM: DiagnosticPath =
 /// Number of meshlets that cameras reject by the cone of their normals.
 pub const MESHLETS_CULLED_BY_CONE: DiagnosticPath =
     DiagnosticPath::const_new("gpu_culling/meshlets_culled_by_cone");
+/// Number of meshlets that cameras reject because what is drawn before them hides them.
+pub const MESHLETS_CULLED_BY_OCCLUSION: DiagnosticPath =
+    DiagnosticPath::const_new("gpu_culling/meshlets_culled_by_occlusion");
 /// Number of triangles of the meshlets that cameras draw.
 pub const MESHLET_TRIANGLES: DiagnosticPath =
     DiagnosticPath::const_new("gpu_culling/meshlet_triangles");
@@ -191,6 +194,7 @@ pub(crate) fn register(app: &mut App) {
         (MESHLETS, ""),
         (MESHLETS_CULLED_BY_FRUSTUM, ""),
         (MESHLETS_CULLED_BY_CONE, ""),
+        (MESHLETS_CULLED_BY_OCCLUSION, ""),
         (MESHLET_TRIANGLES, ""),
     ]
     .into_iter()
@@ -267,6 +271,9 @@ fn measure(
         meshlets.culled_by_frustum as f64
     });
     diagnostics.add_measurement(&MESHLETS_CULLED_BY_CONE, || meshlets.culled_by_cone as f64);
+    diagnostics.add_measurement(&MESHLETS_CULLED_BY_OCCLUSION, || {
+        meshlets.culled_by_occlusion as f64
+    });
     diagnostics.add_measurement(&MESHLET_TRIANGLES, || meshlets.triangles as f64);
     diagnostics.add_measurement(&GPU_BYTES, || report.gpu_bytes as f64);
     diagnostics.add_measurement(&PASSES, || f64::from(report.passes));

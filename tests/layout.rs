@@ -338,6 +338,7 @@ fn structs_of_the_meshlet_stages_are_the_same_on_both_sides() {
             planes,
             chunk,
             eye,
+            projection,
             draw_row,
             first_meshlet,
             meshlet_count,
@@ -358,7 +359,7 @@ fn structs_of_the_meshlet_stages_are_the_same_on_both_sides() {
             first_survivor,
             outside,
             first_source,
-            pad_a,
+            hidden,
         }
     );
     same!(
@@ -381,7 +382,7 @@ fn structs_of_the_meshlet_stages_are_the_same_on_both_sides() {
             triangles,
             triangles_high,
             whole,
-            pad_a,
+            hidden,
         }
     );
     // The vote declares a span again, with an atomic field.

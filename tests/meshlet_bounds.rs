@@ -8,7 +8,7 @@ use bevy_gpu_culling::{
     cull::{
         BoundingSphere, CullView, DrawShape, Region,
         layout::{Chunk, ViewPlanes},
-        meshlets::layout::GpuMeshlet,
+        meshlets::layout::{GpuMeshlet, MeshletRow},
         plan::{Plan, PlanLimits, PlanRequest},
         reference::{MeshletVote, Survivor, load_survivor, vote_meshlet},
     },
@@ -233,8 +233,13 @@ struct Found {
 
 fn check(case: &Case, edit_eye: impl Fn(Vec4) -> Vec4) -> Found {
     let mesh = mesh(case.shape, case.noise, case.seed, case.max_triangles);
-    let (row, chunk, eye) = case.tables();
-    let eye = edit_eye(eye);
+    let (planes, chunk, eye) = case.tables();
+    let row = MeshletRow {
+        planes,
+        chunk,
+        eye: edit_eye(eye),
+        ..MeshletRow::default()
+    };
     let survivor = load_survivor(chunk.flags, &[case.instance()], &case.scale.to_array(), 0);
     let clip = case.clip_from_world().as_dmat4() * DMat4::from(case.world().as_daffine3());
     let points: Vec<DVec4> = mesh
@@ -244,7 +249,7 @@ fn check(case: &Case, edit_eye: impl Fn(Vec4) -> Vec4) -> Found {
         .collect();
     let mut found = Found::default();
     for (index, meshlet) in mesh.meshlets().iter().enumerate() {
-        let vote = vote_meshlet((&row, &chunk, eye), &survivor, &GpuMeshlet::from(meshlet));
+        let vote = vote_meshlet(&row, None, &survivor, &GpuMeshlet::from(meshlet));
         match vote {
             MeshletVote::Visible => {
                 found.visible += 1;
@@ -252,6 +257,7 @@ fn check(case: &Case, edit_eye: impl Fn(Vec4) -> Vec4) -> Found {
             }
             MeshletVote::Outside => found.outside += 1,
             MeshletVote::FacesAway => found.facing_away += 1,
+            MeshletVote::Hidden => unreachable!("without a depth"),
         }
         for triangle in mesh.meshlet_indices(meshlet).chunks(3) {
             let corners = [0, 1, 2].map(|i| points[triangle[i] as usize]);

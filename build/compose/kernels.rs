@@ -24,6 +24,8 @@ const fn kernel(
     }
 }
 
+const VOTE_ITEMS: &[&str] = &["items_of", "expand_item", "expand_done"];
+
 /// All kernels of the engine.
 #[rustfmt::skip]
 pub const KERNELS: &[Kernel] = &[
@@ -67,11 +69,12 @@ pub const KERNELS: &[Kernel] = &[
     kernel("regions", "study/regions", &["clear_rows", "write_args"], &[]),
     kernel("meshlet_expand", "meshlets/expand", &["expand"], &[]),
     kernel("meshlet_vote", "meshlets/vote", &["vote"], &[]),
+    kernel("meshlet_vote_late", "meshlets/vote", &["vote"], &["late"]),
     // WGSL for the kernels of an expansion.
-    kernel("meshlet_vote_items", "meshlets/vote_items", &["items_of", "expand_item", "expand_done"], &[]),
+    kernel("meshlet_vote_items", "meshlets/vote_items", VOTE_ITEMS, &[]),
+    kernel("meshlet_vote_items_late", "meshlets/vote_items", VOTE_ITEMS, &["late"]),
     kernel("meshlet_clear", "meshlets/clear", &["clear"], &[]),
     kernel("meshlet_scan", "meshlets/scan", &["scan", "spine"], &[]),
-    kernel("meshlet_scan_bits", "meshlets/scan", &["scan"], &["bits"]),
     kernel("meshlet_compact", "meshlets/compact", &["compact"], &[]),
     kernel("meshlet_args", "meshlets/args", &["write_args"], &[]),
     // No kernel of the engine packs instances; callers join the file to their own.

@@ -74,6 +74,7 @@ pub struct Parts {
     tested: u64,
     culled_by_frustum: u64,
     culled_by_cone: u64,
+    culled_by_occlusion: u64,
     drawn: u64,
     triangles: u64,
     whole_triangles: u64,
@@ -95,6 +96,7 @@ impl Parts {
             tested: counts.tested,
             culled_by_frustum: counts.culled_by_frustum,
             culled_by_cone: counts.culled_by_cone,
+            culled_by_occlusion: counts.culled_by_occlusion,
             drawn: counts.drawn,
             triangles: counts.triangles,
             whole_triangles: counts.whole_triangles,
@@ -405,10 +407,11 @@ impl fmt::Display for Report {
                 row(
                     "meshlets",
                     format!(
-                        "{} tested, {:.1} % rejected by the frustum, {:.1} % by cone; {} of {} triangles drawn",
+                        "{} tested, {:.1} % rejected by the frustum, {:.1} % by cone, {:.1} % by occlusion; {} of {} triangles drawn",
                         parts.tested,
                         share(parts.culled_by_frustum),
                         share(parts.culled_by_cone),
+                        share(parts.culled_by_occlusion),
                         parts.triangles,
                         parts.whole_triangles
                     ),

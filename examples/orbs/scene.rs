@@ -8,9 +8,10 @@ use crate::{
 use bevy::{asset::RenderAssetUsages, prelude::*};
 use bevy_gpu_culling::{
     instance::{InstanceError, InstanceSet, InstanceTransform},
+    meshlet::MeshletError,
     prelude::{
-        AggregateDetail, GpuInstances, InstanceLod, InstanceLods, MeshletMesh, MeshletMesh3d,
-        MeshletSettings, NoInstanceSorting,
+        AggregateDetail, GpuInstances, InstanceLod, InstanceLods, LodSettings, MeshletMesh,
+        MeshletMesh3d, MeshletSettings, NoInstanceSorting,
     },
 };
 
@@ -116,6 +117,10 @@ impl Levels {
             error!("{shape:?} has no levels of detail: {error}");
             Vec::new()
         });
+        Self::from_meshes(world, levels, field)
+    }
+
+    fn from_meshes(world: &mut World, levels: Vec<(Mesh, f32)>, field: &Field) -> Self {
         let level = |(number, (mesh, error))| {
             let mesh = add(world, look::colored(mesh, number, field.colors));
             InstanceLod::new(mesh, error)
@@ -131,15 +136,57 @@ impl Levels {
 /// The mesh cut into meshlets, in the layer's look and with one color per meshlet.
 #[derive(Component, Clone)]
 pub struct Parts {
+    /// With its levels of detail.
+    leveled: Cut,
+    /// In full.
+    full: Cut,
+}
+
+/// A mesh in the layer's look, and with one color per meshlet.
+#[derive(Clone)]
+struct Cut {
     plain: (Handle<MeshletMesh>, Handle<StandardMaterial>),
     colored: (Handle<MeshletMesh>, Handle<StandardMaterial>),
 }
 
 impl Parts {
-    fn look(&self, colored: bool) -> (MeshletMesh3d, MeshMaterial3d<StandardMaterial>) {
-        let look = if colored { &self.colored } else { &self.plain };
-        let (mesh, material) = look.clone();
+    fn look(&self, field: &Field) -> (MeshletMesh3d, MeshMaterial3d<StandardMaterial>) {
+        let cut = match field.lods {
+            Lods::On => &self.leveled,
+            Lods::Off => &self.full,
+        };
+        let (mesh, material) = match field.colored {
+            true => cut.colored.clone(),
+            false => cut.plain.clone(),
+        };
         (MeshletMesh3d(mesh), MeshMaterial3d(material))
+    }
+}
+
+/// A mesh of many triangles, ready to be drawn by meshlets, and whole to compare.
+struct Dense {
+    leveled: MeshletMesh,
+    full: MeshletMesh,
+    /// The triangles are in the order of the meshlets.
+    whole: Mesh,
+    /// The meshes of the levels, and their errors.
+    levels: Vec<(Mesh, f32)>,
+}
+
+impl Dense {
+    fn new(mesh: &Mesh) -> Result<Self, MeshletError> {
+        let settings = |lods| MeshletSettings { lods, ..default() };
+        let leveled = MeshletMesh::from_mesh(mesh, &settings(Some(LodSettings::default())))?;
+        let errors = leveled.levels().iter().map(|level| level.error);
+        let coarser = errors.enumerate().skip(1);
+        Ok(Self {
+            full: MeshletMesh::from_mesh(mesh, &settings(None))?,
+            whole: leveled.level_to_mesh(0)?,
+            levels: coarser
+                .map(|(level, error)| Ok((leveled.level_to_mesh(level)?, error)))
+                .collect::<Result<_, MeshletError>>()?,
+            leveled,
+        })
     }
 }
 
@@ -162,21 +209,31 @@ impl Palette {
                 Some(_) => (look::dense_mesh(layer.shape), Levels::default()),
             };
             let mesh = look::colored(mesh, 0, field.colors);
-            let parts = meshlets.filter(|_| cut).and_then(|_| {
-                let parts = MeshletMesh::from_mesh(&mesh, &MeshletSettings::default());
-                let parts = parts.inspect_err(|error| error!("{:?}: {error}", layer.shape));
-                parts.ok()
+            let dense = meshlets.filter(|_| cut).and_then(|_| {
+                let dense = Dense::new(&mesh);
+                let dense = dense.inspect_err(|error| error!("{:?}: {error}", layer.shape));
+                dense.ok()
             });
-            // The whole mesh has its triangles in the order of the meshlets.
-            let whole = parts.as_ref().and_then(|parts| parts.to_mesh().ok());
+            let Some(dense) = dense else {
+                return Look {
+                    mesh: add(world, mesh),
+                    parts: None,
+                    material,
+                    levels,
+                };
+            };
+            let mut cut = |mesh: MeshletMesh| Cut {
+                colored: (add(world, mesh.with_meshlet_colors()), neutral.clone()),
+                plain: (add(world, mesh), material.clone()),
+            };
             Look {
-                mesh: add(world, whole.unwrap_or(mesh)),
-                parts: parts.map(|parts| Parts {
-                    colored: (add(world, parts.with_meshlet_colors()), neutral.clone()),
-                    plain: (add(world, parts), material.clone()),
+                parts: Some(Parts {
+                    leveled: cut(dense.leveled),
+                    full: cut(dense.full),
                 }),
+                levels: Levels::from_meshes(world, dense.levels, field),
+                mesh: add(world, dense.whole),
                 material,
-                levels,
             }
         });
         Self(looks.collect())
@@ -195,7 +252,7 @@ pub fn toggle_colors(
 ) {
     field.colored = !field.colored;
     for (entity, parts) in &orbs {
-        commands.entity(entity).insert(parts.look(field.colored));
+        commands.entity(entity).insert(parts.look(&field));
     }
 }
 
@@ -203,17 +260,18 @@ pub fn toggle_colors(
 pub fn toggle_lods(
     mut commands: Commands,
     mut field: ResMut<Field>,
-    orbs: Query<(Entity, &Levels)>,
+    orbs: Query<(Entity, &Levels, Option<&Parts>)>,
 ) {
     field.lods = match field.lods {
         Lods::On => Lods::Off,
         Lods::Off => Lods::On,
     };
-    for (entity, levels) in &orbs {
+    for (entity, levels, parts) in &orbs {
         let mut entity = commands.entity(entity);
-        match field.lods {
-            Lods::On => entity.insert(levels.0.clone()),
-            Lods::Off => entity.remove::<InstanceLods>(),
+        match (parts, field.lods) {
+            (Some(parts), _) => entity.insert(parts.look(&field)),
+            (None, Lods::On) => entity.insert(levels.0.clone()),
+            (None, Lods::Off) => entity.remove::<InstanceLods>(),
         };
     }
 }
@@ -256,9 +314,11 @@ pub fn show(world: &mut World, mut field: Field, sets: Vec<LayerSet>) {
                     false => set,
                 };
                 let set = GpuInstances(add(world, set));
-                let mut spawned = match parts.filter(|_| field.meshlets == Some(Meshlets::Parts)) {
+                let parts = parts.filter(|_| field.meshlets == Some(Meshlets::Parts));
+                let has_own_levels = parts.is_some();
+                let mut spawned = match parts {
                     Some(parts) => {
-                        let look = parts.look(field.colored);
+                        let look = parts.look(&field);
                         world.spawn((Orbs, look, parts, set))
                     }
                     None => world.spawn((Orbs, Mesh3d(mesh), MeshMaterial3d(material), set)),
@@ -271,7 +331,7 @@ pub fn show(world: &mut World, mut field: Field, sets: Vec<LayerSet>) {
                         below_pixels: field.aggregate,
                     });
                 }
-                if field.lods == Lods::On {
+                if field.lods == Lods::On && !has_own_levels {
                     spawned.insert(levels.0.clone());
                 }
                 spawned.insert(levels);

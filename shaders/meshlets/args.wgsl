@@ -4,13 +4,11 @@
 // survivor, and the commands of the meshlets draw nothing.
 
 import package::meshlets::layout::{
-    CELL_TILE, GpuMeshlet, MeshletResult, MeshletRow, MeshletSizes, MeshletSpan, MeshletTotals,
-    ROW_THREADS,
+    CELL_TILE, GpuMeshlet, MeshletResult, MeshletSpan, MeshletTotals, ROW_THREADS, meshlet_rows,
+    sizes,
 };
 import package::shared::layout::{DrawCommand, Totals};
 
-@group(0) @binding(0) var<uniform> sizes: MeshletSizes;
-@group(0) @binding(1) var<storage, read> meshlet_rows: array<MeshletRow>;
 @group(0) @binding(2) var<storage, read> args: Args;
 @group(0) @binding(6) var<storage, read> spans: MeshletSpans;
 @group(0) @binding(7) var<storage, read> meshlets: array<GpuMeshlet>;
@@ -155,7 +153,7 @@ fn write_row(r: u32, thread: u32) {
             atomicLoad(&triangles_low),
             atomicLoad(&triangles_high),
             select(0u, 1u, whole),
-            0u);
+            span.hidden);
     }
     workgroupBarrier();
 }

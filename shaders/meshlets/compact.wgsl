@@ -2,9 +2,9 @@
 // of the survivors. A thread writes the id of one survivor for the meshlets of a work item.
 
 import package::meshlets::layout::{
-    CELL_TILE, ITEM_MESHLETS, MESHLET_TILE, MeshletSpan, MeshletTotals,
+    CELL_TILE, ITEM_MESHLETS, MESHLET_TILE, MeshletSpan, MeshletTotals, item_of, meshlet_rows, row_of,
+    sizes,
 };
-import package::meshlets::span::{item_of, meshlet_rows, row_of, sizes};
 
 @group(0) @binding(5) var<storage, read> survivors: array<u32>;
 @group(0) @binding(6) var<storage, read> spans: MeshletSpans;

@@ -10,12 +10,10 @@
 // From the first row on whose cells do not fit, rows have no tiles and are drawn whole.
 
 import package::meshlets::layout::{
-    ITEM_MESHLETS, MESHLET_TILE, MeshletRow, MeshletSizes, MeshletSpan, MeshletTotals,
+    ITEM_MESHLETS, MESHLET_TILE, MeshletSpan, MeshletTotals, meshlet_rows, sizes,
 };
 import package::shared::layout::{DrawCommand, Totals};
 
-@group(0) @binding(0) var<uniform> sizes: MeshletSizes;
-@group(0) @binding(1) var<storage, read> meshlet_rows: array<MeshletRow>;
 @group(0) @binding(2) var<storage, read> args: Args;
 @group(0) @binding(6) var<storage, read_write> spans: MeshletSpans;
 

@@ -1,7 +1,9 @@
 // Shapes of the meshlet stages that the host shares. `src/cull/meshlets/layout.rs` holds the same
 // shapes in the same order; the test `layout` compares the two.
+//
+// Hooks: spans. Each kernel declares it, because the vote adds to it atomically.
 
-import package::shared::layout::{Chunk, ViewPlanes};
+import package::shared::layout::{Chunk, Projection, ViewPlanes};
 
 // Survivors of a tile: threads of a workgroup of `vote` and `compact`, bits of a cell.
 const MESHLET_TILE: u32 = 128u;
@@ -42,6 +44,8 @@ struct MeshletRow {
     chunk: Chunk,
     // The eye in the set's space, homogeneous. Zero if cones do not help (see CullView::eye).
     eye: vec4<f32>,
+    // How the view sees the set. Used in late lists alone.
+    projection: Projection,
     // Index of the row among the batch's rows.
     draw_row: u32,
     // The run of the level's meshlets.
@@ -72,7 +76,8 @@ struct MeshletSpan {
     outside: u32,
     // Survivors of the rows before, if all rows' survivors are expanded together (vote_items.wgsl).
     first_source: u32,
-    pad_a: u32,
+    // Meshlets of survivors that the view's depth hides.
+    hidden: u32,
 }
 
 // Sums over all rows.
@@ -100,5 +105,40 @@ struct MeshletResult {
     triangles_high: u32,
     // 1 if whole meshes are drawn because something did not fit.
     whole: u32,
-    pad_a: u32,
+    hidden: u32,
+}
+
+// ---- The tables of a batch, and what its work items are.
+
+@group(0) @binding(0) var<uniform> sizes: MeshletSizes;
+@group(0) @binding(1) var<storage, read> meshlet_rows: array<MeshletRow>;
+
+// The row of a work item: the last one whose first item is not after it. A row without items has
+// the same first item as the next row, and the next row comes after it.
+fn row_of(item: u32) -> u32 {
+    var low = 0u;
+    var high = sizes.row_count;
+    while (high - low > 1u) {
+        let middle = (low + high) / 2u;
+        if (spans.rows[middle].first_item <= item) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+// Some meshlets of the survivors of one tile.
+struct Item {
+    tile: u32,
+    // The first of ITEM_MESHLETS meshlets, and the end of the mesh's.
+    first: u32,
+    end: u32,
+}
+
+// Item `item` of a row with `meshlet_count` meshlets. All items of a tile are contiguous.
+fn item_of(item: u32, meshlet_count: u32) -> Item {
+    let groups = (meshlet_count + ITEM_MESHLETS - 1u) / ITEM_MESHLETS;
+    return Item(item / groups, item % groups * ITEM_MESHLETS, meshlet_count);
 }

@@ -1,12 +1,11 @@
-// Scan: the counts of the cells, row after row and meshlet after meshlet, become
+// Scan: counts the bits of the cells. The counts, row after row and meshlet after meshlet, become
 // exclusive prefixes in two levels, as in cull/scan.wgsl. The place of cell c is counts[c] +
 // partials[c / 256]. A closing entry holds the sum of all.
-//
-// If the vote is by items (vote_items.wgsl), nobody has counted: the scan counts the bits.
 
 import package::meshlets::layout::{CELL_TILE, MeshletSpan, MeshletTotals};
 
 @group(0) @binding(6) var<storage, read> spans: MeshletSpans;
+@group(0) @binding(8) var<storage, read> words: array<vec4<u32>>; // CELL_WORDS each
 @group(0) @binding(9) var<storage, read_write> counts: array<u32>;
 @group(0) @binding(10) var<storage, read_write> partials: array<u32>;
 
@@ -15,19 +14,10 @@ struct MeshletSpans {
     rows: array<MeshletSpan>,
 }
 
-@if(bits)
-@group(0) @binding(8) var<storage, read> words: array<vec4<u32>>; // CELL_WORDS each
-
 // The survivors that show the cell's meshlet.
-@if(bits)
 fn count_of(cell: u32) -> u32 {
     let ones = countOneBits(words[cell]);
     return ones.x + ones.y + ones.z + ones.w;
-}
-
-@if(!bits)
-fn count_of(cell: u32) -> u32 {
-    return counts[cell];
 }
 
 var<workgroup> sums: array<u32, CELL_TILE>;

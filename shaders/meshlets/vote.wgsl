@@ -1,13 +1,13 @@
 // Vote: a workgroup takes one tile of survivors, one per thread, and some meshlets. Each answer is
-// one bit. The bits of a cell are four words, and its count goes to the scan. The twin is
-// `reference::meshlet`.
+// one bit. The bits of a cell are four words. Meshlets of late lists are also compared with the
+// view's depth pyramid. The twin is `reference::meshlet`.
 
 import package::meshlets::layout::{
-    CELL_WORDS, GpuMeshlet, ITEM_MESHLETS, MESHLET_TILE, MeshletTotals,
+    CELL_WORDS, GpuMeshlet, ITEM_MESHLETS, MESHLET_TILE, MeshletTotals, item_of, meshlet_rows, row_of,
 };
-import package::meshlets::span::{item_of, meshlet_rows, row_of};
+@if(late) import package::occlusion::footprint::is_hidden;
 import package::shared::instance::{instance_scale, load_instance, rotate, unpack_quat};
-import package::shared::layout::{Chunk, ViewPlanes};
+import package::shared::layout::{Chunk, Projection, ViewPlanes};
 import package::shared::visibility::{load_scale, sphere_in_reach, sphere_in_view};
 
 @group(0) @binding(5) var<storage, read> survivors: array<u32>;
@@ -52,30 +52,52 @@ fn faces_away(eye: vec4<f32>, axis: vec3<f32>, cutoff: f32, sphere: vec4<f32>) -
     return (cutoff < 1.0) & (-dot(axis, to_eye) > cutoff * length(to_eye) + abs(eye.w) * sphere.w);
 }
 
-// Whether a meshlet of a survivor is inside the view, and whether it is visible. `eye` is in the
-// survivor's mesh.
+// Whether the depth of the view hides everything in a sphere. What is not in a late list is drawn
+// before there is a depth.
+@if(late)
+fn is_behind_depth(projection: Projection, sphere: vec4<f32>) -> bool {
+    return is_hidden(projection, sphere);
+}
+
+@if(!late)
+fn is_behind_depth(projection: Projection, sphere: vec4<f32>) -> bool {
+    return false;
+}
+
+// What the vote finds out about a meshlet of a survivor. If no field is true, it faces away.
+struct Found {
+    outside: bool,
+    hidden: bool,
+    visible: bool,
+}
+
+// Tests a meshlet of a survivor of row `r`. `eye` is in the survivor's mesh.
 fn test_meshlet(
+    r: u32,
     planes: ViewPlanes,
     chunk: Chunk,
     eye: vec4<f32>,
     survivor: Survivor,
     meshlet: GpuMeshlet,
-) -> vec2<bool> {
+) -> Found {
     let cone = unpack4x8snorm(meshlet.cone);
     let sphere = place_sphere(survivor, meshlet.sphere);
     var inside = sphere_in_view(planes, sphere);
     if (planes.reach.w >= 0.0) {
         inside = inside & sphere_in_reach(planes, chunk, sphere);
     }
-    let visible = inside & !faces_away(eye, cone.xyz, cone.w, meshlet.sphere);
-    return vec2<bool>(inside, visible);
+    let is_candidate = inside & !faces_away(eye, cone.xyz, cone.w, meshlet.sphere);
+    var hidden = false;
+    if (is_candidate) {
+        hidden = is_behind_depth(meshlet_rows[r].projection, sphere);
+    }
+    return Found(!inside, hidden, is_candidate & !hidden);
 }
 
 @group(0) @binding(6) var<storage, read_write> spans: VoteSpans;
 @group(0) @binding(8) var<storage, read_write> words: array<u32>;
-@group(0) @binding(9) var<storage, read_write> counts: array<u32>;
 
-// MeshletSpan with `outside` as an atomic: this stage adds it up.
+// MeshletSpan with `outside` and `hidden` as atomics: this stage adds them up.
 struct VoteSpan {
     first_item: u32,
     first_cell: u32,
@@ -84,7 +106,7 @@ struct VoteSpan {
     first_survivor: u32,
     outside: atomic<u32>,
     first_source: u32,
-    pad_a: u32,
+    hidden: atomic<u32>,
 }
 
 struct VoteSpans {
@@ -94,6 +116,7 @@ struct VoteSpans {
 
 var<workgroup> item_words: array<atomic<u32>, 32>; // ITEM_MESHLETS * CELL_WORDS
 var<workgroup> item_outside: atomic<u32>;
+var<workgroup> item_hidden: atomic<u32>;
 
 // Votes on one work item of row `r`. `item` counts from the first item of the row.
 fn vote_item(r: u32, item: u32, thread: u32, subgroup: u32, lane: u32, size: u32) {
@@ -110,6 +133,7 @@ fn vote_item(r: u32, item: u32, thread: u32, subgroup: u32, lane: u32, size: u32
     let eye = eye_in_mesh(survivor, meshlet_rows[r].eye);
 
     var outside = 0u;
+    var hidden = 0u;
     for (var k = 0u; k < ITEM_MESHLETS; k += 1u) {
         let m = work.first + k;
         // Uniform over the workgroup.
@@ -117,11 +141,15 @@ fn vote_item(r: u32, item: u32, thread: u32, subgroup: u32, lane: u32, size: u32
             break;
         }
         let meshlet = meshlets[first_meshlet + m];
-        let test = test_meshlet(planes, chunk, eye, survivor, meshlet);
-        outside += select(0u, 1u, survives & !test.x);
-        add_votes(k * CELL_WORDS, survives & test.y, thread, subgroup, lane, size);
+        let found = test_meshlet(r, planes, chunk, eye, survivor, meshlet);
+        outside += select(0u, 1u, survives & found.outside);
+        hidden += select(0u, 1u, survives & found.hidden);
+        add_votes(k * CELL_WORDS, survives & found.visible, thread, subgroup, lane, size);
     }
     atomicAdd(&item_outside, outside);
+    if (hidden > 0u) {
+        atomicAdd(&item_hidden, hidden);
+    }
     workgroupBarrier();
 
     if (thread < ITEM_MESHLETS * CELL_WORDS) {
@@ -129,17 +157,11 @@ fn vote_item(r: u32, item: u32, thread: u32, subgroup: u32, lane: u32, size: u32
         if (m < work.end) {
             let cell = spans.rows[r].first_cell + m * spans.rows[r].tile_count + work.tile;
             words[cell * CELL_WORDS + thread % CELL_WORDS] = atomicLoad(&item_words[thread]);
-            if (thread % CELL_WORDS == 0u) {
-                var count = 0u;
-                for (var w = 0u; w < CELL_WORDS; w += 1u) {
-                    count += countOneBits(atomicLoad(&item_words[thread + w]));
-                }
-                counts[cell] = count;
-            }
         }
     }
     if (thread == 0u) {
         atomicAdd(&spans.rows[r].outside, atomicLoad(&item_outside));
+        atomicAdd(&spans.rows[r].hidden, atomicLoad(&item_hidden));
     }
     workgroupBarrier();
     // Clears the votes for the next item.
@@ -148,6 +170,7 @@ fn vote_item(r: u32, item: u32, thread: u32, subgroup: u32, lane: u32, size: u32
     }
     if (thread == 0u) {
         atomicStore(&item_outside, 0u);
+        atomicStore(&item_hidden, 0u);
     }
     workgroupBarrier();
 }

@@ -24,7 +24,7 @@ pub use compact::compact;
 pub use far_first::{depth_key, far_first};
 pub use footprint::{Footprint, footprint, is_hidden, occlusion_of, occlusion_of_span};
 pub use meshlet::{
-    MeshletVote, Survivor, count_votes, distance_behind, items_of, load_survivor, meshlet_args,
+    Depth, MeshletVote, Survivor, distance_behind, items_of, load_survivor, meshlet_args,
     meshlet_compact, meshlet_expand, meshlet_place, meshlet_scan, meshlet_vote, nearest_border,
     place_sphere, row_of_source, vote_item, vote_meshlet,
 };

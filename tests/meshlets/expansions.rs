@@ -357,14 +357,14 @@ fn a_broken_vote_by_items_is_seen() {
         (MeshletStage::Vote, "+ bit / 32u]", "]"),
         (
             MeshletStage::Vote,
-            "select(1u, 0u, test.x)",
-            "select(1u, 0u, test.y)",
+            "u32(found.outside)",
+            "u32(found.visible)",
         ),
-        (MeshletStage::Vote, "if (test.y) {", "if (test.x) {"),
+        (MeshletStage::Vote, "if (found.visible) {", "if (true) {"),
         (
             MeshletStage::Vote,
-            "    row_outside = 0u;\n    }\n    add_outside();",
-            "    }\n    add_outside();",
+            "        row_outside = 0u;\n        row_hidden = 0u;\n",
+            "",
         ),
         (
             MeshletStage::Vote,
@@ -374,7 +374,7 @@ fn a_broken_vote_by_items_is_seen() {
         (MeshletStage::Vote, "atomicLoad(&group_row) - 1u", "0u"),
         (
             MeshletStage::Vote,
-            "    add_outside();\n    var low",
+            "    add_found();\n    var low",
             "    var low",
         ),
         (

@@ -7,6 +7,10 @@ mod common;
 
 mod check;
 mod expansions;
+mod late;
+#[path = "../depth/picture.rs"]
+#[expect(dead_code, reason = "another test uses the rest")]
+mod picture;
 
 use bevy_gpu_culling::{
     cull::{
@@ -512,8 +516,8 @@ fn a_broken_kernel_is_seen() {
         ),
         (
             MeshletStage::Vote,
-            "select(0u, 1u, survives & !test.x)",
-            "select(0u, 1u, !test.x)",
+            "survives & found.outside",
+            "found.outside",
         ),
         (MeshletStage::Scan, "inclusive - count", "inclusive"),
         (

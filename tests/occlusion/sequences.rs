@@ -14,7 +14,10 @@ use bevy::{
     pbr::DefaultOpaqueRendererMethod,
     prelude::*,
 };
-use bevy_gpu_culling::{prelude::*, render::OcclusionReport};
+use bevy_gpu_culling::{
+    prelude::*,
+    render::{MeshletReport, OcclusionReport},
+};
 use image::RgbaImage;
 use std::sync::OnceLock;
 
@@ -486,10 +489,11 @@ fn sets_by_meshlets_are_hidden() {
     }
 }
 
-/// The counters of meshlets are of what is drawn.
+/// The counters of meshlets are of what is drawn: of hidden instances none, and of instances that
+/// are seen in part, only some.
 #[test]
 #[cfg(feature = "meshlets")]
-fn meshlets_of_hidden_instances_are_not_tested() {
+fn hidden_meshlets_are_not_drawn() {
     for way in [Way::Forward, Way::Prepass] {
         let [hiding, plain] = [way, Way::Off].map(|own| {
             let mut stage = stage(None);
@@ -509,5 +513,15 @@ fn meshlets_of_hidden_instances_are_not_tested() {
             drawn(&plain)
         );
         assert_eq!(hiding.meshlets.rows_drawn_whole, 0);
+        assert_eq!(plain.meshlets.culled_by_occlusion, 0);
+        // Without a prepass, few balls are late, and only these are compared with the depth.
+        let MeshletReport {
+            tested,
+            culled_by_occlusion,
+            ..
+        } = hiding.meshlets;
+        if way == Way::Prepass {
+            assert!(culled_by_occlusion * 50 > tested, "{hiding:?}");
+        }
     }
 }

@@ -3,11 +3,15 @@
 use super::Culler;
 use crate::cull::{
     BatchKey, CullingTier, DrawList, DrawPart,
-    layout::{DRAW_COUNT_OFFSET, DrawCommand, args_offset},
+    layout::{DRAW_COUNT_OFFSET, DrawCommand, Projection, args_offset},
     plan::{BatchPlan, planned::Planned},
-    run::{BatchVersion, Runner, batch::GpuBatch},
+    run::{
+        BatchVersion, Runner,
+        batch::{GpuBatch, PyramidBuffers},
+    },
 };
 use core::ops::Range;
+use glam::Affine3A;
 use wgpu::Buffer;
 
 /// Commands that the GPU wrote, 20 bytes each ([`DrawCommand`]), and the word that holds their
@@ -96,6 +100,23 @@ impl Culler {
     #[must_use]
     pub fn late_batches(&self, view: u32) -> Range<usize> {
         self.occluder.batches_of(view)
+    }
+
+    /// The depth that a batch of late lists is compared with; `None` of other batches.
+    #[must_use]
+    pub(in crate::cull) fn batch_pyramid(&self, batch: usize) -> Option<PyramidBuffers<'_>> {
+        self.occluder.pyramid_of(batch)
+    }
+
+    /// How view `view` of the frame sees a set with this transform, if it
+    /// [hides](Culler::hides).
+    #[must_use]
+    pub(in crate::cull) fn projection_in(
+        &self,
+        view: u32,
+        world_from_local: &Affine3A,
+    ) -> Option<Projection> {
+        self.occluder.projection_of(view, world_from_local)
     }
 
     /// The tables of a batch. The batches of late lists come after the frame's.

@@ -6,7 +6,7 @@ use super::{
         CELL_TILE, CELL_WORDS, MESHLET_TILE, MeshletRow, MeshletSizes, MeshletSpan, MeshletTotals,
         result_offset,
     },
-    pipelines::{Pipelines, Slot},
+    pipelines::{Form, Pipelines, Slot},
 };
 use crate::cull::{
     BatchVersion, CullError, Gpu, Version,
@@ -15,6 +15,7 @@ use crate::cull::{
         guard::guarded,
     },
     layout::DrawCommand,
+    run::batch::PyramidBuffers,
 };
 use wgpu::{BindGroup, Buffer, BufferUsages, Device};
 
@@ -25,8 +26,18 @@ pub(super) struct Inputs<'a> {
     pub instances: &'a Buffer,
     pub scales: &'a Buffer,
     pub meshlets: &'a Buffer,
+    /// The depth that a late list is compared with.
+    pub pyramid: Option<PyramidBuffers<'a>>,
     /// Versions of the culler's buffers and of the table of meshlets.
     pub version: (BatchVersion, Version),
+}
+
+/// What bind groups are made for.
+#[derive(Clone, Copy, PartialEq)]
+struct Bound {
+    form: Form,
+    inputs: (BatchVersion, Version),
+    pyramid: Option<Version>,
 }
 
 /// Capacities of a batch.
@@ -51,13 +62,13 @@ pub(super) struct MeshletBatch {
     pub room: Room,
     /// Bumped when `survivors` is replaced: draws must bind it again.
     pub version: Version,
-    bind_groups: Vec<BindGroup>,
+    bind_groups: Vec<Option<BindGroup>>,
     /// `None` if its survivors are expanded by a division.
     pub items: Option<ItemBatch>,
     /// What the expansion was refused for: it is tried again when that changes.
     refused: Option<Needs>,
-    /// Versions that the bind groups were made for.
-    bound: Option<(BatchVersion, Version)>,
+    /// What the bind groups were made for.
+    bound: Option<Bound>,
     /// The tables of the current frame.
     pub row_table: Vec<MeshletRow>,
     /// Number of work items if every instance survived.
@@ -119,7 +130,7 @@ impl MeshletBatch {
         [&self.words, &self.counts, &self.partials].map(|array| &array.buffer)
     }
 
-    pub fn bind_groups(&self) -> &[BindGroup] {
+    pub fn bind_groups(&self) -> &[Option<BindGroup>] {
         &self.bind_groups
     }
 
@@ -205,12 +216,13 @@ impl MeshletBatch {
         }
     }
 
-    /// Uploads the tables and makes room. Returns the number of bytes uploaded. After an error, the
-    /// batch must be dropped.
+    /// Uploads the tables and makes room. The batch is tested as `form` says. Returns the number of
+    /// bytes uploaded. After an error, the batch must be dropped.
     pub fn prepare(
         &mut self,
         gpu: Gpu<'_>,
         (pipelines, kernels): (&Pipelines, Option<&ItemKernels>),
+        form: Form,
         inputs: &Inputs<'_>,
     ) -> Result<u64, CullError> {
         let rows = self.row_table.len() as u64;
@@ -240,8 +252,15 @@ impl MeshletBatch {
             replaced = true;
         }
         let is_unbound = self.items.as_ref().is_some_and(ItemBatch::is_unbound);
-        if replaced || is_unbound || self.bound != Some(inputs.version) {
-            self.bound = Some(inputs.version);
+        let bound = Some(Bound {
+            form,
+            inputs: inputs.version,
+            pyramid: inputs.pyramid.map(|pyramid| pyramid.version),
+        });
+        if replaced || is_unbound || self.bound != bound {
+            self.bound = bound;
+            // Only a batch of a late list binds the pyramid.
+            let pyramid = inputs.pyramid.as_ref();
             let buffer = |slot| match slot {
                 Slot::Sizes => &self.sizes.gpu.buffer,
                 Slot::Rows => &self.rows.gpu.buffer,
@@ -258,12 +277,14 @@ impl MeshletBatch {
                 Slot::Draws => &self.draws.buffer,
                 Slot::Results => &self.results.buffer,
                 Slot::SourceCount => &self.source_count.buffer,
+                Slot::Pyramid => pyramid.map_or(inputs.scales, |pyramid| pyramid.depths),
+                Slot::PyramidShape => pyramid.map_or(inputs.scales, |pyramid| pyramid.shape),
             };
             self.bind_groups = guarded(gpu.device, "bind groups of meshlets", || {
                 if let (Some(items), Some(kernels)) = (&mut self.items, kernels) {
                     items.bind(gpu.device, kernels, buffer);
                 }
-                pipelines.bind(gpu.device, buffer)
+                pipelines.bind(gpu.device, form, buffer)
             })?;
         }
         Ok(written.iter().map(|written| written.bytes).sum())

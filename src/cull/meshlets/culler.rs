@@ -108,9 +108,8 @@ impl MeshletCuller {
         let binding = binding_limit(&device.limits());
         let cells = (binding / (u64::from(CELL_WORDS) * 4)).min(MOST_CELLS) as u32;
         let items = Items::new(tier, options, Box::new(edit));
-        let forms = [Form::Any, Form::Division];
         Ok(Some(Self {
-            pipelines: Pipelines::build(device, tier, &options, &forms, items.edit())?,
+            pipelines: Pipelines::build(device, tier, &options, items.edit())?,
             items,
             limits: Room {
                 cells: cells - 1,
@@ -246,12 +245,28 @@ impl MeshletCuller {
             instances,
             scales,
             meshlets: self.tables.buffer(),
+            pyramid: culler.batch_pyramid(index),
             version: (version, self.tables.version),
         };
-        self.items.ready(gpu.device);
-        let kernels = self.items.kernels();
+        let is_late = inputs.pyramid.is_some();
+        self.items.ready(gpu.device, is_late);
+        let kernels = self.items.kernels(is_late);
         let expanded = batch.prepare_items(gpu, kernels, &inputs);
-        let prepared = batch.prepare(gpu, (&self.pipelines, kernels), &inputs);
+        let form = match (&batch.items, is_late) {
+            (Some(_), _) => Form::Items,
+            (None, true) => Form::LateDivision,
+            (None, false) => Form::Division,
+        };
+        let edit = self.items.edit();
+        let form = match self.pipelines.ready(gpu.device, form, edit) {
+            Ok(true) => form,
+            other => {
+                self.errors.extend(other.err());
+                batch.items = None;
+                Form::Division
+            }
+        };
+        let prepared = batch.prepare(gpu, (&self.pipelines, kernels), form, &inputs);
         if let Err(error) = expanded {
             self.items.note("\"division\"", &error.to_string());
         }

@@ -16,7 +16,8 @@ pub enum MeshletExpansion {
     /// the same number of meshlets, so a division finds the survivor and the meshlet of a thread.
     Division,
     /// The survivors of all rows of a page together, each with the number of its meshlets. It needs
-    /// 9 storage buffers per shader stage; a device with fewer takes [`Self::Division`].
+    /// 9 storage buffers per shader stage, and 10 for what is late in a view that hides; a device
+    /// with fewer takes [`Self::Division`].
     By(Expansion),
 }
 

@@ -10,7 +10,7 @@ pub(super) use needs::Needs;
 use super::{
     expansion::MeshletExpansion,
     options::MeshletOptions,
-    pipelines::{Form, MeshletStage, Pipelines, Slot, StageEdit},
+    pipelines::{MeshletStage, Slot, StageEdit},
 };
 use crate::cull::{
     CullError, CullingTier, Expander, Expansion, Version,
@@ -25,6 +25,8 @@ use wgpu::{BindGroupLayout, BindGroupLayoutDescriptor, Device};
 
 /// Storage buffers of the last pass: two of the expansion, and the ones of [`VOTES`].
 const STORAGE_BUFFERS: u32 = 9;
+/// The same of late lists.
+const LATE_STORAGE_BUFFERS: u32 = STORAGE_BUFFERS + 1;
 
 /// What pass 1 of the expansion binds as group 1: it asks for the number of a survivor's meshlets.
 const COUNTS: &[(Slot, Access)] = &[
@@ -45,14 +47,20 @@ const VOTES: &[(Slot, Access)] = &[
     (Slot::Words, Access::Write),
 ];
 
+/// What the vote of late lists binds besides.
+const LATE: &[(Slot, Access)] = &[
+    (Slot::Pyramid, Access::Read),
+    (Slot::PyramidShape, Access::Uniform),
+];
+
 /// The kernels of one expansion.
 pub(super) struct ItemKernels {
     /// Its kernels are shared by the expanders of all batches.
     expander: Expander,
     counts: BindGroupLayout,
     votes: BindGroupLayout,
-    /// What comes before and after the expansion.
-    pub pipelines: Pipelines,
+    /// What `votes` binds.
+    vote_slots: Vec<(Slot, Access)>,
     /// Batches hold an expander of this version.
     version: Version,
 }
@@ -63,29 +71,38 @@ impl ItemKernels {
         self.expander.expansion()
     }
 
-    /// Compiles the kernels.
+    /// Compiles the kernels, of late lists or of others.
     ///
     /// # Errors
     /// [`CullError::MeshletExpansionUnsupported`], [`CullError::Pipeline`], [`CullError::Gpu`].
     fn build(
         device: &Device,
-        (tier, expansion): (CullingTier, Expansion),
+        (tier, expansion, is_late): (CullingTier, Expansion, bool),
         options: &MeshletOptions,
         edit: &StageEdit,
     ) -> Result<Self, CullError> {
         let limit = device.limits().max_storage_buffers_per_shader_stage;
-        if limit < STORAGE_BUFFERS {
+        let (needed, composed, more) = match is_late {
+            true => (
+                LATE_STORAGE_BUFFERS,
+                &kernels::MESHLET_VOTE_ITEMS_LATE,
+                LATE,
+            ),
+            false => (STORAGE_BUFFERS, &kernels::MESHLET_VOTE_ITEMS, &[][..]),
+        };
+        if limit < needed {
             return Err(CullError::MeshletExpansionUnsupported {
                 expansion,
-                needed: STORAGE_BUFFERS,
+                needed,
                 limit,
             });
         }
         // The tiers differ in the expansion, not in what it does with an item.
-        let wgsl = kernels::MESHLET_VOTE_ITEMS.on(CullingTier::Workgroup);
+        let wgsl = composed.on(CullingTier::Workgroup);
         let wgsl = wgsl.replace("@group(0)", "@group(1)");
+        let vote_slots = [VOTES, more].concat();
         let [counts, votes] = guarded(device, "layouts of meshlets", || {
-            [COUNTS, VOTES].map(|slots| {
+            [COUNTS, &vote_slots].map(|slots| {
                 let entry = |(slot, access): &(Slot, Access)| layout_entry(*slot as u32, *access);
                 device.create_bind_group_layout(&BindGroupLayoutDescriptor {
                     label: Some("gpu_culling meshlet items"),
@@ -113,10 +130,10 @@ impl ItemKernels {
         };
         let expander = Expander::with_sources(device, &expander_options, edit_pass)?;
         Ok(Self {
-            pipelines: Pipelines::build(device, tier, options, &[Form::Items], edit)?,
             expander,
             counts,
             votes,
+            vote_slots,
             version: Version::new(),
         })
     }
@@ -129,8 +146,9 @@ pub(super) struct Items {
     tier: CullingTier,
     options: MeshletOptions,
     edit: Box<StageEdit>,
-    /// The expansion that was asked for, and its kernels unless they failed.
-    built: Option<(Expansion, Option<ItemKernels>)>,
+    /// The expansion that was asked for, and its kernels unless they failed: of other lists than
+    /// late ones, and of late lists.
+    built: [Option<(Expansion, Option<ItemKernels>)>; 2],
     notes: Vec<String>,
 }
 
@@ -141,7 +159,7 @@ impl Items {
             tier,
             options,
             edit,
-            built: None,
+            built: [None, None],
             notes: Vec::new(),
         }
     }
@@ -159,19 +177,16 @@ impl Items {
         self.way = way;
     }
 
-    /// Compiles what the expansion needs, unless it is there.
-    pub fn ready(&mut self, device: &Device) {
+    /// Compiles what the expansion of late lists, or of others, needs, unless it is there.
+    pub fn ready(&mut self, device: &Device, is_late: bool) {
         let Some(expansion) = self.way.choose() else {
             return;
         };
-        if self
-            .built
-            .as_ref()
-            .is_some_and(|(asked, _)| *asked == expansion)
-        {
+        let built = self.built[usize::from(is_late)].as_ref();
+        if built.is_some_and(|(asked, _)| *asked == expansion) {
             return;
         }
-        let kernels = (self.tier, expansion);
+        let kernels = (self.tier, expansion, is_late);
         let built = match ItemKernels::build(device, kernels, &self.options, &self.edit) {
             Ok(built) => {
                 if let Some(reason) = built.expander.fallback() {
@@ -185,19 +200,14 @@ impl Items {
                 None
             }
         };
-        self.built = Some((expansion, built));
+        self.built[usize::from(is_late)] = Some((expansion, built));
     }
 
-    /// The kernels of the expansion; `None` for the division.
-    pub fn kernels(&self) -> Option<&ItemKernels> {
+    /// The kernels of the expansion of late lists, or of others; `None` for the division.
+    pub fn kernels(&self, is_late: bool) -> Option<&ItemKernels> {
         let expansion = self.way.choose()?;
-        let (asked, kernels) = self.built.as_ref()?;
+        let (asked, kernels) = self.built[usize::from(is_late)].as_ref()?;
         kernels.as_ref().filter(|_| *asked == expansion)
-    }
-
-    /// The kernels of the batches that have an [`ItemBatch`].
-    pub fn built(&self) -> Option<&ItemKernels> {
-        self.built.as_ref()?.1.as_ref()
     }
 
     /// Notes which expansion is used instead of the one that was asked for.

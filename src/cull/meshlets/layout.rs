@@ -2,7 +2,7 @@
 //! `shaders/meshlets/layout.wgsl`; the test `layout` compares the two.
 
 use crate::{
-    cull::layout::{Chunk, ViewPlanes},
+    cull::layout::{Chunk, Projection, ViewPlanes},
     meshlet::Meshlet,
 };
 use bytemuck::{Pod, Zeroable};
@@ -73,6 +73,8 @@ pub struct MeshletRow {
     /// The view's eye in the set's space, homogeneous
     /// ([`CullView::eye_in`](crate::cull::CullView::eye_in)); zero if cones cannot be used.
     pub eye: Vec4,
+    /// How the view sees the set: of rows of late lists. The others have the default.
+    pub projection: Projection,
     /// Index of the row among the batch's rows.
     pub draw_row: u32,
     /// Index in the table of the level's first meshlet.
@@ -112,8 +114,8 @@ pub struct MeshletSpan {
     /// Number of survivors of the rows before this one: the first source of an expansion of all
     /// rows.
     pub first_source: u32,
-    /// Padding.
-    pub pad_a: u32,
+    /// Number of meshlets of survivors that the depth of the view hides: of late lists.
+    pub hidden: u32,
 }
 
 /// Sums over all rows of a batch.
@@ -150,8 +152,8 @@ pub struct MeshletResult {
     pub triangles_high: u32,
     /// 1 if whole meshes are drawn because the meshlets do not fit.
     pub whole: u32,
-    /// Padding.
-    pub pad_a: u32,
+    /// Number of meshlets that the depth of the view hides, over all survivors: of late lists.
+    pub hidden: u32,
 }
 
 impl MeshletResult {

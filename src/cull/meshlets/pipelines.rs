@@ -77,8 +77,8 @@ impl MeshletStage {
     fn kernels(self) -> &'static [Kernel] {
         match self {
             Self::Expand => &[EXPAND, CLEAR],
-            Self::Vote => &[VOTE],
-            Self::Scan => &[SCAN, SCAN_BITS, SPINE],
+            Self::Vote => &[VOTE, VOTE_LATE],
+            Self::Scan => &[SCAN, SPINE],
             Self::Compact => &[COMPACT],
             Self::Args => &[ARGS],
         }
@@ -88,14 +88,14 @@ impl MeshletStage {
 /// A change of a stage's WGSL: a test breaks it.
 pub(super) type StageEdit = dyn Fn(MeshletStage, String) -> String + Send + Sync;
 
-/// The batches that a kernel is for.
+/// How the meshlets of a batch are tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// All.
-    Any,
-    /// Those whose survivors are expanded by a division.
+    /// A division expands the survivors.
     Division,
-    /// Those whose survivors are expanded by an [`Expander`](crate::cull::Expander).
+    /// The same, of late lists: meshlets are also compared with a depth pyramid.
+    LateDivision,
+    /// An [`Expander`](crate::cull::Expander) expands the survivors.
     Items,
 }
 
@@ -117,13 +117,16 @@ pub(super) enum Slot {
     Draws = 12,
     Results = 13,
     SourceCount = 14,
+    Pyramid = 18,
+    PyramidShape = 19,
 }
 
 /// An entry point: what it is for, what it reads, what it writes, how it is dispatched.
 struct Kernel {
     composed: &'static Composed,
     entry: &'static str,
-    form: Form,
+    /// The batches that it is for; `None` for all.
+    form: Option<Form>,
     reads: &'static [Slot],
     writes: &'static [Slot],
     dispatch: Dispatch,
@@ -143,7 +146,7 @@ enum Dispatch {
 const EXPAND: Kernel = Kernel {
     composed: &kernels::MESHLET_EXPAND,
     entry: "expand",
-    form: Form::Any,
+    form: None,
     reads: &[Slot::Sizes, Slot::Rows, Slot::BatchArgs],
     writes: &[Slot::Spans],
     dispatch: Dispatch::One,
@@ -151,7 +154,7 @@ const EXPAND: Kernel = Kernel {
 const CLEAR: Kernel = Kernel {
     composed: &kernels::MESHLET_CLEAR,
     entry: "clear",
-    form: Form::Items,
+    form: Some(Form::Items),
     reads: &[Slot::Spans],
     writes: &[Slot::Words, Slot::SourceCount],
     dispatch: Dispatch::Stride,
@@ -159,7 +162,7 @@ const CLEAR: Kernel = Kernel {
 const VOTE: Kernel = Kernel {
     composed: &kernels::MESHLET_VOTE,
     entry: "vote",
-    form: Form::Division,
+    form: Some(Form::Division),
     reads: &[
         Slot::Sizes,
         Slot::Rows,
@@ -168,21 +171,28 @@ const VOTE: Kernel = Kernel {
         Slot::Survivors,
         Slot::Meshlets,
     ],
-    writes: &[Slot::Spans, Slot::Words, Slot::Counts],
+    writes: &[Slot::Spans, Slot::Words],
     dispatch: Dispatch::Stride,
+};
+const VOTE_LATE: Kernel = Kernel {
+    composed: &kernels::MESHLET_VOTE_LATE,
+    form: Some(Form::LateDivision),
+    reads: &[
+        Slot::Sizes,
+        Slot::Rows,
+        Slot::Instances,
+        Slot::Scales,
+        Slot::Survivors,
+        Slot::Meshlets,
+        Slot::Pyramid,
+        Slot::PyramidShape,
+    ],
+    ..VOTE
 };
 const SCAN: Kernel = Kernel {
     composed: &kernels::MESHLET_SCAN,
     entry: "scan",
-    form: Form::Division,
-    reads: &[Slot::Spans],
-    writes: &[Slot::Counts, Slot::Partials],
-    dispatch: Dispatch::Stride,
-};
-const SCAN_BITS: Kernel = Kernel {
-    composed: &kernels::MESHLET_SCAN_BITS,
-    entry: "scan",
-    form: Form::Items,
+    form: None,
     reads: &[Slot::Spans, Slot::Words],
     writes: &[Slot::Counts, Slot::Partials],
     dispatch: Dispatch::Stride,
@@ -190,7 +200,7 @@ const SCAN_BITS: Kernel = Kernel {
 const SPINE: Kernel = Kernel {
     composed: &kernels::MESHLET_SCAN,
     entry: "spine",
-    form: Form::Any,
+    form: None,
     reads: &[Slot::Spans],
     writes: &[Slot::Counts, Slot::Partials],
     dispatch: Dispatch::One,
@@ -198,7 +208,7 @@ const SPINE: Kernel = Kernel {
 const COMPACT: Kernel = Kernel {
     composed: &kernels::MESHLET_COMPACT,
     entry: "compact",
-    form: Form::Any,
+    form: None,
     reads: &[
         Slot::Sizes,
         Slot::Rows,
@@ -214,7 +224,7 @@ const COMPACT: Kernel = Kernel {
 const ARGS: Kernel = Kernel {
     composed: &kernels::MESHLET_ARGS,
     entry: "write_args",
-    form: Form::Any,
+    form: None,
     reads: &[
         Slot::Sizes,
         Slot::Rows,
@@ -241,14 +251,17 @@ pub(super) struct BatchWork<'a> {
     pub rows: u32,
     /// Number of work items if every instance survived.
     pub most_items: u64,
-    /// Whether its survivors are expanded by a division.
-    pub is_divided: bool,
-    pub bind_groups: &'a [BindGroup],
+    /// Of [`Pipelines::bind`].
+    pub bind_groups: &'a [Option<BindGroup>],
 }
 
-/// The kernels of some forms on one tier.
+/// The kernels on one tier.
 pub(super) struct Pipelines {
+    tier: CullingTier,
+    checks: bool,
     built: Vec<Built>,
+    /// The forms whose kernels were compiled, and whether they could be.
+    forms: Vec<(Form, bool)>,
     /// Workgroups of a dispatch at most.
     workgroups: u32,
     /// Workgroups of [`Dispatch::Stride`] at most.
@@ -256,41 +269,75 @@ pub(super) struct Pipelines {
 }
 
 impl Pipelines {
-    /// Compiles the kernels of these forms; `edit` may change the WGSL of a stage.
+    /// Compiles the kernels that all batches need, and the ones of [`Form::Division`]; `edit`
+    /// may change the WGSL of a stage.
     pub fn build(
         device: &Device,
         tier: CullingTier,
         options: &MeshletOptions,
-        forms: &[Form],
         edit: &StageEdit,
     ) -> Result<Self, CullError> {
-        let mut built = Vec::new();
-        for stage in MeshletStage::ALL {
-            let kernels = stage.kernels().iter();
-            for kernel in kernels.filter(|kernel| forms.contains(&kernel.form)) {
-                built.push(build(
-                    device,
-                    (stage, kernel),
-                    (tier, options.shader_checks),
-                    edit,
-                )?);
-            }
-        }
         let workgroups = device.limits().max_compute_workgroups_per_dimension;
-        Ok(Self {
-            built,
+        let mut pipelines = Self {
+            tier,
+            checks: options.shader_checks,
+            built: Vec::new(),
+            forms: vec![(Form::Division, true)],
             workgroups,
             stride: options.workgroups.clamp(1, workgroups),
-        })
+        };
+        pipelines.add(device, None, edit)?;
+        pipelines.add(device, Some(Form::Division), edit)?;
+        Ok(pipelines)
     }
 
-    /// Bind groups of every kernel.
-    pub fn bind<'a>(&self, device: &Device, buffer: impl Fn(Slot) -> &'a Buffer) -> Vec<BindGroup> {
+    fn add(
+        &mut self,
+        device: &Device,
+        form: Option<Form>,
+        edit: &StageEdit,
+    ) -> Result<(), CullError> {
+        for stage in MeshletStage::ALL {
+            let kernels = stage.kernels().iter();
+            for kernel in kernels.filter(|kernel| kernel.form == form) {
+                let how = (self.tier, self.checks);
+                self.built.push(build(device, (stage, kernel), how, edit)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Compiles the kernels of a form, unless they are there. Returns whether they are.
+    ///
+    /// # Errors
+    /// [`CullError::Pipeline`], the first time.
+    pub fn ready(
+        &mut self,
+        device: &Device,
+        form: Form,
+        edit: &StageEdit,
+    ) -> Result<bool, CullError> {
+        if let Some((_, is_built)) = self.forms.iter().find(|(known, _)| *known == form) {
+            return Ok(*is_built);
+        }
+        let added = self.add(device, Some(form), edit);
+        self.forms.push((form, added.is_ok()));
+        added.map(|()| true)
+    }
+
+    /// Bind groups of the kernels that a batch of this form needs.
+    pub fn bind<'a>(
+        &self,
+        device: &Device,
+        form: Form,
+        buffer: impl Fn(Slot) -> &'a Buffer,
+    ) -> Vec<Option<BindGroup>> {
         let resource = |slot| buffer(slot).as_entire_binding();
-        let programs = self.built.iter().map(|built| &built.program);
-        programs
-            .map(|program| program.bind(device, resource))
-            .collect()
+        let groups = self.built.iter().map(|built| {
+            let is_for = built.kernel.form.is_none_or(|of| of == form);
+            is_for.then(|| built.program.bind(device, resource))
+        });
+        groups.collect()
     }
 
     /// Records a stage of all batches.
@@ -304,12 +351,9 @@ impl Pipelines {
         for (index, built) in kernels.filter(|(_, built)| built.stage == stage) {
             pass.set_pipeline(built.program.pipeline());
             for batch in batches.clone() {
-                let Some(group) = batch.bind_groups.get(index) else {
+                let Some(Some(group)) = batch.bind_groups.get(index) else {
                     continue;
                 };
-                if built.kernel.form == Form::Division && !batch.is_divided {
-                    continue;
-                }
                 let workgroups = match built.kernel.dispatch {
                     Dispatch::One => 1,
                     Dispatch::Stride => batch.most_items.clamp(1, u64::from(self.stride)) as u32,
@@ -340,7 +384,7 @@ fn build(
         number: *slot as u32,
         slot: *slot,
         access: match slot {
-            Slot::Sizes => Access::Uniform,
+            Slot::Sizes | Slot::PyramidShape => Access::Uniform,
             _ => access,
         },
     };

@@ -22,6 +22,8 @@ pub struct MeshletRowCount {
     pub outside: u64,
     /// Number of meshlets inside the view whose triangles all face away.
     pub facing_away: u64,
+    /// Number of meshlets that the depth of the view hides: of late lists.
+    pub hidden: u64,
     /// Number of meshlets drawn.
     pub visible: u64,
     /// Number of triangles drawn.
@@ -62,7 +64,8 @@ impl RowMeaning {
         } else {
             survivors * u64::from(self.meshlets)
         };
-        let (outside, visible) = (u64::from(result.outside), u64::from(result.visible));
+        let [outside, hidden, visible] =
+            [result.outside, result.hidden, result.visible].map(u64::from);
         MeshletRowCount {
             request: self.request,
             view: self.view,
@@ -71,7 +74,8 @@ impl RowMeaning {
             survivors,
             tested,
             outside: outside.min(tested),
-            facing_away: tested.saturating_sub(outside + visible),
+            hidden: hidden.min(tested),
+            facing_away: tested.saturating_sub(outside + hidden + visible),
             visible,
             triangles: result.triangle_count(),
             whole_triangles: survivors * u64::from(self.triangles),

@@ -39,30 +39,15 @@ impl MeshletCuller {
         let keys = keys.filter(|(batch, _)| batches.contains(batch));
         let batches = keys.filter_map(|(_, key)| self.batches.get(key));
         let expanded = || batches.clone().filter_map(|batch| batch.items.as_ref());
-        let work = |batch: &'_ MeshletBatch, bind_groups| BatchWork {
+        let work = batches.clone().map(|batch| BatchWork {
             rows: batch.row_table.len() as u32,
             most_items: batch.most_items,
-            is_divided: batch.items.is_none(),
-            bind_groups,
-        };
-        let all = batches
-            .clone()
-            .map(|batch| work(batch, batch.bind_groups()));
-        let by_items = batches
-            .clone()
-            .filter_map(|batch| Some(work(batch, &batch.items.as_ref()?.bind_groups)));
-        let items = self.items.built().map(|kernels| &kernels.pipelines);
-        // The scan counts bits before its second step adds up.
-        if let (MeshletStage::Scan, Some(items)) = (stage, items) {
-            items.record(stage, by_items.clone(), pass);
-        }
-        self.pipelines.record(stage, all, pass);
-        match (stage, items) {
-            (MeshletStage::Expand, Some(items)) => {
-                items.record(stage, by_items, pass);
-                expanded().for_each(|batch| batch.record_sources(pass));
-            }
-            (MeshletStage::Vote, Some(_)) => expanded().for_each(|batch| batch.record_items(pass)),
+            bind_groups: batch.bind_groups(),
+        });
+        self.pipelines.record(stage, work, pass);
+        match stage {
+            MeshletStage::Expand => expanded().for_each(|batch| batch.record_sources(pass)),
+            MeshletStage::Vote => expanded().for_each(|batch| batch.record_items(pass)),
             _ => {}
         }
     }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::cull::{
     CullFrame, Culler, DrawList, DrawPart, DrawShape,
-    layout::{DistanceBand, ViewPlanes},
+    layout::{DistanceBand, Projection, ViewPlanes},
 };
 use glam::Vec4;
 use std::collections::hash_map::Entry;
@@ -50,6 +50,7 @@ impl MeshletCuller {
                     SeenFaces::Both => Vec4::ZERO,
                 }
             });
+            let projection = culler.projection_in(view, &request.world_from_local);
             let draws_visible = meshlet_request.draws_visible.get(slot);
             let lists = lists_of(culler, (meshlet_request.request, slot, view), draws_visible);
             for (list, part) in lists {
@@ -98,6 +99,10 @@ impl MeshletCuller {
                     },
                     chunk: *chunk,
                     eye,
+                    projection: match list {
+                        DrawList::Late | DrawList::Visible => projection.unwrap_or_default(),
+                        DrawList::Kept | DrawList::Early => Projection::default(),
+                    },
                     draw_row: part.row,
                     first_meshlet: range.start,
                     meshlet_count: range.len() as u32,

@@ -6,12 +6,14 @@ use super::{
     history::History,
     late::LatePlan,
     pyramid::{Pyramid, PyramidBuilder},
+    rows::projection_in,
     view::{DrawList, OcclusionView, is_cut},
 };
 use crate::cull::{
     Compaction, CullError, CullingTier, DrawPart, FrameCounts, Refusal, Stage,
     compaction::occlude,
     gpu::{Gpu, version::Version},
+    layout::Projection,
     pipelines::{BuildOptions, Pipelines},
     plan::planner::Planner,
     policy::{KEEP_FRAMES, RETRY_AFTER},
@@ -22,7 +24,7 @@ use crate::cull::{
     store::InstanceStore,
 };
 use core::ops::Range;
-use glam::Mat4;
+use glam::{Affine3A, Mat4};
 use hashbrown::HashMap;
 use std::sync::Arc;
 use wgpu::{Buffer, CommandEncoder, ComputePass, Device};
@@ -94,6 +96,22 @@ struct LateView {
     last_used: u64,
     /// [`OcclusionView::clip_from_world`] of its last frame.
     seen_through: Mat4,
+}
+
+impl LateView {
+    /// The depth that its lists are compared with.
+    fn pyramid(&self) -> PyramidBuffers<'_> {
+        PyramidBuffers {
+            depths: self.pyramid.buffer(),
+            shape: self.pyramid.uniform(),
+            version: self.depths_version,
+        }
+    }
+
+    fn has_batch(&self, batch: usize) -> bool {
+        let batches = self.first_batch..self.first_batch + self.plan.planned.keys.len();
+        batches.contains(&batch)
+    }
 }
 
 impl Occluder {
@@ -354,13 +372,25 @@ impl Occluder {
     /// The runner of batch `batch`, counted with the frame's own batches before it, its name and
     /// its index in the runner's plan.
     pub fn batch(&self, batch: usize) -> Option<(&Runner, &LatePlan, usize)> {
+        let late = self.view_with(batch)?;
+        Some((&late.runner, &late.plan, batch - late.first_batch))
+    }
+
+    /// The depth that batch `batch` is compared with, counted as in [`Self::batch`].
+    pub fn pyramid_of(&self, batch: usize) -> Option<PyramidBuffers<'_>> {
+        self.view_with(batch).map(LateView::pyramid)
+    }
+
+    fn view_with(&self, batch: usize) -> Option<&LateView> {
         let views = self.current.iter();
         let mut views = views.filter_map(|view| self.views.get(&view.key));
-        views.find_map(|late| {
-            let index = batch.checked_sub(late.first_batch)?;
-            let is_own = index < late.plan.planned.keys.len();
-            is_own.then_some((&late.runner, &late.plan, index))
-        })
+        views.find(|late| late.has_batch(batch))
+    }
+
+    /// How view `view` of the frame sees a set, if its instances may be hidden there.
+    pub fn projection_of(&self, view: u32, world_from_local: &Affine3A) -> Option<Projection> {
+        let view = self.current.iter().find(|known| known.view == view)?;
+        Some(projection_in(view, world_from_local))
     }
 
     /// The batches of view `view` of the frame, counted as in [`Self::batch`].

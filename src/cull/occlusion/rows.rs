@@ -130,7 +130,7 @@ impl OccludedRows {
 }
 
 /// How a view sees a set.
-fn projection_in(view: &OcclusionView, world_from_local: &Affine3A) -> Projection {
+pub(super) fn projection_in(view: &OcclusionView, world_from_local: &Affine3A) -> Projection {
     let clip_from_set = view.clip_from_world.as_dmat4() * Mat4::from(*world_from_local).as_dmat4();
     let DepthBuffer { size, samples, .. } = view.depth;
     let projection = Projection::new(clip_from_set, size, samples, view.is_jittered);

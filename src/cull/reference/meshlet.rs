@@ -2,17 +2,19 @@
 
 mod items;
 
-pub use items::{count_votes, items_of, row_of_source, vote_item};
+pub use items::{items_of, row_of_source, vote_item};
 
 use crate::{
     cull::{
-        layout::{Chunk, DrawCommand, ViewPlanes},
+        layout::{DepthPyramid, DrawCommand},
         meshlets::layout::{
             CELL_TILE, CELL_WORDS, GpuMeshlet, ITEM_MESHLETS, MESHLET_TILE, MeshletResult,
             MeshletRow, MeshletSizes, MeshletSpan, MeshletTotals,
         },
         reference::{
-            Placed, is_visible, least_distance,
+            Placed,
+            footprint::is_hidden,
+            is_visible, least_distance,
             vote::{load_scale, rotate},
         },
     },
@@ -30,7 +32,12 @@ pub enum MeshletVote {
     Outside,
     /// All its triangles face away.
     FacesAway,
+    /// The depth of the view hides it.
+    Hidden,
 }
+
+/// The depth that late lists are compared with: the texels of a pyramid, and its shape.
+pub type Depth<'a> = Option<(&'a [f32], &'a DepthPyramid)>;
 
 /// A survivor in its set's space.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -101,20 +108,24 @@ fn placed(sphere: Vec4) -> Placed {
     }
 }
 
-/// Tests one meshlet of one survivor in one view.
+/// Tests one meshlet of one survivor of a row. `depth` is the depth of a late list.
 #[must_use]
 pub fn vote_meshlet(
-    (row, chunk, eye): (&ViewPlanes, &Chunk, Vec4),
+    row: &MeshletRow,
+    depth: Depth<'_>,
     survivor: &Survivor,
     meshlet: &GpuMeshlet,
 ) -> MeshletVote {
     let cone = NormalCone::from_bits(meshlet.cone);
     let sphere = place_sphere(survivor, meshlet.sphere);
-    let eye = eye_in_mesh(survivor, eye);
-    if !is_visible(chunk, row, placed(sphere)) {
+    let eye = eye_in_mesh(survivor, row.eye);
+    let is_behind = |(texels, shape)| is_hidden(texels, shape, &row.projection, sphere);
+    if !is_visible(&row.chunk, &row.planes, placed(sphere)) {
         MeshletVote::Outside
     } else if distance_behind(eye, cone.axis(), cone.cutoff(), meshlet.sphere) > 0.0 {
         MeshletVote::FacesAway
+    } else if depth.is_some_and(is_behind) {
+        MeshletVote::Hidden
     } else {
         MeshletVote::Visible
     }
@@ -123,15 +134,11 @@ pub fn vote_meshlet(
 /// Margin by which the test of the meshlet could change: the least distance from a border of the
 /// view (in the set's or the world's units) and from the border of the cone, or NaN.
 #[must_use]
-pub fn nearest_border(
-    (row, chunk, eye): (&ViewPlanes, &Chunk, Vec4),
-    survivor: &Survivor,
-    meshlet: &GpuMeshlet,
-) -> f32 {
+pub fn nearest_border(row: &MeshletRow, survivor: &Survivor, meshlet: &GpuMeshlet) -> f32 {
     let cone = NormalCone::from_bits(meshlet.cone);
     let sphere = place_sphere(survivor, meshlet.sphere);
-    let eye = eye_in_mesh(survivor, eye);
-    let view = least_distance(chunk, row, placed(sphere));
+    let eye = eye_in_mesh(survivor, row.eye);
+    let view = least_distance(&row.chunk, &row.planes, placed(sphere));
     let behind = distance_behind(eye, cone.axis(), cone.cutoff(), meshlet.sphere);
     if view.is_nan() || behind.is_nan() {
         return f32::NAN;
@@ -182,18 +189,18 @@ fn clamp(sum: u64) -> u32 {
     sum.min(u64::from(u32::MAX)) as u32
 }
 
-/// Writes the bits and counts of all cells, and counts the meshlets outside the view.
+/// Writes the bits of all cells, and counts the meshlets that are outside the view or hidden.
 pub fn meshlet_vote(
     sizes: &MeshletSizes,
     meshlet_rows: &[MeshletRow],
+    depth: Depth<'_>,
     (instances, scales): (&[PackedInstance], &[f32]),
     survivors: &[u32],
     spans: &mut [MeshletSpan],
     meshlets: &[GpuMeshlet],
-    (words, counts): (&mut [u32], &mut [u32]),
+    words: &mut [u32],
 ) {
     for (row, span) in meshlet_rows[..sizes.row_count as usize].iter().zip(spans) {
-        let view = (&row.planes, &row.chunk, row.eye);
         for tile in 0..span.tile_count {
             let first = tile * MESHLET_TILE;
             let end = span.survivor_count.min(first + MESHLET_TILE);
@@ -205,22 +212,26 @@ pub fn meshlet_vote(
                 for i in first..end {
                     let id = survivors[(span.first_survivor + i) as usize];
                     let survivor = load_survivor(row.chunk.flags, instances, scales, id);
-                    match vote_meshlet(view, &survivor, meshlet) {
+                    match vote_meshlet(row, depth, &survivor, meshlet) {
                         MeshletVote::Visible => {
                             bits[((i - first) / 32) as usize] |= 1 << (i % 32);
                         }
                         MeshletVote::Outside => span.outside += 1,
                         MeshletVote::FacesAway => {}
+                        MeshletVote::Hidden => span.hidden += 1,
                     }
                 }
-                counts[cell] = bits.iter().map(|word| word.count_ones()).sum();
             }
         }
     }
 }
 
-/// Turns counts into exclusive prefixes: of cells within tiles, and of tiles.
-pub fn meshlet_scan(cell_count: u32, counts: &mut [u32], partials: &mut [u32]) {
+/// Counts the bits of each cell, and turns the counts into exclusive prefixes: of cells within
+/// tiles, and of tiles.
+pub fn meshlet_scan(cell_count: u32, words: &[u32], counts: &mut [u32], partials: &mut [u32]) {
+    for (count, words) in counts.iter_mut().zip(words.chunks(CELL_WORDS as usize)) {
+        *count = words.iter().map(|word| word.count_ones()).sum();
+    }
     counts[cell_count as usize] = 0;
     let tiles = counts[..=cell_count as usize].chunks_mut(CELL_TILE as usize);
     let mut before = 0;
@@ -291,6 +302,7 @@ pub fn meshlet_args(
         *result = MeshletResult {
             survivor_count: span.survivor_count,
             outside: span.outside,
+            hidden: span.hidden,
             whole: u32::from(whole),
             ..MeshletResult::default()
         };

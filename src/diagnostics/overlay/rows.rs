@@ -5,8 +5,9 @@ use crate::{
     diagnostics::{
         CPU_TOTAL, DISPATCHES, EARLY, GPU_BYTES, GPU_TOTAL, HIDDEN, INSTANCES, LATE,
         MESHLET_STAGE_GPU, MESHLET_TRIANGLES, MESHLETS, MESHLETS_CULLED_BY_CONE,
-        MESHLETS_CULLED_BY_FRUSTUM, PASSES, SHADOW_TRIANGLES, SHADOW_VISIBLE, STAGE_CPU, STAGE_GPU,
-        TOO_SMALL, TRIANGLES, UPLOADED_BYTES, VIEWS, VISIBLE, newest_gpu_times, time_in,
+        MESHLETS_CULLED_BY_FRUSTUM, MESHLETS_CULLED_BY_OCCLUSION, PASSES, SHADOW_TRIANGLES,
+        SHADOW_VISIBLE, STAGE_CPU, STAGE_GPU, TOO_SMALL, TRIANGLES, UPLOADED_BYTES, VIEWS, VISIBLE,
+        newest_gpu_times, time_in,
     },
     render::{CullingReport, LevelReport, ViewKind},
 };
@@ -89,6 +90,10 @@ fn counters(
         (MESHLETS, has_meshlets && is_full),
         (MESHLETS_CULLED_BY_FRUSTUM, has_meshlets && is_full),
         (MESHLETS_CULLED_BY_CONE, has_meshlets && is_full),
+        (
+            MESHLETS_CULLED_BY_OCCLUSION,
+            has_meshlets && hides && is_full,
+        ),
         (MESHLET_TRIANGLES, has_meshlets && is_full),
         (UPLOADED_BYTES, uploads && is_full),
         (GPU_BYTES, is_full),

@@ -60,6 +60,9 @@ pub struct MeshletReport {
     pub culled_by_frustum: u64,
     /// Number of meshlets rejected because all their triangles face away.
     pub culled_by_cone: u64,
+    /// Number of meshlets rejected because what is drawn before them hides them, or because they
+    /// reach no sample of the picture: in views that [hide](crate::render::InstanceOcclusion).
+    pub culled_by_occlusion: u64,
     /// Number of meshlets drawn.
     pub drawn: u64,
     /// Number of triangles of the meshlets drawn.

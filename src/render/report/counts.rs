@@ -136,6 +136,7 @@ impl CullingReport {
             sum.tested += row.tested;
             sum.culled_by_frustum += row.outside;
             sum.culled_by_cone += row.facing_away;
+            sum.culled_by_occlusion += row.hidden;
             sum.drawn += row.visible;
             sum.triangles += row.triangles;
             sum.whole_triangles += row.whole_triangles;

@@ -1,6 +1,6 @@
 //! The expansion of one batch.
 
-use super::{COUNTS, ItemKernels, VOTES, needs::Needs};
+use super::{COUNTS, ItemKernels, needs::Needs};
 use crate::cull::{
     CullError, Expander, Expansion, Gpu, Version,
     expand::{ExpandInput, Sources},
@@ -18,8 +18,6 @@ pub(in super::super) struct ItemBatch {
     version: Version,
     /// What the expansion's passes bind as group 1; empty before [`Self::bind`].
     groups: Option<[BindGroup; 2]>,
-    /// What comes before and after it.
-    pub bind_groups: Vec<BindGroup>,
 }
 
 impl ItemBatch {
@@ -30,7 +28,6 @@ impl ItemBatch {
             expander: kernels.expander.with_same_kernels(device),
             version: kernels.version,
             groups: None,
-            bind_groups: Vec::new(),
         })
     }
 
@@ -96,8 +93,8 @@ impl ItemBatch {
                 entries: &slots.iter().map(entry).collect::<Vec<_>>(),
             })
         };
-        self.groups = Some([group(&kernels.counts, COUNTS), group(&kernels.votes, VOTES)]);
-        self.bind_groups = kernels.pipelines.bind(device, buffer);
+        let votes = group(&kernels.votes, &kernels.vote_slots);
+        self.groups = Some([group(&kernels.counts, COUNTS), votes]);
     }
 
     /// Records pass 1: what the expansion needs to find the survivor of an item.
