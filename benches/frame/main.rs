@@ -95,6 +95,9 @@ struct Args {
     /// (AggregateDetail::below_pixels) [default: none are]
     #[arg(long, value_name = "PIXELS")]
     aggregate: Option<f32>,
+    /// Draw sets of every scene by meshlets. (The scene meshlets is always drawn by them.)
+    #[arg(long)]
+    by_meshlets: bool,
     /// Whether the sun casts shadows, in scenes other than demo, and what they show
     #[arg(long, value_name = "HOW", default_value_t, value_enum)]
     shadows: Shadows,
@@ -150,6 +153,7 @@ impl Args {
             out: self.out.clone(),
             near_pixels: self.near_pixels,
             aggregate: self.aggregate,
+            by_meshlets: self.by_meshlets,
             shadows: self.shadows,
         }
     }
@@ -280,6 +284,9 @@ fn in_process(case: &Case, settings: &Settings) -> Result<Row> {
     }
     if let Some(pixels) = settings.aggregate {
         command.arg("--aggregate").arg(pixels.to_string());
+    }
+    if settings.by_meshlets {
+        command.arg("--by-meshlets");
     }
     command.args(["--shadows", &case::name(settings.shadows)]);
     if let Some(path) = &settings.out {

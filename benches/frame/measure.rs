@@ -53,6 +53,8 @@ pub struct Settings {
     pub near_pixels: Option<f32>,
     /// [`AggregateDetail::below_pixels`] of all sets; `None` without the component.
     pub aggregate: Option<f32>,
+    /// Whether sets of every scene are drawn by meshlets.
+    pub by_meshlets: bool,
     /// Whether the sun casts shadows.
     pub shadows: Shadows,
 }
@@ -77,6 +79,9 @@ pub fn row(case: &Case, settings: &Settings) -> Result<Row> {
     stage.warm_up()?;
     let floor = stage.measure()?;
     scenes::fill(stage.app.world_mut(), case)?;
+    if settings.by_meshlets {
+        scenes::cut_into_meshlets(stage.app.world_mut())?;
+    }
     if let Some(below_pixels) = settings.aggregate {
         scenes::thin_out(stage.app.world_mut(), below_pixels);
     }
@@ -84,8 +89,8 @@ pub fn row(case: &Case, settings: &Settings) -> Result<Row> {
     stage.warm_up()?;
     let full = stage.measure()?;
     let cut = match case.occlusion {
-        Some(Occlusion::On) => Some(stage.cut()?),
-        _ => None,
+        Some(Occlusion::On | Occlusion::Prepass) => Some(stage.cut()?),
+        Some(Occlusion::Off) | None => None,
     };
     let verified = stage.verify()?;
     let likeness = stage.likeness()?;
@@ -180,17 +185,18 @@ impl<'a> Stage<'a> {
         world
             .entity_mut(camera)
             .insert((ShadowLodOrigin, RenderTarget::Image(target.clone().into())));
-        if case.occlusion == Some(Occlusion::On) {
-            let mut camera = world.entity_mut(camera);
-            match case.peer {
-                Peer::Sets => {
-                    let own = InstanceOcclusion::default();
-                    let near_pixels = settings.near_pixels.unwrap_or(own.near_pixels);
-                    camera.insert(InstanceOcclusion { near_pixels })
-                }
-                // Bevy's needs a prepass.
-                Peer::Bevy => camera.insert((DepthPrepass, OcclusionCulling)),
-            };
+        let mut eye = world.entity_mut(camera);
+        match (case.occlusion, case.peer) {
+            (None | Some(Occlusion::Off), _) => {}
+            (Some(Occlusion::On), Peer::Sets) => {
+                let own = InstanceOcclusion::default();
+                let near_pixels = settings.near_pixels.unwrap_or(own.near_pixels);
+                eye.insert(InstanceOcclusion { near_pixels });
+            }
+            // Bevy's needs a prepass.
+            (Some(Occlusion::Prepass), _) | (Some(Occlusion::On), Peer::Bevy) => {
+                eye.insert((DepthPrepass, OcclusionCulling));
+            }
         }
         if case.scene != Scene::Demo && settings.shadows != Shadows::Off {
             scenes::cast_shadows(world, settings.shadows == Shadows::Hidden);

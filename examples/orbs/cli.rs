@@ -293,6 +293,8 @@ pub enum Occlusion {
     /// Orbs behind others are not drawn
     #[default]
     On,
+    /// The same by a depth prepass and Bevy's OcclusionCulling
+    Prepass,
     /// All orbs in the frustum are drawn
     Off,
 }
@@ -477,6 +479,8 @@ mod tests {
         assert!(parse("--peer bevy --lods=off").is_err());
         assert_eq!(parse("")?.occlusion, Occlusion::On);
         assert_eq!(parse("--occlusion=off")?.occlusion, Occlusion::Off);
+        let prepass = parse("--occlusion=prepass")?.occlusion;
+        assert_eq!(prepass, Occlusion::Prepass);
         assert!(parse("--color-lods --meshlets").is_err());
         assert!(parse("--color-occlusion")?.color_occlusion);
         assert!(parse("--color-occlusion --color-lods").is_err());

@@ -3,7 +3,7 @@
 
 use crate::{
     Failure,
-    cli::{Cli, Occlusion},
+    cli::Cli,
     end::{self, CleanEnd},
     field::LayerSet,
     freeze::{FreezePlugin, way_out},
@@ -22,7 +22,7 @@ use bevy::{
 };
 use bevy_gpu_culling::{
     instance::InstanceError,
-    prelude::{CullingReport, FreezeCulling, GpuCullingPlugin, InstanceOcclusion},
+    prelude::{CullingReport, FreezeCulling, GpuCullingPlugin},
     render::verify::{Verdict, Verifier},
 };
 use indicatif::{ProgressBar, ProgressStyle};
@@ -144,9 +144,8 @@ impl Stage {
                 RenderTarget::Image(target.clone().into()),
             ))
             .id();
-        if cli.occlusion == Occlusion::On && cli.peer.is_none() {
-            let mut camera = world.entity_mut(camera);
-            camera.insert(InstanceOcclusion::default());
+        if cli.peer.is_none() {
+            look::equip(&mut world.entity_mut(camera), cli.occlusion);
         }
         if cli.size.x > 16 * cli.size.y {
             // For a picture that is one long strip, Bevy's bloom makes textures beyond the limit.

@@ -1,16 +1,23 @@
 //! Meshes, materials, sky, lights and camera.
 
-use crate::field::{self, Finish, Shape};
+use crate::{
+    cli::Occlusion,
+    field::{self, Finish, Shape},
+};
 use bevy::{
     asset::RenderAssetUsages,
     camera::Hdr,
-    core_pipeline::tonemapping::{DebandDither, Tonemapping},
+    core_pipeline::{
+        prepass::DepthPrepass,
+        tonemapping::{DebandDither, Tonemapping},
+    },
     image::ImageSampler,
     light::Skybox,
     math::ops,
     mesh::VertexAttributeValues,
     post_process::bloom::Bloom,
     prelude::*,
+    render::occlusion_culling::OcclusionCulling,
     render::render_resource::{
         Extent3d, TextureDimension, TextureFormat, TextureViewDescriptor, TextureViewDimension,
     },
@@ -18,7 +25,7 @@ use bevy::{
 };
 use bevy_gpu_culling::{
     meshlet::MeshletError,
-    prelude::{InstanceLods, LodSettings},
+    prelude::{InstanceLods, InstanceOcclusion, LodSettings},
 };
 use wgpu::DeviceType;
 
@@ -60,6 +67,15 @@ pub fn levels(shape: Shape) -> Result<Vec<(Mesh, f32)>, MeshletError> {
         flatten(mesh);
     }
     Ok(levels)
+}
+
+/// Lets a camera hide orbs behind others.
+pub fn equip(camera: &mut EntityWorldMut<'_>, occlusion: Occlusion) {
+    match occlusion {
+        Occlusion::On => camera.insert(InstanceOcclusion::default()),
+        Occlusion::Prepass => camera.insert((DepthPrepass, OcclusionCulling)),
+        Occlusion::Off => camera,
+    };
 }
 
 /// The colors of levels of detail, the full mesh first.

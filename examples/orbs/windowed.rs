@@ -13,11 +13,12 @@ use crate::{
 use bevy::{
     app::TerminalCtrlCHandlerPlugin,
     camera_controller::free_camera::{FreeCamera, FreeCameraPlugin},
+    core_pipeline::prepass::DepthPrepass,
     dev_tools::diagnostics_overlay::{DiagnosticsOverlay, DiagnosticsOverlayPlugin},
     diagnostic::FrameTimeDiagnosticsPlugin,
     input::{common_conditions::input_just_pressed, keyboard::Key},
     prelude::*,
-    render::renderer::RenderDevice,
+    render::{occlusion_culling::OcclusionCulling, renderer::RenderDevice},
     tasks::{AsyncComputeTaskPool, Task, futures::check_ready},
     window::{PresentMode, WindowResolution},
 };
@@ -98,24 +99,25 @@ pub fn run(cli: &Cli, end: &CleanEnd) -> Result<(), Failure> {
         });
     }
     let mut opening = Some((field, sets));
-    let hides = cli.occlusion == Occlusion::On && cli.peer.is_none();
+    let occlusion = match cli.peer {
+        None => cli.occlusion,
+        Some(_) => Occlusion::Off,
+    };
     app.add_systems(Startup, move |world: &mut World| {
         if let Some((field, sets)) = opening.take() {
-            open(world, field, sets, hides);
+            open(world, field, sets, occlusion);
         }
     });
     Failure::of_app(app.run()).map_or(Ok(()), Err)
 }
 
 /// Puts the first field and the camera into the world.
-fn open(world: &mut World, field: Field, sets: Vec<LayerSet>, hides: bool) {
+fn open(world: &mut World, field: Field, sets: Vec<LayerSet>, occlusion: Occlusion) {
     let radius = field.radius();
     show(world, field, sets);
     let camera = look::camera(world, radius);
     let mut camera = world.spawn((camera, pilot(radius)));
-    if hides {
-        camera.insert(InstanceOcclusion::default());
-    }
+    look::equip(&mut camera, occlusion);
     if let Some(mut place) = camera.get_mut::<Transform>() {
         // The free camera has no roll and would jerk out of one.
         let ahead = place.forward();
@@ -126,12 +128,12 @@ fn open(world: &mut World, field: Field, sets: Vec<LayerSet>, hides: bool) {
 /// Switches occlusion on and off.
 fn toggle_occlusion(
     mut commands: Commands,
-    cameras: Query<(Entity, Has<InstanceOcclusion>), With<Camera3d>>,
+    cameras: Query<(Entity, Has<InstanceOcclusion>, Has<OcclusionCulling>), With<Camera3d>>,
 ) {
-    for (camera, hides) in &cameras {
+    for (camera, hides_own, hides_bevys) in &cameras {
         let mut camera = commands.entity(camera);
-        match hides {
-            true => camera.remove::<InstanceOcclusion>(),
+        match hides_own || hides_bevys {
+            true => camera.remove::<(InstanceOcclusion, OcclusionCulling, DepthPrepass)>(),
             false => camera.insert(InstanceOcclusion::default()),
         };
     }

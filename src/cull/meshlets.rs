@@ -25,6 +25,7 @@
 //! meshlets are submitted. A row that does not fit is drawn whole until its buffers have grown.
 
 mod batch;
+mod counters;
 mod culler;
 mod draws;
 mod expansion;

@@ -19,7 +19,8 @@ const COUNTED: u32 = 12;
 
 /// Whether the camera hides instances, so that it matters how many are seen.
 pub fn is_counted(case: &Case) -> bool {
-    case.occlusion == Some(Occlusion::On) && case.peer == Peer::Sets
+    let hides = matches!(case.occlusion, Some(Occlusion::On | Occlusion::Prepass));
+    hides && case.peer == Peer::Sets
 }
 
 impl Stage<'_> {

@@ -7,7 +7,7 @@ pub mod forest;
 pub mod leaves;
 pub mod meshlets;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::case::{Case, Peer, Scene};
 use crate::cli::{DrawOrder, Lods};
@@ -19,8 +19,8 @@ use bevy::{
 use bevy_gpu_culling::{
     instance::InstanceSet,
     prelude::{
-        AggregateDetail, GpuInstances, InstanceLod, InstanceLods, InstanceOcclusion, MeshletMesh,
-        MeshletMesh3d, NoInstanceSorting,
+        AggregateDetail, GpuInstances, InstanceLod, InstanceLods, InstanceOcclusion, LodSettings,
+        MeshletMesh, MeshletMesh3d, MeshletSettings, NoInstanceSorting,
     },
 };
 use wgpu::DeviceType;
@@ -123,6 +123,30 @@ pub fn thin_out(world: &mut World, below_pixels: f32) {
             .entity_mut(set)
             .insert(AggregateDetail { below_pixels });
     }
+}
+
+/// Cuts the meshes of all sets into meshlets, with as many levels of detail as
+/// [`LodSettings::default`] makes if the set has some.
+pub fn cut_into_meshlets(world: &mut World) -> Result<()> {
+    let mut sets =
+        world.query_filtered::<(Entity, &Mesh3d, Has<InstanceLods>), With<GpuInstances>>();
+    let sets: Vec<_> = sets
+        .iter(world)
+        .map(|(set, mesh, has_levels)| (set, mesh.0.clone(), has_levels))
+        .collect();
+    for (set, mesh, has_levels) in sets {
+        let settings = MeshletSettings {
+            lods: has_levels.then(LodSettings::default),
+            ..default()
+        };
+        let mesh = world.resource::<Assets<Mesh>>().get(&mesh);
+        let mesh = mesh.context("a set's mesh is gone")?;
+        let mesh = MeshletMesh::from_mesh(mesh, &settings)?;
+        let mesh = MeshletMesh3d(world.resource_mut::<Assets<MeshletMesh>>().add(mesh));
+        let mut set = world.entity_mut(set);
+        set.remove::<(Mesh3d, InstanceLods)>().insert(mesh);
+    }
+    Ok(())
 }
 
 /// The camera's rotation after a share of the measured frames; `None` if it stands still.

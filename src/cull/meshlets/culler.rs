@@ -2,9 +2,10 @@
 
 use super::{
     batch::{Inputs, MeshletBatch, Room, most_cells},
+    counters::{LateCounters, Meanings},
     expansion::MeshletExpansion,
     items::Items,
-    layout::{CELL_WORDS, ITEM_MESHLETS, MESHLET_TILE, MeshletResult, MeshletRow, MeshletTotals},
+    layout::{CELL_WORDS, ITEM_MESHLETS, MESHLET_TILE, MeshletRow},
     options::MeshletOptions,
     pipelines::{Form, MeshletStage, Pipelines},
     readback::{MeshletCounts, RowMeaning},
@@ -13,38 +14,15 @@ use super::{
 };
 use crate::{
     cull::{
-        BatchKey, CullError, CullFrame, Culler, CullingTier, DrawList, DrawPart, DrawSource, Gpu,
+        BatchKey, CullError, CullFrame, Culler, CullingTier, DrawPart, DrawSource, Gpu,
         gpu::{limits::binding_limit, staging::StagingRing},
         layout::DrawCommand,
         policy::{KEEP_FRAMES, RETRY_AFTER},
     },
     meshlet::Meshlet,
 };
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use wgpu::Device;
-
-/// What the results of some batches mean, row by row.
-pub(super) type Meanings = Vec<(BatchKey, Vec<RowMeaning>)>;
-
-/// What a frame wrote of its batches: its number, and the bytes of their results.
-type Results = (u64, Vec<u8>, Meanings);
-
-/// The counters of a view's late lists.
-pub(super) struct LateCounters {
-    pub readback: StagingRing<Meanings>,
-    counts: Option<MeshletCounts>,
-    pub last_used: u64,
-}
-
-impl LateCounters {
-    pub fn new() -> Self {
-        Self {
-            readback: StagingRing::new("gpu_culling late meshlet counters"),
-            counts: None,
-            last_used: 0,
-        }
-    }
-}
 
 /// Largest number of cells, so that ids and tests can be counted in 32 bits.
 const MOST_CELLS: u64 = 1 << 24;
@@ -54,8 +32,8 @@ pub struct MeshletCuller {
     pub(super) pipelines: Pipelines,
     /// The expansions other than the division.
     pub(super) items: Items,
-    options: MeshletOptions,
-    limits: Room,
+    pub(super) options: MeshletOptions,
+    pub(super) limits: Room,
     pub(super) most_draws: u64,
     pub(super) tables: Tables,
     pub(super) batches: HashMap<BatchKey, MeshletBatch>,
@@ -65,7 +43,7 @@ pub struct MeshletCuller {
     pub(super) lookup: HashMap<(usize, u32), u32>,
     pub(super) meanings: HashMap<BatchKey, Vec<RowMeaning>>,
     pub(super) readback: StagingRing<Meanings>,
-    counts: Option<MeshletCounts>,
+    pub(super) counts: Option<MeshletCounts>,
     /// Counters of the late lists, by view.
     pub(super) late: HashMap<u64, LateCounters>,
     /// Number of the culler's batches before the batches of late lists.
@@ -329,83 +307,11 @@ impl MeshletCuller {
         self.items.take_notes()
     }
 
-    /// Grows the buffers that were too small a few frames ago.
-    fn learn(&mut self) {
-        if let Some(results) = self.readback.collect() {
-            self.counts = Some(self.take_results(results));
-        }
-        let views: Vec<_> = self.late.keys().copied().collect();
-        for view in views {
-            let late = self.late.get_mut(&view);
-            let Some(results) = late.and_then(|late| late.readback.collect()) else {
-                continue;
-            };
-            let counts = self.take_results(results);
-            if let Some(late) = self.late.get_mut(&view) {
-                late.counts = Some(counts);
-            }
-        }
-    }
-
-    /// Grows the buffers that were too small for the results of a frame, and returns its counters.
-    fn take_results(&mut self, (frame, bytes, batches): Results) -> MeshletCounts {
-        let mut counts = MeshletCounts {
-            frame,
-            rows: Vec::new(),
-        };
-        let mut left = &bytes[..];
-        for (key, meanings) in batches {
-            let (head, rest) = left.split_at(size_of::<MeshletTotals>());
-            let (rows, rest) = rest.split_at(meanings.len() * size_of::<MeshletResult>());
-            let totals: MeshletTotals = bytemuck::pod_read_unaligned(head);
-            let results: Vec<MeshletResult> = bytemuck::pod_collect_to_vec(rows);
-            let found = meanings.iter().zip(&results);
-            counts
-                .rows
-                .extend(found.map(|(meaning, result)| meaning.count(result)));
-            if let Some(batch) = self.batches.get_mut(&key)
-                && !self.options.keeps_capacity
-            {
-                let grown = |room: u32, needed: u32, limit: u32| {
-                    let more = u64::from(needed) + u64::from(needed) / 4;
-                    if needed > room {
-                        more.min(u64::from(limit)) as u32
-                    } else {
-                        room
-                    }
-                };
-                batch.room.cells = grown(batch.room.cells, totals.needed_cells, self.limits.cells);
-                batch.room.survivors = grown(
-                    batch.room.survivors,
-                    totals.needed_survivors,
-                    self.limits.survivors,
-                );
-            }
-            left = rest;
-        }
-        counts
-    }
-
     /// Ends a frame. Call this after its commands were submitted.
     pub fn finish(&mut self) {
         self.readback.after_submit();
         for late in self.late.values_mut() {
             late.readback.after_submit();
         }
-    }
-
-    /// The newest counters since the last call, with the newest of each view's late lists. They are
-    /// a few frames old, and nothing waits for them.
-    pub fn take_counts(&mut self) -> Option<MeshletCounts> {
-        self.learn();
-        let mut counts = self.counts.take()?;
-        let early = counts.rows.iter().filter(|row| row.list == DrawList::Early);
-        let hiding: HashSet<u32> = early.map(|row| row.view).collect();
-        let late = self.late.values().filter_map(|late| late.counts.as_ref());
-        let late = late.flat_map(|counts| &counts.rows);
-        // Counters of a view that no longer hides are stale.
-        let late = late.filter(|row| hiding.contains(&row.view));
-        counts.rows.extend(late);
-        Some(counts)
     }
 }

@@ -2,7 +2,8 @@
 
 use super::{
     batch::MeshletBatch,
-    culler::{LateCounters, Meanings, MeshletCuller},
+    counters::{LateCounters, Meanings},
+    culler::MeshletCuller,
     layout::result_offset,
     pipelines::{BatchWork, MeshletStage},
     readback::RowMeaning,
