@@ -176,7 +176,13 @@ struct Dense {
 impl Dense {
     fn new(mesh: &Mesh) -> Result<Self, MeshletError> {
         let settings = |lods| MeshletSettings { lods, ..default() };
-        let leveled = MeshletMesh::from_mesh(mesh, &settings(Some(LodSettings::default())))?;
+        // Down to about as few triangles as the coarsest levels of other orbs have.
+        let lods = LodSettings {
+            max_levels: LodSettings::MOST_LEVELS,
+            kept: 0.4,
+            ..default()
+        };
+        let leveled = MeshletMesh::from_mesh(mesh, &settings(Some(lods)))?;
         let errors = leveled.levels().iter().map(|level| level.error);
         let coarser = errors.enumerate().skip(1);
         Ok(Self {

@@ -12,7 +12,7 @@ use crate::cull::{
     Compaction, CullError, CullingTier, Tuning,
     choose::Choice,
     far_first::FarFirst,
-    gpu::limits::binding_limit,
+    gpu::{draw_counts::DrawCounts, limits::binding_limit},
     layout::BLOCK,
     occlusion::occluder::{Occluder, OccluderOptions},
     pipelines::{BuildOptions, Pipelines},
@@ -66,6 +66,7 @@ pub struct Culler {
     runner: Runner,
     far_first: FarFirst,
     occluder: Occluder,
+    draw_counts: DrawCounts,
     frame: FrameNumber,
     /// A frame is prepared, and not recorded.
     is_prepared: bool,
@@ -146,6 +147,7 @@ impl Culler {
                     compaction: options.compaction,
                 },
             ),
+            draw_counts: DrawCounts::new(device)?,
             frame: FrameNumber::default(),
             is_prepared: false,
         })

@@ -116,6 +116,14 @@ pub struct DrawPart {
     pub level: usize,
 }
 
+impl DrawPart {
+    /// Whether its row is the `rows`-th one after the row of `first`.
+    #[must_use]
+    pub fn follows(&self, first: &Self, rows: u32) -> bool {
+        self.batch == first.batch && first.row.checked_add(rows) == Some(self.row)
+    }
+}
+
 /// One request, resolved: the input of [`Plan::build`].
 pub struct PlanRequest<'a> {
     /// The set's regions, in order.

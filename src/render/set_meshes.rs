@@ -13,7 +13,7 @@ use bevy::{
     render::{
         mesh::{RenderMesh, RenderMeshBufferInfo, allocator::MeshAllocator},
         render_asset::RenderAssets,
-        render_resource::{Buffer, IndexFormat, PrimitiveTopology},
+        render_resource::{Buffer, BufferId, IndexFormat, PrimitiveTopology},
         sync_world::MainEntity,
     },
 };
@@ -35,6 +35,24 @@ pub(super) struct MeshBuffers {
     pub is_deformed: bool,
     /// Whether it is made of triangles.
     pub has_triangles: bool,
+}
+
+/// The buffers that a draw binds for a mesh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BoundMesh {
+    vertices: BufferId,
+    indices: Option<(BufferId, IndexFormat)>,
+}
+
+impl MeshBuffers {
+    /// What a draw binds for the mesh.
+    pub fn bound(&self) -> BoundMesh {
+        let indices = self.indices.as_ref();
+        BoundMesh {
+            vertices: self.vertices.id(),
+            indices: indices.map(|(buffer, format)| (buffer.id(), *format)),
+        }
+    }
 }
 
 /// Bevy's meshes, as far as an indirect draw needs them.

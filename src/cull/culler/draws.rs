@@ -3,6 +3,7 @@
 use super::Culler;
 use crate::cull::{
     BatchKey, CullingTier, DrawList, DrawPart,
+    gpu::draw_counts::DrawCounts,
     layout::{DRAW_COUNT_OFFSET, DrawCommand, Projection, args_offset},
     plan::{BatchPlan, planned::Planned},
     run::{
@@ -147,6 +148,26 @@ impl Culler {
             DrawSource::Indirect(IndirectDraws::one(args, args_offset(command), args))
         })
     }
+
+    /// The commands of `rows` contiguous rows of a batch as one draw, from the row of `first` on;
+    /// each draws the request's [shape](crate::cull::CullRequest::shape). Their meshes must have
+    /// indices, in the same buffers. `None` on [`CullingTier::Cpu`], for more rows than
+    /// [`Culler::MOST_ROWS_OF_A_DRAW`], if the batch has fewer, or if the device refused it.
+    #[must_use]
+    pub fn rows_source(&self, first: &DrawPart, rows: u32) -> Option<IndirectDraws<'_>> {
+        let (batch, _, plan) = self.batch(first.batch)?;
+        let is_there = first.row.checked_add(rows)? as usize <= plan.chunk_views.len();
+        let is_few = rows <= Self::MOST_ROWS_OF_A_DRAW;
+        (is_there && is_few && self.tier != CullingTier::Cpu).then(|| IndirectDraws {
+            buffer: batch.args(),
+            offset: args_offset(first.row),
+            count: self.draw_counts.word(rows),
+            most: rows,
+        })
+    }
+
+    /// The most rows of a [draw of several](Self::rows_source).
+    pub const MOST_ROWS_OF_A_DRAW: u32 = DrawCounts::MOST;
 
     /// Version of the buffers that a batch's draws bind ([`Self::batch_buffers`]).
     #[must_use]

@@ -3,33 +3,10 @@
 use super::{
     culler::MeshletCuller,
     layout::{MeshletResult, MeshletTotals},
-    readback::{MeshletCounts, RowMeaning},
+    readback::{MeshletCounts, Results},
 };
-use crate::cull::{BatchKey, DrawList, gpu::staging::StagingRing};
+use crate::cull::DrawList;
 use std::collections::HashSet;
-
-/// What the results of some batches mean, row by row.
-pub(super) type Meanings = Vec<(BatchKey, Vec<RowMeaning>)>;
-
-/// What a frame wrote of its batches: its number, and the bytes of their results.
-type Results = (u64, Vec<u8>, Meanings);
-
-/// The counters of a view's late lists.
-pub(super) struct LateCounters {
-    pub readback: StagingRing<Meanings>,
-    counts: Option<MeshletCounts>,
-    pub last_used: u64,
-}
-
-impl LateCounters {
-    pub fn new() -> Self {
-        Self {
-            readback: StagingRing::new("gpu_culling late meshlet counters"),
-            counts: None,
-            last_used: 0,
-        }
-    }
-}
 
 impl MeshletCuller {
     /// Grows the buffers that were too small a few frames ago.

@@ -2,13 +2,12 @@
 
 use super::{
     batch::{Inputs, MeshletBatch, Room, most_cells},
-    counters::{LateCounters, Meanings},
     expansion::MeshletExpansion,
     items::Items,
     layout::{CELL_WORDS, ITEM_MESHLETS, MESHLET_TILE, MeshletRow},
     options::MeshletOptions,
     pipelines::{Form, MeshletStage, Pipelines},
-    readback::{MeshletCounts, RowMeaning},
+    readback::{LateCounters, Meanings, MeshletCounts, RowMeaning},
     request::MeshletRequest,
     tables::{MeshletMeshId, Tables},
 };

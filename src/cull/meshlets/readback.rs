@@ -1,7 +1,7 @@
 //! Results of the meshlet stages on their way back.
 
 use super::layout::{MeshletResult, MeshletRow, MeshletSizes, MeshletSpan, MeshletTotals};
-use crate::cull::{DrawList, layout::DrawCommand};
+use crate::cull::{BatchKey, DrawList, gpu::staging::StagingRing, layout::DrawCommand};
 
 /// What one view drew of one chunk at one level of detail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,6 +80,29 @@ impl RowMeaning {
             triangles: result.triangle_count(),
             whole_triangles: survivors * u64::from(self.triangles),
             whole,
+        }
+    }
+}
+
+/// What the results of some batches mean, row by row.
+pub(super) type Meanings = Vec<(BatchKey, Vec<RowMeaning>)>;
+
+/// What a frame wrote of its batches: its number, and the bytes of their results.
+pub(super) type Results = (u64, Vec<u8>, Meanings);
+
+/// The counters of a view's late lists.
+pub(super) struct LateCounters {
+    pub readback: StagingRing<Meanings>,
+    pub counts: Option<MeshletCounts>,
+    pub last_used: u64,
+}
+
+impl LateCounters {
+    pub fn new() -> Self {
+        Self {
+            readback: StagingRing::new("gpu_culling late meshlet counters"),
+            counts: None,
+            last_used: 0,
         }
     }
 }

@@ -2,11 +2,10 @@
 
 use super::{
     batch::MeshletBatch,
-    counters::{LateCounters, Meanings},
     culler::MeshletCuller,
     layout::result_offset,
     pipelines::{BatchWork, MeshletStage},
-    readback::RowMeaning,
+    readback::{LateCounters, Meanings, RowMeaning},
 };
 use crate::cull::{BatchKey, Culler, Follower, PassRecorder};
 use core::ops::Range;

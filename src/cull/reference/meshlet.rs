@@ -192,8 +192,7 @@ fn clamp(sum: u64) -> u32 {
 /// Writes the bits of all cells, and counts the meshlets that are outside the view or hidden.
 pub fn meshlet_vote(
     sizes: &MeshletSizes,
-    meshlet_rows: &[MeshletRow],
-    depth: Depth<'_>,
+    (meshlet_rows, depth): (&[MeshletRow], Depth<'_>),
     (instances, scales): (&[PackedInstance], &[f32]),
     survivors: &[u32],
     spans: &mut [MeshletSpan],

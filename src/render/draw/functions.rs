@@ -1,14 +1,14 @@
 //! The draw functions of sets: Bevy's, with our mesh bind group and our draw call.
 
 use crate::{
-    cull::{DrawSource, IndirectDraws, layout::DrawCommand},
+    cull::{Culler, CullingTier, DrawSource, IndirectDraws, layout::DrawCommand},
     render::{
         cpu_times::{CpuClock, CpuStage},
         culler::GpuCuller,
         expanded::ExpandedUniforms,
         meshlets::GpuMeshlets,
         occlusion::DrawnLists,
-        set_draws::{EntityDraws, SetDraws},
+        set_draws::{EntityDraws, PartDraw, SetDraws},
         set_meshes::MeshBuffers,
     },
 };
@@ -96,7 +96,7 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
         };
         bind_mesh(pass, mesh);
         // The levels of detail have several meshes.
-        let mut bound = mesh;
+        let mut bound = mesh.bound();
         let indexed = mesh.indices.is_some();
         // Bevy uses the `_count` form. A driver (lavapipe of Mesa 22.3) has been seen to keep its
         // count for a plain indirect draw that follows in the same pass.
@@ -115,18 +115,39 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
             return RenderCommandResult::Skip;
         }
         let list = lists.of(&view.retained_view_entity);
-        for draw in draws.parts(culler, drawn, view.retained_view_entity, list) {
+        let parts = draws.parts(culler, drawn, view.retained_view_entity, list);
+        let mut parts = parts.peekable();
+        while let Some(draw) = parts.next() {
             // The mesh uniform and the rest of the slot are two bindings at one offset.
             let offsets = [draw.slot, draw.slot];
             pass.set_bind_group(I, draw.bind_group, &offsets);
-            if !core::ptr::eq(bound, draw.mesh) {
+            if bound != draw.mesh.bound() {
                 bind_mesh(pass, draw.mesh);
-                bound = draw.mesh;
+                bound = draw.mesh.bound();
             }
             if let Some(parted) = meshlets.draw(culler, draw.part) {
                 draw_indirect(pass, &parted.commands.whole, true, counted);
                 pass.set_bind_group(I, parted.bind_group, &offsets);
                 draw_indirect(pass, &parted.commands.meshlets, true, counted);
+                continue;
+            }
+            // Levels whose commands are contiguous are one draw.
+            let mut rows = 1;
+            let joins = |next: &PartDraw<'_>, rows| {
+                let is_next = next.slot == draw.slot && next.part.follows(draw.part, rows);
+                is_next && next.mesh.bound() == bound && meshlets.draw(culler, next.part).is_none()
+            };
+            if indexed && drawn.of.shape == 0 && culler.tier() != CullingTier::Cpu {
+                while rows < Culler::MOST_ROWS_OF_A_DRAW
+                    && parts.next_if(|next| joins(next, rows)).is_some()
+                {
+                    rows += 1;
+                }
+            }
+            if rows > 1
+                && let Some(commands) = culler.rows_source(draw.part, rows)
+            {
+                draw_indirect(pass, &commands, indexed, counted);
                 continue;
             }
             match culler.shape_source(draw.part, drawn.of.shape) {

@@ -22,8 +22,7 @@ pub fn items_of(meshlet_rows: &[MeshletRow], spans: &[MeshletSpan], source: u32)
 /// Tests one meshlet of one survivor: sets its bit if it is visible, or counts it if it is outside
 /// the view or hidden.
 pub fn vote_item(
-    meshlet_rows: &[MeshletRow],
-    depth: Depth<'_>,
+    (meshlet_rows, depth): (&[MeshletRow], Depth<'_>),
     (instances, scales): (&[PackedInstance], &[f32]),
     survivors: &[u32],
     spans: &mut [MeshletSpan],
@@ -130,7 +129,7 @@ mod tests {
             let mut by_rows = spans.clone();
             let mut words = vec![0; cells * CELL_WORDS as usize];
             meshlet_vote(
-                &sizes, &meshlet_rows, None, inputs, &survivors, &mut by_rows, &table, &mut words,
+                &sizes, (&meshlet_rows, None), inputs, &survivors, &mut by_rows, &table, &mut words,
             );
 
             let numbers: Vec<_> = (0..totals.source_count)
@@ -147,7 +146,7 @@ mod tests {
                 let mut by_items = spans.clone();
                 let mut item_words = vec![0; words.len()];
                 let vote = |source, item| vote_item(
-                    &meshlet_rows, None, inputs, &survivors, &mut by_items, &table, &mut item_words,
+                    (&meshlet_rows, None), inputs, &survivors, &mut by_items, &table, &mut item_words,
                     (source, item),
                 );
                 match expansion {

@@ -1,0 +1,36 @@
+//! The numbers of commands that draws read.
+
+use super::guard::guarded;
+use crate::cull::CullError;
+use wgpu::{Buffer, BufferUsages, Device, util::BufferInitDescriptor, util::DeviceExt};
+
+/// A table of numbers, for draws whose number of commands the host knows and the device must read:
+/// word `n` is `n`.
+pub(in crate::cull) struct DrawCounts {
+    buffer: Buffer,
+}
+
+impl DrawCounts {
+    /// The largest number.
+    pub const MOST: u32 = 16;
+
+    /// # Errors
+    /// [`CullError::Gpu`].
+    pub fn new(device: &Device) -> Result<Self, CullError> {
+        let numbers: Vec<u32> = (0..=Self::MOST).collect();
+        let buffer = guarded(device, "counts of draws", || {
+            device.create_buffer_init(&BufferInitDescriptor {
+                label: Some("gpu_culling draw counts"),
+                contents: bytemuck::cast_slice(&numbers),
+                usage: BufferUsages::INDIRECT,
+            })
+        })?;
+        Ok(Self { buffer })
+    }
+
+    /// Buffer and byte offset of the word that holds `count`, which is at most [`Self::MOST`].
+    pub fn word(&self, count: u32) -> (&Buffer, u64) {
+        debug_assert!(count <= Self::MOST, "{count} commands");
+        (&self.buffer, u64::from(count) * 4)
+    }
+}
