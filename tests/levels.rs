@@ -5,7 +5,8 @@ mod common;
 
 use bevy_gpu_culling::cull::{
     BoundingSphere, CoarserLevel, Compaction, CullFrame, CullRequest, CullView, Culler,
-    CullerOptions, CullingTier, DistanceRange, DrawShape, ErrorRange, Gpu, LodEye, Order, SetId,
+    CullerOptions, CullingTier, DistanceRange, DrawShape, DrawSource, ErrorRange, Gpu, LodEye,
+    Order, SetId,
 };
 use bevy_gpu_culling::instance::{InstanceSet, InstanceTransform};
 use common::{Scene, gpu, options, random_scene, rng, run};
@@ -274,6 +275,41 @@ fn each_survivor_is_in_one_level() {
 }
 
 /// A camera that comes nearer changes the bands, not the plan.
+/// The levels of a view are one draw of contiguous commands, except on the tier without any.
+#[test]
+fn levels_of_a_view_are_contiguous_rows() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    let eye = LodEye {
+        position: Vec3::ZERO,
+        is_orthographic: false,
+        resolution: 10.0,
+        least_resolution: f32::INFINITY,
+        pixels: 1.0,
+        fades: false,
+    };
+    let scene = row_of(3000, request(&[1.0, 2.0], 1), eye);
+    for tier in TIERS {
+        let (mut culler, _) = Culler::new(&device, options(tier, true)).unwrap();
+        run(&mut culler, gpu, &scene);
+        let [full, near, far] = culler.draw_parts(0, 0) else {
+            panic!("{:?}", culler.draw_parts(0, 0))
+        };
+        assert!(near.follows(full, 1) && far.follows(full, 2));
+        assert!(!far.follows(full, 1) && !full.follows(near, 1));
+        let rows = |first, rows| Some(culler.rows_source(first, rows)?.most);
+        let all = (tier != CullingTier::Cpu).then_some(3);
+        assert_eq!(rows(full, 3), all, "{tier}");
+        // There are three.
+        assert_eq!((rows(full, 4), rows(far, 2)), (None, None));
+        assert_eq!(rows(full, Culler::MOST_ROWS_OF_A_DRAW + 1), None);
+        if let Some(DrawSource::Indirect(one)) = culler.draw_source(near) {
+            let two = culler.rows_source(near, 2).unwrap();
+            assert_eq!((two.buffer, two.offset), (one.buffer, one.offset));
+        }
+    }
+}
+
 #[test]
 fn a_camera_that_moves_keeps_the_plan() {
     let (device, queue, _) = gpu();

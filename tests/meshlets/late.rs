@@ -1,16 +1,17 @@
 //! Meshlets of late lists: what the depth of a view hides, against the twin.
 
-use crate::common::{gpu, gpu_with, options, rng, upload};
 use crate::{
     MeshletScene, Run, TIERS,
     check::{Seen, compare, compare_batches},
-    checked, cullers, meshlet_scene,
+    checked,
+    common::{gpu, gpu_with, options, rng},
+    cullers, meshlet_scene,
     picture::Picture,
 };
 use bevy_gpu_culling::cull::{
     CullView, Culler, CullingTier, DepthBuffer, Expansion, Gpu, OcclusionView, Order, PlainPasses,
     layout::DepthPyramid,
-    meshlets::{MeshletCuller, MeshletExpansion, MeshletMeshId, MeshletOptions, MeshletStage},
+    meshlets::{MeshletCuller, MeshletExpansion, MeshletOptions, MeshletStage},
     reference,
 };
 use glam::{Mat4, UVec2, Vec3};
@@ -73,12 +74,7 @@ impl Run {
     /// Draws a frame in which the view may hide what the scene has.
     fn hiding_frame(&mut self, gpu: Gpu<'_>, scene: &MeshletScene, sight: &Sight) {
         let Gpu { device, queue } = gpu;
-        upload(&mut self.culler, gpu, &scene.scene);
-        for (id, levels) in (0..).zip(&scene.meshes) {
-            let levels: Vec<_> = levels.iter().map(Vec::as_slice).collect();
-            let id = MeshletMeshId(id);
-            self.meshlets.insert_mesh(id, &levels).unwrap();
-        }
+        self.upload(gpu, scene);
         let frame = &scene.scene.frame;
         let view = OcclusionView {
             view: 0,

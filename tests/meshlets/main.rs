@@ -172,14 +172,19 @@ fn checked() -> MeshletOptions {
 }
 
 impl Run {
-    fn frame(&mut self, gpu: Gpu<'_>, scene: &MeshletScene) {
-        let Gpu { device, queue } = gpu;
+    /// Uploads what a scene draws: sets and meshes.
+    fn upload(&mut self, gpu: Gpu<'_>, scene: &MeshletScene) {
         common::upload(&mut self.culler, gpu, &scene.scene);
         for (id, levels) in (0..).zip(&scene.meshes) {
             let levels: Vec<_> = levels.iter().map(Vec::as_slice).collect();
             let id = MeshletMeshId(id);
             self.meshlets.insert_mesh(id, &levels).unwrap();
         }
+    }
+
+    fn frame(&mut self, gpu: Gpu<'_>, scene: &MeshletScene) {
+        let Gpu { device, queue } = gpu;
+        self.upload(gpu, scene);
         let frame = &scene.scene.frame;
         self.culler.prepare(Gpu::new(device, queue), frame);
         self.meshlets
