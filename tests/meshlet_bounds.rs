@@ -174,6 +174,7 @@ impl Case {
             fades: false,
             thins: false,
             row_group: 1,
+            lists: 1,
             rows: &[row],
         };
         let limits = PlanLimits {

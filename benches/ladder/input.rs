@@ -119,6 +119,7 @@ impl Shape {
             fades: false,
             thins: false,
             row_group: 1,
+            lists: 1,
             rows: &rows,
         };
         let workgroups = gpu.device.limits().max_compute_workgroups_per_dimension;

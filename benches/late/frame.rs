@@ -164,7 +164,9 @@ impl<'a> Bench<'a> {
         if let Some(wall) = wall {
             wall.draw(&mut encoder);
             let started = Instant::now();
-            let late = self.culler.record_late(on, &mut encoder, 0, &mut self.stamps);
+            let late = self
+                .culler
+                .record_late(on, &mut encoder, 0, &mut self.stamps);
             record += started.elapsed();
             ensure!(late.passes == 1, "the view does not hide");
         }
@@ -198,7 +200,9 @@ fn stage_medians(frames: &[Timed]) -> Vec<(&'static str, f64)> {
         }
     }
     let stages = stages.into_values();
-    stages.map(|(label, us)| (label, Times::of(us).median)).collect()
+    stages
+        .map(|(label, us)| (label, Times::of(us).median))
+        .collect()
 }
 
 fn cpu_medians(frames: &[Timed]) -> [f64; 2] {
@@ -258,7 +262,9 @@ impl Stamps {
             bytemuck::pod_collect_to_vec(&self.staging.get_mapped_range(..bytes));
         self.staging.unmap();
         let period = f64::from(gpu.queue.get_timestamp_period());
-        let us = stamps.chunks(2).map(|pair| pair[1].wrapping_sub(pair[0]) as f64 * period / 1e3);
+        let us = stamps
+            .chunks(2)
+            .map(|pair| pair[1].wrapping_sub(pair[0]) as f64 * period / 1e3);
         Ok(labels.iter().copied().zip(us).collect())
     }
 }
@@ -320,10 +326,12 @@ impl Wall {
                 return f32({depth:e}) * (1.0 + noise);
             }}"
         );
-        let module = gpu.device.create_shader_module(wgpu::ShaderModuleDescriptor {
-            label: Some("wall"),
-            source: wgpu::ShaderSource::Wgsl(source.into()),
-        });
+        let module = gpu
+            .device
+            .create_shader_module(wgpu::ShaderModuleDescriptor {
+                label: Some("wall"),
+                source: wgpu::ShaderSource::Wgsl(source.into()),
+            });
         let descriptor = wgpu::RenderPipelineDescriptor {
             label: Some("wall"),
             layout: None,

@@ -149,6 +149,9 @@ pub struct PlanRequest<'a> {
     pub rows: &'a [ViewPlanes],
     /// Number of contiguous rows that share a batch.
     pub row_group: usize,
+    /// Number of lists of a view, each of which may hold every instance once: each level of detail
+    /// has a row in each.
+    pub lists: usize,
 }
 
 /// The tables of a frame.
@@ -304,6 +307,9 @@ impl Plan {
                 world_scale: greatest_stretch(&world.matrix3),
                 ..Chunk::default()
             });
+            // An instance that fades is in two levels.
+            let most_rows_of_instance = request.lists * (1 + usize::from(request.fades));
+            let mut rows_of_view = 0;
             for (k, planes) in rows.iter().enumerate() {
                 let first_count = batch.batch.count_len + k as u32 * blocks;
                 let row = group * most_rows + k;
@@ -319,8 +325,8 @@ impl Plan {
                     region: index,
                     level,
                 });
-                let group = level / request.row_group;
-                if group == 0 || k < request.row_group || (group == 1 && request.fades) {
+                rows_of_view = if level == 0 { 1 } else { rows_of_view + 1 };
+                if rows_of_view <= most_rows_of_instance {
                     batch.most_survivors += u64::from(instances);
                 }
             }

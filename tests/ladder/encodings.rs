@@ -71,6 +71,7 @@ fn input(
         fades: false,
         thins: false,
         row_group: 1,
+        lists: 1,
         rows: &rows,
     };
     // The limit of workgroups in x is low, so that dispatches have two dimensions.

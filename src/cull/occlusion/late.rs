@@ -1,5 +1,13 @@
 //! The plan of a view's late lists: two rows for each row that may be hidden, of what is late and
 //! of all that is visible.
+//!
+//! The rows of a list are contiguous, level after level, so that the levels of a list can be one
+//! draw. A region too large for a batch with all its rows has both rows of a level together.
+//!
+//! ```text
+//! three levels            late 0, late 1, late 2, visible 0, visible 1, visible 2
+//! a region of 60 M        late 0, visible 0 | late 1, visible 1 | late 2, visible 2
+//! ```
 
 use super::{
     history::History,
@@ -7,7 +15,7 @@ use super::{
     view::{DrawList, OcclusionView},
 };
 use crate::cull::{
-    layout::ViewPlanes,
+    layout::{BLOCK, ViewPlanes},
     plan::{
         DrawPart, DrawShape, Plan, PlanLimits, PlanRequest,
         planned::{Planned, RowMeaning, batch_keys},
@@ -30,10 +38,50 @@ pub(in crate::cull) struct LatePlan {
     draws: Vec<DrawPart>,
 }
 
+/// The order of a request's rows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct RowOrder {
+    levels: usize,
+    /// List after list; otherwise level after level.
+    by_list: bool,
+}
+
+impl RowOrder {
+    /// The rows that share a batch.
+    fn row_group(self) -> usize {
+        match self.by_list {
+            true => self.levels * LISTS,
+            false => LISTS,
+        }
+    }
+
+    /// The level and the list of each row, in order.
+    fn rows(self) -> impl Iterator<Item = (usize, usize)> {
+        (0..self.levels * LISTS).map(move |row| self.of_row(row))
+    }
+
+    /// The level and the list of a row.
+    fn of_row(self, row: usize) -> (usize, usize) {
+        match self.by_list {
+            true => (row % self.levels, row / self.levels),
+            false => (row / LISTS, row % LISTS),
+        }
+    }
+
+    /// The row of a level in a list.
+    fn row(self, level: usize, list: usize) -> usize {
+        match self.by_list {
+            true => list * self.levels + level,
+            false => level * LISTS + list,
+        }
+    }
+}
+
 /// A request whose instances may be hidden in the view.
 struct LateRequest {
     /// Its index in the frame.
     index: usize,
+    order: RowOrder,
     /// Batch and row of the frame's plan from which each level takes its planes.
     sources: Vec<(usize, u32)>,
     /// Its draws in [`LatePlan::draws`]: late, visible.
@@ -51,7 +99,7 @@ impl LatePlan {
         first_batch: usize,
     ) -> Self {
         let inputs: Vec<_> = hidden_requests(frame, view, sets, limits)
-            .filter_map(|index| LateInput::new((frame, frame_plan), view, sets, index))
+            .filter_map(|index| LateInput::new((frame, frame_plan), view, (sets, limits), index))
             .collect();
         let requests: Vec<_> = inputs.iter().map(LateInput::to_plan).collect();
         let mut late = Self::default();
@@ -62,11 +110,15 @@ impl LatePlan {
             .map(|batch| vec![RowMeaning::default(); batch.chunk_views.len()])
             .collect();
         for (number, input) in inputs.iter().enumerate() {
-            // Level after level; of each level the late row, then the visible one.
+            let order = input.order;
             let parts = plan.parts(number, 0).to_vec();
-            let rows = |list: usize| parts.iter().filter(move |part| part.level % LISTS == list);
+            // Level after level, and of each level region after region.
+            let rows = |list: usize| {
+                let is_of = move |part: &&DrawPart| order.of_row(part.level).1 == list;
+                parts.iter().filter(is_of)
+            };
             for (part, visible) in rows(0).zip(rows(1)) {
-                let level = (part.level / LISTS) as u32;
+                let level = order.of_row(part.level).0 as u32;
                 let request = (input.index, input.request.key);
                 let of = (view_index, view.key);
                 late.occluded
@@ -77,7 +129,7 @@ impl LatePlan {
             for (draws, (row, list)) in draws.iter_mut().zip(lists.into_iter().enumerate()) {
                 let first = late.draws.len();
                 for part in rows(row) {
-                    let level = part.level / LISTS;
+                    let (level, _) = order.of_row(part.level);
                     meanings[part.batch][part.row as usize] = RowMeaning {
                         request: input.request.key,
                         view: view.view,
@@ -96,6 +148,7 @@ impl LatePlan {
             }
             late.requests.push(LateRequest {
                 index: input.index,
+                order,
                 sources: input.sources.clone(),
                 draws,
             });
@@ -121,7 +174,7 @@ impl LatePlan {
             for (level, (batch, row)) in request.sources.iter().enumerate() {
                 let planes = frame_plan.batches[*batch].chunk_views[*row as usize].planes;
                 for list in 0..LISTS {
-                    plan.set_planes(number, level * LISTS + list, planes);
+                    plan.set_planes(number, request.order.row(level, list), planes);
                 }
             }
         }
@@ -148,6 +201,7 @@ struct LateInput<'a> {
     index: usize,
     request: &'a CullRequest,
     set: &'a Set,
+    order: RowOrder,
     sources: Vec<(usize, u32)>,
     shapes: Vec<DrawShape>,
     more: Vec<DrawShape>,
@@ -158,30 +212,47 @@ impl<'a> LateInput<'a> {
     fn new(
         (frame, frame_plan): (&'a CullFrame, &Plan),
         view: &OcclusionView,
-        sets: &'a ResidentSets,
+        (sets, limits): (&'a ResidentSets, PlanLimits),
         index: usize,
     ) -> Option<Self> {
         let request = frame.requests.get(index)?;
+        let set = sets.get(request.set)?;
         let slot = slot_of(frame, index, view.view)?;
-        let mut input = Self {
+        let parts = frame_plan.parts(index, slot);
+        let levels = coarser(request).len() + 1;
+        let source = |level: usize| {
+            let part = parts.iter().find(|part| part.level == level)?;
+            Some((part.batch, part.row))
+        };
+        let sources: Vec<_> = (0..levels).map(source).collect::<Option<_>>()?;
+        let mut regions = set.regions.iter();
+        let order = RowOrder {
+            levels,
+            by_list: regions.all(|region| {
+                let blocks = u64::from(region.capacity.div_ceil(BLOCK));
+                blocks * (levels * LISTS) as u64 <= u64::from(limits.counts)
+            }),
+        };
+        let shape = |level: usize| match level.checked_sub(1) {
+            None => request.shape,
+            Some(at) => coarser(request)[at].shape,
+        };
+        let planes = |level: usize| {
+            let (batch, row) = sources[level];
+            frame_plan.batches[batch].chunk_views[row as usize].planes
+        };
+        let rows = order.rows();
+        let more = rows.flat_map(|(level, _)| further_shapes(request, level));
+        Some(Self {
             index,
             request,
-            set: sets.get(request.set)?,
-            sources: Vec::new(),
-            shapes: Vec::new(),
-            more: further_shapes(request, LISTS).collect(),
-            rows: Vec::new(),
-        };
-        let coarser = coarser(request).iter().map(|level| level.shape);
-        let parts = frame_plan.parts(index, slot);
-        for (level, shape) in core::iter::once(request.shape).chain(coarser).enumerate() {
-            let part = parts.iter().find(|part| part.level == level)?;
-            let planes = frame_plan.batches[part.batch].chunk_views[part.row as usize].planes;
-            input.sources.push((part.batch, part.row));
-            input.shapes.extend([shape; LISTS]);
-            input.rows.extend([planes; LISTS]);
-        }
-        Some(input)
+            set,
+            order,
+            shapes: order.rows().map(|(level, _)| shape(level)).collect(),
+            more: more.collect(),
+            rows: order.rows().map(|(level, _)| planes(level)).collect(),
+            sources,
+        })
     }
 
     fn to_plan(&self) -> PlanRequest<'_> {
@@ -196,7 +267,28 @@ impl<'a> LateInput<'a> {
             fades: self.request.fade > 0.0,
             thins: false,
             rows: &self.rows,
-            row_group: LISTS,
+            row_group: self.order.row_group(),
+            lists: LISTS,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_a_list_are_contiguous_or_rows_of_a_level_are() {
+        let rows = |by_list| RowOrder { levels: 3, by_list }.rows().collect::<Vec<_>>();
+        assert_eq!(rows(true), [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1)]);
+        assert_eq!(
+            rows(false),
+            [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)]
+        );
+        for order in [true, false].map(|by_list| RowOrder { levels: 3, by_list }) {
+            for (row, (level, list)) in order.rows().enumerate() {
+                assert_eq!(order.row(level, list), row);
+            }
         }
     }
 }

@@ -130,7 +130,8 @@ impl Planner {
             planes.extend_from_slice(each.of(frame, request));
             shapes.push(request.shape);
             shapes.extend(coarser(request).iter().map(|level| level.shape));
-            more.extend(further_shapes(request, 1));
+            let levels = 0..=coarser(request).len();
+            more.extend(levels.flat_map(|level| further_shapes(request, level)));
             ends.push((planes.len(), shapes.len(), more.len()));
         }
         let missing = Set::default();
@@ -150,6 +151,7 @@ impl Planner {
                 thins: request.thins(),
                 rows: &planes[first_row..end.0],
                 row_group: 1,
+                lists: 1,
             }
         });
         let requests: Vec<_> = requests.collect();

@@ -22,6 +22,7 @@ fn request<'a>(regions: &'a [Region], len: u32, views: &'a [ViewPlanes]) -> Plan
         fades: false,
         thins: false,
         row_group: 1,
+        lists: 1,
         rows: views,
     }
 }

@@ -230,6 +230,7 @@ mod tests {
                     fades: false,
                     thins: false,
                     row_group: 1,
+                    lists: 1,
                     rows: &[near_first, view.planes_in(&world)],
                 }],
                 PlanLimits { counts: 1 << 20, workgroups: 100, few_counts: 100, fine_words: 0 },

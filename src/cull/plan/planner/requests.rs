@@ -52,12 +52,10 @@ pub(in crate::cull) fn coarser(request: &CullRequest) -> &[CoarserLevel] {
     request.coarser.as_deref().unwrap_or_default()
 }
 
-/// The further shapes of a request, level after level. Each level comes `times` times.
+/// The further shapes of a request at a level of detail.
 pub(in crate::cull) fn further_shapes(
     request: &CullRequest,
-    times: usize,
+    level: usize,
 ) -> impl Iterator<Item = DrawShape> {
-    let levels =
-        (0..=coarser(request).len()).flat_map(move |level| core::iter::repeat_n(level, times));
-    levels.flat_map(|level| request.more.iter().map(move |more| more.at_level(level)))
+    request.more.iter().map(move |more| more.at_level(level))
 }
