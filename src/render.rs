@@ -17,7 +17,8 @@
 //!    decides which sets are drawn by meshlets.
 //! 5. `record`: the stages of the compaction, once, before any camera draws. `expanded`: one
 //!    `MeshUniform` per survivor of the sets that Bevy's own vertex stages draw.
-//! 6. `draw`: one indirect draw per phase item and page.
+//! 6. `draw`: one indirect draw per phase item and page. `phases` draws the sets of a phase in
+//!    separate passes.
 //! 7. `occlusion`: between the passes of a view that hides, the lists of what its depth does not
 //!    hide.
 //! 8. `report`: the counters of an earlier frame, for `diagnostics`.
@@ -53,6 +54,7 @@ mod meshlets;
 mod names;
 mod occlusion;
 mod offset;
+mod phases;
 #[cfg(feature = "picking")]
 mod picking;
 pub(crate) mod plugin;

@@ -12,7 +12,7 @@ use crate::{
     likeness::{self, Likeness},
     offscreen::{self, Uploads},
     picture,
-    row::{LATE_PASS, MAIN_PASS, Row},
+    row::{MAIN_PASS, OUR_MAIN_PASSES, Row},
     scenes,
 };
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -307,7 +307,8 @@ impl<'a> Stage<'a> {
         Ok(Measured {
             worst_ms: rounded(times.iter().copied().fold(0.0, f64::max)),
             median_ms: rounded(Times::of(times).median),
-            triangles: counted(MAIN_PASS).map(|main| main + counted(LATE_PASS).unwrap_or(0.0)),
+            triangles: counted(MAIN_PASS)
+                .map(|main| main + OUR_MAIN_PASSES.into_iter().filter_map(counted).sum::<f64>()),
             visible: Times::of(visible).median as u64,
             passes_ms: passes.collect(),
             cpu_ms: median(store, &CPU_TOTAL).map(rounded),

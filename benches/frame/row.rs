@@ -62,10 +62,12 @@ pub struct Row {
 }
 
 impl Row {
-    /// GPU time of the camera's main pass, with the draws of what is late.
+    /// GPU time of the camera's main pass, with the near levels before it and the draws of what is
+    /// late after it.
     pub fn main_pass_ms(&self) -> Option<f64> {
-        let late = self.passes_ms.get(LATE_PASS).copied().unwrap_or(0.0);
-        Some(self.passes_ms.get(MAIN_PASS)? + late)
+        let ours = OUR_MAIN_PASSES.iter();
+        let ours: f64 = ours.filter_map(|pass| self.passes_ms.get(*pass)).sum();
+        Some(self.passes_ms.get(MAIN_PASS)? + ours)
     }
 
     /// GPU time of all passes of the culling; `None` if there are none.
@@ -78,8 +80,9 @@ impl Row {
 
 /// Bevy's name of the camera's main pass.
 pub const MAIN_PASS: &str = "main_opaque_pass_3d";
-/// The name of the pass that draws what is late, right after the main pass.
-pub const LATE_PASS: &str = "gpu_culling late";
+/// The names of the passes that draw near levels right before the main pass, and what is late right
+/// after it.
+pub const OUR_MAIN_PASSES: [&str; 2] = ["gpu_culling near levels", "gpu_culling late"];
 /// What the names of the culling's passes begin with.
 const CULLING: &str = "gpu_culling/";
 

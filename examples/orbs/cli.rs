@@ -83,6 +83,14 @@ pub struct Cli {
         conflicts_with = "peer"
     )]
     pub lod_pixels: f32,
+    /// Draw the near levels of all sets before far ones if the field has at least so many orbs
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = GpuCullingPlugin::default().near_levels_from,
+        conflicts_with = "peer"
+    )]
+    pub near_levels_from: u32,
     /// Fade from level to level over this share of the distance at which the coarser one begins
     #[arg(
         long,

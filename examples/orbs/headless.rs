@@ -426,6 +426,7 @@ fn app(cli: &Cli, end: &CleanEnd) -> App {
             upload_budget: Some(cli.upload_bytes()),
             lod_pixels: cli.lod_pixels,
             least_pixels: cli.least_pixels,
+            near_levels_from: cli.near_levels_from,
             color_occlusion: cli.color_occlusion,
             ..default()
         });

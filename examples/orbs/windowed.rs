@@ -71,6 +71,7 @@ pub fn run(cli: &Cli, end: &CleanEnd) -> Result<(), Failure> {
                 upload_budget: Some(cli.upload_bytes()),
                 lod_pixels: cli.lod_pixels,
                 least_pixels: cli.least_pixels,
+                near_levels_from: cli.near_levels_from,
                 color_occlusion: cli.color_occlusion,
                 ..default()
             },

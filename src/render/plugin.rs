@@ -8,7 +8,9 @@ use super::{
     },
     cpu_times::CpuClock,
     culler::{GpuCuller, init_culler},
-    draw::{DrawSet, DrawSetDepthOnly, DrawSetPrepass, redirect_wireframes, register_wireframes},
+    draw::{
+        self, DrawSet, DrawSetDepthOnly, DrawSetPrepass, redirect_wireframes, register_wireframes,
+    },
     draw_slots::DrawSlots,
     expanded::ExpandedUniforms,
     extract::extract_sets,
@@ -146,6 +148,7 @@ pub(crate) fn install_render(app: &mut App) {
     if render_app.world().contains_resource::<Installed>() {
         return;
     }
+    draw::build_render(render_app);
     occlusion::build_render(render_app);
     // The settings are inserted, too: the renderer starts before the first extraction.
     render_app

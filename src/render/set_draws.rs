@@ -2,7 +2,7 @@
 
 mod drawn;
 
-pub(super) use drawn::{Drawn, slot_levels};
+pub(super) use drawn::{Drawn, near_levels, slot_levels};
 
 use super::{
     bindings::DrawVersion,
@@ -51,6 +51,8 @@ pub(super) struct SetDraws {
     pub drawn: Vec<Drawn>,
     /// What each entity of the previous frame drew.
     pub drawn_before: Vec<Drawn>,
+    /// The sets whose near levels can be drawn before all others.
+    pub leveled: LeveledSets,
     /// Version of the resident sets in the frame.
     pub sets_version: Option<Version>,
     /// No set changed since the previous frame, so its draw slots can be kept.
@@ -74,6 +76,15 @@ pub(super) struct SetDraws {
     told_ranges: HashSet<(MainEntity, Range<u32>)>,
     /// Entities whose `AggregateDetail` is ignored, which was logged.
     told_details: MainEntityHashSet,
+}
+
+/// The sets of a frame that draw several levels of detail near first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct LeveledSets {
+    /// Number of entities that draw them.
+    pub sets: u32,
+    /// Number of their instances.
+    pub instances: u64,
 }
 
 /// The bind group of a batch.
@@ -110,6 +121,7 @@ impl SetDraws {
         self.frame.views.clear();
         self.occlusion.clear();
         self.joined.clear();
+        self.leveled = LeveledSets::default();
     }
 
     /// The frame has no set.
@@ -337,6 +349,12 @@ impl SetDraws {
     pub fn may_be_hidden(&self, entity: MainEntity) -> bool {
         let drawn = self.drawn_by(entity);
         drawn.is_some_and(|drawn| drawn.may_be_hidden)
+    }
+
+    /// Whether the entity has levels that can be drawn before those of other sets.
+    pub fn has_near_levels(&self, entity: MainEntity) -> bool {
+        let drawn = self.drawn_by(entity);
+        drawn.is_some_and(|drawn| drawn.near_levels.is_some())
     }
 
     /// Whether the entity is drawn from a `MeshUniform` per survivor.

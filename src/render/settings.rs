@@ -56,6 +56,11 @@ pub struct GpuCullingPlugin {
     /// are not drawn, in cameras and shadow views. 0, the default, draws every size. Sets with
     /// [`InstanceLods::fade`](crate::render::InstanceLods::fade) fade away in cameras before.
     pub least_pixels: f32,
+    /// Number of instances in sets with levels of detail from which cameras without a prepass draw
+    /// the near levels of all sets in a separate pass before the others, so that near instances of
+    /// one set hide far ones of another before these are shaded. The default is 262,144;
+    /// `u32::MAX` always draws set after set, which suits GPUs that draw in tiles.
+    pub near_levels_from: u32,
     /// Colors what views that hide instances draw
     /// ([`InstanceOcclusion`](crate::render::InstanceOcclusion)), for debugging: green what they
     /// draw first, orange what is late. It multiplies the vertex colors of meshes that have them,
@@ -77,6 +82,7 @@ impl Default for GpuCullingPlugin {
             lod_pixels: 1.0,
             shadow_lod_pixels: 2.0,
             least_pixels: 0.0,
+            near_levels_from: 1 << 18,
             color_occlusion: false,
         }
     }
@@ -109,6 +115,8 @@ pub struct GpuCullingSettings {
     pub shadow_lod_pixels: f32,
     /// See [`GpuCullingPlugin::least_pixels`].
     pub least_pixels: f32,
+    /// See [`GpuCullingPlugin::near_levels_from`].
+    pub near_levels_from: u32,
     /// See [`GpuCullingPlugin::color_occlusion`].
     pub color_occlusion: bool,
 }
@@ -136,6 +144,7 @@ impl GpuCullingPlugin {
             lod_pixels: self.lod_pixels,
             shadow_lod_pixels: self.shadow_lod_pixels,
             least_pixels: self.least_pixels,
+            near_levels_from: self.near_levels_from,
             color_occlusion: self.color_occlusion,
         }
     }
@@ -168,6 +177,7 @@ impl GpuCullingSettings {
             lod_pixels: self.lod_pixels,
             shadow_lod_pixels: self.shadow_lod_pixels,
             least_pixels: self.least_pixels,
+            near_levels_from: self.near_levels_from,
             color_occlusion: self.color_occlusion,
             ..other.clone()
         };

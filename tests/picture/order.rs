@@ -1,9 +1,10 @@
 //! Which instances are drawn first. A material without a depth test shows it: what is drawn last is
 //! on top.
 
-use crate::scene::{How, Stage, assert_same_picture, different_pixels};
+use crate::scene::{How, SIZE, Stage, assert_same_picture, different_pixels};
 use bevy::{
     asset::uuid_handle,
+    core_pipeline::prepass::DepthPrepass,
     mesh::MeshVertexBufferLayoutRef,
     pbr::{MaterialPipeline, MaterialPipelineKey},
     prelude::*,
@@ -72,26 +73,36 @@ fn far_first() -> InstanceSet {
     InstanceSet::from_transforms(places).unwrap()
 }
 
-fn draw<M: Material + Default>(more: impl Bundle) -> RgbaImage
+fn stage<M: Material>() -> Stage
 where
     M::Data: PartialEq + Eq + core::hash::Hash + Clone,
 {
-    let mut stage = Stage::with(How::Set(None), |app| {
+    Stage::with(How::Set(None), |app| {
         app.add_plugins(MaterialPlugin::<M>::default());
         let shader = Shader::from_wgsl(DEPTHS, "depths.wgsl");
         let mut shaders = app.world_mut().resource_mut::<Assets<Shader>>();
         shaders.insert(DEPTHS_SHADER.id(), shader).unwrap();
-    });
+    })
+}
+
+fn draw<M: Material + Default>(more: impl Bundle) -> RgbaImage
+where
+    M::Data: PartialEq + Eq + core::hash::Hash + Clone,
+{
+    let mut stage = stage::<M>();
     // Flat, so that neighbors in a row do not hide each other.
     let mesh = stage.mesh(Rectangle::new(0.2, 0.5));
     let material = MeshMaterial3d(stage.add(M::default()));
     let set = stage.spawn_set(&far_first(), (mesh, material), Transform::default());
     stage.entity(set).insert(more);
-    let eye = Transform::from_xyz(0.0, 0.2, 0.0).looking_to(Vec3::NEG_Z, Vec3::Y);
-    stage.camera(eye, ());
+    stage.camera(ahead(), ());
     let picture = stage.picture();
     stage.verify();
     picture
+}
+
+fn ahead() -> Transform {
+    Transform::from_xyz(0.0, 0.2, 0.0).looking_to(Vec3::NEG_Z, Vec3::Y)
 }
 
 #[test]
@@ -102,4 +113,60 @@ fn near_instances_come_first_unless_the_set_keeps_its_order() {
     // Near instances come first, so far ones cover them.
     let near_first = draw::<Untested>(());
     assert!(different_pixels("near first", &near_first, &tested).is_err());
+}
+
+/// Two sets with a level of detail from a distance of 9 on, whose rows alternate, and one without
+/// levels far behind them.
+fn draw_levels<M: Material + Default>(near_levels_from: u32, camera: impl Bundle) -> RgbaImage
+where
+    M::Data: PartialEq + Eq + core::hash::Hash + Clone,
+{
+    let mut stage = stage::<M>();
+    let world = stage.app.world_mut();
+    world.resource_mut::<GpuCullingSettings>().near_levels_from = near_levels_from;
+    let mesh = stage.mesh(Rectangle::new(0.2, 0.5));
+    let coarse = stage.mesh(Rectangle::new(0.2, 0.45));
+    let pixels = SIZE.y as f32 / 2.0 / (core::f32::consts::FRAC_PI_4 / 2.0).tan();
+    let material = MeshMaterial3d(stage.add(M::default()));
+    for (at, has_levels) in [
+        (Vec3::ZERO, true),
+        (Vec3::new(0.1, 0.1, 0.2), true),
+        (Vec3::new(0.0, 2.0, -9.0), false),
+    ] {
+        let parts = (mesh.clone(), material.clone());
+        let set = stage.spawn_set(&far_first(), parts, Transform::from_translation(at));
+        if has_levels {
+            let level = InstanceLod::new(coarse.clone(), 9.0 / pixels);
+            stage.entity(set).insert(InstanceLods {
+                levels: vec![level],
+                ..default()
+            });
+        }
+    }
+    stage.camera(ahead(), camera);
+    let picture = stage.picture();
+    let report = stage.report();
+    let camera = report.views.iter().find(|view| view.name == "camera");
+    let levels = &camera.unwrap().levels;
+    assert!(levels.iter().all(|level| level.visible > 500), "{levels:?}");
+    stage.verify();
+    picture
+}
+
+#[test]
+fn near_levels_of_all_sets_come_first_unless_instances_are_few() {
+    // 12,288 instances have levels.
+    let (first, not_first) = (12_288, 12_289);
+    let plain = draw_levels::<Tested>(not_first, ());
+    let divided = draw_levels::<Tested>(first, ());
+    assert_same_picture("near levels first", &divided, &plain);
+    let hiding = draw_levels::<Tested>(first, InstanceOcclusion::default());
+    assert_same_picture("near levels first, hiding", &hiding, &plain);
+    // Far levels of one set cover near levels of the other.
+    let set_by_set = draw_levels::<Untested>(not_first, ());
+    let divided = draw_levels::<Untested>(first, ());
+    assert!(different_pixels("divided", &divided, &set_by_set).is_err());
+    // Behind a prepass nothing hidden is shaded, in any order.
+    let prepass = draw_levels::<Untested>(first, DepthPrepass);
+    assert_same_picture("near levels, prepass", &prepass, &set_by_set);
 }

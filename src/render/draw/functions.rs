@@ -1,5 +1,6 @@
 //! The draw functions of sets: Bevy's, with our mesh bind group and our draw call.
 
+use super::near_levels::DrawnLevels;
 use crate::{
     cull::{Culler, CullingTier, DrawSource, IndirectDraws, layout::DrawCommand},
     render::{
@@ -71,7 +72,7 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
         SRes<SetDraws>,
         SRes<ExpandedUniforms>,
         SRes<GpuMeshlets>,
-        SRes<DrawnLists>,
+        (SRes<DrawnLists>, SRes<DrawnLevels>),
         SRes<CpuClock>,
     );
     type ViewQuery = Read<ExtractedView>;
@@ -81,7 +82,11 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
         item: &P,
         view: ROQueryItem<'w, '_, Self::ViewQuery>,
         _: Option<()>,
-        (gpu, draws, expanded, meshlets, lists, clock): SystemParamItem<'w, '_, Self::Param>,
+        (gpu, draws, expanded, meshlets, (lists, levels), clock): SystemParamItem<
+            'w,
+            '_,
+            Self::Param,
+        >,
         pass: &mut TrackedRenderPass<'w>,
     ) -> RenderCommandResult {
         let _timer = clock.into_inner().start(CpuStage::Draw);
@@ -114,8 +119,10 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
         if ONLY_EXPANDED {
             return RenderCommandResult::Skip;
         }
-        let list = lists.of(&view.retained_view_entity);
-        let parts = draws.parts(culler, drawn, view.retained_view_entity, list);
+        let key = view.retained_view_entity;
+        let list = lists.of(&key);
+        let parts = draws.parts(culler, drawn, key, list);
+        let parts = parts.filter(|draw| levels.take(&key, drawn, draw.part.level));
         let mut parts = parts.peekable();
         while let Some(draw) = parts.next() {
             // The mesh uniform and the rest of the slot are two bindings at one offset.

@@ -7,15 +7,15 @@ use crate::{
         cpu_times::{CpuClock, CpuStage},
         culler::GpuCuller,
         meshlets::GpuMeshlets,
+        phases::{CameraTargets, OpaquePhases, draw_items},
         record::TimedPasses,
         set_draws::SetDraws,
     },
 };
 use bevy::{
-    camera::{MainPassResolutionOverride, Viewport},
     core_pipeline::{
         Core3d, Core3dSystems,
-        core_3d::{AlphaMask3d, Opaque3d, main_opaque_pass_3d, main_transparent_pass_3d},
+        core_3d::{main_opaque_pass_3d, main_transparent_pass_3d},
         deferred::node::late_deferred_prepass,
         mip_generation::experimental::depth::early_downsample_depth,
         prepass::node::late_prepass,
@@ -29,17 +29,17 @@ use bevy::{
     prelude::*,
     render::{
         Render, RenderSystems,
-        camera::ExtractedCamera,
         diagnostic::RecordDiagnostics,
-        render_phase::{
-            BinnedPhaseItem, BinnedRenderPhase, DrawError, DrawFunctions, PhaseItem,
-            PhaseItemExtraIndex, TrackedRenderPass, ViewBinnedRenderPhases,
-        },
+        render_phase::ViewBinnedRenderPhases,
         render_resource::{RenderPassDescriptor, StoreOp, TextureUsages},
         renderer::{RenderContext, RenderDevice, RenderQueue, ViewQuery},
-        view::{ExtractedView, RetainedViewEntity, ViewDepthTexture, ViewTarget},
+        view::{ExtractedView, RetainedViewEntity},
     },
 };
+
+/// The systems that make and draw the late lists of cameras without a prepass.
+#[derive(SystemSet, Clone, Debug, PartialEq, Eq, Hash)]
+pub(in crate::render) struct LateDraws;
 
 /// Adds the systems to the render world.
 pub(in crate::render) fn build_render(render_app: &mut SubApp) {
@@ -65,6 +65,7 @@ pub(in crate::render) fn build_render(render_app: &mut SubApp) {
                     .before(Core3dSystems::MainPass),
                 (record_late::<Forward>, draw_late, end_late::<Forward>)
                     .chain()
+                    .in_set(LateDraws)
                     .after(main_opaque_pass_3d)
                     .before(main_transmissive_pass_3d)
                     .before(main_transparent_pass_3d)
@@ -184,52 +185,19 @@ fn end_late<W: HidingWay>(view: ViewQuery<&ExtractedView>, mut lists: ResMut<Dra
 /// Draws what is late of a camera's opaque and masked sets, in a separate pass right after Bevy's.
 fn draw_late(
     world: &World,
-    view: ViewQuery<(
-        &ExtractedCamera,
-        &ExtractedView,
-        &ViewTarget,
-        &ViewDepthTexture,
-        Option<&MainPassResolutionOverride>,
-    )>,
-    opaque: Res<ViewBinnedRenderPhases<Opaque3d>>,
-    masked: Res<ViewBinnedRenderPhases<AlphaMask3d>>,
+    view: ViewQuery<CameraTargets>,
+    phases: OpaquePhases,
     (draws, lists): (Res<SetDraws>, Res<DrawnLists>),
     mut context: RenderContext,
 ) {
     let entity = view.entity();
-    let (camera, view, target, depth, resolution) = view.into_inner();
-    let key = view.retained_view_entity;
-    if lists.view(&key, Way::Forward).is_none() {
-        return;
+    let targets = view.into_inner();
+    let key = &targets.view.retained_view_entity;
+    if lists.view(key, Way::Forward).is_some() {
+        let is_drawn = |entity| draws.may_be_hidden(entity);
+        let label = "gpu_culling late";
+        targets.draw(label, &phases, (world, entity), is_drawn, &mut context);
     }
-    let (Some(opaque), Some(masked)) = (opaque.get(&key), masked.get(&key)) else {
-        return;
-    };
-    let diagnostics = context.diagnostic_recorder();
-    let diagnostics = diagnostics.as_deref();
-    let color_attachments = [Some(target.get_color_attachment())];
-    let mut pass = context.begin_tracked_render_pass(RenderPassDescriptor {
-        label: Some("gpu_culling late"),
-        color_attachments: &color_attachments,
-        depth_stencil_attachment: Some(depth.get_attachment(StoreOp::Store)),
-        timestamp_writes: None,
-        occlusion_query_set: None,
-        multiview_mask: None,
-    });
-    let span = diagnostics.pass_span(&mut pass, "gpu_culling late");
-    let viewport = camera.viewport.as_ref();
-    if let Some(viewport) = Viewport::from_viewport_and_override(viewport, resolution) {
-        pass.set_camera_viewport(&viewport);
-    }
-    for drawn in [
-        draw_sets(opaque, &draws, world, entity, &mut pass),
-        draw_sets(masked, &draws, world, entity, &mut pass),
-    ] {
-        if let Err(error) = drawn {
-            error!("the late draws of a camera that hides instances failed: {error:?}");
-        }
-    }
-    span.end(&mut pass);
 }
 
 /// Draws what is late of the shadow maps of the current view, each in a separate pass.
@@ -262,41 +230,11 @@ fn draw_late_shadows(
             multiview_mask: None,
         });
         let span = diagnostics.pass_span(&mut pass, "gpu_culling late shadows");
-        if let Err(error) = draw_sets(phase, &draws, world, map, &mut pass) {
+        let is_drawn = |entity| draws.may_be_hidden(entity);
+        if let Err(error) = draw_items(phase, &is_drawn, (world, map), &mut pass) {
             let name = &shadow.pass_name;
             error!("the late draws of the shadow map {name} failed: {error:?}");
         }
         span.end(&mut pass);
     }
-}
-
-/// Draws the items of a phase that are sets and may be hidden, once more.
-fn draw_sets<'w, P: BinnedPhaseItem>(
-    phase: &BinnedRenderPhase<P>,
-    draws: &SetDraws,
-    world: &'w World,
-    view: Entity,
-    pass: &mut TrackedRenderPass<'w>,
-) -> Result<(), DrawError> {
-    let functions = world.resource::<DrawFunctions<P>>();
-    let mut functions = functions.write();
-    for ((batch_set, bin), bin_entities) in &phase.unbatchable_meshes {
-        for (main_entity, entity) in &bin_entities.entities {
-            if !draws.may_be_hidden(*main_entity) {
-                continue;
-            }
-            // A set's draws read nothing of Bevy's instance buffers.
-            let item = P::new(
-                batch_set.clone(),
-                bin.clone(),
-                (*entity, *main_entity),
-                0..1,
-                PhaseItemExtraIndex::None,
-            );
-            if let Some(function) = functions.get_mut(PhaseItem::draw_function(&item)) {
-                function.draw(world, pass, view, &item)?;
-            }
-        }
-    }
-    Ok(())
 }

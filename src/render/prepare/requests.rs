@@ -14,7 +14,7 @@ use crate::render::{
     materials::{DrawnFaces, MaterialAliases},
     occlusion::HidingViews,
     offset::stretch_of,
-    set_draws::{Drawn, SetDraws},
+    set_draws::{Drawn, SetDraws, near_levels},
     set_meshes::Meshes,
     views::{SetView, Views},
 };
@@ -250,6 +250,14 @@ impl Requests<'_, '_, '_> {
             let first = self.first_of(of.request);
             self.draws.joined.extend(first.map(|first| (entity, first)));
         }
+        let levels = lods.as_ref().map_or(1, |lods| lods.coarser.len() + 1);
+        // Expanded and blended sets have none.
+        let near_levels = near_levels(levels).filter(|_| !set.is_unsorted);
+        if near_levels.is_some() {
+            self.draws.leveled.sets += 1;
+            let instances = self.culler.store().set_len(set.set);
+            self.draws.leveled.instances += u64::from(instances.unwrap_or(0));
+        }
         self.draws.drawn.push(Drawn {
             entity,
             of,
@@ -261,6 +269,7 @@ impl Requests<'_, '_, '_> {
             mesh_id,
             mesh,
             lods,
+            near_levels,
             fading,
             thinning,
             may_be_hidden,

@@ -29,6 +29,8 @@ pub(in crate::render) struct Drawn {
     pub mesh: usize,
     /// Its coarser levels of detail.
     pub lods: Option<RequestLods>,
+    /// Number of its levels that are drawn first, the full mesh included ([`near_levels`]); `None` if all are drawn together.
+    pub near_levels: Option<usize>,
     /// How its instances fade; `None` if they do not.
     pub fading: Option<Fading>,
     /// How its instances are thinned out; `None` if they are not.
@@ -69,4 +71,21 @@ impl Drawn {
 /// Number of slots of a region for views that fade. There is one more for the others.
 pub(in crate::render) fn slot_levels(fading: Option<&Fading>, thinning: Option<Thinning>) -> usize {
     fading.map_or(usize::from(thinning.is_some()), Fading::levels)
+}
+
+/// Number of the levels that are near, if there are several.
+pub(in crate::render) fn near_levels(levels: usize) -> Option<usize> {
+    (levels > 1).then(|| levels.div_ceil(2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_finer_half_is_near() {
+        let halves = [1, 2, 3, 4, 5, 6, 8].map(near_levels);
+        let expected = [None, Some(1), Some(2), Some(2), Some(3), Some(3), Some(4)];
+        assert_eq!(halves, expected);
+    }
 }
