@@ -10,6 +10,7 @@ use crate::cull::{
     run::{
         batch::{BatchInputs, GpuBatch, most_ids},
         readback::read_batch,
+        tables::FrameTables,
     },
     shaders::{self, Sources},
     store::{PageBuffers, bounds::BoundsBuilder},
@@ -22,6 +23,7 @@ use wgpu::{Buffer, BufferDescriptor, BufferUsages, ComputePass, Device, Queue};
 pub struct Compactor {
     pipelines: Pipelines,
     batches: Vec<GpuBatch>,
+    tables: FrameTables,
     /// Where the compaction reads bounds; and the bounds of each page.
     bounds: Option<BoundsBuilder>,
     page_bounds: Vec<Buffer>,
@@ -97,6 +99,7 @@ impl Compactor {
         Ok(Self {
             pipelines,
             batches: Vec::new(),
+            tables: guarded(device, "tables of the culling", || FrameTables::new(device))?,
             bounds,
             page_bounds: Vec::new(),
             version: Version::new(),
@@ -137,6 +140,8 @@ impl Compactor {
         while self.batches.len() < plan.batches.len() {
             self.batches.push(GpuBatch::new(device)?);
         }
+        self.tables.start(device, plan.batches.iter());
+        let gpu = Gpu::new(device, queue);
         for (batch, plan) in self.batches.iter_mut().zip(&plan.batches) {
             let Some(instances) = pages.get(plan.page) else {
                 continue;
@@ -149,7 +154,6 @@ impl Compactor {
                 scales: instances,
                 bounds: self.page_bounds.get(plan.page).unwrap_or(instances),
             };
-            let gpu = Gpu::new(device, queue);
             let inputs = BatchInputs {
                 page,
                 pages_version: self.version,
@@ -157,8 +161,10 @@ impl Compactor {
                 history_version: self.version,
                 pyramid: None,
             };
-            batch.prepare(gpu, &self.pipelines, plan, self.prepared, &inputs)?;
+            let inputs = (&mut self.tables, &inputs);
+            batch.prepare(gpu, &self.pipelines, plan, self.prepared, inputs)?;
         }
+        self.tables.upload(gpu);
         Ok(())
     }
 
@@ -236,6 +242,7 @@ impl Compactor {
     #[must_use]
     pub fn gpu_bytes(&self) -> u64 {
         let sizes = self.batches.iter().flat_map(GpuBatch::sizes);
+        let sizes = sizes.chain([self.tables.size()]);
         sizes.map(|(_, size)| size).sum()
     }
 

@@ -12,12 +12,12 @@ use crate::cull::{
     Compaction, CullError, CullingTier, Tuning,
     choose::Choice,
     far_first::FarFirst,
-    gpu::{draw_counts::DrawCounts, limits::binding_limit},
+    gpu::{draw_counts::DrawCounts, guard::guarded, limits::binding_limit},
     layout::BLOCK,
     occlusion::occluder::{Occluder, OccluderOptions},
     pipelines::{BuildOptions, Pipelines},
     plan::{PlanLimits, planner::Planner},
-    run::{FrameNumber, Runner},
+    run::{FrameNumber, Runner, tables::FrameTables},
     shaders::{self, Sources},
     store::{InstanceStore, StoreOptions, bounds::BoundsBuilder, page_limit},
 };
@@ -54,16 +54,17 @@ impl Default for CullerOptions {
 
 /// Culls sets of instances in views, on the GPU.
 ///
-/// It has six parts, each of which owns its fields: the *store* has the sets, the *planner* turns
+/// It has seven parts, each of which owns its fields: the *store* has the sets, the *planner* turns
 /// a frame's requests into tables, the *choice* picks the compaction, the *runner* has the batches
-/// and their passes, *far first* sorts what they write, the *occluder*
-/// leaves out what is hidden. Only [`Culler`] sees all six.
+/// and their passes, *tables* upload what changes from frame to frame, *far first* sorts what the
+/// passes write, the *occluder* leaves out what is hidden. Only [`Culler`] sees all seven.
 pub struct Culler {
     tier: CullingTier,
     store: InstanceStore,
     planner: Planner,
     choice: Choice,
     runner: Runner,
+    tables: FrameTables,
     far_first: FarFirst,
     occluder: Occluder,
     draw_counts: DrawCounts,
@@ -138,6 +139,7 @@ impl Culler {
             planner: Planner::new(plan_limits),
             choice: kernels.choice,
             runner: Runner::new(device, kernels.pipelines, options.survivor_capacity),
+            tables: guarded(device, "tables of the culling", || FrameTables::new(device))?,
             far_first: FarFirst::new(tier, options.shader_checks),
             occluder: Occluder::new(
                 tier,

@@ -10,7 +10,7 @@ use crate::cull::{
     plan::BatchPlan,
     shaders::Sources,
 };
-use wgpu::{BindGroup, Buffer, ComputePass, Device};
+use wgpu::{BindGroup, BindingResource, BufferBinding, ComputePass, Device};
 
 /// One pass of a strategy, compiled.
 struct BuiltPass {
@@ -103,12 +103,12 @@ impl Pipelines {
     pub fn bind<'a>(
         &'a self,
         gpu: Gpu<'_>,
-        buffer: impl Fn(Resource) -> &'a Buffer,
+        buffer: impl Fn(Resource) -> BufferBinding<'a>,
     ) -> Vec<Vec<BindGroup>> {
         if (self.passes.iter()).any(|built| built.steps == Steps::Doubling) {
             self.reaches.upload(gpu);
         }
-        let votes = buffer(Resource::Front).size() / 4;
+        let votes = buffer(Resource::Front).buffer.size() / 4;
         self.passes
             .iter()
             .map(|built| {
@@ -124,11 +124,11 @@ impl Pipelines {
         device: &Device,
         built: &BuiltPass,
         step: usize,
-        buffer: &impl Fn(Resource) -> &'a Buffer,
+        buffer: &impl Fn(Resource) -> BufferBinding<'a>,
     ) -> BindGroup {
         built.program.bind(device, |slot| match slot {
             Resource::Step => self.reaches.binding(step),
-            slot => buffer(swapped(slot, step)).as_entire_binding(),
+            slot => BindingResource::Buffer(buffer(swapped(slot, step))),
         })
     }
 

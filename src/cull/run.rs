@@ -2,6 +2,7 @@
 
 pub(super) mod batch;
 pub(super) mod readback;
+pub(super) mod tables;
 
 use crate::cull::{
     Compaction, CullError, FrameCounts, Refusal, Stage,
@@ -20,6 +21,7 @@ use batch::{BatchInputs, GpuBatch, PyramidBuffers, most_ids};
 use hashbrown::{HashMap, hash_map::Entry};
 use readback::{BatchRows, Readback};
 use std::sync::Arc;
+use tables::FrameTables;
 use wgpu::{CommandEncoder, ComputePass, Device};
 
 /// The number of a frame, and of the last frame in which something other than the views' planes
@@ -109,12 +111,13 @@ impl Runner {
         core::mem::replace(&mut self.active, active) != active
     }
 
-    /// Prepares every batch of the plan. Batches that the device refuses are not drawn.
+    /// Prepares every batch of the plan, whose rows it adds to the frame's tables. Batches that the
+    /// device refuses are not drawn.
     pub fn prepare(
         &mut self,
         gpu: Gpu<'_>,
         planned: &Planned,
-        from: Inputs<'_>,
+        (tables, from): (&mut FrameTables, Inputs<'_>),
         frame: FrameNumber,
     ) {
         let keys = &planned.keys;
@@ -122,7 +125,7 @@ impl Runner {
             self.refused.retain(|key, _| keys.contains(key));
         }
         for index in 0..keys.len() {
-            self.try_batch(gpu, planned, from, frame, index);
+            self.try_batch(gpu, planned, (tables, from), frame, index);
         }
         if self.batches.len() > keys.len() {
             self.batches
@@ -136,7 +139,7 @@ impl Runner {
         &mut self,
         gpu: Gpu<'_>,
         planned: &Planned,
-        from: Inputs<'_>,
+        (tables, from): (&mut FrameTables, Inputs<'_>),
         frame: FrameNumber,
         index: usize,
     ) {
@@ -145,7 +148,7 @@ impl Runner {
         if before.is_some_and(|refused_in| frame.now < refused_in + RETRY_AFTER) {
             return;
         }
-        match self.prepare_batch(gpu, planned, from, frame, index) {
+        match self.prepare_batch(gpu, planned, (tables, from), frame, index) {
             Ok(()) if before.is_some() => {
                 self.refused.remove(&key);
             }
@@ -171,7 +174,7 @@ impl Runner {
         &mut self,
         gpu: Gpu<'_>,
         planned: &Planned,
-        from: Inputs<'_>,
+        (tables, from): (&mut FrameTables, Inputs<'_>),
         frame: FrameNumber,
         index: usize,
     ) -> Result<(), CullError> {
@@ -201,7 +204,8 @@ impl Runner {
                 history_version: from.history.version(),
                 pyramid: from.pyramid,
             };
-            self.uploaded += batch.prepare(gpu, pipelines, plan, frame.changed_in, &inputs)?;
+            let inputs = (tables, &inputs);
+            self.uploaded += batch.prepare(gpu, pipelines, plan, frame.changed_in, inputs)?;
             return Ok(());
         }
         // Every survivor fits: the count is known before the upload.

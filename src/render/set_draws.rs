@@ -2,7 +2,7 @@
 
 mod drawn;
 
-pub(super) use drawn::{Drawn, near_levels, slot_levels};
+pub(super) use drawn::{Drawn, LeveledSets, near_levels, slot_levels};
 
 use super::{
     bindings::DrawVersion,
@@ -76,15 +76,6 @@ pub(super) struct SetDraws {
     told_ranges: HashSet<(MainEntity, Range<u32>)>,
     /// Entities whose `AggregateDetail` is ignored, which was logged.
     told_details: MainEntityHashSet,
-}
-
-/// The sets of a frame that draw several levels of detail near first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct LeveledSets {
-    /// Number of entities that draw them.
-    pub sets: u32,
-    /// Number of their instances.
-    pub instances: u64,
 }
 
 /// The bind group of a batch.

@@ -118,18 +118,26 @@ impl Culler {
             self.frame.changed_in = self.frame.now;
         }
         self.store.end_uploads(gpu);
+        let (all, plan) = ((frame, occlusion), (&self.planner, is_new));
+        self.occluder.plan(gpu, all, plan, &self.store, self.frame);
+        if self.runner.pipelines().is_some() {
+            let batches = self.planner.plan().batches.iter();
+            self.tables
+                .start(gpu.device, batches.chain(self.occluder.batches()));
+        }
         let inputs = Inputs {
             store: &self.store,
             history: self.occluder.history(),
             pyramid: None,
         };
+        let inputs = (&mut self.tables, inputs);
         self.runner
             .prepare(gpu, self.planner.planned(), inputs, self.frame);
         let parts = (self.planner.planned(), &self.runner, &self.store);
         self.far_first.prepare(gpu, frame, self.frame.now, parts);
-        let (all, plan) = ((frame, occlusion), (&self.planner, is_new));
         self.occluder
-            .prepare(gpu, all, plan, &self.store, self.frame);
+            .prepare(gpu, &mut self.tables, &self.store, self.frame);
+        self.tables.upload(gpu);
         self.is_prepared = true;
         Frame { culler: self }
     }
@@ -237,7 +245,8 @@ impl Culler {
     pub fn take_uploaded(&mut self) -> u64 {
         let late = self.occluder.take_uploaded();
         let sorted = self.far_first.take_uploaded();
-        self.store.take_uploaded() + self.runner.take_uploaded() + sorted + late
+        let tables = self.tables.take_uploaded();
+        self.store.take_uploaded() + self.runner.take_uploaded() + tables + sorted + late
     }
 
     fn learn(&mut self, device: &Device) {

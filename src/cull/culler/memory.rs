@@ -24,6 +24,7 @@ impl Culler {
     fn sizes(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let sizes = self.store.sizes().chain(self.runner.sizes());
         sizes
+            .chain([self.tables.size()])
             .chain(self.far_first.sizes())
             .chain(self.occluder.sizes())
     }

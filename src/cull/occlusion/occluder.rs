@@ -15,11 +15,11 @@ use crate::cull::{
     gpu::{Gpu, version::Version},
     layout::Projection,
     pipelines::{BuildOptions, Pipelines},
-    plan::planner::Planner,
+    plan::{BatchPlan, planner::Planner},
     policy::{KEEP_FRAMES, RETRY_AFTER},
     refusal::Refusals,
     request::CullFrame,
-    run::{FrameNumber, Inputs, Runner, batch::PyramidBuffers},
+    run::{FrameNumber, Inputs, Runner, batch::PyramidBuffers, tables::FrameTables},
     shaders::Sources,
     store::InstanceStore,
 };
@@ -214,9 +214,9 @@ impl Occluder {
         self.refusals.push(Refusal::from(error));
     }
 
-    /// Prepares the late lists of the frame's views. The frame's plan is made; `is_new` if other
-    /// than in the frame before.
-    pub fn prepare(
+    /// Plans the late lists of the frame's views, and prepares their depth. The frame's plan is
+    /// made; `is_new` if other than in the frame before.
+    pub fn plan(
         &mut self,
         gpu: Gpu<'_>,
         (frame, views): (&CullFrame, &[OcclusionView]),
@@ -290,6 +290,28 @@ impl Occluder {
                 late.depths = late.pyramid.buffer().clone();
                 late.depths_version.bump();
             }
+        }
+    }
+
+    /// The batches of all late lists.
+    pub fn batches(&self) -> impl Iterator<Item = &BatchPlan> {
+        let views = self.current.iter();
+        let views = views.filter_map(|view| self.views.get(&view.key));
+        views.flat_map(|late| &late.plan.planned.plan.batches)
+    }
+
+    /// Prepares the batches of all late lists, whose rows it adds to the frame's tables.
+    pub fn prepare(
+        &mut self,
+        gpu: Gpu<'_>,
+        tables: &mut FrameTables,
+        store: &InstanceStore,
+        number: FrameNumber,
+    ) {
+        for view in &self.current {
+            let Some(late) = self.views.get_mut(&view.key) else {
+                continue;
+            };
             let inputs = Inputs {
                 store,
                 history: &self.history,
@@ -299,8 +321,9 @@ impl Occluder {
                     version: late.depths_version,
                 }),
             };
-            late.runner.prepare(gpu, &late.plan.planned, inputs, number);
-            let mut keys = late.plan.planned.keys.iter();
+            let planned = &late.plan.planned;
+            late.runner.prepare(gpu, planned, (tables, inputs), number);
+            let mut keys = planned.keys.iter();
             if keys.any(|key| late.runner.batch(key).is_none()) {
                 // What was not drawn early would be missing for long.
                 self.refused_in = Some(number.now);

@@ -1,5 +1,6 @@
 //! The GPU side of a batch: tables, words, prefixes, survivors and commands.
 
+use super::tables::{FrameTables, TablePlace};
 use crate::cull::{
     Compaction, CullError,
     compaction::{Arena, Resource},
@@ -30,8 +31,6 @@ pub(crate) fn most_ids(plan: &BatchPlan, compaction: Compaction) -> u64 {
 pub(crate) struct GpuBatch {
     uniform: Table,
     chunks: Table,
-    chunk_views: Table,
-    occlusion: Table,
     /// In the order of [`Resource::SCRATCH`].
     scratch: [Growable; Resource::SCRATCH.len()],
     survivors: Growable,
@@ -79,9 +78,12 @@ pub(crate) struct PyramidBuffers<'a> {
     pub version: Version,
 }
 
-/// Versions of what a batch reads.
+/// Places and versions of what a batch reads.
 #[derive(Clone, Copy, PartialEq)]
 struct BoundInputs {
+    tables: Version,
+    chunk_views: TablePlace,
+    occlusion: TablePlace,
     pages: Version,
     history: Version,
     pyramid: Option<Version>,
@@ -107,8 +109,6 @@ impl GpuBatch {
         Self {
             uniform: Table::new(device, "gpu_culling batch", BufferUsages::UNIFORM),
             chunks: Table::new(device, "gpu_culling chunks", BufferUsages::STORAGE),
-            chunk_views: Table::new(device, "gpu_culling chunk views", BufferUsages::STORAGE),
-            occlusion: Table::new(device, "gpu_culling occlusion", BufferUsages::STORAGE),
             scratch: [
                 Growable::new(device, "gpu_culling words", storage),
                 Growable::new(device, "gpu_culling counts", storage),
@@ -157,13 +157,7 @@ impl GpuBatch {
 
     /// Label and size in bytes of each buffer.
     pub fn sizes(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let tables = [
-            &self.uniform,
-            &self.chunks,
-            &self.chunk_views,
-            &self.occlusion,
-        ]
-        .map(|table| &table.gpu);
+        let tables = [&self.uniform, &self.chunks].map(|table| &table.gpu);
         let arrays = self.scratch.iter().chain([&self.survivors, &self.args]);
         let all = tables.into_iter().chain(arrays);
         all.map(|array| (array.label, array.buffer.size()))
@@ -182,9 +176,9 @@ impl GpuBatch {
         Ok(())
     }
 
-    /// Uploads the parts of the tables that changed, and makes room for what the passes write. In
-    /// frames with the same `changed_in`, only the rows can have changed. Returns the number of
-    /// bytes uploaded.
+    /// Adds the rows to the frame's tables, uploads the other tables if they changed, and makes
+    /// room for what the passes write. In frames with the same `changed_in`, only the rows can have
+    /// changed. Returns the number of bytes uploaded.
     ///
     /// # Errors
     /// [`CullError::Gpu`]. The batch must then be dropped.
@@ -194,17 +188,18 @@ impl GpuBatch {
         pipelines: &Pipelines,
         plan: &BatchPlan,
         changed_in: u64,
-        inputs: &BatchInputs<'_>,
+        (tables, inputs): (&mut FrameTables, &BatchInputs<'_>),
     ) -> Result<u64, CullError> {
-        let views = self.chunk_views.write(gpu, &plan.chunk_views)?;
-        let occlusion = self.occlusion.write(gpu, &plan.occlusion)?;
-        let mut bytes = views.bytes + occlusion.bytes;
-        let mut replaced = views.replaced || occlusion.replaced;
-        let bound_inputs = Some(BoundInputs {
+        let mut bytes = 0;
+        let mut replaced = false;
+        let bound = BoundInputs {
+            tables: tables.version(),
+            chunk_views: tables.push(&plan.chunk_views)?,
+            occlusion: tables.push(&plan.occlusion)?,
             pages: inputs.pages_version,
             history: inputs.history_version,
             pyramid: inputs.pyramid.map(|pyramid| pyramid.version),
-        });
+        };
         let made_for = Some(MadeFor {
             changed_in,
             survivor_capacity: self.survivor_capacity,
@@ -217,8 +212,8 @@ impl GpuBatch {
                 self.uniform.write(gpu, &batch)?,
                 self.chunks.write(gpu, &plan.chunks)?,
             ];
-            bytes += written.iter().map(|written| written.bytes).sum::<u64>();
-            replaced |= written.iter().any(|written| written.replaced);
+            bytes = written.iter().map(|written| written.bytes).sum();
+            replaced = written.iter().any(|written| written.replaced);
             for slot in pipelines.scratch() {
                 if let Some(at) = Resource::SCRATCH.iter().position(|other| *other == slot) {
                     replaced |= self.scratch[at].reserve(gpu.device, slot.scratch_bytes(plan))?;
@@ -253,19 +248,23 @@ impl GpuBatch {
             self.bound_compaction = pipelines.compaction;
             replaced = true;
         }
-        if replaced || self.bound_inputs != bound_inputs || self.bind_groups.is_empty() {
-            self.bound_inputs = bound_inputs;
+        if replaced || self.bound_inputs != Some(bound) || self.bind_groups.is_empty() {
+            self.bound_inputs = Some(bound);
             self.bind_groups = guarded(gpu.device, "bind groups of the culling", || {
-                pipelines.bind(gpu, |slot| self.buffer(slot, inputs))
+                pipelines.bind(gpu, |slot| match slot {
+                    Resource::ChunkViews => tables.binding(bound.chunk_views),
+                    Resource::Occlusion => tables.binding(bound.occlusion),
+                    slot => self.buffer(slot, inputs).as_entire_buffer_binding(),
+                })
             })?;
         }
         Ok(bytes)
     }
 
+    /// What a pass binds, except the frame's tables.
     fn buffer<'a>(&'a self, slot: Resource, inputs: &BatchInputs<'a>) -> &'a Buffer {
         let page = &inputs.page;
         match slot {
-            Resource::Occlusion => &self.occlusion.gpu.buffer,
             // If no row may be hidden, the passes that bind these do not run.
             Resource::History => inputs.history.unwrap_or(self.args()),
             Resource::Pyramid => inputs.pyramid.map_or(self.args(), |pyramid| pyramid.depths),
@@ -274,7 +273,6 @@ impl GpuBatch {
                 .map_or(&self.uniform.gpu.buffer, |pyramid| pyramid.shape),
             Resource::Batch | Resource::Step => &self.uniform.gpu.buffer,
             Resource::Chunks => &self.chunks.gpu.buffer,
-            Resource::ChunkViews => &self.chunk_views.gpu.buffer,
             Resource::Instances => page.instances,
             Resource::Scales => page.scales,
             Resource::Bounds => page.bounds,

@@ -73,6 +73,15 @@ pub(in crate::render) fn slot_levels(fading: Option<&Fading>, thinning: Option<T
     fading.map_or(usize::from(thinning.is_some()), Fading::levels)
 }
 
+/// The sets of a frame that draw several levels of detail near first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::render) struct LeveledSets {
+    /// Number of entities that draw them.
+    pub sets: u32,
+    /// Number of their instances.
+    pub instances: u64,
+}
+
 /// Number of the levels that are near, if there are several.
 pub(in crate::render) fn near_levels(levels: usize) -> Option<usize> {
     (levels > 1).then(|| levels.div_ceil(2))

@@ -1,0 +1,127 @@
+//! The tables of all batches that change from frame to frame, in one buffer.
+//!
+//! Each `write_buffer` of wgpu makes a staging buffer, which costs more than the copy. So a frame
+//! makes one, however many batches and views it has.
+
+use crate::cull::{
+    CullError, Gpu,
+    gpu::{buffer::Growable, version::Version},
+    plan::BatchPlan,
+};
+use bytemuck::NoUninit;
+use wgpu::{BufferBinding, BufferSize, BufferUsages, Device};
+
+/// The buffer, and what it holds.
+pub(in crate::cull) struct FrameTables {
+    gpu: Growable,
+    /// Changes when the buffer is replaced.
+    version: Version,
+    /// The tables of the current frame so far, each at a place that can be bound.
+    bytes: Vec<u8>,
+    /// What the GPU holds.
+    held: Vec<u8>,
+    /// Distance of places.
+    alignment: u64,
+    /// Why there is no room for the current frame.
+    refusal: Option<CullError>,
+    uploaded: u64,
+}
+
+/// The place of a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::cull) struct TablePlace {
+    first: u64,
+    bytes: u64,
+}
+
+impl FrameTables {
+    /// Unguarded: callers create several buffers inside one
+    /// [`guarded`](crate::cull::gpu::guard::guarded).
+    pub fn new(device: &Device) -> Self {
+        let usage = BufferUsages::STORAGE | BufferUsages::COPY_DST;
+        let alignment = device.limits().min_storage_buffer_offset_alignment;
+        Self {
+            gpu: Growable::new(device, "gpu_culling frame tables", usage),
+            version: Version::new(),
+            bytes: Vec::new(),
+            held: Vec::new(),
+            // The smallest binding, too.
+            alignment: u64::from(alignment).max(256),
+            refusal: None,
+            uploaded: 0,
+        }
+    }
+
+    /// Starts a frame with the tables of these batches. If there is no room, each
+    /// [push](Self::push) says why.
+    pub fn start<'a>(&mut self, device: &Device, batches: impl Iterator<Item = &'a BatchPlan>) {
+        self.bytes.clear();
+        let needed = batches.map(|batch| {
+            self.padded(size_of_val(&*batch.chunk_views))
+                + self.padded(size_of_val(&*batch.occlusion))
+        });
+        let reserved = self.gpu.reserve(device, needed.sum());
+        if let Ok(true) = reserved {
+            self.held.clear();
+            self.version.bump();
+        }
+        self.refusal = reserved.err();
+    }
+
+    /// Adds a table.
+    ///
+    /// # Errors
+    /// [`CullError::Gpu`], if the device has no room for the tables of the frame.
+    pub fn push<T: NoUninit>(&mut self, table: &[T]) -> Result<TablePlace, CullError> {
+        if let Some(refusal) = &self.refusal {
+            return Err(refusal.clone());
+        }
+        let place = TablePlace {
+            first: self.bytes.len() as u64,
+            bytes: self.padded(size_of_val(table)),
+        };
+        debug_assert!(place.first + place.bytes <= self.gpu.buffer.size());
+        self.bytes.extend_from_slice(bytemuck::cast_slice(table));
+        self.bytes.resize((place.first + place.bytes) as usize, 0);
+        Ok(place)
+    }
+
+    /// Uploads the tables of the frame if they changed.
+    pub fn upload(&mut self, gpu: Gpu<'_>) {
+        if self.held != self.bytes {
+            gpu.queue.write_buffer(&self.gpu.buffer, 0, &self.bytes);
+            core::mem::swap(&mut self.held, &mut self.bytes);
+            self.uploaded += self.held.len() as u64;
+        }
+    }
+
+    /// Number of bytes uploaded since the last call.
+    pub fn take_uploaded(&mut self) -> u64 {
+        core::mem::take(&mut self.uploaded)
+    }
+
+    /// A table as a binding.
+    pub fn binding(&self, place: TablePlace) -> BufferBinding<'_> {
+        BufferBinding {
+            buffer: &self.gpu.buffer,
+            offset: place.first,
+            size: BufferSize::new(place.bytes),
+        }
+    }
+
+    /// Changes when bindings are stale.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Label and size in bytes of the buffer.
+    pub fn size(&self) -> (&'static str, u64) {
+        (self.gpu.label, self.gpu.buffer.size())
+    }
+
+    fn padded(&self, bytes: usize) -> u64 {
+        (bytes as u64)
+            .next_multiple_of(self.alignment)
+            .max(self.alignment)
+    }
+}
