@@ -15,7 +15,6 @@ use bevy_gpu_culling::{
 };
 use glam::UVec2;
 use std::{
-    cell::RefCell,
     collections::BTreeMap,
     time::{Duration, Instant},
 };
@@ -62,7 +61,7 @@ impl<'a> Bench<'a> {
         gpu: &'a Gpu,
         tier: CullingTier,
         sets: &'a [InstanceSet],
-        levels: u32,
+        (levels, together): (u32, bool),
     ) -> Result<Self> {
         let options = CullerOptions {
             tier: Some(tier),
@@ -83,7 +82,7 @@ impl<'a> Bench<'a> {
             sets,
             requests: scene::requests(sets.len() as u32, levels),
             levels,
-            stamps: Stamps::new(gpu),
+            stamps: Stamps::new(gpu, together),
         })
     }
 
@@ -214,11 +213,13 @@ struct Stamps {
     queries: QuerySet,
     resolved: Buffer,
     staging: Buffer,
-    labels: RefCell<Vec<&'static str>>,
+    labels: Vec<&'static str>,
+    /// Whether all stages before the early draws share a pass.
+    together: bool,
 }
 
 impl Stamps {
-    fn new(gpu: &Gpu) -> Self {
+    fn new(gpu: &Gpu, together: bool) -> Self {
         let count = 2 * MOST_PASSES;
         let bytes = u64::from(count) * 8;
         let device = &gpu.device;
@@ -240,17 +241,18 @@ impl Stamps {
                 bytes,
                 BufferUsages::COPY_DST | BufferUsages::MAP_READ,
             ),
-            labels: RefCell::default(),
+            labels: Vec::new(),
+            together,
         }
     }
 
     fn start(&mut self) {
-        self.labels.get_mut().clear();
+        self.labels.clear();
     }
 
     /// Submits the frame, waits for it, and returns the microseconds of each pass.
     fn read(&mut self, gpu: &Gpu, mut encoder: CommandEncoder) -> Result<Vec<(&'static str, f64)>> {
-        let labels = self.labels.get_mut();
+        let labels = &self.labels;
         let count = 2 * labels.len() as u32;
         encoder.resolve_query_set(&self.queries, 0..count, &self.resolved, 0);
         let bytes = u64::from(count) * 8;
@@ -276,9 +278,8 @@ impl PassRecorder for Stamps {
         label: &'static str,
         record: &mut dyn FnMut(&mut ComputePass<'_>),
     ) {
-        let labels = self.labels.get_mut();
-        let first = 2 * labels.len() as u32;
-        labels.push(label);
+        let first = 2 * self.labels.len() as u32;
+        self.labels.push(label);
         record(&mut encoder.begin_compute_pass(&ComputePassDescriptor {
             label: Some(label),
             timestamp_writes: Some(ComputePassTimestampWrites {
@@ -287,6 +288,10 @@ impl PassRecorder for Stamps {
                 end_of_pass_write_index: Some(first + 1),
             }),
         }));
+    }
+
+    fn separates_stages(&self) -> bool {
+        !self.together
     }
 }
 

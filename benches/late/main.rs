@@ -45,6 +45,9 @@ struct Args {
     /// Degrees by which the camera turns from frame to frame
     #[arg(long, default_value_t = 0.0)]
     turn: f32,
+    /// All stages before the early draws in one pass, as in an app without timestamps
+    #[arg(long)]
+    together: bool,
     /// Timed frames per case [default: 201, 5 in software]
     #[arg(long)]
     frames: Option<usize>,
@@ -103,7 +106,7 @@ fn run(mut args: Args) -> Result<()> {
     for count in &args.count {
         let sets = scene::sets(*count, args.sets)?;
         for levels in &args.levels {
-            let mut bench = Bench::new(&gpu, tier, &sets, *levels)?;
+            let mut bench = Bench::new(&gpu, tier, &sets, (*levels, args.together))?;
             for samples in &args.samples {
                 for hidden in &args.hidden {
                     let case = Case {

@@ -16,7 +16,8 @@ use bevy::{
 };
 use wgpu::{CommandEncoder, ComputePass, ComputePassDescriptor};
 
-/// Compute passes with time spans: `render/<label>/elapsed_gpu` in the diagnostics.
+/// Compute passes with time spans: `render/<label>/elapsed_gpu` in the diagnostics, if the app has
+/// Bevy's `RenderDiagnosticsPlugin`.
 pub(super) struct TimedPasses<'a> {
     pub recorder: Option<&'a DiagnosticsRecorder>,
 }
@@ -35,6 +36,10 @@ impl PassRecorder for TimedPasses<'_> {
         let span = self.recorder.time_span(&mut pass, label);
         record(&mut pass);
         span.end(&mut pass);
+    }
+
+    fn separates_stages(&self) -> bool {
+        self.recorder.is_some()
     }
 }
 

@@ -39,6 +39,10 @@ pub trait PassRecorder {
         label: &'static str,
         record: &mut dyn FnMut(&mut ComputePass<'_>),
     );
+
+    /// Whether each stage of a frame has a separate pass, which can be timed. Otherwise they share
+    /// one, which costs less.
+    fn separates_stages(&self) -> bool;
 }
 
 /// Compute passes without timestamps.
@@ -56,6 +60,10 @@ impl PassRecorder for PlainPasses {
             label: Some(label),
             timestamp_writes: None,
         }));
+    }
+
+    fn separates_stages(&self) -> bool {
+        false
     }
 }
 
@@ -296,9 +304,19 @@ impl Frame<'_> {
         if !has_work {
             return recorded;
         }
-        for stage in culler.stages() {
-            passes.pass(encoder, stage.span(), &mut |pass| {
-                recorded.dispatches += culler.record_stage(stage, pass);
+        if passes.separates_stages() {
+            for stage in culler.stages() {
+                passes.pass(encoder, stage.span(), &mut |pass| {
+                    recorded.dispatches += culler.record_stage(stage, pass);
+                });
+                recorded.passes += 1;
+            }
+        } else {
+            passes.pass(encoder, "gpu_culling", &mut |pass| {
+                let stages = culler.stages();
+                recorded.dispatches += stages
+                    .map(|stage| culler.record_stage(stage, pass))
+                    .sum::<u32>();
             });
             recorded.passes += 1;
         }
