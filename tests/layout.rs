@@ -250,11 +250,14 @@ fn structs_are_the_same_on_both_sides() {
             gram_x,
             gram_y,
             gram_z,
+            gram_sum,
+            gram_difference,
             samples,
+            diagonal_samples,
             unit,
             margin,
             slope,
-            pad,
+            has_diagonals,
         }
     );
     same!(

@@ -6,7 +6,8 @@
 //
 // The pixels are looked up at the finest level of the pyramid at which they lie in at most four
 // columns and four rows: pixels 1 to 3 in texels 1 to 3 of level 0, pixels 1 to 6 in texels 0 to 3
-// of level 1, with pixels 0 to 7.
+// of level 1, with pixels 0 to 7. Texels beyond the span's diagonals are left out: of a sphere three
+// pixels wide, the corners of four by four pixels.
 //
 // The twin is `src/cull/reference/footprint.rs`.
 
@@ -54,12 +55,30 @@ fn footprint(projection: Projection, width: u32, height: u32, bounds: Span) -> F
     return Footprint(first >> vec2<u32>(level), last >> vec2<u32>(level), level, true);
 }
 
-// Whether a depth is farther than all texels of a footprint.
-fn is_behind(nearest: f32, level: PyramidLevel, place: Footprint) -> bool {
+// Whether a texel of a level has samples between the diagonals of a span.
+fn is_between_diagonals(
+    projection: Projection,
+    bounds: Span,
+    texel: vec2<u32>,
+    level: u32,
+) -> bool {
+    let first = vec2<f32>(texel << vec2<u32>(level));
+    let last = first + f32((1u << level) - 1u);
+    let samples = projection.diagonal_samples;
+    let sum = vec2<f32>(first.x + first.y, last.x + last.y) + samples.xy;
+    let difference = vec2<f32>(first.x - last.y, last.x - first.y) + samples.zw;
+    let is_outside = (sum.y < bounds.sum.x) | (sum.x > bounds.sum.y)
+        | (difference.y < bounds.difference.x) | (difference.x > bounds.difference.y);
+    return !is_outside;
+}
+
+// Whether a span is farther than all texels of its footprint that it may reach.
+fn is_behind(projection: Projection, bounds: Span, level: PyramidLevel, place: Footprint) -> bool {
     for (var y = place.first.y; y <= place.last.y; y += 1u) {
         let row = level.first + y * level.width;
         for (var x = place.first.x; x <= place.last.x; x += 1u) {
-            if (!(nearest < pyramid[row + x])) {
+            let is_nearer = !(bounds.nearest < pyramid[row + x]);
+            if (is_nearer && is_between_diagonals(projection, bounds, vec2<u32>(x, y), place.level)) {
                 return false;
             }
         }
@@ -80,7 +99,7 @@ fn occlusion_of_span(projection: Projection, bounds: Span) -> u32 {
         return VISIBLE;
     }
     let level = pyramid_shape.levels[place.level];
-    return select(VISIBLE, HIDDEN, is_behind(bounds.nearest, level, place));
+    return select(VISIBLE, HIDDEN, is_behind(projection, bounds, level, place));
 }
 
 fn occlusion_of(projection: Projection, sphere: vec4<f32>) -> u32 {

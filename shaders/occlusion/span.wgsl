@@ -1,5 +1,11 @@
 // Where a sphere is in a view: the pixels from its left to its right and from its upper to its
-// lower border, and its nearest depth.
+// lower border, the same along the diagonals, and its nearest depth.
+//
+//        . - .        Its picture is in an octagon: between the borders, and between two pairs of
+//      /       \      diagonals. Along a diagonal x + y or x - y is the same.
+//     |         |
+//      \       /
+//        ` - `
 //
 // For a row P of the projection, with center c and radius r:
 //
@@ -33,6 +39,9 @@ struct Span {
     // Pixels from the viewport's upper left corner.
     low: vec2<f32>,
     high: vec2<f32>,
+    // Least and greatest x + y, and x - y.
+    sum: vec2<f32>,
+    difference: vec2<f32>,
     // The greatest depth, which is the nearest. Rounding makes it nearer, never farther.
     nearest: f32,
     // False if the sphere touches the plane of the eye, is behind it, or is not finite. The other
@@ -66,6 +75,12 @@ fn extent(
     return vec2<f32>(min(one, other), max(one, other));
 }
 
+// A range, unless it is unknown: then one that excludes nothing.
+fn known(range: vec2<f32>, is_known: bool) -> vec2<f32> {
+    let is_finite = are_finite(range.xyxy);
+    return select(vec2<f32>(-3e38, 3e38), range, is_known & is_finite);
+}
+
 fn span(projection: Projection, sphere: vec4<f32>) -> Span {
     let center = vec4<f32>(sphere.xyz * projection.unit, 1.0);
     let reach = abs(center.x) + abs(center.y) + abs(center.z);
@@ -82,6 +97,11 @@ fn span(projection: Projection, sphere: vec4<f32>) -> Span {
     let x = extent(projection.x, projection.gram_x, projection.w, across, size, slope);
     let y = extent(projection.y, projection.gram_y, projection.w, down, size, slope);
     let z = extent(projection.z, projection.gram_z, projection.w, depth, size, slope);
+    let sum = extent(projection.x + projection.y, projection.gram_sum, projection.w,
+        across + down, size, slope);
+    let difference = extent(projection.x - projection.y, projection.gram_difference, projection.w,
+        across - down, size, slope);
+    let has_diagonals = projection.has_diagonals != 0u;
     let summands = dot(abs(projection.z), abs(center)) * inverse;
     let nearest = z.y + ROUNDING * (abs(z.y) + summands) + LEAST_DEPTH;
 
@@ -91,6 +111,8 @@ fn span(projection: Projection, sphere: vec4<f32>) -> Span {
     return Span(
         vec2<f32>(x.x, y.x),
         vec2<f32>(x.y, y.y),
+        known(sum, has_diagonals),
+        known(difference, has_diagonals),
         // A depth below 0 may be drawn as 0.
         max(nearest, 0.0),
         is_before_eye & is_finite,

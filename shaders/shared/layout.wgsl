@@ -372,16 +372,22 @@ struct Projection {
     gram_x: vec4<f32>,
     gram_y: vec4<f32>,
     gram_z: vec4<f32>,
+    // The same of x + y and of x - y.
+    gram_sum: vec4<f32>,
+    gram_difference: vec4<f32>,
     // Where the samples of a pixel are: least and greatest x, least and greatest y. They are wider
     // than they are by what a device rounds.
     samples: vec4<f32>,
+    // The same along the diagonals: least and greatest x + y, least and greatest x - y.
+    diagonal_samples: vec4<f32>,
     // The rows expect positions times this power of two. It keeps squares within range.
     unit: f32,
     // Added to the radius, after `unit`: what is rounded at any position.
     margin: f32,
     // Length of m.
     slope: f32,
-    pad: u32,
+    // 1 if the diagonals tell something, 0 if x and y are too alike.
+    has_diagonals: u32,
 }
 
 // A level of a depth pyramid: its first texel in the buffer, and its size in texels. Its rows

@@ -22,7 +22,9 @@ pub use args::write_args;
 pub use classify::{BoundState, bound, bound_state, word_bound};
 pub use compact::compact;
 pub use far_first::{depth_key, far_first};
-pub use footprint::{Footprint, footprint, is_hidden, occlusion_of, occlusion_of_span};
+pub use footprint::{
+    Footprint, footprint, is_between_diagonals, is_hidden, occlusion_of, occlusion_of_span,
+};
 pub use meshlet::{
     Depth, MeshletVote, Survivor, distance_behind, items_of, load_survivor, meshlet_args,
     meshlet_compact, meshlet_expand, meshlet_place, meshlet_scan, meshlet_vote, nearest_border,

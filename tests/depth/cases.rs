@@ -58,6 +58,32 @@ impl Case {
         Self::new(clip, rng.random(), picture, spheres)
     }
 
+    /// A wall in front of all spheres, with holes of one sample: one in eight. Spheres are up to eight
+    /// pixels wide, so that most touch few samples.
+    pub fn sieve(rng: &mut ChaCha8Rng, kind: usize, samples: u32) -> Self {
+        let (clip, _) = random_view(rng, KINDS[kind % KINDS.len()], SIZE);
+        let mut spheres = Vec::new();
+        for _ in 0..40 {
+            let depth = 10f64.powf(rng.random_range(0.0..2.0));
+            let center = random_point(rng, &clip, depth);
+            let radius = depth * 10f64.powf(rng.random_range(-2.5..-1.0));
+            spheres.push(center.extend(radius).as_vec4());
+        }
+        let mut picture = Picture::noise(rng, SIZE, samples);
+        for depth in &mut picture.depths {
+            *depth = if *depth < 0.125 { 0.0 } else { 1.0 };
+        }
+        Self::new(clip, rng.random(), picture, spheres)
+    }
+
+    /// Walls, or every other time a sieve.
+    pub fn any(rng: &mut ChaCha8Rng, number: usize, samples: u32) -> Self {
+        match number % 2 {
+            0 => Self::random(rng, number / 2, samples),
+            _ => Self::sieve(rng, number / 2, samples),
+        }
+    }
+
     pub fn new(clip: DMat4, is_jittered: bool, picture: Picture, spheres: Vec<Vec4>) -> Self {
         let shape = DepthPyramid::new(UVec2::ZERO, SIZE, picture.samples);
         let texels = reference::pyramid(&picture.depths, SIZE.x, &shape);

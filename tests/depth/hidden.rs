@@ -11,12 +11,16 @@ use bevy_gpu_culling::cull::{
 };
 use glam::{DMat4, DVec2, DVec3, UVec2, Vec4, Vec4Swizzles};
 use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+/// Makes a case of this number, with this number of samples per pixel.
+type Make = fn(&mut ChaCha8Rng, usize, u32) -> Case;
 
 /// Wrong answers of `answer` about random cases, and shares of right ones: of the spheres that are
 /// hidden in truth, the part that is found.
 fn wrong_answers(
     seed: u64,
-    samples: u32,
+    (make, samples): (Make, u32),
     cases: usize,
     answer: impl Fn(&Case, Vec4) -> u32,
 ) -> (Vec<String>, f64) {
@@ -24,7 +28,7 @@ fn wrong_answers(
     let mut errors = Vec::new();
     let (mut found, mut hidden) = (0u32, 0u32);
     for number in 0..cases {
-        let case = Case::random(&mut rng, number, samples);
+        let case = make(&mut rng, number, samples);
         for sphere in &case.spheres {
             let result = answer(&case, *sphere);
             // Vertices may snap by up to a sixteenth of a pixel, and a jittered view moves.
@@ -50,17 +54,22 @@ fn wrong_answers(
 #[test]
 fn nothing_that_may_be_seen_is_hidden() {
     for samples in [1, 4] {
-        let (errors, share) = wrong_answers(701, samples, 120, |case, sphere| {
-            occlusion_of(&case.texels, &case.shape, &case.projection(), sphere)
-        });
-        assert!(
-            errors.is_empty(),
-            "{} errors: {:#?}",
-            errors.len(),
-            &errors[..1]
-        );
-        // Footprints are rectangles of coarse texels, so some are missed.
-        assert!(share > 0.5, "only {share} of the hidden spheres are found");
+        let share = |make: Make, has_diagonals: bool| {
+            let (errors, share) = wrong_answers(701, (make, samples), 120, |case, sphere| {
+                let mut projection = case.projection();
+                projection.has_diagonals &= u32::from(has_diagonals);
+                occlusion_of(&case.texels, &case.shape, &projection, sphere)
+            });
+            let first = errors.first();
+            assert!(first.is_none(), "{} errors: {first:?}", errors.len());
+            share
+        };
+        // Footprints are octagons of coarse texels, so some are missed.
+        let found = share(Case::random, true);
+        assert!(found > 0.5, "only {found} of the hidden spheres are found");
+        // Without diagonals they are rectangles.
+        let found = [false, true].map(|has_diagonals| share(Case::sieve, has_diagonals));
+        assert!(found[1] > found[0] + 0.03, "{found:?}");
     }
 }
 
@@ -146,7 +155,7 @@ fn extreme_spheres_are_never_hidden_by_mistake() {
 #[test]
 fn a_broken_projection_or_shape_is_seen() {
     type Break = fn(&Case) -> (Projection, DepthPyramid);
-    let cases: [(&str, u32, Break); 5] = [
+    let cases: [(&str, u32, Break); 8] = [
         ("no slack", 1, |case| {
             let mut projection = case.projection();
             projection.samples = Vec4::splat(0.5);
@@ -165,6 +174,23 @@ fn a_broken_projection_or_shape_is_seen() {
             projection.gram_y = Projection::new(case.clip, SIZE, 1, false).gram_y;
             (projection, case.shape)
         }),
+        ("no slack along the diagonals", 1, |case| {
+            let mut projection = case.projection();
+            projection.diagonal_samples = Vec4::new(1.0, 1.0, 0.0, 0.0);
+            (projection, case.shape)
+        }),
+        ("diagonals without the radius", 1, |case| {
+            let mut projection = case.projection();
+            let (sum, w) = (projection.x + projection.y, projection.w);
+            projection.gram_sum.z = sum.length_squared().max(w.length_squared()) * 1e6;
+            (projection, case.shape)
+        }),
+        ("the diagonals of one sample for four", 4, |case| {
+            let mut projection = case.projection();
+            let one = Projection::new(case.clip, SIZE, 1, case.is_jittered);
+            projection.diagonal_samples = one.diagonal_samples;
+            (projection, case.shape)
+        }),
         ("depth without the radius", 1, |case| {
             let mut projection = case.projection();
             let (z, w) = (projection.z.xyz(), projection.w.xyz());
@@ -173,7 +199,7 @@ fn a_broken_projection_or_shape_is_seen() {
         }),
     ];
     for (what, samples, broken) in cases {
-        let (errors, _) = wrong_answers(702, samples, 60, |case, sphere| {
+        let (errors, _) = wrong_answers(702, (Case::any, samples), 120, |case, sphere| {
             let (projection, shape) = broken(case);
             occlusion_of(&case.texels, &shape, &projection, sphere)
         });
@@ -181,7 +207,7 @@ fn a_broken_projection_or_shape_is_seen() {
     }
     // Sizes that are rounded down: the last column and row of a level are missing, and the texel
     // before answers for them.
-    let (errors, _) = wrong_answers(703, 1, 600, |case, sphere| {
+    let (errors, _) = wrong_answers(703, (Case::random, 1), 600, |case, sphere| {
         let mut shape = case.shape;
         let mut texels = Vec::new();
         for (number, level) in case.shape.levels().iter().enumerate() {

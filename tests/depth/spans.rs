@@ -6,22 +6,46 @@ use crate::{
 };
 use bevy_gpu_culling::cull::{
     layout::Projection,
-    reference::{Span, footprint, span},
+    reference::{Span, footprint, is_between_diagonals, span},
 };
-use glam::{DMat4, DVec3, DVec4, UVec2, Vec2, Vec4};
+use glam::{DMat4, DVec2, DVec3, DVec4, UVec2, Vec2, Vec4};
 use rand::RngExt;
 
 const SIZE: UVec2 = UVec2::new(1920, 1080);
 
-/// Everything that is drawn of the sphere, in pixels and depth: least and greatest.
-fn drawn(clip: &DMat4, center: DVec3, radius: f64, points: u32) -> (DVec3, DVec3) {
-    let mut bounds = (DVec3::INFINITY, DVec3::NEG_INFINITY);
+/// Least and greatest of everything that is drawn of a sphere.
+#[derive(Debug)]
+struct Drawn {
+    /// Pixels and depth.
+    least: DVec3,
+    greatest: DVec3,
+    /// x + y and x - y, in pixels.
+    least_diagonals: DVec2,
+    greatest_diagonals: DVec2,
+}
+
+fn drawn(clip: &DMat4, center: DVec3, radius: f64, points: u32) -> Drawn {
+    let mut drawn = Drawn {
+        least: DVec3::INFINITY,
+        greatest: DVec3::NEG_INFINITY,
+        least_diagonals: DVec2::INFINITY,
+        greatest_diagonals: DVec2::NEG_INFINITY,
+    };
     for direction in directions(points) {
         let (at, w) = project(clip, SIZE, center + direction * radius);
         assert!(w > 0.0, "a point of a bounded sphere is behind the eye");
-        bounds = (bounds.0.min(at), bounds.1.max(at));
+        let diagonals = DVec2::new(at.x + at.y, at.x - at.y);
+        drawn.least = drawn.least.min(at);
+        drawn.greatest = drawn.greatest.max(at);
+        drawn.least_diagonals = drawn.least_diagonals.min(diagonals);
+        drawn.greatest_diagonals = drawn.greatest_diagonals.max(diagonals);
     }
-    bounds
+    drawn
+}
+
+/// Least and greatest x + y and x - y of a span.
+fn diagonals(bounds: &Span) -> [DVec2; 2] {
+    [0, 1].map(|end| Vec2::new(bounds.sum[end], bounds.difference[end]).as_dvec2())
 }
 
 fn sphere_of(center: DVec3, radius: f64) -> (Vec4, DVec3, f64) {
@@ -35,7 +59,12 @@ fn flatness(clip: &DMat4, center: DVec3, radius: f64) -> f64 {
     radius * w.truncate().length() / w.dot(center.extend(1.0))
 }
 
-fn assert_holds(bounds: &Span, least: DVec3, greatest: DVec3, what: &str) {
+fn assert_holds(bounds: &Span, drawn: &Drawn, what: &str) {
+    let (least, greatest) = (drawn.least, drawn.greatest);
+    let [low, high] = diagonals(bounds);
+    let is_inside =
+        low.cmple(drawn.least_diagonals).all() && high.cmpge(drawn.greatest_diagonals).all();
+    assert!(is_inside, "{what}: {bounds:?} has not {drawn:?}");
     let is_inside = bounds.low.as_dvec2().cmple(least.truncate()).all()
         && bounds.high.as_dvec2().cmpge(greatest.truncate()).all()
         && f64::from(bounds.nearest) >= greatest.z;
@@ -61,8 +90,8 @@ fn every_point_of_a_sphere_is_in_its_span() {
                 let found = span(&projection, sphere);
                 let flat = flatness(&clip, center, radius);
                 if found.is_bounded {
-                    let (least, greatest) = drawn(&clip, center, radius, 200);
-                    assert_holds(&found, least, greatest, &format!("{kind:?} {sphere}"));
+                    let drawn = drawn(&clip, center, radius, 200);
+                    assert_holds(&found, &drawn, &format!("{kind:?} {sphere}"));
                     bounded += 1;
                 } else {
                     let is_near = !(0.0..0.99).contains(&flat);
@@ -78,7 +107,7 @@ fn every_point_of_a_sphere_is_in_its_span() {
 fn a_span_is_as_narrow_as_the_sphere() {
     let mut rng = rng(502);
     for kind in KINDS {
-        let mut compared = 0;
+        let (mut compared, mut with_diagonals) = (0, 0);
         for _ in 0..60 {
             let (clip, _) = random_view(&mut rng, kind, SIZE);
             let projection = Projection::new(clip, SIZE, 1, false);
@@ -89,7 +118,15 @@ fn a_span_is_as_narrow_as_the_sphere() {
             if !found.is_bounded || flatness(&clip, center, radius) > 0.7 {
                 continue;
             }
-            let (least, greatest) = drawn(&clip, center, radius, 10_000);
+            let drawn = drawn(&clip, center, radius, 10_000);
+            let (least, greatest) = (drawn.least, drawn.greatest);
+            let [first, last] = diagonals(&found);
+            let slack = 1e-3 * (drawn.greatest_diagonals - drawn.least_diagonals);
+            let is_tight = projection.has_diagonals == 0
+                || (drawn.least_diagonals - slack).cmple(first).all()
+                    && (drawn.greatest_diagonals + slack).cmpge(last).all();
+            assert!(is_tight, "{kind:?}: {found:?} is wider than {drawn:?}");
+            with_diagonals += projection.has_diagonals;
             let slack = 1e-3 * (greatest - least) + DVec3::new(0.0, 0.0, 1e-6);
             let (low, high) = (found.low.as_dvec2(), found.high.as_dvec2());
             let is_tight = (least - slack).truncate().cmple(low).all()
@@ -102,6 +139,7 @@ fn a_span_is_as_narrow_as_the_sphere() {
             compared += 1;
         }
         assert!(compared > 20, "{kind:?}: only {compared}");
+        assert!(with_diagonals > 5, "{kind:?}: only {with_diagonals}");
     }
 }
 
@@ -122,6 +160,17 @@ fn known_spans() {
         "{found:?}"
     );
     assert!(close(found.nearest, 0.65), "{found:?}");
+    // The center is at 320 + 540 and 320 - 540, and a diagonal pixel is 1 / sqrt(2) wide.
+    let diagonal = 50.0 * core::f32::consts::SQRT_2;
+    assert!(
+        close(found.sum.x, 860.0 - diagonal) && close(found.sum.y, 860.0 + diagonal),
+        "{found:?}"
+    );
+    assert!(
+        close(found.difference.x, -220.0 - diagonal)
+            && close(found.difference.y, -220.0 + diagonal),
+        "{found:?}"
+    );
     // y is down.
     let upper = span(&projection, Vec4::new(0.0, 4.0, -4.0, 0.5));
     assert!(close(upper.low.y, 90.0), "{upper:?}");
@@ -224,8 +273,7 @@ fn a_widened_projection_widens_spheres() {
     let projection = Projection::new(clip, SIZE, 1, false);
     let point = random_point(&mut rng, &clip, 20.0);
     let wide = span(&projection.widened(0.5), point.extend(0.5).as_vec4());
-    let (least, greatest) = drawn(&clip, point, 1.0, 200);
-    assert_holds(&wide, least, greatest, "widened");
+    assert_holds(&wide, &drawn(&clip, point, 1.0, 200), "widened");
 }
 
 /// The samples of a pixel by brute force: a pixel belongs to the footprint of a span if it is
@@ -255,6 +303,7 @@ fn a_footprint_has_the_pixels_whose_samples_are_reached() {
                     high: Vec2::new(high, 20.0),
                     nearest: 0.5,
                     is_bounded: true,
+                    ..Span::UNKNOWN
                 };
                 let (low, high) = (f64::from(low), f64::from(high));
                 let reached = |slack: f64| {
@@ -307,6 +356,7 @@ fn a_footprint_is_at_the_finest_level_that_does() {
                 high: Vec2::new(last as f32 + 0.5, 4.5),
                 nearest: 0.5,
                 is_bounded: true,
+                ..Span::UNKNOWN
             };
             let place = footprint(&projection, 70, 70, &bounds);
             let fits = |level: u32| {
@@ -320,6 +370,35 @@ fn a_footprint_is_at_the_finest_level_that_does() {
     }
 }
 
+/// Of a sphere three pixels wide, the corners of four by four pixels are beyond its diagonals, and
+/// all pixels whose sample it reaches are between them.
+#[test]
+fn corners_of_a_footprint_are_beyond_the_diagonals() {
+    let size = UVec2::new(8, 8);
+    let clip = DMat4::orthographic_rh(0.0, 8.0, 8.0, 0.0, 10.0, 0.0);
+    for samples in [1, 4] {
+        let projection = Projection::new(clip, size, samples, false);
+        let bounds = span(&projection, Vec4::new(4.0, 4.0, -5.0, 1.5));
+        let place = footprint(&projection, 8, 8, &bounds);
+        let reached =
+            |x, y| is_between_diagonals(&projection, &bounds, UVec2::new(x, y), place.level);
+        let (first, last) = (place.first, place.last);
+        for y in first.y..=last.y {
+            for x in first.x..=last.x {
+                let is_corner = [first.x, last.x].contains(&x) && [first.y, last.y].contains(&y);
+                let is_beyond = is_corner && last.x - first.x == 3;
+                assert_eq!(reached(x, y), !is_beyond, "{samples}: {x} {y} of {place:?}");
+            }
+        }
+    }
+    // Two axes that are nearly the same: their difference says nothing.
+    let flat = clip
+        * DMat4::from_cols_array(&[
+            1.0, 1.0, 0.0, 0.0, 0.01, -0.01, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0,
+        ]);
+    assert_eq!(Projection::new(flat, size, 1, false).has_diagonals, 0);
+}
+
 #[test]
 fn a_span_beside_the_viewport_covers_nothing() {
     let clip = DMat4::perspective_infinite_reverse_rh(1.0, 1.0, 0.1);
@@ -330,6 +409,7 @@ fn a_span_beside_the_viewport_covers_nothing() {
             high,
             nearest: 0.5,
             is_bounded: true,
+            ..Span::UNKNOWN
         };
         footprint(&projection, 64, 32, &bounds)
     };

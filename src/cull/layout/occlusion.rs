@@ -57,17 +57,23 @@ pub struct Projection {
     pub gram_y: Vec4,
     /// The same of `z`.
     pub gram_z: Vec4,
+    /// The same of `x + y`.
+    pub gram_sum: Vec4,
+    /// The same of `x - y`.
+    pub gram_difference: Vec4,
     /// Where the samples of a pixel are: least and greatest x, least and greatest y. They are wider
     /// than they are by what a device rounds.
     pub samples: Vec4,
+    /// The same along the diagonals: least and greatest x + y, least and greatest x - y.
+    pub diagonal_samples: Vec4,
     /// The rows expect positions times this power of two. It keeps squares within range.
     pub unit: f32,
     /// Added to the radius, after [`Self::unit`]: what is rounded at any position.
     pub margin: f32,
     /// Length of m.
     pub slope: f32,
-    /// Padding.
-    pub pad: u32,
+    /// 1 if the diagonals tell something, 0 if `x` and `y` are too alike.
+    pub has_diagonals: u32,
 }
 
 /// A level of a depth pyramid. Its rows follow each other.

@@ -25,6 +25,22 @@ const fn sample_range(samples: u32) -> (f64, f64) {
     }
 }
 
+/// Least and greatest x + y of a pixel's samples, and least and greatest x - y. Samples are in no
+/// corner of a pixel, so these are narrower than the ranges of x and y say.
+const fn diagonal_range(samples: u32) -> [f64; 4] {
+    match samples {
+        1 => [1.0, 1.0, 0.0, 0.0],
+        2 => [0.5, 1.5, 0.0, 0.0],
+        4 => [0.5, 1.5, -0.5, 0.5],
+        8 => [0.5, 1.625, -0.625, 0.875],
+        _ => [0.0, 2.0, -1.0, 1.0],
+    }
+}
+
+/// Least length of x + y and of x - y, relative to the lengths of x and y, with which the diagonals
+/// tell something. At right angles they have 1.
+const LEAST_DIAGONAL: f64 = 0.25;
+
 impl Projection {
     /// The projection of a set in a view.
     ///
@@ -62,7 +78,14 @@ impl Projection {
             + if is_jittered { JITTER } else { 0.0 };
         let (first, last) = sample_range(samples);
         let (first, last) = ((first - slack) as f32, (last + slack) as f32);
+        // Twice the slack: of x, and of y.
+        let outward = DVec4::new(-2.0, 2.0, -2.0, 2.0) * slack;
+        let diagonal_samples = DVec4::from(diagonal_range(samples)) + outward;
         let m = w.truncate();
+        let (sum, difference) = ((x + y).truncate(), (x - y).truncate());
+        let sides = x.truncate().length_squared() + y.truncate().length_squared();
+        let shorter = sum.length_squared().min(difference.length_squared());
+        let has_diagonals = shorter >= LEAST_DIAGONAL * sides;
         let projection = Self {
             x: x.as_vec4(),
             y: y.as_vec4(),
@@ -71,11 +94,14 @@ impl Projection {
             gram_x: gram(x.truncate(), m),
             gram_y: gram(y.truncate(), m),
             gram_z: gram(z.truncate(), m),
+            gram_sum: gram(sum, m),
+            gram_difference: gram(difference, m),
             samples: Vec4::new(first, last, first, last),
+            diagonal_samples: diagonal_samples.as_vec4(),
             unit: unit as f32,
             margin: (reach * f64::from(ROUNDING)) as f32,
             slope: m.length() as f32,
-            pad: 0,
+            has_diagonals: u32::from(has_diagonals),
         };
         let Self {
             unit,
@@ -84,7 +110,13 @@ impl Projection {
             ..
         } = projection;
         let rows = [projection.x, projection.y, projection.z, projection.w];
-        let grams = [projection.gram_x, projection.gram_y, projection.gram_z];
+        let grams = [
+            projection.gram_x,
+            projection.gram_y,
+            projection.gram_z,
+            projection.gram_sum,
+            projection.gram_difference,
+        ];
         let others = [projection.samples, Vec4::new(unit, margin, slope, 0.0)];
         let mut all = rows.iter().chain(&grams).chain(&others);
         if all.all(|row| row.is_finite()) {

@@ -46,14 +46,40 @@ pub fn footprint(projection: &Projection, width: u32, height: u32, bounds: &Span
     }
 }
 
-/// Whether a depth is farther than all texels of a footprint.
-fn is_behind(nearest: f32, pyramid: &[f32], level: &PyramidLevel, place: &Footprint) -> bool {
+/// Whether a texel of a level has samples between the diagonals of a span.
+#[must_use]
+pub fn is_between_diagonals(
+    projection: &Projection,
+    bounds: &Span,
+    texel: UVec2,
+    level: u32,
+) -> bool {
+    let first = (texel << level).as_vec2();
+    let last = first + ((1 << level) - 1) as f32;
+    let samples = projection.diagonal_samples;
+    let sum = Vec2::new(first.x + first.y, last.x + last.y) + samples.xy();
+    let difference = Vec2::new(first.x - last.y, last.x - first.y) + samples.zw();
+    let is_outside = sum.y < bounds.sum.x
+        || sum.x > bounds.sum.y
+        || difference.y < bounds.difference.x
+        || difference.x > bounds.difference.y;
+    !is_outside
+}
+
+/// Whether a span is farther than all texels of its footprint that it may reach.
+fn is_behind(
+    projection: &Projection,
+    bounds: &Span,
+    pyramid: &[f32],
+    (level, place): (&PyramidLevel, &Footprint),
+) -> bool {
     let (first, last) = (place.first, place.last);
-    let mut rows = first.y..=last.y;
-    rows.all(|y| {
-        let row = level.first + y * level.width;
-        let texels = &pyramid[(row + first.x) as usize..=(row + last.x) as usize];
-        texels.iter().all(|texel| nearest < *texel)
+    let texels = (first.y..=last.y).flat_map(|y| (first.x..=last.x).map(move |x| UVec2::new(x, y)));
+    let mut reached =
+        texels.filter(|texel| is_between_diagonals(projection, bounds, *texel, place.level));
+    reached.all(|texel| {
+        let at = level.first + texel.y * level.width + texel.x;
+        bounds.nearest < pyramid[at as usize]
     })
 }
 
@@ -77,7 +103,7 @@ pub fn occlusion_of_span(
         return VISIBLE;
     }
     let level = &shape.levels[place.level as usize];
-    match is_behind(bounds.nearest, pyramid, level, &place) {
+    match is_behind(projection, bounds, pyramid, (level, &place)) {
         true => HIDDEN,
         false => VISIBLE,
     }
