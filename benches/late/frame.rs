@@ -295,7 +295,7 @@ impl PassRecorder for Stamps {
     }
 }
 
-/// A wall before all that is hidden, drawn anew in each frame.
+/// A wall before all that is hidden, drawn again in each frame.
 struct Wall {
     depth: TextureView,
     pipeline: RenderPipeline,

@@ -83,7 +83,7 @@ pub struct Cli {
         conflicts_with = "peer"
     )]
     pub lod_pixels: f32,
-    /// Draw the near levels of all sets before far ones if the field has at least so many orbs
+    /// Draw the near levels of all sets before far ones, from N orbs on
     #[arg(
         long,
         value_name = "N",

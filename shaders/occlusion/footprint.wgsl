@@ -6,8 +6,8 @@
 //
 // The pixels are looked up at the finest level of the pyramid at which they lie in at most four
 // columns and four rows: pixels 1 to 3 in texels 1 to 3 of level 0, pixels 1 to 6 in texels 0 to 3
-// of level 1, with pixels 0 to 7. Texels beyond the span's diagonals are left out: of a sphere three
-// pixels wide, the corners of four by four pixels.
+// of level 1, with pixels 0 to 7. Texels beyond the span's diagonals are left out: of a sphere
+// three pixels wide, the corners of four by four pixels.
 //
 // The twin is `src/cull/reference/footprint.rs`.
 

@@ -342,7 +342,7 @@ impl SetDraws {
         drawn.is_some_and(|drawn| drawn.may_be_hidden)
     }
 
-    /// Whether the entity has levels that can be drawn before those of other sets.
+    /// Whether the entity has levels that can be drawn before far levels of other sets.
     pub fn has_near_levels(&self, entity: MainEntity) -> bool {
         let drawn = self.drawn_by(entity);
         drawn.is_some_and(|drawn| drawn.near_levels.is_some())

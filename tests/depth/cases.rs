@@ -58,8 +58,8 @@ impl Case {
         Self::new(clip, rng.random(), picture, spheres)
     }
 
-    /// A wall in front of all spheres, with holes of one sample: one in eight. Spheres are up to eight
-    /// pixels wide, so that most touch few samples.
+    /// A wall in front of all spheres, with holes of one sample: one in eight. Spheres are up to
+    /// eight pixels wide, so that most touch few samples.
     pub fn sieve(rng: &mut ChaCha8Rng, kind: usize, samples: u32) -> Self {
         let (clip, _) = random_view(rng, KINDS[kind % KINDS.len()], SIZE);
         let mut spheres = Vec::new();

@@ -9,11 +9,15 @@ use anyhow::{Context, Result};
 use crate::project::{EVERY_FEATURE, Project, exit_code};
 
 /// The benchmarks, each with what it answers.
-const BENCHMARKS: [(&str, &str); 7] = [
+const BENCHMARKS: [(&str, &str); 8] = [
     ("ladder", "every compaction, timed and verified"),
     (
         "scale",
         "a thousand instances to as many as fit: stages, CPU, memory, start; --peer bevy",
+    ),
+    (
+        "late",
+        "what a view that hides costs, on the GPU and on the CPU",
     ),
     ("contention", "which way of counting this adapter likes"),
     (

@@ -82,7 +82,7 @@ type WithoutPrepass = (
     Without<DeferredPrepass>,
 );
 
-/// Divides a camera's levels, if its sets have so many instances that it pays.
+/// Divides a camera's levels, if its sets have enough instances.
 fn start_near_levels(
     view: ViewQuery<&ExtractedView, (With<ExtractedCamera>, WithoutPrepass)>,
     draws: Res<SetDraws>,

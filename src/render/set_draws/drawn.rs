@@ -29,7 +29,8 @@ pub(in crate::render) struct Drawn {
     pub mesh: usize,
     /// Its coarser levels of detail.
     pub lods: Option<RequestLods>,
-    /// Number of its levels that are drawn first, the full mesh included ([`near_levels`]); `None` if all are drawn together.
+    /// Number of its levels that are drawn first, the full mesh included ([`near_levels`]);
+    /// `None` if all are drawn together.
     pub near_levels: Option<usize>,
     /// How its instances fade; `None` if they do not.
     pub fading: Option<Fading>,
