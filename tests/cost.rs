@@ -168,7 +168,8 @@ fn two_thousand_sets_are_a_few_dispatches() {
 
 #[test]
 fn nine_point_lights_with_shadows_add_views_but_no_pass() {
-    let mut stage = Stage::new(How::Set(None));
+    // Each stage has a separate pass.
+    let mut stage = stage();
     stage.app.insert_resource(PointLightShadowMap { size: 64 });
     // `Auto` would change the compaction, because the lights add many tests.
     let mut settings = stage.app.world_mut().resource_mut::<GpuCullingSettings>();
@@ -205,6 +206,22 @@ fn nine_point_lights_with_shadows_add_views_but_no_pass() {
         dark.1 <= dark.0 + 2 && lit.1 <= lit.0 + 2,
         "{dark:?} {lit:?}"
     );
+}
+
+#[test]
+fn stages_share_a_pass_in_an_app_without_timestamps() {
+    let [timed, plain] = [stage(), Stage::new(How::Set(None))].map(|mut stage| {
+        let mut settings = stage.app.world_mut().resource_mut::<GpuCullingSettings>();
+        settings.compaction = Compaction::Classify;
+        let mesh = stage.mesh(Cuboid::from_length(0.2));
+        let material = stage.standard(StandardMaterial::default());
+        stage.spawn_set(&field(3000, false), (mesh, material), Transform::default());
+        stage.camera(eye(), ());
+        stage.update(3);
+        recorded(&mut stage)
+    });
+    assert!(timed.0 > 3, "{timed:?}");
+    assert_eq!(plain, (1, timed.1));
 }
 
 /// Messages since the last call.
