@@ -11,6 +11,7 @@ use bevy_gpu_culling::{
     cull::{
         BoundingSphere, Channels, Compaction, CullFrame, CullRequest, CullView, Culler,
         CullerOptions, DrawShape, ErrorRange, Gpu, Order, SetId,
+        layout::{ChunkView, OcclusionRow},
     },
     instance::{InstanceSet, ScaleKind},
 };
@@ -301,5 +302,21 @@ fn an_arena_grows_to_what_can_be_bound_and_no_further() {
         );
         assert_eq!(overflows.last(), Some(&0), "{compaction}: {overflows:?}");
         assert_eq!(culler.survivor_capacity(), limit / 4, "{compaction}");
+    }
+}
+
+#[test]
+fn the_documented_rows_have_the_size_of_the_engines() {
+    let text = include_str!(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/docs/internals/memory.md"
+    ));
+    let (row, hiding) = (size_of::<ChunkView>(), size_of::<OcclusionRow>());
+    for part in [
+        format!("| frame tables | {row} per row"),
+        format!("hides has {hiding} more per row"),
+        format!("late lists {}.", 2 * row + hiding),
+    ] {
+        assert!(text.contains(&part), "memory.md lacks \"{part}\"");
     }
 }

@@ -386,7 +386,7 @@ struct Projection {
     margin: f32,
     // Length of m.
     slope: f32,
-    // 1 if the diagonals tell something, 0 if x and y are too alike.
+    // 1 if the diagonals can be used, 0 if x and y are nearly parallel.
     has_diagonals: u32,
 }
 

@@ -140,7 +140,7 @@ impl Compactor {
         while self.batches.len() < plan.batches.len() {
             self.batches.push(GpuBatch::new(device)?);
         }
-        self.tables.start(device, plan.batches.iter());
+        self.tables.start(device, plan.batches.iter())?;
         let gpu = Gpu::new(device, queue);
         for (batch, plan) in self.batches.iter_mut().zip(&plan.batches) {
             let Some(instances) = pages.get(plan.page) else {

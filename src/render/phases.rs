@@ -53,6 +53,9 @@ impl CameraTargetsItem<'_, '_> {
         else {
             return;
         };
+        if !has_items(opaque, &is_drawn) && !has_items(masked, &is_drawn) {
+            return;
+        }
         let diagnostics = context.diagnostic_recorder();
         let diagnostics = diagnostics.as_deref();
         let color_attachments = [Some(self.target.get_color_attachment())];
@@ -81,8 +84,17 @@ impl CameraTargetsItem<'_, '_> {
     }
 }
 
-/// Draws the items of a phase whose entities `is_drawn` accepts, as the phase itself does. They are
-/// sets.
+/// Whether a phase has items whose entities `is_drawn` accepts.
+fn has_items<P: BinnedPhaseItem>(
+    phase: &BinnedRenderPhase<P>,
+    is_drawn: &impl Fn(MainEntity) -> bool,
+) -> bool {
+    let mut bins = phase.unbatchable_meshes.values();
+    bins.any(|bin| bin.entities.keys().any(|entity| is_drawn(*entity)))
+}
+
+/// Draws the items of a phase whose entities `is_drawn` accepts, as the phase itself does. The
+/// entities must be sets.
 pub(in crate::render) fn draw_items<'w, P: BinnedPhaseItem>(
     phase: &BinnedRenderPhase<P>,
     is_drawn: &impl Fn(MainEntity) -> bool,

@@ -56,10 +56,12 @@ pub struct GpuCullingPlugin {
     /// are not drawn, in cameras and shadow views. 0, the default, draws every size. Sets with
     /// [`InstanceLods::fade`](crate::render::InstanceLods::fade) fade away in cameras before.
     pub least_pixels: f32,
-    /// Number of instances in sets with levels of detail from which cameras without a prepass draw
-    /// the near levels of all sets in a separate pass before the others, so that near instances of
-    /// one set hide far ones of another before these are shaded. The default is 262,144;
-    /// `u32::MAX` always draws set after set, which suits GPUs that draw in tiles.
+    /// Number of instances, in all sets with levels of detail, from which cameras without a prepass
+    /// draw the finer half of the levels of all sets in a separate pass first, so that near
+    /// instances of one set hide far ones of another before these are shaded. It needs two such
+    /// sets or more, of at least 4,096 instances on average; sets with
+    /// [`NoInstanceSorting`](crate::render::NoInstanceSorting) do not count. The default is
+    /// 262,144; `u32::MAX` always draws set after set, which suits GPUs that draw in tiles.
     pub near_levels_from: u32,
     /// Colors what views that hide instances draw
     /// ([`InstanceOcclusion`](crate::render::InstanceOcclusion)), for debugging: green what they

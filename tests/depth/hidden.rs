@@ -53,9 +53,9 @@ fn wrong_answers(
 
 #[test]
 fn nothing_that_may_be_seen_is_hidden() {
-    for samples in [1, 4] {
+    for (samples, cases) in [(1, 120), (2, 40), (4, 120), (8, 40)] {
         let share = |make: Make, has_diagonals: bool| {
-            let (errors, share) = wrong_answers(701, (make, samples), 120, |case, sphere| {
+            let (errors, share) = wrong_answers(701, (make, samples), cases, |case, sphere| {
                 let mut projection = case.projection();
                 projection.has_diagonals &= u32::from(has_diagonals);
                 occlusion_of(&case.texels, &case.shape, &projection, sphere)
@@ -69,7 +69,9 @@ fn nothing_that_may_be_seen_is_hidden() {
         assert!(found > 0.5, "only {found} of the hidden spheres are found");
         // Without diagonals they are rectangles.
         let found = [false, true].map(|has_diagonals| share(Case::sieve, has_diagonals));
-        assert!(found[1] > found[0] + 0.03, "{found:?}");
+        // Of eight holes per pixel, nearly every sphere touches one.
+        let more = if samples == 8 { 0.0 } else { 0.02 };
+        assert!(found[1] > found[0] + more, "{samples}: {found:?}");
     }
 }
 

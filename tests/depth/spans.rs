@@ -64,13 +64,13 @@ fn assert_holds(bounds: &Span, drawn: &Drawn, what: &str) {
     let [low, high] = diagonals(bounds);
     let is_inside =
         low.cmple(drawn.least_diagonals).all() && high.cmpge(drawn.greatest_diagonals).all();
-    assert!(is_inside, "{what}: {bounds:?} has not {drawn:?}");
+    assert!(is_inside, "{what}: {bounds:?} does not contain {drawn:?}");
     let is_inside = bounds.low.as_dvec2().cmple(least.truncate()).all()
         && bounds.high.as_dvec2().cmpge(greatest.truncate()).all()
         && f64::from(bounds.nearest) >= greatest.z;
     assert!(
         is_inside,
-        "{what}: {bounds:?} has not {least} to {greatest}"
+        "{what}: {bounds:?} does not contain {least} to {greatest}"
     );
 }
 

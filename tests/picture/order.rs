@@ -10,7 +10,8 @@ use bevy::{
     prelude::*,
     reflect::TypePath,
     render::render_resource::{
-        AsBindGroup, CompareFunction, RenderPipelineDescriptor, SpecializedMeshPipelineError,
+        AsBindGroup, BlendComponent, BlendFactor, BlendOperation, BlendState, CompareFunction,
+        RenderPipelineDescriptor, SpecializedMeshPipelineError,
     },
     shader::ShaderRef,
 };
@@ -30,6 +31,54 @@ struct Untested {
     #[uniform(0)]
     unused: Vec4,
 }
+
+/// Adds a little light for each instance, without a depth test: it shows how many are drawn.
+#[derive(Asset, TypePath, AsBindGroup, Clone, Debug, Default)]
+struct Counted {
+    #[uniform(0)]
+    unused: Vec4,
+}
+
+impl Material for Counted {
+    fn fragment_shader() -> ShaderRef {
+        COUNTS_SHADER.into()
+    }
+
+    fn specialize(
+        _: &MaterialPipeline,
+        descriptor: &mut RenderPipelineDescriptor,
+        _: &MeshVertexBufferLayoutRef,
+        _: MaterialPipelineKey<Self>,
+    ) -> Result<(), SpecializedMeshPipelineError> {
+        if let Some(depth) = &mut descriptor.depth_stencil {
+            depth.depth_compare = Some(CompareFunction::Always);
+        }
+        let one = BlendComponent {
+            src_factor: BlendFactor::One,
+            dst_factor: BlendFactor::One,
+            operation: BlendOperation::Add,
+        };
+        let targets = descriptor
+            .fragment
+            .iter_mut()
+            .flat_map(|stage| &mut stage.targets);
+        for target in targets.flatten() {
+            target.blend = Some(BlendState {
+                color: one,
+                alpha: one,
+            });
+        }
+        Ok(())
+    }
+}
+
+const COUNTS: &str = "
+@fragment
+fn fragment() -> @location(0) vec4<f32> {
+    return vec4(vec3(0.01, 0.006, 0.003), 0.0);
+}";
+
+const COUNTS_SHADER: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0b03");
 
 const DEPTHS: &str = "
 #import bevy_pbr::forward_io::VertexOutput
@@ -82,6 +131,8 @@ where
         let shader = Shader::from_wgsl(DEPTHS, "depths.wgsl");
         let mut shaders = app.world_mut().resource_mut::<Assets<Shader>>();
         shaders.insert(DEPTHS_SHADER.id(), shader).unwrap();
+        let shader = Shader::from_wgsl(COUNTS, "counts.wgsl");
+        shaders.insert(COUNTS_SHADER.id(), shader).unwrap();
     })
 }
 
@@ -162,6 +213,9 @@ fn near_levels_of_all_sets_come_first_unless_instances_are_few() {
     assert_same_picture("near levels first", &divided, &plain);
     let hiding = draw_levels::<Tested>(first, InstanceOcclusion::default());
     assert_same_picture("near levels first, hiding", &hiding, &plain);
+    // Each instance is drawn once.
+    let counts = [not_first, first].map(|from| draw_levels::<Counted>(from, ()));
+    assert_same_picture("counted", &counts[1], &counts[0]);
     // Far levels of one set cover near levels of the other.
     let set_by_set = draw_levels::<Untested>(not_first, ());
     let divided = draw_levels::<Untested>(first, ());

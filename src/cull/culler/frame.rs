@@ -129,9 +129,13 @@ impl Culler {
         let (all, plan) = ((frame, occlusion), (&self.planner, is_new));
         self.occluder.plan(gpu, all, plan, &self.store, self.frame);
         if self.runner.pipelines().is_some() {
-            let batches = self.planner.plan().batches.iter();
-            self.tables
-                .start(gpu.device, batches.chain(self.occluder.batches()));
+            let own = || self.planner.plan().batches.iter();
+            let all = own().chain(self.occluder.batches());
+            if let Err(error) = self.tables.start(gpu.device, all) {
+                // Without late lists there may be room. If not, each batch is refused.
+                self.occluder.refuse_late_lists(error, now);
+                let _ = self.tables.start(gpu.device, own());
+            }
         }
         let inputs = Inputs {
             store: &self.store,

@@ -72,7 +72,7 @@ pub struct Projection {
     pub margin: f32,
     /// Length of m.
     pub slope: f32,
-    /// 1 if the diagonals tell something, 0 if `x` and `y` are too alike.
+    /// 1 if the diagonals can be used, 0 if `x` and `y` are nearly parallel.
     pub has_diagonals: u32,
 }
 

@@ -293,6 +293,14 @@ impl Occluder {
         }
     }
 
+    /// Leaves out the late lists of this frame, and hides nothing in the next ones.
+    pub fn refuse_late_lists(&mut self, error: CullError, now: u64) {
+        if !self.current.is_empty() {
+            self.current.clear();
+            self.refuse(error, now);
+        }
+    }
+
     /// The batches of all late lists.
     pub fn batches(&self) -> impl Iterator<Item = &BatchPlan> {
         let views = self.current.iter();

@@ -25,20 +25,21 @@ const fn sample_range(samples: u32) -> (f64, f64) {
     }
 }
 
-/// Least and greatest x + y of a pixel's samples, and least and greatest x - y. Samples are in no
-/// corner of a pixel, so these are narrower than the ranges of x and y say.
+/// Least and greatest x + y of a pixel's samples, and least and greatest x - y, also if the device
+/// counts rows from below. No sample is in a corner of its pixel, so these ranges are narrower than
+/// the ranges of x and y suggest.
 const fn diagonal_range(samples: u32) -> [f64; 4] {
     match samples {
         1 => [1.0, 1.0, 0.0, 0.0],
-        2 => [0.5, 1.5, 0.0, 0.0],
+        2 => [0.5, 1.5, -0.5, 0.5],
         4 => [0.5, 1.5, -0.5, 0.5],
-        8 => [0.5, 1.625, -0.625, 0.875],
+        8 => [0.375, 1.875, -0.625, 0.875],
         _ => [0.0, 2.0, -1.0, 1.0],
     }
 }
 
-/// Least length of x + y and of x - y, relative to the lengths of x and y, with which the diagonals
-/// tell something. At right angles they have 1.
+/// Least squared length of x + y and of x - y, relative to the sum of the squared lengths of x and
+/// y, with which diagonals are used. At right angles it is 1.
 const LEAST_DIAGONAL: f64 = 0.25;
 
 impl Projection {

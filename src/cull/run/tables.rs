@@ -6,10 +6,15 @@
 use crate::cull::{
     CullError, Gpu,
     gpu::{buffer::Growable, version::Version},
+    layout::OcclusionRow,
     plan::BatchPlan,
 };
 use bytemuck::NoUninit;
 use wgpu::{BufferBinding, BufferSize, BufferUsages, Device};
+
+/// Size of the binding of an empty table: one row.
+const SMALLEST_BINDING: u64 = 256;
+const _: () = assert!(size_of::<OcclusionRow>() as u64 <= SMALLEST_BINDING);
 
 /// The buffer, and what it holds.
 pub(in crate::cull) struct FrameTables {
@@ -20,7 +25,7 @@ pub(in crate::cull) struct FrameTables {
     bytes: Vec<u8>,
     /// What the GPU holds.
     held: Vec<u8>,
-    /// Distance of places.
+    /// Alignment of each table's offset and size.
     alignment: u64,
     /// Why there is no room for the current frame.
     refusal: Option<CullError>,
@@ -45,27 +50,41 @@ impl FrameTables {
             version: Version::new(),
             bytes: Vec::new(),
             held: Vec::new(),
-            // The smallest binding, too.
-            alignment: u64::from(alignment).max(256),
+            alignment: u64::from(alignment).max(SMALLEST_BINDING),
             refusal: None,
             uploaded: 0,
         }
     }
 
-    /// Starts a frame with the tables of these batches. If there is no room, each
-    /// [push](Self::push) says why.
-    pub fn start<'a>(&mut self, device: &Device, batches: impl Iterator<Item = &'a BatchPlan>) {
+    /// Starts a frame with the tables of these batches.
+    ///
+    /// # Errors
+    /// [`CullError::Gpu`], if there is no room. Each [push](Self::push) then returns it, too.
+    pub fn start<'a>(
+        &mut self,
+        device: &Device,
+        batches: impl Iterator<Item = &'a BatchPlan>,
+    ) -> Result<(), CullError> {
         self.bytes.clear();
         let needed = batches.map(|batch| {
             self.padded(size_of_val(&*batch.chunk_views))
                 + self.padded(size_of_val(&*batch.occlusion))
         });
-        let reserved = self.gpu.reserve(device, needed.sum());
+        let needed: u64 = needed.sum();
+        let mut reserved = Ok(false);
+        if needed > self.gpu.buffer.size() {
+            // More than is needed, because all bind groups are made again when the buffer grows.
+            reserved = self.gpu.reserve(device, needed + needed / 2);
+            if reserved.is_err() {
+                reserved = self.gpu.reserve(device, needed);
+            }
+        }
         if let Ok(true) = reserved {
             self.held.clear();
             self.version.bump();
         }
         self.refusal = reserved.err();
+        self.refusal.clone().map_or(Ok(()), Err)
     }
 
     /// Adds a table.

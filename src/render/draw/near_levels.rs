@@ -1,9 +1,9 @@
 //! Near levels first: the finer half of the levels of detail of all sets is drawn in a separate
-//! pass, before Bevy's main pass draws the coarser half.
+//! pass, before Bevy's main pass draws the coarser half and the sets without levels.
 //!
 //! Each set draws near instances first, but one set after the other: of nine sets, far instances
-//! of the first one are shaded before near ones of the last one hide them. The levels of detail
-//! divide every set by distance, so two passes do most of what one order of all sets would do.
+//! of the first one are shaded before near ones of the last one hide them. Levels of detail divide
+//! a set by distance, so two passes do most of what one order of all sets would do.
 //!
 //! ```text
 //! set by set             1 near, 1 far, 2 near, 2 far, 3 near, 3 far
@@ -74,6 +74,9 @@ impl DrawnLevels {
     }
 }
 
+/// Least number of instances per set, on average: each set is drawn once more.
+const LEAST_OF_EACH_SET: u64 = 4096;
+
 /// Cameras without a prepass. Behind a prepass nothing hidden is shaded.
 type WithoutPrepass = (
     Without<DepthPrepass>,
@@ -91,7 +94,9 @@ fn start_near_levels(
 ) {
     let key = view.into_inner().retained_view_entity;
     let least = u64::from(settings.near_levels_from);
-    let pays = draws.leveled.sets > 1 && draws.leveled.instances >= least;
+    let leveled = draws.leveled;
+    let of_each_set = leveled.instances / u64::from(leveled.sets.max(1));
+    let pays = leveled.sets > 1 && leveled.instances >= least && of_each_set >= LEAST_OF_EACH_SET;
     levels.0 = pays.then_some((key, Half::Near));
 }
 

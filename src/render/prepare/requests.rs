@@ -251,8 +251,9 @@ impl Requests<'_, '_, '_> {
             self.draws.joined.extend(first.map(|first| (entity, first)));
         }
         let levels = lods.as_ref().map_or(1, |lods| lods.coarser.len() + 1);
-        // Expanded and blended sets have none.
-        let near_levels = near_levels(levels).filter(|_| !set.is_unsorted);
+        // Expanded and blended sets have no levels; an impostor's are all far.
+        let is_far = matches!(set.share, Share::Far { .. });
+        let near_levels = near_levels(levels).filter(|_| !set.is_unsorted && !is_far);
         if near_levels.is_some() {
             self.draws.leveled.sets += 1;
             let instances = self.culler.store().set_len(set.set);
