@@ -103,6 +103,8 @@ pub(in crate::render) fn draw_items<'w, P: BinnedPhaseItem>(
 ) -> Result<(), DrawError> {
     let functions = world.resource::<DrawFunctions<P>>();
     let mut functions = functions.write();
+    // The phase itself may be drawn later in this frame: functions must know new archetypes.
+    functions.prepare(world);
     for ((batch_set, bin), bin_entities) in &phase.unbatchable_meshes {
         for (main_entity, entity) in &bin_entities.entities {
             if !is_drawn(*main_entity) {
