@@ -4,6 +4,7 @@
 use crate::scene::{How, SIZE, Stage, assert_same_picture, different_pixels};
 use bevy::{
     asset::uuid_handle,
+    camera::Viewport,
     core_pipeline::prepass::DepthPrepass,
     mesh::MeshVertexBufferLayoutRef,
     pbr::{MaterialPipeline, MaterialPipelineKey},
@@ -39,6 +40,13 @@ struct Counted {
     unused: Vec4,
 }
 
+/// What is drawn last is on top.
+fn do_not_test(descriptor: &mut RenderPipelineDescriptor) {
+    if let Some(depth) = &mut descriptor.depth_stencil {
+        depth.depth_compare = Some(CompareFunction::Always);
+    }
+}
+
 impl Material for Counted {
     fn fragment_shader() -> ShaderRef {
         COUNTS_SHADER.into()
@@ -50,9 +58,7 @@ impl Material for Counted {
         _: &MeshVertexBufferLayoutRef,
         _: MaterialPipelineKey<Self>,
     ) -> Result<(), SpecializedMeshPipelineError> {
-        if let Some(depth) = &mut descriptor.depth_stencil {
-            depth.depth_compare = Some(CompareFunction::Always);
-        }
+        do_not_test(descriptor);
         let one = BlendComponent {
             src_factor: BlendFactor::One,
             dst_factor: BlendFactor::One,
@@ -106,9 +112,7 @@ impl Material for Untested {
         _: &MeshVertexBufferLayoutRef,
         _: MaterialPipelineKey<Self>,
     ) -> Result<(), SpecializedMeshPipelineError> {
-        if let Some(depth) = &mut descriptor.depth_stencil {
-            depth.depth_compare = Some(CompareFunction::Always);
-        }
+        do_not_test(descriptor);
         Ok(())
     }
 }
@@ -168,7 +172,10 @@ fn near_instances_come_first_unless_the_set_keeps_its_order() {
 
 /// Two sets with a level of detail from a distance of 9 on, whose rows alternate, and one without
 /// levels far behind them.
-fn draw_levels<M: Material + Default>(near_levels_from: u32, camera: impl Bundle) -> RgbaImage
+fn draw_levels<M: Material + Default>(
+    near_levels_from: u32,
+    cameras: impl FnOnce(&mut Stage),
+) -> RgbaImage
 where
     M::Data: PartialEq + Eq + core::hash::Hash + Clone,
 {
@@ -194,7 +201,7 @@ where
             });
         }
     }
-    stage.camera(ahead(), camera);
+    cameras(&mut stage);
     let picture = stage.picture();
     let report = stage.report();
     let camera = report.views.iter().find(|view| view.name == "camera");
@@ -204,23 +211,66 @@ where
     picture
 }
 
+/// The camera ahead.
+fn one(more: impl Bundle) -> impl FnOnce(&mut Stage) {
+    |stage| {
+        stage.camera(ahead(), more);
+    }
+}
+
+/// The same, and another one in a corner.
+fn two(stage: &mut Stage) {
+    stage.camera(ahead(), ());
+    let corner = Viewport {
+        physical_position: SIZE / 2,
+        physical_size: SIZE / 3,
+        ..default()
+    };
+    let camera = Camera {
+        order: 1,
+        viewport: Some(corner),
+        ..default()
+    };
+    let at = Transform::from_xyz(1.0, 0.6, -3.0).looking_to(Vec3::NEG_Z, Vec3::Y);
+    stage.camera(at, camera);
+}
+
 #[test]
 fn near_levels_of_all_sets_come_first_unless_instances_are_few() {
     // 12,288 instances have levels.
     let (first, not_first) = (12_288, 12_289);
-    let plain = draw_levels::<Tested>(not_first, ());
-    let divided = draw_levels::<Tested>(first, ());
+    let plain = draw_levels::<Tested>(not_first, one(()));
+    let divided = draw_levels::<Tested>(first, one(()));
     assert_same_picture("near levels first", &divided, &plain);
-    let hiding = draw_levels::<Tested>(first, InstanceOcclusion::default());
+    let hiding = draw_levels::<Tested>(first, one(InstanceOcclusion::default()));
     assert_same_picture("near levels first, hiding", &hiding, &plain);
     // Each instance is drawn once.
-    let counts = [not_first, first].map(|from| draw_levels::<Counted>(from, ()));
+    let counts = [not_first, first].map(|from| draw_levels::<Counted>(from, one(())));
     assert_same_picture("counted", &counts[1], &counts[0]);
     // Far levels of one set cover near levels of the other.
-    let set_by_set = draw_levels::<Untested>(not_first, ());
-    let divided = draw_levels::<Untested>(first, ());
+    let set_by_set = draw_levels::<Untested>(not_first, one(()));
+    let divided = draw_levels::<Untested>(first, one(()));
     assert!(different_pixels("divided", &divided, &set_by_set).is_err());
     // Behind a prepass nothing hidden is shaded, in any order.
-    let prepass = draw_levels::<Untested>(first, DepthPrepass);
+    let prepass = draw_levels::<Untested>(first, one(DepthPrepass));
     assert_same_picture("near levels, prepass", &prepass, &set_by_set);
+}
+
+#[test]
+fn each_camera_draws_its_near_levels_first() {
+    let (first, not_first) = (12_288, 12_289);
+    let [plain, divided] = [not_first, first].map(|from| draw_levels::<Tested>(from, two));
+    assert_same_picture("two cameras", &divided, &plain);
+    let counts = [not_first, first].map(|from| draw_levels::<Counted>(from, two));
+    assert_same_picture("two cameras, counted", &counts[1], &counts[0]);
+    // The second camera divides its levels, too.
+    let alone = draw_levels::<Untested>(first, one(()));
+    let [plain, divided] = [not_first, first].map(|from| draw_levels::<Untested>(from, two));
+    let corner = |picture: &RgbaImage| {
+        let at = SIZE / 2;
+        image::imageops::crop_imm(picture, at.x, at.y, SIZE.x / 3, SIZE.y / 3).to_image()
+    };
+    let corners = [&alone, &plain, &divided].map(corner);
+    assert!(different_pixels("two cameras, divided", &corners[2], &corners[1]).is_err());
+    assert!(different_pixels("one camera", &corners[2], &corners[0]).is_err());
 }
