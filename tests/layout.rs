@@ -190,7 +190,7 @@ fn structs_are_the_same_on_both_sides() {
             center,
             radius,
             max_scale,
-            loose,
+            gaps,
             halves,
             least_scale,
             words

@@ -1,9 +1,14 @@
 // Bounds of blocks, one workgroup per block: a sphere around the positions of its instances, their
 // largest scale, and a sphere around each 32 of them. It runs when instances have changed, not
 // every frame. Thread t has instances 8t to 8t + 7, and four threads have one word.
+//
+// An instance that is not finite or has a negative scale is never visible (`load_sphere`). It is no
+// part of a bound, but leaves a gap: its word and its block are never inside.
 
 import package::shared::instance::{instance_scale, load_instance};
-import package::shared::layout::{BLOCK, BLOCK_ITEMS, BLOCK_THREADS, BLOCK_WORDS, Bound, BoundJob};
+import package::shared::layout::{
+    BLOCK, BLOCK_ITEMS, BLOCK_THREADS, BLOCK_WORDS, BOUND_IS_LOOSE, Bound, BoundJob,
+};
 import package::shared::visibility::{WORD_STEPS, word_center};
 
 @group(0) @binding(0) var<uniform> job: BoundJob;
@@ -19,6 +24,8 @@ var<workgroup> lows: array<vec4<f32>, BLOCK_THREADS>;
 var<workgroup> highs: array<vec4<f32>, BLOCK_THREADS>;
 var<workgroup> reaches: array<f32, BLOCK_THREADS>;
 var<workgroup> word_codes: array<u32, BLOCK_WORDS>;
+// One bit per word with an instance that is never visible.
+var<workgroup> gaps: atomic<u32>;
 
 // Compared as bits, because a compiler may assume that there is no NaN.
 fn is_finite(v: vec3<f32>) -> bool {
@@ -26,14 +33,17 @@ fn is_finite(v: vec3<f32>) -> bool {
     return all(exponents != vec3<u32>(0x7f800000u));
 }
 
-// The largest distance of the thread's positions from `center`.
+// The largest distance of the thread's positions from `center`. `counts` has one bit per position
+// that counts.
 fn reach_from(
     center: vec3<f32>,
     positions: ptr<function, array<vec3<f32>, BLOCK_ITEMS>>,
+    counts: u32,
 ) -> f32 {
     var reach = 0.0;
     for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
-        reach = max(reach, distance((*positions)[k], center));
+        let away = distance((*positions)[k], center);
+        reach = max(reach, select(0.0, away, ((counts >> k) & 1u) != 0u));
     }
     return reach;
 }
@@ -91,12 +101,11 @@ fn bound(
     let first = block * BLOCK + thread * BLOCK_ITEMS;
     let last = job.end - 1u;
 
-    // The fourth components: the smallest and the largest of the instances' largest scales. An
-    // instance that is not finite or has a negative scale is never visible (`load_sphere`). It adds
-    // a smallest scale of -1 and nothing else.
+    // The fourth components: the smallest and the largest of the instances' largest scales.
     var low = vec4<f32>(3e38);
     var high = vec4<f32>(vec3<f32>(-3e38), 0.0);
     var positions: array<vec3<f32>, BLOCK_ITEMS>;
+    var counts = 0u;
     for (var k = 0u; k < BLOCK_ITEMS; k += 1u) {
         let at = min(first + k, last);
         let instance = load_instance(at);
@@ -106,19 +115,22 @@ fn bound(
             let largest = max(max(scale.x, scale.y), scale.z);
             low = min(low, vec4<f32>(positions[k], largest));
             high = vec4<f32>(max(high.xyz, positions[k]), max(high.w, largest));
-        } else {
-            low.w = -1.0;
+            counts |= 1u << k;
         }
     }
     lows[thread] = low;
     highs[thread] = high;
-    workgroupBarrier();
     let word = thread / 4u;
+    if (counts != (1u << BLOCK_ITEMS) - 1u) {
+        atomicOr(&gaps, 1u << word);
+    }
+    workgroupBarrier();
     for (var part = 0u; part < 4u; part += 1u) {
         low = min(low, lows[word * 4u + part]);
         high = max(high, highs[word * 4u + part]);
     }
-    let middle = (low.xyz + high.xyz) * 0.5;
+    let word_is_empty = low.x > high.x;
+    var middle = (low.xyz + high.xyz) * 0.5;
     workgroupBarrier();
     for (var span = BLOCK_THREADS / 2u; span > 0u; span /= 2u) {
         if (thread < span) {
@@ -128,13 +140,12 @@ fn bound(
         workgroupBarrier();
     }
     let center = (lows[0].xyz + highs[0].xyz) * 0.5;
-    let is_whole = lows[0].w >= 0.0;
-    let least_scale = max(lows[0].w, 0.0);
     let is_empty = lows[0].x > highs[0].x;
+    let least_scale = select(lows[0].w, 0.0, is_empty);
     let max_scale = highs[0].w;
     let per_unit = steps_per_unit(highs[0].xyz - lows[0].xyz);
 
-    reaches[thread] = reach_from(center, &positions);
+    reaches[thread] = reach_from(center, &positions, counts);
     workgroupBarrier();
     for (var span = BLOCK_THREADS / 2u; span > 0u; span /= 2u) {
         if (thread < span) {
@@ -145,18 +156,20 @@ fn bound(
     let radius = reaches[0];
     workgroupBarrier();
 
-    // The word's center as it will be read, and the radius from there.
+    // The word's center as it will be read, and the radius from there. An empty word is a point.
+    middle = select(middle, center, word_is_empty);
     let step = radius / WORD_STEPS;
     let away = clamp((middle - center) / max(step, 1e-30), vec3<f32>(-127.0), vec3<f32>(127.0));
     let steps = vec3<u32>(vec3<i32>(round(away)) + 128);
-    reaches[thread] = reach_from(word_center(center, step, steps), &positions);
+    reaches[thread] = reach_from(word_center(center, step, steps), &positions, counts);
     workgroupBarrier();
     if ((thread % 4u) == 0u) {
         let reach = max(
             max(reaches[thread], reaches[thread + 1u]),
             max(reaches[thread + 2u], reaches[thread + 3u]));
         // At most twice the radius. The hundredth of a step covers rounding.
-        let reach_steps = min(u32(ceil(reach / max(step, 1e-30) + 0.01)), 255u);
+        let some_steps = min(u32(ceil(reach / max(step, 1e-30) + 0.01)), 255u);
+        let reach_steps = select(some_steps, 0u, word_is_empty);
         word_middles[word] = vec3<i32>((middle - center) * per_unit);
         word_codes[word] = steps.x | (steps.y << 8u) | (steps.z << 16u) | (reach_steps << 24u);
     }
@@ -170,14 +183,11 @@ fn bound(
             sum += word_codes[w] >> 24u;
         }
         bounds[block].center = center;
-        // A block without visible instances is outside every view. A block in which some instance
-        // is never visible is never inside.
-        let most = bitcast<f32>(0x7f7fffffu);
-        bounds[block].radius = select(select(most, -most, is_empty), radius, is_whole);
+        bounds[block].radius = select(radius, -1.0, is_empty);
         bounds[block].max_scale = max_scale;
+        bounds[block].gaps = atomicLoad(&gaps);
         bounds[block].least_scale = least_scale;
-        let is_tight = is_whole && sum < LOOSE * BLOCK_WORDS;
-        bounds[block].loose = select(1u, 0u, is_tight);
-        bounds[block].halves = select(0u, halves_of_words(), is_tight);
+        let is_tight = !is_empty && sum < LOOSE * BLOCK_WORDS;
+        bounds[block].halves = select(BOUND_IS_LOOSE, halves_of_words(), is_tight);
     }
 }

@@ -4,7 +4,9 @@
 
 import package::cull::lists::lists;
 import package::shared::layout::{BLOCK, BLOCK_WORDS, CLASSIFY_THREADS, batch, chunk_of, chunks, chunk_views};
-import package::shared::visibility::{INSIDE, PARTIAL, block_len, bound_state, bounds, full_word, scales_of_block};
+import package::shared::visibility::{
+    INSIDE, PARTIAL, block_len, bound_state, bounds, full_word, scales_of_block,
+};
 
 @group(0) @binding(6) var<storage, read_write> words: array<u32>;
 @group(0) @binding(7) var<storage, read_write> counts: array<u32>;
@@ -30,8 +32,11 @@ fn classify(
         let center = bounds[at].center;
         let radius = bounds[at].radius;
         let scales = scales_of_block(at);
+        // As `block_state`, which would load the bound in each row.
+        let most = select(INSIDE, PARTIAL, bounds[at].gaps != 0u);
         for (var r = 0u; r < chunk.row_count; r += 1u) {
-            let state = bound_state(chunk, chunk_views[chunk.first_row + r].planes, center, radius, scales);
+            let planes = chunk_views[chunk.first_row + r].planes;
+            let state = min(bound_state(chunk, planes, center, radius, scales), most);
             is_crossed = is_crossed | (state == PARTIAL);
             let cell = chunk.first_count + r * chunk.block_count + block;
             let len = block_len(chunk, block);

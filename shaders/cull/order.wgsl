@@ -23,7 +23,7 @@
 import package::shared::layout::{
     BLOCK, BLOCK_WORDS, ORDER_THREADS, ORDER_TILE, RINGS, ViewOrder, batch, chunk_views, chunks,
 };
-import package::shared::visibility::{bounds, word_steps};
+import package::shared::visibility::{bounds, is_loose, word_steps};
 @if(!strips) import package::cull::lists::ranks;
 @if(strips) import package::cull::look_back::{first_rank, look_back};
 
@@ -105,7 +105,7 @@ fn flip_of(order: ViewOrder, center: vec3<f32>, halves: u32) -> u32 {
 // is exact, so a fused sum is the same.
 fn unit_center(at: u32, first_word: u32) -> vec3<f32> {
     let center = bounds[at].center;
-    if (batch.unit_words == BLOCK_WORDS || bounds[at].loose != 0u) {
+    if (batch.unit_words == BLOCK_WORDS || is_loose(at)) {
         return center;
     }
     let steps = word_steps(bounds[at].words[first_word + batch.unit_words / 2u]);

@@ -7,7 +7,7 @@
 //     34..66  words `kept`: what the frustum keeps
 
 import package::shared::layout::{BLOCK, Chunk, OcclusionRow, RECORD_WORDS, batch};
-import package::shared::visibility::{WORD_STEPS, bounds, word_center, word_steps};
+import package::shared::visibility::{WORD_STEPS, bounds, is_loose, word_center, word_steps};
 
 @group(0) @binding(20) var<storage, read> occlusion: array<OcclusionRow>;
 @group(0) @binding(21) var<storage, read_write> history: array<u32>;
@@ -77,7 +77,7 @@ fn bound_of_block(cell: Cell) -> Within {
 
 fn bound_of_word(cell: Cell, word: u32) -> Within {
     let at = occlusion[cell.row].first_instance / BLOCK + cell.block;
-    if (bounds[at].loose != 0u) {
+    if (is_loose(at)) {
         return bound_of_block(cell);
     }
     let step = bounds[at].radius / WORD_STEPS;

@@ -60,6 +60,8 @@ const CHUNK_IS_THINNED: u32 = 8u;
 const VIEW_INDEXED: u32 = 1u;
 // DrawCommand.first_instance of a sibling command without indices.
 const NOT_INDEXED: u32 = 0xffffffffu;
+// Bound.halves: the bounds of the words are too large to help. Neighbors are far from each other.
+const BOUND_IS_LOOSE: u32 = 0x80000000u;
 // DistanceBand.flags: `low` and `high` limit the distance from the eye.
 const BAND_BY_DISTANCE: u32 = 1u;
 // They limit the size alone: all instances have distance 1.
@@ -249,18 +251,19 @@ struct ChunkView {
 }
 
 // Bound of the positions of a block's instances, in the set's space. It does not depend on the
-// mesh.
+// mesh. Instances that can never be drawn do not count: their position or scale is not finite, or a
+// scale is below 0.
 struct Bound {
     center: vec3<f32>,
-    // The largest number if a position is not finite: then no view keeps the whole block untested.
+    // Below 0 if no instance can be drawn.
     radius: f32,
     // Largest scale of any axis of an instance.
     max_scale: f32,
-    // 1 if the bounds of the words are too large to help: neighbors are far from each other.
-    loose: u32,
-    // How the words lie to each other: 3 bits per halving (order.wgsl).
+    // One bit per word with an instance that can never be drawn.
+    gaps: u32,
+    // How the words lie to each other: 3 bits per halving (order.wgsl). BOUND_IS_LOOSE besides.
     halves: u32,
-    // Smallest of the instances' largest scales; 0 if an instance is never visible.
+    // Smallest of the instances' largest scales.
     least_scale: f32,
     // Bound of each word's instances, packed (visibility.wgsl).
     words: array<u32, BLOCK_WORDS>,

@@ -8,8 +8,8 @@
 import package::shared::instance::{instance_scale, instance_turn, load_instance};
 import package::shared::layout::{
     BAND_BY_DISTANCE, BAND_BY_SIZE, BAND_IS_THINNED, BAND_OF_CENTERS, BAND_OF_ORIGINS,
-    BAND_THINS_BY_SIZE, BLOCK, Bound, CHUNK_HAS_SCALE, CHUNK_NON_UNIFORM_SCALE, CHUNK_OFF_CENTER,
-    Chunk, DistanceBand, PlanePairs, ViewPlanes, chunk_views,
+    BAND_THINS_BY_SIZE, BLOCK, BOUND_IS_LOOSE, Bound, CHUNK_HAS_SCALE, CHUNK_NON_UNIFORM_SCALE,
+    CHUNK_OFF_CENTER, Chunk, DistanceBand, PlanePairs, ViewPlanes, chunk_views,
 };
 import package::shared::thin::{LEAST_SHARE, THIN_GROWTH, THIN_SHARE, threshold_of, thinned_growth};
 
@@ -234,6 +234,10 @@ struct BoundScales {
     most: f32,
 }
 
+fn is_loose(at: u32) -> bool {
+    return (bounds[at].halves & BOUND_IS_LOOSE) != 0u;
+}
+
 fn scales_of_block(at: u32) -> BoundScales {
     return BoundScales(bounds[at].least_scale, bounds[at].max_scale);
 }
@@ -320,7 +324,7 @@ fn widest_grown(
     return radius * (1.0 + length(chunk.sphere.xyz) / chunk.sphere.w);
 }
 
-// The state of a block, or of a word of it, in a view. The twin is
+// The state of the bound of a block, or of a word of it, in a view. The twin is
 // `reference::classify::bound_state`.
 fn bound_state(
     chunk: Chunk,
@@ -329,6 +333,9 @@ fn bound_state(
     radius: f32,
     scales: BoundScales,
 ) -> u32 {
+    if (radius < 0.0) {
+        return OUTSIDE;
+    }
     let max_scale = scales.most;
     let p = vec4<f32>(center, 1.0);
     let least = min(
@@ -373,15 +380,17 @@ fn block_len(chunk: Chunk, block: u32) -> u32 {
     return min(chunk.instance_count - block * BLOCK, BLOCK);
 }
 
-// The state of the block at place `at` of `bounds` in a row.
+// The state of the block at place `at` of `bounds` in a row. Not all of a block with gaps is inside.
 fn block_state(chunk: Chunk, row: u32, at: u32) -> u32 {
     let radius = bounds[at].radius;
-    return bound_state(chunk, chunk_views[row].planes, bounds[at].center, radius, scales_of_block(at));
+    let state = bound_state(
+        chunk, chunk_views[row].planes, bounds[at].center, radius, scales_of_block(at));
+    return min(state, select(INSIDE, PARTIAL, bounds[at].gaps != 0u));
 }
 
 // The bound of a word's 32 instances is packed in 4 bytes beside the block's bound: the center as
 // three signed steps of radius / 127 from the block's center, and the radius in the same steps,
-// rounded up. The twin is `reference::classify::word_code`.
+// rounded up. It is 0 if no instance can be drawn. The twin is `reference::classify::word_code`.
 const WORD_STEPS: f32 = 127.0;
 
 fn word_steps(code: u32) -> vec4<u32> {
@@ -404,13 +413,19 @@ fn row_crosses_block(chunk: Chunk, row: u32, at: u32) -> bool {
 //
 // Only crossed words read their instances.
 fn word_state(chunk: Chunk, row: u32, at: u32, word: u32) -> u32 {
-    if (bounds[at].loose != 0u) {
+    if (is_loose(at)) {
         return PARTIAL;
     }
     let step = bounds[at].radius / WORD_STEPS;
     let steps = word_steps(bounds[at].words[word]);
+    if (steps.w == 0u) {
+        return OUTSIDE;
+    }
     let center = word_center(bounds[at].center, step, steps.xyz);
-    return bound_state(chunk, chunk_views[row].planes, center, f32(steps.w) * step, scales_of_block(at));
+    let radius = f32(steps.w) * step;
+    let state = bound_state(
+        chunk, chunk_views[row].planes, center, radius, scales_of_block(at));
+    return min(state, select(INSIDE, PARTIAL, ((bounds[at].gaps >> word) & 1u) != 0u));
 }
 
 // The word whose bits are set for all instances of a block or row of `len` instances.

@@ -330,30 +330,42 @@ impl ChunkView {
     }
 }
 
+/// [`Bound::halves`]: the bounds of the words are not worth reading, because neighbors are not near
+/// each other.
+pub const BOUND_IS_LOOSE: u32 = 1 << 31;
+
 /// Bounds of the positions of a block's instances, in the set's space. They do not depend on the
-/// mesh.
+/// mesh. Instances that can never be drawn do not count: their position or scale is not finite, or
+/// a scale is below 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Bound {
     /// Center of the bounding box of the positions.
     pub center: Vec3,
-    /// Largest distance of a position from the center. Infinite if a position is not finite: then
-    /// no view can accept or reject the block as a whole.
+    /// Largest distance of a position from the center; below 0 if no instance can be drawn.
     pub radius: f32,
     /// Largest scale of any axis of an instance.
     pub max_scale: f32,
-    /// 1 if the bounds of the words are not worth reading, because neighbors are not near each
-    /// other.
-    pub loose: u32,
+    /// One bit per word with an instance that can never be drawn. Such a word is never inside a
+    /// view, and its block is not either.
+    pub gaps: u32,
     /// How the words lie to each other: 3 bits per halving of the block. 0 says nothing; otherwise
     /// `1 + 2 * axis`, plus 1 if the second half lies towards the negative end of the axis. The
-    /// halving into 16 words each has the lowest bits.
+    /// halving into 16 words each has the lowest bits. [`BOUND_IS_LOOSE`] besides.
     pub halves: u32,
-    /// Smallest of the instances' largest scales; 0 if an instance is never visible.
+    /// Smallest of the instances' largest scales.
     pub least_scale: f32,
     /// Bounds of each word's 32 instances: center as three signed bytes (128 is zero) and radius,
-    /// in steps of `radius / 127`.
+    /// in steps of `radius / 127`. The radius is 0 if no instance can be drawn, and only then.
     pub words: [u32; BLOCK_WORDS as usize],
+}
+
+impl Bound {
+    /// Whether the bounds of the words are not worth reading.
+    #[must_use]
+    pub const fn is_loose(&self) -> bool {
+        self.halves & BOUND_IS_LOOSE != 0
+    }
 }
 
 /// A run of blocks of one page whose bounds must be computed.

@@ -19,7 +19,7 @@ mod thin;
 mod vote;
 
 pub use args::write_args;
-pub use classify::{BoundState, bound, bound_state, word_bound};
+pub use classify::{BoundState, block_state, bound, bound_state, word_bound, word_state};
 pub use compact::compact;
 pub use far_first::{depth_key, far_first};
 pub use footprint::{

@@ -7,8 +7,8 @@ use super::{
 use crate::{
     cull::{
         layout::{
-            BAND_BY_DISTANCE, BAND_IS_THINNED, BAND_THINS_BY_SIZE, BLOCK_WORDS, Bound, Chunk,
-            DistanceBand, ViewPlanes,
+            BAND_BY_DISTANCE, BAND_IS_THINNED, BAND_THINS_BY_SIZE, BLOCK_WORDS, BOUND_IS_LOOSE,
+            Bound, Chunk, DistanceBand, ViewPlanes,
         },
         policy::LOOSE,
     },
@@ -31,54 +31,63 @@ pub enum BoundState {
 /// Number of steps of a word's bounds in the block's radius.
 const WORD_STEPS: f32 = 127.0;
 
+/// [`Bound::words`] of a word without an instance that can be drawn: a point at the block's center.
+const EMPTY_WORD: u32 = 0x0080_8080;
+
 /// The bounds of a block's instances; `scales` has one number or three per instance, or nothing.
 #[must_use]
 pub fn bound(instances: &[PackedInstance], scales: &[f32]) -> Bound {
     let floats = scales.len() / instances.len().max(1);
-    // NaN for a scale that is not allowed.
-    let scale = |at: usize| {
+    // The position and the scale of an instance, if it can be drawn.
+    let drawn = |at: usize| {
         let scale = &scales[at * floats..][..floats];
-        if scale.iter().all(|scale| scale.is_finite() && *scale >= 0.0) {
-            scale.iter().copied().reduce(f32::max).unwrap_or(1.0)
-        } else {
-            f32::NAN
-        }
+        let is_allowed = |scale: &f32| scale.is_finite() && *scale >= 0.0;
+        let position = instances[at].position();
+        (position.is_finite() && scale.iter().all(is_allowed)).then(|| {
+            let largest = scale.iter().copied().reduce(f32::max);
+            (position, largest.unwrap_or(1.0))
+        })
     };
-    // An instance that is not finite or has a negative scale is never visible and does not count.
-    let may_be_seen = |(at, instance): &(usize, &PackedInstance)| {
-        instance.position().is_finite() && !scale(*at).is_nan()
-    };
-    let seen: Vec<_> = instances.iter().enumerate().filter(may_be_seen).collect();
-    let whole = seen.len() == instances.len();
-    let (low, high) = corners(seen.iter().map(|(_, instance)| *instance));
+    let all: Vec<_> = (0..instances.len()).map(drawn).collect();
+    let positions = |range: Range<usize>| all[range].iter().flatten().map(|(position, _)| *position);
+    let scales = || all.iter().flatten().map(|(_, scale)| *scale);
+    let (low, high) = corners(positions(0..all.len()));
     let center = (low + high) * 0.5;
-    let radius = reach_from(center, instances);
-    let max_scale = seen.iter().map(|(at, _)| scale(*at)).fold(0.0, f32::max);
-    let least_scale = seen.iter().map(|(at, _)| scale(*at)).fold(3e38, f32::min);
-    let mut words = [0; BLOCK_WORDS as usize];
-    let mut middles = [Vec3::ZERO; BLOCK_WORDS as usize];
+    if scales().next().is_none() {
+        return Bound {
+            center,
+            radius: -1.0,
+            gaps: u32::MAX,
+            halves: BOUND_IS_LOOSE,
+            words: [EMPTY_WORD; BLOCK_WORDS as usize],
+            ..Bound::default()
+        };
+    }
+    let radius = reach_from(center, positions(0..all.len()));
+    let mut words = [EMPTY_WORD; BLOCK_WORDS as usize];
+    let mut middles = [center; BLOCK_WORDS as usize];
+    let mut gaps = 0;
     for (w, (word, middle)) in words.iter_mut().zip(&mut middles).enumerate() {
         // A word behind the last instance gets the bounds of that instance.
-        let first = (w * 32).min(instances.len() - 1);
-        let end = (w * 32 + 32).clamp(first + 1, instances.len().max(first + 1));
-        *word = word_code(center, radius, &instances[first..end]);
-        let (low, high) = corners(&instances[first..end]);
-        *middle = (low + high) * 0.5;
+        let first = (w * 32).min(all.len() - 1);
+        let range = first..(w * 32 + 32).clamp(first + 1, all.len());
+        let count = positions(range.clone()).count();
+        gaps |= u32::from(count < range.len()) << w;
+        if count > 0 {
+            let (low, high) = corners(positions(range.clone()));
+            *middle = (low + high) * 0.5;
+            *word = word_code(center, radius, *middle, positions(range));
+        }
     }
     let reach: u32 = words.iter().map(|word| word >> 24).sum();
-    let loose = !whole || reach >= LOOSE * BLOCK_WORDS;
     Bound {
         center,
-        radius: match seen.len() {
-            0 => -f32::MAX,
-            _ if whole => radius,
-            _ => f32::MAX,
-        },
-        max_scale,
-        least_scale: if whole { least_scale } else { 0.0 },
-        loose: u32::from(loose),
-        halves: if loose {
-            0
+        radius,
+        max_scale: scales().fold(0.0, f32::max),
+        gaps,
+        least_scale: scales().fold(3e38, f32::min),
+        halves: if reach >= LOOSE * BLOCK_WORDS {
+            BOUND_IS_LOOSE
         } else {
             halves_of_words(&middles, center, high - low)
         },
@@ -118,32 +127,34 @@ fn halves_of_words(middles: &[Vec3; BLOCK_WORDS as usize], center: Vec3, size: V
     halves
 }
 
-fn corners<'a>(instances: impl IntoIterator<Item = &'a PackedInstance>) -> (Vec3, Vec3) {
-    let positions = instances.into_iter().map(PackedInstance::position);
-    let finite = positions.filter(|position| position.is_finite());
-    finite.fold(
+fn corners(positions: impl Iterator<Item = Vec3>) -> (Vec3, Vec3) {
+    positions.fold(
         (Vec3::splat(3e38), Vec3::splat(-3e38)),
         |(low, high), position| (low.min(position), high.max(position)),
     )
 }
 
-fn reach_from(center: Vec3, instances: &[PackedInstance]) -> f32 {
-    let positions = instances.iter().map(PackedInstance::position);
+fn reach_from(center: Vec3, positions: impl Iterator<Item = Vec3>) -> f32 {
     positions
         .map(|position| position.distance(center))
         .fold(0.0, f32::max)
 }
 
-/// The bounds of a word's instances, in steps of the block's radius / 127 from the block's center:
-/// three signed bytes (128 is zero) for the center, one byte for the radius, rounded up.
-fn word_code(center: Vec3, radius: f32, instances: &[PackedInstance]) -> u32 {
-    let (low, high) = corners(instances);
+/// The bounds of a word's instances around `middle`, in steps of the block's radius / 127 from the
+/// block's center: three signed bytes (128 is zero) for the center, one byte for the radius,
+/// rounded up, which is never 0.
+fn word_code(
+    center: Vec3,
+    radius: f32,
+    middle: Vec3,
+    positions: impl Iterator<Item = Vec3>,
+) -> u32 {
     let step = radius / WORD_STEPS;
-    let away = ((low + high) * 0.5 - center) / step.max(1e-30);
+    let away = (middle - center) / step.max(1e-30);
     let steps = away
         .to_array()
         .map(|away| (away.clamp(-WORD_STEPS, WORD_STEPS).round_ties_even() as i32 + 128) as u32);
-    let reach = reach_from(word_center(center, step, steps), instances);
+    let reach = reach_from(word_center(center, step, steps), positions);
     let reach = ((reach / step.max(1e-30) + 0.01).ceil() as u32).min(255);
     steps[0] | steps[1] << 8 | steps[2] << 16 | reach << 24
 }
@@ -163,6 +174,37 @@ pub fn word_bound(bound: &Bound, word: usize) -> (Vec3, f32) {
     )
 }
 
+/// The state of a block in the view: not all of a block with gaps is inside.
+#[must_use]
+pub fn block_state(chunk: &Chunk, row: &ViewPlanes, bound: &Bound) -> BoundState {
+    let state = bound_state(chunk, row, bound.center, bound.radius, scales_of(bound));
+    match bound.gaps {
+        0 => state,
+        _ => state.min(BoundState::Partial),
+    }
+}
+
+/// The state of word `word` of a block that the view crosses.
+#[must_use]
+pub fn word_state(chunk: &Chunk, row: &ViewPlanes, bound: &Bound, word: usize) -> BoundState {
+    if bound.is_loose() {
+        return BoundState::Partial;
+    }
+    if bound.words[word] >> 24 == 0 {
+        return BoundState::Outside;
+    }
+    let (center, radius) = word_bound(bound, word);
+    let state = bound_state(chunk, row, center, radius, scales_of(bound));
+    match bound.gaps >> word & 1 {
+        0 => state,
+        _ => state.min(BoundState::Partial),
+    }
+}
+
+fn scales_of(bound: &Bound) -> Range<f32> {
+    bound.least_scale..bound.max_scale
+}
+
 /// The state of the bounds in the view. `scales` has the smallest and the largest scale of the
 /// block's instances. The state is conservative in both directions: rounding never turns a crossed
 /// bound into an inside or outside one.
@@ -174,6 +216,9 @@ pub fn bound_state(
     radius: f32,
     scales: Range<f32>,
 ) -> BoundState {
+    if radius < 0.0 {
+        return BoundState::Outside;
+    }
     let max_scale = scales.end;
     let p = center.extend(1.0);
     let least = row

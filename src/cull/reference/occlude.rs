@@ -32,7 +32,7 @@ pub fn bound_of_block(row: &OcclusionRow, bound: &Bound) -> Within {
 /// What a word of the block draws is within this.
 #[must_use]
 pub fn bound_of_word(row: &OcclusionRow, bound: &Bound, word: usize) -> Within {
-    if bound.loose != 0 {
+    if bound.is_loose() {
         return bound_of_block(row, bound);
     }
     let (center, radius) = word_bound(bound, word);

@@ -58,7 +58,7 @@ pub fn flip_of(order: &ViewOrder, bound: &Bound) -> u32 {
 /// both formulas the product is exact, so a fused sum is the same.
 #[must_use]
 pub fn unit_center(bound: &Bound, first_word: u32, unit_words: u32) -> Vec3 {
-    if unit_words == BLOCK_WORDS || bound.loose != 0 {
+    if unit_words == BLOCK_WORDS || bound.is_loose() {
         return bound.center;
     }
     let steps = bound.words[(first_word + unit_words / 2) as usize].to_le_bytes();

@@ -12,7 +12,7 @@ use crate::{
     cull::{
         CullError,
         gpu::{Gpu, readback::read_buffer},
-        layout::{BLOCK, Bound, BoundJob},
+        layout::{BLOCK, BOUND_IS_LOOSE, Bound, BoundJob},
     },
     instance::{PackedInstance, PackedQuat, ScaleKind},
 };
@@ -93,7 +93,8 @@ impl InstanceStore {
                     // Above every scale, and its square is finite.
                     max_scale: 1e18,
                     // The bounds of its words are unknown too.
-                    loose: 1,
+                    halves: BOUND_IS_LOOSE,
+                    gaps: u32::MAX,
                     ..Bound::default()
                 };
                 let blocks = (region.capacity / BLOCK) as usize;

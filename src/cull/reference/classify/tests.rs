@@ -46,14 +46,6 @@ fn chunk_of(len: u32, sphere: BoundingSphere, world: Affine3A, scale: ScaleKind)
         .chunks[0]
 }
 
-fn scales_of(bound: &Bound) -> Range<f32> {
-    bound.least_scale..bound.max_scale
-}
-
-fn state(chunk: &Chunk, row: &ViewPlanes, bound: &Bound) -> BoundState {
-    bound_state(chunk, row, bound.center, bound.radius, scales_of(bound))
-}
-
 /// Floats of a range, in discrete steps: proptest 1.12 asserts a property of its ranges that
 /// rounding can break.
 fn float(range: Range<f32>) -> impl Strategy<Value = f32> {
@@ -73,8 +65,39 @@ fn point(reach: f32) -> impl Strategy<Value = [f32; 3]> {
     ]
 }
 
+/// Which instances can never be drawn, and why.
+#[derive(Clone, Copy, Debug)]
+enum Gaps {
+    None,
+    /// One in so many.
+    OneIn(usize),
+    /// All but one.
+    AllBut(usize),
+    All,
+}
+
+impl Gaps {
+    fn any() -> impl Strategy<Value = Self> {
+        prop_oneof![
+            2 => Just(Self::None),
+            4 => (1usize..200).prop_map(Self::OneIn),
+            2 => (0usize..200).prop_map(Self::AllBut),
+            1 => Just(Self::All),
+        ]
+    }
+
+    fn has(self, i: usize) -> bool {
+        match self {
+            Self::None => false,
+            Self::OneIn(each) => i.is_multiple_of(each),
+            Self::AllBut(one) => i != one,
+            Self::All => true,
+        }
+    }
+}
+
 proptest! {
-    /// The state of the block holds for each of its instances.
+    /// The state of the block holds for each of its instances, and is that of what can be drawn.
     #[test]
     fn a_block_outside_has_no_survivor_and_one_inside_has_no_other(
         positions in prop::collection::vec(point(1.0), 1..200),
@@ -85,17 +108,25 @@ proptest! {
         (turn, stretch) in (float(0.0..6.0), float(0.2..3.0)),
         range in prop::option::of(float(1.0..60.0)),
         thin in prop::option::of((float(-2.0..5.0), prop::bool::ANY)),
-        negative in prop::bool::ANY,
+        gaps in Gaps::any(),
     ) {
         let at = Vec3::from(at);
         let mut scales = scales;
-        if negative {
-            scales[0] = -scales[0];
-        }
-        let instances: Vec<_> = positions
+        let mut instances: Vec<_> = positions
             .iter()
             .map(|p| PackedInstance::new(Vec3::from(*p) * size + at, Quat::from_rotation_y(p[0] * 3.0)))
             .collect();
+        let drawn: Vec<_> = (0..instances.len()).filter(|i| !gaps.has(*i)).collect();
+        let others: Vec<_> = drawn.iter().map(|i| instances[*i]).collect();
+        let others = (others, drawn.iter().map(|i| scales[*i]).collect::<Vec<_>>());
+        for i in (0..instances.len()).filter(|i| gaps.has(*i)) {
+            match i % 4 {
+                0 => instances[i].position[i % 3] = f32::NAN,
+                1 => instances[i].position[i % 3] = f32::INFINITY,
+                2 => scales[i] = -scales[i],
+                _ => scales[i] = f32::NAN,
+            }
+        }
         let sphere = BoundingSphere { center: center.into(), radius };
         let world = Affine3A::from_scale_rotation_translation(Vec3::splat(stretch), Quat::from_rotation_x(turn), Vec3::X);
         let chunk = chunk_of(instances.len() as u32, sphere, world, ScaleKind::Uniform);
@@ -111,21 +142,68 @@ proptest! {
             row.band.eye = Vec3::X;
         }
         let bound = bound(&instances, &scales[..instances.len()]);
-        let state = state(&chunk, &row, &bound);
+        let alone = reference_bound(&others);
+        prop_assert_eq!(
+            (bound.center, bound.radius, bound.max_scale, bound.least_scale),
+            (alone.center, alone.radius, alone.max_scale, alone.least_scale)
+        );
+        let state = block_state(&chunk, &row, &bound);
+        if drawn.is_empty() {
+            prop_assert_eq!(state, BoundState::Outside);
+        }
         for i in 0..instances.len() {
             let visible = is_visible(&chunk, &row, load_sphere(&chunk, &instances, &scales, i as u32));
             prop_assert!(state != BoundState::Outside || !visible, "instance {i} of a block outside");
             prop_assert!(state != BoundState::Inside || visible, "instance {i} of a block inside");
-            if negative {
-                prop_assert!(bound.loose != 0, "the bounds of words are not read");
-                continue;
-            }
-            let (center, radius) = word_bound(&bound, i / 32);
-            let state = bound_state(&chunk, &row, center, radius, scales_of(&bound));
+            let state = word_state(&chunk, &row, &bound, i / 32);
             prop_assert!(state != BoundState::Outside || !visible, "instance {i} of a word outside");
             prop_assert!(state != BoundState::Inside || visible, "instance {i} of a word inside");
         }
     }
+}
+
+/// The bound of instances with scales; of none, the bound of one that can never be drawn.
+fn reference_bound((instances, scales): &(Vec<PackedInstance>, Vec<f32>)) -> Bound {
+    match instances.is_empty() {
+        true => bound(&[PackedInstance::new(Vec3::NAN, Quat::IDENTITY)], &[]),
+        false => bound(instances, scales),
+    }
+}
+
+/// Neighbors along a line, one of which is hidden.
+#[test]
+fn a_word_without_gaps_of_a_block_with_gaps_is_inside() {
+    let mut instances: Vec<_> = (0..1024)
+        .map(|x| PackedInstance::new(Vec3::X * x as f32, Quat::IDENTITY))
+        .collect();
+    let whole = bound(&instances, &[]);
+    instances[70].position[0] = f32::NAN;
+    let hidden = instances[70];
+    instances[96..128].fill(hidden);
+    let bound = bound(&instances, &[]);
+    assert_eq!((whole.gaps, bound.gaps), (0, 0b1100));
+    assert_eq!((whole.center, whole.radius), (bound.center, bound.radius));
+    assert_eq!(bound.halves, whole.halves);
+    assert!(!bound.is_loose());
+    let sphere = BoundingSphere {
+        center: Vec3::ZERO,
+        radius: 1.0,
+    };
+    let chunk = chunk_of(1024, sphere, Affine3A::IDENTITY, ScaleKind::One);
+    let everything = CullView::EVERYTHING.planes_in(&Affine3A::IDENTITY);
+    assert_eq!(block_state(&chunk, &everything, &whole), BoundState::Inside);
+    assert_eq!(block_state(&chunk, &everything, &bound), BoundState::Partial);
+    let state = |word| word_state(&chunk, &everything, &bound, word);
+    let states = [1, 2, 3, 4].map(state);
+    let [inside, crossed, outside] = [
+        BoundState::Inside,
+        BoundState::Partial,
+        BoundState::Outside,
+    ];
+    assert_eq!(states, [inside, crossed, outside, inside]);
+    let below = CullView::from_planes([Vec4::new(-1.0, 0.0, 0.0, -9.0); 6]);
+    let below = below.planes_in(&Affine3A::IDENTITY);
+    assert_eq!(block_state(&chunk, &below, &bound), BoundState::Outside);
 }
 
 #[test]
@@ -143,8 +221,11 @@ fn a_block_without_a_finite_instance_is_outside_of_every_view() {
             CullView::EVERYTHING.within(Vec3::ZERO, 5.0),
         ] {
             let row = view.planes_in(&Affine3A::IDENTITY);
-            let state = bound_state(&chunk, &row, bound.center, bound.radius, scales_of(&bound));
-            assert_eq!(state, BoundState::Outside);
+            assert_eq!(block_state(&chunk, &row, &bound), BoundState::Outside);
+            let mut row = row;
+            row.band.flags = BAND_IS_THINNED;
+            row.band.thin = 1.0;
+            assert_eq!(block_state(&chunk, &row, &bound), BoundState::Outside);
         }
     }
 }
@@ -169,32 +250,9 @@ fn a_negative_scale_is_that_of_nothing_whatever_the_radius() {
             )
         };
         assert_eq!([0, 1, 2].map(|i| seen(&some, i)), [true, false, true]);
-        let whole = state(&chunk, &everything, &bound(&instances, &some));
+        let whole = block_state(&chunk, &everything, &bound(&instances, &some));
         assert_eq!(whole, BoundState::Partial);
-        let whole = state(&chunk, &everything, &bound(&instances, &none));
+        let whole = block_state(&chunk, &everything, &bound(&instances, &none));
         assert_eq!(whole, BoundState::Outside);
     }
-}
-
-#[test]
-fn a_block_with_a_nan_is_never_inside() {
-    let mut instances = [PackedInstance::default(); 3];
-    instances[1].position[0] = f32::NAN;
-    let bound = bound(&instances, &[]);
-    assert_eq!(bound.radius, f32::MAX);
-    let chunk = chunk_of(
-        3,
-        BoundingSphere {
-            center: Vec3::ZERO,
-            radius: 1.0,
-        },
-        Affine3A::IDENTITY,
-        ScaleKind::One,
-    );
-    let everything = CullView::EVERYTHING.planes_in(&Affine3A::IDENTITY);
-    assert_eq!(state(&chunk, &everything, &bound), BoundState::Partial);
-    assert_eq!(bound.loose, 1, "no word is mistaken for what it is not");
-    let nothing =
-        CullView::from_planes([Vec4::new(1.0, 0.0, 0.0, -5.0); 6]).planes_in(&Affine3A::IDENTITY);
-    assert_eq!(state(&chunk, &nothing, &bound), BoundState::Partial);
 }
