@@ -11,6 +11,13 @@ pub const POSITION_FORMAT: u32 = 0;
 
 /// Largest size of one attribute of a vertex, in bytes: the most that meshoptimizer compares.
 const MOST_STRIDE: u32 = 256;
+/// Largest number of attributes: the most that meshoptimizer compares, and that each WebGPU device
+/// has.
+const MOST_ATTRIBUTES: u32 = 16;
+/// Largest size of a vertex, in bytes: the most that each WebGPU device has.
+const MOST_VERTEX: u32 = 2048;
+/// WebGPU's alignment of vertices, and of attributes that are not smaller, in bytes.
+const ALIGNMENT: u32 = 4;
 
 /// One attribute of all vertices.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,8 +97,13 @@ pub struct MeshletLevel {
 ///
 /// It may have coarser levels of detail ([`MeshletLevel`]): further runs of its vertices,
 /// indices and meshlets, behind the full mesh.
+#[cfg_attr(
+    feature = "bevy",
+    derive(bevy::asset::Asset, bevy::reflect::Reflect),
+    reflect(opaque),
+    reflect(Clone, Debug, PartialEq)
+)]
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "bevy", derive(bevy::asset::Asset, bevy::reflect::TypePath))]
 pub struct MeshletMesh {
     pub(super) vertex_count: u32,
     pub(super) attributes: Vec<VertexAttribute>,
@@ -106,8 +118,9 @@ impl MeshletMesh {
     ///
     /// # Errors
     /// [`MeshletError`] if the parts do not fit together: every index must refer to a vertex, every
-    /// attribute must have the right number of bytes, and the meshlets must follow each other from
-    /// the first index to the last.
+    /// attribute must have the right number of bytes and its own id, vertices must be such that GPUs
+    /// can read them (at most 16 attributes and 2,048 bytes, at multiples of 4 bytes), and the
+    /// meshlets must follow each other from the first index to the last.
     pub fn from_parts(
         vertex_count: u32,
         attributes: Vec<VertexAttribute>,
@@ -240,8 +253,8 @@ pub(super) fn check_indices(indices: Option<&[u32]>, vertices: u32) -> Result<()
     }
 }
 
-/// Refuses attributes without positions, with too few or too many bytes, or with positions that are
-/// not finite.
+/// Refuses attributes without positions, with too few or too many bytes, with positions that are
+/// not finite, or that no GPU can read from one buffer.
 pub(super) fn check_attributes(
     attributes: &[VertexAttribute],
     vertices: u32,
@@ -265,6 +278,7 @@ pub(super) fn check_attributes(
             });
         }
     }
+    check_layout(attributes)?;
     let positions = positions(attributes).ok_or(MeshletError::NoPositions)?;
     match (0..).zip(&positions).find(|(_, value)| !value.is_finite()) {
         Some((vertex, value)) => Err(MeshletError::NonFinitePosition {
@@ -272,5 +286,96 @@ pub(super) fn check_attributes(
             value: *value,
         }),
         None => Ok(()),
+    }
+}
+
+/// Refuses attributes that a renderer cannot put into one vertex buffer, vertex after vertex, in the
+/// order of their ids. Each has a stride.
+fn check_layout(attributes: &[VertexAttribute]) -> Result<(), MeshletError> {
+    if attributes.len() > MOST_ATTRIBUTES as usize {
+        return Err(MeshletError::TooLarge {
+            what: "attributes",
+            count: attributes.len(),
+            limit: MOST_ATTRIBUTES,
+        });
+    }
+    let mut order: Vec<_> = attributes.iter().map(|a| (a.id, a.stride)).collect();
+    order.sort_unstable();
+    if let Some(twice) = order.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        return Err(MeshletError::DuplicateAttribute { id: twice[0].0 });
+    }
+    let mut offset = 0;
+    for (id, stride) in order {
+        let alignment = stride.min(ALIGNMENT);
+        if offset % alignment != 0 {
+            return Err(MeshletError::AttributeOffset {
+                id,
+                stride,
+                offset,
+                alignment,
+            });
+        }
+        offset += stride;
+    }
+    if offset % ALIGNMENT != 0 || offset > MOST_VERTEX {
+        return Err(MeshletError::VertexSize {
+            bytes: offset,
+            alignment: ALIGNMENT,
+            limit: MOST_VERTEX,
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A triangle with positions, and with further attributes of these ids and strides.
+    fn triangle(more: &[(u64, u32)]) -> Result<(), MeshletError> {
+        let mut mesh = MeshData::from_positions(&[Vec3::ZERO, Vec3::X, Vec3::Y], None);
+        let more = more.iter().map(|&(id, stride)| VertexAttribute {
+            id,
+            format: 1,
+            stride,
+            bytes: vec![0; 3 * stride as usize],
+        });
+        mesh.attributes.extend(more);
+        check_attributes(&mesh.attributes, mesh.vertex_count)
+    }
+
+    #[test]
+    fn vertices_that_no_gpu_can_read_are_refused() {
+        for (more, part) in [
+            (&[(7, 1)][..], "13 bytes; it must be a multiple of 4"),
+            (&[(7, 2), (9, 4)], "attribute 9 of 4 bytes lies at byte 14"),
+            (&[(7, 2), (9, 4), (11, 2)], "attribute 9 of 4 bytes"),
+            (
+                &[(7, 1), (9, 2), (11, 1)],
+                "attribute 9 of 2 bytes lies at byte 13",
+            ),
+            (&[(7, 8), (9, 4), (7, 8)], "attribute 7 twice"),
+            (&[(0, 12)], "attribute 0 twice"),
+            (
+                &core::array::from_fn::<_, 16, _>(|at| (at as u64 + 1, 4)),
+                "17 attributes",
+            ),
+            (
+                &core::array::from_fn::<_, 8, _>(|at| (at as u64 + 1, 256)),
+                "2060 bytes",
+            ),
+        ] {
+            let text = triangle(more).err().map(|error| error.to_string());
+            let text = text.unwrap_or_default();
+            assert!(text.contains(part), "{more:?}: {text:?} lacks {part:?}");
+        }
+        for more in [
+            &[(7, 2), (9, 2)][..],
+            &[(11, 1), (9, 1), (7, 2)],
+            &core::array::from_fn::<_, 15, _>(|at| (at as u64 + 1, 128)),
+            &core::array::from_fn::<_, 8, _>(|at| (at as u64 + 1, 252)),
+        ] {
+            assert_eq!(triangle(more), Ok(()), "{more:?}");
+        }
     }
 }

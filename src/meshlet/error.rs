@@ -39,10 +39,10 @@ pub enum MeshletError {
         /// Number of indices, or of vertices if there are no indices.
         indices: usize,
     },
-    /// More vertices or indices than 32 bits can count, or too many levels of detail.
+    /// More vertices or indices than 32 bits can count, or too many attributes or levels of detail.
     #[error("the mesh has {count} {what}; at most {limit} are possible")]
     TooLarge {
-        /// What there are too many of: vertices, indices or levels of detail.
+        /// What there are too many of: vertices, indices, attributes or levels of detail.
         what: &'static str,
         /// Their number.
         count: usize,
@@ -82,6 +82,38 @@ pub enum MeshletError {
         vertices: u32,
         /// Size of a vertex, in bytes.
         stride: u32,
+    },
+    /// Two attributes have the same id.
+    #[error("the mesh has attribute {id} twice: give each attribute its own id")]
+    DuplicateAttribute {
+        /// The id.
+        id: u64,
+    },
+    /// An attribute would lie at a byte of the vertex from which a GPU cannot read it.
+    #[error(
+        "attribute {id} of {stride} bytes lies at byte {offset} of the vertex, behind the attributes with smaller ids: GPUs          read it at multiples of {alignment} only; give those a number of bytes that is a multiple of {alignment}"
+    )]
+    AttributeOffset {
+        /// The attribute.
+        id: u64,
+        /// Its size, in bytes.
+        stride: u32,
+        /// Where it would lie, in bytes from the start of the vertex.
+        offset: u32,
+        /// What that must be a multiple of.
+        alignment: u32,
+    },
+    /// All attributes of a vertex together have a size that a GPU cannot read.
+    #[error(
+        "a vertex has {bytes} bytes; it must be a multiple of {alignment}, and at most {limit}: pad or drop attributes"
+    )]
+    VertexSize {
+        /// The size, in bytes.
+        bytes: u32,
+        /// What it must be a multiple of.
+        alignment: u32,
+        /// The largest possible size.
+        limit: u32,
     },
     /// A meshlet's indices do not start at the end of the previous meshlet's, or the last meshlet
     /// does not end at the end of the indices.

@@ -22,8 +22,13 @@ use std::borrow::Cow;
 /// # Ok(())
 /// # }
 /// ```
+#[cfg_attr(
+    feature = "bevy",
+    derive(bevy::asset::Asset, bevy::reflect::Reflect),
+    reflect(opaque),
+    reflect(Clone, Debug, PartialEq)
+)]
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "bevy", derive(bevy::asset::Asset, bevy::reflect::TypePath))]
 pub struct MeshLods {
     levels: Vec<SimplifiedMesh>,
 }
@@ -66,7 +71,8 @@ impl MeshLods {
     /// # Errors
     /// [`MeshletError`]: more than [`Self::MOST`] levels; an error that is not finite or less than
     /// the error of the level before; a level without triangles or positions, with an index without
-    /// a vertex or with an attribute of another length.
+    /// a vertex, with an attribute of another length, or with vertices that no GPU can read (same
+    /// as [`MeshletMesh::from_parts`](super::MeshletMesh::from_parts)).
     pub fn from_levels(levels: Vec<SimplifiedMesh>) -> Result<Self, MeshletError> {
         if levels.len() > Self::MOST {
             return Err(MeshletError::TooLarge {

@@ -268,9 +268,12 @@ mod tests {
             }
             assert!(fit > 0 && (refused > 0 || id == 0), "{}", known.name);
         }
-        // A custom attribute may be read as anything.
-        for code in 0..FORMATS.len() {
-            assert!(triangle(988_540_917, code).is_ok_and(|made| made.to_mesh().is_ok()));
+        // A custom attribute may be read as anything. Vertices of 13 or 14 bytes cannot be read.
+        for (code, format) in FORMATS.iter().enumerate() {
+            let made = triangle(988_540_917, code);
+            let fits = format.size() % 4 == 0;
+            assert_eq!(made.is_ok(), fits, "{format:?}: {made:?}");
+            assert!(!fits || made.is_ok_and(|made| made.to_mesh().is_ok()));
         }
     }
 
