@@ -27,6 +27,8 @@ impl Plugin for GpuCullingPlugin {
             return;
         }
         self.install_main(app);
+        #[cfg(feature = "gltf")]
+        crate::render::plugin::finish_main(app);
         if has_phases(app) {
             install_render(app);
         } else if app.get_sub_app(RenderApp).is_some() {

@@ -133,6 +133,12 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
     true
 }
 
+/// Adds what needs plugins that may be added after this one.
+#[cfg(feature = "gltf")]
+pub(crate) fn finish_main(app: &mut App) {
+    scene::install_gltf(app);
+}
+
 /// Adds the render world's part of the plugin, once. The worlds share inboxes, clock and verifier.
 pub(crate) fn install_render(app: &mut App) {
     let shaders = DrawShaders::load(app);

@@ -13,6 +13,9 @@ mod spawn;
 
 pub use component::{InstanceScene, InstanceSceneReady};
 
+#[cfg(feature = "gltf")]
+pub(super) use gltf::install as install_gltf;
+
 use bevy::{app::SpawnScene, prelude::*};
 
 /// Adds the types and systems of the main world that spawn scenes.

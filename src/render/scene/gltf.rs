@@ -1,6 +1,12 @@
 //! Instances in glTF files: nodes with the extension `EXT_mesh_gpu_instancing` become sets.
 //!
 //! <https://github.com/KhronosGroup/glTF/tree/main/extensions/2.0/Vendor/EXT_mesh_gpu_instancing>.
+//!
+//! 1. `accessor`: values of the file's accessors.
+//! 2. `node`: the sets of a node.
+
+mod accessor;
+mod node;
 
 use crate::{
     instance::InstanceSet,
@@ -9,64 +15,106 @@ use crate::{
 use bevy::{
     asset::LoadContext,
     camera::primitives::Aabb,
-    gltf::extensions::{ErasedGltfExtensionHandler, GltfExtensionHandler, GltfExtensionHandlers},
+    gltf::{
+        GltfLoaderSettings, GltfMaterial,
+        extensions::{ErasedGltfExtensionHandler, GltfExtensionHandler, GltfExtensionHandlers},
+    },
+    math::Affine3A,
     mesh::MeshVertexAttribute,
     platform::collections::HashMap,
     prelude::*,
+    render::render_resource::Face,
     tasks::{ConditionalSendFuture, block_on},
 };
-use gltf::{
-    Accessor, Document,
-    accessor::{DataType, Dimensions, Item, Iter},
-};
+use node::{NodeSets, read_sets};
 
 /// The extension.
 const NAME: &str = "EXT_mesh_gpu_instancing";
 
-/// On an entity of a loaded scene: the set of its node. In the app's world it becomes
-/// [`GpuInstances`], whose required components a scene cannot hold.
+/// On an entity of a loaded scene: the set of its node, and the transform of the mesh in the node.
+/// In the app's world they become [`GpuInstances`], whose required components a scene cannot hold,
+/// and [`InstanceOffset`].
 #[derive(Component, Reflect, Clone, Debug)]
 #[reflect(Component, Clone)]
-pub(super) struct NodeInstances(Handle<InstanceSet>);
+pub(super) struct NodeInstances {
+    set: Handle<InstanceSet>,
+    offset: InstanceOffset,
+}
 
-/// Has glTF files loaded with their instances.
+/// Present if [`Instancing`] was installed.
+#[derive(Resource)]
+struct Installed;
+
+/// Adds what gives the entities of scenes their sets.
 pub(super) fn build(app: &mut App) {
     app.register_type::<NodeInstances>().add_observer(give_set);
+    install(app);
+}
+
+/// Has glTF files loaded with their instances, if the app loads glTF files.
+pub(in crate::render) fn install(app: &mut App) {
+    if app.world().contains_resource::<Installed>() {
+        return;
+    }
     if let Some(handlers) = app.world().get_resource::<GltfExtensionHandlers>() {
         let handler = Box::new(Instancing::default());
         block_on(handlers.0.write()).push(handler);
+        app.insert_resource(Installed);
     }
 }
 
-fn give_set(
-    added: On<Add, NodeInstances>,
-    nodes: Query<(&NodeInstances, &Transform)>,
-    mut commands: Commands,
-) {
-    let Ok((NodeInstances(set), transform)) = nodes.get(added.entity) else {
-        return;
-    };
-    // The loader may rotate a mesh in its node. The instances are in the node's space.
-    let set = (
-        GpuInstances(set.clone()),
-        InstanceOffset::from(*transform),
-        Transform::IDENTITY,
-    );
-    // The box is the mesh's.
-    let mut entity = commands.entity(added.entity);
-    entity.try_insert(set).try_remove::<Aabb>();
+/// The marker goes, so what the app does with the entity and its clones is not undone.
+fn give_set(added: On<Add, NodeInstances>, nodes: Query<&NodeInstances>, mut commands: Commands) {
+    if let Ok(NodeInstances { set, offset }) = nodes.get(added.entity) {
+        let mut entity = commands.entity(added.entity);
+        entity.try_insert((GpuInstances(set.clone()), *offset));
+        entity.try_remove::<NodeInstances>();
+    }
 }
 
 /// Reads the instances of a file while it is loaded. The loader has a copy per file.
 #[derive(Clone, Default)]
 struct Instancing {
     /// The sets of nodes by their index; `None` until the file's buffers are there.
-    sets: Option<HashMap<usize, Handle<InstanceSet>>>,
+    sets: Option<HashMap<usize, Handles>>,
+    /// Materials by their label, as Bevy made them.
+    materials: HashMap<String, StandardMaterial>,
+    /// The same for mirrored meshes.
+    mirrored: HashMap<String, Handle<StandardMaterial>>,
+    /// The labels of the materials of entities in the scene that is being loaded.
+    labels: HashMap<Entity, String>,
+}
+
+/// The sets of a node: see [`NodeSets`].
+#[derive(Clone)]
+struct Handles {
+    plain: Option<Handle<InstanceSet>>,
+    mirrored: Option<Handle<InstanceSet>>,
 }
 
 impl GltfExtensionHandler for Instancing {
     fn dyn_clone(&self) -> Box<dyn ErasedGltfExtensionHandler> {
         Box::new(self.clone())
+    }
+
+    fn on_root(
+        &mut self,
+        load_context: &mut LoadContext<'_>,
+        _: &gltf::Gltf,
+        _: &GltfLoaderSettings,
+    ) {
+        self.note_material(load_context, &GltfAssetLabel::DefaultMaterial.to_string());
+    }
+
+    fn on_material(
+        &mut self,
+        load_context: &mut LoadContext<'_>,
+        _: &gltf::Material,
+        _: Handle<GltfMaterial>,
+        _: &GltfMaterial,
+        label: &str,
+    ) {
+        self.note_material(load_context, label);
     }
 
     // The only hook that has the buffers. It is called per primitive.
@@ -88,189 +136,158 @@ impl GltfExtensionHandler for Instancing {
         async {}
     }
 
-    fn on_gltf_node(
+    fn on_spawn_mesh_and_material(
         &mut self,
         _: &mut LoadContext<'_>,
+        _: &gltf::Primitive,
+        _: &gltf::Mesh,
+        _: &gltf::Material,
+        entity: &mut EntityWorldMut,
+        label: &str,
+    ) {
+        self.labels.insert(entity.id(), label.to_owned());
+    }
+
+    fn on_gltf_node(
+        &mut self,
+        load_context: &mut LoadContext<'_>,
         node: &gltf::Node,
         entity: &mut EntityWorldMut,
     ) {
-        let set = self.sets.as_ref().and_then(|sets| sets.get(&node.index()));
-        let (Some(set), Some(children)) = (set, entity.get::<Children>()) else {
+        let sets = self.sets.as_ref().and_then(|sets| sets.get(&node.index()));
+        let (Some(sets), Some(children)) = (sets.cloned(), entity.get::<Children>()) else {
             return;
         };
-        let children = children.to_vec();
+        let (parent, children) = (entity.id(), children.to_vec());
         entity.world_scope(|world| {
             for child in children {
                 // Other children are nodes.
-                if let Ok(mut child) = world.get_entity_mut(child)
-                    && child.contains::<Mesh3d>()
-                {
-                    child.insert(NodeInstances(set.clone()));
+                let Ok(mut entity) = world.get_entity_mut(child) else {
+                    continue;
+                };
+                if !entity.contains::<Mesh3d>() {
+                    continue;
+                }
+                // The loader may rotate a mesh in its node. The instances are in the node's space.
+                let place = entity.get::<Transform>().copied().unwrap_or_default();
+                let place = place.compute_affine();
+                // The box is the mesh's.
+                entity.insert(Transform::IDENTITY).remove::<Aabb>();
+                let mirrored = match &sets {
+                    Handles {
+                        plain: Some(set),
+                        mirrored,
+                    } => {
+                        let twin = mirrored.as_ref().map(|set| {
+                            let twin = entity.clone_and_spawn();
+                            (twin, set)
+                        });
+                        entity.insert(NodeInstances {
+                            set: set.clone(),
+                            offset: place.into(),
+                        });
+                        twin
+                    }
+                    Handles { mirrored, .. } => mirrored.as_ref().map(|set| (child, set)),
+                };
+                if let Some((twin, set)) = mirrored {
+                    let mirror = Affine3A::from_scale(Vec3::new(-1.0, 1.0, 1.0));
+                    let instances = NodeInstances {
+                        set: set.clone(),
+                        offset: (mirror * place).into(),
+                    };
+                    let material = self.mirrored_material(load_context, child);
+                    let mut twin = world.entity_mut(twin);
+                    twin.insert((instances, ChildOf(parent)));
+                    if let Some(material) = material
+                        && twin.contains::<MeshMaterial3d<StandardMaterial>>()
+                    {
+                        twin.insert(MeshMaterial3d(material));
+                    }
                 }
             }
         });
     }
 }
 
+impl Instancing {
+    /// Keeps the material that Bevy has just made.
+    fn note_material(&mut self, load_context: &LoadContext<'_>, label: &str) {
+        let material = load_context.get_labeled(format!("{label}/std"));
+        let material = material.and_then(|material| material.get::<StandardMaterial>());
+        if let Some(material) = material {
+            self.materials.insert(label.to_owned(), material.clone());
+        }
+    }
+
+    /// The material of an entity for a mirrored mesh, whose triangles are wound the other way.
+    /// `None` if the material draws both sides.
+    fn mirrored_material(
+        &mut self,
+        load_context: &mut LoadContext<'_>,
+        entity: Entity,
+    ) -> Option<Handle<StandardMaterial>> {
+        let label = self.labels.get(&entity)?;
+        if let Some(known) = self.mirrored.get(label) {
+            return Some(known.clone());
+        }
+        let material = self.materials.get(label)?;
+        let cull_mode = match material.cull_mode? {
+            Face::Front => Face::Back,
+            Face::Back => Face::Front,
+        };
+        let mirrored = StandardMaterial {
+            cull_mode: Some(cull_mode),
+            ..material.clone()
+        };
+        let own = format!("{label} (mirrored instances)/std");
+        let handle = load_context.add_labeled_asset(own, mirrored);
+        self.mirrored.insert(label.clone(), handle.clone());
+        Some(handle)
+    }
+}
+
 /// The sets of a file's nodes.
 fn sets_of(
     load_context: &mut LoadContext<'_>,
-    file: &Document,
+    file: &gltf::Document,
     buffers: &[Vec<u8>],
-) -> HashMap<usize, Handle<InstanceSet>> {
-    let mut sets = HashMap::default();
+) -> HashMap<usize, Handles> {
+    let mut handles = HashMap::default();
     for node in file.nodes() {
         if node.extension_value(NAME).is_none() {
             continue;
         }
-        match read_set(file, &node, buffers) {
-            Ok(set) => {
-                let label = format!("Node{}/Instances", node.index());
-                sets.insert(node.index(), load_context.add_labeled_asset(label, set));
+        let (index, path) = (node.index(), load_context.path().to_string());
+        let name = node.name().unwrap_or("without a name");
+        let NodeSets {
+            plain,
+            mirrored,
+            left_out,
+        } = match read_sets(file, &node, buffers) {
+            Ok(sets) => sets,
+            Err(problem) => {
+                error!(
+                    "{path}: the instances of node {index} ({name}) are not drawn, its mesh is drawn once: {NAME}: \
+                     {problem}"
+                );
+                continue;
             }
-            Err(problem) => error!(
-                "{}: the instances of node {} ({}) are not drawn, its mesh is drawn once: {NAME}: {problem}",
-                load_context.path(),
-                node.index(),
-                node.name().unwrap_or("without a name"),
-            ),
-        }
-    }
-    sets
-}
-
-/// The set of a node.
-fn read_set(
-    file: &Document,
-    node: &gltf::Node,
-    buffers: &[Vec<u8>],
-) -> Result<InstanceSet, String> {
-    if node.skin().is_some() {
-        return Err("the node has a skin, which a set cannot pose. Bake the pose".to_owned());
-    }
-    let extension = node.extension_value(NAME);
-    let attributes = extension.and_then(|extension| extension.get("attributes")?.as_object());
-    let attributes = attributes.ok_or("it has no attributes")?;
-    let accessor = |name: &str| {
-        let Some(index) = attributes.get(name) else {
-            return Ok(None);
         };
-        let found = index
-            .as_u64()
-            .and_then(|index| file.accessors().nth(usize::try_from(index).ok()?));
-        found
-            .map(Some)
-            .ok_or_else(|| format!("{name} is accessor {index}, which the file does not have"))
-    };
-    let [translations, rotations, scales] = [
-        accessor("TRANSLATION")?,
-        accessor("ROTATION")?,
-        accessor("SCALE")?,
-    ];
-    let all = [&translations, &rotations, &scales].into_iter().flatten();
-    let counts: Vec<_> = all.map(Accessor::count).collect();
-    let Some(&count) = counts.first() else {
-        return Err("it has no TRANSLATION, ROTATION or SCALE".to_owned());
-    };
-    if counts.iter().any(|other| *other != count) {
-        return Err(format!(
-            "its accessors have {counts:?} values, and must have the same number"
-        ));
-    }
-    let vectors = |name: &str, accessor: Option<Accessor>, default: Vec3| match accessor {
-        None => Ok(vec![default; count]),
-        Some(accessor) => {
-            let values = read::<[f32; 3]>(name, &accessor, Dimensions::Vec3, buffers)?;
-            Ok::<_, String>(values.into_iter().map(Vec3::from).collect())
+        for problem in left_out {
+            warn!(
+                "{path}: data of the instances of node {index} ({name}) is left out: {NAME}: {problem}"
+            );
         }
-    };
-    let translations = vectors("TRANSLATION", translations, Vec3::ZERO)?;
-    let scales = vectors("SCALE", scales, Vec3::ONE)?;
-    let rotations = match rotations {
-        None => vec![Quat::IDENTITY; count],
-        Some(accessor) => read_rotations(&accessor, buffers)?,
-    };
-    let transforms = (translations.iter().zip(&rotations).zip(&scales)).map(
-        |((translation, rotation), scale)| Transform {
-            translation: *translation,
-            rotation: *rotation,
-            scale: *scale,
-        },
-    );
-    let set = InstanceSet::from_transforms(transforms).map_err(|error| error.to_string())?;
-    Ok(set.sorted())
-}
-
-/// Rotations: four floats, or four normalized integers.
-fn read_rotations(accessor: &Accessor, buffers: &[Vec<u8>]) -> Result<Vec<Quat>, String> {
-    let (name, four) = ("ROTATION", Dimensions::Vec4);
-    let values: Vec<[f32; 4]> = match accessor.data_type() {
-        DataType::I8 => read::<[i8; 4]>(name, accessor, four, buffers)?
-            .into_iter()
-            .map(|value| value.map(|code| (f32::from(code) / 127.0).max(-1.0)))
-            .collect(),
-        DataType::I16 => read::<[i16; 4]>(name, accessor, four, buffers)?
-            .into_iter()
-            .map(|value| value.map(|code| (f32::from(code) / 32767.0).max(-1.0)))
-            .collect(),
-        _ => read(name, accessor, four, buffers)?,
-    };
-    // Integers are normalized only up to rounding. No direction is an error of the set.
-    let rotations = values.into_iter().map(|value| {
-        let rotation = Quat::from_array(value);
-        match rotation.length() {
-            length if length > 0.0 => rotation / length,
-            _ => rotation,
-        }
-    });
-    Ok(rotations.collect())
-}
-
-/// The values of an accessor.
-fn read<T: Item>(
-    name: &str,
-    accessor: &Accessor,
-    dimensions: Dimensions,
-    buffers: &[Vec<u8>],
-) -> Result<Vec<T>, String> {
-    let is_float = accessor.data_type() == DataType::F32;
-    if accessor.dimensions() != dimensions
-        || accessor.size() != size_of::<T>()
-        || !(is_float || accessor.normalized())
-    {
-        return Err(format!(
-            "{name} has {}values of {:?} {:?}. TRANSLATION and SCALE must be Vec3 of F32, and ROTATION a Vec4 of F32, or \
-             of normalized I8 or I16",
-            if accessor.normalized() {
-                "normalized "
-            } else {
-                ""
-            },
-            accessor.dimensions(),
-            accessor.data_type(),
-        ));
+        let mut add = |set: Option<InstanceSet>, name: &str| {
+            let label = format!("Node{index}/{name}");
+            set.map(|set| load_context.add_labeled_asset(label, set))
+        };
+        let sets = Handles {
+            plain: add(plain, "Instances"),
+            mirrored: add(mirrored, "MirroredInstances"),
+        };
+        handles.insert(index, sets);
     }
-    let is_empty =
-        accessor.count() == 0 || accessor.sparse().is_some_and(|sparse| sparse.count() == 0);
-    let is_tight = accessor
-        .view()
-        .and_then(|view| view.stride())
-        .is_some_and(|stride| stride < size_of::<T>());
-    let values = match is_empty || is_tight {
-        // The reader subtracts from these numbers.
-        true => None,
-        false => Iter::<T>::new(accessor.clone(), |buffer| {
-            buffers.get(buffer.index()).map(Vec::as_slice)
-        }),
-    };
-    let values: Vec<T> = values.into_iter().flatten().collect();
-    if values.len() == accessor.count() && !is_empty {
-        Ok(values)
-    } else {
-        Err(format!(
-            "{name} has {} values, of which its buffer holds {}",
-            accessor.count(),
-            values.len()
-        ))
-    }
+    handles
 }
