@@ -61,6 +61,7 @@ pub(crate) mod plugin;
 mod prepare;
 mod record;
 mod report;
+mod saved;
 mod scene;
 mod set_asset;
 mod set_draws;
@@ -83,13 +84,15 @@ pub use lods::{
     AggregateDetail, InstanceImpostor, InstanceLod, InstanceLods, InstanceVisibilityRange, LodMesh,
 };
 #[cfg(feature = "meshlets")]
-pub use lods::{BuildLods, LodBuilds, LodsBuilt, MeshLods3d, MeshLodsLoader, MeshLodsSaver};
+pub use lods::{
+    BuildLods, BuiltLods, LodBuilds, LodsBuilt, MeshLods3d, MeshLodsLoader, MeshLodsSaver,
+};
 pub use meshlets::MeshletMesh3d;
 #[doc(hidden)]
 pub use meshlets::MeshletRoom;
 #[cfg(feature = "meshlets")]
 pub use meshlets::{
-    BuildMeshlets, MeshletBuilds, MeshletMeshLoader, MeshletMeshSaver, MeshletsBuilt,
+    BuildMeshlets, BuiltMeshlets, MeshletBuilds, MeshletMeshLoader, MeshletMeshSaver, MeshletsBuilt,
 };
 pub use occlusion::{InstanceOcclusion, NoOcclusionCulling};
 pub use offset::InstanceOffset;

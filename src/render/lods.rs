@@ -4,7 +4,8 @@
 //! 2. `impostor`: [`InstanceImpostor`], a last level with another material.
 //! 3. `resolve` (main world): which of them are loaded, and the sphere around them.
 //! 4. `requests`: the engine's levels of a request, and the meshes that they draw.
-//! 5. `simplify`: makes levels from a mesh. `build`: [`BuildLods`] does it off the main thread.
+//! 5. `simplify`: makes levels from a mesh. `build`: [`BuildLods`] does it off the main thread, and
+//!    [`BuiltLods`] has it done again in a world that was saved.
 //! 6. `asset`: files of levels. `load`: [`MeshLods3d`] gives its entity the levels of a file.
 //! 7. `range`: [`InstanceVisibilityRange`], the distances at which instances are drawn at all.
 //! 8. `aggregate`: [`AggregateDetail`], fewer and larger instances in place of very small ones.
@@ -30,7 +31,7 @@ pub use aggregate::AggregateDetail;
 #[cfg(feature = "meshlets")]
 pub use asset::{MeshLodsLoader, MeshLodsSaver};
 #[cfg(feature = "meshlets")]
-pub use build::{BuildLods, LodBuilds, LodsBuilt};
+pub use build::{BuildLods, BuiltLods, LodBuilds, LodsBuilt};
 pub use component::{InstanceLod, InstanceLods, LodMesh};
 pub use impostor::InstanceImpostor;
 #[cfg(feature = "meshlets")]
@@ -58,6 +59,7 @@ pub(super) fn build(app: &mut App) {
         .register_type::<AggregateDetail>();
     #[cfg(feature = "meshlets")]
     app.register_type::<BuildLods>()
+        .register_type::<BuiltLods>()
         .register_type::<MeshLods3d>()
         .init_asset::<crate::meshlet::MeshLods>()
         .register_asset_loader(MeshLodsLoader)
@@ -65,7 +67,9 @@ pub(super) fn build(app: &mut App) {
         .init_resource::<load::LoadedLods>()
         .add_systems(
             PreUpdate,
-            build::build_lods.run_if(resource_exists::<Assets<Mesh>>),
+            (build::rebuild_lods, build::build_lods)
+                .chain()
+                .run_if(resource_exists::<Assets<Mesh>>),
         )
         .add_systems(
             PostUpdate,

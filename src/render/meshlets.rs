@@ -5,7 +5,8 @@
 //!    to Bevy's `Mesh`, with the `formats` of its attributes; `colors` tell meshlets apart.
 //! 2. `component`: [`MeshletMesh3d`] gives its entity an ordinary `Mesh3d`; `levels` are the levels
 //!    of detail in such a mesh.
-//! 3. `build`: [`BuildMeshlets`] cuts an entity's mesh off the main thread.
+//! 3. `build`: [`BuildMeshlets`] cuts an entity's mesh off the main thread, and
+//!    [`BuiltMeshlets`] has it done again in a world that was saved.
 //! 4. `culler`: the meshlet stages; `extract`, `prepare`: which requests of the frame have
 //!    meshlets, and what their draws bind.
 
@@ -25,7 +26,7 @@ mod prepare;
 #[cfg(feature = "meshlets")]
 pub use asset::{MeshletMeshLoader, MeshletMeshSaver};
 #[cfg(feature = "meshlets")]
-pub use build::{BuildMeshlets, MeshletBuilds, MeshletsBuilt};
+pub use build::{BuildMeshlets, BuiltMeshlets, MeshletBuilds, MeshletsBuilt};
 pub use component::MeshletMesh3d;
 #[doc(hidden)]
 pub use culler::MeshletRoom;
@@ -56,10 +57,13 @@ pub(super) fn build(app: &mut App) {
         );
     #[cfg(feature = "meshlets")]
     app.register_type::<BuildMeshlets>()
+        .register_type::<BuiltMeshlets>()
         .init_resource::<MeshletBuilds>()
         .register_asset_loader(MeshletMeshLoader)
         .add_systems(
             PreUpdate,
-            build::build_meshlets.run_if(resource_exists::<Assets<Mesh>>),
+            (build::rebuild_meshlets, build::build_meshlets)
+                .chain()
+                .run_if(resource_exists::<Assets<Mesh>>),
         );
 }

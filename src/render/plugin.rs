@@ -29,7 +29,7 @@ use super::{
     prepare::prepare_culling,
     record::record_culling,
     report::{CullingReport, ReportInbox, finish_culling, receive_report},
-    scene,
+    saved, scene,
     set_asset::InstanceSetLoader,
     set_draws::SetDraws,
     settings::{GpuCullingSettings, GpuCullingSystems},
@@ -79,7 +79,6 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
     }
     app.insert_resource(Installed);
     app.init_asset::<InstanceSet>()
-        .register_asset_reflect::<InstanceSet>()
         .register_asset_loader(InstanceSetLoader)
         .register_type::<GpuInstances>()
         .register_type::<CullingRadius>()
@@ -130,6 +129,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
     #[cfg(feature = "picking")]
     super::picking::build(app);
     scene::build(app);
+    saved::build(app);
     true
 }
 

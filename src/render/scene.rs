@@ -20,10 +20,12 @@ use bevy::{app::SpawnScene, prelude::*};
 
 /// Adds the types and systems of the main world that spawn scenes.
 pub(super) fn build(app: &mut App) {
-    app.register_type::<InstanceScene>().add_systems(
-        SpawnScene,
-        spawn::spawn_scenes.run_if(resource_exists::<Assets<WorldAsset>>),
-    );
+    app.register_type::<InstanceScene>()
+        .register_type::<component::ScenePart>()
+        .add_systems(
+            SpawnScene,
+            spawn::spawn_scenes.run_if(resource_exists::<Assets<WorldAsset>>),
+        );
     #[cfg(feature = "gltf")]
     gltf::build(app);
 }

@@ -185,3 +185,50 @@ fn what_a_set_cannot_have_is_left_out_and_named() {
         .count();
     assert_eq!(told, 2, "each once, and no other");
 }
+
+/// As apps do that strip colliders from scenes.
+#[test]
+fn an_observer_may_despawn_parts_and_the_root() {
+    let log = Log::start();
+    let mut stage = Stage::new(How::Set(None));
+    let spawned = watch(&mut stage);
+    stage.app.add_observer(
+        |added: On<Add, Name>, names: Query<(&Name, Option<&ChildOf>)>, mut commands: Commands| {
+            match names.get(added.entity) {
+                Ok((name, _)) if name.as_str() == "collider" => {
+                    commands.entity(added.entity).despawn();
+                }
+                Ok((name, Some(root))) if name.as_str() == "bomb" => {
+                    commands.entity(root.parent()).despawn();
+                }
+                _ => {}
+            }
+        },
+    );
+    let look = (
+        Mesh3d(stage.mesh(Cuboid::default())),
+        stage.standard(StandardMaterial::default()),
+    );
+    let scene_of = |stage: &mut Stage, names: [&'static str; 3]| {
+        let mut world = World::new();
+        for name in names {
+            world.spawn((Name::new(name), look.clone()));
+        }
+        InstanceScene(stage.add(WorldAsset::new(world)))
+    };
+    let set = GpuInstances(stage.add(field(10, false)));
+    let scene = scene_of(&mut stage, ["collider", "cube", "collider"]);
+    stage.spawn((scene, set.clone()));
+    let parts = wait_for(&mut stage, &spawned, 1);
+    assert_eq!(parts.len(), 1);
+    assert!(stage.entity(parts[0]).contains::<Mesh3d>());
+
+    let scene = scene_of(&mut stage, ["cube", "bomb", "cube"]);
+    let root = stage.spawn((scene, set));
+    stage.update(3);
+    let world = stage.app.world_mut();
+    assert!(world.get_entity(root).is_err());
+    let mut left = world.query_filtered::<Entity, With<GpuInstances>>();
+    assert_eq!(left.iter(world).count(), 2, "the first root and its part");
+    assert_eq!(log.lines(), Vec::<String>::new());
+}

@@ -12,9 +12,9 @@ use bevy::prelude::*;
 
 /// Makes levels of detail of the entity's [`Mesh3d`] in the background.
 ///
-/// Until then the set is drawn in full detail. At the end, [`InstanceLods`] is inserted if the
-/// build succeeded, this component is removed, and [`LodsBuilt`] is triggered on the entity. The
-/// `fade` of an [`InstanceLods`] that the entity has stays.
+/// Until then the set is drawn in full detail. At the end, [`InstanceLods`] and [`BuiltLods`] are
+/// inserted if the build succeeded, this component is removed, and [`LodsBuilt`] is triggered on
+/// the entity. The `fade` of an [`InstanceLods`] that the entity has stays.
 /// Entities with the same mesh and settings share a build and the meshes of its levels.
 /// [`LodBuilds`] has its progress. Insert the component again if the mesh changes later.
 ///
@@ -40,6 +40,32 @@ use bevy::prelude::*;
 #[derive(Component, Reflect, Clone, Copy, Debug, Default, PartialEq)]
 #[reflect(Component, Default, Clone, PartialEq)]
 pub struct BuildLods(pub LodSettings);
+
+/// On an entity with levels that [`BuildLods`] made: the settings.
+///
+/// A saved world has no meshes that were made at run time. If an entity comes with this component
+/// and with [`InstanceLods`] of which a mesh is nowhere, its levels are built again.
+#[derive(Component, Reflect, Clone, Copy, Debug, Default, PartialEq)]
+#[reflect(Component, Default, Clone, PartialEq)]
+pub struct BuiltLods(pub LodSettings);
+
+/// Has levels built again that were not saved with their entities.
+pub(in crate::render) fn rebuild_lods(
+    mut commands: Commands,
+    mut entities: Query<(Entity, &BuiltLods, &mut InstanceLods), Added<BuiltLods>>,
+    meshes: Res<Assets<Mesh>>,
+) {
+    for (entity, BuiltLods(settings), mut lods) in &mut entities {
+        let mut handles = lods.levels.iter().filter_map(|level| level.mesh.handle());
+        // A file may not be loaded yet.
+        if handles.any(|mesh| mesh.path().is_none() && !meshes.contains(mesh.id())) {
+            lods.levels.clear();
+            let mut entity = commands.entity(entity);
+            entity.try_remove::<BuiltLods>();
+            entity.try_insert(BuildLods(*settings));
+        }
+    }
+}
 
 /// The levels of an entity's mesh were made, or could not be.
 #[derive(EntityEvent, Clone, Debug)]
@@ -103,7 +129,8 @@ pub(in crate::render) fn build_lods(
             match &result {
                 Ok(lods) => {
                     let lods = lods.clone().fading_like(known);
-                    commands.entity(entity).try_insert(lods);
+                    let built = BuiltLods(*settings);
+                    commands.entity(entity).try_insert((lods, built));
                 }
                 Err(error) => error!(
                     "BuildLods on {entity}: {} gets no levels of detail: {error}",

@@ -12,9 +12,10 @@ use bevy::prelude::*;
 
 /// Cuts the entity's [`Mesh3d`] into meshlets in the background.
 ///
-/// Until then the entity is drawn as it is. At the end, [`MeshletMesh3d`] is inserted if the build
-/// succeeded, this component is removed, and [`MeshletsBuilt`] is triggered on the entity. Entities
-/// with the same mesh and settings share a build. [`MeshletBuilds`] has its progress.
+/// Until then the entity is drawn as it is. At the end, [`MeshletMesh3d`] and [`BuiltMeshlets`] are
+/// inserted if the build succeeded, this component is removed, and [`MeshletsBuilt`] is triggered on
+/// the entity. Entities with the same mesh and settings share a build. [`MeshletBuilds`] has its
+/// progress.
 ///
 /// ```
 /// # use bevy::prelude::*;
@@ -38,6 +39,36 @@ use bevy::prelude::*;
 #[derive(Component, Reflect, Clone, Copy, Debug, Default, PartialEq)]
 #[reflect(Component, Default, Clone, PartialEq)]
 pub struct BuildMeshlets(pub MeshletSettings);
+
+/// On an entity with meshlets that [`BuildMeshlets`] made: what they were made of.
+///
+/// A saved world has no meshlets that were made at run time, nor the mesh that was drawn of them. If
+/// an entity comes with this component and with a [`MeshletMesh3d`] whose meshlets are nowhere, it
+/// gets its mesh back, and the meshlets are built again.
+#[derive(Component, Reflect, Clone, Debug, Default, PartialEq)]
+#[reflect(Component, Default, Clone, PartialEq)]
+pub struct BuiltMeshlets {
+    /// The mesh. A loaded world has it only if it is an asset of a file.
+    pub mesh: Handle<Mesh>,
+    /// The settings.
+    pub settings: MeshletSettings,
+}
+
+/// Has meshlets built again that were not saved with their entities.
+pub(super) fn rebuild_meshlets(
+    mut commands: Commands,
+    entities: Query<(Entity, &BuiltMeshlets, &MeshletMesh3d), Added<BuiltMeshlets>>,
+    assets: Res<Assets<MeshletMesh>>,
+) {
+    for (entity, BuiltMeshlets { mesh, settings }, meshlets) in &entities {
+        // A file may not be loaded yet.
+        if meshlets.0.path().is_none() && !assets.contains(meshlets.id()) {
+            let mut entity = commands.entity(entity);
+            entity.try_remove::<(MeshletMesh3d, BuiltMeshlets)>();
+            entity.try_insert((Mesh3d(mesh.clone()), BuildMeshlets(*settings)));
+        }
+    }
+}
 
 /// The meshlets of an entity's mesh were built, or could not be.
 #[derive(EntityEvent, Clone, Debug)]
@@ -110,8 +141,12 @@ pub(super) fn build_meshlets(
         if let Some(result) = builds.result(&key) {
             match &result {
                 Ok(handle) => {
-                    let mesh = MeshletMesh3d(handle.clone());
-                    commands.entity(entity).try_insert(mesh);
+                    let built = BuiltMeshlets {
+                        mesh: mesh.0.clone(),
+                        settings: *settings,
+                    };
+                    let meshlets = MeshletMesh3d(handle.clone());
+                    commands.entity(entity).try_insert((meshlets, built));
                 }
                 Err(error) => error!(
                     "BuildMeshlets on {entity}: {} is not cut into meshlets: {error}",

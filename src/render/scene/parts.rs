@@ -10,7 +10,7 @@ use core::fmt;
 
 /// A mesh of a scene.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct ScenePart {
+pub(super) struct SceneMesh {
     /// The entity in the scene's world.
     pub source: Entity,
     /// From the mesh's space to the scene's.
@@ -60,7 +60,7 @@ impl fmt::Display for Skipped {
 }
 
 /// The meshes of a scene in the order of their entities, and what is left out.
-pub(super) fn parts_of(scene: &World) -> (Vec<ScenePart>, Skipped) {
+pub(super) fn meshes_of(scene: &World) -> (Vec<SceneMesh>, Skipped) {
     let archetypes = scene.archetypes().iter();
     let mut entities: Vec<_> = archetypes
         .flat_map(|archetype| archetype.entities())
@@ -68,7 +68,7 @@ pub(super) fn parts_of(scene: &World) -> (Vec<ScenePart>, Skipped) {
         .collect();
     // Entities themselves are not ordered by their index.
     entities.sort_unstable_by_key(|entity| entity.index_u32());
-    let (mut parts, mut skipped) = (Vec::new(), Skipped::default());
+    let (mut meshes, mut skipped) = (Vec::new(), Skipped::default());
     for source in entities {
         let entity = scene.entity(source);
         if entity.contains::<DirectionalLight>()
@@ -87,10 +87,10 @@ pub(super) fn parts_of(scene: &World) -> (Vec<ScenePart>, Skipped) {
         } else if entity.contains::<MeshMorphWeights>() {
             skipped.morphed += 1;
         } else {
-            parts.push(part_of(scene, entity));
+            meshes.push(mesh_of(scene, entity));
         }
     }
-    (parts, skipped)
+    (meshes, skipped)
 }
 
 /// Whether an entity is a set itself.
@@ -102,9 +102,9 @@ fn is_set(entity: EntityRef) -> bool {
     entity.contains::<GpuInstances>()
 }
 
-/// The part of an entity with a mesh.
-fn part_of(scene: &World, entity: EntityRef) -> ScenePart {
-    let mut part = ScenePart {
+/// The mesh of an entity.
+fn mesh_of(scene: &World, entity: EntityRef) -> SceneMesh {
+    let mut mesh = SceneMesh {
         source: entity.id(),
         offset: Affine3A::IDENTITY,
         is_hidden: false,
@@ -112,14 +112,14 @@ fn part_of(scene: &World, entity: EntityRef) -> ScenePart {
     let mut visibility = Visibility::Inherited;
     for node in lineage(scene, entity) {
         if let Some(transform) = node.get::<Transform>() {
-            part.offset = transform.compute_affine() * part.offset;
+            mesh.offset = transform.compute_affine() * mesh.offset;
         }
         if visibility == Visibility::Inherited {
             visibility = node.get::<Visibility>().copied().unwrap_or_default();
         }
     }
-    part.is_hidden = visibility == Visibility::Hidden;
-    part
+    mesh.is_hidden = visibility == Visibility::Hidden;
+    mesh
 }
 
 /// An entity, its parent, the parent's parent.

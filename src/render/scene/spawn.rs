@@ -1,8 +1,8 @@
 //! Spawns the parts of scenes when they are loaded, and again when they change.
 
 use super::{
-    component::{InstanceScene, InstanceSceneReady, SpawnedScene},
-    parts::{ScenePart, parts_of},
+    component::{InstanceScene, InstanceSceneReady, ScenePart, SpawnedScene},
+    parts::{SceneMesh, meshes_of},
 };
 use crate::render::{components::GpuInstances, names::AssetNames, offset::InstanceOffset};
 use bevy::{
@@ -86,15 +86,26 @@ fn spawn_scene(world: &mut World, root: Entity) {
     let Ok(mut entity) = world.get_entity_mut(root) else {
         return;
     };
-    let before = entity.take::<SpawnedScene>();
+    let spawned = entity.take::<SpawnedScene>();
+    let children = entity.get::<Children>().map(|children| children.to_vec());
     let (Some(scene), Some(instances)) = (
         entity.get::<InstanceScene>().cloned(),
         entity.get::<GpuInstances>().cloned(),
     ) else {
         return;
     };
-    for part in before.into_iter().flat_map(|spawned| spawned.parts) {
-        world.despawn(part);
+    // Children that are parts came with the entity, from a saved world or by cloning.
+    let before = spawned.map_or_else(
+        || {
+            let mut children = children.unwrap_or_default();
+            children.retain(|child| world.get::<ScenePart>(*child).is_some());
+            children
+        },
+        |spawned| spawned.parts,
+    );
+    for part in before {
+        // Something else may have despawned it.
+        let _ = world.try_despawn(part);
     }
     let id = scene.id();
     let registry = world.get_resource::<AppTypeRegistry>().cloned();
@@ -104,16 +115,18 @@ fn spawn_scene(world: &mut World, root: Entity) {
         let Some(scene) = scenes.get(id) else {
             return Vec::new();
         };
-        let (parts, skipped) = parts_of(&scene.world);
+        let (meshes, skipped) = meshes_of(&scene.world);
         let mut lost = BTreeSet::new();
-        let spawned: Vec<_> = parts
-            .iter()
-            .map(|part| {
-                let entity = spawn_part(world, root, part, &instances);
-                copy_components(&scene.world, world, (part.source, entity), &registry, &mut lost);
-                entity
-            })
-            .collect();
+        let mut spawned = Vec::new();
+        for mesh in &meshes {
+            // Observers of components may despawn anything.
+            if world.get_entity(root).is_err() {
+                return Vec::new();
+            }
+            let entity = spawn_part(world, root, mesh, &instances);
+            copy_components(&scene.world, world, (mesh.source, entity), &registry, &mut lost);
+            spawned.push(entity);
+        }
         let name = || AssetNames(world.get_resource::<AssetServer>()).of(id);
         if skipped.any() {
             warn!(
@@ -122,7 +135,7 @@ fn spawn_scene(world: &mut World, root: Entity) {
                 name()
             );
         }
-        if spawned.is_empty() && !skipped.any() {
+        if meshes.is_empty() && !skipped.any() {
             warn!(
                 "InstanceScene on {root}: {} has no entity with a Mesh3d, so nothing is drawn",
                 name()
@@ -137,13 +150,16 @@ fn spawn_scene(world: &mut World, root: Entity) {
                 lost.join(", ")
             );
         }
+        spawned.retain(|part| world.get_entity(*part).is_ok());
         spawned
     });
-    let spawned = SpawnedScene {
+    let Ok(mut entity) = world.get_entity_mut(root) else {
+        return;
+    };
+    entity.insert(SpawnedScene {
         scene: id,
         parts: parts.clone(),
-    };
-    world.entity_mut(root).insert(spawned);
+    });
     world.trigger(InstanceSceneReady {
         entity: root,
         parts,
@@ -154,21 +170,28 @@ fn spawn_scene(world: &mut World, root: Entity) {
 fn spawn_part(
     world: &mut World,
     root: Entity,
-    part: &ScenePart,
+    mesh: &SceneMesh,
     instances: &GpuInstances,
 ) -> Entity {
-    let visibility = match part.is_hidden {
+    let visibility = match mesh.is_hidden {
         true => Visibility::Hidden,
         false => Visibility::Inherited,
     };
-    let offset = InstanceOffset(part.offset);
-    let part = (instances.clone(), offset, visibility, ChildOf(root));
+    let offset = InstanceOffset(mesh.offset);
+    let part = (
+        instances.clone(),
+        offset,
+        visibility,
+        ScenePart,
+        ChildOf(root),
+    );
     world.spawn(part).id()
 }
 
 /// Whether the part has its own component of this type, or none.
 fn is_own(component: TypeId) -> bool {
     [
+        TypeId::of::<ScenePart>(),
         TypeId::of::<ChildOf>(),
         TypeId::of::<Children>(),
         TypeId::of::<Transform>(),
@@ -217,7 +240,9 @@ fn copy_components(
             lost.insert(info.name().to_string());
             continue;
         };
-        let mut target = world.entity_mut(target);
+        let Ok(mut target) = world.get_entity_mut(target) else {
+            return;
+        };
         reflect.insert(&mut target, component.as_partial_reflect(), registry);
     }
 }
