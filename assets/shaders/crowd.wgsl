@@ -2,7 +2,7 @@
 // casts a shadow must walk, too.
 #import bevy_pbr::{mesh_functions, view_transformations::position_world_to_clip}
 #import bevy_gpu_culling::draw_instance::{
-    Instance, SET, load, load_previous, normal_to_set, position_to_set,
+    Instance, SET, load, load_previous, normal_to_set, position_to_world,
 }
 #ifdef PREPASS_PIPELINE
 // Shadow maps, and the prepasses of depth, normals and motion vectors.
@@ -40,8 +40,7 @@ fn vertex(vertex: Vertex) -> VertexOutput {
     // start of a buffer that several meshes share.
     let column = vertex.uv.x;
     let position = posed(instance, column, 0, globals.time);
-    out.world_position = mesh_functions::mesh_position_local_to_world(
-        mesh_functions::get_world_from_local(SET), position_to_set(instance, position));
+    out.world_position = position_to_world(instance, position);
     out.position = position_world_to_clip(out.world_position.xyz);
     out.uv = vertex.uv;
 #ifdef PREPASS_PIPELINE
@@ -56,8 +55,7 @@ fn vertex(vertex: Vertex) -> VertexOutput {
 #ifdef MOTION_VECTOR_PREPASS
     let before = load_previous(vertex.instance_index);
     let last = posed(before, column, 0, globals.time - globals.delta_time);
-    out.previous_world_position = mesh_functions::mesh_position_local_to_world(
-        mesh_functions::get_previous_world_from_local(SET), position_to_set(before, last));
+    out.previous_world_position = position_to_world(before, last);
 #endif
 #else
     let normal = posed(instance, column, 1, globals.time);

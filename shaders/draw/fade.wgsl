@@ -5,7 +5,7 @@
 
 #import bevy_pbr::{mesh_bindings::mesh, mesh_functions, mesh_view_bindings::view}
 #import bevy_gpu_culling::draw_instance::{
-    DRAW_RANGE_OF_CENTERS, Instance, SET, instance_to_set, largest_scale, slot,
+    DRAW_RANGE_OF_CENTERS, Instance, SET, instance_to_world, largest_scale, slot,
 }
 
 #ifdef VISIBILITY_RANGE_DITHER
@@ -28,7 +28,7 @@ fn level_between(margins: vec4<f32>, at: f32) -> i32 {
 fn dither_level(instance: Instance) -> i32 {
     let world_from_set = mesh_functions::get_world_from_local(SET);
     let eye = view.lod_view_world_position;
-    let center = (world_from_set * instance_to_set(instance, slot.center)).xyz;
+    let center = instance_to_world(instance, slot.center).xyz;
     let origin = (world_from_set * vec4(instance.position, 1.0)).xyz;
     let place = select(origin, center, (slot.flags & DRAW_RANGE_OF_CENTERS) != 0u);
     let in_range = level_between(slot.distances, distance(place, eye));

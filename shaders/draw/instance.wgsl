@@ -3,11 +3,14 @@
 // A material's own vertex shader that imports this module may be used on sets. It may call:
 //   load(vertex.instance_index)           the instance, its tag, its data and its index in the set;
 //   load_previous(vertex.instance_index)  the same in the previous frame, for motion vectors;
+//   position_to_world                     the mesh's space to the world, in the previous frame if
+//                                         the instance is;
 //   position_to_set, normal_to_set, tangent_to_set, direction_to_set
 //                                         the mesh's space to the set's (the entity's own space);
 //   bevy_pbr::mesh_functions with SET     the set's space to the world: get_world_from_local(SET),
 //                                         get_previous_world_from_local(SET),
-//                                         mesh_position_local_to_world,
+//                                         mesh_position_local_to_world (position_to_world is
+//                                         exacter far from the set's origin),
 //                                         mesh_normal_local_to_world(.., SET),
 //                                         mesh_tangent_local_to_world(.., SET).
 // It must not pass `instance_index` to `mesh_functions`, nor use skinning, morph targets or
@@ -16,7 +19,10 @@
 
 #import bevy_gpu_culling::instance::{PackedInstance, rotate, unpack_quat}
 #import bevy_gpu_culling::thin::{LEAST_SHARE, threshold_of, thinned_scale}
-#import bevy_pbr::{mesh_functions::get_world_from_local, mesh_view_bindings::view}
+#import bevy_pbr::{
+    mesh_functions::{get_previous_world_from_local, get_world_from_local},
+    mesh_view_bindings::view,
+}
 
 // The bytes of the entity's MeshUniform (group 2, binding 0), then the fields of this crate.
 struct DrawSlot {
@@ -129,8 +135,8 @@ fn scale_at(at: u32) -> vec3<f32> {
 fn thinned_scale_of(id: u32) -> f32 {
     let scale = scale_at(id);
     let packed = instances[id];
-    let center = rotate(unpack_quat(packed.rotation), slot.center * scale) + packed.position;
-    let in_world = (get_world_from_local(SET) * vec4<f32>(center, 1.0)).xyz;
+    let center = rotate(unpack_quat(packed.rotation), slot.center * scale);
+    let in_world = set_to_world(get_world_from_local(SET), packed.position, center);
     var pixels = slot.thin.y;
     var is_parallel = slot.thin.z != 0.0;
     if slot.thin.w != 0.0 {
@@ -179,13 +185,26 @@ fn largest_scale(instance: Instance) -> f32 {
     return max(max(instance.scale.x, instance.scale.y), instance.scale.z);
 }
 
-// From the instance's space, behind the offset, to the set's.
-fn instance_to_set(instance: Instance, position: vec3<f32>) -> vec4<f32> {
-    return vec4<f32>(rotate(instance.rotation, position * instance.scale) + instance.position, 1.0);
+// The point `origin + from_origin` of the set's space in the world. The origin goes first, by
+// itself: if it is large and the entity's transform cancels it, the small part keeps all its bits.
+// The sums have the order in which Bevy composes a GlobalTransform, so that they round alike.
+fn set_to_world(
+    world_from_set: mat4x4<f32>,
+    origin: vec3<f32>,
+    from_origin: vec3<f32>,
+) -> vec3<f32> {
+    let m = world_from_set;
+    let at = m[0].xyz * origin.x + m[1].xyz * origin.y + m[2].xyz * origin.z + m[3].xyz;
+    return at + (m * vec4<f32>(from_origin, 0.0)).xyz;
 }
 
-// From the mesh's space to the set's.
-fn position_to_set(instance: Instance, position: vec3<f32>) -> vec4<f32> {
+// From the instance's space, behind the offset, to the set's, seen from the instance's position.
+fn turned(instance: Instance, position: vec3<f32>) -> vec3<f32> {
+    return rotate(instance.rotation, position * instance.scale);
+}
+
+// From the mesh's space to the instance's.
+fn position_in_instance(instance: Instance, position: vec3<f32>) -> vec3<f32> {
     var at = position;
     if (slot.flags & DRAW_HAS_OFFSET) != 0u {
         if instance.is_previous {
@@ -194,7 +213,28 @@ fn position_to_set(instance: Instance, position: vec3<f32>) -> vec4<f32> {
             at = vec4<f32>(position, 1.0) * slot.instance_from_mesh;
         }
     }
-    return instance_to_set(instance, at * instance.drawn_scale);
+    return at * instance.drawn_scale;
+}
+
+// From the mesh's space to the set's.
+fn position_to_set(instance: Instance, position: vec3<f32>) -> vec4<f32> {
+    let from_origin = turned(instance, position_in_instance(instance, position));
+    return vec4<f32>(from_origin + instance.position, 1.0);
+}
+
+// From the mesh's space to the world, in the frame in which the instance is.
+fn position_to_world(instance: Instance, position: vec3<f32>) -> vec4<f32> {
+    return instance_to_world(instance, position_in_instance(instance, position));
+}
+
+// From the instance's space, behind the offset, to the world.
+fn instance_to_world(instance: Instance, position: vec3<f32>) -> vec4<f32> {
+    var world_from_set = get_world_from_local(SET);
+    if instance.is_previous {
+        world_from_set = get_previous_world_from_local(SET);
+    }
+    let from_origin = turned(instance, position);
+    return vec4<f32>(set_to_world(world_from_set, instance.position, from_origin), 1.0);
 }
 
 // The same for a direction along the surface, such as a tangent. Its length may change.

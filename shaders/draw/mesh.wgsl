@@ -45,8 +45,7 @@ fn vertex(vertex: Vertex) -> SetVertexOutput {
         draw_instance::normal_to_set(instance, vertex.normal), draw_instance::SET);
 #endif
 #ifdef VERTEX_POSITIONS
-    out.world_position = mesh_functions::mesh_position_local_to_world(
-        world_from_set, draw_instance::position_to_set(instance, vertex.position));
+    out.world_position = draw_instance::position_to_world(instance, vertex.position);
     out.position = position_world_to_clip(out.world_position.xyz);
 #endif
 #ifdef VERTEX_UVS_A

@@ -48,9 +48,8 @@ fn vertex(vertex: Vertex) -> SetVertexOutput {
     var out: SetVertexOutput;
     let instance = draw_instance::load(vertex.instance_index);
     let world_from_set = mesh_functions::get_world_from_local(draw_instance::SET);
-    let position = draw_instance::position_to_set(instance, vertex.position);
 
-    out.world_position = mesh_functions::mesh_position_local_to_world(world_from_set, position);
+    out.world_position = draw_instance::position_to_world(instance, vertex.position);
     out.position = position_world_to_clip(out.world_position.xyz);
 #ifdef UNCLIPPED_DEPTH_ORTHO_EMULATION
     out.unclipped_depth = out.position.z;
@@ -78,9 +77,7 @@ fn vertex(vertex: Vertex) -> SetVertexOutput {
 #endif
 #ifdef MOTION_VECTOR_PREPASS
     let previous = draw_instance::load_previous(vertex.instance_index);
-    out.previous_world_position = mesh_functions::mesh_position_local_to_world(
-        mesh_functions::get_previous_world_from_local(draw_instance::SET),
-        draw_instance::position_to_set(previous, vertex.position));
+    out.previous_world_position = draw_instance::position_to_world(previous, vertex.position);
 #endif
 #ifdef VERTEX_OUTPUT_INSTANCE_INDEX
     out.instance_index = draw_instance::SET;

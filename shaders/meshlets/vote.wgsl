@@ -46,10 +46,15 @@ fn eye_in_mesh(survivor: Survivor, eye: vec4<f32>) -> vec4<f32> {
     return vec4<f32>(turned * (part.yzx * part.zxy), eye.w * part.x * part.y * part.z * largest);
 }
 
+// What 32-bit arithmetic may lose of the direction to the eye, whose coordinates have length one in
+// the set's space: 2^-20. It counts if a survivor is far from the set's origin and near the eye.
+const EYE_ROUNDING: f32 = 9.5367431640625e-7;
+
 // Whether the eye sees the back of every triangle in the sphere whose normal is in the cone.
 fn faces_away(eye: vec4<f32>, axis: vec3<f32>, cutoff: f32, sphere: vec4<f32>) -> bool {
     let to_eye = eye.xyz - eye.w * sphere.xyz;
-    return (cutoff < 1.0) & (-dot(axis, to_eye) > cutoff * length(to_eye) + abs(eye.w) * sphere.w);
+    let least = cutoff * length(to_eye) + abs(eye.w) * sphere.w + EYE_ROUNDING;
+    return (cutoff < 1.0) & (-dot(axis, to_eye) > least);
 }
 
 // Whether the depth of the view hides everything in a sphere. What is not in a late list is drawn

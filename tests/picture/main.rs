@@ -5,6 +5,7 @@
 mod aggregate;
 mod changes;
 mod counters;
+mod far;
 mod far_first;
 mod frozen;
 #[cfg(feature = "gltf")]
@@ -12,6 +13,8 @@ mod gltf;
 mod groups;
 mod impostors;
 mod levels;
+#[path = "../scene/log.rs"]
+mod log;
 mod looks;
 mod materials;
 mod offsets;

@@ -1,15 +1,14 @@
 //! Scenes as instances look like scenes that Bevy spawns once per instance.
 
-#[path = "../scene/log.rs"]
-mod log;
-
-use crate::scene::{How, Stage, assert_same_picture, different_pixels, field};
+use crate::{
+    log::Log,
+    scene::{How, Stage, assert_same_picture, different_pixels, field},
+};
 use bevy::{
     camera::visibility::RenderLayers, math::Affine3A, mesh::skinning::SkinnedMesh, prelude::*,
     world_serialization::WorldInstanceReady,
 };
 use bevy_gpu_culling::prelude::*;
-use log::Log;
 use std::sync::{Arc, Mutex};
 
 /// How often a scene was spawned, and the parts of the last one.

@@ -3,7 +3,7 @@
 //! This file is long because the tests of the planes are at its end.
 
 use super::lod::LodEye;
-use crate::cull::layout::{PlanePairs, RINGS, ViewOrder, ViewPlanes};
+use crate::cull::layout::{PlanePairs, RINGS, ROUNDING, ViewOrder, ViewPlanes};
 use glam::{Affine3A, DMat3, DVec3, DVec4, Mat4, Vec3, Vec4, Vec4Swizzles};
 
 /// A plane that keeps everything.
@@ -237,13 +237,18 @@ impl CullView {
     /// The view in the space of a set: this transforms six planes instead of every instance.
     /// Distances are then in the set's units, so a mesh's radius needs no scaling, and a set that
     /// is stretched unevenly is tested exactly (its spheres are ellipsoids in the world).
+    ///
+    /// Planes and the light's range are widened by what 32-bit arithmetic loses of positions that
+    /// are as large as the set's translation, so that rounding rejects nothing that is visible.
     #[must_use]
     pub fn planes_in(&self, world_from_local: &Affine3A) -> ViewPlanes {
+        let translation = Vec3::from(world_from_local.translation);
+        let rounded = translation.abs().element_sum() * ROUNDING;
         let planes = self.planes.map(|plane| {
             let normal: Vec3 =
                 (world_from_local.matrix3.transpose() * glam::Vec3A::from(plane.xyz())).into();
-            let distance = plane.xyz().dot(world_from_local.translation.into()) + plane.w;
-            normalized_plane(normal.extend(distance))
+            let distance = plane.xyz().dot(translation) + plane.w;
+            normalized_plane(normal.extend(distance + rounded))
         });
         let [left, right, top, bottom, near, far] = planes;
         ViewPlanes {
@@ -253,7 +258,7 @@ impl CullView {
             bottom,
             near,
             far,
-            reach: self.reach,
+            reach: self.reach + Vec4::W * if self.reach.w < 0.0 { 0.0 } else { rounded },
             pairs: PlanePairs::of_planes(planes),
             order: ViewOrder::default(),
             ..ViewPlanes::default()
@@ -372,6 +377,40 @@ mod tests {
         for plane in row.planes() {
             assert!(plane.is_finite());
         }
+    }
+
+    /// Positions of 4 million units, which the set's translation cancels: 32 bits round a distance to
+    /// half a unit.
+    #[test]
+    fn rounding_rejects_no_visible_instance_of_a_set_with_large_positions() {
+        let view = camera().within(Vec3::ZERO, 6.0);
+        let (mut rejected, mut kept) = (0, 0);
+        for turn in 0..60 {
+            let turn = Quat::from_rotation_y(turn as f32 * 0.1);
+            let far = Vec3::new(4e6, -3e6, 1e6);
+            let world = Affine3A::from_rotation_translation(turn, -(turn * far));
+            let planes = view.planes_in(&world);
+            let sides = planes.planes();
+            for step in 0..1000 {
+                let spread = |k: f32| ((step as f32 + k) * 12.9898).sin() * 12.0;
+                let at = far + Vec3::new(spread(0.0), spread(0.3), spread(0.7)).round();
+                // What the GPU does in 32 bits, and the same in 64.
+                let found = sides.iter().all(|side| distance(*side, at) > 0.0);
+                let matrix = world.matrix3;
+                let exact = matrix.x_axis.as_dvec3() * f64::from(at.x)
+                    + matrix.y_axis.as_dvec3() * f64::from(at.y)
+                    + matrix.z_axis.as_dvec3() * f64::from(at.z)
+                    + world.translation.as_dvec3();
+                let seen = |plane: &Vec4| plane.as_dvec4().dot(exact.extend(1.0)) > 0.0;
+                let is_seen = view.planes().iter().all(seen);
+                assert!(found || !is_seen, "{exact} is rejected");
+                let away = (world.transform_point3(at) - planes.reach.xyz()).length();
+                assert!(away <= planes.reach.w || exact.length() > 6.0, "{exact}");
+                kept += usize::from(is_seen);
+                rejected += usize::from(!found);
+            }
+        }
+        assert!(kept > 1000 && rejected > 1000, "{kept} {rejected}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ pub use items::{items_of, row_of_source, vote_item};
 
 use crate::{
     cull::{
-        layout::{DepthPyramid, DrawCommand},
+        layout::{DepthPyramid, DrawCommand, ROUNDING},
         meshlets::layout::{
             CELL_TILE, CELL_WORDS, GpuMeshlet, ITEM_MESHLETS, MESHLET_TILE, MeshletResult,
             MeshletRow, MeshletSizes, MeshletSpan, MeshletTotals,
@@ -96,7 +96,7 @@ pub fn distance_behind(eye: Vec4, axis: Vec3, cutoff: f32, sphere: Vec4) -> f32 
         return f32::NEG_INFINITY;
     }
     let to_eye = eye.xyz() - eye.w * sphere.xyz();
-    -axis.dot(to_eye) - (cutoff * to_eye.length() + eye.w.abs() * sphere.w)
+    -axis.dot(to_eye) - (cutoff * to_eye.length() + eye.w.abs() * sphere.w + ROUNDING)
 }
 
 /// A meshlet's sphere, for the test of instances.
@@ -336,4 +336,42 @@ pub fn meshlet_args(
         needed_survivors: place(totals.cell_count),
         ..*totals
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cull::CullView;
+    use glam::{Affine3A, Mat4, Quat};
+
+    /// Meshlets of a survivor 4 million units from the set's origin, which is brought to the camera.
+    #[test]
+    fn rounding_rejects_no_meshlet_that_faces_the_eye() {
+        let far = Vec3::new(4e6, -3e6, 1e6);
+        let world = Affine3A::from_translation(-far);
+        let (mut kept, mut rejected) = (0, 0);
+        for step in 0..2000 {
+            let direction = |speed: f32| {
+                let spread = |k: f32| ((step as f32 + k) * speed).sin();
+                Vec3::new(spread(0.0), spread(0.3), spread(0.7))
+            };
+            let at = direction(12.9898) * 4.0;
+            let clip = Mat4::perspective_infinite_reverse_rh(1.0, 1.5, 0.1)
+                * Mat4::look_at_rh(at, Vec3::ZERO, Vec3::Y);
+            let survivor = Survivor {
+                position: far,
+                scale: Vec3::ONE,
+                rotation: Quat::IDENTITY.into(),
+            };
+            let eye = eye_in_mesh(&survivor, CullView::from_clip_from_world(&clip).eye_in(&world));
+            let (axis, cutoff) = (direction(7.233).normalize(), 0.3);
+            let behind = distance_behind(eye, axis, cutoff, Vec4::ZERO);
+            if -axis.dot(at) < cutoff * at.length() - 1e-5 {
+                assert!(behind <= 0.0, "{axis} faces {at}");
+                kept += 1;
+            }
+            rejected += usize::from(behind > 0.0);
+        }
+        assert!(kept > 500 && rejected > 100, "{kept} {rejected}");
+    }
 }

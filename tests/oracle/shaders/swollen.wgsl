@@ -6,7 +6,7 @@
     view_transformations::position_world_to_clip,
 }
 #ifdef GPU_INSTANCES
-#import bevy_gpu_culling::draw_instance::{load, normal_to_set, position_to_set, SET}
+#import bevy_gpu_culling::draw_instance::{load, normal_to_set, position_to_world, SET}
 #endif
 
 fn swell(vertex: Vertex, number: u32) -> vec3<f32> {
@@ -20,16 +20,15 @@ fn vertex(vertex: Vertex) -> VertexOutput {
     let instance = load(vertex.instance_index);
     let swollen = swell(vertex, instance.data.w);
     let entity = SET;
-    let position = position_to_set(instance, swollen);
+    out.world_position = position_to_world(instance, swollen);
     let normal = normal_to_set(instance, vertex.normal);
 #else
     let entity = vertex.instance_index;
     let swollen = swell(vertex, mesh_functions::get_tag(entity));
-    let position = vec4(swollen, 1.0);
+    out.world_position = mesh_functions::mesh_position_local_to_world(
+        mesh_functions::get_world_from_local(entity), vec4(swollen, 1.0));
     let normal = vertex.normal;
 #endif
-    let world_from_local = mesh_functions::get_world_from_local(entity);
-    out.world_position = mesh_functions::mesh_position_local_to_world(world_from_local, position);
     out.world_normal = mesh_functions::mesh_normal_local_to_world(normal, entity);
     out.position = position_world_to_clip(out.world_position.xyz);
 #ifdef VERTEX_UVS_A

@@ -1,0 +1,72 @@
+//! Large positions that the entity's transform cancels, as in tiles of a large world: instances do
+//! not snap, and none is lost.
+
+use crate::{
+    box_mesh, eye, red,
+    scene::{How, Stage, Stages, assert_same_picture, field_of},
+};
+use bevy::{
+    core_pipeline::prepass::{DepthPrepass, NormalPrepass},
+    prelude::*,
+};
+use bevy_gpu_culling::{instance::ScaleKind, prelude::*};
+use image::RgbaImage;
+
+/// A set whose instances are around `far`, and the transform that brings them to the origin.
+fn far_set(far: Vec3, turn: Quat, seed: usize) -> (InstanceSet, Transform) {
+    let near = field_of(seed, ScaleKind::NonUniform);
+    let moved = near.iter().map(|mut instance| {
+        instance.translation += far;
+        instance
+    });
+    let set = InstanceSet::from_transforms(moved).unwrap();
+    let back = Transform::from_rotation(turn).with_translation(-(turn * far));
+    (set, back)
+}
+
+/// The picture of instances far from the origins of their sets, which are at the camera.
+fn draw(stage: &mut Stage, far: Vec3, turn: Quat) -> RgbaImage {
+    let mesh = stage.mesh(box_mesh());
+    let material = stage.standard(red());
+    let (set, at) = far_set(far, turn, 300);
+    stage.spawn_set(&set, (mesh.clone(), material.clone()), at);
+    // The same by mesh uniforms.
+    let (set, at) = far_set(far, turn, 200);
+    let expanded = stage.spawn_set(&set, (mesh, material), at);
+    stage.entity(expanded).insert(InstanceMeshUniforms);
+    let ground = stage.mesh(Plane3d::new(Vec3::Y, Vec2::splat(12.0)));
+    let gray = stage.standard(StandardMaterial::from(Color::srgb(0.5, 0.5, 0.55)));
+    stage.spawn((Mesh3d(ground), gray, Transform::from_xyz(0.0, -3.0, 0.0)));
+    stage.lights(true);
+    let camera = stage.camera(eye(), ());
+    let picture = stage.picture();
+    if stage.how != How::Entities {
+        stage.verify();
+        // What hides instances rounds, too.
+        stage.entity(camera).insert(InstanceOcclusion { near_pixels: 1e9 });
+        stage.update(2);
+        assert_same_picture("far-hiding", &stage.picture(), &picture);
+        stage.entity(camera).remove::<InstanceOcclusion>();
+    }
+    // Depth and normals are drawn by other shaders, and must be of the same pixels.
+    stage.entity(camera).insert((DepthPrepass, NormalPrepass));
+    let with_prepass = stage.picture();
+    assert_same_picture("far-prepass", &with_prepass, &picture);
+    picture
+}
+
+#[test]
+fn large_positions_that_the_transform_cancels_look_as_entities_do() {
+    let stages = Stages::new(&Stage::new);
+    let turned = Quat::from_euler(EulerRot::XYZ, 0.4, 1.1, -0.3);
+    for (name, far, turn) in [
+        ("near", Vec3::ZERO, turned),
+        ("far-1e5", Vec3::new(1e5, -1e5, 1e5), Quat::IDENTITY),
+        ("far-1e5-turned", Vec3::new(1e5, -1e5, 1e5), turned),
+        ("far-4e6", Vec3::new(4e6, -3e6, 4e6), Quat::IDENTITY),
+    ] {
+        let [ours, bevys] =
+            [How::Set(None), How::Entities].map(|how| stages.with(how, |stage| draw(stage, far, turn)));
+        assert_same_picture(name, &ours, &bevys);
+    }
+}
