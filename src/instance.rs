@@ -4,7 +4,8 @@
 //! * [`PackedInstance`]: the same in the 16 bytes that the shaders read, with a [`PackedQuat`].
 //! * [`InstanceSet`]: millions of instances behind one handle, with optional scale and data
 //!   channels, [`InstanceBounds`] and a record of what changed ([`SetChanges`]).
-//! * [`InstanceId`]: names an instance through all edits of its set.
+//! * [`InstanceId`]: names an instance through all edits of its set. [`SetVersion`]: names a set as
+//!   it was, so that an index of then can be checked now.
 //! * [`RayIndex`]: which instance a ray meets first.
 //! * [`InstanceOrder`]: the way back from a set ordered by [`InstanceSet::sorted_with_order`].
 //! * [`GpuWritten`]: a set whose instances are written by your compute pass.
@@ -15,6 +16,7 @@
 //! Nothing here depends on the GPU. An instance's index is a `u32`, as in the shaders.
 
 mod bounds;
+mod bulk;
 mod changes;
 mod channels;
 mod content;
@@ -42,10 +44,11 @@ mod tag;
 #[cfg(test)]
 mod test_sets;
 mod transform;
+mod whole;
 mod written;
 
 pub use bounds::InstanceBounds;
-pub use changes::{ChangedRanges, SetChanges};
+pub use changes::{ChangedRanges, SetChanges, SetVersion};
 pub use error::InstanceError;
 pub use file_error::InstanceFileError;
 pub use gpu_written::GpuWritten;

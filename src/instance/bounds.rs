@@ -12,6 +12,11 @@ use crate::parallel;
 /// It does not include the mesh. For the box of what is drawn, extend it on each side by the mesh's
 /// bounding radius times [`max_scale`](Self::max_scale).
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "bevy",
+    derive(bevy::reflect::Reflect),
+    reflect(Clone, Debug, PartialEq)
+)]
 pub struct InstanceBounds {
     /// The lowest x, y and z of all positions.
     pub min: Vec3,

@@ -2,13 +2,32 @@
 //!
 //! Each channel keeps, for every run of [`GRANULE`] instances, the revision that last wrote into
 //! it. So any number of readers, however far behind, get an answer from 0.2 % of the set's memory,
-//! and no edit is ever forgotten or merged away.
+//! and no edit is ever forgotten or merged away. Which instances are not the ones that they were is
+//! also kept exactly for recent edits (`exact`): motion vectors and rays need that.
 
+mod exact;
+
+#[cfg(feature = "bevy")]
+use bevy::reflect::std_traits::ReflectDefault;
 use std::ops::Range;
+
+use exact::Exact;
 
 /// Number of instances that share one stamp: 4 KiB of packed instances, which is about the smallest
 /// upload worth its overhead.
 pub(super) const GRANULE: usize = 256;
+
+/// Which set, and after which edit: see [`InstanceSet::version`](super::InstanceSet::version).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "bevy",
+    derive(bevy::reflect::Reflect),
+    reflect(Clone, Debug, Default, PartialEq, Hash)
+)]
+pub struct SetVersion {
+    pub(super) lineage: u64,
+    pub(super) revision: u64,
+}
 
 /// What a reader must read again to catch up with an [`InstanceSet`](super::InstanceSet).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,9 +44,10 @@ pub enum SetChanges {
 /// The ranges of indices to read again, per channel.
 ///
 /// The ranges are sorted, disjoint, never adjacent, and within the set's length. They cover every
-/// write. They start and end at a multiple of
-/// [`InstanceSet::CHANGE_GRANULE`](super::InstanceSet::CHANGE_GRANULE) or at the set's end. All are
-/// empty if the set only got shorter or its bounds were tightened.
+/// write. The first three start and end at a multiple of
+/// [`InstanceSet::CHANGE_GRANULE`](super::InstanceSet::CHANGE_GRANULE) or at the set's end. The
+/// others are exact for a reader who is not far behind, and rounded in the same way for one who is.
+/// All are empty if the set only got shorter or its bounds were tightened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangedRanges {
     /// In [`InstanceSet::packed`](super::InstanceSet::packed).
@@ -40,6 +60,10 @@ pub struct ChangedRanges {
     /// Indices that now hold a different instance than before, rather than an instance that moved.
     /// Indices beyond the set's previous length are not included.
     pub renumbered: Vec<Range<usize>>,
+    /// Instances that were not on their way from where the reader knows them:
+    /// [`InstanceSet::teleport`](super::InstanceSet::teleport) moved them, or
+    /// [`InstanceSet::show`](super::InstanceSet::show) shows them again.
+    pub teleported: Vec<Range<usize>>,
 }
 
 /// The revisions of one set.
@@ -51,7 +75,8 @@ pub(super) struct ChangeLog {
     pub(super) instances: Stamps,
     pub(super) scales: Stamps,
     pub(super) data: Stamps,
-    renumbered: Stamps,
+    renumbered: Exact,
+    pub(super) teleported: Exact,
     /// The greatest length that the set ever had.
     longest: usize,
 }
@@ -72,8 +97,19 @@ impl ChangeLog {
     pub(super) fn mark_renumbered(&mut self, range: Range<usize>, before: usize) {
         self.longest = self.longest.max(before);
         // Beyond the greatest length, there was never another instance.
-        self.renumbered
-            .mark(range.start..range.end.min(self.longest), self.revision);
+        let range = range.start..range.end.min(self.longest);
+        self.renumbered.mark(range, self.revision, self.longest);
+    }
+
+    /// Notes that the current edit put an instance of a set of this length elsewhere at once.
+    pub(super) fn mark_teleported(&mut self, range: Range<usize>, len: usize) {
+        self.teleported.mark(range, self.revision, len);
+    }
+
+    /// Whether another instance than at this revision may be at an index.
+    pub(super) fn may_be_another(&self, at: usize, since: u64) -> bool {
+        let is_strange = since < self.everything_at || since > self.revision;
+        is_strange || self.renumbered.may_contain(at, since)
     }
 
     /// Notes that the current edit changed more than ranges can express.
@@ -96,6 +132,7 @@ impl ChangeLog {
                 scales: self.scales.since(revision, len),
                 data: self.data.since(revision, len),
                 renumbered: self.renumbered.since(revision, len),
+                teleported: self.teleported.since(revision, len),
             })
         }
     }
@@ -109,7 +146,8 @@ impl Default for ChangeLog {
             instances: Stamps::default(),
             scales: Stamps::default(),
             data: Stamps::default(),
-            renumbered: Stamps::default(),
+            renumbered: Exact::default(),
+            teleported: Exact::default(),
             longest: 0,
         }
     }

@@ -41,6 +41,8 @@ pub(super) struct Released {
     pub(super) scales: ScaleKind,
     /// Words per instance.
     pub(super) data: usize,
+    /// Whether instances had ids.
+    pub(super) ids: bool,
 }
 
 impl Channels {
@@ -75,11 +77,16 @@ impl Channels {
         Ok(channels)
     }
 
-    /// Checks packed instances in place. Normalizes rotations that are slightly off unit length.
-    pub(super) fn from_packed(mut instances: Vec<PackedInstance>) -> Result<Self, InstanceError> {
-        check_len(instances.len())?;
-        parallel::try_each_part(&mut instances, |first, part| {
-            for (instance, index) in part.iter_mut().zip(first as u32..) {
+    /// Checks packed instances, which will get the indices from `first` on, in place. Normalizes
+    /// rotations that are slightly off unit length.
+    pub(super) fn from_packed(
+        mut instances: Vec<PackedInstance>,
+        first: usize,
+    ) -> Result<Self, InstanceError> {
+        check_len(first.saturating_add(instances.len()))?;
+        parallel::try_each_part(&mut instances, |part_first, part| {
+            let indices = (first + part_first) as u32..;
+            for (instance, index) in part.iter_mut().zip(indices) {
                 check_position(instance.position(), index)?;
                 let rotation = instance.rotation();
                 check_rotation(rotation, index)?;
@@ -110,6 +117,14 @@ impl Channels {
         }
     }
 
+    /// Whether instances have ids, or had them when the arrays were given away.
+    pub(super) fn has_ids(&self) -> bool {
+        match self.released {
+            Some(released) => released.ids,
+            None => self.ids.is_some(),
+        }
+    }
+
     /// Gives the arrays away and keeps what is known of them.
     pub(super) fn release(&mut self) -> Self {
         let (scales, data) = self.shape();
@@ -117,6 +132,7 @@ impl Channels {
             len: self.len(),
             scales,
             data,
+            ids: self.has_ids(),
         };
         let bounds = self.bounds;
         let kept = Self {
@@ -249,10 +265,16 @@ impl Channels {
     }
 
     /// Replaces positions, rotations and scales from `first` on; data, ids and what is hidden stay.
-    pub(super) fn set_range(&mut self, first: usize, new: Self) {
+    pub(super) fn set_range(&mut self, first: usize, mut new: Self) {
+        let (len, added) = (self.len(), new.len());
+        self.scales
+            .overwrite(first, len, core::mem::take(&mut new.scales), added);
+        self.set_packed_range(first, new);
+    }
+
+    /// Replaces positions and rotations from `first` on; all else stays.
+    pub(super) fn set_packed_range(&mut self, first: usize, new: Self) {
         let range = first..first + new.len();
-        let (len, added) = (self.len(), range.len());
-        self.scales.overwrite(first, len, new.scales, added);
         if let Some(bounds) = new.bounds {
             self.cover(bounds);
         }

@@ -72,7 +72,7 @@ impl<'a> Content<'a> {
                 return Err(InstanceError::ChannelTwice { channel });
             }
         }
-        let mut channels = Channels::from_packed(self.instances.into_owned())?;
+        let mut channels = Channels::from_packed(self.instances.into_owned(), 0)?;
         if let Some(scales) = self.scales {
             channels.set_scales(Scales::Uniform(scales.into_owned()))?;
         }

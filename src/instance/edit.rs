@@ -2,8 +2,12 @@
 
 use std::ops::Range;
 
+use glam::Vec3;
+
 use super::channels::{Channels, next_index};
-use super::{InstanceBounds, InstanceError, InstanceSet, InstanceTransform, ScaleKind};
+use super::{
+    InstanceBounds, InstanceError, InstanceSet, InstanceTransform, PackedInstance, ScaleKind,
+};
 
 impl InstanceSet {
     /// Adds an instance at the end and returns its index.
@@ -83,6 +87,30 @@ impl InstanceSet {
     ) -> Result<(), InstanceError> {
         let at = self.check_index(index)?;
         let (packed, scale) = transform.into().pack(index)?;
+        self.place(at, packed, scale);
+        Ok(())
+    }
+
+    /// Same as [`set`](Self::set), but the instance has no motion in this frame: for a respawn, or a
+    /// jump. It makes a difference in sets that [keep the previous frame's
+    /// instances](Self::keep_previous).
+    ///
+    /// # Errors
+    ///
+    /// Same as [`set`](Self::set).
+    pub fn teleport(
+        &mut self,
+        index: u32,
+        transform: impl Into<InstanceTransform>,
+    ) -> Result<(), InstanceError> {
+        self.set(index, transform)?;
+        let at = index as usize;
+        self.log.mark_teleported(at..at + 1, self.channels.len());
+        Ok(())
+    }
+
+    /// Replaces position, rotation and scale of an existing instance.
+    fn place(&mut self, at: usize, packed: PackedInstance, scale: Vec3) {
         let revision = self.log.begin();
         self.channels.place(at, packed);
         self.channels
@@ -97,7 +125,6 @@ impl InstanceSet {
                 self.log.scales.mark(at..at + 1, revision);
             }
         }
-        Ok(())
     }
 
     /// Drops all instances from `len` on. Reads the remaining ones to make the
@@ -116,20 +143,23 @@ impl InstanceSet {
     }
 
     /// Drops all instances, and the scale and data channels with them. Keeps the memory of the
-    /// packed instances. A [released](Self::is_released) set can then be filled again.
+    /// packed instances. A [released](Self::is_released) set, also an empty one, can then be filled
+    /// again; if it had ids, new instances get new ones.
     pub fn clear(&mut self) {
         let shape = self.shape();
         if self.written.is_some() {
             self.truncate(0);
-        } else if !self.is_empty() || shape != <(ScaleKind, usize)>::default() {
+        } else if !self.is_empty() || self.is_released() || shape != <(ScaleKind, usize)>::default()
+        {
             self.log.begin();
             self.log.mark_renumbered(0..0, self.len());
             let mut instances = core::mem::take(&mut self.channels.instances);
             instances.clear();
-            let mut ids = self.channels.ids.take();
-            if let Some(ids) = &mut ids {
+            let ids = self.channels.has_ids().then(|| {
+                let mut ids = self.channels.ids.take().unwrap_or_default();
                 ids.truncate(0);
-            }
+                ids
+            });
             self.channels = Channels {
                 instances,
                 ids,
@@ -156,10 +186,13 @@ impl InstanceSet {
 
     /// Which optional channels exist.
     pub(super) fn shape(&self) -> (ScaleKind, usize) {
-        self.channels.shape()
+        match &self.written {
+            Some(written) => written.shape(),
+            None => self.channels.shape(),
+        }
     }
 
-    fn append(&mut self, tail: Channels) {
+    pub(super) fn append(&mut self, tail: Channels) {
         if tail.len() == 0 {
             return;
         }
@@ -206,8 +239,6 @@ impl InstanceSet {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-    use glam::Vec3;
 
     use super::*;
     use crate::instance::test_sets::{at, line};

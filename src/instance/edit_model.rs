@@ -186,7 +186,8 @@ fn edit(set: &mut InstanceSet, model: &mut Vec<Value>, edit: &Edit) -> Result<()
             let new = (0..new).map(|k| Value::new((model.len() + k) as f32, scale, tag));
             let new: Vec<_> = new.collect();
             let instances = new.iter().map(|value| (value.transform(), value.data[0]));
-            let removed = set.splice_tagged(range.clone(), instances).unwrap();
+            let indices = range.start as u32..range.end as u32;
+            let removed = set.splice_tagged(indices, instances).unwrap();
             let expected = model
                 .splice(range, new)
                 .map(|value| Value { id: None, ..value });
@@ -283,9 +284,11 @@ fn edit(set: &mut InstanceSet, model: &mut Vec<Value>, edit: &Edit) -> Result<()
             }
         }
         Edit::Show(first, len) => {
-            for at in first..(first + len).min(model.len()) {
-                set.show(at as u32).unwrap();
-                model[at].is_hidden = false;
+            let range = first.min(model.len())..(first + len).min(model.len());
+            set.show_range(range.start as u32..range.end as u32)
+                .unwrap();
+            for value in &mut model[range] {
+                value.is_hidden = false;
             }
         }
         Edit::Truncate(len) => {
@@ -297,8 +300,7 @@ fn edit(set: &mut InstanceSet, model: &mut Vec<Value>, edit: &Edit) -> Result<()
             set.clear();
         }
         Edit::Sort => {
-            let (sorted, order) = core::mem::take(set).sorted_with_order();
-            *set = sorted;
+            let order = set.sort();
             *model = (order.as_slice().iter())
                 .map(|&old| model[old as usize])
                 .collect();
@@ -319,8 +321,6 @@ proptest! {
             edit(&mut set, &mut model, &one)?;
             match one {
                 Edit::Read => reader.catch_up(&set)?,
-                // Another set takes the place: a renderer starts over.
-                Edit::Sort => reader = Reader::default(),
                 _ => {}
             }
             // New instances have new ids; the others keep theirs.

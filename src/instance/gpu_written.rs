@@ -6,6 +6,11 @@ use glam::Vec3;
 /// What the CPU must know about instances that it never sees; see
 /// [`InstanceSet::gpu_written`](super::InstanceSet::gpu_written).
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "bevy",
+    derive(bevy::reflect::Reflect),
+    reflect(Clone, Debug, PartialEq)
+)]
 pub struct GpuWritten {
     /// Bounding box of every position that the compute pass may write, and the largest scale. Bevy
     /// uses it to decide which cameras and lights see the set at all; an instance outside it may be
@@ -84,4 +89,11 @@ pub(super) struct Written {
     pub settings: GpuWritten,
     pub capacity: u32,
     pub live: u32,
+}
+
+impl Written {
+    /// Which optional channels exist: the kind of scales, and the words of data per instance.
+    pub fn shape(&self) -> (ScaleKind, usize) {
+        (self.settings.scales, self.settings.data_size as usize / 4)
+    }
 }

@@ -8,7 +8,7 @@ impl InstanceSet {
     /// an edit.
     ///
     /// On the GPU only the instance's granule of 4 KiB changes. On the CPU a hidden instance takes
-    /// some 20 bytes more. In [`packed`](Self::packed) its first coordinate is NaN.
+    /// 4 to 8 bytes more, and 200 bytes if it is the only one of 1,024. In [`packed`](Self::packed) its first coordinate is NaN.
     ///
     /// # Errors
     ///
@@ -36,8 +36,8 @@ impl InstanceSet {
 
     /// Shows a hidden instance again. Showing a visible instance is not an edit.
     ///
-    /// In a set that [keeps the previous frame's instances](Self::keep_previous), the instances of
-    /// its granule have no motion in that frame.
+    /// In a set that [keeps the previous frame's instances](Self::keep_previous), it has no motion
+    /// in that frame.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ impl InstanceSet {
             let revision = self.log.begin();
             self.log.instances.mark(at..at + 1, revision);
             // In the previous frame it was nowhere.
-            self.log.mark_renumbered(at..at + 1, len);
+            self.log.mark_teleported(at..at + 1, len);
         }
         Ok(())
     }

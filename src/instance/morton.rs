@@ -1,5 +1,7 @@
 //! The order along a Morton curve, and the way back to the old order.
 
+#[cfg(feature = "bevy")]
+use bevy::reflect::std_traits::ReflectDefault;
 use glam::Vec3;
 use std::sync::OnceLock;
 
@@ -27,6 +29,11 @@ const AXIS_BITS: u32 = 21;
 /// # Ok::<(), bevy_gpu_culling::instance::InstanceError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(
+    feature = "bevy",
+    derive(bevy::reflect::Reflect),
+    reflect(opaque, Clone, Debug, Default, PartialEq)
+)]
 pub struct InstanceOrder {
     originals: Vec<u32>,
     /// The inverse permutation.

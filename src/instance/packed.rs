@@ -1,5 +1,9 @@
 //! One instance in 16 bytes.
 
+#[cfg(feature = "bevy")]
+use bevy::reflect::std_traits::ReflectDefault;
+#[cfg(all(feature = "bevy", feature = "serde"))]
+use bevy::reflect::{ReflectDeserialize, ReflectSerialize};
 use bytemuck::{Pod, Zeroable};
 use glam::{Affine3A, Quat, Vec3};
 
@@ -26,6 +30,15 @@ use super::PackedQuat;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "bevy",
+    derive(bevy::reflect::Reflect),
+    reflect(Clone, Debug, Default, PartialEq)
+)]
+#[cfg_attr(
+    all(feature = "bevy", feature = "serde"),
+    reflect(Serialize, Deserialize)
+)]
 #[repr(C)]
 pub struct PackedInstance {
     /// Position in the set's local space. Must be finite.

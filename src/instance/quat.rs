@@ -3,11 +3,16 @@
 use std::f32::consts::FRAC_1_SQRT_2;
 use std::fmt;
 
+#[cfg(feature = "bevy")]
+use bevy::reflect::std_traits::ReflectDefault;
+#[cfg(all(feature = "bevy", feature = "serde"))]
+use bevy::reflect::{ReflectDeserialize, ReflectSerialize};
 use bytemuck::{Pod, Zeroable};
 use glam::Quat;
 
 /// Number of steps on each side of zero. The total number of steps is even, so zero has a code.
 const STEPS: i32 = 511;
+
 /// A unit quaternion in 32 bits.
 ///
 /// Smallest three, after Glenn Fiedler's [Snapshot
@@ -43,6 +48,15 @@ const STEPS: i32 = 511;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Pod, Zeroable)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "bevy",
+    derive(bevy::reflect::Reflect),
+    reflect(opaque, Clone, Debug, Default, PartialEq, Hash)
+)]
+#[cfg_attr(
+    all(feature = "bevy", feature = "serde"),
+    reflect(Serialize, Deserialize)
+)]
 #[repr(transparent)]
 pub struct PackedQuat(u32);
 

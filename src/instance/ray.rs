@@ -157,8 +157,14 @@ impl Ord for Entry {
 }
 
 impl RayIndex {
-    /// Follows the edits of a set, or starts over if it is another set.
+    /// Follows the edits of a set, or starts over if it is another set. The index of a set whose
+    /// instances are not on the CPU ([released](InstanceSet::is_released), or written by the GPU)
+    /// is empty and takes no memory.
     pub fn update(&mut self, set: &InstanceSet) {
+        if set.packed().is_empty() {
+            *self = Self::default();
+            return;
+        }
         let changes = if self.lineage == set.lineage() {
             set.changes_since(self.revision)
         } else {
@@ -236,6 +242,22 @@ impl RayIndex {
         }
     }
 
+    /// Whether a ray enters the box around a set's instances before `limit`. `sphere` is as in
+    /// [`nearest`](Self::nearest). This needs no index, and is true for all that `nearest` finds.
+    #[must_use]
+    pub fn enters(set: &InstanceSet, ray: InstanceRay, sphere: (Vec3, f32), limit: f32) -> bool {
+        let Some(bounds) = set.bounds().filter(|_| !set.packed().is_empty()) else {
+            return false;
+        };
+        let node = Node {
+            min: bounds.min,
+            max: bounds.max,
+            scale: bounds.max_scale,
+        };
+        let enter = node.entered_by(&Slabs::new(ray), reach(sphere));
+        enter.is_some_and(|enter| enter < limit)
+    }
+
     /// The instance that a ray meets first, and at which distance.
     ///
     /// `sphere` is the center and radius of a sphere around the mesh, in the mesh's units. For each
@@ -255,7 +277,7 @@ impl RayIndex {
         mut exact: impl FnMut(u32, f32) -> Option<f32>,
     ) -> Option<(u32, f32)> {
         let slabs = Slabs::new(ray);
-        let reach = sphere.0.length() + sphere.1;
+        let reach = reach(sphere);
         let mut queue = BinaryHeap::new();
         let (mut best, mut limit) = (None, limit);
         let top = self.levels.len();
@@ -305,6 +327,11 @@ impl RayIndex {
         }
         best
     }
+}
+
+/// How far an instance of scale 1 with this sphere reaches from its origin.
+fn reach((center, radius): (Vec3, f32)) -> f32 {
+    center.length() + radius
 }
 
 /// The box around the instances of a leaf.

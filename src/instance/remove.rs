@@ -2,7 +2,7 @@
 
 use std::ops::RangeBounds;
 
-use super::{InstanceError, InstanceSet, InstanceTransform, ScaleKind};
+use super::{InstanceError, InstanceSet, InstanceTransform};
 
 impl InstanceSet {
     /// Puts an instance before the one at `index`, or at the end if `index` is the length. The ones
@@ -16,8 +16,7 @@ impl InstanceSet {
         index: u32,
         transform: impl Into<InstanceTransform>,
     ) -> Result<(), InstanceError> {
-        let at = index as usize;
-        self.splice(at..at, [transform.into()])?;
+        self.splice(index..index, [transform.into()])?;
         Ok(())
     }
 
@@ -30,7 +29,7 @@ impl InstanceSet {
     pub fn remove(&mut self, index: u32) -> Result<InstanceTransform, InstanceError> {
         let at = self.check_index(index)?;
         let removed = self.decoded(at);
-        self.remove_range(at..at + 1)?;
+        self.remove_range(index..=index)?;
         Ok(removed)
     }
 
@@ -77,14 +76,14 @@ impl InstanceSet {
     /// # Errors
     ///
     /// [`InstanceError::RangeOutOfBounds`].
-    pub fn remove_range(&mut self, range: impl RangeBounds<usize>) -> Result<(), InstanceError> {
+    pub fn remove_range(&mut self, range: impl RangeBounds<u32>) -> Result<(), InstanceError> {
         self.splice(range, core::iter::empty::<InstanceTransform>())?;
         Ok(())
     }
 
     /// Keeps the instances for which `keep`, called with index and transform, returns true, in
-    /// their order. Everything from the first removed instance on is uploaded again. The
-    /// [`bounds`](Self::bounds) become tight.
+    /// their order. Everything from the first removed instance on is uploaded again. If one is
+    /// removed, the [`bounds`](Self::bounds) become tight.
     ///
     /// # Errors
     ///
@@ -115,45 +114,6 @@ impl InstanceSet {
         let moved = first..self.len();
         self.mark_channels(moved.clone(), revision);
         self.log.mark_renumbered(moved, before);
-        Ok(())
-    }
-
-    /// Replaces position, rotation and scale of the instances from `first` on. They keep their data
-    /// and their ids, and hidden ones stay hidden.
-    ///
-    /// All are checked first: if one is refused, nothing changes. The [`bounds`](Self::bounds)
-    /// grow; they never shrink here.
-    ///
-    /// # Errors
-    ///
-    /// [`InstanceError::RangeOutOfBounds`] if there are more transforms than instances behind
-    /// `first`; otherwise same as [`set`](Self::set).
-    pub fn set_range<T: Into<InstanceTransform>>(
-        &mut self,
-        first: u32,
-        transforms: impl IntoIterator<Item = T>,
-    ) -> Result<(), InstanceError> {
-        self.check_not_written()?;
-        let len = self.len();
-        let first = first as usize;
-        let new = super::channels::Channels::collect(transforms, first)?;
-        let range = first..first + new.len();
-        if range.end > len {
-            let (start, end) = (range.start, range.end);
-            return Err(InstanceError::RangeOutOfBounds { start, end, len });
-        }
-        if range.is_empty() {
-            return Ok(());
-        }
-        let shape = self.shape();
-        let revision = self.log.begin();
-        self.channels.set_range(first, new);
-        self.log.instances.mark(range.clone(), revision);
-        if self.shape() != shape {
-            self.log.mark_everything();
-        } else if self.channels.scales.kind() != ScaleKind::One {
-            self.log.scales.mark(range, revision);
-        }
         Ok(())
     }
 }

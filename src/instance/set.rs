@@ -5,6 +5,11 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+#[cfg(feature = "bevy")]
+use bevy::reflect::std_traits::ReflectDefault;
+#[cfg(all(feature = "bevy", feature = "serde"))]
+use bevy::reflect::{ReflectDeserialize, ReflectSerialize};
+
 use super::changes::{ChangeLog, GRANULE};
 use glam::Vec3;
 
@@ -12,7 +17,7 @@ use super::channels::{Channels, MAX_LEN};
 use super::gpu_written::Written;
 use super::scales::{ScaleKind, Scales};
 use super::{
-    InstanceBounds, InstanceError, InstanceOrder, InstanceTransform, PackedInstance, SetChanges,
+    InstanceBounds, InstanceError, InstanceTransform, PackedInstance, SetChanges, SetVersion,
 };
 
 /// Up to [`MAX_LEN`](Self::MAX_LEN) instances, packed for the GPU: the asset that an entity draws.
@@ -41,8 +46,9 @@ use super::{
 /// `asset_usage` is only `RenderAssetUsages::RENDER_WORLD` is *released* after its upload, as a
 /// Bevy mesh or image is. Its length, its bounds and the list of its channels stay known; the data
 /// is gone. Methods that edit then return [`InstanceError::Released`] (except
-/// [`truncate`](Self::truncate) and [`clear`](Self::clear), which still work). Methods that read
-/// find nothing, and a clone is empty too. With only `MAIN_WORLD`, a set is never uploaded.
+/// [`truncate`](Self::truncate) and [`clear`](Self::clear), which still work; after `clear`, the set
+/// can be filled again). Methods that read find nothing, and a clone is empty too. An empty set has
+/// nothing to release: it can be filled whenever that is. With only `MAIN_WORLD`, a set is never uploaded.
 ///
 /// ```
 /// use bevy_gpu_culling::instance::{InstanceSet, InstanceTransform};
@@ -59,13 +65,17 @@ use super::{
     feature = "bevy",
     derive(bevy::asset::Asset, bevy::reflect::Reflect),
     reflect(opaque),
-    reflect(Clone, Debug)
+    reflect(Clone, Debug, Default)
+)]
+#[cfg_attr(
+    all(feature = "bevy", feature = "serde"),
+    reflect(Serialize, Deserialize)
 )]
 #[derive(Clone, Default)]
 pub struct InstanceSet {
     pub(super) channels: Channels,
     pub(super) log: ChangeLog,
-    lineage: Lineage,
+    pub(super) lineage: Lineage,
     /// Where the data is kept; see [Memory](Self#memory).
     #[cfg(feature = "bevy")]
     pub asset_usage: bevy::asset::RenderAssetUsages,
@@ -136,38 +146,11 @@ impl InstanceSet {
     /// [`PackedQuat::encode`](super::PackedQuat::encode) never writes, such as zeroed memory;
     /// [`InstanceError::TooMany`].
     pub fn from_packed(instances: Vec<PackedInstance>) -> Result<Self, InstanceError> {
-        let channels = Channels::from_packed(instances)?;
+        let channels = Channels::from_packed(instances, 0)?;
         Ok(Self {
             channels,
             ..Self::default()
         })
-    }
-
-    /// Gives every instance a scale, in index order, and replaces existing ones.
-    ///
-    /// # Errors
-    ///
-    /// [`InstanceError::ChannelLength`] unless there is one scale per instance;
-    /// [`InstanceError::InvalidScale`].
-    pub fn with_scales(mut self, scales: Vec<f32>) -> Result<Self, InstanceError> {
-        self.check_not_written()?;
-        self.channels.set_scales(Scales::Uniform(scales))?;
-        self.log.begin();
-        self.log.mark_everything();
-        Ok(self)
-    }
-
-    /// Gives every instance a scale per axis, in index order, and replaces existing ones.
-    ///
-    /// # Errors
-    ///
-    /// Same as [`with_scales`](Self::with_scales).
-    pub fn with_non_uniform_scales(mut self, scales: Vec<Vec3>) -> Result<Self, InstanceError> {
-        self.check_not_written()?;
-        self.channels.set_scales(Scales::NonUniform(scales))?;
-        self.log.begin();
-        self.log.mark_everything();
-        Ok(self)
     }
 
     /// Sets which side keeps the data: `RenderAssetUsages::RENDER_WORLD` drops it on the CPU after
@@ -256,87 +239,30 @@ impl InstanceSet {
         self.channels.scales.floats()
     }
 
-    /// Whether there is a scale channel, also in a [released](Self::is_released) set.
+    /// Whether there is a scale channel, also in a [released](Self::is_released) set and in a set
+    /// that the GPU writes.
     #[must_use]
     pub fn has_scales(&self) -> bool {
         self.scale_kind() != ScaleKind::One
     }
 
-    /// What the set stores of its instances' scales, also in a [released](Self::is_released) set.
+    /// What the set stores of its instances' scales, also in a [released](Self::is_released) set and
+    /// in a set that the GPU writes.
     #[must_use]
     pub fn scale_kind(&self) -> ScaleKind {
-        self.channels.shape().0
+        self.shape().0
     }
 
-    /// The bounding box of all positions, and the largest scale; `None` for an empty set, or if all
-    /// instances are [hidden](Self::hide). This is a cheap lookup.
+    /// The bounding box of all positions, and the largest scale; `None` for an empty set. This is a
+    /// cheap lookup.
     ///
-    /// It is never too small. It is tight until [`set`](Self::set) moves an instance inwards or
-    /// shrinks it, or [`hide`](Self::hide) hides it. Then it stays large until
-    /// [`truncate`](Self::truncate), [`retain`](Self::retain) or
-    /// [`tighten_bounds`](Self::tighten_bounds) is called.
+    /// It is never too small. It is tight until an edit moves an instance inwards, shrinks, hides or
+    /// removes it. Then it stays large until [`tighten_bounds`](Self::tighten_bounds) is called, or
+    /// a [`truncate`](Self::truncate) or [`retain`](Self::retain) that removes instances. Once it
+    /// was tightened while all instances were [hidden](Self::hide), it is `None`.
     #[must_use]
     pub fn bounds(&self) -> Option<InstanceBounds> {
         self.channels.bounds
-    }
-
-    /// The same instances in the order of a Morton curve.
-    ///
-    /// Culling skips whole runs of instances at once, which pays off if neighbors in the set are
-    /// neighbors in space. The curve has 2²¹ cells along the longest side of the set's bounding
-    /// box; instances in one cell keep their order. Scales and data follow, hidden instances stay
-    /// hidden, and ids keep naming their instances.
-    ///
-    /// The result is another set with a new lineage and revision. Sorting runs on all cores and
-    /// temporarily takes 40 bytes per instance in addition to the set itself. A set that is
-    /// [released](Self::is_released) or that the GPU writes is returned unchanged.
-    #[must_use]
-    pub fn sorted(self) -> Self {
-        self.sorted_with_order().0
-    }
-
-    /// Same as [`sorted`](Self::sorted), with the way from old indices to new ones and back. The
-    /// order is valid until instances are inserted or removed; [`with_ids`](Self::with_ids) gives
-    /// names that last.
-    #[must_use]
-    pub fn sorted_with_order(self) -> (Self, InstanceOrder) {
-        if self.is_released() || self.written.is_some() {
-            return (self, InstanceOrder::default());
-        }
-        let previous = self.previous;
-        let Channels {
-            mut instances,
-            scales,
-            data,
-            mut hidden,
-            mut ids,
-            ..
-        } = self.channels;
-        let hidden = hidden.show_all(&mut instances);
-        let order = InstanceOrder::along_curve(&instances);
-        if let Some(ids) = &mut ids {
-            ids.reorder(order.as_slice());
-        }
-        let mut channels = Channels {
-            instances: order.gather(&instances),
-            scales: order.gather_scales(&scales),
-            data: order.gather_data(&data),
-            ids,
-            ..Channels::default()
-        };
-        channels.measure();
-        for old in hidden {
-            let at = order.sorted(old) as usize;
-            channels.hide(at);
-        }
-        let sorted = Self {
-            channels,
-            previous,
-            #[cfg(feature = "bevy")]
-            asset_usage: self.asset_usage,
-            ..Self::default()
-        };
-        (sorted, order)
     }
 
     /// Keeps the previous frame's instances on the GPU. Motion vectors (`MotionVectorPrepass`:
@@ -347,15 +273,20 @@ impl InstanceSet {
     /// This doubles the set's memory on the GPU, and each frame copies what the previous frame
     /// changed. Instances are identified by index: an instance that [`push`](Self::push),
     /// [`extend`](Self::extend) or [`splice`](Self::splice) puts at or shifts to an index has no
-    /// motion in that frame.
+    /// motion in that frame. Neither has one that [`teleport`](Self::teleport) moves.
     #[must_use]
     pub fn keep_previous(mut self, keep: bool) -> Self {
+        self.set_keep_previous(keep);
+        self
+    }
+
+    /// Same as [`keep_previous`](Self::keep_previous), in place. A change uploads the set again.
+    pub fn set_keep_previous(&mut self, keep: bool) {
         if self.previous != keep {
             self.previous = keep;
             self.log.begin();
             self.log.mark_everything();
         }
-        self
     }
 
     /// Whether the set [keeps](Self::keep_previous) the previous places of its instances.
@@ -368,6 +299,16 @@ impl InstanceSet {
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.log.revision()
+    }
+
+    /// Names this set, and its state: no other set, and no other state of this set, has the same
+    /// version. See [`index_since`](Self::index_since).
+    #[must_use]
+    pub fn version(&self) -> SetVersion {
+        SetVersion {
+            lineage: self.lineage.0,
+            revision: self.revision(),
+        }
     }
 
     /// What was written after the set had this revision.
@@ -436,7 +377,7 @@ impl fmt::Debug for InstanceSet {
 }
 
 /// A number that is unique to each set, and to each clone.
-struct Lineage(u64);
+pub(super) struct Lineage(u64);
 
 impl Default for Lineage {
     fn default() -> Self {

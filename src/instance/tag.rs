@@ -2,47 +2,10 @@
 
 use bytemuck::Pod;
 
-use super::data::{self, Data};
+use super::data;
 use super::{InstanceError, InstanceSet};
 
 impl InstanceSet {
-    /// Gives every instance a tag, in index order, and replaces all data. The material decides what
-    /// a tag means, as with Bevy's `MeshTag`.
-    ///
-    /// # Errors
-    ///
-    /// [`InstanceError::ChannelLength`] unless there is one tag per instance.
-    pub fn with_tags(self, tags: Vec<u32>) -> Result<Self, InstanceError> {
-        self.with_data(tags)
-    }
-
-    /// Gives every instance data of 4, 8, 12 or 16 bytes, in index order, and replaces what was
-    /// there. Vertex and fragment shaders of materials read it as `vec4<u32>`, followed by zeros.
-    /// The first 4 bytes are the instance's [`tag`](Self::tag).
-    ///
-    /// # Errors
-    ///
-    /// [`InstanceError::DataSize`] for a `T` of another size; [`InstanceError::ChannelLength`]
-    /// unless there is one value per instance.
-    ///
-    /// ```
-    /// use bevy_gpu_culling::instance::InstanceSet;
-    /// use glam::Vec3;
-    ///
-    /// // Of each fish: the phase of its stroke, and its length.
-    /// let fish = InstanceSet::from_transforms([Vec3::ZERO, Vec3::X])?
-    ///     .with_data(vec![[0.25f32, 1.5], [0.75, 1.1]])?;
-    /// assert_eq!(fish.data(1), Some([0.75f32, 1.1]));
-    /// # Ok::<(), bevy_gpu_culling::instance::InstanceError>(())
-    /// ```
-    pub fn with_data<T: Pod>(mut self, data: Vec<T>) -> Result<Self, InstanceError> {
-        self.check_not_written()?;
-        self.channels.set_data(Data::of(data)?)?;
-        self.log.begin();
-        self.log.mark_everything();
-        Ok(self)
-    }
-
     /// The tag of an instance: the first 4 bytes of its data; 0 in a set without. `None` beyond the
     /// end, and in a [released](Self::is_released) set.
     #[must_use]
@@ -79,15 +42,14 @@ impl InstanceSet {
     }
 
     /// Size of an instance's data in bytes: 4 with tags, 8, 12 or 16 with more; 0 without. Known in
-    /// a [released](Self::is_released) set, too. For a set that the GPU writes, see
-    /// [`written`](Self::written).
+    /// a [released](Self::is_released) set and in a set that the GPU writes, too.
     #[must_use]
     pub fn data_size(&self) -> usize {
-        4 * self.channels.shape().1
+        4 * self.shape().1
     }
 
     /// Whether instances have tags, alone or as the first 4 bytes of more data, also in a
-    /// [released](Self::is_released) set.
+    /// [released](Self::is_released) set and in a set that the GPU writes.
     #[must_use]
     pub fn has_tags(&self) -> bool {
         self.data_size() > 0

@@ -1,5 +1,9 @@
 //! One instance as a caller describes it.
 
+#[cfg(feature = "bevy")]
+use bevy::reflect::std_traits::ReflectDefault;
+#[cfg(all(feature = "bevy", feature = "serde"))]
+use bevy::reflect::{ReflectDeserialize, ReflectSerialize};
 use glam::{Affine3A, Mat3, Mat4, Quat, Vec3};
 
 use super::{InstanceError, PackedInstance};
@@ -27,7 +31,7 @@ const MIN_AXIS_LENGTH: f32 = 1e-18;
 /// | --- | --- |
 /// | `translation` | finite |
 /// | `rotation` | length 1 within 1 % (normalized then) |
-/// | `scale` | finite, at least 0. If the axes differ by at most 0.1 %, the largest counts for all (1 ± 0.00001 is 1) |
+/// | `scale` | finite, and no mirror: two axes may be negative, which is [a half turn](Self::folded). If the axes differ by at most 0.1 %, the largest counts for all (1 ± 0.00001 is 1) |
 ///
 /// ```
 /// use bevy_gpu_culling::instance::InstanceTransform;
@@ -43,6 +47,15 @@ const MIN_AXIS_LENGTH: f32 = 1e-18;
     feature = "serde",
     derive(serde::Serialize, serde::Deserialize),
     serde(default, deny_unknown_fields)
+)]
+#[cfg_attr(
+    feature = "bevy",
+    derive(bevy::reflect::Reflect),
+    reflect(Clone, Debug, Default, PartialEq)
+)]
+#[cfg_attr(
+    all(feature = "bevy", feature = "serde"),
+    reflect(Serialize, Deserialize)
 )]
 pub struct InstanceTransform {
     /// Position in the set's local space.
@@ -82,13 +95,70 @@ impl InstanceTransform {
         Affine3A::from_scale_rotation_translation(self.scale, self.rotation, self.translation)
     }
 
+    /// The same place with as few negative scales as there can be. Two negative axes are half a turn
+    /// around the third one, which goes into the rotation, exactly. What is left is a negative scale
+    /// along x if the transform mirrors, and none otherwise.
+    ///
+    /// A set does this to each instance and refuses the ones that mirror. To draw these, too, mirror
+    /// the mesh along x and give a set of that mesh the transforms with the scale's absolute value.
+    ///
+    /// ```
+    /// use bevy_gpu_culling::instance::InstanceTransform;
+    /// use glam::{Quat, Vec3};
+    ///
+    /// let mut instance = InstanceTransform::from(Vec3::X);
+    /// instance.scale = Vec3::new(-2.0, 1.0, -3.0);
+    /// let folded = instance.folded();
+    /// assert_eq!(folded.scale, Vec3::new(2.0, 1.0, 3.0));
+    /// assert!(folded.to_affine().abs_diff_eq(instance.to_affine(), 1e-6));
+    /// instance.scale.x = 2.0;
+    /// assert!(instance.is_mirrored());
+    /// assert_eq!(instance.folded().scale, Vec3::new(-2.0, 1.0, 3.0));
+    /// ```
+    #[must_use]
+    pub fn folded(mut self) -> Self {
+        let mut negative = self.scale.to_array().map(|axis| axis < 0.0);
+        let is_odd = |negative: [bool; 3]| negative.iter().filter(|axis| **axis).count() % 2 == 1;
+        if is_odd(negative) && !self.is_mirrored() {
+            // The sign of an axis of length 0 is free.
+            if let Some(flat) = (0..3).find(|axis| self.scale[*axis] == 0.0) {
+                negative[flat] = true;
+            }
+        }
+        // Half a turn around x, y or z turns the other two axes. Written out: a product would round,
+        // and glam may assert that its factors are normalized.
+        let [x, y, z, w] = self.rotation.to_array();
+        self.rotation = match (negative[1], negative[2]) {
+            (false, false) => self.rotation,
+            (true, true) => Quat::from_xyzw(w, z, -y, -x),
+            (false, true) => Quat::from_xyzw(-z, w, x, -y),
+            (true, false) => Quat::from_xyzw(y, -x, w, -z),
+        };
+        self.scale = self.scale.abs();
+        if is_odd(negative) {
+            self.scale.x = -self.scale.x;
+        }
+        self
+    }
+
+    /// Whether the transform mirrors: an odd number of axes is negative, and none is 0.
+    #[must_use]
+    pub fn is_mirrored(&self) -> bool {
+        let signs = self.scale.signum().element_product();
+        signs < 0.0 && self.scale.cmpne(Vec3::ZERO).all()
+    }
+
     /// Checks and packs. Position and scale are checked before rotation: a sheared matrix has no
     /// rotation to blame.
     pub(super) fn pack(&self, index: u32) -> Result<(PackedInstance, Vec3), InstanceError> {
         check_position(self.translation, index)?;
-        let scale = stored_scale(self.scale, index)?;
-        check_rotation(self.rotation, index)?;
-        Ok((PackedInstance::new(self.translation, self.rotation), scale))
+        // A mirror is refused with the scale as it was given.
+        let may_fold = self.scale.min_element() < 0.0 && !self.is_mirrored();
+        let folded = if may_fold { self.folded() } else { *self };
+        let scale = stored_scale(folded.scale, index)?;
+        check_rotation(folded.rotation, index)?;
+        let packed = PackedInstance::new(folded.translation, folded.rotation);
+        Ok((packed, scale))
     }
 }
 

@@ -140,6 +140,11 @@ mod tests {
         assert_eq!(set.bounds(), Some(settings().bounds));
         assert_eq!((set.get(0), set.tag(0)), (None, None));
 
+        assert_eq!(set.scale_kind(), crate::instance::ScaleKind::Uniform);
+        assert!(set.has_scales() && !set.has_tags() && set.data_size() == 0);
+        let with_data = InstanceSet::gpu_written(1, settings().with_data(12)).unwrap();
+        assert_eq!((with_data.data_size(), with_data.has_tags()), (12, true));
+
         let seen = set.revision();
         set.set_live(100).unwrap();
         assert_eq!(set.revision(), seen, "the same number as before");

@@ -16,7 +16,7 @@ fn some(count: usize) -> Vec<InstanceTransform> {
     field(count, true).iter().collect()
 }
 
-fn run(set: &mut InstanceSet, range: std::ops::Range<usize>, count: usize) {
+fn run(set: &mut InstanceSet, range: std::ops::Range<u32>, count: usize) {
     set.splice(range, some(count)).unwrap();
 }
 
@@ -121,7 +121,7 @@ fn a_large_set_that_grows_is_whole_in_every_frame() {
         let mut asset = sets.get_mut(&handle).unwrap();
         let (before, new) = (asset.len(), set(count));
         let tail = before.min(count) - 1000;
-        asset.splice(tail.., new.iter().skip(tail)).unwrap();
+        asset.splice(tail as u32.., new.iter().skip(tail)).unwrap();
         assert_eq!(asset.len(), count);
         drop(asset);
         let picture = grown.picture_now();

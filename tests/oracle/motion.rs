@@ -219,6 +219,70 @@ fn spliced(how: How, count: usize) -> image::RgbaImage {
     stage.picture_now()
 }
 
+/// The picture of a frame in which the swarm moves or rests, and the set is edited, too.
+fn edited(moving: bool, edit: impl Fn(&mut InstanceSet)) -> (Stage, image::RgbaImage) {
+    let mut stage = stage(How::Set(None));
+    let entity = spawn(&mut stage, By::Set, true, false);
+    stage.update(4);
+    let mut swarm = stage.app.world_mut().get_mut::<Swarm>(entity).unwrap();
+    swarm.moving = moving;
+    stage.update(2);
+    let handle = stage
+        .app
+        .world()
+        .get::<GpuInstances>(entity)
+        .unwrap()
+        .0
+        .clone();
+    let mut sets = stage.app.world_mut().resource_mut::<Assets<InstanceSet>>();
+    edit(&mut sets.get_mut(&handle).unwrap());
+    let picture = stage.picture_now();
+    (stage, picture)
+}
+
+#[test]
+fn neighbors_of_an_edited_instance_keep_their_motion() {
+    let (_, moving) = edited(true, |_| ());
+    let (_, rest) = edited(false, |_| ());
+    assert!(different_pixels("motion-edited-moves", &moving, &rest).is_err());
+    // Instance 9 stands still, so it has no motion in either case.
+    type Edit = fn(&mut InstanceSet);
+    let edits: [(&str, Edit); 3] = [
+        ("show", |set| {
+            set.hide(9).unwrap();
+            set.show(9).unwrap();
+        }),
+        ("teleport", |set| {
+            let same = set.get(9).unwrap();
+            set.teleport(9, same).unwrap();
+        }),
+        ("pop-and-push", |set| {
+            // Instance 249 stands still, too.
+            let last = set.pop().unwrap();
+            set.push(last).unwrap();
+        }),
+    ];
+    for (name, edit) in edits {
+        let name = format!("motion-edited-{name}");
+        different_pixels(&name, &edited(true, edit).1, &moving).unwrap();
+    }
+}
+
+#[test]
+fn a_teleported_instance_has_no_motion() {
+    let place = |set: &InstanceSet| {
+        let mut at = set.get(10).unwrap();
+        at.translation.x += 0.5;
+        at
+    };
+    let (mut stage, teleported) = edited(false, |set| set.teleport(10, place(set)).unwrap());
+    stage.update(3);
+    let rest = stage.picture_now();
+    different_pixels("motion-teleported", &teleported, &rest).unwrap();
+    let (_, moved) = edited(false, |set| set.set(10, place(set)).unwrap());
+    assert!(different_pixels("motion-not-teleported", &moved, &rest).is_err());
+}
+
 /// A set may be released on the CPU in the frame of its last edit. It has motion in that frame
 /// only.
 #[test]

@@ -104,6 +104,86 @@ fn each_channel_logs_its_own_writes() {
     );
 }
 
+/// A reader that draws motion: of 1,000 instances that move in each frame, only the ones that are
+/// new at their index, or were put there, have none.
+#[test]
+fn edits_do_not_stop_the_motion_of_neighbors() {
+    type Edit = fn(&mut InstanceSet);
+    let edits: [(&str, Edit, Pairs, Pairs); 7] = [
+        ("set", |set| set.set(100, at(0.0)).unwrap(), vec![], vec![]),
+        (
+            "teleport",
+            |set| set.teleport(100, at(0.0)).unwrap(),
+            vec![],
+            vec![(100, 101)],
+        ),
+        (
+            "swap_remove",
+            |set| assert_eq!(set.swap_remove(100), Ok(Some(999))),
+            vec![(100, 101)],
+            vec![],
+        ),
+        (
+            "push below the longest length",
+            |set| {
+                set.pop();
+                set.push(at(0.0)).unwrap();
+            },
+            vec![(999, 1000)],
+            vec![],
+        ),
+        (
+            "hide and show",
+            |set| {
+                set.hide(7).unwrap();
+                set.show(7).unwrap();
+            },
+            vec![],
+            vec![(7, 8)],
+        ),
+        (
+            "splice",
+            |set| drop(set.splice(20..22, [at(0.0); 2]).unwrap()),
+            vec![(20, 22)],
+            vec![],
+        ),
+        (
+            "teleport with the first scale",
+            |set| {
+                set.set(0, at(0.0).with_scale(2.0)).unwrap();
+                set.teleport(3, at(0.0)).unwrap();
+            },
+            vec![],
+            vec![(3, 4)],
+        ),
+    ];
+    for (name, edit, renumbered, teleported) in edits {
+        let mut set = line(1000).keep_previous(true);
+        let mut seen = set.revision();
+        for frame in 0..3 {
+            let moved = (0..1000).map(|i| at(i as f32 + frame as f32));
+            set.set_range(0, moved).unwrap();
+            if frame == 1 {
+                edit(&mut set);
+            }
+            match set.changes_since(seen) {
+                SetChanges::Ranges(changed) if frame == 1 => {
+                    assert_eq!(pairs(changed.renumbered), renumbered, "{name}");
+                    assert_eq!(pairs(changed.teleported), teleported, "{name}");
+                }
+                SetChanges::Ranges(changed) => {
+                    assert!(changed.renumbered.is_empty() && changed.teleported.is_empty());
+                }
+                SetChanges::Everything => assert!(name.contains("scale") && frame == 1),
+                SetChanges::Nothing => panic!("{name}: all moved"),
+            }
+            set.splice(set.len() as u32.., vec![at(0.0); 1000 - set.len()])
+                .unwrap();
+            seen = set.revision();
+        }
+    }
+}
+
 #[test]
 fn a_channel_that_comes_or_goes_changes_everything() {
     type Edit = fn(&mut InstanceSet);

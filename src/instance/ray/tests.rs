@@ -71,6 +71,12 @@ fn rays_meet_what_looking_at_all_finds() {
                 brute_force(&set, ray, limit),
                 "{len} instances, {ray:?}"
             );
+            assert!(found.is_none() || RayIndex::enters(&set, ray, SPHERE, limit));
+            let away = InstanceRay {
+                origin: Vec3::X * 100.0,
+                direction: Vec3::X,
+            };
+            assert!(!RayIndex::enters(&set, away, SPHERE, f32::INFINITY));
             hits += usize::from(found.is_some());
             edit(&mut set, &mut rng, step);
         }
@@ -128,4 +134,46 @@ fn what_misses_the_mesh_does_not_end_the_search() {
         (distance - 14.0).abs() < 0.01,
         "{distance}: 27 units, 2 per unit of distance"
     );
+}
+
+#[test]
+fn an_index_of_a_set_that_is_not_here_is_empty() {
+    let line = |len| InstanceSet::from_transforms((0..len).map(|i| Vec3::X * i as f32)).unwrap();
+    let ray = InstanceRay {
+        origin: Vec3::Z * 9.0,
+        direction: Vec3::NEG_Z,
+    };
+    let meets = |index: &RayIndex, set: &InstanceSet| {
+        let hit = index.nearest(set, ray, SPHERE, f32::INFINITY, |_, enter| Some(enter));
+        hit.map(|(at, _)| at)
+    };
+    type Edit = fn(&mut InstanceSet);
+    let edits: [Edit; 4] = [
+        |set| set.set(0, Vec3::X).unwrap(),
+        |set| set.hide(99).unwrap(),
+        |set| assert_eq!(set.swap_remove(5), Ok(Some(1999))),
+        |_| (),
+    ];
+    for edit in edits {
+        for len in [100, 40, 0] {
+            let (mut set, mut index) = (line(2000), RayIndex::default());
+            index.update(&set);
+            edit(&mut set);
+            drop(set.release());
+            set.truncate(len);
+            index.update(&set);
+            assert_eq!(meets(&index, &set), None);
+            assert!(index.levels.is_empty(), "it keeps no memory");
+            set.clear();
+            set.extend([Vec3::ZERO, Vec3::X]).unwrap();
+            index.update(&set);
+            assert_eq!(meets(&index, &set), Some(0), "filled again");
+        }
+    }
+    let around = crate::instance::GpuWritten::within(Vec3::ZERO, Vec3::ONE);
+    let written = InstanceSet::gpu_written(100, around).unwrap();
+    let mut index = RayIndex::default();
+    index.update(&line(100));
+    index.update(&written);
+    assert_eq!(meets(&index, &written), None);
 }

@@ -132,6 +132,28 @@ fn a_released_set_is_known_but_not_there() {
 }
 
 #[test]
+fn a_released_set_without_instances_is_filled_again() {
+    for tags in [false, true] {
+        let mut set = line(4);
+        if tags {
+            set.set_tags(vec![1; 4]).unwrap();
+        }
+        drop(set.release());
+        set.truncate(0);
+        let seen = set.revision();
+        assert_eq!(set.push(at(1.0)).unwrap_err(), InstanceError::Released);
+        set.clear();
+        assert!(!set.is_released() && set.revision() > seen);
+        assert_eq!(set.push(at(1.0)), Ok(0));
+        assert_eq!(set.get(0), Some(at(1.0)));
+    }
+    let mut empty = InstanceSet::new();
+    drop(empty.release());
+    empty.clear();
+    assert_eq!(empty.push(at(1.0)), Ok(0));
+}
+
+#[test]
 fn packed_instances_are_checked_and_taken_over() {
     let good = vec![PackedInstance::default(); 3];
     let address = good.as_ptr();

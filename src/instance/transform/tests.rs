@@ -84,7 +84,7 @@ fn nearly_equal_scales_are_one_scale() {
 }
 
 #[test]
-fn scales_must_be_finite_and_not_negative() {
+fn scales_must_be_finite_and_not_mirror() {
     for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let error = scaled(Vec3::new(1.0, bad, 1.0)).pack(3).unwrap_err();
         assert!(
@@ -237,4 +237,50 @@ fn bevy_transforms_go_both_ways() {
         InstanceTransform::from(transform).translation,
         transform.translation
     );
+}
+
+#[test]
+fn negative_axes_are_folded_into_the_rotation() {
+    let mut rng = ChaCha8Rng::seed_from_u64(9);
+    let mut random = |low: f32| {
+        let turn = Quat::from_array(std::array::from_fn(|_| rng.random_range(-1.0f32..=1.0)));
+        let scale = Vec3::from_array(std::array::from_fn(|_| rng.random_range(low..=3.0)));
+        (turn.normalize(), scale)
+    };
+    for signs in 0..8u32 {
+        for flat in [None, Some(0), Some(1), Some(2)] {
+            let (rotation, mut scale) = random(0.2);
+            for axis in 0..3 {
+                if signs >> axis & 1 == 1 {
+                    scale[axis] = -scale[axis];
+                }
+            }
+            if let Some(flat) = flat {
+                scale[flat] = 0.0;
+            }
+            let given = scaled(scale).with_rotation(rotation);
+            let folded = given.folded();
+            assert!(
+                folded.to_affine().abs_diff_eq(given.to_affine(), 1e-5),
+                "{given:?} {folded:?}"
+            );
+            let mirrors = flat.is_none() && signs.count_ones() % 2 == 1;
+            assert_eq!(given.is_mirrored(), mirrors, "{scale}");
+            assert_eq!(folded.scale.abs(), scale.abs());
+            assert_eq!(
+                folded.scale.to_array().map(|axis| axis < 0.0),
+                [mirrors, false, false]
+            );
+            match given.pack(3) {
+                Ok((packed, stored)) => {
+                    let error = packed.rotation().angle_between(folded.rotation);
+                    assert!(!mirrors && error < 0.01 && stored == folded.scale);
+                }
+                Err(InstanceError::InvalidScale { index, value }) => {
+                    assert!(mirrors && index == 3 && scale.to_array().contains(&value));
+                }
+                Err(other) => panic!("{other}"),
+            }
+        }
+    }
 }

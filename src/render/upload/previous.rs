@@ -33,7 +33,7 @@ pub(super) fn upload_with_previous(
     let mut changes = set.changes_since(since);
     let keeps_previous = channels(set).previous;
     let known_before = if since == 0 { 0 } else { known.len };
-    let without_motion = new_instances(&changes, known_before, set.len());
+    let without_motion = without_motion(&changes, known_before, set.len());
     if target.reserve(known, set, set.len())? == Residency::Moved {
         changes = SetChanges::Everything;
         // The engine has moved the previous instances along.
@@ -78,16 +78,17 @@ pub(super) fn upload_with_previous(
     Ok(())
 }
 
-/// Instances that the previous frame, with `before` instances, did not have. They have no motion.
-fn new_instances(changes: &SetChanges, before: usize, len: usize) -> Vec<Range<usize>> {
+/// Instances that the previous frame, with `before` instances, did not have, or not on their way to
+/// where they are. They have no motion.
+fn without_motion(changes: &SetChanges, before: usize, len: usize) -> Vec<Range<usize>> {
     match changes {
         SetChanges::Nothing => Vec::new(),
         SetChanges::Everything => core::slice::from_ref(&(0..len)).to_vec(),
         SetChanges::Ranges(ranges) => {
             let grown = before.min(len)..len;
             let renumbered = ranges.renumbered.iter().cloned();
-            renumbered
-                .chain([grown])
+            let teleported = ranges.teleported.iter().cloned();
+            (renumbered.chain(teleported).chain([grown]))
                 .filter(|range| !range.is_empty())
                 .collect()
         }

@@ -1,0 +1,104 @@
+//! Stamps that remember recent edits exactly, not by granules.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::{GRANULE, Stamps};
+
+/// Number of recent edits that are remembered in any set. A longer set remembers one per
+/// [`LEN_PER_EDIT`] instances.
+const LEAST_EDITS: usize = 256;
+const LEN_PER_EDIT: usize = 4;
+
+/// The revision that last wrote into each granule, and the ranges of recent edits.
+#[derive(Clone, Debug, Default)]
+pub(in crate::instance) struct Exact {
+    stamps: Stamps,
+    /// Revisions and what they wrote, oldest first.
+    recent: VecDeque<(u64, Range<usize>)>,
+    /// The newest revision whose range was forgotten.
+    forgotten: u64,
+}
+
+impl Exact {
+    /// Notes that `revision` wrote a range of a set of `len` instances.
+    pub(super) fn mark(&mut self, range: Range<usize>, revision: u64, len: usize) {
+        if range.is_empty() {
+            return;
+        }
+        self.stamps.mark(range.clone(), revision);
+        self.recent.push_back((revision, range));
+        if self.recent.len() > LEAST_EDITS.max(len / LEN_PER_EDIT)
+            && let Some((oldest, _)) = self.recent.pop_front()
+        {
+            self.forgotten = oldest;
+        }
+    }
+
+    /// What was written after a revision, in a set of `len` instances.
+    pub(super) fn since(&self, revision: u64, len: usize) -> Vec<Range<usize>> {
+        if revision < self.forgotten {
+            return self.stamps.since(revision, len);
+        }
+        let written = self.since_in_order(revision);
+        let mut written: Vec<_> = written
+            .map(|range| range.start..range.end.min(len))
+            .filter(|range| !range.is_empty())
+            .collect();
+        written.sort_unstable_by_key(|range| range.start);
+        written.dedup_by(|next, last| {
+            let joins = next.start <= last.end;
+            if joins {
+                last.end = last.end.max(next.end);
+            }
+            joins
+        });
+        written
+    }
+
+    /// Whether an index may have been written after a revision.
+    pub(super) fn may_contain(&self, at: usize, revision: u64) -> bool {
+        if revision < self.forgotten {
+            let stamp = self.stamps.granules.get(at / GRANULE);
+            return stamp.is_some_and(|stamp| *stamp > revision);
+        }
+        let mut written = self.since_in_order(revision);
+        written.any(|range| range.contains(&at))
+    }
+
+    /// The remembered edits after a revision, newest first.
+    fn since_in_order(&self, revision: u64) -> impl Iterator<Item = &Range<usize>> {
+        let newest_first = self.recent.iter().rev();
+        let after = newest_first.take_while(move |(of, _)| *of > revision);
+        after.map(|(_, range)| range)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recent_edits_are_exact_and_older_ones_are_rounded() {
+        let mut exact = Exact::default();
+        exact.mark(700..701, 2, 1000);
+        exact.mark(5..7, 3, 1000);
+        exact.mark(7..9, 3, 1000);
+        exact.mark(6..8, 4, 1000);
+        exact.mark(3..3, 5, 1000);
+        assert_eq!(exact.since(1, 1000), [5..9, 700..701]);
+        assert_eq!(exact.since(3, 1000), [6..8]);
+        assert_eq!(exact.since(1, 700), [5..9]);
+        assert!(exact.since(4, 1000).is_empty());
+        assert!(exact.may_contain(700, 1) && !exact.may_contain(700, 2));
+        assert!(!exact.may_contain(699, 1));
+
+        for revision in 5..5 + LEAST_EDITS as u64 {
+            exact.mark(300..301, revision, 1000);
+        }
+        assert_eq!(exact.since(4, 1000), [300..301]);
+        assert_eq!(exact.since(1, 1000), [0..3 * GRANULE]);
+        assert!(exact.may_contain(699, 1) && !exact.may_contain(900, 1));
+        assert!(exact.recent.len() <= LEAST_EDITS);
+    }
+}
