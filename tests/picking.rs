@@ -4,15 +4,16 @@
 
 use bevy::{
     asset::RenderAssetUsages,
-    camera::{NormalizedRenderTarget, RenderTarget},
+    camera::{NormalizedRenderTarget, RenderTarget, visibility::VisibilityRange},
     ecs::system::RunSystemOnce,
     picking::{
-        backend::PointerHits,
+        backend::{HitData, PointerHits},
+        events::{Click, Pointer},
         mesh_picking::{
             MeshPickingPlugin,
             ray_cast::{MeshRayCast, MeshRayCastSettings, RayCastVisibility, RayMeshHit},
         },
-        pointer::{Location, PointerId, PointerLocation},
+        pointer::{Location, PointerButton, PointerId, PointerLocation},
         prelude::Pickable,
     },
     prelude::*,
@@ -313,6 +314,16 @@ fn a_pointer_is_over_an_instance() {
     let hits = pointed(&mut app);
     assert_eq!(hits.len(), 1, "{hits:?}");
     assert_eq!((hits[0].0, hits[0].1.instance), (entity, 2));
+    // The instances are 20 units away from the camera, and more.
+    for (end, expected) in [(20.5, 1), (19.5, 0)] {
+        app.world_mut()
+            .entity_mut(entity)
+            .insert(range([0.0; 2], [end; 2]));
+        assert_eq!(pointed(&mut app).len(), expected, "{end}");
+    }
+    app.world_mut()
+        .entity_mut(entity)
+        .remove::<InstanceVisibilityRange>();
     assert!(
         (hits[0].1.distance - 19.4).abs() < 0.2,
         "from the near plane: {hits:?}"
@@ -326,4 +337,226 @@ fn a_pointer_is_over_an_instance() {
         .resource_mut::<InstancePickingSettings>()
         .require_markers = true;
     assert!(pointed(&mut app).is_empty());
+}
+
+fn indexed(app: &mut App) -> usize {
+    let count = |rays: InstanceRayCast| rays.indexed_sets();
+    app.world_mut().run_system_once(count).unwrap()
+}
+
+/// Work is counted in indices, not in time.
+#[test]
+fn only_sets_that_a_ray_enters_are_indexed() {
+    let mut app = app();
+    let mesh = add::<Mesh>(&mut app, Cuboid::from_length(1.0));
+    let mut handles = Vec::new();
+    for i in 0..100 {
+        let places = (0..50).map(|k| Vec3::new(0.0, k as f32, 0.0));
+        let set = add::<InstanceSet>(&mut app, InstanceSet::from_transforms(places).unwrap());
+        handles.push(set.clone());
+        let place = Transform::from_xyz(i as f32 * 4.0, 0.0, 0.0);
+        let set = (Mesh3d(mesh.clone()), GpuInstances(set), place);
+        app.world_mut().spawn(set);
+    }
+    app.update();
+    app.update();
+    assert!(instance_hits(&mut app, ray_at(2.0)).is_empty());
+    assert_eq!(indexed(&mut app), 0);
+    assert_eq!(instance_hits(&mut app, ray_at(40.0)).len(), 1);
+    assert_eq!(indexed(&mut app), 1);
+
+    // An edit is met in its frame, also outside the box of the frame before.
+    let mut sets = app.world_mut().resource_mut::<Assets<InstanceSet>>();
+    let moved = Vec3::new(2.0, 0.0, 0.0);
+    sets.get_mut(&handles[20]).unwrap().set(7, moved).unwrap();
+    let hits = instance_hits(&mut app, ray_at(82.0));
+    assert_eq!(
+        hits.iter().map(|hit| hit.1.instance).collect::<Vec<_>>(),
+        [7]
+    );
+    assert_eq!(indexed(&mut app), 2);
+
+    // Nothing is kept of a set that rays no longer meet.
+    let mut sets = app.world_mut().resource_mut::<Assets<InstanceSet>>();
+    sets.get_mut(&handles[20]).unwrap().hide(3).unwrap();
+    drop(sets.get_mut_untracked(&handles[20]).unwrap().release());
+    sets.remove(&handles[10]);
+    assert!(instance_hits(&mut app, ray_at(82.0)).is_empty());
+    app.update();
+    assert_eq!(indexed(&mut app), 0);
+}
+
+fn range(start: [f32; 2], end: [f32; 2]) -> InstanceVisibilityRange {
+    InstanceVisibilityRange(VisibilityRange {
+        start_margin: start[0]..start[1],
+        end_margin: end[0]..end[1],
+        use_aabb: false,
+    })
+}
+
+/// The entities that a ray along +x from the origin meets, with their instances.
+fn along_x(app: &mut App, eye: Option<Vec3>) -> Vec<(Entity, u32)> {
+    let ray = Ray3d::new(Vec3::ZERO, Dir3::X);
+    let cast = move |mut rays: InstanceRayCast| rays.cast_ray_seen_from(eye, ray, &settings());
+    let hits = app.world_mut().run_system_once(cast).unwrap();
+    hits.iter()
+        .map(|(entity, hit)| (*entity, hit.instance))
+        .collect()
+}
+
+#[test]
+fn rays_meet_what_the_range_draws() {
+    let mut app = app();
+    let near = spawn_boxes(&mut app, [5.0, 20.0, 52.4, 52.6, 300.0]);
+    let instances = app.world().get::<GpuInstances>(near).unwrap().clone();
+    let mesh = app.world().get::<Mesh3d>(near).unwrap().clone();
+    let far = app.world_mut().spawn((mesh, instances)).id();
+    let mut insert = |entity, range: InstanceVisibilityRange| {
+        app.world_mut().entity_mut(entity).insert(range);
+    };
+    // Both halves are drawn between 50 and 55; one is more than half there.
+    insert(near, range([10.0, 10.0], [50.0, 55.0]));
+    insert(far, range([50.0, 55.0], [200.0, 250.0]));
+    app.update();
+    app.update();
+    let origin = Some(Vec3::ZERO);
+    assert_eq!(along_x(&mut app, origin), [(near, 1), (far, 3)]);
+    let hits = instance_hits(&mut app, Ray3d::new(Vec3::ZERO, Dir3::X));
+    let hits: Vec<_> = hits
+        .iter()
+        .map(|(entity, hit)| (*entity, hit.instance))
+        .collect();
+    assert_eq!(hits, [(near, 1), (far, 3)], "from the origin of the ray");
+    // From elsewhere, other instances are in the ranges.
+    assert_eq!(
+        along_x(&mut app, Some(Vec3::X * -20.0)),
+        [(near, 0), (far, 2)]
+    );
+    assert_eq!(along_x(&mut app, Some(Vec3::X * 1e6)), []);
+    // Without an eye, all are.
+    assert_eq!(along_x(&mut app, None), [(near, 0), (far, 0)]);
+    // A range that is not valid is ignored, as when drawing.
+    app.world_mut()
+        .entity_mut(near)
+        .insert(range([3.0, 1.0], [f32::NAN, 0.0]));
+    app.world_mut()
+        .entity_mut(far)
+        .remove::<InstanceVisibilityRange>();
+    assert_eq!(along_x(&mut app, origin), [(near, 0), (far, 0)]);
+}
+
+#[test]
+fn a_culling_radius_does_not_change_what_is_met() {
+    let mut app = app();
+    let entity = spawn_boxes(&mut app, [0.0, 10.0]);
+    let edge = ray_at(10.4);
+    let expected = instance_hits(&mut app, edge);
+    assert_eq!(expected[0].1.instance, 1);
+    for radius in [0.0, 0.1, 50.0] {
+        let mut entity = app.world_mut().entity_mut(entity);
+        entity.insert(CullingRadius(radius));
+        app.update();
+        assert_eq!(instance_hits(&mut app, edge), expected, "{radius}");
+    }
+    // The mesh may change, and have an offset.
+    let large = add::<Mesh>(&mut app, Cuboid::from_length(3.0));
+    app.world_mut()
+        .entity_mut(entity)
+        .insert((Mesh3d(large), CullingRadius(0.0)));
+    app.update();
+    assert_eq!(instance_hits(&mut app, ray_at(11.4))[0].1.instance, 1);
+    let offset = InstanceOffset::from(Transform::from_xyz(4.0, 0.0, 0.0));
+    app.world_mut().entity_mut(entity).insert(offset);
+    app.update();
+    assert_eq!(instance_hits(&mut app, ray_at(15.4))[0].1.instance, 1);
+    assert!(instance_hits(&mut app, ray_at(11.4)).is_empty());
+}
+
+#[test]
+fn a_released_set_is_not_met_and_does_not_panic() {
+    let mut app = app();
+    let entity = spawn_boxes(&mut app, (0..100).map(|i| i as f32 * 3.0));
+    let handle = app.world().get::<GpuInstances>(entity).unwrap().0.clone();
+    assert_eq!(instance_hits(&mut app, ray_at(30.0)).len(), 1);
+    let mut sets = app.world_mut().resource_mut::<Assets<InstanceSet>>();
+    sets.get_mut(&handle).unwrap().hide(0).unwrap();
+    drop(sets.get_mut(&handle).unwrap().release());
+    assert!(instance_hits(&mut app, ray_at(30.0)).is_empty());
+    let mut sets = app.world_mut().resource_mut::<Assets<InstanceSet>>();
+    sets.get_mut(&handle).unwrap().truncate(50);
+    assert!(instance_hits(&mut app, ray_at(30.0)).is_empty());
+}
+
+/// The documented handler of a click.
+fn remove_on_click(
+    click: On<Pointer<Click>>,
+    entities: Query<&GpuInstances>,
+    mut sets: ResMut<Assets<InstanceSet>>,
+) {
+    if let Some(hit) = click.hit.extra_as::<InstanceHit>()
+        && let Ok(instances) = entities.get(click.entity)
+        && let Some(mut set) = sets.get_mut(&instances.0)
+        && let Some(index) = hit.index_in(&set)
+        && let Err(error) = set.swap_remove(index)
+    {
+        error!("the instance stays: {error}");
+    }
+}
+
+/// Two pointers meet two instances, then both click.
+fn two_clicks(app: &mut App, entity: Entity, places: [f32; 2]) {
+    let hits = places.map(|x| instance_hits(app, ray_at(x))[0].1.clone());
+    for (pointer, hit) in (1..).zip(hits) {
+        let camera = Entity::PLACEHOLDER;
+        let id = PointerId::Custom(bevy::asset::uuid::Uuid::from_u128(pointer));
+        let target = NormalizedRenderTarget::None {
+            width: 1,
+            height: 1,
+        };
+        let position = Vec2::ZERO;
+        let hit = HitData::new_with_extra(camera, hit.distance, None, None, hit);
+        let click = Click {
+            button: PointerButton::Primary,
+            hit,
+            duration: Default::default(),
+            count: 1,
+        };
+        let location = Location { target, position };
+        let click = Pointer::new(id, location, click, entity);
+        app.world_mut().trigger(click);
+    }
+}
+
+#[test]
+fn two_pointers_that_click_in_a_frame_remove_what_they_met() {
+    for has_ids in [true, false] {
+        let mut app = app();
+        let entity = spawn_boxes(&mut app, (0..100).map(|i| i as f32 * 3.0));
+        app.world_mut().entity_mut(entity).observe(remove_on_click);
+        let handle = app.world().get::<GpuInstances>(entity).unwrap().0.clone();
+        if has_ids {
+            let mut sets = app.world_mut().resource_mut::<Assets<InstanceSet>>();
+            sets.get_mut(&handle).unwrap().enable_ids();
+        }
+        // The last one takes the place of instance 3, and is removed from there.
+        two_clicks(&mut app, entity, [9.0, 297.0]);
+        let places = |app: &App| -> Vec<f32> {
+            let sets = app.world().resource::<Assets<InstanceSet>>();
+            let set = sets.get(&handle).unwrap();
+            let mut places: Vec<_> = set.iter().map(|at| at.translation.x).collect();
+            places.sort_by(f32::total_cmp);
+            places
+        };
+        let without = |gone: &[i32]| -> Vec<f32> {
+            let kept = (0..100).filter(|i| !gone.contains(i));
+            kept.map(|i| i as f32 * 3.0).collect()
+        };
+        // Without ids, the second click is about an index that names nothing by now.
+        let gone: &[i32] = if has_ids { &[3, 99] } else { &[3] };
+        assert_eq!(places(&app), without(gone), "ids: {has_ids}");
+
+        // The same instance twice is removed once.
+        two_clicks(&mut app, entity, [30.0, 30.0]);
+        assert_eq!(places(&app), without(&[gone, &[10]].concat()));
+    }
 }

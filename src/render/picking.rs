@@ -3,15 +3,25 @@
 //! `ray_cast` is the search, `backend` reports what is under a pointer to `bevy_picking`.
 
 mod backend;
+mod hit;
+mod indices;
 mod ray_cast;
+mod sphere;
 
 pub use backend::{InstancePickingPlugin, InstancePickingSettings};
-pub(super) use ray_cast::RayIndices;
-pub use ray_cast::{InstanceHit, InstanceRayCast};
+pub use hit::InstanceHit;
+pub use ray_cast::InstanceRayCast;
+
+use indices::{RayIndices, forget_indices};
+use sphere::measure_meshes;
 
 use super::components::GpuInstances;
+use crate::instance::InstanceSet;
 use bevy::{
-    asset::uuid_handle, log::debug, picking::mesh_picking::ray_cast::SimplifiedMesh, prelude::*,
+    asset::{AssetEventSystems, uuid_handle},
+    log::debug,
+    picking::mesh_picking::ray_cast::SimplifiedMesh,
+    prelude::*,
 };
 
 /// A mesh that never exists. Bevy's `MeshRayCast` uses it in place of a set's mesh, which is not
@@ -29,7 +39,20 @@ pub(super) fn build(app: &mut App) {
         debug!("sets keep their SimplifiedMesh: {error}");
     }
     app.init_resource::<RayIndices>()
-        .add_systems(PreUpdate, restore_meshes);
+        .register_type::<InstanceHit>()
+        .add_systems(
+            PreUpdate,
+            (
+                restore_meshes,
+                forget_indices.run_if(resource_exists::<Assets<InstanceSet>>),
+            ),
+        )
+        .add_systems(
+            PostUpdate,
+            measure_meshes
+                .after(AssetEventSystems)
+                .run_if(resource_exists::<Assets<Mesh>>),
+        );
 }
 
 /// An entity that has no set any more is an ordinary mesh, also for rays.

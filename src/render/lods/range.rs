@@ -70,6 +70,18 @@ impl SetRange {
         start < full || fading < end
     }
 
+    /// Where instances are more than half there: of two ranges that fade into each other, one has
+    /// each distance.
+    #[cfg(feature = "picking")]
+    pub fn mostly_there(self) -> DistanceRange {
+        let [start, full, fading, end] = self.margins;
+        DistanceRange {
+            start: 0.5 * (start + full),
+            end: 0.5 * (fading + end),
+            of_centers: self.of_centers,
+        }
+    }
+
     /// Where instances are drawn at all.
     pub fn distances(self) -> DistanceRange {
         let [start, .., end] = self.margins;

@@ -1,6 +1,6 @@
 //! A backend of `bevy_picking`.
 
-use super::ray_cast::InstanceRayCast;
+use super::{indices::RayIndices, ray_cast::InstanceRayCast};
 use bevy::{
     camera::visibility::RenderLayers,
     picking::{
@@ -21,6 +21,9 @@ use bevy::{
 /// As with Bevy's `MeshPickingPlugin`, all sets are pickable, [`Pickable::IGNORE`] on an entity
 /// leaves it out, and [`InstancePickingSettings`] makes picking opt-in.
 ///
+/// A set may change between the ray and the event, for example because another pointer clicked in
+/// the same frame. So ask the hit for the instance's index; sets with ids find it wherever it is.
+///
 /// ```
 /// # use bevy::prelude::*;
 /// # use bevy_gpu_culling::prelude::*;
@@ -28,14 +31,15 @@ use bevy::{
 ///     click: On<Pointer<Click>>,
 ///     entities: Query<&GpuInstances>,
 ///     mut sets: ResMut<Assets<InstanceSet>>,
-/// ) -> Result {
-///     let Some(hit) = click.hit.extra_as::<InstanceHit>() else {
-///         return Ok(());
-///     };
-///     if let Some(mut set) = sets.get_mut(&entities.get(click.entity)?.0) {
-///         set.swap_remove(hit.instance)?;
+/// ) {
+///     if let Some(hit) = click.hit.extra_as::<InstanceHit>()
+///         && let Ok(instances) = entities.get(click.entity)
+///         && let Some(mut set) = sets.get_mut(&instances.0)
+///         && let Some(index) = hit.index_in(&set)
+///         && let Err(error) = set.swap_remove(index)
+///     {
+///         error!("the instance stays: {error}");
 ///     }
-///     Ok(())
 /// }
 /// # App::new().add_observer(remove_on_click);
 /// ```
@@ -46,7 +50,7 @@ impl Plugin for InstancePickingPlugin {
     fn build(&self, app: &mut App) {
         app.init_resource::<InstancePickingSettings>()
             .register_type::<InstancePickingSettings>()
-            .init_resource::<super::RayIndices>()
+            .init_resource::<RayIndices>()
             .add_systems(PreUpdate, update_hits.in_set(PickingSystems::Backend));
     }
 }
@@ -76,14 +80,19 @@ impl Default for InstancePickingSettings {
 fn update_hits(
     settings: Res<InstancePickingSettings>,
     rays: Res<RayMap>,
-    cameras: Query<(&Camera, Has<MeshPickingCamera>, Option<&RenderLayers>)>,
+    cameras: Query<(
+        &Camera,
+        &GlobalTransform,
+        Has<MeshPickingCamera>,
+        Option<&RenderLayers>,
+    )>,
     pickables: Query<&Pickable>,
     layers: Query<&RenderLayers>,
     mut ray_cast: InstanceRayCast,
     mut hits: MessageWriter<PointerHits>,
 ) {
     for (&id, &ray) in rays.iter() {
-        let Ok((camera, is_marked, camera_layers)) = cameras.get(id.camera) else {
+        let Ok((camera, place, is_marked, camera_layers)) = cameras.get(id.camera) else {
             continue;
         };
         if settings.require_markers && !is_marked {
@@ -106,7 +115,8 @@ fn update_hits(
             filter: &filter,
             early_exit_test: &blocks,
         };
-        let picks = ray_cast.cast_ray(ray, &how).into_iter();
+        let eye = Some(place.translation());
+        let picks = ray_cast.cast_ray_seen_from(eye, ray, &how).into_iter();
         let picks = picks.map(|(entity, hit)| {
             let (point, normal) = (Some(hit.point), Some(hit.normal));
             let data = HitData::new_with_extra(id.camera, hit.distance, point, normal, hit.clone());

@@ -1,9 +1,14 @@
 //! Casting rays at instances.
 
+use super::{InstanceHit, indices::RayIndices, sphere::MeshSphere};
 use crate::{
+    cull::{BoundingSphere, DistanceRange},
     instance::{InstanceRay, InstanceSet, RayIndex},
     render::{
-        bounds::SetSphere, components::GpuInstances, lods::ImpostorOf, offset::InstanceOffset,
+        bounds::SetSphere,
+        components::{CullingRadius, GpuInstances},
+        lods::{ImpostorOf, InstanceVisibilityRange},
+        offset::{InstanceOffset, offset_sphere},
     },
 };
 use bevy::{
@@ -15,35 +20,8 @@ use bevy::{
         Backfaces, MeshRayCastSettings, RayCastBackfaces, RayCastVisibility, RayMeshHit,
         ray_mesh_intersection,
     },
-    platform::collections::HashMap,
     prelude::*,
 };
-
-/// An instance that a ray meets.
-#[derive(Clone, Debug, PartialEq, Reflect)]
-#[reflect(Clone, Debug, PartialEq)]
-pub struct InstanceHit {
-    /// Index of the instance in its set.
-    pub instance: u32,
-    /// The instance's tag; 0 without tags.
-    pub tag: u32,
-    /// The point at which the ray meets it, in world space.
-    pub point: Vec3,
-    /// The normal there, in world space, as Bevy's `RayMeshHit` has it: its length may differ from
-    /// 1 in scaled sets, and uneven scales bend it.
-    pub normal: Vec3,
-    /// Distance from the ray's origin, in world units.
-    pub distance: f32,
-    /// Which triangle of the mesh was met. `None` if only the instance's sphere is known: see
-    /// [`InstanceRayCast`].
-    pub triangle_index: Option<usize>,
-    /// Texture coordinates, if the mesh has them.
-    pub uv: Option<Vec2>,
-}
-
-/// The boxes by which rays find instances, set by set.
-#[derive(Resource, Default)]
-pub(in crate::render) struct RayIndices(HashMap<AssetId<InstanceSet>, RayIndex>);
 
 /// A set that rays may meet.
 #[derive(QueryData)]
@@ -51,6 +29,9 @@ pub(super) struct RayTarget {
     entity: Entity,
     instances: &'static GpuInstances,
     sphere: &'static SetSphere,
+    radius: Option<&'static CullingRadius>,
+    mesh_sphere: Option<&'static MeshSphere>,
+    range: Option<&'static InstanceVisibilityRange>,
     mesh: Option<&'static Mesh3d>,
     offset: Option<&'static InstanceOffset>,
     transform: &'static GlobalTransform,
@@ -65,11 +46,17 @@ pub(super) struct RayTarget {
 /// The full mesh is met, not a coarser level of detail. If the mesh is not on the CPU
 /// (`MeshletMesh3d`, a mesh without `MAIN_WORLD`) or has no triangle list, the sphere with which
 /// instances are tested is met instead. Hidden instances are not met. Neither are sets that the
-/// GPU writes or that were dropped on the CPU (`RENDER_WORLD`).
+/// GPU writes or that were dropped on the CPU (`RENDER_WORLD`). A
+/// [`CullingRadius`] does not matter if the mesh is met.
 ///
-/// The first ray after a change updates an index of the set: some milliseconds per million new
-/// instances, less for an edit. A ray then takes some microseconds in a
-/// [sorted](InstanceSet::sorted) set.
+/// Of an entity with an [`InstanceVisibilityRange`], the instances are met that are drawn at their
+/// distance; of two entities whose ranges fade into each other, only the one that is more than half
+/// there. See [`cast_ray`](Self::cast_ray) and [`cast_ray_seen_from`](Self::cast_ray_seen_from) for
+/// the point from which distances are measured.
+///
+/// The first ray that enters the box around a set after a change updates an index of the set: some
+/// milliseconds per million new instances, less for an edit. A ray then takes some microseconds in
+/// a [sorted](InstanceSet::sorted) set.
 ///
 /// ```
 /// # use bevy::prelude::*;
@@ -95,14 +82,26 @@ impl InstanceRayCast<'_, '_> {
     /// The nearest instance of each set that the ray meets, nearest first.
     ///
     /// As in Bevy, what lies behind an entity for which `settings.early_exit_test` is true is left
-    /// out.
+    /// out. [`InstanceVisibilityRange`]s are measured from the origin of the ray, as a camera there
+    /// would see the instances.
     pub fn cast_ray(
         &mut self,
         ray: Ray3d,
         settings: &MeshRayCastSettings,
     ) -> Vec<(Entity, InstanceHit)> {
-        let indices = &mut self.indices.bypass_change_detection().0;
-        indices.retain(|asset, _| self.sets.contains(*asset));
+        self.cast_ray_seen_from(Some(ray.origin), ray, settings)
+    }
+
+    /// Same as [`cast_ray`](Self::cast_ray), with [`InstanceVisibilityRange`]s measured from `eye`:
+    /// the translation of a camera if the ray is of its cursor. With `None`, instances are met at
+    /// every distance.
+    pub fn cast_ray_seen_from(
+        &mut self,
+        eye: Option<Vec3>,
+        ray: Ray3d,
+        settings: &MeshRayCastSettings,
+    ) -> Vec<(Entity, InstanceHit)> {
+        let indices = self.indices.bypass_change_detection();
         let mut limit = f32::INFINITY;
         let mut hits = Vec::new();
         for target in &self.targets {
@@ -117,13 +116,19 @@ impl InstanceRayCast<'_, '_> {
             let Some(set) = self.sets.get(target.instances.id()) else {
                 continue;
             };
-            let index = indices.entry(target.instances.id()).or_default();
-            index.update(set);
             let mesh = target
                 .mesh
                 .zip(self.meshes.as_ref())
                 .and_then(|(mesh, meshes)| Triangles::of(meshes.get(&mesh.0)?));
-            let Some(hit) = cast(ray, &target, (set, index), mesh.as_ref(), limit) else {
+            let Some(cast) = Cast::new(ray, eye, &target, mesh) else {
+                continue;
+            };
+            let sphere = (cast.sphere.center, cast.sphere.radius);
+            if !RayIndex::enters(set, cast.local, sphere, limit) {
+                continue;
+            }
+            let index = indices.updated(target.instances.id(), set);
+            let Some(hit) = cast.nearest(set, index, limit) else {
                 continue;
             };
             if (settings.early_exit_test)(target.entity) {
@@ -135,63 +140,137 @@ impl InstanceRayCast<'_, '_> {
         hits.sort_by_key(|(_, hit)| FloatOrd(hit.distance));
         hits
     }
+
+    /// Number of sets that have an index: those whose boxes a ray has entered. It is what rays keep
+    /// in memory, about one byte per instance.
+    #[must_use]
+    pub fn indexed_sets(&self) -> usize {
+        self.indices.len()
+    }
 }
 
-/// The nearest instance of one set.
-fn cast(
+/// A ray that is cast at one set.
+struct Cast<'a> {
     ray: Ray3d,
-    target: &RayTargetItem,
-    (set, index): (&InstanceSet, &RayIndex),
-    mesh: Option<&Triangles>,
-    limit: f32,
-) -> Option<InstanceHit> {
-    let world_from_local = target.transform.affine();
-    let local_from_world = world_from_local.inverse();
-    if !local_from_world.is_finite() {
-        return None;
-    }
-    // The length of the direction makes distances the same as in the world.
-    let local = InstanceRay {
-        origin: local_from_world.transform_point3(ray.origin),
-        direction: local_from_world.transform_vector3(*ray.direction),
-    };
-    let backfaces = match target.has_backfaces {
-        true => Backfaces::Include,
-        false => Backfaces::Cull,
-    };
-    let sphere = target.sphere.0;
-    let offset = target.offset.and_then(InstanceOffset::checked);
-    let offset = offset.unwrap_or_default();
-    let mut nearest: Option<InstanceHit> = None;
-    let exact = |instance, enter| {
-        let mut at = set.get(instance)?;
-        // A flat instance has no inverse.
-        at.scale = at.scale.max(Vec3::splat(at.scale.max_element() * 1e-5));
-        let place = world_from_local * at.to_affine();
-        let hit = match mesh {
-            Some(mesh) => instance_hit(mesh.meet(ray, &(place * offset), backfaces)?),
-            // The sphere is the one that the offset has moved.
-            None => sphere_hit(ray, place.transform_point3(sphere.center), enter),
+    /// The ray in the set's space. Distances along it are the same as in the world.
+    local: InstanceRay,
+    world_from_local: Affine3A,
+    offset: Affine3A,
+    /// The sphere around what is met of an instance.
+    sphere: BoundingSphere,
+    /// The triangles; without them, the sphere is met.
+    mesh: Option<Triangles<'a>>,
+    backfaces: Backfaces,
+    range: Option<SeenRange>,
+}
+
+/// The distances at which instances are met.
+struct SeenRange {
+    eye: Vec3,
+    distances: DistanceRange,
+    /// The center of the sphere with which instances are tested.
+    center: Vec3,
+}
+
+impl SeenRange {
+    /// Whether an instance is in the range.
+    fn has(&self, place: &Affine3A) -> bool {
+        let of = match self.distances.of_centers {
+            true => place.transform_point3(self.center),
+            false => place.translation.into(),
         };
-        let distance = hit.distance;
-        if nearest.as_ref().is_none_or(|best| distance < best.distance) {
-            let tag = set.tag(instance)?;
-            nearest = Some(InstanceHit {
-                instance,
-                tag,
-                ..hit
-            });
+        let distance = of.distance(self.eye);
+        (self.distances.start..self.distances.end).contains(&distance)
+    }
+}
+
+impl<'a> Cast<'a> {
+    /// `None` if the set's transform has no inverse.
+    fn new(
+        ray: Ray3d,
+        eye: Option<Vec3>,
+        target: &RayTargetItem,
+        mesh: Option<Triangles<'a>>,
+    ) -> Option<Self> {
+        let world_from_local = target.transform.affine();
+        let local_from_world = world_from_local.inverse();
+        if !local_from_world.is_finite() {
+            return None;
         }
-        Some(distance)
-    };
-    let limits = (sphere.center, sphere.radius);
-    index.nearest(set, local, limits, limit, exact)?;
-    nearest
+        let offset = target.offset.and_then(InstanceOffset::checked);
+        let tested = target.sphere.0;
+        // A radius is for culling. It may be smaller than the mesh.
+        let of_mesh = target.mesh_sphere.filter(|_| mesh.is_some());
+        let sphere = match target.radius.and(of_mesh) {
+            Some(of_mesh) => offset_sphere(offset.as_ref(), of_mesh.0),
+            None => tested,
+        };
+        let range = target.range.and_then(InstanceVisibilityRange::checked);
+        Some(Self {
+            ray,
+            local: InstanceRay {
+                origin: local_from_world.transform_point3(ray.origin),
+                // The length of the direction makes distances the same as in the world.
+                direction: local_from_world.transform_vector3(*ray.direction),
+            },
+            world_from_local,
+            offset: offset.unwrap_or_default(),
+            sphere,
+            mesh,
+            backfaces: match target.has_backfaces {
+                true => Backfaces::Include,
+                false => Backfaces::Cull,
+            },
+            range: eye.zip(range).map(|(eye, range)| SeenRange {
+                eye,
+                distances: range.mostly_there(),
+                center: tested.center,
+            }),
+        })
+    }
+
+    /// The nearest instance of the set.
+    fn nearest(&self, set: &InstanceSet, index: &RayIndex, limit: f32) -> Option<InstanceHit> {
+        let mut nearest: Option<InstanceHit> = None;
+        let exact = |instance, enter| {
+            let mut at = set.get(instance)?;
+            // A flat instance has no inverse.
+            at.scale = at.scale.max(Vec3::splat(at.scale.max_element() * 1e-5));
+            let place = self.world_from_local * at.to_affine();
+            if self.range.as_ref().is_some_and(|range| !range.has(&place)) {
+                return None;
+            }
+            let hit = match &self.mesh {
+                Some(mesh) => {
+                    let place = place * self.offset;
+                    instance_hit(mesh.meet(self.ray, &place, self.backfaces)?)
+                }
+                // The sphere is the one that the offset has moved.
+                None => sphere_hit(self.ray, place.transform_point3(self.sphere.center), enter),
+            };
+            let distance = hit.distance;
+            if nearest.as_ref().is_none_or(|best| distance < best.distance) {
+                nearest = Some(InstanceHit {
+                    instance,
+                    id: set.id_of(instance),
+                    version: set.version(),
+                    tag: set.tag(instance)?,
+                    ..hit
+                });
+            }
+            Some(distance)
+        };
+        let sphere = (self.sphere.center, self.sphere.radius);
+        index.nearest(set, self.local, sphere, limit, exact)?;
+        nearest
+    }
 }
 
 fn instance_hit(hit: RayMeshHit) -> InstanceHit {
     InstanceHit {
         instance: 0,
+        id: None,
+        version: default(),
         tag: 0,
         point: hit.point,
         normal: hit.normal,
@@ -205,6 +284,8 @@ fn sphere_hit(ray: Ray3d, center: Vec3, distance: f32) -> InstanceHit {
     let point = ray.get_point(distance);
     InstanceHit {
         instance: 0,
+        id: None,
+        version: default(),
         tag: 0,
         point,
         normal: (point - center).normalize_or(-*ray.direction),
