@@ -336,6 +336,50 @@ fn a_large_set_streams_within_the_budget() {
     assert_same_picture("streamed", &streamed, &at_once.picture());
 }
 
+/// There is nothing to upload of an empty set and of one that the GPU writes. A loading screen that
+/// waits for all sets is told so, and an empty set can be filled later.
+#[test]
+fn sets_without_data_are_complete_at_once() {
+    let mut stage = Stage::new(How::Set(None));
+    let mesh = stage.mesh(Cuboid::from_length(0.3));
+    let material = stage.standard(StandardMaterial::default());
+    let usage = RenderAssetUsages::RENDER_WORLD;
+    let around = GpuWritten::within(Vec3::NEG_ONE, Vec3::ONE);
+    let sets = [
+        InstanceSet::new().with_asset_usage(usage),
+        InstanceSet::new().keep_previous(true),
+        InstanceSet::gpu_written(300, around).unwrap(),
+    ];
+    let sets = sets.map(|set| stage.add(set));
+    for set in &sets {
+        stage.spawn((
+            Mesh3d(mesh.clone()),
+            material.clone(),
+            GpuInstances(set.clone()),
+        ));
+    }
+    stage.camera(eye(), ());
+    stage.update(4);
+    let mut cursor = MessageCursor::default();
+    let mut told = progress(&stage, &mut cursor);
+    told.sort_by_key(|message| sets.iter().position(|set| set.id() == message.set));
+    let expected = [(0, 0), (1, 0), (2, 300)].map(|(set, all)| InstanceUploadProgress {
+        set: sets[set].id(),
+        uploaded: all,
+        total: all,
+    });
+    assert_eq!(told, expected);
+    assert!(told.iter().all(InstanceUploadProgress::is_complete));
+    let mut assets = stage.app.world_mut().resource_mut::<Assets<InstanceSet>>();
+    let mut empty = assets.get_mut(&sets[0]).unwrap();
+    empty.extend((0..40).map(|i| Vec3::X * i as f32)).unwrap();
+    drop(empty);
+    stage.update(3);
+    assert_eq!(stage.report().instances, 340);
+    let assets = stage.app.world().resource::<Assets<InstanceSet>>();
+    assert!(assets.get(&sets[0]).unwrap().is_released());
+}
+
 #[test]
 fn one_frame_makes_room_for_one_kind_of_large_sets() {
     let mut stage = Stage::new(How::Set(None));
@@ -429,6 +473,17 @@ fn a_set_for_the_gpu_only_is_dropped_on_the_cpu() {
         set.extend((0..700).map(|i| Vec3::X * i as f32)).unwrap();
     });
     assert_eq!(stage.report().instances, 700);
+    stage.update(4);
+    edit(&mut stage, &|set| {
+        assert!(set.is_released());
+        set.truncate(0);
+    });
+    stage.update(3);
+    edit(&mut stage, &|set| {
+        set.clear();
+        set.push(Vec3::ZERO).unwrap();
+    });
+    assert_eq!(stage.report().instances, 1);
 
     // A set for the main world only is neither uploaded nor drawn.
     let mut stage = Stage::new(How::Set(None));

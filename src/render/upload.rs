@@ -164,6 +164,13 @@ impl<'a> Uploads<'a> {
             let moved = core::mem::take(&mut known.current.moved);
             self.target.keep_previous(&known.current, moved)?;
         }
+        if set.is_empty() && known.newest().lineage != set.lineage() {
+            self.arrived.progress.push(InstanceUploadProgress {
+                set: asset,
+                uploaded: 0,
+                total: 0,
+            });
+        }
         if set.keeps_previous() && !set.is_released() {
             let is_new = known.current.lineage != set.lineage();
             let streams = !known.is_current() || !known.current.is_complete();
@@ -211,7 +218,11 @@ impl<'a> Uploads<'a> {
             let left = (newest.len - newest.arrived) as u64;
             let bytes = left * instance_bytes(set);
             self.pending.push(PendingSet { asset, bytes });
-        } else if set.asset_usage == RenderAssetUsages::RENDER_WORLD && !set.is_released() {
+        } else if set.asset_usage == RenderAssetUsages::RENDER_WORLD
+            // An empty set has nothing to release, and is to be filled.
+            && !set.is_empty()
+            && !set.is_released()
+        {
             self.arrived.complete.push(CompleteSet {
                 asset,
                 lineage: newest.lineage,
@@ -291,11 +302,20 @@ impl<'a> Uploads<'a> {
             return Reserved::Refused;
         }
         self.drop_next(known);
+        let is_new = known.current.lineage != set.lineage();
         let (reserved, result) = match reserve_written(&mut self.target, &mut known.current, set) {
             Ok(Some(regions)) => (Reserved::Moved(regions), Ok(())),
             Ok(None) => (Reserved::Kept, Ok(())),
             Err(error) => (Reserved::Refused, Err(error.into())),
         };
+        if is_new && result.is_ok() {
+            let all = set.len() as u32;
+            self.arrived.progress.push(InstanceUploadProgress {
+                set: asset,
+                uploaded: all,
+                total: all,
+            });
+        }
         self.note(asset, known, set, result);
         reserved
     }

@@ -20,8 +20,10 @@ use std::sync::{Arc, Mutex};
 /// drawn until it is complete.
 ///
 /// A set that [keeps previous places](InstanceSet::keep_previous) arrives in one frame, with one
-/// message. A set that the GPU writes sends none, and neither does an empty one.
-#[derive(Message, Clone, Copy, Debug, PartialEq, Eq)]
+/// message. So do an empty set (0 of 0), and a set that the GPU writes, when there is room for it.
+/// Sets that no entity draws, and sets that are refused, send none.
+#[derive(Message, Reflect, Clone, Copy, Debug, PartialEq, Eq)]
+#[reflect(Clone, Debug, PartialEq)]
 pub struct InstanceUploadProgress {
     /// The set.
     pub set: AssetId<InstanceSet>,
