@@ -143,7 +143,9 @@ fn walk(
         return Ok(());
     };
     let count = set.len() as u32;
-    set.set_range(0, places(count, time.elapsed_secs()))?;
+    // A refused edit is logged. An error without a severity would end the app.
+    set.set_range(0, places(count, time.elapsed_secs()))
+        .with_severity(Severity::Error)?;
     Ok(())
 }
 

@@ -62,7 +62,9 @@ fn wave(
         let x = i as f32 - SIDE as f32 / 2.0;
         let height = 3.0 + (x * 0.3 + time.elapsed_secs() * 3.0).sin();
         let place = Transform::from_xyz(x, height, MOVING as f32 - SIDE as f32 / 2.0);
-        set.set(MOVING * SIDE + i, place)?;
+        // A refused edit is logged. An error without a severity would end the app.
+        set.set(MOVING * SIDE + i, place)
+            .with_severity(Severity::Error)?;
     }
     Ok(())
 }

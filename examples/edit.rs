@@ -3,7 +3,7 @@
 //! and keep their ids however the others are moved. Only what changes is uploaded.
 
 use bevy::{light::CascadeShadowConfigBuilder, prelude::*};
-use bevy_gpu_culling::prelude::*;
+use bevy_gpu_culling::{instance::InstanceError, prelude::*};
 use core::f32::consts::TAU;
 use std::collections::VecDeque;
 
@@ -104,19 +104,21 @@ fn edit(
     let steps = (STEPS[0] + STEPS[1] * time.elapsed_secs()) as u32;
     while field.steps < steps {
         field.steps += 1;
-        dig(&mut set, &mut field)?;
-        cover(&mut set, &mut field)?;
+        // A refused edit is logged. An error without a severity would end the app.
+        dig(&mut set, &mut field).with_severity(Severity::Error)?;
+        cover(&mut set, &mut field).with_severity(Severity::Error)?;
     }
     for (i, id) in (0..).zip(&field.travelers) {
         if let Some(index) = set.index_of(*id) {
-            set.set(index, traveler(i, field.steps))?;
+            set.set(index, traveler(i, field.steps))
+                .with_severity(Severity::Error)?;
         }
     }
     Ok(())
 }
 
 /// Removes what is in the digger's way. Something new grows in the places of long ago.
-fn dig(set: &mut InstanceSet, field: &mut Field) -> Result {
+fn dig(set: &mut InstanceSet, field: &mut Field) -> Result<(), InstanceError> {
     let along = field.steps as f32 * 0.02;
     let place = Vec2::new((along * 1.1).sin() * 34.0, (along * 1.7).cos() * 18.0).as_ivec2();
     for at in disc(place, RADII[0]) {
@@ -145,7 +147,7 @@ fn dig(set: &mut InstanceSet, field: &mut Field) -> Result {
 }
 
 /// Hides what is under the cloud, and shows what no longer is.
-fn cover(set: &mut InstanceSet, field: &mut Field) -> Result {
+fn cover(set: &mut InstanceSet, field: &mut Field) -> Result<(), InstanceError> {
     let along = field.steps as f32 * 0.015;
     let place = Vec2::new(along.cos() * 30.0, along.sin() * 14.0 + 4.0).as_ivec2();
     let under: Vec<_> = disc(place, RADII[1])

@@ -69,7 +69,9 @@ fn turn(
 ) -> Result {
     for wheel_set in &wheels {
         if let Some(mut set) = sets.get_mut(&wheel_set.0) {
-            set.set_range(0, wheel(time.elapsed_secs()))?;
+            // A refused edit is logged. An error without a severity would end the app.
+            set.set_range(0, wheel(time.elapsed_secs()))
+                .with_severity(Severity::Error)?;
         }
     }
     Ok(())

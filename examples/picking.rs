@@ -43,7 +43,8 @@ fn spawn(
         let height = (x * 0.15).sin() + (z * 0.11).cos();
         Transform::from_xyz(x * 1.2, height, z * 1.2).with_rotation(Quat::from_rotation_y(i as f32))
     });
-    let set = InstanceSet::from_transforms(places)?.sorted();
+    // A click finds its instance by the id, whatever was removed since the ray.
+    let set = InstanceSet::from_transforms(places)?.sorted().with_ids();
     let mesh = meshes.add(Cuboid::from_length(0.7));
     commands
         .spawn((
@@ -92,6 +93,7 @@ fn mark(
     let hits = ray.map(|ray| ray_cast.cast_ray(ray, &MeshRayCastSettings::default()));
     let instance = hits.and_then(|hits| {
         let (entity, hit) = hits.first()?;
+        // No time has passed since the ray: the index is the instance's.
         sets.get(&entities.get(*entity).ok()?.0)?.get(hit.instance)
     });
     let (transform, visibility) = &mut *marker;
@@ -115,11 +117,16 @@ fn edit(
     let Some(hit) = click.hit.extra_as::<InstanceHit>() else {
         return Ok(());
     };
-    let Some(mut set) = sets.get_mut(&entities.get(click.entity)?.0) else {
+    let Some(mut set) = (entities.get(click.entity).ok()).and_then(|set| sets.get_mut(&set.0))
+    else {
         return Ok(());
     };
     if click.button == PointerButton::Primary {
-        set.swap_remove(hit.instance)?;
+        // Another click of this frame may have moved or removed it.
+        if let Some(index) = hit.index_in(&set) {
+            // A refused edit is logged. An error without a severity would end the app.
+            set.swap_remove(index).with_severity(Severity::Error)?;
+        }
         return Ok(());
     }
     let near = |place: Vec3| place.distance(hit.point) < 4.0;
@@ -129,7 +136,7 @@ fn edit(
         .map(|(index, _)| index)
         .collect();
     for index in around {
-        set.hide(index)?;
+        set.hide(index).with_severity(Severity::Error)?;
     }
     Ok(())
 }

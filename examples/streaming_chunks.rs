@@ -21,6 +21,8 @@ const SKY: Color = Color::srgb(0.62, 0.76, 0.9);
 enum Chunk {
     Made(Task<Result<InstanceSet, InstanceError>>),
     Spawned(Entity),
+    /// It could not be made, and the log says why.
+    Refused,
 }
 
 /// The chunks around the camera, and what all of them share.
@@ -38,8 +40,8 @@ pub struct Land {
 impl Land {
     /// Whether no chunk is on its way.
     pub fn is_complete(&self) -> bool {
-        let is_spawned = |chunk| matches!(chunk, &Chunk::Spawned(_));
-        !self.chunks.is_empty() && self.chunks.values().all(is_spawned)
+        let is_made = |chunk| !matches!(chunk, &Chunk::Made(_));
+        !self.chunks.is_empty() && self.chunks.values().all(is_made)
     }
 }
 
@@ -163,11 +165,7 @@ fn plan(camera: Single<&Transform, With<Camera>>, mut land: ResMut<Land>) {
 }
 
 /// Spawns the chunks that were made since the last frame.
-fn arrive(
-    mut land: ResMut<Land>,
-    mut commands: Commands,
-    mut sets: ResMut<Assets<InstanceSet>>,
-) -> Result {
+fn arrive(mut land: ResMut<Land>, mut commands: Commands, mut sets: ResMut<Assets<InstanceSet>>) {
     let Land {
         chunks,
         side,
@@ -182,18 +180,25 @@ fn arrive(
         let Some(set) = check_ready(task) else {
             continue;
         };
+        let set = match set {
+            Ok(set) => set,
+            Err(error) => {
+                error!("chunk {at} stays empty: {error}");
+                *chunk = Chunk::Refused;
+                continue;
+            }
+        };
         // The instances count from the chunk's corner, so that they are precise anywhere.
         let corner = (*at * *side as i32).as_vec2();
         let entity = commands.spawn((
             Mesh3d(mesh.clone()),
             MeshMaterial3d(material.clone()),
-            GpuInstances(sets.add(set?)),
+            GpuInstances(sets.add(set)),
             Transform::from_xyz(corner.x, 0.0, corner.y),
         ));
         *chunk = Chunk::Spawned(entity.id());
         counts[0] += 1;
     }
-    Ok(())
 }
 
 fn tell(land: Res<Land>, report: Res<CullingReport>) {

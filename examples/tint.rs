@@ -90,7 +90,8 @@ fn paint(
             let hue = brush as f32 * 360.0 / BRUSHES as f32;
             let tag = InstanceTint::tag(Hsla::hsl(hue, 0.85, 0.55));
             for index in disc(place.as_ivec2() + side / 2, side) {
-                set.set_tag(index, tag)?;
+                // A refused edit is logged. An error without a severity would end the app.
+                set.set_tag(index, tag).with_severity(Severity::Error)?;
             }
         }
     }
