@@ -67,6 +67,9 @@ pub(super) struct Removals<'w, 's> {
     set: RemovedComponents<'w, 's, GpuInstances>,
 }
 
+/// Views keep spheres below this radius: `load_sphere` in `shaders/shared/visibility.wgsl`.
+const MOST_RADIUS: f32 = 3e38;
+
 /// What is wrong with a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Problem {
@@ -76,6 +79,7 @@ enum Problem {
     BadRadius,
     BadOffset,
     NoMesh,
+    TooLarge,
 }
 
 impl Problem {
@@ -100,6 +104,10 @@ impl Problem {
             Self::BadOffset => {
                 "the set is not drawn, because its InstanceOffset has a number that is not between \
                  -InstanceOffset::MAX and InstanceOffset::MAX (1e12). Give it finite, smaller numbers"
+            }
+            Self::TooLarge => {
+                "the largest instances are not drawn, because their scale times the radius of the mesh's sphere is not \
+                 below 3e38. Give them smaller scales"
             }
             Self::NoMesh => {
                 "the set is not drawn, because the entity has no Mesh3d, no MeshletMesh3d and no InstanceScene. Add one"
@@ -189,6 +197,10 @@ pub(super) fn update_bounds(
         };
         match sphere {
             Ok(sphere) => {
+                let largest = set.bounds().map_or(0.0, |bounds| bounds.max_scale);
+                if largest * sphere.radius >= MOST_RADIUS {
+                    told.tell(entity, Problem::TooLarge);
+                }
                 let bounds = (SetSphere(sphere), set_aabb(set, sphere));
                 commands.entity(entity).try_insert(bounds);
             }
@@ -269,21 +281,47 @@ pub(super) fn warn_of_missing_meshes(
 }
 
 /// A box around the spheres of all instances, whatever their rotation. It is larger by what 32-bit
-/// arithmetic loses of its corners, here and on the way to the world.
+/// arithmetic loses of its corners, here and on the way to the world. Its numbers are finite.
 fn set_aabb(set: &InstanceSet, sphere: BoundingSphere) -> Aabb {
+    /// Bevy multiplies the half extents by numbers up to about 1 and adds three of them.
+    const MOST: Vec3 = Vec3::splat(f32::MAX / 8.0);
     let Some(bounds) = set.bounds() else {
         return Aabb::default();
     };
     let rounded = bounds.min.abs().max(bounds.max.abs()).max_element() * ROUNDING;
     let reach = (sphere.center.length() + sphere.radius) * bounds.max_scale + rounded;
-    let reach = Vec3::splat(reach);
-    Aabb::from_min_max(bounds.min - reach, bounds.max + reach)
+    Aabb {
+        center: bounds.center().into(),
+        half_extents: (bounds.half_extents() + reach).min(MOST).into(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::instance::InstanceTransform;
+
+    #[test]
+    fn a_box_of_huge_instances_is_finite() {
+        let at = |x: f32, scale: f32| InstanceTransform::from(Vec3::splat(x)).with_scale(scale);
+        for instances in [
+            [at(-f32::MAX, 1.0), at(f32::MAX, 1.0)],
+            [at(f32::MAX, 1.0), at(f32::MAX, 1.0)],
+            [at(0.0, f32::MAX), at(1.0, 1.0)],
+        ] {
+            let set = InstanceSet::from_transforms(instances).unwrap_or_default();
+            let sphere = BoundingSphere {
+                center: Vec3::Y,
+                radius: 10.0,
+            };
+            let aabb = set_aabb(&set, sphere);
+            assert!(
+                aabb.center.is_finite() && aabb.half_extents.is_finite(),
+                "{aabb:?}"
+            );
+            assert!(aabb.half_extents.min_element() >= 10.0, "{aabb:?}");
+        }
+    }
 
     #[test]
     fn the_box_reaches_around_the_largest_instance_at_any_rotation() {
