@@ -8,6 +8,8 @@ mod scene;
 #[path = "../examples/orbs/tasks.rs"]
 mod tasks;
 
+#[cfg(feature = "serde")]
+use bevy::reflect::{ReflectDeserialize, ReflectSerialize};
 use bevy::{
     asset::RenderAssetUsages,
     log::LogPlugin,
@@ -21,10 +23,14 @@ use bevy::{
     window::ExitCondition,
     winit::WinitPlugin,
 };
-use bevy_gpu_culling::{prelude::*, render::SetReport};
+use bevy_gpu_culling::{
+    instance::{InstanceBounds, InstanceOrder, SetVersion},
+    prelude::*,
+    render::SetReport,
+};
 use log::Log;
 use scene::{How, Stage, field};
-use std::time::Duration;
+use std::{any::TypeId, time::Duration};
 
 /// Declare it before an app: it is dropped after the app, and waits for the pipelines that are
 /// still being compiled.
@@ -237,6 +243,67 @@ fn reports_sets_and_components_are_reflected() {
     assert_eq!(report.path::<u64>("meshlets.drawn"), Ok(&0));
 }
 
+/// What a component of an app may hold, for scenes and editors.
+#[derive(Reflect, Clone, PartialEq, Debug)]
+struct Brush {
+    at: InstanceTransform,
+    id: Option<InstanceId>,
+    version: SetVersion,
+    bounds: Option<InstanceBounds>,
+    written: Option<GpuWritten>,
+    packed: Vec<PackedInstance>,
+    rotation: PackedQuat,
+    order: InstanceOrder,
+    set: InstanceSetHolder,
+}
+
+/// Sets are not compared.
+#[derive(Reflect, Clone, Default, Debug)]
+struct InstanceSetHolder(InstanceSet);
+
+impl PartialEq for InstanceSetHolder {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.iter().eq(other.0.iter())
+    }
+}
+
+#[test]
+fn instances_are_reflected() {
+    let set = InstanceSet::from_transforms([Vec3::X, Vec3::ZERO]).unwrap();
+    let set = set.with_ids();
+    let brush = Brush {
+        at: Vec3::Y.into(),
+        id: set.id_of(1),
+        version: set.version(),
+        bounds: set.bounds(),
+        written: Some(GpuWritten::within(Vec3::ZERO, Vec3::ONE)),
+        packed: set.packed().to_vec(),
+        rotation: PackedQuat::IDENTITY,
+        order: set.clone().sorted_with_order().1,
+        set: InstanceSetHolder(set),
+    };
+    let copy = brush.to_dynamic_struct();
+    assert_eq!(Brush::from_reflect(&copy), Some(brush));
+
+    let mut registry = bevy::reflect::TypeRegistry::default();
+    registry.register::<Brush>();
+    for type_id in [
+        TypeId::of::<InstanceSet>(),
+        TypeId::of::<InstanceTransform>(),
+    ] {
+        assert!(registry.get_type_data::<ReflectDefault>(type_id).is_some());
+        #[cfg(feature = "serde")]
+        assert!(
+            registry
+                .get_type_data::<ReflectSerialize>(type_id)
+                .is_some()
+                && registry
+                    .get_type_data::<ReflectDeserialize>(type_id)
+                    .is_some()
+        );
+    }
+}
+
 fn half_cuboid() -> Mesh {
     let usage = RenderAssetUsages::default();
     let points = VertexAttributeValues::Float32x2(vec![[0.0; 2]; 3]);
@@ -260,6 +327,12 @@ fn sets_that_are_not_drawn_are_named_once() {
     let set = |stage: &mut Stage| GpuInstances(stage.add(field(50, false)));
     let sets = [(); 6].map(|()| set(&mut stage));
     let [a, b, c, d, e, f] = sets;
+    let mut large = field(50, false);
+    let largest = InstanceTransform::from(Vec3::ZERO).with_scale(f32::MAX);
+    large.push(largest).unwrap();
+    let large = GpuInstances(stage.add(large));
+    let cuboid = Mesh3d(stage.mesh(Cuboid::from_length(3.0)));
+    let too_large = stage.spawn((large, cuboid, red.clone()));
     let without_mesh = stage.spawn((a, red.clone()));
     let without_material = stage.spawn((b, Mesh3d(cube.clone())));
     let without_positions = stage.spawn((c, Mesh3d(flat), red.clone()));
@@ -290,10 +363,11 @@ fn sets_that_are_not_drawn_are_named_once() {
         (skinned, ["SkinnedMesh", "draw_instance"]),
         (bad_radius, ["CullingRadius is ignored", "NoFrustumCulling"]),
         (main_world, ["RENDER_WORLD", "add it"]),
+        (too_large, ["times the radius", "smaller scales"]),
     ] {
         log.assert_once(&[&format!("GpuInstances on {entity}:"), parts[0], parts[1]]);
     }
-    assert_eq!(log.lines().len(), 6, "{:#?}", log.lines());
+    assert_eq!(log.lines().len(), 7, "{:#?}", log.lines());
 }
 
 /// So does each impostor, and each that takes the place of a level.

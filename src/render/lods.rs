@@ -60,6 +60,7 @@ pub(super) fn build(app: &mut App) {
     #[cfg(feature = "meshlets")]
     app.register_type::<BuildLods>()
         .register_type::<BuiltLods>()
+        .register_type::<LodsBuilt>()
         .register_type::<MeshLods3d>()
         .init_asset::<crate::meshlet::MeshLods>()
         .register_asset_loader(MeshLodsLoader)

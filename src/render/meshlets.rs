@@ -58,6 +58,7 @@ pub(super) fn build(app: &mut App) {
     #[cfg(feature = "meshlets")]
     app.register_type::<BuildMeshlets>()
         .register_type::<BuiltMeshlets>()
+        .register_type::<MeshletsBuilt>()
         .init_resource::<MeshletBuilds>()
         .register_asset_loader(MeshletMeshLoader)
         .add_systems(

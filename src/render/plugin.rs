@@ -37,7 +37,7 @@ use super::{
     verify::{Verifier, verify_survivors},
     views::extract_freeze,
 };
-use crate::instance::InstanceSet;
+use crate::instance::{InstanceId, InstanceSet, InstanceTransform};
 use bevy::{
     asset::AssetEventSystems,
     camera::visibility::VisibilitySystems,
@@ -90,6 +90,9 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
         .register_type::<NoOcclusionCulling>()
         .register_type::<GpuCullingSettings>()
         .register_type::<CullingReport>()
+        .register_type::<InstanceTransform>()
+        .register_type::<InstanceId>()
+        .register_type::<InstanceUploadProgress>()
         .insert_resource(settings)
         .init_resource::<CullingReport>()
         .init_resource::<ReportInbox>()

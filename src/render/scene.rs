@@ -22,6 +22,7 @@ use bevy::{app::SpawnScene, prelude::*};
 pub(super) fn build(app: &mut App) {
     app.register_type::<InstanceScene>()
         .register_type::<component::ScenePart>()
+        .register_type::<InstanceSceneReady>()
         .add_systems(
             SpawnScene,
             spawn::spawn_scenes.run_if(resource_exists::<Assets<WorldAsset>>),

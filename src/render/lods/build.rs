@@ -68,7 +68,8 @@ pub(in crate::render) fn rebuild_lods(
 }
 
 /// The levels of an entity's mesh were made, or could not be.
-#[derive(EntityEvent, Clone, Debug)]
+#[derive(EntityEvent, Reflect, Clone, Debug)]
+#[reflect(opaque, Event, Clone, Debug)]
 pub struct LodsBuilt {
     /// The entity with [`BuildLods`].
     pub entity: Entity,

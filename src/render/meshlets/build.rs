@@ -71,7 +71,8 @@ pub(super) fn rebuild_meshlets(
 }
 
 /// The meshlets of an entity's mesh were built, or could not be.
-#[derive(EntityEvent, Clone, Debug)]
+#[derive(EntityEvent, Reflect, Clone, Debug)]
+#[reflect(opaque, Event, Clone, Debug)]
 pub struct MeshletsBuilt {
     /// The entity with [`BuildMeshlets`].
     pub entity: Entity,

@@ -60,7 +60,8 @@ impl From<Handle<WorldAsset>> for InstanceScene {
 }
 
 /// The meshes of an [`InstanceScene`] were spawned, for the first time or again.
-#[derive(EntityEvent, Clone, Debug)]
+#[derive(EntityEvent, Reflect, Clone, Debug)]
+#[reflect(Event, Clone, Debug)]
 pub struct InstanceSceneReady {
     /// The entity with the scene.
     pub entity: Entity,
