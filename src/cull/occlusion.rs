@@ -14,6 +14,7 @@
 
 pub(super) mod history;
 mod late;
+mod motion;
 pub(super) mod occluder;
 mod projection;
 mod pyramid;

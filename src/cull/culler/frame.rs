@@ -111,11 +111,12 @@ impl Culler {
         self.learn(gpu.device);
         let mut occlusion = self.occluder.choose(gpu.device, occlusion, now);
         let sets = self.store.sets();
-        let mut is_new = self.planner.plan_frame(frame, occlusion, sets);
-        let all = (frame, occlusion);
-        if !(self.occluder).make_room(gpu.device, &mut self.planner, all, now) {
-            occlusion = &[];
-            is_new |= self.planner.plan_frame(frame, occlusion, sets);
+        let mut is_new = self.planner.plan_frame(frame, &occlusion, sets);
+        while let Err(others) =
+            (self.occluder).make_room(gpu, &mut self.planner, (frame, &occlusion), now)
+        {
+            occlusion = others.into();
+            is_new |= self.planner.plan_frame(frame, &occlusion, sets);
         }
         if is_new {
             self.frame.changed_in = self.frame.now;
@@ -126,7 +127,7 @@ impl Culler {
             self.frame.changed_in = self.frame.now;
         }
         self.store.end_uploads(gpu);
-        let (all, plan) = ((frame, occlusion), (&self.planner, is_new));
+        let (all, plan) = ((frame, &*occlusion), (&self.planner, is_new));
         self.occluder.plan(gpu, all, plan, &self.store, self.frame);
         if self.runner.pipelines().is_some() {
             let own = || self.planner.plan().batches.iter();

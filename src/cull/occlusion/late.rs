@@ -11,6 +11,7 @@
 
 use super::{
     history::History,
+    motion::Motions,
     rows::OccludedRows,
     view::{DrawList, OcclusionView},
 };
@@ -166,7 +167,7 @@ impl LatePlan {
         &mut self,
         (frame, frame_plan): (&CullFrame, &Plan),
         views: &[OcclusionView],
-        (history, cuts): (&History, &[u64]),
+        (history, motions): (&History, &Motions),
         now: u64,
     ) {
         let plan = &mut self.planned.plan;
@@ -179,7 +180,7 @@ impl LatePlan {
             }
         }
         self.occluded
-            .update(plan, frame, views, (history, cuts), now);
+            .update(plan, frame, views, (history, motions), now);
     }
 
     /// The draws of a request's list; `None` if its instances are not hidden in the view.

@@ -3,11 +3,12 @@
 //! This file is long because each step of a frame goes through all views.
 
 use super::{
-    history::History,
+    history::{History, NoRoom},
     late::LatePlan,
+    motion::{Motion, Motions},
     pyramid::{Pyramid, PyramidBuilder},
     rows::projection_in,
-    view::{DrawList, OcclusionView, is_cut},
+    view::{DrawList, OcclusionView},
 };
 use crate::cull::{
     Compaction, CullError, CullingTier, DrawPart, FrameCounts, Refusal, Stage,
@@ -24,9 +25,9 @@ use crate::cull::{
     store::InstanceStore,
 };
 use core::ops::Range;
-use glam::{Affine3A, Mat4};
+use glam::Affine3A;
 use hashbrown::HashMap;
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 use wgpu::{Buffer, CommandEncoder, ComputePass, Device};
 
 /// What occlusion depends on.
@@ -49,10 +50,12 @@ pub(in crate::cull) struct Occluder {
     current: Vec<OcclusionView>,
     /// Indices of the views of the current frame that draw what they saw.
     frozen: Vec<u32>,
-    /// Keys of the views that turned away from what they saw in the frame before.
-    cuts: Vec<u64>,
+    /// How the views of the current frame have moved, by their keys.
+    motions: Motions,
     /// The frame in which the device refused something.
     refused_in: Option<u64>,
+    /// Keys of the views that had no room, and the frame in which they had none.
+    without_room: HashMap<u64, u64>,
     refusals: Refusals,
 }
 
@@ -94,8 +97,8 @@ struct LateView {
     /// Number of batches before its own.
     first_batch: usize,
     last_used: u64,
-    /// [`OcclusionView::clip_from_world`] of its last frame.
-    seen_through: Mat4,
+    /// How it moved in its last frame.
+    motion: Motion,
 }
 
 impl LateView {
@@ -124,8 +127,9 @@ impl Occluder {
             views: HashMap::new(),
             current: Vec::new(),
             frozen: Vec::new(),
-            cuts: Vec::new(),
+            motions: Motions::new(),
             refused_in: None,
+            without_room: HashMap::new(),
             refusals: Refusals::default(),
         }
     }
@@ -149,13 +153,13 @@ impl Occluder {
     // ---- prepare
 
     /// The views in which instances may be hidden in this frame: none if the tier, the compaction
-    /// or the device cannot.
+    /// or the device cannot, and no view that had no room a short time ago.
     pub fn choose<'a>(
         &mut self,
         device: &Device,
         views: &'a [OcclusionView],
         now: u64,
-    ) -> &'a [OcclusionView] {
+    ) -> Cow<'a, [OcclusionView]> {
         let can = match self.options.compaction {
             Compaction::Auto | Compaction::Classify | Compaction::VoteScanCompact => {
                 self.tier != CullingTier::Cpu
@@ -166,47 +170,65 @@ impl Occluder {
             .refused_in
             .is_some_and(|refused_in| now < refused_in + RETRY_AFTER);
         if views.is_empty() || !can || rests {
-            return &[];
+            return Cow::default();
         }
         let build = || Kernels::build(device, self.tier, self.options.checks, &|_, source| source);
         match self.kernels.get_or_insert_with(build) {
-            Ok(_) => views,
+            Ok(_) => {
+                (self.without_room).retain(|_, refused_in| now < *refused_in + RETRY_AFTER);
+                match self.without_room.is_empty() {
+                    true => views.into(),
+                    false => self.with_room(views).into(),
+                }
+            }
             Err(error) => {
                 self.refusals.note::<()>(Err(error.clone()));
-                &[]
+                Cow::default()
             }
         }
     }
 
-    /// Gives the rows of the frame's plan their records. Returns whether there is room; if not,
-    /// nothing is hidden for some frames.
+    /// The views that have room for their records.
+    fn with_room(&self, views: &[OcclusionView]) -> Vec<OcclusionView> {
+        let has_room = |view: &&OcclusionView| !self.without_room.contains_key(&view.key);
+        views.iter().filter(has_room).cloned().collect()
+    }
+
+    /// Gives the rows of the frame's plan their records.
+    ///
+    /// # Errors
+    /// The views that have room. The others hide nothing for some frames: plan the frame again.
     pub fn make_room(
         &mut self,
-        device: &Device,
+        gpu: Gpu<'_>,
         planner: &mut Planner,
         (frame, views): (&CullFrame, &[OcclusionView]),
         now: u64,
-    ) -> bool {
+    ) -> Result<(), Vec<OcclusionView>> {
         self.history.sweep(now);
         let (rows, plan) = planner.occluded();
         if rows.is_empty() {
-            return true;
+            return Ok(());
         }
         rows.use_slots(plan, &mut self.history, now);
-        if let Err(error) = self.history.reserve(device, now) {
-            self.refuse(error, now);
-            return false;
+        if let Err(NoRoom { views: last, error }) = self.history.reserve(gpu, now) {
+            if last.is_empty() {
+                self.refuse(error, now);
+                return Err(Vec::new());
+            }
+            self.refusals.push(Refusal::from(error));
+            (self.without_room).extend(last.into_iter().map(|view| (view, now)));
+            return Err(self.with_room(views));
         }
-        self.cuts.clear();
+        self.motions.clear();
         for view in views {
             let known = self.views.get(&view.key);
-            if known.is_none_or(|known| is_cut(&view.clip_from_world, &known.seen_through)) {
-                self.cuts.push(view.key);
-            }
+            let motion = Motion::new(&view.clip_from_world, known.map(|known| &known.motion));
+            self.motions.insert(view.key, motion);
         }
-        let seen = (&self.history, &self.cuts[..]);
+        let seen = (&self.history, &self.motions);
         rows.update(plan, frame, views, seen, now);
-        true
+        Ok(())
     }
 
     fn refuse(&mut self, error: CullError, now: u64) {
@@ -260,7 +282,7 @@ impl Occluder {
                         pyramid,
                         first_batch: 0,
                         last_used: 0,
-                        seen_through: Mat4::ZERO,
+                        motion: Motion::default(),
                     })
                 }
             };
@@ -274,9 +296,11 @@ impl Occluder {
             first_batch += late.plan.planned.keys.len();
             late.last_used = number.now;
             let sources = (frame, planner.plan());
-            let seen = (&self.history, &self.cuts[..]);
+            let seen = (&self.history, &self.motions);
             late.plan.update(sources, views, seen, number.now);
-            late.seen_through = view.clip_from_world;
+            if let Some(motion) = self.motions.get(&view.key) {
+                late.motion = *motion;
+            }
             late.runner.learn(gpu.device);
             if !late.plan.planned.keys.is_empty() {
                 let depth = &view.depth;

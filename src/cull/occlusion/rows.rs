@@ -2,6 +2,7 @@
 
 use super::{
     history::{History, SlotKey},
+    motion::Motions,
     view::{DepthBuffer, OcclusionView},
 };
 use crate::cull::{
@@ -87,14 +88,13 @@ impl OccludedRows {
         }
     }
 
-    /// Updates what changes from frame to frame: projections and records. `cuts` are the keys of
-    /// views that see something else than in the frame before.
+    /// Updates what changes from frame to frame: projections and records.
     pub fn update(
         &self,
         plan: &mut Plan,
         frame: &CullFrame,
         views: &[OcclusionView],
-        (history, cuts): (&History, &[u64]),
+        (history, motions): (&History, &Motions),
         now: u64,
     ) {
         // Contiguous rows of one request in one view have one projection.
@@ -106,11 +106,19 @@ impl OccludedRows {
                 continue;
             };
             let of = (row.view, row.request);
-            let projection = match last {
-                Some((known, projection)) if known == of => projection,
-                _ => projection_in(view, &request.world_from_local),
+            let (projection, is_cut) = match last {
+                Some((known, seen)) if known == of => seen,
+                _ => {
+                    let world_from_local = &request.world_from_local;
+                    let stretch = greatest_stretch(&world_from_local.matrix3);
+                    let motion = motions.get(&row.slot.view);
+                    let width = 2.0 * request.sphere.radius * stretch;
+                    let near = view.near_pixels * 2.0 / view.depth.size.y as f32;
+                    let is_cut = motion.is_none_or(|motion| motion.is_cut(near, width));
+                    (projection_in(view, world_from_local), is_cut)
+                }
             };
-            last = Some((of, projection));
+            last = Some((of, (projection, is_cut)));
             let batch: &mut BatchPlan = &mut plan.batches[row.batch];
             let found = history.find(batch.page, &row.slot, now);
             let to = &mut batch.occlusion[row.place];
@@ -121,7 +129,7 @@ impl OccludedRows {
             if view.is_frozen {
                 to.flags |= OCCLUSION_IS_FROZEN;
             }
-            if cuts.contains(&row.slot.view) {
+            if is_cut {
                 to.flags |= OCCLUSION_IS_CUT;
             }
             to.near_pixels = view.near_pixels;

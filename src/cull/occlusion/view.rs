@@ -1,6 +1,6 @@
 //! What a caller says of a view whose depth hides instances.
 
-use glam::{Mat4, UVec2, Vec3, Vec4Swizzles};
+use glam::{Mat4, UVec2};
 use wgpu::TextureView;
 
 /// A view of a frame in which instances may be hidden.
@@ -15,8 +15,9 @@ pub struct OcclusionView {
     /// Whether the view draws with an offset of up to half a pixel from that matrix.
     pub is_jittered: bool,
     /// Words of 32 instances, one of which is at least this wide in pixels, are drawn early even if
-    /// the frame before has not seen them; after a cut, of a sixteenth of the width. It changes the
-    /// speed alone.
+    /// the frame before has not seen them; after a cut, of a sixteenth of the width. If the
+    /// instances of a block are far from each other, the frame before decides, and after a cut the
+    /// width of each. It changes the speed alone.
     pub near_pixels: f32,
     /// Indices of the requests whose instances may be hidden, in increasing order. Their draws must
     /// test depth, and write no depth but what lies inside their instances' spheres. Far-first
@@ -27,19 +28,6 @@ pub struct OcclusionView {
     pub is_frozen: bool,
     /// What the early draws leave.
     pub depth: DepthBuffer,
-}
-
-/// Whether a view that draws by the matrix `now` looks at something else than a frame ago, when it
-/// drew by `before`: what was at the middle of the picture is now in its outer third, or outside.
-/// Orthographic views are never cut.
-pub(super) fn is_cut(now: &Mat4, before: &Mat4) -> bool {
-    let ahead = before.row(3).xyz();
-    if ahead == Vec3::ZERO {
-        return before.row(3).w == 0.0;
-    }
-    let [x, y, w] = [0, 1, 3].map(|row| now.row(row).xyz().dot(ahead));
-    let border = w * (2.0 / 3.0);
-    now.row(3).xyz() != Vec3::ZERO && !(x.abs() <= border && y.abs() <= border)
 }
 
 /// A depth buffer in reverse z: 1 is near.
@@ -68,23 +56,4 @@ pub enum DrawList {
     Late,
     /// All that is visible; in other views, what the frustum keeps.
     Visible,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_view_that_turns_by_a_third_of_its_field_is_cut() {
-        let lens = Mat4::perspective_infinite_reverse_rh(1.0, 1.0, 0.1);
-        let turned = |angle: f32| lens * Mat4::from_rotation_y(angle);
-        let is_cut = |now: Mat4, before: Mat4| is_cut(&now, &before);
-        assert!(!is_cut(turned(0.3), turned(0.0)));
-        assert!(is_cut(turned(0.4), turned(0.0)));
-        assert!(is_cut(turned(3.0), turned(0.0)));
-        assert!(is_cut(turned(0.0), Mat4::ZERO), "the first frame");
-        let flat = Mat4::orthographic_rh(-1.0, 1.0, -1.0, 1.0, 9.0, 0.0);
-        assert!(!is_cut(flat * Mat4::from_rotation_y(1.0), flat));
-        assert!(!is_cut(flat, turned(0.0)));
-    }
 }
