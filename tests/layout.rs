@@ -534,6 +534,7 @@ fn constants_are_the_same_on_both_sides() {
             ("CHUNK_IS_THINNED", CHUNK_IS_THINNED),
             ("VIEW_INDEXED", VIEW_INDEXED),
             ("NOT_INDEXED", NOT_INDEXED),
+            ("BOUND_IS_LOOSE", BOUND_IS_LOOSE),
             ("BAND_BY_DISTANCE", BAND_BY_DISTANCE),
             ("BAND_BY_SIZE", BAND_BY_SIZE),
             ("BAND_OF_ORIGINS", BAND_OF_ORIGINS),

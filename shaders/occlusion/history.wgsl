@@ -75,6 +75,11 @@ fn bound_of_block(cell: Cell) -> Within {
     return widened_bound(cell, vec4<f32>(bounds[at].center, bounds[at].radius));
 }
 
+// Whether the words of a cell have bounds of their own.
+fn has_word_bounds(cell: Cell) -> bool {
+    return !is_loose(occlusion[cell.row].first_instance / BLOCK + cell.block);
+}
+
 fn bound_of_word(cell: Cell, word: u32) -> Within {
     let at = occlusion[cell.row].first_instance / BLOCK + cell.block;
     if (is_loose(at)) {

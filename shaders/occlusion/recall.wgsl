@@ -8,16 +8,19 @@
 //     seen last               0110 0000 0011
 //     large                   0000 1111 0000    whole words
 //     early                   0110 1111 0000
+//
+// If the words of a block have no bounds, whole words would be all that is kept around a camera in
+// the block. Then only what was seen is early; after a cut, each large instance besides.
 
 import package::occlusion::history::{
-    RECORD_KEPT, RECORD_KEPT_COUNT, RECORD_LAST, RECORD_LAST_COUNT, Within, bound_of_word, cell_at,
-    history, last_word, occlusion,
+    Cell, RECORD_KEPT, RECORD_KEPT_COUNT, RECORD_LAST, RECORD_LAST_COUNT, Within, bound_of_word,
+    cell_at, chunk_of_row, has_word_bounds, history, last_word, occlusion,
 };
 import package::shared::layout::{
-    BLOCK_THREADS, BLOCK_WORDS, COUNTS_PER_WORKGROUP, NEAR_DIVISOR, OCCLUSION_IS_CUT,
+    BLOCK, BLOCK_THREADS, BLOCK_WORDS, COUNTS_PER_WORKGROUP, NEAR_DIVISOR, OCCLUSION_IS_CUT,
     OCCLUSION_IS_FROZEN, OCCLUSION_IS_NEW, Projection, batch, block_of,
 };
-import package::shared::visibility::full_word;
+import package::shared::visibility::{full_word, load_sphere};
 
 @group(0) @binding(6) var<storage, read_write> words: array<u32>;
 @group(0) @binding(7) var<storage, read_write> counts: array<u32>;
@@ -32,6 +35,21 @@ fn is_large(projection: Projection, within: Within, pixels: f32) -> bool {
     let gram = projection.gram_x;
     let scale = sqrt(select(gram.x, gram.z / gram.w, gram.w > 0.0));
     return 2.0 * within.largest * projection.unit * scale >= pixels * nearest;
+}
+
+// The large ones of the instances `kept` of a word.
+fn large_of(cell: Cell, word: u32, kept: u32, pixels: f32) -> u32 {
+    let chunk = chunk_of_row(cell.row);
+    var large = 0u;
+    var left = kept;
+    while (left != 0u) {
+        let bit = firstTrailingBit(left);
+        left &= left - 1u;
+        let sphere = load_sphere(chunk, cell.block * BLOCK + word * 32u + bit);
+        let is_wide = is_large(occlusion[cell.row].projection, Within(sphere, sphere.w), pixels);
+        large |= select(0u, 1u << bit, is_wide);
+    }
+    return large;
 }
 
 @compute @workgroup_size(BLOCK_THREADS)
@@ -62,9 +80,14 @@ fn recall(
             let is_known = (flags & (OCCLUSION_IS_NEW | OCCLUSION_IS_CUT)) == 0u;
             let divisor = select(f32(NEAR_DIVISOR), 1.0, is_known);
             let near_pixels = occlusion[cell.row].near_pixels / divisor;
-            takes_all = is_large(
-                occlusion[cell.row].projection, bound_of_word(cell, word), near_pixels,
-            );
+            takes_all = false;
+            if (has_word_bounds(cell)) {
+                takes_all = is_large(
+                    occlusion[cell.row].projection, bound_of_word(cell, word), near_pixels,
+                );
+            } else if (!is_known) {
+                early |= large_of(cell, word, kept, near_pixels);
+            }
         }
         if (takes_all) {
             early = 0xffffffffu;

@@ -206,6 +206,22 @@ fn random_shapes(rng: &mut ChaCha8Rng) -> Vec<FurtherShape> {
         .collect()
 }
 
+/// Hides instances of some sets: one in so many, and sometimes whole blocks.
+fn hide_some(rng: &mut ChaCha8Rng, set: &mut InstanceSet) {
+    let len = set.len();
+    let each = rng.random_range(2..2000);
+    let run = rng.random_range(0..3000);
+    let (has_gaps, has_run) = (rng.random_bool(0.3), rng.random_bool(0.3));
+    if !has_gaps || len == 0 {
+        return;
+    }
+    let first = rng.random_range(0..len);
+    let hidden = (0..len).filter(|i| i % each == 0 || has_run && (first..first + run).contains(i));
+    for i in hidden {
+        set.hide(i as u32).unwrap();
+    }
+}
+
 /// A random scene of sets with these lengths.
 pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
     // Its own stream: the rest of the scene does not depend on orders.
@@ -221,6 +237,8 @@ pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
     kinds.set_stream(5);
     let mut thins = rng.clone();
     thins.set_stream(6);
+    let mut gaps = rng.clone();
+    gaps.set_stream(7);
     // Sometimes more views than the kernels test at a time: 4, 16, or a subgroup's lanes.
     let most = if rng.random_bool(0.2) { 40 } else { 8 };
     let views: Vec<_> = (0..rng.random_range(1..=most))
@@ -237,7 +255,8 @@ pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
                 true if kinds.random() => ScaleKind::NonUniform,
                 true => ScaleKind::Uniform,
             };
-            let set = random_set(rng, *len, scale);
+            let mut set = random_set(rng, *len, scale);
+            hide_some(&mut gaps, &mut set);
             // Only blocks of neighbors have an order.
             if orders.random() { set.sorted() } else { set }
         })

@@ -64,6 +64,8 @@ const RECALL: Pass = Pass {
     entry: "recall",
     binds: &[&[
         Bind::uniform(Resource::Batch),
+        Bind::read(Resource::Instances),
+        Bind::read(Resource::Scales),
         Bind::read(Resource::Bounds),
         Bind::write(Resource::Words),
         Bind::write(Resource::Counts),

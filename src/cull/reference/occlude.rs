@@ -64,33 +64,56 @@ pub fn is_large(projection: &Projection, within: &Within, pixels: f32) -> bool {
 }
 
 /// What is drawn early of a block of a row: of `kept`, what the frustum keeps, what is in `last` or
-/// large. In a frozen view, only what is in `last`.
+/// large. In a frozen view, only what is in `last`. `instances` and `scales` are those of the page.
 #[must_use]
 pub fn recall(
     row: &OcclusionRow,
-    bound: &Bound,
+    (block, bound): (u32, &Bound),
+    (instances, scales): (&[PackedInstance], &[f32]),
     kept: &BlockWords,
     last: &BlockWords,
 ) -> BlockWords {
+    let is_new = row.flags & OCCLUSION_IS_NEW != 0;
+    let is_frozen = row.flags & OCCLUSION_IS_FROZEN != 0;
     let is_known = row.flags & (OCCLUSION_IS_NEW | OCCLUSION_IS_CUT) == 0;
     let divisor = if is_known { 1.0 } else { NEAR_DIVISOR as f32 };
     let near_pixels = row.near_pixels / divisor;
+    let is_large = |within: &Within| is_large(&row.projection, within, near_pixels);
+    let chunk = chunk_of(row);
+    let is_large_one = |instance: u32| {
+        let sphere = load_sphere(&chunk, instances, scales, instance).sphere;
+        let largest = sphere.w;
+        is_large(&Within { sphere, largest })
+    };
     let mut early = *kept;
     for (word, early) in early.iter_mut().enumerate() {
-        let is_new = row.flags & OCCLUSION_IS_NEW != 0;
-        let takes_all = match row.flags & OCCLUSION_IS_FROZEN {
-            0 => is_large(
-                &row.projection,
-                &bound_of_word(row, bound, word),
-                near_pixels,
-            ),
-            _ => is_new,
+        let seen = if is_new { 0 } else { last[word] };
+        *early &= if is_frozen {
+            if is_new { u32::MAX } else { seen }
+        } else if !bound.is_loose() {
+            let all = is_large(&bound_of_word(row, bound, word));
+            if all { u32::MAX } else { seen }
+        } else if is_known {
+            seen
+        } else {
+            let first = block * BLOCK + word as u32 * 32;
+            let kept = (0..32).filter(|bit| *early >> bit & 1 != 0);
+            let large = kept.filter(|bit| is_large_one(first + bit));
+            large.fold(seen, |early, bit| early | 1 << bit)
         };
-        if !takes_all {
-            *early &= if is_new { 0 } else { last[word] };
-        }
     }
     early
+}
+
+/// What the tests of instances read of the row's chunk.
+fn chunk_of(row: &OcclusionRow) -> Chunk {
+    Chunk {
+        sphere: row.sphere,
+        first_instance: row.first_instance,
+        instance_count: row.instance_count,
+        flags: row.chunk_flags,
+        ..Chunk::default()
+    }
 }
 
 /// What `occlude` finds out of a block.
@@ -121,13 +144,7 @@ pub fn occlude(
         }
         _ => return occluded,
     }
-    let chunk = Chunk {
-        sphere: row.sphere,
-        first_instance: row.first_instance,
-        instance_count: row.instance_count,
-        flags: row.chunk_flags,
-        ..Chunk::default()
-    };
+    let chunk = chunk_of(row);
     for (word, kept) in kept.iter().enumerate().filter(|(_, kept)| **kept != 0) {
         match found(bound_of_word(row, bound, word).sphere) {
             VISIBLE => {}

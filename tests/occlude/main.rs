@@ -1,8 +1,11 @@
 //! The lists of views that hide, frame after frame, against the twins, and broken on purpose.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "../common/mod.rs"]
 mod common;
-#[path = "depth/picture.rs"]
+mod gaps;
+mod history;
+#[path = "../depth/picture.rs"]
 #[expect(dead_code, reason = "another test uses the rest")]
 mod picture;
 
@@ -205,6 +208,7 @@ fn twin(
     let mut row = rows[0].1;
     row.first_instance = 0;
     row.sphere.w *= grown;
+    let all = (instances, scales);
     for (block, instances_of) in instances.chunks(BLOCK as usize).enumerate() {
         let first = block * BLOCK as usize;
         let floats = scales.len() / instances.len();
@@ -227,9 +231,9 @@ fn twin(
             let bits = (0..1024usize).filter(|bit| words[bit / 32] >> (bit % 32) & 1 != 0);
             into.extend(bits.map(|bit| (first + bit) as u32));
         };
-        ids(reference::recall(&row, &bound, &kept, &last), &mut early);
         let block = (block as u32, &bound);
-        let all = (instances, scales);
+        let recalled = reference::recall(&row, block, all, &kept, &last);
+        ids(recalled, &mut early);
         let occluded = reference::occlude((pyramid, shape), &row, block, all, &kept);
         ids(occluded.visible, &mut visible);
         ids(occluded.too_small, &mut small);
@@ -560,7 +564,9 @@ fn broken_kernels_are_seen() {
     let (device, queue, _) = gpu();
     let gpu = Gpu::new(&device, &queue);
     let tier = CullingTier::Workgroup;
-    let breaks: [(&str, &str, &str); 12] = [
+    let breaks: [(&str, &str, &str); 14] = [
+        ("recall", "large |= select(0u, 1u << bit, is_wide);", ""),
+        ("recall", "if (has_word_bounds(cell))", "if (true)"),
         ("recall", "early &= kept;", ""),
         ("recall", "early = last_word(cell, word);", "early = 0u;"),
         (
