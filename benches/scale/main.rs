@@ -113,6 +113,7 @@ fn run(mut args: Args) -> Result<()> {
     }
     let cases = args.count.len() * args.order.len() * args.compaction.len();
     let cases = cases * args.visible.len() * args.views.len() * args.requests().len();
+    let cases = cases * args.hide.len();
     let bar = ProgressBar::with_draw_target(Some(cases as u64), ProgressDrawTarget::stderr());
     bar.set_style(ProgressStyle::with_template(
         "{wide_bar} {pos}/{len} {msg} ({eta})",
@@ -133,7 +134,9 @@ fn run(mut args: Args) -> Result<()> {
     };
     for count in bench.args.count.clone() {
         for order in bench.args.order.clone() {
-            bench.measure_set(count, order)?;
+            for hide in bench.args.hide.clone() {
+                bench.measure_set(count, order, hide)?;
+            }
         }
     }
     bench.bar.finish_and_clear();
@@ -168,7 +171,7 @@ fn milliseconds(since: Instant) -> f64 {
 }
 
 impl Bench {
-    fn measure_set(&mut self, count: u32, order: Order) -> Result<()> {
+    fn measure_set(&mut self, count: u32, order: Order, hide: u32) -> Result<()> {
         let requests = self.args.requests();
         let cases = self.args.visible.len() * self.args.views.len() * requests.len();
         let compactions = self.args.compaction.clone();
@@ -177,7 +180,12 @@ impl Bench {
         let most_views = self.args.views.iter().copied().max().unwrap_or(1);
         let shares = self.args.visible.clone();
         let begin = Instant::now();
-        let set = points::points(count, order, &shares, most_views)?;
+        let mut set = points::points(count, order, &shares, most_views)?;
+        if let Some(last) = hide.checked_sub(1) {
+            for index in (last..count).step_by(hide as usize) {
+                set.hide(index)?;
+            }
+        }
         let generate = milliseconds(begin);
         let expected = points::expected(&set, &shares, most_views);
         for (index, compaction) in compactions.iter().copied().enumerate() {
@@ -200,7 +208,7 @@ impl Bench {
                 for (requests, (share, expected)) in cases {
                     let name = format!("{what}, {share} visible, {views} views");
                     self.bar.set_message(name.clone());
-                    let case = (*share, views, requests);
+                    let case = (*share, views, requests, hide);
                     let row = self
                         .measure_case(&mut loaded, (count, order), case, expected, read)
                         .with_context(|| format!("{name}, {compaction}"))?;
@@ -282,7 +290,7 @@ impl Bench {
         &mut self,
         loaded: &mut Loaded<'_>,
         (count, order): (u32, Order),
-        (share, views, requests): (f64, u32, Requests),
+        (share, views, requests, hide): (f64, u32, Requests, u32),
         expected: &[Expected],
         read: Times,
     ) -> Result<Row> {
@@ -344,10 +352,20 @@ impl Bench {
             None => (engine, 0.0),
         };
         let survivor_bytes = culler.survivor_capacity() * 4;
+        let on = bevy_gpu_culling::cull::Gpu::new(&self.gpu.device, &self.gpu.queue);
+        let batches = 0..culler.plan().batches.len();
+        let crossed = batches.map(|batch| Ok(culler.read_totals(on, batch)?.crossed));
+        // Other compactions count none.
+        let crossed_blocks = match culler.compaction() {
+            Compaction::Classify => Some(crossed.sum::<Result<u32>>()?),
+            _ => None,
+        };
         Ok(Row {
             count,
             visible: share,
             order,
+            hide,
+            crossed_blocks,
             views,
             primitives: requests.primitives * requests.count,
             requests: requests.count,

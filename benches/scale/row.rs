@@ -14,6 +14,10 @@ pub struct Row {
     pub visible: f64,
     #[serde(serialize_with = "order")]
     pub order: Order,
+    /// One instance in so many is hidden; 0 if none is.
+    pub hide: u32,
+    /// Blocks that some view crosses, if the compaction lists them.
+    pub crossed_blocks: Option<u32>,
     pub views: u32,
     /// Primitives that the instances are drawn with.
     pub primitives: usize,
@@ -81,8 +85,8 @@ fn in_order<S: Serializer>(pairs: &[(&'static str, f64)], to: S) -> Result<S::Ok
 /// The rows as a Markdown table.
 pub fn table(rows: &[Row]) -> String {
     let mut table = String::from(
-        "| count | visible | order | views | primitives | levels | compaction | stages, us | total us | again us | repeated us | spread | of a plain read | CPU ms | bytes per instance |\n\
-         | --: | --: | --- | --: | --- | --: | --- | --- | --: | --: | --: | --: | --: | --: | --: |\n",
+        "| count | visible | order | hidden | views | primitives | levels | compaction | crossed blocks | stages, us | total us | again us | repeated us | spread | of a plain read | CPU ms | bytes per instance |\n\
+         | --: | --: | --- | --- | --: | --- | --: | --- | --: | --- | --: | --: | --: | --: | --: | --: | --: |\n",
     );
     for row in rows {
         let stages = row
@@ -93,10 +97,14 @@ pub fn table(rows: &[Row]) -> String {
         let cpu = row.cpu_ms.get("total").copied().flatten();
         let _ = writeln!(
             table,
-            "| {} | {:.0} % | {} | {} | {} | {} | {} | {} | {:.1} | {:.1} | {:.1} | {:.0} % | {:.2} | {} | {:.2} |",
+            "| {} | {:.0} % | {} | {} | {} | {} | {} | {} | {} | {} | {:.1} | {:.1} | {:.1} | {:.0} % | {:.2} | {} | {:.2} |",
             row.count,
             row.visible * 100.0,
             row.order.name(),
+            match row.hide {
+                0 => "none".into(),
+                hide => format!("1 in {hide}"),
+            },
             row.views,
             match row.requests {
                 1 => row.primitives.to_string(),
@@ -104,6 +112,7 @@ pub fn table(rows: &[Row]) -> String {
             },
             row.levels,
             row.compaction,
+            (row.crossed_blocks).map_or("-".into(), |crossed| crossed.to_string()),
             stages.join(", "),
             row.total_us,
             row.again_us,
