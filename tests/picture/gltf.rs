@@ -110,8 +110,9 @@ fn sets(stage: &mut Stage) -> Vec<InstanceSet> {
     let handles: Vec<_> = (world.query::<&GpuInstances>().iter(world))
         .map(|instances| instances.0.clone())
         .collect();
-    let assets = world.resource::<Assets<InstanceSet>>();
-    let sets = handles.iter().map(|handle| assets.get(handle).unwrap());
+    // Without the plugin, there are none.
+    let assets = world.get_resource::<Assets<InstanceSet>>();
+    let sets = handles.iter().filter_map(|handle| assets?.get(handle));
     sets.cloned().collect()
 }
 
