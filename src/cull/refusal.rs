@@ -23,11 +23,15 @@ impl From<CullError> for Refusal {
     }
 }
 
+/// Number of errors that are remembered.
+const MOST_NOTED: usize = 64;
+
 /// The refusals that nobody has asked for yet.
 #[derive(Default)]
 pub(super) struct Refusals {
     untold: Vec<Refusal>,
-    /// Texts of errors that were noted once.
+    /// Texts of errors that were noted once. They hold sizes, so they are forgotten if there are
+    /// many.
     noted: HashSet<String>,
 }
 
@@ -39,8 +43,12 @@ impl Refusals {
     /// Notes an error that concerns no request, once.
     pub fn note<T>(&mut self, result: Result<T, CullError>) {
         if let Err(error) = result
-            && self.noted.insert(error.to_string())
+            && !self.noted.contains(&error.to_string())
         {
+            if self.noted.len() >= MOST_NOTED {
+                self.noted.clear();
+            }
+            self.noted.insert(error.to_string());
             self.untold.push(error.into());
         }
     }

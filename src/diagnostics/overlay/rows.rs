@@ -139,7 +139,16 @@ pub(super) fn note_totals(
     report: Res<CullingReport>,
     mut store: ResMut<DiagnosticsStore>,
 ) {
-    if *detail == OverlayDetail::Hidden || !(report.is_changed() || detail.is_changed()) {
+    if !(report.is_changed() || detail.is_changed()) {
+        return;
+    }
+    if *detail == OverlayDetail::Hidden {
+        // Others show the same diagnostics.
+        if detail.is_changed() {
+            for path in [VISIBLE, SHADOW_VISIBLE, TRIANGLES] {
+                note(&mut store, &path, String::new());
+            }
+        }
         return;
     }
     let mut levels: Vec<LevelReport> = Vec::new();
@@ -162,9 +171,14 @@ pub(super) fn note_totals(
         (SHADOW_VISIBLE, format!(" of {}", report.shadows().0)),
         (TRIANGLES, levels),
     ] {
-        if let Some(diagnostic) = store.get_mut(&path) {
-            diagnostic.suffix = suffix.into();
-        }
+        note(&mut store, &path, suffix);
+    }
+}
+
+/// Writes behind a number.
+fn note(store: &mut DiagnosticsStore, path: &DiagnosticPath, suffix: String) {
+    if let Some(diagnostic) = store.get_mut(path) {
+        diagnostic.suffix = suffix.into();
     }
 }
 

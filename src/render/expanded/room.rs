@@ -21,6 +21,8 @@ pub(super) struct Room {
     pub peaks: HashMap<DrawKey, u32>,
     /// Whether the buffer has reached the binding limit and cannot grow.
     is_full: bool,
+    /// The largest number of survivors without room that was logged.
+    told: u32,
 }
 
 impl Room {
@@ -64,6 +66,8 @@ impl Room {
             }
         }
         let mut missing = 0;
+        // What is drawn no more needs no memory.
+        self.peaks.retain(|key, _| !draws.of(key).is_empty());
         for (key, room) in draws.rooms() {
             let Some(visible) = sums.get(&key) else {
                 continue;
@@ -77,7 +81,9 @@ impl Room {
                 "{missing} visible instances have no room for their MeshUniform and are not drawn: this adapter binds \
                  no more; a vertex shader that imports bevy_gpu_culling::draw_instance needs none"
             );
-        } else if missing > 0 {
+        } else if missing > self.told {
+            // Once, and again if more is lost.
+            self.told = missing;
             warn!(
                 "{missing} visible instances had no room for their MeshUniform and were not drawn in one frame: the \
                  room grows"

@@ -69,6 +69,13 @@ pub(in crate::render) fn finish_culling(
     let (tier, recorded) = (gpu.tier(), core::mem::take(&mut gpu.recorded));
     let (passes, dispatches) = (recorded.passes, recorded.dispatches);
     let Some(culler) = &mut gpu.culler else {
+        // The last report is of a device that is gone, or of settings that were refused.
+        drop(timer);
+        *report = CullingReport {
+            cpu: clock.take(),
+            ..default()
+        };
+        inbox.send(report.clone(), Some(Vec::new()));
         return;
     };
     culler.finish(recorded);
