@@ -68,6 +68,7 @@ mod set_draws;
 mod set_meshes;
 mod settings;
 mod tint;
+mod told;
 mod tuning;
 mod upload;
 pub mod verify;

@@ -7,6 +7,7 @@ use super::{
     meshlets::MeshletMesh3d,
     offset::{InstanceOffset, offset_sphere},
     scene::InstanceScene,
+    told::Told,
 };
 use crate::{
     cull::{BoundingSphere, layout::ROUNDING},
@@ -20,7 +21,7 @@ use bevy::{
     ecs::{query::QueryData, system::SystemParam},
     mesh::{VertexAttributeValues, skinning::SkinnedMesh},
     pbr::Lightmap,
-    platform::collections::{HashMap, HashSet},
+    platform::collections::HashMap,
     prelude::*,
 };
 
@@ -118,11 +119,11 @@ impl Problem {
 
 /// Problems that were logged.
 #[derive(Default)]
-pub(super) struct Told(HashSet<(Entity, Problem)>);
+pub(super) struct Problems(Told<(Entity, Problem)>);
 
-impl Told {
+impl Problems {
     fn tell(&mut self, entity: Entity, problem: Problem) {
-        if self.0.insert((entity, problem)) {
+        if self.0.is_new((entity, problem)) {
             warn!("GpuInstances on {entity}: {}", problem.text());
         }
     }
@@ -141,7 +142,7 @@ pub(super) fn update_bounds(
     with_sets: Query<(), With<GpuInstances>>,
     sets: Res<Assets<InstanceSet>>,
     meshes: Res<Assets<Mesh>>,
-    mut told: Local<Told>,
+    mut told: Local<Problems>,
     clock: Res<CpuClock>,
 ) {
     let _timer = clock.start(CpuStage::Main);
@@ -268,7 +269,7 @@ const PATIENCE: u8 = 30;
 pub(super) fn warn_of_missing_meshes(
     without: Query<Entity, WithoutMesh>,
     mut waiting: Local<HashMap<Entity, u8>>,
-    mut told: Local<Told>,
+    mut told: Local<Problems>,
 ) {
     waiting.retain(|entity, _| without.contains(*entity));
     for entity in &without {

@@ -6,6 +6,7 @@ use super::{
     gpu_written::InstanceBuffers,
     lods::{SetLod, SetRange, Share},
     settings::GpuCullingSettings,
+    told::Told,
     tuning::Tunings,
     upload::KnownSets,
 };
@@ -49,7 +50,7 @@ pub(super) struct GpuCuller {
     /// What the GPU has of each set.
     pub known: KnownSets,
     /// Sets of which a warning about their asset usage was logged.
-    pub told: HashSet<AssetId<InstanceSet>>,
+    pub told: Told<AssetId<InstanceSet>>,
     /// Bytes of new sets that the last extraction uploaded.
     pub streamed: u64,
     /// The id of the newest set.

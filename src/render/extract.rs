@@ -123,7 +123,7 @@ pub(super) fn extract_sets(
             continue;
         }
         if !set.asset_usage.contains(RenderAssetUsages::RENDER_WORLD) {
-            if sets.told.insert(asset) {
+            if sets.told.is_new(asset) {
                 warn!(
                     "GpuInstances on {}: {} is not drawn, because its asset_usage lacks RENDER_WORLD: add it",
                     entity.id(),

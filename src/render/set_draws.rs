@@ -11,6 +11,7 @@ use super::{
     lods::{RequestLods, SetLod, SetLodMesh, part_of},
     names::AssetNames,
     set_meshes::{MeshBuffers, Meshes},
+    told::Told,
     views::{FrameView, view_at, view_order},
 };
 use crate::cull::{
@@ -69,13 +70,13 @@ pub(super) struct SetDraws {
     /// The bind group of each batch of the frame.
     pub bindings: Vec<BatchBinding>,
     /// Entities whose deformed mesh was logged.
-    told: MainEntityHashSet,
+    told: Told<MainEntity>,
     /// Levels whose unfit mesh was logged.
-    told_levels: HashSet<(MainEntity, AssetId<Mesh>)>,
+    told_levels: Told<(MainEntity, AssetId<Mesh>)>,
     /// Index ranges of an entity's mesh whose problem was logged.
-    told_ranges: HashSet<(MainEntity, Range<u32>)>,
+    told_ranges: Told<(MainEntity, Range<u32>)>,
     /// Entities whose `AggregateDetail` is ignored, which was logged.
-    told_details: MainEntityHashSet,
+    told_details: Told<MainEntity>,
 }
 
 /// The bind group of a batch.
@@ -261,7 +262,7 @@ impl SetDraws {
         } = self.meshes[place];
         let found = part_of(shape, indices_per_element, part);
         if let Err(problem) = &found
-            && self.told_ranges.insert((entity, part.clone()))
+            && self.told_ranges.is_new((entity, part.clone()))
         {
             error!(
                 "InstanceLods on {}: {level} is ignored: its indices are {part:?} of {}, and {problem}",
@@ -305,7 +306,7 @@ impl SetDraws {
 
     /// Logs once that a set with a skinned or morphed mesh is not drawn.
     pub fn refuse_deformed(&mut self, entity: MainEntity, mesh: AssetId<Mesh>) {
-        if self.told.insert(entity) {
+        if self.told.is_new(entity) {
             error!(
                 "GpuInstances on {} are not drawn: the mesh {mesh} has joints or morph targets, which a set does not \
                  pose. Remove its attributes JOINT_INDEX and JOINT_WEIGHT or its morph targets, or bake the pose into its \
@@ -317,7 +318,7 @@ impl SetDraws {
 
     /// Logs once that a set is not thinned out. `drawn` says how it is drawn.
     pub fn refuse_thinning(&mut self, entity: MainEntity, drawn: &str) {
-        if self.told_details.insert(entity) {
+        if self.told_details.is_new(entity) {
             warn!(
                 "AggregateDetail on {} is ignored, because the set is drawn {drawn}. Remove either",
                 entity.id()
@@ -327,7 +328,7 @@ impl SetDraws {
 
     /// Logs once that a level's mesh does not fit the entity's.
     fn refuse_level(&mut self, entity: MainEntity, mesh: AssetId<Mesh>) {
-        if self.told_levels.insert((entity, mesh)) {
+        if self.told_levels.is_new((entity, mesh)) {
             error!(
                 "InstanceLods on {}: the level with the mesh {mesh} is not drawn, because its vertex attributes or its \
                  topology differ from the entity's Mesh3d. Give both meshes the same",

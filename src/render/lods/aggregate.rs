@@ -1,8 +1,8 @@
 //! Aggregate detail: fewer and larger instances in place of many that are too small to be seen one
 //! by one.
 
-use super::super::components::GpuInstances;
-use bevy::{math::Vec4, platform::collections::HashSet, prelude::*};
+use super::super::{components::GpuInstances, told::Told};
+use bevy::{math::Vec4, prelude::*};
 
 /// On a set: instances that are too small to be seen one by one are thinned out, and what is left
 /// of them is drawn larger, so that together they cover as much of the picture as before. For
@@ -122,11 +122,11 @@ type ChangedDetail = (Changed<AggregateDetail>, With<GpuInstances>);
 /// Warns of diameters that are not valid.
 pub(in crate::render) fn warn_of_bad_details(
     details: Query<(Entity, &AggregateDetail), ChangedDetail>,
-    mut told: Local<HashSet<Entity>>,
+    mut told: Local<Told<Entity>>,
 ) {
     for (entity, detail) in &details {
         let below = detail.below_pixels;
-        if !(below.is_finite() && below >= 0.0) && told.insert(entity) {
+        if !(below.is_finite() && below >= 0.0) && told.is_new(entity) {
             warn!(
                 "AggregateDetail on {entity} is ignored: below_pixels is {below}, which must be finite and at least 0. \
                  Let it be 2, or remove the component"

@@ -1,9 +1,9 @@
 //! Impostors: the last level of detail of a set, with another material.
 
-use crate::render::{components::GpuInstances, scene::InstanceScene};
+use crate::render::{components::GpuInstances, scene::InstanceScene, told::Told};
 use bevy::{
     ecs::{query::QueryData, system::SystemParam},
-    platform::collections::{HashMap, HashSet},
+    platform::collections::HashMap,
     prelude::*,
     render::sync_world::MainEntity,
 };
@@ -211,13 +211,13 @@ pub(in crate::render) fn warn_of_unused_impostors(
     moved: Query<(Entity, &Transform), MovedImpostor>,
     parents: Query<&SetImpostor>,
     mut waiting: Local<HashMap<Entity, u8>>,
-    mut told: Local<HashSet<Entity>>,
+    mut told: Local<Told<Entity>>,
 ) {
     waiting.retain(|entity, _| lone.contains(*entity));
     for (entity, impostor, parent) in &lone {
         let frames = waiting.entry(entity).or_default();
         *frames = frames.saturating_add(1);
-        if (*frames > PATIENCE || !is_valid(impostor.error)) && told.insert(entity) {
+        if (*frames > PATIENCE || !is_valid(impostor.error)) && told.is_new(entity) {
             let parent = parent.map(|parent| parent.0);
             let other = parent.and_then(|parent| parents.get(parent).ok());
             warn!(
@@ -227,7 +227,7 @@ pub(in crate::render) fn warn_of_unused_impostors(
         }
     }
     for (entity, transform) in &moved {
-        if *transform != Transform::IDENTITY && told.insert(entity) {
+        if *transform != Transform::IDENTITY && told.is_new(entity) {
             warn!(
                 "InstanceImpostor on {entity}: its Transform moves all impostors of the set away from their instances, to \
                  {}. Leave it the default, and move the mesh's vertices",

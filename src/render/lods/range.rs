@@ -1,8 +1,8 @@
 //! Visibility ranges of instances.
 
-use super::super::components::GpuInstances;
+use super::super::{components::GpuInstances, told::Told};
 use crate::cull::DistanceRange;
-use bevy::{camera::visibility::VisibilityRange, platform::collections::HashSet, prelude::*};
+use bevy::{camera::visibility::VisibilityRange, prelude::*};
 
 /// On a set: Bevy's [`VisibilityRange`], for each instance instead of the whole set.
 ///
@@ -99,10 +99,10 @@ type ChangedRange = (Changed<InstanceVisibilityRange>, With<GpuInstances>);
 /// Warns of ranges that are not valid.
 pub(in crate::render) fn warn_of_bad_ranges(
     ranges: Query<(Entity, &InstanceVisibilityRange), ChangedRange>,
-    mut told: Local<HashSet<Entity>>,
+    mut told: Local<Told<Entity>>,
 ) {
     for (entity, range) in &ranges {
-        if range.checked().is_none() && told.insert(entity) {
+        if range.checked().is_none() && told.is_new(entity) {
             warn!(
                 "InstanceVisibilityRange on {entity} is ignored, because its margins {:?} and {:?} fall or are not \
                  numbers. Let each of the four ends be at least the one before",

@@ -7,6 +7,7 @@ use crate::{
         components::GpuInstances,
         cpu_times::{CpuClock, CpuStage},
         meshlets::MeshletMesh3d,
+        told::Told,
     },
 };
 use bevy::{
@@ -95,7 +96,7 @@ pub(in crate::render) fn resolve_lods(
     still_there: Query<(), With<InstanceLods>>,
     mut events: MessageReader<AssetEvent<Mesh>>,
     meshes: Res<Assets<Mesh>>,
-    mut told: Local<HashSet<Entity>>,
+    mut told: Local<Told<Entity>>,
     clock: Res<CpuClock>,
 ) {
     let _timer = clock.start(CpuStage::Main);
@@ -135,7 +136,7 @@ pub(in crate::render) fn resolve_lods(
             _ => None,
         };
         if let Some(problem) = problem_of(lods, instead, impostor)
-            && told.insert(entity)
+            && told.is_new(entity)
         {
             warn!("InstanceLods on {entity}: {problem}");
         }

@@ -17,6 +17,7 @@ use crate::render::{
     cpu_times::{CpuClock, CpuStage},
     culler::GpuCuller,
     expanded::can_expand,
+    told::Told,
 };
 use bevy::{
     asset::{UntypedAssetId, uuid::Uuid},
@@ -26,7 +27,7 @@ use bevy::{
         MaterialBindingId, PreparedMaterial, RenderMaterialBindings, RenderMaterialInstances,
         wireframe::RenderWireframeInstances,
     },
-    platform::collections::{HashMap, HashSet, hash_map::Entry},
+    platform::collections::{HashMap, hash_map::Entry},
     prelude::*,
     render::{
         camera::DirtySpecializations,
@@ -50,7 +51,7 @@ pub(in crate::render) struct MaterialAliases {
     /// Number of aliases made so far.
     made: u128,
     /// Materials of which the log says why sets with them are not drawn.
-    told: HashSet<AliasKey>,
+    told: Told<AliasKey>,
     /// Entities that are drawn from a `MeshUniform` per survivor.
     pub expanded: MainEntityHashSet,
     /// Entities whose instances fade.
@@ -314,7 +315,7 @@ impl MaterialAliases {
                 uuid: Uuid::from_u128(FIRST_ALIAS + self.made),
             }
         });
-        if self.told.insert(key) {
+        if self.told.is_new(key) {
             key.drawn.log(key.original);
         }
         let copy = Arc::new(alias_properties(properties, key.drawn, functions));

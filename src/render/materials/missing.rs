@@ -1,8 +1,11 @@
 //! A warning for sets that are not drawn, because their entities have no material.
 
-use crate::render::set_draws::SetDraws;
+use crate::render::{set_draws::SetDraws, told::Told};
 use bevy::{
-    log::warn, pbr::RenderMaterialInstances, prelude::*, render::sync_world::MainEntityHashSet,
+    log::warn,
+    pbr::RenderMaterialInstances,
+    prelude::*,
+    render::sync_world::{MainEntity, MainEntityHashSet},
 };
 
 /// Number of frames between two checks.
@@ -14,7 +17,7 @@ pub(in crate::render) fn warn_of_missing_materials(
     materials: Res<RenderMaterialInstances>,
     mut frame: Local<u32>,
     mut waiting: Local<MainEntityHashSet>,
-    mut told: Local<MainEntityHashSet>,
+    mut told: Local<Told<MainEntity>>,
 ) {
     *frame = frame.wrapping_add(1);
     if !frame.is_multiple_of(LOOK_EVERY) {
@@ -25,7 +28,7 @@ pub(in crate::render) fn warn_of_missing_materials(
         .filter(|entity| !materials.instances.contains_key(entity))
         .collect();
     for entity in without.intersection(&waiting) {
-        if told.insert(*entity) {
+        if told.is_new(*entity) {
             warn!(
                 "GpuInstances on {}: the set is not drawn, because the entity has no material. Add a MeshMaterial3d, and \
                  the MaterialPlugin of its type",
