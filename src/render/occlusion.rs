@@ -12,5 +12,5 @@ mod views;
 
 pub use component::{InstanceOcclusion, NoOcclusionCulling};
 pub(super) use lists::DrawnLists;
-pub(super) use passes::{LateDraws, build_render};
+pub(super) use passes::build_render;
 pub(super) use views::{HidingView, HidingViews, Way};

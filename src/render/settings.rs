@@ -208,6 +208,14 @@ pub enum GpuCullingSystems {
     WriteInstances,
     /// `RenderGraph`, before the cameras: the compute passes of the culling.
     Record,
+    /// `Core3d`, right before `main_opaque_pass_3d`: the near levels of detail of all sets are
+    /// drawn, if they [are drawn first](GpuCullingSettings::near_levels_from).
+    DrawNearLevels,
+    /// `Core3d`, between `main_opaque_pass_3d` and the passes of what is transmissive or
+    /// transparent: cameras with [`InstanceOcclusion`](crate::render::InstanceOcclusion) and
+    /// without a prepass draw what is late. Color and depth have all opaque and masked instances
+    /// only after it, so order your systems that read them after this set.
+    DrawLate,
     /// `RenderGraph`, after the submit: the readback of counters starts.
     Finish,
 }

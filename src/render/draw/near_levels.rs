@@ -11,10 +11,9 @@
 //! ```
 
 use crate::render::{
-    occlusion::LateDraws,
     phases::{CameraTargets, OpaquePhases},
     set_draws::{Drawn, SetDraws},
-    settings::GpuCullingSettings,
+    settings::{GpuCullingSettings, GpuCullingSystems},
 };
 use bevy::{
     core_pipeline::{
@@ -37,11 +36,12 @@ pub(in crate::render) fn build_render(render_app: &mut SubApp) {
         (
             (start_near_levels, draw_near_levels, end_near_levels)
                 .chain()
+                .in_set(GpuCullingSystems::DrawNearLevels)
                 .before(main_opaque_pass_3d)
                 .in_set(Core3dSystems::MainPass),
             draw_all_levels
                 .after(main_opaque_pass_3d)
-                .before(LateDraws)
+                .before(GpuCullingSystems::DrawLate)
                 .in_set(Core3dSystems::MainPass),
         ),
     );

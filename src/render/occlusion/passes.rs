@@ -10,6 +10,7 @@ use crate::{
         phases::{CameraTargets, OpaquePhases, draw_items},
         record::TimedPasses,
         set_draws::SetDraws,
+        settings::GpuCullingSystems,
     },
 };
 use bevy::{
@@ -37,10 +38,6 @@ use bevy::{
     },
 };
 
-/// The systems that make and draw the late lists of cameras without a prepass.
-#[derive(SystemSet, Clone, Debug, PartialEq, Eq, Hash)]
-pub(in crate::render) struct LateDraws;
-
 /// Adds the systems to the render world.
 pub(in crate::render) fn build_render(render_app: &mut SubApp) {
     render_app
@@ -65,7 +62,7 @@ pub(in crate::render) fn build_render(render_app: &mut SubApp) {
                     .before(Core3dSystems::MainPass),
                 (record_late::<Forward>, draw_late, end_late::<Forward>)
                     .chain()
-                    .in_set(LateDraws)
+                    .in_set(GpuCullingSystems::DrawLate)
                     .after(main_opaque_pass_3d)
                     .before(main_transmissive_pass_3d)
                     .before(main_transparent_pass_3d)
