@@ -120,6 +120,7 @@ impl Camera {
                 texture: texture.clone(),
                 origin: UVec2::ZERO,
                 size,
+                range: 0.0..1.0,
             },
         }
     }

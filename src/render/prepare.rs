@@ -13,10 +13,10 @@ use super::{
     set_draws::{SetDraws, counts_draws},
     views::{index_of_view, view_at},
 };
-use crate::cull::Culler;
+use crate::cull::{Culler, CullingTier};
 use bevy::{
     ecs::system::SystemParam,
-    log::warn,
+    log::{warn, warn_once},
     pbr::MeshPipeline,
     prelude::*,
     render::{
@@ -93,6 +93,7 @@ pub(super) fn prepare_culling(
     }
     let hiding = scene.hiding.views.collect();
     let hides = !hiding.is_empty();
+    warn_of_unable(culler, &hiding);
     add_requests(draws, &mut slots, (culler, sets, shared), scene, hides);
     add_occlusion(draws, &hiding);
     draws.counted = counts_draws(gpu.device.features(), adapter.backend);
@@ -112,20 +113,48 @@ pub(super) fn prepare_culling(
     expanded.prepare(culler, &slots, &gpu, || layouts.mesh());
 }
 
+/// Warns once if the engine cannot do what `InstanceOcclusion` asks for.
+fn warn_of_unable(culler: &Culler, hiding: &[HidingView]) {
+    if culler.can_hide() || !hiding.iter().any(|view| view.is_own) {
+        return;
+    }
+    match culler.tier() {
+        CullingTier::Cpu => warn_once!(
+            "InstanceOcclusion hides no instances on the tier \"cpu\": use another tier, or remove the component"
+        ),
+        _ => warn_once!(
+            "InstanceOcclusion hides no instances with the compaction \"{}\": use \"auto\", \"classify\" or \
+             \"vote-scan-compact\", or remove the component",
+            culler.compaction()
+        ),
+    }
+}
+
 /// Adds the views that hide, in the order of `hiding`. One that the frame does not have, or that
 /// sees no set that may be hidden, hides no request.
 fn add_occlusion(draws: &mut SetDraws, hiding: &[HidingView]) {
-    for hiding in hiding {
-        let view = index_of_view(&draws.views, &hiding.key).unwrap_or(u32::MAX);
-        // All entities of a request may be hidden, or none.
-        let first = draws.drawn.iter().filter(|drawn| drawn.of.shape == 0);
-        let hidden = first.filter_map(|drawn| {
-            let request = drawn.of.request;
-            let sees = draws.frame.requests[request].views.binary_search(&view);
-            (drawn.may_be_hidden && sees.is_ok()).then_some(request as u32)
-        });
-        let hidden = hidden.collect();
-        draws.occlusion.push(hiding.to_occlusion_view(view, hidden));
+    if hiding.is_empty() {
+        return;
+    }
+    // By the index of a view in the frame: its place in `hiding`.
+    let mut places = vec![None; draws.views.len()];
+    for (place, hiding) in hiding.iter().enumerate() {
+        let view = index_of_view(&draws.views, &hiding.key);
+        if let Some(view) = view {
+            places[view as usize] = Some(place);
+        }
+        let view = view.unwrap_or(u32::MAX);
+        draws.occlusion.push(hiding.to_occlusion_view(view));
+    }
+    // All entities of a request may be hidden, or none.
+    let first = draws.drawn.iter().filter(|drawn| drawn.of.shape == 0);
+    for drawn in first.filter(|drawn| drawn.may_be_hidden) {
+        let request = drawn.of.request;
+        for view in &draws.frame.requests[request].views {
+            if let Some(place) = places.get(*view as usize).copied().flatten() {
+                draws.occlusion[place].requests.push(request as u32);
+            }
+        }
     }
 }
 

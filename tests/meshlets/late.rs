@@ -89,6 +89,7 @@ impl Run {
                 samples: 1,
                 origin: VIEWPORT[0],
                 size: VIEWPORT[1],
+                range: 0.0..1.0,
             },
         };
         self.culler.prepare_hiding(gpu, frame, &[view]);

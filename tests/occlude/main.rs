@@ -114,6 +114,7 @@ fn draw(culler: &mut Culler, gpu: Gpu<'_>, scene: &Scene, frame: &Frame) -> (Vec
             samples: 1,
             origin: VIEWPORT[0],
             size: VIEWPORT[1],
+            range: 0.0..1.0,
         },
     };
     let mut encoder = gpu.device.create_command_encoder(&Default::default());

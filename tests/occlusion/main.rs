@@ -7,6 +7,7 @@
 )]
 
 mod colors;
+mod order;
 mod random;
 #[path = "../scene/mod.rs"]
 mod scene;

@@ -35,12 +35,12 @@ fn colored(stage: &mut Stage, [red, green, blue]: [f32; 3]) -> MeshMaterial3d<No
     MeshMaterial3d(stage.add(Normals::new(color)))
 }
 
-fn stage(tier: Option<CullingTier>) -> Stage {
+pub fn stage(tier: Option<CullingTier>) -> Stage {
     Stage::with(How::Set(tier), add_normals)
 }
 
 /// A field of boxes, a set of walls in front of it, and an entity as a wall.
-fn build(stage: &mut Stage) -> Actors {
+pub fn build(stage: &mut Stage) -> Actors {
     let mesh = stage.mesh(Cuboid::new(0.3, 0.25, 0.2));
     let red = colored(stage, [0.9, 0.3, 0.2]);
     let boxes = stage.spawn_set(
@@ -230,6 +230,31 @@ fn a_camera_with_a_prepass_draws_the_same_picture() {
         ..default()
     }
     .assert_equal();
+}
+
+/// A viewport stores its depths in a part of the range: a camera before all others, or behind.
+#[test]
+fn viewports_with_a_part_of_the_depths_draw_the_same_picture() {
+    for (way, name) in [(Way::Forward, "depths"), (Way::Prepass, "depths-prepass")] {
+        for depth in [0.5..1.0, 0.0..0.5] {
+            Sequence {
+                name: &format!("{name}-{}", depth.start),
+                way,
+                dress: &|stage, actors| {
+                    // Bevy's own occlusion culling of entities expects all depths.
+                    stage.entity(actors.wall).remove::<Mesh3d>();
+                    let mut camera = stage.entity(actors.camera);
+                    camera.get_mut::<Camera>().unwrap().viewport = Some(Viewport {
+                        physical_size: SIZE,
+                        depth: depth.clone(),
+                        ..default()
+                    });
+                },
+                ..default()
+            }
+            .assert_equal();
+        }
+    }
 }
 
 #[test]

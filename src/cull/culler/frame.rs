@@ -191,6 +191,13 @@ impl Culler {
             .record_stage(self.planner.planned(), stage, pass)
     }
 
+    /// Whether views can [hide](Self::prepare_hiding) instances on this tier and with this
+    /// compaction.
+    #[must_use]
+    pub fn can_hide(&self) -> bool {
+        self.occluder.can_hide()
+    }
+
     /// Whether view `view` of the frame that was prepared last skips instances that are hidden. If
     /// so, its late lists must be recorded.
     #[must_use]

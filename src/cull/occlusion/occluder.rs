@@ -150,6 +150,16 @@ impl Occluder {
         &self.history
     }
 
+    /// Whether tier and compaction can leave out what is hidden.
+    pub fn can_hide(&self) -> bool {
+        match self.options.compaction {
+            Compaction::Auto | Compaction::Classify | Compaction::VoteScanCompact => {
+                self.tier != CullingTier::Cpu
+            }
+            _ => false,
+        }
+    }
+
     // ---- prepare
 
     /// The views in which instances may be hidden in this frame: none if the tier, the compaction
@@ -160,16 +170,10 @@ impl Occluder {
         views: &'a [OcclusionView],
         now: u64,
     ) -> Cow<'a, [OcclusionView]> {
-        let can = match self.options.compaction {
-            Compaction::Auto | Compaction::Classify | Compaction::VoteScanCompact => {
-                self.tier != CullingTier::Cpu
-            }
-            _ => false,
-        };
         let rests = self
             .refused_in
             .is_some_and(|refused_in| now < refused_in + RETRY_AFTER);
-        if views.is_empty() || !can || rests {
+        if views.is_empty() || !self.can_hide() || rests {
             return Cow::default();
         }
         let build = || Kernels::build(device, self.tier, self.options.checks, &|_, source| source);
@@ -302,7 +306,10 @@ impl Occluder {
                 late.motion = *motion;
             }
             late.runner.learn(gpu.device);
-            if !late.plan.planned.keys.is_empty() {
+            if late.plan.planned.keys.is_empty() {
+                // The view may get another depth buffer before it sees a set.
+                late.pyramid.forget_depth();
+            } else {
                 let depth = &view.depth;
                 let builder = &kernels.pyramid;
                 let pyramid = &mut late.pyramid;

@@ -232,6 +232,11 @@ impl Pyramid {
         Ok(())
     }
 
+    /// Releases the depth texture. Until the next [`Self::prepare`], no pass is recorded.
+    pub fn forget_depth(&mut self) {
+        self.bound = None;
+    }
+
     /// Records the passes, after the depth has been drawn. Without levels, there are none.
     pub fn record(&self, builder: &PyramidBuilder, pass: &mut ComputePass<'_>) {
         let (Some(bound), Ok(first)) = (&self.bound, builder.first(self.shape.samples)) else {

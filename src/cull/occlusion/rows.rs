@@ -12,7 +12,8 @@ use crate::cull::{
     plan::{BatchPlan, DrawPart, Plan, greatest_stretch},
     request::CullFrame,
 };
-use glam::{Affine3A, Mat4};
+use core::ops::Range;
+use glam::{Affine3A, DMat4, Mat4};
 
 /// The rows of a plan that may be hidden.
 #[derive(Default)]
@@ -137,9 +138,18 @@ impl OccludedRows {
     }
 }
 
+/// To depths as a viewport with this range stores them.
+fn stored_from_clip(range: &Range<f32>) -> DMat4 {
+    let (start, end) = (f64::from(range.start), f64::from(range.end));
+    let mut matrix = DMat4::IDENTITY;
+    (matrix.z_axis.z, matrix.w_axis.z) = (end - start, start);
+    matrix
+}
+
 /// How a view sees a set.
 pub(super) fn projection_in(view: &OcclusionView, world_from_local: &Affine3A) -> Projection {
     let clip_from_set = view.clip_from_world.as_dmat4() * Mat4::from(*world_from_local).as_dmat4();
+    let clip_from_set = stored_from_clip(&view.depth.range) * clip_from_set;
     let DepthBuffer { size, samples, .. } = view.depth;
     let projection = Projection::new(clip_from_set, size, samples, view.is_jittered);
     // Positions in the world are rounded when they are drawn: by this much in the set's units.

@@ -1,5 +1,6 @@
 //! What a caller says of a view whose depth hides instances.
 
+use core::ops::Range;
 use glam::{Mat4, UVec2};
 use wgpu::TextureView;
 
@@ -41,6 +42,9 @@ pub struct DepthBuffer {
     pub origin: UVec2,
     /// Size of the viewport in pixels.
     pub size: UVec2,
+    /// The depths of the viewport: where the far plane is, and where the near plane is. Mostly 0
+    /// to 1.
+    pub range: Range<f32>,
 }
 
 /// Which survivors of a request are drawn in a view.

@@ -88,6 +88,8 @@ type ShadowData = (
 pub(in crate::render) struct HidingView {
     pub key: RetainedViewEntity,
     pub way: Way,
+    /// Whether the view hides because of [`InstanceOcclusion`].
+    pub is_own: bool,
     clip_from_world: Mat4,
     is_jittered: bool,
     is_frozen: bool,
@@ -113,9 +115,15 @@ impl HidingViews<'_, '_> {
         | LightEntity::Point { light_entity, .. }
         | LightEntity::Spot { light_entity }) = *light;
         let own = self.lights.get(light_entity).ok()?;
-        // The view of a light that is not visible stays, without a phase.
+        // The view of a light that is not drawn stays, without a phase.
         self.shadow_phases.get(&view.retained_view_entity)?;
-        if !root.is_some_and(|root| root.0 == Core3d.intern()) && !self.is_drawn_cascade(entity) {
+        let schedule = match *light {
+            // A cascade that no camera draws is a remainder of a light that was hidden.
+            LightEntity::Directional { .. } => self.camera_of(entity)?.schedule,
+            _ => root?.0,
+        };
+        // Only there the late lists are made.
+        if schedule != Core3d.intern() {
             warn_once!(
                 "InstanceOcclusion hides no instances from shadow maps that another render graph than Core3d draws"
             );
@@ -124,11 +132,11 @@ impl HidingViews<'_, '_> {
         Some(HidingView::of_light(view, shadow, own))
     }
 
-    /// Whether a camera that draws late lists draws the view as one of its cascades.
-    fn is_drawn_cascade(&self, view: Entity) -> bool {
-        self.cascades.iter().any(|(camera, cascades)| {
-            camera.schedule == Core3d.intern() && cascades.lights.contains(&view)
-        })
+    /// The camera that draws a cascade.
+    fn camera_of(&self, cascade: Entity) -> Option<&ExtractedCamera> {
+        let mut cameras = self.cascades.iter();
+        let found = cameras.find(|(_, cascades)| cascades.lights.contains(&cascade));
+        found.map(|(camera, _)| camera)
     }
 }
 
@@ -137,13 +145,17 @@ impl HidingView {
         let way = way_of(data)?;
         let viewport = data.camera.viewport.as_ref();
         let viewport = Viewport::from_viewport_and_override(viewport, data.resolution);
-        let (origin, size) = match viewport {
-            Some(viewport) => (viewport.physical_position, viewport.physical_size),
-            None => (UVec2::ZERO, data.camera.physical_target_size?),
+        let viewport = match viewport {
+            Some(viewport) => viewport,
+            None => Viewport {
+                physical_size: data.camera.physical_target_size?,
+                ..default()
+            },
         };
         Some(Self {
             key: data.view.retained_view_entity,
             way,
+            is_own: data.own.is_some(),
             clip_from_world: clip_from_world(data.view),
             is_jittered: data.is_jittered,
             is_frozen: data.is_frozen,
@@ -151,8 +163,9 @@ impl HidingView {
             depth: DepthBuffer {
                 texture: (**data.depth.view()).clone(),
                 samples: data.depth.texture.sample_count(),
-                origin,
-                size,
+                origin: viewport.physical_position,
+                size: viewport.physical_size,
+                range: viewport.depth,
             },
         })
     }
@@ -162,6 +175,7 @@ impl HidingView {
         Self {
             key: view.retained_view_entity,
             way: Way::Shadow,
+            is_own: true,
             clip_from_world: clip_from_world(view),
             is_jittered: false,
             is_frozen: false,
@@ -171,20 +185,21 @@ impl HidingView {
                 samples: 1,
                 origin: view.viewport.xy(),
                 size: view.viewport.zw(),
+                range: 0.0..1.0,
             },
         }
     }
 
-    /// The view as the engine knows it. `view` is its index in the frame, `requests` are those
-    /// whose instances may be hidden.
-    pub fn to_occlusion_view(&self, view: u32, requests: Vec<u32>) -> OcclusionView {
+    /// The view as the engine knows it, without the requests whose instances may be hidden. `view`
+    /// is its index in the frame.
+    pub fn to_occlusion_view(&self, view: u32) -> OcclusionView {
         OcclusionView {
             view,
             key: FixedHasher.hash_one(self.key),
             clip_from_world: self.clip_from_world,
             is_jittered: self.is_jittered,
             near_pixels: self.near_pixels,
-            requests,
+            requests: Vec::new(),
             is_frozen: self.is_frozen,
             depth: self.depth.clone(),
         }
