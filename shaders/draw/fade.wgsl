@@ -5,7 +5,7 @@
 
 #import bevy_pbr::{mesh_bindings::mesh, mesh_functions, mesh_view_bindings::view}
 #import bevy_gpu_culling::draw_instance::{
-    DRAW_RANGE_OF_CENTERS, Instance, SET, instance_to_world, largest_scale, slot,
+    DRAW_RANGE_OF_CENTERS, Instance, SET, instance_to_world, largest_scale, pixels_of_unit, slot,
 }
 
 #ifdef VISIBILITY_RANGE_DITHER
@@ -33,7 +33,7 @@ fn dither_level(instance: Instance) -> i32 {
     let place = select(origin, center, (slot.flags & DRAW_RANGE_OF_CENTERS) != 0u);
     let in_range = level_between(slot.distances, distance(place, eye));
     // Pixels of one unit at distance 1; at any distance if the view is orthographic.
-    let pixels = 0.5 * view.viewport.w * abs(view.clip_from_view[1].y);
+    let pixels = pixels_of_unit();
     let apart = select(distance(center, eye), 1.0, view.clip_from_view[3].w == 1.0);
     let error = apart / (largest_scale(instance) * slot.error_scale * pixels);
     let of_levels = level_between(slot.errors, select(0.0, error, slot.error_scale > 0.0));

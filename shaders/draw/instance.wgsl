@@ -130,6 +130,17 @@ fn scale_at(at: u32) -> vec3<f32> {
     return scale;
 }
 
+// Pixels of one unit of the world, at distance 1 if the view is not orthographic: as in
+// src/render/views.rs.
+fn pixels_of_unit() -> f32 {
+    var height = abs(view.clip_from_view[1].y);
+    if view.clip_from_view[3].w == 1.0 {
+        let clip = view.clip_from_world;
+        height = length(vec3<f32>(clip[0].y, clip[1].y, clip[2].y));
+    }
+    return 0.5 * view.viewport.w * height;
+}
+
 // How much larger or smaller than it is an instance of a set is drawn that is thinned out. It
 // measures as `kept_share` of the culling does (visibility.wgsl).
 fn thinned_scale_of(id: u32) -> f32 {
@@ -140,7 +151,7 @@ fn thinned_scale_of(id: u32) -> f32 {
     var pixels = slot.thin.y;
     var is_parallel = slot.thin.z != 0.0;
     if slot.thin.w != 0.0 {
-        pixels = 0.5 * view.viewport.w * abs(view.clip_from_view[1].y);
+        pixels = pixels_of_unit();
         is_parallel = view.clip_from_view[3].w == 1.0;
     }
     if pixels <= 0.0 {

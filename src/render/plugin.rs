@@ -35,7 +35,7 @@ use super::{
     settings::{GpuCullingSettings, GpuCullingSystems},
     upload::{InstanceUploadProgress, UploadInbox, receive_uploads},
     verify::{Verifier, verify_survivors},
-    views::extract_freeze,
+    views::{ShadowOrigin, extract_freeze, extract_shadow_origin},
 };
 use crate::instance::{InstanceId, InstanceSet, InstanceTransform};
 use bevy::{
@@ -174,6 +174,7 @@ pub(crate) fn install_render(app: &mut App) {
         .init_resource::<MeshLevels>()
         .init_resource::<InstancedShaders>()
         .init_resource::<MaterialAliases>()
+        .init_resource::<ShadowOrigin>()
         // They belong to a device: Bevy makes them again when it recovers from a lost one.
         .init_gpu_resource::<GpuMeshlets>()
         .init_gpu_resource::<DrawnFaces>()
@@ -223,6 +224,7 @@ pub(crate) fn install_render(app: &mut App) {
                 (extract_sets, extract_meshlets).chain(),
                 extract_imports,
                 extract_freeze,
+                extract_shadow_origin,
             )
                 .in_set(GpuCullingSystems::Extract),
         )

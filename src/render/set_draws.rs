@@ -1,6 +1,7 @@
 //! What the draws of the frame's sets look up.
 
 mod drawn;
+mod seen;
 
 pub(super) use drawn::{Drawn, LeveledSets, near_levels, slot_levels};
 
@@ -15,7 +16,8 @@ use super::{
     views::{FrameView, view_at, view_order},
 };
 use crate::cull::{
-    CoarserLevel, CullFrame, Culler, DrawList, DrawPart, DrawShape, OcclusionView, Version,
+    CoarserLevel, CullFrame, CullRequest, Culler, DrawList, DrawPart, DrawShape, OcclusionView,
+    Version,
 };
 use bevy::{
     log::warn,
@@ -28,6 +30,7 @@ use bevy::{
     },
 };
 use core::ops::Range;
+use seen::SeenSets;
 use std::sync::Arc;
 
 /// The draws of the frame's sets. `prepare` fills it, the draw functions look their draws up in it.
@@ -36,6 +39,10 @@ pub(super) struct SetDraws {
     /// The frame as the engine sees it. Its views are `views`; behind them, if a set keeps every
     /// instance, as many views that keep everything.
     pub frame: CullFrame,
+    /// Requests of the previous frame, whose lists can be used again.
+    pub spare: Vec<CullRequest>,
+    /// Which views see which sets.
+    pub seen: SeenSets,
     /// The views that hide instances.
     pub occlusion: Vec<OcclusionView>,
     /// The views of the frame, by [`view_order`].

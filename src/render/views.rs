@@ -3,19 +3,21 @@
 use super::{components::FreezeCulling, lods::ShadowPixels, settings::GpuCullingSettings};
 use crate::cull::{CullView, LodEye};
 use bevy::{
-    camera::primitives::Frustum,
+    camera::{RenderTarget, ShadowLodOrigin, primitives::Frustum},
+    core_pipeline::core_3d::Opaque3d,
     ecs::{query::QueryData, system::SystemParam},
     math::{FloatOrd, Vec4},
-    pbr::{ExtractedPointLight, LightEntity, ShadowView},
+    pbr::{ExtractedPointLight, LightEntity, Shadow, ShadowView, ViewLightEntities},
     platform::collections::HashMap,
     prelude::*,
     render::{
         Extract,
         camera::ExtractedCamera,
+        render_phase::ViewBinnedRenderPhases,
         sync_world::{MainEntity, RenderEntity},
         view::{
-            ExtractedView, RenderShadowLodOrigin, RenderShadowMapVisibleEntities,
-            RenderVisibleEntities, RenderVisibleEntitiesClass, RetainedViewEntity,
+            ExtractedView, RenderShadowMapVisibleEntities, RenderVisibleEntities,
+            RenderVisibleEntitiesClass, RetainedViewEntity,
         },
     },
 };
@@ -84,25 +86,34 @@ pub(super) fn index_of_view(views: &[FrameView], key: &RetainedViewEntity) -> Op
     found.ok().map(|index| index as u32)
 }
 
-/// What a view is made from.
+/// What a camera's view is made from.
 #[derive(QueryData)]
-pub(super) struct ViewData {
+pub(super) struct CameraData {
     view: &'static ExtractedView,
     frustum: &'static Frustum,
-    camera: Option<&'static ExtractedCamera>,
     frozen: Option<&'static ExtractedFreeze>,
     visible: Option<&'static RenderVisibleEntities>,
-    shadow: Option<(&'static ShadowView, &'static LightEntity)>,
+    cascades: Option<&'static ViewLightEntities>,
+}
+
+/// What the view of a shadow map is made from.
+#[derive(QueryData)]
+pub(super) struct ShadowData {
+    view: &'static ExtractedView,
+    frustum: &'static Frustum,
+    shadow: &'static ShadowView,
+    light: &'static LightEntity,
 }
 
 /// A camera's frozen frustum in the render world.
 #[derive(Component)]
 pub(super) struct ExtractedFreeze(Frustum);
 
-/// All views of the frame, and the entities that each of them sees.
+/// All views that Bevy draws meshes in this frame, and the entities that each of them sees.
 #[derive(SystemParam)]
 pub(super) struct Views<'w, 's> {
-    views: Query<'w, 's, ViewData>,
+    cameras: Query<'w, 's, CameraData, With<ExtractedCamera>>,
+    shadows: Query<'w, 's, ShadowData>,
     lights: Query<
         'w,
         's,
@@ -111,27 +122,21 @@ pub(super) struct Views<'w, 's> {
             &'static RenderShadowMapVisibleEntities,
         ),
     >,
+    /// Cameras for 2D and for user interfaces have none.
+    opaque_phases: Res<'w, ViewBinnedRenderPhases<Opaque3d>>,
+    /// Lights that are not drawn keep their views, without a phase.
+    shadow_phases: Res<'w, ViewBinnedRenderPhases<Shadow>>,
     settings: Res<'w, GpuCullingSettings>,
-    shadow_origin: Option<Res<'w, RenderShadowLodOrigin>>,
+    shadow_origin: Res<'w, ShadowOrigin>,
 }
 
 /// A view of the frame.
 pub(super) struct SetView<'a> {
     pub view: FrameView,
     pub cull: CullView,
-    /// Bevy's list of the view's meshes.
-    visible: Option<&'a RenderVisibleEntitiesClass>,
-}
-
-impl SetView<'_> {
-    /// Whether Bevy queues the entity in this view, by its visibility, render layers, range and
-    /// `Aabb`.
-    pub fn sees(&self, entity: MainEntity) -> bool {
-        let sees = |class: &RenderVisibleEntitiesClass| {
-            class.entity_pair_is_visible(Entity::PLACEHOLDER, entity)
-        };
-        self.visible.is_some_and(sees)
-    }
+    /// Bevy's list of the meshes that it queues in this view, by visibility, render layers, range
+    /// and `Aabb`.
+    pub visible: Option<&'a RenderVisibleEntitiesClass>,
 }
 
 impl Views<'_, '_> {
@@ -152,63 +157,87 @@ impl Views<'_, '_> {
 
     /// How shadow views see instances that are thinned out.
     pub fn shadow_pixels(&self) -> ShadowPixels {
-        self.shadow_pixels_of(&self.camera_eyes())
+        shadow_pixels_of(&self.camera_eyes())
     }
 
-    fn shadow_pixels_of(&self, eyes: &[CameraEye]) -> ShadowPixels {
-        let drawing = eyes.iter().filter(|eye| eye.draws_meshes);
-        ShadowPixels::of_cameras(drawing.map(|eye| (eye.pixels, eye.is_orthographic)))
+    /// The cameras that draw meshes.
+    fn drawing_cameras(&self) -> impl Iterator<Item = CameraDataItem<'_, '_>> {
+        let cameras = self.cameras.iter();
+        cameras.filter(|camera| {
+            let key = &camera.view.retained_view_entity;
+            self.opaque_phases.contains_key(key)
+        })
     }
 
-    /// Every view that can draw meshes, by [`view_order`].
+    /// The shadow maps that are drawn. Cascades are taken from their cameras: when a hidden light
+    /// is shown again, Bevy leaves its old cascades behind, with the keys of the new ones.
+    fn drawn_shadows(&self) -> impl Iterator<Item = ShadowDataItem<'_, '_>> {
+        let cascades = self.drawing_cameras().filter_map(|camera| camera.cascades);
+        let cascades = cascades
+            .flat_map(|cascades| &cascades.lights)
+            .filter_map(|cascade| self.shadows.get(*cascade).ok());
+        let is_shared =
+            |map: &ShadowDataItem| !matches!(map.light, LightEntity::Directional { .. });
+        let all = cascades.chain(self.shadows.iter().filter(is_shared));
+        all.filter(|map| {
+            let key = &map.view.retained_view_entity;
+            self.shadow_phases.contains_key(key)
+        })
+    }
+
+    /// Every view that draws meshes, by [`view_order`].
     pub fn collect(&self) -> Vec<SetView<'_>> {
         let eyes = self.camera_eyes();
-        let mut views: Vec<_> = self
-            .views
-            .iter()
-            .filter_map(|view| self.resolve(view, &eyes))
+        let cameras = self.drawing_cameras();
+        let mut views: Vec<_> = cameras
+            .map(|camera| self.of_camera(camera, &eyes))
             .collect();
+        let shadows = self.drawn_shadows();
+        views.extend(shadows.filter_map(|map| self.of_shadow(map, &eyes)));
         views.sort_by_key(|view| view_order(&view.view.key));
         views
     }
 
-    fn resolve<'a>(
+    fn of_camera<'a>(&self, data: CameraDataItem<'a, '_>, eyes: &[CameraEye]) -> SetView<'a> {
+        let key = data.view.retained_view_entity;
+        let clip = clip_from_world(data.view);
+        let cull = match data.frozen {
+            Some(frozen) => planes(&frozen.0).with_eye(),
+            None => {
+                let seen = planes(data.frustum).seen_through(&clip);
+                seen.with_near_of(&clip)
+            }
+        };
+        let fades = data.frozen.is_none();
+        let rule = LodRule {
+            pixels: self.settings.lod_pixels,
+            fades,
+            is_shadow: false,
+            origin: None,
+        };
+        // Also if the frustum is frozen: the order is for what is seen.
+        let cull = cull.without_far().sorted_toward(toward_viewer(data.view));
+        SetView {
+            view: FrameView {
+                key,
+                kind: ViewKind::Camera,
+                name: String::new(),
+                fades,
+            },
+            cull: self.with_lods(cull, eyes, &key, rule),
+            visible: data.visible.and_then(RenderVisibleEntities::get::<Mesh3d>),
+        }
+    }
+
+    fn of_shadow<'a>(
         &'a self,
-        data: ViewDataItem<'a, '_>,
+        data: ShadowDataItem<'a, '_>,
         eyes: &[CameraEye],
     ) -> Option<SetView<'a>> {
         let key = data.view.retained_view_entity;
         let clip = clip_from_world(data.view);
         let seen = planes(data.frustum).seen_through(&clip);
-        let Some((shadow, light)) = data.shadow else {
-            data.camera?;
-            let cull = match data.frozen {
-                Some(frozen) => planes(&frozen.0).with_eye(),
-                None => seen.with_near_of(&clip),
-            };
-            return Some(SetView {
-                view: FrameView {
-                    key,
-                    kind: ViewKind::Camera,
-                    name: String::new(),
-                    fades: data.frozen.is_none(),
-                },
-                // Also if the frustum is frozen: the order is for what is seen.
-                cull: self.with_lods(
-                    cull.without_far().sorted_toward(toward_viewer(data.view)),
-                    eyes,
-                    &key,
-                    LodRule {
-                        pixels: self.settings.lod_pixels,
-                        fades: data.frozen.is_none(),
-                        is_shadow: false,
-                        origin: None,
-                    },
-                ),
-                visible: data.visible?.get::<Mesh3d>(),
-            });
-        };
-        let (kind, light_entity) = match *light {
+        let (kind, light_entity) = match *data.light {
             LightEntity::Directional { light_entity, .. } => (ViewKind::Cascade, light_entity),
             LightEntity::Point { light_entity, .. } => (ViewKind::PointFace, light_entity),
             LightEntity::Spot { light_entity } => (ViewKind::Spot, light_entity),
@@ -225,7 +254,7 @@ impl Views<'_, '_> {
         // Point and spot lights share one origin among all cameras, as in Bevy.
         let origin = match kind {
             ViewKind::Cascade => None,
-            _ => self.shadow_origin.as_ref().map(|origin| origin.0),
+            _ => self.shadow_origin.0,
         };
         let rule = LodRule {
             pixels: self.settings.shadow_lod_pixels,
@@ -233,15 +262,14 @@ impl Views<'_, '_> {
             is_shadow: true,
             origin,
         };
-        cull = self.with_lods(cull, eyes, &key, rule);
         Some(SetView {
             view: FrameView {
                 key,
                 kind,
-                name: shadow.pass_name.clone(),
+                name: data.shadow.pass_name.clone(),
                 fades: false,
             },
-            cull,
+            cull: self.with_lods(cull, eyes, &key, rule),
             visible: visible.subviews.get(&key)?.get::<Mesh3d>(),
         })
     }
@@ -254,15 +282,13 @@ struct CameraEye {
     is_orthographic: bool,
     /// Pixels per world unit, at distance 1 if the camera is not orthographic.
     pixels: f32,
-    /// Whether it can draw meshes.
-    draws_meshes: bool,
 }
 
 impl Views<'_, '_> {
-    /// The eyes of all cameras, by their main entities. A frozen camera sees levels from where it
-    /// was frozen.
+    /// The eyes of all cameras that draw meshes, by their main entities. A frozen camera sees
+    /// levels from where it was frozen.
     fn camera_eyes(&self) -> Vec<CameraEye> {
-        let cameras = self.views.iter().filter(|data| data.camera.is_some());
+        let cameras = self.drawing_cameras();
         let mut eyes: Vec<_> = cameras
             .map(|data| {
                 let view = data.view;
@@ -274,17 +300,33 @@ impl Views<'_, '_> {
                         Some(eye) => eye.truncate() / eye.w,
                         None => view.world_from_view.translation(),
                     },
-                    is_orthographic: view.clip_from_view.w_axis.w == 1.0,
-                    pixels: 0.5 * view.viewport.w as f32 * view.clip_from_view.y_axis.y.abs(),
-                    draws_meshes: data
-                        .visible
-                        .is_some_and(|visible| visible.get::<Mesh3d>().is_some()),
+                    is_orthographic: is_orthographic(view),
+                    pixels: pixels_of_unit(view),
                 }
             })
             .collect();
         eyes.sort_by_key(|eye| eye.camera);
         eyes
     }
+}
+
+fn shadow_pixels_of(eyes: &[CameraEye]) -> ShadowPixels {
+    ShadowPixels::of_cameras(eyes.iter().map(|eye| (eye.pixels, eye.is_orthographic)))
+}
+
+fn is_orthographic(view: &ExtractedView) -> bool {
+    view.clip_from_view.w_axis.w == 1.0
+}
+
+/// Pixels per world unit, at distance 1 if the view is not orthographic: as `pixels_of_unit` in
+/// `shaders/draw/instance.wgsl`. The scale of an orthographic camera's transform counts, and the
+/// scale of another's does not: it changes distances, too.
+fn pixels_of_unit(view: &ExtractedView) -> f32 {
+    let height = match is_orthographic(view) {
+        true => clip_from_world(view).row(1).truncate().length(),
+        false => view.clip_from_view.y_axis.y.abs(),
+    };
+    0.5 * view.viewport.w as f32 * height
 }
 
 /// How a view sees levels of detail.
@@ -318,7 +360,7 @@ impl Views<'_, '_> {
         let Some(eye) = of_view.or_else(|| eyes.iter().min_by_key(apart)) else {
             return view;
         };
-        let shadow = self.shadow_pixels_of(eyes);
+        let shadow = shadow_pixels_of(eyes);
         view.with_lods_of(LodEye {
             position: rule.origin.unwrap_or(eye.position),
             is_orthographic: eye.is_orthographic,
@@ -377,4 +419,29 @@ pub(super) fn extract_freeze(
     for (entity, frustum) in frozen {
         commands.entity(entity).insert(ExtractedFreeze(frustum));
     }
+}
+
+/// From where the views of point and spot lights see levels of detail. Bevy chooses it in the same
+/// way, but also among cameras for 2D.
+#[derive(Resource, Default)]
+pub(super) struct ShadowOrigin(Option<Vec3>);
+
+/// Chooses the origin: an entity with [`ShadowLodOrigin`], otherwise a 3D camera of a window,
+/// otherwise any 3D camera.
+pub(super) fn extract_shadow_origin(
+    mut origin: ResMut<ShadowOrigin>,
+    marked: Extract<Query<Entity, With<ShadowLodOrigin>>>,
+    cameras: Extract<Query<(Entity, &RenderTarget), With<Camera3d>>>,
+    places: Extract<Query<&GlobalTransform>>,
+) {
+    let is_windows =
+        |(_, target): &(Entity, &RenderTarget)| matches!(target, RenderTarget::Window(_));
+    let of_windows = cameras.iter().filter(is_windows);
+    let chosen = marked
+        .iter()
+        .min()
+        .or_else(|| of_windows.map(|(camera, _)| camera).min())
+        .or_else(|| cameras.iter().map(|(camera, _)| camera).min());
+    let place = chosen.and_then(|entity| places.get(entity).ok());
+    origin.0 = place.map(GlobalTransform::translation);
 }

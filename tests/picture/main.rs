@@ -25,6 +25,7 @@ mod reports;
 #[path = "../scene/mod.rs"]
 mod scene;
 mod scenes;
+mod views;
 
 use bevy::prelude::*;
 use bevy_gpu_culling::prelude::*;

@@ -16,7 +16,7 @@ use crate::render::{
     offset::stretch_of,
     set_draws::{Drawn, SetDraws, near_levels},
     set_meshes::Meshes,
-    views::{SetView, Views},
+    views::Views,
 };
 use bevy::{
     ecs::system::{StaticSystemParam, SystemParam},
@@ -70,6 +70,7 @@ pub(super) fn add_requests(
     hides: bool,
 ) {
     let views = scene.views.collect();
+    draws.seen.find(sets, &views);
     draws.frame.views.extend(views.iter().map(|view| view.cull));
     draws
         .views
@@ -83,13 +84,12 @@ pub(super) fn add_requests(
     draws.sets_stay = draws.sets_version.replace(version) == Some(version);
     draws.groups.clear();
     // The lists of the previous frame are used again, so that they need not be allocated.
-    let spare = core::mem::take(&mut draws.frame.requests);
-    draws.frame.requests.reserve(spare.len());
+    core::mem::swap(&mut draws.frame.requests, &mut draws.spare);
+    draws.frame.requests.clear();
     let mut requests = Requests {
         culler,
         shared,
-        spare,
-        views: &views,
+        views: views.len() as u32,
         meshes: &scene.meshes,
         aliases: &scene.aliases,
         uniforms: EntityUniforms {
@@ -108,10 +108,11 @@ pub(super) fn add_requests(
         impostors: MainEntityHashSet::default(),
     };
     // Impostors come first: without its impostor, an entity draws all instances itself.
-    let is_impostor = |set: &&ExtractedSet| matches!(set.share, Share::Far { .. });
-    let impostors = sets.iter().filter(is_impostor);
-    for set in impostors.chain(sets.iter().filter(|set| !is_impostor(set))) {
-        requests.add(set);
+    let is_impostor = |(_, set): &(usize, &ExtractedSet)| matches!(set.share, Share::Far { .. });
+    let all = || sets.iter().enumerate();
+    let others = all().filter(|set| !is_impostor(set));
+    for (place, set) in all().filter(is_impostor).chain(others) {
+        requests.add(place, set);
     }
     draws.number_entities();
 }
@@ -121,9 +122,8 @@ struct Requests<'a, 'w: 'a, 's: 'a> {
     culler: &'a Culler,
     /// Sets that several entities use.
     shared: &'a HashSet<SetId>,
-    /// Requests whose lists can be used again.
-    spare: Vec<CullRequest>,
-    views: &'a [SetView<'a>],
+    /// Number of views.
+    views: u32,
     meshes: &'a Meshes<'w>,
     aliases: &'a MaterialAliases,
     uniforms: EntityUniforms<'a, 'w, 's>,
@@ -145,25 +145,11 @@ struct Requests<'a, 'w: 'a, 's: 'a> {
 }
 
 impl Requests<'_, '_, '_> {
-    /// Adds the request of an entity, or the entity to another's request, if a view sees it and
-    /// Bevy has prepared its mesh.
-    fn add(&mut self, set: &ExtractedSet) {
-        let (mut seeing, mut more) = match self.spare.pop() {
-            Some(spare) => (spare.views, spare.more),
-            None => (Vec::new(), Vec::new()),
-        };
-        more.clear();
+    /// Adds the request of the entity at a place of the frame's sets, or the entity to another's
+    /// request, if a view sees it and Bevy has prepared its mesh.
+    fn add(&mut self, place: usize, set: &ExtractedSet) {
         let entity = set.entity;
-        let views = self.views;
-        let first = if set.keep_all { views.len() as u32 } else { 0 };
-        seeing.clear();
-        seeing.extend(
-            (first..)
-                .zip(views)
-                .filter(|(_, view)| view.sees(entity))
-                .map(|(index, _)| index),
-        );
-        if seeing.is_empty() {
+        if self.draws.seen.views_of(place).is_empty() {
             return;
         }
         let Some(instance) = self.meshes.instances.render_mesh_queue_data(entity) else {
@@ -219,6 +205,15 @@ impl Requests<'_, '_, '_> {
             && self.hiding.may_hide(entity);
         let first_slot = self.slots.len();
         self.add_slots(set, &uniform, fading.as_ref(), thinning);
+        let (mut views, mut more) = match self.draws.spare.pop() {
+            Some(spare) => (spare.views, spare.more),
+            None => (Vec::new(), Vec::new()),
+        };
+        more.clear();
+        views.clear();
+        let first = if set.keep_all { self.views } else { 0 };
+        let seeing = self.draws.seen.views_of(place).iter();
+        views.extend(seeing.map(|view| first + view));
         let request = CullRequest {
             key: entity.to_bits(),
             set: set.set,
@@ -238,7 +233,7 @@ impl Requests<'_, '_, '_> {
             } else {
                 Order::NearFirst
             },
-            views: seeing,
+            views,
         };
         let is_alone = is_blended
             || set.has_meshlets
@@ -289,7 +284,7 @@ impl Requests<'_, '_, '_> {
             has_least_size: self.least_pixels > 0.0,
         };
         if !is_alone && let Some(joined) = groups.join(&mut frame.requests, &request, joining) {
-            self.spare.push(request);
+            self.draws.spare.push(request);
             return joined;
         }
         frame.requests.push(request);

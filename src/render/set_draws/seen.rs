@@ -1,0 +1,184 @@
+//! Which views see which sets: Bevy's list of each view is walked once.
+
+use crate::render::{culler::ExtractedSet, views::SetView};
+use bevy::{render::sync_world::MainEntity, render::view::RenderVisibleEntitiesClass};
+
+/// The views that see each set of a frame. Its lists are used again in the next frame.
+#[derive(Default)]
+pub(in crate::render) struct SeenSets {
+    /// The sets' entities in ascending order, each with the place of its set.
+    by_entity: Vec<(MainEntity, u32)>,
+    /// Places of sets and indices of views that see them, view after view.
+    pairs: Vec<(u32, u32)>,
+    /// By the place of a set: where its views end.
+    ends: Vec<u32>,
+    /// The views of the first set in ascending order, then of the second one, and so on.
+    views: Vec<u32>,
+}
+
+impl SeenSets {
+    /// Finds out which views see which sets. Entities are compared by their place in the main
+    /// world: Bevy lists those that are in the render world, too, under both.
+    pub fn find(&mut self, sets: &[ExtractedSet], views: &[SetView]) {
+        self.sort(sets);
+        self.pairs.clear();
+        for (index, view) in (0..).zip(views) {
+            let Some(visible) = view.visible else {
+                continue;
+            };
+            let pairs = &mut self.pairs;
+            each_seen(&self.by_entity, visible, |place| pairs.push((place, index)));
+        }
+        self.group(sets.len());
+    }
+
+    /// The views that see the set at a place, in ascending order.
+    pub fn views_of(&self, place: usize) -> &[u32] {
+        let end = |place: usize| self.ends.get(place).map_or(0, |end| *end as usize);
+        let start = place.checked_sub(1).map_or(0, end);
+        &self.views[start..end(place)]
+    }
+
+    /// Sorts the entities, unless they are as in the frame before.
+    fn sort(&mut self, sets: &[ExtractedSet]) {
+        let is_same = |(entity, place): &(MainEntity, u32)| {
+            let set = sets.get(*place as usize);
+            set.is_some_and(|set| set.entity == *entity)
+        };
+        if self.by_entity.len() == sets.len() && self.by_entity.iter().all(is_same) {
+            return;
+        }
+        self.by_entity.clear();
+        let entities = sets.iter().map(|set| set.entity);
+        self.by_entity.extend(entities.zip(0..));
+        self.by_entity.sort_unstable();
+    }
+
+    /// Sorts the pairs by their sets, and keeps the order of the views.
+    fn group(&mut self, sets: usize) {
+        self.ends.clear();
+        self.ends.resize(sets, 0);
+        for (place, _) in &self.pairs {
+            self.ends[*place as usize] += 1;
+        }
+        // First they are the starts, and each view that is written moves one on.
+        let mut start = 0;
+        for end in &mut self.ends {
+            start += core::mem::replace(end, start);
+        }
+        self.views.clear();
+        self.views.resize(self.pairs.len(), 0);
+        for (place, view) in &self.pairs {
+            let end = &mut self.ends[*place as usize];
+            self.views[*end as usize] = *view;
+            *end += 1;
+        }
+    }
+}
+
+/// Calls `found` with the place of each set that a view sees, once.
+fn each_seen(
+    sets: &[(MainEntity, u32)],
+    visible: &RenderVisibleEntitiesClass,
+    mut found: impl FnMut(u32),
+) {
+    each_common(sets, &visible.entities_cpu_culling, &mut found);
+    // Entities with `NoCpuCulling`: few, or all.
+    let others = &visible.entities_gpu_culling;
+    if others.len() < sets.len() {
+        for entity in others.keys() {
+            if let Ok(place) = sets.binary_search_by_key(entity, |(entity, _)| *entity) {
+                found(sets[place].1);
+            }
+        }
+    } else if !others.is_empty() {
+        for (_, place) in sets
+            .iter()
+            .filter(|(entity, _)| others.contains_key(entity))
+        {
+            found(*place);
+        }
+    }
+}
+
+/// Calls `found` with the place of each set in a list of visible entities. Both are in ascending
+/// order of the main entities. Runs that only one of them has are skipped by bisection, so a short
+/// list costs little beside a long one.
+fn each_common<T>(
+    mut sets: &[(MainEntity, u32)],
+    mut visible: &[(T, MainEntity)],
+    mut found: impl FnMut(u32),
+) {
+    while let (Some((set, place)), Some((_, entity))) = (sets.first(), visible.first()) {
+        if set == entity {
+            found(*place);
+            (sets, visible) = (&sets[1..], &visible[1..]);
+        } else if set < entity {
+            sets = skip(sets, |(set, _)| set < entity);
+        } else {
+            visible = skip(visible, |(_, entity)| entity < set);
+        }
+    }
+}
+
+/// The list without its first items, for which `is_before` holds: it holds for the very first.
+fn skip<T>(list: &[T], is_before: impl Fn(&T) -> bool) -> &[T] {
+    let mut step = 1;
+    while list.get(step).is_some_and(&is_before) {
+        step *= 2;
+    }
+    let (start, end) = (step / 2, step.min(list.len()));
+    let within = list[start..end].partition_point(is_before);
+    &list[start + within..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bevy::prelude::Entity;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn main(index: u32) -> MainEntity {
+        Entity::from_raw_u32(index)
+            .unwrap_or(Entity::PLACEHOLDER)
+            .into()
+    }
+
+    /// Entities in ascending order, whose order is another than that of their indices.
+    fn sorted(indices: &BTreeSet<u32>) -> Vec<MainEntity> {
+        let mut entities: Vec<_> = indices.iter().map(|index| main(*index)).collect();
+        entities.sort_unstable();
+        entities
+    }
+
+    proptest! {
+        #[test]
+        fn the_common_entities_of_two_lists_are_found_once(
+            sets in prop::collection::btree_set(0u32..300, 0..60),
+            visible in prop::collection::btree_set(0u32..300, 0..200),
+        ) {
+            let of_sets: Vec<_> = sorted(&sets).into_iter().zip(0..).collect();
+            let list: Vec<_> = sorted(&visible).into_iter().map(|entity| ((), entity)).collect();
+            let mut found = Vec::new();
+            each_common(&of_sets, &list, |place| found.push(place));
+            let expected = of_sets.iter().filter(|(set, _)| list.contains(&((), *set)));
+            prop_assert_eq!(found, expected.map(|(_, place)| *place).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn each_set_has_its_views_in_order(
+            pairs in prop::collection::vec((0u32..9, 0u32..64), 0..80),
+        ) {
+            let mut pairs = pairs;
+            pairs.sort_by_key(|(_, view)| *view);
+            let mut seen = SeenSets { pairs: pairs.clone(), ..Default::default() };
+            seen.group(9);
+            for place in 0..9 {
+                let of = pairs.iter().filter(|(set, _)| *set == place);
+                let of: Vec<_> = of.map(|(_, view)| *view).collect();
+                prop_assert_eq!(seen.views_of(place as usize), of);
+            }
+        }
+    }
+}
