@@ -411,7 +411,7 @@ fn rays_meet_what_the_range_draws() {
     let instances = app.world().get::<GpuInstances>(near).unwrap().clone();
     let mesh = app.world().get::<Mesh3d>(near).unwrap().clone();
     let far = app.world_mut().spawn((mesh, instances)).id();
-    let mut insert = |entity, range: InstanceVisibilityRange| {
+    let mut insert = |entity: Entity, range: InstanceVisibilityRange| {
         app.world_mut().entity_mut(entity).insert(range);
     };
     // Both halves are drawn between 50 and 55; one is more than half there.
