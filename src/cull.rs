@@ -72,11 +72,13 @@ pub use choose::tuning::Tuning;
 pub use compaction::Compaction;
 pub use compactor::{Compactor, CompactorOptions};
 pub use culler::{
-    Culler, CullerOptions, DrawSource, Follower, Frame, IndirectDraws, PassRecorder, PlainPasses,
-    Recorded,
+    Culler, CullerOptions, CullerWork, DrawSource, Follower, Frame, IndirectDraws, PassRecorder,
+    PlainPasses, Recorded,
 };
 pub use error::CullError;
 pub use expand::{Expander, Expansion};
+#[cfg(feature = "bevy")]
+pub(crate) use gpu::changes::ChangedBytes;
 #[doc(hidden)]
 pub use gpu::shared_kernels::share_kernels;
 pub use gpu::{Gpu, version::Version};

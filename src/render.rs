@@ -100,7 +100,7 @@ pub use offset::InstanceOffset;
 #[cfg(feature = "picking")]
 pub use picking::{InstanceHit, InstancePickingPlugin, InstancePickingSettings, InstanceRayCast};
 pub use report::{
-    CullingReport, LevelReport, MeshletReport, OcclusionReport, SetReport, ViewReport,
+    CullingReport, FrameWork, LevelReport, MeshletReport, OcclusionReport, SetReport, ViewReport,
 };
 pub use scene::{InstanceScene, InstanceSceneReady};
 pub use set_asset::{InstanceSetLoader, InstanceSetLoaderSettings, InstanceSetSaver};

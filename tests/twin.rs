@@ -374,7 +374,18 @@ fn a_plan_that_is_kept_is_that_of_a_new_culler() {
         let (mut culler, _) = Culler::new(&device, options(CullingTier::Workgroup, true)).unwrap();
         run(&mut culler, Gpu::new(&device, &queue), &scene);
         let mut last = culler.plan().clone();
-        for change in 0..8 {
+        culler.take_work();
+        for change in 0..11 {
+            // Numbers of plans built and of requests mended.
+            let all = scene.frame.requests.len() as u64;
+            let work = match change {
+                0 | 1 => Some((0, 0)),
+                2 | 8 | 9 => Some((0, 1)),
+                10 => Some((0, all)),
+                4 | 5 | 7 => Some((1, 0)),
+                // The views may be the same.
+                _ => None,
+            };
             match change {
                 // 0: the views move. 1: nothing changes. 2: a set moves.
                 0 => scene.frame.views.iter_mut().for_each(|view| {
@@ -393,13 +404,29 @@ fn a_plan_that_is_kept_is_that_of_a_new_culler() {
                     let requests = scene.frame.requests.iter_mut();
                     requests.for_each(|request| request.views = all.clone().collect());
                 }
-                _ => {
+                7 => {
                     scene.frame.requests[1].world_from_local =
                         scene.frame.requests[0].world_from_local;
                     scene.frame.requests[1].views.pop();
                 }
+                // 8: a set is shorter, within its blocks. 9: it moves and grows within them. 10:
+                // all sets move.
+                8 => scene.sets[1].truncate(33),
+                9 => {
+                    scene.sets[1].extend([Vec3::X; 30]).unwrap();
+                    scene.frame.requests[1].world_from_local.translation.y -= 2.0;
+                }
+                _ => {
+                    let turn = Affine3A::from_rotation_x(0.3);
+                    for request in &mut scene.frame.requests {
+                        request.world_from_local = turn * request.world_from_local;
+                    }
+                }
             }
             run(&mut culler, Gpu::new(&device, &queue), &scene);
+            let done = culler.take_work();
+            let done = (done.plans, done.mended);
+            assert_eq!(done, work.unwrap_or(done), "change {change}");
             compare(&culler, Gpu::new(&device, &queue), &scene).unwrap();
             // Plans do not depend on the tier, and this tier compiles nothing.
             let (mut other, _) = Culler::new(&device, options(CullingTier::Cpu, true)).unwrap();
@@ -429,6 +456,71 @@ fn a_plan_that_is_kept_is_that_of_a_new_culler() {
             assert!(is_same || change != 1, "nothing has changed");
             last = culler.plan().clone();
         }
+    }
+}
+
+#[test]
+fn one_set_of_two_thousand_that_moves_uploads_its_own_rows_only() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    let (mut culler, _) = Culler::new(&device, options(CullingTier::Workgroup, true)).unwrap();
+    let mut scene = random_scene(&mut rng(31), &[3; 2000]);
+    run(&mut culler, gpu, &scene);
+    for _ in 0..7 {
+        culler.prepare(gpu, &scene.frame);
+    }
+    let (_, all) = (culler.take_work(), culler.take_uploaded());
+    let request = scene.frame.requests.len() / 2;
+    for frame in 0..3 {
+        scene.frame.requests[request].world_from_local.translation.x += 1.0;
+        culler.prepare(gpu, &scene.frame);
+        let work = culler.take_work();
+        assert_eq!((work.plans, work.mended), (0, 1), "frame {frame}");
+        let uploaded = culler.take_uploaded();
+        assert!(
+            uploaded > 0 && 20 * uploaded < all,
+            "{uploaded} of {all} bytes"
+        );
+        assert!(!culler.wants_counts(), "frame {frame}");
+    }
+}
+
+#[test]
+fn many_scattered_edits_are_few_writes_and_one_dispatch() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    for tier in [CullingTier::Workgroup, CullingTier::Cpu] {
+        let (mut culler, _) = Culler::new(&device, options(tier, true)).unwrap();
+        let mut dice = rng(41);
+        let mut scene = random_scene(&mut dice, &[1]);
+        scene.sets[0] = random_set(&mut dice, 50_000, ScaleKind::Uniform);
+        run(&mut culler, gpu, &scene);
+        culler.take_work();
+        let moved = random_set(&mut dice, 50_000, ScaleKind::Uniform);
+        let set = &mut scene.sets[0];
+        let ranges: Vec<_> = (0..400usize)
+            .map(|i| i * 121..i * 121 + 1 + i % 5)
+            .collect();
+        for index in ranges.iter().cloned().flatten() {
+            let index = index as u32;
+            set.set(index, moved.get(index).unwrap()).unwrap();
+        }
+        let (packed, scales) = (set.packed().to_vec(), set.scale_floats().to_vec());
+        let store = culler.store_mut();
+        let parts = ranges
+            .iter()
+            .map(|range| (range.start, &packed[range.clone()]));
+        store.upload_parts(&queue, SetId(0), parts).unwrap();
+        let parts = ranges
+            .iter()
+            .map(|range| (range.start, &scales[range.clone()]));
+        store.upload_scale_parts(&queue, SetId(0), parts).unwrap();
+        culler.prepare(gpu, &scene.frame);
+        let work = culler.take_work();
+        let jobs = u64::from(tier != CullingTier::Cpu);
+        assert_eq!((work.writes, work.bound_jobs), (2, jobs), "{tier:?}");
+        let read = culler.store().read_instances(gpu, SetId(0)).unwrap();
+        assert_eq!(read, (packed, scales), "{tier:?}");
     }
 }
 

@@ -685,3 +685,27 @@ fn the_tier_cpu_refuses_what_it_cannot_see() {
     assert_eq!(refused, Err(CullError::WrittenOnCpu(3)));
     assert!(culler.store().written_regions(SetId(3)).is_empty());
 }
+
+#[test]
+fn room_for_a_large_written_set_is_hidden_without_staging_all_of_it() {
+    let (device, queue, _) = gpu();
+    let on = Gpu::new(&device, &queue);
+    let (mut culler, _) = Culler::new(&device, options(CullingTier::Workgroup, true)).unwrap();
+    let (len, channels) = (1 << 20, Channels::default());
+    culler.take_uploaded();
+    for classify in [true, false] {
+        culler
+            .store_mut()
+            .reserve_written(on, SetId(0), size((len, len), channels, classify))
+            .unwrap();
+        let staged = culler.take_uploaded();
+        assert!(staged > 0 && staged <= 2 << 20, "{staged} bytes");
+        let (instances, _) = culler.store().read_instances(on, SetId(0)).unwrap();
+        assert_eq!(instances.len(), len as usize);
+        let is_hidden = |instance: &PackedInstance| instance.position.iter().all(|x| x.is_nan());
+        assert!(instances.iter().all(is_hidden), "classify {classify}");
+        let bounds = culler.store().read_bounds(on, SetId(0)).unwrap();
+        let is_unknown = |bound: &bevy_gpu_culling::cull::layout::Bound| bound.radius == f32::MAX;
+        assert!(classify || bounds.iter().all(is_unknown));
+    }
+}

@@ -4,9 +4,11 @@ mod draws;
 mod frame;
 mod inspect;
 mod memory;
+mod work;
 
 pub use draws::{DrawSource, IndirectDraws};
 pub use frame::{Follower, Frame, PassRecorder, PlainPasses, Recorded};
+pub use work::CullerWork;
 
 use crate::cull::{
     Compaction, CullError, CullingTier, Tuning,

@@ -3,6 +3,7 @@
 
 pub(crate) mod binding;
 pub(crate) mod buffer;
+pub(crate) mod changes;
 pub(crate) mod draw_counts;
 pub(crate) mod guard;
 pub(crate) mod kernel;

@@ -5,6 +5,7 @@ mod bands;
 mod batch;
 mod limits;
 pub(super) mod lod;
+pub(super) mod mend;
 mod plane_pairs;
 pub(super) mod planned;
 pub(super) mod planner;
@@ -277,7 +278,6 @@ impl Plan {
             let at = self.open_batch(region.page, counts, limits, last);
             let batch = &mut self.batches[at];
             let first_row = batch.batch.row_count;
-            let world = request.world_from_local;
             let mut flags = match request.scale {
                 ScaleKind::One => 0,
                 ScaleKind::Uniform => CHUNK_HAS_SCALE,
@@ -289,12 +289,7 @@ impl Plan {
             if request.thins {
                 flags |= CHUNK_IS_THINNED;
             }
-            let world_rows = world.matrix3.transpose();
-            let world_row = |axis: glam::Vec3A, offset: f32| Vec3::from(axis).extend(offset);
-            batch.chunks.push(Chunk {
-                world_x: world_row(world_rows.x_axis, world.translation.x),
-                world_y: world_row(world_rows.y_axis, world.translation.y),
-                world_z: world_row(world_rows.z_axis, world.translation.z),
+            let mut chunk = Chunk {
                 sphere: request.sphere.center.extend(request.sphere.radius),
                 first_instance: region.first,
                 instance_count: instances,
@@ -304,12 +299,14 @@ impl Plan {
                 row_count: rows.len() as u32,
                 first_count: batch.batch.count_len,
                 flags,
-                world_scale: greatest_stretch(&world.matrix3),
                 ..Chunk::default()
-            });
+            };
+            chunk.place(&request.world_from_local);
+            batch.chunks.push(chunk);
             // An instance that fades is in two levels.
             let most_rows_of_instance = request.lists * (1 + usize::from(request.fades));
             let mut rows_of_view = 0;
+            let mut lists = 0;
             for (k, planes) in rows.iter().enumerate() {
                 let first_count = batch.batch.count_len + k as u32 * blocks;
                 let row = group * most_rows + k;
@@ -326,10 +323,10 @@ impl Plan {
                     level,
                 });
                 rows_of_view = if level == 0 { 1 } else { rows_of_view + 1 };
-                if rows_of_view <= most_rows_of_instance {
-                    batch.most_survivors += u64::from(instances);
-                }
+                lists += u32::from(rows_of_view <= most_rows_of_instance);
             }
+            batch.lists.push(lists);
+            batch.most_survivors += u64::from(lists) * u64::from(instances);
             batch.has_levels |= request.shapes.len() > 1;
             batch.batch.row_count += rows.len() as u32;
             batch.batch.block_count += blocks;

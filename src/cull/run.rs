@@ -24,13 +24,14 @@ use std::sync::Arc;
 use tables::FrameTables;
 use wgpu::{CommandEncoder, ComputePass, Device};
 
-/// The number of a frame, and of the last frame in which something other than the views' planes
-/// changed.
+/// The number of a frame, and of the last frames in which something changed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FrameNumber {
     pub now: u64,
     /// The last frame whose plan or compaction differs from the one before.
     pub changed_in: u64,
+    /// The last frame in which tables differ from the one before in more than their rows.
+    pub mended_in: u64,
 }
 
 /// What the batches of a plan read.
@@ -205,7 +206,7 @@ impl Runner {
                 pyramid: from.pyramid,
             };
             let inputs = (tables, &inputs);
-            self.uploaded += batch.prepare(gpu, pipelines, plan, frame.changed_in, inputs)?;
+            self.uploaded += batch.prepare(gpu, pipelines, plan, frame.mended_in, inputs)?;
             return Ok(());
         }
         // Every survivor fits: the count is known before the upload.

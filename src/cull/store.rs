@@ -2,6 +2,7 @@
 
 mod belt;
 pub(super) mod bounds;
+mod fill;
 mod pages;
 mod previous;
 pub(crate) mod region;
@@ -63,7 +64,17 @@ pub struct InstanceStore {
     /// Bound in place of channels that a page does not have.
     no_channel: Buffer,
     uploaded: u64,
+    work: StoreWork,
     refusals: Refusals,
+}
+
+/// What was done for the sets, in numbers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct StoreWork {
+    /// Writes of the queue.
+    pub writes: u64,
+    /// Dispatches that compute bounds of blocks.
+    pub bound_jobs: u64,
 }
 
 /// The buffers of a page that kernels bind.
@@ -101,6 +112,7 @@ impl InstanceStore {
             stale: Vec::new(),
             no_channel,
             uploaded: 0,
+            work: StoreWork::default(),
             refusals: Refusals::default(),
         })
     }
@@ -249,6 +261,12 @@ impl InstanceStore {
         self.sets.version()
     }
 
+    /// Changes whenever the set gets other channels or other regions; `None` if it is not resident.
+    #[cfg(feature = "bevy")]
+    pub(crate) fn placed(&self, id: SetId) -> Option<Version> {
+        self.sets.get(id)?.placed()
+    }
+
     /// The set's channels and its regions, in order, if it is resident.
     #[cfg(feature = "bevy")]
     pub(crate) fn resident(&self, id: SetId) -> Option<(Channels, &[Region])> {
@@ -325,6 +343,11 @@ impl InstanceStore {
     /// Bytes uploaded since the last call: instances and channels.
     pub(super) fn take_uploaded(&mut self) -> u64 {
         core::mem::take(&mut self.uploaded)
+    }
+
+    /// What was done since the last call.
+    pub(super) fn take_work(&mut self) -> StoreWork {
+        core::mem::take(&mut self.work)
     }
 
     /// What the device refused since the last call.

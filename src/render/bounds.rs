@@ -71,6 +71,40 @@ pub(super) struct Removals<'w, 's> {
 /// Views keep spheres below this radius: `load_sphere` in `shaders/shared/visibility.wgsl`.
 const MOST_RADIUS: f32 = 3e38;
 
+/// Boxes around meshes. Each is computed once, because that reads all vertices.
+#[derive(Resource, Default)]
+pub(super) struct MeshBoxes(HashMap<AssetId<Mesh>, Option<Aabb>>);
+
+/// The meshes of sets, and their boxes.
+#[derive(SystemParam)]
+pub(super) struct BoundedMeshes<'w, 's> {
+    meshes: Res<'w, Assets<Mesh>>,
+    boxes: ResMut<'w, MeshBoxes>,
+    events: MessageReader<'w, 's, AssetEvent<Mesh>>,
+}
+
+impl BoundedMeshes<'_, '_> {
+    /// Forgets the boxes of meshes that changed.
+    fn forget_changed(&mut self) {
+        for event in self.events.read() {
+            match event {
+                AssetEvent::Added { id }
+                | AssetEvent::Modified { id }
+                | AssetEvent::Removed { id } => {
+                    self.boxes.0.remove(id);
+                }
+                AssetEvent::Unused { .. } | AssetEvent::LoadedWithDependencies { .. } => {}
+            }
+        }
+    }
+
+    /// The box around a mesh that has positions.
+    fn box_of(&mut self, id: AssetId<Mesh>) -> Option<Aabb> {
+        let compute = || self.meshes.get(id).and_then(Mesh::compute_aabb);
+        *self.boxes.0.entry(id).or_insert_with(compute)
+    }
+}
+
 /// What is wrong with a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Problem {
@@ -141,11 +175,12 @@ pub(super) fn update_bounds(
     all: Query<BoundedSet>,
     with_sets: Query<(), With<GpuInstances>>,
     sets: Res<Assets<InstanceSet>>,
-    meshes: Res<Assets<Mesh>>,
+    mut meshes: BoundedMeshes,
     mut told: Local<Problems>,
     clock: Res<CpuClock>,
 ) {
     let _timer = clock.start(CpuStage::Main);
+    meshes.forget_changed();
     for entity in removals.set.read() {
         if with_sets.contains(entity) {
             continue;
@@ -166,10 +201,13 @@ pub(super) fn update_bounds(
         .filter_map(|of| all.get(of.0).ok());
     for item in changed.iter().chain(removed).chain(parents) {
         let entity = item.entity;
-        let (Some(set), Some(mesh)) = (sets.get(&item.instances.0), meshes.get(&item.mesh.0))
-        else {
+        let mesh = item.mesh.id();
+        let Some(set) = sets.get(&item.instances.0) else {
             continue;
         };
+        if !meshes.meshes.contains(mesh) {
+            continue;
+        }
         let sphere = if item.is_skinned {
             Err(Problem::Skinned)
         } else if item.is_lightmapped {
@@ -181,12 +219,14 @@ pub(super) fn update_bounds(
             let offset = item.offset.and_then(InstanceOffset::checked);
             let impostor = item.impostor.and_then(|known| all.get(known.entity).ok());
             let impostor = impostor.and_then(|impostor| {
-                let mesh = meshes.get(&impostor.mesh.0)?;
+                let mesh = impostor.mesh.id();
                 let own = impostor.offset.map(InstanceOffset::checked);
-                let sphere = culling_sphere(mesh, impostor.radius, None, || ()).ok()?;
+                let around = || meshes.box_of(mesh);
+                let sphere = culling_sphere(around, impostor.radius, None, || ()).ok()?;
                 Some(offset_sphere(own.unwrap_or(offset).as_ref(), sphere))
             });
-            let sphere = culling_sphere(mesh, item.radius, item.lods, bad_radius);
+            let around = || meshes.box_of(mesh);
+            let sphere = culling_sphere(around, item.radius, item.lods, bad_radius);
             let has_radius = item.radius.is_some_and(|radius| radius.checked().is_some());
             sphere.map(|sphere| {
                 let sphere = offset_sphere(offset.as_ref(), sphere);
@@ -207,7 +247,8 @@ pub(super) fn update_bounds(
             }
             Err(problem) => {
                 // A mesh without vertices draws nothing, and nothing is wrong with it.
-                if problem != Problem::NoBounds || !is_empty(mesh) {
+                let is_empty = || meshes.meshes.get(mesh).is_some_and(is_empty);
+                if problem != Problem::NoBounds || !is_empty() {
                     told.tell(entity, problem);
                 }
                 commands.entity(entity).try_remove::<(SetSphere, Aabb)>();
@@ -222,10 +263,10 @@ fn is_empty(mesh: &Mesh) -> bool {
     matches!(points, Ok(VertexAttributeValues::Float32x3(points)) if points.is_empty())
 }
 
-/// The sphere of the radius if that is valid, otherwise the sphere around the mesh and its levels'
-/// meshes.
+/// The sphere of the radius if that is valid, otherwise the sphere around the mesh's box and its
+/// levels' meshes.
 fn culling_sphere(
-    mesh: &Mesh,
+    mesh: impl FnOnce() -> Option<Aabb>,
     radius: Option<&CullingRadius>,
     lods: Option<&SetLods>,
     bad_radius: impl FnOnce(),
@@ -239,7 +280,7 @@ fn culling_sphere(
         }
         bad_radius();
     }
-    let aabb = mesh.compute_aabb().ok_or(Problem::NoBounds)?;
+    let aabb = mesh().ok_or(Problem::NoBounds)?;
     let mut sphere = BoundingSphere::around_box(aabb.center.into(), aabb.half_extents.into());
     if let Some(lods) = lods {
         sphere = lods.enlarge(sphere);
@@ -322,6 +363,54 @@ mod tests {
             );
             assert!(aabb.half_extents.min_element() >= 10.0, "{aabb:?}");
         }
+    }
+
+    #[test]
+    fn an_edit_of_a_set_does_not_read_the_vertices_of_its_mesh() -> Result {
+        let mut app = App::new();
+        app.add_plugins((MinimalPlugins, AssetPlugin::default()))
+            .init_asset::<Mesh>()
+            .init_asset::<InstanceSet>()
+            .init_resource::<MeshBoxes>()
+            .init_resource::<CpuClock>()
+            .add_systems(
+                PostUpdate,
+                update_bounds.after(bevy::asset::AssetEventSystems),
+            );
+        let sphere = |side: f32| Cuboid::from_length(side).mesh().build();
+        let world = app.world_mut();
+        let mesh = world.resource_mut::<Assets<Mesh>>().add(sphere(2.0));
+        let set = InstanceSet::from_transforms([Vec3::ZERO])?;
+        let set = world.resource_mut::<Assets<InstanceSet>>().add(set);
+        let parts = (Mesh3d(mesh.clone()), GpuInstances(set.clone()));
+        let entity = world.spawn(parts).id();
+        let radius = |app: &mut App| {
+            app.update();
+            let sphere = app.world().get::<SetSphere>(entity).copied();
+            sphere.map(|sphere| (sphere.0.radius * 1000.0).round() as u32)
+        };
+        assert_eq!(radius(&mut app), Some(1732));
+
+        // Nobody is told that the mesh has changed, so whoever reads it again is found out.
+        let edit = |app: &mut App, x: f32| -> Result {
+            let mut sets = app.world_mut().resource_mut::<Assets<InstanceSet>>();
+            sets.get_mut(&set)
+                .ok_or("the set is gone")?
+                .set(0, Vec3::X * x)?;
+            Ok(())
+        };
+        let mut meshes = app.world_mut().resource_mut::<Assets<Mesh>>();
+        *meshes.get_mut_untracked(&mesh).ok_or("the mesh is gone")? = sphere(4.0);
+        edit(&mut app, 5.0)?;
+        assert_eq!(radius(&mut app), Some(1732));
+        let center = app.world().get::<Aabb>(entity).map(|aabb| aabb.center.x);
+        assert_eq!(center, Some(5.0), "the edit was followed");
+
+        // Now it has.
+        let mut meshes = app.world_mut().resource_mut::<Assets<Mesh>>();
+        *meshes.get_mut(&mesh).ok_or("the mesh is gone")? = sphere(6.0);
+        assert_eq!(radius(&mut app), Some(5196));
+        Ok(())
     }
 
     #[test]

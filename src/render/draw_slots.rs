@@ -4,7 +4,7 @@
 //! an [`InstanceOffset`](super::offset::InstanceOffset) is twice as long, and ends with the offset.
 
 use super::{entity_uniforms::EntityUniform, lods::SlotFade, offset::SlotOffset};
-use crate::cull::{DrawList, growing_size, guarded};
+use crate::cull::{ChangedBytes, DrawList, growing_size, guarded};
 use bevy::{
     log::warn_once,
     math::{Affine3, Vec4},
@@ -111,8 +111,10 @@ pub(super) struct DrawSlots {
     before: Vec<Slot>,
     /// The slots as the GPU gets them. A slot that stays the same keeps its bytes.
     bytes: Vec<u8>,
-    /// Whether the GPU has other bytes.
-    changed: bool,
+    /// The bytes that the GPU does not have.
+    changed: ChangedBytes,
+    /// Number of bytes uploaded since [`Self::take_uploaded`].
+    uploaded: u64,
     /// `None` before the first upload, and if the device refused it.
     pub buffer: Option<Buffer>,
     /// Bumped when the buffer is replaced.
@@ -235,14 +237,14 @@ impl DrawSlots {
         }
         let made = &made[..slot_stride(offset.is_some()) as usize];
         let place = self.len() as usize..self.len() as usize + made.len();
-        if self.bytes.len() < place.end {
+        let is_new = self.bytes.len() < place.end;
+        if is_new {
             self.bytes.resize(place.end, 0);
-            self.changed = true;
         }
-        let slot = &mut self.bytes[place];
-        if *slot != *made {
+        let slot = &mut self.bytes[place.clone()];
+        if is_new || *slot != *made {
             slot.copy_from_slice(made);
-            self.changed = true;
+            self.changed.add(place);
         }
         self.push_strides(Slot {
             entity,
@@ -266,15 +268,19 @@ impl DrawSlots {
         }
     }
 
-    /// Ends the frame's slots. Returns whether the GPU has others.
-    fn finish(&mut self) -> bool {
+    /// Ends the frame's slots.
+    fn finish(&mut self) {
         self.bytes.truncate(self.len() as usize);
-        self.changed
     }
 
-    /// Uploads the slots if they changed.
+    /// Number of bytes uploaded since the last call.
+    pub fn take_uploaded(&mut self) -> u64 {
+        core::mem::take(&mut self.uploaded)
+    }
+
+    /// Uploads the slots that changed.
     pub fn upload(&mut self, device: &RenderDevice, queue: &RenderQueue) {
-        let changed = self.finish();
+        self.finish();
         // The last slot is bound as if it had an offset.
         let bytes = match self.bytes.len() as u64 {
             0 => 0,
@@ -284,10 +290,12 @@ impl DrawSlots {
             .buffer
             .as_ref()
             .is_some_and(|buffer| buffer.size() >= bytes);
-        if bytes == 0 || (fits && !changed) {
+        if bytes == 0 || (fits && self.changed.is_empty()) {
             return;
         }
         if !fits {
+            self.changed.clear();
+            self.changed.add(0..self.bytes.len());
             self.generation += 1;
             self.buffer = None;
             let size = growing_size(bytes, &device.limits());
@@ -307,9 +315,8 @@ impl DrawSlots {
             }
         }
         if let Some(buffer) = &self.buffer {
-            queue.write_buffer(buffer, 0, &self.bytes);
+            self.uploaded += self.changed.write(queue, buffer, &self.bytes);
         }
-        self.changed = false;
     }
 }
 

@@ -137,7 +137,8 @@ pub(super) fn extract_sets(
             known.used_in = sets.frame;
             known.user = Some(entity);
             if set.written().is_some() {
-                match uploads.reserve_written(asset, known, set) {
+                let is_unknown = buffers.get(asset).is_none();
+                match uploads.reserve_written(asset, known, set, is_unknown) {
                     Reserved::Moved(regions) => {
                         if sets.lost.remove(&asset) {
                             warn!(
@@ -182,6 +183,11 @@ pub(super) fn extract_sets(
         });
     }
     uploads.advance(&mut sets.known, &assets);
+    let is_used = |asset| {
+        let known = sets.known.get(&asset);
+        known.is_some_and(|known| known.used_in == sets.frame)
+    };
+    buffers.retain(is_used);
     sets.streamed = uploads.streamed;
     for (asset, problem) in core::mem::take(&mut uploads.problems) {
         let entity = sets.known.get(&asset).and_then(|known| known.user);

@@ -63,7 +63,7 @@ pub struct InstanceBuffer {
 
 impl InstanceBuffers {
     /// The buffers of a set. `None` if the set has data on the CPU, is not loaded, or is not used
-    /// by an entity, and on the tier `Cpu`.
+    /// by an entity, and on the tier `Cpu`. What was written stays as long as the asset lives.
     #[must_use]
     pub fn get(&self, set: impl Into<AssetId<InstanceSet>>) -> Option<&InstanceBuffer> {
         self.sets.get(&set.into())
@@ -87,6 +87,11 @@ impl InstanceBuffers {
 
     pub(super) fn remove(&mut self, set: AssetId<InstanceSet>) {
         self.sets.remove(&set);
+    }
+
+    /// Removes the buffers of all other sets.
+    pub(super) fn retain(&mut self, keep: impl Fn(AssetId<InstanceSet>) -> bool) {
+        self.sets.retain(|asset, _| keep(*asset));
     }
 
     /// The sets that have buffers.

@@ -1,7 +1,7 @@
 //! Wiring: what the plugin adds to the main world and to the render world.
 
 use super::{
-    bounds::{update_bounds, warn_of_missing_meshes},
+    bounds::{MeshBoxes, update_bounds, warn_of_missing_meshes},
     components::{
         AFTER_FRUSTA, CullingRadius, FreezeCulling, GpuInstances, InstanceMeshUniforms,
         NoInstanceSorting, freeze_frusta,
@@ -99,6 +99,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
         .init_resource::<Verifier>()
         .init_resource::<CpuClock>()
         .init_resource::<UploadInbox>()
+        .init_resource::<MeshBoxes>()
         .add_message::<InstanceUploadProgress>()
         .add_plugins(ExtractComponentPlugin::<InstanceOcclusion>::default())
         .configure_sets(

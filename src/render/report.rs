@@ -9,7 +9,9 @@ mod counts;
 mod finish;
 mod sets;
 
-pub use content::{CullingReport, LevelReport, MeshletReport, OcclusionReport, ViewReport};
+pub use content::{
+    CullingReport, FrameWork, LevelReport, MeshletReport, OcclusionReport, ViewReport,
+};
 pub use sets::SetReport;
 
 pub(super) use finish::{ReportInbox, finish_culling, receive_report};

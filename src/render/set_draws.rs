@@ -63,7 +63,7 @@ pub(super) struct SetDraws {
     pub leveled: LeveledSets,
     /// Version of the resident sets in the frame.
     pub sets_version: Option<Version>,
-    /// No set changed since the previous frame, so its draw slots can be kept.
+    /// No set changed since the previous frame.
     pub sets_stay: bool,
     /// The meshes of this frame's requests and of earlier ones, each once. All are dropped when
     /// Bevy moves one.

@@ -39,6 +39,8 @@ pub(super) struct Uploads<'a> {
     target: UploadTarget<'a>,
     /// Bytes of new sets that the frame may still upload.
     budget: u64,
+    /// Bytes of new sets that a frame may upload if the ones before did.
+    full_budget: u64,
     /// The last number that names a set of the engine.
     last_id: &'a mut u64,
     /// Bytes of new sets that the frame uploads.
@@ -47,6 +49,8 @@ pub(super) struct Uploads<'a> {
     frame: u64,
     /// Large sets of which the GPU has nothing.
     newcomers: Vec<AssetId<InstanceSet>>,
+    /// Sets whose assets are others than what is drawn.
+    outdated: Vec<OutdatedSet>,
     /// Sets that have not arrived completely.
     pending: Vec<PendingSet>,
     arrived: Arrived,
@@ -59,13 +63,23 @@ struct PendingSet {
     asset: AssetId<InstanceSet>,
     /// Bytes that are still to be uploaded.
     bytes: u64,
+    /// The number of the extraction that began to upload it.
+    started_in: u64,
+}
+
+/// A set whose asset is another one than what is drawn.
+struct OutdatedSet {
+    asset: AssetId<InstanceSet>,
+    /// The number of the extraction since which it is.
+    since: u64,
 }
 
 /// What catching up came to.
 enum Progress {
     /// The GPU has what it should have, or it is on its way.
     Made,
-    /// A large new set, for which room is made when all sets are known.
+    /// A large new set, or one that replaces another, for which room is made when all sets are
+    /// known.
     Waits,
 }
 
@@ -81,10 +95,12 @@ impl<'a> Uploads<'a> {
         Self {
             target: UploadTarget { culler, gpu },
             budget: budget.min((budget / FIRST_SLICE).max(streamed_before * 2)),
+            full_budget: budget,
             last_id,
             streamed: 0,
             frame,
             newcomers: Vec::new(),
+            outdated: Vec::new(),
             pending: Vec::new(),
             arrived: Arrived::default(),
             problems: Vec::new(),
@@ -158,6 +174,10 @@ impl<'a> Uploads<'a> {
         if let Some(next) = known.next.take_if(|next| next.is_complete()) {
             let old = core::mem::replace(&mut known.current, next);
             self.target.culler.store_mut().remove_set(old.id);
+            known.outdated_since = None;
+        }
+        if known.is_current() && known.current.lineage == set.lineage() {
+            known.outdated_since = None;
         }
         if set.is_released() && known.newest().lineage == set.lineage() {
             // It was released in the frame in which it moved.
@@ -187,9 +207,12 @@ impl<'a> Uploads<'a> {
         } else if known.newest().lineage != set.lineage() {
             let is_large = set.len() > SMALL_SET as usize && !set.is_released();
             self.drop_next(known);
-            if self.replaces_later(&known.current, set) {
-                self.start_next(known, set)?;
-            } else if is_large
+            if known.current.arrived > 0 && !set.is_released() {
+                let since = *known.outdated_since.get_or_insert(self.frame);
+                self.outdated.push(OutdatedSet { asset, since });
+                return Ok(Progress::Waits);
+            }
+            if is_large
                 && self
                     .target
                     .culler
@@ -200,11 +223,7 @@ impl<'a> Uploads<'a> {
                 self.newcomers.push(asset);
                 return Ok(Progress::Waits);
             } else {
-                let replaces = known.current.arrived > 0;
                 self.start(&mut known.current, set)?;
-                if replaces {
-                    self.replace_now(asset, &mut known.current, set)?;
-                }
             }
         } else if known.newest().revision != set.revision() {
             if known.is_current() && self.starts_over(&known.current, set) {
@@ -213,11 +232,20 @@ impl<'a> Uploads<'a> {
                 self.change(known.newest(), set)?;
             }
         }
+        self.note_rest(asset, known, set);
+        Ok(Progress::Made)
+    }
+
+    /// Notes what is left to upload of a set, or that all of it has arrived.
+    fn note_rest(&mut self, asset: AssetId<InstanceSet>, known: &mut KnownSet, set: &InstanceSet) {
         let newest = known.newest();
         if !newest.is_complete() {
             let left = (newest.len - newest.arrived) as u64;
-            let bytes = left * instance_bytes(set);
-            self.pending.push(PendingSet { asset, bytes });
+            self.pending.push(PendingSet {
+                asset,
+                bytes: left * instance_bytes(set),
+                started_in: newest.started_in,
+            });
         } else if set.asset_usage == RenderAssetUsages::RENDER_WORLD
             // An empty set has nothing to release, and is to be filled.
             && !set.is_empty()
@@ -229,7 +257,35 @@ impl<'a> Uploads<'a> {
                 revision: newest.revision,
             });
         }
-        Ok(Progress::Made)
+    }
+
+    /// Replaces what is outdated: the oldest first, as far as the budget goes, so that each set has
+    /// its turn if many are replaced in each frame. Of the others, the ones that no frame's budget
+    /// holds begin to stream, and the oldest of the rest.
+    fn replace_outdated(&mut self, known: &mut KnownSets, sets: &Assets<InstanceSet>) {
+        let mut outdated = core::mem::take(&mut self.outdated);
+        outdated.sort_by_key(|set| set.since);
+        let mut has_started = false;
+        for OutdatedSet { asset, .. } in outdated {
+            let (Some(known), Some(set)) = (known.get_mut(&asset), sets.get(asset)) else {
+                continue;
+            };
+            let bytes = set.len() as u64 * instance_bytes(set);
+            let result = if bytes <= self.budget {
+                known.outdated_since = None;
+                self.start(&mut known.current, set)
+                    .and_then(|()| self.replace_now(asset, &mut known.current, set))
+            } else if bytes > self.full_budget || !has_started {
+                has_started |= bytes <= self.full_budget;
+                self.start_next(known, set)
+            } else {
+                continue;
+            };
+            if result.is_ok() {
+                self.note_rest(asset, known, set);
+            }
+            self.note(asset, known, set, result);
+        }
     }
 
     /// Uploads all of a set that fits into what is left of the frame's budget, so that no frame
@@ -291,19 +347,21 @@ impl<'a> Uploads<'a> {
         }
     }
 
-    /// Makes room for a set that the GPU writes.
+    /// Makes room for a set that the GPU writes. `is_unknown` if the app does not have its buffers.
     pub fn reserve_written(
         &mut self,
         asset: AssetId<InstanceSet>,
         known: &mut KnownSet,
         set: &InstanceSet,
+        is_unknown: bool,
     ) -> Reserved {
         if known.is_refused(set, self.frame) {
             return Reserved::Refused;
         }
         self.drop_next(known);
         let is_new = known.current.lineage != set.lineage();
-        let (reserved, result) = match reserve_written(&mut self.target, &mut known.current, set) {
+        let reserved = reserve_written(&mut self.target, &mut known.current, set, is_unknown);
+        let (reserved, result) = match reserved {
             Ok(Some(regions)) => (Reserved::Moved(regions), Ok(())),
             Ok(None) => (Reserved::Kept, Ok(())),
             Err(error) => (Reserved::Refused, Err(error.into())),
@@ -329,6 +387,7 @@ impl<'a> Uploads<'a> {
         known.lineage = set.lineage();
         known.revision = set.revision();
         known.arrived = 0;
+        known.started_in = self.frame;
         known.len = set.len();
         self.target.show_arrived(known, set)?;
         Ok(())
@@ -366,15 +425,11 @@ impl<'a> Uploads<'a> {
         let end = known.arrived;
         let arrived =
             |range: &Range<usize>| (range.start < end).then(|| range.start..range.end.min(end));
-        for range in instances.iter().filter_map(arrived) {
-            self.target.upload_instances(known, set, range)?;
-        }
-        for range in scales.iter().filter_map(arrived) {
-            self.target.upload_scales(known, set, range)?;
-        }
-        for range in data.iter().filter_map(arrived) {
-            self.target.upload_data(known, set, range)?;
-        }
+        let [instances, scales, data] = [instances, scales, data]
+            .map(|ranges| ranges.iter().filter_map(arrived).collect::<Vec<_>>());
+        self.target.upload_instances(known, set, &instances)?;
+        self.target.upload_scales(known, set, &scales)?;
+        self.target.upload_data(known, set, &data)?;
         self.target.show_arrived(known, set)
     }
 
@@ -416,36 +471,65 @@ impl<'a> Uploads<'a> {
             self.note(asset, known, set, result);
             if is_started {
                 let bytes = known.current.len as u64 * instance_bytes(set);
-                self.pending.push(PendingSet { asset, bytes });
+                self.pending.push(PendingSet {
+                    asset,
+                    bytes,
+                    started_in: self.frame,
+                });
             }
         }
         // Sets still waiting are announced again next frame.
         self.target.culler.store_mut().expect_sets([]);
     }
 
-    /// Uploads the next slices of the sets that have not arrived, within the budget.
+    /// Uploads new sets, and the next slices of those that have not arrived, within the budget.
+    ///
+    /// Sets with few bytes left come first, but in every second frame what began earlier does, the
+    /// oldest first: no flow of small or replaced sets keeps a large one from arriving.
     pub fn advance(&mut self, known: &mut KnownSets, sets: &Assets<InstanceSet>) {
+        let mut first = Vec::new();
+        if self.frame.is_multiple_of(2) {
+            let frame = self.frame;
+            first = self
+                .pending
+                .extract_if(.., |set| set.started_in < frame)
+                .collect();
+            first.sort_by_key(|set| set.started_in);
+        }
+        let mut is_first = true;
+        self.stream(first, (known, sets), &mut is_first);
+        self.replace_outdated(known, sets);
         if !self.newcomers.is_empty() {
             self.make_room(known, sets);
         }
-        let mut pending = core::mem::take(&mut self.pending);
-        pending.sort_unstable_by_key(|set| set.bytes);
-        let mut left = self.budget;
-        for (index, PendingSet { asset, .. }) in pending.into_iter().enumerate() {
+        let mut rest = core::mem::take(&mut self.pending);
+        rest.sort_by_key(|set| set.bytes);
+        self.stream(rest, (known, sets), &mut is_first);
+    }
+
+    /// Uploads the next slices of these sets. The first of a frame gets at least one block.
+    fn stream(
+        &mut self,
+        pending: Vec<PendingSet>,
+        (known, sets): (&mut KnownSets, &Assets<InstanceSet>),
+        is_first: &mut bool,
+    ) {
+        for PendingSet { asset, .. } in pending {
             let (Some(all), Some(set)) = (known.get_mut(&asset), sets.get(asset)) else {
                 continue;
             };
             let known = all.newest();
             let bytes = instance_bytes(set);
             // Whole blocks; at least one per frame, whatever the budget.
-            let blocks = (left / bytes / u64::from(BLOCK)).max(u64::from(index == 0));
+            let least = u64::from(core::mem::take(is_first));
+            let blocks = (self.budget / bytes / u64::from(BLOCK)).max(least);
             let room = (blocks * u64::from(BLOCK)).min(usize::MAX as u64) as usize;
             let end = known.arrived.saturating_add(room).min(known.len);
             if end == known.arrived {
                 continue;
             }
             let slice_bytes = (end - known.arrived) as u64 * bytes;
-            left = left.saturating_sub(slice_bytes);
+            self.budget = self.budget.saturating_sub(slice_bytes);
             self.streamed += slice_bytes;
             let slice = known.arrived..end;
             known.arrived = end;
@@ -471,8 +555,9 @@ impl<'a> Uploads<'a> {
     ) -> Result<(), CullError> {
         let target = &mut self.target;
         target.show_arrived(known, set)?;
-        target.upload_instances(known, set, slice.clone())?;
-        target.upload_scales(known, set, slice.clone())?;
+        let slice = core::slice::from_ref(&slice);
+        target.upload_instances(known, set, slice)?;
+        target.upload_scales(known, set, slice)?;
         target.upload_data(known, set, slice)
     }
 

@@ -107,6 +107,7 @@ impl Culler {
     ) -> Frame<'_> {
         self.frame.now += 1;
         let now = self.frame.now;
+        self.store.note_tested(&frame.requests);
         self.store.keep_before_writes(gpu);
         self.learn(gpu.device);
         let mut occlusion = self.occluder.choose(gpu.device, occlusion, now);
@@ -119,12 +120,15 @@ impl Culler {
             is_new |= self.planner.plan_frame(frame, &occlusion, sets);
         }
         if is_new {
-            self.frame.changed_in = self.frame.now;
+            self.frame.changed_in = now;
         }
         let hides = self.planner.hides();
         let compaction = self.choice.pick(self.planner.plan(), hides, self.frame.now);
         if self.runner.choose(compaction) {
-            self.frame.changed_in = self.frame.now;
+            self.frame.changed_in = now;
+        }
+        if self.frame.changed_in == now || !self.planner.moved().is_empty() {
+            self.frame.mended_in = now;
         }
         self.store.end_uploads(gpu);
         let (all, plan) = ((frame, &*occlusion), (&self.planner, is_new));

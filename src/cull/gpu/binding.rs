@@ -9,6 +9,8 @@ use wgpu::{
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     Uniform,
+    /// A uniform whose offset is given when the bind group is set.
+    DynamicUniform,
     Read,
     Write,
     /// A depth texture with one sample per pixel.
@@ -24,6 +26,11 @@ impl Access {
             has_dynamic_offset: false,
             min_binding_size: None,
         };
+        let dynamic_uniform = BindingType::Buffer {
+            ty: BufferBindingType::Uniform,
+            has_dynamic_offset: true,
+            min_binding_size: None,
+        };
         let storage = |read_only| buffer(BufferBindingType::Storage { read_only });
         let depth = |multisampled| BindingType::Texture {
             sample_type: TextureSampleType::Depth,
@@ -32,6 +39,7 @@ impl Access {
         };
         match self {
             Self::Uniform => buffer(BufferBindingType::Uniform),
+            Self::DynamicUniform => dynamic_uniform,
             Self::Read => storage(true),
             Self::Write => storage(false),
             Self::Depth => depth(false),

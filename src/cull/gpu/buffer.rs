@@ -1,6 +1,6 @@
 //! Buffers that grow, and tables that are uploaded when they change.
 
-use super::{Gpu, guard::guarded, limits::buffer_size};
+use super::{Gpu, changes::ChangedBytes, guard::guarded, limits::buffer_size};
 use crate::cull::CullError;
 use bytemuck::NoUninit;
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, Device};
@@ -73,21 +73,22 @@ impl Table {
         }
     }
 
-    /// Uploads `table` if it changed.
+    /// Uploads what changed of `table`.
     ///
     /// # Errors
     /// [`CullError::Gpu`]; nothing is then uploaded.
     pub fn write<T: NoUninit>(&mut self, gpu: Gpu<'_>, table: &[T]) -> Result<Written, CullError> {
         let bytes: &[u8] = bytemuck::cast_slice(table);
         let replaced = self.gpu.reserve(gpu.device, bytes.len() as u64)?;
-        if !replaced && self.bytes == bytes {
-            return Ok(Written::default());
+        if replaced {
+            self.bytes.clear();
         }
-        gpu.queue.write_buffer(&self.gpu.buffer, 0, bytes);
+        let mut changed = ChangedBytes::between(&self.bytes, bytes);
+        let written = changed.write(gpu.queue, &self.gpu.buffer, bytes);
         self.bytes.clear();
         self.bytes.extend_from_slice(bytes);
         Ok(Written {
-            bytes: bytes.len() as u64,
+            bytes: written,
             replaced,
         })
     }

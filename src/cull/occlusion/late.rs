@@ -20,7 +20,7 @@ use crate::cull::{
     plan::{
         DrawPart, DrawShape, Plan, PlanLimits, PlanRequest,
         planned::{Planned, RowMeaning, batch_keys},
-        planner::{coarser, further_shapes, hidden_requests, slot_of},
+        planner::{coarser, further_shapes, hidden_requests, mended, slot_of},
     },
     request::{CullFrame, CullRequest},
     store::{ResidentSets, Set},
@@ -162,6 +162,25 @@ impl LatePlan {
         late
     }
 
+    /// Gives requests of the frame their new transforms and lengths.
+    pub fn mend(&mut self, frame: &CullFrame, sets: &ResidentSets, moved: &[usize]) {
+        for &index in moved {
+            if let Some(number) = self.number_of(index)
+                && let Some(to) = mended(frame, sets, index)
+            {
+                self.planned.plan.mend(number, &to);
+            }
+        }
+    }
+
+    /// The place of a request of the frame among those of the plan.
+    fn number_of(&self, request: usize) -> Option<usize> {
+        // Their indices increase.
+        let requests = &self.requests;
+        let found = requests.binary_search_by_key(&request, |known| known.index);
+        found.ok()
+    }
+
     /// Updates what changes from frame to frame.
     pub fn update(
         &mut self,
@@ -190,10 +209,8 @@ impl LatePlan {
             DrawList::Late => 0,
             DrawList::Visible => 1,
         };
-        // Their indices increase.
-        let requests = &self.requests;
-        let found = requests.binary_search_by_key(&request, |known| known.index);
-        self.draws.get(requests[found.ok()?].draws[list].clone())
+        let found = &self.requests[self.number_of(request)?];
+        self.draws.get(found.draws[list].clone())
     }
 }
 

@@ -296,6 +296,8 @@ impl Occluder {
                 late.plan =
                     LatePlan::build(frame, (index, view), sets, planner.limits(), first_batch);
                 late.first_batch = first_batch;
+            } else {
+                late.plan.mend(frame, store.sets(), planner.moved());
             }
             first_batch += late.plan.planned.keys.len();
             late.last_used = number.now;

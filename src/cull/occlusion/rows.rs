@@ -25,6 +25,8 @@ pub(in crate::cull) struct OccludedRows {
 struct OccludedRow {
     /// Index of the batch.
     batch: usize,
+    /// Index of its chunk in the batch.
+    chunk: usize,
     /// Index in the batch's table.
     place: usize,
     /// Index of the request in the frame.
@@ -61,6 +63,7 @@ impl OccludedRows {
         };
         self.rows.push(OccludedRow {
             batch: part.batch,
+            chunk: part.chunk as usize,
             place: batch.occlusion.len(),
             request,
             view,
@@ -89,7 +92,7 @@ impl OccludedRows {
         }
     }
 
-    /// Updates what changes from frame to frame: projections and records.
+    /// Updates what changes from frame to frame: projections, records and lengths.
     pub fn update(
         &self,
         plan: &mut Plan,
@@ -124,6 +127,7 @@ impl OccludedRows {
             let found = history.find(batch.page, &row.slot, now);
             let to = &mut batch.occlusion[row.place];
             to.projection = projection;
+            to.instance_count = batch.chunks[row.chunk].instance_count;
             let (first_record, is_new) = found.unwrap_or((0, true));
             to.first_record = first_record;
             to.flags = if is_new { OCCLUSION_IS_NEW } else { 0 };

@@ -24,7 +24,10 @@ pub struct BatchPlan {
     pub siblings: Vec<DrawCommand>,
     /// The rows that may be hidden.
     pub occlusion: Vec<OcclusionRow>,
-    /// Number of survivors if everything were visible. An instance is in one level of each view.
+    /// Number of rows of each chunk in which an instance may survive at once: it is in one level of
+    /// each view.
+    pub lists: Vec<u32>,
+    /// Number of survivors if everything were visible.
     pub most_survivors: u64,
     /// Whether some row is of a coarser level of detail.
     pub has_levels: bool,

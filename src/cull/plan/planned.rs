@@ -1,6 +1,6 @@
 //! The batches of a frame, as they are run.
 
-use super::Plan;
+use super::{Plan, mend::Mended};
 use crate::cull::occlusion::DrawList;
 use std::sync::Arc;
 
@@ -41,6 +41,21 @@ pub(in crate::cull) struct Planned {
     pub keys: Vec<BatchKey>,
     /// Meanings of the rows of each batch.
     pub meanings: Vec<Arc<[RowMeaning]>>,
+}
+
+impl Planned {
+    /// Gives a request its new transform and length.
+    pub fn mend(&mut self, request: usize, to: &Mended<'_>) {
+        self.plan.mend(request, to);
+        for part in &self.plan.draws[self.plan.all_parts(request)] {
+            let chunk = &self.plan.batches[part.batch].chunks[part.chunk as usize];
+            let (tested, row) = (chunk.instance_count, part.row as usize);
+            let rows = &mut self.meanings[part.batch];
+            if rows[row].level == 0 && rows[row].tested != tested {
+                Arc::make_mut(rows)[row].tested = tested;
+            }
+        }
+    }
 }
 
 /// Page and ordinal of each batch. Pages are few and numbered from zero.

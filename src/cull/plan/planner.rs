@@ -1,5 +1,5 @@
-//! The plan of the frame. It is built again when requests or sets change; otherwise only its rows
-//! are updated.
+//! The plan of the frame. It is built again when requests or sets change. If some only move, or get
+//! or lose a few instances, it is mended; its rows are updated in each frame.
 
 mod inputs;
 mod requests;
@@ -9,6 +9,7 @@ pub(in crate::cull) use requests::{coarser, further_shapes, hidden_requests, slo
 use super::{
     DrawPart, DrawShape, Plan, PlanLimits, PlanRequest,
     bands::bands,
+    mend::Mended,
     planned::{BatchKey, Planned, RowMeaning, batch_keys},
 };
 use crate::cull::{
@@ -29,6 +30,18 @@ pub(in crate::cull) struct Planner {
     occluded: OccludedRows,
     /// `None` before the first frame.
     inputs: Option<PlanInputs>,
+    /// The requests that the current frame mended.
+    moved: Vec<usize>,
+    work: PlanWork,
+}
+
+/// What was planned, in numbers ([`CullerWork`](crate::cull::CullerWork)).
+#[derive(Clone, Copy, Default)]
+pub(in crate::cull) struct PlanWork {
+    /// Number of plans.
+    pub built: u64,
+    /// Number of requests.
+    pub mended: u64,
 }
 
 impl Planner {
@@ -38,6 +51,8 @@ impl Planner {
             planned: Planned::default(),
             occluded: OccludedRows::default(),
             inputs: None,
+            moved: Vec::new(),
+            work: PlanWork::default(),
         }
     }
 
@@ -89,24 +104,47 @@ impl Planner {
         (&self.occluded, &mut self.planned.plan)
     }
 
-    /// Plans a frame in whose views `occlusion` instances may be hidden. Returns whether anything
-    /// except the views' planes changed.
+    /// The requests of the current frame that moved or changed their length, if its plan is the
+    /// plan of the frame before.
+    pub fn moved(&self) -> &[usize] {
+        &self.moved
+    }
+
+    /// What was planned since the last call.
+    pub fn take_work(&mut self) -> PlanWork {
+        core::mem::take(&mut self.work)
+    }
+
+    /// Plans a frame in whose views `occlusion` instances may be hidden. Returns whether the plan
+    /// is another one than in the frame before. If not, only the planes of its views differ, and
+    /// the requests that [`Self::moved`] names.
     pub fn plan_frame(
         &mut self,
         frame: &CullFrame,
         occlusion: &[OcclusionView],
         sets: &ResidentSets,
     ) -> bool {
-        if self
-            .inputs
-            .as_mut()
-            .is_some_and(|inputs| inputs.still_hold(frame, occlusion, sets))
-        {
+        let moved = &mut self.moved;
+        let follows = (self.inputs.as_mut())
+            .is_some_and(|inputs| inputs.follow(frame, occlusion, sets, moved));
+        if follows {
+            self.mend_moved(frame, sets);
             self.set_planes(frame);
-            return false;
+        } else {
+            self.moved.clear();
+            self.build(frame, occlusion, sets);
+            self.work.built += 1;
         }
-        self.build(frame, occlusion, sets);
-        true
+        !follows
+    }
+
+    fn mend_moved(&mut self, frame: &CullFrame, sets: &ResidentSets) {
+        for &index in &self.moved {
+            if let Some(to) = mended(frame, sets, index) {
+                self.planned.mend(index, &to);
+            }
+        }
+        self.work.mended += self.moved.len() as u64;
     }
 
     /// Updates the planes: nothing else can have changed.
@@ -184,6 +222,21 @@ impl Planner {
         };
         self.inputs = Some(inputs);
     }
+}
+
+/// What a request has become. `None` if its set is not resident: it then has no rows.
+pub(in crate::cull) fn mended<'a>(
+    frame: &'a CullFrame,
+    sets: &'a ResidentSets,
+    index: usize,
+) -> Option<Mended<'a>> {
+    let request = frame.requests.get(index)?;
+    let set = sets.get(request.set)?;
+    Some(Mended {
+        world_from_local: &request.world_from_local,
+        regions: &set.regions,
+        len: set.len,
+    })
 }
 
 /// The planes of each request's rows. If a request without levels and ranges has the same

@@ -92,8 +92,8 @@ struct BoundInputs {
 /// The inputs of a batch's tables (except its rows) and of the sizes of its buffers.
 #[derive(Clone, Copy, PartialEq)]
 struct MadeFor {
-    /// The frame in which the plan or the compaction last changed.
-    changed_in: u64,
+    /// The frame in which the plan or the compaction last changed, or a set moved.
+    mended_in: u64,
     survivor_capacity: u32,
     compaction: Compaction,
 }
@@ -177,7 +177,7 @@ impl GpuBatch {
     }
 
     /// Adds the rows to the frame's tables, uploads the other tables if they changed, and makes
-    /// room for what the passes write. In frames with the same `changed_in`, only the rows can have
+    /// room for what the passes write. In frames with the same `mended_in`, only the rows can have
     /// changed. Returns the number of bytes uploaded.
     ///
     /// # Errors
@@ -187,7 +187,7 @@ impl GpuBatch {
         gpu: Gpu<'_>,
         pipelines: &Pipelines,
         plan: &BatchPlan,
-        changed_in: u64,
+        mended_in: u64,
         (tables, inputs): (&mut FrameTables, &BatchInputs<'_>),
     ) -> Result<u64, CullError> {
         let mut bytes = 0;
@@ -201,7 +201,7 @@ impl GpuBatch {
             pyramid: inputs.pyramid.map(|pyramid| pyramid.version),
         };
         let made_for = Some(MadeFor {
-            changed_in,
+            mended_in,
             survivor_capacity: self.survivor_capacity,
             compaction: pipelines.compaction,
         });

@@ -1,11 +1,11 @@
 //! The tables of all batches that change from frame to frame, in one buffer.
 //!
-//! Each `write_buffer` of wgpu makes a staging buffer, which costs more than the copy. So a frame
-//! makes one, however many batches and views it has.
+//! Each `write_buffer` of wgpu makes a staging buffer, which costs more than a small copy. So a frame
+//! makes one or few, however many batches and views it has.
 
 use crate::cull::{
     CullError, Gpu,
-    gpu::{buffer::Growable, version::Version},
+    gpu::{buffer::Growable, changes::ChangedBytes, version::Version},
     layout::OcclusionRow,
     plan::BatchPlan,
 };
@@ -105,13 +105,11 @@ impl FrameTables {
         Ok(place)
     }
 
-    /// Uploads the tables of the frame if they changed.
+    /// Uploads what changed of the frame's tables.
     pub fn upload(&mut self, gpu: Gpu<'_>) {
-        if self.held != self.bytes {
-            gpu.queue.write_buffer(&self.gpu.buffer, 0, &self.bytes);
-            core::mem::swap(&mut self.held, &mut self.bytes);
-            self.uploaded += self.held.len() as u64;
-        }
+        let mut changed = ChangedBytes::between(&self.held, &self.bytes);
+        self.uploaded += changed.write(gpu.queue, &self.gpu.buffer, &self.bytes);
+        core::mem::swap(&mut self.held, &mut self.bytes);
     }
 
     /// Number of bytes uploaded since the last call.

@@ -27,7 +27,7 @@ enum Slot {
 }
 
 const BINDS: [(Slot, Access); 4] = [
-    (Slot::Job, Access::Uniform),
+    (Slot::Job, Access::DynamicUniform),
     (Slot::Instances, Access::Read),
     (Slot::Scales, Access::Read),
     (Slot::Bounds, Access::Write),
@@ -35,6 +35,27 @@ const BINDS: [(Slot, Access); 4] = [
 
 /// Distance of the jobs' uniforms: the strictest alignment.
 const JOB_STRIDE: usize = 256;
+
+/// Jobs of one region with at most this many blocks between them become one: to read so many
+/// blocks costs less than a dispatch.
+const GAP: u32 = 16;
+
+/// Jobs of one page, in fewer dispatches: what overlaps or lies close together becomes one job.
+pub(super) fn merged(mut jobs: Vec<BoundJob>) -> Vec<BoundJob> {
+    jobs.sort_unstable_by_key(|job| job.first_block);
+    jobs.dedup_by(|next, job| {
+        let end = job.first_block + job.block_count;
+        // Regions end at different places.
+        let is_same = (next.end, next.scale_floats) == (job.end, job.scale_floats);
+        let joins = is_same && next.first_block <= end + GAP;
+        if joins {
+            let last = end.max(next.first_block + next.block_count);
+            job.block_count = last - job.first_block;
+        }
+        joins
+    });
+    jobs
+}
 
 /// Makes bounds.
 pub(crate) struct BoundsBuilder {
@@ -79,37 +100,36 @@ impl BoundsBuilder {
         if jobs.is_empty() {
             return Ok(());
         }
-        let bind_groups = self.bind(gpu, buffers, jobs)?;
+        let bind_group = self.bind(gpu, buffers, jobs)?;
         let mut encoder = gpu.device.create_command_encoder(&Default::default());
         {
             let mut pass = encoder.begin_compute_pass(&Default::default());
-            self.record(&mut pass, jobs.iter().zip(&bind_groups));
+            self.record(&mut pass, &bind_group, jobs);
         }
         gpu.queue.submit([encoder.finish()]);
         Ok(())
     }
 
-    /// Records jobs with their bind groups.
-    pub fn record<'a>(
-        &self,
-        pass: &mut ComputePass<'_>,
-        jobs: impl Iterator<Item = (&'a BoundJob, &'a BindGroup)>,
-    ) {
+    /// Records the jobs of a bind group.
+    pub fn record(&self, pass: &mut ComputePass<'_>, bind_group: &BindGroup, jobs: &[BoundJob]) {
         pass.set_pipeline(self.program.pipeline());
-        for (job, bind_group) in jobs {
-            pass.set_bind_group(0, bind_group, &[]);
+        for (job, offset) in jobs.iter().zip((0..).step_by(JOB_STRIDE)) {
+            pass.set_bind_group(0, bind_group, &[offset]);
             let width = job.block_count.min(self.workgroups);
             pass.dispatch_workgroups(width, job.block_count.div_ceil(width.max(1)), 1);
         }
     }
 
-    /// A bind group for each job of one page.
+    /// A bind group for the jobs of one page.
+    ///
+    /// # Errors
+    /// [`CullError::Gpu`].
     pub fn bind(
         &self,
         gpu: Gpu<'_>,
-        buffers: [&Buffer; 3],
+        [instances, scales, bounds]: [&Buffer; 3],
         jobs: &[BoundJob],
-    ) -> Result<Vec<BindGroup>, CullError> {
+    ) -> Result<BindGroup, CullError> {
         let mut bytes = vec![0u8; jobs.len() * JOB_STRIDE];
         for (job, slot) in jobs.iter().zip(bytes.chunks_exact_mut(JOB_STRIDE)) {
             slot[..size_of::<BoundJob>()].copy_from_slice(bytemuck::bytes_of(job));
@@ -123,28 +143,60 @@ impl BoundsBuilder {
                 mapped_at_creation: false,
             });
             gpu.queue.write_buffer(&uniforms, 0, &bytes);
-            let bind = |index| self.bind_job(gpu.device, &uniforms, index, buffers);
-            (0..jobs.len()).map(bind).collect()
+            self.program.bind(gpu.device, |slot| match slot {
+                Slot::Job => BindingResource::Buffer(BufferBinding {
+                    buffer: &uniforms,
+                    offset: 0,
+                    size: NonZeroU64::new(size_of::<BoundJob>() as u64),
+                }),
+                Slot::Instances => instances.as_entire_binding(),
+                Slot::Scales => scales.as_entire_binding(),
+                Slot::Bounds => bounds.as_entire_binding(),
+            })
         })
     }
+}
 
-    fn bind_job(
-        &self,
-        device: &Device,
-        uniforms: &Buffer,
-        index: usize,
-        buffers: [&Buffer; 3],
-    ) -> BindGroup {
-        let [instances, scales, bounds] = buffers;
-        self.program.bind(device, |slot| match slot {
-            Slot::Job => BindingResource::Buffer(BufferBinding {
-                buffer: uniforms,
-                offset: (index * JOB_STRIDE) as u64,
-                size: NonZeroU64::new(size_of::<BoundJob>() as u64),
-            }),
-            Slot::Instances => instances.as_entire_binding(),
-            Slot::Scales => scales.as_entire_binding(),
-            Slot::Bounds => bounds.as_entire_binding(),
-        })
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn job(first_block: u32, block_count: u32, end: u32) -> BoundJob {
+        BoundJob {
+            first_block,
+            block_count,
+            end,
+            scale_floats: 0,
+        }
+    }
+
+    #[test]
+    fn a_thousand_edits_that_lie_close_together_are_one_job() {
+        // One per block of a set of a million, its scale, too.
+        let edits = (0..1000u32).map(|edit| job(edit * 7919 % 977, 1, 1_000_000));
+        let all = merged(edits.clone().chain(edits).collect());
+        assert_eq!(all, [job(0, 977, 1_000_000)]);
+        // Far apart, each is a job, and another set's are apart, too.
+        let far = vec![job(100, 2, 9), job(0, 1, 9), job(0, 1, 9), job(102, 1, 7)];
+        assert_eq!(merged(far), [job(0, 1, 9), job(100, 2, 9), job(102, 1, 7)]);
+    }
+
+    proptest! {
+        #[test]
+        fn merged_jobs_have_every_block_once(
+            jobs in prop::collection::vec((0u32..2000, 1u32..40), 0..60),
+        ) {
+            let jobs: Vec<_> = jobs.into_iter().map(|(first, count)| job(first, count, 1)).collect();
+            let merged = merged(jobs.clone());
+            let last = |job: &BoundJob| job.first_block + job.block_count;
+            for pair in merged.windows(2) {
+                prop_assert!(last(&pair[0]) + GAP < pair[1].first_block);
+            }
+            for one in &jobs {
+                let has_it = |job: &BoundJob| job.first_block <= one.first_block && last(one) <= last(job);
+                prop_assert_eq!(merged.iter().filter(|job| has_it(job)).count(), 1);
+            }
+        }
     }
 }

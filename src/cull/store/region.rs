@@ -83,7 +83,10 @@ pub(crate) struct Run<'a> {
 }
 
 /// Cuts `range` of a set at the borders of its regions.
-pub(crate) fn runs(regions: &[Region], range: Range<usize>) -> impl Iterator<Item = Run<'_>> {
+pub(crate) fn runs(
+    regions: &[Region],
+    range: Range<usize>,
+) -> impl Iterator<Item = Run<'_>> + Clone {
     let mut start = 0;
     regions.iter().filter_map(move |region| {
         let all = start..start + region.capacity as usize;
@@ -96,11 +99,11 @@ pub(crate) fn runs(regions: &[Region], range: Range<usize>) -> impl Iterator<Ite
 
 /// Cuts `data`, which starts at instance `first` of the set, at the borders of the set's regions.
 /// Yields the region, the first instance counted from the start of its page, and the data.
-pub(crate) fn split<'a, T>(
-    regions: &'a [Region],
+pub(crate) fn split<'r, 'a, T>(
+    regions: &'r [Region],
     first: usize,
     data: &'a [T],
-) -> impl Iterator<Item = (&'a Region, usize, &'a [T])> + 'a {
+) -> impl Iterator<Item = (&'r Region, usize, &'a [T])> + Clone + use<'r, 'a, T> {
     runs(regions, first..first + data.len()).map(move |Run { region, at, part }| {
         let part = part.start - first..part.end - first;
         (region, at, &data[part])

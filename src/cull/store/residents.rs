@@ -7,8 +7,9 @@ use hashbrown::HashMap;
 /// A set that is resident.
 #[derive(Default)]
 pub(in crate::cull) struct Set {
-    /// [`ResidentSets::version`] after the last change of this set; `None` before it is resident.
-    version: Option<Version>,
+    /// [`ResidentSets::version`] after the last change of its regions or channels; `None` before it
+    /// is resident.
+    placed: Option<Version>,
     /// Number of instances.
     pub len: u32,
     pub channels: Channels,
@@ -20,7 +21,7 @@ pub(in crate::cull) struct Set {
 impl Set {
     pub fn new(len: u32, channels: Channels, regions: Vec<Region>, room: Room) -> Self {
         Self {
-            version: None,
+            placed: None,
             len,
             channels,
             regions,
@@ -28,9 +29,9 @@ impl Set {
         }
     }
 
-    /// Changes whenever the set does.
-    pub fn version(&self) -> Option<Version> {
-        self.version
+    /// Changes whenever its regions or its channels do; not with its length.
+    pub fn placed(&self) -> Option<Version> {
+        self.placed
     }
 
     /// Number of instances that its regions hold.
@@ -85,8 +86,8 @@ impl ResidentSets {
 
     pub fn insert(&mut self, id: SetId, set: Set) {
         self.version.bump();
-        let version = Some(self.version);
-        self.sets.insert(id, Set { version, ..set });
+        let placed = Some(self.version);
+        self.sets.insert(id, Set { placed, ..set });
     }
 
     pub fn remove(&mut self, id: SetId) -> Option<Set> {
@@ -102,9 +103,12 @@ impl ResidentSets {
         if let Some(set) = self.sets.get_mut(&id)
             && (set.len, set.channels) != (len, channels)
         {
+            let is_same = set.channels == channels;
             (set.len, set.channels) = (len, channels);
             self.version.bump();
-            set.version = Some(self.version);
+            if !is_same {
+                set.placed = Some(self.version);
+            }
         }
     }
 }
@@ -115,7 +119,7 @@ mod tests {
     use crate::cull::layout::BLOCK;
 
     #[test]
-    fn only_changes_are_counted_and_each_set_has_its_own_version() {
+    fn only_changes_are_counted_and_each_place_has_its_own_version() {
         let (one, other) = (SetId(1), SetId(2));
         let plain = Channels::default();
         let set = || Set::new(5, plain, Vec::new(), Room::of(plain));
@@ -125,27 +129,27 @@ mod tests {
         assert_eq!(sets.version(), empty, "nothing was removed");
         sets.insert(one, set());
         sets.insert(other, set());
-        let versions = |sets: &ResidentSets| {
-            let each = [one, other].map(|id| sets.get(id).map(Set::version));
-            (sets.version(), each)
-        };
-        let before = versions(&sets);
-        assert_ne!(before.0, empty);
+        let placed = |sets: &ResidentSets| [one, other].map(|id| sets.get(id).map(Set::placed));
+        let (before, places) = (sets.version(), placed(&sets));
+        assert_ne!(before, empty);
+        assert_ne!(places[0], places[1]);
         sets.resize(one, 5, plain);
-        assert_eq!(versions(&sets), before, "it has that length already");
+        assert_eq!(sets.version(), before, "it has that length already");
         sets.resize(one, 4, plain);
-        let shorter = versions(&sets);
-        assert_ne!(shorter.0, before.0);
-        assert_ne!(shorter.1[0], before.1[0]);
-        assert_eq!(shorter.1[1], before.1[1]);
+        assert_ne!(sets.version(), before);
+        assert_eq!(placed(&sets), places, "the same regions");
+        let tagged = Channels {
+            data_words: 1,
+            ..plain
+        };
+        sets.resize(one, 4, tagged);
+        let other_channels = placed(&sets);
+        assert_ne!(other_channels[0], places[0]);
+        assert_eq!(other_channels[1], places[1]);
         let gone = sets.remove(one).map(|set| set.len);
         assert_eq!(gone, Some(4));
         sets.insert(one, set());
-        assert_ne!(
-            versions(&sets).1[0],
-            before.1[0],
-            "another set in its place"
-        );
+        assert_ne!(placed(&sets)[0], places[0], "another set in its place");
         assert_ne!(ResidentSets::default().version(), empty, "other sets");
     }
 

@@ -2,6 +2,7 @@
 
 use super::{
     InstanceStore,
+    bounds::merged,
     region::SetId,
     residents::{ResidentSets, Set},
 };
@@ -13,6 +14,7 @@ use crate::{
     },
     instance::PackedInstance,
 };
+use core::ops::Range;
 use hashbrown::HashMap;
 use wgpu::Queue;
 
@@ -28,11 +30,29 @@ impl InstanceStore {
         first: usize,
         data: &[PackedInstance],
     ) -> Result<(), CullError> {
-        let set = checked(&self.sets, id, first, data.len())?;
+        self.upload_parts(queue, id, [(first, data)].into_iter())
+    }
+
+    /// Writes parts of a set's instances, each from the given index on. Many small parts cost little
+    /// more than one.
+    ///
+    /// # Errors
+    /// Same as [`Self::upload`].
+    pub fn upload_parts<'a>(
+        &mut self,
+        queue: &Queue,
+        id: SetId,
+        parts: impl Iterator<Item = (usize, &'a [PackedInstance])> + Clone,
+    ) -> Result<(), CullError> {
+        let ranges = parts
+            .clone()
+            .map(|(first, data)| first..first.saturating_add(data.len()));
+        let set = checked(&self.sets, id, ranges.clone())?;
         self.pages.prove(queue, &set.regions)?;
-        self.pages.write_instances(queue, &set.regions, first, data);
-        self.stale.push((id, first..first + data.len()));
-        self.uploaded += size_of_val(data) as u64;
+        let sizes = parts.clone().map(|(_, data)| size_of_val(data) as u64);
+        self.uploaded += sizes.sum::<u64>();
+        self.work.writes += self.pages.write_instances(queue, &set.regions, parts);
+        self.stale.extend(ranges.map(|range| (id, range)));
         Ok(())
     }
 
@@ -48,20 +68,38 @@ impl InstanceStore {
         first: usize,
         data: &[f32],
     ) -> Result<(), CullError> {
+        self.upload_scale_parts(queue, id, [(first, data)].into_iter())
+    }
+
+    /// Writes parts of a set's scales, each from the given instance on.
+    ///
+    /// # Errors
+    /// Same as [`Self::upload_scales`].
+    pub fn upload_scale_parts<'a>(
+        &mut self,
+        queue: &Queue,
+        id: SetId,
+        parts: impl Iterator<Item = (usize, &'a [f32])> + Clone,
+    ) -> Result<(), CullError> {
         let set = self.sets.get(id).ok_or(CullError::UnknownSet(id.0))?;
-        let kind = set.channels.scale;
-        let len = data.len().checked_div(kind.floats()).unwrap_or(0);
-        if len * kind.floats() != data.len() {
+        let (kind, floats) = (set.channels.scale, set.channels.scale.floats());
+        let mut data = parts.clone().map(|(_, data)| data);
+        if let Some(odd) = data.find(|data| !is_rows_of(data.len(), floats)) {
             return Err(CullError::ScaleNumbers {
-                numbers: data.len(),
-                per_instance: kind.floats(),
+                numbers: odd.len(),
+                per_instance: floats,
             });
         }
-        let set = checked(&self.sets, id, first, len)?;
+        let len = |data: &[f32]| data.len().checked_div(floats).unwrap_or(0);
+        let ranges = parts
+            .clone()
+            .map(|(first, data)| first..first.saturating_add(len(data)));
+        let set = checked(&self.sets, id, ranges.clone())?;
         self.pages.prove(queue, &set.regions)?;
-        (self.pages).write_scales(queue, &set.regions, first, (kind, data));
-        self.stale.push((id, first..first + len));
-        self.uploaded += size_of_val(data) as u64;
+        let sizes = parts.clone().map(|(_, data)| size_of_val(data) as u64);
+        self.uploaded += sizes.sum::<u64>();
+        self.work.writes += (self.pages).write_scales(queue, &set.regions, kind, parts);
+        self.stale.extend(ranges.map(|range| (id, range)));
         Ok(())
     }
 
@@ -76,19 +114,37 @@ impl InstanceStore {
         first: usize,
         data: &[u32],
     ) -> Result<(), CullError> {
+        self.upload_data_parts(queue, id, [(first, data)].into_iter())
+    }
+
+    /// Writes parts of a set's data, each from the given instance on.
+    ///
+    /// # Errors
+    /// Same as [`Self::upload_data`].
+    pub fn upload_data_parts<'a>(
+        &mut self,
+        queue: &Queue,
+        id: SetId,
+        parts: impl Iterator<Item = (usize, &'a [u32])> + Clone,
+    ) -> Result<(), CullError> {
         let set = self.sets.get(id).ok_or(CullError::UnknownSet(id.0))?;
         let words = set.channels.data_words as usize;
-        let len = data.len().checked_div(words).unwrap_or(0);
-        if len * words != data.len() {
+        let mut data = parts.clone().map(|(_, data)| data);
+        if let Some(odd) = data.find(|data| !is_rows_of(data.len(), words)) {
             return Err(CullError::DataWords {
-                words: data.len(),
+                words: odd.len(),
                 per_instance: words,
             });
         }
-        let set = checked(&self.sets, id, first, len)?;
+        let len = |data: &[u32]| data.len().checked_div(words).unwrap_or(0);
+        let ranges = parts
+            .clone()
+            .map(|(first, data)| first..first.saturating_add(len(data)));
+        let set = checked(&self.sets, id, ranges)?;
         self.pages.prove(queue, &set.regions)?;
-        (self.pages).write_data(queue, &set.regions, first, (words, data));
-        self.uploaded += size_of_val(data) as u64;
+        let sizes = parts.clone().map(|(_, data)| size_of_val(data) as u64);
+        self.uploaded += sizes.sum::<u64>();
+        self.work.writes += (self.pages).write_data(queue, &set.regions, words, parts);
         Ok(())
     }
 
@@ -103,7 +159,7 @@ impl InstanceStore {
             return;
         }
         let stale = core::mem::take(&mut self.stale);
-        let mut is_refused = false;
+        let (mut is_refused, mut done) = (false, 0);
         let Some(builder) = &self.bounds else { return };
         let mut jobs: HashMap<usize, Vec<BoundJob>> = HashMap::new();
         for (id, range) in stale.iter().cloned() {
@@ -130,11 +186,14 @@ impl InstanceStore {
         for (page, jobs) in jobs {
             if let Some(page) = self.page_buffers(page) {
                 let buffers = [page.instances, page.scales, page.bounds];
+                let jobs = merged(jobs);
+                done += jobs.len() as u64;
                 let made = builder.run(gpu, buffers, &jobs);
                 is_refused |= made.is_err();
                 self.refusals.note(made);
             }
         }
+        self.work.bound_jobs += done;
         if is_refused {
             // Without bounds, new blocks are never kept: try again in the next frame.
             self.stale = stale;
@@ -142,21 +201,25 @@ impl InstanceStore {
     }
 }
 
+/// Whether `len` numbers are whole rows of `row` numbers; none if rows are empty.
+fn is_rows_of(len: usize, row: usize) -> bool {
+    len.checked_rem(row).unwrap_or(len) == 0
+}
+
 /// The set, if it is resident and holds the instances that an upload writes.
 pub(super) fn checked(
     sets: &ResidentSets,
     id: SetId,
-    first: usize,
-    len: usize,
+    mut ranges: impl Iterator<Item = Range<usize>>,
 ) -> Result<&Set, CullError> {
     let set = sets.get(id).ok_or(CullError::UnknownSet(id.0))?;
-    let end = first.saturating_add(len);
-    if end > set.len as usize {
-        return Err(CullError::UploadOutOfRange {
-            first,
-            end,
-            len: set.len as usize,
-        });
+    let len = set.len as usize;
+    match ranges.find(|range| range.end > len) {
+        None => Ok(set),
+        Some(range) => Err(CullError::UploadOutOfRange {
+            first: range.start,
+            end: range.end,
+            len,
+        }),
     }
-    Ok(set)
 }

@@ -2,6 +2,7 @@
 
 use super::{
     InstanceStore, Residency,
+    fill::Filler,
     previous::{PendingCopy, copies},
     region::{Region, Room, Run, SetId, runs},
     residents::Set,
@@ -13,6 +14,7 @@ use crate::{
         CullError,
         gpu::{Gpu, readback::read_buffer},
         layout::{BLOCK, BOUND_IS_LOOSE, Bound, BoundJob},
+        request::CullRequest,
     },
     instance::{PackedInstance, PackedQuat, ScaleKind},
 };
@@ -71,50 +73,77 @@ impl InstanceStore {
             self.pages.release(&regions, room);
             return Err(error);
         }
-        // One megabyte at a time.
-        let hidden = vec![HIDDEN; (1 << 16).min(capacity as usize)];
-        for region in &regions {
-            let Some(page) = self.pages.page(region.page) else {
-                continue;
-            };
-            let instances = region.capacity as usize * room.factor() as usize;
-            for first in (0..instances).step_by(hidden.len().max(1)) {
-                let len = hidden.len().min(instances - first);
-                let offset = (first * size_of::<PackedInstance>()) as u64;
-                gpu.queue.write_buffer(
-                    &page.instances,
-                    offset,
-                    bytemuck::cast_slice(&hidden[..len]),
-                );
-            }
-            if !classify {
-                let unknown = Bound {
-                    radius: f32::MAX,
-                    // Above every scale, and its square is finite.
-                    max_scale: 1e18,
-                    // The bounds of its words are unknown too.
-                    halves: BOUND_IS_LOOSE,
-                    gaps: u32::MAX,
-                    ..Bound::default()
-                };
-                let blocks = (region.capacity / BLOCK) as usize;
-                gpu.queue.write_buffer(
-                    &page.bounds,
-                    0,
-                    bytemuck::cast_slice(&vec![unknown; blocks]),
-                );
-            }
+        if let Err(error) = self.hide_places(gpu, &regions, room, classify) {
+            self.pages.release(&regions, room);
+            return Err(error);
         }
         let written = WrittenRoom {
             capacity,
             classify,
             previous_len: 0,
+            is_tested: false,
             bounds: None,
         };
         let set = Set::new(active, channels, regions, room);
         self.sets.insert(id, set);
         self.written.insert(id, written);
         Ok(Residency::Moved)
+    }
+
+    /// Hides all places of written regions. If their bounds are not computed (`classify`), no block
+    /// is ever rejected or accepted as a whole.
+    fn hide_places(
+        &mut self,
+        gpu: Gpu<'_>,
+        regions: &[Region],
+        room: Room,
+        classify: bool,
+    ) -> Result<(), CullError> {
+        let places = |region: &Region| u64::from(region.capacity) * u64::from(room.factor());
+        let most = regions.iter().map(places).max().unwrap_or(0);
+        let hidden = Filler::new(gpu, HIDDEN, most)?;
+        let unknown = Bound {
+            radius: f32::MAX,
+            // Above every scale, and its square is finite.
+            max_scale: 1e18,
+            // The bounds of its words are unknown too.
+            halves: BOUND_IS_LOOSE,
+            gaps: u32::MAX,
+            ..Bound::default()
+        };
+        let bounds = match classify {
+            true => None,
+            false => Some(Filler::new(gpu, unknown, most.div_ceil(u64::from(BLOCK)))?),
+        };
+        let mut encoder = gpu.device.create_command_encoder(&Default::default());
+        for region in regions {
+            let Some(page) = self.pages.page(region.page) else {
+                continue;
+            };
+            hidden.record(&mut encoder, &page.instances, places(region));
+            if let Some(bounds) = &bounds {
+                let blocks = u64::from(region.capacity / BLOCK);
+                bounds.record(&mut encoder, &page.bounds, blocks);
+            }
+        }
+        gpu.queue.submit([encoder.finish()]);
+        self.uploaded += hidden.bytes() + bounds.map_or(0, |bounds| bounds.bytes());
+        Ok(())
+    }
+
+    /// Notes which written sets this frame tests. For the others, nothing is computed or copied.
+    pub(in crate::cull) fn note_tested(&mut self, requests: &[CullRequest]) {
+        if self.written.is_empty() {
+            return;
+        }
+        for written in self.written.values_mut() {
+            written.is_tested = false;
+        }
+        for request in requests.iter().filter(|request| !request.views.is_empty()) {
+            if let Some(written) = self.written.get_mut(&request.set) {
+                written.is_tested = true;
+            }
+        }
     }
 
     /// The buffers of a set that the GPU writes, in order: one, or several if one binding does not
@@ -181,7 +210,8 @@ impl InstanceStore {
         first: usize,
         (instances, scales): (&[PackedInstance], (ScaleKind, &[f32])),
     ) -> Result<(), CullError> {
-        let set = checked(&self.sets, id, first, instances.len())?;
+        let range = first..first.saturating_add(instances.len());
+        let set = checked(&self.sets, id, core::iter::once(range))?;
         if set.channels.previous {
             let data = (instances, scales);
             self.pages.prove(queue, &set.regions)?;
@@ -197,6 +227,7 @@ impl InstanceStore {
         for (id, written) in &mut self.written {
             if let Some(set) = self.sets.get(*id)
                 && set.channels.previous
+                && written.is_tested
             {
                 written.previous_len = written.previous_len.min(set.len);
                 let range = 0..written.previous_len as usize;
@@ -245,7 +276,8 @@ impl InstanceStore {
         let mut new_places = Vec::new();
         for (id, written) in &mut self.written {
             if let Some(set) = self.sets.get(*id) {
-                if set.channels.previous && written.previous_len < set.len {
+                let is_drawn = written.is_tested && set.channels.previous;
+                if is_drawn && written.previous_len < set.len {
                     let range = written.previous_len as usize..set.len as usize;
                     new_places.extend(copies(&self.pages, set, range));
                 }
@@ -265,7 +297,8 @@ impl InstanceStore {
         let Some(bounds) = &self.bounds else { return };
         let pages = self.pages.version;
         for (id, written) in &mut self.written {
-            let Some(set) = self.sets.get(*id).filter(|_| written.classify) else {
+            let is_read = written.classify && written.is_tested;
+            let Some(set) = self.sets.get(*id).filter(|_| is_read) else {
                 continue;
             };
             let wanted = bound_jobs(set);
@@ -283,8 +316,7 @@ impl InstanceStore {
                 let made = bounds.bind(gpu, buffers, &[job]);
                 let group = made
                     .map_err(|error| self.refusals.note::<()>(Err(error)))
-                    .ok()?
-                    .pop()?;
+                    .ok()?;
                 Some((job, group))
             };
             let jobs = wanted.into_iter().filter_map(bind).collect();
@@ -292,9 +324,10 @@ impl InstanceStore {
         }
     }
 
-    fn record_written_bounds(&self, encoder: &mut CommandEncoder) {
+    fn record_written_bounds(&mut self, encoder: &mut CommandEncoder) {
         let Some(bounds) = &self.bounds else { return };
-        let written = self.written.values().filter(|written| written.classify);
+        let written = self.written.values();
+        let written = written.filter(|written| written.classify && written.is_tested);
         let jobs: Vec<_> = written
             .filter_map(|written| written.bounds.as_ref())
             .flat_map(|bound| &bound.jobs)
@@ -304,7 +337,10 @@ impl InstanceStore {
                 label: Some("gpu_culling bound"),
                 timestamp_writes: None,
             });
-            bounds.record(&mut pass, jobs.iter().map(|(job, group)| (job, group)));
+            for (job, group) in &jobs {
+                bounds.record(&mut pass, group, core::slice::from_ref(job));
+            }
+            self.work.bound_jobs += jobs.len() as u64;
         }
     }
 

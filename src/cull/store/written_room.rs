@@ -14,6 +14,8 @@ pub(super) struct WrittenRoom {
     pub(super) classify: bool,
     /// Number of active instances in the previous frame. Instances beyond it had no place then.
     pub(super) previous_len: u32,
+    /// Whether a view of the frame tests the set.
+    pub(super) is_tested: bool,
     pub(super) bounds: Option<BoundsBindings>,
 }
 

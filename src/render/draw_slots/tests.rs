@@ -142,9 +142,13 @@ proptest! {
                     slots.push(entity, &data, info(now.first, region), offset);
                 }
             }
-            if slots.finish() {
-                uploaded.clone_from(&slots.bytes);
-                slots.changed = false;
+            slots.finish();
+            let end = slots.bytes.len();
+            if uploaded.len() < end {
+                uploaded.resize(end, 0xff);
+            }
+            for range in slots.changed.take_writes(end) {
+                uploaded[range.clone()].copy_from_slice(&slots.bytes[range]);
             }
             let wanted = built_again(&frame, &before);
             prop_assert_eq!(&slots.bytes, &wanted);
@@ -152,4 +156,31 @@ proptest! {
             before = frame;
         }
     }
+}
+
+#[test]
+fn one_entity_of_two_thousand_that_moves_uploads_its_own_slots_only() {
+    let mut slots = DrawSlots::default();
+    let mut frame = |moved_by: i8| {
+        slots.start_frame();
+        for index in 0..2000 {
+            let at = if index == 1000 { moved_by } else { 0 };
+            let (entity, data) = (entity(index), data(at));
+            if !slots.keep(1, entity, &data, None) {
+                slots.push(entity, &data, info(index, 0), None);
+            }
+        }
+        slots.finish();
+        slots.changed.take_writes(slots.bytes.len())
+    };
+    let all = 2000 * SLOT_STRIDE as usize;
+    let nothing = Vec::<core::ops::Range<usize>>::new();
+    assert_eq!(frame(0), [0..all]);
+    assert_eq!(frame(0), nothing);
+    let own = 1000 * SLOT_STRIDE as usize..1001 * SLOT_STRIDE as usize;
+    assert_eq!(frame(1), [own.clone()]);
+    assert_eq!(frame(2), [own.clone()]);
+    // Its place of the frame before is the same as its place now.
+    assert_eq!(frame(2), [own]);
+    assert_eq!(frame(2), nothing);
 }

@@ -105,6 +105,12 @@ type Changes = Or<(
     Changed<Children>,
 )>;
 
+/// An entity that is or has an impostor, or may have one.
+type Concerned = (
+    With<GpuInstances>,
+    Or<(With<InstanceImpostor>, With<ImpostorOf>, With<Children>)>,
+);
+
 /// Components whose removal parts impostors from sets.
 #[derive(SystemParam)]
 pub(in crate::render) struct Removals<'w, 's> {
@@ -115,27 +121,32 @@ pub(in crate::render) struct Removals<'w, 's> {
 }
 
 impl Removals<'_, '_> {
-    /// Reads all of them. Returns whether there were any.
-    fn read(&mut self) -> bool {
-        self.impostors.read().count()
-            + self.parents.read().count()
-            + self.children.read().count()
-            + self.sets.read().count()
-            > 0
+    /// Reads all of them. Returns whether some part an impostor from its set. What was despawned
+    /// needs nothing, unless it was an impostor; an impostor that it leaves behind loses its
+    /// [`ChildOf`].
+    fn concern_impostors(&mut self, both: &Query<(), IsOrHasImpostor>) -> bool {
+        let impostors = self.impostors.read().count();
+        let others = self.parents.read().chain(self.children.read());
+        let others = others.chain(self.sets.read());
+        impostors + others.filter(|entity| both.contains(*entity)).count() > 0
     }
 }
+
+/// An entity that is or has an impostor.
+type IsOrHasImpostor = Or<(With<InstanceImpostor>, With<SetImpostor>)>;
 
 /// Gives impostors the sets of their parents.
 pub(in crate::render) fn attach_impostors(
     mut commands: Commands,
-    changed: Query<(), (With<GpuInstances>, Changes)>,
+    changed: Query<(), (Concerned, Changes)>,
     mut removals: Removals,
+    both: Query<(), IsOrHasImpostor>,
     impostors: Query<Impostor>,
     parents: Query<Parent, (Without<InstanceImpostor>, Without<InstanceScene>)>,
     former: Query<Entity, (With<ImpostorOf>, Without<InstanceImpostor>)>,
     attached: Query<(Entity, &SetImpostor)>,
 ) {
-    if !removals.read() && changed.is_empty() {
+    if !removals.concern_impostors(&both) && changed.is_empty() {
         return;
     }
     for entity in &former {
@@ -363,6 +374,37 @@ mod tests {
         assert!(!scene.world.entity(child).contains::<ImpostorOf>());
         let instances = scene.world.get::<GpuInstances>(child);
         assert_eq!(instances.map(|set| &set.0), Some(&scene.set));
+    }
+
+    #[test]
+    fn removals_from_other_entities_concern_no_impostor() -> Result {
+        let mut scene = Attached::new();
+        let set = || GpuInstances(scene.set.clone());
+        let parent = scene.world.spawn(set()).id();
+        let child = (InstanceImpostor { error: 1.0 }, ChildOf(parent));
+        let child = scene.world.spawn(child).id();
+        let other_set = scene.world.spawn(set()).id();
+        let button = scene.world.spawn_empty().id();
+        let label = scene.world.spawn(ChildOf(button)).id();
+        let shot = scene.world.spawn(ChildOf(other_set)).id();
+        scene.run();
+        let concern = |mut removals: Removals, both: Query<(), IsOrHasImpostor>| {
+            removals.concern_impostors(&both)
+        };
+        let world = &mut scene.world;
+        let concern = world.register_system(concern);
+        world.clear_trackers();
+        assert!(!world.run_system(concern)?, "nothing was removed");
+        world.entity_mut(label).remove::<ChildOf>();
+        world.despawn(shot);
+        world.despawn(button);
+        world.despawn(other_set);
+        assert!(!world.run_system(concern)?, "none is or has an impostor");
+        world.entity_mut(child).remove::<ChildOf>();
+        assert!(world.run_system(concern)?, "an impostor lost its parent");
+        world.despawn(child);
+        assert!(world.run_system(concern)?, "an impostor is gone");
+        Ok(())
     }
 
     #[test]

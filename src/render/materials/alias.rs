@@ -9,7 +9,7 @@
 use super::{
     drawn_by::{Able, Asked, DrawnBy},
     properties::{PhaseFunctions, alias_properties, is_blended},
-    settled::{Settled, SettledEntity, SettledMaterial, is_same_binding},
+    settled::{SettledEntity, SettledMaterial, is_same_binding},
     shader_imports::{InstancedShaders, VertexStage},
 };
 use crate::render::{
@@ -27,7 +27,7 @@ use bevy::{
         MaterialBindingId, PreparedMaterial, RenderMaterialBindings, RenderMaterialInstances,
         wireframe::RenderWireframeInstances,
     },
-    platform::collections::{HashMap, hash_map::Entry},
+    platform::collections::HashMap,
     prelude::*,
     render::{
         camera::DirtySpecializations,
@@ -58,14 +58,19 @@ pub(in crate::render) struct MaterialAliases {
     pub fading: MainEntityHashSet,
     /// Entities whose material is blended or transmissive.
     pub blended: MainEntityHashSet,
+    /// Number of entities that the last run looked at, because they were new, or their material
+    /// was.
+    pub visited: u32,
     /// Number of runs so far.
     run: u64,
-    /// The materials of sets.
-    known: KnownMaterials,
-    /// Entities with a lightmap in the last run.
-    lightmapped: MainEntityHashSet,
-    /// What the last run found.
-    settled: Settled,
+    /// The materials that have aliases. Many sets share few materials.
+    known: HashMap<UntypedAssetId, KnownMaterial>,
+    /// Aliases that lost their last entity.
+    unused: Vec<AliasKey>,
+    /// What the device could do in the last run.
+    able: Able,
+    /// What the last run found, in the order of its entities.
+    settled: Vec<SettledEntity>,
 }
 
 /// A material and how it is drawn.
@@ -82,43 +87,31 @@ struct Alias {
     id: UntypedAssetId,
     properties: Arc<MaterialProperties>,
     binding: MaterialBindingId,
+    /// Number of entities that have it.
+    users: usize,
+    /// The run that made the copy.
+    made_in: u64,
 }
 
 /// An entity with an alias.
 struct Aliased {
+    key: AliasKey,
     /// The alias's id.
     alias: UntypedAssetId,
-    /// The material's own id.
-    original: UntypedAssetId,
-    /// The last run that met the entity.
-    run: u64,
-    /// Whether sets with the material are drawn.
-    is_drawn: bool,
+    /// Whether the entity has the material at present. If not, it keeps the id only.
+    is_used: bool,
 }
 
-/// What runs found out about a material. Many sets share few materials.
+/// What runs found out about a material.
 struct KnownMaterial {
-    /// The last run that met the material.
-    run: u64,
     /// The properties that `vertex` was read from: a changed material has others.
     properties: Arc<MaterialProperties>,
     vertex: VertexStage,
     /// Number of storage buffers of the vertex stage, with ours.
     buffers: u32,
-    /// The material's aliases in that run, by [`DrawnBy`].
-    aliases: [Option<AliasId>; DrawnBy::COUNT],
+    /// Number of its aliases.
+    aliases: usize,
 }
-
-/// The id of an alias.
-#[derive(Clone, Copy)]
-struct AliasId {
-    id: UntypedAssetId,
-    /// Whether this run has made the alias.
-    is_new: bool,
-}
-
-/// Materials by their own id.
-type KnownMaterials = HashMap<UntypedAssetId, KnownMaterial>;
 
 /// Bevy's materials, in which the aliases are filed.
 #[derive(SystemParam)]
@@ -130,6 +123,7 @@ pub(in crate::render) struct Materials<'w> {
 }
 
 /// Gives every entity with a set an alias of its material, and takes it back when the set is gone.
+/// Entities for which nothing has changed are left alone.
 pub(in crate::render) fn alias_materials(
     gpu: Res<GpuCuller>,
     shaders: Res<InstancedShaders>,
@@ -140,10 +134,11 @@ pub(in crate::render) fn alias_materials(
     clock: Res<CpuClock>,
 ) {
     let _timer = clock.start(CpuStage::Materials);
+    let aliases = &mut *aliases;
+    aliases.visited = 0;
     if gpu.entities.is_empty() && aliases.entities.is_empty() {
         return;
     }
-    let aliases = &mut *aliases;
     let able = Able {
         is_on: gpu.culler.is_some(),
         can_expand: can_expand(gpu.culler.as_ref()),
@@ -156,135 +151,190 @@ pub(in crate::render) fn alias_materials(
         Asked {
             expanded: is_wired || gpu.asks_expanded.contains(entity),
             fading: gpu.fading.contains(entity),
+            lightmap: gpu.lightmapped.contains(entity),
         }
     };
-    let settled = &aliases.settled;
-    let (instances, prepared) = (&bevys.instances, &bevys.prepared);
-    if !shaders.is_changed()
-        && aliases.lightmapped == gpu.lightmapped
-        && settled.holds(&gpu.entities, able, asked, instances, prepared)
-    {
-        return;
-    }
-    aliases.settled.entities.clear();
-    aliases.settled.able = able;
-    aliases.lightmapped.clone_from(&gpu.lightmapped);
-    aliases.run += 1;
-    aliases.expanded.clear();
-    aliases.blended.clear();
-    aliases.fading.clear();
-    let mut all_known = core::mem::take(&mut aliases.known);
+    let all_change = shaders.is_changed() || aliases.able != able;
     if shaders.is_changed() {
         // A shader that was loaded or changed may read instances.
-        all_known.clear();
-    }
-    let mut count = 0;
-    for entity in &gpu.entities {
-        let Some(instance) = bevys.instances.instances.get(entity) else {
-            aliases.settled.entities.push(SettledEntity {
-                entity: *entity,
-                material: None,
-            });
-            continue;
-        };
-        let asset_id = instance.asset_id;
-        let original = aliases.original_of(entity, asset_id);
-        let Some(material) = bevys.prepared.get(original) else {
-            continue;
-        };
-        let (properties, binding) = (material.properties.clone(), material.binding);
-        let known = meet(&mut all_known, aliases.run, original, &properties, &shaders);
-        let asked = asked(entity);
-        let drawn = match gpu.lightmapped.contains(entity) {
-            true => DrawnBy::Off,
-            false => DrawnBy::new(known.vertex, known.buffers, asked, able),
-        };
-        match drawn {
-            DrawnBy::Expanded => aliases.expanded.insert(*entity),
-            DrawnBy::Fading => aliases.fading.insert(*entity),
-            _ => false,
-        };
-        if is_blended(&properties) {
-            aliases.blended.insert(*entity);
+        for known in aliases.known.values_mut() {
+            known.vertex = shaders.vertex_stage(&known.properties);
         }
-        let key = AliasKey { original, drawn };
-        let AliasId { id: alias, is_new } =
-            *known.aliases[drawn as usize].get_or_insert_with(|| {
-                aliases.id_of(key, &properties, binding, &mut bevys, &functions)
-            });
-        if asset_id != alias || is_new {
-            if let Some(instance) = bevys.instances.instances.get_mut(entity) {
-                instance.asset_id = alias;
+    }
+    aliases.able = able;
+    aliases.run += 1;
+    let mut settled = core::mem::take(&mut aliases.settled);
+    settled.truncate(gpu.entities.len());
+    let mut aliased = 0;
+    for (index, entity) in gpu.entities.iter().enumerate() {
+        let known = settled.get_mut(index);
+        let (instances, prepared) = (&bevys.instances, &bevys.prepared);
+        let holds = !all_change
+            && known
+                .as_ref()
+                .is_some_and(|known| known.holds(*entity, || asked(entity), instances, prepared));
+        if !holds {
+            let asked = asked(entity);
+            let found = aliases.visit(*entity, asked, &shaders, &mut bevys, &functions);
+            match known {
+                Some(known) => *known = found,
+                None => settled.push(found),
             }
-            bevys.dirty.changed_renderables.insert(*entity);
         }
-        count += 1;
-        aliases.settled.entities.push(SettledEntity {
-            entity: *entity,
-            material: Some(SettledMaterial {
-                alias,
-                original,
-                properties,
-                binding,
-                asked,
-            }),
-        });
-        let aliased = Aliased {
-            alias,
-            original,
-            run: aliases.run,
-            is_drawn: drawn.is_drawn(),
-        };
-        aliases.entities.insert(*entity, aliased);
+        aliased += usize::from(settled[index].is_aliased);
     }
-    // Otherwise every aliased entity was visited, so none lost its set.
-    if count < aliases.entities.len() {
+    aliases.settled = settled;
+    // Otherwise no entity lost its set.
+    if aliased < aliases.entities.len() {
         aliases.give_back(&gpu, &mut bevys);
     }
-    all_known.retain(|_, known| known.run == aliases.run);
-    aliases.sweep(&all_known, &mut bevys);
-    aliases.known = all_known;
-}
-
-/// What is known of a material, in this run.
-fn meet<'a>(
-    all_known: &'a mut KnownMaterials,
-    run: u64,
-    original: UntypedAssetId,
-    properties: &Arc<MaterialProperties>,
-    shaders: &InstancedShaders,
-) -> &'a mut KnownMaterial {
-    let entry = all_known.entry(original);
-    let before = match entry {
-        Entry::Occupied(known) if known.get().run == run => return known.into_mut(),
-        Entry::Occupied(ref known) => Some(known.get()),
-        Entry::Vacant(_) => None,
-    };
-    // The stages of an unchanged material need not be looked up again.
-    let vertex = before
-        .filter(|known| Arc::ptr_eq(&known.properties, properties))
-        .map_or_else(|| shaders.vertex_stage(properties), |known| known.vertex);
-    let known = KnownMaterial {
-        run,
-        buffers: storage_buffers_with(properties),
-        properties: properties.clone(),
-        vertex,
-        aliases: [None; DrawnBy::COUNT],
-    };
-    entry.insert(known).into_mut()
+    aliases.sweep(&mut bevys);
 }
 
 impl MaterialAliases {
     /// Whether the entity has a material that draws its set.
     pub fn can_draw(&self, entity: MainEntity) -> bool {
         let aliased = self.entities.get(&entity);
-        aliased.is_some_and(|aliased| aliased.is_drawn && aliased.run == self.run)
+        aliased.is_some_and(|aliased| aliased.is_used && aliased.key.drawn.is_drawn())
+    }
+
+    /// Gives an entity the alias of its material.
+    fn visit(
+        &mut self,
+        entity: MainEntity,
+        asked: Asked,
+        shaders: &InstancedShaders,
+        bevys: &mut Materials,
+        functions: &PhaseFunctions,
+    ) -> SettledEntity {
+        self.visited += 1;
+        let Some(instance) = bevys.instances.instances.get(&entity) else {
+            return SettledEntity {
+                entity,
+                is_aliased: self.leave(entity),
+                material: SettledMaterial::None,
+            };
+        };
+        let asset_id = instance.asset_id;
+        let original = self.original_of(entity, asset_id);
+        let Some(material) = bevys.prepared.get(original) else {
+            return SettledEntity {
+                entity,
+                is_aliased: self.leave(entity),
+                material: SettledMaterial::Waits,
+            };
+        };
+        let (properties, binding) = (material.properties.clone(), material.binding);
+        let (vertex, buffers) = self.meet(original, &properties, shaders);
+        let drawn = DrawnBy::new(vertex, buffers, asked, self.able);
+        for (set, is_in) in [
+            (&mut self.expanded, drawn == DrawnBy::Expanded),
+            (&mut self.fading, drawn == DrawnBy::Fading),
+            (&mut self.blended, is_blended(&properties)),
+        ] {
+            if is_in {
+                set.insert(entity);
+            } else {
+                set.remove(&entity);
+            }
+        }
+        let key = AliasKey { original, drawn };
+        let alias = self.id_of(key, &properties, binding, bevys, functions);
+        let is_new = self.use_alias(entity, key, alias);
+        if asset_id != alias || is_new {
+            if let Some(instance) = bevys.instances.instances.get_mut(&entity) {
+                instance.asset_id = alias;
+            }
+            bevys.dirty.changed_renderables.insert(entity);
+        }
+        SettledEntity {
+            entity,
+            is_aliased: true,
+            material: SettledMaterial::Aliased {
+                alias,
+                original,
+                properties,
+                binding,
+                asked,
+            },
+        }
+    }
+
+    /// Notes that an entity has no material at present. Returns whether it keeps an alias's id.
+    fn leave(&mut self, entity: MainEntity) -> bool {
+        for set in [&mut self.expanded, &mut self.fading, &mut self.blended] {
+            set.remove(&entity);
+        }
+        let Some(aliased) = self.entities.get_mut(&entity) else {
+            return false;
+        };
+        if core::mem::take(&mut aliased.is_used) {
+            let key = aliased.key;
+            self.release(key);
+        }
+        true
+    }
+
+    /// Notes that an entity has an alias. Returns whether this run has made the alias.
+    fn use_alias(&mut self, entity: MainEntity, key: AliasKey, alias: UntypedAssetId) -> bool {
+        let aliased = Aliased {
+            key,
+            alias,
+            is_used: true,
+        };
+        let before = self.entities.insert(entity, aliased);
+        let before = before.filter(|before| before.is_used);
+        let Some(alias) = self.aliases.get_mut(&key) else {
+            return false;
+        };
+        let is_new = alias.made_in == self.run;
+        if before.as_ref().is_some_and(|before| before.key == key) {
+            return is_new;
+        }
+        alias.users += 1;
+        if let Some(before) = before {
+            self.release(before.key);
+        }
+        is_new
+    }
+
+    /// Notes that an entity has lost an alias.
+    fn release(&mut self, key: AliasKey) {
+        if let Some(alias) = self.aliases.get_mut(&key) {
+            alias.users -= 1;
+            if alias.users == 0 {
+                self.unused.push(key);
+            }
+        }
+    }
+
+    /// What is known of a material: its vertex stage, and the number of that stage's storage
+    /// buffers.
+    fn meet(
+        &mut self,
+        original: UntypedAssetId,
+        properties: &Arc<MaterialProperties>,
+        shaders: &InstancedShaders,
+    ) -> (VertexStage, u32) {
+        let read = || KnownMaterial {
+            properties: properties.clone(),
+            vertex: shaders.vertex_stage(properties),
+            buffers: storage_buffers_with(properties),
+            aliases: 0,
+        };
+        let known = self.known.entry(original).or_insert_with(read);
+        // The stages of an unchanged material need not be looked up again.
+        if !Arc::ptr_eq(&known.properties, properties) {
+            let aliases = known.aliases;
+            *known = KnownMaterial { aliases, ..read() };
+        }
+        (known.vertex, known.buffers)
     }
 
     /// The material's own id of an entity with this asset id, which may be an alias.
-    fn original_of(&self, entity: &MainEntity, id: UntypedAssetId) -> UntypedAssetId {
-        match self.entities.get(entity) {
-            Some(known) if known.alias == id => known.original,
+    fn original_of(&self, entity: MainEntity, id: UntypedAssetId) -> UntypedAssetId {
+        match self.entities.get(&entity) {
+            Some(known) if known.alias == id => known.key.original,
             _ => *self.originals.get(&id).unwrap_or(&id),
         }
     }
@@ -297,17 +347,15 @@ impl MaterialAliases {
         binding: MaterialBindingId,
         bevys: &mut Materials,
         functions: &PhaseFunctions,
-    ) -> AliasId {
+    ) -> UntypedAssetId {
         let known = self.aliases.get(&key);
         if let Some(alias) = known
             && Arc::ptr_eq(&alias.properties, properties)
             && is_same_binding(alias.binding, binding)
         {
-            return AliasId {
-                id: alias.id,
-                is_new: false,
-            };
+            return alias.id;
         }
+        let users = known.map_or(0, |alias| alias.users);
         let id = known.map(|alias| alias.id).unwrap_or_else(|| {
             self.made += 1;
             UntypedAssetId::Uuid {
@@ -330,41 +378,53 @@ impl MaterialAliases {
             id,
             properties: properties.clone(),
             binding,
+            users,
+            made_in: self.run,
         };
-        self.aliases.insert(key, alias);
-        AliasId { id, is_new: true }
+        if self.aliases.insert(key, alias).is_none()
+            && let Some(known) = self.known.get_mut(&key.original)
+        {
+            known.aliases += 1;
+        }
+        id
     }
 
     /// Gives entities that lost their set their own material again.
     fn give_back(&mut self, gpu: &GpuCuller, bevys: &mut Materials) {
         // Entities that still have a set, but no material at present, keep their alias.
         let still: MainEntityHashSet = gpu.entities.iter().copied().collect();
-        let run = self.run;
-        let lost = self
-            .entities
-            .extract_if(|entity, aliased| aliased.run != run && !still.contains(entity));
-        for (entity, Aliased { original, .. }) in lost {
+        let all = self.entities.keys().copied();
+        let lost: Vec<_> = all.filter(|entity| !still.contains(entity)).collect();
+        for entity in lost {
+            self.leave(entity);
+            let Some(Aliased { key, alias, .. }) = self.entities.remove(&entity) else {
+                continue;
+            };
             if let Some(instance) = bevys.instances.instances.get_mut(&entity)
-                && self.originals.contains_key(&instance.asset_id)
+                && instance.asset_id == alias
             {
-                instance.asset_id = original;
+                instance.asset_id = key.original;
                 bevys.dirty.changed_renderables.insert(entity);
             }
         }
     }
 
-    /// Drops the aliases that no set uses.
-    fn sweep(&mut self, all_known: &KnownMaterials, bevys: &mut Materials) {
-        let originals = &mut self.originals;
-        self.aliases.retain(|key, alias| {
-            let known = all_known.get(&key.original);
-            let keep = known.is_some_and(|known| known.aliases[key.drawn as usize].is_some());
-            if !keep {
-                bevys.prepared.remove(alias.id);
-                bevys.bindings.remove(&alias.id);
-                originals.remove(&alias.id);
+    /// Drops the aliases that no entity has.
+    fn sweep(&mut self, bevys: &mut Materials) {
+        for key in core::mem::take(&mut self.unused) {
+            let Some(alias) = self.aliases.get(&key).filter(|alias| alias.users == 0) else {
+                continue;
+            };
+            bevys.prepared.remove(alias.id);
+            bevys.bindings.remove(&alias.id);
+            self.originals.remove(&alias.id);
+            self.aliases.remove(&key);
+            if let Some(known) = self.known.get_mut(&key.original) {
+                known.aliases -= 1;
+                if known.aliases == 0 {
+                    self.known.remove(&key.original);
+                }
             }
-            keep
-        });
+        }
     }
 }

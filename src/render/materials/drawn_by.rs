@@ -31,6 +31,8 @@ pub(super) struct Asked {
     pub expanded: bool,
     /// That instances fade.
     pub fading: bool,
+    /// A lightmap, which instances cannot share.
+    pub lightmap: bool,
 }
 
 /// What the device can do for materials.
@@ -45,13 +47,10 @@ pub(super) struct Able {
 }
 
 impl DrawnBy {
-    /// Number of variants.
-    pub const COUNT: usize = Self::Off as usize + 1;
-
     /// How a vertex stage with this number of storage buffers draws a set that asks for this.
     pub fn new(vertex: VertexStage, buffers: u32, asked: Asked, able: Able) -> Self {
         match vertex {
-            _ if !able.is_on => Self::Off,
+            _ if !able.is_on || asked.lightmap => Self::Off,
             VertexStage::Loading => Self::Loading,
             VertexStage::Mixed => Self::Mixed,
             VertexStage::Foreign if able.can_expand => Self::Expanded,

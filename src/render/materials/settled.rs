@@ -1,6 +1,7 @@
-//! What the last run of `alias_materials` found. While it holds, the next run has nothing to do.
+//! What the last run of `alias_materials` found of an entity. While it holds, the next run leaves
+//! the entity alone.
 
-use super::drawn_by::{Able, Asked};
+use super::drawn_by::Asked;
 use bevy::{
     asset::UntypedAssetId,
     material::MaterialProperties,
@@ -9,60 +10,66 @@ use bevy::{
 };
 use std::sync::Arc;
 
-/// The entities of a run, in its order.
-#[derive(Default)]
-pub(super) struct Settled {
-    pub entities: Vec<SettledEntity>,
-    pub able: Able,
-}
-
 /// An entity of a run.
 pub(super) struct SettledEntity {
     pub entity: MainEntity,
-    /// `None` if Bevy has no material of the entity, for example because no view sees it.
-    pub material: Option<SettledMaterial>,
+    /// Whether the entity has an alias, or keeps one until it has a material again.
+    pub is_aliased: bool,
+    pub material: SettledMaterial,
 }
 
-/// A material whose alias the entity has.
-pub(super) struct SettledMaterial {
-    pub alias: UntypedAssetId,
-    /// The material's own id.
-    pub original: UntypedAssetId,
-    /// The material's own properties.
-    pub properties: Arc<MaterialProperties>,
-    pub binding: MaterialBindingId,
-    /// What the entity asked for.
-    pub asked: Asked,
+/// The material of an entity.
+pub(super) enum SettledMaterial {
+    /// Bevy has none, for example because no view sees the entity.
+    None,
+    /// It is not prepared yet.
+    Waits,
+    /// The entity has its alias.
+    Aliased {
+        alias: UntypedAssetId,
+        /// The material's own id.
+        original: UntypedAssetId,
+        /// The material's own properties.
+        properties: Arc<MaterialProperties>,
+        binding: MaterialBindingId,
+        /// What the entity asked for.
+        asked: Asked,
+    },
 }
 
-impl Settled {
-    /// Whether a run would give these entities the aliases that they have.
+impl SettledEntity {
+    /// Whether a run would give this entity the alias that it has.
     pub fn holds(
         &self,
-        entities: &[MainEntity],
-        able: Able,
-        asked: impl Fn(&MainEntity) -> Asked,
+        entity: MainEntity,
+        asked_now: impl FnOnce() -> Asked,
         instances: &RenderMaterialInstances,
         materials: &ErasedRenderAssets<PreparedMaterial>,
     ) -> bool {
-        let is_same = |entity: &MainEntity, known: &SettledMaterial, id: UntypedAssetId| {
-            id == known.alias
-                && asked(entity) == known.asked
-                && materials.get(known.original).is_some_and(|material| {
-                    Arc::ptr_eq(&material.properties, &known.properties)
-                        && is_same_binding(material.binding, known.binding)
-                })
-        };
-        self.able == able
-            && self.entities.len() == entities.len()
-            && entities.iter().zip(&self.entities).all(|(entity, known)| {
-                *entity == known.entity
-                    && match (&known.material, instances.instances.get(entity)) {
-                        (Some(known), Some(now)) => is_same(entity, known, now.asset_id),
-                        (None, None) => true,
-                        _ => false,
-                    }
-            })
+        if self.entity != entity {
+            return false;
+        }
+        match (&self.material, instances.instances.get(&entity)) {
+            (SettledMaterial::None, None) => true,
+            (
+                SettledMaterial::Aliased {
+                    alias,
+                    original,
+                    properties,
+                    binding,
+                    asked,
+                },
+                Some(now),
+            ) => {
+                now.asset_id == *alias
+                    && asked_now() == *asked
+                    && materials.get(*original).is_some_and(|material| {
+                        Arc::ptr_eq(&material.properties, properties)
+                            && is_same_binding(material.binding, *binding)
+                    })
+            }
+            _ => false,
+        }
     }
 }
 

@@ -93,6 +93,13 @@ impl MadeMesh {
 }
 
 impl MeshletMeshes {
+    /// The assets that meshes with all levels were made of.
+    fn assets_of(&self) -> HashMap<AssetId<Mesh>, AssetId<MeshletMesh>> {
+        let all = self.meshes.iter();
+        let made = all.filter_map(|(id, made)| Some((made.as_ref()?.mesh.id(), *id)));
+        made.collect()
+    }
+
     /// The mesh that was made of an asset.
     pub(super) fn get(&self, id: AssetId<MeshletMesh>) -> Option<&MadeMesh> {
         self.meshes.get(&id)?.as_ref()
@@ -118,15 +125,17 @@ pub(in crate::render) fn give_meshes(
     mut has_run: Local<bool>,
 ) {
     // Without the component, nothing says that a mesh has levels when its entity loses the set.
-    for entity in removed.read() {
-        let mesh = without.get(entity).map(|mesh| mesh.id());
-        let mut all = made.meshes.iter_mut();
-        let found = all.find_map(|(id, made)| {
-            let made = made.as_mut()?;
-            (mesh.ok() == Some(made.mesh.id())).then_some((id, made))
-        });
+    let with_mesh = |entity| Some((entity, without.get(entity).ok()?.id()));
+    let removed: Vec<_> = removed.read().filter_map(with_mesh).collect();
+    let assets_of = match removed.is_empty() {
+        true => HashMap::default(),
+        false => made.assets_of(),
+    };
+    for (entity, mesh) in removed {
+        let id = assets_of.get(&mesh).copied();
+        let found = id.and_then(|id| Some((id, made.meshes.get_mut(&id)?.as_mut()?)));
         if let Some((id, made)) = found {
-            made.make_full(assets.get(*id), &mut meshes);
+            made.make_full(assets.get(id), &mut meshes);
             if let Some(full) = &made.full {
                 commands.entity(entity).try_insert(Mesh3d(full.clone()));
             } else {

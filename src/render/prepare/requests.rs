@@ -204,7 +204,7 @@ impl Requests<'_, '_, '_> {
             && self.draws.meshes[mesh].has_triangles
             && self.hiding.may_hide(entity);
         let first_slot = self.slots.len();
-        self.add_slots(set, &uniform, fading.as_ref(), thinning);
+        let placed = self.add_slots(set, &uniform, fading.as_ref(), thinning);
         let (mut views, mut more) = match self.draws.spare.pop() {
             Some(spare) => (spare.views, spare.more),
             None => (Vec::new(), Vec::new()),
@@ -258,6 +258,7 @@ impl Requests<'_, '_, '_> {
             entity,
             of,
             set: set.set,
+            placed,
             first_slot,
             slots: (self.slots.len() - first_slot) / SLOT_STRIDE as u32,
             is_colored: self.colors_occlusion,

@@ -29,6 +29,8 @@ pub struct CullingReport {
     pub sets: Vec<SetReport>,
     /// Bytes uploaded in the last frame: instances, channels and tables.
     pub uploaded_bytes: u64,
+    /// What the last frame had to make anew.
+    pub work: FrameWork,
     /// Bytes that the culling holds on the GPU: instances, visibility words, survivors.
     pub gpu_bytes: u64,
     /// Number of survivors that did not fit in the counters' frame, and were not drawn.
@@ -47,6 +49,29 @@ pub struct CullingReport {
     pub meshlets: MeshletReport,
     /// Meshlets in shadow views.
     pub shadow_meshlets: MeshletReport,
+}
+
+/// What a frame had to make anew, because something changed. All numbers are 0 in a frame like the
+/// one before it; a camera may move.
+#[derive(Reflect, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[reflect(Clone, Debug, Default, PartialEq)]
+pub struct FrameWork {
+    /// Number of plans of all sets: an entity came or went, a view sees other entities than before,
+    /// or a set has more or fewer blocks of 1,024 instances.
+    pub plans: u64,
+    /// Number of requests that moved, or whose sets got or lost a few instances. The plan stays,
+    /// except for their part of it.
+    pub moved: u64,
+    /// Number of entities whose material was looked at: they are new, or came into view, or their
+    /// material changed.
+    pub materials: u64,
+    /// Bytes of draw slots that were uploaded: 256 or 512 per region of a set that moved, and in
+    /// the frame after it.
+    pub slot_bytes: u64,
+    /// Number of writes of instances, scales and data.
+    pub writes: u64,
+    /// Number of dispatches that computed the bounds of blocks.
+    pub bound_jobs: u64,
 }
 
 /// Counters of the sets that are drawn by meshlets

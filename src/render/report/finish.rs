@@ -1,6 +1,10 @@
 //! The report on its way to the main world, and what the log says of a frame.
 
-use super::{content::CullingReport, counts::LateCounts, sets::SetReport};
+use super::{
+    content::{CullingReport, FrameWork},
+    counts::LateCounts,
+    sets::SetReport,
+};
 use crate::{
     cull::{
         FrameCounts, Refusal,
@@ -10,7 +14,9 @@ use crate::{
     render::{
         cpu_times::{CpuClock, CpuStage},
         culler::GpuCuller,
+        draw_slots::DrawSlots,
         expanded::ExpandedUniforms,
+        materials::MaterialAliases,
         meshlets::GpuMeshlets,
         set_draws::SetDraws,
     },
@@ -61,6 +67,7 @@ pub(in crate::render) fn finish_culling(
     device: Res<RenderDevice>,
     inbox: Res<ReportInbox>,
     mut expanded: ResMut<ExpandedUniforms>,
+    (aliases, mut slots): (Res<MaterialAliases>, ResMut<DrawSlots>),
     (mut report, mut late): (Local<CullingReport>, Local<LateCounts>),
     clock: Res<CpuClock>,
     mut told_overflow: Local<u64>,
@@ -118,6 +125,15 @@ pub(in crate::render) fn finish_culling(
     report.tier = tier;
     report.compaction = culler.compaction();
     report.uploaded_bytes = culler.take_uploaded();
+    let work = culler.take_work();
+    report.work = FrameWork {
+        plans: work.plans,
+        moved: work.mended,
+        materials: u64::from(aliases.visited),
+        slot_bytes: slots.take_uploaded(),
+        writes: work.writes,
+        bound_jobs: work.bound_jobs,
+    };
     report.gpu_bytes = culler.gpu_bytes();
     report.passes = passes;
     report.dispatches = dispatches;

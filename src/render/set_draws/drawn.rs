@@ -1,6 +1,6 @@
 //! What an entity draws, and with which draw slots.
 
-use crate::cull::{DrawList, SetId};
+use crate::cull::{DrawList, SetId, Version};
 use crate::render::{
     draw_slots::{OcclusionColor, SLOT_STRIDE},
     groups::Joined,
@@ -14,6 +14,8 @@ pub(in crate::render) struct Drawn {
     /// The request whose survivors it draws.
     pub of: Joined,
     pub set: SetId,
+    /// Version of the regions and channels of the set.
+    pub placed: Option<Version>,
     /// Byte offset of its first draw slot. The slots of its other regions follow. If it fades or
     /// is thinned out, a region has one slot per level of detail that fades, and one more for
     /// views that do not fade.

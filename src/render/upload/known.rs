@@ -26,6 +26,8 @@ pub(in crate::render) struct SetOnGpu {
     pub arrived: usize,
     /// Number of instances of the set.
     pub(super) len: usize,
+    /// The number of the extraction that made room for it.
+    pub(super) started_in: u64,
     /// Instances that moved in the previous frame, of a set that keeps the previous frame's.
     pub(super) moved: Vec<Range<usize>>,
 }
@@ -38,6 +40,7 @@ impl SetOnGpu {
             revision: 0,
             arrived: 0,
             len: 0,
+            started_in: 0,
             moved: Vec::new(),
         }
     }
@@ -63,6 +66,9 @@ pub(in crate::render) struct KnownSet {
     pub used_in: u64,
     /// An entity that uses the set, for the log.
     pub user: Option<MainEntity>,
+    /// The number of the extraction since which what is drawn is not the asset, if it waits for its
+    /// turn to be replaced.
+    pub(super) outdated_since: Option<u64>,
     /// The last refusal, if the set is refused.
     pub(super) refused: Option<RefusedSet>,
 }
@@ -74,6 +80,7 @@ impl KnownSet {
             next: None,
             used_in: 0,
             user: None,
+            outdated_since: None,
             refused: None,
         }
     }

@@ -62,15 +62,9 @@ pub(super) fn upload_with_previous(
                 .upload_previous(target.gpu.queue, known.id, first, data)?;
         }
     }
-    for range in instances {
-        target.upload_instances(known, set, range)?;
-    }
-    for range in scales {
-        target.upload_scales(known, set, range)?;
-    }
-    for range in data {
-        target.upload_data(known, set, range)?;
-    }
+    target.upload_instances(known, set, &instances)?;
+    target.upload_scales(known, set, &scales)?;
+    target.upload_data(known, set, &data)?;
     known.lineage = set.lineage();
     known.revision = set.revision();
     known.len = set.len();

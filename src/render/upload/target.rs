@@ -34,44 +34,44 @@ impl UploadTarget<'_> {
         Ok(())
     }
 
-    /// Uploads a range of instances.
+    /// Uploads ranges of instances.
     pub fn upload_instances(
         &mut self,
         known: &SetOnGpu,
         set: &InstanceSet,
-        range: Range<usize>,
+        ranges: &[Range<usize>],
     ) -> Result<(), CullError> {
-        self.culler
-            .store_mut()
-            .upload(self.gpu.queue, known.id, range.start, &set.packed()[range])
+        let part = |range: &Range<usize>| (range.start, &set.packed()[range.clone()]);
+        let (store, parts) = (self.culler.store_mut(), ranges.iter().map(part));
+        store.upload_parts(self.gpu.queue, known.id, parts)
     }
 
-    /// Uploads a range of scales, if the set has them.
+    /// Uploads ranges of scales, if the set has them.
     pub fn upload_scales(
         &mut self,
         known: &SetOnGpu,
         set: &InstanceSet,
-        range: Range<usize>,
+        ranges: &[Range<usize>],
     ) -> Result<(), CullError> {
-        let floats = set.scale_kind().floats();
-        let numbers = &set.scale_floats()[range.start * floats..range.end * floats];
-        self.culler
-            .store_mut()
-            .upload_scales(self.gpu.queue, known.id, range.start, numbers)
+        let (all, floats) = (set.scale_floats(), set.scale_kind().floats());
+        let part =
+            |range: &Range<usize>| (range.start, &all[range.start * floats..range.end * floats]);
+        let (store, parts) = (self.culler.store_mut(), ranges.iter().map(part));
+        store.upload_scale_parts(self.gpu.queue, known.id, parts)
     }
 
-    /// Uploads the data of a range of instances, if the set has data.
+    /// Uploads the data of ranges of instances, if the set has data.
     pub fn upload_data(
         &mut self,
         known: &SetOnGpu,
         set: &InstanceSet,
-        range: Range<usize>,
+        ranges: &[Range<usize>],
     ) -> Result<(), CullError> {
-        let words = set.data_size() / 4;
-        let data = &set.data_words()[range.start * words..range.end * words];
-        self.culler
-            .store_mut()
-            .upload_data(self.gpu.queue, known.id, range.start, data)
+        let (all, words) = (set.data_words(), set.data_size() / 4);
+        let part =
+            |range: &Range<usize>| (range.start, &all[range.start * words..range.end * words]);
+        let (store, parts) = (self.culler.store_mut(), ranges.iter().map(part));
+        store.upload_data_parts(self.gpu.queue, known.id, parts)
     }
 
     /// Has the engine copy ranges to its instances of the previous frame.

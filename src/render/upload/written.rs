@@ -6,11 +6,13 @@ use crate::{
     instance::InstanceSet,
 };
 
-/// Makes room for what the GPU writes. Returns the buffers if they are not the previous frame's.
+/// Makes room for what the GPU writes. Returns the buffers if they are not the previous frame's, or
+/// if the app does not have them (`is_unknown`).
 pub(super) fn reserve_written(
     target: &mut UploadTarget<'_>,
     known: &mut SetOnGpu,
     set: &InstanceSet,
+    is_unknown: bool,
 ) -> Result<Option<Vec<WrittenRegion>>, CullError> {
     let (Some(settings), Some(capacity)) = (set.written(), set.written_capacity()) else {
         return Ok(None);
@@ -36,5 +38,6 @@ pub(super) fn reserve_written(
     )?;
     known.forget();
     known.lineage = set.lineage();
-    Ok((residency == Residency::Moved).then(|| target.culler.store().written_regions(known.id)))
+    let is_new = residency == Residency::Moved || is_unknown;
+    Ok(is_new.then(|| target.culler.store().written_regions(known.id)))
 }

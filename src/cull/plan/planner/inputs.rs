@@ -3,12 +3,12 @@
 use super::requests::views_of;
 use crate::cull::{
     gpu::version::Version,
+    layout::BLOCK,
     occlusion::OcclusionView,
     plan::{BoundingSphere, DrawShape},
     request::{CoarserLevel, CullFrame, CullRequest, FurtherShape, Order},
-    store::{ResidentSets, Set, region::SetId},
+    store::{ResidentSets, region::SetId},
 };
-use core::ops::Range;
 use glam::Affine3A;
 use std::sync::Arc;
 
@@ -17,8 +17,6 @@ pub(super) struct PlanInputs {
     /// [`ResidentSets::version`].
     sets: Version,
     requests: Vec<RequestInputs>,
-    /// [`Set::version`] of each request's set; `None` if it is not resident.
-    versions: Vec<Option<Version>>,
     /// Views of all requests, request after request.
     pub views: Vec<u32>,
     /// Further shapes of all requests, request after request.
@@ -35,17 +33,18 @@ struct HidingInputs {
     requests: Vec<u32>,
 }
 
-#[derive(PartialEq)]
 struct RequestInputs {
     key: u64,
     set: SetId,
+    /// `None` if the set is not resident.
+    resident: Option<ResidentInputs>,
     world_from_local: Affine3A,
     sphere: BoundingSphere,
     shape: DrawShape,
     coarser: Option<Arc<[CoarserLevel]>>,
     fades: bool,
     thins: bool,
-    /// See [`ErrorRange::levels_before`].
+    /// See [`ErrorRange::levels_before`](crate::cull::ErrorRange).
     levels_before: u32,
     order: Order,
     /// End of its views in [`PlanInputs::views`].
@@ -54,22 +53,41 @@ struct RequestInputs {
     more_end: usize,
 }
 
+/// What a plan depends on of a resident set.
+#[derive(Clone, Copy, PartialEq)]
+struct ResidentInputs {
+    /// [`Set::placed`].
+    placed: Option<Version>,
+    len: u32,
+}
+
+impl ResidentInputs {
+    fn of(sets: &ResidentSets, id: SetId) -> Option<Self> {
+        let set = sets.get(id)?;
+        Some(Self {
+            placed: set.placed(),
+            len: set.len,
+        })
+    }
+
+    /// Whether the set has the same regions with as many blocks each. Regions are whole blocks.
+    fn has_blocks_of(self, other: Self) -> bool {
+        self.placed == other.placed && self.len.div_ceil(BLOCK) == other.len.div_ceil(BLOCK)
+    }
+}
+
 impl RequestInputs {
-    fn new(request: &CullRequest, views_end: usize, more_end: usize) -> Self {
-        Self {
-            key: request.key,
-            set: request.set,
-            world_from_local: request.world_from_local,
-            sphere: request.sphere,
-            shape: request.shape,
-            coarser: request.coarser.clone(),
-            fades: request.fade > 0.0,
-            thins: request.thins(),
-            levels_before: request.errors.levels_before,
-            order: request.order,
-            views_end,
-            more_end,
-        }
+    /// Whether the plan of a request stays, but for its transform, its set, its views and further
+    /// shapes.
+    fn plans_like(&self, request: &CullRequest) -> bool {
+        (self.key, self.set) == (request.key, request.set)
+            && self.sphere == request.sphere
+            && self.shape == request.shape
+            && self.coarser == request.coarser
+            && self.fades == (request.fade > 0.0)
+            && self.thins == request.thins()
+            && self.levels_before == request.errors.levels_before
+            && self.order == request.order
     }
 }
 
@@ -79,11 +97,24 @@ impl PlanInputs {
         for request in &frame.requests {
             views.extend(views_of(frame, &request.views).map(|(view, _)| view));
             more.extend_from_slice(&request.more);
-            requests.push(RequestInputs::new(request, views.len(), more.len()));
+            requests.push(RequestInputs {
+                key: request.key,
+                set: request.set,
+                resident: ResidentInputs::of(sets, request.set),
+                world_from_local: request.world_from_local,
+                sphere: request.sphere,
+                shape: request.shape,
+                coarser: request.coarser.clone(),
+                fades: request.fade > 0.0,
+                thins: request.thins(),
+                levels_before: request.errors.levels_before,
+                order: request.order,
+                views_end: views.len(),
+                more_end: more.len(),
+            });
         }
         Self {
             sets: sets.version(),
-            versions: versions(frame, sets).collect(),
             requests,
             views,
             more,
@@ -99,44 +130,54 @@ impl PlanInputs {
         }
     }
 
-    /// Each request's views.
-    fn views(&self) -> impl Iterator<Item = Range<usize>> {
-        let mut first = 0;
-        let ends = self.requests.iter().map(|request| request.views_end);
-        ends.map(move |end| core::mem::replace(&mut first, end)..end)
-    }
-
-    /// Whether the requests have the further shapes that they had.
-    fn have_shapes_of(&self, frame: &CullFrame) -> bool {
-        let known = self.requests.iter().zip(&frame.requests);
-        let mut first = 0;
-        known.fold(true, |same, (known, request)| {
-            let range = core::mem::replace(&mut first, known.more_end)..known.more_end;
-            same && self.more[range] == request.more[..]
-        })
-    }
-
-    /// Whether `frame` would produce the same plan (only the planes of its views may differ). True
-    /// in steady state.
-    pub fn still_hold(
+    /// Follows the frame, if its plan differs in few numbers only, apart from the planes of its
+    /// views: `moved` are then the requests with another transform, or whose set has another
+    /// length, but no other blocks. Returns false if the frame needs another plan.
+    pub fn follow(
         &mut self,
         frame: &CullFrame,
         occlusion: &[OcclusionView],
         sets: &ResidentSets,
+        moved: &mut Vec<usize>,
     ) -> bool {
-        if !self.have_requests_of(frame)
-            || !self.have_shapes_of(frame)
-            || !self.have_occlusion_of(occlusion)
-        {
+        moved.clear();
+        if self.requests.len() != frame.requests.len() || !self.have_occlusion_of(occlusion) {
             return false;
         }
-        // Most changes concern sets that no request names.
-        let stay =
-            self.sets == sets.version() || versions(frame, sets).eq(self.versions.iter().copied());
-        if stay {
-            self.sets = sets.version();
+        let sets_stay = self.sets == sets.version();
+        let (mut first_view, mut first_more) = (0, 0);
+        let all = self.requests.iter_mut().zip(&frame.requests);
+        for (index, (known, request)) in all.enumerate() {
+            let seeing = &self.views[first_view..known.views_end];
+            let more = &self.more[first_more..known.more_end];
+            (first_view, first_more) = (known.views_end, known.more_end);
+            let views = views_of(frame, &request.views).map(|(view, _)| view);
+            if !known.plans_like(request)
+                || !have_same_shapes(more, &request.more)
+                || !views.eq(seeing.iter().copied())
+            {
+                return false;
+            }
+            let mut is_moved = known.world_from_local != request.world_from_local;
+            known.world_from_local = request.world_from_local;
+            // Most changes concern sets that no request names.
+            if !sets_stay {
+                let resident = ResidentInputs::of(sets, request.set);
+                if resident != known.resident {
+                    let both = known.resident.zip(resident);
+                    if !both.is_some_and(|(before, now)| now.has_blocks_of(before)) {
+                        return false;
+                    }
+                    known.resident = resident;
+                    is_moved = true;
+                }
+            }
+            if is_moved {
+                moved.push(index);
+            }
         }
-        stay
+        self.sets = sets.version();
+        true
     }
 
     fn have_occlusion_of(&self, occlusion: &[OcclusionView]) -> bool {
@@ -147,20 +188,15 @@ impl PlanInputs {
                     && known.requests == view.requests
             })
     }
-
-    fn have_requests_of(&self, frame: &CullFrame) -> bool {
-        let known = self.requests.iter().zip(self.views());
-        self.requests.len() == frame.requests.len()
-            && known.zip(&frame.requests).all(|((known, range), request)| {
-                let views = views_of(frame, &request.views).map(|(view, _)| view);
-                *known == RequestInputs::new(request, known.views_end, known.more_end)
-                    && views.eq(self.views[range].iter().copied())
-            })
-    }
 }
 
-/// The version of the set of each request.
-fn versions(frame: &CullFrame, sets: &ResidentSets) -> impl Iterator<Item = Option<Version>> {
-    let requests = frame.requests.iter();
-    requests.map(|request| sets.get(request.set).and_then(Set::version))
+/// Whether further shapes draw the same. Their errors are not read.
+fn have_same_shapes(known: &[FurtherShape], now: &[FurtherShape]) -> bool {
+    let levels = |more: &FurtherShape| more.coarser.as_deref().map_or(0, <[_]>::len);
+    known.len() == now.len()
+        && known.iter().zip(now).all(|(known, now)| {
+            let count = levels(known);
+            count == levels(now)
+                && (0..=count).all(|level| known.at_level(level) == now.at_level(level))
+        })
 }

@@ -1,7 +1,7 @@
 //! The draw slots of an entity's request.
 
 use super::Requests;
-use crate::cull::Channels;
+use crate::cull::{Channels, Version};
 use crate::instance::ScaleKind;
 use crate::render::{
     culler::ExtractedSet,
@@ -20,26 +20,33 @@ use bevy::{
 
 impl Requests<'_, '_, '_> {
     /// Adds the slots of the set's regions: one, or if the set fades or is thinned out, one per
-    /// level and one for views that do not fade. If occlusion is colored, once per color.
+    /// level and one for views that do not fade. If occlusion is colored, once per color. Returns
+    /// the version of the regions and channels that they were made from.
     pub(super) fn add_slots(
         &mut self,
         set: &ExtractedSet,
         uniform: &EntityUniform,
         fading: Option<&Fading>,
         thinning: Option<Thinning>,
-    ) {
+    ) -> Option<Version> {
         let offset = set.offset.map(Affine3::from);
         let before = self.draws.drawn_before.get(self.draws.drawn.len());
+        let before = before.filter(|before| before.set == set.set);
+        // Most frames change no set, and then this need not be looked up.
+        let placed = match before.filter(|_| self.draws.sets_stay) {
+            Some(before) => before.placed,
+            None => self.culler.store().placed(set.set),
+        };
         let is_kept = before.is_some_and(|before| {
-            self.draws.sets_stay
-                && (before.entity, before.set) == (set.entity, set.set)
+            before.entity == set.entity
+                && before.placed == placed
                 && before.fading.as_ref() == fading
                 && before.thinning == thinning
                 && before.is_colored == self.colors_occlusion
                 && self.slots.keep(before.slots, set.entity, uniform, offset)
         });
         if is_kept {
-            return;
+            return placed;
         }
         let (channels, regions) = self.culler.store().resident(set.set).unwrap_or_default();
         let Channels {
@@ -91,5 +98,6 @@ impl Requests<'_, '_, '_> {
             }
             self.slots.push(set.entity, uniform, info, offset);
         }
+        placed
     }
 }

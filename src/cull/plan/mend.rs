@@ -1,0 +1,65 @@
+//! Requests that move, or whose sets get or lose a few instances, without another plan.
+
+use super::{Plan, greatest_stretch};
+use crate::cull::{layout::Chunk, store::region::Region};
+use core::ops::Range;
+use glam::{Affine3A, Vec3, Vec3A};
+
+/// What a request of a plan has become. Its set has as many blocks in each region as before.
+pub(in crate::cull) struct Mended<'a> {
+    /// Transform from the set's space to the world.
+    pub world_from_local: &'a Affine3A,
+    /// The set's regions, in order.
+    pub regions: &'a [Region],
+    /// Number of instances in the set.
+    pub len: u32,
+}
+
+impl Mended<'_> {
+    /// Number of instances in a region.
+    fn instances_in(&self, region: usize) -> u32 {
+        let before = self.regions[..region].iter();
+        let before = before.fold(0u32, |sum, region| sum.saturating_add(region.capacity));
+        let left = self.len.saturating_sub(before);
+        self.regions
+            .get(region)
+            .map_or(0, |region| left.min(region.capacity))
+    }
+}
+
+impl Chunk {
+    /// Gives the chunk its transform.
+    pub(super) fn place(&mut self, world: &Affine3A) {
+        let rows = world.matrix3.transpose();
+        let row = |axis: Vec3A, offset: f32| Vec3::from(axis).extend(offset);
+        self.world_x = row(rows.x_axis, world.translation.x);
+        self.world_y = row(rows.y_axis, world.translation.y);
+        self.world_z = row(rows.z_axis, world.translation.z);
+        self.world_scale = greatest_stretch(&world.matrix3);
+    }
+}
+
+impl Plan {
+    /// Gives a request its new transform and length. The planes of its rows follow with
+    /// [`Self::set_planes`].
+    pub(in crate::cull) fn mend(&mut self, request: usize, to: &Mended<'_>) {
+        for part in self.all_parts(request) {
+            let part = self.draws[part];
+            let batch = &mut self.batches[part.batch];
+            let chunk = &mut batch.chunks[part.chunk as usize];
+            chunk.place(to.world_from_local);
+            let instances = to.instances_in(part.region);
+            let before = core::mem::replace(&mut chunk.instance_count, instances);
+            let lists = u64::from(batch.lists[part.chunk as usize]);
+            batch.most_survivors -= u64::from(before) * lists;
+            batch.most_survivors += u64::from(instances) * lists;
+        }
+    }
+
+    /// Indices of all draws of a request.
+    pub(in crate::cull) fn all_parts(&self, request: usize) -> Range<usize> {
+        let rows = self.requests.get(request..request + 2);
+        let rows = rows.map_or(0, |both| both[1].first - both[0].first);
+        self.part_range(request, 0..rows as usize)
+    }
+}
