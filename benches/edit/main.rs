@@ -1,5 +1,6 @@
 //! Measures what editing a set costs: some of its instances move in each frame, in random places or
-//! in runs, with and without scales. What arrives on the GPU is compared with the CPU twin.
+//! in runs, with and without scales. What arrives on the GPU is compared with the CPU twin. With
+//! `--sets`, measures what it costs that one of many sets changes.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -14,6 +15,7 @@ mod end;
 #[path = "../../examples/orbs/offscreen.rs"]
 #[allow(dead_code, unused_imports, reason = "the demo uses the rest")]
 mod offscreen;
+mod sets;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use bevy::{
@@ -42,6 +44,9 @@ struct Args {
     /// Number of instances: 64000, 64k or 64M [default: 1M, 20k with --quick]
     #[arg(long, value_parser = common::parse_count)]
     count: Option<u32>,
+    /// Measures this number of sets of which one changes per frame, against all still
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    sets: Option<u32>,
     /// Share of the instances that each frame edits, in percent
     #[arg(long, default_value_t = 1.0)]
     percent: f64,
@@ -118,6 +123,9 @@ fn run(args: &Args) -> Result<()> {
     // Before the app, because it must be dropped after the app.
     let end = CleanEnd::new();
     let mut stage = Stage::new(&end)?;
+    if let Some(sets) = args.sets {
+        return sets::run(&mut stage, [sets, count, frames], args.json);
+    }
     if !args.json {
         println!("{edited} of {count} instances edited per frame; medians of {frames} frames");
         println!(
@@ -167,9 +175,10 @@ impl Stage {
         Ok(Self { app })
     }
 
-    fn frame(&mut self) -> Result<()> {
+    /// Draws a frame, waits for the GPU, and returns the time in milliseconds.
+    fn frame(&mut self) -> Result<f64> {
         match end::frame(&mut self.app) {
-            Ok(_) => Ok(()),
+            Ok(ms) => Ok(ms),
             Err(_) => bail!("the app ended before its work was done"),
         }
     }
@@ -188,7 +197,7 @@ impl Stage {
     ) -> Result<Row> {
         let set = self.spawn(count, scales)?;
         // Buffers have grown, and nothing of the new set is left to upload.
-        (0..WARM_UP).try_for_each(|_| self.frame())?;
+        (0..WARM_UP).try_for_each(|_| self.frame().map(drop))?;
         let floor_bytes = self.report().uploaded_bytes;
         let mut dice = ChaCha8Rng::seed_from_u64(SEED);
         let mut samples: [Vec<f64>; 4] = Default::default();
@@ -233,13 +242,13 @@ impl Stage {
             uploaded_bytes: bytes as u64,
             floor_bytes,
             verified,
-            adapter: self
-                .app
-                .world()
-                .resource::<RenderAdapterInfo>()
-                .name
-                .clone(),
+            adapter: self.adapter(),
         })
+    }
+
+    fn adapter(&self) -> String {
+        let info = self.app.world().resource::<RenderAdapterInfo>();
+        info.name.clone()
     }
 
     /// Spawns a sorted set around the camera, and waits until it has arrived.

@@ -1,0 +1,226 @@
+//! Many sets of which one changes in each frame, against all still.
+
+use super::{Stage, WARM_UP, common::stats::Times};
+use anyhow::{Context, Result};
+use bevy::prelude::*;
+use bevy_gpu_culling::{instance::InstanceSet, prelude::GpuInstances, render::FrameWork};
+use clap::ValueEnum;
+use serde::Serialize;
+
+/// What happens to one of the sets in each frame.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+enum Change {
+    /// Nothing.
+    Still,
+    /// Its entity moves.
+    Moving,
+    /// One of its instances moves.
+    Edited,
+    /// It gets an instance, or loses it again.
+    Resized,
+    /// It enters the view, or leaves it.
+    Entering,
+    /// Its material changes.
+    Material,
+}
+
+/// The cases take turns, so that the machine's state is the same for all.
+const ROUNDS: u32 = 3;
+
+/// What a case has shown.
+#[derive(Serialize)]
+struct Row {
+    change: Change,
+    sets: u32,
+    /// Median CPU time of the plugin.
+    cpu_ms: f64,
+    /// The same, divided by the time with all sets still.
+    ratio: f64,
+    /// Median time of a frame, GPU included.
+    frame_ms: f64,
+    /// Work of the last frame.
+    plans: u64,
+    moved: u64,
+    materials: u64,
+    slot_bytes: u64,
+    uploaded_bytes: u64,
+    adapter: String,
+}
+
+/// The set that changes, and its material.
+struct One {
+    entity: Entity,
+    set: Handle<InstanceSet>,
+    material: Handle<StandardMaterial>,
+}
+
+/// Measures all cases with `sets` sets of `count` instances in all.
+pub fn run(stage: &mut Stage, [sets, count, frames]: [u32; 3], json: bool) -> Result<()> {
+    let one = spawn(stage, sets, count)?;
+    for _ in 0..4 * WARM_UP {
+        stage.frame()?;
+    }
+    let cases = Change::value_variants();
+    let mut samples = vec![(Vec::new(), Vec::new()); cases.len()];
+    let mut works = vec![(FrameWork::default(), 0); cases.len()];
+    for _ in 0..ROUNDS {
+        for (index, change) in cases.iter().enumerate() {
+            for frame in 0..WARM_UP + frames.div_ceil(ROUNDS) {
+                one.change(stage, *change, frame)?;
+                let frame_ms = stage.frame()?;
+                if frame < WARM_UP {
+                    continue;
+                }
+                // Its report is of the frame before, in which the same happened.
+                let report = stage.report();
+                samples[index]
+                    .0
+                    .push(report.cpu.total().as_secs_f64() * 1e3);
+                samples[index].1.push(frame_ms);
+                works[index] = (report.work, report.uploaded_bytes);
+            }
+            one.reset(stage)?;
+            for _ in 0..WARM_UP {
+                stage.frame()?;
+            }
+        }
+    }
+    stage.verify()?;
+    if !json {
+        println!("{sets} sets of {count} instances in all; one changes in each frame");
+        println!(
+            "{:<10}{:>10}{:>8}{:>10}{:>7}{:>7}{:>11}{:>12}{:>16}",
+            "change",
+            "cpu_ms",
+            "ratio",
+            "frame_ms",
+            "plans",
+            "moved",
+            "materials",
+            "slot_bytes",
+            "uploaded_bytes"
+        );
+    }
+    let mut still_ms = None;
+    for ((change, (cpu, frame)), (work, uploaded_bytes)) in cases.iter().zip(samples).zip(works) {
+        let cpu_ms = Times::of(cpu).median;
+        let row = Row {
+            change: *change,
+            sets,
+            cpu_ms,
+            ratio: cpu_ms / *still_ms.get_or_insert(cpu_ms),
+            frame_ms: Times::of(frame).median,
+            plans: work.plans,
+            moved: work.moved,
+            materials: work.materials,
+            slot_bytes: work.slot_bytes,
+            uploaded_bytes,
+            adapter: stage.adapter(),
+        };
+        if json {
+            println!("{}", serde_json::to_string(&row)?);
+            continue;
+        }
+        let name = change.to_possible_value();
+        println!(
+            "{:<10}{:>10.3}{:>8.2}{:>10.3}{:>7}{:>7}{:>11}{:>12}{:>16}",
+            name.as_ref().map_or("", |name| name.get_name()),
+            row.cpu_ms,
+            row.ratio,
+            row.frame_ms,
+            row.plans,
+            row.moved,
+            row.materials,
+            row.slot_bytes,
+            row.uploaded_bytes
+        );
+    }
+    Ok(())
+}
+
+/// Spawns the sets in a square in front of the camera. Returns one in the middle.
+fn spawn(stage: &mut Stage, sets: u32, count: u32) -> Result<One> {
+    let world = stage.app.world_mut();
+    let mesh = Triangle3d::default();
+    let mesh = world.resource_mut::<Assets<Mesh>>().add(mesh);
+    let mut materials = world.resource_mut::<Assets<StandardMaterial>>();
+    let [shared, own] = [0.8, 0.2].map(|gray| materials.add(Color::srgb(gray, gray, gray)));
+    let side = sets.isqrt().max(1);
+    let each = (count / sets).max(1);
+    let row = each.isqrt().max(1);
+    let mut one = None;
+    for index in 0..sets {
+        let place = |i: u32| {
+            let (x, y) = ((i % row) as f32, (i / row) as f32);
+            Vec3::new(x, y, 0.0) / row as f32
+        };
+        let set = InstanceSet::from_transforms((0..each).map(place))?;
+        let set = world.resource_mut::<Assets<InstanceSet>>().add(set);
+        let at = Vec2::new((index % side) as f32, (index / side) as f32) - side as f32 / 2.0;
+        let is_one = index == sets / 2;
+        let material = if is_one { &own } else { &shared };
+        let entity = world.spawn((
+            Mesh3d(mesh.clone()),
+            MeshMaterial3d(material.clone()),
+            GpuInstances(set.clone()),
+            Transform::from_xyz(at.x, at.y, -2.0 * side as f32),
+        ));
+        let entity = entity.id();
+        if is_one {
+            one = Some(One {
+                entity,
+                set,
+                material: own.clone(),
+            });
+        }
+    }
+    one.context("there is no set")
+}
+
+impl One {
+    fn change(&self, stage: &mut Stage, change: Change, frame: u32) -> Result<()> {
+        let is_odd = frame % 2 == 1;
+        let step = (frame % 8) as f32 / 8.0;
+        let world = stage.app.world_mut();
+        match change {
+            Change::Still => {}
+            Change::Moving => {
+                let mut at = world.get_mut::<Transform>(self.entity);
+                at.as_mut().context("the entity is gone")?.rotation = Quat::from_rotation_z(step);
+            }
+            Change::Edited | Change::Resized => {
+                let mut sets = world.resource_mut::<Assets<InstanceSet>>();
+                let mut set = sets.get_mut(&self.set).context("the set is gone")?;
+                match change {
+                    Change::Edited => set.set(0, Vec3::Y * step)?,
+                    _ if is_odd => drop(set.pop()),
+                    _ => drop(set.push(Vec3::Y * step)?),
+                }
+            }
+            Change::Entering => {
+                let mut visibility = world.get_mut::<Visibility>(self.entity);
+                let visibility = visibility.as_mut().context("the entity is gone")?;
+                **visibility = if is_odd {
+                    Visibility::Hidden
+                } else {
+                    Visibility::Inherited
+                };
+            }
+            Change::Material => {
+                let mut materials = world.resource_mut::<Assets<StandardMaterial>>();
+                let material = materials.get_mut(&self.material);
+                let mut material = material.context("the material is gone")?;
+                material.base_color = Color::srgb(step, 0.5, 0.5);
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows the set.
+    fn reset(&self, stage: &mut Stage) -> Result<()> {
+        let mut visibility = stage.app.world_mut().get_mut::<Visibility>(self.entity);
+        **visibility.as_mut().context("the entity is gone")? = Visibility::Inherited;
+        Ok(())
+    }
+}
