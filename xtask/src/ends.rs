@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::INTERRUPTED;
-use crate::project::{Demo, Project, exit_code};
+use crate::project::{Demo, Project};
 use crate::steps::Outcome;
 
 /// More frames than the demo ever draws here.
@@ -19,7 +19,7 @@ const FRAMES: &str = "100000";
 struct Interrupted {
     name: &'static str,
     flags: &'static [&'static str],
-    /// When Ctrl-C is typed.
+    /// When Ctrl-C is typed, from when the demo handles it.
     after: Duration,
     times: u32,
     /// The longest time that the end may take. Alone, the demo gives its last frame five seconds.
@@ -94,6 +94,7 @@ pub fn check(project: &Project, demo: &Demo) -> Result<Outcome> {
     for run in &INTERRUPTIONS {
         let log = folder.join(format!("{}.log", run.name));
         let mut child = start(demo, run.flags, &log)?;
+        wait_for_handler(&mut child).with_context(|| run.name.to_owned())?;
         sleep(run.after);
         if let Some(status) = child.try_wait()? {
             bail!("{}: over before Ctrl-C, {status}", run.name);
@@ -142,6 +143,30 @@ fn start(demo: &Demo, flags: &[&str], log: &Path) -> Result<Child> {
         .context("the demo does not start")
 }
 
+/// Waits until the child handles Ctrl-C, if the system tells. Before that, Ctrl-C ends any program.
+fn wait_for_handler(child: &mut Child) -> Result<()> {
+    let file = format!("/proc/{}/status", child.id());
+    let start = Instant::now();
+    while let Ok(status) = std::fs::read_to_string(&file)
+        && !handles_ctrl_c(&status)
+        && child.try_wait()?.is_none()
+    {
+        ensure!(
+            start.elapsed() < LIMIT,
+            "Ctrl-C is not handled after {LIMIT:?}"
+        );
+        sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+/// Whether Linux's status of a process says that it handles signal 2.
+fn handles_ctrl_c(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & (1 << (2 - 1)) != 0)
+}
+
 /// What Ctrl-C sends.
 fn interrupt(child: &Child) -> Result<()> {
     let kill = format!("kill -INT {}", child.id());
@@ -166,9 +191,8 @@ fn wait(child: &mut Child, limit: Duration) -> Result<ExitStatus> {
 
 /// An error unless the exit code is the expected one and the log has no panic.
 fn verdict(name: &str, status: ExitStatus, expected: i32, log: &Path) -> Result<()> {
-    let code = exit_code(status);
     let said = std::fs::read(log)?;
-    let complaint = complaint(code, expected, &String::from_utf8_lossy(&said));
+    let complaint = complaint(status.code(), expected, &String::from_utf8_lossy(&said));
     ensure!(
         complaint.is_none(),
         "{name}: {} (see {})",
@@ -178,13 +202,18 @@ fn verdict(name: &str, status: ExitStatus, expected: i32, log: &Path) -> Result<
     Ok(())
 }
 
-/// What is wrong with an end.
-fn complaint(code: i32, expected: i32, said: &str) -> Option<String> {
+/// What is wrong with an end. `code` is `None` if a signal ended the demo, which shells call 130,
+/// too.
+fn complaint(code: Option<i32>, expected: i32, said: &str) -> Option<String> {
     let is_wrong = |line: &&str| line.contains("panicked at") || line.contains(" ERROR ");
     if let Some(line) = said.lines().find(is_wrong) {
         return Some(line.to_owned());
     }
-    (code != expected).then(|| format!("exit code {code} instead of {expected}"))
+    match code {
+        Some(code) if code == expected => None,
+        Some(code) => Some(format!("exit code {code} instead of {expected}")),
+        None => Some(format!("ended by a signal instead of exit code {expected}")),
+    }
 }
 
 #[cfg(test)]
@@ -194,12 +223,21 @@ mod tests {
     #[test]
     fn a_clean_end_has_its_code_and_no_panic() {
         let quiet = "2026-01-01T00:00:00Z  WARN bevy_render::renderer: slow\n";
-        assert_eq!(complaint(130, 130, quiet), None);
-        assert!(complaint(139, 130, quiet).is_some_and(|text| text.contains("139")));
-        assert!(complaint(0, 130, "").is_some());
+        assert_eq!(complaint(Some(130), 130, quiet), None);
+        assert!(complaint(Some(139), 130, quiet).is_some_and(|text| text.contains("139")));
+        assert!(complaint(Some(0), 130, "").is_some());
+        assert!(complaint(None, 130, "").is_some_and(|text| text.contains("signal")));
         let panic = "thread 'main' (1) panicked at wgpu-core/src/device/queue.rs:208:29:\n";
-        assert!(complaint(130, 130, panic).is_some_and(|text| text.contains("queue.rs")));
-        assert!(complaint(0, 0, "2026-01-01T00:00:00Z ERROR orbs: no\n").is_some());
+        assert!(complaint(Some(130), 130, panic).is_some_and(|text| text.contains("queue.rs")));
+        assert!(complaint(Some(0), 0, "2026-01-01T00:00:00Z ERROR orbs: no\n").is_some());
+    }
+
+    #[test]
+    fn linux_tells_whether_ctrl_c_is_handled() {
+        let status = |mask| format!("Name:\torbs\nSigIgn:\t0000000000000002\nSigCgt:\t{mask}\n");
+        assert!(handles_ctrl_c(&status("0000000180000442")));
+        assert!(!handles_ctrl_c(&status("0000000180000440")));
+        assert!(!handles_ctrl_c(""));
     }
 
     #[cfg(unix)]
@@ -207,9 +245,11 @@ mod tests {
     fn a_child_that_does_not_end_is_ended() -> Result<()> {
         let mut child = Command::new("sleep").arg("60").spawn()?;
         assert!(wait(&mut child, Duration::from_millis(50)).is_err());
+        // A program that does not handle Ctrl-C ends by it, too, but not with a code.
         let mut child = Command::new("sleep").arg("60").spawn()?;
         interrupt(&child)?;
-        assert_eq!(exit_code(wait(&mut child, LIMIT)?), 130);
+        let code = wait(&mut child, LIMIT)?.code();
+        assert!(complaint(code, INTERRUPTED, "").is_some(), "{code:?}");
         Ok(())
     }
 }
