@@ -43,7 +43,9 @@ fn draw(stage: &mut Stage, far: Vec3, turn: Quat) -> RgbaImage {
     if stage.how != How::Entities {
         stage.verify();
         // What hides instances rounds, too.
-        stage.entity(camera).insert(InstanceOcclusion { near_pixels: 1e9 });
+        stage
+            .entity(camera)
+            .insert(InstanceOcclusion { near_pixels: 1e9 });
         stage.update(2);
         assert_same_picture("far-hiding", &stage.picture(), &picture);
         stage.entity(camera).remove::<InstanceOcclusion>();
@@ -65,8 +67,8 @@ fn large_positions_that_the_transform_cancels_look_as_entities_do() {
         ("far-1e5-turned", Vec3::new(1e5, -1e5, 1e5), turned),
         ("far-4e6", Vec3::new(4e6, -3e6, 4e6), Quat::IDENTITY),
     ] {
-        let [ours, bevys] =
-            [How::Set(None), How::Entities].map(|how| stages.with(how, |stage| draw(stage, far, turn)));
+        let [ours, bevys] = [How::Set(None), How::Entities]
+            .map(|how| stages.with(how, |stage| draw(stage, far, turn)));
         assert_same_picture(name, &ours, &bevys);
     }
 }

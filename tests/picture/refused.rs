@@ -12,9 +12,7 @@ use bevy::{
     prelude::*,
     reflect::TypePath,
     render::{
-        render_resource::AsBindGroup,
-        renderer::RenderDevice,
-        settings::WgpuSettings,
+        render_resource::AsBindGroup, renderer::RenderDevice, settings::WgpuSettings,
         storage::ShaderBuffer,
     },
     shader::ShaderRef,
@@ -140,7 +138,10 @@ fn assert_not_drawn(stage: &mut Stage, set: Entity) -> RgbaImage {
 /// Panics if the picture still is what the camera saw without the set.
 fn assert_drawn(stage: &mut Stage, without: &RgbaImage) {
     let differ = stage.picture();
-    let differ = differ.pixels().zip(without.pixels()).filter(|(a, b)| a != b);
+    let differ = differ
+        .pixels()
+        .zip(without.pixels())
+        .filter(|(a, b)| a != b);
     assert!(differ.count() > 500, "nothing more is drawn");
 }
 
@@ -150,7 +151,7 @@ fn a_vertex_stage_for_meshes_is_refused_where_nobody_writes_its_uniforms() {
     let mut stage = stage(Some(CullingTier::Cpu), default());
     let set = boxes_with(&mut stage, OwnVertexStage {});
     let without = assert_not_drawn(&mut stage, set);
-    log.assert_once(&["ERROR", "OwnVertexStage", "the tier \"cpu\" writes no MeshUniforms"]);
+    log.assert_once(&["ERROR", "the tier \"cpu\" writes no MeshUniforms"]);
     // Other tiers write them.
     let mut settings = stage.app.world_mut().resource_mut::<GpuCullingSettings>();
     settings.tier = None;
@@ -163,7 +164,7 @@ fn a_material_of_which_only_some_vertex_stages_read_instances_is_refused() {
     let mut stage = stage(None, default());
     let set = boxes_with(&mut stage, MixedStages {});
     let without = assert_not_drawn(&mut stage, set);
-    log.assert_once(&["ERROR", "MixedStages", "some of its vertex shaders", "some do not"]);
+    log.assert_once(&["ERROR", "some of its vertex shaders", "some do not"]);
     // Now all of them do.
     let mut shaders = stage.app.world_mut().resource_mut::<Assets<Shader>>();
     let shader = Shader::from_wgsl(INSTANCED_SOURCE, "refused.wgsl");
@@ -190,7 +191,7 @@ fn a_material_with_more_storage_buffers_than_a_vertex_stage_binds_is_refused() {
         ..default()
     });
     let without = assert_not_drawn(&mut few, set);
-    log.assert_once(&["ERROR", "Crowded", "its storage buffers and those of GpuInstances"]);
+    log.assert_once(&["ERROR", "its storage buffers and those of GpuInstances"]);
     see_others(&mut enough);
     assert_drawn(&mut enough, &without);
 }

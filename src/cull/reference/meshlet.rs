@@ -363,7 +363,10 @@ mod tests {
                 scale: Vec3::ONE,
                 rotation: Quat::IDENTITY.into(),
             };
-            let eye = eye_in_mesh(&survivor, CullView::from_clip_from_world(&clip).eye_in(&world));
+            let eye = eye_in_mesh(
+                &survivor,
+                CullView::from_clip_from_world(&clip).eye_in(&world),
+            );
             let (axis, cutoff) = (direction(7.233).normalize(), 0.3);
             let behind = distance_behind(eye, axis, cutoff, Vec4::ZERO);
             if -axis.dot(at) < cutoff * at.length() - 1e-5 {
