@@ -4,11 +4,12 @@ use super::{InstanceError, InstanceSet};
 
 impl InstanceSet {
     /// Hides an instance: no view draws it until [`show`](Self::show). It keeps its index, its
-    /// place and its data; [`set`](Self::set) may move it meanwhile. Hiding a hidden instance is not
-    /// an edit.
+    /// place and its data; [`set`](Self::set) may move it meanwhile. Hiding a hidden instance is
+    /// not an edit.
     ///
     /// On the GPU only the instance's granule of 4 KiB changes. On the CPU a hidden instance takes
-    /// 4 to 8 bytes more, and 200 bytes if it is the only one of 1,024. In [`packed`](Self::packed) its first coordinate is NaN.
+    /// 4 to 8 bytes more, and 200 bytes if it is the only one of 1,024. In
+    /// [`packed`](Self::packed) its first coordinate is NaN.
     ///
     /// # Errors
     ///

@@ -95,12 +95,13 @@ impl InstanceTransform {
         Affine3A::from_scale_rotation_translation(self.scale, self.rotation, self.translation)
     }
 
-    /// The same place with as few negative scales as there can be. Two negative axes are half a turn
-    /// around the third one, which goes into the rotation, exactly. What is left is a negative scale
-    /// along x if the transform mirrors, and none otherwise.
+    /// The same place with as few negative scales as there can be. Two negative axes are half a
+    /// turn around the third one, which goes into the rotation, exactly. What is left is a negative
+    /// scale along x if the transform mirrors, and none otherwise.
     ///
-    /// A set does this to each instance and refuses the ones that mirror. To draw these, too, mirror
-    /// the mesh along x and give a set of that mesh the transforms with the scale's absolute value.
+    /// A set does this to each instance and refuses the ones that mirror. To draw these, too,
+    /// mirror the mesh along x and give a set of that mesh the transforms with the scale's absolute
+    /// value.
     ///
     /// ```
     /// use bevy_gpu_culling::instance::InstanceTransform;
@@ -125,8 +126,8 @@ impl InstanceTransform {
                 negative[flat] = true;
             }
         }
-        // Half a turn around x, y or z turns the other two axes. Written out: a product would round,
-        // and glam may assert that its factors are normalized.
+        // Half a turn around x, y or z turns the other two axes. Written out: a product would
+        // round, and glam may assert that its factors are normalized.
         let [x, y, z, w] = self.rotation.to_array();
         self.rotation = match (negative[1], negative[2]) {
             (false, false) => self.rotation,

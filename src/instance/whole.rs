@@ -91,8 +91,8 @@ impl InstanceSet {
         self.replace_scales(Scales::NonUniform(scales))
     }
 
-    /// Same as [`with_tags`](Self::with_tags), in place. If the set has tags and no other data, only
-    /// these are uploaded.
+    /// Same as [`with_tags`](Self::with_tags), in place. If the set has tags and no other data,
+    /// only these are uploaded.
     ///
     /// # Errors
     ///
@@ -161,8 +161,8 @@ impl InstanceSet {
         (self, order)
     }
 
-    /// Same as [`sorted_with_order`](Self::sorted_with_order), in place: an edit of this set. All of
-    /// it is uploaded again. The order is empty if nothing was sorted.
+    /// Same as [`sorted_with_order`](Self::sorted_with_order), in place: an edit of this set. All
+    /// of it is uploaded again. The order is empty if nothing was sorted.
     pub fn sort(&mut self) -> InstanceOrder {
         if self.check_not_written().is_err() || self.is_empty() {
             return InstanceOrder::default();

@@ -7,9 +7,9 @@ use bevy::prelude::*;
 #[derive(Clone, Debug, PartialEq, Reflect)]
 #[reflect(Clone, Debug, PartialEq)]
 pub struct InstanceHit {
-    /// Index of the instance in its set, as it was when the ray was cast. To edit the set later, ask
-    /// for [`index_in`](Self::index_in): another pointer, or any other system, may have edited it
-    /// meanwhile.
+    /// Index of the instance in its set, as it was when the ray was cast. To edit the set later,
+    /// ask for [`index_in`](Self::index_in): another pointer, or any other system, may have edited
+    /// it meanwhile.
     pub instance: u32,
     /// The instance's id, in a set [with ids](InstanceSet::with_ids).
     pub id: Option<InstanceId>,
