@@ -32,6 +32,7 @@ mod hidden;
 mod hide;
 mod identify;
 mod ids;
+mod limits;
 mod morton;
 mod packed;
 mod quat;

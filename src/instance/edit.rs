@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use glam::Vec3;
 
-use super::channels::{Channels, next_index};
+use super::channels::Channels;
+use super::limits::next_index;
 use super::{
     InstanceBounds, InstanceError, InstanceSet, InstanceTransform, PackedInstance, ScaleKind,
 };
@@ -91,8 +92,8 @@ impl InstanceSet {
         Ok(())
     }
 
-    /// Same as [`set`](Self::set), but the instance has no motion in this frame: for a respawn, or a
-    /// jump. It makes a difference in sets that [keep the previous frame's
+    /// Same as [`set`](Self::set), but the instance has no motion in this frame: for a respawn, or
+    /// a jump. It makes a difference in sets that [keep the previous frame's
     /// instances](Self::keep_previous).
     ///
     /// # Errors

@@ -55,9 +55,9 @@ pub enum InstanceError {
         /// Its length.
         length: f32,
     },
-    /// A scale is NaN or infinite, or it mirrors: one axis is negative, or all three are. A mirroring
-    /// matrix gives a negative scale, and a sheared matrix NaN. Zero is allowed, and so are two
-    /// negative axes of an [`InstanceTransform`](super::InstanceTransform).
+    /// A scale is NaN or infinite, or it mirrors: one axis is negative, or all three are. A
+    /// mirroring matrix gives a negative scale, and a sheared matrix NaN. Zero is allowed, and so
+    /// are two negative axes of an [`InstanceTransform`](super::InstanceTransform).
     #[error(
         "instance {index}: scale {value} is not a finite number of at least 0 (a mirroring matrix gives a negative \
          scale, a sheared one NaN); bake mirroring and shear into the mesh, or draw mirrored instances with a mirrored \
@@ -169,7 +169,8 @@ pub enum InstanceError {
     },
     /// The set's data was dropped on the CPU after its upload.
     #[error(
-        "the set's instances were dropped on the CPU after their upload; keep MAIN_WORLD in its asset_usage to edit them, clear() the set to fill it again, or replace it with a new one"
+        "the set's instances were dropped on the CPU after their upload; keep MAIN_WORLD in its asset_usage to edit \
+         them, clear() the set to fill it again, or replace it with a new one"
     )]
     Released,
 }

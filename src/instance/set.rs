@@ -13,8 +13,9 @@ use bevy::reflect::{ReflectDeserialize, ReflectSerialize};
 use super::changes::{ChangeLog, GRANULE};
 use glam::Vec3;
 
-use super::channels::{Channels, MAX_LEN};
+use super::channels::Channels;
 use super::gpu_written::Written;
+use super::limits::MAX_LEN;
 use super::scales::{ScaleKind, Scales};
 use super::{
     InstanceBounds, InstanceError, InstanceTransform, PackedInstance, SetChanges, SetVersion,
@@ -46,9 +47,10 @@ use super::{
 /// `asset_usage` is only `RenderAssetUsages::RENDER_WORLD` is *released* after its upload, as a
 /// Bevy mesh or image is. Its length, its bounds and the list of its channels stay known; the data
 /// is gone. Methods that edit then return [`InstanceError::Released`] (except
-/// [`truncate`](Self::truncate) and [`clear`](Self::clear), which still work; after `clear`, the set
-/// can be filled again). Methods that read find nothing, and a clone is empty too. An empty set has
-/// nothing to release: it can be filled whenever that is. With only `MAIN_WORLD`, a set is never uploaded.
+/// [`truncate`](Self::truncate) and [`clear`](Self::clear), which still work; after `clear`, the
+/// set can be filled again). Methods that read find nothing, and a clone is empty too. An empty set
+/// has nothing to release: it can be filled at any time. With only `MAIN_WORLD`, a set is never
+/// uploaded.
 ///
 /// ```
 /// use bevy_gpu_culling::instance::{InstanceSet, InstanceTransform};
@@ -246,8 +248,8 @@ impl InstanceSet {
         self.scale_kind() != ScaleKind::One
     }
 
-    /// What the set stores of its instances' scales, also in a [released](Self::is_released) set and
-    /// in a set that the GPU writes.
+    /// What the set stores of its instances' scales, also in a [released](Self::is_released) set
+    /// and in a set that the GPU writes.
     #[must_use]
     pub fn scale_kind(&self) -> ScaleKind {
         self.shape().0
@@ -256,10 +258,10 @@ impl InstanceSet {
     /// The bounding box of all positions, and the largest scale; `None` for an empty set. This is a
     /// cheap lookup.
     ///
-    /// It is never too small. It is tight until an edit moves an instance inwards, shrinks, hides or
-    /// removes it. Then it stays large until [`tighten_bounds`](Self::tighten_bounds) is called, or
-    /// a [`truncate`](Self::truncate) or [`retain`](Self::retain) that removes instances. Once it
-    /// was tightened while all instances were [hidden](Self::hide), it is `None`.
+    /// It is never too small. It is tight until an edit moves an instance inwards, shrinks, hides
+    /// or removes it. Then it stays large until [`tighten_bounds`](Self::tighten_bounds) is called,
+    /// or a [`truncate`](Self::truncate) or [`retain`](Self::retain) that removes instances. Once
+    /// it was tightened while all instances were [hidden](Self::hide), it is `None`.
     #[must_use]
     pub fn bounds(&self) -> Option<InstanceBounds> {
         self.channels.bounds

@@ -1,8 +1,8 @@
 //! Sets whose instances a compute pass writes.
 
-use super::channels::check_len;
 use super::data::words_of;
 use super::gpu_written::{GpuWritten, Written};
+use super::limits::check_len;
 use super::{InstanceBounds, InstanceError, InstanceSet};
 
 impl InstanceSet {

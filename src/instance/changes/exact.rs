@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::{GRANULE, Stamps};
+use super::stamps::{GRANULE, Stamps};
 
 /// Number of recent edits that are remembered in any set. A longer set remembers one per
 /// [`LEN_PER_EDIT`] instances.
@@ -76,7 +76,22 @@ impl Exact {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+    #![allow(
+        clippy::single_range_in_vec_init,
+        reason = "lists of ranges that happen to have one"
+    )]
+
     use super::*;
+    use crate::instance::test_sets::{at, line};
+    use crate::instance::{InstanceSet, SetChanges};
+
+    type Pairs = Vec<(usize, usize)>;
+
+    fn pairs(ranges: Vec<Range<usize>>) -> Pairs {
+        let pair = |range: Range<usize>| (range.start, range.end);
+        ranges.into_iter().map(pair).collect()
+    }
 
     #[test]
     fn recent_edits_are_exact_and_older_ones_are_rounded() {
@@ -100,5 +115,85 @@ mod tests {
         assert_eq!(exact.since(1, 1000), [0..3 * GRANULE]);
         assert!(exact.may_contain(699, 1) && !exact.may_contain(900, 1));
         assert!(exact.recent.len() <= LEAST_EDITS);
+    }
+
+    /// A reader that draws motion: of 1,000 instances that move in each frame, only the ones that
+    /// are new at their index, or were put there, have none.
+    #[test]
+    fn edits_do_not_stop_the_motion_of_neighbors() {
+        type Edit = fn(&mut InstanceSet);
+        let edits: [(&str, Edit, Pairs, Pairs); 7] = [
+            ("set", |set| set.set(100, at(0.0)).unwrap(), vec![], vec![]),
+            (
+                "teleport",
+                |set| set.teleport(100, at(0.0)).unwrap(),
+                vec![],
+                vec![(100, 101)],
+            ),
+            (
+                "swap_remove",
+                |set| assert_eq!(set.swap_remove(100), Ok(Some(999))),
+                vec![(100, 101)],
+                vec![],
+            ),
+            (
+                "push below the longest length",
+                |set| {
+                    set.pop();
+                    set.push(at(0.0)).unwrap();
+                },
+                vec![(999, 1000)],
+                vec![],
+            ),
+            (
+                "hide and show",
+                |set| {
+                    set.hide(7).unwrap();
+                    set.show(7).unwrap();
+                },
+                vec![],
+                vec![(7, 8)],
+            ),
+            (
+                "splice",
+                |set| drop(set.splice(20..22, [at(0.0); 2]).unwrap()),
+                vec![(20, 22)],
+                vec![],
+            ),
+            (
+                "teleport with the first scale",
+                |set| {
+                    set.set(0, at(0.0).with_scale(2.0)).unwrap();
+                    set.teleport(3, at(0.0)).unwrap();
+                },
+                vec![],
+                vec![(3, 4)],
+            ),
+        ];
+        for (name, edit, renumbered, teleported) in edits {
+            let mut set = line(1000).keep_previous(true);
+            let mut seen = set.revision();
+            for frame in 0..3 {
+                let moved = (0..1000).map(|i| at(i as f32 + frame as f32));
+                set.set_range(0, moved).unwrap();
+                if frame == 1 {
+                    edit(&mut set);
+                }
+                match set.changes_since(seen) {
+                    SetChanges::Ranges(changed) if frame == 1 => {
+                        assert_eq!(pairs(changed.renumbered), renumbered, "{name}");
+                        assert_eq!(pairs(changed.teleported), teleported, "{name}");
+                    }
+                    SetChanges::Ranges(changed) => {
+                        assert!(changed.renumbered.is_empty() && changed.teleported.is_empty());
+                    }
+                    SetChanges::Everything => assert!(name.contains("scale") && frame == 1),
+                    SetChanges::Nothing => panic!("{name}: all moved"),
+                }
+                set.splice(set.len() as u32.., vec![at(0.0); 1000 - set.len()])
+                    .unwrap();
+                seen = set.revision();
+            }
+        }
     }
 }
