@@ -1,7 +1,7 @@
 //! The tables of all batches that change from frame to frame, in one buffer.
 //!
-//! Each `write_buffer` of wgpu makes a staging buffer, which costs more than a small copy. So a frame
-//! makes one or few, however many batches and views it has.
+//! Each `write_buffer` of wgpu makes a staging buffer, which costs more than a small copy. So a
+//! frame makes one or few, however many batches and views it has.
 
 use crate::cull::{
     CullError, Gpu,

@@ -187,14 +187,16 @@ mod tests {
         fn merged_jobs_have_every_block_once(
             jobs in prop::collection::vec((0u32..2000, 1u32..40), 0..60),
         ) {
-            let jobs: Vec<_> = jobs.into_iter().map(|(first, count)| job(first, count, 1)).collect();
+            let jobs = jobs.into_iter().map(|(first, count)| job(first, count, 1));
+            let jobs: Vec<_> = jobs.collect();
             let merged = merged(jobs.clone());
             let last = |job: &BoundJob| job.first_block + job.block_count;
             for pair in merged.windows(2) {
                 prop_assert!(last(&pair[0]) + GAP < pair[1].first_block);
             }
             for one in &jobs {
-                let has_it = |job: &BoundJob| job.first_block <= one.first_block && last(one) <= last(job);
+                let begins = |job: &BoundJob| job.first_block <= one.first_block;
+                let has_it = |job: &BoundJob| begins(job) && last(one) <= last(job);
                 prop_assert_eq!(merged.iter().filter(|job| has_it(job)).count(), 1);
             }
         }

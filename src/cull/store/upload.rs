@@ -33,8 +33,8 @@ impl InstanceStore {
         self.upload_parts(queue, id, [(first, data)].into_iter())
     }
 
-    /// Writes parts of a set's instances, each from the given index on. Many small parts cost little
-    /// more than one.
+    /// Writes parts of a set's instances, each from the given index on. Many small parts cost
+    /// little more than one.
     ///
     /// # Errors
     /// Same as [`Self::upload`].

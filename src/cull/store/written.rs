@@ -1,4 +1,6 @@
 //! Sets that the GPU writes, and the previous frame's instances of all sets.
+//!
+//! This file is long because both are copied between the same passes of a frame.
 
 use super::{
     InstanceStore, Residency,

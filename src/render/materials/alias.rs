@@ -5,6 +5,9 @@
 //! pipeline and draw function from it. So a set's entity gets a private id, under which lies a copy
 //! of the prepared material that differs only in these two. Sets are thereby in every phase that
 //! Bevy has.
+//!
+//! This file is long because aliases are counted where they are given: each is dropped with its
+//! last entity.
 
 use super::{
     drawn_by::{Able, Asked, DrawnBy},
