@@ -86,8 +86,10 @@ impl<'a> Content<'a> {
             let len = channels.len();
             channels.set_data(Data::checked(words as usize, data.into_owned(), len)?)?;
         }
-        let mut set = InstanceSet::default();
-        set.channels = channels;
+        let mut set = InstanceSet {
+            channels,
+            ..InstanceSet::default()
+        };
         for index in self.hidden {
             let at = set.check_index(index)?;
             set.channels.hide(at);

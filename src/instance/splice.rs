@@ -75,9 +75,10 @@ impl InstanceSet {
         } else {
             self.log.mark_everything();
         }
-        let mut gone = Self::default();
-        gone.channels = channels;
-        Ok(gone)
+        Ok(Self {
+            channels,
+            ..Self::default()
+        })
     }
 }
 

@@ -40,12 +40,14 @@ impl InstanceSet {
         if settings.data_size > 0 {
             words_of(settings.data_size as usize)?;
         }
-        let mut set = Self::default();
-        set.written = Some(Written {
-            settings,
-            capacity,
-            live: capacity,
-        });
+        let mut set = Self {
+            written: Some(Written {
+                settings,
+                capacity,
+                live: capacity,
+            }),
+            ..Self::default()
+        };
         set.set_written_bounds(settings.bounds)?;
         Ok(set)
     }

@@ -92,12 +92,21 @@ fn hidden_instances_leave_their_blocks_to_be_rejected_and_hidden() {
                 let batch = &culler.plan().batches[0];
                 let planes = &batch.chunk_views[0].planes;
                 let state = |bound| reference::block_state(&batch.chunks[0], planes, bound);
-                let seen_of = bounds.iter().filter(|bound| state(bound) != BoundState::Outside);
+                let seen_of = bounds
+                    .iter()
+                    .filter(|bound| state(bound) != BoundState::Outside);
                 (seen.0, seen.1, seen_of.count() as u32)
             });
-            let name = format!("{tier}, {compaction}: {} and {}", whole.1.len(), gaps.1.len());
+            let name = format!(
+                "{tier}, {compaction}: {} and {}",
+                whole.1.len(),
+                gaps.1.len()
+            );
             // What is near is drawn in any case.
-            assert!(gaps.1.len() <= whole.1.len() && whole.1.len() < 500, "{name}");
+            assert!(
+                gaps.1.len() <= whole.1.len() && whole.1.len() < 500,
+                "{name}"
+            );
             if compaction == Compaction::Classify {
                 // A block with a gap is not inside as a whole. Rounding may decide at a border.
                 let crossed = [whole.0, gaps.0, whole.2];
@@ -137,7 +146,11 @@ fn dead_instances_of_written_sets_leave_the_others_to_be_hidden() {
                 queue.write_buffer(&region.instances, 0, bytemuck::cast_slice(part));
             }
             let (_, early) = still(&mut culler, gpu, &scene, &frame);
-            assert!(early.len() < 200, "{tier}, {classify}: {} early", early.len());
+            assert!(
+                early.len() < 200,
+                "{tier}, {classify}: {} early",
+                early.len()
+            );
         }
     }
 }
@@ -166,13 +179,21 @@ fn a_set_in_random_order_is_hidden_around_the_camera() {
         };
         // In the first frame, what is large is drawn before the rest is tested.
         let [first, late, seen] = draw(&scene, &frame);
-        assert!(first.len() > 10 && !late.is_empty(), "{} early", first.len());
+        assert!(
+            first.len() > 10 && !late.is_empty(),
+            "{} early",
+            first.len()
+        );
         let distance = |id: &u32| {
             let place = scene.sets[0].packed()[*id as usize].position();
             (place - eye).dot(ahead.normalize())
         };
         assert!(first.iter().all(|id| distance(id) < 30.0));
-        assert!(seen.len() > first.len() && seen.len() < 2000, "{}", seen.len());
+        assert!(
+            seen.len() > first.len() && seen.len() < 2000,
+            "{}",
+            seen.len()
+        );
         for _ in 0..2 {
             let [early, late, visible] = draw(&scene, &frame);
             assert!(late.is_empty() && early == seen && visible == seen);

@@ -8,8 +8,8 @@ use crate::{
     scene,
 };
 use bevy_gpu_culling::cull::{
-    CoarserLevel, Compaction, CullView, Culler, CullingTier, DepthBuffer, DrawList, ErrorRange, Gpu,
-    OcclusionView, PlainPasses,
+    CoarserLevel, Compaction, CullView, Culler, CullingTier, DepthBuffer, DrawList, ErrorRange,
+    Gpu, OcclusionView, PlainPasses,
 };
 use glam::{Mat4, Vec3};
 

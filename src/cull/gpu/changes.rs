@@ -100,7 +100,9 @@ mod tests {
         let mut new = old.clone();
         new[500_000] = 1;
         let mut changed = ChangedBytes::between(&old, &new);
-        assert_eq!(changed.take_writes(new.len()), [499_968..500_224]);
+        let writes = changed.take_writes(new.len());
+        assert_eq!(writes.len(), 1);
+        assert_eq!(writes[0], 499_968..500_224);
         assert!(ChangedBytes::between(&old, &old).is_empty());
         assert!(ChangedBytes::between(&old, &old[..1000]).is_empty());
     }

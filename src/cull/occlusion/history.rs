@@ -186,8 +186,7 @@ impl PageRecords {
         let limit = binding_limit(&gpu.device.limits());
         let bytes = self.needed(now) * RECORD;
         if bytes > limit {
-            let message =
-                format!("{bytes} bytes are more than a binding of {limit} bytes holds");
+            let message = format!("{bytes} bytes are more than a binding of {limit} bytes holds");
             return Err(self.refuse_last(limit, now, message));
         }
         let made = guarded(gpu.device, WHAT, || {
@@ -315,7 +314,10 @@ mod tests {
         let new = slots.iter().filter(|(_, first)| first.is_none());
         PageRecords {
             new: new.map(|(key, _)| *key).collect(),
-            slots: slots.iter().map(|(key, first)| (*key, slot(*first))).collect(),
+            slots: slots
+                .iter()
+                .map(|(key, first)| (*key, slot(*first)))
+                .collect(),
             ..PageRecords::default()
         }
     }

@@ -49,7 +49,8 @@ pub fn bound(instances: &[PackedInstance], scales: &[f32]) -> Bound {
         })
     };
     let all: Vec<_> = (0..instances.len()).map(drawn).collect();
-    let positions = |range: Range<usize>| all[range].iter().flatten().map(|(position, _)| *position);
+    let positions =
+        |range: Range<usize>| all[range].iter().flatten().map(|(position, _)| *position);
     let scales = || all.iter().flatten().map(|(_, scale)| *scale);
     let (low, high) = corners(positions(0..all.len()));
     let center = (low + high) * 0.5;

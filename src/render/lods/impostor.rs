@@ -118,17 +118,18 @@ pub(in crate::render) struct Removals<'w, 's> {
     parents: RemovedComponents<'w, 's, ChildOf>,
     children: RemovedComponents<'w, 's, Children>,
     sets: RemovedComponents<'w, 's, GpuInstances>,
+    both: Query<'w, 's, (), IsOrHasImpostor>,
 }
 
 impl Removals<'_, '_> {
     /// Reads all of them. Returns whether some part an impostor from its set. What was despawned
     /// needs nothing, unless it was an impostor; an impostor that it leaves behind loses its
     /// [`ChildOf`].
-    fn concern_impostors(&mut self, both: &Query<(), IsOrHasImpostor>) -> bool {
+    fn concern_impostors(&mut self) -> bool {
         let impostors = self.impostors.read().count();
         let others = self.parents.read().chain(self.children.read());
         let others = others.chain(self.sets.read());
-        impostors + others.filter(|entity| both.contains(*entity)).count() > 0
+        impostors + others.filter(|entity| self.both.contains(*entity)).count() > 0
     }
 }
 
@@ -140,13 +141,12 @@ pub(in crate::render) fn attach_impostors(
     mut commands: Commands,
     changed: Query<(), (Concerned, Changes)>,
     mut removals: Removals,
-    both: Query<(), IsOrHasImpostor>,
     impostors: Query<Impostor>,
     parents: Query<Parent, (Without<InstanceImpostor>, Without<InstanceScene>)>,
     former: Query<Entity, (With<ImpostorOf>, Without<InstanceImpostor>)>,
     attached: Query<(Entity, &SetImpostor)>,
 ) {
-    if !removals.concern_impostors(&both) && changed.is_empty() {
+    if !removals.concern_impostors() && changed.is_empty() {
         return;
     }
     for entity in &former {
@@ -388,9 +388,7 @@ mod tests {
         let label = scene.world.spawn(ChildOf(button)).id();
         let shot = scene.world.spawn(ChildOf(other_set)).id();
         scene.run();
-        let concern = |mut removals: Removals, both: Query<(), IsOrHasImpostor>| {
-            removals.concern_impostors(&both)
-        };
+        let concern = |mut removals: Removals| removals.concern_impostors();
         let world = &mut scene.world;
         let concern = world.register_system(concern);
         world.clear_trackers();

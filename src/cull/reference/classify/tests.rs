@@ -192,14 +192,13 @@ fn a_word_without_gaps_of_a_block_with_gaps_is_inside() {
     let chunk = chunk_of(1024, sphere, Affine3A::IDENTITY, ScaleKind::One);
     let everything = CullView::EVERYTHING.planes_in(&Affine3A::IDENTITY);
     assert_eq!(block_state(&chunk, &everything, &whole), BoundState::Inside);
-    assert_eq!(block_state(&chunk, &everything, &bound), BoundState::Partial);
+    assert_eq!(
+        block_state(&chunk, &everything, &bound),
+        BoundState::Partial
+    );
     let state = |word| word_state(&chunk, &everything, &bound, word);
     let states = [1, 2, 3, 4].map(state);
-    let [inside, crossed, outside] = [
-        BoundState::Inside,
-        BoundState::Partial,
-        BoundState::Outside,
-    ];
+    let [inside, crossed, outside] = [BoundState::Inside, BoundState::Partial, BoundState::Outside];
     assert_eq!(states, [inside, crossed, outside, inside]);
     let below = CullView::from_planes([Vec4::new(-1.0, 0.0, 0.0, -9.0); 6]);
     let below = below.planes_in(&Affine3A::IDENTITY);
