@@ -13,11 +13,13 @@ mod axes;
 mod build;
 mod changes;
 mod data;
+mod features;
 mod growth;
 mod materials;
 mod motion;
 mod oblique;
 mod offsets;
+mod pipelined;
 #[path = "../scene/mod.rs"]
 mod scene;
 mod table;
@@ -27,14 +29,12 @@ mod uniforms;
 mod wireframe;
 mod written;
 
-use axes::{COMBINATIONS, Combination, Matter, Pass};
-use bevy::prelude::*;
-use bevy_gpu_culling::{
-    cull::Compaction,
-    prelude::{GpuCullingSettings, InstanceTintPlugin},
-};
+use axes::{COMBINATIONS, Combination, Light, Matter, Pass};
+use bevy::{light::NotShadowCaster, prelude::*};
+use bevy_gpu_culling::{cull::Compaction, prelude::*};
 use image::RgbaImage;
-use scene::{How, Stage, different_pixels};
+use pipelined::Pipelined;
+use scene::{Difference, How, Stage, different_pixels};
 use std::time::Instant;
 
 /// A stage with all plugins and shaders that the oracle's scenes need.
@@ -63,6 +63,7 @@ fn every_combination_looks_like_bevys_entities() {
     let start = Instant::now();
     let only = std::env::var("ORACLE").unwrap_or_default();
     let mut stages = [stage(How::Set(None)), stage(How::Entities)];
+    let mut pipelined = Pipelined::default();
     let (mut failures, mut drawn) = (Vec::new(), 0);
     for (index, combination) in COMBINATIONS.iter().enumerate() {
         let name = combination.name();
@@ -97,11 +98,13 @@ fn every_combination_looks_like_bevys_entities() {
         println!("{name}: {result:?}, {:.1?}", begun.elapsed());
         failures.extend(result.err());
         failures.extend(wrong.map(|wrong| format!("{name}: {wrong}")));
+        failures.extend(pipelined.check(combination, &bevy));
     }
     println!("{drawn} combinations in {:.0?}", start.elapsed());
     assert!(
-        drawn >= 24 || !only.is_empty(),
-        "only {drawn} combinations were drawn"
+        drawn >= 24 && pipelined.drawn >= 6 || !only.is_empty(),
+        "only {drawn} combinations were drawn, {} of them pipelined",
+        pipelined.drawn
     );
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
@@ -130,13 +133,41 @@ fn a_moved_set_is_not_the_same_picture() {
     let first = draw(&mut stage, combination);
     assert!(different_pixels("self", &first, &first).is_ok());
     let world = stage.app.world_mut();
-    let mut sets =
-        world.query_filtered::<&mut Transform, With<bevy_gpu_culling::prelude::GpuInstances>>();
+    let mut sets = world.query_filtered::<&mut Transform, With<GpuInstances>>();
     for mut place in sets.iter_mut(world) {
         place.translation.x += 0.05;
     }
     let moved = stage.picture();
     assert!(different_pixels("moved-on-purpose", &moved, &first).is_err());
+}
+
+/// What is small is not lost in the tolerance: a distant instance of a few pixels, and a thin
+/// shadow.
+#[test]
+fn a_missing_far_instance_and_a_missing_thin_shadow_are_other_pictures() {
+    let mut stage = stage(How::Set(None));
+    let first = COMBINATIONS.iter().find(|c| c.light == Light::Directional);
+    first.unwrap().build(&mut stage);
+    let (mesh, dark) = (stage.mesh(Cuboid::from_length(0.4)), Color::BLACK);
+    let dark = stage.standard(StandardMaterial::from(dark));
+    let one = |at: Transform| InstanceSet::from_transforms([at]).unwrap();
+    let far = one(Transform::from_xyz(5.0, -2.5, -25.0));
+    let far = stage.spawn_set(&far, (mesh.clone(), dark.clone()), Transform::IDENTITY);
+    let pole = Transform::from_xyz(2.5, -2.4, -1.0).with_scale(Vec3::new(0.15, 3.0, 0.15));
+    let pole = stage.spawn_set(&one(pole), (mesh, dark), Transform::IDENTITY);
+    let whole = stage.picture();
+    stage.entity(far).insert(Visibility::Hidden);
+    let without_far = Difference::new(&stage.picture(), &whole);
+    stage.entity(far).insert(Visibility::Inherited);
+    stage.entity(pole).insert(NotShadowCaster);
+    let without_shadow = Difference::new(&stage.picture(), &whole);
+    let most = Difference::MOST;
+    println!("{without_far:?}, {without_shadow:?}, at most {most:?}");
+    for difference in [without_far, without_shadow] {
+        assert!(!difference.is_within(&most), "{difference:?}");
+        // The share alone does not tell.
+        assert!(difference.share <= most.share, "{difference:?}");
+    }
 }
 
 /// The plugin examines a material's shaders again when one of them is loaded.
