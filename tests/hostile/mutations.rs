@@ -60,7 +60,7 @@ fn changed(good: &[u8], changes: &Changes) -> Vec<u8> {
         let at = at % payload.len().min(200);
         payload.splice(at..at, bytes.iter().copied());
     }
-    if changes.cut % 4 == 0 {
+    if changes.cut.is_multiple_of(4) {
         payload.truncate(changes.cut / 4 % payload.len());
     }
     let magic = good[..8].try_into().unwrap();
