@@ -28,7 +28,8 @@ fn shape(index_count: u32) -> DrawShape {
     }
 }
 
-/// A request of set 0 with levels of these errors.
+/// A request of set 0 with levels of these errors. Its spheres have diameter 0.5, so that the nearest
+/// points of a row of instances are at 0.25, 1.25 and so on.
 fn request(errors: &[f32], views: u32) -> CullRequest {
     let level = |(index, error): (usize, &f32)| CoarserLevel {
         shape: shape(30 - index as u32),
@@ -40,7 +41,7 @@ fn request(errors: &[f32], views: u32) -> CullRequest {
         world_from_local: Affine3A::IDENTITY,
         sphere: BoundingSphere {
             center: Vec3::ZERO,
-            radius: 0.5,
+            radius: 0.25,
         },
         shape: shape(36),
         coarser: Some(errors.iter().enumerate().map(level).collect()),
@@ -75,7 +76,7 @@ fn survivors(
 }
 
 /// Instances along x, one per unit, seen from the origin: level k begins at the distance from which
-/// its error is seen as one pixel.
+/// its error is seen as one pixel at the nearest point.
 #[test]
 fn a_level_begins_where_its_error_is_seen_as_the_greatest_allowed() {
     let (device, queue, _) = gpu();
@@ -116,7 +117,7 @@ fn a_level_begins_where_its_error_is_seen_as_the_greatest_allowed() {
     // scale 1 sees errors of 1.8, 18 and 180, one of scale 2 of twice as much.
     let level_of = |id: u32| {
         let scale = if (id + 1).is_multiple_of(2) { 2.0 } else { 1.0 };
-        let apart = id as f32 + 0.5;
+        let apart = id as f32 + 0.5 - 0.25 * scale;
         [0.01, 0.1, 1.0]
             .iter()
             .filter(|error| apart >= *error * scale * 1000.0)
@@ -161,6 +162,75 @@ fn a_level_begins_where_its_error_is_seen_as_the_greatest_allowed() {
         // allowed.
         assert_eq!(drawn(1), [(36, 4000), (30, 0), (29, 0), (28, 0)], "{tier}");
         assert_eq!(drawn(2), [(36, 4000), (30, 0), (29, 0), (28, 0)], "{tier}");
+    }
+}
+
+/// The nearest point of a large sphere is much nearer than its center, and decides: no survivor of a
+/// coarser level has a larger error than allowed there.
+#[test]
+fn no_point_of_an_instance_has_a_larger_error_than_allowed() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    let eye = LodEye {
+        position: Vec3::new(3.0, -2.0, 5.0),
+        resolution: 1303.0,
+        fades: false,
+        ..EYE
+    };
+    let mut rng = rng(0x3e7);
+    let mut far = || Vec3::from_array([(); 3].map(|()| rng.random_range(-150.0..150.0)));
+    // From the middle of a sphere to four radii.
+    let mut places: Vec<_> = (0..400).map(|i| Vec3::X * (0.5 * i as f32)).collect();
+    places.extend((0..600).map(|_| far()));
+    let scale = |id: usize| 1.0 + (id % 3) as f32;
+    let transform = |(id, place): (usize, &Vec3)| InstanceTransform {
+        translation: *place,
+        scale: Vec3::splat(scale(id)),
+        ..InstanceTransform::default()
+    };
+    let set = InstanceSet::from_transforms(places.iter().enumerate().map(transform)).unwrap();
+    for (error, world_scale) in [(0.05, 1.0), (0.002, 2.0), (0.1, 0.5)] {
+        let mut request = request(&[error, error * 2.0], 1);
+        request.sphere.radius = 25.0;
+        let turned = Affine3A::from_rotation_y(0.7) * Affine3A::from_translation(Vec3::Y);
+        request.world_from_local = turned * Affine3A::from_scale(Vec3::splat(world_scale));
+        let world = request.world_from_local;
+        let scene = Scene {
+            sets: vec![set.clone()],
+            frame: CullFrame {
+                views: vec![CullView::EVERYTHING.with_lods_of(eye)],
+                requests: vec![request],
+            },
+        };
+        // Where the level's error is seen as one pixel, over the distance of the nearest point.
+        let seen = |id: u32, level: usize| {
+            let size = scale(id as usize) * world_scale;
+            let center = world.transform_point3(places[id as usize]);
+            let nearest = center.distance(eye.position) - 25.0 * size;
+            (error * level as f32 * size * 1303.0, nearest)
+        };
+        for tier in TIERS {
+            let (mut culler, _) = Culler::new(&device, with(Compaction::Auto, tier)).unwrap();
+            run(&mut culler, gpu, &scene);
+            let mut count = [0; 3];
+            for part in culler.draw_parts(0, 0).to_vec() {
+                let level = part.level;
+                for id in culler.read_part(gpu, SetId(0), &part).unwrap() {
+                    count[level] += 1;
+                    let (begin, nearest) = seen(id, level);
+                    let name = format!("{tier}, {error}: {id} at level {level}");
+                    assert!(
+                        level == 0 || begin <= nearest * 1.0001 + 1e-3,
+                        "{name}: {nearest}"
+                    );
+                    let (next, _) = seen(id, level + 1);
+                    let is_last = level == 2 || next >= nearest * 0.9999 - 1e-3;
+                    assert!(is_last, "{name}: {nearest}, and the next begins at {next}");
+                }
+            }
+            let levels = count.iter().filter(|count| **count > 20).count();
+            assert!(levels >= 2 && count[0] > 20, "{tier}, {error}: {count:?}");
+        }
     }
 }
 
@@ -315,7 +385,7 @@ fn a_camera_that_moves_keeps_the_plan() {
     let (device, queue, _) = gpu();
     let gpu = Gpu::new(&device, &queue);
     let places = (0..3000).map(|x| InstanceTransform {
-        translation: Vec3::Z * -(x as f32),
+        translation: Vec3::Z * -(x as f32 + 0.5),
         ..InstanceTransform::default()
     });
     let view = |z: f32| {
@@ -434,10 +504,10 @@ fn requests_share_out_levels_by_error() {
     let (device, queue, _) = gpu();
     let gpu = Gpu::new(&device, &queue);
     let (mut small, mut short) = (EYE, EYE);
-    small.least_resolution = 700.0;
+    small.least_resolution = 1400.0;
     short.fades = false;
-    // Levels begin at 1000 times their error. An eye that sees nothing smaller than 700 keeps
-    // instances up to there.
+    // Levels begin at 1000 times their error. An eye that sees no sphere that is smaller at 700
+    // keeps instances up to there.
     for (errors, error, fade, eye, expected) in [
         (&[][..], 0.5, 0.0, EYE, vec![500, 1500]),
         (&[], 0.5, 0.2, EYE, vec![600, 1500]),
@@ -555,7 +625,7 @@ fn a_range_limits_the_distance_in_the_world() {
         (0.0, range(f32::NAN, 600.0, true), [100, 100, 0]),
         (0.0, range(500.0, 500.0, false), [0, 0, 0]),
         (0.0, range(500.0, 400.0, false), [0, 0, 0]),
-        // The centers are two units farther. Levels go by them.
+        // The centers are two units farther. Levels go by their spheres.
         (2.0, range(0.0, 300.0, false), [98, 2, 0]),
         (2.0, range(0.0, 300.0, true), [98, 0, 0]),
     ];
@@ -578,11 +648,11 @@ fn what_is_too_small_is_not_drawn() {
     let (device, queue, _) = gpu();
     let gpu = Gpu::new(&device, &queue);
     let eye = LodEye {
-        least_resolution: 500.0,
+        least_resolution: 1000.0,
         pixels: 0.0,
         ..EYE
     };
-    // Diameter 1: too small from 500 on.
+    // Diameter 0.5: too small from 500 on.
     for (errors, expected) in [
         (&[][..], vec![500]),
         (&[0.1], vec![100, 400]),

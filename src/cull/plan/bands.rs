@@ -26,9 +26,9 @@ const NOWHERE: DistanceBand = DistanceBand {
 
 /// The bands of a request's rows in a view: of the full mesh, then of each coarser level.
 ///
-/// A level begins at the distance at which its error is seen as the greatest that the view
-/// allows. Distances are measured in the world, in radii of the instance's sphere in the set's
-/// units. If the view cannot tell levels apart, it keeps the full mesh at every distance and the
+/// A level begins at the distance of the sphere's nearest point at which its error is seen as the
+/// greatest that the view allows: bands are of the centers, which are a radius farther. Distances
+/// are measured in the world, in radii of the instance's sphere in the set's units. If the view cannot tell levels apart, it keeps the full mesh at every distance and the
 /// coarser levels nowhere; so it does if the request starts at an error, with all of its levels.
 pub(crate) fn bands(
     eye: Option<LodEye>,
@@ -91,6 +91,14 @@ pub(crate) fn bands(
             Some(before) => coarser.get(before).map(|level| level.error.min(most)),
         }
     };
+    // The square of the center's distance, if the nearest point is at `nearest`. A level without an
+    // error begins in the sphere. An orthographic view has no distances.
+    let has_distance = eye.is_some_and(|eye| !eye.is_orthographic);
+    let to_center = if has_distance { stretch } else { 0.0 };
+    let of_center = move |nearest: f32| match nearest > 0.0 {
+        true => squared(nearest + to_center),
+        false => 0.0,
+    };
     let mut begin = 0.0;
     (0..=coarser.len()).map(move |level| {
         let Some(per_error) = per_error else {
@@ -104,14 +112,14 @@ pub(crate) fn bands(
             begin = begin_of(0).unwrap_or(0.0);
         }
         let mut band = DistanceBand {
-            low: squared(begin),
+            low: of_center(begin),
             ..whole
         };
         if let Some(next) = begin_of(level + 1) {
             begin = next.max(begin);
             // At most two levels overlap.
             let after = begin_of(level + 2).map_or(f32::INFINITY, |after| after.max(begin));
-            let end = squared((begin * overlap).min(after));
+            let end = of_center((begin * overlap).min(after));
             band.high = if band.high < 0.0 {
                 end
             } else {

@@ -10,7 +10,7 @@ use core::ops::Range;
 /// error the view sees as at most
 /// [`GpuCullingSettings::lod_pixels`](crate::render::GpuCullingSettings::lod_pixels) pixels: the
 /// level's [`error`](InstanceLod::error) times the largest scale of the instance and the entity's,
-/// seen from the distance of the instance's center. Shadow views see instances from where their
+/// seen from the distance of the nearest point of the instance's sphere. Shadow views see instances from where their
 /// camera sees them, and allow
 /// [`shadow_lod_pixels`](crate::render::GpuCullingSettings::shadow_lod_pixels).
 ///
