@@ -660,7 +660,7 @@ fn the_draw_slot_is_the_same_on_both_sides() {
         ("errors", 192),
         ("distances", 208),
         ("center", 224),
-        ("error_scale", 236),
+        ("radius", 236),
         ("thin", 240),
         ("instance_from_mesh", 256),
         ("previous_instance_from_mesh", 304),

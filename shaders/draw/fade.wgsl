@@ -10,6 +10,9 @@
 
 #ifdef VISIBILITY_RANGE_DITHER
 
+// A margin that is never reached.
+const FOREVER: f32 = 3.4e38;
+
 // The dither level at a distance. Between the first two margins something fades in, between the
 // last two it fades out.
 //
@@ -34,9 +37,18 @@ fn dither_level(instance: Instance) -> i32 {
     let in_range = level_between(slot.distances, distance(place, eye));
     // Pixels of one unit at distance 1; at any distance if the view is orthographic.
     let pixels = pixels_of_unit();
-    let apart = select(distance(center, eye), 1.0, view.clip_from_view[3].w == 1.0);
-    let error = apart / (largest_scale(instance) * slot.error_scale * pixels);
-    let of_levels = level_between(slot.errors, select(0.0, error, slot.error_scale > 0.0));
+    let is_flat = view.clip_from_view[3].w == 1.0;
+    let radius = largest_scale(instance) * slot.radius;
+    let apart = select(distance(center, eye), 1.0, is_flat) / radius;
+    // Errors are seen at the sphere's nearest point, sizes at its center.
+    let nearest = apart - select(1.0, 0.0, is_flat);
+    let ends = vec2(nearest, select(nearest, apart, slot.errors.z < 0.0)) / pixels;
+    var of_levels = 0;
+    if slot.radius > 0.0 {
+        of_levels = level_between(vec4(slot.errors.xy, FOREVER, FOREVER), ends.x);
+        let of_end = level_between(vec4(-FOREVER, -FOREVER, abs(slot.errors.zw)), ends.y);
+        of_levels = select(of_levels, of_end, abs(of_end) > abs(of_levels));
+    }
     // What the entity's own VisibilityRange says of the whole set, if it has one.
     var of_set = 0;
     if (mesh[SET].flags & 0xffffu) != 0xffffu {

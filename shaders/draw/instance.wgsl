@@ -33,11 +33,11 @@ struct DrawSlot {
     set_first: u32,
     // Distance from an instance to its copy of the previous frame; 0 if no copy is kept.
     previous_offset: u32,
-    // How instances fade (fade.wgsl).
+    // How instances fade (fade.wgsl). The radius is of an instance of scale 1, in the world.
     errors: vec4<f32>,
     distances: vec4<f32>,
     center: vec3<f32>,
-    error_scale: f32,
+    radius: f32,
     // Only with DRAW_IS_THINNED. x: diameter in the world of an instance of scale 1, over the
     // diameter in pixels below which it is thinned out. w: 1 if the view is a camera. Otherwise y
     // is the camera's pixels per world unit at distance 1, and z is 1 if they hold at any distance.

@@ -30,7 +30,7 @@ struct DrawSlot {
     errors: vec4<f32>,
     distances: vec4<f32>,
     center: vec3<f32>,
-    error_scale: f32,
+    radius: f32,
     pad_a: vec4<f32>,
     // Only with DRAW_HAS_OFFSET, as in draw/instance.wgsl.
     instance_from_mesh: mat3x4<f32>,

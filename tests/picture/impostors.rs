@@ -80,10 +80,14 @@ fn dress(stage: &mut Stage, entity: Entity, look: Look) {
 fn level_of(transform: &Transform, errors: [f32; 2]) -> usize {
     let begin = begin_of(transform, errors);
     let apart = eye().translation.distance(transform.translation);
+    let apart = apart - RADIUS * transform.scale.x;
     begin.iter().filter(|begin| apart >= **begin).count()
 }
 
-/// The distances at which an instance's coarser level and impostor begin.
+/// The radius by which sets are culled, around all meshes.
+const RADIUS: f32 = 0.7;
+
+/// The distances at which an instance's coarser level and impostor begin: of its sphere.
 fn begin_of(transform: &Transform, errors: [f32; 2]) -> [f32; 2] {
     let pixels = SIZE.y as f32 / 2.0 / (FRAC_PI_4 / 2.0).tan();
     errors.map(|error| error * transform.scale.x * pixels)
@@ -103,7 +107,8 @@ pub fn stage(how: How) -> Stage {
 pub fn spawn(stage: &mut Stage, set: &InstanceSet, look: Look, fade: f32) -> [Entity; 2] {
     let [full, coarser, card] = meshes(stage);
     let material = stage.standard(red());
-    let parent = stage.spawn_set(set, (full, material), place());
+    let parts = (full, material, CullingRadius(RADIUS));
+    let parent = stage.spawn_set(set, parts, place());
     stage.entity(parent).insert(InstanceLods {
         levels: vec![InstanceLod::new(coarser, ERRORS[0])],
         fade,
@@ -126,8 +131,9 @@ fn spawn_entities(stage: &mut Stage, set: &InstanceSet, look: Look, fade: f32) {
         let level = level_of(&transform, ERRORS);
         count[level] += 1;
         let [first, second] = begin_of(&transform, ERRORS);
-        let near = first..(first * (1.0 + fade)).min(second);
-        let far = second..second * (1.0 + fade);
+        let of_center = |distance: f32| distance + RADIUS * transform.scale.x;
+        let near = of_center(first)..of_center((first * (1.0 + fade)).min(second));
+        let far = of_center(second)..of_center(second * (1.0 + fade));
         let margins = [
             (0.0..0.0, near.clone()),
             (near, far.clone()),

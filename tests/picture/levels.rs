@@ -70,12 +70,15 @@ fn one_mesh(stage: &mut Stage) -> (Handle<Mesh>, InstanceLods) {
     (stage.mesh(whole), levels)
 }
 
-/// The level of an instance, by the distance of its center and the height of the picture.
+/// The radius by which the sets are culled, around all meshes.
+const RADIUS: f32 = 0.7;
+
+/// The level of an instance, by the distance of its sphere and the height of the picture.
 fn level_of(instance: &Transform) -> usize {
     let pixels = SIZE.y as f32 / 2.0 / (FRAC_PI_4 / 2.0).tan();
     let scale = instance.scale.max_element() * place().scale.x;
     let center = place().transform_point(instance.translation);
-    let apart = center.distance(eye().translation);
+    let apart = center.distance(eye().translation) - RADIUS * scale;
     let seen = |error: &&f32| *error * scale * pixels / apart <= 1.0;
     ERRORS.iter().filter(seen).count()
 }
@@ -127,7 +130,7 @@ fn instances_look_like_entities_with_the_mesh_of_their_level() {
             (full, levels(&coarser))
         };
         let material = stage.standard(red());
-        let entity = stage.spawn_set(&set, (full, material), place());
+        let entity = stage.spawn_set(&set, (full, material, CullingRadius(RADIUS)), place());
         stage.entity(entity).insert(levels);
         furnish(stage);
         let (picture, report) = stage.picture_and_report();
@@ -179,7 +182,7 @@ fn what_has_no_levels_is_drawn_in_full() {
         stages.with(How::Set(None), |stage| {
             let [full, coarser @ ..] = meshes(stage);
             let material = stage.standard(red());
-            let entity = stage.spawn_set(&set, (full, material), place());
+            let entity = stage.spawn_set(&set, (full, material, CullingRadius(RADIUS)), place());
             furnish(stage);
             change(stage, entity, coarser);
             stage.picture()

@@ -278,7 +278,8 @@ fn a_range_fades_every_level() {
         for instance in set.iter() {
             let transform = place * Transform::from(instance);
             let apart = eye().translation.distance(transform.translation);
-            let begins = |error: &&f32| *error * transform.scale.x * pixels <= apart;
+            let nearest = apart - RADIUS * transform.scale.x;
+            let begins = |error: &&f32| *error * transform.scale.x * pixels <= nearest;
             let level = ERRORS.iter().filter(begins).count();
             count[level] += i32::from(faded.is_visible_at_all(apart));
             let mesh = Mesh3d(meshes[level].clone());
@@ -292,7 +293,8 @@ fn a_range_fades_every_level() {
         let picture = draw(&stages, How::Set(Some(tier)), |stage| {
             let [full, coarser @ ..] = level_meshes(stage);
             let material = stage.standard(red());
-            let entity = stage.spawn_set(&set, (full, material), place);
+            let parts = (full, material, CullingRadius(RADIUS));
+            let entity = stage.spawn_set(&set, parts, place);
             let range = InstanceVisibilityRange(faded.clone());
             let levels = levels(coarser, ERRORS, 0.0);
             stage.entity(entity).insert((levels, range));
@@ -394,6 +396,8 @@ fn bevys_range_acts_on_the_whole_set() {
 
 /// Errors of the levels of the test below.
 const ERRORS: [f32; 2] = [0.02, 0.05];
+/// The radius by which sets are culled, around all meshes.
+const RADIUS: f32 = 0.55;
 /// How long they fade.
 const FADE: f32 = 0.6;
 
@@ -410,10 +414,12 @@ fn levels_fade_as_entities_do() {
         for instance in set.iter() {
             let transform = place * Transform::from(instance);
             let begin = ERRORS.map(|error| error * transform.scale.x * pixels);
+            let of_center = |distance: f32| distance + RADIUS * transform.scale.x;
             let [near, far] = [
                 [begin[0], (begin[0] * (1.0 + FADE)).min(begin[1])],
                 [begin[1], begin[1] * (1.0 + FADE)],
             ];
+            let [near, far] = [near.map(of_center), far.map(of_center)];
             let ranges = [
                 range([0.0, 0.0], near, false),
                 range(near, far, false),
@@ -430,7 +436,8 @@ fn levels_fade_as_entities_do() {
         let picture = draw(&stages, How::Set(Some(tier)), |stage| {
             let [full, coarser @ ..] = level_meshes(stage);
             let material = stage.standard(red());
-            let entity = stage.spawn_set(&set, (full, material), place);
+            let parts = (full, material, CullingRadius(RADIUS));
+            let entity = stage.spawn_set(&set, parts, place);
             stage.entity(entity).insert(levels(coarser, ERRORS, FADE));
             stage.lights(false);
             stage.camera(eye(), ());
@@ -457,8 +464,7 @@ fn what_becomes_too_small_fades_away() {
             let meshes = level_meshes(stage);
             let material = stage.standard(red());
             let pixels = SIZE.y as f32 / 2.0 / (FRAC_PI_4 / 2.0).tan();
-            // The sphere surrounds the box of the largest mesh.
-            let radius = Vec3::splat(0.3).length();
+            let radius = RADIUS;
             let (mut whole, mut fading) = (0, 0);
             for instance in set.iter() {
                 let transform = place * Transform::from(instance);
@@ -474,8 +480,9 @@ fn what_becomes_too_small_fades_away() {
                     stage.spawn((mesh, material.clone(), transform, range));
                     continue;
                 }
-                let near = [begin[0], (begin[0] * (1.0 + FADE)).min(begin[1])];
-                let far = [begin[1], begin[1] * (1.0 + FADE)];
+                let of_center = |distance: f32| distance + RADIUS * transform.scale.x;
+                let near = [begin[0], (begin[0] * (1.0 + FADE)).min(begin[1])].map(of_center);
+                let far = [begin[1], begin[1] * (1.0 + FADE)].map(of_center);
                 assert!(far[1] <= away[0], "{far:?}, {away:?}");
                 let ranges = [
                     range([0.0, 0.0], near, false),
@@ -501,7 +508,8 @@ fn what_becomes_too_small_fades_away() {
                 (settings.lod_pixels, settings.least_pixels) = (lod_pixels, least_pixels);
                 let [full, coarser @ ..] = level_meshes(stage);
                 let material = stage.standard(red());
-                let entity = stage.spawn_set(&set, (full, material), place);
+                let parts = (full, material, CullingRadius(RADIUS));
+                let entity = stage.spawn_set(&set, parts, place);
                 let mut lods = levels(coarser, errors, FADE);
                 if !has_levels {
                     lods.levels.clear();

@@ -137,7 +137,7 @@ mod tests {
                 ("errors".to_owned(), 192),
                 ("distances".to_owned(), 208),
                 ("center".to_owned(), 224),
-                ("error_scale".to_owned(), 236),
+                ("radius".to_owned(), 236),
                 ("pad_a".to_owned(), 240),
                 ("instance_from_mesh".to_owned(), 256),
                 ("previous_instance_from_mesh".to_owned(), 304),

@@ -9,6 +9,8 @@ use std::sync::Arc;
 /// What fades of an entity's set.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::render) struct Fading {
+    /// Whether instances fade between levels, or away if they become too small.
+    pub fades: bool,
     /// Whether instances fade between levels.
     pub levels_fade: bool,
     /// The coarser levels, if instances fade between levels.
@@ -21,23 +23,27 @@ pub(in crate::render) struct Fading {
     pub sphere: BoundingSphere,
     /// The error at which an instance is too small to be drawn; infinite if none is.
     pub too_small: f32,
-    /// Largest stretch of the entity's transform, over the greatest error in pixels.
-    pub error_scale: f32,
+    /// Largest stretch of the entity's transform.
+    pub stretch: f32,
+    /// The greatest error that may be seen, in pixels. If levels do not fade, any number above 0.
+    pub pixels: f32,
 }
 
 /// How instances of one level fade: a part of `DrawSlot` in `shaders/draw/instance.wgsl`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, ShaderType)]
 pub(in crate::render) struct SlotFade {
-    /// Errors: an instance fades in while the error that it is drawn for is between the first two,
-    /// and out between the last two.
+    /// Errors over the radius and the greatest error in pixels: an instance fades in while the error
+    /// that it is drawn for is between the first two, and out between the last two. That error is
+    /// the distance of the sphere's nearest point in radii, over the view's pixels of one unit at
+    /// distance 1. If the last two are negative, it is the distance of the center: an instance is
+    /// as small as that.
     pub errors: Vec4,
     /// Distances in the world: the same for a visibility range.
     pub distances: Vec4,
     /// Center of the mesh's sphere behind the offset, from which errors are seen.
     pub center: Vec3,
-    /// Error of the mesh that is seen as the greatest allowed, per world unit of distance and per
-    /// pixel of the view.
-    pub error_scale: f32,
+    /// Radius of the sphere of an instance of scale 1, in the world; 0 if none fades by its error.
+    pub radius: f32,
 }
 
 /// Margins between which nothing fades.
@@ -52,7 +58,7 @@ impl SlotFade {
         errors: EVERYWHERE,
         distances: EVERYWHERE,
         center: Vec3::ZERO,
-        error_scale: 0.0,
+        radius: 0.0,
     };
 }
 
@@ -86,16 +92,20 @@ impl Fading {
         } else if self.too_small < f32::MAX {
             // A level that fades in fades away only after that.
             let begin = (self.too_small / (1.0 + self.share)).max(faded_in);
-            fade_out = fade_out.min(begin);
-            faded_out = faded_out.min(self.too_small);
+            if begin < fade_out {
+                (fade_out, faded_out) = (-begin, -self.too_small);
+            }
         }
         let range = self.range.filter(|range| range.fades());
         let distances = range.map_or(EVERYWHERE, |range| Vec4::from_array(range.margins));
+        let errors = Vec4::new(fade_in, faded_in, fade_out, faded_out);
+        let errors = errors / (self.sphere.radius * self.pixels);
+        let radius = self.sphere.radius * self.stretch;
         SlotFade {
-            errors: Vec4::new(fade_in, faded_in, fade_out, faded_out),
+            errors: errors.clamp(Vec4::splat(-f32::MAX), Vec4::splat(f32::MAX)),
             distances: distances.clamp(Vec4::splat(-f32::MAX), Vec4::splat(f32::MAX)),
             center: self.sphere.center,
-            error_scale: self.error_scale,
+            radius: if self.fades { radius } else { 0.0 },
         }
     }
 }
@@ -115,6 +125,7 @@ mod tests {
             error,
         };
         let fading = Fading {
+            fades: true,
             levels_fade: true,
             coarser: Some(Arc::new([level(1.0), level(2.0), level(2.2), level(8.0)])),
             errors: ErrorRange::default(),
@@ -125,7 +136,8 @@ mod tests {
                 radius: 1.0,
             },
             too_small: f32::INFINITY,
-            error_scale: 3.0,
+            stretch: 3.0,
+            pixels: 1.0,
         };
         let slots: Vec<_> = (0..fading.levels()).map(|at| fading.of_level(at)).collect();
         let margins: Vec<_> = slots.iter().map(|slot| slot.errors.to_array()).collect();
@@ -142,6 +154,18 @@ mod tests {
             ]
         );
         assert!(slots.iter().all(|slot| slot.distances == EVERYWHERE));
+        assert!(slots.iter().all(|slot| slot.radius == 3.0));
+        // Errors are of the mesh; margins are in radii, for one pixel.
+        let large = Fading {
+            sphere: BoundingSphere {
+                center: Vec3::Y,
+                radius: 4.0,
+            },
+            pixels: 0.5,
+            ..fading.clone()
+        };
+        assert_eq!(large.of_level(1).errors.to_array(), [0.5, 0.625, 1.0, 1.1]);
+        assert_eq!(large.of_level(1).radius, 12.0);
         // An impostor fades in as the last level fades out.
         let share_out = |start, end| ErrorRange {
             start,
@@ -176,6 +200,7 @@ mod tests {
         };
         let level = |error| CoarserLevel { shape, error };
         let plain = Fading {
+            fades: true,
             levels_fade: true,
             coarser: None,
             errors: ErrorRange::default(),
@@ -186,10 +211,12 @@ mod tests {
                 radius: 1.0,
             },
             too_small: 10.0,
-            error_scale: 1.0,
+            stretch: 1.0,
+            pixels: 1.0,
         };
         let far = f32::MAX;
-        assert_eq!(plain.of_level(0).errors.to_array(), [-far, -far, 8.0, 10.0]);
+        let errors = plain.of_level(0).errors.to_array();
+        assert_eq!(errors, [-far, -far, -8.0, -10.0]);
         let margins = |too_small| {
             let fading = Fading {
                 coarser: Some(Arc::new([level(1.0), level(4.0)])),
@@ -206,7 +233,7 @@ mod tests {
                 [
                     [-far, -far, 1.0, 1.25],
                     [1.0, 1.25, 4.0, 5.0],
-                    [4.0, 5.0, 8.0, 10.0],
+                    [4.0, 5.0, -8.0, -10.0],
                 ],
             ),
             // The last level fades in first, and away until the same size.
@@ -215,7 +242,7 @@ mod tests {
                 [
                     [-far, -far, 1.0, 1.25],
                     [1.0, 1.25, 4.0, 5.0],
-                    [4.0, 5.0, 5.0, 6.0],
+                    [4.0, 5.0, -5.0, -6.0],
                 ],
             ),
             // It would not be faded in: the level before fades away.
@@ -231,7 +258,7 @@ mod tests {
                 2.5,
                 [
                     [-far, -far, 1.0, 1.25],
-                    [1.0, 1.25, 2.0, 2.5],
+                    [1.0, 1.25, -2.0, -2.5],
                     [never, nor, far, far],
                 ],
             ),

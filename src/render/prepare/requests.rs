@@ -350,6 +350,7 @@ impl Requests<'_, '_, '_> {
         let too_small = 2.0 * radius * pixels / self.least_pixels;
         let none = ErrorRange::default();
         Some(Fading {
+            fades,
             levels_fade,
             coarser: coarser.filter(|_| levels_fade),
             errors: if levels_fade { errors } else { none },
@@ -357,7 +358,8 @@ impl Requests<'_, '_, '_> {
             range: set.range,
             sphere: set.sphere,
             too_small: if fades { too_small } else { f32::INFINITY },
-            error_scale: if fades { stretch / pixels } else { 0.0 },
+            stretch,
+            pixels,
         })
     }
 
