@@ -19,7 +19,7 @@ pub struct Args {
     /// Orders of the instances [default: both]
     #[arg(long, value_delimiter = ',')]
     pub order: Vec<Order>,
-    /// Hides one instance in so many, as `InstanceSet::hide` does; 0 hides none
+    /// Hides every N-th instance, as `InstanceSet::hide` does; 0 hides none
     #[arg(long, value_delimiter = ',', default_values_t = [0])]
     pub hide: Vec<u32>,
     /// Draws near instances first. Their order is not checked (the tests do)

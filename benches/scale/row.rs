@@ -14,7 +14,7 @@ pub struct Row {
     pub visible: f64,
     #[serde(serialize_with = "order")]
     pub order: Order,
-    /// One instance in so many is hidden; 0 if none is.
+    /// N, if every N-th instance is hidden; 0 if none is.
     pub hide: u32,
     /// Blocks that some view crosses, if the compaction lists them.
     pub crossed_blocks: Option<u32>,

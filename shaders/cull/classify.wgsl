@@ -32,7 +32,7 @@ fn classify(
         let center = bounds[at].center;
         let radius = bounds[at].radius;
         let scales = scales_of_block(at);
-        // As `block_state`, which would load the bound in each row.
+        // Same as `block_state`, which would load the bound in each row.
         let most = select(INSIDE, PARTIAL, bounds[at].gaps != 0u);
         for (var r = 0u; r < chunk.row_count; r += 1u) {
             let planes = chunk_views[chunk.first_row + r].planes;

@@ -75,7 +75,7 @@ fn bound_of_block(cell: Cell) -> Within {
     return widened_bound(cell, vec4<f32>(bounds[at].center, bounds[at].radius));
 }
 
-// Whether the words of a cell have bounds of their own.
+// Whether the words of a cell have smaller bounds than the block.
 fn has_word_bounds(cell: Cell) -> bool {
     return !is_loose(occlusion[cell.row].first_instance / BLOCK + cell.block);
 }

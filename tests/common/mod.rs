@@ -206,7 +206,7 @@ fn random_shapes(rng: &mut ChaCha8Rng) -> Vec<FurtherShape> {
         .collect()
 }
 
-/// Hides instances of some sets: one in so many, and sometimes whole blocks.
+/// Hides instances of some sets: every n-th, and sometimes whole blocks.
 fn hide_some(rng: &mut ChaCha8Rng, set: &mut InstanceSet) {
     let len = set.len();
     let each = rng.random_range(2..2000);

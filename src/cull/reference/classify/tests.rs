@@ -69,7 +69,7 @@ fn point(reach: f32) -> impl Strategy<Value = [f32; 3]> {
 #[derive(Clone, Copy, Debug)]
 enum Gaps {
     None,
-    /// One in so many.
+    /// Every n-th.
     OneIn(usize),
     /// All but one.
     AllBut(usize),
@@ -97,7 +97,8 @@ impl Gaps {
 }
 
 proptest! {
-    /// The state of the block holds for each of its instances, and is that of what can be drawn.
+    /// The state of the block holds for each of its instances, and its bound is the same as without
+    /// those that can never be drawn.
     #[test]
     fn a_block_outside_has_no_survivor_and_one_inside_has_no_other(
         positions in prop::collection::vec(point(1.0), 1..200),
