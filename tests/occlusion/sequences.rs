@@ -242,7 +242,9 @@ fn viewports_with_a_part_of_the_depths_draw_the_same_picture() {
                 way,
                 dress: &|stage, actors| {
                     // Bevy's own occlusion culling of entities expects all depths.
-                    stage.entity(actors.wall).remove::<Mesh3d>();
+                    let one = InstanceSet::from_transforms([Transform::IDENTITY]).unwrap();
+                    let one = GpuInstances(stage.add(one));
+                    stage.entity(actors.wall).insert(one);
                     let mut camera = stage.entity(actors.camera);
                     camera.get_mut::<Camera>().unwrap().viewport = Some(Viewport {
                         physical_size: SIZE,
