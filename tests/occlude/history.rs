@@ -48,6 +48,7 @@ fn walls(gpu: Gpu<'_>) -> DepthBuffer {
         samples: 1,
         origin: VIEWPORT[0],
         size: VIEWPORT[1],
+        range: 0.0..1.0,
     }
 }
 

@@ -107,8 +107,8 @@ pub fn stage(how: How) -> Stage {
 pub fn spawn(stage: &mut Stage, set: &InstanceSet, look: Look, fade: f32) -> [Entity; 2] {
     let [full, coarser, card] = meshes(stage);
     let material = stage.standard(red());
-    let parts = (full, material, CullingRadius(RADIUS));
-    let parent = stage.spawn_set(set, parts, place());
+    let parent = stage.spawn_set(set, (full, material), place());
+    stage.entity(parent).insert(CullingRadius(RADIUS));
     stage.entity(parent).insert(InstanceLods {
         levels: vec![InstanceLod::new(coarser, ERRORS[0])],
         fade,

@@ -130,7 +130,8 @@ fn instances_look_like_entities_with_the_mesh_of_their_level() {
             (full, levels(&coarser))
         };
         let material = stage.standard(red());
-        let entity = stage.spawn_set(&set, (full, material, CullingRadius(RADIUS)), place());
+        let entity = stage.spawn_set(&set, (full, material), place());
+        stage.entity(entity).insert(CullingRadius(RADIUS));
         stage.entity(entity).insert(levels);
         furnish(stage);
         let (picture, report) = stage.picture_and_report();
@@ -182,7 +183,8 @@ fn what_has_no_levels_is_drawn_in_full() {
         stages.with(How::Set(None), |stage| {
             let [full, coarser @ ..] = meshes(stage);
             let material = stage.standard(red());
-            let entity = stage.spawn_set(&set, (full, material, CullingRadius(RADIUS)), place());
+            let entity = stage.spawn_set(&set, (full, material), place());
+            stage.entity(entity).insert(CullingRadius(RADIUS));
             furnish(stage);
             change(stage, entity, coarser);
             stage.picture()

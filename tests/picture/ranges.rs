@@ -293,8 +293,8 @@ fn a_range_fades_every_level() {
         let picture = draw(&stages, How::Set(Some(tier)), |stage| {
             let [full, coarser @ ..] = level_meshes(stage);
             let material = stage.standard(red());
-            let parts = (full, material, CullingRadius(RADIUS));
-            let entity = stage.spawn_set(&set, parts, place);
+            let entity = stage.spawn_set(&set, (full, material), place);
+            stage.entity(entity).insert(CullingRadius(RADIUS));
             let range = InstanceVisibilityRange(faded.clone());
             let levels = levels(coarser, ERRORS, 0.0);
             stage.entity(entity).insert((levels, range));
@@ -436,8 +436,8 @@ fn levels_fade_as_entities_do() {
         let picture = draw(&stages, How::Set(Some(tier)), |stage| {
             let [full, coarser @ ..] = level_meshes(stage);
             let material = stage.standard(red());
-            let parts = (full, material, CullingRadius(RADIUS));
-            let entity = stage.spawn_set(&set, parts, place);
+            let entity = stage.spawn_set(&set, (full, material), place);
+            stage.entity(entity).insert(CullingRadius(RADIUS));
             stage.entity(entity).insert(levels(coarser, ERRORS, FADE));
             stage.lights(false);
             stage.camera(eye(), ());
@@ -508,8 +508,8 @@ fn what_becomes_too_small_fades_away() {
                 (settings.lod_pixels, settings.least_pixels) = (lod_pixels, least_pixels);
                 let [full, coarser @ ..] = level_meshes(stage);
                 let material = stage.standard(red());
-                let parts = (full, material, CullingRadius(RADIUS));
-                let entity = stage.spawn_set(&set, parts, place);
+                let entity = stage.spawn_set(&set, (full, material), place);
+                stage.entity(entity).insert(CullingRadius(RADIUS));
                 let mut lods = levels(coarser, errors, FADE);
                 if !has_levels {
                     lods.levels.clear();
