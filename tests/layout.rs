@@ -643,9 +643,15 @@ fn the_draw_slot_is_the_same_on_both_sides() {
     let (decode, encode) = (shaders::INSTANCE, shaders::INSTANCE_PACK);
     // What it imports from Bevy.
     let bevys = "
-        struct View { lod_view_world_position: vec3<f32>, viewport: vec4<f32>, clip_from_view: mat4x4<f32> }
+        struct View {
+            lod_view_world_position: vec3<f32>,
+            viewport: vec4<f32>,
+            clip_from_view: mat4x4<f32>,
+            clip_from_world: mat4x4<f32>,
+        }
         @group(0) @binding(0) var<uniform> view: View;
         fn get_world_from_local(index: u32) -> mat4x4<f32> { return mat4x4<f32>(); }
+        fn get_previous_world_from_local(index: u32) -> mat4x4<f32> { return mat4x4<f32>(); }
     ";
     let thin = shaders::THIN;
     let module = &parse(&format!("{decode}{encode}{thin}{bevys}{plain}"));

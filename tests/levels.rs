@@ -28,8 +28,8 @@ fn shape(index_count: u32) -> DrawShape {
     }
 }
 
-/// A request of set 0 with levels of these errors. Its spheres have diameter 0.5, so that the nearest
-/// points of a row of instances are at 0.25, 1.25 and so on.
+/// A request of set 0 with levels of these errors. Its spheres have diameter 0.5, so that the
+/// nearest points of a row of instances are at 0.25, 1.25 and so on.
 fn request(errors: &[f32], views: u32) -> CullRequest {
     let level = |(index, error): (usize, &f32)| CoarserLevel {
         shape: shape(30 - index as u32),
@@ -165,8 +165,8 @@ fn a_level_begins_where_its_error_is_seen_as_the_greatest_allowed() {
     }
 }
 
-/// The nearest point of a large sphere is much nearer than its center, and decides: no survivor of a
-/// coarser level has a larger error than allowed there.
+/// The nearest point of a large sphere is much nearer than its center, and decides: no survivor of
+/// a coarser level has a larger error than allowed there.
 #[test]
 fn no_point_of_an_instance_has_a_larger_error_than_allowed() {
     let (device, queue, _) = gpu();
@@ -202,7 +202,8 @@ fn no_point_of_an_instance_has_a_larger_error_than_allowed() {
                 requests: vec![request],
             },
         };
-        // Where the level's error is seen as one pixel, over the distance of the nearest point.
+        // The distance at which the level's error is seen as one pixel, over the distance of the
+        // nearest point.
         let seen = |id: u32, level: usize| {
             let size = scale(id as usize) * world_scale;
             let center = world.transform_point3(places[id as usize]);

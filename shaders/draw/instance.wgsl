@@ -19,10 +19,8 @@
 
 #import bevy_gpu_culling::instance::{PackedInstance, rotate, unpack_quat}
 #import bevy_gpu_culling::thin::{LEAST_SHARE, threshold_of, thinned_scale}
-#import bevy_pbr::{
-    mesh_functions::{get_previous_world_from_local, get_world_from_local},
-    mesh_view_bindings::view,
-}
+#import bevy_pbr::mesh_functions::{get_previous_world_from_local, get_world_from_local}
+#import bevy_pbr::mesh_view_bindings::view
 
 // The bytes of the entity's MeshUniform (group 2, binding 0), then the fields of this crate.
 struct DrawSlot {

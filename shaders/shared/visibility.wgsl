@@ -380,7 +380,8 @@ fn block_len(chunk: Chunk, block: u32) -> u32 {
     return min(chunk.instance_count - block * BLOCK, BLOCK);
 }
 
-// The state of the block at place `at` of `bounds` in a row. Not all of a block with gaps is inside.
+// The state of the block at place `at` of `bounds` in a row. Not all of a block with gaps is
+// inside.
 fn block_state(chunk: Chunk, row: u32, at: u32) -> u32 {
     let radius = bounds[at].radius;
     let state = bound_state(

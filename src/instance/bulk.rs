@@ -1,4 +1,4 @@
-//! Edits of many instances at once that stay where they are in the set.
+//! Edits of many instances at once that keep their places in the set.
 
 use std::ops::{Range, RangeBounds};
 

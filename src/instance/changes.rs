@@ -45,7 +45,7 @@ pub enum SetChanges {
 /// The ranges are sorted, disjoint, never adjacent, and within the set's length. They cover every
 /// write. The first three start and end at a multiple of
 /// [`InstanceSet::CHANGE_GRANULE`](super::InstanceSet::CHANGE_GRANULE) or at the set's end. The
-/// others are exact for a reader who is not far behind, and rounded in the same way for one who is.
+/// others are exact for a reader that is not far behind, and rounded in the same way for others.
 /// All are empty if the set only got shorter or its bounds were tightened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangedRanges {

@@ -1,4 +1,4 @@
-//! How many instances a set can have.
+//! The number of instances that a set can have.
 
 use super::InstanceError;
 

@@ -118,8 +118,8 @@ impl MeshletMesh {
     ///
     /// # Errors
     /// [`MeshletError`] if the parts do not fit together: every index must refer to a vertex, every
-    /// attribute must have the right number of bytes and its own id, vertices must be such that GPUs
-    /// can read them (at most 16 attributes and 2,048 bytes, at multiples of 4 bytes), and the
+    /// attribute must have the right number of bytes and its own id, vertices must be such that
+    /// GPUs can read them (at most 16 attributes and 2,048 bytes, at multiples of 4 bytes), and the
     /// meshlets must follow each other from the first index to the last.
     pub fn from_parts(
         vertex_count: u32,
@@ -289,8 +289,8 @@ pub(super) fn check_attributes(
     }
 }
 
-/// Refuses attributes that a renderer cannot put into one vertex buffer, vertex after vertex, in the
-/// order of their ids. Each has a stride.
+/// Refuses attributes that a renderer cannot put into one vertex buffer, vertex after vertex, in
+/// the order of their ids. Each has a stride.
 fn check_layout(attributes: &[VertexAttribute]) -> Result<(), MeshletError> {
     if attributes.len() > MOST_ATTRIBUTES as usize {
         return Err(MeshletError::TooLarge {

@@ -98,7 +98,7 @@ pub enum MeshletError {
         id: u64,
         /// Its size, in bytes.
         stride: u32,
-        /// Where it would lie, in bytes from the start of the vertex.
+        /// Its place, in bytes from the start of the vertex.
         offset: u32,
         /// What that must be a multiple of.
         alignment: u32,

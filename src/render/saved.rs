@@ -1,7 +1,7 @@
 //! What the reflection of the components must know for a world to be saved and loaded.
 //!
-//! A handle is saved as the path of its asset, and a value without fields as `serde` writes it. Each
-//! needs a registration besides that of the component.
+//! A handle is saved as the path of its asset, and a value without fields as `serde` writes it.
+//! Each needs a registration besides the component's.
 
 use crate::{instance::InstanceSet, meshlet::MeshletMesh};
 use bevy::{

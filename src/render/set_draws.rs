@@ -391,9 +391,7 @@ fn place_of_view(views: &[FrameView], request: &[u32], key: &RetainedViewEntity)
 
 /// Whether indirect draws read their count from a buffer.
 ///
-/// Not on DX12: there they lose the first instance, by which every draw except the first finds its
-/// survivors (wgpu issue 7974: `*_count` draws use the command signature without it). Bevy avoids
-/// the form there for the same reason.
+/// Not on DX12: there they lose the first instance, which finds survivors (wgpu issue 7974).
 pub(super) fn counts_draws(features: wgpu::Features, backend: wgpu::Backend) -> bool {
     features.contains(wgpu::Features::MULTI_DRAW_INDIRECT_COUNT) && backend != wgpu::Backend::Dx12
 }

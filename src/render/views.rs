@@ -1,5 +1,10 @@
 //! Bevy's views, as the engine tests them.
 
+mod frame_view;
+
+pub use frame_view::ViewKind;
+pub(super) use frame_view::{FrameView, index_of_view, view_at, view_order};
+
 use super::{components::FreezeCulling, lods::ShadowPixels, settings::GpuCullingSettings};
 use crate::cull::{CullView, LodEye};
 use bevy::{
@@ -21,70 +26,6 @@ use bevy::{
         },
     },
 };
-
-/// The kind of a view. It decides which planes are tested (see [`CullView`]).
-#[derive(Reflect, Clone, Copy, Debug, PartialEq, Eq)]
-#[reflect(Clone, Debug, PartialEq)]
-pub enum ViewKind {
-    /// A camera.
-    Camera,
-    /// A cascade of a directional light.
-    Cascade,
-    /// A face of a point light's cube.
-    PointFace,
-    /// A spot light.
-    Spot,
-}
-
-/// A view of a frame, as reports name it.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct FrameView {
-    /// Bevy's key of the view, the same in every frame.
-    pub key: RetainedViewEntity,
-    pub kind: ViewKind,
-    /// The shadow pass's name; empty for a camera.
-    pub name: String,
-    /// Whether instances fade: in cameras, unless their culling is frozen.
-    pub fades: bool,
-}
-
-impl FrameView {
-    /// The camera that the view belongs to; `None` if all cameras share it.
-    pub fn camera(&self) -> Option<MainEntity> {
-        match self.kind {
-            ViewKind::Camera => Some(self.key.main_entity),
-            ViewKind::Cascade => Some(self.key.auxiliary_entity),
-            ViewKind::PointFace | ViewKind::Spot => None,
-        }
-    }
-
-    /// The name in reports and verdicts: `camera`, or the shadow pass's name.
-    pub fn display_name(&self) -> String {
-        match self.kind {
-            ViewKind::Camera => "camera".to_owned(),
-            _ => self.name.clone(),
-        }
-    }
-}
-
-/// The order of the views of a frame. Bevy's order of entities may change between frames; the
-/// engine's tables should not.
-pub(super) fn view_order(key: &RetainedViewEntity) -> impl Ord + use<> {
-    (key.main_entity, key.auxiliary_entity, key.subview_index)
-}
-
-/// The view at an index of [`CullFrame::views`](crate::cull::CullFrame::views): the views of a
-/// frame, and behind them, for sets that are not culled, all of them once more.
-pub(super) fn view_at(views: &[FrameView], index: u32) -> Option<&FrameView> {
-    views.get(index as usize % views.len().max(1))
-}
-
-/// The index of the view with this key in a frame's views.
-pub(super) fn index_of_view(views: &[FrameView], key: &RetainedViewEntity) -> Option<u32> {
-    let wanted = view_order(key);
-    let found = views.binary_search_by_key(&wanted, |view| view_order(&view.key));
-    found.ok().map(|index| index as u32)
-}
 
 /// What a camera's view is made from.
 #[derive(QueryData)]

@@ -71,7 +71,8 @@ fn hidden_instances_leave_their_blocks_to_be_rejected_and_hidden() {
     for index in (0..100_000).step_by(1024) {
         gaps.sets[0].hide(index + 5).unwrap();
     }
-    // Along an edge of the cube, so that most blocks are beside the picture. The wall is before all.
+    // Along an edge of the cube, so that most blocks are beside the picture. The wall is before
+    // all.
     let eye = Vec3::splat(-60.0);
     let frame = before_a_wall(eye, eye + Vec3::new(-20.0, 120.0, 0.0), 1.0, 60.0);
     for tier in [CullingTier::Subgroup, CullingTier::Workgroup] {

@@ -270,16 +270,25 @@ fn neighbors_of_an_edited_instance_keep_their_motion() {
 
 #[test]
 fn a_teleported_instance_has_no_motion() {
-    let place = |set: &InstanceSet| {
-        let mut at = set.get(10).unwrap();
+    let place = |set: &InstanceSet, index: u32| {
+        let mut at = set.get(index).unwrap();
         at.translation.x += 0.5;
         at
     };
-    let (mut stage, teleported) = edited(false, |set| set.teleport(10, place(set)).unwrap());
+    let moved = 0..100;
+    let (mut stage, teleported) = edited(false, |set| {
+        for index in moved.clone() {
+            set.teleport(index, place(set, index)).unwrap();
+        }
+    });
     stage.update(3);
     let rest = stage.picture_now();
     different_pixels("motion-teleported", &teleported, &rest).unwrap();
-    let (_, moved) = edited(false, |set| set.set(10, place(set)).unwrap());
+    let (_, moved) = edited(false, |set| {
+        for index in moved.clone() {
+            set.set(index, place(set, index)).unwrap();
+        }
+    });
     assert!(different_pixels("motion-not-teleported", &moved, &rest).is_err());
 }
 

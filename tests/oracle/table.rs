@@ -230,7 +230,7 @@ const REFUSED: &[(&str, &str)] = &[
         "rejected; the log names it once; nothing is drawn (`a_material_of_which_only_some_vertex_stages_read_instances_is_refused`)",
     ),
     (
-        "`Material` with more storage buffers in its vertex stage than the device binds besides those of sets",
+        "`Material` with more storage buffers in its vertex stage than the device binds besides the sets' buffers",
         "rejected; the log names it once; nothing is drawn (`a_material_with_more_storage_buffers_than_a_vertex_stage_binds_is_refused`)",
     ),
     (

@@ -78,13 +78,18 @@ fn dress(stage: &mut Stage, entity: Entity, look: Look) {
 
 /// The level of an instance at a transform in the world: 2 is the impostor.
 fn level_of(transform: &Transform, errors: [f32; 2]) -> usize {
+    level_of_sphere(transform, errors, RADIUS)
+}
+
+/// The same with another radius.
+fn level_of_sphere(transform: &Transform, errors: [f32; 2], radius: f32) -> usize {
     let begin = begin_of(transform, errors);
     let apart = eye().translation.distance(transform.translation);
-    let apart = apart - RADIUS * transform.scale.x;
+    let apart = apart - radius * transform.scale.x;
     begin.iter().filter(|begin| apart >= **begin).count()
 }
 
-/// The radius by which sets are culled, around all meshes.
+/// The radius by which sets are tested, around all meshes.
 const RADIUS: f32 = 0.7;
 
 /// The distances at which an instance's coarser level and impostor begin: of its sphere.
@@ -366,12 +371,13 @@ fn any_set_has_an_impostor() {
     let set = field(400, true);
     let range = VisibilityRange::abrupt(4.0, 12.0);
     for name in ["expanded", "ranged", "with a radius", "without shadows"] {
+        let radius = if name == "with a radius" { 0.6 } else { RADIUS };
         let expected = draw(&stages, How::Entities, |stage| {
             let [full, _, card] = meshes(stage);
             let material = stage.standard(red());
             for instance in set.iter() {
                 let transform = place() * Transform::from(instance);
-                let entity = if level_of(&transform, ERRORS) == 2 {
+                let entity = if level_of_sphere(&transform, ERRORS, radius) == 2 {
                     let entity = stage.spawn((Mesh3d(card.clone()), transform));
                     dress(stage, entity, Look::Blue);
                     if name == "without shadows" {
@@ -397,7 +403,7 @@ fn any_set_has_an_impostor() {
                     let range = InstanceVisibilityRange(range.clone());
                     stage.entity(parent).insert(range);
                 }
-                "with a radius" => drop(stage.entity(parent).insert(CullingRadius(0.6))),
+                "with a radius" => drop(stage.entity(parent).insert(CullingRadius(radius))),
                 _ => drop(stage.entity(child).insert(NotShadowCaster)),
             }
             stage.lights(true);

@@ -70,7 +70,7 @@ fn one_mesh(stage: &mut Stage) -> (Handle<Mesh>, InstanceLods) {
     (stage.mesh(whole), levels)
 }
 
-/// The radius by which the sets are culled, around all meshes.
+/// The radius by which the sets are tested, around all meshes.
 const RADIUS: f32 = 0.7;
 
 /// The level of an instance, by the distance of its sphere and the height of the picture.

@@ -396,7 +396,7 @@ fn bevys_range_acts_on_the_whole_set() {
 
 /// Errors of the levels of the test below.
 const ERRORS: [f32; 2] = [0.02, 0.05];
-/// The radius by which sets are culled, around all meshes.
+/// The radius by which sets are tested, around all meshes.
 const RADIUS: f32 = 0.55;
 /// How long they fade.
 const FADE: f32 = 0.6;

@@ -191,7 +191,7 @@ fn a_material_with_more_storage_buffers_than_a_vertex_stage_binds_is_refused() {
         ..default()
     });
     let without = assert_not_drawn(&mut few, set);
-    log.assert_once(&["ERROR", "its storage buffers and those of GpuInstances"]);
+    log.assert_once(&["ERROR", "its storage buffers and the ones of GpuInstances"]);
     see_others(&mut enough);
     assert_drawn(&mut enough, &without);
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     box_mesh, eye, red,
-    scene::{How, Stage, assert_same_picture, field},
+    scene::{How, Stage, assert_same_picture, different_pixels, field},
 };
 use bevy::{
     camera::{RenderTarget, ScalingMode, visibility::NoCpuCulling},
@@ -234,16 +234,19 @@ fn the_views_of_lights_that_are_not_drawn_are_not_tested() {
 }
 
 /// While the sun was hidden, it moved: its old cascades see other instances. The moon's shadows end
-/// after, which changes the order of Bevy's views.
+/// after, which changes the order of Bevy's views. The shadows are at once as if the sun had only
+/// moved.
 #[test]
-fn a_light_that_was_hidden_casts_the_shadows_of_entities() {
-    let mut stages = [How::Set(None), How::Entities].map(Stage::new);
-    let pictures = stages.each_mut().map(|stage| {
-        let (moon, sun, _, _) = night(stage);
+fn a_light_that_was_hidden_casts_its_shadows_at_once() {
+    let pictures = [true, false].map(|hides| {
+        let mut stage = Stage::new(How::Set(None));
+        let (moon, sun, _, _) = night(&mut stage);
         stage.update(3);
-        let mut pictures = Vec::new();
+        let mut pictures = vec![stage.picture_now()];
         for from in [Vec3::new(-9.0, 3.0, 1.0), Vec3::new(2.0, 3.0, -9.0)] {
-            stage.entity(sun).insert(Visibility::Hidden);
+            if hides {
+                stage.entity(sun).insert(Visibility::Hidden);
+            }
             stage.update(2);
             let at = Transform::from_translation(from).looking_at(Vec3::ZERO, Vec3::Y);
             *stage.entity(sun).get_mut::<Transform>().unwrap() = at;
@@ -257,10 +260,13 @@ fn a_light_that_was_hidden_casts_the_shadows_of_entities() {
         pictures.extend([(); 3].map(|()| stage.picture_now()));
         pictures
     });
-    let [sets, bevys] = &pictures;
-    for (number, (set, bevys)) in sets.iter().zip(bevys).enumerate() {
-        assert_same_picture(&format!("shown-again-{number}"), set, bevys);
+    let [hidden, moved] = &pictures;
+    for (number, (hidden, moved)) in hidden.iter().zip(moved).enumerate() {
+        assert_same_picture(&format!("shown-again-{number}"), hidden, moved);
     }
+    // The scene shows the change.
+    assert!(different_pixels("shown-moved", &moved[0], &moved[1]).is_err());
+    assert!(different_pixels("shown-moonless", &moved[6], &moved[9]).is_err());
 }
 
 /// When a camera for 2D is spawned.

@@ -45,8 +45,8 @@ impl Frames {
         self.0.0.lock().unwrap().target = target.id();
     }
 
-    /// Waits until the frame that was extracted last is drawn. Returns the texture that it was drawn
-    /// to, and how many pipelines it waits for.
+    /// Waits until the frame that was extracted last is drawn. Returns the texture that it was
+    /// drawn to, and how many pipelines it waits for.
     pub fn drawn(&self) -> (Option<Texture>, usize) {
         let (seen, news) = &*self.0;
         let seen = seen.lock().unwrap();

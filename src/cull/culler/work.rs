@@ -1,8 +1,8 @@
-//! What frames had to make anew, in numbers.
+//! What frames had to make again, in numbers.
 
 use super::Culler;
 
-/// What a [`Culler`] made anew, because something changed. A frame like the one before it makes
+/// What a [`Culler`] made again, because something changed. A frame like the one before it makes
 /// nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CullerWork {
@@ -19,7 +19,7 @@ pub struct CullerWork {
 }
 
 impl Culler {
-    /// What was made anew since the last call.
+    /// What was made again since the last call.
     pub fn take_work(&mut self) -> CullerWork {
         let (planned, stored) = (self.planner.take_work(), self.store.take_work());
         CullerWork {

@@ -248,7 +248,8 @@ impl PageRecords {
         }
     }
 
-    /// Gives each slot a place behind the one before. Returns from where to where records move.
+    /// Gives each slot a place behind the one before. Returns the old and the new places of records
+    /// that move.
     fn lay_out(&mut self) -> Vec<(Range<u32>, u32)> {
         let mut all: Vec<_> = self.slots.iter_mut().collect();
         all.sort_unstable_by_key(|(_, slot)| slot.first.unwrap_or(u32::MAX));

@@ -173,7 +173,7 @@ impl LatePlan {
         }
     }
 
-    /// The place of a request of the frame among those of the plan.
+    /// The place of a request of the frame among the plan's requests.
     fn number_of(&self, request: usize) -> Option<usize> {
         // Their indices increase.
         let requests = &self.requests;

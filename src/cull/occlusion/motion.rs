@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn a_camera_that_jumps_is_cut_and_one_that_flies_is_not() {
         let path = |steps: &[Vec3]| {
-            // Far from the origin, where a matrix is rounded.
+            // Far from the origin: a matrix is rounded there.
             let mut eye = Vec3::new(300.0, 20.0, -700.0);
             cuts(steps.iter().map(|step| {
                 eye += *step;

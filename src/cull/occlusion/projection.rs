@@ -47,8 +47,9 @@ impl Projection {
     ///
     /// `clip_from_set` is the view's matrix times the set's: perspective or orthographic, off
     /// center, oblique, mirrored or stretched, with reverse z. `size` is the size of the viewport
-    /// in pixels, whose depth range is 0 to 1: another range is part of the matrix. `samples` is the number of samples per pixel. A
-    /// jittered view is drawn by a matrix that moves the picture by up to one pixel.
+    /// in pixels, whose depth range is 0 to 1: another range is part of the matrix. `samples` is
+    /// the number of samples per pixel. A jittered view is drawn by a matrix that moves the picture
+    /// by up to one pixel.
     ///
     /// The result is [`Projection::default`], which hides nothing, if the matrix is not finite, if
     /// it has no pixels, or if it stretches the set beyond what 32 bits can square.

@@ -42,7 +42,7 @@ pub struct DepthBuffer {
     pub origin: UVec2,
     /// Size of the viewport in pixels.
     pub size: UVec2,
-    /// The depths of the viewport: where the far plane is, and where the near plane is. Mostly 0
+    /// The depths of the viewport: of the far plane, and of the near plane. Mostly 0
     /// to 1.
     pub range: Range<f32>,
 }

@@ -28,8 +28,9 @@ const NOWHERE: DistanceBand = DistanceBand {
 ///
 /// A level begins at the distance of the sphere's nearest point at which its error is seen as the
 /// greatest that the view allows: bands are of the centers, which are a radius farther. Distances
-/// are measured in the world, in radii of the instance's sphere in the set's units. If the view cannot tell levels apart, it keeps the full mesh at every distance and the
-/// coarser levels nowhere; so it does if the request starts at an error, with all of its levels.
+/// are measured in the world, in radii of the instance's sphere in the set's units. If the view
+/// cannot tell levels apart, it keeps the full mesh at every distance and the coarser levels
+/// nowhere; so it does if the request starts at an error, with all of its levels.
 pub(crate) fn bands(
     eye: Option<LodEye>,
     request: &CullRequest,

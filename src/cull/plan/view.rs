@@ -379,8 +379,8 @@ mod tests {
         }
     }
 
-    /// Positions of 4 million units, which the set's translation cancels: 32 bits round a distance to
-    /// half a unit.
+    /// Positions of 4 million units, which the set's translation cancels: 32 bits round a distance
+    /// to half a unit.
     #[test]
     fn rounding_rejects_no_visible_instance_of_a_set_with_large_positions() {
         let view = camera().within(Vec3::ZERO, 6.0);

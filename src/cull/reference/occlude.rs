@@ -64,7 +64,7 @@ pub fn is_large(projection: &Projection, within: &Within, pixels: f32) -> bool {
 }
 
 /// What is drawn early of a block of a row: of `kept`, what the frustum keeps, what is in `last` or
-/// large. In a frozen view, only what is in `last`. `instances` and `scales` are those of the page.
+/// large. In a frozen view, only what is in `last`. `instances` and `scales` are the page's.
 #[must_use]
 pub fn recall(
     row: &OcclusionRow,

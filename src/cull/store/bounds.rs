@@ -36,7 +36,7 @@ const BINDS: [(Slot, Access); 4] = [
 /// Distance of the jobs' uniforms: the strictest alignment.
 const JOB_STRIDE: usize = 256;
 
-/// Jobs of one region with at most this many blocks between them become one: to read so many
+/// Jobs of one region with at most this many blocks between them become one: to read this many
 /// blocks costs less than a dispatch.
 const GAP: u32 = 16;
 

@@ -10,8 +10,8 @@ use core::ops::Range;
 /// error the view sees as at most
 /// [`GpuCullingSettings::lod_pixels`](crate::render::GpuCullingSettings::lod_pixels) pixels: the
 /// level's [`error`](InstanceLod::error) times the largest scale of the instance and the entity's,
-/// seen from the distance of the nearest point of the instance's sphere. Shadow views see instances from where their
-/// camera sees them, and allow
+/// seen from the distance of the nearest point of the instance's sphere. Shadow views see instances
+/// from where their camera sees them, and allow
 /// [`shadow_lod_pixels`](crate::render::GpuCullingSettings::shadow_lod_pixels).
 ///
 /// At most [`InstanceLods::MOST`] levels are drawn. Their meshes must have the vertex attributes
@@ -53,8 +53,8 @@ pub struct InstanceLods {
     /// of Bevy's dither pattern that the other leaves out. The default, 0, switches at once.
     ///
     /// Instances also fade before they become smaller than
-    /// [`least_pixels`](crate::render::GpuCullingSettings::least_pixels): from 1 + `fade` times that
-    /// diameter on. Shadow views draw them whole until then. This needs no levels.
+    /// [`least_pixels`](crate::render::GpuCullingSettings::least_pixels): from 1 + `fade` times
+    /// that diameter on. Shadow views draw them whole until then. This needs no levels.
     pub fade: f32,
     /// The indices of the entity's mesh that are drawn in full detail, if the mesh has the indices
     /// of its levels, too ([`LodMesh::Indices`]). `None`, the default, draws all of them.

@@ -32,11 +32,11 @@ pub(in crate::render) struct Fading {
 /// How instances of one level fade: a part of `DrawSlot` in `shaders/draw/instance.wgsl`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, ShaderType)]
 pub(in crate::render) struct SlotFade {
-    /// Errors over the radius and the greatest error in pixels: an instance fades in while the error
-    /// that it is drawn for is between the first two, and out between the last two. That error is
-    /// the distance of the sphere's nearest point in radii, over the view's pixels of one unit at
-    /// distance 1. If the last two are negative, it is the distance of the center: an instance is
-    /// as small as that.
+    /// Errors over the radius and the greatest error in pixels: an instance fades in while the
+    /// error that it is drawn for is between the first two, and out between the last two. That
+    /// error is the distance of the sphere's nearest point in radii, over the view's pixels of one
+    /// unit at distance 1. If the last two are negative, it is the distance of the center: an
+    /// instance is as small as that.
     pub errors: Vec4,
     /// Distances in the world: the same for a visibility range.
     pub distances: Vec4,

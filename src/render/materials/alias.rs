@@ -6,7 +6,7 @@
 //! of the prepared material that differs only in these two. Sets are thereby in every phase that
 //! Bevy has.
 //!
-//! This file is long because aliases are counted where they are given: each is dropped with its
+//! This file is long because aliases are counted as they are given: each is dropped with its
 //! last entity.
 
 use super::{

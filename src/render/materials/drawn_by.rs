@@ -71,7 +71,7 @@ impl DrawnBy {
     pub fn log(self, material: UntypedAssetId) {
         match self {
             Self::Crowded => error!(
-                "material {material:?}: its storage buffers and those of GpuInstances are more than this device binds in a vertex \
+                "material {material:?}: its storage buffers and the ones of GpuInstances are more than this device binds in a vertex \
                  stage: sets with it are not drawn; let its vertex stage see fewer (#[storage(.., visibility(fragment))])"
             ),
             Self::Mixed => error!(

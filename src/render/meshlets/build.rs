@@ -13,8 +13,8 @@ use bevy::prelude::*;
 /// Cuts the entity's [`Mesh3d`] into meshlets in the background.
 ///
 /// Until then the entity is drawn as it is. At the end, [`MeshletMesh3d`] and [`BuiltMeshlets`] are
-/// inserted if the build succeeded, this component is removed, and [`MeshletsBuilt`] is triggered on
-/// the entity. Entities with the same mesh and settings share a build. [`MeshletBuilds`] has its
+/// inserted if the build succeeded, this component is removed, and [`MeshletsBuilt`] is triggered
+/// on the entity. Entities with the same mesh and settings share a build. [`MeshletBuilds`] has its
 /// progress.
 ///
 /// ```
@@ -42,9 +42,9 @@ pub struct BuildMeshlets(pub MeshletSettings);
 
 /// On an entity with meshlets that [`BuildMeshlets`] made: what they were made of.
 ///
-/// A saved world has no meshlets that were made at run time, nor the mesh that was drawn of them. If
-/// an entity comes with this component and with a [`MeshletMesh3d`] whose meshlets are nowhere, it
-/// gets its mesh back, and the meshlets are built again.
+/// A saved world has no meshlets that were made at run time, nor the mesh that was drawn of them.
+/// If an entity comes with this component and with a [`MeshletMesh3d`] whose meshlets are nowhere,
+/// it gets its mesh back, and the meshlets are built again.
 #[derive(Component, Reflect, Clone, Debug, Default, PartialEq)]
 #[reflect(Component, Default, Clone, PartialEq)]
 pub struct BuiltMeshlets {

@@ -1,4 +1,4 @@
-//! The sphere around a mesh whose instances are culled by a radius.
+//! The sphere around a mesh whose instances are tested by a radius.
 
 use crate::{
     cull::BoundingSphere,

@@ -29,7 +29,7 @@ pub struct CullingReport {
     pub sets: Vec<SetReport>,
     /// Bytes uploaded in the last frame: instances, channels and tables.
     pub uploaded_bytes: u64,
-    /// What the last frame had to make anew.
+    /// What the last frame had to make again.
     pub work: FrameWork,
     /// Bytes that the culling holds on the GPU: instances, visibility words, survivors.
     pub gpu_bytes: u64,
@@ -51,7 +51,7 @@ pub struct CullingReport {
     pub shadow_meshlets: MeshletReport,
 }
 
-/// What a frame had to make anew, because something changed. All numbers are 0 in a frame like the
+/// What a frame had to make again, because something changed. All numbers are 0 in a frame like the
 /// one before it; a camera may move.
 #[derive(Reflect, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[reflect(Clone, Debug, Default, PartialEq)]
@@ -214,7 +214,8 @@ impl CullingReport {
     /// ```
     /// # use bevy::prelude::*;
     /// # use bevy_gpu_culling::prelude::*;
-    /// fn print_visible(report: Res<CullingReport>, sets: Query<(Entity, &Name), With<GpuInstances>>) {
+    /// fn print_visible(report: Res<CullingReport>, sets: Query<(Entity, &Name),
+    /// With<GpuInstances>>) {
     ///     for (entity, name) in &sets {
     ///         if let Some(set) = report.set(entity) {
     ///             info!("{name}: {} of {} instances", set.visible, set.tested);

@@ -26,10 +26,7 @@ use bevy::{
     render::render_resource::Face,
     tasks::{ConditionalSendFuture, block_on},
 };
-use node::{NodeSets, read_sets};
-
-/// The extension.
-const NAME: &str = "EXT_mesh_gpu_instancing";
+use node::{NAME, NodeSets, read_sets};
 
 /// On an entity of a loaded scene: the set of its node, and the transform of the mesh in the node.
 /// In the app's world they become [`GpuInstances`], whose required components a scene cannot hold,

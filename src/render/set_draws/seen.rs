@@ -10,7 +10,7 @@ pub(in crate::render) struct SeenSets {
     by_entity: Vec<(MainEntity, u32)>,
     /// Places of sets and indices of views that see them, view after view.
     pairs: Vec<(u32, u32)>,
-    /// By the place of a set: where its views end.
+    /// By the place of a set: the end of its views.
     ends: Vec<u32>,
     /// The views of the first set in ascending order, then of the second one, and so on.
     views: Vec<u32>,
@@ -145,7 +145,7 @@ mod tests {
             .into()
     }
 
-    /// Entities in ascending order, whose order is another than that of their indices.
+    /// Entities in ascending order, whose order is not the order of their indices.
     fn sorted(indices: &BTreeSet<u32>) -> Vec<MainEntity> {
         let mut entities: Vec<_> = indices.iter().map(|index| main(*index)).collect();
         entities.sort_unstable();

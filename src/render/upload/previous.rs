@@ -73,7 +73,7 @@ pub(super) fn upload_with_previous(
 }
 
 /// Instances that the previous frame, with `before` instances, did not have, or not on their way to
-/// where they are. They have no motion.
+/// at their places. They have no motion.
 fn without_motion(changes: &SetChanges, before: usize, len: usize) -> Vec<Range<usize>> {
     match changes {
         SetChanges::Nothing => Vec::new(),

@@ -77,7 +77,7 @@ impl ResidentInputs {
 }
 
 impl RequestInputs {
-    /// Whether the plan of a request stays, but for its transform, its set, its views and further
+    /// Whether the plan of a request stays, except its transform, its set, its views and further
     /// shapes.
     fn plans_like(&self, request: &CullRequest) -> bool {
         (self.key, self.set) == (request.key, request.set)

@@ -1,10 +1,12 @@
 //! The sets of a node with `EXT_mesh_gpu_instancing`.
 
-use super::{NAME, accessor::Values};
+use super::accessor::Values;
 use crate::instance::{InstanceError, InstanceSet, InstanceTransform};
 use bevy::prelude::*;
 use gltf::{Document, Node, json::accessor::Type};
 
+/// The extension.
+pub(super) const NAME: &str = "EXT_mesh_gpu_instancing";
 /// The extension's attribute whose values become tags.
 const ID: &str = "_ID";
 /// Words of data per instance behind the tag.
@@ -139,7 +141,7 @@ fn read_instances(
 }
 
 /// An instance whose scale is not negative, and whether the mesh must be mirrored along x before to
-/// be where it was. Two mirrored axes are half a turn about the third.
+/// stay in its place. Two mirrored axes are half a turn about the third.
 fn without_mirroring(instance: InstanceTransform) -> (InstanceTransform, bool) {
     let negative = instance.scale.cmplt(Vec3::ZERO).bitmask();
     let is_mirrored = negative.count_ones() % 2 == 1;
