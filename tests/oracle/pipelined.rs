@@ -28,7 +28,7 @@ impl Pipelined {
         // In full prepasses, all moves from the first frame on.
         let is_still = combination.pass != Pass::FullPrepass;
         let name = combination.name();
-        if !is_still || !first.is_some_and(|first| first.name() == name) {
+        if !is_still || first.is_none_or(|first| first.name() != name) {
             return Vec::new();
         }
         self.drawn += 1;
