@@ -80,6 +80,10 @@ struct MeshletScene {
 
 fn meshlet_scene(rng: &mut ChaCha8Rng, lengths: &[usize], counts: &[usize]) -> MeshletScene {
     let mut scene = random_scene(rng, lengths);
+    // Tests count all instances.
+    for set in &mut scene.sets {
+        set.show_all();
+    }
     let mut meshes: Vec<_> = counts
         .iter()
         .map(|count| random_meshlets(rng, *count))

@@ -347,6 +347,8 @@ impl Stage {
     /// The picture of the next frame. Bevy's `Screenshot` would arrive some frames later, and each
     /// of them would be drawn for nothing.
     pub fn picture_now(&mut self) -> RgbaImage {
+        // A test may have given the cameras another image.
+        self.frames.set_target(&self.target);
         self.app.update();
         let texture = self.frames.drawn().0.unwrap();
         let world = self.app.world();
