@@ -41,7 +41,11 @@ fn walls(gpu: Gpu<'_>) -> DepthBuffer {
     picture.depths.fill(0.0);
     for (at, depth) in picture.depths.iter_mut().enumerate() {
         let x = at as u32 % SIZE.x;
-        *depth = if x < 70 || x > 90 { 0.1 / 50.0 } else { 0.0 };
+        *depth = if !(70..=90).contains(&x) {
+            0.1 / 50.0
+        } else {
+            0.0
+        };
     }
     DepthBuffer {
         texture: picture.draw(gpu.device, gpu.queue),
