@@ -234,19 +234,21 @@ fn the_views_of_lights_that_are_not_drawn_are_not_tested() {
 }
 
 /// While the sun was hidden, it moved: its old cascades see other instances. The moon's shadows end
-/// after, which changes the order of Bevy's views. The shadows are at once as if the sun had only
-/// moved.
+/// after, which changes the order of Bevy's views.
 #[test]
-fn a_light_that_was_hidden_casts_its_shadows_at_once() {
-    let pictures = [true, false].map(|hides| {
-        let mut stage = Stage::new(How::Set(None));
-        let (moon, sun, _, _) = night(&mut stage);
+fn a_light_that_was_hidden_casts_the_shadows_of_entities() {
+    let mut stages = [How::Set(None), How::Entities].map(Stage::new);
+    let pictures = stages.each_mut().map(|stage| {
+        let (moon, sun, lamps, _) = night(stage);
+        // In cameras with `NoIndirectDrawing`, Bevy 0.19.1 draws wrong shadows of entities for point
+        // lights: other ones than without it. Sets have the same in both.
+        for lamp in lamps {
+            stage.entity(lamp).despawn();
+        }
         stage.update(3);
         let mut pictures = vec![stage.picture_now()];
         for from in [Vec3::new(-9.0, 3.0, 1.0), Vec3::new(2.0, 3.0, -9.0)] {
-            if hides {
-                stage.entity(sun).insert(Visibility::Hidden);
-            }
+            stage.entity(sun).insert(Visibility::Hidden);
             stage.update(2);
             let at = Transform::from_translation(from).looking_at(Vec3::ZERO, Vec3::Y);
             *stage.entity(sun).get_mut::<Transform>().unwrap() = at;
@@ -260,13 +262,13 @@ fn a_light_that_was_hidden_casts_its_shadows_at_once() {
         pictures.extend([(); 3].map(|()| stage.picture_now()));
         pictures
     });
-    let [hidden, moved] = &pictures;
-    for (number, (hidden, moved)) in hidden.iter().zip(moved).enumerate() {
-        assert_same_picture(&format!("shown-again-{number}"), hidden, moved);
+    let [sets, bevys] = &pictures;
+    for (number, (set, bevys)) in sets.iter().zip(bevys).enumerate() {
+        assert_same_picture(&format!("shown-again-{number}"), set, bevys);
     }
-    // The scene shows the change.
-    assert!(different_pixels("shown-moved", &moved[0], &moved[1]).is_err());
-    assert!(different_pixels("shown-moonless", &moved[6], &moved[9]).is_err());
+    // The scene shows the changes.
+    assert!(different_pixels("shown-moved", &bevys[0], &bevys[1]).is_err());
+    assert!(different_pixels("shown-moonless", &bevys[6], &bevys[9]).is_err());
 }
 
 /// When a camera for 2D is spawned.
