@@ -108,7 +108,8 @@ pub struct Sequence<'a> {
     /// Number of instances that are never hidden: they are visible, but in no early list.
     pub never_hidden: u64,
     /// Most pixels in which two surfaces may have the same depth, so that the order of the draws
-    /// decides: not 0 only if the viewport has half of the depths.
+    /// decides. It is not 0 only in forward cameras whose viewport has the coarse half of the
+    /// depths: there, another order of the sets changes such pixels without occlusion, too.
     pub ties: usize,
     /// The sequence without occlusion, if others have the same.
     pub plain: Option<&'static OnceLock<Shown>>,
@@ -250,7 +251,7 @@ fn viewports_with_a_part_of_the_depths_draw_the_same_picture() {
             Sequence {
                 name: &format!("{name}-{}", depth.start),
                 way,
-                ties: 4,
+                ties: if way == Way::Forward { 4 } else { 0 },
                 dress: &|stage, actors| {
                     // Bevy's own occlusion culling of entities expects all depths.
                     let one = InstanceSet::from_transforms([Transform::IDENTITY]).unwrap();
