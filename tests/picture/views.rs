@@ -240,8 +240,8 @@ fn a_light_that_was_hidden_casts_the_shadows_of_entities() {
     let mut stages = [How::Set(None), How::Entities].map(Stage::new);
     let pictures = stages.each_mut().map(|stage| {
         let (moon, sun, lamps, _) = night(stage);
-        // In cameras with `NoIndirectDrawing`, Bevy 0.19.1 draws wrong shadows of entities for point
-        // lights: other ones than without it. Sets have the same in both.
+        // In cameras with `NoIndirectDrawing`, Bevy 0.19.1 draws other shadows of point lights for
+        // entities than without it. Sets have the same in both.
         for lamp in lamps {
             stage.entity(lamp).despawn();
         }
