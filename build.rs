@@ -28,7 +28,7 @@ fn main() -> Result<(), String> {
     let out = env::var("OUT_DIR").map_err(|error| error.to_string())?;
     let files = compose::read(&Path::new(&root).join("shaders"))?;
     for (file, part, name) in CONSTANTS {
-        let file = files.get(file).ok_or(format!("no shaders/{file}.wgsl"))?;
+        let file = files.get(file).ok_or(format!("no shaders/{file}.wesl"))?;
         write(&out, &format!("{name}.wgsl"), &file.part(part))?;
     }
     write(&out, "kernels.rs", &kernels(&files, &out)?)
@@ -66,7 +66,7 @@ fn kernels(files: &Files, out: &str) -> Result<String, String> {
         let include = |name: &str| format!("include_str!(concat!(env!(\"OUT_DIR\"), \"/{name}\"))");
         writeln!(
             rust,
-            "/// `shaders/{}.wgsl`: {}.\npub const {constant}: Composed = Composed {{ subgroup: {}, workgroup: {} }};",
+            "/// `shaders/{}.wesl`: {}.\npub const {constant}: Composed = Composed {{ subgroup: {}, workgroup: {} }};",
             kernel.file,
             kernel.entries.join(", "),
             include(subgroup),

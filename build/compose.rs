@@ -7,14 +7,14 @@
 //! comments, so names and lines stay as they are. Above each run of lines the text names its place:
 //!
 //! ```text
-//! // shaders/cull/vote.wgsl:12
+//! // shaders/cull/vote.wesl:12
 //! ```
 //!
 //! A file may call what the kernel declares: its header lists such names as `// Hooks: a, b.`. They
 //! are looked up in the kernel's file, then in all files that it reaches.
 //!
 //! A line that begins with `// ----` may split a file: the host's constants end or begin there.
-//! The build script, the test `shaders` and `cargo xtask wgsl` use this file.
+//! The build script, the tests `shaders` and `wesl`, and `cargo xtask wgsl` use this file.
 
 #![allow(
     dead_code,

@@ -1,5 +1,5 @@
 //! A crowd that walks, without a skeleton per figure: the poses of a stride are baked to a texture,
-//! and a vertex shader (`assets/shaders/crowd.wgsl`) looks them up. Each figure is at its own point
+//! and a vertex shader (`assets/shaders/crowd.wesl`) looks them up. Each figure is at its own point
 //! of the stride.
 
 use bevy::{
@@ -15,7 +15,7 @@ use bevy::{
 use bevy_gpu_culling::prelude::*;
 use core::f32::consts::TAU;
 
-const SHADER: &str = "shaders/crowd.wgsl";
+const SHADER: &str = "shaders/crowd.wesl";
 /// Poses of a stride.
 const POSES: u32 = 32;
 /// Strides per second, and length of a stride in world units.

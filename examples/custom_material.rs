@@ -1,4 +1,4 @@
-//! A material with its own fragment shader, `assets/shaders/bands.wgsl`, which knows nothing of
+//! A material with its own fragment shader, `assets/shaders/bands.wesl`, which knows nothing of
 //! instances.
 
 use bevy::{
@@ -6,7 +6,7 @@ use bevy::{
 };
 use bevy_gpu_culling::prelude::*;
 
-const SHADER: &str = "shaders/bands.wgsl";
+const SHADER: &str = "shaders/bands.wesl";
 /// Instances along a side of the field.
 const SIDE: u32 = 120;
 

@@ -1,4 +1,4 @@
-//! A million orbs in a vortex. A compute pass (`assets/shaders/vortex.wgsl`) writes all of them in
+//! A million orbs in a vortex. A compute pass (`assets/shaders/vortex.wesl`) writes all of them in
 //! each frame, and nothing is read back.
 
 use bevy::{
@@ -17,7 +17,7 @@ use bevy::{
 };
 use bevy_gpu_culling::{prelude::*, render::InstanceBuffers};
 
-const SHADER: &str = "shaders/vortex.wgsl";
+const SHADER: &str = "shaders/vortex.wesl";
 
 fn main() -> AppExit {
     App::new()
@@ -47,6 +47,7 @@ pub fn scene(app: &mut App) {
 
 /// The render world's knowledge of the set.
 #[derive(Resource, Clone, ExtractResource)]
+#[extract_app(RenderApp)]
 struct Swarm {
     set: AssetId<InstanceSet>,
     time: f32,

@@ -1,7 +1,7 @@
 //! The GPU says which instance is under the pointer: the one whose pixel is seen, whatever shader
 //! or mask drew it. The instance is marked.
 //!
-//! The fragment shader (`assets/shaders/pick_on_gpu.wgsl`) writes the index to a buffer, which
+//! The fragment shader (`assets/shaders/pick_on_gpu.wesl`) writes the index to a buffer, which
 //! Bevy reads back some frames later. To ask in the same frame, see the example `picking`.
 
 use bevy::{
@@ -12,16 +12,14 @@ use bevy::{
     reflect::TypePath,
     render::{
         gpu_readback::{Readback, ReadbackComplete},
-        render_resource::{
-            AsBindGroup, BufferUsages, Extent3d, ShaderType, TextureDimension, TextureFormat,
-        },
+        render_resource::{AsBindGroup, Extent3d, ShaderType, TextureDimension, TextureFormat},
         storage::ShaderBuffer,
     },
     shader::ShaderRef,
 };
 use bevy_gpu_culling::prelude::*;
 
-const SHADER: &str = "shaders/pick_on_gpu.wgsl";
+const SHADER: &str = "shaders/pick_on_gpu.wesl";
 const COUNT: u32 = 20_000;
 
 /// Bevy's own material. Its fragment shader notes which instance is under the pointer.
@@ -80,9 +78,7 @@ fn spawn(
     mut images: ResMut<Assets<Image>>,
     mut buffers: ResMut<Assets<ShaderBuffer>>,
 ) -> Result {
-    let mut buffer = ShaderBuffer::from([0u32; 2]);
-    buffer.buffer_description.usage |= BufferUsages::COPY_SRC;
-    let picked = buffers.add(buffer);
+    let picked = buffers.add(ShaderBuffer::from(vec![0u32; 2]));
     commands
         .spawn(Readback::buffer(picked.clone()))
         .observe(read);

@@ -110,7 +110,7 @@ fn mark(
 
 /// Removes the instance that was clicked, or hides what is around it.
 fn edit(
-    click: On<Pointer<Click>>,
+    click: On<PointerClick>,
     entities: Query<&GpuInstances>,
     mut sets: ResMut<Assets<InstanceSet>>,
 ) -> Result {

@@ -1,5 +1,5 @@
 //! A million instances with their own colors. The set has a tag per instance, which the fragment
-//! shader (`assets/shaders/tags.wgsl`) looks up in a palette, a storage buffer.
+//! shader (`assets/shaders/tags.wesl`) looks up in a palette, a storage buffer.
 
 use bevy::{
     pbr::{ExtendedMaterial, MaterialExtension},
@@ -10,7 +10,7 @@ use bevy::{
 };
 use bevy_gpu_culling::prelude::*;
 
-const SHADER: &str = "shaders/tags.wgsl";
+const SHADER: &str = "shaders/tags.wesl";
 const COLORS: u32 = 48;
 
 /// Bevy's own material with a base color from the palette.

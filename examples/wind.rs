@@ -1,5 +1,5 @@
 //! A meadow in the wind: a vertex shader bends grass and poplars, in the picture and in the shadow
-//! maps. It is `assets/shaders/wind.wgsl`.
+//! maps. It is `assets/shaders/wind.wesl`.
 //!
 //! The places of the plants come from the crates `rand` and `rand_chacha`.
 
@@ -18,7 +18,7 @@ use core::f32::consts::TAU;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-const SHADER: &str = "shaders/wind.wgsl";
+const SHADER: &str = "shaders/wind.wesl";
 /// Blades of a tuft of grass. Its height is 1.
 const BLADES: u32 = 6;
 /// Height of a poplar.

@@ -34,6 +34,7 @@ mod bounds;
 #[cfg(feature = "meshlets")]
 mod builds;
 mod components;
+mod compression;
 mod cpu_times;
 mod culler;
 mod draw;
@@ -50,6 +51,7 @@ mod groups;
 mod history;
 mod lods;
 mod materials;
+mod mesh_metadata;
 mod meshlets;
 mod names;
 mod occlusion;

@@ -89,7 +89,7 @@ fn the_gpu_decodes_the_same_rotations() {
     queue.submit([encoder.finish()]);
     staging.map_async(wgpu::MapMode::Read, .., |result| result.unwrap());
     device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
-    let view = staging.get_mapped_range(..);
+    let view = staging.get_mapped_range(..).unwrap();
     let decoded: &[[f32; 4]] = bytemuck::cast_slice(&view);
     for (bits, gpu) in bits.iter().zip(decoded) {
         let cpu = PackedQuat::from_bits(*bits).decode().to_array();

@@ -29,7 +29,13 @@ const FOREIGN: &[&str] = &[
     "RenderErrorPolicy",
     "cfg",
     "debug",
+    "define_import_path",
+    "endif",
+    "mesh_compression",
     "mesh_position_local_to_clip",
+    "pbr_deferred_functions",
+    "prepass_io",
+    "prepass_utils",
     "webgpu",
     "with_filter",
     "write_buffer",
@@ -214,10 +220,10 @@ impl Tree {
         let first = part.split('/').next().unwrap_or_default();
         let in_tree = SOURCES.contains(&first) || ["docs", "assets"].contains(&first);
         let file_name = part.rsplit_once('.').is_some_and(|(stem, end)| {
-            !stem.is_empty() && ["rs", "wgsl", "md", "toml", "png"].contains(&end)
+            !stem.is_empty() && ["rs", "wgsl", "wesl", "md", "toml", "png"].contains(&end)
         });
         if part.contains('/') && in_tree || file_name {
-            // `shaders/<name>.wgsl`, `shaders/*.wgsl`: the folder must exist.
+            // `shaders/<name>.wesl`, `shaders/*.wesl`: the folder must exist.
             let part = match part.find(['<', '*', '{']) {
                 Some(open) => part[..open]
                     .rsplit_once('/')
@@ -310,7 +316,7 @@ fn names_that_do_not_exist_are_seen() {
     let wrong = [
         "`src/cull/no_such_file.rs`",
         "`no_such_shader.wgsl`",
-        "`shaders/no_such_folder/<name>.wgsl`",
+        "`shaders/no_such_folder/<name>.wesl`",
         "`InstanceSet::no_such_function`",
         "`NoSuchType`",
         "`--no-such-flag N`",

@@ -13,7 +13,8 @@ use bevy_gpu_culling::{
     instance::{InstanceSet, ScaleKind},
 };
 use common::{Scene, compare, gpu, options, random_scene, random_set, rng, run};
-use glam::{Affine3A, Mat4, Vec3};
+use glam::camera::rh::{proj::directx, view};
+use glam::{Affine3A, Vec3};
 use proptest::prelude::*;
 use rand::RngExt;
 
@@ -272,8 +273,8 @@ fn keys_follow_the_depth_of_the_meshs_center() {
         let set = random_set(&mut rng, 2000, kind);
         let scales = set.scale_floats();
         let eye = Vec3::new(30.0, -20.0, 90.0);
-        let clip = Mat4::perspective_infinite_reverse_rh(1.0, 1.0, 0.1);
-        let from_world = Mat4::look_at_rh(eye, Vec3::ZERO, Vec3::Y);
+        let clip = directx::perspective_infinite_reverse(1.0, 1.0, 0.1);
+        let from_world = view::look_at_mat4(eye, Vec3::ZERO, Vec3::Y);
         let view = CullView::from_clip_from_world(&(clip * from_world));
         let center = Vec3::new(0.7, -1.3, 2.0);
         let world = Affine3A::from_scale_rotation_translation(

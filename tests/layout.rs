@@ -307,7 +307,7 @@ fn structs_are_the_same_on_both_sides() {
         .iter()
         .filter(|(_, ty)| matches!(ty.inner, TypeInner::Struct { .. }))
         .count();
-    assert_eq!(structs, 20, "a struct of layout.wgsl is not compared");
+    assert_eq!(structs, 20, "a struct of layout.wesl is not compared");
 }
 
 #[test]
@@ -493,7 +493,7 @@ fn structs_of_the_expansions_are_the_same_on_both_sides() {
     assert_eq!(
         structs.count(),
         4,
-        "a struct of expand/layout.wgsl is not compared"
+        "a struct of expand/layout.wesl is not compared"
     );
     assert_eq!(dispatch_offset(1) - dispatch_offset(0), 16);
 }
@@ -630,14 +630,14 @@ fn every_kernel_validates_without_subgroups_on_the_workgroup_tier() {
     }
 }
 
-/// The draw shaders import through Bevy's preprocessor. Without the lines of the preprocessor, and
-/// after the code that decodes instances, the rest is plain WGSL.
+/// Bevy resolves the imports of draw shaders. Without them, and after the code that decodes
+/// instances, the rest is plain WGSL.
 #[test]
 fn the_draw_slot_is_the_same_on_both_sides() {
-    let draw = include_str!("../shaders/draw/instance.wgsl");
+    let draw = include_str!("../shaders/draw/instance.wesl");
     let plain: String = draw
         .lines()
-        .filter(|line| !line.starts_with('#'))
+        .filter(|line| !line.starts_with("import "))
         .flat_map(|line| [line, "\n"])
         .collect();
     let (decode, encode) = (shaders::INSTANCE, shaders::INSTANCE_PACK);

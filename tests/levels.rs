@@ -10,6 +10,7 @@ use bevy_gpu_culling::cull::{
 };
 use bevy_gpu_culling::instance::{InstanceSet, InstanceTransform};
 use common::{Scene, gpu, options, random_scene, rng, run};
+use glam::camera::rh::proj::directx;
 use glam::{Affine3A, Mat4, Vec3};
 use rand::RngExt;
 use std::collections::HashSet;
@@ -390,7 +391,7 @@ fn a_camera_that_moves_keeps_the_plan() {
         ..InstanceTransform::default()
     });
     let view = |z: f32| {
-        let clip = Mat4::perspective_infinite_reverse_rh(1.0, 1.0, 0.1)
+        let clip = directx::perspective_infinite_reverse(1.0, 1.0, 0.1)
             * Mat4::from_translation(Vec3::Z * -z);
         CullView::from_clip_from_world(&clip).with_lods_of(LodEye {
             position: Vec3::Z * z,

@@ -15,6 +15,7 @@ use bevy_gpu_culling::{
     instance::{PackedInstance, ScaleKind},
     meshlet::{MeshData, MeshletMesh, MeshletSettings},
 };
+use glam::camera::rh::{proj::directx, view};
 use glam::{Affine3A, DMat4, DQuat, DVec2, DVec3, DVec4, EulerRot, Mat4, Quat, Vec3, Vec4};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -134,14 +135,14 @@ impl Case {
     fn clip_from_world(&self) -> Mat4 {
         let clip = if self.orthographic {
             let side = self.fov * 4.0;
-            Mat4::orthographic_rh(-side, side, -side, side, 60.0, 0.0)
+            directx::orthographic(-side, side, -side, side, 60.0, 0.0)
         } else {
-            Mat4::perspective_infinite_reverse_rh(self.fov, 1.3, 0.05)
+            directx::perspective_infinite_reverse(self.fov, 1.3, 0.05)
         };
         let mirror = Vec3::new(if self.mirrored { -1.0 } else { 1.0 }, 1.0, 1.0);
         Mat4::from_scale(mirror)
             * clip
-            * Mat4::look_at_rh(self.eye, self.target, Vec3::new(0.1, 1.0, 0.2))
+            * view::look_at_mat4(self.eye, self.target, Vec3::new(0.1, 1.0, 0.2))
     }
 
     fn tables(&self) -> (ViewPlanes, Chunk, Vec4) {

@@ -6,9 +6,10 @@ use bevy::{
     asset::RenderAssetUsages,
     camera::{NormalizedRenderTarget, RenderTarget, visibility::VisibilityRange},
     ecs::system::RunSystemOnce,
+    mesh::MeshCompressionArgs,
     picking::{
         backend::{HitData, PointerHits},
-        events::{Click, Pointer},
+        events::{Pointer, PointerClick},
         mesh_picking::{
             MeshPickingPlugin,
             ray_cast::{MeshRayCast, MeshRayCastSettings, RayCastVisibility, RayMeshHit},
@@ -168,6 +169,52 @@ fn instances_are_met_as_entities_are() {
         );
         assert_eq!(hit.triangle_index, expected.triangle_index);
         assert_eq!(entities[hit.instance as usize], *nearest);
+    }
+    assert!(met > 60, "{met} of 300 rays meet something");
+}
+
+/// The same rays meet a compressed mesh at the same places, within a step of 16 bits.
+#[test]
+fn a_compressed_mesh_is_met_as_the_plain_one() {
+    let plain = Mesh::from(Torus::new(0.3, 0.9));
+    let small = plain.clone();
+    let small = small.compressed_mesh(&MeshCompressionArgs::regular());
+    let small = small.map_err(|(_, errors)| errors).unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(9);
+    let places: Vec<_> = (0..300).map(|_| random(&mut rng, 10.0)).collect();
+    let mut apps = [plain, small].map(|mesh| {
+        let mut app = app();
+        let set = InstanceSet::from_transforms(places.iter().copied()).unwrap();
+        let set = add::<InstanceSet>(&mut app, set);
+        let mesh = Mesh3d(add::<Mesh>(&mut app, mesh));
+        app.world_mut().spawn((mesh, GpuInstances(set)));
+        app.update();
+        app
+    });
+    let mut met = 0;
+    for _ in 0..300 {
+        let ray = random_ray(&mut rng);
+        let [of_plain, of_small] = apps.each_mut().map(|app| instance_hits(app, ray));
+        // A ray may pass an edge by less than a step.
+        let ([(_, plain)], [(_, small)]) = (&of_plain[..], &of_small[..]) else {
+            assert!(
+                of_plain.len() + of_small.len() < 2,
+                "{of_plain:?} {of_small:?}"
+            );
+            continue;
+        };
+        met += 1;
+        assert_eq!(plain.instance, small.instance);
+        assert!(
+            (plain.distance - small.distance).abs() < 1e-3,
+            "{plain:?} {small:?}"
+        );
+        assert!(
+            plain.normal.distance(small.normal) < 1e-2,
+            "{plain:?} {small:?}"
+        );
+        let uvs = plain.uv.zip(small.uv);
+        assert!(uvs.is_some_and(|(plain, small)| plain.distance(small) < 1e-3));
     }
     assert!(met > 60, "{met} of 300 rays meet something");
 }
@@ -489,7 +536,7 @@ fn a_released_set_is_not_met_and_does_not_panic() {
 
 /// The documented handler of a click.
 fn remove_on_click(
-    click: On<Pointer<Click>>,
+    click: On<PointerClick>,
     entities: Query<&GpuInstances>,
     mut sets: ResMut<Assets<InstanceSet>>,
 ) {
@@ -515,14 +562,15 @@ fn two_clicks(app: &mut App, entity: Entity, places: [f32; 2]) {
         };
         let position = Vec2::ZERO;
         let hit = HitData::new_with_extra(camera, hit.distance, None, None, hit);
-        let click = Click {
+        let location = Location { target, position };
+        let click = PointerClick {
+            entity,
+            pointer: Pointer::new(id, location),
             button: PointerButton::Primary,
             hit,
             duration: Default::default(),
             count: 1,
         };
-        let location = Location { target, position };
-        let click = Pointer::new(id, location, click, entity);
         app.world_mut().trigger(click);
     }
 }

@@ -282,7 +282,7 @@ fn instances_are_reflected() {
         order: set.clone().sorted_with_order().1,
         set: InstanceSetHolder(set),
     };
-    let copy = brush.to_dynamic_struct();
+    let copy = brush.to_dynamic_struct().unwrap();
     assert_eq!(Brush::from_reflect(&copy), Some(brush));
 
     let mut registry = bevy::reflect::TypeRegistry::default();

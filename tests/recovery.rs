@@ -41,18 +41,19 @@ impl Material for Swollen {
     }
 }
 
-const SWOLLEN_WGSL: &str = "
-#import bevy_pbr::{
+const SWOLLEN_WESL: &str = "
+import bevy_pbr::render::{
     mesh_functions,
-    forward_io::{Vertex, VertexOutput},
+    forward_io::{Vertex, VertexOutput, decompress_vertex},
     view_transformations::position_world_to_clip,
-}
-#import bevy_gpu_culling::draw_instance::{load, position_to_set, SET}
+};
+import bevy_gpu_culling::draw_instance::{load, position_to_set, SET};
 
 @vertex
-fn vertex(vertex: Vertex) -> VertexOutput {
+fn vertex(in: Vertex) -> VertexOutput {
     var out: VertexOutput;
-    let instance = load(vertex.instance_index);
+    let instance = load(in.instance_index);
+    let vertex = decompress_vertex(in, SET);
     let position = position_to_set(instance, vertex.position * 1.3);
     let world_from_local = mesh_functions::get_world_from_local(SET);
     out.world_position = mesh_functions::mesh_position_local_to_world(world_from_local, position);
@@ -69,7 +70,7 @@ fn fragment(in: VertexOutput) -> @location(0) vec4<f32> {
 fn stage() -> Stage {
     let mut stage = Stage::with(How::Set(None), |app| {
         app.add_plugins(MaterialPlugin::<Swollen>::default());
-        let shader = Shader::from_wgsl(SWOLLEN_WGSL, "swollen.wgsl");
+        let shader = Shader::from_wesl(SWOLLEN_WESL, "swollen.wesl");
         let mut shaders = app.world_mut().resource_mut::<Assets<Shader>>();
         shaders.insert(SWOLLEN.id(), shader).unwrap();
         app.insert_resource(RenderErrorHandler(|_, _, _| {

@@ -159,9 +159,9 @@ fn place_and_error(file: &str, line: &str, to: &str) -> (String, String) {
     let Some(CullError::Pipeline { message, .. }) = error else {
         panic!("{error:?}");
     };
-    let text = fs::read_to_string(folder().join(format!("{file}.wgsl"))).unwrap();
+    let text = fs::read_to_string(folder().join(format!("{file}.wesl"))).unwrap();
     let expected = text.lines().position(|found| found == line).unwrap() + 1;
-    (format!("shaders/{file}.wgsl:{expected}: "), message)
+    (format!("shaders/{file}.wesl:{expected}: "), message)
 }
 
 #[test]

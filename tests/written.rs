@@ -155,7 +155,7 @@ fn read<T: bytemuck::AnyBitPattern + bytemuck::NoUninit>(
     queue.submit([encoder.finish()]);
     staging.map_async(wgpu::MapMode::Read, .., |result| result.unwrap());
     device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
-    bytemuck::pod_collect_to_vec(&staging.get_mapped_range(..))
+    bytemuck::pod_collect_to_vec(&staging.get_mapped_range(..).unwrap())
 }
 
 fn size((capacity, active): (u32, u32), channels: Channels, classify: bool) -> WrittenSize {

@@ -156,7 +156,7 @@ impl Gpu {
         });
         self.device.poll(PollType::wait_indefinitely())?;
         receive.recv()??;
-        Ok(staging.get_mapped_range(..).to_vec())
+        Ok(staging.get_mapped_range(..)?.to_vec())
     }
 
     /// Returns what `create` makes, or an error if it runs out of memory.

@@ -17,7 +17,7 @@ mod end;
 mod offscreen;
 mod sets;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 use bevy::{
     camera::RenderTarget,
     prelude::*,
@@ -293,7 +293,9 @@ impl Stage {
         dice: &mut ChaCha8Rng,
     ) -> Result<()> {
         let mut sets = self.app.world_mut().resource_mut::<Assets<InstanceSet>>();
-        let mut set = sets.get_mut(set).context("the set is gone")?;
+        let mut set = sets
+            .get_mut(set)
+            .ok_or_else(|| anyhow!("the set is gone"))?;
         let run = match places {
             Places::Random => 1,
             Places::Runs => RUN.min(count),
@@ -305,7 +307,7 @@ impl Stage {
             let first = dice.random_range(0..=count - len);
             let mut moved = Vec::with_capacity(len as usize);
             for index in first..first + len {
-                let instance = set.get(index).context("no such instance")?;
+                let instance = set.get(index).ok_or_else(|| anyhow!("no such instance"))?;
                 let up = dice.random_range(-40.0f32..40.0);
                 let size = scale(scales, dice.random_range(0.5f32..1.5));
                 let place = Transform::from_translation(instance.translation.with_y(up));
@@ -322,7 +324,7 @@ impl Stage {
     /// Compares the survivors of the last view with the CPU twin's.
     fn verify(&mut self) -> Result<bool> {
         let verifier = self.app.world().get_resource::<Verifier>().cloned();
-        let verifier = verifier.context("the device cannot cull")?;
+        let verifier = verifier.ok_or_else(|| anyhow!("the device cannot cull"))?;
         verifier.request();
         for _ in 0..PATIENCE {
             self.frame()?;

@@ -1,7 +1,7 @@
 //! Many sets of which one changes in each frame, against all still.
 
 use super::{Stage, WARM_UP, common::stats::Times};
-use anyhow::{Context, Result};
+use anyhow::{Result, anyhow};
 use bevy::prelude::*;
 use bevy_gpu_culling::{instance::InstanceSet, prelude::GpuInstances, render::FrameWork};
 use clap::ValueEnum;
@@ -175,7 +175,7 @@ fn spawn(stage: &mut Stage, sets: u32, count: u32) -> Result<One> {
             });
         }
     }
-    one.context("there is no set")
+    one.ok_or_else(|| anyhow!("there is no set"))
 }
 
 impl One {
@@ -187,11 +187,15 @@ impl One {
             Change::Still => {}
             Change::Moving => {
                 let mut at = world.get_mut::<Transform>(self.entity);
-                at.as_mut().context("the entity is gone")?.rotation = Quat::from_rotation_z(step);
+                at.as_mut()
+                    .ok_or_else(|| anyhow!("the entity is gone"))?
+                    .rotation = Quat::from_rotation_z(step);
             }
             Change::Edited | Change::Resized => {
                 let mut sets = world.resource_mut::<Assets<InstanceSet>>();
-                let mut set = sets.get_mut(&self.set).context("the set is gone")?;
+                let mut set = sets
+                    .get_mut(&self.set)
+                    .ok_or_else(|| anyhow!("the set is gone"))?;
                 match change {
                     Change::Edited => set.set(0, Vec3::Y * step)?,
                     _ if is_odd => drop(set.pop()),
@@ -200,7 +204,9 @@ impl One {
             }
             Change::Entering => {
                 let mut visibility = world.get_mut::<Visibility>(self.entity);
-                let visibility = visibility.as_mut().context("the entity is gone")?;
+                let visibility = visibility
+                    .as_mut()
+                    .ok_or_else(|| anyhow!("the entity is gone"))?;
                 **visibility = if is_odd {
                     Visibility::Hidden
                 } else {
@@ -210,7 +216,7 @@ impl One {
             Change::Material => {
                 let mut materials = world.resource_mut::<Assets<StandardMaterial>>();
                 let material = materials.get_mut(&self.material);
-                let mut material = material.context("the material is gone")?;
+                let mut material = material.ok_or_else(|| anyhow!("the material is gone"))?;
                 material.base_color = Color::srgb(step, 0.5, 0.5);
             }
         }
@@ -220,7 +226,9 @@ impl One {
     /// Shows the set.
     fn reset(&self, stage: &mut Stage) -> Result<()> {
         let mut visibility = stage.app.world_mut().get_mut::<Visibility>(self.entity);
-        **visibility.as_mut().context("the entity is gone")? = Visibility::Inherited;
+        **visibility
+            .as_mut()
+            .ok_or_else(|| anyhow!("the entity is gone"))? = Visibility::Inherited;
         Ok(())
     }
 }

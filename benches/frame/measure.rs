@@ -15,7 +15,7 @@ use crate::{
     row::{MAIN_PASS, OUR_MAIN_PASSES, Row},
     scenes,
 };
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 use bevy::{
     camera::{RenderTarget, ShadowLodOrigin, visibility::VisibleEntities},
     core_pipeline::prepass::DepthPrepass,
@@ -409,8 +409,7 @@ impl<'a> Stage<'a> {
     fn save(&mut self, path: &std::path::Path) -> Result<()> {
         self.draw_picture()?;
         picture::save(self.app.world_mut(), path)
-            .map_err(|failure| anyhow!(failure.message))
-            .context("no picture")
+            .map_err(|failure| anyhow!(failure.message).context("no picture"))
     }
 
     /// Draws frames until there is a picture of the last view.

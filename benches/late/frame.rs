@@ -261,7 +261,7 @@ impl Stamps {
         self.staging.map_async(MapMode::Read, ..bytes, |_| ());
         gpu.device.poll(PollType::wait_indefinitely())?;
         let stamps: Vec<u64> =
-            bytemuck::pod_collect_to_vec(&self.staging.get_mapped_range(..bytes));
+            bytemuck::pod_collect_to_vec(&self.staging.get_mapped_range(..bytes)?);
         self.staging.unmap();
         let period = f64::from(gpu.queue.get_timestamp_period());
         let us = stamps

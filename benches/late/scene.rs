@@ -8,6 +8,7 @@ use bevy_gpu_culling::{
     },
     instance::{InstanceSet, PackedInstance},
 };
+use glam::camera::rh::{proj::directx, view};
 use glam::{Affine3A, Mat4, Quat, UVec2, Vec3};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -79,9 +80,9 @@ pub struct Camera {
 impl Camera {
     pub fn new(size: UVec2, turn: f32) -> Self {
         let ahead = Quat::from_rotation_y(turn) * Vec3::NEG_Z;
-        let view_from_world = Mat4::look_to_rh(EYE, ahead, Vec3::Y);
+        let view_from_world = view::look_to_mat4(EYE, ahead, Vec3::Y);
         let aspect = size.x as f32 / size.y as f32;
-        let lens = Mat4::perspective_infinite_reverse_rh(0.8, aspect, NEAR);
+        let lens = directx::perspective_infinite_reverse(0.8, aspect, NEAR);
         Self {
             clip_from_world: lens * view_from_world,
             view_from_world,

@@ -49,7 +49,7 @@ pub fn compose(files: &Files, kernel: &Kernel, features: &[&str]) -> Result<Comp
 }
 
 fn file<'a>(files: &'a Files, name: &str) -> Result<&'a File, String> {
-    let missing = || format!("there is no shaders/{name}.wgsl");
+    let missing = || format!("there is no shaders/{name}.wesl");
     files.get(name).ok_or_else(missing)
 }
 
@@ -256,7 +256,7 @@ impl Composer<'_> {
             let from = match run_end {
                 Some(end) => end,
                 None => {
-                    text.push_str(&format!("\n// shaders/{name}.wgsl:{}\n", item.first + 1));
+                    text.push_str(&format!("\n// shaders/{name}.wesl:{}\n", item.first + 1));
                     item.first
                 }
             };

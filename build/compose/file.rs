@@ -65,7 +65,7 @@ pub struct File {
 /// All files by name: `shared/layout`.
 pub type Files = BTreeMap<String, File>;
 
-/// Reads and parses the files of a folder, without those of Bevy's preprocessor.
+/// Reads and parses the files of a folder, without Bevy's: those that import modules of Bevy.
 pub fn read(folder: &Path) -> Result<Files, String> {
     let mut files = Files::new();
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
@@ -77,14 +77,14 @@ pub fn read(folder: &Path) -> Result<Files, String> {
         for file in fs::read_dir(&room).map_err(failed)? {
             let path = file.map_err(failed)?.path();
             let text = fs::read_to_string(&path).map_err(failed)?;
-            if text.contains("\n#import") {
+            if text.contains("\nimport bevy_") {
                 continue;
             }
             let (Some(room), Some(stem)) = (room.file_name(), path.file_stem()) else {
                 continue;
             };
             let name = format!("{}/{}", room.to_string_lossy(), stem.to_string_lossy());
-            let parsed = parse(&text).map_err(|error| format!("shaders/{name}.wgsl{error}"))?;
+            let parsed = parse(&text).map_err(|error| format!("shaders/{name}.wesl{error}"))?;
             files.insert(name, parsed);
         }
     }

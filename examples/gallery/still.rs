@@ -22,7 +22,7 @@ fn upload(
     Ok(())
 }
 
-/// The transform that `swirl` of `vortex.wgsl` gives an orb at time 0.
+/// The transform that `swirl` of `vortex.wesl` gives an orb at time 0.
 fn orb_at_rest(orb: u32, count: u32) -> Transform {
     let random = |use_of_it: u32| {
         let state = (orb.wrapping_mul(8).wrapping_add(use_of_it))

@@ -17,7 +17,7 @@ pub fn tangents(layers: &[LayerSet], eye: &Transform, aspect: f32) -> Vec<Vec<f3
         .map(|LayerSet { layer, set }| {
             let mesh = look::mesh(layer.shape);
             // The plugin's sphere: around the mesh's box, rotated with the orb.
-            let radius = mesh.compute_aabb().map_or(0.0, |aabb| {
+            let radius = mesh.get_aabb().map_or(0.0, |aabb| {
                 Vec3::from(aabb.center).length() + aabb.half_extents.length()
             });
             let mut tangents = vec![0.0; set.len()];

@@ -1,4 +1,4 @@
-//! Every shape that a kernel reads or writes, in the order of `shaders/shared/layout.wgsl`; the
+//! Every shape that a kernel reads or writes, in the order of `shaders/shared/layout.wesl`; the
 //! test `layout` compares the two.
 //!
 //! This file is long because it has one struct per table.

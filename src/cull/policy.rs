@@ -5,8 +5,8 @@
 //!
 //! Kernels get theirs as `override`s of the same name ([`OVERRIDES`]). Three thresholds stay in
 //! WGSL as constants, because they are sizes of workgroup arrays: `MOST_STAGED`
-//! (`shaders/cull/compact_tier.wgsl`), `ROW_SHARE` (`shaders/cull/vote.wgsl`) and `MOST_SHARE`
-//! (`shaders/expand/plan_buckets.wgsl`).
+//! (`shaders/cull/compact_tier.wesl`), `ROW_SHARE` (`shaders/cull/vote.wesl`) and `MOST_SHARE`
+//! (`shaders/expand/plan_buckets.wesl`).
 
 // ---- plan: how batches are divided
 

@@ -118,15 +118,15 @@ impl Kernel {
 /// The place in `shaders/` that line `line` of a composed kernel comes from, both counted from 1.
 ///
 /// Above each run of lines stands the place of its first one:
-/// `// shaders/shared/visibility.wgsl:12`.
+/// `// shaders/shared/visibility.wesl:12`.
 pub(crate) fn origin(source: &str, line: usize) -> Option<String> {
     let above: Vec<_> = source.lines().take(line).enumerate().collect();
     above.into_iter().rev().find_map(|(index, text)| {
-        let (file, first) = text.strip_prefix("// ")?.split_once(".wgsl:")?;
+        let (file, first) = text.strip_prefix("// ")?.split_once(".wesl:")?;
         let first: usize = first.parse().ok()?;
         let below = (line - 1).checked_sub(index + 1)?;
         let file = file.strip_prefix("shaders/")?;
-        Some(format!("shaders/{file}.wgsl:{}", first + below))
+        Some(format!("shaders/{file}.wesl:{}", first + below))
     })
 }
 
@@ -136,12 +136,12 @@ mod tests {
 
     #[test]
     fn a_line_has_the_place_that_stands_above_its_run() {
-        let source = "// Kernel x\n\n// shaders/a/b.wgsl:7\nfn f() {\n}\n\n// shaders/c/d.wgsl:1\nfn g() {}\n";
+        let source = "// Kernel x\n\n// shaders/a/b.wesl:7\nfn f() {\n}\n\n// shaders/c/d.wesl:1\nfn g() {}\n";
         let places: Vec<_> = (1..=8).map(|line| origin(source, line)).collect();
         let [b7, b8, d1] = [
-            "shaders/a/b.wgsl:7",
-            "shaders/a/b.wgsl:8",
-            "shaders/c/d.wgsl:1",
+            "shaders/a/b.wesl:7",
+            "shaders/a/b.wesl:8",
+            "shaders/c/d.wesl:1",
         ];
         let expected = [
             None,
@@ -149,7 +149,7 @@ mod tests {
             None,
             Some(b7),
             Some(b8),
-            Some("shaders/a/b.wgsl:9"),
+            Some("shaders/a/b.wesl:9"),
             None,
             Some(d1),
         ];

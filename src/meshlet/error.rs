@@ -196,6 +196,12 @@ pub enum MeshletError {
         "the mesh's vertices are only on the GPU: load it with RenderAssetUsages::MAIN_WORLD to cut it into meshlets"
     )]
     Extracted,
+    /// A mesh is compressed, and the attributes of a level cannot be.
+    #[error("a level of a compressed mesh cannot be compressed: {problems}")]
+    Compression {
+        /// What Bevy says of each attribute.
+        problems: String,
+    },
     /// The renderer does not have this vertex format.
     #[error("attribute {id} has the unknown format {format}")]
     UnknownFormat {

@@ -1,13 +1,16 @@
 //! What a set's pipelines and draws bind at group 2.
 
-use super::draw_slots::{SLOT_BYTES, UNIFORM_BYTES};
+use super::{
+    draw_slots::{SLOT_BYTES, SlotBuffers, UNIFORM_BYTES},
+    mesh_metadata::METADATA_BYTES,
+};
 use crate::cull::{BatchVersion, CullError, guarded};
 use bevy::{
     material::MaterialProperties,
     render::{
         render_resource::{
             BindGroup, BindGroupEntry, BindGroupLayout, BindGroupLayoutDescriptor,
-            BindGroupLayoutEntries, BindingResource, Buffer, BufferBinding, ShaderStages,
+            BindGroupLayoutEntries, BindingResource, BufferBinding, ShaderStages,
             binding_types::storage_buffer_read_only_sized,
         },
         renderer::RenderDevice,
@@ -15,16 +18,24 @@ use bevy::{
 };
 use core::num::NonZero;
 
-/// Binding of the draw slot in `shaders/draw/instance.wgsl`. The buffers of
+/// Binding of the draw slot in `shaders/draw/instance.wesl`. The buffers of
 /// [`Culler::batch_buffers`](crate::cull::Culler::batch_buffers) follow: survivors, instances,
 /// scales, data.
 const SLOT_BINDING: u32 = 20;
+
+/// Binding of Bevy's mesh metadata. A set's is a uniform ([`mesh_metadata`](super::mesh_metadata)).
+pub(super) const METADATA_BINDING: u32 = 9;
+/// Shader def of Bevy's: the mesh metadata is the uniform of one mesh.
+pub(super) const METADATA_DEF: &str = "METADATA_USE_UNIFORM_BUFFERS";
 
 /// Storage buffers of the vertex stage without the material's: the slot and the four buffers behind
 /// it, Bevy's mesh uniforms and its visibility ranges.
 const VERTEX_STORAGE_BUFFERS: u32 = 7;
 /// How many of them are bound at a dynamic offset: mesh uniform and slot.
 const DYNAMIC_STORAGE_BUFFERS: u32 = 2;
+/// Uniform buffers that a pipeline binds at a dynamic offset: seven of a view in Bevy's main pass,
+/// with order-independent transparency, and the metadata of a mesh.
+const DYNAMIC_UNIFORM_BUFFERS: u32 = 8;
 
 /// All that a draw binds: the buffers of a batch, and the buffer of the draw slots.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,8 +45,8 @@ pub(super) struct DrawVersion {
     pub slots: u64,
 }
 
-/// Bevy's mesh bind group, with the bindings that our vertex stage reads. The mesh uniform and the
-/// slot are bound at a dynamic offset.
+/// Bevy's mesh bind group, with the bindings that our vertex stage reads. Mesh uniform, metadata
+/// and slot are bound at a dynamic offset, in this order.
 pub(super) fn set_layout(mesh: &BindGroupLayoutDescriptor) -> BindGroupLayoutDescriptor {
     let mut layout = mesh.clone();
     layout.label = "gpu_culling set layout".into();
@@ -46,6 +57,13 @@ pub(super) fn set_layout(mesh: &BindGroupLayoutDescriptor) -> BindGroupLayoutDes
             } = &mut entry.ty
         {
             *has_dynamic_offset = true;
+        }
+        if entry.binding == METADATA_BINDING {
+            entry.ty = wgpu::BindingType::Buffer {
+                ty: wgpu::BufferBindingType::Uniform,
+                has_dynamic_offset: true,
+                min_binding_size: NonZero::new(METADATA_BYTES),
+            };
         }
     }
     let ours = BindGroupLayoutEntries::with_indices(
@@ -74,7 +92,7 @@ pub(super) fn set_layout(mesh: &BindGroupLayoutDescriptor) -> BindGroupLayoutDes
     layout
 }
 
-/// The bind group of a set's draws: the slots, and the buffers of
+/// The bind group of a set's draws: slots and metadata, and the buffers of
 /// [`Culler::batch_buffers`](crate::cull::Culler::batch_buffers).
 ///
 /// # Errors
@@ -82,25 +100,22 @@ pub(super) fn set_layout(mesh: &BindGroupLayoutDescriptor) -> BindGroupLayoutDes
 pub(super) fn set_bind_group(
     device: &RenderDevice,
     layout: &BindGroupLayout,
-    slot_buffer: &Buffer,
+    at_offsets: SlotBuffers<'_>,
     buffers: &[&wgpu::Buffer],
 ) -> Result<BindGroup, CullError> {
-    let slot = |bytes| {
-        BindingResource::Buffer(BufferBinding {
-            buffer: slot_buffer,
+    let SlotBuffers { slots, metadata } = at_offsets;
+    let entry = |binding, buffer, bytes| BindGroupEntry {
+        binding,
+        resource: BindingResource::Buffer(BufferBinding {
+            buffer,
             offset: 0,
             size: NonZero::new(bytes),
-        })
+        }),
     };
     let mut entries = vec![
-        BindGroupEntry {
-            binding: 0,
-            resource: slot(UNIFORM_BYTES),
-        },
-        BindGroupEntry {
-            binding: SLOT_BINDING,
-            resource: slot(SLOT_BYTES),
-        },
+        entry(0, slots, UNIFORM_BYTES),
+        entry(METADATA_BINDING, metadata, METADATA_BYTES),
+        entry(SLOT_BINDING, slots, SLOT_BYTES),
     ];
     let behind = SLOT_BINDING + 1..;
     entries.extend(behind.zip(buffers).map(|(binding, buffer)| BindGroupEntry {
@@ -127,6 +142,11 @@ pub(super) fn can_draw_sets(limits: &wgpu::Limits) -> Result<(), String> {
             "max_dynamic_storage_buffers_per_pipeline_layout",
             limits.max_dynamic_storage_buffers_per_pipeline_layout,
             DYNAMIC_STORAGE_BUFFERS,
+        ),
+        (
+            "max_dynamic_uniform_buffers_per_pipeline_layout",
+            limits.max_dynamic_uniform_buffers_per_pipeline_layout,
+            DYNAMIC_UNIFORM_BUFFERS,
         ),
     ];
     for (limit, has, needed) in needs {
@@ -181,6 +201,10 @@ mod tests {
         limits.max_storage_buffers_per_shader_stage -= 1;
         let missing = can_draw_sets(&limits).err().unwrap_or_default();
         assert!(missing.contains("is 6 on this device"), "{missing}");
+        limits = wgpu::Limits::default();
+        limits.max_dynamic_uniform_buffers_per_pipeline_layout = DYNAMIC_UNIFORM_BUFFERS - 1;
+        let missing = can_draw_sets(&limits).err().unwrap_or_default();
+        assert!(missing.contains("is 7 on this device"), "{missing}");
         let webgl2 = wgpu::Limits::downlevel_webgl2_defaults();
         assert!(can_draw_sets(&webgl2).is_err());
         let webgpu = wgpu::Limits::downlevel_defaults();
@@ -206,5 +230,29 @@ mod tests {
         assert_eq!(storage_buffers_with(&material), VERTEX_STORAGE_BUFFERS + 1);
         let none = MaterialProperties::default();
         assert_eq!(storage_buffers_with(&none), VERTEX_STORAGE_BUFFERS);
+    }
+
+    /// The metadata of a mesh must not cost a storage buffer: with it, the vertex stage would need
+    /// all eight that a device has at least.
+    #[test]
+    fn metadata_is_a_uniform_of_one_mesh() {
+        let storage = storage_buffer_read_only_sized(false, None);
+        let bevys = BindGroupLayoutEntries::with_indices(
+            ShaderStages::VERTEX_FRAGMENT,
+            ((0, storage), (METADATA_BINDING, storage)),
+        );
+        let layout = set_layout(&BindGroupLayoutDescriptor::new("test", &bevys));
+        // Bevy's visibility ranges are the seventh.
+        assert_eq!(vertex_storage_buffers(&layout) + 1, VERTEX_STORAGE_BUFFERS);
+        let mut entries = layout.entries.iter();
+        let metadata = entries.find(|entry| entry.binding == METADATA_BINDING);
+        assert_eq!(
+            metadata.map(|entry| entry.ty),
+            Some(wgpu::BindingType::Buffer {
+                ty: wgpu::BufferBindingType::Uniform,
+                has_dynamic_offset: true,
+                min_binding_size: NonZero::new(METADATA_BYTES),
+            })
+        );
     }
 }

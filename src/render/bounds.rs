@@ -68,7 +68,7 @@ pub(super) struct Removals<'w, 's> {
     set: RemovedComponents<'w, 's, GpuInstances>,
 }
 
-/// Views keep spheres below this radius: `load_sphere` in `shaders/shared/visibility.wgsl`.
+/// Views keep spheres below this radius: `load_sphere` in `shaders/shared/visibility.wesl`.
 const MOST_RADIUS: f32 = 3e38;
 
 /// Boxes around meshes. Each is computed once, because that reads all vertices.
@@ -100,7 +100,7 @@ impl BoundedMeshes<'_, '_> {
 
     /// The box around a mesh that has positions.
     fn box_of(&mut self, id: AssetId<Mesh>) -> Option<Aabb> {
-        let compute = || self.meshes.get(id).and_then(Mesh::compute_aabb);
+        let compute = || self.meshes.get(id).and_then(Mesh::get_aabb);
         *self.boxes.0.entry(id).or_insert_with(compute)
     }
 }

@@ -7,9 +7,9 @@ use bevy::{
         primitives::Frustum,
         visibility::{NoAutoAabb, VisibilitySystems},
     },
-    math::primitives::{HalfSpace, ViewFrustum},
     prelude::*,
     render::batching::NoAutomaticBatching,
+    shape::{HalfSpace, ViewFrustum},
 };
 
 /// Draws the entity's mesh once per instance of a set, culled on the GPU for every view.
@@ -88,8 +88,9 @@ impl CullingRadius {
 }
 
 /// On a set: the GPU writes Bevy's own `MeshUniform` for every survivor in every frame, so that any
-/// shader for meshes works on the set: custom vertex shaders that call `bevy_pbr::mesh_functions`,
-/// and `get_tag` in vertex and fragment shaders, which returns the instance's tag.
+/// shader for meshes works on the set: custom vertex shaders that call
+/// `bevy_pbr::render::mesh_functions`, and `get_tag` in vertex and fragment shaders, which returns
+/// the instance's tag.
 ///
 /// It costs 176 bytes on the GPU per survivor and view; otherwise a set is drawn from its 16 bytes
 /// per instance. A set whose material has a vertex shader that does not import

@@ -3,12 +3,18 @@
 //! A slot is Bevy's `MeshUniform`, followed by the place of the set's region. A slot of a set with
 //! an [`InstanceOffset`](super::offset::InstanceOffset) is twice as long, and ends with the offset.
 
-use super::{entity_uniforms::EntityUniform, lods::SlotFade, offset::SlotOffset};
+use super::{
+    entity_uniforms::EntityUniform,
+    gpu::OFFSET_ALIGNMENT,
+    lods::SlotFade,
+    mesh_metadata::{CompressedMeshes, MetadataBuffer},
+    offset::SlotOffset,
+};
 use crate::cull::{ChangedBytes, DrawList, growing_size, guarded};
 use bevy::{
     log::warn_once,
     math::{Affine3, Vec4},
-    pbr::MeshInputUniform,
+    pbr::{MeshFlags, MeshInputUniform},
     prelude::*,
     render::{
         render_resource::{
@@ -21,8 +27,6 @@ use bevy::{
 };
 use bytemuck::bytes_of;
 
-/// The strictest alignment of a dynamic offset that a device may ask for, in bytes.
-pub(super) const OFFSET_ALIGNMENT: u64 = 256;
 /// Distance of slots in bytes. A slot with an offset takes two strides.
 pub(super) const SLOT_STRIDE: u64 = OFFSET_ALIGNMENT;
 /// Size of a `MeshUniform` in bytes.
@@ -83,7 +87,7 @@ impl OcclusionColor {
     }
 }
 
-/// The part of `DrawSlot` in `shaders/draw/instance.wgsl` behind the `MeshUniform`.
+/// The part of `DrawSlot` in `shaders/draw/instance.wesl` behind the `MeshUniform`.
 #[derive(Clone, Copy, Default, PartialEq, ShaderType)]
 pub(super) struct SlotInfo {
     /// The `DRAW_*` constants above, and from bit [`DRAW_DATA_WORDS`] on the words of data.
@@ -116,12 +120,22 @@ pub(super) struct DrawSlots {
     /// Number of bytes uploaded since [`Self::take_uploaded`].
     uploaded: u64,
     /// `None` before the first upload, and if the device refused it.
-    pub buffer: Option<Buffer>,
-    /// Bumped when the buffer is replaced.
+    buffer: Option<Buffer>,
+    /// What compressed meshes are decoded with.
+    metadata: MetadataBuffer,
+    /// Bumped when a buffer is replaced.
     pub generation: u64,
     /// Transforms and offsets of the previous frame by entity. Made when an entity's slot is not at
     /// the place that it had in the previous frame.
     moved: Option<MainEntityHashMap<(Rows, Option<Affine3>)>>,
+}
+
+/// The buffers that draws bind at dynamic offsets.
+#[derive(Clone, Copy)]
+pub(super) struct SlotBuffers<'a> {
+    pub slots: &'a Buffer,
+    /// A `MeshMetadata` per row ([`mesh_metadata`](super::mesh_metadata)).
+    pub metadata: &'a Buffer,
 }
 
 /// Rows of a transform.
@@ -227,6 +241,9 @@ impl DrawSlots {
         let (was_at, offset_was) = self.was_at(entity).unwrap_or((transform, offset));
         uniform.previous_world_from_local = was_at;
         let rests = was_at == transform && offset_was == offset;
+        if offset.is_some_and(|offset| offset.matrix3.determinant() < 0.0) {
+            uniform.flags ^= MeshFlags::SIGN_DETERMINANT_MODEL_3X3.bits();
+        }
         let mut made = [0; 2 * SLOT_STRIDE as usize];
         write(&uniform, &mut made);
         write(&info, &mut made[UNIFORM_BYTES as usize..]);
@@ -276,6 +293,27 @@ impl DrawSlots {
     /// Number of bytes uploaded since the last call.
     pub fn take_uploaded(&mut self) -> u64 {
         core::mem::take(&mut self.uploaded)
+    }
+
+    /// What draws bind; `None` before the first upload, and if the device refused a buffer.
+    pub fn buffers(&self) -> Option<SlotBuffers<'_>> {
+        Some(SlotBuffers {
+            slots: self.buffer.as_ref()?,
+            metadata: self.metadata.buffer.as_ref()?,
+        })
+    }
+
+    /// Uploads the metadata of compressed meshes, if some changed.
+    pub fn upload_metadata(
+        &mut self,
+        meshes: &Res<CompressedMeshes>,
+        device: &RenderDevice,
+        queue: &RenderQueue,
+    ) {
+        if self.metadata.buffer.is_some() && !meshes.is_changed() {
+            return;
+        }
+        self.generation += u64::from(self.metadata.upload(meshes, device, queue));
     }
 
     /// Uploads the slots that changed.

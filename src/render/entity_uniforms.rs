@@ -57,6 +57,7 @@ impl EntityUniform {
             material_and_lightmap_bind_group_slot: input.material_and_lightmap_bind_group_slot,
             tag: input.tag,
             morph_descriptor_index: input.morph_descriptor_index,
+            metadata_index: input.metadata_index,
         }
     }
 }

@@ -17,8 +17,9 @@ mod room;
 
 use super::{
     bindings::DrawVersion,
-    draw_slots::{DrawSlots, SLOT_BYTES, UNIFORM_BYTES},
+    draw_slots::{DrawSlots, SLOT_BYTES, SlotBuffers, UNIFORM_BYTES},
     gpu::RenderGpu,
+    mesh_metadata::metadata_index,
     views::FrameView,
 };
 use crate::cull::{
@@ -35,7 +36,7 @@ use bevy::{
         view::RetainedViewEntity,
     },
 };
-use buffers::{Buffers, Sizes};
+use buffers::{Buffers, MeshBinding, Sizes};
 use core::num::NonZeroU64;
 use draws::{DrawKey, ExpandedDraw, ExpandedDraws, JOB_STRIDE};
 use pass::{ExpandPass, UniformJob, build};
@@ -45,7 +46,7 @@ use wgpu::{
     ComputePass, Device,
 };
 
-/// Threads of a workgroup of `shaders/mesh_uniforms.wgsl`.
+/// Threads of a workgroup of `shaders/mesh_uniforms.wesl`.
 const WORKGROUP: u32 = 64;
 
 /// The uniforms of the frame, and the pass that writes them.
@@ -88,6 +89,8 @@ pub(super) struct ExpandedRequest<'a> {
     /// [`CullRequest::key`](crate::cull::CullRequest::key).
     pub key: u64,
     pub shape: DrawShape,
+    /// Byte offset of the row that the mesh is decoded with.
+    pub metadata: u32,
     pub views: &'a [RetainedViewEntity],
     /// Byte offset of the draw slot of each region.
     pub slots: &'a [u32],
@@ -116,6 +119,7 @@ impl ExpandedUniforms {
                         row: part.row,
                         indexed: u32::from(matches!(request.shape, DrawShape::Indexed { .. })),
                         room: *instances,
+                        metadata: metadata_index(request.metadata),
                         ..UniformJob::default()
                     },
                     batch: part.batch,
@@ -162,9 +166,14 @@ impl ExpandedUniforms {
             commands: args_offset(self.draws.all.len() as u32),
             uniforms: total.max(1) * UNIFORM_BYTES,
         };
+        let bound = MeshBinding {
+            metadata: slots.buffers().map(|buffers| &**buffers.metadata),
+            generation: slots.generation,
+            layout: mesh_layout,
+        };
         let made = self
             .buffers
-            .grow(&gpu.device, &sizes, mesh_layout)
+            .grow(&gpu.device, &sizes, bound)
             .and_then(|()| self.bind(culler, slots, device));
         if let Err(error) = made {
             if !core::mem::replace(&mut self.is_refused, true) {
@@ -230,13 +239,20 @@ impl ExpandedUniforms {
         slots: &DrawSlots,
         device: &Device,
     ) -> Result<Option<wgpu::BindGroup>, CullError> {
-        let (Some(Ok(pass)), Some(jobs), Some(uniforms), Some(commands), Some(slot_buffer)) = (
+        let (
+            Some(Ok(pass)),
+            Some(jobs),
+            Some(uniforms),
+            Some(commands),
+            Some(SlotBuffers { slots, .. }),
+        ) = (
             &self.pass,
             &self.buffers.jobs,
             &self.buffers.uniforms,
             &self.buffers.commands,
-            &slots.buffer,
-        ) else {
+            slots.buffers(),
+        )
+        else {
             return Ok(None);
         };
         let part = DrawPart {
@@ -258,7 +274,7 @@ impl ExpandedUniforms {
         let [survivors, instances, scales, data] = buffers.map(Buffer::as_entire_binding);
         let resources = [
             sized(jobs, size_of::<UniformJob>() as u64),
-            sized(slot_buffer, SLOT_BYTES),
+            sized(slots, SLOT_BYTES),
             survivors,
             instances,
             scales,

@@ -9,9 +9,9 @@ use crate::instance::{InstanceSet, PackedInstance};
 use bevy::{
     camera::primitives::{Aabb, Frustum},
     gizmos::{AppGizmoBuilder, config::GizmoConfigGroup, gizmos::Gizmos},
-    math::bounding::Aabb3d,
     platform::collections::HashMap,
     prelude::*,
+    shape::Aabb3d,
 };
 
 /// Number of instances that the GPU accepts or rejects at once.

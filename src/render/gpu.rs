@@ -7,6 +7,9 @@ use bevy::{
     render::renderer::{RenderDevice, RenderQueue},
 };
 
+/// The strictest alignment of a dynamic offset that a device may ask for, in bytes.
+pub(super) const OFFSET_ALIGNMENT: u64 = 256;
+
 /// Bevy's device and queue.
 #[derive(SystemParam)]
 pub(super) struct RenderGpu<'w> {

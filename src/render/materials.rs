@@ -3,7 +3,8 @@
 //!
 //! 1. `shader_imports`: which of a material's own vertex stages read instances.
 //! 2. `drawn_by`: how sets with a material are drawn.
-//! 3. `pipeline`: Bevy's pipelines with our vertex stage; `faces`: the faces that they draw.
+//! 3. `pipeline`: Bevy's pipelines with our vertex stage of `modules`; `faces`: the faces that they
+//!    draw.
 //! 4. `alias`: the system that makes the aliases, with the `properties` of their materials.
 //!    `settled` is what its last run found.
 //! 5. `missing`: a warning for sets without a material.
@@ -12,6 +13,7 @@ mod alias;
 mod drawn_by;
 mod faces;
 mod missing;
+mod modules;
 mod pipeline;
 mod properties;
 mod settled;
@@ -20,6 +22,7 @@ mod shader_imports;
 pub(super) use alias::{MaterialAliases, alias_materials};
 pub(super) use faces::{DrawnFaces, PassFaces};
 pub(super) use missing::warn_of_missing_materials;
-pub(super) use pipeline::{DrawShaders, SetPipelines, SetPrepassPipelines};
+pub(super) use modules::{DrawShaders, add_module};
+pub(super) use pipeline::{SetPipelines, SetPrepassPipelines};
 pub(super) use properties::is_blended;
 pub(super) use shader_imports::{InstancedShaders, extract_imports};

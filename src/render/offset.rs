@@ -96,14 +96,14 @@ pub(super) fn offset_sphere(offset: Option<&Affine3A>, sphere: BoundingSphere) -
     })
 }
 
-/// The offset of a set in its draw slot: the end of `DrawSlot` in `shaders/draw/instance.wgsl`.
+/// The offset of a set in its draw slot: the end of `DrawSlot` in `shaders/draw/instance.wesl`.
 #[derive(Clone, Copy, Default, PartialEq, ShaderType)]
 pub(super) struct SlotOffset {
     /// Rows of the offset.
     pub instance_from_mesh: [Vec4; 3],
     /// The same in the previous frame.
     pub previous_instance_from_mesh: [Vec4; 3],
-    /// Rows of the matrix for normals. Behind the first: -1 if the offset mirrors, otherwise 1.
+    /// Rows of the matrix for normals.
     pub instance_from_mesh_normals: [Vec4; 3],
 }
 
@@ -123,7 +123,7 @@ impl SlotOffset {
             instance_from_mesh: now.to_transpose(),
             previous_instance_from_mesh: before.to_transpose(),
             instance_from_mesh_normals: [
-                rows.x_axis.extend(1.0_f32.copysign(determinant)),
+                rows.x_axis.extend(0.0),
                 rows.y_axis.extend(0.0),
                 rows.z_axis.extend(0.0),
             ],
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn normals_stay_perpendicular_and_mirrors_are_noted() {
+    fn normals_stay_perpendicular() {
         let affine = Affine3::from(mirrored());
         let slot = SlotOffset::new(affine, affine);
         let rows = slot.instance_from_mesh_normals;
@@ -173,7 +173,6 @@ mod tests {
             let tangent = mirrored().transform_vector3(tangent);
             assert!(turned.dot(tangent).abs() < 1e-5);
         }
-        assert_eq!(rows[0].w, -1.0);
         let flat = Affine3A::from_scale(Vec3::new(1.0, 0.0, 2.0));
         let slot = SlotOffset::new(flat.into(), flat.into());
         let rows = slot.instance_from_mesh_normals;

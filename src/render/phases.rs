@@ -16,7 +16,7 @@ use bevy::{
         render_resource::{RenderPassDescriptor, StoreOp},
         renderer::RenderContext,
         sync_world::MainEntity,
-        view::{ExtractedView, ViewDepthTexture, ViewTarget},
+        view::{ExtractedView, ViewDepthStencilTexture, ViewTarget},
     },
 };
 
@@ -26,7 +26,7 @@ pub(in crate::render) struct CameraTargets {
     camera: &'static ExtractedCamera,
     pub view: &'static ExtractedView,
     target: &'static ViewTarget,
-    depth: &'static ViewDepthTexture,
+    depth: &'static ViewDepthStencilTexture,
     resolution: Option<&'static MainPassResolutionOverride>,
 }
 

@@ -23,6 +23,7 @@ use super::{
         DrawShaders, DrawnFaces, InstancedShaders, MaterialAliases, SetPipelines,
         SetPrepassPipelines, alias_materials, extract_imports, warn_of_missing_materials,
     },
+    mesh_metadata::{CompressedMeshes, find_compressed_meshes},
     meshlets::{self, GpuMeshlets, MeshLevels, MeshletRoom, extract_meshlets, prepare_meshlets},
     occlusion::{self, InstanceOcclusion, NoOcclusionCulling},
     offset::InstanceOffset,
@@ -100,6 +101,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
         .init_resource::<CpuClock>()
         .init_resource::<UploadInbox>()
         .init_resource::<MeshBoxes>()
+        .init_resource::<CompressedMeshes>()
         .add_message::<InstanceUploadProgress>()
         .add_plugins(ExtractComponentPlugin::<InstanceOcclusion>::default())
         .configure_sets(
@@ -117,8 +119,10 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
         .add_systems(
             PostUpdate,
             (
-                (attach_impostors, resolve_lods, update_bounds)
-                    .chain()
+                (
+                    (attach_impostors, resolve_lods, update_bounds).chain(),
+                    find_compressed_meshes,
+                )
                     .run_if(resource_exists::<Assets<Mesh>>),
                 warn_of_missing_meshes,
                 warn_of_bad_ranges,
@@ -173,6 +177,7 @@ pub(crate) fn install_render(app: &mut App) {
         .init_resource::<InstanceBuffers>()
         .init_resource::<MeshletRoom>()
         .init_resource::<MeshLevels>()
+        .init_resource::<CompressedMeshes>()
         .init_resource::<InstancedShaders>()
         .init_resource::<MaterialAliases>()
         .init_resource::<ShadowOrigin>()
@@ -220,8 +225,9 @@ pub(crate) fn install_render(app: &mut App) {
         .add_systems(
             ExtractSchedule,
             (
-                extract_resource::<GpuCullingSettings, ()>.before(extract_sets),
-                extract_resource::<MeshLevels, ()>,
+                extract_resource::<GpuCullingSettings, RenderApp, ()>.before(extract_sets),
+                extract_resource::<MeshLevels, RenderApp, ()>,
+                extract_resource::<CompressedMeshes, RenderApp, ()>,
                 (extract_sets, extract_meshlets).chain(),
                 extract_imports,
                 extract_freeze,

@@ -81,6 +81,7 @@ pub(super) fn prepare_culling(
     };
     draws.start_frame();
     slots.start_frame();
+    slots.upload_metadata(&scene.meshes.compressed, &gpu.device, &gpu.queue);
     expanded.start_frame();
     lists.clear();
     if draws.expanded != scene.aliases.expanded {
@@ -185,6 +186,7 @@ fn add_expanded(draws: &SetDraws, culler: &Culler, expanded: &mut ExpandedUnifor
             index,
             key: request.key,
             shape: request.shape,
+            metadata: draws.meshes.get(drawn.mesh).map_or(0, |mesh| mesh.metadata),
             views: &views,
             slots: &slots,
             instances: &instances,
@@ -201,7 +203,7 @@ fn bind_batches(
     device: &RenderDevice,
     layout: impl Fn() -> BindGroupLayout,
 ) {
-    let Some(slot_buffer) = &slots.buffer else {
+    let Some(at_offsets) = slots.buffers() else {
         draws.bindings.clear();
         return;
     };
@@ -216,8 +218,7 @@ fn bind_batches(
             continue;
         }
         let buffers = culler.batch_buffers(batch).filter(|_| version.is_some());
-        let result =
-            buffers.map(|buffers| set_bind_group(device, &layout(), slot_buffer, &buffers));
+        let result = buffers.map(|buffers| set_bind_group(device, &layout(), at_offsets, &buffers));
         // After a refusal, this waits until the batch has other buffers.
         binding.made_for = version.filter(|_| result.is_some());
         binding.bind_group = result.transpose().unwrap_or_else(|error| {

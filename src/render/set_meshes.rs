@@ -2,6 +2,7 @@
 
 use super::{
     lods::{RequestLods, fit_each_other, indices_per_element},
+    mesh_metadata::CompressedMeshes,
     meshlets::MeshLevels,
 };
 use crate::cull::{CoarserLevel, DrawShape};
@@ -29,6 +30,9 @@ pub(super) struct MeshBuffers {
     pub vertices: Buffer,
     /// Bevy's index buffer; `None` for a mesh without indices.
     pub indices: Option<(Buffer, IndexFormat)>,
+    /// Byte offset of the row that the mesh is decoded with
+    /// ([`mesh_metadata`](super::mesh_metadata)).
+    pub metadata: u32,
     /// Number of indices per triangle or line of a list; 1 for strips.
     pub indices_per_element: u32,
     /// Whether Bevy draws it with joints or morph targets, which a set does not bind.
@@ -42,6 +46,7 @@ pub(super) struct MeshBuffers {
 pub(super) struct BoundMesh {
     vertices: BufferId,
     indices: Option<(BufferId, IndexFormat)>,
+    metadata: u32,
 }
 
 impl MeshBuffers {
@@ -51,6 +56,7 @@ impl MeshBuffers {
         BoundMesh {
             vertices: self.vertices.id(),
             indices: indices.map(|(buffer, format)| (buffer.id(), *format)),
+            metadata: self.metadata,
         }
     }
 }
@@ -62,6 +68,7 @@ pub(super) struct Meshes<'w> {
     meshes: Res<'w, RenderAssets<RenderMesh>>,
     allocator: Res<'w, MeshAllocator>,
     levels: Res<'w, MeshLevels>,
+    pub compressed: Res<'w, CompressedMeshes>,
     pub server: Option<Res<'w, AssetServer>>,
 }
 
@@ -90,6 +97,7 @@ impl Meshes<'_> {
         let mesh = self.meshes.get(id)?;
         let slice = self.allocator.mesh_vertex_slice(&id)?;
         let (buffer, vertices) = (slice.buffer.clone(), slice.range);
+        let metadata = self.compressed.offset_of(id);
         Some(match mesh.buffer_info {
             RenderMeshBufferInfo::Indexed { index_format, .. } => {
                 let slice = self.allocator.mesh_index_slice(&id)?;
@@ -110,6 +118,7 @@ impl Meshes<'_> {
                     lods: RequestLods::in_one_mesh(coarser.collect(), place),
                     vertices: buffer,
                     indices: Some((index_buffer, index_format)),
+                    metadata,
                     indices_per_element: indices_per_element(mesh.primitive_topology()),
                     is_deformed: is_deformed(mesh),
                     has_triangles: has_triangles(mesh),
@@ -123,6 +132,7 @@ impl Meshes<'_> {
                 lods: None,
                 vertices: buffer,
                 indices: None,
+                metadata,
                 indices_per_element: 1,
                 is_deformed: is_deformed(mesh),
                 has_triangles: has_triangles(mesh),

@@ -2,7 +2,10 @@
 
 use super::tuning::TuningSource;
 use crate::cull::{Compaction, CullerOptions, CullingTier, meshlets::MeshletExpansion};
-use bevy::{prelude::*, render::extract_resource::ExtractResource};
+use bevy::{
+    prelude::*,
+    render::{RenderApp, extract_resource::ExtractResource},
+};
 
 /// Adds GPU-driven culling of instance sets ([`GpuInstances`](crate::render::GpuInstances)) to an
 /// app.
@@ -95,6 +98,7 @@ impl Default for GpuCullingPlugin {
 /// A change from or to the tier `Cpu` uploads every set again. It loses sets that were dropped on
 /// the CPU ([`InstanceSet::asset_usage`](crate::instance::InstanceSet::asset_usage)).
 #[derive(Resource, ExtractResource, Reflect, Clone, Debug, PartialEq)]
+#[extract_app(RenderApp)]
 #[reflect(Resource, Default, Clone, PartialEq)]
 pub struct GpuCullingSettings {
     /// See [`GpuCullingPlugin::tier`].

@@ -1,7 +1,8 @@
 //! A color per instance: the extension of Bevy's standard material by the color that a tag holds.
 
+use super::materials::add_module;
 use bevy::{
-    asset::{Asset, uuid_handle},
+    asset::Asset,
     color::ColorToPacked,
     mesh::MeshVertexBufferLayoutRef,
     pbr::{
@@ -12,18 +13,19 @@ use bevy::{
     render::{
         erased_render_asset::ErasedRenderAssetPlugin,
         render_resource::{
-            AsBindGroup, AsBindGroupError, BindGroupLayout, BindGroupLayoutEntry, BindingResources,
+            AsBindGroup, AsBindGroupError, BindGroupBuilder, BindGroupLayout, BindGroupLayoutEntry,
             BindlessDescriptor, BindlessSlabResourceLimit, RenderPipelineDescriptor,
-            SpecializedMeshPipelineError, UnpreparedBindGroup,
+            SpecializedMeshPipelineError,
         },
         renderer::RenderDevice,
     },
     shader::ShaderRef,
 };
 
-const TINT_SHADER: Handle<Shader> = uuid_handle!("6d1b4c52-7a30-4f0a-9c1d-5e8f3b2a7c01");
-const TINT_PBR_SHADER: Handle<Shader> = uuid_handle!("6d1b4c52-7a30-4f0a-9c1d-5e8f3b2a7c02");
-const TINT_PREPASS_SHADER: Handle<Shader> = uuid_handle!("6d1b4c52-7a30-4f0a-9c1d-5e8f3b2a7c03");
+/// Fragment stage of the main passes and the deferred prepass.
+const TINT_PBR: &str = "embedded://bevy_gpu_culling/tint_pbr.wesl";
+/// Fragment stage of all other prepasses and of shadow maps.
+const TINT_PREPASS: &str = "embedded://bevy_gpu_culling/tint_prepass.wesl";
 
 /// Bevy's [`StandardMaterial`] in the color of each instance. Add [`InstanceTintPlugin`] to use it.
 pub type TintedMaterial = ExtendedMaterial<StandardMaterial, InstanceTint>;
@@ -103,16 +105,15 @@ impl AsBindGroup for InstanceTint {
 
     fn bind_group_data(&self) {}
 
-    fn unprepared_bind_group(
+    fn build_bind_group(
         &self,
         _layout: &BindGroupLayout,
         _device: &RenderDevice,
         _param: &mut (),
         _force_no_bindless: bool,
-    ) -> Result<UnpreparedBindGroup, AsBindGroupError> {
-        Ok(UnpreparedBindGroup {
-            bindings: BindingResources(Vec::new()),
-        })
+        _output: &mut BindGroupBuilder,
+    ) -> Result<(), AsBindGroupError> {
+        Ok(())
     }
 
     fn bind_group_layout_entries(
@@ -133,15 +134,15 @@ impl AsBindGroup for InstanceTint {
 
 impl MaterialExtension for InstanceTint {
     fn fragment_shader() -> ShaderRef {
-        TINT_PBR_SHADER.into()
+        TINT_PBR.into()
     }
 
     fn deferred_fragment_shader() -> ShaderRef {
-        TINT_PBR_SHADER.into()
+        TINT_PBR.into()
     }
 
     fn prepass_fragment_shader() -> ShaderRef {
-        TINT_PREPASS_SHADER.into()
+        TINT_PREPASS.into()
     }
 
     /// The tint goes the way of vertex colors. The vertex stage has them only if the mesh does.
@@ -209,30 +210,15 @@ fn install(app: &mut App) {
     }
     app.register_type::<InstanceTint>()
         .register_asset_reflect::<TintedMaterial>();
-    let Some(mut shaders) = app.world_mut().get_resource_mut::<Assets<Shader>>() else {
-        return;
-    };
-    for (handle, source, name) in [
+    for (name, source) in [
+        ("tint", include_str!("../../shaders/draw/tint.wesl")),
+        ("tint_pbr", include_str!("../../shaders/draw/tint_pbr.wesl")),
         (
-            &TINT_SHADER,
-            include_str!("../../shaders/draw/tint.wgsl"),
-            "tint.wgsl",
-        ),
-        (
-            &TINT_PBR_SHADER,
-            include_str!("../../shaders/draw/tint_pbr.wgsl"),
-            "tint_pbr.wgsl",
-        ),
-        (
-            &TINT_PREPASS_SHADER,
-            include_str!("../../shaders/draw/tint_prepass.wgsl"),
-            "tint_prepass.wgsl",
+            "tint_prepass",
+            include_str!("../../shaders/draw/tint_prepass.wesl"),
         ),
     ] {
-        let shader = Shader::from_wgsl(source, format!("bevy_gpu_culling/shaders/{name}"));
-        if let Err(error) = shaders.insert(handle.id(), shader) {
-            error!("{name}: {error}");
-        }
+        add_module(app, name, source.as_bytes());
     }
 }
 

@@ -211,7 +211,7 @@ impl Views<'_, '_> {
                 fades: false,
             },
             cull: self.with_lods(cull, eyes, &key, rule),
-            visible: visible.subviews.get(&key)?.get::<Mesh3d>(),
+            visible: visible.subviews.get(&key)?.1.get::<Mesh3d>(),
         })
     }
 }
@@ -260,7 +260,7 @@ fn is_orthographic(view: &ExtractedView) -> bool {
 }
 
 /// Pixels per world unit, at distance 1 if the view is not orthographic: as `pixels_of_unit` in
-/// `shaders/draw/instance.wgsl`. The scale of an orthographic camera's transform counts, and the
+/// `shaders/draw/instance.wesl`. The scale of an orthographic camera's transform counts, and the
 /// scale of another's does not: it changes distances, too.
 fn pixels_of_unit(view: &ExtractedView) -> f32 {
     let height = match is_orthographic(view) {
@@ -291,8 +291,8 @@ impl Views<'_, '_> {
         key: &RetainedViewEntity,
         rule: LodRule,
     ) -> CullView {
-        let own = [key.main_entity, key.auxiliary_entity];
-        let of_view = eyes.iter().find(|eye| own.contains(&eye.camera));
+        let own = [Some(key.main_entity), key.auxiliary_entity];
+        let of_view = eyes.iter().find(|eye| own.contains(&Some(eye.camera)));
         let apart = |eye: &&CameraEye| {
             let origin = rule.origin;
             let apart = origin.map_or(0.0, |origin| eye.position.distance_squared(origin));

@@ -44,7 +44,7 @@ fn a_set_that_does_not_fit_is_left_out_and_named() {
 fn adapter() -> wgpu::AdapterInfo {
     let stage = Stage::new(How::Entities);
     let info = stage.app.world().resource::<RenderAdapterInfo>();
-    (*info.0).clone()
+    (**info).clone()
 }
 
 fn draw_too_much() {

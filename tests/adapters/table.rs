@@ -38,7 +38,7 @@ fn generate() -> String {
             ),
             Expected::BevyEnds(_) => (
                 "-",
-                "Bevy 0.19.1 ends the app itself, with or without sets".to_owned(),
+                "Bevy 0.20.1 ends the app itself, with or without sets".to_owned(),
             ),
         };
         let _ = writeln!(text, "| {} | {tier} | {sets} |", device.name);

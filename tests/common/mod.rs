@@ -22,6 +22,7 @@ use bevy_gpu_culling::{
     },
     instance::{InstanceSet, InstanceTransform, PackedInstance, ScaleKind},
 };
+use glam::camera::rh::{proj::directx, view};
 use glam::{Affine3A, EulerRot, Mat4, Quat, Vec3, Vec4};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -61,14 +62,14 @@ pub fn random_set(rng: &mut ChaCha8Rng, len: usize, scale: ScaleKind) -> Instanc
 /// A random camera, cascade or cube face, or a view that keeps everything or nothing.
 pub fn random_view(rng: &mut ChaCha8Rng) -> CullView {
     let eye = random_vec(rng, 80.0);
-    let view = Mat4::look_at_rh(eye, random_vec(rng, 20.0), Vec3::Y);
+    let view = view::look_at_mat4(eye, random_vec(rng, 20.0), Vec3::Y);
     let aspect = rng.random_range(0.5..2.0);
     match rng.random_range(0..6) {
         0 => CullView::EVERYTHING,
         1 => CullView::from_planes([Vec4::new(0.0, 0.0, 1.0, -1e6); 6]),
         2 => {
             let side = rng.random_range(5.0..60.0);
-            let clip = Mat4::orthographic_rh(-side, side, -side, side, 200.0, 0.0);
+            let clip = directx::orthographic(-side, side, -side, side, 200.0, 0.0);
             let view = CullView::from_clip_from_world(&(clip * view));
             if rng.random() {
                 view
@@ -78,7 +79,7 @@ pub fn random_view(rng: &mut ChaCha8Rng) -> CullView {
         }
         3 => {
             let clip =
-                Mat4::perspective_infinite_reverse_rh(core::f32::consts::FRAC_PI_2, 1.0, 0.1);
+                directx::perspective_infinite_reverse(core::f32::consts::FRAC_PI_2, 1.0, 0.1);
             CullView::from_clip_from_world(&(clip * view)).within(eye, rng.random_range(1.0..90.0))
         }
         _ => {
@@ -90,7 +91,7 @@ pub fn random_view(rng: &mut ChaCha8Rng) -> CullView {
             } else {
                 0.1
             };
-            let clip = Mat4::perspective_infinite_reverse_rh(angle, aspect, near);
+            let clip = directx::perspective_infinite_reverse(angle, aspect, near);
             CullView::from_clip_from_world(&(clip * view)).without_far()
         }
     }

@@ -9,6 +9,7 @@ use bevy_gpu_culling::cull::{
     layout::{COVERS_NO_SAMPLE, DepthPyramid, HIDDEN, Projection, PyramidLevel, VISIBLE},
     reference::{self, occlusion_of},
 };
+use glam::dcamera::rh::proj::directx;
 use glam::{DMat4, DVec2, DVec3, UVec2, Vec4, Vec4Swizzles};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -79,7 +80,7 @@ fn nothing_that_may_be_seen_is_hidden() {
 /// borders of texels of each level.
 #[test]
 fn a_hole_of_one_pixel_shows_what_is_behind_it() {
-    let clip = DMat4::orthographic_rh(0.0, 45.0, 0.0, 31.0, 100.0, 0.0);
+    let clip = directx::orthographic(0.0, 45.0, 0.0, 31.0, 100.0, 0.0);
     let spheres = [
         Vec4::new(22.5, 15.5, -60.0, 1.0),
         Vec4::new(16.0, 16.0, -60.0, 0.6),
@@ -119,8 +120,8 @@ fn a_hole_of_one_pixel_shows_what_is_behind_it() {
 /// Radii and distances at the ends of what a float holds.
 #[test]
 fn extreme_spheres_are_never_hidden_by_mistake() {
-    let infinite = DMat4::perspective_infinite_reverse_rh(1.0, 1.5, 0.1);
-    let flat = DMat4::orthographic_rh(-5.0, 5.0, -5.0, 5.0, 100.0, 0.0);
+    let infinite = directx::perspective_infinite_reverse(1.0, 1.5, 0.1);
+    let flat = directx::orthographic(-5.0, 5.0, -5.0, 5.0, 100.0, 0.0);
     for clip in [infinite, flat] {
         for unit in [1e-30, 1e-12, 1.0, 1e12, 1e30] {
             let clip = clip * DMat4::from_scale(DVec3::splat(1.0 / unit));

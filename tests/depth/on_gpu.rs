@@ -13,7 +13,8 @@ use bevy_gpu_culling::cull::{
     reference::{self, Span, occlusion_of_span},
     shaders,
 };
-use glam::{DMat4, UVec2, Vec2, Vec4};
+use glam::dcamera::rh::proj::directx;
+use glam::{UVec2, Vec2, Vec4};
 use wgpu::{Buffer, BufferUsages, Device, Queue, util::DeviceExt};
 
 const KERNEL: &str = "
@@ -414,9 +415,9 @@ fn spheres_without_a_span_are_visible_on_the_gpu() {
     let builder = PyramidBuilder::new(&device, true).unwrap();
     let mut pyramid = Pyramid::new(gpu).unwrap();
     let looker = Looker::new(&device, |source| source);
-    let clip = DMat4::perspective_infinite_reverse_rh(1.0, 1.0, 0.1);
+    let clip = directx::perspective_infinite_reverse(1.0, 1.0, 0.1);
     let hides = Projection::new(clip, SIZE, 1, false);
-    let flat = DMat4::orthographic_rh(-5.0, 5.0, -5.0, 5.0, 100.0, 0.0);
+    let flat = directx::orthographic(-5.0, 5.0, -5.0, 5.0, 100.0, 0.0);
     let orthographic = Projection::new(flat, SIZE, 1, false);
     let spheres = [
         (0.0, 0.0, 1.0),

@@ -198,6 +198,6 @@ pub fn read<T: bytemuck::AnyBitPattern>(
     queue.submit([encoder.finish()]);
     staging.map_async(wgpu::MapMode::Read, .., |result| result.unwrap());
     device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
-    let view = staging.get_mapped_range(..);
+    let view = staging.get_mapped_range(..).unwrap();
     bytemuck::cast_slice(&view).to_vec()
 }

@@ -8,6 +8,7 @@ use bevy_gpu_culling::cull::{
     layout::Projection,
     reference::{Span, footprint, is_between_diagonals, span},
 };
+use glam::dcamera::rh::proj::directx;
 use glam::{DMat4, DVec2, DVec3, DVec4, UVec2, Vec2, Vec4};
 use rand::RngExt;
 
@@ -148,7 +149,7 @@ fn known_spans() {
     let close = |a: f32, b: f32| (a - b).abs() <= 2e-4 * b.abs().max(1.0);
     // 100 pixels per unit, and depth 1 at z = 0, 0 at z = -10.
     let side = DVec4::new(-9.6, 9.6, -5.4, 5.4);
-    let clip = DMat4::orthographic_rh(side.x, side.y, side.z, side.w, 10.0, 0.0);
+    let clip = directx::orthographic(side.x, side.y, side.z, side.w, 10.0, 0.0);
     let projection = Projection::new(clip, SIZE, 1, false);
     let found = span(&projection, Vec4::new(-6.4, 0.0, -4.0, 0.5));
     assert!(
@@ -175,7 +176,7 @@ fn known_spans() {
     let upper = span(&projection, Vec4::new(0.0, 4.0, -4.0, 0.5));
     assert!(close(upper.low.y, 90.0), "{upper:?}");
     // niagara's depth of a sphere: near / (distance - radius).
-    let clip = DMat4::perspective_infinite_reverse_rh(1.0, 16.0 / 9.0, 0.1);
+    let clip = directx::perspective_infinite_reverse(1.0, 16.0 / 9.0, 0.1);
     let projection = Projection::new(clip, SIZE, 1, false);
     let found = span(&projection, Vec4::new(0.0, 0.0, -10.0, 2.0));
     assert!((found.nearest - 0.1 / 8.0).abs() < 1e-6, "{found:?}");
@@ -184,7 +185,7 @@ fn known_spans() {
 /// A sphere that touches the eye's plane, is around the eye, behind it, or no sphere at all.
 #[test]
 fn what_has_no_span_is_unbounded() {
-    let clip = DMat4::perspective_infinite_reverse_rh(1.0, 1.0, 0.1);
+    let clip = directx::perspective_infinite_reverse(1.0, 1.0, 0.1);
     let projection = Projection::new(clip, SIZE, 1, false);
     let is_bounded = |x: f32, z: f32, r: f32| span(&projection, Vec4::new(x, 0.0, z, r)).is_bounded;
     assert!(is_bounded(0.0, -1.0, 0.9));
@@ -281,7 +282,7 @@ fn a_widened_projection_widens_spheres() {
 #[test]
 fn a_footprint_has_the_pixels_whose_samples_are_reached() {
     let size = UVec2::new(100, 60);
-    let clip = DMat4::perspective_infinite_reverse_rh(1.0, 1.0, 0.1);
+    let clip = directx::perspective_infinite_reverse(1.0, 1.0, 0.1);
     // The places of samples along x: Vulkan's standard locations, in 16ths.
     let places: [(u32, &[u32]); 5] = [
         (1, &[8]),
@@ -375,7 +376,7 @@ fn a_footprint_is_at_the_finest_level_that_does() {
 #[test]
 fn corners_of_a_footprint_are_beyond_the_diagonals() {
     let size = UVec2::new(8, 8);
-    let clip = DMat4::orthographic_rh(0.0, 8.0, 8.0, 0.0, 10.0, 0.0);
+    let clip = directx::orthographic(0.0, 8.0, 8.0, 0.0, 10.0, 0.0);
     for samples in [1, 4] {
         let projection = Projection::new(clip, size, samples, false);
         let bounds = span(&projection, Vec4::new(4.0, 4.0, -5.0, 1.5));
@@ -401,7 +402,7 @@ fn corners_of_a_footprint_are_beyond_the_diagonals() {
 
 #[test]
 fn a_span_beside_the_viewport_covers_nothing() {
-    let clip = DMat4::perspective_infinite_reverse_rh(1.0, 1.0, 0.1);
+    let clip = directx::perspective_infinite_reverse(1.0, 1.0, 0.1);
     let projection = Projection::new(clip, UVec2::new(64, 32), 1, false);
     let place = |low: Vec2, high: Vec2| {
         let bounds = Span {

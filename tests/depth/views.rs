@@ -1,5 +1,6 @@
 //! Random views of sets, in 64 bits.
 
+use glam::dcamera::rh::proj::directx;
 use glam::{DAffine3, DMat4, DQuat, DVec3, DVec4, EulerRot, UVec2};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -36,7 +37,7 @@ pub fn random_clip(rng: &mut ChaCha8Rng, kind: Kind, size: UVec2) -> DMat4 {
     let aspect = f64::from(size.x) / f64::from(size.y);
     let angle = rng.random_range(0.05..2.4);
     let near = 10f64.powf(rng.random_range(-2.0..0.5));
-    let infinite = DMat4::perspective_infinite_reverse_rh(angle, aspect, near);
+    let infinite = directx::perspective_infinite_reverse(angle, aspect, near);
     let with_row = |row: usize, value: DVec4| {
         let mut rows = [0, 1, 2, 3].map(|k| infinite.row(k));
         rows[row] = value;
@@ -46,7 +47,7 @@ pub fn random_clip(rng: &mut ChaCha8Rng, kind: Kind, size: UVec2) -> DMat4 {
         Kind::Infinite => infinite,
         Kind::Finite => {
             let far = near * 10f64.powf(rng.random_range(1.0..5.0));
-            DMat4::perspective_rh(angle, aspect, far, near)
+            directx::perspective(angle, aspect, far, near)
         }
         Kind::OffCenter => {
             let aside = infinite.row(3) * rng.random_range(-1.5..1.5);
@@ -60,7 +61,7 @@ pub fn random_clip(rng: &mut ChaCha8Rng, kind: Kind, size: UVec2) -> DMat4 {
         Kind::Orthographic => {
             let [left, bottom] = [(); 2].map(|()| rng.random_range(-60.0..-1.0));
             let [right, top] = [(); 2].map(|()| rng.random_range(1.0..60.0));
-            DMat4::orthographic_rh(left, right, bottom, top, 300.0, -20.0)
+            directx::orthographic(left, right, bottom, top, 300.0, -20.0)
         }
     }
 }

@@ -119,7 +119,7 @@ impl Gpu {
         self.device
             .poll(wgpu::PollType::wait_indefinitely())
             .unwrap();
-        bytemuck::pod_collect_to_vec(&staging.get_mapped_range(..))
+        bytemuck::pod_collect_to_vec(&staging.get_mapped_range(..).unwrap())
     }
 
     /// A buffer for the marks of the items of `counts`, and its bind group.

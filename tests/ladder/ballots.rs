@@ -1,4 +1,4 @@
-//! `shaders/shared/ballot.wgsl` at all subgroup sizes: no adapter has them all.
+//! `shaders/shared/ballot.wesl` at all subgroup sizes: no adapter has them all.
 
 use crate::common::{gpu, rng};
 use rand::RngExt;
@@ -29,7 +29,7 @@ fn ballots_are_counted_before_every_lane() {
         u128::MAX << 32,
     ];
     ballots.extend((0..58).map(|_| rng.random::<u128>()));
-    let source = [include_str!("../../shaders/shared/ballot.wgsl"), ASK].concat();
+    let source = [include_str!("../../shaders/shared/ballot.wesl"), ASK].concat();
     let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
         label: None,
         source: wgpu::ShaderSource::Wgsl(source.into()),
@@ -83,7 +83,7 @@ fn ballots_are_counted_before_every_lane() {
     queue.submit([encoder.finish()]);
     staging.map_async(wgpu::MapMode::Read, .., |result| result.unwrap());
     device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
-    let answers: Vec<u32> = bytemuck::pod_collect_to_vec(&staging.get_mapped_range(..));
+    let answers: Vec<u32> = bytemuck::pod_collect_to_vec(&staging.get_mapped_range(..).unwrap());
     for (ballot, answers) in ballots.iter().zip(answers.chunks(128)) {
         for (lane, answer) in answers.iter().enumerate() {
             let before = (ballot & ((1 << lane) - 1)).count_ones();

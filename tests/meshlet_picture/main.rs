@@ -378,19 +378,16 @@ struct Stripes {
 }
 
 const STRIPES: &str = "
-#import bevy_pbr::forward_io::VertexOutput
-@group(#{MATERIAL_BIND_GROUP}) @binding(0) var<uniform> color: vec4<f32>;
+import bevy_pbr::render::forward_io::VertexOutput;
+@group(constants::MATERIAL_BIND_GROUP) @binding(0) var<uniform> color: vec4<f32>;
 @fragment
 fn fragment(
     in: VertexOutput,
-#ifdef GPU_INSTANCES
-    @location(14) @interpolate(flat) instance: vec2<u32>,
-#endif
+    @if(GPU_INSTANCES) @location(14) @interpolate(flat) instance: vec2<u32>,
 ) -> @location(0) vec4<f32> {
     var shade = 1.0;
-#ifdef GPU_INSTANCES
+    @if(GPU_INSTANCES)
     shade = 0.5 + 0.1 * f32(instance.y % 6u);
-#endif
     let stripe = step(0.5, fract(in.world_position.y * 2.0));
     return vec4(color.rgb * shade * (0.4 + 0.6 * stripe) * (0.6 + 0.4 * in.world_normal.y), 1.0);
 }";
@@ -409,7 +406,7 @@ impl Material for Stripes {
 fn a_custom_material_looks_whole() {
     let more = |app: &mut App| {
         app.add_plugins(MaterialPlugin::<Stripes>::default());
-        let shader = Shader::from_wgsl(STRIPES, "stripes.wgsl");
+        let shader = Shader::from_wesl(STRIPES, "stripes.wesl");
         let mut shaders = app.world_mut().resource_mut::<Assets<Shader>>();
         shaders.insert(STRIPES_SHADER.id(), shader).unwrap();
     };

@@ -14,6 +14,7 @@ use bevy_gpu_culling::cull::{
     meshlets::{MeshletCuller, MeshletExpansion, MeshletOptions, MeshletStage},
     reference,
 };
+use glam::camera::rh::{proj::directx, view};
 use glam::{Mat4, UVec2, Vec3};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -34,10 +35,10 @@ impl Sight {
         let to = Vec3::new(rng.random_range(-20.0..20.0), 0.0, 0.0);
         let aspect = VIEWPORT[1].x as f32 / VIEWPORT[1].y as f32;
         let lens = match rng.random_bool(0.3) {
-            true => Mat4::orthographic_rh(-50.0, 50.0, -40.0, 40.0, 200.0, 0.0),
-            false => Mat4::perspective_infinite_reverse_rh(1.0, aspect, 0.1),
+            true => directx::orthographic(-50.0, 50.0, -40.0, 40.0, 200.0, 0.0),
+            false => directx::perspective_infinite_reverse(1.0, aspect, 0.1),
         };
-        let clip = lens * Mat4::look_at_rh(eye, to, Vec3::Y);
+        let clip = lens * view::look_at_mat4(eye, to, Vec3::Y);
         // Walls at depths between the set's.
         let depth = Picture::walls(rng, SIZE, 1, |rng| {
             let at = Vec3::from_array([(); 3].map(|()| rng.random_range(-50.0..50.0)));

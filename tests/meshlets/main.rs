@@ -25,7 +25,8 @@ use bevy_gpu_culling::{
 };
 use check::{Seen, compare};
 use common::{Scene, gpu, options, random_scene, rng};
-use glam::{DVec3, Mat4, Quat, Vec3};
+use glam::camera::rh::{proj::directx, view};
+use glam::{DVec3, Quat, Vec3};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use wgpu::Device;
@@ -241,8 +242,8 @@ fn fixed_scene(instances: usize, meshlets: usize) -> MeshletScene {
     let mut scene = meshlet_scene(&mut rng, &[instances], &[meshlets]);
     // Tests count all instances.
     scene.scene.sets[0].show_all();
-    let view = Mat4::look_at_rh(Vec3::ZERO, Vec3::X, Vec3::Y);
-    let clip = Mat4::perspective_infinite_reverse_rh(1.2, 1.3, 0.1) * view;
+    let view = view::look_at_mat4(Vec3::ZERO, Vec3::X, Vec3::Y);
+    let clip = directx::perspective_infinite_reverse(1.2, 1.3, 0.1) * view;
     let everything = CullView::EVERYTHING;
     scene.scene.frame.views = vec![everything, CullView::from_clip_from_world(&clip)];
     scene.scene.frame.requests[0].views = vec![0, 1];

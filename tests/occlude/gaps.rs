@@ -15,17 +15,18 @@ use bevy_gpu_culling::{
     },
     instance::InstanceSet,
 };
-use glam::{Mat4, Vec3};
+use glam::Vec3;
+use glam::camera::rh::{proj::directx, view};
 use rand::RngExt;
 
 /// A frame in which a wall at this distance covers the picture.
 fn before_a_wall(eye: Vec3, to: Vec3, distance: f32, near_pixels: f32) -> Frame {
     let aspect = VIEWPORT[1].x as f32 / VIEWPORT[1].y as f32;
-    let lens = Mat4::perspective_infinite_reverse_rh(1.0, aspect, 0.1);
+    let lens = directx::perspective_infinite_reverse(1.0, aspect, 0.1);
     let mut depth = Picture::walls(&mut rng(1), SIZE, 1, |_| 0.0);
     depth.depths.fill(0.1 / distance);
     Frame {
-        clip: lens * Mat4::look_at_rh(eye, to, Vec3::Y),
+        clip: lens * view::look_at_mat4(eye, to, Vec3::Y),
         near_pixels,
         depth,
         is_frozen: false,

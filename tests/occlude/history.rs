@@ -11,6 +11,7 @@ use bevy_gpu_culling::cull::{
     CoarserLevel, Compaction, CullView, Culler, CullingTier, DepthBuffer, DrawList, ErrorRange,
     Gpu, OcclusionView, PlainPasses,
 };
+use glam::camera::rh::{proj::directx, view};
 use glam::{Mat4, Vec3};
 
 /// A view of a frame.
@@ -26,10 +27,10 @@ impl Seeing {
     fn from(key: u64, angle: f32) -> Self {
         let eye = Vec3::new(angle.cos(), 0.2, angle.sin()) * 80.0;
         let aspect = VIEWPORT[1].x as f32 / VIEWPORT[1].y as f32;
-        let lens = Mat4::perspective_infinite_reverse_rh(1.0, aspect, 0.1);
+        let lens = directx::perspective_infinite_reverse(1.0, aspect, 0.1);
         Self {
             key,
-            clip: lens * Mat4::look_at_rh(eye, Vec3::ZERO, Vec3::Y),
+            clip: lens * view::look_at_mat4(eye, Vec3::ZERO, Vec3::Y),
             is_frozen: false,
         }
     }

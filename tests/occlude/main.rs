@@ -19,6 +19,7 @@ use bevy_gpu_culling::{
     instance::PackedInstance,
 };
 use common::{Scene, compare_shapes, gpu, options, random_scene, rng, upload};
+use glam::camera::rh::{proj::directx, view};
 use glam::{Mat4, UVec2, Vec3};
 use picture::Picture;
 use rand::RngExt;
@@ -65,11 +66,11 @@ impl Frame {
                 };
                 let eye = Vec3::new(0.0, rng.random_range(-30.0..30.0), away);
                 let to = Vec3::new(rng.random_range(-20.0..20.0), 0.0, 0.0);
-                let view = Mat4::look_at_rh(eye, to, Vec3::Y);
+                let view = view::look_at_mat4(eye, to, Vec3::Y);
                 let aspect = VIEWPORT[1].x as f32 / VIEWPORT[1].y as f32;
                 let lens = match rng.random_bool(0.3) {
-                    true => Mat4::orthographic_rh(-50.0, 50.0, -40.0, 40.0, 200.0, 0.0),
-                    false => Mat4::perspective_infinite_reverse_rh(1.0, aspect, 0.1),
+                    true => directx::orthographic(-50.0, 50.0, -40.0, 40.0, 200.0, 0.0),
+                    false => directx::perspective_infinite_reverse(1.0, aspect, 0.1),
                 };
                 lens * view
             }

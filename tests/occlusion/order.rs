@@ -85,7 +85,7 @@ fn copies(stage: &mut Stage) -> [Vec<u8>; 2] {
         let whole = buffer.slice(..);
         whole.map_async(MapMode::Read, |read| read.unwrap());
         device.poll(PollType::wait_indefinitely()).unwrap();
-        let bytes = whole.get_mapped_range().to_vec();
+        let bytes = whole.get_mapped_range().unwrap().to_vec();
         buffer.unmap();
         bytes
     })

@@ -19,6 +19,8 @@ pub enum Pass {
     /// The set is in no order: it is sorted by depth, as Bevy sorts entities.
     Blend,
     Transmission,
+    /// Transmission of a material that also blends: Bevy draws it with the transmissive ones.
+    BlendTransmission,
 }
 
 /// The lights, which cast shadows.
@@ -54,6 +56,12 @@ pub enum Matter {
     Tinted,
     /// The same without maps, on a mesh with vertex colors.
     TintedVertexColors,
+    /// `Textured`, on a mesh whose attributes and indices are compressed (`Mesh::compress_mesh`).
+    Compressed,
+    /// `CustomVertex` on a compressed mesh.
+    CompressedCustomVertex,
+    /// `FragmentTag` on a compressed mesh.
+    CompressedFragmentTag,
 }
 
 /// The camera and its effects.
@@ -94,7 +102,7 @@ impl Combination {
     /// its thickness follows the entity's scale, not the instance's.
     pub fn scales(&self) -> ScaleKind {
         match (self.pass, self.light) {
-            (Pass::Transmission, _) => ScaleKind::One,
+            (Pass::Transmission | Pass::BlendTransmission, _) => ScaleKind::One,
             (_, Light::Directional | Light::None) => ScaleKind::NonUniform,
             _ => ScaleKind::Uniform,
         }
@@ -184,4 +192,14 @@ pub const COMBINATIONS: &[Combination] = &[
     c(Pass::MaskPrepass,     OFF,   Light::Directional, Matter::Tinted,         Eye::Perspective),
     c(Pass::AlphaToCoverage, FOUR,  Light::None,        Matter::TintedVertexColors, Eye::Perspective),
     c(Pass::Blend,           OFF,   Light::Spot,        Matter::Tinted,         Eye::Perspective),
+    c(Pass::BlendTransmission, OFF, Light::Directional, Matter::Plain,          Eye::Perspective),
+    c(Pass::Blend,           OFF,   Light::Point,       Matter::Compressed,     Eye::Perspective),
+    c(Pass::Forward,         FOUR,  Light::Point,       Matter::Compressed,     Eye::Perspective),
+    c(Pass::Forward,         OFF,   Light::All,         Matter::Compressed,     Eye::SplitScreen),
+    c(Pass::DepthPrepass,    FOUR,  Light::Directional, Matter::Compressed,     Eye::Orthographic),
+    c(Pass::FullPrepass,     OFF,   Light::None,        Matter::Compressed,     Eye::Perspective),
+    c(Pass::Deferred,        OFF,   Light::Spot,        Matter::Compressed,     Eye::Hdr),
+    c(Pass::MaskPrepass,     OFF,   Light::Directional, Matter::Compressed,     Eye::Perspective),
+    c(Pass::Forward,         OFF,   Light::Directional, Matter::CompressedCustomVertex, Eye::Perspective),
+    c(Pass::FullPrepass,     OFF,   Light::Point,       Matter::CompressedFragmentTag, Eye::Perspective),
 ];

@@ -13,8 +13,8 @@ use bevy::{
     image::Image,
     light::{NotShadowCaster, Skybox},
     material::OpaqueRendererMethod,
-    mesh::{MeshTag, UvChannel},
-    pbr::{DistanceFog, FogFalloff, ScreenSpaceAmbientOcclusion},
+    mesh::{MeshCompressionArgs, MeshTag, UvChannel},
+    pbr::{DistanceFog, FogFalloff, ScreenSpaceAmbientOcclusion, ScreenSpaceTransmission},
     post_process::{bloom::Bloom, motion_blur::MotionBlur},
     prelude::*,
 };
@@ -87,7 +87,7 @@ impl Combination {
                 let material = stage.add(Stripes { color });
                 stage.spawn_set(&set, (mesh, MeshMaterial3d(material)), at)
             }
-            Matter::CustomVertex => {
+            Matter::CustomVertex | Matter::CompressedCustomVertex => {
                 let set = with_data(set, |i| [!i, 7, 8, i]);
                 let color = LinearRgba::rgb(0.9, 0.5, 0.1);
                 let material = stage.add(Swollen { color });
@@ -104,7 +104,7 @@ impl Combination {
                 tag_members(stage, spawned);
                 spawned
             }
-            Matter::FragmentTag => {
+            Matter::FragmentTag | Matter::CompressedFragmentTag => {
                 let set = with_data(set, |i| i);
                 let base = self.standard(stage);
                 let material = stage.add(Tagged {
@@ -133,7 +133,7 @@ impl Combination {
     /// scales the thickness, so only a set without scales and stretch looks like Bevy's entities.
     fn place(&self) -> Transform {
         match self.pass {
-            Pass::Transmission => moved().with_scale(Vec3::ONE),
+            Pass::Transmission | Pass::BlendTransmission => moved().with_scale(Vec3::ONE),
             _ => moved(),
         }
     }
@@ -142,6 +142,9 @@ impl Combination {
         let cuboid = Mesh::from(Cuboid::new(0.5, 0.4, 0.6));
         match self.matter {
             Matter::Textured | Matter::Tinted => cuboid.with_generated_tangents().unwrap(),
+            Matter::Compressed | Matter::CompressedCustomVertex | Matter::CompressedFragmentTag => {
+                compressed(cuboid.with_generated_tangents().unwrap())
+            }
             Matter::VertexColors | Matter::TintedVertexColors => {
                 materials::colored(Sphere::new(0.35).mesh().ico(2).unwrap())
             }
@@ -162,7 +165,7 @@ impl Combination {
         };
         if matches!(
             self.matter,
-            Matter::Textured | Matter::TwoUvSets | Matter::Tinted
+            Matter::Textured | Matter::TwoUvSets | Matter::Tinted | Matter::Compressed
         ) {
             material.base_color = Color::WHITE;
             material.base_color_texture = Some(stage.add(materials::checker()));
@@ -173,7 +176,9 @@ impl Combination {
             material.emissive = LinearRgba::rgb(0.5, 0.5, 0.5);
         }
         match self.matter {
-            Matter::Textured | Matter::Tinted => self.add_maps(stage, &mut material),
+            Matter::Textured | Matter::Tinted | Matter::Compressed => {
+                self.add_maps(stage, &mut material);
+            }
             Matter::TwoUvSets => material.base_color_channel = UvChannel::Uv1,
             _ => {}
         }
@@ -185,10 +190,14 @@ impl Combination {
                 material.alpha_mode = AlphaMode::Blend;
                 material.base_color.set_alpha(0.6);
             }
-            Pass::Transmission => {
+            Pass::Transmission | Pass::BlendTransmission => {
                 material.specular_transmission = 0.8;
                 material.thickness = 0.3;
                 material.ior = 1.3;
+                if self.pass == Pass::BlendTransmission {
+                    material.alpha_mode = AlphaMode::Blend;
+                    material.base_color.set_alpha(0.8);
+                }
             }
             Pass::Forward | Pass::DepthPrepass | Pass::FullPrepass => {}
         }
@@ -249,6 +258,10 @@ impl Combination {
                 }
                 Pass::Deferred => {
                     entity.insert((DepthPrepass, DeferredPrepass));
+                }
+                // Without it, Bevy draws the material as if nothing went through.
+                Pass::Transmission | Pass::BlendTransmission => {
+                    entity.insert(ScreenSpaceTransmission::default());
                 }
                 _ => {}
             }
@@ -318,6 +331,12 @@ pub fn pane(stage: &mut Stage, camera: Entity) {
     ));
 }
 
+/// The mesh with all of its attributes and indices compressed.
+fn compressed(mesh: Mesh) -> Mesh {
+    let mesh = mesh.compressed_mesh(&MeshCompressionArgs::regular());
+    mesh.map_err(|(_, errors)| errors).unwrap()
+}
+
 /// Bevy tests the box of the original mesh, so it would reject entities that the vertex shader
 /// moves into view.
 fn reach_further(stage: &mut Stage, of: Entity) {
@@ -341,7 +360,7 @@ fn with_data<T: bytemuck::Pod>(set: InstanceSet, data: impl Fn(u32) -> T) -> Ins
 fn tag_entities(stage: &mut Stage, of: Entity) {
     if stage.how == How::Entities {
         for (tag, entity) in (0..).zip(members(stage, of)) {
-            stage.entity(entity).insert(MeshTag(tag));
+            stage.entity(entity).insert(MeshTag::new(tag));
         }
     }
 }

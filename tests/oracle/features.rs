@@ -75,12 +75,18 @@ fn camera(stage: &mut Stage, more: impl Bundle) -> Entity {
 }
 
 fn transparent(stage: &mut Stage) {
-    let glass = StandardMaterial {
-        base_color: Color::srgba(0.9, 0.4, 0.3, 0.5),
-        alpha_mode: AlphaMode::Blend,
-        ..default()
-    };
-    spawn(stage, 60, Cuboid::new(0.5, 0.4, 0.6), glass);
+    // Each set is sorted by itself, so only a material that takes part looks right between both.
+    for (count, color) in [
+        (60, Color::srgba(0.9, 0.4, 0.3, 0.5)),
+        (75, Color::srgba(0.2, 0.5, 0.9, 0.6)),
+    ] {
+        let glass = StandardMaterial {
+            base_color: color,
+            alpha_mode: AlphaMode::Blend,
+            ..default()
+        };
+        spawn(stage, count, Cuboid::new(0.9, 0.7, 1.1), glass);
+    }
     ground(stage);
     sun(stage);
     camera(stage, OrderIndependentTransparencySettings::default());

@@ -19,6 +19,7 @@ mod materials;
 mod motion;
 mod oblique;
 mod offsets;
+mod painted;
 mod pipelined;
 #[path = "../scene/mod.rs"]
 mod scene;
@@ -39,20 +40,20 @@ use std::time::Instant;
 
 /// A stage with all plugins and shaders that the oracle's scenes need.
 fn stage(how: How) -> Stage {
-    let mut stage = Stage::with(how, |app| register(app, how));
+    let mut stage = Stage::with(how, register);
     stage.update(1);
     stage
 }
 
 /// The same, with Bevy's entities in the right order.
 fn stage_of_sorted_entities() -> Stage {
-    let mut stage = Stage::of_sorted_entities(|app| register(app, How::Entities));
+    let mut stage = Stage::of_sorted_entities(register);
     stage.update(1);
     stage
 }
 
-fn register(app: &mut App, how: How) {
-    materials::register(app, how);
+fn register(app: &mut App) {
+    materials::register(app);
     written::register(app);
     app.add_plugins(InstanceTintPlugin);
     app.add_systems(Update, (build::drift, motion::swarm, offsets::spin));
@@ -75,7 +76,7 @@ fn every_combination_looks_like_bevys_entities() {
             continue;
         }
         let begun = Instant::now();
-        if combination.pass == Pass::Blend {
+        if matches!(combination.pass, Pass::Blend | Pass::BlendTransmission) {
             stages = [stage(How::Set(None)), stage_of_sorted_entities()];
         }
         // Three compactions share the combinations: one in one pass, which `Auto` chooses here, and

@@ -1,6 +1,5 @@
 //! Materials, textures and meshes of the oracle's scenes.
 
-use crate::scene::How;
 use bevy::{
     asset::{RenderAssetUsages, uuid_handle},
     image::{ImageAddressMode, ImageSampler, ImageSamplerDescriptor},
@@ -114,9 +113,8 @@ const BANDS: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0c06
 const TAGGED: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0c07");
 const SHOW_PREPASS: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0c04");
 
-/// Registers the materials and their shaders. For Bevy's entities, the imports from this crate are
-/// removed.
-pub fn register(app: &mut App, how: How) {
+/// Registers the materials and their shaders.
+pub fn register(app: &mut App) {
     app.add_plugins((
         MaterialPlugin::<Extended>::default(),
         MaterialPlugin::<Stripes>::default(),
@@ -127,37 +125,33 @@ pub fn register(app: &mut App, how: How) {
     ));
     let mut shaders = app.world_mut().resource_mut::<Assets<Shader>>();
     for (handle, source, name) in [
-        (TINT, include_str!("shaders/tint.wgsl"), "tint.wgsl"),
+        (TINT, include_str!("shaders/tint.wesl"), "tint.wesl"),
         (
             STRIPES,
-            include_str!("shaders/stripes.wgsl"),
-            "stripes.wgsl",
+            include_str!("shaders/stripes.wesl"),
+            "stripes.wesl",
         ),
         (
             SWOLLEN,
-            include_str!("shaders/swollen.wgsl"),
-            "swollen.wgsl",
+            include_str!("shaders/swollen.wesl"),
+            "swollen.wesl",
         ),
-        (WAVY, include_str!("shaders/wavy.wgsl"), "wavy.wgsl"),
+        (WAVY, include_str!("shaders/wavy.wesl"), "wavy.wesl"),
         (
             WAVY_PREPASS,
-            include_str!("shaders/wavy_prepass.wgsl"),
-            "wavy_prepass.wgsl",
+            include_str!("shaders/wavy_prepass.wesl"),
+            "wavy_prepass.wesl",
         ),
-        (BANDS, include_str!("shaders/bands.wgsl"), "bands.wgsl"),
-        (TAGGED, include_str!("shaders/tagged.wgsl"), "tagged.wgsl"),
+        (BANDS, include_str!("shaders/bands.wesl"), "bands.wesl"),
+        (TAGGED, include_str!("shaders/tagged.wesl"), "tagged.wesl"),
         (
             SHOW_PREPASS,
-            include_str!("shaders/show_prepass.wgsl"),
-            "show_prepass.wgsl",
+            include_str!("shaders/show_prepass.wesl"),
+            "show_prepass.wesl",
         ),
     ] {
-        let lines = source
-            .lines()
-            .filter(|line| how != How::Entities || !line.starts_with("#import bevy_gpu_culling"));
-        let source = lines.collect::<Vec<_>>().join("\n");
         shaders
-            .insert(handle.id(), Shader::from_wgsl(source, name))
+            .insert(handle.id(), Shader::from_wesl(source, name))
             .unwrap();
     }
 }

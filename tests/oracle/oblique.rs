@@ -5,6 +5,7 @@ use bevy::{
     math::Vec3A,
     prelude::*,
 };
+use glam::camera::rh::proj::directx;
 
 /// An infinite reverse-z projection whose center is not the screen's center, sheared in depth.
 #[derive(Clone, Debug)]
@@ -14,7 +15,7 @@ pub struct Oblique {
 
 impl CameraProjection for Oblique {
     fn get_clip_from_view(&self) -> Mat4 {
-        let mut clip = Mat4::perspective_infinite_reverse_rh(0.9, self.aspect, 0.1);
+        let mut clip = directx::perspective_infinite_reverse(0.9, self.aspect, 0.1);
         clip.z_axis.x = 0.25;
         clip.z_axis.y = -0.15;
         clip

@@ -33,7 +33,7 @@ impl Pipelined {
         }
         self.drawn += 1;
         let name = format!("{name}-pipelined");
-        let start = || Stage::pipelined(How::Set(None), |app| register(app, How::Set(None)));
+        let start = || Stage::pipelined(How::Set(None), register);
         let stage = self.stage.get_or_insert_with(start);
         stage.clear();
         combination.build(stage);

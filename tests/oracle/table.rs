@@ -29,6 +29,7 @@ const FEATURES: &[Feature] = &[
     ("Pass", "alpha to coverage", |c| c.pass == Pass::AlphaToCoverage),
     ("Pass", "blend; instances are sorted by depth, each region of the set alone", |c| c.pass == Pass::Blend),
     ("Pass", "transmission; thickness follows the entity's scale, not the instance's", |c| c.pass == Pass::Transmission),
+    ("Pass", "transmission of a material that blends", |c| c.pass == Pass::BlendTransmission),
     ("MSAA", "off", |c| c.msaa == Msaa::Off),
     ("MSAA", "2", |c| c.msaa == Msaa::Sample2),
     ("MSAA", "4", |c| c.msaa == Msaa::Sample4),
@@ -48,6 +49,7 @@ const FEATURES: &[Feature] = &[
     ("Mesh", "vertex colors", |c| matches!(c.matter, Matter::VertexColors | Matter::TintedVertexColors)),
     ("Mesh", "two UV sets", |c| c.matter == Matter::TwoUvSets),
     ("Mesh", "without indices", |c| c.matter == Matter::NonIndexed),
+    ("Mesh", "compressed (`Mesh::compress_mesh`), also with an own vertex shader and with `InstanceMeshUniforms`", |c| matches!(c.matter, Matter::Compressed | Matter::CompressedCustomVertex | Matter::CompressedFragmentTag)),
     ("Instance", "uniform scale", |c| c.scales() == ScaleKind::Uniform),
     ("Instance", "non-uniform scale", |c| c.scales() == ScaleKind::NonUniform),
     ("Camera", "perspective (infinite, reverse z)", |c| c.eye == Eye::Perspective),
@@ -65,6 +67,16 @@ const FEATURES: &[Feature] = &[
 
 /// Features that other tests prove.
 const PROVEN: &[(&str, &str, &str)] = &[
+    (
+        "Material",
+        "`MeshTag` and Bevy's component arrays (`GpuComponentArrayBuffer`) on a set's entity: data of the whole set, by `get_tag`",
+        "component_arrays_hold_data_of_a_sets_entity",
+    ),
+    (
+        "Mesh",
+        "levels of detail of compressed meshes",
+        "levels_of_compressed_meshes_look_like_entities_with_them",
+    ),
     (
         "Culling",
         "a caster that no camera sees, but a light",
@@ -291,7 +303,7 @@ const UNTESTED: &[(&str, &str)] = &[
         "the tests do not build it",
     ),
     (
-        "`CameraOutputMode::Skip`, custom render graphs, compressed vertices, dozens of views in one picture",
+        "`CameraOutputMode::Skip`, custom render graphs, dozens of views in one picture",
         "no scene has them yet",
     ),
 ];
@@ -300,7 +312,7 @@ fn generate() -> String {
     let mut text = String::from(
         "# Compatibility\n\
          \n\
-         What Bevy 0.19.1 does to a mesh, and whether it does it to an instance set. `tests/oracle` draws\n\
+         What Bevy 0.20.1 does to a mesh, and whether it does it to an instance set. `tests/oracle` draws\n\
          every feature that works twice, as a set and as one entity per instance: at most 0.05 % of the\n\
          pixels may differ by more than 8/255, no six of them in one patch, and the mean of all by at most\n\
          0.05/255; the survivors of every view equal the CPU twin's. One scene of each pass is also drawn\n\

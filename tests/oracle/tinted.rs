@@ -90,7 +90,7 @@ pub fn spawn(
         if let Some(color) = color {
             stage
                 .entity(spawned)
-                .insert(MeshTag(InstanceTint::tag(color)));
+                .insert(MeshTag::new(InstanceTint::tag(color)));
         }
     }
     parent

@@ -262,13 +262,16 @@ fn hidden_instances_are_not_drawn() {
 fn bounds_are_updated_after_asset_events() {
     use bevy::{asset::AssetEventSystems, ecs::schedule::Schedules};
     let builds = |before: bool| {
-        let mut stage = Stage::with(How::Set(None), |app| {
-            let set = GpuCullingSystems::UpdateBounds;
-            match before {
-                true => app.configure_sets(PostUpdate, set.before(AssetEventSystems)),
-                false => app.configure_sets(PostUpdate, set.after(AssetEventSystems)),
-            };
-        });
+        let mut stage = Stage::new(How::Set(None));
+        let set = GpuCullingSystems::UpdateBounds;
+        match before {
+            true => stage
+                .app
+                .configure_sets(PostUpdate, set.before(AssetEventSystems)),
+            false => stage
+                .app
+                .configure_sets(PostUpdate, set.after(AssetEventSystems)),
+        };
         let world = stage.app.world_mut();
         let mut schedule = world
             .resource_mut::<Schedules>()

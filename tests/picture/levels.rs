@@ -6,11 +6,12 @@ use crate::{
 };
 use bevy::{
     diagnostic::{Diagnostic, DiagnosticsStore},
-    mesh::VertexAttributeValues,
+    mesh::{MeshCompressionArgs, VertexAttributeValues},
     prelude::*,
 };
 use bevy_gpu_culling::{diagnostics, prelude::*, render::ViewKind};
 use core::f32::consts::FRAC_PI_4;
+use image::RgbaImage;
 
 /// Errors of the levels. They are far from the shapes' true ones, so that the levels differ.
 const ERRORS: [f32; 2] = [0.02, 0.05];
@@ -96,23 +97,60 @@ fn furnish(stage: &mut Stage) {
     }
 }
 
-#[test]
-fn instances_look_like_entities_with_the_mesh_of_their_level() {
-    let set = field_of(400, ScaleKind::NonUniform);
+/// The meshes, compressed. Each has its box and ranges.
+fn compressed_meshes(stage: &mut Stage) -> [Handle<Mesh>; 3] {
+    meshes(stage).map(|mesh| {
+        let meshes = stage.app.world().resource::<Assets<Mesh>>();
+        let mesh = meshes.get(&mesh).unwrap().clone();
+        let mesh = mesh.compressed_mesh(&MeshCompressionArgs::regular());
+        stage.mesh(mesh.map_err(|(_, errors)| errors).unwrap())
+    })
+}
+
+/// The picture of entities with the meshes of their levels.
+fn picture_of_entities(
+    set: &InstanceSet,
+    meshes: fn(&mut Stage) -> [Handle<Mesh>; 3],
+) -> RgbaImage {
     let mut bevys = Stage::new(How::Entities);
-    let meshes_of_entities = meshes(&mut bevys);
+    let meshes = meshes(&mut bevys);
     let material = bevys.standard(red());
     let mut count = [0; 3];
     for instance in set.iter() {
         let transform = Transform::from(instance);
         let level = level_of(&transform);
         count[level] += 1;
-        let mesh = Mesh3d(meshes_of_entities[level].clone());
+        let mesh = Mesh3d(meshes[level].clone());
         bevys.spawn((mesh, material.clone(), place() * transform));
     }
     assert!(count.iter().all(|count| *count > 15), "{count:?}");
     furnish(&mut bevys);
-    let expected = bevys.picture();
+    bevys.picture()
+}
+
+#[test]
+fn levels_of_compressed_meshes_look_like_entities_with_them() {
+    let set = field_of(400, ScaleKind::NonUniform);
+    let expected = picture_of_entities(&set, compressed_meshes);
+    for tier in [CullingTier::Subgroup, CullingTier::Cpu] {
+        let mut stage = Stage::new(How::Set(Some(tier)));
+        let [full, coarser @ ..] = compressed_meshes(&mut stage);
+        let material = stage.standard(red());
+        let entity = stage.spawn_set(&set, (full, material), place());
+        stage
+            .entity(entity)
+            .insert((CullingRadius(RADIUS), levels(&coarser)));
+        furnish(&mut stage);
+        let name = format!("levels of compressed meshes on {tier}");
+        assert_same_picture(&name, &stage.picture(), &expected);
+        stage.verify();
+    }
+}
+
+#[test]
+fn instances_look_like_entities_with_the_mesh_of_their_level() {
+    let set = field_of(400, ScaleKind::NonUniform);
+    let expected = picture_of_entities(&set, meshes);
     let tiers = [
         CullingTier::Subgroup,
         CullingTier::Workgroup,

@@ -18,8 +18,8 @@ pub struct Stripes {
 }
 
 const STRIPES: &str = "
-#import bevy_pbr::forward_io::VertexOutput
-@group(#{MATERIAL_BIND_GROUP}) @binding(0) var<uniform> color: vec4<f32>;
+import bevy_pbr::render::forward_io::VertexOutput;
+@group(constants::MATERIAL_BIND_GROUP) @binding(0) var<uniform> color: vec4<f32>;
 @fragment
 fn fragment(in: VertexOutput) -> @location(0) vec4<f32> {
     let stripe = step(0.5, fract(in.world_position.y * 2.0));
@@ -37,7 +37,7 @@ impl Material for Stripes {
 /// Registers the material and its shader.
 pub fn add_stripes(app: &mut App) {
     app.add_plugins(MaterialPlugin::<Stripes>::default());
-    let shader = Shader::from_wgsl(STRIPES, "stripes.wgsl");
+    let shader = Shader::from_wesl(STRIPES, "stripes.wesl");
     app.world_mut()
         .resource_mut::<Assets<Shader>>()
         .insert(STRIPES_SHADER.id(), shader)

@@ -87,7 +87,7 @@ fn fragment() -> @location(0) vec4<f32> {
 const COUNTS_SHADER: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0b03");
 
 const DEPTHS: &str = "
-#import bevy_pbr::forward_io::VertexOutput
+import bevy_pbr::render::forward_io::VertexOutput;
 @fragment
 fn fragment(in: VertexOutput) -> @location(0) vec4<f32> {
     return vec4(fract(in.world_position.z * vec3(0.13, 0.31, 0.71)), 1.0);
@@ -132,10 +132,10 @@ where
 {
     Stage::with(How::Set(None), |app| {
         app.add_plugins(MaterialPlugin::<M>::default());
-        let shader = Shader::from_wgsl(DEPTHS, "depths.wgsl");
+        let shader = Shader::from_wesl(DEPTHS, "depths.wesl");
         let mut shaders = app.world_mut().resource_mut::<Assets<Shader>>();
         shaders.insert(DEPTHS_SHADER.id(), shader).unwrap();
-        let shader = Shader::from_wgsl(COUNTS, "counts.wgsl");
+        let shader = Shader::from_wgsl(COUNTS, "counts.wesl");
         shaders.insert(COUNTS_SHADER.id(), shader).unwrap();
     })
 }

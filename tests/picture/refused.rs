@@ -23,17 +23,17 @@ use image::RgbaImage;
 /// A vertex shader for single meshes, in all passes.
 const FOREIGN: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0b01");
 const FOREIGN_SOURCE: &str = "
-#import bevy_pbr::{mesh_functions, view_transformations::position_world_to_clip}
-#ifdef PREPASS_PIPELINE
-#import bevy_pbr::prepass_io::{Vertex, VertexOutput}
-#else
-#import bevy_pbr::forward_io::{Vertex, VertexOutput}
-#endif
+import bevy_pbr::render::{mesh_functions, view_transformations::position_world_to_clip};
+@if(PREPASS_PIPELINE)
+import bevy_pbr::prepass::io::{Vertex, VertexOutput, decompress_vertex};
+@else
+import bevy_pbr::render::forward_io::{Vertex, VertexOutput, decompress_vertex};
 @vertex
-fn vertex(vertex: Vertex) -> VertexOutput {
+fn vertex(in: Vertex) -> VertexOutput {
     var out: VertexOutput;
+    let vertex = decompress_vertex(in, in.instance_index);
     out.world_position = mesh_functions::mesh_position_local_to_world(
-        mesh_functions::get_world_from_local(vertex.instance_index), vec4(vertex.position, 1.0));
+        mesh_functions::get_world_from_local(in.instance_index), vec4(vertex.position, 1.0));
     out.position = position_world_to_clip(out.world_position.xyz);
     return out;
 }
@@ -42,17 +42,17 @@ fn vertex(vertex: Vertex) -> VertexOutput {
 /// The same for instances.
 const INSTANCED: Handle<Shader> = uuid_handle!("7f0f4f6e-4df0-4c43-9a7c-6a7c1f7f0b02");
 const INSTANCED_SOURCE: &str = "
-#import bevy_gpu_culling::draw_instance::{load, position_to_world}
-#import bevy_pbr::view_transformations::position_world_to_clip
-#ifdef PREPASS_PIPELINE
-#import bevy_pbr::prepass_io::{Vertex, VertexOutput}
-#else
-#import bevy_pbr::forward_io::{Vertex, VertexOutput}
-#endif
+import bevy_gpu_culling::draw_instance::{SET, load, position_to_world};
+import bevy_pbr::render::view_transformations::position_world_to_clip;
+@if(PREPASS_PIPELINE)
+import bevy_pbr::prepass::io::{Vertex, VertexOutput, decompress_vertex};
+@else
+import bevy_pbr::render::forward_io::{Vertex, VertexOutput, decompress_vertex};
 @vertex
-fn vertex(vertex: Vertex) -> VertexOutput {
+fn vertex(in: Vertex) -> VertexOutput {
     var out: VertexOutput;
-    out.world_position = position_to_world(load(vertex.instance_index), vertex.position);
+    let vertex = decompress_vertex(in, SET);
+    out.world_position = position_to_world(load(in.instance_index), vertex.position);
     out.position = position_world_to_clip(out.world_position.xyz);
     return out;
 }
@@ -101,8 +101,11 @@ fn stage(tier: Option<CullingTier>, settings: WgpuSettings) -> Stage {
             MaterialPlugin::<Crowded>::default(),
         ));
         let mut shaders = app.world_mut().resource_mut::<Assets<Shader>>();
-        for (handle, source) in [(FOREIGN, FOREIGN_SOURCE), (INSTANCED, INSTANCED_SOURCE)] {
-            let shader = Shader::from_wgsl(source, "refused.wgsl");
+        for (handle, source, path) in [
+            (FOREIGN, FOREIGN_SOURCE, "foreign.wesl"),
+            (INSTANCED, INSTANCED_SOURCE, "instanced.wesl"),
+        ] {
+            let shader = Shader::from_wesl(source, path);
             shaders.insert(handle.id(), shader).unwrap();
         }
     })
@@ -167,7 +170,7 @@ fn a_material_of_which_only_some_vertex_stages_read_instances_is_refused() {
     log.assert_once(&["ERROR", "some of its vertex shaders", "some do not"]);
     // Now all of them do.
     let mut shaders = stage.app.world_mut().resource_mut::<Assets<Shader>>();
-    let shader = Shader::from_wgsl(INSTANCED_SOURCE, "refused.wgsl");
+    let shader = Shader::from_wesl(INSTANCED_SOURCE, "foreign.wesl");
     shaders.insert(FOREIGN.id(), shader).unwrap();
     assert_drawn(&mut stage, &without);
 }
@@ -177,7 +180,7 @@ fn a_material_with_more_storage_buffers_than_a_vertex_stage_binds_is_refused() {
     let log = Log::start();
     let draw = |settings| {
         let mut stage = stage(None, settings);
-        let numbers = ShaderBuffer::new(&[0; 16], RenderAssetUsages::default());
+        let numbers = ShaderBuffer::new(vec![0u32; 16], RenderAssetUsages::default());
         let [first, second] = [stage.add(numbers.clone()), stage.add(numbers)];
         let set = boxes_with(&mut stage, Crowded { first, second });
         (stage, set)

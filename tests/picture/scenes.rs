@@ -192,7 +192,7 @@ fn an_observer_may_despawn_parts_and_the_root() {
     let mut stage = Stage::new(How::Set(None));
     let spawned = watch(&mut stage);
     stage.app.add_observer(
-        |added: On<Add, Name>, names: Query<(&Name, Option<&ChildOf>)>, mut commands: Commands| {
+        |added: On<Add<Name>>, names: Query<(&Name, Option<&ChildOf>)>, mut commands: Commands| {
             match names.get(added.entity) {
                 Ok((name, _)) if name.as_str() == "collider" => {
                     commands.entity(added.entity).despawn();

@@ -87,7 +87,7 @@ fn street(stage: &mut Stage, order: usize) -> Vec<Entity> {
         let set = field(20 + number, false);
         let set = stage.spawn_set(&set, (mesh.clone(), red.clone()), at);
         match number {
-            0 => stage.entity(set).insert(SyncToRenderWorld),
+            0 => stage.entity(set).insert(SyncToRenderWorld::default()),
             1 => stage.entity(set).insert(InstanceOcclusion::default()),
             2 => stage.entity(set).insert(PointLight::default()),
             _ => &mut stage.entity(set),

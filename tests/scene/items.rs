@@ -22,12 +22,12 @@ pub const BITS: u32 = 15;
 
 // A channel has the byte `8 * bits + 4`. Writing and copying sRGB may round it by one.
 const ITEMS: &str = "
-#import bevy_pbr::forward_io::VertexOutput
+import bevy_pbr::render::forward_io::VertexOutput;
 struct Items {
     first: u32,
     shift: u32,
 }
-@group(#{MATERIAL_BIND_GROUP}) @binding(0) var<uniform> items: Items;
+@group(constants::MATERIAL_BIND_GROUP) @binding(0) var<uniform> items: Items;
 @fragment
 fn fragment(
     in: VertexOutput,
@@ -55,7 +55,7 @@ impl Material for Items {
 /// Registers the material and its shader.
 pub fn add_items(app: &mut App) {
     app.add_plugins(MaterialPlugin::<Items>::default());
-    let shader = Shader::from_wgsl(ITEMS, "items.wgsl");
+    let shader = Shader::from_wesl(ITEMS, "items.wesl");
     let mut shaders = app.world_mut().resource_mut::<Assets<Shader>>();
     let _ = shaders.insert(ITEMS_SHADER.id(), shader);
 }

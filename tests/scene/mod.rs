@@ -377,7 +377,7 @@ impl Stage {
             .slice(..)
             .map_async(MapMode::Read, |read| read.unwrap());
         self.wait_for_gpu();
-        let bytes = buffer.slice(..).get_mapped_range();
+        let bytes = buffer.slice(..).get_mapped_range().unwrap();
         let rows = bytes.chunks(padded as usize);
         let pixels = rows.flat_map(|bytes| &bytes[..row as usize]).copied();
         RgbaImage::from_raw(size.width, size.height, pixels.collect()).unwrap()

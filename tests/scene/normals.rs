@@ -48,8 +48,8 @@ impl From<&Normals> for Ties {
 }
 
 const NORMALS: &str = "
-#import bevy_pbr::forward_io::VertexOutput
-@group(#{MATERIAL_BIND_GROUP}) @binding(0) var<uniform> color: vec4<f32>;
+import bevy_pbr::render::forward_io::VertexOutput;
+@group(constants::MATERIAL_BIND_GROUP) @binding(0) var<uniform> color: vec4<f32>;
 @fragment
 fn fragment(in: VertexOutput) -> @location(0) vec4<f32> {
     let place = 0.75 + 0.25 * sin(in.world_position.xyz);
@@ -79,7 +79,7 @@ impl Material for Normals {
 /// Registers the material and its shader.
 pub fn add_normals(app: &mut App) {
     app.add_plugins(MaterialPlugin::<Normals>::default());
-    let shader = Shader::from_wgsl(NORMALS, "normals.wgsl");
+    let shader = Shader::from_wesl(NORMALS, "normals.wesl");
     let mut shaders = app.world_mut().resource_mut::<Assets<Shader>>();
     shaders.insert(NORMALS_SHADER.id(), shader).unwrap();
 }

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use xshell::{Cmd, Shell};
 
 use crate::compare;
-use crate::project::{Demo, EVERY_FEATURE, Project, cargo, exit_code};
+use crate::project::{Demo, EVERY_FEATURE, Project, exit_code};
 use crate::report::Report;
 use crate::setup::{self, Wants};
 use crate::steps::{self, Outcome, Step};
@@ -146,7 +146,7 @@ impl Ci {
     /// A cargo command without the layer; xshell would show its whole path, this shows its name.
     fn command(&self, arguments: &[&str]) -> Cmd<'_> {
         println!("$ cargo {}", arguments.join(" "));
-        let command = self.sh.cmd(cargo()).args(arguments);
+        let command = self.sh.cmd(self.project.toolchain.cargo()).args(arguments);
         command.env(NO_LAYER.0, NO_LAYER.1).quiet()
     }
 

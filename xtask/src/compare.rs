@@ -1,16 +1,93 @@
 //! Compares two pictures pixel by pixel.
 
 use std::fmt;
+use std::fs::File;
+use std::io::{BufReader, BufWriter};
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
-use image::RgbaImage;
+use anyhow::{Context, Result, bail, ensure};
+use png::{BitDepth, ColorType, Decoder, Encoder, Transformations};
 
 /// A pixel differs when one of its channels is further apart than this (of 255).
 const CHANNEL_LIMIT: u8 = 8;
 
 /// Pixels in ten thousand that may differ: 0.05 %.
 const PIXELS_IN_TEN_THOUSAND: u64 = 5;
+
+/// A picture, one array of red, green, blue and alpha per pixel, row by row.
+#[derive(Clone)]
+pub struct Picture {
+    width: u32,
+    height: u32,
+    pixels: Vec<[u8; 4]>,
+}
+
+impl Picture {
+    /// The picture whose pixels a function of column and row returns.
+    pub fn from_fn(width: u32, height: u32, pixel: impl Fn(u32, u32) -> [u8; 4]) -> Self {
+        let pixel = &pixel;
+        let rows = (0..height).flat_map(|y| (0..width).map(move |x| pixel(x, y)));
+        Self {
+            width,
+            height,
+            pixels: rows.collect(),
+        }
+    }
+
+    fn read(path: &Path) -> Result<Self> {
+        let mut decoder = Decoder::new(BufReader::new(File::open(path)?));
+        // To eight bits per channel.
+        decoder.set_transformations(Transformations::EXPAND | Transformations::STRIP_16);
+        let mut reader = decoder.read_info()?;
+        let size = reader.output_buffer_size().context("it is too large")?;
+        let mut bytes = vec![0; size];
+        let frame = reader.next_frame(&mut bytes)?;
+        let bytes = &bytes[..frame.buffer_size()];
+        let pixels = match frame.color_type {
+            ColorType::Rgba => bytes
+                .chunks_exact(4)
+                .map(|texel| [texel[0], texel[1], texel[2], texel[3]])
+                .collect(),
+            ColorType::Rgb => bytes
+                .chunks_exact(3)
+                .map(|texel| [texel[0], texel[1], texel[2], u8::MAX])
+                .collect(),
+            other => bail!("its colors are {other:?}, neither RGB nor RGBA"),
+        };
+        Ok(Self {
+            width: frame.width,
+            height: frame.height,
+            pixels,
+        })
+    }
+
+    /// Writes it as a PNG file.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let file = BufWriter::new(File::create(path)?);
+        let mut encoder = Encoder::new(file, self.width, self.height);
+        encoder.set_color(ColorType::Rgba);
+        encoder.set_depth(BitDepth::Eight);
+        let mut writer = encoder.write_header()?;
+        writer.write_image_data(self.pixels.as_flattened())?;
+        Ok(writer.finish()?)
+    }
+
+    /// Width and height.
+    pub fn dimensions(&self) -> (u32, u32) {
+        (self.width, self.height)
+    }
+
+    /// The pixel in a column and a row of the picture.
+    pub fn pixel(&self, x: u32, y: u32) -> [u8; 4] {
+        self.pixels[(y * self.width + x) as usize]
+    }
+
+    /// The same, to change it.
+    #[cfg(test)]
+    pub fn pixel_mut(&mut self, x: u32, y: u32) -> &mut [u8; 4] {
+        &mut self.pixels[(y * self.width + x) as usize]
+    }
+}
 
 /// How far two pictures are apart.
 #[derive(Debug, PartialEq)]
@@ -47,13 +124,12 @@ pub fn files(a: &Path, b: &Path) -> Result<Difference> {
 }
 
 /// Reads a picture.
-pub fn read(path: &Path) -> Result<RgbaImage> {
-    let picture = image::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-    Ok(picture.to_rgba8())
+pub fn read(path: &Path) -> Result<Picture> {
+    Picture::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// Compares two pictures. Two empty or one-color pictures would prove nothing: an error.
-pub fn pictures(a: &RgbaImage, b: &RgbaImage) -> Result<Difference> {
+pub fn pictures(a: &Picture, b: &Picture) -> Result<Difference> {
     ensure!(
         a.dimensions() == b.dimensions(),
         "sizes differ: {:?} and {:?}",
@@ -61,7 +137,7 @@ pub fn pictures(a: &RgbaImage, b: &RgbaImage) -> Result<Difference> {
         b.dimensions()
     );
     for picture in [a, b] {
-        let mut pixels = picture.pixels();
+        let mut pixels = picture.pixels.iter();
         let first = pixels.next().context("a picture without pixels")?;
         ensure!(
             pixels.any(|pixel| pixel != first),
@@ -73,12 +149,11 @@ pub fn pictures(a: &RgbaImage, b: &RgbaImage) -> Result<Difference> {
         pixels: 0,
         worst: 0,
     };
-    for (left, right) in a.pixels().zip(b.pixels()) {
+    for (left, right) in a.pixels.iter().zip(&b.pixels) {
         let distance = left
-            .0
             .iter()
-            .zip(right.0)
-            .map(|(l, r)| l.abs_diff(r))
+            .zip(right)
+            .map(|(l, r)| l.abs_diff(*r))
             .max()
             .unwrap_or(0);
         difference.pixels += 1;
@@ -91,17 +166,16 @@ pub fn pictures(a: &RgbaImage, b: &RgbaImage) -> Result<Difference> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use image::Rgba;
 
     /// A hundred by a hundred: 5 pixels are exactly 0.05 %.
-    fn picture() -> RgbaImage {
-        RgbaImage::from_fn(100, 100, |x, y| Rgba([x as u8, y as u8, 50, 255]))
+    fn picture() -> Picture {
+        Picture::from_fn(100, 100, |x, y| [x as u8, y as u8, 50, 255])
     }
 
-    fn changed(count: u32, by: u8) -> RgbaImage {
+    fn changed(count: u32, by: u8) -> Picture {
         let mut changed = picture();
         for x in 0..count {
-            changed.get_pixel_mut(x, 0).0[2] += by;
+            changed.pixel_mut(x, 0)[2] += by;
         }
         changed
     }
@@ -145,10 +219,24 @@ mod tests {
 
     #[test]
     fn pictures_that_prove_nothing_are_errors() {
-        let blank = RgbaImage::new(100, 100);
+        let new = |width, height| Picture::from_fn(width, height, |_, _| [0; 4]);
+        let blank = new(100, 100);
         assert!(pictures(&blank, &blank).is_err());
         assert!(pictures(&picture(), &blank).is_err());
-        assert!(pictures(&RgbaImage::new(0, 0), &RgbaImage::new(0, 0)).is_err());
-        assert!(pictures(&picture(), &RgbaImage::new(100, 99)).is_err());
+        assert!(pictures(&new(0, 0), &new(0, 0)).is_err());
+        assert!(pictures(&picture(), &new(100, 99)).is_err());
+    }
+
+    #[test]
+    fn a_file_gives_back_what_was_saved() -> Result<()> {
+        let path = std::env::temp_dir().join(format!("xtask-{}.png", std::process::id()));
+        picture().save(&path)?;
+        let again = read(&path);
+        std::fs::remove_file(&path)?;
+        let again = again?;
+        assert_eq!(again.dimensions(), (100, 100));
+        assert_eq!(again.pixels, picture().pixels);
+        assert!(read(&path).is_err(), "there is no such file");
+        Ok(())
     }
 }

@@ -147,10 +147,10 @@ fn start(demo: &Demo, flags: &[&str], log: &Path) -> Result<Child> {
 fn wait_for_handler(child: &mut Child) -> Result<()> {
     let file = format!("/proc/{}/status", child.id());
     let start = Instant::now();
-    while let Ok(status) = std::fs::read_to_string(&file)
-        && !handles_ctrl_c(&status)
-        && child.try_wait()?.is_none()
-    {
+    while let Ok(status) = std::fs::read_to_string(&file) {
+        if handles_ctrl_c(&status) || child.try_wait()?.is_some() {
+            break;
+        }
         ensure!(
             start.elapsed() < LIMIT,
             "Ctrl-C is not handled after {LIMIT:?}"

@@ -13,9 +13,8 @@ use std::sync::Mutex;
 use std::thread;
 
 use anyhow::{Context, Result, bail, ensure};
-use image::RgbaImage;
 
-use crate::compare::{self, Difference};
+use crate::compare::{self, Difference, Picture};
 use crate::project::{EVERY_FEATURE, Project, exit_code};
 
 /// The example that draws the small examples without a window.
@@ -149,48 +148,44 @@ fn draw(project: &Project, name: &str, variable: (&str, &str)) -> Result<PathBuf
 }
 
 /// The means of all squares of a picture.
-fn shrunk(picture: &RgbaImage) -> RgbaImage {
+fn shrunk(picture: &Picture) -> Picture {
     let pixels = SQUARE * SQUARE;
-    RgbaImage::from_fn(
-        picture.width() / SQUARE,
-        picture.height() / SQUARE,
-        |x, y| {
-            let mut sums = [pixels / 2; 4];
-            for offset in 0..pixels {
-                let [dx, dy] = [offset % SQUARE, offset / SQUARE];
-                let pixel = picture.get_pixel(x * SQUARE + dx, y * SQUARE + dy);
-                for (sum, channel) in sums.iter_mut().zip(pixel.0) {
-                    *sum += u32::from(channel);
-                }
+    let (width, height) = picture.dimensions();
+    Picture::from_fn(width / SQUARE, height / SQUARE, |x, y| {
+        let mut sums = [pixels / 2; 4];
+        for offset in 0..pixels {
+            let [dx, dy] = [offset % SQUARE, offset / SQUARE];
+            let pixel = picture.pixel(x * SQUARE + dx, y * SQUARE + dy);
+            for (sum, channel) in sums.iter_mut().zip(pixel) {
+                *sum += u32::from(channel);
             }
-            image::Rgba(sums.map(|sum| (sum / pixels) as u8))
-        },
-    )
+        }
+        sums.map(|sum| (sum / pixels) as u8)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use image::Rgba;
 
     #[test]
     fn a_stored_pixel_is_the_mean_of_a_square() {
-        let stripes = RgbaImage::from_fn(16, 8, |x, _| Rgba([(x % 2) as u8 * 200, 7, 0, 255]));
+        let stripes = Picture::from_fn(16, 8, |x, _| [(x % 2) as u8 * 200, 7, 0, 255]);
         let small = shrunk(&stripes);
         assert_eq!(small.dimensions(), (2, 1));
-        assert_eq!(small.get_pixel(1, 0).0, [100, 7, 0, 255]);
+        assert_eq!(small.pixel(1, 0), [100, 7, 0, 255]);
     }
 
     /// A hundred of 230,400 pixels are enough, if they are together.
     #[test]
     fn an_instance_that_is_missing_is_seen() -> Result<()> {
-        let field = |x: u32, y: u32| Rgba([(x / 8) as u8 * 2, (y / 8) as u8 * 4, 90, 255]);
-        let whole = RgbaImage::from_fn(640, 360, field);
+        let field = |x: u32, y: u32| [(x / 8) as u8 * 2, (y / 8) as u8 * 4, 90, 255];
+        let whole = Picture::from_fn(640, 360, field);
         let mut holed = whole.clone();
         let same = compare::pictures(&shrunk(&whole), &shrunk(&holed))?;
         assert!(same.is_small());
         for (x, y) in (0..10).flat_map(|x| (0..10).map(move |y| (300 + x, 100 + y))) {
-            holed.put_pixel(x, y, Rgba([0, 0, 0, 255]));
+            *holed.pixel_mut(x, y) = [0, 0, 0, 255];
         }
         let beyond = compare::pictures(&shrunk(&whole), &shrunk(&holed))?;
         assert!(!beyond.is_small(), "{beyond}");

@@ -1,7 +1,7 @@
 //! The project's tasks: `cargo xtask <task>`.
 //!
-//! Every task does its own set-up, so a fresh machine with Rust needs one command to see the demo
-//! and one to run every test.
+//! Every task does its own set-up, so a fresh machine with Rust, even one too old for the crate,
+//! needs one command to see the demo and one to run every test.
 
 #![allow(
     clippy::print_stdout,
@@ -26,6 +26,7 @@ mod report;
 mod setup;
 mod steps;
 mod test;
+mod toolchain;
 mod transcript;
 mod validation;
 mod wgsl;
@@ -93,10 +94,32 @@ enum Task {
         /// Only these files and folders
         paths: Vec<PathBuf>,
     },
-    /// Only the set-up: finds a GPU adapter, installs a software one if it may
+    /// Only the set-up: finds a compiler and a GPU adapter, fetches or installs them if it may
     Setup,
+    /// Prints the compiler that the tasks use, or runs a command with it
+    ///
+    /// If the machine's rustc is too old for the crate, one is fetched: by rustup, or, on Debian
+    /// and Ubuntu, from Debian's packages into `~/.cache/bevy_gpu_culling/rust`. Nothing that is
+    /// installed is replaced.
+    Toolchain {
+        /// The command, such as `cargo clippy`
+        #[arg(trailing_var_arg = true)]
+        command: Vec<OsString>,
+    },
     /// Writes the composed kernels to `target/wgsl/`
     Wgsl,
+}
+
+impl Task {
+    /// Whether it needs the compiler.
+    fn compiles(&self) -> bool {
+        !matches!(self, Self::Prose { .. } | Self::Wgsl)
+    }
+
+    /// Whether it compiles Bevy.
+    fn builds_bevy(&self) -> bool {
+        self.compiles() && !matches!(self, Self::Toolchain { .. })
+    }
 }
 
 /// Tasks whose arguments go to another program, dashes, `--help` and `--` included.
@@ -133,7 +156,13 @@ fn on_ctrl_c() {
 /// Runs one task and returns the exit code.
 fn run(task: Task) -> Result<i32> {
     ctrlc::set_handler(on_ctrl_c)?;
-    let project = Project::find()?;
+    let mut project = Project::find()?;
+    if task.compiles() {
+        project = project.with_compiler()?;
+    }
+    if task.builds_bevy() {
+        setup::build_libraries()?;
+    }
     match task {
         Task::Orbs { flags } => orbs::run(&project, flags),
         Task::Test { args } => test::run(&project, &args),
@@ -147,6 +176,7 @@ fn run(task: Task) -> Result<i32> {
         }
         Task::Prose { paths } => prose::run(&project, &paths),
         Task::Setup => setup::run(&project),
+        Task::Toolchain { command } => toolchain::run(&project, &command),
         Task::Wgsl => wgsl::run(&project),
     }
 }
@@ -199,6 +229,16 @@ mod tests {
         };
         assert_eq!(arguments, ["ladder", "--count", "1k,2k", "--json"]);
         assert!(matches!(parse("xtask tune --show"), Task::Tune { flags } if flags == ["--show"]));
+    }
+
+    #[test]
+    fn a_command_for_the_compiler_keeps_its_flags() {
+        let Task::Toolchain { command } = parse("xtask toolchain cargo --version -- -D x") else {
+            panic!("not the toolchain task");
+        };
+        assert_eq!(command, ["cargo", "--version", "--", "-D", "x"]);
+        assert!(parse("xtask toolchain").compiles());
+        assert!(!parse("xtask wgsl").compiles());
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! The project's folders, and how its programs are started.
 
-use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -8,6 +7,11 @@ use std::process::{Command, ExitStatus};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use xshell::Shell;
+
+use crate::toolchain::Toolchain;
+
+/// The crate whose Rust version counts.
+const CRATE: &str = "bevy_gpu_culling";
 
 /// What every task builds the plugin with, so that it is built once for the demo, the examples and
 /// the tests.
@@ -19,6 +23,10 @@ pub struct Project {
     pub root: PathBuf,
     /// Cargo's target folder, wherever the user put it.
     pub target: PathBuf,
+    /// The oldest Rust that builds the crate.
+    pub rust_version: String,
+    /// The compiler. Until [`Self::with_compiler`], whatever runs this tool.
+    pub toolchain: Toolchain,
 }
 
 impl Project {
@@ -28,32 +36,57 @@ impl Project {
         struct Metadata {
             workspace_root: PathBuf,
             target_directory: PathBuf,
+            packages: Vec<Package>,
         }
+        #[derive(Deserialize)]
+        struct Package {
+            name: String,
+            rust_version: Option<String>,
+        }
+        let toolchain = Toolchain::of_the_caller();
         let sh = Shell::new()?;
         sh.change_dir(env!("CARGO_MANIFEST_DIR"));
         let json = sh
-            .cmd(cargo())
+            .cmd(toolchain.cargo())
             .args(["metadata", "--no-deps", "--format-version=1"])
             .quiet()
             .read()?;
         let metadata: Metadata = serde_json::from_str(&json).context("cargo metadata's answer")?;
+        let mut packages = metadata.packages.into_iter();
+        let rust_version = packages
+            .find(|package| package.name == CRATE)
+            .and_then(|package| package.rust_version)
+            .with_context(|| format!("{CRATE} has no rust-version"))?;
         Ok(Self {
             root: metadata.workspace_root,
             target: metadata.target_directory,
+            rust_version,
+            toolchain,
         })
+    }
+
+    /// The same with a compiler that is new enough for the crate, fetched if need be.
+    pub fn with_compiler(mut self) -> Result<Self> {
+        self.toolchain = Toolchain::ready(&self.rust_version)?;
+        Ok(self)
     }
 
     /// A shell in the workspace's root.
     pub fn shell(&self) -> Result<Shell> {
         let sh = Shell::new()?;
         sh.change_dir(&self.root);
+        for (name, value) in self.toolchain.variables() {
+            sh.set_var(name, value);
+        }
         Ok(sh)
     }
 
     /// A cargo command in the workspace's root.
     pub fn cargo(&self) -> Command {
-        let mut command = Command::new(cargo());
-        command.current_dir(&self.root);
+        let mut command = Command::new(self.toolchain.cargo());
+        command
+            .current_dir(&self.root)
+            .envs(self.toolchain.variables().iter().cloned());
         command
     }
 
@@ -79,7 +112,7 @@ impl Project {
             "--message-format=json-render-diagnostics",
         ];
         let messages = sh
-            .cmd(cargo())
+            .cmd(self.toolchain.cargo())
             .args(arguments)
             .quiet()
             .read()
@@ -131,11 +164,6 @@ impl fmt::Display for Demo {
         let path = self.executable.strip_prefix(&self.root);
         path.unwrap_or(&self.executable).display().fmt(f)
     }
-}
-
-/// The cargo that runs this tool, so that its toolchain builds the rest too.
-pub fn cargo() -> OsString {
-    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
 /// The exit code of a program, by the shells' habit 128 + n when signal n ended it.

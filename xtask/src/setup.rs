@@ -13,6 +13,10 @@ use crate::project::{Demo, Project, exit_code};
 /// The Vulkan loader and Mesa's drivers, the software one (lavapipe) among them.
 const DEBIAN_ADAPTER: &[&str] = &["libvulkan1", "mesa-vulkan-drivers"];
 
+/// What the build looks for: the headers of ALSA, which Bevy's audio crate binds. Bevy's tools for
+/// developers bring that crate along.
+const DEBIAN_BUILD: &[&str] = &["libasound2-dev", "pkg-config"];
+
 /// What a window loads at run time: the library and its Debian package.
 const DEBIAN_WINDOW: &[(&str, &str)] = &[
     ("libX11.so.6", "libx11-6"),
@@ -38,6 +42,7 @@ pub struct Wants {
 /// `cargo xtask setup`: only the set-up, and what it found.
 pub fn run(project: &Project) -> Result<i32> {
     println!("system: {}", System::detect());
+    println!("compiler: {}", project.toolchain);
     match Apt::find(&System::detect()) {
         Some(apt) => println!("packages: installed when needed, by {apt}"),
         None => println!("packages: never installed from here, the line to type is printed"),
@@ -53,6 +58,30 @@ pub fn run(project: &Project) -> Result<i32> {
     }
     println!("ready: cargo xtask orbs, cargo xtask test");
     Ok(0)
+}
+
+/// Makes sure that Bevy can be built. If nothing may be installed, the line to type is printed,
+/// and the build is tried.
+pub fn build_libraries() -> Result<()> {
+    let system = System::detect();
+    if !matches!(system, System::Linux(_)) || has_alsa()? {
+        return Ok(());
+    }
+    if let Some(apt) = Apt::find(&system) {
+        eprintln!("The headers of ALSA are missing, which Bevy is built with.");
+        return apt.install(DEBIAN_BUILD);
+    }
+    eprintln!(
+        "Bevy's build may need the headers of ALSA and pkg-config. {}",
+        system.build_advice()
+    );
+    Ok(())
+}
+
+fn has_alsa() -> Result<bool> {
+    let sh = Shell::new()?;
+    let found = sh.cmd("pkg-config").args(["--exists", "alsa"]);
+    Ok(found.quiet().ignore_stderr().run().is_ok())
 }
 
 /// Makes sure that the demo finds an adapter, and its window the libraries that it loads; returns
@@ -98,9 +127,12 @@ fn window_libraries(system: &System, wants: Wants) -> Result<()> {
 /// Asks the demo for an adapter. If there is none, installs a software one, or says how.
 fn adapter(demo: &Demo, system: &System) -> Result<Vec<String>> {
     let mut names = probe(demo)?;
-    if names.is_none()
-        && let Some(apt) = Apt::find(system)
-    {
+    let apt = if names.is_none() {
+        Apt::find(system)
+    } else {
+        None
+    };
+    if let Some(apt) = apt {
         eprintln!("No GPU adapter found: the Vulkan loader and Mesa's software driver are needed.");
         apt.install(DEBIAN_ADAPTER)?;
         names = probe(demo)?;
@@ -132,6 +164,11 @@ fn probe(demo: &Demo) -> Result<Option<Vec<String>>> {
             bail!("looking for adapters ended with exit code {code}")
         }
     }
+}
+
+/// Whether the system has Debian's packages, or alike.
+pub fn is_debian() -> bool {
+    System::detect() == System::Linux(Family::Debian)
 }
 
 /// The system, as far as its packages go.
@@ -167,6 +204,18 @@ impl System {
             "macos" => Self::MacOs,
             _ => Self::Unknown,
         }
+    }
+
+    /// What to do about missing headers.
+    fn build_advice(&self) -> String {
+        let line = match self {
+            Self::Linux(Family::Debian) => apt_line(DEBIAN_BUILD),
+            Self::Linux(Family::Fedora) => "sudo dnf install alsa-lib-devel pkgconf".into(),
+            Self::Linux(Family::Arch) => "sudo pacman -S alsa-lib pkgconf".into(),
+            Self::Linux(Family::Suse) => "sudo zypper install alsa-devel pkg-config".into(),
+            _ => return "Install both if it fails.".into(),
+        };
+        format!("If it fails, type: {line}")
     }
 
     /// What to do about a missing adapter.
@@ -407,6 +456,9 @@ mod tests {
             advice(System::Linux(Family::Suse))
                 .ends_with("sudo zypper install libvulkan1 libvulkan_lvp")
         );
+        let build = |family| System::Linux(family).build_advice();
+        assert!(build(Family::Debian).ends_with("libasound2-dev pkg-config"));
+        assert!(build(Family::Other).contains("Install both"));
         assert!(advice(System::Linux(Family::Other)).contains("lavapipe"));
         assert!(advice(System::Windows).contains("driver"));
         assert!(advice(System::MacOs).contains("10.13"));

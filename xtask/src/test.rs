@@ -160,7 +160,7 @@ fn build(project: &Project, suite: &Suite, arguments: &[OsString]) -> Result<i32
 fn test(project: &Project, suite: &Suite, arguments: &[OsString]) -> Result<(i32, Transcript)> {
     // One pipe for both streams: cargo names a program on stderr, its tests are on stdout, and
     // their order says which belong together.
-    let (reader, writer) = std::io::pipe()?;
+    let (reader, writer) = os_pipe::pipe()?;
     let mut command = project.cargo();
     command.args(suite.arguments).args(arguments);
     command.stdout(writer.try_clone()?).stderr(writer);

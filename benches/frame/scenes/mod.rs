@@ -7,7 +7,7 @@ pub mod forest;
 pub mod leaves;
 pub mod meshlets;
 
-use anyhow::{Context, Result};
+use anyhow::{Result, anyhow};
 
 use crate::case::{Case, Peer, Scene};
 use crate::cli::{DrawOrder, Lods};
@@ -140,7 +140,7 @@ pub fn cut_into_meshlets(world: &mut World) -> Result<()> {
             ..default()
         };
         let mesh = world.resource::<Assets<Mesh>>().get(&mesh);
-        let mesh = mesh.context("a set's mesh is gone")?;
+        let mesh = mesh.ok_or_else(|| anyhow!("a set's mesh is gone"))?;
         let mesh = MeshletMesh::from_mesh(mesh, &settings)?;
         let mesh = MeshletMesh3d(world.resource_mut::<Assets<MeshletMesh>>().add(mesh));
         let mut set = world.entity_mut(set);

@@ -90,7 +90,7 @@ impl Bind {
     }
 }
 
-/// What every kernel that tests instances reads (`shaders/shared/visibility.wgsl`).
+/// What every kernel that tests instances reads (`shaders/shared/visibility.wesl`).
 pub(crate) const INPUTS: &[Bind] = &[
     Bind::uniform(Resource::Batch),
     Bind::read(Resource::Chunks),
@@ -118,9 +118,9 @@ pub(crate) enum Resource {
     Words = 6,
     /// Survivors per block and row.
     Counts = 7,
-    /// The lists of crossed blocks and of occupied cells (`shaders/cull/lists.wgsl`).
+    /// The lists of crossed blocks and of occupied cells (`shaders/cull/lists.wesl`).
     Lists = 8,
-    /// Totals of the tiles, and the ranks (`shaders/cull/lists.wgsl`).
+    /// Totals of the tiles, and the ranks (`shaders/cull/lists.wesl`).
     Ranks = 9,
     /// The arena.
     Survivors = 10,
@@ -138,13 +138,13 @@ pub(crate) enum Resource {
     Back = 16,
     /// The reach of a step of [`Dispatch::Doubling`].
     Step = 17,
-    /// The depth of a view, level after level (`shaders/occlusion/footprint.wgsl`).
+    /// The depth of a view, level after level (`shaders/occlusion/footprint.wesl`).
     Pyramid = 18,
     /// Its levels.
     PyramidShape = 19,
     /// The rows that may be hidden.
     Occlusion = 20,
-    /// The records of what views have seen (`shaders/occlusion/history.wgsl`).
+    /// The records of what views have seen (`shaders/occlusion/history.wesl`).
     History = 21,
 }
 

@@ -10,7 +10,7 @@ use crate::cull::{Stage, shaders::kernels};
 
 /// Counts units per ring of distance, if rows are near first and have many units.
 ///
-/// Kernels of this and the next two passes: `shaders/cull/order.wgsl`.
+/// Kernels of this and the next two passes: `shaders/cull/order.wesl`.
 const ORDER_RINGS: Pass = Pass {
     stage: Stage::Vote,
     name: "order_rings",
@@ -56,7 +56,7 @@ const ORDER_INPUTS: &[Bind] = &[
 
 /// Of rows that may be hidden, what is drawn early.
 ///
-/// Kernel: `shaders/occlusion/recall.wgsl`.
+/// Kernel: `shaders/occlusion/recall.wesl`.
 const RECALL: Pass = Pass {
     stage: Stage::Recall,
     name: "recall",

@@ -6,7 +6,7 @@ use wgpu::{BindGroupLayout, Buffer};
 
 /// WGSL of the caller, and what it binds as group 1.
 ///
-/// It may use every name of `shaders/expand/layout.wgsl`, and must not declare `params`, `state`,
+/// It may use every name of `shaders/expand/layout.wesl`, and must not declare `params`, `state`,
 /// `arena`, `slice`, `counts` or a function of the expansion's kernels; a unique prefix keeps it
 /// safe.
 #[derive(Clone, Copy, Debug)]

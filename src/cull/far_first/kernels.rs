@@ -29,7 +29,7 @@ pub(super) enum Slot {
     Totals = 12,
 }
 
-/// An entry point of `shaders/cull/far_first.wgsl`.
+/// An entry point of `shaders/cull/far_first.wesl`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kernel {
     Spans,

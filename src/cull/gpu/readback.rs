@@ -40,6 +40,8 @@ pub(crate) fn read_buffer<T: bytemuck::AnyBitPattern + bytemuck::NoUninit>(
         .recv()
         .map_err(|error| failed(&error))?
         .map_err(|error| failed(&error))?;
-    let data = bytemuck::pod_collect_to_vec(&staging.get_mapped_range(..));
-    Ok(data)
+    let bytes = staging
+        .get_mapped_range(..)
+        .map_err(|error| failed(&error))?;
+    Ok(bytemuck::pod_collect_to_vec(&bytes))
 }

@@ -146,8 +146,10 @@ impl<M> StagingRing<M> {
                             .as_ref()
                             .is_none_or(|(frame, ..)| *frame < slot.frame)
                         {
-                            let bytes = buffer.slice(..slot.bytes).get_mapped_range().to_vec();
-                            newest = Some((slot.frame, bytes, meaning));
+                            // It fails only if the device is lost.
+                            if let Ok(bytes) = buffer.get_mapped_range(..slot.bytes) {
+                                newest = Some((slot.frame, bytes.to_vec(), meaning));
+                            }
                         }
                         buffer.unmap();
                     }

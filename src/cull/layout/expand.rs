@@ -1,5 +1,5 @@
 //! Every shape that a kernel of an expansion reads or writes, in the order of
-//! `shaders/expand/layout.wgsl`; the test `layout` compares the two.
+//! `shaders/expand/layout.wesl`; the test `layout` compares the two.
 
 use bytemuck::{Pod, Zeroable};
 

@@ -70,7 +70,7 @@ pub struct FarFirstRound {
     pub pad_c: u32,
 }
 
-/// The smallest component of a far-first axis: 2^-40 (`shaders/cull/far_first.wgsl`).
+/// The smallest component of a far-first axis: 2^-40 (`shaders/cull/far_first.wesl`).
 const LEAST_COMPONENT: f32 = 1.0 / (1u64 << 40) as f32;
 
 impl ViewOrder {

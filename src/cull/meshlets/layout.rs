@@ -1,5 +1,5 @@
 //! Every shape that a meshlet kernel reads or writes, in the order of
-//! `shaders/meshlets/layout.wgsl`; the test `layout` compares the two.
+//! `shaders/meshlets/layout.wesl`; the test `layout` compares the two.
 
 use crate::{
     cull::layout::{Chunk, Projection, ViewPlanes},

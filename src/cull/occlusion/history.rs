@@ -1,5 +1,5 @@
 //! What each view has seen of each block: the records that `recall` and `occlude` read and write
-//! (`shaders/occlusion/history.wgsl`).
+//! (`shaders/occlusion/history.wesl`).
 //!
 //! The records of a row stay with its set and its view, while plans come and go. Each page has a
 //! buffer, in which new rows get the records behind the last ones. If the buffer has no room, a new

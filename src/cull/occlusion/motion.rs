@@ -1,7 +1,7 @@
 //! Cuts: whether a view still sees what it saw in the frame before.
 //!
 //! After a cut, the frame before says little of what hides the rest, so more is drawn early
-//! (`shaders/occlusion/recall.wgsl`). It is a guess, which changes the speed alone.
+//! (`shaders/occlusion/recall.wesl`). It is a guess, which changes the speed alone.
 
 use glam::{DMat4, DVec3, DVec4, Mat4, Vec4Swizzles};
 use hashbrown::HashMap;
@@ -108,17 +108,18 @@ fn eye_of(clip_from_world: &DMat4) -> Option<DVec3> {
 mod tests {
     use super::*;
     use glam::Vec3;
+    use glam::camera::rh::proj::directx;
 
     /// Instances of two units, which are near if they are a fourth of the picture's height high: at
     /// 4 * cot(0.5) = 7.3 units.
     const NEAR: (f32, f32) = (0.5, 2.0);
 
     fn lens() -> Mat4 {
-        Mat4::perspective_infinite_reverse_rh(1.0, 1.0, 0.1)
+        directx::perspective_infinite_reverse(1.0, 1.0, 0.1)
     }
 
     fn flat() -> Mat4 {
-        Mat4::orthographic_rh(-10.0, 10.0, -10.0, 10.0, 100.0, 0.0)
+        directx::orthographic(-10.0, 10.0, -10.0, 10.0, 100.0, 0.0)
     }
 
     /// Whether each of these frames is cut.

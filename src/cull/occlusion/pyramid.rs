@@ -16,7 +16,7 @@ use crate::cull::{
 use glam::UVec2;
 use wgpu::{BindGroup, BindingResource, Buffer, BufferUsages, ComputePass, Device, TextureView};
 
-/// What the kernels bind, with its numbers in `shaders/occlusion/pyramid.wgsl`.
+/// What the kernels bind, with its numbers in `shaders/occlusion/pyramid.wesl`.
 #[derive(Clone, Copy)]
 enum Slot {
     Depths = 17,
@@ -259,7 +259,7 @@ impl Pyramid {
     }
 
     /// The texels, level after level: `array<f32>` at binding 18 of
-    /// `shaders/occlusion/footprint.wgsl`. The buffer is another one after the pyramid has grown.
+    /// `shaders/occlusion/footprint.wesl`. The buffer is another one after the pyramid has grown.
     #[must_use]
     pub fn buffer(&self) -> &Buffer {
         &self.texels.buffer

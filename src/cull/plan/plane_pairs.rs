@@ -76,6 +76,7 @@ fn along(plane: DVec4, depth: DVec4) -> (f64, f64) {
 mod tests {
     use super::*;
     use crate::cull::CullView;
+    use glam::camera::rh::proj::directx;
     use glam::{Affine3A, EulerRot, Mat4, Quat, Vec3};
 
     /// Distance of a sphere to the nearest border, computed from the pairs.
@@ -101,9 +102,9 @@ mod tests {
             noise(i, 5),
         );
         let from_world = Mat4::from_rotation_translation(turn, eye).inverse();
-        let perspective = Mat4::perspective_infinite_reverse_rh(1.0 + noise(i, 6) * 0.8, 1.6, 0.1);
-        let finite = Mat4::perspective_rh(1.57, 1.0, 40.0, 0.1);
-        let flat = Mat4::orthographic_rh(-9.0, 9.0, -7.0, 7.0, 80.0, -20.0);
+        let perspective = directx::perspective_infinite_reverse(1.0 + noise(i, 6) * 0.8, 1.6, 0.1);
+        let finite = directx::perspective(1.57, 1.0, 40.0, 0.1);
+        let flat = directx::orthographic(-9.0, 9.0, -7.0, 7.0, 80.0, -20.0);
         let camera = CullView::from_clip_from_world(&(perspective * from_world));
         let cube = CullView::from_clip_from_world(&(finite * from_world));
         let cascade = CullView::from_clip_from_world(&(flat * from_world));
@@ -154,7 +155,7 @@ mod tests {
 
     #[test]
     fn views_off_their_axis_and_stretched_sets_have_no_pairs() {
-        let aside = Mat4::frustum_rh(-0.1, 0.3, -0.1, 0.1, 100.0, 0.1);
+        let aside = directx::frustum(-0.1, 0.3, -0.1, 0.1, 100.0, 0.1);
         let view = CullView::from_clip_from_world(&aside);
         assert_eq!(view.planes_in(&Affine3A::IDENTITY).pairs.is_paired, 0);
         let [camera, ..] = views(3)[..] else { panic!() };

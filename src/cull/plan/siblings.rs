@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The CPU writes a sibling with its mesh when the plan changes. With the command of a row, the
-//! kernels write the row's survivors into its siblings (`shaders/shared/survivors.wgsl`).
+//! kernels write the row's survivors into its siblings (`shaders/shared/survivors.wesl`).
 
 use super::{BatchPlan, DrawShape};
 use crate::cull::layout::{ChunkView, DrawCommand, NOT_INDEXED};

@@ -266,13 +266,13 @@ impl CullView {
     }
 }
 
-/// Steps of a depth per ring (`shaders/cull/order.wgsl`).
+/// Steps of a depth per ring (`shaders/cull/order.wesl`).
 const RING_STEPS: u32 = 64;
 
 /// Far more rings than there are, and few enough to be added up.
 const MOST_RINGS: f32 = (1 << 28) as f32;
 
-/// Shift of a float's bits that leaves 32 steps per doubling (`shaders/cull/order.wgsl`).
+/// Shift of a float's bits that leaves 32 steps per doubling (`shaders/cull/order.wesl`).
 const STEP_BITS: u32 = 18;
 
 /// The near plane and the range of planes whose sides are parallel.
@@ -329,14 +329,15 @@ fn normalized_plane(plane: Vec4) -> Vec4 {
 mod tests {
     use super::*;
     use glam::Quat;
+    use glam::camera::rh::{proj::directx, view};
 
     fn distance(plane: Vec4, point: Vec3) -> f32 {
         plane.dot(point.extend(1.0))
     }
 
     fn camera() -> CullView {
-        let projection = Mat4::perspective_infinite_reverse_rh(1.0, 1.5, 0.1);
-        let view = Mat4::look_at_rh(Vec3::new(1.0, 2.0, 3.0), Vec3::ZERO, Vec3::Y);
+        let projection = directx::perspective_infinite_reverse(1.0, 1.5, 0.1);
+        let view = view::look_at_mat4(Vec3::new(1.0, 2.0, 3.0), Vec3::ZERO, Vec3::Y);
         CullView::from_clip_from_world(&(projection * view))
     }
 
@@ -422,8 +423,8 @@ mod tests {
             "{eye}"
         );
         let towards = Vec3::new(1.0, 2.0, 3.0).normalize();
-        let clip = Mat4::orthographic_rh(-4.0, 4.0, -3.0, 3.0, 50.0, 0.0);
-        let view = Mat4::look_at_rh(towards * 20.0, Vec3::ZERO, Vec3::Y);
+        let clip = directx::orthographic(-4.0, 4.0, -3.0, 3.0, 50.0, 0.0);
+        let view = view::look_at_mat4(towards * 20.0, Vec3::ZERO, Vec3::Y);
         let eye = CullView::from_clip_from_world(&(clip * view)).eye();
         assert!(eye.abs_diff_eq(towards.extend(0.0), 1e-5), "{eye}");
         assert_eq!(CullView::EVERYTHING.with_eye().eye(), Vec4::ZERO);
@@ -434,12 +435,12 @@ mod tests {
     /// shear.
     #[test]
     fn the_side_of_a_triangle_is_that_of_its_winding_on_the_screen() {
-        let view = Mat4::look_at_rh(Vec3::new(3.0, 2.0, 9.0), Vec3::ZERO, Vec3::Y);
+        let view = view::look_at_mat4(Vec3::new(3.0, 2.0, 9.0), Vec3::ZERO, Vec3::Y);
         let mirror = Mat4::from_scale(Vec3::new(-1.0, 1.0, 1.0));
         let projections = [
-            Mat4::perspective_infinite_reverse_rh(1.0, 1.5, 0.1),
-            mirror * Mat4::perspective_infinite_reverse_rh(1.3, 1.0, 0.1),
-            Mat4::orthographic_rh(-6.0, 6.0, -4.0, 4.0, 50.0, 0.0),
+            directx::perspective_infinite_reverse(1.0, 1.5, 0.1),
+            mirror * directx::perspective_infinite_reverse(1.3, 1.0, 0.1),
+            directx::orthographic(-6.0, 6.0, -4.0, 4.0, 50.0, 0.0),
         ];
         let stretch = Vec3::new(2.0, 0.5, 1.5);
         let sets = [

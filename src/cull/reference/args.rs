@@ -1,4 +1,4 @@
-//! Twin of `shaders/shared/survivors.wgsl`.
+//! Twin of `shaders/shared/survivors.wesl`.
 
 use crate::cull::layout::{Batch, ChunkView, DrawCommand, NOT_INDEXED, Totals};
 

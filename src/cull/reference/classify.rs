@@ -1,4 +1,4 @@
-//! Twin of `shaders/cull/bound.wgsl` and of the bounds in `shaders/shared/visibility.wgsl`.
+//! Twin of `shaders/cull/bound.wesl` and of the bounds in `shaders/shared/visibility.wesl`.
 
 use super::{
     thin::{THIN_GROWTH, THIN_SHARE},

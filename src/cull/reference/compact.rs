@@ -1,4 +1,4 @@
-//! Twin of `shaders/cull/compact.wgsl`.
+//! Twin of `shaders/cull/compact.wesl`.
 
 use super::first_word_at;
 use crate::cull::layout::{BLOCK, BLOCK_WORDS, Batch, Chunk};

@@ -1,4 +1,4 @@
-//! Twin of `shaders/cull/far_first.wgsl`.
+//! Twin of `shaders/cull/far_first.wesl`.
 
 use crate::{
     cull::{

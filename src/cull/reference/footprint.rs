@@ -1,4 +1,4 @@
-//! Twin of `shaders/occlusion/footprint.wgsl`.
+//! Twin of `shaders/occlusion/footprint.wesl`.
 
 use super::span::{Span, span};
 use crate::cull::layout::{

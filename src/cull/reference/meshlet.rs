@@ -1,4 +1,4 @@
-//! Twins of `shaders/meshlets/*.wgsl`.
+//! Twins of `shaders/meshlets/*.wesl`.
 
 mod items;
 
@@ -342,7 +342,8 @@ pub fn meshlet_args(
 mod tests {
     use super::*;
     use crate::cull::CullView;
-    use glam::{Affine3A, Mat4, Quat};
+    use glam::camera::rh::{proj::directx, view};
+    use glam::{Affine3A, Quat};
 
     /// Meshlets of a survivor 4 million units from the set's origin, which is brought to the
     /// camera.
@@ -358,8 +359,8 @@ mod tests {
                 Vec3::new(spread(0.0), spread(0.3), spread(0.7))
             };
             let at = direction(12.9898) * away;
-            let clip = Mat4::perspective_infinite_reverse_rh(1.0, 1.5, 0.1)
-                * Mat4::look_at_rh(at, Vec3::ZERO, Vec3::Y);
+            let clip = directx::perspective_infinite_reverse(1.0, 1.5, 0.1)
+                * view::look_at_mat4(at, Vec3::ZERO, Vec3::Y);
             let survivor = Survivor {
                 position: far,
                 scale: Vec3::ONE,

@@ -1,4 +1,4 @@
-//! Twins of `shaders/occlusion/recall.wgsl`, of `occlude.wgsl` and of the bounds in `history.wgsl`,
+//! Twins of `shaders/occlusion/recall.wesl`, of `occlude.wesl` and of the bounds in `history.wesl`,
 //! for one block of a row.
 
 use super::{classify::word_bound, footprint::occlusion_of, vote::load_sphere};

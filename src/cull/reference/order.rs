@@ -1,4 +1,4 @@
-//! Twin of `shaders/cull/order.wgsl`.
+//! Twin of `shaders/cull/order.wesl`.
 
 use crate::cull::layout::{BLOCK, BLOCK_WORDS, Batch, Bound, Chunk, ChunkView, RINGS, ViewOrder};
 use core::ops::Range;
@@ -136,21 +136,22 @@ mod tests {
         },
         instance::{PackedInstance, ScaleKind},
     };
+    use glam::camera::rh::{proj::directx, view};
     use glam::{Affine3A, Mat4, Quat};
     use proptest::prelude::*;
 
     fn perspective(eye: Vec3) -> CullView {
-        let clip = Mat4::perspective_infinite_reverse_rh(1.0, 1.5, 0.1);
+        let clip = directx::perspective_infinite_reverse(1.0, 1.5, 0.1);
         CullView::from_clip_from_world(&(clip * look_at_origin(eye)))
     }
 
     /// Has an up vector for every eye: an eye above the origin cannot have +Y.
     fn look_at_origin(eye: Vec3) -> Mat4 {
-        Mat4::look_at_rh(eye, Vec3::ZERO, eye.normalize().any_orthonormal_vector())
+        view::look_at_mat4(eye, Vec3::ZERO, eye.normalize().any_orthonormal_vector())
     }
 
     fn orthographic(eye: Vec3) -> CullView {
-        let clip = Mat4::orthographic_rh(-50.0, 50.0, -50.0, 50.0, 400.0, 0.0);
+        let clip = directx::orthographic(-50.0, 50.0, -50.0, 50.0, 400.0, 0.0);
         CullView::from_clip_from_world(&(clip * look_at_origin(eye)))
     }
 

@@ -1,4 +1,4 @@
-//! Twin of `shaders/occlusion/pyramid.wgsl`.
+//! Twin of `shaders/occlusion/pyramid.wesl`.
 
 use crate::cull::layout::DepthPyramid;
 

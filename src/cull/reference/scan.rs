@@ -1,4 +1,4 @@
-//! Twin of what `shaders/cull/vote.wgsl` counts, and of `shaders/cull/scan.wgsl`.
+//! Twin of what `shaders/cull/vote.wesl` counts, and of `shaders/cull/scan.wesl`.
 
 use super::first_word_at;
 use crate::cull::layout::{BLOCK_WORDS, Batch};

@@ -1,4 +1,4 @@
-//! Twin of `shaders/occlusion/span.wgsl`.
+//! Twin of `shaders/occlusion/span.wesl`.
 
 use crate::cull::layout::{Projection, ROUNDING};
 use glam::{Vec2, Vec4, Vec4Swizzles};

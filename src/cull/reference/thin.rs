@@ -1,4 +1,4 @@
-//! Twin of `shaders/shared/thin.wgsl`: which instances are kept of those that are too small to be
+//! Twin of `shaders/shared/thin.wesl`: which instances are kept of those that are too small to be
 //! seen one by one, and how much larger these are drawn.
 
 /// From this share on, instances are drawn as they are.

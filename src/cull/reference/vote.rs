@@ -1,5 +1,5 @@
-//! Twin of `shaders/cull/vote.wgsl`, `shaders/shared/visibility.wgsl` and
-//! `shaders/shared/instance.wgsl`.
+//! Twin of `shaders/cull/vote.wesl`, `shaders/shared/visibility.wesl` and
+//! `shaders/shared/instance.wesl`.
 
 use super::thin::{LEAST_SHARE, THIN_SHARE, thinned_growth, threshold_of};
 use crate::{

@@ -191,7 +191,7 @@ impl UploadBelt {
             .ok()?;
             let (chunk, at) = (staged.buffer(), staged.offset());
             encoder.copy_buffer_to_buffer(chunk, at, buffer, offset, size.get());
-            parts.push((staged.get_mapped_range_mut(), from));
+            parts.push((staged.get_mapped_range_mut().ok()?, from));
         }
         // One core alone does not reach the memory bandwidth.
         parallel::each(parts.into_iter(), |(mut into, from)| {

@@ -17,7 +17,7 @@ use wgpu::{
     Device,
 };
 
-/// What the kernel binds, with its numbers in `shaders/cull/bound.wgsl`.
+/// What the kernel binds, with its numbers in `shaders/cull/bound.wesl`.
 #[derive(Clone, Copy)]
 enum Slot {
     Job = 0,

@@ -275,7 +275,12 @@ impl Stopwatch {
             .recv()
             .map_err(|error| failed(&error))?
             .map_err(|error| failed(&error))?;
-        let stamps: Vec<u64> = bytemuck::pod_collect_to_vec(&staging.get_mapped_range(..));
+        let stamps: Vec<u64> = {
+            let bytes = staging
+                .get_mapped_range(..)
+                .map_err(|error| failed(&error))?;
+            bytemuck::pod_collect_to_vec(&bytes)
+        };
         staging.unmap();
         let ticks = stamps[1].wrapping_sub(stamps[0]) as f64;
         Ok(ticks * f64::from(queue.get_timestamp_period()) / 1e3)

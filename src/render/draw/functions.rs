@@ -125,8 +125,8 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
         let parts = parts.filter(|draw| levels.take(&key, drawn, draw.part.level));
         let mut parts = parts.peekable();
         while let Some(draw) = parts.next() {
-            // The mesh uniform and the rest of the slot are two bindings at one offset.
-            let offsets = [draw.slot, draw.slot];
+            // The mesh uniform, the metadata, and the whole slot.
+            let offsets = [draw.slot, draw.mesh.metadata, draw.slot];
             pass.set_bind_group(I, draw.bind_group, &offsets);
             if bound != draw.mesh.bound() {
                 bind_mesh(pass, draw.mesh);

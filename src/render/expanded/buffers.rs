@@ -1,6 +1,9 @@
 //! The buffers of the pass.
 
-use crate::cull::{CullError, growing_size, guarded};
+use crate::{
+    cull::{CullError, growing_size, guarded},
+    render::bindings::METADATA_BINDING,
+};
 use bevy::render::{
     render_resource::{BindGroup, BindGroupLayout},
     renderer::RenderDevice,
@@ -24,8 +27,19 @@ pub(super) struct Buffers {
     pub generation: u64,
     /// Group 2 of Bevy's pipelines.
     pub mesh_bind_group: Option<BindGroup>,
+    /// [`MeshBinding::generation`] of `mesh_bind_group`.
+    bound: u64,
     /// Size of the uniforms that the device may still be asked for after it refused more, in bytes.
     pub most_bytes: Option<u64>,
+}
+
+/// What Bevy's pipelines bind besides the uniforms.
+pub(super) struct MeshBinding<'a, L> {
+    /// A `MeshMetadata` per row; `None` if the device refused it.
+    pub metadata: Option<&'a Buffer>,
+    /// Changes when `metadata` is replaced.
+    pub generation: u64,
+    pub layout: L,
 }
 
 impl Buffers {
@@ -37,7 +51,7 @@ impl Buffers {
         &mut self,
         device: &RenderDevice,
         sizes: &Sizes,
-        mesh_layout: impl Fn() -> BindGroupLayout,
+        mesh: MeshBinding<'_, impl Fn() -> BindGroupLayout>,
     ) -> Result<(), CullError> {
         let wgpu_device = device.wgpu_device();
         let storage = BufferUsages::STORAGE | BufferUsages::COPY_DST;
@@ -65,18 +79,22 @@ impl Buffers {
                 self.most_bytes = Some(had.max(sizes.uniforms / 2));
             })?;
         self.generation += u64::from(grown);
-        if let Some(uniforms) = &self.uniforms
-            && (grown || self.mesh_bind_group.is_none())
+        let is_bound = self.mesh_bind_group.is_some() && self.bound == mesh.generation;
+        if let (Some(uniforms), Some(metadata)) = (&self.uniforms, mesh.metadata)
+            && (grown || !is_bound)
         {
-            let entry = BindGroupEntry {
-                binding: 0,
-                resource: uniforms.as_entire_binding(),
-            };
+            let entries = [(0, uniforms), (METADATA_BINDING, metadata)].map(|(binding, buffer)| {
+                BindGroupEntry {
+                    binding,
+                    resource: buffer.as_entire_binding(),
+                }
+            });
             let label = "gpu_culling mesh uniforms";
             self.mesh_bind_group = None;
             self.mesh_bind_group = Some(guarded(wgpu_device, label, || {
-                device.create_bind_group(label, &mesh_layout(), &[entry])
+                device.create_bind_group(label, &(mesh.layout)(), &entries)
             })?);
+            self.bound = mesh.generation;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The draws of a frame that are expanded.
 
 use super::pass::UniformJob;
-use crate::render::draw_slots::OFFSET_ALIGNMENT;
+use crate::render::gpu::OFFSET_ALIGNMENT;
 use bevy::{platform::collections::HashMap, render::view::RetainedViewEntity};
 
 /// Distance of the jobs' uniforms in bytes.

@@ -10,7 +10,7 @@ use wgpu::{
     BindGroupLayoutEntry, BindingType, BufferBindingType, ComputePipeline, Device, ShaderStages,
 };
 
-/// `UniformJob` of `shaders/draw/mesh_uniforms.wgsl`: what the pass does for one draw.
+/// `UniformJob` of `shaders/draw/mesh_uniforms.wesl`: what the pass does for one draw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct UniformJob {
@@ -24,7 +24,8 @@ pub(super) struct UniformJob {
     pub first: u32,
     /// Number of uniforms that there is room for.
     pub room: u32,
-    pub pad_a: u32,
+    /// Index of the mesh's `MeshMetadata`.
+    pub metadata: u32,
     pub pad_b: u32,
     pub pad_c: u32,
 }
@@ -109,10 +110,11 @@ mod tests {
             ("draw", offset_of!(UniformJob, draw)),
             ("first", offset_of!(UniformJob, first)),
             ("room", offset_of!(UniformJob, room)),
+            ("metadata", offset_of!(UniformJob, metadata)),
         ];
         let host = host.map(|(name, offset)| (name.to_owned(), offset as u32));
         assert_eq!(
-            (&job[..5], span as usize),
+            (&job[..6], span as usize),
             (&host[..], size_of::<UniformJob>())
         );
         let (mesh, span) = fields("Mesh");

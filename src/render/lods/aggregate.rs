@@ -94,7 +94,7 @@ impl ShadowPixels {
     }
 }
 
-/// How the vertex stage thins a set out: `DrawSlot::thin` in `shaders/draw/instance.wgsl`.
+/// How the vertex stage thins a set out: `DrawSlot::thin` in `shaders/draw/instance.wesl`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::render) struct Thinning {
     /// In cameras.

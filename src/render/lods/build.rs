@@ -1,6 +1,9 @@
 //! Levels of an entity's mesh, made off the main thread.
 
-use super::{InstanceLods, simplify::level_meshes};
+use super::{
+    InstanceLods,
+    simplify::{MeshStyle, level_meshes},
+};
 use crate::{
     meshlet::{LodSettings, MeshData, MeshletError},
     render::{
@@ -145,10 +148,10 @@ pub(in crate::render) fn build_lods(
             // A mesh that is not loaded yet is looked up again in the next frame.
             && let Some(mesh) = meshes.get(key.mesh)
         {
-            let (data, usage) = (MeshData::try_from(mesh), mesh.asset_usage);
+            let (data, style) = (MeshData::try_from(mesh), MeshStyle::of(mesh));
             let settings = *settings;
             builds.start(key, move |progress| {
-                level_meshes(&data?, usage, &settings, progress)
+                level_meshes(&data?, style, &settings, progress)
             });
         }
     }

@@ -29,7 +29,7 @@ pub(in crate::render) struct Fading {
     pub pixels: f32,
 }
 
-/// How instances of one level fade: a part of `DrawSlot` in `shaders/draw/instance.wgsl`.
+/// How instances of one level fade: a part of `DrawSlot` in `shaders/draw/instance.wesl`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, ShaderType)]
 pub(in crate::render) struct SlotFade {
     /// Errors over the radius and the greatest error in pixels: an instance fades in while the

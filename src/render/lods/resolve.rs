@@ -149,7 +149,7 @@ pub(in crate::render) fn resolve_lods(
             let (mesh, bounds) = match &level.mesh {
                 LodMesh::Indices(indices) => (SetLodMesh::Indices(indices.clone()), None),
                 LodMesh::Mesh(handle) => match meshes.get(handle) {
-                    Some(mesh) => (SetLodMesh::Mesh(handle.id()), mesh.compute_aabb()),
+                    Some(mesh) => (SetLodMesh::Mesh(handle.id()), mesh.get_aabb()),
                     None => continue,
                 },
             };

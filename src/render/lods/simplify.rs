@@ -3,9 +3,12 @@
 use super::{InstanceLod, InstanceLods};
 use crate::{
     meshlet::{LodSettings, MeshData, MeshletError, SimplifiedMesh},
-    render::meshlets::mesh_of,
+    render::{
+        compression::{compress, compression_of},
+        meshlets::mesh_of,
+    },
 };
-use bevy::{asset::RenderAssetUsages, prelude::*};
+use bevy::{asset::RenderAssetUsages, mesh::MeshAttributeCompressionFlags, prelude::*};
 
 impl InstanceLods {
     /// Makes levels of a mesh with meshoptimizer, each from the one before, and adds their meshes
@@ -45,22 +48,44 @@ impl InstanceLods {
     ) -> Result<Vec<(Mesh, f32)>, MeshletError> {
         level_meshes(
             &MeshData::try_from(mesh)?,
-            mesh.asset_usage,
+            MeshStyle::of(mesh),
             settings,
             |_| (),
         )
     }
 }
 
+/// What the levels of a mesh have in common with it besides attributes: they are drawn by one
+/// pipeline.
+#[derive(Clone, Copy)]
+pub(super) struct MeshStyle {
+    usage: RenderAssetUsages,
+    compression: MeshAttributeCompressionFlags,
+}
+
+impl MeshStyle {
+    pub fn of(mesh: &Mesh) -> Self {
+        Self {
+            usage: mesh.asset_usage,
+            compression: compression_of(mesh),
+        }
+    }
+}
+
 /// The levels of a mesh with their errors. The share that is done is reported, from 0 to 1.
 pub(super) fn level_meshes(
     mesh: &MeshData,
-    usage: RenderAssetUsages,
+    style: MeshStyle,
     settings: &LodSettings,
     progress: impl FnMut(f32),
 ) -> Result<Vec<(Mesh, f32)>, MeshletError> {
     let levels = mesh.simplified_with_progress(settings, progress)?;
-    levels.iter().map(|level| to_mesh(level, usage)).collect()
+    let levels = levels.iter().map(|level| {
+        let (mut mesh, error) = to_mesh(level, style.usage)?;
+        compress(&mut mesh, style.compression)?;
+        Ok((mesh, error))
+    });
+    levels.collect()
 }
 
 /// A level as a mesh, with its error.

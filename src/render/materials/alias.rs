@@ -26,15 +26,13 @@ use bevy::{
     asset::{UntypedAssetId, uuid::Uuid},
     ecs::system::SystemParam,
     material::MaterialProperties,
-    pbr::{
-        MaterialBindingId, PreparedMaterial, RenderMaterialBindings, RenderMaterialInstances,
-        wireframe::RenderWireframeInstances,
-    },
+    pbr::{PreparedMaterial, RenderMaterialInstances, wireframe::RenderWireframeInstances},
     platform::collections::HashMap,
     prelude::*,
     render::{
         camera::DirtySpecializations,
         erased_render_asset::ErasedRenderAssets,
+        material_bind_groups::{MaterialBindingId, RenderMaterialBindings},
         sync_world::{MainEntity, MainEntityHashMap, MainEntityHashSet},
     },
 };

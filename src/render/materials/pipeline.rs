@@ -1,15 +1,14 @@
 //! Bevy's material pipelines with our vertex stage: what a set's material specializes to.
 
-use super::faces::{Drawing, DrawnFaces, PassKind, drawing_of};
-use crate::{
-    cull::shaders,
-    render::{
-        bindings::{set_layout, vertex_storage_buffers},
-        culler::GpuCuller,
-    },
+use super::{
+    faces::{Drawing, DrawnFaces, PassKind, drawing_of},
+    modules::DrawShaders,
+};
+use crate::render::{
+    bindings::{METADATA_DEF, set_layout, vertex_storage_buffers},
+    culler::GpuCuller,
 };
 use bevy::{
-    asset::uuid_handle,
     material::{
         MaterialProperties,
         key::{ErasedMaterialPipelineKey, ErasedMeshPipelineKey},
@@ -31,84 +30,8 @@ use bevy::{
 use core::cell::Cell;
 use std::sync::Arc;
 
-const INSTANCE_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a6c6f0e8a01");
-const DRAW_INSTANCE_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a6c6f0e8a02");
-const DRAW_MESH_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a6c6f0e8a03");
-const DRAW_PREPASS_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a6c6f0e8a04");
-const DRAW_FADE_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a6c6f0e8a05");
-const FADE_DEPTH_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a6c6f0e8a06");
-const THIN_SHADER: Handle<Shader> = uuid_handle!("3b6f7a41-9f0e-4f55-8f5e-2a6c6f0e8a0c");
-
 /// Shader def of every stage of a set's pipelines: a material's shader can tell sets from meshes.
 const SET_DEF: &str = "GPU_INSTANCES";
-
-/// Our shaders.
-#[derive(Resource, Clone)]
-pub(in crate::render) struct DrawShaders {
-    /// Vertex stage of the main passes.
-    mesh: Handle<Shader>,
-    /// Vertex stage of prepasses and shadow maps.
-    prepass: Handle<Shader>,
-    /// Fragment stage of prepasses that write nothing but depth, for sets that fade.
-    fade_depth: Handle<Shader>,
-}
-
-impl DrawShaders {
-    /// Registers the shaders. An instance is decoded by the engine's own source.
-    pub fn load(app: &mut App) -> Self {
-        let decode = format!(
-            "#define_import_path bevy_gpu_culling::instance\n{}\n{}",
-            shaders::INSTANCE,
-            shaders::INSTANCE_PACK
-        );
-        let thin = format!(
-            "#define_import_path bevy_gpu_culling::thin\n{}",
-            shaders::THIN
-        );
-        let sources = [
-            (&INSTANCE_SHADER, decode, "instance.wgsl"),
-            (&THIN_SHADER, thin, "thin.wgsl"),
-            (
-                &DRAW_INSTANCE_SHADER,
-                include_str!("../../../shaders/draw/instance.wgsl").to_owned(),
-                "draw_instance.wgsl",
-            ),
-            (
-                &DRAW_MESH_SHADER,
-                include_str!("../../../shaders/draw/mesh.wgsl").to_owned(),
-                "draw_mesh.wgsl",
-            ),
-            (
-                &DRAW_PREPASS_SHADER,
-                include_str!("../../../shaders/draw/prepass.wgsl").to_owned(),
-                "draw_prepass.wgsl",
-            ),
-            (
-                &DRAW_FADE_SHADER,
-                include_str!("../../../shaders/draw/fade.wgsl").to_owned(),
-                "draw_fade.wgsl",
-            ),
-            (
-                &FADE_DEPTH_SHADER,
-                include_str!("../../../shaders/draw/fade_depth.wgsl").to_owned(),
-                "fade_depth.wgsl",
-            ),
-        ];
-        if let Some(mut assets) = app.world_mut().get_resource_mut::<Assets<Shader>>() {
-            for (handle, source, name) in sources {
-                let shader = Shader::from_wgsl(source, format!("bevy_gpu_culling/shaders/{name}"));
-                if let Err(error) = assets.insert(handle.id(), shader) {
-                    error!("{name}: {error}");
-                }
-            }
-        }
-        Self {
-            mesh: DRAW_MESH_SHADER,
-            prepass: DRAW_PREPASS_SHADER,
-            fade_depth: FADE_DEPTH_SHADER,
-        }
-    }
-}
 
 /// Pipelines of the main passes.
 pub(in crate::render) type SetPipelines = SpecializedMeshPipelines<SetSpecializer>;
@@ -141,36 +64,69 @@ impl SpecializedMeshPipeline for SetSpecializer {
             MATERIAL_BIND_GROUP_INDEX as u32,
         );
         descriptor.vertex.shader_defs.push(group.clone());
-        descriptor.vertex.shader_defs.push(SET_DEF.into());
         descriptor.vertex.shader = self
             .properties
             .get_shader(MaterialVertexShader)
             .unwrap_or_else(|| self.shaders.mesh.clone());
         if let Some(fragment) = &mut descriptor.fragment {
             fragment.shader_defs.push(group);
-            fragment.shader_defs.push(SET_DEF.into());
             if let Some(shader) = self.properties.get_shader(MaterialFragmentShader) {
                 fragment.shader = shader;
             }
         }
+        push_def(&mut descriptor, SET_DEF);
+        push_def(&mut descriptor, METADATA_DEF);
         if let Some(material) = &self.properties.material_layout {
             descriptor
                 .layout
                 .insert(MATERIAL_BIND_GROUP_INDEX, material.clone());
         }
-        if let Some(specialize) = self.properties.user_specialize {
-            specialize(&self.pipeline, &mut descriptor, layout, key)?;
+        if mesh_key.contains(MeshPipelineKey::OIT_ENABLED) && blends_without_order(&self.properties)
+        {
+            draw_without_order(&mut descriptor);
         }
         if self.properties.bindless {
-            descriptor.vertex.shader_defs.push("BINDLESS".into());
-            if let Some(fragment) = &mut descriptor.fragment {
-                fragment.shader_defs.push("BINDLESS".into());
-            }
+            push_def(&mut descriptor, "BINDLESS");
+        }
+        if let Some(specialize) = self.properties.user_specialize {
+            specialize(&self.pipeline, &mut descriptor, layout, key)?;
         }
         descriptor.layout[2] = set_layout(&descriptor.layout[2]);
         check_storage_buffers(&descriptor, layout, self.most_buffers)?;
         self.made.set(Some(drawing_of(&descriptor)));
         Ok(descriptor)
+    }
+}
+
+/// Adds a shader def to all stages.
+fn push_def(descriptor: &mut RenderPipelineDescriptor, def: &'static str) {
+    descriptor.vertex.shader_defs.push(def.into());
+    if let Some(fragment) = &mut descriptor.fragment {
+        fragment.shader_defs.push(def.into());
+    }
+}
+
+/// Whether a material is drawn by order-independent transparency in cameras that have it: as in
+/// `MaterialPipelineSpecializer`.
+fn blends_without_order(properties: &MaterialProperties) -> bool {
+    let blends = matches!(
+        properties.alpha_mode,
+        AlphaMode::Blend | AlphaMode::Premultiplied | AlphaMode::Add
+    );
+    properties.oit_enabled && blends
+}
+
+/// Has the fragment stage file its colors for order-independent transparency.
+fn draw_without_order(descriptor: &mut RenderPipelineDescriptor) {
+    descriptor.label = Some("oit_mesh_pipeline".into());
+    if let Some(fragment) = &mut descriptor.fragment {
+        if let Some(Some(target)) = fragment.targets.first_mut() {
+            target.blend = None;
+        }
+        fragment.shader_defs.push("MATERIAL_OIT_ENABLED".into());
+    }
+    if let Some(depth) = &mut descriptor.depth_stencil {
+        depth.depth_write_enabled = Some(false);
     }
 }
 
@@ -230,10 +186,8 @@ impl SpecializedMeshPipeline for SetPrepassSpecializer {
         if !own.contains(&Some(descriptor.vertex.shader.clone())) {
             descriptor.vertex.shader = self.shaders.prepass.clone();
         }
-        descriptor.vertex.shader_defs.push(SET_DEF.into());
-        if let Some(fragment) = &mut descriptor.fragment {
-            fragment.shader_defs.push(SET_DEF.into());
-        }
+        push_def(&mut descriptor, SET_DEF);
+        push_def(&mut descriptor, METADATA_DEF);
         descriptor.layout[2] = set_layout(&descriptor.layout[2]);
         check_storage_buffers(&descriptor, layout, self.most_buffers)?;
         self.made.set(Some(drawing_of(&descriptor)));
@@ -262,7 +216,7 @@ fn fade_depth(descriptor: &mut RenderPipelineDescriptor, shader: &Handle<Shader>
 }
 
 /// The shader of [`StandardMaterial`]'s prepasses.
-const BEVYS_PREPASS_SHADER: &str = "bevy_pbr/render/pbr_prepass.wgsl";
+const BEVYS_PREPASS_SHADER: &str = "bevy_pbr/render/pbr_prepass.wesl";
 
 /// [`MaterialProperties::base_specialize`] of a set's material.
 pub(in crate::render) fn specialize_set(
@@ -271,29 +225,34 @@ pub(in crate::render) fn specialize_set(
     layout: &MeshVertexBufferLayoutRef,
     properties: &Arc<MaterialProperties>,
 ) -> Result<CachedRenderPipelineId, SpecializedMeshPipelineError> {
-    world.resource_scope(|world, mut pipelines: Mut<SetPipelines>| {
-        let specializer = SetSpecializer {
-            pipeline: world.resource::<MaterialPipeline>().clone(),
-            properties: properties.clone(),
-            shaders: world.resource::<DrawShaders>().clone(),
-            most_buffers: world.resource::<GpuCuller>().vertex_buffers,
-            made: Cell::default(),
-        };
-        let cache = world.resource::<PipelineCache>();
-        let id = pipelines.specialize(cache, &specializer, key, layout)?;
-        let mut faces = world.resource_mut::<DrawnFaces>();
-        faces.note(properties, PassKind::Main, id, specializer.made.get());
-        Ok(id)
-    })
+    let known = world.resource::<SetPipelines>().get_pipeline(&key, layout);
+    let (id, made) = match known {
+        Some(id) => (id, None),
+        None => world.resource_scope(|world, mut pipelines: Mut<SetPipelines>| {
+            let specializer = SetSpecializer {
+                pipeline: world.resource::<MaterialPipeline>().clone(),
+                properties: properties.clone(),
+                shaders: world.resource::<DrawShaders>().clone(),
+                most_buffers: world.resource::<GpuCuller>().vertex_buffers,
+                made: Cell::default(),
+            };
+            let cache = world.resource::<PipelineCache>();
+            let id = pipelines.specialize(cache, &specializer, key, layout)?;
+            Ok::<_, SpecializedMeshPipelineError>((id, specializer.made.get()))
+        })?,
+    };
+    let mut faces = world.resource_mut::<DrawnFaces>();
+    faces.note(properties, PassKind::Main, id, made);
+    Ok(id)
 }
 
 /// The key of pipelines whose instances fade.
-fn fading(key: ErasedMaterialPipelineKey) -> ErasedMaterialPipelineKey {
+fn fading(key: &ErasedMaterialPipelineKey) -> ErasedMaterialPipelineKey {
     let mesh_key: MeshPipelineKey = key.mesh_key.downcast();
     let mesh_key = mesh_key | MeshPipelineKey::VISIBILITY_RANGE_DITHER;
     ErasedMaterialPipelineKey {
         mesh_key: ErasedMeshPipelineKey::new(mesh_key),
-        ..key
+        ..key.clone()
     }
 }
 
@@ -304,41 +263,79 @@ pub(in crate::render) fn specialize_fading_set(
     layout: &MeshVertexBufferLayoutRef,
     properties: &Arc<MaterialProperties>,
 ) -> Result<CachedRenderPipelineId, SpecializedMeshPipelineError> {
-    specialize_set(world, fading(key), layout, properties)
+    specialize_set(world, fading(&key), layout, properties)
 }
 
 /// [`MaterialProperties::prepass_specialize`] of the material of a set that fades.
 pub(in crate::render) fn specialize_fading_set_prepass(
     world: &mut World,
-    key: ErasedMaterialPipelineKey,
+    key: &ErasedMaterialPipelineKey,
     layout: &MeshVertexBufferLayoutRef,
     properties: &Arc<MaterialProperties>,
 ) -> Result<CachedRenderPipelineId, SpecializedMeshPipelineError> {
-    specialize_set_prepass(world, fading(key), layout, properties)
+    specialize_set_prepass(world, &fading(key), layout, properties)
 }
 
 /// [`MaterialProperties::prepass_specialize`] of a set's material.
 pub(in crate::render) fn specialize_set_prepass(
     world: &mut World,
-    key: ErasedMaterialPipelineKey,
+    key: &ErasedMaterialPipelineKey,
     layout: &MeshVertexBufferLayoutRef,
     properties: &Arc<MaterialProperties>,
 ) -> Result<CachedRenderPipelineId, SpecializedMeshPipelineError> {
-    world.resource_scope(|world, mut pipelines: Mut<SetPrepassPipelines>| {
-        let inner = PrepassPipelineSpecializer {
-            pipeline: world.resource::<PrepassPipeline>().clone(),
-            properties: properties.clone(),
+    let known = world
+        .resource::<SetPrepassPipelines>()
+        .get_pipeline(key, layout);
+    let (id, made) = match known {
+        Some(id) => (id, None),
+        None => world.resource_scope(|world, mut pipelines: Mut<SetPrepassPipelines>| {
+            let specializer = SetPrepassSpecializer {
+                inner: PrepassPipelineSpecializer {
+                    pipeline: world.resource::<PrepassPipeline>().clone(),
+                    properties: properties.clone(),
+                },
+                shaders: world.resource::<DrawShaders>().clone(),
+                most_buffers: world.resource::<GpuCuller>().vertex_buffers,
+                made: Cell::default(),
+            };
+            let cache = world.resource::<PipelineCache>();
+            let id = pipelines.specialize(cache, &specializer, key.clone(), layout)?;
+            Ok::<_, SpecializedMeshPipelineError>((id, specializer.made.get()))
+        })?,
+    };
+    let mut faces = world.resource_mut::<DrawnFaces>();
+    faces.note(properties, PassKind::Prepass, id, made);
+    Ok(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bevy::shader::ShaderRef;
+
+    /// With another path, fading masked sets would lose their depth prepass without an error.
+    #[test]
+    fn the_path_of_bevys_prepass_shader_is_known() {
+        let ShaderRef::Path(path) = StandardMaterial::prepass_fragment_shader() else {
+            panic!("StandardMaterial names its prepass shader by a handle now");
         };
-        let specializer = SetPrepassSpecializer {
-            inner,
-            shaders: world.resource::<DrawShaders>().clone(),
-            most_buffers: world.resource::<GpuCuller>().vertex_buffers,
-            made: Cell::default(),
+        assert!(path.path().ends_with(BEVYS_PREPASS_SHADER), "{path}");
+    }
+
+    #[test]
+    fn materials_that_blend_are_drawn_without_order_unless_they_refuse() {
+        let with = |alpha_mode, oit_enabled| {
+            blends_without_order(&MaterialProperties {
+                alpha_mode,
+                oit_enabled,
+                ..MaterialProperties::default()
+            })
         };
-        let cache = world.resource::<PipelineCache>();
-        let id = pipelines.specialize(cache, &specializer, key, layout)?;
-        let mut faces = world.resource_mut::<DrawnFaces>();
-        faces.note(properties, PassKind::Prepass, id, specializer.made.get());
-        Ok(id)
-    })
+        for mode in [AlphaMode::Blend, AlphaMode::Premultiplied, AlphaMode::Add] {
+            assert!(with(mode, true) && !with(mode, false), "{mode:?}");
+        }
+        for mode in [AlphaMode::Opaque, AlphaMode::Mask(0.5), AlphaMode::Multiply] {
+            assert!(!with(mode, true), "{mode:?}");
+        }
+    }
 }

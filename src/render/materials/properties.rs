@@ -42,6 +42,7 @@ pub(super) fn alias_properties(
     drawn: DrawnBy,
     phases: &PhaseFunctions,
 ) -> MaterialProperties {
+    // All fields are named: one that Bevy adds is an error here, not lost.
     let mut to = MaterialProperties {
         render_method: from.render_method,
         alpha_mode: from.alpha_mode,
@@ -58,7 +59,8 @@ pub(super) fn alias_properties(
         material_key: from.material_key.clone(),
         shadows_enabled: from.shadows_enabled,
         prepass_enabled: from.prepass_enabled,
-        ..MaterialProperties::default()
+        oit_enabled: from.oit_enabled,
+        draw_functions: Default::default(),
     };
     if drawn == DrawnBy::Fading {
         to.base_specialize = Some(specialize_fading_set);

@@ -5,8 +5,11 @@ use super::drawn_by::Asked;
 use bevy::{
     asset::UntypedAssetId,
     material::MaterialProperties,
-    pbr::{MaterialBindingId, PreparedMaterial, RenderMaterialInstances},
-    render::{erased_render_asset::ErasedRenderAssets, sync_world::MainEntity},
+    pbr::{PreparedMaterial, RenderMaterialInstances},
+    render::{
+        erased_render_asset::ErasedRenderAssets, material_bind_groups::MaterialBindingId,
+        sync_world::MainEntity,
+    },
 };
 use std::sync::Arc;
 

@@ -6,10 +6,10 @@ use bevy::{
     platform::collections::{HashMap, HashSet},
     prelude::*,
     render::Extract,
-    shader::ShaderImport,
+    shader::{ShaderImport, Source},
 };
 
-/// The module by which a vertex stage reads instances: `shaders/draw/instance.wgsl`.
+/// The module by which a vertex stage reads instances: `shaders/draw/instance.wesl`.
 const MODULE: &str = "bevy_gpu_culling::draw_instance";
 
 /// The imports of all shaders that are loaded.
@@ -17,14 +17,18 @@ const MODULE: &str = "bevy_gpu_culling::draw_instance";
 pub(in crate::render) struct InstancedShaders {
     shaders: HashMap<AssetId<Shader>, Imports>,
     /// Shaders by the name under which others import them.
-    names: HashMap<String, AssetId<Shader>>,
+    names: HashMap<ShaderImport, AssetId<Shader>>,
 }
 
 /// What a shader imports.
 struct Imports {
     /// The name under which others import it.
-    name: String,
+    name: ShaderImport,
+    /// Whether its source names the module, in an import or in a path.
+    names_module: bool,
     imports: Vec<ShaderImport>,
+    /// The files among them.
+    files: Vec<AssetId<Shader>>,
 }
 
 /// The vertex stage of a material.
@@ -76,40 +80,33 @@ impl InstancedShaders {
                 is_whole = false;
                 continue;
             };
-            for import in &known.imports {
-                if is_module(import) {
-                    return Some(true);
-                }
-                match self.imported(import) {
-                    Some(next) if met.insert(next) => open.push(next),
-                    Some(_) => {}
-                    // The others may be behind a condition, and then nobody needs them.
-                    None => is_whole &= !matches!(import, ShaderImport::AssetPath(_)),
+            if known.names_module {
+                return Some(true);
+            }
+            // Bevy lists an imported item beside its module, so not all of them are shaders.
+            let modules = known.imports.iter();
+            let modules = modules.filter_map(|import| self.names.get(import));
+            for next in known.files.iter().chain(modules) {
+                if met.insert(*next) {
+                    open.push(*next);
                 }
             }
         }
         is_whole.then_some(false)
     }
 
-    /// The shader that is imported: it has that name, or an item of it does.
-    fn imported(&self, import: &ShaderImport) -> Option<AssetId<Shader>> {
-        let name = import.module_name();
-        let mut name: &str = &name;
-        loop {
-            if let Some(found) = self.names.get(name) {
-                return Some(*found);
-            }
-            let (module, _) = name.rsplit_once("::")?;
-            name = module;
-        }
-    }
-
     fn insert(&mut self, id: AssetId<Shader>, shader: &Shader) {
         self.remove(id);
-        let name = shader.import_path.module_name().into_owned();
-        self.names.insert(name.clone(), id);
-        let imports = shader.imports.clone();
-        self.shaders.insert(id, Imports { name, imports });
+        self.names.insert(shader.import_path.clone(), id);
+        let files = shader.file_dependencies.iter();
+        let imports = Imports {
+            name: shader.import_path.clone(),
+            names_module: shader.imports.iter().any(is_module)
+                || matches!(&shader.source, Source::Wesl(source) if names_module(source)),
+            imports: shader.imports.clone(),
+            files: files.map(Handle::id).collect(),
+        };
+        self.shaders.insert(id, imports);
     }
 
     fn remove(&mut self, id: AssetId<Shader>) {
@@ -132,6 +129,7 @@ pub(in crate::render) fn extract_imports(
             AssetEvent::Added { id } | AssetEvent::Modified { id } => {
                 if let Some(shader) = shaders.get(*id) {
                     instanced.insert(*id, shader);
+                    warn_of_wgsl(shader);
                 }
             }
             AssetEvent::Removed { id } => {
@@ -139,6 +137,19 @@ pub(in crate::render) fn extract_imports(
             }
             AssetEvent::Unused { .. } | AssetEvent::LoadedWithDependencies { .. } => {}
         }
+    }
+}
+
+/// Tells that Bevy reads no imports in a file of WGSL.
+fn warn_of_wgsl(shader: &Shader) {
+    if let Source::Wgsl(source) = &shader.source
+        && names_module(source)
+    {
+        let path = &shader.path;
+        error!(
+            "the shader {path} imports {MODULE}, but Bevy reads imports and conditions only in WESL: rename it to .wesl \
+             (in Rust, Shader::from_wesl), and write `import` for `#import` and `@if` for `#ifdef`"
+        );
     }
 }
 
@@ -151,28 +162,34 @@ fn is_module(import: &ShaderImport) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
 }
 
+/// Whether a source names the module outside of comments to the end of a line. Bevy lists no paths
+/// that are written without an import.
+fn names_module(source: &str) -> bool {
+    let mut code = source.lines().filter_map(|line| line.split("//").next());
+    code.any(|line| line.contains(MODULE))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bevy::asset::uuid_handle;
 
-    /// Whether a shader with this import and call reads instances. An unused import does not count.
-    fn imports(line: &str, call: &str) -> bool {
-        let source = format!("{line}\nfn f() {{ let i = {call}(0u); }}\n");
-        Shader::from_wgsl(source, "test.wgsl")
-            .imports
-            .iter()
-            .any(is_module)
+    /// Whether a shader of this source reads instances.
+    fn reads(source: &str) -> bool {
+        let mut shaders = InstancedShaders::default();
+        let source = format!("{source}\nfn f() {{ }}\n");
+        shaders.insert(id_of(1), &Shader::from_wesl(source, "test.wesl"));
+        shaders.reads_instances(id_of(1)) == Some(true)
     }
 
     #[test]
     fn the_vertex_stages_of_a_material_are_of_one_kind_or_mixed() {
-        use bevy::asset::uuid_handle;
         let reads: Handle<Shader> = uuid_handle!("b2f0a7c4-7a4e-4a3b-9a53-0d8c4a5e6f01");
         let foreign: Handle<Shader> = uuid_handle!("b2f0a7c4-7a4e-4a3b-9a53-0d8c4a5e6f02");
         let missing: Handle<Shader> = uuid_handle!("b2f0a7c4-7a4e-4a3b-9a53-0d8c4a5e6f03");
         let mut shaders = InstancedShaders::default();
-        let source = "#import bevy_gpu_culling::draw_instance\nfn f() { draw_instance::load(0u); }";
-        shaders.insert(reads.id(), &Shader::from_wgsl(source, "reads.wgsl"));
+        let source = "import bevy_gpu_culling::draw_instance;\nfn f() { draw_instance::load(0u); }";
+        shaders.insert(reads.id(), &Shader::from_wesl(source, "reads.wesl"));
         shaders.insert(
             foreign.id(),
             &Shader::from_wgsl("fn f() {}", "foreign.wgsl"),
@@ -198,67 +215,94 @@ mod tests {
         assert_eq!(stage(foreign, missing), VertexStage::Loading);
     }
 
-    /// The shaders of these files: a shader's name is the end of its source's first line, if it has
-    /// one.
-    fn shaders_of(files: &[(u32, &str, &str)]) -> InstancedShaders {
-        let mut shaders = InstancedShaders::default();
-        for (number, path, source) in files {
-            let shader = Shader::from_wgsl((*source).to_owned(), (*path).to_owned());
-            shaders.insert(id_of(*number), &shader);
-        }
-        shaders
+    /// A file of the tests below: number, path, source, and the numbers of the files that it
+    /// imports.
+    type File = (u32, &'static str, &'static str, &'static [u32]);
+
+    fn shader_of((_, path, source, files): &File) -> Shader {
+        let mut shader = Shader::from_wesl(*source, *path);
+        let handle = |number: &u32| Handle::Uuid(uuid_of(*number), core::marker::PhantomData);
+        shader.file_dependencies = files.iter().map(handle).collect();
+        shader
+    }
+
+    fn uuid_of(number: u32) -> bevy::asset::uuid::Uuid {
+        bevy::asset::uuid::Uuid::from_u128(u128::from(number))
     }
 
     fn id_of(number: u32) -> AssetId<Shader> {
         AssetId::Uuid {
-            uuid: bevy::asset::uuid::Uuid::from_u128(u128::from(number)),
+            uuid: uuid_of(number),
         }
     }
 
     #[test]
     fn a_shader_reads_instances_through_those_that_it_imports() {
-        const OURS: &str = "#define_import_path game::ours\n#import bevy_gpu_culling::draw_instance\n\
-                            fn g() { draw_instance::load(0u); }";
-        const MIDDLE: &str = "#define_import_path game::middle\n#import game::ours\n\
-                              fn h() { ours::g(); }";
-        const BY_NAME: &str = "#import game::middle\nfn f() { middle::h(); }";
-        const BY_ITEM: &str = "#import game::middle::h\nfn f() { h(); }";
-        const BY_PATH: &str = "#import \"helper.wgsl\" as helper\nfn f() { helper::h(); }";
-        const HELPER: &str = "#import game::ours\nfn h() { ours::g(); }";
-        const OTHER: &str = "#define_import_path game::other\nfn g() {}";
-        const LOOP_A: &str = "#define_import_path game::a\n#import game::b\nfn f() { b::f(); }";
-        const LOOP_B: &str = "#define_import_path game::b\n#import game::a\nfn f() { a::f(); }";
-        const OF_OTHER: &str =
-            "#import game::other\n#import game::a\nfn f() { other::g(); a::f(); }";
-        let files = [
-            (1, "ours.wgsl", OURS),
-            (2, "middle.wgsl", MIDDLE),
-            (3, "by_name.wgsl", BY_NAME),
-            (4, "by_item.wgsl", BY_ITEM),
-            (5, "by_path.wgsl", BY_PATH),
-            (6, "helper.wgsl", HELPER),
-            (7, "other.wgsl", OTHER),
-            (8, "a.wgsl", LOOP_A),
-            (9, "b.wgsl", LOOP_B),
-            (10, "of_other.wgsl", OF_OTHER),
+        const OURS: File = (
+            1,
+            "embedded://game/ours.wesl",
+            "import bevy_gpu_culling::draw_instance;\nfn g() { draw_instance::load(0u); }",
+            &[],
+        );
+        const FILES: [File; 10] = [
+            OURS,
+            (
+                2,
+                "embedded://game/middle.wesl",
+                "import package::ours;\nfn h() { ours::g(); }",
+                &[],
+            ),
+            (
+                3,
+                "by_name.wesl",
+                "import game::middle;\nfn f() { middle::h(); }",
+                &[],
+            ),
+            (
+                4,
+                "by_item.wesl",
+                "import game::middle::h;\nfn f() { h(); }",
+                &[],
+            ),
+            (
+                5,
+                "by_path.wesl",
+                "import package::helper;\nfn f() { helper::h(); }",
+                &[6],
+            ),
+            (
+                6,
+                "helper.wesl",
+                "import game::ours;\nfn h() { ours::g(); }",
+                &[],
+            ),
+            (7, "embedded://game/other.wesl", "fn g() {}", &[]),
+            (
+                8,
+                "embedded://game/a.wesl",
+                "import game::b;\nfn f() { b::f(); }",
+                &[],
+            ),
+            (
+                9,
+                "embedded://game/b.wesl",
+                "import game::a;\nfn f() { a::f(); }",
+                &[],
+            ),
+            (
+                10,
+                "of_other.wesl",
+                "import game::{other, a};\nfn f() { other::g(); a::f(); }",
+                &[],
+            ),
         ];
-        let mut shaders = shaders_of(&files);
-        let reads = |shaders: &InstancedShaders, number| shaders.reads_instances(id_of(number));
-        for number in 1..=6 {
-            assert_eq!(
-                reads(&shaders, number),
-                Some(true),
-                "{}",
-                files[number as usize - 1].1
-            );
+        let mut shaders = InstancedShaders::default();
+        for file in &FILES {
+            shaders.insert(id_of(file.0), &shader_of(file));
         }
-        for number in 7..=10 {
-            assert_eq!(
-                reads(&shaders, number),
-                Some(false),
-                "{}",
-                files[number as usize - 1].1
-            );
+        let reads = |shaders: &InstancedShaders, number| shaders.reads_instances(id_of(number));
+        for (number, path, ..) in FILES {
+            assert_eq!(reads(&shaders, number), Some(number <= 6), "{path}");
         }
         // A file that is not loaded yet may read instances.
         shaders.remove(id_of(6));
@@ -267,32 +311,25 @@ mod tests {
         // A module that nobody has may be behind a condition.
         shaders.remove(id_of(1));
         assert_eq!(reads(&shaders, 3), Some(false));
-        shaders.insert(id_of(1), &Shader::from_wgsl(OURS, "ours.wgsl"));
+        shaders.insert(id_of(1), &shader_of(&OURS));
         assert_eq!(reads(&shaders, 3), Some(true));
     }
 
     #[test]
-    fn every_way_to_import_the_module_counts() {
-        let module = "#import bevy_gpu_culling::draw_instance";
-        assert!(imports(module, "draw_instance::load"));
-        assert!(imports(&format!("{module} as d"), "d::load"));
-        assert!(imports(
-            &format!("{module}::{{load, position_to_set}}"),
-            "load"
+    fn every_way_to_name_the_module_counts() {
+        assert!(reads("import bevy_gpu_culling::draw_instance;"));
+        assert!(reads("import bevy_gpu_culling::draw_instance as d;"));
+        assert!(reads(
+            "import bevy_gpu_culling::draw_instance::{load, position_to_set};"
         ));
-        assert!(imports(&format!("{module}::load"), "load"));
-        assert!(imports(
-            "#import bevy_gpu_culling::{draw_instance::{load}}",
-            "load"
+        assert!(reads("import bevy_gpu_culling::draw_instance::load;"));
+        assert!(reads("import bevy_gpu_culling::{draw_instance::{load}};"));
+        assert!(reads(
+            "fn g() { bevy_gpu_culling::draw_instance::load(0u); }"
         ));
-        assert!(!imports(
-            "#import bevy_gpu_culling::instance",
-            "instance::unpack_quat"
-        ));
-        assert!(!imports(
-            "#import bevy_pbr::mesh_functions",
-            "mesh_functions::get_tag"
-        ));
-        assert!(!imports("", "load"));
+        assert!(!reads("// As bevy_gpu_culling::draw_instance does."));
+        assert!(!reads("import bevy_gpu_culling::instance;"));
+        assert!(!reads("import bevy_pbr::render::mesh_functions;"));
+        assert!(!reads(""));
     }
 }

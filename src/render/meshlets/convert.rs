@@ -3,14 +3,17 @@
 use super::formats::{FORMATS, KNOWN, Kind, OTHER, attribute_id, format_code, values};
 #[cfg(feature = "meshlets")]
 use crate::meshlet::MeshletSettings;
-use crate::meshlet::{MeshData, MeshletError, MeshletMesh, VertexAttribute};
+use crate::{
+    meshlet::{MeshData, MeshletError, MeshletMesh, VertexAttribute},
+    render::compression::decompressed,
+};
 use bevy::{
     asset::RenderAssetUsages,
     mesh::{Indices, MeshVertexAttribute, PrimitiveTopology},
     prelude::*,
 };
 
-/// A mesh's triangles and attributes.
+/// A mesh's triangles and attributes. Compressed attributes become floats.
 impl TryFrom<&Mesh> for MeshData {
     type Error = MeshletError;
 
@@ -22,6 +25,7 @@ impl TryFrom<&Mesh> for MeshData {
             });
         }
         let extracted = |_| MeshletError::Extracted;
+        let mesh = &*decompressed(mesh);
         if mesh.try_has_morph_targets().map_err(extracted)? {
             return Err(MeshletError::Deformed {
                 what: "morph targets",

@@ -1,13 +1,18 @@
 //! Levels of detail that a mesh holds itself: runs of its indices.
 
 use crate::meshlet::{MeshletLevel, MeshletMesh};
-use bevy::{platform::collections::HashMap, prelude::*, render::extract_resource::ExtractResource};
+use bevy::{
+    platform::collections::HashMap,
+    prelude::*,
+    render::{RenderApp, extract_resource::ExtractResource},
+};
 use core::ops::Range;
 use std::sync::Arc;
 
 /// Both worlds: the meshes that were made of meshlets with levels. Their indices are of all
 /// levels, one after the other.
 #[derive(Resource, ExtractResource, Clone, Default)]
+#[extract_app(RenderApp)]
 pub(in crate::render) struct MeshLevels(HashMap<AssetId<Mesh>, Arc<[MeshLevel]>>);
 
 /// A level of a mesh.

@@ -186,8 +186,8 @@ fn bind_batches(
     layout: impl Fn() -> BindGroupLayout,
 ) {
     let parts = meshlets.culler.as_ref();
-    let (Some(parts), Some(slot_buffer)) =
-        (parts.filter(|parts| parts.has_gpu_work()), &slots.buffer)
+    let (Some(parts), Some(at_offsets)) =
+        (parts.filter(|parts| parts.has_gpu_work()), slots.buffers())
     else {
         meshlets.bindings.clear();
         return;
@@ -214,7 +214,7 @@ fn bind_batches(
             continue;
         }
         buffers[0] = survivors;
-        match set_bind_group(device, &layout(), slot_buffer, &buffers) {
+        match set_bind_group(device, &layout(), at_offsets, &buffers) {
             Ok(bind_group) => {
                 let binding = MeshletBinding {
                     made_for: version,

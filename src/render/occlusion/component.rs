@@ -1,6 +1,9 @@
 //! What users attach to cameras, lights and sets.
 
-use bevy::{prelude::*, render::extract_component::ExtractComponent};
+use bevy::{
+    prelude::*,
+    render::{RenderApp, extract_component::ExtractComponent},
+};
 
 /// On a camera or a light: instances that are hidden behind what the camera, or the light's shadow
 /// map, has drawn are not drawn.
@@ -24,6 +27,7 @@ use bevy::{prelude::*, render::extract_component::ExtractComponent};
 /// by meshlets, instances are hidden as a whole. A camera with an `Atmosphere` but without a
 /// prepass hides nothing.
 #[derive(Component, ExtractComponent, Reflect, Clone, Copy, Debug, PartialEq)]
+#[extract_app(RenderApp)]
 #[reflect(Component, Default, Clone, PartialEq)]
 pub struct InstanceOcclusion {
     /// Groups of 32 instances, one of which is at least this wide in pixels (of a light, pixels of

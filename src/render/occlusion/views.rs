@@ -26,7 +26,7 @@ use bevy::{
         camera::{ExtractedCamera, TemporalJitter},
         occlusion_culling::OcclusionCulling,
         render_phase::ViewBinnedRenderPhases,
-        view::{ExtractedView, NoIndirectDrawing, RetainedViewEntity, ViewDepthTexture},
+        view::{ExtractedView, NoIndirectDrawing, RetainedViewEntity, ViewDepthStencilTexture},
     },
 };
 use core::hash::BuildHasher;
@@ -47,7 +47,7 @@ pub(in crate::render) enum Way {
 pub(in crate::render) struct CameraData {
     view: &'static ExtractedView,
     camera: &'static ExtractedCamera,
-    depth: &'static ViewDepthTexture,
+    depth: &'static ViewDepthStencilTexture,
     own: Option<&'static InstanceOcclusion>,
     has_bevys: Has<OcclusionCulling>,
     has_depth_prepass: Has<DepthPrepass>,
@@ -129,7 +129,7 @@ impl HidingViews<'_, '_> {
             );
             return None;
         }
-        Some(HidingView::of_light(view, shadow, own))
+        HidingView::of_light(view, shadow, own)
     }
 
     /// The camera that draws a cascade.
@@ -143,6 +143,7 @@ impl HidingViews<'_, '_> {
 impl HidingView {
     fn of_camera(data: &CameraDataItem<'_, '_>) -> Option<Self> {
         let way = way_of(data)?;
+        let depth = &data.depth.attachment;
         let viewport = data.camera.viewport.as_ref();
         let viewport = Viewport::from_viewport_and_override(viewport, data.resolution);
         let viewport = match viewport {
@@ -161,8 +162,8 @@ impl HidingView {
             is_frozen: data.is_frozen,
             near_pixels: data.own.copied().unwrap_or_default().near_pixels,
             depth: DepthBuffer {
-                texture: (**data.depth.view()).clone(),
-                samples: data.depth.texture.sample_count(),
+                texture: (**depth.depth_stencil_views().depth_only_view()?).clone(),
+                samples: depth.texture.texture.sample_count(),
                 origin: viewport.physical_position,
                 size: viewport.physical_size,
                 range: viewport.depth,
@@ -171,8 +172,13 @@ impl HidingView {
     }
 
     /// A shadow map. Culling is frozen in cameras alone.
-    fn of_light(view: &ExtractedView, shadow: &ShadowView, own: &InstanceOcclusion) -> Self {
-        Self {
+    fn of_light(
+        view: &ExtractedView,
+        shadow: &ShadowView,
+        own: &InstanceOcclusion,
+    ) -> Option<Self> {
+        let depth = &shadow.depth_attachment.depth_stencil_views;
+        Some(Self {
             key: view.retained_view_entity,
             way: Way::Shadow,
             is_own: true,
@@ -181,13 +187,13 @@ impl HidingView {
             is_frozen: false,
             near_pixels: own.near_pixels,
             depth: DepthBuffer {
-                texture: (*shadow.depth_attachment.view).clone(),
+                texture: (**depth.depth_only_view()?).clone(),
                 samples: 1,
                 origin: view.viewport.xy(),
                 size: view.viewport.zw(),
                 range: 0.0..1.0,
             },
-        }
+        })
     }
 
     /// The view as the engine knows it, without the requests whose instances may be hidden. `view`

@@ -28,7 +28,7 @@ use bevy::{
 /// # use bevy::prelude::*;
 /// # use bevy_gpu_culling::prelude::*;
 /// fn remove_on_click(
-///     click: On<Pointer<Click>>,
+///     click: On<PointerClick>,
 ///     entities: Query<&GpuInstances>,
 ///     mut sets: ResMut<Assets<InstanceSet>>,
 /// ) {

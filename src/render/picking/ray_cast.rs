@@ -7,6 +7,7 @@ use crate::{
     render::{
         bounds::SetSphere,
         components::{CullingRadius, GpuInstances},
+        compression::plain_values,
         lods::{ImpostorOf, InstanceVisibilityRange},
         offset::{InstanceOffset, offset_sphere},
     },
@@ -22,6 +23,7 @@ use bevy::{
     },
     prelude::*,
 };
+use std::borrow::Cow;
 
 /// A set that rays may meet.
 #[derive(QueryData)]
@@ -137,7 +139,8 @@ impl InstanceRayCast<'_, '_> {
             hits.push((target.entity, hit));
         }
         hits.retain(|(_, hit)| hit.distance <= limit);
-        hits.sort_by_key(|(_, hit)| FloatOrd(hit.distance));
+        // Of hits at one distance, the entity that was spawned first.
+        hits.sort_by_key(|(entity, hit)| (FloatOrd(hit.distance), entity.index_u32()));
         hits
     }
 
@@ -297,9 +300,9 @@ fn sphere_hit(ray: Ray3d, center: Vec3, distance: f32) -> InstanceHit {
 
 /// A mesh as Bevy's intersection takes it.
 struct Triangles<'a> {
-    positions: &'a [[f32; 3]],
-    normals: Option<&'a [[f32; 3]]>,
-    uvs: Option<&'a [[f32; 2]]>,
+    positions: Cow<'a, VertexAttributeValues>,
+    normals: Option<Cow<'a, VertexAttributeValues>>,
+    uvs: Option<Cow<'a, VertexAttributeValues>>,
     indices: Option<&'a Indices>,
 }
 
@@ -309,28 +312,25 @@ impl<'a> Triangles<'a> {
         if mesh.primitive_topology() != PrimitiveTopology::TriangleList {
             return None;
         }
-        let positions = mesh.try_attribute(Mesh::ATTRIBUTE_POSITION).ok()?;
-        let normals = mesh.try_attribute(Mesh::ATTRIBUTE_NORMAL).ok();
-        let uvs = mesh.try_attribute(Mesh::ATTRIBUTE_UV_0).ok();
+        let positions = plain_values(mesh, Mesh::ATTRIBUTE_POSITION)?;
+        positions.as_float3()?;
         Some(Self {
-            positions: positions.as_float3()?,
-            normals: normals.and_then(VertexAttributeValues::as_float3),
-            uvs: uvs.and_then(|uvs| match uvs {
-                VertexAttributeValues::Float32x2(uvs) => Some(uvs.as_slice()),
-                _ => None,
-            }),
+            positions,
+            normals: plain_values(mesh, Mesh::ATTRIBUTE_NORMAL),
+            uvs: plain_values(mesh, Mesh::ATTRIBUTE_UV_0),
             indices: mesh.try_indices().ok(),
         })
     }
 
     fn meet(&self, ray: Ray3d, place: &Affine3A, backfaces: Backfaces) -> Option<RayMeshHit> {
-        let Self {
-            positions,
-            normals,
-            uvs,
-            indices,
-        } = *self;
-        match indices {
+        let positions = self.positions.as_float3()?;
+        let normals = self.normals.as_ref();
+        let normals = normals.and_then(|normals| normals.as_float3());
+        let uvs = match self.uvs.as_deref() {
+            Some(VertexAttributeValues::Float32x2(uvs)) => Some(uvs.as_slice()),
+            _ => None,
+        };
+        match self.indices {
             Some(Indices::U16(indices)) => {
                 let indices = Some(indices.as_slice());
                 ray_mesh_intersection(ray, place, positions, normals, indices, uvs, backfaces)

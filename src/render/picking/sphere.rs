@@ -23,7 +23,7 @@ pub(super) fn measure_meshes(
     meshes: Res<Assets<Mesh>>,
 ) {
     for (entity, mesh) in &changed {
-        let aabb = meshes.get(&mesh.0).and_then(Mesh::compute_aabb);
+        let aabb = meshes.get(&mesh.0).and_then(Mesh::get_aabb);
         let Ok(mut entity) = commands.get_entity(entity) else {
             continue;
         };

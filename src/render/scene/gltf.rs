@@ -61,7 +61,7 @@ pub(in crate::render) fn install(app: &mut App) {
 }
 
 /// The marker goes, so what the app does with the entity and its clones is not undone.
-fn give_set(added: On<Add, NodeInstances>, nodes: Query<&NodeInstances>, mut commands: Commands) {
+fn give_set(added: On<Add<NodeInstances>>, nodes: Query<&NodeInstances>, mut commands: Commands) {
     if let Ok(NodeInstances { set, offset }) = nodes.get(added.entity) {
         let mut entity = commands.entity(added.entity);
         entity.try_insert((GpuInstances(set.clone()), *offset));

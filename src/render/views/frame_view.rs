@@ -36,7 +36,7 @@ impl FrameView {
     pub fn camera(&self) -> Option<MainEntity> {
         match self.kind {
             ViewKind::Camera => Some(self.key.main_entity),
-            ViewKind::Cascade => Some(self.key.auxiliary_entity),
+            ViewKind::Cascade => self.key.auxiliary_entity,
             ViewKind::PointFace | ViewKind::Spot => None,
         }
     }

@@ -1,8 +1,8 @@
 //! Blocks first, then words: only words that a view's border crosses read their instances.
 //!
-//! Kernels: `shaders/cull/classify.wgsl`, `shaders/cull/vote_crossed_subgroup.wgsl`,
-//! `shaders/cull/vote_crossed_workgroup.wgsl`, `shaders/cull/vote_crossed_block_per_subgroup.wgsl`,
-//! `shaders/cull/scan.wgsl`, `shaders/cull/compact.wgsl`.
+//! Kernels: `shaders/cull/classify.wesl`, `shaders/cull/vote_crossed_subgroup.wesl`,
+//! `shaders/cull/vote_crossed_workgroup.wesl`, `shaders/cull/vote_crossed_block_per_subgroup.wesl`,
+//! `shaders/cull/scan.wesl`, `shaders/cull/compact.wesl`.
 
 use super::{
     Arena, Bind, COMPACT, Dispatch, INPUTS, ORDER, ORDER_RINGS, Pass, RECALL, Resource, SCAN,

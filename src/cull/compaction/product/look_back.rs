@@ -1,6 +1,6 @@
 //! All stages in one pass: decoupled look-back finds the places instead of separate passes.
 //!
-//! Kernel: `shaders/cull/look_back.wgsl`.
+//! Kernel: `shaders/cull/look_back.wesl`.
 
 use super::{
     Arena, Bind, Dispatch, INPUTS, ORDER_RINGS, ORDER_STRIPS, Pass, Resource, Stage, Strategy,

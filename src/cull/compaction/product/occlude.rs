@@ -2,7 +2,7 @@
 //!
 //! It takes the place of the vote in separate batches, for which `recall` has left records.
 //!
-//! Kernel: `shaders/occlusion/occlude.wgsl`.
+//! Kernel: `shaders/occlusion/occlude.wesl`.
 
 use super::{
     Arena, Bind, COMPACT, Dispatch, ORDER, ORDER_RINGS, Pass, Resource, SCAN, Stage, Strategy,

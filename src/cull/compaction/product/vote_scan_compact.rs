@@ -1,7 +1,7 @@
 //! Visibility bits and the blocks' counts; prefixes of the counts, if they are many; ids in
 //! instance order.
 //!
-//! Kernels: `shaders/cull/vote.wgsl`, `shaders/cull/scan.wgsl`, `shaders/cull/compact.wgsl`.
+//! Kernels: `shaders/cull/vote.wesl`, `shaders/cull/scan.wesl`, `shaders/cull/compact.wesl`.
 
 use super::{
     Arena, Bind, COMPACT, Dispatch, INPUTS, ORDER, ORDER_RINGS, Pass, RECALL, Resource, SCAN,

@@ -1,7 +1,7 @@
 //! Ballots as votes, a scan by subgroup operations, one global `atomicAdd` per block.
 //!
-//! Kernels: `shaders/cull/vote.wgsl`, `shaders/study/ballot_scan.wgsl`,
-//! `shaders/study/regions.wgsl`.
+//! Kernels: `shaders/cull/vote.wesl`, `shaders/study/ballot_scan.wesl`,
+//! `shaders/study/regions.wesl`.
 
 use super::{
     ARGS_REGIONS, Arena, Bind, CLEAR_ROWS, Dispatch, Pass, Resource, Stage, Strategy, VOTE_WORDS,

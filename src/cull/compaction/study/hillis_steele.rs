@@ -1,7 +1,7 @@
 //! Votes of 32 bits, a scan of log2(n) passes over global memory, compact: the naive start of the
 //! ladder.
 //!
-//! Kernels: `shaders/study/hillis_steele.wgsl`.
+//! Kernels: `shaders/study/hillis_steele.wesl`.
 
 use super::{
     Arena, Bind, Dispatch, Pass, Resource, Stage, Strategy, VOTE_FLAGS, doubling::doublings,

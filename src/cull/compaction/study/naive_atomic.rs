@@ -1,6 +1,6 @@
 //! One global `atomicAdd` per survivor: the pattern that the ladder starts from.
 //!
-//! Kernels: `shaders/study/naive_atomic.wgsl`, `shaders/study/regions.wgsl`.
+//! Kernels: `shaders/study/naive_atomic.wesl`, `shaders/study/regions.wesl`.
 
 use super::{
     ARGS_REGIONS, Arena, CLEAR_ROWS, Dispatch, INPUTS, Pass, REGIONS, Stage, Strategy, kernels,

@@ -1,6 +1,6 @@
 //! Ballot and bit count: one global `atomicAdd` per subgroup, whose result is broadcast.
 //!
-//! Kernels: `shaders/study/subgroup_atomic.wgsl`, `shaders/study/regions.wgsl`.
+//! Kernels: `shaders/study/subgroup_atomic.wesl`, `shaders/study/regions.wesl`.
 
 use super::{
     ARGS_REGIONS, Arena, CLEAR_ROWS, Dispatch, INPUTS, Pass, REGIONS, Stage, Strategy, kernels,

@@ -1,6 +1,6 @@
 //! Three levels: subgroup, workgroup, and one global `atomicAdd` per workgroup.
 //!
-//! Kernels: `shaders/study/workgroup_atomic.wgsl`, `shaders/study/regions.wgsl`.
+//! Kernels: `shaders/study/workgroup_atomic.wesl`, `shaders/study/regions.wesl`.
 
 use super::{
     ARGS_REGIONS, Arena, CLEAR_ROWS, Dispatch, INPUTS, Pass, REGIONS, Stage, Strategy, kernels,

@@ -1,8 +1,8 @@
 //! Votes of 32 bits, then one pass that scans a block in workgroup memory, places it with one
 //! global `atomicAdd` and writes its ids.
 //!
-//! Kernels: `shaders/study/hillis_steele.wgsl`, `shaders/study/workgroup_scan.wgsl`,
-//! `shaders/study/regions.wgsl`.
+//! Kernels: `shaders/study/hillis_steele.wesl`, `shaders/study/workgroup_scan.wesl`,
+//! `shaders/study/regions.wesl`.
 
 use super::{
     ARGS_REGIONS, Arena, Bind, CLEAR_ROWS, Dispatch, Pass, Resource, Stage, Strategy, VOTE_FLAGS,

@@ -6,7 +6,8 @@ use crate::cull::{
     reference::{is_visible, load_sphere},
 };
 use crate::instance::ScaleKind;
-use glam::{Affine3A, Mat4, Quat, Vec4};
+use glam::camera::rh::{proj::directx, view};
+use glam::{Affine3A, Quat, Vec4};
 use proptest::prelude::*;
 
 /// The chunk of a single block.
@@ -131,7 +132,7 @@ proptest! {
         let sphere = BoundingSphere { center: center.into(), radius };
         let world = Affine3A::from_scale_rotation_translation(Vec3::splat(stretch), Quat::from_rotation_x(turn), Vec3::X);
         let chunk = chunk_of(instances.len() as u32, sphere, world, ScaleKind::Uniform);
-        let clip = Mat4::perspective_infinite_reverse_rh(1.0, 1.3, 0.1) * Mat4::look_at_rh(Vec3::ZERO, Vec3::ONE, Vec3::Y);
+        let clip = directx::perspective_infinite_reverse(1.0, 1.3, 0.1) * view::look_at_mat4(Vec3::ZERO, Vec3::ONE, Vec3::Y);
         let mut view = CullView::from_clip_from_world(&clip);
         if let Some(range) = range {
             view = view.within(Vec3::ZERO, range);

@@ -1,5 +1,5 @@
-//! Twin of `shaders/expand/bits.wgsl`, `plan_buckets.wgsl`, `po2_buckets.wgsl` and
-//! `one_bucket.wgsl`.
+//! Twin of `shaders/expand/bits.wesl`, `plan_buckets.wesl`, `po2_buckets.wesl` and
+//! `one_bucket.wesl`.
 
 use crate::cull::{
     layout::expand::{EXPAND_BUCKETS, EXPAND_CHUNK, EXPAND_MOST_ITEMS, ExpandBucket},

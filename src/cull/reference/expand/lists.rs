@@ -1,4 +1,4 @@
-//! Twin of `shaders/expand/list.wgsl`, `item_list.wgsl` and `workgroup_items.wgsl`.
+//! Twin of `shaders/expand/list.wesl`, `item_list.wesl` and `workgroup_items.wesl`.
 
 use super::expand_place_of;
 use crate::cull::layout::expand::EXPAND_CHUNK;

@@ -1,4 +1,4 @@
-//! Twin of `shaders/expand/scan.wgsl`, `spine.wgsl`, `sources.wgsl` and `fixed_max.wgsl`.
+//! Twin of `shaders/expand/scan.wesl`, `spine.wesl`, `sources.wesl` and `fixed_max.wesl`.
 
 use crate::cull::layout::expand::EXPAND_TILE;
 

@@ -1,5 +1,5 @@
-//! Twin of `shaders/expand/prefix_search.wgsl`, `workgroup_search.wgsl`, `packed_atomic.wgsl` and
-//! `fixed_max.wgsl`.
+//! Twin of `shaders/expand/prefix_search.wesl`, `workgroup_search.wesl`, `packed_atomic.wesl` and
+//! `fixed_max.wesl`.
 
 use crate::cull::layout::expand::{EXPAND_SPAN, EXPAND_TILE};
 

@@ -1,4 +1,4 @@
-//! Twin of `shaders/meshlets/vote_items.wgsl`.
+//! Twin of `shaders/meshlets/vote_items.wesl`.
 
 use super::{Depth, MeshletVote, load_survivor, vote_meshlet};
 use crate::{
