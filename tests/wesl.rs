@@ -195,7 +195,7 @@ fn compare(files: &Files, texts: &Texts, kernel: &Kernel, features: &[&str]) -> 
     let asserted = asserted(&theirs, |name| ours.contains_key(name));
     theirs.retain(|(name, _)| name != ROOT && !asserted.contains(name));
 
-    // The same names and syntax. For naga: our code as it is, theirs as `wesl` prints it, in the
+    // The same names and syntax. For naga: our code unchanged, theirs as `wesl` prints it, in the
     // same order.
     let (mut our_text, mut their_text) = (String::new(), String::new());
     for (name, theirs) in theirs {

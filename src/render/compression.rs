@@ -2,48 +2,55 @@
 
 #[cfg(feature = "meshlets")]
 use crate::meshlet::MeshletError;
+#[cfg(feature = "meshlets")]
+use bevy::mesh::MeshCompressionArgs;
 use bevy::{
     mesh::{
-        MeshAttributeCompressionFlags, MeshCompressionArgs, MeshVertexAttribute,
-        VertexAttributeValues, octahedral_decode_signed, octahedral_decode_tangent,
+        MeshAttributeCompressionFlags as Flags, MeshVertexAttribute, VertexAttributeValues,
+        octahedral_decode_signed, octahedral_decode_tangent,
     },
     prelude::*,
+    shape::BoundingVolume,
 };
 use std::borrow::Cow;
 
+/// What can be compressed.
+const ATTRIBUTES: [(MeshVertexAttribute, Flags); 5] = [
+    (Mesh::ATTRIBUTE_POSITION, Flags::COMPRESS_POSITION),
+    (Mesh::ATTRIBUTE_NORMAL, Flags::COMPRESS_NORMAL),
+    (Mesh::ATTRIBUTE_TANGENT, Flags::COMPRESS_TANGENT),
+    (Mesh::ATTRIBUTE_UV_0, Flags::COMPRESS_UV0),
+    (Mesh::ATTRIBUTE_UV_1, Flags::COMPRESS_UV1),
+];
+
 /// The attributes of a mesh that are compressed; none if its vertices are only on the GPU.
 #[cfg(feature = "meshlets")]
-pub(super) fn compression_of(mesh: &Mesh) -> MeshAttributeCompressionFlags {
-    use MeshAttributeCompressionFlags as Flags;
-    let flags = [
-        (Mesh::ATTRIBUTE_POSITION, Flags::COMPRESS_POSITION),
-        (Mesh::ATTRIBUTE_NORMAL, Flags::COMPRESS_NORMAL),
-        (Mesh::ATTRIBUTE_TANGENT, Flags::COMPRESS_TANGENT),
-        (Mesh::ATTRIBUTE_UV_0, Flags::COMPRESS_UV0),
-        (Mesh::ATTRIBUTE_UV_1, Flags::COMPRESS_UV1),
-    ];
-    let compressed = flags
-        .into_iter()
-        .filter(|(attribute, _)| plain(mesh, *attribute).is_some());
-    compressed.map(|(_, flag)| flag).collect()
+pub(super) fn compression_of(mesh: &Mesh) -> Flags {
+    let compressed = ATTRIBUTES
+        .iter()
+        .filter(|(attribute, flag)| compressed_values(mesh, *attribute, *flag).is_some());
+    compressed.map(|(_, flag)| *flag).collect()
 }
 
 /// The mesh without compressed attributes, as the vertex stage reads it. What Bevy only quantizes
-/// (colors, joint weights) and indices stay as they are.
+/// (colors, joint weights) and indices stay unchanged.
 pub(super) fn decompressed(mesh: &Mesh) -> Cow<'_, Mesh> {
-    let mut plain_mesh = Cow::Borrowed(mesh);
-    for attribute in [
-        Mesh::ATTRIBUTE_POSITION,
-        Mesh::ATTRIBUTE_NORMAL,
-        Mesh::ATTRIBUTE_TANGENT,
-        Mesh::ATTRIBUTE_UV_0,
-        Mesh::ATTRIBUTE_UV_1,
-    ] {
-        if let Some(values) = plain(mesh, attribute) {
-            plain_mesh.to_mut().insert_attribute(attribute, values);
+    let mut made = Cow::Borrowed(mesh);
+    for (attribute, flag) in ATTRIBUTES {
+        if let Some(values) = plain(mesh, attribute, flag) {
+            made.to_mut().insert_attribute(attribute, values);
         }
     }
-    plain_mesh
+    made
+}
+
+/// Whether the mesh has positions of three floats on the CPU, be they compressed.
+#[cfg(feature = "picking")]
+pub(super) fn has_plain_positions(mesh: &Mesh) -> bool {
+    let (attribute, flag) = ATTRIBUTES[0];
+    let values = mesh.try_attribute(attribute);
+    values.is_ok_and(|values| values.as_float3().is_some())
+        || compressed_values(mesh, attribute, flag).is_some()
 }
 
 /// An attribute of the mesh, not compressed; `None` if the mesh does not have it on the CPU.
@@ -52,7 +59,10 @@ pub(super) fn plain_values(
     mesh: &Mesh,
     attribute: MeshVertexAttribute,
 ) -> Option<Cow<'_, VertexAttributeValues>> {
-    match plain(mesh, attribute) {
+    let known = ATTRIBUTES
+        .iter()
+        .find(|(known, _)| known.id == attribute.id);
+    match known.and_then(|(_, flag)| plain(mesh, attribute, *flag)) {
         Some(values) => Some(Cow::Owned(values)),
         None => Some(Cow::Borrowed(mesh.try_attribute_option(attribute).ok()??)),
     }
@@ -63,10 +73,7 @@ pub(super) fn plain_values(
 /// # Errors
 /// [`MeshletError::Compression`]: it has values that cannot be compressed.
 #[cfg(feature = "meshlets")]
-pub(super) fn compress(
-    mesh: &mut Mesh,
-    like: MeshAttributeCompressionFlags,
-) -> Result<(), MeshletError> {
+pub(super) fn compress(mesh: &mut Mesh, like: Flags) -> Result<(), MeshletError> {
     let args = MeshCompressionArgs {
         compress_attributes: like,
         ..MeshCompressionArgs::none()
@@ -79,46 +86,60 @@ pub(super) fn compress(
     })
 }
 
+/// The values of an attribute that is compressed.
+fn compressed_values(
+    mesh: &Mesh,
+    attribute: MeshVertexAttribute,
+    flag: Flags,
+) -> Option<&VertexAttributeValues> {
+    use VertexAttributeValues::{Snorm16x2, Snorm16x4, Unorm16x2};
+    let values = mesh.try_attribute_option(attribute).ok()??;
+    let is_compressed = match flag {
+        Flags::COMPRESS_POSITION => matches!(values, Snorm16x4(_)) && mesh.final_aabb.is_some(),
+        Flags::COMPRESS_UV0 => matches!(values, Unorm16x2(_)) && mesh.final_uv_ranges[0].is_some(),
+        Flags::COMPRESS_UV1 => matches!(values, Unorm16x2(_)) && mesh.final_uv_ranges[1].is_some(),
+        _ => matches!(values, Snorm16x2(_)),
+    };
+    is_compressed.then_some(values)
+}
+
 /// An attribute in the format that it has in meshes that are not compressed; `None` if it has that,
 /// or if the mesh does not have the attribute on the CPU.
-fn plain(mesh: &Mesh, attribute: MeshVertexAttribute) -> Option<VertexAttributeValues> {
+fn plain(
+    mesh: &Mesh,
+    attribute: MeshVertexAttribute,
+    flag: Flags,
+) -> Option<VertexAttributeValues> {
     use VertexAttributeValues as Values;
-    let values = mesh.try_attribute_option(attribute).ok()??;
-    let is = |known: MeshVertexAttribute| attribute.id == known.id;
-    match values {
-        Values::Snorm16x4(values) if is(Mesh::ATTRIBUTE_POSITION) => {
+    Some(match compressed_values(mesh, attribute, flag)? {
+        Values::Snorm16x4(values) => {
             let around = mesh.final_aabb?;
-            let (min, max) = (Vec3::from(around.min), Vec3::from(around.max));
-            let (center, half) = ((min + max) / 2.0, (max - min) / 2.0);
-            let decoded = values.iter().map(|[x, y, z, _]| {
-                (center + half * Vec3::from([*x, *y, *z].map(snorm))).to_array()
-            });
-            Some(Values::Float32x3(decoded.collect()))
+            let (center, half) = (Vec3::from(around.center()), Vec3::from(around.half_size()));
+            let decode =
+                |[x, y, z, _]: &[i16; 4]| center + half * Vec3::from([*x, *y, *z].map(snorm));
+            Values::Float32x3(values.iter().map(|value| decode(value).into()).collect())
         }
-        Values::Snorm16x2(values) if is(Mesh::ATTRIBUTE_NORMAL) => {
-            let decoded = values
-                .iter()
-                .map(|value| octahedral_decode_signed(value.map(snorm).into()).to_array());
-            Some(Values::Float32x3(decoded.collect()))
+        Values::Snorm16x2(values) if flag == Flags::COMPRESS_NORMAL => {
+            let decode = |value: &[i16; 2]| octahedral_decode_signed(value.map(snorm).into());
+            Values::Float32x3(values.iter().map(|value| decode(value).into()).collect())
         }
-        Values::Snorm16x2(values) if is(Mesh::ATTRIBUTE_TANGENT) => {
-            let decoded = values.iter().map(|value| {
+        Values::Snorm16x2(values) => {
+            let decode = |value: &[i16; 2]| {
                 let (tangent, sign) = octahedral_decode_tangent(value.map(snorm).into());
-                tangent.extend(sign).to_array()
-            });
-            Some(Values::Float32x4(decoded.collect()))
+                tangent.extend(sign)
+            };
+            Values::Float32x4(values.iter().map(|value| decode(value).into()).collect())
         }
-        Values::Unorm16x2(values) if is(Mesh::ATTRIBUTE_UV_0) || is(Mesh::ATTRIBUTE_UV_1) => {
-            let channel = usize::from(is(Mesh::ATTRIBUTE_UV_1));
-            let range = mesh.final_uv_ranges[channel]?;
-            let decoded = values.iter().map(|value| {
+        Values::Unorm16x2(values) => {
+            let range = mesh.final_uv_ranges[usize::from(flag == Flags::COMPRESS_UV1)]?;
+            let decode = |value: &[u16; 2]| {
                 let share = Vec2::from(value.map(|value| f32::from(value) / 65535.0));
-                (range.min + (range.max - range.min) * share).to_array()
-            });
-            Some(Values::Float32x2(decoded.collect()))
+                range.min + (range.max - range.min) * share
+            };
+            Values::Float32x2(values.iter().map(|value| decode(value).into()).collect())
         }
-        _ => None,
-    }
+        _ => return None,
+    })
 }
 
 /// A signed, normalized number of 16 bits.
@@ -149,14 +170,9 @@ mod tests {
     fn attributes_come_back_within_a_step_of_16_bits() -> Result<()> {
         let mesh = ring()?;
         let mut small = mesh.clone();
-        compress(&mut small, MeshAttributeCompressionFlags::all())?;
-        let has_uvs =
-            MeshAttributeCompressionFlags::all() - MeshAttributeCompressionFlags::COMPRESS_UV1;
-        assert_eq!(compression_of(&small), has_uvs);
-        assert_eq!(
-            compression_of(&mesh),
-            MeshAttributeCompressionFlags::empty()
-        );
+        compress(&mut small, Flags::all())?;
+        assert_eq!(compression_of(&small), Flags::all() - Flags::COMPRESS_UV1);
+        assert_eq!(compression_of(&mesh), Flags::empty());
         let back = decompressed(&small);
         for (attribute, most) in [
             (Mesh::ATTRIBUTE_POSITION, 2.5 / 32767.0),

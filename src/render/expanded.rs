@@ -46,7 +46,7 @@ use wgpu::{
     ComputePass, Device,
 };
 
-/// Threads of a workgroup of `shaders/mesh_uniforms.wesl`.
+/// Threads of a workgroup of `shaders/draw/mesh_uniforms.wesl`.
 const WORKGROUP: u32 = 64;
 
 /// The uniforms of the frame, and the pass that writes them.

@@ -205,11 +205,7 @@ impl Plugin for InstanceTintPlugin {
 }
 
 fn install(app: &mut App) {
-    if !app.is_plugin_added::<MaterialPlugin<TintedMaterial>>() {
-        app.add_plugins(MaterialPlugin::<TintedMaterial>::default());
-    }
-    app.register_type::<InstanceTint>()
-        .register_asset_reflect::<TintedMaterial>();
+    // Before the material asks for its shaders: a file that is not there yet fails for good.
     for (name, source) in [
         ("tint", include_str!("../../shaders/draw/tint.wesl")),
         ("tint_pbr", include_str!("../../shaders/draw/tint_pbr.wesl")),
@@ -220,6 +216,11 @@ fn install(app: &mut App) {
     ] {
         add_module(app, name, source.as_bytes());
     }
+    if !app.is_plugin_added::<MaterialPlugin<TintedMaterial>>() {
+        app.add_plugins(MaterialPlugin::<TintedMaterial>::default());
+    }
+    app.register_type::<InstanceTint>()
+        .register_asset_reflect::<TintedMaterial>();
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ mod wireframe;
 mod written;
 
 use axes::{COMBINATIONS, Combination, Light, Matter, Pass};
-use bevy::{light::NotShadowCaster, prelude::*};
+use bevy::{light::NotShadowCaster, pbr::ScreenSpaceTransmission, prelude::*};
 use bevy_gpu_culling::{cull::Compaction, prelude::*};
 use image::RgbaImage;
 use pipelined::Pipelined;
@@ -140,6 +140,23 @@ fn a_moved_set_is_not_the_same_picture() {
     }
     let moved = stage.picture();
     assert!(different_pixels("moved-on-purpose", &moved, &first).is_err());
+}
+
+/// Without `ScreenSpaceTransmission`, Bevy draws set and entities as opaque, and the rows of
+/// transmission would compare that.
+#[test]
+fn the_scenes_of_transmission_transmit() {
+    for pass in [Pass::Transmission, Pass::BlendTransmission] {
+        let combination = COMBINATIONS.iter().find(|c| c.pass == pass).unwrap();
+        let mut stage = stage(How::Entities);
+        let through = draw(&mut stage, combination);
+        let world = stage.app.world_mut();
+        let mut cameras = world.query_filtered::<Entity, With<ScreenSpaceTransmission>>();
+        let camera = cameras.single(world).unwrap();
+        world.entity_mut(camera).remove::<ScreenSpaceTransmission>();
+        let name = format!("{pass:?}-opaque");
+        assert!(different_pixels(&name, &stage.picture(), &through).is_err());
+    }
 }
 
 /// What is small is not lost in the tolerance: a distant instance of a few pixels, and a thin

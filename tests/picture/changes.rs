@@ -2,7 +2,7 @@
 
 use super::{box_mesh, eye, red, red_boxes};
 use crate::scene::{How, Stage, assert_same_picture, field};
-use bevy::prelude::*;
+use bevy::{mesh::MeshCompressionArgs, prelude::*};
 use bevy_gpu_culling::prelude::*;
 use image::RgbaImage;
 
@@ -254,6 +254,56 @@ fn hidden_instances_are_not_drawn() {
             set.retain(|index, _| index % 2 == 1).unwrap();
         });
         assert_same_picture("hidden", &hidden, &removed);
+    }
+}
+
+/// What a compressed mesh is decoded with follows it: when it is compressed in place, and when the
+/// next mesh gets the row of one that is gone.
+#[test]
+fn meshes_are_compressed_and_replaced_at_run_time() {
+    let compress = |mesh: &mut Mesh| {
+        mesh.compress_mesh(&MeshCompressionArgs::regular()).unwrap();
+    };
+    let run = |how| {
+        let mut stage = Stage::new(how);
+        let ring = stage.mesh(Torus::new(0.1, 0.4));
+        let cube = stage.mesh(box_mesh());
+        let material = stage.standard(red());
+        for (mesh, count) in [(&ring, 120), (&cube, 90)] {
+            let parts = (mesh.clone(), material.clone());
+            stage.spawn_set(
+                &field(count, true),
+                parts,
+                Transform::from_xyz(0.2, 0.3, 0.4),
+            );
+        }
+        stage.lights(false);
+        stage.camera(eye(), ());
+        let mut pictures = vec![("plain", stage.picture())];
+
+        let mut meshes = stage.app.world_mut().resource_mut::<Assets<Mesh>>();
+        for mesh in [&ring, &cube] {
+            compress(&mut meshes.get_mut(mesh).unwrap());
+        }
+        pictures.push(("compressed", stage.picture()));
+
+        let world = stage.app.world_mut();
+        let mut drawn = world.query::<&mut Mesh3d>();
+        for mut mesh in drawn.iter_mut(world).filter(|mesh| mesh.0 == ring) {
+            mesh.0 = cube.clone();
+        }
+        drop(ring);
+        stage.update(3);
+        let mut ball = Sphere::new(0.6).mesh().build();
+        compress(&mut ball);
+        let parts = (stage.mesh(ball), material);
+        stage.spawn_set(&field(30, false), parts, Transform::IDENTITY);
+        pictures.push(("another mesh", stage.picture()));
+        pictures
+    };
+    let (set, entities) = (run(How::Set(None)), run(How::Entities));
+    for ((name, set), (_, entities)) in set.iter().zip(&entities) {
+        assert_same_picture(&format!("compression: {name}"), set, entities);
     }
 }
 

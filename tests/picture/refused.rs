@@ -161,6 +161,27 @@ fn a_vertex_stage_for_meshes_is_refused_where_nobody_writes_its_uniforms() {
     assert_drawn(&mut stage, &without);
 }
 
+/// Bevy reads no imports in it, so its pipelines fail.
+#[test]
+fn a_shader_of_wgsl_that_imports_our_modules_is_named() {
+    for (import, is_named) in [
+        ("#import bevy_gpu_culling::{draw_instance}", true),
+        ("#import bevy_gpu_culling::tint::color_of_tag", true),
+        ("// As in bevy_gpu_culling::tint.", false),
+    ] {
+        let log = Log::start();
+        let mut stage = stage(None, default());
+        let _shader = stage.add(Shader::from_wgsl(format!("{import}\n"), "old.wgsl"));
+        stage.update(2);
+        let line = ["ERROR", "the shader old.wgsl imports", "rename it to .wesl"];
+        let text = log.text();
+        assert_eq!(text.contains(line[1]), is_named, "{text}");
+        if is_named {
+            log.assert_once(&line);
+        }
+    }
+}
+
 #[test]
 fn a_material_of_which_only_some_vertex_stages_read_instances_is_refused() {
     let log = Log::start();

@@ -74,6 +74,13 @@ const CALM: usize = 6;
 /// The longest time in which all pipelines of a scene are compiled.
 const PATIENCE: Duration = Duration::from_secs(240);
 
+/// Shaders that plugins ask for last.
+const LAST_SHADERS: [&str; 3] = [
+    "embedded://bevy_pbr/render/pbr.wesl",
+    "embedded://bevy_gpu_culling/fade_depth.wesl",
+    "embedded://bevy_gpu_culling/tint_prepass.wesl",
+];
+
 /// The most instances, in a thousand, that may be so near a border that rounding decides.
 const MOST_BORDERLINE: u32 = 4;
 
@@ -184,11 +191,34 @@ impl Stage {
         image.asset_usage = RenderAssetUsages::default();
         let target = app.world_mut().resource_mut::<Assets<Image>>().add(image);
         frames.set_target(&target);
-        Self {
+        let mut stage = Self {
             app,
             how,
             target,
             frames,
+        };
+        stage.wait_for_shaders();
+        stage
+    }
+
+    /// Draws empty frames until the shaders of the plugins are loaded. Embedded assets are loaded
+    /// in the background, which takes seconds if several tests begin at once.
+    fn wait_for_shaders(&mut self) {
+        let server = self.app.world().resource::<AssetServer>().clone();
+        let start = Instant::now();
+        let is_open = |path: &&'static str| {
+            let Some(shader) = server.get_handle::<Shader>(*path) else {
+                return false;
+            };
+            let state = server.load_state(&shader);
+            assert!(!state.is_failed(), "{path}: {state:?}");
+            !state.is_loaded()
+        };
+        while LAST_SHADERS.iter().any(is_open) {
+            self.app.update();
+            std::thread::sleep(Duration::from_millis(5));
+            let time = start.elapsed();
+            assert!(time < PATIENCE, "shaders are not loaded after {time:?}");
         }
     }
 

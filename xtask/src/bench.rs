@@ -1,15 +1,16 @@
 //! `cargo xtask bench` and `cargo xtask tune`: the benchmarks of the engine, built without the
-//! plugin, and the benchmarks of frames and of edits.
+//! plugin, and the benchmarks of frames, of edits and of many sets.
 
 use std::ffi::OsString;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use serde::de::DeserializeOwned;
 
 use crate::project::{EVERY_FEATURE, Project, exit_code};
 
 /// The benchmarks, each with what it answers.
-const BENCHMARKS: [(&str, &str); 8] = [
+const BENCHMARKS: [(&str, &str); 9] = [
     ("ladder", "every compaction, timed and verified"),
     (
         "scale",
@@ -36,11 +37,16 @@ const BENCHMARKS: [(&str, &str); 8] = [
         EDIT,
         "edits of a set in each frame: CPU time and uploaded bytes; --quick in software",
     ),
+    (
+        SETS,
+        "a city of many meshes, as sets and as Bevy's entities: the whole CPU frame; --quick in software",
+    ),
 ];
 
 /// The benchmarks that need the plugin.
-const FRAME: &str = "frame";
-const EDIT: &str = "edit";
+pub const FRAME: &str = "frame";
+pub const EDIT: &str = "edit";
+pub const SETS: &str = "sets";
 
 /// The short form of a choice of frames.
 const OCCLUSION: &str = "occlusion";
@@ -80,23 +86,32 @@ pub fn run(project: &Project, arguments: &[OsString]) -> Result<i32> {
         let demo = project.build_demo()?;
         flags.extend(["--orbs".into(), demo.path().into()]);
     }
-    if [FRAME, OCCLUSION].contains(name) {
-        return started(&mut frames(project, &flags));
+    match *name {
+        OCCLUSION => started(&mut plugin(project, FRAME, &flags)),
+        FRAME | EDIT | SETS => started(&mut plugin(project, name, &flags)),
+        _ => engine(project, name, &[], &flags),
     }
-    if *name == EDIT {
-        return started(&mut edits(project, &flags));
-    }
-    engine(project, name, &[], &flags)
 }
 
-/// The benchmark of frames.
-pub fn frames(project: &Project, flags: &[OsString]) -> Command {
-    plugin(project, FRAME, flags)
-}
-
-/// The benchmark of edits.
-pub fn edits(project: &Project, flags: &[OsString]) -> Command {
-    plugin(project, EDIT, flags)
+/// Runs a benchmark of the plugin with `--json` among its flags, and returns its rows.
+pub fn rows<T: DeserializeOwned>(
+    project: &Project,
+    name: &str,
+    flags: &[&str],
+    variable: (&str, &str),
+) -> Result<Vec<T>> {
+    println!("$ cargo xtask bench {name} {}", flags.join(" "));
+    let flags: Vec<_> = flags.iter().map(OsString::from).collect();
+    let mut command = plugin(project, name, &flags);
+    command.env(variable.0, variable.1);
+    command.stdin(Stdio::null()).stderr(Stdio::inherit());
+    let output = command.output().context("the benchmark does not start")?;
+    let lines = String::from_utf8_lossy(&output.stdout);
+    print!("{lines}");
+    let code = exit_code(output.status);
+    ensure!(code == 0, "the benchmark ended with exit code {code}");
+    let row = |line| serde_json::from_str(line).with_context(|| format!("no row: {line}"));
+    lines.lines().map(row).collect()
 }
 
 /// A benchmark of the plugin. It shares the tests' build of Bevy.

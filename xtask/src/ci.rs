@@ -10,7 +10,7 @@ use crate::project::{Demo, EVERY_FEATURE, Project, exit_code};
 use crate::report::Report;
 use crate::setup::{self, Wants};
 use crate::steps::{self, Outcome, Step};
-use crate::{edits, ends, examples, frames, package, prose, test, validation};
+use crate::{edits, ends, examples, frames, package, prose, sets, test, validation};
 
 /// A new check is one more line here.
 const STEPS: &[Step<Ci>] = &[
@@ -107,6 +107,10 @@ const STEPS: &[Step<Ci>] = &[
     Step {
         name: "benchmark of edits",
         run: |ci| edits::check(&ci.project, NO_LAYER),
+    },
+    Step {
+        name: "benchmark of sets",
+        run: |ci| sets::check(&ci.project, NO_LAYER),
     },
     Step {
         name: "validation",

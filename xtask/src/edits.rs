@@ -1,13 +1,10 @@
 //! `cargo xtask bench edit` in CI: a small set, edited in each way.
 
-use std::ffi::OsString;
-use std::process::Stdio;
-
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use crate::bench;
-use crate::project::{Project, exit_code};
+use crate::project::Project;
 use crate::steps::Outcome;
 
 /// Bytes of an instance without scale.
@@ -27,19 +24,7 @@ struct Row {
 /// Runs the benchmark and checks its rows.
 pub fn check(project: &Project, variable: (&str, &str)) -> Result<Outcome> {
     let flags = ["--quick", "--json"];
-    println!("$ cargo xtask bench edit {}", flags.join(" "));
-    let mut command = bench::edits(project, &flags.map(OsString::from));
-    command.env(variable.0, variable.1);
-    command.stdin(Stdio::null()).stderr(Stdio::inherit());
-    let output = command.output().context("the benchmark does not start")?;
-    let lines = String::from_utf8_lossy(&output.stdout);
-    print!("{lines}");
-    let code = exit_code(output.status);
-    ensure!(code == 0, "the benchmark ended with exit code {code}");
-    let rows: Vec<Row> = lines
-        .lines()
-        .map(|line| serde_json::from_str(line).with_context(|| format!("no row: {line}")))
-        .collect::<Result<_>>()?;
+    let rows: Vec<Row> = bench::rows(project, bench::EDIT, &flags, variable)?;
     rows_hold(&rows)?;
     Ok(Outcome::Passed)
 }

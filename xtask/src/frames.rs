@@ -1,14 +1,11 @@
 //! `cargo xtask bench frame` in CI: small frames of every scene, drawn as sets and as Bevy's
 //! entities.
 
-use std::ffi::OsString;
-use std::process::Stdio;
-
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use crate::bench;
-use crate::project::{Project, exit_code};
+use crate::project::Project;
 use crate::steps::Outcome;
 
 /// The scenes, each of which must have its rows.
@@ -47,19 +44,7 @@ pub fn check(project: &Project, variable: (&str, &str)) -> Result<Outcome> {
         "--lods",
         "off",
     ];
-    println!("$ cargo xtask bench frame {}", flags.join(" "));
-    let mut command = bench::frames(project, &flags.map(OsString::from));
-    command.env(variable.0, variable.1);
-    command.stdin(Stdio::null()).stderr(Stdio::inherit());
-    let output = command.output().context("the benchmark does not start")?;
-    let lines = String::from_utf8_lossy(&output.stdout);
-    print!("{lines}");
-    let code = exit_code(output.status);
-    ensure!(code == 0, "the benchmark ended with exit code {code}");
-    let rows: Vec<Row> = lines
-        .lines()
-        .map(|line| serde_json::from_str(line).with_context(|| format!("no row: {line}")))
-        .collect::<Result<_>>()?;
+    let rows: Vec<Row> = bench::rows(project, bench::FRAME, &flags, variable)?;
     SCENES
         .iter()
         .try_for_each(|scene| check_scene(scene, &rows))?;

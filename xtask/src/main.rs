@@ -23,6 +23,7 @@ mod package;
 mod project;
 mod prose;
 mod report;
+mod sets;
 mod setup;
 mod steps;
 mod test;

@@ -193,6 +193,31 @@ fn example_path(messages: &str, name: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
+
+    /// The packages that are built for a selection, with their features.
+    fn built(selection: &[&str]) -> Result<BTreeSet<String>> {
+        let project = Project::find()?;
+        let tree = ["tree", EVERY_FEATURE, "--edges", "normal,build,dev"];
+        let lines = ["--prefix", "none", "--format", "{p} {f}"];
+        let sh = project.shell()?;
+        let cargo = sh.cmd(project.toolchain.cargo());
+        let output = cargo.args(tree).args(lines).args(selection).quiet();
+        let output = output.ignore_stderr().read()?;
+        let lines = output.lines().map(|line| line.trim_end_matches(" (*)"));
+        Ok(lines.map(str::to_owned).collect())
+    }
+
+    /// A dependency of these tasks that gives one of Bevy's another feature would have CI compile
+    /// Bevy once for the tests of the workspace, and once for the demo.
+    #[test]
+    fn the_workspace_and_the_crate_share_one_build_of_bevy() -> Result<()> {
+        let workspace = built(&["--workspace"])?;
+        let package = built(&["--package", "bevy_gpu_culling"])?;
+        let twice: Vec<_> = package.difference(&workspace).collect();
+        assert!(package.len() > 100 && twice.is_empty(), "{twice:#?}");
+        Ok(())
+    }
 
     #[test]
     fn the_examples_path_is_read_from_cargos_messages() {

@@ -20,7 +20,7 @@ pub(in crate::render) struct DrawShaders {
 
 impl DrawShaders {
     /// Registers the shaders. An instance is decoded by the engine's own source.
-    pub fn load(app: &mut App) -> Self {
+    pub fn load(app: &App) -> Self {
         let decode = [shaders::INSTANCE, shaders::INSTANCE_PACK].join("\n");
         add_module(app, "instance", decode.into_bytes());
         for (name, source) in [
@@ -56,13 +56,10 @@ pub(in crate::render) fn add_module(
     source: impl Into<Value>,
 ) -> Handle<Shader> {
     let file = format!("bevy_gpu_culling/{name}.wesl");
-    let world = app.world();
-    if let Some(registry) = world.get_resource::<EmbeddedAssetRegistry>() {
-        registry.insert_asset(file.clone().into(), Path::new(&file), source);
-    }
-    let shader = world
-        .resource::<AssetServer>()
-        .load(format!("embedded://{file}"));
+    let registry = app.world().resource::<EmbeddedAssetRegistry>();
+    registry.insert_asset(file.clone().into(), Path::new(&file), source);
+    let server = app.world().resource::<AssetServer>();
+    let shader = server.load(format!("embedded://{file}"));
     core::mem::forget(shader.clone());
     shader
 }

@@ -45,7 +45,7 @@ pub(in crate::render) struct SetSpecializer {
     shaders: DrawShaders,
     /// Number of storage buffers that a vertex stage may have.
     most_buffers: u32,
-    /// The faces of a pipeline that was made; `None` if it was in the cache.
+    /// [`SetPass::made`].
     made: Cell<Option<Drawing>>,
 }
 
@@ -161,7 +161,7 @@ pub(in crate::render) struct SetPrepassSpecializer {
     inner: PrepassPipelineSpecializer,
     shaders: DrawShaders,
     most_buffers: u32,
-    /// As in [`SetSpecializer`].
+    /// [`SetPass::made`].
     made: Cell<Option<Drawing>>,
 }
 
@@ -218,6 +218,79 @@ fn fade_depth(descriptor: &mut RenderPipelineDescriptor, shader: &Handle<Shader>
 /// The shader of [`StandardMaterial`]'s prepasses.
 const BEVYS_PREPASS_SHADER: &str = "bevy_pbr/render/pbr_prepass.wesl";
 
+/// A specializer of one kind of passes.
+trait SetPass: SpecializedMeshPipeline<Key = ErasedMaterialPipelineKey> + 'static {
+    const PASS: PassKind;
+
+    fn new(world: &World, properties: &Arc<MaterialProperties>) -> Self;
+
+    /// The faces of a pipeline that was made; `None` if it was in the cache.
+    fn made(&self) -> Option<Drawing>;
+}
+
+impl SetPass for SetSpecializer {
+    const PASS: PassKind = PassKind::Main;
+
+    fn new(world: &World, properties: &Arc<MaterialProperties>) -> Self {
+        Self {
+            pipeline: world.resource::<MaterialPipeline>().clone(),
+            properties: properties.clone(),
+            shaders: world.resource::<DrawShaders>().clone(),
+            most_buffers: world.resource::<GpuCuller>().vertex_buffers,
+            made: Cell::default(),
+        }
+    }
+
+    fn made(&self) -> Option<Drawing> {
+        self.made.get()
+    }
+}
+
+impl SetPass for SetPrepassSpecializer {
+    const PASS: PassKind = PassKind::Prepass;
+
+    fn new(world: &World, properties: &Arc<MaterialProperties>) -> Self {
+        Self {
+            inner: PrepassPipelineSpecializer {
+                pipeline: world.resource::<PrepassPipeline>().clone(),
+                properties: properties.clone(),
+            },
+            shaders: world.resource::<DrawShaders>().clone(),
+            most_buffers: world.resource::<GpuCuller>().vertex_buffers,
+            made: Cell::default(),
+        }
+    }
+
+    fn made(&self) -> Option<Drawing> {
+        self.made.get()
+    }
+}
+
+/// The pipeline of a set's material, from the cache or new. Only a new one clones what it is made
+/// from.
+fn pipeline_of<S: SetPass>(
+    world: &mut World,
+    key: &ErasedMaterialPipelineKey,
+    layout: &MeshVertexBufferLayoutRef,
+    properties: &Arc<MaterialProperties>,
+) -> Result<CachedRenderPipelineId, SpecializedMeshPipelineError> {
+    let pipelines = world.resource::<SpecializedMeshPipelines<S>>();
+    let (id, made) = match pipelines.get_pipeline(key, layout) {
+        Some(id) => (id, None),
+        None => {
+            let specializer = S::new(world, properties);
+            world.resource_scope(|world, mut pipelines: Mut<SpecializedMeshPipelines<S>>| {
+                let cache = world.resource::<PipelineCache>();
+                let id = pipelines.specialize(cache, &specializer, key.clone(), layout)?;
+                Ok::<_, SpecializedMeshPipelineError>((id, specializer.made()))
+            })?
+        }
+    };
+    let mut faces = world.resource_mut::<DrawnFaces>();
+    faces.note(properties, S::PASS, id, made);
+    Ok(id)
+}
+
 /// [`MaterialProperties::base_specialize`] of a set's material.
 pub(in crate::render) fn specialize_set(
     world: &mut World,
@@ -225,25 +298,7 @@ pub(in crate::render) fn specialize_set(
     layout: &MeshVertexBufferLayoutRef,
     properties: &Arc<MaterialProperties>,
 ) -> Result<CachedRenderPipelineId, SpecializedMeshPipelineError> {
-    let known = world.resource::<SetPipelines>().get_pipeline(&key, layout);
-    let (id, made) = match known {
-        Some(id) => (id, None),
-        None => world.resource_scope(|world, mut pipelines: Mut<SetPipelines>| {
-            let specializer = SetSpecializer {
-                pipeline: world.resource::<MaterialPipeline>().clone(),
-                properties: properties.clone(),
-                shaders: world.resource::<DrawShaders>().clone(),
-                most_buffers: world.resource::<GpuCuller>().vertex_buffers,
-                made: Cell::default(),
-            };
-            let cache = world.resource::<PipelineCache>();
-            let id = pipelines.specialize(cache, &specializer, key, layout)?;
-            Ok::<_, SpecializedMeshPipelineError>((id, specializer.made.get()))
-        })?,
-    };
-    let mut faces = world.resource_mut::<DrawnFaces>();
-    faces.note(properties, PassKind::Main, id, made);
-    Ok(id)
+    pipeline_of::<SetSpecializer>(world, &key, layout, properties)
 }
 
 /// The key of pipelines whose instances fade.
@@ -283,29 +338,7 @@ pub(in crate::render) fn specialize_set_prepass(
     layout: &MeshVertexBufferLayoutRef,
     properties: &Arc<MaterialProperties>,
 ) -> Result<CachedRenderPipelineId, SpecializedMeshPipelineError> {
-    let known = world
-        .resource::<SetPrepassPipelines>()
-        .get_pipeline(key, layout);
-    let (id, made) = match known {
-        Some(id) => (id, None),
-        None => world.resource_scope(|world, mut pipelines: Mut<SetPrepassPipelines>| {
-            let specializer = SetPrepassSpecializer {
-                inner: PrepassPipelineSpecializer {
-                    pipeline: world.resource::<PrepassPipeline>().clone(),
-                    properties: properties.clone(),
-                },
-                shaders: world.resource::<DrawShaders>().clone(),
-                most_buffers: world.resource::<GpuCuller>().vertex_buffers,
-                made: Cell::default(),
-            };
-            let cache = world.resource::<PipelineCache>();
-            let id = pipelines.specialize(cache, &specializer, key.clone(), layout)?;
-            Ok::<_, SpecializedMeshPipelineError>((id, specializer.made.get()))
-        })?,
-    };
-    let mut faces = world.resource_mut::<DrawnFaces>();
-    faces.note(properties, PassKind::Prepass, id, made);
-    Ok(id)
+    pipeline_of::<SetPrepassSpecializer>(world, key, layout, properties)
 }
 
 #[cfg(test)]

@@ -102,7 +102,7 @@ impl InstancedShaders {
         let imports = Imports {
             name: shader.import_path.clone(),
             names_module: shader.imports.iter().any(is_module)
-                || matches!(&shader.source, Source::Wesl(source) if names_module(source)),
+                || matches!(&shader.source, Source::Wesl(source) if names(source, MODULE)),
             imports: shader.imports.clone(),
             files: files.map(Handle::id).collect(),
         };
@@ -143,12 +143,12 @@ pub(in crate::render) fn extract_imports(
 /// Tells that Bevy reads no imports in a file of WGSL.
 fn warn_of_wgsl(shader: &Shader) {
     if let Source::Wgsl(source) = &shader.source
-        && names_module(source)
+        && names(source, "bevy_gpu_culling::")
     {
         let path = &shader.path;
         error!(
-            "the shader {path} imports {MODULE}, but Bevy reads imports and conditions only in WESL: rename it to .wesl \
-             (in Rust, Shader::from_wesl), and write `import` for `#import` and `@if` for `#ifdef`"
+            "the shader {path} imports modules of bevy_gpu_culling, but Bevy reads imports and conditions only in \
+             WESL: rename it to .wesl (in Rust, Shader::from_wesl), and write `import` for `#import` and `@if` for `#ifdef`"
         );
     }
 }
@@ -162,11 +162,11 @@ fn is_module(import: &ShaderImport) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
 }
 
-/// Whether a source names the module outside of comments to the end of a line. Bevy lists no paths
+/// Whether a source has this path outside of comments to the end of a line. Bevy lists no paths
 /// that are written without an import.
-fn names_module(source: &str) -> bool {
+fn names(source: &str, path: &str) -> bool {
     let mut code = source.lines().filter_map(|line| line.split("//").next());
-    code.any(|line| line.contains(MODULE))
+    code.any(|line| line.contains(path))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::{
     render::{
         bounds::SetSphere,
         components::{CullingRadius, GpuInstances},
-        compression::plain_values,
+        compression::{has_plain_positions, plain_values},
         lods::{ImpostorOf, InstanceVisibilityRange},
         offset::{InstanceOffset, offset_sphere},
     },
@@ -23,6 +23,7 @@ use bevy::{
     },
     prelude::*,
 };
+use core::cell::OnceCell;
 use std::borrow::Cow;
 
 /// A set that rays may meet.
@@ -298,39 +299,44 @@ fn sphere_hit(ray: Ray3d, center: Vec3, distance: f32) -> InstanceHit {
     }
 }
 
-/// A mesh as Bevy's intersection takes it.
+/// A mesh whose triangles are met.
 struct Triangles<'a> {
-    positions: Cow<'a, VertexAttributeValues>,
+    mesh: &'a Mesh,
+    /// Read when the ray comes near an instance: attributes may be compressed.
+    attributes: OnceCell<Attributes<'a>>,
+}
+
+/// The attributes of a mesh as Bevy's intersection takes them.
+struct Attributes<'a> {
+    positions: Option<Cow<'a, VertexAttributeValues>>,
     normals: Option<Cow<'a, VertexAttributeValues>>,
     uvs: Option<Cow<'a, VertexAttributeValues>>,
-    indices: Option<&'a Indices>,
 }
 
 impl<'a> Triangles<'a> {
     /// `None` if the mesh is not on the CPU or has no triangle list.
     fn of(mesh: &'a Mesh) -> Option<Self> {
-        if mesh.primitive_topology() != PrimitiveTopology::TriangleList {
-            return None;
-        }
-        let positions = plain_values(mesh, Mesh::ATTRIBUTE_POSITION)?;
-        positions.as_float3()?;
-        Some(Self {
-            positions,
-            normals: plain_values(mesh, Mesh::ATTRIBUTE_NORMAL),
-            uvs: plain_values(mesh, Mesh::ATTRIBUTE_UV_0),
-            indices: mesh.try_indices().ok(),
+        let is_list = mesh.primitive_topology() == PrimitiveTopology::TriangleList;
+        (is_list && has_plain_positions(mesh)).then(|| Self {
+            mesh,
+            attributes: OnceCell::new(),
         })
     }
 
     fn meet(&self, ray: Ray3d, place: &Affine3A, backfaces: Backfaces) -> Option<RayMeshHit> {
-        let positions = self.positions.as_float3()?;
-        let normals = self.normals.as_ref();
-        let normals = normals.and_then(|normals| normals.as_float3());
-        let uvs = match self.uvs.as_deref() {
+        let attributes = self.attributes.get_or_init(|| Attributes {
+            positions: plain_values(self.mesh, Mesh::ATTRIBUTE_POSITION),
+            normals: plain_values(self.mesh, Mesh::ATTRIBUTE_NORMAL),
+            uvs: plain_values(self.mesh, Mesh::ATTRIBUTE_UV_0),
+        });
+        let positions = attributes.positions.as_deref()?.as_float3()?;
+        let normals = attributes.normals.as_deref();
+        let normals = normals.and_then(VertexAttributeValues::as_float3);
+        let uvs = match attributes.uvs.as_deref() {
             Some(VertexAttributeValues::Float32x2(uvs)) => Some(uvs.as_slice()),
             _ => None,
         };
-        match self.indices {
+        match self.mesh.try_indices().ok() {
             Some(Indices::U16(indices)) => {
                 let indices = Some(indices.as_slice());
                 ray_mesh_intersection(ray, place, positions, normals, indices, uvs, backfaces)

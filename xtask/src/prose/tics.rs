@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use regex::Regex;
+use regex_lite::Regex;
 
 /// A phrase that is not to be used.
 pub struct Tic {
