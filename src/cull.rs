@@ -21,7 +21,7 @@
 //!
 //!   far_first     survivors of far-first rows -> sorted by depth, the farthest first
 //!
-//!   followers     meshlets, expanded mesh uniforms
+//!   followers     meshlets, expanded mesh uniforms, commands of multi-draws
 //!   read back     totals and commands, a few frames later
 //! ```
 //!
@@ -48,6 +48,7 @@ mod far_first;
 mod gpu;
 pub mod layout;
 pub mod meshlets;
+mod multi_draws;
 pub mod occlusion;
 mod pipelines;
 pub mod plan;
@@ -82,6 +83,7 @@ pub(crate) use gpu::changes::ChangedBytes;
 #[doc(hidden)]
 pub use gpu::shared_kernels::share_kernels;
 pub use gpu::{Gpu, version::Version};
+pub use multi_draws::{MultiDraws, WantedDraws};
 pub use occlusion::{DepthBuffer, DrawList, OcclusionView};
 pub use plan::{
     BoundingSphere, DrawPart, DrawShape, lod::LodEye, planned::BatchKey, view::CullView,

@@ -53,6 +53,8 @@ pub const GPU_BYTES: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/gpu
 pub const PASSES: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/passes");
 /// Number of dispatches in those passes.
 pub const DISPATCHES: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/dispatches");
+/// Number of draw calls of sets in a frame, in all views and passes.
+pub const DRAW_CALLS: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/draw_calls");
 /// CPU time of all systems of the plugin in a frame, in milliseconds.
 pub const CPU_TOTAL: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/cpu/total");
 /// CPU times of the stages of [`CPU_TOTAL`], in milliseconds.
@@ -189,6 +191,7 @@ pub(crate) fn register(app: &mut App) {
         (GPU_BYTES, " B"),
         (PASSES, ""),
         (DISPATCHES, ""),
+        (DRAW_CALLS, ""),
         (CPU_TOTAL, " ms"),
         (GPU_TOTAL, " ms"),
         (MESHLETS, ""),
@@ -278,6 +281,7 @@ fn measure(
     diagnostics.add_measurement(&GPU_BYTES, || report.gpu_bytes as f64);
     diagnostics.add_measurement(&PASSES, || f64::from(report.passes));
     diagnostics.add_measurement(&DISPATCHES, || f64::from(report.dispatches));
+    diagnostics.add_measurement(&DRAW_CALLS, || f64::from(report.draw_calls));
     diagnostics.add_measurement(&CPU_TOTAL, || report.cpu.total().as_secs_f64() * 1e3);
     for (stage, path) in &STAGE_CPU {
         diagnostics.add_measurement(path, || report.cpu.of(*stage).as_secs_f64() * 1e3);

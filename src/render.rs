@@ -29,6 +29,7 @@
 //! `tint` is a material for sets and meshes, with its own plugin.
 //! No file imports one that imports it: resources lie below the systems that use them.
 
+mod batch_sets;
 mod bindings;
 mod bounds;
 #[cfg(feature = "meshlets")]

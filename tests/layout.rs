@@ -671,12 +671,13 @@ fn the_draw_slot_is_the_same_on_both_sides() {
         ("instance_from_mesh", 256),
         ("previous_instance_from_mesh", 304),
         ("instance_from_mesh_normals", 352),
+        ("pad", 400),
     ];
     assert_eq!(
         fields,
         expected.map(|(name, offset)| (name.to_owned(), offset))
     );
-    assert_eq!(span, 400);
+    assert_eq!(span, 512);
 }
 
 #[test]

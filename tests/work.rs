@@ -103,7 +103,7 @@ fn one_set_that_changes_among_many_costs_what_it_costs() {
 
     // The slot has the transform of the frame before, so it changes twice.
     let slot = FrameWork {
-        slot_bytes: 256,
+        slot_bytes: 688,
         ..NOTHING
     };
     let moved = many.works(|many| many.get::<Transform>(one).translation.z += 0.1);
@@ -136,7 +136,7 @@ fn one_set_that_changes_among_many_costs_what_it_costs() {
     assert_eq!(works, [hidden, NOTHING], "one leaves the view");
     let works = many.works(|many| *many.get::<Visibility>(last) = Visibility::Inherited);
     let shown = FrameWork {
-        slot_bytes: 256,
+        slot_bytes: 688,
         ..hidden
     };
     assert_eq!(works, [shown, NOTHING], "one enters the view");

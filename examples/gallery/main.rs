@@ -24,6 +24,8 @@ mod end;
 mod offscreen;
 mod still;
 
+#[path = "../city.rs"]
+mod city;
 #[path = "../crowd.rs"]
 mod crowd;
 #[path = "../custom_material.rs"]
@@ -143,7 +145,8 @@ macro_rules! example {
     };
 }
 
-const EXAMPLES: [Example; 20] = [
+const EXAMPLES: [Example; 21] = [
+    example!(city),
     example!(crowd, 1_500),
     example!(custom_material),
     example!(dynamic),

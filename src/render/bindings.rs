@@ -1,9 +1,6 @@
 //! What a set's pipelines and draws bind at group 2.
 
-use super::{
-    draw_slots::{SLOT_BYTES, SlotBuffers, UNIFORM_BYTES},
-    mesh_metadata::METADATA_BYTES,
-};
+use super::{draw_slots::SlotBuffers, mesh_metadata::METADATA_BYTES};
 use crate::cull::{BatchVersion, CullError, guarded};
 use bevy::{
     material::MaterialProperties,
@@ -18,7 +15,7 @@ use bevy::{
 };
 use core::num::NonZero;
 
-/// Binding of the draw slot in `shaders/draw/instance.wesl`. The buffers of
+/// Binding of the draw slots in `shaders/draw/instance.wesl`. The buffers of
 /// [`Culler::batch_buffers`](crate::cull::Culler::batch_buffers) follow: survivors, instances,
 /// scales, data.
 const SLOT_BINDING: u32 = 20;
@@ -28,11 +25,11 @@ pub(super) const METADATA_BINDING: u32 = 9;
 /// Shader def of Bevy's: the mesh metadata is the uniform of one mesh.
 pub(super) const METADATA_DEF: &str = "METADATA_USE_UNIFORM_BUFFERS";
 
-/// Storage buffers of the vertex stage without the material's: the slot and the four buffers behind
-/// it, Bevy's mesh uniforms and its visibility ranges.
+/// Storage buffers of the vertex stage without the material's: the slots and the four buffers
+/// behind them, Bevy's mesh uniforms and its visibility ranges.
 const VERTEX_STORAGE_BUFFERS: u32 = 7;
-/// How many of them are bound at a dynamic offset: mesh uniform and slot.
-const DYNAMIC_STORAGE_BUFFERS: u32 = 2;
+/// How many of them are bound at a dynamic offset: the slots.
+const DYNAMIC_STORAGE_BUFFERS: u32 = 1;
 /// Uniform buffers that a pipeline binds at a dynamic offset: seven of a view in Bevy's main pass,
 /// with order-independent transparency, and the metadata of a mesh.
 const DYNAMIC_UNIFORM_BUFFERS: u32 = 8;
@@ -45,19 +42,12 @@ pub(super) struct DrawVersion {
     pub slots: u64,
 }
 
-/// Bevy's mesh bind group, with the bindings that our vertex stage reads. Mesh uniform, metadata
-/// and slot are bound at a dynamic offset, in this order.
+/// Bevy's mesh bind group, with the bindings that our vertex stage reads. Metadata and slots are
+/// bound at a dynamic offset, in this order.
 pub(super) fn set_layout(mesh: &BindGroupLayoutDescriptor) -> BindGroupLayoutDescriptor {
     let mut layout = mesh.clone();
     layout.label = "gpu_culling set layout".into();
     for entry in &mut layout.entries {
-        if entry.binding == 0
-            && let wgpu::BindingType::Buffer {
-                has_dynamic_offset, ..
-            } = &mut entry.ty
-        {
-            *has_dynamic_offset = true;
-        }
         if entry.binding == METADATA_BINDING {
             entry.ty = wgpu::BindingType::Buffer {
                 ty: wgpu::BufferBindingType::Uniform,
@@ -100,10 +90,16 @@ pub(super) fn set_layout(mesh: &BindGroupLayoutDescriptor) -> BindGroupLayoutDes
 pub(super) fn set_bind_group(
     device: &RenderDevice,
     layout: &BindGroupLayout,
-    at_offsets: SlotBuffers<'_>,
+    slots: SlotBuffers<'_>,
     buffers: &[&wgpu::Buffer],
 ) -> Result<BindGroup, CullError> {
-    let SlotBuffers { slots, metadata } = at_offsets;
+    let SlotBuffers {
+        slots,
+        window,
+        uniforms,
+        metadata,
+        ..
+    } = slots;
     let entry = |binding, buffer, bytes| BindGroupEntry {
         binding,
         resource: BindingResource::Buffer(BufferBinding {
@@ -113,9 +109,9 @@ pub(super) fn set_bind_group(
         }),
     };
     let mut entries = vec![
-        entry(0, slots, UNIFORM_BYTES),
+        entry(0, uniforms, uniforms.size()),
         entry(METADATA_BINDING, metadata, METADATA_BYTES),
-        entry(SLOT_BINDING, slots, SLOT_BYTES),
+        entry(SLOT_BINDING, slots, window),
     ];
     let behind = SLOT_BINDING + 1..;
     entries.extend(behind.zip(buffers).map(|(binding, buffer)| BindGroupEntry {

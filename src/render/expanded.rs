@@ -17,7 +17,7 @@ mod room;
 
 use super::{
     bindings::DrawVersion,
-    draw_slots::{DrawSlots, SLOT_BYTES, SlotBuffers, UNIFORM_BYTES},
+    draw_slots::{DrawSlots, SLOT_BYTES, SLOT_STRIDE, SlotBuffers, UNIFORM_BYTES},
     gpu::RenderGpu,
     mesh_metadata::metadata_index,
     views::FrameView,
@@ -92,7 +92,7 @@ pub(super) struct ExpandedRequest<'a> {
     /// Byte offset of the row that the mesh is decoded with.
     pub metadata: u32,
     pub views: &'a [RetainedViewEntity],
-    /// Byte offset of the draw slot of each region.
+    /// Index of the draw slot of each region.
     pub slots: &'a [u32],
     /// Number of instances of each region.
     pub instances: &'a [u32],
@@ -244,7 +244,9 @@ impl ExpandedUniforms {
             Some(jobs),
             Some(uniforms),
             Some(commands),
-            Some(SlotBuffers { slots, .. }),
+            Some(SlotBuffers {
+                slots, first_slot, ..
+            }),
         ) = (
             &self.pass,
             &self.buffers.jobs,
@@ -264,17 +266,17 @@ impl ExpandedUniforms {
         else {
             return Ok(None);
         };
-        let sized = |buffer, bytes| {
+        let sized = |buffer, offset, bytes| {
             BindingResource::Buffer(BufferBinding {
                 buffer,
-                offset: 0,
+                offset,
                 size: NonZeroU64::new(bytes),
             })
         };
         let [survivors, instances, scales, data] = buffers.map(Buffer::as_entire_binding);
         let resources = [
-            sized(jobs, size_of::<UniformJob>() as u64),
-            sized(slots, SLOT_BYTES),
+            sized(jobs, 0, size_of::<UniformJob>() as u64),
+            sized(slots, first_slot, SLOT_BYTES),
             survivors,
             instances,
             scales,
@@ -310,7 +312,8 @@ impl ExpandedUniforms {
             let batch = culler.batch_version(draw.batch);
             let binding = batch.and_then(|batch| self.bind_groups.get(&batch.key));
             if let Some(binding) = binding {
-                let offsets = [(index * JOB_STRIDE) as u32, draw.slot];
+                let slot = draw.slot * SLOT_STRIDE as u32;
+                let offsets = [(index * JOB_STRIDE) as u32, slot];
                 pass.set_bind_group(0, &binding.bind_group, &offsets);
                 let groups = draw.job.room.div_ceil(WORKGROUP).max(1);
                 let width = groups.min(limit);

@@ -1,6 +1,7 @@
 //! Wiring: what the plugin adds to the main world and to the render world.
 
 use super::{
+    batch_sets::BatchSets,
     bounds::{MeshBoxes, update_bounds, warn_of_missing_meshes},
     components::{
         AFTER_FRUSTA, CullingRadius, FreezeCulling, GpuInstances, InstanceMeshUniforms,
@@ -184,6 +185,7 @@ pub(crate) fn install_render(app: &mut App) {
         // They belong to a device: Bevy makes them again when it recovers from a lost one.
         .init_gpu_resource::<GpuMeshlets>()
         .init_gpu_resource::<DrawnFaces>()
+        .init_gpu_resource::<BatchSets>()
         .init_gpu_resource::<SetDraws>()
         .init_gpu_resource::<DrawSlots>()
         .init_gpu_resource::<ExpandedUniforms>()

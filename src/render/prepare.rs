@@ -3,6 +3,7 @@
 mod requests;
 
 use super::{
+    batch_sets::BatchSets,
     bindings::{DrawVersion, set_bind_group, set_layout},
     cpu_times::{CpuClock, CpuStage},
     culler::GpuCuller,
@@ -59,6 +60,7 @@ pub(super) fn prepare_culling(
     mut slots: ResMut<DrawSlots>,
     mut expanded: ResMut<ExpandedUniforms>,
     mut lists: ResMut<DrawnLists>,
+    mut batch_sets: ResMut<BatchSets>,
     scene: Scene,
     layouts: Layouts,
     gpu: RenderGpu,
@@ -89,6 +91,7 @@ pub(super) fn prepare_culling(
     }
     if sets.is_empty() {
         draws.clear();
+        batch_sets.clear();
         culler.prepare(gpu.wgpu(), &draws.frame);
         return;
     }
@@ -108,6 +111,7 @@ pub(super) fn prepare_culling(
     let number = culler.frame_number();
     draws.history.push(number, &draws.views, &draws.joined);
 
+    batch_sets.prepare(draws, culler, &mut slots, gpu.wgpu());
     slots.upload(&gpu.device, &gpu.queue);
     bind_batches(draws, culler, &slots, &gpu.device, || layouts.set());
     add_expanded(draws, culler, &mut expanded);
@@ -176,10 +180,11 @@ fn add_expanded(draws: &SetDraws, culler: &Culler, expanded: &mut ExpandedUnifor
             .collect();
         let mut left = culler.store().set_len(request.set).unwrap_or(0);
         let (mut instances, mut slots) = (Vec::new(), Vec::new());
-        let offsets = (drawn.first_slot..).step_by(drawn.slot_stride as usize);
-        for (region, offset) in culler.store().set_regions(request.set).iter().zip(offsets) {
+        for (region, slot) in
+            (culler.store().set_regions(request.set).iter()).zip(drawn.first_slot..)
+        {
             instances.push(left.min(region.capacity));
-            slots.push(offset);
+            slots.push(slot);
             left -= left.min(region.capacity);
         }
         let request = ExpandedRequest {
@@ -203,7 +208,7 @@ fn bind_batches(
     device: &RenderDevice,
     layout: impl Fn() -> BindGroupLayout,
 ) {
-    let Some(at_offsets) = slots.buffers() else {
+    let Some(bound) = slots.buffers() else {
         draws.bindings.clear();
         return;
     };
@@ -218,7 +223,7 @@ fn bind_batches(
             continue;
         }
         let buffers = culler.batch_buffers(batch).filter(|_| version.is_some());
-        let result = buffers.map(|buffers| set_bind_group(device, &layout(), at_offsets, &buffers));
+        let result = buffers.map(|buffers| set_bind_group(device, &layout(), bound, &buffers));
         // After a refusal, this waits until the batch has other buffers.
         binding.made_for = version.filter(|_| result.is_some());
         binding.bind_group = result.transpose().unwrap_or_else(|error| {

@@ -1,6 +1,7 @@
 //! The compute passes of the frame.
 
 use super::{
+    batch_sets::BatchSets,
     cpu_times::{CpuClock, CpuStage},
     culler::GpuCuller,
     expanded::ExpandedUniforms,
@@ -49,6 +50,7 @@ pub(super) fn record_culling(
     mut gpu: ResMut<GpuCuller>,
     mut expanded: ResMut<ExpandedUniforms>,
     mut meshlets: ResMut<GpuMeshlets>,
+    mut batch_sets: ResMut<BatchSets>,
     (device, queue): (Res<RenderDevice>, Res<RenderQueue>),
     mut context: RenderContext,
     clock: Res<CpuClock>,
@@ -72,11 +74,15 @@ pub(super) fn record_culling(
         return;
     };
     // No list on the heap: this runs in every frame.
-    *recorded = match &mut meshlets.culler {
-        Some(meshlets) => {
-            let followers: &mut [&mut dyn Follower] = &mut [&mut *expanded, meshlets];
-            frame.record_with(on, encoder, &mut passes, followers)
+    let expanded: &mut dyn Follower = &mut *expanded;
+    *recorded = match (&mut meshlets.culler, batch_sets.follower()) {
+        (Some(meshlets), Some(draws)) => {
+            frame.record_with(on, encoder, &mut passes, &mut [expanded, meshlets, draws])
         }
-        None => frame.record_with(on, encoder, &mut passes, &mut [&mut *expanded]),
+        (Some(meshlets), None) => {
+            frame.record_with(on, encoder, &mut passes, &mut [expanded, meshlets])
+        }
+        (None, Some(draws)) => frame.record_with(on, encoder, &mut passes, &mut [expanded, draws]),
+        (None, None) => frame.record_with(on, encoder, &mut passes, &mut [expanded]),
     };
 }

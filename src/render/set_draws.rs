@@ -29,7 +29,10 @@ use bevy::{
         view::RetainedViewEntity,
     },
 };
-use core::ops::Range;
+use core::{
+    ops::Range,
+    sync::atomic::{AtomicU32, Ordering},
+};
 use seen::SeenSets;
 use std::sync::Arc;
 
@@ -72,6 +75,8 @@ pub(super) struct SetDraws {
     mesh_places: HashMap<AssetId<Mesh>, usize>,
     /// Whether indirect draws read their count from a buffer.
     pub counted: bool,
+    /// Number of draw calls since the last [`Self::take_calls`].
+    calls: AtomicU32,
     /// Entities that are drawn from a `MeshUniform` per survivor.
     pub expanded: MainEntityHashSet,
     /// The bind group of each batch of the frame.
@@ -107,7 +112,7 @@ pub(super) struct PartDraw<'a> {
     pub bind_group: &'a BindGroup,
     /// The mesh of the level of detail.
     pub mesh: &'a MeshBuffers,
-    /// Byte offset of the region's draw slot.
+    /// Index of the region's draw slot.
     pub slot: u32,
 }
 
@@ -143,6 +148,11 @@ impl SetDraws {
         let drawn = self.drawn_by(entity)?;
         let mesh = self.meshes.get(drawn.mesh)?;
         Some(EntityDraws { drawn, mesh })
+    }
+
+    /// Index of an entity in `drawn`.
+    pub fn place_in_frame(&self, entity: MainEntity) -> Option<usize> {
+        self.places.get(&entity).copied()
     }
 
     fn drawn_by(&self, entity: MainEntity) -> Option<&Drawn> {
@@ -304,11 +314,26 @@ impl SetDraws {
             };
             Some(PartDraw {
                 part,
-                bind_group: self.bindings.get(part.batch)?.bind_group.as_ref()?,
+                bind_group: self.bind_group(part.batch)?,
                 mesh: self.meshes.get(mesh)?,
                 slot: drawn.slot((part.region, part.level), view_fades, list),
             })
         })
+    }
+
+    /// Counts a draw call.
+    pub fn note_call(&self) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Number of draw calls since the last call.
+    pub fn take_calls(&self) -> u32 {
+        self.calls.swap(0, Ordering::Relaxed)
+    }
+
+    /// The bind group of a batch; `None` if there are no buffers to bind.
+    pub fn bind_group(&self, batch: usize) -> Option<&BindGroup> {
+        self.bindings.get(batch)?.bind_group.as_ref()
     }
 
     /// Logs once that a set with a skinned or morphed mesh is not drawn.

@@ -19,6 +19,7 @@ use bevy::{
     },
 };
 use core::ops::Range;
+use std::sync::Arc;
 
 /// A mesh as draws bind it.
 pub(super) struct MeshBuffers {
@@ -39,10 +40,29 @@ pub(super) struct MeshBuffers {
     pub is_deformed: bool,
     /// Whether it is made of triangles.
     pub has_triangles: bool,
+    /// What pipelines depend on.
+    pub class: MeshClass,
+}
+
+/// What the pipelines of a mesh depend on, besides its material.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct MeshClass {
+    /// Address of the layout of its vertices, which Bevy keeps once.
+    layout: usize,
+    key_bits: u64,
+}
+
+impl MeshClass {
+    fn of(mesh: &RenderMesh) -> Self {
+        Self {
+            layout: Arc::as_ptr(&mesh.layout.0).addr(),
+            key_bits: mesh.key_bits.bits(),
+        }
+    }
 }
 
 /// The buffers that a draw binds for a mesh.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct BoundMesh {
     vertices: BufferId,
     indices: Option<(BufferId, IndexFormat)>,
@@ -122,6 +142,7 @@ impl Meshes<'_> {
                     indices_per_element: indices_per_element(mesh.primitive_topology()),
                     is_deformed: is_deformed(mesh),
                     has_triangles: has_triangles(mesh),
+                    class: MeshClass::of(mesh),
                 }
             }
             RenderMeshBufferInfo::NonIndexed => MeshBuffers {
@@ -136,6 +157,7 @@ impl Meshes<'_> {
                 indices_per_element: 1,
                 is_deformed: is_deformed(mesh),
                 has_triangles: has_triangles(mesh),
+                class: MeshClass::of(mesh),
             },
         })
     }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod aggregate;
+mod batch_sets;
 mod changes;
 mod counters;
 mod far;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::INTERRUPTED;
+use crate::ci::NO_LAYER;
 use crate::project::{Demo, Project};
 use crate::steps::Outcome;
 
@@ -136,6 +137,7 @@ fn start(demo: &Demo, flags: &[&str], log: &Path) -> Result<Child> {
     demo.command()
         .arg("--headless")
         .args(flags)
+        .env(NO_LAYER.0, NO_LAYER.1)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(File::create(log)?)

@@ -2,7 +2,7 @@
 
 use super::Culler;
 use crate::cull::{
-    BatchKey, CullingTier, DrawList, DrawPart,
+    BatchKey, CullingTier, DrawList, DrawPart, Version,
     gpu::draw_counts::DrawCounts,
     layout::{DRAW_COUNT_OFFSET, DrawCommand, Projection, args_offset},
     plan::{BatchPlan, planned::Planned},
@@ -80,6 +80,12 @@ impl Culler {
         }
     }
 
+    /// Version of the frame's plan: batches, rows and commands. It stays if sets only move.
+    #[must_use]
+    pub fn plan_version(&self) -> Version {
+        self.planner.version()
+    }
+
     /// Number of batches whose draws bind buffers.
     #[must_use]
     pub fn batch_count(&self) -> usize {
@@ -147,6 +153,13 @@ impl Culler {
             let args = batch.args();
             DrawSource::Indirect(IndirectDraws::one(args, args_offset(command), args))
         })
+    }
+
+    /// Index of a draw's command in its batch, for [`MultiDraws`](crate::cull::MultiDraws); of one
+    /// of the request's shapes, as [`Self::shape_source`] counts them. `None` if there is none.
+    #[must_use]
+    pub fn command_of(&self, part: &DrawPart, shape: usize) -> Option<u32> {
+        self.batch_plan(part.batch)?.command_of(part.row, shape)
     }
 
     /// The commands of `rows` contiguous rows of a batch as one draw, from the row of `first` on;

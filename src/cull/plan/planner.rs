@@ -13,6 +13,7 @@ use super::{
     planned::{BatchKey, Planned, RowMeaning, batch_keys},
 };
 use crate::cull::{
+    gpu::version::Version,
     layout::ViewPlanes,
     occlusion::{DrawList, OcclusionView, rows::OccludedRows},
     request::{CullFrame, CullRequest, ErrorRange, Order},
@@ -32,6 +33,8 @@ pub(in crate::cull) struct Planner {
     inputs: Option<PlanInputs>,
     /// The requests that the current frame mended.
     moved: Vec<usize>,
+    /// Changes when a plan is built.
+    version: Version,
     work: PlanWork,
 }
 
@@ -52,6 +55,7 @@ impl Planner {
             occluded: OccludedRows::default(),
             inputs: None,
             moved: Vec::new(),
+            version: Version::new(),
             work: PlanWork::default(),
         }
     }
@@ -110,6 +114,11 @@ impl Planner {
         &self.moved
     }
 
+    /// Version of the plan. Mended plans have the same.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
     /// What was planned since the last call.
     pub fn take_work(&mut self) -> PlanWork {
         core::mem::take(&mut self.work)
@@ -133,6 +142,7 @@ impl Planner {
         } else {
             self.moved.clear();
             self.build(frame, occlusion, sets);
+            self.version.bump();
             self.work.built += 1;
         }
         !follows

@@ -2,15 +2,18 @@
 
 use super::near_levels::DrawnLevels;
 use crate::{
-    cull::{Culler, CullingTier, DrawSource, IndirectDraws, layout::DrawCommand},
+    cull::{Culler, CullingTier, DrawList, DrawSource, IndirectDraws, layout::DrawCommand},
     render::{
+        batch_sets::{BatchSets, Role},
         cpu_times::{CpuClock, CpuStage},
         culler::GpuCuller,
+        draw_slots::DrawSlots,
         expanded::ExpandedUniforms,
         meshlets::GpuMeshlets,
         occlusion::DrawnLists,
         set_draws::{EntityDraws, PartDraw, SetDraws},
         set_meshes::MeshBuffers,
+        views::index_of_view,
     },
 };
 use bevy::{
@@ -73,6 +76,7 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
         SRes<ExpandedUniforms>,
         SRes<GpuMeshlets>,
         (SRes<DrawnLists>, SRes<DrawnLevels>),
+        (SRes<BatchSets>, SRes<DrawSlots>),
         SRes<CpuClock>,
     );
     type ViewQuery = Read<ExtractedView>;
@@ -82,7 +86,7 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
         item: &P,
         view: ROQueryItem<'w, '_, Self::ViewQuery>,
         _: Option<()>,
-        (gpu, draws, expanded, meshlets, (lists, levels), clock): SystemParamItem<
+        (gpu, draws, expanded, meshlets, (lists, levels), (batch_sets, slots), clock): SystemParamItem<
             'w,
             '_,
             Self::Param,
@@ -103,16 +107,13 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
         // The levels of detail have several meshes.
         let mut bound = mesh.bound();
         let indexed = mesh.indices.is_some();
-        // Bevy uses the `_count` form. A driver (lavapipe of Mesa 22.3) has been seen to keep its
-        // count for a plain indirect draw that follows in the same pass.
-        let counted = draws.counted;
         if draws.is_expanded(item.main_entity()) {
             let Some(bind_group) = expanded.mesh_bind_group() else {
                 return RenderCommandResult::Skip;
             };
             pass.set_bind_group(I, bind_group, &[]);
             for command in expanded.commands(item.main_entity(), view.retained_view_entity) {
-                draw_indirect(pass, &command, indexed, counted);
+                draw_indirect(pass, draws, &command, indexed);
             }
             return RenderCommandResult::Success;
         }
@@ -121,21 +122,43 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
         }
         let key = view.retained_view_entity;
         let list = lists.of(&key);
+        let is_of_plan = !drawn.may_be_hidden || matches!(list, DrawList::Kept | DrawList::Early);
+        if drawn.member.is_some()
+            && is_of_plan
+            && !levels.divide(&key)
+            && let Some(place) = draws.place_in_frame(item.main_entity())
+            && let Some(view) = index_of_view(&draws.views, &key)
+        {
+            match batch_sets.role(view as usize, place) {
+                Role::Alone => {}
+                Role::Follower => return RenderCommandResult::Success,
+                Role::Leader(set) => {
+                    for (draw, commands) in batch_sets.into_inner().draws(view as usize, set) {
+                        let Some(bind_group) = draws.bind_group(draw.batch) else {
+                            continue;
+                        };
+                        let offsets = [mesh.metadata, slots.table_selector(draw.table)];
+                        pass.set_bind_group(I, bind_group, &offsets);
+                        draw_indirect(pass, draws, &commands, true);
+                    }
+                    return RenderCommandResult::Success;
+                }
+            }
+        }
         let parts = draws.parts(culler, drawn, key, list);
         let parts = parts.filter(|draw| levels.take(&key, drawn, draw.part.level));
         let mut parts = parts.peekable();
         while let Some(draw) = parts.next() {
-            // The mesh uniform, the metadata, and the whole slot.
-            let offsets = [draw.slot, draw.mesh.metadata, draw.slot];
+            let offsets = [draw.mesh.metadata, DrawSlots::selector_of(draw.slot)];
             pass.set_bind_group(I, draw.bind_group, &offsets);
             if bound != draw.mesh.bound() {
                 bind_mesh(pass, draw.mesh);
                 bound = draw.mesh.bound();
             }
             if let Some(parted) = meshlets.draw(culler, draw.part) {
-                draw_indirect(pass, &parted.commands.whole, true, counted);
+                draw_indirect(pass, draws, &parted.commands.whole, true);
                 pass.set_bind_group(I, parted.bind_group, &offsets);
-                draw_indirect(pass, &parted.commands.meshlets, true, counted);
+                draw_indirect(pass, draws, &parted.commands.meshlets, true);
                 continue;
             }
             // Levels whose commands are contiguous are one draw.
@@ -154,14 +177,14 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
             if rows > 1
                 && let Some(commands) = culler.rows_source(draw.part, rows)
             {
-                draw_indirect(pass, &commands, indexed, counted);
+                draw_indirect(pass, draws, &commands, indexed);
                 continue;
             }
             match culler.shape_source(draw.part, drawn.of.shape) {
                 Some(DrawSource::Indirect(command)) => {
-                    draw_indirect(pass, &command, indexed, counted);
+                    draw_indirect(pass, draws, &command, indexed);
                 }
-                Some(DrawSource::Direct(args)) => draw_direct(pass, args, indexed),
+                Some(DrawSource::Direct(args)) => draw_direct(pass, draws, args, indexed),
                 None => {}
             }
         }
@@ -178,10 +201,11 @@ fn bind_mesh<'w>(pass: &mut TrackedRenderPass<'w>, mesh: &'w MeshBuffers) {
 
 fn draw_indirect(
     pass: &mut TrackedRenderPass<'_>,
-    draws: &IndirectDraws<'_>,
+    draws: &SetDraws,
+    commands: &IndirectDraws<'_>,
     indexed: bool,
-    counted: bool,
 ) {
+    draws.note_call();
     // The tracked pass takes Bevy's buffer type, the pass below it takes wgpu's.
     let pass = pass.wgpu_pass();
     let &IndirectDraws {
@@ -189,8 +213,10 @@ fn draw_indirect(
         offset,
         count: (counts, count_at),
         most,
-    } = draws;
-    match (indexed, counted) {
+    } = commands;
+    // Bevy uses the `_count` form. A driver (lavapipe of Mesa 22.3) has been seen to keep its
+    // count for a plain indirect draw that follows in the same pass.
+    match (indexed, draws.counted) {
         (true, true) => {
             pass.multi_draw_indexed_indirect_count(buffer, offset, counts, count_at, most);
         }
@@ -202,13 +228,19 @@ fn draw_indirect(
     }
 }
 
-fn draw_direct(pass: &mut TrackedRenderPass<'_>, args: DrawCommand, indexed: bool) {
+fn draw_direct(
+    pass: &mut TrackedRenderPass<'_>,
+    draws: &SetDraws,
+    args: DrawCommand,
+    indexed: bool,
+) {
     let first = args.first_survivor(indexed);
     let instances = first..first + args.instance_count;
     let elements = args.first_element..args.first_element + args.element_count;
     if instances.is_empty() {
         return;
     }
+    draws.note_call();
     if indexed {
         pass.draw_indexed(
             elements,

@@ -69,6 +69,11 @@ impl DrawnLevels {
         }
     }
 
+    /// Whether the draws of a view take a part of the levels at present.
+    pub fn divide(&self, view: &RetainedViewEntity) -> bool {
+        self.0.is_some_and(|(divided, _)| divided == *view)
+    }
+
     fn is_near(&self, view: &RetainedViewEntity) -> bool {
         self.0 == Some((*view, Half::Near))
     }

@@ -77,13 +77,11 @@ fn built_again(frame: &Frame, before: &Frame) -> Vec<u8> {
             let mut slot = vec![0; SLOT_STRIDE as usize];
             write(&uniform, &mut slot[..176]);
             write(&info(entity.first, region), &mut slot[176..256]);
-            bytes.extend(slot);
             if let Some(offset) = entity.offset() {
                 let before = was.offset().unwrap_or(Affine3::IDENTITY);
-                let mut second = vec![0; SLOT_STRIDE as usize];
-                write(&SlotOffset::new(offset, before), &mut second);
-                bytes.extend(second);
+                write(&SlotOffset::new(offset, before), &mut slot[256..]);
             }
+            bytes.extend(slot);
         }
     }
     bytes
@@ -119,6 +117,61 @@ fn frames() -> impl Strategy<Value = Vec<Frame>> {
     })
 }
 
+/// Writes what changed to the GPU's bytes.
+fn upload(held: &mut Vec<u8>, changed: &mut ChangedBytes, bytes: &[u8]) {
+    if held.len() < bytes.len() {
+        held.resize(bytes.len(), 0xff);
+    }
+    for range in changed.take_writes(bytes.len()) {
+        held[range.clone()].copy_from_slice(&bytes[range]);
+    }
+}
+
+/// The byte offset of the slot of an instance in a block, as the shader finds it.
+fn found(buffer: &[u32], window: u64, block: u32) -> u64 {
+    let selector = &buffer[window as usize / 4..];
+    let slot = selector[SELECTOR_HEAD / 4 + (block & selector[0]) as usize];
+    let index = slot.wrapping_add(selector[1]);
+    window + WINDOW_SLOTS + u64::from(index) * SLOT_STRIDE
+}
+
+/// Each window begins with its selector, and finds its slots.
+#[test]
+fn a_window_finds_the_slots_that_it_selects() {
+    for (slots, tables) in [(16, 0), (64, 2), (1024, 4)] {
+        let room = Room { slots, tables };
+        let mut buffer = room.selectors();
+        let mut table = SlotTable::default();
+        assert!(table.put(0..2, 7) && table.put(2..3, 8) && table.put(1147..1148, 15));
+        for index in 0..tables {
+            assert_eq!(buffer.len() as u64 * 4, room.table(index));
+            buffer.extend(room.selector_of(index, &table));
+            buffer.resize(room.table(index + 1) as usize / 4, 0);
+        }
+        let place = |slot: u64| room.first_slot() + slot * SLOT_STRIDE;
+        for slot in 0..slots {
+            let window = u64::from(DrawSlots::selector_of(slot as u32));
+            assert_eq!(found(&buffer, window, 700), place(slot));
+        }
+        for index in 0..tables {
+            for (block, slot) in [(0, 7), (1, 7), (2, 8), (1147, 15)] {
+                assert_eq!(found(&buffer, room.table(index), block), place(slot));
+            }
+            assert!(room.table(index) + room.window() <= room.bytes());
+        }
+    }
+}
+
+#[test]
+fn a_table_keeps_the_first_slot_of_a_block() {
+    let mut table = SlotTable::default();
+    assert!(table.put(3..5, 1));
+    assert!(!table.put(4..6, 2));
+    assert!(table.put(5..6, 2));
+    assert!(!table.put(1147..1149, 3));
+    assert_eq!(table.slots[2..7], [0, 1, 1, 2, 0]);
+}
+
 proptest! {
     #[test]
     fn kept_slots_are_those_made_anew(frames in frames(), keeps in any::<bool>()) {
@@ -126,6 +179,7 @@ proptest! {
         let mut before = Frame::new();
         // What the GPU has.
         let mut uploaded = Vec::new();
+        let mut uploaded_uniforms = Vec::new();
         for frame in frames {
             slots.start_frame();
             for now in &frame {
@@ -134,8 +188,8 @@ proptest! {
                 let stays = before.iter().any(|was| set(was) == set(now));
                 let offset = now.offset();
                 let was = before.iter().find(|was| was.index == now.index);
-                let strides = was.map_or(0, |was| was.regions * (1 + u32::from(was.offset > 0)));
-                if keeps && stays && slots.keep(strides, entity, &data, offset) {
+                let count = was.map_or(0, |was| was.regions);
+                if keeps && stays && slots.keep(count, entity, &data, offset) {
                     continue;
                 }
                 for region in 0..now.regions {
@@ -143,16 +197,15 @@ proptest! {
                 }
             }
             slots.finish();
-            let end = slots.bytes.len();
-            if uploaded.len() < end {
-                uploaded.resize(end, 0xff);
-            }
-            for range in slots.changed.take_writes(end) {
-                uploaded[range.clone()].copy_from_slice(&slots.bytes[range]);
-            }
+            upload(&mut uploaded, &mut slots.changed, &slots.bytes);
+            let changed = &mut slots.changed_uniforms;
+            upload(&mut uploaded_uniforms, changed, &slots.uniforms);
             let wanted = built_again(&frame, &before);
             prop_assert_eq!(&slots.bytes, &wanted);
             prop_assert!(uploaded.starts_with(&wanted));
+            let each = wanted.chunks_exact(SLOT_STRIDE as usize);
+            let uniforms: Vec<_> = each.flat_map(|slot| slot[..176].to_vec()).collect();
+            prop_assert!(uploaded_uniforms.starts_with(&uniforms));
             before = frame;
         }
     }
@@ -174,8 +227,8 @@ fn one_entity_of_two_thousand_that_moves_uploads_its_own_slots_only() {
         slots.changed.take_writes(slots.bytes.len())
     };
     let all = 2000 * SLOT_STRIDE as usize;
-    let vec_of = |range: core::ops::Range<usize>| core::iter::once(range).collect::<Vec<_>>();
-    let nothing = Vec::<core::ops::Range<usize>>::new();
+    let vec_of = |range: Range<usize>| core::iter::once(range).collect::<Vec<_>>();
+    let nothing = Vec::<Range<usize>>::new();
     assert_eq!(frame(0), vec_of(0..all));
     assert_eq!(frame(0), nothing);
     let own = || vec_of(1000 * SLOT_STRIDE as usize..1001 * SLOT_STRIDE as usize);

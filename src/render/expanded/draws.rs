@@ -20,7 +20,7 @@ pub(super) struct DrawKey {
 pub(super) struct ExpandedDraw {
     pub job: UniformJob,
     pub batch: usize,
-    /// Byte offset of the region's draw slot.
+    /// Index of the region's draw slot.
     pub slot: u32,
     pub key: DrawKey,
 }

@@ -6,11 +6,12 @@ use crate::cull::{
     CoarserLevel, CullRequest, Culler, ErrorRange, Order, SetId, plan::greatest_stretch,
 };
 use crate::render::{
+    batch_sets::{BatchSetKey, Member},
     culler::ExtractedSet,
-    draw_slots::{DrawSlots, SLOT_STRIDE, slot_stride},
+    draw_slots::DrawSlots,
     entity_uniforms::EntityUniforms,
     groups::{Joined, Joining},
-    lods::{Fading, SetRange, ShadowPixels, Share, Thinning},
+    lods::{Fading, RequestLods, SetRange, ShadowPixels, Share, Thinning},
     materials::{DrawnFaces, MaterialAliases},
     occlusion::HidingViews,
     offset::stretch_of,
@@ -20,13 +21,17 @@ use crate::render::{
 };
 use bevy::{
     ecs::system::{StaticSystemParam, SystemParam},
-    pbr::{MeshInputUniform, MeshPipeline, MeshUniform, PreparedMaterial, RenderMaterialInstances},
+    pbr::{
+        MeshInputUniform, MeshPipeline, MeshUniform, PreparedMaterial, RenderMaterialInstances,
+        RenderMeshInstanceFlags, RenderMeshQueueData,
+    },
     platform::collections::HashSet,
     prelude::*,
     render::{
         batching::{GetBatchData, gpu_preprocessing::BatchedInstanceBuffers},
         erased_render_asset::ErasedRenderAssets,
         sync_world::{MainEntity, MainEntityHashSet},
+        view::RenderVisibilityRanges,
     },
 };
 use std::sync::Arc;
@@ -40,6 +45,7 @@ pub(in crate::render) struct Scene<'w, 's> {
     pub(super) meshes: Meshes<'w>,
     uniform_inputs: Option<Res<'w, BatchedInstanceBuffers<MeshUniform, MeshInputUniform>>>,
     uniform_data: StaticSystemParam<'w, 's, <MeshPipeline as GetBatchData>::Param>,
+    ranges: Option<Res<'w, RenderVisibilityRanges>>,
 }
 
 /// What decides which sets are hidden, and in which views.
@@ -106,6 +112,7 @@ pub(super) fn add_requests(
         shadow_pixels: scene.views.shadow_pixels(),
         colors_occlusion: scene.views.colors_occlusion(),
         impostors: MainEntityHashSet::default(),
+        ranges: scene.ranges.as_deref(),
     };
     // Impostors come first: without its impostor, an entity draws all instances itself.
     let is_impostor = |(_, set): &(usize, &ExtractedSet)| matches!(set.share, Share::Far { .. });
@@ -142,6 +149,7 @@ struct Requests<'a, 'w: 'a, 's: 'a> {
     colors_occlusion: bool,
     /// Impostors that are drawn.
     impostors: MainEntityHashSet,
+    ranges: Option<&'a RenderVisibilityRanges>,
 }
 
 impl Requests<'_, '_, '_> {
@@ -204,7 +212,7 @@ impl Requests<'_, '_, '_> {
             && self.draws.meshes[mesh].has_triangles
             && self.hiding.may_hide(entity);
         let first_slot = self.slots.len();
-        let placed = self.add_slots(set, &uniform, fading.as_ref(), thinning);
+        let (placed, blocks) = self.add_slots(set, &uniform, fading.as_ref(), thinning);
         let (mut views, mut more) = match self.draws.spare.pop() {
             Some(spare) => (spare.views, spare.more),
             None => (Vec::new(), Vec::new()),
@@ -245,6 +253,16 @@ impl Requests<'_, '_, '_> {
             let first = self.first_of(of.request);
             self.draws.joined.extend(first.map(|first| (entity, first)));
         }
+        let is_simple = fading.is_none()
+            && thinning.is_none()
+            && !is_blended
+            && !set.has_meshlets
+            && !self.colors_occlusion
+            && !self.draws.expanded.contains(&entity);
+        let key = is_simple
+            .then(|| self.batch_set_key(entity, &instance, mesh, lods.as_ref(), may_be_hidden));
+        let member = key.flatten().zip(blocks);
+        let member = member.map(|(key, blocks)| Member { key, blocks });
         let levels = lods.as_ref().map_or(1, |lods| lods.coarser.len() + 1);
         // Expanded and blended sets have no levels; an impostor's are all far.
         let is_far = matches!(set.share, Share::Far { .. });
@@ -260,9 +278,8 @@ impl Requests<'_, '_, '_> {
             set: set.set,
             placed,
             first_slot,
-            slots: (self.slots.len() - first_slot) / SLOT_STRIDE as u32,
+            slots: self.slots.len() - first_slot,
             is_colored: self.colors_occlusion,
-            slot_stride: slot_stride(set.offset.is_some()),
             mesh_id,
             mesh,
             lods,
@@ -270,10 +287,49 @@ impl Requests<'_, '_, '_> {
             fading,
             thinning,
             may_be_hidden,
+            blocks,
+            member,
         });
         if matches!(set.share, Share::Far { .. }) && self.aliases.can_draw(entity) {
             self.impostors.insert(entity);
         }
+    }
+
+    /// What decides whose draws are joined with an entity's; `None` if nobody's are: its levels
+    /// are in other buffers, its meshes have no indices, it has a lightmap or a `VisibilityRange`,
+    /// or Bevy has not prepared its material.
+    fn batch_set_key(
+        &self,
+        entity: MainEntity,
+        instance: &RenderMeshQueueData<'_>,
+        mesh: usize,
+        lods: Option<&RequestLods>,
+        may_be_hidden: bool,
+    ) -> Option<BatchSetKey> {
+        let own = &self.draws.meshes[mesh];
+        own.indices.as_ref()?;
+        let bound = own.bound();
+        let mut levels = lods.iter().flat_map(|lods| &*lods.meshes);
+        if !levels.all(|level| self.draws.meshes[*level].bound() == bound) {
+            return None;
+        }
+        let fades = self
+            .ranges
+            .is_some_and(|ranges| ranges.entity_has_crossfading_visibility_ranges(entity));
+        if fades || instance.lightmap_slab_index().is_some() {
+            return None;
+        }
+        let material = self.hiding.materials.instances.get(&entity)?.asset_id;
+        self.hiding.prepared.get(material)?;
+        Some(BatchSetKey {
+            material,
+            mesh: bound,
+            class: own.class,
+            casts_shadows: instance
+                .flags()
+                .contains(RenderMeshInstanceFlags::SHADOW_CASTER),
+            may_be_hidden,
+        })
     }
 
     /// Adds the request to the frame, or what it draws to one that tests the same, unless it

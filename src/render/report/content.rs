@@ -42,6 +42,9 @@ pub struct CullingReport {
     pub passes: u32,
     /// Number of dispatches in those passes.
     pub dispatches: u32,
+    /// Number of draw calls of sets in the last frame, in all views and passes. A multi-draw is
+    /// one.
+    pub draw_calls: u32,
     /// How instances are expanded to meshlets; never [`MeshletExpansion::Auto`]. If that differs
     /// between sets, the one that is not the division. `None` without sets drawn by meshlets.
     pub expansion: Option<MeshletExpansion>,
@@ -65,8 +68,8 @@ pub struct FrameWork {
     /// Number of entities whose material was looked at: they are new, or came into view, or their
     /// material changed.
     pub materials: u64,
-    /// Bytes of draw slots that were uploaded: 256 or 512 per region of a set that moved, and in
-    /// the frame after it.
+    /// Bytes of draw slots that were uploaded: 688 per region of a set that moved, and in the frame
+    /// after it.
     pub slot_bytes: u64,
     /// Number of writes of instances, scales and data.
     pub writes: u64,

@@ -12,6 +12,7 @@ use crate::{
         policy::RETRY_AFTER,
     },
     render::{
+        batch_sets::BatchSets,
         cpu_times::{CpuClock, CpuStage},
         culler::GpuCuller,
         draw_slots::DrawSlots,
@@ -67,7 +68,8 @@ pub(in crate::render) fn finish_culling(
     device: Res<RenderDevice>,
     inbox: Res<ReportInbox>,
     mut expanded: ResMut<ExpandedUniforms>,
-    (aliases, mut slots): (Res<MaterialAliases>, ResMut<DrawSlots>),
+    aliases: Res<MaterialAliases>,
+    (mut slots, mut batch_sets): (ResMut<DrawSlots>, ResMut<BatchSets>),
     (mut report, mut late): (Local<CullingReport>, Local<LateCounts>),
     clock: Res<CpuClock>,
     mut told_overflow: Local<u64>,
@@ -124,7 +126,7 @@ pub(in crate::render) fn finish_culling(
     }
     report.tier = tier;
     report.compaction = culler.compaction();
-    report.uploaded_bytes = culler.take_uploaded();
+    report.uploaded_bytes = culler.take_uploaded() + batch_sets.take_uploaded();
     let work = culler.take_work();
     report.work = FrameWork {
         plans: work.plans,
@@ -134,9 +136,10 @@ pub(in crate::render) fn finish_culling(
         writes: work.writes,
         bound_jobs: work.bound_jobs,
     };
-    report.gpu_bytes = culler.gpu_bytes();
+    report.gpu_bytes = culler.gpu_bytes() + batch_sets.gpu_bytes();
     report.passes = passes;
     report.dispatches = dispatches;
+    report.draw_calls = draws.take_calls();
     match &mut meshlets.culler {
         Some(parts) => finish_meshlets(parts, &draws, &mut report),
         None => {

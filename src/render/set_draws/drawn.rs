@@ -2,7 +2,8 @@
 
 use crate::cull::{DrawList, SetId, Version};
 use crate::render::{
-    draw_slots::{OcclusionColor, SLOT_STRIDE},
+    batch_sets::{Member, PageBlocks},
+    draw_slots::OcclusionColor,
     groups::Joined,
     lods::{Fading, RequestLods, Thinning},
 };
@@ -16,16 +17,14 @@ pub(in crate::render) struct Drawn {
     pub set: SetId,
     /// Version of the regions and channels of the set.
     pub placed: Option<Version>,
-    /// Byte offset of its first draw slot. The slots of its other regions follow. If it fades or
-    /// is thinned out, a region has one slot per level of detail that fades, and one more for
-    /// views that do not fade.
+    /// Index of its first draw slot. The slots of its other regions follow. If it fades or is
+    /// thinned out, a region has one slot per level of detail that fades, and one more for views
+    /// that do not fade.
     pub first_slot: u32,
-    /// Number of strides of its draw slots.
+    /// Number of its draw slots.
     pub slots: u32,
     /// Whether the slots are there once per [`OcclusionColor`].
     pub is_colored: bool,
-    /// Distance of its draw slots in bytes.
-    pub slot_stride: u32,
     pub mesh_id: AssetId<Mesh>,
     /// Index of the mesh in the meshes of the frame.
     pub mesh: usize,
@@ -40,10 +39,15 @@ pub(in crate::render) struct Drawn {
     pub thinning: Option<Thinning>,
     /// Whether views may hide its instances.
     pub may_be_hidden: bool,
+    /// The blocks of its set, if they are in one region of a page
+    /// ([`PageBlocks::of`](crate::render::batch_sets::PageBlocks)).
+    pub blocks: Option<PageBlocks>,
+    /// `None` if its draws cannot be joined with others.
+    pub member: Option<Member>,
 }
 
 impl Drawn {
-    /// Byte offset of the draw slot of a region at a level, for the draws of a list.
+    /// Index of the draw slot of a region at a level, for the draws of a list.
     pub(super) fn slot(
         &self,
         (region, level): (usize, usize),
@@ -64,10 +68,10 @@ impl Drawn {
         };
         let copies = OcclusionColor::ALL.len() as u32;
         let copy = match self.is_colored {
-            true => OcclusionColor::of(list) as u32 * (self.slots / copies) * SLOT_STRIDE as u32,
+            true => OcclusionColor::of(list) as u32 * (self.slots / copies),
             false => 0,
         };
-        self.first_slot + copy + place as u32 * self.slot_stride
+        self.first_slot + copy + place as u32
     }
 }
 

@@ -4,6 +4,7 @@ use super::Requests;
 use crate::cull::{Channels, Version};
 use crate::instance::ScaleKind;
 use crate::render::{
+    batch_sets::PageBlocks,
     culler::ExtractedSet,
     draw_slots::{
         DRAW_DATA_WORDS, DRAW_HAS_OFFSET, DRAW_HAS_SCALE, DRAW_IS_THINNED, DRAW_NON_UNIFORM_SCALE,
@@ -21,14 +22,14 @@ use bevy::{
 impl Requests<'_, '_, '_> {
     /// Adds the slots of the set's regions: one, or if the set fades or is thinned out, one per
     /// level and one for views that do not fade. If occlusion is colored, once per color. Returns
-    /// the version of the regions and channels that they were made from.
+    /// the version of the regions and channels that they were made from, and the set's blocks.
     pub(super) fn add_slots(
         &mut self,
         set: &ExtractedSet,
         uniform: &EntityUniform,
         fading: Option<&Fading>,
         thinning: Option<Thinning>,
-    ) -> Option<Version> {
+    ) -> (Option<Version>, Option<PageBlocks>) {
         let offset = set.offset.map(Affine3::from);
         let before = self.draws.drawn_before.get(self.draws.drawn.len());
         let before = before.filter(|before| before.set == set.set);
@@ -37,7 +38,7 @@ impl Requests<'_, '_, '_> {
             Some(before) => before.placed,
             None => self.culler.store().placed(set.set),
         };
-        let is_kept = before.is_some_and(|before| {
+        let kept = before.filter(|before| {
             before.entity == set.entity
                 && before.placed == placed
                 && before.fading.as_ref() == fading
@@ -45,8 +46,8 @@ impl Requests<'_, '_, '_> {
                 && before.is_colored == self.colors_occlusion
                 && self.slots.keep(before.slots, set.entity, uniform, offset)
         });
-        if is_kept {
-            return placed;
+        if let Some(kept) = kept {
+            return (placed, kept.blocks);
         }
         let (channels, regions) = self.culler.store().resident(set.set).unwrap_or_default();
         let Channels {
@@ -98,6 +99,6 @@ impl Requests<'_, '_, '_> {
             }
             self.slots.push(set.entity, uniform, info, offset);
         }
-        placed
+        (placed, PageBlocks::of(regions))
     }
 }
