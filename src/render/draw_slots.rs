@@ -13,13 +13,21 @@
 //!     |<----------------- window of a draw of slot 1 ----------------->|
 //! ```
 
+mod info;
+mod room;
+
+pub(super) use info::{
+    DRAW_DATA_WORDS, DRAW_HAS_OFFSET, DRAW_HAS_SCALE, DRAW_IS_THINNED, DRAW_NON_UNIFORM_SCALE,
+    DRAW_RANGE_OF_CENTERS, OcclusionColor, SlotInfo,
+};
+pub(super) use room::SlotTable;
+
 use super::{
     entity_uniforms::EntityUniform,
-    lods::SlotFade,
     mesh_metadata::{CompressedMeshes, MetadataBuffer},
     offset::SlotOffset,
 };
-use crate::cull::{ChangedBytes, CullError, DrawList, guarded};
+use crate::cull::ChangedBytes;
 use bevy::{
     log::warn_once,
     math::{Affine3, Vec4},
@@ -27,7 +35,7 @@ use bevy::{
     prelude::*,
     render::{
         render_resource::{
-            Buffer, BufferDescriptor, BufferUsages, ShaderType,
+            Buffer, ShaderType,
             encase::{StorageBuffer, internal::WriteInto},
         },
         renderer::{RenderDevice, RenderQueue},
@@ -35,7 +43,7 @@ use bevy::{
     },
 };
 use bytemuck::bytes_of;
-use core::ops::Range;
+use room::{Buffers, Room};
 
 /// Distance of slots, and of selectors, in bytes.
 pub(super) const SLOT_STRIDE: u64 = 512;
@@ -53,74 +61,6 @@ const SELECTOR_HEAD: usize = 16;
 const WINDOW_SLOTS: u64 = 9 * SLOT_STRIDE;
 /// Least number of slots that the buffer has room for.
 const FEWEST_SLOTS: u64 = 16;
-
-/// [`SlotInfo::flags`]: the set has scales.
-pub(super) const DRAW_HAS_SCALE: u32 = 1;
-/// [`SlotInfo::flags`]: the set's visibility range is of the centers of its instances' meshes.
-pub(super) const DRAW_RANGE_OF_CENTERS: u32 = 4;
-/// [`SlotInfo::flags`]: the set has an offset.
-pub(super) const DRAW_HAS_OFFSET: u32 = 8;
-/// [`SlotInfo::flags`], only with [`DRAW_HAS_SCALE`]: a scale is three numbers, one per axis of the
-/// mesh.
-pub(super) const DRAW_NON_UNIFORM_SCALE: u32 = 16;
-/// [`SlotInfo::flags`]: the set is thinned out.
-pub(super) const DRAW_IS_THINNED: u32 = 32;
-/// [`SlotInfo::flags`]: the draw is colored as early.
-pub(super) const DRAW_IS_EARLY: u32 = 64;
-/// [`SlotInfo::flags`]: the draw is colored as late.
-pub(super) const DRAW_IS_LATE: u32 = 128;
-/// Position in [`SlotInfo::flags`] of the words of data per instance.
-pub(super) const DRAW_DATA_WORDS: u32 = 8;
-
-/// The color of a draw by its list, if occlusion is colored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OcclusionColor {
-    /// Its own.
-    None,
-    Early,
-    Late,
-}
-
-impl OcclusionColor {
-    /// The copies of an entity's slots, in order.
-    pub const ALL: [Self; 3] = [Self::None, Self::Early, Self::Late];
-
-    /// The color of a list.
-    pub fn of(list: DrawList) -> Self {
-        match list {
-            DrawList::Kept | DrawList::Visible => Self::None,
-            DrawList::Early => Self::Early,
-            DrawList::Late => Self::Late,
-        }
-    }
-
-    /// Its bit in [`SlotInfo::flags`].
-    pub fn flag(self) -> u32 {
-        match self {
-            Self::None => 0,
-            Self::Early => DRAW_IS_EARLY,
-            Self::Late => DRAW_IS_LATE,
-        }
-    }
-}
-
-/// The part of `DrawSlot` in `shaders/draw/instance.wesl` behind the `MeshUniform`.
-#[derive(Clone, Copy, Default, PartialEq, ShaderType)]
-pub(super) struct SlotInfo {
-    /// The `DRAW_*` constants above, and from bit [`DRAW_DATA_WORDS`] on the words of data.
-    pub flags: u32,
-    /// Index of the region's first instance in its page.
-    pub region_first: u32,
-    /// Index of the region's first instance in its set.
-    pub set_first: u32,
-    /// Distance, in instances, from an instance to its copy of the previous frame; 0 if the set
-    /// keeps none.
-    pub previous_offset: u32,
-    /// How instances fade.
-    pub fade: SlotFade,
-    /// How they are thinned out ([`Thinning`](super::lods::Thinning)).
-    pub thin: Vec4,
-}
 
 /// The slots of a frame: one per entity and region of its set; of a set that fades, one more per
 /// level of detail. If occlusion is colored, all three times ([`OcclusionColor`]).
@@ -152,126 +92,6 @@ pub(super) struct DrawSlots {
     /// Transforms and offsets of the previous frame by entity. Made when an entity's slot is not at
     /// the place that it had in the previous frame.
     moved: Option<MainEntityHashMap<(Rows, Option<Affine3>)>>,
-}
-
-/// The slot of each block of a page, for what is drawn of several sets at once. A slot is 0 if no
-/// such set has the block.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct SlotTable {
-    slots: Vec<u32>,
-    /// Whether a set has the block.
-    is_taken: Vec<bool>,
-}
-
-impl Default for SlotTable {
-    fn default() -> Self {
-        Self {
-            slots: vec![0; BLOCKS_OF_TABLE as usize],
-            is_taken: vec![false; BLOCKS_OF_TABLE as usize],
-        }
-    }
-}
-
-impl SlotTable {
-    /// Gives blocks their slot. Returns whether none of them had one: a set that is drawn with
-    /// several slots keeps the first.
-    pub fn put(&mut self, blocks: Range<u32>, slot: u32) -> bool {
-        let blocks = blocks.start as usize..blocks.end as usize;
-        let Some(is_taken) = self.is_taken.get_mut(blocks.clone()) else {
-            return false;
-        };
-        if is_taken.contains(&true) {
-            return false;
-        }
-        is_taken.fill(true);
-        self.slots[blocks].fill(slot);
-        true
-    }
-}
-
-/// Numbers of slots and of tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Room {
-    slots: u64,
-    tables: u64,
-}
-
-impl Room {
-    /// Byte offset of a table in the buffer of slots.
-    fn table(self, table: u64) -> u64 {
-        self.slots * SLOT_STRIDE + table * WINDOW_SLOTS
-    }
-
-    /// Byte offset of the slots: a selector and a table fit before them.
-    fn first_slot(self) -> u64 {
-        self.table(self.tables) + WINDOW_SLOTS
-    }
-
-    /// Size of a window in bytes: from the first selector to the last slot.
-    fn window(self) -> u64 {
-        self.first_slot() + self.slots * SLOT_STRIDE
-    }
-
-    /// Size of the buffer of slots in bytes: the window of the last table fits.
-    fn bytes(self) -> u64 {
-        self.table(self.tables) + self.window()
-    }
-
-    /// The place of slot 0 among the slots of a window that begins at a byte offset. It may lie
-    /// before them: a sum in 32 bits wraps.
-    fn first_in(self, window: u64) -> u32 {
-        let slots = (window + WINDOW_SLOTS).cast_signed();
-        ((self.first_slot().cast_signed() - slots) / SLOT_STRIDE as i64) as u32
-    }
-
-    /// The selectors of all slots, in words. A selector has a mask of 0: each instance has the slot
-    /// of the first block.
-    fn selectors(self) -> Vec<u32> {
-        let mut words = vec![0u32; (self.slots * SLOT_STRIDE / 4) as usize];
-        let each = words.chunks_exact_mut(SLOT_STRIDE as usize / 4);
-        for (slot, selector) in (0..).zip(each) {
-            selector[1] = self.first_in(u64::from(slot) * SLOT_STRIDE);
-            selector[SELECTOR_HEAD / 4] = slot;
-        }
-        words
-    }
-
-    /// A table as a selector, in words.
-    fn selector_of(self, index: u64, table: &SlotTable) -> Vec<u32> {
-        let mut words = vec![u32::MAX, self.first_in(self.table(index)), 0, 0];
-        words.extend_from_slice(&table.slots);
-        words
-    }
-}
-
-/// The buffers of the slots.
-struct Buffers {
-    room: Room,
-    /// Selectors, and behind them the slots.
-    slots: Buffer,
-    uniforms: Buffer,
-}
-
-impl Buffers {
-    /// Makes the buffers.
-    ///
-    /// # Errors
-    /// [`CullError::Gpu`].
-    fn new(device: &RenderDevice, room: Room) -> Result<Self, CullError> {
-        let buffer = |label, size| {
-            device.create_buffer(&BufferDescriptor {
-                label: Some(label),
-                size,
-                usage: BufferUsages::STORAGE | BufferUsages::COPY_DST,
-                mapped_at_creation: false,
-            })
-        };
-        guarded(device.wgpu_device(), "gpu_culling slots", || Self {
-            room,
-            slots: buffer("gpu_culling slots", room.bytes()),
-            uniforms: buffer("gpu_culling mesh uniforms", room.slots * UNIFORM_BYTES),
-        })
-    }
 }
 
 /// The buffers that draws bind.

@@ -1,7 +1,9 @@
 //! Tests of the draw slots.
 
 use super::*;
+use crate::render::lods::SlotFade;
 use bevy::{math::Affine3Ext, pbr::MeshUniform};
+use core::ops::Range;
 use proptest::prelude::*;
 
 /// The test `layout` compares the WGSL with the same offsets.

@@ -6,7 +6,7 @@ use crate::cull::{
     CoarserLevel, CullRequest, Culler, ErrorRange, Order, SetId, plan::greatest_stretch,
 };
 use crate::render::{
-    batch_sets::{BatchSetKey, Member},
+    batch_sets::member::{BatchSetKey, Member},
     culler::ExtractedSet,
     draw_slots::DrawSlots,
     entity_uniforms::EntityUniforms,

@@ -2,7 +2,7 @@
 
 use crate::cull::{DrawList, SetId, Version};
 use crate::render::{
-    batch_sets::{Member, PageBlocks},
+    batch_sets::member::{Member, PageBlocks},
     draw_slots::OcclusionColor,
     groups::Joined,
     lods::{Fading, RequestLods, Thinning},
@@ -40,7 +40,7 @@ pub(in crate::render) struct Drawn {
     /// Whether views may hide its instances.
     pub may_be_hidden: bool,
     /// The blocks of its set, if they are in one region of a page
-    /// ([`PageBlocks::of`](crate::render::batch_sets::PageBlocks)).
+    /// ([`PageBlocks::of`](crate::render::batch_sets::member::PageBlocks)).
     pub blocks: Option<PageBlocks>,
     /// `None` if its draws cannot be joined with others.
     pub member: Option<Member>,

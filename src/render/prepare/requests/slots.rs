@@ -4,7 +4,7 @@ use super::Requests;
 use crate::cull::{Channels, Version};
 use crate::instance::ScaleKind;
 use crate::render::{
-    batch_sets::PageBlocks,
+    batch_sets::member::PageBlocks,
     culler::ExtractedSet,
     draw_slots::{
         DRAW_DATA_WORDS, DRAW_HAS_OFFSET, DRAW_HAS_SCALE, DRAW_IS_THINNED, DRAW_NON_UNIFORM_SCALE,

@@ -1,0 +1,174 @@
+//! Finds the batch sets of a plan.
+
+use super::{
+    BatchSetDraw, Role, ViewBatchSets,
+    member::{BatchSetKey, Member},
+};
+use crate::cull::{Culler, DrawPart, WantedDraws};
+use crate::render::{draw_slots::SlotTable, set_draws::SetDraws};
+use bevy::platform::collections::{HashMap, hash_map::Entry};
+use core::ops::Range;
+
+/// The batch sets of a plan.
+#[derive(Default)]
+pub(super) struct Found {
+    pub views: Vec<ViewBatchSets>,
+    pub wanted: Vec<WantedDraws>,
+    pub tables: Vec<SlotTable>,
+}
+
+/// A table describes a page, for what is drawn as one shape of the requests.
+type TableKey = (usize, usize);
+
+impl Found {
+    pub fn new(draws: &SetDraws, culler: &Culler) -> Self {
+        let mut found = Self::default();
+        let (places, members) = found.add_tables(draws);
+        // The members of each key, in the order of `drawn`.
+        let mut numbers: HashMap<BatchSetKey, usize> = HashMap::default();
+        let mut sets: Vec<Vec<usize>> = Vec::new();
+        for (index, member) in members {
+            let next = sets.len();
+            let number = *numbers.entry(member.key).or_insert(next);
+            if number == next {
+                sets.push(Vec::new());
+            }
+            sets[number].push(index);
+        }
+        sets.retain(|members| members.len() > 1);
+        if sets.is_empty() {
+            found.tables.clear();
+            return found;
+        }
+        for set in &sets {
+            found.add_set(set, &places, draws, culler);
+        }
+        found
+    }
+
+    /// Fills the tables. Returns the table of each entity, and the members that have one.
+    fn add_tables(&mut self, draws: &SetDraws) -> (HashMap<TableKey, u32>, Vec<(usize, Member)>) {
+        let mut places: HashMap<TableKey, u32> = HashMap::default();
+        let mut members = Vec::new();
+        for (index, drawn) in draws.drawn.iter().enumerate() {
+            let Some(member) = drawn.member else {
+                continue;
+            };
+            let blocks = member.blocks;
+            let next = self.tables.len() as u32;
+            let place = match places.entry((blocks.page, drawn.of.shape)) {
+                Entry::Occupied(entry) => *entry.get(),
+                Entry::Vacant(entry) => {
+                    self.tables.push(SlotTable::default());
+                    *entry.insert(next)
+                }
+            };
+            let blocks = blocks.first..blocks.end;
+            if self.tables[place as usize].put(blocks, drawn.first_slot) {
+                members.push((index, member));
+            }
+        }
+        (places, members)
+    }
+
+    /// Adds a batch set in all views in which several of its members are.
+    fn add_set(
+        &mut self,
+        members: &[usize],
+        tables: &HashMap<TableKey, u32>,
+        draws: &SetDraws,
+        culler: &Culler,
+    ) {
+        let mut by_view: Vec<InView> = Vec::new();
+        for &index in members {
+            let drawn = &draws.drawn[index];
+            let (Some(member), Some(request)) =
+                (drawn.member, draws.frame.requests.get(drawn.of.request))
+            else {
+                continue;
+            };
+            let key = (member.blocks.page, drawn.of.shape);
+            let Some(&table) = tables.get(&key) else {
+                continue;
+            };
+            for (place, view) in request.views.iter().enumerate() {
+                let parts = culler.draw_parts(drawn.of.request, place);
+                let command = |part: &DrawPart| {
+                    Some(Command {
+                        batch: part.batch,
+                        table,
+                        command: culler.command_of(part, drawn.of.shape)?,
+                    })
+                };
+                let view = *view as usize;
+                if by_view.len() <= view {
+                    by_view.resize_with(view + 1, Default::default);
+                }
+                let in_view = &mut by_view[view];
+                in_view.members.push(index);
+                in_view.commands.extend(parts.iter().filter_map(command));
+            }
+        }
+        for (view, mut found) in by_view.into_iter().enumerate() {
+            let Some((leader, followers)) = found.members.split_first() else {
+                continue;
+            };
+            if followers.is_empty() {
+                continue;
+            }
+            if self.views.len() <= view {
+                self.views.resize_with(view + 1, Default::default);
+            }
+            let key = |command: &Command| (command.batch, command.table);
+            found.commands.sort_by_key(key);
+            let runs = found.commands.chunk_by(|a, b| key(a) == key(b));
+            let parts = runs.map(|run| BatchSetDraw {
+                batch: run[0].batch,
+                table: run[0].table,
+                commands: want(&mut self.wanted, run),
+            });
+            let parts = parts.collect();
+            let view = &mut self.views[view];
+            view.roles.resize(draws.drawn.len(), Role::Alone);
+            view.roles[*leader] = Role::Leader(view.sets.len() as u32);
+            for follower in followers {
+                view.roles[*follower] = Role::Follower;
+            }
+            view.sets.push(parts);
+        }
+    }
+}
+
+/// The members of a batch set that a view sees.
+#[derive(Default)]
+struct InView {
+    members: Vec<usize>,
+    commands: Vec<Command>,
+}
+
+/// A command of a member.
+struct Command {
+    batch: usize,
+    table: u32,
+    /// Its index in the batch.
+    command: u32,
+}
+
+/// Adds commands of one batch. Returns their places.
+fn want(wanted: &mut Vec<WantedDraws>, run: &[Command]) -> Range<u32> {
+    let batch = run[0].batch;
+    let at = match wanted.iter().position(|draws| draws.batch == batch) {
+        Some(at) => at,
+        None => {
+            wanted.push(WantedDraws {
+                batch,
+                commands: Vec::new(),
+            });
+            wanted.len() - 1
+        }
+    };
+    let into = &mut wanted[at].commands;
+    let first = into.len() as u32;
+    into.extend(run.iter().map(|command| command.command));
+    first..into.len() as u32
+}

@@ -1,0 +1,51 @@
+//! What decides which batch set an entity is in.
+
+use crate::cull::{Region, layout::BLOCK};
+use crate::render::{
+    draw_slots::BLOCKS_OF_TABLE,
+    set_meshes::{BoundMesh, MeshClass},
+};
+use bevy::asset::UntypedAssetId;
+
+/// What the entities of a batch set have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::render) struct BatchSetKey {
+    pub material: UntypedAssetId,
+    pub mesh: BoundMesh,
+    pub class: MeshClass,
+    pub casts_shadows: bool,
+    pub may_be_hidden: bool,
+}
+
+/// An entity that a batch set may draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::render) struct Member {
+    pub key: BatchSetKey,
+    /// The blocks of its set.
+    pub blocks: PageBlocks,
+}
+
+/// Blocks of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::render) struct PageBlocks {
+    pub page: usize,
+    pub first: u32,
+    pub end: u32,
+}
+
+impl PageBlocks {
+    /// The blocks of a set; `None` if it has several regions, or if they lie behind what a table of
+    /// slots describes.
+    pub fn of(regions: &[Region]) -> Option<Self> {
+        let [region] = regions else {
+            return None;
+        };
+        let first = region.first / BLOCK;
+        let end = first + region.capacity.div_ceil(BLOCK);
+        (end <= BLOCKS_OF_TABLE).then_some(Self {
+            page: region.page,
+            first,
+            end,
+        })
+    }
+}

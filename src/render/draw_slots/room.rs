@@ -1,0 +1,129 @@
+//! Where selectors, tables and slots are in the buffer of slots.
+
+use super::{BLOCKS_OF_TABLE, SELECTOR_HEAD, SLOT_STRIDE, UNIFORM_BYTES, WINDOW_SLOTS};
+use crate::cull::{CullError, guarded};
+use bevy::render::{
+    render_resource::{Buffer, BufferDescriptor, BufferUsages},
+    renderer::RenderDevice,
+};
+use core::ops::Range;
+
+/// The slot of each block of a page, for what is drawn of several sets at once. A slot is 0 if no
+/// such set has the block.
+#[derive(Clone, PartialEq, Eq)]
+pub(in crate::render) struct SlotTable {
+    pub(super) slots: Vec<u32>,
+    /// Whether a set has the block.
+    is_taken: Vec<bool>,
+}
+
+impl Default for SlotTable {
+    fn default() -> Self {
+        Self {
+            slots: vec![0; BLOCKS_OF_TABLE as usize],
+            is_taken: vec![false; BLOCKS_OF_TABLE as usize],
+        }
+    }
+}
+
+impl SlotTable {
+    /// Gives blocks their slot. Returns whether none of them had one: a set that is drawn with
+    /// several slots keeps the first.
+    pub fn put(&mut self, blocks: Range<u32>, slot: u32) -> bool {
+        let blocks = blocks.start as usize..blocks.end as usize;
+        let Some(is_taken) = self.is_taken.get_mut(blocks.clone()) else {
+            return false;
+        };
+        if is_taken.contains(&true) {
+            return false;
+        }
+        is_taken.fill(true);
+        self.slots[blocks].fill(slot);
+        true
+    }
+}
+
+/// Numbers of slots and of tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Room {
+    pub slots: u64,
+    pub tables: u64,
+}
+
+impl Room {
+    /// Byte offset of a table in the buffer of slots.
+    pub fn table(self, table: u64) -> u64 {
+        self.slots * SLOT_STRIDE + table * WINDOW_SLOTS
+    }
+
+    /// Byte offset of the slots: a selector and a table fit before them.
+    pub fn first_slot(self) -> u64 {
+        self.table(self.tables) + WINDOW_SLOTS
+    }
+
+    /// Size of a window in bytes: from the first selector to the last slot.
+    pub fn window(self) -> u64 {
+        self.first_slot() + self.slots * SLOT_STRIDE
+    }
+
+    /// Size of the buffer of slots in bytes: the window of the last table fits.
+    pub fn bytes(self) -> u64 {
+        self.table(self.tables) + self.window()
+    }
+
+    /// The place of slot 0 among the slots of a window that begins at a byte offset. It may lie
+    /// before them: a sum in 32 bits wraps.
+    fn first_in(self, window: u64) -> u32 {
+        let slots = (window + WINDOW_SLOTS).cast_signed();
+        ((self.first_slot().cast_signed() - slots) / SLOT_STRIDE as i64) as u32
+    }
+
+    /// The selectors of all slots, in words. A selector has a mask of 0: each instance has the slot
+    /// of the first block.
+    pub fn selectors(self) -> Vec<u32> {
+        let mut words = vec![0u32; (self.slots * SLOT_STRIDE / 4) as usize];
+        let each = words.chunks_exact_mut(SLOT_STRIDE as usize / 4);
+        for (slot, selector) in (0..).zip(each) {
+            selector[1] = self.first_in(u64::from(slot) * SLOT_STRIDE);
+            selector[SELECTOR_HEAD / 4] = slot;
+        }
+        words
+    }
+
+    /// A table as a selector, in words.
+    pub fn selector_of(self, index: u64, table: &SlotTable) -> Vec<u32> {
+        let mut words = vec![u32::MAX, self.first_in(self.table(index)), 0, 0];
+        words.extend_from_slice(&table.slots);
+        words
+    }
+}
+
+/// The buffers of the slots.
+pub(super) struct Buffers {
+    pub room: Room,
+    /// Selectors, and behind them the slots.
+    pub slots: Buffer,
+    pub uniforms: Buffer,
+}
+
+impl Buffers {
+    /// Makes the buffers.
+    ///
+    /// # Errors
+    /// [`CullError::Gpu`].
+    pub fn new(device: &RenderDevice, room: Room) -> Result<Self, CullError> {
+        let buffer = |label, size| {
+            device.create_buffer(&BufferDescriptor {
+                label: Some(label),
+                size,
+                usage: BufferUsages::STORAGE | BufferUsages::COPY_DST,
+                mapped_at_creation: false,
+            })
+        };
+        guarded(device.wgpu_device(), "gpu_culling slots", || Self {
+            room,
+            slots: buffer("gpu_culling slots", room.bytes()),
+            uniforms: buffer("gpu_culling mesh uniforms", room.slots * UNIFORM_BYTES),
+        })
+    }
+}
