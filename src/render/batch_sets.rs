@@ -19,6 +19,9 @@
 
 mod find;
 pub(super) mod member;
+mod view;
+
+pub(super) use view::Role;
 
 use super::{
     draw_slots::DrawSlots,
@@ -26,38 +29,9 @@ use super::{
 };
 use crate::cull::{CullError, Culler, CullingTier, Gpu, IndirectDraws, MultiDraws, Version};
 use bevy::{log::warn_once, prelude::*};
-use core::ops::Range;
 use find::Found;
 use member::Member;
-
-/// What the item of an entity draws in a view.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Role {
-    /// Its own draws.
-    #[default]
-    Alone,
-    /// Nothing: its leader draws it.
-    Follower,
-    /// The draws of the batch set with this index in the view.
-    Leader(u32),
-}
-
-/// A part of a batch set in one batch of the culling: one multi-draw.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct BatchSetDraw {
-    pub batch: usize,
-    /// Index of the table that finds the draw slots.
-    pub table: u32,
-    commands: Range<u32>,
-}
-
-/// The batch sets of a view.
-#[derive(Default)]
-struct ViewBatchSets {
-    /// By the index of the entity in [`SetDraws::drawn`].
-    roles: Vec<Role>,
-    sets: Vec<Vec<BatchSetDraw>>,
-}
+use view::{BatchSetDraw, ViewBatchSets};
 
 /// The batch sets of the frame.
 #[derive(Resource, Default)]

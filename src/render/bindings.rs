@@ -160,6 +160,13 @@ pub(super) fn can_draw_sets(limits: &wgpu::Limits) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether indirect draws read their count from a buffer.
+///
+/// Not on DX12: there they lose the first instance, which finds survivors (wgpu issue 7974).
+pub(super) fn counts_draws(features: wgpu::Features, backend: wgpu::Backend) -> bool {
+    features.contains(wgpu::Features::MULTI_DRAW_INDIRECT_COUNT) && backend != wgpu::Backend::Dx12
+}
+
 /// Number of storage buffers that a bind group layout adds to the vertex stage.
 pub(super) fn vertex_storage_buffers(layout: &BindGroupLayoutDescriptor) -> u32 {
     let is_one = |entry: &&wgpu::BindGroupLayoutEntry| {
@@ -250,5 +257,13 @@ mod tests {
                 min_binding_size: NonZero::new(METADATA_BYTES),
             })
         );
+    }
+
+    #[test]
+    fn draws_take_their_number_from_a_buffer_where_they_keep_their_first_instance() {
+        use wgpu::{Backend, Features};
+        assert!(counts_draws(Features::all(), Backend::Vulkan));
+        assert!(!counts_draws(Features::all(), Backend::Dx12));
+        assert!(!counts_draws(Features::empty(), Backend::Vulkan));
     }
 }

@@ -20,7 +20,7 @@ pub(super) use info::{
     DRAW_DATA_WORDS, DRAW_HAS_OFFSET, DRAW_HAS_SCALE, DRAW_IS_THINNED, DRAW_NON_UNIFORM_SCALE,
     DRAW_RANGE_OF_CENTERS, OcclusionColor, SlotInfo,
 };
-pub(super) use room::SlotTable;
+pub(super) use room::{BLOCKS_OF_TABLE, SLOT_BYTES, SLOT_STRIDE, SlotTable, UNIFORM_BYTES};
 
 use super::{
     entity_uniforms::EntityUniform,
@@ -45,20 +45,8 @@ use bevy::{
 use bytemuck::bytes_of;
 use room::{Buffers, Room};
 
-/// Distance of slots, and of selectors, in bytes.
-pub(super) const SLOT_STRIDE: u64 = 512;
-/// Size of a `MeshUniform` in bytes.
-pub(super) const UNIFORM_BYTES: u64 = 176;
 /// Place of a [`SlotOffset`] in a slot, in bytes.
 const OFFSET_BEGIN: u64 = 256;
-/// Size of a slot in bytes, without padding: a `MeshUniform`, a [`SlotInfo`] and a [`SlotOffset`].
-pub(super) const SLOT_BYTES: u64 = 400;
-/// Number of blocks that a [`SlotTable`] describes.
-pub(super) const BLOCKS_OF_TABLE: u32 = 1148;
-/// Bytes before the blocks of a selector: mask, first slot, and padding.
-const SELECTOR_HEAD: usize = 16;
-/// Place of the slots in a window, in bytes (`DrawSlots` in `shaders/draw/instance.wesl`).
-const WINDOW_SLOTS: u64 = 9 * SLOT_STRIDE;
 /// Least number of slots that the buffer has room for.
 const FEWEST_SLOTS: u64 = 16;
 

@@ -4,14 +4,14 @@ mod requests;
 
 use super::{
     batch_sets::BatchSets,
-    bindings::{DrawVersion, set_bind_group, set_layout},
+    bindings::{DrawVersion, counts_draws, set_bind_group, set_layout},
     cpu_times::{CpuClock, CpuStage},
     culler::GpuCuller,
     draw_slots::DrawSlots,
     expanded::{ExpandedRequest, ExpandedUniforms},
     gpu::RenderGpu,
     occlusion::{DrawnLists, HidingView},
-    set_draws::{SetDraws, counts_draws},
+    set_draws::SetDraws,
     views::{index_of_view, view_at},
 };
 use crate::cull::{Culler, CullingTier};

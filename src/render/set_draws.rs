@@ -13,7 +13,7 @@ use super::{
     names::AssetNames,
     set_meshes::{MeshBuffers, Meshes},
     told::Told,
-    views::{FrameView, view_at, view_order},
+    views::{FrameView, view_at},
 };
 use crate::cull::{
     CoarserLevel, CullFrame, CullRequest, Culler, DrawList, DrawPart, DrawShape, OcclusionView,
@@ -29,11 +29,8 @@ use bevy::{
         view::RetainedViewEntity,
     },
 };
-use core::{
-    ops::Range,
-    sync::atomic::{AtomicU32, Ordering},
-};
-use seen::SeenSets;
+use core::{ops::Range, sync::atomic::AtomicU32};
+use seen::{SeenSets, place_of_view};
 use std::sync::Arc;
 
 /// The draws of the frame's sets. `prepare` fills it, the draw functions look their draws up in it.
@@ -75,8 +72,8 @@ pub(super) struct SetDraws {
     mesh_places: HashMap<AssetId<Mesh>, usize>,
     /// Whether indirect draws read their count from a buffer.
     pub counted: bool,
-    /// Number of draw calls since the last [`Self::take_calls`].
-    calls: AtomicU32,
+    /// Number of draw calls since the last report.
+    pub calls: AtomicU32,
     /// Entities that are drawn from a `MeshUniform` per survivor.
     pub expanded: MainEntityHashSet,
     /// The bind group of each batch of the frame.
@@ -321,16 +318,6 @@ impl SetDraws {
         })
     }
 
-    /// Counts a draw call.
-    pub fn note_call(&self) {
-        self.calls.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Number of draw calls since the last call.
-    pub fn take_calls(&self) -> u32 {
-        self.calls.swap(0, Ordering::Relaxed)
-    }
-
     /// The bind group of a batch; `None` if there are no buffers to bind.
     pub fn bind_group(&self, batch: usize) -> Option<&BindGroup> {
         self.bindings.get(batch)?.bind_group.as_ref()
@@ -400,25 +387,6 @@ impl SetDraws {
         let drawn = self.drawn.iter().filter(is_of);
         drawn.map(|drawn| drawn.entity)
     }
-}
-
-/// The place of the view with this key in a request's views. `views` are the frame's, by
-/// [`view_order`]. A request's indices increase, and all of them lie in `views` or all behind it.
-fn place_of_view(views: &[FrameView], request: &[u32], key: &RetainedViewEntity) -> Option<usize> {
-    let first = match *request.first()? as usize {
-        index if index < views.len() => 0,
-        _ => views.len(),
-    };
-    let wanted = view_order(key);
-    let index = views.binary_search_by_key(&wanted, |view| view_order(&view.key));
-    request.binary_search(&((first + index.ok()?) as u32)).ok()
-}
-
-/// Whether indirect draws read their count from a buffer.
-///
-/// Not on DX12: there they lose the first instance, which finds survivors (wgpu issue 7974).
-pub(super) fn counts_draws(features: wgpu::Features, backend: wgpu::Backend) -> bool {
-    features.contains(wgpu::Features::MULTI_DRAW_INDIRECT_COUNT) && backend != wgpu::Backend::Dx12
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Finds the batch sets of a plan.
 
 use super::{
-    BatchSetDraw, Role, ViewBatchSets,
     member::{BatchSetKey, Member},
+    view::{BatchSetDraw, Role, ViewBatchSets},
 };
 use crate::cull::{Culler, DrawPart, WantedDraws};
 use crate::render::{draw_slots::SlotTable, set_draws::SetDraws};

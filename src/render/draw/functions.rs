@@ -36,6 +36,7 @@ use bevy::{
         view::ExtractedView,
     },
 };
+use core::sync::atomic::Ordering;
 
 /// Main passes.
 pub(in crate::render) type DrawSet = (
@@ -205,7 +206,7 @@ fn draw_indirect(
     commands: &IndirectDraws<'_>,
     indexed: bool,
 ) {
-    draws.note_call();
+    draws.calls.fetch_add(1, Ordering::Relaxed);
     // The tracked pass takes Bevy's buffer type, the pass below it takes wgpu's.
     let pass = pass.wgpu_pass();
     let &IndirectDraws {
@@ -240,7 +241,7 @@ fn draw_direct(
     if instances.is_empty() {
         return;
     }
-    draws.note_call();
+    draws.calls.fetch_add(1, Ordering::Relaxed);
     if indexed {
         pass.draw_indexed(
             elements,

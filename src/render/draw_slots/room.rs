@@ -1,12 +1,24 @@
 //! Where selectors, tables and slots are in the buffer of slots.
 
-use super::{BLOCKS_OF_TABLE, SELECTOR_HEAD, SLOT_STRIDE, UNIFORM_BYTES, WINDOW_SLOTS};
 use crate::cull::{CullError, guarded};
 use bevy::render::{
     render_resource::{Buffer, BufferDescriptor, BufferUsages},
     renderer::RenderDevice,
 };
 use core::ops::Range;
+
+/// Distance of slots, and of selectors, in bytes.
+pub(in crate::render) const SLOT_STRIDE: u64 = 512;
+/// Size of a `MeshUniform` in bytes.
+pub(in crate::render) const UNIFORM_BYTES: u64 = 176;
+/// Size of a slot in bytes, without padding: a `MeshUniform`, a `SlotInfo` and a `SlotOffset`.
+pub(in crate::render) const SLOT_BYTES: u64 = 400;
+/// Number of blocks that a [`SlotTable`] describes.
+pub(in crate::render) const BLOCKS_OF_TABLE: u32 = 1148;
+/// Bytes before the blocks of a selector: mask, first slot, and padding.
+pub(super) const SELECTOR_HEAD: usize = 16;
+/// Place of the slots in a window, in bytes (`DrawSlots` in `shaders/draw/instance.wesl`).
+pub(super) const WINDOW_SLOTS: u64 = 9 * SLOT_STRIDE;
 
 /// The slot of each block of a page, for what is drawn of several sets at once. A slot is 0 if no
 /// such set has the block.

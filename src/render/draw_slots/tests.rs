@@ -1,6 +1,9 @@
 //! Tests of the draw slots.
 
-use super::*;
+use super::{
+    room::{SELECTOR_HEAD, WINDOW_SLOTS},
+    *,
+};
 use crate::render::lods::SlotFade;
 use bevy::{math::Affine3Ext, pbr::MeshUniform};
 use core::ops::Range;

@@ -1,17 +1,18 @@
 //! The requests of the frame, one per entity or per group of entities that are tested together.
 
+mod batch_set;
 mod slots;
 
 use crate::cull::{
     CoarserLevel, CullRequest, Culler, ErrorRange, Order, SetId, plan::greatest_stretch,
 };
 use crate::render::{
-    batch_sets::member::{BatchSetKey, Member},
+    batch_sets::member::Member,
     culler::ExtractedSet,
     draw_slots::DrawSlots,
     entity_uniforms::EntityUniforms,
     groups::{Joined, Joining},
-    lods::{Fading, RequestLods, SetRange, ShadowPixels, Share, Thinning},
+    lods::{Fading, SetRange, ShadowPixels, Share, Thinning},
     materials::{DrawnFaces, MaterialAliases},
     occlusion::HidingViews,
     offset::stretch_of,
@@ -21,10 +22,7 @@ use crate::render::{
 };
 use bevy::{
     ecs::system::{StaticSystemParam, SystemParam},
-    pbr::{
-        MeshInputUniform, MeshPipeline, MeshUniform, PreparedMaterial, RenderMaterialInstances,
-        RenderMeshInstanceFlags, RenderMeshQueueData,
-    },
+    pbr::{MeshInputUniform, MeshPipeline, MeshUniform, PreparedMaterial, RenderMaterialInstances},
     platform::collections::HashSet,
     prelude::*,
     render::{
@@ -253,16 +251,11 @@ impl Requests<'_, '_, '_> {
             let first = self.first_of(of.request);
             self.draws.joined.extend(first.map(|first| (entity, first)));
         }
-        let is_simple = fading.is_none()
-            && thinning.is_none()
-            && !is_blended
-            && !set.has_meshlets
-            && !self.colors_occlusion
-            && !self.draws.expanded.contains(&entity);
-        let key = is_simple
-            .then(|| self.batch_set_key(entity, &instance, mesh, lods.as_ref(), may_be_hidden));
-        let member = key.flatten().zip(blocks);
-        let member = member.map(|(key, blocks)| Member { key, blocks });
+        let is_simple = fading.is_none() && thinning.is_none() && !is_blended && !set.has_meshlets;
+        let member = blocks.filter(|_| is_simple).and_then(|blocks| {
+            let key = self.batch_set_key(entity, &instance, mesh, lods.as_ref(), may_be_hidden)?;
+            Some(Member { key, blocks })
+        });
         let levels = lods.as_ref().map_or(1, |lods| lods.coarser.len() + 1);
         // Expanded and blended sets have no levels; an impostor's are all far.
         let is_far = matches!(set.share, Share::Far { .. });
@@ -293,43 +286,6 @@ impl Requests<'_, '_, '_> {
         if matches!(set.share, Share::Far { .. }) && self.aliases.can_draw(entity) {
             self.impostors.insert(entity);
         }
-    }
-
-    /// What decides whose draws are joined with an entity's; `None` if nobody's are: its levels
-    /// are in other buffers, its meshes have no indices, it has a lightmap or a `VisibilityRange`,
-    /// or Bevy has not prepared its material.
-    fn batch_set_key(
-        &self,
-        entity: MainEntity,
-        instance: &RenderMeshQueueData<'_>,
-        mesh: usize,
-        lods: Option<&RequestLods>,
-        may_be_hidden: bool,
-    ) -> Option<BatchSetKey> {
-        let own = &self.draws.meshes[mesh];
-        own.indices.as_ref()?;
-        let bound = own.bound();
-        let mut levels = lods.iter().flat_map(|lods| &*lods.meshes);
-        if !levels.all(|level| self.draws.meshes[*level].bound() == bound) {
-            return None;
-        }
-        let fades = self
-            .ranges
-            .is_some_and(|ranges| ranges.entity_has_crossfading_visibility_ranges(entity));
-        if fades || instance.lightmap_slab_index().is_some() {
-            return None;
-        }
-        let material = self.hiding.materials.instances.get(&entity)?.asset_id;
-        self.hiding.prepared.get(material)?;
-        Some(BatchSetKey {
-            material,
-            mesh: bound,
-            class: own.class,
-            casts_shadows: instance
-                .flags()
-                .contains(RenderMeshInstanceFlags::SHADOW_CASTER),
-            may_be_hidden,
-        })
     }
 
     /// Adds the request to the frame, or what it draws to one that tests the same, unless it

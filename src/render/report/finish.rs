@@ -27,6 +27,7 @@ use bevy::{
     prelude::*,
     render::renderer::RenderDevice,
 };
+use core::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 /// The newest report, on its way between the worlds.
@@ -139,7 +140,7 @@ pub(in crate::render) fn finish_culling(
     report.gpu_bytes = culler.gpu_bytes() + batch_sets.gpu_bytes();
     report.passes = passes;
     report.dispatches = dispatches;
-    report.draw_calls = draws.take_calls();
+    report.draw_calls = draws.calls.swap(0, Ordering::Relaxed);
     match &mut meshlets.culler {
         Some(parts) => finish_meshlets(parts, &draws, &mut report),
         None => {

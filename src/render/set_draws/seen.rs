@@ -1,7 +1,13 @@
 //! Which views see which sets: Bevy's list of each view is walked once.
 
-use crate::render::{culler::ExtractedSet, views::SetView};
-use bevy::{render::sync_world::MainEntity, render::view::RenderVisibleEntitiesClass};
+use crate::render::{
+    culler::ExtractedSet,
+    views::{FrameView, SetView, view_order},
+};
+use bevy::render::{
+    sync_world::MainEntity,
+    view::{RenderVisibleEntitiesClass, RetainedViewEntity},
+};
 
 /// The views that see each set of a frame. Its lists are used again in the next frame.
 #[derive(Default)]
@@ -130,6 +136,22 @@ fn skip<T>(list: &[T], is_before: impl Fn(&T) -> bool) -> &[T] {
     let (start, end) = (step / 2, step.min(list.len()));
     let within = list[start..end].partition_point(is_before);
     &list[start + within..]
+}
+
+/// The place of the view with this key in a request's views. `views` are the frame's, by
+/// [`view_order`]. A request's indices increase, and all of them lie in `views` or all behind it.
+pub(super) fn place_of_view(
+    views: &[FrameView],
+    request: &[u32],
+    key: &RetainedViewEntity,
+) -> Option<usize> {
+    let first = match *request.first()? as usize {
+        index if index < views.len() => 0,
+        _ => views.len(),
+    };
+    let wanted = view_order(key);
+    let index = views.binary_search_by_key(&wanted, |view| view_order(&view.key));
+    request.binary_search(&((first + index.ok()?) as u32)).ok()
 }
 
 #[cfg(test)]

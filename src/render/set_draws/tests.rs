@@ -1,5 +1,6 @@
-use super::*;
+use super::{seen::place_of_view, *};
 use crate::render::views::ViewKind;
+use crate::render::views::view_order;
 
 fn view(index: u32, subview: u32) -> FrameView {
     let entity = Entity::from_raw_u32(index).unwrap_or(Entity::PLACEHOLDER);
@@ -30,12 +31,4 @@ fn a_view_is_found_among_those_of_any_request() {
             assert_eq!(place_of_view(&views, &request, &unknown), None);
         }
     }
-}
-
-#[test]
-fn draws_take_their_number_from_a_buffer_where_they_keep_their_first_instance() {
-    use wgpu::{Backend, Features};
-    assert!(counts_draws(Features::all(), Backend::Vulkan));
-    assert!(!counts_draws(Features::all(), Backend::Dx12));
-    assert!(!counts_draws(Features::empty(), Backend::Vulkan));
 }
