@@ -1,4 +1,4 @@
-//! Where selectors, tables and slots are in the buffer of slots.
+//! The places of selectors, tables and slots in the buffer of slots.
 
 use crate::cull::{CullError, guarded};
 use bevy::render::{
