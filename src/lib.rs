@@ -108,6 +108,8 @@ mod documents {
     #[cfg(feature = "meshlets")]
     #[doc = include_str!("../docs/guide/lod.md")]
     struct Lod;
+    #[doc = include_str!("../docs/guide/many-meshes.md")]
+    struct ManyMeshes;
     #[doc = include_str!("../docs/guide/settings.md")]
     struct Settings;
     #[doc = include_str!("../docs/guide/editing.md")]
