@@ -161,8 +161,8 @@ impl DrawSlots {
         slot * SLOT_STRIDE as u32
     }
 
-    /// Adds the next `count` slots as the previous frame had them. Its caller knows
-    /// that the entity's set has not changed. If the entity has, this adds none and returns false.
+    /// Adds the next `count` slots as the previous frame had them. Its caller knows that the
+    /// entity's set has not changed. If the entity has, this adds none and returns false.
     pub fn keep(
         &mut self,
         count: u32,

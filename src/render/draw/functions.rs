@@ -123,9 +123,15 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
         }
         let key = view.retained_view_entity;
         let list = lists.of(&key);
-        let is_of_plan = !drawn.may_be_hidden || matches!(list, DrawList::Kept | DrawList::Early);
+        // Late and visible lists of what may be hidden have commands that are not gathered, and
+        // what is never hidden is never late.
+        let is_gathered = match list {
+            DrawList::Kept | DrawList::Early => true,
+            DrawList::Visible => !drawn.may_be_hidden,
+            DrawList::Late => false,
+        };
         if drawn.member.is_some()
-            && is_of_plan
+            && is_gathered
             && !levels.divide(&key)
             && let Some(place) = draws.place_in_frame(item.main_entity())
             && let Some(view) = index_of_view(&draws.views, &key)
