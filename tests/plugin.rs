@@ -12,13 +12,15 @@ mod tasks;
 use bevy::reflect::{ReflectDeserialize, ReflectSerialize};
 use bevy::{
     asset::RenderAssetUsages,
+    core_pipeline::Core3d,
     log::LogPlugin,
     mesh::{MeshPlugin, PrimitiveTopology, VertexAttributeValues, skinning::SkinnedMesh},
     pbr::PreparedMaterial,
     prelude::*,
     render::{
-        RenderApp, RenderPlugin, erased_render_asset::ErasedRenderAssets,
-        pipelined_rendering::PipelinedRenderingPlugin, settings::WgpuSettings,
+        ExtractSchedule, Render, RenderApp, RenderPlugin, erased_render_asset::ErasedRenderAssets,
+        pipelined_rendering::PipelinedRenderingPlugin, renderer::RenderGraph,
+        settings::WgpuSettings,
     },
     window::ExitCondition,
     winit::WinitPlugin,
@@ -61,6 +63,54 @@ fn headless() -> impl PluginGroup {
         })
         .disable::<WinitPlugin>()
         .disable::<LogPlugin>()
+}
+
+/// Bevy orders its own sets of systems weakly: a system of one set runs before a system of the next
+/// only if both use the same data, and one of them changes it. So each system of the plugin needs
+/// an order of its own to whatever shares its data.
+#[test]
+fn no_system_of_the_plugin_is_without_order_to_one_that_shares_its_data() {
+    let _end = CleanEnd;
+    let mut app = App::new();
+    app.add_plugins((headless(), GpuCullingPlugin::default()));
+    // A system without an order, to see that the test finds it.
+    fn stray(_: ResMut<bevy::pbr::RenderMaterialInstances>) {}
+    app.sub_app_mut(RenderApp)
+        .add_systems(Render, stray.in_set(GpuCullingSystems::WriteInstances));
+    run(&mut app);
+    let world = app.sub_app(RenderApp).world();
+    let schedules = world.resource::<Schedules>();
+    let in_schedule = |schedule: &Schedule, set: GpuCullingSystems| {
+        let graph = schedule.graph();
+        let Ok(own) = graph.systems_in_set(set.intern()) else {
+            return Vec::new();
+        };
+        let found = graph.conflicting_systems().iter();
+        let found = found.filter(|(a, b, _)| own.contains(a) || own.contains(b));
+        found
+            .map(|(a, b, data)| {
+                let name = |key| graph.systems.get(key).map(|system| system.system_type());
+                format!("{set:?}: {:?} and {:?}: {data:?}", name(*a), name(*b))
+            })
+            .collect()
+    };
+    let extract = schedules.get(ExtractSchedule).unwrap();
+    let render = schedules.get(Render).unwrap();
+    let graph = schedules.get(RenderGraph).unwrap();
+    let camera = schedules.get(Core3d).unwrap();
+    let found = [
+        (extract, GpuCullingSystems::Extract),
+        (render, GpuCullingSystems::AliasMaterials),
+        (render, GpuCullingSystems::Prepare),
+        (graph, GpuCullingSystems::Record),
+        (graph, GpuCullingSystems::Finish),
+        (camera, GpuCullingSystems::DrawNearLevels),
+        (camera, GpuCullingSystems::DrawLate),
+    ]
+    .map(|(schedule, set)| in_schedule(schedule, set));
+    assert_eq!(found.concat(), Vec::<String>::new());
+    let stray = in_schedule(render, GpuCullingSystems::WriteInstances);
+    assert!(!stray.is_empty());
 }
 
 #[test]

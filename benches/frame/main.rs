@@ -98,6 +98,9 @@ struct Args {
     /// Draw sets of every scene by meshlets. (The scene meshlets is always drawn by them.)
     #[arg(long)]
     by_meshlets: bool,
+    /// Compress the vertices of all meshes, of sets and of entities (Mesh::compress_mesh)
+    #[arg(long)]
+    compressed: bool,
     /// Whether the sun casts shadows, in scenes other than demo, and what they show
     #[arg(long, value_name = "HOW", default_value_t, value_enum)]
     shadows: Shadows,
@@ -154,6 +157,7 @@ impl Args {
             near_pixels: self.near_pixels,
             aggregate: self.aggregate,
             by_meshlets: self.by_meshlets,
+            compressed: self.compressed,
             shadows: self.shadows,
         }
     }
@@ -287,6 +291,9 @@ fn in_process(case: &Case, settings: &Settings) -> Result<Row> {
     }
     if settings.by_meshlets {
         command.arg("--by-meshlets");
+    }
+    if settings.compressed {
+        command.arg("--compressed");
     }
     command.args(["--shadows", &case::name(settings.shadows)]);
     if let Some(path) = &settings.out {

@@ -55,6 +55,8 @@ pub struct Settings {
     pub aggregate: Option<f32>,
     /// Whether sets of every scene are drawn by meshlets.
     pub by_meshlets: bool,
+    /// The vertices of all meshes are compressed.
+    pub compressed: bool,
     /// Whether the sun casts shadows.
     pub shadows: Shadows,
 }
@@ -79,6 +81,9 @@ pub fn row(case: &Case, settings: &Settings) -> Result<Row> {
     stage.warm_up()?;
     let floor = stage.measure()?;
     scenes::fill(stage.app.world_mut(), case)?;
+    if settings.compressed {
+        scenes::compress(stage.app.world_mut())?;
+    }
     if settings.by_meshlets {
         scenes::cut_into_meshlets(stage.app.world_mut())?;
     }

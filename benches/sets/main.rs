@@ -108,6 +108,8 @@ struct Row {
     cpu_ms: f64,
     /// The part of the plugin's systems.
     ours_ms: Option<f64>,
+    /// The same by stage of the frame, in the order of `CpuStage::ALL`.
+    stages_ms: Option<Vec<(&'static str, f64)>>,
     /// The whole frame and the GPU's work.
     frame_ms: f64,
     /// The longest measured frame.

@@ -18,7 +18,7 @@ use bevy::{
 };
 use bevy_gpu_culling::{
     prelude::{CullingReport, GpuCullingPlugin, GpuInstances},
-    render::verify::Verifier,
+    render::{CpuStage, verify::Verifier},
 };
 use core::any::TypeId;
 use std::time::{Duration, Instant};
@@ -77,6 +77,7 @@ impl Stage {
         self.drawn = 0;
         let mut samples: [Vec<f64>; 3] = Default::default();
         let mut seen = Vec::new();
+        let mut stages: [Vec<f64>; CpuStage::ALL.len()] = Default::default();
         for _ in 0..self.settings.frames {
             let [cpu, frame] = self.frame()?;
             let ours = self.report().map(|report| report.cpu.total());
@@ -84,8 +85,14 @@ impl Stage {
             for (samples, value) in samples.iter_mut().zip([cpu, frame, ours]) {
                 samples.push(value);
             }
+            let times = self.report().map(|report| report.cpu).unwrap_or_default();
+            for (stage, samples) in CpuStage::ALL.into_iter().zip(&mut stages) {
+                samples.push(times.of(stage).as_secs_f64() * 1e3);
+            }
             seen.push(self.seen() as f64);
         }
+        let stages = stages.map(|samples| Times::of(samples).median);
+        let stages = CpuStage::ALL.map(CpuStage::name).into_iter().zip(stages);
         let worst_ms = samples[1].iter().copied().fold(0.0, f64::max);
         let report = self.report();
         let uploaded_bytes = report.map(|report| report.uploaded_bytes);
@@ -99,6 +106,7 @@ impl Stage {
             moving: self.settings.moving,
             cpu_ms,
             ours_ms: (self.peer == Peer::Sets).then_some(ours_ms),
+            stages_ms: (self.peer == Peer::Sets).then(|| stages.collect()),
             frame_ms,
             worst_ms,
             seen: Times::of(seen).median as usize,

@@ -2,6 +2,7 @@
 
 use super::{
     bindings::can_draw_sets,
+    extract::Roster,
     gpu::RenderGpu,
     gpu_written::InstanceBuffers,
     lods::{SetLod, SetRange, Share},
@@ -57,6 +58,10 @@ pub(super) struct GpuCuller {
     pub last_id: u64,
     /// Number of extractions so far.
     pub frame: u64,
+    /// The number of the extraction that made the lists of entities and sets.
+    pub listed_in: u64,
+    /// The entities as that extraction read them.
+    pub roster: Roster,
     /// Entities with [`GpuInstances`](super::GpuInstances), also those whose set or mesh is not
     /// loaded or was refused: Bevy must not draw them as single meshes.
     pub entities: Vec<MainEntity>,
@@ -106,6 +111,8 @@ pub(super) struct ExtractedSet {
     pub thin_below: f32,
     /// Which of the set's instances the entity draws.
     pub share: Share,
+    /// The number of the extraction that changed it last.
+    pub changed_in: u64,
 }
 
 /// Makes the culler for the device: when the renderer starts, and when it starts again after a lost
@@ -133,6 +140,7 @@ impl GpuCuller {
         self.tunings = Tunings::default();
         self.made += 1;
         self.known.clear();
+        self.roster.forget();
         self.sets.clear();
         self.streamed = 0;
         self.recorded = Recorded::default();

@@ -43,6 +43,7 @@ use bevy::{
     },
 };
 use bytemuck::bytes_of;
+use core::ops::Range;
 use room::{Buffers, Room};
 
 /// Place of a [`SlotOffset`] in a slot, in bytes.
@@ -54,10 +55,18 @@ const FEWEST_SLOTS: u64 = 16;
 /// level of detail. If occlusion is colored, all three times ([`OcclusionColor`]).
 #[derive(Resource, Default)]
 pub(super) struct DrawSlots {
-    /// The slots of the frame.
+    /// The slots, also of sets that no view sees at present: a set that is seen again finds its own.
     slots: Vec<Slot>,
-    /// The slots of the previous frame.
-    before: Vec<Slot>,
+    /// The slots of each set, by its place in the list of sets.
+    of_sets: Vec<Range<u32>>,
+    /// Names the list of sets.
+    listed_in: Option<u64>,
+    /// Number of slots that no set has any more.
+    holes: usize,
+    /// Number of frames so far.
+    frame: u64,
+    /// Slots whose bytes the frame has changed.
+    dirty: Vec<u32>,
     /// The slots as the GPU gets them. A slot that stays the same keeps its bytes.
     bytes: Vec<u8>,
     /// The bytes that the GPU does not have.
@@ -77,9 +86,9 @@ pub(super) struct DrawSlots {
     metadata: MetadataBuffer,
     /// Bumped when a buffer is replaced.
     pub generation: u64,
-    /// Transforms and offsets of the previous frame by entity. Made when an entity's slot is not at
-    /// the place that it had in the previous frame.
-    moved: Option<MainEntityHashMap<(Rows, Option<Affine3>)>>,
+    /// Transforms and offsets of the previous frame, of entities that have lost the slots that they
+    /// had then.
+    was_at: MainEntityHashMap<(Rows, Option<Affine3>)>,
 }
 
 /// The buffers that draws bind.
@@ -104,6 +113,8 @@ type Rows = [Vec4; 3];
 #[derive(Clone, Copy)]
 struct Slot {
     entity: MainEntity,
+    /// The last frame that had it.
+    frame: u64,
     /// `None` if Bevy builds mesh uniforms on the CPU: then only whole uniforms could be compared.
     input: Option<MeshInputUniform>,
     info: SlotInfo,
@@ -116,6 +127,19 @@ struct Slot {
 }
 
 impl Slot {
+    /// A slot that no frame has had.
+    fn new() -> Self {
+        Self {
+            entity: Entity::PLACEHOLDER.into(),
+            frame: 0,
+            input: None,
+            info: SlotInfo::default(),
+            transform: [Vec4::ZERO; 3],
+            offset: None,
+            rests: false,
+        }
+    }
+
     /// Whether the slot of the next frame is the same, except for its [`SlotInfo`].
     fn stays(&self, entity: MainEntity, data: &EntityUniform, offset: Option<Affine3>) -> bool {
         let (Some(known), EntityUniform::Input(input)) = (&self.input, data) else {
@@ -129,31 +153,50 @@ impl Slot {
 }
 
 impl DrawSlots {
-    /// Starts a frame.
-    pub fn start_frame(&mut self) {
-        core::mem::swap(&mut self.before, &mut self.slots);
-        self.slots.clear();
-        self.moved = None;
-    }
-
-    /// The previous frame's transform and offset of the entity of the next slot.
-    fn was_at(&mut self, entity: MainEntity) -> Option<(Rows, Option<Affine3>)> {
-        let place = |slot: &Slot| (slot.transform, slot.offset);
-        match self.before.get(self.slots.len()) {
-            Some(before) if before.entity == entity => Some(place(before)),
-            _ => {
-                let all = || self.before.iter().map(|slot| (slot.entity, place(slot)));
-                self.moved
-                    .get_or_insert_with(|| all().collect())
-                    .get(&entity)
-                    .copied()
+    /// Starts a frame with the list of sets that `listed_in` names.
+    pub fn start_frame(&mut self, listed_in: u64) {
+        self.frame += 1;
+        self.was_at.clear();
+        let has_holes = self.holes > self.slots.len() / 2;
+        if self.listed_in != Some(listed_in) || has_holes {
+            let slots = core::mem::take(&mut self.slots);
+            for slot in slots {
+                self.note_lost(&slot);
             }
+            self.of_sets.clear();
+            self.holes = 0;
+            self.listed_in = Some(listed_in);
         }
     }
 
-    /// Index of the next slot.
-    pub fn len(&self) -> u32 {
-        self.slots.len() as u32
+    /// Notes where an entity was in the previous frame.
+    fn note_lost(&mut self, slot: &Slot) {
+        if slot.frame + 1 == self.frame {
+            self.was_at
+                .insert(slot.entity, (slot.transform, slot.offset));
+        }
+    }
+
+    /// The slots of the set at a place of the list: those that it has, if there are `count`. Returns
+    /// the first.
+    pub fn claim(&mut self, place: usize, count: u32) -> u32 {
+        if self.of_sets.len() <= place {
+            self.of_sets.resize(place + 1, 0..0);
+        }
+        let own = self.of_sets[place].clone();
+        if own.len() == count as usize {
+            return own.start;
+        }
+        if let Some(slot) = self.slots.get(own.start as usize).copied()
+            && !own.is_empty()
+        {
+            self.note_lost(&slot);
+        }
+        self.holes += own.len();
+        let first = self.slots.len() as u32;
+        self.slots.resize((first + count) as usize, Slot::new());
+        self.of_sets[place] = first..first + count;
+        first
     }
 
     /// Byte offset at which a draw of a slot binds the buffer of slots.
@@ -161,44 +204,53 @@ impl DrawSlots {
         slot * SLOT_STRIDE as u32
     }
 
-    /// Adds the next `count` slots as the previous frame had them. Its caller knows that the
-    /// entity's set has not changed. If the entity has, this adds none and returns false.
+    /// Keeps the `count` slots of the set at a place as they are. Its caller knows that the entity's
+    /// set has not changed. If the entity has, this returns false.
     pub fn keep(
         &mut self,
-        count: u32,
+        (place, count): (usize, u32),
         entity: MainEntity,
         data: &EntityUniform,
         offset: Option<Affine3>,
     ) -> bool {
-        let first = self.slots.len();
-        let Some(kept) = self.before.get(first..first + count as usize) else {
+        let own = self.of_sets.get(place).cloned().unwrap_or_default();
+        let own = own.start as usize..own.end as usize;
+        let Some(kept) = self.slots.get_mut(own) else {
             return false;
         };
-        let all = kept.iter().all(|slot| slot.stays(entity, data, offset));
+        let all = kept.len() == count as usize
+            && kept.iter().all(|slot| slot.stays(entity, data, offset));
         if all {
-            self.slots.extend_from_slice(kept);
+            for slot in kept {
+                slot.frame = self.frame;
+            }
         }
         all
     }
 
-    /// Adds a slot.
-    pub fn push(
+    /// Fills a slot.
+    pub fn fill(
         &mut self,
+        index: u32,
         entity: MainEntity,
         data: &EntityUniform,
         info: SlotInfo,
         offset: Option<Affine3>,
     ) {
-        if let Some(before) = self.before.get(self.slots.len())
-            && before.stays(entity, data, offset)
-            && before.info == info
-        {
-            self.slots.push(*before);
+        let Some(slot) = self.slots.get_mut(index as usize) else {
+            return;
+        };
+        if slot.stays(entity, data, offset) && slot.info == info {
+            slot.frame = self.frame;
             return;
         }
+        let before = match slot.entity == entity && slot.frame + 1 == self.frame {
+            true => Some((slot.transform, slot.offset)),
+            false => self.was_at.get(&entity).copied(),
+        };
         let mut uniform = data.uniform();
         let transform = uniform.world_from_local;
-        let (was_at, offset_was) = self.was_at(entity).unwrap_or((transform, offset));
+        let (was_at, offset_was) = before.unwrap_or((transform, offset));
         uniform.previous_world_from_local = was_at;
         let rests = was_at == transform && offset_was == offset;
         if offset.is_some_and(|offset| offset.matrix3.determinant() < 0.0) {
@@ -212,27 +264,29 @@ impl DrawSlots {
             let offset = SlotOffset::new(offset, before);
             write(&offset, &mut made[OFFSET_BEGIN as usize..]);
         }
-        let index = self.slots.len();
-        put(&mut self.bytes, &mut self.changed, index, &made);
-        let uniform = &made[..UNIFORM_BYTES as usize];
-        put(
-            &mut self.uniforms,
-            &mut self.changed_uniforms,
-            index,
-            uniform,
-        );
-        self.slots.push(Slot {
+        *slot = Slot {
             entity,
+            frame: self.frame,
             input: data.input(),
             info,
             transform,
             offset,
             rests,
-        });
+        };
+        let uniform = &made[..UNIFORM_BYTES as usize];
+        let is_new = put(&mut self.bytes, index, &made);
+        if put(&mut self.uniforms, index, uniform) || is_new {
+            self.dirty.push(index);
+        }
     }
 
     /// Ends the frame's slots.
     fn finish(&mut self) {
+        self.dirty.sort_unstable();
+        for index in self.dirty.drain(..) {
+            self.changed.add(place_of::<SLOT_STRIDE>(index));
+            self.changed_uniforms.add(place_of::<UNIFORM_BYTES>(index));
+        }
         self.bytes.truncate(self.slots.len() * SLOT_STRIDE as usize);
         self.uniforms
             .truncate(self.slots.len() * UNIFORM_BYTES as usize);
@@ -334,18 +388,26 @@ impl DrawSlots {
     }
 }
 
-/// Puts the bytes of an element at its place in `all`, and notes whether that changed.
-fn put(all: &mut Vec<u8>, changed: &mut ChangedBytes, index: usize, made: &[u8]) {
-    let place = index * made.len()..(index + 1) * made.len();
+/// The bytes of an element of a table.
+fn place_of<const SIZE: u64>(index: u32) -> Range<usize> {
+    let (index, size) = (index as usize, SIZE as usize);
+    index * size..(index + 1) * size
+}
+
+/// Puts the bytes of an element at its place in `all`. Returns whether that changed them.
+fn put(all: &mut Vec<u8>, index: u32, made: &[u8]) -> bool {
+    let first = index as usize * made.len();
+    let place = first..first + made.len();
     let is_new = all.len() < place.end;
     if is_new {
         all.resize(place.end, 0);
     }
-    let held = &mut all[place.clone()];
-    if is_new || *held != *made {
+    let held = &mut all[place];
+    let changes = is_new || *held != *made;
+    if changes {
         held.copy_from_slice(made);
-        changed.add(place);
     }
+    changes
 }
 
 fn write<T: ShaderType + WriteInto>(value: &T, into: &mut [u8]) {

@@ -1,54 +1,42 @@
 //! From the main world: the entities that have sets, and what changed in the sets.
+//!
+//! 1. `roster`: whether the entities are as the last extraction read them. Most frames read them
+//!    no more, and look only at the revisions of the sets.
+//! 2. `entity`: what is read of an entity.
+
+mod entity;
+mod roster;
+
+pub(super) use roster::Roster;
 
 use super::{
-    bounds::SetSphere,
-    components::{GpuInstances, InstanceMeshUniforms, NoInstanceSorting},
     cpu_times::{CpuClock, CpuStage},
-    culler::{ExtractedSet, GpuCuller, make_culler},
+    culler::{GpuCuller, make_culler},
     gpu::RenderGpu,
     gpu_written::InstanceBuffers,
-    lods::{
-        AggregateDetail, ImpostorOf, InstanceVisibilityRange, SetImpostor, SetLods, SetRange, Share,
-    },
-    meshlets::MeshletMesh3d,
     names::AssetNames,
-    occlusion::NoOcclusionCulling,
-    offset::{InstanceOffset, stretch_of},
     settings::GpuCullingSettings,
-    upload::{Reserved, UploadInbox, Uploads},
+    upload::{KnownSet, Reserved, UploadInbox, Uploads},
     verify::Verifier,
 };
 use crate::instance::InstanceSet;
 use bevy::{
-    asset::RenderAssetUsages,
-    camera::visibility::NoFrustumCulling,
-    ecs::{query::QueryData, system::SystemParam},
+    ecs::system::SystemParam,
     log::{error, warn},
-    math::Affine3A,
-    pbr::Lightmap,
+    platform::collections::HashSet,
     prelude::*,
     render::{Extract, sync_world::MainEntity},
 };
+use entity::{SetEntity, fades, parent_of, use_of};
+use roster::{EntityChanges, is_extracted};
 
-/// An entity with a set.
-#[derive(QueryData)]
-pub(super) struct SetEntity {
-    entity: Entity,
-    instances: &'static GpuInstances,
-    sphere: Option<&'static SetSphere>,
-    offset: Option<&'static InstanceOffset>,
-    transform: &'static GlobalTransform,
-    keep_all: Has<NoFrustumCulling>,
-    is_unsorted: Has<NoInstanceSorting>,
-    is_never_hidden: Has<NoOcclusionCulling>,
-    lods: Option<&'static SetLods>,
-    range: Option<&'static InstanceVisibilityRange>,
-    detail: Option<&'static AggregateDetail>,
-    impostor: Option<&'static SetImpostor>,
-    impostor_of: Option<&'static ImpostorOf>,
-    asks_expanded: Has<InstanceMeshUniforms>,
-    is_lightmapped: Has<Lightmap>,
-    has_meshlets: Has<MeshletMesh3d>,
+/// The entities with sets, and their sets.
+#[derive(SystemParam)]
+pub(super) struct Sources<'w, 's> {
+    entities: Extract<'w, 's, Query<'static, 'static, SetEntity>>,
+    changes: EntityChanges<'w, 's>,
+    assets: Extract<'w, 's, Res<'static, Assets<InstanceSet>>>,
+    server: Option<Res<'w, AssetServer>>,
 }
 
 /// What extraction tells others.
@@ -60,137 +48,118 @@ pub(super) struct Outputs<'w> {
 }
 
 /// Notes the entities with sets, and uploads what changed in their sets straight from the assets.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "a system's parameters are its data"
-)]
 pub(super) fn extract_sets(
     mut sets: ResMut<GpuCuller>,
     settings: Res<GpuCullingSettings>,
-    entities: Extract<Query<SetEntity>>,
-    assets: Extract<Res<Assets<InstanceSet>>>,
+    sources: Sources,
     gpu: RenderGpu,
-    server: Option<Res<AssetServer>>,
     mut outputs: Outputs,
     clock: Res<CpuClock>,
 ) {
     let _timer = clock.start(CpuStage::Extract);
     let sets = &mut *sets;
     let buffers = &mut *outputs.buffers;
-    let names = AssetNames(server.as_deref());
+    let assets: &Assets<InstanceSet> = &sources.assets;
+    let names = AssetNames(sources.server.as_deref());
     follow_device(sets, &settings, &gpu, buffers);
     sets.frame += 1;
-    note_entities(sets, &entities);
-    let Some(culler) = &mut sets.culler else {
+    let mut unsettled = Vec::new();
+    let stays = sets.roster.stays(&sources.changes, assets);
+    // Most frames change no asset.
+    let rests = stays && sets.roster.is_settled && !sources.assets.is_changed();
+    let stays = rests || look_at_assets(sets, assets, buffers, &mut unsettled) && stays;
+    if !stays {
+        note_entities(sets, &sources);
+    }
+    let GpuCuller {
+        culler: Some(culler),
+        known: all_known,
+        lost,
+        last_id,
+        roster,
+        ..
+    } = sets
+    else {
+        sets.roster.forget();
         return;
     };
-    // An unused set keeps its place as long as its asset lives.
-    sets.known.retain(|asset, known| {
-        let lives = assets.contains(*asset);
-        if !lives {
-            for id in known.ids() {
-                culler.store_mut().remove_set(id);
-            }
-            buffers.remove(*asset);
-        }
-        lives
-    });
     let mut uploads = Uploads::new(
         culler,
         gpu.wgpu(),
         (settings.upload_bytes(), sets.streamed),
         sets.frame,
-        &mut sets.last_id,
+        last_id,
     );
-    for item in &entities {
-        let entity = MainEntity::from(item.entity);
-        // An impostor is tested as the instances of its parent are.
-        let full = parent_of(&item, &entities);
-        let SetEntityItem {
-            instances,
-            keep_all,
-            is_unsorted,
-            ..
-        } = item;
-        let SetEntityItem {
-            sphere, transform, ..
-        } = full.as_ref().unwrap_or(&item);
-        let asset = instances.id();
-        let (Some(set), Some(sphere)) = (assets.get(asset), sphere) else {
-            continue;
-        };
-        if item.offset.is_some_and(|offset| !offset.is_valid()) {
-            continue;
-        }
-        if !set.asset_usage.contains(RenderAssetUsages::RENDER_WORLD) {
-            if sets.told.is_new(asset) {
-                warn!(
-                    "GpuInstances on {}: {} is not drawn, because its asset_usage lacks RENDER_WORLD: add it",
-                    entity.id(),
-                    names.of(asset)
-                );
-            }
-            continue;
-        }
-        let known = (sets.known.entry(asset)).or_insert_with(|| uploads.new_set());
-        if known.used_in != sets.frame {
-            known.used_in = sets.frame;
-            known.user = Some(entity);
-            if set.written().is_some() {
-                let is_unknown = buffers.get(asset).is_none();
-                match uploads.reserve_written(asset, known, set, is_unknown) {
-                    Reserved::Moved(regions) => {
-                        if sets.lost.remove(&asset) {
-                            warn!(
-                                "{}: the device was lost, and with it what the GPU wrote: the set is empty until it is \
-                                 written again",
-                                names.of(asset)
-                            );
-                        }
-                        buffers.insert(asset, regions);
-                    }
-                    Reserved::Kept => {}
-                    Reserved::Refused => buffers.remove(asset),
+    if stays {
+        roster.follow(&sources.changes, &mut sets.sets, sets.frame);
+        for asset in unsettled {
+            let (Some(known), Some(set)) = (all_known.get_mut(&asset), assets.get(asset)) else {
+                continue;
+            };
+            let before = known.current.id;
+            catch_up(&mut uploads, (asset, known, set), (buffers, lost), &names);
+            let now = known.current.id;
+            if now != before {
+                let of_asset = sets.sets.iter_mut().filter(|set| set.set == before);
+                of_asset.for_each(|set| (set.set, set.changed_in) = (now, sets.frame));
+                if sets.shared.remove(&before) {
+                    sets.shared.insert(now);
                 }
-                buffers.set_live(asset, set.len() as u32);
-            } else {
-                buffers.remove(asset);
-                uploads.catch_up(asset, known, set);
             }
-        } else {
-            sets.shared.insert(known.current.id);
         }
-        if keep_all {
-            sets.unculled.insert(entity);
+    } else {
+        for item in &sources.entities {
+            let entity = MainEntity::from(item.entity);
+            let full = parent_of(&item, &sources.entities);
+            let asset = item.instances.id();
+            let Some(set) = assets.get(asset) else {
+                roster.add_absent(asset);
+                continue;
+            };
+            let sphere = full.as_ref().map_or(item.sphere, |full| full.sphere);
+            let Some(sphere) = sphere else {
+                continue;
+            };
+            if item.offset.is_some_and(|offset| !offset.is_valid()) {
+                continue;
+            }
+            if !is_extracted(set) {
+                if sets.told.is_new(asset) {
+                    warn!(
+                        "GpuInstances on {}: {} is not drawn, because its asset_usage lacks RENDER_WORLD: add it",
+                        entity.id(),
+                        names.of(asset)
+                    );
+                }
+                roster.add_absent(asset);
+                continue;
+            }
+            let known = (all_known.entry(asset)).or_insert_with(|| uploads.new_set());
+            if known.used_in != sets.listed_in {
+                known.used_in = sets.listed_in;
+                known.user = Some(entity);
+                catch_up(&mut uploads, (asset, known, set), (buffers, lost), &names);
+            } else {
+                sets.shared.insert(known.current.id);
+            }
+            if item.keep_all {
+                sets.unculled.insert(entity);
+            }
+            let of = (known.current.id, sphere);
+            let found = use_of(&item, full.as_ref(), of, sets.frame);
+            sets.sets.push(found);
         }
-        sets.sets.push(ExtractedSet {
-            entity,
-            set: known.current.id,
-            sphere: sphere.0,
-            offset: offset_of(&item, full.as_ref()),
-            world_from_local: transform.affine(),
-            keep_all,
-            is_unsorted,
-            is_never_hidden: item.is_never_hidden
-                || full.as_ref().is_some_and(|full| full.is_never_hidden),
-            has_meshlets: item.has_meshlets,
-            lods: item.lods.map(|lods| lods.levels.clone()),
-            full: item.lods.and_then(|lods| lods.full.clone()),
-            fade: fade_of(&item, full.as_ref()),
-            range: range_of(&item, full.as_ref()),
-            thin_below: thin_below(&item, full.as_ref()),
-            share: share_of(&item, full.as_ref()),
-        });
+        roster.end(&sets.sets);
     }
-    uploads.advance(&mut sets.known, &assets);
+    uploads.advance(all_known, assets);
     let is_used = |asset| {
-        let known = sets.known.get(&asset);
-        known.is_some_and(|known| known.used_in == sets.frame)
+        let known = all_known.get(&asset);
+        known.is_some_and(|known| known.used_in == sets.listed_in)
     };
     buffers.retain(is_used);
     sets.streamed = uploads.streamed;
     for (asset, problem) in core::mem::take(&mut uploads.problems) {
-        let entity = sets.known.get(&asset).and_then(|known| known.user);
+        let entity = all_known.get(&asset).and_then(|known| known.user);
         let entity = entity.map_or_else(String::new, |user| {
             format!("GpuInstances on {}: ", user.id())
         });
@@ -198,71 +167,80 @@ pub(super) fn extract_sets(
     }
     uploads.send(&outputs.inbox);
     if outputs.verifier.is_requested() {
-        copy_for_check(sets, &assets, &outputs.verifier);
+        copy_for_check(sets, assets, &outputs.verifier);
     }
 }
 
-/// The entity whose set an impostor draws; `None` if the entity is none.
-fn parent_of<'a>(
-    item: &SetEntityItem,
-    entities: &'a Query<SetEntity>,
-) -> Option<SetEntityItem<'a, 'a>> {
-    entities.get(item.impostor_of?.0).ok()
-}
-
-/// The entity's own offset, or the offset of the entity whose impostor it is.
-fn offset_of(item: &SetEntityItem, full: Option<&SetEntityItem>) -> Option<Affine3A> {
-    let inherited = full.and_then(|full| full.offset);
-    item.offset.or(inherited)?.checked()
-}
-
-/// How long the entity's instances fade from level to level.
-fn fade_of(item: &SetEntityItem, full: Option<&SetEntityItem>) -> f32 {
-    let lods = match full {
-        Some(full) => full.lods,
-        None => item.lods,
+/// Removes sets whose assets are gone; an unused set keeps its place as long as its asset lives.
+/// Notes in `unsettled` the sets in use that may have something to upload, in the order in which
+/// they were first met. Returns whether each set in use is still there.
+fn look_at_assets(
+    sets: &mut GpuCuller,
+    assets: &Assets<InstanceSet>,
+    buffers: &mut InstanceBuffers,
+    unsettled: &mut Vec<AssetId<InstanceSet>>,
+) -> bool {
+    let GpuCuller {
+        culler: Some(culler),
+        known,
+        listed_in,
+        roster,
+        ..
+    } = sets
+    else {
+        return false;
     };
-    lods.map_or(0.0, |lods| lods.fade)
+    let mut all_stay = true;
+    let mut found = Vec::new();
+    known.retain(|asset, known| {
+        let is_used = known.used_in == *listed_in;
+        let Some(set) = assets.get(*asset) else {
+            for id in known.ids() {
+                culler.store_mut().remove_set(id);
+            }
+            buffers.remove(*asset);
+            all_stay &= !is_used;
+            return false;
+        };
+        all_stay &= !is_used || is_extracted(set);
+        if is_used && !known.is_settled(set) {
+            found.push((known.current.id, *asset));
+        }
+        true
+    });
+    found.sort_unstable_by_key(|(id, _)| *id);
+    roster.is_settled = found.is_empty();
+    unsettled.extend(found.into_iter().map(|(_, asset)| asset));
+    all_stay
 }
 
-/// The entity's own range, or the range of the entity whose impostor it is.
-fn range_of(item: &SetEntityItem, full: Option<&SetEntityItem>) -> Option<SetRange> {
-    let own = item.range.and_then(InstanceVisibilityRange::checked);
-    let of_full = full.and_then(|full| full.range?.checked());
-    own.or(of_full)
-}
-
-/// The diameter in pixels below which instances are thinned out: the entity's own, or of the entity
-/// whose impostor it is.
-fn thin_below(item: &SetEntityItem, full: Option<&SetEntityItem>) -> f32 {
-    let of_full = full.and_then(|full| full.detail);
-    let detail = item.detail.or(of_full);
-    detail.map_or(0.0, |detail| detail.checked())
-}
-
-/// Which of the set's instances the entity draws. Errors are in the units of the full entity's
-/// mesh.
-fn share_of(item: &SetEntityItem, full: Option<&SetEntityItem>) -> Share {
-    let offset = match full {
-        Some(full) => full.offset,
-        None => item.offset,
-    };
-    let offset = offset.and_then(InstanceOffset::checked);
-    let stretch = stretch_of(offset.as_ref());
-    match (full, item.impostor) {
-        (Some(full), _) => Share::Far {
-            full: full.entity.into(),
-            error: full
-                .impostor
-                .map_or(f32::INFINITY, |known| known.error * stretch),
-            levels: 1 + full.lods.map_or(0, |lods| lods.levels.len()) as u32,
-        },
-        (None, Some(impostor)) => Share::Near {
-            impostor: impostor.entity.into(),
-            error: impostor.error * stretch,
-        },
-        (None, None) => Share::All,
+/// Uploads what changed of a set, or makes room for what the GPU writes.
+fn catch_up(
+    uploads: &mut Uploads<'_>,
+    (asset, known, set): (AssetId<InstanceSet>, &mut KnownSet, &InstanceSet),
+    (buffers, lost): (&mut InstanceBuffers, &mut HashSet<AssetId<InstanceSet>>),
+    names: &AssetNames<'_>,
+) {
+    if set.written().is_none() {
+        buffers.remove(asset);
+        uploads.catch_up(asset, known, set);
+        return;
     }
+    let is_unknown = buffers.get(asset).is_none();
+    match uploads.reserve_written(asset, known, set, is_unknown) {
+        Reserved::Moved(regions) => {
+            if lost.remove(&asset) {
+                warn!(
+                    "{}: the device was lost, and with it what the GPU wrote: the set is empty until it is written again",
+                    names.of(asset)
+                );
+            }
+            buffers.insert(asset, regions);
+        }
+        Reserved::Kept => {}
+        Reserved::Refused => buffers.remove(asset),
+    }
+    buffers.set_live(asset, set.len() as u32);
 }
 
 /// Replaces the culler if the device or the settings ask for it.
@@ -290,6 +268,7 @@ fn follow_device(
         };
         if !adopted {
             sets.known.clear();
+            sets.roster.forget();
             buffers.clear();
         }
     }
@@ -297,7 +276,9 @@ fn follow_device(
 }
 
 /// Starts the lists of the frame with all entities that have sets.
-fn note_entities(sets: &mut GpuCuller, entities: &Query<SetEntity>) {
+fn note_entities(sets: &mut GpuCuller, sources: &Sources) {
+    sets.listed_in = sets.frame;
+    sets.roster.start(&sources.changes);
     sets.sets.clear();
     sets.shared.clear();
     sets.entities.clear();
@@ -305,15 +286,14 @@ fn note_entities(sets: &mut GpuCuller, entities: &Query<SetEntity>) {
     sets.asks_expanded.clear();
     sets.lightmapped.clear();
     sets.fading.clear();
-    for item in entities {
+    for item in &sources.entities {
         let entity = MainEntity::from(item.entity);
         sets.entities.push(entity);
         if item.asks_expanded {
             sets.asks_expanded.insert(entity);
         }
-        let full = parent_of(&item, entities);
-        let range = range_of(&item, full.as_ref());
-        if fade_of(&item, full.as_ref()) > 0.0 || range.is_some_and(SetRange::fades) {
+        let full = parent_of(&item, &sources.entities);
+        if fades(&item, full.as_ref()) {
             sets.fading.insert(entity);
         }
         if item.is_lightmapped {
@@ -325,7 +305,7 @@ fn note_entities(sets: &mut GpuCuller, entities: &Query<SetEntity>) {
 /// Copies what a requested check compares the GPU with.
 fn copy_for_check(sets: &GpuCuller, assets: &Assets<InstanceSet>, verifier: &Verifier) {
     for (asset, known) in &sets.known {
-        if known.used_in == sets.frame
+        if known.used_in == sets.listed_in
             && known.is_current()
             && let Some(set) = assets.get(*asset)
         {

@@ -25,7 +25,7 @@ use bevy::{
         renderer::{RenderAdapterInfo, RenderDevice},
     },
 };
-use requests::{Scene, add_requests};
+use requests::{FrameSets, Scene, add_requests};
 
 /// What bind groups are made with.
 #[derive(SystemParam)]
@@ -76,13 +76,16 @@ pub(super) fn prepare_culling(
         culler: Some(culler),
         sets,
         shared,
+        listed_in,
+        unculled,
+        frame,
         ..
     } = &mut *sets
     else {
         return;
     };
-    draws.start_frame();
-    slots.start_frame();
+    draws.start_frame(*listed_in);
+    slots.start_frame(*listed_in);
     slots.upload_metadata(&scene.meshes.compressed, &gpu.device, &gpu.queue);
     expanded.start_frame();
     lists.clear();
@@ -98,7 +101,14 @@ pub(super) fn prepare_culling(
     let hiding = scene.hiding.views.collect();
     let hides = !hiding.is_empty();
     warn_of_unable(culler, &hiding);
-    add_requests(draws, &mut slots, (culler, sets, shared), scene, hides);
+    let sets = FrameSets {
+        all: sets,
+        shared,
+        keeps_all: !unculled.is_empty(),
+        listed_in: *listed_in,
+        extracted_in: *frame,
+    };
+    add_requests(draws, &mut slots, culler, &sets, scene, hides);
     add_occlusion(draws, &hiding);
     draws.counted = counts_draws(gpu.device.features(), adapter.backend);
 

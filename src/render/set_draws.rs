@@ -1,9 +1,12 @@
 //! What the draws of the frame's sets look up.
 
 mod drawn;
+mod kept;
+mod places;
+mod refuse;
 mod seen;
 
-pub(super) use drawn::{Drawn, LeveledSets, near_levels, slot_levels};
+pub(super) use drawn::{BevyInstance, Drawn, LeveledSets, near_levels, slot_levels};
 
 use super::{
     bindings::DrawVersion,
@@ -17,10 +20,8 @@ use super::{
 };
 use crate::cull::{
     CoarserLevel, CullFrame, CullRequest, Culler, DrawList, DrawPart, DrawShape, OcclusionView,
-    Version,
 };
 use bevy::{
-    log::warn,
     platform::collections::{HashMap, HashSet},
     prelude::*,
     render::{
@@ -30,6 +31,8 @@ use bevy::{
     },
 };
 use core::{ops::Range, sync::atomic::AtomicU32};
+pub(super) use kept::{MadeFor, no_request};
+use places::DrawnPlaces;
 use seen::{SeenSets, place_of_view};
 use std::sync::Arc;
 
@@ -39,10 +42,16 @@ pub(super) struct SetDraws {
     /// The frame as the engine sees it. Its views are `views`; behind them, if a set keeps every
     /// instance, as many views that keep everything.
     pub frame: CullFrame,
-    /// Requests of the previous frame, whose lists can be used again.
+    /// The requests of the previous frame.
+    pub requests_before: Vec<CullRequest>,
+    /// Requests whose lists can be used again.
     pub spare: Vec<CullRequest>,
+    /// What the requests of the previous frame were made for.
+    pub made_for: MadeFor,
     /// Which views see which sets.
     pub seen: SeenSets,
+    /// Places of the sets that some view sees.
+    pub seen_places: Vec<usize>,
     /// The views that hide instances.
     pub occlusion: Vec<OcclusionView>,
     /// The views of the frame, by [`view_order`].
@@ -58,11 +67,11 @@ pub(super) struct SetDraws {
     /// What each entity draws. The first entities of requests are in the order of the requests.
     pub drawn: Vec<Drawn>,
     /// What each entity of the previous frame drew.
-    pub drawn_before: Vec<Drawn>,
+    drawn_before: Vec<Drawn>,
+    /// Indices in `drawn` and `drawn_before`.
+    of_places: DrawnPlaces,
     /// The sets whose near levels can be drawn before all others.
     pub leveled: LeveledSets,
-    /// Version of the resident sets in the frame.
-    pub sets_version: Option<Version>,
     /// No set changed since the previous frame.
     pub sets_stay: bool,
     /// The meshes of this frame's requests and of earlier ones, each once. All are dropped when
@@ -99,6 +108,8 @@ pub(super) struct BatchBinding {
 
 /// The draws of an entity.
 pub(super) struct EntityDraws<'a> {
+    /// Index of `drawn` in the frame.
+    pub place: usize,
     pub drawn: &'a Drawn,
     pub mesh: &'a MeshBuffers,
 }
@@ -114,9 +125,11 @@ pub(super) struct PartDraw<'a> {
 }
 
 impl SetDraws {
-    /// Starts a frame: what the previous one drew becomes `drawn_before`.
-    pub fn start_frame(&mut self) {
+    /// Starts a frame with the list of sets that `listed_in` names: what the previous one drew
+    /// becomes `drawn_before`.
+    pub fn start_frame(&mut self, listed_in: u64) {
         core::mem::swap(&mut self.drawn, &mut self.drawn_before);
+        self.of_places.start_frame(listed_in);
         self.drawn.clear();
         self.views.clear();
         self.frame.views.clear();
@@ -142,9 +155,10 @@ impl SetDraws {
 
     /// The draws of an entity that is drawn.
     pub fn find(&self, entity: MainEntity) -> Option<EntityDraws<'_>> {
-        let drawn = self.drawn_by(entity)?;
+        let place = self.place_in_frame(entity)?;
+        let drawn = self.drawn.get(place)?;
         let mesh = self.meshes.get(drawn.mesh)?;
-        Some(EntityDraws { drawn, mesh })
+        Some(EntityDraws { place, drawn, mesh })
     }
 
     /// Index of an entity in `drawn`.
@@ -153,7 +167,7 @@ impl SetDraws {
     }
 
     fn drawn_by(&self, entity: MainEntity) -> Option<&Drawn> {
-        self.drawn.get(*self.places.get(&entity)?)
+        self.drawn.get(self.place_in_frame(entity)?)
     }
 
     /// Notes the place of each entity, unless the previous frame had the same.
@@ -168,9 +182,20 @@ impl SetDraws {
         self.places.extend(now.zip(0..));
     }
 
-    /// Index of the mesh of the next request; `None` if Bevy has not prepared it.
-    pub fn place_of(&mut self, meshes: &Meshes, id: AssetId<Mesh>) -> Option<usize> {
-        if let Some(before) = self.drawn_before.get(self.drawn.len())
+    /// Adds what the entity at a place of the list of sets draws.
+    pub fn add(&mut self, place: usize, drawn: Drawn) {
+        self.of_places.add(place, self.drawn.len());
+        self.drawn.push(drawn);
+    }
+
+    /// What the entity at a place of the list of sets drew in the previous frame.
+    pub fn before(&self, place: usize) -> Option<&Drawn> {
+        self.drawn_before.get(self.of_places.before(place)?)
+    }
+
+    /// Index of the mesh of the set at a place; `None` if Bevy has not prepared it.
+    pub fn place_of(&mut self, meshes: &Meshes, place: usize, id: AssetId<Mesh>) -> Option<usize> {
+        if let Some(before) = self.before(place)
             && before.mesh_id == id
         {
             return Some(before.mesh);
@@ -188,19 +213,19 @@ impl SetDraws {
         Some(place)
     }
 
-    /// The levels of the next request, whose mesh has the place `full`; `None` if it has none.
+    /// The levels of an entity at a place, whose mesh has the place `full`; `None` if it has none.
     /// Levels whose mesh Bevy has not prepared are left out until then.
     pub fn lods_of(
         &mut self,
         meshes: &Meshes,
-        entity: MainEntity,
+        (place, entity): (usize, MainEntity),
         full: (AssetId<Mesh>, usize),
         (levels, stretch): (&Arc<[SetLod]>, f32),
     ) -> Option<RequestLods> {
         if levels.is_empty() {
             return None;
         }
-        if let Some(before) = self.drawn_before.get(self.drawn.len())
+        if let Some(before) = self.before(place)
             && (before.entity, before.mesh_id) == (entity, full.0)
             && let Some(lods) = &before.lods
             && Arc::ptr_eq(&lods.made_from, levels)
@@ -238,10 +263,10 @@ impl SetDraws {
         })
     }
 
-    /// The levels that the mesh of the next request holds itself, if its place is `mesh`.
+    /// The levels that the mesh of an entity at a place holds itself, if its place is `mesh`.
     pub fn own_lods_of(
         &self,
-        entity: MainEntity,
+        (place, entity): (usize, MainEntity),
         (mesh_id, mesh): (AssetId<Mesh>, usize),
         stretch: f32,
     ) -> Option<RequestLods> {
@@ -249,7 +274,7 @@ impl SetDraws {
         if stretch == own.stretch {
             return Some(own.clone());
         }
-        if let Some(before) = self.drawn_before.get(self.drawn.len())
+        if let Some(before) = self.before(place)
             && (before.entity, before.mesh_id) == (entity, mesh_id)
             && let Some(lods) = &before.lods
             && lods.made_from.is_empty()
@@ -321,39 +346,6 @@ impl SetDraws {
     /// The bind group of a batch; `None` if there are no buffers to bind.
     pub fn bind_group(&self, batch: usize) -> Option<&BindGroup> {
         self.bindings.get(batch)?.bind_group.as_ref()
-    }
-
-    /// Logs once that a set with a skinned or morphed mesh is not drawn.
-    pub fn refuse_deformed(&mut self, entity: MainEntity, mesh: AssetId<Mesh>) {
-        if self.told.is_new(entity) {
-            error!(
-                "GpuInstances on {} are not drawn: the mesh {mesh} has joints or morph targets, which a set does not \
-                 pose. Remove its attributes JOINT_INDEX and JOINT_WEIGHT or its morph targets, or bake the pose into its \
-                 vertices",
-                entity.id()
-            );
-        }
-    }
-
-    /// Logs once that a set is not thinned out. `drawn` says how it is drawn.
-    pub fn refuse_thinning(&mut self, entity: MainEntity, drawn: &str) {
-        if self.told_details.is_new(entity) {
-            warn!(
-                "AggregateDetail on {} is ignored, because the set is drawn {drawn}. Remove either",
-                entity.id()
-            );
-        }
-    }
-
-    /// Logs once that a level's mesh does not fit the entity's.
-    fn refuse_level(&mut self, entity: MainEntity, mesh: AssetId<Mesh>) {
-        if self.told_levels.is_new((entity, mesh)) {
-            error!(
-                "InstanceLods on {}: the level with the mesh {mesh} is not drawn, because its vertex attributes or its \
-                 topology differ from the entity's Mesh3d. Give both meshes the same",
-                entity.id()
-            );
-        }
     }
 
     /// Whether views may hide the entity's instances.

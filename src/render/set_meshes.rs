@@ -98,6 +98,11 @@ impl Meshes<'_> {
         self.meshes.is_changed()
     }
 
+    /// Whether a mesh has other levels, or another row of what it is decoded with.
+    pub fn have_other_rows(&self) -> bool {
+        self.levels.is_changed() || self.compressed.is_changed()
+    }
+
     /// Number of levels that the entity's mesh holds itself.
     pub fn own_levels(&self, entity: MainEntity) -> u32 {
         let mesh = self.instances.mesh_asset_id(entity);

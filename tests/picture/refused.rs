@@ -88,6 +88,8 @@ struct Crowded {
     first: Handle<ShaderBuffer>,
     #[storage(1, read_only)]
     second: Handle<ShaderBuffer>,
+    #[storage(2, read_only)]
+    third: Handle<ShaderBuffer>,
 }
 
 impl Material for Crowded {}
@@ -202,14 +204,18 @@ fn a_material_with_more_storage_buffers_than_a_vertex_stage_binds_is_refused() {
     let draw = |settings| {
         let mut stage = stage(None, settings);
         let numbers = ShaderBuffer::new(vec![0u32; 16], RenderAssetUsages::default());
-        let [first, second] = [stage.add(numbers.clone()), stage.add(numbers)];
-        let set = boxes_with(&mut stage, Crowded { first, second });
+        let crowded = Crowded {
+            first: stage.add(numbers.clone()),
+            second: stage.add(numbers.clone()),
+            third: stage.add(numbers),
+        };
+        let set = boxes_with(&mut stage, crowded);
         (stage, set)
     };
     let (mut enough, _) = draw(default());
     let mut limits = enough.app.world().resource::<RenderDevice>().limits();
-    // As many as Bevy itself needs.
-    limits.max_storage_buffers_per_shader_stage = 8;
+    // As many as a set needs with Bevy's own material, which has two if it is bindless.
+    limits.max_storage_buffers_per_shader_stage = 9;
     let (mut few, set) = draw(WgpuSettings {
         constrained_limits: Some(limits),
         ..default()

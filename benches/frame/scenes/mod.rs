@@ -13,7 +13,9 @@ use crate::case::{Case, Peer, Scene};
 use crate::cli::{DrawOrder, Lods};
 use crate::field;
 use bevy::{
-    camera::visibility::VisibilityRange, mesh::Mesh3d, prelude::*,
+    camera::visibility::VisibilityRange,
+    mesh::{Mesh3d, MeshCompressionArgs},
+    prelude::*,
     render::renderer::RenderAdapterInfo,
 };
 use bevy_gpu_culling::{
@@ -145,6 +147,16 @@ pub fn cut_into_meshlets(world: &mut World) -> Result<()> {
         let mesh = MeshletMesh3d(world.resource_mut::<Assets<MeshletMesh>>().add(mesh));
         let mut set = world.entity_mut(set);
         set.remove::<(Mesh3d, InstanceLods)>().insert(mesh);
+    }
+    Ok(())
+}
+
+/// Compresses the vertices of all meshes.
+pub fn compress(world: &mut World) -> Result<()> {
+    let mut meshes = world.resource_mut::<Assets<Mesh>>();
+    for (_, mesh) in meshes.iter_mut() {
+        let compressed = mesh.compress_mesh(&MeshCompressionArgs::regular());
+        compressed.map_err(|errors| anyhow!("a mesh is not compressed: {errors:?}"))?;
     }
     Ok(())
 }

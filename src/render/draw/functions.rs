@@ -11,7 +11,7 @@ use crate::{
         expanded::ExpandedUniforms,
         meshlets::GpuMeshlets,
         occlusion::DrawnLists,
-        set_draws::{EntityDraws, PartDraw, SetDraws},
+        set_draws::{Drawn, EntityDraws, PartDraw, SetDraws},
         set_meshes::MeshBuffers,
         views::index_of_view,
     },
@@ -33,13 +33,14 @@ use bevy::{
         render_phase::{
             PhaseItem, RenderCommand, RenderCommandResult, SetItemPipeline, TrackedRenderPass,
         },
-        view::ExtractedView,
+        view::{ExtractedView, RetainedViewEntity},
     },
 };
 use core::sync::atomic::Ordering;
 
 /// Main passes.
 pub(in crate::render) type DrawSet = (
+    SkipFollowers,
     SetItemPipeline,
     SetMeshViewBindGroup<0>,
     SetMeshViewBindingArrayBindGroup<1>,
@@ -48,6 +49,7 @@ pub(in crate::render) type DrawSet = (
 );
 /// Prepasses and shadow maps whose fragment stage needs the material.
 pub(in crate::render) type DrawSetPrepass = (
+    SkipFollowers,
     SetItemPipeline,
     SetPrepassViewBindGroup<0>,
     SetPrepassViewEmptyBindGroup<1>,
@@ -56,12 +58,80 @@ pub(in crate::render) type DrawSetPrepass = (
 );
 /// Prepasses and shadow maps that write depth only.
 pub(in crate::render) type DrawSetDepthOnly = (
+    SkipFollowers,
     SetItemPipeline,
     SetPrepassViewBindGroup<0>,
     SetPrepassViewEmptyBindGroup<1>,
     SetPrepassEmptyMaterialBindGroup<3>,
     DrawSurvivors<2>,
 );
+
+/// What decides what an item of a batch set draws.
+type BatchRoles = (
+    SRes<SetDraws>,
+    SRes<BatchSets>,
+    SRes<DrawnLists>,
+    SRes<DrawnLevels>,
+);
+
+/// Leaves out the items of followers, before anything is bound for them: their leader draws them.
+pub(in crate::render) struct SkipFollowers;
+
+impl<P: PhaseItem> RenderCommand<P> for SkipFollowers {
+    type Param = (BatchRoles, SRes<CpuClock>);
+    type ViewQuery = Read<ExtractedView>;
+    type ItemQuery = ();
+
+    fn render<'w>(
+        item: &P,
+        view: ROQueryItem<'w, '_, Self::ViewQuery>,
+        _: Option<()>,
+        ((draws, batch_sets, lists, levels), clock): SystemParamItem<'w, '_, Self::Param>,
+        _: &mut TrackedRenderPass<'w>,
+    ) -> RenderCommandResult {
+        let _timer = clock.into_inner().start(CpuStage::Draw);
+        let key = view.retained_view_entity;
+        let place = draws.place_in_frame(item.main_entity());
+        let role = place.and_then(|place| {
+            let drawn = draws.drawn.get(place)?;
+            let (_, role) = role_of(
+                (place, drawn),
+                &key,
+                (&draws, &batch_sets),
+                (&lists, &levels),
+            )?;
+            Some(role)
+        });
+        match role {
+            Some(Role::Follower) => RenderCommandResult::Skip,
+            _ => RenderCommandResult::Success,
+        }
+    }
+}
+
+/// The index of a view in the frame, and what the item of an entity with a place in the frame
+/// draws in it; `None` if the entity is in no batch set, or if the draws of the view are not joined
+/// at present.
+fn role_of(
+    (place, drawn): (usize, &Drawn),
+    key: &RetainedViewEntity,
+    (draws, batch_sets): (&SetDraws, &BatchSets),
+    (lists, levels): (&DrawnLists, &DrawnLevels),
+) -> Option<(usize, Role)> {
+    drawn.member?;
+    // Late and visible lists of what may be hidden have commands that are not gathered, and what is
+    // never hidden is never late.
+    let is_gathered = match lists.of(key) {
+        DrawList::Kept | DrawList::Early => true,
+        DrawList::Visible => !drawn.may_be_hidden,
+        DrawList::Late => false,
+    };
+    if !is_gathered || levels.divide(key) {
+        return None;
+    }
+    let view = index_of_view(&draws.views, key)? as usize;
+    Some((view, batch_sets.role(view, place)))
+}
 
 /// Binds a set at group `I` and draws its survivors in the view, with one draw per page. With
 /// `ONLY_EXPANDED` it draws only sets with one `MeshUniform` per survivor, for Bevy's own
@@ -101,7 +171,7 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
         let Some(culler) = &gpu.into_inner().culler else {
             return RenderCommandResult::Skip;
         };
-        let Some(EntityDraws { drawn, mesh }) = draws.find(item.main_entity()) else {
+        let Some(EntityDraws { place, drawn, mesh }) = draws.find(item.main_entity()) else {
             return RenderCommandResult::Skip;
         };
         bind_mesh(pass, mesh);
@@ -123,33 +193,20 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
         }
         let key = view.retained_view_entity;
         let list = lists.of(&key);
-        // Late and visible lists of what may be hidden have commands that are not gathered, and
-        // what is never hidden is never late.
-        let is_gathered = match list {
-            DrawList::Kept | DrawList::Early => true,
-            DrawList::Visible => !drawn.may_be_hidden,
-            DrawList::Late => false,
-        };
-        if drawn.member.is_some()
-            && is_gathered
-            && !levels.divide(&key)
-            && let Some(place) = draws.place_in_frame(item.main_entity())
-            && let Some(view) = index_of_view(&draws.views, &key)
-        {
-            match batch_sets.role(view as usize, place) {
-                Role::Alone => {}
-                Role::Follower => return RenderCommandResult::Success,
-                Role::Leader(set) => {
-                    for (draw, commands) in batch_sets.into_inner().draws(view as usize, set) {
-                        let Some(bind_group) = draws.bind_group(draw.batch) else {
-                            continue;
-                        };
-                        let offsets = [mesh.metadata, slots.table_selector(draw.table)];
-                        pass.set_bind_group(I, bind_group, &offsets);
-                        draw_indirect(pass, draws, &commands, true);
-                    }
-                    return RenderCommandResult::Success;
+        let batch_sets = batch_sets.into_inner();
+        match role_of((place, drawn), &key, (draws, batch_sets), (&lists, &levels)) {
+            None | Some((_, Role::Alone)) => {}
+            Some((_, Role::Follower)) => return RenderCommandResult::Success,
+            Some((view, Role::Leader(set))) => {
+                for (draw, commands) in batch_sets.draws(view, set) {
+                    let Some(bind_group) = draws.bind_group(draw.batch) else {
+                        continue;
+                    };
+                    let offsets = [mesh.metadata, slots.table_selector(draw.table)];
+                    pass.set_bind_group(I, bind_group, &offsets);
+                    draw_indirect(pass, draws, &commands, true);
                 }
+                return RenderCommandResult::Success;
             }
         }
         let parts = draws.parts(culler, drawn, key, list);

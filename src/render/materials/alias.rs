@@ -12,7 +12,7 @@
 use super::{
     drawn_by::{Able, Asked, DrawnBy},
     properties::{PhaseFunctions, alias_properties, is_blended},
-    settled::{SettledEntity, SettledMaterial, is_same_binding},
+    settled::{SettledEntity, SettledMaterial, Stays, is_same_binding},
     shader_imports::{InstancedShaders, VertexStage},
 };
 use crate::render::{
@@ -59,9 +59,8 @@ pub(in crate::render) struct MaterialAliases {
     pub fading: MainEntityHashSet,
     /// Entities whose material is blended or transmissive.
     pub blended: MainEntityHashSet,
-    /// Number of entities that the last run looked at, because they were new, or their material
-    /// was.
-    pub visited: u32,
+    /// The entities that the last run looked at, because they were new, or their material was.
+    pub visited: MainEntityHashSet,
     /// Number of runs so far.
     run: u64,
     /// The materials that have aliases. Many sets share few materials.
@@ -72,6 +71,8 @@ pub(in crate::render) struct MaterialAliases {
     able: Able,
     /// What the last run found, in the order of its entities.
     settled: Vec<SettledEntity>,
+    /// [`GpuCuller::listed_in`] of the last run; `None` if it met wireframes.
+    listed_in: Option<u64>,
 }
 
 /// A material and how it is drawn.
@@ -136,7 +137,7 @@ pub(in crate::render) fn alias_materials(
 ) {
     let _timer = clock.start(CpuStage::Materials);
     let aliases = &mut *aliases;
-    aliases.visited = 0;
+    aliases.visited.clear();
     if gpu.entities.is_empty() && aliases.entities.is_empty() {
         return;
     }
@@ -164,6 +165,13 @@ pub(in crate::render) fn alias_materials(
     }
     aliases.able = able;
     aliases.run += 1;
+    let has_wireframes = wireframes.as_ref().is_some_and(|wired| !wired.is_empty());
+    let listed_in = (!has_wireframes).then_some(gpu.listed_in);
+    let stays = Stays {
+        asked: listed_in.is_some() && aliases.listed_in == listed_in,
+        materials: !bevys.prepared.is_changed(),
+    };
+    aliases.listed_in = listed_in;
     let mut settled = core::mem::take(&mut aliases.settled);
     settled.truncate(gpu.entities.len());
     let mut aliased = 0;
@@ -171,9 +179,9 @@ pub(in crate::render) fn alias_materials(
         let known = settled.get_mut(index);
         let (instances, prepared) = (&bevys.instances, &bevys.prepared);
         let holds = !all_change
-            && known
-                .as_ref()
-                .is_some_and(|known| known.holds(*entity, || asked(entity), instances, prepared));
+            && known.as_ref().is_some_and(|known| {
+                known.holds(*entity, stays, || asked(entity), instances, prepared)
+            });
         if !holds {
             let asked = asked(entity);
             let found = aliases.visit(*entity, asked, &shaders, &mut bevys, &functions);
@@ -208,7 +216,7 @@ impl MaterialAliases {
         bevys: &mut Materials,
         functions: &PhaseFunctions,
     ) -> SettledEntity {
-        self.visited += 1;
+        self.visited.insert(entity);
         let Some(instance) = bevys.instances.instances.get(&entity) else {
             return SettledEntity {
                 entity,

@@ -40,11 +40,21 @@ pub(super) enum SettledMaterial {
     },
 }
 
+/// What a run need not look up of each entity, because it is as in the run before.
+#[derive(Clone, Copy)]
+pub(super) struct Stays {
+    /// What the entities ask for.
+    pub asked: bool,
+    /// The prepared materials.
+    pub materials: bool,
+}
+
 impl SettledEntity {
     /// Whether a run would give this entity the alias that it has.
     pub fn holds(
         &self,
         entity: MainEntity,
+        stays: Stays,
         asked_now: impl FnOnce() -> Asked,
         instances: &RenderMaterialInstances,
         materials: &ErasedRenderAssets<PreparedMaterial>,
@@ -65,11 +75,12 @@ impl SettledEntity {
                 Some(now),
             ) => {
                 now.asset_id == *alias
-                    && asked_now() == *asked
-                    && materials.get(*original).is_some_and(|material| {
-                        Arc::ptr_eq(&material.properties, properties)
-                            && is_same_binding(material.binding, *binding)
-                    })
+                    && (stays.asked || asked_now() == *asked)
+                    && (stays.materials
+                        || materials.get(*original).is_some_and(|material| {
+                            Arc::ptr_eq(&material.properties, properties)
+                                && is_same_binding(material.binding, *binding)
+                        }))
             }
             _ => false,
         }

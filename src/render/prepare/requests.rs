@@ -1,98 +1,78 @@
 //! The requests of the frame, one per entity or per group of entities that are tested together.
 
 mod batch_set;
+mod scene;
 mod slots;
+mod take_over;
 
-use crate::cull::{
-    CoarserLevel, CullRequest, Culler, ErrorRange, Order, SetId, plan::greatest_stretch,
-};
+pub(super) use scene::FrameSets;
+pub(in crate::render) use scene::Scene;
+
+use crate::cull::{CoarserLevel, CullRequest, Culler, ErrorRange, Order, plan::greatest_stretch};
 use crate::render::{
     batch_sets::member::Member,
     culler::ExtractedSet,
     draw_slots::DrawSlots,
     entity_uniforms::EntityUniforms,
     groups::{Joined, Joining},
-    lods::{Fading, SetRange, ShadowPixels, Share, Thinning},
-    materials::{DrawnFaces, MaterialAliases},
-    occlusion::HidingViews,
+    lods::{Fading, SetRange, Share, Thinning},
+    materials::MaterialAliases,
     offset::stretch_of,
-    set_draws::{Drawn, SetDraws, near_levels},
+    set_draws::{Drawn, MadeFor, SetDraws, near_levels},
     set_meshes::Meshes,
-    views::Views,
 };
 use bevy::{
-    ecs::system::{StaticSystemParam, SystemParam},
-    pbr::{MeshInputUniform, MeshPipeline, MeshUniform, PreparedMaterial, RenderMaterialInstances},
-    platform::collections::HashSet,
     prelude::*,
     render::{
-        batching::{GetBatchData, gpu_preprocessing::BatchedInstanceBuffers},
-        erased_render_asset::ErasedRenderAssets,
         sync_world::{MainEntity, MainEntityHashSet},
         view::RenderVisibilityRanges,
     },
 };
+use scene::Hiding;
 use std::sync::Arc;
-
-/// What the requests of the frame are made from.
-#[derive(SystemParam)]
-pub(in crate::render) struct Scene<'w, 's> {
-    pub(super) aliases: Res<'w, MaterialAliases>,
-    views: Views<'w, 's>,
-    pub(super) hiding: Hiding<'w, 's>,
-    pub(super) meshes: Meshes<'w>,
-    uniform_inputs: Option<Res<'w, BatchedInstanceBuffers<MeshUniform, MeshInputUniform>>>,
-    uniform_data: StaticSystemParam<'w, 's, <MeshPipeline as GetBatchData>::Param>,
-    ranges: Option<Res<'w, RenderVisibilityRanges>>,
-}
-
-/// What decides which sets are hidden, and in which views.
-#[derive(SystemParam)]
-pub(super) struct Hiding<'w, 's> {
-    pub views: HidingViews<'w, 's>,
-    faces: Res<'w, DrawnFaces>,
-    materials: Res<'w, RenderMaterialInstances>,
-    prepared: Res<'w, ErasedRenderAssets<PreparedMaterial>>,
-}
-
-impl Hiding<'_, '_> {
-    /// Whether the instances of an entity may be hidden, as far as its material says.
-    fn may_hide(&self, entity: MainEntity) -> bool {
-        let material = self.materials.instances.get(&entity);
-        let material = material.and_then(|material| self.prepared.get(material.asset_id));
-        material.is_some_and(|material| self.faces.test_depth(&material.properties))
-    }
-}
 
 /// Fills the frame with its views and the requests of its sets. `hides` if some view may hide
 /// instances.
 pub(super) fn add_requests(
     draws: &mut SetDraws,
     slots: &mut DrawSlots,
-    (culler, sets, shared): (&Culler, &[ExtractedSet], &HashSet<SetId>),
+    culler: &Culler,
+    sets: &FrameSets<'_>,
     scene: Scene,
     hides: bool,
 ) {
     let views = scene.views.collect();
-    draws.seen.find(sets, &views);
+    let all = sets.all;
+    draws.seen.find((sets.listed_in, all), &views);
     draws.frame.views.extend(views.iter().map(|view| view.cull));
     draws
         .views
         .extend(views.iter().map(|view| view.view.clone()));
     // For sets without frustum culling the views come once more, and keep everything.
-    if sets.iter().any(|set| set.keep_all) {
+    if sets.keeps_all {
         let keep_all = views.iter().map(|view| view.cull.keeping_everything());
         draws.frame.views.extend(keep_all);
     }
-    let version = culler.store().sets_version();
-    draws.sets_stay = draws.sets_version.replace(version) == Some(version);
+    let made_for = MadeFor {
+        sets: Some(culler.store().sets_version()),
+        hides,
+        lod_pixels: scene.views.lod_pixels(),
+        least_pixels: scene.views.least_pixels(),
+        shadow_pixels: scene.views.shadow_pixels(),
+        colors_occlusion: scene.views.colors_occlusion(),
+    };
+    let before = core::mem::replace(&mut draws.made_for, made_for);
+    draws.sets_stay = before.sets == made_for.sets;
     draws.groups.clear();
-    // The lists of the previous frame are used again, so that they need not be allocated.
-    core::mem::swap(&mut draws.frame.requests, &mut draws.spare);
-    draws.frame.requests.clear();
+    draws.start_requests();
+    let stays = before == made_for && scene.stays();
+    let mut seen = core::mem::take(&mut draws.seen_places);
+    seen.clear();
+    draws.seen.list(&mut seen);
     let mut requests = Requests {
         culler,
-        shared,
+        sets,
+        stays,
         views: views.len() as u32,
         meshes: &scene.meshes,
         aliases: &scene.aliases,
@@ -104,29 +84,27 @@ pub(super) fn add_requests(
         draws,
         slots,
         hiding: &scene.hiding,
-        hides,
-        lod_pixels: scene.views.lod_pixels(),
-        least_pixels: scene.views.least_pixels(),
-        shadow_pixels: scene.views.shadow_pixels(),
-        colors_occlusion: scene.views.colors_occlusion(),
+        made_for,
         impostors: MainEntityHashSet::default(),
         ranges: scene.ranges.as_deref(),
     };
     // Impostors come first: without its impostor, an entity draws all instances itself.
-    let is_impostor = |(_, set): &(usize, &ExtractedSet)| matches!(set.share, Share::Far { .. });
-    let all = || sets.iter().enumerate();
-    let others = all().filter(|set| !is_impostor(set));
-    for (place, set) in all().filter(is_impostor).chain(others) {
-        requests.add(place, set);
+    let is_impostor = |place: &&usize| matches!(all[**place].share, Share::Far { .. });
+    let impostors = seen.iter().filter(is_impostor);
+    let others = seen.iter().filter(|place| !is_impostor(place));
+    for place in impostors.chain(others) {
+        requests.add(*place, &all[*place]);
     }
+    draws.seen_places = seen;
     draws.number_entities();
 }
 
 /// The requests of the frame, while they are collected.
 struct Requests<'a, 'w: 'a, 's: 'a> {
     culler: &'a Culler,
-    /// Sets that several entities use.
-    shared: &'a HashSet<SetId>,
+    sets: &'a FrameSets<'a>,
+    /// What is in [`MadeFor`], meshes and materials are as in the previous frame.
+    stays: bool,
     /// Number of views.
     views: u32,
     meshes: &'a Meshes<'w>,
@@ -135,16 +113,7 @@ struct Requests<'a, 'w: 'a, 's: 'a> {
     draws: &'a mut SetDraws,
     slots: &'a mut DrawSlots,
     hiding: &'a Hiding<'w, 's>,
-    /// Whether some view hides instances.
-    hides: bool,
-    /// The greatest error with which cameras draw levels of detail, in pixels.
-    lod_pixels: f32,
-    /// The least diameter that is drawn, in pixels.
-    least_pixels: f32,
-    /// How shadow views see instances that are thinned out.
-    shadow_pixels: ShadowPixels,
-    /// Whether draws are colored by their list.
-    colors_occlusion: bool,
+    made_for: MadeFor,
     /// Impostors that are drawn.
     impostors: MainEntityHashSet,
     ranges: Option<&'a RenderVisibilityRanges>,
@@ -155,14 +124,15 @@ impl Requests<'_, '_, '_> {
     /// request, if a view sees it and Bevy has prepared its mesh.
     fn add(&mut self, place: usize, set: &ExtractedSet) {
         let entity = set.entity;
-        if self.draws.seen.views_of(place).is_empty() {
-            return;
-        }
         let Some(instance) = self.meshes.instances.render_mesh_queue_data(entity) else {
             return;
         };
         let mesh_id = instance.mesh_asset_id();
-        let mesh = self.draws.place_of(self.meshes, mesh_id);
+        let of_bevy = self.instance_of(entity, &instance);
+        if self.stays && self.take_over((place, set), &instance, of_bevy) {
+            return;
+        }
+        let mesh = self.draws.place_of(self.meshes, place, mesh_id);
         if mesh.is_some_and(|mesh| self.draws.meshes[mesh].is_deformed) {
             self.draws.refuse_deformed(entity, mesh_id);
             return;
@@ -172,15 +142,14 @@ impl Requests<'_, '_, '_> {
         };
         let whole = self.draws.meshes[mesh].shape;
         let full = set.full.as_ref().and_then(|part| {
-            let place = (mesh_id, mesh);
-            self.draws
-                .part_of(self.meshes, entity, place, ("full", part))
+            let of = (mesh_id, mesh);
+            self.draws.part_of(self.meshes, entity, of, ("full", part))
         });
         let is_blended = self.aliases.blended.contains(&entity);
         // What blends is drawn in one order, not level after level.
         let has_levels = || !is_blended && !self.draws.expanded.contains(&entity);
         let stretch = stretch_of(set.offset.as_ref());
-        let own_lods = self.draws.own_lods_of(entity, (mesh_id, mesh), stretch);
+        let own_lods = (self.draws).own_lods_of((place, entity), (mesh_id, mesh), stretch);
         let lods = match own_lods {
             Some(own) => has_levels().then_some(own),
             None => set
@@ -188,8 +157,9 @@ impl Requests<'_, '_, '_> {
                 .as_ref()
                 .filter(|_| has_levels())
                 .and_then(|levels| {
+                    let of = (place, entity);
                     self.draws
-                        .lods_of(self.meshes, entity, (mesh_id, mesh), (levels, stretch))
+                        .lods_of(self.meshes, of, (mesh_id, mesh), (levels, stretch))
                 }),
         };
         let coarser = lods.as_ref().map(|lods| lods.coarser.clone());
@@ -199,27 +169,21 @@ impl Requests<'_, '_, '_> {
         let thin_below = self.thin_below(set);
         let thinning = (thin_below > 0.0).then(|| {
             let stretch = greatest_stretch(&set.world_from_local.matrix3);
-            Thinning::new(thin_below, set.sphere.radius, stretch, self.shadow_pixels)
+            Thinning::new(
+                thin_below,
+                set.sphere.radius,
+                stretch,
+                self.made_for.shadow_pixels,
+            )
         });
-        let may_be_hidden = self.hides
-            && thinning.is_none()
-            && !set.keep_all
-            && !set.is_never_hidden
-            && !is_blended
-            && !self.draws.expanded.contains(&entity)
-            && self.draws.meshes[mesh].has_triangles
-            && self.hiding.may_hide(entity);
-        let first_slot = self.slots.len();
-        let (placed, blocks) = self.add_slots(set, &uniform, fading.as_ref(), thinning);
+        let may_be_hidden = self.may_be_hidden(set, mesh, thinning);
+        let slots = self.fill_slots((place, set), &uniform, fading.as_ref(), thinning);
         let (mut views, mut more) = match self.draws.spare.pop() {
             Some(spare) => (spare.views, spare.more),
             None => (Vec::new(), Vec::new()),
         };
         more.clear();
-        views.clear();
-        let first = if set.keep_all { self.views } else { 0 };
-        let seeing = self.draws.seen.views_of(place).iter();
-        views.extend(seeing.map(|view| first + view));
+        self.list_views(place, set, &mut views);
         let request = CullRequest {
             key: entity.to_bits(),
             set: set.set,
@@ -244,7 +208,7 @@ impl Requests<'_, '_, '_> {
         let is_alone = is_blended
             || set.has_meshlets
             || !matches!(set.share, Share::All)
-            || !self.shared.contains(&set.set)
+            || !self.sets.shared.contains(&set.set)
             || self.draws.expanded.contains(&entity);
         let of = self.place(request, may_be_hidden, is_alone);
         if of.shape > 0 {
@@ -252,8 +216,8 @@ impl Requests<'_, '_, '_> {
             self.draws.joined.extend(first.map(|first| (entity, first)));
         }
         let is_simple = fading.is_none() && thinning.is_none() && !is_blended && !set.has_meshlets;
-        let member = blocks.filter(|_| is_simple).and_then(|blocks| {
-            let key = self.batch_set_key(entity, &instance, mesh, lods.as_ref(), may_be_hidden)?;
+        let member = slots.blocks.filter(|_| is_simple).and_then(|blocks| {
+            let key = self.batch_set_key(entity, of_bevy, mesh, lods.as_ref(), may_be_hidden)?;
             Some(Member { key, blocks })
         });
         let levels = lods.as_ref().map_or(1, |lods| lods.coarser.len() + 1);
@@ -261,18 +225,21 @@ impl Requests<'_, '_, '_> {
         let is_far = matches!(set.share, Share::Far { .. });
         let near_levels = near_levels(levels).filter(|_| !set.is_unsorted && !is_far);
         if near_levels.is_some() {
-            self.draws.leveled.sets += 1;
-            let instances = self.culler.store().set_len(set.set);
-            self.draws.leveled.instances += u64::from(instances.unwrap_or(0));
+            self.count_leveled(set);
         }
-        self.draws.drawn.push(Drawn {
+        let is_own = matches!(set.share, Share::All)
+            && !self.sets.shared.contains(&set.set)
+            && !self.draws.expanded.contains(&entity);
+        let drawn = Drawn {
             entity,
+            made_in: self.sets.extracted_in,
+            alone: is_own.then_some(of_bevy),
             of,
             set: set.set,
-            placed,
-            first_slot,
-            slots: self.slots.len() - first_slot,
-            is_colored: self.colors_occlusion,
+            placed: slots.placed,
+            first_slot: slots.first,
+            slots: slots.count,
+            is_colored: self.made_for.colors_occlusion,
             mesh_id,
             mesh,
             lods,
@@ -280,12 +247,40 @@ impl Requests<'_, '_, '_> {
             fading,
             thinning,
             may_be_hidden,
-            blocks,
+            blocks: slots.blocks,
             member,
-        });
+        };
+        self.draws.add(place, drawn);
         if matches!(set.share, Share::Far { .. }) && self.aliases.can_draw(entity) {
             self.impostors.insert(entity);
         }
+    }
+
+    /// Whether views may hide instances of a set that draws the mesh at a place.
+    fn may_be_hidden(&self, set: &ExtractedSet, mesh: usize, thinning: Option<Thinning>) -> bool {
+        self.made_for.hides
+            && thinning.is_none()
+            && !set.keep_all
+            && !set.is_never_hidden
+            && !self.aliases.blended.contains(&set.entity)
+            && !self.draws.expanded.contains(&set.entity)
+            && self.draws.meshes[mesh].has_triangles
+            && self.hiding.may_hide(set.entity)
+    }
+
+    /// Lists the views that see the set at a place.
+    fn list_views(&self, place: usize, set: &ExtractedSet, views: &mut Vec<u32>) {
+        views.clear();
+        let first = if set.keep_all { self.views } else { 0 };
+        let seeing = self.draws.seen.views_of(place).iter();
+        views.extend(seeing.map(|view| first + view));
+    }
+
+    /// Counts a set that draws several levels near first.
+    fn count_leveled(&mut self, set: &ExtractedSet) {
+        self.draws.leveled.sets += 1;
+        let instances = self.culler.store().set_len(set.set);
+        self.draws.leveled.instances += u64::from(instances.unwrap_or(0));
     }
 
     /// Adds the request to the frame, or what it draws to one that tests the same, unless it
@@ -294,7 +289,7 @@ impl Requests<'_, '_, '_> {
         let SetDraws { groups, frame, .. } = &mut *self.draws;
         let joining = Joining {
             may_be_hidden,
-            has_least_size: self.least_pixels > 0.0,
+            has_least_size: self.made_for.least_pixels > 0.0,
         };
         if !is_alone && let Some(joined) = groups.join(&mut frame.requests, &request, joining) {
             self.draws.spare.push(request);
@@ -349,7 +344,7 @@ impl Requests<'_, '_, '_> {
         let radius = set.sphere.radius;
         // As the engine's bands: otherwise all instances are drawn.
         let fades = set.fade > 0.0 && is_number(stretch) && radius > 0.0;
-        let has_levels = is_number(self.lod_pixels);
+        let has_levels = is_number(self.made_for.lod_pixels);
         let levels_fade = fades
             && has_levels
             && match set.share {
@@ -358,8 +353,12 @@ impl Requests<'_, '_, '_> {
                 Share::Near { .. } | Share::All => true,
             };
         // Sizes are measured in errors, also if no error is allowed.
-        let pixels = if has_levels { self.lod_pixels } else { 1.0 };
-        let too_small = 2.0 * radius * pixels / self.least_pixels;
+        let pixels = if has_levels {
+            self.made_for.lod_pixels
+        } else {
+            1.0
+        };
+        let too_small = 2.0 * radius * pixels / self.made_for.least_pixels;
         let none = ErrorRange::default();
         Some(Fading {
             fades,

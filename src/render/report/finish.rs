@@ -132,7 +132,7 @@ pub(in crate::render) fn finish_culling(
     report.work = FrameWork {
         plans: work.plans,
         moved: work.mended,
-        materials: u64::from(aliases.visited),
+        materials: aliases.visited.len() as u64,
         slot_bytes: slots.take_uploaded(),
         writes: work.writes,
         bound_jobs: work.bound_jobs,

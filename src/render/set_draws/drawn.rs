@@ -10,8 +10,14 @@ use crate::render::{
 use bevy::{prelude::*, render::sync_world::MainEntity};
 
 /// What an entity draws.
+#[derive(Clone)]
 pub(in crate::render) struct Drawn {
     pub entity: MainEntity,
+    /// The number of the extraction whose sets it was made from.
+    pub made_in: u64,
+    /// What Bevy says of it, if it draws all instances of a set that no other entity uses, with its
+    /// own request and without a `MeshUniform` per survivor: then the next frame may take it over.
+    pub alone: Option<BevyInstance>,
     /// The request whose survivors it draws.
     pub of: Joined,
     pub set: SetId,
@@ -73,6 +79,15 @@ impl Drawn {
         };
         self.first_slot + copy + place as u32
     }
+}
+
+/// What requests depend on of Bevy's instance of an entity, besides its mesh and its uniform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::render) struct BevyInstance {
+    pub casts_shadows: bool,
+    pub is_lightmapped: bool,
+    /// It has a `VisibilityRange` in which it fades.
+    pub fades: bool,
 }
 
 /// Number of slots of a region for views that fade. There is one more for the others.

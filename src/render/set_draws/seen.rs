@@ -12,6 +12,8 @@ use bevy::render::{
 /// The views that see each set of a frame. Its lists are used again in the next frame.
 #[derive(Default)]
 pub(in crate::render) struct SeenSets {
+    /// Names the list of sets.
+    listed_in: Option<u64>,
     /// The sets' entities in ascending order, each with the place of its set.
     by_entity: Vec<(MainEntity, u32)>,
     /// Places of sets and indices of views that see them, view after view.
@@ -23,10 +25,13 @@ pub(in crate::render) struct SeenSets {
 }
 
 impl SeenSets {
-    /// Finds out which views see which sets. Entities are compared by their place in the main
-    /// world: Bevy lists those that are in the render world, too, under both.
-    pub fn find(&mut self, sets: &[ExtractedSet], views: &[SetView]) {
-        self.sort(sets);
+    /// Finds out which views see which sets of the list that `listed_in` names. Entities are
+    /// compared by their place in the main world: Bevy lists those that are in the render world,
+    /// too, under both.
+    pub fn find(&mut self, (listed_in, sets): (u64, &[ExtractedSet]), views: &[SetView]) {
+        if self.listed_in.replace(listed_in) != Some(listed_in) {
+            self.sort(sets);
+        }
         self.pairs.clear();
         for (index, view) in (0..).zip(views) {
             let Some(visible) = view.visible else {
@@ -45,15 +50,18 @@ impl SeenSets {
         &self.views[start..end(place)]
     }
 
-    /// Sorts the entities, unless they are as in the frame before.
-    fn sort(&mut self, sets: &[ExtractedSet]) {
-        let is_same = |(entity, place): &(MainEntity, u32)| {
-            let set = sets.get(*place as usize);
-            set.is_some_and(|set| set.entity == *entity)
-        };
-        if self.by_entity.len() == sets.len() && self.by_entity.iter().all(is_same) {
-            return;
+    /// Puts the places of the sets that some view sees into a list.
+    pub fn list(&self, places: &mut Vec<usize>) {
+        let mut start = 0;
+        for (place, end) in self.ends.iter().enumerate() {
+            if core::mem::replace(&mut start, *end) < *end {
+                places.push(place);
+            }
         }
+    }
+
+    /// Sorts the entities.
+    fn sort(&mut self, sets: &[ExtractedSet]) {
         self.by_entity.clear();
         let entities = sets.iter().map(|set| set.entity);
         self.by_entity.extend(entities.zip(0..));
@@ -200,6 +208,13 @@ mod tests {
                 let of = pairs.iter().filter(|(set, _)| *set == place);
                 let of: Vec<_> = of.map(|(_, view)| *view).collect();
                 prop_assert_eq!(seen.views_of(place as usize), of);
+            }
+            let mut places = Vec::new();
+            seen.list(&mut places);
+            prop_assert!(places.is_sorted() && places.iter().all(|place| *place < 9));
+            for place in 0..9 {
+                let is_seen = !seen.views_of(place).is_empty();
+                prop_assert_eq!(places.contains(&place), is_seen);
             }
         }
     }

@@ -4,7 +4,10 @@ use crate::{
     cull::{CullError, SetId, WrittenRegion, policy::RETRY_AFTER},
     instance::InstanceSet,
 };
-use bevy::{platform::collections::HashMap, prelude::*, render::sync_world::MainEntity};
+use bevy::{
+    asset::RenderAssetUsages, platform::collections::HashMap, prelude::*,
+    render::sync_world::MainEntity,
+};
 use core::ops::Range;
 
 /// A set that was refused. It is tried again when it has changed, or after [`RETRY_AFTER`] frames.
@@ -62,7 +65,7 @@ pub(in crate::render) struct KnownSet {
     pub current: SetOnGpu,
     /// What takes its place when all of it has arrived.
     pub(super) next: Option<SetOnGpu>,
-    /// The number of the last extraction that met an entity with the set.
+    /// The number of the last extraction that read an entity with the set.
     pub used_in: u64,
     /// An entity that uses the set, for the log.
     pub user: Option<MainEntity>,
@@ -93,6 +96,24 @@ impl KnownSet {
     /// Whether what is drawn is the asset, and not what was there before it.
     pub fn is_current(&self) -> bool {
         self.next.is_none()
+    }
+
+    /// Whether the GPU has the asset as it is, and there is nothing to do for it.
+    pub fn is_settled(&self, set: &InstanceSet) -> bool {
+        let current = &self.current;
+        // What only the GPU is to keep is dropped on the CPU next.
+        let is_dropped = set.asset_usage != RenderAssetUsages::RENDER_WORLD
+            || set.is_released()
+            || set.is_empty();
+        self.next.is_none()
+            && self.outdated_since.is_none()
+            && self.refused.is_none()
+            && (current.lineage, current.revision) == (set.lineage(), set.revision())
+            && current.is_complete()
+            && current.moved.is_empty()
+            && !set.keeps_previous()
+            && set.written().is_none()
+            && is_dropped
     }
 
     /// Every set of the engine that it has.

@@ -4,8 +4,8 @@ use super::verifier::{Copied, State, Verdict, Verifier};
 use crate::{
     cull::{
         Culler, CullingTier, DrawList, Gpu, SetId,
-        layout::{BLOCK, Batch, Chunk, ChunkView, FarFirstJob},
-        reference,
+        layout::{BLOCK, Batch, Chunk, ChunkView, FarFirstJob, ROUNDING},
+        reference::{self, Placed},
     },
     render::{
         culler::GpuCuller, gpu::RenderGpu, groups::Joined, set_draws::SetDraws, views::view_at,
@@ -13,8 +13,16 @@ use crate::{
 };
 use bevy::{platform::collections::HashSet, prelude::*};
 
-/// Distance from a border, in world units, within which rounding may decide differently on the GPU.
+/// Least distance from a border, in the set's units, within which rounding may decide differently
+/// on the GPU.
 const BORDER: f32 = 1e-4;
+
+/// Whether rounding may decide differently on the GPU: twin and GPU add up products of the
+/// instance's coordinates, and each may fuse other operations.
+fn is_borderline(distance: f32, placed: &Placed) -> bool {
+    let largest = placed.origin.abs().max_element();
+    distance.abs() <= BORDER.max(largest * ROUNDING)
+}
 
 /// Runs a requested check after the frame has been submitted.
 pub(in crate::render) fn verify_survivors(
@@ -144,7 +152,7 @@ fn compare_hiding(
                 continue;
             }
             let distance = reference::least_distance(chunk, planes, sphere);
-            if distance.is_nan() || distance.abs() > BORDER {
+            if !is_borderline(distance, &sphere) {
                 return Err(format!(
                     "instance {id}, {distance} from the border, is not culled"
                 ));
@@ -182,7 +190,7 @@ fn compare(part: &TwinPart, set: &Copied, ids: &[u32], verdict: &mut Verdict) {
                 continue;
             }
             let distance = reference::least_distance(chunk, &view.planes, sphere);
-            if distance.is_nan() || distance.abs() > BORDER {
+            if !is_borderline(distance, &sphere) {
                 let how = match (found, ids.contains(&i)) {
                     (true, _) => "visible",
                     (false, true) => "not in its place",

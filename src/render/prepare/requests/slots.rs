@@ -19,19 +19,29 @@ use bevy::{
     prelude::*,
 };
 
+/// The slots of an entity.
+pub(super) struct FilledSlots {
+    pub first: u32,
+    pub count: u32,
+    /// The version of the set's regions and channels that they were made from.
+    pub placed: Option<Version>,
+    /// The set's blocks.
+    pub blocks: Option<PageBlocks>,
+}
+
 impl Requests<'_, '_, '_> {
-    /// Adds the slots of the set's regions: one, or if the set fades or is thinned out, one per
-    /// level and one for views that do not fade. If occlusion is colored, once per color. Returns
-    /// the version of the regions and channels that they were made from, and the set's blocks.
-    pub(super) fn add_slots(
+    /// Fills the slots of the set's regions: one, or if the set fades or is thinned out, one per
+    /// level and one for views that do not fade. If occlusion is colored, once per color. `place`
+    /// is the set's in the list of sets.
+    pub(super) fn fill_slots(
         &mut self,
-        set: &ExtractedSet,
+        (place, set): (usize, &ExtractedSet),
         uniform: &EntityUniform,
         fading: Option<&Fading>,
         thinning: Option<Thinning>,
-    ) -> (Option<Version>, Option<PageBlocks>) {
+    ) -> FilledSlots {
         let offset = set.offset.map(Affine3::from);
-        let before = self.draws.drawn_before.get(self.draws.drawn.len());
+        let before = self.draws.before(place);
         let before = before.filter(|before| before.set == set.set);
         // Most frames change no set, and then this need not be looked up.
         let placed = match before.filter(|_| self.draws.sets_stay) {
@@ -43,11 +53,16 @@ impl Requests<'_, '_, '_> {
                 && before.placed == placed
                 && before.fading.as_ref() == fading
                 && before.thinning == thinning
-                && before.is_colored == self.colors_occlusion
-                && self.slots.keep(before.slots, set.entity, uniform, offset)
+                && before.is_colored == self.made_for.colors_occlusion
+                && (self.slots).keep((place, before.slots), set.entity, uniform, offset)
         });
         if let Some(kept) = kept {
-            return (placed, kept.blocks);
+            return FilledSlots {
+                first: kept.first_slot,
+                count: kept.slots,
+                placed,
+                blocks: kept.blocks,
+            };
         }
         let (channels, regions) = self.culler.store().resident(set.set).unwrap_or_default();
         let Channels {
@@ -66,9 +81,23 @@ impl Requests<'_, '_, '_> {
             | if of_centers { DRAW_RANGE_OF_CENTERS } else { 0 }
             | thinning.map_or(0, |_| DRAW_IS_THINNED)
             | if offset.is_some() { DRAW_HAS_OFFSET } else { 0 };
-        let colors = match self.colors_occlusion {
+        let colors = match self.made_for.colors_occlusion {
             true => &OcclusionColor::ALL[..],
             false => &[OcclusionColor::None],
+        };
+        let levels = slot_levels(fading, thinning);
+        let count = colors.len() * regions.len() * (levels + 1);
+        let filled = FilledSlots {
+            first: self.slots.claim(place, count as u32),
+            count: count as u32,
+            placed,
+            blocks: PageBlocks::of(regions),
+        };
+        let mut indices = filled.first..;
+        let mut fill = |info| {
+            if let Some(index) = indices.next() {
+                self.slots.fill(index, set.entity, uniform, info, offset);
+            }
         };
         let mut set_first = 0;
         let all = colors.iter().flat_map(|color| {
@@ -91,14 +120,14 @@ impl Requests<'_, '_, '_> {
                 thin: thinning.map_or(Vec4::ZERO, |thinning| thinning.other),
             };
             set_first += region.capacity;
-            for level in 0..slot_levels(fading, thinning) {
+            for level in 0..levels {
                 let fade = fading.map_or(info.fade, |fading| fading.of_level(level));
                 let thin = thinning.map_or(Vec4::ZERO, |thinning| thinning.camera);
                 let info = SlotInfo { fade, thin, ..info };
-                self.slots.push(set.entity, uniform, info, offset);
+                fill(info);
             }
-            self.slots.push(set.entity, uniform, info, offset);
+            fill(info);
         }
-        (placed, PageBlocks::of(regions))
+        filled
     }
 }

@@ -1,0 +1,137 @@
+//! What an extraction reads of an entity with a set.
+
+use crate::cull::SetId;
+use crate::render::{
+    bounds::SetSphere,
+    components::{GpuInstances, InstanceMeshUniforms, NoInstanceSorting},
+    culler::ExtractedSet,
+    lods::{
+        AggregateDetail, ImpostorOf, InstanceVisibilityRange, SetImpostor, SetLods, SetRange, Share,
+    },
+    meshlets::MeshletMesh3d,
+    occlusion::NoOcclusionCulling,
+    offset::{InstanceOffset, stretch_of},
+};
+use bevy::{
+    camera::visibility::NoFrustumCulling, ecs::query::QueryData, math::Affine3A, pbr::Lightmap,
+    prelude::*,
+};
+
+/// An entity with a set.
+///
+/// An extraction that finds nothing changed reads none of this: values that may change without
+/// another archetype are named in [`ValueChanged`](super::roster::ValueChanged), too.
+#[derive(QueryData)]
+pub(super) struct SetEntity {
+    pub entity: Entity,
+    pub instances: &'static GpuInstances,
+    pub sphere: Option<&'static SetSphere>,
+    pub offset: Option<&'static InstanceOffset>,
+    pub transform: &'static GlobalTransform,
+    pub keep_all: Has<NoFrustumCulling>,
+    is_unsorted: Has<NoInstanceSorting>,
+    is_never_hidden: Has<NoOcclusionCulling>,
+    lods: Option<&'static SetLods>,
+    range: Option<&'static InstanceVisibilityRange>,
+    detail: Option<&'static AggregateDetail>,
+    impostor: Option<&'static SetImpostor>,
+    impostor_of: Option<&'static ImpostorOf>,
+    pub asks_expanded: Has<InstanceMeshUniforms>,
+    pub is_lightmapped: Has<Lightmap>,
+    has_meshlets: Has<MeshletMesh3d>,
+}
+
+/// The entity whose set an impostor draws; `None` if the entity is none.
+pub(super) fn parent_of<'a>(
+    item: &SetEntityItem,
+    entities: &'a Query<SetEntity>,
+) -> Option<SetEntityItem<'a, 'a>> {
+    entities.get(item.impostor_of?.0).ok()
+}
+
+/// Whether the entity's instances fade. `full` is the entity whose impostor it is.
+pub(super) fn fades(item: &SetEntityItem, full: Option<&SetEntityItem>) -> bool {
+    fade_of(item, full) > 0.0 || range_of(item, full).is_some_and(SetRange::fades)
+}
+
+/// The entity's use of a set with bounds. An impostor is tested as the instances of `full` are.
+pub(super) fn use_of(
+    item: &SetEntityItem,
+    full: Option<&SetEntityItem>,
+    (set, sphere): (SetId, &SetSphere),
+    changed_in: u64,
+) -> ExtractedSet {
+    ExtractedSet {
+        entity: item.entity.into(),
+        set,
+        sphere: sphere.0,
+        offset: offset_of(item, full),
+        world_from_local: full.map_or(item.transform, |full| full.transform).affine(),
+        keep_all: item.keep_all,
+        is_unsorted: item.is_unsorted,
+        is_never_hidden: item.is_never_hidden || full.is_some_and(|full| full.is_never_hidden),
+        has_meshlets: item.has_meshlets,
+        lods: item.lods.map(|lods| lods.levels.clone()),
+        full: item.lods.and_then(|lods| lods.full.clone()),
+        fade: fade_of(item, full),
+        range: range_of(item, full),
+        thin_below: thin_below(item, full),
+        share: share_of(item, full),
+        changed_in,
+    }
+}
+
+/// The entity's own offset, or the offset of the entity whose impostor it is.
+fn offset_of(item: &SetEntityItem, full: Option<&SetEntityItem>) -> Option<Affine3A> {
+    let inherited = full.and_then(|full| full.offset);
+    item.offset.or(inherited)?.checked()
+}
+
+/// How long the entity's instances fade from level to level.
+fn fade_of(item: &SetEntityItem, full: Option<&SetEntityItem>) -> f32 {
+    let lods = match full {
+        Some(full) => full.lods,
+        None => item.lods,
+    };
+    lods.map_or(0.0, |lods| lods.fade)
+}
+
+/// The entity's own range, or the range of the entity whose impostor it is.
+fn range_of(item: &SetEntityItem, full: Option<&SetEntityItem>) -> Option<SetRange> {
+    let own = item.range.and_then(InstanceVisibilityRange::checked);
+    let of_full = full.and_then(|full| full.range?.checked());
+    own.or(of_full)
+}
+
+/// The diameter in pixels below which instances are thinned out: the entity's own, or of the entity
+/// whose impostor it is.
+fn thin_below(item: &SetEntityItem, full: Option<&SetEntityItem>) -> f32 {
+    let of_full = full.and_then(|full| full.detail);
+    let detail = item.detail.or(of_full);
+    detail.map_or(0.0, |detail| detail.checked())
+}
+
+/// Which of the set's instances the entity draws. Errors are in the units of the full entity's
+/// mesh.
+fn share_of(item: &SetEntityItem, full: Option<&SetEntityItem>) -> Share {
+    let offset = match full {
+        Some(full) => full.offset,
+        None => item.offset,
+    };
+    let offset = offset.and_then(InstanceOffset::checked);
+    let stretch = stretch_of(offset.as_ref());
+    match (full, item.impostor) {
+        (Some(full), _) => Share::Far {
+            full: full.entity.into(),
+            error: full
+                .impostor
+                .map_or(f32::INFINITY, |known| known.error * stretch),
+            levels: 1 + full.lods.map_or(0, |lods| lods.levels.len()) as u32,
+        },
+        (None, Some(impostor)) => Share::Near {
+            impostor: impostor.entity.into(),
+            error: impostor.error * stretch,
+        },
+        (None, None) => Share::All,
+    }
+}

@@ -1,0 +1,39 @@
+//! What is logged of entities that are not drawn as they ask for.
+
+use super::SetDraws;
+use bevy::{log::warn, prelude::*, render::sync_world::MainEntity};
+
+impl SetDraws {
+    /// Logs once that a set with a skinned or morphed mesh is not drawn.
+    pub fn refuse_deformed(&mut self, entity: MainEntity, mesh: AssetId<Mesh>) {
+        if self.told.is_new(entity) {
+            error!(
+                "GpuInstances on {} are not drawn: the mesh {mesh} has joints or morph targets, which a set does not \
+                 pose. Remove its attributes JOINT_INDEX and JOINT_WEIGHT or its morph targets, or bake the pose into its \
+                 vertices",
+                entity.id()
+            );
+        }
+    }
+
+    /// Logs once that a set is not thinned out. `drawn` says how it is drawn.
+    pub fn refuse_thinning(&mut self, entity: MainEntity, drawn: &str) {
+        if self.told_details.is_new(entity) {
+            warn!(
+                "AggregateDetail on {} is ignored, because the set is drawn {drawn}. Remove either",
+                entity.id()
+            );
+        }
+    }
+
+    /// Logs once that a level's mesh does not fit the entity's.
+    pub(super) fn refuse_level(&mut self, entity: MainEntity, mesh: AssetId<Mesh>) {
+        if self.told_levels.is_new((entity, mesh)) {
+            error!(
+                "InstanceLods on {}: the level with the mesh {mesh} is not drawn, because its vertex attributes or its \
+                 topology differ from the entity's Mesh3d. Give both meshes the same",
+                entity.id()
+            );
+        }
+    }
+}
