@@ -43,6 +43,7 @@ mod draw_slots;
 mod entity_uniforms;
 mod expanded;
 mod extract;
+mod extracted_set;
 mod files;
 #[cfg(feature = "gizmos")]
 mod gizmos;

@@ -174,6 +174,7 @@ impl Case {
             }],
             fades: false,
             thins: false,
+            rings: None,
             row_group: 1,
             lists: 1,
             rows: &[row],

@@ -118,6 +118,7 @@ impl Shape {
             }],
             fades: false,
             thins: false,
+            rings: None,
             row_group: 1,
             lists: 1,
             rows: &rows,

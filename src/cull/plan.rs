@@ -5,10 +5,12 @@ mod bands;
 mod batch;
 mod limits;
 pub(super) mod lod;
+mod memory;
 pub(super) mod mend;
 mod plane_pairs;
 pub(super) mod planned;
 pub(super) mod planner;
+mod rings;
 mod siblings;
 mod stretch;
 pub(super) mod view;
@@ -23,9 +25,12 @@ use crate::cull::{
 };
 use crate::instance::ScaleKind;
 pub use batch::BatchPlan;
+use batch::OpenBatches;
 use core::ops::Range;
 use glam::{Affine3A, Vec3};
 pub use limits::PlanLimits;
+use memory::emptied;
+pub use rings::RowRings;
 pub(crate) use stretch::greatest_stretch;
 
 /// A sphere around a mesh, in the mesh's space.
@@ -126,6 +131,7 @@ impl DrawPart {
 }
 
 /// One request, resolved: the input of [`Plan::build`].
+#[derive(Clone, Copy)]
 pub struct PlanRequest<'a> {
     /// The set's regions, in order.
     pub regions: &'a [Region],
@@ -148,6 +154,8 @@ pub struct PlanRequest<'a> {
     /// What each row keeps, in the set's space: view after view, and of each view level after
     /// level.
     pub rows: &'a [ViewPlanes],
+    /// The order of the rows' survivors, if `rows` are of requests of several sizes.
+    pub rings: Option<RowRings>,
     /// Number of contiguous rows that share a batch.
     pub row_group: usize,
     /// Number of lists of a view, each of which may hold every instance once: each level of detail
@@ -183,9 +191,28 @@ impl Plan {
     /// The tables for `requests`.
     #[must_use]
     pub fn build(requests: &[PlanRequest<'_>], limits: PlanLimits) -> Self {
-        let mut plan = Self::default();
-        // The last batch of each page.
-        let mut last = Vec::new();
+        Self::default().build_again(requests.iter().copied(), limits)
+    }
+
+    /// The tables for other `requests`, in the memory of these.
+    #[must_use]
+    pub(crate) fn build_again<'a>(
+        self,
+        requests: impl Iterator<Item = PlanRequest<'a>>,
+        limits: PlanLimits,
+    ) -> Self {
+        let mut plan = Self {
+            batches: Vec::with_capacity(self.batches.len()),
+            draws: emptied(self.draws),
+            ends: emptied(self.ends),
+            requests: emptied(self.requests),
+        };
+        let mut open = OpenBatches {
+            spare: self.batches,
+            ..OpenBatches::default()
+        };
+        // The first batch, which has the most rows, comes first again.
+        open.spare.reverse();
         let mut parts: Vec<Vec<DrawPart>> = Vec::new();
         for request in requests {
             plan.requests.push(RequestRows {
@@ -201,8 +228,8 @@ impl Plan {
                 let instances = left.min(region.capacity);
                 left -= instances;
                 if instances > 0 {
-                    let to = (&mut last, &mut parts[..]);
-                    plan.add_region(request, (index, region), instances, limits, to);
+                    let to = (&mut open, &mut parts[..]);
+                    plan.add_region(&request, (index, region), instances, limits, to);
                 }
             }
             for row in &mut parts[..rows] {
@@ -268,14 +295,14 @@ impl Plan {
         (index, region): (usize, &Region),
         instances: u32,
         limits: PlanLimits,
-        (last, parts): (&mut Vec<Option<usize>>, &mut [Vec<DrawPart>]),
+        (open, parts): (&mut OpenBatches, &mut [Vec<DrawPart>]),
     ) {
         let blocks = instances.div_ceil(BLOCK);
         let most_groups = (limits.counts / blocks) as usize / request.row_group;
         let most_rows = most_groups.max(1) * request.row_group;
         for (group, rows) in request.rows.chunks(most_rows).enumerate() {
             let counts = blocks * rows.len() as u32;
-            let at = self.open_batch(region.page, counts, limits, last);
+            let at = self.open_batch(region.page, counts, limits, open);
             let batch = &mut self.batches[at];
             let first_row = batch.batch.row_count;
             let mut flags = match request.scale {
@@ -313,7 +340,11 @@ impl Plan {
                 let level = row % request.shapes.len();
                 let more = request.more.len() / request.shapes.len();
                 let siblings = &request.more[level * more..(level + 1) * more];
-                let view = request.shapes[level].to_chunk_view(*planes, first_count, blocks);
+                let planes = match request.rings {
+                    Some(rings) => rings.of(planes),
+                    None => *planes,
+                };
+                let view = request.shapes[level].to_chunk_view(planes, first_count, blocks);
                 batch.push_row(view, siblings);
                 parts[row].push(DrawPart {
                     batch: at,
@@ -341,7 +372,7 @@ impl Plan {
         page: usize,
         counts: u32,
         limits: PlanLimits,
-        last: &mut Vec<Option<usize>>,
+        OpenBatches { last, spare }: &mut OpenBatches,
     ) -> usize {
         if last.len() <= page {
             last.resize(page + 1, None);
@@ -354,10 +385,9 @@ impl Plan {
                 at
             }
             _ => {
-                self.batches.push(BatchPlan {
-                    page,
-                    ..BatchPlan::default()
-                });
+                let mut batch = spare.pop().unwrap_or_default().emptied();
+                batch.page = page;
+                self.batches.push(batch);
                 last[page] = Some(self.batches.len() - 1);
                 self.batches.len() - 1
             }

@@ -1,32 +1,20 @@
 //! The engine in the render world, and the sets that it holds.
 
 use super::{
-    bindings::can_draw_sets,
-    extract::Roster,
-    gpu::RenderGpu,
-    gpu_written::InstanceBuffers,
-    lods::{SetLod, SetRange, Share},
-    settings::GpuCullingSettings,
-    told::Told,
-    tuning::Tunings,
+    bindings::can_draw_sets, extract::Roster, extracted_set::ExtractedSet, gpu::RenderGpu,
+    gpu_written::InstanceBuffers, settings::GpuCullingSettings, told::Told, tuning::Tunings,
     upload::KnownSets,
 };
 use crate::{
-    cull::{
-        BoundingSphere, Compaction, CullError, Culler, CullerOptions, CullingTier, Gpu, Recorded,
-        SetId,
-    },
+    cull::{Compaction, CullError, Culler, CullerOptions, CullingTier, Gpu, Recorded, SetId},
     instance::InstanceSet,
 };
 use bevy::{
     log::{error, info, warn},
-    math::Affine3A,
     platform::collections::HashSet,
     prelude::*,
     render::sync_world::{MainEntity, MainEntityHashSet},
 };
-use core::ops::Range;
-use std::sync::Arc;
 
 /// The engine, and the sets that it holds.
 #[derive(Resource, Default)]
@@ -80,39 +68,6 @@ pub(super) struct GpuCuller {
     pub shared: HashSet<SetId>,
     /// What was recorded in the frame.
     pub recorded: Recorded,
-}
-
-/// One entity's use of a set.
-pub(super) struct ExtractedSet {
-    pub entity: MainEntity,
-    pub set: SetId,
-    /// The sphere around the mesh behind the offset.
-    pub sphere: BoundingSphere,
-    /// See [`InstanceOffset`](super::offset::InstanceOffset); `None` if it moves nothing.
-    pub offset: Option<Affine3A>,
-    pub world_from_local: Affine3A,
-    /// The entity has `NoFrustumCulling`: every view that sees it keeps every instance.
-    pub keep_all: bool,
-    /// The entity has `NoInstanceSorting`: its instances are drawn in the order of the set.
-    pub is_unsorted: bool,
-    /// The entity has `NoOcclusionCulling`.
-    pub is_never_hidden: bool,
-    /// The entity may be drawn by meshlets.
-    pub has_meshlets: bool,
-    /// The levels of detail that are loaded.
-    pub lods: Option<Arc<[SetLod]>>,
-    /// See [`InstanceLods::fade`](super::lods::InstanceLods::fade).
-    pub fade: f32,
-    /// See [`InstanceLods::full`](super::lods::InstanceLods::full).
-    pub full: Option<Range<u32>>,
-    /// The distances at which instances are drawn.
-    pub range: Option<SetRange>,
-    /// See [`AggregateDetail`](super::lods::AggregateDetail), in pixels; 0 without.
-    pub thin_below: f32,
-    /// Which of the set's instances the entity draws.
-    pub share: Share,
-    /// The number of the extraction that changed it last.
-    pub changed_in: u64,
 }
 
 /// Makes the culler for the device: when the renderer starts, and when it starts again after a lost

@@ -15,6 +15,7 @@
 
 mod info;
 mod room;
+mod slot;
 
 pub(super) use info::{
     DRAW_DATA_WORDS, DRAW_HAS_OFFSET, DRAW_HAS_SCALE, DRAW_IS_THINNED, DRAW_NON_UNIFORM_SCALE,
@@ -30,8 +31,8 @@ use super::{
 use crate::cull::ChangedBytes;
 use bevy::{
     log::warn_once,
-    math::{Affine3, Vec4},
-    pbr::{MeshFlags, MeshInputUniform},
+    math::Affine3,
+    pbr::MeshFlags,
     prelude::*,
     render::{
         render_resource::{
@@ -42,9 +43,9 @@ use bevy::{
         sync_world::{MainEntity, MainEntityHashMap},
     },
 };
-use bytemuck::bytes_of;
 use core::ops::Range;
 use room::{Buffers, Room};
+use slot::{Rows, Slot};
 
 /// Place of a [`SlotOffset`] in a slot, in bytes.
 const OFFSET_BEGIN: u64 = 256;
@@ -104,52 +105,6 @@ pub(super) struct SlotBuffers<'a> {
     pub uniforms: &'a Buffer,
     /// A `MeshMetadata` per row ([`mesh_metadata`](super::mesh_metadata)).
     pub metadata: &'a Buffer,
-}
-
-/// Rows of a transform.
-type Rows = [Vec4; 3];
-
-/// What a slot was made from.
-#[derive(Clone, Copy)]
-struct Slot {
-    entity: MainEntity,
-    /// The last frame that had it.
-    frame: u64,
-    /// `None` if Bevy builds mesh uniforms on the CPU: then only whole uniforms could be compared.
-    input: Option<MeshInputUniform>,
-    info: SlotInfo,
-    /// The entity's transform, for the motion vectors of the next frame.
-    transform: Rows,
-    /// The set's offset.
-    offset: Option<Affine3>,
-    /// Whether the previous frame had the same transform and offset.
-    rests: bool,
-}
-
-impl Slot {
-    /// A slot that no frame has had.
-    fn new() -> Self {
-        Self {
-            entity: Entity::PLACEHOLDER.into(),
-            frame: 0,
-            input: None,
-            info: SlotInfo::default(),
-            transform: [Vec4::ZERO; 3],
-            offset: None,
-            rests: false,
-        }
-    }
-
-    /// Whether the slot of the next frame is the same, except for its [`SlotInfo`].
-    fn stays(&self, entity: MainEntity, data: &EntityUniform, offset: Option<Affine3>) -> bool {
-        let (Some(known), EntityUniform::Input(input)) = (&self.input, data) else {
-            return false;
-        };
-        self.rests
-            && self.entity == entity
-            && self.offset == offset
-            && bytes_of(known) == bytes_of(input)
-    }
 }
 
 impl DrawSlots {

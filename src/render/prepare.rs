@@ -69,7 +69,7 @@ pub(super) fn prepare_culling(
 ) {
     let _timer = clock.start(CpuStage::Prepare);
     let draws = &mut *draws;
-    if scene.meshes.have_moved() {
+    if scene.meshes.have_moved() || draws.batch_sets.are_many() {
         draws.forget_meshes();
     }
     let GpuCuller {

@@ -9,6 +9,7 @@ mod seen;
 pub(super) use drawn::{BevyInstance, Drawn, LeveledSets, near_levels, slot_levels};
 
 use super::{
+    batch_sets::member::BatchSetNumbers,
     bindings::DrawVersion,
     groups::Groups,
     history::SceneHistory,
@@ -77,6 +78,8 @@ pub(super) struct SetDraws {
     /// The meshes of this frame's requests and of earlier ones, each once. All are dropped when
     /// Bevy moves one.
     pub meshes: Vec<MeshBuffers>,
+    /// The batch sets of the meshes in `meshes`.
+    pub batch_sets: BatchSetNumbers,
     /// Index of each mesh in `meshes`.
     mesh_places: HashMap<AssetId<Mesh>, usize>,
     /// Whether indirect draws read their count from a buffer.
@@ -149,6 +152,7 @@ impl SetDraws {
     pub fn forget_meshes(&mut self) {
         self.meshes.clear();
         self.mesh_places.clear();
+        self.batch_sets.clear();
         // The mesh indices of the previous frame are stale, too.
         self.drawn.clear();
     }
@@ -180,6 +184,15 @@ impl SetDraws {
         }
         self.places.clear();
         self.places.extend(now.zip(0..));
+    }
+
+    /// Starts the requests of a frame. The lists of the previous frame are used again, so that they
+    /// need not be allocated.
+    pub fn start_requests(&mut self) {
+        core::mem::swap(&mut self.frame.requests, &mut self.requests_before);
+        let left = self.frame.requests.drain(..);
+        self.spare
+            .extend(left.filter(|request| request.views.capacity() > 0));
     }
 
     /// Adds what the entity at a place of the list of sets draws.

@@ -70,6 +70,7 @@ fn input(
         }],
         fades: false,
         thins: false,
+        rings: None,
         row_group: 1,
         lists: 1,
         rows: &rows,

@@ -14,7 +14,7 @@ use crate::cli::{DrawOrder, Lods};
 use crate::field;
 use bevy::{
     camera::visibility::VisibilityRange,
-    mesh::{Mesh3d, MeshCompressionArgs},
+    mesh::{Mesh3d, MeshCompressionArgs, VertexAttributeValues},
     prelude::*,
     render::renderer::RenderAdapterInfo,
 };
@@ -153,8 +153,13 @@ pub fn cut_into_meshlets(world: &mut World) -> Result<()> {
 
 /// Compresses the vertices of all meshes.
 pub fn compress(world: &mut World) -> Result<()> {
+    let is_plain = |mesh: &Mesh| {
+        let positions = mesh.attribute(Mesh::ATTRIBUTE_POSITION);
+        matches!(positions, Some(VertexAttributeValues::Float32x3(_)))
+    };
     let mut meshes = world.resource_mut::<Assets<Mesh>>();
-    for (_, mesh) in meshes.iter_mut() {
+    // A mesh of Bevy is compressed already.
+    for (_, mesh) in meshes.iter_mut().filter(|(_, mesh)| is_plain(mesh)) {
         let compressed = mesh.compress_mesh(&MeshCompressionArgs::regular());
         compressed.map_err(|errors| anyhow!("a mesh is not compressed: {errors:?}"))?;
     }

@@ -285,6 +285,7 @@ impl<'a> LateInput<'a> {
             fades: self.request.fade > 0.0,
             thins: false,
             rows: &self.rows,
+            rings: None,
             row_group: self.order.row_group(),
             lists: LISTS,
         }

@@ -1,5 +1,6 @@
 //! The tables of one batch, and the sizes that follow from them.
 
+use super::memory::emptied;
 use crate::cull::{
     layout::{
         BLOCK_WORDS, Batch, Chunk, ChunkView, DrawCommand, MOST_STRIP_BLOCKS, ORDER_TILE,
@@ -42,6 +43,18 @@ pub struct BatchPlan {
 }
 
 impl BatchPlan {
+    /// A batch without anything, in the memory of this one.
+    pub(super) fn emptied(self) -> Self {
+        Self {
+            chunks: emptied(self.chunks),
+            chunk_views: emptied(self.chunk_views),
+            siblings: emptied(self.siblings),
+            occlusion: emptied(self.occlusion),
+            lists: emptied(self.lists),
+            ..Self::default()
+        }
+    }
+
     /// Divides the rows into strips of `count_len / one_block` blocks, rounded up to a power of
     /// two. Such strips are small enough to fill all processors of a large GPU, and no smaller,
     /// because each strip looks back.
@@ -101,4 +114,13 @@ impl BatchPlan {
                 .div_ceil(self.batch.dispatch_width.max(1)),
         )
     }
+}
+
+/// What a plan that is built knows of its batches.
+#[derive(Default)]
+pub(super) struct OpenBatches {
+    /// The last batch of each page.
+    pub last: Vec<Option<usize>>,
+    /// Batches of an earlier plan, whose memory is used again.
+    pub spare: Vec<BatchPlan>,
 }

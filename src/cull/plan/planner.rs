@@ -7,7 +7,7 @@ mod requests;
 pub(in crate::cull) use requests::{coarser, further_shapes, hidden_requests, slot_of};
 
 use super::{
-    DrawPart, DrawShape, Plan, PlanLimits, PlanRequest,
+    DrawPart, DrawShape, Plan, PlanLimits, PlanRequest, RowRings,
     bands::bands,
     mend::Mended,
     planned::{BatchKey, Planned, RowMeaning, batch_keys},
@@ -161,49 +161,59 @@ impl Planner {
     fn set_planes(&mut self, frame: &CullFrame) {
         let mut each = RequestPlanes::default();
         for (index, request) in frame.requests.iter().enumerate() {
-            for (slot, planes) in each.of(frame, request).iter().enumerate() {
-                self.planned.plan.set_planes(index, slot, *planes);
+            let rings = rings_of(request);
+            for (slot, planes) in each.of(frame, request).0.iter().enumerate() {
+                (self.planned.plan).set_planes(index, slot, rings.of(planes));
             }
         }
     }
 
     fn build(&mut self, frame: &CullFrame, occlusion: &[OcclusionView], sets: &ResidentSets) {
-        let inputs = PlanInputs::of(frame, occlusion, sets);
-        let mut planes: Vec<ViewPlanes> = Vec::with_capacity(inputs.views.len());
+        let old = self.inputs.take();
+        let inputs = PlanInputs::of(frame, occlusion, sets, old);
+        let mut planes: Vec<ViewPlanes> = Vec::new();
         let mut shapes: Vec<DrawShape> = Vec::with_capacity(frame.requests.len());
         let mut more = Vec::new();
         let mut ends = Vec::with_capacity(frame.requests.len());
         let mut each = RequestPlanes::default();
+        let mut first_row = 0;
         for request in &frame.requests {
-            planes.extend_from_slice(each.of(frame, request));
+            let (rows, is_new) = each.of(frame, request);
+            if is_new {
+                first_row = planes.len();
+                planes.extend_from_slice(rows);
+            }
             shapes.push(request.shape);
             shapes.extend(coarser(request).iter().map(|level| level.shape));
             let levels = 0..=coarser(request).len();
             more.extend(levels.flat_map(|level| further_shapes(request, level)));
-            ends.push((planes.len(), shapes.len(), more.len()));
+            ends.push((first_row..planes.len(), shapes.len(), more.len()));
         }
         let missing = Set::default();
-        let mut first = (0, 0, 0);
-        let requests = frame.requests.iter().zip(ends).map(|(request, end)| {
+        let mut first = (0, 0);
+        let requests = frame.requests.iter().zip(&ends);
+        let requests = requests.map(|(request, (rows, shapes_end, more_end))| {
             let set = sets.get(request.set).unwrap_or(&missing);
-            let (first_row, first_shape, first_more) = core::mem::replace(&mut first, end);
+            let end = (*shapes_end, *more_end);
+            let (first_shape, first_more) = core::mem::replace(&mut first, end);
             PlanRequest {
                 regions: &set.regions,
                 len: set.len,
                 scale: set.channels.scale,
                 world_from_local: request.world_from_local,
                 sphere: request.sphere,
-                shapes: &shapes[first_shape..end.1],
-                more: &more[first_more..end.2],
+                shapes: &shapes[first_shape..end.0],
+                more: &more[first_more..end.1],
                 fades: request.fade > 0.0,
                 thins: request.thins(),
-                rows: &planes[first_row..end.0],
+                rows: &planes[rows.clone()],
+                rings: Some(rings_of(request)),
                 row_group: 1,
                 lists: 1,
             }
         });
-        let requests: Vec<_> = requests.collect();
-        let mut plan = Plan::build(&requests, self.limits);
+        let old = core::mem::take(&mut self.planned.plan);
+        let mut plan = old.build_again(requests, self.limits);
         let mut early = Vec::new();
         self.occluded = OccludedRows::default();
         for (index, view) in occlusion.iter().enumerate() {
@@ -249,7 +259,15 @@ pub(in crate::cull) fn mended<'a>(
     })
 }
 
-/// The planes of each request's rows. If a request without levels and ranges has the same
+/// The order in which a request's rows list their survivors.
+fn rings_of(request: &CullRequest) -> RowRings {
+    RowRings {
+        radius: request.sphere.radius,
+        is_near_first: request.order == Order::NearFirst,
+    }
+}
+
+/// The planes of each request's rows, without [`RowRings`]. If a request without levels and ranges has the same
 /// transform, the same radius and the same views as the request before it, both share their planes.
 #[derive(Default)]
 struct RequestPlanes<'a> {
@@ -264,7 +282,8 @@ impl<'a> RequestPlanes<'a> {
         has_size && self.planes.iter().all(|planes| planes.band.flags == 0)
     }
 
-    fn of(&mut self, frame: &CullFrame, request: &'a CullRequest) -> &[ViewPlanes] {
+    /// The planes of a request, and whether they are not those of the request before.
+    fn of(&mut self, frame: &CullFrame, request: &'a CullRequest) -> (&[ViewPlanes], bool) {
         let is_far_first = request.order == Order::FarFirst;
         let (world, radius) = (&request.world_from_local, request.sphere.radius);
         let is_plain = |request: &CullRequest| {
@@ -283,7 +302,8 @@ impl<'a> RequestPlanes<'a> {
                 && (last.sphere.radius == radius || self.are_of_all_sizes())
                 && (last.order == Order::FarFirst) == is_far_first
         };
-        if !self.last.is_some_and(same) {
+        let is_new = !self.last.is_some_and(same);
+        if is_new {
             let views = views_of(frame, &request.views);
             self.planes.clear();
             for (_, view) in views {
@@ -297,13 +317,8 @@ impl<'a> RequestPlanes<'a> {
                 self.planes.extend(rows);
             }
         }
-        for planes in &mut self.planes {
-            planes.order.begin_at(radius);
-            // Also if the view has no eye. It may get one, and the tables of the batch stay.
-            planes.order.is_near_first = u32::from(request.order == Order::NearFirst);
-        }
         self.last = Some(request);
-        &self.planes
+        (&self.planes, is_new)
     }
 }
 

@@ -21,6 +21,7 @@ fn request<'a>(regions: &'a [Region], len: u32, views: &'a [ViewPlanes]) -> Plan
         }],
         fades: false,
         thins: false,
+        rings: None,
         row_group: 1,
         lists: 1,
         rows: views,

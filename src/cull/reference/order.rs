@@ -230,6 +230,7 @@ mod tests {
                     shapes: &[DrawShape::NonIndexed { vertex_count: 3, first_vertex: 0 }],
                     fades: false,
                     thins: false,
+                    rings: None,
                     row_group: 1,
                     lists: 1,
                     rows: &[near_first, view.planes_in(&world)],

@@ -136,9 +136,11 @@ impl FrameTables {
         (self.gpu.label, self.gpu.buffer.size())
     }
 
+    /// The room for a table. It grows in steps of up to an eighth, so that most tables keep their
+    /// place, and the bind groups stay, while some rows come and go.
     fn padded(&self, bytes: usize) -> u64 {
-        (bytes as u64)
-            .next_multiple_of(self.alignment)
-            .max(self.alignment)
+        let bytes = bytes as u64;
+        let step = (bytes / 16).next_power_of_two().max(self.alignment);
+        bytes.next_multiple_of(step).max(self.alignment)
     }
 }

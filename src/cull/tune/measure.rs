@@ -181,6 +181,7 @@ fn plan(limits: &wgpu::Limits, count: u32) -> Plan {
         }],
         fades: false,
         thins: false,
+        rings: None,
         row_group: 1,
         lists: 1,
         rows: &[view.planes_in(&Affine3A::IDENTITY)],

@@ -1,7 +1,7 @@
 //! Finds the batch sets of a plan.
 
 use super::{
-    member::{BatchSetKey, Member},
+    member::Member,
     view::{BatchSetDraw, Role, ViewBatchSets},
 };
 use crate::cull::{Culler, DrawPart, WantedDraws};
@@ -24,14 +24,12 @@ impl Found {
     pub fn new(draws: &SetDraws, culler: &Culler) -> Self {
         let mut found = Self::default();
         let (places, members) = found.add_tables(draws);
-        // The members of each key, in the order of `drawn`.
-        let mut numbers: HashMap<BatchSetKey, usize> = HashMap::default();
+        // The members of each batch set, in the order of `drawn`.
         let mut sets: Vec<Vec<usize>> = Vec::new();
         for (index, member) in members {
-            let next = sets.len();
-            let number = *numbers.entry(member.key).or_insert(next);
-            if number == next {
-                sets.push(Vec::new());
+            let number = member.batch_set as usize;
+            if sets.len() <= number {
+                sets.resize_with(number + 1, Vec::new);
             }
             sets[number].push(index);
         }

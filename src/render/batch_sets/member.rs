@@ -5,7 +5,7 @@ use crate::render::{
     draw_slots::BLOCKS_OF_TABLE,
     set_meshes::{BoundMesh, MeshClass},
 };
-use bevy::asset::UntypedAssetId;
+use bevy::{asset::UntypedAssetId, platform::collections::HashMap};
 
 /// What the entities of a batch set have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,10 +17,33 @@ pub(in crate::render) struct BatchSetKey {
     pub may_be_hidden: bool,
 }
 
+/// The batch sets that were met so far, by numbers: these are compared in each frame.
+#[derive(Default)]
+pub(in crate::render) struct BatchSetNumbers(HashMap<BatchSetKey, u32>);
+
+impl BatchSetNumbers {
+    /// The number of a batch set.
+    pub fn of(&mut self, key: BatchSetKey) -> u32 {
+        let next = self.0.len() as u32;
+        *self.0.entry(key).or_insert(next)
+    }
+
+    /// Whether there are too many of them: materials may come and go.
+    pub fn are_many(&self) -> bool {
+        self.0.len() > 1 << 16
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
 /// An entity that a batch set may draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::render) struct Member {
-    pub key: BatchSetKey,
+    /// The number of its batch set.
+    pub batch_set: u32,
     /// The blocks of its set.
     pub blocks: PageBlocks,
 }

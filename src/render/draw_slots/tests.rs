@@ -5,7 +5,10 @@ use super::{
     *,
 };
 use crate::render::lods::SlotFade;
-use bevy::{math::Affine3Ext, pbr::MeshUniform};
+use bevy::{
+    math::Affine3Ext,
+    pbr::{MeshInputUniform, MeshUniform},
+};
 use core::ops::Range;
 use proptest::prelude::*;
 

@@ -4,7 +4,7 @@ use crate::cull::SetId;
 use crate::render::{
     bounds::SetSphere,
     components::{GpuInstances, InstanceMeshUniforms, NoInstanceSorting},
-    culler::ExtractedSet,
+    extracted_set::ExtractedSet,
     lods::{
         AggregateDetail, ImpostorOf, InstanceVisibilityRange, SetImpostor, SetLods, SetRange, Share,
     },

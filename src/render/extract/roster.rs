@@ -5,7 +5,7 @@ use crate::instance::InstanceSet;
 use crate::render::{
     bounds::SetSphere,
     components::GpuInstances,
-    culler::ExtractedSet,
+    extracted_set::ExtractedSet,
     lods::{AggregateDetail, ImpostorOf, InstanceVisibilityRange, SetImpostor, SetLods},
     offset::InstanceOffset,
 };

@@ -11,9 +11,9 @@ pub(in crate::render) use scene::Scene;
 use crate::cull::{CoarserLevel, CullRequest, Culler, ErrorRange, Order, plan::greatest_stretch};
 use crate::render::{
     batch_sets::member::Member,
-    culler::ExtractedSet,
     draw_slots::DrawSlots,
     entity_uniforms::EntityUniforms,
+    extracted_set::ExtractedSet,
     groups::{Joined, Joining},
     lods::{Fading, SetRange, Share, Thinning},
     materials::MaterialAliases,
@@ -218,7 +218,8 @@ impl Requests<'_, '_, '_> {
         let is_simple = fading.is_none() && thinning.is_none() && !is_blended && !set.has_meshlets;
         let member = slots.blocks.filter(|_| is_simple).and_then(|blocks| {
             let key = self.batch_set_key(entity, of_bevy, mesh, lods.as_ref(), may_be_hidden)?;
-            Some(Member { key, blocks })
+            let batch_set = self.draws.batch_sets.of(key);
+            Some(Member { batch_set, blocks })
         });
         let levels = lods.as_ref().map_or(1, |lods| lods.coarser.len() + 1);
         // Expanded and blended sets have no levels; an impostor's are all far.
@@ -244,7 +245,7 @@ impl Requests<'_, '_, '_> {
             mesh,
             lods,
             near_levels,
-            fading,
+            fading: fading.map(Box::new),
             thinning,
             may_be_hidden,
             blocks: slots.blocks,

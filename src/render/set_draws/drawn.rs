@@ -40,7 +40,7 @@ pub(in crate::render) struct Drawn {
     /// `None` if all are drawn together.
     pub near_levels: Option<usize>,
     /// How its instances fade; `None` if they do not.
-    pub fading: Option<Fading>,
+    pub fading: Option<Box<Fading>>,
     /// How its instances are thinned out; `None` if they are not.
     pub thinning: Option<Thinning>,
     /// Whether views may hide its instances.
@@ -60,7 +60,7 @@ impl Drawn {
         view_fades: bool,
         list: DrawList,
     ) -> u32 {
-        let place = match slot_levels(self.fading.as_ref(), self.thinning) {
+        let place = match slot_levels(self.fading.as_deref(), self.thinning) {
             0 => region,
             levels => {
                 // Levels that do not fade into each other share the slot of the first.

@@ -1,6 +1,5 @@
 //! Requests that the next frame takes over.
 
-use super::SetDraws;
 use crate::cull::{BoundingSphere, CullRequest, DrawShape, ErrorRange, Order, SetId, Version};
 use crate::render::lods::ShadowPixels;
 use bevy::{math::Affine3A, prelude::*};
@@ -45,15 +44,4 @@ pub(in crate::render) struct MadeFor {
     pub shadow_pixels: ShadowPixels,
     /// Whether draws are colored by their list.
     pub colors_occlusion: bool,
-}
-
-impl SetDraws {
-    /// Starts the requests of a frame. The lists of the previous frame are used again, so that they
-    /// need not be allocated.
-    pub fn start_requests(&mut self) {
-        core::mem::swap(&mut self.frame.requests, &mut self.requests_before);
-        let left = self.frame.requests.drain(..);
-        self.spare
-            .extend(left.filter(|request| request.views.capacity() > 0));
-    }
 }

@@ -1,7 +1,7 @@
 //! Which views see which sets: Bevy's list of each view is walked once.
 
 use crate::render::{
-    culler::ExtractedSet,
+    extracted_set::ExtractedSet,
     views::{FrameView, SetView, view_order},
 };
 use bevy::render::{

@@ -5,7 +5,7 @@ use crate::cull::{
     gpu::version::Version,
     layout::BLOCK,
     occlusion::OcclusionView,
-    plan::{BoundingSphere, DrawShape},
+    plan::{BoundingSphere, DrawShape, memory::emptied},
     request::{CoarserLevel, CullFrame, CullRequest, FurtherShape, Order},
     store::{ResidentSets, region::SetId},
 };
@@ -92,8 +92,17 @@ impl RequestInputs {
 }
 
 impl PlanInputs {
-    pub fn of(frame: &CullFrame, occlusion: &[OcclusionView], sets: &ResidentSets) -> Self {
-        let (mut requests, mut views, mut more) = (Vec::new(), Vec::new(), Vec::new());
+    /// What the plan of a frame is made from, in the memory of what an `old` one was made from.
+    pub fn of(
+        frame: &CullFrame,
+        occlusion: &[OcclusionView],
+        sets: &ResidentSets,
+        old: Option<Self>,
+    ) -> Self {
+        let (mut requests, mut views, mut more) = match old {
+            Some(old) => (emptied(old.requests), emptied(old.views), emptied(old.more)),
+            None => Default::default(),
+        };
         for request in &frame.requests {
             views.extend(views_of(frame, &request.views).map(|(view, _)| view));
             more.extend_from_slice(&request.more);

@@ -30,6 +30,7 @@ fn chunk_of(len: u32, sphere: BoundingSphere, world: Affine3A, scale: ScaleKind)
         }],
         fades: false,
         thins: false,
+        rings: None,
         row_group: 1,
         lists: 1,
         rows: &[ViewPlanes::default()],

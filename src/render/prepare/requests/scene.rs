@@ -2,7 +2,7 @@
 
 use crate::cull::SetId;
 use crate::render::{
-    culler::ExtractedSet,
+    extracted_set::ExtractedSet,
     materials::{DrawnFaces, MaterialAliases},
     occlusion::HidingViews,
     set_meshes::Meshes,

@@ -5,12 +5,12 @@ use crate::cull::{Channels, Version};
 use crate::instance::ScaleKind;
 use crate::render::{
     batch_sets::member::PageBlocks,
-    culler::ExtractedSet,
     draw_slots::{
         DRAW_DATA_WORDS, DRAW_HAS_OFFSET, DRAW_HAS_SCALE, DRAW_IS_THINNED, DRAW_NON_UNIFORM_SCALE,
         DRAW_RANGE_OF_CENTERS, OcclusionColor, SlotInfo,
     },
     entity_uniforms::EntityUniform,
+    extracted_set::ExtractedSet,
     lods::{Fading, SlotFade, Thinning},
     set_draws::slot_levels,
 };
@@ -51,7 +51,7 @@ impl Requests<'_, '_, '_> {
         let kept = before.filter(|before| {
             before.entity == set.entity
                 && before.placed == placed
-                && before.fading.as_ref() == fading
+                && before.fading.as_deref() == fading
                 && before.thinning == thinning
                 && before.is_colored == self.made_for.colors_occlusion
                 && (self.slots).keep((place, before.slots), set.entity, uniform, offset)

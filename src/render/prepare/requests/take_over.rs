@@ -2,7 +2,7 @@
 
 use super::Requests;
 use crate::render::{
-    culler::ExtractedSet,
+    extracted_set::ExtractedSet,
     groups::Joined,
     set_draws::{BevyInstance, no_request},
 };
