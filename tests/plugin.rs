@@ -72,7 +72,9 @@ fn headless() -> impl PluginGroup {
 fn no_system_of_the_plugin_is_without_order_to_one_that_shares_its_data() {
     let _end = CleanEnd;
     let mut app = App::new();
-    app.add_plugins((headless(), GpuCullingPlugin::default()));
+    // Pipelined rendering keeps the render world in another thread.
+    let bevy = headless().build().disable::<PipelinedRenderingPlugin>();
+    app.add_plugins((bevy, GpuCullingPlugin::default()));
     // A system without an order, to see that the test finds it.
     fn stray(_: ResMut<bevy::pbr::RenderMaterialInstances>) {}
     app.sub_app_mut(RenderApp)

@@ -84,6 +84,8 @@ impl Many {
 }
 
 const NOTHING: FrameWork = FrameWork {
+    entities: 0,
+    requests: 0,
     plans: 0,
     moved: 0,
     materials: 0,
@@ -103,6 +105,7 @@ fn one_set_that_changes_among_many_costs_what_it_costs() {
 
     // The slot has the transform of the frame before, so it changes twice.
     let slot = FrameWork {
+        requests: 1,
         slot_bytes: 688,
         ..NOTHING
     };
@@ -135,8 +138,9 @@ fn one_set_that_changes_among_many_costs_what_it_costs() {
     let works = many.works(|many| *many.get::<Visibility>(last) = Visibility::Hidden);
     assert_eq!(works, [hidden, NOTHING], "one leaves the view");
     let works = many.works(|many| *many.get::<Visibility>(last) = Visibility::Inherited);
+    // It finds the slot that it had.
     let shown = FrameWork {
-        slot_bytes: 688,
+        requests: 1,
         ..hidden
     };
     assert_eq!(works, [shown, NOTHING], "one enters the view");
@@ -153,6 +157,25 @@ fn one_set_that_changes_among_many_costs_what_it_costs() {
     );
     let (views, _) = many.stage.verify();
     assert_eq!(views, SETS);
+
+    // Components that are not places: everything is read once more.
+    let all = SETS as u64;
+    let works = many.works(|many| {
+        many.stage.entity(one).insert(NoInstanceSorting);
+    });
+    assert_eq!(
+        works.map(|work| work.entities),
+        [all, 0],
+        "one gets a component"
+    );
+    let works = many.works(|many| {
+        many.stage.entity(one).remove::<GpuInstances>();
+    });
+    assert_eq!(
+        works.map(|work| work.entities),
+        [all - 1, 0],
+        "one loses its set"
+    );
 }
 
 #[test]

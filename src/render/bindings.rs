@@ -182,6 +182,15 @@ pub(super) fn vertex_storage_buffers(layout: &BindGroupLayoutDescriptor) -> u32 
     layout.entries.iter().filter(is_one).count() as u32
 }
 
+/// The bind group of a batch.
+#[derive(Clone, Default)]
+pub(super) struct BatchBinding {
+    /// `None` if there are no buffers to bind, or if the device refused it.
+    pub bind_group: Option<BindGroup>,
+    /// What it was made for, or refused for.
+    pub made_for: Option<DrawVersion>,
+}
+
 /// Number of storage buffers of a set's vertex stage with this material.
 pub(super) fn storage_buffers_with(material: &MaterialProperties) -> u32 {
     let of_material = material

@@ -35,6 +35,7 @@ pub(super) struct BoundedSet {
     entity: Entity,
     instances: &'static GpuInstances,
     mesh: &'static Mesh3d,
+    sphere: Option<&'static SetSphere>,
     radius: Option<&'static CullingRadius>,
     offset: Option<&'static InstanceOffset>,
     lods: Option<&'static SetLods>,
@@ -242,8 +243,12 @@ pub(super) fn update_bounds(
                 if largest * sphere.radius >= MOST_RADIUS {
                     told.tell(entity, Problem::TooLarge);
                 }
-                let bounds = (SetSphere(sphere), set_aabb(set, sphere));
-                commands.entity(entity).try_insert(bounds);
+                let mut entity = commands.entity(entity);
+                entity.try_insert(set_aabb(set, sphere));
+                // The same sphere is no change: otherwise all entities are read again.
+                if item.sphere != Some(&SetSphere(sphere)) {
+                    entity.try_insert(SetSphere(sphere));
+                }
             }
             Err(problem) => {
                 // A mesh without vertices draws nothing, and nothing is wrong with it.

@@ -102,6 +102,14 @@ impl GpuCuller {
         buffers.clear();
     }
 
+    /// Number of entities that the last extraction read.
+    pub fn entities_read(&self) -> u64 {
+        match self.listed_in == self.frame {
+            true => self.entities.len() as u64,
+            false => 0,
+        }
+    }
+
     /// The tier in use.
     pub fn tier(&self) -> Option<CullingTier> {
         self.culler.as_ref().map(Culler::tier)

@@ -10,7 +10,7 @@ pub(super) use drawn::{BevyInstance, Drawn, LeveledSets, near_levels, slot_level
 
 use super::{
     batch_sets::member::BatchSetNumbers,
-    bindings::DrawVersion,
+    bindings::BatchBinding,
     groups::Groups,
     history::SceneHistory,
     lods::{RequestLods, SetLod, SetLodMesh, part_of},
@@ -21,6 +21,7 @@ use super::{
 };
 use crate::cull::{
     CoarserLevel, CullFrame, CullRequest, Culler, DrawList, DrawPart, DrawShape, OcclusionView,
+    Version,
 };
 use bevy::{
     platform::collections::{HashMap, HashSet},
@@ -73,8 +74,12 @@ pub(super) struct SetDraws {
     of_places: DrawnPlaces,
     /// The sets whose near levels can be drawn before all others.
     pub leveled: LeveledSets,
+    /// Version of the resident sets in the frame.
+    pub sets_version: Option<Version>,
     /// No set changed since the previous frame.
     pub sets_stay: bool,
+    /// Number of entities whose request was not taken over from the previous frame.
+    pub requests_made: u64,
     /// The meshes of this frame's requests and of earlier ones, each once. All are dropped when
     /// Bevy moves one.
     pub meshes: Vec<MeshBuffers>,
@@ -98,15 +103,6 @@ pub(super) struct SetDraws {
     told_ranges: Told<(MainEntity, Range<u32>)>,
     /// Entities whose `AggregateDetail` is ignored, which was logged.
     told_details: Told<MainEntity>,
-}
-
-/// The bind group of a batch.
-#[derive(Clone, Default)]
-pub(super) struct BatchBinding {
-    /// `None` if there are no buffers to bind, or if the device refused it.
-    pub bind_group: Option<BindGroup>,
-    /// What it was made for, or refused for.
-    pub made_for: Option<DrawVersion>,
 }
 
 /// The draws of an entity.
@@ -189,6 +185,7 @@ impl SetDraws {
     /// Starts the requests of a frame. The lists of the previous frame are used again, so that they
     /// need not be allocated.
     pub fn start_requests(&mut self) {
+        self.requests_made = 0;
         core::mem::swap(&mut self.frame.requests, &mut self.requests_before);
         let left = self.frame.requests.drain(..);
         self.spare

@@ -54,7 +54,6 @@ pub(super) fn add_requests(
         draws.frame.views.extend(keep_all);
     }
     let made_for = MadeFor {
-        sets: Some(culler.store().sets_version()),
         hides,
         lod_pixels: scene.views.lod_pixels(),
         least_pixels: scene.views.least_pixels(),
@@ -62,7 +61,8 @@ pub(super) fn add_requests(
         colors_occlusion: scene.views.colors_occlusion(),
     };
     let before = core::mem::replace(&mut draws.made_for, made_for);
-    draws.sets_stay = before.sets == made_for.sets;
+    let version = culler.store().sets_version();
+    draws.sets_stay = draws.sets_version.replace(version) == Some(version);
     draws.groups.clear();
     draws.start_requests();
     let stays = before == made_for && scene.stays();
@@ -103,7 +103,7 @@ pub(super) fn add_requests(
 struct Requests<'a, 'w: 'a, 's: 'a> {
     culler: &'a Culler,
     sets: &'a FrameSets<'a>,
-    /// What is in [`MadeFor`], meshes and materials are as in the previous frame.
+    /// What is in [`MadeFor`], and meshes are as in the previous frame.
     stays: bool,
     /// Number of views.
     views: u32,
@@ -132,6 +132,7 @@ impl Requests<'_, '_, '_> {
         if self.stays && self.take_over((place, set), &instance, of_bevy) {
             return;
         }
+        self.draws.requests_made += 1;
         let mesh = self.draws.place_of(self.meshes, place, mesh_id);
         if mesh.is_some_and(|mesh| self.draws.meshes[mesh].is_deformed) {
             self.draws.refuse_deformed(entity, mesh_id);

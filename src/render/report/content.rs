@@ -59,6 +59,12 @@ pub struct CullingReport {
 #[derive(Reflect, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[reflect(Clone, Debug, Default, PartialEq)]
 pub struct FrameWork {
+    /// Number of entities with sets that were read: all, if one of them came, went, or changed in
+    /// more than its place.
+    pub entities: u64,
+    /// Number of entities whose request was made again: they came into view, or changed, or moved,
+    /// or did so in the frame before.
+    pub requests: u64,
     /// Number of plans of all sets: an entity came or went, a view sees other entities than before,
     /// or a set has more or fewer blocks of 1,024 instances.
     pub plans: u64,

@@ -78,6 +78,7 @@ pub(in crate::render) fn finish_culling(
     let timer = clock.start(CpuStage::Finish);
     let (tier, recorded) = (gpu.tier(), core::mem::take(&mut gpu.recorded));
     let (passes, dispatches) = (recorded.passes, recorded.dispatches);
+    let entities_read = gpu.entities_read();
     let Some(culler) = &mut gpu.culler else {
         // The last report is of a device that is gone, or of settings that were refused.
         drop(timer);
@@ -130,6 +131,8 @@ pub(in crate::render) fn finish_culling(
     report.uploaded_bytes = culler.take_uploaded() + batch_sets.take_uploaded();
     let work = culler.take_work();
     report.work = FrameWork {
+        entities: entities_read,
+        requests: draws.requests_made,
         plans: work.plans,
         moved: work.mended,
         materials: aliases.visited.len() as u64,

@@ -1,6 +1,6 @@
 //! Requests that the next frame takes over.
 
-use crate::cull::{BoundingSphere, CullRequest, DrawShape, ErrorRange, Order, SetId, Version};
+use crate::cull::{BoundingSphere, CullRequest, DrawShape, ErrorRange, Order, SetId};
 use crate::render::lods::ShadowPixels;
 use bevy::{math::Affine3A, prelude::*};
 
@@ -32,8 +32,6 @@ pub(in crate::render) fn no_request() -> CullRequest {
 /// What the requests of a frame depend on, besides its sets and views.
 #[derive(Clone, Copy, Default, PartialEq)]
 pub(in crate::render) struct MadeFor {
-    /// Version of the resident sets.
-    pub sets: Option<Version>,
     /// Whether some view hides instances.
     pub hides: bool,
     /// The greatest error with which cameras draw levels of detail, in pixels.

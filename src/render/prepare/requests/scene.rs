@@ -66,9 +66,9 @@ pub(in crate::render::prepare) struct FrameSets<'a> {
 }
 
 impl Scene<'_, '_> {
-    /// Whether meshes and materials are as in the previous frame.
+    /// Whether meshes are as in the previous frame. Of materials, the aliases know which entities
+    /// have others.
     pub(super) fn stays(&self) -> bool {
-        let materials = &self.hiding.prepared;
-        !self.meshes.have_moved() && !self.meshes.have_other_rows() && !materials.is_changed()
+        !self.meshes.have_moved() && !self.meshes.have_other_rows()
     }
 }

@@ -20,7 +20,10 @@ impl Requests<'_, '_, '_> {
         let Some(before) = self.draws.before(place) else {
             return false;
         };
-        if before.alone != Some(of_bevy)
+        let store = self.culler.store();
+        let is_placed = self.draws.sets_stay || store.placed(set.set) == before.placed;
+        if !is_placed
+            || before.alone != Some(of_bevy)
             || before.made_in < set.changed_in
             || before.entity != set.entity
             || self.aliases.visited.contains(&set.entity)
