@@ -67,7 +67,7 @@ fn headless() -> impl PluginGroup {
 
 /// Bevy orders its own sets of systems weakly: a system of one set runs before a system of the next
 /// only if both use the same data, and one of them changes it. So each system of the plugin needs
-/// an order of its own to whatever shares its data.
+/// its own order to whatever shares its data.
 #[test]
 fn no_system_of_the_plugin_is_without_order_to_one_that_shares_its_data() {
     let _end = CleanEnd;

@@ -56,7 +56,7 @@ const FEWEST_SLOTS: u64 = 16;
 /// level of detail. If occlusion is colored, all three times ([`OcclusionColor`]).
 #[derive(Resource, Default)]
 pub(super) struct DrawSlots {
-    /// The slots, also of sets that no view sees at present: a set that is seen again finds its own.
+    /// The slots, also of sets that no view sees at present: a set that is seen again has the same.
     slots: Vec<Slot>,
     /// The slots of each set, by its place in the list of sets.
     of_sets: Vec<Range<u32>>,
@@ -124,7 +124,7 @@ impl DrawSlots {
         }
     }
 
-    /// Notes where an entity was in the previous frame.
+    /// Notes the place of an entity in the previous frame.
     fn note_lost(&mut self, slot: &Slot) {
         if slot.frame + 1 == self.frame {
             self.was_at
@@ -132,7 +132,7 @@ impl DrawSlots {
         }
     }
 
-    /// The slots of the set at a place of the list: those that it has, if there are `count`. Returns
+    /// The slots of the set at a place of the list: the same as before, if it had `count`. Returns
     /// the first.
     pub fn claim(&mut self, place: usize, count: u32) -> u32 {
         if self.of_sets.len() <= place {
@@ -159,8 +159,8 @@ impl DrawSlots {
         slot * SLOT_STRIDE as u32
     }
 
-    /// Keeps the `count` slots of the set at a place as they are. Its caller knows that the entity's
-    /// set has not changed. If the entity has, this returns false.
+    /// Keeps the `count` slots of the set at a place as they are. Its caller knows that the set has
+    /// not changed. If the entity has, this returns false.
     pub fn keep(
         &mut self,
         (place, count): (usize, u32),

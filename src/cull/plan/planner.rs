@@ -267,8 +267,9 @@ fn rings_of(request: &CullRequest) -> RowRings {
     }
 }
 
-/// The planes of each request's rows, without [`RowRings`]. If a request without levels and ranges has the same
-/// transform, the same radius and the same views as the request before it, both share their planes.
+/// The planes of each request's rows, without [`RowRings`]. If a request without levels and ranges
+/// has the same transform and the same views as the request before it, both share their planes: also
+/// if their radii differ, as long as both have a size.
 #[derive(Default)]
 struct RequestPlanes<'a> {
     last: Option<&'a CullRequest>,
@@ -282,7 +283,7 @@ impl<'a> RequestPlanes<'a> {
         has_size && self.planes.iter().all(|planes| planes.band.flags == 0)
     }
 
-    /// The planes of a request, and whether they are not those of the request before.
+    /// The planes of a request, and whether they differ from the request before.
     fn of(&mut self, frame: &CullFrame, request: &'a CullRequest) -> (&[ViewPlanes], bool) {
         let is_far_first = request.order == Order::FarFirst;
         let (world, radius) = (&request.world_from_local, request.sphere.radius);
