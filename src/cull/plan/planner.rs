@@ -268,8 +268,8 @@ fn rings_of(request: &CullRequest) -> RowRings {
 }
 
 /// The planes of each request's rows, without [`RowRings`]. If a request without levels and ranges
-/// has the same transform and the same views as the request before it, both share their planes: also
-/// if their radii differ, as long as both have a size.
+/// has the same transform and the same views as the request before it, both share their planes,
+/// also if their radii differ, as long as both have a size.
 #[derive(Default)]
 struct RequestPlanes<'a> {
     last: Option<&'a CullRequest>,
