@@ -49,6 +49,8 @@ use slot::{Rows, Slot};
 
 /// Place of a [`SlotOffset`] in a slot, in bytes.
 const OFFSET_BEGIN: u64 = 256;
+/// Fewer slots than this are kept, whether or not views see their sets.
+const MANY_SLOTS: usize = 4096;
 /// Least number of slots that the buffer has room for.
 const FEWEST_SLOTS: u64 = 16;
 
@@ -64,6 +66,8 @@ pub(super) struct DrawSlots {
     listed_in: Option<u64>,
     /// Number of slots that no set has any more.
     holes: usize,
+    /// Number of slots of the sets that the frame draws.
+    used: usize,
     /// Number of frames so far.
     frame: u64,
     /// Slots whose bytes the frame has changed.
@@ -112,8 +116,11 @@ impl DrawSlots {
     pub fn start_frame(&mut self, listed_in: u64) {
         self.frame += 1;
         self.was_at.clear();
+        let used = core::mem::take(&mut self.used);
         let has_holes = self.holes > self.slots.len() / 2;
-        if self.listed_in != Some(listed_in) || has_holes {
+        // Of a large world, views see other sets from time to time.
+        let is_mostly_unseen = self.slots.len() > MANY_SLOTS.max(4 * used);
+        if self.listed_in != Some(listed_in) || has_holes || is_mostly_unseen {
             let slots = core::mem::take(&mut self.slots);
             for slot in slots {
                 self.note_lost(&slot);
@@ -139,6 +146,7 @@ impl DrawSlots {
             self.of_sets.resize(place + 1, 0..0);
         }
         let own = self.of_sets[place].clone();
+        self.used += count as usize;
         if own.len() == count as usize {
             return own.start;
         }
@@ -179,6 +187,7 @@ impl DrawSlots {
             for slot in kept {
                 slot.frame = self.frame;
             }
+            self.used += count as usize;
         }
         all
     }

@@ -230,6 +230,28 @@ proptest! {
     }
 }
 
+/// A camera on its way through a world of a hundred thousand sets, of which it sees a hundred.
+#[test]
+fn sets_that_no_view_sees_any_more_lose_their_slots() {
+    let mut slots = DrawSlots::default();
+    let mut most = 0;
+    for first in (0..100_000).step_by(50) {
+        slots.start_frame(3);
+        for index in first..first + 100 {
+            let (entity, data) = (entity(index), data((index % 100) as i8));
+            if !slots.keep((index as usize, 1), entity, &data, None) {
+                let slot = slots.claim(index as usize, 1);
+                slots.fill(slot, entity, &data, info(index, 0), None);
+            }
+        }
+        slots.finish();
+        most = most.max(slots.slots.len());
+        let last = slots.claim(first as usize + 99, 1) as usize;
+        assert_eq!(slots.slots[last].info, info(first + 99, 0));
+    }
+    assert!(most > MANY_SLOTS && most < MANY_SLOTS + 200, "{most}");
+}
+
 #[test]
 fn one_entity_of_two_thousand_that_moves_uploads_its_own_slots_only() {
     let mut slots = DrawSlots::default();
