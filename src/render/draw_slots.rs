@@ -51,6 +51,9 @@ use slot::{Rows, Slot};
 const OFFSET_BEGIN: u64 = 256;
 /// Fewer slots than this are kept, whether or not views see their sets.
 const MANY_SLOTS: usize = 4096;
+/// More slots than this are kept only if the sets that are drawn need as large a buffer: one binding
+/// of 128 MiB holds twice as many.
+const MOST_UNSEEN: usize = 1 << 15;
 /// Least number of slots that the buffer has room for.
 const FEWEST_SLOTS: u64 = 16;
 
@@ -68,6 +71,8 @@ pub(super) struct DrawSlots {
     holes: usize,
     /// Number of slots of the sets that the frame draws.
     used: usize,
+    /// The same of recent frames, at most: a camera may pause for a frame.
+    most_used: usize,
     /// Number of frames so far.
     frame: u64,
     /// Slots whose bytes the frame has changed.
@@ -116,10 +121,11 @@ impl DrawSlots {
     pub fn start_frame(&mut self, listed_in: u64) {
         self.frame += 1;
         self.was_at.clear();
-        let used = core::mem::take(&mut self.used);
+        let before = self.most_used - self.most_used / 64;
+        self.most_used = before.max(core::mem::take(&mut self.used));
         let has_holes = self.holes > self.slots.len() / 2;
         // Of a large world, views see other sets from time to time.
-        let is_mostly_unseen = self.slots.len() > MANY_SLOTS.max(4 * used);
+        let is_mostly_unseen = self.slots.len() > kept_slots(self.most_used);
         if self.listed_in != Some(listed_in) || has_holes || is_mostly_unseen {
             let slots = core::mem::take(&mut self.slots);
             for slot in slots {
@@ -350,6 +356,12 @@ impl DrawSlots {
         let buffers = self.buffers.as_ref();
         buffers.map_or(0, |buffers| buffers.room.table(table.into()) as u32)
     }
+}
+
+/// Number of slots that are kept if the sets that are drawn have `used`.
+fn kept_slots(used: usize) -> usize {
+    let several = (4 * used).min(MOST_UNSEEN.max(used.next_power_of_two()));
+    several.max(MANY_SLOTS)
 }
 
 /// The bytes of an element of a table.

@@ -129,6 +129,7 @@ impl SetDraws {
     pub fn start_frame(&mut self, listed_in: u64) {
         core::mem::swap(&mut self.drawn, &mut self.drawn_before);
         self.of_places.start_frame(listed_in);
+        self.requests_made = 0;
         self.drawn.clear();
         self.views.clear();
         self.frame.views.clear();
@@ -185,7 +186,6 @@ impl SetDraws {
     /// Starts the requests of a frame. The lists of the previous frame are used again, so that they
     /// need not be allocated.
     pub fn start_requests(&mut self) {
-        self.requests_made = 0;
         core::mem::swap(&mut self.frame.requests, &mut self.requests_before);
         let left = self.frame.requests.drain(..);
         self.spare

@@ -30,7 +30,7 @@ impl BatchSetNumbers {
 
     /// Whether there are too many of them: materials may come and go.
     pub fn are_many(&self) -> bool {
-        self.0.len() > 1 << 16
+        self.0.len() > 1 << 20
     }
 
     /// Forgets all.

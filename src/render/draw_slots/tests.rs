@@ -230,6 +230,20 @@ proptest! {
     }
 }
 
+/// Slots that no view needs make the buffer no larger than one binding of 128 MiB.
+#[test]
+fn slots_of_unseen_sets_fit_the_binding_of_those_that_are_seen() {
+    for used in [0, 1, 1000, 1025, 8000, 20_000, 32_768, 40_000, 65_536] {
+        let kept = kept_slots(used);
+        assert!(kept >= used && kept >= MANY_SLOTS, "{used}: {kept}");
+        let room = Room {
+            slots: (kept as u64).next_power_of_two(),
+            tables: 4,
+        };
+        assert!(room.window() <= 1 << 27, "{used}: {kept}");
+    }
+}
+
 /// A camera on its way through a world of a hundred thousand sets, of which it sees a hundred.
 #[test]
 fn sets_that_no_view_sees_any_more_lose_their_slots() {
@@ -250,6 +264,11 @@ fn sets_that_no_view_sees_any_more_lose_their_slots() {
         assert!(slots.slots[last].info == info(first + 99, 0));
     }
     assert!(most > MANY_SLOTS && most < MANY_SLOTS + 200, "{most}");
+    // A frame in which nothing is drawn takes no slots away.
+    slots.start_frame(3);
+    let before = slots.slots.len();
+    slots.start_frame(3);
+    assert_eq!(slots.slots.len(), before);
 }
 
 #[test]

@@ -63,7 +63,8 @@ pub struct FrameWork {
     /// more than its place.
     pub entities: u64,
     /// Number of entities whose request was made again: they came into view, or changed, or moved,
-    /// or did so in the frame before.
+    /// or did so in the frame before. Always made again are the requests of entities that share a
+    /// set, of impostors, and of sets with one `MeshUniform` per survivor.
     pub requests: u64,
     /// Number of plans of all sets: an entity came or went, a view sees other entities than before,
     /// or a set has more or fewer blocks of 1,024 instances.
