@@ -51,7 +51,7 @@ use slot::{Rows, Slot};
 const OFFSET_BEGIN: u64 = 256;
 /// Fewer slots than this are kept, whether or not views see their sets.
 const MANY_SLOTS: usize = 4096;
-/// More slots than this are kept only if the sets that are drawn need as large a buffer: one binding
+/// More slots than this are kept only if the sets that are drawn need as large a buffer: a binding
 /// of 128 MiB holds twice as many.
 const MOST_UNSEEN: usize = 1 << 15;
 /// Least number of slots that the buffer has room for.
