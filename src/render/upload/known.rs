@@ -98,7 +98,7 @@ impl KnownSet {
         self.next.is_none()
     }
 
-    /// Whether the GPU has the asset as it is, and there is nothing to do for it.
+    /// Whether the GPU has all of the asset, and there is nothing to do for it.
     pub fn is_settled(&self, set: &InstanceSet) -> bool {
         let current = &self.current;
         // What only the GPU is to keep is dropped on the CPU next.
