@@ -42,7 +42,13 @@ fn write(out: &str, name: &str, text: &str) -> Result<(), String> {
 fn kernels(files: &Files, out: &str) -> Result<String, String> {
     let mut rust = String::new();
     let mut errors = Vec::new();
-    for kernel in KERNELS {
+    let with_study = env::var_os("CARGO_FEATURE_STUDY").is_some();
+    let count = if with_study {
+        usize::MAX
+    } else {
+        KERNELS.len()
+    };
+    for kernel in compose::kernels().take(count) {
         let mut names = Vec::new();
         for (is_subgroup, tier) in [(true, "subgroup"), (false, "workgroup")] {
             let features = compose::features(kernel, is_subgroup);

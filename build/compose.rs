@@ -31,4 +31,4 @@ mod kernels;
 
 pub use composer::{Composed, compose};
 pub use file::{File, Files, Part, parse, read};
-pub use kernels::{KERNELS, Kernel, features};
+pub use kernels::{KERNELS, Kernel, features, kernels};

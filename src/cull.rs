@@ -25,7 +25,7 @@
 //!   read back     totals and commands, a few frames later
 //! ```
 //!
-//! [`Compaction`] names these two ways, and other ways for study. [`Expander`] gives one thread to
+//! [`Compaction`] names these two ways; the feature `study` adds others. [`Expander`] gives one thread to
 //! each item of each source ([`Expansion`]): to the meshlets of survivors, or to a caller's items.
 //!
 //! The words, in short (`docs/glossary.md` has all of them): a *page* is a buffer of instances; a
@@ -33,26 +33,40 @@
 //! instances of a chunk; a *row* is one view of one chunk; a *batch* is all chunks that one
 //! dispatch covers.
 //!
-//! The rooms, from the ground up: [`layout`] (what the shaders share), `gpu` (buffers and errors),
-//! `store` (sets on the GPU), [`plan`], `compaction` (the passes), `choose` (which of them run),
-//! `run` (the batches), `far_first` (the sort by depth), `culler` (the frame). [`mod@reference`]
-//! has the CPU twin of each kernel.
+//! The rooms, from the ground up: `layout` (what the shaders share), `gpu` (buffers and errors),
+//! `store` (sets on the GPU), `plan`, `compaction` (the passes), `choose` (which of them run),
+//! `run` (the batches), `far_first` (the sort by depth), `culler` (the frame). `reference` has the
+//! CPU twin of each kernel. The cargo feature `testing` makes `layout`, `plan` and `reference`
+//! public.
 
 mod choose;
 mod compaction;
+#[cfg(feature = "study")]
 mod compactor;
 mod culler;
 mod error;
 pub mod expand;
 mod far_first;
 mod gpu;
+#[cfg(not(feature = "testing"))]
+pub(crate) mod layout;
+#[cfg(feature = "testing")]
 pub mod layout;
 pub mod meshlets;
 mod multi_draws;
 pub mod occlusion;
 mod pipelines;
+#[cfg(not(feature = "testing"))]
+pub(crate) mod plan;
+#[cfg(feature = "testing")]
 pub mod plan;
+#[cfg(not(feature = "testing"))]
+pub(crate) mod policy;
+#[cfg(feature = "testing")]
 pub mod policy;
+#[cfg(not(feature = "testing"))]
+pub(crate) mod reference;
+#[cfg(feature = "testing")]
 pub mod reference;
 mod refusal;
 mod request;
@@ -71,6 +85,7 @@ pub(crate) use gpu::{guard::guarded, limits::growing_size};
 
 pub use choose::tuning::Tuning;
 pub use compaction::Compaction;
+#[cfg(feature = "study")]
 pub use compactor::{Compactor, CompactorOptions};
 pub use culler::{
     Culler, CullerOptions, CullerWork, DrawSource, Follower, Frame, IndirectDraws, PassRecorder,
@@ -80,7 +95,7 @@ pub use error::CullError;
 pub use expand::{Expander, Expansion};
 #[cfg(feature = "bevy")]
 pub(crate) use gpu::changes::ChangedBytes;
-#[doc(hidden)]
+#[cfg(feature = "testing")]
 pub use gpu::shared_kernels::share_kernels;
 pub use gpu::{Gpu, version::Version};
 pub use multi_draws::{MultiDraws, WantedDraws};
@@ -92,9 +107,11 @@ pub use refusal::Refusal;
 pub use request::{
     CoarserLevel, CullFrame, CullRequest, DistanceRange, ErrorRange, FurtherShape, Order,
 };
+#[cfg(feature = "testing")]
+pub use run::inspect::BatchData;
 pub use run::{
     BatchVersion,
-    readback::{BatchData, FrameCounts, RowCount},
+    readback::{FrameCounts, RowCount},
 };
 pub use stages::Stage;
 pub use store::{

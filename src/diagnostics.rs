@@ -11,7 +11,9 @@ mod overlay;
 #[cfg(feature = "overlay")]
 pub use overlay::{CullingOverlay, CullingOverlayPlugin, OverlayDetail};
 
-use crate::render::{CpuStage, CullingReport, GpuCullingSystems, ViewKind, ViewReport};
+use crate::render::{
+    CpuStage, CullingReport, GpuCullingSystems, OcclusionReport, ViewKind, ViewReport,
+};
 use bevy::{
     diagnostic::{Diagnostic, DiagnosticPath, Diagnostics, DiagnosticsStore, RegisterDiagnostic},
     platform::time::Instant,
@@ -88,33 +90,6 @@ pub const STAGE_CPU: [(CpuStage, DiagnosticPath); 7] = [
         DiagnosticPath::const_new("gpu_culling/cpu/finish"),
     ),
 ];
-/// GPU time of `classify`, in milliseconds.
-pub const CLASSIFY_GPU: DiagnosticPath =
-    DiagnosticPath::const_new("render/gpu_culling/classify/elapsed_gpu");
-/// GPU time of `vote`, in milliseconds.
-pub const VOTE_GPU: DiagnosticPath =
-    DiagnosticPath::const_new("render/gpu_culling/vote/elapsed_gpu");
-/// GPU time of `recall`, in milliseconds. It is measured in frames in which a view hides
-/// instances.
-pub const RECALL_GPU: DiagnosticPath =
-    DiagnosticPath::const_new("render/gpu_culling/recall/elapsed_gpu");
-/// GPU time of `scan`, in milliseconds.
-pub const SCAN_GPU: DiagnosticPath =
-    DiagnosticPath::const_new("render/gpu_culling/scan/elapsed_gpu");
-/// GPU time of `compact`, in milliseconds.
-pub const COMPACT_GPU: DiagnosticPath =
-    DiagnosticPath::const_new("render/gpu_culling/compact/elapsed_gpu");
-/// GPU time of `args`, in milliseconds.
-pub const ARGS_GPU: DiagnosticPath =
-    DiagnosticPath::const_new("render/gpu_culling/args/elapsed_gpu");
-/// GPU time of `far_first`, in milliseconds. It is measured in frames in which a blended or
-/// transmissive set is sorted.
-pub const FAR_FIRST_GPU: DiagnosticPath =
-    DiagnosticPath::const_new("render/gpu_culling/far_first/elapsed_gpu");
-/// GPU time of `occlude` in one view, with the depth pyramid and the late lists, in milliseconds.
-/// It is measured in frames in which a view hides instances.
-pub const OCCLUDE_GPU: DiagnosticPath =
-    DiagnosticPath::const_new("render/gpu_culling/occlude/elapsed_gpu");
 /// Number of meshlets of visible instances that cameras test.
 pub const MESHLETS: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/meshlets");
 /// Number of meshlets that cameras reject by the frustum.
@@ -154,16 +129,42 @@ pub const MESHLET_STAGE_GPU: [(&str, DiagnosticPath); 5] = [
     ),
 ];
 /// GPU times of all stages, in milliseconds, with the stages' names. A compaction has only some of
-/// them.
+/// them. `recall` and `occlude` (with the depth pyramid and the late lists of one view) run in frames
+/// in which a view hides instances, `far_first` in frames in which a blended or transmissive set is
+/// sorted.
 pub const STAGE_GPU: [(&str, DiagnosticPath); 8] = [
-    ("classify", CLASSIFY_GPU),
-    ("vote", VOTE_GPU),
-    ("recall", RECALL_GPU),
-    ("scan", SCAN_GPU),
-    ("compact", COMPACT_GPU),
-    ("args", ARGS_GPU),
-    ("far_first", FAR_FIRST_GPU),
-    ("occlude", OCCLUDE_GPU),
+    (
+        "classify",
+        DiagnosticPath::const_new("render/gpu_culling/classify/elapsed_gpu"),
+    ),
+    (
+        "vote",
+        DiagnosticPath::const_new("render/gpu_culling/vote/elapsed_gpu"),
+    ),
+    (
+        "recall",
+        DiagnosticPath::const_new("render/gpu_culling/recall/elapsed_gpu"),
+    ),
+    (
+        "scan",
+        DiagnosticPath::const_new("render/gpu_culling/scan/elapsed_gpu"),
+    ),
+    (
+        "compact",
+        DiagnosticPath::const_new("render/gpu_culling/compact/elapsed_gpu"),
+    ),
+    (
+        "args",
+        DiagnosticPath::const_new("render/gpu_culling/args/elapsed_gpu"),
+    ),
+    (
+        "far_first",
+        DiagnosticPath::const_new("render/gpu_culling/far_first/elapsed_gpu"),
+    ),
+    (
+        "occlude",
+        DiagnosticPath::const_new("render/gpu_culling/occlude/elapsed_gpu"),
+    ),
 ];
 
 /// GPU time of all stages of the culling in a frame, in milliseconds: the sum of [`STAGE_GPU`] and
@@ -173,36 +174,97 @@ pub const GPU_TOTAL: DiagnosticPath = DiagnosticPath::const_new("gpu_culling/gpu
 /// Number of frames over which a diagnostic is averaged.
 const HISTORY: usize = 60;
 
+/// A counter of [`CullingReport`] as a diagnostic, and as a row of the overlay.
+struct Counter {
+    path: DiagnosticPath,
+    suffix: &'static str,
+    value: fn(&CullingReport) -> f64,
+    /// Frames that have it.
+    #[cfg_attr(not(feature = "overlay"), allow(dead_code, reason = "for the overlay"))]
+    applies: Applies,
+    /// Whether only the full overlay shows it.
+    #[cfg_attr(not(feature = "overlay"), allow(dead_code, reason = "for the overlay"))]
+    is_detail: bool,
+}
+
+/// Frames in which the overlay shows a counter.
+#[derive(Clone, Copy, PartialEq)]
+enum Applies {
+    Always,
+    Never,
+    InCameras,
+    InShadows,
+    IfHiding,
+    ByMeshlets,
+    ByMeshletsIfHiding,
+    IfUploading,
+    IfCulling,
+}
+
+const fn counter(
+    path: DiagnosticPath,
+    suffix: &'static str,
+    applies: Applies,
+    is_detail: bool,
+    value: fn(&CullingReport) -> f64,
+) -> Counter {
+    Counter {
+        path,
+        suffix,
+        value,
+        applies,
+        is_detail,
+    }
+}
+
+/// All counters, in the order of the overlay. A new one is a field of the report and a line here.
+#[rustfmt::skip]
+static COUNTERS: [Counter; 21] = [
+    counter(INSTANCES, "", Applies::Always, true, |report| report.instances as f64),
+    counter(VIEWS, "", Applies::Always, true, |report| report.views.len() as f64),
+    counter(VISIBLE, "", Applies::InCameras, false, |report| report.cameras().1 as f64),
+    counter(CULLED, "", Applies::Never, true, |report| {
+        let (tested, visible) = report.cameras();
+        tested.saturating_sub(visible) as f64
+    }),
+    counter(EARLY, "", Applies::IfHiding, true, |report| of_lists(report, |lists| lists.early)),
+    counter(LATE, "", Applies::IfHiding, true, |report| of_lists(report, |lists| lists.late)),
+    counter(HIDDEN, "", Applies::IfHiding, true, |report| of_lists(report, |lists| lists.hidden)),
+    counter(TOO_SMALL, "", Applies::IfHiding, true, |report| of_lists(report, |lists| lists.too_small)),
+    counter(TRIANGLES, "", Applies::InCameras, false, |report| triangles(report, true)),
+    counter(SHADOW_VISIBLE, "", Applies::InShadows, false, |report| report.shadows().1 as f64),
+    counter(SHADOW_TRIANGLES, "", Applies::InShadows, true, |report| triangles(report, false)),
+    counter(MESHLETS, "", Applies::ByMeshlets, true, |report| report.meshlets.tested as f64),
+    counter(MESHLETS_CULLED_BY_FRUSTUM, "", Applies::ByMeshlets, true, |report| report.meshlets.culled_by_frustum as f64),
+    counter(MESHLETS_CULLED_BY_CONE, "", Applies::ByMeshlets, true, |report| report.meshlets.culled_by_cone as f64),
+    counter(MESHLETS_CULLED_BY_OCCLUSION, "", Applies::ByMeshletsIfHiding, true, |report| report.meshlets.culled_by_occlusion as f64),
+    counter(MESHLET_TRIANGLES, "", Applies::ByMeshlets, true, |report| report.meshlets.triangles as f64),
+    counter(UPLOADED_BYTES, " B", Applies::IfUploading, true, |report| report.uploaded_bytes as f64),
+    counter(GPU_BYTES, " B", Applies::Always, true, |report| report.gpu_bytes as f64),
+    counter(PASSES, "", Applies::IfCulling, true, |report| f64::from(report.passes)),
+    counter(DISPATCHES, "", Applies::IfCulling, true, |report| f64::from(report.dispatches)),
+    counter(DRAW_CALLS, "", Applies::IfCulling, true, |report| f64::from(report.draw_calls)),
+];
+
+/// A sum over the cameras that hide instances.
+fn of_lists(report: &CullingReport, count: fn(&OcclusionReport) -> u64) -> f64 {
+    report.camera_occlusion().map_or(0, |lists| count(&lists)) as f64
+}
+
+/// Triangles in cameras, or in shadow views.
+fn triangles(report: &CullingReport, in_cameras: bool) -> f64 {
+    let views = report.views.iter();
+    let wanted = views.filter(|view| (view.kind == ViewKind::Camera) == in_cameras);
+    wanted.map(ViewReport::triangles).sum::<u64>() as f64
+}
+
 /// Registers the diagnostics, and measures them every frame.
 pub(crate) fn register(app: &mut App) {
-    for (path, suffix) in [
-        (INSTANCES, ""),
-        (VISIBLE, ""),
-        (CULLED, ""),
-        (SHADOW_VISIBLE, ""),
-        (TRIANGLES, ""),
-        (SHADOW_TRIANGLES, ""),
-        (EARLY, ""),
-        (LATE, ""),
-        (HIDDEN, ""),
-        (TOO_SMALL, ""),
-        (VIEWS, ""),
-        (UPLOADED_BYTES, " B"),
-        (GPU_BYTES, " B"),
-        (PASSES, ""),
-        (DISPATCHES, ""),
-        (DRAW_CALLS, ""),
-        (CPU_TOTAL, " ms"),
-        (GPU_TOTAL, " ms"),
-        (MESHLETS, ""),
-        (MESHLETS_CULLED_BY_FRUSTUM, ""),
-        (MESHLETS_CULLED_BY_CONE, ""),
-        (MESHLETS_CULLED_BY_OCCLUSION, ""),
-        (MESHLET_TRIANGLES, ""),
-    ]
-    .into_iter()
-    .chain(STAGE_CPU.map(|(_, path)| (path, " ms")))
-    {
+    let counters = COUNTERS.iter();
+    let counters = counters.map(|counter| (counter.path.clone(), counter.suffix));
+    let times = [CPU_TOTAL, GPU_TOTAL].into_iter();
+    let times = times.chain(STAGE_CPU.map(|(_, path)| path));
+    for (path, suffix) in counters.chain(times.map(|path| (path, " ms"))) {
         app.register_diagnostic(
             Diagnostic::new(path)
                 .with_suffix(suffix)
@@ -248,40 +310,12 @@ fn measure(
     if report.tier.is_none() {
         return;
     }
-    let (tested, visible) = report.cameras();
-    diagnostics.add_measurement(&INSTANCES, || report.instances as f64);
-    diagnostics.add_measurement(&VISIBLE, || visible as f64);
-    diagnostics.add_measurement(&CULLED, || tested.saturating_sub(visible) as f64);
-    diagnostics.add_measurement(&SHADOW_VISIBLE, || report.shadows().1 as f64);
-    let triangles = |cameras: bool| {
-        let views = report.views.iter();
-        let wanted = views.filter(|view| (view.kind == ViewKind::Camera) == cameras);
-        wanted.map(ViewReport::triangles).sum::<u64>() as f64
-    };
-    diagnostics.add_measurement(&TRIANGLES, || triangles(true));
-    diagnostics.add_measurement(&SHADOW_TRIANGLES, || triangles(false));
-    if let Some(lists) = report.camera_occlusion() {
-        diagnostics.add_measurement(&EARLY, || lists.early as f64);
-        diagnostics.add_measurement(&LATE, || lists.late as f64);
-        diagnostics.add_measurement(&HIDDEN, || lists.hidden as f64);
-        diagnostics.add_measurement(&TOO_SMALL, || lists.too_small as f64);
+    let hides = report.camera_occlusion().is_some();
+    for counter in &COUNTERS {
+        if hides || counter.applies != Applies::IfHiding {
+            diagnostics.add_measurement(&counter.path, || (counter.value)(&report));
+        }
     }
-    diagnostics.add_measurement(&VIEWS, || report.views.len() as f64);
-    diagnostics.add_measurement(&UPLOADED_BYTES, || report.uploaded_bytes as f64);
-    let meshlets = report.meshlets;
-    diagnostics.add_measurement(&MESHLETS, || meshlets.tested as f64);
-    diagnostics.add_measurement(&MESHLETS_CULLED_BY_FRUSTUM, || {
-        meshlets.culled_by_frustum as f64
-    });
-    diagnostics.add_measurement(&MESHLETS_CULLED_BY_CONE, || meshlets.culled_by_cone as f64);
-    diagnostics.add_measurement(&MESHLETS_CULLED_BY_OCCLUSION, || {
-        meshlets.culled_by_occlusion as f64
-    });
-    diagnostics.add_measurement(&MESHLET_TRIANGLES, || meshlets.triangles as f64);
-    diagnostics.add_measurement(&GPU_BYTES, || report.gpu_bytes as f64);
-    diagnostics.add_measurement(&PASSES, || f64::from(report.passes));
-    diagnostics.add_measurement(&DISPATCHES, || f64::from(report.dispatches));
-    diagnostics.add_measurement(&DRAW_CALLS, || f64::from(report.draw_calls));
     diagnostics.add_measurement(&CPU_TOTAL, || report.cpu.total().as_secs_f64() * 1e3);
     for (stage, path) in &STAGE_CPU {
         diagnostics.add_measurement(path, || report.cpu.of(*stage).as_secs_f64() * 1e3);

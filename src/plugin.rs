@@ -41,7 +41,7 @@ impl Plugin for GpuCullingPlugin {
 
 impl GpuCullingPlugin {
     fn install_main(&self, app: &mut App) {
-        if install_main(app, self.settings()) {
+        if install_main(app, self.settings.clone()) {
             diagnostics::register(app);
         }
     }

@@ -75,6 +75,7 @@ mod tint;
 mod told;
 mod tuning;
 mod upload;
+#[cfg(feature = "testing")]
 pub mod verify;
 mod views;
 
@@ -93,7 +94,7 @@ pub use lods::{
     BuildLods, BuiltLods, LodBuilds, LodsBuilt, MeshLods3d, MeshLodsLoader, MeshLodsSaver,
 };
 pub use meshlets::MeshletMesh3d;
-#[doc(hidden)]
+#[cfg(feature = "testing")]
 pub use meshlets::MeshletRoom;
 #[cfg(feature = "meshlets")]
 pub use meshlets::{

@@ -1,5 +1,5 @@
 //! CPU time of the plugin, the work that it records, and the upload of sets of any size and number.
-#![cfg(feature = "bevy")]
+#![cfg(all(feature = "bevy", feature = "study"))]
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,

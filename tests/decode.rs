@@ -1,4 +1,5 @@
 //! Compares the WGSL decoding of an instance with `PackedQuat::decode`.
+#![cfg(feature = "study")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;

@@ -1,6 +1,7 @@
 //! What each edit of a set uploads: the table in `docs/guide/editing.md`.
 //!
 //! `UPDATE_DOCS=1` rewrites it.
+#![cfg(feature = "study")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use bevy_gpu_culling::instance::{InstanceError, InstanceSet, SetChanges};

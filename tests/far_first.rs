@@ -1,4 +1,5 @@
 //! The far-first sort on every tier: against its twin, on edges, and broken on purpose.
+#![cfg(feature = "study")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -6,7 +7,7 @@ mod common;
 use bevy_gpu_culling::{
     cull::{
         BoundingSphere, Compaction, CullFrame, CullRequest, CullView, Culler, CullingTier,
-        DrawShape, ErrorRange, Gpu, Order, SetId, Stage,
+        DrawShape, Gpu, Order, SetId, Stage,
         layout::{FAR_FIRST_TILE, FarFirstJob},
         reference,
     },
@@ -44,25 +45,20 @@ const EDGES: [usize; 17] = [
 fn request(key: u64, views: &[u32]) -> CullRequest {
     CullRequest {
         key,
-        set: SetId(key),
-        world_from_local: Affine3A::IDENTITY,
-        sphere: BoundingSphere {
-            center: Vec3::ZERO,
-            radius: 0.5,
-        },
-        shape: DrawShape::Indexed {
-            index_count: 3,
-            first_index: 0,
-            base_vertex: 0,
-        },
-        coarser: None,
-        more: Vec::new(),
-        fade: 0.0,
-        range: None,
-        thin_below: 0.0,
-        errors: ErrorRange::default(),
         order: Order::FarFirst,
         views: views.to_vec(),
+        ..CullRequest::new(
+            SetId(key),
+            BoundingSphere {
+                center: Vec3::ZERO,
+                radius: 0.5,
+            },
+            DrawShape::Indexed {
+                index_count: 3,
+                first_index: 0,
+                base_vertex: 0,
+            },
+        )
     }
 }
 

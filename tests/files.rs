@@ -1,5 +1,5 @@
 //! Instance files in an app: loaded, reloaded and saved, and what the log says of bad ones.
-#![cfg(feature = "bevy")]
+#![cfg(all(feature = "bevy", feature = "study"))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "scene/log.rs"]

@@ -1,5 +1,5 @@
 //! The lines around sets, blocks and frozen frusta, in pictures.
-#![cfg(feature = "gizmos")]
+#![cfg(all(feature = "gizmos", feature = "study"))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod scene;

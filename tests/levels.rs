@@ -1,4 +1,5 @@
 //! Levels of detail: of each view, an instance is drawn at one level, and by its error.
+#![cfg(feature = "study")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -6,7 +7,7 @@ mod common;
 use bevy_gpu_culling::cull::{
     BoundingSphere, CoarserLevel, Compaction, CullFrame, CullRequest, CullView, Culler,
     CullerOptions, CullingTier, DistanceRange, DrawShape, DrawSource, ErrorRange, Gpu, LodEye,
-    Order, SetId,
+    SetId,
 };
 use bevy_gpu_culling::instance::{InstanceSet, InstanceTransform};
 use common::{Scene, gpu, options, random_scene, rng, run};
@@ -37,22 +38,16 @@ fn request(errors: &[f32], views: u32) -> CullRequest {
         error: *error,
     };
     CullRequest {
-        key: 0,
-        set: SetId(0),
-        world_from_local: Affine3A::IDENTITY,
-        sphere: BoundingSphere {
-            center: Vec3::ZERO,
-            radius: 0.25,
-        },
-        shape: shape(36),
         coarser: Some(errors.iter().enumerate().map(level).collect()),
-        more: Vec::new(),
-        fade: 0.0,
-        range: None,
-        thin_below: 0.0,
-        errors: ErrorRange::default(),
-        order: Order::NearFirst,
         views: (0..views).collect(),
+        ..CullRequest::new(
+            SetId(0),
+            BoundingSphere {
+                center: Vec3::ZERO,
+                radius: 0.25,
+            },
+            shape(36),
+        )
     }
 }
 

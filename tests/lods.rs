@@ -1,5 +1,5 @@
 //! Levels of detail that are made in the background or loaded from files: pictures and log.
-#![cfg(all(feature = "bevy", feature = "meshlets"))]
+#![cfg(all(feature = "bevy", feature = "meshlets", feature = "study"))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "scene/log.rs"]

@@ -1,4 +1,5 @@
 //! Every byte on the GPU is accounted for, and the documentation lists every buffer.
+#![cfg(feature = "study")]
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -10,13 +11,13 @@ mod common;
 use bevy_gpu_culling::{
     cull::{
         BoundingSphere, Channels, Compaction, CullFrame, CullRequest, CullView, Culler,
-        CullerOptions, DrawShape, ErrorRange, Gpu, Order, SetId,
+        CullerOptions, DrawShape, Gpu, Order, SetId,
         layout::{ChunkView, OcclusionRow},
     },
     instance::{InstanceSet, ScaleKind},
 };
 use common::{gpu, gpu_with};
-use glam::{Affine3A, Vec3};
+use glam::Vec3;
 
 /// A culler with a set of `len` instances and one view that keeps all of them.
 fn culler(len: u32, channels: Channels, compaction: Compaction) -> Culler {
@@ -44,25 +45,19 @@ fn culler_in(order: Order, len: u32, channels: Channels, compaction: Compaction)
     let frame = CullFrame {
         views: vec![CullView::EVERYTHING.sorted_toward(Vec3::Z)],
         requests: vec![CullRequest {
-            key: 0,
-            set: SetId(1),
-            world_from_local: Affine3A::IDENTITY,
-            sphere: BoundingSphere {
-                center: Vec3::ZERO,
-                radius: 0.5,
-            },
-            shape: DrawShape::NonIndexed {
-                vertex_count: 3,
-                first_vertex: 0,
-            },
-            coarser: None,
-            more: Vec::new(),
-            fade: 0.0,
-            range: None,
-            thin_below: 0.0,
-            errors: ErrorRange::default(),
             order,
             views: vec![0],
+            ..CullRequest::new(
+                SetId(1),
+                BoundingSphere {
+                    center: Vec3::ZERO,
+                    radius: 0.5,
+                },
+                DrawShape::NonIndexed {
+                    vertex_count: 3,
+                    first_vertex: 0,
+                },
+            )
         }],
     };
     culler.prepare(Gpu::new(&device, &queue), &frame);
@@ -258,25 +253,18 @@ fn an_arena_grows_to_what_can_be_bound_and_no_further() {
         let frame = CullFrame {
             views: vec![CullView::EVERYTHING; 4],
             requests: vec![CullRequest {
-                key: 0,
-                set: SetId(1),
-                world_from_local: Affine3A::IDENTITY,
-                sphere: BoundingSphere {
-                    center: Vec3::ZERO,
-                    radius: 0.5,
-                },
-                shape: DrawShape::NonIndexed {
-                    vertex_count: 3,
-                    first_vertex: 0,
-                },
-                coarser: None,
-                more: Vec::new(),
-                fade: 0.0,
-                range: None,
-                thin_below: 0.0,
-                errors: ErrorRange::default(),
-                order: Order::NearFirst,
                 views: vec![0, 1, 2, 3],
+                ..CullRequest::new(
+                    SetId(1),
+                    BoundingSphere {
+                        center: Vec3::ZERO,
+                        radius: 0.5,
+                    },
+                    DrawShape::NonIndexed {
+                        vertex_count: 3,
+                        first_vertex: 0,
+                    },
+                )
             }],
         };
         let mut overflows = Vec::new();

@@ -1,7 +1,7 @@
 //! No meshlet with a visible triangle is ever rejected, for random meshes, sets, instances and
 //! views. To find the visible triangles, the test clips each triangle in `f64` and examines the
 //! area and winding that remain on the screen.
-#![cfg(feature = "meshlets")]
+#![cfg(all(feature = "meshlets", feature = "study"))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use bevy_gpu_culling::{

@@ -1,4 +1,5 @@
 //! Multi-draws: the commands of many rows, gathered next to each other.
+#![cfg(feature = "study")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;

@@ -1,5 +1,5 @@
 //! The overlay: which rows there are when, which camera shows them, and what it covers.
-#![cfg(feature = "overlay")]
+#![cfg(all(feature = "overlay", feature = "study"))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod scene;

@@ -1,5 +1,5 @@
 //! Rays and pointers meet single instances, and Bevy's own rays no longer meet a set's mesh.
-#![cfg(feature = "picking")]
+#![cfg(all(feature = "picking", feature = "study"))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use bevy::{

@@ -1,5 +1,5 @@
 //! The plugin in various apps, and its log messages about sets that it does not draw.
-#![cfg(feature = "bevy")]
+#![cfg(all(feature = "bevy", feature = "study"))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "scene/log.rs"]

@@ -1,4 +1,5 @@
 //! How long a ray takes to find its instance: `cargo test --test rays -- --nocapture` prints it.
+#![cfg(feature = "study")]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may panic")]
 
 use bevy_gpu_culling::instance::{InstanceRay, InstanceSet, RayIndex};

@@ -1,5 +1,5 @@
 //! Bevy recovers from a lost device, and sets with it.
-#![cfg(feature = "bevy")]
+#![cfg(all(feature = "bevy", feature = "study"))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "scene/log.rs"]

@@ -1,6 +1,11 @@
 //! Worlds with sets that are saved and loaded, and entities that are cloned: everything comes back,
 //! once.
-#![cfg(all(feature = "bevy", feature = "gltf", feature = "meshlets"))]
+#![cfg(all(
+    feature = "bevy",
+    feature = "gltf",
+    feature = "meshlets",
+    feature = "study"
+))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "scene/gltf_file.rs"]

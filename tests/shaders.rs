@@ -8,7 +8,7 @@ mod compose;
 use bevy_gpu_culling::cull::{
     Compaction, CullError, Culler, CullerOptions, CullingTier, policy::OVERRIDES,
 };
-use compose::{Composed, Files, KERNELS, Kernel, compose, features};
+use compose::{Composed, Files, Kernel, compose, features};
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Most files of `shaders/`.
@@ -27,9 +27,7 @@ fn files() -> Files {
 
 /// Every kernel on both tiers, with its features.
 fn kernels() -> impl Iterator<Item = (&'static Kernel, Vec<&'static str>)> {
-    KERNELS
-        .iter()
-        .flat_map(|kernel| [true, false].map(|tier| (kernel, features(kernel, tier))))
+    compose::kernels().flat_map(|kernel| [true, false].map(|tier| (kernel, features(kernel, tier))))
 }
 
 /// A kernel, parsed; or the error of one that does not compose or does not parse.

@@ -1,4 +1,5 @@
 //! Requests that draw several shapes: one vote, one list, and a command per shape.
+#![cfg(feature = "study")]
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,

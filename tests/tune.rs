@@ -1,4 +1,5 @@
 //! A tuning and its file: measured, kept, believed only if it is whole and for this adapter.
+#![cfg(feature = "study")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;

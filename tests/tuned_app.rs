@@ -2,7 +2,7 @@
 //!
 //! Each case is a process, because the cache folder is a variable of the environment:
 //! `XDG_CACHE_HOME` on Linux, the only system on which these tests run.
-#![cfg(target_os = "linux")]
+#![cfg(all(target_os = "linux", feature = "study"))]
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,

@@ -1,5 +1,6 @@
 //! Compares the stages on the GPU with their CPU twins, on every tier, with random scenes and edge
 //! cases.
+#![cfg(feature = "study")]
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -10,7 +11,7 @@ mod common;
 
 use bevy_gpu_culling::cull::{
     BoundingSphere, CullError, CullFrame, CullRequest, CullView, Culler, CullerOptions,
-    CullingTier, DrawShape, ErrorRange, Gpu, Order, SetId,
+    CullingTier, DrawShape, Gpu, Order, SetId,
 };
 use bevy_gpu_culling::instance::ScaleKind;
 use common::{
@@ -170,26 +171,19 @@ fn a_set_of_many_pages_and_batches_equals_the_twin() {
 /// A scene of one set in one view.
 fn one_view(set: bevy_gpu_culling::instance::InstanceSet, view: CullView) -> Scene {
     let request = CullRequest {
-        key: 0,
-        set: SetId(0),
-        world_from_local: Affine3A::IDENTITY,
-        sphere: BoundingSphere {
-            center: Vec3::ZERO,
-            radius: 0.5,
-        },
-        shape: DrawShape::Indexed {
-            index_count: 3,
-            first_index: 0,
-            base_vertex: 0,
-        },
-        coarser: None,
-        more: Vec::new(),
-        fade: 0.0,
-        range: None,
-        thin_below: 0.0,
-        errors: ErrorRange::default(),
-        order: Order::NearFirst,
         views: vec![0],
+        ..CullRequest::new(
+            SetId(0),
+            BoundingSphere {
+                center: Vec3::ZERO,
+                radius: 0.5,
+            },
+            DrawShape::Indexed {
+                index_count: 3,
+                first_index: 0,
+                base_vertex: 0,
+            },
+        )
     };
     Scene {
         sets: vec![set],

@@ -1,5 +1,5 @@
 //! What a frame makes again if one of many sets changes: counted, so that no clock decides.
-#![cfg(feature = "bevy")]
+#![cfg(all(feature = "bevy", feature = "study"))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod scene;

@@ -1,5 +1,6 @@
 //! Sets that a compute pass writes. The GPU encodes instances as the CPU does, tests them like
 //! uploaded instances, and keeps the previous frame's instances.
+#![cfg(feature = "study")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -7,8 +8,8 @@ mod common;
 use bevy_gpu_culling::{
     cull::{
         BoundingSphere, Channels, CoarserLevel, Compaction, CullError, CullFrame, CullRequest,
-        CullView, Culler, CullerOptions, CullingTier, DrawShape, ErrorRange, Gpu, LodEye, Order,
-        Residency, SetId, WrittenSize, layout::BLOCK, shaders,
+        CullView, Culler, CullerOptions, CullingTier, DrawShape, Gpu, LodEye, Order, Residency,
+        SetId, WrittenSize, layout::BLOCK, shaders,
     },
     instance::{PackedInstance, PackedQuat, ScaleKind},
 };
@@ -240,26 +241,20 @@ fn random_plain(rng: &mut rand_chacha::ChaCha8Rng, len: usize, scale: ScaleKind)
 
 fn request(views: usize) -> CullRequest {
     CullRequest {
-        key: 0,
-        set: SetId(0),
         world_from_local: Affine3A::from_rotation_y(0.4),
-        sphere: BoundingSphere {
-            center: Vec3::new(0.1, 0.0, 0.2),
-            radius: 0.8,
-        },
-        shape: DrawShape::Indexed {
-            index_count: 3,
-            first_index: 0,
-            base_vertex: 0,
-        },
-        coarser: None,
-        more: Vec::new(),
-        fade: 0.0,
-        range: None,
-        thin_below: 0.0,
-        errors: ErrorRange::default(),
-        order: Order::NearFirst,
         views: (0..views as u32).collect(),
+        ..CullRequest::new(
+            SetId(0),
+            BoundingSphere {
+                center: Vec3::new(0.1, 0.0, 0.2),
+                radius: 0.8,
+            },
+            DrawShape::Indexed {
+                index_count: 3,
+                first_index: 0,
+                base_vertex: 0,
+            },
+        )
     }
 }
 

@@ -167,10 +167,10 @@ impl<'a> Stage<'a> {
         app.add_plugins(RenderDiagnosticsPlugin)
             .insert_resource(ClearColor(Color::BLACK));
         if case.peer == Peer::Sets {
-            app.add_plugins(GpuCullingPlugin {
+            app.add_plugins(GpuCullingPlugin::from(GpuCullingSettings {
                 expansion: case.expansion.unwrap_or_default(),
                 ..default()
-            });
+            }));
         }
         if seen::is_counted(case) {
             items::add_items(&mut app);

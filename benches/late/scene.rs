@@ -4,12 +4,12 @@ use anyhow::Result;
 use bevy_gpu_culling::{
     cull::{
         BoundingSphere, CoarserLevel, CullFrame, CullRequest, CullView, DepthBuffer, DrawShape,
-        ErrorRange, LodEye, OcclusionView, Order, SetId,
+        LodEye, OcclusionView, SetId,
     },
     instance::{InstanceSet, PackedInstance},
 };
 use glam::camera::rh::{proj::directx, view};
-use glam::{Affine3A, Mat4, Quat, UVec2, Vec3};
+use glam::{Mat4, Quat, UVec2, Vec3};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
@@ -52,21 +52,16 @@ pub fn requests(sets: u32, levels: u32) -> Vec<CullRequest> {
     let coarser: Option<Arc<[_]>> = (levels > 1).then(|| (1..levels).map(coarser).collect());
     let request = |set: u32| CullRequest {
         key: u64::from(set),
-        set: SetId(u64::from(set)),
-        world_from_local: Affine3A::IDENTITY,
-        sphere: BoundingSphere {
-            center: Vec3::ZERO,
-            radius: RADIUS,
-        },
-        shape,
         coarser: coarser.clone(),
-        more: Vec::new(),
-        fade: 0.0,
-        range: None,
-        thin_below: 0.0,
-        errors: ErrorRange::default(),
-        order: Order::NearFirst,
         views: vec![0],
+        ..CullRequest::new(
+            SetId(u64::from(set)),
+            BoundingSphere {
+                center: Vec3::ZERO,
+                radius: RADIUS,
+            },
+            shape,
+        )
     };
     (0..sets).map(request).collect()
 }

@@ -5,10 +5,10 @@ use crate::{
     points::{self, RADIUS},
 };
 use bevy_gpu_culling::cull::{
-    BoundingSphere, CoarserLevel, CullFrame, CullRequest, CullView, DrawShape, ErrorRange,
-    FurtherShape, LodEye, Order,
+    BoundingSphere, CoarserLevel, CullFrame, CullRequest, CullView, DrawShape, FurtherShape,
+    LodEye, Order,
 };
-use glam::{Affine3A, Vec3};
+use glam::Vec3;
 use std::sync::Arc;
 
 /// Where the first coarser level begins: a distance from the eye.
@@ -73,21 +73,18 @@ impl Requests {
         };
         let request = |key: usize| CullRequest {
             key: key as u64,
-            set: SET,
-            world_from_local: Affine3A::IDENTITY,
-            sphere: BoundingSphere {
-                center: Vec3::ZERO,
-                radius: RADIUS,
-            },
-            shape,
             coarser: coarser.clone(),
             more: vec![further.clone(); self.primitives - 1],
-            fade: 0.0,
-            range: None,
-            thin_below: 0.0,
-            errors: ErrorRange::default(),
             order,
             views: (0..views).collect(),
+            ..CullRequest::new(
+                SET,
+                BoundingSphere {
+                    center: Vec3::ZERO,
+                    radius: RADIUS,
+                },
+                shape,
+            )
         };
         CullFrame {
             views: (0..views).map(|at| self.view(share, at)).collect(),

@@ -26,7 +26,7 @@ const fn kernel(
 
 const VOTE_ITEMS: &[&str] = &["items_of", "expand_item", "expand_done"];
 
-/// All kernels of the engine.
+/// The kernels of the engine.
 #[rustfmt::skip]
 pub const KERNELS: &[Kernel] = &[
     kernel("bound", "cull/bound", &["bound"], &[]),
@@ -58,15 +58,6 @@ pub const KERNELS: &[Kernel] = &[
     kernel("pyramid_third", "occlusion/pyramid", &["reduce"], &["third"]),
     // The functions of a depth test; kernels import them.
     kernel("footprint", "occlusion/footprint", &["occlusion_of", "is_hidden"], &[]),
-    kernel("naive_atomic", "study/naive_atomic", &["compact"], &[]),
-    kernel("subgroup_atomic", "study/subgroup_atomic", &["compact"], &["subgroup"]),
-    kernel("workgroup_atomic", "study/workgroup_atomic", &["compact"], &[]),
-    kernel("hillis_steele", "study/hillis_steele", &["scan", "compact"], &[]),
-    kernel("args_sums", "study/hillis_steele", &["write_args"], &[]),
-    kernel("workgroup_scan", "study/workgroup_scan", &["compact"], &[]),
-    kernel("ballot_scan", "study/ballot_scan", &["compact"], &["subgroup"]),
-    kernel("flags", "study/hillis_steele", &["vote_flags"], &[]),
-    kernel("regions", "study/regions", &["clear_rows", "write_args"], &[]),
     kernel("meshlet_expand", "meshlets/expand", &["expand"], &[]),
     kernel("meshlet_vote", "meshlets/vote", &["vote"], &[]),
     kernel("meshlet_vote_late", "meshlets/vote", &["vote"], &["late"]),
@@ -81,23 +72,7 @@ pub const KERNELS: &[Kernel] = &[
     kernel("instance_pack", "shared/instance_pack", &["hidden", "pack", "unpack"], &[]),
     kernel("gather_draws", "cull/gather_draws", &["gather_draws"], &[]),
     kernel("mesh_uniforms", "draw/mesh_uniforms", &["mesh_uniforms"], &[]),
-    kernel("expand_scan_items", "expand/scan", &["scan"], &[]),
-    kernel("expand_scan_groups", "expand/scan", &["scan"], &["groups"]),
     kernel("expand_scan_table", "expand/scan", &["scan_table"], &["table"]),
-    kernel("expand_list", "expand/list", &["list"], &[]),
-    kernel("expand_list_groups", "expand/list", &["list"], &["groups"]),
-    kernel("expand_measure", "expand/fixed_max", &["measure", "plan_fixed"], &[]),
-    kernel("expand_items_fixed", "expand/fixed_max", &["expand"], &["items"]),
-    kernel("expand_spine_list", "expand/item_list", &["spine"], &[]),
-    kernel("expand_items_list", "expand/item_list", &["expand"], &["items"]),
-    kernel("expand_spine_groups", "expand/workgroup_items", &["spine"], &[]),
-    kernel("expand_items_groups", "expand/workgroup_items", &["expand"], &["items"]),
-    kernel("expand_spine_items", "expand/prefix_search", &["spine"], &[]),
-    kernel("expand_items_search", "expand/prefix_search", &["expand"], &["items"]),
-    kernel("expand_spine_spans", "expand/workgroup_search", &["spine"], &[]),
-    kernel("expand_items_spans", "expand/workgroup_search", &["expand"], &["items"]),
-    kernel("expand_pack", "expand/packed_atomic", &["clear_packed", "pack", "plan_packed"], &[]),
-    kernel("expand_items_packed", "expand/packed_atomic", &["expand"], &["items"]),
     kernel("expand_bits_po2_buckets", "expand/po2_buckets", &["count", "write"], &[]),
     kernel("expand_few_po2_buckets", "expand/po2_buckets", &["count_few", "write_few"], &[]),
     kernel("expand_spine_po2_buckets", "expand/po2_buckets", &["spine"], &[]),
@@ -107,6 +82,41 @@ pub const KERNELS: &[Kernel] = &[
     kernel("expand_spine_one_bucket", "expand/one_bucket", &["spine"], &[]),
     kernel("expand_items_one_bucket", "expand/one_bucket", &["expand"], &["items"]),
 ];
+
+/// What the cargo feature `study` adds.
+#[rustfmt::skip]
+pub const STUDY_KERNELS: &[Kernel] = &[
+    kernel("naive_atomic", "study/naive_atomic", &["compact"], &[]),
+    kernel("subgroup_atomic", "study/subgroup_atomic", &["compact"], &["subgroup"]),
+    kernel("workgroup_atomic", "study/workgroup_atomic", &["compact"], &[]),
+    kernel("hillis_steele", "study/hillis_steele", &["scan", "compact"], &[]),
+    kernel("args_sums", "study/hillis_steele", &["write_args"], &[]),
+    kernel("workgroup_scan", "study/workgroup_scan", &["compact"], &[]),
+    kernel("ballot_scan", "study/ballot_scan", &["compact"], &["subgroup"]),
+    kernel("flags", "study/hillis_steele", &["vote_flags"], &[]),
+    kernel("regions", "study/regions", &["clear_rows", "write_args"], &[]),
+    kernel("expand_scan_items", "expand/scan", &["scan"], &[]),
+    kernel("expand_scan_groups", "expand/scan", &["scan"], &["groups"]),
+    kernel("expand_list", "study/list", &["list"], &[]),
+    kernel("expand_list_groups", "study/list", &["list"], &["groups"]),
+    kernel("expand_measure", "study/fixed_max", &["measure", "plan_fixed"], &[]),
+    kernel("expand_items_fixed", "study/fixed_max", &["expand"], &["items"]),
+    kernel("expand_spine_list", "study/item_list", &["spine"], &[]),
+    kernel("expand_items_list", "study/item_list", &["expand"], &["items"]),
+    kernel("expand_spine_groups", "study/workgroup_items", &["spine"], &[]),
+    kernel("expand_items_groups", "study/workgroup_items", &["expand"], &["items"]),
+    kernel("expand_spine_items", "study/prefix_search", &["spine"], &[]),
+    kernel("expand_items_search", "study/prefix_search", &["expand"], &["items"]),
+    kernel("expand_spine_spans", "study/workgroup_search", &["spine"], &[]),
+    kernel("expand_items_spans", "study/workgroup_search", &["expand"], &["items"]),
+    kernel("expand_pack", "study/packed_atomic", &["clear_packed", "pack", "plan_packed"], &[]),
+    kernel("expand_items_packed", "study/packed_atomic", &["expand"], &["items"]),
+];
+
+/// All kernels, those for study too.
+pub fn kernels() -> impl Iterator<Item = &'static Kernel> {
+    KERNELS.iter().chain(STUDY_KERNELS)
+}
 
 /// The features of a kernel on a tier.
 pub fn features(kernel: &Kernel, is_subgroup: bool) -> Vec<&'static str> {

@@ -2,7 +2,7 @@
 
 use crate::{Failure, picture};
 use bevy::math::UVec2;
-use bevy_gpu_culling::prelude::{Compaction, CullingTier, GpuCullingPlugin};
+use bevy_gpu_culling::prelude::{Compaction, CullingTier, GpuCullingSettings};
 use clap::{Parser, ValueEnum, builder::PossibleValue};
 use std::{path::PathBuf, sync::LazyLock};
 
@@ -87,7 +87,7 @@ pub struct Cli {
     #[arg(
         long,
         value_name = "N",
-        default_value_t = GpuCullingPlugin::default().near_levels_from,
+        default_value_t = GpuCullingSettings::default().near_levels_from,
         conflicts_with = "peer"
     )]
     pub near_levels_from: u32,
@@ -106,7 +106,7 @@ pub struct Cli {
         default_value_t = 0.0,
         conflicts_with = "peer"
     )]
-    pub least_pixels: f32,
+    pub min_pixels: f32,
     /// Thin out orbs that are seen with a smaller diameter than this, in pixels, and draw what is
     /// kept of them larger (AggregateDetail)
     #[arg(
@@ -171,7 +171,7 @@ pub struct Cli {
     #[arg(
         long,
         value_name = "MIB",
-        default_value_t = GpuCullingPlugin::DEFAULT_UPLOAD_BUDGET >> 20,
+        default_value_t = GpuCullingSettings::DEFAULT_UPLOAD_BUDGET >> 20,
         conflicts_with = "peer",
         value_parser = clap::value_parser!(u64).range(1..1 << 44)
     )]
@@ -507,7 +507,7 @@ mod tests {
 
     #[test]
     fn the_help_names_the_default_upload_budget() -> Result<(), clap::Error> {
-        let budget = GpuCullingPlugin::DEFAULT_UPLOAD_BUDGET;
+        let budget = GpuCullingSettings::DEFAULT_UPLOAD_BUDGET;
         assert_eq!(parse("")?.upload_bytes(), budget);
         let help = Cli::command().render_help().to_string();
         let of_budget = help.split("--upload-budget").nth(1).unwrap_or_default();

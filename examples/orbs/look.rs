@@ -96,7 +96,7 @@ pub enum Colors {
 }
 
 /// The mesh of a level of detail with vertex colors: the level's color, or white, which
-/// [`GpuCullingPlugin::color_occlusion`] colors.
+/// [`GpuCullingSettings::color_occlusion`] colors.
 pub fn colored(mesh: Mesh, level: usize, colors: Option<Colors>) -> Mesh {
     let color = match colors {
         None => return mesh,

@@ -2,7 +2,7 @@
 //! report.
 //!
 //! `cargo xtask orbs` does the set-up that a machine needs, then runs it; `--help` lists the flags.
-//! It needs three features: `cargo run --example orbs --features gizmos,meshlets,overlay`.
+//! It needs four features: `cargo run --example orbs --features gizmos,meshlets,overlay,study`.
 //!
 //! * `cli`: the flags.
 //! * `field`: the places of the orbs, as pure data.

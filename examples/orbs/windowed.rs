@@ -65,16 +65,16 @@ pub fn run(cli: &Cli, end: &CleanEnd) -> Result<(), Failure> {
     );
     if cli.peer.is_none() {
         app.add_plugins((
-            GpuCullingPlugin {
+            GpuCullingPlugin::from(GpuCullingSettings {
                 tier: cli.tier.map(|tier| tier.0),
                 compaction: cli.compaction.0,
                 upload_budget: Some(cli.upload_bytes()),
                 lod_pixels: cli.lod_pixels,
-                least_pixels: cli.least_pixels,
+                min_pixels: cli.min_pixels,
                 near_levels_from: cli.near_levels_from,
                 color_occlusion: cli.color_occlusion,
                 ..default()
-            },
+            }),
             CullingOverlayPlugin::default(),
             FreezePlugin,
         ))

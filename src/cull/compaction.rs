@@ -2,41 +2,44 @@
 //!
 //! A compaction is a [`Strategy`], a list of passes in a file, and one line in the table below. The
 //! three in `product` are the ones that [`Compaction::Auto`] chooses from. The six in `study` are
-//! the rungs of the ladder (docs/internals/ladder.md) that lead to them.
+//! the rungs of the ladder (docs/internals/ladder.md) that lead to them; the cargo feature `study`
+//! adds them.
 
 mod passes;
 mod product;
+#[cfg(feature = "study")]
 mod study;
 mod support;
 
 pub(crate) use passes::{Arena, Dispatch, DispatchLimits, Pass, Resource, Strategy};
+#[cfg(feature = "study")]
 pub(crate) use study::doubling;
 
 use crate::cull::{CullingTier, Stage, shaders::Sources};
 
 /// Declares the compactions: their order on the ladder; then, in the order of the documentation,
-/// variant, strategy, name, documentation.
+/// the feature that one needs, variant, strategy, name, documentation.
 macro_rules! compactions {
     (
-        ladder: $($rung:ident),+;
-        $($variant:ident = $room:ident::$module:ident, $name:literal, $text:literal;)+
+        ladder: $($([$of_rung:meta])? $rung:ident),+;
+        $($([$condition:meta])? $variant:ident = $room:ident::$module:ident, $name:literal, $text:literal;)+
     ) => {
         /// How visible instances become a list of ids.
         ///
-        /// The first three are for products, and [`Self::Auto`] chooses among them. The others are
-        /// the rungs of a ladder that leads there, to study and to measure.
+        /// [`Self::Auto`] chooses among the three for products. The cargo feature `study` adds the
+        /// rungs of a ladder that leads there, to measure them.
         ///
         /// All have the same inputs and outputs and keep the same instances. They differ in speed,
-        /// in memory, and in whether the ids are in instance order. The unordered ones learn the
-        /// place of a survivor only while they write, so their arena has one region per row with
-        /// room for all its instances: up to `4 bytes x instances x views`. The others need 4 bytes
-        /// per survivor. The tier [`Cpu`](CullingTier::Cpu) runs the twins of `VoteScanCompact`
-        /// whichever is chosen.
+        /// in memory, and in whether the ids are in instance order. The unordered ones, all of them
+        /// for study, learn the place of a survivor only while they write, so their arena has one
+        /// region per row with room for all its instances: up to `4 bytes x instances x views`. The
+        /// others need 4 bytes per survivor. The tier [`Cpu`](CullingTier::Cpu) runs the twins of
+        /// `VoteScanCompact` whichever is chosen.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[cfg_attr(feature = "bevy", derive(bevy::reflect::Reflect))]
         #[non_exhaustive]
         pub enum Compaction {
-            $(#[doc = $text] $variant,)+
+            $($(#[cfg($condition)])? #[doc = $text] $variant,)+
             /// The fastest of the ordered ones for the size of the frame: by a rule, or by a
             /// measurement on this adapter ([`Tuning`](crate::cull::Tuning)).
             #[default]
@@ -45,13 +48,13 @@ macro_rules! compactions {
 
         impl Compaction {
             /// All compactions, in the order of the ladder. [`Self::Auto`] is a choice among them.
-            pub const ALL: &[Self] = &[$(Self::$rung,)+];
+            pub const ALL: &[Self] = &[$($(#[cfg($of_rung)])? Self::$rung,)+];
 
             /// The name on command lines and in tables.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
-                    $(Self::$variant => $name,)+
+                    $($(#[cfg($condition)])? Self::$variant => $name,)+
                     Self::Auto => "auto",
                 }
             }
@@ -59,7 +62,7 @@ macro_rules! compactions {
             /// The strategy; for [`Self::Auto`] the one of [`Self::VoteScanCompact`].
             pub(crate) const fn strategy(self) -> &'static Strategy {
                 match self {
-                    $(Self::$variant => &$room::$module::STRATEGY,)+
+                    $($(#[cfg($condition)])? Self::$variant => &$room::$module::STRATEGY,)+
                     Self::Auto => &product::vote_scan_compact::STRATEGY,
                 }
             }
@@ -68,7 +71,12 @@ macro_rules! compactions {
 }
 
 compactions! {
-    ladder: NaiveAtomic, SubgroupAtomic, WorkgroupAtomic, HillisSteele, WorkgroupScan, BallotScan,
+    ladder: [feature = "study"] NaiveAtomic,
+        [feature = "study"] SubgroupAtomic,
+        [feature = "study"] WorkgroupAtomic,
+        [feature = "study"] HillisSteele,
+        [feature = "study"] WorkgroupScan,
+        [feature = "study"] BallotScan,
         VoteScanCompact, Classify, LookBack;
     Classify = product::classify, "classify",
         "Ordered: `VoteScanCompact` on blocks that a view's border crosses. Blocks outside cost nothing. Blocks inside are not read, and neither are words of 32 instances that no border crosses. Needs another 160 bytes per 1,024 instances.";
@@ -76,17 +84,17 @@ compactions! {
         "Ordered: all of `Classify` in one pass, in which each workgroup finds its place by decoupled look-back. Fastest up to some millions of tests, and without words or counts in memory. All of its time is in the stage [`Compact`](Stage::Compact). Needs subgroups, and another 160 bytes per 1,024 instances.";
     VoteScanCompact = product::vote_scan_compact, "vote-scan-compact",
         "Ordered: visibility bits and the blocks' counts; prefixes of the counts, if they are many, in a separate pass. Its arena holds the survivors and nothing else.";
-    NaiveAtomic = study::naive_atomic, "naive-atomic",
+    [feature = "study"] NaiveAtomic = study::naive_atomic, "naive-atomic",
         "Unordered: one global atomicAdd per survivor.";
-    SubgroupAtomic = study::subgroup_atomic, "subgroup-atomic",
+    [feature = "study"] SubgroupAtomic = study::subgroup_atomic, "subgroup-atomic",
         "Unordered: ballot and bit count, one global atomicAdd per subgroup. Needs subgroups.";
-    WorkgroupAtomic = study::workgroup_atomic, "workgroup-atomic",
+    [feature = "study"] WorkgroupAtomic = study::workgroup_atomic, "workgroup-atomic",
         "Unordered: three levels, one global atomicAdd per workgroup.";
-    HillisSteele = study::hillis_steele, "hillis-steele",
+    [feature = "study"] HillisSteele = study::hillis_steele, "hillis-steele",
         "Ordered: one u32 per vote, a scan of log2(n) passes over global memory, compact. Needs another 8 bytes per instance and view.";
-    WorkgroupScan = study::workgroup_scan, "workgroup-scan",
+    [feature = "study"] WorkgroupScan = study::workgroup_scan, "workgroup-scan",
         "Unordered: a scan in workgroup memory, merged with compact; one global atomicAdd per block. Needs another 4 bytes per instance and view.";
-    BallotScan = study::ballot_scan, "ballot-scan",
+    [feature = "study"] BallotScan = study::ballot_scan, "ballot-scan",
         "Unordered: ballots as votes, a scan by subgroup operations, one global atomicAdd per block. Needs subgroups.";
 }
 
@@ -168,7 +176,7 @@ impl core::str::FromStr for Compaction {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "study"))]
 mod tests {
     use super::*;
 

@@ -9,7 +9,7 @@ use crate::cull::{
     plan::Plan,
     run::{
         batch::{BatchInputs, GpuBatch, most_ids},
-        readback::read_batch,
+        inspect::read_batch,
         tables::FrameTables,
     },
     shaders::{self, Sources},

@@ -2,6 +2,7 @@
 
 mod draws;
 mod frame;
+#[cfg(feature = "testing")]
 mod inspect;
 mod memory;
 mod work;
@@ -15,7 +16,6 @@ use crate::cull::{
     choose::Choice,
     far_first::FarFirst,
     gpu::{draw_counts::DrawCounts, guard::guarded, limits::binding_limit},
-    layout::BLOCK,
     occlusion::occluder::{Occluder, OccluderOptions},
     pipelines::{BuildOptions, Pipelines},
     plan::{PlanLimits, planner::Planner},
@@ -99,7 +99,7 @@ impl Culler {
     ///
     /// # Errors
     /// Same as [`Self::new`], and [`CullError::Pipeline`] if a kernel does not build.
-    #[doc(hidden)]
+    #[cfg(feature = "testing")]
     pub fn with_sources(
         device: &Device,
         options: CullerOptions,
@@ -193,16 +193,16 @@ impl Culler {
 
     /// Drops every set and limits new pages to `instances`, rounded up to a block (a test makes
     /// many small ones).
-    #[doc(hidden)]
+    #[cfg(feature = "testing")]
     pub fn limit_pages(&mut self, instances: u32, counts_per_batch: u32, few_counts: u32) {
-        let limit = instances.next_multiple_of(BLOCK);
+        let limit = instances.next_multiple_of(crate::cull::layout::BLOCK);
         self.store.clear(limit.min(self.store.page_limit()));
         self.planner.limit(counts_per_batch, few_counts);
     }
 
     /// Sorts batches with more than this many visibility words by blocks. A test reaches both ways
     /// with few instances.
-    #[doc(hidden)]
+    #[cfg(feature = "testing")]
     pub fn limit_fine_words(&mut self, fine_words: u32) {
         self.planner.limit_fine_words(fine_words);
     }

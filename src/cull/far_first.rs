@@ -18,7 +18,7 @@ use crate::cull::{
 use batch::{Inputs, SortBatch};
 use hashbrown::{HashMap, hash_map::Entry};
 use kernels::{Kernels, PASSES};
-use wgpu::{ComputePass, Device};
+use wgpu::ComputePass;
 
 /// The sort of the current frame.
 pub(super) struct FarFirst {
@@ -54,9 +54,10 @@ impl FarFirst {
     ///
     /// # Errors
     /// [`CullError::Pipeline`].
+    #[cfg(feature = "testing")]
     pub fn edit_kernels(
         &mut self,
-        device: &Device,
+        device: &wgpu::Device,
         edit: &dyn Fn(&str, String) -> String,
     ) -> Result<(), CullError> {
         if Kernels::are_edited(self.tier, edit) {

@@ -10,6 +10,7 @@ pub(crate) mod kernel;
 pub(crate) mod limits;
 pub(crate) mod program;
 pub(crate) mod readback;
+#[cfg(feature = "testing")]
 pub(crate) mod shared_kernels;
 pub(crate) mod staging;
 pub(crate) mod version;

@@ -2,6 +2,14 @@
 //! test `layout` compares the two.
 //!
 //! This file is long because it has one struct per table.
+#![cfg_attr(
+    not(feature = "testing"),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "the test `layout` compares all with the shaders"
+    )
+)]
 
 pub mod expand;
 mod far_first;

@@ -29,8 +29,12 @@ mod counters;
 mod culler;
 mod draws;
 mod expansion;
+#[cfg(feature = "testing")]
 mod inspect;
 mod items;
+#[cfg(not(feature = "testing"))]
+mod layout;
+#[cfg(feature = "testing")]
 pub mod layout;
 mod options;
 mod pipelines;
@@ -43,8 +47,10 @@ mod tables;
 pub use culler::MeshletCuller;
 pub use draws::MeshletDraw;
 pub use expansion::MeshletExpansion;
+#[cfg(feature = "testing")]
+pub use inspect::MeshletBatchData;
 pub use options::MeshletOptions;
 pub use pipelines::MeshletStage;
-pub use readback::{MeshletBatchData, MeshletCounts, MeshletRowCount};
+pub use readback::{MeshletCounts, MeshletRowCount};
 pub use request::{MeshletRequest, SeenFaces};
 pub use tables::MeshletMeshId;

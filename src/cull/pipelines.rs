@@ -1,12 +1,11 @@
 //! The compiled passes of a compaction: layouts, pipelines, bind groups, dispatches.
 
+#[cfg(feature = "study")]
+use crate::cull::compaction::doubling::{Doubling, Steps};
 use crate::cull::{
     Compaction, CullError, CullingTier, Gpu, Stage,
-    compaction::{
-        DispatchLimits, Pass, Resource, Strategy,
-        doubling::{Reaches, Steps, swapped},
-    },
-    gpu::{guard::guarded, kernel::KernelJob, program::Program},
+    compaction::{DispatchLimits, Pass, Resource, Strategy},
+    gpu::{kernel::KernelJob, program::Program},
     plan::BatchPlan,
     shaders::Sources,
 };
@@ -16,6 +15,7 @@ use wgpu::{BindGroup, BindingResource, BufferBinding, ComputePass, Device};
 struct BuiltPass {
     pass: &'static Pass,
     program: Program<Resource>,
+    #[cfg(feature = "study")]
     steps: Steps,
 }
 
@@ -24,8 +24,8 @@ pub(crate) struct Pipelines {
     /// The compaction. For late lists, the one whose buffers they use.
     pub compaction: Compaction,
     passes: Vec<BuiltPass>,
-    /// The reach of each step. Only `hillis-steele` binds it.
-    reaches: Reaches,
+    #[cfg(feature = "study")]
+    doubling: Doubling,
     /// What dispatches depend on.
     limits: DispatchLimits,
 }
@@ -52,21 +52,28 @@ impl Pipelines {
             batches: 1,
         };
         let mut passes = Vec::new();
-        let mut steps = Steps::One;
+        #[cfg(feature = "study")]
+        let mut doubling = Doubling::default();
         let all = options.strategy.passes.iter();
         for pass in all.filter(|pass| pass.runs_with(limits.subgroups_of_32)) {
-            steps = Steps::after(steps, pass);
-            passes.push(build_pass(device, pass, options, steps)?);
+            passes.push(BuiltPass {
+                program: build_pass(device, pass, options)?,
+                #[cfg(feature = "study")]
+                steps: doubling.steps_of(device, pass)?,
+                pass,
+            });
         }
         Ok(Self {
             compaction: options.compaction,
             passes,
-            reaches: guarded(device, Reaches::LABEL, || Reaches::new(device))?,
+            #[cfg(feature = "study")]
+            doubling,
             limits,
         })
     }
 
     /// Whether `edit` changes the WGSL of a pass.
+    #[cfg(feature = "testing")]
     pub fn are_edited(
         strategy: &Strategy,
         sources: &Sources<'_>,
@@ -76,11 +83,6 @@ impl Pipelines {
             let source = (pass.source)(sources);
             edit(pass.name, source.clone()) != source
         })
-    }
-
-    /// Label and bytes of the buffer that the passes share.
-    pub fn size(&self) -> (&'static str, u64) {
-        (Reaches::LABEL, self.reaches.size())
     }
 
     /// Whether the passes read the bounds of blocks.
@@ -99,37 +101,23 @@ impl Pipelines {
         Resource::SCRATCH.into_iter().filter(binds)
     }
 
-    /// Bind groups of every pass, over what `buffer` gives for a slot: one per step.
+    /// Bind groups of every pass, over what `buffer` gives for a slot: one, or one per step of a
+    /// pass for study that doubles its reach.
     pub fn bind<'a>(
         &'a self,
         gpu: Gpu<'_>,
         buffer: impl Fn(Resource) -> BufferBinding<'a>,
     ) -> Vec<Vec<BindGroup>> {
-        if (self.passes.iter()).any(|built| built.steps == Steps::Doubling) {
-            self.reaches.upload(gpu);
-        }
-        let votes = buffer(Resource::Front).buffer.size() / 4;
-        self.passes
-            .iter()
-            .map(|built| {
-                (0..built.steps.bind_groups(votes))
-                    .map(|step| self.bind_step(gpu.device, built, step, &buffer))
-                    .collect()
-            })
-            .collect()
-    }
-
-    fn bind_step<'a>(
-        &'a self,
-        device: &Device,
-        built: &BuiltPass,
-        step: usize,
-        buffer: &impl Fn(Resource) -> BufferBinding<'a>,
-    ) -> BindGroup {
-        built.program.bind(device, |slot| match slot {
-            Resource::Step => self.reaches.binding(step),
-            slot => BindingResource::Buffer(buffer(swapped(slot, step))),
-        })
+        let passes = self.passes.iter();
+        let bind = |built: &'a BuiltPass| {
+            #[cfg(feature = "study")]
+            if built.steps != Steps::One {
+                return (self.doubling).bind(gpu, built.steps, &built.program, &buffer);
+            }
+            let entry = |slot| BindingResource::Buffer(buffer(slot));
+            vec![built.program.bind(gpu.device, entry)]
+        };
+        passes.map(bind).collect()
     }
 
     /// Records each pass of `stage` for all batches before the next pass. Batches share no buffer,
@@ -157,6 +145,7 @@ impl Pipelines {
                 let Some(groups) = bind_groups.get(index) else {
                     continue;
                 };
+                #[cfg(feature = "study")]
                 let groups = built.steps.of_batch(groups, plan);
                 let (x, y) = built.pass.dispatch.workgroups(plan, limits);
                 if x * y == 0 {
@@ -181,8 +170,7 @@ fn build_pass(
     device: &Device,
     pass: &'static Pass,
     options: &BuildOptions<'_>,
-    steps: Steps,
-) -> Result<BuiltPass, CullError> {
+) -> Result<Program<Resource>, CullError> {
     let job = KernelJob {
         tier: options.sources.tier,
         label: pass.name,
@@ -190,9 +178,5 @@ fn build_pass(
         entry: pass.entry,
         checks: options.checks,
     };
-    Ok(BuiltPass {
-        pass,
-        program: Program::build(device, &job, pass.binds())?,
-        steps,
-    })
+    Program::build(device, &job, pass.binds())
 }

@@ -6,36 +6,58 @@
 mod args;
 mod classify;
 mod compact;
+#[cfg(feature = "testing")]
 pub mod expand;
 mod far_first;
+#[cfg(feature = "testing")]
 mod footprint;
+#[cfg(feature = "testing")]
 mod meshlet;
+#[cfg(feature = "testing")]
 mod occlude;
 mod order;
+#[cfg(feature = "testing")]
 mod pyramid;
 mod scan;
+#[cfg(feature = "testing")]
 mod span;
 mod thin;
 mod vote;
 
 pub use args::write_args;
-pub use classify::{BoundState, block_state, bound, bound_state, word_bound, word_state};
+pub use classify::bound;
+#[cfg(feature = "testing")]
+pub use classify::{BoundState, block_state, bound_state, word_bound, word_state};
 pub use compact::compact;
-pub use far_first::{depth_key, far_first};
+#[cfg(feature = "testing")]
+pub use far_first::depth_key;
+pub use far_first::far_first;
+#[cfg(feature = "testing")]
 pub use footprint::{
     Footprint, footprint, is_between_diagonals, is_hidden, occlusion_of, occlusion_of_span,
 };
+#[cfg(feature = "testing")]
 pub use meshlet::{
     Depth, MeshletVote, Survivor, distance_behind, items_of, load_survivor, meshlet_args,
     meshlet_compact, meshlet_expand, meshlet_place, meshlet_scan, meshlet_vote, nearest_border,
     place_sphere, row_of_source, vote_item, vote_meshlet,
 };
+#[cfg(feature = "testing")]
 pub use occlude::{
     BlockWords, Occluded, Within, bound_of_block, bound_of_word, is_large, occlude, recall,
 };
-pub use order::{first_word_at, flip_of, order, ring_of, unit_center};
+pub use order::{first_word_at, order};
+#[cfg(feature = "testing")]
+pub use order::{flip_of, ring_of, unit_center};
+#[cfg(feature = "testing")]
 pub use pyramid::pyramid;
-pub use scan::{count, scan};
+#[cfg(feature = "testing")]
+pub use scan::count;
+pub use scan::scan;
+#[cfg(feature = "testing")]
 pub use span::{Span, span};
+#[cfg(feature = "testing")]
 pub use thin::{thinned_growth, thinned_scale, threshold_of};
-pub use vote::{Placed, is_visible, kept_share, least_distance, load_sphere, vote};
+pub use vote::vote;
+#[cfg(feature = "testing")]
+pub use vote::{Placed, is_visible, kept_share, least_distance, load_sphere};

@@ -38,8 +38,8 @@ pub struct CullRequest {
     /// thinned out: of those that are seen `s` pixels wide, the share `(s / thin_below)^2` is kept,
     /// and drawn larger, so that they cover as much as all did. They begin to change at 1.22 times
     /// this diameter, grow about their origins, and shrink to nothing before they go
-    /// ([`reference::thinned_scale`](crate::cull::reference::thinned_scale)): the caller's vertex
-    /// stage applies this. They are not tested for occlusion, and their meshlets are tested as if
+    /// (`shaders/shared/thin.wesl`, whose text is [`THIN`](crate::cull::shaders::THIN)): the caller's
+    /// vertex stage applies this. They are not tested for occlusion, and their meshlets are tested as if
     /// nothing grew: do not draw them by meshlets. 0 keeps all; so do numbers that are not finite
     /// or below 0.
     pub thin_below: f32,
@@ -52,6 +52,27 @@ pub struct CullRequest {
 }
 
 impl CullRequest {
+    /// A request of no view yet, with key 0: what it draws is not transformed, has no levels of
+    /// detail, and near instances come first.
+    #[must_use]
+    pub fn new(set: SetId, sphere: BoundingSphere, shape: DrawShape) -> Self {
+        Self {
+            key: 0,
+            set,
+            world_from_local: Affine3A::IDENTITY,
+            sphere,
+            shape,
+            coarser: None,
+            more: Vec::new(),
+            fade: 0.0,
+            range: None,
+            thin_below: 0.0,
+            errors: ErrorRange::default(),
+            order: Order::NearFirst,
+            views: Vec::new(),
+        }
+    }
+
     /// Whether views may thin instances out.
     pub(in crate::cull) fn thins(&self) -> bool {
         self.thin_below.is_finite() && self.thin_below > 0.0 && self.sphere.radius > 0.0

@@ -1,6 +1,8 @@
 //! Running a plan: the batches on the GPU, their passes, and the counters that are read back.
 
 pub(super) mod batch;
+#[cfg(feature = "testing")]
+pub(super) mod inspect;
 pub(super) mod readback;
 pub(super) mod tables;
 
@@ -318,9 +320,8 @@ impl Runner {
     /// Label and size in bytes of each buffer.
     pub fn sizes(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let batches = self.batches.values().flat_map(|batch| batch.sizes());
-        let pipelines = self.pipelines.iter().map(|pipelines| pipelines.size());
         let counters = ("gpu_culling counters", self.readback.bytes());
-        batches.chain(pipelines).chain([counters])
+        batches.chain([counters])
     }
 
     /// Number of ids that all arenas hold.

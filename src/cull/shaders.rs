@@ -11,6 +11,7 @@ macro_rules! composed_text {
 }
 
 /// Shapes and constants that the host shares.
+#[cfg(feature = "testing")]
 pub const LAYOUT: &str = composed_text!("LAYOUT");
 /// Decoding of an instance.
 pub const INSTANCE: &str = composed_text!("INSTANCE");
@@ -24,9 +25,11 @@ pub const INSTANCE_PACKED: &str = composed_text!("INSTANCE_PACKED");
 /// module `bevy_gpu_culling::thin`.
 pub const THIN: &str = composed_text!("THIN");
 /// Where a sphere is in a view. Join it with [`LAYOUT`].
+#[cfg(feature = "testing")]
 pub const SPAN: &str = composed_text!("SPAN");
 /// Whether the depth pyramid at the bindings 18 and 19 of group 0 hides a sphere. Join it with
 /// [`SPAN`].
+#[cfg(feature = "testing")]
 pub const FOOTPRINT: &str = composed_text!("FOOTPRINT");
 /// Shapes and constants of the expansions.
 pub const EXPAND_LAYOUT: &str = composed_text!("EXPAND_LAYOUT");
@@ -86,35 +89,6 @@ impl Composed {
     }
 }
 
-/// A kernel of the engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kernel {
-    /// Instances to visibility words.
-    Vote,
-    /// Survivors per block and row to prefixes, if they are many.
-    Scan,
-    /// Words to survivor ids, and counts to indirect commands.
-    Compact,
-}
-
-impl Kernel {
-    /// All kernels, in the order of the frame.
-    pub const ALL: [Self; 3] = [Self::Vote, Self::Scan, Self::Compact];
-
-    /// The whole WGSL of the kernel on `tier` (the `Cpu` tier has none and gets the one of
-    /// `Workgroup`). Its `override`s have their values in
-    /// [`OVERRIDES`](crate::cull::policy::OVERRIDES).
-    #[must_use]
-    pub fn source(self, tier: CullingTier) -> String {
-        let composed = match self {
-            Self::Vote => &kernels::VOTE,
-            Self::Scan => &kernels::SCAN,
-            Self::Compact => &kernels::COMPACT,
-        };
-        composed.on(tier).to_owned()
-    }
-}
-
 /// The place in `shaders/` that line `line` of a composed kernel comes from, both counted from 1.
 ///
 /// Above each run of lines stands the place of its first one:
@@ -168,19 +142,19 @@ mod tests {
 
     #[test]
     fn what_a_caller_may_replace_is_a_part_of_the_kernels() {
-        use kernels::{BOUND, EXPAND_ITEMS_FIXED, EXPAND_LIST, LOOK_BACK, VOTE};
+        use kernels::{BOUND, EXPAND_BITS_ONE_BUCKET, EXPAND_ITEMS_ONE_BUCKET, LOOK_BACK, VOTE};
         for tier in [CullingTier::Subgroup, CullingTier::Workgroup] {
             for kernel in [&BOUND, &LOOK_BACK, &VOTE] {
                 assert!(kernel.on(tier).contains(INSTANCE_PACKED));
             }
-            for kernel in [&EXPAND_ITEMS_FIXED, &EXPAND_LIST] {
+            for kernel in [&EXPAND_BITS_ONE_BUCKET, &EXPAND_ITEMS_ONE_BUCKET] {
                 assert!(kernel.on(tier).contains(EXPAND_COUNTS));
                 // A caller's text may use every shape and constant.
                 let code = |line: &&str| !line.trim_start().starts_with("//");
                 let mut lines = EXPAND_LAYOUT.lines().filter(code);
                 assert!(lines.all(|line| kernel.on(tier).contains(line)));
             }
-            assert!(EXPAND_ITEMS_FIXED.on(tier).contains(EXPAND_BODY));
+            assert!(EXPAND_ITEMS_ONE_BUCKET.on(tier).contains(EXPAND_BODY));
         }
     }
 }

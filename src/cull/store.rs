@@ -118,6 +118,7 @@ impl InstanceStore {
     }
 
     /// Drops every set. New pages hold at most `page_limit` instances.
+    #[cfg(feature = "testing")]
     pub(super) fn clear(&mut self, page_limit: u32) {
         self.page_limit = page_limit;
         self.pages.clear(page_limit);

@@ -17,7 +17,6 @@ use super::{
     names::AssetNames,
     settings::GpuCullingSettings,
     upload::{KnownSet, Reserved, UploadInbox, Uploads},
-    verify::Verifier,
 };
 use crate::instance::InstanceSet;
 use bevy::{
@@ -44,7 +43,6 @@ pub(super) struct Sources<'w, 's> {
 pub(super) struct Outputs<'w> {
     buffers: ResMut<'w, InstanceBuffers>,
     inbox: Res<'w, UploadInbox>,
-    verifier: Res<'w, Verifier>,
 }
 
 /// Notes the entities with sets, and uploads what changed in their sets straight from the assets.
@@ -166,9 +164,6 @@ pub(super) fn extract_sets(
         error!("{entity}{} is not drawn: {problem}", names.of(asset));
     }
     uploads.send(&outputs.inbox);
-    if outputs.verifier.is_requested() {
-        copy_for_check(sets, assets, &outputs.verifier);
-    }
 }
 
 /// Removes sets whose assets are gone; an unused set keeps its place as long as its asset lives.
@@ -298,18 +293,6 @@ fn note_entities(sets: &mut GpuCuller, sources: &Sources) {
         }
         if item.is_lightmapped {
             sets.lightmapped.insert(entity);
-        }
-    }
-}
-
-/// Copies what a requested check compares the GPU with.
-fn copy_for_check(sets: &GpuCuller, assets: &Assets<InstanceSet>, verifier: &Verifier) {
-    for (asset, known) in &sets.known {
-        if known.used_in == sets.listed_in
-            && known.is_current()
-            && let Some(set) = assets.get(*asset)
-        {
-            verifier.keep(known.current.id, set, known.current.arrived);
         }
     }
 }

@@ -28,7 +28,6 @@ pub use asset::{MeshletMeshLoader, MeshletMeshSaver};
 #[cfg(feature = "meshlets")]
 pub use build::{BuildMeshlets, BuiltMeshlets, MeshletBuilds, MeshletsBuilt};
 pub use component::MeshletMesh3d;
-#[doc(hidden)]
 pub use culler::MeshletRoom;
 
 #[cfg(feature = "meshlets")]

@@ -36,7 +36,6 @@ use super::{
     set_draws::SetDraws,
     settings::{GpuCullingSettings, GpuCullingSystems},
     upload::{InstanceUploadProgress, UploadInbox, receive_uploads},
-    verify::{Verifier, verify_survivors},
     views::{ShadowOrigin, extract_freeze, extract_shadow_origin},
 };
 use crate::instance::{InstanceId, InstanceSet, InstanceTransform};
@@ -98,7 +97,6 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
         .insert_resource(settings)
         .init_resource::<CullingReport>()
         .init_resource::<ReportInbox>()
-        .init_resource::<Verifier>()
         .init_resource::<CpuClock>()
         .init_resource::<UploadInbox>()
         .init_resource::<MeshBoxes>()
@@ -139,6 +137,8 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
     super::picking::build(app);
     scene::build(app);
     saved::build(app);
+    #[cfg(feature = "testing")]
+    app.init_resource::<super::verify::Verifier>();
     true
 }
 
@@ -148,21 +148,24 @@ pub(crate) fn finish_main(app: &mut App) {
     scene::install_gltf(app);
 }
 
-/// Adds the render world's part of the plugin, once. The worlds share inboxes, clock and verifier.
+/// Adds the render world's part of the plugin, once. The worlds share inboxes and clock.
 pub(crate) fn install_render(app: &mut App) {
     let shaders = DrawShaders::load(app);
     let world = app.world();
     let inbox = world.resource::<ReportInbox>().clone();
     let uploads = world.resource::<UploadInbox>().clone();
     let clock = world.resource::<CpuClock>().clone();
-    let verifier = world.resource::<Verifier>().clone();
     let settings = world.resource::<GpuCullingSettings>().clone();
+    #[cfg(feature = "testing")]
+    let verifier = world.resource::<super::verify::Verifier>().clone();
     let Some(render_app) = app.get_sub_app_mut(RenderApp) else {
         return;
     };
     if render_app.world().contains_resource::<Installed>() {
         return;
     }
+    #[cfg(feature = "testing")]
+    super::verify::build_render(render_app, verifier);
     draw::build_render(render_app);
     occlusion::build_render(render_app);
     // The settings are inserted, too: the renderer starts before the first extraction.
@@ -170,7 +173,6 @@ pub(crate) fn install_render(app: &mut App) {
         .insert_resource(Installed)
         .insert_resource(settings)
         .insert_resource(inbox)
-        .insert_resource(verifier)
         .insert_resource(clock)
         .insert_resource(uploads)
         .insert_resource(shaders)
@@ -253,9 +255,7 @@ pub(crate) fn install_render(app: &mut App) {
             RenderGraph,
             (
                 record_culling.in_set(GpuCullingSystems::Record),
-                (finish_culling, verify_survivors)
-                    .chain()
-                    .in_set(GpuCullingSystems::Finish),
+                finish_culling.in_set(GpuCullingSystems::Finish),
             ),
         );
 }

@@ -17,9 +17,35 @@ use bevy::{
 /// App::new().add_plugins((DefaultPlugins, GpuCullingPlugin::default())).run();
 /// ```
 ///
-/// The fields are the initial values of [`GpuCullingSettings`], which can be changed at run time.
-#[derive(Clone, Debug)]
+/// Settings other than the defaults:
+///
+/// ```
+/// # use bevy_gpu_culling::prelude::*;
+/// let plugin = GpuCullingPlugin::from(GpuCullingSettings {
+///     lod_pixels: 0.5,
+///     ..Default::default()
+/// });
+/// ```
+#[derive(Clone, Debug, Default)]
 pub struct GpuCullingPlugin {
+    /// The initial settings.
+    pub settings: GpuCullingSettings,
+}
+
+impl From<GpuCullingSettings> for GpuCullingPlugin {
+    fn from(settings: GpuCullingSettings) -> Self {
+        Self { settings }
+    }
+}
+
+/// Settings of the culling. A change takes effect in the next frame.
+///
+/// A change from or to the tier `Cpu` uploads every set again. It loses sets that were dropped on
+/// the CPU ([`InstanceSet::asset_usage`](crate::instance::InstanceSet::asset_usage)).
+#[derive(Resource, ExtractResource, Reflect, Clone, Debug, PartialEq)]
+#[extract_app(RenderApp)]
+#[reflect(Resource, Default, Clone, PartialEq)]
+pub struct GpuCullingSettings {
     /// The tier. `None`, the default, takes the best that the adapter supports.
     pub tier: Option<CullingTier>,
     /// How visible instances become lists. The default, [`Compaction::Auto`], takes the best
@@ -58,7 +84,7 @@ pub struct GpuCullingPlugin {
     /// Instances whose bounding sphere is seen with a diameter of less than this number of pixels
     /// are not drawn, in cameras and shadow views. 0, the default, draws every size. Sets with
     /// [`InstanceLods::fade`](crate::render::InstanceLods::fade) fade away in cameras before.
-    pub least_pixels: f32,
+    pub min_pixels: f32,
     /// Number of instances, in all sets with levels of detail, from which cameras without a prepass
     /// draw the finer half of the levels of all sets in a separate pass first, so that near
     /// instances of one set hide far ones of another before these are shaded. It needs two such
@@ -74,7 +100,7 @@ pub struct GpuCullingPlugin {
     pub color_occlusion: bool,
 }
 
-impl Default for GpuCullingPlugin {
+impl Default for GpuCullingSettings {
     fn default() -> Self {
         Self {
             tier: None,
@@ -86,77 +112,17 @@ impl Default for GpuCullingPlugin {
             upload_budget: None,
             lod_pixels: 1.0,
             shadow_lod_pixels: 2.0,
-            least_pixels: 0.0,
+            min_pixels: 0.0,
             near_levels_from: 1 << 18,
             color_occlusion: false,
         }
     }
 }
 
-/// Settings of the culling. A change takes effect in the next frame.
-///
-/// A change from or to the tier `Cpu` uploads every set again. It loses sets that were dropped on
-/// the CPU ([`InstanceSet::asset_usage`](crate::instance::InstanceSet::asset_usage)).
-#[derive(Resource, ExtractResource, Reflect, Clone, Debug, PartialEq)]
-#[extract_app(RenderApp)]
-#[reflect(Resource, Default, Clone, PartialEq)]
-pub struct GpuCullingSettings {
-    /// See [`GpuCullingPlugin::tier`].
-    pub tier: Option<CullingTier>,
-    /// See [`GpuCullingPlugin::compaction`].
-    pub compaction: Compaction,
-    /// See [`GpuCullingPlugin::expansion`].
-    pub expansion: MeshletExpansion,
-    /// See [`GpuCullingPlugin::tuning`].
-    pub tuning: TuningSource,
-    /// See [`GpuCullingPlugin::shader_checks`].
-    pub shader_checks: bool,
-    /// See [`GpuCullingPlugin::survivor_capacity`].
-    pub survivor_capacity: Option<u32>,
-    /// See [`GpuCullingPlugin::upload_budget`].
-    pub upload_budget: Option<u64>,
-    /// See [`GpuCullingPlugin::lod_pixels`].
-    pub lod_pixels: f32,
-    /// See [`GpuCullingPlugin::shadow_lod_pixels`].
-    pub shadow_lod_pixels: f32,
-    /// See [`GpuCullingPlugin::least_pixels`].
-    pub least_pixels: f32,
-    /// See [`GpuCullingPlugin::near_levels_from`].
-    pub near_levels_from: u32,
-    /// See [`GpuCullingPlugin::color_occlusion`].
-    pub color_occlusion: bool,
-}
-
-impl Default for GpuCullingSettings {
-    fn default() -> Self {
-        GpuCullingPlugin::default().settings()
-    }
-}
-
-impl GpuCullingPlugin {
+impl GpuCullingSettings {
     /// The budget if [`Self::upload_budget`] is `None`: 256 MiB.
     pub const DEFAULT_UPLOAD_BUDGET: u64 = 256 << 20;
 
-    /// The initial settings.
-    pub(crate) fn settings(&self) -> GpuCullingSettings {
-        GpuCullingSettings {
-            tier: self.tier,
-            compaction: self.compaction,
-            expansion: self.expansion,
-            tuning: self.tuning,
-            shader_checks: self.shader_checks,
-            survivor_capacity: self.survivor_capacity,
-            upload_budget: self.upload_budget,
-            lod_pixels: self.lod_pixels,
-            shadow_lod_pixels: self.shadow_lod_pixels,
-            least_pixels: self.least_pixels,
-            near_levels_from: self.near_levels_from,
-            color_occlusion: self.color_occlusion,
-        }
-    }
-}
-
-impl GpuCullingSettings {
     /// The engine's options.
     pub(super) fn options(&self) -> CullerOptions {
         let default = CullerOptions::default();
@@ -171,23 +137,16 @@ impl GpuCullingSettings {
 
     /// Number of bytes of new sets that a frame may upload.
     pub(super) fn upload_bytes(&self) -> u64 {
-        self.upload_budget
-            .unwrap_or(GpuCullingPlugin::DEFAULT_UPLOAD_BUDGET)
+        (self.upload_budget).unwrap_or(Self::DEFAULT_UPLOAD_BUDGET)
     }
 
     /// Whether one culler serves both settings.
     pub(super) fn same_culler(&self, other: &Self) -> bool {
-        let same_rest = Self {
-            expansion: self.expansion,
-            upload_budget: self.upload_budget,
-            lod_pixels: self.lod_pixels,
-            shadow_lod_pixels: self.shadow_lod_pixels,
-            least_pixels: self.least_pixels,
-            near_levels_from: self.near_levels_from,
-            color_occlusion: self.color_occlusion,
-            ..other.clone()
+        let of_culler = |settings: &Self| {
+            let sizes = (settings.shader_checks, settings.survivor_capacity);
+            (settings.tier, settings.compaction, settings.tuning, sizes)
         };
-        *self == same_rest
+        of_culler(self) == of_culler(other)
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! The devices are simulated: the test requests fewer features and lower limits than the adapter
 //! has.
-#![cfg(feature = "bevy")]
+#![cfg(all(feature = "bevy", feature = "study"))]
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,

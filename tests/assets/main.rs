@@ -8,7 +8,7 @@
 //!
 //! Nothing here calls `sin` or its kin, whose last bits differ between systems: the files are the
 //! same everywhere. `cargo xtask assets` writes them.
-#![cfg(all(feature = "bevy", feature = "meshlets"))]
+#![cfg(all(feature = "bevy", feature = "meshlets", feature = "study"))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod boulder;

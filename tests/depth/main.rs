@@ -1,5 +1,6 @@
 //! Occlusion by depth: spans and footprints of spheres, and the depth pyramid, against their twins
 //! and against brute force.
+#![cfg(feature = "study")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod cases;

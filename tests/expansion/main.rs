@@ -1,5 +1,6 @@
 //! Compares the expansions on the GPU with their CPU twins, for every distribution and edge case,
 //! on both GPU tiers, with and without the shaders' bounds checks.
+#![cfg(feature = "study")]
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,

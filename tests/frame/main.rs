@@ -1,6 +1,7 @@
 //! The benchmark of frames: its scenes, its cases, and how rows are shown.
 //!
 //! Frames themselves are drawn by the step `frames` of `cargo xtask ci`.
+#![cfg(feature = "study")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![allow(
     dead_code,

@@ -5,7 +5,12 @@
 //!   them.
 //! * `memory`: an allocator that counts.
 //! * `mutations`: valid files with random changes.
-#![cfg(all(feature = "bevy", feature = "gltf", feature = "meshlets"))]
+#![cfg(all(
+    feature = "bevy",
+    feature = "gltf",
+    feature = "meshlets",
+    feature = "study"
+))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod corpus;

@@ -1,5 +1,6 @@
 //! Compares every compaction with the twin, on every tier that supports it, with every encoding,
 //! with random scenes and edge cases.
+#![cfg(feature = "study")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod ballots;
@@ -13,13 +14,12 @@ mod thresholds;
 
 use bevy_gpu_culling::cull::{
     BoundingSphere, Compaction, Compactor, CompactorOptions, CullError, CullFrame, CullRequest,
-    CullView, Culler, CullerOptions, CullingTier, DrawShape, ErrorRange, Gpu, Order, SetId, Stage,
-    Tuning,
+    CullView, Culler, CullerOptions, CullingTier, DrawShape, Gpu, Order, SetId, Stage, Tuning,
 };
 use bevy_gpu_culling::instance::ScaleKind;
 use check::{GPU_TIERS, check, rungs, with};
 use common::{Scene, gpu, random_scene, random_set, random_view, rng, run};
-use glam::{Affine3A, Vec3, Vec4};
+use glam::{Vec3, Vec4};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use wgpu::Features;
@@ -73,26 +73,20 @@ fn random_scenes_equal_the_twin_in_every_compaction() {
 
 fn one_view(set: bevy_gpu_culling::instance::InstanceSet, views: Vec<CullView>) -> Scene {
     let request = CullRequest {
-        key: 0,
-        set: SetId(0),
-        world_from_local: Affine3A::IDENTITY,
-        sphere: BoundingSphere {
-            center: Vec3::ZERO,
-            radius: 0.5,
-        },
-        shape: DrawShape::Indexed {
-            index_count: 3,
-            first_index: 0,
-            base_vertex: 0,
-        },
-        coarser: None,
-        more: Vec::new(),
-        fade: 0.0,
-        range: None,
-        thin_below: 0.0,
-        errors: ErrorRange::default(),
         order: Order::Set,
         views: (0..views.len() as u32).collect(),
+        ..CullRequest::new(
+            SetId(0),
+            BoundingSphere {
+                center: Vec3::ZERO,
+                radius: 0.5,
+            },
+            DrawShape::Indexed {
+                index_count: 3,
+                first_index: 0,
+                base_vertex: 0,
+            },
+        )
     };
     Scene {
         sets: vec![set],

@@ -1,6 +1,6 @@
 //! A set drawn by meshlets looks like the same set drawn whole: from outside, inside and near, with
 //! closed and open meshes, with shadows and prepasses, and after changes at run time.
-#![cfg(all(feature = "bevy", feature = "meshlets"))]
+#![cfg(all(feature = "bevy", feature = "meshlets", feature = "study"))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod assets;

@@ -1,5 +1,6 @@
 //! Compares the meshlet stages on the GPU with their twins: random scenes, all edge cases, both
 //! tiers.
+#![cfg(feature = "study")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "../common/mod.rs"]

@@ -1,4 +1,5 @@
 //! The lists of views that hide, frame after frame, against the twins, and broken on purpose.
+#![cfg(feature = "study")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "../common/mod.rs"]

@@ -1,5 +1,5 @@
 //! A camera that hides instances draws the same picture, in each frame of each sequence.
-#![cfg(feature = "bevy")]
+#![cfg(all(feature = "bevy", feature = "study"))]
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,

@@ -2,7 +2,7 @@
 //! light, material and camera. The survivors of every view must equal the CPU twin's.
 //!
 //! `docs/guide/compatibility.md` is generated from the same lists; `UPDATE_DOCS=1` rewrites it.
-#![cfg(feature = "bevy")]
+#![cfg(all(feature = "bevy", feature = "study"))]
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,

@@ -136,7 +136,9 @@ fn the_sort_has_its_own_time() {
         }
         stage.report();
         let store = stage.app.world().resource::<DiagnosticsStore>();
-        let time = store.get(&diagnostics::FAR_FIRST_GPU);
+        let mut stages = diagnostics::STAGE_GPU.into_iter();
+        let (_, path) = stages.find(|(stage, _)| *stage == "far_first").unwrap();
+        let time = store.get(&path);
         time.is_some_and(|time| time.value().is_some())
     };
     assert!(time(false) && !time(true));

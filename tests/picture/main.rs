@@ -1,5 +1,5 @@
 //! A set looks like the same scene of Bevy's own entities, and still does when things change.
-#![cfg(feature = "bevy")]
+#![cfg(all(feature = "bevy", feature = "study"))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod aggregate;

@@ -454,7 +454,7 @@ fn what_becomes_too_small_fades_away() {
     let set = field(400, true);
     let place = Transform::from_xyz(0.5, -0.3, -1.0).with_scale(Vec3::splat(1.2));
     let errors = [0.01, 0.02];
-    for (name, has_levels, lod_pixels, least_pixels) in [
+    for (name, has_levels, lod_pixels, min_pixels) in [
         ("without levels", false, 1.0, 17.0),
         ("with levels", true, 1.0, 18.0),
         ("without allowed errors", true, 0.0, 17.0),
@@ -469,7 +469,7 @@ fn what_becomes_too_small_fades_away() {
             for instance in set.iter() {
                 let transform = place * Transform::from(instance);
                 let begin = errors.map(|error| error * transform.scale.x * pixels / lod_pixels);
-                let gone = 2.0 * radius * transform.scale.x * pixels / least_pixels;
+                let gone = 2.0 * radius * transform.scale.x * pixels / min_pixels;
                 let away = [gone / (1.0 + FADE), gone];
                 let apart = eye().translation.distance(transform.translation);
                 whole += i32::from(apart < away[0]);
@@ -505,7 +505,7 @@ fn what_becomes_too_small_fades_away() {
             let picture = draw(&stages, How::Set(Some(tier)), |stage| {
                 let world = stage.app.world_mut();
                 let mut settings = world.resource_mut::<GpuCullingSettings>();
-                (settings.lod_pixels, settings.least_pixels) = (lod_pixels, least_pixels);
+                (settings.lod_pixels, settings.min_pixels) = (lod_pixels, min_pixels);
                 let [full, coarser @ ..] = level_meshes(stage);
                 let material = stage.standard(red());
                 let entity = stage.spawn_set(&set, (full, material), place);

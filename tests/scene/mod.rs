@@ -168,13 +168,13 @@ impl Stage {
         let mut app = App::new();
         app.add_plugins(plugins);
         if let How::Set(tier) = how {
-            app.add_plugins(GpuCullingPlugin {
+            app.add_plugins(GpuCullingPlugin::from(GpuCullingSettings {
                 tier,
                 shader_checks: true,
                 // The same on a machine with a kept tuning.
                 tuning: TuningSource::Rule,
                 ..default()
-            });
+            }));
         }
         app.insert_resource(ClearColor(Color::srgb(0.05, 0.06, 0.1)))
             // A quarter of Bevy's defaults: software draws them.

@@ -131,7 +131,8 @@ pub fn tune(project: &Project, flags: &[OsString]) -> Result<i32> {
 /// Runs a benchmark of the engine alone; returns its exit code.
 fn engine(project: &Project, name: &str, features: &[&str], flags: &[OsString]) -> Result<i32> {
     let mut command = cargo_bench(project);
-    command.arg("--no-default-features").args(features);
+    command.args(["--no-default-features", "--features", "study"]);
+    command.args(features);
     command.args(["--bench", name, "--"]).args(flags);
     started(&mut command)
 }

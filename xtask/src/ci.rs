@@ -10,7 +10,7 @@ use crate::project::{Demo, EVERY_FEATURE, Project, exit_code};
 use crate::report::Report;
 use crate::setup::{self, Wants};
 use crate::steps::{self, Outcome, Step};
-use crate::{edits, ends, examples, frames, package, prose, sets, test, validation};
+use crate::{edits, ends, examples, frames, package, sets, test, validation};
 
 /// A new check is one more line here.
 const STEPS: &[Step<Ci>] = &[
@@ -21,13 +21,6 @@ const STEPS: &[Step<Ci>] = &[
     Step {
         name: "format",
         run: format,
-    },
-    Step {
-        name: "prose",
-        run: |ci| {
-            prose::check(&ci.project)?;
-            Ok(Outcome::Passed)
-        },
     },
     Step {
         name: "package",

@@ -21,7 +21,6 @@ mod journal;
 mod orbs;
 mod package;
 mod project;
-mod prose;
 mod report;
 mod sets;
 mod setup;
@@ -33,7 +32,6 @@ mod validation;
 mod wgsl;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
@@ -90,11 +88,6 @@ enum Task {
         #[arg(long)]
         update: bool,
     },
-    /// Lists the phrases that break the rules of writing, with the idiom to use instead
-    Prose {
-        /// Only these files and folders
-        paths: Vec<PathBuf>,
-    },
     /// Only the set-up: finds a compiler and a GPU adapter, fetches or installs them if it may
     Setup,
     /// Prints the compiler that the tasks use, or runs a command with it
@@ -114,7 +107,7 @@ enum Task {
 impl Task {
     /// Whether it needs the compiler.
     fn compiles(&self) -> bool {
-        !matches!(self, Self::Prose { .. } | Self::Wgsl)
+        !matches!(self, Self::Wgsl)
     }
 
     /// Whether it compiles Bevy.
@@ -175,7 +168,6 @@ fn run(task: Task) -> Result<i32> {
             examples::run(&project, &names, update, ci::NO_LAYER)?;
             Ok(0)
         }
-        Task::Prose { paths } => prose::run(&project, &paths),
         Task::Setup => setup::run(&project),
         Task::Toolchain { command } => toolchain::run(&project, &command),
         Task::Wgsl => wgsl::run(&project),

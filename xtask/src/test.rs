@@ -17,6 +17,8 @@ pub const ENGINE: &[&str] = &[
     "--package",
     "bevy_gpu_culling",
     "--no-default-features",
+    "--features",
+    "study",
     "--lib",
 ];
 

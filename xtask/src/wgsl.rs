@@ -14,7 +14,7 @@ pub fn run(project: &Project) -> Result<i32> {
     let folder = project.root.join("target/wgsl");
     fs::create_dir_all(&folder)?;
     let files = compose::read(&project.root.join("shaders")).map_err(|error| anyhow!(error))?;
-    for kernel in compose::KERNELS {
+    for kernel in compose::kernels() {
         for (is_subgroup, tier) in [(true, "subgroup"), (false, "workgroup")] {
             let features = compose::features(kernel, is_subgroup);
             let composed =

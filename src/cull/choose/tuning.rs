@@ -117,7 +117,7 @@ impl core::fmt::Display for Tuning {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "study"))]
 mod tests {
     use super::*;
     use Compaction::{Auto, BallotScan, HillisSteele, VoteScanCompact};

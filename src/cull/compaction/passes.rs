@@ -4,8 +4,8 @@ use crate::cull::{
     Stage,
     gpu::binding::{self, Access},
     layout::{
-        BLOCK, BLOCK_THREADS, BLOCK_WORDS, BLOCKS_PER_WORKGROUP, CLASSIFY_THREADS,
-        COUNTS_PER_WORKGROUP, MOST_TILES, RINGS,
+        BLOCK_THREADS, BLOCK_WORDS, BLOCKS_PER_WORKGROUP, CLASSIFY_THREADS, COUNTS_PER_WORKGROUP,
+        MOST_TILES, RINGS,
     },
     plan::BatchPlan,
     policy::{LEAST_LIST_WORKGROUPS, LIST_WORKGROUPS},
@@ -33,6 +33,7 @@ pub(crate) enum Arena {
     /// Row after row without gaps: as large as the number of survivors.
     Dense,
     /// One region per row with room for all its instances.
+    #[cfg(feature = "study")]
     Regions,
 }
 
@@ -131,12 +132,16 @@ pub(crate) enum Resource {
     /// Statuses of the strips; behind them, the ranks.
     LookBack = 13,
     /// One counter per row.
+    #[cfg(feature = "study")]
     RowCounts = 14,
     /// One u32 per instance and row: what the last step wrote, or what no step has read.
+    #[cfg(feature = "study")]
     Front = 15,
     /// As many: what the next step writes. Each step of [`Dispatch::Doubling`] swaps the two.
+    #[cfg(feature = "study")]
     Back = 16,
     /// The reach of a step of [`Dispatch::Doubling`].
+    #[cfg(feature = "study")]
     Step = 17,
     /// The depth of a view, level after level (`shaders/occlusion/footprint.wesl`).
     Pyramid = 18,
@@ -148,20 +153,26 @@ pub(crate) enum Resource {
     History = 21,
 }
 
+/// Number of buffers that strategies own.
+const SCRATCH_LEN: usize = if cfg!(feature = "study") { 9 } else { 6 };
+
 /// Words of the lists before their entries.
 const LISTS_HEAD: u64 = 4;
 
 impl Resource {
     /// Buffers that strategies own; the batch has the others in any case.
-    pub const SCRATCH: [Self; 9] = [
+    pub const SCRATCH: [Self; SCRATCH_LEN] = [
         Self::Words,
         Self::Counts,
         Self::Ranks,
         Self::Rings,
         Self::Lists,
         Self::LookBack,
+        #[cfg(feature = "study")]
         Self::RowCounts,
+        #[cfg(feature = "study")]
         Self::Front,
+        #[cfg(feature = "study")]
         Self::Back,
     ];
 
@@ -187,8 +198,10 @@ impl Resource {
                 3 + u64::from(2 + BLOCK_WORDS)
                     * statuses.max(ranks.div_ceil(u64::from(BLOCK_WORDS)))
             }
+            #[cfg(feature = "study")]
             Self::RowCounts => u64::from(plan.batch.row_count),
-            Self::Front | Self::Back => counts * u64::from(BLOCK),
+            #[cfg(feature = "study")]
+            Self::Front | Self::Back => counts * u64::from(crate::cull::layout::BLOCK),
             _ => 0,
         }
     }
@@ -198,6 +211,7 @@ impl Resource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dispatch {
     /// One for each block of each chunk.
+    #[cfg(feature = "study")]
     Blocks,
     /// One for each block of each chunk, unless each subgroup takes a block.
     SharedBlocks,
@@ -225,12 +239,14 @@ pub(crate) enum Dispatch {
     /// One for each tile of counts; none if counts are few.
     Tiles,
     /// A thread for each row, 64 in a workgroup.
+    #[cfg(feature = "study")]
     Rows,
     /// One for [`COUNTS_PER_WORKGROUP`] cells: blocks of rows that may be hidden.
     Cells,
     /// As many as fill a large GPU. They stride over the list of cells with candidates.
     ListedCells,
     /// A thread for each vote, once for each doubling of the reach until it covers all votes.
+    #[cfg(feature = "study")]
     Doubling,
 }
 
@@ -266,6 +282,7 @@ impl Dispatch {
         let has_block_per_subgroup = limits.subgroups_of_32 && plan.block_per_subgroup;
         let has_crossed_per_subgroup = limits.subgroups_of_32 && plan.crossed_block_per_subgroup;
         match self {
+            #[cfg(feature = "study")]
             Self::Blocks => plan.block_dispatch(),
             Self::SharedBlocks if has_block_per_subgroup => (0, 0),
             Self::SharedBlocks => plan.block_dispatch(),
@@ -301,6 +318,7 @@ impl Dispatch {
             Self::Strips | Self::NearFirstStrips => within(plan.batch.strip_count, limit),
             Self::Tiles if plan.batch.is_scanned == 0 => (0, 0),
             Self::Tiles => (plan.tile_count(), 1),
+            #[cfg(feature = "study")]
             Self::Rows => (plan.batch.row_count.div_ceil(64), 1),
             Self::Cells | Self::ListedCells if plan.batch.occluded_cells == 0 => (0, 0),
             Self::Cells => within(
@@ -308,8 +326,9 @@ impl Dispatch {
                 limit,
             ),
             Self::ListedCells => (limits.over_list(plan.batch.occluded_cells), 1),
+            #[cfg(feature = "study")]
             Self::Doubling => {
-                let groups = plan.batch.count_len * (BLOCK / BLOCK_THREADS);
+                let groups = plan.batch.count_len * (crate::cull::layout::BLOCK / BLOCK_THREADS);
                 let width = plan.batch.dispatch_width.max(groups.div_ceil(limit)).max(1);
                 (width, groups.div_ceil(width))
             }

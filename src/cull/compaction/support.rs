@@ -37,7 +37,7 @@ impl Compaction {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "study"))]
 mod tests {
     use super::*;
 

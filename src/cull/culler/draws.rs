@@ -15,7 +15,7 @@ use core::ops::Range;
 use glam::Affine3A;
 use wgpu::Buffer;
 
-/// Commands that the GPU wrote, 20 bytes each ([`DrawCommand`]), and the word that holds their
+/// Commands that the GPU wrote, 20 bytes each, and the word that holds their
 /// number.
 ///
 /// A device with `MULTI_DRAW_INDIRECT_COUNT` reads the word. Another device draws
@@ -34,8 +34,8 @@ pub struct IndirectDraws<'a> {
 }
 
 impl<'a> IndirectDraws<'a> {
-    /// The one command at `offset` of `buffer`. `args` starts with
-    /// [`Totals`](crate::cull::layout::Totals), whose draw count is 1.
+    /// The one command at `offset` of `buffer`. `args` starts with the totals of a batch, whose draw
+    /// count is 1.
     #[must_use]
     pub const fn one(buffer: &'a Buffer, offset: u64, args: &'a Buffer) -> Self {
         Self {
@@ -86,10 +86,15 @@ impl Culler {
         self.planner.version()
     }
 
+    /// Number of batches that the frustum alone decides, or comes first in.
+    pub(in crate::cull) fn early_batch_count(&self) -> usize {
+        self.planner.keys().len()
+    }
+
     /// Number of batches whose draws bind buffers.
     #[must_use]
     pub fn batch_count(&self) -> usize {
-        self.planner.keys().len() + self.occluder.batch_count()
+        self.early_batch_count() + self.occluder.batch_count()
     }
 
     /// A batch, its name and its plan. The batches of late lists come after

@@ -6,7 +6,7 @@ use crate::cull::{
     gpu::{Gpu, readback::read_buffer},
     layout::{DrawCommand, Totals, args_offset},
     plan::Plan,
-    run::readback::read_batch,
+    run::inspect::read_batch,
 };
 
 impl Culler {

@@ -59,12 +59,12 @@ struct Bound {
 
 impl Expander {
     /// Compiles the passes. An expansion that the device cannot run gives way to
-    /// [`Expansion::PrefixSearch`], and [`Self::fallback`] says why.
+    /// [`Expansion::OneBucket`], and [`Self::fallback`] says why.
     ///
     /// # Errors
     /// [`CullError::TierUnsupported`], [`CullError::Pipeline`].
     pub fn new(device: &Device, options: &ExpanderOptions<'_>) -> Result<Self, CullError> {
-        Self::with_sources(device, options, |_, source| source)
+        Self::edited(device, options, |_, source| source)
     }
 
     /// An expander whose kernels `edit` changes, given a pass's name and WGSL: a test breaks them
@@ -72,8 +72,16 @@ impl Expander {
     ///
     /// # Errors
     /// As [`Self::new`], and [`CullError::Pipeline`] when a kernel does not build.
-    #[doc(hidden)]
+    #[cfg(feature = "testing")]
     pub fn with_sources(
+        device: &Device,
+        options: &ExpanderOptions<'_>,
+        edit: impl Fn(&str, String) -> String,
+    ) -> Result<Self, CullError> {
+        Self::edited(device, options, edit)
+    }
+
+    pub(in crate::cull) fn edited(
         device: &Device,
         options: &ExpanderOptions<'_>,
         edit: impl Fn(&str, String) -> String,
@@ -123,17 +131,16 @@ impl Expander {
         self.kernels.fallback.as_deref()
     }
 
-    /// From the next [`Self::prepare`] on, the lists of [`Expansion::ItemList`] and
-    /// [`Expansion::WorkgroupItems`] have room for at least `entries` entries. If no counts can
-    /// need more, no item is lost, and nothing has to be read back. Other expansions ignore it.
+    /// From the next [`Self::prepare`] on, an expansion whose list grows has room for at least
+    /// `entries` entries. If no counts can need more, no item is lost, and nothing has to be read
+    /// back. The expansions by buckets ignore it.
     pub fn reserve(&mut self, entries: u32) {
         self.least_entries = entries;
     }
 
     /// Binds the input and makes room. It does nothing if all is as it was, so it may be called
-    /// each frame. The lists of [`Expansion::ItemList`] and [`Expansion::WorkgroupItems`] start
-    /// with one entry per source, or with [more](Self::reserve), and [grow](Self::grow) to what
-    /// is needed; all others have room for any N.
+    /// each frame. By buckets, there is room for any N. A list (feature `study`) starts with one
+    /// entry per source, or with [more](Self::reserve), and [grows](Self::grow) to what is needed.
     ///
     /// # Errors
     /// [`CullError::ExpansionTooLarge`]. [`CullError::NoCounts`], [`CullError::TooFewCounts`] and
@@ -262,7 +269,7 @@ impl Expander {
                 }),
                 None => {
                     entries.push(entry(1, &source.words));
-                    if self.kernels.expansion.strategy().packed {
+                    if self.kernels.expansion.strategy().is_packed() {
                         entries.push(entry(5, &self.packed));
                     }
                 }

@@ -14,10 +14,13 @@ pub(super) struct Strategy {
     pub ordered: bool,
     /// Pass 2 may be a dispatch for each bucket.
     pub buckets: bool,
-    /// Counts in a 64-bit atomic at binding 5 of pass 1.
-    pub packed: bool,
     /// What the device must have beyond the tier.
     pub features: Features,
+    /// Number of entries of a source with this many items in a list that [`Arena::most_entries`]
+    /// does not limit; otherwise 0.
+    pub list_entries: fn(u32) -> u32,
+    /// Whether every source has as many threads as the largest one.
+    pub is_fixed: bool,
     /// How the arena is divided.
     pub arena: Arena,
     /// Pass 1, in order.
@@ -26,6 +29,13 @@ pub(super) struct Strategy {
     pub few: &'static [ExpandPass],
     /// Pass 2.
     pub items: ExpandPass,
+}
+
+impl Strategy {
+    /// Whether it counts in a 64-bit atomic at binding 5 of pass 1.
+    pub fn is_packed(&self) -> bool {
+        (self.features).contains(Features::SHADER_INT64_ATOMIC_ALL_OPS)
+    }
 }
 
 /// Number of words of each part of the arena, given the number of sources.
@@ -79,6 +89,7 @@ pub(super) enum Groups {
     /// One for each tile of the table of tiles and buckets; they stride.
     TableTiles,
     /// One for each 256 sources; they stride.
+    #[cfg(feature = "study")]
     Threads,
     /// As the options of the expander say.
     Items,
@@ -92,6 +103,7 @@ impl Groups {
             Self::Tiles => tiles(sources),
             Self::TilesAndPlan => tiles(sources).max(1) + 1,
             Self::TableTiles => table_tiles(sources),
+            #[cfg(feature = "study")]
             Self::Threads => u64::from(sources.div_ceil(256)),
             Self::Items => u64::from(PERSISTENT_WORKGROUPS),
         };
@@ -165,12 +177,14 @@ mod tests {
     use super::*;
     use crate::cull::policy::FEW_TILES;
 
+    #[cfg(feature = "study")]
     fn words(expansion: Expansion, sources: u32) -> u64 {
         let strategy = expansion.strategy();
         let entries = strategy.arena.most_entries.map_or(0, |most| most(sources));
         divide(strategy, sources, entries).1
     }
 
+    #[cfg(feature = "study")]
     #[test]
     fn the_buckets_never_need_more_than_twice_the_memory_of_the_prefixes() {
         for power in 6..31 {
@@ -204,6 +218,7 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "study")]
     #[test]
     fn the_most_entries_fit_and_one_more_does_not() {
         for expansion in [Expansion::ItemList, Expansion::WorkgroupItems] {
@@ -234,6 +249,7 @@ mod tests {
                 Groups::Tiles,
                 Groups::TilesAndPlan,
                 Groups::TableTiles,
+                #[cfg(feature = "study")]
                 Groups::Threads,
             ] {
                 assert!((1..=PERSISTENT_WORKGROUPS).contains(&groups.count(sources)));

@@ -11,8 +11,9 @@ use wgpu::Features;
 pub(super) const STRATEGY: Strategy = Strategy {
     ordered: true,
     buckets: true,
-    packed: false,
     features: Features::empty(),
+    list_entries: |_| 0,
+    is_fixed: false,
     arena: Arena {
         prefixes: table,
         partials: table_tiles,

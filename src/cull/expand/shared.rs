@@ -1,15 +1,7 @@
-//! Passes that expansions share.
+//! The pass that the buckets share.
 
 use super::passes::{ExpandPass, Groups};
 use crate::cull::shaders::kernels;
-
-/// Prefixes of N.
-pub(super) const SCAN_ITEMS: ExpandPass = ExpandPass {
-    name: "expand_scan_items",
-    kernel: &kernels::EXPAND_SCAN_ITEMS,
-    entry: "scan",
-    groups: Groups::Tiles,
-};
 
 /// Prefixes of the table of tiles and buckets.
 pub(super) const SCAN_TABLE: ExpandPass = ExpandPass {

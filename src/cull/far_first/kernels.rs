@@ -185,6 +185,7 @@ impl Kernels {
     }
 
     /// Whether `edit` changes the WGSL of a kernel.
+    #[cfg(feature = "testing")]
     pub fn are_edited(tier: CullingTier, edit: &dyn Fn(&str, String) -> String) -> bool {
         Kernel::ALL.into_iter().any(|kernel| {
             let source = kernel.source(tier);

@@ -1,9 +1,12 @@
 //! A compiled kernel that knows which buffers it binds.
 
+#[cfg(not(feature = "testing"))]
+use super::kernel::compile_kernel;
+#[cfg(feature = "testing")]
+use super::shared_kernels::kernel_of;
 use super::{
     binding::{Bind, layout_entry},
     kernel::KernelJob,
-    shared_kernels::kernel_of,
 };
 use crate::cull::CullError;
 use wgpu::{
@@ -34,7 +37,10 @@ impl<S: Copy> Program<S> {
             .iter()
             .map(|bind| layout_entry(bind.number, bind.access))
             .collect();
+        #[cfg(feature = "testing")]
         let (pipeline, layout) = kernel_of(device, job, &entries)?;
+        #[cfg(not(feature = "testing"))]
+        let (pipeline, layout) = compile_kernel(device, job, &entries, None)?;
         Ok(Self {
             label: job.label,
             pipeline,

@@ -32,7 +32,6 @@ static DEVICES: Mutex<Vec<(Device, HashMap<Key, Slot>)>> = Mutex::new(Vec::new()
 ///
 /// Devices are told apart by their numbers in their `wgpu::Instance`. All devices of the process
 /// must come from the same one: a device of another may have the same number.
-#[doc(hidden)]
 pub fn share_kernels(device: &Device) {
     let mut devices = DEVICES.lock().unwrap_or_else(PoisonError::into_inner);
     if devices.iter().all(|(shared, _)| shared != device) {

@@ -121,11 +121,13 @@ impl MeshletBatch {
         &self.results.buffer
     }
 
+    #[cfg(feature = "testing")]
     pub fn spans(&self) -> &Buffer {
         &self.spans.buffer
     }
 
     /// Words, counts and partials.
+    #[cfg(feature = "testing")]
     pub fn scratch(&self) -> [&Buffer; 3] {
         [&self.words, &self.counts, &self.partials].map(|array| &array.buffer)
     }

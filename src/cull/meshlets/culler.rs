@@ -65,15 +65,24 @@ impl MeshletCuller {
         tier: CullingTier,
         options: MeshletOptions,
     ) -> Result<Option<Self>, CullError> {
-        Self::with_sources(device, tier, options, |_, source| source)
+        Self::edited(device, tier, options, |_, source| source)
     }
 
     /// Meshlet stages whose kernels are changed by `edit`: a test breaks them on purpose.
     ///
     /// # Errors
     /// Same as [`Self::new`].
-    #[doc(hidden)]
+    #[cfg(feature = "testing")]
     pub fn with_sources(
+        device: &Device,
+        tier: CullingTier,
+        options: MeshletOptions,
+        edit: impl Fn(MeshletStage, String) -> String + Send + Sync + 'static,
+    ) -> Result<Option<Self>, CullError> {
+        Self::edited(device, tier, options, edit)
+    }
+
+    fn edited(
         device: &Device,
         tier: CullingTier,
         options: MeshletOptions,
@@ -152,7 +161,7 @@ impl MeshletCuller {
         requests: &[MeshletRequest],
     ) {
         self.frame = culler.frame_number();
-        self.first_late = culler.plan().batches.len();
+        self.first_late = culler.early_batch_count();
         self.learn();
         self.keys.clear();
         self.lookup.clear();

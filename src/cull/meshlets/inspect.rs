@@ -2,14 +2,43 @@
 
 use super::{
     culler::MeshletCuller,
-    layout::{CELL_TILE, CELL_WORDS, GpuMeshlet, MeshletTotals},
-    readback::MeshletBatchData,
+    layout::{
+        CELL_TILE, CELL_WORDS, GpuMeshlet, MeshletResult, MeshletRow, MeshletSizes, MeshletSpan,
+        MeshletTotals,
+    },
 };
 use crate::cull::{
     CullError, Culler, DrawPart, DrawSource, Gpu, IndirectDraws,
     gpu::readback::read_buffer,
     layout::{DrawCommand, args_offset},
 };
+
+/// Everything that the stages read and wrote for one batch, read back with a wait: for tests.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MeshletBatchData {
+    /// Sizes.
+    pub sizes: MeshletSizes,
+    /// Rows.
+    pub rows: Vec<MeshletRow>,
+    /// Sums that `meshlet_expand` wrote.
+    pub totals: MeshletTotals,
+    /// What each row expands to.
+    pub spans: Vec<MeshletSpan>,
+    /// The bits of all cells.
+    pub words: Vec<u32>,
+    /// The prefixes of cells within tiles, and the closing entry.
+    pub counts: Vec<u32>,
+    /// The prefixes of tiles.
+    pub partials: Vec<u32>,
+    /// The ids, meshlet after meshlet.
+    pub survivors: Vec<u32>,
+    /// Commands.
+    pub draws: Vec<DrawCommand>,
+    /// Sums that `meshlet_args` wrote.
+    pub result_totals: MeshletTotals,
+    /// Results of the rows.
+    pub results: Vec<MeshletResult>,
+}
 
 impl MeshletCuller {
     /// The meshlets of all meshes, as the GPU has them.

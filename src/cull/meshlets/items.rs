@@ -128,7 +128,7 @@ impl ItemKernels {
             true => edit(MeshletStage::Vote, source),
             false => edit(MeshletStage::Expand, source),
         };
-        let expander = Expander::with_sources(device, &expander_options, edit_pass)?;
+        let expander = Expander::edited(device, &expander_options, edit_pass)?;
         Ok(Self {
             expander,
             counts,

@@ -1,7 +1,7 @@
 //! Results of the meshlet stages on their way back.
 
-use super::layout::{MeshletResult, MeshletRow, MeshletSizes, MeshletSpan, MeshletTotals};
-use crate::cull::{BatchKey, DrawList, gpu::staging::StagingRing, layout::DrawCommand};
+use super::layout::MeshletResult;
+use crate::cull::{BatchKey, DrawList, gpu::staging::StagingRing};
 
 /// What one view drew of one chunk at one level of detail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,31 +105,4 @@ impl LateCounters {
             last_used: 0,
         }
     }
-}
-
-/// Everything that the stages read and wrote for one batch, read back with a wait: for tests.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct MeshletBatchData {
-    /// Sizes.
-    pub sizes: MeshletSizes,
-    /// Rows.
-    pub rows: Vec<MeshletRow>,
-    /// Sums that `meshlet_expand` wrote.
-    pub totals: MeshletTotals,
-    /// What each row expands to.
-    pub spans: Vec<MeshletSpan>,
-    /// The bits of all cells.
-    pub words: Vec<u32>,
-    /// The prefixes of cells within tiles, and the closing entry.
-    pub counts: Vec<u32>,
-    /// The prefixes of tiles.
-    pub partials: Vec<u32>,
-    /// The ids, meshlet after meshlet.
-    pub survivors: Vec<u32>,
-    /// Commands.
-    pub draws: Vec<DrawCommand>,
-    /// Sums that `meshlet_args` wrote.
-    pub result_totals: MeshletTotals,
-    /// Results of the rows.
-    pub results: Vec<MeshletResult>,
 }

@@ -115,6 +115,7 @@ impl Tables {
     }
 
     /// The meshlets of the table, in order.
+    #[cfg(feature = "testing")]
     pub fn all(&self) -> Vec<GpuMeshlet> {
         let meshes = self.meshes.values();
         meshes.flat_map(|mesh| &mesh.meshlets).copied().collect()

@@ -135,6 +135,7 @@ impl Occluder {
     }
 
     /// Changes kernels: a test breaks them.
+    #[cfg(feature = "testing")]
     pub fn edit_kernels(
         &mut self,
         device: &Device,

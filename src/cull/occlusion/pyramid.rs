@@ -265,7 +265,7 @@ impl Pyramid {
         &self.texels.buffer
     }
 
-    /// The shape as a uniform: [`DepthPyramid`] at binding 19.
+    /// The shape as a uniform: `DepthPyramid` (`shaders/shared/layout.wesl`) at binding 19.
     #[must_use]
     pub fn uniform(&self) -> &Buffer {
         &self.uniform.gpu.buffer

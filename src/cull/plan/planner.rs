@@ -61,6 +61,7 @@ impl Planner {
     }
 
     /// Drops the plan. The next one respects these limits.
+    #[cfg(feature = "testing")]
     pub fn limit(&mut self, counts_per_batch: u32, few_counts: u32) {
         let limits = PlanLimits {
             counts: counts_per_batch.min(self.limits.counts),
@@ -71,6 +72,7 @@ impl Planner {
     }
 
     /// Drops the plan. The next one sorts batches with more visibility words by blocks.
+    #[cfg(feature = "testing")]
     pub fn limit_fine_words(&mut self, fine_words: u32) {
         *self = Self::new(PlanLimits {
             fine_words,

@@ -3,19 +3,23 @@
 //! The twins of pass 2 call `expand(source, item)` for the same items, in different orders.
 
 mod buckets;
+#[cfg(feature = "study")]
 mod lists;
 mod scan;
+#[cfg(feature = "study")]
 mod search;
 
 pub use buckets::{
     BucketEntries, Po2Entry, lanes_one_bucket, lanes_po2_buckets, one_bucket, one_bucket_items,
     plan_buckets, po2_bucket_items, po2_buckets,
 };
+#[cfg(feature = "study")]
 pub use lists::{item_list, list_items, weight_of_groups, workgroup_items};
 pub use scan::{exact_items, expand_place_of, expand_scan, expand_spine, measure, sum_items};
+#[cfg(feature = "study")]
 pub use search::{Packed, fixed_items, pack, packed_items, search, search_items, span_items};
 
-#[cfg(test)]
+#[cfg(all(test, feature = "study"))]
 mod tests {
     use super::*;
     use crate::cull::layout::expand::EXPAND_BUCKETS;

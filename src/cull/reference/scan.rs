@@ -1,11 +1,12 @@
 //! Twin of what `shaders/cull/vote.wesl` counts, and of `shaders/cull/scan.wesl`.
 
 use super::first_word_at;
-use crate::cull::layout::{BLOCK_WORDS, Batch};
+use crate::cull::layout::Batch;
 
 /// Number of survivors per block and row.
+#[cfg(feature = "testing")]
 pub fn count(batch: &Batch, words: &[u32], counts: &mut [u32]) {
-    let words = words.chunks_exact(BLOCK_WORDS as usize);
+    let words = words.chunks_exact(crate::cull::layout::BLOCK_WORDS as usize);
     for (count, words) in counts[..batch.count_len as usize].iter_mut().zip(words) {
         *count = words.iter().map(|word| word.count_ones()).sum();
     }

@@ -7,6 +7,7 @@ pub const THIN_SHARE: f32 = 1.5;
 pub const LEAST_SHARE: f32 = 5.960_464_5e-8;
 /// The square root of 1.2: an instance grows by at most this over the square root of its share, or
 /// by this above share 1.
+#[cfg(feature = "testing")]
 pub const THIN_GROWTH: f32 = 1.095_445_2;
 
 fn hash(value: u32) -> u32 {
@@ -41,6 +42,7 @@ pub fn thinned_growth(share: f32) -> f32 {
 
 /// The scale at which an instance of this threshold is drawn, in multiples of its scale; 0 if it is
 /// not kept.
+#[cfg(feature = "testing")]
 #[must_use]
 pub fn thinned_scale(share: f32, threshold: f32) -> f32 {
     if share >= THIN_SHARE {
@@ -50,7 +52,7 @@ pub fn thinned_scale(share: f32, threshold: f32) -> f32 {
     left.sqrt() * thinned_growth(share)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "testing"))]
 mod tests {
     use super::*;
     use proptest::prelude::*;

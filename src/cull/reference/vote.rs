@@ -78,6 +78,7 @@ fn plane_distance(plane: Vec4, sphere: Vec4) -> f32 {
 /// Distance of the sphere inside the nearest border of the view; at most 0 means rejected (a sphere
 /// on the lower border of a band is kept). Planes and bands give it in the set's units, a light's
 /// range in the world's. NaN if the sphere contains NaN.
+#[cfg(feature = "testing")]
 #[must_use]
 pub fn least_distance(chunk: &Chunk, row: &ViewPlanes, placed: Placed) -> f32 {
     let sphere = tested_sphere(chunk, &row.band, placed.sphere);
@@ -194,6 +195,7 @@ pub(super) fn in_world(chunk: &Chunk, point: Vec3) -> Vec3 {
     )
 }
 
+#[cfg(feature = "testing")]
 fn distance_to_light(chunk: &Chunk, row: &ViewPlanes, sphere: Vec4) -> f32 {
     in_world(chunk, sphere.truncate()).distance(row.reach.truncate())
 }
@@ -243,7 +245,7 @@ pub fn vote(
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "testing"))]
 mod tests {
     use super::{super::thin::thinned_scale, *};
 

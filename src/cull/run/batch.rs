@@ -10,7 +10,7 @@ use crate::cull::{
         guard::guarded,
         version::Version,
     },
-    layout::{BLOCK, Batch, DrawCommand, FarFirstJob, Totals, args_offset},
+    layout::{Batch, DrawCommand, FarFirstJob, Totals, args_offset},
     pipelines::Pipelines,
     plan::BatchPlan,
     reference,
@@ -23,7 +23,8 @@ use wgpu::{BindGroup, Buffer, BufferUsages, Device};
 pub(crate) fn most_ids(plan: &BatchPlan, compaction: Compaction) -> u64 {
     match compaction.strategy().arena {
         Arena::Dense => plan.most_survivors,
-        Arena::Regions => u64::from(plan.batch.count_len) * u64::from(BLOCK),
+        #[cfg(feature = "study")]
+        Arena::Regions => u64::from(plan.batch.count_len) * u64::from(crate::cull::layout::BLOCK),
     }
 }
 
@@ -116,8 +117,11 @@ impl GpuBatch {
                 Growable::new(device, "gpu_culling rings", storage),
                 Growable::new(device, "gpu_culling lists", storage),
                 Growable::new(device, "gpu_culling look back", storage),
+                #[cfg(feature = "study")]
                 Growable::new(device, "gpu_culling row counts", storage),
+                #[cfg(feature = "study")]
                 Growable::new(device, "gpu_culling votes", storage),
+                #[cfg(feature = "study")]
                 Growable::new(device, "gpu_culling sums", storage),
             ],
             survivors: Growable::new(device, "gpu_culling survivors", written),
@@ -271,7 +275,7 @@ impl GpuBatch {
             Resource::PyramidShape => inputs
                 .pyramid
                 .map_or(&self.uniform.gpu.buffer, |pyramid| pyramid.shape),
-            Resource::Batch | Resource::Step => &self.uniform.gpu.buffer,
+            Resource::Batch => &self.uniform.gpu.buffer,
             Resource::Chunks => &self.chunks.gpu.buffer,
             Resource::Instances => page.instances,
             Resource::Scales => page.scales,

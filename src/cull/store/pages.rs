@@ -116,6 +116,7 @@ impl Pages {
     }
 
     /// Drops every page. New pages hold at most `page_limit` instances.
+    #[cfg(feature = "testing")]
     pub fn clear(&mut self, page_limit: u32) {
         self.slots.clear();
         self.expected = Expected::default();

@@ -66,9 +66,9 @@ pub struct Region {
     /// Index of the page.
     pub page: usize,
     /// First instance of the region, counted from the start of the page; a multiple of
-    /// [`BLOCK`](crate::cull::layout::BLOCK).
+    /// 1,024.
     pub first: u32,
-    /// Number of instances that fit; a multiple of [`BLOCK`](crate::cull::layout::BLOCK).
+    /// Number of instances that fit; a multiple of 1,024.
     pub capacity: u32,
 }
 

@@ -3,11 +3,8 @@
 use super::detail::{CullingOverlay, OverlayDetail};
 use crate::{
     diagnostics::{
-        CPU_TOTAL, DISPATCHES, EARLY, GPU_BYTES, GPU_TOTAL, HIDDEN, INSTANCES, LATE,
-        MESHLET_STAGE_GPU, MESHLET_TRIANGLES, MESHLETS, MESHLETS_CULLED_BY_CONE,
-        MESHLETS_CULLED_BY_FRUSTUM, MESHLETS_CULLED_BY_OCCLUSION, PASSES, SHADOW_TRIANGLES,
-        SHADOW_VISIBLE, STAGE_CPU, STAGE_GPU, TOO_SMALL, TRIANGLES, UPLOADED_BYTES, VIEWS, VISIBLE,
-        newest_gpu_times, time_in,
+        Applies, COUNTERS, CPU_TOTAL, GPU_TOTAL, MESHLET_STAGE_GPU, SHADOW_VISIBLE, STAGE_CPU,
+        STAGE_GPU, TRIANGLES, UPLOADED_BYTES, VISIBLE, newest_gpu_times, time_in,
     },
     render::{CullingReport, LevelReport, ViewKind},
 };
@@ -76,32 +73,20 @@ fn counters(
     let has_meshlets = report.expansion.is_some();
     let uploads = store.get(&UPLOADED_BYTES);
     let uploads = uploads.is_some_and(|diagnostic| diagnostic.values().any(|bytes| *bytes > 0.0));
-    for (path, applies) in [
-        (INSTANCES, is_full),
-        (VIEWS, is_full),
-        (VISIBLE, has(true)),
-        (EARLY, hides && is_full),
-        (LATE, hides && is_full),
-        (HIDDEN, hides && is_full),
-        (TOO_SMALL, hides && is_full),
-        (TRIANGLES, has(true)),
-        (SHADOW_VISIBLE, has(false)),
-        (SHADOW_TRIANGLES, has(false) && is_full),
-        (MESHLETS, has_meshlets && is_full),
-        (MESHLETS_CULLED_BY_FRUSTUM, has_meshlets && is_full),
-        (MESHLETS_CULLED_BY_CONE, has_meshlets && is_full),
-        (
-            MESHLETS_CULLED_BY_OCCLUSION,
-            has_meshlets && hides && is_full,
-        ),
-        (MESHLET_TRIANGLES, has_meshlets && is_full),
-        (UPLOADED_BYTES, uploads && is_full),
-        (GPU_BYTES, is_full),
-        (PASSES, report.passes > 0 && is_full),
-        (DISPATCHES, report.passes > 0 && is_full),
-    ] {
-        if applies {
-            rows.push(row(path, Value, 0));
+    let applies = |applies: Applies| match applies {
+        Applies::Always => true,
+        Applies::Never => false,
+        Applies::InCameras => has(true),
+        Applies::InShadows => has(false),
+        Applies::IfHiding => hides,
+        Applies::ByMeshlets => has_meshlets,
+        Applies::ByMeshletsIfHiding => has_meshlets && hides,
+        Applies::IfUploading => uploads,
+        Applies::IfCulling => report.passes > 0,
+    };
+    for counter in &COUNTERS {
+        if applies(counter.applies) && (is_full || !counter.is_detail) {
+            rows.push(row(counter.path.clone(), Value, 0));
         }
     }
     if report.passes > 0 && newest_gpu_times(store).is_some() {

@@ -21,19 +21,8 @@ fn sphere(x: f32, radius: f32) -> BoundingSphere {
 
 fn request(sphere: BoundingSphere) -> CullRequest {
     CullRequest {
-        key: 0,
-        set: SetId(1),
-        world_from_local: Affine3A::IDENTITY,
-        sphere,
-        shape: SHAPE,
-        coarser: None,
-        more: Vec::new(),
-        fade: 0.0,
-        range: None,
-        thin_below: 0.0,
-        errors: ErrorRange::default(),
-        order: Order::NearFirst,
         views: vec![0, 1],
+        ..CullRequest::new(SetId(1), sphere, SHAPE)
     }
 }
 

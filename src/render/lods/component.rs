@@ -53,7 +53,7 @@ pub struct InstanceLods {
     /// of Bevy's dither pattern that the other leaves out. The default, 0, switches at once.
     ///
     /// Instances also fade before they become smaller than
-    /// [`least_pixels`](crate::render::GpuCullingSettings::least_pixels): from 1 + `fade` times
+    /// [`min_pixels`](crate::render::GpuCullingSettings::min_pixels): from 1 + `fade` times
     /// that diameter on. Shadow views draw them whole until then. This needs no levels.
     pub fade: f32,
     /// The indices of the entity's mesh that are drawn in full detail, if the mesh has the indices

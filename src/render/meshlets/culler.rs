@@ -15,7 +15,6 @@ use bevy::{
 };
 
 /// Render world: how much room the meshlet stages start with. For tests, which make it too small.
-#[doc(hidden)]
 #[derive(Resource, Default)]
 pub struct MeshletRoom(pub MeshletOptions);
 

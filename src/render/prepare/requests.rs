@@ -56,7 +56,7 @@ pub(super) fn add_requests(
     let made_for = MadeFor {
         hides,
         lod_pixels: scene.views.lod_pixels(),
-        least_pixels: scene.views.least_pixels(),
+        min_pixels: scene.views.min_pixels(),
         shadow_pixels: scene.views.shadow_pixels(),
         colors_occlusion: scene.views.colors_occlusion(),
     };
@@ -291,7 +291,7 @@ impl Requests<'_, '_, '_> {
         let SetDraws { groups, frame, .. } = &mut *self.draws;
         let joining = Joining {
             may_be_hidden,
-            has_least_size: self.made_for.least_pixels > 0.0,
+            has_least_size: self.made_for.min_pixels > 0.0,
         };
         if !is_alone && let Some(joined) = groups.join(&mut frame.requests, &request, joining) {
             self.draws.spare.push(request);
@@ -360,7 +360,7 @@ impl Requests<'_, '_, '_> {
         } else {
             1.0
         };
-        let too_small = 2.0 * radius * pixels / self.made_for.least_pixels;
+        let too_small = 2.0 * radius * pixels / self.made_for.min_pixels;
         let none = ErrorRange::default();
         Some(Fading {
             fades,

@@ -165,7 +165,7 @@ fn finish_meshlets(parts: &mut MeshletCuller, draws: &SetDraws, report: &mut Cul
     }
     for note in parts.take_notes() {
         match parts.asked_expansion() {
-            MeshletExpansion::By(_) => warn!("GpuCullingPlugin::expansion: {note}"),
+            MeshletExpansion::By(_) => warn!("GpuCullingSettings::expansion: {note}"),
             _ => info!("{note}"),
         }
     }
@@ -212,7 +212,7 @@ fn log_overflow(counts: &FrameCounts) {
     warn!(
         "{} visible instances did not fit into the lists of survivors and are not drawn until the \
          lists have grown, within some frames; they grow to what one binding of the device holds. \
-         Set GpuCullingPlugin::survivor_capacity to at least {} to have room from the start",
+         Set GpuCullingSettings::survivor_capacity to at least {} to have room from the start",
         counts.overflow,
         needed.unwrap_or(0)
     );

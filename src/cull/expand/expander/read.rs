@@ -11,7 +11,7 @@ use bytemuck::Zeroable;
 use wgpu::{Buffer, Device, Queue};
 
 impl Expander {
-    /// An [`ExpandState`], written by pass 1.
+    /// An `ExpandState` (`shaders/expand/layout.wesl`), written by pass 1.
     #[must_use]
     pub fn state(&self) -> &Buffer {
         &self.state

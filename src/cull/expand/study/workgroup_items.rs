@@ -1,14 +1,15 @@
 //! Solution 1 as the article notes it for large N: an entry for each workgroup of items.
 
-use super::passes::{Arena, ExpandPass, Groups, Strategy, tiles};
-use crate::cull::shaders::kernels;
-use wgpu::Features;
+use crate::cull::layout::expand::EXPAND_CHUNK;
 
-pub(super) const STRATEGY: Strategy = Strategy {
+use super::{Arena, ExpandPass, Features, Groups, Strategy, kernels, tiles};
+
+pub(in crate::cull::expand) const STRATEGY: Strategy = Strategy {
     ordered: true,
     buckets: false,
-    packed: false,
     features: Features::empty(),
+    list_entries: |items| items.div_ceil(EXPAND_CHUNK),
+    is_fixed: false,
     arena: Arena {
         prefixes: u64::from,
         partials: tiles,

@@ -1,14 +1,13 @@
 //! The first solution: MAX_N threads for each source. MAX_N is measured, not guessed.
 
-use super::passes::{Arena, ExpandPass, Groups, Strategy};
-use crate::cull::shaders::kernels;
-use wgpu::Features;
+use super::{Arena, ExpandPass, Features, Groups, Strategy, kernels};
 
-pub(super) const STRATEGY: Strategy = Strategy {
+pub(in crate::cull::expand) const STRATEGY: Strategy = Strategy {
     ordered: true,
     buckets: false,
-    packed: false,
     features: Features::empty(),
+    list_entries: |_| 0,
+    is_fixed: true,
     arena: Arena {
         prefixes: |_| 0,
         // A maximum for each workgroup.

@@ -1,17 +1,13 @@
 //! Solution 1: an entry for each item, at the place that a scan of N gives.
 
-use super::{
-    passes::{Arena, ExpandPass, Groups, Strategy, tiles},
-    shared::SCAN_ITEMS,
-};
-use crate::cull::shaders::kernels;
-use wgpu::Features;
+use super::{Arena, ExpandPass, Features, Groups, SCAN_ITEMS, Strategy, kernels, tiles};
 
-pub(super) const STRATEGY: Strategy = Strategy {
+pub(in crate::cull::expand) const STRATEGY: Strategy = Strategy {
     ordered: true,
     buckets: false,
-    packed: false,
     features: Features::empty(),
+    list_entries: |items| items,
+    is_fixed: false,
     arena: Arena {
         prefixes: u64::from,
         partials: tiles,

@@ -1,14 +1,13 @@
 //! Solution 2.5: one pass makes the prefixes, by a 64-bit counter of sources and items.
 
-use super::passes::{Arena, ExpandPass, Groups, Strategy};
-use crate::cull::shaders::kernels;
-use wgpu::Features;
+use super::{Arena, ExpandPass, Features, Groups, Strategy, kernels};
 
-pub(super) const STRATEGY: Strategy = Strategy {
+pub(in crate::cull::expand) const STRATEGY: Strategy = Strategy {
     ordered: false,
     buckets: false,
-    packed: true,
     features: Features::SHADER_INT64.union(Features::SHADER_INT64_ATOMIC_ALL_OPS),
+    list_entries: |_| 0,
+    is_fixed: false,
     arena: Arena {
         prefixes: u64::from,
         partials: |_| 0,
