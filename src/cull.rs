@@ -33,11 +33,17 @@
 //! instances of a chunk; a *row* is one view of one chunk; a *batch* is all chunks that one
 //! dispatch covers.
 //!
-//! The rooms, from the ground up: `layout` (what the shaders share), `gpu` (buffers and errors),
-//! `store` (sets on the GPU), `plan`, `compaction` (the passes), `choose` (which of them run),
-//! `run` (the batches), `far_first` (the sort by depth), `culler` (the frame). `reference` has the
-//! CPU twin of each kernel. The cargo feature `testing` makes `layout`, `plan` and `reference`
-//! public.
+//! The rooms, from the ground up; each imports only what comes before it, which the test `circles`
+//! checks:
+//!
+//! 1. `layout` (what the shaders share), `policy` (thresholds), `tier`, `error`, `shaders`
+//! 2. `gpu` (buffers, kernels, errors of the device), `store` (sets on the GPU)
+//! 3. `request` (what a caller asks: views, shapes, levels), `plan` (tables)
+//! 4. `compaction` (the passes), `pipelines`, `reference` (CPU twins), `run` (the batches)
+//! 5. `expand`, `far_first` (the sort by depth), `choose` (which passes run), `occlusion`
+//! 6. `culler` (the frame), `multi_draws`, `meshlets`
+//!
+//! The cargo feature `testing` makes `layout`, `plan`, `policy` and `reference` public.
 
 mod choose;
 mod compaction;
@@ -99,13 +105,11 @@ pub(crate) use gpu::changes::ChangedBytes;
 pub use gpu::shared_kernels::share_kernels;
 pub use gpu::{Gpu, version::Version};
 pub use multi_draws::{MultiDraws, WantedDraws};
-pub use occlusion::{DepthBuffer, DrawList, OcclusionView};
-pub use plan::{
-    BoundingSphere, DrawPart, DrawShape, lod::LodEye, planned::BatchKey, view::CullView,
-};
+pub use plan::{DrawPart, planned::BatchKey};
 pub use refusal::Refusal;
 pub use request::{
-    CoarserLevel, CullFrame, CullRequest, DistanceRange, ErrorRange, FurtherShape, Order,
+    BoundingSphere, CoarserLevel, CullFrame, CullRequest, CullView, DepthBuffer, DistanceRange,
+    DrawList, DrawShape, ErrorRange, FurtherShape, LodEye, OcclusionView, Order,
 };
 #[cfg(feature = "testing")]
 pub use run::inspect::BatchData;

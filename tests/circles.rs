@@ -11,17 +11,60 @@ use std::{
     path::Path,
 };
 
-/// The rooms of `src/` that are checked: `name.rs` and everything in `name/`. The empty string is
-/// all of `src/`.
-const ROOMS: &[&str] = &[""];
-
 /// Most lines of a file that does not say why it is longer.
 const MOST_LINES: usize = 400;
 
 #[test]
 fn no_files_import_each_other_in_a_loop() {
-    let circles = circles(&sources(), ROOMS);
+    let circles = circles(&sources());
     assert!(circles.is_empty(), "\n{}\n", circles.join("\n"));
+}
+
+/// Rooms of the engine: the files and folders of `src/cull/`.
+#[test]
+fn no_rooms_of_the_engine_import_each_other_in_a_loop() {
+    let circles = room_circles(&sources());
+    assert!(circles.is_empty(), "\n{}\n", circles.join("\n"));
+}
+
+#[test]
+fn a_circle_of_rooms_is_found_if_its_files_have_none() {
+    let mut sources = BTreeMap::new();
+    for (path, text) in [
+        ("lib.rs", "mod cull;"),
+        ("cull.rs", "mod low; mod high; pub use low::Low;"),
+        ("cull/low.rs", "mod top; pub struct Low;"),
+        (
+            "cull/low/top.rs",
+            "use crate::cull::high::High; fn f(_: High) {}",
+        ),
+        (
+            "cull/high.rs",
+            "use crate::cull::Low; pub struct High(Low);",
+        ),
+    ] {
+        sources.insert(path.to_owned(), text.to_owned());
+    }
+    assert_eq!(circles(&sources), Vec::<String>::new());
+    assert_eq!(room_circles(&sources), ["high -> low -> high"]);
+}
+
+/// Every circle of rooms of the engine.
+fn room_circles(sources: &BTreeMap<String, String>) -> Vec<String> {
+    let imports = imports(sources);
+    let room = |module: &str| {
+        let inside = module.strip_prefix("cull::")?;
+        Some(inside.split("::").next()?.to_owned())
+    };
+    let mut rooms: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (module, imported) in &imports {
+        let Some(from) = room(module) else { continue };
+        let to = imported.iter().filter_map(|module| room(module));
+        let others: Vec<_> = to.filter(|to| *to != from).collect();
+        rooms.entry(from).or_default().extend(others);
+    }
+    let rooms = rooms.iter().map(|(room, to)| (room.as_str(), to.clone()));
+    shortest_circles(&rooms.collect())
 }
 
 #[test]
@@ -87,34 +130,34 @@ fn read(folder: &Path, prefix: &str, sources: &mut BTreeMap<String, String>) {
     }
 }
 
-/// Every circle of files in the rooms, as a line that names its files.
-fn circles(sources: &BTreeMap<String, String>, rooms: &[&str]) -> Vec<String> {
+/// Every circle of files, as a line that names its files.
+fn circles(sources: &BTreeMap<String, String>) -> Vec<String> {
+    let imports = imports(sources);
+    let imports = imports.iter().map(|(from, to)| (from.as_str(), to.clone()));
+    shortest_circles(&imports.collect())
+}
+
+/// The modules that each module imports from. Modules of tests are left out.
+fn imports(sources: &BTreeMap<String, String>) -> BTreeMap<String, BTreeSet<String>> {
     let files = sources
         .iter()
         .map(|(path, text)| (module_of(path), File::parse(text)));
     let sources = Sources(files.collect());
-    let is_checked = |module: &str| {
-        let room = match module.split("::").next() {
-            Some("") | None => "lib",
-            Some(room) => room,
-        };
-        rooms
-            .iter()
-            .any(|checked| checked.is_empty() || *checked == room)
-    };
-    let imports: BTreeMap<&str, BTreeSet<String>> = sources
-        .0
-        .keys()
-        .filter(|module| is_checked(module) && !sources.is_test(module))
-        .map(|module| (module.as_str(), sources.imports(module)))
-        .collect();
+    let modules = sources.0.keys().filter(|module| !sources.is_test(module));
+    modules
+        .map(|module| (module.clone(), sources.imports(module)))
+        .collect()
+}
+
+/// Circles that share nothing, as lines.
+fn shortest_circles(imports: &BTreeMap<&str, BTreeSet<String>>) -> Vec<String> {
     let mut found = Vec::new();
     let mut seen = BTreeSet::new();
-    for module in imports.keys() {
-        if seen.contains(*module) {
+    for start in imports.keys() {
+        if seen.contains(*start) {
             continue;
         }
-        if let Some(circle) = shortest_circle(module, &imports) {
+        if let Some(circle) = shortest_circle(start, imports) {
             found.push(circle.join(" -> "));
             seen.extend(circle);
         }
@@ -530,7 +573,7 @@ fn circles_of(files: &[(&str, &str)]) -> Vec<String> {
         .iter()
         .map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))
         .collect();
-    circles(&sources, &[""])
+    circles(&sources)
 }
 
 #[test]

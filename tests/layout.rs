@@ -313,7 +313,7 @@ fn structs_are_the_same_on_both_sides() {
 
 #[test]
 fn structs_of_the_meshlet_stages_are_the_same_on_both_sides() {
-    use bevy_gpu_culling::cull::meshlets::layout::*;
+    use bevy_gpu_culling::cull::layout::meshlets::*;
     let [vote, args] = [MeshletStage::Vote, MeshletStage::Args];
     let vote = &parse(vote.sources(CullingTier::Subgroup)[0]);
     let module = &parse(args.sources(CullingTier::Subgroup)[0]);

@@ -7,8 +7,8 @@
 use bevy_gpu_culling::{
     cull::{
         BoundingSphere, CullView, DrawShape, Region,
+        layout::meshlets::{GpuMeshlet, MeshletRow},
         layout::{Chunk, ViewPlanes},
-        meshlets::layout::{GpuMeshlet, MeshletRow},
         plan::{Plan, PlanLimits, PlanRequest},
         reference::{MeshletVote, Survivor, load_survivor, vote_meshlet},
     },

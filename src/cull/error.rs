@@ -1,6 +1,6 @@
 //! What can go wrong in the engine.
 
-use crate::cull::{Compaction, CullingTier, Expansion};
+use crate::cull::CullingTier;
 
 /// An error of the culling engine. The engine remains usable after each of them.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -17,8 +17,8 @@ pub enum CullError {
     /// The adapter, or the requested tier, lacks something that the compaction needs.
     #[error("the compaction \"{compaction}\" needs {missing}: choose another or \"auto\"")]
     CompactionUnsupported {
-        /// The requested compaction.
-        compaction: Compaction,
+        /// Name of the requested compaction.
+        compaction: &'static str,
         /// The missing feature, or the tier.
         missing: String,
     },
@@ -27,8 +27,8 @@ pub enum CullError {
         "the expansion \"{expansion}\" needs {missing}, which this adapter lacks: choose another"
     )]
     ExpansionUnsupported {
-        /// The requested expansion.
-        expansion: Expansion,
+        /// Name of the requested expansion.
+        expansion: &'static str,
         /// The missing features.
         missing: String,
     },
@@ -37,8 +37,8 @@ pub enum CullError {
         "the expansion \"{expansion}\" of meshlets needs {needed} storage buffers per shader stage, but this adapter has {limit}: choose \"division\", which needs 8"
     )]
     MeshletExpansionUnsupported {
-        /// The requested expansion.
-        expansion: Expansion,
+        /// Name of the requested expansion.
+        expansion: &'static str,
         /// Number of storage buffers that it needs.
         needed: u32,
         /// The adapter's limit.
@@ -75,8 +75,8 @@ pub enum CullError {
         "the expansion \"{expansion}\" needs {bytes} bytes for {sources} sources, but this adapter binds {limit}: expand fewer sources at a time, or choose another"
     )]
     ExpansionTooLarge {
-        /// The expansion.
-        expansion: Expansion,
+        /// Name of the expansion.
+        expansion: &'static str,
         /// Largest number of sources.
         sources: u32,
         /// Size of the arena, in bytes.

@@ -13,6 +13,7 @@ pub(crate) mod readback;
 #[cfg(feature = "testing")]
 pub(crate) mod shared_kernels;
 pub(crate) mod staging;
+mod tier_support;
 pub(crate) mod version;
 
 use wgpu::{Device, Queue};

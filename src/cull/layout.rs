@@ -13,6 +13,7 @@
 
 pub mod expand;
 mod far_first;
+pub mod meshlets;
 mod occlusion;
 
 pub(crate) use far_first::head;

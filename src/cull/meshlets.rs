@@ -32,10 +32,6 @@ mod expansion;
 #[cfg(feature = "testing")]
 mod inspect;
 mod items;
-#[cfg(not(feature = "testing"))]
-mod layout;
-#[cfg(feature = "testing")]
-pub mod layout;
 mod options;
 mod pipelines;
 mod readback;
@@ -44,6 +40,7 @@ mod request;
 mod rows;
 mod tables;
 
+use crate::cull::layout::meshlets as layout;
 pub use culler::MeshletCuller;
 pub use draws::MeshletDraw;
 pub use expansion::MeshletExpansion;

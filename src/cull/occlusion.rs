@@ -9,17 +9,14 @@
 //! ```
 //!
 //! What was hidden and appears is late for one frame; nothing is missing. A *record* per block, row
-//! and view keeps what a view has seen (`history`). The late lists are separate batches
+//! and view keeps what a view has seen (`run/history.rs`). The late lists are separate batches
 //! (`late`).
 
-pub(super) mod history;
 mod late;
 mod motion;
 pub(super) mod occluder;
 mod projection;
 mod pyramid;
-pub(super) mod rows;
-mod view;
+mod rows;
 
 pub use pyramid::{Pyramid, PyramidBuilder};
-pub use view::{DepthBuffer, DrawList, OcclusionView};

@@ -4,16 +4,14 @@
 mod bands;
 mod batch;
 mod limits;
-pub(super) mod lod;
 mod memory;
 pub(super) mod mend;
-mod plane_pairs;
+pub(super) mod occluded_rows;
 pub(super) mod planned;
 pub(super) mod planner;
 mod rings;
 mod siblings;
 mod stretch;
-pub(super) mod view;
 
 use crate::cull::{
     layout::{
@@ -21,6 +19,7 @@ use crate::cull::{
         CHUNK_OFF_CENTER, Chunk, ChunkView, VIEW_INDEXED, ViewPlanes,
     },
     policy::MANY_BLOCKS,
+    request::{BoundingSphere, DrawShape},
     store::region::Region,
 };
 use crate::instance::ScaleKind;
@@ -32,47 +31,6 @@ pub use limits::PlanLimits;
 use memory::emptied;
 pub use rings::RowRings;
 pub(crate) use stretch::greatest_stretch;
-
-/// A sphere around a mesh, in the mesh's space.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BoundingSphere {
-    /// Center, in the mesh's units.
-    pub center: Vec3,
-    /// Radius, in the mesh's units.
-    pub radius: f32,
-}
-
-impl BoundingSphere {
-    /// The sphere around an axis-aligned box.
-    #[must_use]
-    pub fn around_box(center: Vec3, half_extents: Vec3) -> Self {
-        Self {
-            center,
-            radius: half_extents.length(),
-        }
-    }
-}
-
-/// The part of a mesh that one draw call draws.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DrawShape {
-    /// A mesh with indices.
-    Indexed {
-        /// Number of indices of the mesh.
-        index_count: u32,
-        /// First index in the bound index buffer.
-        first_index: u32,
-        /// Value added to each index.
-        base_vertex: i32,
-    },
-    /// A mesh without indices.
-    NonIndexed {
-        /// Number of vertices of the mesh.
-        vertex_count: u32,
-        /// First vertex in the bound vertex buffer.
-        first_vertex: u32,
-    },
-}
 
 impl DrawShape {
     /// A view of a chunk that draws the shape.

@@ -1,11 +1,18 @@
 //! What a caller asks of a frame: views, and requests that name the sets they cull.
 
-use crate::cull::{
-    plan::{BoundingSphere, DrawShape, view::CullView},
-    store::region::SetId,
-};
+mod lod_eye;
+mod occlusion;
+mod plane_pairs;
+mod shape;
+mod view;
+
+use crate::cull::store::region::SetId;
 use glam::Affine3A;
+pub use lod_eye::LodEye;
+pub use occlusion::{DepthBuffer, DrawList, OcclusionView};
+pub use shape::{BoundingSphere, DrawShape};
 use std::sync::Arc;
+pub use view::CullView;
 
 /// One use of a set in a frame: the views that cull it, and what its survivors draw.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! Running a plan: the batches on the GPU, their passes, and the counters that are read back.
 
 pub(super) mod batch;
+pub(super) mod history;
 #[cfg(feature = "testing")]
 pub(super) mod inspect;
 pub(super) mod readback;
@@ -9,7 +10,6 @@ pub(super) mod tables;
 use crate::cull::{
     Compaction, CullError, FrameCounts, Refusal, Stage,
     gpu::{Gpu, limits::binding_limit, version::Version},
-    occlusion::history::History,
     pipelines::Pipelines,
     plan::{
         BatchPlan,
@@ -17,6 +17,7 @@ use crate::cull::{
     },
     policy::{COUNT_EVERY, KEEP_FRAMES, RETRY_AFTER},
     refusal::Refusals,
+    run::history::History,
     store::InstanceStore,
 };
 use batch::{BatchInputs, GpuBatch, PyramidBuffers, most_ids};

@@ -1,7 +1,5 @@
 //! The capabilities of the adapter, determined once.
 
-mod support;
-
 use wgpu::Features;
 
 /// How the culling is computed. All tiers give the same survivors in the same order.

@@ -23,7 +23,7 @@ impl Compaction {
             "the feature SUBGROUP, which this adapter lacks".into()
         };
         Err(CullError::CompactionUnsupported {
-            compaction: self,
+            compaction: self.name(),
             missing,
         })
     }

@@ -107,7 +107,9 @@ impl Culler {
     ) -> Frame<'_> {
         self.frame.now += 1;
         let now = self.frame.now;
-        self.store.note_tested(&frame.requests);
+        let tested = frame.requests.iter();
+        let tested = tested.filter(|request| !request.views.is_empty());
+        self.store.note_tested(tested.map(|request| request.set));
         self.store.keep_before_writes(gpu);
         self.learn(gpu.device);
         let mut occlusion = self.occluder.choose(gpu.device, occlusion, now);

@@ -232,7 +232,7 @@ impl Expander {
         let bytes = (words * 4).max(16);
         if bytes > limit {
             return Err(CullError::ExpansionTooLarge {
-                expansion: self.kernels.expansion,
+                expansion: self.kernels.expansion.name(),
                 sources: source.most,
                 bytes,
                 limit,

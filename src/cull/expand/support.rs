@@ -16,7 +16,7 @@ impl Expansion {
         }
         let names: Vec<_> = missing.iter_names().map(|(name, _)| name).collect();
         Err(CullError::ExpansionUnsupported {
-            expansion: self,
+            expansion: self.name(),
             missing: names.join(" and "),
         })
     }

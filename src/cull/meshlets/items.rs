@@ -92,7 +92,7 @@ impl ItemKernels {
         };
         if limit < needed {
             return Err(CullError::MeshletExpansionUnsupported {
-                expansion,
+                expansion: expansion.name(),
                 needed,
                 limit,
             });

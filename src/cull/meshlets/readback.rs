@@ -1,6 +1,6 @@
 //! Results of the meshlet stages on their way back.
 
-use super::layout::MeshletResult;
+use crate::cull::layout::meshlets::MeshletResult;
 use crate::cull::{BatchKey, DrawList, gpu::staging::StagingRing};
 
 /// What one view drew of one chunk at one level of detail.

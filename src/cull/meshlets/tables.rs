@@ -1,6 +1,6 @@
 //! The meshlets of all meshes in one table on the GPU.
 
-use super::layout::GpuMeshlet;
+use crate::cull::layout::meshlets::GpuMeshlet;
 use crate::{
     cull::{CullError, Gpu, Version, gpu::buffer::Table},
     meshlet::Meshlet,

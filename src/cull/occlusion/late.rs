@@ -9,20 +9,17 @@
 //! a region of 60 M        late 0, visible 0 | late 1, visible 1 | late 2, visible 2
 //! ```
 
-use super::{
-    history::History,
-    motion::Motions,
-    rows::OccludedRows,
-    view::{DrawList, OcclusionView},
-};
+use super::motion::Motions;
 use crate::cull::{
     layout::{BLOCK, ViewPlanes},
     plan::{
-        DrawPart, DrawShape, Plan, PlanLimits, PlanRequest,
+        DrawPart, Plan, PlanLimits, PlanRequest,
+        occluded_rows::OccludedRows,
         planned::{Planned, RowMeaning, batch_keys},
         planner::{coarser, further_shapes, hidden_requests, mended, slot_of},
     },
-    request::{CullFrame, CullRequest},
+    request::{CullFrame, CullRequest, DrawList, DrawShape, OcclusionView},
+    run::history::History,
     store::{ResidentSets, Set},
 };
 use core::ops::Range;

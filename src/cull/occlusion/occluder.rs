@@ -3,12 +3,10 @@
 //! This file is long because each step of a frame goes through all views.
 
 use super::{
-    history::{History, NoRoom},
     late::LatePlan,
     motion::{Motion, Motions},
     pyramid::{Pyramid, PyramidBuilder},
     rows::projection_in,
-    view::{DrawList, OcclusionView},
 };
 use crate::cull::{
     Compaction, CullError, CullingTier, DrawPart, FrameCounts, Refusal, Stage,
@@ -19,8 +17,13 @@ use crate::cull::{
     plan::{BatchPlan, planner::Planner},
     policy::{KEEP_FRAMES, RETRY_AFTER},
     refusal::Refusals,
-    request::CullFrame,
-    run::{FrameNumber, Inputs, Runner, batch::PyramidBuffers, tables::FrameTables},
+    request::{CullFrame, DrawList, OcclusionView},
+    run::{
+        FrameNumber, Inputs, Runner,
+        batch::PyramidBuffers,
+        history::{History, NoRoom},
+        tables::FrameTables,
+    },
     shaders::Sources,
     store::InstanceStore,
 };

@@ -1,90 +1,16 @@
-//! The tables of rows that may be hidden, of a plan's batches.
+//! What changes from frame to frame in the tables of rows that may be hidden.
 
-use super::{
-    history::{History, SlotKey},
-    motion::Motions,
-    view::{DepthBuffer, OcclusionView},
-};
+use super::motion::Motions;
 use crate::cull::{
-    layout::{
-        OCCLUSION_IS_CUT, OCCLUSION_IS_FROZEN, OCCLUSION_IS_NEW, OcclusionRow, Projection, ROUNDING,
-    },
-    plan::{BatchPlan, DrawPart, Plan, greatest_stretch},
-    request::CullFrame,
+    layout::{OCCLUSION_IS_CUT, OCCLUSION_IS_FROZEN, OCCLUSION_IS_NEW, Projection, ROUNDING},
+    plan::{BatchPlan, Plan, greatest_stretch, occluded_rows::OccludedRows},
+    request::{CullFrame, DepthBuffer, OcclusionView},
+    run::history::History,
 };
 use core::ops::Range;
 use glam::{Affine3A, DMat4, Mat4};
 
-/// The rows of a plan that may be hidden.
-#[derive(Default)]
-pub(in crate::cull) struct OccludedRows {
-    rows: Vec<OccludedRow>,
-}
-
-/// A row that may be hidden.
-struct OccludedRow {
-    /// Index of the batch.
-    batch: usize,
-    /// Index of its chunk in the batch.
-    chunk: usize,
-    /// Index in the batch's table.
-    place: usize,
-    /// Index of the request in the frame.
-    request: usize,
-    /// Index among the frame's views in which instances may be hidden.
-    view: usize,
-    slot: SlotKey,
-}
-
 impl OccludedRows {
-    /// Adds a row of `plan` to its batch's table. `part` is the row; `visible` is the row of all
-    /// visible survivors, of a late plan. `level` is its level of detail.
-    pub fn add(
-        &mut self,
-        plan: &mut Plan,
-        (part, visible): (&DrawPart, Option<&DrawPart>),
-        (request, request_key): (usize, u64),
-        (view, view_key): (usize, u64),
-        level: u32,
-    ) {
-        let batch = &mut plan.batches[part.batch];
-        let first_count = |row: u32| batch.chunk_views[row as usize].first_count;
-        let chunk = &batch.chunks[part.chunk as usize];
-        let row = OcclusionRow {
-            sphere: chunk.sphere,
-            first_instance: chunk.first_instance,
-            instance_count: chunk.instance_count,
-            chunk_flags: chunk.flags,
-            block_count: chunk.block_count,
-            first_cell: batch.batch.occluded_cells,
-            first_count: first_count(part.row),
-            first_visible: visible.map_or(0, |part| first_count(part.row)),
-            ..OcclusionRow::default()
-        };
-        self.rows.push(OccludedRow {
-            batch: part.batch,
-            chunk: part.chunk as usize,
-            place: batch.occlusion.len(),
-            request,
-            view,
-            slot: SlotKey {
-                request: request_key,
-                view: view_key,
-                level,
-                first_instance: chunk.first_instance,
-                // A set that grows keeps its records for a while.
-                blocks: chunk.block_count.next_power_of_two(),
-            },
-        });
-        batch.batch.occluded_rows += 1;
-        batch.batch.occluded_cells += row.block_count;
-        batch.occlusion.push(row);
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     /// Gives the rows their records in frame `now`.
     pub fn use_slots(&self, plan: &Plan, history: &mut History, now: u64) {
         for row in &self.rows {

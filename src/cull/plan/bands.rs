@@ -1,12 +1,12 @@
 //! Distance bands: the distances at which each level of detail of a request is drawn.
 
-use super::{lod::LodEye, stretch::greatest_stretch};
+use super::stretch::greatest_stretch;
 use crate::cull::{
     layout::{
         BAND_BY_DISTANCE, BAND_BY_SIZE, BAND_IS_THINNED, BAND_OF_CENTERS, BAND_OF_ORIGINS,
         BAND_THINS_BY_SIZE, DistanceBand,
     },
-    request::{CullRequest, DistanceRange},
+    request::{CullRequest, DistanceRange, LodEye},
 };
 use glam::Vec3;
 

@@ -1,7 +1,7 @@
 //! The batches of a frame, as they are run.
 
 use super::{Plan, mend::Mended};
-use crate::cull::occlusion::DrawList;
+use crate::cull::request::DrawList;
 use std::sync::Arc;
 
 /// Name of a batch, which stays the same from frame to frame.

@@ -7,16 +7,16 @@ mod requests;
 pub(in crate::cull) use requests::{coarser, further_shapes, hidden_requests, slot_of};
 
 use super::{
-    DrawPart, DrawShape, Plan, PlanLimits, PlanRequest, RowRings,
+    DrawPart, Plan, PlanLimits, PlanRequest, RowRings,
     bands::bands,
     mend::Mended,
+    occluded_rows::OccludedRows,
     planned::{BatchKey, Planned, RowMeaning, batch_keys},
 };
 use crate::cull::{
     gpu::version::Version,
     layout::ViewPlanes,
-    occlusion::{DrawList, OcclusionView, rows::OccludedRows},
-    request::{CullFrame, CullRequest, ErrorRange, Order},
+    request::{CullFrame, CullRequest, DrawList, DrawShape, ErrorRange, OcclusionView, Order},
     store::{ResidentSets, Set},
 };
 use inputs::PlanInputs;

@@ -9,8 +9,9 @@
 //! The CPU writes a sibling with its mesh when the plan changes. With the command of a row, the
 //! kernels write the row's survivors into its siblings (`shaders/shared/survivors.wesl`).
 
-use super::{BatchPlan, DrawShape};
+use super::BatchPlan;
 use crate::cull::layout::{ChunkView, DrawCommand, NOT_INDEXED};
+use crate::cull::request::DrawShape;
 
 impl DrawShape {
     /// A command that draws the shape, still without survivors.

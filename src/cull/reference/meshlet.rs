@@ -6,11 +6,11 @@ pub use items::{items_of, row_of_source, vote_item};
 
 use crate::{
     cull::{
-        layout::{DepthPyramid, DrawCommand, ROUNDING},
-        meshlets::layout::{
+        layout::meshlets::{
             CELL_TILE, CELL_WORDS, GpuMeshlet, ITEM_MESHLETS, MESHLET_TILE, MeshletResult,
             MeshletRow, MeshletSizes, MeshletSpan, MeshletTotals,
         },
+        layout::{DepthPyramid, DrawCommand, ROUNDING},
         reference::{
             Placed,
             footprint::is_hidden,

@@ -3,8 +3,8 @@
 use crate::cull::{
     gpu::staging::StagingRing,
     layout::{DrawCommand, Totals, args_offset},
-    occlusion::DrawList,
     plan::planned::{BatchKey, RowMeaning},
+    request::DrawList,
 };
 use std::sync::Arc;
 use wgpu::{Buffer, CommandEncoder, Device};

@@ -16,7 +16,6 @@ use crate::{
         CullError,
         gpu::{Gpu, readback::read_buffer},
         layout::{BLOCK, BOUND_IS_LOOSE, Bound, BoundJob},
-        request::CullRequest,
     },
     instance::{PackedInstance, PackedQuat, ScaleKind},
 };
@@ -134,15 +133,15 @@ impl InstanceStore {
     }
 
     /// Notes which written sets this frame tests. For the others, nothing is computed or copied.
-    pub(in crate::cull) fn note_tested(&mut self, requests: &[CullRequest]) {
+    pub(in crate::cull) fn note_tested(&mut self, tested: impl Iterator<Item = SetId>) {
         if self.written.is_empty() {
             return;
         }
         for written in self.written.values_mut() {
             written.is_tested = false;
         }
-        for request in requests.iter().filter(|request| !request.views.is_empty()) {
-            if let Some(written) = self.written.get_mut(&request.set) {
+        for set in tested {
+            if let Some(written) = self.written.get_mut(&set) {
                 written.is_tested = true;
             }
         }

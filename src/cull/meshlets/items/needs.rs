@@ -4,7 +4,7 @@
 use crate::cull::{
     CullError, Expansion,
     layout::expand::EXPAND_MOST_ITEMS,
-    meshlets::layout::{MESHLET_TILE, MeshletRow},
+    layout::meshlets::{MESHLET_TILE, MeshletRow},
 };
 
 /// An expansion, and upper bounds for the survivors of a batch.

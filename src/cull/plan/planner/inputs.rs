@@ -4,9 +4,11 @@ use super::requests::views_of;
 use crate::cull::{
     gpu::version::Version,
     layout::BLOCK,
-    occlusion::OcclusionView,
-    plan::{BoundingSphere, DrawShape, memory::emptied},
-    request::{CoarserLevel, CullFrame, CullRequest, FurtherShape, Order},
+    plan::memory::emptied,
+    request::{
+        BoundingSphere, CoarserLevel, CullFrame, CullRequest, DrawShape, FurtherShape,
+        OcclusionView, Order,
+    },
     store::{ResidentSets, region::SetId},
 };
 use glam::Affine3A;

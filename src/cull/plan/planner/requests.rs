@@ -2,9 +2,8 @@
 
 use crate::cull::{
     layout::BLOCK,
-    occlusion::OcclusionView,
-    plan::{DrawShape, PlanLimits, view::CullView},
-    request::{CoarserLevel, CullFrame, CullRequest, Order},
+    plan::PlanLimits,
+    request::{CoarserLevel, CullFrame, CullRequest, CullView, DrawShape, OcclusionView, Order},
     store::{ResidentSets, region::Region},
 };
 

@@ -2,7 +2,7 @@
 
 use super::{Depth, MeshletVote, load_survivor, vote_meshlet};
 use crate::{
-    cull::meshlets::layout::{CELL_WORDS, GpuMeshlet, MESHLET_TILE, MeshletRow, MeshletSpan},
+    cull::layout::meshlets::{CELL_WORDS, GpuMeshlet, MESHLET_TILE, MeshletRow, MeshletSpan},
     instance::PackedInstance,
 };
 
@@ -54,7 +54,7 @@ mod tests {
     use crate::{
         cull::{
             layout::DrawCommand,
-            meshlets::layout::{MeshletSizes, MeshletTotals},
+            layout::meshlets::{MeshletSizes, MeshletTotals},
             reference::{
                 expand::{
                     expand_scan, expand_spine, item_list, lanes_one_bucket, lanes_po2_buckets,

@@ -1,7 +1,6 @@
 //! Which tiers a device can run.
 
-use super::CullingTier;
-use crate::cull::CullError;
+use crate::cull::{CullError, CullingTier};
 use wgpu::{Features, Limits};
 
 /// Number of lanes in the smallest subgroup that the kernels support. With fewer lanes, a turn of a

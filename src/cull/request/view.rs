@@ -2,7 +2,7 @@
 //!
 //! This file is long because the tests of the planes are at its end.
 
-use super::lod::LodEye;
+use super::LodEye;
 use crate::cull::layout::{PlanePairs, RINGS, ROUNDING, ViewOrder, ViewPlanes};
 use glam::{Affine3A, DMat3, DVec3, DVec4, Mat4, Vec3, Vec4, Vec4Swizzles};
 

@@ -14,26 +14,12 @@ use crate::cull::{
     CullError,
     gpu::{Gpu, buffer::Growable, guard::guarded, limits::binding_limit, version::Version},
     layout::RECORD_WORDS,
+    plan::occluded_rows::SlotKey,
     policy::KEEP_FRAMES,
 };
 use core::ops::Range;
 use hashbrown::HashMap;
 use wgpu::{Buffer, BufferUsages, CommandEncoder};
-
-/// The blocks of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::cull) struct SlotKey {
-    /// [`CullRequest::key`](crate::cull::CullRequest::key).
-    pub request: u64,
-    /// [`OcclusionView::key`](super::OcclusionView::key).
-    pub view: u64,
-    /// Index of the level of detail.
-    pub level: u32,
-    /// First instance of the chunk in its page.
-    pub first_instance: u32,
-    /// Number of blocks that its records are for: at least as many as it has.
-    pub blocks: u32,
-}
 
 /// The records of a row.
 #[derive(Clone, Copy, Debug)]

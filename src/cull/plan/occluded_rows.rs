@@ -1,0 +1,90 @@
+//! The rows of a plan that may be hidden.
+
+use super::{DrawPart, Plan};
+use crate::cull::layout::OcclusionRow;
+
+/// The rows of a plan that may be hidden.
+#[derive(Default)]
+pub(in crate::cull) struct OccludedRows {
+    pub rows: Vec<OccludedRow>,
+}
+
+/// A row that may be hidden.
+pub(in crate::cull) struct OccludedRow {
+    /// Index of the batch.
+    pub batch: usize,
+    /// Index of its chunk in the batch.
+    pub chunk: usize,
+    /// Index in the batch's table.
+    pub place: usize,
+    /// Index of the request in the frame.
+    pub request: usize,
+    /// Index among the frame's views in which instances may be hidden.
+    pub view: usize,
+    pub slot: SlotKey,
+}
+
+/// The blocks of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::cull) struct SlotKey {
+    /// [`CullRequest::key`](crate::cull::CullRequest::key).
+    pub request: u64,
+    /// [`OcclusionView::key`](crate::cull::OcclusionView::key).
+    pub view: u64,
+    /// Index of the level of detail.
+    pub level: u32,
+    /// First instance of the chunk in its page.
+    pub first_instance: u32,
+    /// Number of blocks that its records are for: at least as many as it has.
+    pub blocks: u32,
+}
+
+impl OccludedRows {
+    /// Adds a row of `plan` to its batch's table. `part` is the row; `visible` is the row of all
+    /// visible survivors, of a late plan. `level` is its level of detail.
+    pub fn add(
+        &mut self,
+        plan: &mut Plan,
+        (part, visible): (&DrawPart, Option<&DrawPart>),
+        (request, request_key): (usize, u64),
+        (view, view_key): (usize, u64),
+        level: u32,
+    ) {
+        let batch = &mut plan.batches[part.batch];
+        let first_count = |row: u32| batch.chunk_views[row as usize].first_count;
+        let chunk = &batch.chunks[part.chunk as usize];
+        let row = OcclusionRow {
+            sphere: chunk.sphere,
+            first_instance: chunk.first_instance,
+            instance_count: chunk.instance_count,
+            chunk_flags: chunk.flags,
+            block_count: chunk.block_count,
+            first_cell: batch.batch.occluded_cells,
+            first_count: first_count(part.row),
+            first_visible: visible.map_or(0, |part| first_count(part.row)),
+            ..OcclusionRow::default()
+        };
+        self.rows.push(OccludedRow {
+            batch: part.batch,
+            chunk: part.chunk as usize,
+            place: batch.occlusion.len(),
+            request,
+            view,
+            slot: SlotKey {
+                request: request_key,
+                view: view_key,
+                level,
+                first_instance: chunk.first_instance,
+                // A set that grows keeps its records for a while.
+                blocks: chunk.block_count.next_power_of_two(),
+            },
+        });
+        batch.batch.occluded_rows += 1;
+        batch.batch.occluded_cells += row.block_count;
+        batch.occlusion.push(row);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
