@@ -92,6 +92,21 @@ impl InstanceSet {
         Ok(())
     }
 
+    /// Moves an instance. It keeps its rotation, scale and data, and stays [hidden](Self::hide) if it
+    /// is.
+    ///
+    /// # Errors
+    ///
+    /// [`InstanceError::IndexOutOfRange`], or a position that [`InstanceTransform`] does not allow.
+    pub fn set_position(&mut self, index: u32, position: Vec3) -> Result<(), InstanceError> {
+        let at = self.check_index(index)?;
+        let (moved, _) = InstanceTransform::from(position).pack(index)?;
+        let rotation = self.channels.instances[at].rotation;
+        let scale = self.channels.scale(at);
+        self.place(at, PackedInstance { rotation, ..moved }, scale);
+        Ok(())
+    }
+
     /// Same as [`set`](Self::set), but the instance has no motion in this frame: for a respawn, or
     /// a jump. It makes a difference in sets that [keep the previous frame's
     /// instances](Self::keep_previous).

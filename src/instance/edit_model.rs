@@ -57,8 +57,10 @@ enum Edit {
         tag: u32,
     },
     Set(usize),
+    SetPosition(usize),
     SetRange(usize, usize),
     Push,
+    PushWithData(u32),
     ExtendTagged(usize),
     Insert(usize),
     Remove(usize),
@@ -87,8 +89,10 @@ fn edits() -> impl Strategy<Value = Edit> {
         6 => (at(), 0..900usize, 0..900usize, scales, tags)
             .prop_map(|(start, len, new, scale, tag)| Edit::Splice { start, len, new, scale, tag }),
         2 => at().prop_map(Edit::Set),
+        1 => at().prop_map(Edit::SetPosition),
         1 => (at(), 0..300usize).prop_map(|(first, len)| Edit::SetRange(first, len)),
         1 => Just(Edit::Push),
+        1 => (0..4u32).prop_map(Edit::PushWithData),
         1 => (0..300usize).prop_map(Edit::ExtendTagged),
         1 => at().prop_map(Edit::Insert),
         1 => at().prop_map(Edit::Remove),
@@ -198,6 +202,12 @@ fn edit(set: &mut InstanceSet, model: &mut Vec<Value>, edit: &Edit) -> Result<()
             model[at].scale = Vec3::ONE;
             set.set(at as u32, model[at].transform()).unwrap();
         }
+        Edit::SetPosition(at) if at < model.len() => {
+            model[at].x = 0.25 - at as f32;
+            set.set_position(at as u32, Vec3::X * model[at].x).unwrap();
+            let bad = set.set_position(at as u32, Vec3::INFINITY);
+            prop_assert!(bad.is_err());
+        }
         Edit::SetRange(first, len) => {
             let first = first.min(model.len());
             let range = first..(first + len).min(model.len());
@@ -238,6 +248,17 @@ fn edit(set: &mut InstanceSet, model: &mut Vec<Value>, edit: &Edit) -> Result<()
             prop_assert_eq!(index as usize, model.len());
             model.push(Value::new(7.5, Vec3::ONE, 0));
         }
+        Edit::PushWithData(word) => {
+            let mut value = Value::new(3.5, Vec3::ONE, 0);
+            value.data = [word, 1, word, 2];
+            set.push_with_data(value.transform(), value.data).unwrap();
+            model.push(value);
+            set.extend_with_data([(value.transform(), value.data)])
+                .unwrap();
+            model.push(value);
+            prop_assert!(set.push_with_data(Vec3::X, [0u8; 3]).is_err());
+            prop_assert_eq!(set.len(), model.len());
+        }
         Edit::ExtendTagged(count) => {
             let new = (0..count).map(|k| Value::new(k as f32, Vec3::ONE, 3));
             set.extend_tagged(new.clone().map(|value| (value.transform(), 3)))
@@ -257,11 +278,16 @@ fn edit(set: &mut InstanceSet, model: &mut Vec<Value>, edit: &Edit) -> Result<()
             model.swap_remove(at);
             prop_assert_eq!(moved, (at < model.len()).then_some(model.len() as u32));
         }
-        Edit::Insert(at) | Edit::Remove(at) | Edit::SwapRemove(at) | Edit::Set(at) => {
+        Edit::Insert(at)
+        | Edit::Remove(at)
+        | Edit::SwapRemove(at)
+        | Edit::Set(at)
+        | Edit::SetPosition(at) => {
             let (before, at) = (set.revision(), at.max(model.len() + 1) as u32);
             prop_assert!(set.remove(at).is_err() && set.swap_remove(at).is_err());
             prop_assert!(set.insert(at, Vec3::ZERO).is_err() && set.hide(at).is_err());
             prop_assert!(set.set(at, Vec3::ZERO).is_err() && set.show(at).is_err());
+            prop_assert!(set.set_position(at, Vec3::ZERO).is_err());
             prop_assert_eq!(set.revision(), before);
         }
         Edit::Pop => {

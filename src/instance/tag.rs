@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 
 use super::data;
-use super::{InstanceError, InstanceSet};
+use super::{InstanceError, InstanceSet, InstanceTransform};
 
 impl InstanceSet {
     /// The tag of an instance: the first 4 bytes of its data; 0 in a set without. `None` beyond the
@@ -53,6 +53,53 @@ impl InstanceSet {
     #[must_use]
     pub fn has_tags(&self) -> bool {
         self.data_size() > 0
+    }
+
+    /// Adds an instance with data at the end and returns its index, as [`push`](Self::push) and
+    /// [`set_data`](Self::set_data) would.
+    ///
+    /// # Errors
+    ///
+    /// Those of both. The set then stays as it was.
+    ///
+    /// ```
+    /// use bevy_gpu_culling::instance::InstanceSet;
+    /// use glam::Vec3;
+    ///
+    /// let mut set = InstanceSet::new();
+    /// let unit = set.push_with_data(Vec3::X, [7u32, 8, 9])?;
+    /// set.extend_with_data([(Vec3::Y, [1u32, 2, 3]), (Vec3::Z, [4, 5, 6])])?;
+    /// set.set_position(unit, Vec3::NEG_X)?;
+    /// assert_eq!(set.data(unit), Some([7u32, 8, 9]));
+    /// assert_eq!(set.data_words()[3..], [1, 2, 3, 4, 5, 6]);
+    /// # Ok::<(), bevy_gpu_culling::instance::InstanceError>(())
+    /// ```
+    pub fn push_with_data<T: Pod>(
+        &mut self,
+        transform: impl Into<InstanceTransform>,
+        value: T,
+    ) -> Result<u32, InstanceError> {
+        data::words_of(size_of::<T>())?;
+        let index = self.push(transform)?;
+        self.set_data(index, value)?;
+        Ok(index)
+    }
+
+    /// Adds instances with data at the end: all of them, or none if one is refused. What is added is
+    /// collected first, so this needs memory for it twice.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`extend`](Self::extend), and [`InstanceError::DataSize`].
+    pub fn extend_with_data<P: Into<InstanceTransform>, T: Pod>(
+        &mut self,
+        instances: impl IntoIterator<Item = (P, T)>,
+    ) -> Result<(), InstanceError> {
+        data::words_of(size_of::<T>())?;
+        let (places, values): (Vec<_>, Vec<_>) = instances.into_iter().unzip();
+        let first = self.len() as u32;
+        self.extend(places)?;
+        self.set_data_range(first, &values)
     }
 
     /// Replaces the tag of an instance; other data stays. Setting the tag that it already has is

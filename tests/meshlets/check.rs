@@ -4,11 +4,11 @@
 use crate::common::{Scene, page_copy};
 use bevy_gpu_culling::cull::{
     Culler, DrawPart, Gpu,
-    layout::DrawCommand,
-    meshlets::{
-        MeshletBatchData, MeshletCuller,
-        layout::{CELL_WORDS, GpuMeshlet, MESHLET_TILE},
+    layout::{
+        DrawCommand,
+        meshlets::{CELL_WORDS, GpuMeshlet, MESHLET_TILE},
     },
+    meshlets::{MeshletBatchData, MeshletCuller},
     reference::{
         Depth, MeshletVote, load_survivor, meshlet_args, meshlet_compact, meshlet_expand,
         meshlet_scan, nearest_border, vote_meshlet,

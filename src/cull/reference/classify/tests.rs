@@ -1,8 +1,8 @@
 use super::*;
 use crate::cull::{
-    BoundingSphere, CullView, Region,
+    BoundingSphere, CullView, DrawShape, Region,
     layout::{BAND_IS_THINNED, BAND_THINS_BY_SIZE, BLOCK, Chunk, ViewPlanes},
-    plan::{DrawShape, Plan, PlanLimits, PlanRequest},
+    plan::{Plan, PlanLimits, PlanRequest},
     reference::{is_visible, load_sphere},
 };
 use crate::instance::ScaleKind;
