@@ -33,10 +33,8 @@ fn kernels() -> impl Iterator<Item = (&'static Kernel, Vec<&'static str>)> {
 /// A kernel, parsed; or the error of one that does not compose or does not parse.
 fn module(files: &Files, kernel: &Kernel, features: &[&str]) -> Result<naga::Module, String> {
     let composed = compose(files, kernel, features)?;
-    // The host puts it in front of `mesh_uniforms`.
-    let source = format!("const TOTALS_WORDS: u32 = 6u;\n{}", composed.text);
-    let parsed = naga::front::wgsl::parse_str(&source);
-    parsed.map_err(|error| error.emit_to_string(&source))
+    let parsed = naga::front::wgsl::parse_str(&composed.text);
+    parsed.map_err(|error| error.emit_to_string(&composed.text))
 }
 
 fn error(files: &Files, kernel: &Kernel, features: &[&str]) -> Option<String> {

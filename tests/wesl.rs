@@ -18,8 +18,6 @@ use wesl::{
     syntax::{GlobalDeclaration, GlobalDeclarationNode, ModulePath, PathOrigin, TranslationUnit},
 };
 
-/// A file that mentions what the host puts in front of the kernel, and that.
-const CONSTANTS: (&str, &str) = ("draw/mesh_uniforms", "const TOTALS_WORDS: u32 = 6u;\n");
 /// Files whose declarations the composer keeps together, because a caller's WGSL may use them all.
 /// `wesl` keeps those that the kernel reaches.
 const WHOLE: [&str; 2] = ["shared/instance", "expand/layout"];
@@ -70,8 +68,7 @@ fn hooks(text: &str) -> Option<&str> {
 }
 
 /// The modules that `wesl` links a kernel from: the files, a root, and what is said outside of
-/// WESL.
-/// A constant of the host is declared. A file imports its hooks from a module which imports them
+/// WESL. A file imports its hooks from a module which imports them
 /// from the kernel's file, or from the only one of the kernel's files that declares them.
 fn modules(
     texts: &Texts,
@@ -81,9 +78,7 @@ fn modules(
     let mut modules = VirtualResolver::new();
     for (name, text) in texts {
         let imports = hooks(text).map_or(String::new(), |names| import(HOOKS, names));
-        let (file, constants) = CONSTANTS;
-        let constants = if name == file { constants } else { "" };
-        modules.add_module(module(name), format!("{imports}{text}{constants}").into());
+        modules.add_module(module(name), format!("{imports}{text}").into());
     }
     let mut imports = String::new();
     let all_hooks = files.iter().filter_map(|file| hooks(&texts[file]));
@@ -179,14 +174,8 @@ fn module_of(text: &str) -> Result<String, String> {
 /// Compares what the composer and `wesl` make of a kernel.
 fn compare(files: &Files, texts: &Texts, kernel: &Kernel, features: &[&str]) -> Result<(), String> {
     let composed = compose(files, kernel, features)?;
-    let (file, constants) = CONSTANTS;
-    let has_constants = composed.files.iter().any(|other| other == file);
-    let text = format!(
-        "{}{}",
-        if has_constants { constants } else { "" },
-        composed.text
-    );
-    let unit = parse(&text)?;
+    let text = &composed.text;
+    let unit = parse(text)?;
     let linked = link(&modules(texts, kernel, &composed.files)?, features)?;
     let mut ours: BTreeMap<_, _> = declarations(&unit).collect();
     let mut theirs: Vec<_> = declarations(&linked)

@@ -333,6 +333,8 @@ fn a_broken_compaction_is_seen() {
             "(vec3<f32>(steps) - 100.0)",
         ),
         (Classify, "row, at) == PARTIAL;", "row, at) == INSIDE;"),
+        (Classify, "1u << (r % 32u)", "1u << (r % 31u)"),
+        (Classify, "(rows >> turn)", "(rows >> 1u)"),
         (Classify, "word = full_word(", "word = 0u * full_word("),
         (Classify, "voted[k], states[k]", "voted[k], states[0]"),
         (Classify, "r += 4u) {", "r += 8u) {"),
@@ -355,8 +357,8 @@ fn a_broken_compaction_is_seen() {
         ),
         (
             LookBack,
-            "if (!is_end || at == row_strip)",
-            "if (at == strip)",
+            "if (!is_end || sought == row_strip)",
+            "if (sought == strip)",
         ),
         (
             LookBack,
@@ -384,13 +386,13 @@ fn a_broken_compaction_is_seen() {
         (LookBack, "first_rank() + rank", "first_rank() + rank / 2u"),
         (
             LookBack,
-            "word_at(chunk, row, first_word + in_words)",
-            "first_word + in_words",
+            "word_number(first, in_words) * 32u",
+            "(first + in_words) * 32u",
         ),
         (
             LookBack,
-            "return word_numbers[w];",
-            "return first_word + w;",
+            "return word_numbers[first + w];",
+            "return first + w;",
         ),
         (Classify, "full_word(w, len)", "0u"),
         (

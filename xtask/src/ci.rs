@@ -10,7 +10,7 @@ use crate::project::{Demo, EVERY_FEATURE, Project, exit_code};
 use crate::report::Report;
 use crate::setup::{self, Wants};
 use crate::steps::{self, Outcome, Step};
-use crate::{edits, ends, examples, frames, package, sets, test, validation};
+use crate::{edits, ends, examples, frames, package, sets, test, tint, validation};
 
 /// A new check is one more line here.
 const STEPS: &[Step<Ci>] = &[
@@ -25,6 +25,10 @@ const STEPS: &[Step<Ci>] = &[
     Step {
         name: "package",
         run: |ci| package::check(&ci.project),
+    },
+    Step {
+        name: "kernels in a browser",
+        run: |ci| tint::check(&ci.project),
     },
     Step {
         name: "clippy",

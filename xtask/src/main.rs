@@ -26,6 +26,7 @@ mod sets;
 mod setup;
 mod steps;
 mod test;
+mod tint;
 mod toolchain;
 mod transcript;
 mod validation;
@@ -100,6 +101,13 @@ enum Task {
         #[arg(trailing_var_arg = true)]
         command: Vec<OsString>,
     },
+    /// Has Chromium compile every kernel, and lists the errors and warnings of its compiler, Tint
+    ///
+    /// Browsers follow WGSL's rules of uniform control flow, which naga does not check. This needs
+    /// no GPU. If Chromium is missing, its package is installed (Debian and Ubuntu, as root or with
+    /// a sudo that asks for no password), otherwise the line to type is printed. Kernels with
+    /// `u64` are left out: no browser has that type. So are the shaders that import Bevy's.
+    Tint,
     /// Writes the composed kernels to `target/wgsl/`
     Wgsl,
 }
@@ -107,7 +115,7 @@ enum Task {
 impl Task {
     /// Whether it needs the compiler.
     fn compiles(&self) -> bool {
-        !matches!(self, Self::Wgsl)
+        !matches!(self, Self::Tint | Self::Wgsl)
     }
 
     /// Whether it compiles Bevy.
@@ -170,6 +178,7 @@ fn run(task: Task) -> Result<i32> {
         }
         Task::Setup => setup::run(&project),
         Task::Toolchain { command } => toolchain::run(&project, &command),
+        Task::Tint => tint::run(&project),
         Task::Wgsl => wgsl::run(&project),
     }
 }
@@ -232,6 +241,7 @@ mod tests {
         assert_eq!(command, ["cargo", "--version", "--", "-D", "x"]);
         assert!(parse("xtask toolchain").compiles());
         assert!(!parse("xtask wgsl").compiles());
+        assert!(!parse("xtask tint").compiles());
     }
 
     #[test]

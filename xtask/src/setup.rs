@@ -367,7 +367,7 @@ impl fmt::Display for Apt {
 }
 
 /// The line for a person to type.
-fn apt_line(packages: &[&str]) -> String {
+pub fn apt_line(packages: &[&str]) -> String {
     format!(
         "sudo apt-get update && sudo apt-get install -y --no-install-recommends {}",
         packages.join(" ")

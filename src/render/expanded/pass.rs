@@ -1,7 +1,7 @@
 //! The pass that writes one `MeshUniform` per survivor.
 
 use crate::{
-    cull::{CullError, CullingTier, KernelJob, compile_kernel, layout::Totals, shaders::kernels},
+    cull::{CullError, CullingTier, KernelJob, compile_kernel, shaders::kernels},
     render::draw_slots::SLOT_BYTES,
 };
 use bytemuck::{Pod, Zeroable};
@@ -36,11 +36,9 @@ pub(super) struct ExpandPass {
     pub layout: wgpu::BindGroupLayout,
 }
 
-/// The WGSL of the pass: the size of `Totals`, then the composed kernel.
-fn source() -> String {
-    let totals = size_of::<Totals>() / 4;
-    let kernel = kernels::MESH_UNIFORMS.on(CullingTier::Workgroup);
-    format!("const TOTALS_WORDS: u32 = {totals}u;\n{kernel}")
+/// The WGSL of the pass.
+fn source() -> &'static str {
+    kernels::MESH_UNIFORMS.on(CullingTier::Workgroup)
 }
 
 /// Compiles the pass.
@@ -67,7 +65,7 @@ pub(super) fn build(device: &Device) -> Result<ExpandPass, CullError> {
     let job = KernelJob {
         tier: CullingTier::Workgroup,
         label: "mesh_uniforms",
-        source: source(),
+        source: source().to_owned(),
         entry: "mesh_uniforms",
         checks: true,
     };
@@ -84,8 +82,7 @@ mod tests {
     use wgpu::naga::{self, front::wgsl::parse_str};
 
     fn fields(name: &str) -> (Vec<(String, u32)>, u32) {
-        let source = source();
-        let module = parse_str(&source).unwrap_or_default();
+        let module = parse_str(source()).unwrap_or_default();
         let found = module
             .types
             .iter()

@@ -61,7 +61,7 @@ const VOTE: Pass = Pass {
         &[
             Bind::write(Resource::Words),
             Bind::write(Resource::Counts),
-            Bind::write(Resource::Lists),
+            Bind::read(Resource::Lists),
             Bind::read(Resource::Bounds),
         ],
     ],
