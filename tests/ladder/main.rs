@@ -405,7 +405,7 @@ fn a_broken_compaction_is_seen() {
             "place += countOneBits(unit",
             "place += 0u * countOneBits(unit",
         ),
-        (LookBack, "word = full_word(", "word = 0u * full_word("),
+        (LookBack, "word = all_bits;", "word = 0u;"),
         (VoteScanCompact, "apart >= band.low * size", "apart > -1.0"),
         (
             VoteScanCompact,
@@ -469,18 +469,12 @@ fn a_broken_compaction_is_seen() {
         ),
     ];
     if info.subgroup_max_size < 32 {
-        // Subgroups share blocks, and a group of rows takes several ballots.
-        breaks.extend([
-            (Classify, "lane_word + 2u * words_each", "lane_word"),
-            (Classify, "(crosses).x << first", "(crosses).x"),
-        ]);
+        // Subgroups share blocks.
+        breaks.extend([(Classify, "lane_word + 2u * words_each", "lane_word")]);
     } else {
         breaks.extend([
-            (
-                LookBack,
-                "return subgroupShuffle(number, a);",
-                "return number;",
-            ),
+            (LookBack, "subgroupShuffleXor(bits, 16u)", "bits"),
+            (Classify, "subgroupShuffleXor(bits, 16u)", "bits"),
             // Each subgroup has blocks, and each row is voted on alone.
             (Classify, "group + firstTrailingBit(crossing)", "group"),
             (
