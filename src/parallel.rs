@@ -3,7 +3,7 @@
 use std::thread;
 
 /// Smallest number of items for which another thread pays off.
-const LEAST: usize = 1 << 16;
+const MIN: usize = 1 << 16;
 
 /// Number of items per part, so that each core has one part.
 fn part_of(len: usize) -> usize {
@@ -12,7 +12,7 @@ fn part_of(len: usize) -> usize {
     } else {
         thread::available_parallelism().map_or(1, usize::from)
     };
-    len.div_ceil(cores).max(LEAST)
+    len.div_ceil(cores).max(MIN)
 }
 
 /// Runs `work` on every item, each on a separate thread, and returns the results in order. A panic
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn all_parts_come_in_order() {
-        for len in [0, 1, LEAST - 1, LEAST, 3 * LEAST + 5] {
+        for len in [0, 1, MIN - 1, MIN, 3 * MIN + 5] {
             let mut values = collect(len, |i| len - i);
             assert!(values.iter().copied().eq((1..=len).rev()));
             sort(&mut values);
@@ -112,16 +112,16 @@ mod tests {
 
     #[test]
     fn the_first_failure_is_reported() {
-        let mut values = vec![0usize; 8 * LEAST];
+        let mut values = vec![0usize; 8 * MIN];
         let done = try_each_part(&mut values, |first, part| {
             part.iter_mut().zip(first..).for_each(|(v, i)| *v = i);
-            if part.contains(&(3 * LEAST)) {
+            if part.contains(&(3 * MIN)) {
                 Err(part.len())
             } else {
                 Ok(())
             }
         });
         assert!(done.is_err());
-        assert!(values.iter().copied().eq(0..8 * LEAST));
+        assert!(values.iter().copied().eq(0..8 * MIN));
     }
 }

@@ -60,22 +60,22 @@ fn gizmos_show_sets_blocks_and_frozen_frusta() {
 
     stage
         .entity(set)
-        .insert(ShowCullingGizmos { most_blocks: 0 });
+        .insert(ShowCullingGizmos { max_blocks: 0 });
     let [bounds, blocks, frusta] = lines(&stage.picture());
     assert!(bounds > 300, "{bounds}");
     assert_eq!([blocks, frusta], [0; 2]);
 
     // Each block adds its own box.
     let mut before = 0;
-    for most_blocks in 1..=3 {
-        stage.entity(set).insert(ShowCullingGizmos { most_blocks });
+    for max_blocks in 1..=3 {
+        stage.entity(set).insert(ShowCullingGizmos { max_blocks });
         let [_, blocks, _] = lines(&stage.picture());
-        assert!(blocks > before + 150, "{most_blocks}: {blocks}, {before}");
+        assert!(blocks > before + 150, "{max_blocks}: {blocks}, {before}");
         before = blocks;
     }
     stage
         .entity(set)
-        .insert(ShowCullingGizmos { most_blocks: 4 });
+        .insert(ShowCullingGizmos { max_blocks: 4 });
     let picture = stage.picture();
     assert_eq!(lines(&picture)[1], before, "there are three blocks");
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));

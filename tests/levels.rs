@@ -86,7 +86,7 @@ fn a_level_begins_where_its_error_is_seen_as_the_greatest_allowed() {
         position: Vec3::ZERO,
         is_orthographic: false,
         resolution: 1000.0,
-        least_resolution: f32::INFINITY,
+        min_resolution: f32::INFINITY,
         pixels: 0.0,
         fades: false,
     };
@@ -246,7 +246,7 @@ fn an_orthographic_view_draws_small_instances_at_coarse_levels() {
         position: Vec3::ZERO,
         is_orthographic: true,
         resolution: 100.0,
-        least_resolution: f32::INFINITY,
+        min_resolution: f32::INFINITY,
         pixels: 0.0,
         fades: false,
     };
@@ -351,7 +351,7 @@ fn levels_of_a_view_are_contiguous_rows() {
         position: Vec3::ZERO,
         is_orthographic: false,
         resolution: 10.0,
-        least_resolution: f32::INFINITY,
+        min_resolution: f32::INFINITY,
         pixels: 1.0,
         fades: false,
     };
@@ -364,12 +364,12 @@ fn levels_of_a_view_are_contiguous_rows() {
         };
         assert!(near.follows(full, 1) && far.follows(full, 2));
         assert!(!far.follows(full, 1) && !full.follows(near, 1));
-        let rows = |first, rows| Some(culler.rows_source(first, rows)?.most);
+        let rows = |first, rows| Some(culler.rows_source(first, rows)?.max);
         let all = (tier != CullingTier::Cpu).then_some(3);
         assert_eq!(rows(full, 3), all, "{tier}");
         // There are three.
         assert_eq!((rows(full, 4), rows(far, 2)), (None, None));
-        assert_eq!(rows(full, Culler::MOST_ROWS_OF_A_DRAW + 1), None);
+        assert_eq!(rows(full, Culler::MAX_ROWS_OF_A_DRAW + 1), None);
         if let Some(DrawSource::Indirect(one)) = culler.draw_source(near) {
             let two = culler.rows_source(near, 2).unwrap();
             assert_eq!((two.buffer, two.offset), (one.buffer, one.offset));
@@ -392,7 +392,7 @@ fn a_camera_that_moves_keeps_the_plan() {
             position: Vec3::Z * z,
             is_orthographic: false,
             resolution: 1000.0,
-            least_resolution: f32::INFINITY,
+            min_resolution: f32::INFINITY,
             pixels: 0.0,
             fades: false,
         })
@@ -445,7 +445,7 @@ const EYE: LodEye = LodEye {
     position: Vec3::ZERO,
     is_orthographic: false,
     resolution: 1000.0,
-    least_resolution: f32::INFINITY,
+    min_resolution: f32::INFINITY,
     pixels: 0.0,
     fades: true,
 };
@@ -501,7 +501,7 @@ fn requests_share_out_levels_by_error() {
     let (device, queue, _) = gpu();
     let gpu = Gpu::new(&device, &queue);
     let (mut small, mut short) = (EYE, EYE);
-    small.least_resolution = 1400.0;
+    small.min_resolution = 1400.0;
     short.fades = false;
     // Levels begin at 1000 times their error. An eye that sees no sphere that is smaller at 700
     // keeps instances up to there.
@@ -645,7 +645,7 @@ fn what_is_too_small_is_not_drawn() {
     let (device, queue, _) = gpu();
     let gpu = Gpu::new(&device, &queue);
     let eye = LodEye {
-        least_resolution: 1000.0,
+        min_resolution: 1000.0,
         pixels: 0.0,
         ..EYE
     };
@@ -694,7 +694,7 @@ fn what_has_no_distance_is_drawn_in_full() {
             "a mesh without size that is too small",
             point,
             LodEye {
-                least_resolution: 1.0,
+                min_resolution: 1.0,
                 pixels: 0.0,
                 ..EYE
             },

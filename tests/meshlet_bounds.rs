@@ -23,7 +23,7 @@ use rand_chacha::ChaCha8Rng;
 
 /// Screen area below which a triangle does not count as visible. The whole screen has an area of 4,
 /// so this is a hundredth of a pixel at 4K.
-const LEAST_AREA: f64 = 1e-8;
+const MIN_AREA: f64 = 1e-8;
 
 #[derive(Clone, Copy, Debug)]
 enum Shape {
@@ -265,7 +265,7 @@ fn check(case: &Case, edit_eye: impl Fn(Vec4) -> Vec4) -> Found {
         for triangle in mesh.meshlet_indices(meshlet).chunks(3) {
             let corners = [0, 1, 2].map(|i| points[triangle[i] as usize]);
             let area = area_on_screen(corners, case.orthographic);
-            if area > LEAST_AREA {
+            if area > MIN_AREA {
                 found.wrong = Some(format!(
                     "meshlet {index} is {vote:?} but shows {area}: {meshlet:?}"
                 ));

@@ -13,7 +13,7 @@ use rand::seq::SliceRandom;
 
 /// Reads the commands of a draw.
 fn read(Gpu { device, queue }: Gpu<'_>, draws: &IndirectDraws<'_>) -> (Vec<DrawCommand>, u32) {
-    let size = u64::from(draws.most) * size_of::<DrawCommand>() as u64;
+    let size = u64::from(draws.max) * size_of::<DrawCommand>() as u64;
     let copy = device.create_buffer(&wgpu::BufferDescriptor {
         label: None,
         size,

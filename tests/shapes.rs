@@ -250,7 +250,7 @@ fn a_source_is_the_command_of_its_shape() {
                 match culler.shape_source(part, shape).unwrap() {
                     DrawSource::Direct(direct) => assert_eq!(direct, command),
                     DrawSource::Indirect(draws) => {
-                        assert_eq!((draws.offset, draws.most), (args_offset(index), 1));
+                        assert_eq!((draws.offset, draws.max), (args_offset(index), 1));
                     }
                 }
             }

@@ -120,8 +120,8 @@ fn cpu_tier_equals(device: &wgpu::Device, queue: &wgpu::Queue, scene: &Scene, ot
                 })
             };
             let (of_a, of_b): (HashMap<u32, u32>, _) = (count(&a), count(&b));
-            let most = of_a.values().chain(of_b.values()).max();
-            assert!(most.is_none_or(|most| *most <= 2), "no id in three levels");
+            let max = of_a.values().chain(of_b.values()).max();
+            assert!(max.is_none_or(|max| *max <= 2), "no id in three levels");
             let both = |ids: &[u32]| {
                 let is_in_both = |id: &&u32| of_a.get(*id) == of_b.get(*id);
                 ids.iter().filter(is_in_both).copied().collect::<Vec<_>>()
@@ -775,8 +775,8 @@ fn a_broken_kernel_is_seen() {
                 let mut rng = rng(seed);
                 // Blocks are the units, or words.
                 culler.limit_fine_words(if seed % 2 == 0 { 0 } else { FINE_WORDS });
-                let most = if is_scanned { 300_000 } else { 20_000 };
-                let lengths = [rng.random_range(most / 20..most), 77];
+                let max = if is_scanned { 300_000 } else { 20_000 };
+                let lengths = [rng.random_range(max / 20..max), 77];
                 let scene = random_scene(&mut rng, &lengths);
                 run(&mut culler, Gpu::new(&device, &queue), &scene);
                 compare(&culler, Gpu::new(&device, &queue), &scene).is_err()

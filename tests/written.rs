@@ -519,7 +519,7 @@ fn instances_of_blocks_without_bounds_are_at_one_level() {
         position: Vec3::ZERO,
         is_orthographic: true,
         resolution: 100.0,
-        least_resolution: f32::INFINITY,
+        min_resolution: f32::INFINITY,
         pixels: 0.0,
         fades: false,
     };

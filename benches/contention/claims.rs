@@ -102,19 +102,19 @@ pub fn judge(all: &[Measured]) -> Vec<Claim> {
         &|ratio| (1.0..=1.25).contains(&ratio),
     );
     let others = [Max, Or, Exchange, CompareExchange];
-    let least = |reduced| {
+    let min = |reduced| {
         let times = others.map(|operation| at(One, operation, reduced, false));
         times.into_iter().flatten().reduce(f64::min)
     };
     claim(
         "Max, Or, Exchange and compare-exchange are 40 times slower than atomicAdd: only Add is reduced.",
-        ratio(least(false), naive),
+        ratio(min(false), naive),
         "time of the fastest of the four, relative to atomicAdd",
         &|ratio| ratio >= 2.0,
     );
     claim(
         "With a manual ballot the others are as fast as atomicAdd.",
-        ratio(least(true), ballot),
+        ratio(min(true), ballot),
         "time of the fastest of the four with a ballot, relative to atomicAdd with one",
         &|ratio| (0.75..=1.33).contains(&ratio),
     );

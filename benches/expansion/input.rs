@@ -73,12 +73,12 @@ pub struct Sums {
 
 impl Sums {
     pub fn of(counts: &[u32]) -> Self {
-        let most = counts.iter().copied().max().unwrap_or(0);
+        let max = counts.iter().copied().max().unwrap_or(0);
         // Sums over all items before each index.
         let mut before = vec![(0u32, 0u32)];
-        before.reserve(most as usize);
+        before.reserve(max as usize);
         let (mut i, mut j) = (0u32, 0u32);
-        for item in 0..most {
+        for item in 0..max {
             let hash = hash(item.wrapping_add(0x7f4a_7c15));
             i = i.wrapping_add(hash);
             j = j.wrapping_add(hash ^ 0x5bd1_e995);

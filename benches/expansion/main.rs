@@ -115,7 +115,7 @@ struct Bench {
     args: Args,
     runs: usize,
     /// Most items of a case, or threads of `fixed-max`.
-    most_items: u32,
+    max_items: u32,
     reader: Reader,
     filler: Buffer,
     sums: Buffer,
@@ -131,7 +131,7 @@ struct Input {
     distribution: Distribution,
     sources: u32,
     /// Items of the largest source.
-    most: u32,
+    max: u32,
     counts: Buffer,
     expected: Sums,
 }
@@ -198,7 +198,7 @@ fn run(mut args: Args) -> Result<()> {
     let cache = args.cache.unwrap_or(if software { 4 } else { 128 });
     let mut bench = Bench {
         runs: args.runs.unwrap_or(if software { 3 } else { 21 }),
-        most_items: args
+        max_items: args
             .items
             .unwrap_or(if software { 32_000_000 } else { 4_200_000_000 }),
         reader: Reader::new(&gpu),
@@ -308,7 +308,7 @@ impl Bench {
         self.bar.set_message(what.clone());
         let counts = distribution.counts(sources, self.args.equal);
         let items: u64 = counts.iter().map(|items| u64::from(*items)).sum();
-        if items > u64::from(self.most_items) {
+        if items > u64::from(self.max_items) {
             let why = format!("{items} items exceed --items");
             self.skip(&what, &why, expanders.len());
             return Ok(());
@@ -316,7 +316,7 @@ impl Bench {
         let input = Input {
             distribution,
             sources,
-            most: counts.iter().copied().max().unwrap_or(0),
+            max: counts.iter().copied().max().unwrap_or(0),
             counts: self.gpu.device.create_buffer_init(&BufferInitDescriptor {
                 label: Some("counts"),
                 contents: bytemuck::cast_slice(&counts),
@@ -361,8 +361,8 @@ impl Bench {
         case: Case,
         expander: &mut Expander,
     ) -> Result<Result<Row, Skipped>> {
-        let threads = u64::from(input.most) * u64::from(input.sources);
-        if case.expansion == Expansion::FixedMax && threads > u64::from(self.most_items) {
+        let threads = u64::from(input.max) * u64::from(input.sources);
+        if case.expansion == Expansion::FixedMax && threads > u64::from(self.max_items) {
             let why = format!("{threads} threads exceed --items");
             return Ok(Err(Skipped(why)));
         }
@@ -416,8 +416,8 @@ impl Bench {
         if let Err(error) = ready {
             return Ok(Err(Skipped(format!("{error:#}"))));
         }
-        let (bytes, most) = (expander.gpu_bytes(), self.args.memory << 30);
-        if bytes > most {
+        let (bytes, max) = (expander.gpu_bytes(), self.args.memory << 30);
+        if bytes > max {
             let why = format!("{bytes} bytes exceed --memory");
             return Ok(Err(Skipped(why)));
         }

@@ -47,7 +47,7 @@ pub enum Shadows {
 }
 
 /// The most entities for the comparison with Bevy. More take minutes to start.
-pub const MOST_ENTITIES: u32 = 4_000_000;
+pub const MAX_ENTITIES: u32 = 4_000_000;
 
 /// One row of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +130,7 @@ impl Selection<'_> {
         }
         cases
             .into_iter()
-            .partition(|case| case.peer == Peer::Sets || case.entities() <= MOST_ENTITIES.into())
+            .partition(|case| case.peer == Peer::Sets || case.entities() <= MAX_ENTITIES.into())
     }
 }
 
@@ -138,7 +138,7 @@ impl Case {
     /// The most entities that Bevy draws this case with.
     fn entities(&self) -> u64 {
         let each = match (self.scene, self.lods) {
-            (Scene::Forest, Some(Lods::On)) => forest::MOST_MESHES,
+            (Scene::Forest, Some(Lods::On)) => forest::MAX_MESHES,
             (Scene::Forest, _) => forest::PARTS,
             _ => 1,
         };

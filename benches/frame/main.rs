@@ -54,7 +54,7 @@ mod scenes;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use bevy::math::UVec2;
 use bevy_gpu_culling::prelude::MeshletExpansion;
-use case::{Case, MOST_ENTITIES, Peer, Scene, Selection, Shadows};
+use case::{Case, MAX_ENTITIES, Peer, Scene, Selection, Shadows};
 use clap::{Parser, ValueEnum};
 use cli::{DrawOrder, Lods, Occlusion};
 use failure::Failure;
@@ -226,7 +226,7 @@ fn run(args: &Args) -> Result<()> {
         return Ok(());
     }
     for case in left_out {
-        eprintln!("left out: {case}: more than {MOST_ENTITIES} entities");
+        eprintln!("left out: {case}: more than {MAX_ENTITIES} entities");
     }
     ensure!(!cases.is_empty(), "no case is left to measure");
     let bar = ProgressBar::with_draw_target(Some(cases.len() as u64), ProgressDrawTarget::stderr());

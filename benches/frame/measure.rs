@@ -278,14 +278,14 @@ impl<'a> Stage<'a> {
         }
         let mut uploads = Uploads::default();
         // The smallest budget uploads one block of 1,024 instances per frame.
-        let most = self.case.count / 1024 + PATIENCE;
-        for _ in 0..most {
+        let max = self.case.count / 1024 + PATIENCE;
+        for _ in 0..max {
             self.frame()?;
             if uploads.are_complete(self.app.world_mut()) {
                 return Ok(());
             }
         }
-        bail!("the sets did not arrive within {most} frames")
+        bail!("the sets did not arrive within {max} frames")
     }
 
     /// Draws and measures the frames of one turn.

@@ -75,13 +75,13 @@ pub struct Shape {
 
 impl Shape {
     pub fn new(gpu: &Gpu, count: u32, order: Order, encoding: Encoding, shares: &[f64]) -> Self {
-        let most = gpu.binding_limit() / encoding.bytes() as u64 / u64::from(BLOCK);
-        let most = most.min(u64::from(u32::MAX / BLOCK)) as u32 * BLOCK;
+        let max = gpu.binding_limit() / encoding.bytes() as u64 / u64::from(BLOCK);
+        let max = max.min(u64::from(u32::MAX / BLOCK)) as u32 * BLOCK;
         Self {
             count,
             order,
             encoding,
-            page_len: count.next_multiple_of(BLOCK).min(most),
+            page_len: count.next_multiple_of(BLOCK).min(max),
             shares: shares.to_vec(),
         }
     }

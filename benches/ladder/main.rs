@@ -229,9 +229,9 @@ impl Bench {
         // The strategies keep their buffers of sums, votes and ids.
         let scratch = u64::from(shape.count) * 12 * self.args.strategy.len() as u64;
         let budget = self.args.memory.unwrap_or(default) << 30;
-        let most = budget.checked_sub(scratch)? / shape.bytes();
+        let max = budget.checked_sub(scratch)? / shape.bytes();
         let wanted = ((self.cache << 21) / shape.bytes()).clamp(2, 8);
-        (most > 0).then(|| wanted.min(most))
+        (max > 0).then(|| wanted.min(max))
     }
 
     fn measure_inputs(

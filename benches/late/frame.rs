@@ -25,7 +25,7 @@ use wgpu::{
 };
 
 /// The most passes of a frame.
-const MOST_PASSES: u32 = 16;
+const MAX_PASSES: u32 = 16;
 /// Frames before the timed ones.
 const WARM_UP: usize = 150;
 
@@ -220,7 +220,7 @@ struct Stamps {
 
 impl Stamps {
     fn new(gpu: &Gpu, together: bool) -> Self {
-        let count = 2 * MOST_PASSES;
+        let count = 2 * MAX_PASSES;
         let bytes = u64::from(count) * 8;
         let device = &gpu.device;
         Self {

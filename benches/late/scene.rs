@@ -91,7 +91,7 @@ impl Camera {
             position: EYE,
             is_orthographic: false,
             resolution: 1.0,
-            least_resolution: f32::INFINITY,
+            min_resolution: f32::INFINITY,
             pixels: f32::INFINITY,
             fades: false,
         });
@@ -145,7 +145,7 @@ impl Camera {
         };
         // Rounding may decide at the wall.
         let before = |distance: f32| nearest.partition_point(|near| *near < distance) as u64;
-        let least = before(distance * 0.999);
-        (NEAR / distance, [least, before(distance * 1.001) + beside])
+        let min = before(distance * 0.999);
+        (NEAR / distance, [min, before(distance * 1.001) + beside])
     }
 }

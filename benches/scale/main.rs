@@ -40,7 +40,7 @@ use std::{collections::BTreeMap, time::Instant};
 use wgpu::{Buffer, CommandEncoder, ComputePass, PollType};
 
 /// Most entities for the comparison with Bevy. More take minutes to start.
-const MOST_ENTITIES: u32 = 4_000_000;
+const MAX_ENTITIES: u32 = 4_000_000;
 /// Repetitions of all stages in one pass for `repeated_us`.
 const REPEATS: u32 = 10;
 /// The only set.
@@ -177,17 +177,17 @@ impl Bench {
         let compactions = self.args.compaction.clone();
         let what = format!("{count} {}", order.name());
         self.bar.set_message(format!("{what}: instances"));
-        let most_views = self.args.views.iter().copied().max().unwrap_or(1);
+        let max_views = self.args.views.iter().copied().max().unwrap_or(1);
         let shares = self.args.visible.clone();
         let begin = Instant::now();
-        let mut set = points::points(count, order, &shares, most_views)?;
+        let mut set = points::points(count, order, &shares, max_views)?;
         if let Some(last) = hide.checked_sub(1) {
             for index in (last..count).step_by(hide as usize) {
                 set.hide(index)?;
             }
         }
         let generate = milliseconds(begin);
-        let expected = points::expected(&set, &shares, most_views);
+        let expected = points::expected(&set, &shares, max_views);
         for (index, compaction) in compactions.iter().copied().enumerate() {
             let loaded = self.load(&set, compaction, generate);
             let mut loaded = match loaded {
@@ -574,7 +574,7 @@ impl Bench {
             .args
             .count
             .iter()
-            .filter(|count| **count <= MOST_ENTITIES);
+            .filter(|count| **count <= MAX_ENTITIES);
         let mut peers = Vec::new();
         for count in counts {
             peers.extend(demo.peers(*count)?);

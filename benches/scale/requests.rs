@@ -100,7 +100,7 @@ impl Requests {
                 position: EYE,
                 is_orthographic: false,
                 resolution: 1.0,
-                least_resolution: f32::INFINITY,
+                min_resolution: f32::INFINITY,
                 pixels: f32::INFINITY,
                 fades: false,
             }),

@@ -57,10 +57,10 @@ fn run(args: Args) -> Result<()> {
             measured.count, measured.compaction, measured.us
         );
     }
-    for (most, compaction) in tuned.tuning.steps() {
-        match most {
+    for (max, compaction) in tuned.tuning.steps() {
+        match max {
             &u64::MAX => println!("any higher count: {compaction}"),
-            most => println!("up to {most} tests per frame: {compaction}"),
+            max => println!("up to {max} tests per frame: {compaction}"),
         }
     }
     for problem in &tuned.problems {

@@ -239,8 +239,8 @@ fn layer_set(
             let (place, rotation) = layer.place.roll(&mut dice, &streams);
             let place = clear_of_the_eye(place * radius, EYE * radius);
             *instance = PackedInstance::new(place, rotation);
-            if let (Some((least, most)), Some(scale)) = (layer.sizes, scales.get_mut(at)) {
-                *scale = least * ops::powf(most / least, ops::powf(dice.unit(), 2.5));
+            if let (Some((min, max)), Some(scale)) = (layer.sizes, scales.get_mut(at)) {
+                *scale = min * ops::powf(max / min, ops::powf(dice.unit(), 2.5));
             }
         }
     };

@@ -198,11 +198,11 @@ impl Stage {
             show(self.app.world_mut(), field, sets);
         }
         // The smallest budget uploads one block of 1,024 instances per frame.
-        let most = u64::from(cli.count) / 1024 + u64::from(PATIENCE);
+        let max = u64::from(cli.count) / 1024 + u64::from(PATIENCE);
         let mut frames = 0;
         while !watch.is_complete(self.app.world_mut()) {
-            if frames > most {
-                let message = format!("the sets did not arrive within {most} frames");
+            if frames > max {
+                let message = format!("the sets did not arrive within {max} frames");
                 return Err(Failure::new(Failure::WORK, message));
             }
             frames += 1;

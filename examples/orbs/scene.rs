@@ -26,7 +26,7 @@ pub struct Field {
     /// Whether each meshlet has its own color.
     pub colored: bool,
     /// The least number of sets to spread the orbs over.
-    pub least_sets: u32,
+    pub min_sets: u32,
     /// Number of point lights with shadows.
     pub lights: u32,
     /// Whether sets are dropped on the CPU once they are on the GPU.
@@ -56,7 +56,7 @@ impl Field {
             peer: cli.peer,
             meshlets: cli.meshlets,
             colored: cli.color_meshlets,
-            least_sets: cli.sets,
+            min_sets: cli.sets,
             lights: cli.lights,
             gpu_only: cli.gpu_only,
             order: cli.order,
@@ -81,8 +81,8 @@ impl Field {
     /// Makes the sets. It is slow, and runs on any thread.
     pub fn generate(&self) -> Result<Vec<LayerSet>, InstanceError> {
         let mut sets = field::generate(self.count, self.seed)?;
-        if self.least_sets > 0 {
-            sets = field::split(sets, self.least_sets)?;
+        if self.min_sets > 0 {
+            sets = field::split(sets, self.min_sets)?;
         }
         if self.order == DrawOrder::Nearest {
             let eye = field::EYE * self.radius();
@@ -178,7 +178,7 @@ impl Dense {
         let settings = |lods| MeshletSettings { lods, ..default() };
         // Down to about as few triangles as the coarsest levels of other orbs have.
         let lods = LodSettings {
-            max_levels: LodSettings::MOST_LEVELS,
+            max_levels: LodSettings::MAX_LEVELS,
             kept: 0.4,
             ..default()
         };

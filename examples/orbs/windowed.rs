@@ -25,7 +25,7 @@ use bevy::{
 use bevy_gpu_culling::{instance::InstanceError, prelude::*};
 
 /// The most orbs that the key `+` makes. `--count` takes more.
-const MOST: u32 = 1 << 28;
+const MAX: u32 = 1 << 28;
 
 /// Opens the window and returns when it is closed.
 pub fn run(cli: &Cli, end: &CleanEnd) -> Result<(), Failure> {
@@ -235,10 +235,7 @@ fn cycle_compaction(
 fn change_count(mut commands: Commands, keys: Res<ButtonInput<Key>>, field: Res<Field>) {
     let typed = |key: &str| keys.just_pressed(Key::Character(key.into()));
     let count = if typed("+") || typed("=") {
-        field
-            .count
-            .saturating_mul(2)
-            .clamp(1, MOST.max(field.count))
+        field.count.saturating_mul(2).clamp(1, MAX.max(field.count))
     } else if typed("-") || typed("_") {
         (field.count / 2).max(1)
     } else {

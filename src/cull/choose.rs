@@ -51,7 +51,7 @@ impl Choice {
         if self.asked != Compaction::Auto {
             return self.asked;
         }
-        let tests = plan.batches.iter().map(|batch| batch.most_survivors).sum();
+        let tests = plan.batches.iter().map(|batch| batch.max_survivors).sum();
         let strips = plan.batches.iter().map(|batch| batch.batch.strip_count);
         let strips = strips.map(u64::from).sum();
         let has_levels = plan.batches.iter().any(|batch| batch.has_levels);

@@ -8,7 +8,7 @@ use crate::cull::{
     pipelines::{BuildOptions, Pipelines},
     plan::Plan,
     run::{
-        batch::{BatchInputs, GpuBatch, most_ids},
+        batch::{BatchInputs, GpuBatch, max_ids},
         inspect::read_batch,
         tables::FrameTables,
     },
@@ -146,8 +146,8 @@ impl Compactor {
             let Some(instances) = pages.get(plan.page) else {
                 continue;
             };
-            let most = most_ids(plan, self.pipelines.compaction);
-            batch.reserve_survivors(device, most.clamp(1, u64::from(u32::MAX)) as u32)?;
+            let max = max_ids(plan, self.pipelines.compaction);
+            batch.reserve_survivors(device, max.clamp(1, u64::from(u32::MAX)) as u32)?;
             // No plan of a compactor has scales: something that is never read stands in for them.
             let page = PageBuffers {
                 instances,

@@ -60,13 +60,13 @@ pub enum CullError {
     /// The largest source's number of items, times the number of sources, exceeds the threads of a
     /// dispatch.
     #[error(
-        "{sources} sources with up to {most} items need more than {limit} threads with \"fixed-max\": choose another expansion"
+        "{sources} sources with up to {max} items need more than {limit} threads with \"fixed-max\": choose another expansion"
     )]
     TooManyThreads {
         /// Number of sources.
         sources: u32,
         /// Number of items of the largest source.
-        most: u32,
+        max: u32,
         /// Largest number of threads.
         limit: u32,
     },

@@ -90,7 +90,7 @@ impl Expansion {
     }
 
     /// Whether every source has as many threads as the largest one, and more than
-    /// [`EXPAND_MOST_ITEMS`](crate::cull::layout::expand::EXPAND_MOST_ITEMS) are refused.
+    /// [`EXPAND_MAX_ITEMS`](crate::cull::layout::expand::EXPAND_MAX_ITEMS) are refused.
     pub(crate) const fn is_fixed(self) -> bool {
         self.strategy().is_fixed
     }

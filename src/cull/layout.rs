@@ -21,7 +21,7 @@ pub use far_first::{
     DIGITS, FAR_FIRST_THREADS, FAR_FIRST_TILE, FarFirstJob, FarFirstRound, FarFirstSpan,
 };
 pub use occlusion::{
-    COVERS_NO_SAMPLE, DepthPyramid, FOOTPRINT_BITS, HIDDEN, MOST_PYRAMID_LEVELS, NEAR_DIVISOR,
+    COVERS_NO_SAMPLE, DepthPyramid, FOOTPRINT_BITS, HIDDEN, MAX_PYRAMID_LEVELS, NEAR_DIVISOR,
     OCCLUSION_IS_CUT, OCCLUSION_IS_FROZEN, OCCLUSION_IS_NEW, OcclusionRow, PYRAMID_THREADS,
     PYRAMID_TILE, Projection, PyramidLevel, RECORD_WORDS, ROUNDING, VISIBLE,
 };
@@ -44,18 +44,18 @@ pub const SCAN_TILE: u32 = 1024;
 pub const SCAN_THREADS: u32 = 256;
 /// Largest number of tiles of counts in a batch: for each count, `compact` adds up the tiles before
 /// it.
-pub const MOST_TILES: u32 = 512;
+pub const MAX_TILES: u32 = 512;
 /// Number of blocks per workgroup of `vote_block_per_subgroup`: one per subgroup of 32 lanes.
 pub const BLOCKS_PER_WORKGROUP: u32 = 4;
 /// Number of counts that a workgroup of `compact` handles at once, with 32 threads each.
 pub const COUNTS_PER_WORKGROUP: u32 = 4;
 /// Number of blocks in the largest strip, which a workgroup processes in one pass.
-pub const MOST_STRIP_BLOCKS: u32 = 8;
+pub const MAX_STRIP_BLOCKS: u32 = 8;
 /// Number of visibility words in the largest strip.
-pub const MOST_STRIP_WORDS: u32 = MOST_STRIP_BLOCKS * BLOCK_WORDS;
+pub const MAX_STRIP_WORDS: u32 = MAX_STRIP_BLOCKS * BLOCK_WORDS;
 /// Number of turns in which a workgroup votes on the largest strip, with [`BLOCK_THREADS`] words
 /// per turn. A smaller strip takes one turn for all its words.
-pub const MOST_STRIP_TURNS: u32 = MOST_STRIP_WORDS / BLOCK_THREADS;
+pub const MAX_STRIP_TURNS: u32 = MAX_STRIP_WORDS / BLOCK_THREADS;
 /// Number of threads in a workgroup of `classify`, which takes one thread per block.
 pub const CLASSIFY_THREADS: u32 = 256;
 /// Number of units that one workgroup of `order` sorts.
@@ -115,7 +115,7 @@ pub struct Batch {
     pub is_scanned: u32,
     /// Number of strips of all rows.
     pub strip_count: u32,
-    /// Number of blocks in a strip: a power of two up to [`MOST_STRIP_BLOCKS`]. The last strip of a
+    /// Number of blocks in a strip: a power of two up to [`MAX_STRIP_BLOCKS`]. The last strip of a
     /// row may be shorter.
     pub strip_blocks: u32,
     /// 1 if `order` runs, because some row is near first. Otherwise all rows are in set order.
@@ -363,7 +363,7 @@ pub struct Bound {
     /// halving into 16 words each has the lowest bits. [`BOUND_IS_LOOSE`] besides.
     pub halves: u32,
     /// Smallest of the instances' largest scales.
-    pub least_scale: f32,
+    pub min_scale: f32,
     /// Bounds of each word's 32 instances: center as three signed bytes (128 is zero) and radius,
     /// in steps of `radius / 127`. The radius is 0 if no instance can be drawn, and only then.
     pub words: [u32; BLOCK_WORDS as usize],

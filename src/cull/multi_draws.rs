@@ -201,16 +201,16 @@ impl MultiDraws {
     pub fn source(&self, batch: usize, commands: &Range<u32>) -> Option<IndirectDraws<'_>> {
         let batch = self.batches.iter().find(|known| known.index == batch)?;
         batch.bind_group.as_ref()?;
-        let most = commands.end.checked_sub(commands.start)?;
-        if most == 0 || commands.end as usize > batch.len {
+        let max = commands.end.checked_sub(commands.start)?;
+        if max == 0 || commands.end as usize > batch.len {
             return None;
         }
         let first = batch.first as u64 + u64::from(commands.start);
         Some(IndirectDraws {
             buffer: &self.gathered.buffer,
             offset: first * size_of::<DrawCommand>() as u64,
-            count: (&self.counts.gpu.buffer, u64::from(most) * 4),
-            most,
+            count: (&self.counts.gpu.buffer, u64::from(max) * 4),
+            max,
         })
     }
 

@@ -256,9 +256,9 @@ impl Plan {
         (open, parts): (&mut OpenBatches, &mut [Vec<DrawPart>]),
     ) {
         let blocks = instances.div_ceil(BLOCK);
-        let most_groups = (limits.counts / blocks) as usize / request.row_group;
-        let most_rows = most_groups.max(1) * request.row_group;
-        for (group, rows) in request.rows.chunks(most_rows).enumerate() {
+        let max_groups = (limits.counts / blocks) as usize / request.row_group;
+        let max_rows = max_groups.max(1) * request.row_group;
+        for (group, rows) in request.rows.chunks(max_rows).enumerate() {
             let counts = blocks * rows.len() as u32;
             let at = self.open_batch(region.page, counts, limits, open);
             let batch = &mut self.batches[at];
@@ -289,12 +289,12 @@ impl Plan {
             chunk.place(&request.world_from_local);
             batch.chunks.push(chunk);
             // An instance that fades is in two levels.
-            let most_rows_of_instance = request.lists * (1 + usize::from(request.fades));
+            let max_rows_of_instance = request.lists * (1 + usize::from(request.fades));
             let mut rows_of_view = 0;
             let mut lists = 0;
             for (k, planes) in rows.iter().enumerate() {
                 let first_count = batch.batch.count_len + k as u32 * blocks;
-                let row = group * most_rows + k;
+                let row = group * max_rows + k;
                 let level = row % request.shapes.len();
                 let more = request.more.len() / request.shapes.len();
                 let siblings = &request.more[level * more..(level + 1) * more];
@@ -312,10 +312,10 @@ impl Plan {
                     level,
                 });
                 rows_of_view = if level == 0 { 1 } else { rows_of_view + 1 };
-                lists += u32::from(rows_of_view <= most_rows_of_instance);
+                lists += u32::from(rows_of_view <= max_rows_of_instance);
             }
             batch.lists.push(lists);
-            batch.most_survivors += u64::from(lists) * u64::from(instances);
+            batch.max_survivors += u64::from(lists) * u64::from(instances);
             batch.has_levels |= request.shapes.len() > 1;
             batch.batch.row_count += rows.len() as u32;
             batch.batch.block_count += blocks;

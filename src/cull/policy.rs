@@ -4,8 +4,8 @@
 //! choice of compactions on another).
 //!
 //! Kernels get theirs as `override`s of the same name ([`OVERRIDES`]). Three thresholds stay in
-//! WGSL as constants, because they are sizes of workgroup arrays: `MOST_STAGED`
-//! (`shaders/cull/compact_tier.wesl`), `ROW_SHARE` (`shaders/cull/vote.wesl`) and `MOST_SHARE`
+//! WGSL as constants, because they are sizes of workgroup arrays: `MAX_STAGED`
+//! (`shaders/cull/compact_tier.wesl`), `ROW_SHARE` (`shaders/cull/vote.wesl`) and `MAX_SHARE`
 //! (`shaders/expand/plan_buckets.wesl`).
 
 // ---- plan: how batches are divided
@@ -62,7 +62,7 @@ pub(crate) const MOVED: u64 = 10;
 
 /// Largest number of strips for which `look-back` is taken: twice the largest number for which it
 /// was seen to pay. A strip costs something however small its set is.
-pub(crate) const MOST_STRIPS: u64 = 4096;
+pub(crate) const MAX_STRIPS: u64 = 4096;
 
 // ---- run: what is kept, and how often counters are read back
 
@@ -84,7 +84,7 @@ pub const RETRY_AFTER: u64 = 120;
 pub(crate) const LIST_WORKGROUPS: u32 = 4096;
 
 /// Smallest number of workgroups over a list per batch when several batches run concurrently.
-pub(crate) const LEAST_LIST_WORKGROUPS: u32 = 1024;
+pub(crate) const MIN_LIST_WORKGROUPS: u32 = 1024;
 
 /// Number of workgroups that fill a large GPU: the passes of an expansion, which stride.
 pub(crate) const PERSISTENT_WORKGROUPS: u32 = 2048;

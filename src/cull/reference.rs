@@ -60,4 +60,4 @@ pub use span::{Span, span};
 pub use thin::{thinned_growth, thinned_scale, threshold_of};
 pub use vote::vote;
 #[cfg(feature = "testing")]
-pub use vote::{Placed, is_visible, kept_share, least_distance, load_sphere};
+pub use vote::{Placed, is_visible, kept_share, load_sphere, min_distance};

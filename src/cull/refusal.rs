@@ -24,7 +24,7 @@ impl From<CullError> for Refusal {
 }
 
 /// Number of errors that are remembered.
-const MOST_NOTED: usize = 64;
+const MAX_NOTED: usize = 64;
 
 /// The refusals that nobody has asked for yet.
 #[derive(Default)]
@@ -45,7 +45,7 @@ impl Refusals {
         if let Err(error) = result
             && !self.noted.contains(&error.to_string())
         {
-            if self.noted.len() >= MOST_NOTED {
+            if self.noted.len() >= MAX_NOTED {
                 self.noted.clear();
             }
             self.noted.insert(error.to_string());

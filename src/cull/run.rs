@@ -20,7 +20,7 @@ use crate::cull::{
     run::history::History,
     store::InstanceStore,
 };
-use batch::{BatchInputs, GpuBatch, PyramidBuffers, most_ids};
+use batch::{BatchInputs, GpuBatch, PyramidBuffers, max_ids};
 use hashbrown::{HashMap, hash_map::Entry};
 use readback::{BatchRows, Readback};
 use std::sync::Arc;
@@ -55,7 +55,7 @@ pub(super) struct Runner {
     /// Number of ids that a new arena holds, unless fewer can survive.
     first_capacity: u32,
     /// Number of ids that one binding holds.
-    most_survivors: u64,
+    max_survivors: u64,
     batches: HashMap<BatchKey, GpuBatch>,
     /// Batches that the device refused, and the frame in which it did.
     refused: HashMap<BatchKey, u64>,
@@ -74,7 +74,7 @@ impl Runner {
             pipelines,
             active: 0,
             first_capacity,
-            most_survivors: binding_limit(&device.limits()) / 4,
+            max_survivors: binding_limit(&device.limits()) / 4,
             batches: HashMap::new(),
             refused: HashMap::new(),
             readback: Readback::new(),
@@ -192,11 +192,11 @@ impl Runner {
         };
         batch.last_used = frame.now;
         let pipelines = self.pipelines.get(self.active);
-        batch.most = pipelines.map_or(plan.most_survivors, |pipelines| {
-            most_ids(plan, pipelines.compaction)
+        batch.max = pipelines.map_or(plan.max_survivors, |pipelines| {
+            max_ids(plan, pipelines.compaction)
         });
-        let enough = batch.most.min(u64::from(self.first_capacity)).max(1);
-        let capacity = enough.min(self.most_survivors) as u32;
+        let enough = batch.max.min(u64::from(self.first_capacity)).max(1);
+        let capacity = enough.min(self.max_survivors) as u32;
         if batch.survivor_capacity < capacity {
             batch.reserve_survivors(gpu.device, capacity)?;
         }
@@ -213,7 +213,7 @@ impl Runner {
             return Ok(());
         }
         // Every survivor fits: the count is known before the upload.
-        let all = plan.most_survivors.min(self.most_survivors).max(1);
+        let all = plan.max_survivors.min(self.max_survivors).max(1);
         batch.reserve_survivors(gpu.device, all as u32)?;
         let (totals, bytes) = batch.cull_on_cpu(gpu, plan, page)?;
         self.uploaded += bytes;
@@ -292,13 +292,13 @@ impl Runner {
             };
             if *needed > batch.survivor_capacity && !batch.is_at_limit {
                 let room = u64::from(*needed) + u64::from(*needed) / 4;
-                let grown = batch.reserve_survivors(device, room.min(self.most_survivors) as u32);
+                let grown = batch.reserve_survivors(device, room.min(self.max_survivors) as u32);
                 // The arena keeps its size: do not ask again.
                 batch.is_at_limit = grown.is_err();
                 self.refusals.note(grown);
             }
             let capacity = batch.survivor_capacity;
-            self.may_overflow |= *needed > capacity / 4 && u64::from(capacity) < batch.most;
+            self.may_overflow |= *needed > capacity / 4 && u64::from(capacity) < batch.max;
         }
         Some(self.counts.insert(counts))
     }

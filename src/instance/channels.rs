@@ -62,9 +62,9 @@ impl Channels {
         let instances = instances.into_iter();
         let mut channels = Self::default();
         // Refuse a count that is known to be too large before allocating memory.
-        let (least, _) = instances.size_hint();
-        check_len(first.saturating_add(least).saturating_add(after))?;
-        channels.instances.reserve(least);
+        let (min, _) = instances.size_hint();
+        check_len(first.saturating_add(min).saturating_add(after))?;
+        channels.instances.reserve(min);
         for (transform, tag) in instances {
             let at = first + channels.len();
             check_len(at.saturating_add(1).saturating_add(after))?;

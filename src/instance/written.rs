@@ -188,13 +188,13 @@ mod tests {
 
     #[test]
     fn a_capacity_beyond_the_limit_is_refused() {
-        let most = InstanceSet::MAX_LEN as u32;
-        assert_eq!(most, 4_294_966_272);
-        let set = InstanceSet::gpu_written(most, settings()).unwrap();
-        assert_eq!(set.len(), most as usize);
-        for capacity in [most + 1, u32::MAX] {
+        let max = InstanceSet::MAX_LEN as u32;
+        assert_eq!(max, 4_294_966_272);
+        let set = InstanceSet::gpu_written(max, settings()).unwrap();
+        assert_eq!(set.len(), max as usize);
+        for capacity in [max + 1, u32::MAX] {
             let error = InstanceSet::gpu_written(capacity, settings()).unwrap_err();
-            let (len, limit) = (capacity as usize, most as usize);
+            let (len, limit) = (capacity as usize, max as usize);
             assert_eq!(error, InstanceError::TooMany { len, limit });
         }
     }

@@ -23,7 +23,7 @@ pub struct NormalCone {
 const STEPS: f64 = 127.0;
 /// Smallest useful cosine of the half angle. For wider cones, almost no eye is behind all
 /// triangles.
-const LEAST_COSINE: f64 = 0.1;
+const MIN_COSINE: f64 = 0.1;
 /// Margin for the rounding of normals, views and rotations in `f32`.
 const SLACK: f64 = 2e-3;
 
@@ -43,14 +43,14 @@ impl NormalCone {
         let Some((axis, direction)) = rounded(axis.as_dvec3()) else {
             return Self::NONE;
         };
-        let mut least = 1.0f64;
+        let mut min = 1.0f64;
         let mut any = false;
         for normal in normals {
-            least = least.min(normal.dot(direction));
+            min = min.min(normal.dot(direction));
             any = true;
         }
         if any {
-            Self::of_rounded(axis, least)
+            Self::of_rounded(axis, min)
         } else {
             Self::NONE
         }
@@ -62,19 +62,19 @@ impl NormalCone {
             return Self::NONE;
         };
         let angle = angle + axis.angle_between(direction);
-        let least = if angle < FRAC_PI_2 { angle.cos() } else { 0.0 };
-        Self::of_rounded(rounded, least)
+        let min = if angle < FRAC_PI_2 { angle.cos() } else { 0.0 };
+        Self::of_rounded(rounded, min)
     }
 
-    /// The cone around an axis in steps. `least` is the cosine of its half angle.
-    fn of_rounded(axis: DVec3, least: f64) -> Self {
-        if least <= LEAST_COSINE {
+    /// The cone around an axis in steps. `min` is the cosine of its half angle.
+    fn of_rounded(axis: DVec3, min: f64) -> Self {
+        if min <= MIN_COSINE {
             return Self::NONE;
         }
         let length = axis.length() / STEPS;
         // Rounding makes the stored axis longer or shorter than 1, and scales -dot(axis, v) by the
         // same factor.
-        let sine = (1.0 - least * least).max(0.0).sqrt();
+        let sine = (1.0 - min * min).max(0.0).sqrt();
         let cutoff = sine * length.max(1.0) + (length - 1.0).max(0.0) + SLACK;
         let steps = (cutoff * STEPS).ceil();
         if steps >= STEPS {

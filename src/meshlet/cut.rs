@@ -190,8 +190,8 @@ pub(super) mod tests {
                 let mut corners =
                     [0, 1, 2].map(|i| points[triangle[i] as usize].to_array().map(f32::to_bits));
                 // The same triangle, whichever corner comes first.
-                let least = (0..3).min_by_key(|i| corners[*i]).unwrap_or(0);
-                corners.rotate_left(least);
+                let min = (0..3).min_by_key(|i| corners[*i]).unwrap_or(0);
+                corners.rotate_left(min);
                 corners
             })
             .collect();

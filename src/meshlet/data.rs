@@ -10,12 +10,12 @@ pub const POSITION: u64 = 0;
 pub const POSITION_FORMAT: u32 = 0;
 
 /// Largest size of one attribute of a vertex, in bytes: the most that meshoptimizer compares.
-const MOST_STRIDE: u32 = 256;
+const MAX_STRIDE: u32 = 256;
 /// Largest number of attributes: the most that meshoptimizer compares, and that each WebGPU device
 /// has.
-const MOST_ATTRIBUTES: u32 = 16;
+const MAX_ATTRIBUTES: u32 = 16;
 /// Largest size of a vertex, in bytes: the most that each WebGPU device has.
-const MOST_VERTEX: u32 = 2048;
+const MAX_VERTEX: u32 = 2048;
 /// WebGPU's alignment of vertices, and of attributes that are not smaller, in bytes.
 const ALIGNMENT: u32 = 4;
 
@@ -260,11 +260,11 @@ pub(super) fn check_attributes(
     vertices: u32,
 ) -> Result<(), MeshletError> {
     for attribute in attributes {
-        if attribute.stride > MOST_STRIDE {
+        if attribute.stride > MAX_STRIDE {
             return Err(MeshletError::TooLarge {
                 what: "bytes in a vertex of one attribute",
                 count: attribute.stride as usize,
-                limit: MOST_STRIDE,
+                limit: MAX_STRIDE,
             });
         }
         let expected = u64::from(attribute.stride) * u64::from(vertices);
@@ -292,11 +292,11 @@ pub(super) fn check_attributes(
 /// Refuses attributes that a renderer cannot put into one vertex buffer, vertex after vertex, in
 /// the order of their ids. Each has a stride.
 fn check_layout(attributes: &[VertexAttribute]) -> Result<(), MeshletError> {
-    if attributes.len() > MOST_ATTRIBUTES as usize {
+    if attributes.len() > MAX_ATTRIBUTES as usize {
         return Err(MeshletError::TooLarge {
             what: "attributes",
             count: attributes.len(),
-            limit: MOST_ATTRIBUTES,
+            limit: MAX_ATTRIBUTES,
         });
     }
     let mut order: Vec<_> = attributes.iter().map(|a| (a.id, a.stride)).collect();
@@ -317,11 +317,11 @@ fn check_layout(attributes: &[VertexAttribute]) -> Result<(), MeshletError> {
         }
         offset += stride;
     }
-    if offset % ALIGNMENT != 0 || offset > MOST_VERTEX {
+    if offset % ALIGNMENT != 0 || offset > MAX_VERTEX {
         return Err(MeshletError::VertexSize {
             bytes: offset,
             alignment: ALIGNMENT,
-            limit: MOST_VERTEX,
+            limit: MAX_VERTEX,
         });
     }
     Ok(())

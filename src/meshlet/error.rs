@@ -9,16 +9,16 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum MeshletError {
     /// A setting is out of its range.
-    #[error("{name} is {value}; it must be from {least} to {most}")]
+    #[error("{name} is {value}; it must be from {min} to {max}")]
     Setting {
         /// Name of the setting.
         name: &'static str,
         /// Its value.
         value: f64,
         /// The smallest allowed value.
-        least: f64,
+        min: f64,
         /// The largest allowed value.
-        most: f64,
+        max: f64,
     },
     /// No attribute holds positions, or it does not have three `f32` per vertex.
     #[error(
@@ -161,7 +161,7 @@ pub enum MeshletError {
     /// The full mesh has an error that is not 0, or a coarser level's error is not finite or less
     /// than the error of the level before.
     #[error(
-        "level {level} has the error {error}; it must be finite and at least {least}, and 0 for the full mesh"
+        "level {level} has the error {error}; it must be finite and at least {min}, and 0 for the full mesh"
     )]
     LevelError {
         /// Index of the level, the full mesh first.
@@ -169,7 +169,7 @@ pub enum MeshletError {
         /// Its error.
         error: f32,
         /// The error of the level before; 0 for the full mesh.
-        least: f32,
+        min: f32,
     },
     /// The mesh does not have this level of detail.
     #[error("the mesh has no level {level}: it has {levels}, counted from 0, the full mesh")]
@@ -270,20 +270,20 @@ pub enum MeshletError {
     Io(String),
 }
 
-/// Refuses a setting that is not from `least` to `most`.
+/// Refuses a setting that is not from `min` to `max`.
 pub(super) fn check_setting(
     name: &'static str,
     value: f64,
-    least: f64,
-    most: f64,
+    min: f64,
+    max: f64,
 ) -> Result<(), MeshletError> {
-    if (least..=most).contains(&value) {
+    if (min..=max).contains(&value) {
         return Ok(());
     }
     Err(MeshletError::Setting {
         name,
         value,
-        least,
-        most,
+        min,
+        max,
     })
 }

@@ -5,25 +5,25 @@ use core::ops::Range;
 
 impl MeshletMesh {
     /// Largest number of levels, with the full mesh.
-    pub const MOST_LEVELS: usize = 8;
+    pub const MAX_LEVELS: usize = 8;
 
     /// The same mesh, with its meshlets divided into these levels, the full mesh first.
     ///
     /// # Errors
-    /// [`MeshletError::TooLarge`]: more than [`Self::MOST_LEVELS`]. [`MeshletError::LevelRange`]:
+    /// [`MeshletError::TooLarge`]: more than [`Self::MAX_LEVELS`]. [`MeshletError::LevelRange`]:
     /// the levels must follow each other from the first meshlet to the last, and each must have a
     /// meshlet. [`MeshletError::LevelError`]: the error of the full mesh must be 0, and each other
     /// error finite and not less than the one before.
     pub fn with_levels(mut self, levels: Vec<MeshletLevel>) -> Result<Self, MeshletError> {
-        if levels.len() > Self::MOST_LEVELS {
+        if levels.len() > Self::MAX_LEVELS {
             return Err(MeshletError::TooLarge {
                 what: "levels of detail",
                 count: levels.len(),
-                limit: Self::MOST_LEVELS as u32,
+                limit: Self::MAX_LEVELS as u32,
             });
         }
         let meshlets = self.meshlets.len();
-        let (mut expected, mut least) = (0u64, 0.0);
+        let (mut expected, mut min) = (0u64, 0.0);
         for (at, level) in levels.iter().enumerate() {
             let end = u64::from(level.first_meshlet) + u64::from(level.meshlet_count);
             let is_last = at + 1 == levels.len();
@@ -42,16 +42,16 @@ impl MeshletMesh {
                     meshlets,
                 });
             }
-            let most = if at == 0 { 0.0 } else { f32::MAX };
+            let max = if at == 0 { 0.0 } else { f32::MAX };
             // Not a number is in no range.
-            if !(least..=most).contains(&level.error) {
+            if !(min..=max).contains(&level.error) {
                 return Err(MeshletError::LevelError {
                     level: at,
                     error: level.error,
-                    least,
+                    min,
                 });
             }
-            (expected, least) = (end, level.error);
+            (expected, min) = (end, level.error);
         }
         if levels.is_empty() {
             return Err(MeshletError::NoLevel {

@@ -52,7 +52,7 @@ struct Record<'a> {
 
 impl MeshLods {
     /// Largest number of levels.
-    pub const MOST: usize = LodSettings::MOST_LEVELS as usize;
+    pub const MAX: usize = LodSettings::MAX_LEVELS as usize;
     /// File name extension.
     pub const EXTENSION: &str = "lods";
     /// Version of the files that this build writes; it reads no other version.
@@ -69,31 +69,31 @@ impl MeshLods {
     /// Levels that another tool made.
     ///
     /// # Errors
-    /// [`MeshletError`]: more than [`Self::MOST`] levels; an error that is not finite or less than
+    /// [`MeshletError`]: more than [`Self::MAX`] levels; an error that is not finite or less than
     /// the error of the level before; a level without triangles or positions, with an index without
     /// a vertex, with an attribute of another length, or with vertices that no GPU can read (same
     /// as [`MeshletMesh::from_parts`](super::MeshletMesh::from_parts)).
     pub fn from_levels(levels: Vec<SimplifiedMesh>) -> Result<Self, MeshletError> {
-        if levels.len() > Self::MOST {
+        if levels.len() > Self::MAX {
             return Err(MeshletError::TooLarge {
                 what: "levels of detail",
                 count: levels.len(),
-                limit: Self::MOST as u32,
+                limit: Self::MAX as u32,
             });
         }
-        let mut least = 0.0;
+        let mut min = 0.0;
         for (level, SimplifiedMesh { data, error }) in (1..).zip(&levels) {
             check_indices(data.indices.as_deref(), data.vertex_count)?;
             check_attributes(&data.attributes, data.vertex_count)?;
             // Not a number is no error, either.
-            if !(least..f32::INFINITY).contains(error) {
+            if !(min..f32::INFINITY).contains(error) {
                 return Err(MeshletError::LevelError {
                     level,
                     error: *error,
-                    least,
+                    min,
                 });
             }
-            least = *error;
+            min = *error;
         }
         Ok(Self { levels })
     }

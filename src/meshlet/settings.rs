@@ -53,7 +53,7 @@ pub struct LodSettings {
     /// 0.5.
     pub kept: f32,
     /// No level has fewer triangles. The default is 4.
-    pub least_triangles: u32,
+    pub min_triangles: u32,
 }
 
 impl Default for LodSettings {
@@ -61,28 +61,28 @@ impl Default for LodSettings {
         Self {
             max_levels: 5,
             kept: 0.5,
-            least_triangles: 4,
+            min_triangles: 4,
         }
     }
 }
 
 impl LodSettings {
     /// Largest number of levels, without the full mesh.
-    pub const MOST_LEVELS: u32 = 7;
+    pub const MAX_LEVELS: u32 = 7;
 
     /// Refuses values out of range.
     ///
     /// # Errors
     /// [`MeshletError::Setting`].
     pub fn check(&self) -> Result<(), MeshletError> {
-        let most = f64::from(Self::MOST_LEVELS);
-        check_setting("max_levels", f64::from(self.max_levels), 1.0, most)?;
+        let max = f64::from(Self::MAX_LEVELS);
+        check_setting("max_levels", f64::from(self.max_levels), 1.0, max)?;
         check_setting("kept", f64::from(self.kept), 0.05, 0.75)
     }
 
     /// The settings' numbers, as they are compared.
     #[cfg(all(feature = "bevy", feature = "meshlets"))]
     pub(crate) fn bits(self) -> [u32; 3] {
-        [self.max_levels, self.kept.to_bits(), self.least_triangles]
+        [self.max_levels, self.kept.to_bits(), self.min_triangles]
     }
 }

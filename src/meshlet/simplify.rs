@@ -10,7 +10,7 @@ use glam::Vec3;
 use meshopt::{SimplifyOptions, optimize_vertex_cache, simplify_with_update};
 
 /// A level must have at most this share of the triangles of the level before.
-const MOST_LEFT: f32 = 0.8;
+const MAX_LEFT: f32 = 0.8;
 
 /// A coarser form of a mesh.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,7 +74,7 @@ impl MeshData {
             report(0.6);
             let of_grown = distance(&grown);
             let mut data = compact(&welded, &indices);
-            if of_grown <= plain * MOST_GROWN {
+            if of_grown <= plain * MAX_GROWN {
                 let mut grown_mesh = welded.clone();
                 set_attribute(&mut grown_mesh, POSITION, bytemuck::cast_slice(&grown));
                 data = compact(&grown_mesh, &indices);
@@ -91,7 +91,7 @@ impl MeshData {
 }
 
 /// How much farther a level may lie from the full mesh so that it keeps its area.
-const MOST_GROWN: f32 = 1.5;
+const MAX_GROWN: f32 = 1.5;
 
 fn set_attribute(mesh: &mut MeshData, id: u64, bytes: &[u8]) {
     let found = mesh
@@ -114,8 +114,8 @@ const NORMAL_WEIGHT: f32 = 0.1;
 fn coarser(mesh: &mut MeshData, indices: &[u32], settings: &LodSettings) -> Option<Vec<u32>> {
     let triangles = indices.len() / 3;
     let kept = (triangles as f32 * settings.kept) as usize;
-    let target = kept.max(settings.least_triangles.max(1) as usize);
-    if target as f32 > triangles as f32 * MOST_LEFT {
+    let target = kept.max(settings.min_triangles.max(1) as usize);
+    if target as f32 > triangles as f32 * MAX_LEFT {
         return None;
     }
     let of = |id: u64| {
@@ -151,7 +151,7 @@ fn coarser(mesh: &mut MeshData, indices: &[u32], settings: &LodSettings) -> Opti
             None,
         );
         found.truncate(count);
-        if count == 0 || count as f32 > indices.len() as f32 * MOST_LEFT {
+        if count == 0 || count as f32 > indices.len() as f32 * MAX_LEFT {
             continue;
         }
         for normal in normals.chunks_exact_mut(3) {
@@ -268,9 +268,9 @@ mod tests {
                     let apart = |point: Vec3| (point.length() - factor).abs();
                     corners.map(apart).into_iter().fold(apart(middle), f32::max)
                 };
-                let most = indices.chunks(3).map(apart).fold(0.0, f32::max);
-                let ratio = most / level.error;
-                assert!((0.2..1.2).contains(&ratio), "{most}, error {}", level.error);
+                let max = indices.chunks(3).map(apart).fold(0.0, f32::max);
+                let ratio = max / level.error;
+                assert!((0.2..1.2).contains(&ratio), "{max}, error {}", level.error);
             }
         }
         Ok(())

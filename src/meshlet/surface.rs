@@ -81,7 +81,7 @@ impl Surface {
     fn nearest(&self, point: Vec3, guess: usize, enough: f32) -> (f32, usize) {
         let mut nearest = (squared_distance(point, &self.triangles[guess]), guess);
         // Nodes to visit, each with its run and the square of its distance.
-        let mut open = [(0, 0, 0, 0.0f32); MOST_OPEN];
+        let mut open = [(0, 0, 0, 0.0f32); MAX_OPEN];
         open[0].2 = self.triangles.len();
         let mut count = 1;
         while count > 0 && nearest.0 > enough {
@@ -144,7 +144,7 @@ impl Surface {
 
 /// Most nodes that wait for their visit. A tree of `2^32` triangles has fewer than 32 levels; each
 /// adds one node, and the last one two.
-const MOST_OPEN: usize = 40;
+const MAX_OPEN: usize = 40;
 
 /// Corners and middles of a triangle.
 fn samples([a, b, c]: &[Vec3; 3]) -> [Vec3; 7] {

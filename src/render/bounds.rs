@@ -70,7 +70,7 @@ pub(super) struct Removals<'w, 's> {
 }
 
 /// Views keep spheres below this radius: `load_sphere` in `shaders/shared/visibility.wesl`.
-const MOST_RADIUS: f32 = 3e38;
+const MAX_RADIUS: f32 = 3e38;
 
 /// Boxes around meshes. Each is computed once, because that reads all vertices.
 #[derive(Resource, Default)]
@@ -240,7 +240,7 @@ pub(super) fn update_bounds(
         match sphere {
             Ok(sphere) => {
                 let largest = set.bounds().map_or(0.0, |bounds| bounds.max_scale);
-                if largest * sphere.radius >= MOST_RADIUS {
+                if largest * sphere.radius >= MAX_RADIUS {
                     told.tell(entity, Problem::TooLarge);
                 }
                 let mut entity = commands.entity(entity);
@@ -331,7 +331,7 @@ pub(super) fn warn_of_missing_meshes(
 /// arithmetic loses of its corners, here and on the way to the world. Its numbers are finite.
 fn set_aabb(set: &InstanceSet, sphere: BoundingSphere) -> Aabb {
     /// Bevy multiplies the half extents by numbers up to about 1 and adds three of them.
-    const MOST: Vec3 = Vec3::splat(f32::MAX / 8.0);
+    const MAX: Vec3 = Vec3::splat(f32::MAX / 8.0);
     let Some(bounds) = set.bounds() else {
         return Aabb::default();
     };
@@ -339,7 +339,7 @@ fn set_aabb(set: &InstanceSet, sphere: BoundingSphere) -> Aabb {
     let reach = (sphere.center.length() + sphere.radius) * bounds.max_scale + rounded;
     Aabb {
         center: bounds.center().into(),
-        half_extents: (bounds.half_extents() + reach).min(MOST).into(),
+        half_extents: (bounds.half_extents() + reach).min(MAX).into(),
     }
 }
 

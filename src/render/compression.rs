@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(compression_of(&small), Flags::all() - Flags::COMPRESS_UV1);
         assert_eq!(compression_of(&mesh), Flags::empty());
         let back = decompressed(&small);
-        for (attribute, most) in [
+        for (attribute, max) in [
             (Mesh::ATTRIBUTE_POSITION, 2.5 / 32767.0),
             (Mesh::ATTRIBUTE_NORMAL, 1e-4),
             (Mesh::ATTRIBUTE_TANGENT, 2e-4),
@@ -184,7 +184,7 @@ mod tests {
             assert_eq!(was.len(), is.len(), "{}", attribute.name);
             let apart = was.iter().zip(&is).map(|(a, b)| (a - b).abs());
             let apart = apart.fold(0.0, f32::max);
-            assert!(apart <= most && apart > 0.0, "{}: {apart}", attribute.name);
+            assert!(apart <= max && apart > 0.0, "{}: {apart}", attribute.name);
         }
         Ok(())
     }

@@ -53,7 +53,7 @@ const OFFSET_BEGIN: u64 = 256;
 const MANY_SLOTS: usize = 4096;
 /// More slots than this are kept only if the sets that are drawn need as large a buffer: a binding
 /// of 128 MiB holds twice as many.
-const MOST_UNSEEN: usize = 1 << 15;
+const MAX_UNSEEN: usize = 1 << 15;
 /// Least number of slots that the buffer has room for.
 const FEWEST_SLOTS: u64 = 16;
 
@@ -72,7 +72,7 @@ pub(super) struct DrawSlots {
     /// Number of slots of the sets that the frame draws.
     used: usize,
     /// The same of recent frames, at most: a camera may pause for a frame.
-    most_used: usize,
+    max_used: usize,
     /// Number of frames so far.
     frame: u64,
     /// Slots whose bytes the frame has changed.
@@ -121,11 +121,11 @@ impl DrawSlots {
     pub fn start_frame(&mut self, listed_in: u64) {
         self.frame += 1;
         self.was_at.clear();
-        let before = self.most_used - self.most_used / 64;
-        self.most_used = before.max(core::mem::take(&mut self.used));
+        let before = self.max_used - self.max_used / 64;
+        self.max_used = before.max(core::mem::take(&mut self.used));
         let has_holes = self.holes > self.slots.len() / 2;
         // Of a large world, views see other sets from time to time.
-        let is_mostly_unseen = self.slots.len() > kept_slots(self.most_used);
+        let is_mostly_unseen = self.slots.len() > kept_slots(self.max_used);
         if self.listed_in != Some(listed_in) || has_holes || is_mostly_unseen {
             let slots = core::mem::take(&mut self.slots);
             for slot in slots {
@@ -360,7 +360,7 @@ impl DrawSlots {
 
 /// Number of slots that are kept if the sets that are drawn have `used`.
 fn kept_slots(used: usize) -> usize {
-    let several = (4 * used).min(MOST_UNSEEN.max(used.next_power_of_two()));
+    let several = (4 * used).min(MAX_UNSEEN.max(used.next_power_of_two()));
     several.max(MANY_SLOTS)
 }
 

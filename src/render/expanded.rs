@@ -154,12 +154,12 @@ impl ExpandedUniforms {
             self.pass = Some(built);
         }
         let limits = device.limits();
-        let most = limits
+        let max = limits
             .max_storage_buffer_binding_size
             .min(limits.max_buffer_size)
-            .min(self.buffers.most_bytes.unwrap_or(u64::MAX))
+            .min(self.buffers.max_bytes.unwrap_or(u64::MAX))
             / UNIFORM_BYTES;
-        let total = self.room.divide(&mut self.draws.all, most);
+        let total = self.room.divide(&mut self.draws.all, max);
         let jobs = self.draws.job_bytes();
         let sizes = Sizes {
             jobs: jobs.len() as u64,

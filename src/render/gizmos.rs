@@ -65,13 +65,13 @@ impl Default for CullingGizmoConfigGroup {
 pub struct ShowCullingGizmos {
     /// Number of blocks that are drawn at most, the first of the set. 0 draws the box around the
     /// set alone.
-    pub most_blocks: usize,
+    pub max_blocks: usize,
 }
 
 impl Default for ShowCullingGizmos {
     /// Up to 1,024 blocks, which are about a million instances.
     fn default() -> Self {
-        Self { most_blocks: 1024 }
+        Self { max_blocks: 1024 }
     }
 }
 
@@ -182,7 +182,7 @@ fn draw_sets(
         let (Some(set), Some(sphere)) = (sets.get(instances.id()), sphere) else {
             continue;
         };
-        if gizmo.most_blocks == 0 || set.is_released() {
+        if gizmo.max_blocks == 0 || set.is_released() {
             continue;
         }
         let blocks = known.entry(instances.id()).or_default();
@@ -195,7 +195,7 @@ fn draw_sets(
         }
         let reach = sphere.0.center.length() + sphere.0.radius;
         let color = gizmos.config_ext.block_color;
-        for block in blocks.all.iter().take(gizmo.most_blocks) {
+        for block in blocks.all.iter().take(gizmo.max_blocks) {
             gizmos.aabb_3d(block.to_box(reach), *at, color);
         }
     }

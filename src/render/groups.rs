@@ -16,7 +16,7 @@ use bevy::{
 
 /// The largest radius of a sphere around several, as a multiple of the largest of them. Entities
 /// farther apart are tested on their own, which rejects more instances.
-const MOST_GROWTH: f32 = 1.5;
+const MAX_GROWTH: f32 = 1.5;
 
 /// The requests of a frame that others may join.
 #[derive(Default)]
@@ -59,7 +59,7 @@ pub(super) struct Joining {
     /// Whether views may hide its instances.
     pub may_be_hidden: bool,
     /// Whether instances are left out by the size of their spheres.
-    pub has_least_size: bool,
+    pub has_min_size: bool,
 }
 
 /// The request that an entity is drawn by, and its shape there.
@@ -94,7 +94,7 @@ impl Groups {
                 continue;
             }
             let largest = group.largest.max(new.sphere.radius);
-            let Some(sphere) = common_sphere(request, new, largest, joining.has_least_size) else {
+            let Some(sphere) = common_sphere(request, new, largest, joining.has_min_size) else {
                 continue;
             };
             (request.sphere, group.largest) = (sphere, largest);
@@ -142,18 +142,18 @@ fn common_sphere(
     one: &CullRequest,
     other: &CullRequest,
     largest: f32,
-    has_least_size: bool,
+    has_min_size: bool,
 ) -> Option<BoundingSphere> {
     if one.sphere == other.sphere {
         return Some(one.sphere);
     }
-    let is_measured = has_least_size
+    let is_measured = has_min_size
         || one.coarser.is_some()
         || one.thin_below > 0.0
         || one.errors != ErrorRange::default()
         || one.range.is_some_and(|range| range.of_centers);
     let sphere = around(one.sphere, other.sphere);
-    (!is_measured && sphere.radius <= MOST_GROWTH * largest).then_some(sphere)
+    (!is_measured && sphere.radius <= MAX_GROWTH * largest).then_some(sphere)
 }
 
 /// The sphere around two.

@@ -5,7 +5,7 @@ use core::hash::Hash;
 
 /// Number of messages that are remembered. Beyond it, all are forgotten: an app that makes new
 /// materials or entities for hours needs no memory of each.
-const MOST: usize = 4096;
+const MAX: usize = 4096;
 
 /// Names of what was logged.
 pub(super) struct Told<K>(HashSet<K>);
@@ -19,7 +19,7 @@ impl<K> Default for Told<K> {
 impl<K: Eq + Hash> Told<K> {
     /// Notes a message. Returns whether it is to be logged, because it is new.
     pub fn is_new(&mut self, message: K) -> bool {
-        if self.0.len() >= MOST && !self.0.contains(&message) {
+        if self.0.len() >= MAX && !self.0.contains(&message) {
             self.0.clear();
         }
         self.0.insert(message)
@@ -35,10 +35,10 @@ mod tests {
         let mut told = Told::default();
         assert!(told.is_new(0));
         assert!(!told.is_new(0));
-        for message in 1..3 * MOST {
+        for message in 1..3 * MAX {
             assert!(told.is_new(message));
             assert!(!told.is_new(message));
-            assert!(told.0.len() <= MOST);
+            assert!(told.0.len() <= MAX);
         }
     }
 }

@@ -521,8 +521,8 @@ impl<'a> Uploads<'a> {
             let known = all.newest();
             let bytes = instance_bytes(set);
             // Whole blocks; at least one per frame, whatever the budget.
-            let least = u64::from(core::mem::take(is_first));
-            let blocks = (self.budget / bytes / u64::from(BLOCK)).max(least);
+            let min = u64::from(core::mem::take(is_first));
+            let blocks = (self.budget / bytes / u64::from(BLOCK)).max(min);
             let room = (blocks * u64::from(BLOCK)).min(usize::MAX as u64) as usize;
             let end = known.arrived.saturating_add(room).min(known.len);
             if end == known.arrived {

@@ -308,7 +308,7 @@ impl Views<'_, '_> {
             // If a setting is not above 0, the quotient is infinite: no error is allowed, and no
             // size is too small.
             resolution: eye.pixels / rule.pixels.max(0.0),
-            least_resolution: eye.pixels / self.settings.min_pixels.max(0.0),
+            min_resolution: eye.pixels / self.settings.min_pixels.max(0.0),
             pixels: match rule.is_shadow {
                 true if shadow.is_orthographic == eye.is_orthographic => shadow.pixels,
                 true => 0.0,

@@ -103,7 +103,7 @@ fn with_random_lods(rng: &mut ChaCha8Rng, thins: &mut ChaCha8Rng, view: CullView
         position: random_vec(rng, 80.0),
         is_orthographic: rng.random_bool(0.2),
         resolution: 10f32.powf(rng.random_range(0.0..3.0)),
-        least_resolution: match rng.random_bool(0.3) {
+        min_resolution: match rng.random_bool(0.3) {
             true => 10f32.powf(rng.random_range(0.0..3.0)),
             false => f32::INFINITY,
         },
@@ -181,7 +181,7 @@ pub fn random_transform(rng: &mut ChaCha8Rng, even: bool) -> Affine3A {
 
 /// Half of the requests have further shapes, with and without indices, with and without levels.
 fn random_shapes(rng: &mut ChaCha8Rng) -> Vec<FurtherShape> {
-    let most = if rng.random() { 0 } else { 3 };
+    let max = if rng.random() { 0 } else { 3 };
     let shape = |rng: &mut ChaCha8Rng| match rng.random() {
         true => DrawShape::Indexed {
             index_count: rng.random_range(1..100),
@@ -197,7 +197,7 @@ fn random_shapes(rng: &mut ChaCha8Rng) -> Vec<FurtherShape> {
         shape: shape(rng),
         error: f32::NAN,
     };
-    (0..rng.random_range(0..=most))
+    (0..rng.random_range(0..=max))
         .map(|_| FurtherShape {
             shape: shape(rng),
             coarser: rng
@@ -241,8 +241,8 @@ pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
     let mut gaps = rng.clone();
     gaps.set_stream(7);
     // Sometimes more views than the kernels test at a time: 4, 16, or a subgroup's lanes.
-    let most = if rng.random_bool(0.2) { 40 } else { 8 };
-    let views: Vec<_> = (0..rng.random_range(1..=most))
+    let max = if rng.random_bool(0.2) { 40 } else { 8 };
+    let views: Vec<_> = (0..rng.random_range(1..=max))
         .map(|_| random_view(rng))
         .map(|view| with_random_lods(&mut lods, &mut thins, view))
         .collect();
@@ -466,7 +466,7 @@ fn compare_words(
                         ));
                     }
                     let sphere = reference::load_sphere(chunk, instances, scales, i);
-                    let distance = reference::least_distance(chunk, row, sphere);
+                    let distance = reference::min_distance(chunk, row, sphere);
                     if distance.is_nan() || distance.abs() > 1e-4 {
                         return Err(format!(
                             "row {r}, instance {i}: {distance} from the border, GPU says {}",

@@ -33,11 +33,11 @@ fn wrong_answers(
         for sphere in &case.spheres {
             let result = answer(&case, *sphere);
             // Vertices may snap by up to a sixteenth of a pixel, and a jittered view moves.
-            let most = if case.is_jittered { 1.0 } else { 0.0 } + 1.0 / 16.0 - 1e-3;
+            let max = if case.is_jittered { 1.0 } else { 0.0 } + 1.0 / 16.0 - 1e-3;
             let shift = [(); 2].map(|()| match rng.random_range(0..3) {
                 0 => 0.0,
-                1 => most,
-                _ => -most,
+                1 => max,
+                _ => -max,
             });
             errors.extend(case.error(*sphere, result, DVec2::from(shift)));
             if case.error(*sphere, COVERS_NO_SAMPLE, DVec2::ZERO).is_some()

@@ -32,10 +32,10 @@ impl Near {
     pub fn sum<const N: usize>(terms: [Self; N]) -> Self {
         let value = terms.iter().map(|term| term.value).sum();
         let error: f64 = terms.iter().map(|term| term.error).sum();
-        let most: f64 = terms.iter().map(|term| term.value.abs() + term.error).sum();
+        let max: f64 = terms.iter().map(|term| term.value.abs() + term.error).sum();
         Self {
             value,
-            error: error + N as f64 * Self::UNIT * most,
+            error: error + N as f64 * Self::UNIT * max,
         }
     }
 
@@ -95,9 +95,9 @@ impl Div for Near {
 
     fn div(self, other: Self) -> Self {
         let value = self.value / other.value;
-        let least = other.value.abs() - other.error;
-        let error = match least > 0.0 {
-            true => (self.error + value.abs() * other.error) / least,
+        let min = other.value.abs() - other.error;
+        let error = match min > 0.0 {
+            true => (self.error + value.abs() * other.error) / min,
             false => f64::INFINITY,
         };
         Self::rounded(value, error, 5.0)

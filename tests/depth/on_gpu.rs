@@ -230,7 +230,7 @@ impl NearSpan {
             (near.value + side * error) as f32
         };
         let range = |diagonal: Option<[Near; 2]>| match diagonal {
-            Some([least, greatest]) => Vec2::new(border(least, -side), border(greatest, side)),
+            Some([min, greatest]) => Vec2::new(border(min, -side), border(greatest, side)),
             None => Span::UNKNOWN.sum,
         };
         Span {

@@ -6,7 +6,7 @@ use crate::{
 };
 use bevy_gpu_culling::cull::{
     CullError, Gpu,
-    layout::{DepthPyramid, MOST_PYRAMID_LEVELS},
+    layout::{DepthPyramid, MAX_PYRAMID_LEVELS},
     occlusion::{Pyramid, PyramidBuilder},
     reference,
 };
@@ -95,17 +95,17 @@ fn the_twin_is_the_brute_minimum() {
                 let side = 1u32 << number;
                 for (x, y) in (0..level.height).flat_map(|y| (0..level.width).map(move |x| (x, y)))
                 {
-                    let mut least = f32::INFINITY;
+                    let mut min = f32::INFINITY;
                     for py in y * side..((y + 1) * side).min(height) {
                         for px in x * side..((x + 1) * side).min(width) {
                             for sample in 0..samples {
                                 let at = picture.at(first + UVec2::new(px, py), sample);
-                                least = least.min(picture.depths[at]);
+                                min = min.min(picture.depths[at]);
                             }
                         }
                     }
                     let texel = texels[(level.first + y * level.width + x) as usize];
-                    assert_eq!(texel, least, "level {number}, {x}, {y} of {size}");
+                    assert_eq!(texel, min, "level {number}, {x}, {y} of {size}");
                 }
             }
         }
@@ -135,7 +135,7 @@ fn levels_end_at_one_texel() {
     }
     assert_eq!(shape(0, 5), DepthPyramid::default());
     // Larger than what any device draws: no overflow.
-    assert_eq!(shape(u32::MAX, u32::MAX).level_count, MOST_PYRAMID_LEVELS);
+    assert_eq!(shape(u32::MAX, u32::MAX).level_count, MAX_PYRAMID_LEVELS);
 }
 
 /// What did not change stays, and what changed is followed: another texture, viewport or number of
@@ -214,8 +214,8 @@ fn a_viewport_outside_of_the_texture_is_an_error_and_hides_nothing() {
 
 #[test]
 fn a_pyramid_beyond_a_binding_is_an_error_and_hides_nothing() {
-    let least = 64 * 1024;
-    let (device, queue, _) = gpu_with(|limits| limits.max_storage_buffer_binding_size = least);
+    let min = 64 * 1024;
+    let (device, queue, _) = gpu_with(|limits| limits.max_storage_buffer_binding_size = min);
     let gpu = Gpu::new(&device, &queue);
     let builder = PyramidBuilder::new(&device, true).unwrap();
     let mut pyramid = Pyramid::new(gpu).unwrap();
@@ -231,7 +231,7 @@ fn a_pyramid_beyond_a_binding_is_an_error_and_hides_nothing() {
     let CullError::PyramidTooLarge { bytes, limit, .. } = error else {
         panic!("{error}");
     };
-    assert!(bytes > limit && limit == least);
+    assert!(bytes > limit && limit == min);
     assert_eq!(pyramid.shape().level_count, 0);
     pyramid
         .prepare(gpu, &builder, &depth, UVec2::ZERO, UVec2::splat(100))
@@ -267,7 +267,7 @@ fn a_broken_pyramid_is_seen() {
             "min(vec2<u32>(half.x * 2u, half.x * 2u + 1u), vec2<u32>(last.x))",
             "vec2<u32>(half.x * 2u, half.x * 2u + 1u)",
         ),
-        ("least_of(quads[item])", "quads[item].x"),
+        ("min_of(quads[item])", "quads[item].x"),
         ("const SOURCE: u32 = 12u", "const SOURCE: u32 = 13u"),
         (
             "if (all(at < vec2<u32>(level.width, level.height)))",

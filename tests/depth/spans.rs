@@ -18,27 +18,27 @@ const SIZE: UVec2 = UVec2::new(1920, 1080);
 #[derive(Debug)]
 struct Drawn {
     /// Pixels and depth.
-    least: DVec3,
+    min: DVec3,
     greatest: DVec3,
     /// x + y and x - y, in pixels.
-    least_diagonals: DVec2,
+    min_diagonals: DVec2,
     greatest_diagonals: DVec2,
 }
 
 fn drawn(clip: &DMat4, center: DVec3, radius: f64, points: u32) -> Drawn {
     let mut drawn = Drawn {
-        least: DVec3::INFINITY,
+        min: DVec3::INFINITY,
         greatest: DVec3::NEG_INFINITY,
-        least_diagonals: DVec2::INFINITY,
+        min_diagonals: DVec2::INFINITY,
         greatest_diagonals: DVec2::NEG_INFINITY,
     };
     for direction in directions(points) {
         let (at, w) = project(clip, SIZE, center + direction * radius);
         assert!(w > 0.0, "a point of a bounded sphere is behind the eye");
         let diagonals = DVec2::new(at.x + at.y, at.x - at.y);
-        drawn.least = drawn.least.min(at);
+        drawn.min = drawn.min.min(at);
         drawn.greatest = drawn.greatest.max(at);
-        drawn.least_diagonals = drawn.least_diagonals.min(diagonals);
+        drawn.min_diagonals = drawn.min_diagonals.min(diagonals);
         drawn.greatest_diagonals = drawn.greatest_diagonals.max(diagonals);
     }
     drawn
@@ -61,17 +61,17 @@ fn flatness(clip: &DMat4, center: DVec3, radius: f64) -> f64 {
 }
 
 fn assert_holds(bounds: &Span, drawn: &Drawn, what: &str) {
-    let (least, greatest) = (drawn.least, drawn.greatest);
+    let (min, greatest) = (drawn.min, drawn.greatest);
     let [low, high] = diagonals(bounds);
     let is_inside =
-        low.cmple(drawn.least_diagonals).all() && high.cmpge(drawn.greatest_diagonals).all();
+        low.cmple(drawn.min_diagonals).all() && high.cmpge(drawn.greatest_diagonals).all();
     assert!(is_inside, "{what}: {bounds:?} does not contain {drawn:?}");
-    let is_inside = bounds.low.as_dvec2().cmple(least.truncate()).all()
+    let is_inside = bounds.low.as_dvec2().cmple(min.truncate()).all()
         && bounds.high.as_dvec2().cmpge(greatest.truncate()).all()
         && f64::from(bounds.nearest) >= greatest.z;
     assert!(
         is_inside,
-        "{what}: {bounds:?} does not contain {least} to {greatest}"
+        "{what}: {bounds:?} does not contain {min} to {greatest}"
     );
 }
 
@@ -120,22 +120,22 @@ fn a_span_is_as_narrow_as_the_sphere() {
                 continue;
             }
             let drawn = drawn(&clip, center, radius, 10_000);
-            let (least, greatest) = (drawn.least, drawn.greatest);
+            let (min, greatest) = (drawn.min, drawn.greatest);
             let [first, last] = diagonals(&found);
-            let slack = 1e-3 * (drawn.greatest_diagonals - drawn.least_diagonals);
+            let slack = 1e-3 * (drawn.greatest_diagonals - drawn.min_diagonals);
             let is_tight = projection.has_diagonals == 0
-                || (drawn.least_diagonals - slack).cmple(first).all()
+                || (drawn.min_diagonals - slack).cmple(first).all()
                     && (drawn.greatest_diagonals + slack).cmpge(last).all();
             assert!(is_tight, "{kind:?}: {found:?} is wider than {drawn:?}");
             with_diagonals += projection.has_diagonals;
-            let slack = 1e-3 * (greatest - least) + DVec3::new(0.0, 0.0, 1e-6);
+            let slack = 1e-3 * (greatest - min) + DVec3::new(0.0, 0.0, 1e-6);
             let (low, high) = (found.low.as_dvec2(), found.high.as_dvec2());
-            let is_tight = (least - slack).truncate().cmple(low).all()
+            let is_tight = (min - slack).truncate().cmple(low).all()
                 && (greatest + slack).truncate().cmpge(high).all()
                 && f64::from(found.nearest) <= greatest.z.max(0.0) + slack.z;
             assert!(
                 is_tight,
-                "{kind:?}: {found:?} is wider than {least} to {greatest}"
+                "{kind:?}: {found:?} is wider than {min} to {greatest}"
             );
             compared += 1;
         }

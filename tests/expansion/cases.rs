@@ -76,6 +76,6 @@ pub fn cases() -> Vec<(String, Vec<u32>)> {
 
 /// Whether `fixed-max` would need too many threads for a software adapter.
 pub fn is_out_of_reach(expansion: Expansion, counts: &[u32]) -> bool {
-    let (most, _) = twin::measure(counts);
-    expansion == Expansion::FixedMax && u64::from(most) * counts.len() as u64 > 1 << 27
+    let (max, _) = twin::measure(counts);
+    expansion == Expansion::FixedMax && u64::from(max) * counts.len() as u64 > 1 << 27
 }

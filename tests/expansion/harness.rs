@@ -254,12 +254,12 @@ impl Gpu {
         let chunks = |threads: u32| threads.div_ceil(EXPAND_CHUNK);
         match expander.expansion() {
             Expansion::FixedMax => {
-                let (most, _) = twin::measure(counts);
-                equal("width", &[state.width], &[most])?;
+                let (max, _) = twin::measure(counts);
+                equal("width", &[state.width], &[max])?;
                 equal(
                     "chunks",
                     &[state.chunks],
-                    &[chunks(most * counts.len() as u32)],
+                    &[chunks(max * counts.len() as u32)],
                 )
             }
             Expansion::ItemList | Expansion::WorkgroupItems => {

@@ -27,10 +27,10 @@ fn counts_that_are_too_few_or_missing_are_refused() {
     let counts = [3, 0, 5, 1];
     let buffer = gpu.buffer(&counts);
     let word = gpu.buffer(&[2]);
-    let from_gpu = |most| Sources::Buffer {
+    let from_gpu = |max| Sources::Buffer {
         buffer: &word,
         offset: 0,
-        most,
+        max,
     };
     for (counts, sources, wrong) in [
         (Some(&buffer), Sources::Known(1000), "1000 sources"),
@@ -61,7 +61,7 @@ fn a_number_of_sources_that_is_not_in_its_buffer_is_refused() {
         sources: Sources::Buffer {
             buffer: &words,
             offset,
-            most: 4,
+            max: 4,
         },
     };
     for offset in [2, 9, 12, 4000, 4 * u64::from(u32::MAX), u64::MAX - 3] {

@@ -18,7 +18,7 @@ mod wraps;
 use bevy_gpu_culling::cull::{
     CullError, CullingTier, Expander, Expansion,
     expand::{ExpandCode, ExpandDispatch, ExpandInput, ExpanderOptions, Sources},
-    layout::expand::EXPAND_MOST_ITEMS,
+    layout::expand::EXPAND_MAX_ITEMS,
     reference::expand as twin,
 };
 use cases::{cases, is_out_of_reach};
@@ -145,7 +145,7 @@ fn the_number_of_sources_may_come_from_the_gpu() {
                 sources: Sources::Buffer {
                     buffer: &words,
                     offset: 8,
-                    most: counts.len() as u32,
+                    max: counts.len() as u32,
                 },
             };
             expander.prepare(&gpu.device, &gpu.queue, &input).unwrap();
@@ -184,7 +184,7 @@ fn a_caller_may_count_by_itself() {
 #[test]
 fn totals_near_2_32_are_refused_clearly() {
     let gpu = Gpu::new();
-    let limit = u64::from(EXPAND_MOST_ITEMS);
+    let limit = u64::from(EXPAND_MAX_ITEMS);
     let spread = |total: u64, sources: u64| -> Vec<u32> {
         let (each, rest) = (total / sources, total % sources);
         (0..sources)
@@ -199,7 +199,7 @@ fn totals_near_2_32_are_refused_clearly() {
         vec![u32::MAX; 2000],
         vec![0x8000_0000, 0x8000_0000],
         vec![0x8000_0000, 0, 0x7fff_ffff],
-        vec![EXPAND_MOST_ITEMS + 1],
+        vec![EXPAND_MAX_ITEMS + 1],
         wraps_in_a_late_tile,
         spread(limit + 1, 1500),
         spread(1 << 32, 5000),
@@ -264,11 +264,11 @@ fn fixed_max_refuses_more_threads_than_there_can_be() {
 fn an_arena_beyond_a_binding_is_refused_and_leaves_nothing_half_done() {
     let gpu = Gpu::new();
     let limits = gpu.device.limits();
-    let most = limits
+    let max = limits
         .max_storage_buffer_binding_size
         .min(limits.max_buffer_size);
-    if most >= 1 << 34 {
-        println!("this adapter binds {most} bytes: no arena is too large");
+    if max >= 1 << 34 {
+        println!("this adapter binds {max} bytes: no arena is too large");
         return;
     }
     // No buffer can hold the counts of that many sources.

@@ -5,7 +5,7 @@ use crate::harness::Gpu;
 use bevy_gpu_culling::cull::{
     CullError, CullingTier, Expander, Expansion,
     expand::{ExpandCode, ExpandInput, ExpanderOptions, Sources},
-    layout::expand::EXPAND_MOST_ITEMS,
+    layout::expand::EXPAND_MAX_ITEMS,
 };
 
 /// Counts each of the first and last 128 items of every 2^28.
@@ -55,7 +55,7 @@ fn one_source_of_the_most_items_gives_each_once() {
         replaced(&source, "expand_item(source, item);", left)
     };
     let mut expander = Expander::with_sources(&gpu.device, &options, edit).unwrap();
-    let counts = gpu.buffer(&[EXPAND_MOST_ITEMS]);
+    let counts = gpu.buffer(&[EXPAND_MAX_ITEMS]);
     let input = known(Some(&counts), 1);
     expander.prepare(&gpu.device, &gpu.queue, &input).unwrap();
     let (marks, group) = gpu.marks(&[16 * 256]);
@@ -70,7 +70,7 @@ fn one_source_of_the_most_items_gives_each_once() {
             place - 128
         };
         let item = (turn << 28) + first;
-        let expected = u32::from(item < u64::from(EXPAND_MOST_ITEMS));
+        let expected = u32::from(item < u64::from(EXPAND_MAX_ITEMS));
         assert_eq!(*mark, expected, "item {item}");
     }
 }
@@ -109,7 +109,7 @@ fn the_most_sources_are_each_measured_once() {
     assert_eq!((report.sources, report.items), (u32::MAX, (1 << 19) - 1));
     let error = report.check();
     assert!(
-        matches!(error, Err(CullError::TooManyThreads { most: 1, .. })),
+        matches!(error, Err(CullError::TooManyThreads { max: 1, .. })),
         "{error:?}"
     );
 }

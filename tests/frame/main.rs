@@ -36,7 +36,7 @@ use bevy::{
 };
 use bevy_gpu_culling::instance::InstanceSet;
 use bevy_gpu_culling::prelude::MeshletExpansion;
-use case::{Case, MOST_ENTITIES, Peer, Scene, Selection};
+use case::{Case, MAX_ENTITIES, Peer, Scene, Selection};
 use clap::Parser;
 use cli::{Cli, DrawOrder, Lods, Occlusion};
 use failure::Failure;
@@ -263,10 +263,10 @@ fn sets_by_meshlets_have_a_case_per_expansion() {
 
 #[test]
 fn too_many_entities_are_left_out() {
-    let counts = [MOST_ENTITIES, MOST_ENTITIES + 1];
+    let counts = [MAX_ENTITIES, MAX_ENTITIES + 1];
     let (cases, left_out) = selection(&counts, &[Peer::Sets, Peer::Bevy]).cases();
     assert_eq!((cases.len(), left_out.len()), (14, 2));
-    let too_many = |case: &Case| case.peer == Peer::Bevy && case.count > MOST_ENTITIES;
+    let too_many = |case: &Case| case.peer == Peer::Bevy && case.count > MAX_ENTITIES;
     assert!(left_out.iter().all(too_many) && !cases.iter().any(too_many));
 }
 

@@ -39,7 +39,7 @@ use scene::{How, Stage, field};
 use std::path::Path;
 
 /// The most that a small file may ask for.
-const MOST: usize = 64 << 20;
+const MAX: usize = 64 << 20;
 
 fn folder() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hostile/corpus"))
@@ -88,7 +88,7 @@ fn the_corpus_is_what_is_generated() {
 fn small_files_ask_for_little_memory_and_are_errors() {
     for case in corpus::all() {
         let bytes = saved(&case);
-        let (error, most) = memory::measure(|| match case.extension() {
+        let (error, max) = memory::measure(|| match case.extension() {
             "instances" => (InstanceSet::from_bytes(&bytes).err()).map(|error| error.to_string()),
             "meshlets" => (MeshletMesh::from_bytes(&bytes).err()).map(|error| error.to_string()),
             "lods" => (MeshLods::from_bytes(&bytes).err()).map(|error| error.to_string()),
@@ -101,7 +101,7 @@ fn small_files_ask_for_little_memory_and_are_errors() {
             case.name,
             case.part
         );
-        assert!(most < MOST, "{} asks for {most} bytes", case.name);
+        assert!(max < MAX, "{} asks for {max} bytes", case.name);
     }
 }
 
@@ -166,7 +166,7 @@ fn an_app_names_hostile_files_and_stays_small() {
     drop(std::backtrace::Backtrace::force_capture().to_string());
     app.update();
     for case in corpus::all() {
-        let (error, most) = memory::measure(|| {
+        let (error, max) = memory::measure(|| {
             let handle = match case.extension() {
                 "instances" => start::<InstanceSet>(&app, case.name),
                 "meshlets" => start::<MeshletMesh>(&app, case.name),
@@ -184,7 +184,7 @@ fn an_app_names_hostile_files_and_stays_small() {
             };
             outcome(&mut app, &handle)
         });
-        assert!(most < MOST, "{} asks for {most} bytes", case.name);
+        assert!(max < MAX, "{} asks for {max} bytes", case.name);
         if case.extension() != "glb" {
             let error = error.unwrap_or_default();
             let parts = [case.name, case.part];

@@ -20,12 +20,12 @@ static ALLOCATOR: Counting = Counting;
 
 /// Bytes in use now, and at most since the last [`measure`].
 static NOW: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
+static MAX: AtomicUsize = AtomicUsize::new(0);
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn grow(bytes: usize) {
     let now = NOW.fetch_add(bytes, Relaxed) + bytes;
-    MOST.fetch_max(now, Relaxed);
+    MAX.fetch_max(now, Relaxed);
 }
 
 // SAFETY: each method has the contract of the system's, and does nothing else with memory.
@@ -68,16 +68,16 @@ pub fn alone() -> MutexGuard<'static, ()> {
 pub fn measure<T>(act: impl FnOnce() -> T) -> (T, usize) {
     let _guard = alone();
     let before = NOW.load(Relaxed);
-    MOST.store(before, Relaxed);
+    MAX.store(before, Relaxed);
     let result = act();
-    (result, MOST.load(Relaxed).saturating_sub(before))
+    (result, MAX.load(Relaxed).saturating_sub(before))
 }
 
 #[test]
 fn what_is_asked_for_is_counted() {
-    let (len, most) = measure(|| vec![1u8; 100 << 20].len());
-    assert!(len == 100 << 20 && most >= len, "{most}");
+    let (len, max) = measure(|| vec![1u8; 100 << 20].len());
+    assert!(len == 100 << 20 && max >= len, "{max}");
     // Not touched, and asked for all the same.
-    let (capacity, most) = measure(|| Vec::<u64>::with_capacity(25 << 20).capacity());
-    assert!(capacity == 25 << 20 && most >= 200 << 20, "{most}");
+    let (capacity, max) = measure(|| Vec::<u64>::with_capacity(25 << 20).capacity());
+    assert!(capacity == 25 << 20 && max >= 200 << 20, "{max}");
 }

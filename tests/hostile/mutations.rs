@@ -1,6 +1,6 @@
 //! Valid files with random changes and a right checksum, as another tool might write them.
 
-use crate::{MOST, corpus::sealed, memory};
+use crate::{MAX, corpus::sealed, memory};
 use bevy::math::Vec3;
 use bevy_gpu_culling::{
     instance::InstanceSet,
@@ -86,8 +86,8 @@ proptest! {
         }
         set.hide(7)?;
         let file = changed(&set.to_bytes()?, &changes);
-        let (read, most) = memory::measure(|| InstanceSet::from_bytes(&file));
-        prop_assert!(most < MOST, "{} bytes", most);
+        let (read, max) = memory::measure(|| InstanceSet::from_bytes(&file));
+        prop_assert!(max < MAX, "{} bytes", max);
         if let Ok(read) = read {
             prop_assert!(read.len() * 16 <= file.len());
             prop_assert!(InstanceSet::from_bytes(&read.to_bytes()?).is_ok());
@@ -103,8 +103,8 @@ proptest! {
         };
         let good = MeshletMesh::build(&sheet(), &settings)?.to_bytes()?;
         let file = changed(&good, &changes);
-        let (read, most) = memory::measure(|| MeshletMesh::from_bytes(&file));
-        prop_assert!(most < MOST, "{} bytes", most);
+        let (read, max) = memory::measure(|| MeshletMesh::from_bytes(&file));
+        prop_assert!(max < MAX, "{} bytes", max);
         if let Ok(read) = read {
             prop_assert!(read.positions().iter().all(|position| position.is_finite()));
             // Unknown formats and kinds of numbers are an error here, not a panic.
@@ -119,8 +119,8 @@ proptest! {
     fn files_of_levels(changes in changes()) {
         let good = MeshLods::build(&sheet(), &LodSettings::default())?.to_bytes()?;
         let file = changed(&good, &changes);
-        let (read, most) = memory::measure(|| MeshLods::from_bytes(&file));
-        prop_assert!(most < MOST, "{} bytes", most);
+        let (read, max) = memory::measure(|| MeshLods::from_bytes(&file));
+        prop_assert!(max < MAX, "{} bytes", max);
         if let Ok(read) = read {
             prop_assert_eq!(MeshLods::from_bytes(&read.to_bytes()?)?, read);
         }

@@ -137,7 +137,7 @@ pub fn check_batch(
                 if ids.binary_search(&(chunk.first_instance + i)).is_ok() != expected {
                     let sphere = reference::load_sphere(chunk, instances, scales, i);
                     let distance =
-                        reference::least_distance(chunk, &plan.chunk_views[row].planes, sphere);
+                        reference::min_distance(chunk, &plan.chunk_views[row].planes, sphere);
                     if distance.is_nan() || distance.abs() > 1e-4 {
                         return Err(format!("row {row}, instance {i}: the twin says {expected}"));
                     }

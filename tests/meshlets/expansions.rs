@@ -145,7 +145,7 @@ fn levels_scene(instances: usize, meshlets: usize, levels: usize) -> MeshletScen
         position: request.world_from_local.translation.into(),
         is_orthographic: false,
         resolution: 10.0,
-        least_resolution: f32::INFINITY,
+        min_resolution: f32::INFINITY,
         pixels: 0.0,
         fades: false,
     };

@@ -406,7 +406,7 @@ fn each_level_is_drawn_by_its_own_meshlets() {
             position,
             is_orthographic: false,
             resolution: 10.0,
-            least_resolution: f32::INFINITY,
+            min_resolution: f32::INFINITY,
             pixels: 0.0,
             fades: false,
         };

@@ -330,8 +330,8 @@ fn sequences(
                         grown,
                     )
                 };
-                let [least_early, least, small] = twin(0.9995);
-                let [most_early, most, large] = twin(1.0005);
+                let [min_early, min, small] = twin(0.9995);
+                let [max_early, max, large] = twin(1.0005);
                 // A group of larger ones may be hidden no more: then each of it is looked at.
                 let exact = &twin(1.0)[2];
                 let all_small = small.iter().chain(&large).chain(exact);
@@ -339,22 +339,21 @@ fn sequences(
                 let is_certain =
                     |id: &&u32| is_subset(&[**id], &small) && is_subset(&[**id], &large);
                 certain += exact.iter().filter(is_certain).count();
-                if !is_subset(&early, &most_early)
-                    || (!has_levels && !is_subset(&least_early, &early))
+                if !is_subset(&early, &max_early) || (!has_levels && !is_subset(&min_early, &early))
                 {
                     return Err(format!("{place}: not what is drawn early"));
                 }
-                if !is_subset(&least, &visible) {
+                if !is_subset(&min, &visible) {
                     return Err(format!("{place}: something visible is hidden"));
                 }
-                if !is_subset(&visible, &most) {
+                if !is_subset(&visible, &max) {
                     return Err(format!("{place}: something hidden is visible"));
                 }
                 seen.kept += kept.len();
                 seen.visible += visible.len();
                 seen.late += late.len();
                 seen.recalled += early.iter().filter(|id| before.contains(id)).count();
-                seen.borderline += most.len() - least.len();
+                seen.borderline += max.len() - min.len();
                 last.insert(index, visible);
             }
             if !(certain..=possible).contains(&too_small) {

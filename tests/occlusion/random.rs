@@ -44,8 +44,8 @@ impl Dice {
         self.0.random_range(-size..=size)
     }
 
-    fn between(&mut self, least: f32, most: f32) -> f32 {
-        self.0.random_range(least..=most)
+    fn between(&mut self, min: f32, max: f32) -> f32 {
+        self.0.random_range(min..=max)
     }
 
     fn chance(&mut self, percent: u32) -> bool {

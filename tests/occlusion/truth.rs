@@ -32,7 +32,7 @@ const HALF: f32 = 0.26;
 /// What an instance is at most away from the center of its cell, per axis.
 const JITTER: f32 = 0.02;
 /// How many instances may be kept per instance that owns a pixel.
-const MOST_KEPT: f64 = 4.0;
+const MAX_KEPT: f64 = 4.0;
 
 /// A dense field, whose instances all differ, and walls between its cells.
 struct Scene {
@@ -207,7 +207,7 @@ fn compare_items(seed: u64, way: Way, lens: Lens, tier: CullingTier) {
     assert_eq!(lists.late, 0, "{name}: nothing moves");
     // An instance that owns a pixel is kept.
     assert!(kept >= seen as u64, "{name}: {kept} kept, {seen} seen");
-    assert!(ratio <= MOST_KEPT, "{name}: {kept} kept, {seen} seen");
+    assert!(ratio <= MAX_KEPT, "{name}: {kept} kept, {seen} seen");
 }
 
 #[test]

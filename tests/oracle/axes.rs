@@ -110,7 +110,7 @@ impl Combination {
 
     /// Least number of views that see the set: the cameras, at least two cascades per camera, the
     /// six faces of a point light and one view of a spot light.
-    pub fn least_views(&self) -> usize {
+    pub fn min_views(&self) -> usize {
         let cameras = if self.eye == Eye::SplitScreen { 2 } else { 1 };
         cameras
             + match self.light {

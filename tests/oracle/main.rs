@@ -120,10 +120,9 @@ fn draw(stage: &mut Stage, combination: &Combination) -> RgbaImage {
 /// `Stage::verify` compares each view with the twin.
 fn views_are_wrong(stage: &mut Stage, combination: &Combination) -> Option<String> {
     let (views, survivors) = stage.verify();
-    let least = combination.least_views();
-    (views < least || survivors == 0).then(|| {
-        format!("{views} views with {survivors} survivors, expected at least {least} views")
-    })
+    let min = combination.min_views();
+    (views < min || survivors == 0)
+        .then(|| format!("{views} views with {survivors} survivors, expected at least {min} views"))
 }
 
 /// The comparison can fail.
@@ -179,12 +178,12 @@ fn a_missing_far_instance_and_a_missing_thin_shadow_are_other_pictures() {
     stage.entity(far).insert(Visibility::Inherited);
     stage.entity(pole).insert(NotShadowCaster);
     let without_shadow = Difference::new(&stage.picture(), &whole);
-    let most = Difference::MOST;
-    println!("{without_far:?}, {without_shadow:?}, at most {most:?}");
+    let max = Difference::MAX;
+    println!("{without_far:?}, {without_shadow:?}, at most {max:?}");
     for difference in [without_far, without_shadow] {
-        assert!(!difference.is_within(&most), "{difference:?}");
+        assert!(!difference.is_within(&max), "{difference:?}");
         // The share alone does not tell.
-        assert!(difference.share <= most.share, "{difference:?}");
+        assert!(difference.share <= max.share, "{difference:?}");
     }
 }
 

@@ -116,13 +116,13 @@ fn the_shaders_of_tints_build_with_all_defs() {
     ];
     let of_shadows = ["UNCLIPPED_DEPTH_ORTHO_EMULATION", "PREPASS_FRAGMENT"];
     let of_main = ["OIT_ENABLED", "MATERIAL_OIT_ENABLED"];
-    for (name, last, least) in [
+    for (name, last, min) in [
         ("tint_pbr.wesl", &of_main[..], 4),
         ("tint_prepass.wesl", &of_shadows[..], 4),
     ] {
         let used = used_defs(&stage, name);
         // Sets and meshes, in two passes.
-        assert!(used.len() >= least, "{name}: {}", used.len());
+        assert!(used.len() >= min, "{name}: {}", used.len());
         for (shader, defs) in used {
             for more in more.iter().copied().chain([last]) {
                 let is_deferred = defs.contains(&"PREPASS_PIPELINE".into());

@@ -16,7 +16,7 @@ pub struct Difference {
 
 impl Difference {
     /// The largest that rounding makes.
-    pub const MOST: Self = Self {
+    pub const MAX: Self = Self {
         share: 0.05,
         patch: 5,
         mean: 0.05,
@@ -41,8 +41,8 @@ impl Difference {
         }
     }
 
-    pub fn is_within(&self, most: &Self) -> bool {
-        self.share <= most.share && self.patch <= most.patch && self.mean <= most.mean
+    pub fn is_within(&self, max: &Self) -> bool {
+        self.share <= max.share && self.patch <= max.patch && self.mean <= max.mean
     }
 }
 
@@ -67,7 +67,7 @@ fn largest_patch(mut left: HashSet<(u32, u32)>) -> usize {
     largest
 }
 
-/// How the pictures differ. If that is more than [`Difference::MOST`], or if Bevy's picture shows
+/// How the pictures differ. If that is more than [`Difference::MAX`], or if Bevy's picture shows
 /// nothing, the function saves both pictures and returns an error.
 pub fn different_pixels(
     name: &str,
@@ -78,7 +78,7 @@ pub fn different_pixels(
     let colors: HashSet<_> = bevys.pixels().collect();
     let wrong = if colors.len() <= 50 {
         format!("{name}: the reference shows nothing")
-    } else if difference.is_within(&Difference::MOST) {
+    } else if difference.is_within(&Difference::MAX) {
         return Ok(difference);
     } else {
         let Difference { share, patch, mean } = difference;

@@ -82,7 +82,7 @@ const LAST_SHADERS: [&str; 3] = [
 ];
 
 /// The most instances, in a thousand, that may be so near a border that rounding decides.
-const MOST_BORDERLINE: u32 = 4;
+const MAX_BORDERLINE: u32 = 4;
 
 /// The plugins, without a log unless `TEST_LOG` is set.
 fn plugins(settings: WgpuSettings) -> PluginGroupBuilder {
@@ -430,8 +430,8 @@ impl Stage {
             if let Some(verdicts) = verifier.take() {
                 for verdict in &verdicts {
                     assert_eq!(verdict.error, None, "{verdict:?}");
-                    let most = 1 + verdict.tested * MOST_BORDERLINE / 1000;
-                    assert!(verdict.borderline <= most, "{verdict:?}");
+                    let max = 1 + verdict.tested * MAX_BORDERLINE / 1000;
+                    assert!(verdict.borderline <= max, "{verdict:?}");
                 }
                 return (
                     verdicts.len(),

@@ -36,7 +36,7 @@ const SEED: u64 = 6;
 /// Parts of a tree: bark and leaves.
 pub const PARTS: u32 = 2;
 /// The most meshes of a tree, with all levels of its parts.
-pub const MOST_MESHES: u32 = PARTS * (1 + LEAF_LEVELS);
+pub const MAX_MESHES: u32 = PARTS * (1 + LEAF_LEVELS);
 
 /// The trees, sorted along the Morton curve. None stands in the glade.
 pub fn set(count: u32) -> Result<InstanceSet, InstanceError> {

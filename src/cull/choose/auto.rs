@@ -4,7 +4,7 @@ use super::tuning::Tuning;
 use crate::cull::{
     Compaction, DrawList, FrameCounts,
     policy::{
-        FEW_TESTS_WITH_LEVELS, LOOK_AGAIN, MOST_STRIPS, MOVED, NEARLY_ALL, NEARLY_ALL_CROSSED,
+        FEW_TESTS_WITH_LEVELS, LOOK_AGAIN, MAX_STRIPS, MOVED, NEARLY_ALL, NEARLY_ALL_CROSSED,
         ONE_PASS_WITH_LEVELS,
     },
 };
@@ -70,13 +70,12 @@ impl Auto {
         if tuning.pick(tests - tenth(tests)) == Compaction::LookBack {
             step = Compaction::LookBack;
         }
-        let most_strips = MOST_STRIPS + tenth(MOST_STRIPS);
-        let most_tests = match size.has_levels {
+        let max_strips = MAX_STRIPS + tenth(MAX_STRIPS);
+        let max_tests = match size.has_levels {
             true => ONE_PASS_WITH_LEVELS + tenth(ONE_PASS_WITH_LEVELS),
             false => u64::MAX,
         };
-        self.one_pass =
-            step == Compaction::LookBack && strips <= most_strips && tests <= most_tests;
+        self.one_pass = step == Compaction::LookBack && strips <= max_strips && tests <= max_tests;
         let has = |one: Compaction| tuning.has(one);
         if !has(Compaction::VoteScanCompact) {
             return step;

@@ -42,7 +42,7 @@ impl Tuning {
             .into_iter()
             .filter(|(_, compaction)| *compaction != Compaction::Auto)
             .collect();
-        steps.sort_unstable_by_key(|(most, _)| *most);
+        steps.sort_unstable_by_key(|(max, _)| *max);
         // Neighboring steps with the same compaction are merged.
         steps.dedup_by(|next, step| {
             let same = next.1 == step.1;
@@ -52,8 +52,8 @@ impl Tuning {
             same
         });
         match steps.last_mut() {
-            Some((most, Compaction::LookBack)) => {
-                *most = (*most).min(ONE_PASS);
+            Some((max, Compaction::LookBack)) => {
+                *max = (*max).min(ONE_PASS);
                 steps.push((u64::MAX, Compaction::Classify));
             }
             Some(last) => last.0 = u64::MAX,
@@ -65,7 +65,7 @@ impl Tuning {
     /// The compaction for a frame of `tests` tests.
     #[must_use]
     pub fn pick(&self, tests: u64) -> Compaction {
-        let step = self.steps.iter().find(|(most, _)| tests <= *most);
+        let step = self.steps.iter().find(|(max, _)| tests <= *max);
         step.map_or(Compaction::VoteScanCompact, |(_, compaction)| *compaction)
     }
 
@@ -106,11 +106,11 @@ impl Tuning {
 impl core::fmt::Display for Tuning {
     /// `look-back up to 8000000 tests per frame, then classify`.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        for (index, (most, compaction)) in self.steps.iter().enumerate() {
+        for (index, (max, compaction)) in self.steps.iter().enumerate() {
             let then = if index == 0 { "" } else { ", then " };
-            match *most {
+            match *max {
                 u64::MAX => write!(f, "{then}{compaction}")?,
-                most => write!(f, "{then}{compaction} up to {most} tests per frame")?,
+                max => write!(f, "{then}{compaction} up to {max} tests per frame")?,
             }
         }
         Ok(())

@@ -5,10 +5,10 @@ use crate::cull::{
     gpu::binding::{self, Access},
     layout::{
         BLOCK_THREADS, BLOCK_WORDS, BLOCKS_PER_WORKGROUP, CLASSIFY_THREADS, COUNTS_PER_WORKGROUP,
-        MOST_TILES, RINGS,
+        MAX_TILES, RINGS,
     },
     plan::BatchPlan,
-    policy::{LEAST_LIST_WORKGROUPS, LIST_WORKGROUPS},
+    policy::{LIST_WORKGROUPS, MIN_LIST_WORKGROUPS},
     shaders::Sources,
 };
 
@@ -185,7 +185,7 @@ impl Resource {
             // `scan` reads four at a time: buffers end with a multiple of 256 bytes.
             Self::Counts => counts,
             // A closing rank.
-            Self::Ranks => u64::from(MOST_TILES) + 2 * (ranks + 1),
+            Self::Ranks => u64::from(MAX_TILES) + 2 * (ranks + 1),
             Self::Rings if !plan.has_rings => 0,
             Self::Rings => u64::from(plan.batch.order_tile_count) * u64::from(RINGS),
             Self::Lists if plan.batch.is_scanned == 0 => {
@@ -262,10 +262,10 @@ pub(crate) struct DispatchLimits {
 }
 
 impl DispatchLimits {
-    /// Workgroups over a list for up to `most` of them: batches share the GPU.
-    fn over_list(self, most: u32) -> u32 {
+    /// Workgroups over a list for up to `max` of them: batches share the GPU.
+    fn over_list(self, max: u32) -> u32 {
         let share = LIST_WORKGROUPS / self.batches.max(1);
-        most.min(share.max(LEAST_LIST_WORKGROUPS))
+        max.min(share.max(MIN_LIST_WORKGROUPS))
     }
 }
 

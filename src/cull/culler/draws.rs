@@ -19,7 +19,7 @@ use wgpu::Buffer;
 /// number.
 ///
 /// A device with `MULTI_DRAW_INDIRECT_COUNT` reads the word. Another device draws
-/// [`most`](Self::most) commands, of which those beyond the number draw nothing. Both draw the
+/// [`max`](Self::max) commands, of which those beyond the number draw nothing. Both draw the
 /// same.
 #[derive(Clone, Copy, Debug)]
 pub struct IndirectDraws<'a> {
@@ -30,7 +30,7 @@ pub struct IndirectDraws<'a> {
     /// Buffer and byte offset of the number of commands.
     pub count: (&'a Buffer, u64),
     /// Largest number of commands.
-    pub most: u32,
+    pub max: u32,
 }
 
 impl<'a> IndirectDraws<'a> {
@@ -42,7 +42,7 @@ impl<'a> IndirectDraws<'a> {
             buffer,
             offset,
             count: (args, DRAW_COUNT_OFFSET),
-            most: 1,
+            max: 1,
         }
     }
 }
@@ -170,22 +170,22 @@ impl Culler {
     /// The commands of `rows` contiguous rows of a batch as one draw, from the row of `first` on;
     /// each draws the request's [shape](crate::cull::CullRequest::shape). Their meshes must have
     /// indices, in the same buffers. `None` on [`CullingTier::Cpu`], for more rows than
-    /// [`Culler::MOST_ROWS_OF_A_DRAW`], if the batch has fewer, or if the device refused it.
+    /// [`Culler::MAX_ROWS_OF_A_DRAW`], if the batch has fewer, or if the device refused it.
     #[must_use]
     pub fn rows_source(&self, first: &DrawPart, rows: u32) -> Option<IndirectDraws<'_>> {
         let (batch, _, plan) = self.batch(first.batch)?;
         let is_there = first.row.checked_add(rows)? as usize <= plan.chunk_views.len();
-        let is_few = rows <= Self::MOST_ROWS_OF_A_DRAW;
+        let is_few = rows <= Self::MAX_ROWS_OF_A_DRAW;
         (is_there && is_few && self.tier != CullingTier::Cpu).then(|| IndirectDraws {
             buffer: batch.args(),
             offset: args_offset(first.row),
             count: self.draw_counts.word(rows),
-            most: rows,
+            max: rows,
         })
     }
 
     /// The most rows of a [draw of several](Self::rows_source).
-    pub const MOST_ROWS_OF_A_DRAW: u32 = DrawCounts::MOST;
+    pub const MAX_ROWS_OF_A_DRAW: u32 = DrawCounts::MAX;
 
     /// Version of the buffers that a batch's draws bind ([`Self::batch_buffers`]).
     #[must_use]

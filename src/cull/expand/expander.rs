@@ -6,7 +6,7 @@ mod source;
 
 use super::{
     ExpandDispatch, ExpandInput, ExpandReport, ExpanderOptions, Expansion,
-    passes::{divide, most_entries, tiles},
+    passes::{divide, max_entries, tiles},
 };
 use crate::cull::{
     CullError,
@@ -44,7 +44,7 @@ pub struct Expander {
     nothing: Buffer,
     entry_capacity: u32,
     /// See [`Expander::reserve`].
-    least_entries: u32,
+    min_entries: u32,
     bound: Option<Bound>,
 }
 
@@ -114,7 +114,7 @@ impl Expander {
             arena: create(device, 16, storage),
             nothing: create(device, 16, storage),
             entry_capacity: 0,
-            least_entries: 0,
+            min_entries: 0,
             bound: None,
         }
     }
@@ -135,7 +135,7 @@ impl Expander {
     /// `entries` entries. If no counts can need more, no item is lost, and nothing has to be read
     /// back. The expansions by buckets ignore it.
     pub fn reserve(&mut self, entries: u32) {
-        self.least_entries = entries;
+        self.min_entries = entries;
     }
 
     /// Binds the input and makes room. It does nothing if all is as it was, so it may be called
@@ -155,13 +155,13 @@ impl Expander {
         let prepared =
             Source::check(input, self.kernels.has_counts, &self.nothing).and_then(|source| {
                 let strategy = self.kernels.expansion.strategy();
-                let entries = match strategy.arena.most_entries {
-                    Some(entries) => entries(source.most),
+                let entries = match strategy.arena.max_entries {
+                    Some(entries) => entries(source.max),
                     // A list that has grown stays long, if these sources leave room for it.
                     None => {
-                        let room = most_entries(strategy, source.most, arena_limit(device));
+                        let room = max_entries(strategy, source.max, arena_limit(device));
                         let kept = self.entry_capacity.min(room);
-                        kept.max(source.most).max(self.least_entries).max(1)
+                        kept.max(source.max).max(self.min_entries).max(1)
                     }
                 };
                 self.bind((device, queue), source, entries)
@@ -189,9 +189,9 @@ impl Expander {
         let Some(source) = self.bound.as_ref().map(|bound| bound.source.clone()) else {
             return Ok(false);
         };
-        let room = most_entries(
+        let room = max_entries(
             self.kernels.expansion.strategy(),
-            source.most,
+            source.max,
             arena_limit(device),
         );
         let wanted = report.needed.saturating_add(report.needed / 8);
@@ -217,7 +217,7 @@ impl Expander {
     ) -> Result<(), CullError> {
         let (params, words) = divide(
             self.kernels.expansion.strategy(),
-            source.most,
+            source.max,
             entry_capacity,
         );
         let params = ExpandParams {
@@ -233,7 +233,7 @@ impl Expander {
         if bytes > limit {
             return Err(CullError::ExpansionTooLarge {
                 expansion: self.kernels.expansion.name(),
-                sources: source.most,
+                sources: source.max,
                 bytes,
                 limit,
             });

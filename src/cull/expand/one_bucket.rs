@@ -18,7 +18,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
         partials: table_tiles,
         sums: true,
         entry: 1,
-        most_entries: Some(|sources| sources),
+        max_entries: Some(|sources| sources),
     },
     passes: &[
         ExpandPass {

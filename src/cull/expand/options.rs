@@ -86,14 +86,14 @@ impl<'a> ExpanderOptions<'a> {
 pub enum Sources<'a> {
     /// A number that the CPU knows.
     Known(u32),
-    /// What a word of a buffer says when pass 1 runs, but at most `most`.
+    /// What a word of a buffer says when pass 1 runs, but at most `max`.
     Buffer {
         /// A storage buffer.
         buffer: &'a Buffer,
         /// Byte offset of the word: a multiple of 4, at least 4 below the end of the buffer.
         offset: u64,
         /// The most sources.
-        most: u32,
+        max: u32,
     },
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Strategy {
     pub buckets: bool,
     /// What the device must have beyond the tier.
     pub features: Features,
-    /// Number of entries of a source with this many items in a list that [`Arena::most_entries`]
+    /// Number of entries of a source with this many items in a list that [`Arena::max_entries`]
     /// does not limit; otherwise 0.
     pub list_entries: fn(u32) -> u32,
     /// Whether every source has as many threads as the largest one.
@@ -47,7 +47,7 @@ pub(super) struct Arena {
     /// Words of an entry.
     pub entry: u64,
     /// Largest number of entries that can be needed, if that is small enough to make room for all.
-    pub most_entries: Option<fn(u32) -> u32>,
+    pub max_entries: Option<fn(u32) -> u32>,
 }
 
 /// One kernel.
@@ -164,7 +164,7 @@ pub(super) fn divide(
 }
 
 /// The most entries that an arena of `bytes` holds beside its other parts.
-pub(super) fn most_entries(strategy: &Strategy, sources: u32, bytes: u64) -> u32 {
+pub(super) fn max_entries(strategy: &Strategy, sources: u32, bytes: u64) -> u32 {
     let (_, others) = divide(strategy, sources, 0);
     let words = (bytes / 4).saturating_sub(others);
     let entries = words.checked_div(strategy.arena.entry).unwrap_or(0);
@@ -180,7 +180,7 @@ mod tests {
     #[cfg(feature = "study")]
     fn words(expansion: Expansion, sources: u32) -> u64 {
         let strategy = expansion.strategy();
-        let entries = strategy.arena.most_entries.map_or(0, |most| most(sources));
+        let entries = strategy.arena.max_entries.map_or(0, |max| max(sources));
         divide(strategy, sources, entries).1
     }
 
@@ -229,16 +229,13 @@ mod tests {
                 (100_000, 1 << 20),
                 (7, (1 << 31) - 4),
             ] {
-                let most = most_entries(strategy, sources, bytes);
+                let max = max_entries(strategy, sources, bytes);
                 let fits = |entries| divide(strategy, sources, entries).1 * 4 <= bytes;
-                assert!(
-                    fits(most) && !fits(most + 1),
-                    "{expansion}, {sources}: {most}"
-                );
+                assert!(fits(max) && !fits(max + 1), "{expansion}, {sources}: {max}");
             }
-            assert_eq!(most_entries(strategy, u32::MAX, 1 << 20), 0);
+            assert_eq!(max_entries(strategy, u32::MAX, 1 << 20), 0);
         }
-        assert_eq!(most_entries(Expansion::FixedMax.strategy(), 1, 1 << 20), 0);
+        assert_eq!(max_entries(Expansion::FixedMax.strategy(), 1, 1 << 20), 0);
     }
 
     #[test]

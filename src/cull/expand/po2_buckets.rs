@@ -20,7 +20,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
         sums: true,
         // The index of a word of 32 sources, and which of them have the bit.
         entry: 2,
-        most_entries: Some(most_entries),
+        max_entries: Some(max_entries),
     },
     passes: &[
         ExpandPass {
@@ -67,7 +67,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
 
 /// A bit that all W words have costs W 2^b items, and there are less than 2^32: with P whole
 /// buckets, W (2^P - 1) items, and what is left is less than one more.
-fn most_entries(sources: u32) -> u32 {
+fn max_entries(sources: u32) -> u32 {
     let words = u64::from(sources.div_ceil(32)).max(1);
     let whole = ((1u64 << 32) / words + 1).ilog2();
     (words * u64::from((whole + 1).min(EXPAND_BUCKETS))) as u32
@@ -92,9 +92,9 @@ mod tests {
                     entries += 1;
                 }
             }
-            let most = u64::from(most_entries(sources));
-            assert!(entries <= most, "{sources}: {entries} > {most}");
-            assert!(most <= entries + words, "{sources}: {most} for {entries}");
+            let max = u64::from(max_entries(sources));
+            assert!(entries <= max, "{sources}: {entries} > {max}");
+            assert!(max <= entries + words, "{sources}: {max} for {entries}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::cull::{
     CullError,
     layout::expand::{
-        EXPAND_MOST_ITEMS, EXPAND_NO_ROOM, EXPAND_TOO_MANY_ITEMS, EXPAND_TOO_MANY_THREADS,
+        EXPAND_MAX_ITEMS, EXPAND_NO_ROOM, EXPAND_TOO_MANY_ITEMS, EXPAND_TOO_MANY_THREADS,
         ExpandState,
     },
 };
@@ -22,7 +22,7 @@ pub struct ExpandReport {
     /// Entries that the arena holds.
     pub capacity: u32,
     /// Number of items of the largest source if the expansion measures it (`fixed-max`), else 0.
-    pub most: u32,
+    pub max: u32,
     status: u32,
 }
 
@@ -36,7 +36,7 @@ impl ExpandReport {
             items: state.items,
             needed: state.needed,
             capacity,
-            most: if measured { state.width } else { 0 },
+            max: if measured { state.width } else { 0 },
             status: state.status,
         }
     }
@@ -48,7 +48,7 @@ impl ExpandReport {
     /// [`CullError::ExpansionOverflow`]: the items of the last entries were not;
     /// [`Expander::grow`](super::Expander::grow) makes room.
     pub fn check(&self) -> Result<(), CullError> {
-        let limit = EXPAND_MOST_ITEMS;
+        let limit = EXPAND_MAX_ITEMS;
         let sources = self.sources;
         if self.status & EXPAND_TOO_MANY_ITEMS != 0 {
             let items = self.items;
@@ -59,10 +59,10 @@ impl ExpandReport {
             });
         }
         if self.status & EXPAND_TOO_MANY_THREADS != 0 {
-            let most = self.most;
+            let max = self.max;
             return Err(CullError::TooManyThreads {
                 sources,
-                most,
+                max,
                 limit,
             });
         }

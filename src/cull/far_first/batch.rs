@@ -33,7 +33,7 @@ pub(super) struct Inputs<'a> {
 
 /// Numbers of what a frame may have at most. They set the sizes of buffers and dispatches.
 #[derive(Clone, Copy, Default)]
-struct Most {
+struct Limits {
     jobs: u64,
     /// Rows with several tiles. They come first.
     large: u64,
@@ -41,10 +41,10 @@ struct Most {
     tiles: u64,
 }
 
-impl Most {
+impl Limits {
     fn of(jobs: &[FarFirstJob], survivor_capacity: u32) -> Self {
-        let survivors = |job: &FarFirstJob| u64::from(job.most_survivors);
-        let tiles = |job: &FarFirstJob| u64::from(job.most_survivors.div_ceil(FAR_FIRST_TILE));
+        let survivors = |job: &FarFirstJob| u64::from(job.max_survivors);
+        let tiles = |job: &FarFirstJob| u64::from(job.max_survivors.div_ceil(FAR_FIRST_TILE));
         let all: u64 = jobs.iter().map(survivors).sum();
         let keys = all.min(u64::from(survivor_capacity));
         // All tiles of a row except its last one are full.
@@ -68,7 +68,7 @@ pub(super) struct SortBatch {
     ids: [Growable; 2],
     counts: Growable,
     totals: Growable,
-    most: Most,
+    max: Limits,
     bind_groups: Vec<BindGroup>,
     /// Versions that the bind groups were made for.
     bound: Option<(Version, Version)>,
@@ -90,7 +90,7 @@ impl SortBatch {
                 ids: [(); 2].map(|()| new("gpu_culling far-first ids")),
                 counts: new("gpu_culling far-first counts"),
                 totals: new("gpu_culling far-first totals"),
-                most: Most::default(),
+                max: Limits::default(),
                 bind_groups: Vec::new(),
                 bound: None,
                 last_used: 0,
@@ -118,8 +118,8 @@ impl SortBatch {
         let stride = u64::from(PERSISTENT_WORKGROUPS);
         match kernel {
             Kernel::Spans => (1, 1),
-            Kernel::Scan => (DIGITS, self.most.large.min(u64::from(DIGITS)) as u32),
-            _ => (self.most.tiles.min(stride) as u32, 1),
+            Kernel::Scan => (DIGITS, self.max.large.min(u64::from(DIGITS)) as u32),
+            _ => (self.max.tiles.min(stride) as u32, 1),
         }
     }
 
@@ -134,25 +134,25 @@ impl SortBatch {
         jobs: &[FarFirstJob],
         inputs: &Inputs<'_>,
     ) -> Result<u64, CullError> {
-        let most = Most::of(jobs, inputs.survivor_capacity);
-        self.most = most;
+        let max = Limits::of(jobs, inputs.survivor_capacity);
+        self.max = max;
         let written = [
-            self.rounds.write(gpu, &round_bytes(most))?,
+            self.rounds.write(gpu, &round_bytes(max))?,
             self.jobs.write(gpu, jobs)?,
         ];
         let mut replaced = written.iter().any(|written| written.replaced);
         let [keys, back_keys] = &mut self.keys;
         let [ids, back_ids] = &mut self.ids;
-        let span_bytes = SPANS_HEAD + most.jobs * size_of::<FarFirstSpan>() as u64;
+        let span_bytes = SPANS_HEAD + max.jobs * size_of::<FarFirstSpan>() as u64;
         let digits = 4 * u64::from(DIGITS);
         for (array, bytes) in [
             (&mut self.spans, span_bytes),
-            (keys, 4 * most.keys),
-            (back_keys, 4 * most.keys),
-            (ids, 4 * most.keys),
-            (back_ids, 4 * most.keys),
-            (&mut self.counts, digits * most.tiles),
-            (&mut self.totals, digits * most.large),
+            (keys, 4 * max.keys),
+            (back_keys, 4 * max.keys),
+            (ids, 4 * max.keys),
+            (back_ids, 4 * max.keys),
+            (&mut self.counts, digits * max.tiles),
+            (&mut self.totals, digits * max.large),
         ] {
             replaced |= array.reserve(gpu.device, bytes)?;
         }
@@ -203,14 +203,14 @@ impl SortBatch {
 }
 
 /// The table of the rounds.
-fn round_bytes(most: Most) -> Vec<u8> {
+fn round_bytes(max: Limits) -> Vec<u8> {
     let mut bytes = vec![0; (u64::from(ROUNDS) * ROUND_STRIDE) as usize];
     let places = bytes.chunks_exact_mut(ROUND_STRIDE as usize);
     for (round, place) in (0..ROUNDS).zip(places) {
         let round = FarFirstRound {
-            job_count: most.jobs as u32,
-            large_count: most.large as u32,
-            key_capacity: most.keys as u32,
+            job_count: max.jobs as u32,
+            large_count: max.large as u32,
+            key_capacity: max.keys as u32,
             shift: 8 * round,
             is_last: u32::from(round + 1 == ROUNDS),
             ..FarFirstRound::default()

@@ -9,7 +9,7 @@ const PIECE: usize = 256;
 /// staging buffer, which costs as much as to copy some kilobytes.
 const GAP: usize = 4096;
 /// Largest number of writes. With more changes, the gaps between them are written, too.
-const MOST_WRITES: usize = 16;
+const MAX_WRITES: usize = 16;
 
 /// Ranges of bytes that the GPU does not hold yet, in increasing order.
 #[derive(Default)]
@@ -80,7 +80,7 @@ impl ChangedBytes {
             range.start < range.end
         });
         let mut gap = GAP;
-        while writes.len() > MOST_WRITES {
+        while writes.len() > MAX_WRITES {
             gap *= 2;
             writes.dedup_by(|next, range| {
                 let is_near = next.start < range.end + gap;
@@ -130,7 +130,7 @@ mod tests {
             let mut held = old.clone();
             held.resize(new.len(), 9);
             let writes = ChangedBytes::between(&old, &new).take_writes(new.len());
-            prop_assert!(writes.len() <= MOST_WRITES);
+            prop_assert!(writes.len() <= MAX_WRITES);
             for range in writes {
                 held[range.clone()].copy_from_slice(&new[range]);
             }

@@ -12,12 +12,12 @@ pub(in crate::cull) struct DrawCounts {
 
 impl DrawCounts {
     /// The largest number.
-    pub const MOST: u32 = 16;
+    pub const MAX: u32 = 16;
 
     /// # Errors
     /// [`CullError::Gpu`].
     pub fn new(device: &Device) -> Result<Self, CullError> {
-        let numbers: Vec<u32> = (0..=Self::MOST).collect();
+        let numbers: Vec<u32> = (0..=Self::MAX).collect();
         let buffer = guarded(device, "counts of draws", || {
             device.create_buffer_init(&BufferInitDescriptor {
                 label: Some("gpu_culling draw counts"),
@@ -28,9 +28,9 @@ impl DrawCounts {
         Ok(Self { buffer })
     }
 
-    /// Buffer and byte offset of the word that holds `count`, which is at most [`Self::MOST`].
+    /// Buffer and byte offset of the word that holds `count`, which is at most [`Self::MAX`].
     pub fn word(&self, count: u32) -> (&Buffer, u64) {
-        debug_assert!(count <= Self::MOST, "{count} commands");
+        debug_assert!(count <= Self::MAX, "{count} commands");
         (&self.buffer, u64::from(count) * 4)
     }
 }

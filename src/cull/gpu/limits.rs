@@ -22,8 +22,8 @@ pub(crate) fn growing_size(bytes: u64, limits: &Limits) -> u64 {
     within((bytes + bytes / 4).next_multiple_of(256), bytes, limits)
 }
 
-fn within(wanted: u64, least: u64, limits: &Limits) -> u64 {
-    wanted.min(binding_limit(limits)).max(least)
+fn within(wanted: u64, min: u64, limits: &Limits) -> u64 {
+    wanted.min(binding_limit(limits)).max(min)
 }
 
 #[cfg(test)]
@@ -31,9 +31,9 @@ mod tests {
     use super::*;
 
     /// wgpu's cap on desktop Vulkan and DX12: `i32::MAX` without its last two bits.
-    fn limits(most: u64) -> Limits {
+    fn limits(max: u64) -> Limits {
         Limits {
-            max_storage_buffer_binding_size: most,
+            max_storage_buffer_binding_size: max,
             max_buffer_size: u64::MAX,
             ..Limits::default()
         }
@@ -41,11 +41,11 @@ mod tests {
 
     #[test]
     fn a_buffer_never_grows_beyond_what_can_be_bound() {
-        let most = (1u64 << 31) - 4;
-        let limits = limits(most);
-        for bytes in [9_761_290 * 176, 12_201_611 * 176, most - 4, most] {
+        let max = (1u64 << 31) - 4;
+        let limits = limits(max);
+        for bytes in [9_761_290 * 176, 12_201_611 * 176, max - 4, max] {
             for size in [buffer_size(bytes, &limits), growing_size(bytes, &limits)] {
-                assert!((bytes..=most).contains(&size), "{size} for {bytes}");
+                assert!((bytes..=max).contains(&size), "{size} for {bytes}");
                 assert_eq!(size % 4, 0);
             }
         }

@@ -5,7 +5,7 @@ use wgpu::{Features, Limits};
 
 /// Number of lanes in the smallest subgroup that the kernels support. With fewer lanes, a turn of a
 /// strip takes no word, and the loop over its words never ends.
-const LEAST_SUBGROUP: u32 = 4;
+const MIN_SUBGROUP: u32 = 4;
 
 impl CullingTier {
     /// The most capable tier that `features` and `limits` allow, with the reason if it is not
@@ -76,12 +76,12 @@ impl CullingTier {
     /// # Errors
     /// [`CullError::TierUnsupported`] names the limit.
     pub fn check_subgroup_size(self, min: u32) -> Result<(), CullError> {
-        if self != Self::Subgroup || min >= LEAST_SUBGROUP {
+        if self != Self::Subgroup || min >= MIN_SUBGROUP {
             return Ok(());
         }
         Err(CullError::TierUnsupported {
             tier: self,
-            missing: format!("subgroup_min_size of {LEAST_SUBGROUP} (it is {min})"),
+            missing: format!("subgroup_min_size of {MIN_SUBGROUP} (it is {min})"),
         })
     }
 }

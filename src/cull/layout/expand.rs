@@ -16,13 +16,13 @@ pub const EXPAND_SPAN: u32 = 1024;
 /// Number of buckets: bucket b is for 2^b items.
 pub const EXPAND_BUCKETS: u32 = 32;
 /// Largest number of items. More are refused, so that no index wraps.
-pub const EXPAND_MOST_ITEMS: u32 = 0xff00_0000;
+pub const EXPAND_MAX_ITEMS: u32 = 0xff00_0000;
 /// [`ExpandParams::source_word`] if the host knows the number of sources.
 pub const EXPAND_KNOWN: u32 = u32::MAX;
 
-/// [`ExpandState::status`]: there are more than [`EXPAND_MOST_ITEMS`] items; nothing is expanded.
+/// [`ExpandState::status`]: there are more than [`EXPAND_MAX_ITEMS`] items; nothing is expanded.
 pub const EXPAND_TOO_MANY_ITEMS: u32 = 1;
-/// [`ExpandState::status`]: `fixed-max` would need more than [`EXPAND_MOST_ITEMS`] threads; nothing
+/// [`ExpandState::status`]: `fixed-max` would need more than [`EXPAND_MAX_ITEMS`] threads; nothing
 /// is expanded.
 pub const EXPAND_TOO_MANY_THREADS: u32 = 2;
 /// [`ExpandState::status`]: the arena holds fewer than [`ExpandState::needed`] entries; the rest is

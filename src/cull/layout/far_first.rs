@@ -25,7 +25,7 @@ pub struct FarFirstJob {
     /// [`Chunk::flags`].
     pub flags: u32,
     /// Number of instances of the row.
-    pub most_survivors: u32,
+    pub max_survivors: u32,
     /// 1 if the mesh has indices.
     pub is_indexed: u32,
     /// Padding.
@@ -71,7 +71,7 @@ pub struct FarFirstRound {
 }
 
 /// The smallest component of a far-first axis: 2^-40 (`shaders/cull/far_first.wesl`).
-const LEAST_COMPONENT: f32 = 1.0 / (1u64 << 40) as f32;
+const MIN_COMPONENT: f32 = 1.0 / (1u64 << 40) as f32;
 
 impl ViewOrder {
     /// The far-first order along an axis towards the viewer, which need not have a length of one.
@@ -81,7 +81,7 @@ impl ViewOrder {
             return Self::default();
         }
         // What is too small would make products that a device may take for zero.
-        let is_small = axis.abs().cmplt(Vec3::splat(LEAST_COMPONENT));
+        let is_small = axis.abs().cmplt(Vec3::splat(MIN_COMPONENT));
         Self {
             eye: Vec3::select(is_small, Vec3::ZERO, axis).extend(0.0),
             is_far_first: 1,
@@ -91,7 +91,7 @@ impl ViewOrder {
 }
 
 /// Largest magnitude of a coordinate of a mesh's center: sums with it stay finite.
-const MOST_CENTER: f32 = (1u64 << 60) as f32;
+const MAX_CENTER: f32 = (1u64 << 60) as f32;
 
 impl FarFirstJob {
     /// What a row sorts; `None` if its survivors keep their order.
@@ -102,7 +102,7 @@ impl FarFirstJob {
             return None;
         }
         let center = chunk.sphere.truncate() * (4096.0 / 8_355_872.0);
-        let bounded = center.clamp(Vec3::splat(-MOST_CENTER), Vec3::splat(MOST_CENTER));
+        let bounded = center.clamp(Vec3::splat(-MAX_CENTER), Vec3::splat(MAX_CENTER));
         Some(Self {
             axis: order.eye.truncate(),
             row,
@@ -112,7 +112,7 @@ impl FarFirstJob {
                 0 => 0,
                 _ => chunk.flags,
             },
-            most_survivors: chunk.instance_count,
+            max_survivors: chunk.instance_count,
             is_indexed: u32::from(view.is_indexed()),
             ..Self::default()
         })
@@ -127,7 +127,7 @@ impl FarFirstJob {
             let job = |row: u32| Self::of_row(row, chunk, chunk_views.get(row as usize)?);
             jobs.extend(rows.filter_map(job));
         }
-        jobs.sort_by_key(|job| Reverse(job.most_survivors));
+        jobs.sort_by_key(|job| Reverse(job.max_survivors));
         jobs
     }
 }

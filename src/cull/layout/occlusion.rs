@@ -8,7 +8,7 @@ pub const PYRAMID_THREADS: u32 = 256;
 /// Number of pixels along a side of the tile that a workgroup of `pyramid` reduces.
 pub const PYRAMID_TILE: u32 = 64;
 /// Largest number of levels of a depth pyramid.
-pub const MOST_PYRAMID_LEVELS: u32 = 16;
+pub const MAX_PYRAMID_LEVELS: u32 = 16;
 
 /// What 32-bit arithmetic may lose of a place, relative to its largest operand. A row times a
 /// position rounds at most 5 times, by 2^-24 each; drawing the position rounds as much again.
@@ -115,7 +115,7 @@ pub struct DepthPyramid {
     /// Padding.
     pub pad_b: u32,
     /// The levels, the finest first.
-    pub levels: [PyramidLevel; MOST_PYRAMID_LEVELS as usize],
+    pub levels: [PyramidLevel; MAX_PYRAMID_LEVELS as usize],
 }
 
 impl DepthPyramid {
@@ -136,7 +136,7 @@ impl DepthPyramid {
             ..Self::default()
         };
         let mut texels = 0u64;
-        for number in 0..MOST_PYRAMID_LEVELS {
+        for number in 0..MAX_PYRAMID_LEVELS {
             let [width, height] = [size.x, size.y].map(|side| side.div_ceil(1 << number));
             shape.levels[number as usize] = PyramidLevel {
                 // A pyramid with more texels is larger than any binding.

@@ -72,7 +72,7 @@ pub(super) struct MeshletBatch {
     /// The tables of the current frame.
     pub row_table: Vec<MeshletRow>,
     /// Number of work items if every instance survived.
-    pub most_items: u64,
+    pub max_items: u64,
     /// Frame in which the batch was last used.
     pub last_used: u64,
 }
@@ -104,7 +104,7 @@ impl MeshletBatch {
             refused: None,
             bound: None,
             row_table: Vec::new(),
-            most_items: 0,
+            max_items: 0,
             last_used: 0,
         }
     }
@@ -294,7 +294,7 @@ impl MeshletBatch {
 }
 
 /// Number of cells that a batch needs if every instance survives.
-pub(super) fn most_cells(rows: &[MeshletRow]) -> u64 {
+pub(super) fn max_cells(rows: &[MeshletRow]) -> u64 {
     let cells = |row: &MeshletRow| {
         let tiles = row.chunk.instance_count.div_ceil(MESHLET_TILE);
         u64::from(tiles) * u64::from(row.meshlet_count)

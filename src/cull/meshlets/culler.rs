@@ -1,7 +1,7 @@
 //! The meshlet stages, which follow a culler's stages: what they hold, and the frame's plan.
 
 use super::{
-    batch::{Inputs, MeshletBatch, Room, most_cells},
+    batch::{Inputs, MeshletBatch, Room, max_cells},
     expansion::MeshletExpansion,
     items::Items,
     layout::{CELL_WORDS, ITEM_MESHLETS, MESHLET_TILE, MeshletRow},
@@ -24,7 +24,7 @@ use std::collections::HashMap;
 use wgpu::Device;
 
 /// Largest number of cells, so that ids and tests can be counted in 32 bits.
-const MOST_CELLS: u64 = 1 << 24;
+const MAX_CELLS: u64 = 1 << 24;
 
 /// Tests the meshlets of the survivors of a [`Culler`].
 pub struct MeshletCuller {
@@ -33,7 +33,7 @@ pub struct MeshletCuller {
     pub(super) items: Items,
     pub(super) options: MeshletOptions,
     pub(super) limits: Room,
-    pub(super) most_draws: u64,
+    pub(super) max_draws: u64,
     pub(super) tables: Tables,
     pub(super) batches: HashMap<BatchKey, MeshletBatch>,
     /// The current frame's batches: the index of the culler's batch, and its key.
@@ -92,7 +92,7 @@ impl MeshletCuller {
             return Ok(None);
         }
         let binding = binding_limit(&device.limits());
-        let cells = (binding / (u64::from(CELL_WORDS) * 4)).min(MOST_CELLS) as u32;
+        let cells = (binding / (u64::from(CELL_WORDS) * 4)).min(MAX_CELLS) as u32;
         let items = Items::new(tier, options, Box::new(edit));
         Ok(Some(Self {
             pipelines: Pipelines::build(device, tier, &options, items.edit())?,
@@ -101,7 +101,7 @@ impl MeshletCuller {
                 cells: cells - 1,
                 survivors: (binding / 4).min(u64::from(u32::MAX)) as u32,
             },
-            most_draws: (binding / size_of::<DrawCommand>() as u64).min(u64::from(u32::MAX)),
+            max_draws: (binding / size_of::<DrawCommand>() as u64).min(u64::from(u32::MAX)),
             options,
             tables: Tables::new(device, binding),
             batches: HashMap::new(),
@@ -204,22 +204,22 @@ impl MeshletCuller {
             return;
         };
         batch.last_used = self.frame;
-        let cells = most_cells(&batch.row_table);
+        let cells = max_cells(&batch.row_table);
         let groups = |row: &MeshletRow| {
             let tiles = row.chunk.instance_count.div_ceil(MESHLET_TILE);
             u64::from(tiles) * u64::from(row.meshlet_count.div_ceil(ITEM_MESHLETS))
         };
-        batch.most_items = batch.row_table.iter().map(groups).sum();
-        let most_survivors = cells.saturating_mul(u64::from(MESHLET_TILE));
-        let start = |asked: u32, most: u64, limit: u32| {
-            let room = u64::from(asked).min(most).min(u64::from(limit));
+        batch.max_items = batch.row_table.iter().map(groups).sum();
+        let max_survivors = cells.saturating_mul(u64::from(MESHLET_TILE));
+        let start = |asked: u32, max: u64, limit: u32| {
+            let room = u64::from(asked).min(max).min(u64::from(limit));
             room.max(1) as u32
         };
         let first = Room {
             cells: start(self.options.cell_capacity, cells, self.limits.cells),
             survivors: start(
                 self.options.survivor_capacity,
-                most_survivors,
+                max_survivors,
                 self.limits.survivors,
             ),
         };

@@ -34,7 +34,7 @@ impl MeshletCuller {
                 buffer: draws,
                 offset: offset(row.first_draw + 1),
                 count: (batch.results(), result_offset(index)),
-                most: row.meshlet_count,
+                max: row.meshlet_count,
             },
         })
     }

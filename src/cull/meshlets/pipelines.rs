@@ -250,7 +250,7 @@ struct Built {
 pub(super) struct BatchWork<'a> {
     pub rows: u32,
     /// Number of work items if every instance survived.
-    pub most_items: u64,
+    pub max_items: u64,
     /// Of [`Pipelines::bind`].
     pub bind_groups: &'a [Option<BindGroup>],
 }
@@ -356,7 +356,7 @@ impl Pipelines {
                 };
                 let workgroups = match built.kernel.dispatch {
                     Dispatch::One => 1,
-                    Dispatch::Stride => batch.most_items.clamp(1, u64::from(self.stride)) as u32,
+                    Dispatch::Stride => batch.max_items.clamp(1, u64::from(self.stride)) as u32,
                     Dispatch::Rows => batch.rows,
                 };
                 pass.set_bind_group(0, group, &[]);

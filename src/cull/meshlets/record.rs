@@ -41,7 +41,7 @@ impl MeshletCuller {
         let expanded = || batches.clone().filter_map(|batch| batch.items.as_ref());
         let work = batches.clone().map(|batch| BatchWork {
             rows: batch.row_table.len() as u32,
-            most_items: batch.most_items,
+            max_items: batch.max_items,
             bind_groups: batch.bind_groups(),
         });
         self.pipelines.record(stage, work, pass);

@@ -83,7 +83,7 @@ impl MeshletCuller {
                 let Some(chunk) = plan.chunks.get(part.chunk as usize) else {
                     continue;
                 };
-                if !draw.is_indexed() || range.is_empty() || draws > self.most_draws {
+                if !draw.is_indexed() || range.is_empty() || draws > self.max_draws {
                     continue;
                 }
                 if !self.keys.iter().any(|(_, known)| *known == key) {

@@ -11,7 +11,7 @@ const JITTER: f64 = 1.0;
 
 /// Largest ratio of the sizes of a pixel's sides in the set's space. Squares of ratios beyond may
 /// leave the range of `f32`.
-const MOST_STRETCH: f64 = (1u64 << 40) as f64;
+const MAX_STRETCH: f64 = (1u64 << 40) as f64;
 
 /// Least and greatest place of a pixel's samples along x, which are the same along y: the standard
 /// sample locations. Of other counts it is the whole pixel.
@@ -40,7 +40,7 @@ const fn diagonal_range(samples: u32) -> [f64; 4] {
 
 /// Least squared length of x + y and of x - y, relative to the sum of the squared lengths of x and
 /// y, with which diagonals are used. At right angles it is 1.
-const LEAST_DIAGONAL: f64 = 0.25;
+const MIN_DIAGONAL: f64 = 0.25;
 
 impl Projection {
     /// The projection of a set in a view.
@@ -59,10 +59,10 @@ impl Projection {
         let [x, y, z, w] = [0, 1, 2, 3].map(|row| clip_from_set.row(row));
         let (x, y) = ((x + w) * half.x, (w - y) * half.y);
         let lengths = [x, y].map(|row| row.truncate().length());
-        let (least, greatest) = (lengths[0].min(lengths[1]), lengths[0].max(lengths[1]));
+        let (min, greatest) = (lengths[0].min(lengths[1]), lengths[0].max(lengths[1]));
         let is_finite = [x, y, z, w].iter().all(|row| row.is_finite());
         // False if a length is not a number.
-        let is_even = greatest <= least * MOST_STRETCH && greatest > 0.0;
+        let is_even = greatest <= min * MAX_STRETCH && greatest > 0.0;
         let unit = greatest.log2().round().exp2();
         if !(is_finite && is_even && (unit as f32).is_normal()) {
             return Self::default();
@@ -87,7 +87,7 @@ impl Projection {
         let (sum, difference) = ((x + y).truncate(), (x - y).truncate());
         let sides = x.truncate().length_squared() + y.truncate().length_squared();
         let shorter = sum.length_squared().min(difference.length_squared());
-        let has_diagonals = shorter >= LEAST_DIAGONAL * sides;
+        let has_diagonals = shorter >= MIN_DIAGONAL * sides;
         let projection = Self {
             x: x.as_vec4(),
             y: y.as_vec4(),

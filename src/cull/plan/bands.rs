@@ -42,13 +42,13 @@ pub(crate) fn bands(
     let usable = |value: &f32| value.is_finite() && *value > 0.0;
     let eye = eye.filter(|eye| {
         let is_measured = has_borders || request.range.is_some() || request.thins();
-        eye.position.is_finite() && (is_measured || usable(&eye.least_resolution))
+        eye.position.is_finite() && (is_measured || usable(&eye.min_resolution))
     });
     let stretch = eye.map_or(0.0, |_| greatest_stretch(&request.world_from_local.matrix3));
     // Radii per unit of error, and the radii from which instances are too small.
     let per_error = eye.map(|eye| eye.resolution * stretch / radius);
     let per_error = per_error.filter(usable);
-    let too_small = eye.map(|eye| eye.least_resolution * stretch * 2.0);
+    let too_small = eye.map(|eye| eye.min_resolution * stretch * 2.0);
     let too_small = too_small.filter(|value| usable(value) && radius > 0.0);
     let overlap = match eye {
         Some(eye) if eye.fades && fade > 0.0 => 1.0 + fade,
@@ -85,11 +85,11 @@ pub(crate) fn bands(
     // Errors at which levels begin. The first level begins at the request's start; behind the last
     // one is the request's end.
     let border = move |at: usize| {
-        let most = errors.end.unwrap_or(f32::INFINITY);
+        let max = errors.end.unwrap_or(f32::INFINITY);
         match at.checked_sub(1) {
             None => errors.start,
             Some(before) if before == coarser.len() => errors.end,
-            Some(before) => coarser.get(before).map(|level| level.error.min(most)),
+            Some(before) => coarser.get(before).map(|level| level.error.min(max)),
         }
     };
     // The square of the center's distance, if the nearest point is at `nearest`. A level without an

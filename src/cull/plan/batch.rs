@@ -3,7 +3,7 @@
 use super::memory::emptied;
 use crate::cull::{
     layout::{
-        BLOCK_WORDS, Batch, Chunk, ChunkView, DrawCommand, MOST_STRIP_BLOCKS, ORDER_TILE,
+        BLOCK_WORDS, Batch, Chunk, ChunkView, DrawCommand, MAX_STRIP_BLOCKS, ORDER_TILE,
         OcclusionRow, SCAN_TILE,
     },
     policy::SINGLE_WORDS,
@@ -29,7 +29,7 @@ pub struct BatchPlan {
     /// each view.
     pub lists: Vec<u32>,
     /// Number of survivors if everything were visible.
-    pub most_survivors: u64,
+    pub max_survivors: u64,
     /// Whether some row is of a coarser level of detail.
     pub has_levels: bool,
     /// Whether each subgroup may vote on its own crossed blocks: there are more than
@@ -60,7 +60,7 @@ impl BatchPlan {
     /// because each strip looks back.
     pub(super) fn number_strips(&mut self, one_block: u32) {
         let blocks = (self.batch.count_len / one_block.max(1)).next_power_of_two();
-        self.batch.strip_blocks = blocks.clamp(1, MOST_STRIP_BLOCKS);
+        self.batch.strip_blocks = blocks.clamp(1, MAX_STRIP_BLOCKS);
         self.batch.strip_count = 0;
         for chunk in &mut self.chunks {
             chunk.first_strip = self.batch.strip_count;

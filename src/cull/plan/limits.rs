@@ -1,7 +1,7 @@
 //! The limits of a plan.
 
 use crate::cull::{
-    layout::{BLOCK, MOST_TILES, SCAN_TILE},
+    layout::{BLOCK, MAX_TILES, SCAN_TILE},
     policy::{FEW_COUNTS, FINE_WORDS},
 };
 
@@ -24,7 +24,7 @@ impl PlanLimits {
     /// instance is visible, and ids can be counted in 32 bits.
     #[must_use]
     pub fn new(binding_bytes: u64, workgroups: u32) -> Self {
-        let tiles = u64::from(MOST_TILES * SCAN_TILE - 1);
+        let tiles = u64::from(MAX_TILES * SCAN_TILE - 1);
         let counts = (binding_bytes / (u64::from(BLOCK) * 4))
             .min(u64::from(u32::MAX / BLOCK - SCAN_TILE))
             .min(tiles);

@@ -51,8 +51,8 @@ impl Plan {
             let instances = to.instances_in(part.region);
             let before = core::mem::replace(&mut chunk.instance_count, instances);
             let lists = u64::from(batch.lists[part.chunk as usize]);
-            batch.most_survivors -= u64::from(before) * lists;
-            batch.most_survivors += u64::from(instances) * lists;
+            batch.max_survivors -= u64::from(before) * lists;
+            batch.max_survivors += u64::from(instances) * lists;
         }
     }
 

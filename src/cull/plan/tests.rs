@@ -122,7 +122,7 @@ fn sets_of_one_page_share_a_batch_and_counts_lie_row_after_row() {
             level: 0,
         }]
     );
-    assert_eq!(batch.most_survivors, 1025 * 2 + 1024 * 3);
+    assert_eq!(batch.max_survivors, 1025 * 2 + 1024 * 3);
 }
 
 #[test]

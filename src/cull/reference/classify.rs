@@ -73,7 +73,7 @@ pub fn bound(instances: &[PackedInstance], scales: &[f32]) -> Bound {
         radius,
         max_scale: scales().fold(0.0, f32::max),
         gaps,
-        least_scale: scales().fold(3e38, f32::min),
+        min_scale: scales().fold(3e38, f32::min),
         halves: if reach >= LOOSE * BLOCK_WORDS {
             BOUND_IS_LOOSE
         } else {

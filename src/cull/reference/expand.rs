@@ -49,9 +49,9 @@ mod tests {
             let (mut prefixes, mut partials) = expand_scan(&counts, |items| items);
             let total = expand_spine(&mut partials);
             prop_assert_eq!(total as usize, all.len());
-            let (most, sum) = measure(&counts);
+            let (max, sum) = measure(&counts);
             prop_assert_eq!(sum, total);
-            prop_assert_eq!(seen(|expand| fixed_items(&counts, most, expand)), all.clone());
+            prop_assert_eq!(seen(|expand| fixed_items(&counts, max, expand)), all.clone());
             let list = item_list(&counts, &prefixes, &partials, u32::MAX);
             prop_assert_eq!(seen(|expand| list_items(&list, expand)), all.clone());
             let found = seen(|expand| search_items(&prefixes, &partials, total, expand));

@@ -9,17 +9,17 @@ use crate::{
 };
 use glam::{IVec4, Vec3};
 
-const LEAST: f32 = 1.0 / (1u64 << 40) as f32;
-const MOST: f32 = (1u128 << 100) as f32;
-const MOST_SCALE: f32 = (1 << 30) as f32;
+const MIN: f32 = 1.0 / (1u64 << 40) as f32;
+const MAX: f32 = (1u128 << 100) as f32;
+const MAX_SCALE: f32 = (1 << 30) as f32;
 
 /// The sum of the coordinates along the axis. Every product is exact, so a device that fuses a
 /// product with a sum gets the same.
 #[must_use]
 fn depth_of(center: Vec3, axis: Vec3) -> f32 {
     let at = center.to_array().map(|x| {
-        let bounded = x.clamp(-MOST, MOST);
-        if bounded.abs() >= LEAST { bounded } else { 0.0 }
+        let bounded = x.clamp(-MAX, MAX);
+        if bounded.abs() >= MIN { bounded } else { 0.0 }
     });
     let at = Vec3::from(at);
     let (at_head, axis_head) = (head(at), head(axis));
@@ -77,8 +77,8 @@ pub fn depth_key(job: &FarFirstJob, instances: &[PackedInstance], scales: &[f32]
     let instance = &instances[id as usize];
     let mut center = instance.position();
     if job.flags & CHUNK_OFF_CENTER != 0 {
-        let most = Vec3::splat(MOST_SCALE);
-        let scale = head(load_scale(job.flags, scales, id as usize).clamp(-most, most));
+        let max = Vec3::splat(MAX_SCALE);
+        let scale = head(load_scale(job.flags, scales, id as usize).clamp(-max, max));
         let rotation = instance.rotation.to_bits();
         center += if job.flags & CHUNK_NON_UNIFORM_SCALE == 0 {
             head(turn(rotation, job.center)) * scale

@@ -22,11 +22,11 @@ pub struct Footprint {
 /// The footprint of a bounded span in a viewport of `width` x `height` pixels.
 #[must_use]
 pub fn footprint(projection: &Projection, width: u32, height: u32, bounds: &Span) -> Footprint {
-    let least = projection.samples.xz();
+    let min = projection.samples.xz();
     let greatest = projection.samples.yw();
     let border = UVec2::new(width, height).as_vec2() - 1.0;
     let low = (bounds.low - greatest).max(Vec2::ZERO).ceil();
-    let high = (bounds.high - least).min(border).floor();
+    let high = (bounds.high - min).min(border).floor();
     if !low.cmple(high).all() {
         return Footprint::default();
     }

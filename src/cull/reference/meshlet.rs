@@ -14,7 +14,7 @@ use crate::{
         reference::{
             Placed,
             footprint::is_hidden,
-            is_visible, least_distance,
+            is_visible, min_distance,
             vote::{load_scale, rotate},
         },
     },
@@ -138,7 +138,7 @@ pub fn nearest_border(row: &MeshletRow, survivor: &Survivor, meshlet: &GpuMeshle
     let cone = NormalCone::from_bits(meshlet.cone);
     let sphere = place_sphere(survivor, meshlet.sphere);
     let eye = eye_in_mesh(survivor, row.eye);
-    let view = least_distance(&row.chunk, &row.planes, placed(sphere));
+    let view = min_distance(&row.chunk, &row.planes, placed(sphere));
     let behind = distance_behind(eye, cone.axis(), cone.cutoff(), meshlet.sphere);
     if view.is_nan() || behind.is_nan() {
         return f32::NAN;

@@ -8,7 +8,7 @@ use glam::Vec3;
 const STEP_BITS: u32 = 18;
 /// Number of steps of a depth per ring.
 const RING_STEPS: i32 = 64;
-const MOST_STEPS: f32 = (1 << 28) as f32;
+const MAX_STEPS: f32 = (1 << 28) as f32;
 
 /// The ring of a block, 0 to [`RINGS`]` - 1`, by the center of its bound: the distance from the
 /// view, in the set's space.
@@ -23,7 +23,7 @@ pub fn ring_of(order: &ViewOrder, center: Vec3) -> u32 {
         ((away.x + away.y + away.z).to_bits() >> STEP_BITS) as i32
     } else {
         let along = (center * order.eye.truncate()).to_array();
-        let steps = along.map(|along| along.clamp(-MOST_STEPS, MOST_STEPS) as i32);
+        let steps = along.map(|along| along.clamp(-MAX_STEPS, MAX_STEPS) as i32);
         steps.iter().sum::<i32>() / RING_STEPS
     };
     (step - order.first_step).clamp(0, RINGS as i32 - 1) as u32

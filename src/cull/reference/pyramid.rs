@@ -14,7 +14,7 @@ pub fn pyramid(depths: &[f32], width: u32, pyramid_shape: &DepthPyramid) -> Vec<
     for (number, level) in shape.levels().iter().enumerate() {
         for y in 0..level.height {
             for x in 0..level.width {
-                let least = if number == 0 {
+                let min = if number == 0 {
                     let pixel = (shape.first_y + y) * width + shape.first_x + x;
                     let first = pixel as usize * samples;
                     let all = depths[first..first + samples].iter();
@@ -27,7 +27,7 @@ pub fn pyramid(depths: &[f32], width: u32, pyramid_shape: &DepthPyramid) -> Vec<
                     let texel = |(x, y)| texels[(finer.first + y * finer.width + x) as usize];
                     places.map(texel).fold(f32::INFINITY, f32::min)
                 };
-                texels.push(least);
+                texels.push(min);
             }
         }
     }

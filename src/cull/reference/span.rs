@@ -4,7 +4,7 @@ use crate::cull::layout::{Projection, ROUNDING};
 use glam::{Vec2, Vec4, Vec4Swizzles};
 
 /// What 32-bit arithmetic may lose of a depth, however small that is.
-const LEAST_DEPTH: f32 = 1e-9;
+const MIN_DEPTH: f32 = 1e-9;
 /// Spheres that come nearer to the eye's plane, relative to their distance, are unbounded.
 const FLATTEST: f32 = 0.999;
 
@@ -79,7 +79,7 @@ pub fn span(projection: &Projection, sphere: Vec4) -> Span {
     let y = extent(y, projection.gram_y, w, down, size, slope);
     let summands = z.abs().dot(center.abs()) * inverse;
     let z = extent(z, projection.gram_z, w, depth, size, slope);
-    let nearest = z.y + ROUNDING * (z.y.abs() + summands) + LEAST_DEPTH;
+    let nearest = z.y + ROUNDING * (z.y.abs() + summands) + MIN_DEPTH;
 
     let is_before_eye = distance > 0.0 && size * slope < FLATTEST && sphere.w >= 0.0;
     let others = Vec4::new(distance, inverse, size, nearest);

@@ -4,7 +4,7 @@
 /// From this share on, instances are drawn as they are.
 pub const THIN_SHARE: f32 = 1.5;
 /// Smaller shares count as this one.
-pub const LEAST_SHARE: f32 = 5.960_464_5e-8;
+pub const MIN_SHARE: f32 = 5.960_464_5e-8;
 /// The square root of 1.2: an instance grows by at most this over the square root of its share, or
 /// by this above share 1.
 #[cfg(feature = "testing")]
@@ -107,7 +107,7 @@ mod tests {
         /// drawn.
         #[test]
         fn growth_is_the_most_that_is_drawn(share in share(), i in any::<u32>()) {
-            let share = share.max(LEAST_SHARE);
+            let share = share.max(MIN_SHARE);
             let (threshold, growth) = (threshold_of(i), thinned_growth(share));
             let scale = thinned_scale(share, threshold);
             prop_assert!(scale <= growth);
@@ -126,11 +126,11 @@ mod tests {
             let mut before: Option<f32> = None;
             let mut apart = 1.0f32;
             while apart < 2000.0 {
-                let share = (2.0 / (apart * apart)).max(LEAST_SHARE);
+                let share = (2.0 / (apart * apart)).max(MIN_SHARE);
                 let area = thinned_scale(share, threshold).powi(2);
                 // What an area is at most about here.
-                let most = thinned_growth(share).powi(2);
-                let changed = before.map_or(0.0, |before| (area - before).abs() / most);
+                let max = thinned_growth(share).powi(2);
+                let changed = before.map_or(0.0, |before| (area - before).abs() / max);
                 assert!(
                     changed < 0.01,
                     "threshold {threshold}, share {share}: {changed}"

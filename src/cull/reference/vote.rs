@@ -1,7 +1,7 @@
 //! Twin of `shaders/cull/vote.wesl`, `shaders/shared/visibility.wesl` and
 //! `shaders/shared/instance.wesl`.
 
-use super::thin::{LEAST_SHARE, THIN_SHARE, thinned_growth, threshold_of};
+use super::thin::{MIN_SHARE, THIN_SHARE, thinned_growth, threshold_of};
 use crate::{
     cull::layout::{
         BAND_BY_DISTANCE, BAND_BY_SIZE, BAND_IS_THINNED, BAND_OF_CENTERS, BAND_OF_ORIGINS,
@@ -80,18 +80,18 @@ fn plane_distance(plane: Vec4, sphere: Vec4) -> f32 {
 /// range in the world's. NaN if the sphere contains NaN.
 #[cfg(feature = "testing")]
 #[must_use]
-pub fn least_distance(chunk: &Chunk, row: &ViewPlanes, placed: Placed) -> f32 {
+pub fn min_distance(chunk: &Chunk, row: &ViewPlanes, placed: Placed) -> f32 {
     let sphere = tested_sphere(chunk, &row.band, placed.sphere);
-    let mut least = f32::INFINITY;
+    let mut min = f32::INFINITY;
     for plane in row.planes() {
         let distance = plane_distance(plane, sphere);
         if distance.is_nan() {
             return f32::NAN;
         }
-        least = least.min(distance);
+        min = min.min(distance);
     }
     if row.reach.w >= 0.0 {
-        least = least.min(
+        min = min.min(
             row.reach.w + sphere.w * chunk.world_scale - distance_to_light(chunk, row, sphere),
         );
     }
@@ -100,21 +100,21 @@ pub fn least_distance(chunk: &Chunk, row: &ViewPlanes, placed: Placed) -> f32 {
     if band.flags & BAND_IS_THINNED != 0 {
         // An instance with threshold 0 is always kept.
         let vanishes = (band.thin / threshold_of(placed.index)).sqrt() * sphere.w;
-        least = least.min(vanishes - thin_distance(chunk, band, sphere).sqrt());
+        min = min.min(vanishes - thin_distance(chunk, band, sphere).sqrt());
     }
     if band.flags & BAND_OF_LEVEL != 0 {
         let apart = level_distance(chunk, band, sphere).sqrt();
-        least = least.min(apart - band.low.sqrt() * sphere.w);
+        min = min.min(apart - band.low.sqrt() * sphere.w);
         if band.high >= 0.0 {
-            least = least.min(band.high.sqrt() * sphere.w - apart);
+            min = min.min(band.high.sqrt() * sphere.w - apart);
         }
     }
     if band.flags & BAND_OF_RANGE != 0 {
         let apart = range_distance(chunk, band, placed).sqrt();
-        least = least.min(apart - band.start.sqrt());
-        least = least.min(band.end.sqrt() - apart);
+        min = min.min(apart - band.start.sqrt());
+        min = min.min(band.end.sqrt() - apart);
     }
-    least
+    min
 }
 
 pub(super) const BAND_OF_LEVEL: u32 = BAND_BY_DISTANCE | BAND_BY_SIZE;
@@ -155,7 +155,7 @@ pub fn kept_share(chunk: &Chunk, band: &DistanceBand, sphere: Vec4) -> f32 {
         return f32::INFINITY;
     }
     let apart = thin_distance(chunk, band, sphere);
-    (band.thin * (sphere.w * sphere.w) / apart).max(LEAST_SHARE)
+    (band.thin * (sphere.w * sphere.w) / apart).max(MIN_SHARE)
 }
 
 /// The sphere that planes and lights test: an instance that is kept of many grows about its origin.

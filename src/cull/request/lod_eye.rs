@@ -17,7 +17,7 @@ pub struct LodEye {
     pub resolution: f32,
     /// The same for the diameter of an instance's sphere, in multiples of the least diameter that
     /// is drawn. If it is not finite or not above 0, every size is drawn.
-    pub least_resolution: f32,
+    pub min_resolution: f32,
     /// Number of pixels of a world unit at distance 1 (at any distance if orthographic), by which
     /// instances are thinned out ([`CullRequest::thin_below`](crate::cull::CullRequest)). If it is
     /// not finite or not above 0, none are.

@@ -5,7 +5,7 @@ use glam::{DVec3, DVec4, Vec4};
 
 /// Largest deviation of a plane's normal from its paired form; about one f32 rounding of a unit
 /// vector.
-const MOST_OFF: f64 = 4e-7;
+const MAX_OFF: f64 = 4e-7;
 
 impl PlanePairs {
     /// The pairs of six planes with normals of length one or zero: left, right, top, bottom, near,
@@ -31,7 +31,7 @@ impl PlanePairs {
             (far, -f64::from(has_normal(far))),
         ]
         .map(|(plane, slope)| (plane.truncate() - slope * depth.truncate()).length());
-        let is_paired = off.into_iter().all(|off| off <= MOST_OFF)
+        let is_paired = off.into_iter().all(|off| off <= MAX_OFF)
             && has_normal(left) == has_normal(right)
             && has_normal(top) == has_normal(bottom);
         // The distance of a plane without a normal decides alone: it keeps everything or nothing.
@@ -80,7 +80,7 @@ mod tests {
     use glam::{Affine3A, EulerRot, Mat4, Quat, Vec3};
 
     /// Distance of a sphere to the nearest border, computed from the pairs.
-    fn least(pairs: &PlanePairs, sphere: Vec4) -> f32 {
+    fn min(pairs: &PlanePairs, sphere: Vec4) -> f32 {
         let p = sphere.truncate().extend(1.0);
         let depth = pairs.depth.dot(p);
         let side = |h: Vec4, slope: f32, offset: f32| slope * depth + offset - h.dot(p).abs();
@@ -144,7 +144,7 @@ mod tests {
                 for k in 0..20 {
                     let at = |n| noise(i + 1000 * k, n) * 60.0;
                     let sphere = Vec4::new(at(0), at(1), at(2), 0.3);
-                    let (a, b) = (nearest(row.planes(), sphere), least(&row.pairs, sphere));
+                    let (a, b) = (nearest(row.planes(), sphere), min(&row.pairs, sphere));
                     let slack = 2e-6 * (sphere.truncate().length() + a.abs() + 100.0);
                     assert!((a - b).abs() <= slack, "{a} {b} {view:?}");
                 }
@@ -175,14 +175,14 @@ mod tests {
     fn pairs_of_everything_keep_what_is_a_number_and_those_of_nothing_keep_nothing() {
         let all = PlanePairs::of_planes(*CullView::EVERYTHING.planes());
         assert_eq!(all.is_paired, 1);
-        assert!(least(&all, Vec4::new(1e9, -1e9, 3.0, 0.0)) > 0.0);
-        assert!(least(&all, Vec4::new(f32::NAN, 0.0, 0.0, 0.0)).is_nan());
+        assert!(min(&all, Vec4::new(1e9, -1e9, 3.0, 0.0)) > 0.0);
+        assert!(min(&all, Vec4::new(f32::NAN, 0.0, 0.0, 0.0)).is_nan());
         for drop in 0..6 {
             let mut planes = *CullView::EVERYTHING.planes();
             planes[drop] = Vec4::new(0.0, 0.0, 0.0, -f32::MAX);
             let none = PlanePairs::of_planes(planes);
             assert!(
-                least(&none, Vec4::new(1.0, 2.0, 3.0, 4.0)) <= 0.0,
+                min(&none, Vec4::new(1.0, 2.0, 3.0, 4.0)) <= 0.0,
                 "{drop}: {none:?}"
             );
         }

@@ -155,7 +155,7 @@ impl CullView {
             let steps = (RINGS * RING_STEPS) as f32 / range;
             return ViewOrder {
                 eye: (axis * steps).extend(0.0),
-                first_step: (-offset * steps / RING_STEPS as f32).clamp(-MOST_RINGS, MOST_RINGS)
+                first_step: (-offset * steps / RING_STEPS as f32).clamp(-MAX_RINGS, MAX_RINGS)
                     as i32,
                 is_near_first: 1,
                 ..ViewOrder::default()
@@ -270,7 +270,7 @@ impl CullView {
 const RING_STEPS: u32 = 64;
 
 /// Far more rings than there are, and few enough to be added up.
-const MOST_RINGS: f32 = (1 << 28) as f32;
+const MAX_RINGS: f32 = (1 << 28) as f32;
 
 /// Shift of a float's bits that leaves 32 steps per doubling (`shaders/cull/order.wesl`).
 const STEP_BITS: u32 = 18;

@@ -20,9 +20,9 @@ use bytemuck::Zeroable;
 use wgpu::{BindGroup, Buffer, BufferUsages, Device};
 
 /// Number of ids that an arena must hold so that no survivor can be lost.
-pub(crate) fn most_ids(plan: &BatchPlan, compaction: Compaction) -> u64 {
+pub(crate) fn max_ids(plan: &BatchPlan, compaction: Compaction) -> u64 {
     match compaction.strategy().arena {
-        Arena::Dense => plan.most_survivors,
+        Arena::Dense => plan.max_survivors,
         #[cfg(feature = "study")]
         Arena::Regions => u64::from(plan.batch.count_len) * u64::from(crate::cull::layout::BLOCK),
     }
@@ -39,7 +39,7 @@ pub(crate) struct GpuBatch {
     /// Number of ids that the arena holds.
     pub survivor_capacity: u32,
     /// Number of ids that the arena must hold so that no survivor can be lost.
-    pub most: u64,
+    pub max: u64,
     /// Whether the device refused a larger arena.
     pub is_at_limit: bool,
     /// Bumped when `survivors` or `args` is replaced: draws must bind them again.
@@ -127,7 +127,7 @@ impl GpuBatch {
             survivors: Growable::new(device, "gpu_culling survivors", written),
             args: Growable::new(device, "gpu_culling args", written | BufferUsages::INDIRECT),
             survivor_capacity: 0,
-            most: 0,
+            max: 0,
             is_at_limit: false,
             version: Version::new(),
             bind_groups: Vec::new(),

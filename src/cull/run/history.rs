@@ -255,11 +255,11 @@ impl PageRecords {
         copies
     }
 
-    /// Drops the views of the newest slots, until the others need at most `most` bytes.
-    fn refuse_last(&mut self, most: u64, now: u64, message: String) -> NoRoom {
+    /// Drops the views of the newest slots, until the others need at most `max` bytes.
+    fn refuse_last(&mut self, max: u64, now: u64, message: String) -> NoRoom {
         let mut views = Vec::new();
         while let Some(view) = self.new.last().map(|key| key.view)
-            && self.needed(now) * RECORD > most
+            && self.needed(now) * RECORD > max
         {
             views.push(view);
             self.slots.retain(|key, _| key.view != view);
@@ -326,10 +326,10 @@ mod tests {
     #[test]
     fn the_views_that_came_last_are_refused() {
         let known = [(key(1, 4), Some(0)), (key(2, 4), Some(4))];
-        let refused = |new: &[SlotKey], most: u64| {
+        let refused = |new: &[SlotKey], max: u64| {
             let all = known.into_iter().chain(new.iter().map(|key| (*key, None)));
             let mut page = page(&all.collect::<Vec<_>>());
-            let refused = page.refuse_last(most * RECORD, 9, String::new());
+            let refused = page.refuse_last(max * RECORD, 9, String::new());
             let mut kept: Vec<_> = page.slots.keys().map(|key| key.view).collect();
             kept.sort_unstable();
             (refused.views, kept)

@@ -5,7 +5,7 @@ use crate::cull::{
     CullError,
     compaction::Resource,
     gpu::{Gpu, readback::read_buffer},
-    layout::{DrawCommand, MOST_TILES, Rank, Totals, args_offset},
+    layout::{DrawCommand, MAX_TILES, Rank, Totals, args_offset},
     pipelines::Pipelines,
     plan::BatchPlan,
 };
@@ -54,7 +54,7 @@ pub(crate) fn read_batch(
         _ => Ok(Vec::new()),
     };
     let mut tiles = scratch(Resource::Ranks)?;
-    let ranks = tiles.split_off(tiles.len().min(MOST_TILES as usize));
+    let ranks = tiles.split_off(tiles.len().min(MAX_TILES as usize));
     if plan.batch.is_scanned == 0 {
         tiles.clear();
     }

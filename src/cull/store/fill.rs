@@ -24,9 +24,9 @@ impl Filler {
     ///
     /// # Errors
     /// [`CullError::Gpu`].
-    pub fn new<T: NoUninit>(gpu: Gpu<'_>, value: T, most: u64) -> Result<Self, CullError> {
+    pub fn new<T: NoUninit>(gpu: Gpu<'_>, value: T, max: u64) -> Result<Self, CullError> {
         let fitting = (STAGED / size_of::<T>()) as u64;
-        let count = fitting.min(most).max(1);
+        let count = fitting.min(max).max(1);
         let values = vec![value; count as usize];
         let bytes: &[u8] = bytemuck::cast_slice(&values);
         let staging = guarded(gpu.device, "gpu_culling fill", || {

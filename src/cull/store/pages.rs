@@ -151,11 +151,11 @@ impl Pages {
     ) -> Result<Vec<Region>, CullError> {
         self.expected.remove(id);
         let mut regions = Vec::new();
-        let most = self.most_together(room);
+        let max = self.max_together(room);
         let tenants = self.tenants(len, room, channels);
         let mut left = len;
         while left > 0 {
-            let take = left.min(most);
+            let take = left.min(max);
             let capacity = take.next_multiple_of(BLOCK);
             let blocks = capacity / BLOCK * room.factor();
             let found = self.with_room(tenants, blocks).and_then(|page| {
@@ -184,7 +184,7 @@ impl Pages {
     }
 
     /// Largest number of instances in one region.
-    fn most_together(&self, room: Room) -> u32 {
+    fn max_together(&self, room: Room) -> u32 {
         (self.page_limit / BLOCK / room.factor()).max(1) * BLOCK
     }
 
@@ -193,7 +193,7 @@ impl Pages {
         let blocks = len.div_ceil(BLOCK) * room.factor();
         if room.is_private {
             Tenants::One
-        } else if len <= self.most_together(room) && blocks <= SMALL_SET / BLOCK {
+        } else if len <= self.max_together(room) && blocks <= SMALL_SET / BLOCK {
             Tenants::Small(channels.layout())
         } else {
             Tenants::Large(channels)
@@ -205,7 +205,7 @@ impl Pages {
         let room = Room::of(channels);
         let blocks = len.div_ceil(BLOCK) * room.factor();
         let tenants = self.tenants(len, room, channels);
-        len <= self.most_together(room) && self.with_room(tenants, blocks).is_some()
+        len <= self.max_together(room) && self.with_room(tenants, blocks).is_some()
     }
 
     /// The first page for `tenants` with `blocks` contiguous free blocks.

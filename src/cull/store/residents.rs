@@ -50,8 +50,8 @@ impl Set {
     /// Capacity for a set of `len` instances that outgrew its regions: half as much again, limited
     /// to what 32 bits can count.
     pub fn grown(len: u32) -> u32 {
-        let most = InstanceSet::MAX_LEN as u32;
-        len.saturating_add(len / 2).min(most).max(len)
+        let max = InstanceSet::MAX_LEN as u32;
+        len.saturating_add(len / 2).min(max).max(len)
     }
 }
 
@@ -168,29 +168,17 @@ mod tests {
 
     #[test]
     fn the_whole_blocks_of_a_set_that_grows_are_counted_in_32_bits() {
-        let most = InstanceSet::MAX_LEN as u32;
-        for len in [
-            0,
-            1,
-            BLOCK,
-            1 << 31,
-            most / 3 * 2,
-            most - BLOCK,
-            most - 1,
-            most,
-        ] {
+        let max = InstanceSet::MAX_LEN as u32;
+        for len in [0, 1, BLOCK, 1 << 31, max / 3 * 2, max - BLOCK, max - 1, max] {
             let room = Set::grown(len);
-            assert!((len..=most).contains(&room), "{len}: {room}");
+            assert!((len..=max).contains(&room), "{len}: {room}");
             assert!(
                 room.checked_next_multiple_of(BLOCK).is_some(),
                 "{len}: {room}"
             );
         }
-        assert_eq!(
-            [1000, most / 2].map(Set::grown),
-            [1500, most / 2 + most / 4]
-        );
-        assert_eq!(most.checked_next_multiple_of(BLOCK), Some(most));
-        assert_eq!((most + 1).checked_next_multiple_of(BLOCK), None);
+        assert_eq!([1000, max / 2].map(Set::grown), [1500, max / 2 + max / 4]);
+        assert_eq!(max.checked_next_multiple_of(BLOCK), Some(max));
+        assert_eq!((max + 1).checked_next_multiple_of(BLOCK), None);
     }
 }

@@ -101,8 +101,8 @@ impl InstanceStore {
         classify: bool,
     ) -> Result<(), CullError> {
         let places = |region: &Region| u64::from(region.capacity) * u64::from(room.factor());
-        let most = regions.iter().map(places).max().unwrap_or(0);
-        let hidden = Filler::new(gpu, HIDDEN, most)?;
+        let max = regions.iter().map(places).max().unwrap_or(0);
+        let hidden = Filler::new(gpu, HIDDEN, max)?;
         let unknown = Bound {
             radius: f32::MAX,
             // Above every scale, and its square is finite.
@@ -114,7 +114,7 @@ impl InstanceStore {
         };
         let bounds = match classify {
             true => None,
-            false => Some(Filler::new(gpu, unknown, most.div_ceil(u64::from(BLOCK)))?),
+            false => Some(Filler::new(gpu, unknown, max.div_ceil(u64::from(BLOCK)))?),
         };
         let mut encoder = gpu.device.create_command_encoder(&Default::default());
         for region in regions {

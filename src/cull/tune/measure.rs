@@ -55,7 +55,7 @@ pub fn measure(
         return Ok(measurements);
     }
     let limits = device.limits();
-    let most = page_limit(&limits)?;
+    let max = page_limit(&limits)?;
     let ordered =
         Compaction::supported(tier, device.features()).filter(|compaction| compaction.is_ordered());
     let mut compactors = Vec::new();
@@ -69,7 +69,7 @@ pub fn measure(
     }
     let stopwatch = Stopwatch::new(device);
     let start = Instant::now();
-    for count in COUNTS.into_iter().filter(|count| *count <= most) {
+    for count in COUNTS.into_iter().filter(|count| *count <= max) {
         if start.elapsed() > BUDGET && !measurements.is_empty() {
             break;
         }
@@ -114,10 +114,10 @@ pub(super) fn fastest(measurements: &[Measurement]) -> crate::cull::Tuning {
             _ => Compaction::VoteScanCompact,
         };
         let next = counts.get(index + 1);
-        let most = next.map_or(u64::MAX, |next| {
+        let max = next.map_or(u64::MAX, |next| {
             (u64::from(*count) * u64::from(*next)).isqrt()
         });
-        (most, compaction)
+        (max, compaction)
     });
     crate::cull::Tuning::new(steps)
 }

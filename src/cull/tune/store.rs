@@ -29,7 +29,7 @@ struct File {
 
 #[derive(Serialize, Deserialize)]
 struct Step {
-    most_tests: u64,
+    max_tests: u64,
     compaction: String,
 }
 
@@ -73,7 +73,7 @@ pub(super) fn read(file: &Path, key: &Key) -> Result<Option<Tuning>, String> {
         if !compaction.is_ordered() {
             return Err(format!("\"{compaction}\" does not keep the order"));
         }
-        steps.push((step.most_tests, compaction));
+        steps.push((step.max_tests, compaction));
     }
     if steps.is_empty() {
         return Err("it has no steps".into());
@@ -84,8 +84,8 @@ pub(super) fn read(file: &Path, key: &Key) -> Result<Option<Tuning>, String> {
 /// Writes a temporary file beside `file` and renames it, so that no reader sees a half-written
 /// file.
 pub(super) fn write(folder: &Path, file: &Path, key: &Key, tuning: &Tuning) -> std::io::Result<()> {
-    let step = |(most_tests, compaction): &(u64, Compaction)| Step {
-        most_tests: *most_tests,
+    let step = |(max_tests, compaction): &(u64, Compaction)| Step {
+        max_tests: *max_tests,
         compaction: compaction.to_string(),
     };
     let stored = File {

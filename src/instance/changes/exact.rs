@@ -7,7 +7,7 @@ use super::stamps::{GRANULE, Stamps};
 
 /// Number of recent edits that are remembered in any set. A longer set remembers one per
 /// [`LEN_PER_EDIT`] instances.
-const LEAST_EDITS: usize = 256;
+const MIN_EDITS: usize = 256;
 const LEN_PER_EDIT: usize = 4;
 
 /// The revision that last wrote into each granule, and the ranges of recent edits.
@@ -28,7 +28,7 @@ impl Exact {
         }
         self.stamps.mark(range.clone(), revision);
         self.recent.push_back((revision, range));
-        if self.recent.len() > LEAST_EDITS.max(len / LEN_PER_EDIT)
+        if self.recent.len() > MIN_EDITS.max(len / LEN_PER_EDIT)
             && let Some((oldest, _)) = self.recent.pop_front()
         {
             self.forgotten = oldest;
@@ -108,13 +108,13 @@ mod tests {
         assert!(exact.may_contain(700, 1) && !exact.may_contain(700, 2));
         assert!(!exact.may_contain(699, 1));
 
-        for revision in 5..5 + LEAST_EDITS as u64 {
+        for revision in 5..5 + MIN_EDITS as u64 {
             exact.mark(300..301, revision, 1000);
         }
         assert_eq!(exact.since(4, 1000), [300..301]);
         assert_eq!(exact.since(1, 1000), [0..3 * GRANULE]);
         assert!(exact.may_contain(699, 1) && !exact.may_contain(900, 1));
-        assert!(exact.recent.len() <= LEAST_EDITS);
+        assert!(exact.recent.len() <= MIN_EDITS);
     }
 
     /// A reader that draws motion: of 1,000 instances that move in each frame, only the ones that

@@ -232,7 +232,7 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
                 is_next && next.mesh.bound() == bound && meshlets.draw(culler, next.part).is_none()
             };
             if indexed && drawn.of.shape == 0 && culler.tier() != CullingTier::Cpu {
-                while rows < Culler::MOST_ROWS_OF_A_DRAW
+                while rows < Culler::MAX_ROWS_OF_A_DRAW
                     && parts.next_if(|next| joins(next, rows)).is_some()
                 {
                     rows += 1;
@@ -276,19 +276,19 @@ fn draw_indirect(
         buffer,
         offset,
         count: (counts, count_at),
-        most,
+        max,
     } = commands;
     // Bevy uses the `_count` form. A driver (lavapipe of Mesa 22.3) has been seen to keep its
     // count for a plain indirect draw that follows in the same pass.
     match (indexed, draws.counted) {
         (true, true) => {
-            pass.multi_draw_indexed_indirect_count(buffer, offset, counts, count_at, most);
+            pass.multi_draw_indexed_indirect_count(buffer, offset, counts, count_at, max);
         }
-        (true, false) if most == 1 => pass.draw_indexed_indirect(buffer, offset),
-        (true, false) => pass.multi_draw_indexed_indirect(buffer, offset, most),
-        (false, true) => pass.multi_draw_indirect_count(buffer, offset, counts, count_at, most),
-        (false, false) if most == 1 => pass.draw_indirect(buffer, offset),
-        (false, false) => pass.multi_draw_indirect(buffer, offset, most),
+        (true, false) if max == 1 => pass.draw_indexed_indirect(buffer, offset),
+        (true, false) => pass.multi_draw_indexed_indirect(buffer, offset, max),
+        (false, true) => pass.multi_draw_indirect_count(buffer, offset, counts, count_at, max),
+        (false, false) if max == 1 => pass.draw_indirect(buffer, offset),
+        (false, false) => pass.multi_draw_indirect(buffer, offset, max),
     }
 }
 

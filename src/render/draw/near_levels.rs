@@ -80,7 +80,7 @@ impl DrawnLevels {
 }
 
 /// Least number of instances per set, on average: each set is drawn once more.
-const LEAST_OF_EACH_SET: u64 = 4096;
+const MIN_OF_EACH_SET: u64 = 4096;
 
 /// Cameras without a prepass. Behind a prepass nothing hidden is shaded.
 type WithoutPrepass = (
@@ -98,10 +98,10 @@ fn start_near_levels(
     mut levels: ResMut<DrawnLevels>,
 ) {
     let key = view.into_inner().retained_view_entity;
-    let least = u64::from(settings.near_levels_from);
+    let min = u64::from(settings.near_levels_from);
     let leveled = draws.leveled;
     let of_each_set = leveled.instances / u64::from(leveled.sets.max(1));
-    let pays = leveled.sets > 1 && leveled.instances >= least && of_each_set >= LEAST_OF_EACH_SET;
+    let pays = leveled.sets > 1 && leveled.instances >= min && of_each_set >= MIN_OF_EACH_SET;
     levels.0 = pays.then_some((key, Half::Near));
 }
 

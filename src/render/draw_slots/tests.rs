@@ -248,7 +248,7 @@ fn slots_of_unseen_sets_fit_the_binding_of_those_that_are_seen() {
 #[test]
 fn sets_that_no_view_sees_any_more_lose_their_slots() {
     let mut slots = DrawSlots::default();
-    let mut most = 0;
+    let mut max = 0;
     for first in (0..100_000).step_by(50) {
         slots.start_frame(3);
         for index in first..first + 100 {
@@ -259,11 +259,11 @@ fn sets_that_no_view_sees_any_more_lose_their_slots() {
             }
         }
         slots.finish();
-        most = most.max(slots.slots.len());
+        max = max.max(slots.slots.len());
         let last = slots.claim(first as usize + 99, 1) as usize;
         assert!(slots.slots[last].info == info(first + 99, 0));
     }
-    assert!(most > MANY_SLOTS && most < MANY_SLOTS + 200, "{most}");
+    assert!(max > MANY_SLOTS && max < MANY_SLOTS + 200, "{max}");
     // A frame in which nothing is drawn takes no slots away.
     slots.start_frame(3);
     let before = slots.slots.len();

@@ -30,7 +30,7 @@ pub(super) struct Buffers {
     /// [`MeshBinding::generation`] of `mesh_bind_group`.
     bound: u64,
     /// Size of the uniforms that the device may still be asked for after it refused more, in bytes.
-    pub most_bytes: Option<u64>,
+    pub max_bytes: Option<u64>,
 }
 
 /// What Bevy's pipelines bind besides the uniforms.
@@ -76,7 +76,7 @@ impl Buffers {
             .apply(wgpu_device, &mut self.uniforms)
             .inspect_err(|_| {
                 let had = self.uniforms.as_ref().map_or(0, Buffer::size);
-                self.most_bytes = Some(had.max(sizes.uniforms / 2));
+                self.max_bytes = Some(had.max(sizes.uniforms / 2));
             })?;
         self.generation += u64::from(grown);
         let is_bound = self.mesh_bind_group.is_some() && self.bound == mesh.generation;

@@ -27,11 +27,11 @@ pub(super) struct Room {
 
 impl Room {
     /// Gives each draw its place: room for all its instances or, if that exceeds the budget, for
-    /// twice the survivors that were counted, and at least for a share of the budget. `most` is the
+    /// twice the survivors that were counted, and at least for a share of the budget. `max` is the
     /// number of uniforms that a binding holds. Returns the number of uniforms of all draws.
-    pub fn divide(&mut self, draws: &mut [ExpandedDraw], most: u64) -> u64 {
+    pub fn divide(&mut self, draws: &mut [ExpandedDraw], max: u64) -> u64 {
         let all: u64 = draws.iter().map(|draw| u64::from(draw.job.room)).sum();
-        let budget = BUDGET.min(most);
+        let budget = BUDGET.min(max);
         let mut first = 0u64;
         for draw in draws {
             let job = &mut draw.job;
@@ -40,11 +40,11 @@ impl Room {
                 let share = (budget / 2) * u64::from(job.room) / all;
                 job.room = u64::from(job.room).min(counted.max(share)) as u32;
             }
-            job.room = u64::from(job.room).min(most.saturating_sub(first)) as u32;
+            job.room = u64::from(job.room).min(max.saturating_sub(first)) as u32;
             job.first = first as u32;
             first += u64::from(job.room);
         }
-        self.is_full = first >= most;
+        self.is_full = first >= max;
         first
     }
 

@@ -9,7 +9,7 @@ const SHAPE: DrawShape = DrawShape::NonIndexed {
 };
 const JOINING: Joining = Joining {
     may_be_hidden: false,
-    has_least_size: false,
+    has_min_size: false,
 };
 
 fn sphere(x: f32, radius: f32) -> BoundingSphere {
@@ -128,11 +128,11 @@ fn spheres_that_measure_are_the_same() {
     };
     assert!(!all_join(&has_levels, JOINING));
     assert!(!all_join(&|request| request.thin_below = 2.0, JOINING));
-    let has_least_size = Joining {
-        has_least_size: true,
+    let has_min_size = Joining {
+        has_min_size: true,
         ..JOINING
     };
-    assert!(!all_join(&|_| (), has_least_size));
+    assert!(!all_join(&|_| (), has_min_size));
 }
 
 #[test]
@@ -167,8 +167,8 @@ proptest! {
             let away = inner.center.as_dvec3().distance(all.center.as_dvec3());
             prop_assert!(away + f64::from(inner.radius) <= f64::from(all.radius) * (1.0 + 1e-9));
         }
-        let least = one.radius.max(other.radius);
-        let most = (one.center.distance(other.center) + one.radius + other.radius) / 2.0;
-        prop_assert!(all.radius <= least.max(most) * 1.001 + 0.01);
+        let min = one.radius.max(other.radius);
+        let max = (one.center.distance(other.center) + one.radius + other.radius) / 2.0;
+        prop_assert!(all.radius <= min.max(max) * 1.001 + 0.01);
     }
 }

@@ -14,7 +14,7 @@ use core::ops::Range;
 /// from where their camera sees them, and allow
 /// [`shadow_lod_pixels`](crate::render::GpuCullingSettings::shadow_lod_pixels).
 ///
-/// At most [`InstanceLods::MOST`] levels are drawn. Their meshes must have the vertex attributes
+/// At most [`InstanceLods::MAX`] levels are drawn. Their meshes must have the vertex attributes
 /// and the topology of the entity's mesh; a level that does not is left out, and the log says so.
 /// `InstanceLods::simplified` makes levels from a mesh. Sets that are drawn by meshlets have the
 /// levels of their [`MeshletMesh`](crate::meshlet::MeshletMesh) instead. Sets with
@@ -63,7 +63,7 @@ pub struct InstanceLods {
 
 impl InstanceLods {
     /// Largest number of levels, without the entity's own mesh.
-    pub const MOST: usize = 7;
+    pub const MAX: usize = 7;
 
     /// These levels with the `fade` of others, if there are others.
     #[cfg(feature = "meshlets")]

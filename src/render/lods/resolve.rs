@@ -142,7 +142,7 @@ pub(in crate::render) fn resolve_lods(
         }
         let mut error = 0.0;
         let (mut levels, mut boxes) = (Vec::new(), Vec::new());
-        for level in lods.levels.iter().take(InstanceLods::MOST) {
+        for level in lods.levels.iter().take(InstanceLods::MAX) {
             if instead.is_some() {
                 break;
             }
@@ -247,11 +247,11 @@ fn problem_of(
             lods.fade
         ));
     }
-    (lods.levels.len() > InstanceLods::MOST).then(|| {
+    (lods.levels.len() > InstanceLods::MAX).then(|| {
         format!(
             "{} levels are given, of which the first {} are drawn. Leave some out",
             lods.levels.len(),
-            InstanceLods::MOST
+            InstanceLods::MAX
         )
     })
 }

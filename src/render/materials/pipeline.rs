@@ -44,7 +44,7 @@ pub(in crate::render) struct SetSpecializer {
     properties: Arc<MaterialProperties>,
     shaders: DrawShaders,
     /// Number of storage buffers that a vertex stage may have.
-    most_buffers: u32,
+    max_buffers: u32,
     /// [`SetPass::made`].
     made: Cell<Option<Drawing>>,
 }
@@ -92,7 +92,7 @@ impl SpecializedMeshPipeline for SetSpecializer {
             specialize(&self.pipeline, &mut descriptor, layout, key)?;
         }
         descriptor.layout[2] = set_layout(&descriptor.layout[2]);
-        check_storage_buffers(&descriptor, layout, self.most_buffers)?;
+        check_storage_buffers(&descriptor, layout, self.max_buffers)?;
         self.made.set(Some(drawing_of(&descriptor)));
         Ok(descriptor)
     }
@@ -138,10 +138,10 @@ fn draw_without_order(descriptor: &mut RenderPipelineDescriptor) {
 fn check_storage_buffers(
     descriptor: &RenderPipelineDescriptor,
     mesh: &MeshVertexBufferLayoutRef,
-    most: u32,
+    max: u32,
 ) -> Result<(), SpecializedMeshPipelineError> {
     let buffers: u32 = descriptor.layout.iter().map(vertex_storage_buffers).sum();
-    if buffers > most {
+    if buffers > max {
         // Bevy's error has no other kind than a missing attribute. No mesh has this one.
         mesh.0
             .get_layout(&[TOO_MANY_BUFFERS.at_shader_location(0)])?;
@@ -160,7 +160,7 @@ const TOO_MANY_BUFFERS: MeshVertexAttribute = MeshVertexAttribute::new(
 pub(in crate::render) struct SetPrepassSpecializer {
     inner: PrepassPipelineSpecializer,
     shaders: DrawShaders,
-    most_buffers: u32,
+    max_buffers: u32,
     /// [`SetPass::made`].
     made: Cell<Option<Drawing>>,
 }
@@ -189,7 +189,7 @@ impl SpecializedMeshPipeline for SetPrepassSpecializer {
         push_def(&mut descriptor, SET_DEF);
         push_def(&mut descriptor, METADATA_DEF);
         descriptor.layout[2] = set_layout(&descriptor.layout[2]);
-        check_storage_buffers(&descriptor, layout, self.most_buffers)?;
+        check_storage_buffers(&descriptor, layout, self.max_buffers)?;
         self.made.set(Some(drawing_of(&descriptor)));
         Ok(descriptor)
     }
@@ -236,7 +236,7 @@ impl SetPass for SetSpecializer {
             pipeline: world.resource::<MaterialPipeline>().clone(),
             properties: properties.clone(),
             shaders: world.resource::<DrawShaders>().clone(),
-            most_buffers: world.resource::<GpuCuller>().vertex_buffers,
+            max_buffers: world.resource::<GpuCuller>().vertex_buffers,
             made: Cell::default(),
         }
     }
@@ -256,7 +256,7 @@ impl SetPass for SetPrepassSpecializer {
                 properties: properties.clone(),
             },
             shaders: world.resource::<DrawShaders>().clone(),
-            most_buffers: world.resource::<GpuCuller>().vertex_buffers,
+            max_buffers: world.resource::<GpuCuller>().vertex_buffers,
             made: Cell::default(),
         }
     }

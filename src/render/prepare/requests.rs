@@ -291,7 +291,7 @@ impl Requests<'_, '_, '_> {
         let SetDraws { groups, frame, .. } = &mut *self.draws;
         let joining = Joining {
             may_be_hidden,
-            has_least_size: self.made_for.min_pixels > 0.0,
+            has_min_size: self.made_for.min_pixels > 0.0,
         };
         if !is_alone && let Some(joined) = groups.join(&mut frame.requests, &request, joining) {
             self.draws.spare.push(request);

@@ -151,7 +151,7 @@ fn compare_hiding(
             if reference::is_visible(chunk, planes, sphere) {
                 continue;
             }
-            let distance = reference::least_distance(chunk, planes, sphere);
+            let distance = reference::min_distance(chunk, planes, sphere);
             if !is_borderline(distance, &sphere) {
                 return Err(format!(
                     "instance {id}, {distance} from the border, is not culled"
@@ -189,7 +189,7 @@ fn compare(part: &TwinPart, set: &Copied, ids: &[u32], verdict: &mut Verdict) {
             if expected == found {
                 continue;
             }
-            let distance = reference::least_distance(chunk, &view.planes, sphere);
+            let distance = reference::min_distance(chunk, &view.planes, sphere);
             if !is_borderline(distance, &sphere) {
                 let how = match (found, ids.contains(&i)) {
                     (true, _) => "visible",

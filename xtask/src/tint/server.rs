@@ -14,7 +14,7 @@ const PAGE: &str = include_str!("page.html");
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// Most bytes of the answers.
-const MOST_BYTES: usize = 1 << 24;
+const MAX_BYTES: usize = 1 << 24;
 
 /// Serves on a free port of this machine. Returns the page's address, and what the page will send.
 /// The server ends with the program.
@@ -39,7 +39,7 @@ fn answer(mut stream: &TcpStream, kernels: &str, sender: &Sender<String>) -> Res
     let mut head = String::new();
     while reader.read_line(&mut head)? > 2 {}
     let length = head.lines().find_map(content_length).unwrap_or(0);
-    ensure!(length <= MOST_BYTES, "{length} bytes");
+    ensure!(length <= MAX_BYTES, "{length} bytes");
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
     let mut words = head.split(' ');

@@ -54,7 +54,7 @@ fn crossed_blocks_are_voted_on_once() {
 
 #[test]
 fn batches_share_the_workgroups_over_their_lists() {
-    for (batches, most, expected) in [
+    for (batches, max, expected) in [
         (1, 10_000, 4096),
         (1, 100, 100),
         (0, 10_000, 4096),
@@ -66,7 +66,7 @@ fn batches_share_the_workgroups_over_their_lists() {
             batches,
             ..limits(65_535)
         };
-        assert_eq!(limits.over_list(most), expected, "{batches}, {most}");
+        assert_eq!(limits.over_list(max), expected, "{batches}, {max}");
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Source {
     /// The word of it, or [`EXPAND_KNOWN`].
     pub(super) word: u32,
     /// The most sources.
-    pub(super) most: u32,
+    pub(super) max: u32,
 }
 
 impl Source {
@@ -28,12 +28,12 @@ impl Source {
         has_counts: bool,
         nothing: &Buffer,
     ) -> Result<Self, CullError> {
-        let (words, word, most) = match input.sources {
+        let (words, word, max) = match input.sources {
             Sources::Known(count) => (nothing, EXPAND_KNOWN, count),
             Sources::Buffer {
                 buffer,
                 offset,
-                most,
+                max,
             } => {
                 let bytes = buffer.size();
                 let ends = offset.checked_add(4).is_some_and(|end| end <= bytes);
@@ -41,18 +41,18 @@ impl Source {
                 if !ends || !offset.is_multiple_of(4) || word == EXPAND_KNOWN {
                     return Err(CullError::SourceCountOffset { offset, bytes });
                 }
-                (buffer, word, most)
+                (buffer, word, max)
             }
         };
         let counts = match input.counts {
             _ if !has_counts => nothing,
             None => return Err(CullError::NoCounts),
             // Nothing is read, and an empty buffer cannot be bound.
-            Some(_) if most == 0 => nothing,
+            Some(_) if max == 0 => nothing,
             Some(buffer) => {
                 let counts = buffer.size() / 4;
-                if counts < u64::from(most) {
-                    let sources = most;
+                if counts < u64::from(max) {
+                    let sources = max;
                     return Err(CullError::TooFewCounts { counts, sources });
                 }
                 buffer
@@ -62,7 +62,7 @@ impl Source {
             counts: counts.clone(),
             words: words.clone(),
             word,
-            most,
+            max,
         })
     }
 }

@@ -14,7 +14,7 @@ pub(in crate::cull::expand) const STRATEGY: Strategy = Strategy {
         partials: |sources| u64::from(Groups::Tiles.count(sources)),
         sums: true,
         entry: 0,
-        most_entries: Some(|_| 0),
+        max_entries: Some(|_| 0),
     },
     passes: &[
         ExpandPass {

@@ -13,7 +13,7 @@ pub(in crate::cull::expand) const STRATEGY: Strategy = Strategy {
         partials: tiles,
         sums: false,
         entry: 2,
-        most_entries: None,
+        max_entries: None,
     },
     passes: &[SCAN_ITEMS, SPINE, LIST],
     few: &[],

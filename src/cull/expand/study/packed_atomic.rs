@@ -14,7 +14,7 @@ pub(in crate::cull::expand) const STRATEGY: Strategy = Strategy {
         sums: false,
         // Which source a prefix is of.
         entry: 1,
-        most_entries: Some(|sources| sources),
+        max_entries: Some(|sources| sources),
     },
     passes: &[
         ExpandPass {

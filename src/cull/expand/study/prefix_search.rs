@@ -13,7 +13,7 @@ pub(in crate::cull::expand) const STRATEGY: Strategy = Strategy {
         partials: tiles,
         sums: false,
         entry: 0,
-        most_entries: Some(|_| 0),
+        max_entries: Some(|_| 0),
     },
     passes: &[SCAN_ITEMS, SPINE],
     few: &[],

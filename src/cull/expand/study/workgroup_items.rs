@@ -15,7 +15,7 @@ pub(in crate::cull::expand) const STRATEGY: Strategy = Strategy {
         partials: tiles,
         sums: true,
         entry: 2,
-        most_entries: None,
+        max_entries: None,
     },
     passes: &[SCAN, SPINE, LIST],
     few: &[],

@@ -64,7 +64,7 @@ impl ItemBatch {
             sources: Sources::Buffer {
                 buffer: source_count,
                 offset: 0,
-                most: needs.sources,
+                max: needs.sources,
             },
         };
         self.expander.prepare(gpu.device, gpu.queue, &input)

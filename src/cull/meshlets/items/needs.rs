@@ -3,7 +3,7 @@
 
 use crate::cull::{
     CullError, Expansion,
-    layout::expand::EXPAND_MOST_ITEMS,
+    layout::expand::EXPAND_MAX_ITEMS,
     layout::meshlets::{MESHLET_TILE, MeshletRow},
 };
 
@@ -16,7 +16,7 @@ pub(in super::super) struct Needs {
     /// Largest number of entries of a list.
     pub entries: u32,
     /// Largest number of meshlets of a survivor.
-    most: u32,
+    max: u32,
 }
 
 impl Needs {
@@ -33,19 +33,19 @@ impl Needs {
             expansion,
             sources: sources.min(bits).min(places) as u32,
             entries: all_entries.min(bits) as u32,
-            most: rows.iter().map(|row| row.meshlet_count).max().unwrap_or(0),
+            max: rows.iter().map(|row| row.meshlet_count).max().unwrap_or(0),
         }
     }
 
     /// # Errors
     /// [`CullError::TooManyThreads`] if the expansion might refuse the survivors: it would draw none.
     pub fn check(&self) -> Result<(), CullError> {
-        let threads = u64::from(self.sources) * u64::from(self.most);
-        if self.expansion.is_fixed() && threads > u64::from(EXPAND_MOST_ITEMS) {
+        let threads = u64::from(self.sources) * u64::from(self.max);
+        if self.expansion.is_fixed() && threads > u64::from(EXPAND_MAX_ITEMS) {
             return Err(CullError::TooManyThreads {
                 sources: self.sources,
-                most: self.most,
-                limit: EXPAND_MOST_ITEMS,
+                max: self.max,
+                limit: EXPAND_MAX_ITEMS,
             });
         }
         Ok(())
@@ -91,12 +91,12 @@ mod tests {
     fn too_many_threads_are_refused_by_fixed_max_alone() {
         let cells = 1 << 24;
         // 2^31 sources, one of which may have two or three meshlets.
-        let rows = |most| [row(u32::MAX, 1), row(1, most)];
-        for (most, refused) in [(1, false), (2, true)] {
-            let of = |expansion| Needs::of(expansion, &rows(most), cells, u64::MAX);
+        let rows = |max| [row(u32::MAX, 1), row(1, max)];
+        for (max, refused) in [(1, false), (2, true)] {
+            let of = |expansion| Needs::of(expansion, &rows(max), cells, u64::MAX);
             let needs = of(Expansion::FixedMax);
             assert_eq!(needs.sources, 1 << 31);
-            assert_eq!(needs.check().is_err(), refused, "{most}");
+            assert_eq!(needs.check().is_err(), refused, "{max}");
             assert_eq!(of(Expansion::OneBucket).check(), Ok(()));
             // What was refused to one is tried with another.
             assert_ne!(of(Expansion::OneBucket), needs);

@@ -64,7 +64,7 @@ pub fn word_state(chunk: &Chunk, row: &ViewPlanes, bound: &Bound, word: usize) -
 }
 
 fn scales_of(bound: &Bound) -> Range<f32> {
-    bound.least_scale..bound.max_scale
+    bound.min_scale..bound.max_scale
 }
 
 /// The state of the bounds in the view. `scales` has the smallest and the largest scale of the
@@ -83,7 +83,7 @@ pub fn bound_state(
     }
     let max_scale = scales.end;
     let p = center.extend(1.0);
-    let least = row
+    let min = row
         .planes()
         .map(|plane| plane.dot(p))
         .into_iter()
@@ -96,8 +96,8 @@ pub fn bound_state(
         thins = widest > 0.0;
         reach = reach.max(radius + aside + widest);
     }
-    let slack = 1e-5 * (center.abs().element_sum() + least.abs() + reach);
-    if least + reach + slack <= 0.0 {
+    let slack = 1e-5 * (center.abs().element_sum() + min.abs() + reach);
+    if min + reach + slack <= 0.0 {
         return BoundState::Outside;
     }
     if row.reach.w >= 0.0 {
@@ -111,7 +111,7 @@ pub fn bound_state(
             return BoundState::Outside;
         }
     }
-    let state = if row.reach.w < 0.0 && !thins && least - radius - aside - slack > 0.0 {
+    let state = if row.reach.w < 0.0 && !thins && min - radius - aside - slack > 0.0 {
         BoundState::Inside
     } else {
         BoundState::Partial

@@ -147,8 +147,8 @@ proptest! {
         let bound = bound(&instances, &scales[..instances.len()]);
         let alone = reference_bound(&others);
         prop_assert_eq!(
-            (bound.center, bound.radius, bound.max_scale, bound.least_scale),
-            (alone.center, alone.radius, alone.max_scale, alone.least_scale)
+            (bound.center, bound.radius, bound.max_scale, bound.min_scale),
+            (alone.center, alone.radius, alone.max_scale, alone.min_scale)
         );
         let state = block_state(&chunk, &row, &bound);
         if drawn.is_empty() {

@@ -2,7 +2,7 @@
 //! `one_bucket.wesl`.
 
 use crate::cull::{
-    layout::expand::{EXPAND_BUCKETS, EXPAND_CHUNK, EXPAND_MOST_ITEMS, ExpandBucket},
+    layout::expand::{EXPAND_BUCKETS, EXPAND_CHUNK, EXPAND_MAX_ITEMS, ExpandBucket},
     policy::ENOUGH_THREADS,
 };
 
@@ -81,7 +81,7 @@ pub fn plan_buckets(
     entry_capacity: u32,
     lanes_of: impl Fn(u32, u32) -> u32,
 ) -> ([ExpandBucket; EXPAND_BUCKETS as usize], u32) {
-    let runs = items <= EXPAND_MOST_ITEMS;
+    let runs = items <= EXPAND_MAX_ITEMS;
     let first = |b: u32| firsts[b as usize].min(entry_capacity);
     let entries = |b: u32| if runs { first(b + 1) - first(b) } else { 0 };
     let threads = |share: u32| {

@@ -22,11 +22,11 @@ impl Expected {
     pub fn new(sets: impl IntoIterator<Item = (SetId, u32, Channels)>, limit: u32) -> Self {
         let newcomer = |(id, len, channels): (SetId, u32, Channels)| {
             let factor = Room::of(channels).factor();
-            let most = (limit / factor).max(1);
+            let max = (limit / factor).max(1);
             Newcomer {
                 id,
                 channels,
-                blocks: len.div_ceil(BLOCK) % most * factor,
+                blocks: len.div_ceil(BLOCK) % max * factor,
             }
         };
         Self(sets.into_iter().map(newcomer).collect())

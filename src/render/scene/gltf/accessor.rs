@@ -11,7 +11,7 @@ use gltf::json::{
 };
 
 /// The largest value, in bytes: four `f32`.
-const MOST_SIZE: usize = 16;
+const MAX_SIZE: usize = 16;
 
 /// The values of an accessor, as bytes.
 pub(super) struct Values<'a> {
@@ -42,12 +42,12 @@ impl<'a> Values<'a> {
         if matches!(kind, Type::Mat2 | Type::Mat3 | Type::Mat4) {
             return Err("has matrices".to_owned());
         }
-        let most: u64 = buffers.iter().map(|buffer| buffer.len() as u64).sum();
+        let max: u64 = buffers.iter().map(|buffer| buffer.len() as u64).sum();
         let count = match usize::try_from(count) {
-            Ok(count) if count > 0 && count as u64 <= most => count,
+            Ok(count) if count > 0 && count as u64 <= max => count,
             _ => {
                 return Err(format!(
-                    "has {count} values, and must have from 1 to {most}: one byte of the file's buffers or more per value"
+                    "has {count} values, and must have from 1 to {max}: one byte of the file's buffers or more per value"
                 ));
             }
         };
@@ -81,7 +81,7 @@ impl<'a> Values<'a> {
 
     /// The bytes of each value.
     pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> {
-        const ZEROS: [u8; MOST_SIZE] = [0; MOST_SIZE];
+        const ZEROS: [u8; MAX_SIZE] = [0; MAX_SIZE];
         let size = self.kind.multiplicity() * self.component.size();
         let mut sparse = self.sparse.iter().peekable();
         (0..self.count).map(move |at| {
@@ -229,16 +229,16 @@ fn replaced<'a>(
     let indices = Run::new(root, buffers, place, component.0.size(), replaced)?;
     let place = (values.buffer_view, values.byte_offset.0);
     let values = Run::new(root, buffers, place, size, replaced)?;
-    let mut least = 0;
+    let mut min = 0;
     (0..replaced)
         .map(|at| {
             let index = unsigned(indices.get(at)) as usize;
-            if index < least || index >= count {
+            if index < min || index >= count {
                 return Err(format!(
                     "index {at} of them is {index}; indices must rise and be less than {count}"
                 ));
             }
-            least = index + 1;
+            min = index + 1;
             Ok((index, values.get(at)))
         })
         .collect()

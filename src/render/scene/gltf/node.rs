@@ -10,7 +10,7 @@ pub(super) const NAME: &str = "EXT_mesh_gpu_instancing";
 /// The extension's attribute whose values become tags.
 const ID: &str = "_ID";
 /// Words of data per instance behind the tag.
-const MOST_WORDS: usize = 3;
+const MAX_WORDS: usize = 3;
 
 /// The instances of a node.
 pub(super) struct NodeSets {
@@ -164,7 +164,7 @@ struct Data {
     /// The words of each instance: the tag, then `words` others.
     tags: Vec<u32>,
     words: usize,
-    others: Vec<[u32; MOST_WORDS]>,
+    others: Vec<[u32; MAX_WORDS]>,
     left_out: Vec<String>,
 }
 
@@ -195,14 +195,14 @@ impl Data {
             return Ok(());
         }
         let (first, words) = (self.words, values.words());
-        if first + words > MOST_WORDS {
+        if first + words > MAX_WORDS {
             return Err(format!(
                 "needs {} bytes per instance, of which {} are left",
                 words * 4,
-                (MOST_WORDS - first) * 4
+                (MAX_WORDS - first) * 4
             ));
         }
-        self.others.resize(count, [0; MOST_WORDS]);
+        self.others.resize(count, [0; MAX_WORDS]);
         for (own, value) in self.others.iter_mut().zip(values.iter()) {
             let bytes = bytemuck::cast_slice_mut::<u32, u8>(&mut own[first..first + words]);
             bytes[..value.len()].copy_from_slice(value);

@@ -48,9 +48,9 @@ const FLOAT: u32 = 5126;
 #[test]
 fn rotations_are_floats_or_normalized_integers() {
     let turn = Quat::from_xyzw(0.5, 0.1, 0.3, 0.8).normalize();
-    let scaled = |most: f32| turn.to_array().map(|value| (value * most).round() as i32);
-    let bytes_of = |most: f32, size: usize| -> Vec<u8> {
-        let codes = scaled(most).into_iter();
+    let scaled = |max: f32| turn.to_array().map(|value| (value * max).round() as i32);
+    let bytes_of = |max: f32, size: usize| -> Vec<u8> {
+        let codes = scaled(max).into_iter();
         codes
             .flat_map(|code| code.to_le_bytes()[..size].to_vec())
             .collect()
