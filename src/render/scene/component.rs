@@ -9,11 +9,12 @@ use bevy::{asset::AsAssetId, prelude::*};
 /// When the scene is loaded, each of its meshes becomes a child of the entity. A child has the
 /// mesh's components, such as [`Mesh3d`], its material and its [`Name`]; the set; and an
 /// [`InstanceOffset`](crate::render::InstanceOffset) from the mesh's place in the scene. The set is
-/// uploaded once, and each child is tested on its own. Then [`InstanceSceneReady`] is triggered on
-/// the entity: its observers may add levels of detail or render layers. The children are spawned
-/// again when the scene changes, for example by hot reloading, and get another set with the entity.
-/// They are despawned with either component. In a world that was saved and loaded, and in a clone
-/// of the entity, they are spawned again, too.
+/// uploaded once. Children of similar size are tested together, as any entities that share a set
+/// and a transform. Then [`InstanceSceneReady`] is triggered on the entity: its observers may add
+/// levels of detail or render layers. The children are spawned again when the scene changes, for
+/// example by hot reloading, and get another set with the entity. They are despawned with either
+/// component. In a world that was saved and loaded, and in a clone of the entity, they are spawned
+/// again, too.
 ///
 /// Some things of a scene cannot be instances: skinned and morphed meshes, lights, cameras, and
 /// sets. They are left out, and a warning names the scene. Animations of nodes are not played. A
