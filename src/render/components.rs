@@ -14,7 +14,9 @@ use bevy::{
 
 /// Draws the entity's mesh once per instance of a set, culled on the GPU for every view.
 ///
-/// The entity also needs a [`Mesh3d`] and a [`MeshMaterial3d`](bevy::pbr::MeshMaterial3d). Its
+/// The entity also needs a [`Mesh3d`] or a [`MeshletMesh3d`](crate::render::MeshletMesh3d), and a
+/// [`MeshMaterial3d`](bevy::pbr::MeshMaterial3d); or, in place of all these, an
+/// [`InstanceScene`](crate::render::InstanceScene), whose children have them. The entity's
 /// [`Transform`] moves the whole set, an [`InstanceOffset`](crate::render::InstanceOffset) the mesh in
 /// each instance. [`Visibility`],
 /// [`RenderLayers`](bevy::camera::visibility::RenderLayers), `NotShadowCaster` and
