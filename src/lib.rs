@@ -1,4 +1,4 @@
-//! GPU-driven culling for Bevy: one entity draws a thousand to a hundred million instances.
+//! GPU-driven culling for Bevy: one entity draws up to a hundred million instances.
 //!
 //! Add [`GpuCullingPlugin`](prelude::GpuCullingPlugin), and put an
 //! [`InstanceSet`](prelude::InstanceSet) into [`GpuInstances`](prelude::GpuInstances) on an entity
@@ -26,7 +26,7 @@
 //! | `gltf` | instances in glTF files (`EXT_mesh_gpu_instancing`) become sets | Bevy's glTF loader |
 //! | `meshlets` | building, saving and loading [meshes of meshlets](meshlet) and [levels of detail](meshlet::MeshLods) | a C++ compiler, for meshoptimizer |
 //! | `overlay` | [`CullingOverlayPlugin`](prelude::CullingOverlayPlugin): counters in Bevy's diagnostics overlay | Bevy's UI crates |
-//! | `picking` | [`InstanceRayCast`](prelude::InstanceRayCast) and [`InstancePickingPlugin`](prelude::InstancePickingPlugin): rays and pointers meet single instances | Bevy's picking crate |
+//! | `picking` | [`InstanceRayCast`](prelude::InstanceRayCast) and [`InstancePickingPlugin`](prelude::InstancePickingPlugin): rays and pointers hit individual instances | Bevy's picking crate |
 //! | `serde` | `Serialize` and `Deserialize` of [`InstanceSet`](instance::InstanceSet) and [`InstanceTransform`](instance::InstanceTransform); files need no feature | |
 //! | `tune` | [`cull::tune`]: thresholds of [`Compaction::Auto`](cull::Compaction::Auto), measured and kept per adapter | a few small crates |
 #![cfg_attr(
@@ -114,6 +114,12 @@ mod documents {
     struct Settings;
     #[doc = include_str!("../docs/guide/editing.md")]
     struct Editing;
+    #[doc = include_str!("../docs/guide/everything-moves.md")]
+    struct EverythingMoves;
+    #[doc = include_str!("../docs/guide/large-worlds.md")]
+    struct LargeWorlds;
+    #[doc = include_str!("../docs/guide/testing.md")]
+    struct Testing;
     #[doc = include_str!("../docs/guide/gpu-written.md")]
     struct GpuWritten;
     #[doc = include_str!("../docs/guide/meshlets.md")]
