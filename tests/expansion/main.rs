@@ -307,7 +307,7 @@ fn an_arena_beyond_a_binding_is_refused_and_leaves_nothing_half_done() {
 }
 
 #[test]
-fn without_64_bit_atomics_the_search_takes_over() {
+fn without_64_bit_atomics_the_buckets_take_over() {
     let adapter = pollster::block_on(instance().request_adapter(&Default::default())).unwrap();
     let (device, _) = pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor {
         required_features: adapter.features() & CullingTier::wanted_features(),
@@ -324,7 +324,7 @@ fn without_64_bit_atomics_the_search_takes_over() {
         ..ExpanderOptions::new(CullingTier::Workgroup, body)
     };
     let expander = Expander::new(&device, &options).unwrap();
-    assert_eq!(expander.expansion(), Expansion::PrefixSearch);
+    assert_eq!(expander.expansion(), Expansion::OneBucket);
     let reason = expander.fallback().unwrap();
     assert!(reason.contains("SHADER_INT64_ATOMIC_ALL_OPS"), "{reason}");
 }

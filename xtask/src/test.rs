@@ -23,7 +23,8 @@ pub const ENGINE: &[&str] = &[
 ];
 
 /// The workspace, without its doc tests. The targets are named, because otherwise cargo also builds
-/// each small example, which has no tests; the gallery draws them all, and clippy checks them.
+/// each small example, which has no tests; the gallery draws them all, and clippy checks them. All
+/// programs run, also if one fails: a run takes long.
 pub const WORKSPACE: &[&str] = &[
     "test",
     "--workspace",
@@ -31,6 +32,7 @@ pub const WORKSPACE: &[&str] = &[
     "--lib",
     "--bins",
     "--tests",
+    "--no-fail-fast",
 ];
 
 /// The examples of README, guide and API.
