@@ -1,7 +1,8 @@
 //! The culling engine: sets of instances, views and requests in; survivor lists and indirect draws
 //! out.
 //!
-//! It needs wgpu, glam and bytemuck, and no Bevy. One frame, in order:
+//! It needs wgpu, glam and bytemuck, and no Bevy. One frame, in order
+//! (`docs/internals/architecture.md` has every kernel):
 //!
 //! ```text
 //! CullFrame: views, requests

@@ -509,6 +509,33 @@ fn rooms() -> String {
     text
 }
 
+/// The files of the product's kernels, without folder and ending. Variants count as one.
+fn kernels() -> HashSet<String> {
+    let all = files("shaders", &["wesl"]);
+    let shipped = all.iter().filter(|file| !file.starts_with("shaders/study"));
+    let kernels = shipped.filter(|file| read(file).contains("@compute"));
+    let name = |file: &String| {
+        let stem = Path::new(file).file_stem().unwrap().to_string_lossy();
+        let stem = stem.trim_end_matches("_tier");
+        stem.split("_crossed").next().unwrap().to_owned()
+    };
+    kernels.map(name).collect()
+}
+
+#[test]
+fn the_diagram_of_the_frame_has_every_kernel() {
+    let text = read("docs/internals/architecture.md");
+    let (_, rest) = text.split_once("<!-- frame: begin -->").unwrap();
+    let (diagram, _) = rest.split_once("<!-- frame: end -->").unwrap();
+    let words: HashSet<&str> = diagram.split(|c| !is_word(c)).collect();
+    let kernels = kernels();
+    assert!(kernels.len() > 15, "{kernels:?}");
+    let missing: Vec<_> = (kernels.iter())
+        .filter(|kernel| !words.contains(kernel.as_str()))
+        .collect();
+    assert!(missing.is_empty(), "not in the diagram: {missing:?}");
+}
+
 #[test]
 fn the_map_of_the_tree_is_true() {
     let committed = read(CONTRIBUTING);
