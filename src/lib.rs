@@ -63,7 +63,7 @@ pub mod prelude {
     #[cfg(feature = "overlay")]
     pub use crate::diagnostics::{CullingOverlayPlugin, OverlayDetail};
     pub use crate::instance::{
-        GpuWritten, InstanceId, InstanceSet, InstanceTransform, PackedInstance, PackedQuat,
+        GpuWritten, InstanceError, InstanceId, InstanceSet, InstanceTransform, PackedInstance, PackedQuat,
         ScaleKind,
     };
     #[cfg(all(feature = "bevy", feature = "meshlets"))]
@@ -79,7 +79,7 @@ pub mod prelude {
         InstanceLods, InstanceMeshUniforms, InstanceOcclusion, InstanceOffset, InstanceScene,
         InstanceSceneReady, InstanceTint, InstanceTintPlugin, InstanceUploadProgress,
         InstanceVisibilityRange, LodMesh, NoInstanceSorting, NoOcclusionCulling, TintedMaterial,
-        TuningSource,
+        TuningSource, ViewKind,
     };
     #[cfg(all(feature = "bevy", feature = "meshlets"))]
     pub use crate::render::{BuildLods, BuildMeshlets, LodsBuilt, MeshLods3d, MeshletsBuilt};
