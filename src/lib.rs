@@ -63,8 +63,8 @@ pub mod prelude {
     #[cfg(feature = "overlay")]
     pub use crate::diagnostics::{CullingOverlayPlugin, OverlayDetail};
     pub use crate::instance::{
-        GpuWritten, InstanceError, InstanceId, InstanceSet, InstanceTransform, PackedInstance, PackedQuat,
-        ScaleKind,
+        GpuWritten, InstanceError, InstanceId, InstanceSet, InstanceTransform, PackedInstance,
+        PackedQuat, ScaleKind,
     };
     #[cfg(all(feature = "bevy", feature = "meshlets"))]
     pub use crate::meshlet::MeshLods;
