@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn the_workspace_has_no_target_that_a_choice_could_add_to() {
         assert!(WORKSPACE.starts_with(CHOSEN) && DOCUMENTS.starts_with(CHOSEN));
-        let adds_nothing = |flag: &&str| SELECTORS.contains(flag) || **flag == "--no-fail-fast";
+        let adds_nothing = |flag: &&str| SELECTORS.contains(flag) || *flag == "--no-fail-fast";
         assert!(WORKSPACE[CHOSEN.len()..].iter().all(adds_nothing));
     }
 
