@@ -3,14 +3,16 @@
 
 use crate::{
     box_mesh, eye, red,
-    scene::{How, Stage, Stages, assert_same_picture, field_of},
+    scene::{Difference, How, Stage, Stages, assert_same_picture, field_of},
 };
 use bevy::{
     core_pipeline::prepass::{DepthPrepass, NormalPrepass},
     prelude::*,
+    render::renderer::RenderAdapterInfo,
 };
 use bevy_gpu_culling::{instance::ScaleKind, prelude::*};
 use image::RgbaImage;
+use wgpu::DeviceType;
 
 /// A set whose instances are around `far`, and the transform that brings them to the origin.
 fn far_set(far: Vec3, turn: Quat, seed: usize) -> (InstanceSet, Transform) {
@@ -41,7 +43,8 @@ fn draw(stage: &mut Stage, far: Vec3, turn: Quat) -> RgbaImage {
     let camera = stage.camera(eye(), ());
     let picture = stage.picture();
     if stage.how != How::Entities {
-        stage.verify();
+        // Positions of 4 million units are rounded to half a unit, and so are borders.
+        stage.verify_within(if far.x > 1e6 { 50 } else { 4 });
         // What hides instances rounds, too.
         stage
             .entity(camera)
@@ -69,6 +72,26 @@ fn large_positions_that_the_transform_cancels_look_as_entities_do() {
     ] {
         let [ours, bevys] = [How::Set(None), How::Entities]
             .map(|how| stages.with(how, |stage| draw(stage, far, turn)));
-        assert_same_picture(name, &ours, &bevys);
+        let is_software = stages.with(How::Entities, |stage| {
+            let info = stage.app.world().resource::<RenderAdapterInfo>();
+            info.device_type == DeviceType::Cpu
+        });
+        if is_software || turn == Quat::IDENTITY || far == Vec3::ZERO {
+            assert_same_picture(name, &ours, &bevys);
+        } else {
+            let difference = Difference::new(&ours, &bevys);
+            assert!(difference.is_within(&FUSED), "{name}: {difference:?}");
+        }
     }
 }
+
+/// What a GPU may draw otherwise of positions of 1e5 units that are turned. A turned coordinate is a
+/// sum of products, each of which 32 bits round to 1/128 unit, here a third of a pixel. GPUs fuse
+/// products and sums, the CPU that places the entities does not. So edges move. On an NVIDIA H100,
+/// 0.19, 0.50, 1.8 and 6.5 % of the pixels differ at 6,250, 25,000, 100,000 and 400,000 units, and
+/// none without a turn.
+const FUSED: Difference = Difference {
+    share: 5.0,
+    patch: 200,
+    mean: 1.0,
+};
