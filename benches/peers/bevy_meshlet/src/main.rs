@@ -24,7 +24,7 @@ mod offscreen;
 #[allow(dead_code, unused_imports, reason = "the demo uses the rest")]
 mod picture;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 use bevy::{
     camera::RenderTarget,
     diagnostic::DiagnosticsStore,
@@ -256,7 +256,7 @@ impl<'a> Stage<'a> {
         let share = (self.drawn % self.cli.frames) as f32 / self.cli.frames as f32;
         self.drawn += 1;
         let mut camera = self.app.world_mut().entity_mut(self.camera);
-        let mut place = camera.get_mut::<Transform>().context("no camera")?;
+        let mut place = (camera.get_mut::<Transform>()).ok_or_else(|| anyhow!("no camera"))?;
         place.rotation = Quat::from_rotation_y(share * TAU);
         end::frame(&mut self.app).map_err(|exit| match Failure::of_app(exit) {
             Some(failure) => anyhow!(failure.message),
