@@ -26,8 +26,9 @@
 //!   read back     totals and commands, a few frames later
 //! ```
 //!
-//! [`Compaction`] names these two ways; the feature `study` adds others. [`Expander`] gives one thread to
-//! each item of each source ([`Expansion`]): to the meshlets of survivors, or to a caller's items.
+//! [`Compaction`] names these two ways; the feature `study` adds others. [`Expander`] gives one
+//! thread to each item of each source ([`Expansion`]): to the meshlets of survivors, or to a
+//! caller's items.
 //!
 //! The words, in short (`docs/glossary.md` has all of them): a *page* is a buffer of instances; a
 //! *chunk* is a run of one set's instances in one page, as one request uses it; a *block* is 1,024

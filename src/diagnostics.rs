@@ -129,9 +129,9 @@ pub const MESHLET_STAGE_GPU: [(&str, DiagnosticPath); 5] = [
     ),
 ];
 /// GPU times of all stages, in milliseconds, with the stages' names. A compaction has only some of
-/// them. `recall` and `occlude` (with the depth pyramid and the late lists of one view) run in frames
-/// in which a view hides instances, `far_first` in frames in which a blended or transmissive set is
-/// sorted.
+/// them. `recall` and `occlude` (with the depth pyramid and the late lists of one view) run in
+/// frames in which a view hides instances, `far_first` in frames in which a blended or transmissive
+/// set is sorted.
 pub const STAGE_GPU: [(&str, DiagnosticPath); 8] = [
     (
         "classify",

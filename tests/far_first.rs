@@ -6,14 +6,14 @@ mod common;
 
 use bevy_gpu_culling::{
     cull::{
-        BoundingSphere, Compaction, CullFrame, CullRequest, CullView, Culler, CullingTier,
-        DrawShape, Gpu, Order, SetId, Stage,
+        Compaction, CullFrame, CullRequest, CullView, Culler, CullingTier, Gpu, Order, SetId,
+        Stage,
         layout::{FAR_FIRST_TILE, FarFirstJob},
         reference,
     },
     instance::{InstanceSet, ScaleKind},
 };
-use common::{Scene, compare, gpu, options, random_scene, random_set, rng, run};
+use common::{Scene, compare, gpu, options, random_scene, random_set, rng, run, triangles_of};
 use glam::camera::rh::{proj::directx, view};
 use glam::{Affine3A, Vec3};
 use proptest::prelude::*;
@@ -47,18 +47,7 @@ fn request(key: u64, views: &[u32]) -> CullRequest {
         key,
         order: Order::FarFirst,
         views: views.to_vec(),
-        ..CullRequest::new(
-            SetId(key),
-            BoundingSphere {
-                center: Vec3::ZERO,
-                radius: 0.5,
-            },
-            DrawShape::Indexed {
-                index_count: 3,
-                first_index: 0,
-                base_vertex: 0,
-            },
-        )
+        ..triangles_of(key)
     }
 }
 

@@ -10,13 +10,13 @@ mod common;
 
 use bevy_gpu_culling::{
     cull::{
-        BoundingSphere, Channels, Compaction, CullFrame, CullRequest, CullView, Culler,
-        CullerOptions, DrawShape, Gpu, Order, SetId,
+        Channels, Compaction, CullFrame, CullRequest, CullView, Culler, CullerOptions, Gpu, Order,
+        SetId,
         layout::{ChunkView, OcclusionRow},
     },
     instance::{InstanceSet, ScaleKind},
 };
-use common::{gpu, gpu_with};
+use common::{gpu, gpu_with, triangles_of};
 use glam::Vec3;
 
 /// A culler with a set of `len` instances and one view that keeps all of them.
@@ -47,17 +47,7 @@ fn culler_in(order: Order, len: u32, channels: Channels, compaction: Compaction)
         requests: vec![CullRequest {
             order,
             views: vec![0],
-            ..CullRequest::new(
-                SetId(1),
-                BoundingSphere {
-                    center: Vec3::ZERO,
-                    radius: 0.5,
-                },
-                DrawShape::NonIndexed {
-                    vertex_count: 3,
-                    first_vertex: 0,
-                },
-            )
+            ..triangles_of(1)
         }],
     };
     culler.prepare(Gpu::new(&device, &queue), &frame);
@@ -254,17 +244,7 @@ fn an_arena_grows_to_what_can_be_bound_and_no_further() {
             views: vec![CullView::EVERYTHING; 4],
             requests: vec![CullRequest {
                 views: vec![0, 1, 2, 3],
-                ..CullRequest::new(
-                    SetId(1),
-                    BoundingSphere {
-                        center: Vec3::ZERO,
-                        radius: 0.5,
-                    },
-                    DrawShape::NonIndexed {
-                        vertex_count: 3,
-                        first_vertex: 0,
-                    },
-                )
+                ..triangles_of(1)
             }],
         };
         let mut overflows = Vec::new();

@@ -10,12 +10,13 @@
 mod common;
 
 use bevy_gpu_culling::cull::{
-    BoundingSphere, CullError, CullFrame, CullRequest, CullView, Culler, CullerOptions,
-    CullingTier, DrawShape, Gpu, Order, SetId,
+    CullError, CullFrame, CullRequest, CullView, Culler, CullerOptions, CullingTier, Gpu, Order,
+    SetId,
 };
 use bevy_gpu_culling::instance::ScaleKind;
 use common::{
     Scene, compare, gpu, instance, options, random_scene, random_set, random_view, rng, run,
+    triangles_of,
 };
 use glam::{Affine3A, Vec3, Vec4};
 use rand::RngExt;
@@ -172,18 +173,7 @@ fn a_set_of_many_pages_and_batches_equals_the_twin() {
 fn one_view(set: bevy_gpu_culling::instance::InstanceSet, view: CullView) -> Scene {
     let request = CullRequest {
         views: vec![0],
-        ..CullRequest::new(
-            SetId(0),
-            BoundingSphere {
-                center: Vec3::ZERO,
-                radius: 0.5,
-            },
-            DrawShape::Indexed {
-                index_count: 3,
-                first_index: 0,
-                base_vertex: 0,
-            },
-        )
+        ..triangles_of(0)
     };
     Scene {
         sets: vec![set],

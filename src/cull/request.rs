@@ -45,10 +45,10 @@ pub struct CullRequest {
     /// thinned out: of those that are seen `s` pixels wide, the share `(s / thin_below)^2` is kept,
     /// and drawn larger, so that they cover as much as all did. They begin to change at 1.22 times
     /// this diameter, grow about their origins, and shrink to nothing before they go
-    /// (`shaders/shared/thin.wesl`, whose text is [`THIN`](crate::cull::shaders::THIN)): the caller's
-    /// vertex stage applies this. They are not tested for occlusion, and their meshlets are tested as if
-    /// nothing grew: do not draw them by meshlets. 0 keeps all; so do numbers that are not finite
-    /// or below 0.
+    /// (`shaders/shared/thin.wesl`, whose text is [`THIN`](crate::cull::shaders::THIN)): the
+    /// caller's vertex stage applies this. They are not tested for occlusion, and their meshlets
+    /// are tested as if nothing grew: do not draw them by meshlets. 0 keeps all; so do numbers that
+    /// are not finite or below 0.
     pub thin_below: f32,
     /// The levels of detail that the request draws, if other requests of the set draw the others.
     pub errors: ErrorRange,

@@ -92,8 +92,8 @@ impl InstanceSet {
         Ok(())
     }
 
-    /// Moves an instance. It keeps its rotation, scale and data, and stays [hidden](Self::hide) if it
-    /// is.
+    /// Moves an instance. It keeps its rotation, scale and data, and stays [hidden](Self::hide) if
+    /// it is.
     ///
     /// # Errors
     ///

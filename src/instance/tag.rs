@@ -85,8 +85,8 @@ impl InstanceSet {
         Ok(index)
     }
 
-    /// Adds instances with data at the end: all of them, or none if one is refused. What is added is
-    /// collected first, so this needs memory for it twice.
+    /// Adds instances with data at the end: all of them, or none if one is refused. The new
+    /// instances are collected first, so this needs memory for them twice.
     ///
     /// # Errors
     ///

@@ -59,6 +59,20 @@ pub fn random_set(rng: &mut ChaCha8Rng, len: usize, scale: ScaleKind) -> Instanc
     .unwrap()
 }
 
+/// A request of a set that draws a triangle, within half a unit, per instance.
+pub fn triangles_of(set: u64) -> CullRequest {
+    let sphere = BoundingSphere {
+        center: Vec3::ZERO,
+        radius: 0.5,
+    };
+    let shape = DrawShape::Indexed {
+        index_count: 3,
+        first_index: 0,
+        base_vertex: 0,
+    };
+    CullRequest::new(SetId(set), sphere, shape)
+}
+
 /// A random camera, cascade or cube face, or a view that keeps everything or nothing.
 pub fn random_view(rng: &mut ChaCha8Rng) -> CullView {
     let eye = random_vec(rng, 80.0);

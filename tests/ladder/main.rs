@@ -13,12 +13,12 @@ mod encodings;
 mod thresholds;
 
 use bevy_gpu_culling::cull::{
-    BoundingSphere, Compaction, Compactor, CompactorOptions, CullError, CullFrame, CullRequest,
-    CullView, Culler, CullerOptions, CullingTier, DrawShape, Gpu, Order, SetId, Stage, Tuning,
+    Compaction, Compactor, CompactorOptions, CullError, CullFrame, CullRequest, CullView, Culler,
+    CullerOptions, CullingTier, Gpu, Order, Stage, Tuning,
 };
 use bevy_gpu_culling::instance::ScaleKind;
 use check::{GPU_TIERS, check, rungs, with};
-use common::{Scene, gpu, random_scene, random_set, random_view, rng, run};
+use common::{Scene, gpu, random_scene, random_set, random_view, rng, run, triangles_of};
 use glam::{Vec3, Vec4};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -75,18 +75,7 @@ fn one_view(set: bevy_gpu_culling::instance::InstanceSet, views: Vec<CullView>) 
     let request = CullRequest {
         order: Order::Set,
         views: (0..views.len() as u32).collect(),
-        ..CullRequest::new(
-            SetId(0),
-            BoundingSphere {
-                center: Vec3::ZERO,
-                radius: 0.5,
-            },
-            DrawShape::Indexed {
-                index_count: 3,
-                first_index: 0,
-                base_vertex: 0,
-            },
-        )
+        ..triangles_of(0)
     };
     Scene {
         sets: vec![set],

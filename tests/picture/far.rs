@@ -43,8 +43,12 @@ fn draw(stage: &mut Stage, far: Vec3, turn: Quat) -> RgbaImage {
     let camera = stage.camera(eye(), ());
     let picture = stage.picture();
     if stage.how != How::Entities {
-        // Positions of 4 million units are rounded to half a unit, and so are borders.
-        stage.verify_within(if far.x > 1e6 { 50 } else { 4 });
+        // Positions of 4 million units are rounded to half a unit, and so are borders. A GPU that
+        // fuses products and sums may decide otherwise within them.
+        match far.x > 1e6 && !is_software(stage) {
+            true => stage.verify_within(50),
+            false => stage.verify(),
+        };
         // What hides instances rounds, too.
         stage
             .entity(camera)
@@ -60,6 +64,12 @@ fn draw(stage: &mut Stage, far: Vec3, turn: Quat) -> RgbaImage {
     picture
 }
 
+/// Whether the adapter is a software renderer. lavapipe fuses nothing.
+fn is_software(stage: &Stage) -> bool {
+    let info = stage.app.world().resource::<RenderAdapterInfo>();
+    info.device_type == DeviceType::Cpu
+}
+
 #[test]
 fn large_positions_that_the_transform_cancels_look_as_entities_do() {
     let stages = Stages::new(&Stage::new);
@@ -72,10 +82,7 @@ fn large_positions_that_the_transform_cancels_look_as_entities_do() {
     ] {
         let [ours, bevys] = [How::Set(None), How::Entities]
             .map(|how| stages.with(how, |stage| draw(stage, far, turn)));
-        let is_software = stages.with(How::Entities, |stage| {
-            let info = stage.app.world().resource::<RenderAdapterInfo>();
-            info.device_type == DeviceType::Cpu
-        });
+        let is_software = stages.with(How::Entities, |stage| is_software(stage));
         if is_software || turn == Quat::IDENTITY || far == Vec3::ZERO {
             assert_same_picture(name, &ours, &bevys);
         } else {
@@ -85,11 +92,11 @@ fn large_positions_that_the_transform_cancels_look_as_entities_do() {
     }
 }
 
-/// What a GPU may draw otherwise of positions of 1e5 units that are turned. A turned coordinate is a
-/// sum of products, each of which 32 bits round to 1/128 unit, here a third of a pixel. GPUs fuse
-/// products and sums, the CPU that places the entities does not. So edges move. On an NVIDIA H100,
-/// 0.19, 0.50, 1.8 and 6.5 % of the pixels differ at 6,250, 25,000, 100,000 and 400,000 units, and
-/// none without a turn.
+/// The most that a GPU draws otherwise of positions of 1e5 units that are turned. A turned
+/// coordinate is a sum of products, which 32 bits round to 1/128 unit each, here a third of a
+/// pixel. GPUs fuse products and sums, the CPU that places the entities does not. So edges move. On
+/// an NVIDIA H100, 0.19, 0.50, 1.8 and 6.5 % of the pixels differ at 6,250, 25,000, 100,000 and
+/// 400,000 units, and none without a turn.
 const FUSED: Difference = Difference {
     share: 5.0,
     patch: 200,

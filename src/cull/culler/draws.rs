@@ -34,8 +34,8 @@ pub struct IndirectDraws<'a> {
 }
 
 impl<'a> IndirectDraws<'a> {
-    /// The one command at `offset` of `buffer`. `args` starts with the totals of a batch, whose draw
-    /// count is 1.
+    /// The one command at `offset` of `buffer`. `args` starts with the totals of a batch, whose
+    /// draw count is 1.
     #[must_use]
     pub const fn one(buffer: &'a Buffer, offset: u64, args: &'a Buffer) -> Self {
         Self {

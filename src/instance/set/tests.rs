@@ -33,6 +33,25 @@ fn an_empty_set_is_ordinary() {
 }
 
 #[test]
+fn an_instance_that_moves_keeps_all_else() {
+    let turned = Quat::from_euler(glam::EulerRot::XYZ, 0.3, -1.2, 2.1);
+    let from = at(2.0).with_rotation(turned).with_scale(3.0);
+    let mut set = InstanceSet::from_transforms([at(1.0), from]).unwrap();
+    set.hide(1).unwrap();
+    let before = set.get(1).unwrap();
+    set.set_position(1, Vec3::new(5.0, 6.0, 7.0)).unwrap();
+    assert!(set.is_hidden(1));
+    set.show(1).unwrap();
+    let after = set.get(1).unwrap();
+    assert_eq!(after.translation, Vec3::new(5.0, 6.0, 7.0));
+    assert_eq!(
+        (after.rotation, after.scale),
+        (before.rotation, before.scale)
+    );
+    assert!(set.bounds().unwrap().max.x >= 5.0);
+}
+
+#[test]
 fn one_instance_is_ordinary() {
     let mut set = InstanceSet::with_capacity(1);
     let transform = at(2.0)

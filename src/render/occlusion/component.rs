@@ -24,9 +24,9 @@ use bevy::{
 /// [`NoFrustumCulling`](bevy::camera::visibility::NoFrustumCulling),
 /// [`InstanceMeshUniforms`](crate::render::InstanceMeshUniforms), those whose mesh is lines or
 /// points, and all sets on the tier [`Cpu`](crate::cull::CullingTier::Cpu). Of a set that is drawn
-/// by meshlets, the meshlets of late instances are tested, too; in the main pass of a camera with a
-/// prepass, those of all visible instances. A camera with an `Atmosphere` but without a prepass
-/// hides nothing.
+/// by meshlets, the meshlets of late instances are tested, too. The main pass of a camera with a
+/// prepass tests the meshlets of all visible instances. A camera with an `Atmosphere` but without a
+/// prepass hides nothing.
 #[derive(Component, ExtractComponent, Reflect, Clone, Copy, Debug, PartialEq)]
 #[extract_app(RenderApp)]
 #[reflect(Component, Default, Clone, PartialEq)]

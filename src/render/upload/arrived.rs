@@ -10,8 +10,7 @@ use std::sync::{Arc, Mutex};
 /// Instances of a new set have arrived on the GPU. Written in each frame that uploads some, until
 /// all have arrived.
 ///
-/// A set that is new to the renderer is uploaded in slices of at most
-/// [`GpuCullingSettings::upload_budget`](crate::render::GpuCullingSettings::upload_budget) bytes per
+/// A set that is new to the renderer is uploaded in slices of at most [`upload_budget`] bytes per
 /// frame, summed over all sets. Sets with the fewest bytes left come first. Until a set is
 /// complete, its first [`uploaded`](Self::uploaded) instances are tested, drawn and counted; the
 /// entity's `Aabb` surrounds the whole set from the start. A set that takes the place of another
@@ -22,6 +21,8 @@ use std::sync::{Arc, Mutex};
 /// A set that [keeps previous places](InstanceSet::keep_previous) arrives in one frame, with one
 /// message. So do an empty set (0 of 0), and a set that the GPU writes, when there is room for it.
 /// Sets that no entity draws, and sets that are refused, send none.
+///
+/// [`upload_budget`]: crate::render::GpuCullingSettings::upload_budget
 #[derive(Message, Reflect, Clone, Copy, Debug, PartialEq, Eq)]
 #[reflect(Clone, Debug, PartialEq)]
 pub struct InstanceUploadProgress {

@@ -52,7 +52,7 @@ pub fn find() -> Result<PathBuf> {
         return Ok(browser);
     }
     let Some(apt) = Apt::here() else {
-        let missing = "Chromium is not installed, nor is Chrome";
+        let missing = "neither Chromium nor Chrome is installed";
         if setup::is_debian() {
             bail!(
                 "{missing}. To install it, type: {}",

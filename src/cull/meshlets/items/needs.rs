@@ -38,7 +38,8 @@ impl Needs {
     }
 
     /// # Errors
-    /// [`CullError::TooManyThreads`] if the expansion might refuse the survivors: it would draw none.
+    /// [`CullError::TooManyThreads`] if the expansion might refuse the survivors: it would then
+    /// draw none.
     pub fn check(&self) -> Result<(), CullError> {
         let threads = u64::from(self.sources) * u64::from(self.max);
         if self.expansion.is_fixed() && threads > u64::from(EXPAND_MAX_ITEMS) {
