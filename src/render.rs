@@ -73,6 +73,7 @@ mod set_meshes;
 mod settings;
 mod tint;
 mod told;
+mod touched;
 mod tuning;
 mod upload;
 #[cfg(feature = "testing")]

@@ -62,6 +62,7 @@ fn one_set(set: InstanceSet) -> Scene {
         frame: CullFrame {
             views: vec![everything()],
             requests: vec![request(0, &[0])],
+            ..CullFrame::default()
         },
     }
 }

@@ -107,6 +107,7 @@ fn a_level_begins_where_its_error_is_seen_as_the_greatest_allowed() {
                 CullView::EVERYTHING,
             ],
             requests: vec![request],
+            ..CullFrame::default()
         },
     };
     // Level k begins at distance error * scale * 1000. At the orthographic view, an instance of
@@ -196,6 +197,7 @@ fn no_point_of_an_instance_has_a_larger_error_than_allowed() {
             frame: CullFrame {
                 views: vec![CullView::EVERYTHING.with_lods_of(eye)],
                 requests: vec![request],
+                ..CullFrame::default()
             },
         };
         // The distance at which the level's error is seen as one pixel, over the distance of the
@@ -255,6 +257,7 @@ fn an_orthographic_view_draws_small_instances_at_coarse_levels() {
         frame: CullFrame {
             views: vec![CullView::EVERYTHING.with_lods_of(eye)],
             requests: vec![request(&[0.015, 0.15, 1.5], 1)],
+            ..CullFrame::default()
         },
     };
     // Errors in multiples of the greatest allowed: 1.5, 15 and 150 at scale 1; 0.75, 7.5 and 75 at
@@ -402,6 +405,7 @@ fn a_camera_that_moves_keeps_the_plan() {
         frame: CullFrame {
             views: vec![view(0.0)],
             requests: vec![request(&[0.1, 1.0], 1)],
+            ..CullFrame::default()
         },
     };
     let (mut culler, _) =
@@ -437,6 +441,7 @@ fn row_of(len: u32, request: CullRequest, eye: LodEye) -> Scene {
         frame: CullFrame {
             views: vec![CullView::EVERYTHING.with_lods_of(eye)],
             requests: vec![request],
+            ..CullFrame::default()
         },
     }
 }

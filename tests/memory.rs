@@ -49,6 +49,7 @@ fn culler_in(order: Order, len: u32, channels: Channels, compaction: Compaction)
             views: vec![0],
             ..triangles_of(1)
         }],
+        ..CullFrame::default()
     };
     culler.prepare(Gpu::new(&device, &queue), &frame);
     let mut encoder = device.create_command_encoder(&Default::default());
@@ -246,6 +247,7 @@ fn an_arena_grows_to_what_can_be_bound_and_no_further() {
                 views: vec![0, 1, 2, 3],
                 ..triangles_of(1)
             }],
+            ..CullFrame::default()
         };
         let mut overflows = Vec::new();
         for _ in 0..6 {

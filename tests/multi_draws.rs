@@ -11,9 +11,22 @@ use bevy_gpu_culling::cull::{
 use common::{Scene, gpu, options, random_scene, rng, upload};
 use rand::seq::SliceRandom;
 
-/// Reads the commands of a draw.
-fn read(Gpu { device, queue }: Gpu<'_>, draws: &IndirectDraws<'_>) -> (Vec<DrawCommand>, u32) {
+/// Reads the commands of a draw, and their number.
+fn read(gpu: Gpu<'_>, draws: &IndirectDraws<'_>) -> (Vec<DrawCommand>, u32) {
     let size = u64::from(draws.max) * size_of::<DrawCommand>() as u64;
+    let commands = read_bytes(gpu, (draws.buffer, draws.offset), size);
+    let count = read_bytes(gpu, draws.count, 4);
+    (
+        bytemuck::cast_slice(&commands).to_vec(),
+        bytemuck::cast_slice(&count)[0],
+    )
+}
+
+fn read_bytes(
+    Gpu { device, queue }: Gpu<'_>,
+    (buffer, offset): (&wgpu::Buffer, u64),
+    size: u64,
+) -> Vec<u8> {
     let copy = device.create_buffer(&wgpu::BufferDescriptor {
         label: None,
         size,
@@ -21,13 +34,12 @@ fn read(Gpu { device, queue }: Gpu<'_>, draws: &IndirectDraws<'_>) -> (Vec<DrawC
         mapped_at_creation: false,
     });
     let mut encoder = device.create_command_encoder(&Default::default());
-    encoder.copy_buffer_to_buffer(draws.buffer, draws.offset, &copy, 0, size);
+    encoder.copy_buffer_to_buffer(buffer, offset, &copy, 0, size);
     queue.submit([encoder.finish()]);
     copy.slice(..)
         .map_async(wgpu::MapMode::Read, |result| result.unwrap());
     device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
-    let commands = bytemuck::cast_slice(&copy.slice(..).get_mapped_range().unwrap()).to_vec();
-    (commands, (draws.count.1 / 4) as u32)
+    copy.slice(..).get_mapped_range().unwrap().to_vec()
 }
 
 /// All draws of a frame, with the index of their shape, view after view.
@@ -78,12 +90,18 @@ fn gathered_commands_are_those_that_are_wanted() {
                 for (part, shape) in &all {
                     let command = culler.command_of(part, *shape).unwrap();
                     match wanted.iter_mut().find(|draws| draws.batch == part.batch) {
-                        Some(draws) => draws.commands.push(command),
+                        Some(draws) => draws.draws[0].push(command),
                         None => wanted.push(WantedDraws {
                             batch: part.batch,
-                            commands: vec![command],
+                            draws: vec![vec![command]],
                         }),
                     }
+                }
+                // One of all commands, one of a part of them, one of none.
+                for draws in &mut wanted {
+                    let all = &draws.draws[0];
+                    let some = all[all.len() / 3..all.len() - all.len() / 4].to_vec();
+                    draws.draws.extend([some, Vec::new()]);
                 }
                 multi.plan(gpu, &wanted).unwrap();
                 compare(
@@ -117,23 +135,25 @@ fn compare(
     for batch in 0..culler.batch_count() {
         let of_batch = all.iter().filter(|(part, _)| part.batch == batch);
         let of_batch: Vec<_> = of_batch.collect();
-        let len = of_batch.len() as u32;
-        assert!(multi.source(batch, &(0..len + 1)).is_none());
-        assert!(multi.source(batch, &(0..0)).is_none());
-        // All of them, and a part.
-        for range in [0..len, len / 3..len - len / 4] {
-            if range.is_empty() {
+        let len = of_batch.len();
+        assert!(multi.source(batch, 2).is_none() && multi.source(batch, 3).is_none());
+        for (draw, range) in [0..len, len / 3..len - len / 4].into_iter().enumerate() {
+            let Some(source) = multi.source(batch, draw) else {
+                assert!(range.is_empty());
                 continue;
-            }
-            let (commands, count) = read(gpu, &multi.source(batch, &range).unwrap());
-            assert_eq!(count, range.len() as u32);
-            let wanted = &of_batch[range.start as usize..range.end as usize];
-            for (found, (part, shape)) in commands.iter().zip(wanted) {
+            };
+            let (commands, count) = read(gpu, &source);
+            let all = of_batch[range].iter().map(|(part, shape)| {
                 let (command, _) = culler.read_command(gpu, part, *shape).unwrap();
-                assert_eq!(*found, command);
-                *compared += 1;
-                *drawn += usize::from(command.instance_count > 0);
-            }
+                command
+            });
+            // What draws nothing is left out.
+            let full: Vec<_> = all.filter(|command| command.instance_count > 0).collect();
+            let (found, rest) = commands.split_at(count as usize);
+            assert_eq!(found, full);
+            assert!(rest.iter().all(|command| command.instance_count == 0));
+            *compared += commands.len();
+            *drawn += full.len();
         }
     }
 }
@@ -150,6 +170,6 @@ fn nothing_is_gathered_if_nothing_is_wanted() {
     assert_eq!(multi.plan(gpu, &[]).unwrap(), 0);
     multi.prepare(&device, &culler).unwrap();
     assert!(!multi.has_work());
-    assert!(multi.source(0, &(0..1)).is_none());
+    assert!(multi.source(0, 0).is_none());
     assert!(multi.gpu_bytes() > 0);
 }

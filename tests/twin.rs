@@ -180,6 +180,7 @@ fn one_view(set: bevy_gpu_culling::instance::InstanceSet, view: CullView) -> Sce
         frame: CullFrame {
             views: vec![view],
             requests: vec![request],
+            ..CullFrame::default()
         },
     }
 }

@@ -129,8 +129,8 @@ fn one_set_that_changes_among_many_costs_what_it_costs() {
     let grown = FrameWork { moved: 1, ..edited };
     assert_eq!(works, [grown, NOTHING], "one gets an instance");
 
+    // Its rows rest, and wait for it.
     let hidden = FrameWork {
-        plans: 1,
         materials: 1,
         ..NOTHING
     };
@@ -138,7 +138,7 @@ fn one_set_that_changes_among_many_costs_what_it_costs() {
     let works = many.works(|many| *many.get::<Visibility>(last) = Visibility::Hidden);
     assert_eq!(works, [hidden, NOTHING], "one leaves the view");
     let works = many.works(|many| *many.get::<Visibility>(last) = Visibility::Inherited);
-    // It finds the slot that it had.
+    // It finds the slot and the rows that it had. No other set has its material, so that was new.
     let shown = FrameWork {
         requests: 1,
         ..hidden

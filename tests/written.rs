@@ -400,6 +400,7 @@ fn a_written_set_has_the_survivors_of_the_same_instances_uploaded() {
             let mut frame = CullFrame {
                 requests: vec![request(views.len())],
                 views,
+                ..CullFrame::default()
             };
             if pages.is_some() || !classify {
                 // Each page has its own order, and `uploaded` has one page and knows all bounds.
@@ -441,6 +442,7 @@ fn what_is_not_written_hidden_or_not_a_number_is_invisible() {
     let mut frame = CullFrame {
         requests: vec![request(views.len())],
         views,
+        ..CullFrame::default()
     };
     // A center other than the origin would be scaled, too.
     frame.requests[0].sphere.center = Vec3::ZERO;
@@ -527,6 +529,7 @@ fn instances_of_blocks_without_bounds_are_at_one_level() {
     let mut frame = CullFrame {
         requests: vec![request(1)],
         views: vec![CullView::EVERYTHING.with_lods_of(eye)],
+        ..CullFrame::default()
     };
     frame.requests[0].coarser = Some(
         vec![CoarserLevel {
@@ -586,6 +589,7 @@ fn an_instance_of_negative_scale_is_invisible_to_every_compaction() {
     let mut frame = CullFrame {
         requests: vec![request(views.len())],
         views,
+        ..CullFrame::default()
     };
     let mut wrong = Vec::new();
     for (tier, compaction) in rungs(&device) {
@@ -627,6 +631,7 @@ fn the_frame_before_is_kept() {
     let frame = CullFrame {
         requests: vec![request(1)],
         views: vec![CullView::EVERYTHING],
+        ..CullFrame::default()
     };
     let instances = |data: &[Plain]| -> Vec<(PackedInstance, f32)> {
         let packed = data.iter().map(|at| {

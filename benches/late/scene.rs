@@ -98,6 +98,7 @@ impl Camera {
         CullFrame {
             views: vec![view],
             requests: requests.to_vec(),
+            ..CullFrame::default()
         }
     }
 

@@ -89,6 +89,7 @@ impl Requests {
         CullFrame {
             views: (0..views).map(|at| self.view(share, at)).collect(),
             requests: (0..self.count).map(request).collect(),
+            ..CullFrame::default()
         }
     }
 

@@ -8,7 +8,8 @@ use crate::cull::{
     pipelines::{BuildOptions, Pipelines},
     plan::Plan,
     run::{
-        batch::{BatchInputs, GpuBatch, max_ids},
+        batch::{GpuBatch, max_ids},
+        inputs::BatchInputs,
         inspect::read_batch,
         tables::FrameTables,
     },
@@ -140,7 +141,7 @@ impl Compactor {
         while self.batches.len() < plan.batches.len() {
             self.batches.push(GpuBatch::new(device)?);
         }
-        self.tables.start(device, plan.batches.iter())?;
+        self.tables.start(device, plan.batches.iter(), &[])?;
         let gpu = Gpu::new(device, queue);
         for (batch, plan) in self.batches.iter_mut().zip(&plan.batches) {
             let Some(instances) = pages.get(plan.page) else {
@@ -160,6 +161,7 @@ impl Compactor {
                 history: None,
                 history_version: self.version,
                 pyramid: None,
+                shared: None,
             };
             let inputs = (&mut self.tables, &inputs);
             batch.prepare(gpu, &self.pipelines, plan, self.prepared, inputs)?;

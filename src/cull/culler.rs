@@ -19,7 +19,7 @@ use crate::cull::{
     occlusion::occluder::{Occluder, OccluderOptions},
     pipelines::{BuildOptions, Pipelines},
     plan::{PlanLimits, planner::Planner},
-    run::{FrameNumber, Runner, tables::FrameTables},
+    run::{FrameNumber, Runner, RunnerOptions, tables::FrameTables},
     shaders::{self, Sources},
     store::{InstanceStore, StoreOptions, bounds::BoundsBuilder, page_limit},
 };
@@ -140,7 +140,14 @@ impl Culler {
             store: InstanceStore::new(device, store)?,
             planner: Planner::new(plan_limits),
             choice: kernels.choice,
-            runner: Runner::new(device, kernels.pipelines, options.survivor_capacity),
+            runner: Runner::new(
+                device,
+                kernels.pipelines,
+                RunnerOptions {
+                    survivor_capacity: options.survivor_capacity,
+                    checks: options.shader_checks,
+                },
+            ),
             tables: guarded(device, "tables of the culling", || FrameTables::new(device))?,
             far_first: FarFirst::new(tier, options.shader_checks),
             occluder: Occluder::new(
@@ -198,6 +205,13 @@ impl Culler {
         let limit = instances.next_multiple_of(crate::cull::layout::BLOCK);
         self.store.clear(limit.min(self.store.page_limit()));
         self.planner.limit(counts_per_batch, few_counts);
+    }
+
+    /// Lets the rows of plans with more than this many rows share their planes. A test reaches both
+    /// ways with few requests.
+    #[cfg(feature = "testing")]
+    pub fn limit_own_planes(&mut self, rows: usize) {
+        self.planner.limit_own_planes(rows);
     }
 
     /// Sorts batches with more than this many visibility words by blocks. A test reaches both ways

@@ -15,6 +15,7 @@ pub mod expand;
 mod far_first;
 pub mod meshlets;
 mod occlusion;
+mod rows;
 
 pub(crate) use far_first::head;
 pub use far_first::{
@@ -25,6 +26,8 @@ pub use occlusion::{
     OCCLUSION_IS_CUT, OCCLUSION_IS_FROZEN, OCCLUSION_IS_NEW, OcclusionRow, PYRAMID_THREADS,
     PYRAMID_TILE, Projection, PyramidLevel, RECORD_WORDS, ROUNDING, VISIBLE,
 };
+
+pub use rows::RowSource;
 
 use bytemuck::{Pod, Zeroable};
 use glam::{Vec3, Vec4};

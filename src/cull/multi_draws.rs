@@ -17,23 +17,23 @@ use crate::cull::{
     layout::DrawCommand,
     shaders::kernels,
 };
-use core::{num::NonZeroU64, ops::Range};
+use core::num::NonZeroU64;
 use wgpu::{
     BindGroup, BindingResource, Buffer, BufferBinding, BufferUsages, CommandEncoder, Device,
 };
 
-/// Number of threads of a workgroup of `gather_draws`.
-const THREADS: u32 = 64;
-/// The commands of a batch begin at a multiple of this number, which keeps bindings aligned.
+/// The commands and the draws of a batch begin at a multiple of this number, which keeps bindings
+/// aligned.
 const ALIGNMENT: usize = 64;
 
-/// The commands of a batch that are wanted, in order.
+/// The multi-draws of a batch that are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WantedDraws {
     /// Index of the batch in the frame.
     pub batch: usize,
-    /// Indices of commands of the batch ([`Culler::command_of`]).
-    pub commands: Vec<u32>,
+    /// The multi-draws. Each has the indices of its commands in the batch
+    /// ([`Culler::command_of`]), in order.
+    pub draws: Vec<Vec<u32>>,
 }
 
 /// A buffer that the kernel binds; its number in the shader.
@@ -42,6 +42,8 @@ enum Slot {
     Wanted = 0,
     Args = 1,
     Gathered = 2,
+    MultiDraws = 3,
+    Counts = 4,
 }
 
 /// The multi-draws of a frame.
@@ -50,10 +52,10 @@ pub struct MultiDraws {
     /// The wanted commands of all batches.
     wanted: Table,
     gathered: Growable,
-    /// The numbers from 0 on, as counts of multi-draws.
-    counts: Table,
-    /// Number of commands of the longest batch that `counts` serves.
-    longest: usize,
+    /// First command and number of commands of each multi-draw, counted in its batch.
+    multi_draws: Table,
+    /// Number of commands of each multi-draw that draw something.
+    counts: Growable,
     batches: Vec<Batch>,
     /// Changes with the buffers and with what is wanted.
     version: Version,
@@ -66,19 +68,33 @@ struct Batch {
     /// Place of its first command in the buffers.
     first: usize,
     len: usize,
+    /// Place of its first multi-draw in the buffers.
+    first_draw: usize,
+    /// First command and number of commands of each multi-draw, counted in the batch.
+    draws: Vec<[u32; 2]>,
     bound: Option<(Version, BatchVersion)>,
     bind_group: Option<BindGroup>,
 }
 
 impl Batch {
-    /// Its part of a buffer of elements with this size.
-    fn part<'a>(&self, buffer: &'a Buffer, bytes: usize) -> BindingResource<'a> {
-        BindingResource::Buffer(BufferBinding {
-            buffer,
-            offset: (self.first * bytes) as u64,
-            size: NonZeroU64::new((self.len.next_multiple_of(ALIGNMENT) * bytes) as u64),
-        })
+    /// Its commands in a buffer of elements with this size.
+    fn commands<'a>(&self, buffer: &'a Buffer, bytes: usize) -> BindingResource<'a> {
+        part(buffer, bytes, self.first, self.len)
     }
+
+    /// Its multi-draws in a buffer of elements with this size.
+    fn multi_draws<'a>(&self, buffer: &'a Buffer, bytes: usize) -> BindingResource<'a> {
+        part(buffer, bytes, self.first_draw, self.draws.len())
+    }
+}
+
+/// Elements of a buffer. The first one's index is a multiple of [`ALIGNMENT`].
+fn part(buffer: &Buffer, bytes: usize, first: usize, len: usize) -> BindingResource<'_> {
+    BindingResource::Buffer(BufferBinding {
+        buffer,
+        offset: (first * bytes) as u64,
+        size: NonZeroU64::new((len.next_multiple_of(ALIGNMENT) * bytes) as u64),
+    })
 }
 
 impl MultiDraws {
@@ -103,6 +119,8 @@ impl MultiDraws {
             bind(Slot::Wanted, Access::Read),
             bind(Slot::Args, Access::Read),
             bind(Slot::Gathered, Access::Write),
+            bind(Slot::MultiDraws, Access::Read),
+            bind(Slot::Counts, Access::Write),
         ];
         let program = Program::build(device, &job, binds.into_iter())?;
         guarded(device, "buffers of multi-draws", || {
@@ -111,12 +129,12 @@ impl MultiDraws {
                 program,
                 wanted: Table::new(device, "gpu_culling wanted draws", BufferUsages::STORAGE),
                 gathered: Growable::new(device, "gpu_culling multi-draws", commands),
-                counts: Table::new(
+                multi_draws: Table::new(
                     device,
-                    "gpu_culling multi-draw counts",
-                    BufferUsages::INDIRECT,
+                    "gpu_culling multi-draw ranges",
+                    BufferUsages::STORAGE,
                 ),
-                longest: 0,
+                counts: Growable::new(device, "gpu_culling multi-draw counts", commands),
                 batches: Vec::new(),
                 version: Version::new(),
             }
@@ -131,33 +149,37 @@ impl MultiDraws {
     pub fn plan(&mut self, gpu: Gpu<'_>, wanted: &[WantedDraws]) -> Result<u64, CullError> {
         self.batches.clear();
         self.version.bump();
-        let mut all = Vec::new();
+        let (mut commands, mut multi_draws) = (Vec::new(), Vec::new());
         let mut batches = Vec::with_capacity(wanted.len());
-        for draws in wanted.iter().filter(|draws| !draws.commands.is_empty()) {
+        for wanted in wanted.iter().filter(|wanted| !wanted.draws.is_empty()) {
+            let (first, first_draw) = (commands.len(), multi_draws.len());
+            let mut draws = Vec::with_capacity(wanted.draws.len());
+            for draw in &wanted.draws {
+                draws.push([(commands.len() - first) as u32, draw.len() as u32]);
+                commands.extend_from_slice(draw);
+            }
+            multi_draws.extend_from_slice(&draws);
             batches.push(Batch {
-                index: draws.batch,
-                first: all.len(),
-                len: draws.commands.len(),
+                index: wanted.batch,
+                first,
+                len: commands.len() - first,
+                first_draw,
+                draws,
                 bound: None,
                 bind_group: None,
             });
-            all.extend_from_slice(&draws.commands);
-            // What is too many copies the first command.
-            all.resize(all.len().next_multiple_of(ALIGNMENT), 0);
+            commands.resize(commands.len().next_multiple_of(ALIGNMENT), 0);
+            multi_draws.resize(multi_draws.len().next_multiple_of(ALIGNMENT), [0; 2]);
         }
-        if batches.is_empty() {
+        if commands.is_empty() {
             return Ok(0);
         }
-        let mut bytes = self.wanted.write(gpu, &all)?.bytes;
-        let size = (all.len() * size_of::<DrawCommand>()) as u64;
+        let bytes = self.wanted.write(gpu, &commands)?.bytes
+            + self.multi_draws.write(gpu, &multi_draws)?.bytes;
+        let size = (commands.len() * size_of::<DrawCommand>()) as u64;
         self.gathered.reserve(gpu.device, size)?;
-        let longest = batches.iter().map(|batch| batch.len).max().unwrap_or(0);
-        if longest > self.longest || self.longest == 0 {
-            let longest = longest.next_power_of_two();
-            let counts: Vec<u32> = (0..=longest as u32).collect();
-            bytes += self.counts.write(gpu, &counts)?.bytes;
-            self.longest = longest;
-        }
+        self.counts
+            .reserve(gpu.device, (multi_draws.len() * size_of::<u32>()) as u64)?;
         self.batches = batches;
         Ok(bytes)
     }
@@ -183,12 +205,17 @@ impl MultiDraws {
             else {
                 continue;
             };
-            let (wanted, gathered) = (&self.wanted.gpu.buffer, &self.gathered.buffer);
             let bind_group = guarded(device, "bind groups of multi-draws", || {
                 self.program.bind(device, |slot| match slot {
-                    Slot::Wanted => batch.part(wanted, size_of::<u32>()),
+                    Slot::Wanted => batch.commands(&self.wanted.gpu.buffer, size_of::<u32>()),
                     Slot::Args => args.as_entire_binding(),
-                    Slot::Gathered => batch.part(gathered, size_of::<DrawCommand>()),
+                    Slot::Gathered => {
+                        batch.commands(&self.gathered.buffer, size_of::<DrawCommand>())
+                    }
+                    Slot::MultiDraws => {
+                        batch.multi_draws(&self.multi_draws.gpu.buffer, size_of::<[u32; 2]>())
+                    }
+                    Slot::Counts => batch.multi_draws(&self.counts.buffer, size_of::<u32>()),
                 })
             })?;
             (batch.bound, batch.bind_group) = (bound, Some(bind_group));
@@ -196,20 +223,19 @@ impl MultiDraws {
         Ok(())
     }
 
-    /// Some of the commands of a batch as one draw; `None` if they are not gathered.
+    /// A multi-draw of a batch, by its index in [`WantedDraws::draws`]; `None` if there is none, or
+    /// if it has no commands.
     #[must_use]
-    pub fn source(&self, batch: usize, commands: &Range<u32>) -> Option<IndirectDraws<'_>> {
+    pub fn source(&self, batch: usize, draw: usize) -> Option<IndirectDraws<'_>> {
         let batch = self.batches.iter().find(|known| known.index == batch)?;
         batch.bind_group.as_ref()?;
-        let max = commands.end.checked_sub(commands.start)?;
-        if max == 0 || commands.end as usize > batch.len {
-            return None;
-        }
-        let first = batch.first as u64 + u64::from(commands.start);
-        Some(IndirectDraws {
+        let [first, max] = *batch.draws.get(draw)?;
+        let first = batch.first as u64 + u64::from(first);
+        let count = (batch.first_draw + draw) * size_of::<u32>();
+        (max > 0).then(|| IndirectDraws {
             buffer: &self.gathered.buffer,
             offset: first * size_of::<DrawCommand>() as u64,
-            count: (&self.counts.gpu.buffer, u64::from(max) * 4),
+            count: (&self.counts.buffer, count as u64),
             max,
         })
     }
@@ -217,7 +243,12 @@ impl MultiDraws {
     /// Bytes that it holds on the GPU.
     #[must_use]
     pub fn gpu_bytes(&self) -> u64 {
-        let tables = [&self.wanted.gpu, &self.counts.gpu, &self.gathered];
+        let tables = [
+            &self.wanted.gpu,
+            &self.multi_draws.gpu,
+            &self.counts,
+            &self.gathered,
+        ];
         tables.iter().map(|table| table.buffer.size()).sum()
     }
 }
@@ -239,7 +270,7 @@ impl Follower for MultiDraws {
             for batch in &self.batches {
                 if let Some(bind_group) = &batch.bind_group {
                     pass.set_bind_group(0, bind_group, &[]);
-                    pass.dispatch_workgroups((batch.len as u32).div_ceil(THREADS), 1, 1);
+                    pass.dispatch_workgroups(batch.draws.len() as u32, 1, 1);
                 }
             }
         });

@@ -10,6 +10,7 @@ pub(super) mod occluded_rows;
 pub(super) mod planned;
 pub(super) mod planner;
 mod rings;
+mod shared_planes;
 mod siblings;
 mod stretch;
 
@@ -126,6 +127,8 @@ pub struct PlanRequest<'a> {
 pub struct Plan {
     /// The batches.
     pub batches: Vec<BatchPlan>,
+    /// The planes that rows share; empty if each row has its own. The first keep nothing.
+    pub planes: Vec<ViewPlanes>,
     /// Draws of all requests and views. The draws of one view of one request are contiguous;
     /// [`Self::parts`] finds them.
     pub draws: Vec<DrawPart>,
@@ -161,6 +164,7 @@ impl Plan {
     ) -> Self {
         let mut plan = Self {
             batches: Vec::with_capacity(self.batches.len()),
+            planes: emptied(self.planes),
             draws: emptied(self.draws),
             ends: emptied(self.ends),
             requests: emptied(self.requests),
@@ -213,6 +217,20 @@ impl Plan {
             batch.batch.is_scanned = u32::from(is_scanned);
         }
         plan
+    }
+
+    /// Number of rows of all batches.
+    pub(crate) fn row_count(&self) -> usize {
+        let rows = self.batches.iter().map(|batch| batch.chunk_views.len());
+        rows.sum()
+    }
+
+    /// Notes whether the `row`-th row of a request keeps nothing at present.
+    fn set_resting(&mut self, request: usize, row: usize, rests: bool) {
+        for part in self.part_range(request, row..row + 1) {
+            let part = self.draws[part];
+            self.batches[part.batch].set_resting(part.row, rests);
+        }
     }
 
     /// Replaces what the `row`-th row of a request keeps.

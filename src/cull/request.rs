@@ -56,6 +56,9 @@ pub struct CullRequest {
     pub order: Order,
     /// Indices of the views that cull it.
     pub views: Vec<u32>,
+    /// Which of the first 64 of `views` keep nothing in this frame: bit k is place k. Their rows
+    /// stay in the plan, so that a set comes into view and leaves it without another plan.
+    pub resting: u64,
 }
 
 impl CullRequest {
@@ -77,7 +80,19 @@ impl CullRequest {
             errors: ErrorRange::default(),
             order: Order::NearFirst,
             views: Vec::new(),
+            resting: 0,
         }
+    }
+
+    /// Whether some view tests it.
+    pub(in crate::cull) fn is_tested(&self) -> bool {
+        self.views.len() > self.resting.count_ones() as usize
+    }
+
+    /// Whether the view at a place of `views` keeps nothing.
+    #[must_use]
+    pub fn rests_in(&self, place: usize) -> bool {
+        place < 64 && self.resting >> place & 1 == 1
     }
 
     /// Whether views may thin instances out.
@@ -180,4 +195,7 @@ pub struct CullFrame {
     pub views: Vec<CullView>,
     /// All requests.
     pub requests: Vec<CullRequest>,
+    /// Indices of the requests that differ from the frame that was prepared before, if the caller
+    /// knows them: the others are then not compared. `None` compares all.
+    pub changed: Option<Vec<usize>>,
 }

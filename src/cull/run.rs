@@ -2,29 +2,30 @@
 
 pub(super) mod batch;
 pub(super) mod history;
+pub(super) mod inputs;
 #[cfg(feature = "testing")]
 pub(super) mod inspect;
 pub(super) mod readback;
+mod rows;
 pub(super) mod tables;
 
 use crate::cull::{
     Compaction, CullError, FrameCounts, Refusal, Stage,
     gpu::{Gpu, limits::binding_limit, version::Version},
     pipelines::Pipelines,
-    plan::{
-        BatchPlan,
-        planned::{BatchKey, Planned},
-    },
+    plan::planned::{BatchKey, Planned},
     policy::{COUNT_EVERY, KEEP_FRAMES, RETRY_AFTER},
     refusal::Refusals,
     run::history::History,
     store::InstanceStore,
 };
-use batch::{BatchInputs, GpuBatch, PyramidBuffers, max_ids};
+use batch::{GpuBatch, max_ids};
 use hashbrown::{HashMap, hash_map::Entry};
+use inputs::{BatchInputs, PyramidBuffers};
 use readback::{BatchRows, Readback};
+use rows::RowFiller;
 use std::sync::Arc;
-use tables::FrameTables;
+use tables::{FrameTables, TablePlace};
 use wgpu::{CommandEncoder, ComputePass, Device};
 
 /// The number of a frame, and of the last frames in which something changed.
@@ -44,6 +45,17 @@ pub(super) struct Inputs<'a> {
     pub history: &'a History,
     /// The depth that late batches test against.
     pub pyramid: Option<PyramidBuffers<'a>>,
+    /// The planes that rows share.
+    pub planes: Option<TablePlace>,
+}
+
+/// How a [`Runner`] is made.
+#[derive(Clone, Copy)]
+pub(super) struct RunnerOptions {
+    /// Number of ids that a new arena holds, unless fewer can survive.
+    pub survivor_capacity: u32,
+    /// Whether kernels keep their bounds checks.
+    pub checks: bool,
 }
 
 /// Runs the plan of a frame.
@@ -52,8 +64,14 @@ pub(super) struct Runner {
     pipelines: Vec<Arc<Pipelines>>,
     /// Index of the current frame's pipelines.
     active: usize,
+    /// Fills the rows of large plans; `None` before the first.
+    filler: Option<Result<RowFiller, CullError>>,
+    /// Whether kernels keep their bounds checks.
+    checks: bool,
     /// Number of ids that a new arena holds, unless fewer can survive.
     first_capacity: u32,
+    /// Largest number of workgroups in one dimension of a dispatch.
+    max_width: u32,
     /// Number of ids that one binding holds.
     max_survivors: u64,
     batches: HashMap<BatchKey, GpuBatch>,
@@ -69,11 +87,14 @@ pub(super) struct Runner {
 }
 
 impl Runner {
-    pub fn new(device: &Device, pipelines: Vec<Arc<Pipelines>>, first_capacity: u32) -> Self {
+    pub fn new(device: &Device, pipelines: Vec<Arc<Pipelines>>, options: RunnerOptions) -> Self {
         Self {
             pipelines,
             active: 0,
-            first_capacity,
+            filler: None,
+            checks: options.checks,
+            first_capacity: options.survivor_capacity,
+            max_width: device.limits().max_compute_workgroups_per_dimension,
             max_survivors: binding_limit(&device.limits()) / 4,
             batches: HashMap::new(),
             refused: HashMap::new(),
@@ -107,6 +128,17 @@ impl Runner {
 
     // ---- prepare
 
+    /// Whether it can fill rows that share their planes.
+    pub fn can_fill(&mut self, device: &Device) -> bool {
+        if self.pipelines.is_empty() {
+            return false;
+        }
+        let checks = self.checks;
+        let build = || RowFiller::new(device, checks);
+        let filler = self.filler.get_or_insert_with(build);
+        filler.is_ok()
+    }
+
     /// Selects the pipelines of `compaction`. Returns whether they changed.
     pub fn choose(&mut self, compaction: Compaction) -> bool {
         let mut all = self.pipelines.iter();
@@ -124,6 +156,15 @@ impl Runner {
         (tables, from): (&mut FrameTables, Inputs<'_>),
         frame: FrameNumber,
     ) {
+        let planes = match planned.plan.planes.is_empty() {
+            true => Ok(TablePlace::default()),
+            false => tables.push(&planned.plan.planes),
+        };
+        // Without room for planes, no batch has any.
+        let from = Inputs {
+            planes: planes.ok(),
+            ..from
+        };
         let keys = &planned.keys;
         if self.refused.len() > keys.len() {
             self.refused.retain(|key, _| keys.contains(key));
@@ -207,6 +248,10 @@ impl Runner {
                 history: from.history.buffer(plan.page),
                 history_version: from.history.version(),
                 pyramid: from.pyramid,
+                shared: match &self.filler {
+                    Some(Ok(filler)) => from.planes.map(|planes| (filler, planes)),
+                    _ => None,
+                },
             };
             let inputs = (tables, &inputs);
             self.uploaded += batch.prepare(gpu, pipelines, plan, frame.mended_in, inputs)?;
@@ -224,7 +269,7 @@ impl Runner {
                 ..FrameCounts::default()
             }),
         };
-        if let Some(rows) = batch_rows(planned, index, false) {
+        if let Some(rows) = BatchRows::of(planned, index, false) {
             rows.collect(&totals, &batch.cpu_args, counts);
         }
         Ok(())
@@ -243,9 +288,19 @@ impl Runner {
             return 0;
         };
         let batches = planned.plan.batches.iter().zip(&planned.keys);
+        let mut filled = 0;
+        if !planned.plan.planes.is_empty()
+            && self.compaction().stages_if(false).next() == Some(stage)
+            && let Some(Ok(filler)) = &self.filler
+        {
+            for key in &planned.keys {
+                let batch = self.batches.get(key);
+                filled += batch.map_or(0, |batch| batch.fill_rows(filler, pass, self.max_width));
+            }
+        }
         let batches =
             batches.filter_map(|(plan, key)| Some((plan, self.batches.get(key)?.bind_groups())));
-        pipelines.record(stage, batches, pass)
+        filled + pipelines.record(stage, batches, pass)
     }
 
     /// Whether the counters of this frame should be read back. They are read in the first
@@ -268,7 +323,7 @@ impl Runner {
     ) {
         let has_blocks = self.compaction() == Compaction::Classify;
         let batches = planned.keys.iter().enumerate().filter_map(|(index, key)| {
-            let rows = batch_rows(planned, index, has_blocks)?;
+            let rows = BatchRows::of(planned, index, has_blocks)?;
             Some((self.batches.get(key)?.args(), rows))
         });
         self.readback.record(device, encoder, frame.now, batches);
@@ -330,21 +385,6 @@ impl Runner {
         let held = self.batches.values().map(|batch| batch.survivors().size());
         held.sum::<u64>() / 4
     }
-}
-
-/// What the counters of a batch mean.
-fn batch_rows(planned: &Planned, index: usize, has_blocks: bool) -> Option<BatchRows> {
-    let blocks = |plan: &BatchPlan| plan.batch.block_count;
-    Some(BatchRows {
-        key: *planned.keys.get(index)?,
-        rows: planned.meanings.get(index)?.clone(),
-        blocks: planned
-            .plan
-            .batches
-            .get(index)
-            .map(blocks)
-            .filter(|_| has_blocks),
-    })
 }
 
 /// The buffers that a draw of a batch binds. Equal versions mean equal buffers.

@@ -3,8 +3,8 @@
 //!
 //! Entities are in one batch set if they have the same material, and meshes in the same buffers
 //! with the same attributes. Bevy calls that a batch set, too, and draws it with one multi-draw.
-//! The first entity of a batch set that a view sees is its *leader*: its item in Bevy's phase draws
-//! all, and the items of the others draw nothing.
+//! The first entity of a batch set that a view sees in a frame is its *leader*: its item in Bevy's
+//! phase draws all, and the items of the others draw nothing.
 //!
 //! ```text
 //! entities       houses A    houses B    a moving set C    trees D (blended)
@@ -73,8 +73,10 @@ impl BatchSets {
     ) {
         let now = || draws.drawn.iter().map(Made::from);
         let version = culler.plan_version();
+        let is_kept = draws.is_kept && draws.requests_made == 0;
         let stays = self.made_from.as_ref().is_some_and(|(of, made)| {
-            *of == version && made.len() == now().len() && made.iter().copied().eq(now())
+            let all_stay = || made.iter().copied().eq(now());
+            *of == version && made.len() == draws.drawn.len() && (is_kept || all_stay())
         });
         if !stays {
             let mut made = self.made_from.take().map_or(Vec::new(), |(_, made)| made);
@@ -82,6 +84,16 @@ impl BatchSets {
             made.extend(now());
             self.find(draws, culler, slots, gpu);
             self.made_from = Some((version, made));
+        }
+        for view in &mut self.views {
+            view.start_frame();
+        }
+        for (drawn, views) in draws.seeing() {
+            for view in views {
+                if let Some(view) = self.views.get_mut(*view as usize) {
+                    view.see(drawn);
+                }
+            }
         }
         if let Some(Ok(multi)) = &mut self.draws
             && !self.views.is_empty()
@@ -152,8 +164,7 @@ impl BatchSets {
     /// What the item of an entity draws in a view. Both are indices of the frame.
     pub fn role(&self, view: usize, drawn: usize) -> Role {
         let view = self.views.get(view);
-        let role = view.and_then(|view| view.roles.get(drawn));
-        role.copied().unwrap_or_default()
+        view.map_or(Role::Alone, |view| view.role(drawn))
     }
 
     /// The draws of a batch set of a view.
@@ -168,7 +179,7 @@ impl BatchSets {
             let Some(Ok(multi)) = &self.draws else {
                 return None;
             };
-            Some((draw, multi.source(draw.batch, &draw.commands)?))
+            Some((draw, multi.source(draw.batch, draw.draw)?))
         })
     }
 }

@@ -13,6 +13,7 @@
 //!     |<----------------- window of a draw of slot 1 ----------------->|
 //! ```
 
+mod bytes;
 mod info;
 mod room;
 mod slot;
@@ -35,14 +36,12 @@ use bevy::{
     pbr::MeshFlags,
     prelude::*,
     render::{
-        render_resource::{
-            Buffer, ShaderType,
-            encase::{StorageBuffer, internal::WriteInto},
-        },
+        render_resource::Buffer,
         renderer::{RenderDevice, RenderQueue},
         sync_world::{MainEntity, MainEntityHashMap},
     },
 };
+use bytes::{place_of, put, write};
 use core::ops::Range;
 use room::{Buffers, Room};
 use slot::{Rows, Slot};
@@ -137,6 +136,11 @@ impl DrawSlots {
         }
     }
 
+    /// No set of the frame has slots so far.
+    pub fn start_again(&mut self) {
+        self.used = 0;
+    }
+
     /// Notes the place of an entity in the previous frame.
     fn note_lost(&mut self, slot: &Slot) {
         if slot.frame + 1 == self.frame {
@@ -192,6 +196,27 @@ impl DrawSlots {
         if all {
             for slot in kept {
                 slot.frame = self.frame;
+            }
+            self.used += count as usize;
+        }
+        all
+    }
+
+    /// Keeps the `count` slots of the set at a place, whose entity is as it was in the previous
+    /// frame. Returns false if that did not draw it, or drew it at another place than the frame
+    /// before.
+    pub fn keep_as_before(&mut self, (place, count): (usize, u32)) -> bool {
+        let own = self.of_sets.get(place).cloned().unwrap_or_default();
+        let own = own.start as usize..own.end as usize;
+        let Some(kept) = self.slots.get_mut(own) else {
+            return false;
+        };
+        let now = self.frame;
+        let all = kept.len() == count as usize
+            && kept.iter().all(|slot| slot.rests && slot.frame + 1 == now);
+        if all {
+            for slot in kept {
+                slot.frame = now;
             }
             self.used += count as usize;
         }
@@ -360,37 +385,8 @@ impl DrawSlots {
 
 /// Number of slots that are kept if the sets that are drawn have `used`.
 fn kept_slots(used: usize) -> usize {
-    let several = (4 * used).min(MAX_UNSEEN.max(used.next_power_of_two()));
+    let several = (8 * used).min(MAX_UNSEEN.max(used.next_power_of_two()));
     several.max(MANY_SLOTS)
-}
-
-/// The bytes of an element of a table.
-fn place_of<const SIZE: u64>(index: u32) -> Range<usize> {
-    let (index, size) = (index as usize, SIZE as usize);
-    index * size..(index + 1) * size
-}
-
-/// Puts the bytes of an element at its place in `all`. Returns whether that changed them.
-fn put(all: &mut Vec<u8>, index: u32, made: &[u8]) -> bool {
-    let first = index as usize * made.len();
-    let place = first..first + made.len();
-    let is_new = all.len() < place.end;
-    if is_new {
-        all.resize(place.end, 0);
-    }
-    let held = &mut all[place];
-    let changes = is_new || *held != *made;
-    if changes {
-        held.copy_from_slice(made);
-    }
-    changes
-}
-
-fn write<T: ShaderType + WriteInto>(value: &T, into: &mut [u8]) {
-    // The slice is as long as the value.
-    if let Err(error) = StorageBuffer::new(into).write(value) {
-        error!("a draw slot could not be written: {error}");
-    }
 }
 
 #[cfg(test)]

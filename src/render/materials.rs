@@ -18,6 +18,7 @@ mod pipeline;
 mod properties;
 mod settled;
 mod shader_imports;
+mod used;
 
 pub(super) use alias::{MaterialAliases, alias_materials};
 pub(super) use faces::{DrawnFaces, PassFaces};
@@ -26,3 +27,4 @@ pub(super) use modules::{DrawShaders, add_module};
 pub(super) use pipeline::{SetPipelines, SetPrepassPipelines};
 pub(super) use properties::is_blended;
 pub(super) use shader_imports::{InstancedShaders, extract_imports};
+pub(super) use used::UsedAlias;

@@ -35,6 +35,7 @@ use super::{
     set_asset::InstanceSetLoader,
     set_draws::SetDraws,
     settings::{GpuCullingSettings, GpuCullingSystems},
+    touched::{TouchedInstances, note_touched},
     upload::{InstanceUploadProgress, UploadInbox, receive_uploads},
     views::{ShadowOrigin, extract_freeze, extract_shadow_origin},
 };
@@ -48,7 +49,7 @@ use bevy::{
         prepass::{AlphaMask3dPrepass, Opaque3dPrepass},
         schedule::camera_driver,
     },
-    pbr::{Shadow, Transmissive3d},
+    pbr::{Shadow, Transmissive3d, collect_meshes_for_gpu_building},
     prelude::*,
     render::{
         ExtractSchedule, GpuResourceAppExt, Render, RenderApp, RenderStartup, RenderSystems,
@@ -184,6 +185,7 @@ pub(crate) fn install_render(app: &mut App) {
         .init_resource::<InstancedShaders>()
         .init_resource::<MaterialAliases>()
         .init_resource::<ShadowOrigin>()
+        .init_resource::<TouchedInstances>()
         // They belong to a device: Bevy makes them again when it recovers from a lost one.
         .init_gpu_resource::<GpuMeshlets>()
         .init_gpu_resource::<DrawnFaces>()
@@ -243,6 +245,9 @@ pub(crate) fn install_render(app: &mut App) {
             Render,
             (
                 alias_materials.in_set(GpuCullingSystems::AliasMaterials),
+                note_touched
+                    .in_set(RenderSystems::PrepareMeshes)
+                    .before(collect_meshes_for_gpu_building),
                 redirect_wireframes
                     .after(RenderSystems::QueueMeshes)
                     .before(RenderSystems::PhaseSort),

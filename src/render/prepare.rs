@@ -84,7 +84,7 @@ pub(super) fn prepare_culling(
     else {
         return;
     };
-    draws.start_frame(*listed_in);
+    draws.start_frame();
     slots.start_frame(*listed_in);
     slots.upload_metadata(&scene.meshes.compressed, &gpu.device, &gpu.queue);
     expanded.start_frame();

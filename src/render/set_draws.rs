@@ -2,6 +2,7 @@
 
 mod drawn;
 mod kept;
+mod meshes;
 mod places;
 mod refuse;
 mod seen;
@@ -13,16 +14,11 @@ use super::{
     bindings::BatchBinding,
     groups::Groups,
     history::SceneHistory,
-    lods::{RequestLods, SetLod, SetLodMesh, part_of},
-    names::AssetNames,
-    set_meshes::{MeshBuffers, Meshes},
+    set_meshes::MeshBuffers,
     told::Told,
     views::{FrameView, view_at},
 };
-use crate::cull::{
-    CoarserLevel, CullFrame, CullRequest, Culler, DrawList, DrawPart, DrawShape, OcclusionView,
-    Version,
-};
+use crate::cull::{CullFrame, CullRequest, Culler, DrawList, DrawPart, OcclusionView, Version};
 use bevy::{
     platform::collections::{HashMap, HashSet},
     prelude::*,
@@ -33,10 +29,9 @@ use bevy::{
     },
 };
 use core::{ops::Range, sync::atomic::AtomicU32};
-pub(super) use kept::{MadeFor, no_request};
+pub(super) use kept::{MadeFor, many_rest, no_request};
 use places::DrawnPlaces;
 use seen::{SeenSets, place_of_view};
-use std::sync::Arc;
 
 /// The draws of the frame's sets. `prepare` fills it, the draw functions look their draws up in it.
 #[derive(Resource, Default)]
@@ -52,8 +47,10 @@ pub(super) struct SetDraws {
     pub made_for: MadeFor,
     /// Which views see which sets.
     pub seen: SeenSets,
-    /// Places of the sets that some view sees.
+    /// Places of the sets that some view sees, in ascending order.
     pub seen_places: Vec<usize>,
+    /// The same of the previous frame.
+    pub seen_before: Vec<usize>,
     /// The views that hide instances.
     pub occlusion: Vec<OcclusionView>,
     /// The views of the frame, by [`view_order`].
@@ -66,12 +63,15 @@ pub(super) struct SetDraws {
     pub groups: Groups,
     /// Index of each entity in `drawn`.
     places: MainEntityHashMap<usize>,
-    /// What each entity draws. The first entities of requests are in the order of the requests.
+    /// What each entity draws. The request of one that no view sees has no views. The first entities of requests are in the
+    /// order of the requests.
     pub drawn: Vec<Drawn>,
-    /// What each entity of the previous frame drew.
+    /// What each entity of the previous frame drew, unless `is_kept`.
     drawn_before: Vec<Drawn>,
     /// Indices in `drawn` and `drawn_before`.
-    of_places: DrawnPlaces,
+    pub of_places: DrawnPlaces,
+    /// Whether `drawn` and the requests are those of the previous frame, as far as they still hold.
+    pub is_kept: bool,
     /// The sets whose near levels can be drawn before all others.
     pub leveled: LeveledSets,
     /// Version of the resident sets in the frame.
@@ -124,23 +124,27 @@ pub(super) struct PartDraw<'a> {
 }
 
 impl SetDraws {
-    /// Starts a frame with the list of sets that `listed_in` names: what the previous one drew
-    /// becomes `drawn_before`.
-    pub fn start_frame(&mut self, listed_in: u64) {
-        core::mem::swap(&mut self.drawn, &mut self.drawn_before);
-        self.of_places.start_frame(listed_in);
-        self.requests_made = 0;
-        self.drawn.clear();
+    /// Starts a frame.
+    pub fn start_frame(&mut self) {
         self.views.clear();
         self.frame.views.clear();
         self.occlusion.clear();
-        self.joined.clear();
+        self.start_counts();
+    }
+
+    /// Starts to count requests.
+    fn start_counts(&mut self) {
+        self.requests_made = 0;
         self.leveled = LeveledSets::default();
     }
 
     /// The frame has no set.
     pub fn clear(&mut self) {
         self.frame.requests.clear();
+        self.frame.changed = None;
+        self.drawn.clear();
+        self.of_places.forget();
+        self.seen_places.clear();
         self.places.clear();
         self.bindings.clear();
     }
@@ -152,6 +156,7 @@ impl SetDraws {
         self.batch_sets.clear();
         // The mesh indices of the previous frame are stale, too.
         self.drawn.clear();
+        self.of_places.forget();
     }
 
     /// The draws of an entity that is drawn.
@@ -173,6 +178,13 @@ impl SetDraws {
 
     /// Notes the place of each entity, unless the previous frame had the same.
     pub fn number_entities(&mut self) {
+        if self.is_kept {
+            let known = self.places.len();
+            let more = self.drawn.iter().zip(0..).skip(known);
+            self.places
+                .extend(more.map(|(drawn, index)| (drawn.entity, index)));
+            return;
+        }
         let entity = |drawn: &Drawn| drawn.entity;
         let before = self.drawn_before.iter().map(entity);
         let now = self.drawn.iter().map(entity);
@@ -183,9 +195,18 @@ impl SetDraws {
         self.places.extend(now.zip(0..));
     }
 
-    /// Starts the requests of a frame. The lists of the previous frame are used again, so that they
-    /// need not be allocated.
-    pub fn start_requests(&mut self) {
+    /// Starts the requests of a frame anew, with the list of sets that `listed_in` names: what the
+    /// previous frame drew becomes `drawn_before`. Its lists are used again, so that they need not
+    /// be allocated.
+    pub fn start_requests(&mut self, listed_in: u64) {
+        self.is_kept = false;
+        self.start_counts();
+        core::mem::swap(&mut self.drawn, &mut self.drawn_before);
+        self.drawn.clear();
+        self.of_places.start_frame(listed_in);
+        self.joined.clear();
+        self.groups.clear();
+        self.frame.changed = None;
         core::mem::swap(&mut self.frame.requests, &mut self.requests_before);
         let left = self.frame.requests.drain(..);
         self.spare
@@ -200,126 +221,10 @@ impl SetDraws {
 
     /// What the entity at a place of the list of sets drew in the previous frame.
     pub fn before(&self, place: usize) -> Option<&Drawn> {
-        self.drawn_before.get(self.of_places.before(place)?)
-    }
-
-    /// Index of the mesh of the set at a place; `None` if Bevy has not prepared it.
-    pub fn place_of(&mut self, meshes: &Meshes, place: usize, id: AssetId<Mesh>) -> Option<usize> {
-        if let Some(before) = self.before(place)
-            && before.mesh_id == id
-        {
-            return Some(before.mesh);
+        match self.is_kept {
+            true => self.drawn.get(self.of_places.now(place)?),
+            false => self.drawn_before.get(self.of_places.before(place)?),
         }
-        self.find_or_add(meshes, id)
-    }
-
-    fn find_or_add(&mut self, meshes: &Meshes, id: AssetId<Mesh>) -> Option<usize> {
-        if let Some(place) = self.mesh_places.get(&id) {
-            return Some(*place);
-        }
-        let place = self.meshes.len();
-        self.meshes.push(meshes.buffers(id, place)?);
-        self.mesh_places.insert(id, place);
-        Some(place)
-    }
-
-    /// The levels of an entity at a place, whose mesh has the place `full`; `None` if it has none.
-    /// Levels whose mesh Bevy has not prepared are left out until then.
-    pub fn lods_of(
-        &mut self,
-        meshes: &Meshes,
-        (place, entity): (usize, MainEntity),
-        full: (AssetId<Mesh>, usize),
-        (levels, stretch): (&Arc<[SetLod]>, f32),
-    ) -> Option<RequestLods> {
-        if levels.is_empty() {
-            return None;
-        }
-        if let Some(before) = self.before(place)
-            && (before.entity, before.mesh_id) == (entity, full.0)
-            && let Some(lods) = &before.lods
-            && Arc::ptr_eq(&lods.made_from, levels)
-            && lods.stretch == stretch
-        {
-            return Some(lods.clone());
-        }
-        let (mut coarser, mut places) = (Vec::new(), Vec::new());
-        for (number, level) in (1..).zip(&**levels) {
-            let found = match &level.mesh {
-                SetLodMesh::Indices(part) => {
-                    let name = format!("level {number}");
-                    let shape = self.part_of(meshes, entity, full, (&name, part));
-                    shape.map(|shape| (full.1, shape))
-                }
-                SetLodMesh::Mesh(mesh) => self.find_or_add(meshes, *mesh).and_then(|place| {
-                    let fits = meshes.fit_each_other(full.0, *mesh);
-                    if !fits {
-                        self.refuse_level(entity, *mesh);
-                    }
-                    fits.then(|| (place, self.meshes[place].shape))
-                }),
-            };
-            if let Some((place, shape)) = found {
-                let error = level.error * stretch;
-                coarser.push(CoarserLevel { shape, error });
-                places.push(place);
-            }
-        }
-        Some(RequestLods {
-            made_from: levels.clone(),
-            coarser: coarser.into(),
-            meshes: places.into(),
-            stretch,
-        })
-    }
-
-    /// The levels that the mesh of an entity at a place holds itself, if its place is `mesh`.
-    pub fn own_lods_of(
-        &self,
-        (place, entity): (usize, MainEntity),
-        (mesh_id, mesh): (AssetId<Mesh>, usize),
-        stretch: f32,
-    ) -> Option<RequestLods> {
-        let own = self.meshes[mesh].lods.as_ref()?;
-        if stretch == own.stretch {
-            return Some(own.clone());
-        }
-        if let Some(before) = self.before(place)
-            && (before.entity, before.mesh_id) == (entity, mesh_id)
-            && let Some(lods) = &before.lods
-            && lods.made_from.is_empty()
-            && lods.stretch == stretch
-        {
-            return Some(lods.clone());
-        }
-        Some(own.stretched(stretch))
-    }
-
-    /// A part of the entity's mesh, which a level draws. If there is no such part, this logs the
-    /// reason once and returns `None`.
-    pub fn part_of(
-        &mut self,
-        meshes: &Meshes,
-        entity: MainEntity,
-        (mesh, place): (AssetId<Mesh>, usize),
-        (level, part): (&str, &Range<u32>),
-    ) -> Option<DrawShape> {
-        let MeshBuffers {
-            shape,
-            indices_per_element,
-            ..
-        } = self.meshes[place];
-        let found = part_of(shape, indices_per_element, part);
-        if let Err(problem) = &found
-            && self.told_ranges.is_new((entity, part.clone()))
-        {
-            error!(
-                "InstanceLods on {}: {level} is ignored: its indices are {part:?} of {}, and {problem}",
-                entity.id(),
-                AssetNames(meshes.server.as_deref()).of(mesh)
-            );
-        }
-        found.ok()
     }
 
     /// The draws of an entity in a view: level after level, region after region.
@@ -375,9 +280,19 @@ impl SetDraws {
         self.expanded.contains(&entity)
     }
 
-    /// The entities that are drawn, in order.
+    /// What is drawn, as indices in `drawn`, each with the views that see it.
+    pub fn seeing(&self) -> impl Iterator<Item = (usize, &[u32])> {
+        let seen = self.seen_places.iter();
+        seen.filter_map(|place| Some((self.of_places.now(*place)?, self.seen.views_of(*place))))
+    }
+
+    /// The entities that some view sees.
     pub fn entities(&self) -> impl Iterator<Item = MainEntity> {
-        self.drawn.iter().map(|drawn| drawn.entity)
+        let is_seen = |drawn: &&Drawn| {
+            let request = self.frame.requests.get(drawn.of.request);
+            request.is_some_and(|request| !request.views.is_empty())
+        };
+        self.drawn.iter().filter(is_seen).map(|drawn| drawn.entity)
     }
 
     /// The entities that draw what the requests with these keys test.

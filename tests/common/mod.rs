@@ -324,11 +324,16 @@ pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
             views: (0..views.len() as u32)
                 .filter(|_| rng.random_range(0..8) > 0)
                 .collect(),
+            resting: 0,
         });
     }
     Scene {
         sets,
-        frame: CullFrame { views, requests },
+        frame: CullFrame {
+            views,
+            requests,
+            ..CullFrame::default()
+        },
     }
 }
 

@@ -82,6 +82,7 @@ fn one_view(set: bevy_gpu_culling::instance::InstanceSet, views: Vec<CullView>) 
         frame: CullFrame {
             views,
             requests: vec![request],
+            ..CullFrame::default()
         },
     }
 }

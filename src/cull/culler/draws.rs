@@ -4,12 +4,9 @@ use super::Culler;
 use crate::cull::{
     BatchKey, CullingTier, DrawList, DrawPart, Version,
     gpu::draw_counts::DrawCounts,
-    layout::{DRAW_COUNT_OFFSET, DrawCommand, Projection, args_offset},
+    layout::{ChunkView, DRAW_COUNT_OFFSET, DrawCommand, Projection, args_offset},
     plan::{BatchPlan, planned::Planned},
-    run::{
-        BatchVersion, Runner,
-        batch::{GpuBatch, PyramidBuffers},
-    },
+    run::{BatchVersion, Runner, batch::GpuBatch, inputs::PyramidBuffers},
 };
 use core::ops::Range;
 use glam::Affine3A;
@@ -129,6 +126,16 @@ impl Culler {
         world_from_local: &Affine3A,
     ) -> Option<Projection> {
         self.occluder.projection_of(view, world_from_local)
+    }
+
+    /// The row of a draw, with its planes.
+    #[must_use]
+    pub(in crate::cull) fn row_of(&self, part: &DrawPart) -> Option<ChunkView> {
+        let shared = match part.batch < self.early_batch_count() {
+            true => &*self.planner.plan().planes,
+            false => &[],
+        };
+        self.batch_plan(part.batch)?.row(part.row, shared)
     }
 
     /// The tables of a batch. The batches of late lists come after the frame's.

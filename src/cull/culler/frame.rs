@@ -108,11 +108,14 @@ impl Culler {
         self.frame.now += 1;
         let now = self.frame.now;
         let tested = frame.requests.iter();
-        let tested = tested.filter(|request| !request.views.is_empty());
+        let tested = tested.filter(|request| request.is_tested());
         self.store.note_tested(tested.map(|request| request.set));
         self.store.keep_before_writes(gpu);
         self.learn(gpu.device);
         let mut occlusion = self.occluder.choose(gpu.device, occlusion, now);
+        let may_share =
+            row_count_of(frame) > self.planner.own_planes() && self.runner.can_fill(gpu.device);
+        self.planner.let_share(may_share);
         let sets = self.store.sets();
         let mut is_new = self.planner.plan_frame(frame, &occlusion, sets);
         while let Err(others) =
@@ -129,7 +132,7 @@ impl Culler {
         if self.runner.choose(compaction) {
             self.frame.changed_in = now;
         }
-        if self.frame.changed_in == now || !self.planner.moved().is_empty() {
+        if self.frame.changed_in == now || self.planner.has_mended() {
             self.frame.mended_in = now;
         }
         self.store.end_uploads(gpu);
@@ -138,16 +141,18 @@ impl Culler {
         if self.runner.pipelines().is_some() {
             let own = || self.planner.plan().batches.iter();
             let all = own().chain(self.occluder.batches());
-            if let Err(error) = self.tables.start(gpu.device, all) {
+            let planes = &self.planner.plan().planes;
+            if let Err(error) = self.tables.start(gpu.device, all, planes) {
                 // Without late lists there may be room. If not, each batch is refused.
                 self.occluder.refuse_late_lists(error, now);
-                let _ = self.tables.start(gpu.device, own());
+                let _ = self.tables.start(gpu.device, own(), planes);
             }
         }
         let inputs = Inputs {
             store: &self.store,
             history: self.occluder.history(),
             pyramid: None,
+            planes: None,
         };
         let inputs = (&mut self.tables, inputs);
         self.runner
@@ -355,4 +360,14 @@ impl Frame<'_> {
         }
         recorded
     }
+}
+
+/// Number of rows of the frame, if each set lies in one region.
+fn row_count_of(frame: &CullFrame) -> usize {
+    let requests = frame.requests.iter();
+    let rows = requests.map(|request| {
+        let levels = 1 + request.coarser.as_deref().map_or(0, <[_]>::len);
+        request.views.len() * levels
+    });
+    rows.sum()
 }

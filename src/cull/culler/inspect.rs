@@ -13,7 +13,7 @@ impl Culler {
     /// The tables of the current frame.
     #[must_use]
     pub fn plan(&self) -> &Plan {
-        self.planner.plan()
+        self.planner.whole_plan()
     }
 
     /// Reads everything that the stages wrote for a batch, and waits for it. On the `Cpu` tier,

@@ -15,7 +15,7 @@ use crate::cull::{
         guard::guarded,
     },
     layout::DrawCommand,
-    run::batch::PyramidBuffers,
+    run::inputs::PyramidBuffers,
 };
 use wgpu::{BindGroup, Buffer, BufferUsages, Device};
 

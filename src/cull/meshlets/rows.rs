@@ -64,7 +64,9 @@ impl MeshletCuller {
                 let Some(plan) = culler.batch_plan(part.batch) else {
                     continue;
                 };
-                let draw = plan.chunk_views[part.row as usize];
+                let Some(draw) = culler.row_of(&part) else {
+                    continue;
+                };
                 if self.is_refused(key) {
                     continue;
                 }

@@ -19,9 +19,9 @@ use crate::cull::{
     refusal::Refusals,
     request::{CullFrame, DrawList, OcclusionView},
     run::{
-        FrameNumber, Inputs, Runner,
-        batch::PyramidBuffers,
+        FrameNumber, Inputs, Runner, RunnerOptions,
         history::{History, NoRoom},
+        inputs::PyramidBuffers,
         tables::FrameTables,
     },
     shaders::Sources,
@@ -269,7 +269,10 @@ impl Occluder {
         };
         let mut first_batch = planner.keys().len();
         for (index, view) in views.iter().enumerate().filter(|(_, view)| is_late(view)) {
-            let capacity = self.options.survivor_capacity;
+            let options = RunnerOptions {
+                survivor_capacity: self.options.survivor_capacity,
+                checks: self.options.checks,
+            };
             let late = match self.views.entry(view.key) {
                 hashbrown::hash_map::Entry::Occupied(known) => known.into_mut(),
                 hashbrown::hash_map::Entry::Vacant(place) => {
@@ -284,7 +287,7 @@ impl Occluder {
                     let pipelines = vec![kernels.pipelines.clone()];
                     place.insert(LateView {
                         plan: LatePlan::default(),
-                        runner: Runner::new(gpu.device, pipelines, capacity),
+                        runner: Runner::new(gpu.device, pipelines, options),
                         depths: pyramid.buffer().clone(),
                         depths_version: Version::new(),
                         pyramid,
@@ -365,6 +368,7 @@ impl Occluder {
                     shape: late.pyramid.uniform(),
                     version: late.depths_version,
                 }),
+                planes: None,
             };
             let planned = &late.plan.planned;
             late.runner.prepare(gpu, planned, (tables, inputs), number);

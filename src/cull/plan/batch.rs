@@ -4,7 +4,7 @@ use super::memory::emptied;
 use crate::cull::{
     layout::{
         BLOCK_WORDS, Batch, Chunk, ChunkView, DrawCommand, MAX_STRIP_BLOCKS, ORDER_TILE,
-        OcclusionRow, SCAN_TILE,
+        OcclusionRow, RowSource, SCAN_TILE, ViewPlanes,
     },
     policy::SINGLE_WORDS,
 };
@@ -18,8 +18,15 @@ pub struct BatchPlan {
     pub batch: Batch,
     /// Chunks, in block order.
     pub chunks: Vec<Chunk>,
-    /// Views of the chunks, chunk after chunk. The index in this table is a *row*.
+    /// Views of the chunks, chunk after chunk. The index in this table is a *row*. If rows share
+    /// their planes, the planes here are stale: [`Self::row`] has them.
     pub chunk_views: Vec<ChunkView>,
+    /// What each row has of its own, if the plan's rows share their planes; otherwise empty.
+    pub sources: Vec<RowSource>,
+    /// Index of the planes of each row, if they are shared.
+    pub planes_of_rows: Vec<u32>,
+    /// Which rows keep nothing at present; empty if none.
+    pub resting: Vec<bool>,
     /// The sibling commands ([`ChunkView::first_sibling`]), without their survivors. They come
     /// after the commands of the rows.
     pub siblings: Vec<DrawCommand>,
@@ -48,6 +55,9 @@ impl BatchPlan {
         Self {
             chunks: emptied(self.chunks),
             chunk_views: emptied(self.chunk_views),
+            sources: emptied(self.sources),
+            planes_of_rows: emptied(self.planes_of_rows),
+            resting: emptied(self.resting),
             siblings: emptied(self.siblings),
             occlusion: emptied(self.occlusion),
             lists: emptied(self.lists),
@@ -88,6 +98,29 @@ impl BatchPlan {
             let each = (chunk.block_count * self.batch.block_units()).div_ceil(ORDER_TILE);
             self.batch.order_tile_count += each * chunk.row_count;
             self.has_rings |= self.batch.is_near_first != 0 && each > 1;
+        }
+    }
+
+    /// A row. `planes` are the plan's, if its rows share them.
+    #[must_use]
+    pub fn row(&self, row: u32, planes: &[ViewPlanes]) -> Option<ChunkView> {
+        let row = row as usize;
+        let shared = self.planes_of_rows.get(row).zip(self.sources.get(row));
+        match shared {
+            Some((planes_of_row, source)) => {
+                Some(source.fill(planes.get(*planes_of_row as usize)?))
+            }
+            None => self.chunk_views.get(row).copied(),
+        }
+    }
+
+    /// Notes whether a row keeps nothing at present.
+    pub(super) fn set_resting(&mut self, row: u32, rests: bool) {
+        if self.resting.is_empty() && rests {
+            self.resting = vec![false; self.chunk_views.len()];
+        }
+        if let Some(place) = self.resting.get_mut(row as usize) {
+            *place = rests;
         }
     }
 

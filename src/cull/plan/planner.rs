@@ -2,31 +2,43 @@
 //! or lose a few instances, it is mended; its rows are updated in each frame.
 
 mod inputs;
+mod meanings;
+mod planes;
 mod requests;
 
 pub(in crate::cull) use requests::{coarser, further_shapes, hidden_requests, slot_of};
 
 use super::{
-    DrawPart, Plan, PlanLimits, PlanRequest, RowRings,
-    bands::bands,
+    Plan, PlanLimits, PlanRequest, RowRings,
     mend::Mended,
     occluded_rows::OccludedRows,
-    planned::{BatchKey, Planned, RowMeaning, batch_keys},
+    planned::{BatchKey, Planned, batch_keys},
+    shared_planes::SharedPlanes,
 };
 use crate::cull::{
     gpu::version::Version,
     layout::ViewPlanes,
-    request::{CullFrame, CullRequest, DrawList, DrawShape, ErrorRange, OcclusionView, Order},
+    policy::OWN_PLANES,
+    request::{CullFrame, CullRequest, DrawShape, OcclusionView, Order},
     store::{ResidentSets, Set},
 };
 use inputs::PlanInputs;
-use requests::views_of;
-use std::sync::Arc;
+use meanings::row_meanings;
+use planes::RequestPlanes;
+pub(in crate::cull::plan) use requests::views_of;
 
 /// The plan of the current frame, and what it was made from.
 pub(in crate::cull) struct Planner {
     limits: PlanLimits,
+    own_planes: usize,
     planned: Planned,
+    /// The planes that the rows of a large plan share.
+    shared: SharedPlanes,
+    /// Whether the rows of a large plan may share their planes: something fills them.
+    may_share: bool,
+    /// The plan with whole rows, for tests.
+    #[cfg(feature = "testing")]
+    whole: std::sync::OnceLock<Plan>,
     /// Rows that may be hidden.
     occluded: OccludedRows,
     /// `None` before the first frame.
@@ -51,7 +63,12 @@ impl Planner {
     pub fn new(limits: PlanLimits) -> Self {
         Self {
             limits,
+            own_planes: OWN_PLANES,
             planned: Planned::default(),
+            shared: SharedPlanes::default(),
+            may_share: false,
+            #[cfg(feature = "testing")]
+            whole: std::sync::OnceLock::new(),
             occluded: OccludedRows::default(),
             inputs: None,
             moved: Vec::new(),
@@ -80,6 +97,20 @@ impl Planner {
         });
     }
 
+    /// Drops the plan. The next one shares planes if it has more rows.
+    #[cfg(feature = "testing")]
+    pub fn limit_own_planes(&mut self, own_planes: usize) {
+        *self = Self {
+            own_planes,
+            ..Self::new(self.limits)
+        };
+    }
+
+    /// Largest number of rows that have their own planes.
+    pub fn own_planes(&self) -> usize {
+        self.own_planes
+    }
+
     /// The batches of the current frame.
     pub fn planned(&self) -> &Planned {
         &self.planned
@@ -88,6 +119,31 @@ impl Planner {
     /// The tables of the current frame.
     pub fn plan(&self) -> &Plan {
         &self.planned.plan
+    }
+
+    /// The tables of the current frame, in which each row has its own planes.
+    #[cfg(feature = "testing")]
+    pub fn whole_plan(&self) -> &Plan {
+        let plan = self.plan();
+        if plan.planes.is_empty() {
+            return plan;
+        }
+        self.whole.get_or_init(|| {
+            let mut whole = plan.clone();
+            for batch in &mut whole.batches {
+                let rows = 0..batch.chunk_views.len() as u32;
+                let filled = rows.filter_map(|row| batch.row(row, &plan.planes));
+                batch.chunk_views = filled.collect();
+            }
+            whole
+        })
+    }
+
+    /// Whether the rows of a large plan may share their planes.
+    pub fn let_share(&mut self, may_share: bool) {
+        if core::mem::replace(&mut self.may_share, may_share) != may_share {
+            self.inputs = None;
+        }
     }
 
     /// Keys of the plan's batches.
@@ -116,6 +172,11 @@ impl Planner {
         &self.moved
     }
 
+    /// Whether something of its rows, besides planes, differs from the frame before.
+    pub fn has_mended(&self) -> bool {
+        !self.moved.is_empty() || self.shared.has_measured
+    }
+
     /// Version of the plan. Mended plans have the same.
     pub fn version(&self) -> Version {
         self.version
@@ -135,12 +196,20 @@ impl Planner {
         occlusion: &[OcclusionView],
         sets: &ResidentSets,
     ) -> bool {
+        #[cfg(feature = "testing")]
+        self.whole.take();
+        self.shared.has_measured = false;
         let moved = &mut self.moved;
         let follows = (self.inputs.as_mut())
             .is_some_and(|inputs| inputs.follow(frame, occlusion, sets, moved));
         if follows {
             self.mend_moved(frame, sets);
-            self.set_planes(frame);
+            if self.plan().planes.is_empty() {
+                self.set_planes(frame);
+            } else {
+                let (plan, moved) = (&mut self.planned.plan, &self.moved);
+                self.shared.update(plan, frame, moved);
+            }
         } else {
             self.moved.clear();
             self.build(frame, occlusion, sets);
@@ -167,6 +236,7 @@ impl Planner {
             for (slot, planes) in each.of(frame, request).0.iter().enumerate() {
                 (self.planned.plan).set_planes(index, slot, rings.of(planes));
             }
+            set_resting(&mut self.planned.plan, index, request);
         }
     }
 
@@ -189,7 +259,11 @@ impl Planner {
             shapes.extend(coarser(request).iter().map(|level| level.shape));
             let levels = 0..=coarser(request).len();
             more.extend(levels.flat_map(|level| further_shapes(request, level)));
-            ends.push((first_row..planes.len(), shapes.len(), more.len()));
+            let rows = match request.views.is_empty() {
+                true => 0..0,
+                false => first_row..planes.len(),
+            };
+            ends.push((rows, shapes.len(), more.len()));
         }
         let missing = Set::default();
         let mut first = (0, 0);
@@ -216,6 +290,13 @@ impl Planner {
         });
         let old = core::mem::take(&mut self.planned.plan);
         let mut plan = old.build_again(requests, self.limits);
+        for (index, request) in frame.requests.iter().enumerate() {
+            set_resting(&mut plan, index, request);
+        }
+        if self.may_share && occlusion.is_empty() && plan.row_count() > self.own_planes {
+            self.shared.share(&mut plan, frame);
+            self.shared.update(&mut plan, frame, &[]);
+        }
         let mut early = Vec::new();
         self.occluded = OccludedRows::default();
         for (index, view) in occlusion.iter().enumerate() {
@@ -246,6 +327,17 @@ impl Planner {
     }
 }
 
+/// Notes which rows of a request keep nothing in the frame.
+fn set_resting(plan: &mut Plan, index: usize, request: &CullRequest) {
+    let levels = coarser(request).len() + 1;
+    for slot in 0..request.views.len() {
+        let rests = request.rests_in(slot);
+        for row in slot * levels..(slot + 1) * levels {
+            plan.set_resting(index, row, rests);
+        }
+    }
+}
+
 /// What a request has become. `None` if its set is not resident: it then has no rows.
 pub(in crate::cull) fn mended<'a>(
     frame: &'a CullFrame,
@@ -267,98 +359,4 @@ fn rings_of(request: &CullRequest) -> RowRings {
         radius: request.sphere.radius,
         is_near_first: request.order == Order::NearFirst,
     }
-}
-
-/// The planes of each request's rows, without [`RowRings`]. If a request without levels and ranges
-/// has the same transform and the same views as the request before it, both share their planes,
-/// also if their radii differ, as long as both have a size.
-#[derive(Default)]
-struct RequestPlanes<'a> {
-    last: Option<&'a CullRequest>,
-    planes: Vec<ViewPlanes>,
-}
-
-impl<'a> RequestPlanes<'a> {
-    /// Whether the planes that are kept hold for spheres of all sizes.
-    fn are_of_all_sizes(&self) -> bool {
-        let has_size = self.last.is_some_and(|last| last.sphere.radius > 0.0);
-        has_size && self.planes.iter().all(|planes| planes.band.flags == 0)
-    }
-
-    /// The planes of a request, and whether they differ from the request before.
-    fn of(&mut self, frame: &CullFrame, request: &'a CullRequest) -> (&[ViewPlanes], bool) {
-        let is_far_first = request.order == Order::FarFirst;
-        let (world, radius) = (&request.world_from_local, request.sphere.radius);
-        let is_plain = |request: &CullRequest| {
-            let errors = ErrorRange {
-                levels_before: 0,
-                ..request.errors
-            };
-            let is_whole = request.range.is_none() && errors == ErrorRange::default();
-            request.coarser.is_none() && is_whole && !request.thins()
-        };
-        let same = |last: &CullRequest| {
-            last.world_from_local == request.world_from_local
-                && last.views == request.views
-                && is_plain(last)
-                && is_plain(request)
-                && (last.sphere.radius == radius || self.are_of_all_sizes())
-                && (last.order == Order::FarFirst) == is_far_first
-        };
-        let is_new = !self.last.is_some_and(same);
-        if is_new {
-            let views = views_of(frame, &request.views);
-            self.planes.clear();
-            for (_, view) in views {
-                let mut planes = view.planes_in(world);
-                planes.order = match is_far_first {
-                    true => view.far_first_in(world),
-                    false => view.order_in(world, radius),
-                };
-                let bands = bands(view.lod_eye(), request);
-                let rows = bands.map(|band| ViewPlanes { band, ..planes });
-                self.planes.extend(rows);
-            }
-        }
-        self.last = Some(request);
-        (&self.planes, is_new)
-    }
-}
-
-/// Request, view and number of instances of each row of each batch.
-/// `early` are the rows that may be hidden.
-fn row_meanings(frame: &CullFrame, plan: &Plan, early: &[DrawPart]) -> Vec<Arc<[RowMeaning]>> {
-    let mut batches: Vec<_> = plan
-        .batches
-        .iter()
-        .map(|batch| vec![RowMeaning::default(); batch.chunk_views.len()])
-        .collect();
-    for (index, request) in frame.requests.iter().enumerate() {
-        for (slot, (view, _)) in views_of(frame, &request.views).enumerate() {
-            for part in plan.parts(index, slot) {
-                batches[part.batch][part.row as usize] = RowMeaning {
-                    request: request.key,
-                    view,
-                    level: request.errors.levels_before + part.level as u32,
-                    tested: 0,
-                    list: DrawList::Kept,
-                    more_elements: plan.batches[part.batch].sibling_elements(part.row),
-                };
-            }
-        }
-    }
-    for part in early {
-        batches[part.batch][part.row as usize].list = DrawList::Early;
-    }
-    for (rows, plan) in batches.iter_mut().zip(&plan.batches) {
-        for chunk in &plan.chunks {
-            let range = chunk.first_row as usize..(chunk.first_row + chunk.row_count) as usize;
-            for row in &mut rows[range] {
-                if row.level == 0 {
-                    row.tested = chunk.instance_count;
-                }
-            }
-        }
-    }
-    batches.into_iter().map(Into::into).collect()
 }

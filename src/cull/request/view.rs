@@ -48,6 +48,20 @@ impl CullView {
         toward: Vec3::ZERO,
     };
 
+    /// What a view keeps that keeps nothing, in any space.
+    pub(in crate::cull) fn nothing() -> ViewPlanes {
+        ViewPlanes {
+            left: DROP,
+            right: DROP,
+            top: DROP,
+            bottom: DROP,
+            near: DROP,
+            far: DROP,
+            reach: Self::EVERYTHING.reach,
+            ..ViewPlanes::default()
+        }
+    }
+
     /// A view from its six world-space half spaces. All of them are tested.
     #[must_use]
     pub fn from_planes(planes: [Vec4; 6]) -> Self {
@@ -287,9 +301,14 @@ impl ViewOrder {
     /// Begins the rings of a point of view at twice `radius`.
     pub(crate) fn begin_at(&mut self, radius: f32) {
         if self.eye.w != 0.0 {
-            let nearest = (2.0 * radius).clamp(f32::MIN_POSITIVE, f32::MAX);
-            self.first_step = (nearest.to_bits() >> STEP_BITS) as i32;
+            self.first_step = Self::step_at(radius);
         }
+    }
+
+    /// The step at which the rings around a point of view begin: at twice `radius`.
+    pub(crate) fn step_at(radius: f32) -> i32 {
+        let nearest = (2.0 * radius).clamp(f32::MIN_POSITIVE, f32::MAX);
+        (nearest.to_bits() >> STEP_BITS) as i32
     }
 }
 

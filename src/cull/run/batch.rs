@@ -1,6 +1,10 @@
 //! The GPU side of a batch: tables, words, prefixes, survivors and commands.
 
-use super::tables::{FrameTables, TablePlace};
+use super::{
+    inputs::BatchInputs,
+    rows::{FilledRows, RowFiller},
+    tables::{FrameTables, TablePlace},
+};
 use crate::cull::{
     Compaction, CullError,
     compaction::{Arena, Resource},
@@ -14,10 +18,10 @@ use crate::cull::{
     pipelines::Pipelines,
     plan::BatchPlan,
     reference,
-    store::{Page, PageBuffers},
+    store::Page,
 };
 use bytemuck::Zeroable;
-use wgpu::{BindGroup, Buffer, BufferUsages, Device};
+use wgpu::{BindGroup, Buffer, BufferUsages, ComputePass, Device};
 
 /// Number of ids that an arena must hold so that no survivor can be lost.
 pub(crate) fn max_ids(plan: &BatchPlan, compaction: Compaction) -> u64 {
@@ -32,6 +36,8 @@ pub(crate) fn max_ids(plan: &BatchPlan, compaction: Compaction) -> u64 {
 pub(crate) struct GpuBatch {
     uniform: Table,
     chunks: Table,
+    /// The rows, if the plan shares their planes.
+    rows: Option<FilledRows>,
     /// In the order of [`Resource::SCRATCH`].
     scratch: [Growable; Resource::SCRATCH.len()],
     survivors: Growable,
@@ -60,30 +66,12 @@ pub(crate) struct GpuBatch {
     pub last_used: u64,
 }
 
-/// The buffers that a batch reads and does not own.
-pub(crate) struct BatchInputs<'a> {
-    pub page: PageBuffers<'a>,
-    pub pages_version: Version,
-    /// The page's records of what views have seen.
-    pub history: Option<&'a Buffer>,
-    pub history_version: Version,
-    pub pyramid: Option<PyramidBuffers<'a>>,
-}
-
-/// The depth of a view.
-#[derive(Clone, Copy)]
-pub(crate) struct PyramidBuffers<'a> {
-    pub depths: &'a Buffer,
-    pub shape: &'a Buffer,
-    /// Changes when a buffer is replaced.
-    pub version: Version,
-}
-
 /// Places and versions of what a batch reads.
 #[derive(Clone, Copy, PartialEq)]
 struct BoundInputs {
     tables: Version,
-    chunk_views: TablePlace,
+    /// `None` if the GPU fills the rows.
+    chunk_views: Option<TablePlace>,
     occlusion: TablePlace,
     pages: Version,
     history: Version,
@@ -110,6 +98,7 @@ impl GpuBatch {
         Self {
             uniform: Table::new(device, "gpu_culling batch", BufferUsages::UNIFORM),
             chunks: Table::new(device, "gpu_culling chunks", BufferUsages::STORAGE),
+            rows: None,
             scratch: [
                 Growable::new(device, "gpu_culling words", storage),
                 Growable::new(device, "gpu_culling counts", storage),
@@ -154,6 +143,18 @@ impl GpuBatch {
         Some(&self.scratch[at].buffer)
     }
 
+    /// The rows that the GPU fills; `None` if they have their own planes.
+    #[cfg(feature = "testing")]
+    pub fn filled_rows(&self) -> Option<&Buffer> {
+        self.rows.as_ref().map(FilledRows::buffer)
+    }
+
+    /// Fills the rows, if the plan shares their planes. Returns the number of dispatches.
+    pub fn fill_rows(&self, filler: &RowFiller, pass: &mut ComputePass<'_>, max_width: u32) -> u32 {
+        let rows = self.rows.as_ref();
+        rows.map_or(0, |rows| rows.record(filler, pass, max_width))
+    }
+
     /// The bind groups of each pass of the compaction.
     pub fn bind_groups(&self) -> &[Vec<BindGroup>] {
         &self.bind_groups
@@ -164,7 +165,8 @@ impl GpuBatch {
         let tables = [&self.uniform, &self.chunks].map(|table| &table.gpu);
         let arrays = self.scratch.iter().chain([&self.survivors, &self.args]);
         let all = tables.into_iter().chain(arrays);
-        all.map(|array| (array.label, array.buffer.size()))
+        let all = all.map(|array| (array.label, array.buffer.size()));
+        all.chain(self.rows.iter().flat_map(FilledRows::sizes))
     }
 
     /// Enlarges the arena to `capacity` ids.
@@ -196,9 +198,29 @@ impl GpuBatch {
     ) -> Result<u64, CullError> {
         let mut bytes = 0;
         let mut replaced = false;
+        let chunk_views = match inputs.shared.filter(|_| !plan.sources.is_empty()) {
+            Some((filler, planes)) => {
+                let rows = match &mut self.rows {
+                    Some(rows) => rows,
+                    rows => rows.insert(guarded(gpu.device, "buffers of rows", || {
+                        FilledRows::new(gpu.device)
+                    })?),
+                };
+                let is_new = self.made_for.is_none_or(|made| made.mended_in != mended_in);
+                let (written, is_replaced) =
+                    rows.prepare(gpu, filler, (plan, is_new), (tables, planes))?;
+                bytes += written;
+                replaced |= is_replaced;
+                None
+            }
+            None => {
+                self.rows = None;
+                Some(tables.push(&plan.chunk_views)?)
+            }
+        };
         let bound = BoundInputs {
             tables: tables.version(),
-            chunk_views: tables.push(&plan.chunk_views)?,
+            chunk_views,
             occlusion: tables.push(&plan.occlusion)?,
             pages: inputs.pages_version,
             history: inputs.history_version,
@@ -216,8 +238,8 @@ impl GpuBatch {
                 self.uniform.write(gpu, &batch)?,
                 self.chunks.write(gpu, &plan.chunks)?,
             ];
-            bytes = written.iter().map(|written| written.bytes).sum();
-            replaced = written.iter().any(|written| written.replaced);
+            bytes += written.iter().map(|written| written.bytes).sum::<u64>();
+            replaced |= written.iter().any(|written| written.replaced);
             for slot in pipelines.scratch() {
                 if let Some(at) = Resource::SCRATCH.iter().position(|other| *other == slot) {
                     replaced |= self.scratch[at].reserve(gpu.device, slot.scratch_bytes(plan))?;
@@ -256,7 +278,11 @@ impl GpuBatch {
             self.bound_inputs = Some(bound);
             self.bind_groups = guarded(gpu.device, "bind groups of the culling", || {
                 pipelines.bind(gpu, |slot| match slot {
-                    Resource::ChunkViews => tables.binding(bound.chunk_views),
+                    Resource::ChunkViews => match (bound.chunk_views, &self.rows) {
+                        (Some(place), _) => tables.binding(place),
+                        (None, Some(rows)) => rows.buffer().as_entire_buffer_binding(),
+                        (None, None) => self.args().as_entire_buffer_binding(),
+                    },
                     Resource::Occlusion => tables.binding(bound.occlusion),
                     slot => self.buffer(slot, inputs).as_entire_buffer_binding(),
                 })

@@ -5,7 +5,7 @@ use crate::cull::{
     CullError,
     compaction::Resource,
     gpu::{Gpu, readback::read_buffer},
-    layout::{DrawCommand, MAX_TILES, Rank, Totals, args_offset},
+    layout::{ChunkView, DrawCommand, MAX_TILES, Rank, Totals, args_offset},
     pipelines::Pipelines,
     plan::BatchPlan,
 };
@@ -16,6 +16,8 @@ use crate::cull::{
 pub struct BatchData {
     /// Visibility words.
     pub words: Vec<u32>,
+    /// The rows that the GPU filled; empty if they have their own planes.
+    pub rows: Vec<ChunkView>,
     /// Number of survivors per block and row.
     pub counts: Vec<u32>,
     /// The ranks, with a closing one. Their first words are written if
@@ -62,6 +64,10 @@ pub(crate) fn read_batch(
     let stored = totals.needed.min(batch.survivor_capacity) as usize;
     Ok(BatchData {
         words: scratch(Resource::Words)?,
+        rows: match batch.filled_rows() {
+            Some(rows) => read_buffer(gpu, rows, 0, plan.chunk_views.len())?,
+            None => Vec::new(),
+        },
         counts: scratch(Resource::Counts)?,
         ranks: bytemuck::cast_slice(&ranks).to_vec(),
         tiles,

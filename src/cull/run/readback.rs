@@ -3,7 +3,10 @@
 use crate::cull::{
     gpu::staging::StagingRing,
     layout::{DrawCommand, Totals, args_offset},
-    plan::planned::{BatchKey, RowMeaning},
+    plan::{
+        BatchPlan,
+        planned::{BatchKey, Planned, RowMeaning},
+    },
     request::DrawList,
 };
 use std::sync::Arc;
@@ -72,11 +75,29 @@ impl FrameCounts {
 pub(crate) struct BatchRows {
     pub key: BatchKey,
     pub rows: Arc<[RowMeaning]>,
+    /// Which rows keep nothing; empty if none.
+    pub resting: Box<[bool]>,
     /// Number of blocks, if the compaction classifies them.
     pub blocks: Option<u32>,
 }
 
 impl BatchRows {
+    /// What the counters of a batch of a plan mean. `has_blocks` if the compaction classifies them.
+    pub fn of(planned: &Planned, index: usize, has_blocks: bool) -> Option<Self> {
+        let blocks = |plan: &BatchPlan| plan.batch.block_count;
+        Some(Self {
+            key: *planned.keys.get(index)?,
+            rows: planned.meanings.get(index)?.clone(),
+            resting: planned.plan.batches.get(index)?.resting.as_slice().into(),
+            blocks: planned
+                .plan
+                .batches
+                .get(index)
+                .map(blocks)
+                .filter(|_| has_blocks),
+        })
+    }
+
     /// Adds the batch's counters to `counts`.
     pub fn collect(&self, totals: &Totals, draws: &[DrawCommand], counts: &mut FrameCounts) {
         counts.overflow += u64::from(totals.overflow);
@@ -88,17 +109,18 @@ impl BatchRows {
             *blocks += u64::from(classified);
             *crossed += u64::from(totals.crossed);
         }
-        counts
-            .rows
-            .extend(self.rows.iter().zip(draws).map(|(row, draw)| RowCount {
-                request: row.request,
-                view: row.view,
-                level: row.level,
-                tested: row.tested,
-                visible: draw.instance_count,
-                list: row.list,
-                element_count: draw.element_count.saturating_add(row.more_elements),
-            }));
+        let rests = |index: usize| self.resting.get(index).is_some_and(|rests| *rests);
+        let rows = self.rows.iter().zip(draws).enumerate();
+        let rows = rows.filter(|(index, _)| !rests(*index));
+        counts.rows.extend(rows.map(|(_, (row, draw))| RowCount {
+            request: row.request,
+            view: row.view,
+            level: row.level,
+            tested: row.tested,
+            visible: draw.instance_count,
+            list: row.list,
+            element_count: draw.element_count.saturating_add(row.more_elements),
+        }));
     }
 }
 

@@ -6,15 +6,16 @@
 use crate::cull::{
     CullError, Gpu,
     gpu::{buffer::Growable, changes::ChangedBytes, version::Version},
-    layout::OcclusionRow,
+    layout::{OcclusionRow, ViewPlanes},
     plan::BatchPlan,
 };
 use bytemuck::NoUninit;
 use wgpu::{BufferBinding, BufferSize, BufferUsages, Device};
 
 /// Size of the binding of an empty table: one row.
-const SMALLEST_BINDING: u64 = 256;
+const SMALLEST_BINDING: u64 = 512;
 const _: () = assert!(size_of::<OcclusionRow>() as u64 <= SMALLEST_BINDING);
+const _: () = assert!(size_of::<ViewPlanes>() as u64 <= SMALLEST_BINDING);
 
 /// The buffer, and what it holds.
 pub(in crate::cull) struct FrameTables {
@@ -56,7 +57,7 @@ impl FrameTables {
         }
     }
 
-    /// Starts a frame with the tables of these batches.
+    /// Starts a frame with the tables of these batches, and the planes that their rows share.
     ///
     /// # Errors
     /// [`CullError::Gpu`], if there is no room. Each [push](Self::push) then returns it, too.
@@ -64,13 +65,17 @@ impl FrameTables {
         &mut self,
         device: &Device,
         batches: impl Iterator<Item = &'a BatchPlan>,
+        planes: &[ViewPlanes],
     ) -> Result<(), CullError> {
         self.bytes.clear();
         let needed = batches.map(|batch| {
-            self.padded(size_of_val(&*batch.chunk_views))
-                + self.padded(size_of_val(&*batch.occlusion))
+            let rows = match batch.sources.is_empty() {
+                true => size_of_val(&*batch.chunk_views),
+                false => size_of_val(&*batch.planes_of_rows),
+            };
+            self.padded(rows) + self.padded(size_of_val(&*batch.occlusion))
         });
-        let needed: u64 = needed.sum();
+        let needed = needed.sum::<u64>() + self.padded(size_of_val(planes));
         let mut reserved = Ok(false);
         if needed > self.gpu.buffer.size() {
             // More than is needed, because all bind groups are made again when the buffer grows.

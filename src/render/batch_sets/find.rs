@@ -2,12 +2,11 @@
 
 use super::{
     member::Member,
-    view::{BatchSetDraw, Role, ViewBatchSets},
+    view::{BatchSetDraw, ViewBatchSets},
 };
 use crate::cull::{Culler, DrawPart, WantedDraws};
 use crate::render::{draw_slots::SlotTable, set_draws::SetDraws};
 use bevy::platform::collections::{HashMap, hash_map::Entry};
-use core::ops::Range;
 
 /// The batch sets of a plan.
 #[derive(Default)]
@@ -49,7 +48,10 @@ impl Found {
         let mut places: HashMap<TableKey, u32> = HashMap::default();
         let mut members = Vec::new();
         for (index, drawn) in draws.drawn.iter().enumerate() {
-            let Some(member) = drawn.member else {
+            let request = draws.frame.requests.get(drawn.of.request);
+            // The blocks of a set without rows may have become another's.
+            let has_rows = request.is_some_and(|request| !request.views.is_empty());
+            let Some(member) = drawn.member.filter(|_| has_rows) else {
                 continue;
             };
             let blocks = member.blocks;
@@ -108,10 +110,7 @@ impl Found {
             }
         }
         for (view, mut found) in by_view.into_iter().enumerate() {
-            let Some((leader, followers)) = found.members.split_first() else {
-                continue;
-            };
-            if followers.is_empty() {
+            if found.members.len() < 2 {
                 continue;
             }
             if self.views.len() <= view {
@@ -123,14 +122,13 @@ impl Found {
             let parts = runs.map(|run| BatchSetDraw {
                 batch: run[0].batch,
                 table: run[0].table,
-                commands: want(&mut self.wanted, run),
+                draw: want(&mut self.wanted, run),
             });
             let parts = parts.collect();
             let view = &mut self.views[view];
-            view.roles.resize(draws.drawn.len(), Role::Alone);
-            view.roles[*leader] = Role::Leader(view.sets.len() as u32);
-            for follower in followers {
-                view.roles[*follower] = Role::Follower;
+            view.of_drawn.resize(draws.drawn.len(), None);
+            for member in found.members {
+                view.of_drawn[member] = Some(view.sets.len() as u32);
             }
             view.sets.push(parts);
         }
@@ -152,21 +150,20 @@ struct Command {
     command: u32,
 }
 
-/// Adds commands of one batch. Returns their places.
-fn want(wanted: &mut Vec<WantedDraws>, run: &[Command]) -> Range<u32> {
+/// Adds a multi-draw of commands of one batch. Returns its index in the batch.
+fn want(wanted: &mut Vec<WantedDraws>, run: &[Command]) -> usize {
     let batch = run[0].batch;
     let at = match wanted.iter().position(|draws| draws.batch == batch) {
         Some(at) => at,
         None => {
             wanted.push(WantedDraws {
                 batch,
-                commands: Vec::new(),
+                draws: Vec::new(),
             });
             wanted.len() - 1
         }
     };
-    let into = &mut wanted[at].commands;
-    let first = into.len() as u32;
-    into.extend(run.iter().map(|command| command.command));
-    first..into.len() as u32
+    let draws = &mut wanted[at].draws;
+    draws.push(run.iter().map(|command| command.command).collect());
+    draws.len() - 1
 }

@@ -48,6 +48,9 @@ pub(in crate::render) struct Member {
     pub blocks: PageBlocks,
 }
 
+/// Sets of more blocks have no rows that rest.
+const MAX_RESTING_BLOCKS: u32 = 16;
+
 /// Blocks of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::render) struct PageBlocks {
@@ -57,6 +60,11 @@ pub(in crate::render) struct PageBlocks {
 }
 
 impl PageBlocks {
+    /// Whether they are so few that rows that rest in all of them cost little.
+    pub fn are_few(self) -> bool {
+        self.end - self.first <= MAX_RESTING_BLOCKS
+    }
+
     /// The blocks of a set; `None` if it has several regions, or if they lie behind what a table of
     /// slots describes.
     pub fn of(regions: &[Region]) -> Option<Self> {

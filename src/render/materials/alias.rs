@@ -14,6 +14,7 @@ use super::{
     properties::{PhaseFunctions, alias_properties, is_blended},
     settled::{SettledEntity, SettledMaterial, Stays, is_same_binding},
     shader_imports::{InstancedShaders, VertexStage},
+    used::UsedAlias,
 };
 use crate::render::{
     bindings::storage_buffers_with,
@@ -205,6 +206,16 @@ impl MaterialAliases {
     pub fn can_draw(&self, entity: MainEntity) -> bool {
         let aliased = self.entities.get(&entity);
         aliased.is_some_and(|aliased| aliased.is_used && aliased.key.drawn.is_drawn())
+    }
+
+    /// The alias with which an entity is drawn; `None` if it has no material at present.
+    pub fn used_by(&self, entity: MainEntity) -> Option<UsedAlias> {
+        let aliased = self.entities.get(&entity).filter(|known| known.is_used)?;
+        let alias = self.aliases.get(&aliased.key)?;
+        Some(UsedAlias {
+            id: alias.id,
+            made_in: alias.made_in,
+        })
     }
 
     /// Gives an entity the alias of its material.

@@ -1,6 +1,9 @@
 //! The requests of the frame, one per entity or per group of entities that are tested together.
 
 mod batch_set;
+mod detail;
+mod keep;
+mod rest;
 mod scene;
 mod slots;
 mod take_over;
@@ -8,20 +11,21 @@ mod take_over;
 pub(super) use scene::FrameSets;
 pub(in crate::render) use scene::Scene;
 
-use crate::cull::{CoarserLevel, CullRequest, Culler, ErrorRange, Order, plan::greatest_stretch};
+use crate::cull::{CullRequest, Culler, Order, plan::greatest_stretch};
 use crate::render::{
     batch_sets::member::Member,
     draw_slots::DrawSlots,
     entity_uniforms::EntityUniforms,
     extracted_set::ExtractedSet,
     groups::{Joined, Joining},
-    lods::{Fading, SetRange, Share, Thinning},
+    lods::{SetRange, Share, Thinning},
     materials::MaterialAliases,
     offset::stretch_of,
-    set_draws::{Drawn, MadeFor, SetDraws, near_levels},
+    set_draws::{BevyInstance, Drawn, MadeFor, SetDraws, many_rest, near_levels},
     set_meshes::Meshes,
 };
 use bevy::{
+    pbr::RenderMeshQueueData,
     prelude::*,
     render::{
         sync_world::{MainEntity, MainEntityHashSet},
@@ -29,7 +33,6 @@ use bevy::{
     },
 };
 use scene::Hiding;
-use std::sync::Arc;
 
 /// Fills the frame with its views and the requests of its sets. `hides` if some view may hide
 /// instances.
@@ -38,7 +41,7 @@ pub(super) fn add_requests(
     slots: &mut DrawSlots,
     culler: &Culler,
     sets: &FrameSets<'_>,
-    scene: Scene,
+    mut scene: Scene,
     hides: bool,
 ) {
     let views = scene.views.collect();
@@ -59,13 +62,14 @@ pub(super) fn add_requests(
         min_pixels: scene.views.min_pixels(),
         shadow_pixels: scene.views.shadow_pixels(),
         colors_occlusion: scene.views.colors_occlusion(),
+        rests: !hides && many_rest(all.len(), views.len()),
+        views: views.len() as u32,
     };
     let before = core::mem::replace(&mut draws.made_for, made_for);
     let version = culler.store().sets_version();
     draws.sets_stay = draws.sets_version.replace(version) == Some(version);
-    draws.groups.clear();
-    draws.start_requests();
     let stays = before == made_for && scene.stays();
+    core::mem::swap(&mut draws.seen_places, &mut draws.seen_before);
     let mut seen = core::mem::take(&mut draws.seen_places);
     seen.clear();
     draws.seen.list(&mut seen);
@@ -87,16 +91,24 @@ pub(super) fn add_requests(
         made_for,
         impostors: MainEntityHashSet::default(),
         ranges: scene.ranges.as_deref(),
+        touched: scene.touched.entities(),
+        views_now: Vec::new(),
     };
-    // Impostors come first: without its impostor, an entity draws all instances itself.
-    let is_impostor = |place: &&usize| matches!(all[**place].share, Share::Far { .. });
-    let impostors = seen.iter().filter(is_impostor);
-    let others = seen.iter().filter(|place| !is_impostor(place));
-    for place in impostors.chain(others) {
-        requests.add(*place, &all[*place]);
+    if !requests.keep(&seen) {
+        requests.draws.start_requests(sets.listed_in);
+        requests.slots.start_again();
+        requests.impostors.clear();
+        // Impostors come first: without its impostor, an entity draws all instances itself.
+        let is_impostor = |place: &&usize| matches!(all[**place].share, Share::Far { .. });
+        let impostors = seen.iter().filter(is_impostor);
+        let others = seen.iter().filter(|place| !is_impostor(place));
+        for place in impostors.chain(others) {
+            requests.add(*place, &all[*place]);
+        }
     }
     draws.seen_places = seen;
     draws.number_entities();
+    scene.touched.clear();
 }
 
 /// The requests of the frame, while they are collected.
@@ -117,6 +129,18 @@ struct Requests<'a, 'w: 'a, 's: 'a> {
     /// Impostors that are drawn.
     impostors: MainEntityHashSet,
     ranges: Option<&'a RenderVisibilityRanges>,
+    /// The entities whose instance Bevy has written again; `None` if that is not known.
+    touched: Option<&'a MainEntityHashSet>,
+    /// The views of a request, while they are compared.
+    views_now: Vec<u32>,
+}
+
+/// A request that was made, and what its entity draws. It has no place in the frame yet.
+struct Made {
+    request: CullRequest,
+    drawn: Drawn,
+    /// Whether it joins no other request.
+    is_alone: bool,
 }
 
 impl Requests<'_, '_, '_> {
@@ -127,20 +151,49 @@ impl Requests<'_, '_, '_> {
         let Some(instance) = self.meshes.instances.render_mesh_queue_data(entity) else {
             return;
         };
-        let mesh_id = instance.mesh_asset_id();
         let of_bevy = self.instance_of(entity, &instance);
         if self.stays && self.take_over((place, set), &instance, of_bevy) {
             return;
         }
-        self.draws.requests_made += 1;
-        let mesh = self.draws.place_of(self.meshes, place, mesh_id);
-        if mesh.is_some_and(|mesh| self.draws.meshes[mesh].is_deformed) {
-            self.draws.refuse_deformed(entity, mesh_id);
-            return;
-        }
-        let (Some(mesh), Some(uniform)) = (mesh, self.uniforms.get(entity, &instance)) else {
+        let Some(Made {
+            request,
+            mut drawn,
+            is_alone,
+        }) = self.make((place, set), &instance, of_bevy)
+        else {
             return;
         };
+        drawn.of = self.place(request, drawn.may_be_hidden, is_alone);
+        if drawn.of.shape > 0 {
+            let first = self.first_of(drawn.of.request);
+            self.draws.joined.extend(first.map(|first| (entity, first)));
+        }
+        if drawn.near_levels.is_some() {
+            self.count_leveled(set);
+        }
+        self.draws.add(place, drawn);
+        if matches!(set.share, Share::Far { .. }) && self.aliases.can_draw(entity) {
+            self.impostors.insert(entity);
+        }
+    }
+
+    /// Makes the request of the entity at a place of the frame's sets, and what it draws; `None` if
+    /// Bevy has not prepared its mesh.
+    fn make(
+        &mut self,
+        (place, set): (usize, &ExtractedSet),
+        instance: &RenderMeshQueueData<'_>,
+        of_bevy: BevyInstance,
+    ) -> Option<Made> {
+        let entity = set.entity;
+        let mesh_id = instance.mesh_asset_id();
+        self.draws.requests_made += 1;
+        let mesh = self.draws.place_of(self.meshes, place, mesh_id)?;
+        if self.draws.meshes[mesh].is_deformed {
+            self.draws.refuse_deformed(entity, mesh_id);
+            return None;
+        }
+        let uniform = self.uniforms.get(entity, instance)?;
         let whole = self.draws.meshes[mesh].shape;
         let full = set.full.as_ref().and_then(|part| {
             let of = (mesh_id, mesh);
@@ -184,8 +237,7 @@ impl Requests<'_, '_, '_> {
             None => (Vec::new(), Vec::new()),
         };
         more.clear();
-        self.list_views(place, set, &mut views);
-        let request = CullRequest {
+        let mut request = CullRequest {
             key: entity.to_bits(),
             set: set.set,
             world_from_local: set.world_from_local,
@@ -204,18 +256,14 @@ impl Requests<'_, '_, '_> {
             } else {
                 Order::NearFirst
             },
-            views,
+            views: Vec::new(),
+            resting: 0,
         };
         let is_alone = is_blended
             || set.has_meshlets
             || !matches!(set.share, Share::All)
             || !self.sets.shared.contains(&set.set)
             || self.draws.expanded.contains(&entity);
-        let of = self.place(request, may_be_hidden, is_alone);
-        if of.shape > 0 {
-            let first = self.first_of(of.request);
-            self.draws.joined.extend(first.map(|first| (entity, first)));
-        }
         let is_simple = fading.is_none() && thinning.is_none() && !is_blended && !set.has_meshlets;
         let member = slots.blocks.filter(|_| is_simple).and_then(|blocks| {
             let key = self.batch_set_key(entity, of_bevy, mesh, lods.as_ref(), may_be_hidden)?;
@@ -226,17 +274,19 @@ impl Requests<'_, '_, '_> {
         // Expanded and blended sets have no levels; an impostor's are all far.
         let is_far = matches!(set.share, Share::Far { .. });
         let near_levels = near_levels(levels).filter(|_| !set.is_unsorted && !is_far);
-        if near_levels.is_some() {
-            self.count_leveled(set);
-        }
         let is_own = matches!(set.share, Share::All)
             && !self.sets.shared.contains(&set.set)
             && !self.draws.expanded.contains(&entity);
         let drawn = Drawn {
             entity,
             made_in: self.sets.extracted_in,
-            alone: is_own.then_some(of_bevy),
-            of,
+            bevy: of_bevy,
+            material: self.aliases.used_by(entity),
+            is_own,
+            of: Joined {
+                request: usize::MAX,
+                shape: 0,
+            },
             set: set.set,
             placed: slots.placed,
             first_slot: slots.first,
@@ -251,11 +301,18 @@ impl Requests<'_, '_, '_> {
             may_be_hidden,
             blocks: slots.blocks,
             member,
+            may_rest: self.made_for.rests
+                && is_own
+                && !set.keep_all
+                && member.is_some_and(|member| member.blocks.are_few()),
         };
-        self.draws.add(place, drawn);
-        if matches!(set.share, Share::Far { .. }) && self.aliases.can_draw(entity) {
-            self.impostors.insert(entity);
-        }
+        request.resting = self.list_views(place, set, drawn.may_rest, &mut views);
+        request.views = views;
+        Some(Made {
+            request,
+            drawn,
+            is_alone,
+        })
     }
 
     /// Whether views may hide instances of a set that draws the mesh at a place.
@@ -268,14 +325,6 @@ impl Requests<'_, '_, '_> {
             && !self.draws.expanded.contains(&set.entity)
             && self.draws.meshes[mesh].has_triangles
             && self.hiding.may_hide(set.entity)
-    }
-
-    /// Lists the views that see the set at a place.
-    fn list_views(&self, place: usize, set: &ExtractedSet, views: &mut Vec<u32>) {
-        views.clear();
-        let first = if set.keep_all { self.views } else { 0 };
-        let seeing = self.draws.seen.views_of(place).iter();
-        views.extend(seeing.map(|view| first + view));
     }
 
     /// Counts a set that draws several levels near first.
@@ -308,91 +357,5 @@ impl Requests<'_, '_, '_> {
     fn first_of(&self, request: usize) -> Option<MainEntity> {
         let request = self.draws.frame.requests.get(request)?;
         Entity::try_from_bits(request.key).map(MainEntity::from)
-    }
-
-    /// The levels that the entity draws of its set.
-    fn errors_of(&self, set: &ExtractedSet) -> ErrorRange {
-        match set.share {
-            Share::Near { impostor, error } if self.impostors.contains(&impostor) => ErrorRange {
-                end: Some(error),
-                ..ErrorRange::default()
-            },
-            Share::Near { .. } | Share::All => ErrorRange::default(),
-            Share::Far {
-                full,
-                error,
-                levels,
-            } => ErrorRange {
-                start: Some(error),
-                end: None,
-                levels_before: levels.max(self.meshes.own_levels(full)),
-            },
-        }
-    }
-
-    /// How the set fades; `None` if it does not.
-    fn fading_of(
-        &self,
-        set: &ExtractedSet,
-        coarser: Option<Arc<[CoarserLevel]>>,
-        errors: ErrorRange,
-    ) -> Option<Fading> {
-        let does_fade = |entity: &MainEntity| self.aliases.fading.contains(entity);
-        if !does_fade(&set.entity) {
-            return None;
-        }
-        let is_number = |value: f32| value.is_finite() && value > 0.0;
-        let stretch = greatest_stretch(&set.world_from_local.matrix3);
-        let radius = set.sphere.radius;
-        // As the engine's bands: otherwise all instances are drawn.
-        let fades = set.fade > 0.0 && is_number(stretch) && radius > 0.0;
-        let has_levels = is_number(self.made_for.lod_pixels);
-        let levels_fade = fades
-            && has_levels
-            && match set.share {
-                // It fades in only if what it replaces fades out.
-                Share::Far { full, .. } => does_fade(&full),
-                Share::Near { .. } | Share::All => true,
-            };
-        // Sizes are measured in errors, also if no error is allowed.
-        let pixels = if has_levels {
-            self.made_for.lod_pixels
-        } else {
-            1.0
-        };
-        let too_small = 2.0 * radius * pixels / self.made_for.min_pixels;
-        let none = ErrorRange::default();
-        Some(Fading {
-            fades,
-            levels_fade,
-            coarser: coarser.filter(|_| levels_fade),
-            errors: if levels_fade { errors } else { none },
-            share: set.fade,
-            range: set.range,
-            sphere: set.sphere,
-            too_small: if fades { too_small } else { f32::INFINITY },
-            stretch,
-            pixels,
-        })
-    }
-
-    /// The diameter in pixels below which the set is thinned out; 0 if it is not.
-    fn thin_below(&mut self, set: &ExtractedSet) -> f32 {
-        let is_expanded = self.draws.expanded.contains(&set.entity);
-        let has_size = set.sphere.radius > 0.0;
-        if set.thin_below <= 0.0 || !has_size {
-            return 0.0;
-        }
-        if !set.has_meshlets && !is_expanded {
-            return set.thin_below;
-        }
-        let drawn = match is_expanded {
-            true => {
-                "from a MeshUniform per survivor (InstanceMeshUniforms, or a vertex shader for meshes)"
-            }
-            false => "by meshlets (MeshletMesh3d)",
-        };
-        self.draws.refuse_thinning(set.entity, drawn);
-        0.0
     }
 }

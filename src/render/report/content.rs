@@ -62,12 +62,14 @@ pub struct FrameWork {
     /// Number of entities with sets that were read: all, if one of them came, went, or changed in
     /// more than its place.
     pub entities: u64,
-    /// Number of entities whose request was made again: they came into view, or changed, or moved,
-    /// or did so in the frame before. Always made again are the requests of entities that share a
-    /// set, of impostors, and of sets with one `MeshUniform` per survivor.
+    /// Number of entities whose request was made again: they came into view for the first time, or
+    /// changed, or moved, or did so in the frame before. If an entity that shares its set with
+    /// others, an impostor, or a set with one `MeshUniform` per survivor does so, or is seen by
+    /// other views than before, the requests of all such entities are made again.
     pub requests: u64,
-    /// Number of plans of all sets: an entity came or went, a view sees other entities than before,
-    /// or a set has more or fewer blocks of 1,024 instances.
+    /// Number of plans of all sets: an entity came or went, a view sees other entities than before
+    /// (unless they are small sets, and there are many), or a set has more or fewer blocks of 1,024
+    /// instances.
     pub plans: u64,
     /// Number of requests that moved, or whose sets got or lost a few instances. The plan stays,
     /// except for their part of it.

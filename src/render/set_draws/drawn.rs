@@ -6,6 +6,7 @@ use crate::render::{
     draw_slots::OcclusionColor,
     groups::Joined,
     lods::{Fading, RequestLods, Thinning},
+    materials::UsedAlias,
 };
 use bevy::{prelude::*, render::sync_world::MainEntity};
 
@@ -15,9 +16,13 @@ pub(in crate::render) struct Drawn {
     pub entity: MainEntity,
     /// The number of the extraction whose sets it was made from.
     pub made_in: u64,
-    /// What Bevy says of it, if it draws all instances of a set that no other entity uses, with its
-    /// own request and without a `MeshUniform` per survivor: then the next frame may take it over.
-    pub alone: Option<BevyInstance>,
+    /// What Bevy says of it.
+    pub bevy: BevyInstance,
+    /// What its material was.
+    pub material: Option<UsedAlias>,
+    /// Whether it draws all instances of a set that no other entity uses, with its own request and
+    /// without a `MeshUniform` per survivor.
+    pub is_own: bool,
     /// The request whose survivors it draws.
     pub of: Joined,
     pub set: SetId,
@@ -50,6 +55,8 @@ pub(in crate::render) struct Drawn {
     pub blocks: Option<PageBlocks>,
     /// `None` if its draws cannot be joined with others.
     pub member: Option<Member>,
+    /// Whether its request has all views, and rests in those that do not see it.
+    pub may_rest: bool,
 }
 
 impl Drawn {

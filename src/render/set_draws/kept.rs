@@ -30,4 +30,20 @@ pub(in crate::render) struct MadeFor {
     pub shadow_pixels: ShadowPixels,
     /// Whether draws are colored by their list.
     pub colors_occlusion: bool,
+    /// Whether small sets have rows in all views, which may rest.
+    pub rests: bool,
+    /// Number of views.
+    pub views: u32,
 }
+
+/// Whether small sets have rows in all views: there are many sets, and few views.
+pub(in crate::render) fn many_rest(sets: usize, views: usize) -> bool {
+    sets >= MIN_RESTING_SETS && views <= MAX_RESTING_VIEWS && sets * views <= MAX_RESTING_ROWS
+}
+
+/// Fewer sets than this have rows only in the views that see them: another plan costs little.
+const MIN_RESTING_SETS: usize = 64;
+/// More views than these are mostly of lamps, which see few sets.
+const MAX_RESTING_VIEWS: usize = 8;
+/// Number of rows that may rest: each takes some hundred bytes on the GPU.
+const MAX_RESTING_ROWS: usize = 1 << 17;

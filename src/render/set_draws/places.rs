@@ -2,7 +2,7 @@
 
 /// Indices in the lists of what is drawn.
 #[derive(Default)]
-pub(super) struct DrawnPlaces {
+pub(in crate::render) struct DrawnPlaces {
     now: Vec<Option<u32>>,
     /// Of the previous frame; empty if it had another list of sets.
     before: Vec<Option<u32>>,
@@ -20,12 +20,28 @@ impl DrawnPlaces {
         self.now.clear();
     }
 
+    /// Forgets what was drawn.
+    pub fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Whether they are of the list of sets that `listed_in` names.
+    pub fn are_of(&self, listed_in: u64) -> bool {
+        self.listed_in == Some(listed_in)
+    }
+
     /// Notes what the entity at a place draws.
     pub fn add(&mut self, place: usize, index: usize) {
         if self.now.len() <= place {
             self.now.resize(place + 1, None);
         }
         self.now[place] = Some(index as u32);
+    }
+
+    /// What the entity at a place draws.
+    pub fn now(&self, place: usize) -> Option<usize> {
+        let index = *self.now.get(place)?;
+        index.map(|index| index as usize)
     }
 
     /// What the entity at a place drew in the previous frame.

@@ -58,6 +58,9 @@ pub(in crate::render) fn verify_survivors(
             let Some(view) = view_at(&draws.views, *view) else {
                 continue;
             };
+            if request.rests_in(place) {
+                continue;
+            }
             let mut verdict = Verdict {
                 entity: entity.id(),
                 view: view.key.main_entity.id(),

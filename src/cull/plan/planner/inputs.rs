@@ -156,38 +156,64 @@ impl PlanInputs {
             return false;
         }
         let sets_stay = self.sets == sets.version();
-        let (mut first_view, mut first_more) = (0, 0);
-        let all = self.requests.iter_mut().zip(&frame.requests);
-        for (index, (known, request)) in all.enumerate() {
-            let seeing = &self.views[first_view..known.views_end];
-            let more = &self.more[first_more..known.more_end];
-            (first_view, first_more) = (known.views_end, known.more_end);
-            let views = views_of(frame, &request.views).map(|(view, _)| view);
-            if !known.plans_like(request)
-                || !have_same_shapes(more, &request.more)
-                || !views.eq(seeing.iter().copied())
-            {
-                return false;
+        let all_follow = match &frame.changed {
+            // Most changes of sets concern sets that no request names.
+            Some(changed) if sets_stay => changed
+                .iter()
+                .all(|index| self.follow_one(frame, *index, None, moved)),
+            _ => {
+                let sets = (!sets_stay).then_some(sets);
+                (0..frame.requests.len()).all(|index| self.follow_one(frame, index, sets, moved))
             }
-            let mut is_moved = known.world_from_local != request.world_from_local;
-            known.world_from_local = request.world_from_local;
-            // Most changes concern sets that no request names.
-            if !sets_stay {
-                let resident = ResidentInputs::of(sets, request.set);
-                if resident != known.resident {
-                    let both = known.resident.zip(resident);
-                    if !both.is_some_and(|(before, now)| now.has_blocks_of(before)) {
-                        return false;
-                    }
-                    known.resident = resident;
-                    is_moved = true;
-                }
-            }
-            if is_moved {
-                moved.push(index);
-            }
+        };
+        if !all_follow {
+            return false;
         }
         self.sets = sets.version();
+        true
+    }
+
+    /// Follows a request, and its set if some set changed.
+    fn follow_one(
+        &mut self,
+        frame: &CullFrame,
+        index: usize,
+        sets: Option<&ResidentSets>,
+        moved: &mut Vec<usize>,
+    ) -> bool {
+        let (Some(known), Some(request)) = (self.requests.get(index), frame.requests.get(index))
+        else {
+            return false;
+        };
+        let before = index.checked_sub(1).map(|before| &self.requests[before]);
+        let (first_view, first_more) =
+            before.map_or((0, 0), |before| (before.views_end, before.more_end));
+        let seeing = &self.views[first_view..known.views_end];
+        let more = &self.more[first_more..known.more_end];
+        let views = views_of(frame, &request.views).map(|(view, _)| view);
+        if !known.plans_like(request)
+            || !have_same_shapes(more, &request.more)
+            || !views.eq(seeing.iter().copied())
+        {
+            return false;
+        }
+        let known = &mut self.requests[index];
+        let mut is_moved = known.world_from_local != request.world_from_local;
+        known.world_from_local = request.world_from_local;
+        if let Some(sets) = sets {
+            let resident = ResidentInputs::of(sets, request.set);
+            if resident != known.resident {
+                let both = known.resident.zip(resident);
+                if !both.is_some_and(|(before, now)| now.has_blocks_of(before)) {
+                    return false;
+                }
+                known.resident = resident;
+                is_moved = true;
+            }
+        }
+        if is_moved {
+            moved.push(index);
+        }
         true
     }
 

@@ -8,7 +8,7 @@ use crate::cull::{
 };
 
 /// The views of a request that the frame has, with their indices.
-pub(super) fn views_of<'a>(
+pub(in crate::cull::plan) fn views_of<'a>(
     frame: &'a CullFrame,
     views: &'a [u32],
 ) -> impl Iterator<Item = (u32, &'a CullView)> {

@@ -6,6 +6,7 @@ use crate::render::{
     materials::{DrawnFaces, MaterialAliases},
     occlusion::HidingViews,
     set_meshes::Meshes,
+    touched::TouchedInstances,
     views::Views,
 };
 use bevy::{
@@ -32,6 +33,7 @@ pub(in crate::render) struct Scene<'w, 's> {
         Option<Res<'w, BatchedInstanceBuffers<MeshUniform, MeshInputUniform>>>,
     pub(super) uniform_data: StaticSystemParam<'w, 's, <MeshPipeline as GetBatchData>::Param>,
     pub(super) ranges: Option<Res<'w, RenderVisibilityRanges>>,
+    pub(super) touched: ResMut<'w, TouchedInstances>,
 }
 
 /// What decides which sets are hidden, and in which views.

@@ -2,9 +2,10 @@
 
 use super::Requests;
 use crate::render::{
+    entity_uniforms::EntityUniform,
     extracted_set::ExtractedSet,
     groups::Joined,
-    set_draws::{BevyInstance, no_request},
+    set_draws::{BevyInstance, Drawn, no_request},
 };
 use bevy::{math::Affine3, pbr::RenderMeshQueueData};
 
@@ -17,35 +18,21 @@ impl Requests<'_, '_, '_> {
         instance: &RenderMeshQueueData<'_>,
         of_bevy: BevyInstance,
     ) -> bool {
-        let Some(before) = self.draws.before(place) else {
+        let Some(before) = self.draws.before(place).filter(|before| before.is_own) else {
             return false;
         };
-        let store = self.culler.store();
-        let is_placed = self.draws.sets_stay || store.placed(set.set) == before.placed;
-        if !is_placed
-            || before.alone != Some(of_bevy)
-            || before.made_in < set.changed_in
-            || before.entity != set.entity
-            || self.aliases.visited.contains(&set.entity)
-            || before.mesh_id != instance.mesh_asset_id()
-            || before.may_be_hidden != self.may_be_hidden(set, before.mesh, before.thinning)
-        {
-            return false;
-        }
-        let slots = (place, before.slots);
-        let Some(uniform) = self.uniforms.get(set.entity, instance) else {
+        let Some(uniform) = self.unchanged(before, set, instance, of_bevy) else {
             return false;
         };
-        let offset = set.offset.map(Affine3::from);
-        if !self.slots.keep(slots, set.entity, &uniform, offset) {
-            return false;
-        }
         let mut drawn = before.clone();
+        if !self.keep_slots(place, set, (drawn.slots, &uniform)) {
+            return false;
+        }
         let Some(request) = self.draws.requests_before.get_mut(drawn.of.request) else {
             return false;
         };
         let mut request = core::mem::replace(request, no_request());
-        self.list_views(place, set, &mut request.views);
+        request.resting = self.list_views(place, set, drawn.may_rest, &mut request.views);
         if drawn.near_levels.is_some() {
             self.count_leveled(set);
         }
@@ -57,5 +44,41 @@ impl Requests<'_, '_, '_> {
         self.draws.frame.requests.push(request);
         self.draws.add(place, drawn);
         true
+    }
+
+    /// The uniform of an entity, if nothing has changed that its request was made from, apart from
+    /// its views and its uniform.
+    pub(super) fn unchanged(
+        &self,
+        before: &Drawn,
+        set: &ExtractedSet,
+        instance: &RenderMeshQueueData<'_>,
+        of_bevy: BevyInstance,
+    ) -> Option<EntityUniform> {
+        let store = self.culler.store();
+        let is_placed = self.draws.sets_stay || store.placed(set.set) == before.placed;
+        if !is_placed
+            || before.bevy != of_bevy
+            || before.made_in < set.changed_in
+            || before.entity != set.entity
+            || self.aliases.visited.contains(&set.entity)
+                && self.aliases.used_by(set.entity) != before.material
+            || before.mesh_id != instance.mesh_asset_id()
+            || before.may_be_hidden != self.may_be_hidden(set, before.mesh, before.thinning)
+        {
+            return None;
+        }
+        self.uniforms.get(set.entity, instance)
+    }
+
+    /// Keeps the slots of an entity, if its uniform and its offset are as before.
+    pub(super) fn keep_slots(
+        &mut self,
+        place: usize,
+        set: &ExtractedSet,
+        (count, uniform): (u32, &EntityUniform),
+    ) -> bool {
+        let offset = set.offset.map(Affine3::from);
+        (self.slots).keep((place, count), set.entity, uniform, offset)
     }
 }

@@ -1,0 +1,222 @@
+//! Planes that rows share. In a large plan, requests with the same transform have the same planes
+//! in a view. So a view that moves changes as many planes as there are transforms, and no rows.
+
+use super::{Plan, bands::bands, planner::views_of};
+use crate::cull::{
+    layout::{RowSource, ViewPlanes},
+    request::{CullFrame, CullRequest, CullView, LodEye, Order},
+};
+use glam::Affine3A;
+use hashbrown::HashMap;
+
+/// Index of the planes that keep nothing.
+const NOTHING: u32 = 0;
+
+/// Which planes the rows of a plan share.
+#[derive(Default)]
+pub(in crate::cull) struct SharedPlanes {
+    groups: Vec<Group>,
+    /// The group of each request.
+    of_requests: Vec<usize>,
+    /// How the views saw levels and distances when the rows were measured, without their positions.
+    eyes: Vec<Option<LodEye>>,
+    /// Index of the planes of each group in each view, group after group; [`NOTHING`] if no row of
+    /// the frame has needed them yet.
+    known: Vec<u32>,
+    /// The next frame looks at all requests.
+    is_new: bool,
+    /// All rows of the frame were measured again: views see levels and distances in another way.
+    pub has_measured: bool,
+}
+
+/// Requests with the same transform.
+#[derive(Clone, Copy)]
+struct Group {
+    world_from_local: Affine3A,
+    is_far_first: bool,
+    /// Number of its requests.
+    users: usize,
+}
+
+impl Group {
+    fn of(request: &CullRequest) -> Self {
+        Self {
+            world_from_local: request.world_from_local,
+            is_far_first: request.order == Order::FarFirst,
+            users: 1,
+        }
+    }
+
+    /// What its rows keep in a view, without what they have of their own.
+    fn planes_in(&self, view: &CullView) -> ViewPlanes {
+        let world = &self.world_from_local;
+        let mut planes = view.planes_in(world);
+        planes.order = match self.is_far_first {
+            true => view.far_first_in(world),
+            // Rows have their own radius.
+            false => view.order_in(world, 0.0),
+        };
+        planes.order.is_near_first = 1;
+        if let Some(eye) = view.lod_eye() {
+            planes.band.eye = eye.position;
+        }
+        planes
+    }
+}
+
+impl SharedPlanes {
+    /// Has the rows of a plan share their planes: the plan was just built for the frame.
+    pub fn share(&mut self, plan: &mut Plan, frame: &CullFrame) {
+        for batch in &mut plan.batches {
+            batch.sources.clear();
+            for chunk in &batch.chunks {
+                let rows = chunk.first_row as usize..(chunk.first_row + chunk.row_count) as usize;
+                let rows = batch.chunk_views[rows].iter();
+                let radius = chunk.sphere.w;
+                (batch.sources).extend(rows.map(|row| RowSource::of(row, radius)));
+            }
+            batch.planes_of_rows.clear();
+            batch
+                .planes_of_rows
+                .resize(batch.chunk_views.len(), NOTHING);
+        }
+        self.eyes = eyes_of(frame);
+        self.group(frame);
+    }
+
+    /// Groups all requests.
+    fn group(&mut self, frame: &CullFrame) {
+        self.is_new = true;
+        self.groups.clear();
+        self.of_requests.clear();
+        let mut places: HashMap<([u32; 12], bool), usize> = HashMap::new();
+        for request in &frame.requests {
+            let group = Group::of(request);
+            let bits = group.world_from_local.to_cols_array().map(f32::to_bits);
+            let place = *places.entry((bits, group.is_far_first)).or_insert_with(|| {
+                self.groups.push(Group { users: 0, ..group });
+                self.groups.len() - 1
+            });
+            self.groups[place].users += 1;
+            self.of_requests.push(place);
+        }
+    }
+
+    /// Gives the rows of a frame their planes. `moved` are the requests with another transform.
+    pub fn update(&mut self, plan: &mut Plan, frame: &CullFrame, moved: &[usize]) {
+        let eyes = eyes_of(frame);
+        self.has_measured = self.eyes != eyes;
+        if self.has_measured {
+            self.eyes = eyes;
+            for request in 0..frame.requests.len() {
+                measure(plan, frame, request);
+            }
+        }
+        for &request in moved {
+            measure(plan, frame, request);
+            self.move_request(request, &frame.requests[request]);
+        }
+        if self.groups.len() > 2 * frame.requests.len() {
+            self.group(frame);
+        }
+        plan.planes.clear();
+        plan.planes.push(CullView::nothing());
+        self.known.clear();
+        self.known
+            .resize(self.groups.len() * frame.views.len(), NOTHING);
+        // All views of a single group, so that their planes have the same places in each frame.
+        if let [group] = self.groups[..] {
+            for (known, view) in self.known.iter_mut().zip(&frame.views) {
+                *known = plan.planes.len() as u32;
+                plan.planes.push(group.planes_in(view));
+            }
+        }
+        let is_single = self.groups.len() == 1;
+        match &frame.changed {
+            Some(changed) if is_single && !self.is_new => {
+                for &request in changed.iter().chain(moved) {
+                    self.set_rows(plan, frame, request);
+                }
+            }
+            _ => {
+                for request in 0..frame.requests.len() {
+                    self.set_rows(plan, frame, request);
+                }
+            }
+        }
+        self.is_new = false;
+    }
+
+    /// Moves a request to a group of its own, unless it has one.
+    fn move_request(&mut self, index: usize, request: &CullRequest) {
+        let place = self.of_requests[index];
+        if self.groups[place].users > 1 {
+            self.groups[place].users -= 1;
+            self.of_requests[index] = self.groups.len();
+            self.groups.push(Group::of(request));
+            // The planes of the others get other places.
+            self.is_new = true;
+        } else {
+            self.groups[place] = Group::of(request);
+        }
+    }
+
+    /// Gives the rows of a request their planes.
+    fn set_rows(&mut self, plan: &mut Plan, frame: &CullFrame, request: usize) {
+        let asked = &frame.requests[request];
+        let levels = asked.coarser.as_deref().map_or(0, <[_]>::len) + 1;
+        let place = self.of_requests[request];
+        let group = self.groups[place];
+        for (slot, (view_index, view)) in views_of(frame, &asked.views).enumerate() {
+            let rests = asked.rests_in(slot);
+            let known = place * frame.views.len() + view_index as usize;
+            let planes = match self.known[known] {
+                _ if rests => NOTHING,
+                NOTHING => {
+                    let next = plan.planes.len() as u32;
+                    plan.planes.push(group.planes_in(view));
+                    self.known[known] = next;
+                    next
+                }
+                known => known,
+            };
+            let rows = plan.part_range(request, slot * levels..(slot + 1) * levels);
+            for part in rows {
+                let part = plan.draws[part];
+                let batch = &mut plan.batches[part.batch];
+                batch.planes_of_rows[part.row as usize] = planes;
+                batch.set_resting(part.row, rests);
+                // The host sorts by these.
+                if group.is_far_first {
+                    batch.chunk_views[part.row as usize].planes.order =
+                        plan.planes[planes as usize].order;
+                }
+            }
+        }
+    }
+}
+
+/// How the views of a frame see levels and distances, without their positions.
+fn eyes_of(frame: &CullFrame) -> Vec<Option<LodEye>> {
+    let placeless = |eye| LodEye {
+        position: glam::Vec3::ZERO,
+        ..eye
+    };
+    let views = frame.views.iter();
+    views.map(|view| view.lod_eye().map(placeless)).collect()
+}
+
+/// Measures the distances that a request's rows keep.
+fn measure(plan: &mut Plan, frame: &CullFrame, index: usize) {
+    let request = &frame.requests[index];
+    let levels = request.coarser.as_deref().map_or(0, <[_]>::len) + 1;
+    for (slot, (_, view)) in views_of(frame, &request.views).enumerate() {
+        for (level, band) in bands(view.lod_eye(), request).enumerate() {
+            let row = slot * levels + level;
+            for part in plan.part_range(index, row..row + 1) {
+                let part = plan.draws[part];
+                plan.batches[part.batch].sources[part.row as usize].measure(&band);
+            }
+        }
+    }
+}

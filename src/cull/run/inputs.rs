@@ -1,0 +1,26 @@
+//! What a batch reads and does not own.
+
+use super::{rows::RowFiller, tables::TablePlace};
+use crate::cull::{gpu::version::Version, store::PageBuffers};
+use wgpu::Buffer;
+
+/// The buffers that a batch reads and does not own.
+pub(crate) struct BatchInputs<'a> {
+    pub page: PageBuffers<'a>,
+    pub pages_version: Version,
+    /// The page's records of what views have seen.
+    pub history: Option<&'a Buffer>,
+    pub history_version: Version,
+    pub pyramid: Option<PyramidBuffers<'a>>,
+    /// What fills rows that share their planes, and the planes.
+    pub shared: Option<(&'a RowFiller, TablePlace)>,
+}
+
+/// The depth of a view.
+#[derive(Clone, Copy)]
+pub(crate) struct PyramidBuffers<'a> {
+    pub depths: &'a Buffer,
+    pub shape: &'a Buffer,
+    /// Changes when a buffer is replaced.
+    pub version: Version,
+}

@@ -1,0 +1,166 @@
+//! The rows of a batch whose plan shares planes: the GPU fills them.
+
+use super::tables::{FrameTables, TablePlace};
+use crate::cull::{
+    CullError, CullingTier, Gpu,
+    gpu::{
+        binding::{Access, Bind},
+        buffer::{Growable, Table, Written},
+        guard::guarded,
+        kernel::KernelJob,
+        program::Program,
+        version::Version,
+    },
+    layout::{ChunkView, RowSource},
+    plan::BatchPlan,
+    shaders::kernels,
+};
+use core::num::NonZeroU64;
+use wgpu::{BindGroup, BindingResource, Buffer, BufferBinding, BufferUsages, ComputePass, Device};
+
+/// Number of threads of a workgroup of `fill_rows`.
+const THREADS: u32 = 64;
+
+/// A buffer that the kernel binds; its number in the shader.
+#[derive(Clone, Copy)]
+enum Slot {
+    Sources = 0,
+    PlanesOfRows = 1,
+    Planes = 2,
+    Rows = 3,
+}
+
+/// The kernel.
+pub(in crate::cull) struct RowFiller(Program<Slot>);
+
+impl RowFiller {
+    /// Compiles the kernel.
+    ///
+    /// # Errors
+    /// [`CullError::Pipeline`].
+    pub fn new(device: &Device, checks: bool) -> Result<Self, CullError> {
+        let bind = |slot: Slot, access| Bind {
+            number: slot as u32,
+            slot,
+            access,
+        };
+        let job = KernelJob {
+            tier: CullingTier::Workgroup,
+            label: "fill_rows",
+            source: kernels::FILL_ROWS.on(CullingTier::Workgroup).to_owned(),
+            entry: "fill_rows",
+            checks,
+        };
+        let binds = [
+            bind(Slot::Sources, Access::Read),
+            bind(Slot::PlanesOfRows, Access::Read),
+            bind(Slot::Planes, Access::Read),
+            bind(Slot::Rows, Access::Write),
+        ];
+        Program::build(device, &job, binds.into_iter()).map(Self)
+    }
+}
+
+/// The rows of a batch.
+pub(in crate::cull) struct FilledRows {
+    sources: Table,
+    rows: Growable,
+    /// What the bind group was made for.
+    bound: Option<Bound>,
+    bind_group: Option<BindGroup>,
+}
+
+/// Places of what the kernel reads.
+#[derive(Clone, Copy, PartialEq)]
+struct Bound {
+    tables: Version,
+    planes_of_rows: TablePlace,
+    planes: TablePlace,
+    /// Number of rows.
+    rows: usize,
+}
+
+impl FilledRows {
+    /// Unguarded.
+    pub fn new(device: &Device) -> Self {
+        let rows = BufferUsages::STORAGE | BufferUsages::COPY_SRC;
+        Self {
+            sources: Table::new(device, "gpu_culling row sources", BufferUsages::STORAGE),
+            rows: Growable::new(device, "gpu_culling rows", rows),
+            bound: None,
+            bind_group: None,
+        }
+    }
+
+    /// The rows.
+    pub fn buffer(&self) -> &Buffer {
+        &self.rows.buffer
+    }
+
+    /// Label and size in bytes of each buffer.
+    pub fn sizes(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let all = [&self.sources.gpu, &self.rows];
+        all.into_iter()
+            .map(|array| (array.label, array.buffer.size()))
+    }
+
+    /// Uploads what rows have of their own, if `is_new`, and binds the frame's planes. Returns the
+    /// number of bytes uploaded, and whether the buffer of rows was replaced.
+    ///
+    /// # Errors
+    /// [`CullError::Gpu`].
+    pub fn prepare(
+        &mut self,
+        gpu: Gpu<'_>,
+        filler: &RowFiller,
+        (plan, is_new): (&BatchPlan, bool),
+        (tables, planes): (&mut FrameTables, TablePlace),
+    ) -> Result<(u64, bool), CullError> {
+        let rows = plan.sources.len();
+        let written = match is_new || self.bound.is_none() {
+            true => self.sources.write(gpu, &plan.sources)?,
+            false => Written::default(),
+        };
+        let bytes = (rows * size_of::<ChunkView>()) as u64;
+        let replaced = self.rows.reserve(gpu.device, bytes)?;
+        let bound = Bound {
+            planes_of_rows: tables.push(&plan.planes_of_rows)?,
+            tables: tables.version(),
+            planes,
+            rows,
+        };
+        if written.replaced || replaced || self.bound != Some(bound) || self.bind_group.is_none() {
+            let sources = (rows * size_of::<RowSource>()) as u64;
+            let sources = BufferBinding {
+                buffer: &self.sources.gpu.buffer,
+                offset: 0,
+                size: NonZeroU64::new(sources),
+            };
+            let bind_group = guarded(gpu.device, "bind groups of rows", || {
+                filler.0.bind(gpu.device, |slot| match slot {
+                    Slot::Sources => BindingResource::Buffer(sources.clone()),
+                    Slot::PlanesOfRows => {
+                        BindingResource::Buffer(tables.binding(bound.planes_of_rows))
+                    }
+                    Slot::Planes => BindingResource::Buffer(tables.binding(planes)),
+                    Slot::Rows => self.rows.buffer.as_entire_binding(),
+                })
+            })?;
+            (self.bound, self.bind_group) = (Some(bound), Some(bind_group));
+        }
+        Ok((written.bytes, replaced))
+    }
+
+    /// Fills the rows.
+    pub fn record(&self, filler: &RowFiller, pass: &mut ComputePass<'_>, max_width: u32) -> u32 {
+        let (Some(bound), Some(bind_group)) = (self.bound, &self.bind_group) else {
+            return 0;
+        };
+        let groups = (bound.rows as u32).div_ceil(THREADS);
+        let width = groups.min(max_width).max(1);
+        pass.set_pipeline(filler.0.pipeline());
+        pass.set_bind_group(0, bind_group, &[]);
+        pass.dispatch_workgroups(width, groups.div_ceil(width), 1);
+        1
+    }
+}

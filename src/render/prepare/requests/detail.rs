@@ -1,0 +1,98 @@
+//! The detail in which a set is drawn: its share of the levels, how it fades, how it is thinned out.
+
+use super::Requests;
+use crate::cull::{CoarserLevel, ErrorRange, plan::greatest_stretch};
+use crate::render::{
+    extracted_set::ExtractedSet,
+    lods::{Fading, Share},
+};
+use bevy::render::sync_world::MainEntity;
+use std::sync::Arc;
+
+impl Requests<'_, '_, '_> {
+    /// The levels that the entity draws of its set.
+    pub(super) fn errors_of(&self, set: &ExtractedSet) -> ErrorRange {
+        match set.share {
+            Share::Near { impostor, error } if self.impostors.contains(&impostor) => ErrorRange {
+                end: Some(error),
+                ..ErrorRange::default()
+            },
+            Share::Near { .. } | Share::All => ErrorRange::default(),
+            Share::Far {
+                full,
+                error,
+                levels,
+            } => ErrorRange {
+                start: Some(error),
+                end: None,
+                levels_before: levels.max(self.meshes.own_levels(full)),
+            },
+        }
+    }
+
+    /// How the set fades; `None` if it does not.
+    pub(super) fn fading_of(
+        &self,
+        set: &ExtractedSet,
+        coarser: Option<Arc<[CoarserLevel]>>,
+        errors: ErrorRange,
+    ) -> Option<Fading> {
+        let does_fade = |entity: &MainEntity| self.aliases.fading.contains(entity);
+        if !does_fade(&set.entity) {
+            return None;
+        }
+        let is_number = |value: f32| value.is_finite() && value > 0.0;
+        let stretch = greatest_stretch(&set.world_from_local.matrix3);
+        let radius = set.sphere.radius;
+        // As the engine's bands: otherwise all instances are drawn.
+        let fades = set.fade > 0.0 && is_number(stretch) && radius > 0.0;
+        let has_levels = is_number(self.made_for.lod_pixels);
+        let levels_fade = fades
+            && has_levels
+            && match set.share {
+                // It fades in only if what it replaces fades out.
+                Share::Far { full, .. } => does_fade(&full),
+                Share::Near { .. } | Share::All => true,
+            };
+        // Sizes are measured in errors, also if no error is allowed.
+        let pixels = if has_levels {
+            self.made_for.lod_pixels
+        } else {
+            1.0
+        };
+        let too_small = 2.0 * radius * pixels / self.made_for.min_pixels;
+        let none = ErrorRange::default();
+        Some(Fading {
+            fades,
+            levels_fade,
+            coarser: coarser.filter(|_| levels_fade),
+            errors: if levels_fade { errors } else { none },
+            share: set.fade,
+            range: set.range,
+            sphere: set.sphere,
+            too_small: if fades { too_small } else { f32::INFINITY },
+            stretch,
+            pixels,
+        })
+    }
+
+    /// The diameter in pixels below which the set is thinned out; 0 if it is not.
+    pub(super) fn thin_below(&mut self, set: &ExtractedSet) -> f32 {
+        let is_expanded = self.draws.expanded.contains(&set.entity);
+        let has_size = set.sphere.radius > 0.0;
+        if set.thin_below <= 0.0 || !has_size {
+            return 0.0;
+        }
+        if !set.has_meshlets && !is_expanded {
+            return set.thin_below;
+        }
+        let drawn = match is_expanded {
+            true => {
+                "from a MeshUniform per survivor (InstanceMeshUniforms, or a vertex shader for meshes)"
+            }
+            false => "by meshlets (MeshletMesh3d)",
+        };
+        self.draws.refuse_thinning(set.entity, drawn);
+        0.0
+    }
+}

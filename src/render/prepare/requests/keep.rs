@@ -1,0 +1,200 @@
+//! The requests of the previous frame as they are: no view, or another one, may see some of them,
+//! and what few changed is made again in its place.
+
+use super::{Made, Requests};
+use crate::render::{extracted_set::ExtractedSet, groups::Joined, lods::Share};
+
+impl Requests<'_, '_, '_> {
+    /// Keeps the requests of the previous frame, and adds those of sets that views see for the
+    /// first time. `seen` are the places of the sets that some view sees.
+    ///
+    /// Returns false if the requests must be made anew: the list of sets, a mesh or a setting is
+    /// another one, or a set changed that shares its request or its instances with others.
+    pub(super) fn keep(&mut self, seen: &[usize]) -> bool {
+        if !self.stays || !self.draws.of_places.are_of(self.sets.listed_in) {
+            return false;
+        }
+        self.draws.is_kept = true;
+        let mut changed = Vec::new();
+        let is_kept = self.leave_unseen(seen, &mut changed)
+            && seen
+                .iter()
+                .all(|place| self.keep_one(*place, &mut changed).is_some());
+        changed.sort_unstable();
+        changed.dedup();
+        self.draws.frame.changed = Some(changed);
+        is_kept
+    }
+
+    /// Takes the views from sets that no view sees any more, or has them rest in all.
+    fn leave_unseen(&mut self, seen: &[usize], changed: &mut Vec<usize>) -> bool {
+        let before = core::mem::take(&mut self.draws.seen_before);
+        let mut now = seen.iter().copied().peekable();
+        let mut all_left = true;
+        for place in before.iter().copied() {
+            while now.next_if(|seen| *seen < place).is_some() {}
+            if now.peek() != Some(&place)
+                && let Some(index) = self.draws.of_places.now(place)
+            {
+                all_left &= self.leave(index, changed).is_some();
+            }
+        }
+        self.draws.seen_before = before;
+        if !self.draws.sets_stay {
+            self.drop_moved(changed);
+        }
+        all_left
+    }
+
+    /// Takes the rows from resting sets whose instances moved on the GPU.
+    fn drop_moved(&mut self, changed: &mut Vec<usize>) {
+        let store = self.culler.store();
+        let all_rest = self.all_rest();
+        for drawn in &self.draws.drawn {
+            let request = &mut self.draws.frame.requests[drawn.of.request];
+            let rests = drawn.may_rest && request.resting == all_rest;
+            if rests && !request.views.is_empty() && store.placed(drawn.set) != drawn.placed {
+                request.views.clear();
+                request.resting = 0;
+                changed.push(drawn.of.request);
+            }
+        }
+    }
+
+    /// No view sees the set of an entity. Its rows rest, if it has some.
+    fn leave(&mut self, index: usize, changed: &mut Vec<usize>) -> Option<()> {
+        let drawn = &self.draws.drawn[index];
+        let has_rows = !self.draws.frame.requests[drawn.of.request].views.is_empty();
+        if !drawn.may_rest || !has_rows {
+            return self.set_views(index, (&[], 0), changed);
+        }
+        let all: Vec<u32> = (0..self.views).collect();
+        self.set_views(index, (&all, self.all_rest()), changed)
+    }
+
+    /// Keeps what the set at a place draws, or makes it again. `None` if it cannot be made alone.
+    fn keep_one(&mut self, place: usize, changed: &mut Vec<usize>) -> Option<()> {
+        let sets = self.sets;
+        let set: &ExtractedSet = &sets.all[place];
+        let is_shared_out = !matches!(set.share, Share::All);
+        if is_shared_out && !self.aliases.visited.is_empty() {
+            return None;
+        }
+        let meshes = self.meshes;
+        let known = self.draws.of_places.now(place);
+        if let Some(index) = known
+            && self.is_untouched(index, set)
+            && self
+                .slots
+                .keep_as_before((place, self.draws.drawn[index].slots))
+        {
+            return self.see(index, (place, set), changed);
+        }
+        let Some(instance) = meshes.instances.render_mesh_queue_data(set.entity) else {
+            return match known {
+                Some(index) => self.leave(index, changed),
+                None => Some(()),
+            };
+        };
+        let of_bevy = self.instance_of(set.entity, &instance);
+        if let Some(index) = known {
+            let drawn = &self.draws.drawn[index];
+            let (slots, is_own) = (drawn.slots, drawn.is_own);
+            let uniform = self.unchanged(drawn, set, &instance, of_bevy);
+            if uniform.is_some_and(|uniform| self.keep_slots(place, set, (slots, &uniform))) {
+                return self.see(index, (place, set), changed);
+            }
+            if !is_own {
+                return None;
+            }
+        }
+        let Some(made) = self.make((place, set), &instance, of_bevy) else {
+            return match known {
+                Some(index) => self.leave(index, changed),
+                None => Some(()),
+            };
+        };
+        let Made {
+            request, mut drawn, ..
+        } = made;
+        if !drawn.is_own {
+            return None;
+        }
+        if drawn.near_levels.is_some() {
+            self.count_leveled(set);
+        }
+        let draws = &mut *self.draws;
+        let requests = &mut draws.frame.requests;
+        drawn.of = Joined {
+            request: known.map_or(requests.len(), |index| draws.drawn[index].of.request),
+            shape: 0,
+        };
+        changed.push(drawn.of.request);
+        match known {
+            Some(index) => {
+                let old = core::mem::replace(&mut requests[drawn.of.request], request);
+                draws.spare.push(old);
+                draws.drawn[index] = drawn;
+            }
+            None => {
+                requests.push(request);
+                draws.add(place, drawn);
+            }
+        }
+        Some(())
+    }
+
+    /// Whether nothing of an entity can have changed since the previous frame looked at it, apart
+    /// from its views.
+    fn is_untouched(&self, index: usize, set: &ExtractedSet) -> bool {
+        let drawn = &self.draws.drawn[index];
+        self.touched
+            .is_some_and(|touched| !touched.contains(&set.entity))
+            && self.draws.sets_stay
+            && !self.made_for.hides
+            && drawn.made_in >= set.changed_in
+            && !self.aliases.visited.contains(&set.entity)
+    }
+
+    /// Some view sees the set of an entity, which is as it was.
+    fn see(
+        &mut self,
+        index: usize,
+        (place, set): (usize, &ExtractedSet),
+        changed: &mut Vec<usize>,
+    ) -> Option<()> {
+        let drawn = &self.draws.drawn[index];
+        let may_rest = drawn.may_rest;
+        if drawn.near_levels.is_some() {
+            self.count_leveled(set);
+        }
+        let mut views = core::mem::take(&mut self.views_now);
+        let resting = self.list_views(place, set, may_rest, &mut views);
+        let kept = self.set_views(index, (&views, resting), changed);
+        self.views_now = views;
+        kept
+    }
+
+    /// Gives the request of an entity its views, and those in which it rests. `None` if it shares
+    /// the request, or its instances with an impostor, and the views are others than before.
+    fn set_views(
+        &mut self,
+        index: usize,
+        (views, resting): (&[u32], u64),
+        changed: &mut Vec<usize>,
+    ) -> Option<()> {
+        let drawn = &self.draws.drawn[index];
+        let request = &mut self.draws.frame.requests[drawn.of.request];
+        if request.views == views && request.resting == resting {
+            return Some(());
+        }
+        if !drawn.is_own {
+            return None;
+        }
+        request.views.clear();
+        request.views.extend_from_slice(views);
+        request.resting = resting;
+        changed.push(drawn.of.request);
+        Some(())
+    }
+}

@@ -1,0 +1,133 @@
+//! The meshes that sets draw, and their levels of detail.
+
+use super::SetDraws;
+use crate::cull::{CoarserLevel, DrawShape};
+use crate::render::{
+    lods::{RequestLods, SetLod, SetLodMesh, part_of},
+    names::AssetNames,
+    set_meshes::{MeshBuffers, Meshes},
+};
+use bevy::{prelude::*, render::sync_world::MainEntity};
+use core::ops::Range;
+use std::sync::Arc;
+
+impl SetDraws {
+    /// Index of the mesh of the set at a place; `None` if Bevy has not prepared it.
+    pub fn place_of(&mut self, meshes: &Meshes, place: usize, id: AssetId<Mesh>) -> Option<usize> {
+        if let Some(before) = self.before(place)
+            && before.mesh_id == id
+        {
+            return Some(before.mesh);
+        }
+        self.find_or_add(meshes, id)
+    }
+
+    fn find_or_add(&mut self, meshes: &Meshes, id: AssetId<Mesh>) -> Option<usize> {
+        if let Some(place) = self.mesh_places.get(&id) {
+            return Some(*place);
+        }
+        let place = self.meshes.len();
+        self.meshes.push(meshes.buffers(id, place)?);
+        self.mesh_places.insert(id, place);
+        Some(place)
+    }
+
+    /// The levels of an entity at a place, whose mesh has the place `full`; `None` if it has none.
+    /// Levels whose mesh Bevy has not prepared are left out until then.
+    pub fn lods_of(
+        &mut self,
+        meshes: &Meshes,
+        (place, entity): (usize, MainEntity),
+        full: (AssetId<Mesh>, usize),
+        (levels, stretch): (&Arc<[SetLod]>, f32),
+    ) -> Option<RequestLods> {
+        if levels.is_empty() {
+            return None;
+        }
+        if let Some(before) = self.before(place)
+            && (before.entity, before.mesh_id) == (entity, full.0)
+            && let Some(lods) = &before.lods
+            && Arc::ptr_eq(&lods.made_from, levels)
+            && lods.stretch == stretch
+        {
+            return Some(lods.clone());
+        }
+        let (mut coarser, mut places) = (Vec::new(), Vec::new());
+        for (number, level) in (1..).zip(&**levels) {
+            let found = match &level.mesh {
+                SetLodMesh::Indices(part) => {
+                    let name = format!("level {number}");
+                    let shape = self.part_of(meshes, entity, full, (&name, part));
+                    shape.map(|shape| (full.1, shape))
+                }
+                SetLodMesh::Mesh(mesh) => self.find_or_add(meshes, *mesh).and_then(|place| {
+                    let fits = meshes.fit_each_other(full.0, *mesh);
+                    if !fits {
+                        self.refuse_level(entity, *mesh);
+                    }
+                    fits.then(|| (place, self.meshes[place].shape))
+                }),
+            };
+            if let Some((place, shape)) = found {
+                let error = level.error * stretch;
+                coarser.push(CoarserLevel { shape, error });
+                places.push(place);
+            }
+        }
+        Some(RequestLods {
+            made_from: levels.clone(),
+            coarser: coarser.into(),
+            meshes: places.into(),
+            stretch,
+        })
+    }
+
+    /// The levels that the mesh of an entity at a place holds itself, if its place is `mesh`.
+    pub fn own_lods_of(
+        &self,
+        (place, entity): (usize, MainEntity),
+        (mesh_id, mesh): (AssetId<Mesh>, usize),
+        stretch: f32,
+    ) -> Option<RequestLods> {
+        let own = self.meshes[mesh].lods.as_ref()?;
+        if stretch == own.stretch {
+            return Some(own.clone());
+        }
+        if let Some(before) = self.before(place)
+            && (before.entity, before.mesh_id) == (entity, mesh_id)
+            && let Some(lods) = &before.lods
+            && lods.made_from.is_empty()
+            && lods.stretch == stretch
+        {
+            return Some(lods.clone());
+        }
+        Some(own.stretched(stretch))
+    }
+
+    /// A part of the entity's mesh, which a level draws. If there is no such part, this logs the
+    /// reason once and returns `None`.
+    pub fn part_of(
+        &mut self,
+        meshes: &Meshes,
+        entity: MainEntity,
+        (mesh, place): (AssetId<Mesh>, usize),
+        (level, part): (&str, &Range<u32>),
+    ) -> Option<DrawShape> {
+        let MeshBuffers {
+            shape,
+            indices_per_element,
+            ..
+        } = self.meshes[place];
+        let found = part_of(shape, indices_per_element, part);
+        if let Err(problem) = &found
+            && self.told_ranges.is_new((entity, part.clone()))
+        {
+            error!(
+                "InstanceLods on {}: {level} is ignored: its indices are {part:?} of {}, and {problem}",
+                entity.id(),
+                AssetNames(meshes.server.as_deref()).of(mesh)
+            );
+        }
+        found.ok()
+    }
+}
