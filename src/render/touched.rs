@@ -6,26 +6,43 @@
 use bevy::{
     pbr::{RenderMeshInstanceGpuQueue, RenderMeshInstanceGpuQueues},
     prelude::*,
-    render::sync_world::MainEntityHashSet,
+    render::sync_world::{MainEntity, MainEntityHashSet},
 };
+
+/// More entities than this are not noted. To look up all sets that views see costs less.
+const MAX_TOUCHED: usize = 4096;
 
 /// The mesh entities whose instance changed since the requests were collected last.
 #[derive(Resource, Default)]
 pub(super) struct TouchedInstances {
     entities: MainEntityHashSet,
-    /// Whether `entities` are all: Bevy builds mesh uniforms on the GPU.
-    are_all: bool,
+    /// Whether Bevy builds mesh uniforms on the GPU. Only then it says what it writes.
+    is_told: bool,
+    /// Whether there were too many.
+    are_many: bool,
 }
 
 impl TouchedInstances {
     /// The entities; `None` if they are not known.
     pub fn entities(&self) -> Option<&MainEntityHashSet> {
-        self.are_all.then_some(&self.entities)
+        (self.is_told && !self.are_many).then_some(&self.entities)
+    }
+
+    /// Notes entities, unless there are too many.
+    fn note(&mut self, entities: impl Iterator<Item = MainEntity>) {
+        for entity in entities {
+            if self.are_many || self.entities.len() >= MAX_TOUCHED {
+                self.are_many = true;
+                return;
+            }
+            self.entities.insert(entity);
+        }
     }
 
     /// Starts anew.
     pub fn clear(&mut self) {
         self.entities.clear();
+        self.are_many = false;
     }
 }
 
@@ -34,17 +51,17 @@ pub(super) fn note_touched(
     queues: Option<ResMut<RenderMeshInstanceGpuQueues>>,
     mut touched: ResMut<TouchedInstances>,
 ) {
-    touched.are_all = queues.is_some();
+    let touched = &mut *touched;
+    touched.is_told = queues.is_some();
     let Some(mut queues) = queues else {
         return;
     };
-    let entities = &mut touched.entities;
     for queue in queues.bypass_change_detection().iter_mut() {
         match queue {
             RenderMeshInstanceGpuQueue::None => {}
             RenderMeshInstanceGpuQueue::CpuCulling { changed, removed } => {
-                entities.extend(changed.iter().map(|(entity, _)| *entity));
-                entities.extend(removed.iter().copied());
+                let changed = changed.iter().map(|(entity, _)| *entity);
+                touched.note(changed.chain(removed.iter().copied()));
             }
             RenderMeshInstanceGpuQueue::GpuCulling {
                 changed_cpu_culling,
@@ -52,8 +69,8 @@ pub(super) fn note_touched(
                 removed,
             } => {
                 let changed = changed_cpu_culling.iter().chain(&*changed_gpu_culling);
-                entities.extend(changed.map(|(entity, ..)| *entity));
-                entities.extend(removed.iter().copied());
+                let changed = changed.map(|(entity, ..)| *entity);
+                touched.note(changed.chain(removed.iter().copied()));
             }
         }
     }

@@ -17,6 +17,7 @@ mod levels;
 #[path = "../scene/log.rs"]
 mod log;
 mod looks;
+mod many;
 mod materials;
 mod offsets;
 mod order;

@@ -124,9 +124,12 @@ impl SharedPlanes {
         self.known.clear();
         self.known
             .resize(self.groups.len() * frame.views.len(), NOTHING);
-        // All views of a single group, so that their planes have the same places in each frame.
-        if let [group] = self.groups[..] {
-            for (known, view) in self.known.iter_mut().zip(&frame.views) {
+        // All views of the largest group come first: their planes have the same places in each
+        // frame, and most rows stay.
+        let groups = self.groups.iter().enumerate();
+        if let Some((place, group)) = groups.max_by_key(|(_, group)| group.users) {
+            let first = place * frame.views.len();
+            for (known, view) in self.known[first..].iter_mut().zip(&frame.views) {
                 *known = plan.planes.len() as u32;
                 plan.planes.push(group.planes_in(view));
             }

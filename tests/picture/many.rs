@@ -1,0 +1,146 @@
+//! So many sets that small ones rest in views that do not see them, and rows share their planes.
+
+use crate::{
+    red,
+    scene::{How, Stage, assert_same_picture},
+};
+use bevy::{
+    camera::visibility::RenderLayers,
+    light::{CascadeShadowConfigBuilder, DirectionalLightShadowMap},
+    prelude::*,
+};
+use bevy_gpu_culling::prelude::*;
+use image::RgbaImage;
+
+/// With a camera and four cascades, more rows than have their own planes (1,024).
+const SETS: usize = 220;
+
+/// A few instances around the origin.
+fn group(number: usize) -> InstanceSet {
+    let spread = |k: usize| ((number * 5 + k) as f32 * 12.9898).sin() * 1.2;
+    let places = (0..5).map(|k| {
+        let turn = Quat::from_rotation_y(spread(k + 40));
+        Transform::from_xyz(spread(k), spread(k + 10), spread(k + 20)).with_rotation(turn)
+    });
+    InstanceSet::from_transforms(places).unwrap()
+}
+
+/// A ring around the camera, of which it sees a part.
+fn place(number: usize) -> Transform {
+    let turn = number as f32 * core::f32::consts::TAU / SETS as f32;
+    let away = 8.0 + (number % 7) as f32;
+    Transform::from_xyz(
+        turn.sin() * away,
+        (number % 5) as f32 - 2.0,
+        turn.cos() * away,
+    )
+}
+
+fn look(turn: f32) -> Transform {
+    Transform::from_xyz(0.0, 1.0, 0.0).with_rotation(Quat::from_rotation_y(turn))
+}
+
+/// The entity, and the entities that stand for its instances.
+fn with_children(stage: &Stage, entity: Entity) -> Vec<Entity> {
+    let children = stage.app.world().get::<Children>(entity);
+    let children = children.into_iter().flatten().copied();
+    children.chain([entity]).collect()
+}
+
+/// Turns a camera in a ring of sets, changes some, and compares after each step.
+fn pictures(how: How) -> Vec<(&'static str, RgbaImage)> {
+    let mut stage = Stage::new(how);
+    stage
+        .app
+        .insert_resource(DirectionalLightShadowMap { size: 256 });
+    let cascades = CascadeShadowConfigBuilder {
+        num_cascades: 4,
+        maximum_distance: 40.0,
+        ..default()
+    };
+    let sun = DirectionalLight {
+        illuminance: 5_000.0,
+        shadow_maps_enabled: true,
+        ..default()
+    };
+    let at = Transform::from_xyz(4.0, 8.0, 3.0).looking_at(Vec3::ZERO, Vec3::Y);
+    stage.spawn((sun, cascades.build(), at));
+    let camera = stage.camera(look(0.0), ());
+    let material = stage.standard(red());
+    let meshes: Vec<_> = (0..20)
+        .map(|number| stage.mesh(Cuboid::new(0.3, 0.3 + 0.03 * number as f32, 0.4)))
+        .collect();
+    let mut all: Vec<_> = (0..SETS)
+        .map(|number| {
+            let parts = (meshes[number % 20].clone(), material.clone());
+            stage.spawn_set(&group(number), parts, place(number))
+        })
+        .collect();
+    let mut pictures = vec![("start", stage.picture())];
+    let turn = |stage: &mut Stage, to: f32| {
+        *stage.app.world_mut().get_mut::<Transform>(camera).unwrap() = look(to);
+    };
+    for (name, to) in [
+        ("turned", 2.0),
+        ("further", 4.0),
+        ("around", 6.0),
+        ("back", 0.0),
+    ] {
+        turn(&mut stage, to);
+        pictures.push((name, stage.picture()));
+    }
+    // The camera sees these, and saw them before.
+    let near = SETS / 2;
+    stage.entity(all[near]).insert(Visibility::Hidden);
+    stage.entity(all[near + 1]).insert(place(near + 9));
+    for entity in with_children(&stage, all[near + 2]) {
+        stage.entity(entity).insert(RenderLayers::layer(3));
+    }
+    pictures.push(("changed", stage.picture()));
+    // They change while no camera sees them.
+    turn(&mut stage, 3.0);
+    stage.picture();
+    stage.entity(all[near]).insert(Visibility::Inherited);
+    stage.entity(all[near + 3]).insert(place(near + 4));
+    for entity in with_children(&stage, all[near + 2]) {
+        stage.entity(entity).remove::<RenderLayers>();
+    }
+    stage.picture();
+    turn(&mut stage, 0.0);
+    pictures.push(("seen again", stage.picture()));
+    for entity in all.drain(near..near + 4) {
+        stage.entity(entity).despawn();
+    }
+    pictures.push(("fewer", stage.picture()));
+    for number in [near, near + 1] {
+        let parts = (meshes[3].clone(), material.clone());
+        stage.spawn_set(&group(number + 7), parts, place(number));
+    }
+    pictures.push(("new", stage.picture()));
+    // So few that none rests.
+    for entity in all.drain(40..near - 4) {
+        stage.entity(entity).despawn();
+    }
+    for entity in all.drain(50..) {
+        stage.entity(entity).despawn();
+    }
+    pictures.push(("few", stage.picture()));
+    if how != How::Entities {
+        stage.verify();
+    }
+    pictures
+}
+
+#[test]
+fn many_sets_around_a_camera_that_turns_look_like_bevys_entities() {
+    let entities = pictures(How::Entities);
+    for tier in [None, Some(CullingTier::Workgroup)] {
+        for ((name, sets), (_, entities)) in pictures(How::Set(tier)).iter().zip(&entities) {
+            assert_same_picture(
+                &format!("many {tier:?} {name}").replace(' ', "-"),
+                sets,
+                entities,
+            );
+        }
+    }
+}
