@@ -8,6 +8,7 @@ use crate::render::lods::SlotFade;
 use bevy::{
     math::Affine3Ext,
     pbr::{MeshInputUniform, MeshUniform},
+    render::render_resource::ShaderType,
 };
 use core::ops::Range;
 use proptest::prelude::*;
