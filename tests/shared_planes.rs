@@ -54,6 +54,16 @@ fn change(rng: &mut ChaCha8Rng, scene: &mut Scene) -> Vec<usize> {
             request.resting = rng.random();
             changed.push(index);
         }
+        // None of these makes another plan.
+        if rng.random_bool(0.2) {
+            if let Some(range) = &mut request.range {
+                range.end += 3.0;
+            }
+            request.fade *= 0.7;
+            request.thin_below *= 1.3;
+            request.errors.end = request.errors.end.map(|end| end * 2.0);
+            changed.push(index);
+        }
         if rng.random_bool(0.1) {
             request.world_from_local = random_transform(rng, false);
             changed.push(index);

@@ -57,6 +57,8 @@ pub struct MultiDraws {
     /// Number of commands of each multi-draw that draw something.
     counts: Growable,
     batches: Vec<Batch>,
+    /// Largest number of workgroups in one dimension of a dispatch.
+    max_width: u32,
     /// Changes with the buffers and with what is wanted.
     version: Version,
 }
@@ -136,6 +138,7 @@ impl MultiDraws {
                 ),
                 counts: Growable::new(device, "gpu_culling multi-draw counts", commands),
                 batches: Vec::new(),
+                max_width: device.limits().max_compute_workgroups_per_dimension,
                 version: Version::new(),
             }
         })
@@ -270,7 +273,9 @@ impl Follower for MultiDraws {
             for batch in &self.batches {
                 if let Some(bind_group) = &batch.bind_group {
                     pass.set_bind_group(0, bind_group, &[]);
-                    pass.dispatch_workgroups(batch.draws.len() as u32, 1, 1);
+                    let draws = batch.draws.len() as u32;
+                    let width = draws.min(self.max_width).max(1);
+                    pass.dispatch_workgroups(width, draws.div_ceil(width), 1);
                 }
             }
         });

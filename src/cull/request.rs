@@ -85,7 +85,7 @@ impl CullRequest {
     }
 
     /// Whether some view tests it.
-    pub(in crate::cull) fn is_tested(&self) -> bool {
+    pub(crate) fn is_tested(&self) -> bool {
         self.views.len() > self.resting.count_ones() as usize
     }
 

@@ -43,7 +43,16 @@ pub(super) struct BatchSets {
     /// Bytes uploaded since [`Self::take_uploaded`].
     uploaded: u64,
     /// What the batch sets were made from.
-    made_from: Option<(Version, Vec<Made>)>,
+    made_from: Option<MadeFrom>,
+}
+
+/// What the batch sets of a frame depend on.
+struct MadeFrom {
+    /// [`Culler::plan_version`].
+    plan: Version,
+    /// Which batches the device has. One that it refused may come back.
+    batches: Vec<bool>,
+    entities: Vec<Made>,
 }
 
 /// What a batch set depends on of an entity.
@@ -74,23 +83,35 @@ impl BatchSets {
         let now = || draws.drawn.iter().map(Made::from);
         let version = culler.plan_version();
         let is_kept = draws.is_kept && draws.requests_made == 0;
-        let stays = self.made_from.as_ref().is_some_and(|(of, made)| {
-            let all_stay = || made.iter().copied().eq(now());
-            *of == version && made.len() == draws.drawn.len() && (is_kept || all_stay())
+        let batches = 0..culler.batch_count();
+        let batches: Vec<_> = batches
+            .map(|batch| culler.batch_version(batch).is_some())
+            .collect();
+        let stays = self.made_from.as_ref().is_some_and(|from| {
+            let all_stay = || from.entities.iter().copied().eq(now());
+            from.plan == version
+                && from.batches == batches
+                && from.entities.len() == draws.drawn.len()
+                && (is_kept || all_stay())
         });
         if !stays {
-            let mut made = self.made_from.take().map_or(Vec::new(), |(_, made)| made);
-            made.clear();
-            made.extend(now());
+            let before = self.made_from.take();
+            let mut entities = before.map_or(Vec::new(), |from| from.entities);
+            entities.clear();
+            entities.extend(now());
             self.find(draws, culler, slots, gpu);
-            self.made_from = Some((version, made));
+            self.made_from = Some(MadeFrom {
+                plan: version,
+                batches,
+                entities,
+            });
         }
         for view in &mut self.views {
             view.start_frame();
         }
         for (drawn, views) in draws.seeing() {
             for view in views {
-                if let Some(view) = self.views.get_mut(*view as usize) {
+                if let Some(view) = self.views.get_mut(view as usize) {
                     view.see(drawn);
                 }
             }

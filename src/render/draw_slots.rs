@@ -239,9 +239,11 @@ impl DrawSlots {
             slot.frame = self.frame;
             return;
         }
-        let before = match slot.entity == entity && slot.frame + 1 == self.frame {
-            true => Some((slot.transform, slot.offset)),
-            false => self.was_at.get(&entity).copied(),
+        let before = match slot.entity == entity {
+            // The frame's requests are made anew, after some had been made.
+            true if slot.frame == self.frame => Some(slot.was_at),
+            true if slot.frame + 1 == self.frame => Some((slot.transform, slot.offset)),
+            _ => self.was_at.get(&entity).copied(),
         };
         let mut uniform = data.uniform();
         let transform = uniform.world_from_local;
@@ -266,6 +268,7 @@ impl DrawSlots {
             info,
             transform,
             offset,
+            was_at: (was_at, offset_was),
             rests,
         };
         let uniform = &made[..UNIFORM_BYTES as usize];

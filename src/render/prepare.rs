@@ -108,9 +108,9 @@ pub(super) fn prepare_culling(
         listed_in: *listed_in,
         extracted_in: *frame,
     };
+    draws.counted = counts_draws(gpu.device.features(), adapter.backend);
     add_requests(draws, &mut slots, culler, &sets, scene, hides);
     add_occlusion(draws, &hiding);
-    draws.counted = counts_draws(gpu.device.features(), adapter.backend);
 
     culler.prepare_hiding(gpu.wgpu(), &draws.frame, &draws.occlusion);
     for (hiding, view) in hiding.iter().zip(&draws.occlusion) {

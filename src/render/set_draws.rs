@@ -280,17 +280,24 @@ impl SetDraws {
         self.expanded.contains(&entity)
     }
 
-    /// What is drawn, as indices in `drawn`, each with the views that see it.
-    pub fn seeing(&self) -> impl Iterator<Item = (usize, &[u32])> {
+    /// What is drawn, as indices in `drawn`, each with the views that draw it.
+    pub fn seeing(&self) -> impl Iterator<Item = (usize, impl Iterator<Item = u32>)> {
         let seen = self.seen_places.iter();
-        seen.filter_map(|place| Some((self.of_places.now(*place)?, self.seen.views_of(*place))))
+        seen.filter_map(|place| {
+            let index = self.of_places.now(*place)?;
+            let request = self.frame.requests.get(self.drawn[index].of.request)?;
+            let views = self.seen.views_of(*place).iter().copied();
+            // Bevy may list an entity that it cannot draw yet: then it rests.
+            let draws = |view: &u32| !request.views.is_empty() && !request.rests_in(*view as usize);
+            Some((index, views.filter(draws)))
+        })
     }
 
     /// The entities that some view sees.
     pub fn entities(&self) -> impl Iterator<Item = MainEntity> {
         let is_seen = |drawn: &&Drawn| {
             let request = self.frame.requests.get(drawn.of.request);
-            request.is_some_and(|request| !request.views.is_empty())
+            request.is_some_and(CullRequest::is_tested)
         };
         self.drawn.iter().filter(is_seen).map(|drawn| drawn.entity)
     }

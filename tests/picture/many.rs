@@ -100,6 +100,18 @@ fn pictures(how: How) -> Vec<(&'static str, RgbaImage)> {
     // They change while no camera sees them.
     turn(&mut stage, 3.0);
     stage.picture();
+    // A scale of its own moves the set to another page.
+    let large = Transform::from_xyz(0.0, 0.6, 0.0).with_scale(Vec3::splat(1.6));
+    let (mesh, entity) = (meshes[(near + 5) % 20].clone(), all[near + 5]);
+    if how == How::Entities {
+        stage.spawn((Mesh3d(mesh), material.clone(), large, ChildOf(entity)));
+    } else {
+        let world = stage.app.world_mut();
+        let set = world.get::<GpuInstances>(entity).unwrap().0.clone();
+        let mut sets = world.resource_mut::<Assets<InstanceSet>>();
+        sets.get_mut(&set).unwrap().push(large).unwrap();
+    }
+    stage.picture();
     stage.entity(all[near]).insert(Visibility::Inherited);
     stage.entity(all[near + 3]).insert(place(near + 4));
     for entity in with_children(&stage, all[near + 2]) {

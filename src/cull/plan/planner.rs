@@ -295,7 +295,6 @@ impl Planner {
         }
         if self.may_share && occlusion.is_empty() && plan.row_count() > self.own_planes {
             self.shared.share(&mut plan, frame);
-            self.shared.update(&mut plan, frame, &[]);
         }
         let mut early = Vec::new();
         self.occluded = OccludedRows::default();

@@ -4,10 +4,13 @@
 use super::{Plan, bands::bands, planner::views_of};
 use crate::cull::{
     layout::{RowSource, ViewPlanes},
-    request::{CullFrame, CullRequest, CullView, LodEye, Order},
+    request::{CullFrame, CullRequest, CullView, DistanceRange, ErrorRange, LodEye, Order},
 };
 use glam::Affine3A;
 use hashbrown::HashMap;
+
+/// More planes than these take as much as rows of their own.
+const MAX_PLANES: usize = 1 << 16;
 
 /// Index of the planes that keep nothing.
 const NOTHING: u32 = 0;
@@ -20,6 +23,8 @@ pub(in crate::cull) struct SharedPlanes {
     of_requests: Vec<usize>,
     /// How the views saw levels and distances when the rows were measured, without their positions.
     eyes: Vec<Option<LodEye>>,
+    /// What the rows of each request were measured by.
+    measured: Vec<Measure>,
     /// Index of the planes of each group in each view, group after group; [`NOTHING`] if no row of
     /// the frame has needed them yet.
     known: Vec<u32>,
@@ -27,6 +32,26 @@ pub(in crate::cull) struct SharedPlanes {
     is_new: bool,
     /// All rows of the frame were measured again: views see levels and distances in another way.
     pub has_measured: bool,
+}
+
+/// What decides which distances the rows of a request keep, apart from what makes another plan.
+#[derive(Clone, Copy, PartialEq)]
+struct Measure {
+    range: Option<DistanceRange>,
+    fade: f32,
+    thin_below: f32,
+    errors: ErrorRange,
+}
+
+impl Measure {
+    fn of(request: &CullRequest) -> Self {
+        Self {
+            range: request.range,
+            fade: request.fade,
+            thin_below: request.thin_below,
+            errors: request.errors,
+        }
+    }
 }
 
 /// Requests with the same transform.
@@ -65,8 +90,13 @@ impl Group {
 }
 
 impl SharedPlanes {
-    /// Has the rows of a plan share their planes: the plan was just built for the frame.
+    /// Has the rows of a plan share their planes, unless these are too many: the plan was just
+    /// built for the frame.
     pub fn share(&mut self, plan: &mut Plan, frame: &CullFrame) {
+        self.group(frame);
+        if self.groups.len() * frame.views.len() > MAX_PLANES {
+            return;
+        }
         for batch in &mut plan.batches {
             batch.sources.clear();
             for chunk in &batch.chunks {
@@ -81,7 +111,8 @@ impl SharedPlanes {
                 .resize(batch.chunk_views.len(), NOTHING);
         }
         self.eyes = eyes_of(frame);
-        self.group(frame);
+        self.measured = frame.requests.iter().map(Measure::of).collect();
+        self.update(plan, frame, &[]);
     }
 
     /// Groups all requests.
@@ -112,6 +143,17 @@ impl SharedPlanes {
                 measure(plan, frame, request);
             }
         }
+        let mut remeasure = |request: usize| {
+            let now = Measure::of(&frame.requests[request]);
+            if core::mem::replace(&mut self.measured[request], now) != now {
+                self.has_measured = true;
+                measure(plan, frame, request);
+            }
+        };
+        match &frame.changed {
+            Some(changed) => changed.iter().copied().for_each(&mut remeasure),
+            None => (0..frame.requests.len()).for_each(&mut remeasure),
+        }
         for &request in moved {
             measure(plan, frame, request);
             self.move_request(request, &frame.requests[request]);
@@ -134,7 +176,8 @@ impl SharedPlanes {
                 plan.planes.push(group.planes_in(view));
             }
         }
-        let is_single = self.groups.len() == 1;
+        // The host reads the order of far-first rows.
+        let is_single = matches!(&self.groups[..], [group] if !group.is_far_first);
         match &frame.changed {
             Some(changed) if is_single && !self.is_new => {
                 for &request in changed.iter().chain(moved) {
@@ -153,6 +196,10 @@ impl SharedPlanes {
     /// Moves a request to a group of its own, unless it has one.
     fn move_request(&mut self, index: usize, request: &CullRequest) {
         let place = self.of_requests[index];
+        // A request whose set has another length is moved, too.
+        if self.groups[place].world_from_local == request.world_from_local {
+            return;
+        }
         if self.groups[place].users > 1 {
             self.groups[place].users -= 1;
             self.of_requests[index] = self.groups.len();

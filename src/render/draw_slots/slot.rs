@@ -26,6 +26,8 @@ pub(super) struct Slot {
     pub transform: Rows,
     /// The set's offset.
     pub offset: Option<Affine3>,
+    /// Transform and offset in the previous frame.
+    pub was_at: (Rows, Option<Affine3>),
     /// Whether the previous frame had the same transform and offset.
     pub rests: bool,
 }
@@ -40,6 +42,7 @@ impl Slot {
             info: SlotInfo::default(),
             transform: [Vec4::ZERO; 3],
             offset: None,
+            was_at: ([Vec4::ZERO; 3], None),
             rests: false,
         }
     }

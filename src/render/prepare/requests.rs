@@ -11,7 +11,7 @@ mod take_over;
 pub(super) use scene::FrameSets;
 pub(in crate::render) use scene::Scene;
 
-use crate::cull::{CullRequest, Culler, Order, plan::greatest_stretch};
+use crate::cull::{CullRequest, Culler, CullingTier, Order, plan::greatest_stretch};
 use crate::render::{
     batch_sets::member::Member,
     draw_slots::DrawSlots,
@@ -62,7 +62,11 @@ pub(super) fn add_requests(
         min_pixels: scene.views.min_pixels(),
         shadow_pixels: scene.views.shadow_pixels(),
         colors_occlusion: scene.views.colors_occlusion(),
-        rests: !hides && many_rest(all.len(), views.len()),
+        // Devices without draw counts, and the tier `Cpu`, pay for rows that rest.
+        rests: !hides
+            && draws.counted
+            && culler.tier() != CullingTier::Cpu
+            && many_rest(all.len(), views.len()),
         views: views.len() as u32,
     };
     let before = core::mem::replace(&mut draws.made_for, made_for);
@@ -280,6 +284,7 @@ impl Requests<'_, '_, '_> {
         let drawn = Drawn {
             entity,
             made_in: self.sets.extracted_in,
+            looked_at: self.sets.extracted_in,
             bevy: of_bevy,
             material: self.aliases.used_by(entity),
             is_own,

@@ -16,6 +16,9 @@ pub(in crate::render) struct Drawn {
     pub entity: MainEntity,
     /// The number of the extraction whose sets it was made from.
     pub made_in: u64,
+    /// The number of the last extraction for which it was looked at: others may have missed
+    /// changes.
+    pub looked_at: u64,
     /// What Bevy says of it.
     pub bevy: BevyInstance,
     /// What its material was.

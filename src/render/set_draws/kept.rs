@@ -45,5 +45,5 @@ pub(in crate::render) fn many_rest(sets: usize, views: usize) -> bool {
 const MIN_RESTING_SETS: usize = 64;
 /// More views than these are mostly of lamps, which see few sets.
 const MAX_RESTING_VIEWS: usize = 8;
-/// Number of rows that may rest: each takes some hundred bytes on the GPU.
+/// Number of rows that may rest: each takes some hundred bytes on the GPU per block.
 const MAX_RESTING_ROWS: usize = 1 << 17;

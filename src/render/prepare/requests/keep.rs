@@ -40,7 +40,7 @@ impl Requests<'_, '_, '_> {
             }
         }
         self.draws.seen_before = before;
-        if !self.draws.sets_stay {
+        if self.made_for.rests && !self.draws.sets_stay {
             self.drop_moved(changed);
         }
         all_left
@@ -150,6 +150,7 @@ impl Requests<'_, '_, '_> {
         let drawn = &self.draws.drawn[index];
         self.touched
             .is_some_and(|touched| !touched.contains(&set.entity))
+            && self.was_looked_at(drawn)
             && self.draws.sets_stay
             && !self.made_for.hides
             && drawn.made_in >= set.changed_in
@@ -163,7 +164,8 @@ impl Requests<'_, '_, '_> {
         (place, set): (usize, &ExtractedSet),
         changed: &mut Vec<usize>,
     ) -> Option<()> {
-        let drawn = &self.draws.drawn[index];
+        let drawn = &mut self.draws.drawn[index];
+        drawn.looked_at = self.sets.extracted_in;
         let may_rest = drawn.may_rest;
         if drawn.near_levels.is_some() {
             self.count_leveled(set);

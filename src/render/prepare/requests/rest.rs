@@ -29,6 +29,6 @@ impl Requests<'_, '_, '_> {
 
     /// The bits of all views.
     pub(super) fn all_rest(&self) -> u64 {
-        (1 << self.views) - 1
+        1u64.checked_shl(self.views).map_or(u64::MAX, |bit| bit - 1)
     }
 }

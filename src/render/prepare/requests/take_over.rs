@@ -37,6 +37,7 @@ impl Requests<'_, '_, '_> {
             self.count_leveled(set);
         }
         drawn.made_in = self.sets.extracted_in;
+        drawn.looked_at = self.sets.extracted_in;
         drawn.of = Joined {
             request: self.draws.frame.requests.len(),
             shape: 0,
@@ -56,19 +57,27 @@ impl Requests<'_, '_, '_> {
         of_bevy: BevyInstance,
     ) -> Option<EntityUniform> {
         let store = self.culler.store();
-        let is_placed = self.draws.sets_stay || store.placed(set.set) == before.placed;
+        // What changed in the frame is known, and not what changed while no view saw the set.
+        let is_recent = self.was_looked_at(before);
+        let is_placed = is_recent && self.draws.sets_stay || store.placed(set.set) == before.placed;
+        let has_material = is_recent && !self.aliases.visited.contains(&set.entity)
+            || self.aliases.used_by(set.entity) == before.material;
         if !is_placed
             || before.bevy != of_bevy
             || before.made_in < set.changed_in
             || before.entity != set.entity
-            || self.aliases.visited.contains(&set.entity)
-                && self.aliases.used_by(set.entity) != before.material
+            || !has_material
             || before.mesh_id != instance.mesh_asset_id()
             || before.may_be_hidden != self.may_be_hidden(set, before.mesh, before.thinning)
         {
             return None;
         }
         self.uniforms.get(set.entity, instance)
+    }
+
+    /// Whether the previous frame looked at what an entity draws.
+    pub(super) fn was_looked_at(&self, drawn: &Drawn) -> bool {
+        drawn.looked_at + 1 >= self.sets.extracted_in
     }
 
     /// Keeps the slots of an entity, if its uniform and its offset are as before.
