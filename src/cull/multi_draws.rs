@@ -4,8 +4,8 @@
 //! view lie far apart. This stage copies them, in the order that the caller wants.
 
 use crate::cull::{
-    BatchVersion, CullError, Culler, CullingTier, DrawPart, DrawSource, Follower, Gpu,
-    IndirectDraws, PassRecorder,
+    BatchVersion, CullError, Culler, DrawPart, DrawSource, Follower, Gpu, IndirectDraws,
+    PassRecorder,
     gpu::{
         binding::{Access, Bind},
         buffer::{Growable, Table},
@@ -110,13 +110,7 @@ impl MultiDraws {
             slot,
             access,
         };
-        let job = KernelJob {
-            tier: CullingTier::Workgroup,
-            label: "gather_draws",
-            source: kernels::GATHER_DRAWS.on(CullingTier::Workgroup).to_owned(),
-            entry: "gather_draws",
-            checks: true,
-        };
+        let job = KernelJob::on_all_tiers("gather_draws", &kernels::GATHER_DRAWS, true);
         let binds = [
             bind(Slot::Wanted, Access::Read),
             bind(Slot::Args, Access::Read),

@@ -240,7 +240,7 @@ impl DrawSlots {
             return;
         }
         let before = match slot.entity == entity {
-            // The frame's requests are made anew, after some had been made.
+            // This frame has filled it before: all requests are made again after some were kept.
             true if slot.frame == self.frame => Some(slot.was_at),
             true if slot.frame + 1 == self.frame => Some((slot.transform, slot.offset)),
             _ => self.was_at.get(&entity).copied(),

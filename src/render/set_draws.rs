@@ -195,9 +195,9 @@ impl SetDraws {
         self.places.extend(now.zip(0..));
     }
 
-    /// Starts the requests of a frame anew, with the list of sets that `listed_in` names: what the
-    /// previous frame drew becomes `drawn_before`. Its lists are used again, so that they need not
-    /// be allocated.
+    /// Starts to make all requests of a frame, with the list of sets that `listed_in` names: what
+    /// the previous frame drew becomes `drawn_before`. Its lists are used again, so that they need
+    /// not be allocated.
     pub fn start_requests(&mut self, listed_in: u64) {
         self.is_kept = false;
         self.start_counts();

@@ -39,7 +39,7 @@ impl TouchedInstances {
         }
     }
 
-    /// Starts anew.
+    /// Forgets all.
     pub fn clear(&mut self) {
         self.entities.clear();
         self.are_many = false;

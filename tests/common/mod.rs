@@ -111,9 +111,9 @@ pub fn random_view(rng: &mut ChaCha8Rng) -> CullView {
     }
 }
 
-/// The view as it sees levels of detail: usually from a point, rarely not at all.
-fn with_random_lods(rng: &mut ChaCha8Rng, thins: &mut ChaCha8Rng, view: CullView) -> CullView {
-    let eye = LodEye {
+/// From where a view sees levels of detail.
+pub fn random_eye(rng: &mut ChaCha8Rng, thins: &mut ChaCha8Rng) -> LodEye {
+    LodEye {
         position: random_vec(rng, 80.0),
         is_orthographic: rng.random_bool(0.2),
         resolution: 10f32.powf(rng.random_range(0.0..3.0)),
@@ -123,7 +123,12 @@ fn with_random_lods(rng: &mut ChaCha8Rng, thins: &mut ChaCha8Rng, view: CullView
         },
         pixels: 10f32.powf(thins.random_range(1.0..3.0)),
         fades: rng.random(),
-    };
+    }
+}
+
+/// The view as it sees levels of detail: usually from a point, rarely not at all.
+fn with_random_lods(rng: &mut ChaCha8Rng, thins: &mut ChaCha8Rng, view: CullView) -> CullView {
+    let eye = random_eye(rng, thins);
     if rng.random_bool(0.1) {
         view
     } else {

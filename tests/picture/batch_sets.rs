@@ -22,10 +22,11 @@ fn mesh(number: u32) -> Cuboid {
     Cuboid::new(side(0), side(1), side(2))
 }
 
-fn sun() -> impl Bundle {
+/// A sun with shadows up to a distance.
+pub fn sun(cascades: usize, maximum_distance: f32) -> impl Bundle {
     let cascades = CascadeShadowConfigBuilder {
-        num_cascades: 2,
-        maximum_distance: 30.0,
+        num_cascades: cascades,
+        maximum_distance,
         ..default()
     };
     let sun = DirectionalLight {
@@ -57,7 +58,7 @@ fn city(stage: &mut Stage) -> Vec<Entity> {
     stage
         .entity(camera)
         .insert((DepthPrepass, NormalPrepass, MotionVectorPrepass));
-    stage.spawn(sun());
+    stage.spawn(sun(2, 30.0));
     let blue = StandardMaterial {
         base_color: Color::srgb(0.2, 0.3, 0.9),
         ..red()
@@ -111,7 +112,7 @@ fn more_sets_are_not_more_draw_calls() {
     let calls = |sets: u32| {
         let mut stage = Stage::new(How::Set(None));
         stage.camera(eye(), ());
-        stage.spawn(sun());
+        stage.spawn(sun(2, 30.0));
         let material = stage.standard(red());
         for number in 0..sets {
             let mesh = stage.mesh(mesh(number));
@@ -169,7 +170,7 @@ fn sets_that_are_shared_are_drawn_at_each_place() {
     let draw = |how| {
         let mut stage = Stage::new(how);
         stage.camera(eye(), ());
-        stage.spawn(sun());
+        stage.spawn(sun(2, 30.0));
         let material = stage.standard(red());
         let set = stage.add(field(20, false));
         for number in 0..6 {

@@ -1,14 +1,11 @@
 //! So many sets that small ones rest in views that do not see them, and rows share their planes.
 
 use crate::{
+    batch_sets::sun,
     red,
     scene::{How, Stage, assert_same_picture},
 };
-use bevy::{
-    camera::visibility::RenderLayers,
-    light::{CascadeShadowConfigBuilder, DirectionalLightShadowMap},
-    prelude::*,
-};
+use bevy::{camera::visibility::RenderLayers, light::DirectionalLightShadowMap, prelude::*};
 use bevy_gpu_culling::prelude::*;
 use image::RgbaImage;
 
@@ -40,7 +37,7 @@ fn look(turn: f32) -> Transform {
     Transform::from_xyz(0.0, 1.0, 0.0).with_rotation(Quat::from_rotation_y(turn))
 }
 
-/// The entity, and the entities that stand for its instances.
+/// The entity, and its children: in scenes of entities, its instances.
 fn with_children(stage: &Stage, entity: Entity) -> Vec<Entity> {
     let children = stage.app.world().get::<Children>(entity);
     let children = children.into_iter().flatten().copied();
@@ -53,18 +50,7 @@ fn pictures(how: How) -> Vec<(&'static str, RgbaImage)> {
     stage
         .app
         .insert_resource(DirectionalLightShadowMap { size: 256 });
-    let cascades = CascadeShadowConfigBuilder {
-        num_cascades: 4,
-        maximum_distance: 40.0,
-        ..default()
-    };
-    let sun = DirectionalLight {
-        illuminance: 5_000.0,
-        shadow_maps_enabled: true,
-        ..default()
-    };
-    let at = Transform::from_xyz(4.0, 8.0, 3.0).looking_at(Vec3::ZERO, Vec3::Y);
-    stage.spawn((sun, cascades.build(), at));
+    stage.spawn(sun(4, 40.0));
     let camera = stage.camera(look(0.0), ());
     let material = stage.standard(red());
     let meshes: Vec<_> = (0..20)
@@ -100,7 +86,7 @@ fn pictures(how: How) -> Vec<(&'static str, RgbaImage)> {
     // They change while no camera sees them.
     turn(&mut stage, 3.0);
     stage.picture();
-    // A scale of its own moves the set to another page.
+    // The first scale moves the set to another page.
     let large = Transform::from_xyz(0.0, 0.6, 0.0).with_scale(Vec3::splat(1.6));
     let (mesh, entity) = (meshes[(near + 5) % 20].clone(), all[near + 5]);
     if how == How::Entities {

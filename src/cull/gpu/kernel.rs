@@ -1,7 +1,11 @@
 //! Compiling a kernel: the module, its errors, its pipeline.
 
 use super::guard::guarded;
-use crate::cull::{CullError, CullingTier, policy::OVERRIDES, shaders::origin};
+use crate::cull::{
+    CullError, CullingTier,
+    policy::OVERRIDES,
+    shaders::{Composed, origin},
+};
 use wgpu::{
     BindGroupLayout, BindGroupLayoutDescriptor, BindGroupLayoutEntry, ComputePipeline,
     ComputePipelineDescriptor, Device, PipelineCompilationOptions, PipelineLayoutDescriptor,
@@ -22,6 +26,20 @@ pub(crate) struct KernelJob<'a> {
     pub entry: &'a str,
     /// Keeps the bounds checks.
     pub checks: bool,
+}
+
+impl KernelJob<'_> {
+    /// A kernel with one entry point of its name, which is the same on all tiers.
+    pub fn on_all_tiers(name: &'static str, composed: &Composed, checks: bool) -> Self {
+        let tier = CullingTier::Workgroup;
+        Self {
+            tier,
+            label: name,
+            source: composed.on(tier).to_owned(),
+            entry: name,
+            checks,
+        }
+    }
 }
 
 /// The pipeline of a kernel and the layout of its group 0; group 1 is the caller's, if there is

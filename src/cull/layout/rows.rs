@@ -1,9 +1,9 @@
-//! Rows that share their planes: what a row has of its own.
+//! Rows that share their planes: what differs from row to row.
 
 use super::{ChunkView, DistanceBand, ViewOrder, ViewPlanes};
 use bytemuck::{Pod, Zeroable};
 
-/// What a row has of its own, if rows share their planes. `fill_rows` makes a [`ChunkView`] of it
+/// What differs from row to row, if rows share their planes. `fill_rows` makes a [`ChunkView`] of it
 /// and of the row's planes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
@@ -43,7 +43,7 @@ pub struct RowSource {
 }
 
 impl RowSource {
-    /// What a row of a mesh whose sphere has this radius has of its own.
+    /// The source of a row, of a mesh whose sphere has this radius.
     pub(crate) fn of(row: &ChunkView, radius: f32) -> Self {
         let mut source = Self {
             element_count: row.element_count,

@@ -21,7 +21,7 @@ pub struct BatchPlan {
     /// Views of the chunks, chunk after chunk. The index in this table is a *row*. If rows share
     /// their planes, the planes here are stale: [`Self::row`] has them.
     pub chunk_views: Vec<ChunkView>,
-    /// What each row has of its own, if the plan's rows share their planes; otherwise empty.
+    /// The source of each row, if the plan's rows share their planes; otherwise empty.
     pub sources: Vec<RowSource>,
     /// Index of the planes of each row, if they are shared.
     pub planes_of_rows: Vec<u32>,

@@ -202,21 +202,22 @@ impl Planner {
         let moved = &mut self.moved;
         let follows = (self.inputs.as_mut())
             .is_some_and(|inputs| inputs.follow(frame, occlusion, sets, moved));
-        if follows {
+        let shares = !self.planned.plan.planes.is_empty();
+        if follows && !(shares && self.shared.are_many(frame)) {
             self.mend_moved(frame, sets);
-            if self.plan().planes.is_empty() {
-                self.set_planes(frame);
-            } else {
+            if shares {
                 let (plan, moved) = (&mut self.planned.plan, &self.moved);
                 self.shared.update(plan, frame, moved);
+            } else {
+                self.set_planes(frame);
             }
-        } else {
-            self.moved.clear();
-            self.build(frame, occlusion, sets);
-            self.version.bump();
-            self.work.built += 1;
+            return false;
         }
-        !follows
+        self.moved.clear();
+        self.build(frame, occlusion, sets);
+        self.version.bump();
+        self.work.built += 1;
+        true
     }
 
     fn mend_moved(&mut self, frame: &CullFrame, sets: &ResidentSets) {
@@ -328,6 +329,10 @@ impl Planner {
 
 /// Notes which rows of a request keep nothing in the frame.
 fn set_resting(plan: &mut Plan, index: usize, request: &CullRequest) {
+    // Most frames have none.
+    if request.resting == 0 && plan.batches.iter().all(|batch| batch.resting.is_empty()) {
+        return;
+    }
     let levels = coarser(request).len() + 1;
     for slot in 0..request.views.len() {
         let rests = request.rests_in(slot);

@@ -9,7 +9,7 @@ use crate::cull::{
 use glam::Affine3A;
 use hashbrown::HashMap;
 
-/// More planes than these take as much as rows of their own.
+/// Largest number of planes. More take as much as rows do.
 const MAX_PLANES: usize = 1 << 16;
 
 /// Index of the planes that keep nothing.
@@ -72,7 +72,7 @@ impl Group {
         }
     }
 
-    /// What its rows keep in a view, without what they have of their own.
+    /// What its rows keep in a view, apart from their [`RowSource`]s.
     fn planes_in(&self, view: &CullView) -> ViewPlanes {
         let world = &self.world_from_local;
         let mut planes = view.planes_in(world);
@@ -94,7 +94,7 @@ impl SharedPlanes {
     /// built for the frame.
     pub fn share(&mut self, plan: &mut Plan, frame: &CullFrame) {
         self.group(frame);
-        if self.groups.len() * frame.views.len() > MAX_PLANES {
+        if self.are_many(frame) {
             return;
         }
         for batch in &mut plan.batches {
@@ -113,6 +113,11 @@ impl SharedPlanes {
         self.eyes = eyes_of(frame);
         self.measured = frame.requests.iter().map(Measure::of).collect();
         self.update(plan, frame, &[]);
+    }
+
+    /// Whether there are too many planes. Requests that move get separate ones.
+    pub fn are_many(&self, frame: &CullFrame) -> bool {
+        self.groups.len() * frame.views.len() > MAX_PLANES
     }
 
     /// Groups all requests.
@@ -158,9 +163,6 @@ impl SharedPlanes {
             measure(plan, frame, request);
             self.move_request(request, &frame.requests[request]);
         }
-        if self.groups.len() > 2 * frame.requests.len() {
-            self.group(frame);
-        }
         plan.planes.clear();
         plan.planes.push(CullView::nothing());
         self.known.clear();
@@ -193,7 +195,7 @@ impl SharedPlanes {
         self.is_new = false;
     }
 
-    /// Moves a request to a group of its own, unless it has one.
+    /// Gives a request a separate group, unless it has one.
     fn move_request(&mut self, index: usize, request: &CullRequest) {
         let place = self.of_requests[index];
         // A request whose set has another length is moved, too.

@@ -2,7 +2,7 @@
 
 use super::tables::{FrameTables, TablePlace};
 use crate::cull::{
-    CullError, CullingTier, Gpu,
+    CullError, Gpu,
     gpu::{
         binding::{Access, Bind},
         buffer::{Growable, Table, Written},
@@ -44,13 +44,7 @@ impl RowFiller {
             slot,
             access,
         };
-        let job = KernelJob {
-            tier: CullingTier::Workgroup,
-            label: "fill_rows",
-            source: kernels::FILL_ROWS.on(CullingTier::Workgroup).to_owned(),
-            entry: "fill_rows",
-            checks,
-        };
+        let job = KernelJob::on_all_tiers("fill_rows", &kernels::FILL_ROWS, checks);
         let binds = [
             bind(Slot::Sources, Access::Read),
             bind(Slot::PlanesOfRows, Access::Read),

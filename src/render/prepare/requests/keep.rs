@@ -1,5 +1,5 @@
-//! The requests of the previous frame as they are: no view, or another one, may see some of them,
-//! and what few changed is made again in its place.
+//! The requests of the previous frame stay. Other views may see some of them than before, or none.
+//! The few that changed are made again in their places.
 
 use super::{Made, Requests};
 use crate::render::{extracted_set::ExtractedSet, groups::Joined, lods::Share};
@@ -8,7 +8,7 @@ impl Requests<'_, '_, '_> {
     /// Keeps the requests of the previous frame, and adds those of sets that views see for the
     /// first time. `seen` are the places of the sets that some view sees.
     ///
-    /// Returns false if the requests must be made anew: the list of sets, a mesh or a setting is
+    /// Returns false if all requests must be made again: the list of sets, a mesh or a setting is
     /// another one, or a set changed that shares its request or its instances with others.
     pub(super) fn keep(&mut self, seen: &[usize]) -> bool {
         if !self.stays || !self.draws.of_places.are_of(self.sets.listed_in) {
@@ -63,13 +63,16 @@ impl Requests<'_, '_, '_> {
 
     /// No view sees the set of an entity. Its rows rest, if it has some.
     fn leave(&mut self, index: usize, changed: &mut Vec<usize>) -> Option<()> {
+        let all_rest = self.all_rest();
         let drawn = &self.draws.drawn[index];
-        let has_rows = !self.draws.frame.requests[drawn.of.request].views.is_empty();
-        if !drawn.may_rest || !has_rows {
+        let request = &mut self.draws.frame.requests[drawn.of.request];
+        if !drawn.may_rest || request.views.is_empty() {
             return self.set_views(index, (&[], 0), changed);
         }
-        let all: Vec<u32> = (0..self.views).collect();
-        self.set_views(index, (&all, self.all_rest()), changed)
+        if core::mem::replace(&mut request.resting, all_rest) != all_rest {
+            changed.push(drawn.of.request);
+        }
+        Some(())
     }
 
     /// Keeps what the set at a place draws, or makes it again. `None` if it cannot be made alone.
