@@ -44,13 +44,18 @@ fn with_children(stage: &Stage, entity: Entity) -> Vec<Entity> {
     children.chain([entity]).collect()
 }
 
-/// Turns a camera in a ring of sets, changes some, and compares after each step.
-fn pictures(how: How) -> Vec<(&'static str, RgbaImage)> {
+/// Turns a camera in a ring of sets, and changes some. Cascades see all of the ring: without
+/// shadows, no view sees a set behind the camera.
+fn pictures(how: How, shadows: bool) -> Vec<(&'static str, RgbaImage)> {
     let mut stage = Stage::new(how);
     stage
         .app
         .insert_resource(DirectionalLightShadowMap { size: 256 });
-    stage.spawn(sun(4, 40.0));
+    if shadows {
+        stage.spawn(sun(4, 40.0));
+    } else {
+        stage.lights(false);
+    }
     let camera = stage.camera(look(0.0), ());
     let material = stage.standard(red());
     let meshes: Vec<_> = (0..20)
@@ -86,18 +91,6 @@ fn pictures(how: How) -> Vec<(&'static str, RgbaImage)> {
     // They change while no camera sees them.
     turn(&mut stage, 3.0);
     stage.picture();
-    // The first scale moves the set to another page.
-    let large = Transform::from_xyz(0.0, 0.6, 0.0).with_scale(Vec3::splat(1.6));
-    let (mesh, entity) = (meshes[(near + 5) % 20].clone(), all[near + 5]);
-    if how == How::Entities {
-        stage.spawn((Mesh3d(mesh), material.clone(), large, ChildOf(entity)));
-    } else {
-        let world = stage.app.world_mut();
-        let set = world.get::<GpuInstances>(entity).unwrap().0.clone();
-        let mut sets = world.resource_mut::<Assets<InstanceSet>>();
-        sets.get_mut(&set).unwrap().push(large).unwrap();
-    }
-    stage.picture();
     stage.entity(all[near]).insert(Visibility::Inherited);
     stage.entity(all[near + 3]).insert(place(near + 4));
     for entity in with_children(&stage, all[near + 2]) {
@@ -106,6 +99,28 @@ fn pictures(how: How) -> Vec<(&'static str, RgbaImage)> {
     stage.picture();
     turn(&mut stage, 0.0);
     pictures.push(("seen again", stage.picture()));
+    // No entity gets another component: all that was made for the sets stays.
+    turn(&mut stage, 3.0);
+    stage.picture();
+    // The first scale moves a set to another page, and many instances move one to another place in
+    // its page. All look like one, as which they are drawn among entities.
+    let one = Transform::from_xyz(0.0, 0.6, 0.0);
+    let scaled = one.with_scale(Vec3::splat(1.6));
+    for (number, added, count) in [(near + 5, scaled, 1), (near + 6, one, 3000)] {
+        let (mesh, entity) = (meshes[number % 20].clone(), all[number]);
+        if how == How::Entities {
+            stage.spawn((Mesh3d(mesh), material.clone(), added, ChildOf(entity)));
+            continue;
+        }
+        let world = stage.app.world_mut();
+        let set = world.get::<GpuInstances>(entity).unwrap().0.clone();
+        let mut sets = world.resource_mut::<Assets<InstanceSet>>();
+        let mut set = sets.get_mut(&set).unwrap();
+        set.extend((0..count).map(|_| added)).unwrap();
+    }
+    stage.picture();
+    turn(&mut stage, 0.0);
+    pictures.push(("grown", stage.picture()));
     for entity in all.drain(near..near + 4) {
         stage.entity(entity).despawn();
     }
@@ -131,14 +146,14 @@ fn pictures(how: How) -> Vec<(&'static str, RgbaImage)> {
 
 #[test]
 fn many_sets_around_a_camera_that_turns_look_like_bevys_entities() {
-    let entities = pictures(How::Entities);
-    for tier in [None, Some(CullingTier::Workgroup)] {
-        for ((name, sets), (_, entities)) in pictures(How::Set(tier)).iter().zip(&entities) {
-            assert_same_picture(
-                &format!("many {tier:?} {name}").replace(' ', "-"),
-                sets,
-                entities,
-            );
+    for shadows in [true, false] {
+        let entities = pictures(How::Entities, shadows);
+        for tier in [None, Some(CullingTier::Workgroup)] {
+            let sets = pictures(How::Set(tier), shadows);
+            for ((name, sets), (_, entities)) in sets.iter().zip(&entities) {
+                let name = format!("many-{tier:?}-{shadows}-{}", name.replace(' ', "-"));
+                assert_same_picture(&name, sets, entities);
+            }
         }
     }
 }
