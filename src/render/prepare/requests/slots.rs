@@ -12,7 +12,7 @@ use crate::render::{
     entity_uniforms::EntityUniform,
     extracted_set::ExtractedSet,
     lods::{Fading, SlotFade, Thinning},
-    set_draws::slot_levels,
+    set_draws::{Drawn, slot_levels},
 };
 use bevy::{
     math::{Affine3, Vec4},
@@ -44,7 +44,8 @@ impl Requests<'_, '_, '_> {
         let before = self.draws.before(place);
         let before = before.filter(|before| before.set == set.set);
         // Most frames change no set, and then this need not be looked up.
-        let placed = match before.filter(|_| self.draws.sets_stay) {
+        let is_known = |before: &&Drawn| self.draws.sets_stay && self.was_looked_at(before);
+        let placed = match before.filter(is_known) {
             Some(before) => before.placed,
             None => self.culler.store().placed(set.set),
         };
