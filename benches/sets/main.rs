@@ -15,6 +15,7 @@ mod end;
 #[path = "../../examples/orbs/offscreen.rs"]
 #[allow(dead_code, unused_imports, reason = "the demo uses the rest")]
 mod offscreen;
+mod schedule;
 mod stage;
 
 use anyhow::Result;
@@ -110,6 +111,8 @@ struct Row {
     ours_ms: Option<f64>,
     /// The same by stage of the frame, in the order of `CpuStage::ALL`.
     stages_ms: Option<Vec<(&'static str, f64)>>,
+    /// The whole frame on the CPU by part of Bevy's schedules, ours included.
+    schedule_ms: Vec<(&'static str, f64)>,
     /// The whole frame and the GPU's work.
     frame_ms: f64,
     /// The longest measured frame.

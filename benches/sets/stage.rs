@@ -6,6 +6,7 @@ use crate::{
     common::stats::Times,
     end::CleanEnd,
     offscreen::{self, Uploads},
+    schedule::{self, Marks},
 };
 use anyhow::{Result, anyhow, bail, ensure};
 use bevy::{
@@ -36,6 +37,9 @@ pub struct Stage {
     peer: Peer,
     settings: Settings,
     camera: Entity,
+    marks: Marks,
+    /// When the frame that was drawn last began.
+    began: Instant,
     /// Frames drawn so far. The camera turns once in as many as are measured.
     drawn: u32,
 }
@@ -49,6 +53,7 @@ impl Stage {
             app.add_plugins(GpuCullingPlugin::default());
         }
         app.add_systems(Update, city::step);
+        let marks = schedule::add(&mut app);
         offscreen::start(&mut app);
         let UVec2 { x, y } = settings.size;
         let target = Image::new_target_texture(x, y, TextureFormat::Rgba8UnormSrgb, None);
@@ -66,6 +71,8 @@ impl Stage {
             peer,
             settings,
             camera,
+            marks,
+            began: Instant::now(),
             drawn: 0,
         })
     }
@@ -75,11 +82,14 @@ impl Stage {
         self.load()?;
         self.warm_up()?;
         self.drawn = 0;
+        self.marks.take(self.began);
         let mut samples: [Vec<f64>; 3] = Default::default();
         let mut seen = Vec::new();
+        let mut schedule = Vec::new();
         let mut stages: [Vec<f64>; CpuStage::ALL.len()] = Default::default();
         for _ in 0..self.settings.frames {
             let [cpu, frame] = self.frame()?;
+            schedule.push(self.marks.take(self.began));
             let ours = self.report().map(|report| report.cpu.total());
             let ours = ours.map_or(0.0, |time| time.as_secs_f64() * 1e3);
             for (samples, value) in samples.iter_mut().zip([cpu, frame, ours]) {
@@ -107,6 +117,7 @@ impl Stage {
             cpu_ms,
             ours_ms: (self.peer == Peer::Sets).then_some(ours_ms),
             stages_ms: (self.peer == Peer::Sets).then(|| stages.collect()),
+            schedule_ms: schedule::medians(schedule),
             frame_ms,
             worst_ms,
             seen: Times::of(seen).median as usize,
@@ -136,6 +147,7 @@ impl Stage {
     /// Draws a frame with a camera that does not move.
     fn still_frame(&mut self) -> Result<[f64; 2]> {
         let start = Instant::now();
+        self.began = start;
         self.app.update();
         let cpu = start.elapsed();
         let device = self.app.world().resource::<RenderDevice>();

@@ -71,6 +71,8 @@ pub struct Culler {
     occluder: Occluder,
     draw_counts: DrawCounts,
     frame: FrameNumber,
+    /// Number of rows of the frame, as far as they are in one region each.
+    row_count: usize,
     /// A frame is prepared, and not recorded.
     is_prepared: bool,
 }
@@ -160,6 +162,7 @@ impl Culler {
             ),
             draw_counts: DrawCounts::new(device)?,
             frame: FrameNumber::default(),
+            row_count: 0,
             is_prepared: false,
         })
     }

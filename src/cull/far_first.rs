@@ -1,15 +1,18 @@
 //! The far-first sort: a stage after the compaction, for the rows whose request asks for it
-//! ([`Order::FarFirst`]). The other rows pay nothing: without a far-first row, nothing is compiled,
+//! ([`Order::FarFirst`](crate::cull::Order::FarFirst)). The other rows pay nothing: without a far-first row, nothing is compiled,
 //! allocated or recorded.
 
 mod batch;
 mod kernels;
 
 use crate::cull::{
-    CullError, CullFrame, CullingTier, Order, Refusal,
+    CullError, CullingTier, Refusal,
     gpu::Gpu,
     layout::FarFirstJob,
-    plan::planned::{BatchKey, Planned},
+    plan::{
+        planned::{BatchKey, Planned},
+        planner::Planner,
+    },
     policy::{KEEP_FRAMES, RETRY_AFTER},
     refusal::Refusals,
     run::Runner,
@@ -71,13 +74,12 @@ impl FarFirst {
     pub fn prepare(
         &mut self,
         gpu: Gpu<'_>,
-        frame: &CullFrame,
         now: u64,
-        (planned, runner, store): (&Planned, &Runner, &InstanceStore),
+        (planner, runner, store): (&Planner, &Runner, &InstanceStore),
     ) {
         self.keys.clear();
-        let mut requests = frame.requests.iter();
-        if self.tier != CullingTier::Cpu && requests.any(|one| one.order == Order::FarFirst) {
+        if self.tier != CullingTier::Cpu && planner.has_far_first() {
+            let planned = planner.planned();
             for index in 0..planned.keys.len() {
                 self.try_batch(gpu, now, (planned, runner, store), index);
             }

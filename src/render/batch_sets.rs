@@ -3,8 +3,8 @@
 //!
 //! Entities are in one batch set if they have the same material, and meshes in the same buffers
 //! with the same attributes. Bevy calls that a batch set, too, and draws it with one multi-draw.
-//! The first entity of a batch set that a view sees in a frame is its *leader*: its item in Bevy's
-//! phase draws all, and the items of the others draw nothing.
+//! Of the entities of a batch set that a view sees, one is the *leader*: its item in Bevy's phase
+//! draws all, and the items of the others are taken out ([`followers`]).
 //!
 //! ```text
 //! entities       houses A    houses B    a moving set C    trees D (blended)
@@ -18,20 +18,41 @@
 //! colored.
 
 mod find;
+mod followers;
 pub(super) mod member;
 mod view;
-
-pub(super) use view::Role;
 
 use super::{
     draw_slots::DrawSlots,
     set_draws::{Drawn, SetDraws},
 };
 use crate::cull::{CullError, Culler, CullingTier, Gpu, IndirectDraws, MultiDraws, Version};
-use bevy::{log::warn_once, prelude::*};
+use bevy::{
+    core_pipeline::{
+        core_3d::{AlphaMask3d, Opaque3d},
+        deferred::{AlphaMask3dDeferred, Opaque3dDeferred},
+        prepass::{AlphaMask3dPrepass, Opaque3dPrepass},
+    },
+    log::warn_once,
+    pbr::Shadow,
+    prelude::*,
+    render::GpuResourceAppExt,
+};
 use find::Found;
 use member::Member;
 use view::{BatchSetDraw, ViewBatchSets};
+
+/// Adds the resources and systems to the render world.
+pub(super) fn build_render(render_app: &mut SubApp) {
+    render_app.init_gpu_resource::<BatchSets>();
+    followers::add::<Opaque3d>(render_app);
+    followers::add::<AlphaMask3d>(render_app);
+    followers::add::<Opaque3dPrepass>(render_app);
+    followers::add::<AlphaMask3dPrepass>(render_app);
+    followers::add::<Opaque3dDeferred>(render_app);
+    followers::add::<AlphaMask3dDeferred>(render_app);
+    followers::add::<Shadow>(render_app);
+}
 
 /// The batch sets of the frame.
 #[derive(Resource, Default)]
@@ -44,6 +65,8 @@ pub(super) struct BatchSets {
     uploaded: u64,
     /// What the batch sets were made from.
     made_from: Option<MadeFrom>,
+    /// How often the batch sets were found, or given up.
+    found_in: u64,
 }
 
 /// What the batch sets of a frame depend on.
@@ -106,16 +129,6 @@ impl BatchSets {
                 entities,
             });
         }
-        for view in &mut self.views {
-            view.start_frame();
-        }
-        for (drawn, views) in draws.seeing() {
-            for view in views {
-                if let Some(view) = self.views.get_mut(view as usize) {
-                    view.see(drawn);
-                }
-            }
-        }
         if let Some(Ok(multi)) = &mut self.draws
             && !self.views.is_empty()
             && let Err(error) = multi.prepare(gpu.device, culler)
@@ -140,16 +153,19 @@ impl BatchSets {
     /// All entities draw themselves.
     pub fn clear(&mut self) {
         self.views.clear();
+        self.found_in += 1;
         self.made_from = None;
     }
 
     fn give_up(&mut self, error: &CullError) {
         warn_once!("sets are drawn one by one: {error}");
         self.views.clear();
+        self.found_in += 1;
     }
 
     fn find(&mut self, draws: &SetDraws, culler: &Culler, slots: &mut DrawSlots, gpu: Gpu<'_>) {
         self.views.clear();
+        self.found_in += 1;
         let found = match culler.tier() {
             CullingTier::Cpu => Found::default(),
             _ => Found::new(draws, culler),
@@ -182,10 +198,16 @@ impl BatchSets {
         }
     }
 
-    /// What the item of an entity draws in a view. Both are indices of the frame.
-    pub fn role(&self, view: usize, drawn: usize) -> Role {
+    /// The batch set of an entity in a view. All are indices of the frame.
+    pub fn set_of(&self, view: usize, drawn: usize) -> Option<u32> {
+        self.views.get(view)?.of(drawn)
+    }
+
+    /// The members of a batch set in a view, as indices in [`SetDraws::drawn`].
+    pub fn members(&self, view: usize, set: u32) -> &[usize] {
         let view = self.views.get(view);
-        view.map_or(Role::Alone, |view| view.role(drawn))
+        let members = view.and_then(|view| view.members.get(set as usize));
+        members.map_or(&[], Vec::as_slice)
     }
 
     /// The draws of a batch set of a view.

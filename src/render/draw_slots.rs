@@ -70,8 +70,12 @@ pub(super) struct DrawSlots {
     holes: usize,
     /// Number of slots of the sets that the frame draws.
     used: usize,
+    /// The same of the previous frame.
+    used_before: usize,
     /// The same of recent frames, at most: a camera may pause for a frame.
     max_used: usize,
+    /// Whether the frame has dropped all slots.
+    has_started_again: bool,
     /// Number of frames so far.
     frame: u64,
     /// Slots whose bytes the frame has changed.
@@ -121,11 +125,13 @@ impl DrawSlots {
         self.frame += 1;
         self.was_at.clear();
         let before = self.max_used - self.max_used / 64;
-        self.max_used = before.max(core::mem::take(&mut self.used));
+        self.used_before = core::mem::take(&mut self.used);
+        self.max_used = before.max(self.used_before);
         let has_holes = self.holes > self.slots.len() / 2;
         // Of a large world, views see other sets from time to time.
         let is_mostly_unseen = self.slots.len() > kept_slots(self.max_used);
-        if self.listed_in != Some(listed_in) || has_holes || is_mostly_unseen {
+        self.has_started_again = self.listed_in != Some(listed_in) || has_holes || is_mostly_unseen;
+        if self.has_started_again {
             let slots = core::mem::take(&mut self.slots);
             for slot in slots {
                 self.note_lost(&slot);
@@ -134,6 +140,33 @@ impl DrawSlots {
             self.holes = 0;
             self.listed_in = Some(listed_in);
         }
+    }
+
+    /// Whether the frame has dropped all slots.
+    pub fn has_started_again(&self) -> bool {
+        self.has_started_again
+    }
+
+    /// The frame draws the sets of the previous one, but for those that are named.
+    pub fn follow(&mut self) {
+        self.used = self.used_before;
+    }
+
+    /// The previous frame drew the set at a place. Whether this one does is not known yet.
+    pub fn draw_again(&mut self, place: usize) {
+        let own = self.of_sets.get(place).cloned().unwrap_or_default();
+        self.used = self.used.saturating_sub(own.len());
+        let own = self.slots.get_mut(own.start as usize..own.end as usize);
+        for slot in own.into_iter().flatten() {
+            slot.frame = self.frame - 1;
+        }
+    }
+
+    /// Whether the slots of the set at a place have the transforms of the frame before.
+    pub fn rests(&self, place: usize) -> bool {
+        let own = self.of_sets.get(place).cloned().unwrap_or_default();
+        let own = self.slots.get(own.start as usize..own.end as usize);
+        own.into_iter().flatten().all(|slot| slot.rests)
     }
 
     /// No set of the frame has slots so far.

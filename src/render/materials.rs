@@ -6,7 +6,7 @@
 //! 3. `pipeline`: Bevy's pipelines with our vertex stage of `modules`; `faces`: the faces that they
 //!    draw.
 //! 4. `alias`: the system that makes the aliases, with the `properties` of their materials.
-//!    `settled` is what its last run found.
+//!    `settled` is what its last run found, and `reshown` what comes into view.
 //! 5. `missing`: a warning for sets without a material.
 
 mod alias;
@@ -16,6 +16,7 @@ mod missing;
 mod modules;
 mod pipeline;
 mod properties;
+mod reshown;
 mod settled;
 mod shader_imports;
 mod used;
@@ -26,5 +27,6 @@ pub(super) use missing::warn_of_missing_materials;
 pub(super) use modules::{DrawShaders, add_module};
 pub(super) use pipeline::{SetPipelines, SetPrepassPipelines};
 pub(super) use properties::is_blended;
+pub(super) use reshown::{ReshownSets, extract_reshown};
 pub(super) use shader_imports::{InstancedShaders, extract_imports};
 pub(super) use used::UsedAlias;

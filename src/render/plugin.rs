@@ -1,7 +1,7 @@
 //! Wiring: what the plugin adds to the main world and to the render world.
 
 use super::{
-    batch_sets::BatchSets,
+    batch_sets,
     bounds::{MeshBoxes, update_bounds, warn_of_missing_meshes},
     components::{
         AFTER_FRUSTA, CullingRadius, FreezeCulling, GpuInstances, InstanceMeshUniforms,
@@ -21,8 +21,9 @@ use super::{
         warn_of_unused_impostors,
     },
     materials::{
-        DrawShaders, DrawnFaces, InstancedShaders, MaterialAliases, SetPipelines,
-        SetPrepassPipelines, alias_materials, extract_imports, warn_of_missing_materials,
+        DrawShaders, DrawnFaces, InstancedShaders, MaterialAliases, ReshownSets, SetPipelines,
+        SetPrepassPipelines, alias_materials, extract_imports, extract_reshown,
+        warn_of_missing_materials,
     },
     mesh_metadata::{CompressedMeshes, find_compressed_meshes},
     meshlets::{self, GpuMeshlets, MeshLevels, MeshletRoom, extract_meshlets, prepare_meshlets},
@@ -167,6 +168,7 @@ pub(crate) fn install_render(app: &mut App) {
     }
     #[cfg(feature = "testing")]
     super::verify::build_render(render_app, verifier);
+    batch_sets::build_render(render_app);
     draw::build_render(render_app);
     occlusion::build_render(render_app);
     // The settings are inserted, too: the renderer starts before the first extraction.
@@ -184,12 +186,12 @@ pub(crate) fn install_render(app: &mut App) {
         .init_resource::<CompressedMeshes>()
         .init_resource::<InstancedShaders>()
         .init_resource::<MaterialAliases>()
+        .init_resource::<ReshownSets>()
         .init_resource::<ShadowOrigin>()
         .init_resource::<TouchedInstances>()
         // They belong to a device: Bevy makes them again when it recovers from a lost one.
         .init_gpu_resource::<GpuMeshlets>()
         .init_gpu_resource::<DrawnFaces>()
-        .init_gpu_resource::<BatchSets>()
         .init_gpu_resource::<SetDraws>()
         .init_gpu_resource::<DrawSlots>()
         .init_gpu_resource::<ExpandedUniforms>()
@@ -212,7 +214,9 @@ pub(crate) fn install_render(app: &mut App) {
                 GpuCullingSystems::AliasMaterials
                     .after(RenderSystems::PrepareAssets)
                     .before(RenderSystems::PrepareMeshes),
-                GpuCullingSystems::Prepare.in_set(RenderSystems::PrepareBindGroups),
+                GpuCullingSystems::Prepare
+                    .after(RenderSystems::PrepareResources)
+                    .before(RenderSystems::PrepareResourcesBatchPhases),
             ),
         )
         .configure_sets(
@@ -236,6 +240,7 @@ pub(crate) fn install_render(app: &mut App) {
                 extract_resource::<CompressedMeshes, RenderApp, ()>,
                 (extract_sets, extract_meshlets).chain(),
                 extract_imports,
+                extract_reshown,
                 extract_freeze,
                 extract_shadow_origin,
             )

@@ -3,6 +3,7 @@
 mod drawn;
 mod kept;
 mod meshes;
+mod notes;
 mod places;
 mod refuse;
 mod seen;
@@ -18,7 +19,9 @@ use super::{
     told::Told,
     views::{FrameView, view_at},
 };
-use crate::cull::{CullFrame, CullRequest, Culler, DrawList, DrawPart, OcclusionView, Version};
+use crate::cull::{
+    CullFrame, CullRequest, Culler, DrawList, DrawPart, InstanceStore, OcclusionView, Version,
+};
 use bevy::{
     platform::collections::{HashMap, HashSet},
     prelude::*,
@@ -30,6 +33,7 @@ use bevy::{
 };
 use core::{ops::Range, sync::atomic::AtomicU32};
 pub(super) use kept::{MadeFor, many_rest, no_request};
+use notes::FrameNotes;
 use places::DrawnPlaces;
 use seen::{SeenSets, place_of_view};
 
@@ -47,10 +51,8 @@ pub(super) struct SetDraws {
     pub made_for: MadeFor,
     /// Which views see which sets.
     pub seen: SeenSets,
-    /// Places of the sets that some view sees, in ascending order.
-    pub seen_places: Vec<usize>,
-    /// The same of the previous frame.
-    pub seen_before: Vec<usize>,
+    /// The frame noted all that it need not look at again.
+    pub notes: FrameNotes,
     /// The views that hide instances.
     pub occlusion: Vec<OcclusionView>,
     /// The views of the frame, by [`view_order`].
@@ -74,6 +76,8 @@ pub(super) struct SetDraws {
     pub is_kept: bool,
     /// The sets whose near levels can be drawn before all others.
     pub leveled: LeveledSets,
+    /// Whether there may be such sets.
+    has_levels: bool,
     /// Version of the resident sets in the frame.
     pub sets_version: Option<Version>,
     /// No set changed since the previous frame.
@@ -129,13 +133,7 @@ impl SetDraws {
         self.views.clear();
         self.frame.views.clear();
         self.occlusion.clear();
-        self.start_counts();
-    }
-
-    /// Starts to count requests.
-    fn start_counts(&mut self) {
         self.requests_made = 0;
-        self.leveled = LeveledSets::default();
     }
 
     /// The frame has no set.
@@ -144,7 +142,6 @@ impl SetDraws {
         self.frame.changed = None;
         self.drawn.clear();
         self.of_places.forget();
-        self.seen_places.clear();
         self.places.clear();
         self.bindings.clear();
     }
@@ -200,9 +197,10 @@ impl SetDraws {
     /// not be allocated.
     pub fn start_requests(&mut self, listed_in: u64) {
         self.is_kept = false;
-        self.start_counts();
+        self.requests_made = 0;
         core::mem::swap(&mut self.drawn, &mut self.drawn_before);
         self.drawn.clear();
+        self.has_levels = false;
         self.of_places.start_frame(listed_in);
         self.joined.clear();
         self.groups.clear();
@@ -215,8 +213,15 @@ impl SetDraws {
 
     /// Adds what the entity at a place of the list of sets draws.
     pub fn add(&mut self, place: usize, drawn: Drawn) {
+        self.has_levels |= drawn.near_levels.is_some();
         self.of_places.add(place, self.drawn.len());
         self.drawn.push(drawn);
+    }
+
+    /// Replaces what an entity draws.
+    pub fn replace(&mut self, index: usize, drawn: Drawn) {
+        self.has_levels |= drawn.near_levels.is_some();
+        self.drawn[index] = drawn;
     }
 
     /// What the entity at a place of the list of sets drew in the previous frame.
@@ -275,22 +280,37 @@ impl SetDraws {
         drawn.is_some_and(|drawn| drawn.near_levels.is_some())
     }
 
+    /// Counts the sets that some view sees and that draw several levels near first.
+    pub fn count_leveled(&mut self, store: &InstanceStore) {
+        self.leveled = LeveledSets::default();
+        if !self.has_levels {
+            return;
+        }
+        let leveled = self
+            .drawn
+            .iter()
+            .filter(|drawn| drawn.near_levels.is_some());
+        let seen = leveled.filter(|drawn| self.seen.is_seen(drawn.place));
+        for drawn in seen {
+            self.leveled.sets += 1;
+            self.leveled.instances += u64::from(store.set_len(drawn.set).unwrap_or(0));
+        }
+    }
+
     /// Whether the entity is drawn from a `MeshUniform` per survivor.
     pub fn is_expanded(&self, entity: MainEntity) -> bool {
         self.expanded.contains(&entity)
     }
 
-    /// What is drawn, as indices in `drawn`, each with the views that draw it.
-    pub fn seeing(&self) -> impl Iterator<Item = (usize, impl Iterator<Item = u32>)> {
-        let seen = self.seen_places.iter();
-        seen.filter_map(|place| {
-            let index = self.of_places.now(*place)?;
-            let request = self.frame.requests.get(self.drawn[index].of.request)?;
-            let views = self.seen.views_of(*place).iter().copied();
-            // Bevy may list an entity that it cannot draw yet: then it rests.
-            let draws = |view: &u32| !request.views.is_empty() && !request.rests_in(*view as usize);
-            Some((index, views.filter(draws)))
-        })
+    /// Whether a view sees what is drawn at an index of `drawn`. Bevy may list an entity that it
+    /// cannot draw yet: then it rests.
+    pub fn sees(&self, view: usize, drawn: usize) -> bool {
+        let is_drawn = |drawn: &Drawn| {
+            let request = self.frame.requests.get(drawn.of.request)?;
+            let draws = !request.views.is_empty() && !request.rests_in(view);
+            Some(draws && self.seen.sees(view, drawn.place))
+        };
+        self.drawn.get(drawn).and_then(is_drawn).unwrap_or(false)
     }
 
     /// The entities that some view sees.

@@ -113,8 +113,12 @@ impl Culler {
         self.store.keep_before_writes(gpu);
         self.learn(gpu.device);
         let mut occlusion = self.occluder.choose(gpu.device, occlusion, now);
+        // While the plan stays, it has as many rows.
+        if frame.changed.is_none() || self.frame.changed_in + 1 >= now {
+            self.row_count = row_count_of(frame);
+        }
         let may_share =
-            row_count_of(frame) > self.planner.own_planes() && self.runner.can_fill(gpu.device);
+            self.row_count > self.planner.own_planes() && self.runner.can_fill(gpu.device);
         self.planner.let_share(may_share);
         let sets = self.store.sets();
         let mut is_new = self.planner.plan_frame(frame, &occlusion, sets);
@@ -157,8 +161,8 @@ impl Culler {
         let inputs = (&mut self.tables, inputs);
         self.runner
             .prepare(gpu, self.planner.planned(), inputs, self.frame);
-        let parts = (self.planner.planned(), &self.runner, &self.store);
-        self.far_first.prepare(gpu, frame, self.frame.now, parts);
+        let parts = (&self.planner, &self.runner, &self.store);
+        self.far_first.prepare(gpu, self.frame.now, parts);
         self.occluder
             .prepare(gpu, &mut self.tables, &self.store, self.frame);
         self.tables.upload(gpu);

@@ -39,6 +39,8 @@ pub(in crate::cull) struct Planner {
     /// The plan with whole rows, for tests.
     #[cfg(feature = "testing")]
     whole: std::sync::OnceLock<Plan>,
+    /// Whether some request is far first.
+    has_far_first: bool,
     /// Rows that may be hidden.
     occluded: OccludedRows,
     /// `None` before the first frame.
@@ -69,6 +71,7 @@ impl Planner {
             may_share: false,
             #[cfg(feature = "testing")]
             whole: std::sync::OnceLock::new(),
+            has_far_first: false,
             occluded: OccludedRows::default(),
             inputs: None,
             moved: Vec::new(),
@@ -154,6 +157,11 @@ impl Planner {
     /// The limits of its plans.
     pub fn limits(&self) -> PlanLimits {
         self.limits
+    }
+
+    /// Whether some request of the plan is far first.
+    pub fn has_far_first(&self) -> bool {
+        self.has_far_first
     }
 
     /// Whether instances may be hidden in some view.
@@ -242,6 +250,8 @@ impl Planner {
     }
 
     fn build(&mut self, frame: &CullFrame, occlusion: &[OcclusionView], sets: &ResidentSets) {
+        let is_far_first = |request: &CullRequest| request.order == Order::FarFirst;
+        self.has_far_first = frame.requests.iter().any(is_far_first);
         let old = self.inputs.take();
         let inputs = PlanInputs::of(frame, occlusion, sets, old);
         let mut planes: Vec<ViewPlanes> = Vec::new();

@@ -127,10 +127,11 @@ impl Found {
             let parts = parts.collect();
             let view = &mut self.views[view];
             view.of_drawn.resize(draws.drawn.len(), None);
-            for member in found.members {
-                view.of_drawn[member] = Some(view.sets.len() as u32);
+            for member in &found.members {
+                view.of_drawn[*member] = Some(view.sets.len() as u32);
             }
             view.sets.push(parts);
+            view.members.push(found.members);
         }
     }
 }

@@ -15,6 +15,8 @@ pub(in crate::render) struct BatchSetKey {
     pub class: MeshClass,
     pub casts_shadows: bool,
     pub may_be_hidden: bool,
+    /// Whether some levels are drawn before those of other sets.
+    pub has_near_levels: bool,
 }
 
 /// The batch sets that were met so far, by numbers: these are compared in each frame.

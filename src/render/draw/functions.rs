@@ -4,7 +4,7 @@ use super::near_levels::DrawnLevels;
 use crate::{
     cull::{Culler, CullingTier, DrawList, DrawSource, IndirectDraws, layout::DrawCommand},
     render::{
-        batch_sets::{BatchSets, Role},
+        batch_sets::BatchSets,
         cpu_times::{CpuClock, CpuStage},
         culler::GpuCuller,
         draw_slots::DrawSlots,
@@ -12,7 +12,7 @@ use crate::{
         meshlets::GpuMeshlets,
         occlusion::DrawnLists,
         set_draws::{Drawn, EntityDraws, PartDraw, SetDraws},
-        set_meshes::MeshBuffers,
+        set_meshes::{BoundMesh, MeshBuffers},
         views::index_of_view,
     },
 };
@@ -40,7 +40,6 @@ use core::sync::atomic::Ordering;
 
 /// Main passes.
 pub(in crate::render) type DrawSet = (
-    SkipFollowers,
     SetItemPipeline,
     SetMeshViewBindGroup<0>,
     SetMeshViewBindingArrayBindGroup<1>,
@@ -49,7 +48,6 @@ pub(in crate::render) type DrawSet = (
 );
 /// Prepasses and shadow maps whose fragment stage needs the material.
 pub(in crate::render) type DrawSetPrepass = (
-    SkipFollowers,
     SetItemPipeline,
     SetPrepassViewBindGroup<0>,
     SetPrepassViewEmptyBindGroup<1>,
@@ -58,7 +56,6 @@ pub(in crate::render) type DrawSetPrepass = (
 );
 /// Prepasses and shadow maps that write depth only.
 pub(in crate::render) type DrawSetDepthOnly = (
-    SkipFollowers,
     SetItemPipeline,
     SetPrepassViewBindGroup<0>,
     SetPrepassViewEmptyBindGroup<1>,
@@ -66,75 +63,8 @@ pub(in crate::render) type DrawSetDepthOnly = (
     DrawSurvivors<2>,
 );
 
-/// What decides what an item of a batch set draws.
-type BatchRoles = (
-    SRes<SetDraws>,
-    SRes<BatchSets>,
-    SRes<DrawnLists>,
-    SRes<DrawnLevels>,
-);
-
-/// Leaves out the items of followers, before anything is bound for them: their leader draws them.
-pub(in crate::render) struct SkipFollowers;
-
-impl<P: PhaseItem> RenderCommand<P> for SkipFollowers {
-    type Param = (BatchRoles, SRes<CpuClock>);
-    type ViewQuery = Read<ExtractedView>;
-    type ItemQuery = ();
-
-    fn render<'w>(
-        item: &P,
-        view: ROQueryItem<'w, '_, Self::ViewQuery>,
-        _: Option<()>,
-        ((draws, batch_sets, lists, levels), clock): SystemParamItem<'w, '_, Self::Param>,
-        _: &mut TrackedRenderPass<'w>,
-    ) -> RenderCommandResult {
-        let _timer = clock.into_inner().start(CpuStage::Draw);
-        let key = view.retained_view_entity;
-        let place = draws.place_in_frame(item.main_entity());
-        let role = place.and_then(|place| {
-            let drawn = draws.drawn.get(place)?;
-            let (_, role) = role_of(
-                (place, drawn),
-                &key,
-                (&draws, &batch_sets),
-                (&lists, &levels),
-            )?;
-            Some(role)
-        });
-        match role {
-            Some(Role::Follower) => RenderCommandResult::Skip,
-            _ => RenderCommandResult::Success,
-        }
-    }
-}
-
-/// The index of a view in the frame, and what the item of an entity with a place in the frame
-/// draws in it; `None` if the entity is in no batch set, or if the draws of the view are not joined
-/// at present.
-fn role_of(
-    (place, drawn): (usize, &Drawn),
-    key: &RetainedViewEntity,
-    (draws, batch_sets): (&SetDraws, &BatchSets),
-    (lists, levels): (&DrawnLists, &DrawnLevels),
-) -> Option<(usize, Role)> {
-    drawn.member?;
-    // Late and visible lists of what may be hidden have commands that are not gathered, and what is
-    // never hidden is never late.
-    let is_gathered = match lists.of(key) {
-        DrawList::Kept | DrawList::Early => true,
-        DrawList::Visible => !drawn.may_be_hidden,
-        DrawList::Late => false,
-    };
-    if !is_gathered || levels.divide(key) {
-        return None;
-    }
-    let view = index_of_view(&draws.views, key)? as usize;
-    Some((view, batch_sets.role(view, place)))
-}
-
-/// Binds a set at group `I` and draws its survivors in the view, with one draw per page. With
-/// `ONLY_EXPANDED` it draws only sets with one `MeshUniform` per survivor, for Bevy's own
+/// Binds a set at group `I` and draws its survivors in the view, with one draw per page; the leader
+/// of a batch set draws all members. With `ONLY_EXPANDED` it draws only sets with one `MeshUniform` per survivor, for Bevy's own
 /// pipelines.
 pub(in crate::render) struct DrawSurvivors<const I: usize, const ONLY_EXPANDED: bool = false>;
 
@@ -175,8 +105,6 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
             return RenderCommandResult::Skip;
         };
         bind_mesh(pass, mesh);
-        // The levels of detail have several meshes.
-        let mut bound = mesh.bound();
         let indexed = mesh.indices.is_some();
         if draws.is_expanded(item.main_entity()) {
             let Some(bind_group) = expanded.mesh_bind_group() else {
@@ -192,32 +120,90 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
             return RenderCommandResult::Skip;
         }
         let key = view.retained_view_entity;
-        let list = lists.of(&key);
+        let now = DrawnNow {
+            culler,
+            draws,
+            meshlets,
+            key,
+            list: lists.of(&key),
+            levels: levels.into_inner(),
+        };
         let batch_sets = batch_sets.into_inner();
-        match role_of((place, drawn), &key, (draws, batch_sets), (&lists, &levels)) {
-            None | Some((_, Role::Alone)) => {}
-            Some((_, Role::Follower)) => return RenderCommandResult::Success,
-            Some((view, Role::Leader(set))) => {
-                for (draw, commands) in batch_sets.draws(view, set) {
-                    let Some(bind_group) = draws.bind_group(draw.batch) else {
-                        continue;
-                    };
-                    let offsets = [mesh.metadata, slots.table_selector(draw.table)];
-                    pass.set_bind_group(I, bind_group, &offsets);
-                    draw_indirect(pass, draws, &commands, true);
-                }
-                return RenderCommandResult::Success;
+        let set = index_of_view(&draws.views, &key)
+            .and_then(|view| Some((view as usize, batch_sets.set_of(view as usize, place)?)));
+        let mut bound = mesh.bound();
+        let Some((view, set)) = set else {
+            now.draw::<I>(drawn, &mut bound, pass);
+            return RenderCommandResult::Success;
+        };
+        if !now.joins(drawn) {
+            let members = batch_sets.members(view, set).iter();
+            for member in members.filter(|member| draws.sees(view, **member)) {
+                now.draw::<I>(&draws.drawn[*member], &mut bound, pass);
             }
+            return RenderCommandResult::Success;
         }
+        for (draw, commands) in batch_sets.draws(view, set) {
+            let Some(bind_group) = draws.bind_group(draw.batch) else {
+                continue;
+            };
+            let offsets = [mesh.metadata, slots.table_selector(draw.table)];
+            pass.set_bind_group(I, bind_group, &offsets);
+            draw_indirect(pass, draws, &commands, true);
+        }
+        RenderCommandResult::Success
+    }
+}
+
+/// What the draws of a view take at present.
+struct DrawnNow<'w> {
+    culler: &'w Culler,
+    draws: &'w SetDraws,
+    meshlets: &'w GpuMeshlets,
+    key: RetainedViewEntity,
+    list: DrawList,
+    levels: &'w DrawnLevels,
+}
+
+impl<'w> DrawnNow<'w> {
+    /// Whether the members of an entity's batch set are drawn by one multi-draw.
+    fn joins(&self, drawn: &Drawn) -> bool {
+        // Late and visible lists of what may be hidden have commands that are not gathered, and
+        // what is never hidden is never late.
+        let is_gathered = match self.list {
+            DrawList::Kept | DrawList::Early => true,
+            DrawList::Visible => !drawn.may_be_hidden,
+            DrawList::Late => false,
+        };
+        is_gathered && !self.levels.divide(&self.key)
+    }
+
+    /// Draws an entity's own survivors. `bound` is the mesh whose buffers are bound: levels of
+    /// detail have several.
+    fn draw<const I: usize>(
+        &self,
+        drawn: &'w Drawn,
+        bound: &mut BoundMesh,
+        pass: &mut TrackedRenderPass<'w>,
+    ) {
+        let &Self {
+            culler,
+            draws,
+            meshlets,
+            key,
+            list,
+            levels,
+        } = self;
+        let indexed = (draws.meshes.get(drawn.mesh)).is_some_and(|mesh| mesh.indices.is_some());
         let parts = draws.parts(culler, drawn, key, list);
         let parts = parts.filter(|draw| levels.take(&key, drawn, draw.part.level));
         let mut parts = parts.peekable();
         while let Some(draw) = parts.next() {
             let offsets = [draw.mesh.metadata, DrawSlots::selector_of(draw.slot)];
             pass.set_bind_group(I, draw.bind_group, &offsets);
-            if bound != draw.mesh.bound() {
+            if *bound != draw.mesh.bound() {
                 bind_mesh(pass, draw.mesh);
-                bound = draw.mesh.bound();
+                *bound = draw.mesh.bound();
             }
             if let Some(parted) = meshlets.draw(culler, draw.part) {
                 draw_indirect(pass, draws, &parted.commands.whole, true);
@@ -229,7 +215,7 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
             let mut rows = 1;
             let joins = |next: &PartDraw<'_>, rows| {
                 let is_next = next.slot == draw.slot && next.part.follows(draw.part, rows);
-                is_next && next.mesh.bound() == bound && meshlets.draw(culler, next.part).is_none()
+                is_next && next.mesh.bound() == *bound && meshlets.draw(culler, next.part).is_none()
             };
             if indexed && drawn.of.shape == 0 && culler.tier() != CullingTier::Cpu {
                 while rows < Culler::MAX_ROWS_OF_A_DRAW
@@ -252,7 +238,6 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
                 None => {}
             }
         }
-        RenderCommandResult::Success
     }
 }
 

@@ -12,6 +12,7 @@
 use super::{
     drawn_by::{Able, Asked, DrawnBy},
     properties::{PhaseFunctions, alias_properties, is_blended},
+    reshown::ReshownSets,
     settled::{SettledEntity, SettledMaterial, Stays, is_same_binding},
     shader_imports::{InstancedShaders, VertexStage},
     used::UsedAlias,
@@ -72,6 +73,12 @@ pub(in crate::render) struct MaterialAliases {
     able: Able,
     /// What the last run found, in the order of its entities.
     settled: Vec<SettledEntity>,
+    /// The places of the entities in that order.
+    places: MainEntityHashMap<usize>,
+    /// The places of those whose material was not prepared.
+    waiting: Vec<usize>,
+    /// Number of entities that have an alias.
+    aliased: usize,
     /// [`GpuCuller::listed_in`] of the last run; `None` if it met wireframes.
     listed_in: Option<u64>,
 }
@@ -127,8 +134,13 @@ pub(in crate::render) struct Materials<'w> {
 
 /// Gives every entity with a set an alias of its material, and takes it back when the set is gone.
 /// Entities for which nothing has changed are left alone.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a system's parameters are its data"
+)]
 pub(in crate::render) fn alias_materials(
     gpu: Res<GpuCuller>,
+    mut reshown: ResMut<ReshownSets>,
     shaders: Res<InstancedShaders>,
     mut aliases: ResMut<MaterialAliases>,
     mut bevys: Materials,
@@ -139,6 +151,7 @@ pub(in crate::render) fn alias_materials(
     let _timer = clock.start(CpuStage::Materials);
     let aliases = &mut *aliases;
     aliases.visited.clear();
+    let reshown = reshown.take();
     if gpu.entities.is_empty() && aliases.entities.is_empty() {
         return;
     }
@@ -173,35 +186,76 @@ pub(in crate::render) fn alias_materials(
         materials: !bevys.prepared.is_changed(),
     };
     aliases.listed_in = listed_in;
+    let is_known = !all_change && stays.asked && stays.materials;
+    let places = match is_known {
+        true => aliases.places_of_changed(&reshown, &bevys.dirty),
+        false => aliases.start_again(&gpu.entities),
+    };
     let mut settled = core::mem::take(&mut aliases.settled);
-    settled.truncate(gpu.entities.len());
-    let mut aliased = 0;
-    for (index, entity) in gpu.entities.iter().enumerate() {
-        let known = settled.get_mut(index);
+    for place in places {
+        let entity = gpu.entities[place];
+        let known = settled.get_mut(place);
         let (instances, prepared) = (&bevys.instances, &bevys.prepared);
         let holds = !all_change
             && known.as_ref().is_some_and(|known| {
-                known.holds(*entity, stays, || asked(entity), instances, prepared)
+                known.holds(entity, stays, || asked(&entity), instances, prepared)
             });
-        if !holds {
-            let asked = asked(entity);
-            let found = aliases.visit(*entity, asked, &shaders, &mut bevys, &functions);
-            match known {
-                Some(known) => *known = found,
-                None => settled.push(found),
+        if holds {
+            continue;
+        }
+        let asked = asked(&entity);
+        let found = aliases.visit(entity, asked, &shaders, &mut bevys, &functions);
+        if matches!(found.material, SettledMaterial::Waits) {
+            aliases.waiting.push(place);
+        }
+        match known {
+            Some(known) => {
+                aliases.aliased -= usize::from(known.is_aliased);
+                aliases.aliased += usize::from(found.is_aliased);
+                *known = found;
+            }
+            None => {
+                aliases.aliased += usize::from(found.is_aliased);
+                settled.push(found);
             }
         }
-        aliased += usize::from(settled[index].is_aliased);
     }
     aliases.settled = settled;
     // Otherwise no entity lost its set.
-    if aliased < aliases.entities.len() {
+    if aliases.aliased < aliases.entities.len() {
         aliases.give_back(&gpu, &mut bevys);
     }
     aliases.sweep(&mut bevys);
 }
 
 impl MaterialAliases {
+    /// Starts to look at all entities: the list, what they ask for or some material is another one.
+    /// Returns their places.
+    fn start_again(&mut self, entities: &[MainEntity]) -> Vec<usize> {
+        self.settled.truncate(entities.len());
+        let aliased = self.settled.iter().filter(|known| known.is_aliased);
+        self.aliased = aliased.count();
+        self.waiting.clear();
+        self.places.clear();
+        self.places.extend(entities.iter().copied().zip(0..));
+        (0..entities.len()).collect()
+    }
+
+    /// The places of entities that may have another material than in the last run.
+    fn places_of_changed(
+        &mut self,
+        reshown: &[MainEntity],
+        dirty: &DirtySpecializations,
+    ) -> Vec<usize> {
+        let dirty = (dirty.changed_renderables.iter()).chain(&dirty.removed_renderables);
+        let places = reshown.iter().chain(dirty);
+        let places = places.filter_map(|entity| self.places.get(entity).copied());
+        let mut places: Vec<_> = places.chain(core::mem::take(&mut self.waiting)).collect();
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+
     /// Whether the entity has a material that draws its set.
     pub fn can_draw(&self, entity: MainEntity) -> bool {
         let aliased = self.entities.get(&entity);

@@ -46,7 +46,8 @@ pub(super) fn add_requests(
 ) {
     let views = scene.views.collect();
     let all = sets.all;
-    draws.seen.find((sets.listed_in, all), &views);
+    let extraction = (sets.listed_in, sets.extracted_in);
+    draws.seen.find(extraction, all, &views);
     draws.frame.views.extend(views.iter().map(|view| view.cull));
     draws
         .views
@@ -73,14 +74,12 @@ pub(super) fn add_requests(
     let version = culler.store().sets_version();
     draws.sets_stay = draws.sets_version.replace(version) == Some(version);
     let stays = before == made_for && scene.stays();
-    core::mem::swap(&mut draws.seen_places, &mut draws.seen_before);
-    let mut seen = core::mem::take(&mut draws.seen_places);
-    seen.clear();
-    draws.seen.list(&mut seen);
+    let is_next = draws.notes.start(sets.extracted_in);
     let mut requests = Requests {
         culler,
         sets,
         stays,
+        is_next,
         views: views.len() as u32,
         meshes: &scene.meshes,
         aliases: &scene.aliases,
@@ -98,19 +97,10 @@ pub(super) fn add_requests(
         touched: scene.touched.entities(),
         views_now: Vec::new(),
     };
-    if !requests.keep(&seen) {
-        requests.draws.start_requests(sets.listed_in);
-        requests.slots.start_again();
-        requests.impostors.clear();
-        // Impostors come first: without its impostor, an entity draws all instances itself.
-        let is_impostor = |place: &&usize| matches!(all[**place].share, Share::Far { .. });
-        let impostors = seen.iter().filter(is_impostor);
-        let others = seen.iter().filter(|place| !is_impostor(place));
-        for place in impostors.chain(others) {
-            requests.add(*place, &all[*place]);
-        }
+    if !requests.keep() {
+        requests.make_all();
     }
-    draws.seen_places = seen;
+    draws.count_leveled(culler.store());
     draws.number_entities();
     scene.touched.clear();
 }
@@ -121,6 +111,8 @@ struct Requests<'a, 'w: 'a, 's: 'a> {
     sets: &'a FrameSets<'a>,
     /// What is in [`MadeFor`], and meshes are as in the previous frame.
     stays: bool,
+    /// All changes since the previous frame are known.
+    is_next: bool,
     /// Number of views.
     views: u32,
     meshes: &'a Meshes<'w>,
@@ -148,6 +140,24 @@ struct Made {
 }
 
 impl Requests<'_, '_, '_> {
+    /// Makes the requests of all sets that some view sees.
+    fn make_all(&mut self) {
+        self.draws.start_requests(self.sets.listed_in);
+        self.slots.start_again();
+        self.start_to_look();
+        self.impostors.clear();
+        let all = self.sets.all;
+        let seen = self.draws.seen.places();
+        // Impostors come first: without its impostor, an entity draws all instances itself.
+        let is_impostor = |place: &&usize| matches!(all[**place].share, Share::Far { .. });
+        let impostors = seen.iter().filter(is_impostor);
+        let others = seen.iter().filter(|place| !is_impostor(place));
+        for place in impostors.chain(others) {
+            self.add(*place, &all[*place]);
+        }
+        self.end_look(&seen);
+    }
+
     /// Adds the request of the entity at a place of the frame's sets, or the entity to another's
     /// request, if a view sees it and Bevy has prepared its mesh.
     fn add(&mut self, place: usize, set: &ExtractedSet) {
@@ -171,9 +181,6 @@ impl Requests<'_, '_, '_> {
         if drawn.of.shape > 0 {
             let first = self.first_of(drawn.of.request);
             self.draws.joined.extend(first.map(|first| (entity, first)));
-        }
-        if drawn.near_levels.is_some() {
-            self.count_leveled(set);
         }
         self.draws.add(place, drawn);
         if matches!(set.share, Share::Far { .. }) && self.aliases.can_draw(entity) {
@@ -268,21 +275,23 @@ impl Requests<'_, '_, '_> {
             || !matches!(set.share, Share::All)
             || !self.sets.shared.contains(&set.set)
             || self.draws.expanded.contains(&entity);
-        let is_simple = fading.is_none() && thinning.is_none() && !is_blended && !set.has_meshlets;
-        let member = slots.blocks.filter(|_| is_simple).and_then(|blocks| {
-            let key = self.batch_set_key(entity, of_bevy, mesh, lods.as_ref(), may_be_hidden)?;
-            let batch_set = self.draws.batch_sets.of(key);
-            Some(Member { batch_set, blocks })
-        });
         let levels = lods.as_ref().map_or(1, |lods| lods.coarser.len() + 1);
         // Expanded and blended sets have no levels; an impostor's are all far.
         let is_far = matches!(set.share, Share::Far { .. });
         let near_levels = near_levels(levels).filter(|_| !set.is_unsorted && !is_far);
+        let is_simple = fading.is_none() && thinning.is_none() && !is_blended && !set.has_meshlets;
+        let member = slots.blocks.filter(|_| is_simple).and_then(|blocks| {
+            let lods = (lods.as_ref(), near_levels.is_some());
+            let key = self.batch_set_key(entity, of_bevy, mesh, lods, may_be_hidden)?;
+            let batch_set = self.draws.batch_sets.of(key);
+            Some(Member { batch_set, blocks })
+        });
         let is_own = matches!(set.share, Share::All)
             && !self.sets.shared.contains(&set.set)
             && !self.draws.expanded.contains(&entity);
         let drawn = Drawn {
             entity,
+            place,
             made_in: self.sets.extracted_in,
             looked_at: self.sets.extracted_in,
             bevy: of_bevy,
@@ -330,13 +339,6 @@ impl Requests<'_, '_, '_> {
             && !self.draws.expanded.contains(&set.entity)
             && self.draws.meshes[mesh].has_triangles
             && self.hiding.may_hide(set.entity)
-    }
-
-    /// Counts a set that draws several levels near first.
-    fn count_leveled(&mut self, set: &ExtractedSet) {
-        self.draws.leveled.sets += 1;
-        let instances = self.culler.store().set_len(set.set);
-        self.draws.leveled.instances += u64::from(instances.unwrap_or(0));
     }
 
     /// Adds the request to the frame, or what it draws to one that tests the same, unless it

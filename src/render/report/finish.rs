@@ -121,7 +121,7 @@ pub(in crate::render) fn finish_culling(
             has_sets = true;
             report.overflow += late_overflow;
         }
-    } else if draws.seen_places.is_empty() || draws.frame.requests.is_empty() {
+    } else if draws.seen.is_empty() || draws.frame.requests.is_empty() {
         report.views.clear();
         report.instances = 0;
         has_sets = true;

@@ -14,10 +14,12 @@ use bevy::{prelude::*, render::sync_world::MainEntity};
 #[derive(Clone)]
 pub(in crate::render) struct Drawn {
     pub entity: MainEntity,
+    /// The place of its set in the list of sets.
+    pub place: usize,
     /// The number of the extraction whose sets it was made from.
     pub made_in: u64,
-    /// The number of the last extraction for which it was looked at: others may have missed
-    /// changes.
+    /// The number of the last extraction for which it was looked at; 0 if it has changed since
+    /// then.
     pub looked_at: u64,
     /// What Bevy says of it.
     pub bevy: BevyInstance,

@@ -1,4 +1,5 @@
-//! Which views see which sets: Bevy's list of each view is walked once.
+//! Which views see which sets, by Bevy's lists. A list is walked once; then Bevy's notes of what
+//! came and went are followed.
 
 use crate::render::{
     extracted_set::ExtractedSet,
@@ -9,85 +10,177 @@ use bevy::render::{
     view::{RenderVisibleEntitiesClass, RetainedViewEntity},
 };
 
-/// The views that see each set of a frame. Its lists are used again in the next frame.
+/// The views that see each set of a frame.
 #[derive(Default)]
 pub(in crate::render) struct SeenSets {
     /// Names the list of sets.
     listed_in: Option<u64>,
+    /// The number of the extraction that was followed last.
+    extracted_in: u64,
     /// The sets' entities in ascending order, each with the place of its set.
     by_entity: Vec<(MainEntity, u32)>,
-    /// Places of sets and indices of views that see them, view after view.
-    pairs: Vec<(u32, u32)>,
-    /// By the place of a set: the end of its views.
-    ends: Vec<u32>,
-    /// The views of the first set in ascending order, then of the second one, and so on.
-    views: Vec<u32>,
+    /// The bits of the views that see each set: `words` for the first set, and so on.
+    bits: Vec<u64>,
+    words: usize,
+    /// The views, and the length of Bevy's list of each.
+    views: Vec<(RetainedViewEntity, usize)>,
+    /// The sets that other views see than in the previous frame.
+    pub changed: Vec<ChangedSet>,
+    /// Whether `changed` has all of them. Otherwise all lists were walked.
+    pub is_followed: bool,
+}
+
+/// A set that other views see than in the previous frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::render) struct ChangedSet {
+    pub place: usize,
+    /// Whether some view saw it in the previous frame.
+    pub was_seen: bool,
 }
 
 impl SeenSets {
-    /// Finds out which views see which sets of the list that `listed_in` names. Entities are
-    /// compared by their place in the main world: Bevy lists those that are in the render world,
-    /// too, under both.
-    pub fn find(&mut self, (listed_in, sets): (u64, &[ExtractedSet]), views: &[SetView]) {
-        if self.listed_in.replace(listed_in) != Some(listed_in) {
-            self.sort(sets);
+    /// Finds out which views see which sets of the list that `listed_in` names, in the extraction
+    /// with this number. Entities are compared by their place in the main world: Bevy lists those
+    /// that are in the render world, too, under both.
+    pub fn find(
+        &mut self,
+        (listed_in, extracted_in): (u64, u64),
+        sets: &[ExtractedSet],
+        views: &[SetView],
+    ) {
+        let has_list = self.listed_in.replace(listed_in) == Some(listed_in);
+        let is_next = core::mem::replace(&mut self.extracted_in, extracted_in) + 1 == extracted_in;
+        if !has_list {
+            self.sort(sets.iter().map(|set| set.entity));
         }
-        self.pairs.clear();
-        for (index, view) in (0..).zip(views) {
-            let Some(visible) = view.visible else {
+        let lists = views.iter().map(|view| (view.view.key, view.visible));
+        self.see(has_list && is_next, lists);
+    }
+
+    /// Follows Bevy's lists of all views, if `may_follow`, or walks them.
+    fn see<'a>(
+        &mut self,
+        may_follow: bool,
+        lists: impl ExactSizeIterator<
+            Item = (RetainedViewEntity, Option<&'a RenderVisibleEntitiesClass>),
+        > + Clone,
+    ) {
+        self.changed.clear();
+        // A list that Bevy made anew has other lengths than its notes say.
+        let stays = |(known, (key, visible)): (&(RetainedViewEntity, usize), _)| {
+            let (before, gone, new) = match visible {
+                Some(visible) => notes_of(visible),
+                None => (0, 0, 0),
+            };
+            *known == (key, before + gone - new)
+        };
+        self.is_followed = may_follow
+            && self.views.len() == lists.len()
+            && self.views.iter().zip(lists.clone()).all(stays);
+        self.views.clear();
+        let length = |visible| notes_of(visible).0;
+        let lengths = lists.clone();
+        let lengths = lengths.map(|(key, visible)| (key, visible.map_or(0, length)));
+        self.views.extend(lengths);
+        if !self.is_followed {
+            self.words = lists.len().div_ceil(64);
+            self.bits.clear();
+            self.bits.resize(self.by_entity.len() * self.words, 0);
+        }
+        for (view, (_, visible)) in lists.enumerate() {
+            let Some(visible) = visible else {
                 continue;
             };
-            let pairs = &mut self.pairs;
-            each_seen(&self.by_entity, visible, |place| pairs.push((place, index)));
+            if self.is_followed {
+                for (_, entity) in &visible.removed_entities {
+                    self.note(*entity, view, false);
+                }
+                for (_, entity) in &visible.added_entities {
+                    self.note(*entity, view, true);
+                }
+            } else {
+                let (bits, words) = (&mut self.bits, self.words);
+                each_seen(&self.by_entity, visible, |place| {
+                    bits[place as usize * words + view / 64] |= 1 << (view % 64);
+                });
+            }
         }
-        self.group(sets.len());
+        // The first note of a set says whether it was seen.
+        self.changed.sort_by_key(|changed| changed.place);
+        self.changed.dedup_by_key(|changed| changed.place);
+    }
+
+    /// Notes that a view sees an entity, or sees it no more.
+    fn note(&mut self, entity: MainEntity, view: usize, is_seen: bool) {
+        let Some(place) = self.place_of(entity) else {
+            return;
+        };
+        let was_seen = self.is_seen(place);
+        self.changed.push(ChangedSet { place, was_seen });
+        let bits = &mut self.bits[place * self.words + view / 64];
+        let bit = 1 << (view % 64);
+        *bits = if is_seen { *bits | bit } else { *bits & !bit };
+    }
+
+    /// The place of an entity's set in the list.
+    pub fn place_of(&self, entity: MainEntity) -> Option<usize> {
+        let found = (self.by_entity).binary_search_by_key(&entity, |(entity, _)| *entity);
+        found.ok().map(|index| self.by_entity[index].1 as usize)
+    }
+
+    fn bits_of(&self, place: usize) -> &[u64] {
+        let bits = self.bits.get(place * self.words..(place + 1) * self.words);
+        bits.unwrap_or_default()
     }
 
     /// The views that see the set at a place, in ascending order.
-    pub fn views_of(&self, place: usize) -> &[u32] {
-        let end = |place: usize| self.ends.get(place).map_or(0, |end| *end as usize);
-        let start = place.checked_sub(1).map_or(0, end);
-        &self.views[start..end(place)]
+    pub fn views_of(&self, place: usize) -> impl Iterator<Item = u32> {
+        let words = (0..).step_by(64).zip(self.bits_of(place));
+        words.flat_map(|(first, word)| {
+            let mut left = *word;
+            core::iter::from_fn(move || {
+                let bit = left.trailing_zeros();
+                left &= left.wrapping_sub(1);
+                (bit < 64).then_some(first + bit)
+            })
+        })
     }
 
-    /// Puts the places of the sets that some view sees into a list.
-    pub fn list(&self, places: &mut Vec<usize>) {
-        let mut start = 0;
-        for (place, end) in self.ends.iter().enumerate() {
-            if core::mem::replace(&mut start, *end) < *end {
-                places.push(place);
-            }
-        }
+    /// Whether a view sees the set at a place.
+    pub fn sees(&self, view: usize, place: usize) -> bool {
+        let word = self.bits_of(place).get(view / 64);
+        word.is_some_and(|word| word >> (view % 64) & 1 == 1)
     }
 
-    /// Sorts the entities.
-    fn sort(&mut self, sets: &[ExtractedSet]) {
+    /// Whether some view sees the set at a place.
+    pub fn is_seen(&self, place: usize) -> bool {
+        self.bits_of(place).iter().any(|word| *word != 0)
+    }
+
+    /// Whether no view sees any set.
+    pub fn is_empty(&self) -> bool {
+        self.bits.iter().all(|word| *word == 0)
+    }
+
+    /// The places of the sets that some view sees, in ascending order.
+    pub fn places(&self) -> Vec<usize> {
+        let places = 0..self.by_entity.len();
+        places.filter(|place| self.is_seen(*place)).collect()
+    }
+
+    /// Sorts the entities of the list.
+    fn sort(&mut self, entities: impl Iterator<Item = MainEntity>) {
         self.by_entity.clear();
-        let entities = sets.iter().map(|set| set.entity);
         self.by_entity.extend(entities.zip(0..));
         self.by_entity.sort_unstable();
     }
+}
 
-    /// Sorts the pairs by their sets, and keeps the order of the views.
-    fn group(&mut self, sets: usize) {
-        self.ends.clear();
-        self.ends.resize(sets, 0);
-        for (place, _) in &self.pairs {
-            self.ends[*place as usize] += 1;
-        }
-        // First they are the starts, and each view that is written moves one on.
-        let mut start = 0;
-        for end in &mut self.ends {
-            start += core::mem::replace(end, start);
-        }
-        self.views.clear();
-        self.views.resize(self.pairs.len(), 0);
-        for (place, view) in &self.pairs {
-            let end = &mut self.ends[*place as usize];
-            self.views[*end as usize] = *view;
-            *end += 1;
-        }
-    }
+/// The length of Bevy's list of a view; then how many came and went since the previous frame.
+fn notes_of(visible: &RenderVisibleEntitiesClass) -> (usize, usize, usize) {
+    let len = visible.entities_cpu_culling.len() + visible.entities_gpu_culling.len();
+    let (new, gone) = (&visible.added_entities, &visible.removed_entities);
+    (len, gone.len(), new.len())
 }
 
 /// Calls `found` with the place of each set that a view sees, once.
@@ -197,24 +290,49 @@ mod tests {
         }
 
         #[test]
-        fn each_set_has_its_views_in_order(
-            pairs in prop::collection::vec((0u32..9, 0u32..64), 0..80),
+        fn what_is_followed_is_what_a_walk_finds(
+            sets in prop::collection::btree_set(0u32..80, 0..30),
+            frames in prop::collection::vec(
+                (prop::collection::vec(prop::collection::btree_set(0u32..80, 0..60), 70), any::<bool>()),
+                1..6,
+            ),
         ) {
-            let mut pairs = pairs;
-            pairs.sort_by_key(|(_, view)| *view);
-            let mut seen = SeenSets { pairs: pairs.clone(), ..Default::default() };
-            seen.group(9);
-            for place in 0..9 {
-                let of = pairs.iter().filter(|(set, _)| *set == place);
-                let of: Vec<_> = of.map(|(_, view)| *view).collect();
-                prop_assert_eq!(seen.views_of(place as usize), of);
-            }
-            let mut places = Vec::new();
-            seen.list(&mut places);
-            prop_assert!(places.is_sorted() && places.iter().all(|place| *place < 9));
-            for place in 0..9 {
-                let is_seen = !seen.views_of(place).is_empty();
-                prop_assert_eq!(places.contains(&place), is_seen);
+            let mut followed = SeenSets::default();
+            followed.sort(sorted(&sets).into_iter());
+            let mut lists = vec![RenderVisibleEntitiesClass::default(); 70];
+            for (frame, (seen, is_made_anew)) in frames.iter().enumerate() {
+                for (list, seen) in lists.iter_mut().zip(seen) {
+                    if *is_made_anew {
+                        *list = RenderVisibleEntitiesClass::default();
+                    }
+                    let seen: Vec<_> = sorted(seen);
+                    let seen: Vec<_> = seen.into_iter().map(|main| (Entity::PLACEHOLDER, main)).collect();
+                    list.prepare_for_new_frame();
+                    list.update_cpu_culled_entities(&seen);
+                }
+                let key = |view| RetainedViewEntity::new(main(view), None, 0);
+                let views = (0..).map(key).zip(lists.iter().map(Some)).collect::<Vec<_>>();
+                let before = followed.bits.clone();
+                followed.see(frame > 0, views.iter().copied());
+                let mut walked = SeenSets::default();
+                walked.sort(sorted(&sets).into_iter());
+                walked.see(false, views.iter().copied());
+                prop_assert_eq!(&followed.bits, &walked.bits);
+                prop_assert!(!walked.is_followed);
+                prop_assert!(is_made_anew | followed.is_followed | (frame == 0));
+                for place in 0..sets.len() {
+                    let of = (0..70).filter(|view| followed.sees(*view as usize, place));
+                    prop_assert_eq!(followed.views_of(place).collect::<Vec<_>>(), of.collect::<Vec<u32>>());
+                    prop_assert_eq!(followed.places().contains(&place), followed.is_seen(place));
+                    if followed.is_followed {
+                        let words = place * 2..place * 2 + 2;
+                        let was_seen = before[words.clone()].iter().any(|word| *word != 0);
+                        let is_changed = before[words.clone()] != followed.bits[words];
+                        let noted = followed.changed.iter().find(|changed| changed.place == place);
+                        prop_assert!(noted.is_some() || !is_changed);
+                        prop_assert!(noted.is_none_or(|noted| noted.was_seen == was_seen));
+                    }
+                }
             }
         }
     }

@@ -32,7 +32,7 @@ impl Requests<'_, '_, '_> {
         entity: MainEntity,
         instance: BevyInstance,
         mesh: usize,
-        lods: Option<&RequestLods>,
+        (lods, has_near_levels): (Option<&RequestLods>, bool),
         may_be_hidden: bool,
     ) -> Option<BatchSetKey> {
         let own = &self.draws.meshes[mesh];
@@ -56,6 +56,7 @@ impl Requests<'_, '_, '_> {
             class: own.class,
             casts_shadows: instance.casts_shadows,
             may_be_hidden,
+            has_near_levels,
         })
     }
 }

@@ -1,49 +1,136 @@
 //! The requests of the previous frame stay. Other views may see some of them than before, or none.
 //! The few that changed are made again in their places.
+//!
+//! Most frames know which sets may have changed, and look at these alone: those that views see or
+//! see no more, that moved, and whose mesh or material Bevy has touched.
 
 use super::{Made, Requests};
 use crate::render::{extracted_set::ExtractedSet, groups::Joined, lods::Share};
 
 impl Requests<'_, '_, '_> {
     /// Keeps the requests of the previous frame, and adds those of sets that views see for the
-    /// first time. `seen` are the places of the sets that some view sees.
+    /// first time.
     ///
     /// Returns false if all requests must be made again: the list of sets, a mesh or a setting is
     /// another one, or a set changed that shares its request or its instances with others.
-    pub(super) fn keep(&mut self, seen: &[usize]) -> bool {
+    pub(super) fn keep(&mut self) -> bool {
         if !self.stays || !self.draws.of_places.are_of(self.sets.listed_in) {
             return false;
         }
         self.draws.is_kept = true;
         let mut changed = Vec::new();
-        let is_kept = self.leave_unseen(seen, &mut changed)
-            && seen
-                .iter()
-                .all(|place| self.keep_one(*place, &mut changed).is_some());
+        let is_kept = match self.changes() {
+            Some(places) => self.follow(&places, &mut changed),
+            None => self.look_at_all(&mut changed),
+        };
         changed.sort_unstable();
         changed.dedup();
         self.draws.frame.changed = Some(changed);
-        is_kept
+        is_kept.is_some()
     }
 
-    /// Takes the views from sets that no view sees any more, or has them rest in all.
-    fn leave_unseen(&mut self, seen: &[usize], changed: &mut Vec<usize>) -> bool {
-        let before = core::mem::take(&mut self.draws.seen_before);
-        let mut now = seen.iter().copied().peekable();
-        let mut all_left = true;
-        for place in before.iter().copied() {
-            while now.next_if(|seen| *seen < place).is_some() {}
-            if now.peek() != Some(&place)
-                && let Some(index) = self.draws.of_places.now(place)
-            {
-                all_left &= self.leave(index, changed).is_some();
+    /// The places of all sets that may have changed since the previous frame, or that other views
+    /// see; `None` if they are not known. Each comes with whether some view saw it.
+    fn changes(&self) -> Option<Vec<Change>> {
+        let draws = &*self.draws;
+        let notes = &draws.notes;
+        let is_known = self.is_next
+            && draws.seen.is_followed
+            && draws.sets_stay
+            && !self.made_for.hides
+            && !self.slots.has_started_again()
+            && (self.aliases.visited.is_empty() || !notes.has_impostors);
+        let touched = self.touched.filter(|_| is_known)?;
+        let seen = draws.seen.changed.iter();
+        let mut changes: Vec<_> = seen
+            .map(|changed| Change {
+                place: changed.place,
+                was_seen: changed.was_seen,
+                is_set: false,
+            })
+            .collect();
+        let entities = touched.iter().chain(&self.aliases.visited);
+        let places = entities.filter_map(|entity| draws.seen.place_of(*entity));
+        let places = places.chain(self.sets.moved.iter().copied());
+        let sets = places.chain(notes.moving.iter().copied());
+        changes.extend(sets.map(|place| Change {
+            place,
+            was_seen: draws.seen.is_seen(place),
+            is_set: true,
+        }));
+        // What other views see comes first: it knows whether it was seen.
+        changes.sort_by_key(|change| (change.place, change.is_set));
+        changes.dedup_by(|next, first| {
+            let is_same = next.place == first.place;
+            first.is_set |= is_same && next.is_set;
+            is_same
+        });
+        Some(changes)
+    }
+
+    /// Looks at the sets that may have changed. `None` if all requests must be made again.
+    fn follow(&mut self, changes: &[Change], changed: &mut Vec<usize>) -> Option<()> {
+        self.slots.follow();
+        self.draws.notes.moving.clear();
+        for change in changes {
+            let place = change.place;
+            if change.was_seen {
+                self.slots.draw_again(place);
+            }
+            if self.draws.seen.is_seen(place) {
+                self.keep_one(place, changed)?;
+                if !self.slots.rests(place) {
+                    self.draws.notes.moving.push(place);
+                }
+            } else if let Some(index) = self.draws.of_places.now(place) {
+                self.leave(index, changed)?;
+                if change.is_set {
+                    self.draws.drawn[index].looked_at = 0;
+                }
             }
         }
-        self.draws.seen_before = before;
+        Some(())
+    }
+
+    /// Looks at all sets. `None` if all requests must be made again.
+    fn look_at_all(&mut self, changed: &mut Vec<usize>) -> Option<()> {
+        self.leave_unseen(changed)?;
+        let seen = self.draws.seen.places();
+        self.start_to_look();
+        for place in &seen {
+            self.keep_one(*place, changed)?;
+        }
+        self.end_look(&seen);
+        Some(())
+    }
+
+    /// Starts to look at all sets that views see.
+    pub(super) fn start_to_look(&mut self) {
+        self.draws.notes.moving.clear();
+        self.draws.notes.has_impostors = false;
+    }
+
+    /// All sets that views see, at these places, were looked at.
+    pub(super) fn end_look(&mut self, seen: &[usize]) {
+        let all = &self.sets.all;
+        let notes = &mut self.draws.notes;
+        notes.complete_since = self.sets.extracted_in;
+        let moving = seen.iter().filter(|place| !self.slots.rests(**place));
+        notes.moving.extend(moving);
+        notes.has_impostors = all.iter().any(|set| !matches!(set.share, Share::All));
+    }
+
+    /// Takes the views from sets that no view sees, or has them rest in all.
+    fn leave_unseen(&mut self, changed: &mut Vec<usize>) -> Option<()> {
+        for index in 0..self.draws.drawn.len() {
+            if !self.draws.seen.is_seen(self.draws.drawn[index].place) {
+                self.leave(index, changed)?;
+            }
+        }
         if self.made_for.rests && !self.draws.sets_stay {
             self.drop_moved(changed);
         }
-        all_left
+        Some(())
     }
 
     /// Takes the rows from resting sets whose instances moved on the GPU.
@@ -123,9 +210,6 @@ impl Requests<'_, '_, '_> {
         if !drawn.is_own {
             return None;
         }
-        if drawn.near_levels.is_some() {
-            self.count_leveled(set);
-        }
         let draws = &mut *self.draws;
         let requests = &mut draws.frame.requests;
         drawn.of = Joined {
@@ -137,7 +221,7 @@ impl Requests<'_, '_, '_> {
             Some(index) => {
                 let old = core::mem::replace(&mut requests[drawn.of.request], request);
                 draws.spare.push(old);
-                draws.drawn[index] = drawn;
+                draws.replace(index, drawn);
             }
             None => {
                 requests.push(request);
@@ -170,9 +254,6 @@ impl Requests<'_, '_, '_> {
         let drawn = &mut self.draws.drawn[index];
         drawn.looked_at = self.sets.extracted_in;
         let may_rest = drawn.may_rest;
-        if drawn.near_levels.is_some() {
-            self.count_leveled(set);
-        }
         let mut views = core::mem::take(&mut self.views_now);
         let resting = self.list_views(place, set, may_rest, &mut views);
         let kept = self.set_views(index, (&views, resting), changed);
@@ -202,4 +283,13 @@ impl Requests<'_, '_, '_> {
         changed.push(drawn.of.request);
         Some(())
     }
+}
+
+/// A set that may have changed since the previous frame.
+struct Change {
+    place: usize,
+    /// Whether some view saw it in the previous frame.
+    was_seen: bool,
+    /// Whether more than its views may have changed.
+    is_set: bool,
 }

@@ -17,7 +17,7 @@ impl Requests<'_, '_, '_> {
         views: &mut Vec<u32>,
     ) -> u64 {
         views.clear();
-        let seeing = self.draws.seen.views_of(place).iter();
+        let seeing = self.draws.seen.views_of(place);
         if may_rest {
             views.extend(0..self.views);
             return seeing.fold(self.all_rest(), |resting, view| resting & !(1 << view));

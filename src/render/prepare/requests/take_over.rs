@@ -25,6 +25,7 @@ impl Requests<'_, '_, '_> {
             return false;
         };
         let mut drawn = before.clone();
+        drawn.place = place;
         if !self.keep_slots(place, set, (drawn.slots, &uniform)) {
             return false;
         }
@@ -33,9 +34,6 @@ impl Requests<'_, '_, '_> {
         };
         let mut request = core::mem::replace(request, no_request());
         request.resting = self.list_views(place, set, drawn.may_rest, &mut request.views);
-        if drawn.near_levels.is_some() {
-            self.count_leveled(set);
-        }
         drawn.made_in = self.sets.extracted_in;
         drawn.looked_at = self.sets.extracted_in;
         drawn.of = Joined {
@@ -75,9 +73,9 @@ impl Requests<'_, '_, '_> {
         self.uniforms.get(set.entity, instance)
     }
 
-    /// Whether the previous frame looked at what an entity draws.
+    /// Whether all changes of what an entity draws before this frame are known.
     pub(super) fn was_looked_at(&self, drawn: &Drawn) -> bool {
-        drawn.looked_at + 1 >= self.sets.extracted_in
+        drawn.looked_at >= self.draws.notes.complete_since
     }
 
     /// Keeps the slots of an entity, if its uniform and its offset are as before.

@@ -1,0 +1,28 @@
+//! What is known of the sets without a look at each of them.
+
+/// What is known of the sets without a look at each of them: that each change since some frame was
+/// noted.
+#[derive(Default)]
+pub(in crate::render) struct FrameNotes {
+    /// Each change of a set since this extraction was noted. What was looked at in it or later is as
+    /// it was, or was noted to be out of date.
+    pub complete_since: u64,
+    /// The last extraction whose changes were noted.
+    extracted_in: u64,
+    /// Places of sets whose slots have another transform than in the frame before: the next frame
+    /// looks at them again.
+    pub moving: Vec<usize>,
+    /// Whether some set shares its instances with an impostor.
+    pub has_impostors: bool,
+}
+
+impl FrameNotes {
+    /// Starts to note the changes of an extraction. Returns whether no extraction was missed.
+    pub fn start(&mut self, extracted_in: u64) -> bool {
+        let is_next = core::mem::replace(&mut self.extracted_in, extracted_in) + 1 == extracted_in;
+        if !is_next {
+            self.complete_since = extracted_in;
+        }
+        is_next
+    }
+}
