@@ -92,7 +92,7 @@ fn structs_are_the_same_on_both_sides() {
             world_scale,
             first_strip,
             first_order_tile,
-            pad,
+            first_bound,
         }
     );
     same!(
@@ -200,10 +200,14 @@ fn structs_are_the_same_on_both_sides() {
     same!(
         module,
         BoundJob {
-            first_block,
+            first_instance,
+            first_bound,
             block_count,
             end,
-            scale_floats
+            scale_floats,
+            pad_a,
+            pad_b,
+            pad_c,
         }
     );
     same!(
@@ -299,8 +303,8 @@ fn structs_are_the_same_on_both_sides() {
             first_record,
             near_pixels,
             flags,
-            pad_a,
-            pad_b,
+            first_bound,
+            pad,
         }
     );
     same!(
@@ -593,20 +597,24 @@ fn constants_are_the_same_on_both_sides() {
     );
 }
 
+/// The value of a constant of the module.
+fn u32_of(module: &Module, name: &str) -> u32 {
+    let mut constants = module.constants.iter();
+    let (_, constant) = constants
+        .find(|(_, constant)| constant.name.as_deref() == Some(name))
+        .unwrap();
+    let value = &module.global_expressions[constant.init];
+    let naga::Expression::Literal(naga::Literal::U32(value)) = value else {
+        panic!("{name}: {value:?}")
+    };
+    *value
+}
+
 /// Compares every constant of the module with the host's value.
 fn compare_constants(source: &str, constants: &[(&str, u32)]) {
     let module = parse(source);
     for (name, host) in constants {
-        let (_, constant) = module
-            .constants
-            .iter()
-            .find(|(_, c)| c.name.as_deref() == Some(*name))
-            .unwrap();
-        let value = &module.global_expressions[constant.init];
-        let naga::Expression::Literal(naga::Literal::U32(wgsl)) = value else {
-            panic!("{name}: {value:?}")
-        };
-        assert_eq!(wgsl, host, "{name}");
+        assert_eq!(u32_of(&module, name), *host, "{name}");
     }
     assert_eq!(
         module.constants.len(),
@@ -704,6 +712,21 @@ fn the_draw_slot_is_the_same_on_both_sides() {
         expected.map(|(name, offset)| (name.to_owned(), offset))
     );
     assert_eq!(span, 512);
+    let (fields, _) = wgsl_struct(module, "DrawSlots");
+    let expected = [
+        ("mask", 0),
+        ("first", 4),
+        ("pad_a", 8),
+        ("pad_b", 12),
+        ("of_granule", 16),
+        // `WINDOW_SLOTS` in `src/render/draw_slots/room.rs`.
+        ("slots", 65 * 512),
+    ];
+    assert_eq!(
+        fields,
+        expected.map(|(name, offset)| (name.to_owned(), offset))
+    );
+    assert_eq!(u32_of(module, "GRANULE"), GRANULE);
 }
 
 #[test]

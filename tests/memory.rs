@@ -142,9 +142,10 @@ fn large_sets_that_come_together_share_the_pages_of_their_kind() {
     assert_eq!(page(&culler, 2), page(&culler, 4));
     assert_ne!(page(&culler, 1), page(&culler, 2));
     assert!(page(&culler, 5) != page(&culler, 1) && page(&culler, 5) != page(&culler, 2));
+    // The only small set that is expected has a page for small sets alone.
     let (sum, shared) = (
         |lens: &[u64]| -> u64 { lens.iter().map(|len| len.next_multiple_of(1024)).sum() },
-        1 << 20,
+        1 << 18,
     );
     let (plain_sum, scaled_sum) = (sum(&[300_000, 1_100_000]), sum(&[400_000, 262_145]));
     let memory = culler.memory();
@@ -184,6 +185,122 @@ fn large_sets_that_come_together_share_the_pages_of_their_kind() {
     assert_eq!(
         culler.memory()["gpu_culling instances"],
         16 * (scaled_sum + shared + sum(&[300_000]))
+    );
+}
+
+/// A frame of equal sets, in views that keep everything. `rests` says in which of the views each
+/// set rests.
+fn frame_of_sets(sets: u64, views: u32, rests: impl Fn(u64) -> u64) -> CullFrame {
+    let request = |set| CullRequest {
+        key: set,
+        views: (0..views).collect(),
+        resting: rests(set),
+        ..triangles_of(set)
+    };
+    CullFrame {
+        views: vec![CullView::EVERYTHING; views as usize],
+        requests: (0..sets).map(request).collect(),
+        ..CullFrame::default()
+    }
+}
+
+/// A culler with equal sets, which are announced as an app's are.
+fn culler_of_sets(gpu: Gpu<'_>, sets: u64, len: u32) -> Culler {
+    let (mut culler, _) = Culler::new(gpu.device, CullerOptions::default()).unwrap();
+    let store = culler.store_mut();
+    let plain = Channels::default();
+    store.expect_sets((0..sets).map(|id| (SetId(id), len, plain)));
+    let places = (0..len).map(|i| Vec3::new(i as f32, 0.0, 0.0));
+    let set = InstanceSet::from_transforms(places).unwrap();
+    for id in (0..sets).map(SetId) {
+        store.reserve_set(gpu.device, id, len, plain).unwrap();
+        store.upload(gpu.queue, id, 0, set.packed()).unwrap();
+    }
+    culler
+}
+
+fn run_frame(culler: &mut Culler, gpu: Gpu<'_>, frame: &CullFrame) {
+    culler.prepare(gpu, frame);
+    let mut encoder = gpu.device.create_command_encoder(&Default::default());
+    let recorded = culler.prepared().unwrap().record(gpu, &mut encoder);
+    gpu.queue.submit([encoder.finish()]);
+    culler.finish(recorded);
+    assert_eq!(culler.take_refusals(), []);
+}
+
+/// The instances of 10,000 small sets take 16 MB.
+#[test]
+fn ten_thousand_small_sets_take_little_more_than_their_instances() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    let (sets, len, views) = (10_000, 100, 5);
+    let mut culler = culler_of_sets(gpu, sets, len);
+    // Each set rests in all views but one.
+    let frame = frame_of_sets(sets, views, |set| 0b11111 & !(1 << (set % 5)));
+    for _ in 0..3 {
+        run_frame(&mut culler, gpu, &frame);
+        device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
+        culler.take_counts(&device);
+    }
+    let memory = culler.memory();
+    println!(
+        "{}: {} bytes: {memory:#?}",
+        culler.compaction(),
+        culler.gpu_bytes()
+    );
+    let each = |label: &str| memory[label] / sets;
+    // 128 places each, and the rest of the second page.
+    assert_eq!(
+        memory["gpu_culling instances"],
+        16 * ((1 << 20) + (1 << 18))
+    );
+    assert!(each("gpu_culling bounds") < 210);
+    // A fifth of the rows is awake; a half more has room.
+    assert!(each("gpu_culling survivors") <= 100 * 4 * 3 / 2);
+    // `docs/guide/many-meshes.md` names this figure.
+    assert!(culler.gpu_bytes() < 58_000_000, "{}", culler.gpu_bytes());
+    run_frame(&mut culler, gpu, &frame_of_sets(sets, views, |_| 0));
+    let all = culler.memory();
+    println!("if no row rests: {} bytes", culler.gpu_bytes());
+    assert!(all["gpu_culling survivors"] >= 4 * sets * u64::from(len) * u64::from(views));
+}
+
+#[test]
+fn an_arena_follows_the_rows_that_are_awake_and_loses_nothing() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    let (sets, len, views) = (300u64, 200u32, 3u32);
+    // The buffer is rounded up to 256 bytes.
+    let all = (sets * u64::from(len) * u64::from(views)).next_multiple_of(64);
+    let mut culler = culler_of_sets(gpu, sets, len);
+    let mut sizes = Vec::new();
+    for awake in [0, 1, 30, 31, 200, 300, 299, 120, 60, 20, 0, 300, 5] {
+        // The others rest in all views.
+        let rests = |set| if set < awake { 0 } else { 0b111 };
+        run_frame(&mut culler, gpu, &frame_of_sets(sets, views, rests));
+        let batches = 0..culler.plan().batches.len();
+        let totals: Vec<_> = batches
+            .map(|batch| culler.read_batch(gpu, batch).unwrap().totals)
+            .collect();
+        let survivors = totals.iter().map(|totals| u64::from(totals.survivors));
+        let awake = awake * u64::from(len) * u64::from(views);
+        assert_eq!(survivors.sum::<u64>(), awake);
+        assert!(totals.iter().all(|totals| totals.overflow == 0));
+        let capacity = culler.survivor_capacity();
+        assert!((awake..=all).contains(&capacity), "{capacity} for {awake}");
+        let most = (4 * awake).max(1 << 14).next_multiple_of(64);
+        assert!(capacity <= most, "{capacity} for {awake}");
+        sizes.push(capacity);
+    }
+    println!("{sizes:?}");
+    assert_eq!(sizes.iter().max(), Some(&all));
+    assert!(
+        sizes.windows(2).any(|pair| pair[1] < pair[0]),
+        "none shrank"
+    );
+    assert!(
+        sizes.windows(2).any(|pair| pair[1] == pair[0]),
+        "none stayed"
     );
 }
 

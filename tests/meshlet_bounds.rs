@@ -156,6 +156,7 @@ impl Case {
         let region = [Region {
             page: 0,
             first: 0,
+            first_bound: 0,
             capacity: 1024,
         }];
         let request = PlanRequest {

@@ -525,20 +525,20 @@ fn a_set_keeps_its_place_until_it_outgrows_it() {
     assert_eq!(reserve(&mut culler, 1024), Residency::Kept);
     assert_eq!(reserve(&mut culler, 1025), Residency::Moved);
     assert_eq!(
-        reserve(&mut culler, 2048),
+        reserve(&mut culler, 1664),
         Residency::Kept,
-        "half as much again, in whole blocks"
+        "half as much again, in whole granules"
     );
     let data = random_set(&mut rng(1), 10, ScaleKind::One);
     let error = culler
         .store_mut()
-        .upload(&queue, SetId(1), 2040, data.packed());
+        .upload(&queue, SetId(1), 1656, data.packed());
     assert_eq!(
         error,
         Err(CullError::UploadOutOfRange {
-            first: 2040,
-            end: 2050,
-            len: 2048
+            first: 1656,
+            end: 1666,
+            len: 1664
         })
     );
     // The set has no scales.
@@ -569,7 +569,7 @@ fn a_set_keeps_its_place_until_it_outgrows_it() {
         };
         let reserved = culler
             .store_mut()
-            .reserve_set(&device, SetId(1), 2048, channels);
+            .reserve_set(&device, SetId(1), 1664, channels);
         assert_eq!(reserved, Ok(residency));
         let words = data_words as usize;
         assert_eq!(upload(&mut culler, &vec![7; 2 * words]), Ok(()));

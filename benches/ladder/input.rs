@@ -98,6 +98,7 @@ impl Shape {
             .map(|page| Region {
                 page: page as usize,
                 first: 0,
+                first_bound: 0,
                 capacity: self.page_len,
             })
             .collect();

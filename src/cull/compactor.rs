@@ -4,13 +4,11 @@
 use crate::cull::{
     BatchData, Compaction, CullError, CullingTier, Gpu, Stage, Version,
     gpu::guard::guarded,
-    layout::{BLOCK, Bound, BoundJob},
+    layout::{Bound, BoundJob},
     pipelines::{BuildOptions, Pipelines},
     plan::Plan,
     run::{
-        batch::{GpuBatch, max_ids},
-        inputs::BatchInputs,
-        inspect::read_batch,
+        arena::max_ids, batch::GpuBatch, inputs::BatchInputs, inspect::read_batch,
         tables::FrameTables,
     },
     shaders::{self, Sources},
@@ -148,7 +146,8 @@ impl Compactor {
                 continue;
             };
             let max = max_ids(plan, self.pipelines.compaction);
-            batch.reserve_survivors(device, max.clamp(1, u64::from(u32::MAX)) as u32)?;
+            let capacity = max.clamp(1, u64::from(u32::MAX)) as u32;
+            batch.resize_arena(|arena| arena.reserve(device, capacity))?;
             // No plan of a compactor has scales: something that is never read stands in for them.
             let page = PageBuffers {
                 instances,
@@ -189,15 +188,16 @@ impl Compactor {
                 .flat_map(|batch| &batch.chunks);
             let jobs: Vec<_> = chunks
                 .map(|chunk| BoundJob {
-                    first_block: chunk.first_instance / BLOCK,
+                    first_instance: chunk.first_instance,
+                    first_bound: chunk.first_bound,
                     block_count: chunk.block_count,
                     end: chunk.first_instance + chunk.instance_count,
-                    scale_floats: 0,
+                    ..BoundJob::default()
                 })
                 .collect();
             let blocks = jobs
                 .iter()
-                .map(|job| job.first_block + job.block_count)
+                .map(|job| job.first_bound + job.block_count)
                 .max();
             let bounds = guarded(device, "gpu_culling bounds", || {
                 device.create_buffer(&BufferDescriptor {

@@ -144,7 +144,7 @@ impl FarFirst {
         let inputs = Inputs {
             args: batch.args(),
             survivors: batch.survivors(),
-            survivor_capacity: batch.survivor_capacity,
+            survivor_capacity: batch.survivor_capacity(),
             page,
             versions: (batch.version, store.pages_version()),
         };

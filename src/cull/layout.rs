@@ -32,9 +32,11 @@ pub use rows::RowSource;
 use bytemuck::{Pod, Zeroable};
 use glam::{Vec3, Vec4};
 
-/// Number of instances in a block: the unit of work of `vote` and `compact`, and the unit in which
-/// pages are allocated.
+/// Number of instances in a block: the unit of work of `vote` and `compact`.
 pub const BLOCK: u32 = 1024;
+/// Number of instances in a granule, the unit in which small sets get room in the pages that they
+/// share. Other pages are allocated in blocks.
+pub const GRANULE: u32 = 128;
 /// Number of threads in a workgroup of `vote` and of `compact`.
 pub const BLOCK_THREADS: u32 = 128;
 /// Number of instances per thread of `vote` or `compact`.
@@ -191,8 +193,9 @@ pub struct Chunk {
     /// Index of the first row's first tile of `order`, counted over the batch. A row has
     /// one tile per [`ORDER_TILE`] units, rounded up.
     pub first_order_tile: u32,
-    /// Padding.
-    pub pad: u32,
+    /// Index of the first block's [`Bound`], counted from the start of the page
+    /// ([`Region::first_bound`](crate::cull::Region::first_bound)).
+    pub first_bound: u32,
 }
 
 /// What a view keeps: planes in the set's space, with normals of length one that point inwards.
@@ -380,18 +383,26 @@ impl Bound {
     }
 }
 
-/// A run of blocks of one page whose bounds must be computed.
+/// A run of blocks of one region whose bounds must be computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct BoundJob {
-    /// Index of the first block, counted from the start of the page.
-    pub first_block: u32,
+    /// First instance of the first block, counted from the start of the page.
+    pub first_instance: u32,
+    /// Index of the first block's [`Bound`], counted from the start of the page.
+    pub first_bound: u32,
     /// Number of blocks.
     pub block_count: u32,
     /// End of the instances, counted from the start of the page: the last block may not be full.
     pub end: u32,
     /// Numbers per scale: 0 if the page has no scales, 1, or 3 for a scale per axis.
     pub scale_floats: u32,
+    /// Padding.
+    pub pad_a: u32,
+    /// Padding.
+    pub pad_b: u32,
+    /// Padding.
+    pub pad_c: u32,
 }
 
 /// An indirect draw command, as wgpu reads it. A command without indices has four words: its fourth

@@ -229,7 +229,7 @@ impl Plan {
     fn set_resting(&mut self, request: usize, row: usize, rests: bool) {
         for part in self.part_range(request, row..row + 1) {
             let part = self.draws[part];
-            self.batches[part.batch].set_resting(part.row, rests);
+            self.batches[part.batch].set_resting(part.chunk, part.row, rests);
         }
     }
 
@@ -295,6 +295,7 @@ impl Plan {
             let mut chunk = Chunk {
                 sphere: request.sphere.center.extend(request.sphere.radius),
                 first_instance: region.first,
+                first_bound: region.first_bound,
                 instance_count: instances,
                 first_block: batch.batch.block_count,
                 block_count: blocks,
@@ -334,6 +335,8 @@ impl Plan {
             }
             batch.lists.push(lists);
             batch.max_survivors += u64::from(lists) * u64::from(instances);
+            batch.awake_rows.push(rows.len() as u32);
+            batch.awake_survivors += u64::from(lists) * u64::from(instances);
             batch.has_levels |= request.shapes.len() > 1;
             batch.batch.row_count += rows.len() as u32;
             batch.batch.block_count += blocks;

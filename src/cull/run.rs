@@ -1,5 +1,6 @@
 //! Running a plan: the batches on the GPU, their passes, and the counters that are read back.
 
+pub(super) mod arena;
 pub(super) mod batch;
 pub(super) mod history;
 pub(super) mod inputs;
@@ -19,7 +20,8 @@ use crate::cull::{
     run::history::History,
     store::InstanceStore,
 };
-use batch::{GpuBatch, max_ids};
+use arena::ArenaNeeds;
+use batch::GpuBatch;
 use hashbrown::{HashMap, hash_map::Entry};
 use inputs::{BatchInputs, PyramidBuffers};
 use readback::{BatchRows, Readback};
@@ -233,13 +235,13 @@ impl Runner {
         };
         batch.last_used = frame.now;
         let pipelines = self.pipelines.get(self.active);
-        batch.max = pipelines.map_or(plan.max_survivors, |pipelines| {
-            max_ids(plan, pipelines.compaction)
-        });
-        let enough = batch.max.min(u64::from(self.first_capacity)).max(1);
-        let capacity = enough.min(self.max_survivors) as u32;
-        if batch.survivor_capacity < capacity {
-            batch.reserve_survivors(gpu.device, capacity)?;
+        let compaction = pipelines.map(|pipelines| pipelines.compaction);
+        let sizes = (self.first_capacity, self.max_survivors);
+        let needs = ArenaNeeds::of(plan, compaction, sizes);
+        let fit = batch.resize_arena(|arena| arena.fit(gpu.device, needs));
+        match batch.survivor_capacity() {
+            0 => fit?,
+            _ => self.refusals.note(fit),
         }
         if let (Some(pipelines), Some(buffers)) = (pipelines, from.store.page_buffers(plan.page)) {
             let inputs = BatchInputs {
@@ -257,9 +259,6 @@ impl Runner {
             self.uploaded += batch.prepare(gpu, pipelines, plan, frame.mended_in, inputs)?;
             return Ok(());
         }
-        // Every survivor fits: the count is known before the upload.
-        let all = plan.max_survivors.min(self.max_survivors).max(1);
-        batch.reserve_survivors(gpu.device, all as u32)?;
         let (totals, bytes) = batch.cull_on_cpu(gpu, plan, page)?;
         self.uploaded += bytes;
         let counts = match &mut self.counts {
@@ -345,15 +344,10 @@ impl Runner {
             let Some(batch) = self.batches.get_mut(key) else {
                 continue;
             };
-            if *needed > batch.survivor_capacity && !batch.is_at_limit {
-                let room = u64::from(*needed) + u64::from(*needed) / 4;
-                let grown = batch.reserve_survivors(device, room.min(self.max_survivors) as u32);
-                // The arena keeps its size: do not ask again.
-                batch.is_at_limit = grown.is_err();
-                self.refusals.note(grown);
-            }
-            let capacity = batch.survivor_capacity;
-            self.may_overflow |= *needed > capacity / 4 && u64::from(capacity) < batch.max;
+            let limit = self.max_survivors;
+            let learned = batch.resize_arena(|arena| arena.learn(device, *needed, limit));
+            self.refusals.note(learned);
+            self.may_overflow |= batch.may_overflow(*needed);
         }
         Some(self.counts.insert(counts))
     }

@@ -212,7 +212,8 @@ impl InstanceStore {
 
     /// Announces sets that will get room next, in this order. Sets with the same channels and more
     /// than [`SMALL_SET`](crate::cull::SMALL_SET) instances become contiguous, in one page as far
-    /// as one binding holds them, so that a stage is one dispatch for all. The list replaces the
+    /// as one binding holds them, so that a stage is one dispatch for all. The page that smaller
+    /// ones share becomes as large as they need, up to a million places. The list replaces the
     /// previous one.
     ///
     /// A page that several sets share is given back with the last of them. Until then, sets with

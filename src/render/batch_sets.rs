@@ -12,7 +12,7 @@
 //! draws          A, B, C     -           -                 D
 //! ```
 //!
-//! The vertex stage finds the draw slot of an instance by its block
+//! The vertex stage finds the draw slot of an instance by its granule, 128 places of its page
 //! ([`draw_slots`](super::draw_slots)). So a set that is drawn at several places keeps its own
 //! draws, and so does what has several slots per region: sets that fade, are thinned out or
 //! colored.

@@ -22,7 +22,7 @@ pub(super) use info::{
     DRAW_DATA_WORDS, DRAW_HAS_OFFSET, DRAW_HAS_SCALE, DRAW_IS_THINNED, DRAW_NON_UNIFORM_SCALE,
     DRAW_RANGE_OF_CENTERS, OcclusionColor, SlotInfo,
 };
-pub(super) use room::{BLOCKS_OF_TABLE, SLOT_BYTES, SLOT_STRIDE, SlotTable, UNIFORM_BYTES};
+pub(super) use room::{GRANULES_OF_TABLE, SLOT_BYTES, SLOT_STRIDE, SlotTable, UNIFORM_BYTES};
 
 use super::{
     entity_uniforms::EntityUniform,

@@ -16,7 +16,7 @@ use bevy_gpu_culling::{
         BatchData, BoundingSphere, Channels, CoarserLevel, CullFrame, CullRequest, CullView,
         Culler, CullerOptions, CullingTier, DistanceRange, DrawPart, DrawShape, ErrorRange,
         FurtherShape, Gpu, LodEye, Order, SetId,
-        layout::{BLOCK, BLOCK_WORDS, Bound, ChunkView, FarFirstJob, SCAN_TILE, Totals},
+        layout::{BLOCK, BLOCK_WORDS, Bound, ChunkView, FarFirstJob, GRANULE, SCAN_TILE, Totals},
         plan::BatchPlan,
         reference,
     },
@@ -624,7 +624,7 @@ pub fn compare_shapes(
     Ok(drawn)
 }
 
-/// The bounds of a page's blocks, as they are on the GPU.
+/// The bounds of a page's blocks, as they are on the GPU: each at the place of its first granule.
 pub fn page_bounds(
     culler: &Culler,
     Gpu { device, queue }: Gpu<'_>,
@@ -638,12 +638,15 @@ pub fn page_bounds(
         let read = read.map_err(|error| error.to_string())?;
         let mut read = read.into_iter();
         for region in culler.store().set_regions(SetId(id)) {
-            let blocks = (region.capacity / BLOCK) as usize;
+            let blocks = region.capacity.div_ceil(BLOCK) as usize;
             let of_region: Vec<_> = read.by_ref().take(blocks).collect();
             if region.page == page {
-                let first = (region.first / BLOCK) as usize;
-                bounds.resize(bounds.len().max(first + blocks), Bound::default());
-                bounds[first..first + of_region.len()].copy_from_slice(&of_region);
+                let places = (region.first / GRANULE..).step_by((BLOCK / GRANULE) as usize);
+                for (place, bound) in places.zip(of_region) {
+                    let place = place as usize;
+                    bounds.resize(bounds.len().max(place + 1), Bound::default());
+                    bounds[place] = bound;
+                }
             }
         }
     }
@@ -653,7 +656,7 @@ pub fn page_bounds(
 /// What stands at each rank of a batch, by the twin.
 pub fn order(plan: &BatchPlan, bounds: &[Bound]) -> Vec<u32> {
     reference::order(&plan.batch, &plan.chunks, &plan.chunk_views, |range| {
-        bounds[range.start / BLOCK as usize]
+        bounds[range.start / GRANULE as usize]
     })
 }
 

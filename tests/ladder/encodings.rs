@@ -47,6 +47,7 @@ fn input(
         .map(|page| Region {
             page,
             first: 0,
+            first_bound: 0,
             capacity,
         })
         .collect();

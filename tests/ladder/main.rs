@@ -10,6 +10,7 @@ mod common;
 #[path = "../../benches/common/encoding.rs"]
 mod encoding;
 mod encodings;
+mod small_sets;
 mod thresholds;
 
 use bevy_gpu_culling::cull::{
@@ -317,6 +318,17 @@ fn a_broken_compaction_is_seen() {
             "atomicAdd(&counts[cell], 1u +",
         ),
         (Classify, "f32(steps.w) * step", "f32(steps.w) * step * 0.5"),
+        // Where bounds would be if all sets had whole blocks.
+        (
+            Classify,
+            "chunk.first_bound + block",
+            "chunk.first_instance / 1024u + block",
+        ),
+        (
+            VoteScanCompact,
+            "chunks[tile.chunk].first_bound",
+            "chunks[tile.chunk].first_instance / 1024u",
+        ),
         (
             Classify,
             "(vec3<f32>(steps) - 128.0)",

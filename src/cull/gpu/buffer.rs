@@ -38,6 +38,19 @@ impl Growable {
         Ok(true)
     }
 
+    /// Replaces the buffer by another of `bytes`, also by a smaller one.
+    ///
+    /// # Errors
+    /// [`CullError::Gpu`]; the old buffer stays.
+    pub fn replace(&mut self, device: &Device, bytes: u64) -> Result<(), CullError> {
+        let mut other = guarded(device, self.label, || {
+            Self::new(device, self.label, self.usage)
+        })?;
+        other.reserve(device, bytes)?;
+        *self = other;
+        Ok(())
+    }
+
     /// Replaces the buffer by the smallest one.
     pub fn shrink(&mut self, device: &Device) {
         let small = guarded(device, self.label, || {

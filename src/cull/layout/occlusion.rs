@@ -199,8 +199,8 @@ pub struct OcclusionRow {
     pub near_pixels: f32,
     /// [`OCCLUSION_IS_NEW`], [`OCCLUSION_IS_FROZEN`], [`OCCLUSION_IS_CUT`].
     pub flags: u32,
+    /// [`Chunk::first_bound`](super::Chunk::first_bound).
+    pub first_bound: u32,
     /// Padding.
-    pub pad_a: u32,
-    /// Padding.
-    pub pad_b: u32,
+    pub pad: u32,
 }

@@ -37,6 +37,11 @@ pub struct BatchPlan {
     pub lists: Vec<u32>,
     /// Number of survivors if everything were visible.
     pub max_survivors: u64,
+    /// Number of rows of each chunk that do not rest.
+    pub awake_rows: Vec<u32>,
+    /// Number of survivors if everything were visible that rows that do not rest test, or more: if
+    /// levels rest, each of the other rows may keep every instance.
+    pub awake_survivors: u64,
     /// Whether some row is of a coarser level of detail.
     pub has_levels: bool,
     /// Whether each subgroup may vote on its own crossed blocks: there are more than
@@ -61,6 +66,7 @@ impl BatchPlan {
             siblings: emptied(self.siblings),
             occlusion: emptied(self.occlusion),
             lists: emptied(self.lists),
+            awake_rows: emptied(self.awake_rows),
             ..Self::default()
         }
     }
@@ -114,14 +120,37 @@ impl BatchPlan {
         }
     }
 
-    /// Notes whether a row keeps nothing at present.
-    pub(super) fn set_resting(&mut self, row: u32, rests: bool) {
+    /// Notes whether a row of a chunk keeps nothing at present.
+    pub(super) fn set_resting(&mut self, chunk: u32, row: u32, rests: bool) {
         if self.resting.is_empty() && rests {
             self.resting = vec![false; self.chunk_views.len()];
         }
-        if let Some(place) = self.resting.get_mut(row as usize) {
-            *place = rests;
+        if let Some(place) = self.resting.get_mut(row as usize)
+            && core::mem::replace(place, rests) != rests
+        {
+            self.awake_survivors -= self.awake_survivors_of(chunk);
+            let awake = &mut self.awake_rows[chunk as usize];
+            *awake = if rests { *awake - 1 } else { *awake + 1 };
+            self.awake_survivors += self.awake_survivors_of(chunk);
         }
+    }
+
+    /// The part of a chunk in [`Self::awake_survivors`].
+    fn awake_survivors_of(&self, chunk: u32) -> u64 {
+        let chunk = chunk as usize;
+        let lists = self.lists[chunk].min(self.awake_rows[chunk]);
+        u64::from(lists) * u64::from(self.chunks[chunk].instance_count)
+    }
+
+    /// Gives a chunk another number of instances.
+    pub(super) fn resize_chunk(&mut self, chunk: u32, instances: u32) {
+        self.awake_survivors -= self.awake_survivors_of(chunk);
+        let lists = u64::from(self.lists[chunk as usize]);
+        let count = &mut self.chunks[chunk as usize].instance_count;
+        let before = core::mem::replace(count, instances);
+        self.max_survivors -= u64::from(before) * lists;
+        self.max_survivors += u64::from(instances) * lists;
+        self.awake_survivors += self.awake_survivors_of(chunk);
     }
 
     /// Number of visibility words of all rows.

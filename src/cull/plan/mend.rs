@@ -46,13 +46,8 @@ impl Plan {
         for part in self.all_parts(request) {
             let part = self.draws[part];
             let batch = &mut self.batches[part.batch];
-            let chunk = &mut batch.chunks[part.chunk as usize];
-            chunk.place(to.world_from_local);
-            let instances = to.instances_in(part.region);
-            let before = core::mem::replace(&mut chunk.instance_count, instances);
-            let lists = u64::from(batch.lists[part.chunk as usize]);
-            batch.max_survivors -= u64::from(before) * lists;
-            batch.max_survivors += u64::from(instances) * lists;
+            batch.chunks[part.chunk as usize].place(to.world_from_local);
+            batch.resize_chunk(part.chunk, to.instances_in(part.region));
         }
     }
 

@@ -56,6 +56,7 @@ impl OccludedRows {
         let row = OcclusionRow {
             sphere: chunk.sphere,
             first_instance: chunk.first_instance,
+            first_bound: chunk.first_bound,
             instance_count: chunk.instance_count,
             chunk_flags: chunk.flags,
             block_count: chunk.block_count,

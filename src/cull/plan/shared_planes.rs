@@ -237,7 +237,7 @@ impl SharedPlanes {
                 let part = plan.draws[part];
                 let batch = &mut plan.batches[part.batch];
                 batch.planes_of_rows[part.row as usize] = planes;
-                batch.set_resting(part.row, rests);
+                batch.set_resting(part.chunk, part.row, rests);
                 // The host sorts by these.
                 if group.is_far_first {
                     batch.chunk_views[part.row as usize].planes.order =

@@ -41,6 +41,7 @@ fn an_empty_frame_has_no_batch() {
     let region = [Region {
         page: 0,
         first: 0,
+        first_bound: 0,
         capacity: 1024,
     }];
     let plan = Plan::build(
@@ -60,11 +61,13 @@ fn sets_of_one_page_share_a_batch_and_counts_lie_row_after_row() {
     let a = [Region {
         page: 7,
         first: 0,
+        first_bound: 0,
         capacity: 2048,
     }];
     let b = [Region {
         page: 7,
         first: 2048,
+        first_bound: 2,
         capacity: 1024,
     }];
     let rows = [ViewPlanes::default(); 3];
@@ -130,6 +133,7 @@ fn rows_beyond_a_batch_go_to_the_next() {
     let region = [Region {
         page: 0,
         first: 0,
+        first_bound: 0,
         capacity: 400 * 1024,
     }];
     let rows = [ViewPlanes::default(); 5];
@@ -158,11 +162,13 @@ fn a_set_of_two_pages_draws_twice_for_each_view() {
         Region {
             page: 0,
             first: 0,
+            first_bound: 0,
             capacity: 4096,
         },
         Region {
             page: 1,
             first: 1024,
+            first_bound: 1,
             capacity: 2048,
         },
     ];
@@ -176,6 +182,7 @@ fn dispatches_beyond_the_limit_are_two_dimensional() {
     let region = [Region {
         page: 0,
         first: 0,
+        first_bound: 0,
         capacity: 100 * 1024,
     }];
     let limits = PlanLimits {
@@ -196,6 +203,7 @@ fn strips_number_the_blocks_of_every_row() {
     let region = |page, first, blocks| Region {
         page,
         first,
+        first_bound: first / BLOCK,
         capacity: blocks * BLOCK,
     };
     let rows = [ViewPlanes::default(); 3];

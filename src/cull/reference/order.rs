@@ -218,7 +218,7 @@ mod tests {
             let view = if is_orthographic { orthographic(eye) } else { perspective(eye) };
             let mut near_first = view.planes_in(&world);
             near_first.order = view.order_in(&world, 0.1);
-            let regions = [Region { page: 0, first: 0, capacity: len.next_multiple_of(BLOCK) }];
+            let regions = [Region { page: 0, first: 0, first_bound: 0, capacity: len.next_multiple_of(BLOCK) }];
             let plan = Plan::build(
                 &[PlanRequest {
                     regions: &regions,

@@ -1,13 +1,14 @@
 //! The GPU side of a batch: tables, words, prefixes, survivors and commands.
 
 use super::{
+    arena::SurvivorArena,
     inputs::BatchInputs,
     rows::{FilledRows, RowFiller},
     tables::{FrameTables, TablePlace},
 };
 use crate::cull::{
     Compaction, CullError,
-    compaction::{Arena, Resource},
+    compaction::Resource,
     gpu::{
         Gpu,
         buffer::{Growable, Table},
@@ -23,15 +24,6 @@ use crate::cull::{
 use bytemuck::Zeroable;
 use wgpu::{BindGroup, Buffer, BufferUsages, ComputePass, Device};
 
-/// Number of ids that an arena must hold so that no survivor can be lost.
-pub(crate) fn max_ids(plan: &BatchPlan, compaction: Compaction) -> u64 {
-    match compaction.strategy().arena {
-        Arena::Dense => plan.max_survivors,
-        #[cfg(feature = "study")]
-        Arena::Regions => u64::from(plan.batch.count_len) * u64::from(crate::cull::layout::BLOCK),
-    }
-}
-
 /// The buffers and bind groups of a batch, kept from frame to frame.
 pub(crate) struct GpuBatch {
     uniform: Table,
@@ -40,15 +32,9 @@ pub(crate) struct GpuBatch {
     rows: Option<FilledRows>,
     /// In the order of [`Resource::SCRATCH`].
     scratch: [Growable; Resource::SCRATCH.len()],
-    survivors: Growable,
+    arena: SurvivorArena,
     args: Growable,
-    /// Number of ids that the arena holds.
-    pub survivor_capacity: u32,
-    /// Number of ids that the arena must hold so that no survivor can be lost.
-    pub max: u64,
-    /// Whether the device refused a larger arena.
-    pub is_at_limit: bool,
-    /// Bumped when `survivors` or `args` is replaced: draws must bind them again.
+    /// Bumped when the arena or `args` is replaced: draws must bind them again.
     pub version: Version,
     /// The bind groups of each pass; empty if they are stale.
     bind_groups: Vec<Vec<BindGroup>>,
@@ -113,11 +99,8 @@ impl GpuBatch {
                 #[cfg(feature = "study")]
                 Growable::new(device, "gpu_culling sums", storage),
             ],
-            survivors: Growable::new(device, "gpu_culling survivors", written),
+            arena: SurvivorArena::new(device),
             args: Growable::new(device, "gpu_culling args", written | BufferUsages::INDIRECT),
-            survivor_capacity: 0,
-            max: 0,
-            is_at_limit: false,
             version: Version::new(),
             bind_groups: Vec::new(),
             bound_inputs: None,
@@ -130,7 +113,7 @@ impl GpuBatch {
     }
 
     pub fn survivors(&self) -> &Buffer {
-        &self.survivors.buffer
+        self.arena.buffer()
     }
 
     pub fn args(&self) -> &Buffer {
@@ -163,22 +146,34 @@ impl GpuBatch {
     /// Label and size in bytes of each buffer.
     pub fn sizes(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let tables = [&self.uniform, &self.chunks].map(|table| &table.gpu);
-        let arrays = self.scratch.iter().chain([&self.survivors, &self.args]);
+        let arrays = self.scratch.iter().chain([self.arena.array(), &self.args]);
         let all = tables.into_iter().chain(arrays);
         let all = all.map(|array| (array.label, array.buffer.size()));
         all.chain(self.rows.iter().flat_map(FilledRows::sizes))
     }
 
-    /// Enlarges the arena to `capacity` ids.
+    /// Number of ids that the arena holds.
+    pub fn survivor_capacity(&self) -> u32 {
+        self.arena.capacity
+    }
+
+    /// Whether the arena may soon be too small, after a frame that needed this many ids.
+    pub fn may_overflow(&self, needed: u32) -> bool {
+        self.arena.may_overflow(needed)
+    }
+
+    /// Changes the size of the arena. `change` returns whether it was replaced.
     ///
     /// # Errors
-    /// [`CullError::Gpu`]; the old arena stays.
-    pub fn reserve_survivors(&mut self, device: &Device, capacity: u32) -> Result<(), CullError> {
-        if self.survivors.reserve(device, u64::from(capacity) * 4)? {
+    /// Those of `change`.
+    pub fn resize_arena(
+        &mut self,
+        change: impl FnOnce(&mut SurvivorArena) -> Result<bool, CullError>,
+    ) -> Result<(), CullError> {
+        if change(&mut self.arena)? {
             self.version.bump();
             self.bind_groups.clear();
         }
-        self.survivor_capacity = capacity;
         Ok(())
     }
 
@@ -228,12 +223,12 @@ impl GpuBatch {
         };
         let made_for = Some(MadeFor {
             mended_in,
-            survivor_capacity: self.survivor_capacity,
+            survivor_capacity: self.arena.capacity,
             compaction: pipelines.compaction,
         });
         if self.made_for != made_for {
             self.made_for = made_for;
-            let batch = [sizes_of(plan, self.survivor_capacity)];
+            let batch = [sizes_of(plan, self.arena.capacity)];
             let written = [
                 self.uniform.write(gpu, &batch)?,
                 self.chunks.write(gpu, &plan.chunks)?,
@@ -323,7 +318,7 @@ impl GpuBatch {
         plan: &BatchPlan,
         page: &Page,
     ) -> Result<(Totals, u64), CullError> {
-        let batch = &sizes_of(plan, self.survivor_capacity);
+        let batch = &sizes_of(plan, self.arena.capacity);
         let mut words = vec![0; plan.word_len() as usize];
         let mut totals = Totals::zeroed();
         self.cpu_args.clear();

@@ -61,7 +61,7 @@ pub(crate) fn read_batch(
         tiles.clear();
     }
     tiles.truncate(plan.tile_count() as usize);
-    let stored = totals.needed.min(batch.survivor_capacity) as usize;
+    let stored = totals.needed.min(batch.survivor_capacity()) as usize;
     Ok(BatchData {
         words: scratch(Resource::Words)?,
         rows: match batch.filled_rows() {

@@ -8,10 +8,12 @@ use crate::cull::{
         kernel::KernelJob,
         program::Program,
     },
-    layout::BoundJob,
+    layout::{BLOCK, BoundJob},
     shaders::{Sources, kernels},
+    store::region::Region,
 };
-use core::num::NonZeroU64;
+use crate::instance::ScaleKind;
+use core::{num::NonZeroU64, ops::Range};
 use wgpu::{
     BindGroup, BindingResource, Buffer, BufferBinding, BufferDescriptor, BufferUsages, ComputePass,
     Device,
@@ -40,17 +42,35 @@ const JOB_STRIDE: usize = 256;
 /// blocks costs less than a dispatch.
 const GAP: u32 = 16;
 
+/// The job for the blocks that have some instances of a region (`changed`). The region holds `used`.
+pub(super) fn job_of(
+    region: &Region,
+    changed: Range<u32>,
+    used: u32,
+    scale: ScaleKind,
+) -> BoundJob {
+    let first_block = changed.start / BLOCK;
+    BoundJob {
+        first_instance: region.first + first_block * BLOCK,
+        first_bound: region.first_bound + first_block,
+        block_count: changed.end.div_ceil(BLOCK) - first_block,
+        end: region.first + used,
+        scale_floats: scale.floats() as u32,
+        ..BoundJob::default()
+    }
+}
+
 /// Jobs of one page, in fewer dispatches: what overlaps or lies close together becomes one job.
 pub(super) fn merged(mut jobs: Vec<BoundJob>) -> Vec<BoundJob> {
-    jobs.sort_unstable_by_key(|job| job.first_block);
+    jobs.sort_unstable_by_key(|job| job.first_bound);
     jobs.dedup_by(|next, job| {
-        let end = job.first_block + job.block_count;
+        let end = job.first_bound + job.block_count;
         // Regions end at different places.
         let is_same = (next.end, next.scale_floats) == (job.end, job.scale_floats);
-        let joins = is_same && next.first_block <= end + GAP;
+        let joins = is_same && next.first_bound <= end + GAP;
         if joins {
-            let last = end.max(next.first_block + next.block_count);
-            job.block_count = last - job.first_block;
+            let last = end.max(next.first_bound + next.block_count);
+            job.block_count = last - job.first_bound;
         }
         joins
     });
@@ -162,12 +182,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn job(first_block: u32, block_count: u32, end: u32) -> BoundJob {
+    fn job(first_bound: u32, block_count: u32, end: u32) -> BoundJob {
         BoundJob {
-            first_block,
+            first_bound,
             block_count,
             end,
-            scale_floats: 0,
+            ..BoundJob::default()
         }
     }
 
@@ -190,12 +210,12 @@ mod tests {
             let jobs = jobs.into_iter().map(|(first, count)| job(first, count, 1));
             let jobs: Vec<_> = jobs.collect();
             let merged = merged(jobs.clone());
-            let last = |job: &BoundJob| job.first_block + job.block_count;
+            let last = |job: &BoundJob| job.first_bound + job.block_count;
             for pair in merged.windows(2) {
-                prop_assert!(last(&pair[0]) + GAP < pair[1].first_block);
+                prop_assert!(last(&pair[0]) + GAP < pair[1].first_bound);
             }
             for one in &jobs {
-                let begins = |job: &BoundJob| job.first_block <= one.first_block;
+                let begins = |job: &BoundJob| job.first_bound <= one.first_bound;
                 let has_it = |job: &BoundJob| begins(job) && last(one) <= last(job);
                 prop_assert_eq!(merged.iter().filter(|job| has_it(job)).count(), 1);
             }

@@ -1,48 +1,39 @@
-//! The pages: buffers of instances, and which of their blocks are free.
+//! The pages: buffers of instances, and which of their granules are free.
 
 mod expected;
 mod free;
+mod tenants;
 mod writes;
 
 use super::{
     belt::UploadBelt,
-    region::{ChannelLayout, Channels, Region, Room, SetId},
+    region::{Channels, Region, Room, SetId},
 };
 use crate::{
     cull::{
         CullError,
         gpu::{guard::guarded, limits::binding_limit, version::Version},
-        layout::{BLOCK, Bound},
+        layout::{BLOCK, Bound, GRANULE},
     },
     instance::PackedInstance,
 };
 use core::ops::Range;
 use expected::Expected;
-use free::FreeBlocks;
+use free::FreeGranules;
+use tenants::Tenants;
 use wgpu::{Buffer, BufferDescriptor, BufferUsages, Device};
 
 /// Sets of up to this many instances share pages with others that have the same layout of channels.
 pub const SMALL_SET: u32 = 1 << 18;
-/// Number of instances in a shared page (16 MiB).
+/// Number of instances in the largest page that small sets share (16 MiB).
 const SHARED_PAGE: u32 = 1 << 20;
-
-/// The sets that may lie in a page.
-#[derive(Clone, Copy, PartialEq)]
-enum Tenants {
-    /// Small sets whose channels have this layout.
-    Small(ChannelLayout),
-    /// Large sets with these channels: no set pays for a channel that only its neighbor has.
-    Large(Channels),
-    /// The set that the page was made for.
-    One,
-}
 
 /// A buffer of instances, and buffers of their optional channels.
 pub(crate) struct Page {
     pub instances: Buffer,
     pub scales: Option<Buffer>,
     pub data: Option<Buffer>,
-    /// One [`Bound`] per block.
+    /// One [`Bound`] per granule. The blocks of a region have the first ones of the region.
     pub bounds: Buffer,
     /// The copy in main memory that the `Cpu` tier tests.
     pub cpu: Option<PageCopy>,
@@ -50,7 +41,7 @@ pub(crate) struct Page {
     is_proven: bool,
     tenants: Tenants,
     capacity: u32,
-    free: FreeBlocks,
+    free: FreeGranules,
 }
 
 /// A page in main memory.
@@ -128,13 +119,13 @@ impl Pages {
         self.slots.get(index)?.as_ref()
     }
 
-    /// Replaces the list of large sets that get room next, in this order.
+    /// Replaces the list of sets that get room next, in this order.
     pub fn expect_sets(&mut self, sets: impl IntoIterator<Item = (SetId, u32, Channels)>) {
-        let is_large = |(_, len, channels): &(SetId, u32, Channels)| {
-            self.tenants(*len, Room::of(*channels), *channels) != Tenants::Small(channels.layout())
-        };
-        let large = sets.into_iter().filter(is_large);
-        self.expected = Expected::new(large, self.page_limit / BLOCK);
+        let sets = sets.into_iter().map(|(id, len, channels)| {
+            let tenants = self.tenants(len, Room::of(channels), channels);
+            (id, len, channels, tenants)
+        });
+        self.expected = Expected::new(sets, self.page_limit);
     }
 
     /// Allocates room for `len` instances in pages of the same tenants, or in a new page.
@@ -153,20 +144,21 @@ impl Pages {
         let mut regions = Vec::new();
         let max = self.max_together(room);
         let tenants = self.tenants(len, room, channels);
+        let granule = tenants.granule();
         let mut left = len;
         while left > 0 {
             let take = left.min(max);
-            let capacity = take.next_multiple_of(BLOCK);
-            let blocks = capacity / BLOCK * room.factor();
-            let found = self.with_room(tenants, blocks).and_then(|page| {
-                let first = self.slots[page].as_mut()?.free.take(blocks)?;
-                Some((page, first * BLOCK))
+            let capacity = take.next_multiple_of(granule);
+            let granules = capacity / granule * room.factor();
+            let found = self.with_room(tenants, granules).and_then(|page| {
+                let first = self.slots[page].as_mut()?.free.take(granules)?;
+                Some((page, first))
             });
             let made = match found {
                 Some(found) => Ok(found),
-                None => self.allocate_page(device, tenants, blocks),
+                None => self.allocate_page(device, tenants, granules),
             };
-            let (page, first) = match made {
+            let (page, first_granule) = match made {
                 Ok(made) => made,
                 Err(error) => {
                     self.release(&regions, room);
@@ -175,7 +167,8 @@ impl Pages {
             };
             regions.push(Region {
                 page,
-                first,
+                first: first_granule * granule,
+                first_bound: first_granule,
                 capacity,
             });
             left -= take;
@@ -190,10 +183,10 @@ impl Pages {
 
     /// The pages that a set of `len` instances may lie in.
     fn tenants(&self, len: u32, room: Room, channels: Channels) -> Tenants {
-        let blocks = len.div_ceil(BLOCK) * room.factor();
+        let places = u64::from(len) * u64::from(room.factor());
         if room.is_private {
             Tenants::One
-        } else if len <= self.max_together(room) && blocks <= SMALL_SET / BLOCK {
+        } else if len <= self.max_together(room) && places <= u64::from(SMALL_SET) {
             Tenants::Small(channels.layout())
         } else {
             Tenants::Large(channels)
@@ -203,14 +196,14 @@ impl Pages {
     /// Whether a set of `len` instances fits without another page.
     pub fn has_room(&self, len: u32, channels: Channels) -> bool {
         let room = Room::of(channels);
-        let blocks = len.div_ceil(BLOCK) * room.factor();
         let tenants = self.tenants(len, room, channels);
-        len <= self.max_together(room) && self.with_room(tenants, blocks).is_some()
+        let granules = len.div_ceil(tenants.granule()) * room.factor();
+        len <= self.max_together(room) && self.with_room(tenants, granules).is_some()
     }
 
-    /// The first page for `tenants` with `blocks` contiguous free blocks.
-    fn with_room(&self, tenants: Tenants, blocks: u32) -> Option<usize> {
-        let has_room = |page: &Page| page.tenants == tenants && page.free.has(blocks);
+    /// The first page for `tenants` with this many contiguous free granules.
+    fn with_room(&self, tenants: Tenants, granules: u32) -> Option<usize> {
+        let has_room = |page: &Page| page.tenants == tenants && page.free.has(granules);
         let found = |slot: &Option<Page>| slot.as_ref().is_some_and(has_room);
         self.slots
             .iter()
@@ -218,23 +211,35 @@ impl Pages {
             .filter(|_| tenants != Tenants::One)
     }
 
-    /// Creates a page whose first tenant takes `blocks`. Returns its index and the first instance.
+    /// Creates a page whose first tenant takes some granules. Returns its index and the first
+    /// granule.
     fn allocate_page(
         &mut self,
         device: &Device,
         tenants: Tenants,
-        blocks: u32,
+        granules: u32,
     ) -> Result<(usize, u32), CullError> {
-        let limit = self.page_limit / BLOCK;
-        let page_blocks = match tenants {
-            Tenants::Small(_) => (SHARED_PAGE / BLOCK).min(limit).max(blocks),
-            Tenants::Large(channels) => self.expected.page_blocks(blocks, channels, limit),
-            Tenants::One => blocks,
+        let limit = self.page_limit / tenants.granule();
+        let all = match tenants {
+            Tenants::Small(_) => {
+                let limit = limit.min(SHARED_PAGE / GRANULE);
+                let mut all = self.expected.page_granules(granules, tenants, limit);
+                if all == granules {
+                    // Sets that come one after the other get few pages: this one is as large as all
+                    // before it together.
+                    let pages = self.slots.iter().flatten();
+                    let alike = pages.filter(|page| page.tenants == tenants);
+                    all = alike.map(|page| page.capacity / GRANULE).sum();
+                }
+                all.max(SMALL_SET / GRANULE).min(limit).max(granules)
+            }
+            Tenants::Large(_) => self.expected.page_granules(granules, tenants, limit),
+            Tenants::One => granules,
         };
-        let made = self.make_page(device, tenants, page_blocks, blocks);
+        let made = self.make_page(device, tenants, all, granules);
         let (page, first) = match made {
             // The page with all expected sets does not fit; this set alone may.
-            Err(_) if page_blocks > blocks => self.make_page(device, tenants, blocks, blocks)?,
+            Err(_) if all > granules => self.make_page(device, tenants, granules, granules)?,
             made => made?,
         };
         self.version.bump();
@@ -247,21 +252,21 @@ impl Pages {
                 self.slots.len() - 1
             });
         self.slots[slot] = Some(page);
-        Ok((slot, first * BLOCK))
+        Ok((slot, first))
     }
 
-    /// Creates a page of `page_blocks` blocks, of which `blocks` are taken. Returns it and its
-    /// first taken block.
+    /// Creates a page of `all` granules, of which `taken` are taken. Returns it and its first taken
+    /// granule.
     fn make_page(
         &self,
         device: &Device,
         tenants: Tenants,
-        page_blocks: u32,
-        blocks: u32,
+        all: u32,
+        taken: u32,
     ) -> Result<(Page, u32), CullError> {
-        let capacity = page_blocks * BLOCK;
-        let mut free = FreeBlocks::new(page_blocks);
-        let first = free.take(blocks).unwrap_or(0);
+        let capacity = all * tenants.granule();
+        let mut free = FreeGranules::new(all);
+        let first = free.take(taken).unwrap_or(0);
         let page = Page {
             instances: channel_buffer(
                 device,
@@ -271,12 +276,7 @@ impl Pages {
             )?,
             scales: None,
             data: None,
-            bounds: channel_buffer(
-                device,
-                "gpu_culling bounds",
-                page_blocks,
-                size_of::<Bound>(),
-            )?,
+            bounds: channel_buffer(device, "gpu_culling bounds", all, size_of::<Bound>())?,
             cpu: self.keep_cpu_copy.then(PageCopy::default),
             is_proven: false,
             tenants,
@@ -292,10 +292,11 @@ impl Pages {
             let Some(Some(page)) = self.slots.get_mut(region.page) else {
                 continue;
             };
-            let first = region.first / BLOCK;
+            let granule = page.tenants.granule();
+            let first = region.first / granule;
             page.free
-                .give(first..first + region.capacity / BLOCK * room.factor());
-            if page.free.is_whole(page.capacity / BLOCK) {
+                .give(first..first + region.capacity / granule * room.factor());
+            if page.free.is_whole(page.capacity / granule) {
                 self.slots[region.page] = None;
                 self.version.bump();
             }

@@ -65,10 +65,14 @@ impl Room {
 pub struct Region {
     /// Index of the page.
     pub page: usize,
-    /// First instance of the region, counted from the start of the page; a multiple of
-    /// 1,024.
+    /// First instance of the region, counted from the start of the page; a multiple of 128, or in a
+    /// page that small sets do not share, of 1,024.
     pub first: u32,
-    /// Number of instances that fit; a multiple of 1,024.
+    /// Index of the bounds of its first 1,024 instances, counted from the start of the page. The
+    /// bounds of its next ones follow. A page has bounds per 128 places if small sets share it,
+    /// otherwise per 1,024.
+    pub first_bound: u32,
+    /// Number of instances that fit; a multiple of the same number as `first`.
     pub capacity: u32,
 }
 
@@ -118,6 +122,7 @@ mod tests {
         Region {
             page,
             first,
+            first_bound: first / 1024,
             capacity,
         }
     }

@@ -159,6 +159,7 @@ mod tests {
         let region = |page| Region {
             page,
             first: 0,
+            first_bound: 0,
             capacity: 1 << 27,
         };
         let regions: Vec<_> = (0..32).map(region).collect();

@@ -2,16 +2,12 @@
 
 use super::{
     InstanceStore,
-    bounds::merged,
+    bounds::{job_of, merged},
     region::SetId,
     residents::{ResidentSets, Set},
 };
 use crate::{
-    cull::{
-        CullError,
-        gpu::Gpu,
-        layout::{BLOCK, BoundJob},
-    },
+    cull::{CullError, gpu::Gpu, layout::BoundJob},
     instance::PackedInstance,
 };
 use core::ops::Range;
@@ -172,13 +168,9 @@ impl InstanceStore {
                 let from = (range.start as u32).max(before);
                 let to = (range.end as u32).min(before + used);
                 if from < to {
-                    let first_block = (region.first + from - before) / BLOCK;
-                    jobs.entry(region.page).or_default().push(BoundJob {
-                        first_block,
-                        block_count: (region.first + to - before).div_ceil(BLOCK) - first_block,
-                        end: region.first + used,
-                        scale_floats: set.channels.scale.floats() as u32,
-                    });
+                    let changed = from - before..to - before;
+                    let job = job_of(region, changed, used, set.channels.scale);
+                    jobs.entry(region.page).or_default().push(job);
                 }
                 before += used;
             }

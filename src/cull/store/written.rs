@@ -4,6 +4,7 @@
 
 use super::{
     InstanceStore, Residency,
+    bounds::job_of,
     fill::Filler,
     previous::{PendingCopy, copies},
     region::{Region, Room, Run, SetId, runs},
@@ -382,9 +383,9 @@ impl InstanceStore {
     pub fn read_bounds(&self, gpu: Gpu<'_>, id: SetId) -> Result<Vec<Bound>, CullError> {
         let set = self.sets.get(id).ok_or(CullError::UnknownSet(id.0))?;
         let mut bounds = Vec::new();
-        for Run { region, at, part } in runs(&set.regions, 0..set.len as usize) {
+        for Run { region, part, .. } in runs(&set.regions, 0..set.len as usize) {
             if let Some(page) = self.pages.page(region.page) {
-                let offset = (at / BLOCK as usize * size_of::<Bound>()) as u64;
+                let offset = u64::from(region.first_bound) * size_of::<Bound>() as u64;
                 let blocks = part.len().div_ceil(BLOCK as usize);
                 let read: Vec<Bound> = read_buffer(gpu, &page.bounds, offset, blocks)?;
                 bounds.extend(read);
@@ -397,13 +398,9 @@ impl InstanceStore {
 /// Page and job of each region of a written set with active instances.
 fn bound_jobs(set: &Set) -> Vec<(usize, BoundJob)> {
     runs(&set.regions, 0..set.len as usize)
-        .map(|Run { region, at, part }| {
-            let job = BoundJob {
-                first_block: at as u32 / BLOCK,
-                block_count: (part.len() as u32).div_ceil(BLOCK),
-                end: at as u32 + part.len() as u32,
-                scale_floats: set.channels.scale.floats() as u32,
-            };
+        .map(|Run { region, part, .. }| {
+            let len = part.len() as u32;
+            let job = job_of(region, 0..len, len, set.channels.scale);
             (region.page, job)
         })
         .collect()

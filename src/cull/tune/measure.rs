@@ -165,6 +165,7 @@ fn plan(limits: &wgpu::Limits, count: u32) -> Plan {
         regions: &[Region {
             page: 0,
             first: 0,
+            first_bound: 0,
             capacity: count.next_multiple_of(BLOCK),
         }],
         len: count,

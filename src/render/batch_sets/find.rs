@@ -49,22 +49,22 @@ impl Found {
         let mut members = Vec::new();
         for (index, drawn) in draws.drawn.iter().enumerate() {
             let request = draws.frame.requests.get(drawn.of.request);
-            // The blocks of a set without rows may have become another's.
+            // The granules of a set without rows may have become another's.
             let has_rows = request.is_some_and(|request| !request.views.is_empty());
             let Some(member) = drawn.member.filter(|_| has_rows) else {
                 continue;
             };
-            let blocks = member.blocks;
+            let granules = member.granules;
             let next = self.tables.len() as u32;
-            let place = match places.entry((blocks.page, drawn.of.shape)) {
+            let place = match places.entry((granules.page, drawn.of.shape)) {
                 Entry::Occupied(entry) => *entry.get(),
                 Entry::Vacant(entry) => {
                     self.tables.push(SlotTable::default());
                     *entry.insert(next)
                 }
             };
-            let blocks = blocks.first..blocks.end;
-            if self.tables[place as usize].put(blocks, drawn.first_slot) {
+            let granules = granules.first..granules.end;
+            if self.tables[place as usize].put(granules, drawn.first_slot) {
                 members.push((index, member));
             }
         }
@@ -87,7 +87,7 @@ impl Found {
             else {
                 continue;
             };
-            let key = (member.blocks.page, drawn.of.shape);
+            let key = (member.granules.page, drawn.of.shape);
             let Some(&table) = tables.get(&key) else {
                 continue;
             };

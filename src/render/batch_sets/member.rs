@@ -1,8 +1,11 @@
 //! What decides which batch set an entity is in.
 
-use crate::cull::{Region, layout::BLOCK};
+use crate::cull::{
+    Region,
+    layout::{BLOCK, GRANULE},
+};
 use crate::render::{
-    draw_slots::BLOCKS_OF_TABLE,
+    draw_slots::GRANULES_OF_TABLE,
     set_meshes::{BoundMesh, MeshClass},
 };
 use bevy::{asset::UntypedAssetId, platform::collections::HashMap};
@@ -46,36 +49,36 @@ impl BatchSetNumbers {
 pub(in crate::render) struct Member {
     /// The number of its batch set.
     pub batch_set: u32,
-    /// The blocks of its set.
-    pub blocks: PageBlocks,
+    /// The granules of its set.
+    pub granules: PageGranules,
 }
 
-/// Sets of more blocks have no rows that rest.
-const MAX_RESTING_BLOCKS: u32 = 16;
+/// Sets of more granules, 16 blocks, have no rows that rest.
+const MAX_RESTING_GRANULES: u32 = 16 * BLOCK / GRANULE;
 
-/// Blocks of a page.
+/// Granules of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::render) struct PageBlocks {
+pub(in crate::render) struct PageGranules {
     pub page: usize,
     pub first: u32,
     pub end: u32,
 }
 
-impl PageBlocks {
+impl PageGranules {
     /// Whether they are so few that rows that rest in all of them cost little.
     pub fn are_few(self) -> bool {
-        self.end - self.first <= MAX_RESTING_BLOCKS
+        self.end - self.first <= MAX_RESTING_GRANULES
     }
 
-    /// The blocks of a set; `None` if it has several regions, or if they lie behind what a table of
-    /// slots describes.
+    /// The granules of a set; `None` if it has several regions, or if they lie behind what a table
+    /// of slots describes.
     pub fn of(regions: &[Region]) -> Option<Self> {
         let [region] = regions else {
             return None;
         };
-        let first = region.first / BLOCK;
-        let end = first + region.capacity.div_ceil(BLOCK);
-        (end <= BLOCKS_OF_TABLE).then_some(Self {
+        let first = region.first / GRANULE;
+        let end = first + region.capacity.div_ceil(GRANULE);
+        (end <= GRANULES_OF_TABLE).then_some(Self {
             page: region.page,
             first,
             end,

@@ -13,44 +13,41 @@ pub(in crate::render) const SLOT_STRIDE: u64 = 512;
 pub(in crate::render) const UNIFORM_BYTES: u64 = 176;
 /// Size of a slot in bytes, without padding: a `MeshUniform`, a `SlotInfo` and a `SlotOffset`.
 pub(in crate::render) const SLOT_BYTES: u64 = 400;
-/// Number of blocks that a [`SlotTable`] describes.
-pub(in crate::render) const BLOCKS_OF_TABLE: u32 = 1148;
-/// Bytes before the blocks of a selector: mask, first slot, and padding.
+/// Number of granules that a [`SlotTable`] describes: those of a million instances and more.
+pub(in crate::render) const GRANULES_OF_TABLE: u32 = 8316;
+/// Bytes before the granules of a selector: mask, first slot, and padding.
 pub(super) const SELECTOR_HEAD: usize = 16;
 /// Place of the slots in a window, in bytes (`DrawSlots` in `shaders/draw/instance.wesl`).
-pub(super) const WINDOW_SLOTS: u64 = 9 * SLOT_STRIDE;
+pub(super) const WINDOW_SLOTS: u64 = 65 * SLOT_STRIDE;
+const _: () = assert!(WINDOW_SLOTS == SELECTOR_HEAD as u64 + 4 * GRANULES_OF_TABLE as u64);
 
-/// The slot of each block of a page, for what is drawn of several sets at once. A slot is 0 if no
-/// such set has the block.
-#[derive(Clone, PartialEq, Eq)]
+/// The slot of each granule of a page, up to the last one that has a slot, for what is drawn of
+/// several sets at once. A slot is 0 if no such set has the granule.
+#[derive(Clone, Default, PartialEq, Eq)]
 pub(in crate::render) struct SlotTable {
     pub(super) slots: Vec<u32>,
-    /// Whether a set has the block.
+    /// Whether a set has the granule.
     is_taken: Vec<bool>,
 }
 
-impl Default for SlotTable {
-    fn default() -> Self {
-        Self {
-            slots: vec![0; BLOCKS_OF_TABLE as usize],
-            is_taken: vec![false; BLOCKS_OF_TABLE as usize],
-        }
-    }
-}
-
 impl SlotTable {
-    /// Gives blocks their slot. Returns whether none of them had one: a set that is drawn with
-    /// several slots keeps the first.
-    pub fn put(&mut self, blocks: Range<u32>, slot: u32) -> bool {
-        let blocks = blocks.start as usize..blocks.end as usize;
-        let Some(is_taken) = self.is_taken.get_mut(blocks.clone()) else {
+    /// Gives granules their slot. Returns whether the table describes all of them and none had one:
+    /// a set that is drawn with several slots keeps the first.
+    pub fn put(&mut self, granules: Range<u32>, slot: u32) -> bool {
+        if granules.end > GRANULES_OF_TABLE {
             return false;
-        };
+        }
+        let granules = granules.start as usize..granules.end as usize;
+        if self.slots.len() < granules.end {
+            self.slots.resize(granules.end, 0);
+            self.is_taken.resize(granules.end, false);
+        }
+        let is_taken = &mut self.is_taken[granules.clone()];
         if is_taken.contains(&true) {
             return false;
         }
         is_taken.fill(true);
-        self.slots[blocks].fill(slot);
+        self.slots[granules].fill(slot);
         true
     }
 }
@@ -91,7 +88,7 @@ impl Room {
     }
 
     /// The selectors of all slots, in words. A selector has a mask of 0: each instance has the slot
-    /// of the first block.
+    /// of the first granule.
     pub fn selectors(self) -> Vec<u32> {
         let mut words = vec![0u32; (self.slots * SLOT_STRIDE / 4) as usize];
         let each = words.chunks_exact_mut(SLOT_STRIDE as usize / 4);

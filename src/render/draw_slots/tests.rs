@@ -134,10 +134,10 @@ fn upload(held: &mut Vec<u8>, changed: &mut ChangedBytes, bytes: &[u8]) {
     }
 }
 
-/// The byte offset of the slot of an instance in a block, as the shader finds it.
-fn found(buffer: &[u32], window: u64, block: u32) -> u64 {
+/// The byte offset of the slot of an instance in a granule, as the shader finds it.
+fn found(buffer: &[u32], window: u64, granule: u32) -> u64 {
     let selector = &buffer[window as usize / 4..];
-    let slot = selector[SELECTOR_HEAD / 4 + (block & selector[0]) as usize];
+    let slot = selector[SELECTOR_HEAD / 4 + (granule & selector[0]) as usize];
     let index = slot.wrapping_add(selector[1]);
     window + WINDOW_SLOTS + u64::from(index) * SLOT_STRIDE
 }
@@ -149,7 +149,7 @@ fn a_window_finds_the_slots_that_it_selects() {
         let room = Room { slots, tables };
         let mut buffer = room.selectors();
         let mut table = SlotTable::default();
-        assert!(table.put(0..2, 7) && table.put(2..3, 8) && table.put(1147..1148, 15));
+        assert!(table.put(0..2, 7) && table.put(2..3, 8) && table.put(8315..8316, 15));
         for index in 0..tables {
             assert_eq!(buffer.len() as u64 * 4, room.table(index));
             buffer.extend(room.selector_of(index, &table));
@@ -161,8 +161,8 @@ fn a_window_finds_the_slots_that_it_selects() {
             assert_eq!(found(&buffer, window, 700), place(slot));
         }
         for index in 0..tables {
-            for (block, slot) in [(0, 7), (1, 7), (2, 8), (1147, 15)] {
-                assert_eq!(found(&buffer, room.table(index), block), place(slot));
+            for (granule, slot) in [(0, 7), (1, 7), (2, 8), (8315, 15)] {
+                assert_eq!(found(&buffer, room.table(index), granule), place(slot));
             }
             assert!(room.table(index) + room.window() <= room.bytes());
         }
@@ -170,13 +170,14 @@ fn a_window_finds_the_slots_that_it_selects() {
 }
 
 #[test]
-fn a_table_keeps_the_first_slot_of_a_block() {
+fn a_table_keeps_the_first_slot_of_a_granule() {
     let mut table = SlotTable::default();
     assert!(table.put(3..5, 1));
     assert!(!table.put(4..6, 2));
     assert!(table.put(5..6, 2));
-    assert!(!table.put(1147..1149, 3));
-    assert_eq!(table.slots[2..7], [0, 1, 1, 2, 0]);
+    assert!(!table.put(8315..8317, 3));
+    assert!(table.put(7..8, 3));
+    assert_eq!(table.slots, [0, 0, 0, 1, 1, 2, 0, 3]);
 }
 
 proptest! {

@@ -280,11 +280,14 @@ impl Requests<'_, '_, '_> {
         let is_far = matches!(set.share, Share::Far { .. });
         let near_levels = near_levels(levels).filter(|_| !set.is_unsorted && !is_far);
         let is_simple = fading.is_none() && thinning.is_none() && !is_blended && !set.has_meshlets;
-        let member = slots.blocks.filter(|_| is_simple).and_then(|blocks| {
+        let member = slots.granules.filter(|_| is_simple).and_then(|granules| {
             let lods = (lods.as_ref(), near_levels.is_some());
             let key = self.batch_set_key(entity, of_bevy, mesh, lods, may_be_hidden)?;
             let batch_set = self.draws.batch_sets.of(key);
-            Some(Member { batch_set, blocks })
+            Some(Member {
+                batch_set,
+                granules,
+            })
         });
         let is_own = matches!(set.share, Share::All)
             && !self.sets.shared.contains(&set.set)
@@ -313,12 +316,12 @@ impl Requests<'_, '_, '_> {
             fading: fading.map(Box::new),
             thinning,
             may_be_hidden,
-            blocks: slots.blocks,
+            granules: slots.granules,
             member,
             may_rest: self.made_for.rests
                 && is_own
                 && !set.keep_all
-                && member.is_some_and(|member| member.blocks.are_few()),
+                && member.is_some_and(|member| member.granules.are_few()),
         };
         request.resting = self.list_views(place, set, drawn.may_rest, &mut views);
         request.views = views;

@@ -2,7 +2,7 @@
 
 use crate::cull::{DrawList, SetId, Version};
 use crate::render::{
-    batch_sets::member::{Member, PageBlocks},
+    batch_sets::member::{Member, PageGranules},
     draw_slots::OcclusionColor,
     groups::Joined,
     lods::{Fading, RequestLods, Thinning},
@@ -55,9 +55,9 @@ pub(in crate::render) struct Drawn {
     pub thinning: Option<Thinning>,
     /// Whether views may hide its instances.
     pub may_be_hidden: bool,
-    /// The blocks of its set, if they are in one region of a page
-    /// ([`PageBlocks::of`](crate::render::batch_sets::member::PageBlocks)).
-    pub blocks: Option<PageBlocks>,
+    /// The granules of its set, if they are in one region of a page
+    /// ([`PageGranules::of`](crate::render::batch_sets::member::PageGranules)).
+    pub granules: Option<PageGranules>,
     /// `None` if its draws cannot be joined with others.
     pub member: Option<Member>,
     /// Whether its request has all views, and rests in those that do not see it.

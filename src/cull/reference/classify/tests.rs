@@ -15,6 +15,7 @@ fn chunk_of(len: u32, sphere: BoundingSphere, world: Affine3A, scale: ScaleKind)
     let region = [Region {
         page: 0,
         first: 0,
+        first_bound: 0,
         capacity: BLOCK,
     }];
     let request = PlanRequest {

@@ -1,10 +1,8 @@
-//! Large sets that will get room soon: a new page is made large enough for those that fit together
-//! with its first set.
+//! Sets that will get room soon: a new page is made large enough for those that fit together with
+//! its first set.
 
-use crate::cull::{
-    layout::BLOCK,
-    store::region::{Channels, Room, SetId},
-};
+use super::tenants::Tenants;
+use crate::cull::store::region::{Channels, Room, SetId};
 
 /// Sets without room, in the order in which they will get it.
 #[derive(Default)]
@@ -12,21 +10,24 @@ pub(super) struct Expected(Vec<Newcomer>);
 
 struct Newcomer {
     id: SetId,
-    channels: Channels,
-    /// Number of blocks that remain after whole pages are filled.
-    blocks: u32,
+    tenants: Tenants,
+    /// Number of granules that remain after whole pages are filled.
+    granules: u32,
 }
 
 impl Expected {
-    /// Sets with their lengths, in pages of at most `limit` blocks.
-    pub fn new(sets: impl IntoIterator<Item = (SetId, u32, Channels)>, limit: u32) -> Self {
-        let newcomer = |(id, len, channels): (SetId, u32, Channels)| {
-            let factor = Room::of(channels).factor();
-            let max = (limit / factor).max(1);
+    /// Sets with their lengths, in pages of at most `limit` instances.
+    pub fn new(
+        sets: impl IntoIterator<Item = (SetId, u32, Channels, Tenants)>,
+        limit: u32,
+    ) -> Self {
+        let newcomer = |(id, len, channels, tenants): (SetId, u32, Channels, Tenants)| {
+            let (factor, granule) = (Room::of(channels).factor(), tenants.granule());
+            let max = (limit / granule / factor).max(1);
             Newcomer {
                 id,
-                channels,
-                blocks: len.div_ceil(BLOCK) % max * factor,
+                tenants,
+                granules: len.div_ceil(granule) % max * factor,
             }
         };
         Self(sets.into_iter().map(newcomer).collect())
@@ -37,11 +38,11 @@ impl Expected {
         self.0.retain(|newcomer| newcomer.id != id);
     }
 
-    /// Number of blocks for a page of at most `limit` blocks whose first set takes `blocks`: adds
-    /// the blocks of every later set with the same channels that still fits.
-    pub fn page_blocks(&self, blocks: u32, channels: Channels, limit: u32) -> u32 {
-        let alike = self.0.iter().filter(|other| other.channels == channels);
-        alike.fold(blocks, |all, other| match all + other.blocks {
+    /// Number of granules for a page of at most `limit` granules whose first set takes `granules`:
+    /// adds the granules of every later set with the same tenants that still fits.
+    pub fn page_granules(&self, granules: u32, tenants: Tenants, limit: u32) -> u32 {
+        let alike = self.0.iter().filter(|other| other.tenants == tenants);
+        alike.fold(granules, |all, other| match all + other.granules {
             more if more <= limit => more,
             _ => all,
         })
@@ -51,7 +52,10 @@ impl Expected {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::instance::ScaleKind;
+    use crate::{
+        cull::layout::{BLOCK, GRANULE},
+        instance::ScaleKind,
+    };
 
     const PLAIN: Channels = Channels {
         scale: ScaleKind::One,
@@ -65,6 +69,27 @@ mod tests {
     /// Number of blocks in a page.
     const LIMIT: u32 = 1000;
 
+    fn large((id, len, channels): (SetId, u32, Channels)) -> (SetId, u32, Channels, Tenants) {
+        (id, len, channels, Tenants::Large(channels))
+    }
+
+    #[test]
+    fn small_sets_are_expected_in_their_own_granules() {
+        let small = Tenants::Small(PLAIN.layout());
+        let tagged = Tenants::Small(
+            Channels {
+                data_words: 4,
+                ..PLAIN
+            }
+            .layout(),
+        );
+        let set = |id, len| (SetId(id), len, PLAIN, small);
+        let expected = Expected::new([set(1, 1), set(2, GRANULE), set(3, 1000)], LIMIT * BLOCK);
+        assert_eq!(expected.page_granules(2, small, 100), 2 + 1 + 1 + 8);
+        assert_eq!(expected.page_granules(2, small, 9), 2 + 1 + 1);
+        assert_eq!(expected.page_granules(2, tagged, 100), 2);
+    }
+
     #[test]
     fn a_page_has_room_for_those_that_follow_and_fit() {
         let sets = [
@@ -74,13 +99,25 @@ mod tests {
             (SetId(3), 900 * BLOCK, PLAIN),
             (SetId(4), 700 * BLOCK, PLAIN),
         ];
-        let mut expected = Expected::new(sets, LIMIT);
+        let mut expected = Expected::new(sets.map(large), LIMIT * BLOCK);
         expected.remove(SetId(1));
-        assert_eq!(expected.page_blocks(300, PLAIN, LIMIT), 1000);
-        assert_eq!(expected.page_blocks(300, SCALED, LIMIT), 800);
+        assert_eq!(
+            expected.page_granules(300, Tenants::Large(PLAIN), LIMIT),
+            1000
+        );
+        assert_eq!(
+            expected.page_granules(300, Tenants::Large(SCALED), LIMIT),
+            800
+        );
         expected.remove(SetId(4));
-        assert_eq!(expected.page_blocks(300, PLAIN, LIMIT), 300);
-        assert_eq!(Expected::default().page_blocks(3, PLAIN, LIMIT), 3);
+        assert_eq!(
+            expected.page_granules(300, Tenants::Large(PLAIN), LIMIT),
+            300
+        );
+        assert_eq!(
+            Expected::default().page_granules(3, Tenants::Large(PLAIN), LIMIT),
+            3
+        );
     }
 
     #[test]
@@ -93,8 +130,14 @@ mod tests {
             (SetId(1), 2003 * BLOCK, PLAIN),
             (SetId(2), 502 * BLOCK, previous),
         ];
-        let expected = Expected::new(sets, LIMIT);
-        assert_eq!(expected.page_blocks(300, PLAIN, LIMIT), 303);
-        assert_eq!(expected.page_blocks(300, previous, LIMIT), 304);
+        let expected = Expected::new(sets.map(large), LIMIT * BLOCK);
+        assert_eq!(
+            expected.page_granules(300, Tenants::Large(PLAIN), LIMIT),
+            303
+        );
+        assert_eq!(
+            expected.page_granules(300, Tenants::Large(previous), LIMIT),
+            304
+        );
     }
 }

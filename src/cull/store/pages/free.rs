@@ -1,29 +1,29 @@
-//! Free blocks of a page.
+//! Free granules of a page.
 
 use core::ops::Range;
 
-/// Free blocks of a page: sorted, disjoint, never adjacent.
-pub(super) struct FreeBlocks(Vec<Range<u32>>);
+/// Free granules of a page: sorted, disjoint, never adjacent.
+pub(super) struct FreeGranules(Vec<Range<u32>>);
 
-impl FreeBlocks {
-    pub fn new(blocks: u32) -> Self {
-        Self(core::iter::once(0..blocks).collect())
+impl FreeGranules {
+    pub fn new(granules: u32) -> Self {
+        Self(core::iter::once(0..granules).collect())
     }
 
-    pub fn has(&self, blocks: u32) -> bool {
-        self.first_fit(blocks).is_some()
+    pub fn has(&self, granules: u32) -> bool {
+        self.first_fit(granules).is_some()
     }
 
-    fn first_fit(&self, blocks: u32) -> Option<usize> {
-        let fits = |free: &Range<u32>| free.end - free.start >= blocks;
+    fn first_fit(&self, granules: u32) -> Option<usize> {
+        let fits = |free: &Range<u32>| free.end - free.start >= granules;
         self.0.iter().position(fits)
     }
 
     /// Takes the first range that is long enough.
-    pub fn take(&mut self, blocks: u32) -> Option<u32> {
-        let at = self.first_fit(blocks)?;
+    pub fn take(&mut self, granules: u32) -> Option<u32> {
+        let at = self.first_fit(granules)?;
         let first = self.0[at].start;
-        self.0[at].start += blocks;
+        self.0[at].start += granules;
         if self.0[at].is_empty() {
             self.0.remove(at);
         }
@@ -43,8 +43,8 @@ impl FreeBlocks {
         }
     }
 
-    pub fn is_whole(&self, blocks: u32) -> bool {
-        self.0.len() == 1 && self.0[0] == (0..blocks)
+    pub fn is_whole(&self, granules: u32) -> bool {
+        self.0.len() == 1 && self.0[0] == (0..granules)
     }
 }
 
@@ -53,8 +53,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn free_blocks_merge_with_both_neighbors() {
-        let mut free = FreeBlocks::new(10);
+    fn free_granules_merge_with_both_neighbors() {
+        let mut free = FreeGranules::new(10);
         let (a, b, c) = (free.take(3), free.take(4), free.take(3));
         assert_eq!((a, b, c), (Some(0), Some(3), Some(7)));
         assert_eq!(free.take(1), None);
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn the_first_gap_that_fits_is_taken() {
-        let mut free = FreeBlocks(vec![0..2, 4..9]);
+        let mut free = FreeGranules(vec![0..2, 4..9]);
         assert_eq!(free.take(3), Some(4));
         assert_eq!(free.0, [0..2, 7..9]);
     }

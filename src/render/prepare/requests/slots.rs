@@ -4,7 +4,7 @@ use super::Requests;
 use crate::cull::{Channels, Version};
 use crate::instance::ScaleKind;
 use crate::render::{
-    batch_sets::member::PageBlocks,
+    batch_sets::member::PageGranules,
     draw_slots::{
         DRAW_DATA_WORDS, DRAW_HAS_OFFSET, DRAW_HAS_SCALE, DRAW_IS_THINNED, DRAW_NON_UNIFORM_SCALE,
         DRAW_RANGE_OF_CENTERS, OcclusionColor, SlotInfo,
@@ -25,8 +25,8 @@ pub(super) struct FilledSlots {
     pub count: u32,
     /// The version of the set's regions and channels that they were made from.
     pub placed: Option<Version>,
-    /// The set's blocks.
-    pub blocks: Option<PageBlocks>,
+    /// The set's granules.
+    pub granules: Option<PageGranules>,
 }
 
 impl Requests<'_, '_, '_> {
@@ -62,7 +62,7 @@ impl Requests<'_, '_, '_> {
                 first: kept.first_slot,
                 count: kept.slots,
                 placed,
-                blocks: kept.blocks,
+                granules: kept.granules,
             };
         }
         let (channels, regions) = self.culler.store().resident(set.set).unwrap_or_default();
@@ -92,7 +92,7 @@ impl Requests<'_, '_, '_> {
             first: self.slots.claim(place, count as u32),
             count: count as u32,
             placed,
-            blocks: PageBlocks::of(regions),
+            granules: PageGranules::of(regions),
         };
         let mut indices = filled.first..;
         let mut fill = |info| {
