@@ -11,6 +11,10 @@ const MAPPING: u8 = 2;
 const READY: u8 = 3;
 const FAILED: u8 = 4;
 
+/// More bytes than this take only the first [`FEW_SLOTS`] buffers: the others would hold as much.
+const LARGE: u64 = 1 << 18;
+const FEW_SLOTS: usize = 2;
+
 struct Slot<M> {
     buffer: Option<Buffer>,
     state: Arc<AtomicU8>,
@@ -66,17 +70,19 @@ impl<M> StagingRing<M> {
         copies: &[(&Buffer, u64)],
         meaning: M,
     ) {
-        let Some(slot) = self
-            .slots
-            .iter_mut()
-            .find(|slot| slot.state.load(Ordering::Acquire) == IDLE)
-        else {
-            return;
-        };
         let bytes = copies.iter().map(|(_, size)| size).sum();
         if bytes == 0 {
             return;
         }
+        let count = match bytes {
+            LARGE.. => FEW_SLOTS,
+            _ => self.slots.len(),
+        };
+        let mut slots = self.slots[..count].iter_mut();
+        let idle = slots.find(|slot| slot.state.load(Ordering::Acquire) == IDLE);
+        let Some(slot) = idle else {
+            return;
+        };
         let buffer = match &slot.buffer {
             Some(buffer) if buffer.size() >= bytes => buffer.clone(),
             _ => {
