@@ -4,7 +4,7 @@
 //! Entities are in one batch set if they have the same material, and meshes in the same buffers
 //! with the same attributes. Bevy calls that a batch set, too, and draws it with one multi-draw.
 //! Of the entities of a batch set that a view sees, one is the *leader*: its item in Bevy's phase
-//! draws all, and the items of the others are taken out ([`followers`]).
+//! draws all, and the items of the others are [`withheld`].
 //!
 //! ```text
 //! entities       houses A    houses B    a moving set C    trees D (blended)
@@ -18,9 +18,10 @@
 //! colored.
 
 mod find;
-mod followers;
+
 pub(super) mod member;
 mod view;
+mod withheld;
 
 use super::{
     draw_slots::DrawSlots,
@@ -45,13 +46,13 @@ use view::{BatchSetDraw, ViewBatchSets};
 /// Adds the resources and systems to the render world.
 pub(super) fn build_render(render_app: &mut SubApp) {
     render_app.init_gpu_resource::<BatchSets>();
-    followers::add::<Opaque3d>(render_app);
-    followers::add::<AlphaMask3d>(render_app);
-    followers::add::<Opaque3dPrepass>(render_app);
-    followers::add::<AlphaMask3dPrepass>(render_app);
-    followers::add::<Opaque3dDeferred>(render_app);
-    followers::add::<AlphaMask3dDeferred>(render_app);
-    followers::add::<Shadow>(render_app);
+    withheld::add::<Opaque3d>(render_app);
+    withheld::add::<AlphaMask3d>(render_app);
+    withheld::add::<Opaque3dPrepass>(render_app);
+    withheld::add::<AlphaMask3dPrepass>(render_app);
+    withheld::add::<Opaque3dDeferred>(render_app);
+    withheld::add::<AlphaMask3dDeferred>(render_app);
+    withheld::add::<Shadow>(render_app);
 }
 
 /// The batch sets of the frame.

@@ -21,6 +21,10 @@ pub(in crate::cull) struct SharedPlanes {
     groups: Vec<Group>,
     /// The group of each request.
     of_requests: Vec<usize>,
+    /// The largest group.
+    largest: usize,
+    /// The requests of all other groups.
+    others: Vec<usize>,
     /// How the views saw levels and distances when the rows were measured, without their positions.
     eyes: Vec<Option<LodEye>>,
     /// What the rows of each request were measured by.
@@ -138,6 +142,17 @@ impl SharedPlanes {
         }
     }
 
+    /// Finds the largest group.
+    fn find_largest(&mut self) {
+        let groups = self.groups.iter().enumerate();
+        let largest = groups.max_by_key(|(_, group)| group.users);
+        self.largest = largest.map_or(0, |(place, _)| place);
+        let requests = self.of_requests.iter().enumerate();
+        let others = requests.filter(|(_, group)| **group != self.largest);
+        self.others.clear();
+        self.others.extend(others.map(|(request, _)| request));
+    }
+
     /// Gives the rows of a frame their planes. `moved` are the requests with another transform.
     pub fn update(&mut self, plan: &mut Plan, frame: &CullFrame, moved: &[usize]) {
         let eyes = eyes_of(frame);
@@ -163,6 +178,9 @@ impl SharedPlanes {
             measure(plan, frame, request);
             self.move_request(request, &frame.requests[request]);
         }
+        if self.is_new {
+            self.find_largest();
+        }
         plan.planes.clear();
         plan.planes.push(CullView::nothing());
         self.known.clear();
@@ -170,21 +188,25 @@ impl SharedPlanes {
             .resize(self.groups.len() * frame.views.len(), NOTHING);
         // All views of the largest group come first: their planes have the same places in each
         // frame, and most rows stay.
-        let groups = self.groups.iter().enumerate();
-        if let Some((place, group)) = groups.max_by_key(|(_, group)| group.users) {
-            let first = place * frame.views.len();
+        if let Some(group) = self.groups.get(self.largest) {
+            let first = self.largest * frame.views.len();
             for (known, view) in self.known[first..].iter_mut().zip(&frame.views) {
                 *known = plan.planes.len() as u32;
                 plan.planes.push(group.planes_in(view));
             }
         }
         // The host reads the order of far-first rows.
-        let is_single = matches!(&self.groups[..], [group] if !group.is_far_first);
+        let is_far_first = self.groups.iter().any(|group| group.is_far_first);
         match &frame.changed {
-            Some(changed) if is_single && !self.is_new => {
+            Some(changed) if !is_far_first && !self.is_new => {
                 for &request in changed.iter().chain(moved) {
                     self.set_rows(plan, frame, request);
                 }
+                let others = core::mem::take(&mut self.others);
+                for &request in &others {
+                    self.set_rows(plan, frame, request);
+                }
+                self.others = others;
             }
             _ => {
                 for request in 0..frame.requests.len() {
