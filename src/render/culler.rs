@@ -64,8 +64,6 @@ pub(super) struct GpuCuller {
     /// Entities whose set can be tested this frame. The order stays the same as long as the
     /// entities do.
     pub sets: Vec<ExtractedSet>,
-    /// Places of those that the last extraction changed, if it did not list all of them again.
-    pub moved: Vec<usize>,
     /// Sets that several entities use.
     pub shared: HashSet<SetId>,
     /// What was recorded in the frame.

@@ -61,7 +61,6 @@ pub(super) fn extract_sets(
     let names = AssetNames(sources.server.as_deref());
     follow_device(sets, &settings, &gpu, buffers);
     sets.frame += 1;
-    sets.moved.clear();
     let mut unsettled = Vec::new();
     let stays = sets.roster.stays(&sources.changes, assets);
     // Most frames change no asset.
@@ -90,8 +89,7 @@ pub(super) fn extract_sets(
         last_id,
     );
     if stays {
-        let now = sets.frame;
-        roster.follow(&sources.changes, (&mut sets.sets, &mut sets.moved), now);
+        roster.follow(&sources.changes, &mut sets.sets, sets.frame);
         for asset in unsettled {
             let (Some(known), Some(set)) = (all_known.get_mut(&asset), assets.get(asset)) else {
                 continue;
@@ -100,12 +98,8 @@ pub(super) fn extract_sets(
             catch_up(&mut uploads, (asset, known, set), (buffers, lost), &names);
             let now = known.current.id;
             if now != before {
-                for (place, set) in sets.sets.iter_mut().enumerate() {
-                    if set.set == before {
-                        (set.set, set.changed_in) = (now, sets.frame);
-                        sets.moved.push(place);
-                    }
-                }
+                let of_asset = sets.sets.iter_mut().filter(|set| set.set == before);
+                of_asset.for_each(|set| (set.set, set.changed_in) = (now, sets.frame));
                 if sets.shared.remove(&before) {
                     sets.shared.insert(now);
                 }

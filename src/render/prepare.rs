@@ -79,7 +79,6 @@ pub(super) fn prepare_culling(
         listed_in,
         unculled,
         frame,
-        moved,
         ..
     } = &mut *sets
     else {
@@ -108,7 +107,6 @@ pub(super) fn prepare_culling(
         keeps_all: !unculled.is_empty(),
         listed_in: *listed_in,
         extracted_in: *frame,
-        moved,
     };
     draws.counted = counts_draws(gpu.device.features(), adapter.backend);
     add_requests(draws, &mut slots, culler, &sets, scene, hides);

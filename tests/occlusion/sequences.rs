@@ -362,6 +362,32 @@ fn masked_and_blended_sets_and_levels_of_detail_look_the_same() {
     .assert_equal();
 }
 
+/// One of several sets with the same material draws what is late of all.
+#[test]
+fn joined_sets_look_the_same() {
+    let dress = |stage: &mut Stage, actors: &Actors| {
+        let material = stage.entity(actors.boxes).get::<MeshMaterial3d<Normals>>();
+        let material = material.unwrap().clone();
+        for number in 0..6 {
+            let size = number as f32;
+            let mesh = stage.mesh(Cuboid::new(0.2 + 0.03 * size, 0.23, 0.21));
+            let at = Transform::from_xyz(0.13 * size, 0.37, -0.29 * size)
+                .with_rotation(Quat::from_rotation_y(0.4 + size));
+            let set = field_of(400, ScaleKind::NonUniform);
+            stage.spawn_set(&set, (mesh, material.clone()), at);
+        }
+    };
+    for (name, way) in [("joined", Way::Forward), ("joined-prepass", Way::Prepass)] {
+        Sequence {
+            name,
+            way,
+            dress: &dress,
+            ..default()
+        }
+        .assert_equal();
+    }
+}
+
 #[test]
 fn cameras_side_by_side_draw_the_same_picture() {
     Sequence {

@@ -169,6 +169,43 @@ fn moved_instances_have_the_motion_of_moved_entities() {
     assert!(different_pixels("motion-not-kept", &still[0], &entities[0]).is_err());
 }
 
+/// Pictures of sets that rest for some frames, and of which one moves for a frame.
+fn pushed(how: How) -> Vec<image::RgbaImage> {
+    let mut stage = stage(how);
+    let material = stage.standard(StandardMaterial::default());
+    let entities: Vec<_> = (0..3)
+        .map(|number| {
+            let mesh = stage.mesh(Cuboid::new(0.5, 0.4 + 0.1 * number as f32, 0.6));
+            let at = moved() * Transform::from_xyz(0.3 * number as f32, 0.2, 0.0);
+            stage.spawn_set(&field(60, true), (mesh, material.clone()), at)
+        })
+        .collect();
+    let prepasses = (DepthPrepass, NormalPrepass, MotionVectorPrepass);
+    let camera = stage.camera(eye(), (prepasses, Msaa::Off));
+    pane(&mut stage, camera);
+    stage.update(8);
+    let mut pictures = vec![stage.picture_now()];
+    for push in [0.4, 0.0, 0.0] {
+        let mut entity = stage.entity(entities[1]);
+        if push > 0.0 {
+            entity.get_mut::<Transform>().unwrap().translation.x += push;
+        }
+        pictures.push(stage.picture_now());
+    }
+    pictures
+}
+
+#[test]
+fn a_set_that_rested_has_the_motion_of_entities_when_it_moves() {
+    let (sets, entities) = (pushed(How::Set(None)), pushed(How::Entities));
+    for (frame, (set, entities)) in sets.iter().zip(&entities).enumerate() {
+        let name = format!("motion-pushed-{frame}");
+        different_pixels(&name, set, entities).unwrap();
+    }
+    // The comparison sees motion.
+    assert!(different_pixels("motion-pushed-moves", &sets[1], &sets[2]).is_err());
+}
+
 /// After a splice, other instances are at the same indices. They have no motion, even if the set
 /// needs a new region for them.
 #[test]

@@ -109,22 +109,13 @@ impl Roster {
         self.places.extend(places);
     }
 
-    /// Gives sets of entities that moved their new transforms, in the extraction with this number,
-    /// and notes their places.
-    pub(super) fn follow(
-        &self,
-        changes: &EntityChanges,
-        (sets, moved): (&mut [ExtractedSet], &mut Vec<usize>),
-        now: u64,
-    ) {
+    /// Gives sets of entities that moved their new transforms, in the extraction with this number.
+    pub(super) fn follow(&self, changes: &EntityChanges, sets: &mut [ExtractedSet], now: u64) {
         for (entity, transform, ..) in &changes.moved {
-            let Some(&place) = self.places.get(&entity) else {
-                continue;
-            };
-            if let Some(set) = sets.get_mut(place) {
+            let place = self.places.get(&entity);
+            if let Some(set) = place.and_then(|place| sets.get_mut(*place)) {
                 set.world_from_local = transform.affine();
                 set.changed_in = now;
-                moved.push(place);
             }
         }
     }

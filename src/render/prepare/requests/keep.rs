@@ -50,8 +50,8 @@ impl Requests<'_, '_, '_> {
             })
             .collect();
         let entities = touched.iter().chain(&self.aliases.visited);
+        // Bevy writes the instance of what moves.
         let places = entities.filter_map(|entity| draws.seen.place_of(*entity));
-        let places = places.chain(self.sets.moved.iter().copied());
         let sets = places.chain(notes.moving.iter().copied());
         changes.extend(sets.map(|place| Change {
             place,

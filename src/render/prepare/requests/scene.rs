@@ -65,8 +65,6 @@ pub(in crate::render::prepare) struct FrameSets<'a> {
     pub listed_in: u64,
     /// The number of the extraction.
     pub extracted_in: u64,
-    /// Places of the sets that this extraction changed.
-    pub moved: &'a [usize],
 }
 
 impl Scene<'_, '_> {
