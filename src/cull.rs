@@ -93,6 +93,8 @@ pub(crate) use gpu::{guard::guarded, limits::growing_size};
 
 pub use choose::tuning::Tuning;
 pub use compaction::Compaction;
+#[cfg(feature = "testing")]
+pub use compaction::PassRun;
 #[cfg(feature = "study")]
 pub use compactor::{Compactor, CompactorOptions};
 pub use culler::{

@@ -7,11 +7,15 @@
 
 mod passes;
 mod product;
+#[cfg(feature = "testing")]
+mod runs;
 #[cfg(feature = "study")]
 mod study;
 mod support;
 
 pub(crate) use passes::{Arena, Dispatch, DispatchLimits, Pass, Resource, Strategy};
+#[cfg(feature = "testing")]
+pub use runs::PassRun;
 #[cfg(feature = "study")]
 pub(crate) use study::doubling;
 
