@@ -13,11 +13,11 @@ use crate::{
 };
 use bevy_gpu_culling::cull::{
     Compaction, CullingTier,
-    layout::{BLOCK, Bound, BoundJob, MAX_TILES},
+    layout::{BLOCK, Bound, BoundJob},
     policy::OVERRIDES,
-    reference,
 };
 use bytemuck::cast_slice;
+use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 /// The sizes that the tier `Subgroup` supports.
 pub const SIZES: [u32; 6] = [4, 8, 16, 32, 64, 128];
@@ -28,10 +28,28 @@ const PRODUCTS: [Compaction; 3] = [
     Compaction::LookBack,
 ];
 
+thread_local! {
+    /// Programs by text and entry point: most batches run the same ones.
+    static PROGRAMS: RefCell<HashMap<String, Rc<Program>>> = RefCell::default();
+}
+
+fn lowered(name: &str, text: String, entry: &str) -> Rc<Program> {
+    PROGRAMS.with_borrow_mut(|programs| {
+        let made = || match lower(&text, entry, OVERRIDES) {
+            Ok(program) => Rc::new(program),
+            Err(error) => panic!("{name}: {error}"),
+        };
+        programs
+            .entry(format!("{entry} {text}"))
+            .or_insert_with(made)
+            .clone()
+    })
+}
+
 /// A pass, lowered.
 pub struct Pass {
     pub name: &'static str,
-    program: Program,
+    program: Rc<Program>,
     workgroups: (u32, u32),
 }
 
@@ -45,13 +63,10 @@ pub fn passes(
     let runs = compaction.runs(tier, size == 32, &scene.plan);
     let passes = runs.into_iter().map(|run| {
         let text = edit(run.name, run.source);
-        let (x, y) = run.workgroups;
         Pass {
             name: run.name,
-            program: lower(&text, run.entry, OVERRIDES)
-                .unwrap_or_else(|error| panic!("{}: {error}", run.name)),
-            // As many as fill a large GPU are more than there is work for.
-            workgroups: if y == 1 { (x.min(64), 1) } else { (x, y) },
+            program: lowered(run.name, text, run.entry),
+            workgroups: run.workgroups,
         }
     });
     passes.collect()
@@ -96,7 +111,7 @@ fn check(settings: Settings, compaction: Compaction, on: (CullingTier, u32)) -> 
 /// What decides which kernels run, and how they divide the work.
 fn cases() -> Vec<Settings> {
     let mut cases = Vec::new();
-    for seed in 1..=3 {
+    for seed in 1..=2 {
         for near_first in [false, true] {
             for few_counts in [0, 3, 2048] {
                 let fine_words = if seed == 2 { 0 } else { 1 << 18 };
@@ -105,7 +120,7 @@ fn cases() -> Vec<Settings> {
                     near_first,
                     few_counts,
                     fine_words,
-                    room: if seed == 3 { 60 } else { 100 },
+                    room: if seed == 2 { 60 } else { 100 },
                     ..Settings::default()
                 });
             }
@@ -145,7 +160,12 @@ fn check_all(tier: CullingTier, sizes: &[u32]) {
             }
         }
     }
-    assert!(errors.is_empty(), "{} errors: {:#?}", errors.len(), &errors[..errors.len().min(12)]);
+    assert!(
+        errors.is_empty(),
+        "{} errors: {:#?}",
+        errors.len(),
+        &errors[..errors.len().min(12)]
+    );
 }
 
 #[test]
@@ -205,14 +225,46 @@ fn a_broken_kernel_is_seen() {
     // Pass, size, text, replacement.
     let breaks = [
         // The third and the fourth word of a ballot are lost.
-        ("vote", 128, "lane & (max(words_each, 1u) - 1u)", "lane & 1u"),
-        ("vote", 64, "(lane >> firstTrailingBit(max(words_each, 1u))) == k", "lane == k"),
-        ("vote", 4, "ballot.x << (bit & 31u)", "ballot.x << bit"),
+        (
+            "vote",
+            128,
+            "lane & (max(words_each, 1u) - 1u)",
+            "lane & 1u",
+        ),
+        (
+            "vote",
+            64,
+            "(lane >> firstTrailingBit(max(words_each, 1u))) == k",
+            "lane == k",
+        ),
+        ("vote", 8, "lane == (bit >> 5u)", "lane == 0u"),
+        (
+            "vote",
+            16,
+            "ballot.x << (bit & 31u)",
+            "ballot.x << (bit & 15u)",
+        ),
         ("scan", 128, "s < SCAN_THREADS / size", "s < 1u"),
-        ("compact", 64, "s < BLOCK_THREADS / thread.size", "s < 1u"),
-        ("vote_crossed", 128, "let words_each = size >> 2u;", "let words_each = 8u;"),
-        ("look_back", 128, "let lanes = min(size, 32u);", "let lanes = size;"),
-        ("look_back", 64, "component(crossed, in_words / 32u)", "component(crossed, 1u)"),
+        ("compact", 4, "s < BLOCK_THREADS / thread.size", "s < 1u"),
+        ("compact", 64, "thread.index % 32u", "thread.lane"),
+        (
+            "vote_crossed",
+            128,
+            "let words_each = size >> 2u;",
+            "let words_each = 8u;",
+        ),
+        (
+            "look_back",
+            128,
+            "if (lane == size - 1u) {",
+            "if (lane == 31u) {",
+        ),
+        (
+            "look_back",
+            64,
+            "component(crossed, in_words / 32u)",
+            "component(crossed, 1u)",
+        ),
     ];
     for (name, size, from, to) in breaks {
         let compaction = match name {
@@ -234,7 +286,10 @@ fn a_broken_kernel_is_seen() {
             let run = frame(&passes, size, &mut buffers, &mut RoundRobin::default());
             run.is_err() || scene.check(&buffers).is_err()
         });
-        assert!(seen, "{name} with \"{to}\" for \"{from}\" passed at size {size}");
+        assert!(
+            seen,
+            "{name} with \"{to}\" for \"{from}\" passed at size {size}"
+        );
     }
 }
 
@@ -245,7 +300,6 @@ fn the_cases_have_survivors_and_reach_every_kernel() {
     for settings in cases() {
         let scene = Scene::random(settings);
         assert!(scene.wanted.totals.survivors > 20, "{settings:?}");
-        assert!(scene.word_count() > 0 && MAX_TILES > 1);
         for compaction in PRODUCTS {
             for size in [32, 64] {
                 let runs = compaction.runs(CullingTier::Subgroup, size == 32, &scene.plan);

@@ -48,7 +48,10 @@ fn run(
 #[test]
 fn it_gives_the_twins_survivors_under_fair_schedulers() {
     for near_first in [false, true] {
-        let scene = Scene::random(Settings { near_first, ..STRIPS });
+        let scene = Scene::random(Settings {
+            near_first,
+            ..STRIPS
+        });
         for size in SIZES {
             let passes = look_back(&scene, size);
             run(&scene, &passes, size, &mut RoundRobin::default()).unwrap();
@@ -80,13 +83,19 @@ fn it_ends_if_few_workgroups_run_at_a_time_and_start_in_reverse_order() {
 /// All workgroups have some turns. Then those run alone that wait for all others.
 #[test]
 fn it_ends_if_those_that_wait_run_alone() {
-    for strip_blocks in [2048, 3] {
-        let scene = Scene::random(Settings { few_counts: strip_blocks, ..STRIPS });
+    for few_counts in [2048, 3] {
+        let scene = Scene::random(Settings {
+            few_counts,
+            ..STRIPS
+        });
         for size in [8, 32, 128] {
             let passes = look_back(&scene, size);
-            for turns in (0..60).chain([90, 200, 500]) {
+            for turns in (0..40).step_by(3).chain([60, 90, 200, 500]) {
                 for highest_first in [true, false] {
-                    let mut unfair = OneAtATime { turns, highest_first };
+                    let mut unfair = OneAtATime {
+                        turns,
+                        highest_first,
+                    };
                     run(&scene, &passes, size, &mut unfair).unwrap_or_else(|error| {
                         panic!("{turns} turns, {highest_first}, size {size}: {error}")
                     });
@@ -94,6 +103,37 @@ fn it_ends_if_those_that_wait_run_alone() {
             }
         }
     }
+}
+
+/// More strips than a subgroup has lanes, none of which knows its prefix.
+#[test]
+fn it_looks_back_farther_than_a_subgroup_has_lanes() {
+    let scene = Scene::random(Settings {
+        seed: 60,
+        lengths: &[1030, 1500],
+        views: 19,
+        ..STRIPS
+    });
+    assert!(scene.plan.batch.strip_count > 64);
+    let from = "let lanes = min(size, 32u);";
+    let broken = |text: String| {
+        assert!(text.contains(from));
+        text.replace(from, "let lanes = size;")
+    };
+    let mut is_seen = false;
+    for size in [8, 32, 64, 128] {
+        let (passes, broken) = (look_back(&scene, size), edited(&scene, size, broken));
+        for turns in [10, 20, 30, 40, 60] {
+            let mut unfair = OneAtATime {
+                turns,
+                highest_first: true,
+            };
+            run(&scene, &passes, size, &mut unfair)
+                .unwrap_or_else(|error| panic!("{turns} turns, size {size}: {error}"));
+            is_seen |= run(&scene, &broken, size, &mut unfair).is_err();
+        }
+    }
+    assert!(is_seen, "a ballot of more than 32 lanes was not missed");
 }
 
 /// Each workgroup in turn stops after each of its turns, for good. All others end.
@@ -139,7 +179,16 @@ fn without_the_fallback_it_fails() {
     };
     let passes = edited(&scene, 32, waits);
     run(&scene, &passes, 32, &mut RoundRobin::default()).unwrap();
-    run(&scene, &passes, 32, &mut Occupancy { places: 2, turns: 0 }).unwrap();
+    run(
+        &scene,
+        &passes,
+        32,
+        &mut Occupancy {
+            places: 2,
+            turns: 0,
+        },
+    )
+    .unwrap();
     let mut frozen = Frozen {
         workgroup: 0,
         turns: 3,
@@ -149,7 +198,10 @@ fn without_the_fallback_it_fails() {
     };
     let error = run(&scene, &passes, 32, &mut frozen).unwrap_err();
     assert!(error.contains("without an end"), "{error}");
-    let mut unfair = OneAtATime { turns: 3, highest_first: true };
+    let mut unfair = OneAtATime {
+        turns: 3,
+        highest_first: true,
+    };
     let error = run(&scene, &passes, 32, &mut unfair).unwrap_err();
     assert!(error.contains("without an end"), "{error}");
 }
@@ -164,9 +216,15 @@ fn without_tickets_a_start_in_reverse_order_needs_the_fallback() {
         assert!(text.contains(from));
         let text = text.replace(from, "taken_strip = workgroup.x;");
         let from = "@builtin(num_workgroups) workgroups: vec3<u32>,";
-        text.replace(from, &format!("@builtin(workgroup_id) workgroup: vec3<u32>, {from}"))
+        text.replace(
+            from,
+            &format!("@builtin(workgroup_id) workgroup: vec3<u32>, {from}"),
+        )
     };
-    let reversed = || Occupancy { places: 2, turns: 0 };
+    let reversed = || Occupancy {
+        places: 2,
+        turns: 0,
+    };
     // The fallback alone is enough to end.
     let passes = edited(&scene, 32, by_number);
     let counted = run(&scene, &passes, 32, &mut reversed()).unwrap();
@@ -190,7 +248,10 @@ fn frames_follow_each_other() {
         let mut buffers = scene.buffers();
         for number in 0..6u64 {
             let mut random = Random::new(rng(number), 4);
-            let mut unfair = OneAtATime { turns: 5 * number, highest_first: true };
+            let mut unfair = OneAtATime {
+                turns: 5 * number,
+                highest_first: true,
+            };
             let scheduler: &mut dyn Scheduler = match number % 2 {
                 0 => &mut random,
                 _ => &mut unfair,

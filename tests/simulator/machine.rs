@@ -3,7 +3,7 @@
 //!
 //! A kernel becomes a list of steps (`lower`, `statements`, `expressions`,
 //! `operators`). The lanes of a subgroup
-//! take each step together (`subgroup`); a scheduler says which subgroup runs next (`schedule`).
+//! take each step together (`subgroup`, `memory`); a scheduler says which subgroup runs next (`schedule`).
 //! The machine is stricter than a GPU. It refuses what WGSL leaves undefined and a GPU may forgive:
 //! an index beyond an array, and barriers and subgroup operations that not all lanes reach.
 //!
@@ -13,6 +13,7 @@ mod arithmetic;
 pub mod dispatch;
 mod expressions;
 pub mod lower;
+mod memory;
 mod operators;
 pub mod program;
 pub mod schedule;

@@ -3,11 +3,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod batch;
 #[path = "../common/mod.rs"]
 mod common;
-mod batch;
 mod kernels;
 mod look_back;
 mod machine;
 mod scene;
 mod small;
+mod values;

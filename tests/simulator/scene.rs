@@ -8,8 +8,8 @@ use bevy_gpu_culling::{
     cull::{
         BoundingSphere, Compaction, DrawShape, Region,
         layout::{
-            BAND_BY_DISTANCE, BLOCK, BLOCK_WORDS, Bound, DistanceBand, DrawCommand, Totals,
-            ViewPlanes, args_offset,
+            BAND_BY_DISTANCE, BLOCK, Bound, DistanceBand, DrawCommand, Totals, ViewPlanes,
+            args_offset,
         },
         plan::{BatchPlan, Plan, PlanLimits, PlanRequest, RowRings},
         reference,
@@ -128,7 +128,11 @@ impl Scene {
             sets.push((region, *len, kind, world, rows));
         }
         let sphere = BoundingSphere {
-            center: if plain { Vec3::ZERO } else { Vec3::new(0.3, 0.0, -0.7) },
+            center: if plain {
+                Vec3::ZERO
+            } else {
+                Vec3::new(0.3, 0.0, -0.7)
+            },
             radius: 0.5,
         };
         let requests: Vec<_> = sets
@@ -170,7 +174,10 @@ impl Scene {
             let first = (block * BLOCK) as usize;
             let end = (region.first + len).min((block + 1) * BLOCK) as usize;
             let floats = scale_floats as usize;
-            reference::bound(&instances[first..end], &scales[first * floats..end * floats])
+            reference::bound(
+                &instances[first..end],
+                &scales[first * floats..end * floats],
+            )
         });
         let mut scene = Self {
             bounds: bounds.collect(),
@@ -268,11 +275,6 @@ impl Scene {
             )),
             None => Ok(()),
         }
-    }
-
-    /// Number of words of the vote.
-    pub fn word_count(&self) -> u32 {
-        self.plan.batch.count_len * BLOCK_WORDS
     }
 }
 

@@ -129,9 +129,7 @@ pub fn math_of_one(function: MathFunction, kind: Kind) -> Option<One> {
         (Math::CountTrailingZeros, _) => u32::trailing_zeros,
         (Math::ReverseBits, _) => u32::reverse_bits,
         // u32::MAX if there is no bit.
-        (Math::FirstTrailingBit, _) => {
-            |a| if a == 0 { u32::MAX } else { a.trailing_zeros() }
-        }
+        (Math::FirstTrailingBit, _) => |a| if a == 0 { u32::MAX } else { a.trailing_zeros() },
         (Math::FirstLeadingBit, Kind::Unsigned) => |a| 31u32.wrapping_sub(a.leading_zeros()),
         // Of a negative number, the first bit that is not set.
         (Math::FirstLeadingBit, _) => {
@@ -149,7 +147,12 @@ pub fn unpack(function: MathFunction) -> Option<Unpack> {
         (f32::from(byte) / 127.0).max(-1.0).to_bits()
     }
     let is_known = function == MathFunction::Unpack4x8snorm;
-    is_known.then_some([component::<0>, component::<1>, component::<2>, component::<3>])
+    is_known.then_some([
+        component::<0>,
+        component::<1>,
+        component::<2>,
+        component::<3>,
+    ])
 }
 
 pub fn math_of_two(function: MathFunction, kind: Kind) -> Option<Two> {

@@ -1,9 +1,10 @@
 //! A dispatch: workgroups that start, run in some order, and end.
 
 use super::{
+    memory::Memory,
     program::Program,
     schedule::{Able, Scheduler},
-    subgroup::{Memory, Position, Stop, Subgroup},
+    subgroup::{Position, Stop, Subgroup},
 };
 use std::collections::BTreeMap;
 
@@ -157,7 +158,9 @@ impl Program {
                     .meet()
                     .map_err(|error| format!("workgroup {index}: {error}"))?;
                 if workgroup.has_ended() {
-                    resident.remove(at.0);
+                    let ended = resident.remove(at.0).subgroups;
+                    let ended = ended.into_iter().map(|(subgroup, _)| subgroup);
+                    self.spare.borrow_mut().extend(ended);
                 }
             }
         }

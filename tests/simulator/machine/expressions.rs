@@ -84,7 +84,9 @@ impl<'a> Lowering<'a> {
                 }
             }
             Expression::Literal(literal) => self.literal(*literal)?,
-            Expression::Constant(constant) => self.global_value(module.constants[*constant].init)?,
+            Expression::Constant(constant) => {
+                self.global_value(module.constants[*constant].init)?
+            }
             Expression::Override(declared) => self.override_value(*declared)?,
             Expression::ZeroValue(ty) => self.zero(Shape::of(module, *ty)?),
             Expression::Compose { ty, components } => {

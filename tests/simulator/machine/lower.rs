@@ -10,7 +10,7 @@ use naga::{
     front::wgsl::parse_str,
     valid::{Capabilities, ValidationFlags, Validator},
 };
-use std::{collections::HashMap, rc::Rc};
+use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 /// Registers, one per scalar, and what they are. No step changes them while the value is in use.
 #[derive(Clone, Debug)]
@@ -56,6 +56,8 @@ pub struct Body<'a> {
     pub returned: Mask,
     /// The loops and switches around the current statement, the innermost last.
     pub exits: Vec<Exit>,
+    /// Conditions around the current statement within the innermost loop.
+    pub conditions: u32,
     pub end: Label,
 }
 
@@ -92,6 +94,7 @@ pub fn lower(text: &str, entry: &str, overrides: &[(&str, u32)]) -> Result<Progr
             buffers: Vec::new(),
             workgroup_words: 0,
             workgroup_size: point.workgroup_size,
+            spare: RefCell::default(),
         },
         labels: Vec::new(),
         constants: HashMap::new(),
@@ -105,16 +108,44 @@ impl<'a> Lowering<'a> {
     fn kernel(&mut self, function: &'a Function) -> Result<(), String> {
         let mut arguments = Vec::new();
         for argument in &function.arguments {
-            let shape = Shape::of(self.module, argument.ty)?;
-            let Some(naga::Binding::BuiltIn(builtin)) = argument.binding else {
-                return Err(format!("argument {:?}", argument.name));
-            };
-            let value = self.fresh(shape);
-            self.program.inputs.push((value.registers[0], builtin));
+            let value = self.fresh(Shape::of(self.module, argument.ty)?);
+            self.input(argument.binding.as_ref(), argument.ty, value.registers[0])?;
             arguments.push(Bound::Value(value));
+        }
+        for (handle, variable) in self.module.global_variables.iter() {
+            if variable.space == AddressSpace::Private {
+                let place = self.global(handle)?;
+                let init = match variable.init {
+                    Some(init) => self.global_value(init)?,
+                    None => self.zero(place.shape.clone()),
+                };
+                self.store(&place, &init);
+            }
         }
         self.inline(function, arguments, Box::default())?;
         self.emit(Op::End);
+        Ok(())
+    }
+
+    /// What the entry point is told, from a register on: a number, or a structure of such.
+    fn input(
+        &mut self,
+        binding: Option<&naga::Binding>,
+        ty: Handle<naga::Type>,
+        first: Register,
+    ) -> Result<(), String> {
+        if let Some(naga::Binding::BuiltIn(builtin)) = binding {
+            self.program.inputs.push((first, *builtin));
+            return Ok(());
+        }
+        let naga::TypeInner::Struct { members, .. } = &self.module.types[ty].inner else {
+            return Err("an argument without a binding".into());
+        };
+        let mut next = first;
+        for member in members {
+            self.input(member.binding.as_ref(), member.ty, next)?;
+            next += Shape::of(self.module, member.ty)?.scalars();
+        }
         Ok(())
     }
 
@@ -197,6 +228,7 @@ impl<'a> Lowering<'a> {
             result,
             returned,
             exits: Vec::new(),
+            conditions: 0,
             end,
         };
         self.emit(Op::Save(before));
@@ -241,6 +273,7 @@ impl<'a> Lowering<'a> {
         let name = variable.name.clone().unwrap_or_default();
         let shape = Shape::of(self.module, variable.ty)?;
         let (space, first) = match variable.space {
+            AddressSpace::Private => (Space::Registers, self.row(shape.scalars())),
             AddressSpace::WorkGroup => {
                 let first = self.program.workgroup_words;
                 // Vectors may begin at any word here.
@@ -280,6 +313,7 @@ impl<'a> Lowering<'a> {
             result: Box::default(),
             returned: 0,
             exits: Vec::new(),
+            conditions: 0,
             end: 0,
         };
         self.value(&mut body, handle)

@@ -37,11 +37,16 @@ impl Lowering<'_> {
             return self.transform(a, b, (columns, rows));
         }
         if a.shape.kind()? == Kind::Float
-            && (matches!(*a.shape, Shape::Matrix { .. }) || matches!(*b.shape, Shape::Matrix { .. }))
+            && (matches!(*a.shape, Shape::Matrix { .. })
+                || matches!(*b.shape, Shape::Matrix { .. }))
         {
             return Err("a product of matrices".into());
         }
-        let longer = if a.registers.len() < b.registers.len() { b } else { a };
+        let longer = if a.registers.len() < b.registers.len() {
+            b
+        } else {
+            a
+        };
         let kind = a.shape.kind()?;
         let is_comparison = matches!(
             op,
@@ -101,7 +106,12 @@ impl Lowering<'_> {
         Ok(sum)
     }
 
-    pub fn math(&mut self, function: MathFunction, a: &Value, rest: &[Value]) -> Result<Value, String> {
+    pub fn math(
+        &mut self,
+        function: MathFunction,
+        a: &Value,
+        rest: &[Value],
+    ) -> Result<Value, String> {
         use BinaryOperator as Op2;
         let kind = a.shape.kind()?;
         if let Some(functions) = arithmetic::unpack(function) {

@@ -4,8 +4,9 @@
 //! step is taken by the *active* lanes alone; steps of control flow change which lanes are active,
 //! and keep sets of lanes in *masks*.
 
-use super::shape::Kind;
+use super::{shape::Kind, subgroup::Subgroup};
 use naga::BuiltIn;
+use std::cell::RefCell;
 
 /// Index of a register.
 pub type Register = u32;
@@ -176,6 +177,8 @@ pub struct Program {
     /// Words of workgroup memory.
     pub workgroup_words: u32,
     pub workgroup_size: [u32; 3],
+    /// Subgroups that have ended. Others take their memory.
+    pub spare: RefCell<Vec<Subgroup>>,
 }
 
 impl Kind {

@@ -128,6 +128,7 @@ impl Scheduler for OneAtATime {
         let young = able.iter().position(|able| able.turns < self.turns);
         let one = |index: &usize| able[*index].workgroup;
         young.or(match self.highest_first {
+            // Of equal ones, the last subgroup, or the first one.
             true => (0..able.len()).max_by_key(one),
             false => (0..able.len()).min_by_key(one),
         })

@@ -56,7 +56,12 @@ impl<'a> Lowering<'a> {
             }
             Statement::Return { value } => {
                 if let Some(value) = value {
-                    let from = self.value(body, *value)?.registers.iter().copied().collect();
+                    let from = self
+                        .value(body, *value)?
+                        .registers
+                        .iter()
+                        .copied()
+                        .collect();
                     let to = body.result.clone();
                     self.emit(Op::Move { to, from });
                 }
@@ -177,6 +182,7 @@ impl<'a> Lowering<'a> {
         let condition = self.scalar(body, condition)?;
         let before = self.mask();
         self.emit(Op::Save(before));
+        body.conditions += 1;
         for (block, wanted) in [(accept, true), (reject, false)] {
             if block.is_empty() {
                 continue;
@@ -188,15 +194,13 @@ impl<'a> Lowering<'a> {
             self.place_label(skip);
             self.restore(body, before);
         }
-        // If no lane comes back, what follows is skipped.
-        if block_exits(accept) || block_exits(reject) {
-            let mut exits = body.exits.iter().rev();
-            let next = exits.find_map(|exit| exit.next);
-            // Within a `switch`, its cases come first.
-            if body.exits.last().is_none_or(|exit| exit.next.is_some()) {
-                let to = next.map_or(body.end, |(_, end)| end);
-                self.emit(Op::JumpIfNone(to));
-            }
+        body.conditions -= 1;
+        // If no lane comes back, what follows is skipped. Within a condition, other lanes wait for
+        // the end of the condition.
+        if body.conditions == 0 && (block_exits(accept) || block_exits(reject)) {
+            let next = body.exits.last().and_then(|exit| exit.next);
+            let to = next.map_or(body.end, |(_, end)| end);
+            self.emit(Op::JumpIfNone(to));
         }
         Ok(())
     }
@@ -234,6 +238,7 @@ impl<'a> Lowering<'a> {
             left,
             next: Some((next, turned)),
         });
+        let conditions = core::mem::take(&mut body.conditions);
         self.block(body, turn)?;
         self.place_label(turned);
         self.emit(Op::Restore {
@@ -251,6 +256,7 @@ impl<'a> Lowering<'a> {
         self.emit(Op::Jump(top));
         self.place_label(end);
         body.exits.pop();
+        body.conditions = conditions;
         self.restore(body, before);
         Ok(())
     }
@@ -272,6 +278,7 @@ impl<'a> Lowering<'a> {
         };
         let all: Box<[u32]> = cases.iter().filter_map(value).collect();
         body.exits.push(Exit { left, next: None });
+        body.conditions += 1;
         // A case falls through to the next one only if it has no statements.
         for group in cases.split_inclusive(|case| !case.fall_through) {
             let (Some(last), values) = (group.last(), group.iter().map(value)) else {
@@ -290,6 +297,7 @@ impl<'a> Lowering<'a> {
             self.place_label(skip);
         }
         body.exits.pop();
+        body.conditions -= 1;
         self.restore(body, before);
         Ok(())
     }

@@ -1,6 +1,9 @@
 //! A subgroup that takes the steps of a program, all lanes at a time.
 
-use super::program::{Address, AtomicStep, Lane, Mask, Op, Program, Reach, Register, Space};
+use super::{
+    memory::Memory,
+    program::{Lane, Mask, Op, Program, Reach, Register, Space},
+};
 use naga::BuiltIn;
 
 /// Most steps of a subgroup between two points where others could run.
@@ -25,37 +28,41 @@ pub enum Stop {
     End,
 }
 
-/// What a subgroup reads and writes besides its registers.
-pub struct Memory<'a> {
-    /// One per buffer of the program.
-    pub buffers: &'a mut [Vec<u32>],
-    pub workgroup: &'a mut [u32],
-}
-
 pub struct Subgroup {
     next: usize,
     active: u128,
     /// All lanes that there are.
     lanes: u128,
-    size: usize,
+    pub size: usize,
     masks: Vec<u128>,
     /// One word per register and lane.
-    words: Vec<u32>,
+    pub words: Vec<u32>,
 }
 
 impl Subgroup {
+    /// At the first step. Registers begin with anything, as a kernel writes each before it reads
+    /// it.
     pub fn new(program: &Program, position: Position) -> Self {
         let Position { size, subgroup, .. } = position;
         let threads = program.workgroup_size.iter().product::<u32>();
         let len = size.min(threads - subgroup * size);
         let lanes = u128::MAX >> (128 - len);
-        let mut this = Self {
-            next: 0,
-            active: lanes,
-            lanes,
-            size: size as usize,
-            masks: vec![0; program.masks],
-            words: vec![0; (program.registers * size) as usize],
+        let spare = program.spare.borrow_mut().pop();
+        let mut this = match spare.filter(|spare| spare.size == size as usize) {
+            Some(spare) => Self {
+                next: 0,
+                active: lanes,
+                lanes,
+                ..spare
+            },
+            None => Self {
+                next: 0,
+                active: lanes,
+                lanes,
+                size: size as usize,
+                masks: vec![0; program.masks],
+                words: vec![0xdead_beef; (program.registers * size) as usize],
+            },
         };
         for (register, word) in &program.constants {
             this.row(*register).fill(*word);
@@ -63,11 +70,10 @@ impl Subgroup {
         for (register, builtin) in &program.inputs {
             for lane in 0..len {
                 let input = input(program, position, *builtin, lane);
-                for (component, word) in input.into_iter().enumerate() {
-                    // A scalar has one register.
-                    if component == 0 || is_vector(*builtin) {
-                        this.row(register + component as u32)[lane as usize] = word;
-                    }
+                // A scalar has one register.
+                let len = if is_vector(*builtin) { 3 } else { 1 };
+                for (component, word) in input.into_iter().take(len).enumerate() {
+                    this.row(register + component as u32)[lane as usize] = word;
                 }
             }
         }
@@ -79,11 +85,11 @@ impl Subgroup {
         &mut self.words[first..first + self.size]
     }
 
-    fn get(&self, register: Register, lane: usize) -> u32 {
+    pub fn get(&self, register: Register, lane: usize) -> u32 {
         self.words[register as usize * self.size + lane]
     }
 
-    fn set(&mut self, register: Register, lane: usize, word: u32) {
+    pub fn set(&mut self, register: Register, lane: usize, word: u32) {
         self.words[register as usize * self.size + lane] = word;
     }
 
@@ -91,10 +97,11 @@ impl Subgroup {
         self.active >> lane & 1 != 0
     }
 
-    /// The active lanes. Most of the time they are all lanes.
-    fn active_lanes(&self) -> impl Iterator<Item = usize> + use<> {
-        let (active, size) = (self.active, self.size);
-        (0..size).filter(move |lane| active >> lane & 1 != 0)
+    pub fn active_lanes(&self) -> Lanes {
+        Lanes {
+            left: self.active,
+            all: (self.active == self.lanes).then_some((0, self.lanes.count_ones() as usize)),
+        }
     }
 
     /// The active lanes whose register is not zero.
@@ -293,109 +300,27 @@ impl Subgroup {
             self.set(to, lane, word);
         }
     }
-
-    /// The first word of what a lane reads or writes.
-    fn address(&self, at: &Address, lane: usize) -> Result<usize, String> {
-        let mut word = at.first as usize;
-        for term in &at.terms {
-            let index = self.get(term.index, lane);
-            if term.len.is_some_and(|len| index >= len) {
-                return Err(format!("index {index} of {:?}", term.len));
-            }
-            word += index as usize * term.stride as usize;
-        }
-        Ok(word)
-    }
-
-    fn load(
-        &mut self,
-        program: &Program,
-        memory: &Memory<'_>,
-        (to, leaves): (Register, &[u32]),
-        from: &Address,
-    ) -> Result<(), String> {
-        for lane in self.active_lanes() {
-            let first = self.address(from, lane)?;
-            for (index, leaf) in leaves.iter().enumerate() {
-                let at = first + *leaf as usize;
-                let word = match from.space {
-                    Space::Registers => Some(self.get(at as u32, lane)),
-                    Space::Workgroup => memory.workgroup.get(at).copied(),
-                    Space::Buffer(buffer) => memory.buffers[buffer].get(at).copied(),
-                };
-                let word = word.ok_or_else(|| beyond(program, from, at))?;
-                self.set(to + index as u32, lane, word);
-            }
-        }
-        Ok(())
-    }
-
-    fn store(
-        &mut self,
-        program: &Program,
-        memory: &mut Memory<'_>,
-        to: &Address,
-        (from, leaves): (&[Register], &[u32]),
-    ) -> Result<(), String> {
-        for lane in self.active_lanes() {
-            let first = self.address(to, lane)?;
-            for (from, leaf) in from.iter().zip(leaves) {
-                let at = first + *leaf as usize;
-                let word = self.get(*from, lane);
-                let place = match to.space {
-                    Space::Registers => Some(&mut self.words[at * self.size + lane]),
-                    Space::Workgroup => memory.workgroup.get_mut(at),
-                    Space::Buffer(buffer) => memory.buffers[buffer].get_mut(at),
-                };
-                *place.ok_or_else(|| beyond(program, to, at))? = word;
-            }
-        }
-        Ok(())
-    }
-
-    fn atomic(
-        &mut self,
-        program: &Program,
-        memory: &mut Memory<'_>,
-        lane: usize,
-        (at, step): (&Address, AtomicStep),
-        (value, result): (Register, Option<Register>),
-    ) -> Result<(), String> {
-        let word = self.address(at, lane)?;
-        let place = match at.space {
-            Space::Registers => return Err("an atomic in registers".into()),
-            Space::Workgroup => memory.workgroup.get_mut(word),
-            Space::Buffer(buffer) => memory.buffers[buffer].get_mut(word),
-        };
-        let place = place.ok_or_else(|| beyond(program, at, word))?;
-        let (old, value) = (*place, self.get(value, lane));
-        match step {
-            AtomicStep::Load => {}
-            AtomicStep::Store => *place = value,
-            AtomicStep::Update(f) => *place = f(old, value),
-            AtomicStep::CompareExchange(compare) => {
-                let is_same = old == self.get(compare, lane);
-                if is_same {
-                    *place = value;
-                }
-                if let Some(result) = result {
-                    self.set(result + 1, lane, u32::from(is_same));
-                }
-            }
-        }
-        if let Some(result) = result {
-            self.set(result, lane, old);
-        }
-        Ok(())
-    }
 }
 
-fn beyond(program: &Program, at: &Address, word: usize) -> String {
-    let name = match at.space {
-        Space::Buffer(buffer) => program.buffers[buffer].name.as_str(),
-        _ => "a variable",
-    };
-    format!("word {word} of {name}, which ends before")
+/// Lanes, the first one first.
+pub struct Lanes {
+    left: u128,
+    /// If they are all lanes, as they are most of the time: the next one, and the end.
+    all: Option<(usize, usize)>,
+}
+
+impl Iterator for Lanes {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        if let Some((next, end)) = &mut self.all {
+            *next += 1;
+            return (*next <= *end).then(|| *next - 1);
+        }
+        let lane = self.left.trailing_zeros() as usize;
+        self.left &= self.left.wrapping_sub(1);
+        (lane < 128).then_some(lane)
+    }
 }
 
 fn is_vector(builtin: BuiltIn) -> bool {
