@@ -92,10 +92,7 @@ fn it_ends_if_those_that_wait_run_alone() {
             let passes = look_back(&scene, size);
             for turns in (0..40).step_by(3).chain([60, 90, 200, 500]) {
                 for highest_first in [true, false] {
-                    let mut unfair = OneAtATime {
-                        turns,
-                        highest_first,
-                    };
+                    let mut unfair = OneAtATime::new(turns, highest_first);
                     run(&scene, &passes, size, &mut unfair).unwrap_or_else(|error| {
                         panic!("{turns} turns, {highest_first}, size {size}: {error}")
                     });
@@ -105,9 +102,9 @@ fn it_ends_if_those_that_wait_run_alone() {
     }
 }
 
-/// More strips than a subgroup has lanes, none of which knows its prefix.
+/// More strips than a look has lanes, of which only the first ones know their prefixes.
 #[test]
-fn it_looks_back_farther_than_a_subgroup_has_lanes() {
+fn it_looks_back_over_more_strips_than_a_look_has_lanes() {
     let scene = Scene::random(Settings {
         seed: 60,
         lengths: &[1030, 1500],
@@ -123,14 +120,14 @@ fn it_looks_back_farther_than_a_subgroup_has_lanes() {
     let mut is_seen = false;
     for size in [8, 32, 64, 128] {
         let (passes, broken) = (look_back(&scene, size), edited(&scene, size, broken));
-        for turns in [10, 20, 30, 40, 60] {
-            let mut unfair = OneAtATime {
-                turns,
-                highest_first: true,
-            };
-            run(&scene, &passes, size, &mut unfair)
-                .unwrap_or_else(|error| panic!("{turns} turns, size {size}: {error}"));
-            is_seen |= run(&scene, &broken, size, &mut unfair).is_err();
+        for turns in [10, 20, 40, 80] {
+            for first in [0, 20] {
+                let mut unfair = OneAtATime::new(turns, true);
+                unfair.first = first;
+                run(&scene, &passes, size, &mut unfair)
+                    .unwrap_or_else(|error| panic!("{turns} turns, size {size}: {error}"));
+                is_seen |= run(&scene, &broken, size, &mut unfair).is_err();
+            }
         }
     }
     assert!(is_seen, "a ballot of more than 32 lanes was not missed");
@@ -198,10 +195,7 @@ fn without_the_fallback_it_fails() {
     };
     let error = run(&scene, &passes, 32, &mut frozen).unwrap_err();
     assert!(error.contains("without an end"), "{error}");
-    let mut unfair = OneAtATime {
-        turns: 3,
-        highest_first: true,
-    };
+    let mut unfair = OneAtATime::new(3, true);
     let error = run(&scene, &passes, 32, &mut unfair).unwrap_err();
     assert!(error.contains("without an end"), "{error}");
 }
@@ -248,10 +242,7 @@ fn frames_follow_each_other() {
         let mut buffers = scene.buffers();
         for number in 0..6u64 {
             let mut random = Random::new(rng(number), 4);
-            let mut unfair = OneAtATime {
-                turns: 5 * number,
-                highest_first: true,
-            };
+            let mut unfair = OneAtATime::new(5 * number, true);
             let scheduler: &mut dyn Scheduler = match number % 2 {
                 0 => &mut random,
                 _ => &mut unfair,

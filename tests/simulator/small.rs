@@ -235,10 +235,7 @@ fn a_missing_barrier_is_seen() {
     let wanted = threads(|thread| (127 - thread) * 3);
     for size in [4, 32] {
         // Subgroup after subgroup, as far as each comes.
-        let alone = || OneAtATime {
-            turns: 0,
-            highest_first: true,
-        };
+        let alone = || OneAtATime::new(0, true);
         let run = |barrier| run_with("", &code(barrier), (size, 1), &mut alone()).unwrap();
         assert_eq!(run("workgroupBarrier();"), wanted);
         assert_ne!(run(""), wanted);
@@ -290,15 +287,9 @@ fn a_workgroup_that_waits_for_one_that_never_runs_never_ends() {
         Ok(buffers[&0][1])
     };
     assert_eq!(run(&mut RoundRobin::default()), Ok(7));
-    let lowest = &mut OneAtATime {
-        turns: 0,
-        highest_first: false,
-    };
+    let lowest = &mut OneAtATime::new(0, false);
     assert_eq!(run(lowest), Ok(7));
-    let highest = &mut OneAtATime {
-        turns: 0,
-        highest_first: true,
-    };
+    let highest = &mut OneAtATime::new(0, true);
     let error: Result<u32, String> = run(highest);
     assert!(error.is_err_and(|error| error.contains("without an end")));
     let mut frozen = Frozen {

@@ -111,8 +111,20 @@ impl Scheduler for Occupancy {
 /// Unfair: all workgroups get so many turns. From then on, only one of them runs, until it ends:
 /// the one of the highest or of the lowest number. Then the next one does.
 pub struct OneAtATime {
-    pub turns: u64,
-    pub highest_first: bool,
+    turns: u64,
+    highest_first: bool,
+    /// The workgroups below this number end before the others run alone.
+    pub first: u32,
+}
+
+impl OneAtATime {
+    pub fn new(turns: u64, highest_first: bool) -> Self {
+        Self {
+            turns,
+            highest_first,
+            first: 0,
+        }
+    }
 }
 
 impl Scheduler for OneAtATime {
@@ -126,8 +138,9 @@ impl Scheduler for OneAtATime {
 
     fn pick(&mut self, able: &[Able]) -> Option<usize> {
         let young = able.iter().position(|able| able.turns < self.turns);
+        let early = able.iter().position(|able| able.workgroup < self.first);
         let one = |index: &usize| able[*index].workgroup;
-        young.or(match self.highest_first {
+        young.or(early).or(match self.highest_first {
             // Of equal ones, the last subgroup, or the first one.
             true => (0..able.len()).max_by_key(one),
             false => (0..able.len()).min_by_key(one),
