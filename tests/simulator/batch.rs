@@ -7,7 +7,7 @@ use crate::{
         dispatch::{Buffers, Dispatch},
         lower::lower,
         program::Program,
-        schedule::{Random, RoundRobin, Scheduler},
+        schedule::{OneAtATime, Random, RoundRobin, Scheduler},
     },
     scene::{Scene, Settings, words},
 };
@@ -290,6 +290,44 @@ fn a_broken_kernel_is_seen() {
             seen,
             "{name} with \"{to}\" for \"{from}\" passed at size {size}"
         );
+    }
+}
+
+/// Without subgroup operations, each invocation may run as far as it comes. A barrier that is
+/// missing is then seen.
+#[test]
+fn a_missing_barrier_of_the_tier_workgroup_is_seen() {
+    let barrier = "workgroupBarrier();";
+    let scene = Scene::random(Settings {
+        few_counts: 3,
+        ..Settings::default()
+    });
+    let run = |pass: &str, before: &str| {
+        let on = (CullingTier::Workgroup, 1);
+        let passes = passes(&scene, Compaction::VoteScanCompact, on, |name, text| {
+            if name != pass {
+                return text;
+            }
+            let at = text.find(before).unwrap();
+            let (head, tail) = text.split_at(at);
+            assert!(tail.contains(barrier), "{name} has no barrier there");
+            head.to_owned() + &tail.replacen(barrier, "", 1)
+        });
+        let mut buffers = scene.buffers();
+        [true, false].map(|highest_first| {
+            let mut alone = OneAtATime::new(0, highest_first);
+            frame(&passes, on.1, &mut buffers, &mut alone)?;
+            scene.check(&buffers)
+        })
+    };
+    assert_eq!(run("none", ""), [Ok(()), Ok(())]);
+    for (pass, before) in [
+        ("vote", "bytes[thread] = byte;"),
+        ("scan", "before = thread_sums[thread - reach];"),
+        ("scan", "var inclusive = sum;"),
+    ] {
+        let seen = run(pass, before).iter().any(Result::is_err);
+        assert!(seen, "{pass} without the barrier after {before}");
     }
 }
 

@@ -133,16 +133,20 @@ fn it_looks_back_over_more_strips_than_a_look_has_lanes() {
     assert!(is_seen, "a ballot of more than 32 lanes was not missed");
 }
 
-/// Each workgroup in turn stops after each of its turns, for good. All others end.
+/// Each workgroup in turn, and so each strip, stops after a turn, for good. All others end.
 #[test]
 fn it_ends_if_one_workgroup_stops_anywhere_and_never_runs_again() {
-    let scene = Scene::random(STRIPS);
+    let scene = Scene::random(Settings {
+        lengths: &[1500, 40],
+        ..STRIPS
+    });
     let size = 32;
     let passes = look_back(&scene, size);
     let strips = scene.plan.batch.strip_count;
     let mut frozen = 0;
     for workgroup in 0..strips {
-        for turns in 0.. {
+        // Every other turn: half of the time is enough.
+        for turns in (u64::from(workgroup % 2)..).step_by(2) {
             let mut scheduler = Frozen {
                 workgroup,
                 turns,
@@ -158,7 +162,7 @@ fn it_ends_if_one_workgroup_stops_anywhere_and_never_runs_again() {
             frozen += 1;
         }
     }
-    assert!(frozen > 20 * strips, "{frozen} of {strips} strips");
+    assert!(frozen > 10 * strips, "{frozen} of {strips} strips");
 }
 
 /// Without the fallback, the same schedulers show a kernel that fails. A fair one does not.

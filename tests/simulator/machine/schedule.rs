@@ -170,9 +170,12 @@ impl Scheduler for Frozen {
 
     fn pick(&mut self, able: &[Able]) -> Option<usize> {
         let is_frozen = |able: &Able| able.workgroup == self.workgroup && able.turns >= self.turns;
-        // It runs first, so that it is the one that others wait for.
+        // Those before it have one turn each, in which they take what they work on, in order. Then
+        // it runs alone: all others wait for it.
+        let is_before = |able: &Able| able.workgroup < self.workgroup && able.turns == 0;
         let is_first = |able: &Able| able.workgroup == self.workgroup && able.turns < self.turns;
-        if let Some(first) = able.iter().position(is_first) {
+        let first = able.iter().position(is_before);
+        if let Some(first) = first.or_else(|| able.iter().position(is_first)) {
             return Some(first);
         }
         self.next += 1;
