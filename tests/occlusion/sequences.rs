@@ -366,7 +366,8 @@ fn masked_and_blended_sets_and_levels_of_detail_look_the_same() {
 #[test]
 fn joined_sets_look_the_same() {
     let dress = |stage: &mut Stage, actors: &Actors| {
-        let material = stage.entity(actors.boxes).get::<MeshMaterial3d<Normals>>();
+        let world = stage.app.world();
+        let material = world.get::<MeshMaterial3d<Normals>>(actors.boxes);
         let material = material.unwrap().clone();
         for number in 0..6 {
             let size = number as f32;

@@ -13,7 +13,7 @@ use crate::{
 };
 use bevy_gpu_culling::cull::{
     Compaction, CullingTier,
-    layout::{BLOCK, Bound, BoundJob},
+    layout::{Bound, BoundJob},
     policy::OVERRIDES,
 };
 use bytemuck::cast_slice;
@@ -190,16 +190,18 @@ fn bounds_are_those_of_the_twin() {
         let program = lower(&kernels::text("bound", true), "bound", OVERRIDES).unwrap();
         for size in [1, 4, 128] {
             for chunk in &scene.plan.chunks {
-                let first_block = chunk.first_instance / BLOCK;
+                let first_bound = chunk.first_bound;
                 let job = BoundJob {
-                    first_block,
+                    first_instance: chunk.first_instance,
+                    first_bound,
                     block_count: chunk.block_count,
                     end: chunk.first_instance + chunk.instance_count,
                     scale_floats: scene.scale_floats,
+                    ..BoundJob::default()
                 };
                 let mut buffers = scene.buffers();
                 buffers.insert(0, words(&[job]));
-                let range = first_block as usize..(first_block + chunk.block_count) as usize;
+                let range = first_bound as usize..(first_bound + chunk.block_count) as usize;
                 let len = size_of::<Bound>() / 4;
                 let of_chunk = range.start * len..range.end * len;
                 if let Some(bounds) = buffers.get_mut(&5) {

@@ -104,9 +104,11 @@ impl Scene {
             if rng.random() {
                 set = set.sorted();
             }
+            let first = instances.len() as u32;
             let region = Region {
                 page: 0,
-                first: instances.len() as u32,
+                first,
+                first_bound: first / BLOCK,
                 capacity: len.next_multiple_of(BLOCK),
             };
             instances.extend_from_slice(set.packed());
