@@ -18,9 +18,12 @@ impl ReshownSets {
     }
 }
 
+/// A set that is shown or hidden.
+type Reshown = (With<GpuInstances>, Changed<ViewVisibility>);
+
 /// Notes which entities are shown or hidden.
 pub(in crate::render) fn extract_reshown(
-    changed: Extract<Query<Entity, (With<GpuInstances>, Changed<ViewVisibility>)>>,
+    changed: Extract<Query<Entity, Reshown>>,
     mut reshown: ResMut<ReshownSets>,
 ) {
     reshown.0.extend(changed.iter().map(MainEntity::from));
