@@ -79,6 +79,7 @@ mod upload;
 #[cfg(feature = "testing")]
 pub mod verify;
 mod views;
+mod withheld;
 
 pub use components::{
     CullingRadius, FreezeCulling, GpuInstances, InstanceMeshUniforms, NoInstanceSorting,

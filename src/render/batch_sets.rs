@@ -4,7 +4,7 @@
 //! Entities are in one batch set if they have the same material, and meshes in the same buffers
 //! with the same attributes. Bevy calls that a batch set, too, and draws it with one multi-draw.
 //! Of the entities of a batch set that a view sees, one is the *leader*: its item in Bevy's phase
-//! draws all, and the items of the others are [`withheld`].
+//! draws all, and the items of the others are [withheld](super::withheld).
 //!
 //! ```text
 //! entities       houses A    houses B    a moving set C    trees D (blended)
@@ -21,39 +21,16 @@ mod find;
 
 pub(super) mod member;
 mod view;
-mod withheld;
 
 use super::{
     draw_slots::DrawSlots,
     set_draws::{Drawn, SetDraws},
 };
 use crate::cull::{CullError, Culler, CullingTier, Gpu, IndirectDraws, MultiDraws, Version};
-use bevy::{
-    core_pipeline::{
-        core_3d::{AlphaMask3d, Opaque3d},
-        deferred::{AlphaMask3dDeferred, Opaque3dDeferred},
-        prepass::{AlphaMask3dPrepass, Opaque3dPrepass},
-    },
-    log::warn_once,
-    pbr::Shadow,
-    prelude::*,
-    render::GpuResourceAppExt,
-};
+use bevy::{log::warn_once, prelude::*};
 use find::Found;
 use member::Member;
 use view::{BatchSetDraw, ViewBatchSets};
-
-/// Adds the resources and systems to the render world.
-pub(super) fn build_render(render_app: &mut SubApp) {
-    render_app.init_gpu_resource::<BatchSets>();
-    withheld::add::<Opaque3d>(render_app);
-    withheld::add::<AlphaMask3d>(render_app);
-    withheld::add::<Opaque3dPrepass>(render_app);
-    withheld::add::<AlphaMask3dPrepass>(render_app);
-    withheld::add::<Opaque3dDeferred>(render_app);
-    withheld::add::<AlphaMask3dDeferred>(render_app);
-    withheld::add::<Shadow>(render_app);
-}
 
 /// The batch sets of the frame.
 #[derive(Resource, Default)]
@@ -67,7 +44,7 @@ pub(super) struct BatchSets {
     /// What the batch sets were made from.
     made_from: Option<MadeFrom>,
     /// How often the batch sets were found, or given up.
-    found_in: u64,
+    pub found_in: u64,
 }
 
 /// What the batch sets of a frame depend on.

@@ -1,7 +1,7 @@
 //! Wiring: what the plugin adds to the main world and to the render world.
 
 use super::{
-    batch_sets,
+    batch_sets::BatchSets,
     bounds::{MeshBoxes, update_bounds, warn_of_missing_meshes},
     components::{
         AFTER_FRUSTA, CullingRadius, FreezeCulling, GpuInstances, InstanceMeshUniforms,
@@ -39,6 +39,7 @@ use super::{
     touched::{TouchedInstances, note_touched},
     upload::{InstanceUploadProgress, UploadInbox, receive_uploads},
     views::{ShadowOrigin, extract_freeze, extract_shadow_origin},
+    withheld,
 };
 use crate::instance::{InstanceId, InstanceSet, InstanceTransform};
 use bevy::{
@@ -168,7 +169,7 @@ pub(crate) fn install_render(app: &mut App) {
     }
     #[cfg(feature = "testing")]
     super::verify::build_render(render_app, verifier);
-    batch_sets::build_render(render_app);
+    withheld::build_render(render_app);
     draw::build_render(render_app);
     occlusion::build_render(render_app);
     // The settings are inserted, too: the renderer starts before the first extraction.
@@ -192,6 +193,7 @@ pub(crate) fn install_render(app: &mut App) {
         // They belong to a device: Bevy makes them again when it recovers from a lost one.
         .init_gpu_resource::<GpuMeshlets>()
         .init_gpu_resource::<DrawnFaces>()
+        .init_gpu_resource::<BatchSets>()
         .init_gpu_resource::<SetDraws>()
         .init_gpu_resource::<DrawSlots>()
         .init_gpu_resource::<ExpandedUniforms>()

@@ -11,15 +11,21 @@
 //! withheld         B C                 C                    C
 //! ```
 
-use super::BatchSets;
-use crate::render::{
+use super::{
+    batch_sets::BatchSets,
     cpu_times::{CpuClock, CpuStage},
     set_draws::SetDraws,
     settings::GpuCullingSystems,
     views::index_of_view,
 };
 use bevy::{
+    core_pipeline::{
+        core_3d::{AlphaMask3d, Opaque3d},
+        deferred::{AlphaMask3dDeferred, Opaque3dDeferred},
+        prepass::{AlphaMask3dPrepass, Opaque3dPrepass},
+    },
     ecs::system::SystemParam,
+    pbr::Shadow,
     platform::collections::{HashMap, HashSet},
     prelude::*,
     render::{
@@ -36,6 +42,17 @@ use bevy::{
         },
     },
 };
+
+/// Withholds items from all phases in which members of batch sets may be.
+pub(super) fn build_render(render_app: &mut SubApp) {
+    add::<Opaque3d>(render_app);
+    add::<AlphaMask3d>(render_app);
+    add::<Opaque3dPrepass>(render_app);
+    add::<AlphaMask3dPrepass>(render_app);
+    add::<Opaque3dDeferred>(render_app);
+    add::<AlphaMask3dDeferred>(render_app);
+    add::<Shadow>(render_app);
+}
 
 /// The items that phases of one kind lack, by view.
 #[derive(Resource)]
@@ -92,7 +109,7 @@ impl VisibleMeshes<'_, '_> {
 }
 
 /// Withholds items from the phases of a kind.
-pub(super) fn add<P: BinnedPhaseItem>(render_app: &mut SubApp) {
+fn add<P: BinnedPhaseItem>(render_app: &mut SubApp) {
     render_app
         .init_gpu_resource::<WithheldItems<P>>()
         .add_systems(
