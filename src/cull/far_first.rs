@@ -1,6 +1,6 @@
 //! The far-first sort: a stage after the compaction, for the rows whose request asks for it
-//! ([`Order::FarFirst`](crate::cull::Order::FarFirst)). The other rows pay nothing: without a far-first row, nothing is compiled,
-//! allocated or recorded.
+//! ([`Order::FarFirst`](crate::cull::Order::FarFirst)). The other rows pay nothing: without a
+//! far-first row, nothing is compiled, allocated or recorded.
 
 mod batch;
 mod kernels;

@@ -15,8 +15,8 @@ use bevy_gpu_culling::{
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-/// Many sets of 1 to 3,000 instances, each with a view that keeps everything: of whatever is read of
-/// a neighbor, something survives.
+/// Many sets of 1 to 3,000 instances, each with a view that keeps everything. If a kernel reads a
+/// neighbor's instances, some of them survive.
 fn small_sets(rng: &mut ChaCha8Rng) -> Scene {
     let count = rng.random_range(10..40);
     let lengths: Vec<_> = (0..count).map(|_| rng.random_range(1..=3000)).collect();

@@ -1,9 +1,9 @@
 //! A machine that runs compute kernels as naga reads them, at any subgroup size from 1 to 128, with
 //! any order of workgroups.
 //!
-//! A kernel becomes a list of steps (`lower`, `statements`, `expressions`,
-//! `operators`). The lanes of a subgroup
-//! take each step together (`subgroup`, `memory`); a scheduler says which subgroup runs next (`schedule`).
+//! A kernel becomes a list of steps (`lower`, `statements`, `expressions`, `operators`). The lanes
+//! of a subgroup take each step together (`subgroup`, `memory`). A scheduler says which subgroup
+//! runs next (`schedule`).
 //! The machine is stricter than a GPU. It refuses what WGSL leaves undefined and a GPU may forgive:
 //! an index beyond an array, and barriers and subgroup operations that not all lanes reach.
 //!

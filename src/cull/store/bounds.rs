@@ -42,7 +42,7 @@ const JOB_STRIDE: usize = 256;
 /// blocks costs less than a dispatch.
 const GAP: u32 = 16;
 
-/// The job for the blocks that have some instances of a region (`changed`). The region holds `used`.
+/// The job for the blocks of the `changed` instances of a region, which holds `used` instances.
 pub(super) fn job_of(
     region: &Region,
     changed: Range<u32>,

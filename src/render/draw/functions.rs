@@ -63,9 +63,9 @@ pub(in crate::render) type DrawSetDepthOnly = (
     DrawSurvivors<2>,
 );
 
-/// Binds a set at group `I` and draws its survivors in the view, with one draw per page; the leader
-/// of a batch set draws all members. With `ONLY_EXPANDED` it draws only sets with one `MeshUniform` per survivor, for Bevy's own
-/// pipelines.
+/// Binds a set at group `I` and draws its survivors in the view, with one draw per page. The leader
+/// of a batch set draws all members. With `ONLY_EXPANDED`, only sets with one `MeshUniform` per
+/// survivor are drawn, for Bevy's own pipelines.
 pub(in crate::render) struct DrawSurvivors<const I: usize, const ONLY_EXPANDED: bool = false>;
 
 impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>

@@ -1,4 +1,4 @@
-//! Frames that draw the sets of the previous one, but for a few.
+//! Frames that draw the sets of the previous one, except a few.
 
 use super::DrawSlots;
 
@@ -8,7 +8,7 @@ impl DrawSlots {
         self.has_started_again
     }
 
-    /// The frame draws the sets of the previous one, but for those that are named.
+    /// The frame draws the sets of the previous one, except the sets that are named next.
     pub fn follow(&mut self) {
         self.used = self.used_before;
     }
@@ -21,13 +21,6 @@ impl DrawSlots {
         for slot in own.into_iter().flatten() {
             slot.frame = self.frame - 1;
         }
-    }
-
-    /// Whether the slots of the set at a place have the transforms of the frame before.
-    pub fn rests(&self, place: usize) -> bool {
-        let own = self.of_sets.get(place).cloned().unwrap_or_default();
-        let own = self.slots.get(own.start as usize..own.end as usize);
-        own.into_iter().flatten().all(|slot| slot.rests)
     }
 
     /// No set of the frame has slots so far.

@@ -144,7 +144,6 @@ impl Requests<'_, '_, '_> {
     fn make_all(&mut self) {
         self.draws.start_requests(self.sets.listed_in);
         self.slots.start_again();
-        self.start_to_look();
         self.impostors.clear();
         let all = self.sets.all;
         let seen = self.draws.seen.places();
@@ -155,7 +154,7 @@ impl Requests<'_, '_, '_> {
         for place in impostors.chain(others) {
             self.add(*place, &all[*place]);
         }
-        self.end_look(&seen);
+        self.end_look();
     }
 
     /// Adds the request of the entity at a place of the frame's sets, or the entity to another's

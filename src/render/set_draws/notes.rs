@@ -4,14 +4,11 @@
 /// noted.
 #[derive(Default)]
 pub(in crate::render) struct FrameNotes {
-    /// Each change of a set since this extraction was noted. What was looked at in it or later is as
-    /// it was, or was noted to be out of date.
+    /// Each change of a set since this extraction was noted. What was looked at since then has not
+    /// changed, unless a note says so.
     pub complete_since: u64,
     /// The last extraction whose changes were noted.
     extracted_in: u64,
-    /// Places of sets whose slots have another transform than in the frame before: the next frame
-    /// looks at them again.
-    pub moving: Vec<usize>,
     /// Whether some set shares its instances with an impostor.
     pub has_impostors: bool,
 }

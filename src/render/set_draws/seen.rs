@@ -66,7 +66,7 @@ impl SeenSets {
         > + Clone,
     ) {
         self.changed.clear();
-        // A list that Bevy made anew has other lengths than its notes say.
+        // If Bevy has made a list again, its length does not follow from its notes.
         let stays = |(known, (key, visible)): (&(RetainedViewEntity, usize), _)| {
             let (before, gone, new) = match visible {
                 Some(visible) => notes_of(visible),
