@@ -147,6 +147,30 @@ fn more_sets_are_not_more_draw_calls() {
     assert_eq!(calls(200), few);
 }
 
+/// Of two joined sets one goes, whichever drew both.
+#[test]
+fn a_set_that_is_left_alone_is_drawn() {
+    for gone in 0..2 {
+        let draw = |how| {
+            let mut stage = Stage::new(how);
+            stage.camera(eye(), ());
+            stage.spawn(sun(2, 30.0));
+            let material = stage.standard(red());
+            let all = [0, 1].map(|number| {
+                let mesh = stage.mesh(mesh(number));
+                stage.spawn_set(&field(20, false), (mesh, material.clone()), place(number))
+            });
+            let both = stage.picture();
+            stage.entity(all[gone]).despawn();
+            [both, stage.picture()]
+        };
+        let (sets, entities) = (draw(How::Set(None)), draw(How::Entities));
+        for (name, (set, entity)) in ["both", "one"].iter().zip(sets.iter().zip(&entities)) {
+            assert_same_picture(&format!("batch_sets {name} without {gone}"), set, entity);
+        }
+    }
+}
+
 /// Everything that a set may be without its draws being joined, among sets whose draws are.
 #[test]
 fn what_is_not_joined_is_drawn_among_joined_sets() {
