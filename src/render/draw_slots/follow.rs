@@ -23,6 +23,13 @@ impl DrawSlots {
         }
     }
 
+    /// Whether the slots of the set at a place have the transforms of the frame before.
+    pub fn rests(&self, place: usize) -> bool {
+        let own = self.of_sets.get(place).cloned().unwrap_or_default();
+        let own = self.slots.get(own.start as usize..own.end as usize);
+        own.into_iter().flatten().all(|slot| slot.rests)
+    }
+
     /// No set of the frame has slots so far.
     pub fn start_again(&mut self) {
         self.used = 0;

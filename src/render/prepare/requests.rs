@@ -144,6 +144,7 @@ impl Requests<'_, '_, '_> {
     fn make_all(&mut self) {
         self.draws.start_requests(self.sets.listed_in);
         self.slots.start_again();
+        self.start_to_look();
         self.impostors.clear();
         let all = self.sets.all;
         let seen = self.draws.seen.places();
@@ -154,7 +155,7 @@ impl Requests<'_, '_, '_> {
         for place in impostors.chain(others) {
             self.add(*place, &all[*place]);
         }
-        self.end_look();
+        self.end_look(&seen);
     }
 
     /// Adds the request of the entity at a place of the frame's sets, or the entity to another's

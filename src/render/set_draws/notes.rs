@@ -9,6 +9,10 @@ pub(in crate::render) struct FrameNotes {
     pub complete_since: u64,
     /// The last extraction whose changes were noted.
     extracted_in: u64,
+    /// Places of sets whose slots have another transform than in the frame before: the next frame
+    /// looks at them again, for the motion vectors. Bevy's list of written instances does not name a
+    /// set whose [`InstanceOffset`](crate::render::InstanceOffset) stops.
+    pub moving: Vec<usize>,
     /// Whether some set shares its instances with an impostor.
     pub has_impostors: bool,
 }

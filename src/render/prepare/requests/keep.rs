@@ -50,9 +50,10 @@ impl Requests<'_, '_, '_> {
             })
             .collect();
         let entities = touched.iter().chain(&self.aliases.visited);
-        // Bevy writes the instance of what moves, and again in the next frame, for motion vectors.
+        // Bevy writes the instance of what moves. `moving` has what moved in the previous frame.
         let places = entities.filter_map(|entity| draws.seen.place_of(*entity));
-        changes.extend(places.map(|place| Change {
+        let sets = places.chain(notes.moving.iter().copied());
+        changes.extend(sets.map(|place| Change {
             place,
             was_seen: draws.seen.is_seen(place),
             is_set: true,
@@ -70,6 +71,7 @@ impl Requests<'_, '_, '_> {
     /// Looks at the sets that may have changed. `None` if all requests must be made again.
     fn follow(&mut self, changes: &[Change], changed: &mut Vec<usize>) -> Option<()> {
         self.slots.follow();
+        self.draws.notes.moving.clear();
         for change in changes {
             let place = change.place;
             if change.was_seen {
@@ -77,6 +79,9 @@ impl Requests<'_, '_, '_> {
             }
             if self.draws.seen.is_seen(place) {
                 self.keep_one(place, changed)?;
+                if !self.slots.rests(place) {
+                    self.draws.notes.moving.push(place);
+                }
             } else if let Some(index) = self.draws.of_places.now(place) {
                 self.leave(index, changed)?;
                 if change.is_set {
@@ -90,19 +95,29 @@ impl Requests<'_, '_, '_> {
     /// Looks at all sets. `None` if all requests must be made again.
     fn look_at_all(&mut self, changed: &mut Vec<usize>) -> Option<()> {
         self.leave_unseen(changed)?;
-        for place in self.draws.seen.places() {
-            self.keep_one(place, changed)?;
+        let seen = self.draws.seen.places();
+        self.start_to_look();
+        for place in &seen {
+            self.keep_one(*place, changed)?;
         }
-        self.end_look();
+        self.end_look(&seen);
         Some(())
     }
 
-    /// All sets that views see were looked at.
-    pub(super) fn end_look(&mut self) {
+    /// Starts to look at all sets that views see.
+    pub(super) fn start_to_look(&mut self) {
+        self.draws.notes.moving.clear();
+        self.draws.notes.has_impostors = false;
+    }
+
+    /// All sets that views see, at these places, were looked at.
+    pub(super) fn end_look(&mut self, seen: &[usize]) {
+        let all = &self.sets.all;
         let notes = &mut self.draws.notes;
         notes.complete_since = self.sets.extracted_in;
-        let mut all = self.sets.all.iter();
-        notes.has_impostors = all.any(|set| !matches!(set.share, Share::All));
+        let moving = seen.iter().filter(|place| !self.slots.rests(**place));
+        notes.moving.extend(moving);
+        notes.has_impostors = all.iter().any(|set| !matches!(set.share, Share::All));
     }
 
     /// Takes the views from sets that no view sees, or has them rest in all.
