@@ -54,6 +54,7 @@ mod history;
 mod lods;
 mod materials;
 mod mesh_metadata;
+mod mesh_spheres;
 mod meshlets;
 mod names;
 mod occlusion;

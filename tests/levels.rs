@@ -36,6 +36,7 @@ fn request(errors: &[f32], views: u32) -> CullRequest {
     let level = |(index, error): (usize, &f32)| CoarserLevel {
         shape: shape(30 - index as u32),
         error: *error,
+        sphere: None,
     };
     CullRequest {
         coarser: Some(errors.iter().enumerate().map(level).collect()),

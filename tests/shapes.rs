@@ -102,6 +102,7 @@ fn scene_of(shapes: &[DrawShape]) -> Scene {
                 },
             },
             error: 0.1,
+            sphere: None,
         };
         Some([coarser].into())
     };

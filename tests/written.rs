@@ -535,6 +535,7 @@ fn instances_of_blocks_without_bounds_are_at_one_level() {
         vec![CoarserLevel {
             shape: frame.requests[0].shape,
             error: 0.004,
+            sphere: None,
         }]
         .into(),
     );

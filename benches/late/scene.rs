@@ -48,6 +48,7 @@ pub fn requests(sets: u32, levels: u32) -> Vec<CullRequest> {
     let coarser = |level: u32| CoarserLevel {
         shape,
         error: level as f32 * 2.0 / levels as f32,
+        sphere: None,
     };
     let coarser: Option<Arc<[_]>> = (levels > 1).then(|| (1..levels).map(coarser).collect());
     let request = |set: u32| CullRequest {

@@ -66,6 +66,7 @@ impl Requests {
         let coarser = |level: u32| CoarserLevel {
             shape,
             error: FIRST_LEVEL + (level - 1) as f32 * LEVEL_STEP,
+            sphere: None,
         };
         let coarser: Option<Arc<[_]>> = match self.levels {
             1 => None,

@@ -25,6 +25,9 @@ pub struct CullRequest {
     pub world_from_local: Affine3A,
     /// Sphere around the mesh, in the mesh's space.
     pub sphere: BoundingSphere,
+    /// The sphere around the full mesh, within `sphere`: occlusion culling tests it. If `None`, it
+    /// tests `sphere`.
+    pub full_sphere: Option<BoundingSphere>,
     /// What each survivor draws.
     pub shape: DrawShape,
     /// Coarser levels of detail, which far survivors draw instead of `shape`; `None` without
@@ -71,6 +74,7 @@ impl CullRequest {
             set,
             world_from_local: Affine3A::IDENTITY,
             sphere,
+            full_sphere: None,
             shape,
             coarser: None,
             more: Vec::new(),
@@ -93,6 +97,20 @@ impl CullRequest {
     #[must_use]
     pub fn rests_in(&self, place: usize) -> bool {
         place < 64 && self.resting >> place & 1 == 1
+    }
+
+    /// The sphere around what survivors draw at a level, the full mesh first.
+    pub(in crate::cull) fn sphere_of_level(&self, level: usize) -> BoundingSphere {
+        // The spheres of what else is drawn are not known, and what is thinned out grows.
+        if !self.more.is_empty() || self.thins() {
+            return self.sphere;
+        }
+        let coarser = self.coarser.as_deref().unwrap_or_default();
+        let own = match level.checked_sub(1) {
+            None => self.full_sphere,
+            Some(at) => coarser.get(at).and_then(|level| level.sphere),
+        };
+        own.unwrap_or(self.sphere)
     }
 
     /// Whether views may thin instances out.
@@ -129,6 +147,21 @@ pub struct CoarserLevel {
     /// coarsest level whose error it sees as at most its threshold of pixels. Errors increase from
     /// level to level; a smaller one counts as equal to the one before.
     pub error: f32,
+    /// The sphere around its mesh, within [`CullRequest::sphere`]: occlusion culling tests it. If
+    /// `None`, it tests the request's.
+    pub sphere: Option<BoundingSphere>,
+}
+
+impl CoarserLevel {
+    /// A level within the request's sphere.
+    #[must_use]
+    pub fn new(shape: DrawShape, error: f32) -> Self {
+        Self {
+            shape,
+            error,
+            sphere: None,
+        }
+    }
 }
 
 /// What a request draws of a set that several requests share out by level of detail, for example
@@ -198,4 +231,41 @@ pub struct CullFrame {
     /// Indices of the requests that differ from the frame that was prepared before, if the caller
     /// knows them: the others are then not compared. `None` compares all.
     pub changed: Option<Vec<usize>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use glam::Vec3;
+
+    #[test]
+    fn a_level_has_its_own_sphere_unless_more_is_drawn() {
+        let sphere = |radius| BoundingSphere {
+            center: Vec3::ZERO,
+            radius,
+        };
+        let shape = DrawShape::NonIndexed {
+            vertex_count: 3,
+            first_vertex: 0,
+        };
+        let mut request = CullRequest::new(SetId(1), sphere(4.0), shape);
+        let radii =
+            |request: &CullRequest| [0, 1, 2, 3].map(|level| request.sphere_of_level(level).radius);
+        assert_eq!(radii(&request), [4.0; 4]);
+        let near = CoarserLevel {
+            sphere: Some(sphere(2.0)),
+            ..CoarserLevel::new(shape, 0.1)
+        };
+        request.full_sphere = Some(sphere(1.0));
+        request.coarser = Some([near, CoarserLevel::new(shape, 0.2)].into());
+        assert_eq!(radii(&request), [1.0, 2.0, 4.0, 4.0]);
+        request.more = vec![FurtherShape {
+            shape,
+            coarser: None,
+        }];
+        assert_eq!(radii(&request), [4.0; 4]);
+        request.more.clear();
+        request.thin_below = 3.0;
+        assert_eq!(radii(&request), [4.0; 4]);
+    }
 }

@@ -4,6 +4,7 @@ use super::{
     components::{CullingRadius, GpuInstances},
     cpu_times::{CpuClock, CpuStage},
     lods::{ImpostorOf, SetImpostor, SetLods},
+    mesh_spheres::BoundedMeshes,
     meshlets::MeshletMesh3d,
     offset::{InstanceOffset, offset_sphere},
     scene::InstanceScene,
@@ -14,10 +15,7 @@ use crate::{
     instance::InstanceSet,
 };
 use bevy::{
-    camera::{
-        primitives::{Aabb, MeshAabb},
-        visibility::NoAutoAabb,
-    },
+    camera::{primitives::Aabb, visibility::NoAutoAabb},
     ecs::{query::QueryData, system::SystemParam},
     mesh::{VertexAttributeValues, skinning::SkinnedMesh},
     pbr::Lightmap,
@@ -25,9 +23,16 @@ use bevy::{
     prelude::*,
 };
 
-/// The sphere with which each instance of the entity's set is tested.
+/// The spheres with which each instance of the entity's set is tested, behind the offset.
 #[derive(Component, Clone, Copy, PartialEq)]
-pub(super) struct SetSphere(pub BoundingSphere);
+pub(super) struct SetSphere {
+    /// Around everything that an instance may be drawn as.
+    pub all: BoundingSphere,
+    /// Around the full mesh alone, if its vertices or its box are known.
+    pub full: Option<BoundingSphere>,
+    /// A [`CullingRadius`] says how far vertices may move.
+    pub is_by_radius: bool,
+}
 
 /// An entity whose bounds are computed.
 #[derive(QueryData)]
@@ -71,40 +76,6 @@ pub(super) struct Removals<'w, 's> {
 
 /// Views keep spheres below this radius: `load_sphere` in `shaders/shared/visibility.wesl`.
 const MAX_RADIUS: f32 = 3e38;
-
-/// Boxes around meshes. Each is computed once, because that reads all vertices.
-#[derive(Resource, Default)]
-pub(super) struct MeshBoxes(HashMap<AssetId<Mesh>, Option<Aabb>>);
-
-/// The meshes of sets, and their boxes.
-#[derive(SystemParam)]
-pub(super) struct BoundedMeshes<'w, 's> {
-    meshes: Res<'w, Assets<Mesh>>,
-    boxes: ResMut<'w, MeshBoxes>,
-    events: MessageReader<'w, 's, AssetEvent<Mesh>>,
-}
-
-impl BoundedMeshes<'_, '_> {
-    /// Forgets the boxes of meshes that changed.
-    fn forget_changed(&mut self) {
-        for event in self.events.read() {
-            match event {
-                AssetEvent::Added { id }
-                | AssetEvent::Modified { id }
-                | AssetEvent::Removed { id } => {
-                    self.boxes.0.remove(id);
-                }
-                AssetEvent::Unused { .. } | AssetEvent::LoadedWithDependencies { .. } => {}
-            }
-        }
-    }
-
-    /// The box around a mesh that has positions.
-    fn box_of(&mut self, id: AssetId<Mesh>) -> Option<Aabb> {
-        let compute = || self.meshes.get(id).and_then(Mesh::get_aabb);
-        *self.boxes.0.entry(id).or_insert_with(compute)
-    }
-}
 
 /// What is wrong with a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -222,32 +193,40 @@ pub(super) fn update_bounds(
             let impostor = impostor.and_then(|impostor| {
                 let mesh = impostor.mesh.id();
                 let own = impostor.offset.map(InstanceOffset::checked);
-                let around = || meshes.box_of(mesh);
-                let sphere = culling_sphere(around, impostor.radius, None, || ()).ok()?;
+                let around = || meshes.sphere_of(mesh);
+                let sphere = culling_sphere(around, impostor.radius, None, || ())
+                    .ok()?
+                    .all;
                 Some(offset_sphere(own.unwrap_or(offset).as_ref(), sphere))
             });
-            let around = || meshes.box_of(mesh);
+            let around = || meshes.sphere_of(mesh);
             let sphere = culling_sphere(around, item.radius, item.lods, bad_radius);
-            let has_radius = item.radius.is_some_and(|radius| radius.checked().is_some());
             sphere.map(|sphere| {
-                let sphere = offset_sphere(offset.as_ref(), sphere);
-                match impostor.filter(|_| !has_radius) {
-                    Some(impostor) => around_both(sphere, impostor),
-                    None => sphere,
+                let behind_offset = |sphere| offset_sphere(offset.as_ref(), sphere);
+                let full = sphere.full.map(behind_offset);
+                let all = behind_offset(sphere.all);
+                let all = match impostor.filter(|_| !sphere.is_by_radius) {
+                    Some(impostor) => all.enlarged_around(impostor),
+                    None => all,
+                };
+                SetSphere {
+                    all,
+                    full,
+                    ..sphere
                 }
             })
         };
         match sphere {
             Ok(sphere) => {
                 let largest = set.bounds().map_or(0.0, |bounds| bounds.max_scale);
-                if largest * sphere.radius >= MAX_RADIUS {
+                if largest * sphere.all.radius >= MAX_RADIUS {
                     told.tell(entity, Problem::TooLarge);
                 }
                 let mut entity = commands.entity(entity);
-                entity.try_insert(set_aabb(set, sphere));
+                entity.try_insert(set_aabb(set, sphere.all));
                 // The same sphere is no change: otherwise all entities are read again.
-                if item.sphere != Some(&SetSphere(sphere)) {
-                    entity.try_insert(SetSphere(sphere));
+                if item.sphere != Some(&sphere) {
+                    entity.try_insert(sphere);
                 }
             }
             Err(problem) => {
@@ -268,36 +247,31 @@ fn is_empty(mesh: &Mesh) -> bool {
     matches!(points, Ok(VertexAttributeValues::Float32x3(points)) if points.is_empty())
 }
 
-/// The sphere of the radius if that is valid, otherwise the sphere around the mesh's box and its
-/// levels' meshes.
+/// The sphere of the radius if that is valid, otherwise the spheres around the mesh, and around the
+/// mesh and its levels.
 fn culling_sphere(
-    mesh: impl FnOnce() -> Option<Aabb>,
+    mesh: impl FnOnce() -> Option<BoundingSphere>,
     radius: Option<&CullingRadius>,
     lods: Option<&SetLods>,
     bad_radius: impl FnOnce(),
-) -> Result<BoundingSphere, Problem> {
+) -> Result<SetSphere, Problem> {
     if let Some(radius) = radius {
         if let Some(radius) = radius.checked() {
-            return Ok(BoundingSphere {
-                center: Vec3::ZERO,
-                radius,
+            let center = Vec3::ZERO;
+            return Ok(SetSphere {
+                all: BoundingSphere { center, radius },
+                full: mesh(),
+                is_by_radius: true,
             });
         }
         bad_radius();
     }
-    let aabb = mesh().ok_or(Problem::NoBounds)?;
-    let mut sphere = BoundingSphere::around_box(aabb.center.into(), aabb.half_extents.into());
-    if let Some(lods) = lods {
-        sphere = lods.enlarge(sphere);
-    }
-    Ok(sphere)
-}
-
-/// A sphere with the center of the first, around both.
-fn around_both(mut sphere: BoundingSphere, other: BoundingSphere) -> BoundingSphere {
-    let away = other.center.distance(sphere.center);
-    sphere.radius = sphere.radius.max(away + other.radius);
-    sphere
+    let full = mesh().ok_or(Problem::NoBounds)?;
+    Ok(SetSphere {
+        all: lods.map_or(full, |lods| lods.enlarge(full)),
+        full: Some(full),
+        is_by_radius: false,
+    })
 }
 
 /// A set without a mesh.

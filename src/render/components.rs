@@ -66,7 +66,9 @@ impl From<Handle<InstanceSet>> for GpuInstances {
 }
 
 /// Culls each instance by a sphere of this radius around its origin, in the mesh's units, instead
-/// of the sphere around the mesh's bounding box. For materials whose vertex stage moves vertices.
+/// of a sphere around the mesh's vertices. For materials whose vertex stage moves vertices. (A
+/// [`Mesh::final_aabb`] that is larger than the vertices does the same: the sphere is then around
+/// that box.)
 /// An [`InstanceOffset`](crate::render::InstanceOffset) moves and stretches the sphere, as it does
 /// the mesh.
 ///

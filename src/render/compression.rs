@@ -54,7 +54,6 @@ pub(super) fn has_plain_positions(mesh: &Mesh) -> bool {
 }
 
 /// An attribute of the mesh, not compressed; `None` if the mesh does not have it on the CPU.
-#[cfg(feature = "picking")]
 pub(super) fn plain_values(
     mesh: &Mesh,
     attribute: MeshVertexAttribute,

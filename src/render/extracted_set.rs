@@ -10,8 +10,11 @@ use std::sync::Arc;
 pub(super) struct ExtractedSet {
     pub entity: MainEntity,
     pub set: SetId,
-    /// The sphere around the mesh behind the offset.
+    /// The sphere around all that an instance may be drawn as, behind the offset.
     pub sphere: BoundingSphere,
+    /// The sphere around the full mesh alone, behind the offset; `None` with a
+    /// [`CullingRadius`](super::components::CullingRadius).
+    pub full_sphere: Option<BoundingSphere>,
     /// See [`InstanceOffset`](super::offset::InstanceOffset); `None` if it moves nothing.
     pub offset: Option<Affine3A>,
     pub world_from_local: Affine3A,

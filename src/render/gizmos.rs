@@ -193,7 +193,7 @@ fn draw_sets(
                 all: blocks_of(set),
             };
         }
-        let reach = sphere.0.center.length() + sphere.0.radius;
+        let reach = sphere.all.center.length() + sphere.all.radius;
         let color = gizmos.config_ext.block_color;
         for block in blocks.all.iter().take(gizmo.max_blocks) {
             gizmos.aabb_3d(block.to_box(reach), *at, color);

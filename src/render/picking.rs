@@ -6,22 +6,17 @@ mod backend;
 mod hit;
 mod indices;
 mod ray_cast;
-mod sphere;
 
 pub use backend::{InstancePickingPlugin, InstancePickingSettings};
 pub use hit::InstanceHit;
 pub use ray_cast::InstanceRayCast;
 
 use indices::{RayIndices, forget_indices};
-use sphere::measure_meshes;
 
 use super::components::GpuInstances;
 use crate::instance::InstanceSet;
 use bevy::{
-    asset::{AssetEventSystems, uuid_handle},
-    log::debug,
-    picking::mesh_picking::ray_cast::SimplifiedMesh,
-    prelude::*,
+    asset::uuid_handle, log::debug, picking::mesh_picking::ray_cast::SimplifiedMesh, prelude::*,
 };
 
 /// A mesh that never exists. Bevy's `MeshRayCast` uses it in place of a set's mesh, which is not
@@ -46,12 +41,6 @@ pub(super) fn build(app: &mut App) {
                 restore_meshes,
                 forget_indices.run_if(resource_exists::<Assets<InstanceSet>>),
             ),
-        )
-        .add_systems(
-            PostUpdate,
-            measure_meshes
-                .after(AssetEventSystems)
-                .run_if(resource_exists::<Assets<Mesh>>),
         );
 }
 

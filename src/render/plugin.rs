@@ -2,7 +2,7 @@
 
 use super::{
     batch_sets::BatchSets,
-    bounds::{MeshBoxes, update_bounds, warn_of_missing_meshes},
+    bounds::{update_bounds, warn_of_missing_meshes},
     components::{
         AFTER_FRUSTA, CullingRadius, FreezeCulling, GpuInstances, InstanceMeshUniforms,
         NoInstanceSorting, freeze_frusta,
@@ -26,6 +26,7 @@ use super::{
         warn_of_missing_materials,
     },
     mesh_metadata::{CompressedMeshes, find_compressed_meshes},
+    mesh_spheres::MeshSpheres,
     meshlets::{self, GpuMeshlets, MeshLevels, MeshletRoom, extract_meshlets, prepare_meshlets},
     occlusion::{self, InstanceOcclusion, NoOcclusionCulling},
     offset::InstanceOffset,
@@ -102,7 +103,7 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
         .init_resource::<ReportInbox>()
         .init_resource::<CpuClock>()
         .init_resource::<UploadInbox>()
-        .init_resource::<MeshBoxes>()
+        .init_resource::<MeshSpheres>()
         .init_resource::<CompressedMeshes>()
         .add_message::<InstanceUploadProgress>()
         .add_plugins(ExtractComponentPlugin::<InstanceOcclusion>::default())

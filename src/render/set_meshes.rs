@@ -137,6 +137,7 @@ impl Meshes<'_> {
                 let coarser = levels.iter().skip(1).map(|level| CoarserLevel {
                     shape: run(level.indices.clone()),
                     error: level.error,
+                    sphere: None,
                 });
                 MeshBuffers {
                     shape: run(levels.first().map_or(all, |full| full.indices.clone())),

@@ -163,7 +163,15 @@ fn random_levels(rng: &mut ChaCha8Rng) -> Option<Arc<[CoarserLevel]>> {
             first_index: 100 * level,
             base_vertex: 5,
         };
-        CoarserLevel { shape, error }
+        let sphere = BoundingSphere {
+            center: Vec3::X * 0.02 * level as f32,
+            radius: 0.1 + 0.05 * level as f32,
+        };
+        CoarserLevel {
+            shape,
+            error,
+            sphere: (level % 3 > 0).then_some(sphere),
+        }
     });
     Some(levels.collect())
 }
@@ -215,6 +223,7 @@ fn random_shapes(rng: &mut ChaCha8Rng) -> Vec<FurtherShape> {
     let level = |rng: &mut ChaCha8Rng| CoarserLevel {
         shape: shape(rng),
         error: f32::NAN,
+        sphere: None,
     };
     (0..rng.random_range(0..=max))
         .map(|_| FurtherShape {
@@ -296,6 +305,10 @@ pub fn random_scene(rng: &mut ChaCha8Rng, lengths: &[usize]) -> Scene {
                 center,
                 radius: rng.random_range(0.0..2.0),
             },
+            full_sphere: (key % 2 > 0).then_some(BoundingSphere {
+                center: 0.5 * center,
+                radius: 0.3,
+            }),
             shape: if rng.random() {
                 DrawShape::Indexed {
                     index_count: 36,

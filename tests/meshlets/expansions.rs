@@ -138,6 +138,7 @@ fn levels_scene(instances: usize, meshlets: usize, levels: usize) -> MeshletScen
     let level = |level: usize| CoarserLevel {
         shape,
         error: 8.0 * level as f32 / levels as f32,
+        sphere: None,
     };
     request.coarser = Some((1..levels).map(level).collect::<Vec<_>>().into());
     set_levels(request, &scene.meshes[0], 300);

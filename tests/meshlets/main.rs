@@ -104,7 +104,7 @@ fn meshlet_scene(rng: &mut ChaCha8Rng, lengths: &[usize], counts: &[usize]) -> M
         request.thin_below = 0.0;
         // Levels that begin near enough for some survivors.
         let shape = request.shape;
-        let level = |error| CoarserLevel { shape, error };
+        let level = |error| CoarserLevel::new(shape, error);
         if lods.random() {
             request.coarser = Some([0.05, 0.5, 5.0].map(level).into());
         }
@@ -397,6 +397,7 @@ fn each_level_is_drawn_by_its_own_meshlets() {
         let level = |error| CoarserLevel {
             shape: request.shape,
             error,
+            sphere: None,
         };
         request.coarser = Some([2.0, 4.0, 6.0].map(level).into());
         request.errors = ErrorRange::default();

@@ -190,6 +190,7 @@ fn the_views_that_came_last_stop_to_hide_if_a_binding_holds_no_more() {
     let level = |level| CoarserLevel {
         shape: scene.frame.requests[0].shape,
         error: 1.0 + level as f32,
+        sphere: None,
     };
     scene.frame.requests[0].coarser = Some((0..7).map(level).collect());
     upload(&mut culler, gpu, &scene);

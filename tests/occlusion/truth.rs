@@ -32,7 +32,7 @@ const HALF: f32 = 0.26;
 /// What an instance is at most away from the center of its cell, per axis.
 const JITTER: f32 = 0.02;
 /// How many instances may be kept per instance that owns a pixel.
-const MAX_KEPT: f64 = 4.0;
+const MAX_KEPT: f64 = 1.6;
 
 /// A dense field, whose instances all differ, and walls between its cells.
 struct Scene {

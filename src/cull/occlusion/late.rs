@@ -116,7 +116,8 @@ impl LatePlan {
                 parts.iter().filter(is_of)
             };
             for (part, visible) in rows(0).zip(rows(1)) {
-                let level = order.of_row(part.level).0 as u32;
+                let (level, _) = order.of_row(part.level);
+                let level = (level as u32, input.request.sphere_of_level(level));
                 let request = (input.index, input.request.key);
                 let of = (view_index, view.key);
                 late.occluded

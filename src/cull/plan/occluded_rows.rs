@@ -1,7 +1,11 @@
 //! The rows of a plan that may be hidden.
 
 use super::{DrawPart, Plan};
-use crate::cull::layout::OcclusionRow;
+use crate::cull::{
+    layout::{CHUNK_OFF_CENTER, OcclusionRow},
+    request::BoundingSphere,
+};
+use glam::Vec3;
 
 /// The rows of a plan that may be hidden.
 #[derive(Default)]
@@ -41,24 +45,28 @@ pub(in crate::cull) struct SlotKey {
 
 impl OccludedRows {
     /// Adds a row of `plan` to its batch's table. `part` is the row; `visible` is the row of all
-    /// visible survivors, of a late plan. `level` is its level of detail.
+    /// visible survivors, of a late plan. `level` is its level of detail, whose mesh is in `sphere`.
     pub fn add(
         &mut self,
         plan: &mut Plan,
         (part, visible): (&DrawPart, Option<&DrawPart>),
         (request, request_key): (usize, u64),
         (view, view_key): (usize, u64),
-        level: u32,
+        (level, sphere): (u32, BoundingSphere),
     ) {
         let batch = &mut plan.batches[part.batch];
         let first_count = |row: u32| batch.chunk_views[row as usize].first_count;
         let chunk = &batch.chunks[part.chunk as usize];
+        let off_center = match sphere.center == Vec3::ZERO {
+            true => 0,
+            false => CHUNK_OFF_CENTER,
+        };
         let row = OcclusionRow {
-            sphere: chunk.sphere,
+            sphere: sphere.center.extend(sphere.radius),
             first_instance: chunk.first_instance,
             first_bound: chunk.first_bound,
             instance_count: chunk.instance_count,
-            chunk_flags: chunk.flags,
+            chunk_flags: chunk.flags & !CHUNK_OFF_CENTER | off_center,
             block_count: chunk.block_count,
             first_cell: batch.batch.occluded_cells,
             first_count: first_count(part.row),

@@ -316,9 +316,9 @@ impl Planner {
                     continue;
                 };
                 for part in plan.parts(request, slot).to_vec() {
-                    let key = frame.requests[request].key;
-                    let (request, view) = ((request, key), (index, view.key));
-                    let level = part.level as u32;
+                    let found = &frame.requests[request];
+                    let level = (part.level as u32, found.sphere_of_level(part.level));
+                    let (request, view) = ((request, found.key), (index, view.key));
                     self.occluded
                         .add(&mut plan, (&part, None), request, view, level);
                     // All that a frozen view draws is in this list.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::instance::InstanceTransform;
+use crate::render::mesh_spheres::MeshSpheres;
 
 #[test]
 fn a_box_of_huge_instances_is_finite() {
@@ -31,7 +32,7 @@ fn an_edit_of_a_set_does_not_read_the_vertices_of_its_mesh() -> Result {
     app.add_plugins((MinimalPlugins, AssetPlugin::default()))
         .init_asset::<Mesh>()
         .init_asset::<InstanceSet>()
-        .init_resource::<MeshBoxes>()
+        .init_resource::<MeshSpheres>()
         .init_resource::<CpuClock>()
         .add_systems(
             PostUpdate,
@@ -47,7 +48,7 @@ fn an_edit_of_a_set_does_not_read_the_vertices_of_its_mesh() -> Result {
     let radius = |app: &mut App| {
         app.update();
         let sphere = app.world().get::<SetSphere>(entity).copied();
-        sphere.map(|sphere| (sphere.0.radius * 1000.0).round() as u32)
+        sphere.map(|sphere| (sphere.all.radius * 1000.0).round() as u32)
     };
     assert_eq!(radius(&mut app), Some(1732));
 

@@ -64,7 +64,8 @@ pub(super) fn use_of(
     ExtractedSet {
         entity: item.entity.into(),
         set,
-        sphere: sphere.0,
+        sphere: sphere.all,
+        full_sphere: (item.sphere.filter(|own| !own.is_by_radius)).and_then(|own| own.full),
         offset: offset_of(item, full),
         world_from_local: full.map_or(item.transform, |full| full.transform).affine(),
         keep_all: item.keep_all,

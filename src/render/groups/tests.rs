@@ -50,6 +50,7 @@ fn entities_join_if_nothing_but_their_mesh_differs() {
         let level = |error: &f32| CoarserLevel {
             shape: SHAPE,
             error: *error,
+            sphere: None,
         };
         Some(errors.iter().map(level).collect())
     };
@@ -123,6 +124,7 @@ fn spheres_that_measure_are_the_same() {
         let level = CoarserLevel {
             shape: SHAPE,
             error: 0.1,
+            sphere: None,
         };
         request.coarser = Some([level].into());
     };

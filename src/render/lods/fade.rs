@@ -123,6 +123,7 @@ mod tests {
                 first_vertex: 0,
             },
             error,
+            sphere: None,
         };
         let fading = Fading {
             fades: true,
@@ -198,7 +199,7 @@ mod tests {
             vertex_count: 3,
             first_vertex: 0,
         };
-        let level = |error| CoarserLevel { shape, error };
+        let level = |error| CoarserLevel::new(shape, error);
         let plain = Fading {
             fades: true,
             levels_fade: true,

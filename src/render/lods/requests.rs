@@ -2,7 +2,8 @@
 
 use super::SetLod;
 use crate::cull::{CoarserLevel, DrawShape};
-use bevy::{mesh::PrimitiveTopology, render::mesh::RenderMesh};
+use crate::render::offset::{offset_sphere, stretch_of};
+use bevy::{math::Affine3A, mesh::PrimitiveTopology, render::mesh::RenderMesh};
 use core::ops::Range;
 use std::sync::Arc;
 
@@ -16,8 +17,8 @@ pub(in crate::render) struct RequestLods {
     /// Index of each coarser level's mesh in
     /// [`SetDraws::meshes`](super::super::set_draws::SetDraws).
     pub meshes: Arc<[usize]>,
-    /// How much the set's offset stretches the errors.
-    pub stretch: f32,
+    /// The set's offset, which stretches the errors and moves the spheres.
+    pub offset: Option<Affine3A>,
 }
 
 impl RequestLods {
@@ -28,19 +29,21 @@ impl RequestLods {
             made_from: Arc::default(),
             meshes: coarser.iter().map(|_| place).collect(),
             coarser: coarser.into(),
-            stretch: 1.0,
+            offset: None,
         })
     }
 
-    /// The levels with the errors that they have behind an offset. They have none yet.
-    pub fn stretched(&self, stretch: f32) -> Self {
+    /// The levels behind an offset. They have none yet.
+    pub fn behind(&self, offset: Affine3A) -> Self {
+        let stretch = stretch_of(Some(&offset));
         let coarser = self.coarser.iter().map(|level| CoarserLevel {
             error: level.error * stretch,
+            sphere: level.sphere.map(|own| offset_sphere(Some(&offset), own)),
             ..*level
         });
         Self {
             coarser: coarser.collect(),
-            stretch,
+            offset: Some(offset),
             ..self.clone()
         }
     }

@@ -6,13 +6,12 @@ use crate::{
     render::{
         components::GpuInstances,
         cpu_times::{CpuClock, CpuStage},
+        mesh_spheres::BoundedMeshes,
         meshlets::MeshletMesh3d,
         told::Told,
     },
 };
-use bevy::{
-    camera::primitives::MeshAabb, ecs::query::QueryData, platform::collections::HashSet, prelude::*,
-};
+use bevy::{ecs::query::QueryData, platform::collections::HashSet, prelude::*};
 use core::ops::Range;
 use std::sync::Arc;
 
@@ -24,8 +23,6 @@ pub(in crate::render) struct SetLods {
     pub fade: f32,
     /// See [`InstanceLods::full`].
     pub full: Option<Range<u32>>,
-    /// Boxes around the levels' meshes: center, half extents.
-    pub boxes: Vec<(Vec3, Vec3)>,
 }
 
 /// A level of an entity.
@@ -33,6 +30,8 @@ pub(in crate::render) struct SetLods {
 pub(in crate::render) struct SetLod {
     pub mesh: SetLodMesh,
     pub error: f32,
+    /// The sphere around its mesh; `None` if that is a part of the full mesh, or has no positions.
+    pub sphere: Option<BoundingSphere>,
 }
 
 /// See [`LodMesh`].
@@ -44,12 +43,9 @@ pub(in crate::render) enum SetLodMesh {
 
 impl SetLods {
     /// The sphere around the entity's mesh, enlarged around the meshes of the levels.
-    pub fn enlarge(&self, mut sphere: BoundingSphere) -> BoundingSphere {
-        for (center, half_extents) in &self.boxes {
-            let away = (*center - sphere.center).abs() + *half_extents;
-            sphere.radius = sphere.radius.max(away.length());
-        }
-        sphere
+    pub fn enlarge(&self, sphere: BoundingSphere) -> BoundingSphere {
+        let spheres = self.levels.iter().filter_map(|level| level.sphere);
+        spheres.fold(sphere, BoundingSphere::enlarged_around)
     }
 }
 
@@ -95,11 +91,12 @@ pub(in crate::render) fn resolve_lods(
     ),
     still_there: Query<(), With<InstanceLods>>,
     mut events: MessageReader<AssetEvent<Mesh>>,
-    meshes: Res<Assets<Mesh>>,
+    mut bounded: BoundedMeshes,
     mut told: Local<Told<Entity>>,
     clock: Res<CpuClock>,
 ) {
     let _timer = clock.start(CpuStage::Main);
+    bounded.forget_changed();
     for entity in removed.read() {
         // The component may have been removed and inserted again.
         if !still_there.contains(entity)
@@ -141,27 +138,29 @@ pub(in crate::render) fn resolve_lods(
             warn!("InstanceLods on {entity}: {problem}");
         }
         let mut error = 0.0;
-        let (mut levels, mut boxes) = (Vec::new(), Vec::new());
+        let mut levels = Vec::new();
         for level in lods.levels.iter().take(InstanceLods::MAX) {
             if instead.is_some() {
                 break;
             }
-            let (mesh, bounds) = match &level.mesh {
+            let (mesh, sphere) = match &level.mesh {
                 LodMesh::Indices(indices) => (SetLodMesh::Indices(indices.clone()), None),
-                LodMesh::Mesh(handle) => match meshes.get(handle) {
-                    Some(mesh) => (SetLodMesh::Mesh(handle.id()), mesh.get_aabb()),
-                    None => continue,
-                },
+                LodMesh::Mesh(handle) if bounded.meshes.contains(handle) => {
+                    let id = handle.id();
+                    (SetLodMesh::Mesh(id), bounded.sphere_of(id))
+                }
+                LodMesh::Mesh(_) => continue,
             };
             let is_impostor = impostor.is_some_and(|impostor| level.error >= impostor.error);
             if !level.error.is_finite() || level.error < error || is_impostor {
                 continue;
             }
             error = level.error;
-            levels.push(SetLod { mesh, error });
-            if let Some(aabb) = bounds {
-                boxes.push((aabb.center.into(), aabb.half_extents.into()));
-            }
+            levels.push(SetLod {
+                mesh,
+                error,
+                sphere,
+            });
         }
         // Not a number is no share.
         let fade = if lods.fade > 0.0 && instead.is_none() {
@@ -171,16 +170,13 @@ pub(in crate::render) fn resolve_lods(
         };
         let full = lods.full.clone().filter(|_| instead.is_none());
         let is_same = known.is_some_and(|known| {
-            *known.levels == *levels
-                && (known.fade, &known.full) == (fade, &full)
-                && known.boxes == boxes
+            *known.levels == *levels && (known.fade, &known.full) == (fade, &full)
         });
         if !is_same {
             let set = SetLods {
                 levels: levels.into(),
                 fade,
                 full,
-                boxes,
             };
             commands.entity(entity).try_insert(set);
         }
@@ -259,6 +255,7 @@ fn problem_of(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::render::mesh_spheres::MeshSpheres;
     use bevy::ecs::system::SystemId;
 
     fn lods(errors: &[f32]) -> InstanceLods {
@@ -313,14 +310,15 @@ mod tests {
             center: Vec3::ZERO,
             radius: 1.0,
         };
+        let level = |(center, radius)| SetLod {
+            mesh: SetLodMesh::Indices(0..3),
+            error: 0.0,
+            sphere: Some(BoundingSphere { center, radius }),
+        };
         let levels = SetLods {
-            levels: Arc::new([]),
+            levels: [(Vec3::ZERO, 0.1), (Vec3::X, 4.0)].map(level).into(),
             fade: 0.0,
             full: None,
-            boxes: vec![
-                (Vec3::ZERO, Vec3::splat(0.1)),
-                (Vec3::X, Vec3::new(2.0, 4.0, 0.0)),
-            ],
         };
         assert_eq!(levels.enlarge(sphere).radius, 5.0);
     }
@@ -330,6 +328,7 @@ mod tests {
         let mut world = World::new();
         world.init_resource::<Assets<Mesh>>();
         world.init_resource::<Messages<AssetEvent<Mesh>>>();
+        world.init_resource::<MeshSpheres>();
         world.init_resource::<CpuClock>();
         let system = world.register_system(resolve_lods);
         let mesh = world
@@ -345,30 +344,32 @@ mod tests {
         (world, system, entity, id)
     }
 
-    /// Half the extents of the level's box.
-    fn half_extents(world: &World, entity: Entity) -> Option<f32> {
-        Some(world.get::<SetLods>(entity)?.boxes.first()?.1.x)
+    /// The radius around the level's mesh, in thousandths.
+    fn radius(world: &World, entity: Entity) -> Option<u32> {
+        let sphere = world.get::<SetLods>(entity)?.levels.first()?.sphere?;
+        Some((sphere.radius * 1000.0).round() as u32)
     }
 
     #[test]
     fn levels_are_resolved_again_if_one_of_their_own_meshes_changes() -> Result {
         let (mut world, system, entity, id) = world_with_level();
         world.run_system(system)?;
-        assert_eq!(half_extents(&world, entity), Some(0.5));
+        assert_eq!(radius(&world, entity), Some(866));
 
-        // Changed without an event: to be seen only if the levels are resolved again.
+        // Removed without an event: to be seen only if the levels are resolved again.
         let mut meshes = world.resource_mut::<Assets<Mesh>>();
         let other = meshes.add(Cuboid::from_length(3.0)).id();
-        let mesh = meshes.get_mut_untracked(id).ok_or("the mesh is gone")?;
-        *mesh = Cuboid::from_length(4.0).into();
+        meshes.remove_untracked(id).ok_or("the mesh is gone")?;
         world.write_message(AssetEvent::Added { id: other });
         world.write_message(AssetEvent::Unused { id });
         world.run_system(system)?;
-        assert_eq!(half_extents(&world, entity), Some(0.5));
+        assert_eq!(radius(&world, entity), Some(866));
 
+        let mut meshes = world.resource_mut::<Assets<Mesh>>();
+        meshes.insert(id, Cuboid::from_length(4.0).into())?;
         world.write_message(AssetEvent::Modified { id });
         world.run_system(system)?;
-        assert_eq!(half_extents(&world, entity), Some(2.0));
+        assert_eq!(radius(&world, entity), Some(3464));
         Ok(())
     }
 

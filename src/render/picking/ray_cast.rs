@@ -1,15 +1,15 @@
 //! Casting rays at instances.
 
-use super::{InstanceHit, indices::RayIndices, sphere::MeshSphere};
+use super::{InstanceHit, indices::RayIndices};
 use crate::{
     cull::{BoundingSphere, DistanceRange},
     instance::{InstanceRay, InstanceSet, RayIndex},
     render::{
         bounds::SetSphere,
-        components::{CullingRadius, GpuInstances},
+        components::GpuInstances,
         compression::{has_plain_positions, plain_values},
         lods::{ImpostorOf, InstanceVisibilityRange},
-        offset::{InstanceOffset, offset_sphere},
+        offset::InstanceOffset,
     },
 };
 use bevy::{
@@ -32,8 +32,6 @@ pub(super) struct RayTarget {
     entity: Entity,
     instances: &'static GpuInstances,
     sphere: &'static SetSphere,
-    radius: Option<&'static CullingRadius>,
-    mesh_sphere: Option<&'static MeshSphere>,
     range: Option<&'static InstanceVisibilityRange>,
     mesh: Option<&'static Mesh3d>,
     offset: Option<&'static InstanceOffset>,
@@ -202,13 +200,10 @@ impl<'a> Cast<'a> {
             return None;
         }
         let offset = target.offset.and_then(InstanceOffset::checked);
-        let tested = target.sphere.0;
-        // A radius is for culling. It may be smaller than the mesh.
-        let of_mesh = target.mesh_sphere.filter(|_| mesh.is_some());
-        let sphere = match target.radius.and(of_mesh) {
-            Some(of_mesh) => offset_sphere(offset.as_ref(), of_mesh.0),
-            None => tested,
-        };
+        let tested = target.sphere.all;
+        // A radius is for culling, and may be smaller than the mesh. Levels are not met.
+        let of_mesh = target.sphere.full.filter(|_| mesh.is_some());
+        let sphere = of_mesh.unwrap_or(tested);
         let range = target.range.and_then(InstanceVisibilityRange::checked);
         Some(Self {
             ray,

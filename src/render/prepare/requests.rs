@@ -20,7 +20,6 @@ use crate::render::{
     groups::{Joined, Joining},
     lods::{SetRange, Share, Thinning},
     materials::MaterialAliases,
-    offset::stretch_of,
     set_draws::{BevyInstance, Drawn, MadeFor, SetDraws, many_rest, near_levels},
     set_meshes::Meshes,
 };
@@ -213,8 +212,7 @@ impl Requests<'_, '_, '_> {
         let is_blended = self.aliases.blended.contains(&entity);
         // What blends is drawn in one order, not level after level.
         let has_levels = || !is_blended && !self.draws.expanded.contains(&entity);
-        let stretch = stretch_of(set.offset.as_ref());
-        let own_lods = (self.draws).own_lods_of((place, entity), (mesh_id, mesh), stretch);
+        let own_lods = (self.draws).own_lods_of((place, entity), (mesh_id, mesh), set.offset);
         let lods = match own_lods {
             Some(own) => has_levels().then_some(own),
             None => set
@@ -224,7 +222,7 @@ impl Requests<'_, '_, '_> {
                 .and_then(|levels| {
                     let of = (place, entity);
                     self.draws
-                        .lods_of(self.meshes, of, (mesh_id, mesh), (levels, stretch))
+                        .lods_of(self.meshes, of, (mesh_id, mesh), (levels, set.offset))
                 }),
         };
         let coarser = lods.as_ref().map(|lods| lods.coarser.clone());
@@ -253,6 +251,7 @@ impl Requests<'_, '_, '_> {
             set: set.set,
             world_from_local: set.world_from_local,
             sphere: set.sphere,
+            full_sphere: set.full_sphere,
             shape: full.unwrap_or(whole),
             coarser,
             more,

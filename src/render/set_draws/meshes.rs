@@ -5,9 +5,10 @@ use crate::cull::{CoarserLevel, DrawShape};
 use crate::render::{
     lods::{RequestLods, SetLod, SetLodMesh, part_of},
     names::AssetNames,
+    offset::{offset_sphere, stretch_of},
     set_meshes::{MeshBuffers, Meshes},
 };
-use bevy::{prelude::*, render::sync_world::MainEntity};
+use bevy::{math::Affine3A, prelude::*, render::sync_world::MainEntity};
 use core::ops::Range;
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ impl SetDraws {
         meshes: &Meshes,
         (place, entity): (usize, MainEntity),
         full: (AssetId<Mesh>, usize),
-        (levels, stretch): (&Arc<[SetLod]>, f32),
+        (levels, offset): (&Arc<[SetLod]>, Option<Affine3A>),
     ) -> Option<RequestLods> {
         if levels.is_empty() {
             return None;
@@ -48,10 +49,11 @@ impl SetDraws {
             && (before.entity, before.mesh_id) == (entity, full.0)
             && let Some(lods) = &before.lods
             && Arc::ptr_eq(&lods.made_from, levels)
-            && lods.stretch == stretch
+            && lods.offset == offset
         {
             return Some(lods.clone());
         }
+        let stretch = stretch_of(offset.as_ref());
         let (mut coarser, mut places) = (Vec::new(), Vec::new());
         for (number, level) in (1..).zip(&**levels) {
             let found = match &level.mesh {
@@ -70,7 +72,12 @@ impl SetDraws {
             };
             if let Some((place, shape)) = found {
                 let error = level.error * stretch;
-                coarser.push(CoarserLevel { shape, error });
+                let sphere = level.sphere.map(|own| offset_sphere(offset.as_ref(), own));
+                coarser.push(CoarserLevel {
+                    shape,
+                    error,
+                    sphere,
+                });
                 places.push(place);
             }
         }
@@ -78,7 +85,7 @@ impl SetDraws {
             made_from: levels.clone(),
             coarser: coarser.into(),
             meshes: places.into(),
-            stretch,
+            offset,
         })
     }
 
@@ -87,21 +94,21 @@ impl SetDraws {
         &self,
         (place, entity): (usize, MainEntity),
         (mesh_id, mesh): (AssetId<Mesh>, usize),
-        stretch: f32,
+        offset: Option<Affine3A>,
     ) -> Option<RequestLods> {
         let own = self.meshes[mesh].lods.as_ref()?;
-        if stretch == own.stretch {
+        let Some(behind) = offset else {
             return Some(own.clone());
-        }
+        };
         if let Some(before) = self.before(place)
             && (before.entity, before.mesh_id) == (entity, mesh_id)
             && let Some(lods) = &before.lods
             && lods.made_from.is_empty()
-            && lods.stretch == stretch
+            && lods.offset == offset
         {
             return Some(lods.clone());
         }
-        Some(own.stretched(stretch))
+        Some(own.behind(behind))
     }
 
     /// A part of the entity's mesh, which a level draws. If there is no such part, this logs the

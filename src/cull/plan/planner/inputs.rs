@@ -42,6 +42,7 @@ struct RequestInputs {
     resident: Option<ResidentInputs>,
     world_from_local: Affine3A,
     sphere: BoundingSphere,
+    full_sphere: Option<BoundingSphere>,
     shape: DrawShape,
     coarser: Option<Arc<[CoarserLevel]>>,
     fades: bool,
@@ -83,7 +84,7 @@ impl RequestInputs {
     /// shapes.
     fn plans_like(&self, request: &CullRequest) -> bool {
         (self.key, self.set) == (request.key, request.set)
-            && self.sphere == request.sphere
+            && (self.sphere, self.full_sphere) == (request.sphere, request.full_sphere)
             && self.shape == request.shape
             && self.coarser == request.coarser
             && self.fades == (request.fade > 0.0)
@@ -114,6 +115,7 @@ impl PlanInputs {
                 resident: ResidentInputs::of(sets, request.set),
                 world_from_local: request.world_from_local,
                 sphere: request.sphere,
+                full_sphere: request.full_sphere,
                 shape: request.shape,
                 coarser: request.coarser.clone(),
                 fades: request.fade > 0.0,
