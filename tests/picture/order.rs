@@ -206,7 +206,7 @@ where
     let report = stage.report();
     let camera = report.views.iter().find(|view| view.name == "camera");
     let levels = &camera.unwrap().levels;
-    assert!(levels.iter().all(|level| level.visible > 500), "{levels:?}");
+    assert!(levels.iter().all(|level| level.visible > 300), "{levels:?}");
     stage.verify();
     picture
 }
