@@ -23,6 +23,8 @@ mod data;
 mod error;
 #[cfg(feature = "meshlets")]
 mod file;
+#[cfg(all(feature = "meshlets", target_arch = "wasm32"))]
+mod heap;
 mod levels;
 #[cfg(feature = "meshlets")]
 mod lods;

@@ -64,7 +64,13 @@ pub(crate) fn compile_kernel(
     let constants = constants(&parsed);
     let descriptor = ShaderModuleDescriptor {
         label: Some(label),
-        source: ShaderSource::Naga(std::borrow::Cow::Owned(parsed)),
+        // A browser takes text only. What naga makes of the parsed kernel is not all WGSL: it
+        // rounds the largest `f32` up.
+        source: if cfg!(target_arch = "wasm32") {
+            ShaderSource::Wgsl(job.source.as_str().into())
+        } else {
+            ShaderSource::Naga(std::borrow::Cow::Owned(parsed))
+        },
     };
     let built = guarded(device, label, || {
         let module = shader_module(device, descriptor, job.checks);
