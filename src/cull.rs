@@ -105,6 +105,8 @@ pub use error::CullError;
 pub use expand::{Expander, Expansion};
 #[cfg(feature = "bevy")]
 pub(crate) use gpu::changes::ChangedBytes;
+#[cfg(all(feature = "bevy", feature = "testing"))]
+pub(crate) use gpu::readback::{forget_reads, reading_is_pending};
 #[cfg(feature = "testing")]
 pub use gpu::shared_kernels::share_kernels;
 pub use gpu::{Gpu, version::Version};

@@ -2,6 +2,9 @@
 //!
 //! For tests, demos and bug reports, with the cargo feature `testing`: it waits for the GPU, and
 //! copies whole sets. The survivors of an unordered compaction are sorted first.
+//!
+//! A browser cannot wait. There, after the frame, let its event loop turn and [`go_on`] until the
+//! verdicts are there, and draw no frame meanwhile.
 
 mod compare;
 mod verifier;
@@ -11,11 +14,11 @@ pub use verifier::{Verdict, Verifier};
 use super::{
     culler::GpuCuller, extract::extract_sets, report::finish_culling, settings::GpuCullingSystems,
 };
-use crate::instance::InstanceSet;
+use crate::{cull::forget_reads, instance::InstanceSet};
 use bevy::{
     app::SubApp,
     prelude::*,
-    render::{Extract, renderer::RenderGraph},
+    render::{Extract, RenderApp, renderer::RenderGraph},
 };
 use compare::verify_survivors;
 
@@ -31,10 +34,20 @@ pub(super) fn build_render(render_app: &mut SubApp, verifier: Verifier) {
         )
         .add_systems(
             RenderGraph,
-            verify_survivors
+            (forget_reads, verify_survivors)
+                .chain()
                 .after(finish_culling)
                 .in_set(GpuCullingSystems::Finish),
         );
+}
+
+/// Goes on with a check of the last frame, whose survivors a browser was still reading.
+///
+/// # Errors
+/// The app has no renderer, or not this plugin.
+pub fn go_on(app: &mut App) -> Result {
+    let render_app = app.get_sub_app_mut(RenderApp).ok_or("no renderer")?;
+    Ok(render_app.world_mut().run_system_cached(verify_survivors)?)
 }
 
 /// Copies what a requested check compares the GPU with.

@@ -1,8 +1,26 @@
 //! Reading a buffer back with a wait: for tests and verification, not for frames.
+//!
+//! A browser cannot wait. There, the first call for some bytes begins to read them and is an error;
+//! a call after the browser's event loop has turned has them. So a caller tries again as long as
+//! [`reading_is_pending`], and no frame may change the buffers meanwhile.
 
 use super::Gpu;
 use crate::cull::CullError;
-use wgpu::{Buffer, BufferDescriptor, BufferUsages, MapMode, PollType};
+use core::{cell::RefCell, fmt::Display};
+use hashbrown::HashMap;
+use std::sync::{Arc, OnceLock};
+use wgpu::{Buffer, BufferAsyncError, BufferDescriptor, BufferUsages, MapMode, PollType};
+
+/// Whether the map's callback was called, and its result.
+type Mapped = Arc<OnceLock<Result<(), BufferAsyncError>>>;
+
+/// Buffer, first byte and number of bytes.
+type Bytes = (Buffer, u64, u64);
+
+thread_local! {
+    /// What a browser reads or has read, by what it is a copy of.
+    static READS: RefCell<HashMap<Bytes, (Buffer, Mapped)>> = RefCell::default();
+}
 
 /// Reads `len` values of `source` from byte `offset` on, and waits for them.
 ///
@@ -14,34 +32,62 @@ pub(crate) fn read_buffer<T: bytemuck::AnyBitPattern + bytemuck::NoUninit>(
     offset: u64,
     len: usize,
 ) -> Result<Vec<T>, CullError> {
-    let bytes = (len * size_of::<T>()) as u64;
-    if bytes == 0 {
+    let size = (len * size_of::<T>()) as u64;
+    if size == 0 {
         return Ok(Vec::new());
     }
-    let failed = |what: &dyn core::fmt::Display| CullError::Readback(what.to_string());
-    let staging = gpu.device.create_buffer(&BufferDescriptor {
-        label: Some("gpu_culling readback"),
-        size: bytes,
-        usage: BufferUsages::COPY_DST | BufferUsages::MAP_READ,
-        mapped_at_creation: false,
-    });
-    let mut encoder = gpu.device.create_command_encoder(&Default::default());
-    encoder.copy_buffer_to_buffer(source, offset, &staging, 0, bytes);
-    gpu.queue.submit([encoder.finish()]);
-    let (send, receive) = std::sync::mpsc::channel();
-    staging.map_async(MapMode::Read, .., move |result| {
-        // The receiver is gone only if the wait below failed, which is reported there.
-        let _ = send.send(result);
-    });
-    gpu.device
-        .poll(PollType::wait_indefinitely())
-        .map_err(|error| failed(&error))?;
-    receive
-        .recv()
-        .map_err(|error| failed(&error))?
-        .map_err(|error| failed(&error))?;
+    let (staging, mapped) = if cfg!(target_arch = "wasm32") {
+        let bytes = (source.clone(), offset, size);
+        READS.with_borrow_mut(|reads| {
+            let begin = || begin(gpu, source, offset, size);
+            reads.entry(bytes).or_insert_with(begin).clone()
+        })
+    } else {
+        let begun = begin(gpu, source, offset, size);
+        let waited = gpu.device.poll(PollType::wait_indefinitely());
+        waited.map_err(|error| failed(&error))?;
+        begun
+    };
+    let result = mapped.get().ok_or_else(|| failed(&"it has not arrived"))?;
+    result.clone().map_err(|error| failed(&error))?;
     let bytes = staging
         .get_mapped_range(..)
         .map_err(|error| failed(&error))?;
     Ok(bytemuck::pod_collect_to_vec(&bytes))
+}
+
+fn failed(what: &dyn Display) -> CullError {
+    CullError::Readback(what.to_string())
+}
+
+/// Copies bytes of `source`, and asks for the copy.
+fn begin(gpu: Gpu<'_>, source: &Buffer, offset: u64, size: u64) -> (Buffer, Mapped) {
+    let staging = gpu.device.create_buffer(&BufferDescriptor {
+        label: Some("gpu_culling readback"),
+        size,
+        usage: BufferUsages::COPY_DST | BufferUsages::MAP_READ,
+        mapped_at_creation: false,
+    });
+    let mut encoder = gpu.device.create_command_encoder(&Default::default());
+    encoder.copy_buffer_to_buffer(source, offset, &staging, 0, size);
+    gpu.queue.submit([encoder.finish()]);
+    let mapped = Mapped::default();
+    let answer = Arc::clone(&mapped);
+    staging.map_async(MapMode::Read, .., move |result| {
+        // It is called once.
+        let _ = answer.set(result);
+    });
+    (staging, mapped)
+}
+
+/// Whether a browser still reads. Elsewhere, nothing is read after a call has returned.
+#[cfg(all(feature = "bevy", feature = "testing"))]
+pub(crate) fn reading_is_pending() -> bool {
+    READS.with_borrow(|reads| reads.values().any(|(_, mapped)| mapped.get().is_none()))
+}
+
+/// Forgets what a browser has read: the buffers may have changed.
+#[cfg(all(feature = "bevy", feature = "testing"))]
+pub(crate) fn forget_reads() {
+    READS.with_borrow_mut(HashMap::clear);
 }

@@ -5,6 +5,7 @@ use crate::{
     cull::{
         Culler, CullingTier, DrawList, Gpu, SetId,
         layout::{BLOCK, Batch, Chunk, ChunkView, FarFirstJob, ROUNDING},
+        reading_is_pending,
         reference::{self, Placed},
     },
     render::{
@@ -24,7 +25,8 @@ fn is_borderline(distance: f32, placed: &Placed) -> bool {
     distance.abs() <= BORDER.max(largest * ROUNDING)
 }
 
-/// Runs a requested check after the frame has been submitted.
+/// Runs a requested check after the frame has been submitted. There are no verdicts before
+/// everything can be read.
 pub(in crate::render) fn verify_survivors(
     verifier: Res<Verifier>,
     sets: Res<GpuCuller>,
@@ -104,6 +106,9 @@ pub(in crate::render) fn verify_survivors(
             }
             verdicts.push(verdict);
         }
+    }
+    if reading_is_pending() {
+        return;
     }
     *state = State {
         verdicts: Some(verdicts),
