@@ -200,8 +200,12 @@ pub fn split(layers: Vec<LayerSet>, sets: u32) -> Result<Vec<LayerSet>, Instance
 
 /// Processes all items on all cores. Each core takes the next item that is left.
 pub fn each_core<T: Send>(items: impl Iterator<Item = T> + Send, work: impl Fn(T) + Sync) {
-    let items = Mutex::new(items);
     let cores = thread::available_parallelism().map_or(1, usize::from);
+    if cores == 1 {
+        // A browser starts no other thread.
+        return items.for_each(work);
+    }
+    let items = Mutex::new(items);
     thread::scope(|scope| {
         for _ in 0..cores {
             scope.spawn(|| {

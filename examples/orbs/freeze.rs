@@ -1,6 +1,6 @@
 //! Frozen culling: the camera flies on, and lines show the frustum that still culls.
 
-use crate::look;
+use super::look;
 use bevy::{gizmos::config::GizmoConfigStore, math::ops, prelude::*};
 use bevy_gpu_culling::{prelude::CullingGizmosPlugin, render::CullingGizmoConfigGroup};
 

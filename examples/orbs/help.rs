@@ -1,18 +1,24 @@
 //! The text at the bottom left: the field, the culling and the keys.
 
-use crate::{
+use super::{
     cli::{Meshlets, Peer},
+    fly::Rebuild,
     scene::Field,
-    windowed::Rebuild,
 };
 use bevy::{input::common_conditions::input_just_pressed, prelude::*};
 use bevy_gpu_culling::prelude::{CullingReport, FreezeCulling};
 
 const FLY: &str =
     "W A S D Q E fly, Shift faster, right mouse button or G looks around, wheel sets the speed";
-const PLUGIN_KEYS: &str = "F freezes culling, L levels of detail, O occlusion, I more or fewer numbers, T next tier, C next compaction, + - twice or half the orbs, H hides this, Esc quits";
+const PLUGIN_KEYS: &str = "F freezes culling, L levels of detail, O occlusion, I more or fewer numbers, T next tier, C next compaction, + - twice or half the orbs, H hides this";
 const MESHLET_KEYS: &str = "M colors meshlets, ";
-const PEER_KEYS: &str = "+ - twice or half the orbs, H hides this, Esc quits";
+const PEER_KEYS: &str = "+ - twice or half the orbs, H hides this";
+/// A page is closed by the browser.
+const QUIT_KEY: &str = if cfg!(target_arch = "wasm32") {
+    ""
+} else {
+    ", Esc quits"
+};
 
 /// Adds the text.
 pub struct HelpPlugin;
@@ -88,7 +94,7 @@ fn write(
                 Some(Meshlets::Whole) | None => "",
             };
             format!(
-                "{} orbs, {} visible, tier {tier}, {}{frozen}{making}\n{FLY}\n{meshlets}{PLUGIN_KEYS}",
+                "{} orbs, {} visible, tier {tier}, {}{frozen}{making}\n{FLY}\n{meshlets}{PLUGIN_KEYS}{QUIT_KEY}",
                 grouped(field.count.into()),
                 grouped(visible),
                 report.compaction
@@ -96,7 +102,7 @@ fn write(
         }
         (Some(Peer::Bevy) | None, _) => {
             format!(
-                "{} orbs, drawn by Bevy, one entity per orb{making}\n{FLY}\n{PEER_KEYS}",
+                "{} orbs, drawn by Bevy, one entity per orb{making}\n{FLY}\n{PEER_KEYS}{QUIT_KEY}",
                 grouped(field.count.into())
             )
         }

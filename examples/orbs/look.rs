@@ -1,6 +1,6 @@
 //! Meshes, materials, sky, lights and camera.
 
-use crate::{
+use super::{
     cli::Occlusion,
     field::{self, Finish, Shape},
 };

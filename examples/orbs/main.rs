@@ -9,7 +9,7 @@
 //! * `look`: meshes, materials, sky, lights and camera.
 //! * `scene`: the field in the world, as instance sets or as one entity per orb.
 //! * `freeze`: frozen culling while the camera flies on.
-//! * `windowed`, `help`: keys and on-screen text.
+//! * `fly`, `help`, `windowed`: keys, on-screen text, and the window.
 //! * `headless`, `picture`, `report`: frames without a window, the PNG file, the table and the JSON
 //!   line.
 //! * `upload`: how fast a field streams to the GPU. `zoom`: fields of view that see a given number
@@ -30,6 +30,7 @@ mod cli;
 mod end;
 mod failure;
 mod field;
+mod fly;
 mod freeze;
 mod headless;
 mod help;
@@ -68,7 +69,9 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     if cli.probe {
         return adapters::list();
     }
-    cli.check()?;
+    cli.check()
+        .map_err(|reason| Failure::new(Failure::USAGE, reason))?;
+    cli.out.as_deref().map_or(Ok(()), picture::check_writable)?;
     adapters::require_one()?;
     if cli.headless {
         headless::run(cli, &end)

@@ -1,6 +1,6 @@
 //! The field in the world: as instance sets, or as one entity per orb.
 
-use crate::{
+use super::{
     cli::{Cli, DrawOrder, Lods, Meshlets, Peer},
     field::{self, LAYERS, LayerSet, Shape},
     look::{self, Colors},
