@@ -6,11 +6,11 @@ use anyhow::{Context, Result, ensure};
 use xshell::{Cmd, Shell};
 
 use crate::compare;
-use crate::project::{Demo, EVERY_FEATURE, Project, exit_code};
+use crate::project::{Demo, EVERY_FEATURE, NO_LAYER, Project, exit_code};
 use crate::report::Report;
 use crate::setup::{self, Wants};
 use crate::steps::{self, Outcome, Step};
-use crate::{edits, ends, examples, frames, package, sets, test, tint, validation};
+use crate::{edits, ends, examples, frames, package, sets, test, tint, validation, web};
 
 /// A new check is one more line here.
 const STEPS: &[Step<Ci>] = &[
@@ -98,6 +98,10 @@ const STEPS: &[Step<Ci>] = &[
         },
     },
     Step {
+        name: "examples in a browser",
+        run: |ci| web::check(&ci.project, ci.demo()?),
+    },
+    Step {
         name: "benchmark of frames",
         run: |ci| frames::check(&ci.project, NO_LAYER),
     },
@@ -117,10 +121,6 @@ const STEPS: &[Step<Ci>] = &[
 
 /// The tiers that must agree. The first is the one that the others are compared with.
 const TIERS: [&str; 3] = ["subgroup", "workgroup", "cpu"];
-
-/// Turns the validation layer off, so that a step does the same whether or not it is installed:
-/// the layer has a separate step.
-pub const NO_LAYER: (&str, &str) = ("WGPU_VALIDATION", "0");
 
 /// What the steps share.
 struct Ci {

@@ -1,5 +1,6 @@
 //! Compares two pictures pixel by pixel.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
@@ -77,12 +78,17 @@ impl Picture {
         (self.width, self.height)
     }
 
+    /// Number of different pixels.
+    pub fn colors(&self) -> usize {
+        self.pixels.iter().collect::<HashSet<_>>().len()
+    }
+
     /// The pixel in a column and a row of the picture.
     pub fn pixel(&self, x: u32, y: u32) -> [u8; 4] {
         self.pixels[(y * self.width + x) as usize]
     }
 
-    /// The same, to change it.
+    /// A pixel to change.
     #[cfg(test)]
     pub fn pixel_mut(&mut self, x: u32, y: u32) -> &mut [u8; 4] {
         &mut self.pixels[(y * self.width + x) as usize]
@@ -103,7 +109,12 @@ pub struct Difference {
 impl Difference {
     /// Whether the pictures count as the same.
     pub fn is_small(&self) -> bool {
-        self.differing * 10_000 <= self.pixels * PIXELS_IN_TEN_THOUSAND
+        self.is_within(PIXELS_IN_TEN_THOUSAND)
+    }
+
+    /// Whether at most this number of pixels in ten thousand differ.
+    pub fn is_within(&self, in_ten_thousand: u64) -> bool {
+        self.differing * 10_000 <= self.pixels * in_ten_thousand
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::INTERRUPTED;
-use crate::ci::NO_LAYER;
+use crate::project::NO_LAYER;
 use crate::project::{Demo, Project};
 use crate::steps::Outcome;
 

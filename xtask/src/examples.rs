@@ -7,7 +7,7 @@
 //! seeded. What differs between drivers is rounding.
 
 use std::panic::resume_unwind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Mutex;
 use std::thread;
@@ -53,7 +53,7 @@ pub fn run(
             println!("stored {}", path.display());
             continue;
         }
-        match difference(&drawn, &stored(project, &name)) {
+        match compare::read(&drawn).and_then(|drawn| difference(project, &name, &drawn)) {
             Ok(difference) if difference.is_small() => println!("{name}: {difference}"),
             Ok(difference) => wrong.push(format!("{name}: {difference}: see {}", drawn.display())),
             Err(error) => wrong.push(format!("{name}: {error:#}")),
@@ -69,7 +69,7 @@ pub fn run(
 }
 
 /// The names of the small examples: the files in `examples/`, sorted.
-fn small(project: &Project) -> Result<Vec<String>> {
+pub fn small(project: &Project) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(project.root.join("examples"))? {
         let path = entry?.path();
@@ -88,8 +88,8 @@ fn stored(project: &Project, name: &str) -> PathBuf {
 }
 
 /// How far the picture that an example drew is from the stored one.
-fn difference(drawn: &Path, stored: &Path) -> Result<Difference> {
-    compare::pictures(&shrunk(&compare::read(drawn)?), &compare::read(stored)?)
+pub fn difference(project: &Project, name: &str, drawn: &Picture) -> Result<Difference> {
+    compare::pictures(&shrunk(drawn), &compare::read(&stored(project, name))?)
 }
 
 /// Builds the gallery, so that runs at the same time do not wait for each other's build.
@@ -148,7 +148,7 @@ fn draw(project: &Project, name: &str, variable: (&str, &str)) -> Result<PathBuf
 }
 
 /// The means of all squares of a picture.
-fn shrunk(picture: &Picture) -> Picture {
+pub fn shrunk(picture: &Picture) -> Picture {
     let pixels = SQUARE * SQUARE;
     let (width, height) = picture.dimensions();
     Picture::from_fn(width / SQUARE, height / SQUARE, |x, y| {
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn every_small_example_is_in_the_gallery() -> Result<()> {
         let project = Project::find()?;
-        let gallery = project.root.join("examples/gallery/main.rs");
+        let gallery = project.root.join("examples/gallery/list.rs");
         let gallery = std::fs::read_to_string(gallery)?;
         for name in small(&project)? {
             let module = format!("#[path = \"../{name}.rs\"]\nmod {name};\n");

@@ -11,6 +11,7 @@
 
 mod assets;
 mod bench;
+mod browser;
 mod ci;
 mod compare;
 mod edits;
@@ -22,6 +23,7 @@ mod orbs;
 mod package;
 mod project;
 mod report;
+mod server;
 mod sets;
 mod setup;
 mod steps;
@@ -30,15 +32,17 @@ mod tint;
 mod toolchain;
 mod transcript;
 mod validation;
+mod web;
 mod wgsl;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use crate::project::Project;
+use crate::project::{NO_LAYER, Project};
 
 #[derive(Parser)]
 #[command(
@@ -108,6 +112,23 @@ enum Task {
     /// a sudo that asks for no password), otherwise the line to type is printed. Kernels with
     /// `u64` are left out: no browser has that type. So are the shaders that import Bevy's.
     Tint,
+    /// Builds the demo and the examples for browsers, and serves them on this machine
+    ///
+    /// They need WebGPU. The first build compiles Bevy for WebAssembly. What lacks is installed: the
+    /// compiler's standard library for `wasm32-unknown-unknown`, wasm-bindgen in the target folder,
+    /// and, on Debian and Ubuntu, clang (meshoptimizer is C++) and binaryen (a smaller program).
+    Web {
+        /// Write the pages into this folder, for any server of files, instead of serving them
+        #[arg(long, value_name = "FOLDER", conflicts_with = "check")]
+        out: Option<PathBuf>,
+        /// Draw them in headless Chromium, by software, and compare: survivors with the CPU twin's,
+        /// pictures with those of native adapters. Any error in the console is one
+        #[arg(long)]
+        check: bool,
+        /// Check these examples, instead of those that software draws in seconds
+        #[arg(requires = "check")]
+        names: Vec<String>,
+    },
     /// Writes the composed kernels to `target/wgsl/`
     Wgsl,
 }
@@ -173,12 +194,16 @@ fn run(task: Task) -> Result<i32> {
         Task::Assets => assets::run(&project),
         Task::Ci => ci::run(project),
         Task::Examples { names, update } => {
-            examples::run(&project, &names, update, ci::NO_LAYER)?;
+            examples::run(&project, &names, update, NO_LAYER)?;
             Ok(0)
         }
         Task::Setup => setup::run(&project),
         Task::Toolchain { command } => toolchain::run(&project, &command),
         Task::Tint => tint::run(&project),
+        Task::Web {
+            check: true, names, ..
+        } => web::check_only(&project, &names),
+        Task::Web { out, .. } => web::run(&project, out.as_deref()),
         Task::Wgsl => wgsl::run(&project),
     }
 }

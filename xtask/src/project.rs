@@ -17,6 +17,10 @@ const CRATE: &str = "bevy_gpu_culling";
 /// the tests.
 pub const EVERY_FEATURE: &str = "--all-features";
 
+/// Turns the validation layer off, so that a step does the same whether or not it is installed:
+/// the layer has a separate step.
+pub const NO_LAYER: (&str, &str) = ("WGPU_VALIDATION", "0");
+
 /// The workspace's folders.
 pub struct Project {
     /// The folder of the workspace's `Cargo.toml`.
@@ -138,6 +142,7 @@ fn announcement(built: bool) -> &'static str {
 }
 
 /// The demo's executable.
+#[derive(Clone)]
 pub struct Demo {
     executable: PathBuf,
     root: PathBuf,

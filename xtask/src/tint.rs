@@ -5,18 +5,23 @@
 //! compiler is Tint. A page on localhost has it compile the composed kernels, and sends back what
 //! it says. Chromium's software adapter is enough, so this needs no GPU.
 
-mod browser;
-mod server;
-
 use std::collections::HashSet;
 use std::fmt;
+use std::path::Path;
+use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, anyhow, ensure};
 use serde::{Deserialize, Serialize};
 
+use crate::browser::{self, Running};
 use crate::project::Project;
 use crate::steps::Outcome;
-use crate::wgsl;
+use crate::{server, wgsl};
+
+const PAGE: &str = include_str!("tint/page.html");
+
+/// The kernels take two seconds; a browser that starts for the first time takes some more.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Types that WGSL of the standard does not have. Kernels with them need native features of wgpu
 /// (here `SHADER_INT64`), which no browser has, so no browser is asked to compile them.
@@ -62,9 +67,9 @@ pub fn check(project: &Project) -> Result<Outcome> {
     }
 }
 
-fn compile(project: &Project, browser: &std::path::Path) -> Result<()> {
+fn compile(project: &Project, browser: &Path) -> Result<()> {
     let (sources, native) = sources(wgsl::kernels(project)?);
-    let answers = browser::ask(project, browser, &sources)?;
+    let answers = ask(project, browser, &sources)?;
     let complaints = complaints(&sources, &answers)?;
     complaints
         .iter()
@@ -81,6 +86,21 @@ fn compile(project: &Project, browser: &std::path::Path) -> Result<()> {
         complaints.len()
     );
     Ok(())
+}
+
+/// Has the browser compile the kernels.
+fn ask(project: &Project, browser: &Path, sources: &[Source]) -> Result<Vec<Answer>> {
+    let sources = serde_json::to_vec(sources)?;
+    let served = server::serve(0, move |path| match path {
+        "/" => Some(PAGE.into()),
+        "/kernels.json" => Some(sources.clone()),
+        _ => None,
+    })?;
+    let mut running = Running::open(project, browser, &served.address)?;
+    let answer = running.next(&served.answers, PATIENCE)?;
+    // The page sends a text instead of a list if it cannot compile.
+    serde_json::from_slice(&answer)
+        .map_err(|_| anyhow!("the page says: {}", String::from_utf8_lossy(&answer)))
 }
 
 /// What the page compiles, each text once, and the names of the kernels that no browser can.

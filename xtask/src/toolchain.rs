@@ -133,10 +133,36 @@ impl Toolchain {
         &self.variables
     }
 
+    /// A command of the compiler itself.
+    pub fn rustc(&self) -> Command {
+        let mut command = Command::new(self.rustc_path());
+        command.envs(self.variables.iter().cloned());
+        command
+    }
+
+    fn rustc_path(&self) -> OsString {
+        let rustc = self.variables.iter().find(|(name, _)| *name == "RUSTC");
+        rustc.map_or_else(compiler, |(_, path)| path.clone())
+    }
+
     /// The compiler's own words.
     fn rustc_says(&self) -> Option<String> {
-        let rustc = self.variables.iter().find(|(name, _)| *name == "RUSTC");
-        says(&rustc.map_or_else(compiler, |(_, path)| path.clone()))
+        says(&self.rustc_path())
+    }
+
+    /// Fetches the standard library of another target, for what fetched the compiler.
+    pub fn add_target(&self, target: &str) -> Result<()> {
+        if let Origin::Debian(folder) = &self.origin {
+            return debian::add_target(folder, target);
+        }
+        let name = match &self.origin {
+            Origin::Rustup(name) => Some(name.as_str()),
+            _ => None,
+        };
+        let rustup = rustup::find().with_context(|| {
+            format!("the compiler has no standard library for {target}, and there is no rustup")
+        })?;
+        rustup.add_target(name, target)
     }
 }
 

@@ -12,9 +12,11 @@ use super::apt::{self, Apt, run};
 use super::version::Version;
 use super::version_of;
 
-/// The compiler's packages. Cargo is the caller's. A build for browsers would also need
-/// `libstd-rust-dev-wasm32`, 87 MB.
+/// The compiler's packages. Cargo is the caller's.
 const PACKAGES: [&str; 4] = ["rustc", "rust-clippy", "rustfmt", "libstd-rust-dev"];
+
+/// The standard library of browsers' target, and the linker.
+const WASM: (&str, [&str; 2]) = ("wasm32-unknown-unknown", ["libstd-rust-dev-wasm32", "lld"]);
 
 /// The programs in them.
 const PROGRAMS: [&str; 6] = [
@@ -103,6 +105,30 @@ pub fn make(folder: &Path, needed: Version, reason: &str) -> Result<()> {
         remove(&new)?;
     }
     made
+}
+
+/// Unpacks the standard library of another target into a folder that is made.
+pub fn add_target(folder: &Path, target: &str) -> Result<()> {
+    let (known, packages) = WASM;
+    ensure!(target == known, "Debian's packages have no {target}");
+    let machine = Machine::this().context("no folder is made on this kind of machine")?;
+    let made = std::fs::read_to_string(folder.join(STAMP))?;
+    let made = Version::parse(made.trim()).context("the folder has no version")?;
+    let parts = folder.join("packages");
+    let apt = Apt::new(
+        folder.join("apt"),
+        &parts,
+        apt::keys()?,
+        machine.architecture,
+    )?;
+    eprintln!("Taking Debian unstable's packages for {target} (90 MB; nothing is installed).");
+    apt.find(made)?;
+    apt.download(&packages)?;
+    unpack(&parts, folder)?;
+    for part in [&parts, apt.folder()] {
+        remove(part)?;
+    }
+    Ok(())
 }
 
 /// Fetches and unpacks everything.

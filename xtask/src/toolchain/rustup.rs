@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use anyhow::{Context, Result, ensure};
+
 use super::version::Version;
 use super::{program, version_of};
 
@@ -68,6 +70,18 @@ impl Rustup {
         };
         let rustc = program(&self.programs(&name)?, "rustc");
         (status.success() && version_of(&rustc)? >= needed).then_some(name)
+    }
+
+    /// Fetches the standard library of a target, for a toolchain or for the one that cargo uses.
+    pub fn add_target(&self, toolchain: Option<&str>, target: &str) -> Result<()> {
+        let mut command = Command::new(&self.path);
+        command.args(["target", "add", target]);
+        if let Some(name) = toolchain {
+            command.args(["--toolchain", name]);
+        }
+        let status = command.status().context("rustup does not start")?;
+        ensure!(status.success(), "rustup cannot add the target {target}");
+        Ok(())
     }
 
     /// The folder of a toolchain's programs.

@@ -1,19 +1,18 @@
-//! Finds Chromium, and asks it.
+//! Finds Chromium, and has it show a page.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::RecvTimeoutError;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 
-use super::{Answer, Source, server};
 use crate::project::Project;
 use crate::setup::{self, Apt};
 
-/// Browsers with Tint, by the names of their programs.
+/// Browsers with WebGPU on a software adapter, by the names of their programs.
 const PROGRAMS: [&str; 5] = [
     "chromium",
     "chromium-browser",
@@ -24,9 +23,6 @@ const PROGRAMS: [&str; 5] = [
 
 /// Debian's package. It brings a software adapter along.
 const DEBIAN_CHROMIUM: &str = "chromium";
-
-/// The kernels take two seconds; a browser that starts for the first time takes some more.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Headless, with WebGPU on the software adapter, and quiet on the network.
 const FLAGS: [&str; 12] = [
@@ -61,19 +57,25 @@ pub fn find() -> Result<PathBuf> {
         }
         bail!("{missing}. Install either");
     };
-    eprintln!("Chromium is missing, whose compiler is asked.");
+    eprintln!("Chromium is missing.");
     apt.install(&[DEBIAN_CHROMIUM])?;
     find().context("no Chromium, although its package is installed")
 }
 
-/// Has the browser compile the kernels.
-pub fn ask(project: &Project, browser: &Path, sources: &[Source]) -> Result<Vec<Answer>> {
-    let (address, answers) = server::serve(serde_json::to_string(sources)?)?;
-    let folder = project.output_folder()?;
-    let log = folder.join("chromium.log");
-    let profile = folder.join(format!("chromium-{}", std::process::id()));
-    let mut running = Running {
-        child: Command::new(browser)
+/// A browser without a window that shows a page. It ends with this value.
+pub struct Running {
+    child: Child,
+    profile: PathBuf,
+    log: PathBuf,
+}
+
+impl Running {
+    /// Opens a page.
+    pub fn open(project: &Project, browser: &Path, address: &str) -> Result<Self> {
+        let folder = project.output_folder()?;
+        let log = folder.join("chromium.log");
+        let profile = folder.join(format!("chromium-{}", std::process::id()));
+        let child = Command::new(browser)
             .args(FLAGS)
             .arg(format!("--user-data-dir={}", profile.display()))
             .arg(address)
@@ -81,28 +83,28 @@ pub fn ask(project: &Project, browser: &Path, sources: &[Source]) -> Result<Vec<
             .stdout(Stdio::null())
             .stderr(File::create(&log)?)
             .spawn()
-            .with_context(|| format!("{} does not start", browser.display()))?,
-        profile,
-    };
-    let start = Instant::now();
-    let text = loop {
-        match answers.recv_timeout(Duration::from_millis(100)) {
-            Ok(text) => break text,
-            Err(RecvTimeoutError::Timeout) if start.elapsed() < PATIENCE => {}
-            Err(_) => bail!("no answer from the browser: see {}", log.display()),
-        }
-        if let Some(status) = running.child.try_wait()? {
-            bail!("the browser ended ({status}): see {}", log.display());
-        }
-    };
-    // The page sends a text instead of a list if it cannot compile.
-    serde_json::from_str(&text).map_err(|_| anyhow!("the page says: {text}"))
-}
+            .with_context(|| format!("{} does not start", browser.display()))?;
+        Ok(Self {
+            child,
+            profile,
+            log,
+        })
+    }
 
-/// A browser that ends with this value.
-struct Running {
-    child: Child,
-    profile: PathBuf,
+    /// What the page sends next. An error if it takes longer than `patience`.
+    pub fn next<T>(&mut self, answers: &Receiver<T>, patience: Duration) -> Result<T> {
+        let start = Instant::now();
+        loop {
+            match answers.recv_timeout(Duration::from_millis(100)) {
+                Ok(answer) => return Ok(answer),
+                Err(RecvTimeoutError::Timeout) if start.elapsed() < patience => {}
+                Err(_) => bail!("no answer from the browser: see {}", self.log.display()),
+            }
+            if let Some(status) = self.child.try_wait()? {
+                bail!("the browser ended ({status}): see {}", self.log.display());
+            }
+        }
+    }
 }
 
 impl Drop for Running {
