@@ -15,7 +15,7 @@ mod from_file;
 #[path = "../gltf_forest.rs"]
 mod gltf_forest;
 #[path = "../gpu_written.rs"]
-pub mod gpu_written;
+mod gpu_written;
 #[path = "../impostors.rs"]
 mod impostors;
 #[path = "../lod.rs"]
@@ -34,6 +34,8 @@ mod picking;
 mod shadows;
 #[path = "../split_screen.rs"]
 mod split_screen;
+#[path = "still.rs"]
+mod still;
 #[path = "../streaming_chunks.rs"]
 mod streaming_chunks;
 #[path = "../tags.rs"]
@@ -43,7 +45,6 @@ mod tint;
 #[path = "../wind.rs"]
 mod wind;
 
-use crate::still;
 use bevy::prelude::*;
 
 /// A small example, and what its picture needs.

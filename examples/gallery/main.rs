@@ -7,8 +7,7 @@
 //! cargo run --example gallery --features meshlets,picking -- tint --out tint.png
 //! ```
 //!
-//! * `list`: the examples, and what their pictures need.
-//! * `still`: versions of examples to compare with.
+//! * `list`, `still`: the examples, what their pictures need, and versions to compare with.
 //! * `stage`: redirects an example to a picture, and tells when everything is there.
 //! * `cli`, `draw`: the command line; waits until everything is there, draws frames and saves the
 //!   picture.
@@ -32,7 +31,6 @@ mod list;
 #[path = "../orbs/offscreen.rs"]
 mod offscreen;
 mod stage;
-mod still;
 
 use bevy::prelude::*;
 

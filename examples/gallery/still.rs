@@ -1,6 +1,6 @@
 //! Still versions of examples, to compare with.
 
-use crate::list::{Still, gpu_written::Count};
+use super::{Still, gpu_written::Count};
 use bevy::prelude::*;
 use bevy_gpu_culling::{prelude::*, render::ViewReport};
 
