@@ -6,8 +6,8 @@ mod orbs;
 
 use crate::{
     case::{Case, Peer, name},
-    cli::Cli,
-    look,
+    cli::{self, Cli},
+    field, look,
 };
 use bevy::prelude::*;
 use bevy_gpu_culling::instance::InstanceError;
