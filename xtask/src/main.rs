@@ -116,7 +116,7 @@ enum Task {
     ///
     /// They need WebGPU. The first build compiles Bevy for WebAssembly. What lacks is installed: the
     /// compiler's standard library for `wasm32-unknown-unknown`, wasm-bindgen in the target folder,
-    /// and, on Debian and Ubuntu, clang (meshoptimizer is C++) and binaryen (a smaller program).
+    /// and, on Debian and Ubuntu, clang, because meshoptimizer is C++.
     Web {
         /// Write the pages into this folder, for any server of files, instead of serving them
         #[arg(long, value_name = "FOLDER", conflicts_with = "check")]

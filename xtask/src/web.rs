@@ -28,14 +28,13 @@ const PORT: u16 = 1334;
 
 /// Writes the pages into a folder, or serves them until Ctrl-C. Returns the exit code.
 pub fn run(project: &Project, out: Option<&Path>) -> Result<i32> {
-    let program = Program::small(project)?;
+    let program = Program::build(project)?;
     let Some(out) = out else {
         let folder = project.target.join("web/pages");
         pages::write(project, &program, &folder)?;
         return serve(folder);
     };
     pages::write(project, &program, out)?;
-    pages::check_size(out)?;
     println!(
         "The pages are in {}: any server of files will do.",
         out.display()

@@ -16,23 +16,11 @@ pub const TARGET: &str = "wasm32-unknown-unknown";
 /// The example with all pages, and its features. Not all of the crate's: `tune` writes files, and
 /// the compactions of `study` would only make the program larger.
 const EXAMPLE: &str = "gallery";
+const PROFILE: &str = "web";
 const FEATURES: &str = "gizmos,meshlets,overlay,picking,testing";
 
-/// Debian's packages of a C++ compiler for the target, and of wasm-opt.
+/// Debian's package of a C++ compiler for the target.
 const DEBIAN_CLANG: &str = "clang";
-const DEBIAN_OPT: &str = "binaryen";
-
-/// What rustc's WebAssembly needs of wasm-opt beyond the first version of the standard.
-const OPT: [&str; 8] = [
-    "-Oz",
-    "--enable-bulk-memory",
-    "--enable-multivalue",
-    "--enable-mutable-globals",
-    "--enable-nontrapping-float-to-int",
-    "--enable-reference-types",
-    "--enable-sign-ext",
-    "--strip-producers",
-];
 
 /// The program and the script that starts it.
 pub struct Program {
@@ -46,25 +34,8 @@ impl Program {
     /// The name of the script.
     pub const SCRIPT: &'static str = "gallery.js";
 
-    /// Built to be fetched: as small as the tools make it.
-    pub fn small(project: &Project) -> Result<Self> {
-        let program = Self::build(project, "web")?;
-        match optimizer() {
-            Some(optimizer) => program.optimize(&optimizer)?,
-            None => eprintln!(
-                "wasm-opt is not installed (Debian's package {DEBIAN_OPT}): the program is a tenth \
-                 larger than it could be."
-            ),
-        }
-        Ok(program)
-    }
-
-    /// Built to be checked on this machine.
-    pub fn quick(project: &Project) -> Result<Self> {
-        Self::build(project, "web")
-    }
-
-    fn build(project: &Project, profile: &str) -> Result<Self> {
+    /// Builds the program. (wasm-opt would make it smaller, but not what is packed of it.)
+    pub fn build(project: &Project) -> Result<Self> {
         add_target(project)?;
         clang()?;
         let binder = binder(project)?;
@@ -74,9 +45,9 @@ impl Program {
         );
         run(project
             .cargo()
-            .args(["build", "--quiet", "--target", TARGET, "--profile", profile])
+            .args(["build", "--quiet", "--target", TARGET, "--profile", PROFILE])
             .args(["--example", EXAMPLE, "--features", FEATURES]))?;
-        let wasm = project.target.join(TARGET).join(profile).join("examples");
+        let wasm = project.target.join(TARGET).join(PROFILE).join("examples");
         let folder = project.target.join("web/program");
         fs::create_dir_all(&folder)?;
         run(Command::new(binder)
@@ -86,19 +57,6 @@ impl Program {
             .arg(&folder)
             .arg(wasm.join(format!("{EXAMPLE}.wasm"))))?;
         Ok(Self { folder })
-    }
-
-    fn optimize(&self, optimizer: &Path) -> Result<()> {
-        eprintln!("wasm-opt makes it smaller: some minutes.");
-        let file = self.folder.join(Self::WASM);
-        let small = file.with_extension("small");
-        run(Command::new(optimizer)
-            .args(OPT)
-            .arg(&file)
-            .arg("-o")
-            .arg(&small))?;
-        fs::rename(&small, &file)?;
-        Ok(())
     }
 }
 
@@ -148,15 +106,6 @@ fn clang() -> Result<()> {
         ),
         None => bail!("clang is not installed, which compiles meshoptimizer for browsers"),
     }
-}
-
-/// wasm-opt, if it is there or can be installed.
-fn optimizer() -> Option<PathBuf> {
-    let find = || which::which("wasm-opt").ok();
-    find().or_else(|| {
-        Apt::here()?.install(&[DEBIAN_OPT]).ok()?;
-        find()
-    })
 }
 
 /// The command line of wasm-bindgen, at the version that the program is linked with.

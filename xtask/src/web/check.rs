@@ -98,7 +98,7 @@ pub fn run(
         true => Some(draw(project, &demo()?)?),
         false => None,
     };
-    let program = Program::quick(project)?;
+    let program = Program::build(project)?;
     let folder = project.target.join("web/checked");
     pages::write(project, &program, &folder)?;
 

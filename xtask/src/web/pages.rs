@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Component, Path};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use flate2::{Compression, write::GzEncoder};
 use serde::Serialize;
 use serde_json::json;
@@ -26,9 +26,6 @@ const FILES: [(&str, &str); 4] = [
 /// The packed program. Servers take `.gz` for a packed file of another type, and browsers then
 /// unpack it before the page does.
 const PACKED: &str = "gallery.wasm.gzip";
-
-/// The most bytes of the packed program.
-const MAX_BYTES: usize = 8 << 20;
 
 /// The demo, by its name in addresses.
 pub const DEMO: &str = "orbs";
@@ -143,16 +140,6 @@ pub fn write(project: &Project, program: &Program, folder: &Path) -> Result<()> 
         serde_json::to_string_pretty(&abouts)?
     );
     fs::write(folder.join("examples.js"), script)?;
-    Ok(())
-}
-
-/// An error if the pages' program is larger than anybody should fetch.
-pub fn check_size(folder: &Path) -> Result<()> {
-    let bytes = fs::metadata(folder.join(PACKED))?.len();
-    ensure!(
-        bytes <= MAX_BYTES as u64,
-        "the packed program has {bytes} bytes, more than {MAX_BYTES}"
-    );
     Ok(())
 }
 
