@@ -62,8 +62,15 @@ pub fn check_only(project: &Project, names: &[String]) -> Result<i32> {
     }
 }
 
-/// The same in CI.
+/// The same in CI, if the program was built before: its first build takes longer than CI has.
 pub fn check(project: &Project, demo: &Demo) -> Result<Outcome> {
+    if !build::has_built(project) {
+        return Ok(Outcome::Skipped(
+            "no program for browsers was built here before, which takes 10 to 20 minutes: type \
+             cargo xtask web --check"
+                .into(),
+        ));
+    }
     check::run(project, &[], || Ok(demo.clone()))
 }
 

@@ -22,6 +22,12 @@ const FEATURES: &str = "gizmos,meshlets,overlay,picking,testing";
 /// Debian's package of a C++ compiler for the target.
 const DEBIAN_CLANG: &str = "clang";
 
+/// Whether the program was built before, so that Bevy is compiled.
+pub fn has_built(project: &Project) -> bool {
+    let examples = project.target.join(TARGET).join(PROFILE).join("examples");
+    examples.join(format!("{EXAMPLE}.wasm")).is_file()
+}
+
 /// The program and the script that starts it.
 pub struct Program {
     /// The folder of both.
