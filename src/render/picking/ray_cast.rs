@@ -48,7 +48,7 @@ pub(super) struct RayTarget {
 /// (`MeshletMesh3d`, a mesh without `MAIN_WORLD`) or has no triangle list, the sphere with which
 /// instances are tested is met instead. Hidden instances are not met. Neither are sets that the
 /// GPU writes or that were dropped on the CPU (`RENDER_WORLD`). A
-/// [`CullingRadius`] does not matter if the mesh is met.
+/// [`CullingRadius`](crate::render::CullingRadius) does not matter if the mesh is met.
 ///
 /// Of an entity with an [`InstanceVisibilityRange`], the instances are met that are drawn at their
 /// distance; of two entities whose ranges fade into each other, only the one that is more than half
