@@ -200,6 +200,20 @@ Exit codes:
   130  Ctrl-C, after the current frame or five seconds; a second Ctrl-C ends at once";
 
 impl Cli {
+    /// The plugin's settings.
+    pub fn settings(&self) -> GpuCullingSettings {
+        GpuCullingSettings {
+            tier: self.tier.map(|tier| tier.0),
+            compaction: self.compaction.0,
+            upload_budget: Some(self.upload_bytes()),
+            lod_pixels: self.lod_pixels,
+            min_pixels: self.min_pixels,
+            near_levels_from: self.near_levels_from,
+            color_occlusion: self.color_occlusion,
+            ..Default::default()
+        }
+    }
+
     /// The upload budget in bytes.
     pub fn upload_bytes(&self) -> u64 {
         self.upload_budget << 20

@@ -38,16 +38,7 @@ pub fn add(app: &mut App, cli: &Cli, field: Field, sets: Vec<LayerSet>) {
         );
     if cli.peer.is_none() {
         app.add_plugins((
-            GpuCullingPlugin::from(GpuCullingSettings {
-                tier: cli.tier.map(|tier| tier.0),
-                compaction: cli.compaction.0,
-                upload_budget: Some(cli.upload_bytes()),
-                lod_pixels: cli.lod_pixels,
-                min_pixels: cli.min_pixels,
-                near_levels_from: cli.near_levels_from,
-                color_occlusion: cli.color_occlusion,
-                ..default()
-            }),
+            GpuCullingPlugin::from(cli.settings()),
             CullingOverlayPlugin::default(),
             FreezePlugin,
         ))

@@ -22,7 +22,7 @@ use bevy::{
 };
 use bevy_gpu_culling::{
     instance::InstanceError,
-    prelude::{CullingReport, FreezeCulling, GpuCullingPlugin, GpuCullingSettings},
+    prelude::{CullingReport, FreezeCulling, GpuCullingPlugin},
     render::verify::{Verdict, Verifier},
 };
 use indicatif::{ProgressBar, ProgressStyle};
@@ -420,16 +420,7 @@ fn app(cli: &Cli, end: &CleanEnd) -> App {
     app.add_plugins((RenderDiagnosticsPlugin, FreezePlugin))
         .insert_resource(ClearColor(Color::BLACK));
     if cli.peer.is_none() {
-        app.add_plugins(GpuCullingPlugin::from(GpuCullingSettings {
-            tier: cli.tier.map(|tier| tier.0),
-            compaction: cli.compaction.0,
-            upload_budget: Some(cli.upload_bytes()),
-            lod_pixels: cli.lod_pixels,
-            min_pixels: cli.min_pixels,
-            near_levels_from: cli.near_levels_from,
-            color_occlusion: cli.color_occlusion,
-            ..default()
-        }));
+        app.add_plugins(GpuCullingPlugin::from(cli.settings()));
     }
     offscreen::start(&mut app);
     app

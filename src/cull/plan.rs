@@ -286,9 +286,7 @@ impl Plan {
                 ScaleKind::Uniform => CHUNK_HAS_SCALE,
                 ScaleKind::NonUniform => CHUNK_HAS_SCALE | CHUNK_NON_UNIFORM_SCALE,
             };
-            if request.sphere.center != Vec3::ZERO {
-                flags |= CHUNK_OFF_CENTER;
-            }
+            flags |= center_flag(request.sphere);
             if request.thins {
                 flags |= CHUNK_IS_THINNED;
             }
@@ -371,6 +369,14 @@ impl Plan {
                 self.batches.len() - 1
             }
         }
+    }
+}
+
+/// [`CHUNK_OFF_CENTER`] if the mesh's sphere is not around the mesh's origin.
+fn center_flag(sphere: BoundingSphere) -> u32 {
+    match sphere.center == Vec3::ZERO {
+        true => 0,
+        false => CHUNK_OFF_CENTER,
     }
 }
 

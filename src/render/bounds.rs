@@ -152,7 +152,6 @@ pub(super) fn update_bounds(
     clock: Res<CpuClock>,
 ) {
     let _timer = clock.start(CpuStage::Main);
-    meshes.forget_changed();
     for entity in removals.set.read() {
         if with_sets.contains(entity) {
             continue;

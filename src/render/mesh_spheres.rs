@@ -14,29 +14,29 @@ use bevy::{
 #[derive(Resource, Default)]
 pub(super) struct MeshSpheres(HashMap<AssetId<Mesh>, Option<BoundingSphere>>);
 
-/// The meshes of sets, and their spheres.
-#[derive(SystemParam)]
-pub(super) struct BoundedMeshes<'w, 's> {
-    pub meshes: Res<'w, Assets<Mesh>>,
-    spheres: ResMut<'w, MeshSpheres>,
-    events: MessageReader<'w, 's, AssetEvent<Mesh>>,
-}
-
-impl BoundedMeshes<'_, '_> {
-    /// Forgets the spheres of meshes that changed.
-    pub fn forget_changed(&mut self) {
-        for event in self.events.read() {
-            match event {
-                AssetEvent::Added { id }
-                | AssetEvent::Modified { id }
-                | AssetEvent::Removed { id } => {
-                    self.spheres.0.remove(id);
-                }
-                AssetEvent::Unused { .. } | AssetEvent::LoadedWithDependencies { .. } => {}
+/// Forgets the spheres of meshes that changed.
+pub(super) fn forget_changed_meshes(
+    mut spheres: ResMut<MeshSpheres>,
+    mut events: MessageReader<AssetEvent<Mesh>>,
+) {
+    for event in events.read() {
+        match event {
+            AssetEvent::Added { id } | AssetEvent::Modified { id } | AssetEvent::Removed { id } => {
+                spheres.0.remove(id);
             }
+            AssetEvent::Unused { .. } | AssetEvent::LoadedWithDependencies { .. } => {}
         }
     }
+}
 
+/// The meshes of sets, and their spheres.
+#[derive(SystemParam)]
+pub(super) struct BoundedMeshes<'w> {
+    pub meshes: Res<'w, Assets<Mesh>>,
+    spheres: ResMut<'w, MeshSpheres>,
+}
+
+impl BoundedMeshes<'_> {
     /// The sphere around a mesh that has positions.
     pub fn sphere_of(&mut self, id: AssetId<Mesh>) -> Option<BoundingSphere> {
         let compute = || self.meshes.get(id).and_then(sphere_around);

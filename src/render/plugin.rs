@@ -26,7 +26,7 @@ use super::{
         warn_of_missing_materials,
     },
     mesh_metadata::{CompressedMeshes, find_compressed_meshes},
-    mesh_spheres::MeshSpheres,
+    mesh_spheres::{MeshSpheres, forget_changed_meshes},
     meshlets::{self, GpuMeshlets, MeshLevels, MeshletRoom, extract_meshlets, prepare_meshlets},
     occlusion::{self, InstanceOcclusion, NoOcclusionCulling},
     offset::InstanceOffset,
@@ -123,7 +123,13 @@ pub(crate) fn install_main(app: &mut App, settings: GpuCullingSettings) -> bool 
             PostUpdate,
             (
                 (
-                    (attach_impostors, resolve_lods, update_bounds).chain(),
+                    (
+                        attach_impostors,
+                        forget_changed_meshes,
+                        resolve_lods,
+                        update_bounds,
+                    )
+                        .chain(),
                     find_compressed_meshes,
                 )
                     .run_if(resource_exists::<Assets<Mesh>>),

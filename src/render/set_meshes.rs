@@ -134,11 +134,10 @@ impl Meshes<'_> {
                 };
                 let all = 0..indices.end - indices.start;
                 let levels = self.levels.get(id);
-                let coarser = levels.iter().skip(1).map(|level| CoarserLevel {
-                    shape: run(level.indices.clone()),
-                    error: level.error,
-                    sphere: None,
-                });
+                let coarser = levels
+                    .iter()
+                    .skip(1)
+                    .map(|level| CoarserLevel::new(run(level.indices.clone()), level.error));
                 MeshBuffers {
                     shape: run(levels.first().map_or(all, |full| full.indices.clone())),
                     lods: RequestLods::in_one_mesh(coarser.collect(), place),

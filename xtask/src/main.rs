@@ -122,7 +122,7 @@ enum Task {
         #[arg(long, value_name = "FOLDER", conflicts_with = "check")]
         out: Option<PathBuf>,
         /// Draw them in headless Chromium, by software, and compare: survivors with the CPU twin's,
-        /// pictures with those of native adapters. Any error in the console is one
+        /// pictures with what native adapters draw. Any error in the console is one
         #[arg(long)]
         check: bool,
         /// Check these examples, instead of those that software draws in seconds

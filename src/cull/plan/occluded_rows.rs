@@ -1,11 +1,10 @@
 //! The rows of a plan that may be hidden.
 
-use super::{DrawPart, Plan};
+use super::{DrawPart, Plan, center_flag};
 use crate::cull::{
     layout::{CHUNK_OFF_CENTER, OcclusionRow},
     request::BoundingSphere,
 };
-use glam::Vec3;
 
 /// The rows of a plan that may be hidden.
 #[derive(Default)]
@@ -57,16 +56,12 @@ impl OccludedRows {
         let batch = &mut plan.batches[part.batch];
         let first_count = |row: u32| batch.chunk_views[row as usize].first_count;
         let chunk = &batch.chunks[part.chunk as usize];
-        let off_center = match sphere.center == Vec3::ZERO {
-            true => 0,
-            false => CHUNK_OFF_CENTER,
-        };
         let row = OcclusionRow {
             sphere: sphere.center.extend(sphere.radius),
             first_instance: chunk.first_instance,
             first_bound: chunk.first_bound,
             instance_count: chunk.instance_count,
-            chunk_flags: chunk.flags & !CHUNK_OFF_CENTER | off_center,
+            chunk_flags: chunk.flags & !CHUNK_OFF_CENTER | center_flag(sphere),
             block_count: chunk.block_count,
             first_cell: batch.batch.occluded_cells,
             first_count: first_count(part.row),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::instance::InstanceTransform;
-use crate::render::mesh_spheres::MeshSpheres;
+use crate::render::mesh_spheres::{MeshSpheres, forget_changed_meshes};
 
 #[test]
 fn a_box_of_huge_instances_is_finite() {
@@ -36,7 +36,9 @@ fn an_edit_of_a_set_does_not_read_the_vertices_of_its_mesh() -> Result {
         .init_resource::<CpuClock>()
         .add_systems(
             PostUpdate,
-            update_bounds.after(bevy::asset::AssetEventSystems),
+            (forget_changed_meshes, update_bounds)
+                .chain()
+                .after(bevy::asset::AssetEventSystems),
         );
     let sphere = |side: f32| Cuboid::from_length(side).mesh().build();
     let world = app.world_mut();

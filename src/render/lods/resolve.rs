@@ -96,7 +96,6 @@ pub(in crate::render) fn resolve_lods(
     clock: Res<CpuClock>,
 ) {
     let _timer = clock.start(CpuStage::Main);
-    bounded.forget_changed();
     for entity in removed.read() {
         // The component may have been removed and inserted again.
         if !still_there.contains(entity)
@@ -255,7 +254,7 @@ fn problem_of(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::mesh_spheres::MeshSpheres;
+    use crate::render::mesh_spheres::{MeshSpheres, forget_changed_meshes};
     use bevy::ecs::system::SystemId;
 
     fn lods(errors: &[f32]) -> InstanceLods {
@@ -368,6 +367,7 @@ mod tests {
         let mut meshes = world.resource_mut::<Assets<Mesh>>();
         meshes.insert(id, Cuboid::from_length(4.0).into())?;
         world.write_message(AssetEvent::Modified { id });
+        world.run_system_cached(forget_changed_meshes)?;
         world.run_system(system)?;
         assert_eq!(radius(&world, entity), Some(3464));
         Ok(())

@@ -75,7 +75,8 @@ struct Survivors {
     wrong: Vec<String>,
 }
 
-/// Checks the examples with these names, or the quick ones. The demo is compared with what `demo` draws.
+/// Checks the examples with these names, or the quick ones. The demo is compared with what `demo`
+/// draws.
 pub fn run(
     project: &Project,
     names: &[String],

@@ -164,8 +164,7 @@ fn pack(bytes: &[u8]) -> Result<Vec<u8>> {
     Ok(encoder.finish()?)
 }
 
-/// Copies the files of a folder whose names end in `end`, and if that is empty all, and those of
-/// its folders.
+/// Copies the files of a folder and of its folders whose names end in `end`; all if that is empty.
 fn copy(from: &Path, to: &Path, end: &str) -> Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))? {
