@@ -179,6 +179,36 @@ fn one_set_that_changes_among_many_costs_what_it_costs() {
 }
 
 #[test]
+fn a_camera_that_hides_makes_no_more_again_than_another() {
+    let mut many = Many::new(Compaction::Auto);
+    let (camera, last) = (many.camera, *many.entities.last().unwrap());
+    many.stage
+        .entity(camera)
+        .insert(InstanceOcclusion::default());
+    many.stage.update(8);
+    assert_eq!(many.works(|_| ()), [NOTHING; 2], "all still");
+    let moved = many.works(|many| many.get::<Transform>(camera).translation.x += 0.1);
+    assert_eq!(moved, [NOTHING; 2], "the camera moves");
+    let turned = many.works(|many| {
+        let eye = Transform::from_xyz(0.0, 0.0, 20.0).looking_at(Vec3::X * 30.0, Vec3::Y);
+        *many.get::<Transform>(camera) = eye;
+    });
+    assert_eq!(turned, [NOTHING; 2], "all leave the view");
+    let turned = many.works(|many| {
+        let eye = Transform::from_xyz(0.0, 0.0, 20.0).looking_at(Vec3::ZERO, Vec3::Y);
+        *many.get::<Transform>(camera) = eye;
+    });
+    assert_eq!(turned, [NOTHING; 2], "all enter the view");
+    let hidden = many.works(|many| *many.get::<Visibility>(last) = Visibility::Hidden);
+    assert_eq!(hidden.map(|work| work.plans), [0, 0], "one is hidden");
+    let shown = many.works(|many| *many.get::<Visibility>(last) = Visibility::Inherited);
+    // Its material is new again, so its pipelines say once more what they draw.
+    assert_eq!(shown.map(|work| work.plans), [0, 0], "one is shown");
+    let (views, visible) = many.stage.verify();
+    assert_eq!((views, visible > 0), (SETS, true));
+}
+
+#[test]
 fn a_material_that_many_sets_lose_and_get_again_draws_them() {
     let mut many = Many::new(Compaction::Auto);
     let shown = many.stage.picture();

@@ -19,7 +19,7 @@ use crate::cull::{
     occlusion::occluder::{Occluder, OccluderOptions},
     pipelines::{BuildOptions, Pipelines},
     plan::{PlanLimits, planner::Planner},
-    run::{FrameNumber, Runner, RunnerOptions, tables::FrameTables},
+    run::{FrameNumber, Runner, RunnerOptions, rows::RowFiller, tables::FrameTables},
     shaders::{self, Sources},
     store::{InstanceStore, StoreOptions, bounds::BoundsBuilder, page_limit},
 };
@@ -69,6 +69,10 @@ pub struct Culler {
     tables: FrameTables,
     far_first: FarFirst,
     occluder: Occluder,
+    /// Fills the rows of large plans; `None` before the first.
+    filler: Option<Result<Arc<RowFiller>, CullError>>,
+    /// Whether kernels keep their bounds checks.
+    checks: bool,
     draw_counts: DrawCounts,
     frame: FrameNumber,
     /// Number of rows of the frame, as far as they are in one region each.
@@ -147,7 +151,6 @@ impl Culler {
                 kernels.pipelines,
                 RunnerOptions {
                     survivor_capacity: options.survivor_capacity,
-                    checks: options.shader_checks,
                 },
             ),
             tables: guarded(device, "tables of the culling", || FrameTables::new(device))?,
@@ -160,6 +163,8 @@ impl Culler {
                     compaction: options.compaction,
                 },
             ),
+            filler: None,
+            checks: options.shader_checks,
             draw_counts: DrawCounts::new(device)?,
             frame: FrameNumber::default(),
             row_count: 0,

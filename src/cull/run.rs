@@ -7,7 +7,7 @@ pub(super) mod inputs;
 #[cfg(feature = "testing")]
 pub(super) mod inspect;
 pub(super) mod readback;
-mod rows;
+pub(super) mod rows;
 pub(super) mod tables;
 
 use crate::cull::{
@@ -23,11 +23,10 @@ use crate::cull::{
 use arena::ArenaNeeds;
 use batch::GpuBatch;
 use hashbrown::{HashMap, hash_map::Entry};
-use inputs::{BatchInputs, PyramidBuffers};
+use inputs::{BatchInputs, PyramidBuffers, SharedInputs};
 use readback::{BatchRows, Readback};
-use rows::RowFiller;
 use std::sync::Arc;
-use tables::{FrameTables, TablePlace};
+use tables::FrameTables;
 use wgpu::{CommandEncoder, ComputePass, Device};
 
 /// The number of a frame, and of the last frames in which something changed.
@@ -47,8 +46,8 @@ pub(super) struct Inputs<'a> {
     pub history: &'a History,
     /// The depth that late batches test against.
     pub pyramid: Option<PyramidBuffers<'a>>,
-    /// The planes that rows share.
-    pub planes: Option<TablePlace>,
+    /// What fills rows that share their planes.
+    pub shared: Option<SharedInputs<'a>>,
 }
 
 /// How a [`Runner`] is made.
@@ -56,8 +55,6 @@ pub(super) struct Inputs<'a> {
 pub(super) struct RunnerOptions {
     /// Number of ids that a new arena holds, unless fewer can survive.
     pub survivor_capacity: u32,
-    /// Whether kernels keep their bounds checks.
-    pub checks: bool,
 }
 
 /// Runs the plan of a frame.
@@ -66,10 +63,6 @@ pub(super) struct Runner {
     pipelines: Vec<Arc<Pipelines>>,
     /// Index of the current frame's pipelines.
     active: usize,
-    /// Fills the rows of large plans; `None` before the first.
-    filler: Option<Result<RowFiller, CullError>>,
-    /// Whether kernels keep their bounds checks.
-    checks: bool,
     /// Number of ids that a new arena holds, unless fewer can survive.
     first_capacity: u32,
     /// Largest number of workgroups in one dimension of a dispatch.
@@ -93,8 +86,6 @@ impl Runner {
         Self {
             pipelines,
             active: 0,
-            filler: None,
-            checks: options.checks,
             first_capacity: options.survivor_capacity,
             max_width: device.limits().max_compute_workgroups_per_dimension,
             max_survivors: binding_limit(&device.limits()) / 4,
@@ -130,17 +121,6 @@ impl Runner {
 
     // ---- prepare
 
-    /// Whether it can fill rows that share their planes.
-    pub fn can_fill(&mut self, device: &Device) -> bool {
-        if self.pipelines.is_empty() {
-            return false;
-        }
-        let checks = self.checks;
-        let build = || RowFiller::new(device, checks);
-        let filler = self.filler.get_or_insert_with(build);
-        filler.is_ok()
-    }
-
     /// Selects the pipelines of `compaction`. Returns whether they changed.
     pub fn choose(&mut self, compaction: Compaction) -> bool {
         let mut all = self.pipelines.iter();
@@ -158,15 +138,6 @@ impl Runner {
         (tables, from): (&mut FrameTables, Inputs<'_>),
         frame: FrameNumber,
     ) {
-        let planes = match planned.plan.planes.is_empty() {
-            true => Ok(TablePlace::default()),
-            false => tables.push(&planned.plan.planes),
-        };
-        // Without room for planes, no batch has any.
-        let from = Inputs {
-            planes: planes.ok(),
-            ..from
-        };
         let keys = &planned.keys;
         if self.refused.len() > keys.len() {
             self.refused.retain(|key, _| keys.contains(key));
@@ -250,10 +221,7 @@ impl Runner {
                 history: from.history.buffer(plan.page),
                 history_version: from.history.version(),
                 pyramid: from.pyramid,
-                shared: match &self.filler {
-                    Some(Ok(filler)) => from.planes.map(|planes| (filler, planes)),
-                    _ => None,
-                },
+                shared: from.shared,
             };
             let inputs = (tables, &inputs);
             self.uploaded += batch.prepare(gpu, pipelines, plan, frame.mended_in, inputs)?;
@@ -287,19 +255,18 @@ impl Runner {
             return 0;
         };
         let batches = planned.plan.batches.iter().zip(&planned.keys);
-        let mut filled = 0;
-        if !planned.plan.planes.is_empty()
-            && self.compaction().stages_if(false).next() == Some(stage)
-            && let Some(Ok(filler)) = &self.filler
-        {
-            for key in &planned.keys {
-                let batch = self.batches.get(key);
-                filled += batch.map_or(0, |batch| batch.fill_rows(filler, pass, self.max_width));
-            }
-        }
         let batches =
             batches.filter_map(|(plan, key)| Some((plan, self.batches.get(key)?.bind_groups())));
-        filled + pipelines.record(stage, batches, pass)
+        pipelines.record(stage, batches, pass)
+    }
+
+    /// Fills the rows that share their planes, before the first stage that reads them. Returns the
+    /// number of dispatches.
+    pub fn fill_rows(&self, planned: &Planned, pass: &mut ComputePass<'_>) -> u32 {
+        let batches = planned.keys.iter().filter_map(|key| self.batches.get(key));
+        batches
+            .map(|batch| batch.fill_rows(pass, self.max_width))
+            .sum()
     }
 
     /// Whether the counters of this frame should be read back. They are read in the first

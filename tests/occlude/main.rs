@@ -283,10 +283,25 @@ fn sequences(
             .collect();
         let mut scene = scene(&mut rng, &lengths);
         let mut culler = make();
+        if seed % 2 == 1 {
+            // As in frames of many sets.
+            culler.limit_own_planes(0);
+        }
+        let mut rests = rng.clone();
+        rests.set_stream(1);
         upload(&mut culler, gpu, &scene);
         let mut frame = Frame::random(&mut rng, None);
         let mut last: HashMap<usize, Vec<u32>> = HashMap::new();
         for number in 0..6 {
+            let mut changed = Vec::new();
+            for (index, request) in scene.frame.requests.iter_mut().enumerate() {
+                let resting = u64::from(rests.random_bool(0.15));
+                if core::mem::replace(&mut request.resting, resting) != resting {
+                    changed.push(index);
+                }
+            }
+            // What a caller knows changes no list.
+            scene.frame.changed = (number % 2 == 1).then_some(changed);
             scene.frame.views[0] = CullView::from_clip_from_world(&frame.clip);
             common::run(plain, gpu, &scene);
             let (all, too_small) = draw(&mut culler, gpu, &scene, &frame);

@@ -12,7 +12,12 @@
 //! recorded once.
 
 use super::Culler;
-use crate::cull::{CullFrame, FrameCounts, OcclusionView, Refusal, Stage, gpu::Gpu, run::Inputs};
+use crate::cull::{
+    CullFrame, FrameCounts, OcclusionView, Refusal, Stage,
+    gpu::Gpu,
+    run::{Inputs, inputs::SharedInputs, rows::RowFiller},
+};
+use std::sync::Arc;
 use wgpu::{CommandEncoder, ComputePass, ComputePassDescriptor, Device};
 
 /// A frame that is prepared: it can be recorded once.
@@ -118,7 +123,7 @@ impl Culler {
             self.row_count = row_count_of(frame);
         }
         let may_share =
-            self.row_count > self.planner.own_planes() && self.runner.can_fill(gpu.device);
+            self.row_count > self.planner.own_planes() && self.can_fill_rows(gpu.device);
         self.planner.let_share(may_share);
         let sets = self.store.sets();
         let mut is_new = self.planner.plan_frame(frame, &occlusion, sets);
@@ -152,19 +157,27 @@ impl Culler {
                 let _ = self.tables.start(gpu.device, own(), planes);
             }
         }
+        let shared = match (&self.filler, &*self.planner.plan().planes) {
+            (Some(Ok(filler)), planes) if !planes.is_empty() => {
+                // Without room for planes, no batch has any.
+                let planes = self.tables.push(planes).ok();
+                planes.map(|planes| SharedInputs { filler, planes })
+            }
+            _ => None,
+        };
         let inputs = Inputs {
             store: &self.store,
             history: self.occluder.history(),
             pyramid: None,
-            planes: None,
+            shared,
         };
         let inputs = (&mut self.tables, inputs);
         self.runner
             .prepare(gpu, self.planner.planned(), inputs, self.frame);
         let parts = (&self.planner, &self.runner, &self.store);
         self.far_first.prepare(gpu, self.frame.now, parts);
-        self.occluder
-            .prepare(gpu, &mut self.tables, &self.store, self.frame);
+        let tables = (&mut self.tables, shared);
+        self.occluder.prepare(gpu, tables, &self.store, self.frame);
         self.tables.upload(gpu);
         self.is_prepared = true;
         Frame { culler: self }
@@ -202,8 +215,22 @@ impl Culler {
         if stage == Stage::FarFirst {
             return self.far_first.record(pass);
         }
-        self.runner
-            .record_stage(self.planner.planned(), stage, pass)
+        let planned = self.planner.planned();
+        let is_first = self.compaction().stages_if(false).next() == Some(stage);
+        let filled = match is_first {
+            true => self.runner.fill_rows(planned, pass),
+            false => 0,
+        };
+        filled + self.runner.record_stage(planned, stage, pass)
+    }
+
+    /// Whether rows that share their planes can be filled.
+    fn can_fill_rows(&mut self, device: &Device) -> bool {
+        if self.runner.pipelines().is_none() {
+            return false;
+        }
+        let build = || RowFiller::new(device, self.checks).map(Arc::new);
+        self.filler.get_or_insert_with(build).is_ok()
     }
 
     /// Whether views can [hide](Self::prepare_hiding) instances on this tier and with this

@@ -157,6 +157,10 @@ impl LatePlan {
             meanings: meanings.into_iter().map(Into::into).collect(),
             plan,
         };
+        if !frame_plan.planes.is_empty() {
+            late.planned.plan.start_sharing();
+            late.take_sources(frame_plan);
+        }
         late
     }
 
@@ -179,10 +183,12 @@ impl LatePlan {
         found.ok()
     }
 
-    /// Updates what changes from frame to frame.
+    /// Updates what changes from frame to frame. `has_measured` if rows that share their planes
+    /// keep other distances than in the frame before.
     pub fn update(
         &mut self,
         (frame, frame_plan): (&CullFrame, &Plan),
+        has_measured: bool,
         views: &[OcclusionView],
         (history, motions): (&History, &Motions),
         now: u64,
@@ -190,14 +196,40 @@ impl LatePlan {
         let plan = &mut self.planned.plan;
         for (number, request) in self.requests.iter().enumerate() {
             for (level, (batch, row)) in request.sources.iter().enumerate() {
-                let planes = frame_plan.batches[*batch].chunk_views[*row as usize].planes;
-                for list in 0..LISTS {
-                    plan.set_planes(number, request.order.row(level, list), planes);
+                let source = &frame_plan.batches[*batch];
+                let row = *row as usize;
+                let rows = (0..LISTS).map(|list| request.order.row(level, list));
+                match source.planes_of_rows.get(row) {
+                    Some(planes) => rows.for_each(|row| plan.share_planes(number, row, *planes)),
+                    None => {
+                        let planes = source.chunk_views[row].planes;
+                        rows.for_each(|row| plan.set_planes(number, row, planes));
+                    }
                 }
             }
         }
+        if has_measured {
+            self.take_sources(frame_plan);
+        }
+        let plan = &mut self.planned.plan;
         self.occluded
             .update(plan, frame, views, (history, motions), now);
+    }
+
+    /// Has the rows keep the distances of the frame's rows, if these share their planes.
+    fn take_sources(&mut self, frame_plan: &Plan) {
+        let plan = &mut self.planned.plan;
+        for (number, request) in self.requests.iter().enumerate() {
+            for (level, (batch, row)) in request.sources.iter().enumerate() {
+                let sources = &frame_plan.batches[*batch].sources;
+                let Some(source) = sources.get(*row as usize) else {
+                    return;
+                };
+                for list in 0..LISTS {
+                    plan.set_source(number, request.order.row(level, list), source);
+                }
+            }
+        }
     }
 
     /// The draws of a request's list; `None` if its instances are not hidden in the view.

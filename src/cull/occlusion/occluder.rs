@@ -21,7 +21,7 @@ use crate::cull::{
     run::{
         FrameNumber, Inputs, Runner, RunnerOptions,
         history::{History, NoRoom},
-        inputs::PyramidBuffers,
+        inputs::{PyramidBuffers, SharedInputs},
         tables::FrameTables,
     },
     shaders::Sources,
@@ -271,7 +271,6 @@ impl Occluder {
         for (index, view) in views.iter().enumerate().filter(|(_, view)| is_late(view)) {
             let options = RunnerOptions {
                 survivor_capacity: self.options.survivor_capacity,
-                checks: self.options.checks,
             };
             let late = match self.views.entry(view.key) {
                 hashbrown::hash_map::Entry::Occupied(known) => known.into_mut(),
@@ -310,7 +309,8 @@ impl Occluder {
             late.last_used = number.now;
             let sources = (frame, planner.plan());
             let seen = (&self.history, &self.motions);
-            late.plan.update(sources, views, seen, number.now);
+            late.plan
+                .update(sources, planner.has_measured(), views, seen, number.now);
             if let Some(motion) = self.motions.get(&view.key) {
                 late.motion = *motion;
             }
@@ -352,7 +352,7 @@ impl Occluder {
     pub fn prepare(
         &mut self,
         gpu: Gpu<'_>,
-        tables: &mut FrameTables,
+        (tables, shared): (&mut FrameTables, Option<SharedInputs<'_>>),
         store: &InstanceStore,
         number: FrameNumber,
     ) {
@@ -360,6 +360,7 @@ impl Occluder {
             let Some(late) = self.views.get_mut(&view.key) else {
                 continue;
             };
+            // The rows of late lists share the planes of the frame's.
             let inputs = Inputs {
                 store,
                 history: &self.history,
@@ -368,7 +369,7 @@ impl Occluder {
                     shape: late.pyramid.uniform(),
                     version: late.depths_version,
                 }),
-                planes: None,
+                shared,
             };
             let planned = &late.plan.planned;
             late.runner.prepare(gpu, planned, (tables, inputs), number);
@@ -403,9 +404,10 @@ impl Occluder {
         let (Some(late), Some(Ok(kernels))) = (self.late_view(view), &self.kernels) else {
             return 0;
         };
+        let planned = &late.plan.planned;
         late.pyramid.record(&kernels.pyramid, pass);
-        late.runner
-            .record_stage(&late.plan.planned, Stage::Occlude, pass)
+        let filled = late.runner.fill_rows(planned, pass);
+        filled + late.runner.record_stage(planned, Stage::Occlude, pass)
     }
 
     /// Records the copy of a view's counters.

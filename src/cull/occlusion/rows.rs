@@ -27,28 +27,31 @@ impl OccludedRows {
         (history, motions): (&History, &Motions),
         now: u64,
     ) {
-        // Contiguous rows of one request in one view have one projection.
-        let mut last = None;
+        // Most rows of a view have the same transform, so the same projection.
+        let mut last: Option<(usize, Affine3A, Projection, f32)> = None;
         for row in &self.rows {
             let (Some(view), Some(request)) =
                 (views.get(row.view), frame.requests.get(row.request))
             else {
                 continue;
             };
-            let of = (row.view, row.request);
-            let (projection, is_cut) = match last {
-                Some((known, seen)) if known == of => seen,
+            let world_from_local = &request.world_from_local;
+            let (projection, stretch) = match last {
+                Some((of, world, projection, stretch))
+                    if of == row.view && world == *world_from_local =>
+                {
+                    (projection, stretch)
+                }
                 _ => {
-                    let world_from_local = &request.world_from_local;
                     let stretch = greatest_stretch(&world_from_local.matrix3);
-                    let motion = motions.get(&row.slot.view);
-                    let width = 2.0 * request.sphere.radius * stretch;
-                    let near = view.near_pixels * 2.0 / view.depth.size.y as f32;
-                    let is_cut = motion.is_none_or(|motion| motion.is_cut(near, width));
-                    (projection_in(view, world_from_local), is_cut)
+                    (projection_in(view, world_from_local), stretch)
                 }
             };
-            last = Some((of, (projection, is_cut)));
+            last = Some((row.view, *world_from_local, projection, stretch));
+            let motion = motions.get(&row.slot.view);
+            let width = 2.0 * request.sphere.radius * stretch;
+            let near = view.near_pixels * 2.0 / view.depth.size.y as f32;
+            let is_cut = motion.is_none_or(|motion| motion.is_cut(near, width));
             let batch: &mut BatchPlan = &mut plan.batches[row.batch];
             let found = history.find(batch.page, &row.slot, now);
             let to = &mut batch.occlusion[row.place];

@@ -185,6 +185,11 @@ impl Planner {
         !self.moved.is_empty() || self.shared.has_measured
     }
 
+    /// Whether the rows that share their planes keep other distances than in the frame before.
+    pub fn has_measured(&self) -> bool {
+        self.shared.has_measured
+    }
+
     /// Version of the plan. Mended plans have the same.
     pub fn version(&self) -> Version {
         self.version
@@ -304,7 +309,7 @@ impl Planner {
         for (index, request) in frame.requests.iter().enumerate() {
             set_resting(&mut plan, index, request);
         }
-        if self.may_share && occlusion.is_empty() && plan.row_count() > self.own_planes {
+        if self.may_share && plan.row_count() > self.own_planes {
             self.shared.share(&mut plan, frame);
         }
         let mut early = Vec::new();

@@ -101,19 +101,7 @@ impl SharedPlanes {
         if self.are_many(frame) {
             return;
         }
-        for batch in &mut plan.batches {
-            batch.sources.clear();
-            for chunk in &batch.chunks {
-                let rows = chunk.first_row as usize..(chunk.first_row + chunk.row_count) as usize;
-                let rows = batch.chunk_views[rows].iter();
-                let radius = chunk.sphere.w;
-                (batch.sources).extend(rows.map(|row| RowSource::of(row, radius)));
-            }
-            batch.planes_of_rows.clear();
-            batch
-                .planes_of_rows
-                .resize(batch.chunk_views.len(), NOTHING);
-        }
+        plan.start_sharing();
         self.eyes = eyes_of(frame);
         self.measured = frame.requests.iter().map(Measure::of).collect();
         self.update(plan, frame, &[]);
@@ -266,6 +254,45 @@ impl SharedPlanes {
                         plan.planes[planes as usize].order;
                 }
             }
+        }
+    }
+}
+
+impl Plan {
+    /// Has the rows share planes. They keep nothing yet.
+    pub(in crate::cull) fn start_sharing(&mut self) {
+        for batch in &mut self.batches {
+            batch.sources.clear();
+            for chunk in &batch.chunks {
+                let rows = chunk.first_row as usize..(chunk.first_row + chunk.row_count) as usize;
+                let rows = batch.chunk_views[rows].iter();
+                let radius = chunk.sphere.w;
+                (batch.sources).extend(rows.map(|row| RowSource::of(row, radius)));
+            }
+            batch.planes_of_rows.clear();
+            batch
+                .planes_of_rows
+                .resize(batch.chunk_views.len(), NOTHING);
+        }
+    }
+
+    /// Gives the `row`-th row of a request shared planes: it rests if they keep nothing.
+    pub(in crate::cull) fn share_planes(&mut self, request: usize, row: usize, planes: u32) {
+        for part in self.part_range(request, row..row + 1) {
+            let part = self.draws[part];
+            let batch = &mut self.batches[part.batch];
+            batch.planes_of_rows[part.row as usize] = planes;
+            batch.set_resting(part.chunk, part.row, planes == NOTHING);
+        }
+    }
+
+    /// Has the `row`-th row of a request keep the same distances, in the same order, as a row of
+    /// another plan.
+    pub(in crate::cull) fn set_source(&mut self, request: usize, row: usize, source: &RowSource) {
+        for part in self.part_range(request, row..row + 1) {
+            let part = self.draws[part];
+            let known = &mut self.batches[part.batch].sources[part.row as usize];
+            *known = source.drawn_as(known);
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{
     arena::SurvivorArena,
-    inputs::BatchInputs,
-    rows::{FilledRows, RowFiller},
+    inputs::{BatchInputs, SharedInputs},
+    rows::FilledRows,
     tables::{FrameTables, TablePlace},
 };
 use crate::cull::{
@@ -133,9 +133,9 @@ impl GpuBatch {
     }
 
     /// Fills the rows, if the plan shares their planes. Returns the number of dispatches.
-    pub fn fill_rows(&self, filler: &RowFiller, pass: &mut ComputePass<'_>, max_width: u32) -> u32 {
+    pub fn fill_rows(&self, pass: &mut ComputePass<'_>, max_width: u32) -> u32 {
         let rows = self.rows.as_ref();
-        rows.map_or(0, |rows| rows.record(filler, pass, max_width))
+        rows.map_or(0, |rows| rows.record(pass, max_width))
     }
 
     /// The bind groups of each pass of the compaction.
@@ -194,16 +194,16 @@ impl GpuBatch {
         let mut bytes = 0;
         let mut replaced = false;
         let chunk_views = match inputs.shared.filter(|_| !plan.sources.is_empty()) {
-            Some((filler, planes)) => {
+            Some(SharedInputs { filler, planes }) => {
                 let rows = match &mut self.rows {
                     Some(rows) => rows,
                     rows => rows.insert(guarded(gpu.device, "buffers of rows", || {
-                        FilledRows::new(gpu.device)
+                        FilledRows::new(gpu.device, filler.clone())
                     })?),
                 };
                 let is_new = self.made_for.is_none_or(|made| made.mended_in != mended_in);
                 let (written, is_replaced) =
-                    rows.prepare(gpu, filler, (plan, is_new), (tables, planes))?;
+                    rows.prepare(gpu, (plan, is_new), (tables, planes))?;
                 bytes += written;
                 replaced |= is_replaced;
                 None

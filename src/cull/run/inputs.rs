@@ -2,6 +2,7 @@
 
 use super::{rows::RowFiller, tables::TablePlace};
 use crate::cull::{gpu::version::Version, store::PageBuffers};
+use std::sync::Arc;
 use wgpu::Buffer;
 
 /// The buffers that a batch reads and does not own.
@@ -13,7 +14,15 @@ pub(crate) struct BatchInputs<'a> {
     pub history_version: Version,
     pub pyramid: Option<PyramidBuffers<'a>>,
     /// What fills rows that share their planes, and the planes.
-    pub shared: Option<(&'a RowFiller, TablePlace)>,
+    pub shared: Option<SharedInputs<'a>>,
+}
+
+/// What rows that share their planes are filled with.
+#[derive(Clone, Copy)]
+pub(in crate::cull) struct SharedInputs<'a> {
+    pub filler: &'a Arc<RowFiller>,
+    /// The planes in the frame's tables.
+    pub planes: TablePlace,
 }
 
 /// The depth of a view.

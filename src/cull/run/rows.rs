@@ -16,6 +16,7 @@ use crate::cull::{
     shaders::kernels,
 };
 use core::num::NonZeroU64;
+use std::sync::Arc;
 use wgpu::{BindGroup, BindingResource, Buffer, BufferBinding, BufferUsages, ComputePass, Device};
 
 /// Number of threads of a workgroup of `fill_rows`.
@@ -62,6 +63,7 @@ pub(in crate::cull) struct FilledRows {
     /// What the bind group was made for.
     bound: Option<Bound>,
     bind_group: Option<BindGroup>,
+    filler: Arc<RowFiller>,
 }
 
 /// Places of what the kernel reads.
@@ -76,13 +78,14 @@ struct Bound {
 
 impl FilledRows {
     /// Unguarded.
-    pub fn new(device: &Device) -> Self {
+    pub fn new(device: &Device, filler: Arc<RowFiller>) -> Self {
         let rows = BufferUsages::STORAGE | BufferUsages::COPY_SRC;
         Self {
             sources: Table::new(device, "gpu_culling row sources", BufferUsages::STORAGE),
             rows: Growable::new(device, "gpu_culling rows", rows),
             bound: None,
             bind_group: None,
+            filler,
         }
     }
 
@@ -106,7 +109,6 @@ impl FilledRows {
     pub fn prepare(
         &mut self,
         gpu: Gpu<'_>,
-        filler: &RowFiller,
         (plan, is_new): (&BatchPlan, bool),
         (tables, planes): (&mut FrameTables, TablePlace),
     ) -> Result<(u64, bool), CullError> {
@@ -131,7 +133,7 @@ impl FilledRows {
                 size: NonZeroU64::new(sources),
             };
             let bind_group = guarded(gpu.device, "bind groups of rows", || {
-                filler.0.bind(gpu.device, |slot| match slot {
+                self.filler.0.bind(gpu.device, |slot| match slot {
                     Slot::Sources => BindingResource::Buffer(sources.clone()),
                     Slot::PlanesOfRows => {
                         BindingResource::Buffer(tables.binding(bound.planes_of_rows))
@@ -146,13 +148,13 @@ impl FilledRows {
     }
 
     /// Fills the rows.
-    pub fn record(&self, filler: &RowFiller, pass: &mut ComputePass<'_>, max_width: u32) -> u32 {
+    pub fn record(&self, pass: &mut ComputePass<'_>, max_width: u32) -> u32 {
         let (Some(bound), Some(bind_group)) = (self.bound, &self.bind_group) else {
             return 0;
         };
         let groups = (bound.rows as u32).div_ceil(THREADS);
         let width = groups.min(max_width).max(1);
-        pass.set_pipeline(filler.0.pipeline());
+        pass.set_pipeline(self.filler.0.pipeline());
         pass.set_bind_group(0, bind_group, &[]);
         pass.dispatch_workgroups(width, groups.div_ceil(width), 1);
         1

@@ -24,6 +24,7 @@ pub(in crate::render) struct DrawnFaces {
     /// By address of the material's properties. The weak reference keeps the address from being
     /// used again.
     materials: HashMap<usize, MaterialFaces>,
+    changes: u64,
 }
 
 /// The faces of a material.
@@ -73,12 +74,15 @@ impl DrawnFaces {
         let drawing = self.pipelines.get(&pipeline).copied().unwrap_or_default();
         let found = drawing.faces;
         let key = Arc::as_ptr(properties) as usize;
+        let is_new = !self.materials.contains_key(&key);
         let entry = self.materials.entry(key).or_insert_with(|| MaterialFaces {
             properties: Arc::downgrade(properties),
             faces: PassFaces::default(),
             test_depth: true,
         });
+        let before = entry.test_depth && !is_new;
         entry.test_depth &= drawing.tests_depth;
+        self.changes += u64::from(entry.test_depth != before);
         let known = match pass {
             PassKind::Main => &mut entry.faces.main,
             PassKind::Prepass => &mut entry.faces.prepass,
@@ -101,6 +105,11 @@ impl DrawnFaces {
     pub fn test_depth(&self, properties: &Arc<MaterialProperties>) -> bool {
         let known = self.materials.get(&(Arc::as_ptr(properties) as usize));
         known.is_some_and(|known| known.test_depth)
+    }
+
+    /// How often the answer of [`Self::test_depth`] has changed for a material.
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Drops materials that no longer exist.

@@ -63,8 +63,7 @@ pub(super) fn add_requests(
         shadow_pixels: scene.views.shadow_pixels(),
         colors_occlusion: scene.views.colors_occlusion(),
         // Devices without draw counts, and the tier `Cpu`, pay for rows that rest.
-        rests: !hides
-            && draws.counted
+        rests: draws.counted
             && culler.tier() != CullingTier::Cpu
             && many_rest(all.len(), views.len()),
         views: views.len() as u32,
@@ -74,11 +73,14 @@ pub(super) fn add_requests(
     draws.sets_stay = draws.sets_version.replace(version) == Some(version);
     let stays = before == made_for && scene.stays();
     let is_next = draws.notes.start(sets.extracted_in);
+    let faces = scene.hiding.faces.changes();
+    let faces_stay = core::mem::replace(&mut draws.notes.faces, faces) == faces;
     let mut requests = Requests {
         culler,
         sets,
         stays,
         is_next,
+        hides_alike: !hides || faces_stay,
         views: views.len() as u32,
         meshes: &scene.meshes,
         aliases: &scene.aliases,
@@ -112,6 +114,8 @@ struct Requests<'a, 'w: 'a, 's: 'a> {
     stays: bool,
     /// All changes since the previous frame are known.
     is_next: bool,
+    /// As in the previous frame, materials say which sets views may hide.
+    hides_alike: bool,
     /// Number of views.
     views: u32,
     meshes: &'a Meshes<'w>,

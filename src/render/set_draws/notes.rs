@@ -13,6 +13,9 @@ pub(in crate::render) struct FrameNotes {
     /// looks at them again, for the motion vectors. Bevy's list of written instances does not name a
     /// set whose [`InstanceOffset`](crate::render::InstanceOffset) stops.
     pub moving: Vec<usize>,
+    /// How often it had changed what materials say of hiding
+    /// ([`DrawnFaces::changes`](crate::render::materials::DrawnFaces)).
+    pub faces: u64,
     /// Whether some set shares its instances with an impostor.
     pub has_impostors: bool,
 }

@@ -37,7 +37,7 @@ impl Requests<'_, '_, '_> {
         let is_known = self.is_next
             && draws.seen.is_followed
             && draws.sets_stay
-            && !self.made_for.hides
+            && self.hides_alike
             && !self.slots.has_started_again()
             && (self.aliases.visited.is_empty() || !notes.has_impostors);
         let touched = self.touched.filter(|_| is_known)?;
@@ -239,7 +239,7 @@ impl Requests<'_, '_, '_> {
             .is_some_and(|touched| !touched.contains(&set.entity))
             && self.was_looked_at(drawn)
             && self.draws.sets_stay
-            && !self.made_for.hides
+            && self.hides_alike
             && drawn.made_in >= set.changed_in
             && !self.aliases.visited.contains(&set.entity)
     }
