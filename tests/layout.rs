@@ -291,7 +291,6 @@ fn structs_are_the_same_on_both_sides() {
     same!(
         module,
         OcclusionRow {
-            projection,
             sphere,
             first_instance,
             instance_count,
@@ -304,7 +303,7 @@ fn structs_are_the_same_on_both_sides() {
             near_pixels,
             flags,
             first_bound,
-            pad,
+            projection,
         }
     );
     same!(

@@ -12,7 +12,7 @@ use bevy_gpu_culling::{
     cull::{
         Channels, Compaction, CullFrame, CullRequest, CullView, Culler, CullerOptions, Gpu, Order,
         SetId,
-        layout::{ChunkView, OcclusionRow},
+        layout::{ChunkView, OcclusionRow, Projection},
     },
     instance::{InstanceSet, ScaleKind},
 };
@@ -399,10 +399,12 @@ fn the_documented_rows_have_the_size_of_the_engines() {
         "/docs/internals/memory.md"
     ));
     let (row, hiding) = (size_of::<ChunkView>(), size_of::<OcclusionRow>());
+    let projection = size_of::<Projection>();
     for part in [
         format!("| frame tables | {row} per row"),
         format!("hides has {hiding} more per row"),
-        format!("late lists {}.", 2 * row + hiding),
+        format!("late lists {},", 2 * row + hiding),
+        format!("and {projection} per transform"),
     ] {
         assert!(text.contains(&part), "memory.md lacks \"{part}\"");
     }

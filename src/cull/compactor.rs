@@ -139,7 +139,7 @@ impl Compactor {
         while self.batches.len() < plan.batches.len() {
             self.batches.push(GpuBatch::new(device)?);
         }
-        self.tables.start(device, plan.batches.iter(), &[])?;
+        self.tables.start(device, core::iter::once(plan))?;
         let gpu = Gpu::new(device, queue);
         for (batch, plan) in self.batches.iter_mut().zip(&plan.batches) {
             let Some(instances) = pages.get(plan.page) else {
@@ -160,6 +160,7 @@ impl Compactor {
                 history: None,
                 history_version: self.version,
                 pyramid: None,
+                projections: &[],
                 shared: None,
             };
             let inputs = (&mut self.tables, &inputs);

@@ -17,7 +17,7 @@ mod stretch;
 use crate::cull::{
     layout::{
         BLOCK, BLOCK_WORDS, CHUNK_HAS_SCALE, CHUNK_IS_THINNED, CHUNK_NON_UNIFORM_SCALE,
-        CHUNK_OFF_CENTER, Chunk, ChunkView, VIEW_INDEXED, ViewPlanes,
+        CHUNK_OFF_CENTER, Chunk, ChunkView, Projection, VIEW_INDEXED, ViewPlanes,
     },
     policy::MANY_BLOCKS,
     request::{BoundingSphere, DrawShape},
@@ -129,6 +129,8 @@ pub struct Plan {
     pub batches: Vec<BatchPlan>,
     /// The planes that rows share; empty if each row has its own. The first keep nothing.
     pub planes: Vec<ViewPlanes>,
+    /// The projections of rows that may be hidden.
+    pub projections: Vec<Projection>,
     /// Draws of all requests and views. The draws of one view of one request are contiguous;
     /// [`Self::parts`] finds them.
     pub draws: Vec<DrawPart>,
@@ -165,6 +167,7 @@ impl Plan {
         let mut plan = Self {
             batches: Vec::with_capacity(self.batches.len()),
             planes: emptied(self.planes),
+            projections: emptied(self.projections),
             draws: emptied(self.draws),
             ends: emptied(self.ends),
             requests: emptied(self.requests),

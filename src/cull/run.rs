@@ -221,6 +221,7 @@ impl Runner {
                 history: from.history.buffer(plan.page),
                 history_version: from.history.version(),
                 pyramid: from.pyramid,
+                projections: &planned.plan.projections,
                 shared: from.shared,
             };
             let inputs = (tables, &inputs);

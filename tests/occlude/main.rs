@@ -14,7 +14,7 @@ use bevy_gpu_culling::{
     cull::{
         Compaction, CullView, Culler, CullerOptions, CullingTier, DepthBuffer, DrawList, Gpu,
         OcclusionView, Order, PlainPasses, Tuning,
-        layout::{BLOCK, Bound, DepthPyramid, OcclusionRow},
+        layout::{BLOCK, Bound, DepthPyramid, OcclusionRow, Projection},
         reference::{self, BlockWords},
     },
     instance::PackedInstance,
@@ -184,14 +184,15 @@ fn sorted(ids: &[u32]) -> Vec<u32> {
 }
 
 /// The rows of a set's request in the tables of the frame's plan: one per level.
-fn rows_of(culler: &Culler, request: usize) -> Vec<(usize, OcclusionRow)> {
+fn rows_of(culler: &Culler, request: usize) -> Vec<(usize, OcclusionRow, Projection)> {
     let parts = culler.draw_parts(request, 0);
     let parts = parts.iter().map(|part| {
         let batch = &culler.plan().batches[part.batch];
         let first_count = batch.chunk_views[part.row as usize].first_count;
         let mut rows = batch.occlusion.iter();
         let row = rows.find(|row| row.first_count == first_count).unwrap();
-        (part.level, *row)
+        let projections = &culler.plan().projections;
+        (part.level, *row, projections[row.projection as usize])
     });
     parts.collect()
 }
@@ -200,7 +201,7 @@ fn rows_of(culler: &Culler, request: usize) -> Vec<(usize, OcclusionRow)> {
 /// and `last` are bits per instance. `grown` scales the instances, to find what rounding may decide
 /// differently.
 fn twin(
-    rows: &[(usize, OcclusionRow)],
+    rows: &[(usize, OcclusionRow, Projection)],
     (instances, scales): (&[PackedInstance], &[f32]),
     (kept, last): (&[bool], &[bool]),
     (pyramid, shape): (&[f32], &DepthPyramid),
@@ -208,7 +209,7 @@ fn twin(
 ) -> [Vec<u32>; 3] {
     let [mut early, mut visible, mut small] = [(); 3].map(|()| Vec::new());
     // All levels have the same instances: the level matters for the bits alone.
-    let mut row = rows[0].1;
+    let (_, mut row, projection) = rows[0];
     row.first_instance = 0;
     row.sphere.w *= grown;
     let all = (instances, scales);
@@ -235,9 +236,9 @@ fn twin(
             into.extend(bits.map(|bit| (first + bit) as u32));
         };
         let block = (block as u32, &bound);
-        let recalled = reference::recall(&row, block, all, &kept, &last);
+        let recalled = reference::recall((&row, &projection), block, all, &kept, &last);
         ids(recalled, &mut early);
-        let occluded = reference::occlude((pyramid, shape), &row, block, all, &kept);
+        let occluded = reference::occlude((pyramid, shape), (&row, &projection), block, all, &kept);
         ids(occluded.visible, &mut visible);
         ids(occluded.too_small, &mut small);
     }
@@ -455,6 +456,30 @@ fn equals_one_page(make: &dyn Fn() -> Culler, gpu: Gpu<'_>) {
                     .collect::<Vec<_>>()
             });
             assert!(paged == whole, "seed {seed}, frame {number}");
+            frame = Frame::random(&mut rng, Some(&frame));
+        }
+    }
+}
+
+#[test]
+fn shared_planes_list_the_same_in_the_same_order() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    for seed in 400..408 {
+        let mut rng = rng(seed);
+        let mut scene = scene(&mut rng, &[20_000, 3000, 90]);
+        let make = || culler_for(&device, CullingTier::Subgroup, Compaction::VoteScanCompact);
+        let mut cullers = [make(), make()];
+        cullers[0].limit_own_planes(0);
+        for culler in &mut cullers {
+            upload(culler, gpu, &scene);
+        }
+        let mut frame = Frame::random(&mut rng, None);
+        for number in 0..5 {
+            scene.frame.views[0] = CullView::from_clip_from_world(&frame.clip);
+            let [shared, own] =
+                (cullers.each_mut()).map(|culler| lists(culler, gpu, &scene, &frame));
+            assert!(shared == own, "seed {seed}, frame {number}");
             frame = Frame::random(&mut rng, Some(&frame));
         }
     }

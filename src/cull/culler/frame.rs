@@ -148,13 +148,12 @@ impl Culler {
         let (all, plan) = ((frame, &*occlusion), (&self.planner, is_new));
         self.occluder.plan(gpu, all, plan, &self.store, self.frame);
         if self.runner.pipelines().is_some() {
-            let own = || self.planner.plan().batches.iter();
-            let all = own().chain(self.occluder.batches());
-            let planes = &self.planner.plan().planes;
-            if let Err(error) = self.tables.start(gpu.device, all, planes) {
+            let own = || core::iter::once(self.planner.plan());
+            let all = own().chain(self.occluder.plans());
+            if let Err(error) = self.tables.start(gpu.device, all) {
                 // Without late lists there may be room. If not, each batch is refused.
                 self.occluder.refuse_late_lists(error, now);
-                let _ = self.tables.start(gpu.device, own(), planes);
+                let _ = self.tables.start(gpu.device, own());
             }
         }
         let shared = match (&self.filler, &*self.planner.plan().planes) {

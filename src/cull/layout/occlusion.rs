@@ -170,12 +170,10 @@ impl DepthPyramid {
 }
 
 /// A row whose instances may be hidden behind what a view has drawn. `recall` and `occlude` have
-/// one table of them per batch.
+/// one table of them per batch, and behind them the [`Projection`]s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct OcclusionRow {
-    /// How the view sees the set.
-    pub projection: Projection,
     /// [`Chunk::sphere`](super::Chunk::sphere).
     pub sphere: Vec4,
     /// [`Chunk::first_instance`](super::Chunk::first_instance).
@@ -201,6 +199,6 @@ pub struct OcclusionRow {
     pub flags: u32,
     /// [`Chunk::first_bound`](super::Chunk::first_bound).
     pub first_bound: u32,
-    /// Padding.
-    pub pad: u32,
+    /// Index of the projection. Rows of one view whose sets have the same transform share it.
+    pub projection: u32,
 }

@@ -69,22 +69,6 @@ impl RowSource {
         (self.start, self.end) = (band.start, band.end);
     }
 
-    /// The source of a row that keeps the same, and draws and counts as `row` does.
-    #[must_use]
-    pub(crate) fn drawn_as(&self, row: &Self) -> Self {
-        Self {
-            element_count: row.element_count,
-            first_element: row.first_element,
-            base_vertex: row.base_vertex,
-            flags: row.flags,
-            first_count: row.first_count,
-            block_count: row.block_count,
-            first_sibling: row.first_sibling,
-            sibling_count: row.sibling_count,
-            ..*self
-        }
-    }
-
     /// The row, with these planes (`shaders/cull/fill_rows.wesl`).
     #[must_use]
     pub fn fill(&self, planes: &ViewPlanes) -> ChunkView {

@@ -159,7 +159,6 @@ impl LatePlan {
         };
         if !frame_plan.planes.is_empty() {
             late.planned.plan.start_sharing();
-            late.take_sources(frame_plan);
         }
         late
     }
@@ -183,12 +182,12 @@ impl LatePlan {
         found.ok()
     }
 
-    /// Updates what changes from frame to frame. `has_measured` if rows that share their planes
-    /// keep other distances than in the frame before.
+    /// Updates what changes from frame to frame; `has_moved` if some request moved. Of the planes,
+    /// the kernels read the order alone.
     pub fn update(
         &mut self,
         (frame, frame_plan): (&CullFrame, &Plan),
-        has_measured: bool,
+        has_moved: bool,
         views: &[OcclusionView],
         (history, motions): (&History, &Motions),
         now: u64,
@@ -208,27 +207,11 @@ impl LatePlan {
                 }
             }
         }
-        if has_measured {
-            self.take_sources(frame_plan);
-        }
-        let plan = &mut self.planned.plan;
-        self.occluded
-            .update(plan, frame, views, (history, motions), now);
-    }
-
-    /// Has the rows keep the distances of the frame's rows, if these share their planes.
-    fn take_sources(&mut self, frame_plan: &Plan) {
-        let plan = &mut self.planned.plan;
-        for (number, request) in self.requests.iter().enumerate() {
-            for (level, (batch, row)) in request.sources.iter().enumerate() {
-                let sources = &frame_plan.batches[*batch].sources;
-                let Some(source) = sources.get(*row as usize) else {
-                    return;
-                };
-                for list in 0..LISTS {
-                    plan.set_source(number, request.order.row(level, list), source);
-                }
-            }
+        let seen = (history, motions);
+        if !has_moved && self.occluded.stay(views, seen) {
+            self.occluded.project(plan, views);
+        } else {
+            self.occluded.update(plan, frame, views, seen, now);
         }
     }
 

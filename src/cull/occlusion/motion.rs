@@ -66,6 +66,11 @@ impl Motion {
         }
     }
 
+    /// Whether [`Self::is_cut`] for instances of some width.
+    pub fn may_be_cut(&self) -> bool {
+        self.jumps || self.is_cut(1.0, 0.0)
+    }
+
     /// Whether a point of the world is in the inner part of the picture.
     fn has_inside(&self, point: DVec4) -> bool {
         let clip = self.now * point;

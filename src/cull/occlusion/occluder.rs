@@ -14,7 +14,7 @@ use crate::cull::{
     gpu::{Gpu, version::Version},
     layout::Projection,
     pipelines::{BuildOptions, Pipelines},
-    plan::{BatchPlan, planner::Planner},
+    plan::{Plan, planner::Planner},
     policy::{KEEP_FRAMES, RETRY_AFTER},
     refusal::Refusals,
     request::{CullFrame, DrawList, OcclusionView},
@@ -214,8 +214,20 @@ impl Occluder {
         now: u64,
     ) -> Result<(), Vec<OcclusionView>> {
         self.history.sweep(now);
+        let has_moved = !planner.moved().is_empty();
         let (rows, plan) = planner.occluded();
         if rows.is_empty() {
+            return Ok(());
+        }
+        self.motions.clear();
+        for view in views {
+            let known = self.views.get(&view.key);
+            let motion = Motion::new(&view.clip_from_world, known.map(|known| &known.motion));
+            self.motions.insert(view.key, motion);
+        }
+        let stay = !has_moved && rows.stay(views, (&self.history, &self.motions));
+        if stay && self.history.keep_used(now) {
+            rows.project(plan, views);
             return Ok(());
         }
         rows.use_slots(plan, &mut self.history, now);
@@ -227,12 +239,6 @@ impl Occluder {
             self.refusals.push(Refusal::from(error));
             (self.without_room).extend(last.into_iter().map(|view| (view, now)));
             return Err(self.with_room(views));
-        }
-        self.motions.clear();
-        for view in views {
-            let known = self.views.get(&view.key);
-            let motion = Motion::new(&view.clip_from_world, known.map(|known| &known.motion));
-            self.motions.insert(view.key, motion);
         }
         let seen = (&self.history, &self.motions);
         rows.update(plan, frame, views, seen, now);
@@ -309,8 +315,8 @@ impl Occluder {
             late.last_used = number.now;
             let sources = (frame, planner.plan());
             let seen = (&self.history, &self.motions);
-            late.plan
-                .update(sources, planner.has_measured(), views, seen, number.now);
+            let has_moved = !planner.moved().is_empty();
+            (late.plan).update(sources, has_moved, views, seen, number.now);
             if let Some(motion) = self.motions.get(&view.key) {
                 late.motion = *motion;
             }
@@ -341,11 +347,11 @@ impl Occluder {
         }
     }
 
-    /// The batches of all late lists.
-    pub fn batches(&self) -> impl Iterator<Item = &BatchPlan> {
+    /// The plans of all late lists.
+    pub fn plans(&self) -> impl Iterator<Item = &Plan> {
         let views = self.current.iter();
         let views = views.filter_map(|view| self.views.get(&view.key));
-        views.flat_map(|late| &late.plan.planned.plan.batches)
+        views.map(|late| &late.plan.planned.plan)
     }
 
     /// Prepares the batches of all late lists, whose rows it adds to the frame's tables.

@@ -1,9 +1,12 @@
 //! What changes from frame to frame in the tables of rows that may be hidden.
 
-use super::motion::Motions;
+use super::motion::{Motion, Motions};
 use crate::cull::{
     layout::{OCCLUSION_IS_CUT, OCCLUSION_IS_FROZEN, OCCLUSION_IS_NEW, Projection, ROUNDING},
-    plan::{BatchPlan, Plan, greatest_stretch, occluded_rows::OccludedRows},
+    plan::{
+        BatchPlan, Plan, greatest_stretch,
+        occluded_rows::{OccludedRows, Settled},
+    },
     request::{CullFrame, DepthBuffer, OcclusionView},
     run::history::History,
 };
@@ -18,36 +21,50 @@ impl OccludedRows {
         }
     }
 
+    /// Whether only the projections of the rows differ from the frame before, in a frame whose plan
+    /// is the same and in which no set moved.
+    pub fn stay(&self, views: &[OcclusionView], (history, motions): (&History, &Motions)) -> bool {
+        let cuts = |view: &OcclusionView| motions.get(&view.key).is_none_or(Motion::may_be_cut);
+        self.settled.as_ref() == Some(&settled(views, history)) && !views.iter().any(cuts)
+    }
+
+    /// Updates what changes while rows [stay](Self::stay).
+    pub fn project(&self, plan: &mut Plan, views: &[OcclusionView]) {
+        for (projection, (view, world_from_local)) in
+            plan.projections.iter_mut().zip(&self.projected)
+        {
+            if let Some(view) = views.get(*view) {
+                *projection = projection_in(view, world_from_local);
+            }
+        }
+    }
+
     /// Updates what changes from frame to frame: projections, records and lengths.
     pub fn update(
-        &self,
+        &mut self,
         plan: &mut Plan,
         frame: &CullFrame,
         views: &[OcclusionView],
         (history, motions): (&History, &Motions),
         now: u64,
     ) {
-        // Most rows of a view have the same transform, so the same projection.
-        let mut last: Option<(usize, Affine3A, Projection, f32)> = None;
+        self.projected.clear();
+        plan.projections.clear();
+        let mut stretch = 1.0;
+        let mut is_settled = true;
         for row in &self.rows {
             let (Some(view), Some(request)) =
                 (views.get(row.view), frame.requests.get(row.request))
             else {
                 continue;
             };
-            let world_from_local = &request.world_from_local;
-            let (projection, stretch) = match last {
-                Some((of, world, projection, stretch))
-                    if of == row.view && world == *world_from_local =>
-                {
-                    (projection, stretch)
-                }
-                _ => {
-                    let stretch = greatest_stretch(&world_from_local.matrix3);
-                    (projection_in(view, world_from_local), stretch)
-                }
-            };
-            last = Some((row.view, *world_from_local, projection, stretch));
+            let seen = (row.view, request.world_from_local);
+            // Most rows of a view have the same transform.
+            if self.projected.last() != Some(&seen) {
+                stretch = greatest_stretch(&seen.1.matrix3);
+                plan.projections.push(projection_in(view, &seen.1));
+                self.projected.push(seen);
+            }
             let motion = motions.get(&row.slot.view);
             let width = 2.0 * request.sphere.radius * stretch;
             let near = view.near_pixels * 2.0 / view.depth.size.y as f32;
@@ -55,7 +72,7 @@ impl OccludedRows {
             let batch: &mut BatchPlan = &mut plan.batches[row.batch];
             let found = history.find(batch.page, &row.slot, now);
             let to = &mut batch.occlusion[row.place];
-            to.projection = projection;
+            to.projection = plan.projections.len() as u32 - 1;
             to.instance_count = batch.chunks[row.chunk].instance_count;
             let (first_record, is_new) = found.unwrap_or((0, true));
             to.first_record = first_record;
@@ -67,7 +84,19 @@ impl OccludedRows {
                 to.flags |= OCCLUSION_IS_CUT;
             }
             to.near_pixels = view.near_pixels;
+            is_settled &= !is_new && !is_cut;
         }
+        self.settled = is_settled.then(|| settled(views, history));
+    }
+}
+
+fn settled(views: &[OcclusionView], history: &History) -> Settled {
+    let views = views.iter();
+    Settled {
+        history: history.version(),
+        views: views
+            .map(|view| (view.near_pixels, view.is_frozen))
+            .collect(),
     }
 }
 

@@ -2,14 +2,31 @@
 
 use super::{DrawPart, Plan, center_flag};
 use crate::cull::{
+    gpu::version::Version,
     layout::{CHUNK_OFF_CENTER, OcclusionRow},
     request::BoundingSphere,
 };
+use glam::Affine3A;
 
 /// The rows of a plan that may be hidden.
 #[derive(Default)]
 pub(in crate::cull) struct OccludedRows {
     pub rows: Vec<OccludedRow>,
+    /// The view and the transform of each of [`Plan::projections`].
+    pub projected: Vec<(usize, Affine3A)>,
+    /// What the rows hold for; `None` if the next frame must look at each.
+    pub settled: Option<Settled>,
+}
+
+/// What rows depend on that may be hidden, besides their plan and their projections, if no record
+/// is new and no view was cut.
+#[derive(PartialEq)]
+pub(in crate::cull) struct Settled {
+    /// [`History::version`](crate::cull::run::history::History::version).
+    pub history: Version,
+    /// Of each view, [`OcclusionView::near_pixels`](crate::cull::OcclusionView), and whether it is
+    /// frozen.
+    pub views: Vec<(f32, bool)>,
 }
 
 /// A row that may be hidden.

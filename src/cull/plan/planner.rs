@@ -170,8 +170,8 @@ impl Planner {
     }
 
     /// The rows that may be hidden, and the tables to update.
-    pub fn occluded(&mut self) -> (&OccludedRows, &mut Plan) {
-        (&self.occluded, &mut self.planned.plan)
+    pub fn occluded(&mut self) -> (&mut OccludedRows, &mut Plan) {
+        (&mut self.occluded, &mut self.planned.plan)
     }
 
     /// The requests of the current frame that moved or changed their length, if its plan is the
@@ -183,11 +183,6 @@ impl Planner {
     /// Whether something of its rows, besides planes, differs from the frame before.
     pub fn has_mended(&self) -> bool {
         !self.moved.is_empty() || self.shared.has_measured
-    }
-
-    /// Whether the rows that share their planes keep other distances than in the frame before.
-    pub fn has_measured(&self) -> bool {
-        self.shared.has_measured
     }
 
     /// Version of the plan. Mended plans have the same.

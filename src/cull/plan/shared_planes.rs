@@ -285,16 +285,6 @@ impl Plan {
             batch.set_resting(part.chunk, part.row, planes == NOTHING);
         }
     }
-
-    /// Has the `row`-th row of a request keep the same distances, in the same order, as a row of
-    /// another plan.
-    pub(in crate::cull) fn set_source(&mut self, request: usize, row: usize, source: &RowSource) {
-        for part in self.part_range(request, row..row + 1) {
-            let part = self.draws[part];
-            let known = &mut self.batches[part.batch].sources[part.row as usize];
-            *known = source.drawn_as(known);
-        }
-    }
 }
 
 /// How the views of a frame see levels and distances, without their positions.

@@ -67,7 +67,7 @@ pub fn is_large(projection: &Projection, within: &Within, pixels: f32) -> bool {
 /// large. In a frozen view, only what is in `last`. `instances` and `scales` are the page's.
 #[must_use]
 pub fn recall(
-    row: &OcclusionRow,
+    (row, projection): (&OcclusionRow, &Projection),
     (block, bound): (u32, &Bound),
     (instances, scales): (&[PackedInstance], &[f32]),
     kept: &BlockWords,
@@ -78,7 +78,7 @@ pub fn recall(
     let is_known = row.flags & (OCCLUSION_IS_NEW | OCCLUSION_IS_CUT) == 0;
     let divisor = if is_known { 1.0 } else { NEAR_DIVISOR as f32 };
     let near_pixels = row.near_pixels / divisor;
-    let is_large = |within: &Within| is_large(&row.projection, within, near_pixels);
+    let is_large = |within: &Within| is_large(projection, within, near_pixels);
     let chunk = chunk_of(row);
     let is_large_one = |instance: u32| {
         let sphere = load_sphere(&chunk, instances, scales, instance).sphere;
@@ -129,12 +129,12 @@ pub struct Occluded {
 #[must_use]
 pub fn occlude(
     (pyramid, pyramid_shape): (&[f32], &DepthPyramid),
-    row: &OcclusionRow,
+    (row, projection): (&OcclusionRow, &Projection),
     (block, bound): (u32, &Bound),
     (instances, scales): (&[PackedInstance], &[f32]),
     kept: &BlockWords,
 ) -> Occluded {
-    let found = |sphere: Vec4| occlusion_of(pyramid, pyramid_shape, &row.projection, sphere);
+    let found = |sphere: Vec4| occlusion_of(pyramid, pyramid_shape, projection, sphere);
     let mut occluded = Occluded::default();
     match found(bound_of_block(row, bound).sphere) {
         VISIBLE => {}

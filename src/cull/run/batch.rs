@@ -202,8 +202,7 @@ impl GpuBatch {
                     })?),
                 };
                 let is_new = self.made_for.is_none_or(|made| made.mended_in != mended_in);
-                let (written, is_replaced) =
-                    rows.prepare(gpu, (plan, is_new), (tables, planes))?;
+                let (written, is_replaced) = rows.prepare(gpu, (plan, is_new), (tables, planes))?;
                 bytes += written;
                 replaced |= is_replaced;
                 None
@@ -216,7 +215,7 @@ impl GpuBatch {
         let bound = BoundInputs {
             tables: tables.version(),
             chunk_views,
-            occlusion: tables.push(&plan.occlusion)?,
+            occlusion: tables.push_both(&plan.occlusion, inputs.projections)?,
             pages: inputs.pages_version,
             history: inputs.history_version,
             pyramid: inputs.pyramid.map(|pyramid| pyramid.version),

@@ -48,6 +48,8 @@ struct PageRecords {
 /// The records of all pages.
 pub(in crate::cull) struct History {
     pages: HashMap<usize, PageRecords>,
+    /// The last frame that named its slots, and the last frame that [kept](Self::keep_used) them.
+    used: (u64, u64),
     /// Bumped when a buffer is replaced.
     version: Version,
 }
@@ -62,12 +64,41 @@ impl History {
     pub fn new() -> Self {
         Self {
             pages: HashMap::new(),
+            used: (0, 0),
             version: Version::new(),
+        }
+    }
+
+    /// The frame uses the slots of the frame before. Returns false if it must name them: they may
+    /// be swept in this frame, or no frame before used any.
+    pub fn keep_used(&mut self, now: u64) -> bool {
+        let keeps = self.used.1 + 1 == now && !now.is_multiple_of(KEEP_FRAMES);
+        if keeps {
+            self.used.1 = now;
+        }
+        keeps
+    }
+
+    /// The frame names its slots: notes when those were used that frames have kept.
+    fn settle(&mut self, now: u64) {
+        let (named, kept) = core::mem::replace(&mut self.used, (now, now));
+        if named == kept {
+            return;
+        }
+        let slots = self
+            .pages
+            .values_mut()
+            .flat_map(|page| page.slots.values_mut());
+        for slot in slots.filter(|slot| slot.last_used == named) {
+            slot.last_used = kept;
         }
     }
 
     /// Gives a row its records in this frame. [`Self::reserve`] then makes room for them.
     pub fn use_slot(&mut self, page: usize, key: SlotKey, now: u64) {
+        if self.used.0 != now {
+            self.settle(now);
+        }
         let page = self.pages.entry(page).or_default();
         let slot = page.slots.entry(key).or_insert_with(|| {
             page.new.push(key);
@@ -89,6 +120,7 @@ impl History {
         if !now.is_multiple_of(KEEP_FRAMES) {
             return;
         }
+        self.settle(now);
         let old = self.pages.len();
         self.pages.retain(|_, page| {
             let mut slots = page.slots.values();

@@ -1,7 +1,7 @@
 //! What a batch reads and does not own.
 
 use super::{rows::RowFiller, tables::TablePlace};
-use crate::cull::{gpu::version::Version, store::PageBuffers};
+use crate::cull::{gpu::version::Version, layout::Projection, store::PageBuffers};
 use std::sync::Arc;
 use wgpu::Buffer;
 
@@ -13,6 +13,8 @@ pub(crate) struct BatchInputs<'a> {
     pub history: Option<&'a Buffer>,
     pub history_version: Version,
     pub pyramid: Option<PyramidBuffers<'a>>,
+    /// The projections of the plan.
+    pub projections: &'a [Projection],
     /// What fills rows that share their planes, and the planes.
     pub shared: Option<SharedInputs<'a>>,
 }

@@ -6,8 +6,8 @@
 use crate::cull::{
     CullError, Gpu,
     gpu::{buffer::Growable, changes::ChangedBytes, version::Version},
-    layout::{OcclusionRow, ViewPlanes},
-    plan::BatchPlan,
+    layout::{OcclusionRow, Projection, ViewPlanes},
+    plan::{BatchPlan, Plan},
 };
 use bytemuck::NoUninit;
 use wgpu::{BufferBinding, BufferSize, BufferUsages, Device};
@@ -57,25 +57,30 @@ impl FrameTables {
         }
     }
 
-    /// Starts a frame with the tables of these batches, and the planes that their rows share.
+    /// Starts a frame with the tables of these plans.
     ///
     /// # Errors
     /// [`CullError::Gpu`], if there is no room. Each [push](Self::push) then returns it, too.
     pub fn start<'a>(
         &mut self,
         device: &Device,
-        batches: impl Iterator<Item = &'a BatchPlan>,
-        planes: &[ViewPlanes],
+        plans: impl Iterator<Item = &'a Plan>,
     ) -> Result<(), CullError> {
         self.bytes.clear();
-        let needed = batches.map(|batch| {
+        let of_batch = |batch: &BatchPlan, projections: &[Projection]| {
             let rows = match batch.sources.is_empty() {
                 true => size_of_val(&*batch.chunk_views),
                 false => size_of_val(&*batch.planes_of_rows),
             };
-            self.padded(rows) + self.padded(size_of_val(&*batch.occlusion))
+            let occlusion = size_of_val(&*batch.occlusion) + size_of_val(projections);
+            self.padded(rows) + self.padded(occlusion)
+        };
+        let needed = plans.map(|plan| {
+            let batches = plan.batches.iter();
+            let batches = batches.map(|batch| of_batch(batch, &plan.projections));
+            batches.sum::<u64>() + self.padded(size_of_val(&*plan.planes))
         });
-        let needed = needed.sum::<u64>() + self.padded(size_of_val(planes));
+        let needed = needed.sum::<u64>();
         let mut reserved = Ok(false);
         if needed > self.gpu.buffer.size() {
             // More than is needed, because all bind groups are made again when the buffer grows.
@@ -97,15 +102,28 @@ impl FrameTables {
     /// # Errors
     /// [`CullError::Gpu`], if the device has no room for the tables of the frame.
     pub fn push<T: NoUninit>(&mut self, table: &[T]) -> Result<TablePlace, CullError> {
+        self.push_both(table, &[] as &[T])
+    }
+
+    /// Adds a table, and another one right behind it.
+    ///
+    /// # Errors
+    /// Same as [`Self::push`].
+    pub fn push_both<T: NoUninit, U: NoUninit>(
+        &mut self,
+        table: &[T],
+        behind: &[U],
+    ) -> Result<TablePlace, CullError> {
         if let Some(refusal) = &self.refusal {
             return Err(refusal.clone());
         }
         let place = TablePlace {
             first: self.bytes.len() as u64,
-            bytes: self.padded(size_of_val(table)),
+            bytes: self.padded(size_of_val(table) + size_of_val(behind)),
         };
         debug_assert!(place.first + place.bytes <= self.gpu.buffer.size());
         self.bytes.extend_from_slice(bytemuck::cast_slice(table));
+        self.bytes.extend_from_slice(bytemuck::cast_slice(behind));
         self.bytes.resize((place.first + place.bytes) as usize, 0);
         Ok(place)
     }
