@@ -187,8 +187,6 @@ fn a_camera_that_hides_makes_no_more_again_than_another() {
         .insert(InstanceOcclusion::default());
     many.stage.update(8);
     assert_eq!(many.works(|_| ()), [NOTHING; 2], "all still");
-    let moved = many.works(|many| many.get::<Transform>(camera).translation.x += 0.1);
-    assert_eq!(moved, [NOTHING; 2], "the camera moves");
     let turned = many.works(|many| {
         let eye = Transform::from_xyz(0.0, 0.0, 20.0).looking_at(Vec3::X * 30.0, Vec3::Y);
         *many.get::<Transform>(camera) = eye;

@@ -172,6 +172,15 @@ impl Culler {
         })
     }
 
+    /// Whether rows that share their planes can be filled.
+    fn can_fill_rows(&mut self, device: &Device) -> bool {
+        if self.runner.pipelines().is_none() {
+            return false;
+        }
+        let build = || RowFiller::new(device, self.checks).map(Arc::new);
+        self.filler.get_or_insert_with(build).is_ok()
+    }
+
     /// Number of the frame that was prepared last; its [`FrameCounts`](crate::cull::FrameCounts)
     /// have the same.
     #[must_use]

@@ -15,9 +15,8 @@ use super::Culler;
 use crate::cull::{
     CullFrame, FrameCounts, OcclusionView, Refusal, Stage,
     gpu::Gpu,
-    run::{Inputs, inputs::SharedInputs, rows::RowFiller},
+    run::{Inputs, inputs::SharedInputs},
 };
-use std::sync::Arc;
 use wgpu::{CommandEncoder, ComputePass, ComputePassDescriptor, Device};
 
 /// A frame that is prepared: it can be recorded once.
@@ -221,15 +220,6 @@ impl Culler {
             false => 0,
         };
         filled + self.runner.record_stage(planned, stage, pass)
-    }
-
-    /// Whether rows that share their planes can be filled.
-    fn can_fill_rows(&mut self, device: &Device) -> bool {
-        if self.runner.pipelines().is_none() {
-            return false;
-        }
-        let build = || RowFiller::new(device, self.checks).map(Arc::new);
-        self.filler.get_or_insert_with(build).is_ok()
     }
 
     /// Whether views can [hide](Self::prepare_hiding) instances on this tier and with this
