@@ -229,7 +229,7 @@ impl Plan {
     }
 
     /// Notes whether the `row`-th row of a request keeps nothing at present.
-    fn set_resting(&mut self, request: usize, row: usize, rests: bool) {
+    pub(in crate::cull) fn set_resting(&mut self, request: usize, row: usize, rests: bool) {
         for part in self.part_range(request, row..row + 1) {
             let part = self.draws[part];
             self.batches[part.batch].set_resting(part.chunk, part.row, rests);

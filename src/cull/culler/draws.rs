@@ -131,10 +131,8 @@ impl Culler {
     /// The row of a draw, with its planes.
     #[must_use]
     pub(in crate::cull) fn row_of(&self, part: &DrawPart) -> Option<ChunkView> {
-        let shared = match part.batch < self.early_batch_count() {
-            true => &*self.planner.plan().planes,
-            false => &[],
-        };
+        // The rows of late lists share the planes of the frame's.
+        let shared = &self.planner.plan().planes;
         self.batch_plan(part.batch)?.row(part.row, shared)
     }
 

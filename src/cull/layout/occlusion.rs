@@ -199,6 +199,7 @@ pub struct OcclusionRow {
     pub flags: u32,
     /// [`Chunk::first_bound`](super::Chunk::first_bound).
     pub first_bound: u32,
-    /// Index of the projection. Rows of one view whose sets have the same transform share it.
+    /// Index of the projection. Successive rows of one view whose sets have the same transform
+    /// share it.
     pub projection: u32,
 }

@@ -183,7 +183,7 @@ impl LatePlan {
     }
 
     /// Updates what changes from frame to frame; `has_moved` if some request moved. Of the planes,
-    /// the kernels read the order alone.
+    /// the kernels of late lists read the order alone, and meshlets all.
     pub fn update(
         &mut self,
         (frame, frame_plan): (&CullFrame, &Plan),
@@ -202,7 +202,11 @@ impl LatePlan {
                     Some(planes) => rows.for_each(|row| plan.share_planes(number, row, *planes)),
                     None => {
                         let planes = source.chunk_views[row].planes;
-                        rows.for_each(|row| plan.set_planes(number, row, planes));
+                        let rests = source.resting.get(row).copied().unwrap_or_default();
+                        rows.for_each(|row| {
+                            plan.set_planes(number, row, planes);
+                            plan.set_resting(number, row, rests);
+                        });
                     }
                 }
             }

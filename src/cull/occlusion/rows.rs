@@ -24,7 +24,11 @@ impl OccludedRows {
     /// Whether only the projections of the rows differ from the frame before, in a frame whose plan
     /// is the same and in which no set moved.
     pub fn stay(&self, views: &[OcclusionView], (history, motions): (&History, &Motions)) -> bool {
-        let cuts = |view: &OcclusionView| motions.get(&view.key).is_none_or(Motion::may_be_cut);
+        // A frozen view draws what it saw, wherever it looks.
+        let cuts = |view: &OcclusionView| {
+            let motion = motions.get(&view.key);
+            !view.is_frozen && motion.is_none_or(Motion::may_be_cut)
+        };
         self.settled.as_ref() == Some(&settled(views, history)) && !views.iter().any(cuts)
     }
 
@@ -68,7 +72,7 @@ impl OccludedRows {
             let motion = motions.get(&row.slot.view);
             let width = 2.0 * request.sphere.radius * stretch;
             let near = view.near_pixels * 2.0 / view.depth.size.y as f32;
-            let is_cut = motion.is_none_or(|motion| motion.is_cut(near, width));
+            let is_cut = !view.is_frozen && motion.is_none_or(|motion| motion.is_cut(near, width));
             let batch: &mut BatchPlan = &mut plan.batches[row.batch];
             let found = history.find(batch.page, &row.slot, now);
             let to = &mut batch.occlusion[row.place];

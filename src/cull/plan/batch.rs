@@ -4,7 +4,7 @@ use super::memory::emptied;
 use crate::cull::{
     layout::{
         BLOCK_WORDS, Batch, Chunk, ChunkView, DrawCommand, MAX_STRIP_BLOCKS, ORDER_TILE,
-        OcclusionRow, RowSource, SCAN_TILE, ViewPlanes,
+        OcclusionRow, Projection, RowSource, SCAN_TILE, ViewPlanes,
     },
     policy::SINGLE_WORDS,
 };
@@ -117,6 +117,16 @@ impl BatchPlan {
                 Some(source.fill(planes.get(*planes_of_row as usize)?))
             }
             None => self.chunk_views.get(row).copied(),
+        }
+    }
+
+    /// The projections that lie behind its rows that may be hidden: the plan's, if there are such
+    /// rows.
+    #[must_use]
+    pub(in crate::cull) fn projections<'a>(&self, of_plan: &'a [Projection]) -> &'a [Projection] {
+        match self.occlusion.is_empty() {
+            true => &[],
+            false => of_plan,
         }
     }
 

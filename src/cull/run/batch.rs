@@ -215,7 +215,7 @@ impl GpuBatch {
         let bound = BoundInputs {
             tables: tables.version(),
             chunk_views,
-            occlusion: tables.push_both(&plan.occlusion, inputs.projections)?,
+            occlusion: tables.push_both(&plan.occlusion, plan.projections(inputs.projections))?,
             pages: inputs.pages_version,
             history: inputs.history_version,
             pyramid: inputs.pyramid.map(|pyramid| pyramid.version),

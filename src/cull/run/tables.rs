@@ -72,7 +72,8 @@ impl FrameTables {
                 true => size_of_val(&*batch.chunk_views),
                 false => size_of_val(&*batch.planes_of_rows),
             };
-            let occlusion = size_of_val(&*batch.occlusion) + size_of_val(projections);
+            let projections = size_of_val(batch.projections(projections));
+            let occlusion = size_of_val(&*batch.occlusion) + projections;
             self.padded(rows) + self.padded(occlusion)
         };
         let needed = plans.map(|plan| {
