@@ -19,7 +19,7 @@ use crate::cull::{
     occlusion::occluder::{Occluder, OccluderOptions},
     pipelines::{BuildOptions, Pipelines},
     plan::{PlanLimits, planner::Planner},
-    run::{FrameNumber, Runner, RunnerOptions, rows::RowFiller, tables::FrameTables},
+    run::{FrameNumber, Runner, rows::RowFiller, tables::FrameTables},
     shaders::{self, Sources},
     store::{InstanceStore, StoreOptions, bounds::BoundsBuilder, page_limit},
 };
@@ -146,13 +146,7 @@ impl Culler {
             store: InstanceStore::new(device, store)?,
             planner: Planner::new(plan_limits),
             choice: kernels.choice,
-            runner: Runner::new(
-                device,
-                kernels.pipelines,
-                RunnerOptions {
-                    survivor_capacity: options.survivor_capacity,
-                },
-            ),
+            runner: Runner::new(device, kernels.pipelines, options.survivor_capacity),
             tables: guarded(device, "tables of the culling", || FrameTables::new(device))?,
             far_first: FarFirst::new(tier, options.shader_checks),
             occluder: Occluder::new(

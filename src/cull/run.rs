@@ -50,13 +50,6 @@ pub(super) struct Inputs<'a> {
     pub shared: Option<SharedInputs<'a>>,
 }
 
-/// How a [`Runner`] is made.
-#[derive(Clone, Copy)]
-pub(super) struct RunnerOptions {
-    /// Number of ids that a new arena holds, unless fewer can survive.
-    pub survivor_capacity: u32,
-}
-
 /// Runs the plan of a frame.
 pub(super) struct Runner {
     /// One per compaction that may run; none on the `Cpu` tier.
@@ -82,11 +75,12 @@ pub(super) struct Runner {
 }
 
 impl Runner {
-    pub fn new(device: &Device, pipelines: Vec<Arc<Pipelines>>, options: RunnerOptions) -> Self {
+    /// A runner whose new arenas hold `first_capacity` ids, unless fewer can survive.
+    pub fn new(device: &Device, pipelines: Vec<Arc<Pipelines>>, first_capacity: u32) -> Self {
         Self {
             pipelines,
             active: 0,
-            first_capacity: options.survivor_capacity,
+            first_capacity,
             max_width: device.limits().max_compute_workgroups_per_dimension,
             max_survivors: binding_limit(&device.limits()) / 4,
             batches: HashMap::new(),

@@ -19,7 +19,7 @@ use crate::cull::{
     refusal::Refusals,
     request::{CullFrame, DrawList, OcclusionView},
     run::{
-        FrameNumber, Inputs, Runner, RunnerOptions,
+        FrameNumber, Inputs, Runner,
         history::{History, NoRoom},
         inputs::{PyramidBuffers, SharedInputs},
         tables::FrameTables,
@@ -275,9 +275,6 @@ impl Occluder {
         };
         let mut first_batch = planner.keys().len();
         for (index, view) in views.iter().enumerate().filter(|(_, view)| is_late(view)) {
-            let options = RunnerOptions {
-                survivor_capacity: self.options.survivor_capacity,
-            };
             let late = match self.views.entry(view.key) {
                 hashbrown::hash_map::Entry::Occupied(known) => known.into_mut(),
                 hashbrown::hash_map::Entry::Vacant(place) => {
@@ -292,7 +289,7 @@ impl Occluder {
                     let pipelines = vec![kernels.pipelines.clone()];
                     place.insert(LateView {
                         plan: LatePlan::default(),
-                        runner: Runner::new(gpu.device, pipelines, options),
+                        runner: Runner::new(gpu.device, pipelines, self.options.survivor_capacity),
                         depths: pyramid.buffer().clone(),
                         depths_version: Version::new(),
                         pyramid,
