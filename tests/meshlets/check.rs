@@ -17,7 +17,7 @@ use bevy_gpu_culling::cull::{
 use core::ops::{AddAssign, Range};
 
 /// Counts of a comparison.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Seen {
     pub tested: u64,
     pub visible: u64,

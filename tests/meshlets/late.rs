@@ -138,9 +138,6 @@ fn sights(run: &mut Run, gpu: Gpu<'_>, seeds: core::ops::Range<u64>) -> Result<[
         let mut rng = rng(200 + seed);
         let mut sight = Sight::random(&mut rng);
         let scene = scene(&mut rng, &sight);
-        // As in frames of many sets.
-        run.culler
-            .limit_own_planes(if seed % 2 == 1 { 0 } else { 1024 });
         for frame in 0..3 {
             run.hiding_frame(gpu, &scene, &sight);
             let seen = run.check_hiding(gpu, &scene, &sight);
@@ -173,8 +170,13 @@ fn meshlets_of_late_lists_are_hidden_as_the_twins_are() {
             ..checked()
         };
         let mut run = cullers(&device, tier, room);
-        let seen = sights(&mut run, gpu, 0..6);
-        let [early, late] = seen.unwrap_or_else(|error| panic!("{expansion}, {tier}: {error}"));
+        let fail = |error| panic!("{expansion}, {tier}: {error}");
+        let seen = sights(&mut run, gpu, 0..6).unwrap_or_else(fail);
+        // As in frames of many sets.
+        run.culler.limit_own_planes(0);
+        let shared = sights(&mut run, gpu, 0..6).unwrap_or_else(fail);
+        assert_eq!(shared, seen, "{expansion}, {tier}: with shared planes");
+        let [early, late] = seen;
         assert_eq!(run.meshlets.expansion(), Some(expansion));
         assert_eq!(early.hidden, 0, "{early:?}");
         let some = late.tested / 50;

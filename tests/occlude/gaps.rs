@@ -26,6 +26,7 @@ fn before_a_wall(eye: Vec3, to: Vec3, distance: f32, near_pixels: f32) -> Frame 
     let mut depth = Picture::walls(&mut rng(1), SIZE, 1, |_| 0.0);
     depth.depths.fill(0.1 / distance);
     Frame {
+        eye,
         clip: lens * view::look_at_mat4(eye, to, Vec3::Y),
         near_pixels,
         depth,

@@ -12,9 +12,9 @@ mod picture;
 
 use bevy_gpu_culling::{
     cull::{
-        Compaction, CullView, Culler, CullerOptions, CullingTier, DepthBuffer, DrawList, Gpu,
-        OcclusionView, Order, PlainPasses, Tuning,
-        layout::{BLOCK, Bound, DepthPyramid, OcclusionRow, Projection},
+        Compaction, CullRequest, CullView, Culler, CullerOptions, CullingTier, DepthBuffer,
+        DrawList, Gpu, OcclusionView, Order, PlainPasses, Tuning,
+        layout::{BLOCK, Bound, DepthPyramid, OCCLUSION_IS_NEW, OcclusionRow, Projection},
         reference::{self, BlockWords},
     },
     instance::PackedInstance,
@@ -43,6 +43,7 @@ struct Lists {
 
 /// A frame: what the camera sees, and the depth that it finds.
 struct Frame {
+    eye: Vec3,
     clip: Mat4,
     near_pixels: f32,
     depth: Picture,
@@ -51,12 +52,13 @@ struct Frame {
 
 impl Frame {
     fn random(rng: &mut ChaCha8Rng, before: Option<&Self>) -> Self {
-        let clip = match before {
+        let (eye, clip) = match before {
             // A still camera, or one that moves a little, or a cut.
-            Some(before) if rng.random_bool(0.3) => before.clip,
+            Some(before) if rng.random_bool(0.3) => (before.eye, before.clip),
             Some(before) if rng.random_bool(0.7) => {
                 let step = Vec3::new(rng.random_range(-1.0..1.0), 0.3, 0.0);
-                before.clip * Mat4::from_translation(step)
+                let clip = before.clip * Mat4::from_translation(step);
+                (before.eye - step, clip)
             }
             _ => {
                 // Rarely so far that whole sets lie between two samples.
@@ -73,9 +75,23 @@ impl Frame {
                     true => directx::orthographic(-50.0, 50.0, -40.0, 40.0, 200.0, 0.0),
                     false => directx::perspective_infinite_reverse(1.0, aspect, 0.1),
                 };
-                lens * view
+                (eye, lens * view)
             }
         };
+        Self::seen(rng, eye, clip)
+    }
+
+    /// A camera that turns a little, and stays where it is: no cut.
+    fn turned(rng: &mut ChaCha8Rng, before: &Self) -> Self {
+        let angle = rng.random_range(-0.03..0.03);
+        let turn = Mat4::from_translation(before.eye)
+            * Mat4::from_rotation_y(angle)
+            * Mat4::from_translation(-before.eye);
+        Self::seen(rng, before.eye, before.clip * turn)
+    }
+
+    /// What a camera sees before random walls.
+    fn seen(rng: &mut ChaCha8Rng, eye: Vec3, clip: Mat4) -> Self {
         // Walls at depths between the set's.
         let depths: Vec<_> = (0..20)
             .map(|_| {
@@ -85,6 +101,7 @@ impl Frame {
             .collect();
         let depth = Picture::walls(rng, SIZE, 1, |rng| depths[rng.random_range(0..20)]);
         Self {
+            eye,
             clip,
             near_pixels: [0.0, 12.0, 1e9][rng.random_range(0..3)],
             depth,
@@ -195,6 +212,34 @@ fn rows_of(culler: &Culler, request: usize) -> Vec<(usize, OcclusionRow, Project
         (part.level, *row, projections[row.projection as usize])
     });
     parts.collect()
+}
+
+/// Compares what changes from frame to frame in the rows of a request, since the twins read it.
+fn check_rows(
+    rows: &[(usize, OcclusionRow, Projection)],
+    request: &CullRequest,
+    frame: &Frame,
+    number: usize,
+) -> Result<(), String> {
+    let clip_from_set = frame.clip.as_dmat4() * Mat4::from(request.world_from_local).as_dmat4();
+    let expected = Projection::new(clip_from_set, VIEWPORT[1], 1, false);
+    let matrix = |projection: &Projection| {
+        let unit = projection.unit;
+        let [x, y, z, w] = [projection.x, projection.y, projection.z, projection.w];
+        (x, y, z, w, unit)
+    };
+    for (_, row, projection) in rows {
+        if matrix(projection) != matrix(&expected) {
+            return Err("the projection of another frame".into());
+        }
+        if row.near_pixels != frame.near_pixels {
+            return Err(format!("{} pixels of another frame", row.near_pixels));
+        }
+        if (row.flags & OCCLUSION_IS_NEW != 0) != (number == 0) {
+            return Err(format!("flags {}", row.flags));
+        }
+    }
+    Ok(())
 }
 
 /// What is drawn early, what is visible and what reaches no sample of a set, by the twins. `kept`
@@ -331,6 +376,8 @@ fn sequences(
                     continue;
                 }
                 let rows = rows_of(&culler, index);
+                check_rows(&rows, &scene.frame.requests[index], &frame, number)
+                    .map_err(|error| format!("{place}: {error}"))?;
                 let scales = set.scale_floats();
                 let before = last.get(&index).cloned().unwrap_or_default();
                 let bits = (bits(&kept, set.len()), bits(&before, set.len()));
@@ -379,7 +426,14 @@ fn sequences(
                 ));
             }
             seen.too_small += too_small;
-            frame = Frame::random(&mut rng, Some(&frame));
+            // Some cameras turn alone, with the same settings: then no row changes.
+            frame = match seed % 4 {
+                2 | 3 => Frame {
+                    near_pixels: frame.near_pixels,
+                    ..Frame::turned(&mut rng, &frame)
+                },
+                _ => Frame::random(&mut rng, Some(&frame)),
+            };
         }
     }
     Ok(seen)
