@@ -460,6 +460,8 @@ fn first_sentence(path: &str) -> String {
 
 /// The modules in a folder: files, and folders with their own file.
 fn modules(folder: &str) -> Vec<(String, String)> {
+    // They describe the folder itself.
+    const OWN: [&str; 3] = ["/lib.rs", "/main.rs", "/mod.rs"];
     let mut found = Vec::new();
     for entry in std::fs::read_dir(root().join(folder)).unwrap() {
         let path = entry.unwrap().path();
@@ -469,8 +471,7 @@ fn modules(folder: &str) -> Vec<(String, String)> {
             if let Some(own) = own.into_iter().find(|own| root().join(own).exists()) {
                 found.push((format!("{name}/"), own));
             }
-        } else if name.ends_with(".rs") && !name.ends_with("/mod.rs") && !name.ends_with("/lib.rs")
-        {
+        } else if name.ends_with(".rs") && !OWN.iter().any(|own| name.ends_with(own)) {
             let folder = path.with_extension("");
             let shown = if folder.is_dir() {
                 format!("{}/", from_root(&folder))
@@ -493,6 +494,7 @@ fn rooms() -> String {
         ("The Bevy half", "src/render"),
         ("Examples", "examples"),
         ("Tests", "tests"),
+        ("Tests of the engine", "tests/engine"),
         ("Benchmarks", "benches"),
         ("Tasks", "xtask/src"),
     ];

@@ -1,0 +1,709 @@
+//! Compares every compaction with the twin, on every tier that supports it, with every encoding,
+//! with random scenes and edge cases.
+
+mod ballots;
+mod check;
+#[path = "../../benches/common/encoding.rs"]
+mod encoding;
+mod encodings;
+mod small_sets;
+mod thresholds;
+
+use crate::common::{Scene, gpu, random_scene, random_set, random_view, rng, run, triangles_of};
+use bevy_gpu_culling::cull::{
+    Compaction, Compactor, CompactorOptions, CullError, CullFrame, CullRequest, CullView, Culler,
+    CullerOptions, CullingTier, Gpu, Order, Stage, Tuning,
+};
+use bevy_gpu_culling::instance::ScaleKind;
+use check::{GPU_TIERS, check, rungs, with};
+use glam::{Vec3, Vec4};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use wgpu::Features;
+
+/// Sizes around every boundary: a word, a subgroup, a workgroup, a block and a tile of the scan.
+const EDGES: [usize; 20] = [
+    0, 1, 2, 31, 32, 33, 63, 64, 127, 128, 129, 255, 257, 1023, 1024, 1025, 2047, 2049, 65_536,
+    262_145,
+];
+
+#[test]
+fn random_scenes_equal_the_twin_in_every_compaction() {
+    let (device, queue, _) = gpu();
+    let mut rng = rng(0x1ad);
+    let mut cullers: Vec<_> = rungs()
+        .enumerate()
+        .map(|(k, (compaction, tier))| {
+            Culler::new(&device, with(compaction, tier, k % 2 == 0))
+                .unwrap()
+                .0
+        })
+        .collect();
+    for case in 0..70 {
+        let lengths: Vec<usize> = match EDGES.get(case) {
+            Some(len) => vec![*len],
+            None => (0..rng.random_range(1..=3))
+                .map(|_| 10f32.powf(rng.random_range(0.0..4.5)) as usize)
+                .collect(),
+        };
+        let mut scene = random_scene(&mut rng, &lengths);
+        if case % 2 == 1 {
+            for set in &mut scene.sets {
+                *set = core::mem::take(set).sorted();
+            }
+        }
+        if lengths[0] > 100_000 {
+            scene.frame.requests[0].views.truncate(2);
+        }
+        for culler in &mut cullers {
+            run(culler, Gpu::new(&device, &queue), &scene);
+            check(culler, Gpu::new(&device, &queue), &scene).unwrap_or_else(|error| {
+                panic!(
+                    "case {case}, sets of {lengths:?}, {} on {}: {error}",
+                    culler.compaction(),
+                    culler.tier()
+                )
+            });
+        }
+    }
+}
+
+fn one_view(set: bevy_gpu_culling::instance::InstanceSet, views: Vec<CullView>) -> Scene {
+    let request = CullRequest {
+        order: Order::Set,
+        views: (0..views.len() as u32).collect(),
+        ..triangles_of(0)
+    };
+    Scene {
+        sets: vec![set],
+        frame: CullFrame {
+            views,
+            requests: vec![request],
+            ..CullFrame::default()
+        },
+    }
+}
+
+#[test]
+fn all_and_none_survive_at_every_edge() {
+    let (device, queue, _) = gpu();
+    let none = CullView::from_planes([Vec4::new(1.0, 0.0, 0.0, -1e9); 6]);
+    for (compaction, tier) in rungs() {
+        let (mut culler, _) = Culler::new(&device, with(compaction, tier, true)).unwrap();
+        for len in EDGES.into_iter().filter(|len| *len < 10_000) {
+            let set = random_set(&mut rng(len as u64), len, ScaleKind::One);
+            let scene = one_view(set, vec![CullView::EVERYTHING, none, CullView::EVERYTHING]);
+            run(&mut culler, Gpu::new(&device, &queue), &scene);
+            for (view, expected) in [len, 0, len].into_iter().enumerate() {
+                let mut ids = culler
+                    .read_survivors(Gpu::new(&device, &queue), &scene.frame, 0, view)
+                    .unwrap();
+                ids.sort_unstable();
+                assert!(
+                    ids.into_iter().eq(0..expected as u32),
+                    "{compaction} on {tier}, {len}, view {view}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_set_of_many_pages_and_batches_equals_the_twin() {
+    let (device, queue, _) = gpu();
+    let mut rng = rng(8);
+    for (compaction, tier) in rungs() {
+        let (mut culler, _) = Culler::new(&device, with(compaction, tier, true)).unwrap();
+        culler.limit_pages(4096, 10, 3);
+        let mut scene = random_scene(&mut rng, &[20_000, 300, 9000]);
+        // At least one view per set.
+        let views = 0..scene.frame.views.len() as u32;
+        for request in &mut scene.frame.requests {
+            request.views = views.clone().collect();
+        }
+        run(&mut culler, Gpu::new(&device, &queue), &scene);
+        assert!(culler.plan().batches.len() > 5);
+        check(&culler, Gpu::new(&device, &queue), &scene).unwrap();
+    }
+}
+
+#[test]
+fn an_arena_that_is_too_small_is_clamped_reported_and_grown() {
+    let (device, queue, _) = gpu();
+    for (compaction, tier) in rungs() {
+        let options = CullerOptions {
+            survivor_capacity: 1000,
+            ..with(compaction, tier, true)
+        };
+        let (mut culler, _) = Culler::new(&device, options).unwrap();
+        let set = random_set(&mut rng(3), 5000, ScaleKind::One);
+        let scene = one_view(set, vec![CullView::EVERYTHING, CullView::EVERYTHING]);
+        run(&mut culler, Gpu::new(&device, &queue), &scene);
+        let data = culler.read_batch(Gpu::new(&device, &queue), 0).unwrap();
+        let totals = data.totals;
+        assert_eq!(
+            (totals.survivors, totals.overflow),
+            (10_000, 9000),
+            "{compaction} on {tier}"
+        );
+        let counts: Vec<_> = data.draws.iter().map(|draw| draw.instance_count).collect();
+        assert_eq!(counts, [1000, 0], "a draw never reads beyond the arena");
+        device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
+        assert_eq!(culler.take_counts(&device).unwrap().overflow, 9000);
+        run(&mut culler, Gpu::new(&device, &queue), &scene);
+        let seen = check(&culler, Gpu::new(&device, &queue), &scene);
+        assert_eq!(seen, Ok(10_000), "grown: {compaction} on {tier}");
+    }
+}
+
+#[test]
+fn auto_follows_its_tuning_from_frame_to_frame() {
+    let (device, queue, _) = gpu();
+    let tuning = Tuning::new([
+        (100, Compaction::NaiveAtomic),
+        (3000, Compaction::HillisSteele),
+        (10_000, Compaction::LookBack),
+        (u64::MAX, Compaction::VoteScanCompact),
+    ]);
+    for tier in GPU_TIERS {
+        let options = CullerOptions {
+            tuning: Some(tuning.clone()),
+            ..with(Compaction::Auto, tier, true)
+        };
+        let (mut culler, reason) = Culler::new(&device, options).unwrap();
+        assert_eq!(reason, None);
+        for len in [50, 2000, 50, 9000, 2500, 20_000, 9000, 6000, 70] {
+            let scene = one_view(
+                random_set(&mut rng(len), len as usize, ScaleKind::One),
+                vec![random_view(&mut rng(len))],
+            );
+            run(&mut culler, Gpu::new(&device, &queue), &scene);
+            let expected = match tuning.pick(len) {
+                Compaction::LookBack if tier == CullingTier::Workgroup => {
+                    Compaction::VoteScanCompact
+                }
+                pick => pick,
+            };
+            assert_eq!(culler.compaction(), expected);
+            check(&culler, Gpu::new(&device, &queue), &scene).unwrap();
+        }
+    }
+    let (culler, _) =
+        Culler::new(&device, with(Compaction::Auto, CullingTier::Cpu, false)).unwrap();
+    assert_eq!(culler.compaction(), Compaction::VoteScanCompact);
+}
+
+#[test]
+fn what_the_tier_lacks_is_refused_by_name() {
+    let (device, _, _) = gpu();
+    for compaction in [Compaction::SubgroupAtomic, Compaction::BallotScan] {
+        let error = Culler::new(&device, with(compaction, CullingTier::Workgroup, false)).err();
+        assert!(
+            matches!(error, Some(CullError::CompactionUnsupported { .. })),
+            "{error:?}"
+        );
+        assert!(Culler::new(&device, with(compaction, CullingTier::Cpu, false)).is_ok());
+    }
+    let options = CompactorOptions {
+        tier: CullingTier::Cpu,
+        ..CompactorOptions::default()
+    };
+    assert!(matches!(
+        Compactor::new(&device, options),
+        Err(CullError::TierUnsupported { .. })
+    ));
+}
+
+#[test]
+fn stages_that_a_compaction_lacks_are_not_recorded() {
+    let stages = |compaction: Compaction| compaction.stages().collect::<Vec<_>>();
+    assert_eq!(
+        stages(Compaction::NaiveAtomic),
+        [Stage::Compact, Stage::Args]
+    );
+    assert_eq!(
+        stages(Compaction::BallotScan),
+        [Stage::Vote, Stage::Compact, Stage::Args]
+    );
+    assert_eq!(
+        stages(Compaction::VoteScanCompact),
+        [Stage::Vote, Stage::Scan, Stage::Compact]
+    );
+    assert_eq!(
+        stages(Compaction::Classify),
+        [Stage::Classify, Stage::Vote, Stage::Scan, Stage::Compact]
+    );
+    assert_eq!(stages(Compaction::LookBack), [Stage::Compact]);
+}
+
+/// The comparison detects every broken compaction, so it can fail.
+#[test]
+fn a_broken_compaction_is_seen() {
+    use Compaction::{
+        BallotScan, Classify, HillisSteele, LookBack, NaiveAtomic, SubgroupAtomic, VoteScanCompact,
+        WorkgroupAtomic, WorkgroupScan,
+    };
+    let (device, queue, info) = gpu();
+    let mut breaks = vec![
+        (NaiveAtomic, "reserve(chunk, r, 1u)", "region_of(chunk, r)"),
+        (
+            NaiveAtomic,
+            "atomicAdd(&row_counters[chunk.first_row + row], count)",
+            "atomicAdd(&row_counters[0], count)",
+        ),
+        (
+            NaiveAtomic,
+            "row_counts[id.x] = 0u;",
+            "row_counts[id.x] = 1u;",
+        ),
+        (
+            SubgroupAtomic,
+            "ballot_count(ballot))",
+            "ballot_count(ballot) + 1u)",
+        ),
+        (SubgroupAtomic, "+ ballot_before(ballot, lane)", ""),
+        (SubgroupAtomic, "subgroupBroadcastFirst(base)", "base"),
+        (
+            WorkgroupAtomic,
+            "atomicStore(&group_count, 0u)",
+            "atomicStore(&group_count, 1u)",
+        ),
+        (WorkgroupAtomic, "base + places[k]", "base + k"),
+        (HillisSteele, "at >= doubling.reach", "at > doubling.reach"),
+        (HillisSteele, "sums[at - 1u]", "sums[at] - 1u"),
+        (
+            WorkgroupScan,
+            "reach < BLOCK_THREADS;",
+            "reach < BLOCK_THREADS / 2u;",
+        ),
+        (WorkgroupScan, "place += 1u;", ""),
+        (
+            BallotScan,
+            "BLOCK_WORDS - 1u && before",
+            "BLOCK_WORDS - 2u && before",
+        ),
+        (
+            Classify,
+            "least + reach + slack <= 0.0",
+            "least + slack <= 0.0",
+        ),
+        (
+            Classify,
+            "least - radius - aside - slack > 0.0",
+            "least - slack > 0.0",
+        ),
+        (Classify, "(reach + slack) * chunk.world_scale", "0.0"),
+        (
+            Classify,
+            "place = atomicAdd(&group_crossed, 1u);",
+            "atomicAdd(&group_crossed, 1u);",
+        ),
+        (
+            Classify,
+            "atomicExchange(&lists.crossed_count, 0u)",
+            "atomicLoad(&lists.crossed_count)",
+        ),
+        (
+            Classify,
+            "if (survivors == block.len)",
+            "if (survivors > 0u)",
+        ),
+        (
+            Classify,
+            "atomicAdd(&counts[cell],",
+            "atomicAdd(&counts[cell], 1u +",
+        ),
+        (Classify, "f32(steps.w) * step", "f32(steps.w) * step * 0.5"),
+        // Where bounds would be if all sets had whole blocks.
+        (
+            Classify,
+            "chunk.first_bound + block",
+            "chunk.first_instance / 1024u + block",
+        ),
+        (
+            VoteScanCompact,
+            "chunks[tile.chunk].first_bound",
+            "chunks[tile.chunk].first_instance / 1024u",
+        ),
+        (
+            Classify,
+            "(vec3<f32>(steps) - 128.0)",
+            "(vec3<f32>(steps) - 100.0)",
+        ),
+        (Classify, "row, at) == PARTIAL;", "row, at) == INSIDE;"),
+        (Classify, "1u << (r % 32u)", "1u << (r % 31u)"),
+        (Classify, "(rows >> turn)", "(rows >> 1u)"),
+        (Classify, "word = full_word(", "word = 0u * full_word("),
+        (Classify, "voted[k], states[k]", "voted[k], states[0]"),
+        (Classify, "r += 4u) {", "r += 8u) {"),
+        (Classify, "states[thread] >> r", "states[thread]"),
+        (
+            LookBack,
+            "STATUS_VALUE, lane < end",
+            "STATUS_VALUE, lane <= end",
+        ),
+        (
+            LookBack,
+            "subgroupAdd(select(0u, status",
+            "subgroupAdd(select(1u, status",
+        ),
+        (LookBack, "atomicAdd(&look_back.epoch, 1u);", ""),
+        (
+            LookBack,
+            "atomicStore(&look_back.statuses[half_len() - half + i], 0u);",
+            "",
+        ),
+        (
+            LookBack,
+            "if (!is_end || sought == row_strip)",
+            "if (sought == strip)",
+        ),
+        (
+            LookBack,
+            "* words_each + lane] += total",
+            "* words_each + lane] += 0u",
+        ),
+        (
+            LookBack,
+            "this_strip.in_row * word_count;",
+            "this_strip.in_row * word_count / 2u;",
+        ),
+        (VoteScanCompact, "(depth > wide.low) & ", ""),
+        (VoteScanCompact, " & (depth < wide.high)", ""),
+        (
+            VoteScanCompact,
+            "wide.slopes.x, depth,",
+            "wide.slopes.x, 1.0,",
+        ),
+        (
+            VoteScanCompact,
+            "chunk_views[row].planes.pairs",
+            "chunk_views[chunk.first_row + group].planes.pairs",
+        ),
+        (LookBack, "first_row + in_chunk / each", "first_row"),
+        (LookBack, "first_rank() + rank", "first_rank() + rank / 2u"),
+        (
+            LookBack,
+            "word_number(first, in_words) * 32u",
+            "(first + in_words) * 32u",
+        ),
+        (
+            LookBack,
+            "return word_numbers[first + w];",
+            "return first + w;",
+        ),
+        (Classify, "full_word(w, len)", "0u"),
+        (
+            Classify,
+            "survivors += countOneBits",
+            "survivors += 1u + countOneBits",
+        ),
+        (
+            Classify,
+            "place += countOneBits(unit",
+            "place += 0u * countOneBits(unit",
+        ),
+        (LookBack, "word = all_bits;", "word = 0u;"),
+        (VoteScanCompact, "apart >= band.low * size", "apart > -1.0"),
+        (
+            VoteScanCompact,
+            "keeps & sphere_in_level(planes.band, chunk, sphere)",
+            "keeps",
+        ),
+        (
+            VoteScanCompact,
+            "dot(away, away), (band.flags & BAND_BY_DISTANCE) != 0u",
+            "dot(away, away), true",
+        ),
+        (
+            VoteScanCompact,
+            "keeps & is_in_range(planes.band, chunk, sphere, i)",
+            "keeps",
+        ),
+        (VoteScanCompact, "apart < band.end", "apart > -1.0"),
+        (VoteScanCompact, "apart >= band.start", "apart > -1.0"),
+        (
+            VoteScanCompact,
+            "(band.flags & BAND_OF_ORIGINS) != 0u",
+            "false",
+        ),
+        (VoteScanCompact, "dot(away, away)", "dot(away.xy, away.xy)"),
+        (
+            Classify,
+            "max(apart - wide - slack, 0.0)",
+            "apart + wide + slack",
+        ),
+        (
+            Classify,
+            "farthest = apart + wide + slack",
+            "farthest = apart",
+        ),
+        (
+            Classify,
+            "chunk.sphere.w * scales.least",
+            "chunk.sphere.w * scales.most",
+        ),
+        (
+            Classify,
+            "chunk.sphere.w * scales.most",
+            "chunk.sphere.w * scales.least",
+        ),
+        (Classify, "if (!(is_beyond && is_within))", "if (false)"),
+        (
+            Classify,
+            "distances.y < band.start || distances.x >= band.end",
+            "distances.y < band.start || distances.x >= band.start",
+        ),
+        (
+            Classify,
+            "distances.x < band.start || distances.y >= band.end",
+            "false",
+        ),
+        (Classify, "wide = reach * chunk.world_scale", "wide = reach"),
+        (
+            LookBack,
+            "!is_limited || high < band.high",
+            "true || high < band.high",
+        ),
+    ];
+    if info.subgroup_max_size < 32 {
+        // Subgroups share blocks.
+        breaks.extend([(Classify, "lane_word + 2u * words_each", "lane_word")]);
+    } else {
+        breaks.extend([
+            (LookBack, "subgroupShuffleXor(bits, 16u)", "bits"),
+            (Classify, "subgroupShuffleXor(bits, 16u)", "bits"),
+            // Each subgroup has blocks, and each row is voted on alone.
+            (Classify, "group + firstTrailingBit(crossing)", "group"),
+            (
+                Classify,
+                "chunk.first_row + row, at, lane)",
+                "chunk.first_row, at, lane)",
+            ),
+        ]);
+    }
+    for broken in breaks {
+        // Without thinning more sets are tested by positions alone.
+        assert_seen(Gpu::new(&device, &queue), broken, |_, scene| {
+            for request in &mut scene.frame.requests {
+                request.thin_below = 0.0;
+            }
+        });
+    }
+}
+
+/// The same for what thins instances out: all sets are, in lights of limited range.
+#[test]
+fn a_broken_thinning_is_seen() {
+    use Compaction::{Classify, LookBack, VoteScanCompact};
+    let (device, queue, _) = gpu();
+    let breaks = [
+        (
+            VoteScanCompact,
+            "(threshold_of(i) < share) & sphere",
+            "sphere",
+        ),
+        (VoteScanCompact, "^ hash(i >> 5u)", ""),
+        (
+            VoteScanCompact,
+            "sphere_in_view(planes, grown)",
+            "sphere_in_view(planes, sphere)",
+        ),
+        (
+            VoteScanCompact,
+            "sphere_in_reach(planes, chunk, grown)",
+            "sphere_in_reach(planes, chunk, sphere)",
+        ),
+        (
+            VoteScanCompact,
+            "max(growth - 1.0, 1.0) * aside",
+            "(growth - 1.0) * aside",
+        ),
+        (Classify, "state = min(state, PARTIAL);", ""),
+        (LookBack, "state = min(state, PARTIAL);", ""),
+        (Classify, "reach = max(reach, radius + aside + widest);", ""),
+        (
+            Classify,
+            "0.99999 >= THIN_SHARE * apart",
+            "0.99999 >= 0.5 * apart",
+        ),
+    ];
+    for broken in breaks {
+        assert_seen(Gpu::new(&device, &queue), broken, |rng, scene| {
+            for request in &mut scene.frame.requests {
+                request.thin_below = 10f32.powf(rng.random_range(0.0..2.0));
+            }
+            for view in &mut scene.frame.views {
+                if rng.random() {
+                    *view = view.within(random_place(rng), rng.random_range(1.0..60.0));
+                }
+            }
+        });
+    }
+}
+
+/// A place within the sets.
+fn random_place(rng: &mut ChaCha8Rng) -> Vec3 {
+    Vec3::from_array([(); 3].map(|()| rng.random_range(-40.0..40.0)))
+}
+
+/// Random scenes, each after `change`, tell a kernel in which the second text replaces the first
+/// from the twin, on every tier that has the text.
+fn assert_seen(
+    gpu: Gpu<'_>,
+    (compaction, from, to): (Compaction, &str, &str),
+    change: impl Fn(&mut ChaCha8Rng, &mut Scene),
+) {
+    let tiers = GPU_TIERS.into_iter().filter(|tier| {
+        compaction.check(*tier, Features::SUBGROUP).is_ok()
+            && compaction
+                .sources(*tier)
+                .iter()
+                .any(|(_, source)| source.contains(from))
+    });
+    let tiers: Vec<_> = tiers.collect();
+    assert!(!tiers.is_empty(), "{from} is gone");
+    for tier in tiers {
+        let edit = |_: &str, source: String| source.replace(from, to);
+        let mut culler =
+            Culler::with_sources(gpu.device, with(compaction, tier, true), edit).unwrap();
+        let is_seen = |culler: &mut Culler, seed: u64| {
+            let mut scene = random_scene(&mut rng(seed), &[3000 + seed as usize * 7000, 77]);
+            change(&mut rng(seed), &mut scene);
+            // Sorted instances have compact blocks: some are inside a view and some outside.
+            scene.sets[0] = scene.sets[0].clone().sorted();
+            run(culler, gpu, &scene);
+            check(culler, gpu, &scene).is_err()
+        };
+        let mut caught = (0..20).any(|seed| is_seen(&mut culler, seed));
+        if !caught {
+            // As many counts as there are are many.
+            culler.limit_pages(1 << 20, 1 << 20, 0);
+            caught = (0..20).any(|seed| is_seen(&mut culler, seed));
+        }
+        assert!(
+            caught,
+            "{compaction} with \"{to}\" for \"{from}\" passed on {tier}"
+        );
+    }
+}
+
+/// Strips of one, two, four and eight blocks, with rows that end within a strip.
+#[test]
+fn strips_of_any_size_equal_the_twin() {
+    let (device, queue, _) = gpu();
+    for (few_counts, blocks) in [(400, 1), (28, 2), (14, 4), (2, 8)] {
+        let options = with(Compaction::LookBack, CullingTier::Subgroup, true);
+        let (mut culler, _) = Culler::new(&device, options).unwrap();
+        culler.limit_pages(1 << 20, 1 << 20, few_counts);
+        for (seed, len) in [(1, 29_000), (2, 29 * 1024), (3, 29 * 1024 + 1), (4, 30_700)] {
+            let scene = one_view(
+                random_set(
+                    &mut rng(seed),
+                    len,
+                    [ScaleKind::Uniform, ScaleKind::One, ScaleKind::NonUniform][seed as usize % 3],
+                ),
+                vec![random_view(&mut rng(seed))],
+            );
+            for _ in 0..3 {
+                run(&mut culler, Gpu::new(&device, &queue), &scene);
+                assert_eq!(culler.plan().batches[0].batch.strip_blocks, blocks);
+                check(&culler, Gpu::new(&device, &queue), &scene).unwrap();
+            }
+        }
+    }
+}
+
+/// Some strips never publish their state. The strips after them must count the missing survivors
+/// themselves.
+#[test]
+fn a_strip_that_waits_in_vain_counts_what_is_missing() {
+    let (device, queue, _) = gpu();
+    // Odd strips publish neither their total nor their prefix.
+    let silent = |source: String| {
+        let total = "atomicStore(&look_back.statuses[half + strip], kind | total);";
+        let prefix = "atomicStore(&look_back.statuses[half + strip], PREFIX | end);";
+        assert!(source.contains(total) && source.contains(prefix));
+        let if_even = |store: &str| format!("if (strip % 2u == 0u) {{ {store} }}");
+        let source = source.replace(total, &if_even(total));
+        source.replace(prefix, &if_even(prefix))
+    };
+    let survivors = |edit: &dyn Fn(&str, String) -> String| -> Result<u64, String> {
+        let options = with(Compaction::LookBack, CullingTier::Subgroup, true);
+        let mut culler = Culler::with_sources(&device, options, edit).unwrap();
+        let mut survivors = 0;
+        for (seed, len) in [(1, 5000), (2, 70_000), (3, 2_200_000)] {
+            let mut scene = random_scene(&mut rng(seed), &[len, 77, 3000]);
+            // All views together would need nine million tests.
+            scene.frame.views.truncate(4);
+            scene.sets[0] = scene.sets[0].clone().sorted();
+            run(&mut culler, Gpu::new(&device, &queue), &scene);
+            survivors += check(&culler, Gpu::new(&device, &queue), &scene)?;
+        }
+        Ok(survivors)
+    };
+    let all = survivors(&|_, source| source).unwrap();
+    assert!(all > 0);
+    let is_look_back = |pass: &str| pass == "look_back";
+    let silenced = |pass: &str, source: String| match is_look_back(pass) {
+        true => silent(source),
+        false => source,
+    };
+    assert_eq!(survivors(&silenced), Ok(all));
+    let miscounted = |pass: &str, source: String| {
+        if !is_look_back(pass) {
+            return source;
+        }
+        let from = "total += subgroupAdd(countOneBits(word));";
+        assert!(source.contains(from));
+        silent(source).replace(from, "total += 1u;")
+    };
+    assert!(survivors(&miscounted).is_err());
+}
+
+/// Rows of several tiles of `order`, in every compaction that sorts blocks, and what the test sees
+/// of broken rings.
+#[test]
+fn rows_of_many_tiles_are_near_first() {
+    let (device, queue, _) = gpu();
+    let mut rng = rng(17);
+    let set = random_set(&mut rng, 2_300_000, ScaleKind::One).sorted();
+    let views: Vec<_> = (0..3).map(|_| random_view(&mut rng)).collect();
+    let mut scene = one_view(set, views);
+    scene.frame.requests[0].order = Order::NearFirst;
+    let run_with = |compaction: Compaction, tier: CullingTier, from: &str, to: &str| {
+        let mut sources = compaction.sources(tier).into_iter();
+        assert!(
+            sources.any(|(_, source)| source.contains(from)),
+            "{from} is gone"
+        );
+        let edit = |_: &str, source: String| source.replace(from, to);
+        let mut culler = Culler::with_sources(&device, with(compaction, tier, true), edit).unwrap();
+        run(&mut culler, Gpu::new(&device, &queue), &scene);
+        assert!(culler.plan().batches[0].has_rings);
+        check(&culler, Gpu::new(&device, &queue), &scene)
+    };
+    let sorting = rungs().filter(|(compaction, _)| compaction.sorts_blocks());
+    for (compaction, tier) in sorting {
+        let seen = run_with(compaction, tier, "", "");
+        assert!(
+            seen.is_ok_and(|survivors| survivors > 1000),
+            "{compaction} on {tier}"
+        );
+    }
+    for (from, to) in [
+        ("t < tile.in_row", "t <= tile.in_row"),
+        ("first + near.before", "first"),
+        ("ring_ranks[thread - reach]", "ring_ranks[thread]"),
+        ("tile.of_row == 1u", "tile.of_row > 1u"),
+        ("let first = index - tile.in_row;", "let first = index;"),
+    ] {
+        let seen = run_with(
+            Compaction::VoteScanCompact,
+            CullingTier::Workgroup,
+            from,
+            to,
+        );
+        assert!(seen.is_err(), "\"{to}\" for \"{from}\" passed");
+    }
+}

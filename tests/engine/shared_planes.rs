@@ -1,0 +1,143 @@
+//! Rows that share their planes, and rows that rest.
+
+use crate::common::{
+    Scene, compare, gpu, options, random_eye, random_scene, random_transform, random_view, rng, run,
+};
+use bevy_gpu_culling::cull::{Culler, CullingTier, DrawPart, Gpu, LodEye, layout::ChunkView};
+use glam::{Affine3A, Vec3, Vec4};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+/// Moves the views, some of which see levels of detail.
+fn move_views(rng: &mut ChaCha8Rng, scene: &mut Scene, eyes: &mut [Option<LodEye>]) {
+    for (view, eye) in scene.frame.views.iter_mut().zip(eyes) {
+        *view = random_view(rng);
+        if let Some(eye) = eye {
+            // Sometimes in another way than before.
+            if rng.random_bool(0.1) {
+                eye.resolution *= 1.5;
+            }
+            eye.position = Vec3::from([(); 3].map(|()| rng.random_range(-60.0..60.0)));
+            *view = view.with_lods_of(*eye);
+        }
+    }
+}
+
+/// Changes requests as a frame may. Returns those that changed.
+fn change(rng: &mut ChaCha8Rng, scene: &mut Scene) -> Vec<usize> {
+    let frame = &mut scene.frame;
+    let mut changed = Vec::new();
+    for (index, request) in frame.requests.iter_mut().enumerate() {
+        if rng.random_bool(0.3) {
+            request.resting = rng.random();
+            changed.push(index);
+        }
+        // None of these makes another plan.
+        if rng.random_bool(0.2) {
+            if let Some(range) = &mut request.range {
+                range.end += 3.0;
+            }
+            request.fade *= 0.7;
+            request.thin_below *= 1.3;
+            request.errors.end = request.errors.end.map(|end| end * 2.0);
+            changed.push(index);
+        }
+        if rng.random_bool(0.1) {
+            request.world_from_local = random_transform(rng, false);
+            changed.push(index);
+        }
+    }
+    changed.dedup();
+    changed
+}
+
+/// Rows with the same content. Those that rest keep nothing, in whatever order.
+fn are_alike(rests: bool, a: &ChunkView, b: &ChunkView) -> bool {
+    let mut b = *b;
+    if rests {
+        b.planes.order = a.planes.order;
+        b.planes.band.eye = a.planes.band.eye;
+    } else if a.planes.order.eye == Vec4::ZERO {
+        b.planes.order.first_step = a.planes.order.first_step;
+    }
+    *a == b
+}
+
+#[test]
+fn shared_planes_make_the_rows_that_own_planes_make() {
+    let (device, queue, _) = gpu();
+    let gpu = Gpu::new(&device, &queue);
+    let mut rng = rng(0x5a);
+    let tiers = [CullingTier::Subgroup, CullingTier::Workgroup];
+    let mut cullers = tiers.map(|tier| Culler::new(&device, options(tier, true)).unwrap().0);
+    let (mut own, _) = Culler::new(&device, options(CullingTier::Workgroup, true)).unwrap();
+    own.limit_own_planes(usize::MAX);
+    for culler in &mut cullers {
+        culler.limit_own_planes(0);
+    }
+    let (mut rows, mut resting, mut visible) = (0, 0, 0);
+    for case in 0..12 {
+        let sets = rng.random_range(1..20);
+        let lengths: Vec<usize> = (0..sets).map(|_| rng.random_range(1..3000)).collect();
+        let mut scene = random_scene(&mut rng, &lengths);
+        if case % 2 == 0 {
+            // Most sets of an app have one transform.
+            for request in scene.frame.requests.iter_mut().skip(case % 4) {
+                request.world_from_local = Affine3A::IDENTITY;
+            }
+        }
+        let mut thins = rng.clone();
+        thins.set_stream(1);
+        let eyes = scene.frame.views.iter().map(|_| {
+            let eye = random_eye(&mut rng, &mut thins);
+            rng.random_bool(0.8).then_some(eye)
+        });
+        let mut eyes: Vec<_> = eyes.collect();
+        for step in 0..6 {
+            move_views(&mut rng, &mut scene, &mut eyes);
+            if step > 0 {
+                let changed = change(&mut rng, &mut scene);
+                // What a caller knows changes no result.
+                scene.frame.changed = (step % 2 == 0).then_some(changed);
+            }
+            let version = cullers[0].plan_version();
+            run(&mut own, gpu, &scene);
+            for culler in &mut cullers {
+                run(culler, gpu, &scene);
+                let seen = compare(culler, gpu, &scene).unwrap();
+                visible += seen.visible;
+            }
+            // Views that move, sets that move, and rows that rest make no other plan.
+            assert_eq!(
+                cullers[0].plan_version() == version,
+                step > 0,
+                "{case} {step}"
+            );
+            for culler in &cullers {
+                for (index, request) in scene.frame.requests.iter().enumerate() {
+                    for view in 0..request.views.len() {
+                        let parts = culler.draw_parts(index, view);
+                        for (part, of_own) in parts.iter().zip(own.draw_parts(index, view)) {
+                            let row = |culler: &Culler, part: &DrawPart| {
+                                culler.plan().batches[part.batch].chunk_views[part.row as usize]
+                            };
+                            let (a, b) = (row(culler, part), row(&own, of_own));
+                            let rests = request.rests_in(view);
+                            assert!(are_alike(rests, &a, &b), "{case} {step}: {a:?} {b:?}");
+                            rows += 1;
+                            resting += usize::from(rests);
+                            let read = culler.read_part(gpu, request.set, part).unwrap();
+                            assert!(!rests || read.is_empty());
+                        }
+                    }
+                }
+                for (index, batch) in culler.plan().batches.iter().enumerate() {
+                    let data = culler.read_batch(gpu, index).unwrap();
+                    assert_eq!(data.rows, batch.chunk_views, "{case} {step}");
+                }
+            }
+        }
+    }
+    println!("{rows} rows, {resting} rest, {visible} visible");
+    assert!(rows > 5000 && resting * 20 > rows && visible > 10_000);
+}

@@ -1,0 +1,708 @@
+//! Sets that a compute pass writes. The GPU encodes instances as the CPU does, tests them like
+//! uploaded instances, and keeps the previous frame's instances.
+
+use crate::common::{gpu, options, random_set, random_view, rng};
+use bevy_gpu_culling::{
+    cull::{
+        BoundingSphere, Channels, CoarserLevel, Compaction, CullError, CullFrame, CullRequest,
+        CullView, Culler, CullerOptions, CullingTier, DrawShape, Gpu, LodEye, Order, Residency,
+        SetId, WrittenSize, layout::BLOCK, shaders,
+    },
+    instance::{PackedInstance, PackedQuat, ScaleKind},
+};
+use glam::{Affine3A, Quat, Vec3};
+use rand::RngExt;
+use wgpu::{Buffer, BufferUsages, Device, util::DeviceExt};
+
+/// A kernel that packs the instances in `plain` and writes them to the set.
+const KERNEL: &str = "
+struct Plain { position: vec3<f32>, scale: f32, rotation: vec4<f32> }
+
+@group(0) @binding(0) var<storage, read> plain: array<Plain>;
+@group(0) @binding(1) var<storage, read_write> written: array<PackedInstance>;
+@group(0) @binding(2) var<storage, read_write> scales: array<f32>;
+
+@compute @workgroup_size(64)
+fn write(@builtin(global_invocation_id) id: vec3<u32>) {
+    if (id.x < arrayLength(&plain)) {
+        let given = plain[id.x];
+        if (given.scale == -1.0) {
+            written[id.x] = hidden();
+        } else {
+            written[id.x] = pack(given.position, given.rotation);
+        }
+        // Three numbers per instance if there is room for them.
+        if (arrayLength(&scales) >= 3u * arrayLength(&plain)) {
+            scales[3u * id.x] = given.scale;
+            scales[3u * id.x + 1u] = given.scale * 0.5;
+            scales[3u * id.x + 2u] = given.scale * 1.5;
+        } else {
+            scales[id.x] = given.scale;
+        }
+    }
+}
+";
+
+/// An instance before it is packed: position, scale (-1 hides it) and rotation.
+type Plain = [f32; 8];
+
+fn plain(position: Vec3, scale: f32, rotation: Quat) -> Plain {
+    let (p, q) = (position, rotation);
+    [p.x, p.y, p.z, scale, q.x, q.y, q.z, q.w]
+}
+
+/// The user's compute pass.
+struct Writer {
+    pipeline: wgpu::ComputePipeline,
+}
+
+impl Writer {
+    fn new(device: &Device) -> Self {
+        let source = [shaders::INSTANCE, shaders::INSTANCE_PACK, KERNEL].join("\n");
+        let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+            label: None,
+            source: wgpu::ShaderSource::Wgsl(source.into()),
+        });
+        let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: None,
+            layout: None,
+            module: &module,
+            entry_point: Some("write"),
+            compilation_options: Default::default(),
+            cache: None,
+        });
+        Self { pipeline }
+    }
+
+    /// Records a pass that writes `data` from the start of the buffers on.
+    fn record(
+        &self,
+        device: &Device,
+        encoder: &mut wgpu::CommandEncoder,
+        data: &[Plain],
+        [written, scales]: [wgpu::BindingResource<'_>; 2],
+    ) {
+        let input = device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
+            label: None,
+            contents: bytemuck::cast_slice(data),
+            usage: BufferUsages::STORAGE,
+        });
+        let resources = [input.as_entire_binding(), written, scales];
+        let entries: Vec<_> = (0..)
+            .zip(resources)
+            .map(|(binding, resource)| wgpu::BindGroupEntry { binding, resource })
+            .collect();
+        let bind_group = device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: None,
+            layout: &self.pipeline.get_bind_group_layout(0),
+            entries: &entries,
+        });
+        let mut pass = encoder.begin_compute_pass(&Default::default());
+        pass.set_pipeline(&self.pipeline);
+        pass.set_bind_group(0, &bind_group, &[]);
+        pass.dispatch_workgroups(data.len().div_ceil(64) as u32, 1, 1);
+    }
+
+    /// Writes a set region by region.
+    fn write_set(
+        &self,
+        device: &Device,
+        encoder: &mut wgpu::CommandEncoder,
+        (culler, id): (&Culler, SetId),
+        data: &[Plain],
+    ) {
+        let spare = buffer(device, u64::from(BLOCK) * 1024 * 4);
+        for region in culler.store().written_regions(id) {
+            let from = region.first as usize;
+            let to = (from + region.capacity as usize).min(data.len());
+            if from < to {
+                let scales = region.scales_binding();
+                let scales = scales.unwrap_or(spare.as_entire_binding());
+                let bindings = [region.instances_binding(), scales];
+                self.record(device, encoder, &data[from..to], bindings);
+            }
+        }
+    }
+}
+
+fn buffer(device: &Device, size: u64) -> Buffer {
+    device.create_buffer(&wgpu::BufferDescriptor {
+        label: None,
+        size,
+        usage: BufferUsages::STORAGE | BufferUsages::COPY_SRC,
+        mapped_at_creation: false,
+    })
+}
+
+fn read<T: bytemuck::AnyBitPattern + bytemuck::NoUninit>(
+    Gpu { device, queue }: Gpu<'_>,
+    from: &Buffer,
+    offset: u64,
+    len: usize,
+) -> Vec<T> {
+    let size = (len * size_of::<T>()) as u64;
+    let staging = device.create_buffer(&wgpu::BufferDescriptor {
+        label: None,
+        size,
+        usage: BufferUsages::MAP_READ | BufferUsages::COPY_DST,
+        mapped_at_creation: false,
+    });
+    let mut encoder = device.create_command_encoder(&Default::default());
+    encoder.copy_buffer_to_buffer(from, offset, &staging, 0, size);
+    queue.submit([encoder.finish()]);
+    staging.map_async(wgpu::MapMode::Read, .., |result| result.unwrap());
+    device.poll(wgpu::PollType::wait_indefinitely()).unwrap();
+    bytemuck::pod_collect_to_vec(&staging.get_mapped_range(..).unwrap())
+}
+
+fn size((capacity, active): (u32, u32), channels: Channels, classify: bool) -> WrittenSize {
+    WrittenSize {
+        capacity,
+        active,
+        channels,
+        classify,
+    }
+}
+
+#[test]
+fn the_gpu_encodes_the_same_rotations() {
+    let (device, queue, _) = gpu();
+    let mut rng = rng(91);
+    let mut quaternions: Vec<Quat> = (0..50_000)
+        .map(|_| Quat::from_array(core::array::from_fn(|_| rng.random_range(-1.0f32..1.0))))
+        .collect();
+    // Rotations that 32 bits represent exactly.
+    for q in quaternions.clone().iter().take(20_000) {
+        quaternions.push(PackedQuat::encode(*q).decode());
+    }
+    let directionless = quaternions.len();
+    quaternions.extend([
+        Quat::from_xyzw(0.0, 0.0, 0.0, 0.0),
+        Quat::from_xyzw(0.0, f32::NAN, 0.0, 1.0),
+        Quat::from_xyzw(f32::INFINITY, 0.0, 0.0, 1.0),
+        Quat::IDENTITY,
+        -Quat::IDENTITY,
+    ]);
+    for axis in [Vec3::X, Vec3::Y, Vec3::Z, Vec3::NEG_Y] {
+        for turn in [0.0, 0.5, 1.0, 1.5, 2.0] {
+            quaternions.push(Quat::from_axis_angle(axis, turn * core::f32::consts::PI));
+        }
+    }
+    for signs in 0..16u32 {
+        let sign = |bit: u32| if signs >> bit & 1 == 0 { 0.5 } else { -0.5 };
+        quaternions.push(Quat::from_xyzw(sign(0), sign(1), sign(2), sign(3)));
+    }
+    quaternions.extend([1e-30, 1e30].map(|length| quaternions[0] * length));
+    let data: Vec<Plain> = quaternions
+        .iter()
+        .map(|q| plain(Vec3::new(q.x, 2.0, 3.0), 1.0, *q))
+        .collect();
+    let len = data.len();
+    let (written, scales) = (
+        buffer(&device, len as u64 * 16),
+        buffer(&device, len as u64 * 4),
+    );
+    let mut encoder = device.create_command_encoder(&Default::default());
+    let bindings = [written.as_entire_binding(), scales.as_entire_binding()];
+    Writer::new(&device).record(&device, &mut encoder, &data, bindings);
+    queue.submit([encoder.finish()]);
+    let words: Vec<[u32; 4]> = read(Gpu::new(&device, &queue), &written, 0, len);
+    let mut differ = 0;
+    for (index, (q, got)) in quaternions.iter().zip(&words).enumerate() {
+        assert_eq!(got[..2], [q.x.to_bits(), 2f32.to_bits()]);
+        let (cpu, gpu) = (PackedQuat::encode(*q), PackedQuat::from_bits(got[3]));
+        if cpu == gpu {
+            continue;
+        }
+        differ += 1;
+        assert!(
+            !(directionless..directionless + 5).contains(&index),
+            "{q}: {gpu:?}"
+        );
+        // Divisions may round differently. That matters on the border of two codes, or of two
+        // largest components.
+        let turn = q.normalize().angle_between(gpu.decode());
+        assert!(turn <= PackedQuat::MAX_ERROR_RADIANS * 1.001, "{q}: {turn}");
+    }
+    assert!(differ * 1000 <= len, "{differ} of {len} differ");
+}
+
+fn random_plain(rng: &mut rand_chacha::ChaCha8Rng, len: usize, scale: ScaleKind) -> Vec<Plain> {
+    let set = random_set(rng, len, scale);
+    let instances = set.iter();
+    instances
+        .map(|at| plain(at.translation, at.scale.x, at.rotation))
+        .collect()
+}
+
+fn request(views: usize) -> CullRequest {
+    CullRequest {
+        world_from_local: Affine3A::from_rotation_y(0.4),
+        views: (0..views as u32).collect(),
+        ..CullRequest::new(
+            SetId(0),
+            BoundingSphere {
+                center: Vec3::new(0.1, 0.0, 0.2),
+                radius: 0.8,
+            },
+            DrawShape::Indexed {
+                index_count: 3,
+                first_index: 0,
+                base_vertex: 0,
+            },
+        )
+    }
+}
+
+/// Records a frame with the written set. Returns the survivors of each view.
+fn written_frame(
+    Gpu { device, queue }: Gpu<'_>,
+    culler: &mut Culler,
+    (writer, data): (&Writer, &[Plain]),
+    frame: &CullFrame,
+) -> Vec<Vec<u32>> {
+    culler.prepare(Gpu::new(device, queue), frame);
+    let mut encoder = device.create_command_encoder(&Default::default());
+    writer.write_set(device, &mut encoder, (culler, SetId(0)), data);
+    let recorded = culler
+        .prepared()
+        .unwrap()
+        .record(Gpu::new(device, queue), &mut encoder);
+    queue.submit([encoder.finish()]);
+    culler.finish(recorded);
+    survivors(Gpu::new(device, queue), culler, frame)
+}
+
+#[test]
+fn a_frame_is_recorded_once() {
+    let (device, queue, _) = gpu();
+    let on = Gpu::new(&device, &queue);
+    let (mut culler, _) = Culler::new(&device, CullerOptions::default()).unwrap();
+    assert!(culler.prepared().is_none(), "nothing is prepared");
+    culler.prepare(on, &CullFrame::default());
+    let mut encoder = device.create_command_encoder(&Default::default());
+    let frame = culler.prepared().expect("the frame is prepared");
+    let recorded = frame.record(on, &mut encoder);
+    assert!(culler.prepared().is_none(), "the frame was recorded");
+    queue.submit([encoder.finish()]);
+    culler.finish(recorded);
+    // The next one is.
+    culler.prepare(on, &CullFrame::default());
+    assert!(culler.prepared().is_some());
+}
+
+fn survivors(on: Gpu<'_>, culler: &Culler, frame: &CullFrame) -> Vec<Vec<u32>> {
+    (0..frame.views.len())
+        .map(|view| culler.read_survivors(on, frame, 0, view).unwrap())
+        .collect()
+}
+
+/// The survivors of the same instances after an upload. The instances are read back from the GPU,
+/// so both sets are equal to the bit.
+fn uploaded(
+    Gpu { device, queue }: Gpu<'_>,
+    from: &Culler,
+    compaction: Compaction,
+    frame: &CullFrame,
+) -> Vec<Vec<u32>> {
+    let (instances, scales) = from
+        .store()
+        .read_instances(Gpu::new(device, queue), SetId(0))
+        .unwrap();
+    let mut options = options(from.tier(), true);
+    options.compaction = compaction;
+    let (mut culler, _) = Culler::new(device, options).unwrap();
+    let channels = Channels {
+        scale: match scales.len() / instances.len().max(1) {
+            0 => ScaleKind::One,
+            1 => ScaleKind::Uniform,
+            _ => ScaleKind::NonUniform,
+        },
+        ..Channels::default()
+    };
+    culler
+        .store_mut()
+        .reserve_set(device, SetId(0), instances.len() as u32, channels)
+        .unwrap();
+    culler
+        .store_mut()
+        .upload(queue, SetId(0), 0, &instances)
+        .unwrap();
+    culler
+        .store_mut()
+        .upload_scales(queue, SetId(0), 0, &scales)
+        .unwrap();
+    culler.prepare(Gpu::new(device, queue), frame);
+    let mut encoder = device.create_command_encoder(&Default::default());
+    let recorded = culler
+        .prepared()
+        .unwrap()
+        .record(Gpu::new(device, queue), &mut encoder);
+    queue.submit([encoder.finish()]);
+    culler.finish(recorded);
+    survivors(Gpu::new(device, queue), &culler, frame)
+}
+
+/// The compactions that `Auto` may choose, on every tier that supports them.
+fn rungs(device: &Device) -> impl Iterator<Item = (CullingTier, Compaction)> {
+    let features = device.features();
+    [CullingTier::Subgroup, CullingTier::Workgroup]
+        .into_iter()
+        .flat_map(move |tier| {
+            let all = [
+                Compaction::VoteScanCompact,
+                Compaction::Classify,
+                Compaction::LookBack,
+            ];
+            all.into_iter()
+                .filter(move |compaction| compaction.check(tier, features).is_ok())
+                .map(move |compaction| (tier, compaction))
+        })
+}
+
+#[test]
+fn a_written_set_has_the_survivors_of_the_same_instances_uploaded() {
+    let (device, queue, _) = gpu();
+    let on = Gpu::new(&device, &queue);
+    let writer = Writer::new(&device);
+    let mut rng = rng(17);
+    let (mut kept, mut culled) = (0, 0);
+    for (tier, compaction) in rungs(&device) {
+        for (len, scale, classify, pages) in [
+            (1, ScaleKind::One, true, None),
+            (1025, ScaleKind::Uniform, true, None),
+            (1500, ScaleKind::NonUniform, true, None),
+            (30_000, ScaleKind::One, true, None),
+            (30_000, ScaleKind::Uniform, false, None),
+            (9_000, ScaleKind::NonUniform, true, Some(4096)),
+        ] {
+            let mut options = options(tier, true);
+            options.compaction = compaction;
+            let (mut culler, _) = Culler::new(&device, options).unwrap();
+            if let Some(pages) = pages {
+                culler.limit_pages(pages, 10_000, 10_000);
+            }
+            let channels = Channels {
+                scale,
+                ..Channels::default()
+            };
+            let room = (len as u32, len as u32);
+            let made =
+                culler
+                    .store_mut()
+                    .reserve_written(on, SetId(0), size(room, channels, classify));
+            assert_eq!(made, Ok(Residency::Moved));
+            let views: Vec<CullView> = (0..3).map(|_| random_view(&mut rng)).collect();
+            let mut frame = CullFrame {
+                requests: vec![request(views.len())],
+                views,
+                ..CullFrame::default()
+            };
+            if pages.is_some() || !classify {
+                // Each page has its own order, and `uploaded` has one page and knows all bounds.
+                frame.requests[0].order = Order::Set;
+            }
+            // Writes other instances in each of three frames. The bounds must follow.
+            for _ in 0..3 {
+                let data = random_plain(&mut rng, len, scale);
+                let ids = written_frame(on, &mut culler, (&writer, &data), &frame);
+                let again = culler.store_mut().reserve_written(
+                    on,
+                    SetId(0),
+                    size(room, channels, classify),
+                );
+                assert_eq!(again, Ok(Residency::Kept));
+                let expected = uploaded(on, &culler, compaction, &frame);
+                assert_eq!(ids, expected, "{tier}, {compaction}, {len}");
+                kept += ids.iter().map(Vec::len).sum::<usize>();
+                culled += 3 * len - ids.iter().map(Vec::len).sum::<usize>();
+            }
+            assert_eq!(
+                culler.store().written_regions(SetId(0)).len(),
+                if pages.is_some() { 3 } else { 1 }
+            );
+        }
+    }
+    assert!(kept > 1000 && culled > 1000, "{kept} kept, {culled} culled");
+}
+
+#[test]
+fn what_is_not_written_hidden_or_not_a_number_is_invisible() {
+    let (device, queue, _) = gpu();
+    let on = Gpu::new(&device, &queue);
+    let writer = Writer::new(&device);
+    let views = vec![
+        CullView::EVERYTHING,
+        CullView::EVERYTHING.within(Vec3::ZERO, 1e6),
+    ];
+    let mut frame = CullFrame {
+        requests: vec![request(views.len())],
+        views,
+        ..CullFrame::default()
+    };
+    // A center other than the origin would be scaled, too.
+    frame.requests[0].sphere.center = Vec3::ZERO;
+    for (tier, compaction) in rungs(&device) {
+        for classify in [true, false] {
+            let mut options = options(tier, true);
+            options.compaction = compaction;
+            let (mut culler, _) = Culler::new(&device, options).unwrap();
+            let channels = Channels {
+                scale: ScaleKind::Uniform,
+                ..Channels::default()
+            };
+            let live = |culler: &mut Culler, live: u32| {
+                let room = (5000, live);
+                culler
+                    .store_mut()
+                    .reserve_written(on, SetId(0), size(room, channels, classify))
+                    .unwrap();
+            };
+            live(&mut culler, 5000);
+            let nothing = vec![Vec::<u32>::new(); 2];
+            let ids = written_frame(on, &mut culler, (&writer, &[]), &frame);
+            assert_eq!(ids, nothing, "nothing has been written yet");
+
+            let mut data = random_plain(&mut rng(3), 5000, ScaleKind::Uniform);
+            let broken: [(usize, usize, f32); 7] = [
+                (7, 0, f32::NAN),
+                (8, 1, f32::INFINITY),
+                (9, 2, f32::NEG_INFINITY),
+                (10, 3, -1.0),
+                // The only broken one in its block. A maximum must not lose NaN.
+                (1030, 3, f32::NAN),
+                (4999, 3, f32::INFINITY),
+                (4998, 3, f32::NEG_INFINITY),
+            ];
+            for (index, field, value) in broken {
+                data[index][field] = value;
+            }
+            // Hides two whole blocks. One of them also contains a scale of NaN.
+            for at in &mut data[2048..4096] {
+                at[3] = -1.0;
+            }
+            data[3000][3] = f32::NAN;
+            let expected = |live: u32| -> Vec<u32> {
+                (0..live)
+                    .filter(|id| {
+                        !(2048..4096).contains(id)
+                            && broken.iter().all(|(index, ..)| *index != *id as usize)
+                    })
+                    .collect()
+            };
+            let ids = written_frame(on, &mut culler, (&writer, &data), &frame);
+            assert_eq!(ids[0], expected(5000), "{tier}, {compaction}, {classify}");
+            assert_eq!(ids[1], ids[0]);
+            for count in [4500, 1024, 0, 1, 5000] {
+                live(&mut culler, count);
+                let ids = written_frame(on, &mut culler, (&writer, &[]), &frame);
+                assert_eq!(ids[0], expected(count), "{count} live");
+            }
+        }
+    }
+}
+
+/// Without bounds of its blocks, too, a set has each instance at one level. In an orthographic view
+/// the scale alone decides at which.
+#[test]
+fn instances_of_blocks_without_bounds_are_at_one_level() {
+    let (device, queue, _) = gpu();
+    let on = Gpu::new(&device, &queue);
+    let writer = Writer::new(&device);
+    let scales = [4.0, 2.0, 1.0, 0.1];
+    let data: Vec<_> = (0..2000)
+        .map(|i| plain(Vec3::X * i as f32, scales[i % 4], Quat::IDENTITY))
+        .collect();
+    let eye = LodEye {
+        position: Vec3::ZERO,
+        is_orthographic: true,
+        resolution: 100.0,
+        min_resolution: f32::INFINITY,
+        pixels: 0.0,
+        fades: false,
+    };
+    // The coarser level is seen with errors of 1.6, 0.8, 0.4 and 0.04: too large at scale 4 alone.
+    let mut frame = CullFrame {
+        requests: vec![request(1)],
+        views: vec![CullView::EVERYTHING.with_lods_of(eye)],
+        ..CullFrame::default()
+    };
+    frame.requests[0].coarser = Some(
+        vec![CoarserLevel {
+            shape: frame.requests[0].shape,
+            error: 0.004,
+            sphere: None,
+        }]
+        .into(),
+    );
+    for (tier, compaction) in rungs(&device) {
+        for classify in [true, false] {
+            let mut options = options(tier, true);
+            options.compaction = compaction;
+            let (mut culler, _) = Culler::new(&device, options).unwrap();
+            let channels = Channels {
+                scale: ScaleKind::Uniform,
+                ..Channels::default()
+            };
+            culler
+                .store_mut()
+                .reserve_written(on, SetId(0), size((2000, 2000), channels, classify))
+                .unwrap();
+            let mut ids = written_frame(on, &mut culler, (&writer, &data), &frame).remove(0);
+            ids.sort_unstable();
+            let all = (0..2000).collect::<Vec<u32>>();
+            assert_eq!(ids, all, "{tier}, {compaction}, {classify}");
+        }
+    }
+}
+
+/// The position is finite, so only the scale hides the instance. Blocks that a view keeps whole are
+/// covered, too.
+#[test]
+fn an_instance_of_negative_scale_is_invisible_to_every_compaction() {
+    let (device, queue, _) = gpu();
+    let on = Gpu::new(&device, &queue);
+    let writer = Writer::new(&device);
+    let len = 3 * BLOCK;
+    let mut data = random_plain(&mut rng(5), len as usize, ScaleKind::Uniform);
+    data[5][3] = -0.5;
+    for at in &mut data[2 * BLOCK as usize..] {
+        at[3] = -2.0;
+    }
+    let expected: Vec<u32> = (0..2 * BLOCK).filter(|id| *id != 5).collect();
+    let wide = [
+        Vec3::X,
+        Vec3::NEG_X,
+        Vec3::Y,
+        Vec3::NEG_Y,
+        Vec3::Z,
+        Vec3::NEG_Z,
+    ];
+    let views = vec![
+        CullView::EVERYTHING,
+        CullView::from_planes(wide.map(|normal| normal.extend(1e4))),
+        CullView::EVERYTHING.within(Vec3::ZERO, 1e6),
+    ];
+    let mut frame = CullFrame {
+        requests: vec![request(views.len())],
+        views,
+        ..CullFrame::default()
+    };
+    let mut wrong = Vec::new();
+    for (tier, compaction) in rungs(&device) {
+        for (classify, radius) in [(true, 0.8), (false, 0.8), (true, 0.0), (false, 0.0)] {
+            frame.requests[0].sphere.radius = radius;
+            let mut options = options(tier, true);
+            options.compaction = compaction;
+            let (mut culler, _) = Culler::new(&device, options).unwrap();
+            let channels = Channels {
+                scale: ScaleKind::Uniform,
+                ..Channels::default()
+            };
+            culler
+                .store_mut()
+                .reserve_written(on, SetId(0), size((len, len), channels, classify))
+                .unwrap();
+            let ids = written_frame(on, &mut culler, (&writer, &data), &frame);
+            for (view, ids) in ids.iter().enumerate().filter(|(_, ids)| **ids != expected) {
+                let ids = ids.len();
+                wrong.push((tier, compaction, classify, radius, view, ids));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "not {}: {wrong:?}", expected.len());
+}
+
+#[test]
+fn the_frame_before_is_kept() {
+    let (device, queue, _) = gpu();
+    let on = Gpu::new(&device, &queue);
+    let writer = Writer::new(&device);
+    let mut rng = rng(4);
+    let (mut culler, _) = Culler::new(&device, options(CullingTier::Workgroup, true)).unwrap();
+    let channels = Channels {
+        scale: ScaleKind::Uniform,
+        previous: true,
+        ..Channels::default()
+    };
+    let frame = CullFrame {
+        requests: vec![request(1)],
+        views: vec![CullView::EVERYTHING],
+        ..CullFrame::default()
+    };
+    let instances = |data: &[Plain]| -> Vec<(PackedInstance, f32)> {
+        let packed = data.iter().map(|at| {
+            let position = Vec3::new(at[0], at[1], at[2]);
+            let rotation = Quat::from_xyzw(at[4], at[5], at[6], at[7]);
+            (PackedInstance::new(position, rotation), at[3])
+        });
+        packed.collect()
+    };
+    // The previous `len` instances, which are stored after the region.
+    let before = |culler: &Culler, len: usize| -> Vec<(PackedInstance, f32)> {
+        let region = &culler.store().set_regions(SetId(0))[0];
+        let at = u64::from(region.first + region.capacity);
+        let buffers = culler.batch_buffers(0).unwrap();
+        let packed: Vec<PackedInstance> = read(on, buffers[1], at * 16, len);
+        let scales: Vec<f32> = read(on, buffers[2], at * 4, len);
+        packed.into_iter().zip(scales).collect()
+    };
+    let frames: Vec<Vec<Plain>> = (0..4)
+        .map(|_| random_plain(&mut rng, 3000, ScaleKind::Uniform))
+        .collect();
+    let live = [2000, 2000, 3000, 1000];
+    let mut seen: Vec<(PackedInstance, f32)> = Vec::new();
+    for (data, live) in frames.iter().zip(live) {
+        let room = (3000, live);
+        culler
+            .store_mut()
+            .reserve_written(on, SetId(0), size(room, channels, true))
+            .unwrap();
+        let data = &data[..live as usize];
+        written_frame(on, &mut culler, (&writer, data), &frame);
+        let now = instances(data);
+        // Instances that are new in this frame have not moved.
+        let mut expected = now.clone();
+        let known = seen.len().min(expected.len());
+        expected[..known].copy_from_slice(&seen[..known]);
+        assert!(before(&culler, live as usize) == expected, "{live} live");
+        seen = now;
+    }
+}
+
+#[test]
+fn the_tier_cpu_refuses_what_it_cannot_see() {
+    let (device, queue, _) = gpu();
+    let (mut culler, _) = Culler::new(&device, options(CullingTier::Cpu, true)).unwrap();
+    let refused = culler.store_mut().reserve_written(
+        Gpu::new(&device, &queue),
+        SetId(3),
+        size((10, 10), Channels::default(), true),
+    );
+    assert_eq!(refused, Err(CullError::WrittenOnCpu(3)));
+    assert!(culler.store().written_regions(SetId(3)).is_empty());
+}
+
+#[test]
+fn room_for_a_large_written_set_is_hidden_without_staging_all_of_it() {
+    let (device, queue, _) = gpu();
+    let on = Gpu::new(&device, &queue);
+    let (mut culler, _) = Culler::new(&device, options(CullingTier::Workgroup, true)).unwrap();
+    let (len, channels) = (1 << 20, Channels::default());
+    culler.take_uploaded();
+    for classify in [true, false] {
+        culler
+            .store_mut()
+            .reserve_written(on, SetId(0), size((len, len), channels, classify))
+            .unwrap();
+        let staged = culler.take_uploaded();
+        assert!(staged > 0 && staged <= 2 << 20, "{staged} bytes");
+        let (instances, _) = culler.store().read_instances(on, SetId(0)).unwrap();
+        assert_eq!(instances.len(), len as usize);
+        let is_hidden = |instance: &PackedInstance| instance.position.iter().all(|x| x.is_nan());
+        assert!(instances.iter().all(is_hidden), "classify {classify}");
+        let bounds = culler.store().read_bounds(on, SetId(0)).unwrap();
+        let is_unknown = |bound: &bevy_gpu_culling::cull::layout::Bound| bound.radius == f32::MAX;
+        assert!(classify || bounds.iter().all(is_unknown));
+    }
+}
