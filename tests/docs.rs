@@ -331,7 +331,7 @@ fn names_that_do_not_exist_are_seen() {
         "`src/lib.rs` `src/` `Cargo.toml` `F` `16`",
         "`InstanceSet::from_transforms` `GpuInstances(sets.add(set))`",
         "`--count N` `--meshlets=whole` `orbs --upload-budget 8`",
-        "`cargo xtask ci` `cargo test --test oracle`",
+        "`cargo xtask ci` `cargo test --test app oracle`",
         "`look-back` no_such_name",
     ];
     for line in right {
@@ -495,6 +495,8 @@ fn rooms() -> String {
         ("Examples", "examples"),
         ("Tests", "tests"),
         ("Tests of the engine", "tests/engine"),
+        ("Tests of apps", "tests/app"),
+        ("Tests of the log", "tests/logged"),
         ("Benchmarks", "benches"),
         ("Tasks", "xtask/src"),
     ];

@@ -5,7 +5,7 @@ use bevy_gpu_culling::prelude::CullingTier;
 use std::fmt::Write as _;
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guide/compatibility.md");
-/// Where the part begins; what is above is made by `tests/oracle`.
+/// Where the part begins; what is above is made by `tests/app/oracle`.
 const HEADING: &str = "\n## Devices\n";
 
 fn generate() -> String {

@@ -8,7 +8,7 @@ use crate::project::{EVERY_FEATURE, Project, exit_code};
 pub fn run(project: &Project) -> Result<i32> {
     let mut command = project.cargo();
     command
-        .args(["test", "--workspace", EVERY_FEATURE, "--test", "assets"])
+        .args(["test", "--workspace", EVERY_FEATURE, "--test", "app"])
         // Not the tests that load the files meanwhile.
         .arg("is_what_is_generated")
         .env("UPDATE_ASSETS", "1");

@@ -81,7 +81,7 @@ enum Task {
         /// Flags of the benchmark, passed on as they are
         flags: Vec<OsString>,
     },
-    /// Writes the files in `assets/` again, as `tests/assets` makes them
+    /// Writes the files in `assets/` again, as `tests/app/assets` makes them
     Assets,
     /// Runs what CI runs: format, lints, docs, tests, the demo's own checks, Vulkan validation
     Ci,

@@ -268,8 +268,8 @@ mod tests {
 
     #[test]
     fn a_chosen_target_goes_to_the_workspace() {
-        assert_eq!(count("--test layout"), 1);
-        assert_eq!(count("--test=layout"), 1);
+        assert_eq!(count("--test engine"), 1);
+        assert_eq!(count("--test=engine"), 1);
         assert_eq!(count("-p xtask"), 1);
         assert_eq!(count("--doc -- --nocapture"), 1);
         assert_eq!(suites(&arguments("-p xtask"))[0].arguments, CHOSEN);

@@ -227,7 +227,7 @@ test cull::plan::tests::big ... ignored, takes an hour
 
 test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 61.25s
 
-     Running tests/oracle/main.rs (target/debug/deps/oracle-0123456789abcdef)
+     Running tests/engine/main.rs (target/debug/deps/engine-0123456789abcdef)
 
 running 2 tests
 test culling ... FAILED
@@ -256,7 +256,7 @@ test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
         let expected = [
             "suite test program passed failed ignored time",
             "workspace bevy_gpu_culling, unit tests 2 0 1 1 min 01 s",
-            "workspace oracle 1 1 0 0.5 s",
+            "workspace engine 1 1 0 0.5 s",
             "workspace crash - - - no result",
             "workspace bevy_gpu_culling, doc tests 7 0 0 3.0 s",
             "all 10 1 1 1 min 04 s",
@@ -287,7 +287,7 @@ test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
         for news in [
             "test culling ... FAILED",
             "thread 'main' panicked at tests/x.rs:1:1:",
-            "error: test failed, to rerun pass `--test oracle`",
+            "error: test failed, to rerun pass `--test engine`",
         ] {
             assert_eq!(kind(news), Kind::News, "{news}");
         }

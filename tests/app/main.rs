@@ -1,0 +1,36 @@
+//! Apps with the plugin: what they draw, and what they say of it. Most are compared with the same
+//! scene of Bevy's own entities.
+#![cfg(all(feature = "bevy", feature = "study"))]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test may panic and tell what it saw"
+)]
+
+#[cfg(feature = "meshlets")]
+mod assets;
+// Not for `common::gpu`, which shares kernels: each app has an instance of its own.
+#[cfg(all(target_os = "linux", feature = "tune"))]
+#[path = "../common/mod.rs"]
+mod common;
+#[cfg(feature = "gizmos")]
+mod gizmos;
+#[cfg(feature = "gltf")]
+#[path = "../scene/gltf_file.rs"]
+mod gltf_file;
+#[path = "../scene/log.rs"]
+mod log;
+#[cfg(feature = "meshlets")]
+mod meshlet_picture;
+mod occlusion;
+mod oracle;
+#[cfg(feature = "overlay")]
+mod overlay;
+#[cfg(feature = "picking")]
+mod picking;
+mod picture;
+#[path = "../scene/mod.rs"]
+mod scene;
+#[cfg(all(target_os = "linux", feature = "tune"))]
+mod tuned_app;
+mod work;

@@ -1,0 +1,71 @@
+//! A set looks like the same scene of Bevy's own entities, and still does when things change.
+
+mod aggregate;
+mod batch_sets;
+mod changes;
+mod counters;
+mod far;
+mod far_first;
+mod frozen;
+#[cfg(feature = "gltf")]
+mod gltf;
+mod groups;
+mod impostors;
+mod levels;
+mod looks;
+mod many;
+mod materials;
+mod offsets;
+mod order;
+mod ranges;
+mod refused;
+mod reports;
+mod scenes;
+mod views;
+
+use crate::scene::{How, Stage};
+use bevy::prelude::*;
+use bevy_gpu_culling::prelude::*;
+use image::RgbaImage;
+
+/// Where cameras look from.
+fn eye() -> Transform {
+    Transform::from_xyz(0.0, 3.0, 7.0).looking_at(Vec3::new(0.5, 0.0, 0.0), Vec3::Y)
+}
+
+/// A place of sets, rotated and scaled.
+fn moved() -> Transform {
+    Transform::from_xyz(0.5, -0.3, -1.0)
+        .with_rotation(Quat::from_rotation_y(0.3))
+        .with_scale(Vec3::new(1.1, 0.8, 1.2))
+}
+
+fn red() -> StandardMaterial {
+    StandardMaterial {
+        base_color: Color::srgb(0.9, 0.3, 0.2),
+        perceptual_roughness: 0.4,
+        ..default()
+    }
+}
+
+/// A box without two equal sides.
+fn box_mesh() -> Cuboid {
+    Cuboid::new(0.5, 0.4, 0.6)
+}
+
+/// Spawns a set of red boxes.
+fn red_boxes(stage: &mut Stage, set: &InstanceSet, at: Transform) -> Entity {
+    let mesh = stage.mesh(box_mesh());
+    let material = stage.standard(red());
+    stage.spawn_set(set, (mesh, material), at)
+}
+
+/// The picture of the same scene drawn by a set on a tier, and by entities.
+fn both(tier: Option<CullingTier>, build: impl Fn(&mut Stage)) -> (RgbaImage, RgbaImage) {
+    let draw = |how| {
+        let mut stage = Stage::new(how);
+        build(&mut stage);
+        stage.picture()
+    };
+    (draw(How::Set(tier)), draw(How::Entities))
+}
