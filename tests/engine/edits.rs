@@ -127,6 +127,7 @@ fn the_guide_says_what_each_edit_uploads() {
     }
     assert!(
         guide == expected,
-        "docs/guide/editing.md is not what edits upload: UPDATE_DOCS=1 cargo test --test engine edits"
+        "docs/guide/editing.md is not what edits upload: \
+         UPDATE_DOCS=1 cargo test --test engine edits"
     );
 }

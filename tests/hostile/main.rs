@@ -3,7 +3,7 @@
 //!
 //! * `corpus`: hostile files of each format, in `tests/hostile/corpus/`. `UPDATE_ASSETS=1` writes
 //!   them.
-//! * `memory`: an allocator that counts.
+//! * `memory`: an allocator that counts, which is the whole program's.
 //! * `mutations`: valid files with random changes.
 #![cfg(all(
     feature = "bevy",

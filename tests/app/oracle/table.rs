@@ -371,6 +371,7 @@ fn the_table_is_what_the_tests_draw() {
     }
     assert!(
         own == expected,
-        "docs/guide/compatibility.md is not what the tests draw: UPDATE_DOCS=1 cargo test --test app oracle"
+        "docs/guide/compatibility.md is not what the tests draw: \
+         UPDATE_DOCS=1 cargo test --test app oracle"
     );
 }

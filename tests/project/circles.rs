@@ -3,7 +3,6 @@
 //! The sources are read as text. An import counts for the file that declares what it names, also if
 //! it goes through a re-export of a parent module. `mod x;` and `pub use` alone are no imports.
 //! Modules of tests are left out.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},

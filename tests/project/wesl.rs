@@ -1,12 +1,7 @@
 //! The files of `shaders/` are standard WESL: the crate `wesl` parses them, and links each kernel
 //! to the declarations that the project's composer takes.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-#[path = "../build/compose.rs"]
-mod compose;
-
-use compose::{Files, Kernel, compose, features, kernels};
+use crate::compose::{self, Files, Kernel, compose, features, kernels};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,

@@ -1,14 +1,12 @@
 //! The files of `shaders/` and the kernels that are composed of them.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod common;
-#[path = "../build/compose.rs"]
-mod compose;
-
+use crate::{
+    common::gpu,
+    compose::{self, Composed, Files, Kernel, compose, features},
+};
 use bevy_gpu_culling::cull::{
     Compaction, CullError, Culler, CullerOptions, CullingTier, policy::OVERRIDES,
 };
-use compose::{Composed, Files, Kernel, compose, features};
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// Most files of `shaders/`.
@@ -144,7 +142,7 @@ fn a_binding_that_the_pass_lacks_is_named_with_file_and_line() {
 
 /// The place of `line` in a file, and the error of kernels with `to` in its place.
 fn place_and_error(file: &str, line: &str, to: &str) -> (String, String) {
-    let (device, _, _) = common::gpu();
+    let (device, _, _) = gpu();
     let options = CullerOptions {
         tier: Some(CullingTier::Workgroup),
         compaction: Compaction::Classify,
