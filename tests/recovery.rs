@@ -71,7 +71,7 @@ fn fragment(in: VertexOutput) -> @location(0) vec4<f32> {
 ";
 
 fn stage() -> Stage {
-    let mut stage = Stage::with(How::Set(None), |app| {
+    let mut stage = Stage::on(How::Set(None), WgpuSettings::default(), |app| {
         app.add_plugins(MaterialPlugin::<Swollen>::default());
         let shader = Shader::from_wesl(SWOLLEN_WESL, "swollen.wesl");
         let mut shaders = app.world_mut().resource_mut::<Assets<Shader>>();

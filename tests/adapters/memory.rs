@@ -4,7 +4,10 @@ use crate::{
     log::Log,
     scene::{How, Stage, assert_same_picture, field},
 };
-use bevy::{prelude::*, render::renderer::RenderAdapterInfo};
+use bevy::{
+    prelude::*,
+    render::{renderer::RenderAdapterInfo, settings::WgpuSettings},
+};
 use bevy_gpu_culling::prelude::*;
 use std::process::Command;
 use wgpu::DeviceType;
@@ -50,7 +53,8 @@ fn adapter() -> wgpu::AdapterInfo {
 fn draw_too_much() {
     let log = Log::start();
     let draw = |with_large| {
-        let mut stage = Stage::new(How::Set(None));
+        // Where memory is short, the driver says so to the app.
+        let mut stage = Stage::on(How::Set(None), WgpuSettings::default(), |_| ());
         let mesh = stage.mesh(Cuboid::new(0.5, 0.4, 0.6));
         let material = stage.standard(StandardMaterial::from(Color::srgb(0.9, 0.3, 0.2)));
         let parts = (mesh.clone(), material.clone());

@@ -9,15 +9,12 @@
 
 #[cfg(feature = "meshlets")]
 mod assets;
-// Not for `common::gpu`, which shares kernels: each app has an instance of its own.
+// Not for `common::gpu`: kernels are shared with devices of one instance, the apps'.
 #[cfg(all(target_os = "linux", feature = "tune"))]
 #[path = "../common/mod.rs"]
 mod common;
 #[cfg(feature = "gizmos")]
 mod gizmos;
-#[cfg(feature = "gltf")]
-#[path = "../scene/gltf_file.rs"]
-mod gltf_file;
 #[path = "../scene/log.rs"]
 mod log;
 #[cfg(feature = "meshlets")]
@@ -28,7 +25,6 @@ mod oracle;
 mod overlay;
 #[cfg(feature = "picking")]
 mod picking;
-mod picture;
 #[path = "../scene/mod.rs"]
 mod scene;
 #[cfg(all(target_os = "linux", feature = "tune"))]

@@ -495,6 +495,7 @@ fn rooms() -> String {
         ("Tests", "tests"),
         ("Tests of the engine", "tests/engine"),
         ("Tests of apps", "tests/app"),
+        ("Tests of pictures", "tests/picture"),
         ("Tests of the log", "tests/logged"),
         ("Tests of the project", "tests/project"),
         ("Benchmarks", "benches"),

@@ -7,6 +7,7 @@
 )]
 
 mod compare;
+mod device;
 mod frames;
 pub mod items;
 pub mod normals;
@@ -38,12 +39,13 @@ use bevy::{
             TexelCopyBufferInfo, TexelCopyBufferLayout, TextureFormat, TextureUsages,
         },
         renderer::{RenderAdapter, RenderDevice, RenderQueue},
-        settings::WgpuSettings,
+        settings::{RenderCreation, WgpuSettings},
     },
     window::ExitCondition,
     winit::WinitPlugin,
 };
 use bevy_gpu_culling::{prelude::*, render::verify::Verifier};
+use device::{panic_at_errors, shared_device};
 use frames::Frames;
 use image::RgbaImage;
 use rand::{RngExt, SeedableRng};
@@ -85,8 +87,8 @@ const LAST_SHADERS: [&str; 3] = [
 const MAX_BORDERLINE: u32 = 4;
 
 /// The plugins, without a log unless `TEST_LOG` is set.
-fn plugins(settings: WgpuSettings) -> PluginGroupBuilder {
-    let group = headless(settings);
+fn plugins(device: RenderCreation) -> PluginGroupBuilder {
+    let group = headless(device);
     if std::env::var_os("TEST_LOG").is_some() {
         group
     } else {
@@ -94,7 +96,7 @@ fn plugins(settings: WgpuSettings) -> PluginGroupBuilder {
     }
 }
 
-fn headless(settings: WgpuSettings) -> PluginGroupBuilder {
+fn headless(device: RenderCreation) -> PluginGroupBuilder {
     DefaultPlugins
         .set(WindowPlugin {
             primary_window: None,
@@ -103,7 +105,7 @@ fn headless(settings: WgpuSettings) -> PluginGroupBuilder {
         })
         .set(RenderPlugin {
             synchronous_pipeline_compilation: true,
-            render_creation: settings.into(),
+            render_creation: device,
             ..default()
         })
         .disable::<WinitPlugin>()
@@ -117,12 +119,12 @@ impl Stage {
 
     /// A stage with more plugins.
     pub fn with(how: How, more: impl FnOnce(&mut App)) -> Self {
-        Self::on(how, WgpuSettings::default(), more)
+        Self::of(how, plugins(shared_device()), more)
     }
 
-    /// A stage on a device with these settings.
+    /// A stage on its own device, with these settings.
     pub fn on(how: How, settings: WgpuSettings, more: impl FnOnce(&mut App)) -> Self {
-        Self::of(how, plugins(settings), more)
+        Self::of(how, plugins(settings.into()), more)
     }
 
     /// A stage with Bevy's entities that are sorted by depth. Bevy writes uniforms on the CPU here:
@@ -133,7 +135,7 @@ impl Stage {
             use_gpu_instance_buffer_builder: false,
             ..default()
         };
-        let plugins = plugins(WgpuSettings::default()).set(on_cpu);
+        let plugins = plugins(shared_device()).set(on_cpu);
         Self::of(How::Entities, plugins, |app| {
             // Otherwise Bevy leaves out opaque meshes: their phases expect uniforms on the GPU.
             app.sub_app_mut(RenderApp).add_systems(
@@ -149,8 +151,11 @@ impl Stage {
     /// A stage as apps are by default: it draws a frame while the main world is at the next, and
     /// compiles pipelines in the background. See [`Self::settle`].
     pub fn pipelined(how: How, more: impl FnOnce(&mut App)) -> Self {
-        let plugins = plugins(WgpuSettings::default())
-            .set(RenderPlugin::default())
+        let plugins = plugins(shared_device())
+            .set(RenderPlugin {
+                render_creation: shared_device(),
+                ..default()
+            })
             .enable::<PipelinedRenderingPlugin>();
         Self::of(how, plugins, more)
     }
@@ -161,7 +166,7 @@ impl Stage {
             file_path: folder.to_str().unwrap().into(),
             ..default()
         };
-        Self::of(how, plugins(WgpuSettings::default()).set(assets), |_| ())
+        Self::of(how, plugins(shared_device()).set(assets), |_| ())
     }
 
     fn of(how: How, plugins: PluginGroupBuilder, more: impl FnOnce(&mut App)) -> Self {
@@ -185,6 +190,7 @@ impl Stage {
         frames.watch(&mut app);
         app.finish();
         app.cleanup();
+        panic_at_errors();
         let mut image =
             Image::new_target_texture(SIZE.x, SIZE.y, TextureFormat::Rgba8UnormSrgb, None);
         image.texture_descriptor.usage |= TextureUsages::COPY_SRC;

@@ -175,22 +175,22 @@ const PROVEN: &[(&str, &str, &str)] = &[
     (
         "Culling",
         "`NoCpuCulling` on a set's entity",
-        "tests/app/picture",
+        "tests/picture",
     ),
     (
         "Culling",
         "a set's entity that is also in the render world: `SyncToRenderWorld`, an extracted component, a light, or a lamp with a mesh beside it",
-        "tests/app/picture",
+        "tests/picture",
     ),
     (
         "Light",
         "a light that is hidden, out of view, or shown again",
-        "tests/app/picture",
+        "tests/picture",
     ),
     (
         "Camera",
         "a `Camera2d` beside the `Camera3d`",
-        "tests/app/picture",
+        "tests/picture",
     ),
     (
         "Camera",

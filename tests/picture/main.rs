@@ -1,17 +1,31 @@
 //! A set looks like the same scene of Bevy's own entities, and still does when things change.
+//!
+//! It is a program of its own, because it makes hundreds of apps: lavapipe keeps up to 40 MB of each.
+#![cfg(all(feature = "bevy", feature = "study"))]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test may panic and tell what it saw"
+)]
 
 mod aggregate;
 mod batch_sets;
 mod changes;
+
 mod counters;
 mod far;
 mod far_first;
 mod frozen;
 #[cfg(feature = "gltf")]
 mod gltf;
+#[cfg(feature = "gltf")]
+#[path = "../scene/gltf_file.rs"]
+mod gltf_file;
 mod groups;
 mod impostors;
 mod levels;
+#[path = "../scene/log.rs"]
+mod log;
 mod looks;
 mod many;
 mod materials;
@@ -20,6 +34,8 @@ mod order;
 mod ranges;
 mod refused;
 mod reports;
+#[path = "../scene/mod.rs"]
+mod scene;
 mod scenes;
 mod views;
 
