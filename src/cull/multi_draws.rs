@@ -1,7 +1,8 @@
 //! Multi-draws: the commands of many rows next to each other, so that one call draws them.
 //!
 //! A batch has its commands chunk after chunk, and of each chunk view after view. The draws of one
-//! view lie far apart. This stage copies them, in the order that the caller wants.
+//! view lie far apart. This stage copies them, in the order that the caller wants: those of the
+//! frame after its stages, those of late lists after each view's.
 
 use crate::cull::{
     BatchVersion, CullError, Culler, DrawPart, DrawSource, Follower, Gpu, IndirectDraws,
@@ -17,7 +18,7 @@ use crate::cull::{
     layout::DrawCommand,
     shaders::kernels,
 };
-use core::num::NonZeroU64;
+use core::{num::NonZeroU64, ops::Range};
 use wgpu::{
     BindGroup, BindingResource, Buffer, BufferBinding, BufferUsages, CommandEncoder, Device,
 };
@@ -237,6 +238,43 @@ impl MultiDraws {
         })
     }
 
+    /// Gathers the commands of a view's late lists. Call it after [`Culler::record_late`].
+    pub fn record_late(
+        &self,
+        culler: &Culler,
+        encoder: &mut CommandEncoder,
+        view: u32,
+        passes: &mut dyn PassRecorder,
+    ) {
+        self.gather(culler.late_batches(view), encoder, passes);
+    }
+
+    /// Gathers the commands of some batches of the frame, in a pass.
+    fn gather(
+        &self,
+        batches: Range<usize>,
+        encoder: &mut CommandEncoder,
+        passes: &mut dyn PassRecorder,
+    ) {
+        let gathered = self.batches.iter().filter_map(|batch| {
+            let bind_group = batch.bind_group.as_ref()?;
+            let is_asked = batches.contains(&batch.index);
+            is_asked.then_some((batch.draws.len() as u32, bind_group))
+        });
+        let mut gathered = gathered.peekable();
+        if gathered.peek().is_none() {
+            return;
+        }
+        passes.pass(encoder, "gpu_culling/gather_draws", &mut |pass| {
+            pass.set_pipeline(self.program.pipeline());
+            for (draws, bind_group) in &mut gathered {
+                pass.set_bind_group(0, bind_group, &[]);
+                let width = draws.min(self.max_width).max(1);
+                pass.dispatch_workgroups(width, draws.div_ceil(width), 1);
+            }
+        });
+    }
+
     /// Bytes that it holds on the GPU.
     #[must_use]
     pub fn gpu_bytes(&self) -> u64 {
@@ -257,21 +295,11 @@ impl Follower for MultiDraws {
 
     fn record(
         &mut self,
-        _: &Culler,
+        culler: &Culler,
         _: &Device,
         encoder: &mut CommandEncoder,
         passes: &mut dyn PassRecorder,
     ) {
-        passes.pass(encoder, "gpu_culling/gather_draws", &mut |pass| {
-            pass.set_pipeline(self.program.pipeline());
-            for batch in &self.batches {
-                if let Some(bind_group) = &batch.bind_group {
-                    pass.set_bind_group(0, bind_group, &[]);
-                    let draws = batch.draws.len() as u32;
-                    let width = draws.min(self.max_width).max(1);
-                    pass.dispatch_workgroups(width, draws.div_ceil(width), 1);
-                }
-            }
-        });
+        self.gather(0..culler.early_batch_count(), encoder, passes);
     }
 }

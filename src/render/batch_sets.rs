@@ -26,7 +26,9 @@ use super::{
     draw_slots::DrawSlots,
     set_draws::{Drawn, SetDraws},
 };
-use crate::cull::{CullError, Culler, CullingTier, Gpu, IndirectDraws, MultiDraws, Version};
+use crate::cull::{
+    CullError, Culler, CullingTier, DrawList, Gpu, IndirectDraws, MultiDraws, Version,
+};
 use bevy::{log::warn_once, prelude::*};
 use find::Found;
 use member::Member;
@@ -49,8 +51,8 @@ pub(super) struct BatchSets {
 
 /// What the batch sets of a frame depend on.
 struct MadeFrom {
-    /// [`Culler::plan_version`].
-    plan: Version,
+    /// [`Culler::plan_version`] and [`Culler::late_version`].
+    plans: [Version; 2],
     /// Which batches the device has. One that it refused may come back.
     batches: Vec<bool>,
     entities: Vec<Made>,
@@ -82,7 +84,7 @@ impl BatchSets {
         gpu: Gpu<'_>,
     ) {
         let now = || draws.drawn.iter().map(Made::from);
-        let version = culler.plan_version();
+        let plans = [culler.plan_version(), culler.late_version()];
         let is_kept = draws.is_kept && draws.requests_made == 0;
         let batches = 0..culler.batch_count();
         let batches: Vec<_> = batches
@@ -90,7 +92,7 @@ impl BatchSets {
             .collect();
         let stays = self.made_from.as_ref().is_some_and(|from| {
             let all_stay = || from.entities.iter().copied().eq(now());
-            from.plan == version
+            from.plans == plans
                 && from.batches == batches
                 && from.entities.len() == draws.drawn.len()
                 && (is_kept || all_stay())
@@ -102,7 +104,7 @@ impl BatchSets {
             entities.extend(now());
             self.find(draws, culler, slots, gpu);
             self.made_from = Some(MadeFrom {
-                plan: version,
+                plans,
                 batches,
                 entities,
             });
@@ -168,7 +170,15 @@ impl BatchSets {
         }
     }
 
-    /// What records the commands of the frame's multi-draws.
+    /// What gathers the commands of the frame's multi-draws.
+    pub fn multi_draws(&self) -> Option<&MultiDraws> {
+        match &self.draws {
+            Some(Ok(draws)) if !self.views.is_empty() => Some(draws),
+            _ => None,
+        }
+    }
+
+    /// The same, as a follower of the frame's stages.
     pub fn follower(&mut self) -> Option<&mut MultiDraws> {
         match &mut self.draws {
             Some(Ok(draws)) if !self.views.is_empty() => Some(draws),
@@ -188,14 +198,16 @@ impl BatchSets {
         members.map_or(&[], Vec::as_slice)
     }
 
-    /// The draws of a batch set of a view.
+    /// The draws of a list of a batch set of a view.
     pub fn draws(
         &self,
         view: usize,
         set: u32,
+        list: DrawList,
     ) -> impl Iterator<Item = (&BatchSetDraw, IndirectDraws<'_>)> {
         let sets = self.views.get(view).map_or(&[][..], |view| &view.sets);
-        let draws = sets.get(set as usize).into_iter().flatten();
+        let lists = sets.get(set as usize);
+        let draws = lists.into_iter().flat_map(move |lists| lists.of(list));
         draws.filter_map(|draw| {
             let Some(Ok(multi)) = &self.draws else {
                 return None;

@@ -1,6 +1,7 @@
 //! A camera that hides instances draws the same picture, in each frame of each sequence.
 
 mod colors;
+mod joined;
 mod order;
 mod random;
 mod sequences;

@@ -48,7 +48,7 @@ pub struct DepthBuffer {
 }
 
 /// Which survivors of a request are drawn in a view.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DrawList {
     /// What the frustum keeps.
     #[default]

@@ -2,9 +2,9 @@
 
 use super::{
     member::Member,
-    view::{BatchSetDraw, ViewBatchSets},
+    view::{BatchSetDraw, ListDraws, ViewBatchSets},
 };
-use crate::cull::{Culler, DrawPart, WantedDraws};
+use crate::cull::{Culler, DrawList, DrawPart, WantedDraws};
 use crate::render::{draw_slots::SlotTable, set_draws::SetDraws};
 use bevy::platform::collections::{HashMap, hash_map::Entry};
 
@@ -92,7 +92,6 @@ impl Found {
                 continue;
             };
             for (place, view) in request.views.iter().enumerate() {
-                let parts = culler.draw_parts(drawn.of.request, place);
                 let command = |part: &DrawPart| {
                     Some(Command {
                         batch: part.batch,
@@ -100,13 +99,18 @@ impl Found {
                         command: culler.command_of(part, drawn.of.shape)?,
                     })
                 };
-                let view = *view as usize;
-                if by_view.len() <= view {
-                    by_view.resize_with(view + 1, Default::default);
+                let at = *view as usize;
+                if by_view.len() <= at {
+                    by_view.resize_with(at + 1, Default::default);
                 }
-                let in_view = &mut by_view[view];
-                in_view.members.push(index);
-                in_view.commands.extend(parts.iter().filter_map(command));
+                by_view[at].members.push(index);
+                for list in ListDraws::lists(culler.hides(*view)) {
+                    let parts = culler.draw_parts_of(drawn.of.request, (place, *view), *list);
+                    let commands = parts.iter().filter_map(command);
+                    by_view[at]
+                        .commands
+                        .extend(commands.map(|command| (*list, command)));
+                }
             }
         }
         for (view, mut found) in by_view.into_iter().enumerate() {
@@ -116,21 +120,21 @@ impl Found {
             if self.views.len() <= view {
                 self.views.resize_with(view + 1, Default::default);
             }
-            let key = |command: &Command| (command.batch, command.table);
+            let key = |(list, command): &(DrawList, Command)| (*list, command.batch, command.table);
             found.commands.sort_by_key(key);
-            let runs = found.commands.chunk_by(|a, b| key(a) == key(b));
-            let parts = runs.map(|run| BatchSetDraw {
-                batch: run[0].batch,
-                table: run[0].table,
-                draw: want(&mut self.wanted, run),
-            });
-            let parts = parts.collect();
+            let mut lists = ListDraws::default();
+            for run in found.commands.chunk_by(|a, b| key(a) == key(b)) {
+                let (list, batch, table) = key(&run[0]);
+                let commands = run.iter().map(|(_, command)| command.command);
+                let draw = want(&mut self.wanted, batch, commands.collect());
+                lists.add(list, BatchSetDraw { batch, table, draw });
+            }
             let view = &mut self.views[view];
             view.of_drawn.resize(draws.drawn.len(), None);
             for member in &found.members {
                 view.of_drawn[*member] = Some(view.sets.len() as u32);
             }
-            view.sets.push(parts);
+            view.sets.push(lists);
             view.members.push(found.members);
         }
     }
@@ -140,7 +144,7 @@ impl Found {
 #[derive(Default)]
 struct InView {
     members: Vec<usize>,
-    commands: Vec<Command>,
+    commands: Vec<(DrawList, Command)>,
 }
 
 /// A command of a member.
@@ -151,9 +155,8 @@ struct Command {
     command: u32,
 }
 
-/// Adds a multi-draw of commands of one batch. Returns its index in the batch.
-fn want(wanted: &mut Vec<WantedDraws>, run: &[Command]) -> usize {
-    let batch = run[0].batch;
+/// Adds a multi-draw of commands of a batch. Returns its index in the batch.
+fn want(wanted: &mut Vec<WantedDraws>, batch: usize, commands: Vec<u32>) -> usize {
     let at = match wanted.iter().position(|draws| draws.batch == batch) {
         Some(at) => at,
         None => {
@@ -165,6 +168,6 @@ fn want(wanted: &mut Vec<WantedDraws>, run: &[Command]) -> usize {
         }
     };
     let draws = &mut wanted[at].draws;
-    draws.push(run.iter().map(|command| command.command).collect());
+    draws.push(commands);
     draws.len() - 1
 }

@@ -1,5 +1,7 @@
 //! The batch sets of a view.
 
+use crate::cull::DrawList;
+
 /// A part of a batch set in one batch of the culling: one multi-draw.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::render) struct BatchSetDraw {
@@ -10,13 +12,49 @@ pub(in crate::render) struct BatchSetDraw {
     pub(super) draw: usize,
 }
 
+/// The draws of a batch set in a view, by the list that they take.
+#[derive(Default)]
+pub(super) struct ListDraws([Vec<BatchSetDraw>; LISTS]);
+
+/// Number of lists of a view that hides.
+const LISTS: usize = 3;
+
+impl ListDraws {
+    /// The lists of a view, each once.
+    pub fn lists(hides: bool) -> &'static [DrawList] {
+        match hides {
+            true => &[DrawList::Early, DrawList::Late, DrawList::Visible],
+            false => &[DrawList::Kept],
+        }
+    }
+
+    /// Adds a draw to a list.
+    pub fn add(&mut self, list: DrawList, draw: BatchSetDraw) {
+        self.0[place(list)].push(draw);
+    }
+
+    /// The draws of a list.
+    pub fn of(&self, list: DrawList) -> &[BatchSetDraw] {
+        &self.0[place(list)]
+    }
+}
+
+/// A view has early lists or lists of what it keeps.
+fn place(list: DrawList) -> usize {
+    match list {
+        DrawList::Kept | DrawList::Early => 0,
+        DrawList::Late => 1,
+        DrawList::Visible => 2,
+    }
+}
+
 /// The batch sets of a view. Entities are indices in
 /// [`SetDraws::drawn`](crate::render::set_draws::SetDraws).
 #[derive(Default)]
 pub(super) struct ViewBatchSets {
     /// The batch set of each entity.
     pub of_drawn: Vec<Option<u32>>,
-    pub sets: Vec<Vec<BatchSetDraw>>,
+    pub sets: Vec<ListDraws>,
     /// The members of each batch set.
     pub members: Vec<Vec<usize>>,
 }

@@ -136,14 +136,15 @@ impl<P: PhaseItem, const I: usize, const ONLY_EXPANDED: bool> RenderCommand<P>
             now.draw::<I>(drawn, &mut bound, pass);
             return RenderCommandResult::Success;
         };
-        if !now.joins(drawn) {
+        // A multi-draw has all levels, but this pass draws a part of them.
+        if now.levels.divide(&key) {
             let members = batch_sets.members(view, set).iter();
             for member in members.filter(|member| draws.sees(view, **member)) {
                 now.draw::<I>(&draws.drawn[*member], &mut bound, pass);
             }
             return RenderCommandResult::Success;
         }
-        for (draw, commands) in batch_sets.draws(view, set) {
+        for (draw, commands) in batch_sets.draws(view, set, now.list) {
             let Some(bind_group) = draws.bind_group(draw.batch) else {
                 continue;
             };
@@ -166,18 +167,6 @@ struct DrawnNow<'w> {
 }
 
 impl<'w> DrawnNow<'w> {
-    /// Whether the members of an entity's batch set are drawn by one multi-draw.
-    fn joins(&self, drawn: &Drawn) -> bool {
-        // Late and visible lists of what may be hidden have commands that are not gathered, and
-        // what is never hidden is never late.
-        let is_gathered = match self.list {
-            DrawList::Kept | DrawList::Early => true,
-            DrawList::Visible => !drawn.may_be_hidden,
-            DrawList::Late => false,
-        };
-        is_gathered && !self.levels.divide(&self.key)
-    }
-
     /// Draws an entity's own survivors. `bound` is the mesh whose buffers are bound: levels of
     /// detail have several.
     fn draw<const I: usize>(

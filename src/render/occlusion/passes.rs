@@ -4,6 +4,7 @@ use super::{component::InstanceOcclusion, lists::DrawnLists, views::Way};
 use crate::{
     cull::{DrawList, Gpu},
     render::{
+        batch_sets::BatchSets,
         cpu_times::{CpuClock, CpuStage},
         culler::GpuCuller,
         meshlets::GpuMeshlets,
@@ -110,6 +111,7 @@ impl HidingWay for Prepass {
 struct LateLists<'w> {
     gpu: ResMut<'w, GpuCuller>,
     meshlets: ResMut<'w, GpuMeshlets>,
+    batch_sets: Res<'w, BatchSets>,
     lists: ResMut<'w, DrawnLists>,
     device: Res<'w, RenderDevice>,
     queue: Res<'w, RenderQueue>,
@@ -136,6 +138,9 @@ impl LateLists<'_> {
         gpu.recorded.dispatches += recorded.dispatches;
         if let Some(meshlets) = &mut self.meshlets.culler {
             meshlets.record_late(culler, on.device, encoder, index, &mut passes);
+        }
+        if let Some(draws) = self.batch_sets.multi_draws() {
+            draws.record_late(culler, encoder, index, &mut passes);
         }
         self.lists.set(key, way, DrawList::Late);
     }

@@ -27,7 +27,7 @@ pub struct Actors {
 }
 
 /// A material without lights.
-fn colored(stage: &mut Stage, [red, green, blue]: [f32; 3]) -> MeshMaterial3d<Normals> {
+pub fn colored(stage: &mut Stage, [red, green, blue]: [f32; 3]) -> MeshMaterial3d<Normals> {
     let color = LinearRgba::rgb(red, green, blue);
     MeshMaterial3d(stage.add(Normals::new(color)))
 }

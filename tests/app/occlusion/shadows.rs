@@ -39,7 +39,7 @@ pub fn small_maps(stage: &mut Stage) {
 
 /// Adds lit materials, a ground, and small shadow maps. Sorts the
 /// boxes: otherwise each word of 32 is all around a light, and so it is always drawn early.
-fn add_ground(stage: &mut Stage, actors: &Actors) {
+pub fn add_ground(stage: &mut Stage, actors: &Actors) {
     light(stage, actors);
     let boxes = stage.entity(actors.boxes).get::<GpuInstances>().cloned();
     {
@@ -61,7 +61,7 @@ fn add_ground(stage: &mut Stage, actors: &Actors) {
 struct Lamp;
 
 /// Moves the lights, and a wall that hides half of the field from them, but is gone in some frames.
-fn act(stage: &mut Stage, actors: &Actors, frame: usize, wall: Transform) {
+pub fn act(stage: &mut Stage, actors: &Actors, frame: usize, wall: Transform) {
     let t = frame as f32;
     let world = stage.app.world_mut();
     let mut lamps = world.query_filtered::<&mut Transform, With<Lamp>>();
@@ -75,7 +75,7 @@ fn act(stage: &mut Stage, actors: &Actors, frame: usize, wall: Transform) {
 }
 
 /// The wall as a roof over the field.
-fn roof() -> Transform {
+pub fn roof() -> Transform {
     Transform::from_xyz(-3.0, 4.6, 0.0)
         .with_rotation(Quat::from_rotation_x(std::f32::consts::FRAC_PI_2))
         .with_scale(Vec3::new(1.5, 2.0, 1.0))
